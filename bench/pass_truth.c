@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/samples.h"
 #include "base/alloc.h"
+#include "data/samples.h"
+#include "eval/machine.h"
 #include "onnx/load.h"
 #include "plan/plan.h"
-#include "eval/machine.h"
 
 static const double LIMIT = 1e-4;
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tune/model.h"
 #include "base/alloc.h"
 #include "formats/format.h"
 #include "io/npz.h"
 #include "onnx/load.h"
+#include "tune/model.h"
 
 enum { MOST = 16, GOALS = 3 };
 static const char* const goal_names[GOALS] = {"time", "time and launches", "layers"};

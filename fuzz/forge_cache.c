@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/backend.h"
 #include "base/str.h"
+#include "exec/backend.h"
 #include "forge.h"
 #include "wire.h"
 

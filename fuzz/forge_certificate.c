@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certify/certificate.h"
 #include "base/str.h"
+#include "certify/certificate.h"
 #include "forge.h"
 #include "wire.h"
 

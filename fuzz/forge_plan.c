@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "assay/assay.h"
-#include "exec/backend.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "exec/backend.h"
 #include "forge.h"
 #include "formats/format.h"
 #include "io/json.h"

@@ -1,8 +1,8 @@
 // JSON of comparisons, with the verdicts that follow from it.
 #include <stdlib.h>
 
-#include "compare/comparison.h"
 #include "base/alloc.h"
+#include "compare/comparison.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

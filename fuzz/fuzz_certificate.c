@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certify/certificate.h"
 #include "base/alloc.h"
+#include "certify/certificate.h"
 #include "subjects.h"
 
 int LLVMFuzzerInitialize(int* argc, char*** argv);

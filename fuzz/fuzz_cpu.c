@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "account/account.h"
-#include "data/samples.h"
 #include "base/alloc.h"
+#include "data/samples.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "runtime/executor.h"

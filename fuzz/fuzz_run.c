@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "data/samples.h"
 #include "base/alloc.h"
+#include "data/samples.h"
+#include "eval/machine.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
-#include "eval/machine.h"
 
 int LLVMFuzzerInitialize(int* argc, char*** argv);
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

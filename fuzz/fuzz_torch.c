@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   assay_set_t set = {0};
   bool named;
   const bool archive = size && *data == 'P';
-  assay_status_t st = archive ? assay_torch_read(data, size, &set, &named)
-                              : assay_torch_unpickle(data, size, &t);
+  assay_status_t st =
+      archive ? assay_torch_read(data, size, &set, &named) : assay_torch_unpickle(data, size, &t);
   if (!st && archive) t = assay_tensor_retain(set.tensors[0]);
   assay_set_deinit(&set);
   if (!st) st = assay_tensor_widen(t, &wide);

@@ -1,12 +1,13 @@
-// The networks, and the plans, timing caches and certificates made of them, that fuzz targets forge and use.
+// The networks, and the plans, timing caches and certificates made of them, that fuzz targets forge
+// and use.
 #include "subjects.h"
 
 #include <assay/assay.h>
 
-#include "certify/certify.h"
-#include "certify/verify.h"
 #include "backends/random_graph_steps.h"
 #include "base/file.h"
+#include "certify/certify.h"
+#include "certify/verify.h"
 #include "report/certify.h"
 #include "runtime/executor.h"
 

@@ -17,8 +17,8 @@ static inline uint64_t test_seed(void) {
   return seed;
 }
 
-// How many of n draws are made: ASSAY_DRAWS percent, which scripts/test sets by the machine's speed;
-// else all. It is printed: a run with that seed and that percentage makes the same ones.
+// How many of n draws are made: ASSAY_DRAWS percent, which scripts/test sets by the machine's
+// speed; else all. It is printed: a run with that seed and that percentage makes the same ones.
 static inline int64_t test_draws(int64_t n) {
   const char* given = getenv("ASSAY_DRAWS");
   const int64_t percent = given ? strtoll(given, NULL, 10) : 100;

@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 // A part of the case that runs, which this machine cannot.
-#define skipped_part(part, reason)               \
-  do {                                           \
+#define skipped_part(part, reason)                 \
+  do {                                             \
     printf("skipped: %s: %s\n", (part), (reason)); \
-    fflush(stdout);                              \
+    fflush(stdout);                                \
   } while (0)
 
 // The whole case of that name; the function that cmocka calls is left here.

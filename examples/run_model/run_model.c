@@ -1,5 +1,5 @@
-// Runs a model on inputs of zeros, rounded as it declares and in float64, and prints how far apart the
-// outputs are.
+// Runs a model on inputs of zeros, rounded as it declares and in float64, and prints how far apart
+// the outputs are.
 //
 //   run_model MODEL [SIZE]     SIZE: of dimensions that the model leaves open (1)
 #include <assay/assay.h>
@@ -111,7 +111,8 @@ static assay_status_t run_both(assay_model_t* model, int64_t open) {
              assay_type_name(assay_tensor_type(native[i])), largest, difference);
   }
   for (size_t i = 0; i < n_in; i++) assay_tensor_release(in[i]);
-  for (size_t i = 0; i < n_out; i++) assay_tensor_release(native[i]), assay_tensor_release(truth[i]);
+  for (size_t i = 0; i < n_out; i++)
+    assay_tensor_release(native[i]), assay_tensor_release(truth[i]);
   return st;
 }
 

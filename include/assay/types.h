@@ -78,7 +78,7 @@ typedef enum assay_format {
 typedef enum assay_fp32 {
   // What errs at most twice as much, root mean square: Winograd F(2,3), six products of bf16 parts
   ASSAY_FP32_TIGHT = 0,
-  ASSAY_FP32_PLAIN,      // nothing
+  ASSAY_FP32_PLAIN,  // nothing
   // Also what stays, with six standard deviations, within the guaranteed bound of sums of fp32 in
   // any order: Winograd F(4,3), three products of bf16 parts
   ASSAY_FP32_BOUND,

@@ -101,8 +101,8 @@ static void judge(assay_layer_account_t* acc) {
                  : j->exact == j->elements                    ? ASSAY_VERDICT_EXACT
                  : j->unbounded || j->exact + j->not_judged == j->elements
                      ? ASSAY_VERDICT_UNCLASSIFIED
-                 : j->uncertain                               ? ASSAY_VERDICT_UNCERTAIN
-                                                              : ASSAY_VERDICT_ROUNDING;
+                 : j->uncertain ? ASSAY_VERDICT_UNCERTAIN
+                                : ASSAY_VERDICT_ROUNDING;
 }
 
 // Runs truth by itself, following nothing.

@@ -60,10 +60,10 @@ struct assay_account {
   assay_layer_account_t* accounts;  // by node id
   const assay_node_t** order;       // nodes as they first ended
   size_t n_order, cap_order;
-  assay_error_sum_t* outputs;  // by graph output
-  double* value_error;         // by value id: RMS of engine's minus truth's over RMS of truth's
-  double* value_max;           // by value id: largest magnitude when truth last read it
-  assay_storage_loss_t* stored;      // by value id, where foreseen
+  assay_error_sum_t* outputs;    // by graph output
+  double* value_error;           // by value id: RMS of engine's minus truth's over RMS of truth's
+  double* value_max;             // by value id: largest magnitude when truth last read it
+  assay_storage_loss_t* stored;  // by value id, where foreseen
 };
 
 // A layer is ill-conditioned where an error leaves so many times larger, relative to the values,

@@ -86,7 +86,8 @@ static assay_status_t find_values(assay_external_engine_t* e, const assay_set_t*
 }
 
 // A set under the model's names, with each of the engine's values.
-static assay_status_t named(const assay_external_engine_t* e, const assay_set_t* set, assay_set_t* out) {
+static assay_status_t named(const assay_external_engine_t* e, const assay_set_t* set,
+                            assay_set_t* out) {
   for (size_t i = 0; i < e->n_values; i++) {
     assay_tensor_t* t = find_array(e, set, e->values[i]->name);
     if (!t)
@@ -99,7 +100,8 @@ static assay_status_t named(const assay_external_engine_t* e, const assay_set_t*
 }
 
 // Samples of one set: types are converted, shapes must be those of the model.
-static assay_status_t take_set(assay_external_engine_t* e, const assay_set_t* set, assay_samples_t* out) {
+static assay_status_t take_set(assay_external_engine_t* e, const assay_set_t* set,
+                               assay_samples_t* out) {
   assay_set_t mine = {0};
   assay_status_t st = named(e, set, &mine);
   if (!st)
@@ -136,8 +138,12 @@ void assay_external_engine_destroy(assay_external_engine_t* e) {
   assay_free(e);
 }
 
-const assay_dump_t* assay_external_engine_dump(const assay_external_engine_t* e) { return &e->dump; }
-const char* assay_external_engine_notes(const assay_external_engine_t* e) { return assay_str_get(&e->notes); }
+const assay_dump_t* assay_external_engine_dump(const assay_external_engine_t* e) {
+  return &e->dump;
+}
+const char* assay_external_engine_notes(const assay_external_engine_t* e) {
+  return assay_str_get(&e->notes);
+}
 
 // ---- running a command ------------------------------------------------------------------------
 
@@ -247,9 +253,11 @@ static assay_status_t fetch(void* user, size_t k, assay_tensor_t** out) {
   return NULL;
 }
 
-assay_status_t assay_external_engine_run(const assay_model_t* model, const assay_external_engine_command_t* command,
-                                const assay_samples_t* inputs, const assay_name_map_t* names,
-                                assay_external_engine_t** out) {
+assay_status_t assay_external_engine_run(const assay_model_t* model,
+                                         const assay_external_engine_command_t* command,
+                                         const assay_samples_t* inputs,
+                                         const assay_name_map_t* names,
+                                         assay_external_engine_t** out) {
   assay_external_engine_t* e = NULL;
   if (!strstr(command->command, "{outputs}") || !strstr(command->command, "{inputs}"))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -277,8 +285,9 @@ static assay_status_t take_file(assay_external_engine_t* e, const assay_saved_t*
 }
 
 assay_status_t assay_external_engine_read(const assay_model_t* model, const char* path,
-                                 assay_tensor_reading_t* reading, size_t n,
-                                 const assay_name_map_t* names, assay_external_engine_t** out) {
+                                          assay_tensor_reading_t* reading, size_t n,
+                                          const assay_name_map_t* names,
+                                          assay_external_engine_t** out) {
   assay_saved_t saved = {0};
   assay_external_engine_t* e = NULL;
   const assay_tensor_request_t request = {.path = path,

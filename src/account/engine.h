@@ -26,17 +26,19 @@ typedef struct assay_external_engine_command {
 // for. Borrows everything; the samples are the check's inputs; names may be empty.
 // Errors: DEVICE the command failed or gave something else than the model's values;
 // INVALID_ARGUMENT {inputs} or {outputs} are missing in it.
-assay_status_t assay_external_engine_run(const assay_model_t* model, const assay_external_engine_command_t* command,
-                                const assay_samples_t* inputs, const assay_name_map_t* names,
-                                assay_external_engine_t** out) ASSAY_MUST_USE;
+assay_status_t assay_external_engine_run(const assay_model_t* model,
+                                         const assay_external_engine_command_t* command,
+                                         const assay_samples_t* inputs,
+                                         const assay_name_map_t* names,
+                                         assay_external_engine_t** out) ASSAY_MUST_USE;
 
 // Reads what an engine gave, in any format of tensor_files.h, for n samples.
 //   reading  how; NULL: as the file is
 // Errors: NOT_FOUND, CORRUPT the file; INVALID_ARGUMENT it does not fit the model or the samples.
 assay_status_t assay_external_engine_read(const assay_model_t* model, const char* path,
-                                 assay_tensor_reading_t* reading, size_t n,
-                                 const assay_name_map_t* names,
-                                 assay_external_engine_t** out) ASSAY_MUST_USE;
+                                          assay_tensor_reading_t* reading, size_t n,
+                                          const assay_name_map_t* names,
+                                          assay_external_engine_t** out) ASSAY_MUST_USE;
 
 void assay_external_engine_destroy(assay_external_engine_t* e);  // NULL is allowed
 // For assay_plan_options_t; lives as long as the engine.

@@ -1,5 +1,6 @@
 // Truth of a layer in twice the precision of float64, for layers whose own format is float64: its
-// nodes one after the other by their rows' definitions (ops/twice_array.h), rounded once at the end.
+// nodes one after the other by their rows' definitions (ops/twice_array.h), rounded once at the
+// end.
 #ifndef ASSAY_ACCOUNT_FINER_H_
 #define ASSAY_ACCOUNT_FINER_H_
 
@@ -14,9 +15,9 @@ typedef struct assay_finer {
   void* user;
 } assay_finer_t;
 
-// in: inputs of all nodes, one behind the other, NULL for hidden ones. out: of the last node, as made
-// in float64; replaced where the finer result is finite and of the same shape.
-// Errors: UNSUPPORTED if a node is not known in twice the precision (out is as it was).
+// in: inputs of all nodes, one behind the other, NULL for hidden ones. out: of the last node, as
+// made in float64; replaced where the finer result is finite and of the same shape. Errors:
+// UNSUPPORTED if a node is not known in twice the precision (out is as it was).
 assay_status_t assay_finer_run(const assay_finer_t* f, assay_tensor_t* const* in,
                                assay_tensor_t** out) ASSAY_MUST_USE;
 

@@ -126,7 +126,8 @@ static assay_status_t fill_map(const char* path, json_t* json, assay_name_map_t*
 assay_status_t assay_golden_outputs(const assay_golden_t* g, const assay_graph_t* graph,
                                     assay_samples_t* out) {
   bool any = false;
-  for (size_t i = 0; i < graph->n_outputs; i++) any |= assay_golden_of(g, graph->outputs[i]) != NULL;
+  for (size_t i = 0; i < graph->n_outputs; i++)
+    any |= assay_golden_of(g, graph->outputs[i]) != NULL;
   if (!any) return NULL;
   assay_samples_t s = {.n = 1, .n_values = graph->n_outputs};
   ASSAY_TRY(assay_new_array(s.n_values, sizeof *s.at, &s.at));

@@ -3,8 +3,8 @@
 #ifndef ASSAY_ACCOUNT_GOLDEN_H_
 #define ASSAY_ACCOUNT_GOLDEN_H_
 
-#include "data/samples.h"
 #include "base/str.h"
+#include "data/samples.h"
 #include "io/set.h"
 #include "ir/ir.h"
 
@@ -31,8 +31,8 @@ void assay_golden_deinit(assay_golden_t* g);
 
 // Takes the arrays of a set and finds the model's value of each: by name, by name with '|' in place
 // of '/', by the map (pairs of the user's name and the model's; NULL: none). Arrays without a match
-// stay with value NULL. Errors: NOT_FOUND if the map names a value that the model does not have; those
-// of assay_name_map_check.
+// stay with value NULL. Errors: NOT_FOUND if the map names a value that the model does not have;
+// those of assay_name_map_check.
 typedef struct assay_name_map {
   char** from;  // the user's
   char** to;    // the model's

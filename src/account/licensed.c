@@ -57,8 +57,9 @@ assay_status_t assay_licensed_measure(assay_locals_t* locals, const assay_layer_
   return st;
 }
 
-// What holds for tight holds for bound, too: where results are rounded to 16 bits, errors are mostly
-// that rounding, which is not normal and whose bound is less than six of its standard deviations.
+// What holds for tight holds for bound, too: where results are rounded to 16 bits, errors are
+// mostly that rounding, which is not normal and whose bound is less than six of its standard
+// deviations.
 bool assay_licensed_holds(const assay_licensed_t* l) {
   return l->own2 <= 4 * l->plain2 ||
          (l->licence.asks == ASSAY_FP32_BOUND && 36 * l->own2 <= l->bound2);

@@ -239,7 +239,8 @@ static assay_status_t add_kept(const chain_t* c, const assay_tensor_t* t, assay_
   return st;
 }
 
-// Sums of integers are exact: nothing is limited before f (ops/quant/int8.h), and f by its own roundings.
+// Sums of integers are exact: nothing is limited before f (ops/quant/int8.h), and f by its own
+// roundings.
 static assay_status_t int8_limits(const assay_int8_t* q, const assay_node_t* node,
                                   const assay_tensor_t* f, assay_limits_t* limits) {
   if (node->outputs[0] != q->result || !f || f->store != ASSAY_STORE_F64) return NULL;

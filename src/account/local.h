@@ -7,13 +7,14 @@
 //
 // A layer in float64 is as fine as truth, whose own rounding is then not below 1/1000 of the
 // layer's limits. There truth is made in double-double where the operator knows how
-// (assay_op_t.twice); elsewhere truth's rounding bound says what cannot be told ('truth uncertain').
+// (assay_op_t.twice); elsewhere truth's rounding bound says what cannot be told ('truth
+// uncertain').
 #ifndef ASSAY_ACCOUNT_LOCAL_H_
 #define ASSAY_ACCOUNT_LOCAL_H_
 
 #include "account/judge.h"
-#include "exec/backend.h"
 #include "eval/machine.h"
+#include "exec/backend.h"
 
 // One run of a layer.
 typedef struct assay_local {
@@ -24,15 +25,15 @@ typedef struct assay_local {
   // How far `converted` itself may be off, where the layer's arithmetic is no coarser than truth's.
   // NULLs: within the last bit.
   assay_limits_t* doubt;
-  // Where rounding leaves choices inside the layer open: limits as wide as what follows if they come
-  // out otherwise. NULLs: as `limits`.
+  // Where rounding leaves choices inside the layer open: limits as wide as what follows if they
+  // come out otherwise. NULLs: as `limits`.
   assay_limits_t* flips;
-  bool was_converted;          // the two truths may differ
-  bool bounded;                // the limits were made: every operator of the layer has a bound
+  bool was_converted;  // the two truths may differ
+  bool bounded;        // the limits were made: every operator of the layer has a bound
 } assay_local_t;
 void assay_local_deinit(assay_local_t* l);
 
-typedef struct assay_locals assay_locals_t;  // makes them
+typedef struct assay_locals assay_locals_t;    // makes them
 typedef struct assay_special assay_special_t;  // account/special.h
 
 // A value hidden in a layer: in truth on the converted inputs, and how far the engine's may lie

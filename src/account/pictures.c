@@ -97,7 +97,8 @@ static void add_counts(assay_picture_t* p, const counts_t* c) {
 }
 
 // Counts are integers: the same for any number of threads.
-static void count_all(assay_picture_t* p, const double* e, const double* l, const double* t, int64_t n) {
+static void count_all(assay_picture_t* p, const double* e, const double* l, const double* t,
+                      int64_t n) {
 #pragma omp parallel if (n > 100000)
   {
     counts_t mine = {0};
@@ -136,7 +137,8 @@ static void add_element(cell_t* c, double e, double l, double t) {
 }
 
 // One row of cells, over all leading dimensions.
-static void fill_row(const assay_picture_t* p, int row, const double* e, const double* l, const double* t, cell_t* cells) {
+static void fill_row(const assay_picture_t* p, int row, const double* e, const double* l,
+                     const double* t, cell_t* cells) {
   const int64_t height = p->dims[p->rank - 2], width = p->dims[p->rank - 1];
   const int64_t planes = assay_dims_product(p->dims, 0, p->rank - 2);
   const int64_t first = row * height / p->rows, end = (row + 1) * height / p->rows;
@@ -180,7 +182,8 @@ static void encode_values(const cell_t* cells, int n, assay_map_of_t* map) {
   const double range = top - bottom;
   for (int i = 0; i < n; i++) {
     const double place = range > 0 ? (cells[i].sum / (double)cells[i].n - bottom) / range : 0;
-    map->code[i] = cells[i].truth_unfinite ? ASSAY_MAP_UNFINITE : (uint8_t)round(ASSAY_MAP_TOP * place);
+    map->code[i] =
+        cells[i].truth_unfinite ? ASSAY_MAP_UNFINITE : (uint8_t)round(ASSAY_MAP_TOP * place);
   }
 }
 
@@ -189,9 +192,12 @@ static void note_plain(assay_map_of_t* map, int n) {
   for (int i = 1; i < n; i++) map->plain &= map->code[i] == map->code[0];
 }
 
-static int side_of(int64_t size) { return size < ASSAY_PICTURE_SIDE ? (int)size : ASSAY_PICTURE_SIDE; }
+static int side_of(int64_t size) {
+  return size < ASSAY_PICTURE_SIDE ? (int)size : ASSAY_PICTURE_SIDE;
+}
 
-static assay_status_t draw_maps(assay_picture_t* p, const double* e, const double* l, const double* t) {
+static assay_status_t draw_maps(assay_picture_t* p, const double* e, const double* l,
+                                const double* t) {
   if (p->rank < 2 || p->dims[p->rank - 2] < 4 || p->dims[p->rank - 1] < 4) return NULL;
   if (!assay_dims_product(p->dims, 0, p->rank)) return NULL;
   p->rows = side_of(p->dims[p->rank - 2]);
@@ -219,7 +225,8 @@ static assay_status_t draw_maps(assay_picture_t* p, const double* e, const doubl
 
 // ---- watching -----------------------------------------------------------------------------------
 
-static assay_status_t picture_of(assay_pictures_t* p, const assay_value_t* v, assay_picture_t** out) {
+static assay_status_t picture_of(assay_pictures_t* p, const assay_value_t* v,
+                                 assay_picture_t** out) {
   const size_t id = (size_t)v->id;
   if (id >= p->n) {
     ASSAY_TRY(assay_grow(&p->of_value, &p->capacity, id + 1, sizeof(assay_picture_t*)));
@@ -249,8 +256,9 @@ static void note_range(assay_picture_t* p, const double* t, int64_t n) {
   p->high = high;
 }
 
-static assay_status_t add(assay_pictures_t* all, const assay_value_t* v, const assay_tensor_t* engine,
-                          const assay_tensor_t* local, const assay_tensor_t* truth) {
+static assay_status_t add(assay_pictures_t* all, const assay_value_t* v,
+                          const assay_tensor_t* engine, const assay_tensor_t* local,
+                          const assay_tensor_t* truth) {
   assay_picture_t* p = NULL;
   ASSAY_TRY(picture_of(all, v, &p));
   const double *e = assay_f64(engine), *l = assay_f64(local), *t = assay_f64(truth);
@@ -266,7 +274,8 @@ static assay_status_t add(assay_pictures_t* all, const assay_value_t* v, const a
 }
 
 static void watch(void* user, const assay_layer_account_t* layer, const assay_value_t* value,
-                  const assay_tensor_t* engine, const assay_tensor_t* local, const assay_tensor_t* truth) {
+                  const assay_tensor_t* engine, const assay_tensor_t* local,
+                  const assay_tensor_t* truth) {
   assay_pictures_t* p = user;
   (void)layer;
   if (!p->status) p->status = add(p, value, engine, local, truth);

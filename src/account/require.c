@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "account/outputs.h"
-#include "data/script.h"
 #include "base/alloc.h"
 #include "base/functions.h"
+#include "data/script.h"
 
 // ---- statistics
 // -----------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@
 #ifndef ASSAY_ACCOUNT_REQUIRE_H_
 #define ASSAY_ACCOUNT_REQUIRE_H_
 
-#include "data/slice.h"
 #include "base/str.h"
+#include "data/slice.h"
 #include "formats/error_sum.h"
 #include "ir/ir.h"
 

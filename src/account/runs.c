@@ -151,7 +151,8 @@ static assay_status_t ask(assay_runs_t* r, assay_tensor_t** engine, assay_run_re
                                     .golden = r->setting->golden,
                                     .engine = engine,
                                     .truth = truth};
-  assay_status_t st = assay_outputs_ask(r->setting->require, &data, &out->faithful, NULL, &out->unmet);
+  assay_status_t st =
+      assay_outputs_ask(r->setting->require, &data, &out->faithful, NULL, &out->unmet);
   assay_free(truth);
   return st;
 }
@@ -198,8 +199,7 @@ static assay_status_t want_judgeable(const assay_runs_t* r, const assay_output_c
   assay_str_t why = {0};
   assay_status_t st = assay_outputs_want_any(outputs, n);
   if (!st && assay_outputs_are_open(outputs, n, r->setting->require, &why))
-    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "no precision meets what is required: %s",
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "no precision meets what is required: %s",
                      assay_str_get(&why));
   assay_str_deinit(&why);
   return st;

@@ -25,14 +25,15 @@ typedef struct job {
   const assay_graph_t* graph;
   assay_tensor_t* const* inputs;
   assay_tensor_t* const* engine;  // by value id: what was taken
-  size_t* last_reader;        // by value id: the last layer that reads it
+  size_t* last_reader;            // by value id: the last layer that reads it
   assay_machine_t* machine;
-  hybrid_t* at;               // in the order of their cuts
+  hybrid_t* at;  // in the order of their cuts
   size_t n, capacity;
   int runs, most_runs;
 } job_t;
 
-// ---- what the engine made -------------------------------------------------------------------------------
+// ---- what the engine made
+// -------------------------------------------------------------------------------
 
 static assay_status_t keep(void* user, const assay_layer_t* layer, const assay_node_t* node,
                            uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
@@ -112,7 +113,8 @@ static assay_status_t run_engine(assay_taken_t* t, const assay_backend_t* backen
   return st;
 }
 
-// ---- hybrids ----------------------------------------------------------------------------------------------
+// ---- hybrids
+// ----------------------------------------------------------------------------------------------
 
 static assay_status_t set_widened(assay_machine_t* m, const assay_value_t* v, assay_tensor_t* t) {
   assay_tensor_t* wide = NULL;
@@ -139,8 +141,8 @@ static assay_status_t fill_slots(job_t* j, size_t cut) {
   return NULL;
 }
 
-// Layers of a dump may compute a node once more of which one before the cut has shown an output: that
-// stays the engine's.
+// Layers of a dump may compute a node once more of which one before the cut has shown an output:
+// that stays the engine's.
 static assay_status_t restore(job_t* j, const assay_node_t* n, size_t cut) {
   const int ends = j->layers->layer_of_node[n->id];
   if (!j->layers->dump || ends < 0 || (size_t)ends >= cut) return NULL;
@@ -198,7 +200,8 @@ static assay_status_t add_hybrid(job_t* j, size_t cut) {
   return NULL;
 }
 
-// ---- shares -----------------------------------------------------------------------------------------------
+// ---- shares
+// -----------------------------------------------------------------------------------------------
 
 static const assay_tensor_t* floats_of(const hybrid_t* h, size_t output, int64_t size) {
   const assay_tensor_t* t = h->outputs[output];

@@ -23,7 +23,8 @@ static assay_storage_loss_t stored_of(const double* x, int64_t size, assay_forma
            : (assay_storage_loss_t){0};
 }
 
-assay_status_t assay_stored_of(assay_tensor_t* t, assay_format_t format, assay_storage_loss_t* out) {
+assay_status_t assay_stored_of(assay_tensor_t* t, assay_format_t format,
+                               assay_storage_loss_t* out) {
   *out = (assay_storage_loss_t){0};
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->type != ASSAY_TYPE_FLOAT) return NULL;
   if (t->store != ASSAY_STORE_F64 && t->size > MOST) return NULL;

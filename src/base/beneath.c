@@ -62,8 +62,7 @@ static int open_by_kernel(int folder, const char* path) {
 // A symbolic link in place of a folder is told as one.
 static int explain_folder(int at, const char* name, int reason) {
   struct stat info;
-  if (reason == ENOTDIR && !fstatat(at, name, &info, AT_SYMLINK_NOFOLLOW) &&
-      S_ISLNK(info.st_mode))
+  if (reason == ENOTDIR && !fstatat(at, name, &info, AT_SYMLINK_NOFOLLOW) && S_ISLNK(info.st_mode))
     reason = ELOOP;
   errno = reason;
   return -1;

@@ -79,8 +79,8 @@ assay_status_t assay_mapping_zeros(size_t size, assay_mapping_t** out) {
   m->refs = 1;
   m->size = size;
   m->mapped = size > 0;
-  void* p = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                 : NULL;
+  void* p =
+      size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : NULL;
   if (p == MAP_FAILED) {
     assay_free(m);
     return ASSAY_ERROR(ASSAY_NO_MEMORY, "cannot map %zu bytes of zeros: %s", size, strerror(errno));

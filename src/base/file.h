@@ -19,7 +19,7 @@ assay_status_t assay_mapping_zeros(size_t size, assay_mapping_t** out) ASSAY_MUS
 assay_status_t assay_mapping_part(assay_mapping_t* whole, size_t offset, size_t size,
                                   assay_mapping_t** out) ASSAY_MUST_USE;
 void assay_mapping_retain(assay_mapping_t* m);
-void assay_mapping_release(assay_mapping_t* m);  // NULL is allowed
+void assay_mapping_release(assay_mapping_t* m);   // NULL is allowed
 void assay_mapping_release_owner(void* mapping);  // the same, as tensors call it
 // Bytes that have been read and are not needed soon need not count as this process's memory: they
 // are read from the file again when they are. Pages that hold other bytes, too, stay.
@@ -31,10 +31,10 @@ size_t assay_mapping_size(const assay_mapping_t* m);
 // disk: readers see the old file or the new one, whatever happens. A process that is killed leaves
 // nothing, unless it was about to replace a file, between two system calls: then the new file is
 // whole beside the old one, as PATH.assay-part. Where the file system has no files without names
-// (O_TMPFILE), or there is no /proc, it has a name from the first, PATH.assay-part1, -part2 ..., and
-// stays there if the process is killed. The next writer of the same path removes what was left.
-// A symbolic link stays, and what it leads to is replaced; a device or a pipe (/dev/null, /dev/stdout) is
-// written as it is.
+// (O_TMPFILE), or there is no /proc, it has a name from the first, PATH.assay-part1, -part2 ...,
+// and stays there if the process is killed. The next writer of the same path removes what was left.
+// A symbolic link stays, and what it leads to is replaced; a device or a pipe (/dev/null,
+// /dev/stdout) is written as it is.
 typedef struct assay_writer assay_writer_t;
 assay_status_t assay_writer_open(const char* path, assay_writer_t** out) ASSAY_MUST_USE;
 assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n) ASSAY_MUST_USE;

@@ -1,5 +1,6 @@
-// The larger and the smaller of two numbers, the same on every CPU and from every compiler: C leaves
-// it open which of two zeros of both signs fmax and fmin give, and their instructions differ.
+// The larger and the smaller of two numbers, the same on every CPU and from every compiler: C
+// leaves it open which of two zeros of both signs fmax and fmin give, and their instructions
+// differ.
 #ifndef ASSAY_BASE_LARGER_H_
 #define ASSAY_BASE_LARGER_H_
 

@@ -22,10 +22,10 @@ assay_status_t assay_process_run(const char* command, double seconds) ASSAY_MUST
 assay_status_t assay_process_ask(const char* command, double seconds, int most, int* out_code,
                                  assay_str_t* out_said) ASSAY_MUST_USE;
 
-// Starts words[0], found in $PATH, for a caller that reads and waits itself: in such a group, which is
-// killed with this process; assay_process_over() says that it has been waited for. out, err: what its
-// standard output and error are; -1: this process's.
-// Errors: NOT_FOUND there is no such program; DEVICE it could not be started.
+// Starts words[0], found in $PATH, for a caller that reads and waits itself: in such a group, which
+// is killed with this process; assay_process_over() says that it has been waited for. out, err:
+// what its standard output and error are; -1: this process's. Errors: NOT_FOUND there is no such
+// program; DEVICE it could not be started.
 assay_status_t assay_process_start(const char* const* words, int out, int err,
                                    pid_t* out_pid) ASSAY_MUST_USE;
 void assay_process_over(void);

@@ -1,7 +1,8 @@
 #include "base/random.h"
-#include "base/functions.h"
 
 #include <math.h>
+
+#include "base/functions.h"
 
 void assay_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
   uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
@@ -84,14 +85,14 @@ static double polynomial(const double c[8], double x) {
 // Source: Wichura, 'Algorithm AS 241: The Percentage Points of the Normal Distribution', Applied
 // Statistics 37 (1988), routine PPND16.
 double assay_normal_quantile(double p) {
-  static const double a[8] = {2.5090809287301226727e3,  3.3430575583588128105e4,
-                              6.7265770927008700853e4,  4.5921953931549871457e4,
-                              1.3731693765509461125e4,  1.9715909503065514427e3,
-                              1.3314166789178437745e2,  3.3871328727963666080e0};
-  static const double b[8] = {5.2264952788528545610e3,  2.8729085735721942674e4,
-                              3.9307895800092710610e4,  2.1213794301586595867e4,
-                              5.3941960214247511077e3,  6.8718700749205790830e2,
-                              4.2313330701600911252e1,  1.0};
+  static const double a[8] = {2.5090809287301226727e3, 3.3430575583588128105e4,
+                              6.7265770927008700853e4, 4.5921953931549871457e4,
+                              1.3731693765509461125e4, 1.9715909503065514427e3,
+                              1.3314166789178437745e2, 3.3871328727963666080e0};
+  static const double b[8] = {5.2264952788528545610e3, 2.8729085735721942674e4,
+                              3.9307895800092710610e4, 2.1213794301586595867e4,
+                              5.3941960214247511077e3, 6.8718700749205790830e2,
+                              4.2313330701600911252e1, 1.0};
   static const double c[8] = {7.74545014278341407640e-4, 2.27238449892691845833e-2,
                               2.41780725177450611770e-1, 1.27045825245236838258e0,
                               3.64784832476320460504e0,  5.76949722146069140550e0,

@@ -19,8 +19,8 @@ assay_status_t assay_status_make(const char* file, int line, assay_code_t code, 
 assay_status_t assay_status_no_memory(void) ASSAY_MUST_USE;
 
 // Puts "context: " before the message of a status and returns it; NULL stays NULL.
-assay_status_t assay_status_note(assay_status_t status, const char* format, ...) ASSAY_PRINTF(2, 3)
-    ASSAY_MUST_USE;
+assay_status_t assay_status_note(assay_status_t status, const char* format, ...)
+    ASSAY_PRINTF(2, 3) ASSAY_MUST_USE;
 
 // Keeps the first of two statuses and frees the second.
 assay_status_t assay_status_join(assay_status_t first, assay_status_t second) ASSAY_MUST_USE;
@@ -30,9 +30,9 @@ const char* assay_status_file(assay_status_t status);
 int assay_status_line(assay_status_t status);
 
 // Returns a failure to the caller at once; only where nothing is owned.
-#define ASSAY_TRY(expr)                             \
-  do {                                              \
-    assay_status_t assay_try_status_ = (expr);      \
+#define ASSAY_TRY(expr)                              \
+  do {                                               \
+    assay_status_t assay_try_status_ = (expr);       \
     if (assay_try_status_) return assay_try_status_; \
   } while (0)
 

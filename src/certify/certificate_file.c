@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "certify/certificate.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "certify/certificate.h"
 
 static const char magic[4] = {'A', 'S', 'C', 'T'};
 // More values than any model has: a stride says of how many they are few.

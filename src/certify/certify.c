@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "certify/observe.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "certify/observe.h"
 
 // Sketches are no finer than this part of a value: float64 is the same everywhere to so many
 // digits.

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certify/reach.h"
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "certify/reach.h"
 #include "eval/machine.h"
 
 // ---- what is asked ------------------------------------------------------------------------------

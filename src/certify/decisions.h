@@ -8,11 +8,11 @@
 #ifndef ASSAY_CERTIFY_DECISIONS_H_
 #define ASSAY_CERTIFY_DECISIONS_H_
 
-#include "exec/backend.h"
 #include "certify/certificate.h"
 #include "data/samples.h"
-#include "plan/plan.h"
 #include "eval/machine.h"
+#include "exec/backend.h"
+#include "plan/plan.h"
 
 enum { ASSAY_DECISION_SIGMAS = 8 };
 

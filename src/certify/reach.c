@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "ops/bound.h"
 #include "base/alloc.h"
 #include "formats/format.h"
+#include "ops/bound.h"
 
 struct assay_reach {
   const assay_layers_t* layers;

@@ -8,8 +8,8 @@
 #ifndef ASSAY_CERTIFY_REACH_H_
 #define ASSAY_CERTIFY_REACH_H_
 
-#include "plan/plan.h"
 #include "eval/machine.h"
+#include "plan/plan.h"
 
 typedef struct assay_reach assay_reach_t;
 

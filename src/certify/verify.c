@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/hash.h"
 #include "certify/certify.h"
 #include "certify/decisions.h"
 #include "certify/observe.h"
-#include "base/alloc.h"
-#include "base/hash.h"
 
 // A sketch is rounded to a step; another machine's float64 may take it a step further.
 static const double STEPS_OFF = 1.5;

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/chain.h"
-#include "check/fix.h"
 #include "base/alloc.h"
-#include "formats/format.h"
+#include "check/fix.h"
+#include "diagnose/chain.h"
 #include "eval/machine.h"
+#include "formats/format.h"
 
 const char* assay_blame_name(assay_blame_t b) {
   static const char* const names[] = {"none", "precision", "engine", "export", "model", "input"};
@@ -56,7 +56,8 @@ static assay_status_t run_sample(assay_account_t* account, const assay_model_t* 
                                  assay_output_check_t* outputs) {
   assay_machine_t* plain = NULL;
   assay_status_t st = assay_account_run(account, inputs);
-  if (!st && golden && assay_model_quantizes(model)) st = assay_truth_unquantized(model, inputs, &plain);
+  if (!st && golden && assay_model_quantizes(model))
+    st = assay_truth_unquantized(model, inputs, &plain);
   if (!st) st = add_outputs(account, model->graph, plain, golden, outputs);
   assay_machine_destroy(plain);
   return st;
@@ -293,8 +294,8 @@ static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inpu
   return assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export);
 }
 
-// Whether some layer has a format below fp32, by the user's precision or by the types that the model
-// declares: then that can be taken back.
+// Whether some layer has a format below fp32, by the user's precision or by the types that the
+// model declares: then that can be taken back.
 static bool is_lowered(const assay_check_t* c) {
   if (c->options.precision.format != ASSAY_FORMAT_FP32 || c->options.precision.n_rules) return true;
   const assay_layers_t* l = assay_plan_layers(c->plan);
@@ -337,8 +338,7 @@ static assay_blame_t find_blame(const assay_check_t* c) {
   if (c->export.n) return ASSAY_BLAME_EXPORT;
   if (c->faithful) return ASSAY_BLAME_NONE;
   if (c->n_defects) return ASSAY_BLAME_ENGINE;
-  if (c->undecided)
-    return truth_is_unfinite(c) ? ASSAY_BLAME_MODEL : ASSAY_BLAME_INPUT;
+  if (c->undecided) return truth_is_unfinite(c) ? ASSAY_BLAME_MODEL : ASSAY_BLAME_INPUT;
   const bool lowered = is_lowered(c);
   // Where layers of another engine store a narrow type, or operators declare it themselves.
   if (c->n_culprits && c->culprits[0].verdict == ASSAY_VERDICT_OVERFLOW &&
@@ -515,8 +515,9 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
   if (c->options.judged) c->options.judged(c->options.user, c);
   // A fix is verified by running its layers in other formats: another engine's cannot be told to.
-  if (!numbers_hold && !c->open && c->blame != ASSAY_BLAME_MODEL && c->blame != ASSAY_BLAME_ENGINE &&
-      is_lowered(c) && !c->options.no_fix && !c->options.backend->foreign)
+  if (!numbers_hold && !c->open && c->blame != ASSAY_BLAME_MODEL &&
+      c->blame != ASSAY_BLAME_ENGINE && is_lowered(c) && !c->options.no_fix &&
+      !c->options.backend->foreign)
     ASSAY_TRY(assay_fix_search(c, inputs, golden));
   return NULL;
 }

@@ -1,16 +1,17 @@
-// The main job: run a model in a precision beside its truth, say what went wrong, and find a verified fix.
+// The main job: run a model in a precision beside its truth, say what went wrong, and find a
+// verified fix.
 #ifndef ASSAY_CHECK_CHECK_H_
 #define ASSAY_CHECK_CHECK_H_
 
 #include "account/account.h"
-#include "diagnose/export.h"
 #include "account/outputs.h"
 #include "account/pictures.h"
+#include "account/require.h"
+#include "account/shares.h"
+#include "data/samples.h"
+#include "diagnose/export.h"
 #include "ranges/broadcasts.h"
 #include "ranges/constants.h"
-#include "account/require.h"
-#include "data/samples.h"
-#include "account/shares.h"
 
 typedef enum assay_blame {
   ASSAY_BLAME_NONE = 0,
@@ -28,18 +29,18 @@ enum { ASSAY_CULPRIT_WHY = 256 };
 typedef struct assay_culprit {
   const assay_layer_account_t* account;
   assay_verdict_t verdict;
-  bool born;       // the engine was seen to fail here; false: it would, once those before are mended
-  double share;    // of an output's error; 0: not known
-  char why[ASSAY_CULPRIT_WHY];   // "overflow: 5.98e+05, fp16 ends at 65504"
+  bool born;     // the engine was seen to fail here; false: it would, once those before are mended
+  double share;  // of an output's error; 0: not known
+  char why[ASSAY_CULPRIT_WHY];  // "overflow: 5.98e+05, fp16 ends at 65504"
 } assay_culprit_t;
 
 typedef struct assay_fix {
-  const assay_node_t** nodes;       // to be kept in `format`
+  const assay_node_t** nodes;  // to be kept in `format`
   size_t n_nodes;
   assay_format_t format;
-  bool verified;                    // ran, and every output was faithful
-  assay_output_check_t* outputs;    // of the verifying run
-  int runs;                         // verification runs made
+  bool verified;                  // ran, and every output was faithful
+  assay_output_check_t* outputs;  // of the verifying run
+  int runs;                       // verification runs made
 } assay_fix_t;
 
 struct assay_check;
@@ -47,15 +48,16 @@ struct assay_check;
 typedef struct assay_check_options {
   assay_precision_t precision;
   assay_plan_options_t plan;
-  const char* precision_name;       // as the user wrote it, for the report
+  const char* precision_name;  // as the user wrote it, for the report
   const assay_backend_t* backend;
   bool unquantized, no_fix;
-  const assay_golden_t* golden;     // outputs and inner values, as given; NULL: none
-  const assay_samples_t* whole_batch;  // what the samples were cut from, since it does not run; NULL
-  double search_seconds;            // for repairs of the export; 0: as assay_export_options_t
+  const assay_golden_t* golden;  // outputs and inner values, as given; NULL: none
+  const assay_samples_t*
+      whole_batch;        // what the samples were cut from, since it does not run; NULL
+  double search_seconds;  // for repairs of the export; 0: as assay_export_options_t
   const assay_requirements_t* require;  // none: cosine at least 0.999, the same NaN and infinities
-  bool shares;                      // of the error by layers, also where the model is faithful
-  assay_pictures_t* pictures;       // filled by the run; NULL: none are wanted
+  bool shares;                          // of the error by layers, also where the model is faithful
+  assay_pictures_t* pictures;           // filled by the run; NULL: none are wanted
   uint64_t seed;
   void (*progress)(void* user, const char* what, double fraction);
   // Called once all but the fix is known. NULL: nobody asks.
@@ -64,47 +66,51 @@ typedef struct assay_check_options {
 } assay_check_options_t;
 
 typedef struct assay_check {
-  assay_model_t* model;             // prepared; retained
+  assay_model_t* model;  // prepared; retained
   assay_plan_t* plan;
   assay_account_t* account;
-  assay_check_options_t options;    // with the precision taken over
+  assay_check_options_t options;  // with the precision taken over
   size_t n_samples;
   bool faithful;
   assay_blame_t blame;
-  assay_output_check_t* outputs;    // by graph output
+  assay_output_check_t* outputs;  // by graph output
   size_t n_outputs;
-  assay_culprit_t* culprits;        // most to blame first
+  assay_culprit_t* culprits;  // most to blame first
   size_t n_culprits, cap_culprits;
-  size_t n_behind;                  // further layers whose values pass the range behind the culprits
-  size_t n_defects;                 // layers with more error than rounding explains
-  size_t n_absorbed;                // layers with overflow, underflow or flips that no output shows
-  assay_export_t export;            // truth against golden
-  assay_shares_t shares;            // of the first sample's errors; empty: not asked
-  assay_str_t unmet;                // requirements that do not hold
-  bool open;                        // some of them cannot be judged, in whatever precision
-  bool undecided;                   // open, and nothing that could be judged failed
-  bool* met;                        // what commands of the user's said, by requirement; NULL: there are none
-  assay_str_t unfinite_inputs;      // NaN and infinities of the inputs, in words; "": none
+  size_t n_behind;        // further layers whose values pass the range behind the culprits
+  size_t n_defects;       // layers with more error than rounding explains
+  size_t n_absorbed;      // layers with overflow, underflow or flips that no output shows
+  assay_export_t export;  // truth against golden
+  assay_shares_t shares;  // of the first sample's errors; empty: not asked
+  assay_str_t unmet;      // requirements that do not hold
+  bool open;              // some of them cannot be judged, in whatever precision
+  bool undecided;         // open, and nothing that could be judged failed
+  bool* met;              // what commands of the user's said, by requirement; NULL: there are none
+  assay_str_t unfinite_inputs;  // NaN and infinities of the inputs, in words; "": none
   bool has_fix;
   assay_fix_t fix;
-  size_t constants_out_of_range;    // initializers with finite elements past the format's range
+  size_t constants_out_of_range;  // initializers with finite elements past the format's range
   const char* first_constant_out_of_range;
   assay_odd_constants_t odd_constants;  // all that the formats cannot hold, with what it means
-  assay_broadcasts_t broadcasts;        // operands that are stretched, batch sizes that are written into the model
-  assay_risks_t folded;             // constants that passes computed, past the format of what reads them
-  // Fused: truth of the rewritten model against truth of the model as it was given, on the first sample.
-  double rewriting;                 // largest difference of an output, as a part of its largest magnitude
-  int64_t rewriting_mismatched;     // elements that are finite in one of them only, or integers that differ
+  assay_broadcasts_t
+      broadcasts;        // operands that are stretched, batch sizes that are written into the model
+  assay_risks_t folded;  // constants that passes computed, past the format of what reads them
+  // Fused: truth of the rewritten model against truth of the model as it was given, on the first
+  // sample.
+  double rewriting;  // largest difference of an output, as a part of its largest magnitude
+  int64_t rewriting_mismatched;  // elements that are finite in one of them only, or integers that
+                                 // differ
 } assay_check_t;
 
-// Appends to the culprits: layers that failed, or whose truth passes the range, most to blame first;
-// Appends one, for a reason of the caller's.
+// Appends to the culprits: layers that failed, or whose truth passes the range, most to blame
+// first; Appends one, for a reason of the caller's.
 assay_status_t assay_check_add_culprit(assay_check_t* c, const assay_layer_account_t* layer,
                                        assay_verdict_t verdict, const char* why) ASSAY_MUST_USE;
 // where there are none, those with the largest shares of the outputs' error.
 assay_status_t assay_check_blame_layers(assay_check_t* c) ASSAY_MUST_USE;
 
-// Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is no error.
+// Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is
+// no error.
 assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* options,
                                const assay_samples_t* inputs, const assay_samples_t* golden,
                                assay_check_t** out) ASSAY_MUST_USE;

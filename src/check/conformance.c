@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "compare/compare.h"
 #include "base/alloc.h"
+#include "compare/compare.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "onnx/test_data.h"

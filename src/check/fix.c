@@ -1,7 +1,7 @@
 #include "check/fix.h"
 
-#include "check/keep.h"
 #include "base/alloc.h"
+#include "check/keep.h"
 
 enum { MAX_RUNS = 2, MAX_THINNING = 4 };
 

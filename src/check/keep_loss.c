@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "check/keep.h"
 #include "account/stored.h"
 #include "base/alloc.h"
+#include "check/keep.h"
 
 typedef struct walk {
   assay_keep_t* keep;

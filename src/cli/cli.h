@@ -27,13 +27,13 @@ typedef enum opt_kind {
   OPT_OUT_FOLDER,  // made where it is not there
   OPT_OUT_EITHER,  // a file, or with '/' at its end a folder
   OPT_OUT_CACHE,   // a file that is read, too, and written if it has to be: checked where it is new
-  OPT_INT,     // int64_t
-  OPT_FLOAT,   // double
-  OPT_BYTES,   // int64_t; 500M, 16G, 1.5Gi
-  OPT_LIST,    // opt_list_t: may be given several times
-  // const char*, to which each one given adds, with ',' between: rules of layers, or @FILE with them
-  // (rules_file.h). OPT_FIX: such a file, which may also give --precision; its offset is that of the
-  // rules.
+  OPT_INT,         // int64_t
+  OPT_FLOAT,       // double
+  OPT_BYTES,       // int64_t; 500M, 16G, 1.5Gi
+  OPT_LIST,        // opt_list_t: may be given several times
+  // const char*, to which each one given adds, with ',' between: rules of layers, or @FILE with
+  // them (rules_file.h). OPT_FIX: such a file, which may also give --precision; its offset is that
+  // of the rules.
   OPT_RULES,
   OPT_FIX,
 } opt_kind_t;
@@ -94,20 +94,21 @@ bool assay_cli_json_to_stdout(const char* path);
 
 // Row of the option that ends the program after a time (timeout.h), for a verb whose args_t has
 // `double timeout`. It counts from before the verb runs.
-#define CLI_TIMEOUT_OPTION                                                                    \
-  {                                                                                           \
-    "--timeout", 0, OPT_FLOAT, offsetof(args_t, timeout), "SECONDS",                          \
+#define CLI_TIMEOUT_OPTION                                                                     \
+  {                                                                                            \
+    "--timeout", 0, OPT_FLOAT, offsetof(args_t, timeout), "SECONDS",                           \
         "stop then, with exit code 4 and a line that says what was\ngoing on; what was found " \
-        "by then is printed",                                                                 \
-        false                                                                                 \
+        "by then is printed",                                                                  \
+        false                                                                                  \
   }
 
 // Row of the option that registers operators (assay/ops.h), for a verb whose args_t has `opt_list_t
 // ops`. They are registered before the verb runs.
-#define CLI_OPS_OPTION                                                                             \
-  {                                                                                                \
-    "--ops", 0, OPT_LIST, offsetof(args_t, ops), "LIB.so",                                         \
-        "a library of operators of your own\n(docs/custom-operators.md); may be given again", false \
+#define CLI_OPS_OPTION                                                                        \
+  {                                                                                           \
+    "--ops", 0, OPT_LIST, offsetof(args_t, ops), "LIB.so",                                    \
+        "a library of operators of your own\n(docs/custom-operators.md); may be given again", \
+        false                                                                                 \
   }
 
 // Rows of what layers have formats of their own, for a verb whose args_t has `const char*` at
@@ -129,10 +130,10 @@ bool assay_cli_json_to_stdout(const char* path);
 
 // Row of the option that reads external data with several names, for a verb whose args_t has `bool
 // allow_hard_links`.
-#define CLI_HARD_LINKS_OPTION(field)                                                            \
-  {                                                                                             \
-    "--allow-hard-links", 0, OPT_FLAG, offsetof(args_t, field), NULL,                           \
-        "read external data of a model from files with several\nnames (hard links)", false       \
+#define CLI_HARD_LINKS_OPTION(field)                                                       \
+  {                                                                                        \
+    "--allow-hard-links", 0, OPT_FLAG, offsetof(args_t, field), NULL,                      \
+        "read external data of a model from files with several\nnames (hard links)", false \
   }
 
 // What `assay --version` says: the first line is the program's own version.

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/tensor_files.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "data/tensor_files.h"
 
 // ---- arrays -------------------------------------------------------------------------------------
 
@@ -76,8 +76,8 @@ static assay_status_t add_arrays(const assay_set_t* from, assay_set_t* to) {
 }
 
 // Whether a run has arrays of all these names already, or of none.
-static assay_status_t find_names(const char* text, const assay_set_t* names,
-                                  const assay_set_t* run, bool* out_all) {
+static assay_status_t find_names(const char* text, const assay_set_t* names, const assay_set_t* run,
+                                 bool* out_all) {
   const char *has = NULL, *lacks = NULL;
   for (size_t i = 0; i < names->n; i++)
     *(assay_set_find(run, names->names[i]) ? &has : &lacks) = names->names[i];

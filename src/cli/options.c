@@ -12,8 +12,8 @@
 #include "base/shell.h"
 #include "base/shown.h"
 #include "cli/cli.h"
-#include "cli/verbs/rules_file.h"
 #include "cli/timeout.h"
+#include "cli/verbs/rules_file.h"
 
 int assay_cli_fail(assay_status_t status, int code) {
   assay_code_t c = assay_status_code(status);

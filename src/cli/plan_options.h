@@ -2,8 +2,8 @@
 #ifndef ASSAY_CLI_PLAN_OPTIONS_H_
 #define ASSAY_CLI_PLAN_OPTIONS_H_
 
-#include "exec/choice/licence.h"
 #include "cli/cli.h"
+#include "exec/choice/licence.h"
 #include "plan/plan.h"
 
 // Rows for the options of a verb whose args_t has `bool fused` and `opt_list_t no_pass`.

@@ -128,10 +128,10 @@ static assay_status_t copy_all(const assay_settled_t* from, cli_shapes_t* out) {
 
 assay_status_t cli_shapes_settle(const assay_model_t* model, cli_shapes_t* s) {
   const assay_open_sizes_t sizes = {.n_shapes = s->n,
-                               .shapes = s->shapes,
-                               .n_dims = s->n_dims,
-                               .dims = s->dims,
-                               .batch = s->batch};
+                                    .shapes = s->shapes,
+                                    .n_dims = s->n_dims,
+                                    .dims = s->dims,
+                                    .batch = s->batch};
   assay_settled_t settled = {0};
   cli_shapes_t own = {0};
   ASSAY_TRY(assay_sizes_settle(model, &sizes, &settled));

@@ -1,4 +1,5 @@
-// What several verbs take: the sizes that a model leaves open, as --shape, --dim and --batch give them.
+// What several verbs take: the sizes that a model leaves open, as --shape, --dim and --batch give
+// them.
 #ifndef ASSAY_CLI_SHAPES_H_
 #define ASSAY_CLI_SHAPES_H_
 
@@ -11,14 +12,18 @@ typedef struct cli_shape_args {
 } cli_shape_args_t;
 
 // Rows for a verb whose args_t has `cli_shape_args_t field`.
-#define CLI_SHAPE_OPTIONS(field)                                                                  \
-  {"--shape", 0, OPT_LIST, offsetof(args_t, field.shapes), "NAME=DIMS",                           \
-   "shape of an input, such as image=1x3x224x224; ? leaves a\ndimension as it is", false},        \
-      {"--dim", 0, OPT_LIST, offsetof(args_t, field.dims), "NAME=N",                              \
-       "size of the dimensions that the model calls NAME, such as\nseq=128; others are 1", false}, \
-  {                                                                                               \
-    "--batch", 0, OPT_STRING, offsetof(args_t, field.batch), "N",                                 \
-        "size of the leading dimension of every input that leaves it\nopen (default: 1)", false   \
+#define CLI_SHAPE_OPTIONS(field)                                                                     \
+  {"--shape",   0,                                                                                   \
+   OPT_LIST,    offsetof(args_t, field.shapes),                                                      \
+   "NAME=DIMS", "shape of an input, such as image=1x3x224x224; ? leaves a\ndimension as it is",      \
+   false},                                                                                           \
+      {"--dim",  0,                                                                                  \
+       OPT_LIST, offsetof(args_t, field.dims),                                                       \
+       "NAME=N", "size of the dimensions that the model calls NAME, such as\nseq=128; others are 1", \
+       false},                                                                                       \
+  {                                                                                                  \
+    "--batch", 0, OPT_STRING, offsetof(args_t, field.batch), "N",                                    \
+        "size of the leading dimension of every input that leaves it\nopen (default: 1)", false      \
   }
 
 // What was given, and after cli_shapes_settle the shapes that come of it.
@@ -37,12 +42,12 @@ void cli_shapes_free(cli_shapes_t* s);
 // Puts the shapes of this model's inputs in the place of what was given. A batch that no input
 // takes is told on stderr.
 assay_status_t cli_shapes_settle(const assay_model_t* model, cli_shapes_t* s) ASSAY_MUST_USE;
-// Reads a model, settles the shapes and makes it ready to be evaluated. known: operators that nobody
-// knows are left as they are (assay_onnx_prepare_known).
+// Reads a model, settles the shapes and makes it ready to be evaluated. known: operators that
+// nobody knows are left as they are (assay_onnx_prepare_known).
 assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s,
                                assay_model_t** out) ASSAY_MUST_USE;
-// The model without open sizes, but for those that are -1 in `settled`: what nothing is said of is 1,
-// which is told on stderr.
+// The model without open sizes, but for those that are -1 in `settled`: what nothing is said of is
+// 1, which is told on stderr.
 assay_status_t cli_shapes_close(assay_model_t* model, size_t n_settled,
                                 const assay_input_shape_t* settled,
                                 assay_model_t** out) ASSAY_MUST_USE;

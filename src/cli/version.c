@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/backend.h"
 #include "base/shown.h"
 #include "cli/cli.h"
+#include "exec/backend.h"
 #include "ops/libraries.h"
 
 static bool has_word(const char* text, const char* word) {

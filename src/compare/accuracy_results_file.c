@@ -1,9 +1,9 @@
 // The JSON of accuracy results. Source: Polygraphy 0.53, files of run --save-accuracy-results.
 #include <string.h>
 
-#include "compare/accuracy_results.h"
 #include "base/file.h"
 #include "base/shown.h"
+#include "compare/accuracy_results.h"
 #include "io/json.h"
 
 static const struct {

@@ -3,9 +3,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "compare/comparison_internal.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "compare/comparison_internal.h"
 #include "io/numpy_text.h"
 
 void assay_demand_init(assay_demand_t* out) {

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "compare/comparison_internal.h"
 #include "base/alloc.h"
 #include "base/functions.h"
+#include "compare/comparison_internal.h"
 #include "io/numpy_text.h"
 
 enum { DEPTH = 2 };
@@ -76,7 +76,8 @@ static assay_status_t psnr(const assay_compare_job_t* j, double* out) {
   squares_t d;
   ASSAY_TRY(noise(j, &d));
   const double max = assay_numeric_max(&j->a).x;
-  *out = d.mean == 0 ? (double)INFINITY : 20 * assay_log10(max <= 0 ? 1 : max) - 10 * assay_log10(d.mean);
+  *out = d.mean == 0 ? (double)INFINITY
+                     : 20 * assay_log10(max <= 0 ? 1 : max) - 10 * assay_log10(d.mean);
   return NULL;
 }
 

@@ -93,7 +93,9 @@ static scale_t scale_of(const assay_numeric_t* a, bool powers, bool absolute) {
 static double share_of(const scale_t* s, double x) {
   if (s->high <= s->low) return 0;
   if (!s->powers) return (x - s->low) / (s->high - s->low);
-  return x > 0 ? (assay_log10(x) - assay_log10(s->low)) / (assay_log10(s->high) - assay_log10(s->low)) : 0;
+  return x > 0
+             ? (assay_log10(x) - assay_log10(s->low)) / (assay_log10(s->high) - assay_log10(s->low))
+             : 0;
 }
 
 // ---- maps ---------------------------------------------------------------------------------------
@@ -199,9 +201,11 @@ static void draw_grid(canvas_t* c, int64_t top, const scale_t* x, const scale_t*
   static const uint8_t gray[CHANNELS] = {215, 215, 215}, black[CHANNELS] = {0, 0, 0};
   const int64_t w = PLOT_WIDTH - 2 * MARGIN, h = PLOT_HEIGHT - 2 * MARGIN;
   for (double p = x->any ? ceil(assay_log10(x->low)) : 1; x->any && p <= assay_log10(x->high); p++)
-    fill(c, MARGIN + (int64_t)(share_of(x, assay_pow(10, p)) * (double)w), top + MARGIN, 1, h, gray);
+    fill(c, MARGIN + (int64_t)(share_of(x, assay_pow(10, p)) * (double)w), top + MARGIN, 1, h,
+         gray);
   for (double p = y->any ? ceil(assay_log10(y->low)) : 1; y->any && p <= assay_log10(y->high); p++)
-    fill(c, MARGIN, top + MARGIN + h - (int64_t)(share_of(y, assay_pow(10, p)) * (double)h), w, 1, gray);
+    fill(c, MARGIN, top + MARGIN + h - (int64_t)(share_of(y, assay_pow(10, p)) * (double)h), w, 1,
+         gray);
   fill(c, MARGIN, top + MARGIN, 1, h, black);
   fill(c, MARGIN, top + MARGIN + h, w, 1, black);
 }

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "compare/comparison_internal.h"
 #include "compare/numeric_text.h"
-#include "base/shown.h"
 
 bool assay_say_shows(const assay_say_t* say, assay_severity_t severity) {
   return say->line && (!say->shows || say->shows(say->self, severity));

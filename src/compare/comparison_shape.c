@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "compare/comparison_internal.h"
 #include "base/alloc.h"
+#include "compare/comparison_internal.h"
 #include "io/numpy_text.h"
 
 static bool same_shape(const assay_numeric_t* a, const assay_numeric_t* b) {

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "compare/comparison_internal.h"
 #include "compare/comparison_pictures.h"
-#include "base/alloc.h"
 #include "io/numpy_text.h"
 
 enum { DEPTH = 2 };

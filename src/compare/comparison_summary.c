@@ -2,8 +2,8 @@
 // check of saved results.
 #include <string.h>
 
-#include "compare/comparison_internal.h"
 #include "base/alloc.h"
+#include "compare/comparison_internal.h"
 
 static assay_severity_t severity(bool passed) {
   return passed ? ASSAY_SAY_FINISH : ASSAY_SAY_ERROR;

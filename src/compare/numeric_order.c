@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "compare/numeric.h"
 #include "base/alloc.h"
+#include "compare/numeric.h"
 #include "formats/codec.h"
 
 // ---- extremes -----------------------------------------------------------------------------------

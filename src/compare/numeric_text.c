@@ -1,10 +1,10 @@
 #include "compare/numeric_text.h"
 
-#include "base/shown.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/shown.h"
 
 // ---- statistics ---------------------------------------------------------------------------------
 

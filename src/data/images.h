@@ -9,11 +9,11 @@ enum { ASSAY_IMAGE_CHANNELS = 3 };
 
 // What is asked for; zeros: nothing.
 typedef struct assay_image_wish {
-  const char* layout;     // "nchw" or "nhwc"; NULL: as the shape of the input says
-  int64_t height, width;  // that it is resized to
-  int64_t shorter;        // in their place: what its shorter side is resized to
+  const char* layout;               // "nchw" or "nhwc"; NULL: as the shape of the input says
+  int64_t height, width;            // that it is resized to
+  int64_t shorter;                  // in their place: what its shorter side is resized to
   int64_t crop_height, crop_width;  // then so much of its middle is taken
-  double scale;           // pixels, 0 to 255, times this; 0: 1
+  double scale;                     // pixels, 0 to 255, times this; 0: 1
   // Then minus the mean, divided by std: one number for all channels, or one for each.
   double mean[ASSAY_IMAGE_CHANNELS], std[ASSAY_IMAGE_CHANNELS];
   int n_mean, n_std;
@@ -30,8 +30,9 @@ bool assay_image_is(const uint8_t* data, size_t size);
 assay_status_t assay_image_tensor(const uint8_t* data, size_t size, const char* name,
                                   const assay_value_t* input, const assay_image_wish_t* wish,
                                   assay_str_t* notes, assay_tensor_t** out) ASSAY_MUST_USE;
-// The same of a file, which is read now, to see that it can be, and again each time that the tensor is
-// widened: one of many. The input and the texts of the wish are borrowed as long as the tensor lives.
+// The same of a file, which is read now, to see that it can be, and again each time that the tensor
+// is widened: one of many. The input and the texts of the wish are borrowed as long as the tensor
+// lives.
 assay_status_t assay_image_tensor_late(const char* path, const assay_value_t* input,
                                        const assay_image_wish_t* wish, assay_str_t* notes,
                                        assay_tensor_t** out) ASSAY_MUST_USE;

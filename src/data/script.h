@@ -2,8 +2,8 @@
 #ifndef ASSAY_DATA_SCRIPT_H_
 #define ASSAY_DATA_SCRIPT_H_
 
-#include "data/samples.h"
 #include "base/str.h"
+#include "data/samples.h"
 
 // What the command may read, each as one npz file under the model's names. Several samples are
 // joined along their first dimension, as they would be given; numbers become a list of n; what

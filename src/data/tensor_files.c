@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tensor_folder.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
+#include "data/tensor_folder.h"
 #include "formats/format.h"
 #include "io/npy.h"
 #include "io/npz.h"

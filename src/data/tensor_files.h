@@ -6,8 +6,8 @@
 #ifndef ASSAY_DATA_TENSOR_FILES_H_
 #define ASSAY_DATA_TENSOR_FILES_H_
 
-#include "data/images.h"
 #include "base/str.h"
+#include "data/images.h"
 #include "io/run_results.h"
 #include "ir/ir.h"
 
@@ -32,7 +32,7 @@ typedef struct assay_tensor_request {
   // test data go by position. None: an array without a name gets the file's.
   assay_value_t* const* values;
   size_t n_values;
-  bool outputs;  // they are outputs
+  bool outputs;                     // they are outputs
   assay_tensor_reading_t* reading;  // NULL: as files are
 } assay_tensor_request_t;
 

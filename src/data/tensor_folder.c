@@ -50,9 +50,9 @@ static bool holds_arrays(const char* path) {
   assay_status_t st = assay_mapping_open(path, &m);
   const uint8_t* data = m ? assay_mapping_data(m) : NULL;
   const size_t size = m ? assay_mapping_size(m) : 0;
-  const bool holds = !st && ((size >= 4 && memcmp(data, "PK\3\4", 4) == 0) ||
-                             (size >= 6 && memcmp(data, "\x93NUMPY", 6) == 0) ||
-                             assay_safetensors_is(data, size));
+  const bool holds =
+      !st && ((size >= 4 && memcmp(data, "PK\3\4", 4) == 0) ||
+              (size >= 6 && memcmp(data, "\x93NUMPY", 6) == 0) || assay_safetensors_is(data, size));
   assay_status_free(st);
   assay_mapping_release(m);
   return holds;

@@ -8,9 +8,9 @@
 #ifndef ASSAY_DEBUG_BATCH_DEBUG_H_
 #define ASSAY_DEBUG_BATCH_DEBUG_H_
 
-#include "debug/batch_rows.h"
-#include "check/check.h"
 #include "account/engine.h"
+#include "check/check.h"
+#include "debug/batch_rows.h"
 
 typedef enum assay_batch_verdict {
   ASSAY_BATCH_SOUND = 0,
@@ -63,7 +63,7 @@ void assay_batch_blame_deinit(assay_batch_blame_t* b);
 
 typedef struct assay_batch_options {
   const assay_external_engine_command_t* exec;  // another engine, run for each batch; NULL: ours
-  const char* axis;                    // as assay_batch_axis_find is asked; NULL: it finds one
+  const char* axis;  // as assay_batch_axis_find is asked; NULL: it finds one
 } assay_batch_options_t;
 
 // options: its precision and requirements are not used up. Errors: UNSUPPORTED the model has no

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "debug/batch_debug.h"
 #include "account/foreign.h"
 #include "account/special.h"
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/shown.h"
+#include "debug/batch_debug.h"
 #include "onnx/onnx.h"
 
 #define OPEN_FILE "open.onnx"

@@ -2,8 +2,8 @@
 #ifndef ASSAY_DEBUG_BATCH_ROWS_H_
 #define ASSAY_DEBUG_BATCH_ROWS_H_
 
-#include "debug/batch_axis.h"
 #include "data/samples.h"
+#include "debug/batch_axis.h"
 
 enum { ASSAY_BATCH_MOST = 4 };  // rows of the largest batch that is made
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "debug/batch_debug.h"
 #include "base/alloc.h"
+#include "debug/batch_debug.h"
 
 // Truth's own rounding, as a part of the largest value.
 static const double SAME = 1e-9;

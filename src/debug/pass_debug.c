@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "diagnose/export.h"
 #include "account/runs.h"
 #include "base/alloc.h"
+#include "diagnose/export.h"
 
 // The error of an output has grown where it is so many times what it was, and ulps of fp32.
 static const double COARSER = 4, ULPS = 0x1p-22;

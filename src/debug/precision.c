@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "check/keep.h"
 #include "account/runs.h"
 #include "base/alloc.h"
 #include "base/functions.h"
 #include "base/memory.h"
+#include "check/keep.h"
 #include "formats/format.h"
 
 enum { MAX_RUNS = 3 };
@@ -293,10 +293,10 @@ static assay_status_t blame(const job_t* j) {
   const assay_layer_account_t* a =
       assay_account_of_node(c->account, layer ? layer->nodes[layer->n_nodes - 1] : k->cancels);
   if (!a || !layer) return NULL;
-  snprintf(
-      why, sizeof why, "cancellation: values of %.3g leave %.3g, %s has steps of %.2g there",
-      k->cancels_from, k->cancels_to, assay_format_name(layer->format),
-      2 * assay_format_info(layer->format)->unit_roundoff * assay_exp2(floor(assay_log2(k->cancels_from))));
+  snprintf(why, sizeof why, "cancellation: values of %.3g leave %.3g, %s has steps of %.2g there",
+           k->cancels_from, k->cancels_to, assay_format_name(layer->format),
+           2 * assay_format_info(layer->format)->unit_roundoff *
+               assay_exp2(floor(assay_log2(k->cancels_from))));
   return assay_check_add_culprit(c, a, ASSAY_VERDICT_AMPLIFIED, why);
 }
 

@@ -5,8 +5,8 @@
 
 #include "account/local.h"
 #include "account/special.h"
-#include "exec/segment/sizes.h"
 #include "base/alloc.h"
+#include "exec/segment/sizes.h"
 
 // An error outlies where it is so many times what reruns of the emulated layer show, of which they
 // show at least this part of the probable bound.

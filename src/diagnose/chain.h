@@ -2,8 +2,8 @@
 #ifndef ASSAY_DIAGNOSE_CHAIN_H_
 #define ASSAY_DIAGNOSE_CHAIN_H_
 
-#include "diagnose/export.h"
 #include "data/samples.h"
+#include "diagnose/export.h"
 
 // Holds truth against golden on the samples, until one shows faults (8 samples at most), and
 // searches for repairs there. Where golden has fewer rows than the batch, the batch is cut to them.

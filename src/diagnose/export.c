@@ -3,11 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "diagnose/search.h"
 #include "base/alloc.h"
+#include "diagnose/search.h"
+#include "eval/machine.h"
 #include "formats/format.h"
 #include "ops/math/pointwise.h"
-#include "eval/machine.h"
 
 // Truth and a run with everything rounded move through the model side by side.
 typedef struct walk {

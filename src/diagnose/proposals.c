@@ -94,8 +94,7 @@ assay_status_t assay_propose_float_default(const assay_suspect_t* s, const char*
     if (a->type != ASSAY_ATTR_FLOAT || strstr(a->name, "epsilon")) continue;
     const double usual[] = {a->has_default ? a->f : 1, 1, 0, 0.01, 0.2, 0.5, -1};
     for (size_t k = 0; k < sizeof usual / sizeof *usual && !*stop; k++)
-      if (k == 0 || usual[k] != usual[0])
-        ASSAY_TRY(offer_float(s, cause, a, usual[k], t, stop));
+      if (k == 0 || usual[k] != usual[0]) ASSAY_TRY(offer_float(s, cause, a, usual[k], t, stop));
   }
   return NULL;
 }

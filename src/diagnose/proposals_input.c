@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/proposals.h"
 #include "base/alloc.h"
+#include "diagnose/proposals.h"
 
 static bool is_float(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/proposals.h"
 #include "base/alloc.h"
+#include "diagnose/proposals.h"
 
 // Starts and ends of a Slice, wherever they stand.
 typedef struct range {
@@ -46,7 +46,8 @@ static assay_status_t read_inputs(const assay_suspect_t* s, range_t* r, bool* ou
   return st;
 }
 
-static void attribute_edit(assay_repair_edit_t* e, const char* name, const int64_t* numbers, size_t n) {
+static void attribute_edit(assay_repair_edit_t* e, const char* name, const int64_t* numbers,
+                           size_t n) {
   *e = (assay_repair_edit_t){.kind = ASSAY_EDIT_ATTR};
   e->attr = (assay_attr_t){.name = name, .type = ASSAY_ATTR_INTS, .n = n, .doc = "", .ref = ""};
   memcpy(e->numbers, numbers, n * sizeof *numbers);

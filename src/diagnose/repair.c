@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "onnx/onnx.h"
 #include "eval/machine.h"
+#include "onnx/onnx.h"
 
 void assay_repair_deinit(assay_repair_t* r) {
   for (size_t i = 0; i < r->n_edits; i++) assay_tensor_release(r->edits[i].tensor);
@@ -146,8 +146,7 @@ static bool takes_types(const edited_t* e) {
     if (!assay_typeset_has(&p->types, &type)) return false;
     for (size_t k = 0; k < i && *p->type; k++) {
       const assay_param_t* q = e->in[k] ? assay_schema_input(schema, k) : NULL;
-      const bool alike =
-          q && (q == p ? p->is_homogeneous : strcmp(q->type, p->type) == 0);
+      const bool alike = q && (q == p ? p->is_homogeneous : strcmp(q->type, p->type) == 0);
       if (alike && e->in[k]->type != e->in[i]->type) return false;
     }
   }
@@ -226,7 +225,8 @@ static assay_status_t new_constant(assay_graph_t* g, const char* hint, assay_ten
 }
 
 // A Reshape in front of an input.
-static assay_status_t insert_reshape(assay_graph_t* g, assay_node_t* n, const assay_repair_edit_t* edit) {
+static assay_status_t insert_reshape(assay_graph_t* g, assay_node_t* n,
+                                     const assay_repair_edit_t* edit) {
   assay_tensor_t* dims = NULL;
   assay_value_t *shape = NULL, *to = NULL;
   assay_node_t* r = NULL;
@@ -261,7 +261,8 @@ static assay_status_t exchange(assay_graph_t* g, const assay_repair_edit_t* edit
   return NULL;
 }
 
-static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n, const assay_repair_edit_t* edit) {
+static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n,
+                                 const assay_repair_edit_t* edit) {
   switch (edit->kind) {
     case ASSAY_EDIT_ATTR:
     case ASSAY_EDIT_DROP:

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
+#include "base/functions.h"
+#include "base/memory.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_look.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
 #include "diagnose/search_trial.h"
-#include "base/alloc.h"
-#include "base/functions.h"
-#include "base/memory.h"
 
 enum { STAGES = 3 };
 
@@ -464,7 +464,8 @@ static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
   ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, stage, &trial));
   if (!(h->trials.arrived > 0) || c->expected != c->expected) return NULL;
   ASSAY_TRY(assay_grow(&h->measures, &h->cap_measures, h->n_measures + 1, sizeof *h->measures));
-  h->measures[h->n_measures++] = (measure_t){c->position, assay_log10(h->trials.arrived) - c->expected};
+  h->measures[h->n_measures++] =
+      (measure_t){c->position, assay_log10(h->trials.arrived) - c->expected};
   return NULL;
 }
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "diagnose/proposals.h"
 #include "diagnose/search_trial.h"
-#include "base/alloc.h"
 
 // SPARE: elements of golden that there have to be besides one for each number. As many can always
 // be met; that so many more are met to within rounding is no chance.

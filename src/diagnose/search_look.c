@@ -173,7 +173,8 @@ static assay_status_t run_node(trail_t* t, const assay_node_t* n, const assay_re
                                bool* out_fits) {
   const assay_search_t* s = t->l->s;
   assay_tensor_t **in = NULL, **out = NULL;
-  const assay_repair_edit_t* exchange = r && r->edits[0].kind == ASSAY_EDIT_EXCHANGE ? r->edits : NULL;
+  const assay_repair_edit_t* exchange =
+      r && r->edits[0].kind == ASSAY_EDIT_EXCHANGE ? r->edits : NULL;
   assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
   if (!st) st = assay_new_array(n->n_outputs, sizeof *out, &out);
   for (size_t i = 0; !st && i < n->n_inputs; i++) {

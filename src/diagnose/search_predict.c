@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/gradients/vjp.h"
 #include "base/alloc.h"
+#include "eval/gradients/vjp.h"
 
 typedef enum state {
   NOTHING = 0,  // the targets do not depend on it
@@ -52,7 +52,8 @@ static double random_sign(uint64_t stream, int64_t i, int probe) {
   return (x ^ x >> 31) & 1 ? 1 : -1;
 }
 
-// Each element counts by one over the size of its target's golden; of truth's where golden is all 0.
+// Each element counts by one over the size of its target's golden; of truth's where golden is all
+// 0.
 static double weight_of(const assay_search_target_t* t) {
   const double golden = assay_difference(t->golden, t->golden).ref_rms;
   const double size = golden > 0 ? golden : assay_difference(t->truth, t->truth).ref_rms;

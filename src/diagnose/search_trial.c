@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnose/search_look.h"
 #include "base/alloc.h"
+#include "diagnose/search_look.h"
 
 // A number that had to be fitted tells less than a slip that restores golden by itself: behind all
 // rows.
@@ -207,10 +207,10 @@ static bool better(const assay_trial_kept_t* a, const assay_trial_kept_t* b) {
 static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double remains,
                            bool restored) {
   const assay_trial_kept_t next = {.repair = *r,
-                             .remains = remains,
-                             .left = remains * sqrt(t->before),
-                             .restored = restored,
-                             .rank = t->rank + (r->fits ? FITTED_RANK : 0)};
+                                   .remains = remains,
+                                   .left = remains * sqrt(t->before),
+                                   .restored = restored,
+                                   .rank = t->rank + (r->fits ? FITTED_RANK : 0)};
   size_t at = 0;
   while (at < t->n_best && t->best[at].repair.node != r->node) at++;
   if (at == t->n_best) {

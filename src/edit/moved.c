@@ -1,8 +1,9 @@
 #include "edit/moved.h"
-#include "base/functions.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "base/functions.h"
 
 static void add_pair(assay_moved_sums_t* s, double was, double is) {
   s->m.n++;

@@ -5,9 +5,9 @@
 #include "base/alloc.h"
 #include "edit/cut.h"
 #include "edit/types.h"
+#include "eval/machine.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
-#include "eval/machine.h"
 
 struct assay_one_node {
   assay_model_t* m;       // a copy whose main graph holds the node that is looked at

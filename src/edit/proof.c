@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 #include "edit/moved.h"
+#include "eval/machine.h"
 #include "formats/format.h"
 #include "ops/op.h"
-#include "eval/machine.h"
 
 // A difference of so many times what one rounding of each value gives is still explained by it.
 static const double FACTOR = 8;

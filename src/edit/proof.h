@@ -6,8 +6,8 @@
 #ifndef ASSAY_EDIT_PROOF_H_
 #define ASSAY_EDIT_PROOF_H_
 
-#include "data/samples.h"
 #include "base/str.h"
+#include "data/samples.h"
 #include "edit/moved.h"
 #include "ir/ir.h"
 

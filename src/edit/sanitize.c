@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "edit/editor.h"
-#include "edit/weights/store_codes.h"
 #include "edit/types.h"
+#include "edit/weights/store_codes.h"
 
 // ---- passes -------------------------------------------------------------------------------------
 

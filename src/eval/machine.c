@@ -16,15 +16,16 @@ typedef struct release_list {
 struct assay_machine {
   const assay_model_t* model;
   assay_machine_config_t config;
-  assay_tensor_t** slots;    // by value id; retained
+  assay_tensor_t** slots;  // by value id; retained
   size_t n_slots;
-  assay_tensor_t** settled;  // by value id: integer outputs of an unquantized run, as they are given out
-  release_list_t** lists;    // by graph (position in model->graphs), then by node
-  int* positions;            // of each node in its graph, by node id
-  int* ids;                  // all lists, one behind the other
+  assay_tensor_t**
+      settled;  // by value id: integer outputs of an unquantized run, as they are given out
+  release_list_t** lists;  // by graph (position in model->graphs), then by node
+  int* positions;          // of each node in its graph, by node id
+  int* ids;                // all lists, one behind the other
   size_t n_ids, cap_ids;
-  uint64_t iteration;        // of the loops around the node that runs
-  int64_t most_elems;        // of an output; 0: any
+  uint64_t iteration;  // of the loops around the node that runs
+  int64_t most_elems;  // of an output; 0: any
 };
 
 // ---- lifetimes ------------------------------------------------------------------------------
@@ -35,8 +36,8 @@ static size_t graph_number(const assay_machine_t* m, const assay_graph_t* g) {
   return 0;
 }
 
-// Notes that `node`, at position `at` of graph g, reads what is defined in g: its inputs, and what its
-// subgraphs capture. Later positions overwrite earlier ones.
+// Notes that `node`, at position `at` of graph g, reads what is defined in g: its inputs, and what
+// its subgraphs capture. Later positions overwrite earlier ones.
 static void note_reads(const assay_graph_t* g, const assay_node_t* node, int at, int* last) {
   for (size_t i = 0; i < node->n_inputs; i++)
     if (node->inputs[i] && node->inputs[i]->graph == g) last[node->inputs[i]->id] = at;
@@ -117,7 +118,8 @@ assay_status_t assay_machine_create(const assay_model_t* model,
   m->config = *config;
   m->n_slots = (size_t)model->n_values;
   assay_status_t st = assay_new_array(m->n_slots, sizeof *m->slots, &m->slots);
-  if (!st && m->config.unquantized) st = assay_new_array(m->n_slots, sizeof *m->settled, &m->settled);
+  if (!st && m->config.unquantized)
+    st = assay_new_array(m->n_slots, sizeof *m->settled, &m->settled);
   if (!st) st = assay_new_array(model->n_graphs, sizeof *m->lists, &m->lists);
   if (!st) st = assay_new_array(m->n_slots, sizeof *last, &last);
   if (!st) st = assay_new_array((size_t)model->n_node_ids, sizeof *m->positions, &m->positions);
@@ -371,8 +373,7 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
   if (!st) st = c.node->op->eval(&c);
   for (size_t i = 0; !st && i < n_out; i++) {
     if (!node->outputs[i]) continue;
-    if (!out[i])
-      st = ASSAY_NODE_ERROR(node, ASSAY_INTERNAL, "output %zu was not made", i);
+    if (!out[i]) st = ASSAY_NODE_ERROR(node, ASSAY_INTERNAL, "output %zu was not made", i);
     if (!st && m->config.verify) st = verify_output(node, i, out[i]);
     if (!st && m->config.mode == ASSAY_MODE_NATIVE) st = round_to_type(&out[i]);
   }
@@ -385,7 +386,8 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
     }
   }
   // What a kernel lacks room for, it does not say of which node.
-  if (assay_status_code(st) == ASSAY_NO_MEMORY && strncmp(assay_status_message(st), "node '", 6) != 0)
+  if (assay_status_code(st) == ASSAY_NO_MEMORY &&
+      strncmp(assay_status_message(st), "node '", 6) != 0)
     st = assay_status_note(st, "node '%s' (%s)", node->label, node->op_type);
   return st;
 }
@@ -501,8 +503,7 @@ static assay_status_t run_graph(assay_eval_t* c, assay_graph_t* graph, size_t n_
 }
 
 assay_status_t assay_machine_step(assay_machine_t* m, const assay_node_t* node) {
-  return run_node_of(m, node->graph, graph_number(m, node->graph),
-                     (size_t)m->positions[node->id]);
+  return run_node_of(m, node->graph, graph_number(m, node->graph), (size_t)m->positions[node->id]);
 }
 
 void assay_machine_pass(assay_machine_t* m, const assay_node_t* node) {
@@ -528,10 +529,10 @@ assay_status_t assay_machine_check_inputs(const assay_machine_t* m) {
       }
     }
     if (!same)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s%s; the model wants %s", v->name,
-                         t->kind == ASSAY_KIND_TENSOR ? assay_type_name(t->type) : "of another kind",
-                         t->kind == ASSAY_KIND_TENSOR ? ASSAY_DIMS_TEXT(t) : "",
-                         ASSAY_VALTYPE_TEXT(want));
+      return ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT, "input '%s' is %s%s; the model wants %s", v->name,
+          t->kind == ASSAY_KIND_TENSOR ? assay_type_name(t->type) : "of another kind",
+          t->kind == ASSAY_KIND_TENSOR ? ASSAY_DIMS_TEXT(t) : "", ASSAY_VALTYPE_TEXT(want));
   }
   return NULL;
 }
@@ -539,6 +540,7 @@ assay_status_t assay_machine_check_inputs(const assay_machine_t* m) {
 assay_status_t assay_machine_run(assay_machine_t* m) {
   ASSAY_TRY(assay_machine_check_inputs(m));
   assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < m->model->graph->n_nodes; i++) st = assay_machine_step(m, m->model->graph->nodes[i]);
+  for (size_t i = 0; !st && i < m->model->graph->n_nodes; i++)
+    st = assay_machine_step(m, m->model->graph->nodes[i]);
   return st;
 }

@@ -28,12 +28,12 @@ typedef struct assay_machine_config {
   assay_mode_t mode;
   assay_arith_t arith;
   assay_format_t accumulator;  // of NARROW
-  // TRUTH: quantizers do not round (ops/quant/quant.h); outputs of integer types are rounded once, at the
-  // end.
+  // TRUTH: quantizers do not round (ops/quant/quant.h); outputs of integer types are rounded once,
+  // at the end.
   bool unquantized;
   uint64_t seed;
-  bool verify;      // outputs must have the inferred type and shape: INTERNAL otherwise (tests)
-  bool keep_all;    // slots stay full until the next run or reset
+  bool verify;    // outputs must have the inferred type and shape: INTERNAL otherwise (tests)
+  bool keep_all;  // slots stay full until the next run or reset
   assay_machine_hooks_t hooks;
 } assay_machine_config_t;
 

@@ -2,10 +2,10 @@
 #ifndef ASSAY_EXEC_BACKEND_H_
 #define ASSAY_EXEC_BACKEND_H_
 
-#include "exec/device.h"
+#include "base/str.h"
 #include "exec/choice/licence.h"
 #include "exec/choice/tactic_runs.h"
-#include "base/str.h"
+#include "exec/device.h"
 #include "ops/bound.h"
 #include "ops/op.h"
 #include "plan/layers.h"
@@ -36,7 +36,7 @@ typedef struct assay_backend_options {
   // These tactics for these layers where they take them, whatever the times and the sources: lines
   // "TACTIC LAYER". NULL: none.
   const char* forced;
-  int timing_runs;     // a time is the mean of so many runs; 0: the fastest of some
+  int timing_runs;  // a time is the mean of so many runs; 0: the fastest of some
   // Kernels that need more bytes of scratch are passed by where another one takes the layer, and
   // where none does the one that needs least is taken; 0: no limit.
   uint64_t max_scratch;
@@ -123,9 +123,9 @@ typedef struct assay_backend {
   size_t (*planned)(void* state);
   // Bytes of scratch that the kernel needs that ran layer i in the last run. NULL: not known.
   size_t (*scratch)(void* state, size_t i);
-  // Runs layer i of the top graph by each tactic that takes it, whatever would be chosen, on inputs as
-  // a tap sees them; sizes: of what the run holds. timed: with how long each took. No state is needed.
-  // NULL: there is only one way.
+  // Runs layer i of the top graph by each tactic that takes it, whatever would be chosen, on inputs
+  // as a tap sees them; sizes: of what the run holds. timed: with how long each took. No state is
+  // needed. NULL: there is only one way.
   assay_status_t (*each_tactic)(const assay_layers_t* layers, size_t i,
                                 const struct assay_sizes* sizes, assay_tensor_t* const* in,
                                 bool timed, assay_tactic_runs_t* out);

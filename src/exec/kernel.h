@@ -8,8 +8,8 @@
 #define ASSAY_EXEC_KERNEL_H_
 
 #include "exec/backend.h"
-#include "exec/device.h"
 #include "exec/choice/licence.h"
+#include "exec/device.h"
 #include "exec/weights.h"
 
 enum { ASSAY_KERNEL_RANK = 8, ASSAY_KERNEL_OPERANDS = 40, ASSAY_MAX_CANDIDATES = 6 };

@@ -93,7 +93,7 @@ static void add_maxima(moments_t* m, const block_t* k) {
 typedef struct windows {
   assay_bin_window_t errors, references;
   assay_bin_window_t change;  // has the references' base
-  int32_t changes;        // counted in it
+  int32_t changes;            // counted in it
   double max_error[ASSAY_WINDOW_OCTAVES], max_relative[ASSAY_WINDOW_OCTAVES];
   assay_error_slots_t slots;
 } windows_t;

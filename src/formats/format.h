@@ -61,11 +61,10 @@ double assay_format_round(assay_format_t format, double x, assay_overflow_t over
 void assay_format_round_n(assay_format_t format, const double* x, double* y, size_t n,
                           assay_overflow_t overflow);
 
-// Rounds to one of the two neighbours in a float format: up with the probability of x's distance from
-// the lower one, where `random` in [0, 1) is the draw. Values of the format and what lies past its range are
-// rounded as by assay_format_round.
-// Source: M. Croci and others, Stochastic rounding: implementation, error analysis and
-// applications, R. Soc. Open Sci. 9 (2022).
+// Rounds to one of the two neighbours in a float format: up with the probability of x's distance
+// from the lower one, where `random` in [0, 1) is the draw. Values of the format and what lies past
+// its range are rounded as by assay_format_round. Source: M. Croci and others, Stochastic rounding:
+// implementation, error analysis and applications, R. Soc. Open Sci. 9 (2022).
 double assay_format_round_stochastic(assay_format_t format, double x, double random);
 
 // float8e8m0 as ONNX's Cast rounds to it: to the power of two above, below, or nearest (ties up).

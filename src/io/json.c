@@ -142,7 +142,8 @@ static bool is_utf8(const char* text) {
 }
 
 json_t* assay_json_put(json_t* object, const char* key, json_t* take_item) {
-  // A name that is not UTF-8 cannot be a key: jansson would refuse it. NULL: memory ran out over it.
+  // A name that is not UTF-8 cannot be a key: jansson would refuse it. NULL: memory ran out over
+  // it.
   json_t* proper = !key || is_utf8(key) ? NULL : assay_json_text(key);
   if (proper) key = json_string_value(proper);
   const bool put = !json_object_set_new(object, key, take_item);

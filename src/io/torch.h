@@ -17,7 +17,8 @@ bool assay_torch_is(const uint8_t* data, size_t size);
 assay_status_t assay_torch_read(const uint8_t* data, size_t size, assay_set_t* out,
                                 bool* out_named) ASSAY_MUST_USE;
 
-// A file of one tensor. One reference goes to the caller; the bytes are copied. Errors: CORRUPT, UNSUPPORTED.
+// A file of one tensor. One reference goes to the caller; the bytes are copied. Errors: CORRUPT,
+// UNSUPPORTED.
 assay_status_t assay_torch_parse(const uint8_t* data, size_t size,
                                  assay_tensor_t** out) ASSAY_MUST_USE;
 

@@ -46,8 +46,8 @@ struct assay_valtype {
   assay_type_t elem;
   bool has_shape;
   int rank;
-  const assay_dim_t** dims;    // rank of them; NULL: unknown
-  const char** denotations;    // rank of them, or NULL
+  const assay_dim_t** dims;  // rank of them; NULL: unknown
+  const char** denotations;  // rank of them, or NULL
   const assay_valtype_t* of;
   const char* denotation;
 };
@@ -62,18 +62,19 @@ typedef struct assay_content {
 
 struct assay_value {
   const char* name;
-  assay_graph_t* graph;      // where it is defined
-  assay_node_t* producer;    // NULL: graph input, initializer or outer value
-  int output_index;          // of the producer
+  assay_graph_t* graph;             // where it is defined
+  assay_node_t* producer;           // NULL: graph input, initializer or outer value
+  int output_index;                 // of the producer
   const assay_valtype_t* type;      // inferred; NULL: not known
   const assay_valtype_t* declared;  // as the file says; NULL: nothing said
-  // Of an input to which sizes were given, which `declared` has: as the file says; NULL: as declared.
+  // Of an input to which sizes were given, which `declared` has: as the file says; NULL: as
+  // declared.
   const assay_valtype_t* open;
-  const assay_content_t* content;   // NULL: nothing known
-  assay_tensor_t* constant;  // initializer; owned by the model; NULL: none
-  bool is_input, is_output;  // of its graph
-  bool in_value_info;        // the file lists it there (for export)
-  int id;                    // dense number within the model, for tables beside the graph
+  const assay_content_t* content;  // NULL: nothing known
+  assay_tensor_t* constant;        // initializer; owned by the model; NULL: none
+  bool is_input, is_output;        // of its graph
+  bool in_value_info;              // the file lists it there (for export)
+  int id;                          // dense number within the model, for tables beside the graph
   const char* doc;
   assay_prop_t* props;
   size_t n_props;
@@ -111,7 +112,7 @@ struct assay_attr {
   const char* doc;
   const char* ref;  // in a function: the name of the function's attribute; "" otherwise
   assay_attr_type_t type;
-  size_t n;         // elements of the list forms; 1 for single ones
+  size_t n;  // elements of the list forms; 1 for single ones
   union {
     float f;
     int64_t i;
@@ -126,15 +127,15 @@ struct assay_attr {
     assay_graph_t** graphs;
     const assay_valtype_t** types;
   } u;
-  assay_bytes_t wire;   // sparse tensors and tensors with names or documentation: as they were read
+  assay_bytes_t wire;  // sparse tensors and tensors with names or documentation: as they were read
   assay_bytes_t extra;
 };
 
 struct assay_node {
-  const char* name;       // as in the file, maybe ""
+  const char* name;   // as in the file, maybe ""
   const char* label;  // the name, or OpType_INDEX where there is none; unique in its graph's text
   const char* op_type;
-  const char* domain;     // "" for ai.onnx
+  const char* domain;  // "" for ai.onnx
   const char* overload;
   const char* doc;
   assay_graph_t* graph;
@@ -145,8 +146,8 @@ struct assay_node {
   const struct assay_op* op;          // NULL until resolved, or unknown
   const struct assay_schema* schema;  // the version in force; NULL as above
   const assay_function_t* function;   // the model-local function it calls; NULL: none
-  int id;                 // dense number within the model, for tables beside the graph
-  int index;              // position in its graph when read; labels and messages use it
+  int id;                             // dense number within the model, for tables beside the graph
+  int index;                          // position in its graph when read; labels and messages use it
   assay_prop_t* props;
   size_t n_props;
   assay_bytes_t extra;
@@ -154,8 +155,8 @@ struct assay_node {
 
 struct assay_graph {
   assay_model_t* model;
-  assay_graph_t* outer;   // the graph whose node holds this one as an attribute; NULL: top
-  assay_node_t* owner;    // that node
+  assay_graph_t* outer;  // the graph whose node holds this one as an attribute; NULL: top
+  assay_node_t* owner;   // that node
   const char* name;
   const char* doc;
   assay_value_t** inputs;
@@ -164,16 +165,16 @@ struct assay_graph {
   size_t n_outputs;
   assay_value_t** initializers;  // in the file's order
   size_t n_initializers, cap_initializers;
-  assay_node_t** nodes;   // every node behind those whose outputs it reads
+  assay_node_t** nodes;  // every node behind those whose outputs it reads
   size_t n_nodes, cap_nodes;
-  assay_map_t values;     // name -> assay_value_t*; freed by the model
-  assay_map_t labels;     // of nodes, taken so far -> how often asked for; freed by the model
-  int n_created;          // nodes made so far: the next one's index
+  assay_map_t values;          // name -> assay_value_t*; freed by the model
+  assay_map_t labels;          // of nodes, taken so far -> how often asked for; freed by the model
+  int n_created;               // nodes made so far: the next one's index
   assay_value_t** value_info;  // in the file's order
   size_t n_value_info;
   assay_prop_t* props;
   size_t n_props;
-  assay_bytes_t extra;    // quantization annotations and what else there may be
+  assay_bytes_t extra;  // quantization annotations and what else there may be
 };
 
 typedef struct assay_opset {
@@ -187,13 +188,13 @@ struct assay_function {
   size_t n_inputs;
   const char** outputs;
   size_t n_outputs;
-  const char** attr_names;   // without a default
+  const char** attr_names;  // without a default
   size_t n_attr_names;
   assay_attr_t* attr_defaults;
   size_t n_attr_defaults;
   assay_opset_t* opsets;
   size_t n_opsets;
-  assay_graph_t* body;       // its inputs and outputs have no types
+  assay_graph_t* body;  // its inputs and outputs have no types
   assay_prop_t* props;
   size_t n_props;
   assay_bytes_t extra;
@@ -203,8 +204,8 @@ struct assay_model {
   _Atomic int refs;
   assay_arena_t* arena;
   assay_dims_t* dims;
-  const char* path;          // "" if it did not come from a file
-  const char* folder;        // of the path, for external data; "." if none
+  const char* path;    // "" if it did not come from a file
+  const char* folder;  // of the path, for external data; "." if none
   int64_t ir_version, model_version;
   const char *producer_name, *producer_version, *domain, *doc;
   assay_opset_t* opsets;
@@ -221,7 +222,7 @@ struct assay_model {
   size_t n_mappings, cap_mappings;
   assay_tensor_t** tensors;
   size_t n_tensors, cap_tensors;
-  assay_graph_t** graphs;    // all, for their maps
+  assay_graph_t** graphs;  // all, for their maps
   size_t n_graphs, cap_graphs;
 };
 

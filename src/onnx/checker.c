@@ -7,8 +7,8 @@
 #include "base/shown.h"
 #include "onnx/onnx-ml.pb-c.h"
 #include "onnx/onnx.h"
-#include "ops/data/control.h"
 #include "ops/custom.h"
+#include "ops/data/control.h"
 
 // What an operator's name stands for under one set of imports; kept, since models use few operators
 // many times.

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define ROW(prefix, text) {prefix, sizeof(prefix) - 1, text}
+#define ROW(prefix, text) \
+  { prefix, sizeof(prefix) - 1, text }
 
 static const struct {
   const char* prefix;
@@ -11,13 +12,15 @@ static const struct {
   const char* text;
 } kinds[] = {
     ROW("ASSAYPLN",
-        "a plan file, not an ONNX model; 'assay run', 'bench' and 'inspect plan' take plans, and this "
+        "a plan file, not an ONNX model; 'assay run', 'bench' and 'inspect plan' take plans, and "
+        "this "
         "verb takes the model that the plan was built from"),
     ROW("version https://git-lfs.github.com/spec/",
         "a Git LFS pointer, not an ONNX model: the model itself was not downloaded; 'git lfs pull' "
         "gets it"),
     ROW("PK\x03\x04",
-        "a zip archive, not an ONNX model; .npz files are inputs (--inputs), and a PyTorch or Keras "
+        "a zip archive, not an ONNX model; .npz files are inputs (--inputs), and a PyTorch or "
+        "Keras "
         "file has to be exported to ONNX"),
     ROW("\x93NUMPY", "a NumPy array, not an ONNX model; arrays are inputs (--inputs)"),
     ROW("\x89HDF\r\n\x1a\n",
@@ -29,7 +32,9 @@ static const struct {
     ROW("<html", "an HTML page, not an ONNX model; the download went wrong"),
     ROW("<?xml",
         "an XML file (an OpenVINO IR?), not an ONNX model; pass the model that it was made from"),
-    ROW("\x7f" "ELF", "a program or a shared library, not an ONNX model"),
+    ROW("\x7f"
+        "ELF",
+        "a program or a shared library, not an ONNX model"),
 };
 
 const char* assay_file_kind(const void* data, size_t n) {

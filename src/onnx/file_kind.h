@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-// "a zip archive (.npz or a PyTorch file), not an ONNX model; ..."; NULL: nothing that is known here.
+// "a zip archive (.npz or a PyTorch file), not an ONNX model; ..."; NULL: nothing that is known
+// here.
 const char* assay_file_kind(const void* data, size_t n);
 
 #endif  // ASSAY_ONNX_FILE_KIND_H_

@@ -31,14 +31,15 @@ assay_status_t assay_onnx_reshape(const assay_model_t* model, size_t n_shapes,
                                   const assay_input_shape_t* shapes,
                                   assay_model_t** out) ASSAY_MUST_USE;
 // The same, or the model itself, without open sizes: leading dimensions of inputs become the batch,
-// others 1, but for inputs of `settled`, which take the shapes that are given there (-1 stays open),
-// and for dimensions of the same names as theirs, which take those sizes (sizes.h).
+// others 1, but for inputs of `settled`, which take the shapes that are given there (-1 stays
+// open), and for dimensions of the same names as theirs, which take those sizes (sizes.h).
 assay_status_t assay_onnx_close_sizes(assay_model_t* model, int64_t batch, size_t n_settled,
                                       const assay_input_shape_t* settled,
                                       assay_model_t** out) ASSAY_MUST_USE;
 // The other way: a model that is ready, with its batch open: the size of its first input
-// along this axis, and of all inputs that have the same there. *out_batch is what it was; 0: it was open, *out is the model
-// itself. Errors: as of inference, where something in the graph fits that batch only.
+// along this axis, and of all inputs that have the same there. *out_batch is what it was; 0: it was
+// open, *out is the model itself. Errors: as of inference, where something in the graph fits that
+// batch only.
 assay_status_t assay_onnx_open_batch(assay_model_t* model, int axis, int64_t* out_batch,
                                      assay_model_t** out) ASSAY_MUST_USE;
 

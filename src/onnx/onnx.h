@@ -50,8 +50,8 @@ typedef struct assay_onnx_version {
 assay_status_t assay_onnx_check_versions(assay_model_t* model, const assay_onnx_version_t* versions,
                                          size_t n) ASSAY_MUST_USE;
 
-// Puts the nodes of every graph into an order in which each finds its inputs made; those that are in
-// order keep it. CORRUPT: a cycle.
+// Puts the nodes of every graph into an order in which each finds its inputs made; those that are
+// in order keep it. CORRUPT: a cycle.
 assay_status_t assay_onnx_sort(assay_model_t* model) ASSAY_MUST_USE;
 
 // A copy of a checked model with the calls of its functions replaced by their bodies, and without
@@ -105,7 +105,8 @@ typedef struct assay_onnx_parts {
 assay_status_t assay_onnx_split(const assay_model_t* model, const assay_onnx_parts_t* beside,
                                 const bool* chosen, assay_onnx_parts_t* out) ASSAY_MUST_USE;
 void assay_onnx_parts_deinit(assay_onnx_parts_t* p);
-// Reads it again from where the two lie in a file; the file stays mapped as long as the model lives.
+// Reads it again from where the two lie in a file; the file stays mapped as long as the model
+// lives.
 assay_status_t assay_onnx_join(assay_mapping_t* message, assay_mapping_t* data,
                                assay_model_t** out) ASSAY_MUST_USE;
 

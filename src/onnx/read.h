@@ -20,11 +20,11 @@ typedef struct onnx_external {
 // A file being read. All text and bytes of results live in the arena or in the file.
 typedef struct onnx_reader {
   assay_arena_t* arena;
-  assay_model_t* model;   // NULL: a standalone value is read
-  assay_mapping_t* file;  // borrowed
-  const char* folder;     // of external data; NULL: there is none
+  assay_model_t* model;               // NULL: a standalone value is read
+  assay_mapping_t* file;              // borrowed
+  const char* folder;                 // of external data; NULL: there is none
   assay_onnx_read_options_t options;  // hollow, undefined, stripped
-  assay_folder_t* beneath;  // the same, held open; NULL: not asked for yet
+  assay_folder_t* beneath;            // the same, held open; NULL: not asked for yet
   onnx_external_t* externals;
   size_t n_externals, cap_externals;
 } onnx_reader_t;

@@ -131,11 +131,11 @@ static assay_status_t read_model(onnx_reader_t* r, const Onnx__ModelProto* p) {
   return resolve_calls(r->model);
 }
 
-// take_file: one reference, which the model gets; data_or_null: external data beside it. path: "" if the bytes did not come from a file.
+// take_file: one reference, which the model gets; data_or_null: external data beside it. path: ""
+// if the bytes did not come from a file.
 static assay_status_t read_mapping(assay_mapping_t* take_file, assay_mapping_t* data_or_null,
                                    const char* path, const char* folder,
-                                   const assay_onnx_read_options_t* options,
-                                   assay_model_t** out) {
+                                   const assay_onnx_read_options_t* options, assay_model_t** out) {
   ProtobufCMessage* message = NULL;
   onnx_reader_t r = {.file = take_file};
   if (options) r.options = *options;

@@ -36,8 +36,8 @@ static const assay_input_shape_t* given_for(const assay_open_sizes_t* s, const a
   return NULL;
 }
 
-// What is given for a dimension of an input: a size, or OPEN where others are closed; false: nothing,
-// or it does not fit.
+// What is given for a dimension of an input: a size, or OPEN where others are closed; false:
+// nothing, or it does not fit.
 static bool given_size(const assay_open_sizes_t* s, const assay_value_t* v, int rank, int d,
                        int64_t* out) {
   const assay_input_shape_t* own = given_for(s, v);
@@ -61,13 +61,14 @@ static assay_status_t disagree(const known_t* a, const known_t* b) {
   const known_t* input = a->input ? a : b;
   const known_t* option = a->input ? b : a;
   if (!input->input)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "dimension '%s' is given as %lld (%s) and as %lld (%s)",
-                       a->name, (long long)a->size, a->option, (long long)b->size, b->option);
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "dimension '%s' of input '%s' is given as %lld, and as %lld by %s: give both the "
-                     "same size",
-                     a->name, input->input, (long long)input->size, (long long)option->size,
-                     option->option);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "dimension '%s' is given as %lld (%s) and as %lld (%s)", a->name,
+                       (long long)a->size, a->option, (long long)b->size, b->option);
+  return ASSAY_ERROR(
+      ASSAY_INVALID_ARGUMENT,
+      "dimension '%s' of input '%s' is given as %lld, and as %lld by %s: give both the "
+      "same size",
+      a->name, input->input, (long long)input->size, (long long)option->size, option->option);
 }
 
 static assay_status_t learn(table_t* t, known_t what) {
@@ -196,8 +197,8 @@ typedef struct settling {
 } settling_t;
 
 // The size of a dimension that the model leaves open; OPEN: it stays so.
-static assay_status_t size_of(settling_t* s, const assay_value_t* v, const assay_valtype_t* t, int d,
-                              int64_t* out) {
+static assay_status_t size_of(settling_t* s, const assay_value_t* v, const assay_valtype_t* t,
+                              int d, int64_t* out) {
   const assay_open_sizes_t* sizes = s->table->sizes;
   const char* name = assay_dim_name(t->dims[d]);
   *out = OPEN;
@@ -249,7 +250,8 @@ static void hand_on(const assay_open_sizes_t* s, const assay_graph_t* g, assay_s
   for (size_t i = 0; i < s->n_shapes; i++) {
     bool there = false;
     for (size_t k = 0; !there && k < g->n_inputs; k++)
-      there = strcmp(g->inputs[k]->name, s->shapes[i].name) == 0 && given_for(s, g->inputs[k]) == &s->shapes[i];
+      there = strcmp(g->inputs[k]->name, s->shapes[i].name) == 0 &&
+              given_for(s, g->inputs[k]) == &s->shapes[i];
     if (!there) out->shapes[out->n++] = s->shapes[i];
   }
 }
@@ -260,7 +262,8 @@ assay_status_t assay_sizes_settle(const assay_model_t* model, const assay_open_s
   table_t t = {.graph = g, .sizes = sizes};
   assay_settled_t made = {0};
   settling_t s = {&t, &made, 0};
-  assay_status_t st = assay_new_array(g->n_inputs + sizes->n_shapes, sizeof *made.shapes, &made.shapes);
+  assay_status_t st =
+      assay_new_array(g->n_inputs + sizes->n_shapes, sizeof *made.shapes, &made.shapes);
   if (!st) st = assay_new_array(g->n_inputs + 1, sizeof *made.dims, &made.dims);
   if (!st) st = learn_dims(&t);
   if (!st) st = learn_shapes(&t);

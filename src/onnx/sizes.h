@@ -1,4 +1,5 @@
-// What is said of the open sizes of a model's inputs, put together: shapes, named dimensions, a batch.
+// What is said of the open sizes of a model's inputs, put together: shapes, named dimensions, a
+// batch.
 #ifndef ASSAY_ONNX_SIZES_H_
 #define ASSAY_ONNX_SIZES_H_
 
@@ -32,10 +33,10 @@ typedef struct assay_settled {
   bool batch_is_nowhere;  // no input has a leading dimension that the batch is the size of
 } assay_settled_t;
 
-// Dimensions of one name have one size in all inputs. Names borrow those of `sizes` and of the model.
-// Errors: INVALID_ARGUMENT two inputs, or an input and a named dimension, disagree; a named dimension
-// that no input has. Shapes of inputs that there are not, or that do not fit, are handed on without
-// `close`: whoever takes them says so.
+// Dimensions of one name have one size in all inputs. Names borrow those of `sizes` and of the
+// model. Errors: INVALID_ARGUMENT two inputs, or an input and a named dimension, disagree; a named
+// dimension that no input has. Shapes of inputs that there are not, or that do not fit, are handed
+// on without `close`: whoever takes them says so.
 assay_status_t assay_sizes_settle(const assay_model_t* model, const assay_open_sizes_t* sizes,
                                   assay_settled_t* out) ASSAY_MUST_USE;
 void assay_settled_deinit(assay_settled_t* s);

@@ -132,11 +132,12 @@ static bool fixed_differently(const assay_dim_t* a, const assay_dim_t* b) {
   return assay_dim_value(a, &x) && assay_dim_value(b, &y) && x != y;
 }
 
-// Joins what is inferred with what the file declares; error where they contradict. Shapes that a file lists for values
-// within the graph are hints that editing tools leave stale: there, what is inferred wins.
+// Joins what is inferred with what the file declares; error where they contradict. Shapes that a
+// file lists for values within the graph are hints that editing tools leave stale: there, what is
+// inferred wins.
 static assay_status_t merge_types(assay_model_t* m, const assay_value_t* v,
-                                  const assay_valtype_t* inferred,
-                                  const assay_valtype_t* declared, const assay_valtype_t** out) {
+                                  const assay_valtype_t* inferred, const assay_valtype_t* declared,
+                                  const assay_valtype_t** out) {
   *out = inferred;
   if (!declared || inferred == declared) return NULL;
   if (!inferred) return *out = declared, NULL;
@@ -365,27 +366,28 @@ static assay_status_t check_inputs(const assay_infer_t* c) {
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_param_t* p = assay_schema_input(s, i);
     const assay_valtype_t* t = assay_infer_type(c, i);
-    // The checker sees a function's body; a call may leave out what the body needs. Nor has an operator
-    // a meaning for one of a variable number of inputs that is not there, though onnx.checker lets it pass.
+    // The checker sees a function's body; a call may leave out what the body needs. Nor has an
+    // operator a meaning for one of a variable number of inputs that is not there, though
+    // onnx.checker lets it pass.
     if (p && !n->inputs[i] && !p->is_optional)
-      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "input %zu (%s) is left out, and is not optional", i,
-                              p->name);
+      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "input %zu (%s) is left out, and is not optional",
+                              i, p->name);
     if (!p || !t || (t->kind == ASSAY_KIND_TENSOR && !t->elem)) continue;
     if (!assay_typeset_has(&p->types, t))
-      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                              "input %zu %s '%s' is %s; %s-%d takes %s", i, p->name,
-                              n->inputs[i]->name, ASSAY_VALTYPE_TEXT(t), n->op_type, s->since,
-                              assay_typeset_text(&p->types, (char[512]){0}, 512));
+      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "input %zu %s '%s' is %s; %s-%d takes %s", i,
+                              p->name, n->inputs[i]->name, ASSAY_VALTYPE_TEXT(t), n->op_type,
+                              s->since, assay_typeset_text(&p->types, (char[512]){0}, 512));
     if (!*p->type || (p->is_variadic && !p->is_homogeneous)) continue;
     for (size_t k = 0; k < i; k++) {
       const assay_param_t* q = assay_schema_input(s, k);
       const assay_valtype_t* u = assay_infer_type(c, k);
       if (!q || strcmp(q->type, p->type) != 0 || types_agree(t, u)) continue;
-      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                              "input %zu %s '%s' is %s and input %zu %s '%s' is %s; they must be of "
-                              "one type",
-                              k, q->name, n->inputs[k]->name, ASSAY_VALTYPE_TEXT(u), i, p->name,
-                              n->inputs[i]->name, ASSAY_VALTYPE_TEXT(t));
+      return ASSAY_NODE_ERROR(
+          n, ASSAY_CORRUPT,
+          "input %zu %s '%s' is %s and input %zu %s '%s' is %s; they must be of "
+          "one type",
+          k, q->name, n->inputs[k]->name, ASSAY_VALTYPE_TEXT(u), i, p->name, n->inputs[i]->name,
+          ASSAY_VALTYPE_TEXT(t));
     }
   }
   return NULL;
@@ -393,7 +395,8 @@ static assay_status_t check_inputs(const assay_infer_t* c) {
 
 // ---- constants ------------------------------------------------------------------------------
 
-// Rounds floats to their declared type, in memory of their own: a Cast or Reshape shares its input's.
+// Rounds floats to their declared type, in memory of their own: a Cast or Reshape shares its
+// input's.
 static assay_status_t round_folded(assay_tensor_t** t) {
   assay_tensor_t* r = NULL;
   if ((*t)->store != ASSAY_STORE_F64) return NULL;
@@ -408,8 +411,7 @@ static assay_status_t round_folded(assay_tensor_t** t) {
 // Evaluates a node whose inputs are all small constants, so that what follows knows its outputs.
 static assay_status_t fold(driver_t* d, assay_infer_t* c) {
   const assay_node_t* n = c->node;
-  if (!n->op || !n->op->eval || !n->n_inputs ||
-      n->op->flags & (ASSAY_OP_RANDOM | ASSAY_OP_CONTROL))
+  if (!n->op || !n->op->eval || !n->n_inputs || n->op->flags & (ASSAY_OP_RANDOM | ASSAY_OP_CONTROL))
     return NULL;
   assay_tensor_t* in[16];
   assay_tensor_t* out[16] = {0};
@@ -428,8 +430,12 @@ static assay_status_t fold(driver_t* d, assay_infer_t* c) {
           size > FOLD_ELEMS)
         return NULL;
   }
-  assay_eval_t e = {.node = n, .mode = ASSAY_MODE_NATIVE, .n_in = n->n_inputs, .in = in,
-                    .n_out = n->n_outputs, .out = out};
+  assay_eval_t e = {.node = n,
+                    .mode = ASSAY_MODE_NATIVE,
+                    .n_in = n->n_inputs,
+                    .in = in,
+                    .n_out = n->n_outputs,
+                    .out = out};
   assay_status_t st = n->op->eval(&e);
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
@@ -498,8 +504,9 @@ static assay_status_t check_size(const assay_node_t* n, const assay_value_t* v) 
   if (assay_dims_size(t->rank, dims, &size) &&
       (no_numbers || assay_type_packed_bytes(t->elem, size, &bytes)))
     return NULL;
-  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT, "output '%s' is %s: more elements than any machine holds",
-                          v->name, ASSAY_VALTYPE_TEXT(t));
+  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT,
+                          "output '%s' is %s: more elements than any machine holds", v->name,
+                          ASSAY_VALTYPE_TEXT(t));
 }
 
 // Of an operator that nobody knows: its outputs are as declared, and so are its bodies' inputs.
@@ -514,8 +521,12 @@ static assay_status_t infer_bodies(assay_infer_t* c) {
 }
 
 static assay_status_t infer_node(driver_t* d, assay_graph_t* g, assay_node_t* n) {
-  assay_infer_t c = {.model = d->model, .graph = g, .node = n, .dims = d->model->dims,
-                     .infer_graph = infer_subgraph, .driver = d};
+  assay_infer_t c = {.model = d->model,
+                     .graph = g,
+                     .node = n,
+                     .dims = d->model->dims,
+                     .infer_graph = infer_subgraph,
+                     .driver = d};
   ASSAY_TRY(check_inputs(&c));
   // A body is inferred again for other input types: what was found before does not count.
   for (size_t i = 0; i < n->n_outputs; i++) {

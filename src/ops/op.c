@@ -163,8 +163,9 @@ assay_status_t assay_eval_want_rank(const assay_eval_t* c, size_t i, int min, in
   const assay_param_t* p = c->node->schema ? assay_schema_input(c->node->schema, i) : NULL;
   char wanted[48];
   snprintf(wanted, sizeof wanted, min == max ? "rank %d" : "rank %d to %d", min, max);
-  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu%s%s has shape %s; %s is expected",
-                          i, p ? " " : "", p ? p->name : "", ASSAY_DIMS_TEXT(t), wanted);
+  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                          "input %zu%s%s has shape %s; %s is expected", i, p ? " " : "",
+                          p ? p->name : "", ASSAY_DIMS_TEXT(t), wanted);
 }
 
 static assay_status_t normalize_axis(const assay_node_t* node, const char* what, int64_t axis,

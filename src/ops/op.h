@@ -14,20 +14,21 @@
 
 typedef struct assay_infer assay_infer_t;
 typedef struct assay_eval assay_eval_t;
-typedef struct assay_bound assay_bound_t;    // ops/bound.h
-typedef struct assay_shadow assay_shadow_t;  // ops/shadow.h
+typedef struct assay_bound assay_bound_t;            // ops/bound.h
+typedef struct assay_shadow assay_shadow_t;          // ops/shadow.h
 typedef struct assay_twice_eval assay_twice_eval_t;  // ops/twice_array.h
 
 enum {
-  ASSAY_OP_MOVES = 1 << 0,       // moves or selects elements, computes nothing: rounding error 0
-  ASSAY_OP_RANDOM = 1 << 1,      // draws numbers
-  ASSAY_OP_CONTROL = 1 << 2,     // has subgraphs
-  ASSAY_OP_POINTWISE = 1 << 3,   // output element = function of the broadcast input elements
-  ASSAY_OP_PACKED = 1 << 4,      // eval takes float inputs as they are stored (PACKED) too
-  ASSAY_OP_QUANTIZES = 1 << 5,   // makes or takes quantized tensors: knows truth 'unquantized' (quant.h)
+  ASSAY_OP_MOVES = 1 << 0,      // moves or selects elements, computes nothing: rounding error 0
+  ASSAY_OP_RANDOM = 1 << 1,     // draws numbers
+  ASSAY_OP_CONTROL = 1 << 2,    // has subgraphs
+  ASSAY_OP_POINTWISE = 1 << 3,  // output element = function of the broadcast input elements
+  ASSAY_OP_PACKED = 1 << 4,     // eval takes float inputs as they are stored (PACKED) too
+  ASSAY_OP_QUANTIZES =
+      1 << 5,  // makes or takes quantized tensors: knows truth 'unquantized' (quant.h)
   ASSAY_OP_KEEPS_TYPE = 1 << 6,  // the outputs' format is given by the model, never by --precision
   ASSAY_OP_CONTRACTS =
-      1 << 7,  // sums products of two operands: what tensor cores do (tf32 applies)
+      1 << 7,                 // sums products of two operands: what tensor cores do (tf32 applies)
   ASSAY_OP_SELECTS = 1 << 8,  // with MOVES: which element comes out hangs on what they are; NaN may
                               // come out or not
 };
@@ -150,9 +151,9 @@ assay_status_t assay_infer_bool_broadcasts(assay_infer_t* c);  // the same, bool
 
 // What arithmetic a kernel does.
 typedef enum assay_arith {
-  ASSAY_ARITH_F64 = 0,     // truth and native: double, in any order that does not depend on threads
-  ASSAY_ARITH_F32,         // emu: products and sums in fp32, in the order of the documentation
-  ASSAY_ARITH_NARROW,      // the same with each sum rounded to `accumulator` (--accumulate F, doubles)
+  ASSAY_ARITH_F64 = 0,  // truth and native: double, in any order that does not depend on threads
+  ASSAY_ARITH_F32,      // emu: products and sums in fp32, in the order of the documentation
+  ASSAY_ARITH_NARROW,   // the same with each sum rounded to `accumulator` (--accumulate F, doubles)
   ASSAY_ARITH_STOCHASTIC,  // as NARROW, rounded up or down by chance: to see what rounding can do
   ASSAY_ARITH_TWICE,       // in double-double (base/twice.h): what assay_twice_products evaluates
 } assay_arith_t;

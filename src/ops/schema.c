@@ -6,7 +6,6 @@
 #include "ops/custom.h"
 #include "ops/op.h"
 #include "ops/schema_text.h"
-
 #include "ops/schemas.inc"
 
 enum { N_SCHEMAS = sizeof schemas / sizeof *schemas };
@@ -107,10 +106,11 @@ const char* assay_typeset_text(const assay_typeset_t* set, char* buffer, size_t 
     for (int i = 0; i < ASSAY_TYPE_COUNT && used < capacity; i++) {
       if (!has_bit(parts[k].mask, (assay_type_t)i)) continue;
       char item[64];
-      snprintf(item, sizeof item, k == 0   ? "%s"
-                                  : k == 1 ? "seq(%s)"
-                                  : k == 2 ? "optional(%s)"
-                                           : "optional(seq(%s))",
+      snprintf(item, sizeof item,
+               k == 0   ? "%s"
+               : k == 1 ? "seq(%s)"
+               : k == 2 ? "optional(%s)"
+                        : "optional(seq(%s))",
                assay_type_name((assay_type_t)i));
       int n = snprintf(buffer + used, capacity - used, "%s%s", used ? ", " : "", item);
       if (n > 0) used += (size_t)n;

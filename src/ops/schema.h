@@ -19,17 +19,17 @@ typedef struct assay_param {
   const char* type;       // "T": the name of a type variable, or "" if types.. is all there is
   assay_typeset_t types;  // what may stand here
   bool is_optional, is_variadic;
-  bool is_homogeneous;    // of a variadic one: all of one type
-  int min_arity;          // of a variadic one
+  bool is_homogeneous;  // of a variadic one: all of one type
+  int min_arity;        // of a variadic one
 } assay_param_t;
 
 typedef struct assay_attr_spec {
   const char* name;
   assay_attr_type_t type;
   bool required, has_default;
-  double f;               // default of FLOAT
-  int64_t i;              // default of INT
-  const char* s;          // default of STRING
+  double f;       // default of FLOAT
+  int64_t i;      // default of INT
+  const char* s;  // default of STRING
 } assay_attr_spec_t;
 
 typedef struct assay_schema {

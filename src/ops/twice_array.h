@@ -11,8 +11,8 @@
 #ifndef ASSAY_OPS_TWICE_ARRAY_H_
 #define ASSAY_OPS_TWICE_ARRAY_H_
 
-#include "ops/op.h"
 #include "base/twice.h"
+#include "ops/op.h"
 
 // Two tensors of one shape. low NULL: 0. What does not hold floats has no low part.
 typedef struct assay_pair {

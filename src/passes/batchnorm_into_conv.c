@@ -14,9 +14,9 @@
 typedef struct site {
   assay_node_t *conv, *norm;
   bool transposed;
-  int64_t channels;                 // of the output
-  assay_tensor_t *weight, *bias;    // canonical; bias NULL: none
-  assay_tensor_t* param[4];         // scale, B, mean, var; canonical
+  int64_t channels;               // of the output
+  assay_tensor_t *weight, *bias;  // canonical; bias NULL: none
+  assay_tensor_t* param[4];       // scale, B, mean, var; canonical
 } site_t;
 
 static void site_deinit(site_t* s) {

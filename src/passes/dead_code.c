@@ -3,8 +3,8 @@
 #include "passes/pass.h"
 
 typedef struct live {
-  bool *values, *nodes;   // by id
-  assay_node_t** stack;   // nodes whose inputs have not been looked at
+  bool *values, *nodes;  // by id
+  assay_node_t** stack;  // nodes whose inputs have not been looked at
   size_t n_stack, cap_stack;
 } live_t;
 

@@ -3,9 +3,8 @@
 #include "base/alloc.h"
 #include "passes/pass.h"
 
-const assay_machine_config_t assay_fold_config = {.mode = ASSAY_MODE_TRUTH,
-                                                  .arith = ASSAY_ARITH_NARROW,
-                                                  .accumulator = ASSAY_FORMAT_FP64};
+const assay_machine_config_t assay_fold_config = {
+    .mode = ASSAY_MODE_TRUTH, .arith = ASSAY_ARITH_NARROW, .accumulator = ASSAY_FORMAT_FP64};
 
 bool assay_fold_allows(const assay_node_t* n) {
   const uint32_t never = ASSAY_OP_RANDOM | ASSAY_OP_CONTROL | ASSAY_OP_QUANTIZES;

@@ -38,8 +38,8 @@ static void read_bias(const assay_edit_t* e, term_t* t) {
 
 static bool read_term(const assay_edit_t* e, assay_node_t* n, const assay_value_t* x, term_t* t) {
   assay_tensor_t* w = assay_is(n, "MatMul") && n->n_inputs == 2 && n->inputs[X] == x
-                                ? assay_pass_constant(n->inputs[W])
-                                : NULL;
+                          ? assay_pass_constant(n->inputs[W])
+                          : NULL;
   if (!w || w->rank != 2 || w->size < 1 || assay_edit_is_dead(e, n) ||
       assay_uses_of(&e->uses, n->inputs[W]) != 1 ||
       (w->type != ASSAY_TYPE_FLOAT && w->type != ASSAY_TYPE_DOUBLE))

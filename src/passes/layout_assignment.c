@@ -1,6 +1,6 @@
-// Layouts chosen over the graph as a whole. This pass changes nothing in it: layouts depend on sizes
-// and on the kernels of a machine, so backends do it as they prepare a run (exec/segment/layouts.h); the
-// row is what turns it off by name.
+// Layouts chosen over the graph as a whole. This pass changes nothing in it: layouts depend on
+// sizes and on the kernels of a machine, so backends do it as they prepare a run
+// (exec/segment/layouts.h); the row is what turns it off by name.
 #include "passes/pass.h"
 
 static assay_status_t run(assay_pass_context_t* c) {

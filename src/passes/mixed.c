@@ -7,12 +7,12 @@
 #include "ops/op.h"
 
 typedef struct mixer {
-  assay_model_t* model;           // the copy being changed
+  assay_model_t* model;  // the copy being changed
   const assay_format_t* format_of;
-  int n_old_values;               // values from here on are ours
-  assay_type_t* stored;           // by old value id: FLOAT, or the 16-bit type it has now;
-                                  // UNDEFINED: was never float32
-  assay_value_t** twins;          // by old value id: the same value in another type; NULL: none yet
+  int n_old_values;       // values from here on are ours
+  assay_type_t* stored;   // by old value id: FLOAT, or the 16-bit type it has now;
+                          // UNDEFINED: was never float32
+  assay_value_t** twins;  // by old value id: the same value in another type; NULL: none yet
 } mixer_t;
 
 static assay_type_t type_of_format(assay_format_t f) {
@@ -230,8 +230,7 @@ static assay_status_t mix_graph(mixer_t* x, assay_graph_t* g) {
   for (size_t i = 0; i < g->n_outputs; i++) {
     size_t end = g->n_nodes;
     assay_value_t* v = g->outputs[i];
-    if (was_float32(x, v))
-      ASSAY_TRY(in_type(x, g, v, ASSAY_TYPE_FLOAT, &end, &g->outputs[i]));
+    if (was_float32(x, v)) ASSAY_TRY(in_type(x, g, v, ASSAY_TYPE_FLOAT, &end, &g->outputs[i]));
   }
   return NULL;
 }

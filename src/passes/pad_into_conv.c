@@ -79,9 +79,7 @@ static assay_status_t visit(assay_edit_t* e, assay_node_t* conv) {
   return NULL;
 }
 
-static assay_status_t run(assay_pass_context_t* c) {
-  return assay_edit_each(c, visit);
-}
+static assay_status_t run(assay_pass_context_t* c) { return assay_edit_each(c, visit); }
 
 const assay_pass_t assay_pass_pad_into_conv = {
     .name = "pad_into_conv",

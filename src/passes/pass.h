@@ -7,8 +7,8 @@
 #ifndef ASSAY_PASSES_PASS_H_
 #define ASSAY_PASSES_PASS_H_
 
-#include "ops/quant/int8.h"
 #include "ops/op.h"
+#include "ops/quant/int8.h"
 #include "passes/declared.h"
 
 typedef enum assay_pass_action {
@@ -73,18 +73,18 @@ typedef struct assay_rewrite {
 typedef struct assay_pass_options {
   const char* const* off;  // names of passes not to be run
   size_t n_off;
-  const char* only;        // NULL: all; else just this one
+  const char* only;         // NULL: all; else just this one
   const char* const* also;  // names of passes to be run that run only when asked for
   size_t n_also;
-  bool verify;             // check the model's invariants after every pass (tests, debug builds)
-  bool within_opset;       // make only nodes of the operator sets that the model imports
+  bool verify;        // check the model's invariants after every pass (tests, debug builds)
+  bool within_opset;  // make only nodes of the operator sets that the model imports
   const char* const* made_ops;  // make only nodes of these operators; none: of any
   size_t n_made_ops;
 } assay_pass_options_t;
 
 typedef struct assay_pass_context {
-  const char* name;        // of the pass
-  assay_model_t* model;    // to be changed
+  const char* name;      // of the pass
+  assay_model_t* model;  // to be changed
   assay_rewrite_t* rewrite;
   // The sizes that were given are known now: only nodes that follow from sizes may be computed.
   bool closed;
@@ -125,9 +125,9 @@ void assay_rewrite_destroy(assay_rewrite_t* r);  // NULL is allowed
 assay_status_t assay_passes_run_own(assay_model_t* model, const assay_pass_t* pass, void* user,
                                     const assay_pass_options_t* options,
                                     assay_rewrite_t** out) ASSAY_MUST_USE;
-// A model that passes made, for sizes that are known now: a copy with these sizes of its inputs, and
-// without the nodes that they make known, as it would be had they been given when it was built. No
-// float changes. Nodes and values that stayed keep their ids. *out NULL: some size is not known.
+// A model that passes made, for sizes that are known now: a copy with these sizes of its inputs,
+// and without the nodes that they make known, as it would be had they been given when it was built.
+// No float changes. Nodes and values that stayed keep their ids. *out NULL: some size is not known.
 // Errors: CORRUPT or INVALID_ARGUMENT where the model is wrong for these sizes.
 assay_status_t assay_passes_instance(const assay_model_t* model, const assay_sizes_known_t* known,
                                      assay_model_t** out) ASSAY_MUST_USE;
@@ -137,8 +137,8 @@ assay_origins_t assay_rewrite_origins(const assay_rewrite_t* r, const assay_node
 
 // Notes what was done. Nodes are of the model being changed; their origins are written down.
 assay_status_t assay_pass_record(assay_pass_context_t* c, assay_pass_action_t action,
-                                 const assay_node_t* const* nodes, size_t n, const char* why,
-                                 ...) ASSAY_PRINTF(5, 6) ASSAY_MUST_USE;
+                                 const assay_node_t* const* nodes, size_t n, const char* why, ...)
+    ASSAY_PRINTF(5, 6) ASSAY_MUST_USE;
 // `by` stands for what `node` stood for, too.
 assay_status_t assay_pass_absorb(assay_pass_context_t* c, const assay_node_t* node,
                                  const assay_node_t* by) ASSAY_MUST_USE;
@@ -146,8 +146,8 @@ assay_status_t assay_pass_absorb(assay_pass_context_t* c, const assay_node_t* no
 // type's range; stored packed where they are numbers. One reference is taken over.
 assay_status_t assay_pass_set_constant(assay_pass_context_t* c, assay_value_t* value,
                                        assay_tensor_t* take_tensor) ASSAY_MUST_USE;
-// The same of all outputs of a node, which is noted as removed, and why; those that are left out may
-// be NULL in tensors[], which stay the caller's.
+// The same of all outputs of a node, which is noted as removed, and why; those that are left out
+// may be NULL in tensors[], which stay the caller's.
 assay_status_t assay_pass_set_outputs(assay_pass_context_t* c, assay_node_t* node,
                                       assay_tensor_t* const* tensors,
                                       const char* why) ASSAY_MUST_USE;
@@ -168,11 +168,11 @@ void assay_pass_remove(assay_pass_context_t* c, const bool* dead, size_t n);
 
 // Who reads what: nodes of all graphs, bodies too; a graph output counts as a read without a node.
 typedef struct assay_uses {
-  int n_values, n_nodes;     // those that were there; newer ones have higher ids
-  int* n_reads;              // by value id
-  int* first;                // by value id: where its readers start; one more entry than values
-  assay_node_t** readers;    // a node that reads a value twice is listed twice
-  int* position;             // by node id: place in its graph
+  int n_values, n_nodes;   // those that were there; newer ones have higher ids
+  int* n_reads;            // by value id
+  int* first;              // by value id: where its readers start; one more entry than values
+  assay_node_t** readers;  // a node that reads a value twice is listed twice
+  int* position;           // by node id: place in its graph
 } assay_uses_t;
 assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) ASSAY_MUST_USE;
 void assay_uses_deinit(assay_uses_t* u);

@@ -29,9 +29,8 @@ static assay_status_t fold_node(assay_pass_context_t* c, assay_node_t* n, bool* 
   assay_value_t* v = n->outputs[0];
   const assay_node_t* node = n;
   assay_status_t st =
-      assay_pass_record(c, ASSAY_PASS_REMOVED, &node, 1,
-                        "'%s' is known before running: %s%s", v->name, assay_type_name(t->type),
-                        ASSAY_DIMS_TEXT(t));
+      assay_pass_record(c, ASSAY_PASS_REMOVED, &node, 1, "'%s' is known before running: %s%s",
+                        v->name, assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
   if (st) return assay_tensor_release(t), st;
   assay_node_set_output(n, 0, NULL);
   dead[n->id] = true;

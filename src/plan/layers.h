@@ -37,8 +37,8 @@ typedef struct assay_layers {
   uint64_t seed;
   assay_fp32_t fp32;  // what may serve layers of fp32
   const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
-  uint64_t draws;  // emu: computes in float64 and rounds what it stores up or down by chance, by these
-                   // draws; 0: it rounds as it says
+  uint64_t draws;     // emu: computes in float64 and rounds what it stores up or down by chance, by
+                      // these draws; 0: it rounds as it says
   bool assign_layouts;  // over the graph as a whole (layouts.h), not layer by layer
 } assay_layers_t;
 
@@ -51,8 +51,9 @@ assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_lay
                                    const assay_node_t* node, size_t i, const assay_tensor_t* in);
 // Whether a node's arithmetic is float64 whatever its layer's format: an input is declared so.
 bool assay_layer_is_double(size_t n_in, assay_tensor_t* const* in);
-// Sets the arithmetic in which emu evaluates a node of the layer, by its inputs. Sums in float64 are
-// in the order of the operators' documentation, too: ARITH_F64's order is that of the CPU's BLAS.
+// Sets the arithmetic in which emu evaluates a node of the layer, by its inputs. Sums in float64
+// are in the order of the operators' documentation, too: ARITH_F64's order is that of the CPU's
+// BLAS.
 void assay_layer_arithmetic(const assay_layer_t* layer, assay_eval_t* c);
 
 #endif  // ASSAY_PLAN_LAYERS_H_

@@ -39,9 +39,10 @@ static assay_format_t default_accumulator(assay_format_t format) {
   return format == ASSAY_FORMAT_FP64 ? ASSAY_FORMAT_FP64 : ASSAY_FORMAT_FP32;
 }
 
-// The last rule that matches one of the nodes that a node stands for; -1: none; behind the last rule:
-// one of them is kept, and behind that, its format is given.
-static int rule_of(const assay_plan_t* plan, const rules_t* rules, const assay_node_t* const* node) {
+// The last rule that matches one of the nodes that a node stands for; -1: none; behind the last
+// rule: one of them is kept, and behind that, its format is given.
+static int rule_of(const assay_plan_t* plan, const rules_t* rules,
+                   const assay_node_t* const* node) {
   int found = -1;
   assay_origins_t o = assay_plan_origins(plan, node);
   for (size_t r = 0; r < rules->precision->n_rules; r++) {
@@ -72,8 +73,8 @@ assay_status_t assay_plan_name_layer(const assay_plan_t* plan, assay_layer_t* la
   return assay_arena_printf(plan->arena, &layer->name, "%s .. %s", first, last);
 }
 
-// What follows from sizes is computed before a run where it can be, as constants are: in no narrower
-// format where it cannot.
+// What follows from sizes is computed before a run where it can be, as constants are: in no
+// narrower format where it cannot.
 static bool follows_from_sizes(const assay_plan_t* plan, const assay_node_t* n) {
   return plan->rewrite && n->graph == plan->layers.model->graph &&
          assay_rewrite_is_of_sizes(plan->rewrite, n);
@@ -111,18 +112,21 @@ static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision
     layer->format = ASSAY_FORMAT_FP32;
     layer->reason = "follows from sizes";
   }
-  bool own = p->accumulator && layer->format != ASSAY_FORMAT_FP32 && layer->format != ASSAY_FORMAT_FP64;
+  bool own =
+      p->accumulator && layer->format != ASSAY_FORMAT_FP32 && layer->format != ASSAY_FORMAT_FP64;
   layer->accumulator = own ? p->accumulator : default_accumulator(layer->format);
   return NULL;
 }
 
 static int group_of(const assay_plan_t* plan, const assay_node_t* n) {
-  return plan->rewrite && n->graph == plan->layers.model->graph ? plan->rewrite->group_of_node[n->id] : -1;
+  return plan->rewrite && n->graph == plan->layers.model->graph
+             ? plan->rewrite->group_of_node[n->id]
+             : -1;
 }
 
 // How many nodes from here on are one layer: those of one group, if the rules give them one format.
-static size_t layer_length(const assay_plan_t* plan, const rules_t* rules, const assay_node_t** nodes,
-                           size_t left) {
+static size_t layer_length(const assay_plan_t* plan, const rules_t* rules,
+                           const assay_node_t** nodes, size_t left) {
   int group = group_of(plan, nodes[0]);
   size_t n = 1;
   if (group < 0) return 1;
@@ -211,7 +215,8 @@ static assay_status_t make_layers(assay_plan_t* plan, const rules_t* rules) {
 // Whether a node's outputs are random numbers. Dropout's are what came in, unless it trains.
 static bool draws(const assay_node_t* n) {
   if (!n->op || !(n->op->flags & ASSAY_OP_RANDOM)) return false;
-  if (!(n->op->flags & ASSAY_OP_POINTWISE) && strcmp(n->op_type, "BitmaskDropout") != 0) return true;
+  if (!(n->op->flags & ASSAY_OP_POINTWISE) && strcmp(n->op_type, "BitmaskDropout") != 0)
+    return true;
   const assay_value_t* training = n->n_inputs > 2 ? n->inputs[2] : NULL;
   if (!training || !training->constant) return training != NULL;
   return *(const uint8_t*)training->constant->data != 0;
@@ -220,9 +225,10 @@ static bool draws(const assay_node_t* n) {
 static assay_status_t check_draws(const assay_layer_t* layer) {
   for (size_t k = 0; k + 1 < layer->n_nodes; k++)
     if (draws(layer->nodes[k]))
-      return ASSAY_NODE_ERROR(layer->nodes[k], ASSAY_UNSUPPORTED,
-                              "it draws random numbers, which differ from engine to engine, and the "
-                              "engine's outputs do not hold them");
+      return ASSAY_NODE_ERROR(
+          layer->nodes[k], ASSAY_UNSUPPORTED,
+          "it draws random numbers, which differ from engine to engine, and the "
+          "engine's outputs do not hold them");
   return NULL;
 }
 

@@ -9,7 +9,7 @@
 
 // "Which layers in which format": the default and rules, later ones winning.
 typedef struct assay_precision_rule {
-  const char* pattern;     // shell wildcards, on node labels and output names
+  const char* pattern;  // shell wildcards, on node labels and output names
   assay_format_t format;
 } assay_precision_rule_t;
 
@@ -18,14 +18,16 @@ typedef struct assay_precision {
   assay_format_t accumulator;  // NONE: the format's own (FP32; FP64 for fp64)
   assay_precision_rule_t* rules;
   size_t n_rules, cap_rules;
-  char* text;                  // what the rules' patterns point into
-  // By node id of the model as it was given: these are in `kept_in`, whatever the rules say. Borrowed;
-  // NULL: none.
+  char* text;  // what the rules' patterns point into
+  // By node id of the model as it was given: these are in `kept_in`, whatever the rules say.
+  // Borrowed; NULL: none.
   const bool* kept;
   assay_format_t kept_in;
-  // By node id of that model: its format, whatever the rules say; NONE: as they say. Borrowed; NULL: as they say.
+  // By node id of that model: its format, whatever the rules say; NONE: as they say. Borrowed;
+  // NULL: as they say.
   const assay_format_t* given;
-  // Types that the model declares say nothing of formats: nodes of a typed model are as `format` says.
+  // Types that the model declares say nothing of formats: nodes of a typed model are as `format`
+  // says.
   bool undeclared;
 } assay_precision_t;
 
@@ -34,8 +36,10 @@ typedef struct assay_precision {
 assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) ASSAY_MUST_USE;
 void assay_precision_deinit(assay_precision_t* p);
 // With text of its own; what is kept stays borrowed.
-assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_t* out) ASSAY_MUST_USE;
-// Writes rules that give exactly these nodes a format, as such a text: labels with wildcards escaped.
+assay_status_t assay_precision_copy(const assay_precision_t* p,
+                                    assay_precision_t* out) ASSAY_MUST_USE;
+// Writes rules that give exactly these nodes a format, as such a text: labels with wildcards
+// escaped.
 void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_format_t format,
                            assay_str_t* out);
 
@@ -45,21 +49,22 @@ assay_nearest_t assay_plan_nearest(const assay_model_t* model, const char* patte
 typedef struct assay_plan assay_plan_t;
 
 typedef struct assay_plan_options {
-  // Run the passes; else every node is a layer and the model stays as it is, but for float16 and bfloat16 values, which
-  // become float32 values of layers in that format (passes/float_types.h).
+  // Run the passes; else every node is a layer and the model stays as it is, but for float16 and
+  // bfloat16 values, which become float32 values of layers in that format (passes/float_types.h).
   bool fused;
   assay_pass_options_t passes;
-  const assay_dump_t* dump;    // the layers of an engine that is not ours (cone.h); not with fused
-  assay_fp32_t fp32;           // what may serve layers of fp32
-  const char* plant;           // for tests: a fault of the engine's, see backends/emu/plant.h; borrowed
-  uint64_t draws;              // emu rounds by chance (assay_layers_t); 0: as it says
+  const assay_dump_t* dump;  // the layers of an engine that is not ours (cone.h); not with fused
+  assay_fp32_t fp32;         // what may serve layers of fp32
+  const char* plant;  // for tests: a fault of the engine's, see backends/emu/plant.h; borrowed
+  uint64_t draws;     // emu rounds by chance (assay_layers_t); 0: as it says
 } assay_plan_options_t;
 
-// Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The plan holds a
-// reference to the model. Rules know nodes and outputs by their names in this model, also where the passes have made others of
-// them; where the rules ask for several formats within a layer, it falls apart into its nodes. options NULL: not fused.
-// Layers of a dump have the format of the node that they end in.
-// Errors: NOT_FOUND for a rule that matches nothing (with the nearest name), or a pass that there is not.
+// Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The
+// plan holds a reference to the model. Rules know nodes and outputs by their names in this model,
+// also where the passes have made others of them; where the rules ask for several formats within a
+// layer, it falls apart into its nodes. options NULL: not fused. Layers of a dump have the format
+// of the node that they end in. Errors: NOT_FOUND for a rule that matches nothing (with the nearest
+// name), or a pass that there is not.
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
                                  const assay_plan_options_t* options, uint64_t seed,
                                  assay_plan_t** out) ASSAY_MUST_USE;

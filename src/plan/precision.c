@@ -56,14 +56,12 @@ assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) {
     ASSAY_TRY(add_rule(p, s, format));
     s = last ? end : end + 1;
   }
-  if (!p->n_rules)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the layers' precisions are empty");
+  if (!p->n_rules) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the layers' precisions are empty");
   return NULL;
 }
 
 assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_t* out) {
-  assay_precision_t copy = {
-      .format = p->format,
+  assay_precision_t copy = {.format = p->format,
                             .accumulator = p->accumulator,
                             .kept = p->kept,
                             .kept_in = p->kept_in,

@@ -32,7 +32,8 @@ static assay_status_t thresholded(assay_range_node_t* c, double alpha) {
 // With the usual sign of alpha they grow; else they turn at 0, or jump.
 assay_status_t assay_range_piecewise(assay_range_node_t* c) {
   const bool jumps = !strcmp(c->node->op_type, "ThresholdedRelu");
-  const double alpha = assay_attr_f64(c->node, "alpha", 1), gamma = assay_attr_f64(c->node, "gamma", 1);
+  const double alpha = assay_attr_f64(c->node, "alpha", 1),
+               gamma = assay_attr_f64(c->node, "gamma", 1);
   if (alpha >= 0 && gamma >= 0) return run_as(c, "+", false, 0);
   if (jumps) return thresholded(c, alpha);
   return gamma < 0 ? NULL : run_as(c, "+", true, 0);

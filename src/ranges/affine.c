@@ -17,8 +17,8 @@ void assay_affine_deinit(assay_affine_t* a) {
 assay_status_t assay_affine_begin(const assay_range_t* r, int64_t source, assay_format_t format,
                                   assay_affine_t* out) {
   assay_affine_t a = {.source = source, .format = format};
-  if (!assay_range_is_float(r) || assay_range_exact(r) || r->lo->size > MOST_SOURCES || !r->lo->size ||
-      !(assay_range_magnitude(r) < (double)INFINITY))
+  if (!assay_range_is_float(r) || assay_range_exact(r) || r->lo->size > MOST_SOURCES ||
+      !r->lo->size || !(assay_range_magnitude(r) < (double)INFINITY))
     return NULL;
   a.n = r->lo->size;
   assay_status_t st = assay_range_take(r, ASSAY_RANGE_MIDDLE, &a.middle);
@@ -52,7 +52,8 @@ void assay_affine_store(assay_affine_t* a, assay_format_t format) {
   }
 }
 
-assay_status_t assay_affine_enter(const assay_affine_t* a, assay_format_t format, assay_affine_t* out) {
+assay_status_t assay_affine_enter(const assay_affine_t* a, assay_format_t format,
+                                  assay_affine_t* out) {
   assay_affine_t b = {.source = a->source, .n = a->n, .format = a->format};
   const size_t n = (size_t)(a->n * a->middle->size);
   assay_status_t st = assay_tensor_copy(a->middle, &b.middle);
@@ -65,7 +66,8 @@ assay_status_t assay_affine_enter(const assay_affine_t* a, assay_format_t format
   return NULL;
 }
 
-// ---- which operators are linear ---------------------------------------------------------------------------
+// ---- which operators are linear
+// ---------------------------------------------------------------------------
 
 typedef enum kind {
   LINEAR_IN_ALL,  // jointly
@@ -104,17 +106,21 @@ static const linear_t* find_linear(const assay_range_node_t* c) {
   if (*n->domain || !n->op || assay_attr_i64(n, "training_mode", 0)) return NULL;
   for (size_t i = 0; i < sizeof linears / sizeof *linears; i++)
     if (!strcmp(linears[i].op, n->op_type)) return &linears[i];
-  if (!strcmp(n->op_type, "Div")) return c->n_in == 2 && assay_range_exact(&c->in[1]) ? &quotient : NULL;
+  if (!strcmp(n->op_type, "Div"))
+    return c->n_in == 2 && assay_range_exact(&c->in[1]) ? &quotient : NULL;
   // Dropout in training scales what it keeps.
   const bool other = !strcmp(n->op_type, "Dropout") && assay_range_has(c, 2);
   const uint32_t flags = n->op->flags;
-  return flags & ASSAY_OP_MOVES && !(flags & (ASSAY_OP_SELECTS | ASSAY_OP_CONTROL | ASSAY_OP_RANDOM)) && !other
+  return flags & ASSAY_OP_MOVES &&
+                 !(flags & (ASSAY_OP_SELECTS | ASSAY_OP_CONTROL | ASSAY_OP_RANDOM)) && !other
              ? &moved
              : NULL;
 }
 
-// Whether every input is known exactly or has a form of one and the same source; that source's form.
-static const assay_affine_t* source_of(const assay_range_node_t* c, kind_t kind, const assay_affine_t* const* in) {
+// Whether every input is known exactly or has a form of one and the same source; that source's
+// form.
+static const assay_affine_t* source_of(const assay_range_node_t* c, kind_t kind,
+                                       const assay_affine_t* const* in) {
   const assay_affine_t* found = NULL;
   size_t n = 0;
   for (size_t i = 0; i < c->n_in; i++) {
@@ -129,14 +135,15 @@ static const assay_affine_t* source_of(const assay_range_node_t* c, kind_t kind,
   return kind != LINEAR_IN_ALL && n != 1 ? NULL : found;
 }
 
-// ---- linear nodes -----------------------------------------------------------------------------------------------
+// ---- linear nodes
+// -----------------------------------------------------------------------------------------------
 
 typedef struct job {
   assay_range_node_t* c;
   const assay_affine_t* const* in;
   const assay_node_t* node;  // that is evaluated
   assay_tensor_t **at, **out;
-  bool magnitudes;           // of what is known exactly
+  bool magnitudes;  // of what is known exactly
 } job_t;
 
 typedef enum part { ZERO, MIDDLE, REST, SLOPE, ALL } part_t;
@@ -145,7 +152,8 @@ static assay_status_t set_input(job_t* j, size_t i, part_t part, int64_t k) {
   const assay_range_t* r = &j->c->in[i];
   assay_tensor_t* t = NULL;
   if (assay_range_exact(r)) {
-    if (j->magnitudes && assay_range_is_float(r)) return assay_range_take(r, ASSAY_RANGE_LARGEST, &j->at[i]);
+    if (j->magnitudes && assay_range_is_float(r))
+      return assay_range_take(r, ASSAY_RANGE_LARGEST, &j->at[i]);
     j->at[i] = assay_tensor_retain(r->lo);
     return NULL;
   }
@@ -175,11 +183,12 @@ static assay_status_t evaluate(job_t* j, part_t part, int64_t k, assay_tensor_t*
 }
 
 static bool fits(const assay_range_node_t* c, const assay_tensor_t* t) {
-  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64 && t->size == c->out[0].lo->size;
+  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64 &&
+         t->size == c->out[0].lo->size;
 }
 
-// The rest: through the same node with magnitudes, where nothing cancels. What float64 loses in sums of up to 2^16 terms goes
-// with the magnitudes of all that is added up.
+// The rest: through the same node with magnitudes, where nothing cancels. What float64 loses in
+// sums of up to 2^16 terms goes with the magnitudes of all that is added up.
 static assay_status_t carry_rest(job_t* j, assay_affine_t* to) {
   assay_range_node_t* c = j->c;
   assay_node_t sum = *c->node;
@@ -224,10 +233,12 @@ static assay_status_t carry(job_t* j, const assay_affine_t* from, assay_affine_t
   return st ? st : carry_rest(j, to);
 }
 
-// ---- Relu ---------------------------------------------------------------------------------------------------------
+// ---- Relu
+// ---------------------------------------------------------------------------------------------------------
 
 // Between lo < 0 < hi: s x <= relu(x) <= s (x - lo) with s = hi / (hi - lo).
-static assay_status_t relu(const assay_range_node_t* c, const assay_affine_t* from, assay_affine_t* to) {
+static assay_status_t relu(const assay_range_node_t* c, const assay_affine_t* from,
+                           assay_affine_t* to) {
   const assay_range_t* x = &c->in[0];
   const int64_t size = x->lo->size;
   to->source = from->source;
@@ -237,7 +248,10 @@ static assay_status_t relu(const assay_range_node_t* c, const assay_affine_t* fr
   ASSAY_TRY(assay_new_array((size_t)(to->n * size), sizeof *to->slopes, &to->slopes));
   for (int64_t i = 0; i < size; i++) {
     const double lo = assay_f64(x->lo)[i], hi = assay_f64(x->hi)[i];
-    const double s = hi <= 0 ? 0 : lo >= 0 ? 1 : hi / (hi - lo), half = s > 0 && s < 1 ? -s * lo / 2 : 0;
+    const double s = hi <= 0   ? 0
+                     : lo >= 0 ? 1
+                               : hi / (hi - lo),
+                 half = s > 0 && s < 1 ? -s * lo / 2 : 0;
     assay_f64(to->middle)[i] = s * assay_f64(from->middle)[i] + half;
     assay_f64(to->rest)[i] = s * assay_f64(from->rest)[i] + half * (1 + 0x1p-40) +
                              0x1p-45 * (fabs(assay_f64(from->middle)[i]) + fabs(lo) + hi);
@@ -246,7 +260,8 @@ static assay_status_t relu(const assay_range_node_t* c, const assay_affine_t* fr
   return NULL;
 }
 
-// ---- the whole ------------------------------------------------------------------------------------------------------
+// ---- the whole
+// ------------------------------------------------------------------------------------------------------
 
 // What the arithmetic inside adds, as the row told (c->slack); false: it did not.
 static bool add_rounding(const assay_range_node_t* c, assay_affine_t* a) {
@@ -267,7 +282,8 @@ static assay_status_t narrow(assay_range_node_t* c, const assay_affine_t* a, boo
     by *= 1 + 0x1p-30;
     const double m = assay_f64(a->middle)[i], e = 0x1p-45 * fabs(m);
     spans += 2 * by;
-    const double lo = fmax(assay_f64(y->lo)[i], m - by - e), hi = fmin(assay_f64(y->hi)[i], m + by + e);
+    const double lo = fmax(assay_f64(y->lo)[i], m - by - e),
+                 hi = fmin(assay_f64(y->hi)[i], m + by + e);
     if (!(lo <= hi)) continue;
     assay_f64(y->lo)[i] = lo;
     assay_f64(y->hi)[i] = hi;
@@ -277,7 +293,8 @@ static assay_status_t narrow(assay_range_node_t* c, const assay_affine_t* a, boo
   return NULL;
 }
 
-assay_status_t assay_affine_run(assay_range_node_t* c, const assay_affine_t* const* in, assay_affine_t* out) {
+assay_status_t assay_affine_run(assay_range_node_t* c, const assay_affine_t* const* in,
+                                assay_affine_t* out) {
   const linear_t* l = find_linear(c);
   *out = (assay_affine_t){0};
   if (!l || !assay_range_is_float(&c->out[0]) || assay_range_exact(&c->out[0])) return NULL;

@@ -40,8 +40,11 @@ static assay_status_t audit_ranges(const assay_audit_options_t* o, assay_audit_t
   }
   if (o->no_witness || a->ranges.n_hazards == a->ranges.n_unknown) return NULL;
   stage.what = "looking for a witness";
-  const assay_witness_options_t search = {
-      .seconds = o->seconds, .seed = o->seed, .samples = o->samples, .progress = show, .user = &stage};
+  const assay_witness_options_t search = {.seconds = o->seconds,
+                                          .seed = o->seed,
+                                          .samples = o->samples,
+                                          .progress = show,
+                                          .user = &stage};
   a->searched = true;
   return assay_witness_find(a->plan, &a->box, &a->ranges, &search, &a->witness);
 }

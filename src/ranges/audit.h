@@ -33,8 +33,8 @@ typedef struct assay_audit {
   assay_support_t support;
 } assay_audit_t;
 
-// open: the model as declared (its broadcasts and baked sizes are told). model: the same with its sizes closed. Both
-// outlive the audit.
+// open: the model as declared (its broadcasts and baked sizes are told). model: the same with its
+// sizes closed. Both outlive the audit.
 assay_status_t assay_audit_run(assay_model_t* open, assay_model_t* model,
                                const assay_audit_options_t* options,
                                assay_audit_t* out) ASSAY_MUST_USE;

@@ -22,7 +22,8 @@ assay_status_t assay_box_copy(const assay_box_t* b, assay_box_t* out) {
   return NULL;
 }
 
-// ---- what is given -----------------------------------------------------------------------------------------
+// ---- what is given
+// -----------------------------------------------------------------------------------------
 
 static bool parse_number(const char* text, char stop, const char** out_end, double* out) {
   char* end;
@@ -47,12 +48,14 @@ static assay_status_t take_entry(assay_box_t* b, const char* entry) {
   double lo, hi;
   bool any = false;
   if (!parse_range(equals ? equals + 1 : entry, &lo, &hi))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "box '%s' is not NAME=LO:HI, such as image=0:1", entry);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "box '%s' is not NAME=LO:HI, such as image=0:1",
+                       entry);
   for (size_t i = 0; i < b->n; i++) {
     assay_box_input_t* in = &b->inputs[i];
     if (!in->value) continue;
     const size_t n = equals ? (size_t)(equals - entry) : 0;
-    const bool named = equals && strlen(in->value->name) == n && !strncmp(in->value->name, entry, n);
+    const bool named =
+        equals && strlen(in->value->name) == n && !strncmp(in->value->name, entry, n);
     if (!named && (equals || !in->is_float)) continue;
     in->lo = lo;
     in->hi = hi;
@@ -69,7 +72,8 @@ static assay_status_t take_entry(assay_box_t* b, const char* entry) {
                      ASSAY_NEAREST_TEXT(&near));
 }
 
-// ---- what is assumed ----------------------------------------------------------------------------------------
+// ---- what is assumed
+// ----------------------------------------------------------------------------------------
 
 static void assume(const assay_model_t* model, assay_box_input_t* in) {
   const assay_valtype_t* t = in->value->type ? in->value->type : in->value->declared;
@@ -88,7 +92,8 @@ static assay_status_t take_samples(const assay_samples_t* s, size_t i, assay_box
     ASSAY_TRY(assay_tensor_widen(t, &wide));
     for (int64_t e = 0; e < wide->size; e++) {
       if (wide->store != ASSAY_STORE_F64 && wide->store != ASSAY_STORE_I64) break;
-      const double x = wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[e] : (double)assay_i64(wide)[e];
+      const double x =
+          wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[e] : (double)assay_i64(wide)[e];
       lo = fmin(lo, x);
       hi = fmax(hi, x);
     }
@@ -119,7 +124,8 @@ assay_status_t assay_box_create(const assay_model_t* model, const char* const* e
   return NULL;
 }
 
-// ---- scaled ---------------------------------------------------------------------------------------------------
+// ---- scaled
+// ---------------------------------------------------------------------------------------------------
 
 void assay_box_scale(const assay_box_t* b, double scale, assay_box_t* into) {
   bool about_zero = true;

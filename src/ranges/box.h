@@ -22,14 +22,14 @@ typedef struct assay_box {
   size_t n;
 } assay_box_t;
 
-// entries: "NAME=LO:HI", NAME=R for -R:R, or without a name for all float inputs. samples may be NULL.
-// Errors: INVALID_ARGUMENT naming the entry.
+// entries: "NAME=LO:HI", NAME=R for -R:R, or without a name for all float inputs. samples may be
+// NULL. Errors: INVALID_ARGUMENT naming the entry.
 assay_status_t assay_box_create(const assay_model_t* model, const char* const* entries, size_t n,
                                 const assay_samples_t* samples, assay_box_t* out) ASSAY_MUST_USE;
 void assay_box_deinit(assay_box_t* b);
 
-// The box with its float inputs scaled: about 0 if 0 is in all of them, else each about its middle. Integer
-// inputs stay. Of two scales the smaller one's box lies in the other's.
+// The box with its float inputs scaled: about 0 if 0 is in all of them, else each about its middle.
+// Integer inputs stay. Of two scales the smaller one's box lies in the other's.
 void assay_box_scale(const assay_box_t* b, double scale, assay_box_t* into);
 assay_status_t assay_box_copy(const assay_box_t* b, assay_box_t* out) ASSAY_MUST_USE;
 // Whether all float inputs lie in one and the same [-r, r]: then a scale is a bound on |x|.

@@ -13,8 +13,10 @@ void assay_broadcasts_deinit(assay_broadcasts_t* b) {
 }
 
 const char* assay_baked_name(assay_baked_kind_t kind) {
-  static const char* const names[] = {[ASSAY_BAKED_RESHAPE] = "reshape", [ASSAY_BAKED_EXPAND] = "expand",
-                                      [ASSAY_BAKED_CONSTANT] = "constant", [ASSAY_BAKED_SQUEEZE] = "squeeze"};
+  static const char* const names[] = {[ASSAY_BAKED_RESHAPE] = "reshape",
+                                      [ASSAY_BAKED_EXPAND] = "expand",
+                                      [ASSAY_BAKED_CONSTANT] = "constant",
+                                      [ASSAY_BAKED_SQUEEZE] = "squeeze"};
   return names[kind];
 }
 
@@ -34,12 +36,14 @@ static void put_shape(const assay_valtype_t* t, char* out, size_t capacity) {
   n += (size_t)snprintf(out, capacity, "[");
   for (int i = 0; i < t->rank && n < capacity; i++) {
     char text[40];
-    n += (size_t)snprintf(out + n, capacity - n, "%s%s", i ? ", " : "", assay_dim_text(t->dims[i], text, sizeof text));
+    n += (size_t)snprintf(out + n, capacity - n, "%s%s", i ? ", " : "",
+                          assay_dim_text(t->dims[i], text, sizeof text));
   }
   if (n < capacity) snprintf(out + n, capacity - n, "]");
 }
 
-// ---- broadcasts -----------------------------------------------------------------------------------------------
+// ---- broadcasts
+// -----------------------------------------------------------------------------------------------
 
 // Operators that broadcast all of their inputs, or the first of them.
 static size_t broadcasting_inputs(const assay_node_t* n) {
@@ -47,11 +51,13 @@ static size_t broadcasting_inputs(const assay_node_t* n) {
   if (!n->op || *n->domain) return 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!strcmp(n->op_type, all[i])) return n->n_inputs;
-  return n->op->flags & ASSAY_OP_POINTWISE && n->n_inputs >= 2 && !(n->op->flags & ASSAY_OP_RANDOM) ? 2 : 0;
+  return n->op->flags & ASSAY_OP_POINTWISE && n->n_inputs >= 2 && !(n->op->flags & ASSAY_OP_RANDOM)
+             ? 2
+             : 0;
 }
 
-// How operand t lies in the output y: bit 0 stretched, bit 1 perhaps. `last`: dimensions at the end that do not
-// broadcast.
+// How operand t lies in the output y: bit 0 stretched, bit 1 perhaps. `last`: dimensions at the end
+// that do not broadcast.
 static int stretched(const assay_valtype_t* t, const assay_valtype_t* y, int last) {
   int how = 0;
   for (int i = 0; i < y->rank - last; i++) {
@@ -92,12 +98,13 @@ static assay_status_t look_at_operands(const assay_node_t* n, size_t n_operands,
     if (!how[i]) continue;
     const assay_valtype_t* t = shaped(n->inputs[i]);
     const assay_tensor_t* constant = assay_value_constant(n->inputs[i]);
-    assay_broadcast_t x = {.node = n,
-                           .input = i,
-                           .number = constant && constant->kind == ASSAY_KIND_TENSOR && constant->size == 1,
-                           .both = count > 1,
-                           .unsure = how[i] == 2,
-                           .aligned = t->rank < y->rank};
+    assay_broadcast_t x = {
+        .node = n,
+        .input = i,
+        .number = constant && constant->kind == ASSAY_KIND_TENSOR && constant->size == 1,
+        .both = count > 1,
+        .unsure = how[i] == 2,
+        .aligned = t->rank < y->rank};
     put_shape(t, x.from, sizeof x.from);
     put_shape(y, x.to, sizeof x.to);
     ASSAY_TRY(keep(b, &x));
@@ -105,7 +112,8 @@ static assay_status_t look_at_operands(const assay_node_t* n, size_t n_operands,
   return NULL;
 }
 
-// ---- baked sizes -------------------------------------------------------------------------------------------------
+// ---- baked sizes
+// -------------------------------------------------------------------------------------------------
 
 // The batch: the first size of the graph's inputs. name NULL: a number.
 typedef struct batch {
@@ -147,11 +155,13 @@ static assay_status_t keep_baked(assay_broadcasts_t* b, const assay_baked_t* x) 
 static assay_status_t integers(const assay_node_t* n, assay_tensor_t** out) {
   assay_tensor_t* t = n->n_inputs > 1 ? assay_value_constant(n->inputs[1]) : NULL;
   *out = NULL;
-  if (!t || t->kind != ASSAY_KIND_TENSOR || assay_type_store(t->type) != ASSAY_STORE_I64) return NULL;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || assay_type_store(t->type) != ASSAY_STORE_I64)
+    return NULL;
   return assay_tensor_widen(t, out);
 }
 
-static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batch, assay_broadcasts_t* b) {
+static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batch,
+                                      assay_broadcasts_t* b) {
   assay_tensor_t* shape;
   assay_status_t st = integers(n, &shape);
   bool rest = false;
@@ -162,7 +172,8 @@ static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batc
     assay_baked_t x = {.node = n, .kind = ASSAY_BAKED_RESHAPE, .size = first, .silent = rest};
     if (batch->open || first == batch->size) {
       snprintf(x.why, sizeof x.why,
-               rest ? "a batch of another size than %lld is reshaped all the same: -1 takes what is left, and samples "
+               rest ? "a batch of another size than %lld is reshaped all the same: -1 takes what "
+                      "is left, and samples "
                       "are mixed"
                     : "a batch of another size than %lld does not fit its shape: it fails there",
                (long long)first);
@@ -173,16 +184,19 @@ static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batc
   return st;
 }
 
-static assay_status_t look_at_expand(const assay_node_t* n, const batch_t* batch, assay_broadcasts_t* b) {
+static assay_status_t look_at_expand(const assay_node_t* n, const batch_t* batch,
+                                     assay_broadcasts_t* b) {
   assay_tensor_t* shape;
   assay_status_t st = integers(n, &shape);
   const assay_valtype_t* y = shaped(n->outputs[0]);
   if (shape && shape->size && y && y->rank == shape->size && y->rank > 1) {
     const int64_t first = assay_i64(shape)[0];
-    const bool own = first > 1 && (batch->open ? !is_batched(batch, n->inputs[0]) : first == batch->size);
+    const bool own =
+        first > 1 && (batch->open ? !is_batched(batch, n->inputs[0]) : first == batch->size);
     const bool fixed = first > 1 && batch->open && is_batched(batch, n->inputs[0]);
     assay_baked_t x = {.node = n, .kind = ASSAY_BAKED_EXPAND, .size = first};
-    snprintf(x.why, sizeof x.why, "expanded to %lld along the first dimension: another batch does not fit it",
+    snprintf(x.why, sizeof x.why,
+             "expanded to %lld along the first dimension: another batch does not fit it",
              (long long)first);
     if (own || fixed) st = keep_baked(b, &x);
   }
@@ -191,21 +205,22 @@ static assay_status_t look_at_expand(const assay_node_t* n, const batch_t* batch
 }
 
 // A constant whose first size is that of the batch, where it meets one.
-static assay_status_t look_at_constants(const assay_node_t* n, size_t n_operands, const batch_t* batch,
-                                        assay_broadcasts_t* b) {
+static assay_status_t look_at_constants(const assay_node_t* n, size_t n_operands,
+                                        const batch_t* batch, assay_broadcasts_t* b) {
   const assay_valtype_t* y = n->n_outputs ? shaped(n->outputs[0]) : NULL;
   if (!y || y->rank < 2) return NULL;
   bool meets = false;
   for (size_t i = 0; i < n_operands && i < n->n_inputs; i++)
-    meets |= !assay_value_constant(n->inputs[i]) && is_batched(batch, n->inputs[i]) && shaped(n->inputs[i]) &&
-             shaped(n->inputs[i])->rank == y->rank;
+    meets |= !assay_value_constant(n->inputs[i]) && is_batched(batch, n->inputs[i]) &&
+             shaped(n->inputs[i]) && shaped(n->inputs[i])->rank == y->rank;
   for (size_t i = 0; meets && i < n_operands && i < n->n_inputs; i++) {
     const assay_tensor_t* t = assay_value_constant(n->inputs[i]);
     if (!t || t->kind != ASSAY_KIND_TENSOR || t->rank != y->rank || t->dims[0] < 2) continue;
     if (!batch->open && t->dims[0] != batch->size) continue;
     assay_baked_t x = {.node = n, .kind = ASSAY_BAKED_CONSTANT, .size = t->dims[0]};
     snprintf(x.why, sizeof x.why,
-             "constant '%.60s' holds %lld rows, one a sample: a batch of another size than that fails, a batch of 1 is "
+             "constant '%.60s' holds %lld rows, one a sample: a batch of another size than that "
+             "fails, a batch of 1 is "
              "stretched to it",
              n->inputs[i]->name, (long long)t->dims[0]);
     ASSAY_TRY(keep_baked(b, &x));
@@ -224,12 +239,14 @@ static assay_status_t look_at_squeeze(const assay_node_t* n, assay_broadcasts_t*
   char from[96] = "";
   if (x) put_shape(x, from, sizeof from);
   snprintf(found.why, sizeof found.why,
-           "drops every size that is 1%s%s: at batch 1 the batch goes too, and what follows lines up otherwise", x ? " of " : "",
-           from);
+           "drops every size that is 1%s%s: at batch 1 the batch goes too, and what follows lines "
+           "up otherwise",
+           x ? " of " : "", from);
   return keep_baked(b, &found);
 }
 
-// ---- the whole -------------------------------------------------------------------------------------------------------
+// ---- the whole
+// -------------------------------------------------------------------------------------------------------
 
 static assay_status_t look(const assay_node_t* n, const batch_t* batch, assay_broadcasts_t* b) {
   const size_t operands = broadcasting_inputs(n);
@@ -249,7 +266,8 @@ assay_status_t assay_broadcasts_find(const assay_model_t* model, assay_broadcast
   const batch_t batch = batch_of(model->graph);
   assay_status_t st = NULL;
   for (size_t g = 0; !st && g < model->n_graphs; g++)
-    for (size_t i = 0; !st && i < model->graphs[g]->n_nodes; i++) st = look(model->graphs[g]->nodes[i], &batch, &b);
+    for (size_t i = 0; !st && i < model->graphs[g]->n_nodes; i++)
+      st = look(model->graphs[g]->nodes[i], &batch, &b);
   if (st) return assay_broadcasts_deinit(&b), st;
   *out = b;
   return NULL;

@@ -20,11 +20,12 @@ static bool is_float(const assay_tensor_t* t) {
 }
 
 static bool is_numbers(const assay_tensor_t* t) {
-  return t && t->kind == ASSAY_KIND_TENSOR && (t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_I64);
+  return t && t->kind == ASSAY_KIND_TENSOR &&
+         (t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_I64);
 }
 
 static double elem(const assay_tensor_t* t, int64_t i) {
-  return t->store == ASSAY_STORE_F64        ? assay_f64(t)[i]
+  return t->store == ASSAY_STORE_F64    ? assay_f64(t)[i]
          : t->type == ASSAY_TYPE_UINT64 ? (double)(uint64_t)assay_i64(t)[i]
                                         : (double)assay_i64(t)[i];
 }
@@ -76,7 +77,8 @@ static void note(assay_confirm_t* c, const assay_node_t* node, const assay_value
   c->found.figure = figure;
 }
 
-// ---- floats ---------------------------------------------------------------------------------------------
+// ---- floats
+// ---------------------------------------------------------------------------------------------
 
 // What truth of the node on the engine's own inputs is, of the element that goes farthest.
 static assay_status_t figure_of(assay_confirm_t* c, const assay_node_t* node, size_t n_in,
@@ -100,8 +102,9 @@ static assay_status_t figure_of(assay_confirm_t* c, const assay_node_t* node, si
 }
 
 static assay_status_t look_at_floats(assay_confirm_t* c, const assay_layer_t* layer,
-                                     const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
-                                     size_t n_out, assay_tensor_t* const* out) {
+                                     const assay_node_t* node, size_t n_in,
+                                     assay_tensor_t* const* in, size_t n_out,
+                                     assay_tensor_t* const* out) {
   const double max = layer ? assay_format_info(layer->format)->max : (double)INFINITY;
   int coming = -1;
   for (size_t i = 0; i < n_out && !c->broken; i++) {
@@ -119,9 +122,11 @@ static assay_status_t look_at_floats(assay_confirm_t* c, const assay_layer_t* la
   return NULL;
 }
 
-// ---- integers -------------------------------------------------------------------------------------------------
+// ---- integers
+// -------------------------------------------------------------------------------------------------
 
-static assay_status_t as_reals(const assay_tensor_t* t, const assay_tensor_t* zero, assay_tensor_t** out) {
+static assay_status_t as_reals(const assay_tensor_t* t, const assay_tensor_t* zero,
+                               assay_tensor_t** out) {
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, t->rank, t->dims, out));
   const bool one = is_numbers(zero) && zero->size == 1;
   for (int64_t i = 0; i < t->size; i++) assay_f64(*out)[i] = elem(t, i) - (one ? elem(zero, 0) : 0);
@@ -137,8 +142,9 @@ static const struct product {
                 {"QLinearConv", "Conv", 0, 3, 2, 5}};
 
 // The inputs of the product as reals, less their zero points.
-static assay_status_t product_inputs(const struct product* p, size_t n_in, assay_tensor_t* const* in,
-                                     assay_tensor_t** real, bool* out_known) {
+static assay_status_t product_inputs(const struct product* p, size_t n_in,
+                                     assay_tensor_t* const* in, assay_tensor_t** real,
+                                     bool* out_known) {
   *out_known = p->a < n_in && p->b < n_in && is_numbers(in[p->a]) && is_numbers(in[p->b]);
   if (!*out_known) return NULL;
   ASSAY_TRY(as_reals(in[p->a], p->zero_a < n_in ? in[p->zero_a] : NULL, &real[0]));
@@ -160,8 +166,8 @@ static assay_status_t plain_inputs(const assay_node_t* node, size_t n_in, assay_
   return NULL;
 }
 
-// The node with its integers taken as real numbers: what it would give if nothing wrapped. *out stays NULL where that
-// is not known.
+// The node with its integers taken as real numbers: what it would give if nothing wrapped. *out
+// stays NULL where that is not known.
 static assay_status_t evaluate_reals(assay_confirm_t* c, const assay_node_t* node, size_t n_in,
                                      assay_tensor_t* const* in, assay_tensor_t** out) {
   enum { MOST = 16 };
@@ -242,11 +248,12 @@ static bool is_of_integers(const assay_hazard_t* h) {
          (h->kind == ASSAY_HAZARD_ACCUMULATOR && integers);
 }
 
-// ---- the run ------------------------------------------------------------------------------------------------------
+// ---- the run
+// ------------------------------------------------------------------------------------------------------
 
 static assay_status_t watch(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                            uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                            assay_tensor_t* const* out) {
+                            uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                            size_t n_out, assay_tensor_t* const* out) {
   assay_confirm_t* c = user;
   (void)iteration;
   if (c->broken) return NULL;
@@ -277,8 +284,8 @@ void assay_confirm_destroy(assay_confirm_t* c) {
   assay_free(c);
 }
 
-assay_status_t assay_confirm_run(assay_confirm_t* c, assay_tensor_t* const* inputs, bool* out_broken,
-                                 assay_witness_t* out) {
+assay_status_t assay_confirm_run(assay_confirm_t* c, assay_tensor_t* const* inputs,
+                                 bool* out_broken, assay_witness_t* out) {
   const assay_graph_t* g = assay_executor_graph(c->executor);
   assay_executor_reset(c->executor);
   c->broken = false;

@@ -12,7 +12,8 @@ void assay_odd_constants_deinit(assay_odd_constants_t* c) {
   *c = (assay_odd_constants_t){0};
 }
 
-// ---- what the format makes of it --------------------------------------------------------------------------
+// ---- what the format makes of it
+// --------------------------------------------------------------------------
 
 // Of weights, which are many, that a few small ones vanish is no news.
 enum { MANY = 64 };
@@ -42,9 +43,12 @@ static bool count(const assay_tensor_t* t, assay_format_t format, assay_odd_cons
          (out->n > MANY && out->flushed * 2 > out->n);
 }
 
-// ---- whether it matters --------------------------------------------------------------------------------------
+// ---- whether it matters
+// --------------------------------------------------------------------------------------
 
-static bool is(const assay_node_t* n, const char* op) { return n && !*n->domain && !strcmp(n->op_type, op); }
+static bool is(const assay_node_t* n, const char* op) {
+  return n && !*n->domain && !strcmp(n->op_type, op);
+}
 
 typedef struct reader {
   const assay_node_t* node;
@@ -69,7 +73,8 @@ static const assay_node_t* breaks_at_zero(const assay_value_t* v, int depth) {
     if (is(n, "Pow") && r.input == 0) return n;
     const bool goes_on = is(n, "Sqrt") || is(n, "Identity") || is(n, "Expand") || is(n, "Cast") ||
                          is(n, "Reshape") || is(n, "Unsqueeze");
-    const assay_node_t* found = goes_on && n->n_outputs ? breaks_at_zero(n->outputs[0], depth + 1) : NULL;
+    const assay_node_t* found =
+        goes_on && n->n_outputs ? breaks_at_zero(n->outputs[0], depth + 1) : NULL;
     if (found) return found;
   }
   return NULL;
@@ -79,9 +84,10 @@ static bool reaches_softmax(const assay_value_t* v, int depth) {
   reader_t r;
   for (size_t at = 0; v && depth < 6 && (r = next_reader(v, &at)).node;) {
     if (is(r.node, "Softmax") || is(r.node, "LogSoftmax")) return true;
-    const bool goes_on = is(r.node, "Add") || is(r.node, "Where") || is(r.node, "Reshape") || is(r.node, "Unsqueeze") ||
-                         is(r.node, "Expand") || is(r.node, "Cast") || is(r.node, "Max") || is(r.node, "Concat") ||
-                         is(r.node, "Mul") || is(r.node, "Slice");
+    const bool goes_on = is(r.node, "Add") || is(r.node, "Where") || is(r.node, "Reshape") ||
+                         is(r.node, "Unsqueeze") || is(r.node, "Expand") || is(r.node, "Cast") ||
+                         is(r.node, "Max") || is(r.node, "Concat") || is(r.node, "Mul") ||
+                         is(r.node, "Slice");
     if (goes_on && r.node->n_outputs && reaches_softmax(r.node->outputs[0], depth + 1)) return true;
   }
   return false;
@@ -116,10 +122,11 @@ static void judge_small(assay_odd_constant_t* c, size_t input) {
     const assay_node_t* broken = breaks_at_zero(y, 0);
     c->matters = broken != NULL;
     if (broken && zero)
-      SAY("an epsilon that becomes 0: where the rest is 0, '%.40s' (%s) gets 0", broken->label, broken->op_type);
-    else if (broken)
-      SAY("an epsilon that is subnormal: units that flush make it 0, and '%.40s' (%s) gets 0", broken->label,
+      SAY("an epsilon that becomes 0: where the rest is 0, '%.40s' (%s) gets 0", broken->label,
           broken->op_type);
+    else if (broken)
+      SAY("an epsilon that is subnormal: units that flush make it 0, and '%.40s' (%s) gets 0",
+          broken->label, broken->op_type);
     else
       SAY("%s; it was next to nothing beside the rest", zero ? "becomes 0" : "subnormal");
   } else if (zero && is(n, "Div") && input == 1) {
@@ -133,7 +140,8 @@ static void judge_small(assay_odd_constant_t* c, size_t input) {
   }
 }
 
-// ---- finding ---------------------------------------------------------------------------------------------------
+// ---- finding
+// ---------------------------------------------------------------------------------------------------
 
 static assay_status_t keep(assay_odd_constants_t* all, const assay_odd_constant_t* c) {
   ASSAY_TRY(assay_grow(&all->at, &all->capacity, all->n + 1, sizeof *all->at));
@@ -143,7 +151,8 @@ static assay_status_t keep(assay_odd_constants_t* all, const assay_odd_constant_
 }
 
 static assay_status_t look_at_input(const assay_layers_t* layers, const assay_layer_t* layer,
-                                    const assay_node_t* node, size_t i, assay_odd_constants_t* all) {
+                                    const assay_node_t* node, size_t i,
+                                    assay_odd_constants_t* all) {
   assay_tensor_t *t = assay_value_constant(node->inputs[i]), *wide = NULL;
   assay_odd_constant_t c = {.node = node, .value = node->inputs[i]};
   if (!t || t->kind != ASSAY_KIND_TENSOR || !assay_type_is_float(t->type)) return NULL;
@@ -168,19 +177,23 @@ static assay_status_t look_at_attribute(const assay_layer_t* layer, const assay_
                                         assay_odd_constants_t* all) {
   const assay_attr_t* a = assay_node_attr(node, "epsilon");
   if (!a || a->type != ASSAY_ATTR_FLOAT || !layer) return NULL;
-  assay_odd_constant_t c = {.node = node, .attribute = "epsilon", .n = 1, .example = (double)a->u.f};
+  assay_odd_constant_t c = {
+      .node = node, .attribute = "epsilon", .n = 1, .example = (double)a->u.f};
   const assay_valtype_t* t = node->n_inputs && node->inputs[0] ? node->inputs[0]->type : NULL;
   c.format = assay_layer_storage(layer, t && t->elem ? t->elem : ASSAY_TYPE_FLOAT);
   if (c.format == ASSAY_FORMAT_NONE || !assay_format_info(c.format)->is_float) return NULL;
   c.becomes = assay_format_round(c.format, c.example, ASSAY_OVERFLOW_IEEE);
-  const assay_format_info_t *f = assay_format_info(c.format), *sums = assay_format_info(layer->accumulator);
+  const assay_format_info_t *f = assay_format_info(c.format),
+                            *sums = assay_format_info(layer->accumulator);
   if (!(c.example > 0) || c.becomes >= f->min_normal) return NULL;
   c.flushed = c.becomes == 0;
   c.subnormal = !c.flushed;
-  c.matters = assay_format_round(layer->accumulator, c.example, ASSAY_OVERFLOW_IEEE) < sums->min_normal;
+  c.matters =
+      assay_format_round(layer->accumulator, c.example, ASSAY_OVERFLOW_IEEE) < sums->min_normal;
   snprintf(c.why, sizeof c.why,
-           c.matters ? "too small for the format that sums are kept in: a variance of 0 is divided by"
-                     : "added inside, in %s: it holds there; an engine that computes in %s loses it",
+           c.matters
+               ? "too small for the format that sums are kept in: a variance of 0 is divided by"
+               : "added inside, in %s: it holds there; an engine that computes in %s loses it",
            assay_format_name(layer->accumulator), assay_format_name(c.format));
   return keep(all, &c);
 }

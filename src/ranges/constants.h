@@ -9,7 +9,8 @@ typedef struct assay_odd_constant {
   const assay_value_t* value;  // NULL: an attribute (`attribute`)
   const char* attribute;
   assay_format_t format;
-  int64_t n, past, flushed, subnormal;  // elements: all, infinite in the format, 0 in it, subnormal in it
+  int64_t n, past, flushed,
+      subnormal;            // elements: all, infinite in the format, 0 in it, subnormal in it
   double example, becomes;  // of the worst kind
   bool matters;
   char why[160];
@@ -21,6 +22,7 @@ typedef struct assay_odd_constants {
 } assay_odd_constants_t;
 void assay_odd_constants_deinit(assay_odd_constants_t* c);
 
-assay_status_t assay_odd_constants_find(const assay_plan_t* plan, assay_odd_constants_t* out) ASSAY_MUST_USE;
+assay_status_t assay_odd_constants_find(const assay_plan_t* plan,
+                                        assay_odd_constants_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_RANGES_CONSTANTS_H_

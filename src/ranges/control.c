@@ -1,8 +1,8 @@
 // Bodies: both branches of an If, the iterations of a Loop or Scan one after the other.
 #include <string.h>
 
-#include "ranges/range.h"
 #include "base/alloc.h"
+#include "ranges/range.h"
 
 static void release_ranges(assay_range_t* r, size_t n) {
   for (size_t i = 0; r && i < n; i++) assay_range_release(&r[i]);
@@ -16,7 +16,8 @@ static assay_status_t branch(assay_range_node_t* c, const char* name, assay_rang
 assay_status_t assay_range_if(assay_range_node_t* c) {
   assay_range_t *a = NULL, *b = NULL;
   const assay_range_t* when = &c->in[0];
-  const bool sure = assay_range_exact(when) && when->lo->store == ASSAY_STORE_I64 && when->lo->size == 1;
+  const bool sure =
+      assay_range_exact(when) && when->lo->store == ASSAY_STORE_I64 && when->lo->size == 1;
   if (sure) return branch(c, assay_i64(when->lo)[0] ? "then_branch" : "else_branch", c->out);
   assay_status_t st = assay_new_array(c->n_out, sizeof *a, &a);
   if (!st) st = assay_new_array(c->n_out, sizeof *b, &b);
@@ -30,7 +31,8 @@ assay_status_t assay_range_if(assay_range_node_t* c) {
   return st;
 }
 
-// ---- loops --------------------------------------------------------------------------------------------
+// ---- loops
+// --------------------------------------------------------------------------------------------
 
 enum { MOST_ROUNDS = 1024 };
 
@@ -64,7 +66,8 @@ static assay_status_t stack(const pieces_t* p, bool upper, assay_tensor_t** out)
 static assay_status_t join(const pieces_t* p, assay_range_t* out) {
   assay_tensor_t *lo = NULL, *hi = NULL;
   for (size_t i = 0; i < p->n; i++)
-    if (!p->at[i].lo || p->at[i].lo->kind != ASSAY_KIND_TENSOR || p->at[i].lo->size != p->at[0].lo->size ||
+    if (!p->at[i].lo || p->at[i].lo->kind != ASSAY_KIND_TENSOR ||
+        p->at[i].lo->size != p->at[0].lo->size ||
         (p->at[i].lo->store != ASSAY_STORE_F64 && p->at[i].lo->store != ASSAY_STORE_I64))
       return NULL;
   if (!p->n) return NULL;
@@ -103,7 +106,8 @@ static assay_status_t loop_init(loop_t* l) {
 
 // One iteration: states go round from input first_in on.
 static assay_status_t iterate(loop_t* l, size_t first_in) {
-  ASSAY_TRY(assay_ranger_graph(l->c->ranger, l->body, l->body->n_inputs, l->in, l->body->n_outputs, l->made));
+  ASSAY_TRY(assay_ranger_graph(l->c->ranger, l->body, l->body->n_inputs, l->in, l->body->n_outputs,
+                               l->made));
   for (size_t i = 0; i < l->n_states; i++) {
     assay_range_release(&l->in[first_in + i]);
     l->in[first_in + i] = l->made[l->first_out + i];
@@ -146,10 +150,13 @@ static assay_status_t hull_states(loop_t* l, assay_range_t* states) {
 static assay_status_t run_loop(loop_t* l) {
   assay_range_node_t* c = l->c;
   const bool counts = assay_range_has(c, 0), asks = assay_range_has(c, 1);
-  const bool known = counts && assay_range_exact(&c->in[0]) && c->in[0].lo->store == ASSAY_STORE_I64;
-  const int64_t trips = known && c->in[0].lo->size == 1 ? assay_i64(c->in[0].lo)[0] : MOST_ROUNDS + 1;
+  const bool known =
+      counts && assay_range_exact(&c->in[0]) && c->in[0].lo->store == ASSAY_STORE_I64;
+  const int64_t trips =
+      known && c->in[0].lo->size == 1 ? assay_i64(c->in[0].lo)[0] : MOST_ROUNDS + 1;
   int go = asks ? truth_of(&c->in[1]) : 1;
-  assay_range_t* ends = NULL;  // hull of the states after rounds that may be the last; NULL: there was none
+  assay_range_t* ends =
+      NULL;  // hull of the states after rounds that may be the last; NULL: there was none
   assay_status_t st = NULL;
   for (size_t i = 0; i < l->n_states; i++) l->in[2 + i] = assay_range_retain(&c->in[2 + i]);
   if (trips > MOST_ROUNDS && !asks) return NULL;
@@ -175,7 +182,8 @@ static assay_status_t run_loop(loop_t* l) {
   if (!st && over && !ends) st = hand_out(l, 2);
   if (!st && over && ends) {  // scan outputs have then no shape that is known
     st = hull_states(l, ends);
-    for (size_t i = 0; !st && i < l->n_states && i < c->n_out; i++) c->out[i] = assay_range_retain(&ends[i]);
+    for (size_t i = 0; !st && i < l->n_states && i < c->n_out; i++)
+      c->out[i] = assay_range_retain(&ends[i]);
   }
   if (ends) release_ranges(ends, l->n_states);
   assay_free(ends);
@@ -194,7 +202,8 @@ assay_status_t assay_range_loop(assay_range_node_t* c) {
   return st;
 }
 
-// ---- Scan -----------------------------------------------------------------------------------------------
+// ---- Scan
+// -----------------------------------------------------------------------------------------------
 
 // Slice k along the first dimension.
 static assay_status_t slice(const assay_tensor_t* t, int64_t k, assay_tensor_t** out) {
@@ -220,7 +229,9 @@ static bool can_slice(const assay_range_t* r, int64_t n) {
 static assay_status_t run_scan(loop_t* l, size_t n_scanned) {
   assay_range_node_t* c = l->c;
   const assay_range_t* first = &c->in[l->n_states];
-  const int64_t n = first->lo && first->lo->kind == ASSAY_KIND_TENSOR && first->lo->rank ? first->lo->dims[0] : -1;
+  const int64_t n = first->lo && first->lo->kind == ASSAY_KIND_TENSOR && first->lo->rank
+                        ? first->lo->dims[0]
+                        : -1;
   if (n < 0 || n > MOST_ROUNDS) return NULL;
   for (size_t i = 0; i < n_scanned; i++)
     if (!can_slice(&c->in[l->n_states + i], n)) return NULL;
@@ -247,7 +258,8 @@ assay_status_t assay_range_scan(assay_range_node_t* c) {
   loop_t l = {.c = c, .body = assay_attr_graph(c->node, "body")};
   const char* const attrs[] = {"scan_input_axes", "scan_output_axes", "scan_input_directions",
                                "scan_output_directions"};
-  if (!l.body || n_scanned <= 0 || (size_t)n_scanned > c->n_in || (c->node->op && c->node->op->since < 9))
+  if (!l.body || n_scanned <= 0 || (size_t)n_scanned > c->n_in ||
+      (c->node->op && c->node->op->since < 9))
     return NULL;
   for (size_t i = 0; i < 4; i++)
     if (has_attr_but_zeros(c->node, attrs[i])) return NULL;

@@ -1,13 +1,14 @@
-// Operators that are monotone in each of their inputs, which is most of them: asked themselves, in float64, what
-// they make of the ends of what comes in.
+// Operators that are monotone in each of their inputs, which is most of them: asked themselves, in
+// float64, what they make of the ends of what comes in.
 #include <string.h>
 
-#include "ranges/range.h"
 #include "base/alloc.h"
+#include "ranges/range.h"
 
 static const double INF = (double)INFINITY;
 
-// A letter of `signs`; operators that move elements have none, and their schema tells data from parameters.
+// A letter of `signs`; operators that move elements have none, and their schema tells data from
+// parameters.
 static bool is_data(const assay_range_node_t* c, size_t i) {
   const assay_schema_t* s = c->node->schema;
   const assay_param_t* p = s ? assay_schema_input(s, i) : NULL;
@@ -98,8 +99,8 @@ static assay_status_t include(assay_range_node_t* c, size_t i, assay_tensor_t* t
     r->lo = t;
     r->hi = assay_tensor_retain(t);
   }
-  const bool numbers = t->kind == ASSAY_KIND_TENSOR &&
-                       (t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_I64);
+  const bool numbers =
+      t->kind == ASSAY_KIND_TENSOR && (t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_I64);
   assay_status_t st = NULL;
   bool invalid = false;
   int64_t where = -1;
@@ -186,7 +187,8 @@ static assay_status_t evaluate_turn(ends_t* e) {
   return st ? st : take_outputs(e);
 }
 
-// ---- what rounding does -----------------------------------------------------------------------------
+// ---- what rounding does
+// -----------------------------------------------------------------------------
 
 static double terms_of(const assay_range_node_t* c) {
   const assay_tensor_t* x = c->in[0].lo;
@@ -266,7 +268,8 @@ static assay_status_t widen_sums(ends_t* e) {
   return st;
 }
 
-// ---- integers -----------------------------------------------------------------------------------------
+// ---- integers
+// -----------------------------------------------------------------------------------------
 
 // Whether the integers that it makes may pass their type: then they may be anything.
 static bool may_wrap(const assay_range_node_t* c, double* out_figure) {
@@ -295,7 +298,8 @@ static bool may_wrap(const assay_range_node_t* c, double* out_figure) {
 static assay_status_t check_wrap(assay_range_node_t* c) {
   double figure;
   const bool integers = c->in[0].lo && c->in[0].lo->kind == ASSAY_KIND_TENSOR &&
-                        c->in[0].lo->store == ASSAY_STORE_I64 && c->in[0].lo->type != ASSAY_TYPE_BOOL;
+                        c->in[0].lo->store == ASSAY_STORE_I64 &&
+                        c->in[0].lo->type != ASSAY_TYPE_BOOL;
   if (!integers || !(c->row->wraps || c->row->sums) || !may_wrap(c, &figure)) return NULL;
   assay_range_hazard(c, ASSAY_HAZARD_WRAP, 0, -1, figure, figure,
                      assay_format_info(assay_type_format(c->in[0].lo->type))->max);
@@ -303,7 +307,8 @@ static assay_status_t check_wrap(assay_range_node_t* c) {
   return assay_range_whole(c, 0);
 }
 
-// ---- the whole ------------------------------------------------------------------------------------------
+// ---- the whole
+// ------------------------------------------------------------------------------------------
 
 // Numbers outside the domain are told, and put at its end.
 static assay_status_t keep_domain(assay_range_node_t* c) {
@@ -389,7 +394,8 @@ assay_status_t assay_range_monotone(assay_range_node_t* c) {
   return st;
 }
 
-// ---- moved elements ---------------------------------------------------------------------------------
+// ---- moved elements
+// ---------------------------------------------------------------------------------
 
 // Any element may come to any place, and so may 0, which pads.
 static assay_status_t hull_of_data(assay_range_node_t* c) {

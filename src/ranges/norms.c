@@ -1,16 +1,18 @@
 // Normalizations, softmax and gates: bounded by what they are, however wide their inputs.
 #include <string.h>
 
-#include "ranges/range.h"
 #include "base/alloc.h"
 #include "base/functions.h"
+#include "ranges/range.h"
 
 static const double INF = (double)INFINITY;
 
-// ---- normalizations -----------------------------------------------------------------------------------
+// ---- normalizations
+// -----------------------------------------------------------------------------------
 
-// x in groups of n elements one behind the other: |x - mean| / sqrt(variance + epsilon) is at most sqrt(n), since the
-// element's own square is part of the variance; and at most |x - mean| / sqrt(epsilon).
+// x in groups of n elements one behind the other: |x - mean| / sqrt(variance + epsilon) is at most
+// sqrt(n), since the element's own square is part of the variance; and at most |x - mean| /
+// sqrt(epsilon).
 typedef struct norm {
   int64_t n;
   double epsilon;
@@ -63,7 +65,8 @@ static void scale_by(const assay_range_node_t* c, const norm_t* p, const assay_r
     if (b) bl = assay_elem(b->lo, f % b->lo->size), bh = assay_elem(b->hi, f % b->hi->size);
     const double least = fmin(fmin(l * sl, l * sh), fmin(h * sl, h * sh));
     const double most = fmax(fmax(l * sl, l * sh), fmax(h * sl, h * sh));
-    const double e = 4 * c->u * (fmax(fabs(least), fabs(most)) + fmax(fabs(bl), fabs(bh))) + c->tiny;
+    const double e =
+        4 * c->u * (fmax(fabs(least), fabs(most)) + fmax(fabs(bl), fabs(bh))) + c->tiny;
     lo[i] = least + bl - e;
     hi[i] = most + bh + e;
   }
@@ -92,13 +95,16 @@ static assay_status_t run_norm(assay_range_node_t* c, const norm_t* p, const ass
 }
 
 // The outputs beside the normalized one: means, and inverse deviations.
-static assay_status_t statistics(assay_range_node_t* c, const norm_t* p, size_t mean, size_t inverse) {
+static assay_status_t statistics(assay_range_node_t* c, const norm_t* p, size_t mean,
+                                 size_t inverse) {
   double lo, hi;
   assay_range_ends(&c->in[0], &lo, &hi);
   const double e = ((double)p->n + 4) * c->u * fmax(fabs(lo), fabs(hi)) + (double)p->n * c->tiny;
-  if (mean < c->n_out && c->node->outputs[mean]) ASSAY_TRY(assay_range_fill_output(c, mean, lo - e, hi + e));
+  if (mean < c->n_out && c->node->outputs[mean])
+    ASSAY_TRY(assay_range_fill_output(c, mean, lo - e, hi + e));
   if (inverse < c->n_out && c->node->outputs[inverse])
-    ASSAY_TRY(assay_range_fill_output(c, inverse, 0, p->epsilon > 0 ? 1.001 / sqrt(p->epsilon) : INF));
+    ASSAY_TRY(
+        assay_range_fill_output(c, inverse, 0, p->epsilon > 0 ? 1.001 / sqrt(p->epsilon) : INF));
   return NULL;
 }
 
@@ -162,7 +168,8 @@ assay_status_t assay_range_lp_norm(assay_range_node_t* c) {
 
 // x / (bias + alpha/size sum x^2)^beta.
 assay_status_t assay_range_lrn(assay_range_node_t* c) {
-  const double alpha = assay_attr_f64(c->node, "alpha", 1e-4F), beta = assay_attr_f64(c->node, "beta", 0.75);
+  const double alpha = assay_attr_f64(c->node, "alpha", 1e-4F),
+               beta = assay_attr_f64(c->node, "beta", 0.75);
   const double bias = assay_attr_f64(c->node, "bias", 1);
   if (!assay_range_is_float(&c->in[0]) || alpha < 0 || beta < 0 || bias <= 0) return NULL;
   c->out[0] = assay_range_retain(&c->in[0]);
@@ -190,7 +197,8 @@ assay_status_t assay_range_batch_norm(assay_range_node_t* c) {
   assay_tensor_t* in[5] = {NULL};
   assay_tensor_t** out = NULL;
   assay_status_t st = assay_new_array(c->n_out, sizeof *out, &out);
-  for (size_t i = 0; !st && i < 3; i++) st = assay_range_take(&c->in[i], ASSAY_RANGE_LARGEST, &in[i]);
+  for (size_t i = 0; !st && i < 3; i++)
+    st = assay_range_take(&c->in[i], ASSAY_RANGE_LARGEST, &in[i]);
   if (!st) st = assay_range_take(&mean, ASSAY_RANGE_LARGEST, &in[3]);
   for (int64_t i = 0; !st && i < in[3]->size; i++) assay_f64(in[3])[i] *= -1;
   if (!st) in[4] = assay_tensor_retain(c->in[4].lo);
@@ -202,7 +210,8 @@ assay_status_t assay_range_batch_norm(assay_range_node_t* c) {
   return st;
 }
 
-// ---- softmax ------------------------------------------------------------------------------------------
+// ---- softmax
+// ------------------------------------------------------------------------------------------
 
 typedef struct row {
   int64_t n, stride;
@@ -217,7 +226,8 @@ static void softmax_row(assay_range_node_t* c, row_t r, bool logarithm, int64_t 
     most = fmax(most, r.hi[i * r.stride]);
     surely = fmax(surely, r.lo[i * r.stride]);
   }
-  if (!(surely > -INF) || !(most < INF)) assay_range_hazard(c, ASSAY_HAZARD_INVALID, 0, at, most, least, 0);
+  if (!(surely > -INF) || !(most < INF))
+    assay_range_hazard(c, ASSAY_HAZARD_INVALID, 0, at, most, least, 0);
   const double slack = (double)(r.n + 16) * c->u;
   const bool known = most < INF && surely > -INF;
   for (int64_t i = 0; known && i < r.n; i++) {
@@ -228,7 +238,8 @@ static void softmax_row(assay_range_node_t* c, row_t r, bool logarithm, int64_t 
     double *lo = &r.lo[i * r.stride], *hi = &r.hi[i * r.stride];
     const double el = assay_exp(*lo - most), eh = assay_exp(*hi - most);
     const double below = el + fmax(0, sum_hi - eh), above = eh + fmax(0, sum_lo - el);
-    double a = known && below > 0 ? el / below : 0, b = known && above > 0 ? fmin(1, eh / above) : 1;
+    double a = known && below > 0 ? el / below : 0,
+           b = known && above > 0 ? fmin(1, eh / above) : 1;
     if (logarithm) {
       const double reach = fmax(fabs(most), fabs(surely)) * 4 * c->u + slack;
       *lo = known ? *lo - most - assay_log((double)r.n) - reach : -INF;
@@ -266,7 +277,8 @@ static assay_status_t softmax_either(assay_range_node_t* c, bool logarithm) {
 assay_status_t assay_range_softmax(assay_range_node_t* c) { return softmax_either(c, false); }
 assay_status_t assay_range_log_softmax(assay_range_node_t* c) { return softmax_either(c, true); }
 
-// ---- recurrent cells and attention ----------------------------------------------------------------------
+// ---- recurrent cells and attention
+// ----------------------------------------------------------------------
 
 static double largest_row(const assay_range_t* w) {
   double most = 0;
@@ -281,7 +293,8 @@ static double largest_row(const assay_range_t* w) {
   return most;
 }
 
-// States are tanh of something, or a mean of such and the state before. The LSTM's cell grows by 1 a step.
+// States are tanh of something, or a mean of such and the state before. The LSTM's cell grows by 1
+// a step.
 assay_status_t assay_range_recurrent(assay_range_node_t* c) {
   const assay_tensor_t* x = c->in[0].lo;
   if (assay_attr_has(c->node, "activations") || !assay_range_is_float(&c->in[0]) || x->rank != 3)
@@ -298,11 +311,14 @@ assay_status_t assay_range_recurrent(assay_range_node_t* c) {
     cell += assay_range_magnitude(&c->in[6]);
   }
   if (!assay_range_is_float(&c->in[1]) || !assay_range_is_float(&c->in[2])) return NULL;
-  double gates = largest_row(&c->in[1]) * assay_range_magnitude(&c->in[0]) + largest_row(&c->in[2]) * h;
+  double gates =
+      largest_row(&c->in[1]) * assay_range_magnitude(&c->in[0]) + largest_row(&c->in[2]) * h;
   if (assay_range_has(c, 3)) gates += 2 * assay_range_magnitude(&c->in[3]);
   assay_range_accumulates_to(c, gates);
   for (size_t i = 0; i < c->n_out; i++) {
-    const double most = i == 2 ? cell * (1 + steps * 4 * c->u) : is_lstm ? fmax(1, i == 1 ? h : 1) : h;
+    const double most = i == 2    ? cell * (1 + steps * 4 * c->u)
+                        : is_lstm ? fmax(1, i == 1 ? h : 1)
+                                  : h;
     if (!c->node->outputs[i]) continue;
     ASSAY_TRY(assay_range_fill_output(c, i, -most, most));
     ASSAY_TRY(assay_range_widen(c, i, 8, 0, NULL));
@@ -313,11 +329,14 @@ assay_status_t assay_range_recurrent(assay_range_node_t* c) {
 // Whether each row along the last dimension has an element that a mask surely leaves.
 static bool leaves_something(const assay_range_t* mask) {
   const assay_tensor_t* t = mask->lo;
-  if (t->kind != ASSAY_KIND_TENSOR || !t->rank || (t->store != ASSAY_STORE_F64 && t->store != ASSAY_STORE_I64)) return false;
+  if (t->kind != ASSAY_KIND_TENSOR || !t->rank ||
+      (t->store != ASSAY_STORE_F64 && t->store != ASSAY_STORE_I64))
+    return false;
   const int64_t n = t->dims[t->rank - 1];
   for (int64_t i = 0; n && i < t->size; i += n) {
     bool any = false;
-    for (int64_t k = i; k < i + n && !any; k++) any = t->store == ASSAY_STORE_F64 ? assay_f64(t)[k] > -INF : assay_i64(t)[k] != 0;
+    for (int64_t k = i; k < i + n && !any; k++)
+      any = t->store == ASSAY_STORE_F64 ? assay_f64(t)[k] > -INF : assay_i64(t)[k] != 0;
     if (!any) return false;
   }
   return n > 0;
@@ -331,7 +350,8 @@ assay_status_t assay_range_attention(assay_range_node_t* c) {
   if (c->n_in < 3 || !assay_range_is_float(&c->in[0]) || !assay_range_is_float(&c->in[1]) ||
       !assay_range_is_float(&c->in[2]))
     return NULL;
-  // A row that a mask leaves nothing of is NaN: masks that are not known to leave something are not for here.
+  // A row that a mask leaves nothing of is NaN: masks that are not known to leave something are not
+  // for here.
   if (assay_range_has(c, 3) && !leaves_something(&c->in[3])) return NULL;
   const double q = assay_range_magnitude(&c->in[0]), k = assay_range_magnitude(&c->in[1]);
   const double n = (double)c->in[0].lo->dims[c->in[0].lo->rank - 1];

@@ -1,8 +1,9 @@
-// Operators whose ranges take more than their ends: quotients, powers, casts, and what picks elements or counts them.
+// Operators whose ranges take more than their ends: quotients, powers, casts, and what picks
+// elements or counts them.
 #include <string.h>
 
-#include "ranges/range.h"
 #include "base/alloc.h"
+#include "ranges/range.h"
 
 static const double INF = (double)INFINITY;
 
@@ -22,7 +23,8 @@ static bool is_number(const assay_range_t* r) {
          (r->lo->store == ASSAY_STORE_F64 || r->lo->store == ASSAY_STORE_I64);
 }
 
-// ---- quotients ------------------------------------------------------------------------------------------
+// ---- quotients
+// ------------------------------------------------------------------------------------------
 
 // The first element that may be 0, and neither surely so; -1: none.
 static int64_t find_zero(const assay_range_t* r) {
@@ -51,16 +53,19 @@ assay_status_t assay_range_mod(assay_range_node_t* c) {
   assay_range_ends(&c->in[1], &dl, &dh);
   const int64_t zero = find_zero(&c->in[1]);
   if (zero >= 0) {
-    assay_range_hazard(c, ASSAY_HAZARD_DIVISION, 1, zero, assay_elem(c->in[1].lo, zero), assay_elem(c->in[1].hi, zero), 0);
+    assay_range_hazard(c, ASSAY_HAZARD_DIVISION, 1, zero, assay_elem(c->in[1].lo, zero),
+                       assay_elem(c->in[1].hi, zero), 0);
     return assay_range_whole(c, 0);
   }
-  const double most = fmax(fabs(dl), fabs(dh)), whole = c->in[0].lo->store == ASSAY_STORE_I64 ? 1 : 0;
+  const double most = fmax(fabs(dl), fabs(dh)),
+               whole = c->in[0].lo->store == ASSAY_STORE_I64 ? 1 : 0;
   if (assay_attr_i64(c->node, "fmod", 0))
     return assay_range_fill_output(c, 0, lo < 0 ? fmax(lo, -most) : 0, hi > 0 ? fmin(hi, most) : 0);
   return assay_range_fill_output(c, 0, dl < 0 ? -(most - whole) : 0, dh > 0 ? most - whole : 0);
 }
 
-// ---- powers ---------------------------------------------------------------------------------------------
+// ---- powers
+// ---------------------------------------------------------------------------------------------
 
 // x^e: e is mostly one number. Even: by |x|. Odd: grows. Not whole: x from 0 on only.
 assay_status_t assay_range_pow(assay_range_node_t* c) {
@@ -72,19 +77,22 @@ assay_status_t assay_range_pow(assay_range_node_t* c) {
   if (el > eh) return run_with(c, "**");
   const bool one = el == eh, whole = one && el == floor(el);
   if (el < 0 && lo <= 0 && hi >= 0) return divides(c, 0, "**");
-  if (whole && el >= 0) return run_with(c, fmod(el, 2) == 0 && assay_range_is_float(x) ? "|." : "+.");
+  if (whole && el >= 0)
+    return run_with(c, fmod(el, 2) == 0 && assay_range_is_float(x) ? "|." : "+.");
   if (whole) return run_with(c, lo > 0 || hi < 0 ? "*." : "**");
   if (lo >= 0) return run_with(c, "**");
   int64_t at = 0;
   while (at < x->lo->size && assay_elem(x->lo, at) >= 0) at++;
   if (x->lo->size) {
     at = at < x->lo->size ? at : 0;
-    assay_range_hazard(c, ASSAY_HAZARD_DOMAIN, 0, at, assay_elem(x->lo, at), assay_elem(x->hi, at), 0);
+    assay_range_hazard(c, ASSAY_HAZARD_DOMAIN, 0, at, assay_elem(x->lo, at), assay_elem(x->hi, at),
+                       0);
   }
   return assay_range_whole(c, 0);
 }
 
-// ---- casts ----------------------------------------------------------------------------------------------
+// ---- casts
+// ----------------------------------------------------------------------------------------------
 
 static bool is_bool_output(const assay_range_node_t* c) {
   const assay_valtype_t* t = c->node->outputs[0] ? c->node->outputs[0]->type : NULL;
@@ -106,7 +114,8 @@ static assay_status_t to_bool(assay_range_node_t* c) {
   return NULL;
 }
 
-// Floats to integers: past the type the result is undefined (Cast), so it is kept inside behind the hazard.
+// Floats to integers: past the type the result is undefined (Cast), so it is kept inside behind the
+// hazard.
 static assay_status_t keep_inside(assay_range_node_t* c, assay_type_t type) {
   const assay_format_info_t* f = assay_format_info(assay_type_format(type));
   const bool wide = f->max >= 0x1p63;
@@ -141,7 +150,8 @@ static assay_status_t integers_fit(assay_range_node_t* c, assay_type_t type, boo
   assay_range_ends(&c->in[0], &lo, &hi);
   *out_fit = lo > hi || (lo >= (f->is_signed ? -f->max - 1 : 0) && hi <= f->max);
   if (*out_fit) return NULL;
-  assay_range_hazard(c, ASSAY_HAZARD_CAST, 0, 0, hi > f->max ? hi : lo, hi > f->max ? lo : hi, f->max);
+  assay_range_hazard(c, ASSAY_HAZARD_CAST, 0, 0, hi > f->max ? hi : lo, hi > f->max ? lo : hi,
+                     f->max);
   return assay_range_whole(c, 0);
 }
 
@@ -161,7 +171,8 @@ assay_status_t assay_range_cast(assay_range_node_t* c) {
   return run_with(c, "+_");
 }
 
-// ---- choices ----------------------------------------------------------------------------------------------
+// ---- choices
+// ----------------------------------------------------------------------------------------------
 
 // Runs another comparison on ends of the inputs.
 static assay_status_t compare(assay_range_node_t* c, assay_tensor_t* a, assay_tensor_t* b,
@@ -171,8 +182,8 @@ static assay_status_t compare(assay_range_node_t* c, assay_tensor_t* a, assay_te
   return assay_range_evaluate_as(c, &less, 2, in, 1, out);
 }
 
-static assay_status_t both(assay_range_node_t* c, assay_tensor_t* a, assay_tensor_t* b, assay_tensor_t* d,
-                           assay_tensor_t* e, assay_tensor_t** out) {
+static assay_status_t both(assay_range_node_t* c, assay_tensor_t* a, assay_tensor_t* b,
+                           assay_tensor_t* d, assay_tensor_t* e, assay_tensor_t** out) {
   assay_tensor_t *x = NULL, *y = NULL;
   assay_status_t st = compare(c, a, b, &x);
   if (!st) st = compare(c, d, e, &y);
@@ -220,7 +231,8 @@ assay_status_t assay_range_gather(assay_range_node_t* c) {
   int64_t axis = assay_attr_i64(c->node, "axis", 0);
   if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank) return NULL;
-  const int64_t n = data->lo->dims[axis], inner = assay_dims_product(data->lo->dims, (int)axis + 1, rank);
+  const int64_t n = data->lo->dims[axis],
+                inner = assay_dims_product(data->lo->dims, (int)axis + 1, rank);
   const int64_t outer = assay_dims_product(data->lo->dims, 0, (int)axis);
   ASSAY_TRY(assay_range_fill_output(c, 0, 0, 0));
   if (!c->out[0].lo || !n) return NULL;
@@ -228,7 +240,8 @@ assay_status_t assay_range_gather(assay_range_node_t* c) {
   const int64_t indices = at->lo->size;
   assay_range_t* y = &c->out[0];
   const bool is_float = y->lo->store == ASSAY_STORE_F64;
-  // The hull over all rows is the same for all indices that may mean any of them: made once an (outer, inner).
+  // The hull over all rows is the same for all indices that may mean any of them: made once an
+  // (outer, inner).
   for (int64_t o = 0; o < outer; o++)
     for (int64_t k = 0; k < inner; k++) {
       double lo = INF, hi = -INF;
@@ -269,10 +282,12 @@ assay_status_t assay_range_scatter(assay_range_node_t* c) {
   ASSAY_TRY(run_with(c, "+.+"));
   const double n = c->in[2].lo ? (double)c->in[2].lo->size : 0;
   const double most = fmax(assay_range_magnitude(&c->in[0]), n * assay_range_magnitude(&c->in[2]));
-  return strcmp(reduction, "add") == 0 && most < INF ? assay_range_widen(c, 0, n * (1 + n), 0, NULL) : NULL;
+  return strcmp(reduction, "add") == 0 && most < INF ? assay_range_widen(c, 0, n * (1 + n), 0, NULL)
+                                                     : NULL;
 }
 
-// ---- images -----------------------------------------------------------------------------------------------
+// ---- images
+// -----------------------------------------------------------------------------------------------
 
 // Nearest and linear: means of elements. Cubic: its kernel is negative in places.
 assay_status_t assay_range_resize(assay_range_node_t* c) {
@@ -289,16 +304,22 @@ assay_status_t assay_range_sampled(assay_range_node_t* c) {
   return assay_range_widen(c, 0, 64, 0, NULL);
 }
 
-// ---- made up ------------------------------------------------------------------------------------------------
+// ---- made up
+// ------------------------------------------------------------------------------------------------
 
 assay_status_t assay_range_uniform(assay_range_node_t* c) {
-  return assay_range_fill_output(c, 0, assay_attr_f64(c->node, "low", 0), assay_attr_f64(c->node, "high", 1));
+  return assay_range_fill_output(c, 0, assay_attr_f64(c->node, "low", 0),
+                                 assay_attr_f64(c->node, "high", 1));
 }
 
-// The generator's uniform numbers are multiples of 2^-53: no normal one is farther than 8.3 deviations away.
+// The generator's uniform numbers are multiples of 2^-53: no normal one is farther than 8.3
+// deviations away.
 assay_status_t assay_range_normal(assay_range_node_t* c) {
-  const double mean = assay_attr_f64(c->node, "mean", 0), by = 9 * fabs(assay_attr_f64(c->node, "scale", 1));
+  const double mean = assay_attr_f64(c->node, "mean", 0),
+               by = 9 * fabs(assay_attr_f64(c->node, "scale", 1));
   return assay_range_fill_output(c, 0, mean - by, mean + by);
 }
 
-assay_status_t assay_range_unit(assay_range_node_t* c) { return assay_range_fill_output(c, 0, 0, 1); }
+assay_status_t assay_range_unit(assay_range_node_t* c) {
+  return assay_range_fill_output(c, 0, 0, 1);
+}

@@ -1,8 +1,9 @@
 // Sums of products: middle and half width, each by the operator itself.
 //
-// With a = A + [-r, r], b = B + [-s, s] elementwise: a b lies in A B + [-1, 1] (|A| s + r (|B| + s)), where products are
-// the operator's. What the engine's order of sums and rounding adds: n u sum|a||b| (ops/bound.h).
-// Source: S. M. Rump, Fast and parallel interval arithmetic, BIT 39 (1999), midpoint-radius products.
+// With a = A + [-r, r], b = B + [-s, s] elementwise: a b lies in A B + [-1, 1] (|A| s + r (|B| +
+// s)), where products are the operator's. What the engine's order of sums and rounding adds: n u
+// sum|a||b| (ops/bound.h). Source: S. M. Rump, Fast and parallel interval arithmetic, BIT 39
+// (1999), midpoint-radius products.
 #include "ranges/products.h"
 
 #include <string.h>
@@ -118,7 +119,8 @@ static assay_status_t make(product_t* q, assay_range_t* out, assay_tensor_t** ou
   return NULL;
 }
 
-// ---- factors ----------------------------------------------------------------------------------------
+// ---- factors
+// ----------------------------------------------------------------------------------------
 
 enum { MOST_ATTRS = 32 };
 
@@ -170,7 +172,8 @@ assay_status_t assay_range_product(assay_range_node_t* c, const assay_range_prod
   return st;
 }
 
-// ---- the operators ----------------------------------------------------------------------------------
+// ---- the operators
+// ----------------------------------------------------------------------------------
 
 static double size_over(const assay_tensor_t* t, int dim) {
   return dim < t->rank && t->dims[dim] ? (double)t->size / (double)t->dims[dim] : (double)t->size;
@@ -194,7 +197,8 @@ static assay_status_t to_integers(assay_range_node_t* c, assay_range_t* r) {
   for (int64_t i = 0; i < r->lo->size; i++) {
     const double lo = assay_f64(r->lo)[i], hi = assay_f64(r->hi)[i];
     if (lo >= least && hi <= f->max) continue;
-    assay_range_hazard(c, ASSAY_HAZARD_WRAP, 0, i, hi > f->max ? hi : lo, hi > f->max ? lo : hi, f->max);
+    assay_range_hazard(c, ASSAY_HAZARD_WRAP, 0, i, hi > f->max ? hi : lo, hi > f->max ? lo : hi,
+                       f->max);
     return assay_range_whole(c, 0);
   }
   assay_tensor_t *lo = NULL, *hi = NULL;
@@ -227,7 +231,8 @@ static assay_status_t finish(assay_range_node_t* c, assay_range_t* r, const assa
 assay_status_t assay_range_products(assay_range_node_t* c) {
   if (c->n_in < 2 || !c->in[0].lo || !c->in[1].lo) return NULL;
   const bool integers = c->in[0].lo->store == ASSAY_STORE_I64;
-  const assay_range_product_t p = {.node = c->node, .in = c->in, .n_in = c->n_in, .a = 0, .b = 1, .added = 2};
+  const assay_range_product_t p = {
+      .node = c->node, .in = c->in, .n_in = c->n_in, .a = 0, .b = 1, .added = 2};
   assay_range_t r = {0};
   assay_tensor_t* m = NULL;
   ASSAY_TRY(assay_range_product(c, &p, &r, &m));
@@ -238,7 +243,8 @@ assay_status_t assay_range_products(assay_range_node_t* c) {
 
 // As many terms as numbers of the operands meet in one of the result, at most.
 assay_status_t assay_range_einsum(assay_range_node_t* c) {
-  if (c->n_in != 2 || !c->in[0].lo || !c->in[1].lo || c->in[0].lo->store != ASSAY_STORE_F64) return NULL;
+  if (c->n_in != 2 || !c->in[0].lo || !c->in[1].lo || c->in[0].lo->store != ASSAY_STORE_F64)
+    return NULL;
   const assay_range_product_t p = {
       .node = c->node, .in = c->in, .n_in = 2, .a = 0, .b = 1, .added = SIZE_MAX};
   assay_range_t r = {0};
@@ -246,8 +252,8 @@ assay_status_t assay_range_einsum(assay_range_node_t* c) {
   ASSAY_TRY(assay_range_product(c, &p, &r, &m));
   assay_status_t st = NULL;
   if (r.lo) {
-    const double terms = (double)c->in[0].lo->size * (double)c->in[1].lo->size /
-                         fmax(1, (double)r.lo->size);
+    const double terms =
+        (double)c->in[0].lo->size * (double)c->in[1].lo->size / fmax(1, (double)r.lo->size);
     st = finish(c, &r, m, terms, false);
   }
   assay_tensor_release(m);

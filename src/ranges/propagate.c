@@ -1,9 +1,9 @@
 // From the inputs' box through the graph, node by node.
 #include <string.h>
 
+#include "base/alloc.h"
 #include "exec/backend.h"
 #include "ranges/affine.h"
-#include "base/alloc.h"
 
 static const double INF = (double)INFINITY;
 
@@ -15,17 +15,20 @@ struct assay_ranger {
   assay_range_t* ranges;    // by value id
   assay_affine_t* forms;    // by value id
   int64_t n_sources;
-  int* last;                // by value id: position of the last node of the top graph that reads it
+  int* last;  // by value id: position of the last node of the top graph that reads it
   assay_ranges_t* out;
   bool stop;
 };
 
 const char* assay_hazard_name(assay_hazard_kind_t kind) {
-  static const char* const names[] = {
-      [ASSAY_HAZARD_OVERFLOW] = "overflow", [ASSAY_HAZARD_ACCUMULATOR] = "accumulator overflow",
-      [ASSAY_HAZARD_DIVISION] = "division by zero", [ASSAY_HAZARD_DOMAIN] = "outside the domain",
-      [ASSAY_HAZARD_INVALID] = "invalid",   [ASSAY_HAZARD_CAST] = "cast out of range",
-      [ASSAY_HAZARD_WRAP] = "integer overflow",     [ASSAY_HAZARD_UNKNOWN] = "not known"};
+  static const char* const names[] = {[ASSAY_HAZARD_OVERFLOW] = "overflow",
+                                      [ASSAY_HAZARD_ACCUMULATOR] = "accumulator overflow",
+                                      [ASSAY_HAZARD_DIVISION] = "division by zero",
+                                      [ASSAY_HAZARD_DOMAIN] = "outside the domain",
+                                      [ASSAY_HAZARD_INVALID] = "invalid",
+                                      [ASSAY_HAZARD_CAST] = "cast out of range",
+                                      [ASSAY_HAZARD_WRAP] = "integer overflow",
+                                      [ASSAY_HAZARD_UNKNOWN] = "not known"};
   return names[kind];
 }
 
@@ -53,7 +56,8 @@ double assay_ranger_max(const assay_range_node_t* c) {
   return assay_format_info(f)->max;
 }
 
-// ---- rows ---------------------------------------------------------------------------------------------
+// ---- rows
+// ---------------------------------------------------------------------------------------------
 
 #define ASSAY_RANGE(of, name, function, ...) \
   {.domain = of, .op = name, .run = function, __VA_ARGS__},
@@ -64,19 +68,22 @@ static const assay_range_row_t rows[] = {
 
 const assay_range_row_t* assay_range_find(const assay_node_t* node) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (!strcmp(rows[i].op, node->op_type) && !strcmp(rows[i].domain, node->domain)) return &rows[i];
+    if (!strcmp(rows[i].op, node->op_type) && !strcmp(rows[i].domain, node->domain))
+      return &rows[i];
   return NULL;
 }
 
-// ---- evaluating -----------------------------------------------------------------------------------------
+// ---- evaluating
+// -----------------------------------------------------------------------------------------
 
 assay_status_t assay_range_evaluate(const assay_range_node_t* c, assay_tensor_t* const* in,
                                     assay_tensor_t** out) {
   return assay_machine_node(c->ranger->truth, c->node, c->n_in, in, c->n_out, out);
 }
 
-assay_status_t assay_range_evaluate_as(const assay_range_node_t* c, const assay_node_t* node, size_t n_in,
-                                       assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
+assay_status_t assay_range_evaluate_as(const assay_range_node_t* c, const assay_node_t* node,
+                                       size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                                       assay_tensor_t** out) {
   return assay_machine_node(c->ranger->truth, node, n_in, in, n_out, out);
 }
 
@@ -97,7 +104,8 @@ static bool known_numbers(const assay_range_node_t* c) {
   return true;
 }
 
-static assay_status_t take_limits(assay_range_node_t* c, assay_tensor_t* const* y, const assay_limits_t* e) {
+static assay_status_t take_limits(assay_range_node_t* c, assay_tensor_t* const* y,
+                                  const assay_limits_t* e) {
   for (size_t i = 0; i < c->n_out; i++) {
     const bool is_float = y[i] && y[i]->kind == ASSAY_KIND_TENSOR && y[i]->store == ASSAY_STORE_F64;
     assay_tensor_t *lo = NULL, *hi = NULL;
@@ -130,7 +138,8 @@ assay_status_t assay_range_by_bound(assay_range_node_t* c) {
   assay_tensor_t **in = NULL, **y = NULL;
   assay_limits_t *in_error = NULL, *out_error = NULL;
   const assay_op_t* op = c->node->op;
-  if (!op || !op->bound || op->flags & (ASSAY_OP_CONTROL | ASSAY_OP_RANDOM) || !known_numbers(c)) return NULL;
+  if (!op || !op->bound || op->flags & (ASSAY_OP_CONTROL | ASSAY_OP_RANDOM) || !known_numbers(c))
+    return NULL;
   assay_status_t st = assay_new_array(c->n_in, sizeof *in, &in);
   if (!st) st = assay_new_array(c->n_out, sizeof *y, &y);
   if (!st) st = assay_new_array(c->n_in, sizeof *in_error, &in_error);
@@ -146,8 +155,15 @@ assay_status_t assay_range_by_bound(assay_range_node_t* c) {
     if (!st) in_error[i].probable = assay_tensor_retain(in_error[i].guaranteed);
   }
   if (!st) st = assay_range_evaluate(c, in, y);
-  assay_bound_t b = {.node = c->node, .rounding = &c->rounding, .n_in = c->n_in, .n_out = c->n_out, .in = in,
-                     .in_error = in_error, .out = y, .out_error = out_error, .evaluate = evaluate_for_bound,
+  assay_bound_t b = {.node = c->node,
+                     .rounding = &c->rounding,
+                     .n_in = c->n_in,
+                     .n_out = c->n_out,
+                     .in = in,
+                     .in_error = in_error,
+                     .out = y,
+                     .out_error = out_error,
+                     .evaluate = evaluate_for_bound,
                      .driver = c};
   if (!st) {
     st = assay_bound_node(&b);
@@ -169,7 +185,8 @@ assay_status_t assay_range_by_bound(assay_range_node_t* c) {
   return st;
 }
 
-// ---- what enters a node -----------------------------------------------------------------------------------
+// ---- what enters a node
+// -----------------------------------------------------------------------------------
 
 // Signs of infinities in a range: bit 0 negative, bit 1 positive.
 static int infinities(const assay_range_t* r) {
@@ -219,18 +236,21 @@ static assay_status_t enter(assay_range_node_t* c, size_t i) {
     if (!st) held.hi = assay_tensor_retain(held.lo);
   }
   if (st || !held.lo) return st;
-  const assay_format_t f = assay_layer_operand(r->layers, layer_of(r, c->node), c->node, i, held.lo);
+  const assay_format_t f =
+      assay_layer_operand(r->layers, layer_of(r, c->node), c->node, i, held.lo);
   if (f != ASSAY_FORMAT_NONE && held.lo->store == ASSAY_STORE_F64) {
     assay_range_t rounded = {0};
     const int before = infinities(&held);
     st = round_both(&held, f, &rounded);
     const int after = st ? 0 : infinities(&rounded);
-    // A constant past the format is infinite in it (the audit of constants says so); an input overflows.
+    // A constant past the format is infinite in it (the audit of constants says so); an input
+    // overflows.
     if (!st && after & ~before && !v->constant && !assay_range_exact(&held)) {
       const double max = assay_format_info(f)->max;
       double lo, hi;
       assay_range_ends(&held, &lo, &hi);
-      assay_range_hazard(c, ASSAY_HAZARD_OVERFLOW, 0, -1, hi > max ? hi : lo, hi > max ? lo : hi, max);
+      assay_range_hazard(c, ASSAY_HAZARD_OVERFLOW, 0, -1, hi > max ? hi : lo, hi > max ? lo : hi,
+                         max);
       c->hazard.value = v;
       c->hazard.format = f;
       st = keep_finite(&rounded, max, before);
@@ -242,14 +262,16 @@ static assay_status_t enter(assay_range_node_t* c, size_t i) {
   return st;
 }
 
-// ---- what leaves it -----------------------------------------------------------------------------------------
+// ---- what leaves it
+// -----------------------------------------------------------------------------------------
 
 typedef struct past {
   int64_t at;
   double figure, other;
 } past_t;
 
-// The element that goes farthest past the format, among those that no infinity that came in explains.
+// The element that goes farthest past the format, among those that no infinity that came in
+// explains.
 static past_t find_past(const assay_range_t* exact, const assay_range_t* stored, int allowed) {
   past_t p = {-1, 0, 0};
   for (int64_t k = 0; k < stored->lo->size; k++) {
@@ -325,16 +347,19 @@ static assay_status_t leave(assay_range_node_t* c) {
     c->out[i] = (assay_range_t){0};
     if (slot->lo) note_value(r, c->node->outputs[i], slot);
     if (i > 0) assay_affine_deinit(&r->forms[c->node->outputs[i]->id]);
-    ASSAY_TRY(settle_form(r, c->node->outputs[i],
-                          assay_range_is_float(slot) ? assay_ranger_storage(c, slot->lo->type) : ASSAY_FORMAT_NONE));
+    ASSAY_TRY(settle_form(
+        r, c->node->outputs[i],
+        assay_range_is_float(slot) ? assay_ranger_storage(c, slot->lo->type) : ASSAY_FORMAT_NONE));
   }
   if (!c->has_hazard) return NULL;
-  if (c->hazard.format == ASSAY_FORMAT_NONE) c->hazard.format = assay_ranger_storage(c, ASSAY_TYPE_FLOAT);
+  if (c->hazard.format == ASSAY_FORMAT_NONE)
+    c->hazard.format = assay_ranger_storage(c, ASSAY_TYPE_FLOAT);
   if (c->hazard.kind == ASSAY_HAZARD_ACCUMULATOR) c->hazard.format = c->rounding.accumulator;
   return note_hazard(r, &c->hazard);
 }
 
-// ---- one node ---------------------------------------------------------------------------------------------
+// ---- one node
+// ---------------------------------------------------------------------------------------------
 
 static bool all_exact(const assay_range_node_t* c) {
   for (size_t i = 0; i < c->n_in; i++)
@@ -387,7 +412,8 @@ static assay_status_t run_ways(assay_range_node_t* c) {
   const uint32_t flags = c->node->op->flags;
   if (all_exact(c)) return run_exact(c);
   if (c->row) ASSAY_TRY(c->row->run(c));
-  if (!c->row && flags & ASSAY_OP_MOVES && !(flags & ASSAY_OP_CONTROL)) ASSAY_TRY(assay_range_moved(c));
+  if (!c->row && flags & ASSAY_OP_MOVES && !(flags & ASSAY_OP_CONTROL))
+    ASSAY_TRY(assay_range_moved(c));
   if (unknown_outputs(c) && !(flags & ASSAY_OP_MOVES)) ASSAY_TRY(assay_range_by_bound(c));
   return unknown_outputs(c) ? give_up(c) : NULL;
 }
@@ -397,9 +423,12 @@ static void set_rounding(assay_range_node_t* c) {
   assay_backend_emu.rounding(NULL, layer_of(c->ranger, c->node), 0, none, &c->rounding);
   bool wide = false;
   for (size_t i = 0; i < c->n_in; i++)
-    if (c->in[i].lo && c->in[i].lo->kind == ASSAY_KIND_TENSOR && c->in[i].lo->type == ASSAY_TYPE_DOUBLE) wide = true;
+    if (c->in[i].lo && c->in[i].lo->kind == ASSAY_KIND_TENSOR &&
+        c->in[i].lo->type == ASSAY_TYPE_DOUBLE)
+      wide = true;
   if (wide) c->rounding.compute = c->rounding.accumulator = ASSAY_FORMAT_FP64;
-  const assay_format_info_t *f = assay_format_info(c->rounding.compute), *a = assay_format_info(c->rounding.accumulator);
+  const assay_format_info_t *f = assay_format_info(c->rounding.compute),
+                            *a = assay_format_info(c->rounding.accumulator);
   c->u = fmax(f->unit_roundoff, a->unit_roundoff);
   c->tiny = fmax(f->min_subnormal, a->min_subnormal);
   c->inner_max = fmin(f->max, a->max);
@@ -407,7 +436,8 @@ static void set_rounding(assay_range_node_t* c) {
 
 // Whether a value is rounded further as it enters a layer than it was as it was stored.
 static bool is_coarser(assay_format_t f, assay_format_t stored) {
-  if (f == ASSAY_FORMAT_NONE || stored == ASSAY_FORMAT_NONE || !assay_format_info(f)->is_float) return false;
+  if (f == ASSAY_FORMAT_NONE || stored == ASSAY_FORMAT_NONE || !assay_format_info(f)->is_float)
+    return false;
   const assay_format_info_t *a = assay_format_info(f), *b = assay_format_info(stored);
   return a->unit_roundoff > b->unit_roundoff || a->min_subnormal > b->min_subnormal;
 }
@@ -426,7 +456,8 @@ static assay_status_t carry_form(assay_range_node_t* c) {
     const assay_value_t* x = c->node->inputs[i];
     in[i] = x && r->forms[x->id].source ? &r->forms[x->id] : NULL;
     if (!in[i] || !c->in[i].lo) continue;
-    const assay_format_t f = assay_layer_operand(r->layers, layer_of(r, c->node), c->node, i, c->in[i].lo);
+    const assay_format_t f =
+        assay_layer_operand(r->layers, layer_of(r, c->node), c->node, i, c->in[i].lo);
     if (!is_coarser(f, in[i]->format)) continue;
     st = assay_affine_enter(in[i], f, &rounded[i]);
     in[i] = &rounded[i];
@@ -441,14 +472,18 @@ static assay_status_t carry_form(assay_range_node_t* c) {
 }
 
 // What has none begins one, once its range is as it is stored.
-static assay_status_t settle_form(assay_ranger_t* r, const assay_value_t* v, assay_format_t format) {
+static assay_status_t settle_form(assay_ranger_t* r, const assay_value_t* v,
+                                  assay_format_t format) {
   assay_affine_t* form = &r->forms[v->id];
   if (form->source) return assay_affine_store(form, format), NULL;
   return assay_affine_begin(&r->ranges[v->id], ++r->n_sources, format, form);
 }
 
 static assay_status_t run_node(assay_ranger_t* r, const assay_node_t* node) {
-  assay_range_node_t c = {.ranger = r, .node = node, .row = assay_range_find(node), .n_in = node->n_inputs,
+  assay_range_node_t c = {.ranger = r,
+                          .node = node,
+                          .row = assay_range_find(node),
+                          .n_in = node->n_inputs,
                           .n_out = node->n_outputs};
   assay_status_t st = assay_new_array(c.n_in, sizeof *c.in, &c.in);
   if (!st) st = assay_new_array(c.n_out, sizeof *c.out, &c.out);
@@ -466,7 +501,8 @@ static assay_status_t run_node(assay_ranger_t* r, const assay_node_t* node) {
   return st;
 }
 
-// ---- graphs -------------------------------------------------------------------------------------------------
+// ---- graphs
+// -------------------------------------------------------------------------------------------------
 
 assay_status_t assay_ranger_graph(assay_ranger_t* r, const assay_graph_t* g, size_t n_in,
                                   const assay_range_t* in, size_t n_out, assay_range_t* out) {
@@ -512,7 +548,9 @@ static void release_behind(assay_ranger_t* r, const assay_graph_t* g, size_t at)
   const assay_node_t* node = g->nodes[at];
   for (size_t i = 0; i < node->n_inputs; i++) {
     const assay_value_t* v = node->inputs[i];
-    if (!v || r->last[v->id] != (int)at || !v->type || !r->ranges[v->id].lo || r->ranges[v->id].lo->size <= 16) continue;
+    if (!v || r->last[v->id] != (int)at || !v->type || !r->ranges[v->id].lo ||
+        r->ranges[v->id].lo->size <= 16)
+      continue;
     assay_range_release(&r->ranges[v->id]);
     assay_affine_deinit(&r->forms[v->id]);
   }
@@ -524,8 +562,8 @@ static assay_status_t set_input(assay_ranger_t* r, const assay_box_input_t* in) 
   if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) return NULL;
   for (int k = 0; k < t->rank; k++)
     if (!assay_dim_value(t->dims[k], &dims[k]))
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' has an open shape, %s; give --shape", in->value->name,
-                         ASSAY_VALTYPE_TEXT(t));
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' has an open shape, %s; give --shape",
+                         in->value->name, ASSAY_VALTYPE_TEXT(t));
   assay_range_t x = {0};
   ASSAY_TRY(assay_range_fill(t->elem, t->rank, dims, in->lo, in->hi, &x));
   if (!x.lo) return NULL;
@@ -547,8 +585,10 @@ static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
 static assay_status_t ranger_init(assay_ranger_t* r) {
   const assay_model_t* m = r->layers->model;
   const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH, .seed = r->layers->seed};
-  const assay_machine_config_t engine = {.mode = ASSAY_MODE_PLAN, .arith = ASSAY_ARITH_F32,
-                                         .seed = r->layers->seed, .hooks = {.configure = configure, .user = r}};
+  const assay_machine_config_t engine = {.mode = ASSAY_MODE_PLAN,
+                                         .arith = ASSAY_ARITH_F32,
+                                         .seed = r->layers->seed,
+                                         .hooks = {.configure = configure, .user = r}};
   ASSAY_TRY(assay_machine_create(m, &truth, &r->truth));
   ASSAY_TRY(assay_machine_create(m, &engine, &r->engine));
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *r->ranges, &r->ranges));
@@ -562,8 +602,10 @@ static assay_status_t ranger_init(assay_ranger_t* r) {
 }
 
 static void ranger_deinit(assay_ranger_t* r) {
-  for (int i = 0; r->ranges && i < r->layers->model->n_values; i++) assay_range_release(&r->ranges[i]);
-  for (int i = 0; r->forms && i < r->layers->model->n_values; i++) assay_affine_deinit(&r->forms[i]);
+  for (int i = 0; r->ranges && i < r->layers->model->n_values; i++)
+    assay_range_release(&r->ranges[i]);
+  for (int i = 0; r->forms && i < r->layers->model->n_values; i++)
+    assay_affine_deinit(&r->forms[i]);
   assay_free(r->ranges);
   assay_free(r->forms);
   assay_free(r->last);

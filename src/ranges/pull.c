@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/gradients/vjp.h"
 #include "base/alloc.h"
+#include "eval/gradients/vjp.h"
 
 // What one node's rule is given: derivatives by its outputs to be taken to its inputs.
 typedef struct step {
@@ -34,7 +34,8 @@ static double elem(const assay_tensor_t* t, int64_t i) {
 }
 
 static bool is_numbers(const assay_tensor_t* t) {
-  return t && t->kind == ASSAY_KIND_TENSOR && (t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_I64);
+  return t && t->kind == ASSAY_KIND_TENSOR &&
+         (t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_I64);
 }
 
 // Room for derivatives by input i; NULL: it is a constant.
@@ -53,7 +54,8 @@ static const double* coming(const step_t* s, size_t i) {
   return v ? s->pull->g[v->id] : NULL;
 }
 
-// ---- straight through -----------------------------------------------------------------------------------
+// ---- straight through
+// -----------------------------------------------------------------------------------
 
 static assay_status_t through(step_t* s, double (*slope)(const step_t* s, int64_t i)) {
   const double* g = coming(s, 0);
@@ -99,13 +101,21 @@ static assay_status_t quantize(step_t* s) { return through(s, quantized); }
 static assay_status_t dequantize(step_t* s) { return through(s, dequantized); }
 static assay_status_t dynamic_quantize(step_t* s) { return through(s, dynamic); }
 
-// ---- by the rules of vjp.h ---------------------------------------------------------------------------------
+// ---- by the rules of vjp.h
+// ---------------------------------------------------------------------------------
 
-static assay_status_t run_rule(step_t* s, const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
-                               double** in_g, size_t n_out, assay_tensor_t* const* out,
-                               const double** out_g, bool* out_known) {
-  const assay_vjp_t c = {.machine = s->machine, .node = node, .n_in = n_in, .n_out = n_out, .in = in, .out = out,
-                         .probes = 1, .out_g = out_g, .in_g = in_g};
+static assay_status_t run_rule(step_t* s, const assay_node_t* node, size_t n_in,
+                               assay_tensor_t* const* in, double** in_g, size_t n_out,
+                               assay_tensor_t* const* out, const double** out_g, bool* out_known) {
+  const assay_vjp_t c = {.machine = s->machine,
+                         .node = node,
+                         .n_in = n_in,
+                         .n_out = n_out,
+                         .in = in,
+                         .out = out,
+                         .probes = 1,
+                         .out_g = out_g,
+                         .in_g = in_g};
   return assay_vjp_run(&c, out_known);
 }
 
@@ -138,9 +148,11 @@ static assay_status_t by_rule(step_t* s) {
   return st;
 }
 
-// ---- products of integers ------------------------------------------------------------------------------------
+// ---- products of integers
+// ------------------------------------------------------------------------------------
 
-static assay_status_t as_reals(const assay_tensor_t* t, const assay_tensor_t* zero, assay_tensor_t** out) {
+static assay_status_t as_reals(const assay_tensor_t* t, const assay_tensor_t* zero,
+                               assay_tensor_t** out) {
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, t->rank, t->dims, out));
   const double z = is_numbers(zero) && zero->size ? elem(zero, 0) : 0;
   for (int64_t i = 0; i < t->size; i++) assay_f64(*out)[i] = elem(t, i) - z;
@@ -148,7 +160,8 @@ static assay_status_t as_reals(const assay_tensor_t* t, const assay_tensor_t* ze
 }
 
 // As the product of reals that it stands for.
-static assay_status_t integers(step_t* s, const char* op, size_t a, size_t b, size_t za, size_t zb) {
+static assay_status_t integers(step_t* s, const char* op, size_t a, size_t b, size_t za,
+                               size_t zb) {
   const assay_node_t* n = s->node;
   assay_tensor_t *in[2] = {NULL}, *out[1] = {NULL};
   double *to[2], *in_g[2] = {NULL};
@@ -183,17 +196,20 @@ static assay_status_t conv_integer(step_t* s) { return integers(s, "Conv", 0, 1,
 static assay_status_t qlinear_matmul(step_t* s) { return integers(s, "MatMul", 0, 3, 2, 5); }
 static assay_status_t qlinear_conv(step_t* s) { return integers(s, "Conv", 0, 3, 2, 5); }
 
-// ---- rows of a table --------------------------------------------------------------------------------------------
+// ---- rows of a table
+// --------------------------------------------------------------------------------------------
 
 static assay_status_t gather(step_t* s) {
   const assay_node_t* n = s->node;
   const double* g = coming(s, 0);
   const assay_value_t* at = n->inputs[1];
-  while (at && at->producer && (!strcmp(at->producer->op_type, "Cast") || !strcmp(at->producer->op_type, "Identity")))
+  while (at && at->producer &&
+         (!strcmp(at->producer->op_type, "Cast") || !strcmp(at->producer->op_type, "Identity")))
     at = at->producer->inputs[0];
   ASSAY_TRY(by_rule(s));
   const bool rows = g && at && at->is_input && !at->constant && assay_attr_i64(n, "axis", 0) == 0 &&
-                    is_numbers(s->in[0]) && s->in[0]->store == ASSAY_STORE_F64 && s->in[0]->rank >= 1;
+                    is_numbers(s->in[0]) && s->in[0]->store == ASSAY_STORE_F64 &&
+                    s->in[0]->rank >= 1;
   for (size_t i = 0; rows && i < s->pull->n_inputs; i++) {
     if (s->model->graph->inputs[i] != at || s->pull->table[i]) continue;
     s->pull->table[i] = assay_tensor_retain(s->in[0]);
@@ -223,9 +239,11 @@ static const struct {
             {"QLinearConv", qlinear_conv},
             {"Gather", gather}};
 
-// ---- the graph ----------------------------------------------------------------------------------------------------
+// ---- the graph
+// ----------------------------------------------------------------------------------------------------
 
-static assay_status_t widen(const assay_machine_t* m, const assay_value_t* v, assay_tensor_t** out) {
+static assay_status_t widen(const assay_machine_t* m, const assay_value_t* v,
+                            assay_tensor_t** out) {
   assay_tensor_t* t = v ? assay_machine_get(m, v) : NULL;
   *out = NULL;
   return t ? assay_tensor_widen(t, out) : NULL;
@@ -235,7 +253,8 @@ static assay_status_t pass_node(assay_pull_t* p, assay_machine_t* m, const assay
                                 const assay_node_t* node) {
   step_t s = {.pull = p, .machine = m, .model = model, .node = node};
   bool any = false;
-  for (size_t i = 0; i < node->n_outputs; i++) any |= node->outputs[i] && p->g[node->outputs[i]->id];
+  for (size_t i = 0; i < node->n_outputs; i++)
+    any |= node->outputs[i] && p->g[node->outputs[i]->id];
   if (!any || !node->op) return NULL;
   assay_status_t st = assay_new_array(node->n_inputs, sizeof *s.in, &s.in);
   if (!st) st = assay_new_array(node->n_outputs, sizeof *s.out, &s.out);

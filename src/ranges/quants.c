@@ -1,17 +1,20 @@
-// Quantized numbers: sums of products of integers against int32, and what quantizers make of ranges.
+// Quantized numbers: sums of products of integers against int32, and what quantizers make of
+// ranges.
 #include <string.h>
 
-#include "ranges/products.h"
 #include "base/alloc.h"
+#include "ranges/products.h"
 
 static const double INF = (double)INFINITY, INT32_END = 2147483647.0;
 
-// Elements less their zero point, as a range of real numbers. zero: one number, or one a channel along `axis`.
+// Elements less their zero point, as a range of real numbers. zero: one number, or one a channel
+// along `axis`.
 static assay_status_t less_zero(const assay_range_t* x, const assay_range_t* zero, int axis,
                                 assay_range_t* out) {
   assay_tensor_t *lo = NULL, *hi = NULL;
   const int64_t n = zero && zero->lo ? zero->lo->size : 0;
-  const int64_t inner = axis < x->lo->rank ? assay_dims_product(x->lo->dims, axis + 1, x->lo->rank) : 1;
+  const int64_t inner =
+      axis < x->lo->rank ? assay_dims_product(x->lo->dims, axis + 1, x->lo->rank) : 1;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, x->lo->rank, x->lo->dims, &lo));
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, x->lo->rank, x->lo->dims, &hi);
   if (st) return assay_tensor_release(lo), st;
@@ -54,7 +57,8 @@ static assay_status_t sums_of(assay_range_node_t* c, const places_t* p, assay_ra
   const size_t n = conv && assay_range_has(c, p->bias) && is_number(&c->in[p->bias]) ? 3 : 2;
   if (!st && n == 3) st = less_zero(&c->in[p->bias], NULL, 0, &in[2]);
   const assay_node_t real = assay_range_as(c, p->op, 0, c->node->n_attrs, c->node->attrs);
-  const assay_range_product_t product = {.node = &real, .in = in, .n_in = n, .a = 0, .b = 1, .added = 2};
+  const assay_range_product_t product = {
+      .node = &real, .in = in, .n_in = n, .a = 0, .b = 1, .added = 2};
   if (!st) st = assay_range_product(c, &product, out, &m);
   for (int64_t i = 0; !st && m && i < m->size; i++) {
     if (!(assay_f64(m)[i] > INT32_END)) continue;
@@ -63,7 +67,8 @@ static assay_status_t sums_of(assay_range_node_t* c, const places_t* p, assay_ra
     const bool whole = hi > INT32_END || lo < -INT32_END - 1;
     const double figure = hi > -lo ? hi : lo;
     if (whole) {
-      assay_range_hazard(c, ASSAY_HAZARD_ACCUMULATOR, 0, i, figure, figure == hi ? lo : hi, INT32_END);
+      assay_range_hazard(c, ASSAY_HAZARD_ACCUMULATOR, 0, i, figure, figure == hi ? lo : hi,
+                         INT32_END);
       break;
     }
   }
@@ -98,8 +103,12 @@ static assay_status_t integer_product(assay_range_node_t* c, const char* op) {
   assay_range_release(&sums);
   return st;
 }
-assay_status_t assay_range_matmul_integer(assay_range_node_t* c) { return integer_product(c, "MatMul"); }
-assay_status_t assay_range_conv_integer(assay_range_node_t* c) { return integer_product(c, "Conv"); }
+assay_status_t assay_range_matmul_integer(assay_range_node_t* c) {
+  return integer_product(c, "MatMul");
+}
+assay_status_t assay_range_conv_integer(assay_range_node_t* c) {
+  return integer_product(c, "Conv");
+}
 
 // What leaves saturates: any number of its type.
 static assay_status_t saturated(assay_range_node_t* c, const places_t* p) {
@@ -109,10 +118,12 @@ static assay_status_t saturated(assay_range_node_t* c, const places_t* p) {
   return assay_range_whole(c, 0);
 }
 assay_status_t assay_range_qlinear_matmul(assay_range_node_t* c) {
-  return saturated(c, &(places_t){.op = "MatMul", .a = 0, .b = 3, .zero_a = 2, .zero_b = 5, .bias = SIZE_MAX});
+  return saturated(
+      c, &(places_t){.op = "MatMul", .a = 0, .b = 3, .zero_a = 2, .zero_b = 5, .bias = SIZE_MAX});
 }
 assay_status_t assay_range_qlinear_conv(assay_range_node_t* c) {
-  return saturated(c, &(places_t){.op = "Conv", .a = 0, .b = 3, .zero_a = 2, .zero_b = 5, .bias = 8});
+  return saturated(c,
+                   &(places_t){.op = "Conv", .a = 0, .b = 3, .zero_a = 2, .zero_b = 5, .bias = 8});
 }
 assay_status_t assay_range_saturates(assay_range_node_t* c) {
   for (size_t i = 0; i < c->n_out; i++)
@@ -131,7 +142,8 @@ assay_status_t assay_range_dynamic_quantize(assay_range_node_t* c) {
     bool zeros = true;
     for (int64_t i = 0; i < c->in[0].lo->size; i++)
       zeros &= assay_elem(c->in[0].lo, i) <= 0 && assay_elem(c->in[0].hi, i) >= 0;
-    ASSAY_TRY(assay_range_fill_output(c, 1, 0, fmax((fmax(hi, 0) - fmin(lo, 0)) / 255, zeros ? 1 : 0)));
+    ASSAY_TRY(
+        assay_range_fill_output(c, 1, 0, fmax((fmax(hi, 0) - fmin(lo, 0)) / 255, zeros ? 1 : 0)));
     ASSAY_TRY(assay_range_widen(c, 1, 8, 0, NULL));
   }
   return c->n_out > 2 && c->node->outputs[2] ? assay_range_whole(c, 2) : NULL;
@@ -143,8 +155,8 @@ assay_status_t assay_range_quantize(assay_range_node_t* c) {
   if (c->n_in < 2 || !is_number(scale)) return NULL;
   for (int64_t i = 0; i < scale->lo->size; i++)
     if (assay_elem(scale->lo, i) <= 0 && assay_elem(scale->hi, i) >= 0) {
-      assay_range_hazard(c, ASSAY_HAZARD_DIVISION, 1, i, assay_elem(scale->lo, i), assay_elem(scale->hi, i),
-                         0);
+      assay_range_hazard(c, ASSAY_HAZARD_DIVISION, 1, i, assay_elem(scale->lo, i),
+                         assay_elem(scale->hi, i), 0);
       return assay_range_whole(c, 0);
     }
   if (!assay_range_exact(scale)) return assay_range_whole(c, 0);

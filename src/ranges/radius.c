@@ -75,6 +75,7 @@ assay_status_t assay_ranges_radius(const assay_plan_t* plan, const assay_box_t* 
   }
   assay_box_deinit(&s.scaled);
   if (st) return st;
-  *out = (assay_radius_t){.scale = lo, .most = most, .next = lo >= most ? (assay_hazard_t){0} : s.hazard};
+  *out = (assay_radius_t){
+      .scale = lo, .most = most, .next = lo >= most ? (assay_hazard_t){0} : s.hazard};
   return NULL;
 }

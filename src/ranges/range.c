@@ -27,9 +27,9 @@ void assay_range_release_all(size_t n, assay_tensor_t** t) {
 }
 
 static bool same_bytes(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a->kind == ASSAY_KIND_TENSOR && (a->store == ASSAY_STORE_F64 || a->store == ASSAY_STORE_I64) &&
-         a->store == b->store && a->size == b->size &&
-         !memcmp(a->data, b->data, (size_t)a->size * sizeof(double));
+  return a->kind == ASSAY_KIND_TENSOR &&
+         (a->store == ASSAY_STORE_F64 || a->store == ASSAY_STORE_I64) && a->store == b->store &&
+         a->size == b->size && !memcmp(a->data, b->data, (size_t)a->size * sizeof(double));
 }
 
 void assay_range_set(assay_range_t* r, assay_tensor_t* take_lo, assay_tensor_t* take_hi) {
@@ -59,7 +59,8 @@ static void put_elem(assay_tensor_t* t, int64_t i, double x) {
     assay_i64(t)[i] = assay_type_saturate(t->type, x);
 }
 
-assay_status_t assay_range_hull(const assay_range_t* a, const assay_range_t* b, assay_range_t* out) {
+assay_status_t assay_range_hull(const assay_range_t* a, const assay_range_t* b,
+                                assay_range_t* out) {
   *out = (assay_range_t){0};
   if (!a->lo || !b->lo) return NULL;
   if (a->lo == b->lo && a->hi == b->hi) return *out = assay_range_retain(a), NULL;
@@ -78,8 +79,8 @@ assay_status_t assay_range_hull(const assay_range_t* a, const assay_range_t* b, 
   return NULL;
 }
 
-assay_status_t assay_range_fill(assay_type_t type, int rank, const int64_t* dims, double lo, double hi,
-                                assay_range_t* out) {
+assay_status_t assay_range_fill(assay_type_t type, int rank, const int64_t* dims, double lo,
+                                double hi, assay_range_t* out) {
   assay_tensor_t *a = NULL, *b = NULL;
   ASSAY_TRY(assay_tensor_create(type, rank, dims, &a));
   assay_status_t st = assay_tensor_create(type, rank, dims, &b);
@@ -145,7 +146,8 @@ double assay_range_magnitude(const assay_range_t* r) {
   return lo > hi ? 0 : fmax(fabs(lo), fabs(hi));
 }
 
-// ---- evaluating -----------------------------------------------------------------------------------
+// ---- evaluating
+// -----------------------------------------------------------------------------------
 
 assay_node_t assay_range_as(const assay_range_node_t* c, const char* op, int64_t version,
                             size_t n_attrs, assay_attr_t* attrs) {
@@ -175,7 +177,8 @@ static double part_of(assay_range_part_t part, double lo, double hi) {
   return 0;
 }
 
-assay_status_t assay_range_take(const assay_range_t* r, assay_range_part_t part, assay_tensor_t** out) {
+assay_status_t assay_range_take(const assay_range_t* r, assay_range_part_t part,
+                                assay_tensor_t** out) {
   const assay_tensor_t* t = r->lo;
   assay_tensor_t* y = NULL;
   const bool is_float = t->store == ASSAY_STORE_F64;
@@ -189,16 +192,17 @@ assay_status_t assay_range_take(const assay_range_t* r, assay_range_part_t part,
   return NULL;
 }
 
-// ---- making ---------------------------------------------------------------------------------------
+// ---- making
+// ---------------------------------------------------------------------------------------
 
 // A hazard that makes infinities or NaN goes before one that is about what is not known.
 static int gravity(assay_hazard_kind_t k) { return k == ASSAY_HAZARD_UNKNOWN ? 0 : 1; }
 
-void assay_range_hazard(assay_range_node_t* c, assay_hazard_kind_t kind, size_t index, int64_t element,
-                        double figure, double other, double limit) {
+void assay_range_hazard(assay_range_node_t* c, assay_hazard_kind_t kind, size_t index,
+                        int64_t element, double figure, double other, double limit) {
   if (c->has_hazard && gravity(c->hazard.kind) >= gravity(kind)) return;
-  const bool of_input = kind == ASSAY_HAZARD_DIVISION || kind == ASSAY_HAZARD_DOMAIN ||
-                        kind == ASSAY_HAZARD_CAST;
+  const bool of_input =
+      kind == ASSAY_HAZARD_DIVISION || kind == ASSAY_HAZARD_DOMAIN || kind == ASSAY_HAZARD_CAST;
   const assay_value_t* v = NULL;
   if (of_input && index < c->n_in) v = c->node->inputs[index];
   if (!of_input && index < c->n_out) v = c->node->outputs[index];
@@ -253,7 +257,8 @@ assay_status_t assay_range_widen(assay_range_node_t* c, size_t i, double ops, do
   if (!assay_range_is_float(r)) return NULL;
   ASSAY_TRY(assay_range_own(c, i));
   double *lo = assay_f64(r->lo), *hi = assay_f64(r->hi);
-  // n u without denominator holds for sums (bound.h); u of float64 for the sums that made these ends.
+  // n u without denominator holds for sums (bound.h); u of float64 for the sums that made these
+  // ends.
   const double by = terms * (c->u * (1 + terms * c->u) + 0x1p-52), tiny = terms * c->tiny;
   if (i == 0 && c->n_slack != r->lo->size) {
     assay_free(c->slack);

@@ -1,17 +1,18 @@
 // Ranges: between which numbers every value of a model lies when its inputs lie in a box.
 //
-// Intervals, element by element, are carried through the graph: each operator's row in rows.inc says how
-// (most ask the operator itself, in float64, at the ends of what comes in). They hold for the numbers as an
-// engine computes them in the plan's formats: what enters a layer is rounded to its format, results are widened
-// by a running error bound of the arithmetic inside (Wilkinson's, as ops/bound.h) and rounded as they are stored.
-// So where no hazard is found, no input of the box gives a NaN or an infinity anywhere in the emulated engine.
+// Intervals, element by element, are carried through the graph: each operator's row in rows.inc
+// says how (most ask the operator itself, in float64, at the ends of what comes in). They hold for
+// the numbers as an engine computes them in the plan's formats: what enters a layer is rounded to
+// its format, results are widened by a running error bound of the arithmetic inside (Wilkinson's,
+// as ops/bound.h) and rounded as they are stored. So where no hazard is found, no input of the box
+// gives a NaN or an infinity anywhere in the emulated engine.
 //
 // Infinities that a constant brings in (masks) are not hazards until they make a NaN.
 #ifndef ASSAY_RANGES_RANGES_H_
 #define ASSAY_RANGES_RANGES_H_
 
-#include "ranges/box.h"
 #include "plan/plan.h"
+#include "ranges/box.h"
 
 typedef enum assay_hazard_kind {
   ASSAY_HAZARD_OVERFLOW = 0,  // a value past the range of the format that stores it
@@ -26,14 +27,14 @@ typedef enum assay_hazard_kind {
 const char* assay_hazard_name(assay_hazard_kind_t kind);
 
 typedef struct assay_hazard {
-  const assay_node_t* node;   // NULL: the graph input
-  const assay_value_t* value; // the output (DIVISION, DOMAIN, CAST: the input) that is meant
+  const assay_node_t* node;    // NULL: the graph input
+  const assay_value_t* value;  // the output (DIVISION, DOMAIN, CAST: the input) that is meant
   assay_hazard_kind_t kind;
-  size_t index;      // of `value` among the node's outputs (inputs)
-  int64_t element;   // the worst one
-  double figure;     // how far it may go; DIVISION, DOMAIN: the end of the interval
-  double other;      // the interval's other end
-  double limit;      // what the format holds
+  size_t index;     // of `value` among the node's outputs (inputs)
+  int64_t element;  // the worst one
+  double figure;    // how far it may go; DIVISION, DOMAIN: the end of the interval
+  double other;     // the interval's other end
+  double limit;     // what the format holds
   assay_format_t format;
 } assay_hazard_t;
 
@@ -46,7 +47,7 @@ typedef struct assay_value_range {
 typedef struct assay_ranges {
   assay_hazard_t* hazards;  // in the order of the nodes; at most one a node
   size_t n_hazards, cap_hazards;
-  size_t n_unknown;         // of kind UNKNOWN
+  size_t n_unknown;             // of kind UNKNOWN
   assay_value_range_t* values;  // by value id; of the plan's model
   size_t n_values;
 } assay_ranges_t;
@@ -64,8 +65,9 @@ assay_status_t assay_ranges_find(const assay_plan_t* plan, const assay_box_t* bo
                                  const assay_ranges_options_t* options,
                                  assay_ranges_t* out) ASSAY_MUST_USE;
 
-// The largest scale of the box (to 2 %) without a hazard; 0: none was found down to 2^-40. `most`: the scale at
-// which the box passes what the inputs' format holds: where that is safe, it is the answer.
+// The largest scale of the box (to 2 %) without a hazard; 0: none was found down to 2^-40. `most`:
+// the scale at which the box passes what the inputs' format holds: where that is safe, it is the
+// answer.
 typedef struct assay_radius {
   double scale, most;
   assay_hazard_t next;  // the hazard just beyond; node NULL: there is none

@@ -4,16 +4,17 @@
 #include <string.h>
 
 #include "backends/cpu/tactic.h"
+#include "base/alloc.h"
 #include "exec/choice/describe.h"
 #include "exec/segment/held.h"
-#include "base/alloc.h"
 
 void assay_support_deinit(assay_support_t* s) {
   assay_free(s->nodes);
   *s = (assay_support_t){0};
 }
 
-// ---- TensorRT ---------------------------------------------------------------------------------------------
+// ---- TensorRT
+// ---------------------------------------------------------------------------------------------
 
 enum {
   TRT_F32 = 1 << 0,
@@ -98,9 +99,15 @@ static int trt_type(assay_type_t t) {
 
 // Names that its own exporters write, and plugins that it brings.
 static bool is_its_own(const assay_node_t* n) {
-  static const char* const plugins[] = {"EfficientNMS_TRT", "BatchedNMS_TRT", "BatchedNMSDynamic_TRT", "NMS_TRT",
-                                        "ROIAlign_TRT", "ResizeNearest_TRT", "GridAnchor_TRT",
-                                        "InstanceNormalization_TRT", "MultiscaleDeformableAttnPlugin_TRT",
+  static const char* const plugins[] = {"EfficientNMS_TRT",
+                                        "BatchedNMS_TRT",
+                                        "BatchedNMSDynamic_TRT",
+                                        "NMS_TRT",
+                                        "ROIAlign_TRT",
+                                        "ResizeNearest_TRT",
+                                        "GridAnchor_TRT",
+                                        "InstanceNormalization_TRT",
+                                        "MultiscaleDeformableAttnPlugin_TRT",
                                         "DisentangledAttention_TRT"};
   if (!strncmp(n->op_type, "TRT_", 4)) return true;
   for (size_t i = 0; i < sizeof plugins / sizeof *plugins; i++)
@@ -108,7 +115,9 @@ static bool is_its_own(const assay_node_t* n) {
   return false;
 }
 
-static int rank_of(const assay_value_t* v) { return v && v->type && v->type->has_shape ? v->type->rank : -1; }
+static int rank_of(const assay_value_t* v) {
+  return v && v->type && v->type->has_shape ? v->type->rank : -1;
+}
 
 // A constant's elements, to be released; NULL: there are none.
 static assay_status_t elements_of(const assay_value_t* v, assay_tensor_t** out) {
@@ -121,8 +130,9 @@ static assay_status_t is_not_zero(const assay_value_t* v, bool* out) {
   ASSAY_TRY(elements_of(v, &wide));
   bool zero = wide != NULL;
   for (int64_t i = 0; wide && i < wide->size; i++)
-    zero &= wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[i] == 0
-                                           : wide->store == ASSAY_STORE_I64 && assay_i64(wide)[i] == 0;
+    zero &= wide->store == ASSAY_STORE_F64
+                ? assay_f64(wide)[i] == 0
+                : wide->store == ASSAY_STORE_I64 && assay_i64(wide)[i] == 0;
   assay_tensor_release(wide);
   *out = !zero;
   return NULL;
@@ -131,7 +141,9 @@ static assay_status_t is_not_zero(const assay_value_t* v, bool* out) {
 static bool wants(const assay_node_t* n, size_t i) { return i < n->n_outputs && n->outputs[i]; }
 static bool has(const assay_node_t* n, size_t i) { return i < n->n_inputs && n->inputs[i]; }
 
-static bool is_open(const assay_node_t* n, size_t i) { return has(n, i) && !assay_value_constant(n->inputs[i]); }
+static bool is_open(const assay_node_t* n, size_t i) {
+  return has(n, i) && !assay_value_constant(n->inputs[i]);
+}
 
 static bool is_dilated(const assay_node_t* n) {
   size_t count = 0;
@@ -154,7 +166,8 @@ static bool is_resized_otherwise(const assay_node_t* n) {
   const int64_t* axes = assay_attr_ints(n, "axes", &count);
   bool in_order = !axes || (int)count == rank_of(n->inputs[0]);
   for (size_t i = 0; in_order && i < count; i++) in_order = axes[i] == (int64_t)i;
-  return !in_order || strstr(assay_attr_str(n, "mode", "nearest"), "cubic") || assay_attr_i64(n, "antialias", 0) ||
+  return !in_order || strstr(assay_attr_str(n, "mode", "nearest"), "cubic") ||
+         assay_attr_i64(n, "antialias", 0) ||
          strcmp(assay_attr_str(n, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0 ||
          assay_attr_is(n, "coordinate_transformation_mode", "tf_crop_and_resize") ||
          assay_attr_is(n, "coordinate_transformation_mode", "half_pixel_symmetric");
@@ -164,13 +177,16 @@ static bool is_other_recurrent(const assay_node_t* n) {
   size_t count = 0;
   const assay_string_t* names = assay_attr_strings(n, "activations", &count);
   for (size_t i = 0; i < count / 2 && assay_attr_is(n, "direction", "bidirectional"); i++)
-    if (names[i].len != names[i + count / 2].len || memcmp(names[i].text, names[i + count / 2].text, names[i].len) != 0)
+    if (names[i].len != names[i + count / 2].len ||
+        memcmp(names[i].text, names[i + count / 2].text, names[i].len) != 0)
       return true;
-  return !strcmp(n->op_type, "LSTM") && (assay_attr_i64(n, "input_forget", 0) || assay_attr_i64(n, "layout", 0));
+  return !strcmp(n->op_type, "LSTM") &&
+         (assay_attr_i64(n, "input_forget", 0) || assay_attr_i64(n, "layout", 0));
 }
 
 static bool has_other_ranks(const assay_node_t* n) {
-  const assay_graph_t *a = assay_attr_graph(n, "then_branch"), *b = assay_attr_graph(n, "else_branch");
+  const assay_graph_t *a = assay_attr_graph(n, "then_branch"),
+                      *b = assay_attr_graph(n, "else_branch");
   for (size_t i = 0; a && b && i < a->n_outputs && i < b->n_outputs; i++)
     if (rank_of(a->outputs[i]) != rank_of(b->outputs[i])) return true;
   return false;
@@ -205,7 +221,8 @@ static bool is_told(const assay_node_t* n, limit_t limit) {
     case CONSTANT_3:
       return is_open(n, 3);
     case CONSTANT_KIND:
-      return assay_attr_has(n, "sparse_value") || assay_attr_has(n, "value_string") || assay_attr_has(n, "value_strings");
+      return assay_attr_has(n, "sparse_value") || assay_attr_has(n, "value_string") ||
+             assay_attr_has(n, "value_strings");
     case RANK_4:
       return rank > 0 && rank != 4;
     case ONE_OUTPUT:
@@ -253,7 +270,8 @@ static assay_status_t ask_trt(const assay_node_t* n, assay_node_support_t* s) {
   const int type = t && t->kind == ASSAY_KIND_TENSOR ? trt_type(t->elem) : TRT_F;
   if ((type & o->types) != type || !type) {
     s->trt = ASSAY_SUPPORT_NO;
-    snprintf(s->trt_why, sizeof s->trt_why, "not for %s", t ? assay_type_name(t->elem) : "this type");
+    snprintf(s->trt_why, sizeof s->trt_why, "not for %s",
+             t ? assay_type_name(t->elem) : "this type");
     return NULL;
   }
   bool restricted;
@@ -265,12 +283,14 @@ static assay_status_t ask_trt(const assay_node_t* n, assay_node_support_t* s) {
   return NULL;
 }
 
-// ---- our own ------------------------------------------------------------------------------------------------
+// ---- our own
+// ------------------------------------------------------------------------------------------------
 
 static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
   (void)user;
   const assay_valtype_t* t = v->type;
-  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->rank > ASSAY_KERNEL_RANK) return false;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->rank > ASSAY_KERNEL_RANK)
+    return false;
   o->rank = t->rank;
   for (int i = 0; i < t->rank; i++)
     if (!t->dims[i] || !assay_dim_value(t->dims[i], &o->dims[i])) return false;
@@ -303,7 +323,8 @@ static assay_status_t ask_cpu(const assay_layers_t* layers, size_t i, assay_weig
       s->cpu = ASSAY_SUPPORT_YES;
       kernel->destroy(kernel);
     }
-    if (!st && !s->cpu_tactic) snprintf(s->cpu_why, sizeof s->cpu_why, "emulated: no kernel of its own");
+    if (!st && !s->cpu_tactic)
+      snprintf(s->cpu_why, sizeof s->cpu_why, "emulated: no kernel of its own");
   }
   assay_free(d);
   return st;
@@ -325,8 +346,8 @@ static bool is_known(const assay_node_t* n) {
   return n->n_outputs > 0;
 }
 
-static assay_status_t ask(const assay_layers_t* layers, const assay_node_t* n, assay_weights_t* store,
-                          assay_node_support_t* s) {
+static assay_status_t ask(const assay_layers_t* layers, const assay_node_t* n,
+                          assay_weights_t* store, assay_node_support_t* s) {
   *s = (assay_node_support_t){.node = n};
   s->emu = n->op && n->op->eval ? ASSAY_SUPPORT_YES : ASSAY_SUPPORT_NO;
   ASSAY_TRY(ask_trt(n, s));

@@ -6,7 +6,8 @@
 
 typedef enum assay_support_level {
   ASSAY_SUPPORT_YES = 0,
-  ASSAY_SUPPORT_SLOW,     // cpu: no kernel, the emulated engine runs it; TensorRT: with a restriction that holds
+  ASSAY_SUPPORT_SLOW,  // cpu: no kernel, the emulated engine runs it; TensorRT: with a restriction
+                       // that holds
   ASSAY_SUPPORT_UNKNOWN,  // newer than the list
   ASSAY_SUPPORT_NO,
 } assay_support_level_t;
@@ -14,7 +15,7 @@ typedef enum assay_support_level {
 typedef struct assay_node_support {
   const assay_node_t* node;
   assay_support_level_t emu, cpu, trt;
-  const char* cpu_tactic;  // of the kernel; NULL: none
+  const char* cpu_tactic;          // of the kernel; NULL: none
   char cpu_why[96], trt_why[160];  // "" where there is nothing to say
 } assay_node_support_t;
 

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "ranges/confirm.h"
-#include "ranges/pull.h"
 #include "base/alloc.h"
 #include "base/random.h"
+#include "ranges/confirm.h"
+#include "ranges/pull.h"
 
 // A place in the box: a tensor for each graph input without initializer.
 typedef struct place {
@@ -45,7 +45,8 @@ static bool over(const hunt_t* h) { return now() - h->start > h->options->second
 
 static double draw(hunt_t* h) { return assay_random_uniform(&h->random, h->drawn++); }
 
-// ---- places -------------------------------------------------------------------------------------------------
+// ---- places
+// -------------------------------------------------------------------------------------------------
 
 // The ends of an input, as numbers of its type that lie inside.
 static void ends(const assay_box_input_t* in, double* lo, double* hi) {
@@ -64,8 +65,8 @@ static void ends(const assay_box_input_t* in, double* lo, double* hi) {
 
 static void put(assay_tensor_t* t, int64_t i, double x, double lo, double hi) {
   if (t->store == ASSAY_STORE_F64)
-    assay_f64(t)[i] =
-        fmin(fmax(assay_format_round(assay_type_format(t->type), x, ASSAY_OVERFLOW_SATURATE), lo), hi);
+    assay_f64(t)[i] = fmin(
+        fmax(assay_format_round(assay_type_format(t->type), x, ASSAY_OVERFLOW_SATURATE), lo), hi);
   else
     assay_i64(t)[i] = (int64_t)fmin(fmax(rint(x), lo), hi);
 }
@@ -113,7 +114,7 @@ typedef enum start {
   START_UNIFORM,  // each anywhere
   START_MIDDLE,
   START_ZERO,
-  START_CHANNELS,     // each row of the last dimension at one end
+  START_CHANNELS,  // each row of the last dimension at one end
   START_ALTERNATING,
   START_CONSTANT,  // all at one number
   START_SMALL,     // near the middle
@@ -147,7 +148,8 @@ static void make_start(hunt_t* h, start_t kind, place_t* p) {
   }
 }
 
-// ---- confirming ---------------------------------------------------------------------------------------------------
+// ---- confirming
+// ---------------------------------------------------------------------------------------------------
 
 // A witness of the first hazard is what is looked for; one of another is second best.
 static bool settled(const hunt_t* h) { return h->found.found && h->found.node == h->aimed; }
@@ -185,7 +187,8 @@ static assay_status_t try_samples(hunt_t* h, place_t* p) {
     for (size_t i = 0; i < h->box->n; i++) {
       assay_tensor_t *t = assay_samples_get(s, k)[i], *wide = NULL;
       if (!p->at[i]) continue;
-      if (!t || t->kind != ASSAY_KIND_TENSOR || t->size != p->at[i]->size || t->type != p->at[i]->type) {
+      if (!t || t->kind != ASSAY_KIND_TENSOR || t->size != p->at[i]->size ||
+          t->type != p->at[i]->type) {
         fits = false;
         continue;
       }
@@ -199,7 +202,8 @@ static assay_status_t try_samples(hunt_t* h, place_t* p) {
   return NULL;
 }
 
-// ---- pushing a value -------------------------------------------------------------------------------------------------
+// ---- pushing a value
+// -------------------------------------------------------------------------------------------------
 
 typedef struct target {
   const assay_hazard_t* hazard;
@@ -241,21 +245,22 @@ static assay_status_t run_truth(hunt_t* h, const place_t* p, target_t* t) {
 }
 
 // The row of the table, of those in the box, that is worth most.
-static int64_t best_row(const assay_tensor_t* table, const double* g, int64_t width, double sign, int64_t lo,
-                        int64_t hi) {
+static int64_t best_row(const assay_tensor_t* table, const double* g, int64_t width, double sign,
+                        int64_t lo, int64_t hi) {
   int64_t best = lo;
   double most = -(double)INFINITY;
   for (int64_t r = lo; r <= hi && r < table->dims[0]; r++) {
     double worth = 0;
-    for (int64_t k = 0; k < width; k++) worth += g[k] * assay_f64(table)[(r < 0 ? r + table->dims[0] : r) * width + k];
+    for (int64_t k = 0; k < width; k++)
+      worth += g[k] * assay_f64(table)[(r < 0 ? r + table->dims[0] : r) * width + k];
     if (worth * sign > most) most = worth * sign, best = r;
   }
   return best;
 }
 
 // The corner that the pull points to; only elements whose pull times width is `least` or more move.
-static void move(const hunt_t* h, const place_t* from, const assay_pull_t* pull, double sign, double least,
-                 place_t* to) {
+static void move(const hunt_t* h, const place_t* from, const assay_pull_t* pull, double sign,
+                 double least, place_t* to) {
   for (size_t i = 0; i < h->box->n; i++) {
     double lo, hi;
     if (!from->at[i]) continue;
@@ -267,8 +272,8 @@ static void move(const hunt_t* h, const place_t* from, const assay_pull_t* pull,
       double x = was;
       if (by != 0 && fabs(by) * (hi - lo) >= least) x = by > 0 ? hi : lo;
       if (pull->table[i] && least <= 0)
-        x = (double)best_row(pull->table[i], pull->row_g[i] + k * pull->width[i], pull->width[i], sign, (int64_t)lo,
-                             (int64_t)hi);
+        x = (double)best_row(pull->table[i], pull->row_g[i] + k * pull->width[i], pull->width[i],
+                             sign, (int64_t)lo, (int64_t)hi);
       put(t, k, x, lo, hi);
     }
   }
@@ -281,7 +286,8 @@ static double largest_pull(const hunt_t* h, const assay_pull_t* pull) {
     const double* g = v ? pull->g[v->id] : NULL;
     const assay_box_input_t* in = &h->box->inputs[i];
     const assay_tensor_t* t = v ? assay_machine_get(h->truth, v) : NULL;
-    for (int64_t k = 0; g && t && k < t->size; k++) most = fmax(most, fabs(g[k]) * (in->hi - in->lo));
+    for (int64_t k = 0; g && t && k < t->size; k++)
+      most = fmax(most, fabs(g[k]) * (in->hi - in->lo));
   }
   return most;
 }
@@ -380,24 +386,30 @@ static assay_status_t push(hunt_t* h, place_t* p, target_t* t) {
 // A target of a hazard; false: none that can be pushed (in a body, or of no value).
 static bool make_target(const hunt_t* h, const assay_hazard_t* z, int round, target_t* out) {
   *out = (target_t){.hazard = z, .element = round % 2 ? -1 : z->element};
-  if (!z->value || z->kind == ASSAY_HAZARD_UNKNOWN || !find_position(h, z->node, &out->position)) return false;
+  if (!z->value || z->kind == ASSAY_HAZARD_UNKNOWN || !find_position(h, z->node, &out->position))
+    return false;
   out->sign = z->figure < 0 ? -1 : 1;
-  if (z->kind == ASSAY_HAZARD_DOMAIN) out->sign = z->figure <= z->limit && z->other > z->limit ? -1 : 1;
+  if (z->kind == ASSAY_HAZARD_DOMAIN)
+    out->sign = z->figure <= z->limit && z->other > z->limit ? -1 : 1;
   // The other side, too, where both pass the range.
-  if (round / 2 % 2 && fabs(z->other) > z->limit && z->kind != ASSAY_HAZARD_DOMAIN) out->sign = -out->sign;
+  if (round / 2 % 2 && fabs(z->other) > z->limit && z->kind != ASSAY_HAZARD_DOMAIN)
+    out->sign = -out->sign;
   return true;
 }
 
-static const start_t firsts[] = {START_UPPER,  START_LOWER,   START_CORNER,      START_UNIFORM, START_ZERO,
-                                 START_MIDDLE, START_CONSTANT, START_ALTERNATING, START_CHANNELS};
+static const start_t firsts[] = {START_UPPER,    START_LOWER,       START_CORNER,
+                                 START_UNIFORM,  START_ZERO,        START_MIDDLE,
+                                 START_CONSTANT, START_ALTERNATING, START_CHANNELS};
 static const start_t starts[] = {START_CORNER, START_UNIFORM, START_UPPER,   START_SMALL,
                                  START_LOWER,  START_CORNER,  START_UNIFORM, START_CHANNELS};
 
-// Each hazard from one start; once there is a witness, only the first. *out_tried: how many could be pushed.
+// Each hazard from one start; once there is a witness, only the first. *out_tried: how many could
+// be pushed.
 static assay_status_t push_hazards(hunt_t* h, place_t* p, int round, int* out_tried) {
   enum { MOST_HAZARDS = 12 };
   *out_tried = 0;
-  for (size_t i = 0; i < h->ranges->n_hazards && *out_tried < MOST_HAZARDS && !settled(h) && !over(h); i++) {
+  for (size_t i = 0;
+       i < h->ranges->n_hazards && *out_tried < MOST_HAZARDS && !settled(h) && !over(h); i++) {
     const assay_hazard_t* z = &h->ranges->hazards[i];
     target_t t;
     if ((h->found.found && z->node != h->aimed) || !make_target(h, z, round, &t)) continue;
@@ -419,7 +431,9 @@ static assay_status_t search(hunt_t* h, place_t* p) {
     make_start(h, firsts[i], p);
     ASSAY_TRY(try_place(h, p));
   }
-  for (int round = 0; round < (h->found.found ? ROUNDS_FOR_FIRST : MOST_ROUNDS) && !settled(h) && !over(h); round++) {
+  for (int round = 0;
+       round < (h->found.found ? ROUNDS_FOR_FIRST : MOST_ROUNDS) && !settled(h) && !over(h);
+       round++) {
     int tried;
     ASSAY_TRY(push_hazards(h, p, round, &tried));
     if (!tried) break;
@@ -428,10 +442,14 @@ static assay_status_t search(hunt_t* h, place_t* p) {
 }
 
 assay_status_t assay_witness_find(const assay_plan_t* plan, const assay_box_t* box,
-                                  const assay_ranges_t* ranges, const assay_witness_options_t* options,
-                                  assay_witness_t* out) {
-  hunt_t h = {.model = assay_plan_layers(plan)->model, .box = box, .ranges = ranges, .options = options,
-              .start = now(), .random = assay_random_make(options->seed, "witness", 0)};
+                                  const assay_ranges_t* ranges,
+                                  const assay_witness_options_t* options, assay_witness_t* out) {
+  hunt_t h = {.model = assay_plan_layers(plan)->model,
+              .box = box,
+              .ranges = ranges,
+              .options = options,
+              .start = now(),
+              .random = assay_random_make(options->seed, "witness", 0)};
   const assay_machine_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .seed = assay_plan_layers(plan)->seed, .keep_all = true};
   place_t p = {0};
@@ -445,7 +463,9 @@ assay_status_t assay_witness_find(const assay_plan_t* plan, const assay_box_t* b
   if (st) {
     assay_witness_deinit(&h.found);
     // A model that cannot be run so has no witness that could be shown.
-    if (assay_status_code(st) != ASSAY_UNSUPPORTED && assay_status_code(st) != ASSAY_INVALID_ARGUMENT) return st;
+    if (assay_status_code(st) != ASSAY_UNSUPPORTED &&
+        assay_status_code(st) != ASSAY_INVALID_ARGUMENT)
+      return st;
     assay_status_free(st);
     h.found = (assay_witness_t){0};
   }

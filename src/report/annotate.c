@@ -44,7 +44,8 @@ static assay_status_t add_layer(index_t* x, size_t i) {
       const char* key;
       uint64_t old;
       ASSAY_TRY(key_of(x, o.nodes[at], &key));
-      if (assay_map_get(&x->layers, key, &old) && !is_worse(a, assay_account_layer(account, old))) continue;
+      if (assay_map_get(&x->layers, key, &old) && !is_worse(a, assay_account_layer(account, old)))
+        continue;
       ASSAY_TRY(assay_map_put(&x->layers, key, i, NULL));
     }
   }
@@ -63,7 +64,8 @@ static assay_status_t index_create(const assay_check_t* c, index_t* x) {
   return NULL;
 }
 
-// Of a node that calls a function of the model's: the worst layer of the function's body, whose names begin with the call's.
+// Of a node that calls a function of the model's: the worst layer of the function's body, whose
+// names begin with the call's.
 static const assay_layer_account_t* worst_within(const index_t* x, const assay_node_t* call) {
   const assay_layer_account_t* worst = NULL;
   const size_t n = strlen(call->label);
@@ -75,7 +77,8 @@ static const assay_layer_account_t* worst_within(const index_t* x, const assay_n
   return worst;
 }
 
-static assay_status_t find(index_t* x, const assay_node_t* node, const assay_layer_account_t** out, bool* fixed) {
+static assay_status_t find(index_t* x, const assay_node_t* node, const assay_layer_account_t** out,
+                           bool* fixed) {
   const char* key;
   uint64_t at;
   ASSAY_TRY(key_of(x, node, &key));
@@ -111,7 +114,8 @@ static assay_status_t say_error(props_t* p, const char* key, const assay_error_s
   char text[128];
   if (!e->n) return NULL;
   if (e->mismatched)
-    snprintf(text, sizeof text, "not finite in %lld of %lld elements", (long long)e->mismatched, (long long)e->n);
+    snprintf(text, sizeof text, "not finite in %lld of %lld elements", (long long)e->mismatched,
+             (long long)e->n);
   else
     snprintf(text, sizeof text, "RMS %.3g, max %.3g", assay_error_sum_rms(e), e->max_abs);
   return say(p, key, text);
@@ -123,17 +127,18 @@ static assay_status_t say_bound(props_t* p, const assay_layer_account_t* a) {
   char text[160];
   if (!j->elements || !a->bounded) return NULL;
   if (j->beyond)
-    snprintf(text, sizeof text, "%lld of %lld elements beyond it, up to %.3g times", (long long)j->beyond,
-             (long long)j->elements, j->worst);
+    snprintf(text, sizeof text, "%lld of %lld elements beyond it, up to %.3g times",
+             (long long)j->beyond, (long long)j->elements, j->worst);
   else
     snprintf(text, sizeof text, "%.5g %% exact, %.3g %% within; error %.2g of it",
-             100.0 * (double)j->exact / (double)j->elements, 100.0 * (double)j->explained / (double)j->elements,
-             assay_judgement_ratio(j));
+             100.0 * (double)j->exact / (double)j->elements,
+             100.0 * (double)j->explained / (double)j->elements, assay_judgement_ratio(j));
   return say(p, "assay.bound", text);
 }
 
 // The layer's part of the error of the output that it harms most, where the error was split so far.
-static assay_status_t say_share(props_t* p, const assay_check_t* c, const assay_layer_account_t* a) {
+static assay_status_t say_share(props_t* p, const assay_check_t* c,
+                                const assay_layer_account_t* a) {
   const assay_layers_t* l = assay_plan_layers(c->plan);
   const ptrdiff_t at = a->layer ? a->layer - l->layers : -1;
   char text[48];
@@ -144,7 +149,8 @@ static assay_status_t say_share(props_t* p, const assay_check_t* c, const assay_
   return say(p, "assay.share", text);
 }
 
-static assay_status_t say_layer(props_t* p, const assay_check_t* c, const assay_layer_account_t* a, bool fixed) {
+static assay_status_t say_layer(props_t* p, const assay_check_t* c, const assay_layer_account_t* a,
+                                bool fixed) {
   char text[48];
   ASSAY_TRY(say(p, "assay.verdict", assay_verdict_name(a->verdict)));
   ASSAY_TRY(say_error(p, "assay.own_error", &a->own));
@@ -160,7 +166,8 @@ static assay_status_t say_layer(props_t* p, const assay_check_t* c, const assay_
 }
 
 // What was there stays, but for what an earlier check said.
-static assay_status_t attach(assay_arena_t* arena, const props_t* p, assay_prop_t** props, size_t* n) {
+static assay_status_t attach(assay_arena_t* arena, const props_t* p, assay_prop_t** props,
+                             size_t* n) {
   assay_prop_t* all = NULL;
   size_t kept = 0;
   if (!p->n && !*n) return NULL;
@@ -182,7 +189,8 @@ assay_status_t assay_annotate_doc(assay_arena_t* arena, const char* doc, const c
   size_t kept = doc ? strlen(doc) : 0;
   if (is_ours(start)) kept = last ? (size_t)(last - doc) : 0;
   if (!*line && doc && kept == strlen(doc)) return *out = doc, NULL;
-  return assay_arena_printf(arena, out, "%.*s%s%s", (int)kept, doc ? doc : "", kept && *line ? "\n" : "", line);
+  return assay_arena_printf(arena, out, "%.*s%s%s", (int)kept, doc ? doc : "",
+                            kept && *line ? "\n" : "", line);
 }
 
 static bool is_note(const char* line) { return strncmp(line, DOC_START, strlen(DOC_START)) == 0; }
@@ -196,8 +204,8 @@ static void put_line(const props_t* p, char line[DOC]) {
     snprintf(key, sizeof key, "%s", p->at[i].key + strlen(PREFIX));
     for (char* c = key; *c; c++)
       if (*c == '_') *c = ' ';
-    n += snprintf(line + n, (size_t)(DOC - n), "%s%s%s%s", i ? "; " : DOC_START, i ? key : "", i ? " " : "",
-                  p->at[i].value);
+    n += snprintf(line + n, (size_t)(DOC - n), "%s%s%s%s", i ? "; " : DOC_START, i ? key : "",
+                  i ? " " : "", p->at[i].value);
   }
 }
 

@@ -7,9 +7,9 @@
 #include "ranges/audit.h"
 
 typedef struct assay_audit_names {
-  const char* model;      // as the user gave it
-  const char* precision;  // "fp16"; "as declared"
-  const char* witness;    // the file it was saved to; NULL: none
+  const char* model;                               // as the user gave it
+  const char* precision;                           // "fp16"; "as declared"
+  const char* witness;                             // the file it was saved to; NULL: none
   bool hazards, broadcasts, constants, operators;  // in full
 } assay_audit_names_t;
 

@@ -17,23 +17,26 @@ void assay_report_hazard(const assay_hazard_t* h, assay_str_t* out) {
       break;
     case ASSAY_HAZARD_ACCUMULATOR:
       if (h->limit == 2147483647.0)
-        assay_str_printf(out, "overflow: its sums may be %.10g, int32 ends at 2147483647", h->figure);
+        assay_str_printf(out, "overflow: its sums may be %.10g, int32 ends at 2147483647",
+                         h->figure);
       else
-        assay_str_printf(out, "overflow inside: sums up to %.4g, %s ends at %.6g", h->figure, format, h->limit);
+        assay_str_printf(out, "overflow inside: sums up to %.4g, %s ends at %.6g", h->figure,
+                         format, h->limit);
       break;
     case ASSAY_HAZARD_DIVISION:
-      assay_str_printf(out, "division by zero: the divisor is in [%.4g, %.4g]", fmin(h->figure, h->other),
-                       fmax(h->figure, h->other));
+      assay_str_printf(out, "division by zero: the divisor is in [%.4g, %.4g]",
+                       fmin(h->figure, h->other), fmax(h->figure, h->other));
       break;
     case ASSAY_HAZARD_DOMAIN:
-      assay_str_printf(out, "outside the domain: what it takes is in [%.4g, %.4g]", fmin(h->figure, h->other),
-                       fmax(h->figure, h->other));
+      assay_str_printf(out, "outside the domain: what it takes is in [%.4g, %.4g]",
+                       fmin(h->figure, h->other), fmax(h->figure, h->other));
       break;
     case ASSAY_HAZARD_INVALID:
       assay_str_append(out, "NaN: infinities may meet there");
       break;
     case ASSAY_HAZARD_CAST:
-      assay_str_printf(out, "cast out of range: %.10g, the type ends at %.10g", h->figure, h->limit);
+      assay_str_printf(out, "cast out of range: %.10g, the type ends at %.10g", h->figure,
+                       h->limit);
       break;
     case ASSAY_HAZARD_WRAP:
       assay_str_printf(out, "integer overflow: %.10g, the type ends at %.10g", h->figure, h->limit);
@@ -61,21 +64,23 @@ static void headline(const assay_audit_t* a, const assay_audit_names_t* n, assay
   const char* verdict = assay_report_audit_verdict(a);
   const char* in = strcmp(n->precision, "as declared") ? "in " : "";
   if (!strcmp(verdict, "safe"))
-    assay_str_printf(out, "SAFE  %s %s%s: no NaN and no Inf for any input in the box\n", n->model, in, n->precision);
+    assay_str_printf(out, "SAFE  %s %s%s: no NaN and no Inf for any input in the box\n", n->model,
+                     in, n->precision);
   else if (!strcmp(verdict, "overflow"))
-    assay_str_printf(out, "UNSAFE  %s %s%s: an input in the box breaks '%s'\n", n->model, in, n->precision,
-                     a->witness.node->label);
+    assay_str_printf(out, "UNSAFE  %s %s%s: an input in the box breaks '%s'\n", n->model, in,
+                     n->precision, a->witness.node->label);
   else if (!strcmp(verdict, "may-overflow"))
-    assay_str_printf(out, "MAY OVERFLOW  %s %s%s: not confirmed: '%s'\n", n->model, in, n->precision,
-                     place(first_hazard(&a->ranges)));
+    assay_str_printf(out, "MAY OVERFLOW  %s %s%s: not confirmed: '%s'\n", n->model, in,
+                     n->precision, place(first_hazard(&a->ranges)));
   else
-    assay_str_printf(out, "NOT KNOWN  %s %s%s: %zu operators have no ranges\n", n->model, in, n->precision,
-                     a->ranges.n_unknown);
+    assay_str_printf(out, "NOT KNOWN  %s %s%s: %zu operators have no ranges\n", n->model, in,
+                     n->precision, a->ranges.n_unknown);
 }
 
 static void box_line(const assay_audit_t* a, assay_str_t* out) {
   static const char* const origins[] = {
-      [ASSAY_BOX_ASSUMED] = "assumed: --box or --inputs say otherwise", [ASSAY_BOX_GIVEN] = "",
+      [ASSAY_BOX_ASSUMED] = "assumed: --box or --inputs say otherwise",
+      [ASSAY_BOX_GIVEN] = "",
       [ASSAY_BOX_SAMPLES] = "the samples' range"};
   enum { MOST = 3 };
   size_t told = 0, n = 0;
@@ -83,7 +88,8 @@ static void box_line(const assay_audit_t* a, assay_str_t* out) {
   for (size_t i = 0; i < a->box.n && told < MOST; i++) {
     const assay_box_input_t* in = &a->box.inputs[i];
     if (!in->value) continue;
-    assay_str_printf(out, "  %-11s '%s' in [%.6g, %.6g]", told++ ? "" : "box", in->value->name, in->lo, in->hi);
+    assay_str_printf(out, "  %-11s '%s' in [%.6g, %.6g]", told++ ? "" : "box", in->value->name,
+                     in->lo, in->hi);
     if (*origins[in->origin]) assay_str_printf(out, "   (%s)", origins[in->origin]);
     assay_str_append(out, "\n");
   }
@@ -102,23 +108,29 @@ static void hazard_lines(const assay_audit_t* a, const assay_audit_names_t* n, a
   const assay_ranges_t* r = &a->ranges;
   const size_t most = n->hazards ? r->n_hazards : 3;
   for (size_t i = 0; i < r->n_hazards && i < most; i++)
-    hazard_line(i ? "" : r->hazards[i].kind == ASSAY_HAZARD_UNKNOWN ? "unknown" : "first", &r->hazards[i], out);
+    hazard_line(i                                            ? ""
+                : r->hazards[i].kind == ASSAY_HAZARD_UNKNOWN ? "unknown"
+                                                             : "first",
+                &r->hazards[i], out);
   if (r->n_hazards > most)
-    assay_str_printf(out, "  %-11s %zu more layers that may (--hazards)\n", "", r->n_hazards - most);
+    assay_str_printf(out, "  %-11s %zu more layers that may (--hazards)\n", "",
+                     r->n_hazards - most);
 }
 
 static void witness_line(const assay_audit_t* a, const assay_audit_names_t* n, assay_str_t* out) {
   const assay_witness_t* w = &a->witness;
   if (w->found) {
-    assay_str_printf(out, "  %-11s confirmed by running: '%s' (%s) gives %s", "witness", w->node->label,
-                     w->node->op_type,
-                     w->kind == ASSAY_HAZARD_INVALID ? "NaN"
-                     : w->kind == ASSAY_HAZARD_OVERFLOW ? "Inf" : "a wrong number");
+    assay_str_printf(out, "  %-11s confirmed by running: '%s' (%s) gives %s", "witness",
+                     w->node->label, w->node->op_type,
+                     w->kind == ASSAY_HAZARD_INVALID    ? "NaN"
+                     : w->kind == ASSAY_HAZARD_OVERFLOW ? "Inf"
+                                                        : "a wrong number");
     if (isfinite(w->figure)) assay_str_printf(out, ", truth %.10g", w->figure);
     assay_str_printf(out, "%s\n", w->at_output ? "; it reaches an output" : "");
     if (n->witness) assay_str_printf(out, "  %-11s %s\n", "", n->witness);
   } else if (a->searched) {
-    assay_str_printf(out, "  %-11s none found in %d runs: may overflow: not confirmed\n", "witness", w->runs);
+    assay_str_printf(out, "  %-11s none found in %d runs: may overflow: not confirmed\n", "witness",
+                     w->runs);
   }
 }
 
@@ -138,36 +150,42 @@ static void radius_line(const assay_audit_t* a, const assay_audit_names_t* n, as
     if (all) assay_str_append(out, ": all that the inputs can hold");
   }
   if (a->radius.next.node) {
-    assay_str_printf(out, "; next '%s' (%s)", a->radius.next.node->label, a->radius.next.node->op_type);
+    assay_str_printf(out, "; next '%s' (%s)", a->radius.next.node->label,
+                     a->radius.next.node->op_type);
   }
   assay_str_append(out, "\n");
 }
 
-// ---- the other audits ---------------------------------------------------------------------------------------
+// ---- the other audits
+// ---------------------------------------------------------------------------------------
 
 static void broadcast_lines(const assay_broadcasts_t* b, bool full, assay_str_t* out) {
   size_t both = 0;
   for (size_t i = 0; i < b->n; i++) both += b->at[i].both && !b->at[i].number;
-  assay_str_printf(out, "  %-11s %zu implicit, %zu more of single numbers", "broadcasts", b->n - b->n_plain, b->n_plain);
+  assay_str_printf(out, "  %-11s %zu implicit, %zu more of single numbers", "broadcasts",
+                   b->n - b->n_plain, b->n_plain);
   if (both) assay_str_printf(out, "; in %zu both operands are stretched", both);
   assay_str_append(out, full || !b->n ? "\n" : " (--broadcasts)\n");
   for (size_t i = 0; full && i < b->n; i++) {
     const assay_broadcast_t* x = &b->at[i];
-    assay_str_printf(out, "    %s (%s)   input %zu %s to %s%s%s%s\n", x->node->label, x->node->op_type, x->input, x->from,
-                     x->to, x->number ? "   a number" : "", x->both && !x->number ? "   as another operand is" : "",
+    assay_str_printf(out, "    %s (%s)   input %zu %s to %s%s%s%s\n", x->node->label,
+                     x->node->op_type, x->input, x->from, x->to, x->number ? "   a number" : "",
+                     x->both && !x->number ? "   as another operand is" : "",
                      x->unsure ? "   if its size is 1" : "");
   }
   if (!b->n_baked) return;
   const size_t most = full ? b->n_baked : 2;
   for (size_t i = 0; i < b->n_baked && i < most; i++)
-    assay_str_printf(out, "  %-11s %s (%s)   %s\n", i ? "" : "baked", b->baked[i].node->label, b->baked[i].node->op_type,
-                     b->baked[i].why);
-  if (b->n_baked > most) assay_str_printf(out, "  %-11s %zu more (--broadcasts)\n", "", b->n_baked - most);
+    assay_str_printf(out, "  %-11s %s (%s)   %s\n", i ? "" : "baked", b->baked[i].node->label,
+                     b->baked[i].node->op_type, b->baked[i].why);
+  if (b->n_baked > most)
+    assay_str_printf(out, "  %-11s %zu more (--broadcasts)\n", "", b->n_baked - most);
 }
 
 static void constant_line(const assay_odd_constant_t* c, const char* word, assay_str_t* out) {
-  assay_str_printf(out, "  %-11s %s '%s' of %s (%s): %.6g becomes %.6g", word, c->value ? "constant" : "attribute",
-                   c->value ? c->value->name : c->attribute, c->node->label, c->node->op_type, c->example, c->becomes);
+  assay_str_printf(out, "  %-11s %s '%s' of %s (%s): %.6g becomes %.6g", word,
+                   c->value ? "constant" : "attribute", c->value ? c->value->name : c->attribute,
+                   c->node->label, c->node->op_type, c->example, c->becomes);
   const int64_t n = c->past ? c->past : c->flushed ? c->flushed : c->subnormal;
   if (c->n > 1) assay_str_printf(out, " (%lld of %lld elements)", (long long)n, (long long)c->n);
   assay_str_printf(out, "; %s\n", c->why);
@@ -178,19 +196,27 @@ static void constant_lines(const assay_odd_constants_t* c, bool full, assay_str_
   const size_t most = full ? c->n : c->n_matter < 2 ? c->n_matter : 2;
   for (size_t i = 0; i < most; i++) constant_line(&c->at[i], i ? "" : "constants", out);
   if (c->n > most)
-    assay_str_printf(out, "  %-11s %zu %sthat %s cannot hold as %s (--constants)\n", most ? "" : "constants", c->n - most,
-                     most ? "more " : "", "the format", c->n - most == 1 ? "it is" : "they are");
+    assay_str_printf(out, "  %-11s %zu %sthat %s cannot hold as %s (--constants)\n",
+                     most ? "" : "constants", c->n - most, most ? "more " : "", "the format",
+                     c->n - most == 1 ? "it is" : "they are");
 }
 
 static void support_lines(const assay_support_t* s, bool full, assay_str_t* out) {
-  assay_str_printf(out, "  %-11s emu %zu of %zu nodes, cpu kernels %zu, TensorRT's list %zu", "operators",
-                   s->n - s->emu_without, s->n, s->n - s->cpu_without, s->n - s->trt_without);
+  assay_str_printf(out, "  %-11s emu %zu of %zu nodes, cpu kernels %zu, TensorRT's list %zu",
+                   "operators", s->n - s->emu_without, s->n, s->n - s->cpu_without,
+                   s->n - s->trt_without);
   if (s->trt_restricted) assay_str_printf(out, " (%zu past a restriction)", s->trt_restricted);
-  assay_str_append(out, full || (!s->cpu_without && !s->trt_without && !s->trt_restricted) ? "\n" : " (--operators)\n");
+  assay_str_append(out, full || (!s->cpu_without && !s->trt_without && !s->trt_restricted)
+                            ? "\n"
+                            : " (--operators)\n");
   for (size_t i = 0; full && i < s->n; i++) {
     const assay_node_support_t* x = &s->nodes[i];
-    if (*x->cpu_why) assay_str_printf(out, "    %s (%s)   cpu: %s\n", x->node->label, x->node->op_type, x->cpu_why);
-    if (*x->trt_why) assay_str_printf(out, "    %s (%s)   TensorRT: %s\n", x->node->label, x->node->op_type, x->trt_why);
+    if (*x->cpu_why)
+      assay_str_printf(out, "    %s (%s)   cpu: %s\n", x->node->label, x->node->op_type,
+                       x->cpu_why);
+    if (*x->trt_why)
+      assay_str_printf(out, "    %s (%s)   TensorRT: %s\n", x->node->label, x->node->op_type,
+                       x->trt_why);
   }
 }
 

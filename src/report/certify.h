@@ -4,12 +4,12 @@
 
 #include <jansson.h>
 
-#include "certify/verify.h"
 #include "base/str.h"
+#include "certify/verify.h"
 
 typedef struct assay_certify_names {
   const char *model, *target;
-  const char* certificate;  // the file; NULL: it could not be written
+  const char* certificate;     // the file; NULL: it could not be written
   const assay_model_t* graph;  // whose outputs have the decisions
   size_t bytes, most;          // of the file, and what it was allowed
   double seconds;

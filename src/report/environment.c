@@ -12,8 +12,8 @@
 #include <xmmintrin.h>
 #endif
 
-#include "exec/backend.h"
 #include "base/shown.h"
+#include "exec/backend.h"
 #include "io/json.h"
 #include "ops/libraries.h"
 
@@ -62,7 +62,8 @@ static json_t* put_cpu(json_t* list) {
   static const struct {
     const char *line, *key;
     bool numbers;
-  } lines[] = {{"model name", "cpu", false}, {"flags", "cpu flags", true}, {"Features", "cpu flags", true}};
+  } lines[] = {
+      {"model name", "cpu", false}, {"flags", "cpu flags", true}, {"Features", "cpu flags", true}};
   char line[8192];
   FILE* f = fopen("/proc/cpuinfo", "r");
   while (f && fgets(line, sizeof line, f) && *line != '\n') {
@@ -131,7 +132,8 @@ static json_t* put_threads(json_t* list) {
   list = put_number(list, "processors", omp_get_num_procs(), false);
   list = put(list, "affinity", assay_str_get(&cpus), false);
   assay_str_deinit(&cpus);
-  list = put_number(list, "memory", (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), false);
+  list =
+      put_number(list, "memory", (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), false);
   return list;
 }
 
@@ -141,9 +143,9 @@ static const struct {
   const char* prefix;
   bool numbers;  // kernels are chosen by it, or arithmetic is set
 } variables[] = {
-    {"DNNL_", true},    {"ONEDNN_", true},   {"OPENBLAS_", true}, {"ATEN_CPU_", true},
-    {"NVIDIA_TF32", true}, {"ASSAY_", true}, {"OMP_", false},     {"KMP_", false},
-    {"GOMP_", false},   {"MALLOC_", false},  {"GLIBC_TUNABLES", true}, {"LD_PRELOAD", true},
+    {"DNNL_", true},       {"ONEDNN_", true},  {"OPENBLAS_", true},      {"ATEN_CPU_", true},
+    {"NVIDIA_TF32", true}, {"ASSAY_", true},   {"OMP_", false},          {"KMP_", false},
+    {"GOMP_", false},      {"MALLOC_", false}, {"GLIBC_TUNABLES", true}, {"LD_PRELOAD", true},
 };
 
 // In the order of the table, so that files of two machines read alike.
@@ -244,10 +246,10 @@ static json_t* differences(const json_t* of, const json_t* to, bool first, json_
     const char *own = text_of(e, "value"), *its = other ? text_of(other, "value") : "";
     if ((other && (!first || strcmp(own, its) == 0))) continue;
     list = assay_json_push(
-        list, json_pack("{s:o, s:o, s:o, s:o}", "key", assay_json_text(text_of(e, "key")), "first",
-                        assay_json_text(first ? own : its), "second",
-                        assay_json_text(first ? its : own), "numbers",
-                        json_boolean(json_is_true(json_object_get(e, "numbers")))));
+        list,
+        json_pack("{s:o, s:o, s:o, s:o}", "key", assay_json_text(text_of(e, "key")), "first",
+                  assay_json_text(first ? own : its), "second", assay_json_text(first ? its : own),
+                  "numbers", json_boolean(json_is_true(json_object_get(e, "numbers")))));
   }
   return list;
 }
@@ -255,13 +257,17 @@ static json_t* differences(const json_t* of, const json_t* to, bool first, json_
 assay_status_t assay_environment_compare(const json_t* a, const json_t* b, assay_str_t* out,
                                          json_t** out_json, bool* out_numbers) {
   if (!is_environment(a) || !is_environment(b))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "one of the files is not what 'debug environment --json' writes");
+    return ASSAY_ERROR(ASSAY_CORRUPT,
+                       "one of the files is not what 'debug environment --json' writes");
   json_t* list = differences(b, a, false, differences(a, b, true, json_array()));
   size_t n = 0, all = json_array_size(list), shown = 0;
   for (size_t i = 0; i < all; i++)
     n += json_is_true(json_object_get(json_array_get(list, i), "numbers"));
   assay_str_printf(out, "%s  %zu entries differ, %zu of them can change numbers\n",
-                   n ? "DIFFERENT" : all ? "ALIKE" : "EQUAL", all, n);
+                   n     ? "DIFFERENT"
+                   : all ? "ALIKE"
+                         : "EQUAL",
+                   all, n);
   for (int pass = 1; pass >= 0; pass--) {
     for (size_t i = 0; i < all; i++) {
       const json_t* e = json_array_get(list, i);

@@ -6,8 +6,8 @@
 
 #include "base/str.h"
 
-// "assay.debug.environment/1": {"schema", "entries": [{"key", "value", "numbers"}]}; numbers: it can
-// change results, not only times.
+// "assay.debug.environment/1": {"schema", "entries": [{"key", "value", "numbers"}]}; numbers: it
+// can change results, not only times.
 assay_status_t assay_environment_collect(json_t** out) ASSAY_MUST_USE;
 assay_status_t assay_environment_text(const json_t* j, assay_str_t* out) ASSAY_MUST_USE;
 // Appends what differs, "assay.debug.environment.compare/1" in *out_json; *out_numbers: of it, some

@@ -127,7 +127,8 @@ static json_t* export_fix(const assay_check_t* c, const assay_report_names_t* n)
   if (n->n_files) files = assay_json_push(files, assay_json_text(n->files[0]));
   return json_pack("{s:s, s:o, s:n, s:n, s:{s:s, s:n}, s:o, s:o}", "kind", "export", "nodes", nodes,
                    "layer_precision", "trtexec", "verified", "verdict",
-                   n->repairs_hold ? "faithful" : "unfaithful", "outputs", "files", files, "command", to_write(n));
+                   n->repairs_hold ? "faithful" : "unfaithful", "outputs", "files", files,
+                   "command", to_write(n));
 }
 
 static json_t* text(const assay_str_t* s) {
@@ -144,11 +145,12 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   json_t* files = json_array();
   for (size_t i = 0; i < n->n_files; i++)
     files = assay_json_push(files, assay_json_text(n->files[i]));
-  json_t* j =
-      json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:o, s:i}", "kind", "precision", "nodes",
-                assay_report_labels_json(f->nodes, f->n_nodes), "layer_precision", text(&precision), "trtexec",
-                text(&trtexec), "verified", "verdict", f->verified ? "faithful" : "unfaithful",
-                "outputs", assay_report_outputs_json(f->outputs, c->n_outputs), "files", files, "command", to_write(n), "runs", f->runs);
+  json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:o, s:i}", "kind", "precision",
+                        "nodes", assay_report_labels_json(f->nodes, f->n_nodes), "layer_precision",
+                        text(&precision), "trtexec", text(&trtexec), "verified", "verdict",
+                        f->verified ? "faithful" : "unfaithful", "outputs",
+                        assay_report_outputs_json(f->outputs, c->n_outputs), "files", files,
+                        "command", to_write(n), "runs", f->runs);
   assay_str_deinit(&precision);
   assay_str_deinit(&trtexec);
   return j;
@@ -259,13 +261,14 @@ static json_t* not_finite(const assay_check_t* c) {
   for (size_t i = 0; i < c->n_outputs; i++) {
     const assay_error_sum_t* e = &c->outputs[i].error;
     if (e->ref_nan || e->ref_inf)
-      truth = assay_json_push(truth, json_pack("{s:o, s:I, s:I}", "output",
-                                               assay_json_text(c->outputs[i].value->name), "nan",
-                                               (json_int_t)e->ref_nan, "inf", (json_int_t)e->ref_inf));
+      truth = assay_json_push(
+          truth, json_pack("{s:o, s:I, s:I}", "output", assay_json_text(c->outputs[i].value->name),
+                           "nan", (json_int_t)e->ref_nan, "inf", (json_int_t)e->ref_inf));
   }
-  return json_pack("{s:o, s:o}", "inputs",
-                   c->unfinite_inputs.len ? assay_json_text(assay_str_get(&c->unfinite_inputs)) : json_null(),
-                   "truth", truth);
+  return json_pack(
+      "{s:o, s:o}", "inputs",
+      c->unfinite_inputs.len ? assay_json_text(assay_str_get(&c->unfinite_inputs)) : json_null(),
+      "truth", truth);
 }
 
 assay_status_t assay_report_json(const assay_check_t* c, const assay_report_names_t* n,
@@ -280,13 +283,13 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
     culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits[i]));
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
     layers = assay_json_push(layers, layer(c->plan, assay_account_layer(c->account, i)));
-  json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
-                        "assay.check/1", "model", assay_json_text(n->model), "precision",
-                        assay_json_text(n->precision), "target", assay_json_text(n->target),
-                        "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
-                        assay_blame_name(c->blame), "outputs", assay_report_outputs_json(c->outputs, c->n_outputs),
-                        "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
-                        (int)c->n_samples, "absorbed", (int)c->n_absorbed);
+  json_t* j = json_pack(
+      "{s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema", "assay.check/1",
+      "model", assay_json_text(n->model), "precision", assay_json_text(n->precision), "target",
+      assay_json_text(n->target), "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
+      assay_blame_name(c->blame), "outputs", assay_report_outputs_json(c->outputs, c->n_outputs),
+      "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples", (int)c->n_samples,
+      "absorbed", (int)c->n_absorbed);
   const bool fused = c->options.plan.fused;
   j = assay_json_put(j, "fused", json_boolean(fused));
   j = assay_json_put(j, "shares", shares(c));

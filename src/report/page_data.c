@@ -22,7 +22,9 @@ static size_t nodes_of(const assay_layer_account_t* a, const assay_node_t* const
   return a->layer ? a->layer->n_nodes : 1;
 }
 
-static const assay_model_t* model_of(const assay_check_t* c) { return assay_plan_layers(c->plan)->model; }
+static const assay_model_t* model_of(const assay_check_t* c) {
+  return assay_plan_layers(c->plan)->model;
+}
 
 static assay_status_t wire(const assay_check_t* c, wiring_t* w) {
   const assay_model_t* m = model_of(c);
@@ -56,7 +58,8 @@ static json_t* add_sources(const wiring_t* w, json_t* list, const assay_node_t* 
   for (size_t i = 0; i < node->n_attrs; i++) {
     const assay_attr_t* a = &node->attrs[i];
     if (a->type != ASSAY_ATTR_GRAPH) continue;
-    for (size_t o = 0; o < a->u.g->n_outputs; o++) list = add_source(w, list, a->u.g->outputs[o], self);
+    for (size_t o = 0; o < a->u.g->n_outputs; o++)
+      list = add_source(w, list, a->u.g->outputs[o], self);
   }
   return list;
 }
@@ -107,7 +110,8 @@ static void halve(shrunk_t* s, bool errors) {
         n++;
       }
       // Row y is written after rows 2y and 2y + 1 were read.
-      s->code[y * columns + x] = (uint8_t)(errors || most == ASSAY_MAP_UNFINITE ? most : (sum + n / 2) / n);
+      s->code[y * columns + x] =
+          (uint8_t)(errors || most == ASSAY_MAP_UNFINITE ? most : (sum + n / 2) / n);
     }
   s->rows = rows;
   s->columns = columns;
@@ -121,28 +125,32 @@ static json_t* map(const assay_picture_t* p, const assay_map_of_t* m, bool error
   const int n = m->plain ? 1 : s.rows * s.columns;
   for (int i = 0; i < n; i++) text[i] = ASSAY_PAGE_DIGITS[s.code[i]];
   text[n] = 0;
-  json_t* j = json_pack("{s:i, s:i, s:s, s:o}", "rows", s.rows, "columns", s.columns, "cells", text, "top",
-                        assay_json_number(m->top));
+  json_t* j = json_pack("{s:i, s:i, s:s, s:o}", "rows", s.rows, "columns", s.columns, "cells", text,
+                        "top", assay_json_number(m->top));
   return errors ? j : assay_json_put(j, "bottom", assay_json_number(m->bottom));
 }
 
 static json_t* picture(const assay_picture_t* p, int side) {
   json_t* shape = json_array();
-  for (int k = 0; k < p->rank; k++) shape = assay_json_push(shape, json_integer((json_int_t)p->dims[k]));
-  json_t* j = json_pack("{s:o, s:o, s:I, s:o, s:o, s:I}", "name", assay_json_text(p->value->name), "shape", shape, "zero",
-                        (json_int_t)p->truth.zero, "positive", counts(p->truth.positive), "negative",
-                        counts(p->truth.negative), "truth_unfinite", (json_int_t)p->truth_unfinite);
+  for (int k = 0; k < p->rank; k++)
+    shape = assay_json_push(shape, json_integer((json_int_t)p->dims[k]));
+  json_t* j = json_pack("{s:o, s:o, s:I, s:o, s:o, s:I}", "name", assay_json_text(p->value->name),
+                        "shape", shape, "zero", (json_int_t)p->truth.zero, "positive",
+                        counts(p->truth.positive), "negative", counts(p->truth.negative),
+                        "truth_unfinite", (json_int_t)p->truth_unfinite);
   j = assay_json_put(j, "nan", json_integer((json_int_t)p->engine_nan));
   j = assay_json_put(j, "inf", json_integer((json_int_t)p->engine_inf));
   j = assay_json_put(j, "own", magnitudes(&p->own));
   j = assay_json_put(j, "total", magnitudes(&p->total));
   if (!p->rows) return j;
-  json_t* maps = json_pack("{s:o, s:o, s:o}", "truth", map(p, &p->truth_map, false, side), "own",
-                           map(p, &p->own_map, true, side), "total", map(p, &p->total_map, true, side));
+  json_t* maps =
+      json_pack("{s:o, s:o, s:o}", "truth", map(p, &p->truth_map, false, side), "own",
+                map(p, &p->own_map, true, side), "total", map(p, &p->total_map, true, side));
   return assay_json_put(j, "maps", maps);
 }
 
-static json_t* pictures_of(const assay_layer_account_t* a, const assay_pictures_t* pictures, int side) {
+static json_t* pictures_of(const assay_layer_account_t* a, const assay_pictures_t* pictures,
+                           int side) {
   const assay_node_t* const* nodes;
   const size_t n = nodes_of(a, &nodes);
   json_t* list = json_array();
@@ -177,7 +185,8 @@ static int by_error(const void* x, const void* y) {
 
 static bool gives_output(const assay_layer_account_t* a, const assay_model_t* m) {
   for (size_t o = 0; o < a->node->n_outputs; o++)
-    if (a->node->outputs[o] && a->node->outputs[o]->is_output && a->node->graph == m->graph) return true;
+    if (a->node->outputs[o] && a->node->outputs[o]->is_output && a->node->graph == m->graph)
+      return true;
   return false;
 }
 
@@ -208,15 +217,17 @@ static json_t* graph_inputs(const assay_model_t* m) {
   json_t* list = json_array();
   for (size_t k = 0; k < m->graph->n_inputs; k++) {
     const assay_value_t* v = m->graph->inputs[k];
-    list = assay_json_push(list, json_pack("{s:o, s:o}", "name", assay_json_text(v->name), "type",
-                                           assay_json_text(v->type ? ASSAY_VALTYPE_TEXT(v->type) : "")));
+    list = assay_json_push(list,
+                           json_pack("{s:o, s:o}", "name", assay_json_text(v->name), "type",
+                                     assay_json_text(v->type ? ASSAY_VALTYPE_TEXT(v->type) : "")));
   }
   return list;
 }
 
 static json_t* input_files(const assay_report_names_t* n) {
   json_t* list = json_array();
-  for (size_t i = 0; i < n->n_inputs; i++) list = assay_json_push(list, assay_json_text(n->inputs[i]));
+  for (size_t i = 0; i < n->n_inputs; i++)
+    list = assay_json_push(list, assay_json_text(n->inputs[i]));
   return list;
 }
 
@@ -225,9 +236,10 @@ static json_t* formats(void) {
   for (int f = ASSAY_FORMAT_FP64; f < ASSAY_FORMAT_COUNT; f++) {
     const assay_format_info_t* info = assay_format_info((assay_format_t)f);
     if (!info->is_float) continue;
-    all = assay_json_put(all, info->name,
-                         json_pack("{s:f, s:f, s:f, s:f}", "max", info->max, "min_normal", info->min_normal,
-                                   "min_subnormal", info->min_subnormal, "unit", info->unit_roundoff));
+    all = assay_json_put(
+        all, info->name,
+        json_pack("{s:f, s:f, s:f, s:f}", "max", info->max, "min_normal", info->min_normal,
+                  "min_subnormal", info->min_subnormal, "unit", info->unit_roundoff));
   }
   return all;
 }
@@ -237,8 +249,8 @@ static bool put(json_t* object, const char* key, json_t* take_item) {
   return !json_object_set_new(object, key, take_item);
 }
 
-static bool fill(const wiring_t* w, const assay_report_names_t* names, const assay_pictures_t* pictures, const int* sides,
-                 json_t* j) {
+static bool fill(const wiring_t* w, const assay_report_names_t* names,
+                 const assay_pictures_t* pictures, const int* sides, json_t* j) {
   const assay_model_t* m = model_of(w->check);
   json_t *layers = json_object_get(j, "layers"), *outputs = json_object_get(j, "outputs");
   bool whole = true;
@@ -251,7 +263,8 @@ static bool fill(const wiring_t* w, const assay_report_names_t* names, const ass
   }
   for (size_t k = 0; k < json_array_size(outputs) && k < m->graph->n_outputs; k++) {
     const int maker = w->maker[m->graph->outputs[k]->id];
-    whole &= put(json_array_get(outputs, k), "layer", maker == NOBODY ? json_null() : json_integer(maker));
+    whole &= put(json_array_get(outputs, k), "layer",
+                 maker == NOBODY ? json_null() : json_integer(maker));
   }
   whole &= put(j, "inputs", graph_inputs(m));
   whole &= put(j, "input_files", input_files(names));

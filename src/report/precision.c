@@ -82,8 +82,7 @@ static void unmet_line(const assay_precision_found_t* f, assay_str_t* out) {
   assay_str_t why = {0};
   if (c->faithful || (c->has_fix && c->fix.verified)) return;
   for (size_t i = 0; r && last && i < c->n_outputs; i++) assay_require_holds(r, &last[i], &why);
-  if (f->unmet.len)
-    assay_str_printf(&why, "%s%s", why.len ? "; " : "", assay_str_get(&f->unmet));
+  if (f->unmet.len) assay_str_printf(&why, "%s%s", why.len ? "; " : "", assay_str_get(&f->unmet));
   if (why.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&why));
   assay_str_deinit(&why);
 }
@@ -92,7 +91,8 @@ assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
                                            const assay_report_precision_t* n, assay_str_t* out) {
   const assay_check_t* c = f->check;
   headline(f, n, out);
-  if (f->ran_as_asked) output_lines(c->faithful ? "outputs" : "before", c->outputs, c->n_outputs, out);
+  if (f->ran_as_asked)
+    output_lines(c->faithful ? "outputs" : "before", c->outputs, c->n_outputs, out);
   if (c->has_fix)
     output_lines(c->fix.verified ? "after" : "still", c->fix.outputs, c->n_outputs, out);
   cause_lines(c, out);
@@ -150,8 +150,8 @@ assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
   const assay_check_t* c = f->check;
   const assay_output_check_t* last = c->faithful || !c->has_fix ? c->outputs : c->fix.outputs;
   json_t* requirements = NULL;
-  ASSAY_TRY(assay_report_requirements_json(c->options.require, last, c->n_outputs, NULL,
-                                           &requirements));
+  ASSAY_TRY(
+      assay_report_requirements_json(c->options.require, last, c->n_outputs, NULL, &requirements));
   json_t* trials = json_array();
   for (size_t i = 0; i < f->n_trials; i++)
     trials =

@@ -96,9 +96,10 @@ assay_status_t assay_report_reduce_text(const assay_reduced_t* r, const assay_re
         "  note     some inputs are truth's values: the engine's were not to be had, or "
         "not finite\n");
   if (r->before.blame == ASSAY_BLAME_EXPORT && r->n_nodes > 3)
-    assay_str_append(out,
-                     "  note     parts are cut where golden has values: --golden-intermediates gives "
-                     "more of them\n");
+    assay_str_append(
+        out,
+        "  note     parts are cut where golden has values: --golden-intermediates gives "
+        "more of them\n");
   if (n->folder)
     assay_str_printf(out, "  wrote    %s: model.onnx, inputs.npz, golden.npz (%s outputs)\n",
                      n->folder, r->before.blame == ASSAY_BLAME_EXPORT ? "golden's" : "truth's");

@@ -1,29 +1,30 @@
-// What a check found, told: the terminal's lines, JSON with everything, a page, notes in the model itself.
+// What a check found, told: the terminal's lines, JSON with everything, a page, notes in the model
+// itself.
 #ifndef ASSAY_REPORT_REPORT_H_
 #define ASSAY_REPORT_REPORT_H_
 
 #include <jansson.h>
 
-#include "debug/batch_debug.h"
+#include "base/str.h"
 #include "check/check.h"
+#include "debug/batch_debug.h"
 #include "debug/pass_debug.h"
 #include "debug/precision.h"
 #include "debug/tactic_debug.h"
 #include "tune/tune.h"
-#include "base/str.h"
 
 typedef struct assay_report_names {
-  const char* model;             // as the user gave it
-  const char* target;            // "emu"; of other engines the command or the file
-  const char* precision;         // "fp16"; "as declared"
-  const char* const* files;      // files that the fix was written to
+  const char* model;         // as the user gave it
+  const char* target;        // "emu"; of other engines the command or the file
+  const char* precision;     // "fp16"; "as declared"
+  const char* const* files;  // files that the fix was written to
   size_t n_files;
-  const char* to_write;          // the command that writes them; NULL: they were asked for
-  const char* golden;            // NULL: none given
-  const char* const* inputs;     // as the user gave them
+  const char* to_write;       // the command that writes them; NULL: they were asked for
+  const char* golden;         // NULL: none given
+  const char* const* inputs;  // as the user gave them
   size_t n_inputs;
-  size_t repairs;                // of the export, made in the first file, if there are files
-  bool repairs_hold;             // the repaired model's truth agrees with golden
+  size_t repairs;     // of the export, made in the first file, if there are files
+  bool repairs_hold;  // the repaired model's truth agrees with golden
 } assay_report_names_t;
 
 // A dozen lines, verdict first.
@@ -33,36 +34,40 @@ assay_status_t assay_report_text(const assay_check_t* check, const assay_report_
 assay_status_t assay_report_json(const assay_check_t* check, const assay_report_names_t* names,
                                  json_t** out) ASSAY_MUST_USE;
 
-// One HTML page that holds all it needs: everything of the JSON, the graph, and pictures (NULL: none).
+// One HTML page that holds all it needs: everything of the JSON, the graph, and pictures (NULL:
+// none).
 assay_status_t assay_report_html(const assay_check_t* check, const assay_report_names_t* names,
                                  const assay_pictures_t* pictures, assay_str_t* out) ASSAY_MUST_USE;
-// Notes for viewers of ONNX files. Of the model as it is in its file, and of its nodes, in metadata_props: keys "assay.*";
-// of nodes the same once more as the last line of doc_string, for old viewers. Values get their types, and with pictures a
-// doc_string such as "max abs 1.2e-3, snr 48 dB, range [-3.1, 70123]". Notes of an earlier check are replaced. Metadata of
-// nodes takes ir_version 10: a lower one is raised.
+// Notes for viewers of ONNX files. Of the model as it is in its file, and of its nodes, in
+// metadata_props: keys "assay.*"; of nodes the same once more as the last line of doc_string, for
+// old viewers. Values get their types, and with pictures a doc_string such as "max abs 1.2e-3, snr
+// 48 dB, range [-3.1, 70123]". Notes of an earlier check are replaced. Metadata of nodes takes
+// ir_version 10: a lower one is raised.
 typedef struct assay_report_notes {
   const assay_pictures_t* pictures;  // NULL: none
   const char* command;               // the command line; NULL: not told
   const char* page;                  // the report's file; NULL: none
   uint64_t inputs;                   // a hash of what was fed
-  bool mark_names;  // "!! " in front of the names of nodes that are to blame: tools that look for names lose them
+  bool mark_names;  // "!! " in front of the names of nodes that are to blame: tools that look for
+                    // names lose them
 } assay_report_notes_t;
 assay_status_t assay_report_annotate(const assay_check_t* check, const assay_report_names_t* names,
-                                     const assay_report_notes_t* notes, assay_model_t* model) ASSAY_MUST_USE;
+                                     const assay_report_notes_t* notes,
+                                     assay_model_t* model) ASSAY_MUST_USE;
 
-// What came of each requirement on these outputs (NULL: nothing ran): a list. met: what commands said, by requirement;
-// NULL: not known, they are left out.
+// What came of each requirement on these outputs (NULL: nothing ran): a list. met: what commands
+// said, by requirement; NULL: not known, they are left out.
 assay_status_t assay_report_requirements_json(const assay_requirements_t* require,
                                               const assay_output_check_t* outputs, size_t n_outputs,
                                               const bool* met, json_t** out) ASSAY_MUST_USE;
 
-// The fix as options (fix_options.c): the value of --layer-precision, "PATTERN:FORMAT,...", as it is;
-// the others as words that a shell takes.
+// The fix as options (fix_options.c): the value of --layer-precision, "PATTERN:FORMAT,...", as it
+// is; the others as words that a shell takes.
 void assay_report_layer_precision(const assay_fix_t* fix, assay_str_t* out);
 void assay_report_rules_option(const char* rules, assay_str_t* out);  // "--layer-precision 'RULES'"
 void assay_report_trtexec(const assay_fix_t* fix, assay_str_t* out);
-// A name as an element of a list of trtexec's: in quotes where it has a ',', and with a '*' for what
-// no quotes help.
+// A name as an element of a list of trtexec's: in quotes where it has a ',', and with a '*' for
+// what no quotes help.
 void assay_report_trtexec_name(const char* name, assay_str_t* out);
 // Appends "NAME:TYPE" to a list of trtexec's, with ',' between.
 void assay_report_trtexec_layer(const assay_node_t* node, const char* type, assay_str_t* list);
@@ -103,8 +108,8 @@ assay_status_t assay_report_tune_text(const assay_tuned_t* t, const assay_report
                                       assay_str_t* out) ASSAY_MUST_USE;
 assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report_tune_t* names,
                                       json_t** out) ASSAY_MUST_USE;
-// The chosen assignment as options: the format that most nodes have, rules for the others behind the
-// user's own, and what trtexec is given.
+// The chosen assignment as options: the format that most nodes have, rules for the others behind
+// the user's own, and what trtexec is given.
 assay_format_t assay_report_tune_base(const assay_tuned_t* t);
 void assay_report_tune_rules(const assay_tuned_t* t, const char* rules, assay_str_t* out);
 // "--precision FORMAT --layer-precision 'RULES'", and trtexec's, as words that a shell takes.

@@ -3,9 +3,9 @@
 #ifndef ASSAY_REPORT_TENSOR_INFO_H_
 #define ASSAY_REPORT_TENSOR_INFO_H_
 
-#include "compare/numeric.h"
 #include "base/alloc.h"
 #include "base/str.h"
+#include "compare/numeric.h"
 
 typedef struct assay_tensor_stats {
   const char* name;

@@ -84,10 +84,9 @@ static void unfinite_lines(const assay_check_t* c, assay_str_t* out) {
   for (size_t i = 0; i < c->n_outputs; i++) {
     const assay_error_sum_t* e = &c->outputs[i].error;
     if (e->ref_nan || e->ref_inf)
-      assay_str_printf(out, "  truth   not finite: '%s' holds %s in %s places\n",
-                       c->outputs[i].value->name,
-                       assay_unfinite_text(e->ref_nan, e->ref_inf, (char[96]){0}, 96),
-                       GROUPED(e->n));
+      assay_str_printf(
+          out, "  truth   not finite: '%s' holds %s in %s places\n", c->outputs[i].value->name,
+          assay_unfinite_text(e->ref_nan, e->ref_inf, (char[96]){0}, 96), GROUPED(e->n));
   }
 }
 
@@ -351,8 +350,9 @@ static void audit_lines(const assay_check_t* c, assay_str_t* out) {
   }
   if (first)
     assay_str_printf(out, "  note    %zu %s to 0 in %s, such as %.3g of '%s': %s\n", n,
-                     n == 1 ? "constant is rounded" : "constants are rounded", assay_format_name(first->format),
-                     first->example, first->node->label, first->why);
+                     n == 1 ? "constant is rounded" : "constants are rounded",
+                     assay_format_name(first->format), first->example, first->node->label,
+                     first->why);
   n = 0;
   for (size_t i = c->broadcasts.n_baked; i-- > 0;) n += c->broadcasts.baked[i].silent;
   for (size_t i = 0; n && i < c->broadcasts.n_baked; i++) {

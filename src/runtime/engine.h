@@ -50,8 +50,8 @@ assay_strip_t assay_engine_strip(const assay_engine_t* e);
 // UNSUPPORTED, with what to do, unless the engine has all of its weights.
 assay_status_t assay_engine_check_whole(const assay_engine_t* e) ASSAY_MUST_USE;
 
-// The model that the engine's plan was made of, before the passes; one reference goes to the caller.
-// Of a plan file it is read now.
+// The model that the engine's plan was made of, before the passes; one reference goes to the
+// caller. Of a plan file it is read now.
 assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out) ASSAY_MUST_USE;
 const char* assay_engine_tactic_sources(const assay_engine_t* e);  // NULL: all
 const char* assay_engine_forced_tactics(const assay_engine_t* e);  // NULL: none
@@ -62,7 +62,8 @@ const assay_plan_t* assay_engine_plan(const assay_engine_t* e);
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e);
 void* assay_engine_shared(const assay_engine_t* e);
 
-// ---- plan files (plan_file.c; assay_engine_save, assay_engine_load) ------------------------------
+// ---- plan files (plan_file.c; assay_engine_save, assay_engine_load)
+// ------------------------------
 
 // Whether a file begins as plan files do.
 bool assay_engine_is_plan_file(const char* path);
@@ -91,8 +92,9 @@ struct assay_executor;
 // Fails with UNSUPPORTED where a layer of the last run ran in another format than was asked for.
 assay_status_t assay_engine_check_strict(const assay_engine_t* e,
                                          const struct assay_executor* executor) ASSAY_MUST_USE;
-// Runs an engine with made-up inputs, for the ends of its profiles and what is best, so that weights
-// are packed; sizes that are open still are 1, or nothing is done where there are any (build.c).
+// Runs an engine with made-up inputs, for the ends of its profiles and what is best, so that
+// weights are packed; sizes that are open still are 1, or nothing is done where there are any
+// (build.c).
 assay_status_t assay_engine_try(assay_engine_t* e, bool open_as_one) ASSAY_MUST_USE;
 // Takes the memory that an executor of the engine needs in the largest shapes of a profile, or of
 // all (-1), by running it with made-up inputs. Nothing is done where there are none, or open sizes

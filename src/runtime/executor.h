@@ -2,9 +2,9 @@
 #ifndef ASSAY_RUNTIME_EXECUTOR_H_
 #define ASSAY_RUNTIME_EXECUTOR_H_
 
+#include "eval/machine.h"
 #include "exec/backend.h"
 #include "runtime/engine.h"
-#include "eval/machine.h"
 
 typedef struct assay_executor assay_executor_t;
 

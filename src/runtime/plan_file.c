@@ -17,9 +17,9 @@
 // Assay runs on; a file of another order fails by its version.
 #include <string.h>
 
-#include "exec/choice/licence.h"
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "exec/choice/licence.h"
 #include "formats/format.h"
 #include "io/json.h"
 #include "onnx/onnx.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "account/account.h"
-#include "diagnose/search_predict.h"
 #include "account/shares.h"
 #include "base/alloc.h"
+#include "diagnose/search_predict.h"
 #include "formats/format.h"
 
 // Of what rounding a unit's outputs does in truth, its own error has at least so much.

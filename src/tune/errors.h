@@ -7,8 +7,8 @@
 #ifndef ASSAY_TUNE_ERRORS_H_
 #define ASSAY_TUNE_ERRORS_H_
 
-#include "exec/backend.h"
 #include "data/samples.h"
+#include "exec/backend.h"
 #include "tune/layout.h"
 
 typedef struct assay_tune_errors_setting {

@@ -5,8 +5,8 @@
 #ifndef ASSAY_TUNE_LAYOUT_H_
 #define ASSAY_TUNE_LAYOUT_H_
 
-#include "tune/problem.h"
 #include "plan/plan.h"
+#include "tune/problem.h"
 
 typedef struct assay_tune_layout {
   size_t n_units, n_outputs;

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "check/keep.h"
-#include "tune/errors.h"
 #include "base/alloc.h"
+#include "check/keep.h"
 #include "formats/format.h"
+#include "tune/errors.h"
 
 static void progress(const assay_tune_model_t* m, const char* what, double fraction) {
   const assay_check_options_t* o = &m->checks[0]->options;

@@ -1,12 +1,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "diagnose/search.h"
-#include "tune/times.h"
 #include "base/alloc.h"
+#include "diagnose/search.h"
+#include "eval/machine.h"
 #include "formats/format.h"
 #include "ops/cost.h"
-#include "eval/machine.h"
+#include "tune/times.h"
 
 // ---- devices ------------------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "diagnose/search.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "diagnose/search.h"
 #include "runtime/executor.h"
 
 enum { LEAST_RUNS = 5, MOST_RUNS = 200 };

@@ -7,8 +7,8 @@
 #define ASSAY_TUNE_TIMES_H_
 
 #include "data/samples.h"
-#include "tune/layout.h"
 #include "runtime/engine.h"
+#include "tune/layout.h"
 
 typedef struct assay_device_roofline {
   const char *name, *what;

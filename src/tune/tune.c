@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "tune/model.h"
 #include "tune/near.h"
-#include "base/alloc.h"
 
 enum { MOST_RUNS = 8, LOOKS = 2, NEAR = 24, NEAR_RUNS = 400, DEAD_ENDS = 6 };
 static const double NEAR_WORK = 1e9;  // operations that runs near the best may take

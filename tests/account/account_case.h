@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "account/account.h"
-#include "data/samples.h"
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "data/samples.h"
+#include "eval/machine.h"
 #include "io/npz.h"
 #include "onnx/load.h"
-#include "eval/machine.h"
 
 // What was seen of one run.
 typedef struct account_case {

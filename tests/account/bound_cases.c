@@ -29,10 +29,10 @@
 
 #include "account/bound_data.h"
 #include "account/bound_models.h"
-#include "check/conformance.h"
 #include "account/judge.h"
 #include "account/local.h"
 #include "base/alloc.h"
+#include "check/conformance.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"

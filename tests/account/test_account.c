@@ -299,10 +299,9 @@ static void no_output_is_left_out(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(errors_add_up),
-                                     cmocka_unit_test(a_fault_stays_in_its_layer),
-                                     cmocka_unit_test(hidden_values_are_derived_again),
-                                     cmocka_unit_test(checksums_tell_plans_apart),
-                                     cmocka_unit_test(no_output_is_left_out)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(errors_add_up), cmocka_unit_test(a_fault_stays_in_its_layer),
+      cmocka_unit_test(hidden_values_are_derived_again),
+      cmocka_unit_test(checksums_tell_plans_apart), cmocka_unit_test(no_output_is_left_out)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "check/check.h"
 #include "account/golden.h"
+#include "check/check.h"
 #include "passes/graph_case.h"
 
 static const graph_case_t network = {

@@ -1,6 +1,6 @@
-// Layers for the tests of every tactic: small ones, and ones that are large enough for tactics which
-// take nothing small. Kinds of float operators with the sizes at which vector code, tiles and pairs
-// have something left over.
+// Layers for the tests of every tactic: small ones, and ones that are large enough for tactics
+// which take nothing small. Kinds of float operators with the sizes at which vector code, tiles and
+// pairs have something left over.
 #ifndef ASSAY_TESTS_BACKENDS_EVERY_TACTIC_ROWS_H_
 #define ASSAY_TESTS_BACKENDS_EVERY_TACTIC_ROWS_H_
 
@@ -62,8 +62,8 @@ static const graph_case_t sized_rows[] = {
     ROW("Softmax", LIST("x float[3,C]"), NONE, "Softmax n x -> y | axis=-1"),
     ROW("LayerNormalization", LIST("x float[3,C]"), LIST("s float[C] positive"),
         "LayerNormalization n x s -> y | axis=-1"),
-    ROW("InstanceNormalization", LIST("x float[2,C,5]"),
-        LIST("s float[C] positive", "b float[C]"), "InstanceNormalization n x s b -> y"),
+    ROW("InstanceNormalization", LIST("x float[2,C,5]"), LIST("s float[C] positive", "b float[C]"),
+        "InstanceNormalization n x s b -> y"),
     ROW("ReduceMean", LIST("x float[3,4,C]"), NONE, "ReduceMean n x -> y | axes=-1"),
     ROW("ReduceMax", LIST("x float[3,4,C]"), NONE, "ReduceMax n x -> y | axes=-1"),
     ROW("ReduceMin of the middle", LIST("x float[3,9,C]"), NONE, "ReduceMin n x -> y | axes=1"),
@@ -118,8 +118,8 @@ static const graph_case_t large_rows[] = {
 };
 
 // Layers on bytes. What comes in passes a quantizer, so that it takes its ends and no more.
-#define SCALES                                                                                   \
-  "s float[] 0.0117", "z uint8[] 119", "si float[] 0.013", "zi int8[] -5", "sn float[] 0.0027",  \
+#define SCALES                                                                                  \
+  "s float[] 0.0117", "z uint8[] 119", "si float[] 0.013", "zi int8[] -5", "sn float[] 0.0027", \
       "zn uint8[] 135", "zni int8[] 7", "sw float[] 0.004", "zw int8[] 0"
 #define BYTES "QuantizeLinear q0 x s z -> xq", "DequantizeLinear d0 xq s z -> xf"
 #define SIGNED_BYTES "QuantizeLinear q0 x si zi -> xq", "DequantizeLinear d0 xq si zi -> xf"
@@ -132,15 +132,15 @@ static const graph_case_t byte_rows[] = {
              "sn float[] 0.03", "zn int8[] -3", "two float[] 2", "eps float[] 1e-5"),
         BYTES, "ReduceMean m xf -> m | axes=1", "Sub a xf m -> d", "Pow p d two -> p",
         "ReduceMean v p -> v | axes=1", "QuantizeLinear q1 v sv zv -> vq",
-        "DequantizeLinear d1 vq sv zv -> vf", "Add e vf eps -> e", "QuantizeLinear q2 e sv zv -> eq",
-        "DequantizeLinear d2 eq sv zv -> ef", "Sqrt r ef -> r", "Div n d r -> n",
-        "QuantizeLinear q3 n sn zn -> y"),
-    ROW("int8 Conv 3x3", LIST("x float[2,C,9,10]"), LIST(SCALES, "w int8[24,C,3,3]"), BYTES, WEIGHTS,
-        "Conv n xf wf -> h | pads=1,1,1,1", TO_BYTES),
+        "DequantizeLinear d1 vq sv zv -> vf", "Add e vf eps -> e",
+        "QuantizeLinear q2 e sv zv -> eq", "DequantizeLinear d2 eq sv zv -> ef", "Sqrt r ef -> r",
+        "Div n d r -> n", "QuantizeLinear q3 n sn zn -> y"),
+    ROW("int8 Conv 3x3", LIST("x float[2,C,9,10]"), LIST(SCALES, "w int8[24,C,3,3]"), BYTES,
+        WEIGHTS, "Conv n xf wf -> h | pads=1,1,1,1", TO_BYTES),
     ROW("int8 Conv 1x1, signed", LIST("x float[2,C,9,10]"), LIST(SCALES, "w int8[40,C,1,1]"),
         SIGNED_BYTES, WEIGHTS, "Conv n xf wf -> c", "Relu r c -> h", TO_BYTES),
-    ROW("int8 depthwise", LIST("x float[2,C,9,10]"), LIST(SCALES, "w int8[C,1,3,3]"), BYTES, WEIGHTS,
-        "Conv n xf wf -> h | pads=1,1,1,1 group=C", TO_BYTES),
+    ROW("int8 depthwise", LIST("x float[2,C,9,10]"), LIST(SCALES, "w int8[C,1,3,3]"), BYTES,
+        WEIGHTS, "Conv n xf wf -> h | pads=1,1,1,1 group=C", TO_BYTES),
     ROW("int8 Conv by groups", LIST("x float[1,D,6,7]"), LIST(SCALES, "w int8[12,C,3,3]"), BYTES,
         WEIGHTS, "Conv n xf wf -> h | group=2", TO_BYTES),
     ROW("int8 ConvTranspose", LIST("x float[1,C,5,6]"), LIST(SCALES, "w int8[C,8,2,2]"), BYTES,
@@ -153,8 +153,8 @@ static const graph_case_t byte_rows[] = {
     ROW("int8 pointwise", LIST("x float[2,C,3,5]", "u float[2,C,3,5]"), LIST(SCALES), BYTES,
         "QuantizeLinear q2 u si zi -> uq", "DequantizeLinear d2 uq si zi -> uf", "Add n xf uf -> h",
         TO_BYTES),
-    ROW("int8 mean", LIST("x float[2,C,9,10]"), LIST(SCALES), BYTES,
-        "GlobalAveragePool n xf -> h", TO_BYTES),
+    ROW("int8 mean", LIST("x float[2,C,9,10]"), LIST(SCALES), BYTES, "GlobalAveragePool n xf -> h",
+        TO_BYTES),
     ROW("int8 gate", LIST("x float[2,D,5,7]"), LIST(SCALES), "QuantizeLinear q0 x s z -> xq",
         "Split h xq -> aq bq | axis=1", "DequantizeLinear d2 aq s z -> a",
         "DequantizeLinear d3 bq s z -> b", "Mul m a b -> h", TO_BYTES),

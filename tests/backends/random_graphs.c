@@ -478,7 +478,8 @@ static void bits_graph(runner_t* r, random_graph_t* g) {
 
 enum { CUT_BATCHES = 3 };
 
-static const assay_layer_t* layer_named(const assay_plan_t* plan, const char* name, size_t* out_at) {
+static const assay_layer_t* layer_named(const assay_plan_t* plan, const char* name,
+                                        size_t* out_at) {
   const assay_layers_t* layers = assay_plan_layers(plan);
   for (*out_at = 0; *out_at < layers->n_layers; ++*out_at)
     if (strcmp(layers->layers[*out_at].name, name) == 0) return &layers->layers[*out_at];

@@ -109,7 +109,7 @@ static inline void tactic_case_compare(const char* name, const char* format,
       a = (double)assay_i64(want)[i];
       b = (double)assay_i64(got)[i];
     }
-    const bool same = isnan(a)                                   ? isnan(b)
+    const bool same = isnan(a)                                 ? isnan(b)
                       : isinf(a) || isinf(b) || tolerance == 0 ? a == b
                       : isinf(tolerance)                       ? !isnan(b)
                                                                : fabs(a - b) <= tolerance * largest;
@@ -185,9 +185,9 @@ static inline void tactic_case_check_in(assay_fp32_t fp32, const tactic_case_t* 
     const bool judged = c->tolerance > 0;
     if (judged) tactic_case_judge(c, fp32, m, formats[f].format, in);
     for (size_t i = 0; i < want.n_out; i++) {
-      tactic_case_compare(c->graph.name, formats[f].name, want.out[i], got.out[i],
-                          formats[f].format != ASSAY_FORMAT_FP32 && judged ? (double)INFINITY
-                                                                           : c->tolerance);
+      tactic_case_compare(
+          c->graph.name, formats[f].name, want.out[i], got.out[i],
+          formats[f].format != ASSAY_FORMAT_FP32 && judged ? (double)INFINITY : c->tolerance);
       if (!tactic_case_identical(got.out[i], again.out[i]))
         fail_msg("%s, %s: depends on the number of threads", c->graph.name, formats[f].name);
     }

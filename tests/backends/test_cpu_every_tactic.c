@@ -60,10 +60,9 @@ static assay_status_t judge(job_t* j, const assay_layer_t* layer, const assay_no
   assay_local_t local = {0};
   assay_judgement_t got = {0};
   ASSAY_TRY(assay_locals_run(j->locals, layer, node, n_in, in, &run->rounding, NULL, &local));
-  assay_status_t st = assay_local_judge(&local, local.converted, run->out, layer, &run->rounding,
-                                        NULL, &got);
-  if (!st && got.beyond)
-    complain(j, run->name, "elements past their bound", (long long)got.beyond);
+  assay_status_t st =
+      assay_local_judge(&local, local.converted, run->out, layer, &run->rounding, NULL, &got);
+  if (!st && got.beyond) complain(j, run->name, "elements past their bound", (long long)got.beyond);
   assay_local_deinit(&local);
   return st;
 }
@@ -81,8 +80,8 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   const assay_sizes_t sizes = {0};
   assay_tactic_runs_t runs = {0};
   (void)iteration;
-  ASSAY_TRY(cpu_each_tactic(j->layers, (size_t)(layer - j->layers->layers), &sizes, in, false,
-                            &runs));
+  ASSAY_TRY(
+      cpu_each_tactic(j->layers, (size_t)(layer - j->layers->layers), &sizes, in, false, &runs));
   assay_status_t st = NULL;
   for (size_t t = 0; !st && t < runs.n; t++) {
     note(runs.at[t].name);
@@ -187,7 +186,9 @@ static int run_row(const graph_case_t* row) {
     static const char* const off[] = {"view_chains", "transposes", "no_ops", "slices_to_split",
                                       "float_types"};
     const assay_plan_options_t options = {
-        .fused = true, .fp32 = ASSAY_FP32_BOUND, .passes = {.off = off, .n_off = sizeof off / sizeof *off}};
+        .fused = true,
+        .fp32 = ASSAY_FP32_BOUND,
+        .passes = {.off = off, .n_off = sizeof off / sizeof *off}};
     op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
     job_t j = {.row = row->name, .format = f, .layers = assay_plan_layers(plan)};
     op_case_ok(assay_locals_create(j.layers, false, &j.locals));
@@ -267,7 +268,8 @@ int main(int argc, char** argv) {
   all_places = argc > 1 && strcmp(argv[1], "all") == 0;
   // Split products run where they would not pay, and without tiles, too.
   cpu_split_set_mode(CPU_SPLIT_ALWAYS | (cpu_split_has_tiles() ? 0 : CPU_SPLIT_IMITATED));
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_layers), cmocka_unit_test(large_layers), cmocka_unit_test(layers_on_bytes),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_layers), cmocka_unit_test(large_layers),
+                                     cmocka_unit_test(layers_on_bytes),
                                      cmocka_unit_test(each_has_run)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

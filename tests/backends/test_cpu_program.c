@@ -152,7 +152,7 @@ static const tactic_case_t broadcasts[] = {
         {"x float[2,3,5,5]", b},               \
         {"w float[4,3,1,1]"},                  \
         {"Conv c x w -> h", "Add n h b -> y"}, \
-        "y h"},                                  \
+        "y h"},                                \
         "pointwise", 2e-6, false               \
   }
 static const tactic_case_t layouts[] = {

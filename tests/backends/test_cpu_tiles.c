@@ -251,9 +251,8 @@ static void resampling_agrees(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_agree),
-                                     cmocka_unit_test(products_agree),
-                                     cmocka_unit_test(numbers_are_rows),
-                                     cmocka_unit_test(resampling_agrees)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tiles_agree), cmocka_unit_test(products_agree),
+      cmocka_unit_test(numbers_are_rows), cmocka_unit_test(resampling_agrees)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-// Trains (exec/segment/train.h): models of layers that hand rows on give the bits that the same layers
-// give one by one (as they run under a tap), with any number of threads, also where pieces are
-// small. Models are drawn; a failure prints its seed, number and nodes.
+// Trains (exec/segment/train.h): models of layers that hand rows on give the bits that the same
+// layers give one by one (as they run under a tap), with any number of threads, also where pieces
+// are small. Models are drawn; a failure prints its seed, number and nodes.
 #include "backends/tactic_case.h"
 #include "seed_case.h"
 #include "skip_case.h"

@@ -9,10 +9,10 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/data/move.h"
-#include "exec/segment/held.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "base/alloc.h"
+#include "exec/segment/held.h"
 
 static void ok(assay_status_t st) {
   if (st) fail_msg("%s", assay_status_message(st));

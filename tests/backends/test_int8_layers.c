@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "account/account.h"
-#include "exec/backend.h"
 #include "backends/cpu/tactic.h"
 #include "base/random.h"
+#include "exec/backend.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
 #include "runtime/executor.h"

@@ -42,11 +42,11 @@ static double uniform(uint64_t* state) {
 
 static assay_norm_step_t step_of(assay_type_t type, float scale, float zero, float back_zero) {
   return (assay_norm_step_t){.is_there = true,
-                        .type = type,
-                        .scale = scale,
-                        .zero = zero,
-                        .back_scale = scale,
-                        .back_zero = back_zero};
+                             .type = type,
+                             .scale = scale,
+                             .zero = zero,
+                             .back_scale = scale,
+                             .back_zero = back_zero};
 }
 
 static assay_quantized_norm_t norm_of(const rows_case_t* c) {

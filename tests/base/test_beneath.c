@@ -1,7 +1,5 @@
-// Files below a folder, by the kernel's walk and by our own: nothing outside of it is read, whatever
-// links, names or a neighbour that keeps exchanging folders for links try.
-#include "base/beneath.h"
-
+// Files below a folder, by the kernel's walk and by our own: nothing outside of it is read,
+// whatever links, names or a neighbour that keeps exchanging folders for links try.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "status_case.h"
 
@@ -41,14 +40,16 @@ static int set_up(void** state) {
   put("out/b.bin", "outside");
   put("out/secret", "outside");
   return symlink(in_root("out/secret", path), in_root("in/link", other)) ||
-         symlink("../out", in_root("in/away", other)) || symlink("a.bin", in_root("in/near", other)) ||
+         symlink("../out", in_root("in/away", other)) ||
+         symlink("a.bin", in_root("in/near", other)) ||
          link(in_root("out/secret", path), in_root("in/hard", other)) ||
          mkfifo(in_root("in/pipe", other), 0600);
 }
 
 static int tear_down(void** state) {
-  static const char* const files[] = {"in/link", "in/away", "in/near",   "in/hard",    "in/pipe",
-                                      "in/a.bin", "in/sub/b.bin", "out/b.bin", "out/secret"};
+  static const char* const files[] = {"in/link",      "in/away",   "in/near",
+                                      "in/hard",      "in/pipe",   "in/a.bin",
+                                      "in/sub/b.bin", "out/b.bin", "out/secret"};
   static const char* const folders[] = {"in/sub", "in/real", "in", "out", ""};
   char path[400];
   (void)state;

@@ -1,5 +1,6 @@
-// What the program relies on of its compiler beyond the language: rounding to float32 and back is no
-// operation that may be left out. gcc 12 left it out for neighbours in memory (cmake/AssayFolder.cmake).
+// What the program relies on of its compiler beyond the language: rounding to float32 and back is
+// no operation that may be left out. gcc 12 left it out for neighbours in memory
+// (cmake/AssayFolder.cmake).
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-// What writers leave when their process is killed: on file systems that have files without names, on
-// those that lack them, and on those that lack locks as well. The system calls are this file's.
+// What writers leave when their process is killed: on file systems that have files without names,
+// on those that lack them, and on those that lack locks as well. The system calls are this file's.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -241,14 +241,10 @@ static void files_get_the_users_mask(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      CASE(nothing_is_left_of_a_file_without_a_name),
-      CASE(a_new_file_is_not_renamed),
-      CASE(a_whole_file_is_left_between_two_calls),
-      CASE(the_next_writer_removes_what_was_left),
-      CASE(writers_that_live_keep_their_files),
-      CASE(there_are_names_for_some),
-      CASE(without_locks_what_is_left_stays),
-      CASE(files_get_the_users_mask),
+      CASE(nothing_is_left_of_a_file_without_a_name), CASE(a_new_file_is_not_renamed),
+      CASE(a_whole_file_is_left_between_two_calls),   CASE(the_next_writer_removes_what_was_left),
+      CASE(writers_that_live_keep_their_files),       CASE(there_are_names_for_some),
+      CASE(without_locks_what_is_left_stays),         CASE(files_get_the_users_mask),
   };
   return cmocka_run_group_tests_name("files of killed processes", tests, NULL, NULL);
 }

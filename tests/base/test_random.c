@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 // cmocka needs the four above before it
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "base/random.h"
 
@@ -36,9 +37,15 @@ static void test_philox(void** state) {
 static void test_quantile(void** state) {
   (void)state;
   static const double rows[][2] = {
-      {1e-300, -37.0470962993612}, {1e-20, -9.262340089798405},  {1e-5, -4.2648907939228256},
-      {0.01, -2.3263478740408408}, {0.07, -1.4757910281791702},  {0.3, -0.5244005127080407},
-      {0.5, 0},                    {0.9, 1.2815515655446008},    {0.999, 3.090232306167813},
+      {1e-300, -37.0470962993612},
+      {1e-20, -9.262340089798405},
+      {1e-5, -4.2648907939228256},
+      {0.01, -2.3263478740408408},
+      {0.07, -1.4757910281791702},
+      {0.3, -0.5244005127080407},
+      {0.5, 0},
+      {0.9, 1.2815515655446008},
+      {0.999, 3.090232306167813},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     double x = assay_normal_quantile(rows[i][0]);

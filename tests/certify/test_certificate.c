@@ -1,10 +1,10 @@
 // Certificates: what is written is read, what is damaged is refused, faults are found where they
 // are, sound engines hold, proven decisions are, and failed allocations are told.
+#include "base/random.h"
 #include "certify/certify.h"
 #include "certify/observe.h"
 #include "certify/reach.h"
 #include "certify/verify.h"
-#include "base/random.h"
 #include "passes/graph_case.h"
 
 static const graph_case_t network = {

@@ -3,7 +3,7 @@
 
     test_written.py ASSAY SOURCES
 
-SOURCES is src/cli, whose tables of flags say what trtexec and polygraphy write. Options of verbs are found in their help: a new one
+SOURCES is src/frontends, whose tables of flags say what trtexec and polygraphy write. Options of verbs are found in their help: a new one
 that writes needs no line here.
 """
 import os

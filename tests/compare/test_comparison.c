@@ -2,9 +2,9 @@
 // as the tool prints them.
 #include <unistd.h>
 
+#include "base/file.h"
 #include "compare/comparison.h"
 #include "compare/numeric.h"
-#include "base/file.h"
 #include "ops/image/image_codec.h"
 #include "ops/op_case.h"
 

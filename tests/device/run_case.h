@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "exec/device/device_run.h"
 #include "device_case.h"
+#include "exec/device/device_run.h"
 #include "io/npz.h"
 #include "onnx/load.h"
 #include "plan/plan.h"

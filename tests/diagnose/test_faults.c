@@ -1,7 +1,7 @@
 // Passes and tactics that are wrong are named; healthy ones are not.
 #include "debug/pass_debug.h"
-#include "diagnose/planted/planted.h"
 #include "debug/tactic_debug.h"
+#include "diagnose/planted/planted.h"
 #include "passes/graph_case.h"
 
 #define NET                                                                           \

@@ -1,7 +1,7 @@
 // Golden tensors whose names say nothing find their values by elements, shape and statistics.
 #include "diagnose/golden_content.h"
-#include "passes/graph_case.h"
 #include "eval/machine.h"
+#include "passes/graph_case.h"
 
 static const graph_case_t network = {
     "network",

@@ -1,8 +1,8 @@
 // The table of causes: what each row offers for a node. Offers are told by their texts, and each
 // must either be evaluated or be refused with a reason.
 #include "diagnose/repair.h"
-#include "passes/graph_case.h"
 #include "eval/machine.h"
+#include "passes/graph_case.h"
 
 typedef struct proposal_row {
   const char* cause;

@@ -2,12 +2,12 @@
 // the search must find the node, name the cause, and restore golden.
 #include <math.h>
 
-#include "diagnose/chain.h"
 #include "base/alloc.h"
+#include "diagnose/chain.h"
+#include "eval/machine.h"
 #include "fail_case.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
-#include "eval/machine.h"
 
 static const graph_case_t network = {
     "network",

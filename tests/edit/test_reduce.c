@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "edit/reduce/reduce.h"
 #include "edit/reduce/reduce_sets.h"
+#include "eval/machine.h"
 #include "io/npz.h"
 #include "passes/graph_case.h"
-#include "eval/machine.h"
 
 #define CHAIN                                                                                \
   {                                                                                          \

@@ -179,7 +179,9 @@ static void quantized_models_have_real_twins(void** state) {
 static void integer_outputs_are_integers(void** state) {
   (void)state;
   static const graph_case_t row = {
-      "outputs", 17, {"x float[3] 0.31 -9 40"},
+      "outputs",
+      17,
+      {"x float[3] 0.31 -9 40"},
       {"s float[] 0.1", "z uint8[] 10"},
       {"QuantizeLinear q x s z -> a", "DequantizeLinear dq a s z -> y"},
       "a y"};

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "exec/segment/assign.h"
 #include "base/random.h"
+#include "exec/segment/assign.h"
 
 enum { N = 9, MANY = 40 };
 

@@ -2,8 +2,8 @@
 // table.
 #include <math.h>
 
-#include "exec/choice/choice.h"
 #include "base/alloc.h"
+#include "exec/choice/choice.h"
 #include "ops/op_case.h"
 
 static void destroy(assay_kernel_t* k) { assay_free(k); }
@@ -115,22 +115,17 @@ static void known_times_do_not_change_bits(void** state) {
   assay_choice_destroy(c);
 }
 
-// A tactic that is forced on a layer runs it, whatever the times, the bits and the sources; where it
-// does not take the layer, others do.
+// A tactic that is forced on a layer runs it, whatever the times, the bits and the sources; where
+// it does not take the layer, others do.
 static void forced_tactics(void** state) {
   static const struct {
     const char *forced, *sources, *taken;
   } forced_rows[] = {
-      {"slow a layer\n", NULL, "slow"},
-      {"other a layer\n", NULL, "other"},
-      {"other a layer", "a", "other"},
-      {"slow b\nother a layer\nlone c\n", NULL, "other"},
-      {"other a\n", NULL, "quick"},
-      {"other a layers\n", NULL, "quick"},
-      {"other  a layer\n", NULL, "quick"},
-      {"never a layer\n", NULL, "quick"},
-      {"nothing a layer\n", NULL, "quick"},
-      {"", NULL, "quick"},
+      {"slow a layer\n", NULL, "slow"},     {"other a layer\n", NULL, "other"},
+      {"other a layer", "a", "other"},      {"slow b\nother a layer\nlone c\n", NULL, "other"},
+      {"other a\n", NULL, "quick"},         {"other a layers\n", NULL, "quick"},
+      {"other  a layer\n", NULL, "quick"},  {"never a layer\n", NULL, "quick"},
+      {"nothing a layer\n", NULL, "quick"}, {"", NULL, "quick"},
       {"\n\nslow a layer", NULL, "slow"},
   };
   static const assay_tactic_t* const table[] = {&never, &slow, &quick, &other, &lone};

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "exec/segment/assign.h"
 #include "exec/segment/layouts.h"
-#include "base/random.h"
 
 enum { MAX_LAYERS = 8, MAX_VALUES = 10 };
 static const assay_layout_t P = ASSAY_LAYOUT_PLAIN, L = ASSAY_LAYOUT_CHANNELS_LAST;

@@ -6,8 +6,8 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "exec/segment/memory_plan.h"
 #include "base/random.h"
+#include "exec/segment/memory_plan.h"
 
 static void plan(assay_block_t* blocks, size_t n, size_t* bytes) {
   assay_status_t st = assay_memory_plan(blocks, n, ASSAY_BLOCK_ALIGNMENT, bytes);

@@ -6,13 +6,14 @@
 #include <stdint.h>
 
 // cmocka needs the four above before it
-#include <cmocka.h>
 #include <inttypes.h>
 #include <math.h>
 #include <mpfr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "formats/format.h"
 

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 // cmocka needs the four above before it
-#include <cmocka.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "formats/format.h"

@@ -8,12 +8,12 @@
 
 #include <cmocka.h>
 
+#include "front_case.h"
 #include "frontends/polygraphy/build.h"
 #include "frontends/polygraphy/flags.h"
 #include "frontends/polygraphy/inspect/layer_types.h"
 #include "frontends/polygraphy/log.h"
 #include "frontends/polygraphy/model.h"
-#include "front_case.h"
 #include "tensor/tensor.h"
 
 static pg_args_t args;

@@ -11,10 +11,10 @@
 
 #include "base/process.h"
 #include "edit/weights/calibration_cache.h"
+#include "front_case.h"
 #include "frontends/trtexec/flags.h"
 #include "frontends/trtexec/measure.h"
 #include "frontends/trtexec/specs.h"
-#include "front_case.h"
 
 // ---- values -------------------------------------------------------------------------------------
 
@@ -209,8 +209,8 @@ static void calibration_written(void** state) {
     assert_string_equal(s[i].name, scales[i].name);
     assert_memory_equal(&s[i].scale, &scales[i].scale, sizeof s[i].scale);
   }
-  expect(assay_calibration_cache_write("/no/such/folder/c", "MinMaxCalibration", scales, 3), "/no/such",
-         "no folder");
+  expect(assay_calibration_cache_write("/no/such/folder/c", "MinMaxCalibration", scales, 3),
+         "/no/such", "no folder");
 }
 
 // ---- command lines ------------------------------------------------------------------------------

@@ -7,8 +7,9 @@
 #include <string.h>
 
 // cmocka needs these before it
-#include <cmocka.h>
 #include <math.h>
+
+#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "io/numpy_random.h"

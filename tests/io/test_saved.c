@@ -155,7 +155,8 @@ static int remove_folder(void** state) {
 static assay_status_t read_file(const char* path, assay_saved_t* out) {
   assay_mapping_t* m = NULL;
   ASSAY_TRY(assay_mapping_open(path, &m));
-  assay_status_t st = assay_saved_parse_json(assay_mapping_data(m), assay_mapping_size(m), NULL, out);
+  assay_status_t st =
+      assay_saved_parse_json(assay_mapping_data(m), assay_mapping_size(m), NULL, out);
   assay_mapping_release(m);
   return st;
 }

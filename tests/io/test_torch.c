@@ -1,5 +1,5 @@
-// PyTorch tensors: files of the real torch.save (torch_files/README.md) are read, damaged ones and others
-// are not. against_tools.py puts more files together.
+// PyTorch tensors: files of the real torch.save (torch_files/README.md) are read, damaged ones and
+// others are not. against_tools.py puts more files together.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -227,7 +227,8 @@ static assay_status_t read_file(const uint8_t* data, size_t size) {
 
 static void damaged_files(void** state) {
   (void)state;
-  static const char* const names[] = {"view.pt", "parameter.pt", "float8.pt", "dictionary.pt", "state_dict.pt"};
+  static const char* const names[] = {"view.pt", "parameter.pt", "float8.pt", "dictionary.pt",
+                                      "state_dict.pt"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     assay_mapping_t* m = map_sample(names[i]);
     damage_all(assay_mapping_data(m), assay_mapping_size(m), true, read_file);
@@ -241,9 +242,9 @@ static void damaged(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_tensor), cmocka_unit_test(others),    cmocka_unit_test(damaged),
-      cmocka_unit_test(real_files), cmocka_unit_test(real_json), cmocka_unit_test(damaged_files),
-      cmocka_unit_test(dictionaries)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_tensor),  cmocka_unit_test(others),
+                                     cmocka_unit_test(damaged),     cmocka_unit_test(real_files),
+                                     cmocka_unit_test(real_json),   cmocka_unit_test(damaged_files),
+                                     cmocka_unit_test(dictionaries)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Files that are no models: each is named, with what to do; what nobody knows keeps the reader's own
-// message.
+// Files that are no models: each is named, with what to do; what nobody knows keeps the reader's
+// own message.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,20 +15,21 @@ static void files_are_named(void** state) {
     const char* bytes;
     size_t n;
     const char* says;
-  } rows[] = {{BYTES("ASSAYPLN\1\0\0\0rest"), "a plan file"},
-              {BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:4d\n"), "git lfs pull"},
-              {BYTES("PK\3\4rest"), "a zip archive"},
-              {BYTES("\x93NUMPY\1\0v\0{'descr'"), "a NumPy array"},
-              {BYTES("\x89HDF\r\n\x1a\nrest"), "HDF5"},
-              {BYTES("ftrt\0\0\0\0"), "a TensorRT engine"},
-              {BYTES("<html><head>"), "an HTML page"},
-              {BYTES("<?xml version='1.0'?>"), "an XML file"},
-              {BYTES("\x1f\x8b\x08rest"), "gzip"},
-              {BYTES("\x1c\0\0\0TFL3rest"), "TensorFlow Lite"},
-              {BYTES("\x40\0\0\0\0\0\0\0{\"w\":{}}"), "safetensors"},
-              {BYTES("{\"x\": [1]}"), "a JSON file"},
-              {BYTES("[1, 2]"), "a JSON file"},
-              {BYTES("\xff\xff\xff"), "byte "}};
+  } rows[] = {
+      {BYTES("ASSAYPLN\1\0\0\0rest"), "a plan file"},
+      {BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:4d\n"), "git lfs pull"},
+      {BYTES("PK\3\4rest"), "a zip archive"},
+      {BYTES("\x93NUMPY\1\0v\0{'descr'"), "a NumPy array"},
+      {BYTES("\x89HDF\r\n\x1a\nrest"), "HDF5"},
+      {BYTES("ftrt\0\0\0\0"), "a TensorRT engine"},
+      {BYTES("<html><head>"), "an HTML page"},
+      {BYTES("<?xml version='1.0'?>"), "an XML file"},
+      {BYTES("\x1f\x8b\x08rest"), "gzip"},
+      {BYTES("\x1c\0\0\0TFL3rest"), "TensorFlow Lite"},
+      {BYTES("\x40\0\0\0\0\0\0\0{\"w\":{}}"), "safetensors"},
+      {BYTES("{\"x\": [1]}"), "a JSON file"},
+      {BYTES("[1, 2]"), "a JSON file"},
+      {BYTES("\xff\xff\xff"), "byte "}};
   char path[] = "/tmp/assay_kind_XXXXXX";
   const int fd = mkstemp(path);
   assert_true(fd >= 0);

@@ -1,13 +1,13 @@
 // Rows that test operators: one node, its inputs as text, the outputs or the error that must come.
 //
 // Each row runs in several ways: all shapes known; all sizes symbolic; inputs behind the first as
-// constants, where inference may know the elements; and, if it must succeed, without ranks, and with
-// nothing known of the inputs. Every time the outputs must be the expected
-// ones, and what inference said of them (type, rank, dims, content; symbolic ones with their sizes
-// put in) must hold. A tensor's text is "int64[2,3] 1 2 3 4 5 6", "float[4] iota", "string[2] a b"
+// constants, where inference may know the elements; and, if it must succeed, without ranks, and
+// with nothing known of the inputs. Every time the outputs must be the expected ones, and what
+// inference said of them (type, rank, dims, content; symbolic ones with their sizes put in) must
+// hold. A tensor's text is "int64[2,3] 1 2 3 4 5 6", "float[4] iota", "string[2] a b"
 // ('' is empty), "float[0,3]"; a missing optional input or output is "-". An output is compared to
-// the element of its type that is nearest to the text, zeros with their signs; "float[1] 0.1 ~2" may
-// be two steps of the type off.
+// the element of its type that is nearest to the text, zeros with their signs; "float[1] 0.1 ~2"
+// may be two steps of the type off.
 #ifndef ASSAY_TESTS_OPS_OP_CASE_H_
 #define ASSAY_TESTS_OPS_OP_CASE_H_
 
@@ -20,13 +20,14 @@
 #include <string.h>
 
 // cmocka needs the four above before it
-#include <cmocka.h>
 #include <math.h>
 
+#include <cmocka.h>
+
 #include "base/alloc.h"
+#include "eval/machine.h"
 #include "onnx/onnx.h"
 #include "ops/infer.h"
-#include "eval/machine.h"
 
 enum { OP_CASE_VALUES = 20 };
 
@@ -334,9 +335,8 @@ static inline assay_model_t* op_case_model(const op_case_t* row, op_case_way_t w
     }
     values[i] = n->inputs[i];
     values[i]->is_input = true;
-    values[i]->declared = way >= OP_CASE_UNRANKED
-                              ? op_case_unranked(m, in[i])
-                              : op_case_type(m, in[i], way == OP_CASE_SYMBOLIC);
+    values[i]->declared = way >= OP_CASE_UNRANKED ? op_case_unranked(m, in[i])
+                                                  : op_case_type(m, in[i], way == OP_CASE_SYMBOLIC);
     m->graph->inputs[m->graph->n_inputs++] = values[i];
   }
   for (size_t i = 0; i < n_out; i++) {
@@ -363,7 +363,8 @@ static inline bool op_case_inferred(const assay_value_t* v, const assay_tensor_t
   int64_t x;
   const assay_valtype_t* type = v->type;
   if (!type || type->kind != t->kind) return !type;
-  if ((type->elem && type->elem != t->type) || (type->has_shape && type->rank != t->rank)) return false;
+  if ((type->elem && type->elem != t->type) || (type->has_shape && type->rank != t->rank))
+    return false;
   for (int i = 0; type->has_shape && i < t->rank; i++)
     if (type->dims[i] && assay_dim_eval(type->dims[i], op_case_size, NULL, &x) && x != t->dims[i])
       return false;
@@ -372,7 +373,8 @@ static inline bool op_case_inferred(const assay_value_t* v, const assay_tensor_t
   if (c->rank != t->rank || c->n != t->size || t->store > ASSAY_STORE_I64) return false;
   for (int64_t i = 0; i < c->n; i++) {
     if (!c->elems[i] || !assay_dim_eval(c->elems[i], op_case_size, NULL, &x)) continue;
-    if (t->store == ASSAY_STORE_I64 ? x != assay_i64(t)[i] : (double)x != assay_f64(t)[i]) return false;
+    if (t->store == ASSAY_STORE_I64 ? x != assay_i64(t)[i] : (double)x != assay_f64(t)[i])
+      return false;
   }
   return true;
 }

@@ -8,7 +8,7 @@
 
 typedef struct op_hint {
   const char* op;
-  int from, to;      // 0, 0: all versions
+  int from, to;  // 0, 0: all versions
   const char* line;
   const char* body;  // for operators with graphs: what is in them, see test_agree.c
 } op_hint_t;
@@ -306,10 +306,11 @@ static const op_hint_t op_hints[] = {
      "block_size=16 T1@int4,uint4",
      0},
 // ---- reductions ----
-#define REDUCE(NAME, LAST)                                                             \
-  {NAME, 1, 10, "[S] {0..2} | ?axes=uaxes(S) ?keepdims=0", 0},                         \
-  {NAME, 11, LAST, "[S] {0..2} | ?axes=axes(S) ?keepdims=0", 0},                       \
-  {NAME, LAST + 1, 99, "[S] {0..2}; ?[#] {=axes(S)} | ?keepdims=0 ?noop_with_empty_axes=1", 0}
+#define REDUCE(NAME, LAST)                                                                     \
+  {NAME, 1, 10, "[S] {0..2} | ?axes=uaxes(S) ?keepdims=0", 0},                                 \
+      {NAME, 11, LAST, "[S] {0..2} | ?axes=axes(S) ?keepdims=0", 0}, {                         \
+    NAME, LAST + 1, 99, "[S] {0..2}; ?[#] {=axes(S)} | ?keepdims=0 ?noop_with_empty_axes=1", 0 \
+  }
     REDUCE("ReduceSum", 12),
     REDUCE("ReduceMean", 17),
     REDUCE("ReduceProd", 17),

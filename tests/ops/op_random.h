@@ -557,8 +557,8 @@ static inline void random_make_of(random_case_t* c, const char* line) {
   if (!line) line = random_default_line(s, buffer, sizeof buffer);
   snprintf(padded, sizeof padded, "%s ", line);
   c->text = padded;
-  if (random_peek(c) != '|' && *c->text)
-    do random_input(c, padded);
+  if (random_peek(c) != '|' && *c->text) do
+      random_input(c, padded);
     while (random_take(c, ";"));
   if (random_take(c, "|"))
     while (random_peek(c)) random_attr(c);

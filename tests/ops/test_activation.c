@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 // cmocka needs the four above before it
-#include <cmocka.h>
 #include <math.h>
+
+#include <cmocka.h>
 
 #include "ops/math/activation.h"
 

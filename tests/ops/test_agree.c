@@ -148,8 +148,7 @@ enum { CASE_SECONDS = 20 };
 static void too_slow(int signal_number) {
   (void)signal_number;
   fprintf(stderr, "%s case %d%s (%s): takes more than %d s with seed %llu\n", run.where, run.number,
-          kind_of_case(), way_names[run.way], CASE_SECONDS,
-          (unsigned long long)run.seed);
+          kind_of_case(), way_names[run.way], CASE_SECONDS, (unsigned long long)run.seed);
   _exit(1);
 }
 

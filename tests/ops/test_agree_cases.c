@@ -187,12 +187,9 @@ static void what_is_near(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_near),
-      cmocka_unit_test(types_do_not_depend_on_inference),
-      cmocka_unit_test(what_the_texts_allow),
-      cmocka_unit_test(ranks),
-      cmocka_unit_test(axes_of_unknown_number),
-      cmocka_unit_test(entries_that_may_be_no_sizes),
+      cmocka_unit_test(what_is_near),           cmocka_unit_test(types_do_not_depend_on_inference),
+      cmocka_unit_test(what_the_texts_allow),   cmocka_unit_test(ranks),
+      cmocka_unit_test(axes_of_unknown_number), cmocka_unit_test(entries_that_may_be_no_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

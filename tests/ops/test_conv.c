@@ -60,11 +60,17 @@ static const shape_t shapes[] = {
 };
 
 static void fill_conv(const shape_t* s, assay_conv_t* out) {
-  *out = (assay_conv_t){.n = s->n, .c = s->group * s->cg, .m = s->group * s->mg,
-                        .group = s->group, .cg = s->cg, .mg = s->mg, .kernel_size = 1};
+  *out = (assay_conv_t){.n = s->n,
+                        .c = s->group * s->cg,
+                        .m = s->group * s->mg,
+                        .group = s->group,
+                        .cg = s->cg,
+                        .mg = s->mg,
+                        .kernel_size = 1};
   out->w.rank = s->rank;
   for (int i = 0; i < s->rank; i++) {
-    out->w.axis[i] = (assay_window_axis_t){.kernel = s->kernel[i], .stride = s->stride[i],
+    out->w.axis[i] = (assay_window_axis_t){.kernel = s->kernel[i],
+                                           .stride = s->stride[i],
                                            .dilation = s->dilation[i],
                                            .pads = {s->pads[i][0], s->pads[i][1]}};
     out->kernel_size *= s->kernel[i];
@@ -214,8 +220,8 @@ static void test_infinite_weight(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_double),  cmocka_unit_test(test_float),
-      cmocka_unit_test(test_narrow),  cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_double),          cmocka_unit_test(test_float),
+      cmocka_unit_test(test_narrow),          cmocka_unit_test(test_threads),
       cmocka_unit_test(test_infinite_weight),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,15 +11,15 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "check/check.h"
 #include "base/alloc.h"
+#include "check/check.h"
+#include "eval/machine.h"
 #include "io/json.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "ops/custom.h"
 #include "passes/mixed.h"
 #include "plan/plan.h"
-#include "eval/machine.h"
 
 static void ok(assay_status_t st) {
   if (st) fail_msg("%s", assay_status_message(st));

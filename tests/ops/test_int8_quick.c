@@ -1,6 +1,7 @@
-// The shorter way from sums to bytes (ops/quant/int8_quick.h) gives the bytes of the definition wherever
-// it says that it is sure: for numbers on ties and next to them, beyond the type, of any scale. Its
-// arithmetic is tried on any CPU, the kernel itself where there is AVX-512: to the bit the same.
+// The shorter way from sums to bytes (ops/quant/int8_quick.h) gives the bytes of the definition
+// wherever it says that it is sure: for numbers on ties and next to them, beyond the type, of any
+// scale. Its arithmetic is tried on any CPU, the kernel itself where there is AVX-512: to the bit
+// the same.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

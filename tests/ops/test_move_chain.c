@@ -3,8 +3,8 @@
 #include <omp.h>
 
 #include "formats/format.h"
-#include "ops/op_case.h"
 #include "ops/data/strided.h"
+#include "ops/op_case.h"
 
 // ---- chains -------------------------------------------------------------------------------------
 

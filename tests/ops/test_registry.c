@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 // cmocka needs the four above before it
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "ops/op.h"
 #include "ops/schema_text.h"

@@ -78,10 +78,10 @@ static void test_decoder(void** state) {
 static void test_damaged(void** state) {
   (void)state;
   // 8 bits with run lengths: a run, a literal, a move, the end.
-  static const uint8_t runs[] = {
-      66, 77, 0, 0, 0, 0, 0, 0, 0, 0, 62, 0, 0, 0, 40, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0,
-      1,  0,  8, 0, 1, 0, 0, 0, 0, 0, 0,  0, 0, 0, 0,  0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0,
-      0,  0,  9, 9, 9, 0, 7, 7, 7, 0, 3,  1, 0, 0, 0,  3, 1, 0, 1, 0, 0, 2, 1, 0, 0, 1};
+  static const uint8_t runs[] = {66, 77, 0, 0, 0, 0, 0, 0, 0, 0, 62, 0, 0, 0, 40, 0, 0, 0, 4, 0,
+                                 0,  0,  3, 0, 0, 0, 1, 0, 8, 0, 1,  0, 0, 0, 0,  0, 0, 0, 0, 0,
+                                 0,  0,  0, 0, 0, 0, 2, 0, 0, 0, 0,  0, 0, 0, 9,  9, 9, 0, 7, 7,
+                                 7,  0,  3, 1, 0, 0, 0, 3, 1, 0, 1,  0, 0, 2, 1,  0, 0, 1};
   static const uint8_t pnm[] = "P6 2 2 255\nabcdefghijkl";
   const struct {
     const uint8_t* data;

@@ -241,9 +241,9 @@ static void test_linear(void** state) {
 }
 
 // Two trees: x0 <= 0 ? (x1 < 1 ? A : B) : C, and the leaf D alone.
-#define TREES                                                                                    \
-  "nodes_treeids=0,0,0,0,0,1 nodes_nodeids=0,1,2,3,4,0 nodes_featureids=0,1,0,0,0,0 "              \
-  "nodes_values=0,1,0,0,0,0 nodes_modes=BRANCH_LEQ,BRANCH_LT,LEAF,LEAF,LEAF,LEAF "                 \
+#define TREES                                                                         \
+  "nodes_treeids=0,0,0,0,0,1 nodes_nodeids=0,1,2,3,4,0 nodes_featureids=0,1,0,0,0,0 " \
+  "nodes_values=0,1,0,0,0,0 nodes_modes=BRANCH_LEQ,BRANCH_LT,LEAF,LEAF,LEAF,LEAF "    \
   "nodes_truenodeids=1,3,0,0,0,0 nodes_falsenodeids=2,4,0,0,0,0 "
 #define VOTES \
   "target_treeids=0,0,0,1 target_nodeids=3,4,2,0 target_ids=0,0,0,0 target_weights=1,2,4,8 "

@@ -3,8 +3,8 @@
 // hold.
 #include <math.h>
 
-#include "ops/op_case.h"
 #include "ops/matmul/split_products.h"
+#include "ops/op_case.h"
 
 enum { COLUMNS = 8 };
 

@@ -2,8 +2,8 @@
 // on: how it grows with channels, and that it keeps out weights that it cannot hold.
 #include <math.h>
 
-#include "ops/op_case.h"
 #include "ops/conv/winograd.h"
+#include "ops/op_case.h"
 
 static double uniform(uint64_t* state) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;

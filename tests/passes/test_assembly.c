@@ -1,6 +1,6 @@
 // Activations and normalizations from their exported forms; the language of patterns.
-#include "passes/form_case.h"
 #include "passes/assemble/pattern.h"
+#include "passes/form_case.h"
 
 #define X \
   { "x float[2,3,8]" }

@@ -2,9 +2,9 @@
 #ifndef ASSAY_TESTS_PASSES_TRUTH_CASE_H_
 #define ASSAY_TESTS_PASSES_TRUTH_CASE_H_
 
+#include "eval/machine.h"
 #include "passes/graph_case.h"
 #include "passes/pass.h"
-#include "eval/machine.h"
 
 static inline assay_machine_t* truth_of(const assay_model_t* m, assay_tensor_t* const* in) {
   assay_machine_t* machine = NULL;

@@ -1,16 +1,18 @@
-// Fused plans on emu: taps change no bit, hidden values are kept wider and reported where they are at risk, and layers are
-// judged by what leaves them.
+// Fused plans on emu: taps change no bit, hidden values are kept wider and reported where they are
+// at risk, and layers are judged by what leaves them.
 #include "account/account.h"
 #include "passes/graph_case.h"
 
 static const graph_case_t conv_case = {
-    "conv", 15,
+    "conv",
+    15,
     {"x float[1,3,9,9]"},
-    {"w float[4,3,3,3]", "b float[4]", "s float[4]", "o float[4]", "m float[4]", "v float[4] positive", "w2 float[81,5]",
-     "bias float[5]", "two float[] 2", "x1 float[1,4,1,1]"},
-    {"Conv conv x w b -> c | pads=1,1,1,1", "BatchNormalization bn c s o m v -> d", "Sigmoid sig d -> e",
-     "Mul silu d e -> f", "Mul k f two -> g", "Add sum g x1 -> h", "Flatten flat h -> i | axis=2",
-     "Gemm fc i w2 bias -> l", "Tanh th l -> y"},
+    {"w float[4,3,3,3]", "b float[4]", "s float[4]", "o float[4]", "m float[4]",
+     "v float[4] positive", "w2 float[81,5]", "bias float[5]", "two float[] 2",
+     "x1 float[1,4,1,1]"},
+    {"Conv conv x w b -> c | pads=1,1,1,1", "BatchNormalization bn c s o m v -> d",
+     "Sigmoid sig d -> e", "Mul silu d e -> f", "Mul k f two -> g", "Add sum g x1 -> h",
+     "Flatten flat h -> i | axis=2", "Gemm fc i w2 bias -> l", "Tanh th l -> y"},
     "y"};
 
 static assay_account_t* account_of(assay_model_t* m, assay_format_t format, bool fused,
@@ -18,20 +20,23 @@ static assay_account_t* account_of(assay_model_t* m, assay_format_t format, bool
   assay_account_t* a = NULL;
   assay_precision_t p = {.format = format};
   op_case_ok(assay_plan_create(m, &p, &(assay_plan_options_t){.fused = fused}, 0, out_plan));
-  op_case_ok(assay_account_create(*out_plan, &assay_backend_emu, &(assay_account_options_t){0}, &a));
+  op_case_ok(
+      assay_account_create(*out_plan, &assay_backend_emu, &(assay_account_options_t){0}, &a));
   op_case_ok(assay_account_run(a, in));
   return a;
 }
 
-// ---- taps ----------------------------------------------------------------------------------------
+// ---- taps
+// ----------------------------------------------------------------------------------------
 
 typedef struct seen {
   const assay_layers_t* layers;
   size_t calls;
 } seen_t;
 
-static assay_status_t look(void* user, const assay_layer_t* layer, const assay_node_t* node, uint64_t iteration, size_t n_in,
-                           assay_tensor_t* const* in, size_t n_out, assay_tensor_t* const* out) {
+static assay_status_t look(void* user, const assay_layer_t* layer, const assay_node_t* node,
+                           uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                           assay_tensor_t* const* out) {
   seen_t* s = user;
   assert_true(iteration == 0);
   s->calls++;
@@ -96,15 +101,16 @@ static void taps_change_no_bit(void** state) {
   graph_case_release(in);
 }
 
-// ---- hidden values -------------------------------------------------------------------------------
+// ---- hidden values
+// -------------------------------------------------------------------------------
 
 // 1.8e5 between two nodes: too large for fp16, small again behind them.
-static const graph_case_t tall_case = {
-    "tall", 17,
-    {"x float[4] 1 2 3 -3"},
-    {"up0 float[] 6e4", "down0 float[] 1e-4"},
-    {"Mul up x up0 -> p", "Mul down p down0 -> y"},
-    "y"};
+static const graph_case_t tall_case = {"tall",
+                                       17,
+                                       {"x float[4] 1 2 3 -3"},
+                                       {"up0 float[] 6e4", "down0 float[] 1e-4"},
+                                       {"Mul up x up0 -> p", "Mul down p down0 -> y"},
+                                       "y"};
 
 static void hidden_values_are_at_risk(void** state) {
   (void)state;
@@ -134,10 +140,11 @@ static void hidden_values_are_at_risk(void** state) {
   graph_case_release(in);
 }
 
-// ---- own and inherited error of layers --------------------------------------------------------------
+// ---- own and inherited error of layers
+// --------------------------------------------------------------
 
-// In fp32 own errors are roundings; in fp64 there is none to speak of, so that what is computed of a layer of several nodes is
-// its nodes' work.
+// In fp32 own errors are roundings; in fp64 there is none to speak of, so that what is computed of
+// a layer of several nodes is its nodes' work.
 static void layers_are_judged_by_what_leaves_them(void** state) {
   (void)state;
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
@@ -159,9 +166,10 @@ static void layers_are_judged_by_what_leaves_them(void** state) {
       double own = sqrt(l->own.sum_err2 / l->own.sum_ref2);
       double inherited = sqrt(l->inherited.sum_err2 / l->inherited.sum_ref2);
       if (!(own <= rows[r].limit) || !(inherited <= 4 * rows[r].limit))
-        fail_msg("%s in %s: own %g, inherited %g", l->layer->name, assay_format_name(rows[r].format), own,
-                 inherited);
-      if (rows[r].format == ASSAY_FORMAT_FP16) assert_true(own > 0 || l->verdict == ASSAY_VERDICT_EXACT);
+        fail_msg("%s in %s: own %g, inherited %g", l->layer->name,
+                 assay_format_name(rows[r].format), own, inherited);
+      if (rows[r].format == ASSAY_FORMAT_FP16)
+        assert_true(own > 0 || l->verdict == ASSAY_VERDICT_EXACT);
     }
     assay_account_destroy(a);
     assay_plan_destroy(plan);

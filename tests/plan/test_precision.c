@@ -17,7 +17,7 @@ typedef struct precision_case {
   const char* rules;
   const char*
       formats;  // of the nodes in the model's order: 3 for fp32, h fp16, b bf16, t tf32, d fp64
-  const char* error;    // part of the message; NULL: none
+  const char* error;  // part of the message; NULL: none
 } precision_case_t;
 
 static char letter(assay_format_t f) {
@@ -63,7 +63,7 @@ static const precision_case_t grammar[] = {
     {"/enc/*:fp16", "hhh33333", NULL},
     {"*:fp16,/enc/bn:fp32", "h3hhhhhh", NULL},
     {"/enc/bn:fp32,*:fp16", "hhhhhhhh", NULL},  // later entries win
-    {"/enc/conv:0:fp16", "h3333333", NULL},      // the last ':' parts
+    {"/enc/conv:0:fp16", "h3333333", NULL},     // the last ':' parts
     {"/enc/conv\\:0:bf16", "b3333333", NULL},
     {"a\\,b:fp16", "333h3333", NULL},
     {"\\[x\\]\\?:tf32", "3333t333", NULL},
@@ -144,7 +144,9 @@ static void printed_rules_are_read_again(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(grammar_rows), cmocka_unit_test(fused_rows), cmocka_unit_test(only_once),
+      cmocka_unit_test(grammar_rows),
+      cmocka_unit_test(fused_rows),
+      cmocka_unit_test(only_once),
       cmocka_unit_test(printed_rules_are_read_again),
   };
   return cmocka_run_group_tests_name("precision", tests, NULL, NULL);

@@ -1,10 +1,10 @@
-// Ranges of small models, held against runs: boxes and points are drawn, and what the emulated engine and truth make of each point
-// must lie where the ranges say.
+// Ranges of small models, held against runs: boxes and points are drawn, and what the emulated
+// engine and truth make of each point must lie where the ranges say.
 #ifndef ASSAY_TESTS_ACCURACY_RANGE_CASE_H_
 #define ASSAY_TESTS_ACCURACY_RANGE_CASE_H_
 
-#include "ranges/ranges.h"
 #include "passes/graph_case.h"
+#include "ranges/ranges.h"
 #include "runtime/executor.h"
 
 typedef struct range_case {
@@ -22,9 +22,12 @@ typedef struct range_case {
   bool broken;                   // a number that is not finite was seen
 } range_case_t;
 
-// ---- numbers in a box -----------------------------------------------------------------------------------------------------
+// ---- numbers in a box
+// -----------------------------------------------------------------------------------------------------
 
-static inline double range_case_uniform(uint64_t* state) { return graph_case_random(state) / 2 + 0.5; }
+static inline double range_case_uniform(uint64_t* state) {
+  return graph_case_random(state) / 2 + 0.5;
+}
 
 static inline double range_case_in(const assay_box_input_t* in, double x) {
   if (!in->is_float) return fmin(fmax(rint(x), ceil(in->lo)), floor(in->hi));
@@ -35,7 +38,8 @@ static inline double range_case_in(const assay_box_input_t* in, double x) {
   return y;
 }
 
-// Kinds of points by turns: anywhere, corners, one number for all, one end for all, near the middle, corners with a few zeros.
+// Kinds of points by turns: anywhere, corners, one number for all, one end for all, near the
+// middle, corners with a few zeros.
 static inline void range_case_point(range_case_t* c, int kind, uint64_t* state) {
   for (size_t i = 0; i < c->box.n; i++) {
     const assay_box_input_t* in = &c->box.inputs[i];
@@ -58,7 +62,8 @@ static inline void range_case_point(range_case_t* c, int kind, uint64_t* state) 
   }
 }
 
-// ---- runs -----------------------------------------------------------------------------------------------------------------------
+// ---- runs
+// -----------------------------------------------------------------------------------------------------------------------
 
 static inline void range_case_hold(range_case_t* c, const assay_value_t* v, assay_tensor_t* t) {
   assay_tensor_t* wide = NULL;
@@ -69,19 +74,21 @@ static inline void range_case_hold(range_case_t* c, const assay_value_t* v, assa
   for (int64_t i = 0; (is_float || wide->store == ASSAY_STORE_I64) && i < wide->size; i++) {
     double x = is_float ? assay_f64(wide)[i] : (double)assay_i64(wide)[i];
     // What truth gives is no number of the format: its neighbour in it is held.
-    if (is_float && c->rounds_truth) x = assay_format_round(ASSAY_FORMAT_FP32, x, ASSAY_OVERFLOW_IEEE);
+    if (is_float && c->rounds_truth)
+      x = assay_format_round(ASSAY_FORMAT_FP32, x, ASSAY_OVERFLOW_IEEE);
     c->broken |= !isfinite(x);
     if (!r || !r->known || (x >= r->lo && x <= r->hi)) continue;
-    print_error("'%s' of the %s is %.17g, its range [%.17g, %.17g] (%s, seed %llu)\n", v->name, c->what, x, r->lo, r->hi,
-                c->model->graph->name, (unsigned long long)c->seed);
+    print_error("'%s' of the %s is %.17g, its range [%.17g, %.17g] (%s, seed %llu)\n", v->name,
+                c->what, x, r->lo, r->hi, c->model->graph->name, (unsigned long long)c->seed);
     c->faults++;
     break;
   }
   assay_tensor_release(wide);
 }
 
-static inline assay_status_t range_case_watch(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                                              uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
+static inline assay_status_t range_case_watch(void* user, const assay_layer_t* layer,
+                                              const assay_node_t* node, uint64_t iteration,
+                                              size_t n_in, assay_tensor_t* const* in, size_t n_out,
                                               assay_tensor_t* const* out) {
   (void)layer, (void)iteration, (void)n_in, (void)in;
   for (size_t i = 0; i < n_out; i++) range_case_hold(user, node->outputs[i], out[i]);
@@ -95,11 +102,13 @@ static inline void range_case_run(range_case_t* c, assay_executor_t* e, const ch
   for (size_t i = 0; i < g->n_inputs; i++)
     if (c->in[i]) op_case_ok(assay_executor_set(e, g->inputs[i], c->in[i]));
   op_case_ok(assay_executor_run(e));
-  for (size_t i = 0; i < g->n_outputs; i++) range_case_hold(c, g->outputs[i], assay_executor_get(e, g->outputs[i]));
+  for (size_t i = 0; i < g->n_outputs; i++)
+    range_case_hold(c, g->outputs[i], assay_executor_get(e, g->outputs[i]));
 }
 
 // Takes over the model and its inputs.
-static inline void range_case_take(range_case_t* c, assay_model_t* model, assay_tensor_t* const* in, assay_format_t format) {
+static inline void range_case_take(range_case_t* c, assay_model_t* model, assay_tensor_t* const* in,
+                                   assay_format_t format) {
   const assay_precision_t precision = {.format = format};
   const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH};
   *c = (range_case_t){.model = model, .tap = {.layer = range_case_watch}};
@@ -112,14 +121,16 @@ static inline void range_case_take(range_case_t* c, assay_model_t* model, assay_
   op_case_ok(assay_new_array(g->n_inputs, sizeof *c->box.inputs, &c->box.inputs));
   c->box.n = g->n_inputs;
   for (size_t i = 0; i < g->n_inputs; i++)
-    c->box.inputs[i] = (assay_box_input_t){.value = g->inputs[i],
-                                           .lo = -1,
-                                           .hi = 1,
-                                           .is_float = assay_type_is_float(g->inputs[i]->declared->elem),
-                                           .origin = ASSAY_BOX_GIVEN};
+    c->box.inputs[i] =
+        (assay_box_input_t){.value = g->inputs[i],
+                            .lo = -1,
+                            .hi = 1,
+                            .is_float = assay_type_is_float(g->inputs[i]->declared->elem),
+                            .origin = ASSAY_BOX_GIVEN};
 }
 
-static inline void range_case_init(range_case_t* c, const graph_case_t* row, assay_format_t format) {
+static inline void range_case_init(range_case_t* c, const graph_case_t* row,
+                                   assay_format_t format) {
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
   assay_model_t* model = graph_case_model(row, in);
   range_case_take(c, model, in, format);
@@ -145,9 +156,10 @@ static inline bool range_case_is_point(const range_case_t* c) {
   return true;
 }
 
-// Points in the box against its ranges: with no hazard all are finite, and whatever is finite lies in its range. Truth is
-// held against them only in formats that change nothing about the points.
-static inline void range_case_points(range_case_t* c, const assay_ranges_t* r, int n, bool truth, uint64_t* state) {
+// Points in the box against its ranges: with no hazard all are finite, and whatever is finite lies
+// in its range. Truth is held against them only in formats that change nothing about the points.
+static inline void range_case_points(range_case_t* c, const assay_ranges_t* r, int n, bool truth,
+                                     uint64_t* state) {
   for (int k = 0; k < n; k++) {
     c->seed = *state;
     c->broken = false;

@@ -1,5 +1,6 @@
-// The rule of every operator: in random boxes within a row's, the emulated engine in three formats, and truth, give numbers that
-// lie where the rule says, and none that is not finite unless a hazard was announced.
+// The rule of every operator: in random boxes within a row's, the emulated engine in three formats,
+// and truth, give numbers that lie where the rule says, and none that is not finite unless a hazard
+// was announced.
 #include "ranges/range_case.h"
 
 typedef struct rule_row {
@@ -218,7 +219,8 @@ static const rule_row_t rows[] = {
 };
 // clang-format on
 
-// ---- every row of the table has one here ----------------------------------------------------------------------------------
+// ---- every row of the table has one here
+// ----------------------------------------------------------------------------------
 
 typedef struct name {
   const char *domain, *op;
@@ -231,7 +233,8 @@ static const name_t names[] = {
 #undef ASSAY_RANGE
 
 // Without inputs that could be in a box, or with bodies (test_ranges_graphs.c).
-static const char* const elsewhere[] = {"RandomUniform", "RandomNormal", "If", "Loop", "Scan", "SimplifiedLayerNormalization"};
+static const char* const elsewhere[] = {
+    "RandomUniform", "RandomNormal", "If", "Loop", "Scan", "SimplifiedLayerNormalization"};
 
 static bool is_elsewhere(const char* op) {
   for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
@@ -244,13 +247,16 @@ static void test_every_row_has_a_case(void** state) {
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     char start[96];
     bool found = is_elsewhere(names[k].op);
-    snprintf(start, sizeof start, "%s%s%s ", names[k].domain, *names[k].domain ? "." : "", names[k].op);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) found |= !strncmp(rows[i].node, start, strlen(start));
+    snprintf(start, sizeof start, "%s%s%s ", names[k].domain, *names[k].domain ? "." : "",
+             names[k].op);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+      found |= !strncmp(rows[i].node, start, strlen(start));
     if (!found) fail_msg("no case for the rule of %s", start);
   }
 }
 
-// ---- the rules ---------------------------------------------------------------------------------------------------------------
+// ---- the rules
+// ---------------------------------------------------------------------------------------------------------------
 
 enum { BOXES = 40, POINTS = 18 };
 
@@ -260,7 +266,8 @@ static void draw_box(range_case_t* c, const rule_row_t* row, int k, uint64_t* st
   const double least = usual ? -3 : row->lo, most = usual ? 3 : row->hi;
   for (size_t i = 0; i < c->box.n; i++) {
     assay_box_input_t* in = &c->box.inputs[i];
-    double a = least + (most - least) * range_case_uniform(state), b = least + (most - least) * range_case_uniform(state);
+    double a = least + (most - least) * range_case_uniform(state),
+           b = least + (most - least) * range_case_uniform(state);
     if (k == 0) a = least, b = most;
     if (k == 1) b = a;
     if (k == 2 && b != 0) b = a + fabs(a) * 1e-3;
@@ -278,7 +285,9 @@ static void draw_box(range_case_t* c, const rule_row_t* row, int k, uint64_t* st
 }
 
 static int check_row(const rule_row_t* row, assay_format_t format) {
-  graph_case_t graph = {.name = row->node, .opset = row->opset ? row->opset : 21, .nodes = {row->node},
+  graph_case_t graph = {.name = row->node,
+                        .opset = row->opset ? row->opset : 21,
+                        .nodes = {row->node},
                         .outputs = row->outputs ? row->outputs : "y"};
   for (size_t i = 0; i < 4; i++) graph.inputs[i] = row->inputs[i];
   for (size_t i = 0; i < 8; i++) graph.constants[i] = row->constants[i];
@@ -297,7 +306,8 @@ static int check_row(const rule_row_t* row, assay_format_t format) {
     assay_ranges_deinit(&r);
   }
   if (!safe != row->unsafe) {
-    print_error("%s in %s: %s box was safe\n", row->node, assay_format_name(format), safe ? "a" : "no");
+    print_error("%s in %s: %s box was safe\n", row->node, assay_format_name(format),
+                safe ? "a" : "no");
     c.faults++;
   }
   range_case_deinit(&c);
@@ -309,11 +319,13 @@ static void test_rules(void** state) {
   int faults = 0;
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) faults += check_row(&rows[i], formats[f]);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+      faults += check_row(&rows[i], formats[f]);
   assert_int_equal(faults, 0);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_row_has_a_case), cmocka_unit_test(test_rules)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_row_has_a_case),
+                                     cmocka_unit_test(test_rules)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// Ranges of several nodes: what affine forms and facts make of them, bodies, hazards, and witnesses that are run again.
+// Ranges of several nodes: what affine forms and facts make of them, bodies, hazards, and witnesses
+// that are run again.
 #include "ranges/range_case.h"
 #include "ranges/witness.h"
 
@@ -103,8 +104,8 @@ static int check_hazards(const graph_row_t* row, const assay_ranges_t* r) {
   const assay_hazard_t* h = r->n_hazards ? &r->hazards[0] : NULL;
   if (!row->hazard && !h) return 0;
   if (row->hazard && h && !strcmp(h->node->name, row->hazard) && h->kind == row->kind) return 0;
-  print_error("%s: the first hazard is %s at '%s'\n", row->graph.name, h ? assay_hazard_name(h->kind) : "none",
-              h ? h->node->name : "");
+  print_error("%s: the first hazard is %s at '%s'\n", row->graph.name,
+              h ? assay_hazard_name(h->kind) : "none", h ? h->node->name : "");
   return 1;
 }
 
@@ -133,7 +134,8 @@ static void test_ranges_hold(void** state) {
   assert_int_equal(faults, 0);
 }
 
-// ---- bodies ------------------------------------------------------------------------------------------------------------
+// ---- bodies
+// ------------------------------------------------------------------------------------------------------------
 
 typedef struct body_row {
   const char* name;
@@ -147,16 +149,37 @@ static const struct {
   body_row_t bodies[2];
   double lo, hi, least, most;  // of inputs; within which the output's range lies
 } body_rows[] = {
-    {.node = "If n c -> y", .inputs = {"x float[3]", "c bool[] 1"}, .constants = {"k float[] 100", "l float[] 5"}, .lo = 0, .hi = 2,
+    {.node = "If n c -> y",
+     .inputs = {"x float[3]", "c bool[] 1"},
+     .constants = {"k float[] 100", "l float[] 5"},
+     .lo = 0,
+     .hi = 2,
      .bodies = {{.name = "then_branch", .nodes = {"Mul m x k -> t"}, .outputs = "t"},
                 {.name = "else_branch", .nodes = {"Sub s x l -> e"}, .outputs = "e"}},
-     .least = -5.001, .most = 200.01},
-    {.node = "Loop n m t x -> y", .inputs = {"x float[3]"}, .constants = {"m int64[] 5", "t bool[] 1", "k float[] -2"}, .lo = -1, .hi = 3,
-     .bodies = {{.name = "body", .inputs = {"s float[3]"}, .nodes = {"Identity i c -> d", "Mul b s k -> u"}, .outputs = "d u"}},
-     .least = -96.001, .most = 32.001},
-    {.node = "Scan n z x -> e y | num_scan_inputs=1", .inputs = {"x float[4,2]"}, .constants = {"z float[2] 1 1"}, .lo = -1, .hi = 3,
-     .bodies = {{.name = "body", .inputs = {"s float[2]", "v float[2]"}, .nodes = {"Add b s v -> u", "Neg g u -> w"}, .outputs = "u w"}},
-     .least = -13.001, .most = 3.001},
+     .least = -5.001,
+     .most = 200.01},
+    {.node = "Loop n m t x -> y",
+     .inputs = {"x float[3]"},
+     .constants = {"m int64[] 5", "t bool[] 1", "k float[] -2"},
+     .lo = -1,
+     .hi = 3,
+     .bodies = {{.name = "body",
+                 .inputs = {"s float[3]"},
+                 .nodes = {"Identity i c -> d", "Mul b s k -> u"},
+                 .outputs = "d u"}},
+     .least = -96.001,
+     .most = 32.001},
+    {.node = "Scan n z x -> e y | num_scan_inputs=1",
+     .inputs = {"x float[4,2]"},
+     .constants = {"z float[2] 1 1"},
+     .lo = -1,
+     .hi = 3,
+     .bodies = {{.name = "body",
+                 .inputs = {"s float[2]", "v float[2]"},
+                 .nodes = {"Add b s v -> u", "Neg g u -> w"},
+                 .outputs = "u w"}},
+     .least = -13.001,
+     .most = 3.001},
 };
 
 static void add_input(assay_graph_t* g, const char* text) {
@@ -196,11 +219,13 @@ static void test_bodies(void** state) {
     range_case_t c;
     assay_ranges_t r = {0};
     uint64_t random = 9;
-    for (size_t k = 0; k < 3; k++) row.inputs[k] = body_rows[i].inputs[k], row.constants[k] = body_rows[i].constants[k];
+    for (size_t k = 0; k < 3; k++)
+      row.inputs[k] = body_rows[i].inputs[k], row.constants[k] = body_rows[i].constants[k];
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
     assay_model_t* m = graph_case_begin(&row, in);
     assay_node_t* n = graph_case_node(m->graph, body_rows[i].node, 21);
-    for (size_t k = 0; k < 2 && body_rows[i].bodies[k].name; k++) add_body(n, &body_rows[i].bodies[k]);
+    for (size_t k = 0; k < 2 && body_rows[i].bodies[k].name; k++)
+      add_body(n, &body_rows[i].bodies[k]);
     graph_case_outputs(m->graph, "y");
     op_case_ok(assay_onnx_check(m));
     op_case_ok(assay_infer_model(m));
@@ -221,15 +246,22 @@ static void test_bodies(void** state) {
   }
 }
 
-// ---- the largest box -----------------------------------------------------------------------------------------------------------------
+// ---- the largest box
+// -----------------------------------------------------------------------------------------------------------------
 
 static const struct {
   graph_row_t row;
   double least, most;  // between which the radius lies
 } radii[] = {
-    {{GRAPH("a sum of four in fp16", IN("x float[1,4]"), CONSTANTS("w float[4,1] 1 1 1 1"), NODES("MatMul m x w -> y")), .lo = -1, .hi = 1,
-      .format = ASSAY_FORMAT_FP16}, 15900, 16384},
-    {{GRAPH("an exponential in fp16", IN("x float[4]"), NODES("Exp e x -> y")), .lo = -1, .hi = 1, .format = ASSAY_FORMAT_FP16}, 10.8, 11.1},
+    {{GRAPH("a sum of four in fp16", IN("x float[1,4]"), CONSTANTS("w float[4,1] 1 1 1 1"),
+            NODES("MatMul m x w -> y")),
+      .lo = -1, .hi = 1, .format = ASSAY_FORMAT_FP16},
+     15900,
+     16384},
+    {{GRAPH("an exponential in fp16", IN("x float[4]"), NODES("Exp e x -> y")), .lo = -1, .hi = 1,
+      .format = ASSAY_FORMAT_FP16},
+     10.8,
+     11.1},
     {{GRAPH("never", IN("x float[4]"), NODES("Reciprocal r x -> y")), .lo = -1, .hi = 1}, 0, 0},
     {{GRAPH("always", IN("x float[4]"), NODES("Tanh t x -> y")), .lo = -1, .hi = 1}, 3e38, 3.5e38},
 };
@@ -260,11 +292,13 @@ static void test_radius(void** state) {
   }
 }
 
-// ---- witnesses ----------------------------------------------------------------------------------------------------------------------
+// ---- witnesses
+// ----------------------------------------------------------------------------------------------------------------------
 
 static bool is_real(const assay_hazard_t* h) { return h->kind != ASSAY_HAZARD_UNKNOWN; }
 
-// Each hazard of the table has a witness in the box at the node that is told first; floats break when they are run again.
+// Each hazard of the table has a witness in the box at the node that is told first; floats break
+// when they are run again.
 static void test_witnesses(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -284,7 +318,8 @@ static void test_witnesses(void** state) {
       assay_tensor_t* wide = NULL;
       op_case_ok(assay_tensor_widen(w.inputs[k], &wide));
       for (int64_t e = 0; e < wide->size; e++) {
-        const double x = wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[e] : (double)assay_i64(wide)[e];
+        const double x =
+            wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[e] : (double)assay_i64(wide)[e];
         assert_true(x >= row->lo && x <= row->hi);
       }
       assay_tensor_release(wide);
@@ -304,8 +339,12 @@ static void test_witnesses(void** state) {
 static void test_witness_of_sums(void** state) {
   enum { TERMS = 70000 };
   (void)state;
-  const graph_case_t row = {.name = "sums past int32", .opset = 21, .inputs = {"x uint8[1,70000] iota"},
-                            .constants = {"w int8[70000,1] iota"}, .nodes = {"MatMulInteger m x w -> y"}, .outputs = "y"};
+  const graph_case_t row = {.name = "sums past int32",
+                            .opset = 21,
+                            .inputs = {"x uint8[1,70000] iota"},
+                            .constants = {"w int8[70000,1] iota"},
+                            .nodes = {"MatMulInteger m x w -> y"},
+                            .outputs = "y"};
   range_case_t c;
   assay_ranges_t r = {0};
   assay_witness_t w = {0};
@@ -337,8 +376,9 @@ static void test_witness_of_sums(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges_hold), cmocka_unit_test(test_bodies),
-                                     cmocka_unit_test(test_radius), cmocka_unit_test(test_witnesses),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges_hold),
+                                     cmocka_unit_test(test_bodies), cmocka_unit_test(test_radius),
+                                     cmocka_unit_test(test_witnesses),
                                      cmocka_unit_test(test_witness_of_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

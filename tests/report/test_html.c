@@ -1,4 +1,5 @@
-// The page's data, the page, and the findings in a model: what they say is held against the check and against direct counts.
+// The page's data, the page, and the findings in a model: what they say is held against the check
+// and against direct counts.
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -35,8 +36,14 @@ typedef struct shape {
 } shape_t;
 
 static const shape_t shapes[] = {
-    {4, {1, 1, 150, 90}, 64, 64}, {4, {2, 3, 20, 9}, 20, 9}, {2, {7, 200}, 7, 64}, {3, {5, 4, 4}, 4, 4}, {2, {3, 200}, 0, 0},
-    {1, {1000}, 0, 0},            {0, {0}, 0, 0},       {4, {0, 3, 8, 8}, 0, 0},
+    {4, {1, 1, 150, 90}, 64, 64},
+    {4, {2, 3, 20, 9}, 20, 9},
+    {2, {7, 200}, 7, 64},
+    {3, {5, 4, 4}, 4, 4},
+    {2, {3, 200}, 0, 0},
+    {1, {1000}, 0, 0},
+    {0, {0}, 0, 0},
+    {4, {0, 3, 8, 8}, 0, 0},
 };
 
 static assay_tensor_t* make(const shape_t* s) {
@@ -51,7 +58,8 @@ static double value_of(const assay_random_t* r, uint64_t i) {
   if (u < 0.1) return 0;
   if (u < 0.105) return (double)INFINITY;
   if (u < 0.11) return (double)NAN;
-  return ldexp(assay_random_uniform(r, 3 * i + 1) - 0.5, (int)(400 * assay_random_uniform(r, 3 * i + 2)) - 200);
+  return ldexp(assay_random_uniform(r, 3 * i + 1) - 0.5,
+               (int)(400 * assay_random_uniform(r, 3 * i + 2)) - 200);
 }
 
 // The bin of a magnitude, by frexp.
@@ -62,7 +70,8 @@ static int bin(double x) {
   return k < 0 ? 0 : k >= ASSAY_PICTURE_BINS ? ASSAY_PICTURE_BINS - 1 : k;
 }
 
-static int64_t off(const assay_magnitudes_t* m, const double* e, const double* l, int64_t n, int runs) {
+static int64_t off(const assay_magnitudes_t* m, const double* e, const double* l, int64_t n,
+                   int runs) {
   assay_magnitudes_t want = {0};
   int64_t wrong = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -79,15 +88,17 @@ static int64_t off(const assay_magnitudes_t* m, const double* e, const double* l
 }
 
 // The code of a cell of own errors, directly.
-static int own_code(const assay_picture_t* p, const double* e, const double* l, int row, int column) {
-  const int64_t h = p->dims[p->rank - 2], w = p->dims[p->rank - 1], planes = assay_dims_product(p->dims, 0, p->rank - 2);
+static int own_code(const assay_picture_t* p, const double* e, const double* l, int row,
+                    int column) {
+  const int64_t h = p->dims[p->rank - 2], w = p->dims[p->rank - 1],
+                planes = assay_dims_product(p->dims, 0, p->rank - 2);
   double sum = 0;
   int64_t n = 0;
   for (int64_t k = 0; k < planes; k++)
     for (int64_t y = 0; y < h; y++)
       for (int64_t x = 0; x < w; x++) {
-        bool inside = y >= row * h / p->rows && y < (row + 1) * h / p->rows && x >= column * w / p->columns &&
-                      x < (column + 1) * w / p->columns;
+        bool inside = y >= row * h / p->rows && y < (row + 1) * h / p->rows &&
+                      x >= column * w / p->columns && x < (column + 1) * w / p->columns;
         if (!inside) continue;
         const double a = e[(k * h + y) * w + x], b = l[(k * h + y) * w + x];
         n++;
@@ -97,7 +108,8 @@ static int own_code(const assay_picture_t* p, const double* e, const double* l, 
           return ASSAY_MAP_UNFINITE;
       }
   const double rms = sqrt(sum / (double)n);
-  return rms > 0 ? (int)fmax(1, ASSAY_MAP_TOP + round(ASSAY_MAP_STEPS * log2(rms / p->own_map.top))) : 0;
+  return rms > 0 ? (int)fmax(1, ASSAY_MAP_TOP + round(ASSAY_MAP_STEPS * log2(rms / p->own_map.top)))
+                 : 0;
 }
 
 static void pictures_count(void** state) {
@@ -110,7 +122,9 @@ static void pictures_count(void** state) {
     for (int64_t i = 0; i < e->size; i++) {
       assay_f64(t)[i] = value_of(&random, (uint64_t)i);
       assay_f64(l)[i] = i % 3 ? assay_f64(t)[i] : assay_f64(t)[i] * (1 + ldexp(1, -(int)(i % 40)));
-      assay_f64(e)[i] = i % 5 ? assay_f64(l)[i] : i % 4000 ? assay_f64(l)[i] * (1 - 0x1p-11) : (double)NAN;
+      assay_f64(e)[i] = i % 5      ? assay_f64(l)[i]
+                        : i % 4000 ? assay_f64(l)[i] * (1 - 0x1p-11)
+                                   : (double)NAN;
     }
     const assay_value_t value = {.name = "v", .id = 17};
     for (int run = 0; run < 2; run++) watch.value(watch.user, NULL, &value, e, l, t);
@@ -123,7 +137,8 @@ static void pictures_count(void** state) {
     assert_int_equal(off(&p->own, assay_f64(e), assay_f64(l), e->size, 2), 0);
     assert_int_equal(off(&p->total, assay_f64(e), assay_f64(t), e->size, 2), 0);
     int64_t seen = p->truth.zero + p->truth_unfinite, nan = 0, inf = 0;
-    for (int k = 0; k < ASSAY_PICTURE_BINS; k++) seen += p->truth.positive[k] + p->truth.negative[k];
+    for (int k = 0; k < ASSAY_PICTURE_BINS; k++)
+      seen += p->truth.positive[k] + p->truth.negative[k];
     for (int64_t i = 0; i < e->size; i++) {
       nan += isnan(assay_f64(e)[i]) != 0;
       inf += isinf(assay_f64(e)[i]) != 0;
@@ -155,13 +170,13 @@ typedef struct held {
 } held_t;
 
 // Passes fp16's range, and has names that mean something in HTML.
-static const graph_case_t awkward = {
-    "awkward",
-    0,
-    {"x float[1,2,8,8]"},
-    {"k float[] 4e4", "l float[] 1e-5"},
-    {"Mul </script><b>&amp;\"' x k -> p", "Mul down p l -> r", "Relu <!-- r -> y", "Tanh side x -> </title>"},
-    "y </title>"};
+static const graph_case_t awkward = {"awkward",
+                                     0,
+                                     {"x float[1,2,8,8]"},
+                                     {"k float[] 4e4", "l float[] 1e-5"},
+                                     {"Mul </script><b>&amp;\"' x k -> p", "Mul down p l -> r",
+                                      "Relu <!-- r -> y", "Tanh side x -> </title>"},
+                                     "y </title>"};
 
 static void hold(held_t* h, assay_model_t* take_model) {
   h->model = take_model;
@@ -179,8 +194,11 @@ static void let_go(held_t* h) {
   assay_model_release(h->model);
 }
 
-static const assay_report_names_t names = {
-    .model = "folder/</script>&.onnx", .target = "emu", .precision = "fp16", .files = (const char* const[]){"a.onnx"}, .n_files = 1};
+static const assay_report_names_t names = {.model = "folder/</script>&.onnx",
+                                           .target = "emu",
+                                           .precision = "fp16",
+                                           .files = (const char* const[]){"a.onnx"},
+                                           .n_files = 1};
 
 static size_t count(const char* text, const char* what) {
   size_t n = 0;
@@ -229,7 +247,8 @@ static void data_has_the_graph(void** state) {
     fine(assay_onnx_load(path, 0, NULL, &model));
     hold(&h, model);
     fine(assay_page_data(h.check, &names, &h.pictures, &data));
-    json_t *layers = json_object_get(data, "layers"), *outputs = json_object_get(data, "outputs"), *from, *output;
+    json_t *layers = json_object_get(data, "layers"), *outputs = json_object_get(data, "outputs"),
+           *from, *output;
     const json_int_t inputs = (json_int_t)json_array_size(json_object_get(data, "inputs"));
     size_t i, j, edges = 0, pictures = 0;
     json_t* layer;
@@ -247,7 +266,8 @@ static void data_has_the_graph(void** state) {
       const json_int_t at = json_integer_value(json_object_get(output, "layer"));
       const assay_layer_account_t* a = assay_account_layer(h.check->account, (size_t)at);
       bool gives = false;
-      for (size_t o = 0; o < a->node->n_outputs; o++) gives |= a->node->outputs[o] == h.check->outputs[i].value;
+      for (size_t o = 0; o < a->node->n_outputs; o++)
+        gives |= a->node->outputs[o] == h.check->outputs[i].value;
       assert_true(gives);
     }
     json_decref(data);
@@ -273,7 +293,8 @@ static size_t all_nodes(const assay_model_t* m) {
   return n;
 }
 
-// All nodes are there, those of bodies before the one that has them; places of values are those of the list.
+// All nodes are there, those of bodies before the one that has them; places of values are those of
+// the list.
 static void models_have_pages(void** state) {
   (void)state;
   static const char* const models[] = {"cnn", "loop", "if_sequence", "external", "quantized"};
@@ -285,7 +306,8 @@ static void models_have_pages(void** state) {
     fine(assay_onnx_load(path, 0, NULL, &m));
     const assay_model_page_t options = {.path = path, .attrs = true, .weights = true};
     fine(assay_model_page(m, &options, &page));
-    json_t *data = data_in(&page), *layers = json_object_get(data, "layers"), *values = json_object_get(data, "values");
+    json_t *data = data_in(&page), *layers = json_object_get(data, "layers"),
+           *values = json_object_get(data, "values");
     json_t *layer, *list, *place, *body;
     size_t i, j;
     assert_int_equal(json_array_size(layers), all_nodes(m));
@@ -294,7 +316,8 @@ static void models_have_pages(void** state) {
       for (size_t p = 0; p < 2; p++) {
         list = json_object_get(layer, ports[p]);
         json_array_foreach(list, j, place) {
-          if (json_is_integer(place)) assert_in_range(json_integer_value(place), 0, json_array_size(values) - 1);
+          if (json_is_integer(place))
+            assert_in_range(json_integer_value(place), 0, json_array_size(values) - 1);
         }
       }
       list = json_object_get(layer, "bodies");
@@ -369,7 +392,8 @@ static void tensors_have_statistics(void** state) {
       continue;
     }
     // Jansson calls a string that it has no memory for a mistake of the text.
-    if (assay_status_code(st) != ASSAY_CORRUPT) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+    if (assay_status_code(st) != ASSAY_CORRUPT)
+      assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
     assay_status_free(st);
     assert_int_equal(assay_alloc_live(), live);
   }
@@ -432,8 +456,11 @@ static void annotations(void** state) {
   raw->graph->nodes[0]->props = &(assay_prop_t){"mine", "stays"};
   raw->graph->nodes[0]->n_props = 1;
   raw->graph->nodes[0]->doc = "my words\nof two lines";
-  const assay_report_notes_t notes = {
-      .pictures = &h.pictures, .command = "assay check it", .page = "page.html", .inputs = 0xab, .mark_names = true};
+  const assay_report_notes_t notes = {.pictures = &h.pictures,
+                                      .command = "assay check it",
+                                      .page = "page.html",
+                                      .inputs = 0xab,
+                                      .mark_names = true};
   for (int k = 0; k < 2; k++) fine(assay_report_annotate(h.check, &names, &notes, raw));
   fine(assay_onnx_write_bytes(raw, &bytes, &size));
   fine(assay_onnx_read_bytes(bytes, size, NULL, &again));
@@ -450,12 +477,16 @@ static void annotations(void** state) {
     const char* verdict = prop(n->props, n->n_props, "assay.verdict");
     const assay_layer_account_t* a = NULL;
     for (size_t k = 0; k < assay_account_layer_count(h.check->account); k++)
-      if (!strcmp(assay_account_layer(h.check->account, k)->node->label, n->label + (strncmp(n->label, "!! ", 3) ? 0 : 3))) a = assay_account_layer(h.check->account, k);
+      if (!strcmp(assay_account_layer(h.check->account, k)->node->label,
+                  n->label + (strncmp(n->label, "!! ", 3) ? 0 : 3)))
+        a = assay_account_layer(h.check->account, k);
     if (!a) continue;
     assert_string_equal(verdict, assay_verdict_name(a->verdict));
     if (a->own.n) assert_non_null(prop(n->props, n->n_props, "assay.own_error"));
     if (a->own.n) assert_non_null(prop(n->props, n->n_props, "assay.inherited_error"));
-    if (a->storage) assert_string_equal(prop(n->props, n->n_props, "assay.format"), assay_format_name(a->storage));
+    if (a->storage)
+      assert_string_equal(prop(n->props, n->n_props, "assay.format"),
+                          assay_format_name(a->storage));
     const char* line = last_line(n->doc, i ? "" : "my words\nof two lines\n");
     assert_int_equal(strncmp(line, "assay: ", 7), 0);
     assert_non_null(strstr(line, verdict));
@@ -466,7 +497,8 @@ static void annotations(void** state) {
     overflowed += a->verdict == ASSAY_VERDICT_OVERFLOW;
     fixed += prop(n->props, n->n_props, "assay.fix") != NULL;
   }
-  assert_string_equal(prop(again->graph->nodes[0]->props, again->graph->nodes[0]->n_props, "mine"), "stays");
+  assert_string_equal(prop(again->graph->nodes[0]->props, again->graph->nodes[0]->n_props, "mine"),
+                      "stays");
   values_tell(&h, again);
   assert_true(overflowed > 0);
   assert_true(marked > 0);
@@ -480,12 +512,9 @@ static void annotations(void** state) {
 int main(void) {
   json_set_alloc_funcs(assay_malloc, assay_free);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pictures_count),
-      cmocka_unit_test(page_escapes),
-      cmocka_unit_test(data_has_the_graph),
-      cmocka_unit_test(models_have_pages),
-      cmocka_unit_test(pages_without_memory),
-      cmocka_unit_test(tensors_have_statistics),
+      cmocka_unit_test(pictures_count),       cmocka_unit_test(page_escapes),
+      cmocka_unit_test(data_has_the_graph),   cmocka_unit_test(models_have_pages),
+      cmocka_unit_test(pages_without_memory), cmocka_unit_test(tensors_have_statistics),
       cmocka_unit_test(annotations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/conformance.h"
 #include "base/alloc.h"
 #include "base/random.h"
+#include "check/conformance.h"
 #include "io/json.h"
 #include "seed_case.h"
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "eval/machine.h"
 #include "io/json.h"
 #include "io/npz.h"
 #include "onnx/load.h"
@@ -11,7 +12,6 @@
 #include "passes/mixed.h"
 #include "report/report.h"
 #include "robust/alloc_case.h"
-#include "eval/machine.h"
 
 static char folder[] = "/tmp/assay_alloc_XXXXXX";
 

@@ -2,11 +2,11 @@
 // with small models.
 #include "debug/batch_debug.h"
 #include "debug/precision.h"
-#include "ranges/audit.h"
 #include "edit/editor.h"
 #include "io/json.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
+#include "ranges/audit.h"
 #include "report/audit_report.h"
 #include "report/edit_report.h"
 #include "report/report.h"

@@ -11,9 +11,9 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "data/samples.h"
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "data/samples.h"
 #include "fail_case.h"
 #include "onnx/load.h"
 #include "runtime/executor.h"

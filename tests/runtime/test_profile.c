@@ -10,9 +10,9 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "data/samples.h"
 #include "base/alloc.h"
 #include "base/random.h"
+#include "data/samples.h"
 #include "onnx/load.h"
 #include "runtime/executor.h"
 

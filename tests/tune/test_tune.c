@@ -3,11 +3,11 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "tune/model.h"
 #include "base/random.h"
 #include "fail_case.h"
 #include "formats/format.h"
 #include "passes/graph_case.h"
+#include "tune/model.h"
 
 // 5 * 2e4 passes fp16 between `up` and `down`; before and behind them are layers that do.
 #define CHAIN                                                             \

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tune/search.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "status_case.h"
+#include "tune/search.h"
 
 enum { PROBLEMS = 120 };
 

@@ -8,10 +8,10 @@
 #include "backends/cpu/shared.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/train.h"
-#include "exec/runner.h"
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "base/shown.h"
+#include "exec/runner.h"
 
 typedef struct cpu {
   assay_runner_t runner;

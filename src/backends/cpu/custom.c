@@ -4,8 +4,8 @@
 
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/tactic.h"
-#include "exec/segment/memory_plan.h"
 #include "base/alloc.h"
+#include "exec/segment/memory_plan.h"
 
 typedef struct custom {
   assay_kernel_t base;

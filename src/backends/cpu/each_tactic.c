@@ -5,10 +5,10 @@
 
 #include "backends/cpu/data/move.h"
 #include "backends/cpu/tactic.h"
+#include "base/alloc.h"
 #include "exec/choice/describe.h"
 #include "exec/segment/held.h"
 #include "exec/segment/memory_plan.h"
-#include "base/alloc.h"
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20 };
 static const double SECONDS = 2e-3;

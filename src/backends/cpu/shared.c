@@ -7,8 +7,8 @@
 
 #include "backends/cpu/data/move.h"
 #include "backends/cpu/tactic.h"
-#include "exec/segment/memory_plan.h"
 #include "base/alloc.h"
+#include "exec/segment/memory_plan.h"
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20 };
 static const double SECONDS = 2e-3;  // of measuring, once the runs are enough

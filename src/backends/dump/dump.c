@@ -3,8 +3,8 @@
 // It computes nothing. Its layers are those that the dump tells of: a layer's inputs and outputs
 // are values that the dump holds, or the graph's inputs and constants. How the engine rounds in
 // between is not known: what every engine may do in the layer's formats is allowed.
-#include "exec/backend.h"
 #include "base/alloc.h"
+#include "exec/backend.h"
 
 typedef struct dump {
   const assay_layers_t* layers;

@@ -1,17 +1,18 @@
 // The emu backend: any layer in any format on any machine, with correct rounding.
 //
-// A layer's inputs are rounded to its format as they enter it, sums inside are kept in its accumulator in the order that
-// the operators document, and what leaves it is rounded to its format again. Hidden values are kept in
-// the accumulator's format. tf32 is a format of operands: only contractions round their inputs to it, and
-// everything is stored as fp32. Tensors declared in another type than float32 keep that type. Layers that
-// are computed on integers are so as ops/quant/int8.h says.
-#include "exec/backend.h"
+// A layer's inputs are rounded to its format as they enter it, sums inside are kept in its
+// accumulator in the order that the operators document, and what leaves it is rounded to its format
+// again. Hidden values are kept in the accumulator's format. tf32 is a format of operands: only
+// contractions round their inputs to it, and everything is stored as fp32. Tensors declared in
+// another type than float32 keep that type. Layers that are computed on integers are so as
+// ops/quant/int8.h says.
 #include "backends/emu/int8.h"
 #include "backends/emu/plant.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "formats/format.h"
 #include "eval/machine.h"
+#include "exec/backend.h"
+#include "formats/format.h"
 
 typedef struct emu {
   const assay_layers_t* layers;
@@ -113,8 +114,7 @@ static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
   // A control node's body has overwritten `entering`: its own inputs are those that it holds.
   bool control = node->op && node->op->flags & ASSAY_OP_CONTROL;
   return e->tap->layer(e->tap->user, layer, node, assay_machine_iteration(e->machine),
-                       control ? n_in : e->n_entering,
-                       control ? in : e->entering, n_out, out);
+                       control ? n_in : e->n_entering, control ? in : e->entering, n_out, out);
 }
 
 static void emu_close(void* state) {
@@ -174,10 +174,10 @@ static assay_status_t step_int8(emu_t* e, const assay_layer_t* layer) {
   ASSAY_TRY(emu_int8_run(layer, e->sums, e->machine, &out));
   assay_status_t st = NULL;
   assay_machine_set(e->machine, last->outputs[0], out);
-  if (e->tap)
-    st = e->tap->layer(e->tap->user, layer, last, 0, e->n_entering, e->entering, 1, &out);
+  if (e->tap) st = e->tap->layer(e->tap->user, layer, last, 0, e->n_entering, e->entering, 1, &out);
   assay_tensor_release(out);
-  for (size_t k = 0; !st && k < layer->n_nodes; k++) assay_machine_pass(e->machine, layer->nodes[k]);
+  for (size_t k = 0; !st && k < layer->n_nodes; k++)
+    assay_machine_pass(e->machine, layer->nodes[k]);
   return st;
 }
 
@@ -199,8 +199,8 @@ static void emu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
   (void)state;
   assay_format_t acc = layer ? layer->accumulator : ASSAY_FORMAT_FP32;
   if (assay_layer_is_double(n_in, in)) acc = ASSAY_FORMAT_FP64;
-  *out = (assay_rounding_t){.accumulator = acc, .documented = true, .fma = true,
-                            .function_ulps = 1};
+  *out =
+      (assay_rounding_t){.accumulator = acc, .documented = true, .fma = true, .function_ulps = 1};
   out->compute = acc == ASSAY_FORMAT_FP64 ? ASSAY_FORMAT_FP64 : ASSAY_FORMAT_FP32;
 }
 

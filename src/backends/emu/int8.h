@@ -2,8 +2,8 @@
 #ifndef ASSAY_BACKENDS_EMU_INT8_H_
 #define ASSAY_BACKENDS_EMU_INT8_H_
 
-#include "exec/backend.h"
 #include "eval/machine.h"
+#include "exec/backend.h"
 
 // Makes the output of such a layer. `sums` runs single nodes in float64, in which the sums are
 // exact; values are taken from `values`.

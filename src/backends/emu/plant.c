@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "formats/format.h"
 #include "eval/machine.h"
+#include "formats/format.h"
 
 typedef enum kind {
   SET,

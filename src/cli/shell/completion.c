@@ -1,5 +1,5 @@
-// Completion scripts for shells, from the tables of verbs, options and other programs' flags. What a
-// script knows is in it: it does not call the program.
+// Completion scripts for shells, from the tables of verbs, options and other programs' flags. What
+// a script knows is in it: it does not call the program.
 #include "cli/shell/completion.h"
 
 #include <string.h>
@@ -38,14 +38,14 @@ assay_status_t complete_words(assay_arena_t* arena, const char* choice, const ch
 static assay_status_t take_option(completion_t* c, const verb_t* verb, const opt_t* o,
                                   complete_option_t* out) {
   assay_str_t words = {0};
-  *out = (complete_option_t){.name = o->name,
-                             .letter = o->letter,
-                             .takes = o->kind == OPT_FLAG ? TAKES_NOTHING : TAKES_ONE,
-                             .value = o->value ? o->value : o->name,
-                             .help = o->help,
-                             .again = o->kind == OPT_LIST || o->kind == OPT_RULES ||
-                                      o->kind == OPT_FIX,
-                             .required = o->required};
+  *out = (complete_option_t){
+      .name = o->name,
+      .letter = o->letter,
+      .takes = o->kind == OPT_FLAG ? TAKES_NOTHING : TAKES_ONE,
+      .value = o->value ? o->value : o->name,
+      .help = o->help,
+      .again = o->kind == OPT_LIST || o->kind == OPT_RULES || o->kind == OPT_FIX,
+      .required = o->required};
   if (o->kind == OPT_FLAG) return NULL;
   out->kind = assay_cli_value_words(verb, o, &words);
   assay_status_t st = assay_str_status(&words);

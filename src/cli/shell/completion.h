@@ -16,12 +16,12 @@ typedef struct complete_option {
   const char* name;  // "--inputs", or "MODEL" for a positional argument
   char letter;       // 'o' for -o; 0: none
   complete_takes_t takes;
-  value_kind_t kind;   // of a value
-  const char* words;   // of VALUE_WORDS, with ' ' between
-  const char* value;   // what the value is called
+  value_kind_t kind;  // of a value
+  const char* words;  // of VALUE_WORDS, with ' ' between
+  const char* value;  // what the value is called
   const char* help;
-  bool again;          // may be given again; a positional argument: takes all that are left
-  bool required;       // a positional argument
+  bool again;     // may be given again; a positional argument: takes all that are left
+  bool required;  // a positional argument
 } complete_option_t;
 
 // A command line: the words that it begins with, and its options.

@@ -88,15 +88,17 @@ void complete_zsh(const completion_t* c, assay_str_t* out) {
     complete_each_word(c, c->groups[i], out, append_word);
     assay_str_append(out, "      ) ;;\n");
   }
-  assay_str_append(out,
-                   "    (*) break ;;\n    esac\n"
-                   "    if ((CURRENT == 2)); then\n      _describe verb verbs\n      return\n    fi\n"
-                   "    verb+=\"${verb:+ }$words[2]\"\n    shift words\n    ((CURRENT--))\n"
-                   "  done\n  case $verb in\n");
+  assay_str_append(
+      out,
+      "    (*) break ;;\n    esac\n"
+      "    if ((CURRENT == 2)); then\n      _describe verb verbs\n      return\n    fi\n"
+      "    verb+=\"${verb:+ }$words[2]\"\n    shift words\n    ((CURRENT--))\n"
+      "  done\n  case $verb in\n");
   for (size_t i = 0; i < c->n; i++) append_line(out, &c->lines[i]);
-  assay_str_append(out,
-                   "    (*) _files ;;\n  esac\n}\n"
-                   "if [[ $funcstack[1] == _assay ]]; then _assay \"$@\"; else compdef _assay assay ");
+  assay_str_append(
+      out,
+      "    (*) _files ;;\n  esac\n}\n"
+      "if [[ $funcstack[1] == _assay ]]; then _assay \"$@\"; else compdef _assay assay ");
   append_fronts(out, " ");
   assay_str_append(out, "; fi\n");
 }

@@ -1,7 +1,6 @@
 // assay audit: what can be said of a model without running it on data.
 #include <string.h>
 
-#include "ranges/audit.h"
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "cli/inputs.h"
@@ -9,6 +8,7 @@
 #include "cli/verbs/reading.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
+#include "ranges/audit.h"
 #include "report/audit_report.h"
 
 typedef struct args {
@@ -43,7 +43,8 @@ static void job_deinit(job_t* j) {
   assay_model_release(j->open);
 }
 
-static assay_status_t parse_precision(const args_t* a, const assay_model_t* m, assay_precision_t* out) {
+static assay_status_t parse_precision(const args_t* a, const assay_model_t* m,
+                                      assay_precision_t* out) {
   out->format = ASSAY_FORMAT_FP32;
   if (a->precision && strcmp(a->precision, "int8") == 0) {
     ASSAY_TRY(cli_want_quantizers(m));
@@ -51,12 +52,14 @@ static assay_status_t parse_precision(const args_t* a, const assay_model_t* m, a
     out->format = assay_format_parse(a->precision);
     if (!assay_format_info(out->format)->is_float)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "unknown precision '%s'; use fp32, tf32, bf16, fp16, fp8e4m3, fp64 ...", a->precision);
+                         "unknown precision '%s'; use fp32, tf32, bf16, fp16, fp8e4m3, fp64 ...",
+                         a->precision);
   }
   if (a->accumulate) {
     out->accumulator = assay_format_parse(a->accumulate);
     if (!assay_format_info(out->accumulator)->is_float)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'; use fp32 or fp16", a->accumulate);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'; use fp32 or fp16",
+                         a->accumulate);
   }
   return a->layer_precision ? assay_precision_parse(out, a->layer_precision) : NULL;
 }
@@ -67,8 +70,8 @@ static assay_status_t read_samples(const args_t* a, job_t* j) {
                          cli_samples_given(&a->inputs, j->open, &j->reading, false, &j->samples));
 }
 
-// Loads the model in the shapes of --shape. Named sizes and the batch wait until sizes are closed: what
-// is baked shows beside open ones only. Operators that nobody knows are told, not refused.
+// Loads the model in the shapes of --shape. Named sizes and the batch wait until sizes are closed:
+// what is baked shows beside open ones only. Operators that nobody knows are told, not refused.
 static assay_status_t load(const args_t* a, job_t* j) {
   assay_model_t* raw = NULL;
   ASSAY_TRY(assay_onnx_read(a->model, &raw));
@@ -161,7 +164,8 @@ static int run_job(const args_t* a, job_t* j) {
   assay_cli_progress("", 1);
   if (st) {
     const assay_code_t code = assay_status_code(st);
-    const bool usage = code == ASSAY_INVALID_ARGUMENT || code == ASSAY_NOT_FOUND || code == ASSAY_UNSUPPORTED;
+    const bool usage =
+        code == ASSAY_INVALID_ARGUMENT || code == ASSAY_NOT_FOUND || code == ASSAY_UNSUPPORTED;
     return assay_cli_fail(st, usage ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
   }
   assay_status_t unwritten = save_witness(a, j);
@@ -222,11 +226,14 @@ static const opt_t options[] = {
 
 const verb_t assay_verb_audit = {
     .name = "audit",
-    .summary = "what a model does in a precision for any input in a range; broadcasts, constants, operators",
+    .summary =
+        "what a model does in a precision for any input in a range; broadcasts, constants, "
+        "operators",
     .usage = "MODEL [options]",
-    .examples = "  assay audit model.onnx --precision fp16 --box image=0:1 --save-witness bad.npz\n"
-                "  assay audit model.onnx --precision fp16 --inputs inputs.npz --all --json audit.json\n"
-                "  assay audit model.onnx --operators --broadcasts --no-radius\n",
+    .examples =
+        "  assay audit model.onnx --precision fp16 --box image=0:1 --save-witness bad.npz\n"
+        "  assay audit model.onnx --precision fp16 --inputs inputs.npz --all --json audit.json\n"
+        "  assay audit model.onnx --operators --broadcasts --no-radius\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "base/shell.h"
 #include "base/shown.h"
-#include "cli/verbs/engine_source.h"
 #include "cli/risks.h"
+#include "cli/verbs/engine_source.h"
 #include "formats/format.h"
 
 typedef struct args {

@@ -1,9 +1,9 @@
 // assay certify: what a run of a model was, in a small file; and whether another run is the same.
 #include <string.h>
 
+#include "base/file.h"
 #include "certify/certify.h"
 #include "certify/verify.h"
-#include "base/file.h"
 #include "cli/verbs/debug_job.h"
 #include "formats/format.h"
 #include "report/certify.h"

@@ -2,28 +2,30 @@
 #include <libgen.h>
 #include <string.h>
 
-#include "certify/certify.h"
-#include "diagnose/chain.h"
-#include "check/check.h"
 #include "account/engine.h"
-#include "diagnose/golden_content.h"
-#include "check/mixed_model.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
+#include "certify/certify.h"
+#include "check/check.h"
+#include "check/mixed_model.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
+#include "cli/timeout.h"
 #include "cli/verbs/reading.h"
 #include "cli/verbs/reference.h"
-#include "cli/timeout.h"
+#include "diagnose/chain.h"
+#include "diagnose/golden_content.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
 #include "passes/float_types.h"
 #include "report/report.h"
 
 typedef struct args {
-  const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *reference, *json, *truth;
-  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant, *fp32;
+  const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *reference, *json,
+      *truth;
+  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant,
+      *fp32;
   const char *report, *annotate;
   opt_list_t inputs, no_pass, require, ops;
   bool allow_hard_links;
@@ -42,22 +44,22 @@ typedef struct job {
   assay_model_t* model;
   assay_samples_t inputs, golden;
   assay_requirements_t require;
-  assay_samples_t whole;           // the batch that inputs were cut from, since it does not run
-  assay_set_t golden_set;          // outputs and inner values as they were read
+  assay_samples_t whole;   // the batch that inputs were cut from, since it does not run
+  assay_set_t golden_set;  // outputs and inner values as they were read
   assay_golden_t golden_values;
-  assay_export_t repaired;         // golden against the repaired model
+  assay_export_t repaired;  // golden against the repaired model
   size_t n_repairs;
   cli_shapes_t shapes;
   assay_tensor_reading_t reading;
-  assay_pictures_t pictures;       // for the page
+  assay_pictures_t pictures;  // for the page
   assay_check_options_t options;
-  assay_external_engine_t* engine;          // not ours; NULL: a backend
+  assay_external_engine_t* engine;  // not ours; NULL: a backend
   assay_name_map_t engine_names;
   assay_check_t* check;
   char* files[3];
   size_t n_files;
-  assay_str_t to_write;            // the command that writes those, where no folder is given
-  assay_status_t unwritten;        // why files could not be written; the report goes before it
+  assay_str_t to_write;      // the command that writes those, where no folder is given
+  assay_status_t unwritten;  // why files could not be written; the report goes before it
 } job_t;
 
 static void job_deinit(job_t* j) {
@@ -115,7 +117,8 @@ static assay_status_t run_reference(const args_t* a, const job_t* j, assay_saved
                                     assay_set_t* out_set) {
   assay_str_t notes = {0};
   assay_cli_progress("running the reference", 0);
-  assay_status_t st = cli_reference_run(a->reference, j->model, &j->inputs, (uint64_t)a->seed, &notes, out_runs);
+  assay_status_t st =
+      cli_reference_run(a->reference, j->model, &j->inputs, (uint64_t)a->seed, &notes, out_runs);
   assay_cli_progress("", 1);
   fputs(assay_str_get(&notes), stderr);
   assay_str_deinit(&notes);
@@ -147,8 +150,8 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
     any |= j->golden.n && assay_samples_get(&j->golden, 0)[i] != NULL;
   if (!st && !any) assay_samples_deinit(&j->golden);  // names may still be told by the contents
   if (!st && j->golden.n && j->golden.n != j->inputs.n && j->golden.n != 1)
-    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", golden_name(a),
-                     j->golden.n, j->inputs.n);
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu",
+                     golden_name(a), j->golden.n, j->inputs.n);
   if (!st) {
     j->golden_set = set;
     return NULL;
@@ -178,28 +181,34 @@ static assay_status_t match_golden(const args_t* a, const assay_model_t* m, job_
 static assay_status_t match_contents(const args_t* a, job_t* j) {
   const assay_graph_t* g = j->model->graph;
   assay_golden_t found = {0};
-  const assay_content_options_t options = {.unquantized = j->options.unquantized || cli_has_quantizers(j->model),
-                                           .seed = j->options.seed};
+  const assay_content_options_t options = {
+      .unquantized = j->options.unquantized || cli_has_quantizers(j->model),
+      .seed = j->options.seed};
   ASSAY_TRY(match_golden(a, j->model, j, &found));
   assay_status_t st = NULL;
-  if (j->inputs.n) st = assay_golden_match_content(&found, j->model, assay_samples_get(&j->inputs, 0), &options);
+  if (j->inputs.n)
+    st = assay_golden_match_content(&found, j->model, assay_samples_get(&j->inputs, 0), &options);
   if (st) return assay_golden_deinit(&found), st;
   j->golden_values = found;
   bool any = false;
-  for (size_t i = 0; i < found.n; i++) any |= found.at[i].value && (!golden_name(a) || found.at[i].value->is_output);
+  for (size_t i = 0; i < found.n; i++)
+    any |= found.at[i].value && (!golden_name(a) || found.at[i].value->is_output);
   if (any) return fputs(assay_str_get(&j->golden_values.notes), stderr), NULL;
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "'%s' has no array with the name of %s (such as '%s'), and none with the elements of one%s; "
-                     "--name-map tells which is which",
-                     golden_name(a) ? golden_name(a) : a->golden_intermediates, golden_name(a) ? "an output" : "a value",
-                     g->n_outputs ? g->outputs[0]->name : "", CLI_MISSPELT_TEXT(&j->golden_set, g));
+  return ASSAY_ERROR(
+      ASSAY_INVALID_ARGUMENT,
+      "'%s' has no array with the name of %s (such as '%s'), and none with the elements of one%s; "
+      "--name-map tells which is which",
+      golden_name(a) ? golden_name(a) : a->golden_intermediates,
+      golden_name(a) ? "an output" : "a value", g->n_outputs ? g->outputs[0]->name : "",
+      CLI_MISSPELT_TEXT(&j->golden_set, g));
 }
 
 static assay_status_t read_intermediates(const args_t* a, job_t* j) {
   if (a->golden_intermediates) {
     assay_saved_t runs = {0};
     assay_set_t inner = {0};
-    assay_status_t st = cli_read_golden(a->golden_intermediates, j->model, &j->reading, &runs, &inner);
+    assay_status_t st =
+        cli_read_golden(a->golden_intermediates, j->model, &j->reading, &runs, &inner);
     assay_saved_deinit(&runs);
     for (size_t i = 0; !st && i < inner.n; i++)
       if (!assay_set_find(&j->golden_set, inner.names[i]))
@@ -214,7 +223,8 @@ static assay_status_t read_intermediates(const args_t* a, job_t* j) {
   return NULL;
 }
 
-// ---- engines that are not ours --------------------------------------------------------------------
+// ---- engines that are not ours
+// --------------------------------------------------------------------
 
 static const char* target_name(const args_t* a, const job_t* j) {
   return a->exec ? a->exec : a->engine_outputs ? a->engine_outputs : j->options.backend->name;
@@ -222,11 +232,15 @@ static const char* target_name(const args_t* a, const job_t* j) {
 
 // Says what does not go together; NULL: nothing.
 static const char* engine_conflict(const args_t* a) {
-  if (!a->exec && !a->engine_outputs) return a->exec_timeout != 0 ? "--exec-timeout is for --exec" : NULL;
-  if (a->exec && a->engine_outputs) return "--exec runs an engine, --engine-outputs reads what one gave: not both";
-  if (a->target) return "--target is for Assay's own engines, --exec and --engine-outputs are for others";
+  if (!a->exec && !a->engine_outputs)
+    return a->exec_timeout != 0 ? "--exec-timeout is for --exec" : NULL;
+  if (a->exec && a->engine_outputs)
+    return "--exec runs an engine, --engine-outputs reads what one gave: not both";
+  if (a->target)
+    return "--target is for Assay's own engines, --exec and --engine-outputs are for others";
   if (a->fused || a->unfused || a->no_pass.n)
-    return "--fused, --unfused and --no-pass are about Assay's own plan; the layers of other engines follow from their "
+    return "--fused, --unfused and --no-pass are about Assay's own plan; the layers of other "
+           "engines follow from their "
            "outputs";
   if (!(a->exec_timeout >= 0)) return "--exec-timeout is a number of seconds";
   return NULL;
@@ -234,15 +248,17 @@ static const char* engine_conflict(const args_t* a) {
 
 // Runs the engine, or reads what it gave, so far that its layers can be told.
 static assay_status_t start_engine(const args_t* a, job_t* j) {
-  const assay_external_engine_command_t how = {.command = a->exec,
-                                      .model = a->model,
-                                      .precision = a->precision ? a->precision : "fp32",
-                                      .seconds = a->exec_timeout > 0 ? a->exec_timeout : 600};
+  const assay_external_engine_command_t how = {
+      .command = a->exec,
+      .model = a->model,
+      .precision = a->precision ? a->precision : "fp32",
+      .seconds = a->exec_timeout > 0 ? a->exec_timeout : 600};
   if (a->name_map) ASSAY_TRY(assay_name_map_read(a->name_map, &j->engine_names));
   assay_cli_progress("running the engine", 0);
-  assay_status_t st = a->exec ? assay_external_engine_run(j->model, &how, &j->inputs, &j->engine_names, &j->engine)
-                              : assay_external_engine_read(j->model, a->engine_outputs, &j->reading, j->inputs.n,
-                                                  &j->engine_names, &j->engine);
+  assay_status_t st =
+      a->exec ? assay_external_engine_run(j->model, &how, &j->inputs, &j->engine_names, &j->engine)
+              : assay_external_engine_read(j->model, a->engine_outputs, &j->reading, j->inputs.n,
+                                           &j->engine_names, &j->engine);
   assay_cli_progress("", 1);
   if (st) return st;
   fputs(assay_external_engine_notes(j->engine), stderr);
@@ -259,7 +275,8 @@ static assay_status_t read_files(const args_t* a, job_t* j) {
   return a->engine_outputs ? start_engine(a, j) : NULL;
 }
 
-// ---- the fix's files ------------------------------------------------------------------------------
+// ---- the fix's files
+// ------------------------------------------------------------------------------
 
 // FOLDER/STEM + end, in memory of its own.
 static assay_status_t beside(const args_t* a, const char* end, char** out) {
@@ -298,10 +315,11 @@ static assay_status_t write_model(const job_t* j, const void* model, const char*
   return assay_onnx_write(model, path, NULL);
 }
 
-// Writes a file of the fix, if a folder was given for them. A file that cannot be written takes nothing from the report:
-// it names what there is, and the failure is told behind it.
+// Writes a file of the fix, if a folder was given for them. A file that cannot be written takes
+// nothing from the report: it names what there is, and the failure is told behind it.
 static assay_status_t add_file(const args_t* a, job_t* j, const char* end,
-                               assay_status_t (*write)(const job_t*, const void*, const char*), const void* what) {
+                               assay_status_t (*write)(const job_t*, const void*, const char*),
+                               const void* what) {
   char* path = NULL;
   if (!a->output_folder) return NULL;
   ASSAY_TRY(beside(a, end, &path));
@@ -312,18 +330,22 @@ static assay_status_t add_file(const args_t* a, job_t* j, const char* end,
   return NULL;
 }
 
-// Makes the repairs in the model as it is in its file, holds the result against golden, and writes it.
+// Makes the repairs in the model as it is in its file, holds the result against golden, and writes
+// it.
 static assay_status_t repair(const args_t* a, job_t* j, assay_model_t* raw) {
   assay_model_t* prepared = NULL;
   assay_golden_t golden = {0};
-  const assay_export_options_t options = {.unquantized = j->options.unquantized || cli_has_quantizers(raw),
-                                          .seed = j->options.seed, .no_search = true};
+  const assay_export_options_t options = {
+      .unquantized = j->options.unquantized || cli_has_quantizers(raw),
+      .seed = j->options.seed,
+      .no_search = true};
   ASSAY_TRY(assay_chain_repair(&j->check->export, raw, &j->n_repairs));
   if (!j->n_repairs) return NULL;
   assay_status_t st = assay_onnx_prepare(raw, j->shapes.n, j->shapes.shapes, &prepared);
   if (!st) st = match_golden(a, prepared, j, &golden);
-  if (!st) st = assay_chain_run(prepared, j->options.whole_batch ? &j->whole : &j->inputs, &golden,
-                                &options, &j->repaired);
+  if (!st)
+    st = assay_chain_run(prepared, j->options.whole_batch ? &j->whole : &j->inputs, &golden,
+                         &options, &j->repaired);
   if (!st) st = add_file(a, j, ".repaired.onnx", write_model, raw);
   assay_golden_deinit(&golden);
   assay_model_release(prepared);
@@ -362,9 +384,11 @@ static assay_status_t hand_over(const args_t* a, job_t* j) {
   return assay_str_status(&j->to_write);
 }
 
-// ---- the whole ------------------------------------------------------------------------------------
+// ---- the whole
+// ------------------------------------------------------------------------------------
 
-static assay_status_t write_page(const args_t* a, const job_t* j, const assay_report_names_t* names) {
+static assay_status_t write_page(const args_t* a, const job_t* j,
+                                 const assay_report_names_t* names) {
   assay_str_t page = {0};
   if (!a->report) return NULL;
   assay_status_t st = assay_report_html(j->check, names, &j->pictures, &page);
@@ -373,9 +397,11 @@ static assay_status_t write_page(const args_t* a, const job_t* j, const assay_re
   return st;
 }
 
-static assay_status_t write_annotated(const args_t* a, const job_t* j, const assay_report_names_t* names) {
+static assay_status_t write_annotated(const args_t* a, const job_t* j,
+                                      const assay_report_names_t* names) {
   assay_model_t* raw = NULL;
-  assay_report_notes_t notes = {.pictures = &j->pictures, .page = a->report, .mark_names = a->annotate_names};
+  assay_report_notes_t notes = {
+      .pictures = &j->pictures, .page = a->report, .mark_names = a->annotate_names};
   assay_str_t command = {0};
   if (!a->annotate) return NULL;
   assay_cli_command(&command);
@@ -398,7 +424,8 @@ static assay_status_t write_text(const job_t* j, const assay_report_names_t* nam
   return st;
 }
 
-static assay_status_t write_json(const args_t* a, const job_t* j, const assay_report_names_t* names) {
+static assay_status_t write_json(const args_t* a, const job_t* j,
+                                 const assay_report_names_t* names) {
   json_t* json = NULL;
   if (!a->json) return NULL;
   ASSAY_TRY(assay_report_json(j->check, names, &json));
@@ -436,7 +463,8 @@ static void keep_verdict(void* user, const assay_check_t* check) {
 static assay_status_t tell(const args_t* a, const job_t* j) {
   const assay_report_names_t names = names_of(a, j);
   cli_timeout_found(NULL);
-  // What goes to the standard output comes first: no file that cannot be written takes the verdict along.
+  // What goes to the standard output comes first: no file that cannot be written takes the verdict
+  // along.
   const bool json_to_stdout = assay_cli_json_to_stdout(a->json);
   assay_status_t st = json_to_stdout ? write_json(a, j, &names) : write_text(j, &names);
   fflush(stdout);
@@ -448,13 +476,14 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
 // Finds what is wrong with the rules before anything is read or run.
 static assay_status_t try_rules(const job_t* j) {
   assay_plan_t* plan = NULL;
-  assay_status_t st = assay_plan_create(j->model, &j->options.precision, &j->options.plan,
-                                        j->options.seed, &plan);
+  assay_status_t st =
+      assay_plan_create(j->model, &j->options.precision, &j->options.plan, j->options.seed, &plan);
   assay_plan_destroy(plan);
   return st;
 }
 
-// A model that cannot take a whole batch may still be right row by row: says so, and runs it that way.
+// A model that cannot take a whole batch may still be right row by row: says so, and runs it that
+// way.
 static assay_status_t run_rows(job_t* j, assay_status_t why) {
   const assay_graph_t* g = j->model->graph;
   assay_samples_t inputs = {0}, golden = {0};
@@ -475,14 +504,15 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
   j->inputs = inputs;
   j->options.whole_batch = &j->whole;
   j->golden = golden;
-  st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
+  st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL,
+                       &j->check);
   if (st) return assay_status_free(st), why;
   assay_status_free(why);
   return NULL;
 }
 
-// Whether passes run. A target that a plan is built for is judged by the plan that 'build' makes; emu is about the
-// model's own values, unless it is asked for a plan's.
+// Whether passes run. A target that a plan is built for is judged by the plan that 'build' makes;
+// emu is about the model's own values, unless it is asked for a plan's.
 static bool wants_fused(const args_t* a) {
   const bool built = a->target && strcmp(a->target, "emu") != 0;
   return a->fused || (built && !a->unfused);
@@ -492,30 +522,33 @@ static int run_job(args_t* a, job_t* j) {
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
   if (a->annotate_names && !a->annotate)
-    return assay_cli_usage("check", "--annotate-names marks nodes of the file that --annotate names");
+    return assay_cli_usage("check",
+                           "--annotate-names marks nodes of the file that --annotate names");
   if (a->golden && a->reference)
-    return assay_cli_usage("check", "--golden reads outputs, --reference runs a model that gives them: not both");
+    return assay_cli_usage(
+        "check", "--golden reads outputs, --reference runs a model that gives them: not both");
   if (a->unfused && (a->fused || a->no_pass.n))
-    return assay_cli_usage("check", "%s and --unfused do not go together", a->fused ? "--fused" : "--no-pass");
+    return assay_cli_usage("check", "%s and --unfused do not go together",
+                           a->fused ? "--fused" : "--no-pass");
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
   if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_shapes_load(a->model, false, &j->shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  j->options = (assay_check_options_t){
-      .backend = assay_backend_find(a->target ? a->target : "emu"),
-      .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
-      .no_fix = a->no_fix,
-      .require = &j->require,
-      .shares = a->shares,
-      .pictures = a->report || a->annotate ? &j->pictures : NULL,
-      .seed = (uint64_t)a->seed,
-      .search_seconds = a->search_seconds,
-      .plan = cli_plan_options(wants_fused(a), &a->no_pass),
-      .progress = show_progress,
-      .judged = keep_verdict,
-      .user = j};
+  j->options =
+      (assay_check_options_t){.backend = assay_backend_find(a->target ? a->target : "emu"),
+                              .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
+                              .no_fix = a->no_fix,
+                              .require = &j->require,
+                              .shares = a->shares,
+                              .pictures = a->report || a->annotate ? &j->pictures : NULL,
+                              .seed = (uint64_t)a->seed,
+                              .search_seconds = a->search_seconds,
+                              .plan = cli_plan_options(wants_fused(a), &a->no_pass),
+                              .progress = show_progress,
+                              .judged = keep_verdict,
+                              .user = j};
   j->options.plan.plant = a->plant;
   st = cli_parse_fp32(a->fp32, &j->options.plan.fp32);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
@@ -526,7 +559,8 @@ static int run_job(args_t* a, job_t* j) {
     st = assay_require_parse(&j->require, a->require.items[i]);
   if (!st) st = assay_require_resolve(&j->require, j->model->graph);
   if (!st && !golden_name(a) && assay_require_needs_golden(&j->require))
-    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden or --reference");
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "a requirement is about golden: give --golden or --reference");
   if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (a->output_folder) st = assay_folder_make(a->output_folder);
@@ -534,9 +568,11 @@ static int run_job(args_t* a, job_t* j) {
   st = cli_reading_end(&a->reading, &j->reading, read_files(a, j));
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   if (a->exec) st = start_engine(a, j);
-  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT)
+    return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
+  st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL,
+                       &j->check);
   if (st && !j->engine && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
     // The options' precision went with the failed check.
     assay_status_t again = parse_precision(a, j->model, &j->options);
@@ -544,7 +580,8 @@ static int run_job(args_t* a, job_t* j) {
   }
   assay_cli_progress("", 1);
   if (st) {
-    bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
+    bool input =
+        assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
     return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
   // The verdict is told whatever became of the files.
@@ -568,12 +605,12 @@ static int run(void* p) {
 static const opt_t options[] = {
     {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file", true},
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
-     "format of float32 values: fp16, bf16, tf32, fp32, fp8e4m3 ...\n(default: as declared)", false},
+     "format of float32 values: fp16, bf16, tf32, fp32, fp8e4m3 ...\n(default: as declared)",
+     false},
     CLI_RULES_OPTIONS(layer_precision, ""),
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "what sums are kept in (default: fp32)", false},
-    {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
-     CLI_INPUTS_HELP, false},
+    {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE", CLI_INPUTS_HELP, false},
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
      "the original framework's outputs, " CLI_LIKE_INPUTS_HELP, false},
     {"--reference", 0, OPT_STRING, offsetof(args_t, reference), "MODEL",
@@ -581,25 +618,39 @@ static const opt_t options[] = {
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",
      "the original framework's inner tensors, by ONNX name, else by\nshape and contents", false},
     {"--name-map", 0, OPT_STRING, offsetof(args_t, name_map), "FILE",
-     "JSON: {\"name in the golden files\": \"name in the model\"};\nalso for what another engine gives", false},
+     "JSON: {\"name in the golden files\": \"name in the model\"};\nalso for what another engine "
+     "gives",
+     false},
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
      "how long to look for what an exporter did wrong (default: 40)", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET",
-     "emu (default): the formats, whatever the engine; cpu: the plan that\n'build' makes by the same options, to the bit", false},
+     "emu (default): the formats, whatever the engine; cpu: the plan that\n'build' makes by the "
+     "same options, to the bit",
+     false},
     {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING", CLI_FP32_HELP, false},
     {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
-     "check another engine: runs COMMAND for each sample, with {model}\n{inputs} {outputs} {precision} put in; "
-     "npz in, npz out; any inner\nvalues in it are taps", false},
+     "check another engine: runs COMMAND for each sample, with {model}\n{inputs} {outputs} "
+     "{precision} put in; "
+     "npz in, npz out; any inner\nvalues in it are taps",
+     false},
     {"--exec-timeout", 0, OPT_FLOAT, offsetof(args_t, exec_timeout), "SECONDS",
      "how long one run of it may take (default: 600)", false},
     {"--engine-outputs", 0, OPT_STRING, offsetof(args_t, engine_outputs), "FILE",
-     "the same for what an engine gave elsewhere, marked outputs or all\ntensors, " CLI_LIKE_INPUTS_HELP, false},
+     "the same for what an engine gave elsewhere, marked outputs or "
+     "all\ntensors, " CLI_LIKE_INPUTS_HELP,
+     false},
     CLI_READING_OPTIONS(reading),
     CLI_SHAPE_OPTIONS(shape),
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
-     "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth: quantization counts as\nerror (default: as written)", false},
+     "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the "
+     "identity in truth: quantization counts as\nerror (default: as written)",
+     false},
     {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",
-     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= 0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' (docs/requirements.md); or a\ncommand with {outputs}, {truth}, {golden}, {inputs} put in (npz\nfiles): exit code 0 if they will do, 1 if not", false},
+     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= "
+     "0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' "
+     "(docs/requirements.md); or a\ncommand with {outputs}, {truth}, {golden}, {inputs} put in "
+     "(npz\nfiles): exit code 0 if they will do, 1 if not",
+     false},
     {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
      "split each output's error over the layers, also where it is\nfaithful", false},
     {"--fused", 0, OPT_FLAG, offsetof(args_t, fused), NULL,
@@ -610,17 +661,27 @@ static const opt_t options[] = {
      "the fused plan without this pass", false},
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
     {"--output-folder", 'o', OPT_OUT_FOLDER, offsetof(args_t, output_folder), "FOLDER",
-     "write the fix's files there: the mixed-precision or repaired\nmodel, the options that keep its layers (default: none)", false},
-    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
+     "write the fix's files there: the mixed-precision or repaired\nmodel, the options that keep "
+     "its layers (default: none)",
+     false},
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+     false},
     {"--report", 0, OPT_OUT_FILE, offsetof(args_t, report), "FILE",
-     "one HTML page to look at: graph, layers, histograms, maps of\nerrors, the fix; needs no network", false},
+     "one HTML page to look at: graph, layers, histograms, maps of\nerrors, the fix; needs no "
+     "network",
+     false},
     {"--annotate", 0, OPT_OUT_FILE, offsetof(args_t, annotate), "FILE",
-     "the model again, with what was found in metadata_props and\ndoc_string of its nodes, and types, errors and ranges of values:\nfor viewers such as Netron", false},
+     "the model again, with what was found in metadata_props and\ndoc_string of its nodes, and "
+     "types, errors and ranges of values:\nfor viewers such as Netron",
+     false},
     {"--annotate-names", 0, OPT_FLAG, offsetof(args_t, annotate_names), NULL,
      "there, '!! ' in front of the names of nodes that are to blame", false},
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
-     "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' or 'conv1:terms=1'", false},
-    {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+     "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' "
+     "or 'conv1:terms=1'",
+     false},
+    {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators",
+     false},
     CLI_OPS_OPTION,
     CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
@@ -633,7 +694,8 @@ const verb_t assay_verb_check = {
     .usage = "MODEL [options]",
     .examples =
         "  assay check model.onnx --precision fp16 --inputs inputs.npz --golden golden.npz\n"
-        "  assay check model.onnx --precision fp16 --layer-precision '/head/*:fp32' --json out.json\n"
+        "  assay check model.onnx --precision fp16 --layer-precision '/head/*:fp32' --json "
+        "out.json\n"
         "  assay check model.onnx --precision fp16 --inputs inputs.npz --report out.html\n",
     .options = options,
     .args_bytes = sizeof(args_t),

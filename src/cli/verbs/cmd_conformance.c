@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check/conformance.h"
-#include "exec/backend.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "check/conformance.h"
 #include "cli/cli.h"
+#include "exec/backend.h"
 
 typedef struct args {
   const char *folder, *backend, *json, *match;

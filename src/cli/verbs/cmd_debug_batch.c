@@ -1,6 +1,6 @@
 // assay debug batch: whether a sample's result depends on the batch it is in.
-#include "debug/batch_debug.h"
 #include "cli/verbs/debug_job.h"
+#include "debug/batch_debug.h"
 
 #define VERB "debug batch"
 #define CLI_DEBUG_TARGET_HELP "emu (default) or cpu"

@@ -1,6 +1,6 @@
 // assay debug passes: which graph pass changes the result.
-#include "debug/pass_debug.h"
 #include "cli/verbs/debug_job.h"
+#include "debug/pass_debug.h"
 
 #define VERB "debug passes"
 #define CLI_DEBUG_TARGET_HELP "cpu (default) or emu"

@@ -1,11 +1,11 @@
 // assay debug precision: which layers need more precision.
 #include <string.h>
 
-#include "check/mixed_model.h"
-#include "debug/precision.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "check/mixed_model.h"
 #include "cli/verbs/debug_job.h"
+#include "debug/precision.h"
 #include "onnx/onnx.h"
 #include "passes/float_types.h"
 #include "report/report.h"

@@ -1,6 +1,6 @@
 // assay debug tactics: each layer by all tactics that can run it.
-#include "debug/tactic_debug.h"
 #include "cli/verbs/debug_job.h"
+#include "debug/tactic_debug.h"
 
 #define VERB "debug tactics"
 #define CLI_DEBUG_TARGET_HELP "cpu (default)"

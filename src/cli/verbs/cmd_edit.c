@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "cli/inputs.h"
 #include "cli/verbs/reading.h"
-#include "edit/weights/calibration_cache.h"
 #include "edit/editor.h"
+#include "edit/weights/calibration_cache.h"
 #include "onnx/onnx.h"
 #include "report/edit_report.h"
 

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/tensor_files.h"
 #include "base/alloc.h"
 #include "base/functions.h"
 #include "base/shown.h"
 #include "cli/inputs.h"
-#include "cli/verbs/inspect_engine.h"
-#include "cli/verbs/inspect_values.h"
-#include "cli/verbs/inspect_page.h"
 #include "cli/plan_options.h"
+#include "cli/verbs/inspect_engine.h"
+#include "cli/verbs/inspect_page.h"
+#include "cli/verbs/inspect_values.h"
+#include "data/tensor_files.h"
 #include "formats/error_sum.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
@@ -89,11 +89,11 @@ static json_t* model_json(const assay_model_t* m) {
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
     nodes = assay_json_push(
-        nodes, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "name", assay_json_text(n->label),
-                         "op", assay_json_text(n->op_type), "domain", assay_json_text(n->domain),
-                         "inputs", names_json(n->inputs, n->n_inputs), "outputs",
-                         names_json(n->outputs, n->n_outputs), "supported", is_supported(n),
-                         "unknown", is_unknown(n), "flops", flops_json(g, n)));
+        nodes, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "name",
+                         assay_json_text(n->label), "op", assay_json_text(n->op_type), "domain",
+                         assay_json_text(n->domain), "inputs", names_json(n->inputs, n->n_inputs),
+                         "outputs", names_json(n->outputs, n->n_outputs), "supported",
+                         is_supported(n), "unknown", is_unknown(n), "flops", flops_json(g, n)));
   }
   return json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "schema", "assay.inspect.model/1",
                    "graph", assay_json_text(g->name), "ir_version", (json_int_t)m->ir_version,
@@ -369,8 +369,8 @@ static json_t* layer_json(const assay_plan_t* plan, const assay_layer_t* l) {
   assay_str_t op = {0};
   layer_op(l, &op);
   json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "name", assay_json_text(l->name),
-                        "op", assay_json_str(&op), "nodes", origins_json(plan, l),
-                        "hidden", hidden, "format", assay_format_name(l->format), "accumulator",
+                        "op", assay_json_str(&op), "nodes", origins_json(plan, l), "hidden", hidden,
+                        "format", assay_format_name(l->format), "accumulator",
                         assay_format_name(l->accumulator), "reason", assay_json_text(l->reason));
   assay_str_deinit(&op);
   return j;
@@ -444,7 +444,8 @@ static int inspect_plan(const args_t* a) {
     const assay_layers_t* layers = assay_plan_layers(plan);
     json_t* list = json_array();
     if (!a->json) printf("plan       %zu layers on emu\n", layers->n_layers);
-    if (!a->json && assay_onnx_unknown(m)) puts("unknown operators: it cannot be run without --ops");
+    if (!a->json && assay_onnx_unknown(m))
+      puts("unknown operators: it cannot be run without --ops");
     if (!a->json) print_passes(assay_plan_rewrite(plan));
     for (size_t i = 0; i < layers->n_layers; i++) {
       if (a->json)
@@ -472,8 +473,10 @@ static int run(void* p) {
   const cli_page_args_t page = page_args(a);
   const bool is_plan = strcmp(a->what, "plan") == 0;
   if (!cli_page_check(&page)) return ASSAY_EXIT_USAGE;
-  if (cli_page_asked(&page) && strcmp(a->what, "model") != 0 && !(is_plan && assay_engine_is_plan_file(a->file)))
-    return assay_cli_usage("inspect", "--report and --serve show models and plan files; build one with 'assay build'");
+  if (cli_page_asked(&page) && strcmp(a->what, "model") != 0 &&
+      !(is_plan && assay_engine_is_plan_file(a->file)))
+    return assay_cli_usage(
+        "inspect", "--report and --serve show models and plan files; build one with 'assay build'");
   if (strcmp(a->what, "model") == 0) return inspect_model(a);
   if (strcmp(a->what, "data") == 0) return inspect_data(a);
   if (is_plan) {

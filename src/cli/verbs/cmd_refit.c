@@ -2,9 +2,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "data/tensor_files.h"
 #include "base/shown.h"
 #include "cli/cli.h"
+#include "data/tensor_files.h"
 #include "onnx/load.h"
 #include "runtime/engine.h"
 
@@ -35,8 +35,9 @@ static assay_status_t refit_arrays(const args_t* a, const assay_engine_t* engine
   ASSAY_TRY(assay_tensor_file_read(&request, &saved));
   assay_status_t st = assay_saved_join(&saved, &set);
   assay_saved_deinit(&saved);
-  if (!st) st = assay_engine_refit_with(engine, NULL, set.n, (const char* const*)set.names,
-                                              set.tensors, told, out);
+  if (!st)
+    st = assay_engine_refit_with(engine, NULL, set.n, (const char* const*)set.names, set.tensors,
+                                 told, out);
   assay_set_deinit(&set);
   return st;
 }
@@ -74,8 +75,7 @@ static int run(void* p) {
     return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   }
   st = assay_engine_save(fitted, save);
-  if (!st)
-    tell(save, &told, now() - start);
+  if (!st) tell(save, &told, now() - start);
   assay_engine_release(engine);
   assay_engine_release(fitted);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;

@@ -13,7 +13,8 @@
 #include "runtime/executor.h"
 
 typedef struct args {
-  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant, *target, *fp32;
+  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant,
+      *target, *fp32;
   opt_list_t inputs, outputs, no_pass, ops;
   bool allow_hard_links;
   int64_t seed, memory_limit;
@@ -29,7 +30,7 @@ typedef struct job {
   cli_shapes_t shapes;
   assay_samples_t samples;
   assay_precision_t precision;
-  assay_plan_t* plan;  // of mode plan
+  assay_plan_t* plan;      // of mode plan
   assay_engine_t* engine;  // of a plan file
   assay_executor_t* executor;
   assay_tensor_reading_t reading;
@@ -83,11 +84,10 @@ static assay_status_t open_engine(const args_t* a, job_t* j) {
 }
 
 static assay_status_t open_machine(const args_t* a, job_t* j, assay_mode_t mode) {
-  assay_machine_config_t config = {
-      .mode = mode,
-      .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
-      .seed = (uint64_t)a->seed,
-      .keep_all = a->values};
+  assay_machine_config_t config = {.mode = mode,
+                                   .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
+                                   .seed = (uint64_t)a->seed,
+                                   .keep_all = a->values};
   return assay_executor_evaluate(j->model, &config, &j->executor);
 }
 
@@ -194,8 +194,8 @@ static assay_status_t hand_over(const args_t* a, job_t* j) {
 }
 
 static int run_job(args_t* a, job_t* j) {
-  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused || a->no_pass.n || a->plant ||
-                   a->target || a->fp32;
+  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused ||
+                   a->no_pass.n || a->plant || a->target || a->fp32;
   const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
@@ -217,8 +217,10 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_usage("run", "--all-values is for --mode truth and native, not plan");
   const bool built = assay_engine_is_plan_file(a->model);
   if (built && (asks_plan || a->mode || a->values || cli_shapes_given(&a->shape) || a->truth))
-    return assay_cli_usage("run", "'%s' is a plan: its shapes, formats and passes were settled when it "
-                           "was built; give the model instead", a->model);
+    return assay_cli_usage("run",
+                           "'%s' is a plan: its shapes, formats and passes were settled when it "
+                           "was built; give the model instead",
+                           a->model);
   if (!a->save && (a->raw_bits || a->compress))
     return assay_cli_usage("run", "%s is for --save-outputs FILE",
                            a->compress ? "--compress" : "--raw-bits");
@@ -229,8 +231,7 @@ static int run_job(args_t* a, job_t* j) {
   if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   double start = now();
-  st = built ? open_engine(a, j)
-             : cli_shapes_load(a->model, false, &j->shapes, &j->model);
+  st = built ? open_engine(a, j) : cli_shapes_load(a->model, false, &j->shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   bool any = false;
   for (size_t i = 0; i < j->model->graph->n_outputs; i++)
@@ -260,7 +261,8 @@ static int run_job(args_t* a, job_t* j) {
   double ran = now();
   if (!st) st = hand_over(a, j);
   if (st) {
-    bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
+    bool input =
+        assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
     return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
   if (a->time) fprintf(stderr, "loaded in %.3f s, ran in %.3f s\n", loaded - start, ran - loaded);
@@ -330,10 +332,11 @@ const verb_t assay_verb_run = {
     .name = "run",
     .summary = "run a model and save its outputs",
     .usage = "MODEL [options]",
-    .examples = "  assay run model.onnx --inputs inputs.npz --save-outputs outputs.npz\n"
-                "  assay run model.onnx --inputs test_data_set_0 --save-outputs outputs.safetensors\n"
-                "  assay run model.onnx --mode truth --shape image=1x3x224x224\n"
-                "  assay run model.plan --inputs inputs.npz --save-outputs outputs.npz\n",
+    .examples =
+        "  assay run model.onnx --inputs inputs.npz --save-outputs outputs.npz\n"
+        "  assay run model.onnx --inputs test_data_set_0 --save-outputs outputs.safetensors\n"
+        "  assay run model.onnx --mode truth --shape image=1x3x224x224\n"
+        "  assay run model.plan --inputs inputs.npz --save-outputs outputs.npz\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

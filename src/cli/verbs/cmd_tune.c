@@ -2,10 +2,10 @@
 #include <assay/engine.h>
 #include <string.h>
 
-#include "check/mixed_model.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
+#include "check/mixed_model.h"
 #include "cli/verbs/debug_job.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "data/script.h"
 #include "base/memory.h"
 #include "base/shown.h"
+#include "data/script.h"
 #include "formats/format.h"
 #include "passes/float_types.h"
 
@@ -179,9 +179,9 @@ const char* cli_debug_exec_conflict(const cli_debug_args_t* a) {
 
 assay_external_engine_command_t cli_debug_exec(const cli_debug_args_t* a) {
   return (assay_external_engine_command_t){.command = a->exec,
-                                  .model = a->model,
-                                  .precision = a->precision ? a->precision : "fp32",
-                                  .seconds = a->exec_seconds > 0 ? a->exec_seconds : 600};
+                                           .model = a->model,
+                                           .precision = a->precision ? a->precision : "fp32",
+                                           .seconds = a->exec_seconds > 0 ? a->exec_seconds : 600};
 }
 
 bool cli_debug_open(const cli_debug_args_t* a, cli_debug_job_t* j, int* out_exit) {

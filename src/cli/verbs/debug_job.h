@@ -3,8 +3,8 @@
 #ifndef ASSAY_CLI_VERBS_DEBUG_JOB_H_
 #define ASSAY_CLI_VERBS_DEBUG_JOB_H_
 
-#include "check/check.h"
 #include "account/engine.h"
+#include "check/check.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "cli/verbs/reading.h"
@@ -21,23 +21,24 @@ typedef struct cli_debug_args {
   double exec_seconds;
   cli_reading_args_t reading;
   cli_shape_args_t shape;
-  bool drawn;  // inputs are meant to be drawn from the seed where none are given: nothing to warn of
+  bool
+      drawn;  // inputs are meant to be drawn from the seed where none are given: nothing to warn of
 } cli_debug_args_t;
 
-// Rows for a verb whose args_t has `cli_debug_args_t debug`. A verb may have another help for formats.
+// Rows for a verb whose args_t has `cli_debug_args_t debug`. A verb may have another help for
+// formats.
 #define CLI_DEBUG_FORMAT_HELP \
   "format of float32 values: fp16, bf16, tf32, fp8e4m3 ...\n(default: as declared)"
 #define CLI_DEBUG_OPTIONS                                                                          \
   {"MODEL", 0, OPT_STRING, offsetof(args_t, debug.model), NULL, "the ONNX file", true},            \
-      {"--precision", 0, OPT_STRING, offsetof(args_t, debug.precision), "FORMAT",                  \
+      {"--precision",         0,    OPT_STRING, offsetof(args_t, debug.precision), "FORMAT",       \
        CLI_DEBUG_FORMAT_HELP, false},                                                              \
       CLI_RULES_OPTIONS(debug.layer_precision, ""),                                                \
-      {"--inputs", 'i', OPT_LIST, offsetof(args_t, debug.inputs), "FILE",                          \
-       CLI_INPUTS_HELP, false},                                                                    \
+      {"--inputs", 'i', OPT_LIST, offsetof(args_t, debug.inputs), "FILE", CLI_INPUTS_HELP, false}, \
       CLI_READING_OPTIONS(debug.reading),                                                          \
-      {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET",                        \
-       CLI_DEBUG_TARGET_HELP, false},                                                              \
-      CLI_SHAPE_OPTIONS(debug.shape),                                                            \
+      {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET", CLI_DEBUG_TARGET_HELP, \
+       false},                                                                                     \
+      CLI_SHAPE_OPTIONS(debug.shape),                                                              \
       {"--fp32", 0, OPT_STRING, offsetof(args_t, debug.fp32), "SETTING", CLI_FP32_HELP, false},    \
       {"--truth",  0,                                                                              \
        OPT_STRING, offsetof(args_t, debug.truth),                                                  \
@@ -61,26 +62,25 @@ typedef struct cli_debug_args {
   }
 
 // Rows for what the outputs have to keep.
-#define CLI_DEBUG_DEMANDS                                                                       \
-  {"--golden", 'g',                                                                             \
-   OPT_STRING, offsetof(args_t, debug.golden),                                                  \
-   "FILE",     "the original framework's outputs, for demands on golden,\n"                    \
-               CLI_LIKE_INPUTS_HELP,                                                            \
-   false},                                                                                      \
-      {"--require",                                                                             \
-       0,                                                                                       \
-       OPT_LIST,                                                                                \
-       offsetof(args_t, debug.require),                                                         \
-       "DEMAND",                                                                                \
-       "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= "  \
-       "0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' "                  \
-       "(docs/requirements.md)",                                                                \
-       false},                                                                                  \
-  {                                                                                             \
-    "--check", 0, OPT_STRING, offsetof(args_t, debug.check), "COMMAND",                         \
-        "your own judge: run with {outputs}, {truth}, {golden}, {inputs}\nput in (npz files); " \
-        "exit code 0 if the outputs will do, 1 if not",                                         \
-        false                                                                                   \
+#define CLI_DEBUG_DEMANDS                                                                         \
+  {"--golden", 'g',                                                                               \
+   OPT_STRING, offsetof(args_t, debug.golden),                                                    \
+   "FILE",     "the original framework's outputs, for demands on golden,\n" CLI_LIKE_INPUTS_HELP, \
+   false},                                                                                        \
+      {"--require",                                                                               \
+       0,                                                                                         \
+       OPT_LIST,                                                                                  \
+       offsetof(args_t, debug.require),                                                           \
+       "DEMAND",                                                                                  \
+       "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= "    \
+       "0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' "                   \
+       "(docs/requirements.md)",                                                                  \
+       false},                                                                                    \
+  {                                                                                               \
+    "--check", 0, OPT_STRING, offsetof(args_t, debug.check), "COMMAND",                           \
+        "your own judge: run with {outputs}, {truth}, {golden}, {inputs}\nput in (npz files); "   \
+        "exit code 0 if the outputs will do, 1 if not",                                           \
+        false                                                                                     \
   }
 
 // Rows for verbs that take another engine, too, and faults of ours.

@@ -82,7 +82,8 @@ static bool follow(const profiles_t* p, int profile, const assay_graph_t* g, con
       out->min[d] = out->opt[d] = out->max[d] = fixed;
       continue;
     }
-    if (!t->dims[d] || !range_of(p, profile, g, assay_dim_name(t->dims[d]), &from, &at)) return false;
+    if (!t->dims[d] || !range_of(p, profile, g, assay_dim_name(t->dims[d]), &from, &at))
+      return false;
     open = true;
     out->min[d] = from->min[at];
     out->opt[d] = from->opt[at];
@@ -280,8 +281,7 @@ assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes
                                   uint64_t seed, assay_samples_t* out) {
   const assay_model_t* m = assay_plan_layers(assay_engine_plan(engine))->model;
   if (!shapes_or_null || !shapes_or_null->n) return profile_samples(engine, 0, 0, seed, out);
-  ASSAY_TRY(
-      assay_samples_generate_shaped(m, shapes_or_null->n, shapes_or_null->shapes, seed, out));
+  ASSAY_TRY(assay_samples_generate_shaped(m, shapes_or_null->n, shapes_or_null->shapes, seed, out));
   assay_status_t st = put_values(engine, 0, 0, out);
   if (st) assay_samples_deinit(out);
   return st;

@@ -20,7 +20,7 @@ typedef struct cli_engine_args {
 // Rows for a verb whose args_t has `cli_engine_args_t engine`.
 #define CLI_ENGINE_OPTIONS                                                                           \
   {"MODEL", 0, OPT_STRING, offsetof(args_t, engine.model), NULL, "the ONNX file", true},             \
-      CLI_SHAPE_OPTIONS(engine.shape),                                                              \
+      CLI_SHAPE_OPTIONS(engine.shape),                                                               \
       {"--precision",                                                                                \
        0,                                                                                            \
        OPT_STRING,                                                                                   \
@@ -70,10 +70,10 @@ typedef struct cli_build {
   const char* timing_cache;  // read if it is there, and written; NULL: none
   // In place of that file: the text of a cache, which is only read; NULL: none.
   const char* timings;
-  bool unmeasured;  // no kernel is timed
-  int max_tactics;  // so many kernels of a layer are timed at most; 0: all
+  bool unmeasured;     // no kernel is timed
+  int max_tactics;     // so many kernels of a layer are timed at most; 0: all
   const char* forced;  // tactics of layers, as assay_backend_options_t has them; NULL: none
-  int timing_runs;  // a time is the mean of so many runs; 0: the fastest of some
+  int timing_runs;     // a time is the mean of so many runs; 0: the fastest of some
   // Called behind each trial run, the last of which is of the engine as it is returned. A failure
   // ends the build. May be NULL.
   assay_status_t (*tried)(void* user, const assay_engine_t* engine,

@@ -92,19 +92,20 @@ static json_t* profiles_json(const assay_engine_t* engine) {
 static json_t* nodes_json(const assay_layer_t* l) {
   json_t* list = json_array();
   for (size_t k = 0; k < l->n_nodes; k++)
-    list = assay_json_push(list,
-                           json_pack("{s:o, s:o}", "name", assay_json_text(l->nodes[k]->label), "op",
-                                     assay_json_text(l->nodes[k]->op_type)));
+    list =
+        assay_json_push(list, json_pack("{s:o, s:o}", "name", assay_json_text(l->nodes[k]->label),
+                                        "op", assay_json_text(l->nodes[k]->op_type)));
   return list;
 }
 
 // e NULL: it cannot run.
 static json_t* layer_json(const assay_executor_t* e, const assay_layer_t* l, size_t i) {
   const assay_format_t executed = e ? assay_executor_executed(e, i) : ASSAY_FORMAT_NONE;
-  json_t* j = json_pack("{s:o, s:s, s:o, s:s?, s:s?, s:o}", "name", assay_json_text(l->name), "format",
-                        assay_format_name(l->format), "reason", assay_json_text(l->reason), "ran",
-                        executed ? assay_format_name(executed) : NULL, "tactic",
-                        e ? assay_executor_tactic(e, i) : NULL, "nodes", nodes_json(l));
+  json_t* j =
+      json_pack("{s:o, s:s, s:o, s:s?, s:s?, s:o}", "name", assay_json_text(l->name), "format",
+                assay_format_name(l->format), "reason", assay_json_text(l->reason), "ran",
+                executed ? assay_format_name(executed) : NULL, "tactic",
+                e ? assay_executor_tactic(e, i) : NULL, "nodes", nodes_json(l));
   if (!e) return j;
   assay_str_t text = {0};
   assay_executor_explain(e, i, &text);

@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/verbs/engine_source.h"
 #include "cli/page_server.h"
+#include "cli/verbs/engine_source.h"
 #include "report/model_page.h"
 
 bool cli_page_check(const cli_page_args_t* a) {

@@ -5,7 +5,8 @@
 #include "io/json.h"
 #include "ir/ir.h"
 
-// {"name", "type", "elem", "shape"}: sizes are numbers, or names where they are open. NULL: no memory.
+// {"name", "type", "elem", "shape"}: sizes are numbers, or names where they are open. NULL: no
+// memory.
 json_t* cli_value_json(const assay_value_t* v);
 json_t* cli_values_json(assay_value_t* const* values, size_t n);  // a list of them
 // "input      'x' float[N,3,8,8]", a line each.

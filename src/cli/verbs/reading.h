@@ -2,8 +2,8 @@
 #ifndef ASSAY_CLI_VERBS_READING_H_
 #define ASSAY_CLI_VERBS_READING_H_
 
-#include "data/tensor_files.h"
 #include "cli/cli.h"
+#include "data/tensor_files.h"
 
 typedef struct cli_reading_args {
   const char *mean, *std, *layout, *size, *crop;
@@ -12,41 +12,38 @@ typedef struct cli_reading_args {
 } cli_reading_args_t;
 
 // Rows for a verb whose args_t has a cli_reading_args_t there.
-#define CLI_READING_OPTIONS(field)                                                           \
-  {"--dtype",                                                                                \
-   0,                                                                                        \
-   OPT_LIST,                                                                                 \
-   offsetof(args_t, field.dtypes),                                                           \
-   "NAME:TYPE",                                                                              \
-   "files: bits of an array of unsigned integers are this type's: bf16,\nfp16, fp8e4m3, "    \
-   "fp8e5m2; of float32: rounded to it",                                                     \
-   false},                                                                                   \
-      {"--size",                                                                             \
-       0,                                                                                    \
-       OPT_STRING,                                                                           \
-       offsetof(args_t, field.size),                                                         \
-       "HxW",                                                                                \
-       "images are resized to that, or their shorter side to N; else\nthey have to fit",     \
-       false},                                                                               \
-      {"--crop",   0,                                                                        \
-       OPT_STRING, offsetof(args_t, field.crop),                                             \
-       "HxW",      "images: then so much of their middle is taken",                          \
-       false},                                                                               \
-      {"--scale", 0,                                                                         \
-       OPT_FLOAT, offsetof(args_t, field.scale),                                             \
-       "X",       "images: pixels, 0 to 255, times X",                                       \
-       false},                                                                               \
-      {"--mean",   0,                                                                        \
-       OPT_STRING, offsetof(args_t, field.mean),                                             \
-       "X,X,X",    "images: then minus these, one or one a channel",                         \
-       false},                                                                               \
-      {"--std",    0,                                                                        \
-       OPT_STRING, offsetof(args_t, field.std),                                              \
-       "X,X,X",    "images: then divided by these",                                          \
-       false},                                                                               \
-  {                                                                                          \
-    "--layout", 0, OPT_STRING, offsetof(args_t, field.layout), "LAYOUT",                     \
-        "images: nchw or nhwc (default: as the input's shape says)", false                   \
+#define CLI_READING_OPTIONS(field)                                                                   \
+  {"--dtype",                                                                                        \
+   0,                                                                                                \
+   OPT_LIST,                                                                                         \
+   offsetof(args_t, field.dtypes),                                                                   \
+   "NAME:TYPE",                                                                                      \
+   "files: bits of an array of unsigned integers are this type's: bf16,\nfp16, fp8e4m3, "            \
+   "fp8e5m2; of float32: rounded to it",                                                             \
+   false},                                                                                           \
+      {"--size",   0,                                                                                \
+       OPT_STRING, offsetof(args_t, field.size),                                                     \
+       "HxW",      "images are resized to that, or their shorter side to N; else\nthey have to fit", \
+       false},                                                                                       \
+      {"--crop",   0,                                                                                \
+       OPT_STRING, offsetof(args_t, field.crop),                                                     \
+       "HxW",      "images: then so much of their middle is taken",                                  \
+       false},                                                                                       \
+      {"--scale", 0,                                                                                 \
+       OPT_FLOAT, offsetof(args_t, field.scale),                                                     \
+       "X",       "images: pixels, 0 to 255, times X",                                               \
+       false},                                                                                       \
+      {"--mean",   0,                                                                                \
+       OPT_STRING, offsetof(args_t, field.mean),                                                     \
+       "X,X,X",    "images: then minus these, one or one a channel",                                 \
+       false},                                                                                       \
+      {"--std",    0,                                                                                \
+       OPT_STRING, offsetof(args_t, field.std),                                                      \
+       "X,X,X",    "images: then divided by these",                                                  \
+       false},                                                                                       \
+  {                                                                                                  \
+    "--layout", 0, OPT_STRING, offsetof(args_t, field.layout), "LAYOUT",                             \
+        "images: nchw or nhwc (default: as the input's shape says)", false                           \
   }
 
 // What a verb reads all its files by, from the options. A verb that takes these options reads

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "onnx/load.h"
 #include "eval/machine.h"
+#include "onnx/load.h"
 
 typedef struct reference {
   const assay_model_t* model;  // whose inputs there are

@@ -11,8 +11,8 @@
 #ifndef ASSAY_EDIT_REDUCE_REDUCE_H_
 #define ASSAY_EDIT_REDUCE_REDUCE_H_
 
-#include "check/check.h"
 #include "account/engine.h"
+#include "check/check.h"
 
 typedef struct assay_reduce_options {
   // How it is run and what the outputs have to keep; the precision stays the caller's. Demands that

@@ -8,10 +8,10 @@
 #include "base/shown.h"
 #include "edit/editor.h"
 #include "edit/reduce/reduce_internal.h"
+#include "eval/machine.h"
 #include "formats/format.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
-#include "eval/machine.h"
 
 assay_samples_t assay_reduce_view(const assay_samples_t* s, size_t first, size_t n) {
   return (assay_samples_t){.n = n, .n_values = s->n_values, .at = s->at + first * s->n_values};

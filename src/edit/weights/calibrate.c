@@ -149,9 +149,11 @@ static double divergence(const sums_t* s, const uint64_t* bins, size_t n, size_t
     const uint64_t in_level = s->count[to] - s->count[from];
     const uint64_t weight = in_level + (to == k && half == 0 ? clipped : 0);
     if (in_level)
-      p_log_q += (double)weight * assay_log((double)in_level / (double)(s->filled[to] - s->filled[from]));
+      p_log_q +=
+          (double)weight * assay_log((double)in_level / (double)(s->filled[to] - s->filled[from]));
   }
-  return (p_log_p - p_log_q) / (double)all - assay_log((double)all) + assay_log((double)kept + half);
+  return (p_log_p - p_log_q) / (double)all - assay_log((double)all) +
+         assay_log((double)kept + half);
 }
 
 // Source: Migacz, "8-bit Inference with TensorRT", GTC 2017, "Entropy Calibration - pseudocode".

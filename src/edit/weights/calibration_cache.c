@@ -29,7 +29,7 @@ static assay_status_t parse_scale(const char* digits, size_t n, size_t number, f
 }
 
 assay_status_t assay_calibration_cache_parse(assay_arena_t* arena, const char* text, size_t n,
-                                     assay_edit_scale_t** out, size_t* out_n) {
+                                             assay_edit_scale_t** out, size_t* out_n) {
   assay_edit_scale_t* scales = NULL;
   size_t lines = 1, count = 0;
   for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
@@ -55,12 +55,12 @@ assay_status_t assay_calibration_cache_parse(assay_arena_t* arena, const char* t
   return NULL;
 }
 
-assay_status_t assay_calibration_cache_read(assay_arena_t* arena, const char* path, assay_edit_scale_t** out,
-                                    size_t* out_n) {
+assay_status_t assay_calibration_cache_read(assay_arena_t* arena, const char* path,
+                                            assay_edit_scale_t** out, size_t* out_n) {
   assay_mapping_t* m = NULL;
   ASSAY_TRY(assay_mapping_open(path, &m));
   assay_status_t st = assay_calibration_cache_parse(arena, (const char*)assay_mapping_data(m),
-                                            assay_mapping_size(m), out, out_n);
+                                                    assay_mapping_size(m), out, out_n);
   assay_mapping_release(m);
   return assay_status_note(st, "'%s'", path);
 }
@@ -95,7 +95,7 @@ static assay_status_t add_scale(assay_arena_t* arena, const char* name, float sc
 }
 
 assay_status_t assay_calibration_cache_of_model(assay_arena_t* arena, const assay_model_t* m,
-                                        assay_edit_scale_t** out, size_t* out_n) {
+                                                assay_edit_scale_t** out, size_t* out_n) {
   assay_status_t st = NULL;
   assay_map_t seen = {0};
   assay_edit_scale_t* list = NULL;
@@ -117,7 +117,7 @@ assay_status_t assay_calibration_cache_of_model(assay_arena_t* arena, const assa
 }
 
 assay_status_t assay_calibration_cache_write(const char* path, const char* algorithm,
-                                     const assay_edit_scale_t* scales, size_t n) {
+                                             const assay_edit_scale_t* scales, size_t n) {
   assay_str_t text = {0};
   assay_str_printf_raw(&text, "TRT-100100-%s\n", algorithm);
   for (size_t i = 0; i < n; i++) {

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "edit/weights/calibrate.h"
 #include "edit/editor.h"
+#include "edit/weights/calibrate.h"
 #include "edit/weights/quantizer_pair.h"
-#include "passes/edit.h"
 #include "eval/machine.h"
+#include "passes/edit.h"
 
 // What values are quantized to.
 typedef struct form {
@@ -37,10 +37,10 @@ typedef struct quantizer {
   assay_editing_t* e;
   const form_t* form;
   const assay_calibrator_t* calibrator;
-  double quantile;             // of the calibrator
-  size_t sample;               // that runs
-  assay_status_t bad;          // why no range can be had, whatever the other samples say
-  bool* wanted;                // by value id: activations that are quantized
+  double quantile;              // of the calibrator
+  size_t sample;                // that runs
+  assay_status_t bad;           // why no range can be had, whatever the other samples say
+  bool* wanted;                 // by value id: activations that are quantized
   assay_calibration_t** sizes;  // by value id: their magnitudes
   int n_values;
   assay_value_t** twins;  // by value id: the value behind its quantizers

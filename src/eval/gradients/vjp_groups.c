@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/gradients/vjp.h"
 #include "base/alloc.h"
 #include "base/functions.h"
+#include "eval/gradients/vjp.h"
 
 // ---- softmax ------------------------------------------------------------------------------------
 
@@ -14,8 +14,8 @@ static void softmax_group(bool log, int64_t n, int64_t stride, const double* y, 
   double sum = 0;
   for (int64_t i = 0; i < n; i++) sum += g[i * stride] * (log ? 1 : y[i * stride]);
   for (int64_t i = 0; i < n; i++)
-    to[i * stride] +=
-        log ? g[i * stride] - assay_exp(y[i * stride]) * sum : y[i * stride] * (g[i * stride] - sum);
+    to[i * stride] += log ? g[i * stride] - assay_exp(y[i * stride]) * sum
+                          : y[i * stride] * (g[i * stride] - sum);
 }
 
 static bool read_axis(const assay_vjp_t* c, int64_t otherwise, int* out) {
@@ -161,7 +161,9 @@ static double l1_slope(double x, double y, double n) {
 }
 static double l2_slope(double x, double y, double n) { return (void)n, y > 0 ? x / y : 0; }
 static double square_slope(double x, double y, double n) { return (void)y, (void)n, 2 * x; }
-static double log_sum_slope(double x, double y, double n) { return (void)x, (void)n, assay_exp(-y); }
+static double log_sum_slope(double x, double y, double n) {
+  return (void)x, (void)n, assay_exp(-y);
+}
 static double log_exp_slope(double x, double y, double n) { return (void)n, assay_exp(x - y); }
 
 // Source: ONNX Reduce*-18.

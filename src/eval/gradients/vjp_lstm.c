@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/gradients/vjp.h"
 #include "base/alloc.h"
 #include "base/functions.h"
+#include "eval/gradients/vjp.h"
 #include "ops/matmul/gemm.h"
 
 typedef struct lstm {

@@ -1,8 +1,8 @@
 // Rules of sums of products: convolutions, products of matrices, running sums.
 #include <string.h>
 
-#include "eval/gradients/vjp.h"
 #include "base/alloc.h"
+#include "eval/gradients/vjp.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
 

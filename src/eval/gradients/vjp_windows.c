@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "eval/gradients/vjp.h"
 #include "base/alloc.h"
+#include "eval/gradients/vjp.h"
 #include "ops/conv/window.h"
 
 // ---- whole planes -------------------------------------------------------------------------------

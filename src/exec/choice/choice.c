@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/choice/signature.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "exec/choice/signature.h"
 
 #define TIMINGS "timings"
 
@@ -204,8 +204,7 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
         !assay_timings_find(choice->timings, tactic->name, signature, &us) ||
         (*n && !compete(choice, c[0].tactic, tactic)))
       continue;
-    c[*n] = (assay_candidate_t){
-        .tactic = tactic, .microseconds = us, .predicted = (double)NAN};
+    c[*n] = (assay_candidate_t){.tactic = tactic, .microseconds = us, .predicted = (double)NAN};
     if (best < 0 || us < c[best].microseconds) best = *n;
     (*n)++;
   }
@@ -266,10 +265,8 @@ static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* 
   int fastest = 0;
   if (forced) ASSAY_TRY(make_with(forced, l, 0, out));  // whatever scratch it needs
   if (*out) {
-    c[(*n)++] = (assay_candidate_t){.tactic = forced,
-                                    .microseconds = (double)NAN,
-                                    .predicted = (double)NAN,
-                                    .forced = true};
+    c[(*n)++] = (assay_candidate_t){
+        .tactic = forced, .microseconds = (double)NAN, .predicted = (double)NAN, .forced = true};
     return NULL;
   }
   order_t order;
@@ -286,9 +283,8 @@ static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* 
   } else if (!st && choice->scratch) {
     st = make_smallest(choice, l, out);
     if (*out)
-      c[(*n)++] = (assay_candidate_t){.tactic = (*out)->tactic,
-                                      .microseconds = (double)NAN,
-                                      .predicted = (double)NAN};
+      c[(*n)++] = (assay_candidate_t){
+          .tactic = (*out)->tactic, .microseconds = (double)NAN, .predicted = (double)NAN};
   }
   for (int i = 0; i < ASSAY_MAX_CANDIDATES; i++)
     if (kernels[i]) kernels[i]->destroy(kernels[i]);

@@ -5,8 +5,8 @@
 #define ASSAY_EXEC_CHOICE_CHOICE_H_
 
 #include "exec/choice/costs.h"
-#include "exec/segment/move.h"
 #include "exec/choice/timings.h"
+#include "exec/segment/move.h"
 
 enum { ASSAY_MAX_TACTICS = 96 };
 
@@ -14,7 +14,7 @@ enum { ASSAY_MAX_TACTICS = 96 };
 typedef struct assay_choice_setting {
   const assay_tactic_t* const* tactics;
   size_t n_tactics;
-  const char* machine;  // what times depend on, one line; copied
+  const char* machine;         // what times depend on, one line; copied
   const assay_costs_t* costs;  // of the machine's class, by which tactics are ranked; NULL: none
   // The mean of so many runs of a kernel, on operands of zeros; 0: the fastest of some.
   assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
@@ -51,8 +51,8 @@ void assay_choice_destroy(assay_choice_t* c);  // NULL is allowed
 assay_status_t assay_choose(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t** out,
                             assay_candidate_t* candidates, int* n_candidates) ASSAY_MUST_USE;
 
-// What a kernel takes of this layer, and what a reorder takes: known, measured now if that is wanted,
-// or NAN.
+// What a kernel takes of this layer, and what a reorder takes: known, measured now if that is
+// wanted, or NAN.
 assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t* k,
                                  double* out_microseconds) ASSAY_MUST_USE;
 assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_move_t* m,

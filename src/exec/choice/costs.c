@@ -16,9 +16,8 @@ static bool is_op(const assay_node_t* n, const char* op) {
 
 // The node that makes the work: quantizers around it, and what is done to its result, come along.
 static const assay_node_t* main_node(const assay_layer_t* l) {
-  static const char* const ops[] = {"Conv",        "MatMul",        "Gemm",
-                                    "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
-                                    "MaxPool"};
+  static const char* const ops[] = {
+      "Conv", "MatMul", "Gemm", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "MaxPool"};
   for (size_t k = 0; k < l->n_nodes; k++)
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
       if (is_op(l->nodes[k], ops[i])) return l->nodes[k];
@@ -72,9 +71,10 @@ static void add_bytes(const assay_sized_layer_t* l, double samples, const assay_
     if (!l->in[i].constant && l->in[i].size > 1)
       out->read += (double)assay_operand_bytes(&l->in[i], l->in[i].type) / samples;
   out->write = (double)assay_operand_bytes(&l->out[0], l->out[0].type) / samples;
-  if (w) out->weights = (double)w->size * (strcmp(out->type, "fp32") == 0   ? 4
-                                           : strcmp(out->type, "int8") == 0 ? 1
-                                                                            : 2);
+  if (w)
+    out->weights = (double)w->size * (strcmp(out->type, "fp32") == 0   ? 4
+                                      : strcmp(out->type, "int8") == 0 ? 1
+                                                                       : 2);
 }
 
 bool assay_layer_sizes(const assay_sized_layer_t* l, assay_layer_sizes_t* out) {
@@ -92,8 +92,8 @@ bool assay_layer_sizes(const assay_sized_layer_t* l, assay_layer_sizes_t* out) {
     const int64_t columns = y->dims[y->rank - 1];
     if (columns < 1) return false;
     out->kind = w ? "matmul" : "matmul_pair";
-    out->macs = (double)y->size * (w ? (double)w->size / (double)columns
-                                     : (double)x->dims[x->rank - 1]);
+    out->macs =
+        (double)y->size * (w ? (double)w->size / (double)columns : (double)x->dims[x->rank - 1]);
   } else {
     if (x->rank < 3 || y->rank != x->rank || y->dims[0] != x->dims[0]) return false;
     out->by_sample = true;

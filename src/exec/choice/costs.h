@@ -1,8 +1,9 @@
-// How long a kernel of a tactic takes, predicted from the layer's sizes: what ranks tactics that are
-// not timed. For each kind of layer, type and tactic a row of constants,
+// How long a kernel of a tactic takes, predicted from the layer's sizes: what ranks tactics that
+// are not timed. For each kind of layer, type and tactic a row of constants,
 //   microseconds = fixed + macs * ns_a_mac / 1000 + (bytes read, written, of weights) * ns / 1000
 // fitted by non-negative least squares to measured times (bench/cost_model.py), one table for each
-// class of machine, so that all builds on machines of a class choose alike (docs/adr/0020-costs.md).
+// class of machine, so that all builds on machines of a class choose alike
+// (docs/adr/0020-costs.md).
 #ifndef ASSAY_EXEC_CHOICE_COSTS_H_
 #define ASSAY_EXEC_CHOICE_COSTS_H_
 
@@ -10,7 +11,7 @@
 
 typedef struct assay_cost_row {
   const char *kind, *type, *tactic;
-  double fixed;  // microseconds
+  double fixed;                      // microseconds
   double mac, read, write, weights;  // nanoseconds a multiply-add, and a byte of each
 } assay_cost_row_t;
 

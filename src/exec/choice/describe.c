@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "formats/format.h"
 #include "eval/machine.h"
+#include "formats/format.h"
 
 // The type that holds a format's numbers in memory; UNDEFINED: none does. What is tf32 lies as
 // float32: kernels round it as they read it.

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "exec/device/device_share.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "exec/device/device_share.h"
 
 // What a mark (device.h) says: what * number of layers + layer.
 typedef enum doing { RUNNING = 0, COPYING_IN, COPYING_OUT, LAUNCHING, N_DOING } doing_t;

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/segment/assign.h"
 #include "base/alloc.h"
+#include "exec/segment/assign.h"
 
 enum { SETS = (1 << ASSAY_LAYOUTS) - 1 };  // of layouts; none is not one
 

@@ -1,7 +1,7 @@
 #include "exec/segment/lifetimes.h"
 
-#include "exec/segment/held.h"
 #include "base/alloc.h"
+#include "exec/segment/held.h"
 
 static assay_status_t append(assay_value_list_t* l, const assay_value_t* v) {
   ASSAY_TRY(assay_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at));

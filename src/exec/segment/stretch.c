@@ -1,8 +1,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "exec/segment/stretch_internal.h"
 #include "base/alloc.h"
+#include "exec/segment/stretch_internal.h"
 #include "formats/format.h"
 
 void assay_stretch_destroy(assay_stretch_t* s) {

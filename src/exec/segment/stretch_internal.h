@@ -3,8 +3,8 @@
 #ifndef ASSAY_EXEC_SEGMENT_STRETCH_INTERNAL_H_
 #define ASSAY_EXEC_SEGMENT_STRETCH_INTERNAL_H_
 
-#include "exec/segment/stretch.h"
 #include "eval/machine.h"
+#include "exec/segment/stretch.h"
 
 // The kernels that could run a layer. Option 0 is the one that layers one behind the other would
 // take.

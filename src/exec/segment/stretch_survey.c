@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "exec/segment/assign.h"
 #include "exec/segment/implied.h"
 #include "exec/segment/stretch_internal.h"
-#include "base/alloc.h"
 #include "passes/fold.h"
 
 // ---- places -------------------------------------------------------------------------------------

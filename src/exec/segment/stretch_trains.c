@@ -1,6 +1,6 @@
 // Which layers of a stretch form trains.
-#include "exec/segment/stretch_internal.h"
 #include "base/alloc.h"
+#include "exec/segment/stretch_internal.h"
 
 static assay_kernel_t* kernel_of(const builder_t* b, int i) {
   const surveyed_t* x = &b->layers[i - b->s->first];

@@ -17,7 +17,7 @@ typedef struct parser {
   size_t* caps;  // of each flag's words
   size_t cap_positional, cap_unknown;
   pg_flag_id_t flag;  // the last one of the running word; PG_N_FLAGS: none
-  bool plain;  // behind "--": no word is a flag
+  bool plain;         // behind "--": no word is a flag
   bool help;
   bool misused;
 } parser_t;

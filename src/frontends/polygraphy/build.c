@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "frontends/polygraphy/data/feed.h"
-#include "frontends/polygraphy/model.h"
 #include "frontends/polygraphy/inspect/tactics.h"
+#include "frontends/polygraphy/model.h"
 #include "frontends/trtexec/job.h"
 #include "frontends/trtexec/log.h"
 #include "onnx/load.h"
@@ -140,7 +140,7 @@ static assay_status_t save_ranges(pg_job_t* j, const pg_build_t* b, const call_t
            NULL;
   pg_log(PG_INFO, "Saving calibration cache to %s", path);
   return assay_status_note(assay_calibration_cache_write(path, calibrator_of(j->args)->algorithm,
-                                                 c->job.scales, c->job.n_scales),
+                                                         c->job.scales, c->job.n_scales),
                            "--calibration-cache");
 }
 

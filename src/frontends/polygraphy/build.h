@@ -13,7 +13,8 @@ typedef struct pg_build {
   const assay_saved_t* inputs;
   // "name:type" of layers besides --layer-precisions; an error where one cannot be met. NULL: none.
   const pg_words_t* layers;
-  // Times of kernels: what is there is not timed again, and what was is put there. NULL: the line's.
+  // Times of kernels: what is there is not timed again, and what was is put there. NULL: the
+  // line's.
   assay_str_t* timings;
   bool aside;  // an engine beside the line's own: tactic replays are not for it
 } pg_build_t;

@@ -3,8 +3,8 @@
 #include <strings.h>
 
 #include "frontends/polygraphy/build.h"
-#include "frontends/polygraphy/model.h"
 #include "frontends/polygraphy/inspect/network.h"
+#include "frontends/polygraphy/model.h"
 
 typedef enum target { TO_ONNX, TO_PLAN, TO_NETWORK } target_t;
 

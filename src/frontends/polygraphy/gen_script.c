@@ -7,8 +7,8 @@
 #include "frontends/polygraphy/run.h"
 #include "ops/text/text_case.h"
 
-// It imports nothing but os, which Python has loaded before the script's folder comes into its path:
-// no module that happens to lie there is run.
+// It imports nothing but os, which Python has loaded before the script's folder comes into its
+// path: no module that happens to lie there is run.
 static const char head[] =
     "#!/usr/bin/env python3\n"
     "\"\"\"Runs 'assay polygraphy run'; written by its --gen-script.\"\"\"\n"

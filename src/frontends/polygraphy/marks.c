@@ -1,9 +1,9 @@
 // Which values are outputs: --onnx-outputs, --trt-outputs and their kin.
 #include <string.h>
 
+#include "edit/names.h"
 #include "frontends/polygraphy/inspect/layer_types.h"
 #include "frontends/polygraphy/model.h"
-#include "edit/names.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 

@@ -4,15 +4,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/tensor_files.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "data/tensor_files.h"
 #include "frontends/polygraphy/cause.h"
 #include "frontends/polygraphy/data/compare_flags.h"
 #include "frontends/polygraphy/data/compare_script.h"
 #include "frontends/polygraphy/data/feed.h"
-#include "frontends/polygraphy/model.h"
 #include "frontends/polygraphy/data/postprocess.h"
+#include "frontends/polygraphy/model.h"
 #include "io/numpy_text.h"
 #include "io/run_results.h"
 

@@ -4,10 +4,10 @@
 #include <strings.h>
 #include <time.h>
 
-#include "data/samples.h"
 #include "base/alloc.h"
-#include "frontends/polygraphy/model.h"
 #include "cli/risks.h"
+#include "data/samples.h"
+#include "frontends/polygraphy/model.h"
 #include "onnx/load.h"
 
 static double now(void) {

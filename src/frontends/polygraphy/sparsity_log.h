@@ -2,8 +2,8 @@
 #ifndef ASSAY_FRONTENDS_POLYGRAPHY_SPARSITY_LOG_H_
 #define ASSAY_FRONTENDS_POLYGRAPHY_SPARSITY_LOG_H_
 
-#include "frontends/polygraphy/job.h"
 #include "edit/weights/sparsity.h"
+#include "frontends/polygraphy/job.h"
 
 // Weights that can be sparse, those that cannot being told.
 assay_status_t pg_sparsity_find(assay_model_t* m, assay_sparse_weight_t** out,

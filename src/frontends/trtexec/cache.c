@@ -6,8 +6,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "exec/choice/timings.h"
 #include "base/file.h"
+#include "exec/choice/timings.h"
 #include "frontends/trtexec/job.h"
 #include "frontends/trtexec/log.h"
 

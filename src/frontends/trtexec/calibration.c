@@ -6,8 +6,8 @@ assay_status_t trt_load_calibration(trt_job_t* j) {
   const char* path = trt_text(j->options, TRT_FLAG_calib);
   size_t known = 0;
   if (!path) return NULL;
-  ASSAY_TRY(
-      assay_status_note(assay_calibration_cache_read(j->arena, path, &j->scales, &j->n_scales), "--calib"));
+  ASSAY_TRY(assay_status_note(
+      assay_calibration_cache_read(j->arena, path, &j->scales, &j->n_scales), "--calib"));
   for (size_t i = 0; i < j->n_scales; i++)
     known += assay_graph_find(j->model->graph, j->scales[i].name) != NULL;
   trt_info("The calibration cache %s has %zu scales, %zu of them of values of the model", path,

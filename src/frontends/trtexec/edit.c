@@ -105,6 +105,7 @@ assay_status_t trt_quantize(trt_job_t* j) {
     options.shapes = shapes;
   }
   ASSAY_TRY(edit(j, &assay_editor_quantize, &wishes, &options, NULL));
-  return j->samples ? assay_calibration_cache_of_model(j->arena, j->edited, &j->scales, &j->n_scales)
-                    : NULL;
+  return j->samples
+             ? assay_calibration_cache_of_model(j->arena, j->edited, &j->scales, &j->n_scales)
+             : NULL;
 }

@@ -2,8 +2,8 @@
 #ifndef ASSAY_FRONTENDS_TRTEXEC_EDIT_H_
 #define ASSAY_FRONTENDS_TRTEXEC_EDIT_H_
 
-#include "frontends/trtexec/job.h"
 #include "edit/editor.h"
+#include "frontends/trtexec/job.h"
 
 // The edited model takes the place of j->model, and of j->edited, which the next edit starts from.
 assay_status_t trt_edit_model(trt_job_t* j, const assay_editor_t* editor,
@@ -13,9 +13,8 @@ assay_status_t trt_edit_model(trt_job_t* j, const assay_editor_t* editor,
 // edit; NULL: they are not wanted.
 assay_status_t trt_edit_other(assay_model_t* raw, const assay_editor_t* editor,
                               const assay_edit_wishes_t* wishes,
-                              const assay_edit_options_t* options,
-                              assay_model_t** out_edited, assay_model_t** out_ready,
-                              assay_str_t* out_notes) ASSAY_MUST_USE;
+                              const assay_edit_options_t* options, assay_model_t** out_edited,
+                              assay_model_t** out_ready, assay_str_t* out_notes) ASSAY_MUST_USE;
 // Puts Q/DQ nodes in: with the scales of --calib, or with ranges from random inputs, of which it
 // warns.
 assay_status_t trt_quantize(trt_job_t* j) ASSAY_MUST_USE;

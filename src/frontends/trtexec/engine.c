@@ -11,10 +11,10 @@
 #include "base/shell.h"
 #include "base/shown.h"
 #include "cli/risks.h"
+#include "formats/format.h"
 #include "frontends/trtexec/edit.h"
 #include "frontends/trtexec/log.h"
 #include "frontends/trtexec/specs.h"
-#include "formats/format.h"
 #include "onnx/onnx.h"
 
 double trt_now_ms(void) {

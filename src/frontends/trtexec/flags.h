@@ -106,8 +106,8 @@ typedef enum trt_outcome {
 assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
                                  trt_outcome_t* out_outcome) ASSAY_MUST_USE;
 void trt_options_deinit(trt_options_t* o);
-// Adds the flags in the file of --fix-file: what the line says itself goes before, but for the list,
-// which is an error twice.
+// Adds the flags in the file of --fix-file: what the line says itself goes before, but for the
+// list, which is an error twice.
 assay_status_t trt_options_take_fix(trt_options_t* o) ASSAY_MUST_USE;
 // Warns of flags that were given and have no effect, before trt_options_check() sets some.
 void trt_options_note(const trt_options_t* o);

@@ -4,10 +4,10 @@
 // and written (inputs.c, outputs.c).
 #include <string.h>
 
+#include "formats/format.h"
 #include "frontends/trtexec/edit.h"
 #include "frontends/trtexec/log.h"
 #include "frontends/trtexec/specs.h"
-#include "formats/format.h"
 
 // A constant of one element.
 static bool one_number(const assay_value_t* v, double* out) {

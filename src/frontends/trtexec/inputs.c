@@ -4,11 +4,11 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "formats/format.h"
 #include "frontends/trtexec/bindings.h"
 #include "frontends/trtexec/log.h"
 #include "frontends/trtexec/specs.h"
 #include "frontends/trtexec/text.h"
-#include "formats/format.h"
 #include "io/npy.h"
 #include "io/npz.h"
 

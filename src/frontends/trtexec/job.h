@@ -4,8 +4,8 @@
 
 #include <assay/context.h>
 
-#include "data/samples.h"
 #include "cli/verbs/engine_source.h"
+#include "data/samples.h"
 #include "edit/weights/calibration_cache.h"
 #include "frontends/trtexec/flags.h"
 #include "frontends/trtexec/layouts.h"
@@ -33,7 +33,7 @@ typedef struct trt_job {
   const char* calibrator;  // of the samples, as 'assay edit quantize' calls it; NULL: its default
   double percentile;       // of that calibrator; 0: it has none
   const char* cache_out;   // where times go in place of --timingCacheFile; "": nowhere; NULL: there
-  assay_edit_scale_t* scales;     // --calib, or what came of the samples
+  assay_edit_scale_t* scales;  // --calib, or what came of the samples
   size_t n_scales;
   const char* verbosity;  // --profilingVerbosity, or what the plan was built with
   const char** debug;     // --markDebug: names of values

@@ -6,10 +6,10 @@
 
 #include "base/hash.h"
 #include "base/shown.h"
+#include "formats/format.h"
 #include "frontends/trtexec/job.h"
 #include "frontends/trtexec/log.h"
 #include "frontends/trtexec/text.h"
-#include "formats/format.h"
 
 static const assay_layers_t* layers_of(const trt_job_t* j) {
   return assay_plan_layers(assay_engine_plan(j->engine));

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/shown.h"
+#include "formats/format.h"
 #include "frontends/trtexec/job.h"
 #include "frontends/trtexec/log.h"
 #include "frontends/trtexec/specs.h"
-#include "formats/format.h"
 
 // An element of one of the lists.
 typedef struct request {

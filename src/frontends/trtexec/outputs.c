@@ -3,11 +3,11 @@
 
 #include "base/file.h"
 #include "base/shown.h"
+#include "formats/format.h"
 #include "frontends/trtexec/bindings.h"
 #include "frontends/trtexec/log.h"
 #include "frontends/trtexec/specs.h"
 #include "frontends/trtexec/text.h"
-#include "formats/format.h"
 
 // Values from `from` on, with a separator between.
 static void put_values(assay_str_t* out, const assay_tensor_t* t, const char* separator) {

@@ -7,9 +7,9 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "cli/plan_options.h"
+#include "edit/weights/sparsity.h"
 #include "frontends/trtexec/edit.h"
 #include "frontends/trtexec/log.h"
-#include "edit/weights/sparsity.h"
 #include "onnx/onnx.h"
 
 // ---- what the model's quantizers are of ---------------------------------------------------------

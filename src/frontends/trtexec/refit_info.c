@@ -70,11 +70,12 @@ assay_status_t trt_dump_refit(const trt_job_t* j) {
 // ---- the ends -----------------------------------------------------------------------------------
 
 static assay_status_t converted(const assay_value_t* v, const char* which, const assay_layer_t* l) {
-  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                     "--directIO: %s '%s' is fp32, and layer '%s' has it in %s: it would be "
-                     "converted; build a model of that type ('assay edit cast'), or leave --directIO "
-                     "out",
-                     which, v->name, l->name, assay_format_name(l->format));
+  return ASSAY_ERROR(
+      ASSAY_UNSUPPORTED,
+      "--directIO: %s '%s' is fp32, and layer '%s' has it in %s: it would be "
+      "converted; build a model of that type ('assay edit cast'), or leave --directIO "
+      "out",
+      which, v->name, l->name, assay_format_name(l->format));
 }
 
 static bool differs(const assay_layer_t* l, const assay_value_t* v) {

@@ -2,8 +2,8 @@
 #ifndef ASSAY_FRONTENDS_TRTEXEC_TEXT_H_
 #define ASSAY_FRONTENDS_TRTEXEC_TEXT_H_
 
-#include "exec/backend.h"
 #include "base/str.h"
+#include "exec/backend.h"
 
 // "1x3x224x224"; "" for rank 0.
 void trt_put_dims(assay_str_t* out, int rank, const int64_t* dims);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/functions.h"
-#include "ops/math/activation_name.h"
 #include "ops/conv/conv_winograd.h"
 #include "ops/families.h"
+#include "ops/math/activation_name.h"
 #include "ops/shadow.h"
 #include "ops/twice_array.h"
 

@@ -14,10 +14,10 @@
 #include "ops/conv/window.h"
 
 typedef struct assay_conv {
-  int64_t n, c, m, group;      // batch, channels in and out, groups
-  int64_t cg, mg;              // channels in and out of a group
-  int64_t kernel_size;         // kernel positions
-  int64_t in_size, out_size;   // elements of one channel
+  int64_t n, c, m, group;     // batch, channels in and out, groups
+  int64_t cg, mg;             // channels in and out of a group
+  int64_t kernel_size;        // kernel positions
+  int64_t in_size, out_size;  // elements of one channel
   assay_window_t w;
 } assay_conv_t;
 
@@ -28,9 +28,8 @@ assay_status_t assay_conv_read(const assay_node_t* node, const assay_tensor_t* x
                                const assay_tensor_t* w, const assay_tensor_t* bias,
                                bool channels_last, assay_conv_t* out) ASSAY_MUST_USE;
 // The same for inference: sets output 0. bias_input SIZE_MAX: none.
-assay_status_t assay_conv_infer(assay_infer_t* c, size_t x_input, size_t w_input,
-                                size_t bias_input, bool channels_last,
-                                assay_type_t elem) ASSAY_MUST_USE;
+assay_status_t assay_conv_infer(assay_infer_t* c, size_t x_input, size_t w_input, size_t bias_input,
+                                bool channels_last, assay_type_t elem) ASSAY_MUST_USE;
 
 // How a panel is made: rows [k0, k1) and columns [t0, t1) for sample n and group g, row-major into
 // out. May be called from several threads at once.

@@ -103,9 +103,9 @@ typedef struct product {
   const assay_conv_t* s;
   const double *x, *w, *bias;
   double* y;
-  int64_t k;                // rows of the whole panel
-  int64_t columns, tiles;   // output positions in a tile, tiles in all
-  int64_t block, blocks;    // output channels in a block, blocks in all
+  int64_t k;               // rows of the whole panel
+  int64_t columns, tiles;  // output positions in a tile, tiles in all
+  int64_t block, blocks;   // output channels in a block, blocks in all
 } product_t;
 
 // y[m0..m1, t0..t1] (+)= w[m0..m1, k0..k1] * b, and the bias behind the last rows.
@@ -122,10 +122,18 @@ static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t
     assay_product_f64(m1 - m0, t1 - t0, k1 - k0, p->w + ch * p->k + k0, p->k, b, ldb, k0 > 0, y,
                       s->out_size);
   } else {
-    const assay_matrix_t ma = {.data = p->w, .store = ASSAY_STORE_F64, .type = ASSAY_TYPE_DOUBLE,
-                               .offset = ch * p->k + k0, .row_stride = p->k, .col_stride = 1};
-    const assay_matrix_t mb = {.data = b, .store = ASSAY_STORE_F64, .type = ASSAY_TYPE_DOUBLE,
-                               .offset = 0, .row_stride = ldb, .col_stride = 1};
+    const assay_matrix_t ma = {.data = p->w,
+                               .store = ASSAY_STORE_F64,
+                               .type = ASSAY_TYPE_DOUBLE,
+                               .offset = ch * p->k + k0,
+                               .row_stride = p->k,
+                               .col_stride = 1};
+    const assay_matrix_t mb = {.data = b,
+                               .store = ASSAY_STORE_F64,
+                               .type = ASSAY_TYPE_DOUBLE,
+                               .offset = 0,
+                               .row_stride = ldb,
+                               .col_stride = 1};
     ASSAY_TRY(
         assay_gemm(p->c, m1 - m0, t1 - t0, k1 - k0, &ma, &mb, y, s->out_size, twice || k0 > 0));
   }
@@ -151,8 +159,7 @@ static void keep(assay_status_t* first, assay_status_t st) {
 }
 
 static double work_of(const assay_conv_t* s) {
-  return (double)s->n * (double)s->m * (double)s->out_size * (double)s->cg *
-         (double)s->kernel_size;
+  return (double)s->n * (double)s->m * (double)s->out_size * (double)s->cg * (double)s->kernel_size;
 }
 
 // Many tiles: each thread makes the panels of its own tiles.
@@ -236,8 +243,8 @@ static void product_of_nothing(const assay_eval_t* c, const assay_conv_t* s, con
 }
 
 static assay_status_t product_run(const assay_eval_t* c, const assay_conv_t* s,
-                                  const assay_conv_panel_t* panel, const double* x,
-                                  const double* w, const double* bias, double* y) {
+                                  const assay_conv_panel_t* panel, const double* x, const double* w,
+                                  const double* bias, double* y) {
   const int64_t k = s->cg * s->kernel_size;
   if (s->n == 0 || s->m == 0 || s->out_size == 0) return NULL;
   if (k == 0) return product_of_nothing(c, s, bias, y), NULL;
@@ -357,8 +364,8 @@ assay_status_t assay_conv_run(const assay_eval_t* c, const assay_conv_t* s, cons
                               const double* w, const double* bias, double* y) {
   // With several output channels a group the panel pays off. Not for infinite weights, whose
   // product with the padding is NaN.
-  if (s->cg == 1 && s->mg <= 4 && c->arith != ASSAY_ARITH_TWICE && s->out_size > 0 && s->kernel_size > 0 &&
-      all_finite(w, s->m * s->kernel_size)) {
+  if (s->cg == 1 && s->mg <= 4 && c->arith != ASSAY_ARITH_TWICE && s->out_size > 0 &&
+      s->kernel_size > 0 && all_finite(w, s->m * s->kernel_size)) {
     return depthwise(c, s, x, w, bias, y), NULL;
   }
   const assay_conv_panel_t panel = {.conv = s, .x = x, .fill = fill_im2col};
@@ -381,8 +388,8 @@ static assay_status_t check_group(const assay_node_t* node, int64_t group, int64
   }
   if (m >= 0 && m % group != 0) {
     return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
-                            "%lld output channels cannot be divided into %lld groups",
-                            (long long)m, (long long)group);
+                            "%lld output channels cannot be divided into %lld groups", (long long)m,
+                            (long long)group);
   }
   return NULL;
 }
@@ -432,8 +439,8 @@ static int64_t value_or(const assay_dim_t* d, int64_t otherwise) {
   return assay_dim_value(d, &v) ? v : otherwise;
 }
 
-assay_status_t assay_conv_infer(assay_infer_t* c, size_t x_input, size_t w_input,
-                                size_t bias_input, bool channels_last, assay_type_t elem) {
+assay_status_t assay_conv_infer(assay_infer_t* c, size_t x_input, size_t w_input, size_t bias_input,
+                                bool channels_last, assay_type_t elem) {
   assay_shape_t x = assay_infer_shape(c, x_input);
   const assay_shape_t w = assay_infer_shape(c, w_input);
   ASSAY_TRY(assay_infer_want_rank(c, x_input, 3, ASSAY_MAX_RANK));
@@ -458,10 +465,9 @@ assay_status_t assay_conv_infer(assay_infer_t* c, size_t x_input, size_t w_input
                               (long long)kernel[i]);
     }
   }
-  ASSAY_TRY(check_group(c->node, assay_attr_i64(c->node, "group", 1),
-                        x.known ? value_or(x.dims[1], -1) : -1,
-                        w.known ? value_or(w.dims[1], -1) : -1,
-                        w.known ? value_or(w.dims[0], -1) : -1));
+  ASSAY_TRY(check_group(
+      c->node, assay_attr_i64(c->node, "group", 1), x.known ? value_or(x.dims[1], -1) : -1,
+      w.known ? value_or(w.dims[1], -1) : -1, w.known ? value_or(w.dims[0], -1) : -1));
   assay_window_t window;
   ASSAY_TRY(assay_window_read(c->node, rank, kernel, &window));
   assay_shape_t y = {.known = true, .rank = rank + 2};

@@ -35,8 +35,8 @@ typedef struct places {
   size_t x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias;
 } places_t;
 
-static const places_t integer_places = {0, SIZE_MAX, 2, 1, SIZE_MAX, 3, SIZE_MAX, SIZE_MAX,
-                                        SIZE_MAX};
+static const places_t integer_places = {0, SIZE_MAX, 2,        1,       SIZE_MAX,
+                                        3, SIZE_MAX, SIZE_MAX, SIZE_MAX};
 static const places_t linear_places = {0, 1, 2, 3, 4, 5, 6, 7, 8};
 
 typedef struct quant {
@@ -119,8 +119,8 @@ static assay_status_t integer_run(quant_t* q) {
   assay_tensor_t* y;
   ASSAY_TRY(quant_read(q));
   ASSAY_TRY(quant_sums(q));
-  const bool real = q->c->in[q->at->x]->store == ASSAY_STORE_F64 ||
-                    q->c->in[q->at->w]->store == ASSAY_STORE_F64;
+  const bool real =
+      q->c->in[q->at->x]->store == ASSAY_STORE_F64 || q->c->in[q->at->w]->store == ASSAY_STORE_F64;
   ASSAY_TRY(quant_output(q, real ? ASSAY_TYPE_FLOAT : ASSAY_TYPE_INT32, &y));
   if (real) {
     if (y->size) memcpy(y->data, q->y, (size_t)y->size * sizeof *q->y);
@@ -155,8 +155,8 @@ static assay_status_t linear_infer(assay_infer_t* c) {
 }
 
 // sat(rne((sum + bias) * x_scale * w_scale / y_scale) + y_zero_point). Source: ONNX
-// QLinearConv-10, QuantizeLinear. In fp32 arithmetic each of these steps is rounded to float, in the
-// order of ops/quant/int8.h; in float64 the three scales are one factor.
+// QLinearConv-10, QuantizeLinear. In fp32 arithmetic each of these steps is rounded to float, in
+// the order of ops/quant/int8.h; in float64 the three scales are one factor.
 static void requantize(const quant_t* q, assay_type_t type, int64_t channel, const double* sums,
                        int64_t stride, int64_t* out) {
   const assay_eval_t* c = q->c;
@@ -257,7 +257,8 @@ static void linear_bound_channel(const quant_t* q, const assay_quant_steps_t* st
     error += in->tiny * (1 + parts) * (1 + fabs(y_scale.value));  // products of scales may vanish
     const int64_t to = q->channels_last ? (n * size + j) * q->s.m + m : i * size + j;
     const double y = (double)assay_i64(c->out[0])[to];
-    const double limit = assay_steps_limit(steps, (assay_quant_near_t){real, error}, y_scale, zero, y);
+    const double limit =
+        assay_steps_limit(steps, (assay_quant_near_t){real, error}, y_scale, zero, y);
     limits[0][to] = limits[1][to] = parts > in->max ? (double)INFINITY : limit;
   }
 }

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "ops/matmul/gemm.h"
 #include "ops/conv/winograd.h"
+#include "ops/matmul/gemm.h"
 
 enum {
   KERNEL = ASSAY_WINOGRAD_KERNEL,

@@ -8,10 +8,10 @@
 
 #include "base/functions.h"
 #include "ops/bound_parts.h"
-#include "ops/families.h"
 #include "ops/conv/power_bound.h"
-#include "ops/twice_array.h"
 #include "ops/conv/window.h"
+#include "ops/families.h"
+#include "ops/twice_array.h"
 
 // ---- shapes ----------------------------------------------------------------------------------
 

@@ -1,13 +1,14 @@
 #include "ops/conv/power_bound.h"
-#include "base/functions.h"
 
 #include <math.h>
+
+#include "base/functions.h"
 
 // The sum S of positive terms is off by a relative T; its root by (1 + T)^(1/p) - 1. Powers are
 // products (p = 2) or library functions; the exponent 1/p of the root is itself rounded, which
 // costs u |log S| / p. Terms below the range are rounded to 0 or up, t in all:
-// S^(1/p) - (S - t)^(1/p) at most, the whole of it where t >= S. Where S passes the range, anything may come out (an engine
-// may scale its terms: then it does not).
+// S^(1/p) - (S - t)^(1/p) at most, the whole of it where t >= S. Where S passes the range, anything
+// may come out (an engine may scale its terms: then it does not).
 double assay_bound_norm_of(const assay_rounding_t* r, const assay_power_norm_t* norm, double size,
                            bool probable) {
   const assay_inner_t in = assay_bound_inner(r);

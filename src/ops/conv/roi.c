@@ -287,7 +287,7 @@ static double sample_at(const align_t* a, const double* x, int64_t width, const 
                        y->weight_high * z->weight_high * x[y->high * width + z->high]};
   *size = fabs(v[0]) + fabs(v[1]) + fabs(v[2]) + fabs(v[3]);
   return a->max ? assay_larger(assay_larger(v[0], v[1]), assay_larger(v[2], v[3]))
-               : v[0] + v[1] + v[2] + v[3];
+                : v[0] + v[1] + v[2] + v[3];
 }
 
 // One bin. Sets *g and *p.

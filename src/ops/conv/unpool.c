@@ -1,8 +1,8 @@
 // MaxUnpool: puts the maxima that a MaxPool found back where they came from.
 #include <string.h>
 
-#include "ops/families.h"
 #include "ops/conv/window.h"
+#include "ops/families.h"
 
 // Strides, pads and kernel as attributes; out = (in - 1) * stride - pads + kernel.
 // Source: ONNX MaxUnpool-22.
@@ -49,8 +49,8 @@ static assay_status_t unpool_infer(assay_infer_t* c) {
   y.dims[0] = x.dims[0];
   y.dims[1] = x.dims[1];
   for (int i = 0; i < u.rank; i++) {
-    y.dims[2 + i] = assay_dim_add_i(
-        c->dims, assay_dim_mul_i(c->dims, x.dims[2 + i], u.strides[i]), rest(&u, i));
+    y.dims[2 + i] = assay_dim_add_i(c->dims, assay_dim_mul_i(c->dims, x.dims[2 + i], u.strides[i]),
+                                    rest(&u, i));
   }
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
 }
@@ -114,9 +114,8 @@ static assay_status_t unpool_eval(assay_eval_t* c) {
   for (int64_t i = 0; i < x->size; i++) {
     int64_t from = assay_i64(index)[i], to = 0, stride = 1;
     if (from < 0 || from >= size) {
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "I holds %lld, expected 0 to %lld", (long long)from,
-                              (long long)(size - 1));
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "I holds %lld, expected 0 to %lld",
+                              (long long)from, (long long)(size - 1));
     }
     for (int d = x->rank - 1; d >= 0; d--) {
       to += from % indexed[d] * stride;
@@ -128,7 +127,10 @@ static assay_status_t unpool_eval(assay_eval_t* c) {
   return NULL;
 }
 
-const assay_op_t assay_ops_unpool[] = {
-    {.name = "MaxUnpool", .domain = "", .since = 9, .flags = ASSAY_OP_MOVES,
-     .infer = unpool_infer, .eval = unpool_eval},
-    {0}};
+const assay_op_t assay_ops_unpool[] = {{.name = "MaxUnpool",
+                                        .domain = "",
+                                        .since = 9,
+                                        .flags = ASSAY_OP_MOVES,
+                                        .infer = unpool_infer,
+                                        .eval = unpool_eval},
+                                       {0}};

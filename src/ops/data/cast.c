@@ -10,8 +10,8 @@
 #include "ops/bound_parts.h"
 #include "ops/content.h"
 #include "ops/families.h"
-#include "ops/number_text.h"
 #include "ops/math/pointwise.h"
+#include "ops/number_text.h"
 #include "ops/quant/quant.h"
 #include "ops/twice_array.h"
 

@@ -71,8 +71,7 @@ assay_status_t assay_body_settle(assay_infer_t* c, const assay_body_t* body,
       if (!assay_valtype_agree(states[i], out))
         return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
                                 "state variable %zu comes in as %s, but its body '%s' makes it %s",
-                                i, ASSAY_VALTYPE_TEXT(states[i]), g->name,
-                                ASSAY_VALTYPE_TEXT(out));
+                                i, ASSAY_VALTYPE_TEXT(states[i]), g->name, ASSAY_VALTYPE_TEXT(out));
       ASSAY_TRY(assay_valtype_join(c->model, states[i], out, &joined));
       if (assay_valtype_same(joined, states[i])) continue;
       if (round >= shaped_rounds) ASSAY_TRY(assay_valtype_strip(c->model, joined, &joined));
@@ -159,19 +158,18 @@ assay_status_t assay_copy_elems(const assay_tensor_t* from, int64_t from_at, ass
 static assay_status_t read_bool(const assay_eval_t* c, const char* what, const assay_tensor_t* t,
                                 bool* out) {
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_I64 || t->size != 1)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "%s must be a bool tensor with a single element, and it is %s%s", what,
-                            t && t->kind == ASSAY_KIND_TENSOR ? assay_type_name(t->type)
-                                                              : "no tensor",
-                            t && t->kind == ASSAY_KIND_TENSOR ? ASSAY_DIMS_TEXT(t) : "");
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "%s must be a bool tensor with a single element, and it is %s%s", what,
+        t && t->kind == ASSAY_KIND_TENSOR ? assay_type_name(t->type) : "no tensor",
+        t && t->kind == ASSAY_KIND_TENSOR ? ASSAY_DIMS_TEXT(t) : "");
   *out = assay_i64(t)[0] != 0;
   return NULL;
 }
 
 // ---- If -------------------------------------------------------------------------------------
 
-static assay_status_t if_branch(const assay_node_t* node, const char* name,
-                                assay_graph_t** out) {
+static assay_status_t if_branch(const assay_node_t* node, const char* name, assay_graph_t** out) {
   assay_graph_t* g = assay_attr_graph(node, name);
   if (!g) return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "attribute '%s' is missing", name);
   if (g->n_inputs)
@@ -197,8 +195,7 @@ static assay_status_t if_infer(assay_infer_t* c) {
     if (assay_dim_value(s.dims[i], &n) && n != 1)
       return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
                               "input 0 cond '%s' is %s; a single element is expected",
-                              c->node->inputs[0]->name,
-                              ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
+                              c->node->inputs[0]->name, ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
   ASSAY_TRY(if_branch(c->node, "else_branch", &branches[0]));
   ASSAY_TRY(if_branch(c->node, "then_branch", &branches[1]));
   size_t taken = known && assay_i64(cond)[0];
@@ -382,8 +379,8 @@ static assay_status_t rows_append(assay_eval_t* c, rows_t* r, const assay_tensor
     dims[0] = expected ? expected : 4;
     if (item->rank) memcpy(dims + 1, item->dims, (size_t)item->rank * sizeof *dims);
     ASSAY_TRY(assay_status_note(assay_tensor_create(item->type, item->rank + 1, dims, &r->t),
-                                "node '%s' (%s): scan output %zu", c->node->label,
-                                c->node->op_type, i));
+                                "node '%s' (%s): scan output %zu", c->node->label, c->node->op_type,
+                                i));
   }
   bool same = item->type == r->t->type && item->rank + 1 == r->t->rank;
   for (int k = 0; same && k < item->rank; k++) same = item->dims[k] == r->t->dims[k + 1];
@@ -407,10 +404,10 @@ static assay_status_t rows_append(assay_eval_t* c, rows_t* r, const assay_tensor
 // One running loop. state[]: condition and state variables, as the body's outputs order them.
 typedef struct loop {
   assay_body_t body;
-  assay_tensor_t** in;   // of the body
+  assay_tensor_t** in;  // of the body
   assay_tensor_t** out;
   rows_t* rows;
-  int64_t expected;      // iterations for sure; 0: not known
+  int64_t expected;  // iterations for sure; 0: not known
 } loop_t;
 
 // A scalar as the body declares it: rank 0 or [1].
@@ -448,8 +445,7 @@ static assay_status_t loop_iterate(assay_eval_t* c, loop_t* l, int64_t iteration
 
 static assay_status_t loop_outputs(assay_eval_t* c, loop_t* l) {
   size_t n = l->body.n_states;
-  for (size_t i = 0; i < n; i++)
-    ASSAY_TRY(assay_body_final_state(c, i, l->in[2 + i]));
+  for (size_t i = 0; i < n; i++) ASSAY_TRY(assay_body_final_state(c, i, l->in[2 + i]));
   for (size_t i = 0; i < l->body.n_scans; i++) {
     rows_t* r = &l->rows[i];
     if (!assay_eval_wants(c, n + i)) continue;
@@ -649,11 +645,22 @@ assay_status_t assay_control_check(const assay_node_t* node) {
   return NULL;
 }
 
-const assay_op_t assay_ops_control[] = {
-    {.domain = "", .name = "If", .since = 1, .flags = ASSAY_OP_CONTROL, .infer = if_infer,
-     .eval = if_eval},
-    {.domain = "", .name = "Loop", .since = 1, .flags = ASSAY_OP_CONTROL, .infer = loop_infer,
-     .eval = loop_eval},
-    {.domain = "", .name = "SequenceMap", .since = 17, .flags = ASSAY_OP_CONTROL,
-     .infer = sequence_map_infer, .eval = sequence_map_eval},
-    {0}};
+const assay_op_t assay_ops_control[] = {{.domain = "",
+                                         .name = "If",
+                                         .since = 1,
+                                         .flags = ASSAY_OP_CONTROL,
+                                         .infer = if_infer,
+                                         .eval = if_eval},
+                                        {.domain = "",
+                                         .name = "Loop",
+                                         .since = 1,
+                                         .flags = ASSAY_OP_CONTROL,
+                                         .infer = loop_infer,
+                                         .eval = loop_eval},
+                                        {.domain = "",
+                                         .name = "SequenceMap",
+                                         .since = 17,
+                                         .flags = ASSAY_OP_CONTROL,
+                                         .infer = sequence_map_infer,
+                                         .eval = sequence_map_eval},
+                                        {0}};

@@ -13,8 +13,8 @@
 
 typedef struct scan {
   assay_body_t body;
-  size_t first;       // node input of state 0: 1 in Scan-8, which has sequence_lens before it
-  size_t n_scan_in;   // scan inputs, behind the states
+  size_t first;      // node input of state 0: 1 in Scan-8, which has sequence_lens before it
+  size_t n_scan_in;  // scan inputs, behind the states
   const int64_t *in_axes, *in_directions, *out_axes, *out_directions;  // NULL: all 0
 } scan_t;
 
@@ -69,11 +69,10 @@ static assay_status_t common_dim(const assay_infer_t* c, const char* what, size_
                                  const assay_dim_t* d, const assay_dim_t** dim) {
   int64_t value;
   if (assay_dim_differ(d, *dim))
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
-                            "input %zu '%s' has another %s (%s) than the inputs before it (%s)",
-                            input, c->node->inputs[input]->name, what,
-                            assay_dim_text(d, (char[96]){0}, 96),
-                            assay_dim_text(*dim, (char[96]){0}, 96));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_CORRUPT, "input %zu '%s' has another %s (%s) than the inputs before it (%s)",
+        input, c->node->inputs[input]->name, what, assay_dim_text(d, (char[96]){0}, 96),
+        assay_dim_text(*dim, (char[96]){0}, 96));
   if (!*dim || (d && assay_dim_value(d, &value))) *dim = d;
   return NULL;
 }
@@ -99,8 +98,10 @@ static assay_status_t set_with_dims(assay_infer_t* c, size_t output, const assay
   assay_shape_t shape = {0};
   if (!t) return NULL;
   if (t->kind != ASSAY_KIND_TENSOR)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "output %zu would be collected from %s; only "
-                            "tensors can be", output, ASSAY_VALTYPE_TEXT(t));
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "output %zu would be collected from %s; only "
+                            "tensors can be",
+                            output, ASSAY_VALTYPE_TEXT(t));
   if (t->has_shape && t->rank + n_add <= ASSAY_MAX_RANK) {
     shape.known = true;
     shape.rank = t->rank + n_add;
@@ -140,8 +141,8 @@ static assay_status_t scan_infer_body(assay_infer_t* c, const scan_t* s,
   const int leading[2] = {0, 1};
   const assay_dim_t* both[2] = {batch, length};
   for (size_t i = 0; i < c->node->n_outputs; i++) {
-    const assay_valtype_t* t = i < n ? assay_body_state_type(&s->body, types, i)
-                                     : s->body.graph->outputs[i]->type;
+    const assay_valtype_t* t =
+        i < n ? assay_body_state_type(&s->body, types, i) : s->body.graph->outputs[i]->type;
     if (batched) {
       ASSAY_TRY(set_with_dims(c, i, t, i < n ? 1 : 2, leading, both));
     } else if (i < n) {
@@ -149,8 +150,8 @@ static assay_status_t scan_infer_body(assay_infer_t* c, const scan_t* s,
     } else {
       int axis = 0;
       if (t && t->kind == ASSAY_KIND_TENSOR && t->has_shape)
-        ASSAY_TRY(assay_infer_axis(c, "scan_output_axes", at(s->out_axes, i - n), t->rank + 1,
-                                   &axis));
+        ASSAY_TRY(
+            assay_infer_axis(c, "scan_output_axes", at(s->out_axes, i - n), t->rank + 1, &axis));
       ASSAY_TRY(set_with_dims(c, i, t, 1, &axis, &length));
     }
   }
@@ -235,10 +236,10 @@ static bool fits(const assay_tensor_t* t, int axis, const assay_tensor_t* item) 
 typedef struct run {
   const scan_t* s;
   assay_tensor_t* const* scan_in;  // n_scan_in of them
-  assay_tensor_t** in;    // of the body: states first; they change
-  assay_tensor_t** out;   // of the body
-  assay_tensor_t** made;  // scan outputs; NULL until the first iteration
-  int64_t steps, length;  // iterations; room in the scan outputs
+  assay_tensor_t** in;             // of the body: states first; they change
+  assay_tensor_t** out;            // of the body
+  assay_tensor_t** made;           // scan outputs; NULL until the first iteration
+  int64_t steps, length;           // iterations; room in the scan outputs
 } run_t;
 
 // Makes room for scan output i, zeros: Scan-8 leaves what lies behind a short sequence undefined.
@@ -377,8 +378,7 @@ static assay_status_t scan9_eval(assay_eval_t* c) {
   if (!st) st = scan_rounds(c, &r);
   for (size_t i = 0; !st && i < s.body.n_states; i++) st = assay_body_final_state(c, i, r.in[i]);
   for (size_t i = 0; !st && i < s.body.n_scans; i++)
-    if (assay_eval_wants(c, s.body.n_states + i))
-      assay_eval_set(c, s.body.n_states + i, r.made[i]);
+    if (assay_eval_wants(c, s.body.n_states + i)) assay_eval_set(c, s.body.n_states + i, r.made[i]);
   run_deinit(&r);
   return st;
 }
@@ -412,14 +412,12 @@ static assay_status_t scan8_row(assay_eval_t* c, const scan_t* s, int64_t batch,
   run_t r = {.s = s, .steps = steps, .length = length};
   ASSAY_TRY(assay_new_array(s->body.n_inputs, sizeof *rows, &rows));
   assay_status_t st = run_init(&r);
-  for (size_t i = 0; !st && i < s->body.n_inputs; i++)
-    st = slice(c->in[1 + i], 0, row, &rows[i]);
+  for (size_t i = 0; !st && i < s->body.n_inputs; i++) st = slice(c->in[1 + i], 0, row, &rows[i]);
   for (size_t i = 0; !st && i < n; i++) r.in[i] = assay_tensor_retain(rows[i]);
   r.scan_in = rows + n;
   if (!st) st = scan_rounds(c, &r);
   for (size_t i = 0; !st && i < n; i++) st = put_row(c, i, batch, row, r.in[i]);
-  for (size_t i = 0; !st && i < s->body.n_scans; i++)
-    st = put_row(c, n + i, batch, row, r.made[i]);
+  for (size_t i = 0; !st && i < s->body.n_scans; i++) st = put_row(c, n + i, batch, row, r.made[i]);
   run_deinit(&r);
   for (size_t i = 0; i < s->body.n_inputs; i++) assay_tensor_release(rows[i]);
   assay_free(rows);
@@ -435,7 +433,7 @@ static assay_status_t scan8_empty(assay_eval_t* c, const scan_t* s, int64_t leng
     const assay_tensor_t* in = state ? c->in[1 + i] : NULL;
     int rank = state ? in->rank : 2 + assay_body_empty_shape(c, made, dims + 2);
     if (state) memcpy(dims, in->dims, (size_t)rank * sizeof *dims);
-    assay_type_t type = state                         ? in->type
+    assay_type_t type = state                            ? in->type
                         : made->type && made->type->elem ? made->type->elem
                                                          : ASSAY_TYPE_FLOAT;
     if (assay_eval_wants(c, i))
@@ -463,8 +461,8 @@ static assay_status_t scan8_eval(assay_eval_t* c) {
   const assay_tensor_t* lens = assay_eval_has(c, 0) ? c->in[0] : NULL;
   if (lens && (lens->rank != 1 || lens->dims[0] != batch))
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "sequence_lens has shape %s; [%lld] is expected",
-                            ASSAY_DIMS_TEXT(lens), (long long)batch);
+                            "sequence_lens has shape %s; [%lld] is expected", ASSAY_DIMS_TEXT(lens),
+                            (long long)batch);
   for (int64_t b = 0; b < batch; b++) {
     int64_t steps = lens ? assay_i64(lens)[b] : length;
     if (steps < 0 || steps > length)
@@ -476,11 +474,22 @@ static assay_status_t scan8_eval(assay_eval_t* c) {
   return batch ? NULL : scan8_empty(c, &s, length);
 }
 
-const assay_op_t assay_ops_control_scan[] = {
-    {.domain = "", .name = "Scan", .since = 8, .flags = ASSAY_OP_CONTROL, .infer = scan8_infer,
-     .eval = scan8_eval},
-    {.domain = "", .name = "Scan", .since = 9, .flags = ASSAY_OP_CONTROL, .infer = scan9_infer,
-     .eval = scan9_eval},
-    {.domain = "", .name = "Scan", .since = 11, .flags = ASSAY_OP_CONTROL, .infer = scan11_infer,
-     .eval = scan9_eval},
-    {0}};
+const assay_op_t assay_ops_control_scan[] = {{.domain = "",
+                                              .name = "Scan",
+                                              .since = 8,
+                                              .flags = ASSAY_OP_CONTROL,
+                                              .infer = scan8_infer,
+                                              .eval = scan8_eval},
+                                             {.domain = "",
+                                              .name = "Scan",
+                                              .since = 9,
+                                              .flags = ASSAY_OP_CONTROL,
+                                              .infer = scan9_infer,
+                                              .eval = scan9_eval},
+                                             {.domain = "",
+                                              .name = "Scan",
+                                              .since = 11,
+                                              .flags = ASSAY_OP_CONTROL,
+                                              .infer = scan11_infer,
+                                              .eval = scan9_eval},
+                                             {0}};

@@ -7,8 +7,8 @@
 #include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 // ---- boxes -----------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 
 #include "ops/bound_number.h"
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 // ---- Expand ----------------------------------------------------------------------------------
 

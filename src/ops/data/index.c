@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 enum { PARALLEL_ELEMS = 1 << 17 };
 

@@ -1,7 +1,7 @@
 // Transpose, Concat, Split, Tile: whole blocks of elements change their place.
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 // ---- Transpose -------------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode_t;
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 // ---- DepthToSpace, SpaceToDepth --------------------------------------------------------------
 

@@ -8,9 +8,9 @@
 #include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/index.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 typedef enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MAX, REDUCE_MIN } reduction_t;
 

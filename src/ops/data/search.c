@@ -1,8 +1,8 @@
 // NonZero and OneHot: from elements to indices, and from indices to elements.
 #include "ops/bound.h"
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 // ---- NonZero ---------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // Slice: a part of each dim, with steps, forwards or backwards.
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 enum { SLICE_MAX = ASSAY_MAX_RANK };
 

@@ -7,8 +7,8 @@
 
 #include "ops/bound.h"
 #include "ops/content.h"
-#include "ops/families.h"
 #include "ops/data/strided.h"
+#include "ops/families.h"
 
 static int compare_f64(double a, double b) {
   if (a < b) return -1;

@@ -60,8 +60,8 @@ static bool is_pnm(const uint8_t* d, size_t n) {
 }
 
 static const assay_image_codec_t codecs[] = {
-    {"jpeg", is_jpeg, assay_image_decode_jpeg}, {"png", is_png, assay_image_decode_png},
-    {"webp", is_webp, assay_image_decode_webp}, {"tiff", is_tiff, assay_image_decode_tiff},
+    {"jpeg", is_jpeg, assay_image_decode_jpeg},   {"png", is_png, assay_image_decode_png},
+    {"webp", is_webp, assay_image_decode_webp},   {"tiff", is_tiff, assay_image_decode_tiff},
     {"jpeg2000", is_jp2, assay_image_decode_jp2}, {"bmp", is_bmp, assay_image_decode_bmp},
     {"pnm", is_pnm, assay_image_decode_pnm},
 };
@@ -135,7 +135,9 @@ static assay_status_t decoder_eval(assay_eval_t* c) {
   return st;
 }
 
-const assay_op_t assay_ops_image[] = {
-    {.domain = "", .name = "ImageDecoder", .since = 20, .infer = decoder_infer,
-     .eval = decoder_eval},
-    {0}};
+const assay_op_t assay_ops_image[] = {{.domain = "",
+                                       .name = "ImageDecoder",
+                                       .since = 20,
+                                       .infer = decoder_infer,
+                                       .eval = decoder_eval},
+                                      {0}};

@@ -14,8 +14,8 @@ typedef struct bmp {
   uint32_t offset, header, compression, bits, colors;
   int64_t width, height;
   bool top_down;
-  size_t palette, entry;    // position; bytes of an entry
-  uint32_t masks[3];        // red, green, blue of 16 and 32 bits
+  size_t palette, entry;  // position; bytes of an entry
+  uint32_t masks[3];      // red, green, blue of 16 and 32 bits
 } bmp_t;
 
 enum { BMP_RGB = 0, BMP_RLE8 = 1, BMP_RLE4 = 2, BMP_BITFIELDS = 3, BMP_ALPHA_BITFIELDS = 6 };

@@ -86,9 +86,9 @@ assay_status_t assay_image_decode_jpeg(const uint8_t* data, size_t size, assay_i
   info.do_fancy_upsampling = TRUE;
   if (assay_image_alloc(image, info.image_height, info.image_width, &st)) {
     (void)jpeg_start_decompress(&info);
-    JSAMPARRAY ink = has_ink ? info.mem->alloc_sarray((j_common_ptr)&info, JPOOL_IMAGE,
-                                                      4 * info.output_width, 1)
-                             : NULL;
+    JSAMPARRAY ink =
+        has_ink ? info.mem->alloc_sarray((j_common_ptr)&info, JPOOL_IMAGE, 4 * info.output_width, 1)
+                : NULL;
     read_rows(&info, image, ink);
   }
   jpeg_destroy_decompress(&info);

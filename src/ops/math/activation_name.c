@@ -1,9 +1,10 @@
 #include "ops/math/activation_name.h"
-#include "base/functions.h"
 
 #include <math.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/functions.h"
 
 // Source: the list in ONNX RNN, GRU and LSTM. A NaN stays one.
 
@@ -27,7 +28,9 @@ FUNCTION(hard_sigmoid) {
 }
 FUNCTION(elu) { return (void)beta, x >= 0 ? x : alpha * assay_expm1(x); }
 FUNCTION(softsign) { return (void)alpha, (void)beta, x / (1 + fabs(x)); }
-FUNCTION(softplus) { return (void)alpha, (void)beta, (x > 0 ? x : 0) + assay_log1p(assay_exp(-fabs(x))); }
+FUNCTION(softplus) {
+  return (void)alpha, (void)beta, (x > 0 ? x : 0) + assay_log1p(assay_exp(-fabs(x)));
+}
 
 // ---- slopes ------------------------------------------------------------------------------------
 

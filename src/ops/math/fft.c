@@ -46,7 +46,8 @@ static cplx_t root(const assay_eval_t* c, int64_t j, int64_t n, double sign) {
   const int64_t quarter = 4 * j / n, rest = 4 * j - quarter * n;
   const bool far = 2 * rest > n;
   const double angle = half_pi * (double)(far ? n - rest : rest) / (double)n;
-  const double u = far ? assay_sin(angle) : assay_cos(angle), v = far ? assay_cos(angle) : assay_sin(angle);
+  const double u = far ? assay_sin(angle) : assay_cos(angle),
+               v = far ? assay_cos(angle) : assay_sin(angle);
   const cplx_t turned[4] = {{u, v}, {-v, u}, {-u, -v}, {v, -u}};
   return (cplx_t){assay_acc(c, turned[quarter].re), assay_acc(c, sign * turned[quarter].im)};
 }

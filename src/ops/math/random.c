@@ -3,13 +3,13 @@
 // Numbers come from a counter-based generator keyed by the run's seed (or the node's `seed`), the
 // node's label, the iteration of the loops around the node and the element's index: the same in
 // truth, native mode and every backend.
-#include "base/functions.h"
 #include "base/random.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/families.h"
 

@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/functions.h"
 #include "ops/bound_parts.h"
-#include "ops/families.h"
 #include "ops/conv/power_bound.h"
+#include "ops/families.h"
 #include "ops/twice_array.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -134,7 +134,8 @@ ALWAYS_INLINE double fold(kind_t kind, double s, double x, double shift) {
 
 // The same in an emulated accumulator.
 static double fold_rounded(const assay_eval_t* c, kind_t kind, double s, double x, double shift) {
-  if (kind == KIND_MAX || kind == KIND_MIN) return fold(kind, s, x, shift);  // a choice: no rounding
+  if (kind == KIND_MAX || kind == KIND_MIN)
+    return fold(kind, s, x, shift);  // a choice: no rounding
   if (kind == KIND_SUM_SQUARE) return assay_acc(c, s + assay_acc(c, x * x));
   if (kind == KIND_LOG_SUM_EXP) {
     return assay_acc(c, s + assay_acc(c, assay_exp(assay_acc(c, x - shift))));
@@ -579,7 +580,8 @@ static double local_log_sum(const void* user, double y, double in, double magnit
                             bool probable) {
   const fold_bound_t* f = user;
   const double sum = assay_factor_of(assay_bound_sum(f->r, f->terms), probable);
-  const double off = sum * assay_exp(magnitude - (y - in)) + f->terms * f->inner.tiny * assay_exp(in - y);
+  const double off =
+      sum * assay_exp(magnitude - (y - in)) + f->terms * f->inner.tiny * assay_exp(in - y);
   if (!(off < 1)) return (double)INFINITY;
   const double e = -assay_log1p(-off);
   return e + f->inner.function * (fabs(y) + in + e) + f->inner.tiny;
@@ -669,8 +671,8 @@ static void reduce_twice(assay_twice_eval_t* c, kind_t kind, bool as_input) {
   assay_twice_put(c, 0, keep ? y : assay_twice_reshape(c, y, rank, dims));
 }
 
-#define TWICE(name, kind)                                                               \
-  static void name##_twice_1(assay_twice_eval_t* c) { reduce_twice(c, kind, false); }   \
+#define TWICE(name, kind)                                                             \
+  static void name##_twice_1(assay_twice_eval_t* c) { reduce_twice(c, kind, false); } \
   static void name##_twice(assay_twice_eval_t* c) { reduce_twice(c, kind, true); }
 TWICE(sum, KIND_SUM)
 TWICE(mean, KIND_MEAN)
@@ -683,19 +685,19 @@ TWICE(sum_square, KIND_SUM_SQUARE)
 TWICE(log_sum, KIND_LOG_SUM)
 TWICE(log_sum_exp, KIND_LOG_SUM_EXP)
 
-#define ROWS(op, version, function)                                         \
-  {.domain = "",                                                            \
-   .name = op,                                                              \
-   .since = 1,                                                              \
-   .infer = function##_infer_1,                                             \
-   .eval = function##_eval_1,                                               \
-   .bound = function##_bound,                                               \
-   .twice = function##_twice_1,                                             \
-   .cost = reduce_cost},                                                    \
-  {                                                                         \
-    .domain = "", .name = op, .since = version, .infer = function##_infer,  \
+#define ROWS(op, version, function)                                          \
+  {.domain = "",                                                             \
+   .name = op,                                                               \
+   .since = 1,                                                               \
+   .infer = function##_infer_1,                                              \
+   .eval = function##_eval_1,                                                \
+   .bound = function##_bound,                                                \
+   .twice = function##_twice_1,                                              \
+   .cost = reduce_cost},                                                     \
+  {                                                                          \
+    .domain = "", .name = op, .since = version, .infer = function##_infer,   \
     .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost, \
-    .twice = function##_twice                                               \
+    .twice = function##_twice                                                \
   }
 
 const assay_op_t assay_ops_reduce[] = {ROWS("ReduceSum", 13, sum),

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "ops/bound_parts.h"
-#include "ops/families.h"
 #include "ops/conv/power_bound.h"
+#include "ops/families.h"
 
 static assay_status_t scan_infer(assay_infer_t* c) {
   const assay_shape_t x = assay_infer_shape(c, 0);

@@ -151,7 +151,8 @@ static assay_status_t adam_eval(assay_eval_t* c) {
   int64_t t = 0;
   ASSAY_TRY(read_step(c, 2, &s, &t));
   if (t > 0) {
-    const double first = 1 - assay_pow(s.alpha, (double)t), second = 1 - assay_pow(s.beta, (double)t);
+    const double first = 1 - assay_pow(s.alpha, (double)t),
+                 second = 1 - assay_pow(s.beta, (double)t);
     s.rate = assay_acc(c, assay_acc(c, s.rate * assay_acc(c, sqrt(second))) / first);
   }
   return eval_step(c, 2, adam, &s);

@@ -9,9 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/target.h"
+#include "base/twice.h"
 #include "ops/matmul/gemm_fma.h"
 #include "ops/matmul/product_f64.h"
-#include "base/twice.h"
 
 // An output is cut into tiles, a product's sum into panels of K_PANEL terms; both depend on m, n
 // and k alone, and so do the bits of the result. A job is one tile of one matrix of the batch.
@@ -459,8 +459,7 @@ static assay_status_t run(product_t* p) {
   const size_t size_a = ((size_t)p->tile_m + ASSAY_FMA_MAX_NR) * k;
   const size_t size_b = size_of_b(p);
   const size_t tile = (size_t)(p->tile_m * p->tile_n);
-  const size_t sums =
-      p->c->arith == ASSAY_ARITH_TWICE ? 2 * tile : p->c->coarse ? tile / 2 + 1 : 0;
+  const size_t sums = p->c->arith == ASSAY_ARITH_TWICE ? 2 * tile : p->c->coarse ? tile / 2 + 1 : 0;
   const int64_t jobs =
       batch * ((p->m + p->tile_m - 1) / p->tile_m) * ((p->n + p->tile_n - 1) / p->tile_n);
   const double work = (double)batch * (double)p->m * (double)p->n * (double)p->k;

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/functions.h"
-#include "ops/math/activation_name.h"
 #include "ops/bound_parts.h"
 #include "ops/families.h"
+#include "ops/math/activation_name.h"
 #include "ops/matmul/matmul.h"
 
 static assay_matmul_form_t form_of(const assay_node_t* n, const char* swap,

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "ops/families.h"
+#include "ops/math/pointwise.h"
 #include "ops/matmul/gemm.h"
 #include "ops/microsoft/ms_heads.h"
-#include "ops/math/pointwise.h"
 #include "ops/quant/quant.h"
 #include "ops/shadow.h"
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/functions.h"
-#include "ops/math/activation.h"
 #include "ops/families.h"
+#include "ops/math/activation.h"
 #include "ops/shadow.h"
 
 // ---- RelativePositionBias ---------------------------------------------------------------------

@@ -4,10 +4,10 @@
 #include <math.h>
 
 #include "base/functions.h"
-#include "ops/math/activation.h"
 #include "ops/families.h"
-#include "ops/matmul/matmul.h"
+#include "ops/math/activation.h"
 #include "ops/math/pointwise.h"
+#include "ops/matmul/matmul.h"
 #include "ops/shadow.h"
 
 // ---- an activation of x + bias ----------------------------------------------------------------
@@ -322,8 +322,7 @@ static void limit_gemma(const assay_eval_t* c, const double* e, const double* x,
   const assay_near_t angle = assay_near_at(e, assay_shadow_of(c, e), 0);
   const assay_near_t cosine = limit_cast(&steps, assay_cos(e[0]), angle);
   const assay_near_t sine = limit_cast(&steps, assay_sin(e[0]), angle);
-  const assay_near_t a =
-      assay_near_mul(&steps, assay_near_at(x, assay_shadow_of(c, x), 0), cosine);
+  const assay_near_t a = assay_near_mul(&steps, assay_near_at(x, assay_shadow_of(c, x), 0), cosine);
   const assay_near_t b = assay_near_mul(&steps, assay_near_at(r, assay_shadow_of(c, r), 0), sine);
   assay_near_put(assay_near_add(&steps, a, b), y, assay_shadow_of(c, y), 0);
 }
@@ -389,13 +388,13 @@ BOUND(split_gelu, assay_bound_shadowed)
 BOUND(gemm_gelu, assay_bound_shadowed_exact)
 BOUND(gemma, assay_bound_shadowed)
 
-#define MS(NAME, INFER, KIND)                                               \
-  .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER,      \
-  .eval = KIND##_eval, .bound = KIND##_bound
+#define MS(NAME, INFER, KIND)                                                               \
+  .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER, .eval = KIND##_eval, \
+  .bound = KIND##_bound
 
 const assay_op_t assay_ops_ms_fused[] = {
-    {MS("Gelu", assay_infer_same, gelu), .flags = ASSAY_OP_POINTWISE,
-     .cost = assay_pointwise_cost, .schema = "X:T -> Y:T | | T=FLOAT"},
+    {MS("Gelu", assay_infer_same, gelu), .flags = ASSAY_OP_POINTWISE, .cost = assay_pointwise_cost,
+     .schema = "X:T -> Y:T | | T=FLOAT"},
     {MS("FastGelu", biased_infer, fast_gelu), .flags = ASSAY_OP_POINTWISE,
      .cost = assay_pointwise_cost, .schema = "X:T, bias?:T -> Y:T | | T=FLOAT"},
     {MS("BiasGelu", biased_infer, bias_gelu), .flags = ASSAY_OP_POINTWISE,

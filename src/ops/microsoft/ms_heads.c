@@ -26,22 +26,22 @@ void assay_kept_release(assay_kept_t* kept) {
 // ---- operands ---------------------------------------------------------------------------------
 
 assay_ms_operand_t assay_operand_slice(const assay_tensor_t* t, int64_t first, int64_t heads,
-                                    int64_t step, int64_t channels) {
+                                       int64_t step, int64_t channels) {
   const int64_t width = assay_dims_product(t->dims, 2, t->rank);
   return (assay_ms_operand_t){t->dims[0],
-                           heads,
-                           t->dims[1],
-                           channels,
-                           {assay_f64(t) + first, t->dims[1] * width, step, width}};
+                              heads,
+                              t->dims[1],
+                              channels,
+                              {assay_f64(t) + first, t->dims[1] * width, step, width}};
 }
 
 assay_ms_operand_t assay_operand_whole(const assay_tensor_t* t) {
   const int64_t n = t->dims[3];
   return (assay_ms_operand_t){t->dims[0],
-                           t->dims[1],
-                           t->dims[2],
-                           n,
-                           {assay_f64(t), t->dims[1] * t->dims[2] * n, t->dims[2] * n, n}};
+                              t->dims[1],
+                              t->dims[2],
+                              n,
+                              {assay_f64(t), t->dims[1] * t->dims[2] * n, t->dims[2] * n, n}};
 }
 
 // to = from + bias, with limits.

@@ -25,7 +25,7 @@ typedef struct assay_ms_operand {
 
 // Part of a tensor [batch, rows, ...]: in each row, head h starts at first + h * step.
 assay_ms_operand_t assay_operand_slice(const assay_tensor_t* t, int64_t first, int64_t heads,
-                                    int64_t step, int64_t channels);
+                                       int64_t step, int64_t channels);
 // A tensor [batch, heads, rows, channels].
 assay_ms_operand_t assay_operand_whole(const assay_tensor_t* t);
 // Makes the operand a contiguous copy that may be changed, with bias[heads * channels] added where

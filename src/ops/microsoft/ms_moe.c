@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "ops/math/activation.h"
 #include "ops/families.h"
+#include "ops/math/activation.h"
 #include "ops/matmul/gemm.h"
-#include "ops/shadow.h"
 #include "ops/norm/softmax.h"
+#include "ops/shadow.h"
 
 enum { INPUT, ROUTER };
 

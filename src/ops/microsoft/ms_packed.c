@@ -26,7 +26,7 @@ static assay_status_t check_starts(const assay_eval_t* c, size_t input, int64_t 
 
 // Rows of [tokens, ...] as one batch element: head h starts at first + h * step of a row.
 static assay_ms_operand_t packed_slice(const assay_tensor_t* t, int64_t first, int64_t heads,
-                                    int64_t step, int64_t channels) {
+                                       int64_t step, int64_t channels) {
   const int64_t width = assay_dims_product(t->dims, 1, t->rank);
   return (assay_ms_operand_t){
       1, heads, t->dims[0], channels, {assay_f64(t) + first, t->dims[0] * width, step, width}};
@@ -74,7 +74,8 @@ static assay_status_t packed_operands(const assay_eval_t* c, assay_ms_operand_t 
                           v ? ASSAY_DIMS_TEXT(v) : "none", (long long)heads);
 }
 
-static assay_status_t packed_bias(const assay_eval_t* c, assay_kept_t* kept, assay_ms_operand_t x[3]) {
+static assay_status_t packed_bias(const assay_eval_t* c, assay_kept_t* kept,
+                                  assay_ms_operand_t x[3]) {
   if (!assay_eval_has(c, P_BIAS)) return NULL;
   const assay_tensor_t* t = c->in[P_BIAS];
   int64_t width = 0;

@@ -3,10 +3,10 @@
 // Elements are dequantized, summed in the kernel's row-major order, divided by their number and
 // quantized; with channels_last the layout is [batch, spatial..., channels].
 // Source: schemas of onnxruntime 1.31 (com.microsoft, version 1); windows as in ONNX AveragePool.
+#include "ops/conv/window.h"
 #include "ops/families.h"
 #include "ops/math/pointwise.h"
 #include "ops/quant/quant_bound.h"
-#include "ops/conv/window.h"
 
 // ---- layout ------------------------------------------------------------------------------------
 

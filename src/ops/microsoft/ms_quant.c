@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "base/functions.h"
-#include "ops/math/activation.h"
 #include "ops/families.h"
+#include "ops/math/activation.h"
 #include "ops/math/pointwise.h"
 #include "ops/quant/quant_bound.h"
 
@@ -243,7 +243,8 @@ static assay_status_t qsoftmax_eval(assay_eval_t* c) {
     for (int64_t i = 1; i < n; i++) max = fmax(max, assay_qreal_get(&x, first + i * inner));
     for (int64_t i = 0; i < n; i++)
       sum = assay_acc(
-          c, sum + assay_qround(y.to_fp32, assay_exp(assay_qreal_get(&x, first + i * inner) - max)));
+          c,
+          sum + assay_qround(y.to_fp32, assay_exp(assay_qreal_get(&x, first + i * inner) - max)));
     for (int64_t i = 0; i < n; i++) {
       double e = assay_qround(y.to_fp32, assay_exp(assay_qreal_get(&x, first + i * inner) - max));
       assay_qwriter_set(&y, first + i * inner, assay_qround(y.to_fp32, e / sum));

@@ -82,8 +82,8 @@ static assay_status_t beam_infer(assay_infer_t* c) {
 }
 
 #define MS(operator) .domain = "com.microsoft", .name = operator, .since = 1
-#define SEARCH_ATTRS                                                                             \
-  "decoder:g!, init_decoder:g, encoder:g, model_type:i=0, no_repeat_ngram_size:i=0, "            \
+#define SEARCH_ATTRS                                                                  \
+  "decoder:g!, init_decoder:g, encoder:g, model_type:i=0, no_repeat_ngram_size:i=0, " \
   "decoder_start_token_id:i=-1, pad_token_id:i!, eos_token_id:i!, vocab_size:i=-1"
 
 const assay_op_t assay_ops_ms_search[] = {

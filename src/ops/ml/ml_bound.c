@@ -1,4 +1,5 @@
 #include "ops/ml/ml_bound.h"
+
 #include "base/functions.h"
 
 typedef assay_number_t num_t;

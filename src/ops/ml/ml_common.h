@@ -18,7 +18,7 @@ assay_status_t assay_ml_infer_rows(assay_infer_t* c, assay_shape_t* out) ASSAY_M
 
 // Class labels: integers or strings, from one of two attributes.
 typedef struct assay_ml_labels {
-  const int64_t* ints;           // NULL: strings
+  const int64_t* ints;  // NULL: strings
   const assay_string_t* strings;
   int64_t n;
 } assay_ml_labels_t;

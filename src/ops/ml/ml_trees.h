@@ -18,11 +18,11 @@ typedef enum assay_tree_mode {
 
 typedef struct assay_tree_node {
   assay_tree_mode_t mode;
-  bool missing_true;      // NaN goes to the true branch
+  bool missing_true;  // NaN goes to the true branch
   int64_t feature;
   double value;
-  int64_t yes, no;        // nodes
-  int64_t first, n;       // LEAF: its votes; MEMBER: its members
+  int64_t yes, no;   // nodes
+  int64_t first, n;  // LEAF: its votes; MEMBER: its members
 } assay_tree_node_t;
 
 typedef struct assay_tree_vote {

@@ -42,9 +42,7 @@ static const assay_dim_t* channel_dim(assay_infer_t* c, const assay_shape_t* x) 
 }
 
 // Versions 1, 6 and 7: with spatial = 0 there is one mean for each place of a sample.
-static bool is_spatial(const assay_node_t* node) {
-  return assay_attr_i64(node, "spatial", 1) != 0;
-}
+static bool is_spatial(const assay_node_t* node) { return assay_attr_i64(node, "spatial", 1) != 0; }
 
 static size_t outputs_wanted(const assay_node_t* node) {
   size_t n = 0;
@@ -107,14 +105,19 @@ static assay_status_t batch_read(const assay_eval_t* c, batch_t* b) {
   const assay_tensor_t* x = c->in[0];
   static const char* const names[] = {"", "scale", "B", "mean", "var"};
   if (x->rank < 1) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "the input is a scalar, expected rank 1 or more");
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "the input is a scalar, expected rank 1 or more");
   }
-  *b = (batch_t){.c = c, .n = x->dims[0],
+  *b = (batch_t){.c = c,
+                 .n = x->dims[0],
                  .groups = x->rank > 1 ? x->dims[1] : 1,
                  .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
                  .momentum = assay_attr_f64(c->node, "momentum", 0.9),
-                 .x = assay_f64(x), .scale = assay_f64(c->in[1]), .bias = assay_f64(c->in[2]),
-                 .mean = assay_f64(c->in[3]), .var = assay_f64(c->in[4])};
+                 .x = assay_f64(x),
+                 .scale = assay_f64(c->in[1]),
+                 .bias = assay_f64(c->in[2]),
+                 .mean = assay_f64(c->in[3]),
+                 .var = assay_f64(c->in[4])};
   if (is_spatial(c->node)) {
     for (size_t i = 1; i < 5; i++) ASSAY_TRY(want_vector(c, i, names[i], b->groups));
   } else {
@@ -218,8 +221,8 @@ static assay_status_t batch_either(assay_eval_t* c, bool training) {
     if (!assay_eval_wants(c, i)) continue;
     const assay_tensor_t* like = c->in[3];
     assay_tensor_t* t;
-    ASSAY_TRY(assay_eval_output(c, i, assay_eval_out_type(c, i, like->type), like->rank,
-                                like->dims, &t));
+    ASSAY_TRY(
+        assay_eval_output(c, i, assay_eval_out_type(c, i, like->type), like->rank, like->dims, &t));
     outs[i] = assay_f64(t);
     // Out of training mode they are the statistics that were used.
     memcpy(outs[i], i % 2 == 1 ? b.mean : b.var, (size_t)t->size * sizeof(double));
@@ -300,9 +303,15 @@ static assay_status_t groups_check(const assay_node_t* node, int64_t groups, int
 
 static assay_status_t channels_eval(assay_eval_t* c, int64_t groups, int64_t per) {
   const assay_tensor_t* x = c->in[0];
-  group_t p = {.c = c, .n = x->dims[0], .channels = x->dims[1], .groups = groups, .per = per,
-               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5), .x = assay_f64(x),
-               .scale = assay_f64(c->in[1]), .bias = assay_f64(c->in[2])};
+  group_t p = {.c = c,
+               .n = x->dims[0],
+               .channels = x->dims[1],
+               .groups = groups,
+               .per = per,
+               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
+               .x = assay_f64(x),
+               .scale = assay_f64(c->in[1]),
+               .bias = assay_f64(c->in[2])};
   p.run = x->size == 0 ? 0 : x->size / (p.n * p.channels);
   ASSAY_TRY(want_vector(c, 1, "scale", p.channels / per));
   ASSAY_TRY(want_vector(c, 2, "bias", p.channels / per));
@@ -400,8 +409,8 @@ static assay_status_t add_skip(const assay_eval_t* c, bool last, int64_t n, int6
   const assay_tensor_t *x = c->in[0], *skip = c->in[3];
   const bool has_bias = assay_eval_has(c, 4);
   if (has_bias) ASSAY_TRY(want_vector(c, 4, "bias", channels));
-  const bool whole = skip->rank == x->rank &&
-                     memcmp(skip->dims, x->dims, (size_t)x->rank * sizeof *x->dims) == 0;
+  const bool whole =
+      skip->rank == x->rank && memcmp(skip->dims, x->dims, (size_t)x->rank * sizeof *x->dims) == 0;
   const bool per_channel = !whole && skip->size == n * channels && skip->rank >= 2 &&
                            skip->dims[0] == n &&
                            (skip->dims[1] == channels || skip->dims[skip->rank - 1] == channels);
@@ -422,8 +431,8 @@ static assay_status_t add_skip(const assay_eval_t* c, bool last, int64_t n, int6
   return NULL;
 }
 
-static assay_status_t ms_group_run(assay_eval_t* c, bool has_skip, group_t* p, bool last,
-                                   double* a, double* b) {
+static assay_status_t ms_group_run(assay_eval_t* c, bool has_skip, group_t* p, bool last, double* a,
+                                   double* b) {
   const assay_tensor_t* x = c->in[0];
   assay_tensor_t *y, *s;
   ASSAY_TRY(assay_eval_output(c, 0, x->type, x->rank, x->dims, &y));
@@ -445,10 +454,15 @@ static assay_status_t ms_group_either(assay_eval_t* c, bool has_skip) {
   ASSAY_TRY(channels_check(c->node, x, 2));
   const bool last = assay_attr_i64(c->node, "channels_last", 1) != 0;
   const int64_t activation = assay_attr_i64(c->node, "activation", 0);
-  group_t p = {.c = c, .n = x->dims[0], .channels = x->dims[last ? x->rank - 1 : 1],
-               .groups = assay_attr_i64(c->node, "groups", 0), .per = 1, .silu = activation == 1,
+  group_t p = {.c = c,
+               .n = x->dims[0],
+               .channels = x->dims[last ? x->rank - 1 : 1],
+               .groups = assay_attr_i64(c->node, "groups", 0),
+               .per = 1,
+               .silu = activation == 1,
                .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
-               .scale = assay_f64(c->in[1]), .bias = assay_f64(c->in[2])};
+               .scale = assay_f64(c->in[1]),
+               .bias = assay_f64(c->in[2])};
   if (activation != 0 && activation != 1) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "activation is %lld, expected 0 or 1 (SiLU)",
                             (long long)activation);

@@ -53,8 +53,7 @@ static inline double assay_norm_square_sum(const assay_eval_t* c, bool exact, co
 // 1 / sqrt(v + epsilon).
 static inline double assay_norm_inverse(const assay_eval_t* c, bool exact, double v,
                                         double epsilon) {
-  const double root =
-      assay_norm_round(c, exact, sqrt(assay_norm_round(c, exact, v + epsilon)));
+  const double root = assay_norm_round(c, exact, sqrt(assay_norm_round(c, exact, v + epsilon)));
   return assay_norm_round(c, exact, 1 / root);
 }
 
@@ -63,8 +62,7 @@ static inline void assay_norm_moments(const assay_eval_t* c, bool exact, const d
                                       double* out_mean, double* out_var) {
   const double mean = assay_norm_round(c, exact, assay_norm_sum(c, exact, x, n) / (double)n);
   *out_mean = mean;
-  *out_var =
-      assay_norm_round(c, exact, assay_norm_square_sum(c, exact, x, n, mean) / (double)n);
+  *out_var = assay_norm_round(c, exact, assay_norm_square_sum(c, exact, x, n, mean) / (double)n);
 }
 
 #endif  // ASSAY_OPS_NORM_NORM_H_

@@ -143,10 +143,9 @@ static assay_status_t broadcast_check(const assay_infer_t* c, size_t i, const ch
     fits = (assay_dim_value(d, &v) && v == 1) || !assay_dim_differ(d, x->dims[x->rank - k]);
   }
   if (fits) return NULL;
-  return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
-                          "%s has type %s, which does not broadcast to the input's %s", name,
-                          ASSAY_VALTYPE_TEXT(assay_infer_type(c, i)),
-                          ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
+  return ASSAY_NODE_ERROR(
+      c->node, ASSAY_CORRUPT, "%s has type %s, which does not broadcast to the input's %s", name,
+      ASSAY_VALTYPE_TEXT(assay_infer_type(c, i)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
 }
 
 // Y, and the statistics [d0, ..., d(axis - 1), 1, ..., 1] as the outputs behind it.
@@ -163,8 +162,7 @@ static assay_status_t layer_infer(assay_infer_t* c) {
   assay_shape_t stats = x;
   if (x.known) {
     int axis;
-    ASSAY_TRY(
-        assay_infer_axis(c, "axis", assay_attr_i64(c->node, "axis", -1), x.rank, &axis));
+    ASSAY_TRY(assay_infer_axis(c, "axis", assay_attr_i64(c->node, "axis", -1), x.rank, &axis));
     for (int i = axis; i < x.rank; i++) stats.dims[i] = assay_dim_const(c->dims, 1);
   }
   for (size_t i = 1; i < c->node->n_outputs; i++) {
@@ -192,8 +190,10 @@ static assay_status_t layer_either(assay_eval_t* c, bool centered, size_t mean_o
   const assay_tensor_t* x = c->in[0];
   int axis;
   ASSAY_TRY(assay_eval_axis(c, "axis", assay_attr_i64(c->node, "axis", -1), x->rank, &axis));
-  layer_t p = {.c = c, .centered = centered,
-               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5), .x = assay_f64(x)};
+  layer_t p = {.c = c,
+               .centered = centered,
+               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
+               .x = assay_f64(x)};
   p.size = assay_dims_product(x->dims, axis, x->rank);
   p.rows = assay_dims_product(x->dims, 0, axis);
   assay_tensor_t* y;
@@ -275,7 +275,9 @@ static assay_status_t skip_either(assay_eval_t* c, bool centered) {
   ASSAY_TRY(hidden_vector(c, 2, "gamma", size));
   if (centered) ASSAY_TRY(hidden_vector(c, 3, "beta", size));
   ASSAY_TRY(hidden_vector(c, bias_input, "bias", size));
-  layer_t p = {.c = c, .centered = centered, .size = size,
+  layer_t p = {.c = c,
+               .centered = centered,
+               .size = size,
                .rows = assay_dims_product(x->dims, 0, axis),
                .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12)};
   assay_tensor_t *y, *s;
@@ -352,9 +354,9 @@ static assay_status_t embedding_row(const assay_eval_t* c, const char* name,
 
 static assay_status_t embed_check(const assay_eval_t* c) {
   const assay_tensor_t *ids = c->in[IDS], *words = c->in[WORDS];
-  static const char* const names[] = {"input_ids",         "segment_ids",       "word_embedding",
-                                      "position_embedding", "segment_embedding", "gamma",
-                                      "beta",              "mask",              "position_ids"};
+  static const char* const names[] = {
+      "input_ids", "segment_ids", "word_embedding", "position_embedding", "segment_embedding",
+      "gamma",     "beta",        "mask",           "position_ids"};
   if (ids->rank != 2 || words->rank != 2) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
                             "input_ids has shape %s and word_embedding %s, expected ranks 2 and 2",
@@ -437,8 +439,12 @@ static assay_status_t embed_eval(assay_eval_t* c) {
   }
   ASSAY_TRY(embed_mask(c));
   ASSAY_TRY(embed_sum(c, sum));
-  const layer_t p = {.c = c, .centered = true, .rows = ids->size, .size = words->dims[1],
-                     .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12), .x = sum,
+  const layer_t p = {.c = c,
+                     .centered = true,
+                     .rows = ids->size,
+                     .size = words->dims[1],
+                     .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12),
+                     .x = sum,
                      .scale = {.data = assay_f64(c->in[GAMMA]), .period = c->in[GAMMA]->size},
                      .bias = {.data = assay_f64(c->in[BETA]), .period = c->in[BETA]->size},
                      .y = assay_f64(y)};

@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "base/functions.h"
+#include "ops/conv/power_bound.h"
 #include "ops/families.h"
 #include "ops/norm/norm.h"
 #include "ops/norm/norm_bound.h"
 #include "ops/norm/norm_twice.h"
-#include "ops/conv/power_bound.h"
 
 static void local_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 6 * (double)c->in[0]->size;
@@ -39,8 +39,8 @@ static void lrn_plane(const lrn_t* p, int64_t sample, int64_t channel) {
   const double* x = p->x + sample * p->channels * p->run;
   double* y = p->y + (sample * p->channels + channel) * p->run;
   const int64_t first = channel > p->before ? channel - p->before : 0;
-  const int64_t last = p->behind < p->channels - 1 - channel ? channel + p->behind
-                                                            : p->channels - 1;
+  const int64_t last =
+      p->behind < p->channels - 1 - channel ? channel + p->behind : p->channels - 1;
   memset(y, 0, (size_t)p->run * sizeof *y);
   for (int64_t k = first; k <= last; k++) {
     const double* v = x + k * p->run;

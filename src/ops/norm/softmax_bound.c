@@ -55,7 +55,9 @@ static inline double moved(double y, double d, double a) {
 }
 
 // e^-a >= 1 - a, and 1 - a + a^2 as moved() has it is no lower limit.
-static inline double moved_down(double y, double a) { return a < 0.1 ? y * (1 - a) : y * assay_exp(-a); }
+static inline double moved_down(double y, double a) {
+  return a < 0.1 ? y * (1 - a) : y * assay_exp(-a);
+}
 
 // Each element's own part in the sum's error is independent of the others' where rounding made it.
 static spread_t spread_of(const assay_softmax_bound_t* b, const terms_t* t, bool probable,

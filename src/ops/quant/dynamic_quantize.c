@@ -57,8 +57,8 @@ void assay_dynamic_quantize_bound(const assay_rounding_t* r, int64_t n, const do
   const double wide = s.most - s.least, narrow = s.max_low - s.min_high;
   const double off = fmax(wide - (s.max - s.min), (s.max - s.min) - narrow) / 255;
   const assay_quant_steps_t steps = assay_steps_of(r, ASSAY_TYPE_UINT8, true, ASSAY_FORMAT_FP32);
-  const assay_quant_near_t scale = {size,
-                              off + 4 * steps.u * (size + off) + assay_bound_tiny(r, r->compute)};
+  const assay_quant_near_t scale = {
+      size, off + 4 * steps.u * (size + off) + assay_bound_tiny(r, r->compute)};
   const double step = size + scale.error, rounding = 2048 * steps.u * step;
   const double zero = size > 0 ? rint(fmin(fmax(-s.min / size, 0), 255)) : 0;
   const assay_quant_near_t none = {0, 0};

@@ -17,8 +17,8 @@ enum { TILE = ASSAY_INT8_TILE, SOME = 256 };  // SOME: of float64 registers
 typedef void function_t(int64_t n, const double* restrict a, const double* restrict b,
                         const double* restrict p, double* restrict y);
 
-// As the evaluator has them (ops/math/activation.c), and Min(max, Max(x, min)) also where min is the
-// larger one; NaN stays.
+// As the evaluator has them (ops/math/activation.c), and Min(max, Max(x, min)) also where min is
+// the larger one; NaN stays.
 static inline double limited(double x, double min, double max) {
   const double above = x < min ? min : x;
   return above > max ? max : above;

@@ -1,10 +1,10 @@
 // Products of quantized matrices: MatMulInteger and QLinearMatMul of ONNX, and com.microsoft's.
 #include <math.h>
 
-#include "ops/quant/dynamic_quantize.h"
 #include "ops/families.h"
-#include "ops/matmul/matmul.h"
 #include "ops/math/pointwise.h"
+#include "ops/matmul/matmul.h"
+#include "ops/quant/dynamic_quantize.h"
 #include "ops/quant/quant.h"
 #include "ops/quant/quant_bound.h"
 

@@ -8,8 +8,8 @@
 
 bool assay_quant_is_real(const assay_value_t* v, const assay_tensor_t* t) {
   return v && v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem &&
-         assay_type_store(v->type->elem) == ASSAY_STORE_I64 && t &&
-         t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
+         assay_type_store(v->type->elem) == ASSAY_STORE_I64 && t && t->kind == ASSAY_KIND_TENSOR &&
+         t->store == ASSAY_STORE_F64;
 }
 
 assay_status_t assay_quant_settle(const assay_tensor_t* t, assay_type_t type,
@@ -30,8 +30,8 @@ assay_type_t assay_quant_type(const assay_eval_t* c, assay_type_t type) {
 
 // ---- one value ---------------------------------------------------------------------------------
 
-assay_quantizer_t assay_quantizer(const assay_eval_t* c, assay_type_t type,
-                                  assay_format_t quotient, bool saturate) {
+assay_quantizer_t assay_quantizer(const assay_eval_t* c, assay_type_t type, assay_format_t quotient,
+                                  bool saturate) {
   assay_quantizer_t q = {.type = type, .quotient = quotient, .real = c->unquantized};
   if (assay_type_is_float(type)) {
     bool has_nan = assay_format_info(assay_type_format(type))->has_nan;
@@ -59,8 +59,8 @@ static inline double to_integer(const assay_quantizer_t* q, double v, double zer
   return v < q->min ? q->min : v > q->max ? q->max : v;
 }
 
-// Without rounding, and without saturation but for what stands for a Relu. A scale of 0 says that all
-// numbers were 0.
+// Without rounding, and without saturation but for what stands for a Relu. A scale of 0 says that
+// all numbers were 0.
 static double unrounded(const assay_quantizer_t* q, double x, double scale, double zero) {
   if (scale == 0) return zero;
   double v = x / scale + zero;

@@ -1,14 +1,14 @@
 // Linear quantization: q = round(x / scale) + zero, x = (q - zero) * scale.
 //
 // In truth 'unquantized', quantizers neither round nor saturate: what they make are real numbers in
-// units of the scale, x / scale + zero, kept as floats whatever integer type the graph declares; and so
-// is what other operators make of them. So each operator's own formula stays right, (q - zero) * scale
-// as well as a sum of products of MatMulInteger that is scaled later, and quantized constants, which stay as
-// they are, fit in. Of saturation one thing is kept: where the zero point is the type's smallest
-// number, nothing below it comes out, since exporters drop the Relu in front of such a quantizer.
-// The machine hands real numbers to operators that could take floats there, and to those with
-// ASSAY_OP_QUANTIZES, which know of them; all others, and who takes the graph's outputs, get the integers that
-// the real numbers round to (assay_quant_settle).
+// units of the scale, x / scale + zero, kept as floats whatever integer type the graph declares;
+// and so is what other operators make of them. So each operator's own formula stays right, (q -
+// zero) * scale as well as a sum of products of MatMulInteger that is scaled later, and quantized
+// constants, which stay as they are, fit in. Of saturation one thing is kept: where the zero point
+// is the type's smallest number, nothing below it comes out, since exporters drop the Relu in front
+// of such a quantizer. The machine hands real numbers to operators that could take floats there,
+// and to those with ASSAY_OP_QUANTIZES, which know of them; all others, and who takes the graph's
+// outputs, get the integers that the real numbers round to (assay_quant_settle).
 #ifndef ASSAY_OPS_QUANT_QUANT_H_
 #define ASSAY_OPS_QUANT_QUANT_H_
 
@@ -33,8 +33,8 @@ typedef struct assay_quantizer {
 } assay_quantizer_t;
 
 // saturate: of 8-bit float types; smaller floats and integers saturate always.
-assay_quantizer_t assay_quantizer(const assay_eval_t* c, assay_type_t type,
-                                  assay_format_t quotient, bool saturate);
+assay_quantizer_t assay_quantizer(const assay_eval_t* c, assay_type_t type, assay_format_t quotient,
+                                  bool saturate);
 // The quantized value as a double. Ties to even. NaN becomes 0 in an integer type.
 double assay_quantize(const assay_quantizer_t* q, double x, double scale, double zero);
 
@@ -77,7 +77,7 @@ void assay_scales_run(const assay_scales_t* where, const assay_tensor_t* x, assa
 typedef struct assay_qreal {
   const assay_tensor_t* t;
   double scale, zero;
-  bool to_fp32;        // products are rounded to fp32, as all but truth do
+  bool to_fp32;  // products are rounded to fp32, as all but truth do
 } assay_qreal_t;
 
 // Inputs `tensor`, `scale` and `zero` (left out: 0) of the node; one scale.

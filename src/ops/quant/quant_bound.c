@@ -6,11 +6,12 @@
 #include "ops/math/pointwise.h"
 
 assay_quant_steps_t assay_steps_of(const assay_rounding_t* r, assay_type_t type, bool saturate,
-                             assay_format_t quotient) {
+                                   assay_format_t quotient) {
   const assay_eval_t quantized = {.mode = ASSAY_MODE_TRUTH};  // truth of quantized values has steps
-  assay_quant_steps_t s = {.quantizer = assay_quantizer(&quantized, type, ASSAY_FORMAT_FP64, saturate),
-                     .u = assay_bound_unit(r->compute),
-                     .documented = r->documented};
+  assay_quant_steps_t s = {
+      .quantizer = assay_quantizer(&quantized, type, ASSAY_FORMAT_FP64, saturate),
+      .u = assay_bound_unit(r->compute),
+      .documented = r->documented};
   if (quotient != ASSAY_FORMAT_NONE) s.u = fmax(s.u, assay_bound_unit(quotient));
   return s;
 }
@@ -18,8 +19,8 @@ assay_quant_steps_t assay_steps_of(const assay_rounding_t* r, assay_type_t type,
 // x, scale and the quotient may each be rounded to the quotient's format, and an engine may
 // multiply by the scale's rounded reciprocal: four roundings at most. It may add the zero point
 // before it rounds to an integer.
-double assay_steps_limit(const assay_quant_steps_t* s, assay_quant_near_t x, assay_quant_near_t scale,
-                         assay_quant_near_t zero, double y) {
+double assay_steps_limit(const assay_quant_steps_t* s, assay_quant_near_t x,
+                         assay_quant_near_t scale, assay_quant_near_t zero, double y) {
   const double v = x.value / scale.value, size = fabs(scale.value);
   if (v != v) return x.value == x.value ? (double)INFINITY : 0;
   if (!(scale.error < size)) return (double)INFINITY;
@@ -66,7 +67,8 @@ static double number(const assay_bound_t* c, size_t i, double otherwise) {
 assay_status_t assay_steps_output(assay_bound_t* c, size_t scale, size_t zero, const double* x,
                                   const double* const x_error[2]) {
   if (!assay_bound_is_quantized(c, 0)) return NULL;
-  const assay_quant_steps_t steps = assay_steps_of(c->rounding, c->out[0]->type, true, ASSAY_FORMAT_FP32);
+  const assay_quant_steps_t steps =
+      assay_steps_of(c->rounding, c->out[0]->type, true, ASSAY_FORMAT_FP32);
   steps_job_t job = {.steps = &steps,
                      .x = x,
                      .x_error = x_error,

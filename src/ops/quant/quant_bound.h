@@ -16,7 +16,7 @@ typedef struct assay_quant_steps {
 
 // quotient: the format that the node itself asks for; FP64 or NONE: none.
 assay_quant_steps_t assay_steps_of(const assay_rounding_t* r, assay_type_t type, bool saturate,
-                             assay_format_t quotient);
+                                   assay_format_t quotient);
 
 // A number with how far the engine's may lie from it.
 typedef struct assay_quant_near {
@@ -25,8 +25,8 @@ typedef struct assay_quant_near {
 
 // The most steps (for floats: the most) by which an engine's quantized x may differ from y, which
 // is truth's.
-double assay_steps_limit(const assay_quant_steps_t* s, assay_quant_near_t x, assay_quant_near_t scale,
-                         assay_quant_near_t zero, double y);
+double assay_steps_limit(const assay_quant_steps_t* s, assay_quant_near_t x,
+                         assay_quant_near_t scale, assay_quant_near_t zero, double y);
 
 // Limits of output 0, a tensor quantized with one scale and zero point (inputs by number; zero
 // SIZE_MAX or left out: 0): x is what was quantized, in truth, x_error how far the engine's lies

@@ -208,7 +208,8 @@ static void quantize_limits(const void* user, int64_t n, int64_t x, int64_t x_st
     const assay_quant_near_t scale = {assay_elem_f64(j->scale, s), 0};
     const assay_quant_near_t zero = {j->zero ? assay_elem_f64(j->zero, s) : 0, 0};
     for (int k = 0; k < 2; k++) {
-      const assay_quant_near_t from = {assay_elem_f64(j->x, x), j->x_error[k] ? j->x_error[k][x] : 0};
+      const assay_quant_near_t from = {assay_elem_f64(j->x, x),
+                                       j->x_error[k] ? j->x_error[k][x] : 0};
       j->limits[k][x] = assay_steps_limit(j->steps, from, scale, zero, assay_elem_f64(j->y, x));
     }
   }
@@ -245,7 +246,7 @@ static assay_status_t quantize_bound(assay_bound_t* c) {
                             "what quantization does is no rounding where truth does not quantize");
   const bool saturate = assay_attr_i64(c->node, "saturate", 1) != 0;
   const assay_quant_steps_t steps = assay_steps_of(c->rounding, c->out[0]->type, saturate,
-                                             asked_quotient(c->node, c->in[1]->type));
+                                                   asked_quotient(c->node, c->in[1]->type));
   return bound_scaled(c, &steps, quantize_limits);
 }
 
@@ -287,7 +288,8 @@ static assay_status_t dynamic_bound(assay_bound_t* c) {
   const assay_quant_near_t scale = {size, max == min ? 0 : 4 * steps.u * size + tiny};
   const double zero = nearbyint(fmin(fmax(-min / size, 0), 255));
   const assay_quant_near_t zero_point = {
-      zero, assay_steps_limit(&steps, (assay_quant_near_t){-min, 0}, scale, (assay_quant_near_t){0, 0}, zero)};
+      zero, assay_steps_limit(&steps, (assay_quant_near_t){-min, 0}, scale,
+                              (assay_quant_near_t){0, 0}, zero)};
   double* limits[3][2];
   for (size_t i = 0; i < 3; i++) {
     ASSAY_TRY(assay_bound_output(c, i, &limits[i][0], &limits[i][1]));

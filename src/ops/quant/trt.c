@@ -36,8 +36,8 @@ static assay_status_t find_scales(const assay_eval_t* c, const trt_kind_t* kind,
                            assay_attr_i64(c->node, "block_size", kind->block_size), out);
 }
 
-// The type that a quantizer's elements have before they become bits: real numbers (quant.h) in place of
-// bits or integers are float32.
+// The type that a quantizer's elements have before they become bits: real numbers (quant.h) in
+// place of bits or integers are float32.
 static assay_type_t made_type(const assay_eval_t* c, assay_type_t type) {
   const assay_valtype_t* t = assay_eval_wants(c, 0) ? c->node->outputs[0]->type : NULL;
   bool bits = t && t->kind == ASSAY_KIND_TENSOR && is_bits(t->elem);
@@ -100,8 +100,7 @@ static assay_status_t quantize(assay_eval_t* c, const trt_kind_t* kind) {
   ASSAY_TRY(find_scales(c, kind, x, c->in[1], zero, &where));
   assay_type_t type = kind->type ? kind->type : zero ? zero->type : ASSAY_TYPE_INT8;
   assay_status_t st = from_bits(c->in[1], kind->scale_bits, &scale);
-  if (!st)
-    st = assay_tensor_create(made_type(c, type), x->rank, x->dims, &y);
+  if (!st) st = assay_tensor_create(made_type(c, type), x->rank, x->dims, &y);
   if (!st) {
     // A zero point is there for its type; where it is of the bits of floats, it is zero.
     const assay_tensor_t* shift =
@@ -374,7 +373,7 @@ static void quantize_limits(const void* user, int64_t n, int64_t x, int64_t x_st
   const assay_quantizer_t* q = &b->steps.quantizer;
   for (int64_t i = 0; i < n; i++, x += x_step, s += s_step) {
     const assay_quant_near_t scale = {assay_elem_f64(b->scale, s),
-                                b->scale_error ? b->scale_error[s] : 0};
+                                      b->scale_error ? b->scale_error[s] : 0};
     const assay_quant_near_t zero = {b->shift ? assay_elem_f64(b->shift, s) : 0, 0};
     const double v = assay_elem_f64(b->x, x);
     const double y = assay_quantize(q, v, scale.value, zero.value);

@@ -1,8 +1,8 @@
 // RNN, GRU, LSTM, and com.microsoft's DynamicQuantizeLSTM.
 #include "ops/recurrent/recurrent.h"
 
-#include "ops/quant/dynamic_quantize.h"
 #include "ops/families.h"
+#include "ops/quant/dynamic_quantize.h"
 #include "ops/shadow.h"
 
 // ---- RNN, GRU, LSTM ---------------------------------------------------------------------------

@@ -128,8 +128,7 @@ static assay_status_t normalizer_eval(assay_eval_t* c) {
   bool exact = assay_attr_i64(c->node, "is_case_sensitive", 0) != 0;
   ASSAY_TRY(read_change(c->node, &change));
   ASSAY_TRY(normalizer_shape(c->node, x->rank, ASSAY_DIMS_TEXT(x)));
-  if (x->rank == 2 && x->dims[0] != 1)
-    return normalizer_shape(c->node, 0, ASSAY_DIMS_TEXT(x));
+  if (x->rank == 2 && x->dims[0] != 1) return normalizer_shape(c->node, 0, ASSAY_DIMS_TEXT(x));
   int64_t *kept = NULL, n = 0;
   ASSAY_TRY(assay_new_array((size_t)x->size, sizeof *kept, &kept));
   for (int64_t i = 0; i < x->size; i++)
@@ -197,8 +196,7 @@ static bool next_piece(splitter_t* p, assay_string_t* out) {
   if (p->done) return false;
   const char* rest = p->s.len ? p->s.text + p->at : "";
   size_t n = p->s.len - p->at;
-  const char* found =
-      p->left == 0 ? NULL : memmem(rest, n, p->delimiter.text, p->delimiter.len);
+  const char* found = p->left == 0 ? NULL : memmem(rest, n, p->delimiter.text, p->delimiter.len);
   *out = (assay_string_t){rest, found ? (size_t)(found - rest) : n};
   p->done = !found;
   p->at += out->len + p->delimiter.len;
@@ -288,13 +286,28 @@ static assay_status_t match_eval(assay_eval_t* c) {
   return assay_status_note(st, "node '%s' (%s)", c->node->label, c->node->op_type);
 }
 
-const assay_op_t assay_ops_text[] = {
-    {.domain = "", .name = "StringConcat", .since = 20, .flags = ASSAY_OP_MOVES,
-     .infer = assay_infer_broadcasts, .eval = concat_eval},
-    {.domain = "", .name = "StringNormalizer", .since = 10, .flags = ASSAY_OP_MOVES,
-     .infer = normalizer_infer, .eval = normalizer_eval},
-    {.domain = "", .name = "StringSplit", .since = 20, .flags = ASSAY_OP_MOVES,
-     .infer = split_infer, .eval = split_eval},
-    {.domain = "", .name = "RegexFullMatch", .since = 20, .flags = ASSAY_OP_MOVES,
-     .infer = match_infer, .eval = match_eval},
-    {0}};
+const assay_op_t assay_ops_text[] = {{.domain = "",
+                                      .name = "StringConcat",
+                                      .since = 20,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = assay_infer_broadcasts,
+                                      .eval = concat_eval},
+                                     {.domain = "",
+                                      .name = "StringNormalizer",
+                                      .since = 10,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = normalizer_infer,
+                                      .eval = normalizer_eval},
+                                     {.domain = "",
+                                      .name = "StringSplit",
+                                      .since = 20,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = split_infer,
+                                      .eval = split_eval},
+                                     {.domain = "",
+                                      .name = "RegexFullMatch",
+                                      .since = 20,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = match_infer,
+                                      .eval = match_eval},
+                                     {0}};

@@ -297,7 +297,8 @@ static assay_status_t word_conv_eval(assay_eval_t* c) {
         if (sum > best || isnan(sum)) best = sum;
       }
       // A word without characters has no embedding: zeros.
-      assay_f64(y)[word * filters + f] = n ? assay_tanh(assay_acc(c, best + assay_f64(c->in[2])[f])) : 0;
+      assay_f64(y)[word * filters + f] =
+          n ? assay_tanh(assay_acc(c, best + assay_f64(c->in[2])[f])) : 0;
     }
   }
   return NULL;

@@ -9,11 +9,11 @@
 #include "base/str.h"
 
 enum {
-  MAX_REPEAT = 1000,          // RE2's own limit
-  MAX_NESTING = 250,          // of groups
-  MATCH_STEPS = 10000000,     // calls inside one match
+  MAX_REPEAT = 1000,       // RE2's own limit
+  MAX_NESTING = 250,       // of groups
+  MATCH_STEPS = 10000000,  // calls inside one match
   MATCH_HEAP_KIB = 64 << 10,
-  WORKSPACE = 1 << 10,        // of the automaton, at first
+  WORKSPACE = 1 << 10,  // of the automaton, at first
   MAX_WORKSPACE = 1 << 22,
 };
 
@@ -31,7 +31,7 @@ typedef struct translator {
   const char *p, *end, *start;
   assay_str_t out;
   int depth;
-  bool can_repeat;   // something that may be repeated stands before
+  bool can_repeat;  // something that may be repeated stands before
 } translator_t;
 
 static assay_status_t bad(const translator_t* t, const char* what) {
@@ -258,10 +258,10 @@ static assay_status_t compile(assay_regex_t* r, const char* pattern, size_t len,
   pcre2_set_newline(context, PCRE2_NEWLINE_LF);
   pcre2_set_parens_nest_limit(context, MAX_NESTING);
   // $ means the end of the text only; possessive repeats are pointless for the automaton.
-  r->code = pcre2_compile((PCRE2_SPTR)pattern, len,
-                          PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_POSSESS |
-                              PCRE2_NEVER_BACKSLASH_C,
-                          &code, &where, context);
+  r->code = pcre2_compile(
+      (PCRE2_SPTR)pattern, len,
+      PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_POSSESS | PCRE2_NEVER_BACKSLASH_C, &code,
+      &where, context);
   pcre2_compile_context_free(context);
   if (!r->code) {
     PCRE2_UCHAR text[128] = "";

@@ -272,7 +272,8 @@ static bool is_member(const assay_node_t* n, void* user) {
   return false;
 }
 
-bool assay_attention_read(const assay_node_t* const* nodes, size_t n, assay_attention_nodes_t* out) {
+bool assay_attention_read(const assay_node_t* const* nodes, size_t n,
+                          assay_attention_nodes_t* out) {
   members_t m = {nodes, n};
   walk_t w = {.inside = is_member, .user = &m};
   if (n < 3) return false;

@@ -5,9 +5,9 @@
 
 #include "backends/cpu/data/move.h"
 #include "backends/cpu/shared.h"
-#include "exec/device/device_run.h"
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "exec/device/device_run.h"
 #include "mock.h"
 
 typedef struct own {

@@ -1,5 +1,5 @@
-#include "diagnose/planted/planted.h"
 #include "base/alloc.h"
+#include "diagnose/planted/planted.h"
 #include "passes/edit.h"
 
 planted_pass_t planted_pass = PLANTED_NO_PASS;

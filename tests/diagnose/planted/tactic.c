@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "diagnose/planted/planted.h"
 #include "base/alloc.h"
+#include "diagnose/planted/planted.h"
 
 planted_tactic_t planted_tactic = PLANTED_NO_TACTIC;
 

@@ -174,7 +174,8 @@ static bool spread(const attention_t* k, const view_t* v, attention_view_t* out)
   return true;
 }
 
-static bool read_output(const assay_sized_layer_t* l, const assay_attention_nodes_t* a, attention_t* k) {
+static bool read_output(const assay_sized_layer_t* l, const assay_attention_nodes_t* a,
+                        attention_t* k) {
   const assay_operand_t* y = &l->out[0];
   view_t plain = {.rank = y->rank}, v = {.rank = a->rank};
   if (y->rank != a->rank || !assay_type_is_kernel_float(y->type)) return false;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/vmath/vmath.h"
 #include "base/target.h"

@@ -1,8 +1,8 @@
 // By fused multiply-adds of float32 on CPUs with vectors of 8: the same sums.
 #include <stddef.h>
 
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/conv/direct_kernel.h"
+#include "backends/cpu/pointwise/convert.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "backends/cpu/conv/conv_operands.h"
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/conv/direct_kernel.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"

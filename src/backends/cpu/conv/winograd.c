@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-#include "backends/cpu/pointwise/chain.h"
 #include "backends/cpu/conv/conv_operands.h"
 #include "backends/cpu/conv/direct_kernel.h"
-#include "exec/choice/licence.h"
+#include "backends/cpu/pointwise/chain.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "exec/choice/licence.h"
 #include "ops/conv/conv_winograd.h"
 #include "ops/conv/winograd.h"
 

@@ -1,5 +1,5 @@
-// Convolutions by Winograd's minimal filtering, in float32: a kernel and what runs it. 16-bit inputs
-// are widened as tiles read them, and results rounded once.
+// Convolutions by Winograd's minimal filtering, in float32: a kernel and what runs it. 16-bit
+// inputs are widened as tiles read them, and results rounded once.
 //
 // Tiles of the output are numbered over all samples. Some tiles make a block: their inputs are
 // transformed, multiplied with the transformed weights product by product, and the sums are
@@ -9,9 +9,9 @@
 #ifndef ASSAY_BACKENDS_CPU_CONV_WINOGRAD_H_
 #define ASSAY_BACKENDS_CPU_CONV_WINOGRAD_H_
 
+#include "backends/cpu/conv/winograd_tiles.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/pointwise/program.h"
-#include "backends/cpu/conv/winograd_tiles.h"
 #include "ops/conv/conv_winograd.h"
 
 typedef struct cpu_winograd {

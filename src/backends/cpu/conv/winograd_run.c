@@ -1,10 +1,10 @@
 #include <omp.h>
 #include <string.h>
 
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/conv/direct_kernel.h"
-#include "backends/cpu/threads.h"
 #include "backends/cpu/conv/winograd.h"
+#include "backends/cpu/pointwise/convert.h"
+#include "backends/cpu/threads.h"
 #include "base/target.h"
 
 enum {

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/data/copies.h"
+#include "backends/cpu/pointwise/convert.h"
 
 enum { CHUNK = 1024, PARALLEL = 1 << 16 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "backends/cpu/constants.h"
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/data/copies.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "base/alloc.h"
 
 enum { MAX_BOXES = 256 };

@@ -2,8 +2,8 @@
 #ifdef ASSAY_ONEDNN
 #include <string.h>
 
-#include "backends/cpu/onednn.h"
 #include "backends/cpu/gemm/product.h"
+#include "backends/cpu/onednn.h"
 
 // As dnn_md, for dimensions of which the last two may lie the other way round.
 static assay_status_t matrix_md(int rank, const int64_t* dims, assay_type_t type, bool swapped,

@@ -6,9 +6,9 @@
 // threads are.
 #include <string.h>
 
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/product.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"

@@ -13,8 +13,8 @@ typedef struct cpu_product {
   const assay_operand_t *in, *weights, *bias;  // bias: a constant row; NULL: none
 } cpu_product_t;
 
-// Whether the elements lie in one row, as those of a bias that is the same for all rows do; a number
-// is a row, too.
+// Whether the elements lie in one row, as those of a bias that is the same for all rows do; a
+// number is a row, too.
 bool cpu_is_row(const assay_operand_t* o);
 
 // False: the layer does not begin with a product of floats that fits this form. Factors of Gemm

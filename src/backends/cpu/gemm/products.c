@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "backends/cpu/conv/conv_operands.h"
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/product.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"

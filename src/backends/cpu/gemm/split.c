@@ -7,9 +7,9 @@
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/product.h"
-#include "exec/choice/licence.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "exec/choice/licence.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/split_products.h"
 

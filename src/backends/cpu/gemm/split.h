@@ -12,8 +12,8 @@
 #ifndef ASSAY_BACKENDS_CPU_GEMM_SPLIT_H_
 #define ASSAY_BACKENDS_CPU_GEMM_SPLIT_H_
 
-#include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/gemm/split_kernel.h"
+#include "backends/cpu/pointwise/program.h"
 
 enum {
   CPU_SPLIT_LEAST_CHANNELS = 16,  // ASSAY_SPLIT_LEAST_TERMS

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "backends/cpu/gemm/coded_kernel.h"
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -159,7 +159,8 @@ static assay_status_t read_zeros(const assay_sized_layer_t* l, source_t* s, bool
   const int shift = shift_of(m);
   float* given = NULL;
   assay_status_t st = assay_new_array((size_t)(m->blocks * m->n), sizeof *s->zeros, &s->zeros);
-  if (!st && m->zeros && m->packed_zeros) st = assay_tensor_pack(m->zeros->constant, &s->zero_codes);
+  if (!st && m->zeros && m->packed_zeros)
+    st = assay_tensor_pack(m->zeros->constant, &s->zero_codes);
   if (!st && m->zeros && !m->packed_zeros)
     st = assay_operand_floats(assay_sized_input(l, m->zeros), &given);
   const uint8_t* bytes = s->zero_codes ? s->zero_codes->data : NULL;

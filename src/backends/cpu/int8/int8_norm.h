@@ -1,5 +1,5 @@
-// Normalizations of rows of bytes with quantizers inside (passes/int8/quantized_norm.h): bytes in, bytes
-// out, without floats in memory.
+// Normalizations of rows of bytes with quantizers inside (passes/int8/quantized_norm.h): bytes in,
+// bytes out, without floats in memory.
 //
 // A row's sum and sum of squares are exact integers, and so are n^2 times its variance: its number
 // is rounded once. The first quantizer behind it makes a byte of it, on which all that follows up

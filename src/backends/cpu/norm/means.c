@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "backends/cpu/constants.h"
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/data/copies.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"

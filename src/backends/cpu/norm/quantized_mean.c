@@ -1,6 +1,6 @@
-// Means over all places of quantized images (passes/int8/quantized_mean.h), channels last: sums of bytes
-// are exact integers, so that threads may share out places as they like; what a mean is is rounded
-// once, and then quantized.
+// Means over all places of quantized images (passes/int8/quantized_mean.h), channels last: sums of
+// bytes are exact integers, so that threads may share out places as they like; what a mean is is
+// rounded once, and then quantized.
 #include "passes/int8/quantized_mean.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "backends/cpu/constants.h"
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/data/copies.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/vmath/vmath.h"
 #include "base/alloc.h"

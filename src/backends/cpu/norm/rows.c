@@ -6,8 +6,8 @@
 
 #include "backends/cpu/constants.h"
 #include "backends/cpu/norm/norm_rows.h"
-#include "backends/cpu/threads.h"
 #include "backends/cpu/pointwise/convert.h"
+#include "backends/cpu/threads.h"
 #include "backends/cpu/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"

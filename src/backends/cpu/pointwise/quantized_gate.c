@@ -1,12 +1,12 @@
-// Halves of a quantized tensor, multiplied (passes/int8/quantized_gate.h): both are read where they lie,
-// in either layout. The bits are those of an int8 layer (ops/quant/int8.h) of two operands.
+// Halves of a quantized tensor, multiplied (passes/int8/quantized_gate.h): both are read where they
+// lie, in either layout. The bits are those of an int8 layer (ops/quant/int8.h) of two operands.
 #include "passes/int8/quantized_gate.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/pointwise/halves.h"
 #include "backends/cpu/int8/int8_make.h"
+#include "backends/cpu/pointwise/halves.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"

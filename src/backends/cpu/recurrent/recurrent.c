@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "base/alloc.h"
 
 enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };

@@ -2,8 +2,8 @@
 // block of hidden units at a time. Blocks are shared out among the threads; no sum crosses them.
 #include <string.h>
 
-#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/recurrent/recurrent.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/vmath/vmath.h"

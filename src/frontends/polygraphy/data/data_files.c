@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "data/tensor_files.h"
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "data/tensor_files.h"
 #include "io/polygraphy.h"
 
 assay_status_t pg_data_read(const char* path, assay_run_results_t* out) {

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/samples.h"
-#include "data/tensor_files.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shell.h"
 #include "base/shown.h"
+#include "data/samples.h"
+#include "data/tensor_files.h"
 #include "frontends/polygraphy/model.h"
 #include "io/numpy_random.h"
 #include "io/polygraphy.h"

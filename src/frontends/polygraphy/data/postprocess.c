@@ -114,8 +114,8 @@ static assay_status_t call_script(pg_job_t* j, const char* script, const char* r
   assay_saved_t answer = {0};
   assay_status_t st = pg_script_call(j, &call, &text);
   if (!st)
-    st = assay_status_note(assay_saved_parse_json(assay_str_get(&text), text.len, NULL, &answer), "%s",
-                           call.flag);
+    st = assay_status_note(assay_saved_parse_json(assay_str_get(&text), text.len, NULL, &answer),
+                           "%s", call.flag);
   if (!st && answer.n != 1)
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' gave no outputs", call.flag, script);
   if (!st) st = take_answer(&answer, out);

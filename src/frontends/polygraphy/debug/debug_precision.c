@@ -4,11 +4,11 @@
 
 #include "base/shell.h"
 #include "base/shown.h"
+#include "formats/format.h"
 #include "frontends/polygraphy/debug/debug_builder.h"
 #include "frontends/polygraphy/debug/debug_hunt.h"
 #include "frontends/polygraphy/debug/debug_loop.h"
 #include "frontends/polygraphy/debug/debug_next.h"
-#include "formats/format.h"
 #include "report/report.h"
 
 typedef struct work {

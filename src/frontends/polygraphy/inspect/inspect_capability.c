@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/shown.h"
-#include "frontends/polygraphy/model.h"
 #include "edit/capability.h"
+#include "frontends/polygraphy/model.h"
 
 static const char* folder_of(const pg_job_t* j) {
   const char* path = pg_text(j->args, PG_FLAG_output);

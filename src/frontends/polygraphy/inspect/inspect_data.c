@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/accuracy_results.h"
-#include "compare/numeric_text.h"
-#include "data/tensor_files.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
+#include "compare/accuracy_results.h"
+#include "compare/numeric_text.h"
+#include "data/tensor_files.h"
 #include "frontends/polygraphy/job.h"
 #include "io/json.h"
 

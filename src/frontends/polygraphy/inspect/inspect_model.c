@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include "base/shown.h"
-#include "frontends/polygraphy/surgeon/bounds.h"
 #include "frontends/polygraphy/build.h"
 #include "frontends/polygraphy/data/combine.h"
-#include "frontends/polygraphy/model.h"
 #include "frontends/polygraphy/inspect/model_text.h"
 #include "frontends/polygraphy/inspect/visual.h"
+#include "frontends/polygraphy/model.h"
+#include "frontends/polygraphy/surgeon/bounds.h"
 #include "runtime/engine.h"
 
 static bool shows(const pg_job_t* j, const char* what) {

@@ -9,7 +9,8 @@ assay_status_t pg_run_inspect_tactics(pg_job_t* j) {
   pg_log(PG_INFO, "Loading tactic replay file from %s", path);
   ASSAY_TRY(assay_tactics_read(j->arena, path, &t));
   for (size_t i = 0; i < t.n; i++) {
-    assay_str_printf(&text, ASSAY_LINES "Layer: %s\n    Algorithm: ", i ? "\n" : "", t.entries[i].layer);
+    assay_str_printf(&text, ASSAY_LINES "Layer: %s\n    Algorithm: ", i ? "\n" : "",
+                     t.entries[i].layer);
     pg_put_algorithm(&text, &t.entries[i]);
   }
   assay_status_t st = assay_str_status(&text);

@@ -61,4 +61,3 @@ bool pg_is_layer_type(const assay_node_t* n, const char* type) {
   }
   return false;
 }
-

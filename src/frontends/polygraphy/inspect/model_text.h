@@ -7,7 +7,7 @@
 
 typedef struct pg_show {
   bool layers, attrs, weights;
-  int level;  // of bodies within bodies: how far they are indented
+  int level;                        // of bodies within bodies: how far they are indented
   const assay_tensor_info_t* info;  // statistics, beside what layers read and make; NULL: none
 } pg_show_t;
 

@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/shown.h"
-#include "frontends/polygraphy/inspect/model_text.h"
 #include "formats/format.h"
+#include "frontends/polygraphy/inspect/model_text.h"
 #include "runtime/engine.h"
 
 #define DOMAIN "assay"

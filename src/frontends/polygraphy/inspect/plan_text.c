@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "base/shown.h"
+#include "formats/format.h"
 #include "frontends/polygraphy/inspect/model_text.h"
 #include "frontends/trtexec/job.h"
-#include "formats/format.h"
 #include "io/numpy_text.h"
 #include "onnx/load.h"
 #include "runtime/engine.h"

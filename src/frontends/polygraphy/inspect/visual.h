@@ -2,8 +2,8 @@
 #ifndef ASSAY_FRONTENDS_POLYGRAPHY_INSPECT_VISUAL_H_
 #define ASSAY_FRONTENDS_POLYGRAPHY_INSPECT_VISUAL_H_
 
-#include "frontends/polygraphy/job.h"
 #include "frontends/polygraphy/inspect/model_text.h"
+#include "frontends/polygraphy/job.h"
 
 // Whether a page is asked for; and whether text beside it. As with Polygraphy --visual shows no
 // text, and serves nothing where --save-visual says a file.

@@ -1,8 +1,8 @@
 // polygraphy check lint: faulty nodes of a model, as a JSON report.
 #include "base/alloc.h"
+#include "edit/lint.h"
 #include "frontends/polygraphy/data/feed.h"
 #include "frontends/polygraphy/model.h"
-#include "edit/lint.h"
 #include "io/json.h"
 
 static const char* level_name(assay_lint_level_t level) {

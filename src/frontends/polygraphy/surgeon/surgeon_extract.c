@@ -4,9 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "edit/part.h"
 #include "frontends/polygraphy/data/feed.h"
 #include "frontends/polygraphy/model.h"
-#include "edit/part.h"
 #include "onnx/load.h"
 
 // ---- the ends -----------------------------------------------------------------------------------

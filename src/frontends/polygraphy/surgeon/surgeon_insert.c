@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontends/polygraphy/model.h"
 #include "edit/part.h"
+#include "frontends/polygraphy/model.h"
 
 // ---- attributes ---------------------------------------------------------------------------------
 

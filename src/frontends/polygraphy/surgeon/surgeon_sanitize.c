@@ -2,12 +2,12 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "base/shown.h"
-#include "frontends/polygraphy/surgeon/bounds.h"
-#include "frontends/polygraphy/data/feed.h"
-#include "frontends/polygraphy/model.h"
 #include "edit/cut.h"
 #include "edit/fold_constants.h"
 #include "edit/types.h"
+#include "frontends/polygraphy/data/feed.h"
+#include "frontends/polygraphy/model.h"
+#include "frontends/polygraphy/surgeon/bounds.h"
 #include "onnx/load.h"
 
 // ---- input shapes -------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // polygraphy surgeon weight-reconstruct: random data where weights were stripped.
-#include "frontends/polygraphy/model.h"
 #include "edit/weights/strip.h"
+#include "frontends/polygraphy/model.h"
 
 static assay_status_t fill(assay_model_t* m) {
   size_t n = 0;

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "edit/weights/strip.h"
 #include "frontends/polygraphy/model.h"
 #include "frontends/polygraphy/sparsity_log.h"
-#include "edit/weights/strip.h"
 
 // The lines of a file, without the spaces at their ends.
 static assay_status_t read_names(pg_job_t* j, const char* path, pg_words_t* out) {
