@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks how src/ is laid out: check_house.py PROJECT.
 
-Every folder has a README.md whose named files exist, and no more than 45 files; struct, union and enum tags are
-defined once, since files that see two would compile with either.
+Every folder has a README.md whose named files exist, and no more than 45 files; files begin with a sentence that says what
+they are; struct, union and enum tags of ours are defined once, since files that see two would compile with either.
 """
 import collections
 import pathlib
@@ -46,9 +46,16 @@ def tag_faults(root):
             yield f"tag '{tag}' is defined in {', '.join(places)}: give one of them another name"
 
 
+def opening_faults(root):
+    for top in ("src", "include", "tests", "fuzz", "bench", "examples"):
+        for path in sorted((root / top).rglob("*.[ch]")):
+            if not path.read_text(encoding="utf-8").startswith("//"):
+                yield f"{path.relative_to(root)}: begins with no comment that says what it is"
+
+
 def main(root):
     root = pathlib.Path(root)
-    faults = [*layout_faults(root), *tag_faults(root)]
+    faults = [*layout_faults(root), *opening_faults(root), *tag_faults(root)]
     print("\n".join(faults + [f"{len(faults)} faults of the layout of src/"]))
     return 1 if faults else 0
 

@@ -1,3 +1,4 @@
+// Layers that values past a format's range do no harm to: Clip(x, 0, 6), Sigmoid, Min, 1/x ...
 #include "account/absorb.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// The account of a run: for each layer, what it did to the numbers and what came in.
 #include "account/account.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Engines that are not ours: a command that is run, or files that one has left.
 #include "account/engine.h"
 
 #include <string.h>

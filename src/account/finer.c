@@ -1,3 +1,6 @@
+// Truth of a layer in twice the precision of float64, for layers whose own format is float64: its
+// nodes one after the other by their rows' definitions (ops/twice_array.h), rounded once at the
+// end.
 #include "account/finer.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Judging layers of engines that are not ours, of which not everything is known.
 #include "account/foreign.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// Golden tensors: what the user knows of a model's values from elsewhere, and how far truth may lie
+// from them.
 #include "account/golden.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Judging a layer: is what the engine did to the numbers rounding, or more than rounding explains?
 #include "account/judge.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// Licences tested on the user's inputs: whether a tactic that serves fp32 by its error model
+// (exec/choice/licence.h) keeps its condition on what really came in.
 #include "account/licensed.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// Truth of single layers, on the inputs that an engine gave them, with limits on what rounding can
+// do there.
 #include "account/local.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Graph outputs over all samples: the engine's against truth and golden, and whether they do.
 #include "account/outputs.h"
 
 #include <math.h>

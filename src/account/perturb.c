@@ -1,3 +1,4 @@
+// Ill-conditioned layers: which of the errors that come in is it that leaves so much larger?
 #include "account/perturb.h"
 
 #include <math.h>

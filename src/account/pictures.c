@@ -1,3 +1,5 @@
+// What a person looks at: for every value that a layer gives, histograms of its elements and
+// errors, and a small map of where in the tensor they are.
 #include "account/pictures.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// What a fault that was planted in the engine (backends/emu/plant.h) did to the layer it is in: for
+// the mutation bench, which has to know the faults that rounding could hide.
 #include "account/planted.h"
 
 #include <math.h>

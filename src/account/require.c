@@ -1,3 +1,5 @@
+// What the user requires of a model's outputs: "logits: cosine >= 0.999", "boxes[:, 4:] max_abs <=
+// 0.01".
 #include "account/require.h"
 
 #include <ctype.h>

@@ -1,3 +1,5 @@
+// Values of a plan that its formats cannot hold, though no layer stores them: those that fused
+// layers hide, and constants that passes made.
 #include "account/risks.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// Runs of one model in one precision after the other, judged by one truth: what searches for a
+// precision are made of.
 #include "account/runs.h"
 
 #include "base/alloc.h"

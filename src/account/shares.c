@@ -1,3 +1,4 @@
+// Which layers an output's error comes from.
 #include "account/shares.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// What a value loses in being stored in a format, foretold from truth.
 #include "account/stored.h"
 
 #include <math.h>

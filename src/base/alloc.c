@@ -1,3 +1,4 @@
+// Memory: one allocator for the library, checked sizes, arenas.
 #include "base/alloc.h"
 
 #include <malloc.h>

@@ -1,3 +1,4 @@
+// How OpenMP's threads wait, while others use the machine's CPUs.
 #include "base/crowd.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// Files: mapped for reading, replaced whole when written.
 #include "base/file.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+// Checksums of bytes.
 #include "base/hash.h"
 
 #include <xxhash.h>

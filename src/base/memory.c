@@ -1,3 +1,4 @@
+// How much memory there is: the machine's, and what a control group leaves of it; how it is had.
 #include "base/memory.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Names near to one that was given, for "did you mean": options, verbs, arrays, values, nodes.
 #include "base/nearest.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// Other programs: a shell command run to its end, or to a time limit.
 #include "base/process.h"
 
 #include <errno.h>

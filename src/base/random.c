@@ -1,3 +1,5 @@
+// Random numbers that depend on a seed, a stream's name and a position only: any element can be
+// drawn at any time, by any thread, and is always the same.
 #include "base/random.h"
 
 #include <math.h>

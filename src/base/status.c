@@ -1,3 +1,4 @@
+// Making, annotating and passing on errors.
 #include "base/status.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// Growing strings and a map from strings to numbers.
 #include "base/str.h"
 
 #include <stdio.h>

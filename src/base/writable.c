@@ -1,3 +1,4 @@
+// Whether a path can be written, asked before the work whose result goes there.
 #include "base/writable.h"
 
 #include <errno.h>

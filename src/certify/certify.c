@@ -1,3 +1,4 @@
+// Making a certificate: one run of an engine beside truth.
 #include "certify/certify.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// Which predictions cannot flip: the largest element of each row of scores, or on which side of a
+// threshold each element lies.
 #include "certify/decisions.h"
 
 #include <errno.h>

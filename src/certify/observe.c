@@ -1,3 +1,4 @@
+// What a certificate looks at: every value of a model, in truth and in an engine, as a sketch.
 #include "certify/observe.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// How far an engine's outputs may lie from truth at all: the rows' guaranteed bounds carried
+// through the whole network, from node to node, with every value rounded to where it is stored.
 #include "certify/reach.h"
 
 #include <math.h>

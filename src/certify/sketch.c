@@ -1,3 +1,4 @@
+// Sketches: a tensor of any size as a few numbers that another tensor does not have.
 #include "certify/sketch.h"
 
 #include <math.h>

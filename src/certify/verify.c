@@ -1,3 +1,4 @@
+// Holding a run against a certificate: what changed, and where.
 #include "certify/verify.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// The main job: run a model in a precision beside its truth, say what went wrong, and find a
+// verified fix.
 #include "check/check.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// ONNX operator tests in their standard layout: finding them, running one.
 #include "check/conformance.h"
 
 #include <dirent.h>

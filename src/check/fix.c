@@ -1,3 +1,4 @@
+// The fix: the fewest layers in higher precision, found from the account and verified by running.
 #include "check/fix.h"
 
 #include "base/alloc.h"

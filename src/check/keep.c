@@ -1,3 +1,5 @@
+// Which nodes to keep in higher precision: chosen from the account of a run, or from what truth
+// foresees.
 #include "check/keep.h"
 
 #include <math.h>

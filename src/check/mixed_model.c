@@ -1,3 +1,4 @@
+// The model that a precision makes, as one to be written: 16-bit values, and Casts between types.
 #include "check/mixed_model.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+// What several verbs take: input files.
 #include "cli/inputs.h"
 
 #include <stdio.h>

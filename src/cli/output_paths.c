@@ -1,3 +1,5 @@
+// Paths that a command line has written: checked before the work, so that none of it is for
+// nothing.
 #include "cli/output_paths.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Serves one page to this machine's browsers until the program is interrupted.
 #include "cli/page_server.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// Warnings of values that a plan's formats cannot hold (account/risks.h): a line each, of which the
+// first few are told.
 #include "cli/risks.h"
 
 #include <stdio.h>

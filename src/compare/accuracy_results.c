@@ -1,3 +1,5 @@
+// What comparisons found, kept: Polygraphy's --save-accuracy-results, and checks of it against
+// other thresholds.
 #include "compare/accuracy_results.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Whether two tensors agree within a tolerance, as onnx.backend.test does it.
 #include "compare/compare.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Polygraphy's comparisons of what two runners gave, printed as it prints them.
 #include "compare/comparison.h"
 
 #include <ctype.h>

@@ -1,3 +1,5 @@
+// Pictures of errors as PNG files: where in a tensor they are, and how they grow with what is
+// compared.
 #include "compare/comparison_pictures.h"
 
 #include <inttypes.h>

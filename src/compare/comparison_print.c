@@ -1,3 +1,4 @@
+// How comparisons print: lines with their severity and depth.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

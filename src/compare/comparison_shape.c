@@ -1,3 +1,4 @@
+// Shapes of compared outputs made to match, as Polygraphy does it.
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,3 +1,5 @@
+// Arrays of numbers as NumPy computes with them: each operation rounded to the array's type, sums
+// in NumPy's order, so that what is printed agrees with what its users know to the last digit.
 #include "compare/numeric.h"
 
 #include <math.h>

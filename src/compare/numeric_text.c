@@ -1,3 +1,4 @@
+// Statistics and histograms of arrays in the words that Polygraphy prints.
 #include "compare/numeric_text.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// Image files (PNG, JPEG, PPM) as tensors.
 #include "data/images.h"
 
 #include <ctype.h>

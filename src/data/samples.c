@@ -1,3 +1,4 @@
+// The inputs of a run: from files or generated, one or several samples.
 #include "data/samples.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// The user's own judge of outputs: a command that reads them and says yes or no.
 #include "data/script.h"
 
 #include <stdio.h>

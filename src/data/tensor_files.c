@@ -1,3 +1,5 @@
+// Files of tensors, whatever their format: what --inputs and --golden take and --save-outputs
+// writes.
 #include "data/tensor_files.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// A folder of samples: test_data_set_0, test_data_set_1, ...
 #include "data/tensor_folder.h"
 
 #include <dirent.h>

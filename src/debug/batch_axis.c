@@ -1,3 +1,4 @@
+// Which axis of each input is the batch.
 #include "debug/batch_axis.h"
 
 #include <stdlib.h>

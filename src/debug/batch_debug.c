@@ -1,3 +1,4 @@
+// Whether a sample's result depends on the batch it is in: what `debug batch` finds.
 #include "debug/batch_debug.h"
 
 #include <string.h>

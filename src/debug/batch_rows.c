@@ -1,3 +1,4 @@
+// Rows of batches: making batches of single samples, and comparing one row of two runs.
 #include "debug/batch_rows.h"
 
 #include <math.h>

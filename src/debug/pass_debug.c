@@ -1,3 +1,4 @@
+// Which graph pass changes the result: what `debug passes` finds.
 #include "debug/pass_debug.h"
 
 #include <math.h>

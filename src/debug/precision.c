@@ -1,3 +1,5 @@
+// Which layers need more precision than was asked for, so that the outputs do: what `debug
+// precision` finds.
 #include "debug/precision.h"
 
 #include <math.h>

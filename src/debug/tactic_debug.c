@@ -1,3 +1,5 @@
+// Each layer by all tactics that can run it, on the layer's real inputs: what `debug tactics`
+// finds.
 #include "debug/tactic_debug.h"
 
 #include <math.h>

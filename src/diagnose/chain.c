@@ -1,3 +1,4 @@
+// The first link of the chain golden -> truth -> engine: truth against golden, sample by sample.
 #include "diagnose/chain.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+// Is the export to blame? Truth of a model against golden tensors of the network that it was made
+// from.
 #include "diagnose/export.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Repairs: changes of one node that might undo what an exporter did wrong, and trying them out.
 #include "diagnose/repair.h"
 
 #include <math.h>

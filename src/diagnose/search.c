@@ -1,3 +1,4 @@
+// The repair search: which change of which node brings golden back?
 #include "diagnose/search.h"
 
 #include <math.h>

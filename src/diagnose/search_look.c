@@ -1,3 +1,5 @@
+// What a repair does to its own node and to the cheap ones behind it, without following it to the
+// targets.
 #include "diagnose/search_look.h"
 
 #include <math.h>

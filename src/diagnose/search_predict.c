@@ -1,3 +1,4 @@
+// What a repair will do to the targets, predicted to first order from what it does to its own node.
 #include "diagnose/search_predict.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// How much of a value's relative change arrives at the targets of a repair search, as a guess: what
+// residual sums and concatenations dilute.
 #include "diagnose/search_reach.h"
 
 #include <math.h>

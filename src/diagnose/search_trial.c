@@ -1,3 +1,4 @@
+// Trying one repair after another within a search: evaluating, scoring, fitting, keeping the best.
 #include "diagnose/search_trial.h"
 
 #include <math.h>

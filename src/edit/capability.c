@@ -1,3 +1,4 @@
+// Which nodes of a model this build cannot run, and why.
 #include "edit/capability.h"
 
 #include <string.h>

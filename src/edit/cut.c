@@ -1,3 +1,4 @@
+// What some values of a model depend on, and the model without the rest.
 #include "edit/cut.h"
 
 #include "base/alloc.h"

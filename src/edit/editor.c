@@ -1,3 +1,4 @@
+// Edits: a model in, another one out, and a proof of what truth makes of the difference.
 #include "edit/editor.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// An operator written out in others, as text: the counterpart of passes/assemble/pattern.h.
 #include "edit/expression.h"
 
 #include <ctype.h>

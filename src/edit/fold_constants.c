@@ -1,3 +1,5 @@
+// Constants computed once and written down, as a runtime would compute them: each result rounded to
+// the type that it has.
 #include "edit/fold_constants.h"
 
 #include <string.h>

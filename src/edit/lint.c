@@ -1,3 +1,5 @@
+// Faulty nodes of a model: each is checked and run by itself, on what its inputs were computed to
+// be.
 #include "edit/lint.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// How far the elements of tensors moved, summed up over several.
 #include "edit/moved.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Values and nodes by the names that users give.
 #include "edit/names.h"
 
 #include <string.h>

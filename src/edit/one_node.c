@@ -1,3 +1,5 @@
+// One node of a model by itself: checked, inferred and run on tensors that its inputs were found to
+// have.
 #include "edit/one_node.h"
 
 #include <string.h>

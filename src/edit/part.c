@@ -1,3 +1,4 @@
+// A part of a model as it stands, without a proof: between named values, or with a node put there.
 #include "edit/part.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// The proof of an edit: truth of the model before and after, on the same inputs.
 #include "edit/proof.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Types of values as a file declares them: given anew, taken from another model, listed, forgotten.
 #include "edit/types.h"
 
 #include <errno.h>

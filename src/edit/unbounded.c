@@ -1,3 +1,4 @@
+// Sizes that depend on data, and bounds for them.
 #include "edit/unbounded.h"
 
 #include <string.h>

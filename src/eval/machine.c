@@ -1,3 +1,4 @@
+// Runs a graph node by node: the one evaluator behind truth, native mode and the emu backend.
 #include "eval/machine.h"
 
 #include <string.h>

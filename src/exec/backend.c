@@ -1,3 +1,4 @@
+// What a backend is: something that runs the layers of a plan.
 #include "exec/backend.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+// What runs a plan's layers, for every backend with kernels: each layer by the kernel that was
+// prepared for its sizes (stretch.h), or, where there is none, by the emulated engine in the same
+// formats.
 #include "exec/runner.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// What is made of constants, such as packed weights: made once, shared by all contexts and all
+// sizes of a plan, and what a plan file holds of it.
 #include "exec/weights.h"
 
 #include <pthread.h>

@@ -1,3 +1,5 @@
+// Sums over the difference of two tensors: what every layer of an account needs, and little enough
+// to keep for each (stats.h has the full statistics).
 #include "formats/error_sum.h"
 
 #include <math.h>

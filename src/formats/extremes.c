@@ -1,3 +1,4 @@
+// What a look at a tensor's values tells first: how large they are, and whether all are numbers.
 #include "formats/extremes.h"
 
 #include "formats/sums.h"

@@ -1,3 +1,4 @@
+// Bytes as text.
 #include "io/base64.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+// JSON files: jansson with our errors and limits, and numbers that JSON does not have.
 #include "io/json.h"
 
 #include <math.h>

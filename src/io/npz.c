@@ -1,3 +1,4 @@
+// NumPy's archive of arrays: a zip file of npy members.
 #include "io/npz.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Pictures as PNG files.
 #include "io/png.h"
 
 #include <string.h>

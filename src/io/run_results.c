@@ -1,3 +1,4 @@
+// What several runners gave, iteration by iteration: all that a file of Polygraphy's results holds.
 #include "io/run_results.h"
 
 #include <dirent.h>

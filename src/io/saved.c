@@ -1,3 +1,4 @@
+// What tools save of their runs: named tensors, one set a run (an iteration, a sample).
 #include "io/saved.h"
 
 #include <dirent.h>

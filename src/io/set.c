@@ -1,3 +1,4 @@
+// Named tensors, in order: what an npz file, a folder of test data, or a run's inputs hold.
 #include "io/set.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Numbers as files of arrays keep them: packed, in types that those files have.
 #include "io/stored.h"
 
 #include "formats/format.h"

@@ -1,3 +1,4 @@
+// Tactic replays: which tactic each layer of a plan is run by, as a JSON file in Polygraphy's form.
 #include "io/tactics.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Numbers as text: separated by spaces, commas or line breaks; '#' begins a comment.
 #include "io/text.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// Whether two models are the same but for the elements of their constants.
 #include "ir/compare.h"
 
 #include <string.h>

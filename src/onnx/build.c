@@ -1,3 +1,4 @@
+// Building protobuf messages, with the elements of large tensors left where they are.
 #include "onnx/build.h"
 
 #include <string.h>

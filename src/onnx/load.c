@@ -1,3 +1,4 @@
+// From a file to a graph that can be run: read, check, inline functions, infer.
 #include "onnx/load.h"
 
 #include "onnx/onnx.h"

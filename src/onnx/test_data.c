@@ -1,3 +1,5 @@
+// Folders of test data, as ONNX's operator tests and model zoo have them: input_0.pb, input_1.pb,
+// ..., output_0.pb, ..., by position.
 #include "onnx/test_data.h"
 
 #include <dirent.h>

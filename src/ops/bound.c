@@ -1,3 +1,5 @@
+// Rounding bounds: how far an engine's result of an operator may lie from truth, element by
+// element.
 #include "ops/bound.h"
 
 #include <limits.h>

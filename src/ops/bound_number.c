@@ -1,3 +1,5 @@
+// Numbers that know how far rounding may have taken them: running error analysis, for operators
+// whose formulas are short.
 #include "ops/bound_number.h"
 
 assay_arithmetic_t assay_arithmetic_of(const assay_bound_t* c) {

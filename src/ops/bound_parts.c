@@ -1,3 +1,5 @@
+// Parts of the bounds of operators that do several steps inside: normalizations, softmax, norms,
+// reductions, quantizers.
 #include "ops/bound_parts.h"
 
 #include <limits.h>

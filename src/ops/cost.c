@@ -1,3 +1,4 @@
+// What nodes cost, from the types of their values: nothing is run.
 #include "ops/cost.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,4 @@
+// Operators that a program or a library has registered: include/assay/ops.h.
 #include "ops/custom.h"
 
 #include <errno.h>

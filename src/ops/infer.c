@@ -1,3 +1,4 @@
+// Type and shape inference over a whole model.
 #include "ops/infer.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+// The type that covers two types: what a value is that comes from one of two places, such as the
+// branches of If, the rounds of Loop or the items of a sequence.
 #include "ops/join.h"
 
 bool assay_valtype_agree(const assay_valtype_t* a, const assay_valtype_t* b) {

@@ -1,3 +1,4 @@
+// The libraries behind the operators.
 #include "ops/libraries.h"
 
 #include <cblas.h>

@@ -1,3 +1,4 @@
+// Numbers as text, as Cast between strings and numbers needs them: independent of the locale.
 #include "ops/number_text.h"
 
 #include <ctype.h>

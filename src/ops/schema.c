@@ -1,3 +1,4 @@
+// What the ONNX standard says of each operator version: inputs, outputs, attributes, types.
 #include "ops/schema.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// Schemas of operators outside the onnx package, from the text in their rows.
 #include "ops/schema_text.h"
 
 #include <ctype.h>

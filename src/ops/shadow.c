@@ -1,3 +1,4 @@
+// Limits beside numbers: rounding bounds of operators that compute in several steps.
 #include "ops/shadow.h"
 
 #include <string.h>

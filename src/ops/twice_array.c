@@ -1,3 +1,5 @@
+// Arrays of numbers of twice the precision of double, with NumPy's broadcasting: what operators'
+// definitions are written in, where truth must be finer than float64.
 #include "ops/twice_array.h"
 
 #include <string.h>

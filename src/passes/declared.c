@@ -1,3 +1,4 @@
+// The model as it was declared, for the passes that decide where values are rounded.
 #include "passes/declared.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Changing a graph: what passes that rewrite nodes share.
 #include "passes/edit.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// Nodes evaluated once, before any run: in float64, each output rounded once to its declared type.
 #include "passes/fold.h"
 
 #include "base/alloc.h"

@@ -1,3 +1,5 @@
+// A model in mixed precision: the same graph with 16-bit values where the caller wants them, and
+// explicit Casts.
 #include "passes/mixed.h"
 
 #include <string.h>

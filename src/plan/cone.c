@@ -1,3 +1,4 @@
+// The layers of an engine that is not ours, told from the values that it hands out.
 #include "plan/cone.h"
 
 #include <stdlib.h>

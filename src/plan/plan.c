@@ -1,3 +1,4 @@
+// A plan: a model cut into layers, each with a format.
 #include <string.h>
 
 #include "base/alloc.h"

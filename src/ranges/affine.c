@@ -1,3 +1,6 @@
+// Affine forms: small values as sums of the elements of one value before them, so that what is the
+// same number on two ways stays so (residual sums, x - mean(x), running sums that are subtracted,
+// products after products).
 #include "ranges/affine.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// The audits together: ranges with their witness, broadcasts, constants, operators.
 #include "ranges/audit.h"
 
 #include "base/alloc.h"

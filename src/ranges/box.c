@@ -1,3 +1,4 @@
+// The box of a model's inputs: between which numbers each of them lies.
 #include "ranges/box.h"
 
 #include <errno.h>

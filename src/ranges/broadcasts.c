@@ -1,3 +1,5 @@
+// Shapes that mean something by accident: operands that are stretched, batch sizes that are written
+// into the model.
 #include "ranges/broadcasts.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// Whether an input breaks the model: one run of the emulated engine, every layer watched.
 #include "ranges/confirm.h"
 
 #include <math.h>

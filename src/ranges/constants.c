@@ -1,3 +1,4 @@
+// Constants that a format cannot hold: past its range, or too small for it.
 #include "ranges/constants.h"
 
 #include <math.h>

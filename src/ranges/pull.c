@@ -1,3 +1,5 @@
+// Which way the inputs have to move so that one element of an inner value grows: backwards through
+// a graph that has run.
 #include "ranges/pull.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// The ranges of one node: what the functions of rows.inc are given, and what they share.
 #include "ranges/range.h"
 
 #include <string.h>

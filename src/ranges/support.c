@@ -1,3 +1,4 @@
+// Which nodes each backend runs, and which ones TensorRT's parser takes.
 #include "ranges/support.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+// An input in the box that breaks the model: found by search, confirmed by running the emulated
+// engine.
 #include "ranges/witness.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// What `certify` wrote and what its `--verify` found, told.
 #include "report/certify.h"
 
 #include <string.h>

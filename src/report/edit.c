@@ -1,3 +1,4 @@
+// What an edit did to a model and to its truth, as text and JSON.
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// What numbers and times depend on besides the model: this machine's state, and two compared.
 #include "report/environment.h"
 
 #include <fenv.h>

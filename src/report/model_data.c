@@ -1,3 +1,4 @@
+// What is in a model or a plan, as the data of its page: "assay.page.model/1".
 #include "report/model_data.h"
 
 #include <string.h>

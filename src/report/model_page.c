@@ -1,3 +1,4 @@
+// The page of a model or a plan: its graph, with all that is in it.
 #include "report/model_page.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+// Pages: one HTML file that holds all it needs, made of what the build embedded (page/) and of
+// data.
 #include "report/page.h"
 
 typedef struct page_piece {

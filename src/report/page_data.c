@@ -1,3 +1,4 @@
+// What the page shows beyond the check's JSON: the graph, and pictures of every value.
 #include "report/page_data.h"
 
 #include <math.h>

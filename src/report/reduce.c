@@ -1,3 +1,4 @@
+// What `debug reduce` found, told.
 #include "report/reduce.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+// Statistics of saved tensors, by the names of the values that they are of: what is shown beside a
+// model's values.
 #include "report/tensor_info.h"
 
 #include <string.h>

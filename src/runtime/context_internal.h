@@ -1,3 +1,4 @@
+// What a context holds (include/assay/context.h).
 #ifndef ASSAY_RUNTIME_CONTEXT_INTERNAL_H_
 #define ASSAY_RUNTIME_CONTEXT_INTERNAL_H_
 

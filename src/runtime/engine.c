@@ -1,3 +1,4 @@
+// Engines: a plan on a backend, with what its contexts share.
 #include <stdatomic.h>
 #include <string.h>
 

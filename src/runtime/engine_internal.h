@@ -1,3 +1,4 @@
+// What an engine holds (runtime/engine.h).
 #ifndef ASSAY_RUNTIME_ENGINE_INTERNAL_H_
 #define ASSAY_RUNTIME_ENGINE_INTERNAL_H_
 

@@ -1,3 +1,4 @@
+// Something that runs a model: the evaluator, or a plan on a backend.
 #include "runtime/executor.h"
 
 #include "base/alloc.h"

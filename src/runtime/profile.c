@@ -1,3 +1,4 @@
+// The range of an input's shapes that an engine is built for, and the one it is built best for.
 #include "runtime/profile.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+// Plans without weights (docs/adr/0019-stripped-plans.md): which elements a plan file leaves out,
+// and what is kept of them so that a refit knows them again.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// Host tensors, and the sequences, optionals and maps of them that ONNX has.
 #include "tensor/tensor.h"
 
 #include <stdatomic.h>

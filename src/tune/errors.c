@@ -1,3 +1,4 @@
+// What the units of a plan do to its outputs when they run in one low format.
 #include "tune/errors.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// What an output's statistics will be at another size of its error, and how large that may be.
 #include "tune/forecast.h"
 
 #include <math.h>

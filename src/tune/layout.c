@@ -1,3 +1,4 @@
+// How the layers of a plan hang together: which float values pass between them.
 #include "tune/layout.h"
 
 #include <string.h>

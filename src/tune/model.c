@@ -1,3 +1,4 @@
+// The problem of a model: its layers as units, with times, ranges and errors, behind `assay tune`.
 #include "tune/model.h"
 
 #include <math.h>

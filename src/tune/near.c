@@ -1,3 +1,5 @@
+// Assignments near one, cheaper than it, those with the least error by the forecast first: what is
+// worth running where runs cost little.
 #include "tune/near.h"
 
 #include <string.h>

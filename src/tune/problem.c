@@ -1,3 +1,4 @@
+// Which unit runs in which format: what each choice costs in time, and does to the outputs.
 #include "tune/problem.h"
 
 #include <math.h>

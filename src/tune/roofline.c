@@ -1,3 +1,4 @@
+// Rates of devices, for predicted times of layers (devices.inc).
 #include <math.h>
 #include <string.h>
 

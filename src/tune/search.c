@@ -1,3 +1,4 @@
+// The fastest assignment whose errors stay within the budgets, and a front of time against error.
 #include "tune/search.h"
 
 #include <math.h>

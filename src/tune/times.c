@@ -1,3 +1,4 @@
+// How long each unit takes in each format, and each cast between them.
 #include "tune/times.h"
 
 #include <math.h>

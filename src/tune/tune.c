@@ -1,3 +1,4 @@
+// The fastest assignment of formats to layers whose outputs meet what is required: `assay tune`.
 #include "tune/tune.h"
 
 #include <math.h>

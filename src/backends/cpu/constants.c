@@ -1,3 +1,4 @@
+// Constants that tactics read when they make a kernel.
 #include "backends/cpu/constants.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+// What the oneDNN tactics share: the engine, descriptions of memory, and a kernel that runs one
+// primitive and then a pointwise program over its result.
 #ifdef ASSAY_ONEDNN
 #include "backends/cpu/onednn.h"
 

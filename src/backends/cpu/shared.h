@@ -1,3 +1,4 @@
+// What contexts of a plan share on the CPU.
 #ifndef ASSAY_BACKENDS_CPU_SHARED_H_
 #define ASSAY_BACKENDS_CPU_SHARED_H_
 

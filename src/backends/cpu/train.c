@@ -1,3 +1,4 @@
+// Runs trains (exec/segment/train.h) on the CPU: threads share the rows of the last output.
 #include "backends/cpu/train.h"
 
 #include <string.h>

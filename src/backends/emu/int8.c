@@ -1,3 +1,4 @@
+// Layers of the emulated engine that are computed on integers (ops/quant/int8.h).
 #include "backends/emu/int8.h"
 
 #include "base/alloc.h"

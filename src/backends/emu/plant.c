@@ -1,3 +1,5 @@
+// Faults planted in the emulated engine, for tests: one node computes something else than the model
+// says.
 #include "backends/emu/plant.h"
 
 #include <errno.h>

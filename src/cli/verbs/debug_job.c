@@ -1,3 +1,5 @@
+// What verbs of the family debug share: a model, how it is run, on which samples, and what its
+// outputs have to keep.
 #include "cli/verbs/debug_job.h"
 
 #include <string.h>

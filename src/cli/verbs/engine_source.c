@@ -1,3 +1,4 @@
+// From a model or a plan file, and options, to an engine: what build, bench and run share.
 #include "cli/verbs/engine_source.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// assay inspect --report, --serve: the page of a model or a plan file.
 #include "cli/verbs/inspect_page.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Options that say how files of inputs are read: types that NumPy lacks, images.
 #include "cli/verbs/reading.h"
 
 #include <math.h>

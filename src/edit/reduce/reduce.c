@@ -1,3 +1,5 @@
+// A minimal model that still fails: a part of a model, the values that enter it, and what should
+// leave it.
 #include "edit/reduce/reduce.h"
 
 #include <string.h>

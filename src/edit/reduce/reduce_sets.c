@@ -1,3 +1,4 @@
+// Sets of nodes of a graph, by their places in it, and how to make them smaller while a test holds.
 #include "edit/reduce/reduce_sets.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Ranges of activations from their magnitudes: what calibrators of int8 choose.
 #include "edit/weights/calibrate.h"
 
 #include <math.h>

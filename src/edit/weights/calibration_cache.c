@@ -1,3 +1,5 @@
+// INT8 calibration caches of TensorRT: a line of the version and the algorithm, then "NAME: SCALE"
+// a line, the scale being the 8 hexadecimal digits of a float's bits.
 #include "edit/weights/calibration_cache.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// Weights of which two of every four are zero, along the axis that products sum over.
 #include "edit/weights/sparsity.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// Models without the data of their weights, for where only their structure is wanted, and random
+// data in their place.
 #include "edit/weights/strip.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+// Which tactic runs a layer: the first that takes it, in the order of the table, which predicted
+// times may change (costs.h); where others take it that give the same bits (or any, if asked for),
+// and their times are known or may be measured, the fastest of these.
 #include "exec/choice/choice.h"
 
 #include <math.h>

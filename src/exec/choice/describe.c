@@ -1,3 +1,4 @@
+// Layers as tactics see them: with the sizes that they have in a run.
 #include "exec/choice/describe.h"
 
 #include <string.h>

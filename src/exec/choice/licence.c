@@ -1,3 +1,5 @@
+// Licences: what lets a tactic of other numerics than plain fused multiply-adds serve fp32
+// (docs/adr/0012-fp32-settings.md).
 #include "exec/choice/licence.h"
 
 #include <string.h>

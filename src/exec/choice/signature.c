@@ -1,3 +1,5 @@
+// What a layer is, as text: layers with the same signature are run by the same kernels and take the
+// same time.
 #include "exec/choice/signature.h"
 
 #include "base/hash.h"

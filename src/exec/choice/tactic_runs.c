@@ -1,3 +1,4 @@
+// What each of the tactics that take a layer made of the same inputs.
 #include "exec/choice/tactic_runs.h"
 
 #include "base/alloc.h"

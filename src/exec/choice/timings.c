@@ -1,3 +1,4 @@
+// How long kernels took: what the choice between tactics is made of, and the timing cache.
 #include "exec/choice/timings.h"
 
 #include <math.h>

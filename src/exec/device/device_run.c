@@ -1,3 +1,4 @@
+// Plans on a device: what is the same for all backends with memory of their own.
 #include "exec/device/device_run.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// What contexts of an engine share on a device.
 #include "exec/device/device_share.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Constants in a device's memory: made once, shared by all contexts and all sizes of a plan.
 #include "exec/device/resident.h"
 
 #include <pthread.h>

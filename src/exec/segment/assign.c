@@ -1,3 +1,5 @@
+// The cheapest assignment of states to variables under costs of one, two or more of them: what
+// layouts.h puts the choice of layouts into.
 #include "exec/segment/assign.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// Values that a run holds as tensors: what the caller gives, constants, what the emulated engine
+// makes, and what passes from one stretch of layers to the next.
 #include "exec/segment/held.h"
 
 #include "formats/format.h"

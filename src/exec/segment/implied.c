@@ -1,3 +1,4 @@
+// Whether the sizes that a layer's outputs are said to have are those that its operators give them.
 #include "exec/segment/implied.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+// Which layout each layer reads and writes: the cheapest for the graph as a whole, reorders
+// included.
 #include "exec/segment/layouts.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Which layers read and make which values of the top graph.
 #include "exec/segment/lifetimes.h"
 
 #include "base/alloc.h"

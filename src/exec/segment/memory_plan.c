@@ -1,3 +1,4 @@
+// Where blocks of memory, each needed for some steps only, lie in one arena.
 #include "exec/segment/memory_plan.h"
 
 #include <stdbool.h>

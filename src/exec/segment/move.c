@@ -1,3 +1,4 @@
+// Elements put into another form: type, layout or both.
 #include "exec/segment/move.h"
 
 bool assay_move_is_copy(const assay_move_t* m) {

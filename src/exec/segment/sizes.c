@@ -1,3 +1,4 @@
+// Sizes of dimensions while a model runs: names are bound as values that have them come into being.
 #include "exec/segment/sizes.h"
 
 #include <string.h>

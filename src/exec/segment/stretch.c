@@ -1,3 +1,6 @@
+// A stretch of a plan: consecutive layers whose sizes are all known when the first one starts, with
+// everything prepared for a run: kernels, the forms in which each reads its operands, and where in
+// memory each value lies.
 #include <limits.h>
 #include <string.h>
 

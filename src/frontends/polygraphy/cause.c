@@ -1,3 +1,4 @@
+// Why a comparison failed, in one line, and the command that tells more.
 #include "frontends/polygraphy/cause.h"
 
 #include <math.h>

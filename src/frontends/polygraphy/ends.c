@@ -1,3 +1,4 @@
+// What --tensor-dtypes and --tensor-formats ask of inputs and outputs.
 #include "frontends/polygraphy/ends.h"
 
 #include <ctype.h>

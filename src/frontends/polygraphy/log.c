@@ -1,3 +1,5 @@
+// Lines as Polygraphy prints them: "[I] text" on stdout, four spaces for each level of nesting
+// behind the mark; further lines of a text are indented to its begin.
 #include "frontends/polygraphy/log.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// The runners of a run: the evaluator in two modes, and Assay's engine.
 #include "frontends/polygraphy/runners.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// The flags of trtexec: one table, and what a command line says of them.
 #include "frontends/trtexec/flags.h"
 
 #include <errno.h>

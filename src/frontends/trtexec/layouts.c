@@ -1,3 +1,4 @@
+// Layouts of a caller's buffers at inputs and outputs, as TensorRT's TensorFormat has them.
 #include "frontends/trtexec/layouts.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Lines as trtexec prints them: "[MM/DD/YYYY-hh:mm:ss] [I] text".
 #include "frontends/trtexec/log.h"
 
 #include <stdio.h>

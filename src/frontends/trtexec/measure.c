@@ -1,3 +1,4 @@
+// Runs, and when each began and ended.
 #include "frontends/trtexec/measure.h"
 
 #include <math.h>

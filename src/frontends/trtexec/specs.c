@@ -1,3 +1,4 @@
+// The small languages of trtexec's values: lists of NAME:VALUE, shapes, sizes, types, patterns.
 #include "frontends/trtexec/specs.h"
 
 #include <ctype.h>

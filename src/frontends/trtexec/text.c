@@ -1,3 +1,4 @@
+// Texts that several outputs of trtexec have in common.
 #include "frontends/trtexec/text.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Scaled dot-product attention, for every operator that has it inside.
 #include "ops/attention/attention_core.h"
 
 #include <math.h>

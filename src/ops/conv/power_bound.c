@@ -1,3 +1,5 @@
+// How far the rounding of a p-norm can reach: (sum of |x|^p)^(1/p), as LpPool, ReduceL2 and
+// LpNormalization have it; and that of a product of many factors.
 #include "ops/conv/power_bound.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Winograd's minimal filtering F(m, 3): its matrices, and an error model of convolutions by it.
 #include "ops/conv/winograd.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Activation functions by name, as the recurrent operators and fused products have them.
 #include "ops/math/activation_name.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// What pointwise operators share: loops over broadcast operands, and integer results.
 #include "ops/math/pointwise.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Matrix products for every operator that sums products: one place for their order and tiles.
 #include "ops/matmul/gemm.h"
 
 #include <cblas.h>

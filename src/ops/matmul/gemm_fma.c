@@ -1,3 +1,5 @@
+// The inner loops of the emulated matrix products: chains of fused multiply-adds whose bits are the
+// same on every machine, with or without FMA instructions.
 #include "ops/matmul/gemm_fma.h"
 
 #include <math.h>

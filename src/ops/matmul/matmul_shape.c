@@ -1,3 +1,4 @@
+// Shapes of products of stacks of matrices: batches, rows, columns and strides of their operands.
 #include <string.h>
 
 #include "base/alloc.h"

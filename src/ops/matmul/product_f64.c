@@ -1,3 +1,4 @@
+// Products of matrices in float64, for truth: by AVX-512 where the CPU has it, else by BLAS.
 #include "ops/matmul/product_f64.h"
 
 #include <cblas.h>

@@ -1,3 +1,5 @@
+// Sums of products of float32 numbers, made of products of bf16 parts: x = h + m + l, parts of 8
+// bits each, h = bf16(x), m = bf16(x - h), l = x - h - m.
 #include "ops/matmul/split_products.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// What com.microsoft's attention operators share: operands in their layouts, caches of keys and
+// values, key padding masks.
 #include "ops/microsoft/ms_heads.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Limits of what ai.onnx.ml's models do to scores.
 #include "ops/ml/ml_bound.h"
 
 #include "base/functions.h"

@@ -1,3 +1,5 @@
+// What the operators of ai.onnx.ml share: numbers of any type, class labels, and the transforms of
+// scores.
 #include "ops/ml/ml_common.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+// Constant matrices of weights that a model stores as integer codes of 4 or 8 bits with scales:
+// what MatMulNBits multiplies by, and DequantizeLinear of a constant in front of MatMul or Gemm.
 #include "ops/quant/coded_matrix.h"
 
 #include <string.h>

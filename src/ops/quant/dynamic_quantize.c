@@ -1,3 +1,4 @@
+// Quantization to uint8 by the range of the very elements.
 #include "ops/quant/dynamic_quantize.h"
 
 #include <math.h>

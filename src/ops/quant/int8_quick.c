@@ -1,3 +1,4 @@
+// A shorter way to the bytes of int8 layers (int8.h), for CPUs with AVX-512.
 #include "ops/quant/int8_quick.h"
 
 #include <math.h>

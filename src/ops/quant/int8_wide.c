@@ -1,3 +1,4 @@
+// The epilogue of simple int8 layers (int8.h) by AVX-512, and tables of bytes.
 #include "ops/quant/int8_wide.h"
 
 #include "ops/quant/int8_quick.h"

@@ -1,3 +1,4 @@
+// Linear quantization: q = round(x / scale) + zero, x = (q - zero) * scale.
 #include "ops/quant/quant.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// How far quantized numbers may differ because of rounding before the choice: in steps.
 #include "ops/quant/quant_bound.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// One direction of a recurrent layer, step by step.
 #include <string.h>
 
 #include "base/alloc.h"

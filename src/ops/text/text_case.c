@@ -1,3 +1,4 @@
+// UTF-8 and the case of letters, the same on every machine: no locale is asked.
 #include "ops/text/text_case.h"
 
 // A row maps first, first + step, ... last to itself plus delta.

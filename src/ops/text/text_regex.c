@@ -1,3 +1,4 @@
+// Regular expressions in the syntax of RE2, which is what ONNX's text operators are defined by.
 #include "ops/text/text_regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

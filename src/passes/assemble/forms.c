@@ -1,3 +1,4 @@
+// Passes that know an operator by the forms in which frameworks write it out.
 #include "passes/assemble/forms.h"
 
 #include "base/alloc.h"

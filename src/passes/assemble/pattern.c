@@ -1,3 +1,4 @@
+// Patterns: what a piece of a graph looks like, as text.
 #include "passes/assemble/pattern.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// What passes that group quantizers with other nodes share.
 #include "passes/int8/quantizers.h"
 
 bool assay_quantizer_numbers(const assay_node_t* n, float* scale, float* zero) {

@@ -1,3 +1,4 @@
+// A device of its own address space in host memory, whose faults are on purpose.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// A pass that is wrong on purpose.
 #include "base/alloc.h"
 #include "diagnose/planted/planted.h"
 #include "passes/edit.h"

@@ -1,3 +1,4 @@
+// A tactic that is wrong on purpose.
 #include "backends/cpu/tactic.h"
 
 #include <math.h>

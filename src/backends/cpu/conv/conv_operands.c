@@ -1,3 +1,4 @@
+// What a layer that begins with Conv reads, for the tactics that take such layers.
 #include "backends/cpu/conv/conv_operands.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Depthwise convolutions of small kernels: all places of a row in registers.
 #include <stddef.h>
 
 #include "backends/cpu/conv/depthwise.h"

@@ -1,3 +1,4 @@
+// Depthwise convolutions: a piece of a row at a time.
 #include <stddef.h>
 
 #include "backends/cpu/conv/depthwise.h"

@@ -1,3 +1,4 @@
+// Convolutions by oneDNN in tiles: some rows of one sample, some of the channels.
 #ifdef ASSAY_ONEDNN
 #include "backends/cpu/conv/onednn_tiles.h"
 

@@ -1,3 +1,4 @@
+// Runs convolutions by Winograd's minimal filtering (winograd.h).
 #include <omp.h>
 #include <string.h>
 

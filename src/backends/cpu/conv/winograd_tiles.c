@@ -1,3 +1,4 @@
+// Winograd's minimal filtering, F(m x m, 3 x 3): the transforms of one tile, for all channels.
 #include "backends/cpu/conv/winograd_tiles.h"
 
 #include <string.h>

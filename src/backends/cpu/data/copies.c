@@ -1,3 +1,5 @@
+// Boxes of elements copied between tensors with any strides: what layers that move elements are
+// made of.
 #include "backends/cpu/data/copies.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Moves on the host (exec/segment/move.h).
 #include "backends/cpu/data/move.h"
 
 #include <string.h>

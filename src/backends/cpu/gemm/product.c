@@ -1,3 +1,4 @@
+// What a layer that begins with MatMul or Gemm multiplies, for kernels that take any of them.
 #include "backends/cpu/gemm/product.h"
 
 #include <string.h>

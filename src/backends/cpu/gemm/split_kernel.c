@@ -1,3 +1,6 @@
+// Products of float32 matrices by bf16 multiply-adds in tiles (AMX): each number is the sum of two
+// or three bf16 numbers, x = h + m (+ l), of 8 bits each, and of the products of their parts the
+// largest three (m h, h h, h m) or six (l h, m h, m m, h m, h h, h l) are added up.
 #include "backends/cpu/gemm/split_kernel.h"
 
 #include <math.h>

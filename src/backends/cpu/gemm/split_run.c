@@ -1,3 +1,4 @@
+// Runs products and convolutions by bf16 parts (split.h).
 #include <omp.h>
 #include <string.h>
 

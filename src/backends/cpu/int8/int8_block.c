@@ -1,3 +1,4 @@
+// Exact sums of products of 8-bit integers by AVX512-VNNI, for kernels that make them tile by tile.
 #include "backends/cpu/int8/int8_block.h"
 
 #include <string.h>

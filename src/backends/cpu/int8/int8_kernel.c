@@ -1,3 +1,5 @@
+// What the int8 tactics share: a kernel that makes integer sums in one way or another, and then the
+// epilogue that ops/quant/int8.h defines.
 #include "backends/cpu/int8/int8_kernel.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// How the int8 tactics that make sums in some way make their kernels, and how those round.
 #include "backends/cpu/int8/int8_make.h"
 
 #include "base/alloc.h"

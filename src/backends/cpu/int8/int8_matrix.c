@@ -1,3 +1,4 @@
+// Products with constant matrices of 8-bit integers by oneDNN, raw sums in 32 bits.
 #include "backends/cpu/int8/int8_matrix.h"
 
 #include "base/alloc.h"

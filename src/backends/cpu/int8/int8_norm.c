@@ -1,3 +1,5 @@
+// Normalizations of rows of bytes with quantizers inside (passes/int8/quantized_norm.h): bytes in,
+// bytes out, without floats in memory.
 #include "backends/cpu/int8/int8_norm.h"
 
 #include <math.h>

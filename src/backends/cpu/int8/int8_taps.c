@@ -1,3 +1,4 @@
+// Geometry of int8 contractions, and what is due to their sums for the zero point of x.
 #include "backends/cpu/int8/int8_taps.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Normalizations of rows with one scale and bias an element, many rows at a time.
 #include "backends/cpu/norm/norm_rows.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Chains: programs of which every instruction works on what the one before it has made.
 #include "backends/cpu/pointwise/chain.h"
 
 #include "backends/cpu/pointwise/convert.h"

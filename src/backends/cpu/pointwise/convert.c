@@ -1,3 +1,4 @@
+// Between float32 and the 16-bit formats, many elements at a time; ties to even, NaN stays NaN.
 #include "backends/cpu/pointwise/convert.h"
 
 #include "base/target.h"

@@ -1,3 +1,4 @@
+// Pointwise functions over arrays of float32, and under which operator's name programs find them.
 #include "backends/cpu/pointwise/functions.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// How the halves of a tensor lie in memory, for the kernels that multiply them.
 #ifndef ASSAY_BACKENDS_CPU_POINTWISE_HALVES_H_
 #define ASSAY_BACKENDS_CPU_POINTWISE_HALVES_H_
 

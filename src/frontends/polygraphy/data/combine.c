@@ -1,3 +1,4 @@
+// Statistics of saved tensors beside those of a model: --combine-tensor-info.
 #include "frontends/polygraphy/data/combine.h"
 
 #include "runtime/engine.h"

@@ -1,3 +1,4 @@
+// The flags of comparisons, as the library takes them.
 #include "frontends/polygraphy/data/compare_flags.h"
 
 #include <stdlib.h>

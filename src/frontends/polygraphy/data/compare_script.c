@@ -1,3 +1,4 @@
+// --compare-func-script: a function of the user's in place of the metrics.
 #include "frontends/polygraphy/data/compare_script.h"
 
 #include "frontends/polygraphy/data/script.h"

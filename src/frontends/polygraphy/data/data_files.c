@@ -1,3 +1,4 @@
+// What the subcommands of `data` share.
 #include "frontends/polygraphy/data/data_files.h"
 
 #include <string.h>

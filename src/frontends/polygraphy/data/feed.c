@@ -1,3 +1,4 @@
+// The inputs of a run: from files, from a script, or made up as Polygraphy makes them.
 #include "frontends/polygraphy/data/feed.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// --postprocess and --postprocess-func-script: outputs made into others before they are compared.
 #include "frontends/polygraphy/data/postprocess.h"
 
 #include <math.h>

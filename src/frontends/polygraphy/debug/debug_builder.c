@@ -1,3 +1,4 @@
+// Engines of the line's model with other precisions, again and again.
 #include "frontends/polygraphy/debug/debug_builder.h"
 
 #include "frontends/polygraphy/build.h"

@@ -1,3 +1,5 @@
+// Where a model can be cut for debug reduce: in front of and behind each of its nodes, in their
+// order.
 #include "frontends/polygraphy/debug/debug_cut.h"
 
 #include <stdint.h>

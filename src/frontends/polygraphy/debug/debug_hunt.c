@@ -1,3 +1,5 @@
+// The order in which debug precision and debug reduce try things: numbers from 0 to `top`, of which
+// the smallest hit is wanted.
 #include "frontends/polygraphy/debug/debug_hunt.h"
 
 static void halve(pg_hunt_t* h) {

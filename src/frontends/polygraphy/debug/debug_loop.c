@@ -1,3 +1,5 @@
+// What the subcommands of debug have in common: make something, check it, put files aside by what
+// came of it, and go on.
 #include "frontends/polygraphy/debug/debug_loop.h"
 
 #include <errno.h>

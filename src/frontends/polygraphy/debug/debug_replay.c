@@ -1,3 +1,4 @@
+// Debug replays: what came of each iteration, as a JSON file that a later call starts from.
 #include "frontends/polygraphy/debug/debug_replay.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// --until of debug build and debug repeat: when it is enough.
 #include "frontends/polygraphy/debug/debug_until.h"
 
 #include <errno.h>

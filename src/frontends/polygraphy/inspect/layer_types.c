@@ -1,3 +1,4 @@
+// TensorRT's kinds of layers, as --trt-outputs-by-type names them.
 #include "frontends/polygraphy/inspect/layer_types.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// A model as text: what inspect model shows.
 #include "frontends/polygraphy/inspect/model_text.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// The layers of a plan as an ONNX model, to be looked at: --convert-to onnx-like-trt-network.
 #include "frontends/polygraphy/inspect/network.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// --save-tactics and --load-tactics: which tactic runs each layer of a plan.
 #include "frontends/polygraphy/inspect/tactics.h"
 
 #include <string.h>

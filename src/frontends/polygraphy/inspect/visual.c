@@ -1,3 +1,4 @@
+// The page of inspect model: --save-visual, --visual.
 #include "frontends/polygraphy/inspect/visual.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// --set-unbounded-dds-upper-bound, --list-unbounded-dds.
 #include "frontends/polygraphy/surgeon/bounds.h"
 
 #include "edit/unbounded.h"
