@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontends/trtexec/calibration.h"
+#include "edit/weights/calibration_cache.h"
 #include "frontends/trtexec/flags.h"
 #include "frontends/trtexec/log.h"
 #include "frontends/trtexec/specs.h"
@@ -64,9 +64,9 @@ static assay_status_t words(assay_arena_t* arena, const char* text) {
 }
 
 static assay_status_t calibration(assay_arena_t* arena, const uint8_t* data, size_t size) {
-  trt_scale_t* scales = NULL;
+  assay_edit_scale_t* scales = NULL;
   size_t n = 0;
-  ASSAY_TRY(trt_calibration_parse(arena, (const char*)data, size, &scales, &n));
+  ASSAY_TRY(assay_calibration_cache_parse(arena, (const char*)data, size, &scales, &n));
   for (size_t i = 0; i < n; i++)
     if (!(scales[i].scale >= 0) || !scales[i].name) abort();
   return NULL;

@@ -152,7 +152,7 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
     ASSAY_TRY(assay_backend_output(a->backend, a->engine, g->outputs[i], &e));
     const assay_tensor_t* t = assay_account_truth_output(a, i);
     if (assay_account_holds_floats(e) && assay_account_holds_floats(t) &&
-        assay_account_same_shape(e, t))
+        assay_tensor_same_shape(e, t))
       assay_error_sum_add(&a->outputs[i], assay_f64(e), assay_f64(t), (size_t)e->size);
   }
   for (size_t i = 0; a->engine && i < a->n_order; i++) judge(&a->accounts[a->order[i]->id]);

@@ -12,7 +12,7 @@ static const double STANDS_OUT = 16;
 // Whether two sequences or optionals hold as many items, of the same shapes.
 static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {
   if (a->kind != b->kind || a->n_items != b->n_items) return false;
-  if (a->kind == ASSAY_KIND_TENSOR) return assay_account_same_shape(a, b);
+  if (a->kind == ASSAY_KIND_TENSOR) return assay_tensor_same_shape(a, b);
   for (int64_t i = 0; i < a->n_items; i++)
     if (!same_structure(a->items[i], b->items[i])) return false;
   return true;
@@ -66,7 +66,7 @@ static void note_condition(assay_account_t* a, assay_layer_account_t* acc, const
                            const assay_error_sum_t* inherited, const assay_tensor_t* engine,
                            const assay_tensor_t* truth) {
   assay_error_sum_t total = ASSAY_ERROR_SUM_INIT;
-  if (assay_account_same_shape(engine, truth))
+  if (assay_tensor_same_shape(engine, truth))
     assay_error_sum_add(&total, assay_f64(engine), assay_f64(truth), (size_t)truth->size);
   assay_error_sum_join(&acc->total, &total);
   a->value_error[v->id] = relative(&total);
@@ -157,12 +157,12 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
   // Truth without quantization has real numbers where the engine has integers: no choice of the
   // engine's.
   if (t->kind == ASSAY_KIND_TENSOR && e->kind == t->kind && t->store != e->store &&
-      assay_account_same_shape(t, e))
+      assay_tensor_same_shape(t, e))
     return NULL;
   bool floats = assay_account_holds_floats(t) && assay_account_holds_floats(e);
   // Truth keeps its own items; what differs in them shows in the layers that read them.
   if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;
-  if (!assay_account_same_shape(t, e)) {
+  if (!assay_tensor_same_shape(t, e)) {
     // An empty or longer result: the choice was made by what came in. Truth goes on from here.
     acc->flipped += e->kind == ASSAY_KIND_TENSOR ? e->size : 1;
     replace(truth, e);
@@ -171,10 +171,10 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
   if (!floats) {
     int64_t n = differing(t, e);
     acc->flipped += n;
-    if (n && assay_account_same_shape(l, e) && !differing(l, e)) replace(truth, e);
+    if (n && assay_tensor_same_shape(l, e) && !differing(l, e)) replace(truth, e);
     return NULL;
   }
-  if (assay_account_same_shape(l, t)) {
+  if (assay_tensor_same_shape(l, t)) {
     if (is_discrete(node, i, t)) {
       int64_t n = differing(l, t);
       acc->flipped += n;
@@ -185,7 +185,7 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
     assay_error_sum_add(&inherited, assay_f64(l), assay_f64(t), (size_t)t->size);
     assay_error_sum_join(&acc->inherited, &inherited);
     note_condition(a, acc, node->outputs[i], &inherited, e, t);
-    if (a->options.watch.value && assay_account_same_shape(e, t))
+    if (a->options.watch.value && assay_tensor_same_shape(e, t))
       a->options.watch.value(a->options.watch.user, acc, node->outputs[i], e, l, t);
   }
   acc->truth_max = fmax(acc->truth_max, assay_account_largest(t));

@@ -76,7 +76,6 @@ struct assay_account {
 bool assay_account_holds_floats(const assay_tensor_t* t);
 // The largest magnitude; 0 of anything but floats.
 double assay_account_largest(const assay_tensor_t* t);
-bool assay_account_same_shape(const assay_tensor_t* a, const assay_tensor_t* b);
 // If, Loop and Scan, whose bodies are judged by themselves.
 bool assay_account_is_control(const assay_node_t* node);
 // Enters the layer in the order of layers as they first ended.

@@ -105,7 +105,7 @@ static bool contradicts(const assay_value_t* v, const assay_tensor_t* e) {
 static int64_t misshapen(const assay_node_t* node, size_t i, const assay_tensor_t* e,
                          const assay_tensor_t* l) {
   if (!e || !l || e->kind != ASSAY_KIND_TENSOR || l->kind != ASSAY_KIND_TENSOR) return 0;
-  if (assay_account_same_shape(e, l) || !node->op) return 0;
+  if (assay_tensor_same_shape(e, l) || !node->op) return 0;
   if (node->op->discrete >> i & 1 && !contradicts(node->outputs[i], e)) return 0;
   return e->size ? e->size : 1;
 }

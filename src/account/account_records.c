@@ -1,5 +1,4 @@
 // Runs of layers, kept until truth comes to them, and what is asked of a layer's tensors.
-#include <string.h>
 
 #include "account/account_internal.h"
 #include "base/alloc.h"
@@ -75,11 +74,6 @@ static assay_extremes_t extremes_of(const assay_tensor_t* t) {
 }
 
 double assay_account_largest(const assay_tensor_t* t) { return extremes_of(t).largest; }
-
-bool assay_account_same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a->kind == b->kind && a->kind == ASSAY_KIND_TENSOR && a->rank == b->rank &&
-         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
 
 bool assay_account_is_control(const assay_node_t* node) {
   return node->op && node->op->flags & ASSAY_OP_CONTROL;

@@ -633,11 +633,6 @@ assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
 
 // ---- judging ------------------------------------------------------------------------------------
 
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a->kind == b->kind && a->kind == ASSAY_KIND_TENSOR && a->rank == b->rank &&
-         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 // The finer of the formats in which values leave the layer's arithmetic: storing them in a coarser
 // one is a rounding of its own.
 static assay_format_t leaves_in(const assay_rounding_t* r) {
@@ -667,7 +662,7 @@ assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* con
   for (size_t i = 0; i < local->n_out; i++) {
     const assay_tensor_t *e = got[i], *t = truth[i];
     if (!e || !t || e->kind != ASSAY_KIND_TENSOR || e->store > ASSAY_STORE_I64) continue;
-    if (!same_shape(e, t) || e->store != t->store) continue;
+    if (!assay_tensor_same_shape(e, t) || e->store != t->store) continue;
     const assay_judge_input_t in = {.engine = e,
                                     .truth = t,
                                     .limits = local->bounded ? &local->limits[i] : NULL,

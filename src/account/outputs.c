@@ -13,12 +13,6 @@ static const double COMMAND_SECONDS = 600;
 
 // ---- one sample ---------------------------------------------------------------------------------
 
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a && b && a->kind == ASSAY_KIND_TENSOR && b->kind == ASSAY_KIND_TENSOR &&
-         a->store == b->store && a->rank == b->rank &&
-         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 // Rows of golden that are this sample's, where golden is that of several: *out is the caller's;
 // NULL: it has none of the shape.
 static assay_status_t take_rows(assay_output_check_t* o, const assay_tensor_t* truth,
@@ -51,7 +45,7 @@ static void add_golden(assay_output_check_t* o, const assay_tensor_t* engine,
   o->has_golden = true;
   o->golden_samples++;
   assay_error_sum_add(&o->golden, assay_f64(truth), assay_f64(golden), n);
-  if (same_shape(engine, golden))
+  if (assay_tensor_alike(engine, golden))
     assay_error_sum_add(&o->engine_golden, assay_f64(engine), assay_f64(golden), n);
 }
 
@@ -62,7 +56,7 @@ static assay_status_t add_golden_part(assay_output_check_t* o, const assay_tenso
   if (o->part_why[0]) return NULL;
   assay_status_t st = assay_slice_take(o->part, truth, &t);
   if (!st) st = assay_slice_take(o->part, golden, &g);
-  if (!st && same_shape(engine, golden)) st = assay_slice_take(o->part, engine, &e);
+  if (!st && assay_tensor_alike(engine, golden)) st = assay_slice_take(o->part, engine, &e);
   if (!st) add_golden(o, e, t, g);
   assay_tensor_release(e);
   assay_tensor_release(t);
@@ -78,9 +72,9 @@ assay_status_t assay_output_add_golden(assay_output_check_t* o, const assay_tens
   assay_tensor_t *wide = NULL, *rows = NULL;
   ASSAY_TRY(assay_tensor_widen(golden, &wide));
   assay_status_t st = NULL;
-  if (!same_shape(truth, wide)) st = take_rows(o, truth, wide, golden, &rows);
+  if (!assay_tensor_alike(truth, wide)) st = take_rows(o, truth, wide, golden, &rows);
   const assay_tensor_t* got = rows ? rows : wide;
-  const bool fits = !st && same_shape(truth, got);
+  const bool fits = !st && assay_tensor_alike(truth, got);
   if (fits) add_golden(o, engine, truth, got);
   for (size_t i = 0; i < o->n_parts; i++) {
     assay_output_check_t* part = &o->parts[i];
@@ -165,7 +159,7 @@ static void compare(assay_output_check_t* o, const assay_tensor_t* e, const assa
     return;
   }
   o->is_float |= t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_C128;
-  if (!same_shape(e, t)) {
+  if (!assay_tensor_alike(e, t)) {
     o->differing += t->size ? t->size : 1;
     return;
   }

@@ -22,11 +22,6 @@ bool assay_planted_is_in(const assay_layers_t* layers, const assay_layer_t* laye
   return is_named(layers->plant, node->label);
 }
 
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a->kind == ASSAY_KIND_TENSOR && b->kind == ASSAY_KIND_TENSOR && a->store == b->store &&
-         a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 // limit NULL: 0.
 static void add(const assay_tensor_t* got, const assay_tensor_t* right, const double* limit,
                 assay_format_t storage, bool rounds, assay_planted_t* out) {
@@ -51,7 +46,7 @@ static void measure(const assay_layer_t* layer, const assay_local_t* local, assa
   for (size_t i = 0; i < n_out; i++) {
     const assay_tensor_t *e = engine[i], *r = right[i];
     if (!e || !r || r->kind != ASSAY_KIND_TENSOR || r->store > ASSAY_STORE_I64) continue;
-    if (!same_shape(e, r)) {
+    if (!assay_tensor_alike(e, r)) {
       out->changed += r->size;
       out->past += r->size;
       continue;

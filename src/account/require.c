@@ -14,8 +14,7 @@
 #include "base/functions.h"
 #include "data/script.h"
 
-// ---- statistics
-// -----------------------------------------------------------------------------------------
+// ---- statistics ---------------------------------------------------------------------------------
 
 static double peak_psnr(const assay_error_sum_t* e) {
   return assay_error_sum_psnr_db(e, e->ref_max);
@@ -87,8 +86,7 @@ static const statistic_t statistics[] = {
 };
 enum { N_STATISTICS = sizeof statistics / sizeof *statistics };
 
-// ---- parsing
-// --------------------------------------------------------------------------------------------
+// ---- parsing ------------------------------------------------------------------------------------
 
 static const struct {
   const char* text;
@@ -218,8 +216,7 @@ void assay_requirements_deinit(assay_requirements_t* r) {
   *r = (assay_requirements_t){0};
 }
 
-// ---- outputs that are meant
-// -------------------------------------------------------------------------------
+// ---- outputs that are meant ---------------------------------------------------------------------
 
 static bool has_output(const assay_graph_t* g, const char* name) {
   for (size_t i = 0; g && i < g->n_outputs; i++)
@@ -284,8 +281,7 @@ bool assay_require_has_commands(const assay_requirements_t* r) {
   return has;
 }
 
-// ---- holding
-// ----------------------------------------------------------------------------------------------
+// ---- holding ------------------------------------------------------------------------------------
 
 static bool relates(double x, assay_relation_t relation, double value) {
   switch (relation) {

@@ -2,7 +2,6 @@
 #include "account/shares.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "eval/machine.h"
@@ -33,8 +32,7 @@ typedef struct job {
   int runs, most_runs;
 } job_t;
 
-// ---- what the engine made
-// -------------------------------------------------------------------------------
+// ---- what the engine made -----------------------------------------------------------------------
 
 static assay_status_t keep(void* user, const assay_layer_t* layer, const assay_node_t* node,
                            uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
@@ -114,8 +112,7 @@ static assay_status_t run_engine(assay_taken_t* t, const assay_backend_t* backen
   return st;
 }
 
-// ---- hybrids
-// ----------------------------------------------------------------------------------------------
+// ---- hybrids ------------------------------------------------------------------------------------
 
 static assay_status_t set_widened(assay_machine_t* m, const assay_value_t* v, assay_tensor_t* t) {
   assay_tensor_t* wide = NULL;
@@ -201,8 +198,7 @@ static assay_status_t add_hybrid(job_t* j, size_t cut) {
   return NULL;
 }
 
-// ---- shares
-// -----------------------------------------------------------------------------------------------
+// ---- shares -------------------------------------------------------------------------------------
 
 static const assay_tensor_t* floats_of(const hybrid_t* h, size_t output, int64_t size) {
   const assay_tensor_t* t = h->outputs[output];

@@ -7,7 +7,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 // libgomp's threads spin for milliseconds before they sleep, but hardly at all while there are more
 // OpenMP threads than CPUs (libgomp's manual, GOMP_SPINCOUNT). That is the one way to tell it so
@@ -43,12 +44,6 @@ static struct {
 } crowd = {.lock = PTHREAD_MUTEX_INITIALIZER,
            .changed = PTHREAD_COND_INITIALIZER,
            .watch = {.hold = 0.25}};
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // The seconds that all threads together were ready to run and had no CPU: the second number in each
 // one's schedstat, in ns (Linux, Documentation/scheduler/sched-stats). 0: not known here.
@@ -138,7 +133,7 @@ static void look(double t) {
 }
 
 void assay_crowd_look(void) {
-  const double t = now();
+  const double t = assay_clock_seconds();
   long next = crowd.next;
   const long ms = (long)(t * 1e3);
   if (ms < next || pthread_mutex_trylock(&crowd.lock)) return;

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/shown.h"
 
 enum { TAIL_BYTES = 4096, TAIL_LINES = 6, POLL_MS = 50 };
@@ -208,16 +208,10 @@ void assay_process_over(void) {
   assay_process_hold();
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // Waits for the command, reading what it prints; *out_late: it was killed, as its time was over.
 static assay_status_t wait_for(pid_t pid, int fd, double seconds, tail_t* tail, int* out_state,
                                bool* out_late) {
-  const double end = now() + seconds;
+  const double end = assay_clock_seconds() + seconds;
   bool open = true;
   *out_late = false;
   for (;;) {
@@ -225,12 +219,12 @@ static assay_status_t wait_for(pid_t pid, int fd, double seconds, tail_t* tail, 
     if (done == pid) break;
     if (done < 0 && errno != EINTR)
       return ASSAY_ERROR(ASSAY_DEVICE, "cannot wait for a command: %s", strerror(errno));
-    if (!*out_late && now() >= end) {
+    if (!*out_late && assay_clock_seconds() >= end) {
       *out_late = true;
       kill(-pid, SIGKILL);
     }
     struct pollfd p = {.fd = open ? fd : -1, .events = POLLIN};
-    const double left = 1e3 * (end - now());
+    const double left = 1e3 * (end - assay_clock_seconds());
     const int ms = left < 1 ? 1 : left < POLL_MS ? (int)left : POLL_MS;
     if (poll(&p, 1, ms) > 0) open = drain(fd, tail);
   }

@@ -66,7 +66,6 @@ static void append(assay_str_t* s, const char* text, size_t n, bool lines) {
 
 void assay_str_shown_n(assay_str_t* s, const char* text, size_t n) { append(s, text, n, false); }
 void assay_str_shown(assay_str_t* s, const char* text) { append(s, text, strlen(text), false); }
-void assay_str_lines(assay_str_t* s, const char* text) { append(s, text, strlen(text), true); }
 
 // ---- formats ------------------------------------------------------------------------------------
 

@@ -30,8 +30,6 @@ size_t assay_char_shown(const char* text, size_t n, char out[8]);
 // Appends a text with such characters as \x1b or \u202e. What was shown so shows as itself again.
 void assay_str_shown(assay_str_t* s, const char* text);
 void assay_str_shown_n(assay_str_t* s, const char* text, size_t n);
-// The same with line breaks and tabs left as they are.
-void assay_str_lines(assay_str_t* s, const char* text);
 
 // assay_str_printf() with a list of arguments.
 void assay_str_vprintf(assay_str_t* s, const char* format, va_list args) ASSAY_PRINTF(2, 0);

@@ -295,8 +295,7 @@ assay_twice_t assay_twice_erfc(assay_twice_t x) {
   return assay_twice_end(scaled.high, scaled.low);
 }
 
-// ---- rounding
-// ------------------------------------------------------------------------------------
+// ---- rounding -----------------------------------------------------------------------------------
 
 // Below the normal numbers the last place is 2^-1074 all along: what lies above it is cut off by a
 // sum that has this last place, and the rest says which neighbour is the nearer.

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "check/fix.h"
@@ -18,12 +17,6 @@ const char* assay_blame_name(assay_blame_t b) {
 }
 
 // ---- outputs ------------------------------------------------------------------------------------
-
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a && b && a->kind == ASSAY_KIND_TENSOR && b->kind == ASSAY_KIND_TENSOR &&
-         a->store == b->store && a->rank == b->rank &&
-         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
 
 // Adds the outputs of one sample. plain: holds truth for the comparison with golden; NULL: the
 // account's.
@@ -397,7 +390,7 @@ static assay_status_t run_truth(const assay_model_t* m, const assay_check_option
 
 static void compare_rewritten(assay_check_t* c, const assay_tensor_t* was,
                               const assay_tensor_t* is) {
-  if (!same_shape(was, is)) {
+  if (!assay_tensor_alike(was, is)) {
     c->rewriting_mismatched += was && was->kind == ASSAY_KIND_TENSOR ? was->size : 0;
   } else if (was->store == ASSAY_STORE_F64) {
     assay_error_sum_t e = ASSAY_ERROR_SUM_INIT;

@@ -6,8 +6,7 @@
 
 enum { MAX_RUNS = 2, MAX_THINNING = 4 };
 
-// ---- verifying
-// --------------------------------------------------------------------------------------------------
+// ---- verifying ----------------------------------------------------------------------------------
 
 // Runs with the layers chosen so far; *out_plan is the plan of that.
 static assay_status_t verify(assay_keep_t* s, assay_check_t* c, const assay_samples_t* inputs,

@@ -103,18 +103,13 @@ static void say_demand(const assay_compare_job_t* j, assay_metric_t metric) {
     assay_say(say, ASSAY_SAY_EXTRA, 2, "Note: Comparing %s vs. %s", j->first, j->second);
 }
 
-static bool same_shape(const assay_numeric_t* a, const assay_numeric_t* b) {
-  return a->rank == b->rank &&
-         (!a->rank || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
-}
-
 // Makes shapes equal where that is allowed and can be done. False: they differ, which is told.
 static assay_status_t align(assay_compare_job_t* j, bool* out_aligned) {
   const assay_comparison_t* s = j->run->comparison;
   assay_str_t text = {0};
-  if (s->no_shape_check && !same_shape(&j->a, &j->b))
+  if (s->no_shape_check && !assay_numeric_same_shape(&j->a, &j->b))
     ASSAY_TRY(assay_match_shape(&s->say, 2, &j->a, &j->b));
-  *out_aligned = same_shape(&j->a, &j->b);
+  *out_aligned = assay_numeric_same_shape(&j->a, &j->b);
   if (*out_aligned) return NULL;
   assay_str_printf(&text,
                    "FAILED | Output: `%s` | Will not compare outputs of different shapes.\nNote: "

@@ -1,7 +1,6 @@
 // Comparisons that are one number, and those of indices.
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/functions.h"
@@ -157,17 +156,12 @@ static assay_status_t check_index(const assay_compare_job_t* j, int64_t row, int
   return assay_say_text(say, ASSAY_SAY_ERROR, DEPTH, &text);
 }
 
-static bool same_shape(const assay_numeric_t* a, const assay_numeric_t* b) {
-  return a->rank == b->rank &&
-         (!a->rank || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
-}
-
 assay_status_t assay_compare_indices(assay_compare_job_t* j, assay_compared_t* out) {
   const assay_comparison_t* s = j->run->comparison;
   const int64_t n = j->a.rank ? j->a.dims[j->a.rank - 1] : 1, tolerance = j->demand.index_tolerance;
   const int64_t last = tolerance < n ? n - tolerance : 0;
   bool passed = true;
-  if (!same_shape(&j->a, &j->b)) {
+  if (!assay_numeric_same_shape(&j->a, &j->b)) {
     assay_say(&s->say, ASSAY_SAY_ERROR, DEPTH, "Cannot compare outputs of different shapes.");
     return NULL;
   }

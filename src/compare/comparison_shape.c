@@ -5,11 +5,6 @@
 #include "compare/comparison_internal.h"
 #include "io/numpy_text.h"
 
-static bool same_shape(const assay_numeric_t* a, const assay_numeric_t* b) {
-  return a->rank == b->rank &&
-         (!a->rank || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
-}
-
 // "text(2, 3) to: (3, 2)"
 static void put_change(assay_str_t* text, const char* what, const assay_numeric_t* from,
                        const char* to, const assay_numeric_t* now) {
@@ -23,7 +18,7 @@ static assay_status_t reshape(const assay_say_t* say, int depth, const assay_num
                               assay_numeric_t* b) {
   assay_str_t text = {0};
   const bool fits = a->n == b->n;
-  if (same_shape(a, b)) return NULL;
+  if (assay_numeric_same_shape(a, b)) return NULL;
   put_change(&text,
              fits ? "Reshaped array from shape: " : "Could not reshape array from shape: ", b,
              fits ? " to: " : " to ", a);
@@ -79,7 +74,7 @@ static assay_status_t permute(const assay_say_t* say, int depth, const assay_num
                               assay_numeric_t* b) {
   int axes[ASSAY_MAX_RANK];
   assay_str_t text = {0};
-  if (same_shape(a, b) || !find_axes(a, b, axes)) return NULL;
+  if (assay_numeric_same_shape(a, b) || !find_axes(a, b, axes)) return NULL;
   put_change(&text, "Permuted array of shape: ", b, " to: ", a);
   assay_str_append(&text, " using permutation [");
   for (int i = 0; i < a->rank; i++) assay_str_printf(&text, "%s%d", i ? ", " : "", axes[i]);

@@ -1,6 +1,5 @@
 // The comparison by absolute and relative tolerances.
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "compare/comparison_internal.h"

@@ -224,3 +224,8 @@ bool assay_numeric_bins(const assay_numeric_t* a, const assay_numeric_range_t* r
   *out = b;
   return true;
 }
+
+bool assay_numeric_same_shape(const assay_numeric_t* a, const assay_numeric_t* b) {
+  return a->rank == b->rank &&
+         (!a->rank || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
+}

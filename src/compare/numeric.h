@@ -111,6 +111,8 @@ typedef struct assay_numeric_stats {
 assay_status_t assay_numeric_stats(const assay_numeric_t* a,
                                    assay_numeric_stats_t* out) ASSAY_MUST_USE;
 
+bool assay_numeric_same_shape(const assay_numeric_t* a, const assay_numeric_t* b);
+
 enum { ASSAY_NUMERIC_BINS = 10 };
 typedef struct assay_numeric_bins {
   double edges[ASSAY_NUMERIC_BINS + 1];

@@ -80,20 +80,22 @@ static assay_status_t slice(assay_tensor_t* t, const cut_t* cut, int64_t k, assa
   assay_status_free(st);
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
-  st = assay_tensor_create(t->type, rank, dims, out);
+  assay_tensor_t* part = NULL;
+  st = assay_tensor_create(t->type, rank, dims, &part);
   if (st) return assay_tensor_release(wide), st;
   size_t bytes = assay_store_elem_bytes(wide->store);
   const char* from = (const char*)wide->data + (size_t)(k * size) * bytes;
   if (wide->store == ASSAY_STORE_STR) {
     const assay_string_t* s = assay_strings(wide) + k * size;
     for (int64_t i = 0; !st && i < size; i++)
-      st = assay_tensor_set_string(*out, i, s[i].text, s[i].len);
-    if (st) assay_tensor_release(*out);
+      st = assay_tensor_set_string(part, i, s[i].text, s[i].len);
   } else if (size) {
-    memcpy((*out)->data, from, (size_t)size * bytes);
+    memcpy(part->data, from, (size_t)size * bytes);
   }
   assay_tensor_release(wide);
-  return st;
+  if (st) return assay_tensor_release(part), st;
+  *out = part;
+  return NULL;
 }
 
 static assay_status_t check_types(assay_type_t from, assay_type_t to, const char* name) {
@@ -111,28 +113,29 @@ static assay_status_t convert(assay_tensor_t* t, assay_type_t type, const char* 
   if (t->kind != ASSAY_KIND_TENSOR || t->type == type || !type)
     return *out = assay_tensor_retain(t), NULL;
   bool floats = assay_type_is_float(t->type) && assay_type_is_float(type);
-  assay_tensor_t* wide = NULL;
+  assay_tensor_t *wide = NULL, *made = NULL;
   ASSAY_TRY(check_types(t->type, type, name));
   ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_status_t st = assay_tensor_create(type, t->rank, t->dims, out);
+  assay_status_t st = assay_tensor_create(type, t->rank, t->dims, &made);
   if (st) return assay_tensor_release(wide), st;
   for (int64_t i = 0; !st && i < t->size; i++) {
     if (floats) {
-      assay_f64(*out)[i] =
+      assay_f64(made)[i] =
           assay_format_round(assay_type_format(type), assay_f64(wide)[i], ASSAY_OVERFLOW_IEEE);
     } else if (assay_type_is_float(type)) {
-      assay_f64(*out)[i] = (double)assay_i64(wide)[i];
+      assay_f64(made)[i] = (double)assay_i64(wide)[i];
     } else {
       int64_t x = assay_i64(wide)[i];
-      assay_i64(*out)[i] = x;
+      assay_i64(made)[i] = x;
       if (assay_type_wrap(type, x) != x)
         st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "array '%s' holds %lld, which is not a %s", name,
                          (long long)x, assay_type_name(type));
     }
   }
   assay_tensor_release(wide);
-  if (st) assay_tensor_release(*out);
-  return st;
+  if (st) return assay_tensor_release(made), st;
+  *out = made;
+  return NULL;
 }
 
 // A part of an array that is to be of another type.

@@ -90,21 +90,16 @@ typedef struct seen {
   assay_tensor_t* const* engine;
 } seen_t;
 
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a->kind == ASSAY_KIND_TENSOR && b->kind == a->kind && a->store == b->store &&
-         a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 static bool same_bits(const assay_tensor_t* a, const assay_tensor_t* b) {
   if (!a || !b) return a == b;
-  if (!same_shape(a, b) || a->store == ASSAY_STORE_STR) return false;
+  if (!assay_tensor_alike(a, b) || a->store == ASSAY_STORE_STR) return false;
   return !a->size || !memcmp(a->data, b->data, (size_t)a->size * assay_store_elem_bytes(a->store));
 }
 
 static void add_error(assay_error_sum_t* to, const assay_tensor_t* got,
                       const assay_tensor_t* truth) {
   assay_error_sum_t e = ASSAY_ERROR_SUM_INIT;
-  if (!got || !truth || got->store != ASSAY_STORE_F64 || !same_shape(got, truth)) return;
+  if (!got || !truth || got->store != ASSAY_STORE_F64 || !assay_tensor_alike(got, truth)) return;
   assay_error_sum_add(&e, assay_f64(got), assay_f64(truth), (size_t)got->size);
   assay_error_sum_join(to, &e);
 }

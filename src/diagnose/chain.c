@@ -26,7 +26,7 @@ static assay_status_t rows_of(assay_tensor_t* t, int64_t first, int64_t n, assay
       const assay_string_t* s = &assay_strings(wide)[first * row + i];
       st = assay_tensor_set_string(*out, i, s->text, s->len);
     }
-    if (st) assay_tensor_release(*out);
+    if (st) assay_tensor_release(*out), *out = NULL;
   } else if (!st && n > 0 && row > 0) {
     memcpy((*out)->data, (const char*)wide->data + (size_t)(first * row) * bytes,
            (size_t)(n * row) * bytes);

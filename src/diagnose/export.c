@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "diagnose/search.h"
 #include "eval/machine.h"
 #include "formats/format.h"
@@ -411,13 +412,13 @@ static assay_status_t search_outputs(walk_t* w, double deadline) {
 
 static assay_status_t search_all(walk_t* w) {
   const double seconds = w->options->seconds > 0 ? w->options->seconds : 40;
-  const double end = assay_seconds_now() + seconds;
+  const double end = assay_clock_seconds() + seconds;
   if (w->out->outputs_only) return search_outputs(w, end);
   ASSAY_TRY(assay_new_array((size_t)w->model->n_node_ids, sizeof *w->faulty, &w->faulty));
   for (size_t i = 0; i < w->out->n; i++) w->faulty[w->out->faults[i].node->id] = true;
   for (size_t i = 0; i < w->out->n;) {
     // The time left, shared among the faults left.
-    const double now = assay_seconds_now();
+    const double now = assay_clock_seconds();
     const size_t n = w->out->n;
     const double share = fmax(0, end - now) / (double)(n - i);
     ASSAY_TRY(search(w, &w->out->faults[i].value, 1, now + share, i));

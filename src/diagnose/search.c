@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/functions.h"
 #include "base/memory.h"
 #include "diagnose/search_joint.h"
@@ -16,12 +16,6 @@
 #include "diagnose/search_trial.h"
 
 enum { STAGES = 3 };
-
-double assay_seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // A repair that may be tried: a row of the table makes it again when its turn comes.
 typedef struct candidate {
@@ -191,7 +185,7 @@ static assay_status_t list_pending(hunt_t* h, pending_t* p) {
 
 static void look_at(const hunt_t* h, pending_t* p) {
   p->effect = (assay_effect_t){.fits = true};
-  if (assay_seconds_now() > h->look_until) return;
+  if (assay_clock_seconds() > h->look_until) return;
   if (p->derivatives)
     assay_look_linear(&h->looks, &p->repair, p->input, p->derivatives, &p->effect);
   else
@@ -251,7 +245,7 @@ static bool is_cheap_to_try(const hunt_t* h, const assay_repair_t* r) {
 
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
   hunt_t* h = user;
-  if (is_cheap_to_try(h, r) && assay_seconds_now() < h->look_until) {
+  if (is_cheap_to_try(h, r) && assay_clock_seconds() < h->look_until) {
     *stop = false;
     h->offered++;
     return assay_trials_try(&h->trials, r);
@@ -270,7 +264,7 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
     p->candidate.pair[0] = a < b ? a : b;
     p->candidate.pair[1] = a < b ? b : a;
   }
-  if ((r->fits && !h->looks.predict) || assay_seconds_now() > h->look_until)
+  if ((r->fits && !h->looks.predict) || assay_clock_seconds() > h->look_until)
     return list_pending(h, p);
   if (assay_look_is_linear(r, &p->input)) {
     assay_status_t st = weight_of(h, p->input, &p->derivatives);
@@ -388,7 +382,7 @@ static assay_status_t list_node(hunt_t* h, size_t position, double until) {
   const assay_trial_t trial = {list_offer, h};
   const assay_search_t* s = h->trials.s;
   if (assay_search_adopted(s, s->nodes[position])) return NULL;
-  const double now = assay_seconds_now(), before = position ? h->looks.work[position - 1] : 0;
+  const double now = assay_clock_seconds(), before = position ? h->looks.work[position - 1] : 0;
   const double share = (h->looks.work[position] - before) / h->looks.work[position];
   h->look_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
   assay_status_t st = NULL;
@@ -405,7 +399,7 @@ static assay_status_t pass_on(hunt_t* h, assay_predict_t* predict, size_t positi
   if (!h->looks.predict) return NULL;
   assay_status_t st = assay_predict_pass(predict, position);
   const bool no_room = assay_status_code(st) == ASSAY_NO_MEMORY;
-  if (no_room || assay_seconds_now() > until) h->looks.predict = NULL;
+  if (no_room || assay_clock_seconds() > until) h->looks.predict = NULL;
   if (no_room) assay_status_free(st), st = NULL;
   return st;
 }
@@ -417,7 +411,7 @@ static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
   h->looks.predict = predict;
   enum { BEFORE = 16 };  // nodes before one that was found which may be at fault as well
   size_t end = 0;
-  for (size_t i = s->n_nodes; i-- > end && assay_seconds_now() < until;) {
+  for (size_t i = s->n_nodes; i-- > end && assay_clock_seconds() < until;) {
     const bool before = h->trials.found;
     ASSAY_TRY(list_node(h, i, look));
     if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
@@ -475,7 +469,7 @@ static assay_status_t probe(hunt_t* h) {
   enum { PROBES = 12 };
   const double until = h->start + 0.55 * (h->end - h->start);
   const size_t n = h->trials.s->n_nodes, step = n / PROBES + 1;
-  for (size_t end = n; end > 0 && !h->trials.found && assay_seconds_now() < until;
+  for (size_t end = n; end > 0 && !h->trials.found && assay_clock_seconds() < until;
        end -= end < step ? end : step) {
     const size_t first = end < step ? 0 : end - step;
     for (size_t i = 0; i < h->n; i++) {
@@ -491,7 +485,7 @@ static assay_status_t probe(hunt_t* h) {
 
 // The rows above the one that restored golden, for its own node: the same may be told better.
 static assay_status_t try_better_rows(hunt_t* h, const candidate_t* found) {
-  for (size_t i = 0; i < h->n && assay_seconds_now() < h->end; i++) {
+  for (size_t i = 0; i < h->n && assay_clock_seconds() < h->end; i++) {
     candidate_t* c = h->by_suspicion[i];
     if (c->done || c->position != found->position || c->row >= found->row) continue;
     ASSAY_TRY(try_candidate(h, c));
@@ -511,7 +505,7 @@ static bool reads(const assay_node_t* a, const assay_node_t* b) {
 static assay_status_t try_neighbours(hunt_t* h, const candidate_t* found, double until) {
   const assay_node_t* const* nodes = h->trials.s->nodes;
   const assay_node_t* node = nodes[found->position];
-  for (size_t i = 0; i < h->n && assay_seconds_now() < until; i++) {
+  for (size_t i = 0; i < h->n && assay_clock_seconds() < until; i++) {
     candidate_t* c = h->by_forecast[i];
     const assay_node_t* other = nodes[c->position];
     if (c->done || (!reads(node, other) && !reads(other, node))) continue;
@@ -541,25 +535,25 @@ static assay_status_t try_all(hunt_t* h) {
   enum { RIVALS = 32 };
   // Where something leaves what can be seen, golden may still be restored better.
   static const double AGAIN_PLAUSIBLE = 1.5;
-  const double begun = assay_seconds_now();
+  const double begun = assay_clock_seconds();
   double until = h->trials.found ? begun + 0.5 * (begun - h->start) : h->end;
   size_t rivals = h->trials.found ? RIVALS : 0;
   candidate_t* c = NULL;
   for (size_t tried = 0; (c = next_candidate(h, tried)) != NULL; tried++) {
-    const double now = assay_seconds_now();
+    const double now = assay_clock_seconds();
     if (now > until) c = first_left(h->by_forecast, h->n);
     if (now > until && (!c || now > h->end || rivals == 0 || c->promise > SURE)) break;
     if (h->trials.found) rivals -= rivals > 0;
     const bool before = h->trials.found, plausible = h->trials.plausible;
     ASSAY_TRY(try_candidate(h, c));
     if (h->trials.plausible && !plausible && !h->trials.found)
-      until = fmin(until, assay_seconds_now() + AGAIN_PLAUSIBLE * (now - h->start) + 0.1);
+      until = fmin(until, assay_clock_seconds() + AGAIN_PLAUSIBLE * (now - h->start) + 0.1);
     if (before || !h->trials.found) {
       if (tried % AGAIN == AGAIN - 1) sort(h);
       continue;
     }
     rivals = RIVALS;
-    until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
+    until = fmin(h->end, assay_clock_seconds() + 0.5 * (now - h->start) + 0.1);
     ASSAY_TRY(try_better_rows(h, c));
     ASSAY_TRY(try_neighbours(h, c, until));
   }
@@ -583,7 +577,7 @@ static assay_status_t hunt_run(hunt_t* h, double until) {
   h->end = end;
   if (h->trials.plausible || is_mended_in_part(&h->trials)) return NULL;
   if (until < end) ASSAY_TRY(try_all(h));
-  h->trials.s->cut_short |= !h->trials.found && assay_seconds_now() > end;
+  h->trials.s->cut_short |= !h->trials.found && assay_clock_seconds() > end;
   return NULL;
 }
 
@@ -656,7 +650,7 @@ static assay_status_t search_behind(hunt_t* h, const assay_partial_t* p, double 
 static assay_status_t search_more(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
   const size_t most = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
   for (size_t i = 0; i < h->trials.n_partials && i < most && !*out_n; i++) {
-    const double now = assay_seconds_now();
+    const double now = assay_clock_seconds();
     if (now > end) break;
     ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
   }
@@ -665,7 +659,7 @@ static assay_status_t search_more(hunt_t* h, double end, assay_fault_t* out, siz
 
 // Several faults of one kind: half of the time that is left.
 static assay_status_t search_joint(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
-  const double now = assay_seconds_now();
+  const double now = assay_clock_seconds();
   size_t trials = 0;
   ASSAY_TRY(assay_search_joint(h->trials.s, now + (end - now) / 2, out, out_n, &trials));
   h->trials.s->trials += trials;
@@ -676,7 +670,7 @@ static assay_status_t search_joint(hunt_t* h, double end, assay_fault_t* out, si
 // one.
 static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
                                    size_t* out_n) {
-  hunt_t h = {.start = assay_seconds_now()};
+  hunt_t h = {.start = assay_clock_seconds()};
   const bool more = deeper && s->n_adopted + 1 < ASSAY_SEARCH_DEPTH;
   *out_n = 0;
   h.end = end;

@@ -28,7 +28,7 @@ typedef struct assay_search {
   // Where golden holds inner values: the nodes that were found at fault. Constants are exchanged
   // between two of them only. NULL: not known.
   const bool* faulty;  // by node id
-  double deadline;     // of assay_seconds_now
+  double deadline;     // of assay_clock_seconds
   bool several;        // where no repair restores golden by itself, look for two or three that do
   // Repairs that are taken as made: their nodes are evaluated with them.
   const assay_repair_t* adopted[ASSAY_SEARCH_FAULTS];
@@ -37,8 +37,6 @@ typedef struct assay_search {
   bool cut_short;
   size_t trials;  // repairs whose effect was followed to the targets
 } assay_search_t;
-
-double assay_seconds_now(void);  // of a monotonic clock
 
 // The repair of a node that is taken as made; NULL: there is none.
 const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_node_t* n);

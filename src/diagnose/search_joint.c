@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "diagnose/proposals.h"
 #include "diagnose/search_trial.h"
 
@@ -131,7 +132,7 @@ static assay_status_t find_derivatives(fit_t* f, bool* out_fits) {
     // The step as the attribute holds it.
     const double step = f->group->repairs[k].value - f->value[k];
     for (int64_t i = 0; *out_fits && i < f->n; i++) d[i] = (d[i] - f->residual[i]) / step;
-    if (assay_seconds_now() > f->end) *out_fits = false;
+    if (assay_clock_seconds() > f->end) *out_fits = false;
   }
   return NULL;
 }
@@ -179,7 +180,7 @@ static double expected(const fit_t* f, const double* x) {
 
 // A step that leaves less than before, damped as far as that takes. *out_ok false: there is none.
 static assay_status_t go(fit_t* f, double* damping, double* room, bool* out_ok) {
-  for (int tried = 0; tried < DAMPINGS && assay_seconds_now() < f->end; tried++) {
+  for (int tried = 0; tried < DAMPINGS && assay_clock_seconds() < f->end; tried++) {
     double x[MOST], next[MOST];
     bool fits;
     *out_ok = false;
@@ -293,7 +294,7 @@ assay_status_t assay_search_joint(const assay_search_t* s, double end, assay_fau
     const assay_suspect_t suspect = {.model = s->model, .node = s->nodes[i]};
     st = assay_propose_float_fit(&suspect, "fitted attribute", &gather, &stop);
   }
-  for (size_t i = 0; !st && i < groups.n && !*out_n && assay_seconds_now() < end; i++)
+  for (size_t i = 0; !st && i < groups.n && !*out_n && assay_clock_seconds() < end; i++)
     if (groups.at[i].n > 1 && !groups.at[i].full)
       st = fit_group(s, &groups.at[i], end, out, out_n, trials);
   for (size_t i = 0; st && i < *out_n; i++) assay_repair_deinit(&out[i].repair);

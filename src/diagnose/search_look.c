@@ -82,14 +82,9 @@ void assay_looks_deinit(assay_looks_t* l) {
 
 // ---- comparing ----------------------------------------------------------------------------------
 
-bool assay_search_same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a && b && a->kind == ASSAY_KIND_TENSOR && b->kind == ASSAY_KIND_TENSOR &&
-         a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 bool assay_search_same_tensor(const assay_tensor_t* a, const assay_tensor_t* b) {
   if (a == b) return true;
-  if (!assay_search_same_shape(a, b) || a->store != b->store || a->store > ASSAY_STORE_C128)
+  if (!assay_tensor_same_shape(a, b) || a->store != b->store || a->store > ASSAY_STORE_C128)
     return false;
   return !memcmp(a->data, b->data, (size_t)a->size * assay_store_elem_bytes(a->store));
 }
@@ -218,7 +213,7 @@ static assay_status_t go_on(trail_t* t, bool* out_fits) {
 
 static void note_change(const changed_t* c, assay_effect_t* out) {
   out->fits = true;
-  if (!assay_search_same_shape(c->now, c->was)) {
+  if (!assay_tensor_same_shape(c->now, c->was)) {
     out->reshapes = true;
     out->change = 1;
     return;
@@ -314,7 +309,7 @@ bool assay_look_is_linear(const assay_repair_t* r, size_t* out_input) {
   const assay_tensor_t* t = put_there(r, out_input);
   if (!t || !is_linear_in(r->node, *out_input)) return false;
   return assay_type_is_float(t->type) &&
-         assay_search_same_shape(t, r->node->inputs[*out_input]->constant);
+         assay_tensor_same_shape(t, r->node->inputs[*out_input]->constant);
 }
 
 void assay_look_linear(const assay_looks_t* l, const assay_repair_t* r, size_t input,

@@ -47,7 +47,6 @@ void assay_look_linear(const assay_looks_t* l, const assay_repair_t* r, size_t i
 
 // ---- for trials ---------------------------------------------------------------------------------
 
-bool assay_search_same_shape(const assay_tensor_t* a, const assay_tensor_t* b);
 bool assay_search_same_tensor(const assay_tensor_t* a, const assay_tensor_t* b);
 // Whether `now` in place of `was` is so large that the targets would not have golden's shapes.
 bool assay_search_blown_up(const assay_tensor_t* now, const assay_tensor_t* was);

@@ -16,7 +16,6 @@ static const assay_editor_t* const editors[] = {
 };
 
 size_t assay_editor_count(void) { return sizeof editors / sizeof *editors; }
-const assay_editor_t* assay_editor_at(size_t i) { return editors[i]; }
 
 const assay_editor_t* assay_editor_find(const char* name) {
   for (size_t i = 0; i < assay_editor_count(); i++)

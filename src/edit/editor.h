@@ -71,7 +71,6 @@ typedef struct assay_editor {
 } assay_editor_t;
 
 size_t assay_editor_count(void);
-const assay_editor_t* assay_editor_at(size_t i);
 const assay_editor_t* assay_editor_find(const char* name);  // NULL if there is none
 
 typedef enum assay_edit_verdict {

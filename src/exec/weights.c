@@ -104,9 +104,3 @@ void assay_weights_entry(const assay_weights_t* s, size_t i, const char** out_ke
   *out_data = s->entries[i].data;
   *out_bytes = s->entries[i].bytes;
 }
-
-size_t assay_weights_bytes(const assay_weights_t* s) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < s->n; i++) bytes += s->entries[i].owned ? s->entries[i].bytes : 0;
-  return bytes;
-}

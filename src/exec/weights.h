@@ -29,6 +29,5 @@ assay_status_t assay_weights_put(assay_weights_t* s, const char* key, const void
 size_t assay_weights_count(const assay_weights_t* s);
 void assay_weights_entry(const assay_weights_t* s, size_t i, const char** out_key,
                          const void** out_data, size_t* out_bytes);
-size_t assay_weights_bytes(const assay_weights_t* s);  // allocated
 
 #endif  // ASSAY_EXEC_WEIGHTS_H_

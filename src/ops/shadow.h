@@ -104,13 +104,5 @@ static inline assay_near_t assay_near_function(const assay_steps_t* s, double y,
   const double more = 1 + s->function;
   return (assay_near_t){y, slope * a.g * more + local, slope * a.p * more + local};
 }
-// a / b, NaN and infinite limits where b may be 0.
-static inline assay_near_t assay_near_div(const assay_steps_t* s, assay_near_t a, assay_near_t b) {
-  const double y = a.x / b.x, d = fabs(b.x);
-  const double g = d > b.g ? (a.g + fabs(y) * b.g) / (d - b.g) : (double)INFINITY;
-  const double p = d > b.p ? (a.p + fabs(y) * b.p) / (d - b.p) : (double)INFINITY;
-  // Division, or the reciprocal's and the product's roundings.
-  return assay_near_round(s, (assay_near_t){y, g, p}, 2);
-}
 
 #endif  // ASSAY_OPS_SHADOW_H_

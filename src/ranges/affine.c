@@ -69,8 +69,7 @@ assay_status_t assay_affine_enter(const assay_affine_t* a, assay_format_t format
   return NULL;
 }
 
-// ---- which operators are linear
-// ---------------------------------------------------------------------------
+// ---- which operators are linear -----------------------------------------------------------------
 
 typedef enum kind {
   LINEAR_IN_ALL,  // jointly
@@ -138,8 +137,7 @@ static const assay_affine_t* source_of(const assay_range_node_t* c, kind_t kind,
   return kind != LINEAR_IN_ALL && n != 1 ? NULL : found;
 }
 
-// ---- linear nodes
-// -----------------------------------------------------------------------------------------------
+// ---- linear nodes -------------------------------------------------------------------------------
 
 typedef struct job {
   assay_range_node_t* c;
@@ -236,8 +234,7 @@ static assay_status_t carry(job_t* j, const assay_affine_t* from, assay_affine_t
   return st ? st : carry_rest(j, to);
 }
 
-// ---- Relu
-// ---------------------------------------------------------------------------------------------------------
+// ---- Relu ---------------------------------------------------------------------------------------
 
 // Between lo < 0 < hi: s x <= relu(x) <= s (x - lo) with s = hi / (hi - lo).
 static assay_status_t relu(const assay_range_node_t* c, const assay_affine_t* from,
@@ -263,8 +260,7 @@ static assay_status_t relu(const assay_range_node_t* c, const assay_affine_t* fr
   return NULL;
 }
 
-// ---- the whole
-// ------------------------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
 // What the arithmetic inside adds, as the row told (c->slack); false: it did not.
 static bool add_rounding(const assay_range_node_t* c, assay_affine_t* a) {

@@ -23,8 +23,7 @@ assay_status_t assay_box_copy(const assay_box_t* b, assay_box_t* out) {
   return NULL;
 }
 
-// ---- what is given
-// -----------------------------------------------------------------------------------------
+// ---- what is given ------------------------------------------------------------------------------
 
 static bool parse_number(const char* text, char stop, const char** out_end, double* out) {
   char* end;
@@ -73,8 +72,7 @@ static assay_status_t take_entry(assay_box_t* b, const char* entry) {
                      ASSAY_NEAREST_TEXT(&near));
 }
 
-// ---- what is assumed
-// ----------------------------------------------------------------------------------------
+// ---- what is assumed ----------------------------------------------------------------------------
 
 static void assume(const assay_model_t* model, assay_box_input_t* in) {
   const assay_valtype_t* t = in->value->type ? in->value->type : in->value->declared;
@@ -125,8 +123,7 @@ assay_status_t assay_box_create(const assay_model_t* model, const char* const* e
   return NULL;
 }
 
-// ---- scaled
-// ---------------------------------------------------------------------------------------------------
+// ---- scaled -------------------------------------------------------------------------------------
 
 void assay_box_scale(const assay_box_t* b, double scale, assay_box_t* into) {
   bool about_zero = true;

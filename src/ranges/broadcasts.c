@@ -44,8 +44,7 @@ static void put_shape(const assay_valtype_t* t, char* out, size_t capacity) {
   if (n < capacity) snprintf(out + n, capacity - n, "]");
 }
 
-// ---- broadcasts
-// -----------------------------------------------------------------------------------------------
+// ---- broadcasts ---------------------------------------------------------------------------------
 
 // Operators that broadcast all of their inputs, or the first of them.
 static size_t broadcasting_inputs(const assay_node_t* n) {
@@ -114,8 +113,7 @@ static assay_status_t look_at_operands(const assay_node_t* n, size_t n_operands,
   return NULL;
 }
 
-// ---- baked sizes
-// -------------------------------------------------------------------------------------------------
+// ---- baked sizes --------------------------------------------------------------------------------
 
 // The batch: the first size of the graph's inputs. name NULL: a number.
 typedef struct batch {
@@ -247,8 +245,7 @@ static assay_status_t look_at_squeeze(const assay_node_t* n, assay_broadcasts_t*
   return keep_baked(b, &found);
 }
 
-// ---- the whole
-// -------------------------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
 static assay_status_t look(const assay_node_t* n, const batch_t* batch, assay_broadcasts_t* b) {
   const size_t operands = broadcasting_inputs(n);

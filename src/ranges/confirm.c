@@ -78,8 +78,7 @@ static void note(assay_confirm_t* c, const assay_node_t* node, const assay_value
   c->found.figure = figure;
 }
 
-// ---- floats
-// ---------------------------------------------------------------------------------------------
+// ---- floats -------------------------------------------------------------------------------------
 
 // What truth of the node on the engine's own inputs is, of the element that goes farthest.
 static assay_status_t figure_of(assay_confirm_t* c, const assay_node_t* node, size_t n_in,
@@ -123,8 +122,7 @@ static assay_status_t look_at_floats(assay_confirm_t* c, const assay_layer_t* la
   return NULL;
 }
 
-// ---- integers
-// -------------------------------------------------------------------------------------------------
+// ---- integers -----------------------------------------------------------------------------------
 
 static assay_status_t as_reals(const assay_tensor_t* t, const assay_tensor_t* zero,
                                assay_tensor_t** out) {
@@ -249,8 +247,7 @@ static bool is_of_integers(const assay_hazard_t* h) {
          (h->kind == ASSAY_HAZARD_ACCUMULATOR && integers);
 }
 
-// ---- the run
-// ------------------------------------------------------------------------------------------------------
+// ---- the run ------------------------------------------------------------------------------------
 
 static assay_status_t watch(void* user, const assay_layer_t* layer, const assay_node_t* node,
                             uint64_t iteration, size_t n_in, assay_tensor_t* const* in,

@@ -13,8 +13,7 @@ void assay_odd_constants_deinit(assay_odd_constants_t* c) {
   *c = (assay_odd_constants_t){0};
 }
 
-// ---- what the format makes of it
-// --------------------------------------------------------------------------
+// ---- what the format makes of it ----------------------------------------------------------------
 
 // Of weights, which are many, that a few small ones vanish is no news.
 enum { MANY = 64 };
@@ -44,8 +43,7 @@ static bool count(const assay_tensor_t* t, assay_format_t format, assay_odd_cons
          (out->n > MANY && out->flushed * 2 > out->n);
 }
 
-// ---- whether it matters
-// --------------------------------------------------------------------------------------
+// ---- whether it matters -------------------------------------------------------------------------
 
 static bool is(const assay_node_t* n, const char* op) {
   return n && !*n->domain && !strcmp(n->op_type, op);
@@ -141,8 +139,7 @@ static void judge_small(assay_odd_constant_t* c, size_t input) {
   }
 }
 
-// ---- finding
-// ---------------------------------------------------------------------------------------------------
+// ---- finding ------------------------------------------------------------------------------------
 
 static assay_status_t keep(assay_odd_constants_t* all, const assay_odd_constant_t* c) {
   ASSAY_TRY(assay_grow(&all->at, &all->capacity, all->n + 1, sizeof *all->at));

@@ -31,8 +31,7 @@ assay_status_t assay_range_if(assay_range_node_t* c) {
   return st;
 }
 
-// ---- loops
-// --------------------------------------------------------------------------------------------
+// ---- loops --------------------------------------------------------------------------------------
 
 enum { MOST_ROUNDS = 1024 };
 
@@ -202,8 +201,7 @@ assay_status_t assay_range_loop(assay_range_node_t* c) {
   return st;
 }
 
-// ---- Scan
-// -----------------------------------------------------------------------------------------------
+// ---- Scan ---------------------------------------------------------------------------------------
 
 // Slice k along the first dimension.
 static assay_status_t slice(const assay_tensor_t* t, int64_t k, assay_tensor_t** out) {

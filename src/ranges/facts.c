@@ -12,8 +12,7 @@ typedef struct fact {
   assay_status_t (*run)(assay_range_node_t* c);
 } fact_t;
 
-// ---- looking
-// ----------------------------------------------------------------------------------------
+// ---- looking ------------------------------------------------------------------------------------
 
 static const assay_value_t* source(const assay_value_t* v) {
   while (v && v->producer && !*v->producer->domain && !strcmp(v->producer->op_type, "Identity"))
@@ -73,8 +72,7 @@ static void coarsen(const assay_range_node_t* c, const assay_node_t* node, grain
   g->tiny = fmax(g->tiny, assay_format_info(f)->min_subnormal);
 }
 
-// ---- x / sqrt(mean(x^2) + epsilon)
-// --------------------------------------------------------------------
+// ---- x / sqrt(mean(x^2) + epsilon) --------------------------------------------------------------
 
 typedef struct root {
   double epsilon;  // as stored
@@ -171,8 +169,7 @@ static assay_status_t limit_quotient(assay_range_node_t* c, const assay_range_t*
   return NULL;
 }
 
-// ---- softmax by its parts
-// -------------------------------------------------------------------------------
+// ---- softmax by its parts -----------------------------------------------------------------------
 
 // v is x - max(x).
 static bool is_below_max(const assay_value_t* v) {
@@ -216,8 +213,7 @@ static assay_status_t div_fact(assay_range_node_t* c) {
   return share_of_sum(c);
 }
 
-// ---- products of a number with a function of itself
-// -------------------------------------------------------
+// ---- products of a number with a function of itself ---------------------------------------------
 
 // The least value of x f(x), if v is such an f(x): sigmoid, tanh(softplus), 1 + erf.
 static double least_product(const assay_range_node_t* c, const assay_value_t* v,

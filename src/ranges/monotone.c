@@ -187,8 +187,7 @@ static assay_status_t evaluate_turn(ends_t* e) {
   return st ? st : take_outputs(e);
 }
 
-// ---- what rounding does
-// -----------------------------------------------------------------------------
+// ---- what rounding does -------------------------------------------------------------------------
 
 static double terms_of(const assay_range_node_t* c) {
   const assay_tensor_t* x = c->in[0].lo;
@@ -268,8 +267,7 @@ static assay_status_t widen_sums(ends_t* e) {
   return st;
 }
 
-// ---- integers
-// -----------------------------------------------------------------------------------------
+// ---- integers -----------------------------------------------------------------------------------
 
 // Whether the integers that it makes may pass their type: then they may be anything.
 static bool may_wrap(const assay_range_node_t* c, double* out_figure) {
@@ -307,8 +305,7 @@ static assay_status_t check_wrap(assay_range_node_t* c) {
   return assay_range_whole(c, 0);
 }
 
-// ---- the whole
-// ------------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
 // Numbers outside the domain are told, and put at its end.
 static assay_status_t keep_domain(assay_range_node_t* c) {
@@ -394,8 +391,7 @@ assay_status_t assay_range_monotone(assay_range_node_t* c) {
   return st;
 }
 
-// ---- moved elements
-// ---------------------------------------------------------------------------------
+// ---- moved elements -----------------------------------------------------------------------------
 
 // Any element may come to any place, and so may 0, which pads.
 static assay_status_t hull_of_data(assay_range_node_t* c) {

@@ -7,8 +7,7 @@
 
 static const double INF = (double)INFINITY;
 
-// ---- normalizations
-// -----------------------------------------------------------------------------------
+// ---- normalizations -----------------------------------------------------------------------------
 
 // x in groups of n elements one behind the other: |x - mean| / sqrt(variance + epsilon) is at most
 // sqrt(n), since the element's own square is part of the variance; and at most |x - mean| /
@@ -210,8 +209,7 @@ assay_status_t assay_range_batch_norm(assay_range_node_t* c) {
   return st;
 }
 
-// ---- softmax
-// ------------------------------------------------------------------------------------------
+// ---- softmax ------------------------------------------------------------------------------------
 
 typedef struct row {
   int64_t n, stride;
@@ -277,8 +275,7 @@ static assay_status_t softmax_either(assay_range_node_t* c, bool logarithm) {
 assay_status_t assay_range_softmax(assay_range_node_t* c) { return softmax_either(c, false); }
 assay_status_t assay_range_log_softmax(assay_range_node_t* c) { return softmax_either(c, true); }
 
-// ---- recurrent cells and attention
-// ----------------------------------------------------------------------
+// ---- recurrent cells and attention --------------------------------------------------------------
 
 static double largest_row(const assay_range_t* w) {
   double most = 0;

@@ -23,8 +23,7 @@ static bool is_number(const assay_range_t* r) {
          (r->lo->store == ASSAY_STORE_F64 || r->lo->store == ASSAY_STORE_I64);
 }
 
-// ---- quotients
-// ------------------------------------------------------------------------------------------
+// ---- quotients ----------------------------------------------------------------------------------
 
 // The first element that may be 0, and neither surely so; -1: none.
 static int64_t find_zero(const assay_range_t* r) {
@@ -64,8 +63,7 @@ assay_status_t assay_range_mod(assay_range_node_t* c) {
   return assay_range_fill_output(c, 0, dl < 0 ? -(most - whole) : 0, dh > 0 ? most - whole : 0);
 }
 
-// ---- powers
-// ---------------------------------------------------------------------------------------------
+// ---- powers -------------------------------------------------------------------------------------
 
 // x^e: e is mostly one number. Even: by |x|. Odd: grows. Not whole: x from 0 on only.
 assay_status_t assay_range_pow(assay_range_node_t* c) {
@@ -91,8 +89,7 @@ assay_status_t assay_range_pow(assay_range_node_t* c) {
   return assay_range_whole(c, 0);
 }
 
-// ---- casts
-// ----------------------------------------------------------------------------------------------
+// ---- casts --------------------------------------------------------------------------------------
 
 static bool is_bool_output(const assay_range_node_t* c) {
   const assay_valtype_t* t = c->node->outputs[0] ? c->node->outputs[0]->type : NULL;
@@ -171,8 +168,7 @@ assay_status_t assay_range_cast(assay_range_node_t* c) {
   return run_with(c, "+_");
 }
 
-// ---- choices
-// ----------------------------------------------------------------------------------------------
+// ---- choices ------------------------------------------------------------------------------------
 
 // Runs another comparison on ends of the inputs.
 static assay_status_t compare(assay_range_node_t* c, assay_tensor_t* a, assay_tensor_t* b,
@@ -286,8 +282,7 @@ assay_status_t assay_range_scatter(assay_range_node_t* c) {
                                                      : NULL;
 }
 
-// ---- images
-// -----------------------------------------------------------------------------------------------
+// ---- images -------------------------------------------------------------------------------------
 
 // Nearest and linear: means of elements. Cubic: its kernel is negative in places.
 assay_status_t assay_range_resize(assay_range_node_t* c) {
@@ -304,8 +299,7 @@ assay_status_t assay_range_sampled(assay_range_node_t* c) {
   return assay_range_widen(c, 0, 64, 0, NULL);
 }
 
-// ---- made up
-// ------------------------------------------------------------------------------------------------
+// ---- made up ------------------------------------------------------------------------------------
 
 assay_status_t assay_range_uniform(assay_range_node_t* c) {
   return assay_range_fill_output(c, 0, assay_attr_f64(c->node, "low", 0),

@@ -119,8 +119,7 @@ static assay_status_t make(product_t* q, assay_range_t* out, assay_tensor_t** ou
   return NULL;
 }
 
-// ---- factors
-// ----------------------------------------------------------------------------------------
+// ---- factors ------------------------------------------------------------------------------------
 
 enum { MOST_ATTRS = 32 };
 
@@ -172,8 +171,7 @@ assay_status_t assay_range_product(assay_range_node_t* c, const assay_range_prod
   return st;
 }
 
-// ---- the operators
-// ----------------------------------------------------------------------------------
+// ---- the operators ------------------------------------------------------------------------------
 
 static double size_over(const assay_tensor_t* t, int dim) {
   return dim < t->rank && t->dims[dim] ? (double)t->size / (double)t->dims[dim] : (double)t->size;

@@ -51,13 +51,7 @@ assay_format_t assay_ranger_storage(const assay_range_node_t* c, assay_type_t ty
   return assay_layer_storage(layer_of(c->ranger, c->node), type);
 }
 
-double assay_ranger_max(const assay_range_node_t* c) {
-  const assay_format_t f = assay_ranger_storage(c, ASSAY_TYPE_FLOAT);
-  return assay_format_info(f)->max;
-}
-
-// ---- rows
-// ---------------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 #define ASSAY_RANGE(of, name, function, ...) \
   {.domain = of, .op = name, .run = function, __VA_ARGS__},
@@ -73,8 +67,7 @@ const assay_range_row_t* assay_range_find(const assay_node_t* node) {
   return NULL;
 }
 
-// ---- evaluating
-// -----------------------------------------------------------------------------------------
+// ---- evaluating ---------------------------------------------------------------------------------
 
 assay_status_t assay_range_evaluate(const assay_range_node_t* c, assay_tensor_t* const* in,
                                     assay_tensor_t** out) {
@@ -185,8 +178,7 @@ assay_status_t assay_range_by_bound(assay_range_node_t* c) {
   return st;
 }
 
-// ---- what enters a node
-// -----------------------------------------------------------------------------------
+// ---- what enters a node -------------------------------------------------------------------------
 
 // Signs of infinities in a range: bit 0 negative, bit 1 positive.
 static int infinities(const assay_range_t* r) {
@@ -262,8 +254,7 @@ static assay_status_t enter(assay_range_node_t* c, size_t i) {
   return st;
 }
 
-// ---- what leaves it
-// -----------------------------------------------------------------------------------------
+// ---- what leaves it -----------------------------------------------------------------------------
 
 typedef struct past {
   int64_t at;
@@ -358,8 +349,7 @@ static assay_status_t leave(assay_range_node_t* c) {
   return note_hazard(r, &c->hazard);
 }
 
-// ---- one node
-// ---------------------------------------------------------------------------------------------
+// ---- one node -----------------------------------------------------------------------------------
 
 static bool all_exact(const assay_range_node_t* c) {
   for (size_t i = 0; i < c->n_in; i++)
@@ -501,8 +491,7 @@ static assay_status_t run_node(assay_ranger_t* r, const assay_node_t* node) {
   return st;
 }
 
-// ---- graphs
-// -------------------------------------------------------------------------------------------------
+// ---- graphs -------------------------------------------------------------------------------------
 
 assay_status_t assay_ranger_graph(assay_ranger_t* r, const assay_graph_t* g, size_t n_in,
                                   const assay_range_t* in, size_t n_out, assay_range_t* out) {

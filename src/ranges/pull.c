@@ -56,8 +56,7 @@ static const double* coming(const step_t* s, size_t i) {
   return v ? s->pull->g[v->id] : NULL;
 }
 
-// ---- straight through
-// -----------------------------------------------------------------------------------
+// ---- straight through ---------------------------------------------------------------------------
 
 static assay_status_t through(step_t* s, double (*slope)(const step_t* s, int64_t i)) {
   const double* g = coming(s, 0);
@@ -103,8 +102,7 @@ static assay_status_t quantize(step_t* s) { return through(s, quantized); }
 static assay_status_t dequantize(step_t* s) { return through(s, dequantized); }
 static assay_status_t dynamic_quantize(step_t* s) { return through(s, dynamic); }
 
-// ---- by the rules of vjp.h
-// ---------------------------------------------------------------------------------
+// ---- by the rules of vjp.h ----------------------------------------------------------------------
 
 static assay_status_t run_rule(step_t* s, const assay_node_t* node, size_t n_in,
                                assay_tensor_t* const* in, double** in_g, size_t n_out,
@@ -150,8 +148,7 @@ static assay_status_t by_rule(step_t* s) {
   return st;
 }
 
-// ---- products of integers
-// ------------------------------------------------------------------------------------
+// ---- products of integers -----------------------------------------------------------------------
 
 static assay_status_t as_reals(const assay_tensor_t* t, const assay_tensor_t* zero,
                                assay_tensor_t** out) {
@@ -198,8 +195,7 @@ static assay_status_t conv_integer(step_t* s) { return integers(s, "Conv", 0, 1,
 static assay_status_t qlinear_matmul(step_t* s) { return integers(s, "MatMul", 0, 3, 2, 5); }
 static assay_status_t qlinear_conv(step_t* s) { return integers(s, "Conv", 0, 3, 2, 5); }
 
-// ---- rows of a table
-// --------------------------------------------------------------------------------------------
+// ---- rows of a table ----------------------------------------------------------------------------
 
 static assay_status_t gather(step_t* s) {
   const assay_node_t* n = s->node;
@@ -241,8 +237,7 @@ static const struct {
             {"QLinearConv", qlinear_conv},
             {"Gather", gather}};
 
-// ---- the graph
-// ----------------------------------------------------------------------------------------------------
+// ---- the graph ----------------------------------------------------------------------------------
 
 static assay_status_t widen(const assay_machine_t* m, const assay_value_t* v,
                             assay_tensor_t** out) {

@@ -48,11 +48,6 @@ assay_range_t assay_range_retain(const assay_range_t* r) {
                          r->hi ? assay_tensor_retain(r->hi) : NULL};
 }
 
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a->kind == ASSAY_KIND_TENSOR && b->kind == ASSAY_KIND_TENSOR && a->store == b->store &&
-         a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 static void put_elem(assay_tensor_t* t, int64_t i, double x) {
   if (t->store == ASSAY_STORE_F64)
     assay_f64(t)[i] = x;
@@ -65,7 +60,7 @@ assay_status_t assay_range_hull(const assay_range_t* a, const assay_range_t* b,
   *out = (assay_range_t){0};
   if (!a->lo || !b->lo) return NULL;
   if (a->lo == b->lo && a->hi == b->hi) return *out = assay_range_retain(a), NULL;
-  if (!same_shape(a->lo, b->lo) ||
+  if (!assay_tensor_alike(a->lo, b->lo) ||
       (a->lo->store != ASSAY_STORE_F64 && a->lo->store != ASSAY_STORE_I64))
     return NULL;
   assay_tensor_t *lo = NULL, *hi = NULL;
@@ -147,8 +142,7 @@ double assay_range_magnitude(const assay_range_t* r) {
   return lo > hi ? 0 : fmax(fabs(lo), fabs(hi));
 }
 
-// ---- evaluating
-// -----------------------------------------------------------------------------------
+// ---- evaluating ---------------------------------------------------------------------------------
 
 assay_node_t assay_range_as(const assay_range_node_t* c, const char* op, int64_t version,
                             size_t n_attrs, assay_attr_t* attrs) {
@@ -193,8 +187,7 @@ assay_status_t assay_range_take(const assay_range_t* r, assay_range_part_t part,
   return NULL;
 }
 
-// ---- making
-// ---------------------------------------------------------------------------------------
+// ---- making -------------------------------------------------------------------------------------
 
 // A hazard that makes infinities or NaN goes before one that is about what is not known.
 static int gravity(assay_hazard_kind_t k) { return k == ASSAY_HAZARD_UNKNOWN ? 0 : 1; }

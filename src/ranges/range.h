@@ -68,7 +68,6 @@ const assay_range_row_t* assay_range_find(const assay_node_t* node);
 
 // ---- ranges -------------------------------------------------------------------------------------
 
-static inline bool assay_range_known(const assay_range_t* r) { return r->lo != NULL; }
 static inline bool assay_range_exact(const assay_range_t* r) { return r->lo && r->lo == r->hi; }
 static inline bool assay_range_has(const assay_range_node_t* c, size_t i) {
   return i < c->n_in && c->node->inputs[i];
@@ -99,8 +98,7 @@ static inline double assay_elem(const assay_tensor_t* t, int64_t i) {
 void assay_range_ends(const assay_range_t* r, double* lo, double* hi);  // over all elements
 double assay_range_magnitude(const assay_range_t* r);
 
-// ---- evaluating
-// -----------------------------------------------------------------------------------
+// ---- evaluating ---------------------------------------------------------------------------------
 
 // The node in float64 on other inputs; out[n_out] is filled.
 assay_status_t assay_range_evaluate(const assay_range_node_t* c, assay_tensor_t* const* in,
@@ -125,8 +123,7 @@ typedef enum assay_range_part {
 assay_status_t assay_range_take(const assay_range_t* r, assay_range_part_t part,
                                 assay_tensor_t** out) ASSAY_MUST_USE;
 
-// ---- making
-// ---------------------------------------------------------------------------------------
+// ---- making -------------------------------------------------------------------------------------
 
 // The node's hazard, if it has none yet or a lesser one.
 void assay_range_hazard(assay_range_node_t* c, assay_hazard_kind_t kind, size_t index,
@@ -153,8 +150,7 @@ static inline double assay_up(const assay_range_node_t* c, double x, double ops)
 assay_status_t assay_range_limit(assay_range_node_t* c, size_t i, double least,
                                  double most) ASSAY_MUST_USE;
 
-// ---- ready-made functions, and those of families
-// --------------------------------------------------
+// ---- ready-made functions, and those of families ------------------------------------------------
 
 assay_range_fn assay_range_monotone;  // by `signs`
 assay_range_fn
@@ -169,8 +165,7 @@ assay_status_t assay_range_by_bound(assay_range_node_t* c) ASSAY_MUST_USE;
 // What other nodes say about this one's output (facts.c): narrows it.
 assay_status_t assay_range_by_facts(assay_range_node_t* c) ASSAY_MUST_USE;
 
-// ---- the graph around (propagate.c)
-// ---------------------------------------------------------------
+// ---- the graph around (propagate.c) -------------------------------------------------------------
 
 const assay_range_t* assay_ranger_get(const assay_ranger_t* r, const assay_value_t* v);
 // Runs a subgraph of the node: its inputs' ranges by position, its outputs' into out[], retained.
@@ -178,7 +173,5 @@ assay_status_t assay_ranger_graph(assay_ranger_t* r, const assay_graph_t* g, siz
                                   const assay_range_t* in, size_t n_out,
                                   assay_range_t* out) ASSAY_MUST_USE;
 assay_format_t assay_ranger_storage(const assay_range_node_t* c, assay_type_t type);
-// A node's format (operands'), for facts about values that it makes.
-double assay_ranger_max(const assay_range_node_t* c);
 
 #endif  // ASSAY_RANGES_RANGE_H_

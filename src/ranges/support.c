@@ -14,8 +14,7 @@ void assay_support_deinit(assay_support_t* s) {
   *s = (assay_support_t){0};
 }
 
-// ---- TensorRT
-// ---------------------------------------------------------------------------------------------
+// ---- TensorRT -----------------------------------------------------------------------------------
 
 enum {
   TRT_F32 = 1 << 0,
@@ -284,8 +283,7 @@ static assay_status_t ask_trt(const assay_node_t* n, assay_node_support_t* s) {
   return NULL;
 }
 
-// ---- our own
-// ------------------------------------------------------------------------------------------------
+// ---- our own ------------------------------------------------------------------------------------
 
 static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
   (void)user;

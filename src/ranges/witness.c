@@ -4,9 +4,9 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "ranges/confirm.h"
 #include "ranges/pull.h"
@@ -37,18 +37,11 @@ void assay_witness_deinit(assay_witness_t* w) {
   *w = (assay_witness_t){0};
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static bool over(const hunt_t* h) { return now() - h->start > h->options->seconds; }
+static bool over(const hunt_t* h) { return assay_clock_seconds() - h->start > h->options->seconds; }
 
 static double draw(hunt_t* h) { return assay_random_uniform(&h->random, h->drawn++); }
 
-// ---- places
-// -------------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 // The ends of an input, as numbers of its type that lie inside.
 static void ends(const assay_box_input_t* in, double* lo, double* hi) {
@@ -150,8 +143,7 @@ static void make_start(hunt_t* h, start_t kind, place_t* p) {
   }
 }
 
-// ---- confirming
-// ---------------------------------------------------------------------------------------------------
+// ---- confirming ---------------------------------------------------------------------------------
 
 // A witness of the first hazard is what is looked for; one of another is second best.
 static bool settled(const hunt_t* h) { return h->found.found && h->found.node == h->aimed; }
@@ -204,8 +196,7 @@ static assay_status_t try_samples(hunt_t* h, place_t* p) {
   return NULL;
 }
 
-// ---- pushing a value
-// -------------------------------------------------------------------------------------------------
+// ---- pushing a value ----------------------------------------------------------------------------
 
 typedef struct target {
   const assay_hazard_t* hazard;
@@ -419,7 +410,8 @@ static assay_status_t push_hazards(hunt_t* h, place_t* p, int round, int* out_tr
     make_start(h, starts[(size_t)round % (sizeof starts / sizeof *starts)], p);
     ASSAY_TRY(push(h, p, &t));
     if (h->options->progress)
-      h->options->progress(h->options->user, fmin(0.99, (now() - h->start) / h->options->seconds));
+      h->options->progress(h->options->user,
+                           fmin(0.99, (assay_clock_seconds() - h->start) / h->options->seconds));
   }
   return NULL;
 }
@@ -450,7 +442,7 @@ assay_status_t assay_witness_find(const assay_plan_t* plan, const assay_box_t* b
               .box = box,
               .ranges = ranges,
               .options = options,
-              .start = now(),
+              .start = assay_clock_seconds(),
               .random = assay_random_make(options->seed, "witness", 0)};
   const assay_machine_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .seed = assay_plan_layers(plan)->seed, .keep_all = true};

@@ -156,8 +156,7 @@ static void radius_line(const assay_audit_t* a, const assay_audit_names_t* n, as
   assay_str_append(out, "\n");
 }
 
-// ---- the other audits
-// ---------------------------------------------------------------------------------------
+// ---- the other audits ---------------------------------------------------------------------------
 
 static void broadcast_lines(const assay_broadcasts_t* b, bool full, assay_str_t* out) {
   size_t both = 0;

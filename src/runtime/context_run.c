@@ -2,17 +2,11 @@
 // one by one, and what was not made in its place is copied there.
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "formats/format.h"
 #include "runtime/context_internal.h"
-
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 // ---- inputs -------------------------------------------------------------------------------------
 
@@ -185,14 +179,14 @@ static assay_status_t collect(assay_context_t* c) {
 // ---- the run ------------------------------------------------------------------------------------
 
 static assay_status_t run_layers(assay_context_t* c) {
-  const int64_t begin = c->options.profile ? now_ns() : 0;
+  const int64_t begin = c->options.profile ? assay_clock_ns() : 0;
   for (size_t i = 0; i < c->n_layers; i++) {
     if (atomic_load(&c->cancelled))
       return ASSAY_ERROR(ASSAY_CANCELLED, "the run was cancelled before layer %zu of %zu", i,
                          c->n_layers);
-    if (c->options.profile) c->start_ns[i] = now_ns() - begin;
+    if (c->options.profile) c->start_ns[i] = assay_clock_ns() - begin;
     ASSAY_TRY(assay_executor_step(c->executor, i));
-    if (c->options.profile) c->duration_ns[i] = now_ns() - begin - c->start_ns[i];
+    if (c->options.profile) c->duration_ns[i] = assay_clock_ns() - begin - c->start_ns[i];
   }
   return NULL;
 }

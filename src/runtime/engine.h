@@ -62,8 +62,7 @@ const assay_plan_t* assay_engine_plan(const assay_engine_t* e);
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e);
 void* assay_engine_shared(const assay_engine_t* e);
 
-// ---- plan files (plan_file.c; assay_engine_save, assay_engine_load)
-// ------------------------------
+// ---- plan files (plan_file.c; assay_engine_save, assay_engine_load) -----------------------------
 
 // Whether a file begins as plan files do.
 bool assay_engine_is_plan_file(const char* path);

@@ -304,6 +304,16 @@ static assay_status_t create_container(assay_kind_t kind, assay_type_t type, int
 // Elements converted by one thread at a time; a multiple of 8, so that packed bits end on bytes.
 enum { CHUNK = 1 << 16 };
 
+bool assay_tensor_same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return a && b && a->kind == ASSAY_KIND_TENSOR && b->kind == ASSAY_KIND_TENSOR &&
+         a->rank == b->rank &&
+         (!a->rank || !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims));
+}
+
+bool assay_tensor_alike(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return assay_tensor_same_shape(a, b) && a->store == b->store;
+}
+
 bool assay_tensor_is_canonical(const assay_tensor_t* t) {
   if (t->kind == ASSAY_KIND_TENSOR)
     return t->store != ASSAY_STORE_PACKED && t->store != ASSAY_STORE_LATE;

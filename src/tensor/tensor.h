@@ -139,6 +139,10 @@ assay_status_t assay_map_create(assay_tensor_t* keys, assay_tensor_t* values,
 
 // Whether a tensor, or all that a container holds, is canonical.
 bool assay_tensor_is_canonical(const assay_tensor_t* t);
+// Whether both are tensors (not NULL, no sequences) of the same shape; alike: and of the same
+// store.
+bool assay_tensor_same_shape(const assay_tensor_t* a, const assay_tensor_t* b);
+bool assay_tensor_alike(const assay_tensor_t* a, const assay_tensor_t* b);
 // Whether the holder of the only reference may write the elements: nobody else can see them.
 bool assay_tensor_is_sole(const assay_tensor_t* t);
 // Makes *t a container of the same items that may be given others: itself if nobody else holds it.

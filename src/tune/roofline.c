@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "diagnose/search.h"
 #include "eval/machine.h"
 #include "formats/format.h"
@@ -201,10 +202,10 @@ assay_status_t assay_tune_times_casts(const assay_format_t* formats,
   assay_status_t st = assay_new_array(BYTES, 1, &from);
   if (!st) st = assay_new_array(BYTES, 1, &to);
   for (int k = 0; !st && k < TIMES; k++) {
-    const double start = assay_seconds_now();
+    const double start = assay_clock_seconds();
     from[k] = (char)k;
     memcpy(to, from, BYTES);
-    fastest = fmin(fastest, assay_seconds_now() - start);
+    fastest = fmin(fastest, assay_clock_seconds() - start);
   }
   assay_free(from);
   assay_free(to);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "diagnose/search.h"
 #include "runtime/executor.h"
@@ -42,9 +43,9 @@ static assay_status_t run_once(const job_t* j, assay_executor_t* x, bool stepwis
     if (j->inputs[i]) ASSAY_TRY(assay_executor_set(x, g->inputs[i], j->inputs[i]));
   if (!stepwise) return assay_executor_run(x);
   for (size_t s = 0; s < assay_executor_n_steps(x); s++) {
-    const double start = assay_seconds_now();
+    const double start = assay_clock_seconds();
     ASSAY_TRY(assay_executor_step(x, s));
-    j->seconds[s] = fmin(j->seconds[s], assay_seconds_now() - start);
+    j->seconds[s] = fmin(j->seconds[s], assay_clock_seconds() - start);
   }
   return NULL;
 }
@@ -65,11 +66,11 @@ static assay_status_t time_steps(job_t* j, assay_engine_t* engine) {
   assay_status_t st = assay_new_array(n, sizeof *j->seconds, &j->seconds);
   for (size_t s = 0; !st && s < n; s++) j->seconds[s] = (double)INFINITY;
   j->total = (double)INFINITY;
-  const double end = assay_seconds_now() + j->t->seconds;
-  for (int k = 0; !st && k < MOST_RUNS && (k < LEAST_RUNS || assay_seconds_now() < end); k++) {
-    const double start = assay_seconds_now();
+  const double end = assay_clock_seconds() + j->t->seconds;
+  for (int k = 0; !st && k < MOST_RUNS && (k < LEAST_RUNS || assay_clock_seconds() < end); k++) {
+    const double start = assay_clock_seconds();
     st = run_once(j, x, false);
-    if (k) j->total = fmin(j->total, assay_seconds_now() - start);
+    if (k) j->total = fmin(j->total, assay_clock_seconds() - start);
     if (!st) st = run_once(j, x, true);
   }
   assay_executor_destroy(x);

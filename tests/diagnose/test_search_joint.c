@@ -1,5 +1,6 @@
 // Numbers of several nodes at once: attributes that an exporter has dropped everywhere come back;
 // what they cannot explain is left alone.
+#include "base/clock.h"
 #include "diagnose/search_case.h"
 #include "diagnose/search_joint.h"
 
@@ -84,7 +85,7 @@ static void fitted_is(const row_t* row) {
   size_t n = 0, trials = 0, want = 0;
   search_case_init(&row->wrong, &row->right, &c);
   c.targets[0].explained_rms = c.targets[0].explained_max = 1e-6;
-  op_case_ok(assay_search_joint(&c.search, assay_seconds_now() + 30, faults, &n, &trials));
+  op_case_ok(assay_search_joint(&c.search, assay_clock_seconds() + 30, faults, &n, &trials));
   while (want < 4 && row->want[want].node) want++;
   if (n != want) fail_msg("%s: %zu faults, expected %zu", row->wrong.name, n, want);
   for (size_t i = 0; i < n; i++) {
@@ -110,7 +111,7 @@ static void time_is_kept(void** state) {
   assay_fault_t faults[ASSAY_SEARCH_FAULTS] = {0};
   size_t n = 1, trials = 0;
   search_case_init(&rows[0].wrong, &rows[0].right, &c);
-  op_case_ok(assay_search_joint(&c.search, assay_seconds_now() - 1, faults, &n, &trials));
+  op_case_ok(assay_search_joint(&c.search, assay_clock_seconds() - 1, faults, &n, &trials));
   assert_int_equal(n, 0);
   search_case_deinit(&c);
 }

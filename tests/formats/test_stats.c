@@ -122,10 +122,10 @@ static int ascending(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-// Equal to within `relative`; infinities and NaN by kind.
+// Equal to within `relative`, or a step where numbers are subnormal; infinities and NaN by kind.
 static bool near(double a, double b, double relative) {
   if (a == b || (a != a && b != b)) return true;
-  return fabs(a - b) <= relative * fabs(b);
+  return fabs(a - b) <= fmax(relative * fabs(b), 0x1p-1074);
 }
 
 // ---- the oracle -----------------------------------------------------------------------------

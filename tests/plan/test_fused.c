@@ -26,8 +26,7 @@ static assay_account_t* account_of(assay_model_t* m, assay_format_t format, bool
   return a;
 }
 
-// ---- taps
-// ----------------------------------------------------------------------------------------
+// ---- taps ---------------------------------------------------------------------------------------
 
 typedef struct seen {
   const assay_layers_t* layers;
@@ -101,8 +100,7 @@ static void taps_change_no_bit(void** state) {
   graph_case_release(in);
 }
 
-// ---- hidden values
-// -------------------------------------------------------------------------------
+// ---- hidden values ------------------------------------------------------------------------------
 
 // 1.8e5 between two nodes: too large for fp16, small again behind them.
 static const graph_case_t tall_case = {"tall",
@@ -140,8 +138,7 @@ static void hidden_values_are_at_risk(void** state) {
   graph_case_release(in);
 }
 
-// ---- own and inherited error of layers
-// --------------------------------------------------------------
+// ---- own and inherited error of layers ----------------------------------------------------------
 
 // In fp32 own errors are roundings; in fp64 there is none to speak of, so that what is computed of
 // a layer of several nodes is its nodes' work.

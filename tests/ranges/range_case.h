@@ -22,8 +22,7 @@ typedef struct range_case {
   bool broken;                   // a number that is not finite was seen
 } range_case_t;
 
-// ---- numbers in a box
-// -----------------------------------------------------------------------------------------------------
+// ---- numbers in a box ---------------------------------------------------------------------------
 
 static inline double range_case_uniform(uint64_t* state) {
   return graph_case_random(state) / 2 + 0.5;
@@ -62,8 +61,7 @@ static inline void range_case_point(range_case_t* c, int kind, uint64_t* state) 
   }
 }
 
-// ---- runs
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- runs ---------------------------------------------------------------------------------------
 
 static inline void range_case_hold(range_case_t* c, const assay_value_t* v, assay_tensor_t* t) {
   assay_tensor_t* wide = NULL;

@@ -219,8 +219,7 @@ static const rule_row_t rows[] = {
 };
 // clang-format on
 
-// ---- every row of the table has one here
-// ----------------------------------------------------------------------------------
+// ---- every row of the table has one here --------------------------------------------------------
 
 typedef struct name {
   const char *domain, *op;
@@ -255,8 +254,7 @@ static void test_every_row_has_a_case(void** state) {
   }
 }
 
-// ---- the rules
-// ---------------------------------------------------------------------------------------------------------------
+// ---- the rules ----------------------------------------------------------------------------------
 
 enum { BOXES = 40, POINTS = 18 };
 

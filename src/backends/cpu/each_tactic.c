@@ -1,23 +1,17 @@
 // A layer by each of the tactics that take it, on inputs of the caller's.
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "backends/cpu/data/move.h"
 #include "backends/cpu/tactic.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "exec/choice/describe.h"
 #include "exec/segment/held.h"
 #include "exec/segment/memory_plan.h"
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20 };
 static const double SECONDS = 2e-3;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef struct job {
   const assay_layer_t* layer;
@@ -151,13 +145,13 @@ static assay_status_t read_output(const job_t* j, const assay_kernel_t* k, size_
 static assay_status_t time_kernel(const job_t* j, assay_kernel_t* k, const room_t* r,
                                   double* out_microseconds) {
   double fastest = (double)INFINITY;
-  const double start = now();
+  const double start = assay_clock_seconds();
   bool ok = true;
-  for (int i = 0; i < MAX_RUNS && (i < MIN_RUNS || now() - start < SECONDS); i++) {
+  for (int i = 0; i < MAX_RUNS && (i < MIN_RUNS || assay_clock_seconds() - start < SECONDS); i++) {
     if (k->in_place >= 0) ASSAY_TRY(fill_all(j, k, r, &ok));
-    const double t = now();
+    const double t = assay_clock_seconds();
     ASSAY_TRY(k->run(k, r->in, r->out, r->scratch));
-    fastest = fmin(fastest, now() - t);
+    fastest = fmin(fastest, assay_clock_seconds() - t);
   }
   *out_microseconds = 1e6 * fastest;
   return NULL;

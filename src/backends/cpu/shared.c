@@ -3,21 +3,15 @@
 
 #include <math.h>
 #include <omp.h>
-#include <time.h>
 
 #include "backends/cpu/data/move.h"
 #include "backends/cpu/tactic.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "exec/segment/memory_plan.h"
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20 };
 static const double SECONDS = 2e-3;  // of measuring, once the runs are enough
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef struct bench {
   const void* in[ASSAY_KERNEL_OPERANDS];
@@ -63,14 +57,16 @@ static assay_status_t measure(void* user, const assay_sized_layer_t* l, assay_ke
   if (!k->run) return NULL;
   ASSAY_TRY(prepare(l, k, &b));
   assay_status_t st = k->run(k, b.in, b.out, b.scratch);
-  const double start = now();
+  const double start = assay_clock_seconds();
   double fastest = (double)INFINITY;
   for (int i = 0; !st && runs && i < runs; i++) st = k->run(k, b.in, b.out, b.scratch);
-  const double mean = runs ? (now() - start) / runs : 0;
-  for (int i = 0; !st && !runs && i < MAX_RUNS && (i < MIN_RUNS || now() - start < SECONDS); i++) {
-    const double t = now();
+  const double mean = runs ? (assay_clock_seconds() - start) / runs : 0;
+  for (int i = 0;
+       !st && !runs && i < MAX_RUNS && (i < MIN_RUNS || assay_clock_seconds() - start < SECONDS);
+       i++) {
+    const double t = assay_clock_seconds();
     st = k->run(k, b.in, b.out, b.scratch);
-    fastest = fmin(fastest, now() - t);
+    fastest = fmin(fastest, assay_clock_seconds() - t);
   }
   assay_free(b.memory);
   *out_microseconds = round(1e8 * (runs ? mean : fastest)) / 100;  // what the text keeps of it
@@ -87,9 +83,9 @@ static assay_status_t measure_move(void* user, const assay_move_t* m, double* ou
   cpu_move_run(m, at, at + from, at + from + to);
   double fastest = (double)INFINITY;
   for (int i = 0; i < MAX_RUNS; i++) {
-    const double t = now();
+    const double t = assay_clock_seconds();
     cpu_move_run(m, at, at + from, at + from + to);
-    fastest = fmin(fastest, now() - t);
+    fastest = fmin(fastest, assay_clock_seconds() - t);
   }
   assay_free(memory);
   *out_microseconds = round(1e8 * fastest) / 100;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "cli/verbs/bench_layers.h"
 #include "cli/verbs/bench_ratio.h"
 #include "cli/verbs/bench_source.h"
@@ -51,9 +52,9 @@ static void pair_deinit(pair_t* p) {
 
 static assay_status_t run_steps(side_t* s) {
   for (size_t i = 0; i < assay_executor_n_steps(s->executor); i++) {
-    const double start = bench_now();
+    const double start = assay_clock_seconds();
     ASSAY_TRY(assay_executor_step(s->executor, i));
-    s->layer_seconds[i] += bench_now() - start;
+    s->layer_seconds[i] += assay_clock_seconds() - start;
   }
   return NULL;
 }
@@ -67,13 +68,13 @@ static assay_status_t run_once(side_t* s, bool layers) {
 
 // Runs a side until all is prepared, and sees how many runs a turn has.
 static assay_status_t warm_up(const pair_t* p, side_t* s) {
-  const double end = bench_now() + p->args->warm_up;
+  const double end = assay_clock_seconds() + p->args->warm_up;
   double fastest = INFINITY;
   do {
-    const double start = bench_now();
+    const double start = assay_clock_seconds();
     ASSAY_TRY(run_once(s, p->args->layers));
-    fastest = fmin(fastest, bench_now() - start);
-  } while (bench_now() < end);
+    fastest = fmin(fastest, assay_clock_seconds() - start);
+  } while (assay_clock_seconds() < end);
   const double runs = ceil(turn_seconds / fmax(fastest, 1e-9));
   s->turn_runs = runs < MAX_TURN_RUNS ? (size_t)runs : MAX_TURN_RUNS;
   memset(s->layer_seconds, 0, assay_executor_n_steps(s->executor) * sizeof *s->layer_seconds);
@@ -82,9 +83,9 @@ static assay_status_t warm_up(const pair_t* p, side_t* s) {
 
 static assay_status_t take_turn(const pair_t* p, side_t* s) {
   ASSAY_TRY(assay_grow(&s->milliseconds, &s->cap_turns, s->n_turns + 1, sizeof *s->milliseconds));
-  const double start = bench_now();
+  const double start = assay_clock_seconds();
   for (size_t i = 0; i < s->turn_runs; i++) ASSAY_TRY(run_once(s, p->args->layers));
-  s->milliseconds[s->n_turns++] = 1e3 * (bench_now() - start) / (double)s->turn_runs;
+  s->milliseconds[s->n_turns++] = 1e3 * (assay_clock_seconds() - start) / (double)s->turn_runs;
   return NULL;
 }
 
@@ -135,8 +136,8 @@ static assay_status_t measure(pair_t* p) {
                               &s->layer_seconds));
     ASSAY_TRY(assay_status_note(warm_up(p, s), "'%s'", s->path));
   }
-  const double end = bench_now() + p->args->seconds;
-  while (p->n_rounds < MIN_ROUNDS || bench_now() < end) ASSAY_TRY(take_round(p));
+  const double end = assay_clock_seconds() + p->args->seconds;
+  while (p->n_rounds < MIN_ROUNDS || assay_clock_seconds() < end) ASSAY_TRY(take_round(p));
   ASSAY_TRY(summarize(p));
   return compare_layers(p);
 }

@@ -1,16 +1,9 @@
 // Opens what is measured, and puts its inputs where a run takes them.
 #include "cli/verbs/bench_source.h"
 
-#include <time.h>
-
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "cli/risks.h"
-
-double bench_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void bench_source_deinit(bench_source_t* s) {
   for (size_t i = 0; i < s->n_inputs; i++) assay_tensor_release(s->inputs[i]);

@@ -27,6 +27,4 @@ assay_status_t bench_source_set(const bench_source_t* s, assay_executor_t* e) AS
 // where formats of a small range are in it.
 void bench_source_warn(const bench_source_t* s);
 
-double bench_now(void);  // seconds of a clock that only goes forward
-
 #endif  // ASSAY_CLI_VERBS_BENCH_SOURCE_H_

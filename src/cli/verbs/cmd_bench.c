@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/shown.h"
 #include "cli/verbs/bench_pair.h"
@@ -99,9 +100,9 @@ static assay_status_t run_timed(lane_t* l) {
   bench_lane_t* t = &l->trace;
   if (traced) ASSAY_TRY(assay_grow(&t->events, &t->cap, t->n + n, sizeof *t->events));
   for (size_t i = 0; i < n; i++) {
-    const double start = bench_now();
+    const double start = assay_clock_seconds();
     ASSAY_TRY(assay_executor_step(l->executor, i));
-    const double seconds = bench_now() - start;
+    const double seconds = assay_clock_seconds() - start;
     l->layer_seconds[i] += seconds;
     if (traced)
       t->events[t->n++] =
@@ -121,20 +122,20 @@ static assay_status_t run_once(lane_t* l, bool timed) {
 }
 
 static assay_status_t warm_up(lane_t* l) {
-  const double end = bench_now() + l->job->args->warm_up;
+  const double end = assay_clock_seconds() + l->job->args->warm_up;
   do ASSAY_TRY(run_once(l, false));
-  while (bench_now() < end);
+  while (assay_clock_seconds() < end);
   return NULL;
 }
 
 static assay_status_t measure(lane_t* l) {
   const args_t* a = l->job->args;
   const double end = l->job->start + a->seconds;
-  while (l->n_runs < 3 || bench_now() < end) {
+  while (l->n_runs < 3 || assay_clock_seconds() < end) {
     ASSAY_TRY(assay_grow(&l->milliseconds, &l->cap_runs, l->n_runs + 1, sizeof *l->milliseconds));
-    const double start = bench_now();
+    const double start = assay_clock_seconds();
     ASSAY_TRY(run_once(l, a->layers || a->trace));
-    l->milliseconds[l->n_runs++] = 1e3 * (bench_now() - start);
+    l->milliseconds[l->n_runs++] = 1e3 * (assay_clock_seconds() - start);
   }
   return NULL;
 }
@@ -185,9 +186,9 @@ static assay_status_t gather(job_t* j) {
 
 static assay_status_t measure_all(job_t* j) {
   ASSAY_TRY(in_all(j, warm_up_lane));
-  j->start = bench_now();
+  j->start = assay_clock_seconds();
   ASSAY_TRY(in_all(j, measure_lane));
-  j->seconds = bench_now() - j->start;
+  j->seconds = assay_clock_seconds() - j->start;
   return gather(j);
 }
 

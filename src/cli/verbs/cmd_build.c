@@ -1,8 +1,8 @@
 // assay build: compiles a model into a plan file.
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/shell.h"
 #include "base/shown.h"
@@ -19,12 +19,6 @@ typedef struct args {
   bool strict;
   double timeout;
 } args_t;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef struct tried {
   size_t emulated;  // layers
@@ -78,13 +72,13 @@ static int run(void* p) {
   if (!a->save) return assay_cli_usage("build", "say where the plan goes: --output FILE");
   if (assay_engine_is_plan_file(a->engine.model))
     return assay_cli_usage("build", "'%s' is a plan already; give the model", a->engine.model);
-  const double start = now();
+  const double start = assay_clock_seconds();
   const cli_build_t build = {.timing_cache = a->timing_cache, .tried = tried, .user = &j};
   assay_status_t st = cli_engine_build(&a->engine, &build, &engine, &code);
   if (st) return assay_cli_fail(st, code);
   cli_warn_of_constants(engine, cli_warn_stderr);
   st = assay_engine_save(engine, a->save);
-  if (!st) tell(a, engine, &j.tried, now() - start);
+  if (!st) tell(a, engine, &j.tried, assay_clock_seconds() - start);
   assay_engine_release(engine);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }

@@ -1,6 +1,7 @@
 // assay certify: what a run of a model was, in a small file; and whether another run is the same.
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "certify/certify.h"
 #include "certify/verify.h"
@@ -67,7 +68,7 @@ static assay_status_t tell_made(const args_t* a, const work_t* w, bool written, 
                                        .graph = w->job.model,
                                        .bytes = bytes,
                                        .most = allowed_bytes(a, &w->certificate),
-                                       .seconds = cli_debug_now() - w->start};
+                                       .seconds = assay_clock_seconds() - w->start};
   assay_str_t text = {0};
   json_t* json = NULL;
   assay_status_t st = assay_report_certify_text(&w->certificate, &names, &text);
@@ -168,7 +169,7 @@ static assay_status_t tell_held(const args_t* a, const work_t* w, const assay_ve
                                        .certificate = a->verify,
                                        .target = a->plan ? a->plan : w->job.options.backend->name,
                                        .graph = w->job.model,
-                                       .seconds = cli_debug_now() - w->start};
+                                       .seconds = assay_clock_seconds() - w->start};
   assay_str_t text = {0};
   json_t* json = NULL;
   assay_status_t st = assay_report_verify_text(&w->certificate, v, &names, &text);
@@ -228,7 +229,7 @@ static int run_verify(args_t* a, work_t* w) {
 
 static int run(void* p) {
   args_t* a = p;
-  work_t w = {.start = cli_debug_now()};
+  work_t w = {.start = assay_clock_seconds()};
   if (conflict(a)) return assay_cli_usage(VERB, "%s", conflict(a));
   const int code = a->verify ? run_verify(a, &w) : run_make(a, &w);
   assay_cli_progress("", 1);

@@ -223,8 +223,7 @@ static assay_status_t read_intermediates(const args_t* a, job_t* j) {
   return NULL;
 }
 
-// ---- engines that are not ours
-// --------------------------------------------------------------------
+// ---- engines that are not ours ------------------------------------------------------------------
 
 static const char* target_name(const args_t* a, const job_t* j) {
   return a->exec ? a->exec : a->engine_outputs ? a->engine_outputs : j->options.backend->name;
@@ -275,8 +274,7 @@ static assay_status_t read_files(const args_t* a, job_t* j) {
   return a->engine_outputs ? start_engine(a, j) : NULL;
 }
 
-// ---- the fix's files
-// ------------------------------------------------------------------------------
+// ---- the fix's files ----------------------------------------------------------------------------
 
 // FOLDER/STEM + end, in memory of its own.
 static assay_status_t beside(const args_t* a, const char* end, char** out) {
@@ -384,8 +382,7 @@ static assay_status_t hand_over(const args_t* a, job_t* j) {
   return assay_str_status(&j->to_write);
 }
 
-// ---- the whole
-// ------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
 static assay_status_t write_page(const args_t* a, const job_t* j,
                                  const assay_report_names_t* names) {

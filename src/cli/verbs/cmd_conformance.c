@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/shown.h"
 #include "check/conformance.h"
 #include "cli/cli.h"
@@ -34,12 +34,6 @@ typedef struct job {
 } job_t;
 
 enum { MAX_JOBS = 64 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void child(const char* folder, const char* backend, int fd) {
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -68,7 +62,8 @@ static bool start(job_t* job, const char* root, const char* name, size_t number,
     child(folder, backend, fds[1]);
   }
   close(fds[1]);
-  *job = (job_t){.pid = pid, .fd = fds[0], .number = number, .deadline = now() + timeout_s};
+  *job = (job_t){
+      .pid = pid, .fd = fds[0], .number = number, .deadline = assay_clock_seconds() + timeout_s};
   return true;
 }
 
@@ -143,7 +138,7 @@ static bool run_all(const args_t* a, assay_case_list_t* list, const char* backen
     if (poll(polls, n, 200) < 0 && errno != EINTR) return false;
     for (size_t i = 0; i < n; i++) {
       job_t* job = &jobs[owner[i]];
-      bool late = now() > job->deadline;
+      bool late = assay_clock_seconds() > job->deadline;
       if (!(polls[i].revents && drain(job)) && !late) continue;
       finish(job, late, timeout_s);
       record(totals, list->names[job->number], job, a->verbose);

@@ -1,4 +1,5 @@
 // assay debug batch: whether a sample's result depends on the batch it is in.
+#include "base/clock.h"
 #include "cli/verbs/debug_job.h"
 #include "debug/batch_debug.h"
 
@@ -30,7 +31,7 @@ static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assa
 }
 
 static int find(const args_t* a, cli_debug_job_t* j) {
-  const double start = cli_debug_now();
+  const double start = assay_clock_seconds();
   assay_batch_blame_t b = {0};
   const assay_external_engine_command_t exec = cli_debug_exec(&a->debug);
   const assay_batch_options_t how = {.exec = exec.command ? &exec : NULL, .axis = a->axis};
@@ -40,7 +41,7 @@ static int find(const args_t* a, cli_debug_job_t* j) {
   if (why == ASSAY_UNSUPPORTED || why == ASSAY_NOT_FOUND)
     return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (st) return assay_batch_blame_deinit(&b), cli_debug_fail(st);
-  st = tell(a, j, &b, cli_debug_now() - start);
+  st = tell(a, j, &b, assay_clock_seconds() - start);
   const bool sound = b.verdict == ASSAY_BATCH_SOUND;
   assay_batch_blame_deinit(&b);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

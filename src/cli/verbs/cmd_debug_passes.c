@@ -1,4 +1,5 @@
 // assay debug passes: which graph pass changes the result.
+#include "base/clock.h"
 #include "cli/verbs/debug_job.h"
 #include "debug/pass_debug.h"
 
@@ -31,13 +32,13 @@ static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assa
 }
 
 static int find(const args_t* a, cli_debug_job_t* j) {
-  const double start = cli_debug_now();
+  const double start = assay_clock_seconds();
   assay_pass_blame_t b = {0};
   assay_status_t st =
       assay_pass_debug(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &b);
   assay_cli_progress("", 1);
   if (st) return assay_pass_blame_deinit(&b), cli_debug_fail(st);
-  st = tell(a, j, &b, cli_debug_now() - start);
+  st = tell(a, j, &b, assay_clock_seconds() - start);
   const bool guilty = b.guilty != NULL;
   assay_pass_blame_deinit(&b);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

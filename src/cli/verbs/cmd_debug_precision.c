@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "check/mixed_model.h"
 #include "cli/verbs/debug_job.h"
@@ -104,7 +105,7 @@ static assay_status_t tell(const args_t* a, const assay_precision_found_t* f,
 }
 
 static int find(const args_t* a, assay_precision_options_t* o, cli_debug_job_t* j) {
-  const double start = cli_debug_now();
+  const double start = assay_clock_seconds();
   assay_precision_found_t found = {0};
   o->shapes = j->shapes.shapes;
   o->n_shapes = j->shapes.n;
@@ -112,7 +113,7 @@ static int find(const args_t* a, assay_precision_options_t* o, cli_debug_job_t* 
                                            j->golden.n ? &j->golden : NULL, &found);
   assay_cli_progress("", 1);
   if (st) return assay_precision_found_deinit(&found), cli_debug_fail(st);
-  st = tell(a, &found, o, cli_debug_now() - start);
+  st = tell(a, &found, o, assay_clock_seconds() - start);
   const bool ok = found.check->faithful || (found.check->has_fix && found.check->fix.verified);
   assay_precision_found_deinit(&found);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

@@ -1,4 +1,5 @@
 // assay debug tactics: each layer by all tactics that can run it.
+#include "base/clock.h"
 #include "cli/verbs/debug_job.h"
 #include "debug/tactic_debug.h"
 
@@ -32,7 +33,7 @@ static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assa
 }
 
 static int find(const args_t* a, cli_debug_job_t* j) {
-  const double start = cli_debug_now();
+  const double start = assay_clock_seconds();
   const assay_tactic_options_t o = {.layer = a->layer, .timed = !a->untimed};
   assay_tactic_blame_t b = {0};
   assay_status_t st = assay_tactic_debug(j->model, &j->options, &o, &j->inputs, &b);
@@ -41,7 +42,7 @@ static int find(const args_t* a, cli_debug_job_t* j) {
       (assay_status_code(st) == ASSAY_NOT_FOUND || assay_status_code(st) == ASSAY_UNSUPPORTED))
     return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (st) return assay_tactic_blame_deinit(&b), cli_debug_fail(st);
-  st = tell(a, j, &b, cli_debug_now() - start);
+  st = tell(a, j, &b, assay_clock_seconds() - start);
   const bool fault = b.n_faults > 0;
   assay_tactic_blame_deinit(&b);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

@@ -1,7 +1,7 @@
 // assay refit: new weights in a built plan.
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/shown.h"
 #include "cli/cli.h"
 #include "data/tensor_files.h"
@@ -15,12 +15,6 @@ typedef struct args {
   int64_t memory_limit;
   double timeout;
 } args_t;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool ends_with(const char* text, const char* end) {
   const size_t n = strlen(text), m = strlen(end);
@@ -67,7 +61,7 @@ static int run(void* p) {
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   if (!a->weights)
     return assay_cli_usage("refit", "say where the weights come from: --weights MODEL.onnx");
-  const double start = now();
+  const double start = assay_clock_seconds();
   assay_status_t st = assay_engine_load(a->plan, &engine);
   if (!st) st = refit(a, engine, &told, &fitted);
   if (st) {
@@ -75,7 +69,7 @@ static int run(void* p) {
     return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   }
   st = assay_engine_save(fitted, save);
-  if (!st) tell(save, &told, now() - start);
+  if (!st) tell(save, &told, assay_clock_seconds() - start);
   assay_engine_release(engine);
   assay_engine_release(fitted);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;

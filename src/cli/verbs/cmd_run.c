@@ -1,9 +1,9 @@
 // assay run: evaluates a model once on each sample and saves the outputs.
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/shown.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
@@ -47,12 +47,6 @@ static void job_deinit(job_t* j) {
   assay_samples_deinit(&j->samples);
   cli_shapes_free(&j->shapes);
   assay_model_release(j->model);
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static assay_status_t open_plan(const args_t* a, job_t* j) {
@@ -230,7 +224,7 @@ static int run_job(args_t* a, job_t* j) {
   if (!st) st = cli_reading_begin(&a->reading, &j->reading);
   if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  double start = now();
+  double start = assay_clock_seconds();
   st = built ? open_engine(a, j) : cli_shapes_load(a->model, false, &j->shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   bool any = false;
@@ -251,14 +245,14 @@ static int run_job(args_t* a, job_t* j) {
   j->reading.about = (assay_str_t){0};
   st = cli_reading_end(&a->reading, &j->reading, st);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  double loaded = now();
+  double loaded = assay_clock_seconds();
   for (size_t k = 0; !st && k < j->samples.n; k++) {
     assay_set_t* results = NULL;
     st = assay_saved_add_run(&j->results, &results);
     if (!st) st = run_sample(j, assay_samples_get(&j->samples, k));
     if (!st) st = collect(a, j, k, truth);
   }
-  double ran = now();
+  double ran = assay_clock_seconds();
   if (!st) st = hand_over(a, j);
   if (st) {
     bool input =

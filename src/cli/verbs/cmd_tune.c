@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/shown.h"
 #include "check/mixed_model.h"
@@ -186,13 +187,13 @@ static assay_status_t tell(const args_t* a, const assay_tuned_t* t, double secon
 // ---- the verb -----------------------------------------------------------------------------------
 
 static int tune(const args_t* a, const assay_tune_options_t* o, cli_debug_job_t* j) {
-  const double start = cli_debug_now();
+  const double start = assay_clock_seconds();
   assay_tuned_t tuned = {0};
   assay_status_t st =
       assay_tune(j->model, &j->options, o, &j->inputs, j->golden.n ? &j->golden : NULL, &tuned);
   assay_cli_progress("", 1);
   if (st) return assay_tuned_deinit(&tuned), cli_debug_fail(st);
-  st = tell(a, &tuned, cli_debug_now() - start);
+  st = tell(a, &tuned, assay_clock_seconds() - start);
   const bool met = tuned.met;
   assay_tuned_deinit(&tuned);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

@@ -3,19 +3,13 @@
 #include "cli/verbs/debug_job.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/shown.h"
 #include "data/script.h"
 #include "formats/format.h"
 #include "passes/float_types.h"
-
-double cli_debug_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 int cli_debug_fail(assay_status_t status) {
   const assay_code_t c = assay_status_code(status);

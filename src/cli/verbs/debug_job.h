@@ -144,7 +144,5 @@ typedef struct cli_debug_report {
 // As text on stdout, and as JSON in a file; "-": on stdout in its place. path NULL: no JSON.
 assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
                               const assay_report_debug_t* names, const char* path) ASSAY_MUST_USE;
-// Monotonic, in seconds.
-double cli_debug_now(void);
 
 #endif  // ASSAY_CLI_VERBS_DEBUG_JOB_H_

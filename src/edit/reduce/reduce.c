@@ -3,9 +3,9 @@
 #include "edit/reduce/reduce.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "edit/reduce/reduce_internal.h"
 #include "edit/reduce/reduce_sets.h"
 
@@ -48,15 +48,9 @@ typedef struct reducing {
   attempt_t best;
 } reducing_t;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool is_late(reducing_t* r) {
   const double most = r->o->seconds > 0 ? r->o->seconds : DEFAULT_SECONDS;
-  if (now() - r->start > most) r->out->cut_short = true;
+  if (assay_clock_seconds() - r->start > most) r->out->cut_short = true;
   return r->out->cut_short;
 }
 
@@ -386,13 +380,13 @@ assay_status_t assay_reduce_run(assay_model_t* model, const assay_samples_t* sam
                   .g = model->graph,
                   .samples = samples,
                   .out = &made,
-                  .start = now()};
+                  .start = assay_clock_seconds()};
   if (options->judge && !strstr(options->judge, "{model}") && !strstr(options->judge, "{outputs}"))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--check '%s': the command is given what to judge as {model} or {outputs}",
                        options->judge);
   assay_status_t st = run(&r);
-  made.seconds = now() - r.start;
+  made.seconds = assay_clock_seconds() - r.start;
   attempt_deinit(&r.best);
   forget_seeds(&r);
   assay_reduce_values_deinit(&r.values);

@@ -87,11 +87,3 @@ assay_status_t assay_resident_get(assay_resident_t* r, const char* key, size_t b
   pthread_mutex_unlock(&r->lock);
   return st;
 }
-
-size_t assay_resident_bytes(assay_resident_t* r) {
-  size_t bytes = 0;
-  pthread_mutex_lock(&r->lock);
-  for (size_t i = 0; i < r->n; i++) bytes += r->entries[i].bytes;
-  pthread_mutex_unlock(&r->lock);
-  return bytes;
-}

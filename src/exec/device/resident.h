@@ -20,6 +20,5 @@ typedef assay_status_t assay_resident_fill_t(void* user, assay_queue_t* q, assay
 assay_status_t assay_resident_get(assay_resident_t* r, const char* key, size_t bytes,
                                   assay_resident_fill_t* fill, void* user,
                                   assay_device_ptr_t* out) ASSAY_MUST_USE;
-size_t assay_resident_bytes(assay_resident_t* r);
 
 #endif  // ASSAY_EXEC_DEVICE_RESIDENT_H_

@@ -35,8 +35,7 @@ assay_status_t pg_build_print_native(pg_job_t* j, const pg_build_t* b,
 // Loads a plan; warns of flags that are for a build. UNSUPPORTED: it is TensorRT's.
 assay_status_t pg_load_engine(pg_job_t* j, const char* path, assay_engine_t** out) ASSAY_MUST_USE;
 
-// ---- the line in trtexec's words (build_line.c)
-// --------------------------------------------------
+// ---- the line in trtexec's words (build_line.c) -------------------------------------------------
 
 // Words for trt_options_parse, in the arena. model: prepared.
 assay_status_t pg_build_line(pg_job_t* j, const pg_build_t* b, const assay_model_t* model,

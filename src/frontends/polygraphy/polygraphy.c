@@ -3,20 +3,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/shell.h"
 #include "base/shown.h"
 #include "cli/output_paths.h"
 #include "frontends/polygraphy/job.h"
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static assay_status_t make_command_line(assay_arena_t* arena, int argc, char** argv,
                                         const char** out) {
@@ -131,7 +125,7 @@ static assay_status_t do_job(pg_job_t* j) {
 
 static int run_job(pg_job_t* j) {
   const bool framed = pg_commands[j->args->command].framed && !pg_given(j->args, PG_FLAG_gen);
-  const double start = now();
+  const double start = assay_clock_seconds();
   if (framed) pg_log(PG_START, "RUNNING | Command: %s", j->command_line);
   assay_status_t st = do_job(j);
   const bool failed = st || j->failed;
@@ -139,7 +133,7 @@ static int run_job(pg_job_t* j) {
   assay_status_free(st);
   if (framed)
     pg_log(failed ? PG_ERROR : PG_FINISH, "%s | Runtime: %.3fs | Command: %s",
-           failed ? "FAILED" : "PASSED", now() - start, j->command_line);
+           failed ? "FAILED" : "PASSED", assay_clock_seconds() - start, j->command_line);
   return failed;
 }
 

@@ -6,16 +6,11 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "cli/risks.h"
 #include "data/samples.h"
 #include "frontends/polygraphy/model.h"
 #include "onnx/load.h"
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void pg_runner_close(pg_runner_t* r) {
   assay_set_deinit(&r->seen);
@@ -316,9 +311,9 @@ assay_status_t pg_runner_run(pg_runner_t* r, const assay_set_t* inputs, assay_se
                              double* out_seconds) {
   assay_set_deinit(&r->seen);
   ASSAY_TRY(assay_status_note(check_inputs(r, inputs), "%s", r->name));
-  const double start = now();
+  const double start = assay_clock_seconds();
   ASSAY_TRY(assay_status_note(run_executor(r->executor, inputs), "%s", r->name));
-  *out_seconds = now() - start;
+  *out_seconds = assay_clock_seconds() - start;
   ASSAY_TRY(tell_risks(r, inputs));
   if (r->marked_executor) ASSAY_TRY(run_executor(r->marked_executor, inputs));
   const assay_graph_t* g = assay_executor_graph(r->executor);

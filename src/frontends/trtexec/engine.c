@@ -4,8 +4,8 @@
 #include <strings.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/shell.h"
@@ -17,11 +17,7 @@
 #include "frontends/trtexec/specs.h"
 #include "onnx/onnx.h"
 
-double trt_now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
+double trt_now_ms(void) { return 1e3 * assay_clock_seconds(); }
 
 void trt_job_deinit(trt_job_t* j) {
   assay_engine_release(j->engine);

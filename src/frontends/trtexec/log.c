@@ -11,7 +11,6 @@ static void (*sink)(char level, const char* text);
 
 void trt_log_silent(bool on) { silent = on; }
 void trt_log_verbose(bool on) { verbose = on; }
-bool trt_log_is_verbose(void) { return verbose; }
 void trt_log_to(void (*line)(char level, const char* text)) { sink = line; }
 
 static void hand_on(char level, const char* format, va_list args) ASSAY_PRINTF(2, 0);

@@ -9,7 +9,6 @@
 
 void trt_log_silent(bool on);   // nothing is printed at all
 void trt_log_verbose(bool on);  // whether [V] lines are printed
-bool trt_log_is_verbose(void);
 // Hands lines on ('V', 'I', 'W', 'E' and the text) in place of printing them; NULL: prints them.
 void trt_log_to(void (*line)(char level, const char* text));
 

@@ -12,12 +12,8 @@
 
 enum { CPU_PANEL = 32 };  // columns of the right side that lie together
 
-// Floats of a packed right side of k rows and n columns: panels of CPU_PANEL columns, the last one
-// filled up with zeros; row after row within a panel.
-static inline int64_t cpu_gemm_packed(int64_t k, int64_t n) {
-  return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL * k;
-}
-// Element (i, j) is b[i * row_step + j * column_step].
+// Packs a right side of k rows and n columns: panels of CPU_PANEL columns, the last one filled up
+// with zeros; row after row within a panel. Element (i, j) is b[i * row_step + j * column_step].
 void cpu_gemm_pack(const float* b, int64_t row_step, int64_t column_step, int64_t k, int64_t n,
                    float* packed);
 

@@ -23,8 +23,6 @@ static inline uint16_t to_fp16(float x) {
   return (uint16_t)(sign | h);
 }
 
-float cpu_from_fp16(uint16_t x) { return from_fp16(x); }
-
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 static void widen_fp16(const uint16_t* restrict from, int64_t n, float* restrict to) {
   _Pragma("omp simd") for (int64_t i = 0; i < n; i++) to[i] = from_fp16(from[i]);

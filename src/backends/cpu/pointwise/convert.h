@@ -25,8 +25,6 @@ static inline uint16_t cpu_to_bf16(float x) {
   return (uint16_t)(x != x ? b >> 16 | 0x40 : rounded);
 }
 
-float cpu_from_fp16(uint16_t x);
-
 // Elements [at, at + n) of a packed tensor: of float32, float16, bfloat16, bool; widen also of
 // uint8, int8, int32 and int64 (rounded once).
 void cpu_widen(const void* from, assay_type_t type, int64_t at, int64_t n, float* to);

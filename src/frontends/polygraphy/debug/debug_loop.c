@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/shell.h"
 #include "base/shown.h"
 #include "frontends/polygraphy/log.h"
@@ -168,12 +169,6 @@ static assay_status_t ask(const pg_debug_t* d, bool* out_success) {
 
 // ---- an iteration -------------------------------------------------------------------------------
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static assay_status_t write_info(const pg_debug_t* d, size_t index) {
   const char* path = pg_text(d->job->args, PG_FLAG_iter_info);
   if (!path) return NULL;
@@ -268,11 +263,11 @@ assay_status_t pg_debug_loop(pg_debug_t* d, const pg_loop_t* loop) {
   bool stop = false;
   while (!stop && n < PG_MOST_ITERATIONS) {
     pg_iteration_t i = {.index = n++, .n_nodes = -1};
-    const double start = now();
+    const double start = assay_clock_seconds();
     pg_log_indent(1);
     tell_start(loop, i.index);
     assay_status_t st = iterate(d, loop, &i);
-    if (!st) tell_end(&i, now() - start);
+    if (!st) tell_end(&i, assay_clock_seconds() - start);
     pg_log_indent(-1);
     ASSAY_TRY(st);
     passed += i.success;
