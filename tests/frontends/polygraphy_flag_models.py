@@ -148,8 +148,14 @@ def write_files():
         f.write("fc\n")
 
 
+CONVS = ("few_channels", "direct_conv", "onednn_conv", "products")
+
+
 def write_made(program):
     """What the tool itself makes, for lines that read it."""
+    def takes(line):
+        return subprocess.run([program, "polygraphy", *line.split()], capture_output=True).returncode == 0
+
     def call(line):
         p = subprocess.run([program, "polygraphy", *line.split()], capture_output=True, text=True)
         if p.returncode:
@@ -166,10 +172,13 @@ def write_made(program):
         call(f"run net.onnx --trt {more} --builder-optimization-level 5 --save-timing-cache times")
     call("convert net.onnx --builder-optimization-level 1 --save-tactics tactics.json -o t.plan")
     replay = json.load(open("tactics.json"))
+    # The first other tactic that takes a layer; without wide vectors none does.
     for layer in replay["replay"].values():
-        if layer["assay"] in ("few_channels", "direct_conv", "onednn_conv"):
-            layer["assay"] = "onednn_conv" if layer["assay"] != "onednn_conv" else "direct_conv"
-    json.dump(replay, open("other_tactics.json", "w"))
+        was = layer["assay"]
+        for layer["assay"] in [t for t in CONVS if t != was and was in CONVS] + [was]:
+            json.dump(replay, open("other_tactics.json", "w"))
+            if takes("convert net.onnx --builder-optimization-level 1 --load-tactics other_tactics.json -o t.plan"):
+                break
     os.makedirs("sorted/good"), os.makedirs("sorted/bad")
     os.replace("tactics.json", "sorted/good/0.json")
     json.dump(replay, open("sorted/bad/0.json", "w"))

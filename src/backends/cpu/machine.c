@@ -37,7 +37,7 @@ static const char* own_level(void) { return "v1"; }
 
 // Constants of this machine's class. What is chosen by them is part of what a plan is, so that a
 // plan says which they were.
-#define COSTS_AMX "amx 1"
+#define COSTS_AMX "amx 2"
 static const assay_cost_row_t amx_rows[] = {
 #include "backends/cpu/costs_amx.inc"
 };
