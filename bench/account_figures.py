@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How the account of whole models adds up, and how shares agree with ablation; as Markdown.
 
-    bench/account_figures.py --cases ../shared/cases --zoo FOLDER --out bench/results/account-DATE.md
+    bench/account_figures.py --cases ../shared/cases --zoo FOLDER --out bench/results/account.md
 
 Drives the programs of tests/accuracy in a release build. --keep FILE holds what was measured, model by model: a run that was
 stopped goes on from there. Exit code 1: a figure misses its limit.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How near truth and native mode are to other evaluators, and what they cost; as Markdown.
 
-    bench/truth_figures.py --cases ../shared/cases --zoo FOLDER --out bench/results/truth-DATE.md
+    bench/truth_figures.py --cases ../shared/cases --zoo FOLDER --out bench/results/truth.md
 
 --cases  folders with model*.onnx, inputs.npz and golden.npz (the original framework in float64)
 --zoo    .onnx files of ordinary networks with one float or token input each (../shared/zoo/materialize.py)

@@ -191,7 +191,7 @@ def certificates():
     text = lambda s: bytes([len(s)]) + s.encode()
     for flags, sketches, bits, stride in ((0b11000, 4, 4, 1), (0b10100, 1, 2, 1), (0, 1, 1, 4)):
         out = b"ASCT\x01" + bytes(8)
-        out += b"".join(map(text, ("0.1.0", "fp16", "*:fp32", "x=1x2;y=3", "tight", "cpu")))
+        out += b"".join(map(text, ("0.2.0", "fp16", "*:fp32", "x=1x2;y=3", "tight", "cpu")))
         out += bytes([flags, 7]) + (b"inputs##" if flags & 4 else b"") + b"model###" + b"\x90\x4e" + b"mach" + b"name"
         out += bytes([9, sketches, bits, stride])
         for i in range(8, -1, -stride):

@@ -25,7 +25,7 @@ typedef struct assay_engine_shape {
 
 typedef struct assay_engine_options {
   size_t struct_size;
-  const char* target;           // "cpu" or "emu"; NULL: "cpu"
+  const char* target;           // a name that assay_target_name gives; NULL: "cpu"
   assay_format_t precision;     // of float32 values; NONE: fp32
   assay_format_t accumulator;   // what sums are kept in; NONE: the precision's own
   const char* layer_precision;  // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
@@ -53,6 +53,11 @@ typedef struct assay_engine_options {
     sizeof(assay_engine_options_t), 0, ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, \
         false, false, false, 0, false, ASSAY_FP32_TIGHT, false, false                          \
   }
+
+// The targets of this library: the name of number i, which lives as long as the library, and in
+// some words what it is; NULL behind the last.
+ASSAY_API const char* assay_target_name(size_t i);
+ASSAY_API const char* assay_target_description(size_t i);
 
 // Compiles a model. options may be NULL; what they point at is read during the call only. The
 // model is not changed and may be released afterwards. Dimensions that stay open get their sizes

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "exec/targets.h"
 #include "formats/format.h"
 
 const verb_t* const assay_cli_verbs[] = {
@@ -31,12 +32,12 @@ const verb_t* assay_cli_find_verb(const char* name) {
 const value_row_t assay_cli_value_rows[] = {{"run", "--mode", "truth native plan"},
                                             {"debug precision", "--mode", "account bisect linear"},
                                             {"debug precision", "--direction", "forward reverse"},
-                                            {"conformance", "--backend", "native emu cpu"},
+                                            {"conformance", "--backend", "native {targets}"},
                                             {"inspect", "WHAT", "model data plan"},
                                             {"completion", "SHELL", "bash zsh fish"},
                                             {"edit cast", "--to", "fp16 bf16 fp32"},
                                             {NULL, "--truth", "unquantized"},
-                                            {NULL, "TARGET", "emu cpu"},
+                                            {NULL, "TARGET", "{targets}"},
                                             {NULL, "SETTING", "plain tight bound"},
                                             {0}};
 
@@ -48,12 +49,19 @@ static void append_formats(assay_str_t* out) {
   assay_str_append(out, " int8");
 }
 
+// The words of a row; {targets}, the last of them, is the names of the targets.
+static void append_words(const char* words, assay_str_t* out) {
+  const char* targets = strstr(words, "{targets}");
+  assay_str_printf(out, "%.*s", (int)(targets ? targets - words : (ptrdiff_t)strlen(words)), words);
+  if (targets) assay_target_names(out, " ");
+}
+
 value_kind_t assay_cli_value_words(const verb_t* verb, const opt_t* option, assay_str_t* out) {
   const char* value = option->value ? option->value : "";
   for (const value_row_t* row = assay_cli_value_rows; row->option; row++) {
     if (row->verb && strcmp(row->verb, verb->name) != 0) continue;
     if (strcmp(row->option, option->name) != 0 && strcmp(row->option, value) != 0) continue;
-    assay_str_append(out, row->words);
+    append_words(row->words, out);
     return VALUE_WORDS;
   }
   if (strcmp(value, "FORMAT") == 0) return append_formats(out), VALUE_WORDS;

@@ -5,7 +5,7 @@
 
 #include "base/shown.h"
 #include "cli/cli.h"
-#include "exec/backend.h"
+#include "exec/targets.h"
 #include "ops/libraries.h"
 
 static bool has_word(const char* text, const char* word) {
@@ -31,8 +31,9 @@ static void print_cpu(void) {
     const char* colon = strchr(line, ':');
     if (!colon) continue;
     const char* value = colon[1] == ' ' ? colon + 2 : colon + 1;
+    line[strcspn(line, "\n")] = 0;
     if (!named && strncmp(line, "model name", 10) == 0) {
-      assay_print(stdout, "cpu        %s", value);
+      assay_print(stdout, "cpu        %s\n", value);
       named = true;
     } else if (!listed && (strncmp(line, "flags", 5) == 0 || strncmp(line, "Features", 8) == 0)) {
       printf("features  ");
@@ -46,19 +47,17 @@ static void print_cpu(void) {
 }
 
 void assay_cli_print_version(void) {
-  static const char* const targets[] = {"cpu", "emu"};
+  const assay_backend_t* b;
   assay_str_t text = {0};
   puts("assay " ASSAY_VERSION);
   assay_ops_describe_libraries(&text);
   assay_print(stdout, "libraries  %s, Jansson %s\n", assay_str_get(&text), jansson_version_str());
   assay_str_deinit(&text);
-  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-    const assay_backend_t* b = assay_backend_find(targets[i]);
+  for (size_t i = 0; (b = assay_target_at(i)); i++) {
     text = (assay_str_t){0};
-    if (b && b->describe) b->describe(&text);
-    if (b)
-      assay_print(stdout, "target     %s%s%s\n", b->name, b->describe ? ": " : "",
-                  assay_str_get(&text));
+    if (b->describe) b->describe(&text);
+    assay_print(stdout, "target     %s%s%s\n", b->name, b->describe ? ": " : "",
+                assay_str_get(&text));
     assay_str_deinit(&text);
   }
   printf("threads    %d\n", omp_get_max_threads());

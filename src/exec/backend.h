@@ -53,6 +53,9 @@ typedef struct assay_device_view {
 
 typedef struct assay_backend {
   const char* name;  // "emu"
+  // It stands for hardware that is not here: plans made for it are about the model's own values, so
+  // that layers are not fused unless that is asked for.
+  bool emulates;
   // An engine that is not ours: what it gives may have any shape, and control nodes are run as a
   // whole, without taps in their bodies.
   bool foreign;
@@ -138,8 +141,11 @@ extern const assay_backend_t assay_backend_emu;
 extern const assay_backend_t assay_backend_cpu;
 // For plans made of a dump only; not found by name.
 extern const assay_backend_t assay_backend_dump;
-// The backend of a name; NULL if there is none.
+// The backend of a target's name (exec/targets.h); NULL if there is none.
 const assay_backend_t* assay_backend_find(const char* name);
+
+// Whether a step that this tactic ran was the emulated engine's: no kernel took its layer.
+bool assay_tactic_is_emulated(const char* tactic);
 
 // A value that the steps have made, as `get` gives it; *out NULL: the model leaves it empty.
 // Errors: NO_MEMORY there is none to make it canonical (`get` gives NULL then, too)

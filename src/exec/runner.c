@@ -375,7 +375,7 @@ static const assay_step_t* step_of(const assay_runner_t* r, size_t i) {
 const char* assay_runner_tactic(void* state, size_t i) {
   const assay_runner_t* r = state;
   const assay_step_t* s = r->ran[i] || r->emulate ? NULL : step_of(r, i);
-  return r->ran[i] ? r->ran[i]->name : s && s->known ? "sizes" : "emu";
+  return r->ran[i] ? r->ran[i]->name : s && s->known ? "sizes" : assay_backend_emu.name;
 }
 
 assay_format_t assay_runner_executed(void* state, size_t i) {

@@ -14,13 +14,12 @@
 #endif
 
 #include "base/shown.h"
-#include "exec/backend.h"
+#include "exec/targets.h"
 #include "io/json.h"
 #include "ops/libraries.h"
 
 #define SCHEMA "assay.debug.environment/1"
 
-static const char* const targets[] = {"cpu", "emu"};
 extern char** environ;
 
 static json_t* put(json_t* list, const char* key, const char* value, bool numbers) {
@@ -43,13 +42,13 @@ static json_t* put_versions(json_t* list) {
   list = put(list, "assay", ASSAY_VERSION, true);
   list = put(list, "libraries", assay_str_get(&text), true);
   assay_str_deinit(&text);
-  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-    const assay_backend_t* b = assay_backend_find(targets[i]);
+  const assay_backend_t* b;
+  for (size_t i = 0; (b = assay_target_at(i)); i++) {
     char key[32];
     text = (assay_str_t){0};
-    snprintf(key, sizeof key, "target %s", targets[i]);
-    if (b && b->describe) b->describe(&text);
-    if (b && b->describe) list = put(list, key, assay_str_get(&text), true);
+    snprintf(key, sizeof key, "target %s", b->name);
+    if (b->describe) b->describe(&text);
+    if (b->describe) list = put(list, key, assay_str_get(&text), true);
     assay_str_deinit(&text);
   }
   if (uname(&u) == 0) list = put(list, "system", u.release, false);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "exec/targets.h"
 #include "formats/format.h"
 #include "onnx/load.h"
 #include "runtime/engine_internal.h"
@@ -297,12 +298,9 @@ assay_status_t assay_engine_build(assay_model_t* model, const assay_engine_optio
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
   if (options)  // an older caller's struct may be shorter
     memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
-  const char* target = o.target ? o.target : "cpu";
-  const assay_backend_t* backend = assay_backend_find(target);
+  const assay_backend_t* backend;
   assay_mapping_t* cache = NULL;
-  if (!backend)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has cpu and emu",
-                       target);
+  ASSAY_TRY(assay_target_find(o.target, ASSAY_TARGET_BUILD, &backend));
   ASSAY_TRY(assay_timing_cache_read(o.timing_cache, &cache));
   const assay_backend_options_t with = {
       .tactic_sources = o.tactic_sources,

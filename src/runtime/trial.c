@@ -28,7 +28,7 @@ bool assay_layer_computes(const assay_layers_t* layers, const assay_layer_t* l,
 static const char* difference(const assay_layers_t* layers, const assay_executor_t* e, size_t i) {
   const assay_layer_t* l = &layers->layers[i];
   const assay_format_t executed = assay_executor_executed(e, i);
-  if (strcmp(assay_executor_tactic(e, i), "emu") == 0) return "has no kernel and is emulated";
+  if (assay_tactic_is_emulated(assay_executor_tactic(e, i))) return "has no kernel and is emulated";
   if (!assay_layer_computes(layers, l, executed))
     return "is stored so, but this CPU's kernel computes in another format";
   return NULL;

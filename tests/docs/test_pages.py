@@ -118,7 +118,7 @@ def check_index(assay):
             if page == INDEX:
                 linked.add(to)
     for page in documents():
-        if page not in linked and page != INDEX and PROJECT / "docs" in page.parents and page.name != "plan.md" and "adr" not in page.parts:
+        if page not in linked and page != INDEX and PROJECT / "docs" in page.parents and "adr" not in page.parts:
             wrong.append(f"docs/README.md does not name {page.relative_to(PROJECT)}")
     return wrong
 

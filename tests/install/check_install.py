@@ -105,7 +105,7 @@ def check_static_package(tree, work, cmake, cc):
     source = work / "static_package"
     source.mkdir()
     (source / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.25)\nproject(user C)\nfind_package(assay 0.1 REQUIRED COMPONENTS static)\n"
+        "cmake_minimum_required(VERSION 3.25)\nproject(user C)\nfind_package(assay 0.2 REQUIRED COMPONENTS static)\n"
         f"add_executable(user {PROJECT}/tests/test_headers.c)\ntarget_link_libraries(user PRIVATE assay::static)\n")
     run(cmake, "-G", "Ninja", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
     run(cmake, "--build", source / "build")

@@ -205,6 +205,7 @@ static void emu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
 }
 
 const assay_backend_t assay_backend_emu = {.name = "emu",
+                                           .emulates = true,
                                            .open = emu_open,
                                            .close = emu_close,
                                            .set = emu_set,

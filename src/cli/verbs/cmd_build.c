@@ -35,7 +35,7 @@ static assay_status_t tried(void* p, const assay_engine_t* engine, const assay_e
   const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
   j->tried = (tried_t){.bytes = assay_executor_planned_bytes(e)};
   for (size_t i = 0; i < layers->n_layers; i++)
-    j->tried.emulated += strcmp(assay_executor_tactic(e, i), "emu") == 0;
+    j->tried.emulated += assay_tactic_is_emulated(assay_executor_tactic(e, i));
   return j->args->strict ? assay_engine_check_strict(engine, e) : NULL;
 }
 

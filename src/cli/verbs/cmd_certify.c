@@ -6,12 +6,13 @@
 #include "certify/certify.h"
 #include "certify/verify.h"
 #include "cli/verbs/debug_job.h"
+#include "exec/targets.h"
 #include "formats/format.h"
 #include "report/certify.h"
 #include "runtime/engine.h"
 
 #define VERB "certify"
-#define CLI_DEBUG_TARGET_HELP "emu (default) or cpu; with --verify: of the run that is verified"
+#define CLI_DEBUG_TARGET_HELP "{look}; with --verify: of the run that is verified"
 
 typedef struct args {
   cli_debug_args_t debug;
@@ -135,7 +136,7 @@ static assay_status_t take_over(work_t* w, args_t* a) {
     d->target = c->target;
     if (!d->fused && !d->unfused) *(c->fused ? &d->fused : &d->unfused) = true;
   }
-  if (a->plan) d->target = "cpu";
+  if (a->plan) d->target = assay_target_default(ASSAY_TARGET_BUILD)->name;
   // The shapes, cut apart where they stand.
   assay_str_append(&w->shapes, c->shapes);
   for (char* at = w->shapes.text; at && *at;) {

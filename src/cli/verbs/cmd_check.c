@@ -16,6 +16,7 @@
 #include "cli/verbs/reference.h"
 #include "diagnose/chain.h"
 #include "diagnose/golden_content.h"
+#include "exec/targets.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
 #include "passes/float_types.h"
@@ -510,9 +511,8 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
 
 // Whether passes run. A target that a plan is built for is judged by the plan that 'build' makes;
 // emu is about the model's own values, unless it is asked for a plan's.
-static bool wants_fused(const args_t* a) {
-  const bool built = a->target && strcmp(a->target, "emu") != 0;
-  return a->fused || (built && !a->unfused);
+static bool wants_fused(const args_t* a, const assay_backend_t* backend) {
+  return a->fused || (!backend->emulates && !a->unfused);
 }
 
 static int run_job(args_t* a, job_t* j) {
@@ -530,11 +530,13 @@ static int run_job(args_t* a, job_t* j) {
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
   if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
+  const assay_backend_t* backend = NULL;
+  if (!st) st = assay_target_find(a->target, ASSAY_TARGET_LOOK, &backend);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_shapes_load(a->model, false, &j->shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   j->options =
-      (assay_check_options_t){.backend = assay_backend_find(a->target ? a->target : "emu"),
+      (assay_check_options_t){.backend = backend,
                               .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
                               .no_fix = a->no_fix,
                               .require = &j->require,
@@ -542,7 +544,7 @@ static int run_job(args_t* a, job_t* j) {
                               .pictures = a->report || a->annotate ? &j->pictures : NULL,
                               .seed = (uint64_t)a->seed,
                               .search_seconds = a->search_seconds,
-                              .plan = cli_plan_options(wants_fused(a), &a->no_pass),
+                              .plan = cli_plan_options(wants_fused(a, backend), &a->no_pass),
                               .progress = show_progress,
                               .judged = keep_verdict,
                               .user = j};
@@ -621,8 +623,8 @@ static const opt_t options[] = {
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
      "how long to look for what an exporter did wrong (default: 40)", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET",
-     "emu (default): the formats, whatever the engine; cpu: the plan that\n'build' makes by the "
-     "same options, to the bit",
+     "{look}; emu judges the formats, whatever the engine;\nothers the plan that 'build' makes by "
+     "the same options, to the bit",
      false},
     {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING", CLI_FP32_HELP, false},
     {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
@@ -651,7 +653,7 @@ static const opt_t options[] = {
     {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
      "split each output's error over the layers, also where it is\nfaithful", false},
     {"--fused", 0, OPT_FLAG, offsetof(args_t, fused), NULL,
-     "the fused plan: run the graph passes (default for cpu)", false},
+     "the fused plan: run the graph passes (default but for emu)", false},
     {"--unfused", 0, OPT_FLAG, offsetof(args_t, unfused), NULL,
      "one layer a node (default for emu)", false},
     {"--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",

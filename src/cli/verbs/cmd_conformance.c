@@ -13,7 +13,7 @@
 #include "base/shown.h"
 #include "check/conformance.h"
 #include "cli/cli.h"
-#include "exec/backend.h"
+#include "exec/targets.h"
 
 typedef struct args {
   const char *folder, *backend, *json, *match;
@@ -166,13 +166,15 @@ static void keep_matching(assay_case_list_t* list, const char* pattern) {
 static int run(void* p) {
   args_t* a = p;
   const char* backend = a->backend && strcmp(a->backend, "native") != 0 ? a->backend : NULL;
-  if (backend && !assay_backend_find(backend))
-    return assay_cli_usage("conformance", "--backend is native, emu or cpu, not '%s'", backend);
+  const assay_backend_t* found;
+  assay_status_t st = NULL;
+  if (backend) st = assay_target_find(backend, ASSAY_TARGET_LOOK, &found);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (!a->timeout_s) a->timeout_s = 60;
   if (a->jobs <= 0) a->jobs = sysconf(_SC_NPROCESSORS_ONLN);
   if (a->jobs > MAX_JOBS) a->jobs = MAX_JOBS;
   assay_case_list_t list = {0};
-  assay_status_t st = assay_conformance_find(a->folder, &list);
+  st = assay_conformance_find(a->folder, &list);
   if (!st && a->match) keep_matching(&list, a->match);
   if (!st && !list.n)
     st = ASSAY_ERROR(ASSAY_NOT_FOUND,
@@ -206,8 +208,9 @@ static const opt_t options[] = {
     {"FOLDER", 0, OPT_STRING, offsetof(args_t, folder), NULL,
      "folder with cases in ONNX's layout, at any depth", true},
     {"--backend", 0, OPT_STRING, offsetof(args_t, backend), "B",
-     "native (default): the evaluator, rounding to each declared type;\nemu: sums in fp32; cpu: "
-     "kernels of the CPU backend",
+     "native (default): the evaluator, rounding to each declared type;\nor a target: emu keeps "
+     "sums "
+     "in fp32, others have kernels",
      false},
     {"--match", 0, OPT_STRING, offsetof(args_t, match), "PATTERN",
      "only cases whose name matches (shell wildcards)", false},

@@ -4,7 +4,7 @@
 #include "debug/batch_debug.h"
 
 #define VERB "debug batch"
-#define CLI_DEBUG_TARGET_HELP "emu (default) or cpu"
+#define CLI_DEBUG_TARGET_HELP "{look}"
 
 typedef struct args {
   cli_debug_args_t debug;

@@ -2,9 +2,10 @@
 #include "base/clock.h"
 #include "cli/verbs/debug_job.h"
 #include "debug/pass_debug.h"
+#include "exec/targets.h"
 
 #define VERB "debug passes"
-#define CLI_DEBUG_TARGET_HELP "cpu (default) or emu"
+#define CLI_DEBUG_TARGET_HELP "{build}"
 
 typedef struct args {
   cli_debug_args_t debug;
@@ -49,7 +50,7 @@ static int run(void* p) {
   args_t* a = p;
   cli_debug_job_t j = {0};
   int code;
-  if (!a->debug.target) a->debug.target = "cpu";
+  if (!a->debug.target) a->debug.target = assay_target_default(ASSAY_TARGET_BUILD)->name;
   a->debug.fused = true;
   if (cli_debug_open(&a->debug, &j, &code)) code = find(a, &j);
   cli_debug_close(&j);

@@ -2,9 +2,10 @@
 #include "base/clock.h"
 #include "cli/verbs/debug_job.h"
 #include "debug/tactic_debug.h"
+#include "exec/targets.h"
 
 #define VERB "debug tactics"
-#define CLI_DEBUG_TARGET_HELP "cpu (default)"
+#define CLI_DEBUG_TARGET_HELP "{build}; one with several ways to run a layer"
 
 typedef struct args {
   cli_debug_args_t debug;
@@ -53,7 +54,7 @@ static int run(void* p) {
   args_t* a = p;
   cli_debug_job_t j = {0};
   int code;
-  if (!a->debug.target) a->debug.target = "cpu";
+  if (!a->debug.target) a->debug.target = assay_target_default(ASSAY_TARGET_BUILD)->name;
   if (cli_debug_open(&a->debug, &j, &code)) code = find(a, &j);
   cli_debug_close(&j);
   return code;

@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "cli/verbs/reading.h"
+#include "exec/targets.h"
 #include "formats/format.h"
 #include "plan/plan.h"
 #include "runtime/executor.h"
@@ -62,10 +63,8 @@ static assay_status_t open_plan(const args_t* a, job_t* j) {
   plan_options.plant = a->plant;
   ASSAY_TRY(cli_parse_fp32(a->fp32, &plan_options.fp32));
   ASSAY_TRY(assay_plan_create(j->model, &j->precision, &plan_options, (uint64_t)a->seed, &j->plan));
-  const assay_backend_t* backend = assay_backend_find(a->target ? a->target : "emu");
-  if (!backend)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has emu and cpu",
-                       a->target);
+  const assay_backend_t* backend;
+  ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_LOOK, &backend));
   return assay_executor_run_plan(j->plan, backend, NULL, &j->executor);
 }
 
@@ -301,8 +300,7 @@ static const opt_t options[] = {
     CLI_RULES_OPTIONS(layer_precision, "mode plan: "),
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "mode plan: what sums are kept in", false},
-    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET",
-     "mode plan: emu (default) or cpu", false},
+    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "mode plan: {look}", false},
     {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING",
      "mode plan: what may serve fp32: plain, tight (default), bound", false},
     CLI_FUSED_OPTIONS,

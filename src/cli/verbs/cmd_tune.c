@@ -13,7 +13,7 @@
 #include "report/report.h"
 
 #define VERB "tune"
-#define CLI_DEBUG_TARGET_HELP "emu (default) or cpu: what outputs are measured on"
+#define CLI_DEBUG_TARGET_HELP "{look}: what outputs are measured on"
 #undef CLI_DEBUG_FORMAT_HELP
 #define CLI_DEBUG_FORMAT_HELP "formats for layers below fp32, FORMAT[,FORMAT...]\n(default: fp16)"
 

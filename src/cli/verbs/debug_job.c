@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/shown.h"
 #include "data/script.h"
+#include "exec/targets.h"
 #include "formats/format.h"
 #include "passes/float_types.h"
 
@@ -131,9 +132,10 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
   *out_exit = ASSAY_EXIT_INPUT;
   ASSAY_TRY(cli_shapes_load(a->model, false, &j->shapes, &j->model));
   *out_exit = ASSAY_EXIT_USAGE;
-  const char* target = a->target ? a->target : "emu";
-  const bool fused = a->fused || (!a->unfused && strcmp(target, "emu") != 0);
-  j->options = (assay_check_options_t){.backend = assay_backend_find(target),
+  const assay_backend_t* backend;
+  ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_LOOK, &backend));
+  const bool fused = a->fused || (!a->unfused && !backend->emulates);
+  j->options = (assay_check_options_t){.backend = backend,
                                        .unquantized = a->truth != NULL,
                                        .require = &j->require,
                                        .seed = (uint64_t)a->seed,

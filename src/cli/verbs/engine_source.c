@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "cli/plan_options.h"
+#include "exec/targets.h"
 #include "formats/format.h"
 
 typedef struct profiles {
@@ -158,10 +159,7 @@ static assay_status_t make_plan(const cli_engine_args_t* a, assay_model_t* model
     precision.format = assay_format_parse(a->precision);
   if (!assay_format_info(precision.format)->is_float)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown precision '%s'", a->precision);
-  *out_backend = assay_backend_find(a->target ? a->target : "cpu");
-  if (!*out_backend)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has cpu and emu",
-                       a->target);
+  ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_BUILD, out_backend));
   assay_status_t st = NULL;
   if (a->layer_precision) st = assay_precision_parse(&precision, a->layer_precision);
   assay_plan_options_t options = cli_plan_options(!a->unfused, &a->no_pass);

@@ -26,7 +26,7 @@ static void print_line(const assay_executor_t* e, const assay_layer_t* l, size_t
   const char* tactic = assay_executor_tactic(e, i);
   assay_print(stdout, "%-6s %-6s %-16s %-20s %s", assay_format_name(l->format),
               executed ? assay_format_name(executed) : "-", tactic, l->nodes[0]->op_type, l->name);
-  if (strcmp(tactic, "emu") == 0)
+  if (assay_tactic_is_emulated(tactic))
     printf("   (no kernel takes it)");
   else if (executed && executed != l->format)
     assay_print(stdout, "   (stored in %s; this CPU's kernel computes in %s)",
