@@ -39,7 +39,7 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
   if (!st && !options->foresee)
     st = backend->open(a->layers, NULL, options->outputs_only ? NULL : &a->tap, &a->engine);
-  if (!st && backend->foreign && a->engine) {
+  if (!st && backend->external && a->engine) {
     const assay_outer_t outer = {.get = backend->get, .user = a->engine};
     assay_locals_set_outer(a->locals, &outer);
   }
@@ -93,13 +93,13 @@ static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inpu
 
 static void judge(assay_layer_account_t* acc) {
   const assay_judgement_t* j = &acc->judged;
-  acc->verdict = j->beyond || acc->outlying || acc->misshapen ? ASSAY_VERDICT_DEFECT
-                 : j->born_nan                                ? ASSAY_VERDICT_INVALID
-                 : j->overflowed                              ? ASSAY_VERDICT_OVERFLOW
-                 : j->underflowed                             ? ASSAY_VERDICT_UNDERFLOW
-                 : acc->flipped || j->flipped                 ? ASSAY_VERDICT_FLIPPED
-                 : acc->condition > ASSAY_CONDITION_LIMIT     ? ASSAY_VERDICT_AMPLIFIED
-                 : j->exact == j->elements                    ? ASSAY_VERDICT_EXACT
+  acc->verdict = j->beyond || acc->outlying || acc->shape_mismatches ? ASSAY_VERDICT_DEFECT
+                 : j->born_nan                                       ? ASSAY_VERDICT_INVALID
+                 : j->overflowed                                     ? ASSAY_VERDICT_OVERFLOW
+                 : j->underflowed                                    ? ASSAY_VERDICT_UNDERFLOW
+                 : acc->flipped || j->flipped                        ? ASSAY_VERDICT_FLIPPED
+                 : acc->condition > ASSAY_CONDITION_LIMIT            ? ASSAY_VERDICT_AMPLIFIED
+                 : j->exact == j->elements                           ? ASSAY_VERDICT_EXACT
                  : j->unbounded || j->exact + j->not_judged == j->elements
                      ? ASSAY_VERDICT_UNCLASSIFIED
                  : j->uncertain ? ASSAY_VERDICT_UNCERTAIN

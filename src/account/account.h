@@ -43,15 +43,15 @@ typedef struct assay_layer_account {
   assay_error_sum_t own, inherited, total;  // total = own + inherited, element by element
   assay_judgement_t judged;                 // own error element by element, against the bounds
   bool bounded;                             // every operator of the layer has a bound
-  int64_t suspected;     // runs whose error was held against reruns of the emulated layer
-  int64_t outlying;      // of them: those whose error lies outside what the reruns show
-  int64_t misshapen;     // elements of outputs of another shape than truth on the same inputs
-  double outlying_by;    // the largest ratio of an error's RMS to that of the reruns
-  int64_t flipped;       // discrete elements
-  double truth_max;      // largest |output| in truth
-  double truth_max_in;   // largest |float input| in truth, constants included
-  double local_max;      // largest finite |output| of the layer's truth on the engine's inputs
-  double own_worst_rms;  // largest RMS of a single run, for loops
+  int64_t suspected;         // runs whose error was held against reruns of the emulated layer
+  int64_t outlying;          // of them: those whose error lies outside what the reruns show
+  int64_t shape_mismatches;  // elements of outputs of another shape than truth on the same inputs
+  double outlying_by;        // the largest ratio of an error's RMS to that of the reruns
+  int64_t flipped;           // discrete elements
+  double truth_max;          // largest |output| in truth
+  double truth_max_in;       // largest |float input| in truth, constants included
+  double local_max;          // largest finite |output| of the layer's truth on the engine's inputs
+  double own_worst_rms;      // largest RMS of a single run, for loops
   // How much larger, relative to the values, an error left than it came in; 0 where none came in.
   double condition;
   double perturbation;  // the largest relative RMS error of an input

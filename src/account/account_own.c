@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "account/account_internal.h"
-#include "account/foreign.h"
+#include "account/external.h"
 #include "account/special.h"
 #include "base/alloc.h"
 #include "formats/format.h"
@@ -102,8 +102,8 @@ static bool contradicts(const assay_value_t* v, const assay_tensor_t* e) {
 
 // Only where the layer counts what floats chose (boxes kept, say) may rounding change a shape:
 // sizes that inference does not know.
-static int64_t misshapen(const assay_node_t* node, size_t i, const assay_tensor_t* e,
-                         const assay_tensor_t* l) {
+static int64_t shape_mismatches(const assay_node_t* node, size_t i, const assay_tensor_t* e,
+                                const assay_tensor_t* l) {
   if (!e || !l || e->kind != ASSAY_KIND_TENSOR || l->kind != ASSAY_KIND_TENSOR) return 0;
   if (assay_tensor_same_shape(e, l) || !node->op) return 0;
   if (node->op->discrete >> i & 1 && !contradicts(node->outputs[i], e)) return 0;
@@ -130,22 +130,22 @@ static assay_status_t test_licence(assay_account_t* a, assay_layer_account_t* ac
 static assay_status_t judge_run(assay_account_t* a, assay_layer_account_t* acc,
                                 const assay_layer_rerun_t* run, const assay_local_t* local,
                                 const assay_rounding_t* rounding, const assay_special_t* special) {
-  const assay_foreign_run_t run_of = {run->layer,  run->node, run->n_in, run->in,
-                                      run->engine, local,     rounding,  special};
+  const assay_external_run_t run_of = {run->layer,  run->node, run->n_in, run->in,
+                                       run->engine, local,     rounding,  special};
   assay_judgement_t j = {0};
   bool final = false;
   ASSAY_TRY(
       assay_local_judge(local, local->converted, run->engine, run->layer, rounding, special, &j));
-  if (a->backend->foreign) ASSAY_TRY(assay_foreign_judge(a->locals, &run_of, &j, &final));
+  if (a->backend->external) ASSAY_TRY(assay_external_judge(a->locals, &run_of, &j, &final));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
   assay_judgement_join(&acc->judged, &j);
   ASSAY_TRY(test_licence(a, acc, run->layer, run->node, run->n_in, run->in, run->engine, local,
                          rounding));
-  const bool unlimited = a->backend->foreign || !local->bounded;
-  if (unlimited && assay_foreign_is_vague(&run_of)) {
+  const bool unlimited = a->backend->external || !local->bounded;
+  if (unlimited && assay_external_is_vague(&run_of)) {
     bool asked;
     double by;
-    ASSAY_TRY(assay_foreign_compare(a->locals, &run_of, &asked, &by));
+    ASSAY_TRY(assay_external_compare(a->locals, &run_of, &asked, &by));
     acc->suspected += asked;
     acc->outlying += by > 0;
     acc->outlying_by = fmax(acc->outlying_by, by);
@@ -165,7 +165,7 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   assay_error_sum_t run = ASSAY_ERROR_SUM_INIT;
   for (size_t i = 0; i < r->n_out; i++) {
     const assay_tensor_t *e = r->engine[i], *l = r->local[i];
-    acc->misshapen += misshapen(node, i, e, l);
+    acc->shape_mismatches += shape_mismatches(node, i, e, l);
     if (!assay_account_holds_floats(e) || !assay_account_holds_floats(l) || e->size != l->size)
       continue;
     acc->stores_float |= e->type == ASSAY_TYPE_FLOAT;
@@ -180,7 +180,7 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   if (!local->truth) return NULL;
   const assay_layer_rerun_t of = {layer, node, n_in, in, r->engine};
   assay_special_t special = {0};
-  ASSAY_TRY(assay_special_find(a->locals, &of, local, rounding, !a->backend->foreign, &special));
+  ASSAY_TRY(assay_special_find(a->locals, &of, local, rounding, !a->backend->external, &special));
   assay_status_t st = judge_run(a, acc, &of, local, rounding, &special);
   assay_special_deinit(&special);
   return st;
@@ -204,7 +204,7 @@ assay_status_t assay_account_on_layer(void* user, const assay_layer_t* layer,
   assay_status_t st = NULL;
   // What a body does is judged node by node, run by run, where there are taps in it.
   const bool taken =
-      layer && layer->drawn ? true : assay_account_is_control(node) && !a->backend->foreign;
+      layer && layer->drawn ? true : assay_account_is_control(node) && !a->backend->external;
   if (!taken) {
     const assay_hidden_tap_t hidden = {.value = note_risk, .user = acc};
     st = assay_locals_run(a->locals, layer, node, n_in, in, &rounding, &hidden, &local);
@@ -212,7 +212,7 @@ assay_status_t assay_account_on_layer(void* user, const assay_layer_t* layer,
   }
   for (size_t i = 0; !st && i < n_out; i++)
     r->local[i] = assay_tensor_retain(taken ? r->engine[i] : local.truth[i]);
-  if (!st && a->backend->foreign) st = assay_foreign_check(node, n_out, r->engine, r->local);
+  if (!st && a->backend->external) st = assay_external_check(node, n_out, r->engine, r->local);
   if (!st) st = add_run(a, acc, layer, node, n_in, in, r, &local, &rounding);
   acc->planted.here = assay_planted_is_in(a->layers, layer, node);
   if (!st && acc->planted.here && !assay_account_is_control(node))

@@ -208,7 +208,7 @@ static assay_status_t compare_faults(verification_t* w) {
     const assay_judgement_t* j = &acc->judged;
     if (to->note)
       say(to, "its own error is more than rounding explains, as it was when it was certified");
-    else if (acc->misshapen)
+    else if (acc->shape_mismatches)
       say(to, "its output has another shape than the model gives");
     else if (j->beyond)
       say(to, "own error %.3g times the guaranteed bound, in %lld of %lld elements", j->worst,

@@ -111,9 +111,9 @@ static void why_defect(const assay_layer_account_t* a, char* why, size_t room) {
              "%.9g and rounding explains %.2g",
              (long long)j->beyond, (long long)j->elements, j->worst_engine, j->worst_truth,
              j->worst_limit);
-  else if (a->misshapen)
+  else if (a->shape_mismatches)
     snprintf(why, room, "defect: another shape than the operator gives, of %lld elements",
-             (long long)a->misshapen);
+             (long long)a->shape_mismatches);
   else
     snprintf(why, room, "defect: RMS error %.3g, %.1f times what rounding in other orders shows",
              assay_error_sum_rms(&a->own), a->outlying_by);
@@ -512,7 +512,7 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   // A fix is verified by running its layers in other formats: another engine's cannot be told to.
   if (!numbers_hold && !c->open && c->blame != ASSAY_BLAME_MODEL &&
       c->blame != ASSAY_BLAME_ENGINE && is_lowered(c) && !c->options.no_fix &&
-      !c->options.backend->foreign)
+      !c->options.backend->external)
     ASSAY_TRY(assay_fix_search(c, inputs, golden));
   return NULL;
 }

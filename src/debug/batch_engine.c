@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "account/foreign.h"
+#include "account/external.h"
 #include "account/special.h"
 #include "base/alloc.h"
 #include "base/process.h"
@@ -97,16 +97,16 @@ static assay_status_t does_more(run_t* r, const seen_t* s, bool* out) {
   if (!is_judged(s)) return NULL;
   ASSAY_TRY(run_local(r, s, &rounding, &local));
   const assay_layer_rerun_t of = {s->layer, s->node, s->n_in, s->in, s->out};
-  const bool foreign = r->engine->backend->foreign;
+  const bool external = r->engine->backend->external;
   assay_special_t special = {0};
   assay_status_t st =
-      assay_special_find(r->engine->locals, &of, &local, &rounding, !foreign, &special);
+      assay_special_find(r->engine->locals, &of, &local, &rounding, !external, &special);
   if (!st)
     st = assay_local_judge(&local, local.converted, s->out, s->layer, &rounding, &special, &one);
-  const assay_foreign_run_t run_of = {s->layer, s->node, s->n_in,   s->in,
-                                      s->out,   &local,  &rounding, &special};
+  const assay_external_run_t run_of = {s->layer, s->node, s->n_in,   s->in,
+                                       s->out,   &local,  &rounding, &special};
   bool final;
-  if (!st && foreign) st = assay_foreign_judge(r->engine->locals, &run_of, &one, &final);
+  if (!st && external) st = assay_external_judge(r->engine->locals, &run_of, &one, &final);
   *out = one.beyond > 0;
   assay_special_deinit(&special);
   assay_local_deinit(&local);
@@ -245,7 +245,7 @@ static assay_status_t engine_open(run_t* r, assay_model_t* model, assay_tensor_t
   ASSAY_TRY(assay_locals_create(e->layers, o->unquantized, &e->locals));
   ASSAY_TRY(e->backend->open(e->layers, NULL, tap, &e->state));
   const assay_outer_t outer = {.get = e->backend->get, .user = e->state};
-  if (e->backend->foreign) assay_locals_set_outer(e->locals, &outer);
+  if (e->backend->external) assay_locals_set_outer(e->locals, &outer);
   return NULL;
 }
 

@@ -164,7 +164,7 @@ static assay_status_t judge_run(job_t* j, const seen_t* s, const assay_tactic_ru
     add_error(&a->own, run->out[i], local.truth[i]);
     a->same_bits &= same_bits(run->out[i], s->engine[i]);
     if (run->out[i] && local.truth[i] && run->out[i]->size != local.truth[i]->size)
-      a->misshapen += run->out[i]->size ? run->out[i]->size : 1;
+      a->shape_mismatches += run->out[i]->size ? run->out[i]->size : 1;
   }
   a->bounded &= local.bounded;
   assay_judgement_join(&a->judged, &one);
@@ -256,10 +256,10 @@ static void find_faults(assay_tactic_blame_t* b) {
     for (size_t k = 0; k < l->n; k++) {
       assay_tactic_account_t* a = &l->at[k];
       a->chosen = l->ran && strcmp(l->ran, a->name) == 0;
-      a->fault = a->judged.beyond || a->misshapen ? ASSAY_TACTIC_BEYOND
-                 : a->judged.born_nan             ? ASSAY_TACTIC_INVALID
-                 : a->outlying_by > 0             ? ASSAY_TACTIC_OUTLYING
-                                                  : ASSAY_TACTIC_SOUND;
+      a->fault = a->judged.beyond || a->shape_mismatches ? ASSAY_TACTIC_BEYOND
+                 : a->judged.born_nan                    ? ASSAY_TACTIC_INVALID
+                 : a->outlying_by > 0                    ? ASSAY_TACTIC_OUTLYING
+                                                         : ASSAY_TACTIC_SOUND;
       b->n_faults += a->fault != ASSAY_TACTIC_SOUND;
     }
   }

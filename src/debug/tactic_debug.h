@@ -25,7 +25,7 @@ typedef struct assay_tactic_account {
   assay_error_sum_t own;  // against truth on the same inputs
   assay_judgement_t judged;
   bool bounded;
-  int64_t misshapen;
+  int64_t shape_mismatches;
   double outlying_by;  // its error over what reruns show; only where it is OUTLYING
   assay_tactic_fault_t fault;
 } assay_tactic_account_t;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/crowd.h"
+#include "base/contention.h"
 #include "base/random.h"
 #include "ops/math/pointwise.h"
 #include "ops/quant/quant.h"
@@ -399,7 +399,7 @@ enum { FEW = 16 };
 assay_status_t assay_machine_node(assay_machine_t* m, const assay_node_t* node, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   assay_tensor_t *few[FEW], **copy = few;
-  assay_crowd_look();
+  assay_contention_watch();
   if (n_in > FEW) ASSAY_TRY(assay_new_array(n_in, sizeof *copy, &copy));
   for (size_t i = 0; i < n_in; i++) copy[i] = assay_tensor_retain(in[i]);
   for (size_t i = 0; i < n_out; i++) out[i] = NULL;

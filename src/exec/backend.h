@@ -58,7 +58,7 @@ typedef struct assay_backend {
   bool emulates;
   // An engine that is not ours: what it gives may have any shape, and control nodes are run as a
   // whole, without taps in their bodies.
-  bool foreign;
+  bool external;
   // What all states of the same layers share, such as packed weights. NULL: nothing is shared. The
   // states are closed before it. Threads: states that share may run at the same time.
   // options may be NULL. Errors: INVALID_ARGUMENT, CORRUPT in the options.

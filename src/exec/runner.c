@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/crowd.h"
+#include "base/contention.h"
 
 enum { STRETCHES = 8 };  // kept for each layer at which one starts
 
@@ -329,7 +329,7 @@ static void let_go(assay_runner_t* r, size_t i) {
 assay_status_t assay_runner_step(void* state, size_t i) {
   assay_runner_t* r = state;
   r->layer = i;
-  assay_crowd_look();
+  assay_contention_watch();
   if (i == 0) ASSAY_TRY(put_defaults(r));
   if (!r->now && !r->emulate) ASSAY_TRY(find_stretch(r, (int)i));
   const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);
@@ -337,16 +337,16 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   // A tap asks how the layer that it sees rounds.
   r->ran[i] = prepared && s->kernel ? s->kernel->tactic : NULL;
   if (prepared) ASSAY_TRY(r->tap ? run_tapped(r, i, &prepared) : run_prepared(r, i, &prepared));
-  const assay_train_t* train = s ? assay_stretch_train(r->now, (int)i) : NULL;
-  const size_t first = train ? (size_t)train->first : i;
+  const assay_pipeline_t* pipeline = s ? assay_stretch_pipeline(r->now, (int)i) : NULL;
+  const size_t first = pipeline ? (size_t)pipeline->first : i;
   for (size_t k = first; !prepared && k <= i; k++) {
     r->ran[k] = NULL;
     // From here on nothing that was foreseen may be trusted.
     if (s && s->kernel) r->emulate = true;
     ASSAY_TRY(run_emulated(r, k));
   }
-  // What a train reads, the run holds until it has run.
-  if (!train || r->emulate || (int)i == assay_train_last(train))
+  // What a row pipeline reads, the run holds until it has run.
+  if (!pipeline || r->emulate || (int)i == assay_pipeline_last(pipeline))
     for (size_t k = first; k <= i; k++) let_go(r, k);
   if (!r->emulate && (int)i + 1 == r->now->end) ASSAY_TRY(end(r));
   return NULL;
@@ -462,7 +462,7 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
     }
     explain_layouts(s, out);
     explain_forms(s, out);
-    if (s->train) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
+    if (s->pipeline) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
     for (int t = 0; t < s->licences.n; t++) {
       const assay_licence_t* licence = &s->licences.at[t];
       const bool taken = licence == licence_of(s, s->kernel->tactic);

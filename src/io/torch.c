@@ -106,7 +106,7 @@ static assay_status_t broken(void) {
   return ASSAY_ERROR(ASSAY_CORRUPT, "the pickle of a PyTorch tensor is damaged");
 }
 
-static assay_status_t foreign(void) {
+static assay_status_t not_pytorch(void) {
   return ASSAY_ERROR(
       ASSAY_UNSUPPORTED,
       "the PyTorch file holds more than one plain tensor, or more than a dictionary of them; "
@@ -246,7 +246,7 @@ static assay_status_t reduce(machine_t* m) {
   if (f->kind == ORDERED && !args.n)
     return *f = (item_t){.kind = DICT, .number = m->n_dicts++}, NULL;
   if (f->kind == WRAP && at(m, &args, 0, TENSOR)) return *f = *at(m, &args, 0, TENSOR), NULL;
-  return f->kind == REBUILD ? rebuild(m, &args, (int)f->number, f) : foreign();
+  return f->kind == REBUILD ? rebuild(m, &args, (int)f->number, f) : not_pytorch();
 }
 
 // The top n items are keys and values of the dictionary below them, and `below` more of the stack.
@@ -254,7 +254,7 @@ static assay_status_t set_items(machine_t* m, size_t n, size_t below) {
   if (n % 2 || m->n < n + below + 1) return broken();
   const item_t* items = &m->stack[m->n - n];
   const item_t* dict = items - below - 1;
-  if (dict->kind != DICT) return foreign();
+  if (dict->kind != DICT) return not_pytorch();
   for (size_t i = 0; i < n; i += 2) {
     const bool tensor = items[i].kind == TEXT && items[i + 1].kind == TENSOR;
     ASSAY_TRY(assay_grow(&m->entries, &m->cap_entries, m->n_entries + 1, sizeof *m->entries));
@@ -275,7 +275,7 @@ static assay_status_t set_marked_items(machine_t* m) {
 // What is known of a dictionary besides, as modules say it of theirs, is let go.
 static assay_status_t let_state_go(machine_t* m) {
   if (m->n < 2 || m->stack[m->n - 2].kind != DICT || m->stack[m->n - 1].kind != DICT)
-    return foreign();
+    return not_pytorch();
   m->n--;
   return NULL;
 }
@@ -311,7 +311,7 @@ static assay_status_t push_text(machine_t* m) {
 static assay_status_t keep(machine_t* m, size_t bytes) {
   uint32_t i;
   if (!take_bytes(m, bytes, &i) || !m->n) return broken();
-  if (i > m->n_memo) return foreign();  // picklers number them one by one
+  if (i > m->n_memo) return not_pytorch();  // picklers number them one by one
   ASSAY_TRY(assay_grow(&m->memo, &m->cap_memo, (size_t)i + 1, sizeof *m->memo));
   m->memo[i] = m->stack[m->n - 1];
   if (i == m->n_memo) m->n_memo++;
@@ -378,15 +378,15 @@ static assay_status_t step(machine_t* m, uint8_t op) {
     case 'R':
       return reduce(m);
     default:
-      return foreign();
+      return not_pytorch();
   }
 }
 
 static assay_status_t unpickle(machine_t* m) {
-  if (m->end - m->p < 2 || m->p[0] != 0x80 || m->p[1] != 2) return foreign();
+  if (m->end - m->p < 2 || m->p[0] != 0x80 || m->p[1] != 2) return not_pytorch();
   for (m->p += 2; m->p < m->end;) {
     const uint8_t op = *m->p++;
-    if (op == '.') return m->n == 1 ? NULL : foreign();
+    if (op == '.') return m->n == 1 ? NULL : not_pytorch();
     ASSAY_TRY(step(m, op));
   }
   return broken();
@@ -452,7 +452,7 @@ static assay_status_t read_pickle(const uint8_t* data, const assay_zip_t* zip, m
   const assay_zip_member_t* member = find(zip, "", "data.pkl");
   const uint8_t* bytes = NULL;
   if (!member) return ASSAY_ERROR(ASSAY_CORRUPT, "it is no PyTorch file: data.pkl is missing");
-  if (member->size > MAX_PICKLE) return foreign();
+  if (member->size > MAX_PICKLE) return not_pytorch();
   ASSAY_TRY(assay_zip_extract(data, NULL, member, &bytes, &m->owned));
   m->p = bytes;
   m->end = bytes + member->size;
@@ -491,7 +491,7 @@ static assay_status_t read_entries(const uint8_t* data, const assay_zip_t* zip, 
     assay_str_t name = {0};
     assay_tensor_t* t = NULL;
     if (e->dict != dict) continue;
-    if (e->tensor < 0) return foreign();
+    if (e->tensor < 0) return not_pytorch();
     assay_str_append_n(&name, e->key, e->len);
     assay_status_t st = assay_str_status(&name);
     if (!st) st = read_tensor(data, zip, &m->found[e->tensor], &t);
@@ -499,7 +499,7 @@ static assay_status_t read_entries(const uint8_t* data, const assay_zip_t* zip, 
     assay_str_deinit(&name);
     if (st) return st;
   }
-  return out->n ? NULL : foreign();
+  return out->n ? NULL : not_pytorch();
 }
 
 static assay_status_t read_archive(const uint8_t* data, const assay_zip_t* zip, machine_t* m,
@@ -510,7 +510,7 @@ static assay_status_t read_archive(const uint8_t* data, const assay_zip_t* zip, 
   assay_tensor_t* t = NULL;
   *out_named = top->kind == DICT;
   if (*out_named) return read_entries(data, zip, m, top->number, out);
-  if (top->kind != TENSOR) return foreign();
+  if (top->kind != TENSOR) return not_pytorch();
   ASSAY_TRY(read_tensor(data, zip, &m->found[top->number], &t));
   return assay_set_add(out, "", t);
 }
@@ -535,7 +535,7 @@ assay_status_t assay_torch_parse(const uint8_t* data, size_t size, assay_tensor_
   ASSAY_TRY(assay_torch_read(data, size, &set, &named));
   assay_tensor_t* t = named ? NULL : assay_tensor_retain(set.tensors[0]);
   assay_set_deinit(&set);
-  if (!t) return foreign();
+  if (!t) return not_pytorch();
   *out = t;
   return NULL;
 }
@@ -544,7 +544,7 @@ assay_status_t assay_torch_unpickle(const uint8_t* data, size_t size, assay_tens
   static const uint8_t zeros[64];
   machine_t m = {.p = data, .end = data + size};
   assay_status_t st = unpickle(&m);
-  if (!st && m.stack[0].kind != TENSOR) st = foreign();
+  if (!st && m.stack[0].kind != TENSOR) st = not_pytorch();
   if (!st) st = gather(&m.found[m.stack[0].number], zeros, sizeof zeros, out);
   machine_deinit(&m);
   return st;

@@ -24,7 +24,7 @@ static void error_of(const assay_error_sum_t* e, char* out, size_t room) {
 
 static void why(const assay_tactic_account_t* a, assay_str_t* out) {
   const assay_judgement_t* j = &a->judged;
-  if (a->fault == ASSAY_TACTIC_BEYOND && a->misshapen)
+  if (a->fault == ASSAY_TACTIC_BEYOND && a->shape_mismatches)
     assay_str_append(out, "another shape than the operator gives");
   else if (a->fault == ASSAY_TACTIC_BEYOND)
     assay_str_printf(out,

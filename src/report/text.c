@@ -311,7 +311,7 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
   const assay_fix_t* f = &c->fix;
   if (!c->has_fix || !f->n_nodes) {
     if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
-        !c->options.backend->foreign)
+        !c->options.backend->external)
       assay_str_append(
           out, strcmp(n->precision, "as declared") != 0
                    ? "  fix     none found; try bf16, or fp32\n"

@@ -260,12 +260,12 @@ static void note_account(runner_t* r, const random_graph_t* g, const assay_accou
     tally(r, tactic ? tactic : "emu");
     if (l->verdict != ASSAY_VERDICT_DEFECT) continue;
     char text[SHOWN];
-    int used =
-        snprintf(text, sizeof text,
-                 "%s: layer '%s' by %s is a defect: beyond %lld, outlying "
-                 "%lld (by %.3g), misshapen %lld, largest error %.4g:",
-                 format, l->layer->name, tactic, (long long)l->judged.beyond,
-                 (long long)l->outlying, l->outlying_by, (long long)l->misshapen, l->own.max_abs);
+    int used = snprintf(text, sizeof text,
+                        "%s: layer '%s' by %s is a defect: beyond %lld, outlying "
+                        "%lld (by %.3g), of another shape %lld, largest error %.4g:",
+                        format, l->layer->name, tactic, (long long)l->judged.beyond,
+                        (long long)l->outlying, l->outlying_by, (long long)l->shape_mismatches,
+                        l->own.max_abs);
     for (size_t k = 0; k < l->layer->n_nodes; k++)
       used += snprintf(text + used, sizeof text - (size_t)used, " %s", l->layer->nodes[k]->op_type);
     failure(r, g, "%s", text);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/verbs/bench_ratio.h"
+#include "cli/verbs/bench/bench_ratio.h"
 
 enum { MOST = 200 };
 

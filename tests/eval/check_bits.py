@@ -21,7 +21,7 @@ NAMES = ("Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Er
 CALL = re.compile(r"(?<![\w.>])(exp|expm1|exp2|log|log1p|log2|log10|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|"
                   r"pow|erf|erfc|tgamma|lgamma|cbrt|hypot|atan2|sincos)[fl]?\(|\.f = (exp|log|sin|cos|tan|tanh|erf)\b")
 # Kernels of the CPU promise the same bits on one machine only; statistics of times promise none.
-FREE = ("backends/", "cli/verbs/bench_")
+FREE = ("backends/", "cli/verbs/bench/")
 
 
 def model(path):

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "backends/cpu/data/move.h"
+#include "backends/cpu/row_pipeline.h"
 #include "backends/cpu/shared.h"
 #include "backends/cpu/tactic.h"
-#include "backends/cpu/train.h"
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "base/shown.h"
@@ -85,9 +85,9 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_m
   return st;
 }
 
-static bool couple(void* user, assay_kernel_t* const* kernels, assay_train_t* train) {
+static bool couple(void* user, assay_kernel_t* const* kernels, assay_pipeline_t* pipeline) {
   (void)user;
-  return cpu_train_couple(kernels, train);
+  return cpu_pipeline_couple(kernels, pipeline);
 }
 
 static const assay_target_t target = {.takes = takes,
@@ -174,24 +174,24 @@ static void find_operands(const cpu_t* c, const assay_step_t* s, cpu_operands_t*
   for (int i = 0; i < s->n_out; i++) o->out[i] = s->out[i] < 0 ? NULL : c->at[s->out[i]];
 }
 
-// All kernels of a train.
-static void run_train(const cpu_t* c, const assay_train_t* t) {
-  assay_kernel_t* kernels[ASSAY_TRAIN_KERNELS];
-  cpu_operands_t operands[ASSAY_TRAIN_KERNELS];
+// All kernels of a row pipeline.
+static void run_pipeline(const cpu_t* c, const assay_pipeline_t* t) {
+  assay_kernel_t* kernels[ASSAY_PIPELINE_KERNELS];
+  cpu_operands_t operands[ASSAY_PIPELINE_KERNELS];
   for (int i = 0; i < t->n; i++) {
     const assay_step_t* s = assay_runner_step_of(&c->runner, (size_t)(t->first + i));
     kernels[i] = s->kernel;
     find_operands(c, s, &operands[i]);
   }
-  cpu_train_run(t, kernels, operands, aligned(c->scratch));
+  cpu_pipeline_run(t, kernels, operands, aligned(c->scratch));
 }
 
 static assay_status_t run_kernel(cpu_t* c, size_t i, bool* ok) {
   const assay_step_t* s = assay_runner_step_of(&c->runner, i);
-  const assay_train_t* t = assay_stretch_train(c->runner.now, (int)i);
+  const assay_pipeline_t* t = assay_stretch_pipeline(c->runner.now, (int)i);
   ASSAY_TRY(run_moves(c, s->moves, s->outputs, ok));
   if (!*ok) return NULL;
-  if (t && (int)i == assay_train_last(t)) run_train(c, t);
+  if (t && (int)i == assay_pipeline_last(t)) run_pipeline(c, t);
   if (!t && s->kernel->run) {
     cpu_operands_t o;
     find_operands(c, s, &o);

@@ -151,7 +151,7 @@ static void dump_rounding(void* state, const assay_layer_t* layer, size_t n_in,
 }
 
 const assay_backend_t assay_backend_dump = {.name = "dump",
-                                            .foreign = true,
+                                            .external = true,
                                             .open = dump_open,
                                             .close = dump_close,
                                             .set = dump_set,

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/shown.h"
-#include "cli/verbs/bench_pair.h"
-#include "cli/verbs/bench_source.h"
-#include "cli/verbs/bench_trace.h"
+#include "cli/verbs/bench/bench_pair.h"
+#include "cli/verbs/bench/bench_source.h"
+#include "cli/verbs/bench/bench_trace.h"
 
 enum { MAX_CONTEXTS = 256, TRACE_EVENTS = 200000 };  // of all contexts
 

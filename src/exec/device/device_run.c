@@ -11,10 +11,10 @@
 typedef enum doing { RUNNING = 0, COPYING_IN, COPYING_OUT, LAUNCHING, N_DOING } doing_t;
 
 // Memory of the device that the caller brings; 0: none.
-typedef struct foreign {
+typedef struct caller_memory {
   assay_device_ptr_t at;
   size_t bytes;
-} foreign_t;
+} caller_memory_t;
 
 typedef struct device_run {
   assay_runner_t runner;
@@ -29,10 +29,10 @@ typedef struct device_run {
   bool busy;              // the queue has not been waited for
   assay_tensor_t** lent;  // retained: what the queue reads and writes on the host
   size_t n_lent, cap_lent;
-  bool* arriving;               // by value id: on its way to the tensor that the run holds
-  bool arrives;                 // one is
-  foreign_t *inputs, *outputs;  // by value id
-  bool* delivered;              // by value id: the output lies where it is wanted
+  bool* arriving;                     // by value id: on its way to the tensor that the run holds
+  bool arrives;                       // one is
+  caller_memory_t *inputs, *outputs;  // by value id
+  bool* delivered;                    // by value id: the output lies where it is wanted
   bool stepwise;
   assay_device_counts_t counts;
 } device_run_t;
@@ -247,7 +247,7 @@ static bool is_aligned(const device_run_t* d, assay_device_ptr_t at) {
 static bool is_read(const device_run_t* d, assay_device_ptr_t at, size_t bytes) {
   const assay_graph_t* g = d->runner.layers->model->graph;
   for (size_t i = 0; i < g->n_inputs; i++) {
-    const foreign_t* f = &d->inputs[g->inputs[i]->id];
+    const caller_memory_t* f = &d->inputs[g->inputs[i]->id];
     if (f->at && f->at < at + bytes && at < f->at + f->bytes) return true;
   }
   return false;
@@ -257,7 +257,7 @@ static bool is_read(const device_run_t* d, assay_device_ptr_t at, size_t bytes) 
 // copied there.
 static assay_status_t output_at(const device_run_t* d, const assay_slot_t* slot,
                                 assay_device_ptr_t* out) {
-  const foreign_t* f = &d->outputs[slot->value->id];
+  const caller_memory_t* f = &d->outputs[slot->value->id];
   *out = 0;
   if (f->at && f->bytes < slot->block.bytes)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -335,7 +335,7 @@ static assay_status_t read_place(assay_runner_t* r, const assay_place_t* p, assa
 // What is on its way has to arrive; what the caller has on the device comes here.
 static assay_status_t reach(assay_runner_t* r, const assay_value_t* v) {
   device_run_t* d = (device_run_t*)r;
-  foreign_t* f = &d->inputs[v->id];
+  caller_memory_t* f = &d->inputs[v->id];
   if (d->arriving[v->id]) ASSAY_TRY(wait(d));
   if (!f->at || !assay_held_is_set(&r->values[v->id])) return NULL;
   const assay_tensor_t* shape = assay_held_any(&r->values[v->id]);
@@ -360,7 +360,7 @@ static assay_status_t copy_in(device_run_t* d, int from, int to, bool* ok) {
     const assay_stretch_move_t* m = &s->moves[i];
     if (m->from >= 0) continue;
     const assay_slot_t* slot = &s->slots[m->to];
-    const foreign_t* f = &d->inputs[slot->value->id];
+    const caller_memory_t* f = &d->inputs[slot->value->id];
     assay_tensor_t* t = NULL;
     if (f->at && !slot->held) {
       if (f->at != d->at[m->to] && slot->block.bytes)
@@ -539,21 +539,21 @@ assay_status_t assay_device_set(void* state, const assay_value_t* v,
                                      NULL, &t));
   assay_status_t st = assay_runner_set(state, v, t);
   assay_tensor_release(t);
-  if (!st) d->inputs[v->id] = (foreign_t){view->at, view->bytes};
+  if (!st) d->inputs[v->id] = (caller_memory_t){view->at, view->bytes};
   return st;
 }
 
 assay_status_t assay_device_bind(void* state, const assay_value_t* v, assay_device_ptr_t at,
                                  size_t bytes) {
   device_run_t* d = state;
-  d->outputs[v->id] = (foreign_t){at, at ? bytes : 0};
+  d->outputs[v->id] = (caller_memory_t){at, at ? bytes : 0};
   return NULL;
 }
 
 // An output that no kernel made: an input, a constant, or what was emulated.
 static assay_status_t deliver_held(device_run_t* d, const assay_value_t* v) {
   assay_tensor_t* t = NULL;
-  const foreign_t* f = &d->outputs[v->id];
+  const caller_memory_t* f = &d->outputs[v->id];
   ASSAY_TRY(assay_runner_packed(d, v, &t));
   if (!t)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,

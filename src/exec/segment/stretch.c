@@ -22,7 +22,7 @@ void assay_stretch_destroy(assay_stretch_t* s) {
   assay_free(s->slots);
   assay_free(s->moves);
   assay_free(s->steps);
-  assay_free(s->trains);
+  assay_free(s->pipelines);
   assay_free(s);
 }
 
@@ -258,27 +258,27 @@ assay_status_t stretch_check_inputs(builder_t* b, const assay_sized_layer_t* d,
   return NULL;
 }
 
-// What the kernels of a train read stays, untouched, until the last one has run.
-static void keep_for_train(builder_t* b, int i, int slot) {
-  const assay_train_t* t = assay_stretch_train(b->s, i);
-  if (!t || i == assay_train_last(t)) return;
-  lengthen(&b->s->slots[slot], assay_train_last(t));
-  b->s->slots[slot].stays = assay_train_last(t) + 1;
+// What the kernels of a row pipeline read stays, untouched, until the last one has run.
+static void keep_for_pipeline(builder_t* b, int i, int slot) {
+  const assay_pipeline_t* t = assay_stretch_pipeline(b->s, i);
+  if (!t || i == assay_pipeline_last(t)) return;
+  lengthen(&b->s->slots[slot], assay_pipeline_last(t));
+  b->s->slots[slot].stays = assay_pipeline_last(t) + 1;
 }
 
-// Whether what a layer makes is handed on within a train.
+// Whether what a layer makes is handed on within a row pipeline.
 static bool is_handed_on(const builder_t* b, int i) {
-  const assay_train_t* t = assay_stretch_train(b->s, i);
-  return t && i < assay_train_last(t);
+  const assay_pipeline_t* t = assay_stretch_pipeline(b->s, i);
+  return t && i < assay_pipeline_last(t);
 }
 
-// A kernel of a train cannot be had after all: those before it run by themselves, too.
+// A kernel of a row pipeline cannot be had after all: those before it run by themselves, too.
 static void dissolve(builder_t* b, int i) {
-  const assay_train_t* t = assay_stretch_train(b->s, i);
+  const assay_pipeline_t* t = assay_stretch_pipeline(b->s, i);
   if (!t) return;
-  for (int k = t->first; k <= assay_train_last(t); k++) {
+  for (int k = t->first; k <= assay_pipeline_last(t); k++) {
     assay_step_t* step = &b->s->steps[k - b->s->first];
-    step->train = 0;
+    step->pipeline = 0;
     if (k >= i) continue;
     assay_slot_t* slot = &b->s->slots[step->out[0]];
     const assay_place_t* p = assay_stretch_place(b->s, slot->value);
@@ -296,7 +296,7 @@ static assay_status_t place_inputs(builder_t* b, const assay_sized_layer_t* d, i
     if (!step->kernel->in[k].type) continue;
     ASSAY_TRY(stretch_place_of(b, d->in[k].value, &p));
     ASSAY_TRY(need(b, p, d->in[k].type, step->kernel->in[k], i, &step->in[k]));
-    keep_for_train(b, i, step->in[k]);
+    keep_for_pipeline(b, i, step->in[k]);
   }
   return NULL;
 }
@@ -456,7 +456,9 @@ static assay_status_t plan_memory(const builder_t* b) {
   return st;
 }
 
-static size_t most_bytes(const assay_train_t* t) { return (size_t)t->most_parts * t->thread_bytes; }
+static size_t most_bytes(const assay_pipeline_t* t) {
+  return (size_t)t->most_parts * t->thread_bytes;
+}
 
 static assay_status_t build(builder_t* b) {
   assay_stretch_t* s = b->s;
@@ -466,9 +468,10 @@ static assay_status_t build(builder_t* b) {
   for (int i = 0; i < n_values; i++) s->place_of[i] = -1;
   ASSAY_TRY(assay_sizes_copy(b->in->sizes, &s->sizes));
   ASSAY_TRY(stretch_survey(b));
-  ASSAY_TRY(stretch_find_trains(b));
-  for (size_t t = 0; t < s->n_trains; t++)
-    if (most_bytes(&s->trains[t]) > s->scratch_bytes) s->scratch_bytes = most_bytes(&s->trains[t]);
+  ASSAY_TRY(stretch_find_pipelines(b));
+  for (size_t t = 0; t < s->n_pipelines; t++)
+    if (most_bytes(&s->pipelines[t]) > s->scratch_bytes)
+      s->scratch_bytes = most_bytes(&s->pipelines[t]);
   for (int i = s->first; i < s->end; i++)
     ASSAY_TRY(assay_status_note(lay_layer(b, i), "layer '%s'", b->in->layers->layers[i].name));
   return plan_memory(b);

@@ -18,7 +18,7 @@
 #include "exec/segment/lifetimes.h"
 #include "exec/segment/memory_plan.h"
 #include "exec/segment/move.h"
-#include "exec/segment/train.h"
+#include "exec/segment/row_pipeline.h"
 
 typedef enum assay_slot_kind {
   ASSAY_SLOT_ARENA = 0,
@@ -34,7 +34,7 @@ typedef struct assay_slot {
   const assay_value_t* value;  // HELD, OUTPUT
   uint64_t constant;           // CONSTANT: its address, the host's or the device's; 0: not yet
   assay_tensor_t* held;        // CONSTANT: the elements it is made of; HELD: what is copied there
-  bool passes;                 // ARENA: handed on within a train; it is nowhere as a whole
+  bool passes;                 // ARENA: handed on within a row pipeline; it is nowhere as a whole
   int stays;                   // no layer before this one may write over it
 } assay_slot_t;
 
@@ -64,7 +64,7 @@ typedef struct assay_step {
   int n_layouts, layout;
   assay_licences_t licences;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
-  int train;                   // 1 + its number; 0: it runs by itself
+  int pipeline;                // 1 + its number; 0: it runs by itself
 } assay_step_t;
 
 // Where a value lies as it was made.
@@ -96,8 +96,8 @@ typedef struct assay_stretch {
   assay_stretch_move_t* moves;
   size_t n_moves, cap_moves;
   assay_step_t* steps;  // [end - first]
-  assay_train_t* trains;
-  size_t n_trains, cap_trains;
+  assay_pipeline_t* pipelines;
+  size_t n_pipelines, cap_pipelines;
   size_t arena_bytes, scratch_bytes;
   uint64_t used;
   // What whoever runs it keeps with it; dropped with the stretch. NULL: nothing.
@@ -120,9 +120,9 @@ typedef struct assay_target {
                          double* out_microseconds);
   assay_status_t (*move_cost)(void* user, const assay_move_t* m, double* out_microseconds);
   size_t (*move_scratch)(void* user, const assay_move_t* m);  // bytes that the move needs besides
-  // Settles how a train of kernels will run; *out false: they run one by one, which is faster.
-  // NULL: they always do.
-  bool (*couple)(void* user, assay_kernel_t* const* kernels, assay_train_t* train);
+  // Settles how a row pipeline of kernels will run; *out false: they run one by one, which is
+  // faster. NULL: they always do.
+  bool (*couple)(void* user, assay_kernel_t* const* kernels, assay_pipeline_t* pipeline);
   // The address of a constant of the model, moved so, for all stretches; from: where it lies on the
   // host.
   assay_status_t (*constant)(void* user, const assay_value_t* v, const assay_move_t* m,
@@ -140,7 +140,7 @@ typedef struct assay_setting {
   void* own;
   const assay_target_t* target;
   bool any_bits;     // layouts may change them
-  bool apart;        // each layer runs by itself: there are no trains
+  bool apart;        // each layer runs by itself: there are no row pipelines
   size_t alignment;  // of what lies in the arena
   void* user;
 } assay_setting_t;
@@ -150,10 +150,10 @@ void assay_stretch_destroy(assay_stretch_t* s);  // NULL is allowed
 // Behind the last layer of the segment that layer i is in: the stretch's end, or a layer that is
 // emulated.
 int assay_stretch_segment_end(const assay_stretch_t* s, int i);
-// The train that layer i is in; NULL: none.
-static inline const assay_train_t* assay_stretch_train(const assay_stretch_t* s, int i) {
-  const int train = s->steps[i - s->first].train;
-  return train ? &s->trains[train - 1] : NULL;
+// The row pipeline that layer i is in; NULL: none.
+static inline const assay_pipeline_t* assay_stretch_pipeline(const assay_stretch_t* s, int i) {
+  const int pipeline = s->steps[i - s->first].pipeline;
+  return pipeline ? &s->pipelines[pipeline - 1] : NULL;
 }
 // Whether it starts at this layer and is for what the run holds now.
 bool assay_stretch_fits(const assay_stretch_t* s, int first, const assay_setting_t* setting);

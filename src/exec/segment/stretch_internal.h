@@ -34,8 +34,8 @@ typedef struct builder {
 // All layers: sets the stretch's end, its places, the steps that are known, and b->layers.
 assay_status_t stretch_survey(builder_t* b);
 void stretch_survey_end(builder_t* b);
-// Behind it: the trains (stretch_trains.c).
-assay_status_t stretch_find_trains(builder_t* b);
+// Behind it: the row pipelines (stretch_pipelines.c).
+assay_status_t stretch_find_pipelines(builder_t* b);
 
 // The place of a value that a layer reads; *out NULL: nothing is known of it.
 assay_status_t stretch_place_of(builder_t* b, const assay_value_t* v, assay_place_t** out);

@@ -16,7 +16,7 @@ const char* trt_cache_file(const trt_options_t* o) {
 }
 
 // The file's text in the arena, "" where there is none that a build could read.
-static assay_status_t read_cache(const trt_job_t* j, const char* path, bool warn, bool* out_foreign,
+static assay_status_t read_cache(const trt_job_t* j, const char* path, bool warn, bool* out_other,
                                  const char** out) {
   assay_mapping_t* m = NULL;
   assay_timings_t* t = NULL;
@@ -29,7 +29,7 @@ static assay_status_t read_cache(const trt_job_t* j, const char* path, bool warn
   if (!st) {
     assay_status_t bad = assay_timings_parse(t, text, n, NULL);
     if (bad && assay_status_code(bad) == ASSAY_CORRUPT) {
-      *out_foreign = true;
+      *out_other = true;
       if (warn)
         trt_warn("'%s' is no timing cache of Assay's (%s): it is not read, and left as it is", path,
                  assay_status_message(bad));
@@ -39,7 +39,7 @@ static assay_status_t read_cache(const trt_job_t* j, const char* path, bool warn
     }
   }
   assay_timings_destroy(t);
-  if (!st && !*out_foreign) st = assay_arena_strndup(j->arena, text, n, out);
+  if (!st && !*out_other) st = assay_arena_strndup(j->arena, text, n, out);
   assay_mapping_release(m);
   return st;
 }
@@ -57,9 +57,9 @@ static bool same_machine(const char* a, const char* b) {
   return n == m && strncmp(x, y, n) == 0;
 }
 
-assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_foreign,
+assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_other,
                               const char** out) {
-  return read_cache(j, path, true, out_foreign, out);
+  return read_cache(j, path, true, out_other, out);
 }
 
 void trt_cache_tell(const trt_job_t* j, const char* path, const char* text) {
@@ -71,11 +71,11 @@ void trt_cache_tell(const trt_job_t* j, const char* path, const char* text) {
 
 static assay_status_t merge(const trt_job_t* j, const char* path) {
   const char *there, *machine, *name;
-  bool foreign = false;
+  bool other = false;
   assay_timings_t* t = NULL;
   assay_str_t text = {0};
-  ASSAY_TRY(read_cache(j, path, false, &foreign, &there));
-  if (foreign) return NULL;
+  ASSAY_TRY(read_cache(j, path, false, &other, &there));
+  if (other) return NULL;
   if (*there && !same_machine(there, assay_str_get(&j->timings)))
     return trt_warn(
                "'%s' is of another machine or number of threads: it is not read, and left as "

@@ -104,7 +104,7 @@ assay_status_t trt_find_facts(trt_job_t* j) ASSAY_MUST_USE;
 // The timing cache (cache.c): its file, NULL: none; its text, "" where there is none that a build
 // could read, which lies in the arena; what is written behind a build.
 const char* trt_cache_file(const trt_options_t* o);
-assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_foreign,
+assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_other,
                               const char** out) ASSAY_MUST_USE;
 assay_status_t trt_cache_write(const trt_job_t* j, const char* path) ASSAY_MUST_USE;
 // Says behind a build that it read this text of the file, unless that is of another machine.

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Checks that words which have been given up stay out: check_words.py PROJECT.
+
+One word a thing, the word that the field uses, in code, messages and pages alike. A retired word may stand in a few places, which its
+row names. Decisions (docs/adr), results and the changelog keep the words of their day. A word counts within identifiers, too:
+`crowd` is found in `assay_crowd_set`, and not in `crowded`.
+"""
+import fnmatch
+import pathlib
+import re
+import sys
+
+# Word, what to write, and where it may stand (shell patterns of paths).
+WORDS = [
+    ("crowd", "CPU contention", []),
+    ("foreign", "external engine; or say whose it is", ["tests/ir/test_ir.c", "tests/frontends/*"]),
+    ("misshapen", "shape mismatch", []),
+    # Models are trained, and batch normalization trains.
+    ("train", "row pipeline", ["src/ops/norm/norm.c", "src/passes/no_ops.c", "fuzz/make_corpus.py"]),
+    ("trains", "row pipelines", ["src/backends/cpu/pointwise/program.c", "src/plan/plan.c"]),
+]
+PLACES = ("src", "include", "docs", "tests", "bench", "fuzz", "examples", "README.md", "CONTRIBUTING.md", "ROADMAP.md")
+LEFT_OUT = ("docs/adr/*", "bench/results/*", "tests/check_words.py", "tests/models/*")
+ENDINGS = {".c", ".h", ".inc", ".cc", ".md", ".py", ".sh", ".txt", ".html", ""}
+
+
+def files_of(root):
+    for place in PLACES:
+        top = root / place
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            name = path.relative_to(root).as_posix()
+            if path.is_file() and path.suffix in ENDINGS and not any(fnmatch.fnmatch(name, p) for p in LEFT_OUT) and "__pycache__" not in name:
+                yield name, path
+
+
+def main(root):
+    root = pathlib.Path(root)
+    rows = [(word, instead, allowed, re.compile(rf"(?<![a-z]){word}(?![a-z])", re.I)) for word, instead, allowed in WORDS]
+    faults, used, count = [], set(), 0
+    for name, path in files_of(root):
+        count += 1
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
+            for word, instead, allowed, pattern in rows:
+                if not pattern.search(line):
+                    continue
+                places = [p for p in allowed if fnmatch.fnmatch(name, p)]
+                used.update((word, p) for p in places)
+                if not places:
+                    faults.append(f"{name}:{number}: '{word}': write '{instead}'")
+    faults += [f"tests/check_words.py: '{word}' is not in {place} any more: take it out of the row"
+               for word, _, allowed in WORDS for place in allowed if (word, place) not in used]
+    print("\n".join(faults + [f"{count} files, {len(faults)} retired words"]))
+    return 1 if faults or count < 1000 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
