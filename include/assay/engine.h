@@ -43,7 +43,7 @@ typedef struct assay_engine_options {
   bool batch_variant;  // measured: the fastest of all kernels, though bits then depend on the
                        // batch and on what was measured; else only kernels of the same bits
                        // compete
-  assay_fp32_t fp32;   // what may serve layers of fp32; 0: tight
+  assay_fp32_t fp32;   // which kernels fp32 layers may use; 0: tight
   bool strip_weights;  // assay_engine_save() leaves the elements of weights out
   bool refittable;     // with strip_weights: other weights may take their place; without, every
                        // engine takes others

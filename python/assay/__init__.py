@@ -1,4 +1,4 @@
-"""Assay: runs ONNX models and accounts for every number it changes."""
+"""Assay: runs ONNX models and shows the precision error of every layer, and what causes it."""
 from ._library import AssayError
 from .session import Session
 

@@ -210,9 +210,7 @@ static assay_status_t run_sample(const assay_external_engine_t* e, size_t k, ass
   st = assay_str_status(&inputs);
   if (!st) st = assay_str_status(&outputs);
   if (!st) st = run_in(e, k, assay_str_get(&inputs), assay_str_get(&outputs), out);
-  unlink(assay_str_get(&inputs));
-  unlink(assay_str_get(&outputs));
-  rmdir(assay_str_get(&folder));
+  assay_folder_remove_temporary(assay_str_get(&folder));
   assay_str_deinit(&folder);
   assay_str_deinit(&inputs);
   assay_str_deinit(&outputs);

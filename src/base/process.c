@@ -314,6 +314,19 @@ static int remove_one(const char* path, const struct stat* info, int kind, struc
   return 0;
 }
 
+void assay_folder_remove_temporary(const char* path) {
+  char* found = NULL;
+  pthread_mutex_lock(&made.lock);
+  for (size_t i = 0; !found && i < made.n; i++) {
+    if (strcmp(made.paths[i], path) != 0) continue;
+    found = made.paths[i];
+    (void)nftw(found, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    made.paths[i] = made.paths[--made.n];
+  }
+  pthread_mutex_unlock(&made.lock);
+  free(found);
+}
+
 void assay_process_clear(void) {
   enum { TIMES = 2 };  // another thread may be about to start a command, or to write a file
   atomic_store(&clearing, true);

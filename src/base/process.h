@@ -34,6 +34,9 @@ void assay_process_over(void);
 // removed, with all that is in it, where this process is told to end (by those signals) before its
 // user has removed it.
 assay_status_t assay_folder_make_temporary(assay_str_t* out_path) ASSAY_MUST_USE;
+// Removes such a folder with all that is in it, what commands have put there, too. Does nothing to
+// any other path.
+void assay_folder_remove_temporary(const char* path);
 // For a process that is about to end, from any thread: kills the command that runs, starts no
 // other, and removes the temporary folders that were made, with all that is in them.
 void assay_process_clear(void);

@@ -16,7 +16,7 @@
 
 static void help(FILE* out) {
   fputs(
-      "Assay runs ONNX models and accounts for every number it changes.\n\n"
+      "Assay runs ONNX models and shows the precision error of every layer, and what causes it.\n\n"
       "Usage: assay VERB [arguments]\n\nVerbs:\n",
       out);
   for (const verb_t* const* v = assay_cli_verbs; *v; v++)

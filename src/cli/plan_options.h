@@ -17,8 +17,8 @@
         "the fused plan without this pass (constant_folding,\nbatchnorm_into_conv ...)", false \
   }
 
-#define CLI_FP32_HELP                                                            \
-  "what may serve layers of fp32: plain, tight (default: errors at most\ntwice " \
+#define CLI_FP32_HELP                                                                \
+  "which kernels fp32 layers may use: plain, tight (default: errors at\nmost twice " \
   "plain's), bound (within plain's guaranteed bound)"
 
 static inline assay_status_t cli_parse_fp32(const char* text, assay_fp32_t* out) {

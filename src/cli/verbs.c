@@ -14,7 +14,7 @@ const verb_t* const assay_cli_verbs[] = {
 
 const family_t assay_cli_families[] = {
     {"debug", "find what is to blame for a result, and what mends it"},
-    {"edit", "change a model, and prove what truth makes of that"},
+    {"edit", "change a model and verify the effect on its outputs"},
     {0}};
 
 const char* assay_cli_second_word(const verb_t* verb, const char* family) {

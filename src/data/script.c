@@ -159,11 +159,8 @@ assay_status_t assay_script_ask(const char* command, double seconds,
   assay_status_t st = assay_folder_make_temporary(&folder);
   if (st) return assay_str_deinit(&folder), st;
   st = ask_in(assay_str_get(&folder), command, seconds, data, paths, out_yes, why);
-  for (int k = 0; k < FILES; k++) {
-    if (paths[k].len) unlink(assay_str_get(&paths[k]));
-    assay_str_deinit(&paths[k]);
-  }
-  rmdir(assay_str_get(&folder));
+  for (int k = 0; k < FILES; k++) assay_str_deinit(&paths[k]);
+  assay_folder_remove_temporary(assay_str_get(&folder));
   assay_str_deinit(&folder);
   return assay_status_note(st, "--require '%s'", command);
 }

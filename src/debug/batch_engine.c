@@ -208,14 +208,7 @@ static assay_status_t run_command(run_t* r, assay_model_t* model, assay_tensor_t
 }
 
 static void drop_files(run_t* r) {
-  static const char* const files[] = {OPEN_FILE, FIXED_FILE};
-  for (size_t k = 0; r->folder.len && k < sizeof files / sizeof *files; k++) {
-    assay_str_t path = {0};
-    assay_str_printf_raw(&path, "%s/%s", assay_str_get(&r->folder), files[k]);
-    unlink(assay_str_get(&path));
-    assay_str_deinit(&path);
-  }
-  if (r->folder.len) rmdir(assay_str_get(&r->folder));
+  if (r->folder.len) assay_folder_remove_temporary(assay_str_get(&r->folder));
   assay_str_deinit(&r->folder);
 }
 

@@ -347,7 +347,7 @@ assay_status_t assay_editor_run(const assay_editor_t* editor, assay_model_t* mod
     out->before = count(model);
     out->after = count(x.e.out);
   }
-  if (!st && o->no_proof) assay_str_append(&out->why_not, "not asked for");
+  if (!st && o->no_proof) assay_str_append(&out->why_not, "--no-proof");
   if (!st && o->no_proof) out->verdict = ASSAY_EDIT_NOT_PROVEN;
   if (!st && !o->no_proof && !out->why_not.len)
     st = prove(editor, &x.e, x.prepared, x.after, x.e.samples, o, out);

@@ -92,7 +92,8 @@ static assay_status_t read_array(const json_t* j, assay_tensor_t** out) {
   const json_t *array = json_object_get(j, "array"), *tensor = json_object_get(j, "tensor");
   if (is_class(j, "ndarray") && json_is_string(array)) return read_ndarray(array, out);
   if (is_class(j, "Tensor") && json_is_string(tensor)) return read_torch(tensor, out);
-  return ASSAY_ERROR(ASSAY_CORRUPT, "it is no array of Polygraphy's");
+  return ASSAY_ERROR(ASSAY_CORRUPT,
+                     "not Polygraphy JSON: expected a class 'ndarray' or 'Tensor' with its data");
 }
 
 // Arrays by name. In results each is wrapped in an object of class LazyArray, or LazyNumpyArray.

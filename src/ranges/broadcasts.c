@@ -172,10 +172,10 @@ static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batc
     assay_baked_t x = {.node = n, .kind = ASSAY_BAKED_RESHAPE, .size = first, .silent = rest};
     if (batch->open || first == batch->size) {
       snprintf(x.why, sizeof x.why,
-               rest ? "a batch of another size than %lld is reshaped all the same: -1 takes what "
+               rest ? "Reshape hard-codes batch %lld, and another size passes: -1 takes what "
                       "is left, and samples "
                       "are mixed"
-                    : "a batch of another size than %lld does not fit its shape: it fails there",
+                    : "Reshape hard-codes batch %lld: another size fails there",
                (long long)first);
       st = keep_baked(b, &x);
     }

@@ -73,7 +73,7 @@ static void headline(const assay_audit_t* a, const assay_audit_names_t* n, assay
     assay_str_printf(out, "MAY OVERFLOW  %s %s%s: not confirmed: '%s'\n", n->model, in,
                      n->precision, place(first_hazard(&a->ranges)));
   else
-    assay_str_printf(out, "NOT KNOWN  %s %s%s: %zu operators have no ranges\n", n->model, in,
+    assay_str_printf(out, "NOT KNOWN  %s %s%s: range analysis lacks %zu nodes\n", n->model, in,
                      n->precision, a->ranges.n_unknown);
 }
 

@@ -44,7 +44,7 @@ static void headline(const assay_edit_result_t* r, const assay_edit_names_t* nam
   const assay_proof_output_t* w = worst(&r->proof);
   assay_str_printf(out, "%s  %s: ", words[r->verdict], names->model);
   if (r->verdict == ASSAY_EDIT_NOT_PROVEN) {
-    assay_str_printf(out, "truth was not run: %s\n", assay_str_get(&r->why_not));
+    assay_str_printf(out, "not verified (%s)\n", assay_str_get(&r->why_not));
     return;
   }
   assay_str_append(out, r->verdict == ASSAY_EDIT_UNCHANGED ? "truth unchanged: "

@@ -17,18 +17,18 @@ static void headline(const assay_precision_found_t* f, const assay_report_precis
                                : "NOT FIXED",
                    n->model, n->precision, n->target);
   if (c->faithful)
-    assay_str_append(out, "it does as it is, no layer needs more");
+    assay_str_append(out, "it is enough as it is, no layer needs more");
   else if (found && f->n_prefix)
-    assay_str_printf(out, "%zu of %zu layers in %s do (%zu that make floats)", f->n_prefix,
+    assay_str_printf(out, "%zu of %zu layers in %s are enough (%zu that make floats)", f->n_prefix,
                      f->n_layers, assay_format_name(c->fix.format), c->fix.n_nodes);
   else if (found)
-    assay_str_printf(out, "%zu of %zu layers in %s do", c->fix.n_nodes, f->n_layers,
+    assay_str_printf(out, "%zu of %zu layers in %s are enough", c->fix.n_nodes, f->n_layers,
                      assay_format_name(c->fix.format));
   else if (c->has_fix)
     assay_str_printf(out, "%zu layers in %s are not enough", c->fix.n_nodes,
                      assay_format_name(c->fix.format));
   else
-    assay_str_append(out, "no set of layers in fp32 was found that does");
+    assay_str_append(out, "no set of layers in fp32 was found that is enough");
   assay_str_append(out, "\n");
 }
 

@@ -115,7 +115,7 @@ static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* ou
   assay_str_append(out, "\n");
   if (f->has_repair)
     assay_str_printf(out, "          %s: %s%s\n", f->repair.cause, f->repair.text,
-                     f->restored ? "" : " (brings it closer, not all the way)");
+                     f->restored ? "" : " (reduces the error but does not remove it)");
 }
 
 // How to get the files that nobody asked for yet.
@@ -203,13 +203,13 @@ static void licence_lines(const assay_check_t* c, assay_str_t* out) {
     if (!broken) broken = a;
   }
   if (!n) return;
-  assay_str_printf(out,
-                   "  fp32    %s: %zu %s own error is %.2g of plain's, root mean square, at most "
-                   "%.2g\n",
-                   assay_fp32_name(assay_plan_layers(c->plan)->fp32), n,
-                   n == 1 ? "layer is run by a licensed tactic, whose"
-                          : "layers are run by licensed tactics, whose",
-                   sqrt(rms / (double)n), sqrt(worst));
+  assay_str_printf(
+      out,
+      "  fp32    %s: %zu %s own error is %.2g of plain's, root mean square, at most "
+      "%.2g\n",
+      assay_fp32_name(assay_plan_layers(c->plan)->fp32), n,
+      n == 1 ? "layer uses a faster kernel, whose" : "layers use faster kernels, whose",
+      sqrt(rms / (double)n), sqrt(worst));
   if (broken)
     assay_str_printf(out,
                      "  note    on these inputs %zu of them %s not keep what %s asks, first %s: "

@@ -75,7 +75,7 @@ static void counts(const assay_tuned_t* t, const assay_tune_trial_t* trial, assa
 }
 
 static const char* by(const assay_tuned_t* t) {
-  return t->options.device ? "by the roofline" : "by the times of its layers";
+  return t->options.device ? "estimated" : "by the times of its layers";
 }
 
 static void headline(const assay_tuned_t* t, const assay_report_tune_t* n, assay_str_t* out) {

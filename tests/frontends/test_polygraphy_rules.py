@@ -560,7 +560,7 @@ def test_next(program):
     expect("--precision fp16" in line.group(1) and "--inputs late_in.json --golden late_out.json --require 'golden_max_abs <= 1'" in line.group(1),
         line.group(1))
     p = subprocess.run(line.group(1).replace("assay", program, 1), shell=True, capture_output=True, text=True)
-    found = re.search(r"(\d+) of \d+ layers in fp32 do", p.stdout)
+    found = re.search(r"(\d+) of \d+ layers in fp32 are enough", p.stdout)
     expect(p.returncode == 0 and found and int(found.group(1)) < int(prefix.group(1)),
         f"{line.group(1)}: {p.stdout}{p.stderr}, prefix {prefix.group(1)}")
 

@@ -56,7 +56,7 @@ static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* t
   stat(a->save, &info);
   assay_print(stdout, "built %s: %zu layers, %s, in %.2f s\n", a->save, l->n_layers,
               ASSAY_BYTES_TEXT((uint64_t)info.st_size), seconds);
-  assay_print(stdout, "a run takes %s besides the weights", ASSAY_BYTES_TEXT(tried->bytes));
+  assay_print(stdout, "activation memory: %s", ASSAY_BYTES_TEXT(tried->bytes));
   if (tried->emulated)
     printf("; %zu layers have no kernel and are emulated, slowly", tried->emulated);
   putchar('\n');
@@ -93,7 +93,7 @@ static const opt_t options[] = {
      "s=[1,80]:[4,80]:[8,80]. An input given again\nbelongs to the plan's next profile",
      false},
     {"--max-scratch", 0, OPT_BYTES, offsetof(args_t, engine.max_scratch), "SIZE",
-     "pass kernels by that need more scratch, such as 16M, where others\ntake the layer", false},
+     "skip kernels that need more workspace, such as 16M, where others\ntake the layer", false},
     {"--timing-cache", 0, OPT_OUT_CACHE, offsetof(args_t, timing_cache), "FILE",
      "read how fast kernels are, and add what is measured: builds with\nthe same times are the "
      "same, byte for byte",

@@ -268,7 +268,7 @@ static const opt_t options[] = {
 
 const verb_t assay_verb_certify = {
     .name = VERB,
-    .summary = "write what a run is in a small file, and say later what changed and where",
+    .summary = "save a fingerprint of a run in a small file, and say later what changed and where",
     .usage = "MODEL -o FILE [options]\n       assay certify --verify FILE MODEL [options]",
     .examples =
         "  assay certify model.onnx -o model.cert --precision fp16\n"

@@ -689,7 +689,7 @@ static const opt_t options[] = {
 
 const verb_t assay_verb_check = {
     .name = "check",
-    .summary = "run a model in a precision beside its float64 truth; explain and fix",
+    .summary = "compare a model in a precision with its float64 reference (truth); explain and fix",
     .usage = "MODEL [options]",
     .examples =
         "  assay check model.onnx --precision fp16 --inputs inputs.npz --golden golden.npz\n"

@@ -190,7 +190,7 @@ static assay_status_t print_flops(const assay_model_t* m) {
                        : *unit      ? 1e6
                                     : 1),
               *unit ? " " : "", unit);
-  if (unknown) printf(", without %zu nodes whose sizes only a run tells", unknown);
+  if (unknown) printf(", without %zu nodes with data-dependent shapes", unknown);
   if (open.met) printf("; open sizes count as 1: give them with --dim NAME=N, --batch or --shape");
   putchar('\n');
   return NULL;

@@ -302,7 +302,7 @@ static const opt_t options[] = {
      "mode plan: what sums are kept in", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "mode plan: {look}", false},
     {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING",
-     "mode plan: what may serve fp32: plain, tight (default), bound", false},
+     "mode plan: which kernels fp32 layers may use: plain, tight (default),\nbound", false},
     CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the "

@@ -18,8 +18,8 @@ typedef struct cli_reading_args {
    OPT_LIST,                                                                                         \
    offsetof(args_t, field.dtypes),                                                                   \
    "NAME:TYPE",                                                                                      \
-   "files: bits of an array of unsigned integers are this type's: bf16,\nfp16, fp8e4m3, "            \
-   "fp8e5m2; of float32: rounded to it",                                                             \
+   "files: reinterpret unsigned integer arrays as this type: bf16, fp16,\nfp8e4m3, "                 \
+   "fp8e5m2; round float32 arrays to it",                                                            \
    false},                                                                                           \
       {"--size",   0,                                                                                \
        OPT_STRING, offsetof(args_t, field.size),                                                     \

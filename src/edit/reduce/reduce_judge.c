@@ -33,11 +33,8 @@ typedef struct job {
 
 static void job_deinit(job_t* j) {
   assay_golden_deinit(&j->golden);
-  for (int k = 0; k < FILES; k++) {
-    if (j->paths[k].len) unlink(assay_str_get(&j->paths[k]));
-    assay_str_deinit(&j->paths[k]);
-  }
-  if (j->folder.len) rmdir(assay_str_get(&j->folder));
+  for (int k = 0; k < FILES; k++) assay_str_deinit(&j->paths[k]);
+  if (j->folder.len) assay_folder_remove_temporary(assay_str_get(&j->folder));
   assay_str_deinit(&j->folder);
 }
 

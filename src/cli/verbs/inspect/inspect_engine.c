@@ -181,8 +181,8 @@ int cli_inspect_engine(const char* file, const char* explain, const char* json) 
   } else if (explain) {
     code = explain_layers(e, layers, explain);
   } else {
-    assay_print(stdout, "plan       %zu layers on %s; a run takes %s besides the weights\n",
-                layers->n_layers, assay_engine_backend(engine)->name,
+    assay_print(stdout, "plan       %zu layers on %s; activation memory: %s\n", layers->n_layers,
+                assay_engine_backend(engine)->name,
                 ASSAY_BYTES_TEXT(assay_executor_planned_bytes(e)));
     assay_print(stdout, "fp32       %s\n", assay_fp32_name(layers->fp32));
     print_ends(engine);

@@ -104,16 +104,6 @@ static assay_status_t hand_over(const pg_script_call_t* call, const char* folder
   return assay_str_status(command);
 }
 
-static void clear(const pg_script_call_t* call, const char* folder) {
-  for (size_t i = 0; i < call->n_sets; i++) {
-    assay_str_t path = {0};
-    put_path(&path, folder, i);
-    unlink(assay_str_get(&path));
-    assay_str_deinit(&path);
-  }
-  rmdir(folder);
-}
-
 static assay_status_t run(const pg_script_call_t* call, const char* file, const char* command,
                           assay_str_t* out) {
   const char* const words[] = {"/bin/sh", "-c", command, NULL};
@@ -153,7 +143,7 @@ assay_status_t pg_script_call(pg_job_t* j, const pg_script_call_t* call, assay_s
   if (!st) st = hand_over(call, assay_str_get(&folder), &command);
   pg_log(PG_INFO, "Calling %s() of %s", name, file);
   if (!st) st = run(call, file, assay_str_get(&command), out);
-  if (folder.len) clear(call, folder.text);
+  if (folder.len) assay_folder_remove_temporary(folder.text);
   assay_str_deinit(&program);
   assay_str_deinit(&folder);
   assay_str_deinit(&command);
