@@ -92,9 +92,8 @@ def pack(build, out):
             copy(file, there / name)
     (there / "link.txt").write_text("".join(
         f"{command.replace(str(ROOT), PLACE)}\n" for command, _ in rows))
-    for extra in ("build/cases",):
-        if (ROOT / extra).exists():
-            shutil.copytree(ROOT / extra, tree / extra)
+    if (ROOT / "build/cases").exists():
+        shutil.copytree(ROOT / "build/cases", tree / "build/cases")
     subprocess.run(["tar", "-C", tree, "-cJf", out, "."], check=True, env={**os.environ, "XZ_OPT": "-T0 -6"})
     shutil.rmtree(tree)
     print(f"{out.relative_to(ROOT)}: {out.stat().st_size / 1e6:.1f} MB")

@@ -1,4 +1,4 @@
-// Which layers of a stretch form row pipelines.
+// Which consecutive layers form row pipelines.
 #include "base/alloc.h"
 #include "exec/segment/stretch_internal.h"
 

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "base/shell.h"
 #include "base/shown.h"
+#include "exec/targets.h"
 #include "frontends/trtexec/job.h"
 #include "frontends/trtexec/log.h"
 #include "runtime/engine.h"
@@ -43,8 +44,8 @@ static assay_status_t make_command_line(assay_arena_t* arena, int argc, char** a
 
 static void tell_device(void) {
   assay_str_t text = {0};
-  const assay_backend_t* b = assay_backend_find("cpu");
-  if (b && b->describe) b->describe(&text);
+  const assay_backend_t* b = assay_target_default(ASSAY_TARGET_BUILD);
+  if (b->describe) b->describe(&text);
   trt_info("=== Device Information ===");
   trt_info("Device 0: this CPU, %d threads (%s)", omp_get_max_threads(), assay_str_get(&text));
   trt_info(

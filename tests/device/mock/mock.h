@@ -1,6 +1,6 @@
 // A device for tests: memory at addresses that the host cannot read, a thread for each queue, and
-// captures. It is a backend like any other ("mock"), in test builds only: its row is in backend.c
-// under ASSAY_MOCK_BACKEND.
+// captures. It is a backend like any other ("mock"), in test builds only: its row is in
+// exec/targets.inc beside this file.
 //
 // What it checks, and answers with a failure of the queue:
 //   - kernels, copies and fills stay within one allocation that is there when they are done;
