@@ -97,14 +97,14 @@ def shares(page, kept, program, found):
              f"against ablation: the layer's own error alone, and all errors but its own. Limits: shares add up to 1 within {SUM_LIMIT:g}, "
              f"ablation within {ABLATION_LIMIT:g} where errors superpose: not where the outputs are not finite (shares count elements there), and "
              "not behind quantizers, of which a step is taken or not, whoever pushed.", "",
-             "| model | format | layers | stretches | evaluations | tried | 1 - sum | all own errors added: off by | alone - share | "
+             "| model | format | layers | layer ranges | evaluations | tried | 1 - sum | all own errors added: off by | alone - share | "
              "left out - share |", "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for name, path, inputs in found:
         if name.startswith("zoo/") and name[4:] not in SHARES_OF:
             continue
         answer = kept.ask(f"shares {name}", [program, "4", path, inputs, "bf16", "fp16"])
         for line in answer["lines"]:
-            page.append(f"| {name} | {line['format']} | {line['layers']} | {line['stretches']} | {line['runs']} | {line['tried']} | "
+            page.append(f"| {name} | {line['format']} | {line['layers']} | {line['layer_ranges']} | {line['runs']} | {line['tried']} | "
                         f"{line['sum_off']:.1e} | {line['engine_off']:.1e} | {line['alone_off']:.1e} | {line['exact_off']:.1e} |" + ("" if line.get("finite", True) else " not finite"))
             superpose = line.get("finite", True) and "int8" not in os.path.basename(path)
             off = max(line["alone_off"], line["exact_off"]) if superpose else 0

@@ -178,8 +178,8 @@ def mutants_of(certify, options, failures):
             _, path, _ = certify.make(subject.model, "healthy", *how)
             given = ["--inputs", subject.inputs] if os.path.exists(subject.inputs) else []
             healthy, _ = certify.verify(path, subject.model, *given, "--bits")
-            plain, seconds = certify.verify(path, subject.model, *given, "--plant", f"{name}:{fault}")
-            bits, _ = certify.verify(path, subject.model, *given, "--plant", f"{name}:{fault}", "--bits")
+            plain, seconds = certify.verify(path, subject.model, *given, "--inject", f"{name}:{fault}")
+            bits, _ = certify.verify(path, subject.model, *given, "--inject", f"{name}:{fault}", "--bits")
             return {**found, "node": name, "healthy": healthy["verdict"], "plain": plain, "bits": bits, "seconds": round(seconds, 2)}
 
     namespace = argparse.Namespace(assay=certify.program, models=options.models, seed=options.seed, biggest=200, rows=2, side=64, modes="E",

@@ -3,11 +3,11 @@
 
     bench/fp32_settings.py MODEL... [--out FILE] [--batch N] [--golden]
 
-Each model is checked on the CPU (fused plan) in plain, tight and bound. Layers that a licensed tactic runs in one of them
+Each model is checked on the CPU (fused plan) in plain, tight and bound. Layers that a gated tactic runs in one of them
 are listed, with the condition under which it may serve (tight: root mean square own error at most twice that of plain
 sums; bound: six standard deviations within plain sums' guaranteed bound), as measured on these inputs. With --golden, inputs.npz beside a model is given. Goes on where --out stopped. Needs a
-release build, or --assay PROGRAM. Exit code 1: a condition that does not hold, a defect, or fewer licensed layers than
---licensed.
+release build, or --assay PROGRAM. Exit code 1: a condition that does not hold, a defect, or fewer gated layers than
+--gated.
 """
 import argparse
 import datetime
@@ -38,7 +38,7 @@ def layers_of(assay, model, setting, words):
 
 
 def condition(layer):
-    """What a licensed layer measured, or nothing."""
+    """What a gated layer measured, or nothing."""
     l = layer.get("licensed")
     if not l:
         return "plain sums"
@@ -72,7 +72,7 @@ def main():
     parser.add_argument("models", nargs="+")
     parser.add_argument("--out")
     parser.add_argument("--assay", default=ASSAY, metavar="PROGRAM")
-    parser.add_argument("--licensed", type=int, default=0, metavar="N", help="layers that a licensed tactic has to run")
+    parser.add_argument("--gated", type=int, default=0, metavar="N", help="layers that a gated tactic has to run")
     parser.add_argument("--batch", default="1")
     parser.add_argument("--golden", action="store_true")
     args = parser.parse_args()
@@ -92,9 +92,9 @@ def main():
             continue
         words = ["--inputs", os.path.join(os.path.dirname(model), "inputs.npz")] if args.golden else shapes(model, args.batch)
         rows, alike, wrong = compare({s: layers_of(args.assay, model, s, words) for s in SETTINGS})
-        if len(rows) < args.licensed:
-            wrong.append("%d layers are run by licensed tactics, expected %d" % (len(rows), args.licensed))
-        text = "\n## %s\n\n%d layers run by plain sums in all settings; %d by a licensed tactic in one.\n" % (
+        if len(rows) < args.gated:
+            wrong.append("%d layers are run by gated tactics, expected %d" % (len(rows), args.gated))
+        text = "\n## %s\n\n%d layers run by plain sums in all settings; %d by a gated tactic in one.\n" % (
             name, alike, len(rows))
         if rows:
             text += "\n| layer | plain | tight | bound | in tight | in bound |\n%s\n%s\n" % ("| --- " * 6 + "|", "\n".join(rows))

@@ -61,7 +61,7 @@ def pack_libraries(tree, build, commands):
     for file in sorted(wanted):
         if not OWN.search(file.name):
             copy_once(file, tree / "build/pack/lib", file.name)
-    needed = subprocess.run(["ldd", build / "src/cli/assay", build / "tests/ops_test_twice"], check=True, capture_output=True, text=True).stdout
+    needed = subprocess.run(["ldd", build / "src/cli/assay", build / "tests/ops_test_double_double"], check=True, capture_output=True, text=True).stdout
     for name, path in re.findall(r"(\S+) => (/\S+)", needed):
         if not OWN.search(name):
             copy_once(pathlib.Path(path), tree / "build/pack/lib", name)

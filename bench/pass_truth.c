@@ -11,31 +11,31 @@
 
 #include "base/alloc.h"
 #include "data/samples.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "onnx/load.h"
 #include "plan/plan.h"
 
 static const double LIMIT = 1e-4;
 
 static assay_status_t truth_of(const assay_model_t* m, assay_tensor_t* const* in,
-                               assay_machine_t** out) {
-  assay_machine_t* machine = NULL;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH};
-  ASSAY_TRY(assay_machine_create(m, &config, &machine));
+                               assay_evaluator_t** out) {
+  assay_evaluator_t* evaluator = NULL;
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH};
+  ASSAY_TRY(assay_evaluator_create(m, &config, &evaluator));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (in[i]) assay_machine_set(machine, m->graph->inputs[i], in[i]);
-  assay_status_t st = assay_machine_run(machine);
-  if (st) return assay_machine_destroy(machine), st;
-  *out = machine;
+    if (in[i]) assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
+  assay_status_t st = assay_evaluator_run(evaluator);
+  if (st) return assay_evaluator_destroy(evaluator), st;
+  *out = evaluator;
   return NULL;
 }
 
-static double moved(const assay_model_t* was, assay_machine_t* before, const assay_model_t* is,
-                    assay_machine_t* after) {
+static double moved(const assay_model_t* was, assay_evaluator_t* before, const assay_model_t* is,
+                    assay_evaluator_t* after) {
   double all = 0;
   for (size_t i = 0; i < was->graph->n_outputs; i++) {
-    const assay_tensor_t* a = assay_machine_get(before, was->graph->outputs[i]);
-    const assay_tensor_t* b = assay_machine_get(after, is->graph->outputs[i]);
+    const assay_tensor_t* a = assay_evaluator_get(before, was->graph->outputs[i]);
+    const assay_tensor_t* b = assay_evaluator_get(after, is->graph->outputs[i]);
     double largest = 0, worst = 0;
     if (a->size != b->size || a->store != b->store) return INFINITY;
     if (a->store == ASSAY_STORE_I64) {
@@ -55,10 +55,10 @@ static double moved(const assay_model_t* was, assay_machine_t* before, const ass
 }
 
 static assay_status_t one(const char* what, assay_model_t* m, const char* only,
-                          assay_tensor_t* const* in, assay_machine_t* before,
+                          assay_tensor_t* const* in, assay_evaluator_t* before,
                           const assay_model_t* was, double* worst) {
   assay_plan_t* plan = NULL;
-  assay_machine_t* after = NULL;
+  assay_evaluator_t* after = NULL;
   const assay_precision_t p = {.format = ASSAY_FORMAT_FP32};
   const assay_plan_options_t options = {.fused = true, .passes = {.only = only, .verify = true}};
   ASSAY_TRY(assay_plan_create(m, &p, &options, 0, &plan));
@@ -70,7 +70,7 @@ static assay_status_t one(const char* what, assay_model_t* m, const char* only,
            r->model->graph->n_nodes, assay_plan_layers(plan)->n_layers, x);
     if (!(x <= *worst)) *worst = x;
   }
-  assay_machine_destroy(after);
+  assay_evaluator_destroy(after);
   assay_plan_destroy(plan);
   return st;
 }
@@ -78,7 +78,7 @@ static assay_status_t one(const char* what, assay_model_t* m, const char* only,
 static assay_status_t run(const char* path, const char* only, double* worst) {
   assay_model_t *open = NULL, *closed = NULL;
   assay_samples_t samples = {0};
-  assay_machine_t* before = NULL;
+  assay_evaluator_t* before = NULL;
   assay_input_shape_t shapes[16];
   size_t n = 0;
   assay_status_t st = assay_onnx_load(path, 0, NULL, &open);
@@ -93,7 +93,7 @@ static assay_status_t run(const char* path, const char* only, double* worst) {
   if (!st) st = one("open sizes ", open, only, assay_samples_get(&samples, 0), before, open, worst);
   if (!st)
     st = one("known sizes", closed, only, assay_samples_get(&samples, 0), before, open, worst);
-  assay_machine_destroy(before);
+  assay_evaluator_destroy(before);
   assay_samples_deinit(&samples);
   assay_model_release(open);
   assay_model_release(closed);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Ranges: ten models with planted overflows, and certified boxes under random inputs.
+"""Ranges: ten models with injected overflows, and certified boxes under random inputs.
 
     bench/ranges.py ASSAY OUT.md [--inputs 100000] [--machine TEXT]
 
-Announced: `assay audit` names the planted node without running, and finds a witness in the box, which is run again here: what
-the planted node makes of it in `assay run` has a NaN or an Inf; of integers it is another number than the exact sum. Certified:
+Announced: `assay audit` names the injected node without running, and finds a witness in the box, which is run again here: what
+the injected node makes of it in `assay run` has a NaN or an Inf; of integers it is another number than the exact sum. Certified:
 in the largest box that `assay audit` calls safe, random inputs, corners and sign patterns give no NaN and no Inf, neither at an
 output nor anywhere inside.
 """
@@ -174,7 +174,7 @@ def batch_norm_net():
                   "w3": w(4, c, scale=5)}), None
 
 
-PLANTED = [("conv_net", conv_net, "fp16", "-2:2"), ("mlp_exp", mlp_exp, "bf16", "-1:1"),
+INJECTED = [("conv_net", conv_net, "fp16", "-2:2"), ("mlp_exp", mlp_exp, "bf16", "-1:1"),
            ("square_sum", square_sum, "fp16", "-4:4"), ("cumsum_pool", cumsum_pool, "fp16", "-1:1"),
            ("fp8_attention", fp8_attention, "fp8e4m3", "-2:2"), ("residual_chain", residual_chain, "fp8e5m2", "-1:1"),
            ("tiny_epsilon", tiny_epsilon, "fp16", "-1:1"), ("huge_logits", huge_logits, "bf16", "-3:3"),
@@ -231,7 +231,7 @@ def exact_sums(m, witness):
 
 
 def breaks(assay, path, precision, witness, m, where):
-    """Whether the planted node makes NaN or Inf of the witness, or a sum that is not the exact one."""
+    """Whether the injected node makes NaN or Inf of the witness, or a sum that is not the exact one."""
     outs = run(assay, opened(m, path), None if precision == "int8" else precision, witness)
     y = outs[next(n for n in m.graph.node if n.name == where).output[0]]
     if precision != "int8":
@@ -240,9 +240,9 @@ def breaks(assay, path, precision, witness, m, where):
     return bool(((np.abs(exact) > 2**31 - 1) & (y != exact)).any())
 
 
-def planted(assay, folder):
+def injected(assay, folder):
     rows, good = [], 0
-    for name, make, precision, box in PLANTED:
+    for name, make, precision, box in INJECTED:
         m, where = make()
         path = folder / f"{name}.onnx"
         onnx.save(m, path)
@@ -310,14 +310,14 @@ def main():
     start = time.time()
     with tempfile.TemporaryDirectory() as d:
         d = pathlib.Path(d)
-        rows, good = planted(a.assay, d)
+        rows, good = injected(a.assay, d)
         safe, unbroken = certified(a.assay, d, a.inputs)
     text = f"""# Ranges
 
-`bench/ranges.py ASSAY OUT --inputs {a.inputs}`{', ' + a.machine if a.machine else ''}; {time.time() - start:.0f} s. {good} of {len(PLANTED)} planted
+`bench/ranges.py ASSAY OUT --inputs {a.inputs}`{', ' + a.machine if a.machine else ''}; {time.time() - start:.0f} s. {good} of {len(INJECTED)} injected
 overflows announced before any run and produced by their witness; {unbroken} of {len(CERTIFIED)} certified boxes without NaN or Inf.
 
-| model | format | box | planted in | announced first | seconds | witness breaks | run again: breaks |
+| model | format | box | injected in | announced first | seconds | witness breaks | run again: breaks |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 {chr(10).join(rows)}
 
@@ -329,7 +329,7 @@ looked at:
 {chr(10).join(safe)}
 """
     pathlib.Path(a.out).write_text(text)
-    return 0 if good == len(PLANTED) and unbroken == len(CERTIFIED) else 1
+    return 0 if good == len(INJECTED) and unbroken == len(CERTIFIED) else 1
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
     reduce.py ASSAY MODELS... [--modes EIO] [--seed S] [--count N] [--work DIR] [--results FILE]
 
-Mode E: one node of the engine computes something else (--plant). Taken are those that `assay check` finds unfaithful and
+Mode E: one node of the engine computes something else (--inject). Taken are those that `assay check` finds unfaithful and
 blames the right node for. Of each, `debug reduce` writes a part; the command that it prints is run on the files: it must fail, and
 must not without the fault.
 
@@ -62,17 +62,17 @@ def reduce(subject, model, options, folder):
         return json.load(f), seconds, ""
 
 
-def show(program, found, plant):
+def show(program, found, inject):
     """Exit code of the command that it prints, with the fault or without."""
     words = shlex.split(found["command"])
-    if not plant:
-        at = words.index("--plant")
+    if not inject:
+        at = words.index("--inject")
         del words[at:at + 2]
     return run([program, *words[1:]])[0]
 
 
 def try_mutant(subject, fault, precision, fused):
-    options = ["--precision", precision, "--plant", fault, *(["--fused"] if fused else [])]
+    options = ["--precision", precision, "--inject", fault, *(["--fused"] if fused else [])]
     with tempfile.TemporaryDirectory() as folder:
         found, seconds, error = reduce(subject, subject.model, options, folder)
         row = {"seconds": round(seconds, 2), "error": error}
@@ -99,7 +99,7 @@ def blames_export(program, found, folder):
         return code == 1 and json.load(f)["blame"] == "export"
 
 
-def try_exported(subject, model, planted, mode):
+def try_exported(subject, model, injected, mode):
     golden = ["--golden", subject.outputs, *(["--golden-intermediates", subject.values] if mode == "I" else [])]
     with tempfile.TemporaryDirectory() as folder:
         found, seconds, error = reduce(subject, model, golden, folder)
@@ -112,7 +112,7 @@ def try_exported(subject, model, planted, mode):
             return {**row, "verdict": found["verdict"] if mode == "I" else "right"}
         if not blames_export(subject.program, found, folder):
             return {**row, "verdict": "holds"}
-    if planted.nodes and not set(planted.nodes) & set(row["names"]):
+    if injected.nodes and not set(injected.nodes) & set(row["names"]):
         return {**row, "verdict": "lacks the node"}
     if mode == "I" and found["nodes"] > MOST_NODES:
         return {**row, "verdict": "too many nodes"}
@@ -135,7 +135,7 @@ class Reductions(mutants.Bench):
         row = try_mutant(subject, f"{name}:{fault}", precision, fused)
         return {"model": found["model"], "what": found["what"], **row}
 
-    def try_export(self, subject, proto, planted, mode):
+    def try_export(self, subject, proto, injected, mode):
         path = f"{subject.folder}/mutant.onnx"
         del proto.graph.value_info[:]
         onnx.save(proto, path)
@@ -145,8 +145,8 @@ class Reductions(mutants.Bench):
             return None  # a model that does not run is found by running it
         if change < 1e-6:
             return None
-        row = try_exported(subject, path, planted, mode)
-        return {"model": subject.name, "what": planted.what, **row} if row else None
+        row = try_exported(subject, path, injected, mode)
+        return {"model": subject.name, "what": injected.what, **row} if row else None
 
 
 def table(rows, options):

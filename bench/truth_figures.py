@@ -82,7 +82,7 @@ class Program:
         self.path, self.work, self.threads = path, work, threads
 
     def __call__(self, *arguments):
-        # Threads that wait sleep: other programs on the machine would else stretch every parallel loop.
+        # Threads that wait sleep: other programs on the machine would else lengthen every parallel loop.
         environment = {"OMP_WAIT_POLICY": "passive", **os.environ, "OMP_NUM_THREADS": str(self.threads)}
         usage = os.path.join(self.work, "usage")
         run = subprocess.run([sys.executable, "-I", "-S", "-c", LAUNCHER, usage, self.path, *arguments], env=environment,

@@ -5,7 +5,7 @@
 
 For each model, target and demand: whether the demand is met by what was handed over, how often the forecast of an assignment's
 error was within a factor 2 of what was measured (every assignment that was run after it was forecast counts, those
-that did not do included), layers in fp32, time by the model beside all in fp32. Demands are set from the
+that did not do included), layers in fp32, time by the model beside all in fp32. Requirements are set from the
 error of all layers in the low format: so many decibels above its SNR; PSNR, the largest error and the cosine that belong to
 them; top1. Inputs: inputs.npz beside a model, else random ones. --small: seeded networks of at most 16 layers (chains,
 residual, attention), each by PROGRAM (target tune_exhaustive of bench/) beside all of their assignments. A line is
@@ -188,7 +188,7 @@ def factors(report):
 
 
 def demands(model, inputs, target, most):
-    """Demands that all layers in the low format do not meet, from how large its error is there."""
+    """Requirements that all layers in the low format do not meet, from how large its error is there."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "check.json")
         command = [ASSAY, "check", model, "--no-fix", "--precision", LOW[target], "--target", target, "--json", out, "-o", folder]

@@ -50,7 +50,7 @@ static assay_runs_setting_t runs_setting(bench_t* b, const assay_plan_options_t*
 }
 
 // The demand: so much above all layers in the format.
-static assay_status_t set_demand(bench_t* b, double above) {
+static assay_status_t set_requirement(bench_t* b, double above) {
   const assay_plan_options_t plan = {0};
   const assay_runs_setting_t setting = runs_setting(b, &plan);
   const assay_precision_t p = {.format = b->format};
@@ -204,7 +204,7 @@ static assay_status_t run(bench_t* b, char** argv) {
     st = assay_samples_from_set(&set, b->model->graph->inputs, b->model->graph->n_inputs, true,
                                 &b->inputs);
   assay_set_deinit(&set);
-  if (!st) st = set_demand(b, atof(argv[4]));
+  if (!st) st = set_requirement(b, atof(argv[4]));
   for (int g = 0; !st && g < GOALS; g++) st = one_goal(b, g);
   return st;
 }

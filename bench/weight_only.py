@@ -3,7 +3,7 @@
 
 Each model is one product: MatMulNBits (blocks of 32, with zero points), or DequantizeLinear of a constant (int8 with
 a scale for each column, int4 in blocks of 32) in front of MatMul; and MatMul with float32 weights for comparison. All engines
-run the same model on the same rows in one process each, turn about; the median of the rounds' medians counts. Errors are
+run the same model on the same rows in one process each, alternating; the median of the rounds' medians counts. Errors are
 against the product in float64 with the weights that the model says, in units of the largest output; they stand in brackets
 behind the microseconds. By default the peers quantize rows to int8 on the way for some forms; "in fp32" they are asked not to.
 

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "data/samples.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 
@@ -69,16 +69,16 @@ static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
 
 static assay_status_t run(const assay_model_t* model, assay_mode_t mode, uint64_t seed) {
   budget_t budget = {MAX_NODES, seconds() + max_seconds};
-  assay_machine_config_t config = {
+  assay_evaluator_config_t config = {
       .mode = mode, .verify = true, .seed = seed, .hooks = {.before = before, .user = &budget}};
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   assay_samples_t samples = {0};
   assay_status_t st = assay_samples_generate(model, seed, &samples);
-  if (!st) st = assay_machine_create(model, &config, &machine);
+  if (!st) st = assay_evaluator_create(model, &config, &evaluator);
   for (size_t i = 0; !st && i < model->graph->n_inputs; i++)
-    if (samples.at[i]) assay_machine_set(machine, model->graph->inputs[i], samples.at[i]);
-  if (!st) st = assay_machine_run(machine);
-  assay_machine_destroy(machine);
+    if (samples.at[i]) assay_evaluator_set(evaluator, model->graph->inputs[i], samples.at[i]);
+  if (!st) st = assay_evaluator_run(evaluator);
+  assay_evaluator_destroy(evaluator);
   assay_samples_deinit(&samples);
   return st;
 }

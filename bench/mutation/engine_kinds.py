@@ -1,4 +1,4 @@
-"""Faults of engines: what `assay check --plant NODE:FAULT` (src/backends/emu/plant.h) may do at a node.
+"""Faults of engines: what `assay check --inject NODE:FAULT` (src/backends/emu/inject.h) may do at a node.
 
 A kind is a function (graph, node, rng, precision) -> the fault's text, or None if it does not fit the node.
 """

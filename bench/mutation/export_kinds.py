@@ -1,6 +1,6 @@
 """Faults of exporters: each kind finds places in a model and changes one of them.
 
-A kind is a function (graph, node, rng) -> Planted or None (it does not fit the node). `causes` are the names
+A kind is a function (graph, node, rng) -> Injected or None (it does not fit the node). `causes` are the names
 in the table of causes (src/diagnose/proposals.inc) that mend it: several where the same change can be
 told in several ways.
 """
@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclasses.dataclass
-class Planted:
+class Injected:
     nodes: list           # labels of the nodes at fault; finding one of them is enough
     what: str
     causes: tuple
@@ -27,14 +27,14 @@ def kind(name, *causes, mendable=True):
     return register
 
 
-def plant(name, graph, node, rng):
+def inject(name, graph, node, rng):
     function, causes, mendable = KINDS[name]
     found = function(graph, node, rng)
     if found is None:
         return None
     what, *others = found if isinstance(found, tuple) else (found,)
     label = graph.label(node)
-    return Planted([label, *others], f"{label}: {what}", causes, mendable)
+    return Injected([label, *others], f"{label}: {what}", causes, mendable)
 
 
 def float_inputs(graph, node, least=2):

@@ -1,4 +1,4 @@
-"""What `assay check` said of a mutant, held against what was planted."""
+"""What `assay check` said of a mutant, held against what was injected."""
 import json
 
 import numpy as np
@@ -37,7 +37,7 @@ def judge_engine(report, label, fault):
     return ("wrong node" if others else "missed"), facts
 
 
-def judge_export(report, planted, outputs_only, restored):
+def judge_export(report, injected, outputs_only, restored):
     """Of an export's fault. restored: the repaired model gives golden again; None: there is none."""
     found = [c for c in report["culprits"] if c["verdict"] == "export"]
     facts = {"blame": report["blame"], "restored": restored, "export": report.get("export")}
@@ -45,10 +45,10 @@ def judge_export(report, planted, outputs_only, restored):
         return "missed", facts
     ranked = [found[0]["nodes"][0]] + (found[0]["rivals"] if outputs_only else [])
     facts.update(cause=found[0]["cause"], why=found[0]["why"], ranked=ranked[:4], faults=len(found))
-    facts["first"] = ranked[0] in planted.nodes
-    place = next((i for i, label in enumerate(ranked[:3]) if label in planted.nodes), None)
+    facts["first"] = ranked[0] in injected.nodes
+    place = next((i for i, label in enumerate(ranked[:3]) if label in injected.nodes), None)
     right = facts["first"] if not outputs_only else place is not None
-    facts["cause_right"] = bool(right and found[0]["cause"] in planted.causes)
+    facts["cause_right"] = bool(right and found[0]["cause"] in injected.causes)
     if not right:
         return "wrong node", facts
     if outputs_only and restored is False:

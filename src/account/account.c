@@ -22,12 +22,13 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   a->options = *options;
   const assay_model_t* m = a->layers->model;
   a->tap = (assay_tap_t){.layer = assay_account_on_layer, .user = a};
-  assay_machine_config_t truth = {
+  assay_evaluator_config_t truth = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = options->unquantized, .seed = a->layers->seed};
   if (!options->outputs_only)
-    truth.hooks = (assay_machine_hooks_t){
-        .after = options->foresee ? assay_account_foresee : assay_account_after_truth, .user = a};
-  assay_status_t st = assay_machine_create(m, &truth, &a->truth);
+    truth.hooks = (assay_evaluator_hooks_t){
+        .after = options->predict ? assay_account_reference_only : assay_account_after_truth,
+        .user = a};
+  assay_status_t st = assay_evaluator_create(m, &truth, &a->truth);
   if (!st) st = assay_locals_create(a->layers, options->unquantized, &a->locals);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->entering, &a->entering);
@@ -37,7 +38,7 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->stored, &a->stored);
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
-  if (!st && !options->foresee)
+  if (!st && !options->predict)
     st = backend->open(a->layers, NULL, options->outputs_only ? NULL : &a->tap, &a->engine);
   if (!st && backend->external && a->engine) {
     const assay_outer_t outer = {.get = backend->get, .user = a->engine};
@@ -60,9 +61,9 @@ void assay_account_destroy(assay_account_t* a) {
   if (!a) return;
   empty_queues(a);
   if (a->engine) a->backend->close(a->engine);
-  assay_machine_destroy(a->truth);
+  assay_evaluator_destroy(a->truth);
   assay_locals_destroy(a->locals);
-  assay_machine_destroy(a->plain);
+  assay_evaluator_destroy(a->plain);
   assay_free(a->queues);
   assay_free(a->entering);
   assay_free(a->accounts);
@@ -76,19 +77,19 @@ void assay_account_destroy(assay_account_t* a) {
 
 static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inputs) {
   const assay_graph_t* g = a->layers->model->graph;
-  assay_machine_reset(a->truth);
+  assay_evaluator_reset(a->truth);
   if (a->engine) a->backend->reset(a->engine);
   empty_queues(a);
   for (size_t i = 0; i < g->n_inputs; i++) {
     if (!inputs[i]) continue;
     assay_tensor_t* wide = NULL;
     ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_machine_set(a->truth, g->inputs[i], wide);
+    assay_evaluator_set(a->truth, g->inputs[i], wide);
     assay_status_t st = a->engine ? a->backend->set(a->engine, g->inputs[i], wide) : NULL;
     assay_tensor_release(wide);
     if (st) return st;
   }
-  return assay_machine_check_inputs(a->truth);
+  return assay_evaluator_check_inputs(a->truth);
 }
 
 static void judge(assay_layer_account_t* acc) {
@@ -109,13 +110,13 @@ static void judge(assay_layer_account_t* acc) {
 // Runs truth by itself, following nothing.
 static assay_status_t run_plain(assay_account_t* a, assay_tensor_t* const* inputs) {
   const assay_graph_t* g = a->layers->model->graph;
-  assay_machine_config_t config = {
+  assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = a->options.unquantized, .seed = a->layers->seed};
-  if (!a->plain) ASSAY_TRY(assay_machine_create(a->layers->model, &config, &a->plain));
-  assay_machine_reset(a->plain);
+  if (!a->plain) ASSAY_TRY(assay_evaluator_create(a->layers->model, &config, &a->plain));
+  assay_evaluator_reset(a->plain);
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(a->plain, g->inputs[i], inputs[i]);
-  ASSAY_TRY(assay_machine_run(a->plain));
+    if (inputs[i]) assay_evaluator_set(a->plain, g->inputs[i], inputs[i]);
+  ASSAY_TRY(assay_evaluator_run(a->plain));
   a->has_plain = true;
   return NULL;
 }
@@ -126,7 +127,7 @@ static assay_status_t catch_up(assay_account_t* a, const assay_layer_t* layer, s
   const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
   for (const assay_node_t* node = NULL; node != last && *next < g->n_nodes;) {
     node = g->nodes[(*next)++];
-    ASSAY_TRY(assay_machine_step(a->truth, node));
+    ASSAY_TRY(assay_evaluator_step(a->truth, node));
   }
   return NULL;
 }
@@ -164,7 +165,8 @@ assay_tensor_t* assay_account_engine_output(const assay_account_t* a, size_t i) 
 }
 
 assay_tensor_t* assay_account_truth_output(const assay_account_t* a, size_t i) {
-  return assay_machine_get(a->has_plain ? a->plain : a->truth, a->layers->model->graph->outputs[i]);
+  return assay_evaluator_get(a->has_plain ? a->plain : a->truth,
+                             a->layers->model->graph->outputs[i]);
 }
 
 size_t assay_account_layer_count(const assay_account_t* a) { return a->n_order; }

@@ -12,10 +12,10 @@
 #ifndef ASSAY_ACCOUNT_ACCOUNT_H_
 #define ASSAY_ACCOUNT_ACCOUNT_H_
 
+#include "account/gated.h"
+#include "account/injected.h"
 #include "account/judge.h"
-#include "account/licensed.h"
 #include "account/perturb.h"
-#include "account/planted.h"
 #include "account/risks.h"
 #include "account/stored.h"
 #include "formats/error_sum.h"
@@ -68,8 +68,8 @@ typedef struct assay_layer_account {
   int64_t past_range;  // runs in which true inputs pass the format's range; of them:
   int64_t absorbed;  // where infinities in their place change nothing (absorb.h); none is looked at
                      // behind one that does not absorb them
-  assay_licensed_t licensed;  // the tactic that ran it, where it needed a licence
-  assay_planted_t planted;    // of a fault that was planted here
+  assay_gated_t gated;        // the tactic that ran it, where it needed an accuracy gate
+  assay_injected_t injected;  // of a fault that was injected here
 } assay_layer_account_t;
 
 typedef struct assay_account assay_account_t;
@@ -94,7 +94,7 @@ typedef struct assay_account_options {
   // No engine: what truth by itself tells of the layers, before any has run in its format. Nothing
   // is judged; truth_max, truth_max_in, past_range, absorbed, stores_float, storage and cost are
   // set.
-  bool foresee;
+  bool predict;
   void (*progress)(void* user, double fraction);
   void* user;
 } assay_account_options_t;

@@ -104,8 +104,8 @@ static assay_status_t keep_entering(assay_account_t* a, const assay_layer_t* lay
   return NULL;
 }
 
-// Inputs that truth did not come by (of a node that an engine's dump computes twice) cannot be
-// told.
+// Inputs that truth did not come by (of a node that an external engine's layers compute twice)
+// cannot be told.
 static bool all_entered(const assay_record_t* r, size_t n, assay_tensor_t* const* truth) {
   for (size_t i = 0; i < n; i++)
     if (r->in[i] && !truth[i]) return false;
@@ -194,13 +194,13 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
 
 // ---- what truth tells by itself -----------------------------------------------------------------
 
-static assay_status_t foresee_value(assay_account_t* a, const assay_layer_t* layer,
+static assay_status_t predict_value(assay_account_t* a, const assay_layer_t* layer,
                                     const assay_value_t* v, assay_tensor_t* t) {
   if (!a->layers->hidden_value[v->id]) a->value_max[v->id] = assay_account_largest(t);
   return layer ? assay_stored_of(t, layer->format, &a->stored[v->id]) : NULL;
 }
 
-static void foresee_output(assay_account_t* a, assay_layer_account_t* acc, const assay_value_t* v,
+static void predict_output(assay_account_t* a, assay_layer_account_t* acc, const assay_value_t* v,
                            const assay_tensor_t* t) {
   if (!v || !assay_account_holds_floats(t)) return;
   acc->stores_float |= t->type == ASSAY_TYPE_FLOAT;
@@ -210,9 +210,9 @@ static void foresee_output(assay_account_t* a, assay_layer_account_t* acc, const
     acc->storage = stored;
 }
 
-assay_status_t assay_account_foresee(void* user, const assay_node_t* node, size_t n_in,
-                                     assay_tensor_t* const* in, size_t n_out,
-                                     assay_tensor_t** out) {
+assay_status_t assay_account_reference_only(void* user, const assay_node_t* node, size_t n_in,
+                                            assay_tensor_t* const* in, size_t n_out,
+                                            assay_tensor_t** out) {
   assay_account_t* a = user;
   const int l = a->layers->layer_of_node[node->id];
   const assay_layer_t* layer = l < 0 ? NULL : &a->layers->layers[l];
@@ -221,9 +221,9 @@ assay_status_t assay_account_foresee(void* user, const assay_node_t* node, size_
   // What a node makes is looked at as it is made, the rest as it is read.
   for (size_t i = 0; i < n_in; i++)
     if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR && node->inputs[i] && !node->inputs[i]->producer)
-      ASSAY_TRY(foresee_value(a, layer, node->inputs[i], in[i]));
+      ASSAY_TRY(predict_value(a, layer, node->inputs[i], in[i]));
   for (size_t i = 0; i < n_out; i++)
-    if (node->outputs[i]) ASSAY_TRY(foresee_value(a, layer, node->outputs[i], out[i]));
+    if (node->outputs[i]) ASSAY_TRY(predict_value(a, layer, node->outputs[i], out[i]));
   if (layer && layer->n_nodes > 1) ASSAY_TRY(keep_entering(a, layer, node, n_in, in));
   if (node != last) return NULL;
   ASSAY_TRY(assay_account_note_first(a, acc, layer, node));
@@ -231,11 +231,11 @@ assay_status_t assay_account_foresee(void* user, const assay_node_t* node, size_
     ASSAY_TRY(assay_account_note_cost(layer, node, n_in, in, n_out, out, &acc->cost));
   for (size_t k = 0; layer && k < layer->n_nodes; k++) note_inputs(a, acc, layer->nodes[k]);
   if (!layer) note_inputs(a, acc, node);
-  for (size_t i = 0; i < n_out; i++) foresee_output(a, acc, node->outputs[i], out[i]);
+  for (size_t i = 0; i < n_out; i++) predict_output(a, acc, node->outputs[i], out[i]);
   assay_entering_t* e = &a->entering[last->id];
   assay_status_t st = NULL;
   if (!assay_account_is_control(node))
-    st = note_range(a, acc, assay_machine_iteration(a->truth), e->n ? e->n : n_in,
+    st = note_range(a, acc, assay_evaluator_iteration(a->truth), e->n ? e->n : n_in,
                     e->n ? e->in : in, n_out, out);
   assay_entering_deinit(e);
   return st;

@@ -4,7 +4,7 @@
 
 #include "account/account.h"
 #include "account/local.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 // ---- records (account_records.c) ----------------------------------------------------------------
 
@@ -49,11 +49,11 @@ struct assay_account {
   const assay_backend_t* backend;
   void* engine;
   assay_account_options_t options;
-  assay_machine_t* truth;
+  assay_evaluator_t* truth;
   assay_locals_t* locals;
-  assay_machine_t* plain;  // truth that follows no flip; made when the first one is seen
-  int64_t flipped;         // in this sample
-  bool has_plain;          // `plain` has this sample's outputs
+  assay_evaluator_t* plain;  // truth that follows no flip; made when the first one is seen
+  int64_t flipped;           // in this sample
+  bool has_plain;            // `plain` has this sample's outputs
   assay_tap_t tap;
   assay_record_queue_t* queues;     // by node id
   assay_entering_t* entering;       // by the id of a layer's last node
@@ -63,7 +63,7 @@ struct assay_account {
   assay_error_sum_t* outputs;    // by graph output
   double* value_error;           // by value id: RMS of engine's minus truth's over RMS of truth's
   double* value_max;             // by value id: largest magnitude when truth last read it
-  assay_storage_loss_t* stored;  // by value id, where foreseen
+  assay_storage_loss_t* stored;  // by value id, where predicted
 };
 
 // A layer is ill-conditioned where an error leaves so many times larger, relative to the values,
@@ -101,8 +101,8 @@ assay_status_t assay_account_after_truth(void* user, const assay_node_t* node, s
                                          assay_tensor_t* const* in, size_t n_out,
                                          assay_tensor_t** out) ASSAY_MUST_USE;
 // In truth's hook, without an engine: what truth tells by itself.
-assay_status_t assay_account_foresee(void* user, const assay_node_t* node, size_t n_in,
-                                     assay_tensor_t* const* in, size_t n_out,
-                                     assay_tensor_t** out) ASSAY_MUST_USE;
+assay_status_t assay_account_reference_only(void* user, const assay_node_t* node, size_t n_in,
+                                            assay_tensor_t* const* in, size_t n_out,
+                                            assay_tensor_t** out) ASSAY_MUST_USE;
 
 #endif

@@ -110,20 +110,20 @@ static int64_t shape_mismatches(const assay_node_t* node, size_t i, const assay_
   return e->size ? e->size : 1;
 }
 
-// A licensed tactic's condition, on what came in.
-static assay_status_t test_licence(assay_account_t* a, assay_layer_account_t* acc,
-                                   const assay_layer_t* layer, const assay_node_t* node,
-                                   size_t n_in, assay_tensor_t* const* in,
-                                   assay_tensor_t* const* engine, const assay_local_t* local,
-                                   const assay_rounding_t* rounding) {
+// A gated tactic's condition, on what came in.
+static assay_status_t test_accuracy_gate(assay_account_t* a, assay_layer_account_t* acc,
+                                         const assay_layer_t* layer, const assay_node_t* node,
+                                         size_t n_in, assay_tensor_t* const* in,
+                                         assay_tensor_t* const* engine, const assay_local_t* local,
+                                         const assay_rounding_t* rounding) {
   const ptrdiff_t i = layer ? layer - a->layers->layers : -1;
-  const bool known = a->backend->licence && i >= 0 && (size_t)i < a->layers->n_layers;
-  const assay_licence_t* licence = known ? a->backend->licence(a->engine, (size_t)i) : NULL;
-  if (!licence) return NULL;
-  acc->licensed.here = true;
-  acc->licensed.licence = *licence;
-  return assay_licensed_measure(a->locals, layer, node, n_in, in, rounding, local, engine,
-                                &acc->licensed);
+  const bool known = a->backend->gate && i >= 0 && (size_t)i < a->layers->n_layers;
+  const assay_accuracy_gate_t* gate = known ? a->backend->gate(a->engine, (size_t)i) : NULL;
+  if (!gate) return NULL;
+  acc->gated.here = true;
+  acc->gated.gate = *gate;
+  return assay_gated_measure(a->locals, layer, node, n_in, in, rounding, local, engine,
+                             &acc->gated);
 }
 
 // The judgement of one run; special: what explains its NaN and infinities.
@@ -139,8 +139,8 @@ static assay_status_t judge_run(assay_account_t* a, assay_layer_account_t* acc,
   if (a->backend->external) ASSAY_TRY(assay_external_judge(a->locals, &run_of, &j, &final));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
   assay_judgement_join(&acc->judged, &j);
-  ASSAY_TRY(test_licence(a, acc, run->layer, run->node, run->n_in, run->in, run->engine, local,
-                         rounding));
+  ASSAY_TRY(test_accuracy_gate(a, acc, run->layer, run->node, run->n_in, run->in, run->engine,
+                               local, rounding));
   const bool unlimited = a->backend->external || !local->bounded;
   if (unlimited && assay_external_is_vague(&run_of)) {
     bool asked;
@@ -214,10 +214,10 @@ assay_status_t assay_account_on_layer(void* user, const assay_layer_t* layer,
     r->local[i] = assay_tensor_retain(taken ? r->engine[i] : local.truth[i]);
   if (!st && a->backend->external) st = assay_external_check(node, n_out, r->engine, r->local);
   if (!st) st = add_run(a, acc, layer, node, n_in, in, r, &local, &rounding);
-  acc->planted.here = assay_planted_is_in(a->layers, layer, node);
-  if (!st && acc->planted.here && !assay_account_is_control(node))
-    st = assay_planted_measure(a->locals, layer, node, n_in, in, &local, rounding.compute, out,
-                               &acc->planted);
+  acc->injected.here = assay_injected_is_in(a->layers, layer, node);
+  if (!st && acc->injected.here && !assay_account_is_control(node))
+    st = assay_injected_measure(a->locals, layer, node, n_in, in, &local, rounding.compute, out,
+                                &acc->injected);
   assay_local_deinit(&local);
   if (st || a->options.own_only) return assay_record_free(r), st;
   assay_record_push(&a->queues[node->id], r);

@@ -20,7 +20,7 @@ struct assay_external_engine {
   bool* holds;            // by value id
   assay_samples_t* runs;  // each of one sample or more, of `values`; let go of once fetched
   size_t n_runs;
-  assay_dump_t dump;
+  assay_recorded_t recorded;
   assay_str_t notes;
 };
 
@@ -124,7 +124,7 @@ static assay_status_t make(const assay_model_t* model, size_t n_runs, const assa
   if (!st) st = assay_new_array(n_runs, sizeof *e->runs, &e->runs);
   if (st) return assay_external_engine_destroy(e), st;
   e->n_runs = n_runs;
-  e->dump = (assay_dump_t){.holds = e->holds, .fetch = fetch, .user = e};
+  e->recorded = (assay_recorded_t){.holds = e->holds, .fetch = fetch, .user = e};
   *out = e;
   return NULL;
 }
@@ -139,8 +139,8 @@ void assay_external_engine_destroy(assay_external_engine_t* e) {
   assay_free(e);
 }
 
-const assay_dump_t* assay_external_engine_dump(const assay_external_engine_t* e) {
-  return &e->dump;
+const assay_recorded_t* assay_external_engine_recorded(const assay_external_engine_t* e) {
+  return &e->recorded;
 }
 const char* assay_external_engine_notes(const assay_external_engine_t* e) {
   return assay_str_get(&e->notes);

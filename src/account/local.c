@@ -5,17 +5,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "account/finer.h"
+#include "account/double_double.h"
 #include "account/special.h"
 #include "base/alloc.h"
 #include "formats/format.h"
 
 struct assay_locals {
   const assay_layers_t* layers;
-  assay_machine_t* plain;       // as asked for
-  assay_machine_t* quantizing;  // of unquantized truth: with quantizers; NULL: `plain` has them
-  assay_machine_t* truth;       // of the evaluation in progress: one of these
-  assay_machine_t* engine;      // for reruns; made when the first one is asked for
+  assay_evaluator_t* plain;       // as asked for
+  assay_evaluator_t* quantizing;  // of unquantized truth: with quantizers; NULL: `plain` has them
+  assay_evaluator_t* truth;       // of the evaluation in progress: one of these
+  assay_evaluator_t* engine;      // for reruns; made when the first one is asked for
   assay_outer_t outer;
   bool coarse;           // of the evaluation in progress
   assay_tensor_t** low;  // the same: not NULL in twice the precision
@@ -47,7 +47,7 @@ static void configure_truth(void* user, const assay_node_t* node, assay_eval_t* 
   (void)node;
   c->coarse = l->coarse;
   c->low = l->low;
-  if (l->low) c->arith = ASSAY_ARITH_TWICE;
+  if (l->low) c->arith = ASSAY_ARITH_DOUBLE_DOUBLE;
 }
 
 assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantized,
@@ -55,14 +55,14 @@ assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantize
   assay_locals_t* l = NULL;
   ASSAY_TRY(ASSAY_NEW(&l));
   l->layers = layers;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = unquantized,
-                                         .seed = layers->seed,
-                                         .hooks = {.configure = configure_truth, .user = l}};
-  assay_machine_config_t quantizing = config;
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = unquantized,
+                                           .seed = layers->seed,
+                                           .hooks = {.configure = configure_truth, .user = l}};
+  assay_evaluator_config_t quantizing = config;
   quantizing.unquantized = false;
-  assay_status_t st = assay_machine_create(layers->model, &config, &l->plain);
-  if (!st && unquantized) st = assay_machine_create(layers->model, &quantizing, &l->quantizing);
+  assay_status_t st = assay_evaluator_create(layers->model, &config, &l->plain);
+  if (!st && unquantized) st = assay_evaluator_create(layers->model, &quantizing, &l->quantizing);
   if (st) return assay_locals_destroy(l), st;
   l->truth = l->plain;
   *out = l;
@@ -73,16 +73,16 @@ void assay_locals_set_outer(assay_locals_t* l, const assay_outer_t* outer) { l->
 
 void assay_locals_destroy(assay_locals_t* l) {
   if (!l) return;
-  assay_machine_destroy(l->plain);
-  assay_machine_destroy(l->quantizing);
-  assay_machine_destroy(l->engine);
+  assay_evaluator_destroy(l->plain);
+  assay_evaluator_destroy(l->quantizing);
+  assay_evaluator_destroy(l->engine);
   assay_free(l);
 }
 
 void assay_locals_set_iteration(assay_locals_t* l, uint64_t iteration) {
   l->iteration = iteration;
-  assay_machine_set_iteration(l->plain, iteration);
-  if (l->quantizing) assay_machine_set_iteration(l->quantizing, iteration);
+  assay_evaluator_set_iteration(l->plain, iteration);
+  if (l->quantizing) assay_evaluator_set_iteration(l->quantizing, iteration);
 }
 
 // ---- values within a layer ---------------------------------------------------------------------
@@ -99,7 +99,7 @@ typedef struct chain {
   const assay_layer_t* layer;
   const assay_node_t* const* nodes;
   size_t n_nodes;
-  assay_machine_t* machine;
+  assay_evaluator_t* evaluator;
   bool convert;                      // round what enters to the layer's format
   const assay_rounding_t* rounding;  // NULL: no limits
   bool emulate;                      // round hidden values as the engine keeps them
@@ -190,7 +190,7 @@ static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* co
                                assay_tensor_t** out) {
   const evaluation_t* e = b->driver;
   e->l->coarse = coarse;
-  assay_status_t st = assay_machine_node(e->l->truth, e->node, b->n_in, in, b->n_out, out);
+  assay_status_t st = assay_evaluator_node(e->l->truth, e->node, b->n_in, in, b->n_out, out);
   e->l->coarse = false;
   return st;
 }
@@ -290,7 +290,7 @@ static void lend(const chain_t* c, const assay_value_t* v, const assay_graph_t* 
   if (!v || v->graph != g) return;
   const slot_t* s = find(c, v);
   assay_tensor_t* t = s ? s->tensor : c->l->outer.get(c->l->outer.user, v);
-  if (t && t != v->constant) assay_machine_set(c->machine, v, t);
+  if (t && t != v->constant) assay_evaluator_set(c->evaluator, v, t);
 }
 
 // Puts what the bodies of a node read of graph g into the machine's slots.
@@ -318,10 +318,10 @@ static assay_status_t run_with_bodies(const chain_t* c, const assay_node_t* node
                                       assay_tensor_t* const* in, size_t n_out,
                                       assay_tensor_t** out) {
   if (!is_control(node) || !c->l->outer.get)
-    return assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
+    return assay_evaluator_node(c->evaluator, node, node->n_inputs, in, n_out, out);
   lend_outer(c, node, node->graph);
-  assay_status_t st = assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
-  assay_machine_reset(c->machine);
+  assay_status_t st = assay_evaluator_node(c->evaluator, node, node->n_inputs, in, n_out, out);
+  assay_evaluator_reset(c->evaluator);
   return st;
 }
 
@@ -423,7 +423,7 @@ static assay_status_t run_chain(chain_t* c, assay_tensor_t* const* in, size_t n_
 
 static chain_t chain_of(assay_locals_t* l, const assay_layer_t* layer,
                         const assay_node_t* const* node, const assay_rounding_t* rounding) {
-  chain_t c = {.l = l, .layer = layer, .machine = l->truth, .rounding = rounding};
+  chain_t c = {.l = l, .layer = layer, .evaluator = l->truth, .rounding = rounding};
   c.nodes = layer ? (const assay_node_t* const*)layer->nodes : node;
   c.n_nodes = layer ? layer->n_nodes : 1;
   return c;
@@ -475,26 +475,26 @@ static assay_status_t make_doubt(assay_locals_t* l, const assay_layer_t* layer,
   return st;
 }
 
-static assay_status_t evaluate_finer(void* user, const assay_node_t* node,
-                                     assay_tensor_t* const* in, assay_tensor_t** out,
-                                     assay_tensor_t** low) {
+static assay_status_t evaluate_dd(void* user, const assay_node_t* node, assay_tensor_t* const* in,
+                                  assay_tensor_t** out, assay_tensor_t** low) {
   assay_locals_t* l = user;
   l->low = low;
-  assay_status_t st = assay_machine_node(l->truth, node, node->n_inputs, in, node->n_outputs, out);
+  assay_status_t st =
+      assay_evaluator_node(l->truth, node, node->n_inputs, in, node->n_outputs, out);
   l->low = NULL;
   return st;
 }
 
-// Makes a layer's truth finer than float64, or says how far it may be off.
+// Makes a layer's truth dd than float64, or says how far it may be off.
 static assay_status_t refine(assay_locals_t* l, const assay_layer_t* layer,
                              const assay_node_t* node, assay_tensor_t* const* in,
                              assay_local_t* out) {
-  const assay_finer_t f = {
+  const assay_double_double_t f = {
       .nodes = layer ? (const assay_node_t* const*)layer->nodes : (const assay_node_t*[]){node},
       .n_nodes = layer ? layer->n_nodes : 1,
-      .evaluate = evaluate_finer,
+      .evaluate = evaluate_dd,
       .user = l};
-  assay_status_t st = assay_finer_run(&f, in, out->converted);
+  assay_status_t st = assay_double_double_run(&f, in, out->converted);
   if (assay_status_code(st) != ASSAY_UNSUPPORTED) return st;
   assay_status_free(st);
   return make_doubt(l, layer, node, in, out);
@@ -608,14 +608,14 @@ assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
                                   const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
                                   int variant, size_t n_out, assay_tensor_t** out) {
   (void)n_in;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_PLAN,
-                                         .arith = ASSAY_ARITH_F32,
-                                         .seed = l->layers->seed,
-                                         .hooks = {.configure = configure_engine, .user = l}};
-  if (!l->engine) ASSAY_TRY(assay_machine_create(l->layers->model, &config, &l->engine));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_PLAN,
+                                           .arith = ASSAY_ARITH_F32,
+                                           .seed = l->layers->seed,
+                                           .hooks = {.configure = configure_engine, .user = l}};
+  if (!l->engine) ASSAY_TRY(assay_evaluator_create(l->layers->model, &config, &l->engine));
   chain_t c = chain_of(l, layer, &node, NULL);
-  assay_machine_set_iteration(l->engine, l->iteration);
-  c.machine = l->engine;
+  assay_evaluator_set_iteration(l->engine, l->iteration);
+  c.evaluator = l->engine;
   c.convert = true;
   c.emulate = layer != NULL;
   l->variant = variant;
@@ -633,7 +633,7 @@ assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
 
 // ---- judging ------------------------------------------------------------------------------------
 
-// The finer of the formats in which values leave the layer's arithmetic: storing them in a coarser
+// The dd of the formats in which values leave the layer's arithmetic: storing them in a coarser
 // one is a rounding of its own.
 static assay_format_t leaves_in(const assay_rounding_t* r) {
   const bool sums = assay_bound_unit(r->accumulator) < assay_bound_unit(r->compute);

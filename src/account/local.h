@@ -13,7 +13,7 @@
 #define ASSAY_ACCOUNT_LOCAL_H_
 
 #include "account/judge.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "exec/backend.h"
 
 // One run of a layer.

@@ -238,13 +238,13 @@ bool assay_model_quantizes(const assay_model_t* m) {
 }
 
 assay_status_t assay_truth_unquantized(const assay_model_t* m, assay_tensor_t* const* inputs,
-                                       assay_machine_t** out) {
+                                       assay_evaluator_t** out) {
   const assay_graph_t* g = m->graph;
-  assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .unquantized = true};
-  ASSAY_TRY(assay_machine_create(m, &config, out));
+  assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .unquantized = true};
+  ASSAY_TRY(assay_evaluator_create(m, &config, out));
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(*out, g->inputs[i], inputs[i]);
-  return assay_machine_run(*out);
+    if (inputs[i]) assay_evaluator_set(*out, g->inputs[i], inputs[i]);
+  return assay_evaluator_run(*out);
 }
 
 // ---- all samples --------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 
 #include "account/require.h"
 #include "data/script.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 // How quantized integers differ from truth's, in steps; sums are of float64.
 typedef struct assay_step_sum {
@@ -81,6 +81,6 @@ assay_status_t assay_outputs_ask(const assay_requirements_t* require,
 bool assay_model_quantizes(const assay_model_t* m);
 // Truth without quantization; NULL inputs have initializers. The machine holds the outputs.
 assay_status_t assay_truth_unquantized(const assay_model_t* m, assay_tensor_t* const* inputs,
-                                       assay_machine_t** out) ASSAY_MUST_USE;
+                                       assay_evaluator_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCOUNT_OUTPUTS_H_

@@ -96,13 +96,13 @@ bool assay_require_is_open(const assay_requirements_t* r, const struct assay_out
 // not about this output, or cannot be evaluated.
 bool assay_require_value(const assay_requirement_t* q, const struct assay_output_check* output,
                          const char** out_name, double* out_value);
-// Whether there are demands on statistics, and commands.
+// Whether there are requirements on statistics, and commands.
 bool assay_require_has_statistics(const assay_requirements_t* r);
 bool assay_require_has_commands(const assay_requirements_t* r);
-// The part of an output's error, as energy, that may stay so that all demands on it hold: 1 where
-// they do; to first order, and a guess where a demand is no function of the energy.
+// The part of an output's error, as energy, that may stay so that all requirements on it hold: 1
+// where they do; to first order, and a guess where a requirement is no function of the energy.
 double assay_require_room(const assay_requirements_t* r, const struct assay_output_check* output);
-// Whether a demand speaks of golden.
+// Whether a requirement speaks of golden.
 bool assay_require_needs_golden(const assay_requirements_t* r);
 
 #endif  // ASSAY_ACCOUNT_REQUIRE_H_

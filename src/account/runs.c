@@ -16,7 +16,7 @@ struct assay_runs {
   const assay_runs_setting_t* setting;
   known_t* known;  // by sample
   void* shared;    // the backend's
-  assay_machine_t* machine;
+  assay_evaluator_t* evaluator;
   size_t n, n_builds;
 };
 
@@ -51,7 +51,7 @@ void assay_runs_destroy(assay_runs_t* r) {
     release_all(r->known[k].exported, n);
   }
   if (r->shared) r->setting->backend->unshare(r->shared);
-  assay_machine_destroy(r->machine);
+  assay_evaluator_destroy(r->evaluator);
   assay_free(r->known);
   assay_free(r);
 }
@@ -66,12 +66,12 @@ size_t assay_runs_builds(const assay_runs_t* r) { return r->n_builds; }
 
 // ---- truth --------------------------------------------------------------------------------------
 
-static assay_status_t keep_outputs(const assay_machine_t* m, const assay_graph_t* g,
+static assay_status_t keep_outputs(const assay_evaluator_t* m, const assay_graph_t* g,
                                    assay_tensor_t*** out) {
   assay_tensor_t** at = NULL;
   ASSAY_TRY(assay_new_array(g->n_outputs, sizeof *at, &at));
   for (size_t i = 0; i < g->n_outputs; i++)
-    at[i] = assay_tensor_retain(assay_machine_get(m, g->outputs[i]));
+    at[i] = assay_tensor_retain(assay_evaluator_get(m, g->outputs[i]));
   *out = at;
   return NULL;
 }
@@ -82,12 +82,12 @@ static bool has_golden(const assay_runs_t* r) {
 
 // Golden of a quantized model is held against truth without quantization.
 static assay_status_t know_exported(assay_runs_t* r, size_t sample) {
-  assay_machine_t* m = NULL;
+  assay_evaluator_t* m = NULL;
   if (!has_golden(r) || !assay_model_quantizes(r->model)) return NULL;
   assay_status_t st =
       assay_truth_unquantized(r->model, assay_samples_get(r->setting->inputs, sample), &m);
   if (!st) st = keep_outputs(m, r->model->graph, &r->known[sample].exported);
-  assay_machine_destroy(m);
+  assay_evaluator_destroy(m);
   return st;
 }
 
@@ -104,17 +104,17 @@ assay_status_t assay_runs_know(assay_runs_t* r, size_t sample, const assay_accou
 
 static assay_status_t evaluate(assay_runs_t* r, size_t sample) {
   const assay_graph_t* g = r->model->graph;
-  const assay_machine_config_t config = {
+  const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = r->setting->unquantized, .seed = r->setting->seed};
   assay_tensor_t* const* inputs = assay_samples_get(r->setting->inputs, sample);
   if (r->known[sample].truth) return NULL;
-  if (!r->machine) ASSAY_TRY(assay_machine_create(r->model, &config, &r->machine));
-  assay_machine_reset(r->machine);
+  if (!r->evaluator) ASSAY_TRY(assay_evaluator_create(r->model, &config, &r->evaluator));
+  assay_evaluator_reset(r->evaluator);
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(r->machine, g->inputs[i], inputs[i]);
-  ASSAY_TRY(assay_machine_run(r->machine));
-  ASSAY_TRY(keep_outputs(r->machine, g, &r->known[sample].truth));
-  assay_machine_reset(r->machine);
+    if (inputs[i]) assay_evaluator_set(r->evaluator, g->inputs[i], inputs[i]);
+  ASSAY_TRY(assay_evaluator_run(r->evaluator));
+  ASSAY_TRY(keep_outputs(r->evaluator, g, &r->known[sample].truth));
+  assay_evaluator_reset(r->evaluator);
   return know_exported(r, sample);
 }
 

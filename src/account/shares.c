@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 // Graph outputs with the engine up to layer `cut` and truth from there on.
 typedef struct hybrid {
@@ -26,7 +26,7 @@ typedef struct job {
   assay_tensor_t* const* inputs;
   assay_tensor_t* const* engine;  // by value id: what was taken
   size_t* last_reader;            // by value id: the last layer that reads it
-  assay_machine_t* machine;
+  assay_evaluator_t* evaluator;
   hybrid_t* at;  // in the order of their cuts
   size_t n, capacity;
   int runs, most_runs;
@@ -114,39 +114,39 @@ static assay_status_t run_engine(assay_taken_t* t, const assay_backend_t* backen
 
 // ---- hybrids ------------------------------------------------------------------------------------
 
-static assay_status_t set_widened(assay_machine_t* m, const assay_value_t* v, assay_tensor_t* t) {
+static assay_status_t set_widened(assay_evaluator_t* m, const assay_value_t* v, assay_tensor_t* t) {
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_machine_set(m, v, wide);
+  assay_evaluator_set(m, v, wide);
   assay_tensor_release(wide);
   return NULL;
 }
 
 // Puts in what the layers before the cut made and somebody behind it reads.
 static assay_status_t fill_slots(job_t* j, size_t cut) {
-  assay_machine_reset(j->machine);
+  assay_evaluator_reset(j->evaluator);
   for (size_t i = 0; i < j->graph->n_inputs; i++)
-    if (j->inputs[i]) ASSAY_TRY(set_widened(j->machine, j->graph->inputs[i], j->inputs[i]));
+    if (j->inputs[i]) ASSAY_TRY(set_widened(j->evaluator, j->graph->inputs[i], j->inputs[i]));
   for (size_t l = 0; l < cut; l++) {
     const assay_layer_t* layer = &j->layers->layers[l];
     const assay_node_t* n = layer->nodes[layer->n_nodes - 1];
     for (size_t i = 0; i < n->n_outputs; i++) {
       const assay_value_t* v = n->outputs[i];
       if (!v || !j->engine[v->id] || j->last_reader[v->id] < cut) continue;
-      ASSAY_TRY(set_widened(j->machine, v, j->engine[v->id]));
+      ASSAY_TRY(set_widened(j->evaluator, v, j->engine[v->id]));
     }
   }
   return NULL;
 }
 
-// Layers of a dump may compute a node once more of which one before the cut has shown an output:
+// Recorded layers may compute a node once more of which one before the cut has shown an output:
 // that stays the engine's.
 static assay_status_t restore(job_t* j, const assay_node_t* n, size_t cut) {
   const int ends = j->layers->layer_of_node[n->id];
-  if (!j->layers->dump || ends < 0 || (size_t)ends >= cut) return NULL;
+  if (!j->layers->recorded || ends < 0 || (size_t)ends >= cut) return NULL;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
-    if (v && j->engine[v->id]) ASSAY_TRY(set_widened(j->machine, v, j->engine[v->id]));
+    if (v && j->engine[v->id]) ASSAY_TRY(set_widened(j->evaluator, v, j->engine[v->id]));
   }
   return NULL;
 }
@@ -161,7 +161,7 @@ static assay_status_t run_nodes(job_t* j, size_t cut) {
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < j->graph->n_nodes; i++) {
     if (!wanted[j->graph->nodes[i]->id]) continue;
-    st = assay_machine_step(j->machine, j->graph->nodes[i]);
+    st = assay_evaluator_step(j->evaluator, j->graph->nodes[i]);
     if (!st) st = restore(j, j->graph->nodes[i], cut);
   }
   assay_free(wanted);
@@ -172,7 +172,7 @@ static assay_status_t run_from(job_t* j, size_t cut, assay_tensor_t** outputs) {
   ASSAY_TRY(fill_slots(j, cut));
   ASSAY_TRY(run_nodes(j, cut));
   for (size_t i = 0; i < j->graph->n_outputs; i++) {
-    assay_tensor_t* t = assay_machine_get(j->machine, j->graph->outputs[i]);
+    assay_tensor_t* t = assay_evaluator_get(j->evaluator, j->graph->outputs[i]);
     if (t) ASSAY_TRY(assay_tensor_widen(t, &outputs[i]));
   }
   j->runs++;
@@ -242,7 +242,7 @@ static double largest_between(const job_t* j, size_t i) {
   return largest;
 }
 
-// Cuts the stretch with the largest share in half, until all are small or single layers.
+// Cuts the layer range with the largest share in half, until all are small or single layers.
 static assay_status_t refine(job_t* j, double smallest) {
   while (j->runs < j->most_runs) {
     size_t worst = 0;
@@ -277,10 +277,10 @@ static assay_status_t tell(const job_t* j, assay_shares_t* out) {
 
 static assay_status_t run(job_t* j, const assay_shares_options_t* options, assay_shares_t* out) {
   const assay_model_t* m = j->layers->model;
-  const assay_machine_config_t config = {
+  const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = options->unquantized, .seed = j->layers->seed};
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *j->last_reader, &j->last_reader));
-  ASSAY_TRY(assay_machine_create(m, &config, &j->machine));
+  ASSAY_TRY(assay_evaluator_create(m, &config, &j->evaluator));
   note_readers(j);
   ASSAY_TRY(add_hybrid(j, 0));
   ASSAY_TRY(add_hybrid(j, j->layers->n_layers));
@@ -299,7 +299,7 @@ assay_status_t assay_shares_of(const assay_taken_t* taken, assay_tensor_t* const
   }
   assay_free(j.at);
   assay_free(j.last_reader);
-  assay_machine_destroy(j.machine);
+  assay_evaluator_destroy(j.evaluator);
   if (st) assay_shares_deinit(out);
   return st;
 }

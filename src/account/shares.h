@@ -3,7 +3,7 @@
 // H(p) is what the outputs are when the engine computes the layers before p and truth those from p
 // on: H(0) is truth, H(N) the engine. H(q) - H(p) is what the layers from p to q did to the
 // outputs, through everything behind them, exactly and not to first order; such differences add up
-// to the whole error, however the layers are cut into stretches. Stretches with large shares are
+// to the whole error, however the layers are cut into layer ranges. Ranges with large shares are
 // cut further, down to single layers.
 #ifndef ASSAY_ACCOUNT_SHARES_H_
 #define ASSAY_ACCOUNT_SHARES_H_
@@ -15,7 +15,7 @@
 typedef struct assay_layer_range {
   size_t first, end;
   double* share;  // by graph output: the part of its error, signed; they add up to 1 over all
-                  // stretches, or are all 0 where the output has no error
+                  // layer ranges, or are all 0 where the output has no error
 } assay_layer_range_t;
 
 typedef struct assay_shares {
@@ -28,7 +28,7 @@ typedef struct assay_shares {
 typedef struct assay_shares_options {
   bool unquantized;
   int runs;         // at most so many evaluations; 0: 32
-  double smallest;  // stretches below it are not cut further; 0: 0.02
+  double smallest;  // layer ranges below it are not cut further; 0: 0.02
 } assay_shares_options_t;
 
 // One sample, inputs in the order of the graph's. Shares are <H(q) - H(p), error> / <error, error>
@@ -49,8 +49,8 @@ assay_status_t assay_shares_of(const assay_taken_t* taken, assay_tensor_t* const
                                const assay_shares_options_t* options,
                                assay_shares_t* out) ASSAY_MUST_USE;
 void assay_shares_deinit(assay_shares_t* s);
-// The largest |share| of the stretch's layers in an output, if the stretch is a single layer; else
-// 0.
+// The largest |share| of the layer range's layers in an output, if the layer range is a single
+// layer; else 0.
 double assay_shares_of_layer(const assay_shares_t* s, size_t layer);
 
 #endif  // ASSAY_ACCOUNT_SHARES_H_

@@ -36,7 +36,7 @@ static bool refuse(size_t size, int64_t room) {
   return false;
 }
 
-static int64_t machine_bytes(void) {
+static int64_t evaluator_bytes(void) {
   int64_t total = atomic_load_explicit(&total_bytes, memory_order_relaxed);
   if (total) return total;
   uint64_t found = assay_memory_total();
@@ -48,7 +48,7 @@ static int64_t machine_bytes(void) {
 static bool fits(size_t size) {
   int64_t used = atomic_load_explicit(&live_bytes, memory_order_relaxed);
   int64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
-  int64_t room = (limit ? limit : machine_bytes()) - used;
+  int64_t room = (limit ? limit : evaluator_bytes()) - used;
   if (size > INT64_MAX / 4 || (int64_t)size > room) return refuse(size, room);
   if (limit || size < SMALL_BYTES) return true;
   int64_t then = used + (int64_t)size;

@@ -5,10 +5,10 @@
 // Values are made of + - * / and square roots alone, in an order that is fixed, without
 // contraction: IEEE 754 leaves no choice. A first evaluation with some 10 bits more than double has
 // decides nearly always how the value rounds; where it does not, one in double-double
-// (base/twice.h) does, whose error is below 2^-90 of the value (pow, exp2: 2^-80). So a result is
-// the value rounded to nearest, but where the value lies nearer than that to the middle between two
-// doubles: by chance one argument in 2^36 (2^26). Zeros, infinities, NaN, overflow and underflow
-// are those of C's Annex F; no flag is promised, and the rounding mode is to nearest.
+// (base/double_double.h) does, whose error is below 2^-90 of the value (pow, exp2: 2^-80). So a
+// result is the value rounded to nearest, but where the value lies nearer than that to the middle
+// between two doubles: by chance one argument in 2^36 (2^26). Zeros, infinities, NaN, overflow and
+// underflow are those of C's Annex F; no flag is promised, and the rounding mode is to nearest.
 //
 // sqrt, fma, fmod, remainder, ldexp, frexp and the roundings to whole numbers are exact or rounded
 // correctly in every C library, and are called there.

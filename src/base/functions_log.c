@@ -8,8 +8,8 @@
 #include "base/functions_tables.inc"
 
 static const double inf = (double)INFINITY;
-static const assay_twice_t over_ln2 = {0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56};
-static const assay_twice_t over_ln10 = {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
+static const assay_dd_t over_ln2 = {0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56};
+static const assay_dd_t over_ln10 = {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57};
 
 // ---- first evaluation ---------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ quick_t assay_quick_log(double x, double rest, int exponent) {
   const double* row = log_table[i];
   const double k = (double)(exponent + (i >= 53));
   const double upper = of_bits(bits_of(x) & ~UINT64_C(0x7ffffff));
-  const assay_twice_t r = exact_sum(upper * row[0] - 1, (x - upper) * row[0]);
+  const assay_dd_t r = exact_sum(upper * row[0] - 1, (x - upper) * row[0]);
   const double r_low = r.low + rest * row[0], z = r.high;
   const double tail =
       z * z *
@@ -41,9 +41,9 @@ quick_t assay_quick_log(double x, double rest, int exponent) {
                                    z * (0x1.2492492492492p-3 +
                                         z * (-0.125 + z * (0x1.c71c71c71c71cp-4 - z * 0.1))))))));
   const double head = k * ln2_parts[0] + row[1];  // exact: multiples of 2^-42
-  const assay_twice_t s = exact_sum(head, z);
+  const assay_dd_t s = exact_sum(head, z);
   const double low = s.low + ((r_low - z * r_low) + (tail + (k * ln2_parts[1] + row[2])));
-  const assay_twice_t y = ordered_sum(s.high, low);
+  const assay_dd_t y = ordered_sum(s.high, low);
   return (quick_t){y.high, y.low, z * z * 0x1p-51 + (head != 0 ? 0x1p-67 : fabs(r_low) * 0x1p-52),
                    0};
 }
@@ -55,15 +55,15 @@ static quick_t quick_log_of(double x) {
 }
 
 // ln(1 + x) for x > -1; x < 2^900.
-static quick_t quick_log1p(assay_twice_t x) {
-  assay_twice_t s = exact_sum(1, x.high);
+static quick_t quick_log1p(assay_dd_t x) {
+  assay_dd_t s = exact_sum(1, x.high);
   s = ordered_sum(s.high, s.low + x.low);
   int exponent;
   const double m = mantissa_of(s.high, &exponent);
   return assay_quick_log(m, s.low * power_of_2(-exponent), exponent);
 }
 
-static inline double ended(assay_twice_t x) { return x.high + x.low; }
+static inline double ended(assay_dd_t x) { return x.high + x.low; }
 
 // ---- logarithms ---------------------------------------------------------------------------------
 
@@ -77,17 +77,17 @@ static double special_log(double x) {
 double assay_log(double x) {
   if (is_special(x)) return special_log(x);
   double y;
-  return decided(quick_log_of(x), &y) ? y : ended(assay_twice_log(assay_twice(x)));
+  return decided(quick_log_of(x), &y) ? y : ended(assay_dd_log(assay_dd(x)));
 }
 
-static double to_base(double x, assay_twice_t factor) {
+static double to_base(double x, assay_dd_t factor) {
   if (is_special(x)) return special_log(x);
   const quick_t ln = quick_log_of(x);
-  const assay_twice_t t = quick_product((assay_twice_t){ln.high, ln.low}, factor);
+  const assay_dd_t t = quick_product((assay_dd_t){ln.high, ln.low}, factor);
   const quick_t q = {t.high, t.low, 2 * ln.error + fabs(t.high) * 0x1p-98, 0};
   double y;
   if (decided(q, &y)) return y;
-  return ended(assay_twice_times(assay_twice_log(assay_twice(x)), factor));
+  return ended(assay_dd_times(assay_dd_log(assay_dd(x)), factor));
 }
 
 double assay_log2(double x) { return to_base(x, over_ln2); }
@@ -98,13 +98,13 @@ double assay_log1p(double x) {
   if (fabs(x) < 0x1p-54) return x;
   if (x > 0x1p200) return assay_log(x);
   double y;
-  return decided(quick_log1p(assay_twice(x)), &y) ? y : ended(assay_twice_log1p(assay_twice(x)));
+  return decided(quick_log1p(assay_dd(x)), &y) ? y : ended(assay_dd_log1p(assay_dd(x)));
 }
 
 // ---- inverse hyperbolic functions ---------------------------------------------------------------
 
 // The quick value's rest beside what rounding of its argument adds.
-static bool decided_log1p(assay_twice_t of, double scale, double* out) {
+static bool decided_log1p(assay_dd_t of, double scale, double* out) {
   quick_t q = quick_log1p(of);
   q.high *= scale, q.low *= scale;
   q.error = q.error * scale + fabs(q.high) * 0x1p-95;
@@ -124,12 +124,12 @@ double assay_asinh(double x) {
     q.low += 0.25 / a / a;
     done = decided(q, &y);
   } else {
-    const assay_twice_t square = exact_product(a, a), one = assay_twice(1);
-    const assay_twice_t root = assay_twice_root(quick_sum(one, square));
-    const assay_twice_t part = quick_quotient(square, quick_sum(one, root));
-    done = decided_log1p(quick_sum(assay_twice(a), part), 1, &y);
+    const assay_dd_t square = exact_product(a, a), one = assay_dd(1);
+    const assay_dd_t root = assay_dd_root(quick_sum(one, square));
+    const assay_dd_t part = quick_quotient(square, quick_sum(one, root));
+    done = decided_log1p(quick_sum(assay_dd(a), part), 1, &y);
   }
-  if (!done) y = ended(assay_twice_asinh(assay_twice(a)));
+  if (!done) y = ended(assay_dd_asinh(assay_dd(a)));
   return x < 0 ? -y : y;
 }
 
@@ -146,11 +146,11 @@ double assay_acosh(double x) {
     q.low -= 0.25 / x / x;
     done = decided(q, &y);
   } else {
-    const assay_twice_t t = exact_sum(x, -1);
-    const assay_twice_t root = assay_twice_root(quick_product(t, quick_sum(t, assay_twice(2))));
+    const assay_dd_t t = exact_sum(x, -1);
+    const assay_dd_t root = assay_dd_root(quick_product(t, quick_sum(t, assay_dd(2))));
     done = decided_log1p(quick_sum(t, root), 1, &y);
   }
-  return done ? y : ended(assay_twice_acosh(assay_twice(x)));
+  return done ? y : ended(assay_dd_acosh(assay_dd(x)));
 }
 
 double assay_atanh(double x) {
@@ -158,8 +158,8 @@ double assay_atanh(double x) {
   if (a < 0x1p-28 || x != x) return x;
   if (a >= 1) return a > 1 ? (double)NAN : x < 0 ? -inf : inf;
   double y;
-  const assay_twice_t of = quick_quotient(assay_twice(2 * a), exact_sum(1, -a));
-  if (!decided_log1p(of, 0.5, &y)) y = ended(assay_twice_atanh(assay_twice(a)));
+  const assay_dd_t of = quick_quotient(assay_dd(2 * a), exact_sum(1, -a));
+  if (!decided_log1p(of, 0.5, &y)) y = ended(assay_dd_atanh(assay_dd(a)));
   return x < 0 ? -y : y;
 }
 
@@ -171,16 +171,16 @@ static bool is_odd(double y) { return fabs(y) < 0x1p53 && is_whole(y) && fmod(y,
 // x^y of the magnitude of x, which is neither 0 nor infinite, and a finite y that is not 0.
 static double accurate_pow(double x, double y) {
   int exponent;
-  const assay_twice_t p = assay_twice_pow_parts(x, y, &exponent);
-  return assay_twice_rounded(p, exponent);
+  const assay_dd_t p = assay_dd_pow_parts(x, y, &exponent);
+  return assay_dd_rounded(p, exponent);
 }
 
 static double positive_pow(double x, double y) {
   if (x == 1) return 1;
   const quick_t ln = quick_log_of(x);
   if (fabs(y) > 0x1p70 || fabs(y * ln.high) > 760) return (y < 0) == (ln.high < 0) ? inf : 0;
-  const assay_twice_t p = exact_product(y, ln.high);
-  const assay_twice_t t = ordered_sum(p.high, p.low + y * ln.low);
+  const assay_dd_t p = exact_product(y, ln.high);
+  const assay_dd_t t = ordered_sum(p.high, p.low + y * ln.low);
   quick_t q = assay_quick_exp(t.high, t.low);
   q.error += 2 * fabs(y) * ln.error + fabs(t.high) * 0x1p-97;
   double z;
@@ -219,6 +219,6 @@ double assay_hypot(double x, double y) {
   frexp(larger, &exponent);
   const double a = ldexp(larger, -exponent), b = ldexp(smaller, -exponent);
   if (b < 0x1p-60) return larger;
-  const assay_twice_t sum = assay_twice_plus(exact_product(a, a), exact_product(b, b));
-  return assay_twice_rounded(assay_twice_root(sum), exponent);
+  const assay_dd_t sum = assay_dd_plus(exact_product(a, a), exact_product(b, b));
+  return assay_dd_rounded(assay_dd_root(sum), exponent);
 }

@@ -126,19 +126,19 @@ static assay_status_t certify_values(const assay_certify_job_t* job, const assay
   assay_tensor_t* const* inputs = assay_samples_get(job->inputs, 0);
   assay_plan_t* plan = NULL;
   assay_observed_t *truth = NULL, *engine = NULL;
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   assay_account_t* account = NULL;
   c->names = s->names;
   c->n_values = s->n;
   ASSAY_TRY(assay_new_array(s->n, sizeof *c->values, &c->values));
   assay_status_t st = assay_plan_create(job->model, &o->precision, &o->plan, o->seed, &plan);
   if (!st)
-    st = assay_observe_truth(job->model, s, inputs, o->unquantized, o->seed, &truth, &machine);
+    st = assay_observe_truth(job->model, s, inputs, o->unquantized, o->seed, &truth, &evaluator);
   if (!st)
     st = assay_observe_engine(plan, o->backend, s, inputs, o->unquantized, &engine, &account);
   if (!st) write_values(s, truth, engine, c);
   assay_account_destroy(account);
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   assay_plan_destroy(plan);
   assay_free(truth);
   assay_free(engine);

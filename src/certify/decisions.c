@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "certify/reach.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 // ---- what is asked ------------------------------------------------------------------------------
 
@@ -245,14 +245,14 @@ assay_status_t assay_outputs_of(const assay_plan_t* plan, const assay_backend_t*
   return NULL;
 }
 
-assay_status_t assay_truth_outputs(assay_machine_t* machine, const assay_graph_t* g,
+assay_status_t assay_truth_outputs(assay_evaluator_t* evaluator, const assay_graph_t* g,
                                    assay_tensor_t* const* inputs, assay_tensor_t** out) {
-  assay_machine_reset(machine);
+  assay_evaluator_reset(evaluator);
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(machine, g->inputs[i], inputs[i]);
-  ASSAY_TRY(assay_machine_run(machine));
+    if (inputs[i]) assay_evaluator_set(evaluator, g->inputs[i], inputs[i]);
+  ASSAY_TRY(assay_evaluator_run(evaluator));
   for (size_t i = 0; i < g->n_outputs; i++) {
-    assay_tensor_t* t = assay_machine_get(machine, g->outputs[i]);
+    assay_tensor_t* t = assay_evaluator_get(evaluator, g->outputs[i]);
     if (t) ASSAY_TRY(assay_tensor_widen(t, &out[i]));
   }
   return NULL;
@@ -281,7 +281,7 @@ typedef struct collector {
   tally_t* tallies;
   assay_plan_t* plans[N_VARIANTS];
   void* states[N_VARIANTS];  // of their backends
-  assay_machine_t* truth;
+  assay_evaluator_t* truth;
   assay_plan_t* plain;  // of the nodes, for reach
   assay_reach_t* reach;
 } collector_t;
@@ -294,9 +294,9 @@ static assay_status_t make_plans(collector_t* c) {
       o = (assay_plan_options_t){.fused = variants[i].fused, .draws = variants[i].draws};
     ASSAY_TRY(assay_plan_create(j->model, j->precision, &o, j->seed, &c->plans[i]));
   }
-  const assay_machine_config_t truth = {
+  const assay_evaluator_config_t truth = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = j->unquantized, .seed = j->seed};
-  ASSAY_TRY(assay_machine_create(j->model, &truth, &c->truth));
+  ASSAY_TRY(assay_evaluator_create(j->model, &truth, &c->truth));
   ASSAY_TRY(assay_plan_create(j->model, j->precision, NULL, j->seed, &c->plain));
   return assay_reach_create(c->plain, j->unquantized, &c->reach);
 }
@@ -374,7 +374,7 @@ assay_status_t assay_decisions_make(const assay_decisions_job_t* job,
     if (c.states[i]) backend_of(&c, i)->close(c.states[i]);
     assay_plan_destroy(c.plans[i]);
   }
-  assay_machine_destroy(c.truth);
+  assay_evaluator_destroy(c.truth);
   assay_reach_destroy(c.reach);
   assay_plan_destroy(c.plain);
   return st;

@@ -10,7 +10,7 @@
 
 #include "certify/certificate.h"
 #include "data/samples.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "exec/backend.h"
 #include "plan/plan.h"
 
@@ -61,7 +61,7 @@ assay_status_t assay_outputs_of(const assay_plan_t* plan, const assay_backend_t*
                                 void** state, assay_tensor_t* const* inputs,
                                 assay_tensor_t** out) ASSAY_MUST_USE;
 // The same of truth, by a machine of the model without hooks.
-assay_status_t assay_truth_outputs(assay_machine_t* machine, const assay_graph_t* g,
+assay_status_t assay_truth_outputs(assay_evaluator_t* evaluator, const assay_graph_t* g,
                                    assay_tensor_t* const* inputs,
                                    assay_tensor_t** out) ASSAY_MUST_USE;
 void assay_outputs_release(size_t n, assay_tensor_t** t);  // the array, too; NULL is allowed

@@ -93,22 +93,22 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
 
 assay_status_t assay_observe_truth(const assay_model_t* model, const assay_sources_t* s,
                                    assay_tensor_t* const* inputs, bool unquantized, uint64_t seed,
-                                   assay_observed_t** out, assay_machine_t** out_machine) {
+                                   assay_observed_t** out, assay_evaluator_t** out_evaluator) {
   assay_observed_t* at = NULL;
-  assay_machine_t* m = NULL;
+  assay_evaluator_t* m = NULL;
   ASSAY_TRY(assay_new_array(s->n, sizeof *at, &at));
   watch_t w = {.sources = s, .graph = model->graph, .at = at};
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = unquantized,
-                                         .seed = seed,
-                                         .hooks = {.after = after_truth, .user = &w}};
-  assay_status_t st = assay_machine_create(model, &config, &m);
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = unquantized,
+                                           .seed = seed,
+                                           .hooks = {.after = after_truth, .user = &w}};
+  assay_status_t st = assay_evaluator_create(model, &config, &m);
   for (size_t i = 0; !st && i < model->graph->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(m, model->graph->inputs[i], inputs[i]);
-  if (!st) st = assay_machine_run(m);
-  if (st) return assay_free(at), assay_machine_destroy(m), st;
+    if (inputs[i]) assay_evaluator_set(m, model->graph->inputs[i], inputs[i]);
+  if (!st) st = assay_evaluator_run(m);
+  if (st) return assay_free(at), assay_evaluator_destroy(m), st;
   *out = at;
-  *out_machine = m;
+  *out_evaluator = m;
   return NULL;
 }
 

@@ -34,7 +34,7 @@ typedef struct assay_observed {
 assay_status_t assay_observe_truth(const assay_model_t* model, const assay_sources_t* s,
                                    assay_tensor_t* const* inputs, bool unquantized, uint64_t seed,
                                    assay_observed_t** out,
-                                   assay_machine_t** out_machine) ASSAY_MUST_USE;
+                                   assay_evaluator_t** out_evaluator) ASSAY_MUST_USE;
 // Runs an engine, each layer judged by its own error.
 assay_status_t assay_observe_engine(const assay_plan_t* plan, const assay_backend_t* backend,
                                     const assay_sources_t* s, assay_tensor_t* const* inputs,

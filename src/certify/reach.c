@@ -10,12 +10,12 @@
 
 struct assay_reach {
   const assay_layers_t* layers;
-  assay_machine_t* truth;  // whose hook carries the limits along
-  assay_machine_t* aside;  // evaluates for the bounds
-  bool coarse;             // of the evaluation in progress
-  assay_limits_t* limits;  // by value id
-  int* readers;            // by value id: how often it is read; of outputs once more
-  int* left;               // the same, in this run
+  assay_evaluator_t* truth;  // whose hook carries the limits along
+  assay_evaluator_t* aside;  // evaluates for the bounds
+  bool coarse;               // of the evaluation in progress
+  assay_limits_t* limits;    // by value id
+  int* readers;              // by value id: how often it is read; of outputs once more
+  int* left;                 // the same, in this run
 };
 
 static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
@@ -32,7 +32,7 @@ static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* co
                                assay_tensor_t** out) {
   const evaluation_t* e = b->driver;
   e->r->coarse = coarse;
-  assay_status_t st = assay_machine_node(e->r->aside, e->node, b->n_in, in, b->n_out, out);
+  assay_status_t st = assay_evaluator_node(e->r->aside, e->node, b->n_in, in, b->n_out, out);
   e->r->coarse = false;
   return st;
 }
@@ -181,14 +181,14 @@ assay_status_t assay_reach_create(const assay_plan_t* plan, bool unquantized, as
   r->layers = assay_plan_layers(plan);
   const assay_model_t* m = r->layers->model;
   const assay_graph_t* g = m->graph;
-  const assay_machine_config_t aside = {.mode = ASSAY_MODE_TRUTH,
-                                        .unquantized = unquantized,
-                                        .seed = r->layers->seed,
-                                        .hooks = {.configure = configure, .user = r}};
-  assay_machine_config_t truth = aside;
-  truth.hooks = (assay_machine_hooks_t){.after = after, .user = r};
-  assay_status_t st = assay_machine_create(m, &truth, &r->truth);
-  if (!st) st = assay_machine_create(m, &aside, &r->aside);
+  const assay_evaluator_config_t aside = {.mode = ASSAY_MODE_TRUTH,
+                                          .unquantized = unquantized,
+                                          .seed = r->layers->seed,
+                                          .hooks = {.configure = configure, .user = r}};
+  assay_evaluator_config_t truth = aside;
+  truth.hooks = (assay_evaluator_hooks_t){.after = after, .user = r};
+  assay_status_t st = assay_evaluator_create(m, &truth, &r->truth);
+  if (!st) st = assay_evaluator_create(m, &aside, &r->aside);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *r->limits, &r->limits);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *r->readers, &r->readers);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *r->left, &r->left);
@@ -209,8 +209,8 @@ static void forget_limits(assay_reach_t* r) {
 void assay_reach_destroy(assay_reach_t* r) {
   if (!r) return;
   forget_limits(r);
-  assay_machine_destroy(r->truth);
-  assay_machine_destroy(r->aside);
+  assay_evaluator_destroy(r->truth);
+  assay_evaluator_destroy(r->aside);
   assay_free(r->limits);
   assay_free(r->readers);
   assay_free(r->left);
@@ -221,10 +221,10 @@ assay_status_t assay_reach_run(assay_reach_t* r, assay_tensor_t* const* inputs) 
   const assay_model_t* m = r->layers->model;
   forget_limits(r);
   for (int i = 0; i < m->n_values; i++) r->left[i] = r->readers[i];
-  assay_machine_reset(r->truth);
+  assay_evaluator_reset(r->truth);
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(r->truth, m->graph->inputs[i], inputs[i]);
-  return assay_machine_run(r->truth);
+    if (inputs[i]) assay_evaluator_set(r->truth, m->graph->inputs[i], inputs[i]);
+  return assay_evaluator_run(r->truth);
 }
 
 const assay_tensor_t* assay_reach_output(const assay_reach_t* r, size_t i) {

@@ -8,7 +8,7 @@
 #ifndef ASSAY_CERTIFY_REACH_H_
 #define ASSAY_CERTIFY_REACH_H_
 
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "plan/plan.h"
 
 typedef struct assay_reach assay_reach_t;

@@ -41,8 +41,8 @@ typedef struct verification {
   assay_sources_t sources;
   size_t* certified;  // by number of a value here: its number in the certificate; SIZE_MAX: none
   assay_observed_t *truth, *engine;
-  assay_machine_t* machine;  // truth of the first sample
-  assay_account_t* account;  // the engine's run of it
+  assay_evaluator_t* evaluator;  // truth of the first sample
+  assay_account_t* account;      // the engine's run of it
   assay_verified_t* out;
 } verification_t;
 
@@ -329,7 +329,7 @@ static assay_status_t compare_bits(verification_t* w, bool same) {
 // ---- decisions ----------------------------------------------------------------------------------
 
 typedef struct deciding {
-  assay_machine_t* truth;
+  assay_evaluator_t* truth;
   void* state;
   size_t* next;       // by certified output: the first decision of the sample
   uint64_t* choices;  // hashes of truth's
@@ -363,7 +363,7 @@ static assay_status_t first_outputs(const verification_t* w, assay_tensor_t** tr
                                     assay_tensor_t** engine) {
   const assay_graph_t* graph = w->job->model->graph;
   for (size_t i = 0; i < graph->n_outputs; i++) {
-    assay_tensor_t* t = assay_machine_get(w->machine, graph->outputs[i]);
+    assay_tensor_t* t = assay_evaluator_get(w->evaluator, graph->outputs[i]);
     assay_tensor_t* e = assay_account_engine_output(w->account, i);
     if (t) ASSAY_TRY(assay_tensor_widen(t, &truth[i]));
     if (e) ASSAY_TRY(assay_tensor_widen(e, &engine[i]));
@@ -375,10 +375,10 @@ static assay_status_t run_sample(const verification_t* w, deciding_t* g,
                                  assay_tensor_t* const* inputs, assay_tensor_t** truth,
                                  assay_tensor_t** engine) {
   const assay_model_t* m = w->job->model;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = w->job->check->unquantized,
-                                         .seed = w->job->check->seed};
-  if (!g->truth) ASSAY_TRY(assay_machine_create(m, &config, &g->truth));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = w->job->check->unquantized,
+                                           .seed = w->job->check->seed};
+  if (!g->truth) ASSAY_TRY(assay_evaluator_create(m, &config, &g->truth));
   ASSAY_TRY(assay_truth_outputs(g->truth, m->graph, inputs, truth));
   return assay_outputs_of(w->plan, w->job->check->backend, &g->state, inputs, engine);
 }
@@ -446,7 +446,7 @@ static assay_status_t compare_decisions(verification_t* w, bool same) {
   assay_status_t st = decide_all(w, &g);
   if (!st) st = tell_decisions(w, &g, same);
   if (g.state) w->job->check->backend->close(g.state);
-  assay_machine_destroy(g.truth);
+  assay_evaluator_destroy(g.truth);
   assay_free(g.next);
   assay_free(g.choices);
   assay_free(g.first);
@@ -479,7 +479,7 @@ static assay_status_t run_both(verification_t* w) {
   const assay_check_options_t* o = w->job->check;
   assay_tensor_t* const* inputs = assay_samples_get(w->job->inputs, 0);
   ASSAY_TRY(assay_observe_truth(w->job->model, &w->sources, inputs, o->unquantized, o->seed,
-                                &w->truth, &w->machine));
+                                &w->truth, &w->evaluator));
   return assay_observe_engine(w->plan, o->backend, &w->sources, inputs, o->unquantized, &w->engine,
                               &w->account);
 }
@@ -520,7 +520,7 @@ assay_status_t assay_certificate_verify(const assay_certificate_t* c, const assa
   if (!st) st = compare_all(&w);
   if (!st) blame(&w);
   assay_account_destroy(w.account);
-  assay_machine_destroy(w.machine);
+  assay_evaluator_destroy(w.evaluator);
   assay_plan_destroy(own);
   assay_free(w.certified);
   assay_free(w.truth);

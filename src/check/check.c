@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "check/fix.h"
 #include "diagnose/chain.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "formats/format.h"
 
 const char* assay_blame_name(assay_blame_t b) {
@@ -21,7 +21,7 @@ const char* assay_blame_name(assay_blame_t b) {
 // Adds the outputs of one sample. plain: holds truth for the comparison with golden; NULL: the
 // account's.
 static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t* g,
-                                  const assay_machine_t* plain, assay_tensor_t* const* golden,
+                                  const assay_evaluator_t* plain, assay_tensor_t* const* golden,
                                   assay_output_check_t* outputs) {
   for (size_t i = 0; i < g->n_outputs; i++) {
     assay_output_check_t* o = &outputs[i];
@@ -29,7 +29,7 @@ static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t*
     assay_tensor_t* t = assay_account_truth_output(account, i);
     if (!e || !t) continue;
     ASSAY_TRY(assay_output_add(o, e, t));
-    const assay_tensor_t* exported = plain ? assay_machine_get(plain, g->outputs[i]) : t;
+    const assay_tensor_t* exported = plain ? assay_evaluator_get(plain, g->outputs[i]) : t;
     if (golden && golden[i]) ASSAY_TRY(assay_output_add_golden(o, e, exported, golden[i]));
   }
   return NULL;
@@ -49,12 +49,12 @@ static void keep_outputs(assay_account_t* account, size_t sample, size_t n_outpu
 static assay_status_t run_sample(assay_account_t* account, const assay_model_t* model,
                                  assay_tensor_t* const* inputs, assay_tensor_t* const* golden,
                                  assay_output_check_t* outputs) {
-  assay_machine_t* plain = NULL;
+  assay_evaluator_t* plain = NULL;
   assay_status_t st = assay_account_run(account, inputs);
   if (!st && golden && assay_model_quantizes(model))
     st = assay_truth_unquantized(model, inputs, &plain);
   if (!st) st = add_outputs(account, model->graph, plain, golden, outputs);
-  assay_machine_destroy(plain);
+  assay_evaluator_destroy(plain);
   return st;
 }
 
@@ -245,7 +245,7 @@ static assay_status_t rank_by_share(assay_check_t* c) {
   return NULL;
 }
 
-// Where no stretch was cut down to single layers: those whose own error is largest against what
+// Where no layer range was cut down to single layers: those whose own error is largest against what
 // they hold.
 static assay_status_t rank_by_error(assay_check_t* c) {
   enum { SHOWN = 5 };
@@ -379,13 +379,13 @@ static assay_status_t audit_constants(assay_check_t* c) {
 // ---- what the passes did to truth --------------------------------------------------------------
 
 static assay_status_t run_truth(const assay_model_t* m, const assay_check_options_t* o,
-                                assay_tensor_t* const* inputs, assay_machine_t** out) {
-  const assay_machine_config_t truth = {
+                                assay_tensor_t* const* inputs, assay_evaluator_t** out) {
+  const assay_evaluator_config_t truth = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized, .seed = o->seed};
-  ASSAY_TRY(assay_machine_create(m, &truth, out));
+  ASSAY_TRY(assay_evaluator_create(m, &truth, out));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(*out, m->graph->inputs[i], inputs[i]);
-  return assay_machine_run(*out);
+    if (inputs[i]) assay_evaluator_set(*out, m->graph->inputs[i], inputs[i]);
+  return assay_evaluator_run(*out);
 }
 
 static void compare_rewritten(assay_check_t* c, const assay_tensor_t* was,
@@ -405,20 +405,20 @@ static void compare_rewritten(assay_check_t* c, const assay_tensor_t* was,
 
 static assay_status_t check_rewriting(assay_check_t* c, const assay_samples_t* inputs) {
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
-  assay_machine_t *was = NULL, *is = NULL;
+  assay_evaluator_t *was = NULL, *is = NULL;
   if (!c->options.plan.fused || !r || !inputs->n) return NULL;
   assay_status_t st = run_truth(r->original, &c->options, assay_samples_get(inputs, 0), &was);
   if (!st) st = run_truth(r->model, &c->options, assay_samples_get(inputs, 0), &is);
   for (size_t i = 0; !st && i < r->original->graph->n_outputs; i++) {
     assay_tensor_t *a = NULL, *b = NULL;
-    st = assay_tensor_widen(assay_machine_get(was, r->original->graph->outputs[i]), &a);
-    if (!st) st = assay_tensor_widen(assay_machine_get(is, r->model->graph->outputs[i]), &b);
+    st = assay_tensor_widen(assay_evaluator_get(was, r->original->graph->outputs[i]), &a);
+    if (!st) st = assay_tensor_widen(assay_evaluator_get(is, r->model->graph->outputs[i]), &b);
     if (!st) compare_rewritten(c, a, b);
     assay_tensor_release(a);
     assay_tensor_release(b);
   }
-  assay_machine_destroy(was);
-  assay_machine_destroy(is);
+  assay_evaluator_destroy(was);
+  assay_evaluator_destroy(is);
   return st;
 }
 

@@ -174,7 +174,7 @@ static assay_status_t compare_outputs(assay_executor_t* e, const assay_graph_t* 
 // The evaluator, or a plan of one layer a node on a backend.
 static assay_status_t open_case(assay_model_t* model, const char* backend, assay_plan_t** out_plan,
                                 assay_executor_t** out) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .verify = true};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .verify = true};
   const assay_precision_t declared = {.format = ASSAY_FORMAT_FP32};
   if (!backend) return assay_executor_evaluate(model, &config, out);
   ASSAY_TRY(assay_plan_create(model, &declared, NULL, 0, out_plan));

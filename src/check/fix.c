@@ -29,7 +29,7 @@ static assay_status_t verify(assay_keep_t* s, assay_check_t* c, const assay_samp
   return st;
 }
 
-// Where nothing passes a range: by shares, as many as the demands ask for, and some to spare.
+// Where nothing passes a range: by shares, as many as the requirements ask for, and some to spare.
 static assay_status_t choose_first(assay_keep_t* s) {
   const assay_check_t* c = s->check;
   assay_keep_by_range(s, false);

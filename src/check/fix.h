@@ -6,10 +6,10 @@
 
 // Fills check->fix (has_fix) after an unfaithful run. First: layers that make or read values past
 // the format's range and that values need which are within it; where none do, those with the
-// largest shares of the error for their time, as many as the demands ask for. That is run. If it
-// does not do, what else passes the range, and the shares of the error that is left, add layers for
-// a second run. Where that keeps more than half of the layers by their shares, four more runs at
-// most tell which of them can go again.
+// largest shares of the error for their time, as many as the requirements ask for. That is run. If
+// it does not do, what else passes the range, and the shares of the error that is left, add layers
+// for a second run. Where that keeps more than half of the layers by their shares, four more runs
+// at most tell which of them can go again.
 assay_status_t assay_fix_search(assay_check_t* check, const assay_samples_t* inputs,
                                 const assay_samples_t* golden) ASSAY_MUST_USE;
 

@@ -1,5 +1,5 @@
 // Which nodes to keep in higher precision: chosen from the account of a run, or from what truth
-// foresees.
+// predicts.
 #include "check/keep.h"
 
 #include <math.h>
@@ -220,7 +220,7 @@ static assay_status_t note_readers(field_t* f) {
   return NULL;
 }
 
-// Of a stretch no layer is known to have more of its share than another.
+// Of a layer range no layer is known to have more of its share than another.
 static assay_status_t note_shares(field_t* f, const assay_shares_t* shares,
                                   const assay_output_check_t* outputs) {
   ASSAY_TRY(assay_new_array(f->layers->n_layers, sizeof *f->share, &f->share));

@@ -1,5 +1,5 @@
 // Which nodes to keep in higher precision: chosen from the account of a run, or from what truth
-// foresees.
+// predicts.
 #ifndef ASSAY_CHECK_KEEP_H_
 #define ASSAY_CHECK_KEEP_H_
 
@@ -28,7 +28,7 @@ void assay_keep_layer(assay_keep_t* k, const assay_plan_t* plan, const assay_lay
 void assay_keep_by_range(assay_keep_t* k, bool all);
 // Adds layers that store or read large values which cancel behind them so far that rounding these
 // by itself makes a larger relative RMS error in an output than is tolerated. From what truth
-// foresees.
+// predicts.
 assay_status_t assay_keep_by_loss(assay_keep_t* k, double tolerated) ASSAY_MUST_USE;
 // Adds layers whose choices flipped, and those with most error of their own, until so little of the
 // sum is left. For outputs that are no floats, whose error has no shares.

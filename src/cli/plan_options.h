@@ -3,7 +3,7 @@
 #define ASSAY_CLI_PLAN_OPTIONS_H_
 
 #include "cli/cli.h"
-#include "exec/choice/licence.h"
+#include "exec/choice/accuracy_gate.h"
 #include "plan/plan.h"
 
 // Rows for the options of a verb whose args_t has `bool fused` and `opt_list_t no_pass`.

@@ -9,21 +9,21 @@
 #include "compare/comparison_internal.h"
 #include "io/numpy_text.h"
 
-void assay_demand_init(assay_demand_t* out) {
-  *out = (assay_demand_t){
+void assay_tolerances_init(assay_tolerances_t* out) {
+  *out = (assay_tolerances_t){
       .stat = ASSAY_STAT_ELEMWISE, .atol = {.x = 1e-5}, .rtol = {.x = 1e-5}, .quantile = 0.99};
   for (int i = 0; i < ASSAY_N_METRICS; i++)
     out->limit[i] = (assay_tolerance_t){.x = assay_metric_info((assay_metric_t)i)->limit};
 }
 
 assay_status_t assay_comparison_check(const assay_comparison_t* c) {
-  assay_demand_t d;
+  assay_tolerances_t d;
   if (!c->check_average) return NULL;
   if (c->fail_fast)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--check-average cannot be combined with --fail-fast: an average needs all "
                        "iterations");
-  ASSAY_TRY(c->demand(c->self, "", &d));
+  ASSAY_TRY(c->tolerances(c->self, "", &d));
   for (size_t i = 0; i < c->n_metrics; i++) {
     if (c->metrics[i] == ASSAY_METRIC_INDICES)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -94,11 +94,12 @@ static assay_status_t say_pair(const assay_compare_job_t* j, assay_metric_t metr
   return assay_say_text(&j->run->comparison->say, ASSAY_SAY_START, 1, &text);
 }
 
-static void say_demand(const assay_compare_job_t* j, assay_metric_t metric) {
+static void print_requirement(const assay_compare_job_t* j, assay_metric_t metric) {
   const assay_say_t* say = &j->run->comparison->say;
   if (metric == ASSAY_METRIC_SIMPLE)
     assay_say(say, ASSAY_SAY_INFO, 2, "Tolerance: [abs=%.5g, rel=%.5g] | Checking %s error",
-              j->demand.atol.x, j->demand.rtol.x, assay_error_stat_name(j->demand.stat));
+              j->tolerances.atol.x, j->tolerances.rtol.x,
+              assay_error_stat_name(j->tolerances.stat));
   if (metric != ASSAY_METRIC_INDICES)
     assay_say(say, ASSAY_SAY_EXTRA, 2, "Note: Comparing %s vs. %s", j->first, j->second);
 }
@@ -129,7 +130,7 @@ static assay_status_t compare_loaded(assay_compare_job_t* j, assay_metric_t metr
                                      assay_compared_t* out) {
   bool aligned = false;
   ASSAY_TRY(say_pair(j, metric));
-  say_demand(j, metric);
+  print_requirement(j, metric);
   if (metric == ASSAY_METRIC_INDICES) return assay_compare_indices(j, out);
   ASSAY_TRY(align(j, &aligned));
   if (!aligned) return NULL;
@@ -146,7 +147,7 @@ static assay_status_t compare_outputs(assay_comparing_t* run, const assay_compar
                            .second = pair->second,
                            .name = a->names[i],
                            .other = b->names[k]};
-  ASSAY_TRY(s->demand(s->self, j.name, &j.demand));
+  ASSAY_TRY(s->tolerances(s->self, j.name, &j.tolerances));
   assay_status_t st =
       assay_status_note(assay_numeric_from(a->tensors[i], &j.a), "output '%s'", j.name);
   if (!st) st = assay_status_note(assay_numeric_from(b->tensors[k], &j.b), "output '%s'", j.other);

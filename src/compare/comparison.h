@@ -27,15 +27,15 @@ typedef struct assay_say {
 } assay_say_t;
 
 // What is asked of one output.
-typedef struct assay_demand {
+typedef struct assay_tolerances {
   assay_error_stat_t stat;
   assay_tolerance_t atol, rtol;
   double quantile;
   int64_t index_tolerance;
   assay_tolerance_t limit[ASSAY_N_METRICS];  // of metrics that are one number
-} assay_demand_t;
+} assay_tolerances_t;
 // Polygraphy's defaults.
-void assay_demand_init(assay_demand_t* out);
+void assay_tolerances_init(assay_tolerances_t* out);
 
 typedef struct assay_comparison {
   assay_metric_t metrics[ASSAY_N_METRICS];  // each once; all must pass
@@ -46,7 +46,7 @@ typedef struct assay_comparison {
   bool infinities_equal;         // the same infinity on both sides differs by 0, not NaN
   const char *heatmaps, *plots;  // folders for pictures; NULL: none
   // What is asked of an output.
-  assay_status_t (*demand)(void* self, const char* output, assay_demand_t* out);
+  assay_status_t (*tolerances)(void* self, const char* output, assay_tolerances_t* out);
   // Warns of names in the settings of a metric that no output has; NULL: nothing to warn of.
   void (*unknown)(void* self, assay_metric_t metric, const assay_set_t* a, const assay_set_t* b);
   void* self;

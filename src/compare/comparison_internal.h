@@ -41,7 +41,7 @@ typedef struct assay_compare_job {
   assay_comparing_t* run;
   const char *first, *second;  // runners
   const char *name, *other;    // outputs
-  assay_demand_t demand;
+  assay_tolerances_t tolerances;
   assay_numeric_t a, b;  // widened; of one shape
 } assay_compare_job_t;
 

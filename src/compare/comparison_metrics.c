@@ -109,7 +109,7 @@ assay_status_t assay_compare_one_number(assay_compare_job_t* j, assay_metric_t m
   assay_numeric_widen(&j->b);
   ASSAY_TRY(numbers[metric](j, &out->value));
   out->measured = out->known = true;
-  out->threshold.limit = j->demand.limit[metric];
+  out->threshold.limit = j->tolerances.limit[metric];
   ASSAY_TRY(assay_compared_passed(metric, out, &passed));
   assay_compared_describe(metric, out, passed, &text);
   return assay_say_text(&j->run->comparison->say, passed ? ASSAY_SAY_FINISH : ASSAY_SAY_ERROR,
@@ -141,7 +141,7 @@ static int64_t find(const assay_compare_job_t* j, int64_t row, int64_t n, int64_
 static assay_status_t check_index(const assay_compare_job_t* j, int64_t row, int64_t n, int64_t i,
                                   bool* passed) {
   const assay_say_t* say = &j->run->comparison->say;
-  const int64_t tolerance = j->demand.index_tolerance, k = find(j, row, n, i);
+  const int64_t tolerance = j->tolerances.index_tolerance, k = find(j, row, n, i);
   const int64_t distance = k > i ? k - i : i - k;
   assay_str_t text = {0};
   if (k < n && distance <= tolerance) return NULL;
@@ -158,7 +158,8 @@ static assay_status_t check_index(const assay_compare_job_t* j, int64_t row, int
 
 assay_status_t assay_compare_indices(assay_compare_job_t* j, assay_compared_t* out) {
   const assay_comparison_t* s = j->run->comparison;
-  const int64_t n = j->a.rank ? j->a.dims[j->a.rank - 1] : 1, tolerance = j->demand.index_tolerance;
+  const int64_t n = j->a.rank ? j->a.dims[j->a.rank - 1] : 1,
+                tolerance = j->tolerances.index_tolerance;
   const int64_t last = tolerance < n ? n - tolerance : 0;
   bool passed = true;
   if (!assay_numeric_same_shape(&j->a, &j->b)) {

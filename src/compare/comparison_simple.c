@@ -86,7 +86,7 @@ static assay_diff_t known(double abs, double rel) {
 static assay_status_t summarize(const assay_compare_job_t* j, const assay_numeric_t* abs,
                                 const assay_numeric_t* rel, both_stats_t* s,
                                 assay_compared_t* out) {
-  const assay_demand_t* d = &j->demand;
+  const assay_tolerances_t* d = &j->tolerances;
   ASSAY_TRY(assay_numeric_stats(abs, &s->abs));
   ASSAY_TRY(assay_numeric_stats(rel, &s->rel));
   out->diffs[ASSAY_DIFF_MAX] = known(s->abs.max.x, s->rel.max.x);
@@ -172,7 +172,7 @@ static assay_status_t say_values(const assay_compare_job_t* j, const char* runne
 
 static assay_status_t elementwise(const assay_compare_job_t* j, const assay_numeric_t* abs,
                                   const assay_numeric_t* rel, bool* out_passed) {
-  const double atol = in_type(abs, j->demand.atol), rtol = in_type(rel, j->demand.rtol);
+  const double atol = in_type(abs, j->tolerances.atol), rtol = in_type(rel, j->tolerances.rtol);
   assay_numeric_t where = {0};
   int64_t n = 0;
   for (int64_t i = 0; i < abs->n; i++) n += is_past(abs, i, atol) && is_past(rel, i, rtol);
@@ -191,7 +191,7 @@ static assay_status_t elementwise(const assay_compare_job_t* j, const assay_nume
 // ---- the comparison -----------------------------------------------------------------------------
 
 static assay_status_t say_required(const assay_compare_job_t* j, const assay_compared_t* c) {
-  const assay_error_stat_t stat = j->demand.stat;
+  const assay_error_stat_t stat = j->tolerances.stat;
   const assay_diff_t* d =
       &c->diffs[stat == ASSAY_STAT_ELEMWISE ? ASSAY_DIFF_MAX : (int)stat - (int)ASSAY_STAT_MAX];
   assay_str_t text = {0};
@@ -203,7 +203,8 @@ static assay_status_t say_required(const assay_compare_job_t* j, const assay_com
   assay_str_append(&text, "]");
   if (stat == ASSAY_STAT_ELEMWISE)
     assay_str_append(&text, " (requirements may be lower if both abs/rel tolerances are set)");
-  if (stat == ASSAY_STAT_QUANTILE) assay_str_printf(&text, " (quantile=%.4g)", j->demand.quantile);
+  if (stat == ASSAY_STAT_QUANTILE)
+    assay_str_printf(&text, " (quantile=%.4g)", j->tolerances.quantile);
   return assay_say_text(&j->run->comparison->say, ASSAY_SAY_INFO, DEPTH + 1, &text);
 }
 
@@ -226,9 +227,9 @@ static assay_status_t say_verdict(const assay_compare_job_t* j, bool passed) {
   assay_str_t text = {0};
   assay_str_printf(&text, "%s | Output: '%s' | Difference %s tolerance (rel=",
                    passed ? "PASSED" : "FAILED", j->name, passed ? "is within" : "exceeds");
-  assay_tolerance_put(j->demand.rtol, &text);
+  assay_tolerance_put(j->tolerances.rtol, &text);
   assay_str_append(&text, ", abs=");
-  assay_tolerance_put(j->demand.atol, &text);
+  assay_tolerance_put(j->tolerances.atol, &text);
   assay_str_append(&text, ")");
   return assay_say_text(&j->run->comparison->say, passed ? ASSAY_SAY_FINISH : ASSAY_SAY_ERROR,
                         DEPTH, &text);
@@ -239,7 +240,7 @@ static assay_status_t judge(const assay_compare_job_t* j, const assay_numeric_t*
   bool passed = false;
   both_stats_t stats;
   ASSAY_TRY(summarize(j, abs, rel, &stats, c));
-  if (j->demand.stat == ASSAY_STAT_ELEMWISE) {
+  if (j->tolerances.stat == ASSAY_STAT_ELEMWISE) {
     ASSAY_TRY(elementwise(j, abs, rel, &passed));
     c->decided = true;
     c->verdict = passed;

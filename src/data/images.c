@@ -60,14 +60,14 @@ static int64_t size_at(const assay_valtype_t* t, int d) {
 
 static bool is_channels(int64_t n) { return n == 1 || n == 3; }
 
-static assay_status_t choose_layout(const char* wish, const assay_value_t* v, frame_t* f) {
+static assay_status_t choose_layout(const char* request, const assay_value_t* v, frame_t* f) {
   const int first = f->rank - 3, last = f->rank - 1;
   const bool front = is_channels(f->dims[first]), back = is_channels(f->dims[last]);
   bool behind = back && !front;
-  if (wish && strcmp(wish, "nchw") != 0 && strcmp(wish, "nhwc") != 0)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a layout is nchw or nhwc, not '%s'", wish);
-  if (wish) behind = strcmp(wish, "nhwc") == 0;
-  if (!wish && v && front == back)
+  if (request && strcmp(request, "nchw") != 0 && strcmp(request, "nhwc") != 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a layout is nchw or nhwc, not '%s'", request);
+  if (request) behind = strcmp(request, "nhwc") == 0;
+  if (!request && v && front == back)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "the shape of input '%s' does not tell where its channels are: say --layout "
                        "nchw or nhwc",
@@ -83,7 +83,8 @@ static assay_status_t choose_layout(const char* wish, const assay_value_t* v, fr
                            v ? v->name : "", f->channels);
 }
 
-static assay_status_t read_input(const assay_value_t* v, const assay_image_wish_t* w, frame_t* f) {
+static assay_status_t read_input(const assay_value_t* v, const assay_image_request_t* w,
+                                 frame_t* f) {
   const assay_valtype_t* t = v ? (v->type ? v->type : v->declared) : NULL;
   *f = (frame_t){.elem = ASSAY_TYPE_FLOAT, .rank = 4, .dims = {1, 3, -1, -1}};
   if (!v) return choose_layout(w->layout ? w->layout : "nchw", v, f);
@@ -111,9 +112,9 @@ typedef struct extent {
   int64_t top, left, cut_height, cut_width;
 } extent_t;
 
-static bool is_resized(const assay_image_wish_t* w) { return w->height || w->shorter; }
+static bool is_resized(const assay_image_request_t* w) { return w->height || w->shorter; }
 
-static assay_status_t find_extent(const assay_image_t* image, const assay_image_wish_t* w,
+static assay_status_t find_extent(const assay_image_t* image, const assay_image_request_t* w,
                                   extent_t* out) {
   extent_t e = {.height = image->height, .width = image->width};
   if (w->height) {
@@ -195,7 +196,7 @@ static bool is_gray(const assay_image_t* image) {
   return true;
 }
 
-static double adjust(const assay_image_wish_t* w, double pixel, int channel) {
+static double adjust(const assay_image_request_t* w, double pixel, int channel) {
   double x = w->scale != 0 ? pixel * w->scale : pixel;
   if (w->n_mean) x -= w->mean[w->n_mean > 1 ? channel : 0];
   return w->n_std ? x / w->std[w->n_std > 1 ? channel : 0] : x;
@@ -203,7 +204,7 @@ static double adjust(const assay_image_wish_t* w, double pixel, int channel) {
 
 // pixels: resized ones; NULL: those of the image.
 static void fill(const assay_image_t* image, const double* pixels, const extent_t* e,
-                 const frame_t* f, const assay_image_wish_t* w, assay_tensor_t* t) {
+                 const frame_t* f, const assay_image_request_t* w, assay_tensor_t* t) {
   const int64_t height = t->dims[f->row], width = t->dims[f->column];
   const bool floats = t->store == ASSAY_STORE_F64, behind = f->channel == f->rank - 1;
   for (int64_t y = 0; y < height; y++)
@@ -228,7 +229,7 @@ static void note_numbers(assay_str_t* notes, const char* what, const double* x, 
 }
 
 static void note(assay_str_t* notes, const char* name, const char* kind, const char* less,
-                 const assay_image_t* image, const assay_image_wish_t* w, const extent_t* e,
+                 const assay_image_t* image, const assay_image_request_t* w, const extent_t* e,
                  const assay_tensor_t* t) {
   if (!notes) return;
   assay_str_printf(notes, "'%s': %s of %" PRId64 " x %" PRId64 "%s", name, kind, image->height,
@@ -246,7 +247,7 @@ static void note(assay_str_t* notes, const char* name, const char* kind, const c
 }
 
 static assay_status_t check_fit(const assay_image_t* image, const extent_t* e, const frame_t* f,
-                                const assay_value_t* v, const assay_image_wish_t* w) {
+                                const assay_value_t* v, const assay_image_request_t* w) {
   const int64_t h = e->cut_height, want_h = f->dims[f->row];
   const int64_t x = e->cut_width, want_x = f->dims[f->column];
   if ((want_h >= 0 && want_h != h) || (want_x >= 0 && want_x != x))
@@ -267,7 +268,7 @@ static assay_status_t check_fit(const assay_image_t* image, const extent_t* e, c
 }
 
 static assay_status_t make(const assay_image_t* image, const extent_t* e, const frame_t* f,
-                           const assay_image_wish_t* w, assay_tensor_t** out) {
+                           const assay_image_request_t* w, assay_tensor_t** out) {
   int64_t dims[4] = {1, 1, 1, 1};
   double* pixels = NULL;
   assay_tensor_t* t = NULL;
@@ -285,10 +286,10 @@ static assay_status_t make(const assay_image_t* image, const extent_t* e, const 
 }
 
 assay_status_t assay_image_tensor(const uint8_t* data, size_t size, const char* name,
-                                  const assay_value_t* input, const assay_image_wish_t* wish,
+                                  const assay_value_t* input, const assay_image_request_t* request,
                                   assay_str_t* notes, assay_tensor_t** out) {
-  static const assay_image_wish_t none = {0};
-  const assay_image_wish_t* w = wish ? wish : &none;
+  static const assay_image_request_t none = {0};
+  const assay_image_request_t* w = request ? request : &none;
   const assay_image_codec_t* codec = codec_of(data, size);
   assay_image_t image = {0};
   frame_t frame;
@@ -314,7 +315,7 @@ assay_status_t assay_image_tensor(const uint8_t* data, size_t size, const char* 
 typedef struct late {
   char* path;
   const assay_value_t* input;
-  assay_image_wish_t wish;
+  assay_image_request_t request;
 } late_t;
 
 static void late_free(void* owner) {
@@ -324,27 +325,27 @@ static void late_free(void* owner) {
 }
 
 static assay_status_t read_path(const char* path, const assay_value_t* input,
-                                const assay_image_wish_t* wish, assay_str_t* notes,
+                                const assay_image_request_t* request, assay_str_t* notes,
                                 assay_tensor_t** out) {
   assay_mapping_t* m = NULL;
   ASSAY_TRY(assay_mapping_open(path, &m));
   assay_status_t st = assay_image_tensor(assay_mapping_data(m), assay_mapping_size(m), path, input,
-                                         wish, notes, out);
+                                         request, notes, out);
   assay_mapping_release(m);
   return st;
 }
 
 static assay_status_t late_make(void* owner, assay_tensor_t** out) {
   const late_t* l = owner;
-  return assay_status_note(read_path(l->path, l->input, &l->wish, NULL, out), "'%s'", l->path);
+  return assay_status_note(read_path(l->path, l->input, &l->request, NULL, out), "'%s'", l->path);
 }
 
 assay_status_t assay_image_tensor_late(const char* path, const assay_value_t* input,
-                                       const assay_image_wish_t* wish, assay_str_t* notes,
+                                       const assay_image_request_t* request, assay_str_t* notes,
                                        assay_tensor_t** out) {
   assay_tensor_t* t = NULL;
   late_t* l = NULL;
-  ASSAY_TRY(read_path(path, input, wish, notes, &t));
+  ASSAY_TRY(read_path(path, input, request, notes, &t));
   assay_status_t st = ASSAY_NEW(&l);
   if (!st) st = assay_new_array(strlen(path) + 1, 1, &l->path);
   if (st) {
@@ -353,7 +354,7 @@ assay_status_t assay_image_tensor_late(const char* path, const assay_value_t* in
   }
   strcpy(l->path, path);
   l->input = input;
-  if (wish) l->wish = *wish;
+  if (request) l->request = *request;
   st = assay_tensor_create_late(t->type, t->rank, t->dims, late_make, late_free, l, out);
   assay_tensor_release(t);
   return st;

@@ -392,10 +392,10 @@ static assay_status_t add_image(const file_t* f, const char* path, assay_saved_t
   assay_tensor_t* t = NULL;
   ASSAY_TRY(only_value(f->request, &v));
   const bool prepared = r && !f->request->outputs;
-  const assay_image_wish_t* wish = prepared ? &r->images : NULL;
+  const assay_image_request_t* request = prepared ? &r->images : NULL;
   assay_str_t* notes = r ? &r->notes : NULL;
-  ASSAY_TRY(f->mapping ? assay_image_tensor(f->data, f->size, path, v, wish, notes, &t)
-                       : assay_image_tensor_late(path, v, wish, notes, &t));
+  ASSAY_TRY(f->mapping ? assay_image_tensor(f->data, f->size, path, v, request, notes, &t)
+                       : assay_image_tensor_late(path, v, request, notes, &t));
   if (prepared) r->n_images++;
   return add_single(f, v, t, out);
 }

@@ -13,7 +13,7 @@
 
 // How files are read, beyond what they say; zeros: as they are.
 typedef struct assay_tensor_reading {
-  assay_image_wish_t images;  // of inputs; outputs that are images are read as they are
+  assay_image_request_t images;  // of inputs; outputs that are images are read as they are
   // "NAME:bf16": the bits of an array of unsigned integers are those of this type; float32 is
   // rounded to it (assay_tensor_files_retype).
   const char* const* dtypes;
@@ -46,7 +46,7 @@ assay_status_t assay_tensor_file_read(const assay_tensor_request_t* request,
 assay_status_t assay_tensor_file_read_all(const assay_tensor_request_t* request,
                                           assay_run_results_t* out) ASSAY_MUST_USE;
 // INVALID_ARGUMENT a text is not NAME:TYPE with a type that there is.
-assay_status_t assay_tensor_dtype_check(const char* wish) ASSAY_MUST_USE;
+assay_status_t assay_tensor_dtype_check(const char* request) ASSAY_MUST_USE;
 // Gives arrays of runs the types of reading->dtypes, and says in reading->met which were there.
 // Errors: INVALID_ARGUMENT no such type, or one of other bits.
 assay_status_t assay_tensor_files_retype(const assay_tensor_reading_t* reading,

@@ -53,32 +53,33 @@ static assay_status_t retype(const char* name, assay_type_t type, assay_tensor_t
 }
 
 // Names may hold colons: the last one counts.
-static assay_status_t parse(const char* wish, size_t* out_name, assay_type_t* out_type) {
-  const char* colon = strrchr(wish, ':');
+static assay_status_t parse(const char* request, size_t* out_name, assay_type_t* out_type) {
+  const char* colon = strrchr(request, ':');
   size_t k = 0;
   while (colon && k < N_BIT_TYPES && strcmp(bit_types[k].name, colon + 1) != 0) k++;
-  if (!colon || colon == wish || k == N_BIT_TYPES)
+  if (!colon || colon == request || k == N_BIT_TYPES)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--dtype '%s' is not NAME:TYPE with bf16, fp16, fp8e4m3 or fp8e5m2", wish);
-  *out_name = (size_t)(colon - wish);
+                       "--dtype '%s' is not NAME:TYPE with bf16, fp16, fp8e4m3 or fp8e5m2",
+                       request);
+  *out_name = (size_t)(colon - request);
   *out_type = bit_types[k].type;
   return NULL;
 }
 
-assay_status_t assay_tensor_dtype_check(const char* wish) {
+assay_status_t assay_tensor_dtype_check(const char* request) {
   size_t n;
   assay_type_t type;
-  return parse(wish, &n, &type);
+  return parse(request, &n, &type);
 }
 
-static assay_status_t retype_named(const char* wish, assay_saved_t* runs, bool* met) {
+static assay_status_t retype_named(const char* request, assay_saved_t* runs, bool* met) {
   size_t n;
   assay_type_t type;
-  ASSAY_TRY(parse(wish, &n, &type));
+  ASSAY_TRY(parse(request, &n, &type));
   for (size_t i = 0; i < runs->n; i++)
     for (size_t a = 0; a < runs->runs[i].n; a++) {
       const char* name = runs->runs[i].names[a];
-      if (strlen(name) != n || strncmp(name, wish, n) != 0) continue;
+      if (strlen(name) != n || strncmp(name, request, n) != 0) continue;
       ASSAY_TRY(retype(name, type, &runs->runs[i].tensors[a]));
       *met = true;
     }

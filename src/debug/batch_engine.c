@@ -230,8 +230,8 @@ static assay_status_t engine_open(run_t* r, assay_model_t* model, assay_tensor_t
   e->model = assay_model_retain(model);
   if (r->job->how->exec) {
     ASSAY_TRY(run_command(r, model, in, &e->command));
-    e->backend = &assay_backend_dump;
-    plan = (assay_plan_options_t){.dump = assay_external_engine_dump(e->command)};
+    e->backend = &assay_backend_recorded;
+    plan = (assay_plan_options_t){.recorded = assay_external_engine_recorded(e->command)};
   }
   ASSAY_TRY(assay_plan_create(model, &o->precision, &plan, o->seed, &e->plan));
   e->layers = assay_plan_layers(e->plan);

@@ -179,16 +179,16 @@ static assay_status_t after(void* user, const assay_node_t* n, size_t n_in,
 
 static assay_status_t evaluate(run_t* r, assay_tensor_t* const* in) {
   const assay_batch_job_t* j = r->job;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = j->options->unquantized,
-                                         .seed = j->options->seed,
-                                         .hooks = {.before = before, .after = after, .user = r}};
-  assay_machine_t* m = NULL;
-  ASSAY_TRY(assay_machine_create(j->open, &config, &m));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = j->options->unquantized,
+                                           .seed = j->options->seed,
+                                           .hooks = {.before = before, .after = after, .user = r}};
+  assay_evaluator_t* m = NULL;
+  ASSAY_TRY(assay_evaluator_create(j->open, &config, &m));
   for (size_t i = 0; i < j->open->graph->n_inputs; i++)
-    if (in[i]) assay_machine_set(m, j->open->graph->inputs[i], in[i]);
-  assay_status_t st = assay_machine_run(m);
-  assay_machine_destroy(m);
+    if (in[i]) assay_evaluator_set(m, j->open->graph->inputs[i], in[i]);
+  assay_status_t st = assay_evaluator_run(m);
+  assay_evaluator_destroy(m);
   return st;
 }
 

@@ -28,7 +28,7 @@ typedef struct job {
   assay_plan_options_t plan;
   // Truth with the passes before, of the first sample, and its plan.
   assay_plan_t* before;
-  assay_machine_t* truth;
+  assay_evaluator_t* truth;
 } job_t;
 
 static bool is_off(const assay_pass_options_t* o, const char* name) {
@@ -76,15 +76,15 @@ static void switch_on(job_t* j, size_t n) {
 // ---- truth --------------------------------------------------------------------------------------
 
 static assay_status_t truth_of(const job_t* j, const assay_model_t* m,
-                               const assay_machine_hooks_t* hooks, assay_machine_t** out) {
-  assay_machine_config_t config = {
+                               const assay_evaluator_hooks_t* hooks, assay_evaluator_t** out) {
+  assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = j->options->unquantized, .seed = j->options->seed};
   assay_tensor_t* const* in = assay_samples_get(j->inputs, 0);
   if (hooks) config.hooks = *hooks;
-  ASSAY_TRY(assay_machine_create(m, &config, out));
+  ASSAY_TRY(assay_evaluator_create(m, &config, out));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (in[i]) assay_machine_set(*out, m->graph->inputs[i], in[i]);
-  return assay_machine_run(*out);
+    if (in[i]) assay_evaluator_set(*out, m->graph->inputs[i], in[i]);
+  return assay_evaluator_run(*out);
 }
 
 static void compare_output(assay_pass_account_t* a, const assay_tensor_t* was,
@@ -215,18 +215,18 @@ static assay_status_t hold_values(job_t* j, const assay_model_t* is, const value
   const assay_model_t* was = assay_plan_layers(j->before)->model;
   assay_set_t set = {0};
   assay_golden_t golden = {0};
-  assay_machine_t* truth = NULL;
+  assay_evaluator_t* truth = NULL;
   bool* wanted = NULL;
   ASSAY_TRY(assay_new_array((size_t)is->n_values, sizeof *wanted, &wanted));
   for (size_t i = 0; i < is->graph->n_outputs; i++) wanted[is->graph->outputs[i]->id] = true;
   for (size_t i = first; i < end; i++)
     if ((i - first) % step == step - 1 || i + 1 == end) wanted[list->at[i]->id] = true;
   collector_t c = {wanted, &set};
-  const assay_machine_hooks_t hooks = {.after = on_node, .user = &c};
+  const assay_evaluator_hooks_t hooks = {.after = on_node, .user = &c};
   assay_status_t st = truth_of(j, is, &hooks, &truth);
   if (!st) st = assay_golden_match(&set, was, NULL, &golden);
   if (!st) st = assay_export_check(was, assay_samples_get(j->inputs, 0), &golden, &options, out);
-  assay_machine_destroy(truth);
+  assay_evaluator_destroy(truth);
   assay_golden_deinit(&golden);
   assay_set_deinit(&set);
   assay_free(wanted);
@@ -277,12 +277,12 @@ static assay_status_t hold_truths(job_t* j, assay_pass_account_t* a, const assay
 }
 
 static assay_status_t compare_truth(job_t* j, assay_pass_account_t* a, const assay_plan_t* plan,
-                                    const assay_machine_t* truth) {
+                                    const assay_evaluator_t* truth) {
   const assay_graph_t* was = assay_plan_layers(j->before)->model->graph;
   const assay_graph_t* is = assay_plan_layers(plan)->model->graph;
   for (size_t i = 0; i < is->n_outputs; i++)
-    compare_output(a, assay_machine_get(j->truth, was->outputs[i]),
-                   assay_machine_get(truth, is->outputs[i]));
+    compare_output(a, assay_evaluator_get(j->truth, was->outputs[i]),
+                   assay_evaluator_get(truth, is->outputs[i]));
   if (a->truth_moved <= 0 && !a->truth_mismatched) return NULL;
   a->effect = ASSAY_EFFECT_ROUNDING;
   return hold_truths(j, a, plan);
@@ -360,7 +360,7 @@ static assay_status_t take_account(job_t* j, size_t n) {
   const assay_check_options_t* o = j->options;
   assay_pass_account_t* a = &j->out->at[n];
   assay_plan_t* plan = NULL;
-  assay_machine_t* truth = NULL;
+  assay_evaluator_t* truth = NULL;
   switch_on(j, n);
   assay_runs_drop(j->runs);
   ASSAY_TRY(assay_plan_create(j->model, &o->precision, &j->plan, o->seed, &plan));
@@ -370,7 +370,7 @@ static assay_status_t take_account(job_t* j, size_t n) {
   if (!st) st = run_engine(j, a);
   if (!st && n) compare_engine(j, a - 1, a);
   if (!st && !j->out->guilty && a->effect == ASSAY_EFFECT_TRUTH) j->out->guilty = a;
-  assay_machine_destroy(j->truth);
+  assay_evaluator_destroy(j->truth);
   assay_plan_destroy(j->before);
   j->truth = truth;
   j->before = plan;
@@ -410,7 +410,7 @@ assay_status_t assay_pass_debug(assay_model_t* model, const assay_check_options_
   job_t j = {.model = model, .options = options, .inputs = inputs, .golden = golden, .out = &b};
   assay_status_t st = inputs->n ? run(&j) : NULL;
   assay_runs_destroy(j.runs);
-  assay_machine_destroy(j.truth);
+  assay_evaluator_destroy(j.truth);
   assay_plan_destroy(j.before);
   assay_free(j.off);
   if (st) return assay_pass_blame_deinit(&b), st;

@@ -61,9 +61,9 @@ static assay_status_t try_set(job_t* j, const assay_keep_t* keep, bool take) {
 // ---- from the account ---------------------------------------------------------------------------
 
 // Truth of all samples, and what it says of the ranges of the layers.
-static assay_status_t foresee(job_t* j) {
+static assay_status_t predict(job_t* j) {
   assay_check_t* c = j->check;
-  const assay_account_options_t options = {.unquantized = c->options.unquantized, .foresee = true};
+  const assay_account_options_t options = {.unquantized = c->options.unquantized, .predict = true};
   ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &options, &c->account));
   for (size_t k = 0; k < j->inputs->n; k++) {
     progress(j, "truth", (double)k / (double)j->inputs->n);
@@ -111,8 +111,8 @@ static assay_status_t account_for_run(job_t* j) {
 // The relative RMS error at which cosines are the default's 0.999.
 static const double TOLERATED = 0.0447;
 
-// Before anything ran, what loses so much that no output could be right; a demand of the user's may
-// be for less.
+// Before anything ran, what loses so much that no output could be right; a requirement of the
+// user's may be for less.
 static assay_status_t choose_before(job_t* j) {
   static const double SURELY = 10;
   const assay_requirements_t* r = j->check->options.require;
@@ -320,7 +320,7 @@ static assay_status_t find(job_t* j, const assay_samples_t* golden) {
   if (o->require) ASSAY_TRY(assay_require_resolve(o->require, c->model->graph));
   assay_status_t st = assay_plan_create(c->model, &o->precision, &o->plan, o->seed, &c->plan);
   if (!st) st = assay_runs_create(c->model, &setting, &j->runs);
-  if (!st && j->options->mode == ASSAY_PRECISION_ACCOUNT) st = foresee(j);
+  if (!st && j->options->mode == ASSAY_PRECISION_ACCOUNT) st = predict(j);
   if (!st) st = assay_keep_create(c, &j->keep);
   if (!st) st = j->options->mode == ASSAY_PRECISION_ACCOUNT ? by_account(j) : by_prefix(j);
   if (!st && j->options->mode == ASSAY_PRECISION_ACCOUNT && c->has_fix)

@@ -1,7 +1,7 @@
 // Which layers need more precision than was asked for, so that the outputs do: what `debug
 // precision` finds.
 //
-// From the account: truth alone foresees what passes a format's range, and where large values
+// From the account: truth alone predicts what passes a format's range, and where large values
 // cancel; where nothing does, one run shows the shares of the error. The set is verified by running
 // it: at most three runs in all, whatever the number of layers, and nothing is built anew. By
 // prefixes, as other tools do: the first (or last) layers in higher precision, as few as pass, each

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 enum { MOST_SAMPLES = 8 };
 
@@ -212,38 +212,38 @@ static assay_status_t stacked(const assay_tensor_t* a, const assay_tensor_t* b,
 }
 
 static assay_status_t run_row(const sample_t* s, int64_t row, const assay_export_options_t* options,
-                              assay_machine_t** out) {
+                              assay_evaluator_t** out) {
   const assay_graph_t* g = s->model->graph;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = options->unquantized,
-                                         .seed = options->seed,
-                                         .keep_all = true};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = options->unquantized,
+                                           .seed = options->seed,
+                                           .keep_all = true};
   part_t part = {0};
-  ASSAY_TRY(assay_machine_create(s->model, &config, out));
+  ASSAY_TRY(assay_evaluator_create(s->model, &config, out));
   ASSAY_TRY(cut_rows(s, row, 1, &part));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     assay_tensor_t* wide = NULL;
     if (!part.in[i]) continue;
     st = assay_tensor_widen(part.in[i], &wide);
-    if (!st) assay_machine_set(*out, g->inputs[i], wide);
+    if (!st) assay_evaluator_set(*out, g->inputs[i], wide);
     assay_tensor_release(wide);
   }
   part_deinit(&part, g);
-  return st ? st : assay_machine_run(*out);
+  return st ? st : assay_evaluator_run(*out);
 }
 
 // A sample's result must not depend on its neighbours: truth of two rows by themselves, one above
 // the other, is golden for the batch of both, value by value. Values that are the same for both
 // rows say nothing.
-static assay_status_t golden_of_rows(const sample_t* s, const assay_machine_t* a,
-                                     const assay_machine_t* b, assay_golden_t* out) {
+static assay_status_t golden_of_rows(const sample_t* s, const assay_evaluator_t* a,
+                                     const assay_evaluator_t* b, assay_golden_t* out) {
   const assay_graph_t* g = s->model->graph;
   for (size_t i = 0; i < g->n_nodes; i++) {
     for (size_t k = 0; k < g->nodes[i]->n_outputs; k++) {
       const assay_value_t* v = g->nodes[i]->outputs[k];
-      const assay_tensor_t* x = v ? assay_machine_get(a, v) : NULL;
-      const assay_tensor_t* y = v ? assay_machine_get(b, v) : NULL;
+      const assay_tensor_t* x = v ? assay_evaluator_get(a, v) : NULL;
+      const assay_tensor_t* y = v ? assay_evaluator_get(b, v) : NULL;
       assay_tensor_t* both = NULL;
       if (!x || !y || !differ(x, y)) continue;
       ASSAY_TRY(stacked(x, y, &both));
@@ -255,7 +255,7 @@ static assay_status_t golden_of_rows(const sample_t* s, const assay_machine_t* a
 
 static assay_status_t check_mixing(const sample_t* s, const assay_export_options_t* options,
                                    assay_export_t* out) {
-  assay_machine_t *a = NULL, *b = NULL;
+  assay_evaluator_t *a = NULL, *b = NULL;
   sample_t two = *s;
   part_t part = {0};
   assay_golden_t golden = {0};
@@ -265,8 +265,8 @@ static assay_status_t check_mixing(const sample_t* s, const assay_export_options
   if (!st) st = golden_of_rows(s, a, b, &golden);
   if (!st) st = cut_rows(&two, 0, 2, &part);
   if (!st) st = assay_export_check(s->model, part.in, &golden, options, out);
-  assay_machine_destroy(a);
-  assay_machine_destroy(b);
+  assay_evaluator_destroy(a);
+  assay_evaluator_destroy(b);
   assay_golden_deinit(&golden);
   part_deinit(&part, s->model->graph);
   return st;

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "diagnose/search.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "formats/format.h"
 #include "ops/math/pointwise.h"
 
@@ -18,7 +18,7 @@ typedef struct walk {
   const assay_export_options_t* options;
   const assay_golden_t* golden;
   const assay_golden_tensor_t** golden_of;  // by value id
-  assay_machine_t *truth, *noisy;
+  assay_evaluator_t *truth, *noisy;
   assay_tensor_t** noisy_out;     // by value id: of the noisy run, until truth has been there
   assay_tensor_t** missed;        // by value id: truth where golden took its place
   assay_difference_t* explained;  // by value id: of the noisy run from truth
@@ -188,7 +188,7 @@ static assay_status_t compare(walk_t* w, const assay_node_t* n, const assay_valu
     return NULL;
   }
   *out = by;
-  assay_machine_set(w->noisy, v, by);
+  assay_evaluator_set(w->noisy, v, by);
   return NULL;
 }
 
@@ -211,12 +211,12 @@ static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in
 static assay_status_t walk_create(walk_t* w, assay_tensor_t* const* inputs) {
   const assay_model_t* m = w->model;
   const size_t values = (size_t)m->n_values;
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH,
-                                        .unquantized = w->options->unquantized,
-                                        .seed = w->options->seed,
-                                        .keep_all = true,
-                                        .hooks = {.after = after_truth, .user = w}};
-  const assay_machine_config_t noisy = {
+  const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH,
+                                          .unquantized = w->options->unquantized,
+                                          .seed = w->options->seed,
+                                          .keep_all = true,
+                                          .hooks = {.after = after_truth, .user = w}};
+  const assay_evaluator_config_t noisy = {
       .mode = ASSAY_MODE_PLAN,
       .arith = ASSAY_ARITH_F32,
       .unquantized = w->options->unquantized,
@@ -226,16 +226,16 @@ static assay_status_t walk_create(walk_t* w, assay_tensor_t* const* inputs) {
   ASSAY_TRY(assay_new_array(values, sizeof *w->noisy_out, &w->noisy_out));
   ASSAY_TRY(assay_new_array(values, sizeof *w->missed, &w->missed));
   ASSAY_TRY(assay_new_array(values, sizeof *w->explained, &w->explained));
-  ASSAY_TRY(assay_machine_create(m, &truth, &w->truth));
-  ASSAY_TRY(assay_machine_create(m, &noisy, &w->noisy));
+  ASSAY_TRY(assay_evaluator_create(m, &truth, &w->truth));
+  ASSAY_TRY(assay_evaluator_create(m, &noisy, &w->noisy));
   for (size_t i = 0; i < w->golden->n; i++)
     if (w->golden->at[i].value) w->golden_of[w->golden->at[i].value->id] = &w->golden->at[i];
   for (size_t i = 0; i < m->graph->n_inputs; i++) {
     if (!inputs[i]) continue;
     assay_tensor_t* wide = NULL;
     ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_machine_set(w->truth, m->graph->inputs[i], wide);
-    assay_machine_set(w->noisy, m->graph->inputs[i], wide);
+    assay_evaluator_set(w->truth, m->graph->inputs[i], wide);
+    assay_evaluator_set(w->noisy, m->graph->inputs[i], wide);
     assay_tensor_release(wide);
   }
   return NULL;
@@ -245,8 +245,8 @@ static void walk_deinit(walk_t* w) {
   const size_t values = (size_t)w->model->n_values;
   for (size_t i = 0; w->noisy_out && i < values; i++) assay_tensor_release(w->noisy_out[i]);
   for (size_t i = 0; w->missed && i < values; i++) assay_tensor_release(w->missed[i]);
-  assay_machine_destroy(w->truth);
-  assay_machine_destroy(w->noisy);
+  assay_evaluator_destroy(w->truth);
+  assay_evaluator_destroy(w->noisy);
   assay_free(w->golden_of);
   assay_free(w->noisy_out);
   assay_free(w->missed);
@@ -271,8 +271,8 @@ static assay_status_t pass_over(walk_t* w, const assay_node_t* n, assay_status_t
     const assay_value_t* v = n->outputs[i];
     assay_tensor_t* by = NULL;
     ASSAY_TRY(assay_tensor_retype(w->golden_of[v->id]->tensor, v->type->elem, &by));
-    assay_machine_set(w->truth, v, by);
-    assay_machine_set(w->noisy, v, by);
+    assay_evaluator_set(w->truth, v, by);
+    assay_evaluator_set(w->noisy, v, by);
     assay_tensor_release(by);
   }
   return NULL;
@@ -283,9 +283,9 @@ static assay_status_t walk(walk_t* w) {
   w->walking = true;
   for (size_t i = 0; i < g->n_nodes; i++) {
     // The noisy run only measures; where it fails nothing is explained by rounding.
-    assay_status_t st = assay_machine_step(w->noisy, g->nodes[i]);
+    assay_status_t st = assay_evaluator_step(w->noisy, g->nodes[i]);
     if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
-    if (!st) st = assay_machine_step(w->truth, g->nodes[i]);
+    if (!st) st = assay_evaluator_step(w->truth, g->nodes[i]);
     if (st) st = pass_over(w, g->nodes[i], st);
     if (st) return w->walking = false, st;
     if (w->options->progress)
@@ -371,7 +371,7 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   assay_fault_t found[ASSAY_SEARCH_FAULTS];
   size_t n_found = 0;
   assay_search_t s = {.model = w->model,
-                      .machine = w->truth,
+                      .evaluator = w->truth,
                       .faulty = w->faulty,
                       .deadline = deadline,
                       .several = true};

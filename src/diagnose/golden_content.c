@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 enum {
   LEAST = 4,        // elements: fewer say nothing
@@ -206,23 +206,23 @@ static assay_status_t after(void* user, const assay_node_t* n, size_t n_in,
 static assay_status_t walk(matcher_t* m, bool by_elements) {
   walk_hook_t hook = {m, by_elements};
   const assay_graph_t* g = m->model->graph;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = m->options->unquantized,
-                                         .seed = m->options->seed,
-                                         .hooks = {.after = after, .user = &hook}};
-  assay_machine_t* machine = NULL;
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = m->options->unquantized,
+                                           .seed = m->options->seed,
+                                           .hooks = {.after = after, .user = &hook}};
+  assay_evaluator_t* evaluator = NULL;
   m->n = m->n_outputs = m->order = 0;
-  ASSAY_TRY(assay_machine_create(m->model, &config, &machine));
+  ASSAY_TRY(assay_evaluator_create(m->model, &config, &evaluator));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     assay_tensor_t* wide = NULL;
     if (!m->inputs[i]) continue;
     st = assay_tensor_widen(m->inputs[i], &wide);
-    if (!st) assay_machine_set(machine, g->inputs[i], wide);
+    if (!st) assay_evaluator_set(evaluator, g->inputs[i], wide);
     assay_tensor_release(wide);
   }
-  for (size_t i = 0; !st && i < g->n_nodes; i++) st = assay_machine_step(machine, g->nodes[i]);
-  assay_machine_destroy(machine);
+  for (size_t i = 0; !st && i < g->n_nodes; i++) st = assay_evaluator_step(evaluator, g->nodes[i]);
+  assay_evaluator_destroy(evaluator);
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
     m->outputs_differ = true;
     assay_status_free(st);

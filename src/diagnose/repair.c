@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "onnx/onnx.h"
 
 void assay_repair_deinit(assay_repair_t* r) {
@@ -154,7 +154,7 @@ static bool takes_types(const edited_t* e) {
   return true;
 }
 
-assay_status_t assay_repair_evaluate(assay_machine_t* m, const assay_repair_t* r, size_t n_in,
+assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,
                                      assay_tensor_t* const* in, size_t n_out,
                                      assay_tensor_t** out) {
   edited_t e = {.node = *r->node, .n_in = n_in, .bypass = -1};
@@ -171,7 +171,7 @@ assay_status_t assay_repair_evaluate(assay_machine_t* m, const assay_repair_t* r
   if (!st && e.bypass >= 0)
     out[0] = assay_tensor_retain(e.in[e.bypass]);
   else if (!st)
-    st = assay_machine_node(m, &e.node, n_in, e.in, n_out, out);
+    st = assay_evaluator_node(m, &e.node, n_in, e.in, n_out, out);
   edited_deinit(&e);
   return st;
 }

@@ -79,9 +79,9 @@ const assay_proposal_t* assay_proposal_get(size_t i);
 // Evaluates the node as it would be with the repair (EXCHANGE is no matter of one node: its inputs
 // are taken as they are given), on these inputs, in truth. out[] is filled with retained tensors.
 // Errors of evaluation mean that the repair does not fit.
-struct assay_machine;
-assay_status_t assay_repair_evaluate(struct assay_machine* m, const assay_repair_t* r, size_t n_in,
-                                     assay_tensor_t* const* in, size_t n_out,
+struct assay_evaluator;
+assay_status_t assay_repair_evaluate(struct assay_evaluator* m, const assay_repair_t* r,
+                                     size_t n_in, assay_tensor_t* const* in, size_t n_out,
                                      assay_tensor_t** out) ASSAY_MUST_USE;
 
 // Makes the repair in a model: in the node of this label in its top graph. New constants and nodes

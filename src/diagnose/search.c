@@ -57,7 +57,7 @@ typedef struct weight {
   double* derivatives;  // NULL: not known
 } weight_t;
 
-typedef struct hunt {
+typedef struct search_state {
   assay_trials_t trials;
   double* reach;  // by value id
   candidate_t* list;
@@ -75,21 +75,21 @@ typedef struct hunt {
   // What is done with offers of the row at work.
   const candidate_t* trying;
   size_t row, offered;
-} hunt_t;
+} search_state_t;
 
 // ---- asking rows of the table -------------------------------------------------------------------
 
-static assay_status_t widen_all(const assay_machine_t* m, size_t n, assay_value_t* const* values,
+static assay_status_t widen_all(const assay_evaluator_t* m, size_t n, assay_value_t* const* values,
                                 assay_tensor_t** out) {
   for (size_t i = 0; i < n; i++) {
-    assay_tensor_t* x = values[i] ? assay_machine_get(m, values[i]) : NULL;
+    assay_tensor_t* x = values[i] ? assay_evaluator_get(m, values[i]) : NULL;
     if (x) ASSAY_TRY(assay_tensor_widen(x, &out[i]));
   }
   return NULL;
 }
 
 // Calls the rows [first, end) of a stage for a node; their offers go to `offer`.
-static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, int stage,
+static assay_status_t ask(search_state_t* h, size_t position, size_t first, size_t end, int stage,
                           const assay_trial_t* trial) {
   const assay_search_t* s = h->trials.s;
   const assay_node_t* n = s->nodes[position];
@@ -97,8 +97,8 @@ static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, 
   bool stop = false;
   assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
   if (!st) st = assay_new_array(n->n_outputs, sizeof *out, &out);
-  if (!st) st = widen_all(s->machine, n->n_inputs, n->inputs, in);
-  if (!st) st = widen_all(s->machine, n->n_outputs, n->outputs, out);
+  if (!st) st = widen_all(s->evaluator, n->n_inputs, n->inputs, in);
+  if (!st) st = widen_all(s->evaluator, n->n_outputs, n->outputs, out);
   h->trials.position = position;
   const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out};
   for (size_t i = first; !st && !stop && i < end; i++) {
@@ -128,10 +128,10 @@ static const double COST = 0.7;         // times the decades of what a trial cos
 // to anything.
 static const double UNKNOWN_GAIN = 5, FITTED_GAIN = 2;
 
-static double needed(const hunt_t* h) { return fmin(1, sqrt(h->trials.before)); }
+static double needed(const search_state_t* h) { return fmin(1, sqrt(h->trials.before)); }
 
 // How much of a change of the node arrives.
-static double reach_of(const hunt_t* h) {
+static double reach_of(const search_state_t* h) {
   const assay_node_t* n = h->trials.s->nodes[h->trials.position];
   double most = 0;
   for (size_t k = 0; k < n->n_outputs; k++)
@@ -141,7 +141,7 @@ static double reach_of(const hunt_t* h) {
 
 // What the measures say of a position: the near ones count more, none of them for much if all are
 // far.
-static double correction(const hunt_t* h, size_t position) {
+static double correction(const search_state_t* h, size_t position) {
   const double n = (double)h->trials.s->n_nodes, far = 1 + n / 16;
   double sum = 0, weights = 1 / (far * far);
   for (size_t i = 0; i < h->n_measures; i++) {
@@ -155,14 +155,14 @@ static double correction(const hunt_t* h, size_t position) {
 static const double UNLIKELY = 4;  // decades from what is needed, at most
 
 // A repair whose change arrives as about what the targets are off by is the likeliest.
-static double gain_of(const hunt_t* h, const candidate_t* c) {
+static double gain_of(const search_state_t* h, const candidate_t* c) {
   const double now = assay_log10(fmax(needed(h), 1e-300));
   if (c->expected != c->expected) return assay_log10(UNKNOWN_GAIN);
   return fmin(UNLIKELY, fabs(now - c->expected - correction(h, c->position)));
 }
 
 // Behind that: late nodes are cheap to try, and earlier rows are likelier causes.
-static double base_of(const hunt_t* h, size_t row, const assay_effect_t* e) {
+static double base_of(const search_state_t* h, size_t row, const assay_effect_t* e) {
   const double n = (double)h->trials.s->n_nodes;
   const double behind = (n - (double)h->trials.position) / n;
   const int stage = assay_proposal_get(row)->stage;
@@ -171,7 +171,7 @@ static double base_of(const hunt_t* h, size_t row, const assay_effect_t* e) {
 }
 
 // Lists what was looked at.
-static assay_status_t list_pending(hunt_t* h, pending_t* p) {
+static assay_status_t list_pending(search_state_t* h, pending_t* p) {
   candidate_t* c = &p->candidate;
   const assay_effect_t* e = &p->effect;
   if (!e->fits) return NULL;
@@ -183,7 +183,7 @@ static assay_status_t list_pending(hunt_t* h, pending_t* p) {
   return NULL;
 }
 
-static void look_at(const hunt_t* h, pending_t* p) {
+static void look_at(const search_state_t* h, pending_t* p) {
   p->effect = (assay_effect_t){.fits = true};
   if (assay_clock_seconds() > h->look_until) return;
   if (p->derivatives)
@@ -194,7 +194,7 @@ static void look_at(const hunt_t* h, pending_t* p) {
 
 // Looks at all offers that wait, several at a time, and lists them. A node with a body is evaluated
 // in the machine's slots: one at a time.
-static assay_status_t look_at_pending(hunt_t* h) {
+static assay_status_t look_at_pending(search_state_t* h) {
   const assay_node_t* n = h->trials.s->nodes[h->trials.position];
   const bool control = n->op && n->op->flags & ASSAY_OP_CONTROL;
   assay_status_t st = NULL;
@@ -214,7 +214,7 @@ static assay_status_t look_at_pending(hunt_t* h) {
 }
 
 // The derivatives by a constant, once so many repairs change it that they are the cheaper way.
-static assay_status_t weight_of(hunt_t* h, size_t input, const double** out) {
+static assay_status_t weight_of(search_state_t* h, size_t input, const double** out) {
   enum { CHEAPER_FROM = 3 };
   *out = NULL;
   if (input >= WEIGHTS || !h->looks.predict) return NULL;
@@ -227,7 +227,7 @@ static assay_status_t weight_of(hunt_t* h, size_t input, const double** out) {
   return NULL;
 }
 
-static void forget_weights(hunt_t* h) {
+static void forget_weights(search_state_t* h) {
   for (size_t i = 0; i < WEIGHTS; i++) {
     assay_free(h->weights[i].derivatives);
     h->weights[i] = (weight_t){0};
@@ -237,14 +237,14 @@ static void forget_weights(hunt_t* h) {
 // Where next to nothing is left behind a node, a trial is as cheap as a look, and tells more.
 static const double NOTHING_BEHIND = 0.04;
 
-static bool is_cheap_to_try(const hunt_t* h, const assay_repair_t* r) {
+static bool is_cheap_to_try(const search_state_t* h, const assay_repair_t* r) {
   const double all = h->looks.work[h->trials.s->n_nodes - 1];
   return r->edits[0].kind != ASSAY_EDIT_EXCHANGE &&
          all - h->looks.work[h->trials.position] < NOTHING_BEHIND * all;
 }
 
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
-  hunt_t* h = user;
+  search_state_t* h = user;
   if (is_cheap_to_try(h, r) && assay_clock_seconds() < h->look_until) {
     *stop = false;
     h->offered++;
@@ -279,7 +279,7 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
 }
 
 // Each row is about as likely to have the right one: what it offers in all nodes shares that.
-static assay_status_t share_out(hunt_t* h) {
+static assay_status_t share_out(search_state_t* h) {
   size_t* offers = NULL;
   ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
   for (size_t i = 0; i < h->n; i++) offers[h->list[i].row]++;
@@ -306,11 +306,11 @@ static int by_score(const void* a, const void* b) {
 
 // A forecast that nothing is gained makes a repair less likely than one without forecast: the more
 // so, the smaller the difference is, and so the more linear the model.
-static double doubt(const hunt_t* h, const candidate_t* c) {
+static double doubt(const search_state_t* h, const candidate_t* c) {
   return c->forecast.known && c->promise > USELESS ? 1 - needed(h) : 0;
 }
 
-static void sort(hunt_t* h) {
+static void sort(search_state_t* h) {
   for (size_t i = 0; i < h->n; i++) {
     candidate_t* c = &h->list[i];
     c->score = c->base + gain_of(h, c) + doubt(h, c);
@@ -359,7 +359,7 @@ static void join_pair(candidate_t** pair, size_t n) {
   for (size_t i = 0; i < n; i++) pair[i]->forecast = sum;
 }
 
-static assay_status_t join_exchanges(hunt_t* h) {
+static assay_status_t join_exchanges(search_state_t* h) {
   candidate_t** pairs = NULL;
   size_t n = 0;
   ASSAY_TRY(assay_new_array(h->n, sizeof *pairs, &pairs));
@@ -377,7 +377,7 @@ static assay_status_t join_exchanges(hunt_t* h) {
 
 // Lists what the rows offer for a node, and looks at it there. No node takes much more than its
 // share of the time for looking.
-static assay_status_t list_node(hunt_t* h, size_t position, double until) {
+static assay_status_t list_node(search_state_t* h, size_t position, double until) {
   enum { SHARES = 4 };
   const assay_trial_t trial = {list_offer, h};
   const assay_search_t* s = h->trials.s;
@@ -395,7 +395,8 @@ static assay_status_t list_node(hunt_t* h, size_t position, double until) {
 }
 
 // Where there is no memory for adjoints, or no time, the search goes on without forecasts.
-static assay_status_t pass_on(hunt_t* h, assay_predict_t* predict, size_t position, double until) {
+static assay_status_t pass_on(search_state_t* h, assay_predict_t* predict, size_t position,
+                              double until) {
   if (!h->looks.predict) return NULL;
   assay_status_t st = assay_predict_pass(predict, position);
   const bool no_room = assay_status_code(st) == ASSAY_NO_MEMORY;
@@ -404,7 +405,7 @@ static assay_status_t pass_on(hunt_t* h, assay_predict_t* predict, size_t positi
   return st;
 }
 
-static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
+static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
   const assay_search_t* s = h->trials.s;
   const double look = h->start + 0.4 * (h->end - h->start);
   const double until = h->start + 0.5 * (h->end - h->start);
@@ -422,7 +423,7 @@ static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
 
 // Lists all repairs. Looking at each in its own node may take a part of the time, and listing them
 // a larger one.
-static assay_status_t list_all(hunt_t* h) {
+static assay_status_t list_all(search_state_t* h) {
   assay_predict_t* predict = NULL;
   ASSAY_TRY(assay_looks_init(h->trials.s, &h->looks));
   ASSAY_TRY(assay_predict_create(h->trials.s, &predict));
@@ -442,13 +443,13 @@ static assay_status_t list_all(hunt_t* h) {
 // ---- trying -------------------------------------------------------------------------------------
 
 static assay_status_t try_offer(void* user, const assay_repair_t* r, bool* stop) {
-  hunt_t* h = user;
+  search_state_t* h = user;
   if (h->offered++ != h->trying->ordinal) return NULL;
   *stop = true;
   return assay_trials_try(&h->trials, r);
 }
 
-static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
+static assay_status_t try_candidate(search_state_t* h, candidate_t* c) {
   const assay_trial_t trial = {try_offer, h};
   c->done = true;
   for (size_t i = 0; c->pair[0] >= 0 && i < h->n; i++)
@@ -465,7 +466,7 @@ static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
 }
 
 // A first trial here and there, to see what arrives from where.
-static assay_status_t probe(hunt_t* h) {
+static assay_status_t probe(search_state_t* h) {
   enum { PROBES = 12 };
   const double until = h->start + 0.55 * (h->end - h->start);
   const size_t n = h->trials.s->n_nodes, step = n / PROBES + 1;
@@ -484,7 +485,7 @@ static assay_status_t probe(hunt_t* h) {
 }
 
 // The rows above the one that restored golden, for its own node: the same may be told better.
-static assay_status_t try_better_rows(hunt_t* h, const candidate_t* found) {
+static assay_status_t try_better_rows(search_state_t* h, const candidate_t* found) {
   for (size_t i = 0; i < h->n && assay_clock_seconds() < h->end; i++) {
     candidate_t* c = h->by_suspicion[i];
     if (c->done || c->position != found->position || c->row >= found->row) continue;
@@ -502,7 +503,7 @@ static bool reads(const assay_node_t* a, const assay_node_t* b) {
 
 // What is wrong with a node can often be mended in the one before or behind, too: a sign, a scale.
 // All that may be at fault are to be named.
-static assay_status_t try_neighbours(hunt_t* h, const candidate_t* found, double until) {
+static assay_status_t try_neighbours(search_state_t* h, const candidate_t* found, double until) {
   const assay_node_t* const* nodes = h->trials.s->nodes;
   const assay_node_t* node = nodes[found->position];
   for (size_t i = 0; i < h->n && assay_clock_seconds() < until; i++) {
@@ -522,7 +523,7 @@ static candidate_t* first_left(candidate_t* const* order, size_t n) {
 
 // The next one to try: two by forecast for each by suspicion. A forecast is to first order only,
 // and there is none behind an operator without a rule.
-static candidate_t* next_candidate(const hunt_t* h, size_t turn) {
+static candidate_t* next_candidate(const search_state_t* h, size_t turn) {
   candidate_t* forecast = first_left(h->by_forecast, h->n);
   if (forecast && forecast->promise < (turn % 3 == 2 ? SURE : USELESS)) return forecast;
   return first_left(h->by_suspicion, h->n);
@@ -530,7 +531,7 @@ static candidate_t* next_candidate(const hunt_t* h, size_t turn) {
 
 // Tries one after the other. Once golden is restored it goes on for half as long again, and through
 // what is forecast to restore it as well: what else does is a rival.
-static assay_status_t try_all(hunt_t* h) {
+static assay_status_t try_all(search_state_t* h) {
   enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
   enum { RIVALS = 32 };
   // Where something leaves what can be seen, golden may still be restored better.
@@ -566,7 +567,7 @@ static bool is_mended_in_part(const assay_trials_t* t) {
 }
 
 // until: where the time for several faults would begin.
-static assay_status_t hunt_run(hunt_t* h, double until) {
+static assay_status_t search_run(search_state_t* h, double until) {
   const double end = h->end;
   ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
   ASSAY_TRY(list_all(h));
@@ -589,7 +590,7 @@ const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_
   return NULL;
 }
 
-static void hunt_deinit(hunt_t* h) {
+static void search_deinit(search_state_t* h) {
   assay_free(h->list);
   assay_free(h->by_forecast);
   assay_free(h->by_suspicion);
@@ -621,7 +622,7 @@ static void report(assay_trials_t* t, assay_fault_t* fault) {
 
 // Searches on with a repair that mends a part made. Found: out[0] is that repair, out[1..] what was
 // missing.
-static assay_status_t search_behind(hunt_t* h, const assay_partial_t* p, double end,
+static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p, double end,
                                     assay_fault_t* out, size_t* out_n) {
   assay_search_t next = *h->trials.s;
   assay_search_target_t* targets = NULL;
@@ -647,7 +648,8 @@ static assay_status_t search_behind(hunt_t* h, const assay_partial_t* p, double 
 }
 
 // Tries to go on from each repair that mended a part, the best first.
-static assay_status_t search_more(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
+static assay_status_t search_more(search_state_t* h, double end, assay_fault_t* out,
+                                  size_t* out_n) {
   const size_t most = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
   for (size_t i = 0; i < h->trials.n_partials && i < most && !*out_n; i++) {
     const double now = assay_clock_seconds();
@@ -658,7 +660,8 @@ static assay_status_t search_more(hunt_t* h, double end, assay_fault_t* out, siz
 }
 
 // Several faults of one kind: half of the time that is left.
-static assay_status_t search_joint(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
+static assay_status_t search_joint(search_state_t* h, double end, assay_fault_t* out,
+                                   size_t* out_n) {
   const double now = assay_clock_seconds();
   size_t trials = 0;
   ASSAY_TRY(assay_search_joint(h->trials.s, now + (end - now) / 2, out, out_n, &trials));
@@ -670,12 +673,12 @@ static assay_status_t search_joint(hunt_t* h, double end, assay_fault_t* out, si
 // one.
 static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
                                    size_t* out_n) {
-  hunt_t h = {.start = assay_clock_seconds()};
+  search_state_t h = {.start = assay_clock_seconds()};
   const bool more = deeper && s->n_adopted + 1 < ASSAY_SEARCH_DEPTH;
   *out_n = 0;
   h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
-  assay_status_t st = hunt_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
+  assay_status_t st = search_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
   if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
   if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
   if (!st && !*out_n && h.trials.n_best) {
@@ -683,7 +686,7 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
     report(&h.trials, &out[0]);
     *out_n = 1;
   }
-  hunt_deinit(&h);
+  search_deinit(&h);
   return st;
 }
 
@@ -699,7 +702,7 @@ static int64_t most_elems(const assay_search_t* s) {
   for (size_t i = 0; i < s->n_nodes; i++)
     for (size_t k = 0; k < s->nodes[i]->n_outputs; k++) {
       const assay_value_t* v = s->nodes[i]->outputs[k];
-      const assay_tensor_t* t = v ? assay_machine_get(s->machine, v) : NULL;
+      const assay_tensor_t* t = v ? assay_evaluator_get(s->evaluator, v) : NULL;
       if (t && t->kind == ASSAY_KIND_TENSOR && t->size > most) most = t->size;
     }
   return most < INT64_MAX / TIMES ? TIMES * most : most;
@@ -707,9 +710,9 @@ static int64_t most_elems(const assay_search_t* s) {
 
 assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
   assay_memory_keep(true);
-  assay_machine_limit(s->machine, most_elems(s));
+  assay_evaluator_limit(s->evaluator, most_elems(s));
   assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
-  assay_machine_limit(s->machine, 0);
+  assay_evaluator_limit(s->evaluator, 0);
   assay_memory_keep(false);
   return st;
 }

@@ -3,7 +3,7 @@
 #define ASSAY_DIAGNOSE_SEARCH_H_
 
 #include "diagnose/export.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 // One value that golden knows, and truth of it as the model has it.
 typedef struct assay_search_target {
@@ -19,7 +19,7 @@ enum {
 
 typedef struct assay_search {
   const assay_model_t* model;
-  assay_machine_t* machine;  // full slots: truth of every value, golden where it is known
+  assay_evaluator_t* evaluator;  // full slots: truth of every value, golden where it is known
   const assay_node_t* const*
       nodes;  // those that may be at fault, and all that the targets need, in order
   size_t n_nodes;

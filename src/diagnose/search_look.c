@@ -14,7 +14,7 @@
 static assay_tensor_t* truth_of(const assay_search_t* s, const assay_value_t* v) {
   for (size_t k = 0; k < s->n_targets; k++)
     if (s->targets[k].value == v) return s->targets[k].truth;
-  return assay_machine_get(s->machine, v);
+  return assay_evaluator_get(s->evaluator, v);
 }
 
 // A node that does no more than this for each element that it reads or writes is cheap.
@@ -29,11 +29,11 @@ static assay_status_t measure(const assay_search_t* s, const assay_node_t* n, do
   if (!st) st = assay_new_array(n->n_outputs, sizeof *made, &made);
   *out_read = *out_written = 0;
   for (size_t i = 0; !st && i < n->n_inputs; i++) {
-    in[i] = n->inputs[i] ? assay_machine_get(s->machine, n->inputs[i]) : NULL;
+    in[i] = n->inputs[i] ? assay_evaluator_get(s->evaluator, n->inputs[i]) : NULL;
     *out_read += in[i] ? (double)in[i]->size : 0;
   }
   for (size_t i = 0; !st && i < n->n_outputs; i++) {
-    made[i] = n->outputs[i] ? assay_machine_get(s->machine, n->outputs[i]) : NULL;
+    made[i] = n->outputs[i] ? assay_evaluator_get(s->evaluator, n->outputs[i]) : NULL;
     *out_written += made[i] ? (double)made[i]->size : 0;
   }
   if (!st) st = assay_cost_of_tensors(n, n->n_inputs, in, n->n_outputs, made, &cost);
@@ -181,13 +181,13 @@ static assay_status_t run_node(trail_t* t, const assay_node_t* n, const assay_re
     else if (exchange && v == exchange->other_value)
       v = exchange->value;
     const changed_t* c = v ? changed_of(t, v) : NULL;
-    in[i] = c && c->open ? c->now : v ? assay_machine_get(s->machine, v) : NULL;
+    in[i] = c && c->open ? c->now : v ? assay_evaluator_get(s->evaluator, v) : NULL;
   }
   if (exchange || !r) r = assay_search_adopted(s, n);
   if (!st && r)
-    st = assay_repair_evaluate(s->machine, r, n->n_inputs, in, n->n_outputs, out);
+    st = assay_repair_evaluate(s->evaluator, r, n->n_inputs, in, n->n_outputs, out);
   else if (!st)
-    st = assay_machine_node(s->machine, n, n->n_inputs, in, n->n_outputs, out);
+    st = assay_evaluator_node(s->evaluator, n, n->n_inputs, in, n->n_outputs, out);
   // What cannot be evaluated does not fit.
   if (st) assay_status_free(st), st = NULL, *out_fits = false;
   if (out && *out_fits) take(t, n, out, out_fits);

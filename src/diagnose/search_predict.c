@@ -267,13 +267,13 @@ static assay_status_t pass_init(const assay_predict_t* p, const assay_node_t* n,
   ASSAY_TRY(assay_new_array(n->n_outputs, sizeof *a->out_g, &a->out_g));
   ASSAY_TRY(assay_new_array(n->n_inputs, sizeof *a->in_g, &a->in_g));
   for (size_t i = 0; i < n->n_inputs; i++) {
-    assay_tensor_t* t = n->inputs[i] ? assay_machine_get(p->s->machine, n->inputs[i]) : NULL;
+    assay_tensor_t* t = n->inputs[i] ? assay_evaluator_get(p->s->evaluator, n->inputs[i]) : NULL;
     if (t) ASSAY_TRY(assay_tensor_widen(t, &a->in[i]));
   }
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v) continue;
-    assay_tensor_t* t = assay_machine_get(p->s->machine, v);
+    assay_tensor_t* t = assay_evaluator_get(p->s->evaluator, v);
     for (size_t k = 0; k < p->s->n_targets; k++)
       if (p->s->targets[k].value == v) t = p->s->targets[k].truth;
     if (t) ASSAY_TRY(assay_tensor_widen(t, &a->out[i]));
@@ -322,7 +322,7 @@ static assay_status_t want_inputs(assay_predict_t* p, const assay_node_t* n, pas
 static assay_status_t run_vjp(const assay_predict_t* p, const assay_node_t* n, pass_t* a,
                               bool* out_known) {
   *out_known = false;
-  const assay_vjp_t c = {.machine = p->s->machine,
+  const assay_vjp_t c = {.evaluator = p->s->evaluator,
                          .node = n,
                          .n_in = n->n_inputs,
                          .n_out = n->n_outputs,
@@ -360,7 +360,7 @@ static void drop_oldest(assay_predict_t* p) {
 
 static void keep(assay_predict_t* p, const assay_value_t* v, size_t position) {
   if (p->states[v->id] != KNOWN) return;
-  const assay_tensor_t* t = assay_machine_get(p->s->machine, v);
+  const assay_tensor_t* t = assay_evaluator_get(p->s->evaluator, v);
   const double bytes = t ? (double)t->size * ASSAY_PROBES * sizeof(double) : 0;
   if (p->n_kept == KEPT) drop_oldest(p);
   const size_t at = (p->first_kept + p->n_kept++) % KEPT;

@@ -66,7 +66,7 @@ assay_status_t assay_search_reach(const assay_search_t* s, double** out) {
     const assay_node_t* n = s->nodes[i];
     for (size_t k = 0; k < n->n_inputs + n->n_outputs; k++) {
       const assay_value_t* v = k < n->n_inputs ? n->inputs[k] : n->outputs[k - n->n_inputs];
-      if (v && energies[v->id] == 0) energies[v->id] = energy(assay_machine_get(s->machine, v));
+      if (v && energies[v->id] == 0) energies[v->id] = energy(assay_evaluator_get(s->evaluator, v));
     }
   }
   for (size_t k = 0; !st && k < s->n_targets; k++) reach[s->targets[k].value->id] = 1;

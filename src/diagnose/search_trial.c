@@ -38,9 +38,9 @@ static assay_status_t put(assay_trials_t* t, const assay_value_t* v, assay_tenso
     if (st) return assay_tensor_release(take), st;
     t->touched[t->n_touched++] = v;
     t->dirty[v->id] = true;
-    t->old[v->id] = assay_tensor_retain(assay_machine_get(t->s->machine, v));
+    t->old[v->id] = assay_tensor_retain(assay_evaluator_get(t->s->evaluator, v));
   }
-  assay_machine_set(t->s->machine, v, take);
+  assay_evaluator_set(t->s->evaluator, v, take);
   assay_tensor_release(take);
   return NULL;
 }
@@ -48,7 +48,7 @@ static assay_status_t put(assay_trials_t* t, const assay_value_t* v, assay_tenso
 static void restore(assay_trials_t* t) {
   for (size_t i = 0; i < t->n_touched; i++) {
     const assay_value_t* v = t->touched[i];
-    assay_machine_set(t->s->machine, v, t->old[v->id]);
+    assay_evaluator_set(t->s->evaluator, v, t->old[v->id]);
     assay_tensor_release(t->old[v->id]);
     t->old[v->id] = NULL;
     t->dirty[v->id] = false;
@@ -70,20 +70,20 @@ static assay_status_t step(assay_trials_t* t, const assay_node_t* n, const assay
   assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
   if (!st) st = assay_new_array(n->n_outputs, sizeof *out, &out);
   for (size_t i = 0; !st && i < n->n_inputs; i++)
-    in[i] = n->inputs[i] ? assay_machine_get(t->s->machine, n->inputs[i]) : NULL;
+    in[i] = n->inputs[i] ? assay_evaluator_get(t->s->evaluator, n->inputs[i]) : NULL;
   if (!r) r = assay_search_adopted(t->s, n);
   if (!st && r)
-    st = assay_repair_evaluate(t->s->machine, r, n->n_inputs, in, n->n_outputs, out);
+    st = assay_repair_evaluate(t->s->evaluator, r, n->n_inputs, in, n->n_outputs, out);
   else if (!st)
-    st = assay_machine_node(t->s->machine, n, n->n_inputs, in, n->n_outputs, out);
+    st = assay_evaluator_node(t->s->evaluator, n, n->n_inputs, in, n->n_outputs, out);
   for (size_t i = 0; out && i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     const bool target = v && target_of(t->s, v) < t->s->n_targets;
     if (!st && v && t->shapes_fit &&
-        assay_search_blown_up(out[i], assay_machine_get(t->s->machine, v)))
+        assay_search_blown_up(out[i], assay_evaluator_get(t->s->evaluator, v)))
       st = ASSAY_ERROR(ASSAY_NO_MEMORY, "'%s' is made too large", v->name);
     if (!st && v && out[i] &&
-        (target || !assay_search_same_tensor(out[i], assay_machine_get(t->s->machine, v)))) {
+        (target || !assay_search_same_tensor(out[i], assay_evaluator_get(t->s->evaluator, v)))) {
       st = put(t, v, out[i]);
     } else {
       assay_tensor_release(out[i]);

@@ -113,7 +113,7 @@ static assay_status_t run_pass(assay_pass_context_t* c) {
 }
 
 static const assay_pass_t pass = {
-    .name = "image_normalization_assembly", .again = true, .run = run_pass};
+    .name = "image_normalization_assembly", .until_fixpoint = true, .run = run_pass};
 
 // ---- the edit -----------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ static assay_status_t check_ops(const assay_words_t* ops) {
 
 static assay_status_t run(assay_editing_t* e) {
   static const char* const passes[] = {"normalization_assembly", "activation_assembly"};
-  const assay_words_t* ops = &e->wishes->ops;
+  const assay_words_t* ops = &e->requests->ops;
   const int64_t opset = assay_model_opset(e->model, "");
   assay_pass_options_t options = {.made_ops = ops->items, .n_made_ops = ops->n};
   ASSAY_TRY(check_ops(ops));

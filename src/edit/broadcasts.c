@@ -146,7 +146,7 @@ static assay_status_t visit(assay_edit_t* x, assay_node_t* n) {
     if (b->node->id != n->id) continue;
     if (!can_expand(n, b->input, last)) {
       j->n_left += last != 0;
-    } else if (b->number && !j->e->wishes->numbers) {
+    } else if (b->number && !j->e->requests->numbers) {
       j->n_numbers++;
     } else {
       ASSAY_TRY(expand_operand(x, n, b->input, last, was));

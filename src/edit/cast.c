@@ -84,7 +84,7 @@ static assay_status_t raise_attrs(assay_model_t* m, assay_node_t* n) {
 
 static assay_status_t raise(assay_editing_t* e) {
   size_t n = 0;
-  if (e->wishes->nodes.n || e->wishes->not_nodes.n)
+  if (e->requests->nodes.n || e->requests->not_nodes.n)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "to fp32 all values are cast: --nodes is for fp16 and bf16");
   ASSAY_TRY(assay_model_clone(e->model, &e->out));
@@ -122,7 +122,7 @@ static assay_status_t raise(assay_editing_t* e) {
 }
 
 static assay_status_t run(assay_editing_t* e) {
-  const char* to = e->wishes->format;
+  const char* to = e->requests->format;
   if (!to)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "say what to cast to: --to fp16, bf16 or fp32");
   if (strcmp(to, "fp16") == 0) return lower(e, ASSAY_FORMAT_FP16);

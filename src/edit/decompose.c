@@ -125,7 +125,7 @@ static const char* why_not(const assay_edit_t* x, const assay_node_t* n, const r
 static assay_status_t visit(job_t* j, assay_edit_t* x, assay_node_t* n) {
   const int r = row_of(n);
   char text[WHY];
-  if (r < 0 || !assay_editing_wants(j->e, n) || !is_listed(&j->e->wishes->ops, rows[r].op))
+  if (r < 0 || !assay_editing_wants(j->e, n) || !is_listed(&j->e->requests->ops, rows[r].op))
     return NULL;
   assay_expression_t expression = {.text = rows[r].text};
   memcpy(expression.inputs, rows[r].inputs, sizeof expression.inputs);
@@ -166,7 +166,7 @@ static assay_status_t run_pass(assay_pass_context_t* c) {
 }
 
 // Again: what Mish becomes may be written out, too.
-static const assay_pass_t pass = {.name = "decompose", .again = true, .run = run_pass};
+static const assay_pass_t pass = {.name = "decompose", .until_fixpoint = true, .run = run_pass};
 
 static assay_status_t check_ops(const assay_words_t* ops) {
   for (size_t i = 0; i < ops->n; i++) {
@@ -193,7 +193,7 @@ static assay_status_t run(assay_editing_t* e) {
   job_t j = {.e = e, .told = told};
   assay_rewrite_t* r = NULL;
   const assay_pass_options_t options = {.within_opset = true};
-  ASSAY_TRY(check_ops(&e->wishes->ops));
+  ASSAY_TRY(check_ops(&e->requests->ops));
   ASSAY_TRY(assay_passes_run_own((assay_model_t*)(uintptr_t)e->model, &pass, &j, &options, &r));
   e->out = assay_model_retain(r->model);
   assay_status_t st = assay_editing_changed(e, r);

@@ -38,7 +38,7 @@ static bool matches(const assay_words_t* patterns, const char* label) {
 }
 
 bool assay_editing_wants(const assay_editing_t* e, const assay_node_t* n) {
-  const assay_edit_wishes_t* w = e->wishes;
+  const assay_edit_requests_t* w = e->requests;
   return (!w->nodes.n || matches(&w->nodes, n->label)) && !matches(&w->not_nodes, n->label);
 }
 
@@ -113,7 +113,7 @@ static assay_status_t open_model(const assay_editor_t* editor, const assay_model
   return NULL;
 }
 
-static assay_status_t check_patterns(const assay_model_t* m, const assay_edit_wishes_t* w) {
+static assay_status_t check_patterns(const assay_model_t* m, const assay_edit_requests_t* w) {
   for (size_t i = 0; i < w->nodes.n; i++)
     ASSAY_TRY(assay_status_note(assay_names_node_pattern(m, w->nodes.items[i]), "--nodes"));
   for (size_t i = 0; i < w->not_nodes.n; i++)
@@ -311,7 +311,7 @@ static void run_deinit(run_t* x) {
 static assay_status_t edit(run_t* x, const assay_editor_t* editor, const assay_edit_options_t* o,
                            assay_edit_result_t* r) {
   assay_editing_t* e = &x->e;
-  const bool calibrates = editor->calibrates && !e->wishes->n_scales;
+  const bool calibrates = editor->calibrates && !e->requests->n_scales;
   const bool needed = calibrates || !o->no_proof;
   if (needed && !o->given && !assay_onnx_unknown(x->prepared)) {
     assay_status_t st =
@@ -330,13 +330,13 @@ static assay_status_t edit(run_t* x, const assay_editor_t* editor, const assay_e
 }
 
 assay_status_t assay_editor_run(const assay_editor_t* editor, assay_model_t* model,
-                                const assay_edit_wishes_t* wishes, const assay_edit_options_t* o,
-                                assay_edit_result_t* out) {
-  run_t x = {.e = {.wishes = wishes, .seed = o->seed}};
+                                const assay_edit_requests_t* requests,
+                                const assay_edit_options_t* o, assay_edit_result_t* out) {
+  run_t x = {.e = {.requests = requests, .seed = o->seed}};
   *out = (assay_edit_result_t){.editor = editor};
   assay_status_t st = assay_onnx_prepare_known(model, 0, NULL, &x.prepared);
   if (!st) st = open_model(editor, model, x.prepared, &x.model);
-  if (!st) st = check_patterns(x.model, wishes);
+  if (!st) st = check_patterns(x.model, requests);
   x.e.model = x.model;
   if (!st) st = edit(&x, editor, o, out);
   // As a reader of the written file has it.

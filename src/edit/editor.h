@@ -20,7 +20,7 @@ typedef struct assay_edit_scale {
 } assay_edit_scale_t;
 
 // What the user asks for; which edit reads what stands behind it. Zero: the default.
-typedef struct assay_edit_wishes {
+typedef struct assay_edit_requests {
   assay_words_t nodes, not_nodes;  // patterns of labels: only these, none of these (most edits)
   assay_words_t ops;               // decompose, assemble: these operators; none: all in the table
   assay_words_t from, to;          // extract: names of values
@@ -38,11 +38,11 @@ typedef struct assay_edit_wishes {
   bool numbers;                      // broadcasts: constants of one element, too
   bool no_fold, no_dedupe, no_names, no_shapes;  // sanitize
   bool store_codes;                              // sanitize: constants that are quantized
-} assay_edit_wishes_t;
+} assay_edit_requests_t;
 
 typedef struct assay_editing {
   const assay_model_t* model;  // prepared; functions inlined unless the row keeps them
-  const assay_edit_wishes_t* wishes;
+  const assay_edit_requests_t* requests;
   const assay_samples_t* samples;  // of `model`, for edits that calibrate
   uint64_t seed;
   assay_model_t* out;       // the edit's: a changed copy; values that stay keep their ids
@@ -111,10 +111,10 @@ typedef struct assay_edit_result {
 } assay_edit_result_t;
 
 // Edits a model that was read, and proves what that does.
-// Errors: NOT_FOUND a name in the wishes; INVALID_ARGUMENT a wish that makes no sense; UNSUPPORTED
-// what the edit cannot do to this model; CORRUPT the model.
+// Errors: NOT_FOUND a name in the requests; INVALID_ARGUMENT a request that makes no sense;
+// UNSUPPORTED what the edit cannot do to this model; CORRUPT the model.
 assay_status_t assay_editor_run(const assay_editor_t* editor, assay_model_t* model,
-                                const assay_edit_wishes_t* wishes,
+                                const assay_edit_requests_t* requests,
                                 const assay_edit_options_t* options,
                                 assay_edit_result_t* out) ASSAY_MUST_USE;
 // Writes the edited model, if it may be.
@@ -123,7 +123,7 @@ void assay_edit_result_deinit(assay_edit_result_t* r);
 
 // ---- for edits ----------------------------------------------------------------------------------
 
-// Whether the wishes leave a node to the edit, by its label.
+// Whether the requests leave a node to the edit, by its label.
 bool assay_editing_wants(const assay_editing_t* e, const assay_node_t* n);
 // Notes that this node of e->model, or one that stands for it, may round in the proof.
 assay_status_t assay_editing_rounds(assay_editing_t* e, const assay_node_t* n) ASSAY_MUST_USE;

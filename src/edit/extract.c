@@ -75,7 +75,7 @@ static assay_status_t cut_around(const cut_t* c, assay_value_t** in, size_t* n_i
 
 static assay_status_t find_ends(const cut_t* c, assay_value_t** in, size_t* n_in,
                                 assay_value_t** out, size_t* n_out) {
-  const assay_edit_wishes_t* w = c->e->wishes;
+  const assay_edit_requests_t* w = c->e->requests;
   const assay_graph_t* g = c->m->graph;
   if (w->nodes.n && (w->from.n || w->to.n))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -126,7 +126,7 @@ static assay_status_t set_inputs(cut_t* c, assay_value_t** in, size_t n_in) {
   ASSAY_TRY(assay_arena_new(c->m->arena, g->n_inputs + n_in, sizeof *list, &list));
   for (size_t i = 0; i < n_in; i++) {
     if (!c->parts.needed[in[i]->id]) {
-      if (c->e->wishes->from.n)
+      if (c->e->requests->from.n)
         assay_str_printf(&c->e->notes, "no output depends on '%s': left out\n", in[i]->name);
       continue;
     }
@@ -135,7 +135,7 @@ static assay_status_t set_inputs(cut_t* c, assay_value_t** in, size_t n_in) {
   for (size_t i = 0; i < g->n_inputs; i++) {
     assay_value_t* v = g->inputs[i];
     if (!c->parts.needed[v->id] || is_listed(list, n, v)) continue;
-    if (!v->constant && c->e->wishes->from.n)
+    if (!v->constant && c->e->requests->from.n)
       assay_str_printf(&c->e->notes, "outputs depend on input '%s', too: it stays an input\n",
                        v->name);
     list[n++] = v;

@@ -26,7 +26,7 @@ static bool asks_for_shape(const assay_node_t* n) {
   return !*n->domain && (strcmp(n->op_type, "Shape") == 0 || strcmp(n->op_type, "Size") == 0);
 }
 
-static bool is_small(const assay_fold_wishes_t* w, const assay_node_t* n) {
+static bool is_small(const assay_fold_requests_t* w, const assay_node_t* n) {
   if (!w->has_threshold) return true;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_valtype_t* t = n->outputs[i] ? n->outputs[i]->type : NULL;
@@ -40,17 +40,17 @@ static bool is_small(const assay_fold_wishes_t* w, const assay_node_t* n) {
   return true;
 }
 
-static bool can_fold(const assay_fold_wishes_t* w, const assay_node_t* n) {
+static bool can_fold(const assay_fold_requests_t* w, const assay_node_t* n) {
   return assay_fold_allows(n) && reads_constants(n) && !(w->no_shapes && asks_for_shape(n)) &&
          is_small(w, n);
 }
 
-static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machine, assay_node_t* n,
-                                bool* dead) {
+static assay_status_t fold_node(assay_pass_context_t* c, assay_evaluator_t* evaluator,
+                                assay_node_t* n, bool* dead) {
   assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
   if (!can_fold(c->user, n)) return NULL;
   for (size_t i = 0; i < n->n_inputs; i++) in[i] = assay_pass_constant(n->inputs[i]);
-  assay_status_t st = assay_machine_node(machine, n, n->n_inputs, in, n->n_outputs, out);
+  assay_status_t st = assay_evaluator_node(evaluator, n, n->n_inputs, in, n->n_outputs, out);
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
     // Where it runs is where its failure is reported.
     assay_status_free(st);
@@ -71,15 +71,15 @@ static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machin
 }
 
 static assay_status_t run(assay_pass_context_t* c) {
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   bool* dead = NULL;
-  const assay_machine_config_t native = {.mode = ASSAY_MODE_NATIVE};
-  ASSAY_TRY(assay_machine_create(c->model, &native, &machine));
+  const assay_evaluator_config_t native = {.mode = ASSAY_MODE_NATIVE};
+  ASSAY_TRY(assay_evaluator_create(c->model, &native, &evaluator));
   assay_status_t st = assay_new_array((size_t)c->model->n_node_ids, sizeof *dead, &dead);
   for (size_t k = 0; !st && k < c->model->n_graphs; k++)
     for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++)
-      st = fold_node(c, machine, c->model->graphs[k]->nodes[i], dead);
-  assay_machine_destroy(machine);
+      st = fold_node(c, evaluator, c->model->graphs[k]->nodes[i], dead);
+  assay_evaluator_destroy(evaluator);
   if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   assay_free(dead);
   return st;
@@ -104,14 +104,14 @@ static assay_status_t run_named(const char* name, assay_model_t** m) {
   return take_model(st, r, m);
 }
 
-assay_status_t assay_fold_constants(assay_model_t* prepared, const assay_fold_wishes_t* wishes,
+assay_status_t assay_fold_constants(assay_model_t* prepared, const assay_fold_requests_t* requests,
                                     assay_model_t** out) {
   assay_rewrite_t* r = NULL;
   assay_model_t* m = assay_model_retain(prepared);
   const assay_pass_options_t options = {.within_opset = true};
-  assay_status_t st = wishes->no_shapes ? NULL : run_named("shape_arithmetic", &m);
+  assay_status_t st = requests->no_shapes ? NULL : run_named("shape_arithmetic", &m);
   if (!st) {
-    st = assay_passes_run_own(m, &fold_pass, (void*)(uintptr_t)wishes, &options, &r);
+    st = assay_passes_run_own(m, &fold_pass, (void*)(uintptr_t)requests, &options, &r);
     st = take_model(st, r, &m);
   }
   if (!st) st = run_named("dead_code", &m);

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "edit/cut.h"
 #include "edit/types.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 
@@ -179,17 +179,17 @@ const char* assay_one_node_reason(assay_status_t status) {
 
 assay_status_t assay_one_node_run(const assay_model_t* one, assay_tensor_t* const* in,
                                   assay_tensor_t** out) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .seed = 1, .keep_all = true};
-  assay_machine_t* machine = NULL;
-  ASSAY_TRY(assay_machine_create(one, &config, &machine));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .seed = 1, .keep_all = true};
+  assay_evaluator_t* evaluator = NULL;
+  ASSAY_TRY(assay_evaluator_create(one, &config, &evaluator));
   for (size_t i = 0; i < one->graph->n_outputs; i++) out[i] = NULL;
   for (size_t i = 0; i < one->graph->n_inputs; i++)
-    assay_machine_set(machine, one->graph->inputs[i], in[i]);
-  assay_status_t st = assay_machine_run(machine);
+    assay_evaluator_set(evaluator, one->graph->inputs[i], in[i]);
+  assay_status_t st = assay_evaluator_run(evaluator);
   for (size_t i = 0; !st && i < one->graph->n_outputs; i++) {
-    assay_tensor_t* t = assay_machine_get(machine, one->graph->outputs[i]);
+    assay_tensor_t* t = assay_evaluator_get(evaluator, one->graph->outputs[i]);
     if (t) out[i] = assay_tensor_retain(t);
   }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   return st;
 }

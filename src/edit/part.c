@@ -172,24 +172,24 @@ static assay_status_t find_output(assay_model_t* m, const assay_part_node_t* nod
   return *out = made, NULL;
 }
 
-static assay_status_t insert(assay_model_t* m, const assay_part_node_t* wish) {
+static assay_status_t insert(assay_model_t* m, const assay_part_node_t* request) {
   assay_node_t* n = NULL;
   assay_value_t** in = NULL;
-  ASSAY_TRY(assay_arena_new(m->arena, wish->n_inputs, sizeof *in, &in));
-  for (size_t i = 0; i < wish->n_inputs; i++)
-    if (*wish->inputs[i]) ASSAY_TRY(assay_names_value(m, wish->inputs[i], &in[i]));
-  ASSAY_TRY(assay_node_create(m->graph, "", wish->op_type, wish->name, wish->n_inputs,
-                              wish->n_outputs, wish->n_attrs, &n));
-  for (size_t i = 0; i < wish->n_outputs; i++) {
+  ASSAY_TRY(assay_arena_new(m->arena, request->n_inputs, sizeof *in, &in));
+  for (size_t i = 0; i < request->n_inputs; i++)
+    if (*request->inputs[i]) ASSAY_TRY(assay_names_value(m, request->inputs[i], &in[i]));
+  ASSAY_TRY(assay_node_create(m->graph, "", request->op_type, request->name, request->n_inputs,
+                              request->n_outputs, request->n_attrs, &n));
+  for (size_t i = 0; i < request->n_outputs; i++) {
     assay_value_t* v = NULL;
-    ASSAY_TRY(find_output(m, wish, wish->outputs[i], &v));
+    ASSAY_TRY(find_output(m, request, request->outputs[i], &v));
     assay_node_set_output(n, i, v);
   }
-  for (size_t i = 0; i < wish->n_inputs; i++) n->inputs[i] = in[i];
-  for (size_t i = 0; i < wish->n_attrs; i++) n->attrs[i] = wish->attrs[i];
+  for (size_t i = 0; i < request->n_inputs; i++) n->inputs[i] = in[i];
+  for (size_t i = 0; i < request->n_attrs; i++) n->attrs[i] = request->attrs[i];
   size_t at = 0;
   for (size_t i = 0; i < m->graph->n_nodes; i++)
-    for (size_t k = 0; k < wish->n_inputs; k++)
+    for (size_t k = 0; k < request->n_inputs; k++)
       if (in[k] && in[k]->producer == m->graph->nodes[i]) at = i + 1;
   ASSAY_TRY(assay_graph_insert(m->graph, n, at));
   ASSAY_TRY(assay_onnx_sort(m));

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "edit/moved.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "formats/format.h"
 #include "ops/op.h"
 
@@ -86,28 +86,28 @@ static assay_status_t after_node(void* user, const assay_node_t* n, size_t n_in,
 
 static assay_status_t run_before(const assay_model_t* m, assay_tensor_t* const* inputs, watch_t* w,
                                  uint64_t seed) {
-  assay_machine_t* machine = NULL;
-  const assay_machine_config_t config = {
+  assay_evaluator_t* evaluator = NULL;
+  const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH,
       .seed = seed,
       .hooks = {.before = w->rounded ? before_node : NULL, .after = after_node, .user = w}};
-  ASSAY_TRY(assay_machine_create(m, &config, &machine));
+  ASSAY_TRY(assay_evaluator_create(m, &config, &evaluator));
   const assay_graph_t* g = m->graph;
   for (size_t i = 0; i < g->n_inputs; i++) {
     if (!inputs[i]) continue;
-    assay_machine_set(machine, g->inputs[i], inputs[i]);
+    assay_evaluator_set(evaluator, g->inputs[i], inputs[i]);
     if (!w->wanted[g->inputs[i]->id]) continue;
     assay_tensor_release(w->kept[g->inputs[i]->id]);
     w->kept[g->inputs[i]->id] = assay_tensor_retain(inputs[i]);
   }
-  assay_status_t st = assay_machine_run(machine);
+  assay_status_t st = assay_evaluator_run(evaluator);
   // What no node makes: constants that are handed out.
   for (size_t i = 0; !st && i < g->n_outputs; i++) {
     const int id = g->outputs[i]->id;
-    assay_tensor_t* t = assay_machine_get(machine, g->outputs[i]);
+    assay_tensor_t* t = assay_evaluator_get(evaluator, g->outputs[i]);
     if (w->wanted[id] && !w->kept[id] && t) w->kept[id] = assay_tensor_retain(t);
   }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   return st;
 }
 
@@ -149,26 +149,26 @@ static assay_type_t elem_of(const assay_value_t* v) {
 // Runs the edited model on what the original had, and compares its outputs.
 static assay_status_t run_after(const assay_model_t* m, const watch_t* w, assay_mode_t mode,
                                 bool unquantized, uint64_t seed, assay_moved_sums_t* sums) {
-  assay_machine_t* machine = NULL;
-  const assay_machine_config_t config = {.mode = mode, .seed = seed, .unquantized = unquantized};
+  assay_evaluator_t* evaluator = NULL;
+  const assay_evaluator_config_t config = {.mode = mode, .seed = seed, .unquantized = unquantized};
   const assay_graph_t* g = m->graph;
-  ASSAY_TRY(assay_machine_create(m, &config, &machine));
+  ASSAY_TRY(assay_evaluator_create(m, &config, &evaluator));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     const assay_value_t* v = g->inputs[i];
     assay_tensor_t* t = v->id < w->n_values ? w->kept[v->id] : NULL;
     assay_tensor_t* typed = NULL;
     if (t) st = as_type(t, elem_of(v) ? elem_of(v) : t->type, &typed);
-    if (!st && typed) assay_machine_set(machine, v, typed);
+    if (!st && typed) assay_evaluator_set(evaluator, v, typed);
     assay_tensor_release(typed);
   }
-  if (!st) st = assay_machine_run(machine);
+  if (!st) st = assay_evaluator_run(evaluator);
   for (size_t i = 0; !st && i < g->n_outputs; i++) {
     const assay_value_t* v = g->outputs[i];
     st = assay_moved_add(&sums[i], v->id < w->n_values ? w->kept[v->id] : NULL,
-                         assay_machine_get(machine, v));
+                         assay_evaluator_get(evaluator, v));
   }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   return st;
 }
 

@@ -115,7 +115,7 @@ static assay_status_t each(assay_editing_t* e, const char* option, const assay_w
 }
 
 static assay_status_t run(assay_editing_t* e) {
-  const assay_edit_wishes_t* w = e->wishes;
+  const assay_edit_requests_t* w = e->requests;
   if (!w->values.n && !w->renamed_nodes.n && !w->dims.n)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "say what to rename: --value, --node or --dim OLD=NEW");

@@ -18,7 +18,7 @@ static const struct {
     {"view_chains", false, false},     {"dead_code", false, false},
 };
 
-static bool is_used(const assay_edit_wishes_t* w, const char* name) {
+static bool is_used(const assay_edit_requests_t* w, const char* name) {
   for (size_t i = 0; i < sizeof used / sizeof *used; i++)
     if (strcmp(used[i].name, name) == 0)
       return !(used[i].folds && w->no_fold) && !(used[i].dedupes && w->no_dedupe);
@@ -30,7 +30,7 @@ static assay_status_t run_passes(assay_editing_t* e) {
   size_t n = 0, nodes = 0, left = 0;
   ASSAY_TRY(assay_new_array(assay_pass_count(), sizeof *off, &off));
   for (size_t i = 0; i < assay_pass_count(); i++)
-    if (!is_used(e->wishes, assay_pass_at(i)->name)) off[n++] = assay_pass_at(i)->name;
+    if (!is_used(e->requests, assay_pass_at(i)->name)) off[n++] = assay_pass_at(i)->name;
   const assay_pass_options_t options = {.off = off, .n_off = n};
   assay_status_t st = assay_editing_pass(e, NULL, &options);
   assay_free(off);
@@ -122,11 +122,11 @@ static assay_status_t list_types(assay_editing_t* e) {
 static assay_status_t run(assay_editing_t* e) {
   size_t n_codes = 0;
   ASSAY_TRY(run_passes(e));
-  if (e->wishes->store_codes) ASSAY_TRY(assay_edit_store_codes(e, &n_codes));
+  if (e->requests->store_codes) ASSAY_TRY(assay_edit_store_codes(e, &n_codes));
   assay_editing_did(e, "weights stored as codes", n_codes);
-  if (!e->wishes->no_dedupe) ASSAY_TRY(share_initializers(e));
-  if (!e->wishes->no_names) name_nodes(e);
-  return e->wishes->no_shapes ? NULL : list_types(e);
+  if (!e->requests->no_dedupe) ASSAY_TRY(share_initializers(e));
+  if (!e->requests->no_names) name_nodes(e);
+  return e->requests->no_shapes ? NULL : list_types(e);
 }
 
 const assay_editor_t assay_editor_sanitize = {

@@ -115,9 +115,9 @@ static assay_status_t set_attr(assay_model_t* m, assay_node_t* n, const char* na
 }
 
 static assay_status_t set_attrs(assay_editing_t* e) {
-  const assay_words_t* attrs = &e->wishes->attrs;
+  const assay_words_t* attrs = &e->requests->attrs;
   size_t n = 0;
-  if (attrs->n && !e->wishes->nodes.n)
+  if (attrs->n && !e->requests->nodes.n)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--attr needs --nodes: say whose attribute it is");
   for (size_t k = 0; attrs->n && k < e->out->n_graphs; k++)
     for (size_t i = 0; i < e->out->graphs[k]->n_nodes; i++) {
@@ -180,7 +180,7 @@ static assay_status_t find_end(const assay_model_t* m, const char* option, const
 }
 
 static assay_status_t set_shapes(assay_editing_t* e) {
-  const assay_words_t* shapes = &e->wishes->shapes;
+  const assay_words_t* shapes = &e->requests->shapes;
   assay_model_t* m = e->out;
   for (size_t i = 0; i < shapes->n; i++) {
     const char *name = NULL, *text = NULL;
@@ -324,7 +324,7 @@ static assay_status_t retype_output(assay_model_t* m, assay_value_t* v, assay_ty
 }
 
 static assay_status_t set_types(assay_editing_t* e) {
-  const assay_words_t* types = &e->wishes->types;
+  const assay_words_t* types = &e->requests->types;
   assay_model_t* m = e->out;
   for (size_t i = 0; i < types->n; i++) {
     const char *name = NULL, *text = NULL;
@@ -360,7 +360,7 @@ static assay_status_t set_types(assay_editing_t* e) {
 
 // Another operator set is another number where no operator of the model changed in between.
 static assay_status_t set_opset(assay_editing_t* e) {
-  const int64_t to = e->wishes->opset;
+  const int64_t to = e->requests->opset;
   assay_model_t* m = e->out;
   if (!to) return NULL;
   if (to < 1 || to > assay_schema_newest(""))
@@ -392,7 +392,7 @@ static assay_status_t set_opset(assay_editing_t* e) {
 }
 
 static assay_status_t run(assay_editing_t* e) {
-  const assay_edit_wishes_t* w = e->wishes;
+  const assay_edit_requests_t* w = e->requests;
   if (!w->attrs.n && !w->shapes.n && !w->types.n && !w->opset)
     return ASSAY_ERROR(
         ASSAY_INVALID_ARGUMENT,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 static assay_status_t make_dim(assay_model_t* m, const char* text, const assay_dim_t** out) {
   char* end;
@@ -105,9 +105,10 @@ assay_status_t assay_types_list(assay_model_t* m, size_t* added) {
   return NULL;
 }
 
-static assay_status_t measure(assay_model_t* m, const assay_machine_t* machine, assay_value_t* v) {
+static assay_status_t measure(assay_model_t* m, const assay_evaluator_t* evaluator,
+                              assay_value_t* v) {
   const assay_dim_t* dims[ASSAY_MAX_RANK];
-  const assay_tensor_t* t = v ? assay_machine_get(machine, v) : NULL;
+  const assay_tensor_t* t = v ? assay_evaluator_get(evaluator, v) : NULL;
   if (!t || t->kind != ASSAY_KIND_TENSOR) return NULL;
   for (int i = 0; i < t->rank; i++) dims[i] = assay_dim_const(m->dims, t->dims[i]);
   ASSAY_TRY(assay_dims_status(m->dims));
@@ -115,17 +116,17 @@ static assay_status_t measure(assay_model_t* m, const assay_machine_t* machine, 
 }
 
 assay_status_t assay_types_measure(assay_model_t* m, assay_tensor_t* const* inputs) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .seed = 1, .keep_all = true};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .seed = 1, .keep_all = true};
   const assay_graph_t* g = m->graph;
-  assay_machine_t* machine = NULL;
-  ASSAY_TRY(assay_machine_create(m, &config, &machine));
+  assay_evaluator_t* evaluator = NULL;
+  ASSAY_TRY(assay_evaluator_create(m, &config, &evaluator));
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(machine, g->inputs[i], inputs[i]);
-  assay_status_t st = assay_machine_run(machine);
-  for (size_t i = 0; !st && i < g->n_inputs; i++) st = measure(m, machine, g->inputs[i]);
+    if (inputs[i]) assay_evaluator_set(evaluator, g->inputs[i], inputs[i]);
+  assay_status_t st = assay_evaluator_run(evaluator);
+  for (size_t i = 0; !st && i < g->n_inputs; i++) st = measure(m, evaluator, g->inputs[i]);
   for (size_t i = 0; !st && i < g->n_nodes; i++)
     for (size_t k = 0; !st && k < g->nodes[i]->n_outputs; k++)
-      st = measure(m, machine, g->nodes[i]->outputs[k]);
-  assay_machine_destroy(machine);
+      st = measure(m, evaluator, g->nodes[i]->outputs[k]);
+  assay_evaluator_destroy(evaluator);
   return st;
 }

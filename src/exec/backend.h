@@ -3,7 +3,7 @@
 #define ASSAY_EXEC_BACKEND_H_
 
 #include "base/str.h"
-#include "exec/choice/licence.h"
+#include "exec/choice/accuracy_gate.h"
 #include "exec/choice/tactic_runs.h"
 #include "exec/device.h"
 #include "ops/bound.h"
@@ -118,9 +118,9 @@ typedef struct assay_backend {
   assay_format_t (*executed)(void* state, size_t i);
   // How the tactic of layer i was chosen in the last run: lines for people. NULL: nothing to say.
   void (*explain)(void* state, size_t i, assay_str_t* out);
-  // What the tactic that ran layer i asked before it took it; NULL: it has no licence. NULL: none
-  // ever has.
-  const assay_licence_t* (*licence)(void* state, size_t i);
+  // What the tactic that ran layer i asked before it took it; NULL: it has no accuracy gate. NULL:
+  // none ever has.
+  const assay_accuracy_gate_t* (*gate)(void* state, size_t i);
   // Bytes that a run takes beside inputs, outputs and what is shared, as planned for the last run.
   // NULL: not known.
   size_t (*planned)(void* state);
@@ -139,8 +139,8 @@ typedef struct assay_backend {
 
 extern const assay_backend_t assay_backend_emu;
 extern const assay_backend_t assay_backend_cpu;
-// For plans made of a dump only; not found by name.
-extern const assay_backend_t assay_backend_dump;
+// For plans made of recorded values only; not found by name.
+extern const assay_backend_t assay_backend_recorded;
 // The backend of a target's name (exec/targets.h); NULL if there is none.
 const assay_backend_t* assay_backend_find(const char* name);
 

@@ -8,7 +8,7 @@
 #define ASSAY_EXEC_KERNEL_H_
 
 #include "exec/backend.h"
-#include "exec/choice/licence.h"
+#include "exec/choice/accuracy_gate.h"
 #include "exec/device.h"
 #include "exec/weights.h"
 
@@ -20,10 +20,10 @@ typedef enum assay_layout {
 } assay_layout_t;
 
 // How a value lies in memory. Its elements are those of ONNX's raw_data of that type.
-typedef struct assay_form {
+typedef struct assay_storage {
   assay_type_t type;
   assay_layout_t layout;
-} assay_form_t;
+} assay_storage_t;
 
 // One value that a layer reads or writes.
 typedef struct assay_operand {
@@ -48,7 +48,7 @@ typedef struct assay_sized_layer {
   size_t n_out;
   struct assay_resident* resident;  // constants in the device's memory (resident.h); NULL: the host
   void* own;                        // a device's: what its share made (device_run.h); NULL: nothing
-  assay_licences_t* licences;       // what tactics were asked for it; NULL: nobody wants to know
+  assay_accuracy_gates_t* gates;    // what tactics were asked for it; NULL: nobody wants to know
 } assay_sized_layer_t;
 
 typedef struct assay_kernel assay_kernel_t;
@@ -75,8 +75,8 @@ typedef struct assay_by_rows {
 
 struct assay_kernel {
   const struct assay_tactic* tactic;
-  assay_form_t in[ASSAY_KERNEL_OPERANDS];  // UNDEFINED: this input is not read in a run
-  assay_form_t out[ASSAY_KERNEL_OPERANDS];
+  assay_storage_t in[ASSAY_KERNEL_OPERANDS];  // UNDEFINED: this input is not read in a run
+  assay_storage_t out[ASSAY_KERNEL_OPERANDS];
   // The output takes the memory of this input, which must be of as many bytes; -1: its own. A
   // kernel with neither `run` nor `enqueue` only gives it another shape.
   int in_place;
@@ -128,7 +128,8 @@ const assay_operand_t* assay_sized_input(const assay_sized_layer_t* l, const ass
 // Its place among l->in; -1.
 int assay_sized_input_index(const assay_sized_layer_t* l, const assay_value_t* v);
 // Notes what a tactic was asked before it takes the layer.
-void assay_sized_note_licence(const assay_sized_layer_t* l, const assay_licence_t* licence);
+void assay_sized_note_accuracy_gate(const assay_sized_layer_t* l,
+                                    const assay_accuracy_gate_t* gate);
 // A constant's elements as float32, as the layer takes them (rounded to its format); *out is freed
 // with assay_free.
 assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);

@@ -1,5 +1,5 @@
 // What runs a plan's layers, for every backend with kernels: each layer by the kernel that was
-// prepared for its sizes (stretch.h), or, where there is none, by the emulated engine in the same
+// prepared for its sizes (segment.h), or, where there is none, by the emulated engine in the same
 // formats.
 #include "exec/runner.h"
 
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/contention.h"
 
-enum { STRETCHES = 8 };  // kept for each layer at which one starts
+enum { MAX_SEGMENTS = 8 };  // kept for each layer at which one starts
 
 assay_status_t assay_runner_init(assay_runner_t* r, const assay_layers_t* layers,
                                  const assay_tap_t* tap, const assay_runner_memory_t* memory,
@@ -34,11 +34,11 @@ assay_status_t assay_runner_init(assay_runner_t* r, const assay_layers_t* layers
 
 void assay_runner_deinit(assay_runner_t* r) {
   for (int i = 0; r->layers && i < r->layers->model->n_values; i++) {
-    if (r->values) assay_held_clear(&r->values[i]);
+    if (r->values) assay_value_slot_clear(&r->values[i]);
     if (r->outputs) assay_tensor_release(r->outputs[i]);
   }
-  for (size_t i = 0; i < r->n_stretches; i++) assay_stretch_destroy(r->stretches[i]);
-  assay_free(r->stretches);
+  for (size_t i = 0; i < r->n_segments; i++) assay_segment_destroy(r->segments[i]);
+  assay_free(r->segments);
   assay_lifetimes_deinit(&r->lifetimes);
   assay_free(r->values);
   assay_free(r->outputs);
@@ -50,8 +50,8 @@ void assay_runner_deinit(assay_runner_t* r) {
 
 // ---- values as tensors --------------------------------------------------------------------------
 
-// Whether a tensor has the sizes that were foreseen for the value; nothing is said against it where
-// none were.
+// Whether a tensor has the sizes that were predicted for the value; nothing is said against it
+// where none were.
 static bool is_as_foreseen(const assay_runner_t* r, const assay_value_t* v,
                            const assay_tensor_t* t) {
   int rank;
@@ -61,11 +61,11 @@ static bool is_as_foreseen(const assay_runner_t* r, const assay_value_t* v,
   return t->rank == rank && (!rank || memcmp(t->dims, dims, (size_t)rank * sizeof *dims) == 0);
 }
 
-// Where a value has other sizes than were foreseen, nothing that follows from those may be trusted,
-// contents that only sizes tell among it: the rest of the run is evaluated.
+// Where a value has other sizes than were predicted, nothing that follows from those may be
+// trusted, contents that only sizes tell among it: the rest of the run is evaluated.
 assay_status_t assay_runner_put(assay_runner_t* r, const assay_value_t* v,
                                 assay_tensor_t* take_tensor) {
-  assay_held_put(&r->values[v->id], take_tensor);
+  assay_value_slot_put(&r->values[v->id], take_tensor);
   ASSAY_TRY(assay_sizes_bind(&r->sizes, v->type, take_tensor->rank, take_tensor->dims));
   r->emulate |= !is_as_foreseen(r, v, take_tensor);
   return NULL;
@@ -83,16 +83,16 @@ assay_status_t assay_runner_set(void* state, const assay_value_t* v, assay_tenso
 static bool is_made_here(const assay_runner_t* r, const assay_place_t* p) {
   if (!p->n_forms || r->lifetimes.last[p->value->id] < (int)r->layer) return false;
   const assay_slot_t* slot = &r->now->slots[p->forms[0].slot];
-  return !slot->passes && (slot->kind != ASSAY_SLOT_HELD || slot->value != p->value);
+  return !slot->passes && (slot->kind != ASSAY_SLOT_VALUE || slot->value != p->value);
 }
 
 // Sees to it that the run holds a value as a tensor, where it has been made at all.
-static assay_status_t hold(assay_runner_t* r, const assay_value_t* v, assay_held_t** out) {
+static assay_status_t hold(assay_runner_t* r, const assay_value_t* v, assay_value_slot_t** out) {
   assay_tensor_t* t = NULL;
   *out = &r->values[v->id];
-  if (assay_held_is_set(*out)) return NULL;
-  const assay_place_t* p = r->now ? assay_stretch_place(r->now, v) : NULL;
-  assay_tensor_t* constant = assay_held_constant(v);
+  if (assay_value_slot_is_set(*out)) return NULL;
+  const assay_place_t* p = r->now ? assay_segment_place(r->now, v) : NULL;
+  assay_tensor_t* constant = assay_value_slot_constant(v);
   if (constant)
     t = assay_tensor_retain(constant);
   else if (p && p->known)
@@ -110,13 +110,14 @@ static assay_status_t reach(assay_runner_t* r, const assay_value_t* v) {
 }
 
 static assay_status_t canonical(assay_runner_t* r, const assay_value_t* v, assay_tensor_t** out) {
-  assay_held_t* value;
+  assay_value_slot_t* value;
   *out = NULL;
   ASSAY_TRY(hold(r, v, &value));
   ASSAY_TRY(reach(r, v));
-  if (!assay_held_is_set(value)) return NULL;
+  if (!assay_value_slot_is_set(value)) return NULL;
   const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
-  return assay_held_canonical(value, is_tensor ? v->type->elem : assay_held_any(value)->type, out);
+  return assay_value_slot_canonical(
+      value, is_tensor ? v->type->elem : assay_value_slot_any(value)->type, out);
 }
 
 assay_tensor_t* assay_runner_get(void* state, const assay_value_t* v) {
@@ -128,14 +129,14 @@ assay_tensor_t* assay_runner_get(void* state, const assay_value_t* v) {
 }
 
 assay_status_t assay_runner_packed(void* state, const assay_value_t* v, assay_tensor_t** out) {
-  assay_held_t* value;
+  assay_value_slot_t* value;
   *out = NULL;
   ASSAY_TRY(hold(state, v, &value));
   ASSAY_TRY(reach(state, v));
-  const assay_tensor_t* any = assay_held_any(value);
+  const assay_tensor_t* any = assay_value_slot_any(value);
   if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR) return NULL;
   const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
-  return assay_held_packed(value, is_tensor ? v->type->elem : any->type, out);
+  return assay_value_slot_packed(value, is_tensor ? v->type->elem : any->type, out);
 }
 
 void assay_runner_bind(void* state, const assay_value_t* v, void* data, size_t bytes) {
@@ -148,14 +149,14 @@ void assay_runner_bind(void* state, const assay_value_t* v, void* data, size_t b
 void assay_runner_reset(void* state) {
   assay_runner_t* r = state;
   for (int i = 0; i < r->layers->model->n_values; i++)
-    if (!r->values[i].keep) assay_held_clear(&r->values[i]);
+    if (!r->values[i].keep) assay_value_slot_clear(&r->values[i]);
   assay_sizes_clear(&r->sizes);
   r->now = NULL;
   r->emulate = false;
   assay_backend_emu.reset(r->emu);
 }
 
-// ---- stretches ----------------------------------------------------------------------------------
+// ---- segments ----------------------------------------------------------------------------------
 
 // The bytes that a graph output takes where the caller wants it; -1: it does not fit there, or may
 // lie anywhere.
@@ -169,7 +170,7 @@ static int64_t bound_bytes(const assay_runner_t* r, const assay_value_t* v,
 
 assay_status_t assay_runner_output(assay_runner_t* r, const assay_value_t* v,
                                    assay_tensor_t** out) {
-  const assay_place_t* p = assay_stretch_place(r->now, v);
+  const assay_place_t* p = assay_segment_place(r->now, v);
   assay_tensor_t** t = &r->outputs[v->id];
   void* data = r->bound[v->id].data;
   const int64_t bytes = bound_bytes(r, v, p);
@@ -191,57 +192,57 @@ assay_status_t assay_runner_output(assay_runner_t* r, const assay_value_t* v,
 
 // Behind its last layer: what later ones read becomes tensors.
 static assay_status_t end(assay_runner_t* r) {
-  const assay_stretch_t* s = r->now;
-  assay_held_t* value;
+  const assay_segment_t* s = r->now;
+  assay_value_slot_t* value;
   for (size_t i = 0; i < s->n_places; i++) {
     const assay_value_t* v = s->places[i].value;
-    if (r->lifetimes.last[v->id] >= s->end && !assay_held_constant(v))
+    if (r->lifetimes.last[v->id] >= s->end && !assay_value_slot_constant(v))
       ASSAY_TRY(hold(r, v, &value));
   }
   r->now = NULL;
   return NULL;
 }
 
-// Makes room for one more stretch that starts there.
+// Makes room for one more segment that starts there.
 static size_t place_for(assay_runner_t* r, int first) {
-  size_t n = 0, oldest = r->n_stretches;
-  for (size_t i = 0; i < r->n_stretches; i++) {
-    if (r->stretches[i]->first != first) continue;
+  size_t n = 0, oldest = r->n_segments;
+  for (size_t i = 0; i < r->n_segments; i++) {
+    if (r->segments[i]->first != first) continue;
     n++;
-    if (oldest == r->n_stretches || r->stretches[i]->used < r->stretches[oldest]->used) oldest = i;
+    if (oldest == r->n_segments || r->segments[i]->used < r->segments[oldest]->used) oldest = i;
   }
-  if (n < STRETCHES) return r->n_stretches;
-  assay_stretch_destroy(r->stretches[oldest]);
-  r->stretches[oldest] = r->stretches[--r->n_stretches];
-  return r->n_stretches;
+  if (n < MAX_SEGMENTS) return r->n_segments;
+  assay_segment_destroy(r->segments[oldest]);
+  r->segments[oldest] = r->segments[--r->n_segments];
+  return r->n_segments;
 }
 
-static assay_status_t find_stretch(assay_runner_t* r, int first) {
-  assay_stretch_t* found = NULL;
-  for (size_t i = 0; !found && i < r->n_stretches; i++)
-    if (assay_stretch_fits(r->stretches[i], first, &r->setting)) found = r->stretches[i];
+static assay_status_t find_segment(assay_runner_t* r, int first) {
+  assay_segment_t* found = NULL;
+  for (size_t i = 0; !found && i < r->n_segments; i++)
+    if (assay_segment_fits(r->segments[i], first, &r->setting)) found = r->segments[i];
   if (!found) {
     const size_t at = place_for(r, first);
-    ASSAY_TRY(assay_grow(&r->stretches, &r->cap_stretches, at + 1, sizeof(assay_stretch_t*)));
-    ASSAY_TRY(assay_stretch_create(&r->setting, first, &found));
-    r->stretches[r->n_stretches++] = found;
+    ASSAY_TRY(assay_grow(&r->segments, &r->cap_segments, at + 1, sizeof(assay_segment_t*)));
+    ASSAY_TRY(assay_segment_create(&r->setting, first, &found));
+    r->segments[r->n_segments++] = found;
   }
   found->used = ++r->clock;
   return r->memory->begin(r, found);
 }
 
-assay_status_t assay_runner_fetch(assay_runner_t* r, const assay_stretch_move_t* m,
+assay_status_t assay_runner_fetch(assay_runner_t* r, const assay_segment_reformat_t* m,
                                   assay_tensor_t** out) {
   const assay_slot_t* slot = &r->now->slots[m->to];
-  assay_held_t* value = &r->values[slot->value->id];
-  const assay_tensor_t* any = assay_held_any(value);
+  assay_value_slot_t* value = &r->values[slot->value->id];
+  const assay_tensor_t* any = assay_value_slot_any(value);
   *out = slot->held;
   if (*out) return NULL;
   if (!any || any->kind != ASSAY_KIND_TENSOR || any->rank != m->move.rank ||
       (any->rank && memcmp(any->dims, m->move.dims, (size_t)any->rank * 8) != 0))
     return NULL;
   ASSAY_TRY(reach(r, slot->value));
-  return assay_held_packed(value, m->move.to.type, out);
+  return assay_value_slot_packed(value, m->move.to.type, out);
 }
 
 // ---- running --------------------------------------------------------------------------------
@@ -252,7 +253,8 @@ static assay_status_t run_emulated(assay_runner_t* r, size_t i) {
   const assay_value_list_t* reads = &r->lifetimes.reads[i];
   for (size_t k = 0; k < reads->n; k++) {
     assay_tensor_t* t = NULL;
-    if (assay_held_constant(reads->at[k]) && !assay_held_is_set(&r->values[reads->at[k]->id]))
+    if (assay_value_slot_constant(reads->at[k]) &&
+        !assay_value_slot_is_set(&r->values[reads->at[k]->id]))
       continue;
     ASSAY_TRY(canonical(r, reads->at[k], &t));
     if (t) ASSAY_TRY(assay_backend_emu.set(r->emu, reads->at[k], t));
@@ -314,7 +316,7 @@ static assay_status_t put_defaults(assay_runner_t* r) {
   const assay_graph_t* g = r->layers->model->graph;
   for (size_t k = 0; k < g->n_inputs; k++) {
     const assay_value_t* v = g->inputs[k];
-    if (v->constant && !assay_held_is_set(&r->values[v->id]))
+    if (v->constant && !assay_value_slot_is_set(&r->values[v->id]))
       ASSAY_TRY(assay_runner_put(r, v, assay_tensor_retain(v->constant)));
   }
   return NULL;
@@ -323,7 +325,7 @@ static assay_status_t put_defaults(assay_runner_t* r) {
 // What nobody reads behind layer i.
 static void let_go(assay_runner_t* r, size_t i) {
   const assay_value_list_t* ends = &r->lifetimes.ends[i];
-  for (size_t k = 0; k < ends->n; k++) assay_held_clear(&r->values[ends->at[k]->id]);
+  for (size_t k = 0; k < ends->n; k++) assay_value_slot_clear(&r->values[ends->at[k]->id]);
 }
 
 assay_status_t assay_runner_step(void* state, size_t i) {
@@ -331,17 +333,17 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   r->layer = i;
   assay_contention_watch();
   if (i == 0) ASSAY_TRY(put_defaults(r));
-  if (!r->now && !r->emulate) ASSAY_TRY(find_stretch(r, (int)i));
+  if (!r->now && !r->emulate) ASSAY_TRY(find_segment(r, (int)i));
   const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);
   bool prepared = s && (s->kernel || s->known);
   // A tap asks how the layer that it sees rounds.
   r->ran[i] = prepared && s->kernel ? s->kernel->tactic : NULL;
   if (prepared) ASSAY_TRY(r->tap ? run_tapped(r, i, &prepared) : run_prepared(r, i, &prepared));
-  const assay_pipeline_t* pipeline = s ? assay_stretch_pipeline(r->now, (int)i) : NULL;
+  const assay_pipeline_t* pipeline = s ? assay_segment_pipeline(r->now, (int)i) : NULL;
   const size_t first = pipeline ? (size_t)pipeline->first : i;
   for (size_t k = first; !prepared && k <= i; k++) {
     r->ran[k] = NULL;
-    // From here on nothing that was foreseen may be trusted.
+    // From here on nothing that was predicted may be trusted.
     if (s && s->kernel) r->emulate = true;
     ASSAY_TRY(run_emulated(r, k));
   }
@@ -364,9 +366,9 @@ void assay_runner_rounding(void* state, const assay_layer_t* layer, size_t n_in,
 
 // What was prepared for layer i last; NULL: nothing.
 static const assay_step_t* step_of(const assay_runner_t* r, size_t i) {
-  const assay_stretch_t* found = NULL;
-  for (size_t k = 0; k < r->n_stretches; k++) {
-    const assay_stretch_t* s = r->stretches[k];
+  const assay_segment_t* found = NULL;
+  for (size_t k = 0; k < r->n_segments; k++) {
+    const assay_segment_t* s = r->segments[k];
     if ((int)i >= s->first && (int)i < s->end && (!found || s->used > found->used)) found = s;
   }
   return found ? &found->steps[i - (size_t)found->first] : NULL;
@@ -389,10 +391,11 @@ assay_format_t assay_runner_executed(void* state, size_t i) {
   return ASSAY_FORMAT_NONE;
 }
 
-// The licence that a tactic asked for in a step; NULL: none.
-static const assay_licence_t* licence_of(const assay_step_t* s, const assay_tactic_t* tactic) {
-  for (int i = 0; i < s->licences.n; i++)
-    if (strcmp(s->licences.at[i].tactic, tactic->name) == 0) return &s->licences.at[i];
+// The accuracy gate that a tactic asked for in a step; NULL: none.
+static const assay_accuracy_gate_t* accuracy_gate_of(const assay_step_t* s,
+                                                     const assay_tactic_t* tactic) {
+  for (int i = 0; i < s->gates.n; i++)
+    if (strcmp(s->gates.at[i].tactic, tactic->name) == 0) return &s->gates.at[i];
   return NULL;
 }
 
@@ -402,10 +405,10 @@ size_t assay_runner_scratch(void* runner, size_t i) {
   return s && s->kernel ? s->kernel->scratch : 0;
 }
 
-const assay_licence_t* assay_runner_licence(void* state, size_t i) {
+const assay_accuracy_gate_t* assay_runner_accuracy_gate(void* state, size_t i) {
   const assay_runner_t* r = state;
   const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
-  return s ? licence_of(s, r->ran[i]) : NULL;
+  return s ? accuracy_gate_of(s, r->ran[i]) : NULL;
 }
 
 static const char* layout_name(assay_layout_t layout) {
@@ -463,11 +466,11 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
     explain_layouts(s, out);
     explain_forms(s, out);
     if (s->pipeline) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
-    for (int t = 0; t < s->licences.n; t++) {
-      const assay_licence_t* licence = &s->licences.at[t];
-      const bool taken = licence == licence_of(s, s->kernel->tactic);
-      assay_str_append(out, taken ? "  licensed: " : "  not taken: ");
-      assay_licence_print(licence, out);
+    for (int t = 0; t < s->gates.n; t++) {
+      const assay_accuracy_gate_t* gate = &s->gates.at[t];
+      const bool taken = gate == accuracy_gate_of(s, s->kernel->tactic);
+      assay_str_append(out, taken ? "  gated: " : "  not taken: ");
+      assay_accuracy_gate_print(gate, out);
       assay_str_append(out, "\n");
     }
   }

@@ -1,12 +1,12 @@
 // What runs a plan's layers, for every backend with kernels: each layer by the kernel that was
-// prepared for its sizes (stretch.h), or, where there is none, by the emulated engine in the same
+// prepared for its sizes (segment.h), or, where there is none, by the emulated engine in the same
 // formats. Where values lie while kernels run is the backend's (assay_runner_memory_t).
 //
 // What is prepared for given sizes is kept for the next run: the last ones used.
 #ifndef ASSAY_EXEC_RUNNER_H_
 #define ASSAY_EXEC_RUNNER_H_
 
-#include "exec/segment/stretch.h"
+#include "exec/segment/segment.h"
 
 typedef struct assay_runner assay_runner_t;
 
@@ -17,11 +17,11 @@ typedef struct assay_bound_output {
 
 // What a backend brings.
 typedef struct assay_runner_memory {
-  // Makes room for what a stretch needs; it is `now` from here on.
-  assay_status_t (*begin)(assay_runner_t* r, assay_stretch_t* s);
+  // Makes room for what a segment needs; it is `now` from here on.
+  assay_status_t (*begin)(assay_runner_t* r, assay_segment_t* s);
   // Runs layer i, which has a kernel, or sees to it that it runs: behind it graph outputs that it
   // makes are among the run's values. *ok false, and nothing is done: the run holds a tensor of
-  // another shape than was foreseen.
+  // another shape than was predicted.
   assay_status_t (*layer)(assay_runner_t* r, size_t i, bool* ok);
   // A tensor of its own with what lies at a place that has been made.
   assay_status_t (*read)(assay_runner_t* r, const assay_place_t* p, assay_tensor_t** out);
@@ -35,14 +35,14 @@ struct assay_runner {
   const assay_tap_t* tap;
   const assay_runner_memory_t* memory;
   void* emu;
-  assay_setting_t setting;  // of stretches
+  assay_setting_t setting;  // of segments
   assay_lifetimes_t lifetimes;
-  assay_held_t* values;         // by value id: what the run holds as tensors
-  const assay_tactic_t** ran;   // by layer; NULL: the emulated engine
-  assay_sizes_t sizes;          // bound so far in this run
-  assay_stretch_t** stretches;  // kept
-  size_t n_stretches, cap_stretches;
-  assay_stretch_t* now;         // the stretch that runs; NULL: none has begun
+  assay_value_slot_t* values;  // by value id: what the run holds as tensors
+  const assay_tactic_t** ran;  // by layer; NULL: the emulated engine
+  assay_sizes_t sizes;         // bound so far in this run
+  assay_segment_t** segments;  // kept
+  size_t n_segments, cap_segments;
+  assay_segment_t* now;         // the segment that runs; NULL: none has begun
   size_t layer;                 // that runs now
   bool emulate;                 // for the rest of this run: sizes were not what inference had said
   assay_tensor_t** outputs;     // by value id: tensors for graph outputs, used again when sole
@@ -64,8 +64,8 @@ void assay_runner_deinit(assay_runner_t* r);
 assay_status_t assay_runner_put(assay_runner_t* r, const assay_value_t* v,
                                 assay_tensor_t* take_tensor) ASSAY_MUST_USE;
 // What the run holds of a value, in the form that a move of slot HELD reads: at m->from, packed;
-// *out NULL: it has another shape than was foreseen. Borrowed.
-assay_status_t assay_runner_fetch(assay_runner_t* r, const assay_stretch_move_t* m,
+// *out NULL: it has another shape than was predicted. Borrowed.
+assay_status_t assay_runner_fetch(assay_runner_t* r, const assay_segment_reformat_t* m,
                                   assay_tensor_t** out) ASSAY_MUST_USE;
 // The tensor that a graph output of `now` is written to: where the caller wants it, or that of the
 // last run, if the caller let go of it. Borrowed.
@@ -87,7 +87,7 @@ const char* assay_runner_tactic(void* runner, size_t i);
 assay_format_t assay_runner_executed(void* runner, size_t i);
 size_t assay_runner_scratch(void* runner, size_t i);
 void assay_runner_explain(void* runner, size_t i, assay_str_t* out);
-const assay_licence_t* assay_runner_licence(void* runner, size_t i);
+const assay_accuracy_gate_t* assay_runner_accuracy_gate(void* runner, size_t i);
 void assay_runner_rounding(void* runner, const assay_layer_t* layer, size_t n_in,
                            assay_tensor_t* const* in, assay_rounding_t* out);
 

@@ -91,9 +91,9 @@ typedef struct machine {
   size_t n_entries, cap_entries;
   int64_t n_dicts;
   void* owned;  // the pickle's bytes, where they are not in the file
-} machine_t;
+} evaluator_t;
 
-static void machine_deinit(machine_t* m) {
+static void evaluator_deinit(evaluator_t* m) {
   assay_free(m->stack);
   assay_free(m->pool);
   assay_free(m->memo);
@@ -113,14 +113,14 @@ static assay_status_t not_pytorch(void) {
       "nothing else is unpickled. Save it as npz");
 }
 
-static assay_status_t push(machine_t* m, item_t item) {
+static assay_status_t push(evaluator_t* m, item_t item) {
   ASSAY_TRY(assay_grow(&m->stack, &m->cap, m->n + 1, sizeof *m->stack));
   m->stack[m->n++] = item;
   return NULL;
 }
 
 // The top `n` items become a tuple.
-static assay_status_t make_tuple(machine_t* m, size_t n) {
+static assay_status_t make_tuple(evaluator_t* m, size_t n) {
   if (n > m->n) return broken();
   ASSAY_TRY(assay_grow(&m->pool, &m->cap_pool, m->n_pool + n, sizeof *m->pool));
   const size_t first = m->n_pool;
@@ -133,14 +133,14 @@ static assay_status_t make_tuple(machine_t* m, size_t n) {
 }
 
 // How many items stand behind the last mark. False: there is none.
-static bool count_marked(const machine_t* m, size_t* out_n) {
+static bool count_marked(const evaluator_t* m, size_t* out_n) {
   size_t n = 0;
   while (n < m->n && m->stack[m->n - 1 - n].kind != MARK) n++;
   *out_n = n;
   return n < m->n;
 }
 
-static assay_status_t make_marked_tuple(machine_t* m) {
+static assay_status_t make_marked_tuple(evaluator_t* m) {
   size_t n;
   if (!count_marked(m, &n)) return broken();
   ASSAY_TRY(make_tuple(m, n));
@@ -149,7 +149,7 @@ static assay_status_t make_marked_tuple(machine_t* m) {
   return NULL;
 }
 
-static const item_t* at(const machine_t* m, const item_t* tuple, size_t i, kind_t kind) {
+static const item_t* at(const evaluator_t* m, const item_t* tuple, size_t i, kind_t kind) {
   if (tuple->kind != TUPLE || i >= tuple->n) return NULL;
   const item_t* item = &m->pool[tuple->first + i];
   return item->kind == kind ? item : NULL;
@@ -162,7 +162,7 @@ static bool is_text(const item_t* i, const char* text) {
 // ---- what it may name and call -----------------------------------------------------------------
 
 // A line of text at p, without its end.
-static bool take_line(machine_t* m, item_t* out) {
+static bool take_line(evaluator_t* m, item_t* out) {
   const uint8_t* end = memchr(m->p, '\n', (size_t)(m->end - m->p));
   if (!end) return false;
   *out = (item_t){.kind = TEXT, .text = (const char*)m->p, .len = (size_t)(end - m->p)};
@@ -170,7 +170,7 @@ static bool take_line(machine_t* m, item_t* out) {
   return true;
 }
 
-static assay_status_t name_global(machine_t* m) {
+static assay_status_t name_global(evaluator_t* m) {
   item_t module, name;
   if (!take_line(m, &module) || !take_line(m, &name)) return broken();
   if (is_text(&module, "collections") && is_text(&name, "OrderedDict"))
@@ -196,7 +196,7 @@ static assay_status_t name_global(machine_t* m) {
 }
 
 // ("storage", type, key, location, elements)
-static assay_status_t load_storage(machine_t* m) {
+static assay_status_t load_storage(evaluator_t* m) {
   if (!m->n) return broken();
   const item_t* id = &m->stack[m->n - 1];
   const item_t *word = at(m, id, 0, TEXT), *key = at(m, id, 2, TEXT);
@@ -207,7 +207,7 @@ static assay_status_t load_storage(machine_t* m) {
   return NULL;
 }
 
-static bool take_dims(const machine_t* m, const item_t* tuple, int* rank, int64_t* out) {
+static bool take_dims(const evaluator_t* m, const item_t* tuple, int* rank, int64_t* out) {
   if (!tuple || tuple->n > ASSAY_MAX_RANK) return false;
   *rank = (int)tuple->n;
   for (size_t i = 0; i < tuple->n; i++) {
@@ -219,7 +219,7 @@ static bool take_dims(const machine_t* m, const item_t* tuple, int* rank, int64_
 }
 
 // (storage, offset, sizes, strides, requires_grad, hooks [, dtype])
-static assay_status_t rebuild(machine_t* m, const item_t* args, int version, item_t* out) {
+static assay_status_t rebuild(evaluator_t* m, const item_t* args, int version, item_t* out) {
   const item_t *storage = at(m, args, 0, STORAGE), *offset = at(m, args, 1, NUMBER);
   const item_t* dtype = version == 3 ? at(m, args, 6, DTYPE) : NULL;
   int n_strides = 0;
@@ -239,7 +239,7 @@ static assay_status_t rebuild(machine_t* m, const item_t* args, int version, ite
 }
 
 // The callable and its arguments become what it gives.
-static assay_status_t reduce(machine_t* m) {
+static assay_status_t reduce(evaluator_t* m) {
   if (m->n < 2 || m->stack[m->n - 1].kind != TUPLE) return broken();
   const item_t args = m->stack[--m->n];
   item_t* f = &m->stack[m->n - 1];
@@ -250,7 +250,7 @@ static assay_status_t reduce(machine_t* m) {
 }
 
 // The top n items are keys and values of the dictionary below them, and `below` more of the stack.
-static assay_status_t set_items(machine_t* m, size_t n, size_t below) {
+static assay_status_t set_items(evaluator_t* m, size_t n, size_t below) {
   if (n % 2 || m->n < n + below + 1) return broken();
   const item_t* items = &m->stack[m->n - n];
   const item_t* dict = items - below - 1;
@@ -267,13 +267,13 @@ static assay_status_t set_items(machine_t* m, size_t n, size_t below) {
   return NULL;
 }
 
-static assay_status_t set_marked_items(machine_t* m) {
+static assay_status_t set_marked_items(evaluator_t* m) {
   size_t n;
   return count_marked(m, &n) ? set_items(m, n, 1) : broken();
 }
 
 // What is known of a dictionary besides, as modules say it of theirs, is let go.
-static assay_status_t let_state_go(machine_t* m) {
+static assay_status_t let_state_go(evaluator_t* m) {
   if (m->n < 2 || m->stack[m->n - 2].kind != DICT || m->stack[m->n - 1].kind != DICT)
     return not_pytorch();
   m->n--;
@@ -283,7 +283,7 @@ static assay_status_t let_state_go(machine_t* m) {
 // ---- the machine -------------------------------------------------------------------------------
 
 // An unsigned number of up to 4 bytes.
-static bool take_bytes(machine_t* m, size_t bytes, uint32_t* out) {
+static bool take_bytes(evaluator_t* m, size_t bytes, uint32_t* out) {
   *out = 0;
   if ((size_t)(m->end - m->p) < bytes) return false;
   memcpy(out, m->p, bytes);
@@ -291,7 +291,7 @@ static bool take_bytes(machine_t* m, size_t bytes, uint32_t* out) {
   return true;
 }
 
-static assay_status_t push_long(machine_t* m) {
+static assay_status_t push_long(evaluator_t* m) {
   uint32_t n;
   uint64_t v = 0;
   if (!take_bytes(m, 1, &n) || n > 8 || (size_t)(m->end - m->p) < n) return broken();
@@ -301,14 +301,14 @@ static assay_status_t push_long(machine_t* m) {
   return push(m, (item_t){.kind = NUMBER, .number = (int64_t)v});
 }
 
-static assay_status_t push_text(machine_t* m) {
+static assay_status_t push_text(evaluator_t* m) {
   uint32_t n;
   if (!take_bytes(m, 4, &n) || n > (size_t)(m->end - m->p)) return broken();
   m->p += n;
   return push(m, (item_t){.kind = TEXT, .text = (const char*)m->p - n, .len = n});
 }
 
-static assay_status_t keep(machine_t* m, size_t bytes) {
+static assay_status_t keep(evaluator_t* m, size_t bytes) {
   uint32_t i;
   if (!take_bytes(m, bytes, &i) || !m->n) return broken();
   if (i > m->n_memo) return not_pytorch();  // picklers number them one by one
@@ -318,19 +318,19 @@ static assay_status_t keep(machine_t* m, size_t bytes) {
   return NULL;
 }
 
-static assay_status_t recall(machine_t* m, size_t bytes) {
+static assay_status_t recall(evaluator_t* m, size_t bytes) {
   uint32_t i;
   if (!take_bytes(m, bytes, &i) || i >= m->n_memo) return broken();
   return push(m, m->memo[i]);
 }
 
-static assay_status_t push_number(machine_t* m, size_t bytes) {
+static assay_status_t push_number(evaluator_t* m, size_t bytes) {
   uint32_t v;
   if (!take_bytes(m, bytes, &v)) return broken();
   return push(m, (item_t){.kind = NUMBER, .number = bytes == 4 ? (int32_t)v : (int64_t)v});
 }
 
-static assay_status_t step(machine_t* m, uint8_t op) {
+static assay_status_t step(evaluator_t* m, uint8_t op) {
   switch (op) {
     case '(':
       return push(m, (item_t){.kind = MARK});
@@ -382,7 +382,7 @@ static assay_status_t step(machine_t* m, uint8_t op) {
   }
 }
 
-static assay_status_t unpickle(machine_t* m) {
+static assay_status_t unpickle(evaluator_t* m) {
   if (m->end - m->p < 2 || m->p[0] != 0x80 || m->p[1] != 2) return not_pytorch();
   for (m->p += 2; m->p < m->end;) {
     const uint8_t op = *m->p++;
@@ -448,7 +448,7 @@ bool assay_torch_is(const uint8_t* data, size_t size) {
   return is;
 }
 
-static assay_status_t read_pickle(const uint8_t* data, const assay_zip_t* zip, machine_t* m) {
+static assay_status_t read_pickle(const uint8_t* data, const assay_zip_t* zip, evaluator_t* m) {
   const assay_zip_member_t* member = find(zip, "", "data.pkl");
   const uint8_t* bytes = NULL;
   if (!member) return ASSAY_ERROR(ASSAY_CORRUPT, "it is no PyTorch file: data.pkl is missing");
@@ -484,8 +484,8 @@ static assay_status_t read_tensor(const uint8_t* data, const assay_zip_t* zip, c
 }
 
 // The tensors of the dictionary, which holds nothing else.
-static assay_status_t read_entries(const uint8_t* data, const assay_zip_t* zip, const machine_t* m,
-                                   int64_t dict, assay_set_t* out) {
+static assay_status_t read_entries(const uint8_t* data, const assay_zip_t* zip,
+                                   const evaluator_t* m, int64_t dict, assay_set_t* out) {
   for (size_t i = 0; i < m->n_entries; i++) {
     const entry_t* e = &m->entries[i];
     assay_str_t name = {0};
@@ -502,7 +502,7 @@ static assay_status_t read_entries(const uint8_t* data, const assay_zip_t* zip, 
   return out->n ? NULL : not_pytorch();
 }
 
-static assay_status_t read_archive(const uint8_t* data, const assay_zip_t* zip, machine_t* m,
+static assay_status_t read_archive(const uint8_t* data, const assay_zip_t* zip, evaluator_t* m,
                                    assay_set_t* out, bool* out_named) {
   ASSAY_TRY(read_order(data, zip));
   ASSAY_TRY(read_pickle(data, zip, m));
@@ -518,11 +518,11 @@ static assay_status_t read_archive(const uint8_t* data, const assay_zip_t* zip, 
 assay_status_t assay_torch_read(const uint8_t* data, size_t size, assay_set_t* out,
                                 bool* out_named) {
   assay_zip_t zip = {0};
-  machine_t m = {0};
+  evaluator_t m = {0};
   assay_set_t set = {0};
   assay_status_t st = assay_zip_open(data, size, &zip);
   if (!st) st = read_archive(data, &zip, &m, &set, out_named);
-  machine_deinit(&m);
+  evaluator_deinit(&m);
   assay_zip_close(&zip);
   if (st) return assay_set_deinit(&set), st;
   *out = set;
@@ -542,10 +542,10 @@ assay_status_t assay_torch_parse(const uint8_t* data, size_t size, assay_tensor_
 
 assay_status_t assay_torch_unpickle(const uint8_t* data, size_t size, assay_tensor_t** out) {
   static const uint8_t zeros[64];
-  machine_t m = {.p = data, .end = data + size};
+  evaluator_t m = {.p = data, .end = data + size};
   assay_status_t st = unpickle(&m);
   if (!st && m.stack[0].kind != TENSOR) st = not_pytorch();
   if (!st) st = gather(&m.found[m.stack[0].number], zeros, sizeof zeros, out);
-  machine_deinit(&m);
+  evaluator_deinit(&m);
   return st;
 }

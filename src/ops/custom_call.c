@@ -280,7 +280,8 @@ static double call_accumulate(const assay_op_call_t* c, double x) {
 }
 
 static bool call_accumulates(const assay_op_call_t* c) {
-  return c->eval && c->eval->arith != ASSAY_ARITH_F64 && c->eval->arith != ASSAY_ARITH_TWICE;
+  return c->eval && c->eval->arith != ASSAY_ARITH_F64 &&
+         c->eval->arith != ASSAY_ARITH_DOUBLE_DOUBLE;
 }
 
 // ---- bound --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 
 #include "ops/custom.h"
 #include "ops/families.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 static const assay_op_t* const families[] = {
 #define ASSAY_OP_FAMILY(name) assay_ops_##name,
@@ -137,8 +137,8 @@ assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, i
     return assay_status_note(st, "node '%s' (%s): output %zu '%s'", c->node->label,
                              c->node->op_type, i, v ? v->name : "");
   }
-  if (c->shadow) st = assay_shadow_output(c, i, t);
-  if (!st && c->arith == ASSAY_ARITH_TWICE && c->low && i == 0) {
+  if (c->running) st = assay_running_bound_output(c, i, t);
+  if (!st && c->arith == ASSAY_ARITH_DOUBLE_DOUBLE && c->low && i == 0) {
     assay_tensor_release(c->low[0]);
     c->low[0] = NULL;
     st = assay_tensor_create_zero(type, rank, dims, &c->low[0]);

@@ -14,9 +14,9 @@
 
 typedef struct assay_infer assay_infer_t;
 typedef struct assay_eval assay_eval_t;
-typedef struct assay_bound assay_bound_t;            // ops/bound.h
-typedef struct assay_shadow assay_shadow_t;          // ops/shadow.h
-typedef struct assay_twice_eval assay_twice_eval_t;  // ops/twice_array.h
+typedef struct assay_bound assay_bound_t;                  // ops/bound.h
+typedef struct assay_running_bound assay_running_bound_t;  // ops/running_bound.h
+typedef struct assay_dd_eval assay_dd_eval_t;              // ops/dd_array.h
 
 enum {
   ASSAY_OP_MOVES = 1 << 0,      // moves or selects elements, computes nothing: rounding error 0
@@ -53,9 +53,9 @@ typedef struct assay_op {
   // Rounding bound of each output element: ops/bound.h. NULL: 0, for operators that move elements
   // and for discrete outputs.
   assay_status_t (*bound)(assay_bound_t* c);
-  // The outputs in twice the precision of float64: ops/twice_array.h. NULL: only where nothing is
+  // The outputs in twice the precision of float64: ops/dd_array.h. NULL: only where nothing is
   // rounded.
-  void (*twice)(assay_twice_eval_t* c);
+  void (*dd)(assay_dd_eval_t* c);
   // NULL: no flops, all inputs and outputs once.
   void (*cost)(const assay_eval_t* c, assay_cost_t* out);
 } assay_op_t;
@@ -155,7 +155,8 @@ typedef enum assay_arith {
   ASSAY_ARITH_F32,      // emu: products and sums in fp32, in the order of the documentation
   ASSAY_ARITH_NARROW,   // the same with each sum rounded to `accumulator` (--accumulate F, doubles)
   ASSAY_ARITH_STOCHASTIC,  // as NARROW, rounded up or down by chance: to see what rounding can do
-  ASSAY_ARITH_TWICE,       // in double-double (base/twice.h): what assay_twice_products evaluates
+  ASSAY_ARITH_DOUBLE_DOUBLE,  // in double-double (base/double_double.h): what assay_dd_products
+                              // evaluates
 } assay_arith_t;
 
 typedef enum assay_mode {
@@ -169,16 +170,16 @@ struct assay_eval {
   assay_mode_t mode;
   bool unquantized;  // truth: quantizers do not round (quant.h)
   assay_arith_t arith;
-  assay_format_t accumulator;  // of NARROW and STOCHASTIC
-  bool backwards;              // not F64: products are summed from the last term to the first
-  uint64_t draws;              // of STOCHASTIC: which draws
-  int64_t most_elems;          // outputs of more elements are refused; 0: none is
-  bool coarse;                 // F64: products of matrices may be computed in fp32 (for bounds)
-  uint64_t seed;               // of the run, for random operators
-  uint64_t iteration;          // of the loops around the node (assay_random_iteration); 0: none
-  uint64_t round;              // set by a loop before run_graph: 1, 2, ...; 0: no loop
-  assay_shadow_t* shadow;      // limits on rounding are made, too; NULL: they are not
-  assay_tensor_t** low;        // of TWICE: the low parts of the outputs; output 0's is made with it
+  assay_format_t accumulator;      // of NARROW and STOCHASTIC
+  bool backwards;                  // not F64: products are summed from the last term to the first
+  uint64_t draws;                  // of STOCHASTIC: which draws
+  int64_t most_elems;              // outputs of more elements are refused; 0: none is
+  bool coarse;                     // F64: products of matrices may be computed in fp32 (for bounds)
+  uint64_t seed;                   // of the run, for random operators
+  uint64_t iteration;              // of the loops around the node (assay_random_iteration); 0: none
+  uint64_t round;                  // set by a loop before run_graph: 1, 2, ...; 0: no loop
+  assay_running_bound_t* running;  // limits on rounding are made, too; NULL: they are not
+  assay_tensor_t** low;  // of DD: the low parts of the outputs; output 0's is made with it
   size_t n_in, n_out;
   assay_tensor_t** in;   // canonical (or PACKED where the row says so); NULL: left out
   assay_tensor_t** out;  // to be filled; wants() says which; the driver releases them
@@ -215,7 +216,7 @@ assay_status_t assay_eval_broadcast(const assay_eval_t* c, size_t n, assay_tenso
 // would round in its accumulator. F64: the value itself.
 double assay_acc_narrow(const assay_eval_t* c, double x);
 static inline double assay_acc(const assay_eval_t* c, double x) {
-  if (c->arith == ASSAY_ARITH_F64 || c->arith == ASSAY_ARITH_TWICE) return x;
+  if (c->arith == ASSAY_ARITH_F64 || c->arith == ASSAY_ARITH_DOUBLE_DOUBLE) return x;
   if (c->arith == ASSAY_ARITH_F32) return (double)(float)x;
   if (c->accumulator == ASSAY_FORMAT_FP64) return x;
   return assay_acc_narrow(c, x);

@@ -189,8 +189,8 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_batchnorm_into_conv = {
     .name = "batchnorm_into_conv",
-    .again = true,
+    .until_fixpoint = true,
     .summary = "BatchNormalization behind a convolution goes into its weights",
-    .rounds = true,
+    .rounds_constants = true,
     .run = run,
 };

@@ -188,6 +188,6 @@ static assay_status_t run(assay_pass_context_t* c) {
 const assay_pass_t assay_pass_common_subexpressions = {
     .name = "common_subexpressions",
     .summary = "of nodes that compute the same one is kept",
-    .again = true,
+    .until_fixpoint = true,
     .run = run,
 };

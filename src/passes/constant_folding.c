@@ -26,13 +26,13 @@ static bool can_fold(const assay_node_t* n) {
   return true;
 }
 
-static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machine, assay_node_t* n,
-                                bool* dead) {
+static assay_status_t fold_node(assay_pass_context_t* c, assay_evaluator_t* evaluator,
+                                assay_node_t* n, bool* dead) {
   assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
   bool fits = false;
   if (!can_fold(n)) return NULL;
   for (size_t i = 0; i < n->n_inputs; i++) in[i] = assay_pass_constant(n->inputs[i]);
-  ASSAY_TRY(assay_fold(machine, n, in, out, &fits));
+  ASSAY_TRY(assay_fold(evaluator, n, in, out, &fits));
   const char* why = n->n_inputs ? "it reads only constants: computed once" : "it is a constant";
   assay_status_t st = fits ? assay_pass_set_outputs(c, n, out, why) : NULL;
   if (!st) dead[n->id] = fits;
@@ -41,18 +41,18 @@ static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machin
 }
 
 static assay_status_t run(assay_pass_context_t* c) {
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   bool* dead = NULL;
-  ASSAY_TRY(assay_machine_create(c->model, &assay_fold_config, &machine));
+  ASSAY_TRY(assay_evaluator_create(c->model, &assay_fold_config, &evaluator));
   assay_status_t st = assay_new_array((size_t)c->model->n_node_ids, sizeof *dead, &dead);
   for (size_t k = 0; !st && k < c->model->n_graphs; k++)
     for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++) {
       assay_node_t* n = c->model->graphs[k]->nodes[i];
       if (assay_rewrite_rounds(c->rewrite, n)) continue;
       if (!c->closed || assay_rewrite_is_of_sizes(c->rewrite, n))
-        st = fold_node(c, machine, n, dead);
+        st = fold_node(c, evaluator, n, dead);
     }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   assay_free(dead);
   return st;
@@ -60,9 +60,9 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_constant_folding = {
     .name = "constant_folding",
-    .again = true,
-    .closes = true,
+    .until_fixpoint = true,
+    .after_shapes = true,
     .summary = "nodes that read only constants are computed once, in float64",
-    .rounds = true,
+    .rounds_constants = true,
     .run = run,
 };

@@ -83,8 +83,8 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_dead_code = {
     .name = "dead_code",
-    .again = true,
-    .closes = true,
+    .until_fixpoint = true,
+    .after_shapes = true,
     .summary = "nodes and constants that no output depends on are removed",
     .run = run,
 };

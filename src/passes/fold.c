@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "passes/pass.h"
 
-const assay_machine_config_t assay_fold_config = {
+const assay_evaluator_config_t assay_fold_config = {
     .mode = ASSAY_MODE_TRUTH, .arith = ASSAY_ARITH_NARROW, .accumulator = ASSAY_FORMAT_FP64};
 
 bool assay_fold_allows(const assay_node_t* n) {
@@ -42,11 +42,11 @@ static assay_status_t round_outputs(size_t n, assay_tensor_t** out, bool* out_fi
   return NULL;
 }
 
-assay_status_t assay_fold(assay_machine_t* m, const assay_node_t* n, assay_tensor_t* const* in,
+assay_status_t assay_fold(assay_evaluator_t* m, const assay_node_t* n, assay_tensor_t* const* in,
                           assay_tensor_t** out, bool* out_fits) {
   *out_fits = false;
   for (size_t i = 0; i < n->n_outputs; i++) out[i] = NULL;
-  assay_status_t st = assay_machine_node(m, n, n->n_inputs, in, n->n_outputs, out);
+  assay_status_t st = assay_evaluator_node(m, n, n->n_inputs, in, n->n_outputs, out);
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
     assay_status_free(st);
     return NULL;

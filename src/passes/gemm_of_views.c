@@ -102,6 +102,6 @@ static assay_status_t run(assay_pass_context_t* c) {
 const assay_pass_t assay_pass_gemm_of_views = {
     .name = "gemm_of_views",
     .summary = "Gemm between Reshapes becomes MatMul in the shape that they make",
-    .again = true,
+    .until_fixpoint = true,
     .run = run,
 };

@@ -175,7 +175,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 const assay_pass_t assay_pass_joint_products = {
     .name = "joint_products",
     .summary = "products of one input with several matrices become one product and a Split",
-    .again = true,
-    .asked = true,
+    .until_fixpoint = true,
+    .opt_in = true,
     .run = run,
 };

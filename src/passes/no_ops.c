@@ -196,6 +196,6 @@ static assay_status_t run(assay_pass_context_t* c) { return assay_edit_each(c, v
 const assay_pass_t assay_pass_no_ops = {
     .name = "no_ops",
     .summary = "nodes that change nothing go: Identity, Cast to the same type, Mul by 1 ...",
-    .again = true,
+    .until_fixpoint = true,
     .run = run,
 };

@@ -84,6 +84,6 @@ static assay_status_t run(assay_pass_context_t* c) { return assay_edit_each(c, v
 const assay_pass_t assay_pass_pad_into_conv = {
     .name = "pad_into_conv",
     .summary = "a Pad with zeros before a convolution is the convolution's padding",
-    .again = true,
+    .until_fixpoint = true,
     .run = run,
 };

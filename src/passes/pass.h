@@ -97,13 +97,14 @@ typedef struct assay_pass {
   const char* summary;
   // What it changes may give itself, or its neighbours in the table with this mark, more to do: all
   // of them run again until none changes anything.
-  bool again;
+  bool until_fixpoint;
   // Runs only when asked for by name: no backend gains by it yet.
-  bool asked;
-  bool rounds;  // makes constants that are rounded to float32: truth may move by that much
+  bool opt_in;
+  bool
+      rounds_constants;  // makes constants that are rounded to float32: truth may move by that much
   // Runs again behind all passes, on the model with the sizes that were given: changes nothing but
   // what follows from sizes.
-  bool closes;
+  bool after_shapes;
   assay_status_t (*run)(assay_pass_context_t* c);
 } assay_pass_t;
 

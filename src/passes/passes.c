@@ -33,13 +33,13 @@ static assay_status_t check_name(const char* name) {
 }
 
 bool assay_pass_is_wanted(const assay_pass_options_t* o, const assay_pass_t* p) {
-  if (!o) return !p->asked;
+  if (!o) return !p->opt_in;
   if (o->only) return strcmp(o->only, p->name) == 0;
   for (size_t i = 0; i < o->n_off; i++)
     if (strcmp(o->off[i], p->name) == 0) return false;
   for (size_t i = 0; i < o->n_also; i++)
     if (strcmp(o->also[i], p->name) == 0) return true;
-  return !p->asked;
+  return !p->opt_in;
 }
 
 // Every node stands for itself at first, and is in no group.
@@ -122,7 +122,7 @@ assay_status_t assay_passes_run_own(assay_model_t* model, const assay_pass_t* pa
   assay_status_t st = assay_arena_create(&r->arena);
   if (!st) st = assay_model_clone(model, &r->model);
   if (!st) st = start(r);
-  for (int round = 0; !st && changed && round < (pass->again ? MAX_ROUNDS : 1); round++) {
+  for (int round = 0; !st && changed && round < (pass->until_fixpoint ? MAX_ROUNDS : 1); round++) {
     changed = false;
     st = run_one(r, pass, user, false, options && options->verify, &changed);
   }
@@ -150,7 +150,7 @@ static assay_status_t run_all(assay_rewrite_t* r, const assay_pass_options_t* op
                               bool verify) {
   bool changed = false;
   for (size_t i = 0, end; i < assay_pass_count(); i = end) {
-    for (end = i; end < assay_pass_count() && passes[end]->again; end++) continue;
+    for (end = i; end < assay_pass_count() && passes[end]->until_fixpoint; end++) continue;
     if (end > i) {
       ASSAY_TRY(run_rounds(r, options, i, end, verify));
       continue;
@@ -183,7 +183,7 @@ static assay_status_t run_closing(assay_rewrite_t* r, const assay_pass_options_t
   for (int round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
     for (size_t i = 0; i < assay_pass_count(); i++)
-      if (passes[i]->closes && assay_pass_is_wanted(options, passes[i]))
+      if (passes[i]->after_shapes && assay_pass_is_wanted(options, passes[i]))
         ASSAY_TRY(run_pass(r, passes[i], true, verify, &changed));
   }
   return NULL;

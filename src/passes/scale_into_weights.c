@@ -210,7 +210,7 @@ static assay_status_t run(assay_pass_context_t* c) { return assay_edit_each(c, v
 const assay_pass_t assay_pass_scale_into_weights = {
     .name = "scale_into_weights",
     .summary = "factors and terms by channel go into the weights before them",
-    .again = true,
-    .rounds = true,
+    .until_fixpoint = true,
+    .rounds_constants = true,
     .run = run,
 };

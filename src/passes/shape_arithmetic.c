@@ -54,8 +54,8 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_shape_arithmetic = {
     .name = "shape_arithmetic",
-    .again = true,
-    .closes = true,
+    .until_fixpoint = true,
+    .after_shapes = true,
     .summary = "computed shapes that are known before running become constants",
     .run = run,
 };

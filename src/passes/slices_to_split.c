@@ -109,6 +109,6 @@ static assay_status_t run(assay_pass_context_t* c) {
 const assay_pass_t assay_pass_slices_to_split = {
     .name = "slices_to_split",
     .summary = "Slices that together are all of a tensor become one Split",
-    .again = true,
+    .until_fixpoint = true,
     .run = run,
 };

@@ -84,6 +84,6 @@ static assay_status_t run(assay_pass_context_t* c) { return assay_edit_each(c, v
 const assay_pass_t assay_pass_transposes = {
     .name = "transposes",
     .summary = "Transposes that cancel, merge or belong to a Gemm",
-    .again = true,
+    .until_fixpoint = true,
     .run = run,
 };

@@ -1,10 +1,10 @@
 // The layers of an engine that is not ours, told from the values that it hands out.
 //
-// A layer ends in a node of which the dump holds an output. It takes in, going back from there,
-// every node that makes a value which is read in the layer and is not in the dump: the engine may
-// have fused them, or just not told. A value that several layers need is computed in each of them,
-// so that every layer is judged on values that the engine has shown, and on nothing else. Nodes
-// that no held value needs are in no layer.
+// A layer ends in a node of which the record holds an output. It takes in, going back from there,
+// every node that makes a value which is read in the layer and is not in the recorded: the engine
+// may have fused them, or just not told. A value that several layers need is computed in each of
+// them, so that every layer is judged on values that the engine has shown, and on nothing else.
+// Nodes that no held value needs are in no layer.
 #ifndef ASSAY_PLAN_CONE_H_
 #define ASSAY_PLAN_CONE_H_
 

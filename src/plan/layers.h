@@ -7,7 +7,7 @@
 #include "formats/format.h"
 #include "ops/op.h"
 #include "ops/quant/int8.h"
-#include "plan/dump.h"
+#include "plan/recorded.h"
 
 // One step of a plan. A layer computes one or more nodes; values that pass between its own nodes
 // only are hidden: they are not stored in the layer's format, and no tap sees them. Only its last
@@ -29,16 +29,16 @@ typedef struct assay_layers {
   const assay_layer_t* layers;
   size_t n_layers;  // of the top graph; those of bodies follow
   size_t n_all_layers;
-  const int*
-      layer_of_node;  // by node id; -1: in no layer. Nodes of bodies have layers of their own. A
-                      // node that several layers compute (of a dump only): the first of them.
+  const int* layer_of_node;  // by node id; -1: in no layer. Nodes of bodies have layers of their
+                             // own. A node that several layers compute (of recorded values only):
+                             // the first of them.
   const bool* hidden_value;  // by value id
-  const assay_dump_t* dump;  // of the engine whose layers these are; NULL: ours
+  const assay_recorded_t* recorded;  // of the engine whose layers these are; NULL: ours
   uint64_t seed;
-  assay_fp32_t fp32;  // what may serve layers of fp32
-  const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
-  uint64_t draws;     // emu: computes in float64 and rounds what it stores up or down by chance, by
-                      // these draws; 0: it rounds as it says
+  assay_fp32_t fp32;   // what may serve layers of fp32
+  const char* inject;  // a fault that the backend makes on purpose (emu/inject.h); NULL: none
+  uint64_t draws;  // emu: computes in float64 and rounds what it stores up or down by chance, by
+                   // these draws; 0: it rounds as it says
   bool assign_layouts;  // over the graph as a whole (layouts.h), not layer by layer
 } assay_layers_t;
 

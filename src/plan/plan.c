@@ -211,7 +211,8 @@ static assay_status_t make_layers(assay_plan_t* plan, const rules_t* rules) {
   return NULL;
 }
 
-// ---- layers of a dump ---------------------------------------------------------------------------
+// ---- recorded layers
+// ----------------------------------------------------------------------------------
 
 // Whether a node's outputs are random numbers. Dropout's are what came in, unless it trains.
 static bool draws(const assay_node_t* n) {
@@ -233,15 +234,15 @@ static assay_status_t check_draws(const assay_layer_t* layer) {
   return NULL;
 }
 
-static assay_status_t make_dump_layers(assay_plan_t* plan, const rules_t* rules,
-                                       const assay_dump_t* dump) {
+static assay_status_t make_recorded_layers(assay_plan_t* plan, const rules_t* rules,
+                                           const assay_recorded_t* recorded) {
   const assay_model_t* m = plan->layers.model;
   assay_cone_t* cones = NULL;
   assay_layer_t* layers = NULL;
   int* of_node = NULL;
   bool* hidden = NULL;
   size_t n = 0;
-  ASSAY_TRY(assay_cones_create(m, dump->holds, plan->arena, &cones, &n));
+  ASSAY_TRY(assay_cones_create(m, recorded->holds, plan->arena, &cones, &n));
   ASSAY_TRY(assay_arena_new(plan->arena, n, sizeof *layers, &layers));
   ASSAY_TRY(assay_arena_new(plan->arena, (size_t)m->n_node_ids, sizeof *of_node, &of_node));
   ASSAY_TRY(assay_arena_new(plan->arena, (size_t)m->n_values, sizeof *hidden, &hidden));
@@ -251,7 +252,7 @@ static assay_status_t make_dump_layers(assay_plan_t* plan, const rules_t* rules,
     rule_of(plan, rules, &node);  // marks the rules that match something
     for (size_t o = 0; o < node->n_outputs; o++) {
       const assay_value_t* v = node->outputs[o];
-      if (v && !v->constant) hidden[v->id] = !dump->holds[v->id];
+      if (v && !v->constant) hidden[v->id] = !recorded->holds[v->id];
     }
   }
   for (size_t i = 0; i < n; i++) {
@@ -269,7 +270,7 @@ static assay_status_t make_dump_layers(assay_plan_t* plan, const rules_t* rules,
   plan->layers.n_layers = plan->layers.n_all_layers = n;
   plan->layers.layer_of_node = of_node;
   plan->layers.hidden_value = hidden;
-  plan->layers.dump = dump;
+  plan->layers.recorded = recorded;
   return NULL;
 }
 
@@ -296,11 +297,11 @@ static assay_status_t check_rules(const assay_plan_t* plan, const assay_precisio
 
 // The passes of a fused plan. Of an unfused one only what gives a typed model's nodes formats, so
 // that they can be in others: a value that is declared float16 stays that whatever computes it. The
-// layers of a dump follow from the model's own values.
+// recorded layers follow from the model's own values.
 static assay_status_t rewrite(const assay_plan_options_t* o, assay_plan_t* plan) {
   const assay_pass_options_t types = {.only = assay_pass_float_types.name};
   if (o && o->fused) return assay_passes_run(plan->model, &o->passes, &plan->rewrite);
-  if ((o && o->dump) || !assay_float_types_has_narrow(plan->model)) return NULL;
+  if ((o && o->recorded) || !assay_float_types_has_narrow(plan->model)) return NULL;
   return assay_passes_run(plan->model, &types, &plan->rewrite);
 }
 
@@ -312,15 +313,15 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   ASSAY_TRY(ASSAY_NEW(&plan));
   plan->model = assay_model_retain(model);
   plan->layers.seed = seed;
-  plan->layers.plant = options ? options->plant : NULL;
+  plan->layers.inject = options ? options->inject : NULL;
   plan->layers.draws = options ? options->draws : 0;
   plan->layers.fp32 = options ? options->fp32 : ASSAY_FP32_TIGHT;
   assay_status_t st = assay_arena_create(&plan->arena);
   if (!st) st = assay_new_array(precision->n_rules, sizeof *rules.used, &rules.used);
   if (!st) st = rewrite(options, plan);
   plan->layers.model = plan->rewrite ? plan->rewrite->model : model;
-  const assay_dump_t* dump = options ? options->dump : NULL;
-  if (!st) st = dump ? make_dump_layers(plan, &rules, dump) : make_layers(plan, &rules);
+  const assay_recorded_t* recorded = options ? options->recorded : NULL;
+  if (!st) st = recorded ? make_recorded_layers(plan, &rules, recorded) : make_layers(plan, &rules);
   if (!st) mark_rules_of_removed(plan, &rules);
   if (!st) st = check_rules(plan, precision, rules.used);
   if (!st) st = plan_keep_recipe(plan, precision, options, seed);

@@ -53,16 +53,17 @@ typedef struct assay_plan_options {
   // bfloat16 values, which become float32 values of layers in that format (passes/float_types.h).
   bool fused;
   assay_pass_options_t passes;
-  const assay_dump_t* dump;  // the layers of an engine that is not ours (cone.h); not with fused
-  assay_fp32_t fp32;         // what may serve layers of fp32
-  const char* plant;  // for tests: a fault of the engine's, see backends/emu/plant.h; borrowed
-  uint64_t draws;     // emu rounds by chance (assay_layers_t); 0: as it says
+  const assay_recorded_t*
+      recorded;        // the layers of an engine that is not ours (cone.h); not with fused
+  assay_fp32_t fp32;   // what may serve layers of fp32
+  const char* inject;  // for tests: a fault of the engine's, see backends/emu/inject.h; borrowed
+  uint64_t draws;      // emu rounds by chance (assay_layers_t); 0: as it says
 } assay_plan_options_t;
 
 // Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The
 // plan holds a reference to the model. Rules know nodes and outputs by their names in this model,
 // also where the passes have made others of them; where the rules ask for several formats within a
-// layer, it falls apart into its nodes. options NULL: not fused. Layers of a dump have the format
+// layer, it falls apart into its nodes. options NULL: not fused. Recorded layers have the format
 // of the node that they end in. Errors: NOT_FOUND for a rule that matches nothing (with the nearest
 // name), or a pass that there is not.
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,

@@ -11,7 +11,7 @@ struct assay_confirm {
   const assay_ranges_t* ranges;
   assay_tap_t tap;
   assay_executor_t* executor;
-  assay_machine_t* exact;  // sums of integers, as real numbers
+  assay_evaluator_t* exact;  // sums of integers, as real numbers
   bool broken;
   assay_witness_t found;
 };
@@ -88,7 +88,7 @@ static assay_status_t figure_of(assay_confirm_t* c, const assay_node_t* node, si
   *out = (double)NAN;
   if (node->op && node->op->flags & (ASSAY_OP_CONTROL | ASSAY_OP_RANDOM)) return NULL;
   ASSAY_TRY(assay_new_array(n_out, sizeof *y, &y));
-  assay_status_t st = assay_machine_node(c->exact, node, n_in, in, n_out, y);
+  assay_status_t st = assay_evaluator_node(c->exact, node, n_in, in, n_out, y);
   for (int64_t i = 0; !st && is_float(y[which]) && i < y[which]->size && i < engine->size; i++) {
     const double x = assay_f64(y[which])[i];
     if (isfinite(assay_f64(engine)[i])) continue;
@@ -197,7 +197,7 @@ static assay_status_t evaluate_reals(assay_confirm_t* c, const assay_node_t* nod
   } else if (!st) {
     st = plain_inputs(node, n_in, wide, real);
   }
-  if (!st && known) st = assay_machine_node(c->exact, &as, p ? 2 : n_in, real, as.n_outputs, y);
+  if (!st && known) st = assay_evaluator_node(c->exact, &as, p ? 2 : n_in, real, as.n_outputs, y);
   if (!st && is_float(y[0])) *out = assay_tensor_retain(y[0]);
   for (size_t i = 0; i < MOST; i++) {
     assay_tensor_release(wide[i]);
@@ -263,13 +263,13 @@ static assay_status_t watch(void* user, const assay_layer_t* layer, const assay_
 assay_status_t assay_confirm_create(const assay_plan_t* plan, const assay_ranges_t* ranges,
                                     assay_confirm_t** out) {
   assay_confirm_t* c = NULL;
-  const assay_machine_config_t exact = {.mode = ASSAY_MODE_TRUTH};
+  const assay_evaluator_config_t exact = {.mode = ASSAY_MODE_TRUTH};
   ASSAY_TRY(ASSAY_NEW(&c));
   c->plan = plan;
   c->ranges = ranges;
   c->tap = (assay_tap_t){.layer = watch, .user = c};
   assay_status_t st = assay_executor_run_plan(plan, &assay_backend_emu, &c->tap, &c->executor);
-  if (!st) st = assay_machine_create(assay_plan_layers(plan)->model, &exact, &c->exact);
+  if (!st) st = assay_evaluator_create(assay_plan_layers(plan)->model, &exact, &c->exact);
   if (st) return assay_confirm_destroy(c), st;
   *out = c;
   return NULL;
@@ -278,7 +278,7 @@ assay_status_t assay_confirm_create(const assay_plan_t* plan, const assay_ranges
 void assay_confirm_destroy(assay_confirm_t* c) {
   if (!c) return;
   assay_executor_destroy(c->executor);
-  assay_machine_destroy(c->exact);
+  assay_evaluator_destroy(c->exact);
   assay_free(c);
 }
 

@@ -10,10 +10,10 @@ static const double INF = (double)INFINITY;
 struct assay_ranger {
   const assay_layers_t* layers;
   const assay_ranges_options_t* options;
-  assay_machine_t* truth;   // asked what operators make of ends
-  assay_machine_t* engine;  // runs what is known exactly, as the emulated engine does
-  assay_range_t* ranges;    // by value id
-  assay_affine_t* forms;    // by value id
+  assay_evaluator_t* truth;   // asked what operators make of ends
+  assay_evaluator_t* engine;  // runs what is known exactly, as the emulated engine does
+  assay_range_t* ranges;      // by value id
+  assay_affine_t* forms;      // by value id
   int64_t n_sources;
   int* last;  // by value id: position of the last node of the top graph that reads it
   assay_ranges_t* out;
@@ -71,13 +71,13 @@ const assay_range_row_t* assay_range_find(const assay_node_t* node) {
 
 assay_status_t assay_range_evaluate(const assay_range_node_t* c, assay_tensor_t* const* in,
                                     assay_tensor_t** out) {
-  return assay_machine_node(c->ranger->truth, c->node, c->n_in, in, c->n_out, out);
+  return assay_evaluator_node(c->ranger->truth, c->node, c->n_in, in, c->n_out, out);
 }
 
 assay_status_t assay_range_evaluate_as(const assay_range_node_t* c, const assay_node_t* node,
                                        size_t n_in, assay_tensor_t* const* in, size_t n_out,
                                        assay_tensor_t** out) {
-  return assay_machine_node(c->ranger->truth, node, n_in, in, n_out, out);
+  return assay_evaluator_node(c->ranger->truth, node, n_in, in, n_out, out);
 }
 
 static assay_status_t evaluate_for_bound(assay_bound_t* b, bool coarse, assay_tensor_t* const* in,
@@ -363,7 +363,7 @@ static assay_status_t run_exact(assay_range_node_t* c) {
   assay_status_t st = assay_new_array(c->n_in, sizeof *in, &in);
   if (!st) st = assay_new_array(c->n_out, sizeof *out, &out);
   for (size_t i = 0; !st && i < c->n_in; i++) in[i] = c->in[i].lo;
-  if (!st) st = assay_machine_node(c->ranger->engine, c->node, c->n_in, in, c->n_out, out);
+  if (!st) st = assay_evaluator_node(c->ranger->engine, c->node, c->n_in, in, c->n_out, out);
   for (size_t i = 0; !st && i < c->n_out; i++) {
     if (!out[i]) continue;
     c->out[i] = (assay_range_t){out[i], assay_tensor_retain(out[i])};
@@ -573,13 +573,13 @@ static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
 
 static assay_status_t ranger_init(assay_ranger_t* r) {
   const assay_model_t* m = r->layers->model;
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH, .seed = r->layers->seed};
-  const assay_machine_config_t engine = {.mode = ASSAY_MODE_PLAN,
-                                         .arith = ASSAY_ARITH_F32,
-                                         .seed = r->layers->seed,
-                                         .hooks = {.configure = configure, .user = r}};
-  ASSAY_TRY(assay_machine_create(m, &truth, &r->truth));
-  ASSAY_TRY(assay_machine_create(m, &engine, &r->engine));
+  const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH, .seed = r->layers->seed};
+  const assay_evaluator_config_t engine = {.mode = ASSAY_MODE_PLAN,
+                                           .arith = ASSAY_ARITH_F32,
+                                           .seed = r->layers->seed,
+                                           .hooks = {.configure = configure, .user = r}};
+  ASSAY_TRY(assay_evaluator_create(m, &truth, &r->truth));
+  ASSAY_TRY(assay_evaluator_create(m, &engine, &r->engine));
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *r->ranges, &r->ranges));
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *r->forms, &r->forms));
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *r->last, &r->last));
@@ -598,8 +598,8 @@ static void ranger_deinit(assay_ranger_t* r) {
   assay_free(r->ranges);
   assay_free(r->forms);
   assay_free(r->last);
-  assay_machine_destroy(r->truth);
-  assay_machine_destroy(r->engine);
+  assay_evaluator_destroy(r->truth);
+  assay_evaluator_destroy(r->engine);
 }
 
 assay_status_t assay_ranges_find(const assay_plan_t* plan, const assay_box_t* box,

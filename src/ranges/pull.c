@@ -11,7 +11,7 @@
 // What one node's rule is given: derivatives by its outputs to be taken to its inputs.
 typedef struct step {
   assay_pull_t* pull;
-  assay_machine_t* machine;
+  assay_evaluator_t* evaluator;
   const assay_model_t* model;
   const assay_node_t* node;
   assay_tensor_t **in, **out;
@@ -107,7 +107,7 @@ static assay_status_t dynamic_quantize(step_t* s) { return through(s, dynamic); 
 static assay_status_t run_rule(step_t* s, const assay_node_t* node, size_t n_in,
                                assay_tensor_t* const* in, double** in_g, size_t n_out,
                                assay_tensor_t* const* out, const double** out_g, bool* out_known) {
-  const assay_vjp_t c = {.machine = s->machine,
+  const assay_vjp_t c = {.evaluator = s->evaluator,
                          .node = node,
                          .n_in = n_in,
                          .n_out = n_out,
@@ -239,16 +239,16 @@ static const struct {
 
 // ---- the graph ----------------------------------------------------------------------------------
 
-static assay_status_t widen(const assay_machine_t* m, const assay_value_t* v,
+static assay_status_t widen(const assay_evaluator_t* m, const assay_value_t* v,
                             assay_tensor_t** out) {
-  assay_tensor_t* t = v ? assay_machine_get(m, v) : NULL;
+  assay_tensor_t* t = v ? assay_evaluator_get(m, v) : NULL;
   *out = NULL;
   return t ? assay_tensor_widen(t, out) : NULL;
 }
 
-static assay_status_t pass_node(assay_pull_t* p, assay_machine_t* m, const assay_model_t* model,
+static assay_status_t pass_node(assay_pull_t* p, assay_evaluator_t* m, const assay_model_t* model,
                                 const assay_node_t* node) {
-  step_t s = {.pull = p, .machine = m, .model = model, .node = node};
+  step_t s = {.pull = p, .evaluator = m, .model = model, .node = node};
   bool any = false;
   for (size_t i = 0; i < node->n_outputs; i++)
     any |= node->outputs[i] && p->g[node->outputs[i]->id];
@@ -274,11 +274,12 @@ static assay_status_t pass_node(assay_pull_t* p, assay_machine_t* m, const assay
   return st;
 }
 
-assay_status_t assay_pull_run(assay_machine_t* machine, const assay_model_t* model, size_t position,
-                              const assay_value_t* v, int64_t element, assay_pull_t* out) {
+assay_status_t assay_pull_run(assay_evaluator_t* evaluator, const assay_model_t* model,
+                              size_t position, const assay_value_t* v, int64_t element,
+                              assay_pull_t* out) {
   const assay_graph_t* g = model->graph;
   assay_pull_t p = {.n = (size_t)model->n_values, .n_inputs = g->n_inputs};
-  const assay_tensor_t* t = assay_machine_get(machine, v);
+  const assay_tensor_t* t = assay_evaluator_get(evaluator, v);
   if (!t || t->kind != ASSAY_KIND_TENSOR || element < 0 || element >= t->size)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "value '%s' has no such element", v->name);
   assay_status_t st = assay_new_array(p.n, sizeof *p.g, &p.g);
@@ -287,7 +288,7 @@ assay_status_t assay_pull_run(assay_machine_t* machine, const assay_model_t* mod
   if (!st) st = assay_new_array(p.n_inputs, sizeof *p.width, &p.width);
   if (!st) st = assay_new_array((size_t)t->size, sizeof(double), &p.g[v->id]);
   if (!st) p.g[v->id][element] = 1;
-  for (size_t i = position + 1; !st && i-- > 0;) st = pass_node(&p, machine, model, g->nodes[i]);
+  for (size_t i = position + 1; !st && i-- > 0;) st = pass_node(&p, evaluator, model, g->nodes[i]);
   if (st) return assay_pull_deinit(&p), st;
   *out = p;
   return NULL;

@@ -8,7 +8,7 @@
 #ifndef ASSAY_RANGES_PULL_H_
 #define ASSAY_RANGES_PULL_H_
 
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 typedef struct assay_pull {
   double** g;  // by value id: derivatives, of as many elements as the value; NULL: none come here
@@ -24,8 +24,8 @@ void assay_pull_deinit(assay_pull_t* p);
 
 // machine: has run the top graph up to node `position` with all values kept. Starts with d/d
 // element of value `v` (an output or an input of that node) being 1.
-assay_status_t assay_pull_run(assay_machine_t* machine, const assay_model_t* model, size_t position,
-                              const assay_value_t* v, int64_t element,
+assay_status_t assay_pull_run(assay_evaluator_t* evaluator, const assay_model_t* model,
+                              size_t position, const assay_value_t* v, int64_t element,
                               assay_pull_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_RANGES_PULL_H_

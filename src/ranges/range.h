@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "ops/bound.h"
 #include "ranges/ranges.h"
 

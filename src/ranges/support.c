@@ -7,7 +7,7 @@
 #include "backends/cpu/tactic.h"
 #include "base/alloc.h"
 #include "exec/choice/describe.h"
-#include "exec/segment/held.h"
+#include "exec/segment/value_slot.h"
 
 void assay_support_deinit(assay_support_t* s) {
   assay_free(s->nodes);
@@ -293,7 +293,7 @@ static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
   o->rank = t->rank;
   for (int i = 0; i < t->rank; i++)
     if (!t->dims[i] || !assay_dim_value(t->dims[i], &o->dims[i])) return false;
-  o->constant = assay_held_constant(v);
+  o->constant = assay_value_slot_constant(v);
   o->store = user;
   o->layout = ASSAY_LAYOUT_PLAIN;
   return assay_dims_size(o->rank, o->dims, &o->size);

@@ -16,20 +16,20 @@ typedef struct place {
   assay_tensor_t** at;
 } place_t;
 
-typedef struct hunt {
+typedef struct search {
   const assay_model_t* model;
   const assay_box_t* box;
   const assay_ranges_t* ranges;
   const assay_witness_options_t* options;
   assay_confirm_t* confirm;
-  assay_machine_t* truth;  // with all values kept
-  double start;            // seconds
+  assay_evaluator_t* truth;  // with all values kept
+  double start;              // seconds
   uint64_t drawn;
   assay_random_t random;
   const assay_node_t* aimed;  // of the first hazard that is one
   assay_witness_t found;      // there, or, until then, anywhere
   int runs;
-} hunt_t;
+} search_t;
 
 void assay_witness_deinit(assay_witness_t* w) {
   for (size_t i = 0; w->inputs && i < w->n; i++) assay_tensor_release(w->inputs[i]);
@@ -37,9 +37,11 @@ void assay_witness_deinit(assay_witness_t* w) {
   *w = (assay_witness_t){0};
 }
 
-static bool over(const hunt_t* h) { return assay_clock_seconds() - h->start > h->options->seconds; }
+static bool over(const search_t* h) {
+  return assay_clock_seconds() - h->start > h->options->seconds;
+}
 
-static double draw(hunt_t* h) { return assay_random_uniform(&h->random, h->drawn++); }
+static double draw(search_t* h) { return assay_random_uniform(&h->random, h->drawn++); }
 
 // ---- places -------------------------------------------------------------------------------------
 
@@ -70,13 +72,13 @@ static double get(const assay_tensor_t* t, int64_t i) {
   return t->store == ASSAY_STORE_F64 ? assay_f64(t)[i] : (double)assay_i64(t)[i];
 }
 
-static void place_deinit(const hunt_t* h, place_t* p) {
+static void place_deinit(const search_t* h, place_t* p) {
   for (size_t i = 0; p->at && i < h->box->n; i++) assay_tensor_release(p->at[i]);
   assay_free(p->at);
   p->at = NULL;
 }
 
-static assay_status_t place_init(const hunt_t* h, place_t* p) {
+static assay_status_t place_init(const search_t* h, place_t* p) {
   ASSAY_TRY(assay_new_array(h->box->n, sizeof *p->at, &p->at));
   for (size_t i = 0; i < h->box->n; i++) {
     const assay_value_t* v = h->box->inputs[i].value;
@@ -94,7 +96,7 @@ static assay_status_t place_init(const hunt_t* h, place_t* p) {
   return NULL;
 }
 
-static assay_status_t place_copy(const hunt_t* h, const place_t* from, place_t* out) {
+static assay_status_t place_copy(const search_t* h, const place_t* from, place_t* out) {
   ASSAY_TRY(assay_new_array(h->box->n, sizeof *out->at, &out->at));
   for (size_t i = 0; i < h->box->n; i++)
     if (from->at[i]) ASSAY_TRY(assay_tensor_copy(from->at[i], &out->at[i]));
@@ -116,7 +118,7 @@ typedef enum start {
   N_STARTS,
 } start_t;
 
-static void make_start(hunt_t* h, start_t kind, place_t* p) {
+static void make_start(search_t* h, start_t kind, place_t* p) {
   for (size_t i = 0; i < h->box->n; i++) {
     assay_tensor_t* t = p->at[i];
     double lo, hi, one = draw(h);
@@ -146,9 +148,9 @@ static void make_start(hunt_t* h, start_t kind, place_t* p) {
 // ---- confirming ---------------------------------------------------------------------------------
 
 // A witness of the first hazard is what is looked for; one of another is second best.
-static bool settled(const hunt_t* h) { return h->found.found && h->found.node == h->aimed; }
+static bool settled(const search_t* h) { return h->found.found && h->found.node == h->aimed; }
 
-static assay_status_t try_place(hunt_t* h, const place_t* p) {
+static assay_status_t try_place(search_t* h, const place_t* p) {
   bool broken = false;
   assay_witness_t w = {0};
   if (settled(h)) return NULL;
@@ -166,7 +168,7 @@ static assay_status_t try_place(hunt_t* h, const place_t* p) {
   return NULL;
 }
 
-static bool in_box(const hunt_t* h, const assay_tensor_t* t, size_t i) {
+static bool in_box(const search_t* h, const assay_tensor_t* t, size_t i) {
   double lo, hi;
   ends(&h->box->inputs[i], &lo, &hi);
   for (int64_t k = 0; k < t->size; k++)
@@ -174,7 +176,7 @@ static bool in_box(const hunt_t* h, const assay_tensor_t* t, size_t i) {
   return true;
 }
 
-static assay_status_t try_samples(hunt_t* h, place_t* p) {
+static assay_status_t try_samples(search_t* h, place_t* p) {
   const assay_samples_t* s = h->options->samples;
   for (size_t k = 0; s && k < s->n && !settled(h) && !over(h); k++) {
     bool fits = true;
@@ -206,20 +208,20 @@ typedef struct target {
   double value;     // where it is
 } target_t;
 
-static bool find_position(const hunt_t* h, const assay_node_t* node, size_t* out) {
+static bool find_position(const search_t* h, const assay_node_t* node, size_t* out) {
   for (size_t i = 0; i < h->model->graph->n_nodes; i++)
     if (h->model->graph->nodes[i] == node) return *out = i, true;
   return false;
 }
 
 // Truth of the graph up to the target's node; *out: its value there.
-static assay_status_t run_truth(hunt_t* h, const place_t* p, target_t* t) {
+static assay_status_t run_truth(search_t* h, const place_t* p, target_t* t) {
   const assay_graph_t* g = h->model->graph;
-  assay_machine_reset(h->truth);
+  assay_evaluator_reset(h->truth);
   for (size_t i = 0; i < h->box->n; i++)
-    if (p->at[i]) assay_machine_set(h->truth, g->inputs[i], p->at[i]);
-  for (size_t i = 0; i <= t->position; i++) ASSAY_TRY(assay_machine_step(h->truth, g->nodes[i]));
-  assay_tensor_t *y = assay_machine_get(h->truth, t->hazard->value), *wide = NULL;
+    if (p->at[i]) assay_evaluator_set(h->truth, g->inputs[i], p->at[i]);
+  for (size_t i = 0; i <= t->position; i++) ASSAY_TRY(assay_evaluator_step(h->truth, g->nodes[i]));
+  assay_tensor_t *y = assay_evaluator_get(h->truth, t->hazard->value), *wide = NULL;
   t->value = (double)NAN;
   if (!y || y->kind != ASSAY_KIND_TENSOR || !y->size) return NULL;
   ASSAY_TRY(assay_tensor_widen(y, &wide));
@@ -252,7 +254,7 @@ static int64_t best_row(const assay_tensor_t* table, const double* g, int64_t wi
 }
 
 // The corner that the pull points to; only elements whose pull times width is `least` or more move.
-static void move(const hunt_t* h, const place_t* from, const assay_pull_t* pull, double sign,
+static void move(const search_t* h, const place_t* from, const assay_pull_t* pull, double sign,
                  double least, place_t* to) {
   for (size_t i = 0; i < h->box->n; i++) {
     double lo, hi;
@@ -272,13 +274,13 @@ static void move(const hunt_t* h, const place_t* from, const assay_pull_t* pull,
   }
 }
 
-static double largest_pull(const hunt_t* h, const assay_pull_t* pull) {
+static double largest_pull(const search_t* h, const assay_pull_t* pull) {
   double most = 0;
   for (size_t i = 0; i < h->box->n; i++) {
     const assay_value_t* v = h->box->inputs[i].value;
     const double* g = v ? pull->g[v->id] : NULL;
     const assay_box_input_t* in = &h->box->inputs[i];
-    const assay_tensor_t* t = v ? assay_machine_get(h->truth, v) : NULL;
+    const assay_tensor_t* t = v ? assay_evaluator_get(h->truth, v) : NULL;
     for (int64_t k = 0; g && t && k < t->size; k++)
       most = fmax(most, fabs(g[k]) * (in->hi - in->lo));
   }
@@ -300,7 +302,7 @@ static bool is_there(const target_t* t) {
 }
 
 // Between two places on whose way the divisor changes its sign, the one where it is 0.
-static assay_status_t try_between(hunt_t* h, const place_t* a, const place_t* b, target_t* t) {
+static assay_status_t try_between(search_t* h, const place_t* a, const place_t* b, target_t* t) {
   enum { STEPS = 60 };
   place_t p = {0};
   double from = 0, to = 1;
@@ -336,7 +338,7 @@ static bool is_of_integers(const target_t* t) {
 }
 
 // One move: the whole corner, or, where that does not help, ever fewer of its strongest elements.
-static assay_status_t improve(hunt_t* h, place_t* p, target_t* t, bool* out_better) {
+static assay_status_t improve(search_t* h, place_t* p, target_t* t, bool* out_better) {
   assay_pull_t pull = {0};
   place_t next = {0};
   *out_better = false;
@@ -367,7 +369,7 @@ static assay_status_t improve(hunt_t* h, place_t* p, target_t* t, bool* out_bett
   return st;
 }
 
-static assay_status_t push(hunt_t* h, place_t* p, target_t* t) {
+static assay_status_t push(search_t* h, place_t* p, target_t* t) {
   bool better = true;
   for (int k = 0; k < MOST_MOVES && better && !settled(h) && !over(h); k++) {
     ASSAY_TRY(improve(h, p, t, &better));
@@ -377,7 +379,7 @@ static assay_status_t push(hunt_t* h, place_t* p, target_t* t) {
 }
 
 // A target of a hazard; false: none that can be pushed (in a body, or of no value).
-static bool make_target(const hunt_t* h, const assay_hazard_t* z, int round, target_t* out) {
+static bool make_target(const search_t* h, const assay_hazard_t* z, int round, target_t* out) {
   *out = (target_t){.hazard = z, .element = round % 2 ? -1 : z->element};
   if (!z->value || z->kind == ASSAY_HAZARD_UNKNOWN || !find_position(h, z->node, &out->position))
     return false;
@@ -398,7 +400,7 @@ static const start_t starts[] = {START_CORNER, START_UNIFORM, START_UPPER,   STA
 
 // Each hazard from one start; once there is a witness, only the first. *out_tried: how many could
 // be pushed.
-static assay_status_t push_hazards(hunt_t* h, place_t* p, int round, int* out_tried) {
+static assay_status_t push_hazards(search_t* h, place_t* p, int round, int* out_tried) {
   enum { MOST_HAZARDS = 12 };
   *out_tried = 0;
   for (size_t i = 0;
@@ -416,7 +418,7 @@ static assay_status_t push_hazards(hunt_t* h, place_t* p, int round, int* out_tr
   return NULL;
 }
 
-static assay_status_t search(hunt_t* h, place_t* p) {
+static assay_status_t search(search_t* h, place_t* p) {
   enum { MOST_ROUNDS = 64, ROUNDS_FOR_FIRST = 8 };
   for (size_t i = 0; i < h->ranges->n_hazards && !h->aimed; i++)
     if (h->ranges->hazards[i].kind != ASSAY_HAZARD_UNKNOWN) h->aimed = h->ranges->hazards[i].node;
@@ -438,21 +440,21 @@ static assay_status_t search(hunt_t* h, place_t* p) {
 assay_status_t assay_witness_find(const assay_plan_t* plan, const assay_box_t* box,
                                   const assay_ranges_t* ranges,
                                   const assay_witness_options_t* options, assay_witness_t* out) {
-  hunt_t h = {.model = assay_plan_layers(plan)->model,
-              .box = box,
-              .ranges = ranges,
-              .options = options,
-              .start = assay_clock_seconds(),
-              .random = assay_random_make(options->seed, "witness", 0)};
-  const assay_machine_config_t config = {
+  search_t h = {.model = assay_plan_layers(plan)->model,
+                .box = box,
+                .ranges = ranges,
+                .options = options,
+                .start = assay_clock_seconds(),
+                .random = assay_random_make(options->seed, "witness", 0)};
+  const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .seed = assay_plan_layers(plan)->seed, .keep_all = true};
   place_t p = {0};
   assay_status_t st = assay_confirm_create(plan, ranges, &h.confirm);
-  if (!st) st = assay_machine_create(h.model, &config, &h.truth);
+  if (!st) st = assay_evaluator_create(h.model, &config, &h.truth);
   if (!st) st = place_init(&h, &p);
   if (!st) st = search(&h, &p);
   place_deinit(&h, &p);
-  assay_machine_destroy(h.truth);
+  assay_evaluator_destroy(h.truth);
   assay_confirm_destroy(h.confirm);
   if (st) {
     assay_witness_deinit(&h.found);

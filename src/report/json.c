@@ -183,11 +183,11 @@ static json_t* perturbations(const assay_layer_account_t* a) {
   return list;
 }
 
-// A tactic that needed a licence: its error beside plain's, by its model and as measured.
-static json_t* licensed(const assay_licensed_t* l) {
-  const assay_licence_t* m = &l->licence;
+// A tactic that needed an accuracy gate: its error beside plain's, by its model and as measured.
+static json_t* gated(const assay_gated_t* l) {
+  const assay_accuracy_gate_t* m = &l->gate;
   json_t* j = json_pack("{s:s, s:s, s:b}", "tactic", m->tactic, "asks", assay_fp32_name(m->asks),
-                        "holds", assay_licensed_holds(l));
+                        "holds", assay_gated_holds(l));
   j = assay_json_put(j, "model_own_over_plain", assay_json_number(m->own / m->plain));
   j = assay_json_put(j, "model_six_sigma_over_bound", assay_json_number(m->six_sigma / m->bound));
   j = assay_json_put(j, "own_over_plain", assay_json_number(sqrt(l->own2 / l->plain2)));
@@ -220,15 +220,15 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
       a->perturbations.n ? assay_json_text(a->perturbations.at[0].value->name) : json_null());
   j = assay_json_put(j, "perturbations", perturbations(a));
   j = assay_json_put(j, "at_risk", at_risk(a));
-  if (a->licensed.here) j = assay_json_put(j, "licensed", licensed(&a->licensed));
-  if (a->planted.here)
+  if (a->gated.here) j = assay_json_put(j, "licensed", gated(&a->gated));
+  if (a->injected.here)
     j = assay_json_put(j, "planted",
-                       json_pack("{s:I, s:I}", "changed", (json_int_t)a->planted.changed,
-                                 "past_limit", (json_int_t)a->planted.past));
+                       json_pack("{s:I, s:I}", "changed", (json_int_t)a->injected.changed,
+                                 "past_limit", (json_int_t)a->injected.past));
   return j;
 }
 
-// How each output's error splits over stretches of layers; null where nobody asked.
+// How each output's error splits over ranges of layers; null where nobody asked.
 static json_t* shares(const assay_check_t* c) {
   const assay_shares_t* s = &c->shares;
   const assay_layers_t* layers = assay_plan_layers(c->plan);

@@ -186,19 +186,19 @@ static void amplified_lines(const assay_check_t* c, assay_str_t* out) {
       p->condition);
 }
 
-// Tactics that needed a licence for fp32, and those that did not keep it on these inputs.
-static void licence_lines(const assay_check_t* c, assay_str_t* out) {
+// Tactics that needed an accuracy gate for fp32, and those that did not keep it on these inputs.
+static void accuracy_gate_lines(const assay_check_t* c, assay_str_t* out) {
   const assay_layer_account_t* broken = NULL;
   size_t n = 0, n_broken = 0;
   double worst = 0, rms = 0;
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    const assay_licensed_t* l = &a->licensed;
+    const assay_gated_t* l = &a->gated;
     if (!l->here) continue;
     n++;
     if (l->plain2 > 0) worst = fmax(worst, l->own2 / l->plain2);
     if (l->plain2 > 0) rms += l->own2 / l->plain2;
-    if (assay_licensed_holds(l)) continue;
+    if (assay_gated_holds(l)) continue;
     n_broken++;
     if (!broken) broken = a;
   }
@@ -215,8 +215,8 @@ static void licence_lines(const assay_check_t* c, assay_str_t* out) {
                      "  note    on these inputs %zu of them %s not keep what %s asks, first %s: "
                      "build with --fp32 %s\n",
                      n_broken, n_broken == 1 ? "does" : "do",
-                     assay_fp32_name(broken->licensed.licence.asks), layer_name(broken),
-                     broken->licensed.licence.asks == ASSAY_FP32_BOUND ? "tight" : "plain");
+                     assay_fp32_name(broken->gated.gate.asks), layer_name(broken),
+                     broken->gated.gate.asks == ASSAY_FP32_BOUND ? "tight" : "plain");
 }
 
 // Another order of float64 sums moves truth, too, and says nothing of the passes.
@@ -387,7 +387,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
   audit_lines(c, out);
   amplified_lines(c, out);
   risk_lines(c, n, out);
-  licence_lines(c, out);
+  accuracy_gate_lines(c, out);
   rewriting_lines(c, out);
   fix_lines(c, n, out);
   return assay_str_status(out);

@@ -131,7 +131,8 @@ static void output_lines(const assay_tuned_t* t, const assay_tune_trial_t* c, as
   }
 }
 
-static void demand_lines(const assay_tuned_t* t, const assay_tune_trial_t* c, assay_str_t* out) {
+static void requirement_lines(const assay_tuned_t* t, const assay_tune_trial_t* c,
+                              assay_str_t* out) {
   const assay_requirements_t* r = t->check->options.require;
   assay_str_t why = {0};
   if (t->met || !r) return;
@@ -203,7 +204,7 @@ assay_status_t assay_report_tune_text(const assay_tuned_t* t, const assay_report
   if (t->met) time_line(t, out);
   if (t->met) met_line(t, c, out);
   output_lines(t, c, out);
-  demand_lines(t, c, out);
+  requirement_lines(t, c, out);
   if (t->met) {
     front_lines(t, out);
     hand_over(t, n, out);
@@ -236,7 +237,7 @@ static json_t* errors_json(const assay_output_check_t* o, size_t n) {
 }
 
 // Statistics that are required, predicted and measured.
-static json_t* demands_json(const assay_tuned_t* t, const assay_tune_trial_t* trial) {
+static json_t* requirements_json(const assay_tuned_t* t, const assay_tune_trial_t* trial) {
   const assay_requirements_t* r = t->check->options.require;
   json_t* list = json_array();
   for (size_t q = 0; r && q < r->n; q++)
@@ -262,7 +263,8 @@ static json_t* trial_json(const assay_tuned_t* t, const assay_tune_trial_t* tria
       assay_json_number(1e3 * trial->seconds), "predicted",
       trial->predicted ? errors_json(trial->predicted, t->n_outputs) : json_null(), "measured",
       trial->outputs ? errors_json(trial->outputs, t->n_outputs) : json_null(), "met",
-      trial->outputs ? json_boolean(trial->met) : json_null(), "demands", demands_json(t, trial));
+      trial->outputs ? json_boolean(trial->met) : json_null(), "demands",
+      requirements_json(t, trial));
   return j;
 }
 

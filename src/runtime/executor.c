@@ -6,7 +6,7 @@
 struct assay_executor {
   const assay_graph_t* graph;
   size_t n_steps;
-  assay_machine_t* machine;  // the evaluator; NULL: a plan on
+  assay_evaluator_t* evaluator;  // the evaluator; NULL: a plan on
   const assay_backend_t* backend;
   void* state;
   assay_engine_t* engine;  // NULL: none
@@ -14,13 +14,13 @@ struct assay_executor {
 };
 
 assay_status_t assay_executor_evaluate(const assay_model_t* model,
-                                       const assay_machine_config_t* config,
+                                       const assay_evaluator_config_t* config,
                                        assay_executor_t** out) {
   assay_executor_t* e = NULL;
   ASSAY_TRY(ASSAY_NEW(&e));
   e->graph = model->graph;
   e->n_steps = model->graph->n_nodes;
-  assay_status_t st = assay_machine_create(model, config, &e->machine);
+  assay_status_t st = assay_evaluator_create(model, config, &e->evaluator);
   if (st) return assay_executor_destroy(e), st;
   *out = e;
   return NULL;
@@ -59,7 +59,7 @@ assay_status_t assay_executor_run_engine(assay_engine_t* engine, const assay_tap
 void assay_executor_destroy(assay_executor_t* e) {
   if (!e) return;
   if (e->backend) e->backend->close(e->state);
-  assay_machine_destroy(e->machine);
+  assay_evaluator_destroy(e->evaluator);
   assay_engine_release(e->engine);
   assay_free(e);
 }
@@ -69,8 +69,8 @@ size_t assay_executor_n_steps(const assay_executor_t* e) { return e->n_steps; }
 
 void assay_executor_reset(assay_executor_t* e) {
   e->profiles = UINT64_MAX;
-  if (e->machine)
-    assay_machine_reset(e->machine);
+  if (e->evaluator)
+    assay_evaluator_reset(e->evaluator);
   else
     e->backend->reset(e->state);
 }
@@ -85,31 +85,31 @@ assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, a
     assay_tensor_release(made);
     return st;
   }
-  if (!e->machine) return e->backend->set(e->state, v, t);
-  assay_machine_set(e->machine, v, t);
+  if (!e->evaluator) return e->backend->set(e->state, v, t);
+  assay_evaluator_set(e->evaluator, v, t);
   return NULL;
 }
 
 assay_status_t assay_executor_step(assay_executor_t* e, size_t i) {
-  if (!e->machine) return e->backend->step(e->state, i);
-  if (i == 0) ASSAY_TRY(assay_machine_check_inputs(e->machine));
-  return assay_machine_step(e->machine, e->graph->nodes[i]);
+  if (!e->evaluator) return e->backend->step(e->state, i);
+  if (i == 0) ASSAY_TRY(assay_evaluator_check_inputs(e->evaluator));
+  return assay_evaluator_step(e->evaluator, e->graph->nodes[i]);
 }
 
 assay_status_t assay_executor_run(assay_executor_t* e) {
-  if (e->machine) ASSAY_TRY(assay_machine_check_inputs(e->machine));
+  if (e->evaluator) ASSAY_TRY(assay_evaluator_check_inputs(e->evaluator));
   for (size_t i = 0; i < e->n_steps; i++) ASSAY_TRY(assay_executor_step(e, i));
   return NULL;
 }
 
 assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v) {
-  return e->machine ? assay_machine_get(e->machine, v) : e->backend->get(e->state, v);
+  return e->evaluator ? assay_evaluator_get(e->evaluator, v) : e->backend->get(e->state, v);
 }
 
 assay_status_t assay_executor_output(const assay_executor_t* e, const assay_value_t* v,
                                      assay_tensor_t** out) {
-  if (!e->machine) return assay_backend_output(e->backend, e->state, v, out);
-  *out = assay_machine_get(e->machine, v);
+  if (!e->evaluator) return assay_backend_output(e->backend, e->state, v, out);
+  *out = assay_evaluator_get(e->evaluator, v);
   return NULL;
 }
 
@@ -158,7 +158,7 @@ assay_status_t assay_executor_take(assay_executor_t* e, const assay_value_t* v,
 }
 
 const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
-  if (e->machine) return "evaluator";
+  if (e->evaluator) return "evaluator";
   return e->backend->tactic ? e->backend->tactic(e->state, i) : e->backend->name;
 }
 

@@ -2,7 +2,7 @@
 #ifndef ASSAY_RUNTIME_EXECUTOR_H_
 #define ASSAY_RUNTIME_EXECUTOR_H_
 
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "exec/backend.h"
 #include "runtime/engine.h"
 
@@ -10,7 +10,7 @@ typedef struct assay_executor assay_executor_t;
 
 // The evaluator over a prepared model, which must outlive the executor.
 assay_status_t assay_executor_evaluate(const assay_model_t* model,
-                                       const assay_machine_config_t* config,
+                                       const assay_evaluator_config_t* config,
                                        assay_executor_t** out) ASSAY_MUST_USE;
 // A plan on a backend; tap may be NULL. The plan must outlive the executor.
 assay_status_t assay_executor_run_plan(const assay_plan_t* plan, const assay_backend_t* backend,

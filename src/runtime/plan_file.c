@@ -19,7 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "exec/choice/licence.h"
+#include "exec/choice/accuracy_gate.h"
 #include "formats/format.h"
 #include "io/json.h"
 #include "onnx/onnx.h"

@@ -13,8 +13,8 @@ struct assay_session {
   assay_executor_t* executor;
 };
 
-static assay_status_t open_machine(assay_session_t* s, const assay_session_options_t* o) {
-  assay_machine_config_t config = {
+static assay_status_t open_evaluator(assay_session_t* s, const assay_session_options_t* o) {
+  assay_evaluator_config_t config = {
       .mode = o->mode == ASSAY_RUN_TRUTH ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE,
       .unquantized = o->unquantized,
       .seed = o->seed};
@@ -42,7 +42,7 @@ assay_status_t assay_session_create(assay_model_t* model, const assay_session_op
   assay_session_t* s = NULL;
   ASSAY_TRY(ASSAY_NEW(&s));
   s->model = assay_model_retain(model);
-  assay_status_t st = o.mode == ASSAY_RUN_PLAN ? open_plan(s, &o) : open_machine(s, &o);
+  assay_status_t st = o.mode == ASSAY_RUN_PLAN ? open_plan(s, &o) : open_evaluator(s, &o);
   if (st) return assay_session_destroy(s), st;
   *out = s;
   return NULL;

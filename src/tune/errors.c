@@ -21,7 +21,7 @@ typedef struct job {
   float** own;  // by value of the problem: own errors of the sample at hand; NULL: none
   assay_status_t failed;
   assay_tensor_t** engine;  // by output
-  assay_machine_t* machine;
+  assay_evaluator_t* evaluator;
   assay_forecast_t *units, *links;  // of one pass
   assay_forecast_t* stored;         // by unit: of rounding what it makes in truth
   bool* seen;                       // by unit: has an error of its own
@@ -74,21 +74,21 @@ static assay_status_t run_engine(job_t* j, assay_account_t* account, size_t samp
 static assay_status_t run_truth(job_t* j, size_t sample) {
   const assay_graph_t* g = j->layers->model->graph;
   assay_tensor_t* const* inputs = assay_samples_get(j->s->inputs, sample);
-  assay_machine_reset(j->machine);
+  assay_evaluator_reset(j->evaluator);
   for (size_t i = 0; i < g->n_inputs; i++) {
     assay_tensor_t* wide = NULL;
     if (!inputs[i]) continue;
     ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_machine_set(j->machine, g->inputs[i], wide);
+    assay_evaluator_set(j->evaluator, g->inputs[i], wide);
     assay_tensor_release(wide);
   }
-  return assay_machine_run(j->machine);
+  return assay_evaluator_run(j->evaluator);
 }
 
 // ---- one pass -----------------------------------------------------------------------------------
 
 static assay_status_t truth_of(const job_t* j, const assay_value_t* v, assay_tensor_t** out) {
-  assay_tensor_t* t = assay_machine_get(j->machine, v);
+  assay_tensor_t* t = assay_evaluator_get(j->evaluator, v);
   *out = NULL;
   if (!t || t->kind != ASSAY_KIND_TENSOR) return NULL;
   return assay_tensor_widen(t, out);
@@ -284,7 +284,7 @@ static assay_status_t passes(job_t* j, size_t output) {
     const assay_search_target_t target = {
         .value = g->outputs[output], .golden = j->engine[output], .truth = truth};
     assay_search_t search = {.model = j->layers->model,
-                             .machine = j->machine,
+                             .evaluator = j->evaluator,
                              .nodes = (const assay_node_t* const*)g->nodes,
                              .n_nodes = g->n_nodes,
                              .targets = &target,
@@ -300,7 +300,7 @@ static assay_status_t passes(job_t* j, size_t output) {
 
 // ---- where there is no rule ---------------------------------------------------------------------
 
-// Units that a forecast does not know get the shares of their stretches.
+// Units that a forecast does not know get the shares of their layer ranges.
 static assay_status_t add_shares(job_t* j) {
   const assay_shares_options_t options = {.unquantized = j->s->unquantized};
   const size_t n = j->p->n_outputs;
@@ -371,20 +371,20 @@ static assay_status_t room(job_t* j) {
 static assay_status_t run(job_t* j) {
   const assay_account_options_t options = {.unquantized = j->s->unquantized,
                                            .watch = {.value = watch, .user = j}};
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH,
-                                        .unquantized = j->s->unquantized,
-                                        .seed = j->layers->seed,
-                                        .keep_all = true};
+  const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH,
+                                          .unquantized = j->s->unquantized,
+                                          .seed = j->layers->seed,
+                                          .keep_all = true};
   const size_t n = j->p->n_outputs;
   assay_account_t* account = NULL;
   ASSAY_TRY(room(j));
   assay_status_t st = assay_account_create(j->s->plan, j->s->backend, &options, &account);
-  if (!st) st = assay_machine_create(j->layers->model, &truth, &j->machine);
+  if (!st) st = assay_evaluator_create(j->layers->model, &truth, &j->evaluator);
   if (!st) st = measure(j, account);
   if (!st) note_ratios(j, account);
   forget(j);
   assay_account_destroy(account);
-  assay_machine_destroy(j->machine);
+  assay_evaluator_destroy(j->evaluator);
   if (st) return st;
   divide(j->out->energy, j->p->n_units * n, j->s->samples);
   divide(j->out->share, j->p->n_units * n, j->s->samples);

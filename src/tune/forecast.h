@@ -28,7 +28,7 @@ double assay_tune_mean_square(const assay_output_check_t* o);
 assay_output_check_t assay_tune_forecast(const assay_output_check_t* measured,
                                          const assay_tune_gaps_t* gaps, double ratio);
 
-// The largest ratio at which all demands on this output are met; INFINITY: at any; 0: at none.
+// The largest ratio at which all requirements on this output are met; INFINITY: at any; 0: at none.
 double assay_tune_largest_ratio(const assay_output_check_t* measured, const assay_tune_gaps_t* gaps,
                                 const assay_requirements_t* require);
 

@@ -53,9 +53,9 @@ static assay_status_t make_checks(assay_tune_model_t* m, assay_model_t* model,
 }
 
 // Truth of all samples, with what it says of ranges, for a low format.
-static assay_status_t foresee(assay_tune_model_t* m, size_t f, assay_runs_t* runs) {
+static assay_status_t predict(assay_tune_model_t* m, size_t f, assay_runs_t* runs) {
   assay_check_t* c = m->checks[f];
-  const assay_account_options_t options = {.unquantized = c->options.unquantized, .foresee = true};
+  const assay_account_options_t options = {.unquantized = c->options.unquantized, .predict = true};
   ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &options, &c->account));
   for (size_t k = 0; k < m->inputs->n; k++) {
     progress(m, "truth", (double)k / (double)m->inputs->n);
@@ -347,7 +347,7 @@ static assay_status_t make(assay_tune_model_t* m, assay_model_t* model,
   ASSAY_TRY(assay_new_array(m->layout.n_outputs, sizeof *m->gaps, &m->gaps));
   ASSAY_TRY(assay_new_array(m->layout.n_units, sizeof *m->pinned, &m->pinned));
   ASSAY_TRY(assay_new_array(m->layout.n_units, sizeof *m->out_of_range, &m->out_of_range));
-  for (size_t f = 0; f + 1 < m->options->n_formats; f++) ASSAY_TRY(foresee(m, f, runs));
+  for (size_t f = 0; f + 1 < m->options->n_formats; f++) ASSAY_TRY(predict(m, f, runs));
   ASSAY_TRY(fill_times(m));
   pin(m);
   for (size_t f = 0; f + 1 < m->options->n_formats; f++)

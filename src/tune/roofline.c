@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "diagnose/search.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "formats/format.h"
 #include "ops/cost.h"
 #include "tune/times.h"
@@ -115,12 +115,12 @@ static assay_status_t survey(void* user, const assay_node_t* n, size_t n_in,
 
 static assay_status_t run(survey_t* s, assay_tensor_t* const* inputs, bool unquantized) {
   const assay_graph_t* g = s->layers->model->graph;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = unquantized,
-                                         .seed = s->layers->seed,
-                                         .hooks = {.after = survey, .user = s}};
-  assay_machine_t* m = NULL;
-  ASSAY_TRY(assay_machine_create(s->layers->model, &config, &m));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = unquantized,
+                                           .seed = s->layers->seed,
+                                           .hooks = {.after = survey, .user = s}};
+  assay_evaluator_t* m = NULL;
+  ASSAY_TRY(assay_evaluator_create(s->layers->model, &config, &m));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     assay_tensor_t* wide = NULL;
@@ -128,11 +128,11 @@ static assay_status_t run(survey_t* s, assay_tensor_t* const* inputs, bool unqua
     if (!inputs[i]) continue;
     if (at >= 0) s->works->elems[at] = size_of(inputs[i]);
     st = assay_tensor_widen(inputs[i], &wide);
-    if (!st) assay_machine_set(m, g->inputs[i], wide);
+    if (!st) assay_evaluator_set(m, g->inputs[i], wide);
     assay_tensor_release(wide);
   }
-  if (!st) st = assay_machine_run(m);
-  assay_machine_destroy(m);
+  if (!st) st = assay_evaluator_run(m);
+  assay_evaluator_destroy(m);
   return st;
 }
 

@@ -69,16 +69,16 @@ static inline assay_status_t ablation_add(void* user, const assay_node_t* node, 
 // Graph outputs with the errors of the layers in a->added.
 static inline assay_status_t ablation_outputs(ablation_t* a, assay_tensor_t** out) {
   const assay_graph_t* g = a->layers->model->graph;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .hooks = {.after = ablation_add, .user = a}};
-  assay_machine_t* m = NULL;
-  ASSAY_TRY(assay_machine_create(a->layers->model, &config, &m));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .hooks = {.after = ablation_add, .user = a}};
+  assay_evaluator_t* m = NULL;
+  ASSAY_TRY(assay_evaluator_create(a->layers->model, &config, &m));
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (a->inputs[i]) assay_machine_set(m, g->inputs[i], a->inputs[i]);
-  assay_status_t st = assay_machine_run(m);
+    if (a->inputs[i]) assay_evaluator_set(m, g->inputs[i], a->inputs[i]);
+  assay_status_t st = assay_evaluator_run(m);
   for (size_t i = 0; !st && i < g->n_outputs; i++)
-    st = assay_tensor_widen(assay_machine_get(m, g->outputs[i]), &out[i]);
-  assay_machine_destroy(m);
+    st = assay_tensor_widen(assay_evaluator_get(m, g->outputs[i]), &out[i]);
+  assay_evaluator_destroy(m);
   return st;
 }
 

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "data/samples.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "io/npz.h"
 #include "onnx/load.h"
 
@@ -106,15 +106,15 @@ static inline assay_status_t account_case_engine(account_case_t* c, bool tapped,
 
 static inline assay_status_t account_case_truth(account_case_t* c, assay_tensor_t* const* inputs) {
   const assay_graph_t* g = c->layers->model->graph;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .seed = c->layers->seed,
-                                         .hooks = {.after = account_case_note_truth, .user = c}};
-  assay_machine_t* m = NULL;
-  ASSAY_TRY(assay_machine_create(c->layers->model, &config, &m));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .seed = c->layers->seed,
+                                           .hooks = {.after = account_case_note_truth, .user = c}};
+  assay_evaluator_t* m = NULL;
+  ASSAY_TRY(assay_evaluator_create(c->layers->model, &config, &m));
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_machine_set(m, g->inputs[i], inputs[i]);
-  assay_status_t st = assay_machine_run(m);
-  assay_machine_destroy(m);
+    if (inputs[i]) assay_evaluator_set(m, g->inputs[i], inputs[i]);
+  assay_status_t st = assay_evaluator_run(m);
+  assay_evaluator_destroy(m);
   return st;
 }
 

@@ -204,10 +204,10 @@ static uint64_t stream_start(int64_t evaluation, size_t config) {
 // Whether truth accepts the case with normal data (all of one sign: positive) for these inputs.
 static bool accepts(bound_case_t* c, const bool* changes, bool positive) {
   const assay_graph_t* g = c->model->graph;
-  const assay_machine_config_t machine_config = {.mode = ASSAY_MODE_TRUTH};
-  assay_machine_t* m = NULL;
+  const assay_evaluator_config_t evaluator_config = {.mode = ASSAY_MODE_TRUTH};
+  assay_evaluator_t* m = NULL;
   data_t d = {.random = assay_random_make(1, c->name, 0)};
-  assay_status_t st = assay_machine_create(c->model, &machine_config, &m);
+  assay_status_t st = assay_evaluator_create(c->model, &evaluator_config, &m);
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     if (!c->in[i]) continue;
     assay_tensor_t* t = NULL;
@@ -218,13 +218,13 @@ static bool accepts(bound_case_t* c, const bool* changes, bool positive) {
     if (st) break;
     if (changes[i] && positive)
       for (int64_t k = 0; k < t->size; k++) assay_f64(t)[k] = fabs(assay_f64(t)[k]);
-    assay_machine_set(m, g->inputs[i], t);
+    assay_evaluator_set(m, g->inputs[i], t);
     assay_tensor_release(t);
   }
-  if (!st) st = assay_machine_run(m);
+  if (!st) st = assay_evaluator_run(m);
   const bool accepted = !st;
   assay_status_free(st);
-  assay_machine_destroy(m);
+  assay_evaluator_destroy(m);
   return accepted;
 }
 

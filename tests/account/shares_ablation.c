@@ -16,7 +16,8 @@ static assay_status_t one(assay_model_t* m, const assay_samples_t* inputs, size_
   assay_status_t st = ablation_run(plan, assay_samples_get(inputs, 0), most, 0, &a, &s);
   if (!st)
     printf(
-        "{\"format\": \"%s\", \"layers\": %zu, \"stretches\": %zu, \"runs\": %d, \"tried\": %zu, "
+        "{\"format\": \"%s\", \"layers\": %zu, \"layer_ranges\": %zu, \"runs\": %d, \"tried\": "
+        "%zu, "
         "\"sum_off\": %.3g, \"engine_off\": %.3g, \"alone_off\": %.3g, \"exact_off\": %.3g, "
         "\"finite\": %s}\n",
         format, assay_plan_layers(plan)->n_layers, s.n, s.runs, a.tried, a.sum_off, a.engine_off,

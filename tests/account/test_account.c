@@ -1,5 +1,5 @@
-// The account adds up, sees a planted fault where it is and nowhere else, and changes nothing about
-// what it watches.
+// The account adds up, sees a injected fault where it is and nowhere else, and changes nothing
+// about what it watches.
 #include "account/account_case.h"
 #include "account/local.h"
 #include "base/alloc.h"
@@ -29,9 +29,9 @@ static assay_model_t* load(const char* name, assay_samples_t* inputs) {
 }
 
 static assay_plan_t* plan_of(assay_model_t* m, assay_format_t format, bool fused,
-                             const char* plant) {
+                             const char* inject) {
   const assay_precision_t p = {.format = format};
-  const assay_plan_options_t o = {.fused = fused, .plant = plant};
+  const assay_plan_options_t o = {.fused = fused, .inject = inject};
   assay_plan_t* plan = NULL;
   op_case_ok(assay_plan_create(m, &p, &o, 0, &plan));
   return plan;
@@ -77,7 +77,8 @@ static void errors_add_up(void** state) {
       for (int fused = 0; fused < 2; fused++) adds_up(models[i], formats[f], fused);
 }
 
-// ---- planted faults -----------------------------------------------------------------------------
+// ---- injected faults
+// -----------------------------------------------------------------------------
 
 static double ratio_of(const assay_layer_account_t* a) {
   return a->own.sum_ref2 > 0 ? sqrt(a->own.sum_err2 / a->own.sum_ref2) : 0;
@@ -85,18 +86,18 @@ static double ratio_of(const assay_layer_account_t* a) {
 
 // Moves the outputs of one node by one element. Whatever that does to those behind it, their own
 // errors stay rounding.
-static void plant_in(assay_model_t* m, const assay_samples_t* inputs, const assay_node_t* node,
-                     assay_format_t format, int* n_seen) {
-  char plant[512];
-  snprintf(plant, sizeof plant, "%s:shift=1", node->label);
-  assay_plan_t* plan = plan_of(m, format, false, plant);
+static void inject_in(assay_model_t* m, const assay_samples_t* inputs, const assay_node_t* node,
+                      assay_format_t format, int* n_seen) {
+  char inject[512];
+  snprintf(inject, sizeof inject, "%s:shift=1", node->label);
+  assay_plan_t* plan = plan_of(m, format, false, inject);
   assay_account_t* a = NULL;
   op_case_ok(assay_account_create(plan, &assay_backend_emu, &(assay_account_options_t){0}, &a));
   op_case_ok(assay_account_run(a, assay_samples_get(inputs, 0)));
   for (size_t i = 0; i < assay_account_layer_count(a); i++) {
     const assay_layer_account_t* l = assay_account_layer(a, i);
     if (l->node == node) {
-      if (!l->planted.changed) continue;
+      if (!l->injected.changed) continue;
       if (l->verdict != ASSAY_VERDICT_DEFECT)
         fail_msg("'%s' with a fault is %s", node->label, assay_verdict_name(l->verdict));
       ++*n_seen;
@@ -118,8 +119,8 @@ static void a_fault_stays_in_its_layer(void** state) {
     assay_model_t* m = load(names[k], &inputs);
     int seen = 0;
     for (size_t i = 0; i < m->graph->n_nodes; i++)
-      plant_in(m, &inputs, m->graph->nodes[i], i & 1 ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_FP32,
-               &seen);
+      inject_in(m, &inputs, m->graph->nodes[i], i & 1 ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_FP32,
+                &seen);
     if (seen * 2 < (int)m->graph->n_nodes) fail_msg("%s: only %d faults showed", names[k], seen);
     assay_samples_deinit(&inputs);
     assay_model_release(m);
@@ -134,7 +135,7 @@ enum { MOST_HIDDEN = 64 };
 typedef struct hidden {
   const assay_layers_t* layers;
   assay_locals_t* locals;
-  assay_machine_t* truth;
+  assay_evaluator_t* truth;
   const assay_value_t* value[MOST_HIDDEN];
   assay_tensor_t* tensor[MOST_HIDDEN];
   size_t n;
@@ -175,7 +176,7 @@ static void derive_node(hidden_t* h, const assay_layer_t* layer, const assay_nod
       in[i] = assay_tensor_retain(wide);
     assay_tensor_release(wide);
   }
-  op_case_ok(assay_machine_node(h->truth, node, node->n_inputs, in, node->n_outputs, out));
+  op_case_ok(assay_evaluator_node(h->truth, node, node->n_inputs, in, node->n_outputs, out));
   for (size_t o = 0; o < node->n_outputs; o++) {
     const assay_tensor_t* said = node->outputs[o] ? find_hidden(h, node->outputs[o]) : NULL;
     if (said && out[o]) {
@@ -217,10 +218,10 @@ static void derive_of(const char* name, assay_format_t format) {
   assay_plan_t* plan = plan_of(m, format, true, NULL);
   hidden_t h = {.layers = assay_plan_layers(plan)};
   const assay_graph_t* g = h.layers->model->graph;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH};
   const assay_tap_t tap = {.layer = derive_layer, .user = &h};
   void* state = NULL;
-  op_case_ok(assay_machine_create(h.layers->model, &config, &h.truth));
+  op_case_ok(assay_evaluator_create(h.layers->model, &config, &h.truth));
   op_case_ok(assay_locals_create(h.layers, false, &h.locals));
   op_case_ok(assay_backend_emu.open(h.layers, NULL, &tap, &state));
   for (size_t i = 0; i < g->n_inputs; i++) {
@@ -233,7 +234,7 @@ static void derive_of(const char* name, assay_format_t format) {
   assert_true(h.compared > 0);
   assay_backend_emu.close(state);
   assay_locals_destroy(h.locals);
-  assay_machine_destroy(h.truth);
+  assay_evaluator_destroy(h.truth);
   assay_plan_destroy(plan);
   assay_samples_deinit(&inputs);
   assay_model_release(m);

@@ -1,4 +1,5 @@
-// Demands on outputs: what they say, whether they hold, and how much error they leave room for.
+// Requirements on outputs: what they say, whether they hold, and how much error they leave room
+// for.
 #include "check/check.h"
 #include "passes/graph_case.h"
 
@@ -90,7 +91,7 @@ static void nonsense_is_refused(void** state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     assay_requirements_t r = {0};
     assay_status_t st = assay_require_parse(&r, bad[i]);
-    if (!st) fail_msg("'%s' is a demand", bad[i]);
+    if (!st) fail_msg("'%s' is a requirement", bad[i]);
     assert_int_equal(assay_status_code(st), ASSAY_INVALID_ARGUMENT);
     assert_non_null(strstr(assay_status_message(st), "golden_psnr_db"));
     assay_status_free(st);
@@ -137,7 +138,7 @@ static const struct {
   const char* text;
   bool holds;
   double room;  // 1 where it holds
-} demands[] = {
+} requirements[] = {
     {"max_abs <= 0.11", true, 1},
     {"max_abs <= 0.05", false, 0.25},
     {"max_abs < 0.01", false, 0.01},
@@ -173,23 +174,24 @@ static void demands_hold_or_not(void** state) {
   (void)state;
   const assay_value_t value = {.name = "y"};
   const assay_output_check_t o = output(&value);
-  for (size_t i = 0; i < sizeof demands / sizeof *demands; i++) {
+  for (size_t i = 0; i < sizeof requirements / sizeof *requirements; i++) {
     assay_requirements_t r = {0};
     assay_str_t why = {0};
-    op_case_ok(assay_require_parse(&r, demands[i].text));
-    if (assay_require_holds(&r, &o, &why) != demands[i].holds)
-      fail_msg("'%s' %s: %s", demands[i].text, demands[i].holds ? "does not hold" : "holds",
-               assay_str_get(&why));
-    if (demands[i].holds) assert_int_equal(why.len, 0);
+    op_case_ok(assay_require_parse(&r, requirements[i].text));
+    if (assay_require_holds(&r, &o, &why) != requirements[i].holds)
+      fail_msg("'%s' %s: %s", requirements[i].text,
+               requirements[i].holds ? "does not hold" : "holds", assay_str_get(&why));
+    if (requirements[i].holds) assert_int_equal(why.len, 0);
     const double room = assay_require_room(&r, &o);
-    if (fabs(room - demands[i].room) > 1e-3 * demands[i].room + 1e-4)
-      fail_msg("'%s' leaves room for %.4g, not %.4g", demands[i].text, room, demands[i].room);
+    if (fabs(room - requirements[i].room) > 1e-3 * requirements[i].room + 1e-4)
+      fail_msg("'%s' leaves room for %.4g, not %.4g", requirements[i].text, room,
+               requirements[i].room);
     assay_str_deinit(&why);
     assay_requirements_deinit(&r);
   }
 }
 
-// Several demands: all have to hold, what does not is said, and the tightest leaves the room.
+// Several requirements: all have to hold, what does not is said, and the tightest leaves the room.
 static void all_demands_count(void** state) {
   (void)state;
   const assay_value_t value = {.name = "y"};

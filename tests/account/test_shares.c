@@ -58,8 +58,8 @@ static void shares_agree_with_ablation(void** state) {
   }
 }
 
-// With few runs layers stay together in stretches, which cover all layers and add up as well.
-static void stretches_cover_all_layers(void** state) {
+// With few runs layers stay together in ranges, which cover all layers and add up as well.
+static void ranges_cover_all_layers(void** state) {
   (void)state;
   assay_samples_t inputs = {0};
   assay_model_t* m = load("transformer", &inputs);
@@ -124,7 +124,7 @@ static void no_error_no_shares(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shares_agree_with_ablation), cmocka_unit_test(stretches_cover_all_layers),
+      cmocka_unit_test(shares_agree_with_ablation), cmocka_unit_test(ranges_cover_all_layers),
       cmocka_unit_test(shares_of_nan), cmocka_unit_test(no_error_no_shares)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

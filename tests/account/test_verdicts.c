@@ -8,7 +8,7 @@
 typedef struct row {
   graph_case_t graph;
   assay_format_t format, accumulator;
-  const char* plant;
+  const char* inject;
   const char* node;
   assay_verdict_t verdict;
   const char* perturbed;  // of 'amplified': by which input; NULL: not asked
@@ -259,7 +259,7 @@ static const assay_layer_account_t* account_of(const row_t* r, assay_model_t* m,
                                                assay_tensor_t* const* in, assay_plan_t** plan,
                                                assay_account_t** a) {
   const assay_precision_t p = {.format = r->format, .accumulator = r->accumulator};
-  const assay_plan_options_t o = {.plant = r->plant};
+  const assay_plan_options_t o = {.inject = r->inject};
   op_case_ok(assay_plan_create(m, &p, &o, 0, plan));
   op_case_ok(assay_account_create(*plan, &assay_backend_emu, &(assay_account_options_t){0}, a));
   op_case_ok(assay_account_run(*a, in));
@@ -416,7 +416,7 @@ static void hidden_values_of_declared_types(void** state) {
 typedef struct fault {
   graph_case_t graph;
   assay_format_t format, accumulator;
-  const char* plant;
+  const char* inject;
 } fault_t;
 
 static const fault_t faults[] = {
@@ -500,17 +500,17 @@ static const fault_t faults[] = {
 };
 
 // Gives whether all elements by themselves could be rounding.
-static bool hides(const fault_t* f, const char* plant) {
+static bool hides(const fault_t* f, const char* inject) {
   const row_t row = {
-      .format = f->format, .accumulator = f->accumulator, .node = "n", .plant = plant};
+      .format = f->format, .accumulator = f->accumulator, .node = "n", .inject = inject};
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
   assay_model_t* m = graph_case_model(&f->graph, in);
   assay_plan_t* plan = NULL;
   assay_account_t* a = NULL;
   const assay_layer_account_t* l = account_of(&row, m, in, &plan, &a);
-  if ((l->verdict == ASSAY_VERDICT_DEFECT) != (plant != NULL))
+  if ((l->verdict == ASSAY_VERDICT_DEFECT) != (inject != NULL))
     fail_msg("'%s' with '%s': %s; %lld of %lld elements beyond, %lld between, outlying by %.3g",
-             f->graph.name, plant ? plant : "no fault", assay_verdict_name(l->verdict),
+             f->graph.name, inject ? inject : "no fault", assay_verdict_name(l->verdict),
              (long long)l->judged.beyond, (long long)l->judged.elements,
              (long long)l->judged.between, l->outlying_by);
   const bool hidden = !l->judged.beyond;
@@ -526,7 +526,7 @@ static void small_faults_are_caught(void** state) {
   int hidden = 0;
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     assert_true(hides(&faults[i], NULL));
-    hidden += hides(&faults[i], faults[i].plant);
+    hidden += hides(&faults[i], faults[i].inject);
   }
   assert_true(hidden >= 6);  // or this tests the guaranteed bound only
 }

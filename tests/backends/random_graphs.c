@@ -304,13 +304,13 @@ static void compare_class(runner_t* r, const random_graph_t* g, const char* form
 // Truth of the graph as it was drawn, against that of the graph that the passes made of it.
 static void compare_truth(runner_t* r, const random_graph_t* g, assay_model_t* m,
                           const assay_account_t* a, const inputs_t* in) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .seed = 1};
-  assay_machine_t* machine = NULL;
-  random_graph_ok(g, assay_machine_create(m, &config, &machine));
-  for (size_t i = 0; i < in->n; i++) assay_machine_set(machine, m->graph->inputs[i], in->at[i]);
-  random_graph_ok(g, assay_machine_run(machine));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .seed = 1};
+  assay_evaluator_t* evaluator = NULL;
+  random_graph_ok(g, assay_evaluator_create(m, &config, &evaluator));
+  for (size_t i = 0; i < in->n; i++) assay_evaluator_set(evaluator, m->graph->inputs[i], in->at[i]);
+  random_graph_ok(g, assay_evaluator_run(evaluator));
   for (size_t i = 0; i < m->graph->n_outputs; i++) {
-    const assay_tensor_t* want = assay_machine_get(machine, m->graph->outputs[i]);
+    const assay_tensor_t* want = assay_evaluator_get(evaluator, m->graph->outputs[i]);
     const assay_tensor_t* got = assay_account_truth_output(a, i);
     if (!want || !got || want->store != ASSAY_STORE_F64) continue;
     double difference = 0, total = 0;
@@ -332,7 +332,7 @@ static void compare_truth(runner_t* r, const random_graph_t* g, assay_model_t* m
       failure(r, g, "the passes changed output %zu (%s) by %.3g of %.3g", i,
               g->values[g->outputs[i]].name, sqrt(difference), sqrt(total));
   }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
 }
 
 static void check_format(runner_t* r, const random_graph_t* g, assay_model_t* m, int format,

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "account/local.h"
-#include "backends/cpu/gemm/split_kernel.h"
+#include "backends/cpu/gemm/bf16_split_kernel.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu_level.h"
 #include "backends/every_tactic_rows.h"
@@ -240,11 +240,11 @@ static void large_layers(void** state) {
 static const struct {
   const char* tactic;
   cpu_level_t level;
-} needs[] = {{"direct_conv", CPU_LEVEL_AVX2},    {"winograd_2_3", CPU_LEVEL_AVX2},
-             {"winograd_4_3", CPU_LEVEL_AVX2},   {"products", CPU_LEVEL_AVX512},
-             {"few_channels", CPU_LEVEL_AVX512}, {"onednn_matmul", CPU_LEVEL_AVX512},
-             {"int8_onednn", CPU_LEVEL_VNNI},    {"int8_up_onednn", CPU_LEVEL_VNNI},
-             {"attention_bf16", CPU_LEVEL_BF16}, {"recurrent_bf16", CPU_LEVEL_BF16}};
+} needs[] = {{"direct_conv", CPU_LEVEL_AVX2},         {"winograd_2_3", CPU_LEVEL_AVX2},
+             {"winograd_4_3", CPU_LEVEL_AVX2},        {"gemm_weights", CPU_LEVEL_AVX512},
+             {"conv_few_channels", CPU_LEVEL_AVX512}, {"onednn_matmul", CPU_LEVEL_AVX512},
+             {"int8_onednn", CPU_LEVEL_VNNI},         {"int8_transposed_onednn", CPU_LEVEL_VNNI},
+             {"attention_bf16", CPU_LEVEL_BF16},      {"recurrent_bf16", CPU_LEVEL_BF16}};
 
 static void each_has_run(void** state) {
   (void)state;
@@ -267,7 +267,8 @@ static void each_has_run(void** state) {
 int main(int argc, char** argv) {
   all_places = argc > 1 && strcmp(argv[1], "all") == 0;
   // Split products run where they would not pay, and without tiles, too.
-  cpu_split_set_mode(CPU_SPLIT_ALWAYS | (cpu_split_has_tiles() ? 0 : CPU_SPLIT_IMITATED));
+  cpu_bf16_split_set_mode(CPU_BF16_SPLIT_ALWAYS |
+                          (cpu_bf16_split_has_tiles() ? 0 : CPU_BF16_SPLIT_IMITATED));
   const struct CMUnitTest tests[] = {cmocka_unit_test(small_layers), cmocka_unit_test(large_layers),
                                      cmocka_unit_test(layers_on_bytes),
                                      cmocka_unit_test(each_has_run)};

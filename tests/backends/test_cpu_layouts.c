@@ -1,4 +1,4 @@
-// Layouts over a graph on the CPU: planted times give the layouts that are expected, and whatever
+// Layouts over a graph on the CPU: injected times give the layouts that are expected, and whatever
 // is assigned, the bits are the same.
 #include "backends/tactic_case.h"
 #include "runtime/engine.h"
@@ -65,7 +65,7 @@ static void run(assay_model_t* m, assay_tensor_t* const* in, assay_format_t form
 }
 
 // The same lines with other times: by whether a layer reads channels last, and of reorders.
-static void plant(const char* times, double plain, double last, double reorder, assay_str_t* out) {
+static void inject(const char* times, double plain, double last, double reorder, assay_str_t* out) {
   int number = 0;
   for (const char* s = times; *s; number++) {
     const char* end = strchr(s, '\n');
@@ -93,7 +93,7 @@ static void compare(const layout_run_t* a, const layout_run_t* b, const char* wh
     if (!tactic_case_identical(a->out[i], b->out[i])) fail_msg("%s: other bits", what);
 }
 
-static void planted_times_assign_and_bits_stay(void** state) {
+static void injected_times_assign_and_bits_stay(void** state) {
   (void)state;
   static const struct {
     const char* name;
@@ -115,7 +115,7 @@ static void planted_times_assign_and_bits_stay(void** state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
       assay_str_t times = {0};
       layout_run_t r;
-      plant(measured.text, rows[i].plain, rows[i].last, rows[i].reorder, &times);
+      inject(measured.text, rows[i].plain, rows[i].last, rows[i].reorder, &times);
       const assay_backend_options_t o = {.timings = assay_str_get(&times),
                                          .timings_bytes = strlen(assay_str_get(&times))};
       run(m, in, formats[f], true, &o, &r);
@@ -135,6 +135,6 @@ static void planted_times_assign_and_bits_stay(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_times_assign_and_bits_stay)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(injected_times_assign_and_bits_stay)};
   return cmocka_run_group_tests_name("layouts on the CPU", tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include "backends/cpu/data/move.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "base/alloc.h"
-#include "exec/segment/held.h"
+#include "exec/segment/value_slot.h"
 
 static void ok(assay_status_t st) {
   if (st) fail_msg("%s", assay_status_message(st));
@@ -23,8 +23,8 @@ static void elements_are_rounded_on_the_way(void** state) {
   (void)state;
   const float x[2] = {1.0003F, -3.14159F};
   float y[2];
-  const assay_form_t floats = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN};
-  assay_move_t m = {1, {2}, 2, floats, floats, ASSAY_TYPE_FLOAT16};
+  const assay_storage_t floats = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN};
+  assay_reformat_t m = {1, {2}, 2, floats, floats, ASSAY_TYPE_FLOAT16};
   assert_true(cpu_move_is_possible(&m));
   cpu_move_run(&m, x, y, NULL);
   assert_true(y[0] == 1.0F && y[1] == -3.140625F);
@@ -38,10 +38,10 @@ static void elements_are_rounded_on_the_way(void** state) {
 static void layouts_come_back(void** state) {
   (void)state;
   enum { N = 2, C = 19, H = 5, W = 7, SIZE = N * C * H * W };
-  const assay_form_t plain = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN},
-                     last = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
-  const assay_move_t there = {4, {N, C, H, W}, SIZE, plain, last, ASSAY_TYPE_FLOAT};
-  const assay_move_t back = {4, {N, C, H, W}, SIZE, last, plain, ASSAY_TYPE_FLOAT};
+  const assay_storage_t plain = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN},
+                        last = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
+  const assay_reformat_t there = {4, {N, C, H, W}, SIZE, plain, last, ASSAY_TYPE_FLOAT};
+  const assay_reformat_t back = {4, {N, C, H, W}, SIZE, last, plain, ASSAY_TYPE_FLOAT};
   float x[SIZE], y[SIZE], z[SIZE];
   for (int i = 0; i < SIZE; i++) x[i] = (float)i;
   cpu_move_run(&there, x, y, NULL);
@@ -57,12 +57,12 @@ static void layouts_come_back(void** state) {
 static void both_at_once(void** state) {
   (void)state;
   enum { C = 3, W = 4 };
-  assay_move_t m = {3,
-                    {1, C, W},
-                    C * W,
-                    {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN},
-                    {ASSAY_TYPE_BFLOAT16, ASSAY_LAYOUT_CHANNELS_LAST},
-                    ASSAY_TYPE_BFLOAT16};
+  assay_reformat_t m = {3,
+                        {1, C, W},
+                        C * W,
+                        {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN},
+                        {ASSAY_TYPE_BFLOAT16, ASSAY_LAYOUT_CHANNELS_LAST},
+                        ASSAY_TYPE_BFLOAT16};
   float x[C * W];
   uint16_t y[C * W], scratch[C * W];
   for (int i = 0; i < C * W; i++) x[i] = (float)(i + 1) + 0.001F;
@@ -81,12 +81,12 @@ static void odd_addresses_are_read(void** state) {
   assay_tensor_t *t = NULL, *got = NULL;
   ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, (int64_t[]){3}, bytes + 1, sizeof x, NULL, NULL,
                               &t));
-  assay_held_t v = {0};
-  assay_held_put(&v, t);
-  ok(assay_held_packed(&v, ASSAY_TYPE_FLOAT, &got));
+  assay_value_slot_t v = {0};
+  assay_value_slot_put(&v, t);
+  ok(assay_value_slot_packed(&v, ASSAY_TYPE_FLOAT, &got));
   assert_true((uintptr_t)got->data % sizeof(float) == 0);
   assert_memory_equal(got->data, x, sizeof x);
-  assay_held_clear(&v);
+  assay_value_slot_clear(&v);
 }
 
 // Every fp16 number, and float32 numbers at and around every midpoint, against src/formats.

@@ -171,7 +171,7 @@ static const tactic_case_t products[] = {
       {"w int8[64,33]", "s float[64]"},
       {"DequantizeLinear d w s -> f | axis=0", "MatMul m x f -> y"},
       "y"},
-     "packed_products|onednn",
+     "gemm_activations|onednn",
      1e-5,
      false},
     {{"not: blocks of 8",
@@ -180,7 +180,7 @@ static const tactic_case_t products[] = {
       {"w int8[64,33]", "s float[8,33]"},
       {"DequantizeLinear d w s -> f | axis=0 block_size=8", "MatMul m x f -> y"},
       "y"},
-     "packed_products|onednn",
+     "gemm_activations|onednn",
      1e-5,
      false},
 };

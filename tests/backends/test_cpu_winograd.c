@@ -1,6 +1,6 @@
 // Convolutions by Winograd's filtering: against the emulated engine, with what comes behind them;
 // what is not finite, huge or tiny; the same bits whatever the batch and the threads; and errors
-// within their bounds and as the licence's model has them.
+// within their bounds and as the accuracy gate's model has them.
 #include <float.h>
 
 #include "account/account.h"
@@ -265,7 +265,7 @@ static void fill(drawn_t* d, content_t content, uint64_t* state) {
   if (content == ONE_HUGE) assay_f64(x)[x->size / 2] = 3e7;
 }
 
-// No element passes its bound, and the licence holds on these inputs, too.
+// No element passes its bound, and the accuracy gate holds on these inputs, too.
 static void check_account(const sizes_t* s, content_t content, const way_t* way, uint64_t seed) {
   uint64_t state = seed;
   drawn_t d = make(s);
@@ -279,22 +279,22 @@ static void check_account(const sizes_t* s, content_t content, const way_t* way,
   op_case_ok(assay_account_create(plan, assay_backend_find("cpu"), &account, &a));
   op_case_ok(assay_account_run(a, d.in));
   const assay_layer_account_t* l = assay_account_layer(a, 0);
-  const assay_licensed_t* licensed = &l->licensed;
+  const assay_gated_t* gated = &l->gated;
   if (l->judged.beyond || l->verdict == ASSAY_VERDICT_DEFECT)
     fail_msg("seed %llu, setting %d, format %d, content %d: %lld elements past their bounds, %s",
              (unsigned long long)seed, (int)way->fp32, (int)way->format, (int)content,
              (long long)l->judged.beyond, assay_verdict_name(l->verdict));
   // One number far above its neighbours is what a tile is judged by, not each of its elements.
-  if (licensed->here && content != ONE_HUGE) {
-    const double sums = licensed->licence.own / licensed->licence.plain;
+  if (gated->here && content != ONE_HUGE) {
+    const double sums = gated->gate.own / gated->gate.plain;
     const double model = way->unit > 0 ? fmax(1, sums) : sums;  // both round to 16 bits
-    const bool foreseen = licensed->own2 <= 2.25 * model * model * licensed->plain2;
-    if (!assay_licensed_holds(licensed) || !foreseen)
+    const bool predicted = gated->own2 <= 2.25 * model * model * gated->plain2;
+    if (!assay_gated_holds(gated) || !predicted)
       fail_msg(
           "seed %llu, setting %d, format %d, content %d: own error %.2g of plain's; by the "
           "model %.2g",
           (unsigned long long)seed, (int)way->fp32, (int)way->format, (int)content,
-          sqrt(licensed->own2 / licensed->plain2), model);
+          sqrt(gated->own2 / gated->plain2), model);
   }
   assay_account_destroy(a);
   assay_plan_destroy(plan);

@@ -79,10 +79,10 @@ typedef struct engine {
   bool fused;
 } engine_t;
 
-static assay_check_options_t options_of(const engine_t* e, const char* plant) {
+static assay_check_options_t options_of(const engine_t* e, const char* inject) {
   return (assay_check_options_t){.precision = {.format = e->format},
                                  .backend = e->backend,
-                                 .plan = {.fused = e->fused, .plant = plant}};
+                                 .plan = {.fused = e->fused, .inject = inject}};
 }
 
 static assay_status_t certify(const subject_t* s, const engine_t* e, assay_certificate_t* out) {
@@ -102,8 +102,8 @@ static assay_status_t through_file(assay_certificate_t* c, size_t most, assay_ce
 }
 
 static assay_status_t verify(const assay_certificate_t* c, const subject_t* s, const engine_t* e,
-                             const char* plant, bool bits, assay_verified_t* out) {
-  const assay_check_options_t o = options_of(e, plant);
+                             const char* inject, bool bits, assay_verified_t* out) {
+  const assay_check_options_t o = options_of(e, inject);
   const assay_verify_job_t job = {
       .model = s->model, .check = &o, .inputs = &s->samples, .bits = bits};
   return assay_certificate_verify(c, &job, out);
@@ -497,13 +497,13 @@ static void no_engine_passes_its_reach(void** state) {
     assay_plan_t* nodes = NULL;
     assay_reach_t* reach = NULL;
     assay_tensor_t* truth[1] = {NULL};
-    assay_machine_t* machine = NULL;
-    const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH};
+    assay_evaluator_t* evaluator = NULL;
+    const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH};
     op_case_ok(assay_plan_create(s.model, &p, NULL, 0, &nodes));
     op_case_ok(assay_reach_create(nodes, false, &reach));
     op_case_ok(assay_reach_run(reach, s.in));
-    op_case_ok(assay_machine_create(s.model, &config, &machine));
-    op_case_ok(assay_truth_outputs(machine, s.model->graph, s.in, truth));
+    op_case_ok(assay_evaluator_create(s.model, &config, &evaluator));
+    op_case_ok(assay_truth_outputs(evaluator, s.model->graph, s.in, truth));
     const assay_tensor_t* limits = assay_reach_output(reach, 0);
     assert_non_null(limits);
     for (int64_t i = 0; f == 0 && i < limits->size; i++) assert_true(assay_f64(limits)[i] < 1e-2);
@@ -530,7 +530,7 @@ static void no_engine_passes_its_reach(void** state) {
     }
     if (other < 8) fail_msg("format %d: only %d of 10 draws round otherwise", f, other);
     assay_tensor_release(truth[0]);
-    assay_machine_destroy(machine);
+    assay_evaluator_destroy(evaluator);
     assay_reach_destroy(reach);
     assay_plan_destroy(nodes);
   }

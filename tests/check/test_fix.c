@@ -1,4 +1,4 @@
-// Fixes: what is kept in fp32, in how many runs, and by whose demands.
+// Fixes: what is kept in fp32, in how many runs, and by whose requirements.
 #include <unistd.h>
 
 #include "check/check.h"
@@ -84,7 +84,7 @@ static const row_t rows[] = {
      true,
      NULL,
      NULL},
-    // By shares: the demand says how much of the error has to go.
+    // By shares: the requirement says how much of the error has to go.
     {{"noisy",
       0,
       {"x float[8,64]"},

@@ -59,14 +59,14 @@ ROWS = [
     ("certify --verify {m}/cnn.onnx {m}/cnn.onnx", INPUT, "", "it is no certificate: 'assay certify MODEL -o C' writes one"),
     ("certify --verify cnn.cert {m}/nothing.onnx", INPUT, "", "nothing.onnx': No such file"),
     # Faults: in their node, as more than rounding, and by bits where rounding could be it.
-    ("certify --verify cnn.cert {m}/cnn.onnx --plant norm/mean:terms=2", UNFAITHFUL,
+    ("certify --verify cnn.cert {m}/cnn.onnx --inject norm/mean:terms=2", UNFAITHFUL,
      r"^CHANGED  [^\n]*: the engine is at fault in norm/mean \(ReduceMean\)\n  why       fault: own error [0-9.e+]+ times the "
      r"guaranteed bound, in 1 of 1 elements\n(?s:.*)  note      bits: norm/mean \(ReduceMean\): other bits than certified; "
      r"(?s:.*)  next      assay check", ""),
-    ("certify --verify cnn.cert {m}/cnn.onnx --plant conv:round=zero --bits", UNFAITHFUL,
+    ("certify --verify cnn.cert {m}/cnn.onnx --inject conv:round=zero --bits", UNFAITHFUL,
      r"^CHANGED  [^\n]*: other bits from here on: conv \(Conv\)\n  why       bits: ", ""),
-    ("certify --verify cnn.cert {m}/cnn.onnx --plant conv:round=zero", 0, r"(?s)^HOLDS .*note      bits: conv ", ""),
-    ("certify --verify cnn.cert {m}/cnn.onnx --plant conv:tail=3 --fused", UNFAITHFUL, r"the engine is at fault in \w+ \(\w+\) and \d nodes in its layer", ""),
+    ("certify --verify cnn.cert {m}/cnn.onnx --inject conv:round=zero", 0, r"(?s)^HOLDS .*note      bits: conv ", ""),
+    ("certify --verify cnn.cert {m}/cnn.onnx --inject conv:tail=3 --fused", UNFAITHFUL, r"the engine is at fault in \w+ \(\w+\) and \d nodes in its layer", ""),
     # Another model: the node by truth; one with other values: that it is.
     ("certify --verify cnn.cert other.onnx", UNFAITHFUL,
      r"^CHANGED  [^\n]*: it is another model than the certified one\n  why       model: the same values by name, [^\n]*\n"
@@ -130,7 +130,7 @@ def test_json(program, models, failures):
     failures.check(code == 0 and j["schema"] == "assay.certify/1" and j["bytes"] == os.path.getsize("j.cert"), f"certify: {out}")
     failures.check(j["model_bytes"] == os.path.getsize(f"{models}/cnn.onnx"), f"certify: model_bytes {j['model_bytes']}")
     failures.check(j["decisions"][0]["grades"] == [2], f"certify: {j['decisions']}")
-    code, out, _ = assay(program, "certify", "--verify", "j.cert", f"{models}/cnn.onnx", "--plant", "conv:tail=3", "--json", "-")
+    code, out, _ = assay(program, "certify", "--verify", "j.cert", f"{models}/cnn.onnx", "--inject", "conv:tail=3", "--json", "-")
     j = strict(out)
     failures.check(code == 1 and j["schema"] == "assay.certify.verify/1" and j["verdict"] == "changed", f"verify: {out}")
     failures.check(j["guilty"]["what"] == "fault" and j["guilty"]["nodes"] == ["conv"] and j["guilty"] in j["found"], f"verify: {out}")
@@ -181,10 +181,10 @@ def test_decisions(program, failures):
     d = strict(out)["decisions"][0]
     failures.check(code == 0 and d["flipped"] == 2 and d["flipped_stable"] == 0, f"decisions: {out}")
     # A fault that flips a stable one is told.
-    code, out, _ = assay(program, "certify", "--verify", "r.cert", "rows.onnx", "-i", "rows.npz", "--plant", "fc:transpose=1",
+    code, out, _ = assay(program, "certify", "--verify", "r.cert", "rows.onnx", "-i", "rows.npz", "--inject", "fc:transpose=1",
                          "--json", "-")
     failures.check(code == 0, f"a transposed identity is the same: {out}")
-    code, out, _ = assay(program, "certify", "--verify", "r.cert", "rows.onnx", "-i", "rows.npz", "--plant", "fc:add=1,1,9")
+    code, out, _ = assay(program, "certify", "--verify", "r.cert", "rows.onnx", "-i", "rows.npz", "--inject", "fc:add=1,1,9")
     failures.check(code == 1 and re.search(r"also      decision: .*of 'y', certified as stable, the first is number 0", out), out)
 
 

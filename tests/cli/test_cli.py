@@ -108,7 +108,7 @@ ROWS = [
     ("debug batch {m}/external.onnx", 0, r"(?s)^SOUND  .*external.onnx in .* on emu: .*size +holds +3 runs.*samples 1 given", ""),
     ("debug batch {m}/external.onnx --target cpu --json -", 0, '"verdict": "sound"', ""),
     ("debug batch {m}/external.onnx --target abacus", USAGE, "", "unknown target 'abacus'"),
-    ("debug batch {m}/cnn.onnx --plant head:stale=0,0", UNFAITHFUL,
+    ("debug batch {m}/cnn.onnx --inject head:stale=0,0", UNFAITHFUL,
      r"^FAULT  .*cnn.onnx in fp32, as declared on emu: the engine makes samples depend on their batch, in layer head\n"
      r"  node    head \(MatMul\)   first in 'size': at place 1 of 2, moved by [\d.]+ of its largest\n"
      r"  why     what enters it stays the same, 5 of its 5 elements do not \([\d.]+ of [\d.]+\)\n"
@@ -119,7 +119,7 @@ ROWS = [
      r"  neighbours  broken     2 runs  the same among other samples; head\n"
      r"  padding     broken     2 runs  the same among rows of zeros; head\n"
      r"  samples 1 given, the others drawn\n$", ""),
-    ("debug batch {m}/cnn.onnx --plant nothing:stale=0,0", USAGE, "", "'nothing'"),
+    ("debug batch {m}/cnn.onnx --inject nothing:stale=0,0", USAGE, "", "'nothing'"),
     ("debug batch {m}/external.onnx --axis n", 0, "^SOUND", ""),
     ("debug batch {m}/external.onnx --axis 3", INPUT, "", "--axis 3: no input has so many axes"),
     ("debug batch {m}/external.onnx --axis batch", INPUT, "", "--axis 'batch': no input has an open size of this name"),
@@ -131,8 +131,8 @@ ROWS = [
      r"  show it  assay check 'part/model.onnx' --inputs 'part/inputs.npz' --precision 'fp16' --no-fix\n$", ""),
     ("check part/model.onnx --inputs part/inputs.npz --precision fp16 --no-fix", UNFAITHFUL, "(?s)^UNFAITHFUL .*overflow", ""),
     ("check part/model.onnx --inputs part/inputs.npz --golden part/golden.npz", FAITHFUL, "^FAITHFUL", ""),
-    ("debug reduce {m}/cnn.onnx --plant norm/mean:terms=2", UNFAITHFUL,
-     r"(?s)^REDUCED .*nodes    norm/mean \(ReduceMean\)\n.*defect.*wrote    cnn.reduced: .*--plant 'norm/mean:terms=2' --no-fix", ""),
+    ("debug reduce {m}/cnn.onnx --inject norm/mean:terms=2", UNFAITHFUL,
+     r"(?s)^REDUCED .*nodes    norm/mean \(ReduceMean\)\n.*defect.*wrote    cnn.reduced: .*--inject 'norm/mean:terms=2' --no-fix", ""),
     ("debug reduce {m}/cnn.onnx --precision fp16 --unfused --target cpu -o part --json -", UNFAITHFUL, '"verdict": "reduced"', ""),
     ("debug reduce {m}/cnn.onnx -o part --check grep${{IFS}}-q${{IFS}}norm/root${{IFS}}{{model}}&&exit${{IFS}}1;true", UNFAITHFUL,
      r"(?s)^REDUCED .*: 1 of 13 .*norm/root \(Sqrt\)\n  fails    exit code 1\n.*cut from both ends.*  show it  .*'part/model.onnx'&&exit.*\n$", ""),
@@ -142,7 +142,7 @@ ROWS = [
     ("debug reduce {m}/cnn.onnx --check /no/such/program{{model}}", INPUT, "", "cannot be run"),
     ("debug reduce {m}/cnn.onnx --exec true --target cpu", USAGE, "", "--exec is an engine of its own"),
     ("debug reduce {m}/cnn.onnx --precision fp16 --target abacus", USAGE, "", "unknown target 'abacus'"),
-    ("debug reduce {m}/cnn.onnx --plant nothing:terms=2", FAILED, "", "no node 'nothing' to plant"),
+    ("debug reduce {m}/cnn.onnx --inject nothing:terms=2", FAILED, "", "no node 'nothing' to inject"),
     ("debug reduce {m}/nothing.onnx", INPUT, "", "nothing.onnx': No such file"),
     # debug environment
     ("debug environment", 0, r"(?s)^assay .*libraries .*rounding mode +to nearest\nflush to zero +off", ""),

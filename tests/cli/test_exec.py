@@ -45,8 +45,8 @@ if mode == "fault" or mode == "batch" and large:
     value, factor = words[0], float(words[1])
     for at, node in [(i, n) for i, n in enumerate(m.graph.node) if value in n.output]:  # parts may lack it
         node.output[list(node.output).index(value)] = value + "_right"
-        m.graph.initializer.append(numpy_helper.from_array(np.float32(factor), "planted"))
-        m.graph.node.insert(at + 1, helper.make_node("Mul", [value + "_right", "planted"], [value]))
+        m.graph.initializer.append(numpy_helper.from_array(np.float32(factor), "injected"))
+        m.graph.node.insert(at + 1, helper.make_node("Mul", [value + "_right", "injected"], [value]))
 m.graph.output.extend(onnx.ValueInfoProto(name=k) for k in keep if k not in names)
 options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -229,7 +229,7 @@ def test_control(a, failures):
 
 
 def captured_model():
-    """If whose branches read values around it, one of which the dump does not hold."""
+    """If whose branches read values around it, one of which the record does not hold."""
     f = onnx.TensorProto.FLOAT
     info = lambda n, s=(4,), t=f: helper.make_tensor_value_info(n, t, s)
     then = helper.make_graph([helper.make_node("Add", ["p", "q"], ["t"])], "then", [], [info("t")])

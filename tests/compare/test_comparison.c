@@ -25,7 +25,7 @@ typedef struct setting {
 typedef struct fixture {
   assay_comparison_t comparison;
   assay_comparing_t run;
-  assay_demand_t demand;
+  assay_tolerances_t tolerances;
   assay_str_t text;
   int least;
 } fixture_t;
@@ -49,9 +49,9 @@ static bool shows(void* self, assay_severity_t severity) {
   return (int)severity >= ((const fixture_t*)self)->least;
 }
 
-static assay_status_t demand(void* self, const char* output, assay_demand_t* out) {
+static assay_status_t tolerances_of(void* self, const char* output, assay_tolerances_t* out) {
   (void)output;
-  *out = ((const fixture_t*)self)->demand;
+  *out = ((const fixture_t*)self)->tolerances;
   return NULL;
 }
 
@@ -60,16 +60,16 @@ static void begin(fixture_t* f, const setting_t* s) {
                                   .n_metrics = 1,
                                   .infinities_equal = s->infinities_equal,
                                   .no_shape_check = s->no_shape_check,
-                                  .demand = demand},
+                                  .tolerances = tolerances_of},
                    .least = ASSAY_SAY_INFO};
   f->comparison.self = f;
   f->comparison.say = (assay_say_t){.line = put_line, .shows = shows, .self = f};
-  assay_demand_init(&f->demand);
-  f->demand.stat = s->stat;
-  if (s->atol != 0) f->demand.atol.x = s->atol;
-  if (s->rtol != 0) f->demand.rtol.x = s->rtol;
-  if (s->quantile != 0) f->demand.quantile = s->quantile;
-  f->demand.index_tolerance = s->tolerance;
+  assay_tolerances_init(&f->tolerances);
+  f->tolerances.stat = s->stat;
+  if (s->atol != 0) f->tolerances.atol.x = s->atol;
+  if (s->rtol != 0) f->tolerances.rtol.x = s->rtol;
+  if (s->quantile != 0) f->tolerances.quantile = s->quantile;
+  f->tolerances.index_tolerance = s->tolerance;
 }
 
 static void start(fixture_t* f) {
@@ -260,7 +260,7 @@ static void numbers_are_right(void** state) {
     fixture_t f;
     const setting_t how = {.metric = numbers[i].metric};
     begin(&f, &how);
-    f.demand.limit[how.metric].x = numbers[i].limit;
+    f.tolerances.limit[how.metric].x = numbers[i].limit;
     start(&f);
     snprintf(a, sizeof a, "y=%s", numbers[i].a);
     snprintf(b, sizeof b, "y=%s", numbers[i].b);
@@ -548,7 +548,7 @@ static void averages_can_pass_where_iterations_fail(void** state) {
   bool passed = false;
   begin(&f, &how);
   f.comparison.check_average = true;
-  f.demand.limit[ASSAY_METRIC_L2].x = 2;
+  f.tolerances.limit[ASSAY_METRIC_L2].x = 2;
   start(&f);
   assert_false(compare(&f, "y=float[1] 4", "y=float[1] 1"));  // 3
   assert_true(compare(&f, "y=float[1] 1", "y=float[1] 1"));   // 0: 1.5 in the mean

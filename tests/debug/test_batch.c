@@ -1,4 +1,5 @@
-// Results that depend on the batch: planted in a backend, the layer is named; in a model, the node.
+// Results that depend on the batch: injected in a backend, the layer is named; in a model, the
+// node.
 #include "debug/batch_debug.h"
 #include "passes/graph_case.h"
 

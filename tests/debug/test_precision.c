@@ -164,7 +164,7 @@ static const row_t* row_named(const char* name) {
   return r;
 }
 
-// Truth foresees it: the first run verifies, and the sum that loses is named.
+// Truth predicts it: the first run verifies, and the sum that loses is named.
 static void cancelling_is_foreseen(void** state) {
   (void)state;
   const row_t* r = row_named("by loss");

@@ -58,7 +58,7 @@ static void kernels_with_layouts_of_their_own_give_the_same_each_time(void** sta
     }
 }
 
-static void segments_are_captured_once(void** state) {
+static void spans_are_captured_once(void** state) {
   (void)state;
   const assay_backend_t* b = &assay_backend_mock;
   for (int on = 0; on < 2; on++) {
@@ -75,7 +75,7 @@ static void segments_are_captured_once(void** state) {
     const assay_device_counts_t n = assay_device_counts(s);
     assert_int_equal(n.captures, on ? 1 : 0);
     assert_int_equal(n.launches, on ? 4 : 0);
-    assert_int_equal(n.segments, on ? 1 : 5);
+    assert_int_equal(n.spans, on ? 1 : 5);
     assert_int_equal(n.uploads, 5);    // the image; weights are there
     assert_int_equal(n.downloads, 5);  // the classes
     // One layer at a time, to be timed, no capture is launched.
@@ -83,7 +83,7 @@ static void segments_are_captured_once(void** state) {
     ok(run_case_once(&c, b, s, &got));
     outputs_release(&got);
     assert_int_equal(assay_device_counts(s).launches, n.launches);
-    assert_true(assay_device_counts(s).segments > n.segments + 1);
+    assert_true(assay_device_counts(s).spans > n.spans + 1);
     b->close(s);
     run_case_close(&c);
   }
@@ -435,7 +435,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(bits_are_those_of_the_emulated_engine),
       TEST(kernels_with_layouts_of_their_own_give_the_same_each_time),
-      TEST(segments_are_captured_once),
+      TEST(spans_are_captured_once),
       TEST(layers_without_kernels_are_emulated),
       TEST(kernels_are_timed),
       TEST(taps_see_every_layer),

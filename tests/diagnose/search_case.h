@@ -10,20 +10,20 @@ enum { SEARCH_CASE_TARGETS = 4 };
 typedef struct search_case {
   assay_model_t* model;
   assay_tensor_t* in[GRAPH_CASE_ROWS];
-  assay_machine_t* machine;
+  assay_evaluator_t* evaluator;
   assay_search_target_t targets[SEARCH_CASE_TARGETS];
   assay_search_t search;
 } search_case_t;
 
-static inline assay_machine_t* search_case_truth(const assay_model_t* m,
-                                                 assay_tensor_t* const* in) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
-  assay_machine_t* machine = NULL;
-  op_case_ok(assay_machine_create(m, &config, &machine));
+static inline assay_evaluator_t* search_case_truth(const assay_model_t* m,
+                                                   assay_tensor_t* const* in) {
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  assay_evaluator_t* evaluator = NULL;
+  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_machine_set(machine, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_machine_run(machine));
-  return machine;
+    assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
+  op_case_ok(assay_evaluator_run(evaluator));
+  return evaluator;
 }
 
 // wrong: the model that is searched; right: the one whose outputs are golden.
@@ -32,23 +32,23 @@ static inline void search_case_init(const graph_case_t* wrong, const graph_case_
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
   *c = (search_case_t){0};
   c->model = graph_case_model(wrong, c->in);
-  c->machine = search_case_truth(c->model, c->in);
+  c->evaluator = search_case_truth(c->model, c->in);
   assay_model_t* m = graph_case_model(right, in);
-  assay_machine_t* golden = search_case_truth(m, in);
+  assay_evaluator_t* golden = search_case_truth(m, in);
   const assay_graph_t* g = c->model->graph;
   assert_true(g->n_outputs <= SEARCH_CASE_TARGETS);
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_value_t* v = m->graph->outputs[i];
     c->targets[i] = (assay_search_target_t){
         .value = g->outputs[i],
-        .golden = assay_tensor_retain(assay_machine_get(golden, v)),
-        .truth = assay_tensor_retain(assay_machine_get(c->machine, g->outputs[i]))};
+        .golden = assay_tensor_retain(assay_evaluator_get(golden, v)),
+        .truth = assay_tensor_retain(assay_evaluator_get(c->evaluator, g->outputs[i]))};
   }
-  assay_machine_destroy(golden);
+  assay_evaluator_destroy(golden);
   assay_model_release(m);
   graph_case_release(in);
   c->search = (assay_search_t){.model = c->model,
-                               .machine = c->machine,
+                               .evaluator = c->evaluator,
                                .nodes = (const assay_node_t* const*)g->nodes,
                                .n_nodes = g->n_nodes,
                                .targets = c->targets,
@@ -60,7 +60,7 @@ static inline void search_case_deinit(search_case_t* c) {
     assay_tensor_release(c->targets[i].golden);
     assay_tensor_release(c->targets[i].truth);
   }
-  assay_machine_destroy(c->machine);
+  assay_evaluator_destroy(c->evaluator);
   assay_model_release(c->model);
   graph_case_release(c->in);
 }

@@ -2,7 +2,7 @@
 #include "backends/cpu_level.h"
 #include "debug/pass_debug.h"
 #include "debug/tactic_debug.h"
-#include "diagnose/planted/planted.h"
+#include "diagnose/injected/injected.h"
 #include "passes/graph_case.h"
 
 #define NET                                                                           \
@@ -18,7 +18,7 @@
 
 typedef struct pass_row {
   graph_case_t graph;
-  planted_pass_t planted;
+  injected_pass_t injected;
   assay_format_t format;
   const assay_backend_t* backend;
   assay_pass_effect_t effect;  // of the guilty pass; NONE: there is none
@@ -27,47 +27,47 @@ typedef struct pass_row {
 
 static const pass_row_t pass_rows[] = {
     {{"healthy", 0, NET},
-     PLANTED_NO_PASS,
+     INJECTED_NO_PASS,
      ASSAY_FORMAT_FP32,
      &assay_backend_cpu,
      ASSAY_EFFECT_NONE,
      NULL,
      NULL},
     {{"healthy", 0, NET},
-     PLANTED_NO_PASS,
+     INJECTED_NO_PASS,
      ASSAY_FORMAT_BF16,
      &assay_backend_emu,
      ASSAY_EFFECT_NONE,
      NULL,
      NULL},
     {{"swapped", 0, NET},
-     PLANTED_SWAP,
+     INJECTED_SWAP,
      ASSAY_FORMAT_FP32,
      &assay_backend_cpu,
      ASSAY_EFFECT_TRUTH,
-     "planted",
+     "injected",
      "less"},
     {{"swapped", 0, NET},
-     PLANTED_SWAP,
+     INJECTED_SWAP,
      ASSAY_FORMAT_FP16,
      &assay_backend_emu,
      ASSAY_EFFECT_TRUTH,
-     "planted",
+     "injected",
      "less"},
     // Truth stays what it is.
     {{"scaled", 0, PRODUCTS},
-     PLANTED_SCALE,
+     INJECTED_SCALE,
      ASSAY_FORMAT_FP32,
      &assay_backend_cpu,
      ASSAY_EFFECT_NONE,
      NULL,
      NULL},
     {{"scaled", 0, PRODUCTS},
-     PLANTED_SCALE,
+     INJECTED_SCALE,
      ASSAY_FORMAT_FP16,
      &assay_backend_emu,
      ASSAY_EFFECT_ENGINE,
-     "planted",
+     "injected",
      "two"},
 };
 
@@ -89,9 +89,9 @@ static void the_wrong_pass_is_named(void** state) {
                                      .precision_name = "p",
                                      .backend = r->backend};
     assay_pass_blame_t b = {0};
-    planted_pass = r->planted;
+    injected_pass = r->injected;
     op_case_ok(assay_pass_debug(m, &o, &inputs, NULL, &b));
-    planted_pass = PLANTED_NO_PASS;
+    injected_pass = INJECTED_NO_PASS;
     if (!b.guilty != !r->pass)
       fail_msg("%s: %s is guilty", r->graph.name, b.guilty ? b.guilty->pass->name : "no pass");
     if (r->pass) {
@@ -100,7 +100,7 @@ static void the_wrong_pass_is_named(void** state) {
         fail_msg("%s: effect '%s'", r->graph.name, assay_pass_effect_name(b.guilty->effect));
       if (!names(&b, r->node)) fail_msg("%s: '%s' is not named", r->graph.name, r->node);
       assert_true(b.why.len && b.value.len);
-    } else if (!r->planted) {
+    } else if (!r->injected) {
       // BatchNorm went into the weights, which were rounded once: seen, and explained.
       bool rounded = false;
       for (size_t k = 0; k < b.n; k++)
@@ -117,26 +117,31 @@ static void the_wrong_pass_is_named(void** state) {
 
 typedef struct tactic_row {
   graph_case_t graph;
-  planted_tactic_t planted;
+  injected_tactic_t injected;
   assay_format_t format;
   const char* layer;           // asked for; NULL: all
-  assay_tactic_fault_t fault;  // of the planted one; SOUND: it does not take the layers
+  assay_tactic_fault_t fault;  // of the injected one; SOUND: it does not take the layers
   size_t tactics;              // of some layer, at least; one fewer where there is no AVX-512
 } tactic_row_t;
 
 static const tactic_row_t tactic_rows[] = {
-    {{"healthy", 0, PRODUCTS}, PLANTED_NO_TACTIC, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_SOUND, 2},
-    {{"healthy", 0, PRODUCTS}, PLANTED_NO_TACTIC, ASSAY_FORMAT_BF16, NULL, ASSAY_TACTIC_SOUND, 1},
-    {{"convolutions", 0, NET}, PLANTED_NO_TACTIC, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_SOUND, 2},
-    {{"an element", 0, PRODUCTS}, PLANTED_ELEMENT, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_BEYOND, 3},
+    {{"healthy", 0, PRODUCTS}, INJECTED_NO_TACTIC, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_SOUND, 2},
+    {{"healthy", 0, PRODUCTS}, INJECTED_NO_TACTIC, ASSAY_FORMAT_BF16, NULL, ASSAY_TACTIC_SOUND, 1},
+    {{"convolutions", 0, NET}, INJECTED_NO_TACTIC, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_SOUND, 2},
     {{"an element", 0, PRODUCTS},
-     PLANTED_ELEMENT,
+     INJECTED_ELEMENT,
+     ASSAY_FORMAT_FP32,
+     NULL,
+     ASSAY_TACTIC_BEYOND,
+     3},
+    {{"an element", 0, PRODUCTS},
+     INJECTED_ELEMENT,
      ASSAY_FORMAT_FP32,
      "two",
      ASSAY_TACTIC_BEYOND,
      3},
-    {{"a NaN", 0, PRODUCTS}, PLANTED_NAN, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_INVALID, 3},
-    {{"elsewhere", 0, NET}, PLANTED_ELEMENT, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_SOUND, 2},
+    {{"a NaN", 0, PRODUCTS}, INJECTED_NAN, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_INVALID, 3},
+    {{"elsewhere", 0, NET}, INJECTED_ELEMENT, ASSAY_FORMAT_FP32, NULL, ASSAY_TACTIC_SOUND, 2},
 };
 
 static void judge_layers(const tactic_row_t* r, const assay_tactic_blame_t* b) {
@@ -146,16 +151,16 @@ static void judge_layers(const tactic_row_t* r, const assay_tactic_blame_t* b) {
     if (l->n > most) most = l->n;
     for (size_t k = 0; k < l->n; k++) {
       const assay_tactic_account_t* a = &l->at[k];
-      const bool planted = strcmp(a->name, "planted") == 0;
-      if (!planted && a->fault)
+      const bool injected = strcmp(a->name, "injected") == 0;
+      if (!injected && a->fault)
         fail_msg("%s: '%s' by %s is %s", r->graph.name, l->layer->name, a->name,
                  assay_tactic_fault_name(a->fault));
       // What the plan has chosen gives what it gave there.
-      if (a->chosen && !a->same_bits && !(planted && r->planted == PLANTED_NAN))
+      if (a->chosen && !a->same_bits && !(injected && r->injected == INJECTED_NAN))
         fail_msg("%s: '%s' by %s, which was chosen, gives other bits", r->graph.name,
                  l->layer->name, a->name);
       faults += a->fault != ASSAY_TACTIC_SOUND;
-      if (planted && a->fault) assert_int_equal(a->fault, r->fault);
+      if (injected && a->fault) assert_int_equal(a->fault, r->fault);
     }
   }
   assert_int_equal(faults, b->n_faults);
@@ -178,9 +183,9 @@ static void the_wrong_tactic_is_named(void** state) {
                                      .precision_name = "p",
                                      .backend = &assay_backend_cpu};
     assay_tactic_blame_t b = {0};
-    planted_tactic = r->planted;
+    injected_tactic = r->injected;
     op_case_ok(assay_tactic_debug(m, &o, &options, &inputs, &b));
-    planted_tactic = PLANTED_NO_TACTIC;
+    injected_tactic = INJECTED_NO_TACTIC;
     judge_layers(r, &b);
     assay_tactic_blame_deinit(&b);
     assay_model_release(m);

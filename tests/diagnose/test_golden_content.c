@@ -1,6 +1,6 @@
 // Golden tensors whose names say nothing find their values by elements, shape and statistics.
 #include "diagnose/golden_content.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "passes/graph_case.h"
 
 static const graph_case_t network = {
@@ -34,23 +34,23 @@ static const content_row_t rows[] = {
 };
 
 static assay_set_t golden_of(const assay_model_t* m, assay_tensor_t* const* in, const char* names) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
-  assay_machine_t* machine = NULL;
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  assay_evaluator_t* evaluator = NULL;
   assay_set_t set = {0};
   char name[64];
   int used = 0;
-  op_case_ok(assay_machine_create(m, &config, &machine));
-  assay_machine_set(machine, m->graph->inputs[0], in[0]);
-  op_case_ok(assay_machine_run(machine));
+  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
+  assay_evaluator_set(evaluator, m->graph->inputs[0], in[0]);
+  op_case_ok(assay_evaluator_run(evaluator));
   for (const char* p = names; sscanf(p, "%63s%n", name, &used) == 1; p += used) {
     char theirs[80];
     assay_tensor_t* t = NULL;
     snprintf(theirs, sizeof theirs, "layer%zu/out:0", set.n);
     const assay_value_t* v = assay_graph_find(m->graph, name);
-    op_case_ok(assay_tensor_retype(assay_machine_get(machine, v), ASSAY_TYPE_DOUBLE, &t));
+    op_case_ok(assay_tensor_retype(assay_evaluator_get(evaluator, v), ASSAY_TYPE_DOUBLE, &t));
     op_case_ok(assay_set_add(&set, theirs, t));
   }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   return set;
 }
 

@@ -1,7 +1,7 @@
 // The table of causes: what each row offers for a node. Offers are told by their texts, and each
 // must either be evaluated or be refused with a reason.
 #include "diagnose/repair.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "passes/graph_case.h"
 
 typedef struct proposal_row {
@@ -146,7 +146,7 @@ typedef struct offers {
   char texts[64][240];
   int n, evaluated;
   const assay_suspect_t* suspect;
-  assay_machine_t* machine;
+  assay_evaluator_t* evaluator;
 } offers_t;
 
 static assay_status_t take(void* user, const assay_repair_t* r, bool* stop) {
@@ -157,7 +157,7 @@ static assay_status_t take(void* user, const assay_repair_t* r, bool* stop) {
   assert_in_range(r->n_edits, 1, ASSAY_REPAIR_EDITS);
   assert_true(o->n < 64);
   strcpy(o->texts[o->n++], r->text);
-  assay_status_t st = assay_repair_evaluate(o->machine, r, o->suspect->n_in, o->suspect->in,
+  assay_status_t st = assay_repair_evaluate(o->evaluator, r, o->suspect->n_in, o->suspect->in,
                                             o->suspect->n_out, out);
   if (st)
     assert_true(strlen(assay_status_message(st)) > 0);
@@ -171,18 +171,18 @@ static assay_status_t take(void* user, const assay_repair_t* r, bool* stop) {
 static void ask(const proposal_row_t* row, const assay_model_t* m, assay_tensor_t* const* inputs,
                 offers_t* out) {
   const assay_node_t* n = m->graph->nodes[0];
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   assay_tensor_t *in[8] = {NULL}, *got[4] = {NULL};
   bool stop = false;
-  op_case_ok(assay_machine_create(m, &config, &out->machine));
-  assay_machine_set(out->machine, m->graph->inputs[0], inputs[0]);
-  op_case_ok(assay_machine_run(out->machine));
+  op_case_ok(assay_evaluator_create(m, &config, &out->evaluator));
+  assay_evaluator_set(out->evaluator, m->graph->inputs[0], inputs[0]);
+  op_case_ok(assay_evaluator_run(out->evaluator));
   for (size_t i = 0; i < n->n_inputs; i++)
     if (n->inputs[i])
-      op_case_ok(assay_tensor_widen(assay_machine_get(out->machine, n->inputs[i]), &in[i]));
+      op_case_ok(assay_tensor_widen(assay_evaluator_get(out->evaluator, n->inputs[i]), &in[i]));
   for (size_t i = 0; i < n->n_outputs; i++)
     if (n->outputs[i])
-      op_case_ok(assay_tensor_widen(assay_machine_get(out->machine, n->outputs[i]), &got[i]));
+      op_case_ok(assay_tensor_widen(assay_evaluator_get(out->evaluator, n->outputs[i]), &got[i]));
   const assay_suspect_t suspect = {m, n, n->n_inputs, n->n_outputs, in, got};
   const assay_trial_t trial = {take, out};
   out->suspect = &suspect;
@@ -193,7 +193,7 @@ static void ask(const proposal_row_t* row, const assay_model_t* m, assay_tensor_
   }
   for (size_t i = 0; i < 8; i++) assay_tensor_release(in[i]);
   for (size_t i = 0; i < 4; i++) assay_tensor_release(got[i]);
-  assay_machine_destroy(out->machine);
+  assay_evaluator_destroy(out->evaluator);
 }
 
 static bool has_text(const offers_t* o, const char* text) {

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "diagnose/chain.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "fail_case.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
@@ -72,21 +72,21 @@ static graph_case_t changed_by(const fault_row_t* f) {
 
 // Truth of a model: of every value, or of its outputs.
 static assay_set_t truth_of(const assay_model_t* m, assay_tensor_t* const* in, bool inner) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
-  assay_machine_t* machine = NULL;
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  assay_evaluator_t* evaluator = NULL;
   assay_set_t set = {0};
-  op_case_ok(assay_machine_create(m, &config, &machine));
+  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_machine_set(machine, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_machine_run(machine));
+    assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
+  op_case_ok(assay_evaluator_run(evaluator));
   for (size_t i = 0; i < m->graph->n_nodes; i++) {
     const assay_value_t* v = m->graph->nodes[i]->outputs[0];
     assay_tensor_t* t = NULL;
     if (!inner && !v->is_output) continue;
-    op_case_ok(assay_tensor_retype(assay_machine_get(machine, v), ASSAY_TYPE_DOUBLE, &t));
+    op_case_ok(assay_tensor_retype(assay_evaluator_get(evaluator, v), ASSAY_TYPE_DOUBLE, &t));
     op_case_ok(assay_set_add(&set, v->name, t));
   }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   return set;
 }
 
@@ -305,21 +305,21 @@ static void constants_with_few_bits_stay(void** state) {
     assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *again[GRAPH_CASE_ROWS] = {NULL};
     assay_model_t* m = graph_case_model(&right, in);
     assay_model_t* held = graph_case_model(k ? &wrong : &right, again);
-    assay_machine_t* machine = NULL;
+    assay_evaluator_t* evaluator = NULL;
     assay_set_t golden = {0};
     assay_export_t e = {0};
-    op_case_ok(assay_machine_create(
-        m, &(assay_machine_config_t){.mode = ASSAY_MODE_TRUTH, .keep_all = true}, &machine));
-    assay_machine_set(machine, m->graph->inputs[0], in[0]);
-    op_case_ok(assay_machine_run(machine));
+    op_case_ok(assay_evaluator_create(
+        m, &(assay_evaluator_config_t){.mode = ASSAY_MODE_TRUTH, .keep_all = true}, &evaluator));
+    assay_evaluator_set(evaluator, m->graph->inputs[0], in[0]);
+    op_case_ok(assay_evaluator_run(evaluator));
     const assay_value_t* y = m->graph->outputs[0];
-    op_case_ok(assay_set_add(&golden, "y", assay_tensor_retain(assay_machine_get(machine, y))));
+    op_case_ok(assay_set_add(&golden, "y", assay_tensor_retain(assay_evaluator_get(evaluator, y))));
     hold_against(held, again, &golden, &e);
     assert_int_equal(e.n, k);
     if (k) assert_true(e.faults[0].restored);
     assay_export_deinit(&e);
     assay_set_deinit(&golden);
-    assay_machine_destroy(machine);
+    assay_evaluator_destroy(evaluator);
     assay_model_release(m);
     assay_model_release(held);
     graph_case_release(in);

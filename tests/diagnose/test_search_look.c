@@ -113,12 +113,12 @@ static void blown_up_repairs_are_refused(void** state) {
   search_case_init(&network, &network, &c);
   const assay_node_t* n = c.search.nodes[0];
   assay_tensor_t *in[] = {c.in[0], n->inputs[1]->constant}, *out = NULL;
-  assay_machine_limit(c.machine, 4095);
-  assay_status_t st = assay_machine_node(c.machine, n, 2, in, 1, &out);
+  assay_evaluator_limit(c.evaluator, 4095);
+  assay_status_t st = assay_evaluator_node(c.evaluator, n, 2, in, 1, &out);
   assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
   assay_status_free(st);
-  assay_machine_limit(c.machine, 4096);
-  op_case_ok(assay_machine_node(c.machine, n, 2, in, 1, &out));
+  assay_evaluator_limit(c.evaluator, 4096);
+  op_case_ok(assay_evaluator_node(c.evaluator, n, 2, in, 1, &out));
   assay_tensor_release(out);
   search_case_deinit(&c);
 }

@@ -21,18 +21,18 @@ static const graph_case_t network = {
 // The targets, where a value is given another tensor.
 static void run_with(const search_case_t* c, const assay_value_t* v, assay_tensor_t* now,
                      assay_tensor_t** out) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   const assay_graph_t* g = c->model->graph;
-  assay_machine_t* m = NULL;
-  op_case_ok(assay_machine_create(c->model, &config, &m));
-  for (size_t i = 0; i < g->n_inputs; i++) assay_machine_set(m, g->inputs[i], c->in[i]);
+  assay_evaluator_t* m = NULL;
+  op_case_ok(assay_evaluator_create(c->model, &config, &m));
+  for (size_t i = 0; i < g->n_inputs; i++) assay_evaluator_set(m, g->inputs[i], c->in[i]);
   for (size_t i = 0; i < g->n_nodes; i++) {
-    op_case_ok(assay_machine_step(m, g->nodes[i]));
-    if (v->producer == g->nodes[i]) assay_machine_set(m, v, now);
+    op_case_ok(assay_evaluator_step(m, g->nodes[i]));
+    if (v->producer == g->nodes[i]) assay_evaluator_set(m, v, now);
   }
   for (size_t k = 0; k < g->n_outputs; k++)
-    out[k] = assay_tensor_retain(assay_machine_get(m, g->outputs[k]));
-  assay_machine_destroy(m);
+    out[k] = assay_tensor_retain(assay_evaluator_get(m, g->outputs[k]));
+  assay_evaluator_destroy(m);
 }
 
 // In units of golden, as the search scores: <r, change> / <r, r> and |r + change| / |r|.
@@ -66,7 +66,7 @@ static void check_value(const search_case_t* c, const assay_predict_t* p, const 
   assay_tensor_t *now = NULL, *got[SEARCH_CASE_TARGETS] = {NULL};
   uint64_t state = (uint64_t)v->id + 3;
   assay_forecast_t f = {.known = true};
-  assay_tensor_t* was = assay_machine_get(c->machine, v);
+  assay_tensor_t* was = assay_evaluator_get(c->evaluator, v);
   op_case_ok(assay_tensor_copy(was, &now));
   for (int64_t i = 0; i < now->size; i++) assay_f64(now)[i] += size * graph_case_random(&state);
   assay_predict_add(p, v, now, was, &f);
@@ -129,7 +129,7 @@ static void right_repair_leaves_nothing(void** state) {
   op_case_ok(assay_predict_create(&c.search, &p));
   for (size_t i = c.search.n_nodes; i-- > 2;) op_case_ok(assay_predict_pass(p, i));
   const assay_value_t* b = node_of(&c, 1)->outputs[0];
-  assay_tensor_t *now = NULL, *was = assay_machine_get(c.machine, b);
+  assay_tensor_t *now = NULL, *was = assay_evaluator_get(c.evaluator, b);
   op_case_ok(assay_tensor_copy(was, &now));
   for (int64_t i = 0; i < now->size; i++) assay_f64(now)[i] *= -2. / 7;
   assay_forecast_t f = {.known = true};
@@ -169,7 +169,7 @@ static void broadcast_repair(void** state) {
   op_case_ok(assay_tensor_create_zero(ASSAY_TYPE_FLOAT, 4, dims, &now));
   for (int i = 0; i < 36; i++) assay_f64(now)[i % 9] += assay_f64(c.in[0])[i] / 4;
   assay_forecast_t f = {.known = true};
-  assay_predict_add(p, n->outputs[0], now, assay_machine_get(c.machine, n->outputs[0]), &f);
+  assay_predict_add(p, n->outputs[0], now, assay_evaluator_get(c.evaluator, n->outputs[0]), &f);
   assert_true(f.known && assay_forecast_remains(&f) < 1e-6);
   assay_tensor_release(now);
   assay_predict_destroy(p);
@@ -195,7 +195,7 @@ static void what_is_not_known(void** state) {
   op_case_ok(assay_predict_create(&c.search, &p));
   for (size_t i = c.search.n_nodes; i-- > 0;) {
     const assay_value_t* v = node_of(&c, i)->outputs[0];
-    assay_tensor_t* t = assay_machine_get(c.machine, v);
+    assay_tensor_t* t = assay_evaluator_get(c.evaluator, v);
     assay_forecast_t f = {.known = true};
     assay_predict_add(p, v, t, t, &f);
     assert_int_equal(f.known, strcmp(v->name, "a") != 0);

@@ -9,34 +9,34 @@
 
 typedef struct edit_case {
   const char* edit;
-  const char* wishes[6];  // "op=Gelu", "from=x", "format=fp16", "numbers"
-  const char* after;      // operators of the top graph of the written model, in order
+  const char* requests[6];  // "op=Gelu", "from=x", "format=fp16", "numbers"
+  const char* after;        // operators of the top graph of the written model, in order
   assay_edit_verdict_t verdict;
   graph_case_t graph;
 } edit_case_t;
 
-typedef struct edit_wishes {
-  assay_edit_wishes_t w;
+typedef struct edit_requests {
+  assay_edit_requests_t w;
   const char* items[10][6];
-} edit_wishes_t;
+} edit_requests_t;
 
 // Texts of a case as the library takes them; out holds the lists.
-static inline void edit_wish(edit_wishes_t* out, const char* const* texts) {
+static inline void edit_request(edit_requests_t* out, const char* const* texts) {
   static const struct {
     const char* name;
     size_t offset;
-  } lists[] = {{"nodes", offsetof(assay_edit_wishes_t, nodes)},
-               {"not", offsetof(assay_edit_wishes_t, not_nodes)},
-               {"op", offsetof(assay_edit_wishes_t, ops)},
-               {"from", offsetof(assay_edit_wishes_t, from)},
-               {"to", offsetof(assay_edit_wishes_t, to)},
-               {"value", offsetof(assay_edit_wishes_t, values)},
-               {"node", offsetof(assay_edit_wishes_t, renamed_nodes)},
-               {"dim", offsetof(assay_edit_wishes_t, dims)},
-               {"attr", offsetof(assay_edit_wishes_t, attrs)},
-               {"shape", offsetof(assay_edit_wishes_t, shapes)},
-               {"type", offsetof(assay_edit_wishes_t, types)}};
-  *out = (edit_wishes_t){0};
+  } lists[] = {{"nodes", offsetof(assay_edit_requests_t, nodes)},
+               {"not", offsetof(assay_edit_requests_t, not_nodes)},
+               {"op", offsetof(assay_edit_requests_t, ops)},
+               {"from", offsetof(assay_edit_requests_t, from)},
+               {"to", offsetof(assay_edit_requests_t, to)},
+               {"value", offsetof(assay_edit_requests_t, values)},
+               {"node", offsetof(assay_edit_requests_t, renamed_nodes)},
+               {"dim", offsetof(assay_edit_requests_t, dims)},
+               {"attr", offsetof(assay_edit_requests_t, attrs)},
+               {"shape", offsetof(assay_edit_requests_t, shapes)},
+               {"type", offsetof(assay_edit_requests_t, types)}};
+  *out = (edit_requests_t){0};
   for (size_t i = 0; i < 6 && texts[i]; i++) {
     const char* equals = strchr(texts[i], '=');
     const size_t n = equals ? (size_t)(equals - texts[i]) : strlen(texts[i]);
@@ -55,7 +55,7 @@ static inline void edit_wish(edit_wishes_t* out, const char* const* texts) {
     if (strcmp(texts[i], "per_tensor") == 0) out->w.per_tensor = known = true;
     if (strcmp(texts[i], "store_codes") == 0) out->w.store_codes = known = true;
     if (strcmp(texts[i], "no_shapes") == 0) out->w.no_shapes = known = true;
-    if (!known) fail_msg("unknown wish '%s'", texts[i]);
+    if (!known) fail_msg("unknown request '%s'", texts[i]);
   }
 }
 
@@ -73,12 +73,13 @@ static inline void edit_operators(const assay_model_t* m, char text[1024]) {
 }
 
 // Edits a model, and reads what was written; NULL if nothing was.
-static inline assay_status_t edit_run(const char* edit, assay_model_t* m, const char* const* wishes,
-                                      assay_edit_result_t* r, assay_model_t** out) {
+static inline assay_status_t edit_run(const char* edit, assay_model_t* m,
+                                      const char* const* requests, assay_edit_result_t* r,
+                                      assay_model_t** out) {
   char path[64];
-  edit_wishes_t w;
+  edit_requests_t w;
   edit_path(path, 0);
-  edit_wish(&w, wishes);
+  edit_request(&w, requests);
   const assay_edit_options_t options = {.seed = 3};
   *out = NULL;
   assay_status_t st = assay_editor_run(assay_editor_find(edit), m, &w.w, &options, r);

@@ -414,7 +414,7 @@ static void edits(void** state) {
     assay_model_t *m = graph_case_model(&c->graph, in), *out = NULL;
     assay_edit_result_t r = {0};
     char text[1024] = "nothing was written";
-    op_case_ok(assay_status_note(edit_run(c->edit, m, c->wishes, &r, &out), "%s: %s", c->edit,
+    op_case_ok(assay_status_note(edit_run(c->edit, m, c->requests, &r, &out), "%s: %s", c->edit,
                                  c->graph.name));
     if (out) edit_operators(out, text);
     if (out && !names_differ(out)) {
@@ -460,7 +460,7 @@ static void there_and_back(void** state) {
     assay_model_t *m = graph_case_model(&c->graph, in), *apart = NULL, *whole = NULL;
     assay_edit_result_t r = {0};
     char was[1024], is[1024];
-    op_case_ok(edit_run("decompose", m, c->wishes, &r, &apart));
+    op_case_ok(edit_run("decompose", m, c->requests, &r, &apart));
     assay_edit_result_deinit(&r);
     op_case_ok(edit_run("assemble", apart, none, &r, &whole));
     assay_edit_result_deinit(&r);
@@ -479,7 +479,7 @@ static void there_and_back(void** state) {
 
 static const struct {
   const char* edit;
-  const char* wishes[6];
+  const char* requests[6];
   assay_code_t code;
   const char* message;
 } errors[] = {
@@ -526,7 +526,7 @@ static void refusals(void** state) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
     assay_model_t *m = graph_case_model(&small, in), *out = NULL;
     assay_edit_result_t r = {0};
-    assay_status_t st = edit_run(errors[i].edit, m, errors[i].wishes, &r, &out);
+    assay_status_t st = edit_run(errors[i].edit, m, errors[i].requests, &r, &out);
     if (!st) fail_msg("%s: row %zu was not refused", errors[i].edit, i);
     if (assay_status_code(st) != errors[i].code ||
         !strstr(assay_status_message(st), errors[i].message))
@@ -576,17 +576,17 @@ static void failing_allocations(void** state) {
   (void)state;
   static const char* const which[] = {"extract",  "broadcasts", "decompose", "sanitize", "cast",
                                       "quantize", "rename",     "set",       "assemble"};
-  static const char* const wishes[][6] = {{"to=middle"},   {NULL}, {NULL},        {NULL},
-                                          {"format=fp16"}, {NULL}, {"value=x=z"}, {"shape=x=Nx3x8"},
-                                          {NULL}};
+  static const char* const requests[][6] = {
+      {"to=middle"},     {NULL}, {NULL}, {NULL}, {"format=fp16"}, {NULL}, {"value=x=z"},
+      {"shape=x=Nx3x8"}, {NULL}};
   for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
     const int64_t live = assay_alloc_live();
     bool reached = true;
     for (uint64_t n = 1; reached; n = fail_next(n, 200)) {
       assay_model_t* m = graph_case_model(&small, in);
-      edit_wishes_t w;
-      edit_wish(&w, wishes[i]);
+      edit_requests_t w;
+      edit_request(&w, requests[i]);
       assay_edit_result_t r = {0};
       const assay_edit_options_t options = {.seed = 3};
       assay_alloc_fail_after(n, false);

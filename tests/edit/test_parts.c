@@ -141,7 +141,7 @@ static void test_insert(void** state) {
 static void test_fold(void** state) {
   (void)state;
   static const struct {
-    assay_fold_wishes_t wishes;
+    assay_fold_requests_t requests;
     const char* after;
   } rows[] = {
       {{0}, "Relu Mul Neg"},
@@ -152,7 +152,7 @@ static void test_fold(void** state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {0};
     assay_model_t *m = graph_case_model(&row, in), *out = NULL;
-    op_case_ok(assay_fold_constants(m, &rows[i].wishes, &out));
+    op_case_ok(assay_fold_constants(m, &rows[i].requests, &out));
     assert_string_equal(ops_of(out), rows[i].after);
     assert_int_equal(assay_model_count_nodes(m), 5);
     assay_model_release(out);
@@ -291,7 +291,7 @@ static assay_status_t do_all(assay_model_t* m, assay_tensor_t* const* in) {
   assay_str_deinit(&notes);
   assay_model_release(out);
   out = NULL;
-  if (!st) st = assay_fold_constants(m, &(assay_fold_wishes_t){0}, &out);
+  if (!st) st = assay_fold_constants(m, &(assay_fold_requests_t){0}, &out);
   assay_model_release(out);
   if (!st) st = assay_lint_init(&lint);
   if (!st) st = assay_lint_check(m, &lint);

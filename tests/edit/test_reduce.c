@@ -1,10 +1,10 @@
-// Parts that still fail: planted faults and overflows come down to the nodes that make them.
+// Parts that still fail: injected faults and overflows come down to the nodes that make them.
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "edit/reduce/reduce.h"
 #include "edit/reduce/reduce_sets.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "io/npz.h"
 #include "passes/graph_case.h"
 
@@ -19,7 +19,7 @@
 static const struct row {
   graph_case_t graph;
   assay_format_t format;
-  const char *plant, *judge, *require;
+  const char *inject, *judge, *require;
   bool fused;
   assay_reduce_verdict_t verdict;
   assay_reduce_way_t way;
@@ -181,7 +181,7 @@ static void open_case(reduced_case_t* c, const struct row* row) {
   if (row->require) op_case_ok(assay_require_parse(&c->require, row->require));
   c->check = (assay_check_options_t){.backend = &assay_backend_emu,
                                      .precision = {.format = row->format},
-                                     .plan = {.fused = row->fused, .plant = row->plant},
+                                     .plan = {.fused = row->fused, .inject = row->inject},
                                      .require = &c->require};
 }
 
@@ -325,20 +325,20 @@ static void samples_are_honoured(void** state) {
 // Truth of the values that are named, by a model of other constants: what golden is.
 static void add_golden(const assay_model_t* m, assay_tensor_t* const* in, const char* names,
                        assay_set_t* out) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
-  assay_machine_t* truth = NULL;
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  assay_evaluator_t* truth = NULL;
   char name[64];
   int used;
-  op_case_ok(assay_machine_create(m, &config, &truth));
+  op_case_ok(assay_evaluator_create(m, &config, &truth));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_machine_set(truth, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_machine_run(truth));
+    assay_evaluator_set(truth, m->graph->inputs[i], in[i]);
+  op_case_ok(assay_evaluator_run(truth));
   for (; sscanf(names, " %63s%n", name, &used) == 1; names += used) {
     assay_tensor_t* t = NULL;
-    op_case_ok(assay_tensor_pack(assay_machine_get(truth, assay_graph_find(m->graph, name)), &t));
+    op_case_ok(assay_tensor_pack(assay_evaluator_get(truth, assay_graph_find(m->graph, name)), &t));
     op_case_ok(assay_set_add(out, name, t));
   }
-  assay_machine_destroy(truth);
+  assay_evaluator_destroy(truth);
 }
 
 static void exports_are_cut_at_golden(void** state) {

@@ -98,14 +98,14 @@ static assay_model_t* make_model(assay_tensor_t** in) {
 
 static void run(assay_model_t* m, assay_tensor_t* const* in, assay_mode_t mode, uint64_t seed,
                 assay_tensor_t** out) {
-  assay_machine_t* machine = NULL;
-  assay_machine_config_t config = {.mode = mode, .seed = seed, .verify = true};
-  op_case_ok(assay_machine_create(m, &config, &machine));
-  assay_machine_set(machine, m->graph->inputs[0], in[0]);
-  op_case_ok(assay_machine_run(machine));
+  assay_evaluator_t* evaluator = NULL;
+  assay_evaluator_config_t config = {.mode = mode, .seed = seed, .verify = true};
+  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
+  assay_evaluator_set(evaluator, m->graph->inputs[0], in[0]);
+  op_case_ok(assay_evaluator_run(evaluator));
   for (size_t i = 0; i < N_OUTPUTS; i++)
-    out[i] = assay_tensor_retain(assay_machine_get(machine, m->graph->outputs[i]));
-  assay_machine_destroy(machine);
+    out[i] = assay_tensor_retain(assay_evaluator_get(evaluator, m->graph->outputs[i]));
+  assay_evaluator_destroy(evaluator);
 }
 
 static void release(assay_tensor_t** t) {
@@ -209,15 +209,15 @@ static void no_iteration(void** state) {
   graph_case_outputs(g, "last all");
   op_case_ok(assay_onnx_check(m));
   op_case_ok(assay_infer_model(m));
-  assay_machine_t* machine = NULL;
-  op_case_ok(assay_machine_create(m, &(assay_machine_config_t){.verify = true}, &machine));
-  for (size_t i = 0; i < 2; i++) assay_machine_set(machine, g->inputs[i], in[i]);
-  op_case_ok(assay_machine_run(machine));
-  const assay_tensor_t* all = assay_machine_get(machine, g->outputs[1]);
+  assay_evaluator_t* evaluator = NULL;
+  op_case_ok(assay_evaluator_create(m, &(assay_evaluator_config_t){.verify = true}, &evaluator));
+  for (size_t i = 0; i < 2; i++) assay_evaluator_set(evaluator, g->inputs[i], in[i]);
+  op_case_ok(assay_evaluator_run(evaluator));
+  const assay_tensor_t* all = assay_evaluator_get(evaluator, g->outputs[1]);
   assert_int_equal(all->rank, 2);
   assert_int_equal(all->dims[0], 0);
   assert_int_equal(all->dims[1], 3);
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   assay_model_release(m);
   graph_case_release(in);
 }

@@ -136,14 +136,14 @@ static const twin_t twins[] = {
 static assay_tensor_t* run(const graph_case_t* row, bool unquantized) {
   assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *y = NULL;
   assay_model_t* m = graph_case_model(row, in);
-  assay_machine_t* machine = NULL;
-  assay_machine_config_t config = {.unquantized = unquantized, .verify = true};
-  op_case_ok(assay_machine_create(m, &config, &machine));
+  assay_evaluator_t* evaluator = NULL;
+  assay_evaluator_config_t config = {.unquantized = unquantized, .verify = true};
+  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_machine_set(machine, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_machine_run(machine));
-  y = assay_tensor_retain(assay_machine_get(machine, m->graph->outputs[0]));
-  assay_machine_destroy(machine);
+    assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
+  op_case_ok(assay_evaluator_run(evaluator));
+  y = assay_tensor_retain(assay_evaluator_get(evaluator, m->graph->outputs[0]));
+  assay_evaluator_destroy(evaluator);
   assay_model_release(m);
   graph_case_release(in);
   return y;
@@ -187,22 +187,22 @@ static void integer_outputs_are_integers(void** state) {
       "a y"};
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
   assay_model_t* m = graph_case_model(&row, in);
-  assay_machine_t* machine = NULL;
-  op_case_ok(assay_machine_create(m, &(assay_machine_config_t){.unquantized = true, .verify = true},
-                                  &machine));
+  assay_evaluator_t* evaluator = NULL;
+  op_case_ok(assay_evaluator_create(
+      m, &(assay_evaluator_config_t){.unquantized = true, .verify = true}, &evaluator));
   for (int round = 0; round < 2; round++) {
-    assay_machine_set(machine, m->graph->inputs[0], in[0]);
-    op_case_ok(assay_machine_run(machine));
-    const assay_tensor_t *a = assay_machine_get(machine, m->graph->outputs[0]),
-                         *y = assay_machine_get(machine, m->graph->outputs[1]);
+    assay_evaluator_set(evaluator, m->graph->inputs[0], in[0]);
+    op_case_ok(assay_evaluator_run(evaluator));
+    const assay_tensor_t *a = assay_evaluator_get(evaluator, m->graph->outputs[0]),
+                         *y = assay_evaluator_get(evaluator, m->graph->outputs[1]);
     assert_int_equal(a->type, ASSAY_TYPE_UINT8);
     assert_int_equal(assay_i64(a)[0], 13);
     assert_int_equal(assay_i64(a)[1], 0);
     assert_int_equal(assay_i64(a)[2], 255);
     for (int i = 0; i < 3; i++) assert_true(fabs(assay_f64(y)[i] - assay_f64(in[0])[i]) < 1e-12);
-    assay_machine_reset(machine);
+    assay_evaluator_reset(evaluator);
   }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   assay_model_release(m);
   graph_case_release(in);
 }

@@ -186,7 +186,7 @@ static const vjp_row_t rows[] = {
 };
 
 typedef struct vjp_case {
-  assay_machine_t* machine;
+  assay_evaluator_t* evaluator;
   const assay_node_t* node;
   assay_tensor_t *in[8], *out[4];
   double *out_g[4], *in_g[8];
@@ -200,23 +200,23 @@ static double* random_blocks(int64_t n, uint64_t* state) {
 }
 
 static void case_init(const assay_model_t* m, assay_tensor_t* const* inputs, vjp_case_t* c) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   uint64_t state = 11;
   c->node = m->graph->nodes[0];
-  op_case_ok(assay_machine_create(m, &config, &c->machine));
+  op_case_ok(assay_evaluator_create(m, &config, &c->evaluator));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_machine_set(c->machine, m->graph->inputs[i], inputs[i]);
-  op_case_ok(assay_machine_run(c->machine));
+    assay_evaluator_set(c->evaluator, m->graph->inputs[i], inputs[i]);
+  op_case_ok(assay_evaluator_run(c->evaluator));
   for (size_t i = 0; i < c->node->n_inputs; i++) {
     const assay_value_t* v = c->node->inputs[i];
     if (!v) continue;
-    op_case_ok(assay_tensor_widen(assay_machine_get(c->machine, v), &c->in[i]));
+    op_case_ok(assay_tensor_widen(assay_evaluator_get(c->evaluator, v), &c->in[i]));
     if (v->is_input) c->in_g[i] = calloc((size_t)c->in[i]->size * PROBES + 1, sizeof(double));
   }
   for (size_t i = 0; i < c->node->n_outputs; i++) {
     const assay_value_t* v = c->node->outputs[i];
     if (!v) continue;
-    op_case_ok(assay_tensor_widen(assay_machine_get(c->machine, v), &c->out[i]));
+    op_case_ok(assay_tensor_widen(assay_evaluator_get(c->evaluator, v), &c->out[i]));
     if (c->out[i]->store == ASSAY_STORE_F64)
       c->out_g[i] = random_blocks(c->out[i]->size * PROBES, &state);
   }
@@ -225,7 +225,7 @@ static void case_init(const assay_model_t* m, assay_tensor_t* const* inputs, vjp
 static void case_deinit(vjp_case_t* c) {
   for (int i = 0; i < 8; i++) assay_tensor_release(c->in[i]), free(c->in_g[i]);
   for (int i = 0; i < 4; i++) assay_tensor_release(c->out[i]), free(c->out_g[i]);
-  assay_machine_destroy(c->machine);
+  assay_evaluator_destroy(c->evaluator);
 }
 
 // The weighted sum of the outputs with one element moved.
@@ -239,7 +239,7 @@ static double weighted(const vjp_case_t* c, const assay_value_t* moved, int64_t 
     if (c->node->inputs[i] == moved) assay_f64(in[i])[e] += step;
   }
   op_case_ok(
-      assay_machine_node(c->machine, c->node, c->node->n_inputs, in, c->node->n_outputs, out));
+      assay_evaluator_node(c->evaluator, c->node, c->node->n_inputs, in, c->node->n_outputs, out));
   for (size_t o = 0; o < c->node->n_outputs; o++)
     for (int64_t i = 0; c->out_g[o] && i < out[o]->size; i++)
       sum += c->out_g[o][probe * out[o]->size + i] * assay_f64(out[o])[i];
@@ -279,7 +279,7 @@ static void check_row(const vjp_row_t* row) {
   vjp_case_t c = {0};
   case_init(m, in, &c);
   bool known = false;
-  const assay_vjp_t vjp = {.machine = c.machine,
+  const assay_vjp_t vjp = {.evaluator = c.evaluator,
                            .node = c.node,
                            .n_in = c.node->n_inputs,
                            .n_out = c.node->n_outputs,

@@ -1,4 +1,4 @@
-// Layouts over a graph by planted costs: what is expected of small graphs that can be reckoned by
+// Layouts over a graph by injected costs: what is expected of small graphs that can be reckoned by
 // hand, and of random ones the cheapest of all assignments.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,26 +21,27 @@ static void ok(assay_status_t st) {
   if (st) fail_msg("%s", assay_status_message(st));
 }
 
-// ---- planted costs ------------------------------------------------------------------------------
+// ---- injected costs
+// ------------------------------------------------------------------------------
 //
 // A layer reads up to two values and makes the one of its own number + 1; value 0 is the graph's
 // input, which lies plain, the last one its output, which is wanted plain. Costs < 0: no option.
 
-typedef struct planted_layer {
+typedef struct injected_layer {
   int reads[2];          // -1: none
   double plain, last;    // of the kernel that reads and makes all so
   double plain_to_last;  // of one that reads plain and makes channels last
-} planted_layer_t;
+} injected_layer_t;
 
-typedef struct planted {
+typedef struct injected {
   const char* name;
   double reorder;  // of every value
-  planted_layer_t layers[5];
+  injected_layer_t layers[5];
   const char* expected;  // by layer: p, l, or x for plain_to_last
   double cost;
-} planted_t;
+} injected_t;
 
-static const planted_t rows[] = {
+static const injected_t rows[] = {
     {"a convolution that is faster channels last pays for two reorders",
      10,
      {{{0, -1}, 50, 20, -1}},
@@ -75,7 +76,7 @@ static const planted_t rows[] = {
     {"of equal costs none moves", 10, {{{0, -1}, 50, 30, -1}}, "p", 50},
 };
 
-static void add_option(assay_layout_problem_t* p, double cost, const planted_layer_t* l, int made,
+static void add_option(assay_layout_problem_t* p, double cost, const injected_layer_t* l, int made,
                        assay_layout_t in, assay_layout_t out) {
   if (cost < 0) return;
   ok(assay_layouts_add_option(p, cost));
@@ -84,10 +85,10 @@ static void add_option(assay_layout_problem_t* p, double cost, const planted_lay
   ok(assay_layouts_add_use(p, made, out, true));
 }
 
-static void planted_costs_give_the_expected_layouts(void** state) {
+static void injected_costs_give_the_expected_layouts(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const planted_t* r = &rows[i];
+    const injected_t* r = &rows[i];
     const int n = (int)strlen(r->expected);
     assay_layout_problem_t p = {0};
     int at, options[5];
@@ -100,7 +101,7 @@ static void planted_costs_give_the_expected_layouts(void** state) {
     }
     char kinds[5][4] = {{0}};
     for (int k = 0; k < n; k++) {
-      const planted_layer_t* l = &r->layers[k];
+      const injected_layer_t* l = &r->layers[k];
       ok(assay_layouts_add_layer(&p, &at));
       add_option(&p, l->plain, l, k + 1, P, P);
       if (l->plain >= 0) strcat(kinds[k], "p");
@@ -125,7 +126,7 @@ static void planted_costs_give_the_expected_layouts(void** state) {
 static void reorders_are_told_by_option(void** state) {
   (void)state;
   assay_layout_problem_t p = {0};
-  const planted_layer_t layer = {{0, -1}, 50, 20, -1};
+  const injected_layer_t layer = {{0, -1}, 50, 20, -1};
   int at;
   const assay_layout_value_t in = {.made = 1 << P, .reorder = {{0, 10}, {11, 0}}};
   const assay_layout_value_t out = {.needed = 1 << P, .reorder = {{0, 10}, {11, 0}}};
@@ -269,7 +270,7 @@ static void shapes_of_one_order(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_costs_give_the_expected_layouts),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(injected_costs_give_the_expected_layouts),
                                      cmocka_unit_test(reorders_are_told_by_option),
                                      cmocka_unit_test(random_graphs_are_assigned_at_least_cost),
                                      cmocka_unit_test(wide_graphs_are_never_worse_than_before),

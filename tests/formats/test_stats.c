@@ -57,11 +57,11 @@ typedef enum kind {
   GEMM,       // errors that do not depend on the value
   HUGE_ONES,  // squares overflow
   TINY,       // squares underflow
-  MIXED,      // huge, ordinary and tiny stretches
+  MIXED,      // huge, ordinary and tiny runs
   SPECIALS,   // NaN and infinities among them
   ONE_SIGN,   // large mean, small spread
   ZEROS,
-  GROWING,  // each stretch far larger than the one before
+  GROWING,  // each run far larger than the one before
   KINDS,
 } kind_t;
 static const char* const kind_names[KINDS] = {"ordinary", "exact",    "relu",  "wide",

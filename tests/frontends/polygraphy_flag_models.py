@@ -148,7 +148,7 @@ def write_files():
         f.write("fc\n")
 
 
-CONVS = ("few_channels", "direct_conv", "onednn_conv", "products")
+CONVS = ("conv_few_channels", "direct_conv", "onednn_conv", "gemm_weights")
 
 
 def write_made(program):

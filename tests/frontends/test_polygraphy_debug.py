@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""assay polygraphy debug and inspect tactics: planted checks, replays, artifacts, exit codes.
+"""assay polygraphy debug and inspect tactics: injected checks, replays, artifacts, exit codes.
 
     test_polygraphy_debug.py ASSAY
 """
@@ -457,7 +457,7 @@ def test_tactics(failures):
     # Another tactic for one layer: which ones take it, the machine says.
     changed = json.loads(json.dumps(replay))
     forced = []
-    for other in ("onednn_conv", "direct_conv", "few_channels", "products"):
+    for other in ("onednn_conv", "direct_conv", "conv_few_channels", "gemm_weights"):
         changed["replay"]["c0"].update(assay=other, tactic=5)
         with open("changed.json", "w", encoding="utf-8") as f:
             json.dump(changed, f)
@@ -478,7 +478,7 @@ def test_tactics(failures):
     r = build("--load-tactics", "old.json")
     failures.check(r.returncode == 0 and tactics_of_plan() == was, "an older file", r.stdout)
     # What does not fit
-    changed["replay"]["c0"]["assay"] = "moves"
+    changed["replay"]["c0"]["assay"] = "data_movement"
     with open("unfit.json", "w", encoding="utf-8") as f:
         json.dump(changed, f)
     expect(failures, "a tactic that does not fit", build("--load-tactics", "unfit.json"), 0,

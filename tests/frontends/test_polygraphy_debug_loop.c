@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "frontends/polygraphy/debug/debug_hunt.h"
 #include "frontends/polygraphy/debug/debug_loop.h"
+#include "frontends/polygraphy/debug/debug_search.h"
 
 // ---- regular expressions ------------------------------------------------------------------------
 
@@ -198,11 +198,11 @@ static void numbers(void** state) {
 // ---- orders -------------------------------------------------------------------------------------
 
 // What is tried where numbers from `least` on are hits, as "2 1 0 >1".
-static void hunt(pg_hunt_mode_t mode, size_t top, bool known, size_t least, assay_str_t* out) {
-  pg_hunt_t h = pg_hunt_begin(mode, top, known);
+static void search(pg_search_mode_t mode, size_t top, bool known, size_t least, assay_str_t* out) {
+  pg_search_t h = pg_search_begin(mode, top, known);
   for (int n = 0; !h.done && n < 50; n++) {
     assay_str_printf(out, "%zu ", h.at);
-    pg_hunt_tell(&h, h.at >= least);
+    pg_search_record(&h, h.at >= least);
   }
   if (h.found)
     assay_str_printf(out, ">%zu", h.best);
@@ -212,37 +212,38 @@ static void hunt(pg_hunt_mode_t mode, size_t top, bool known, size_t least, assa
 
 static void orders(void** state) {
   static const struct {
-    pg_hunt_mode_t mode;
+    pg_search_mode_t mode;
     size_t top;
     bool known;
     size_t least, about;
     const char* tried;
   } rows[] = {
-      {PG_HUNT_BISECT, 4, true, 1, 3, "2 1 0 >1"},  // of 5 nodes: m, e, c
-      {PG_HUNT_BISECT, 4, true, 0, 3, "2 1 0 >0"},
-      {PG_HUNT_BISECT, 4, true, 4, 3, "2 3 >4"},
-      {PG_HUNT_BISECT, 1, true, 0, 1, "0 >0"},
-      {PG_HUNT_BISECT, 1, true, 1, 1, "0 >1"},
-      {PG_HUNT_BISECT, 0, true, 0, 0, ">0"},
-      {PG_HUNT_BISECT, 8, false, 5, 5, "8 4 6 5 >5"},
-      {PG_HUNT_BISECT, 8, false, 9, 5, "8 none"},
-      {PG_HUNT_BISECT, 8, false, 0, 5, "8 4 2 1 0 >0"},
-      {PG_HUNT_BISECT, 0, false, 0, 1, "0 >0"},
-      {PG_HUNT_UP, 4, false, 2, 5, "0 1 2 >2"},
-      {PG_HUNT_UP, 4, false, 5, 5, "0 1 2 3 4 none"},
-      {PG_HUNT_DOWN, 4, true, 2, 4, "3 2 1 0 >2"},
-      {PG_HUNT_DOWN, 4, false, 4, 5, "4 3 2 1 0 >4"},
-      {PG_HUNT_DOWN, 0, true, 0, 0, ">0"},
+      {PG_SEARCH_BISECT, 4, true, 1, 3, "2 1 0 >1"},  // of 5 nodes: m, e, c
+      {PG_SEARCH_BISECT, 4, true, 0, 3, "2 1 0 >0"},
+      {PG_SEARCH_BISECT, 4, true, 4, 3, "2 3 >4"},
+      {PG_SEARCH_BISECT, 1, true, 0, 1, "0 >0"},
+      {PG_SEARCH_BISECT, 1, true, 1, 1, "0 >1"},
+      {PG_SEARCH_BISECT, 0, true, 0, 0, ">0"},
+      {PG_SEARCH_BISECT, 8, false, 5, 5, "8 4 6 5 >5"},
+      {PG_SEARCH_BISECT, 8, false, 9, 5, "8 none"},
+      {PG_SEARCH_BISECT, 8, false, 0, 5, "8 4 2 1 0 >0"},
+      {PG_SEARCH_BISECT, 0, false, 0, 1, "0 >0"},
+      {PG_SEARCH_UP, 4, false, 2, 5, "0 1 2 >2"},
+      {PG_SEARCH_UP, 4, false, 5, 5, "0 1 2 3 4 none"},
+      {PG_SEARCH_DOWN, 4, true, 2, 4, "3 2 1 0 >2"},
+      {PG_SEARCH_DOWN, 4, false, 4, 5, "4 3 2 1 0 >4"},
+      {PG_SEARCH_DOWN, 0, true, 0, 0, ">0"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const pg_hunt_t begun = pg_hunt_begin(rows[i].mode, rows[i].top, rows[i].known);
+    const pg_search_t begun = pg_search_begin(rows[i].mode, rows[i].top, rows[i].known);
     assay_str_t tried = {0};
-    hunt(rows[i].mode, rows[i].top, rows[i].known, rows[i].least, &tried);
+    search(rows[i].mode, rows[i].top, rows[i].known, rows[i].least, &tried);
     if (strcmp(assay_str_get(&tried), rows[i].tried) != 0)
       fail_msg("row %zu: %s; '%s' was expected", i, assay_str_get(&tried), rows[i].tried);
-    if (pg_hunt_about(&begun) != rows[i].about)
-      fail_msg("row %zu: about %zu; %zu was expected", i, pg_hunt_about(&begun), rows[i].about);
+    if (pg_search_max_tries(&begun) != rows[i].about)
+      fail_msg("row %zu: about %zu; %zu was expected", i, pg_search_max_tries(&begun),
+               rows[i].about);
     assay_str_deinit(&tried);
   }
 }

@@ -172,7 +172,7 @@ ROWS = [
     Row("fp16", LAYERS, "--fp16", all_stored("fp16")),
     Row("bf16", LAYERS, "--bf16", all_stored("bf16")),
     Row("best", LAYERS, "--best", all_stored("fp16", "bf16")),
-    Row("int8", LAYERS, "--int8", lambda run: "int8_products" in tactics(run)),
+    Row("int8", LAYERS, "--int8", lambda run: "int8_gemm_weights" in tactics(run)),
     Row("sparsity", BUILD + "--saveEngine=s.plan", "--sparsity=force", r"\[W\] --sparsity=force"),
     Row("stripWeights", BUILD + "--saveEngine=s.plan", "--stripWeights", lambda run: len(run.bytes("s.plan")) < len(run.bytes("../c.plan"))),
     Row("stripAllWeights", BUILD + "--saveEngine=s.plan", "--stripAllWeights", lambda run: len(run.bytes("s.plan")) < len(run.bytes("../c.plan"))),

@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "onnx/onnx.h"
 #include "ops/infer.h"
 
@@ -380,10 +380,10 @@ static inline bool op_case_inferred(const assay_value_t* v, const assay_tensor_t
 }
 
 static inline void op_case_compare(const op_case_t* row, const assay_node_t* n,
-                                   const assay_machine_t* machine, const char* where) {
+                                   const assay_evaluator_t* evaluator, const char* where) {
   for (size_t i = 0; i < n->n_outputs; i++) {
     if (!n->outputs[i]) continue;
-    const assay_tensor_t* found = assay_machine_get(machine, n->outputs[i]);
+    const assay_tensor_t* found = assay_evaluator_get(evaluator, n->outputs[i]);
     assert_non_null(found);
     assay_tensor_t* expected = op_case_tensor(row->out[i]);
     op_case_round(expected);
@@ -427,20 +427,20 @@ static inline void op_case_run_way(const op_case_t* row, op_case_way_t way) {
   for (size_t i = 0; i < n_in; i++)
     if (strcmp(row->in[i], "-") != 0) in[i] = op_case_tensor(row->in[i]);
   assay_model_t* m = op_case_model(row, way, in, values);
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   assay_status_t st = assay_infer_model(m);
   if (!st) {
-    const assay_machine_config_t config = {
+    const assay_evaluator_config_t config = {
         .mode = ASSAY_MODE_NATIVE, .verify = true, .keep_all = true};
-    op_case_ok(assay_machine_create(m, &config, &machine));
+    op_case_ok(assay_evaluator_create(m, &config, &evaluator));
     for (size_t i = 0; i < n_in; i++)
-      if (values[i]) assay_machine_set(machine, values[i], in[i]);
-    st = assay_machine_run(machine);
+      if (values[i]) assay_evaluator_set(evaluator, values[i], in[i]);
+    st = assay_evaluator_run(evaluator);
   }
   bool ran = !st;
   op_case_error(row, st, where);
-  if (ran && !row->error) op_case_compare(row, m->graph->nodes[0], machine, where);
-  assay_machine_destroy(machine);
+  if (ran && !row->error) op_case_compare(row, m->graph->nodes[0], evaluator, where);
+  assay_evaluator_destroy(evaluator);
   assay_model_release(m);
   for (size_t i = 0; i < n_in; i++) assay_tensor_release(in[i]);
 }

@@ -173,7 +173,7 @@ static void write_model(const assay_model_t* m) {
 static bool run_way(const random_case_t* c, const op_hint_t* hint, way_t way, uint64_t seed,
                     assay_tensor_t** out, char* out_why, size_t capacity) {
   assay_value_t* values[RANDOM_IN] = {NULL};
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   run.way = way;
   assay_model_t* m = make_model(c, hint, way, seed, values);
   assay_status_t st = assay_onnx_check(m);
@@ -183,11 +183,12 @@ static bool run_way(const random_case_t* c, const op_hint_t* hint, way_t way, ui
   if (!st) st = assay_infer_model(m);
   bool inferred = !st;
   if (!st) {
-    const assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .keep_all = true, .seed = 1};
-    op_case_ok(assay_machine_create(m, &config, &machine));
+    const assay_evaluator_config_t config = {
+        .mode = ASSAY_MODE_NATIVE, .keep_all = true, .seed = 1};
+    op_case_ok(assay_evaluator_create(m, &config, &evaluator));
     for (size_t i = 0; i < c->n_in; i++)
-      if (values[i]) assay_machine_set(machine, values[i], c->in[i]);
-    st = assay_machine_run(machine);
+      if (values[i]) assay_evaluator_set(evaluator, values[i], c->in[i]);
+    st = assay_evaluator_run(evaluator);
   }
   bool ok = !st;
   if (st) {
@@ -201,10 +202,10 @@ static bool run_way(const random_case_t* c, const op_hint_t* hint, way_t way, ui
   names_t names = {0};
   for (size_t i = 0; ok && i < n->n_outputs; i++) {
     if (!n->outputs[i]) continue;
-    out[i] = assay_tensor_retain(assay_machine_get(machine, n->outputs[i]));
+    out[i] = assay_tensor_retain(assay_evaluator_get(evaluator, n->outputs[i]));
     check_inferred(n->outputs[i], i, out[i], &names);
   }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   assay_model_release(m);
   return ok;
 }
@@ -313,7 +314,7 @@ static void make_some_vast(random_case_t* c) {
 // What the other modes make of a case: it must be of the same shape.
 static void run_modes(const random_case_t* c, const op_hint_t* hint, uint64_t seed,
                       assay_tensor_t* const* expected) {
-  static const assay_machine_config_t configs[] = {
+  static const assay_evaluator_config_t configs[] = {
       {.mode = ASSAY_MODE_TRUTH, .seed = 1, .verify = true, .keep_all = true},
       {.mode = ASSAY_MODE_TRUTH, .seed = 1, .verify = true, .keep_all = true, .unquantized = true},
       {.mode = ASSAY_MODE_PLAN,
@@ -333,22 +334,22 @@ static void run_modes(const random_case_t* c, const op_hint_t* hint, uint64_t se
   op_case_ok(assay_onnx_check(m));
   op_case_ok(assay_infer_model(m));
   for (size_t k = 0; k < sizeof configs / sizeof *configs; k++) {
-    assay_machine_t* machine = NULL;
-    op_case_ok(assay_machine_create(m, &configs[k], &machine));
+    assay_evaluator_t* evaluator = NULL;
+    op_case_ok(assay_evaluator_create(m, &configs[k], &evaluator));
     for (size_t i = 0; i < c->n_in; i++)
-      if (values[i]) assay_machine_set(machine, values[i], c->in[i]);
-    assay_status_t st = assay_machine_run(machine);
+      if (values[i]) assay_evaluator_set(evaluator, values[i], c->in[i]);
+    assay_status_t st = assay_evaluator_run(evaluator);
     const bool starved = run.vast && assay_status_code(st) == ASSAY_NO_MEMORY;
     if (st && !starved) report("mode %zu: %s", k, assay_status_message(st));
     for (size_t i = 0; !st && i < c->n_out; i++) {
       if (!expected[i]) continue;
-      const assay_tensor_t* t = assay_machine_get(machine, m->graph->nodes[0]->outputs[i]);
+      const assay_tensor_t* t = assay_evaluator_get(evaluator, m->graph->nodes[0]->outputs[i]);
       if (t->kind != expected[i]->kind || t->rank != expected[i]->rank ||
           (t->rank && memcmp(t->dims, expected[i]->dims, (size_t)t->rank * sizeof *t->dims) != 0))
         report("mode %zu: output %zu has another shape", k, i);
     }
     assay_status_free(st);
-    assay_machine_destroy(machine);
+    assay_evaluator_destroy(evaluator);
   }
   assay_model_release(m);
 }

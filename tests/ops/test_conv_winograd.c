@@ -152,13 +152,13 @@ static double run_case(const winograd_t* f, assay_algorithm_t algorithm, const s
   }
   assay_model_t* model = op_case_model(&row, OP_CASE_STATIC, in, values);
   op_case_ok(assay_infer_model(model));
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
-  assay_machine_t* machine = NULL;
-  op_case_ok(assay_machine_create(model, &config, &machine));
-  for (int i = 0; i < 3; i++) assay_machine_set(machine, values[i], in[i]);
-  op_case_ok(assay_machine_run(machine));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  assay_evaluator_t* evaluator = NULL;
+  op_case_ok(assay_evaluator_create(model, &config, &evaluator));
+  for (int i = 0; i < 3; i++) assay_evaluator_set(evaluator, values[i], in[i]);
+  op_case_ok(assay_evaluator_run(evaluator));
   const assay_node_t* node = model->graph->nodes[0];
-  assay_tensor_t* truth = assay_machine_get(machine, node->outputs[0]);
+  assay_tensor_t* truth = assay_evaluator_get(evaluator, node->outputs[0]);
   assay_limits_t limits = {0};
   limits_of(node, in, truth, algorithm, &limits);
   double* y = malloc((size_t)truth->size * sizeof *y);
@@ -176,7 +176,7 @@ static double run_case(const winograd_t* f, assay_algorithm_t algorithm, const s
   const double ratio = worst > 0 ? sum / (double)truth->size / worst : 0;
   free(y);
   assay_limits_deinit(&limits);
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   assay_model_release(model);
   for (int i = 0; i < 3; i++) assay_tensor_release(in[i]);
   return ratio;

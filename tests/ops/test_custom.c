@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "check/check.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "io/json.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
@@ -392,19 +392,19 @@ static assay_status_t register_probe(const assay_ops_api_t* api, assay_ops_list_
 
 // Runs the model; what it fails with is given.
 static assay_status_t run_probe(const assay_model_t* m, assay_mode_t mode, assay_tensor_t** out) {
-  const assay_machine_config_t config = {.mode = mode, .verify = true};
+  const assay_evaluator_config_t config = {.mode = mode, .verify = true};
   const int64_t dims[] = {2, 3};
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   assay_tensor_t* x = NULL;
-  ok(assay_machine_create(m, &config, &machine));
+  ok(assay_evaluator_create(m, &config, &evaluator));
   ok(assay_tensor_create(ASSAY_TYPE_FLOAT, 2, dims, &x));
   for (int i = 0; i < 6; i++) assay_f64(x)[i] = i;
-  assay_machine_set(machine, m->graph->inputs[0], x);
-  assay_status_t st = assay_machine_run(machine);
+  assay_evaluator_set(evaluator, m->graph->inputs[0], x);
+  assay_status_t st = assay_evaluator_run(evaluator);
   for (size_t i = 0; !st && out && i < 3; i++)
-    out[i] = assay_tensor_retain(assay_machine_get(machine, m->graph->outputs[i]));
+    out[i] = assay_tensor_retain(assay_evaluator_get(evaluator, m->graph->outputs[i]));
   assay_tensor_release(x);
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   return st;
 }
 

@@ -346,17 +346,18 @@ static void test_long(void** state) {
     assay_tensor_t* in[OP_CASE_VALUES] = {op_case_tensor(text[0]), op_case_tensor(text[b])};
     assay_value_t* values[OP_CASE_VALUES] = {NULL};
     assay_model_t* m = op_case_model(&row, OP_CASE_STATIC, in, values);
-    assay_machine_t* machine = NULL;
+    assay_evaluator_t* evaluator = NULL;
     op_case_ok(assay_infer_model(m));
-    op_case_ok(assay_machine_create(m, &(assay_machine_config_t){.keep_all = true}, &machine));
-    for (int i = 0; i < 2; i++) assay_machine_set(machine, values[i], in[i]);
-    op_case_ok(assay_machine_run(machine));
-    const int64_t* z = assay_i64(assay_machine_get(machine, m->graph->outputs[0]));
+    op_case_ok(
+        assay_evaluator_create(m, &(assay_evaluator_config_t){.keep_all = true}, &evaluator));
+    for (int i = 0; i < 2; i++) assay_evaluator_set(evaluator, values[i], in[i]);
+    op_case_ok(assay_evaluator_run(evaluator));
+    const int64_t* z = assay_i64(assay_evaluator_get(evaluator, m->graph->outputs[0]));
     for (int64_t i = 0; i < ROWS; i++)
       for (int64_t k = 0; k < COLUMNS; k++)
         if (z[i * COLUMNS + k] != i * COLUMNS + k - (b == 1 ? k : i))
           fail_msg("%d %d", (int)i, (int)k);
-    assay_machine_destroy(machine);
+    assay_evaluator_destroy(evaluator);
     assay_model_release(m);
     for (int i = 0; i < 2; i++) assay_tensor_release(in[i]);
   }

@@ -469,18 +469,18 @@ static void run_truth(const op_case_t* row, bool unquantized, double* out, assay
   size_t n = op_case_count(row->in);
   for (size_t i = 0; i < n; i++) in[i] = op_case_tensor(row->in[i]);
   assay_model_t* m = op_case_model(row, OP_CASE_STATIC, in, values);
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   op_case_ok(assay_infer_model(m));
   m->graph->outputs[0]->is_output =
       false;  // the value as nodes see it: outputs of integers are settled
-  const assay_machine_config_t config = {.unquantized = unquantized, .keep_all = true};
-  op_case_ok(assay_machine_create(m, &config, &machine));
-  for (size_t i = 0; i < n; i++) assay_machine_set(machine, values[i], in[i]);
-  op_case_ok(assay_machine_run(machine));
-  const assay_tensor_t* t = assay_machine_get(machine, m->graph->outputs[0]);
+  const assay_evaluator_config_t config = {.unquantized = unquantized, .keep_all = true};
+  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
+  for (size_t i = 0; i < n; i++) assay_evaluator_set(evaluator, values[i], in[i]);
+  op_case_ok(assay_evaluator_run(evaluator));
+  const assay_tensor_t* t = assay_evaluator_get(evaluator, m->graph->outputs[0]);
   *out = t->store == ASSAY_STORE_F64 ? assay_f64(t)[0] : (double)assay_i64(t)[0];
   *out_type = t->type;
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   assay_model_release(m);
   for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
 }

@@ -37,13 +37,13 @@ static void run(const shape_t* s, assay_arith_t arith, bool exclusive, bool reve
   assay_value_t* values[2] = {NULL};
   assay_model_t* m = op_case_model(&row, OP_CASE_STATIC, in, values);
   op_case_ok(assay_infer_model(m));
-  const assay_machine_config_t config = {
+  const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .arith = arith, .accumulator = ASSAY_FORMAT_BF16, .keep_all = true};
-  assay_machine_t* machine = NULL;
-  op_case_ok(assay_machine_create(m, &config, &machine));
-  for (size_t i = 0; i < 2; i++) assay_machine_set(machine, values[i], in[i]);
-  op_case_ok(assay_machine_run(machine));
-  const assay_tensor_t* found = assay_machine_get(machine, m->graph->outputs[0]);
+  assay_evaluator_t* evaluator = NULL;
+  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
+  for (size_t i = 0; i < 2; i++) assay_evaluator_set(evaluator, values[i], in[i]);
+  op_case_ok(assay_evaluator_run(evaluator));
+  const assay_tensor_t* found = assay_evaluator_get(evaluator, m->graph->outputs[0]);
   double* y = test_calloc((size_t)found->size, sizeof *y);
   expect(s, arith, exclusive, reverse, assay_f64(in[0]), y);
   for (int64_t i = 0; i < found->size; i++)
@@ -51,7 +51,7 @@ static void run(const shape_t* s, assay_arith_t arith, bool exclusive, bool reve
       fail_msg("%s %s, arithmetic %d: element %d is %.17g, expected %.17g", text, attrs, (int)arith,
                (int)i, assay_f64(found)[i], y[i]);
   test_free(y);
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   assay_model_release(m);
   for (size_t i = 0; i < 2; i++) assay_tensor_release(in[i]);
 }

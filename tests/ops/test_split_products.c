@@ -1,6 +1,6 @@
-// The error model of sums of products of parts says what the licences of fp32 rest on: how it grows
-// with the terms, beside sums that are made here; and that it keeps out weights that parts cannot
-// hold.
+// The error model of sums of products of parts says what the accuracy gates of fp32 rest on: how it
+// grows with the terms, beside sums that are made here; and that it keeps out weights that parts
+// cannot hold.
 #include <math.h>
 
 #include "ops/matmul/split_products.h"

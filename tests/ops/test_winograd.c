@@ -1,5 +1,5 @@
-// Winograd's matrices give convolutions, and the error model says what the licences of fp32 rest
-// on: how it grows with channels, and that it keeps out weights that it cannot hold.
+// Winograd's matrices give convolutions, and the error model says what the accuracy gates of fp32
+// rest on: how it grows with channels, and that it keeps out weights that it cannot hold.
 #include <math.h>
 
 #include "ops/conv/winograd.h"

@@ -28,7 +28,7 @@ static inline void form_cases_hold(const form_case_t* cases, size_t n_cases) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
     char text[512];
     assay_model_t* m = graph_case_model(&row->graph, in);
-    assay_machine_t* before = truth_of(m, in);
+    assay_evaluator_t* before = truth_of(m, in);
     assay_rewrite_t* r = NULL;
     const assay_pass_options_t options = {.only = row->pass, .verify = true};
     op_case_ok(assay_status_note(assay_passes_run(m, &options, &r), "%s", row->graph.name));
@@ -40,7 +40,7 @@ static inline void form_cases_hold(const form_case_t* cases, size_t n_cases) {
     assay_rewrite_destroy(r);
     keeps_truth(row->graph.name, m, before, in, assay_pass_find(row->pass));
     keeps_truth(row->graph.name, m, before, in, NULL);
-    assay_machine_destroy(before);
+    assay_evaluator_destroy(before);
     assay_model_release(m);
     graph_case_release(in);
   }

@@ -18,10 +18,10 @@ static inline bool reads_as(const char* pass, const graph_case_t* g, const char*
   read(r, text);
   const bool same = strcmp(text, expected) == 0;
   if (!same) print_error("%s: '%s', expected '%s'\n", g->name, text, expected);
-  assay_machine_t* before = truth_of(m, in);
+  assay_evaluator_t* before = truth_of(m, in);
   keeps_truth(g->name, m, before, in, assay_pass_find(pass));
   keeps_truth(g->name, m, before, in, NULL);
-  assay_machine_destroy(before);
+  assay_evaluator_destroy(before);
   assay_rewrite_destroy(r);
   assay_model_release(m);
   graph_case_release(in);

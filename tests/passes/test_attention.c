@@ -237,9 +237,9 @@ static void forms(void** state) {
                   cases[i].n_nodes, cases[i].reads ? cases[i].reads : "");
       failed = true;
     }
-    assay_machine_t* before = truth_of(m, in);
+    assay_evaluator_t* before = truth_of(m, in);
     keeps_truth(cases[i].graph.name, m, before, in, assay_pass_find("attention"));
-    assay_machine_destroy(before);
+    assay_evaluator_destroy(before);
     assay_rewrite_destroy(r);
     assay_model_release(m);
     graph_case_release(in);

@@ -217,12 +217,12 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 // ---- truth before and after --------------------------------------------------------------------
 
 static void check_model(const char* name, assay_model_t* m, assay_tensor_t* const* in) {
-  assay_machine_t* before = truth_of(m, in);
+  assay_evaluator_t* before = truth_of(m, in);
   for (size_t p = 0; p < assay_pass_count(); p++)
     keeps_truth(name, m, before, in, assay_pass_at(p));
   keeps_truth(name, m, before, in, NULL);
   op_case_ok(assay_model_verify(m));
-  assay_machine_destroy(before);
+  assay_evaluator_destroy(before);
 }
 
 static void small_models(void** state) {

@@ -2,28 +2,29 @@
 #ifndef ASSAY_TESTS_PASSES_TRUTH_CASE_H_
 #define ASSAY_TESTS_PASSES_TRUTH_CASE_H_
 
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "passes/graph_case.h"
 #include "passes/pass.h"
 
-static inline assay_machine_t* truth_of(const assay_model_t* m, assay_tensor_t* const* in) {
-  assay_machine_t* machine = NULL;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .verify = true};
-  op_case_ok(assay_machine_create(m, &config, &machine));
+static inline assay_evaluator_t* truth_of(const assay_model_t* m, assay_tensor_t* const* in) {
+  assay_evaluator_t* evaluator = NULL;
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .verify = true};
+  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (in[i]) assay_machine_set(machine, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_machine_run(machine));
-  return machine;
+    if (in[i]) assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
+  op_case_ok(assay_evaluator_run(evaluator));
+  return evaluator;
 }
 
-static inline void same_truth(const char* where, const assay_model_t* was, assay_machine_t* before,
-                              const assay_model_t* is, assay_machine_t* after, double tolerance) {
+static inline void same_truth(const char* where, const assay_model_t* was,
+                              assay_evaluator_t* before, const assay_model_t* is,
+                              assay_evaluator_t* after, double tolerance) {
   assert_int_equal(was->graph->n_outputs, is->graph->n_outputs);
   for (size_t i = 0; i < was->graph->n_outputs; i++) {
     assay_tensor_t *a = NULL, *b = NULL;
     assert_string_equal(was->graph->outputs[i]->name, is->graph->outputs[i]->name);
-    op_case_ok(assay_tensor_widen(assay_machine_get(before, was->graph->outputs[i]), &a));
-    op_case_ok(assay_tensor_widen(assay_machine_get(after, is->graph->outputs[i]), &b));
+    op_case_ok(assay_tensor_widen(assay_evaluator_get(before, was->graph->outputs[i]), &a));
+    op_case_ok(assay_tensor_widen(assay_evaluator_get(after, is->graph->outputs[i]), &b));
     assert_int_equal(a->type, b->type);
     assert_int_equal(a->size, b->size);
     double largest = 0, worst = 0;
@@ -45,24 +46,24 @@ static inline void same_truth(const char* where, const assay_model_t* was, assay
 
 // Runs one pass, or all of them (only NULL), and compares; asked: also those that run when asked
 // for.
-static inline void keeps_truth_asked(const char* name, assay_model_t* m, assay_machine_t* before,
+static inline void keeps_truth_asked(const char* name, assay_model_t* m, assay_evaluator_t* before,
                                      assay_tensor_t* const* in, const assay_pass_t* only,
                                      bool asked) {
   char where[256];
   const char* also[64];
   assay_pass_options_t options = {.only = only ? only->name : NULL, .also = also, .verify = true};
   for (size_t i = 0; asked && i < assay_pass_count(); i++)
-    if (assay_pass_at(i)->asked) also[options.n_also++] = assay_pass_at(i)->name;
+    if (assay_pass_at(i)->opt_in) also[options.n_also++] = assay_pass_at(i)->name;
   snprintf(where, sizeof where, "%s: %s", name, only ? only->name : "all passes");
   assay_rewrite_t* r = NULL;
   op_case_ok(assay_status_note(assay_passes_run(m, &options, &r), "%s", where));
-  assay_machine_t* after = truth_of(r->model, in);
-  same_truth(where, m, before, r->model, after, only && !only->rounds ? 1e-12 : 1e-6);
-  assay_machine_destroy(after);
+  assay_evaluator_t* after = truth_of(r->model, in);
+  same_truth(where, m, before, r->model, after, only && !only->rounds_constants ? 1e-12 : 1e-6);
+  assay_evaluator_destroy(after);
   assay_rewrite_destroy(r);
 }
 
-static inline void keeps_truth(const char* name, assay_model_t* m, assay_machine_t* before,
+static inline void keeps_truth(const char* name, assay_model_t* m, assay_evaluator_t* before,
                                assay_tensor_t* const* in, const assay_pass_t* only) {
   keeps_truth_asked(name, m, before, in, only, false);
   if (!only) keeps_truth_asked(name, m, before, in, only, true);

@@ -1,4 +1,5 @@
-// Layers of engines that are not ours: which nodes they take in, from the values that a dump holds.
+// Layers of engines that are not ours: which nodes they take in, from the values that a record
+// holds.
 #include "passes/graph_case.h"
 #include "plan/cone.h"
 

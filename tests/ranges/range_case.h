@@ -108,7 +108,7 @@ static inline void range_case_run(range_case_t* c, assay_executor_t* e, const ch
 static inline void range_case_take(range_case_t* c, assay_model_t* model, assay_tensor_t* const* in,
                                    assay_format_t format) {
   const assay_precision_t precision = {.format = format};
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH};
   *c = (range_case_t){.model = model, .tap = {.layer = range_case_watch}};
   c->tap.user = c;
   for (size_t i = 0; i < GRAPH_CASE_ROWS; i++) c->in[i] = in[i];

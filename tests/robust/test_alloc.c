@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check/check.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "io/json.h"
 #include "io/npz.h"
 #include "onnx/load.h"
@@ -17,18 +17,18 @@ static char folder[] = "/tmp/assay_alloc_XXXXXX";
 
 // ---- the sequence -----------------------------------------------------------------------------
 
-static assay_status_t run_machine(const assay_model_t* m, assay_mode_t mode,
-                                  const assay_samples_t* samples) {
-  assay_machine_t* machine = NULL;
-  ASSAY_TRY(assay_machine_create(m, &(assay_machine_config_t){.mode = mode}, &machine));
+static assay_status_t run_evaluator(const assay_model_t* m, assay_mode_t mode,
+                                    const assay_samples_t* samples) {
+  assay_evaluator_t* evaluator = NULL;
+  ASSAY_TRY(assay_evaluator_create(m, &(assay_evaluator_config_t){.mode = mode}, &evaluator));
   for (size_t i = 0; i < m->graph->n_inputs; i++) {
     assay_tensor_t* t = assay_samples_get(samples, 0)[i];
-    if (t) assay_machine_set(machine, m->graph->inputs[i], t);
+    if (t) assay_evaluator_set(evaluator, m->graph->inputs[i], t);
   }
-  assay_status_t st = assay_machine_run(machine);
+  assay_status_t st = assay_evaluator_run(evaluator);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++)
-    assert_non_null(assay_machine_get(machine, m->graph->outputs[i]));
-  assay_machine_destroy(machine);
+    assert_non_null(assay_evaluator_get(evaluator, m->graph->outputs[i]));
+  assay_evaluator_destroy(evaluator);
   return st;
 }
 
@@ -151,8 +151,8 @@ static assay_status_t sequence(const char* path) {
   assay_samples_t samples = {0};
   assay_status_t st = assay_onnx_load(path, 0, NULL, &m);
   if (!st) st = assay_samples_generate(m, 1, &samples);
-  if (!st) st = run_machine(m, ASSAY_MODE_TRUTH, &samples);
-  if (!st) st = run_machine(m, ASSAY_MODE_NATIVE, &samples);
+  if (!st) st = run_evaluator(m, ASSAY_MODE_TRUTH, &samples);
+  if (!st) st = run_evaluator(m, ASSAY_MODE_NATIVE, &samples);
   if (!st) st = run_check(m, &samples);
   if (!st) st = export_mixed(m);
   if (!st) st = through_files(m, &samples);

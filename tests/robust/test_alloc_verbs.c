@@ -123,7 +123,7 @@ static assay_status_t run_batch(const char* path) {
 // ---- edit ---------------------------------------------------------------------------------------
 
 static assay_status_t run_editor(const char* path, const char* edit,
-                                 const assay_edit_wishes_t* wishes) {
+                                 const assay_edit_requests_t* requests) {
   const assay_edit_options_t options = {.seed = 3};
   const assay_edit_names_t names = {.model = "model.onnx", .all = true};
   assay_model_t* raw = NULL;
@@ -131,7 +131,7 @@ static assay_status_t run_editor(const char* path, const char* edit,
   assay_str_t text = {0};
   json_t* json = NULL;
   assay_status_t st = assay_onnx_read(path, &raw);
-  if (!st) st = assay_editor_run(assay_editor_find(edit), raw, wishes, &options, &r);
+  if (!st) st = assay_editor_run(assay_editor_find(edit), raw, requests, &options, &r);
   if (!st) st = assay_report_edit_text(&r, &names, &text);
   if (!st) st = assay_report_edit_json(&r, &names, &json);
   // What cannot be proven for want of memory is told so, and not written.
@@ -144,7 +144,7 @@ static assay_status_t run_editor(const char* path, const char* edit,
 }
 
 static assay_status_t run_edits(const char* path) {
-  static const assay_edit_wishes_t none = {0}, half = {.format = "fp16"};
+  static const assay_edit_requests_t none = {0}, half = {.format = "fp16"};
   ASSAY_TRY(run_editor(path, "cast", &half));
   ASSAY_TRY(run_editor(path, "sanitize", &none));
   ASSAY_TRY(run_editor(path, "decompose", &none));

@@ -190,7 +190,7 @@ static void built_with_several(void** state) {
   assay_model_release(m);
 }
 
-// Stretches of the last sizes are kept: behind some runs of every kind nothing more is allocated.
+// Segments of the last sizes are kept: behind some runs of every kind nothing more is allocated.
 static void runs_take_no_more_memory(void** state) {
   (void)state;
   enum { SETTLE = 400, RUNS = 1000 };

@@ -239,12 +239,12 @@ static void operators_read_packed_items(void** state) {
     op_case_ok(
         assay_valtype_of(m, ASSAY_KIND_SEQUENCE, ASSAY_TYPE_UNDEFINED, of, &values[0]->declared));
     op_case_ok(assay_infer_model(m));
-    assay_machine_t* machine = NULL;
-    op_case_ok(assay_machine_create(
-        m, &(assay_machine_config_t){.mode = ASSAY_MODE_NATIVE, .verify = true}, &machine));
-    assay_machine_set(machine, values[0], s);
-    op_case_ok(assay_machine_run(machine));
-    const assay_tensor_t* found = assay_machine_get(machine, m->graph->outputs[0]);
+    assay_evaluator_t* evaluator = NULL;
+    op_case_ok(assay_evaluator_create(
+        m, &(assay_evaluator_config_t){.mode = ASSAY_MODE_NATIVE, .verify = true}, &evaluator));
+    assay_evaluator_set(evaluator, values[0], s);
+    op_case_ok(assay_evaluator_run(evaluator));
+    const assay_tensor_t* found = assay_evaluator_get(evaluator, m->graph->outputs[0]);
     assert_true(assay_tensor_is_canonical(found));
     if (rows[r].out) {
       assay_tensor_t* expected = op_case_tensor(rows[r].out);
@@ -253,7 +253,7 @@ static void operators_read_packed_items(void** state) {
       assay_tensor_release(expected);
     }
     assert_int_equal(s->items[1]->store, ASSAY_STORE_PACKED);
-    assay_machine_destroy(machine);
+    assay_evaluator_destroy(evaluator);
     assay_model_release(m);
     assay_tensor_release(in[0]);
     assay_tensor_release(s);

@@ -1,5 +1,5 @@
-// Assignments of formats: that demands are met, that forecasts are near what is measured, and what
-// stands behind them.
+// Assignments of formats: that requirements are met, that forecasts are near what is measured, and
+// what stands behind them.
 #include <math.h>
 #include <unistd.h>
 
@@ -181,15 +181,20 @@ static void demands_are_met(void** state) {
 // What fp32 does not do, nothing does: said after the runs in one format.
 static void what_cannot_be_met(void** state) {
   (void)state;
-  static const char* const demands[] = {"snr_db >= 250", "max_abs <= 0", "false {outputs}",
-                                        "nan >= 1"};
-  for (size_t i = 0; i < sizeof demands / sizeof *demands; i++) {
-    const row_t r = {{demands[i], 0, NOISY}, BF16,       2,   &assay_backend_emu,
-                     ASSAY_TUNE_TIME,        demands[i], NULL};
+  static const char* const requirements[] = {"snr_db >= 250", "max_abs <= 0", "false {outputs}",
+                                             "nan >= 1"};
+  for (size_t i = 0; i < sizeof requirements / sizeof *requirements; i++) {
+    const row_t r = {{requirements[i], 0, NOISY},
+                     BF16,
+                     2,
+                     &assay_backend_emu,
+                     ASSAY_TUNE_TIME,
+                     requirements[i],
+                     NULL};
     fixture_t f;
     tune(&r, &f);
     if (f.tuned.met || f.tuned.n_trials > 2)
-      fail_msg("'%s': met %d, %zu runs", demands[i], f.tuned.met, f.tuned.n_trials);
+      fail_msg("'%s': met %d, %zu runs", requirements[i], f.tuned.met, f.tuned.n_trials);
     assert_false(f.tuned.trials[0].met);
     forget(&f);
   }
@@ -323,15 +328,15 @@ static void statistics_are_resized(void** state) {
   b.golden = a.golden;
   assay_error_sum_add(&b.engine_golden, small, golden, N);
   const assay_output_check_t c = assay_tune_forecast(&a, NULL, root * root);
-  static const char* const demands[] = {
+  static const char* const requirements[] = {
       "cosine >= 0",        "snr_db >= 0",      "psnr_db >= 0", "max_abs >= 0",
       "rms >= 0",           "mean >= 0",        "max_rel >= 0", "golden_psnr_db >= 0",
       "golden_snr_db >= 0", "drop_psnr_db >= 0"};
-  for (size_t i = 0; i < sizeof demands / sizeof *demands; i++) {
+  for (size_t i = 0; i < sizeof requirements / sizeof *requirements; i++) {
     assay_requirements_t r = {0};
     const char* name = NULL;
     double x = 0, y = 0;
-    op_case_ok(assay_require_parse(&r, demands[i]));
+    op_case_ok(assay_require_parse(&r, requirements[i]));
     assert_true(assay_require_value(&r.at[0], &b, &name, &x));
     assert_true(assay_require_value(&r.at[0], &c, &name, &y));
     const bool cosine = strcmp(name, "cosine") == 0;

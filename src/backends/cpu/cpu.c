@@ -1,7 +1,7 @@
 // The CPU backend: each layer by a kernel that a tactic has made for its sizes, or, where no tactic
 // takes it, by the emulated engine in the same formats (exec/runner.h). Kernels read what the
 // run holds, and write what the caller gets, where it lies; all else lies in one arena, which
-// stretches of all sizes share, as they do one piece of scratch memory.
+// segments of all sizes share, as they do one piece of scratch memory.
 #include <string.h>
 
 #include "backends/cpu/data/move.h"
@@ -16,13 +16,13 @@
 typedef struct cpu {
   assay_runner_t runner;
   assay_choice_t *shared, *own;
-  void** at;  // by slot of the stretch that runs
+  void** at;  // by slot of the segment that runs
   size_t cap_at;
   char *arena, *scratch;
   size_t arena_bytes, scratch_bytes;
 } cpu_t;
 
-// ---- what stretches are prepared for ------------------------------------------------------------
+// ---- what segments are prepared for ------------------------------------------------------------
 
 // What sums are kept in is fp32 in all tactics; tf32 is no format of a CPU.
 static bool takes(void* user, const assay_layer_t* l) {
@@ -40,22 +40,22 @@ static assay_status_t cost(void* user, const assay_sized_layer_t* l, assay_kerne
   return assay_choice_cost(((cpu_t*)user)->shared, l, k, out_microseconds);
 }
 
-static assay_status_t move_cost(void* user, const assay_move_t* m, double* out_microseconds) {
+static assay_status_t move_cost(void* user, const assay_reformat_t* m, double* out_microseconds) {
   return assay_choice_move_cost(((cpu_t*)user)->shared, m, out_microseconds);
 }
 
-static bool can_move(void* user, const assay_move_t* m) {
+static bool can_move(void* user, const assay_reformat_t* m) {
   (void)user;
   return cpu_move_is_possible(m);
 }
 
-static size_t move_scratch(void* user, const assay_move_t* m) {
+static size_t move_scratch(void* user, const assay_reformat_t* m) {
   (void)user;
   return cpu_move_scratch(m);
 }
 
 typedef struct constant_move {
-  const assay_move_t* move;
+  const assay_reformat_t* move;
   const void* from;
 } constant_move_t;
 
@@ -68,8 +68,8 @@ static assay_status_t fill_moved(void* user, void* to) {
   return NULL;
 }
 
-// A constant is moved once, for all stretches of all contexts.
-static assay_status_t constant(void* user, const assay_value_t* v, const assay_move_t* m,
+// A constant is moved once, for all segments of all contexts.
+static assay_status_t constant(void* user, const assay_value_t* v, const assay_reformat_t* m,
                                const void* from, uint64_t* out) {
   constant_move_t c = {m, from};
   const void* at = NULL;
@@ -79,7 +79,7 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_m
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(((cpu_t*)user)->shared->store, assay_str_get(&key),
-                           assay_move_bytes(m, m->to.type), fill_moved, &c, &at);
+                           assay_reformat_bytes(m, m->to.type), fill_moved, &c, &at);
   assay_str_deinit(&key);
   if (!st) *out = (uintptr_t)at;
   return st;
@@ -117,7 +117,7 @@ static char* aligned(char* memory) {
   return (char*)(((uintptr_t)memory + a - 1) / a * a);
 }
 
-static assay_status_t begin(assay_runner_t* r, assay_stretch_t* s) {
+static assay_status_t begin(assay_runner_t* r, assay_segment_t* s) {
   cpu_t* c = (cpu_t*)r;
   ASSAY_TRY(room(&c->arena, &c->arena_bytes, s->arena_bytes));
   ASSAY_TRY(room(&c->scratch, &c->scratch_bytes, s->scratch_bytes));
@@ -139,12 +139,12 @@ static assay_status_t begin(assay_runner_t* r, assay_stretch_t* s) {
 
 static assay_status_t read_place(assay_runner_t* r, const assay_place_t* p, assay_tensor_t** out) {
   const cpu_t* c = (const cpu_t*)r;
-  const assay_form_t form = p->forms[0].form;
-  assay_move_t m = {.rank = p->rank,
-                    .size = p->size,
-                    .from = form,
-                    .to = {form.type, ASSAY_LAYOUT_PLAIN},
-                    .through = form.type};
+  const assay_storage_t form = p->forms[0].form;
+  assay_reformat_t m = {.rank = p->rank,
+                        .size = p->size,
+                        .from = form,
+                        .to = {form.type, ASSAY_LAYOUT_PLAIN},
+                        .through = form.type};
   memcpy(m.dims, p->dims, sizeof m.dims);
   ASSAY_TRY(assay_tensor_create_packed(m.to.type, m.rank, m.dims, out));
   cpu_move_run(&m, c->at[p->forms[0].slot], (*out)->data, NULL);
@@ -153,10 +153,10 @@ static assay_status_t read_place(assay_runner_t* r, const assay_place_t* p, assa
 
 // ---- running ------------------------------------------------------------------------------------
 
-// Moves [from, to) of the stretch; *ok false: a tensor has another shape than was foreseen.
+// Moves [from, to) of the segment; *ok false: a tensor has another shape than was predicted.
 static assay_status_t run_moves(cpu_t* c, size_t from, size_t to, bool* ok) {
   for (size_t i = from; i < to; i++) {
-    const assay_stretch_move_t* m = &c->runner.now->moves[i];
+    const assay_segment_reformat_t* m = &c->runner.now->moves[i];
     if (m->from >= 0) {
       cpu_move_run(&m->move, c->at[m->from], c->at[m->to], aligned(c->scratch));
       continue;
@@ -188,7 +188,7 @@ static void run_pipeline(const cpu_t* c, const assay_pipeline_t* t) {
 
 static assay_status_t run_kernel(cpu_t* c, size_t i, bool* ok) {
   const assay_step_t* s = assay_runner_step_of(&c->runner, i);
-  const assay_pipeline_t* t = assay_stretch_pipeline(c->runner.now, (int)i);
+  const assay_pipeline_t* t = assay_segment_pipeline(c->runner.now, (int)i);
   ASSAY_TRY(run_moves(c, s->moves, s->outputs, ok));
   if (!*ok) return NULL;
   if (t && (int)i == assay_pipeline_last(t)) run_pipeline(c, t);
@@ -207,7 +207,7 @@ static assay_status_t run_layer(assay_runner_t* r, size_t i, bool* ok) {
   for (size_t k = 0; *ok && k < last->n_outputs; k++) {
     const assay_value_t* v = last->outputs[k];
     if (v && v->is_output)
-      assay_held_put(&r->values[v->id], assay_tensor_retain(r->outputs[v->id]));
+      assay_value_slot_put(&r->values[v->id], assay_tensor_retain(r->outputs[v->id]));
   }
   return NULL;
 }
@@ -294,7 +294,7 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .timings = cpu_timings,
                                            .freeze = cpu_freeze,
                                            .explain = assay_runner_explain,
-                                           .licence = assay_runner_licence,
+                                           .gate = assay_runner_accuracy_gate,
                                            .executed = assay_runner_executed,
                                            .describe = cpu_describe_machine,
                                            .open = cpu_open,

@@ -89,8 +89,8 @@ static bool describe(const assay_sized_layer_t* l, custom_t* k, assay_operand_t*
     operands[i] = *o;
     k->arrays[i] = array_of(&operands[i]);
     k->base.scratch += widened_bytes(o);
-    assay_form_t* form = input ? &k->base.in[k->operand[i]] : &k->base.out[k->operand[i]];
-    *form = (assay_form_t){o->type, ASSAY_LAYOUT_PLAIN};
+    assay_storage_t* form = input ? &k->base.in[k->operand[i]] : &k->base.out[k->operand[i]];
+    *form = (assay_storage_t){o->type, ASSAY_LAYOUT_PLAIN};
   }
   return true;
 }

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "exec/choice/describe.h"
-#include "exec/segment/held.h"
 #include "exec/segment/memory_plan.h"
+#include "exec/segment/value_slot.h"
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20 };
 static const double SECONDS = 2e-3;
@@ -17,7 +17,7 @@ typedef struct job {
   const assay_layer_t* layer;
   assay_tensor_t* const* in;  // of all nodes, one behind the other
   assay_weights_t* store;
-  assay_licences_t licences;
+  assay_accuracy_gates_t gates;
   assay_sized_layer_t sized;
 } job_t;
 
@@ -37,7 +37,7 @@ static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
   o->rank = t->rank;
   o->size = t->size;
   memcpy(o->dims, t->dims, (size_t)t->rank * sizeof *o->dims);
-  o->constant = assay_held_constant(v);
+  o->constant = assay_value_slot_constant(v);
   o->store = j->store;
   o->layout = ASSAY_LAYOUT_PLAIN;
   return true;
@@ -57,8 +57,10 @@ typedef struct room {
   size_t bytes, in_bytes;
 } room_t;
 
-static assay_move_t move_of(const assay_operand_t* o, assay_form_t from, assay_form_t to) {
-  assay_move_t m = {.rank = o->rank, .size = o->size, .from = from, .to = to, .through = o->type};
+static assay_reformat_t move_of(const assay_operand_t* o, assay_storage_t from,
+                                assay_storage_t to) {
+  assay_reformat_t m = {
+      .rank = o->rank, .size = o->size, .from = from, .to = to, .through = o->type};
   memcpy(m.dims, o->dims, sizeof m.dims);
   return m;
 }
@@ -89,7 +91,7 @@ static assay_status_t reserve(const job_t* j, const assay_kernel_t* k, room_t* r
   return NULL;
 }
 
-static assay_status_t run_move(const assay_move_t* m, const void* from, void* to) {
+static assay_status_t run_move(const assay_reformat_t* m, const void* from, void* to) {
   char* scratch = NULL;
   const size_t bytes = cpu_move_scratch(m);
   ASSAY_TRY(assay_new_array(bytes + ASSAY_BLOCK_ALIGNMENT, 1, &scratch));
@@ -105,8 +107,8 @@ static assay_status_t fill(const job_t* j, const assay_kernel_t* k, size_t i, co
   assay_tensor_t* t = tensor_of(j, o->value);
   assay_tensor_t* packed = NULL;
   ASSAY_TRY(assay_tensor_pack(t, &packed));
-  const assay_form_t lies = {packed->type, ASSAY_LAYOUT_PLAIN};
-  const assay_move_t m = move_of(o, lies, k->in[i]);
+  const assay_storage_t lies = {packed->type, ASSAY_LAYOUT_PLAIN};
+  const assay_reformat_t m = move_of(o, lies, k->in[i]);
   assay_status_t st = NULL;
   *ok = cpu_move_is_possible(&m);
   if (*ok) st = run_move(&m, packed->data, (void*)(uintptr_t)r->in[i]);
@@ -126,8 +128,8 @@ static assay_status_t read_output(const job_t* j, const assay_kernel_t* k, size_
                                   const room_t* r, assay_tensor_t** out) {
   const assay_operand_t* o = &j->sized.out[i];
   assay_tensor_t *packed = NULL, *wide = NULL;
-  const assay_form_t to = {o->type, ASSAY_LAYOUT_PLAIN};
-  const assay_move_t m = move_of(o, k->out[i], to);
+  const assay_storage_t to = {o->type, ASSAY_LAYOUT_PLAIN};
+  const assay_reformat_t m = move_of(o, k->out[i], to);
   if (!cpu_move_is_possible(&m)) return NULL;
   ASSAY_TRY(assay_tensor_create_packed(o->type, o->rank, o->dims, &packed));
   assay_status_t st = run_move(&m, r->out[i], packed->data);
@@ -175,7 +177,7 @@ static assay_status_t try_tactic(job_t* j, const assay_tactic_t* tactic, bool ti
   room_t r = {0};
   bool ok = false;
   ASSAY_TRY(assay_grow(&out->at, &out->capacity, out->n + 1, sizeof *out->at));
-  j->licences.n = 0;
+  j->gates.n = 0;
   ASSAY_TRY(tactic->make(&j->sized, &k));
   if (!k) return NULL;
   assay_tactic_run_t* run = &out->at[out->n];
@@ -205,7 +207,7 @@ assay_status_t cpu_each_tactic(const assay_layers_t* layers, size_t i, const ass
   ASSAY_TRY(assay_weights_create(&j.store));
   assay_status_t st = NULL;
   if (assay_describe_layer(layers, i, sizes, look, &j, &j.sized)) {
-    j.sized.licences = &j.licences;
+    j.sized.gates = &j.gates;
     for (size_t t = 0; !st && t < cpu_n_tactics; t++)
       st = try_tactic(&j, cpu_tactics[t], timed, out);
   }

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "backends/cpu/conv/direct_kernel.h"
+#include "backends/cpu/gemm/bf16_split_kernel.h"
 #include "backends/cpu/gemm/gemm.h"
-#include "backends/cpu/gemm/split_kernel.h"
 #include "backends/cpu/tactic.h"
 
 static const char* architecture(void) {
@@ -44,7 +44,8 @@ static const assay_cost_row_t amx_rows[] = {
 static const assay_costs_t amx_costs = {amx_rows, sizeof amx_rows / sizeof *amx_rows};
 
 const assay_costs_t* cpu_costs(void) {
-  if (cpu_split_mode() & CPU_SPLIT_ALWAYS) return NULL;  // split products serve all that they can
+  if (cpu_bf16_split_mode() & CPU_BF16_SPLIT_ALWAYS)
+    return NULL;  // split products serve all that they can
 #ifdef ASSAY_ONEDNN
   const int amx = dnnl_cpu_isa_avx512_core_amx;
   if (((int)dnnl_get_effective_cpu_isa() & amx) == amx) return &amx_costs;
@@ -54,9 +55,9 @@ const assay_costs_t* cpu_costs(void) {
 
 void cpu_describe_machine(assay_str_t* out) {
   assay_str_printf(out, "%s %s%s", architecture(), own_level(),
-                   cpu_split_mode() & CPU_SPLIT_IMITATED ? ", tiles imitated"
-                   : cpu_split_has_tiles()               ? ", tiles of bf16"
-                                                         : "");
+                   cpu_bf16_split_mode() & CPU_BF16_SPLIT_IMITATED ? ", tiles imitated"
+                   : cpu_bf16_split_has_tiles()                    ? ", tiles of bf16"
+                                                                   : "");
 #ifdef ASSAY_ONEDNN
   const dnnl_version_t* v = dnnl_version();
   assay_str_printf(out, ", onednn %d.%d.%d isa 0x%x", v->major, v->minor, v->patch,

@@ -73,10 +73,11 @@ static assay_status_t measure(void* user, const assay_sized_layer_t* l, assay_ke
   return st;
 }
 
-static assay_status_t measure_move(void* user, const assay_move_t* m, double* out_microseconds) {
+static assay_status_t measure_move(void* user, const assay_reformat_t* m,
+                                   double* out_microseconds) {
   (void)user;
-  const size_t from = aligned(assay_move_bytes(m, m->from.type));
-  const size_t to = aligned(assay_move_bytes(m, m->to.type));
+  const size_t from = aligned(assay_reformat_bytes(m, m->from.type));
+  const size_t to = aligned(assay_reformat_bytes(m, m->to.type));
   char* memory = NULL;
   ASSAY_TRY(assay_new_array(ASSAY_BLOCK_ALIGNMENT + from + to + cpu_move_scratch(m), 1, &memory));
   char* at = memory + (aligned((uintptr_t)memory) - (uintptr_t)memory);

@@ -6,20 +6,20 @@
 // contractions round their inputs to it, and everything is stored as fp32. Tensors declared in
 // another type than float32 keep that type. Layers that are computed on integers are so as
 // ops/quant/int8.h says.
+#include "backends/emu/inject.h"
 #include "backends/emu/int8.h"
-#include "backends/emu/plant.h"
 #include "base/alloc.h"
 #include "base/random.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "exec/backend.h"
 #include "formats/format.h"
 
 typedef struct emu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
-  assay_machine_t* machine;
-  assay_machine_t* sums;      // for those of integers; made when the first one is run
-  assay_plant_t* plant;       // NULL: nothing is wrong on purpose
+  assay_evaluator_t* evaluator;
+  assay_evaluator_t* sums;    // for those of integers; made when the first one is run
+  assay_injection_t* inject;  // NULL: nothing is wrong on purpose
   assay_tensor_t** entering;  // inputs of the layer being run, as stored, for the tap
   size_t n_entering, cap_entering;
 } emu_t;
@@ -36,7 +36,7 @@ static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
     c->arith = ASSAY_ARITH_NARROW;
     c->accumulator = ASSAY_FORMAT_FP64;
   }
-  assay_plant_evaluation(e->plant, node, c);
+  assay_injection_evaluation(e->inject, node, c);
 }
 
 // Keeps what enters a layer: the inputs of its nodes, one behind the other.
@@ -67,14 +67,14 @@ static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
     assay_tensor_release(in[i]);
     in[i] = rounded;
   }
-  return assay_plant_inputs(e->plant, node, n_in, in);
+  return assay_injection_inputs(e->inject, node, n_in, in);
 }
 
 // Puts the tensor, rounded up or down by chance, in the place of *t.
 static assay_status_t round_by_chance(const emu_t* e, const assay_value_t* v, assay_format_t format,
                                       assay_tensor_t** t) {
   const assay_random_t draws =
-      assay_random_make(e->layers->draws, v->name, assay_machine_iteration(e->machine));
+      assay_random_make(e->layers->draws, v->name, assay_evaluator_iteration(e->evaluator));
   assay_tensor_t* rounded = NULL;
   if ((*t)->store != ASSAY_STORE_F64) return assay_round_replace(t, format);
   ASSAY_TRY(assay_tensor_copy(*t, &rounded));
@@ -105,7 +105,7 @@ static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
                             assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   emu_t* e = user;
   const assay_layer_t* layer = layer_of(e, node);
-  ASSAY_TRY(assay_plant_outputs(e->plant, node, layer, n_out, out));
+  ASSAY_TRY(assay_injection_outputs(e->inject, node, layer, n_out, out));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = node->outputs[i];
     if (v && out[i]) ASSAY_TRY(store(e, layer, v, &out[i]));
@@ -113,7 +113,7 @@ static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
   if (!e->tap || (layer && layer->nodes[layer->n_nodes - 1] != node)) return NULL;
   // A control node's body has overwritten `entering`: its own inputs are those that it holds.
   bool control = node->op && node->op->flags & ASSAY_OP_CONTROL;
-  return e->tap->layer(e->tap->user, layer, node, assay_machine_iteration(e->machine),
+  return e->tap->layer(e->tap->user, layer, node, assay_evaluator_iteration(e->evaluator),
                        control ? n_in : e->n_entering, control ? in : e->entering, n_out, out);
 }
 
@@ -122,9 +122,9 @@ static void emu_close(void* state) {
   if (!e) return;
   for (size_t i = 0; i < e->n_entering; i++) assay_tensor_release(e->entering[i]);
   assay_free(e->entering);
-  assay_plant_destroy(e->plant);
-  assay_machine_destroy(e->machine);
-  assay_machine_destroy(e->sums);
+  assay_injection_destroy(e->inject);
+  assay_evaluator_destroy(e->evaluator);
+  assay_evaluator_destroy(e->sums);
   assay_free(e);
 }
 
@@ -135,13 +135,13 @@ static assay_status_t emu_open(const assay_layers_t* layers, void* shared, const
   ASSAY_TRY(ASSAY_NEW(&e));
   e->layers = layers;
   e->tap = tap;
-  assay_machine_config_t config = {
+  assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_PLAN,
       .arith = ASSAY_ARITH_F32,
       .seed = layers->seed,
       .hooks = {.configure = configure, .before = before, .after = after, .user = e}};
-  assay_status_t st = assay_machine_create(layers->model, &config, &e->machine);
-  if (!st && layers->plant) st = assay_plant_parse(layers->plant, layers, &e->plant);
+  assay_status_t st = assay_evaluator_create(layers->model, &config, &e->evaluator);
+  if (!st && layers->inject) st = assay_injection_parse(layers->inject, layers, &e->inject);
   if (st) return emu_close(e), st;
   *out_state = e;
   return NULL;
@@ -149,49 +149,49 @@ static assay_status_t emu_open(const assay_layers_t* layers, void* shared, const
 
 static assay_status_t emu_set(void* state, const assay_value_t* value, assay_tensor_t* t) {
   emu_t* e = state;
-  assay_machine_set(e->machine, value, t);
+  assay_evaluator_set(e->evaluator, value, t);
   return NULL;
 }
 
 static assay_tensor_t* emu_get(void* state, const assay_value_t* value) {
-  return assay_machine_get(((emu_t*)state)->machine, value);
+  return assay_evaluator_get(((emu_t*)state)->evaluator, value);
 }
 
 // A layer on integers, with what `before` and `after` do around single nodes.
 static assay_status_t step_int8(emu_t* e, const assay_layer_t* layer) {
   enum { FEW = 8 };  // none of their operators has more inputs
   const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
-  const assay_machine_config_t exact = {.mode = ASSAY_MODE_TRUTH};
-  if (!e->sums) ASSAY_TRY(assay_machine_create(e->layers->model, &exact, &e->sums));
+  const assay_evaluator_config_t exact = {.mode = ASSAY_MODE_TRUTH};
+  if (!e->sums) ASSAY_TRY(assay_evaluator_create(e->layers->model, &exact, &e->sums));
   for (size_t k = 0; e->tap && k < layer->n_nodes; k++) {
     assay_tensor_t* in[FEW] = {NULL};
     const assay_node_t* node = layer->nodes[k];
     for (size_t i = 0; i < node->n_inputs && i < FEW; i++)
-      if (node->inputs[i]) in[i] = assay_machine_get(e->machine, node->inputs[i]);
+      if (node->inputs[i]) in[i] = assay_evaluator_get(e->evaluator, node->inputs[i]);
     ASSAY_TRY(note_entering(e, layer, node, node->n_inputs, in));
   }
   assay_tensor_t* out = NULL;
-  ASSAY_TRY(emu_int8_run(layer, e->sums, e->machine, &out));
+  ASSAY_TRY(emu_int8_run(layer, e->sums, e->evaluator, &out));
   assay_status_t st = NULL;
-  assay_machine_set(e->machine, last->outputs[0], out);
+  assay_evaluator_set(e->evaluator, last->outputs[0], out);
   if (e->tap) st = e->tap->layer(e->tap->user, layer, last, 0, e->n_entering, e->entering, 1, &out);
   assay_tensor_release(out);
   for (size_t k = 0; !st && k < layer->n_nodes; k++)
-    assay_machine_pass(e->machine, layer->nodes[k]);
+    assay_evaluator_pass(e->evaluator, layer->nodes[k]);
   return st;
 }
 
 static assay_status_t emu_step(void* state, size_t i) {
   emu_t* e = state;
   const assay_layer_t* layer = &e->layers->layers[i];
-  if (layer->int8 && !assay_plant_is_in(e->plant, layer)) return step_int8(e, layer);
+  if (layer->int8 && !assay_injection_is_in(e->inject, layer)) return step_int8(e, layer);
   // Nodes of a layer are neighbours in the plan's order, which the top graph has, too.
   for (size_t k = 0; k < layer->n_nodes; k++)
-    ASSAY_TRY(assay_machine_step(e->machine, layer->nodes[k]));
+    ASSAY_TRY(assay_evaluator_step(e->evaluator, layer->nodes[k]));
   return NULL;
 }
 
-static void emu_reset(void* state) { assay_machine_reset(((emu_t*)state)->machine); }
+static void emu_reset(void* state) { assay_evaluator_reset(((emu_t*)state)->evaluator); }
 
 // Functions are those of base/functions.h in float64, rounded once.
 static void emu_rounding(void* state, const assay_layer_t* layer, size_t n_in,

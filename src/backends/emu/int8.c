@@ -22,15 +22,15 @@ static assay_status_t centered(const assay_int8_operand_t* o, const assay_tensor
   return st;
 }
 
-static assay_status_t value_of(const assay_node_t* node, const assay_machine_t* m,
+static assay_status_t value_of(const assay_node_t* node, const assay_evaluator_t* m,
                                const assay_value_t* v, assay_tensor_t** out) {
-  *out = assay_machine_get(m, v);
+  *out = assay_evaluator_get(m, v);
   if (*out) return NULL;
   return ASSAY_NODE_ERROR(node, ASSAY_NOT_FOUND, "input '%s' has no value", v->name);
 }
 
 // Where there is no contraction: x less its zero point.
-static assay_status_t only_center(const assay_layer_t* layer, const assay_machine_t* values,
+static assay_status_t only_center(const assay_layer_t* layer, const assay_evaluator_t* values,
                                   assay_tensor_t** out) {
   const assay_int8_t* q = layer->int8;
   assay_tensor_t* x = NULL;
@@ -43,8 +43,8 @@ static assay_status_t only_center(const assay_layer_t* layer, const assay_machin
 }
 
 // The anchor in float64 on integers, without its bias.
-static assay_status_t sum_up(const assay_layer_t* layer, assay_machine_t* sums,
-                             const assay_machine_t* values, assay_tensor_t** out) {
+static assay_status_t sum_up(const assay_layer_t* layer, assay_evaluator_t* sums,
+                             const assay_evaluator_t* values, assay_tensor_t** out) {
   const assay_int8_t* q = layer->int8;
   const assay_node_t* n = q->anchor;
   assay_tensor_t *x = NULL, *w = (assay_tensor_t*)(uintptr_t)q->w.constant;
@@ -54,7 +54,7 @@ static assay_status_t sum_up(const assay_layer_t* layer, assay_machine_t* sums,
   ASSAY_TRY(assay_new_array(n->n_inputs, sizeof *in, &in));
   assay_status_t st = centered(&q->x, x, &in[0]);
   if (!st) st = centered(&q->w, w, &in[1]);
-  if (!st) st = assay_machine_node(sums, n, n->n_inputs, in, 1, out);
+  if (!st) st = assay_evaluator_node(sums, n, n->n_inputs, in, 1, out);
   assay_tensor_release(in[0]);
   assay_tensor_release(in[1]);
   assay_free(in);
@@ -141,7 +141,7 @@ static bool broadcast(const assay_tensor_t* t, int* rank, int64_t* dims) {
   return true;
 }
 
-static assay_status_t find_operands(const assay_layer_t* layer, const assay_machine_t* values,
+static assay_status_t find_operands(const assay_layer_t* layer, const assay_evaluator_t* values,
                                     job_t* j, assay_tensor_t** held, int* rank, int64_t* dims) {
   const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
   for (size_t k = 0; k < j->q->n_sources; k++) {
@@ -158,8 +158,8 @@ static assay_status_t find_operands(const assay_layer_t* layer, const assay_mach
   return NULL;
 }
 
-assay_status_t emu_int8_run(const assay_layer_t* layer, assay_machine_t* sums,
-                            const assay_machine_t* values, assay_tensor_t** out) {
+assay_status_t emu_int8_run(const assay_layer_t* layer, assay_evaluator_t* sums,
+                            const assay_evaluator_t* values, assay_tensor_t** out) {
   const assay_int8_t* q = layer->int8;
   assay_tensor_t *z = NULL, *held[ASSAY_INT8_SOURCES] = {NULL};
   int64_t dims[ASSAY_MAX_RANK] = {0};

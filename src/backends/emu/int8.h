@@ -2,12 +2,12 @@
 #ifndef ASSAY_BACKENDS_EMU_INT8_H_
 #define ASSAY_BACKENDS_EMU_INT8_H_
 
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "exec/backend.h"
 
 // Makes the output of such a layer. `sums` runs single nodes in float64, in which the sums are
 // exact; values are taken from `values`.
-assay_status_t emu_int8_run(const assay_layer_t* layer, assay_machine_t* sums,
-                            const assay_machine_t* values, assay_tensor_t** out) ASSAY_MUST_USE;
+assay_status_t emu_int8_run(const assay_layer_t* layer, assay_evaluator_t* sums,
+                            const assay_evaluator_t* values, assay_tensor_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_BACKENDS_EMU_INT8_H_

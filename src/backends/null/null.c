@@ -9,7 +9,8 @@ typedef struct null_state {
   assay_weights_t* store;
 } null_state_t;
 
-// ---- what segments are prepared for -------------------------------------------------------------
+// ---- what segments are prepared for
+// -----------------------------------------------------------------
 
 // Kernels may compute in the layer's format and keep its sums: none does.
 static bool takes(void* user, const assay_layer_t* l) {
@@ -28,7 +29,7 @@ static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_ker
 }
 
 // Whether a tensor can be brought from one layout into another.
-static bool can_move(void* user, const assay_move_t* m) {
+static bool can_move(void* user, const assay_reformat_t* m) {
   (void)user, (void)m;
   return false;
 }
@@ -38,7 +39,7 @@ static const assay_target_t target = {.takes = takes, .choose = choose, .can_mov
 // ---- memory -------------------------------------------------------------------------------------
 
 // A segment has kernels or is never begun: these three get work with the first kernel.
-static assay_status_t begin(assay_runner_t* r, assay_stretch_t* s) {
+static assay_status_t begin(assay_runner_t* r, assay_segment_t* s) {
   r->now = s;
   return NULL;
 }

@@ -16,7 +16,7 @@
 
 typedef struct args {
   cli_debug_args_t debug;
-  const char *output, *verify, *plan, *json, *plant;
+  const char *output, *verify, *plan, *json, *inject;
   opt_list_t thresholds;
   int64_t size;
   bool bits;
@@ -114,7 +114,7 @@ static int run_make(args_t* a, work_t* w) {
   st = assay_decisions_ask(w->job.model, a->thresholds.n, a->thresholds.items, &requests, &n);
   assay_free(requests);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  w->job.options.plan.plant = a->plant;
+  w->job.options.plan.inject = a->inject;
   st = cut_rows(w);
   if (!st) st = make(a, w);
   return st ? cli_debug_fail(st) : ASSAY_EXIT_OK;
@@ -160,7 +160,7 @@ static const char* conflict(const args_t* a) {
     return "precision, shapes, truth and seed are those of the certificate: leave them out with "
            "--verify";
   if (a->thresholds.n || a->size) return "--threshold and --max-size are for making a certificate";
-  if (a->plan && (d->target || d->fused || d->unfused || d->no_pass.n || a->plant))
+  if (a->plan && (d->target || d->fused || d->unfused || d->no_pass.n || a->inject))
     return "--plan runs a plan that was built: nothing about building goes with it";
   return NULL;
 }
@@ -220,7 +220,7 @@ static int run_verify(args_t* a, work_t* w) {
   st = take_over(w, a);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   if (!cli_debug_open(&a->debug, &w->job, &code)) return code;
-  w->job.options.plan.plant = a->plant;
+  w->job.options.plan.inject = a->inject;
   if (a->plan) st = load_plan(a, w);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = cut_rows(w);
@@ -259,7 +259,7 @@ static const opt_t options[] = {
      "with --verify: run this plan, which 'assay build' wrote", false},
     {"--bits", 0, OPT_FLAG, offsetof(args_t, bits), NULL,
      "with --verify: want the certified bits, not only its bounds", false},
-    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "FAULT",
+    {"--inject", 0, OPT_STRING, offsetof(args_t, inject), "FAULT",
      "for tests: a fault of the emulated engine's, NODE:KIND=ARGUMENTS", false},
     {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},

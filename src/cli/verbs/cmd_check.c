@@ -25,7 +25,7 @@
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *reference, *json,
       *truth;
-  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant,
+  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *inject,
       *fp32;
   const char *report, *annotate;
   opt_list_t inputs, no_pass, require, ops;
@@ -262,8 +262,8 @@ static assay_status_t start_engine(const args_t* a, job_t* j) {
   assay_cli_progress("", 1);
   if (st) return st;
   fputs(assay_external_engine_notes(j->engine), stderr);
-  j->options.backend = &assay_backend_dump;
-  j->options.plan.dump = assay_external_engine_dump(j->engine);
+  j->options.backend = &assay_backend_recorded;
+  j->options.plan.recorded = assay_external_engine_recorded(j->engine);
   return NULL;
 }
 
@@ -548,7 +548,7 @@ static int run_job(args_t* a, job_t* j) {
                               .progress = show_progress,
                               .judged = keep_verdict,
                               .user = j};
-  j->options.plan.plant = a->plant;
+  j->options.plan.inject = a->inject;
   st = cli_parse_fp32(a->fp32, &j->options.plan.fp32);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (!j->options.backend)
@@ -675,7 +675,7 @@ static const opt_t options[] = {
      false},
     {"--annotate-names", 0, OPT_FLAG, offsetof(args_t, annotate_names), NULL,
      "there, '!! ' in front of the names of nodes that are to blame", false},
-    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
+    {"--inject", 0, OPT_STRING, offsetof(args_t, inject), "NODE:FAULT",
      "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' "
      "or 'conv1:terms=1'",
      false},

@@ -59,7 +59,7 @@ static int run(void* p) {
 
 static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
-    CLI_DEBUG_DEMANDS,
+    CLI_DEBUG_REQUIREMENTS,
     {"--no-pass", 0, OPT_LIST, offsetof(args_t, debug.no_pass), "NAME", "without this pass", false},
     {"--all", 0, OPT_FLAG, offsetof(args_t, all), NULL, "show passes that change no bits, too",
      false},

@@ -142,7 +142,7 @@ static int run(void* p) {
 
 static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
-    CLI_DEBUG_DEMANDS,
+    CLI_DEBUG_REQUIREMENTS,
     CLI_DEBUG_FUSED,
     {"--mode", 0, OPT_STRING, offsetof(args_t, mode), "MODE",
      "account (default): the fewest layers, at most three runs and\nnothing built anew; bisect: "

@@ -78,7 +78,7 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
   add_option(out, "--exec", a->debug.exec);
   add_option(out, "--fp32", a->debug.fp32);
   add_option(out, "--truth", a->debug.truth);
-  add_option(out, "--plant", a->debug.plant);
+  add_option(out, "--inject", a->debug.inject);
   for (size_t i = 0; i < a->debug.ops.n; i++) add_option(out, "--ops", a->debug.ops.items[i]);
   for (size_t i = 0; i < a->debug.no_pass.n; i++)
     add_option(out, "--no-pass", a->debug.no_pass.items[i]);

@@ -24,29 +24,29 @@ typedef struct args {
 
 static assay_words_t words(const opt_list_t* list) { return (assay_words_t){list->items, list->n}; }
 
-static assay_edit_wishes_t wishes_of(const args_t* a) {
-  return (assay_edit_wishes_t){.nodes = words(&a->nodes),
-                               .not_nodes = words(&a->not_nodes),
-                               .ops = words(&a->operators),
-                               .from = words(&a->from),
-                               .to = words(&a->to),
-                               .values = words(&a->values),
-                               .renamed_nodes = words(&a->renamed),
-                               .dims = words(&a->dims),
-                               .attrs = words(&a->attrs),
-                               .shapes = words(&a->set_shapes),
-                               .types = words(&a->types),
-                               .opset = a->opset,
-                               .format = a->format,
-                               .calibrator = a->calibrator,
-                               .percentile = a->percentile,
-                               .per_tensor = a->per_tensor,
-                               .numbers = a->numbers,
-                               .no_fold = a->no_fold,
-                               .no_dedupe = a->no_dedupe,
-                               .no_names = a->no_names,
-                               .no_shapes = a->no_shapes,
-                               .store_codes = a->store_codes};
+static assay_edit_requests_t requests_of(const args_t* a) {
+  return (assay_edit_requests_t){.nodes = words(&a->nodes),
+                                 .not_nodes = words(&a->not_nodes),
+                                 .ops = words(&a->operators),
+                                 .from = words(&a->from),
+                                 .to = words(&a->to),
+                                 .values = words(&a->values),
+                                 .renamed_nodes = words(&a->renamed),
+                                 .dims = words(&a->dims),
+                                 .attrs = words(&a->attrs),
+                                 .shapes = words(&a->set_shapes),
+                                 .types = words(&a->types),
+                                 .opset = a->opset,
+                                 .format = a->format,
+                                 .calibrator = a->calibrator,
+                                 .percentile = a->percentile,
+                                 .per_tensor = a->per_tensor,
+                                 .numbers = a->numbers,
+                                 .no_fold = a->no_fold,
+                                 .no_dedupe = a->no_dedupe,
+                                 .no_names = a->no_names,
+                                 .no_shapes = a->no_shapes,
+                                 .store_codes = a->store_codes};
 }
 
 static void show_progress(void* user, const char* what, double fraction) {
@@ -123,9 +123,9 @@ static int run_edit(const char* name, const args_t* a) {
   int code = ASSAY_EXIT_OK;
   if (st) code = assay_cli_fail(st, ASSAY_EXIT_INPUT);
   if (!st) {
-    assay_edit_wishes_t wishes = wishes_of(a);
-    wishes.scales = scales;
-    wishes.n_scales = n_scales;
+    assay_edit_requests_t requests = requests_of(a);
+    requests.scales = scales;
+    requests.n_scales = n_scales;
     const assay_edit_options_t options = {.given = a->inputs.n ? &samples : NULL,
                                           .n_shapes = shapes.n,
                                           .shapes = shapes.shapes,
@@ -134,7 +134,7 @@ static int run_edit(const char* name, const args_t* a) {
                                           .no_proof = a->no_proof,
                                           .force = a->force,
                                           .progress = show_progress};
-    st = assay_editor_run(assay_editor_find(name), raw, &wishes, &options, &r);
+    st = assay_editor_run(assay_editor_find(name), raw, &requests, &options, &r);
     assay_cli_progress("", 1);
     if (st) code = fail(st);
     if (!st) {

@@ -14,7 +14,7 @@
 #include "runtime/executor.h"
 
 typedef struct args {
-  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant,
+  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *inject,
       *target, *fp32;
   opt_list_t inputs, outputs, no_pass, ops;
   bool allow_hard_links;
@@ -60,7 +60,7 @@ static assay_status_t open_plan(const args_t* a, job_t* j) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'", a->accumulate);
   if (a->layer_precision) ASSAY_TRY(assay_precision_parse(&j->precision, a->layer_precision));
   assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
-  plan_options.plant = a->plant;
+  plan_options.inject = a->inject;
   ASSAY_TRY(cli_parse_fp32(a->fp32, &plan_options.fp32));
   ASSAY_TRY(assay_plan_create(j->model, &j->precision, &plan_options, (uint64_t)a->seed, &j->plan));
   const assay_backend_t* backend;
@@ -76,11 +76,12 @@ static assay_status_t open_engine(const args_t* a, job_t* j) {
   return assay_executor_run_engine(j->engine, NULL, &j->executor);
 }
 
-static assay_status_t open_machine(const args_t* a, job_t* j, assay_mode_t mode) {
-  assay_machine_config_t config = {.mode = mode,
-                                   .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
-                                   .seed = (uint64_t)a->seed,
-                                   .keep_all = a->values};
+static assay_status_t open_evaluator(const args_t* a, job_t* j, assay_mode_t mode) {
+  assay_evaluator_config_t config = {
+      .mode = mode,
+      .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
+      .seed = (uint64_t)a->seed,
+      .keep_all = a->values};
   return assay_executor_evaluate(j->model, &config, &j->executor);
 }
 
@@ -188,7 +189,7 @@ static assay_status_t hand_over(const args_t* a, job_t* j) {
 
 static int run_job(args_t* a, job_t* j) {
   bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused ||
-                   a->no_pass.n || a->plant || a->target || a->fp32;
+                   a->no_pass.n || a->inject || a->target || a->fp32;
   const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
@@ -201,7 +202,7 @@ static int run_job(args_t* a, job_t* j) {
                            a->precision         ? "--precision"
                            : a->layer_precision ? "--layer-precision"
                            : a->accumulate      ? "--accumulate"
-                           : a->plant           ? "--plant"
+                           : a->inject          ? "--inject"
                            : a->target          ? "--target"
                            : a->fp32            ? "--fp32"
                                                 : "--fused",
@@ -237,7 +238,8 @@ static int run_job(args_t* a, job_t* j) {
                            ASSAY_VALUES_NEAR_TEXT(j->model->graph->outputs,
                                                   j->model->graph->n_outputs, a->outputs.items[0]));
   if (!built)
-    st = plan ? open_plan(a, j) : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
+    st =
+        plan ? open_plan(a, j) : open_evaluator(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->seed, &j->samples);
   j->results.about = j->reading.about;  // what is said of a sample holds for its outputs
@@ -308,7 +310,7 @@ static const opt_t options[] = {
      "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the "
      "identity in truth",
      false},
-    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
+    {"--inject", 0, OPT_STRING, offsetof(args_t, inject), "NODE:FAULT",
      "mode plan, for tests: a node computes something else, as in check", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators",
      false},

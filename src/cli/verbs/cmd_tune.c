@@ -215,7 +215,7 @@ static int run(void* p) {
 
 static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
-    CLI_DEBUG_DEMANDS,
+    CLI_DEBUG_REQUIREMENTS,
     CLI_DEBUG_FUSED,
     {"--device", 0, OPT_STRING, offsetof(args_t, device), "NAME",
      "whose time is to be small: here (measured; default for cpu), or\nby its roofline generic "

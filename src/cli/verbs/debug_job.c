@@ -40,7 +40,7 @@ static assay_status_t parse_precision(const cli_debug_args_t* a, cli_debug_job_t
   return a->layer_precision ? assay_precision_parse(&o->precision, a->layer_precision) : NULL;
 }
 
-static assay_status_t parse_demands(const cli_debug_args_t* a, cli_debug_job_t* j) {
+static assay_status_t parse_requirements(const cli_debug_args_t* a, cli_debug_job_t* j) {
   for (size_t i = 0; i < a->require.n; i++)
     ASSAY_TRY(assay_require_parse(&j->require, a->require.items[i]));
   if (a->check && !assay_script_is_command(a->check))
@@ -64,7 +64,7 @@ static assay_status_t parse(const cli_debug_args_t* a, cli_debug_job_t* j) {
                        a->target);
   ASSAY_TRY(cli_parse_fp32(a->fp32, &j->options.plan.fp32));
   ASSAY_TRY(parse_precision(a, j));
-  ASSAY_TRY(parse_demands(a, j));
+  ASSAY_TRY(parse_requirements(a, j));
   // Finds what is wrong with rules and passes before anything is read or run.
   ASSAY_TRY(
       assay_plan_create(j->model, &j->options.precision, &j->options.plan, j->options.seed, &plan));
@@ -141,7 +141,7 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
                                        .seed = (uint64_t)a->seed,
                                        .plan = cli_plan_options(fused, &a->no_pass),
                                        .progress = show_progress};
-  j->options.plan.plant = a->plant;
+  j->options.plan.inject = a->inject;
   ASSAY_TRY(parse(a, j));
   *out_exit = ASSAY_EXIT_INPUT;
   return cli_reading_end(&a->reading, &j->reading, read_files(a, j));
@@ -165,8 +165,8 @@ assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
 }
 
 const char* cli_debug_exec_conflict(const cli_debug_args_t* a) {
-  if (a->exec && (a->target || a->fused || a->unfused || a->plant))
-    return "--exec is an engine of its own: --target, --fused and --plant do not go with it";
+  if (a->exec && (a->target || a->fused || a->unfused || a->inject))
+    return "--exec is an engine of its own: --target, --fused and --inject do not go with it";
   if (!a->exec && a->exec_seconds != 0) return "--exec-timeout is for --exec";
   if (!(a->exec_seconds >= 0)) return "--exec-timeout is a number of seconds";
   if (a->exec && !(strstr(a->exec, "{inputs}") && strstr(a->exec, "{outputs}")))

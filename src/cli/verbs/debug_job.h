@@ -16,7 +16,7 @@ typedef struct cli_debug_args {
   bool allow_hard_links;
   int64_t seed, memory_limit;
   bool fused, unfused;
-  const char *exec, *plant;
+  const char *exec, *inject;
   const char* known[2];  // files of golden arrays, for `known` of the job; NULL: none
   double exec_seconds;
   cli_reading_args_t reading;
@@ -62,25 +62,28 @@ typedef struct cli_debug_args {
   }
 
 // Rows for what the outputs have to keep.
-#define CLI_DEBUG_DEMANDS                                                                         \
-  {"--golden", 'g',                                                                               \
-   OPT_STRING, offsetof(args_t, debug.golden),                                                    \
-   "FILE",     "the original framework's outputs, for demands on golden,\n" CLI_LIKE_INPUTS_HELP, \
-   false},                                                                                        \
-      {"--require",                                                                               \
-       0,                                                                                         \
-       OPT_LIST,                                                                                  \
-       offsetof(args_t, debug.require),                                                           \
-       "DEMAND",                                                                                  \
-       "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= "    \
-       "0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' "                   \
-       "(docs/requirements.md)",                                                                  \
-       false},                                                                                    \
-  {                                                                                               \
-    "--check", 0, OPT_STRING, offsetof(args_t, debug.check), "COMMAND",                           \
-        "your own judge: run with {outputs}, {truth}, {golden}, {inputs}\nput in (npz files); "   \
-        "exit code 0 if the outputs will do, 1 if not",                                           \
-        false                                                                                     \
+#define CLI_DEBUG_REQUIREMENTS                                                                  \
+  {"--golden",                                                                                  \
+   'g',                                                                                         \
+   OPT_STRING,                                                                                  \
+   offsetof(args_t, debug.golden),                                                              \
+   "FILE",                                                                                      \
+   "the original framework's outputs, for requirements on golden,\n" CLI_LIKE_INPUTS_HELP,      \
+   false},                                                                                      \
+      {"--require",                                                                             \
+       0,                                                                                       \
+       OPT_LIST,                                                                                \
+       offsetof(args_t, debug.require),                                                         \
+       "DEMAND",                                                                                \
+       "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= "  \
+       "0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' "                 \
+       "(docs/requirements.md)",                                                                \
+       false},                                                                                  \
+  {                                                                                             \
+    "--check", 0, OPT_STRING, offsetof(args_t, debug.check), "COMMAND",                         \
+        "your own judge: run with {outputs}, {truth}, {golden}, {inputs}\nput in (npz files); " \
+        "exit code 0 if the outputs will do, 1 if not",                                         \
+        false                                                                                   \
   }
 
 // Rows for verbs that take another engine, too, and faults of ours.
@@ -102,7 +105,7 @@ typedef struct cli_debug_args {
        "how long one run of it may take (default: 600)",                          \
        false},                                                                    \
   {                                                                               \
-    "--plant", 0, OPT_STRING, offsetof(args_t, debug.plant), "FAULT",             \
+    "--inject", 0, OPT_STRING, offsetof(args_t, debug.inject), "FAULT",           \
         "for tests: a fault of the emulated engine's, NODE:KIND=ARGUMENTS", false \
   }
 

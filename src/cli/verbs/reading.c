@@ -39,7 +39,7 @@ static assay_status_t parse_size(const char* option, const char* text, int64_t* 
 }
 
 // "--size 256": the shorter side.
-static assay_status_t parse_sizes(const cli_reading_args_t* a, assay_image_wish_t* w) {
+static assay_status_t parse_sizes(const cli_reading_args_t* a, assay_image_request_t* w) {
   long long side = 0;
   int end = 0;
   ASSAY_TRY(parse_size("--crop", a->crop, &w->crop_height, &w->crop_width));
@@ -51,7 +51,7 @@ static assay_status_t parse_sizes(const cli_reading_args_t* a, assay_image_wish_
 }
 
 assay_status_t cli_reading_begin(const cli_reading_args_t* a, assay_tensor_reading_t* out) {
-  assay_image_wish_t w = {.layout = a->layout, .scale = a->scale};
+  assay_image_request_t w = {.layout = a->layout, .scale = a->scale};
   ASSAY_TRY(parse_sizes(a, &w));
   ASSAY_TRY(parse_numbers("--mean", a->mean, w.mean, &w.n_mean));
   ASSAY_TRY(parse_numbers("--std", a->std, w.std, &w.n_std));

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "onnx/load.h"
 
 typedef struct reference {
@@ -116,9 +116,9 @@ static assay_status_t convert_inputs(const reference_t* r, assay_tensor_t* const
   return st;
 }
 
-static assay_status_t add_value(const assay_machine_t* m, const assay_value_t* v, const char* name,
-                                assay_set_t* out) {
-  assay_tensor_t* t = assay_machine_get(m, v);
+static assay_status_t add_value(const assay_evaluator_t* m, const assay_value_t* v,
+                                const char* name, assay_set_t* out) {
+  assay_tensor_t* t = assay_evaluator_get(m, v);
   return t ? assay_set_add(out, name, assay_tensor_retain(t)) : NULL;
 }
 
@@ -130,7 +130,8 @@ static bool same_kind(const assay_value_t* a, const assay_value_t* b) {
 }
 
 // Values that only share a name, as those that exporters number, would accuse the wrong node.
-static assay_status_t add_inner(const reference_t* r, const assay_machine_t* m, assay_set_t* out) {
+static assay_status_t add_inner(const reference_t* r, const assay_evaluator_t* m,
+                                assay_set_t* out) {
   const assay_graph_t* h = r->other->graph;
   for (size_t i = 0; i < h->n_nodes; i++)
     for (size_t k = 0; k < h->nodes[i]->n_outputs; k++) {
@@ -138,7 +139,7 @@ static assay_status_t add_inner(const reference_t* r, const assay_machine_t* m, 
       const assay_value_t* mine =
           v && !v->is_output ? assay_graph_find(r->model->graph, v->name) : NULL;
       if (!mine || !same_kind(v, mine)) continue;
-      const assay_tensor_t* t = assay_machine_get(m, v);
+      const assay_tensor_t* t = assay_evaluator_get(m, v);
       bool fits =
           t && t->kind == ASSAY_KIND_TENSOR && mine->type->has_shape && mine->type->rank == t->rank;
       for (int d = 0; fits && d < t->rank; d++) {
@@ -150,17 +151,17 @@ static assay_status_t add_inner(const reference_t* r, const assay_machine_t* m, 
   return NULL;
 }
 
-static assay_status_t run_sample(const reference_t* r, assay_machine_t* m,
+static assay_status_t run_sample(const reference_t* r, assay_evaluator_t* m,
                                  assay_tensor_t* const* at, bool inner, assay_set_t* out) {
   const assay_graph_t *g = r->model->graph, *h = r->other->graph;
   assay_samples_t inputs = {0};
   ASSAY_TRY(convert_inputs(r, at, &inputs));
-  assay_machine_reset(m);
+  assay_evaluator_reset(m);
   for (size_t i = 0; i < h->n_inputs; i++) {
     assay_tensor_t* t = assay_samples_get(&inputs, 0)[i];
-    if (t) assay_machine_set(m, h->inputs[i], t);
+    if (t) assay_evaluator_set(m, h->inputs[i], t);
   }
-  assay_status_t st = assay_machine_run(m);
+  assay_status_t st = assay_evaluator_run(m);
   for (size_t i = 0; !st && i < g->n_outputs; i++)
     if (r->output_of[i] != NONE)
       st = add_value(m, h->outputs[r->output_of[i]], g->outputs[i]->name, out);
@@ -172,9 +173,10 @@ static assay_status_t run_sample(const reference_t* r, assay_machine_t* m,
 static assay_status_t run_all(const reference_t* r, const assay_samples_t* inputs, uint64_t seed,
                               assay_saved_t* out) {
   const bool inner = inputs->n == 1;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .seed = seed, .keep_all = inner};
-  assay_machine_t* m = NULL;
-  ASSAY_TRY(assay_machine_create(r->other, &config, &m));
+  const assay_evaluator_config_t config = {
+      .mode = ASSAY_MODE_TRUTH, .seed = seed, .keep_all = inner};
+  assay_evaluator_t* m = NULL;
+  ASSAY_TRY(assay_evaluator_create(r->other, &config, &m));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < inputs->n; i++) {
     assay_set_t* run = NULL;
@@ -182,7 +184,7 @@ static assay_status_t run_all(const reference_t* r, const assay_samples_t* input
     if (!st) st = run_sample(r, m, assay_samples_get(inputs, i), inner, run);
     if (st && inputs->n > 1) st = assay_status_note(st, "sample %zu", i);
   }
-  assay_machine_destroy(m);
+  assay_evaluator_destroy(m);
   return st;
 }
 

@@ -15,8 +15,8 @@
 #include "check/check.h"
 
 typedef struct assay_reduce_options {
-  // How it is run and what the outputs have to keep; the precision stays the caller's. Demands that
-  // name outputs hold for parts that have all of these; of others the default is asked.
+  // How it is run and what the outputs have to keep; the precision stays the caller's. Requirements
+  // that name outputs hold for parts that have all of these; of others the default is asked.
   const assay_check_options_t* check;
   // An engine that is not ours, which runs every part; its model is the path of the whole file.
   // NULL: check's backend.

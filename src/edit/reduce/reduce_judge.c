@@ -110,8 +110,8 @@ static assay_status_t options_for(const job_t* j, assay_external_engine_t* engin
   out->progress = NULL;
   out->precision = (assay_precision_t){0};
   if (engine) {
-    out->backend = &assay_backend_dump;
-    out->plan = (assay_plan_options_t){.dump = assay_external_engine_dump(engine)};
+    out->backend = &assay_backend_recorded;
+    out->plan = (assay_plan_options_t){.recorded = assay_external_engine_recorded(engine)};
   }
   // Outputs of a part have other names, and other shapes.
   assay_status_t st = out->require ? assay_require_resolve(out->require, j->prepared->graph) : NULL;
@@ -225,7 +225,7 @@ static assay_status_t outputs_of_other(job_t* j, assay_samples_t* out) {
   ASSAY_TRY(assay_new_array(n, sizeof *got, &got));
   assay_status_t st = start_engine(j, &engine);
   for (size_t k = 0; !st && k < out->n; k++) {
-    const assay_dump_t* d = assay_external_engine_dump(engine);
+    const assay_recorded_t* d = assay_external_engine_recorded(engine);
     memset(got, 0, n * sizeof *got);
     st = d->fetch(d->user, k, got);
     for (size_t i = 0; !st && i < g->n_outputs; i++)
@@ -323,7 +323,7 @@ assay_status_t assay_reduce_judge(const assay_reduce_options_t* o, assay_model_t
   return st;
 }
 
-// Of another engine whole stretches are blamed, of which not much can be told.
+// Of another engine whole ranges of layers are blamed, of which not much can be told.
 bool assay_reduce_is_same(const assay_reduce_options_t* o, const assay_reduce_failure_t* whole,
                           const assay_reduce_failure_t* part) {
   const bool certain = !o->exec && whole->verdict >= ASSAY_VERDICT_OVERFLOW;

@@ -8,7 +8,7 @@
 #include "base/shown.h"
 #include "edit/editor.h"
 #include "edit/reduce/reduce_internal.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "formats/format.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
@@ -46,8 +46,8 @@ static assay_status_t escape(assay_arena_t* a, const char* label, const char** o
   return st;
 }
 
-static assay_status_t wish(assay_arena_t* a, const assay_graph_t* g, const bool* nodes,
-                           assay_words_t* out) {
+static assay_status_t request(assay_arena_t* a, const assay_graph_t* g, const bool* nodes,
+                              assay_words_t* out) {
   const char** items = NULL;
   size_t n = 0;
   ASSAY_TRY(assay_arena_new(a, g->n_nodes, sizeof *items, &items));
@@ -67,10 +67,10 @@ static void name_nodes(assay_model_t* m) {
 static assay_status_t cut(assay_arena_t* a, assay_model_t* model, const bool* nodes,
                           assay_piece_t* out) {
   const assay_edit_options_t options = {.no_proof = true};
-  assay_edit_wishes_t wishes = {0};
+  assay_edit_requests_t requests = {0};
   assay_edit_result_t r = {0};
-  ASSAY_TRY(wish(a, model->graph, nodes, &wishes.nodes));
-  ASSAY_TRY(assay_editor_run(&assay_editor_extract, model, &wishes, &options, &r));
+  ASSAY_TRY(request(a, model->graph, nodes, &requests.nodes));
+  ASSAY_TRY(assay_editor_run(&assay_editor_extract, model, &requests, &options, &r));
   out->model = assay_model_retain(r.model);
   assay_edit_result_deinit(&r);
   name_nodes(out->model);
@@ -169,27 +169,27 @@ assay_status_t assay_piece_feed(const assay_piece_t* p, assay_reduce_values_t* v
 // ---- what should come out -----------------------------------------------------------------------
 
 static assay_status_t golden_of(const assay_model_t* m, assay_tensor_t* const* in,
-                                const assay_machine_config_t* config, assay_tensor_t** out) {
+                                const assay_evaluator_config_t* config, assay_tensor_t** out) {
   const assay_graph_t* g = m->graph;
-  assay_machine_t* truth = NULL;
-  ASSAY_TRY(assay_machine_create(m, config, &truth));
+  assay_evaluator_t* truth = NULL;
+  ASSAY_TRY(assay_evaluator_create(m, config, &truth));
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (in[i]) assay_machine_set(truth, g->inputs[i], in[i]);
-  assay_status_t st = assay_machine_run(truth);
+    if (in[i]) assay_evaluator_set(truth, g->inputs[i], in[i]);
+  assay_status_t st = assay_evaluator_run(truth);
   for (size_t i = 0; !st && i < g->n_outputs; i++) {
-    assay_tensor_t* t = assay_machine_get(truth, g->outputs[i]);
+    assay_tensor_t* t = assay_evaluator_get(truth, g->outputs[i]);
     if (t && t->kind == ASSAY_KIND_TENSOR && t->store != ASSAY_STORE_STR)
       st = assay_tensor_pack(t, &out[i]);
     else if (t)
       out[i] = assay_tensor_retain(t);
   }
-  assay_machine_destroy(truth);
+  assay_evaluator_destroy(truth);
   return st;
 }
 
 assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t* samples,
                                    const assay_check_options_t* o, assay_samples_t* out) {
-  const assay_machine_config_t config = {
+  const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized, .seed = o->seed};
   *out = (assay_samples_t){.n = samples->n, .n_values = m->graph->n_outputs};
   ASSAY_TRY(assay_new_array(out->n * out->n_values, sizeof *out->at, &out->at));

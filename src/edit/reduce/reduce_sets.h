@@ -16,8 +16,8 @@ typedef struct assay_set_test {
   void* user;
 } assay_set_test_t;
 
-// Of a graph that fails as a whole: the shortest stretch of its order that does, found by bisection
-// from its end and then from its beginning, as if a stretch failed where a shorter one does. The
+// Of a graph that fails as a whole: the shortest range of its order that does, found by bisection
+// from its end and then from its beginning, as if a range failed where a shorter one does. The
 // last one that was seen to fail, or all nodes.
 assay_status_t assay_set_bisect(const assay_graph_t* g, const assay_set_test_t* test,
                                 bool* nodes) ASSAY_MUST_USE;

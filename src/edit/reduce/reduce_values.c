@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "edit/reduce/reduce_internal.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 // Beyond so many bytes values are kept only as long as one part needs them.
 static const size_t ROOM = (size_t)512 << 20;
@@ -128,7 +128,7 @@ static assay_status_t run_other(run_t* r) {
   ASSAY_TRY(assay_new_array((size_t)v->model->n_values, sizeof *got, &got));
   assay_status_t st = assay_external_engine_run(v->model, v->o->exec, &one, &names, &e);
   if (!st) {
-    const assay_dump_t* d = assay_external_engine_dump(e);
+    const assay_recorded_t* d = assay_external_engine_recorded(e);
     st = d->fetch(d->user, 0, got);
   }
   for (size_t i = 0; !st && i < v->model->graph->n_nodes; i++) {
@@ -146,19 +146,19 @@ static assay_status_t run_other(run_t* r) {
 static assay_status_t run_truth(run_t* r, assay_tensor_t* const* in) {
   assay_reduce_values_t* v = r->v;
   const assay_graph_t* g = v->model->graph;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = v->o->check->unquantized,
-                                         .seed = v->o->check->seed,
-                                         .hooks = {.after = on_node, .user = r}};
-  assay_machine_t* m = NULL;
-  ASSAY_TRY(assay_machine_create(v->model, &config, &m));
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = v->o->check->unquantized,
+                                           .seed = v->o->check->seed,
+                                           .hooks = {.after = on_node, .user = r}};
+  assay_evaluator_t* m = NULL;
+  ASSAY_TRY(assay_evaluator_create(v->model, &config, &m));
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (in[i]) assay_machine_set(m, g->inputs[i], in[i]);
+    if (in[i]) assay_evaluator_set(m, g->inputs[i], in[i]);
   assay_status_t st = NULL;
   size_t i = 0;
-  for (; !st && i < g->n_nodes && !r->found; i++) st = assay_machine_step(m, g->nodes[i]);
+  for (; !st && i < g->n_nodes && !r->found; i++) st = assay_evaluator_step(m, g->nodes[i]);
   if (!st && i == g->n_nodes) v->ran[r->source][r->sample] = !r->full;
-  assay_machine_destroy(m);
+  assay_evaluator_destroy(m);
   return st;
 }
 

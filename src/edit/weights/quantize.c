@@ -12,7 +12,7 @@
 #include "edit/editor.h"
 #include "edit/weights/calibrate.h"
 #include "edit/weights/quantizer_pair.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "passes/edit.h"
 
 // What values are quantized to.
@@ -80,18 +80,18 @@ static bool can_quantize(const quantizer_t* q, const assay_node_t* n) {
 
 static const assay_edit_scale_t* given_scale(const quantizer_t* q, const assay_value_t* v) {
   uint64_t at;
-  return assay_map_get(&q->given, v->name, &at) ? &q->e->wishes->scales[at] : NULL;
+  return assay_map_get(&q->given, v->name, &at) ? &q->e->requests->scales[at] : NULL;
 }
 
 // An activation of the node that has no scale where scales are given: the node stays as it is.
 static const assay_value_t* without_scale(const quantizer_t* q, const assay_node_t* n) {
-  for (size_t i = 0; q->e->wishes->n_scales && i < 2; i++)
+  for (size_t i = 0; q->e->requests->n_scales && i < 2; i++)
     if (!assay_pass_constant(n->inputs[i]) && !given_scale(q, n->inputs[i])) return n->inputs[i];
   return NULL;
 }
 
 static assay_status_t map_scales(quantizer_t* q) {
-  const assay_edit_wishes_t* w = q->e->wishes;
+  const assay_edit_requests_t* w = q->e->requests;
   for (size_t i = 0; i < w->n_scales; i++)
     ASSAY_TRY(assay_map_put(&q->given, w->scales[i].name, i, NULL));
   return NULL;
@@ -105,7 +105,7 @@ static assay_status_t add_magnitudes(quantizer_t* q, const assay_node_t* n, cons
   int64_t bad = 0;
   if (!*m) ASSAY_TRY(assay_calibration_create(q->calibrator, m));
   ASSAY_TRY(assay_calibration_add(*m, t, &bad));
-  if (!bad || q->e->wishes->any_data) return NULL;
+  if (!bad || q->e->requests->any_data) return NULL;
   q->bad = ASSAY_NODE_ERROR(
       n, ASSAY_UNSUPPORTED,
       "of its input '%s' %lld of %lld elements are NaN or infinite in sample %zu, and a range is "
@@ -128,15 +128,15 @@ static assay_status_t look(void* user, const assay_node_t* n, size_t n_in, assay
 static assay_status_t run_sample(quantizer_t* q, size_t k) {
   const assay_editing_t* e = q->e;
   const assay_samples_t* s = e->samples;
-  assay_machine_t* machine = NULL;
-  const assay_machine_config_t config = {
+  assay_evaluator_t* evaluator = NULL;
+  const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .seed = e->seed, .hooks = {.before = look, .user = q}};
-  assay_status_t st = assay_machine_create(e->model, &config, &machine);
+  assay_status_t st = assay_evaluator_create(e->model, &config, &evaluator);
   for (size_t i = 0; !st && i < s->n_values; i++)
     if (assay_samples_get(s, k)[i])
-      assay_machine_set(machine, e->model->graph->inputs[i], assay_samples_get(s, k)[i]);
-  if (!st) st = assay_machine_run(machine);
-  assay_machine_destroy(machine);
+      assay_evaluator_set(evaluator, e->model->graph->inputs[i], assay_samples_get(s, k)[i]);
+  if (!st) st = assay_evaluator_run(evaluator);
+  assay_evaluator_destroy(evaluator);
   return st;
 }
 
@@ -174,7 +174,7 @@ static assay_status_t scale_of(const quantizer_t* q, const assay_value_t* v, dou
 // The axis of a weight's output channels; -1: it has none, or scales cannot be by axis.
 static int channel_axis(const quantizer_t* q, const assay_node_t* n, size_t input) {
   const int rank = assay_rank_of(n->inputs[input]);
-  if (q->e->wishes->per_tensor || assay_model_opset(q->e->model, "") < 13 || rank < 2) return -1;
+  if (q->e->requests->per_tensor || assay_model_opset(q->e->model, "") < 13 || rank < 2) return -1;
   if (assay_is(n, "Conv")) return 0;
   if (assay_is(n, "ConvTranspose")) return assay_attr_i64(n, "group", 1) == 1 ? 1 : -1;
   if (assay_is(n, "Gemm")) return assay_attr_i64(n, "transB", 0) ? 0 : 1;
@@ -292,7 +292,7 @@ static void find_wanted(quantizer_t* q) {
 // ---- what is asked for --------------------------------------------------------------------------
 
 static assay_status_t choose_form(quantizer_t* q) {
-  const assay_edit_wishes_t* w = q->e->wishes;
+  const assay_edit_requests_t* w = q->e->requests;
   const int64_t opset = assay_model_opset(q->e->model, "");
   q->form = &forms[0];
   for (size_t i = 0; w->format && i <= N_FORMS; i++) {
@@ -319,7 +319,7 @@ static assay_status_t choose_form(quantizer_t* q) {
 
 // Percentile where a percentile is given, minmax where nothing is.
 static assay_status_t choose_calibrator(quantizer_t* q) {
-  const assay_edit_wishes_t* w = q->e->wishes;
+  const assay_edit_requests_t* w = q->e->requests;
   const char* name = w->calibrator ? w->calibrator : w->percentile > 0 ? "percentile" : "minmax";
   q->calibrator = assay_calibrator_find(name);
   if (!q->calibrator)
@@ -344,7 +344,7 @@ static assay_status_t run(assay_editing_t* e) {
   if (!st) st = assay_new_array(n, sizeof *q.sizes, &q.sizes);
   if (!st) st = assay_new_array(n, sizeof *q.twins, &q.twins);
   if (!st) st = map_scales(&q);
-  if (!st && !e->wishes->n_scales && !q.form->block) {
+  if (!st && !e->requests->n_scales && !q.form->block) {
     find_wanted(&q);
     st = calibrate(&q);
   }

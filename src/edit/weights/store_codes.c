@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 enum { OPERANDS = 3 };  // values, scales, zero points
 
@@ -17,10 +17,11 @@ static bool quantizes_constant(const assay_node_t* n) {
   return true;
 }
 
-static assay_status_t store(assay_pass_context_t* c, assay_machine_t* machine, assay_node_t* n) {
+static assay_status_t store(assay_pass_context_t* c, assay_evaluator_t* evaluator,
+                            assay_node_t* n) {
   assay_tensor_t *in[OPERANDS] = {0}, *out = NULL;
   for (size_t i = 0; i < n->n_inputs; i++) in[i] = assay_pass_constant(n->inputs[i]);
-  assay_status_t st = assay_machine_node(machine, n, n->n_inputs, in, 1, &out);
+  assay_status_t st = assay_evaluator_node(evaluator, n, n->n_inputs, in, 1, &out);
   if (!st) st = assay_pass_set_outputs(c, n, &out, "it quantizes a constant: its codes are stored");
   assay_tensor_release(out);
   return st;
@@ -28,19 +29,19 @@ static assay_status_t store(assay_pass_context_t* c, assay_machine_t* machine, a
 
 static assay_status_t run_pass(assay_pass_context_t* c) {
   const assay_editing_t* e = c->user;
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH, .seed = e->seed};
-  assay_machine_t* machine = NULL;
+  const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH, .seed = e->seed};
+  assay_evaluator_t* evaluator = NULL;
   bool* dead = NULL;
-  ASSAY_TRY(assay_machine_create(c->model, &truth, &machine));
+  ASSAY_TRY(assay_evaluator_create(c->model, &truth, &evaluator));
   assay_status_t st = assay_new_array((size_t)c->model->n_node_ids, sizeof *dead, &dead);
   for (size_t k = 0; !st && k < c->model->n_graphs; k++)
     for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++) {
       assay_node_t* n = c->model->graphs[k]->nodes[i];
       if (!quantizes_constant(n)) continue;
       dead[n->id] = true;
-      st = store(c, machine, n);
+      st = store(c, evaluator, n);
     }
-  assay_machine_destroy(machine);
+  assay_evaluator_destroy(evaluator);
   if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   assay_free(dead);
   return st;

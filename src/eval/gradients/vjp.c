@@ -52,7 +52,7 @@ assay_status_t assay_vjp_evaluate(const assay_vjp_t* c, const char* op_type, siz
     node.n_attrs = n_attrs;
     node.n_inputs = n_in;
   }
-  return assay_machine_node(c->machine, &node, n_in, in, n_out, out);
+  return assay_evaluator_node(c->evaluator, &node, n_in, in, n_out, out);
 }
 
 // ---- pointwise ----------------------------------------------------------------------------------

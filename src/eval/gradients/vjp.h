@@ -7,10 +7,10 @@
 #ifndef ASSAY_EVAL_GRADIENTS_VJP_H_
 #define ASSAY_EVAL_GRADIENTS_VJP_H_
 
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 
 typedef struct assay_vjp {
-  assay_machine_t* machine;  // whose kernels evaluate; its slots are not touched
+  assay_evaluator_t* evaluator;  // whose kernels evaluate; its slots are not touched
   const assay_node_t* node;
   size_t n_in, n_out;
   assay_tensor_t* const* in;  // canonical, as the node reads them; NULL: left out

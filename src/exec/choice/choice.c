@@ -334,7 +334,7 @@ assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l
   return st;
 }
 
-assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_move_t* m,
+assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_reformat_t* m,
                                       double* out_microseconds) {
   static const char name[] = "reorder";
   assay_str_t signature = {0};

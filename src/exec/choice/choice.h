@@ -6,7 +6,7 @@
 
 #include "exec/choice/costs.h"
 #include "exec/choice/timings.h"
-#include "exec/segment/move.h"
+#include "exec/segment/reformat.h"
 
 enum { ASSAY_MAX_TACTICS = 96 };
 
@@ -20,7 +20,7 @@ typedef struct assay_choice_setting {
   assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
                          double* out_microseconds);
   // The same of a move. NULL: they are not timed.
-  assay_status_t (*time_move)(void* user, const assay_move_t* m, double* out_microseconds);
+  assay_status_t (*time_move)(void* user, const assay_reformat_t* m, double* out_microseconds);
   void* user;
 } assay_choice_setting_t;
 
@@ -55,7 +55,7 @@ assay_status_t assay_choose(assay_choice_t* c, const assay_sized_layer_t* l, ass
 // wanted, or NAN.
 assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t* k,
                                  double* out_microseconds) ASSAY_MUST_USE;
-assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_move_t* m,
+assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_reformat_t* m,
                                       double* out_microseconds) ASSAY_MUST_USE;
 
 // As in assay_backend_t. First the timings that were looked up, so that a plan that is read makes

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/machine.h"
+#include "eval/evaluator.h"
 #include "formats/format.h"
 
 // The type that holds a format's numbers in memory; UNDEFINED: none does. What is tf32 lies as
@@ -113,9 +113,9 @@ int assay_sized_input_index(const assay_sized_layer_t* l, const assay_value_t* v
   return -1;
 }
 
-void assay_sized_note_licence(const assay_sized_layer_t* l, const assay_licence_t* licence) {
-  if (l->licences && l->licences->n < ASSAY_MAX_LICENCES)
-    l->licences->at[l->licences->n++] = *licence;
+void assay_sized_note_accuracy_gate(const assay_sized_layer_t* l,
+                                    const assay_accuracy_gate_t* gate) {
+  if (l->gates && l->gates->n < ASSAY_MAX_ACCURACY_GATES) l->gates->at[l->gates->n++] = *gate;
 }
 
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type) {

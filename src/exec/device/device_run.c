@@ -23,7 +23,7 @@ typedef struct device_run {
   assay_queue_t* queue;
   assay_device_ptr_t arena, scratch;
   size_t arena_bytes, scratch_bytes;
-  assay_device_ptr_t* at;  // by slot of the stretch that runs
+  assay_device_ptr_t* at;  // by slot of the segment that runs
   size_t cap_at;
   int until;              // layers before it that have kernels are in the queue
   bool busy;              // the queue has not been waited for
@@ -39,31 +39,31 @@ typedef struct device_run {
 
 // ---- captures -----------------------------------------------------------------------------------
 
-// A segment as it ran last.
-typedef struct segment {
+// A kernel span as it ran last.
+typedef struct span {
   assay_device_ptr_t* at;    // of all slots, and scratch memory; NULL: it has not run
   assay_capture_t* capture;  // of a run with these addresses; NULL: none
   bool refused;              // the driver cannot capture it
-} segment_t;
+} span_t;
 
 typedef struct kept {
   const assay_device_driver_t* driver;
   size_t n;
-  segment_t segments[];  // by first layer
+  span_t spans[];  // by first layer
 } kept_t;
 
 static void drop(void* p) {
   kept_t* k = p;
   for (size_t i = 0; i < k->n; i++) {
-    assay_free(k->segments[i].at);
-    if (k->segments[i].capture) k->driver->capture_destroy(k->segments[i].capture);
+    assay_free(k->spans[i].at);
+    if (k->spans[i].capture) k->driver->capture_destroy(k->spans[i].capture);
   }
   assay_free(k);
 }
 
-static assay_status_t keep(const device_run_t* d, assay_stretch_t* s) {
+static assay_status_t keep(const device_run_t* d, assay_segment_t* s) {
   const size_t n = (size_t)(s->end - s->first);
-  kept_t* k = assay_calloc(1, sizeof *k + n * sizeof *k->segments);
+  kept_t* k = assay_calloc(1, sizeof *k + n * sizeof *k->spans);
   if (!k) return assay_status_no_memory();
   k->driver = d->driver;
   k->n = n;
@@ -147,7 +147,7 @@ static assay_status_t download(device_run_t* d, assay_device_ptr_t from, assay_t
   return d->driver->download(d->queue, from, t->data, bytes);
 }
 
-// ---- what stretches are prepared for ------------------------------------------------------------
+// ---- what segments are prepared for ------------------------------------------------------------
 
 static bool takes(void* user, const assay_layer_t* l) {
   const assay_device_shared_t* s = ((device_run_t*)user)->shared;
@@ -164,23 +164,23 @@ static assay_status_t cost(void* user, const assay_sized_layer_t* l, assay_kerne
   return assay_choice_cost(((device_run_t*)user)->shared->choice, l, k, out_microseconds);
 }
 
-static assay_status_t move_cost(void* user, const assay_move_t* m, double* out_microseconds) {
+static assay_status_t move_cost(void* user, const assay_reformat_t* m, double* out_microseconds) {
   return assay_choice_move_cost(((device_run_t*)user)->shared->choice, m, out_microseconds);
 }
 
-static bool can_move(void* user, const assay_move_t* m) {
+static bool can_move(void* user, const assay_reformat_t* m) {
   const assay_device_shared_t* s = ((device_run_t*)user)->shared;
   return s->kind->can_move(s->own, m);
 }
 
-static size_t move_scratch(void* user, const assay_move_t* m) {
+static size_t move_scratch(void* user, const assay_reformat_t* m) {
   const assay_device_shared_t* s = ((device_run_t*)user)->shared;
   return s->kind->move_scratch(s->own, m);
 }
 
 typedef struct constant_move {
   const assay_device_shared_t* shared;
-  const assay_move_t* move;
+  const assay_reformat_t* move;
   const void* from;
 } constant_move_t;
 
@@ -188,10 +188,10 @@ typedef struct constant_move {
 static assay_status_t fill_moved(void* user, assay_queue_t* q, assay_device_ptr_t to) {
   const constant_move_t* c = user;
   const assay_device_driver_t* driver = c->shared->kind->driver;
-  const size_t bytes = assay_move_bytes(c->move, c->move->from.type);
+  const size_t bytes = assay_reformat_bytes(c->move, c->move->from.type);
   const size_t scratch_bytes = c->shared->kind->move_scratch(c->shared->own, c->move);
   assay_device_ptr_t from = 0, scratch = 0;
-  if (assay_move_is_copy(c->move)) return driver->upload(q, c->from, to, bytes);
+  if (assay_reformat_is_copy(c->move)) return driver->upload(q, c->from, to, bytes);
   assay_status_t st = driver->alloc(q, bytes, &from);
   if (!st && scratch_bytes) st = driver->alloc(q, scratch_bytes, &scratch);
   if (!st) st = driver->upload(q, c->from, from, bytes);
@@ -201,7 +201,7 @@ static assay_status_t fill_moved(void* user, assay_queue_t* q, assay_device_ptr_
   return st;
 }
 
-static assay_status_t constant(void* user, const assay_value_t* v, const assay_move_t* m,
+static assay_status_t constant(void* user, const assay_value_t* v, const assay_reformat_t* m,
                                const void* from, uint64_t* out) {
   const device_run_t* d = user;
   constant_move_t c = {d->shared, m, from};
@@ -211,7 +211,7 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_m
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_resident_get(d->shared->resident, assay_str_get(&key),
-                            assay_move_bytes(m, m->to.type), fill_moved, &c, out);
+                            assay_reformat_bytes(m, m->to.type), fill_moved, &c, out);
   assay_str_deinit(&key);
   return st;
 }
@@ -267,7 +267,7 @@ static assay_status_t output_at(const device_run_t* d, const assay_slot_t* slot,
   return NULL;
 }
 
-static assay_status_t begin(assay_runner_t* r, assay_stretch_t* s) {
+static assay_status_t begin(assay_runner_t* r, assay_segment_t* s) {
   device_run_t* d = (device_run_t*)r;
   ASSAY_TRY(room(d, &d->arena, &d->arena_bytes, s->arena_bytes));
   ASSAY_TRY(room(d, &d->scratch, &d->scratch_bytes, s->scratch_bytes));
@@ -280,7 +280,7 @@ static assay_status_t begin(assay_runner_t* r, assay_stretch_t* s) {
     d->at[i] = slot->kind == ASSAY_SLOT_CONSTANT ? slot->constant : d->arena + slot->block.offset;
     assay_device_ptr_t there = 0;
     if (slot->kind == ASSAY_SLOT_OUTPUT) ASSAY_TRY(output_at(d, slot, &there));
-    if (slot->kind == ASSAY_SLOT_HELD && !slot->held) there = d->inputs[slot->value->id].at;
+    if (slot->kind == ASSAY_SLOT_VALUE && !slot->held) there = d->inputs[slot->value->id].at;
     if (there && is_aligned(d, there)) d->at[i] = there;
   }
   d->at[s->n_slots] = d->scratch;
@@ -299,9 +299,9 @@ static assay_status_t fetch_tensor(device_run_t* d, assay_device_ptr_t from, ass
 }
 
 // From another layout by way of memory of its own.
-static assay_status_t fetch_moved(device_run_t* d, const assay_move_t* m, assay_device_ptr_t from,
-                                  assay_tensor_t** out) {
-  const size_t bytes = assay_move_bytes(m, m->to.type);
+static assay_status_t fetch_moved(device_run_t* d, const assay_reformat_t* m,
+                                  assay_device_ptr_t from, assay_tensor_t** out) {
+  const size_t bytes = assay_reformat_bytes(m, m->to.type);
   assay_device_ptr_t plain = 0;
   d->busy = true;
   ASSAY_TRY(d->driver->alloc(d->queue, bytes, &plain));
@@ -313,17 +313,17 @@ static assay_status_t fetch_moved(device_run_t* d, const assay_move_t* m, assay_
 
 static assay_status_t read_place(assay_runner_t* r, const assay_place_t* p, assay_tensor_t** out) {
   device_run_t* d = (device_run_t*)r;
-  const assay_form_t form = p->forms[0].form;
+  const assay_storage_t form = p->forms[0].form;
   const assay_device_ptr_t from = d->at[p->forms[0].slot];
-  assay_move_t m = {.rank = p->rank,
-                    .size = p->size,
-                    .from = form,
-                    .to = {form.type, ASSAY_LAYOUT_PLAIN},
-                    .through = form.type};
+  assay_reformat_t m = {.rank = p->rank,
+                        .size = p->size,
+                        .from = form,
+                        .to = {form.type, ASSAY_LAYOUT_PLAIN},
+                        .through = form.type};
   assay_tensor_t* t = NULL;
   memcpy(m.dims, p->dims, sizeof m.dims);
   ASSAY_TRY(mark(d, COPYING_OUT, (int64_t)r->layer));
-  assay_status_t st = assay_move_is_copy(&m) || !p->size
+  assay_status_t st = assay_reformat_is_copy(&m) || !p->size
                           ? fetch_tensor(d, from, form.type, p->rank, p->dims, &t)
                           : fetch_moved(d, &m, from, &t);
   st = assay_status_join(st, wait(d));
@@ -337,27 +337,28 @@ static assay_status_t reach(assay_runner_t* r, const assay_value_t* v) {
   device_run_t* d = (device_run_t*)r;
   caller_memory_t* f = &d->inputs[v->id];
   if (d->arriving[v->id]) ASSAY_TRY(wait(d));
-  if (!f->at || !assay_held_is_set(&r->values[v->id])) return NULL;
-  const assay_tensor_t* shape = assay_held_any(&r->values[v->id]);
+  if (!f->at || !assay_value_slot_is_set(&r->values[v->id])) return NULL;
+  const assay_tensor_t* shape = assay_value_slot_any(&r->values[v->id]);
   assay_tensor_t* t = NULL;
   ASSAY_TRY(mark(d, COPYING_OUT, (int64_t)r->layer));
   assay_status_t st = fetch_tensor(d, f->at, shape->type, shape->rank, shape->dims, &t);
   st = assay_status_join(st, wait(d));
   if (st) return assay_tensor_release(t), st;
-  assay_held_put(&r->values[v->id], t);
+  assay_value_slot_put(&r->values[v->id], t);
   f->at = 0;
   return NULL;
 }
 
-// ---- segments -----------------------------------------------------------------------------------
+// ---- kernel spans
+// -----------------------------------------------------------------------------------
 
 // Copies in what the moves of layers [from, to) fetch; *ok false: it has another shape.
 static assay_status_t copy_in(device_run_t* d, int from, int to, bool* ok) {
-  const assay_stretch_t* s = d->runner.now;
+  const assay_segment_t* s = d->runner.now;
   const size_t end = s->steps[to - 1 - s->first].end;
   ASSAY_TRY(mark(d, COPYING_IN, from));
   for (size_t i = s->steps[from - s->first].moves; i < end; i++) {
-    const assay_stretch_move_t* m = &s->moves[i];
+    const assay_segment_reformat_t* m = &s->moves[i];
     if (m->from >= 0) continue;
     const assay_slot_t* slot = &s->slots[m->to];
     const caller_memory_t* f = &d->inputs[slot->value->id];
@@ -377,11 +378,11 @@ static assay_status_t copy_in(device_run_t* d, int from, int to, bool* ok) {
 static assay_status_t enqueue_moves(device_run_t* d, size_t from, size_t to) {
   const assay_device_shared_t* s = d->shared;
   for (size_t i = from; i < to; i++) {
-    const assay_stretch_move_t* m = &d->runner.now->moves[i];
+    const assay_segment_reformat_t* m = &d->runner.now->moves[i];
     if (m->from < 0 || !m->move.size) continue;
     const assay_device_ptr_t a = d->at[m->from], b = d->at[m->to];
-    if (assay_move_is_copy(&m->move))
-      ASSAY_TRY(d->driver->copy(d->queue, a, b, assay_move_bytes(&m->move, m->move.to.type)));
+    if (assay_reformat_is_copy(&m->move))
+      ASSAY_TRY(d->driver->copy(d->queue, a, b, assay_reformat_bytes(&m->move, m->move.to.type)));
     else
       ASSAY_TRY(s->kind->move(s->own, &m->move, d->queue, a, b, d->scratch));
   }
@@ -416,13 +417,13 @@ static assay_status_t capture(device_run_t* d, int from, int to, assay_capture_t
   return st;
 }
 
-static assay_status_t launch(device_run_t* d, segment_t* g, int from) {
+static assay_status_t launch(device_run_t* d, span_t* g, int from) {
   ASSAY_TRY(mark(d, LAUNCHING, from));
   d->counts.launches++;
   return d->driver->capture_launch(g->capture, d->queue);
 }
 
-// How many kernels a segment has, up to 2: one is not worth a capture.
+// How many kernels a kernel span has, up to 2: one is not worth a capture.
 static int count_kernels(const device_run_t* d, int from, int to) {
   int n = 0;
   for (int i = from; i < to && n < 2; i++)
@@ -430,11 +431,11 @@ static int count_kernels(const device_run_t* d, int from, int to) {
   return n;
 }
 
-// The first run of a segment loads what kernels need, and may be the only one; the second one with
-// the same addresses is captured.
-static assay_status_t run_segment(device_run_t* d, int from, int to) {
-  const assay_stretch_t* s = d->runner.now;
-  segment_t* g = &((kept_t*)s->kept)->segments[from - s->first];
+// The first run of a kernel span loads what kernels need, and may be the only one; the second one
+// with the same addresses is captured.
+static assay_status_t run_span(device_run_t* d, int from, int to) {
+  const assay_segment_t* s = d->runner.now;
+  span_t* g = &((kept_t*)s->kept)->spans[from - s->first];
   const size_t bytes = (s->n_slots + 1) * sizeof *d->at;
   const bool whole = d->driver->capture_begin && !d->stepwise && !d->runner.tap && !g->refused &&
                      count_kernels(d, from, to) > 1;
@@ -453,7 +454,7 @@ static assay_status_t run_segment(device_run_t* d, int from, int to) {
     if (!g->at) ASSAY_TRY(assay_new_array(bytes, 1, &g->at));
     memcpy(g->at, d->at, bytes);
   }
-  d->counts.segments++;
+  d->counts.spans++;
   return enqueue(d, from, to);
 }
 
@@ -476,7 +477,7 @@ static assay_status_t copy_out(device_run_t* d, int from, int to) {
     }
     ASSAY_TRY(assay_runner_output(r, v, &t));
     ASSAY_TRY(download(d, d->at[i], t));
-    assay_held_put(&r->values[v->id], assay_tensor_retain(t));
+    assay_value_slot_put(&r->values[v->id], assay_tensor_retain(t));
     d->arriving[v->id] = d->arrives = true;
   }
   return NULL;
@@ -487,11 +488,11 @@ static assay_status_t run_layer(assay_runner_t* r, size_t i, bool* ok) {
   const int from = (int)i;
   if (from < d->until) return NULL;
   const bool alone = d->stepwise || r->tap;
-  const int to = alone ? from + 1 : assay_stretch_segment_end(r->now, from);
+  const int to = alone ? from + 1 : assay_segment_span_end(r->now, from);
   ASSAY_TRY(copy_in(d, from, to, ok));
   if (!*ok) return NULL;
   d->until = to;
-  ASSAY_TRY(run_segment(d, from, to));
+  ASSAY_TRY(run_span(d, from, to));
   ASSAY_TRY(copy_out(d, from, to));
   return alone ? wait(d) : NULL;
 }
@@ -568,15 +569,15 @@ static assay_status_t deliver_held(device_run_t* d, const assay_value_t* v) {
   return assay_status_join(st, wait(d));
 }
 
-// The shape of an output that kernels made: of the last stretch that made it.
+// The shape of an output that kernels made: of the last segment that made it.
 static const assay_place_t* place_of(const device_run_t* d, const assay_value_t* v) {
-  const assay_stretch_t* found = NULL;
-  for (size_t i = 0; i < d->runner.n_stretches; i++) {
-    const assay_stretch_t* s = d->runner.stretches[i];
-    const assay_place_t* p = assay_stretch_place(s, v);
+  const assay_segment_t* found = NULL;
+  for (size_t i = 0; i < d->runner.n_segments; i++) {
+    const assay_segment_t* s = d->runner.segments[i];
+    const assay_place_t* p = assay_segment_place(s, v);
     if (p && p->n_forms && (!found || s->used > found->used)) found = s;
   }
-  return found ? assay_stretch_place(found, v) : NULL;
+  return found ? assay_segment_place(found, v) : NULL;
 }
 
 assay_status_t assay_device_deliver(void* state, const assay_value_t* v, int* out_rank,
@@ -586,7 +587,7 @@ assay_status_t assay_device_deliver(void* state, const assay_value_t* v, int* ou
   if (!d->outputs[v->id].at)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "output '%s' is not bound on the device", v->name);
   if (!p) ASSAY_TRY(deliver_held(d, v));
-  const assay_tensor_t* t = assay_held_any(&d->runner.values[v->id]);
+  const assay_tensor_t* t = assay_value_slot_any(&d->runner.values[v->id]);
   *out_rank = p ? p->rank : t->rank;
   if (*out_rank) memcpy(out_dims, p ? p->dims : t->dims, (size_t)*out_rank * sizeof *out_dims);
   return NULL;

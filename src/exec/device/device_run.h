@@ -1,8 +1,8 @@
 // Plans on a device: what is the same for all backends with memory of their own.
 //
-// The arena lies on the device, and constants are put there once. At the first layer of a segment
-// (stretch.h) what it reads is copied in, all of its layers are put into the context's queue, and
-// what the caller gets is copied out behind them; layers that follow find that they have run. A
+// The arena lies on the device, and constants are put there once. At the first layer of a kernel
+// span (segment.h) what it reads is copied in, all of its layers are put into the context's queue,
+// and what the caller gets is copied out behind them; layers that follow find that they have run. A
 // layer that is emulated waits for what it reads. A run of the same sizes and addresses is captured
 // the second time, and from then on launched as a whole.
 //
@@ -33,10 +33,10 @@ typedef struct assay_device_kind {
   void (*unshare)(void* own);
   // As in assay_target_t.
   bool (*takes)(void* own, const assay_layer_t* l);
-  bool (*can_move)(void* own, const assay_move_t* m);
-  size_t (*move_scratch)(void* own, const assay_move_t* m);
+  bool (*can_move)(void* own, const assay_reformat_t* m);
+  size_t (*move_scratch)(void* own, const assay_reformat_t* m);
   // Puts a move into a queue. Other layouts of one type have to be possible without scratch memory.
-  assay_status_t (*move)(void* own, const assay_move_t* m, assay_queue_t* q,
+  assay_status_t (*move)(void* own, const assay_reformat_t* m, assay_queue_t* q,
                          assay_device_ptr_t from, assay_device_ptr_t to,
                          assay_device_ptr_t scratch);
 } assay_device_kind_t;
@@ -69,7 +69,7 @@ assay_status_t assay_device_deliver(void* state, const assay_value_t* v, int* ou
 
 typedef struct assay_device_counts {
   size_t captures, launches;  // made; and launched
-  size_t segments;            // put into the queue layer by layer
+  size_t spans;               // put into the queue layer by layer
   size_t uploads, downloads;
 } assay_device_counts_t;
 assay_device_counts_t assay_device_counts(const void* state);

@@ -330,9 +330,9 @@ double assay_layouts_model_kernel(const assay_sized_layer_t* l, const assay_kern
   return bytes / BYTES_IN_ROWS;
 }
 
-double assay_layouts_model_reorder(const assay_move_t* m) {
+double assay_layouts_model_reorder(const assay_reformat_t* m) {
   const double bytes =
-      (double)assay_move_bytes(m, m->from.type) + (double)assay_move_bytes(m, m->to.type);
+      (double)assay_reformat_bytes(m, m->from.type) + (double)assay_reformat_bytes(m, m->to.type);
   return 0.5 + bytes / BYTES_TRANSPOSED;
 }
 

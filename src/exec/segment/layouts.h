@@ -9,7 +9,7 @@
 #ifndef ASSAY_EXEC_SEGMENT_LAYOUTS_H_
 #define ASSAY_EXEC_SEGMENT_LAYOUTS_H_
 
-#include "exec/segment/move.h"
+#include "exec/segment/reformat.h"
 
 enum { ASSAY_LAYOUTS = 2, ASSAY_LAYOUT_OPTIONS = ASSAY_LAYOUTS + 1 };
 
@@ -69,7 +69,7 @@ assay_status_t assay_layouts_assign(const assay_layout_problem_t* p, size_t entr
 
 // By bytes, all of which pass through memory once.
 double assay_layouts_model_kernel(const assay_sized_layer_t* l, const assay_kernel_t* k);
-double assay_layouts_model_reorder(const assay_move_t* m);
+double assay_layouts_model_reorder(const assay_reformat_t* m);
 // Whether both layouts of a shape are the same order of elements.
 bool assay_layouts_are_same(int rank, const int64_t* dims);
 const char* assay_layout_name(assay_layout_t layout);

@@ -2,7 +2,7 @@
 #include "exec/segment/lifetimes.h"
 
 #include "base/alloc.h"
-#include "exec/segment/held.h"
+#include "exec/segment/value_slot.h"
 
 static assay_status_t append(assay_value_list_t* l, const assay_value_t* v) {
   ASSAY_TRY(assay_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at));
@@ -52,7 +52,7 @@ static assay_status_t find(const assay_layers_t* layers, const assay_value_t** v
     }
   }
   for (int v = 0; v < layers->model->n_values; v++)
-    if (value[v] && !value[v]->is_output && !assay_held_constant(value[v]))
+    if (value[v] && !value[v]->is_output && !assay_value_slot_constant(value[v]))
       ASSAY_TRY(append(&l->ends[l->last[v]], value[v]));
   return NULL;
 }

@@ -4,7 +4,7 @@
 
 #include "exec/backend.h"
 
-typedef struct assay_held_list {
+typedef struct assay_value_list {
   const assay_value_t** at;
   size_t n, cap;
 } assay_value_list_t;

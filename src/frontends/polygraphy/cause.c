@@ -170,7 +170,7 @@ static assay_status_t run_on(assay_executor_t* e, const assay_set_t* inputs) {
 
 // Runs the engine beside the evaluator, on the graph that the engine runs.
 static assay_status_t look_at_engine(pg_runner_t* r, const assay_set_t* inputs, assay_str_t* out) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .keep_all = true};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .keep_all = true};
   assay_executor_t *native = NULL, *engine = NULL;
   look_t look = {.text = out};
   const assay_tap_t tap = {see_layer, &look};
@@ -194,7 +194,7 @@ static assay_status_t look_at_engine(pg_runner_t* r, const assay_set_t* inputs, 
 // The first node whose values are not finite; nothing where all are.
 static assay_status_t look_at_model(const assay_model_t* m, const assay_set_t* inputs,
                                     assay_str_t* out) {
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .keep_all = true};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .keep_all = true};
   assay_executor_t* e = NULL;
   ASSAY_TRY(assay_executor_evaluate(m, &config, &e));
   assay_status_t st = run_on(e, inputs);

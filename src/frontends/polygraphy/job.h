@@ -17,7 +17,7 @@ struct pg_job {
   const char* command_line;  // of the RUNNING line
   bool failed;
   bool told_model;  // that it is loaded
-  bool told_plan;   // which flags of a build it does not heed: a plan may be opened twice
+  bool told_plan;   // which flags of a build it does not respect: a plan may be opened twice
 };
 
 #define PG_COMMAND(id, ...) assay_status_t pg_run_##id(pg_job_t* j) ASSAY_MUST_USE;

@@ -57,11 +57,11 @@ bool pg_is_engine(const pg_job_t* j, const char* path) {
 }
 
 // Takes the edit's result in place of *m.
-static assay_status_t edit(const assay_editor_t* editor, const assay_edit_wishes_t* wishes,
+static assay_status_t edit(const assay_editor_t* editor, const assay_edit_requests_t* requests,
                            assay_model_t** m) {
   const assay_edit_options_t options = {.no_proof = true, .force = true};
   assay_edit_result_t r = {0};
-  assay_status_t st = assay_editor_run(editor, *m, wishes, &options, &r);
+  assay_status_t st = assay_editor_run(editor, *m, requests, &options, &r);
   if (!st && r.notes.len) pg_log(PG_INFO, ASSAY_LINES, assay_str_get(&r.notes));
   if (!st) {
     assay_model_release(*m);
@@ -72,16 +72,16 @@ static assay_status_t edit(const assay_editor_t* editor, const assay_edit_wishes
 }
 
 static assay_status_t to_fp16(pg_job_t* j, assay_model_t** m) {
-  const assay_edit_wishes_t wishes = {.format = "fp16"};
+  const assay_edit_requests_t requests = {.format = "fp16"};
   if (!pg_given(j->args, PG_FLAG_fp_to_fp16)) return NULL;
   pg_log(PG_INFO, "Converting the float32 values of the model to float16");
-  return assay_status_note(edit(&assay_editor_cast, &wishes, m), "--fp-to-fp16");
+  return assay_status_note(edit(&assay_editor_cast, &requests, m), "--fp-to-fp16");
 }
 
 static assay_status_t infer_shapes(pg_job_t* j, assay_model_t** m) {
-  const assay_edit_wishes_t wishes = {.no_fold = true, .no_dedupe = true, .no_names = true};
+  const assay_edit_requests_t requests = {.no_fold = true, .no_dedupe = true, .no_names = true};
   if (!pg_given(j->args, PG_FLAG_shape_inference)) return NULL;
-  return assay_status_note(edit(&assay_editor_sanitize, &wishes, m), "--shape-inference");
+  return assay_status_note(edit(&assay_editor_sanitize, &requests, m), "--shape-inference");
 }
 
 // An error becomes a warning.

@@ -48,7 +48,7 @@ assay_status_t pg_runner_inputs(pg_job_t* j, assay_model_t** out_model) {
 
 static assay_status_t open_evaluator(pg_job_t* j, pg_runner_t* r) {
   const bool truth = r->kind == PG_FLAG_truth;
-  const assay_machine_config_t config = {.mode = truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE};
+  const assay_evaluator_config_t config = {.mode = truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE};
   assay_model_t* raw = NULL;
   if (pg_is_engine(j, j->args->positional.items[0]))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is a plan: %s needs the ONNX model",

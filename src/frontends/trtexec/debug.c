@@ -52,8 +52,8 @@ assay_status_t trt_mark_debug(trt_job_t* j) {
     ASSAY_TRY(assay_arena_strdup(j->arena, to[i], &to[i]));
   j->ends = (assay_words_t){to, n_to};
   if (!j->n_debug_outputs) return NULL;
-  const assay_edit_wishes_t wishes = {.to = j->ends};
-  assay_status_t st = trt_edit_model(j, &assay_editor_extract, &wishes);
+  const assay_edit_requests_t requests = {.to = j->ends};
+  assay_status_t st = trt_edit_model(j, &assay_editor_extract, &requests);
   if (!st) trt_info("--markDebug: %zu values stay visible in the plan", j->n_debug);
   return assay_status_note(st, "--markDebug");
 }
@@ -96,7 +96,7 @@ static assay_status_t read_formats(const trt_job_t* j, int* out) {
   return NULL;
 }
 
-static assay_status_t read_wishes(const trt_job_t* j, saver_t* s) {
+static assay_status_t read_requests(const trt_job_t* j, saver_t* s) {
   const trt_options_t* o = j->options;
   ASSAY_TRY(read_formats(j, &s->formats));
   if (trt_given(o, TRT_FLAG_saveDebugTensors))
@@ -118,7 +118,7 @@ static assay_status_t read_wishes(const trt_job_t* j, saver_t* s) {
 
 assay_status_t trt_check_debug(const trt_job_t* j) {
   saver_t s = {.job = j};
-  return read_wishes(j, &s);
+  return read_requests(j, &s);
 }
 
 // ---- files --------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ static assay_status_t run_tapped(saver_t* s, const trt_inputs_t* in) {
 
 assay_status_t trt_save_debug(const trt_job_t* j, const trt_inputs_t* in) {
   saver_t s = {.job = j};
-  ASSAY_TRY(read_wishes(j, &s));
+  ASSAY_TRY(read_requests(j, &s));
   if (!s.n_items && !s.formats) return NULL;
   s.told = json_array();
   assay_status_t st = s.told ? run_tapped(&s, in) : assay_status_no_memory();

@@ -7,7 +7,7 @@
 #include "onnx/onnx.h"
 
 assay_status_t trt_edit_other(assay_model_t* raw, const assay_editor_t* editor,
-                              const assay_edit_wishes_t* wishes, const assay_edit_options_t* o,
+                              const assay_edit_requests_t* requests, const assay_edit_options_t* o,
                               assay_model_t** out_edited, assay_model_t** out_ready,
                               assay_str_t* out_notes) {
   const assay_edit_options_t options = {.given = o->given,
@@ -17,7 +17,7 @@ assay_status_t trt_edit_other(assay_model_t* raw, const assay_editor_t* editor,
                                         .n_shapes = o->n_shapes,
                                         .shapes = o->shapes};
   assay_edit_result_t r = {0};
-  assay_status_t st = assay_editor_run(editor, raw, wishes, &options, &r);
+  assay_status_t st = assay_editor_run(editor, raw, requests, &options, &r);
   if (!st) st = assay_onnx_prepare(r.model, 0, NULL, out_ready);
   if (!st) *out_edited = assay_model_retain(r.model);
   if (!st && out_notes) assay_str_append(out_notes, assay_str_get(&r.notes));
@@ -26,14 +26,14 @@ assay_status_t trt_edit_other(assay_model_t* raw, const assay_editor_t* editor,
 }
 
 static assay_status_t edit(trt_job_t* j, const assay_editor_t* editor,
-                           const assay_edit_wishes_t* wishes, const assay_edit_options_t* options,
-                           assay_str_t* notes) {
+                           const assay_edit_requests_t* requests,
+                           const assay_edit_options_t* options, assay_str_t* notes) {
   assay_model_t *raw = NULL, *edited = NULL, *ready = NULL;
   if (j->edited)
     raw = assay_model_retain(j->edited);
   else
     ASSAY_TRY(assay_onnx_read(j->native.model, &raw));
-  assay_status_t st = trt_edit_other(raw, editor, wishes, options, &edited, &ready, notes);
+  assay_status_t st = trt_edit_other(raw, editor, requests, options, &edited, &ready, notes);
   assay_model_release(raw);
   if (st) return st;
   assay_model_release(j->edited);
@@ -44,9 +44,9 @@ static assay_status_t edit(trt_job_t* j, const assay_editor_t* editor,
 }
 
 assay_status_t trt_edit_model(trt_job_t* j, const assay_editor_t* editor,
-                              const assay_edit_wishes_t* wishes) {
+                              const assay_edit_requests_t* requests) {
   const assay_edit_options_t options = {.seed = (uint64_t)j->native.seed};
-  return edit(j, editor, wishes, &options, NULL);
+  return edit(j, editor, requests, &options, NULL);
 }
 
 // Lines of what stays in fp32: a warning each, of many the first ones.
@@ -75,13 +75,13 @@ static assay_status_t tell_scales(const trt_job_t* j) {
 }
 
 static assay_status_t quantize_by_cache(trt_job_t* j) {
-  const assay_edit_wishes_t wishes = {.scales = j->scales, .n_scales = j->n_scales};
+  const assay_edit_requests_t requests = {.scales = j->scales, .n_scales = j->n_scales};
   const assay_edit_options_t options = {.seed = (uint64_t)j->native.seed};
   assay_str_t notes = {0};
   if (!j->n_scales)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--calib=%s has no scales",
                        trt_text(j->options, TRT_FLAG_calib));
-  assay_status_t st = edit(j, &assay_editor_quantize, &wishes, &options, &notes);
+  assay_status_t st = edit(j, &assay_editor_quantize, &requests, &options, &notes);
   if (!st) st = tell_scales(j);
   if (!st) warn_of_left(assay_str_get(&notes));
   assay_str_deinit(&notes);
@@ -89,9 +89,9 @@ static assay_status_t quantize_by_cache(trt_job_t* j) {
 }
 
 assay_status_t trt_quantize(trt_job_t* j) {
-  const assay_edit_wishes_t wishes = {.calibrator = j->samples ? j->calibrator : NULL,
-                                      .percentile = j->samples ? j->percentile : 0,
-                                      .any_data = !j->samples};
+  const assay_edit_requests_t requests = {.calibrator = j->samples ? j->calibrator : NULL,
+                                          .percentile = j->samples ? j->percentile : 0,
+                                          .any_data = !j->samples};
   assay_edit_options_t options = {.given = j->samples, .seed = (uint64_t)j->native.seed};
   assay_input_shape_t* shapes = NULL;
   j->quantized = true;
@@ -104,7 +104,7 @@ assay_status_t trt_quantize(trt_job_t* j) {
     ASSAY_TRY(trt_calibration_shapes(j, &shapes, &options.n_shapes));
     options.shapes = shapes;
   }
-  ASSAY_TRY(edit(j, &assay_editor_quantize, &wishes, &options, NULL));
+  ASSAY_TRY(edit(j, &assay_editor_quantize, &requests, &options, NULL));
   return j->samples
              ? assay_calibration_cache_of_model(j->arena, j->edited, &j->scales, &j->n_scales)
              : NULL;

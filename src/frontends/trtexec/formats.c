@@ -137,8 +137,8 @@ static assay_status_t check(trt_job_t* j, trt_flag_id_t flag, const assay_value_
 }
 
 static assay_status_t put_casts(trt_job_t* j) {
-  const assay_edit_wishes_t wishes = {.types = {j->io_types.items, j->io_types.n}};
-  return trt_edit_model(j, &assay_editor_set, &wishes);
+  const assay_edit_requests_t requests = {.types = {j->io_types.items, j->io_types.n}};
+  return trt_edit_model(j, &assay_editor_set, &requests);
 }
 
 assay_status_t trt_set_io_formats(trt_job_t* j) {

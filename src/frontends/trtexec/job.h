@@ -11,9 +11,9 @@
 #include "frontends/trtexec/layouts.h"
 
 // What was asked for a node by --layerPrecisions and --layerOutputTypes; NONE: nothing.
-typedef struct trt_wish {
+typedef struct trt_request {
   assay_format_t compute, output;
-} trt_wish_t;
+} trt_request_t;
 
 // How a layer ran in the trial run.
 typedef struct trt_fact {
@@ -44,8 +44,8 @@ typedef struct trt_job {
   cli_engine_args_t native;  // what the flags mean to cli_engine_build
   opt_list_t io_types;       // "NAME=TYPE" of inputs and outputs in another type than the model's
   trt_ends_t layouts;        // inputs and outputs that are handed over otherwise than in rows
-  trt_wish_t* wishes;        // by node id of `model`; NULL: none
-  assay_map_t wished;        // labels of nodes with a wish -> their ids
+  trt_request_t* requests;   // by node id of `model`; NULL: none
+  assay_map_t wished;        // labels of nodes with a request -> their ids
   bool obey;
   const bool* shape_nodes;    // by node id: that it computes a shape; NULL: there are no lists
   size_t n_integer_layers;    // that are named, and have no floats
@@ -57,7 +57,7 @@ typedef struct trt_job {
   uint64_t workspace;      // bytes of scratch that a kernel may need; 0: any
   size_t scratch, n_over;  // the most that one needs; how many layers' need more than that
   const char* over;        // the first of these layers
-  bool* warned;            // by node id: that its wish was not met
+  bool* warned;            // by node id: that its request was not met
   assay_str_t timings;     // what the timing cache may get
   bool timings_measured;   // some were measured in this build
   bool timings_kept;       // there is a file of another machine or kind: it stays
@@ -92,7 +92,7 @@ assay_status_t trt_calibration_shapes(const trt_job_t* j, assay_input_shape_t** 
 // (precision.c).
 assay_status_t trt_choose_precision(trt_job_t* j) ASSAY_MUST_USE;
 
-// Reads --layerPrecisions and --layerOutputTypes into wishes and rules (layers.c).
+// Reads --layerPrecisions and --layerOutputTypes into requests and rules (layers.c).
 assay_status_t trt_resolve_layers(trt_job_t* j) ASSAY_MUST_USE;
 // Whether layers ran as was wished for: warns, or with --precisionConstraints=obey fails.
 assay_status_t trt_check_layers(trt_job_t* j, const assay_layers_t* layers) ASSAY_MUST_USE;

@@ -138,7 +138,7 @@ static void warn_of_unmatched(const trt_job_t* j, const char* flag, const reques
 
 // ---- deciding -----------------------------------------------------------------------------------
 
-// A wish that cannot be met: an error with obey, else a warning.
+// A request that cannot be met: an error with obey, else a warning.
 static assay_status_t refuse(const trt_job_t* j, const assay_node_t* n, assay_format_t format,
                              const char* why) {
   if (j->obey)
@@ -195,7 +195,7 @@ static assay_status_t output_format(const trt_job_t* j, const assay_node_t* n, c
 }
 
 // A layer computes in the format that it stores: of two different ones, the wider.
-static assay_status_t unite(const trt_job_t* j, const assay_node_t* n, const trt_wish_t* w,
+static assay_status_t unite(const trt_job_t* j, const assay_node_t* n, const trt_request_t* w,
                             assay_format_t* out) {
   *out = w->compute ? w->compute : w->output;
   if (!w->compute || !w->output || w->compute == w->output) return NULL;
@@ -213,7 +213,7 @@ static void skip_integers(trt_job_t* j, const assay_node_t* n) {
 static assay_status_t resolve_node(trt_job_t* j, const lists_t* l, const assay_node_t* n) {
   const request_t* compute = request_of(j, l->compute, l->n_compute, n);
   const request_t* output = request_of(j, l->output, l->n_output, n);
-  trt_wish_t* w = &j->wishes[n->id];
+  trt_request_t* w = &j->requests[n->id];
   assay_format_t format;
   if (compute) {
     const char* why = obstacle(j, n, compute->formats[0]);
@@ -259,7 +259,8 @@ assay_status_t trt_resolve_layers(trt_job_t* j) {
                "--layerPrecisions and --layerOutputTypes have no effect without "
                "--precisionConstraints=prefer or obey"),
            NULL;
-  ASSAY_TRY(assay_arena_new(j->arena, (size_t)j->model->n_node_ids, sizeof *j->wishes, &j->wishes));
+  ASSAY_TRY(
+      assay_arena_new(j->arena, (size_t)j->model->n_node_ids, sizeof *j->requests, &j->requests));
   ASSAY_TRY(assay_arena_new(j->arena, (size_t)j->model->n_node_ids, sizeof *j->warned, &j->warned));
   bool* shape_nodes = NULL;
   ASSAY_TRY(trt_shape_nodes(j->arena, j->model, &shape_nodes));
@@ -290,7 +291,7 @@ static assay_status_t check_layer(trt_job_t* j, const assay_plan_t* plan, const 
       // The engine's model is another one, with its sizes closed: nodes are known by their labels.
       uint64_t id;
       if (!assay_map_get(&j->wished, o.nodes[i]->label, &id) || j->warned[id]) continue;
-      const assay_format_t f = j->wishes[id].compute;
+      const assay_format_t f = j->requests[id].compute;
       if (l->format == f && assay_layer_computes(layers, l, executed)) continue;
       j->warned[id] = true;
       ASSAY_TRY(refuse(j, o.nodes[i], f,
@@ -303,7 +304,7 @@ static assay_status_t check_layer(trt_job_t* j, const assay_plan_t* plan, const 
 
 assay_status_t trt_check_layers(trt_job_t* j, const assay_layers_t* layers) {
   const assay_plan_t* plan = assay_engine_plan(j->engine);
-  for (size_t i = 0; j->wishes && i < layers->n_layers; i++)
+  for (size_t i = 0; j->requests && i < layers->n_layers; i++)
     ASSAY_TRY(check_layer(j, plan, &layers->layers[i], j->facts[i].executed));
   return NULL;
 }

@@ -4,7 +4,7 @@
 
 #include "ops/attention/attention_core.h"
 #include "ops/families.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, KEY_COUNTS };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
@@ -144,7 +144,7 @@ static assay_status_t check_operands(const assay_eval_t* c, const operand_t* q, 
 
 static void copy(const assay_eval_t* c, const double* from, double* to, int64_t n) {
   memcpy(to, from, (size_t)n * sizeof *to);
-  if (c->shadow) assay_shadow_copy(c, from, to, n);
+  if (c->running) assay_running_bound_copy(c, from, to, n);
 }
 
 // Makes [batch, heads, past + rows, channels] from the past (may be NULL) and an operand, which
@@ -163,7 +163,7 @@ static assay_status_t append(const assay_eval_t* c, const char* name, const assa
   assay_tensor_t* t = NULL;
   ASSAY_TRY(assay_tensor_create(type, 4, dims, &t));
   *out = t;
-  if (c->shadow) ASSAY_TRY(assay_shadow_cover(c, t));
+  if (c->running) ASSAY_TRY(assay_running_bound_cover(c, t));
   double* to = assay_f64(t);
   for (int64_t b = 0; t->size > 0 && b < x->batch; b++) {
     for (int64_t h = 0; h < x->heads; h++) {
@@ -321,10 +321,10 @@ static assay_status_t attention_eval_23(assay_eval_t* c) { return attention_eval
 static assay_status_t attention_eval(assay_eval_t* c) { return attention_eval_with(c, true); }
 
 static assay_status_t attention_bound_23(assay_bound_t* c) {
-  return assay_bound_shadowed(c, attention_eval_23);
+  return assay_bound_running(c, attention_eval_23);
 }
 static assay_status_t attention_bound(assay_bound_t* c) {
-  return assay_bound_shadowed(c, attention_eval);
+  return assay_bound_running(c, attention_eval);
 }
 
 // The two products and ten flops a score.

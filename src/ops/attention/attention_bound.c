@@ -21,7 +21,7 @@
 #include "base/functions.h"
 #include "ops/attention/attention_core.h"
 #include "ops/matmul/gemm.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 // Keys of which a block of flash attention has at least.
 enum { LEAST_BLOCK = 16 };
@@ -77,7 +77,7 @@ static void add_own(const score_limits_t* e, int64_t j, double d) {
 static void raw_limits(const head_t* x, int64_t i, const score_limits_t* e) {
   const assay_attention_t* a = x->a;
   const double* q = x->q + i * a->q.row;
-  const assay_span_t s = assay_shadow_of(x->c, q);
+  const assay_span_t s = assay_running_bound_of(x->c, q);
   const double scale = fabs(a->scale), size = (double)a->head_size;
   const double norm = norm_of(q, a->head_size) * scale;
   const double q_g = s.guaranteed ? norm_of(s.guaranteed, a->head_size) * scale : 0;
@@ -126,7 +126,8 @@ static void mask_limits(const head_t* x, int64_t i, const double* bias, double* 
     if (!m->tensor || m->tensor->store != ASSAY_STORE_F64) continue;
     const int64_t at = x->b * m->strides[0] + x->h * m->strides[1] + i * m->strides[2];
     const double* from = assay_f64(m->tensor) + at;
-    const assay_span_t l = m->tensor->size > 0 ? assay_shadow_of(x->c, from) : (assay_span_t){0};
+    const assay_span_t l =
+        m->tensor->size > 0 ? assay_running_bound_of(x->c, from) : (assay_span_t){0};
     for (int64_t j = 0; j < n && j < m->length; j++) {
       const double v = fabs(from[j * m->strides[3]]);
       if (both && v < (double)INFINITY) add_own(e, j, u->u * v);
@@ -144,7 +145,7 @@ static void mask_limits(const head_t* x, int64_t i, const double* bias, double* 
 
 // A sink's limits are as if all scores moved against it.
 static void sink_limits(const head_t* x, const score_limits_t* e) {
-  const assay_span_t s = assay_shadow_of(x->c, x->a->sink + x->h);
+  const assay_span_t s = assay_running_bound_of(x->c, x->a->sink + x->h);
   for (int64_t j = 0; s.guaranteed && j < x->a->kv_len; j++) {
     e->g[j] += s.guaranteed[0];
     e->in[j] += s.probable[0];
@@ -320,8 +321,8 @@ static double lead_of(const head_t* x, const row_t* row, int64_t d) {
 static void value_limits(const head_t* x, int64_t i, const row_t* row, const products_t* m) {
   const int64_t n = x->a->v_head_size;
   double* y = x->y + i * x->a->y.row;
-  const assay_span_t to = assay_shadow_of(x->c, y);
-  const double* truth = assay_shadow_truth(x->c, y);
+  const assay_span_t to = assay_running_bound_of(x->c, y);
+  const double* truth = assay_running_bound_truth(x->c, y);
   assay_factor_t terms, denominator;
   relative_limits(x, row, &terms, &denominator);
   const double tiny = (row->keys + 1) * x->rules->steps.tiny;
@@ -344,7 +345,7 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
     if (m->in[0]) {
       double in[2] = {m->in[0][d], m->in[1][d]};
       if (row->leader >= 0) {
-        const assay_span_t s = assay_shadow_of(x->c, x->v + row->leader * x->a->v.row);
+        const assay_span_t s = assay_running_bound_of(x->c, x->v + row->leader * x->a->v.row);
         in[0] += row->lead * s.guaranteed[d];
         in[1] += row->lead * s.probable[d];
       }
@@ -364,8 +365,8 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
 // Limits of the scores that are an output, at one of the stages before softmax.
 static void put_scores(const head_t* x, int64_t i, const score_limits_t* e) {
   const assay_attention_t* a = x->a;
-  const assay_span_t to =
-      assay_shadow_of(x->c, a->scores + ((x->b * a->q_heads + x->h) * a->q_len + i) * a->kv_len);
+  const assay_span_t to = assay_running_bound_of(
+      x->c, a->scores + ((x->b * a->q_heads + x->h) * a->q_len + i) * a->kv_len);
   for (int64_t j = 0; j < a->kv_len; j++) {
     to.guaranteed[j] = e->g[j];
     to.probable[j] = fmin(e->g[j], e->own[j] + e->in[j]);
@@ -381,8 +382,8 @@ static double change(double e, double rest, double sum) {
 static void put_probabilities(const head_t* x, int64_t i, const row_t* row,
                               const score_limits_t* e) {
   const assay_attention_t* a = x->a;
-  const assay_span_t to =
-      assay_shadow_of(x->c, a->scores + ((x->b * a->q_heads + x->h) * a->q_len + i) * a->kv_len);
+  const assay_span_t to = assay_running_bound_of(
+      x->c, a->scores + ((x->b * a->q_heads + x->h) * a->q_len + i) * a->kv_len);
   assay_factor_t terms, denominator;
   relative_limits(x, row, &terms, &denominator);
   const double tiny = x->rules->steps.tiny;
@@ -468,7 +469,7 @@ static assay_status_t limit_block(const head_t* x, const room_t* w, int64_t i0, 
     w->sums[i] = w->sums[i] * slack + lost;
     w->squares[i] = w->squares[i] * slack + lost;
   }
-  const assay_span_t in = assay_shadow_of(x->c, x->v);
+  const assay_span_t in = assay_running_bound_of(x->c, x->v);
   if (in.guaranteed) {
     const assay_matrix_t g = matrix(in.guaranteed, a->v.row, 1),
                          e = matrix(in.probable, a->v.row, 1);
@@ -494,7 +495,7 @@ static void read_head(head_t* x, bool limited) {
     const double* k = x->k + j * a->k.row;
     x->k_norm[j] = norm_of(k, a->head_size);
     if (!limited) continue;
-    const assay_span_t s = assay_shadow_of(x->c, k);
+    const assay_span_t s = assay_running_bound_of(x->c, k);
     x->k_limit[0][j] = s.guaranteed ? norm_of(s.guaranteed, a->head_size) : 0;
     x->k_limit[1][j] = s.probable ? norm_of(s.probable, a->head_size) : 0;
   }
@@ -505,7 +506,7 @@ static void read_head(head_t* x, bool limited) {
       if (!(v <= x->v_max[d])) x->v_max[d] = v;
     }
   }
-  const assay_span_t in = n > 0 ? assay_shadow_of(x->c, x->v) : (assay_span_t){NULL, NULL};
+  const assay_span_t in = n > 0 ? assay_running_bound_of(x->c, x->v) : (assay_span_t){NULL, NULL};
   memset(x->v_in_max[0], 0, (size_t)m * sizeof *x->v_in_max[0]);
   memset(x->v_in_max[1], 0, (size_t)m * sizeof *x->v_in_max[1]);
   for (int64_t j = 0; in.guaranteed && j < n; j++) {
@@ -529,7 +530,7 @@ static void read_head(head_t* x, bool limited) {
 static assay_status_t limit_head(head_t* x, int64_t block) {
   const assay_attention_t* a = x->a;
   const int64_t n = a->kv_len, d = a->head_size, m = a->v_head_size;
-  const bool limited = n > 0 && assay_shadow_of(x->c, x->k).guaranteed;
+  const bool limited = n > 0 && assay_running_bound_of(x->c, x->k).guaranteed;
   const int64_t room = n * (3 + 5 + 2 * m) + 3 * m + block * (d + 3 * n + 4 * m);
   double* all = NULL;
   room_t w = {0};
@@ -571,7 +572,7 @@ assay_status_t assay_attention_limits(const assay_eval_t* c, const assay_attenti
   int64_t block = a->kv_len > 0 ? SCORES / a->kv_len : BLOCK;
   block = block < 1 ? 1 : block > BLOCK ? BLOCK : block;
   if (block > a->q_len) block = a->q_len;
-  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_rounding_t* r = assay_running_bound_rounding(c);
   // The scale is one more product, or one of each operand's.
   const assay_steps_t steps = assay_rounding_steps(r);
   const assay_factor_t scale = {3 * steps.u, 3 * steps.u};

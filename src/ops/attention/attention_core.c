@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/functions.h"
 #include "ops/matmul/gemm.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 // ---- masks ------------------------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ assay_status_t assay_attention_run(const assay_eval_t* c, const assay_attention_
   const assay_attention_t* a = &cut;
   // Rows of no elements may be more than can be counted.
   if (a->v_head_size == 0 && (!a->scores || a->kv_len == 0)) return NULL;
-  if (c->shadow) return assay_attention_limits(c, a);
+  if (c->running) return assay_attention_limits(c, a);
   // Blocks of queries, so that the scores in work stay small beside the keys.
   enum { BLOCK = 256, SCORES = 1 << 22 };
   int64_t rows = a->kv_len > 0 ? SCORES / a->kv_len : BLOCK;
@@ -224,9 +224,9 @@ assay_status_t assay_attention_run(const assay_eval_t* c, const assay_attention_
 // Two products and a sum, whose roundings are relative to the products: cancellation keeps them.
 static void rotate_limits(const assay_eval_t* c, int64_t half, bool interleaved, const double* cos,
                           const double* sin, const double* x, double* y) {
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_span_t from = assay_shadow_of(c, x), to = assay_shadow_of(c, y);
-  const assay_span_t sc = assay_shadow_of(c, cos), ss = assay_shadow_of(c, sin);
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_span_t from = assay_running_bound_of(c, x), to = assay_running_bound_of(c, y);
+  const assay_span_t sc = assay_running_bound_of(c, cos), ss = assay_running_bound_of(c, sin);
   for (int64_t i = 0; i < half; i++) {
     const int64_t u = interleaved ? 2 * i : i, v = interleaved ? 2 * i + 1 : i + half;
     const assay_near_t a = assay_near_at(x, from, u), b = assay_near_at(x, from, v);
@@ -243,7 +243,7 @@ static void rotate_limits(const assay_eval_t* c, int64_t half, bool interleaved,
 // Source: ONNX RotaryEmbedding 23; Su et al. 2021 (arXiv 2104.09864), (34).
 void assay_rotate(const assay_eval_t* c, int64_t half, bool interleaved, const double* cos,
                   const double* sin, const double* x, double* y) {
-  if (c->shadow) {
+  if (c->running) {
     rotate_limits(c, half, interleaved, cos, sin, x, y);
     return;
   }

@@ -50,8 +50,8 @@ typedef struct assay_attention {
 assay_status_t assay_attention_run(const assay_eval_t* c,
                                    const assay_attention_t* a) ASSAY_MUST_USE;
 
-// The limits of y and of the scores that are wanted, where c->shadow is set, in place of themselves
-// (attention_bound.c).
+// The limits of y and of the scores that are wanted, where c->running is set, in place of
+// themselves (attention_bound.c).
 assay_status_t assay_attention_limits(const assay_eval_t* c,
                                       const assay_attention_t* a) ASSAY_MUST_USE;
 // What is added to the scores of query i; true if some key is not masked.

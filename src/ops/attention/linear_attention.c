@@ -6,7 +6,7 @@
 
 #include "base/functions.h"
 #include "ops/families.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum { QUERY, KEY, VALUE, PAST, DECAY, BETA };
 
@@ -182,8 +182,8 @@ static assay_status_t linear_eval(assay_eval_t* c) {
   if (st) return assay_tensor_release(state), st;
   if (past) memcpy(state->data, past->data, (size_t)past->size * sizeof(double));
   l.y = assay_f64(y), l.state = assay_f64(state);
-  if (c->shadow) {
-    st = assay_shadow_cover(c, state);
+  if (c->running) {
+    st = assay_running_bound_cover(c, state);
     if (!st && y->size > 0) st = assay_linear_attention_limits(c, &l);
     if (!st && assay_eval_wants(c, 1)) assay_eval_set(c, 1, state);
     assay_tensor_release(state);
@@ -228,7 +228,7 @@ static assay_status_t linear_ms_infer(assay_infer_t* c) {
 }
 
 static assay_status_t linear_bound(assay_bound_t* b) {
-  return assay_bound_shadowed_exact(b, linear_eval);
+  return assay_bound_running_exact(b, linear_eval);
 }
 
 const assay_op_t assay_ops_linear_attention[] = {

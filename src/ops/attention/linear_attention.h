@@ -14,7 +14,7 @@ typedef struct assay_linear_attention {
   double *y, *state;
 } assay_linear_attention_t;
 
-// The limits of y and of the state, where c->shadow is set; the state holds the one before.
+// The limits of y and of the state, where c->running is set; the state holds the one before.
 assay_status_t assay_linear_attention_limits(const assay_eval_t *c,
                                              const assay_linear_attention_t *l) ASSAY_MUST_USE;
 

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/functions.h"
 #include "ops/attention/linear_attention.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 // A third more than 6 standard deviations: heads share the error of a decay, and the mean square of
 // few draws of it may be low everywhere.
@@ -152,7 +152,7 @@ static void read_queries(const assay_eval_t* c, head_t* x, const double* q, doub
     for (int k = 0; k < DRAWS; k++) x->wt[j].t[k] *= scale;
     add_rounding(x, sum, &x->wg[j], &x->wt[j]);
   }
-  put(x, l->d_v, x->wg, x->wt, assay_shadow_of(c, y));
+  put(x, l->d_v, x->wg, x->wt, assay_running_bound_of(c, y));
 }
 
 static void run_head(const assay_eval_t* c, head_t* x, int64_t b, int64_t h) {
@@ -175,7 +175,7 @@ static void run_head(const assay_eval_t* c, head_t* x, int64_t b, int64_t h) {
 static assay_status_t limit_head(const assay_eval_t* c, const assay_linear_attention_t* l,
                                  int64_t i) {
   const int64_t size = l->d_k * l->d_v;
-  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_rounding_t* r = assay_running_bound_rounding(c);
   head_t x = {.l = l,
               .steps = assay_rounding_steps(r),
               .sum = assay_bound_sum(r, (double)l->d_k),
@@ -190,7 +190,7 @@ static assay_status_t limit_head(const assay_eval_t* c, const assay_linear_atten
     x.g = room, x.w = room + size, x.wg = x.w + l->d_v;
     x.t = draws, x.wt = draws + size;
     run_head(c, &x, i / l->kv_heads, i % l->kv_heads);
-    const assay_span_t to = assay_shadow_of(c, x.s);
+    const assay_span_t to = assay_running_bound_of(c, x.s);
     if (to.guaranteed) put(&x, size, x.g, x.t, to);
   }
   assay_free(room);

@@ -3,7 +3,7 @@
 
 #include "ops/attention/attention_core.h"
 #include "ops/families.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 static assay_status_t rotary_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, 0, 3, 4));
@@ -114,15 +114,13 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
       assay_rotate(c, half, interleaved, assay_f64(c->in[1]) + cache, assay_f64(c->in[2]) + cache,
                    from, to);
       memcpy(to + rotated, from + rotated, (size_t)(t.size - rotated) * sizeof *to);
-      if (c->shadow) assay_shadow_copy(c, from + rotated, to + rotated, t.size - rotated);
+      if (c->running) assay_running_bound_copy(c, from + rotated, to + rotated, t.size - rotated);
     }
   }
   return NULL;
 }
 
-static assay_status_t rotary_bound(assay_bound_t* c) {
-  return assay_bound_shadowed(c, rotary_eval);
-}
+static assay_status_t rotary_bound(assay_bound_t* c) { return assay_bound_running(c, rotary_eval); }
 
 static void rotary_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (assay_eval_has(c, 0)) out->flops = 3.0 * (double)c->in[0]->size;

@@ -6,10 +6,10 @@
 
 #include "base/functions.h"
 #include "ops/conv/conv_winograd.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/math/activation_name.h"
-#include "ops/shadow.h"
-#include "ops/twice_array.h"
+#include "ops/running_bound.h"
 
 // ---- Conv ------------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ static assay_status_t widened(const conv_limits_t* j, const assay_tensor_t* t, b
                               assay_tensor_t** out) {
   *out = NULL;
   if (!t) return NULL;
-  const assay_span_t s = assay_shadow_of(j->c, assay_f64(t));
+  const assay_span_t s = assay_running_bound_of(j->c, assay_f64(t));
   const double* e = j->probable ? s.probable : s.guaranteed;
   if (alone && !e) return NULL;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, t->rank, t->dims, out));
@@ -128,8 +128,8 @@ static assay_status_t run_channels_last(const assay_eval_t* c, const assay_conv_
 // The limits of y [n, m, out...]: what the algorithm rounds, and what came in by x, w and the bias.
 static assay_status_t limit(const assay_eval_t* c, const assay_conv_t* s, const operands_t* o,
                             double* y) {
-  const assay_rounding_t* r = assay_shadow_rounding(c);
-  const assay_span_t to = assay_shadow_of(c, y);
+  const assay_rounding_t* r = assay_running_bound_rounding(c);
+  const assay_span_t to = assay_running_bound_of(c, y);
   const int64_t size = s->n * s->m * s->out_size;
   const double terms = (double)s->cg * (double)s->kernel_size + 1;
   if (size == 0) return NULL;
@@ -164,7 +164,7 @@ static assay_status_t run(assay_eval_t* c, bool channels_last, const operands_t*
   if (channels_last) return run_channels_last(c, &s, o, assay_f64(y));
   ASSAY_TRY(assay_conv_run(c, &s, assay_f64(o->x), assay_f64(o->w),
                            o->bias ? assay_f64(o->bias) : NULL, assay_f64(y)));
-  return c->shadow ? limit(c, &s, o, assay_f64(y)) : NULL;
+  return c->running ? limit(c, &s, o, assay_f64(y)) : NULL;
 }
 
 static assay_status_t eval_either(assay_eval_t* c, bool channels_last) {
@@ -252,9 +252,10 @@ static assay_status_t fused_infer(assay_infer_t* c) {
 // others' slopes are known by name.
 static void limit_fused(const assay_eval_t* c, const assay_tensor_t* z,
                         const struct activation* act, const double* params, assay_tensor_t* y) {
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_span_t to = assay_shadow_of(c, assay_f64(y));
-  const assay_span_t from = z ? assay_shadow_of(c, assay_f64(z)) : (assay_span_t){NULL, NULL};
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_span_t to = assay_running_bound_of(c, assay_f64(y));
+  const assay_span_t from =
+      z ? assay_running_bound_of(c, assay_f64(z)) : (assay_span_t){NULL, NULL};
   assay_activation_t f = {.function = NULL};
   if (act) assay_activation_find(act->name, strlen(act->name), &f);
 #pragma omp parallel for schedule(static) if (y->size > 20000)
@@ -288,7 +289,7 @@ static assay_status_t finish_fused(assay_eval_t* c, assay_tensor_t* z, assay_ten
                               ASSAY_DIMS_TEXT(z), ASSAY_DIMS_TEXT(y));
     }
   }
-  if (c->shadow) {
+  if (c->running) {
     limit_fused(c, z, act, params, y);
     return NULL;
   }
@@ -315,7 +316,7 @@ static assay_status_t fused_eval(assay_eval_t* c) {
   return st;
 }
 
-static assay_status_t fused_bound(assay_bound_t* c) { return assay_bound_shadowed(c, fused_eval); }
+static assay_status_t fused_bound(assay_bound_t* c) { return assay_bound_running(c, fused_eval); }
 
 static void fused_cost(const assay_eval_t* c, assay_cost_t* out) {
   conv_cost(c, out);
@@ -384,22 +385,22 @@ static assay_status_t causal_sequence(const assay_eval_t* c, const operands_t* o
   const int64_t length = o->x->dims[2], before = o->w->dims[2] - 1;
   const int64_t dims[3] = {o->x->dims[0], o->x->dims[1], length + before};
   ASSAY_TRY(assay_tensor_create_zero(o->x->type, 3, dims, out));
-  if (c->shadow) ASSAY_TRY(assay_shadow_cover(c, *out));
+  if (c->running) ASSAY_TRY(assay_running_bound_cover(c, *out));
   double* to = assay_f64(*out);
   for (int64_t i = 0; i < dims[0] * dims[1]; i++, to += dims[2]) {
     if (past) memcpy(to, assay_f64(past) + i * before, (size_t)before * sizeof *to);
     memcpy(to + before, assay_f64(o->x) + i * length, (size_t)length * sizeof *to);
-    if (!c->shadow) continue;
-    if (past) assay_shadow_copy(c, assay_f64(past) + i * before, to, before);
-    assay_shadow_copy(c, assay_f64(o->x) + i * length, to + before, length);
+    if (!c->running) continue;
+    if (past) assay_running_bound_copy(c, assay_f64(past) + i * before, to, before);
+    assay_running_bound_copy(c, assay_f64(o->x) + i * length, to + before, length);
   }
   return NULL;
 }
 
 // x sigmoid(x), whose slope is at most 1.0999.
 static void limit_silu(const assay_eval_t* c, assay_tensor_t* y) {
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_span_t to = assay_shadow_of(c, assay_f64(y));
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_span_t to = assay_running_bound_of(c, assay_f64(y));
   for (int64_t i = 0; i < y->size; i++) {
     const assay_near_t a = assay_near_at(assay_f64(y), to, i);
     const double v = a.x * act_sigmoid(a.x, NULL);
@@ -434,7 +435,7 @@ static assay_status_t causal_run(assay_eval_t* c, const operands_t* o, assay_ten
   ASSAY_TRY(assay_conv_run(c, &s, assay_f64(all), assay_f64(o->w),
                            o->bias ? assay_f64(o->bias) : NULL, assay_f64(y)));
   double* out = assay_f64(y);
-  if (c->shadow) {
+  if (c->running) {
     ASSAY_TRY(limit(c, &s, &whole, out));
     if (silu) limit_silu(c, y);
   } else if (silu) {
@@ -449,7 +450,7 @@ static assay_status_t causal_run(assay_eval_t* c, const operands_t* o, assay_ten
     double* to = assay_f64(state) + i * (k - 1);
     const double* from = assay_f64(all) + (i + 1) * all->dims[2] - (k - 1);
     memcpy(to, from, (size_t)(k - 1) * sizeof(double));
-    if (c->shadow) assay_shadow_copy(c, from, to, k - 1);
+    if (c->running) assay_running_bound_copy(c, from, to, k - 1);
   }
   return NULL;
 }
@@ -493,9 +494,7 @@ static assay_status_t causal_ms_eval(assay_eval_t* c) {
       (long long)assay_attr_i64(c->node, "state_window", 0));
 }
 
-static assay_status_t causal_bound(assay_bound_t* c) {
-  return assay_bound_shadowed(c, causal_eval);
-}
+static assay_status_t causal_bound(assay_bound_t* c) { return assay_bound_running(c, causal_eval); }
 
 static void causal_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (c->in[1]->rank == 3) out->flops = 2 * (double)c->in[0]->size * (double)c->in[1]->dims[2];
@@ -551,9 +550,7 @@ static assay_status_t conv_bound(assay_bound_t* c) {
   return assay_conv_winograd_fits(c->rounding, &s) ? winograd_bound(c, &s) : direct_bound(c);
 }
 
-static void conv_twice(assay_twice_eval_t* c) {
-  assay_twice_products(c, 2, (const size_t[]){0, 1});
-}
+static void conv_dd(assay_dd_eval_t* c) { assay_dd_products(c, 2, (const size_t[]){0, 1}); }
 
 const assay_op_t assay_ops_conv[] = {
     {.name = "Conv",
@@ -563,7 +560,7 @@ const assay_op_t assay_ops_conv[] = {
      .infer = conv_infer,
      .eval = conv_eval,
      .bound = conv_bound,
-     .twice = conv_twice,
+     .dd = conv_dd,
      .cost = conv_cost},
     {.name = "CausalConvWithState",
      .domain = "com.microsoft",

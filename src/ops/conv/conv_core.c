@@ -115,7 +115,7 @@ static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t
   const assay_conv_t* s = p->s;
   const int64_t ch = g * s->mg + m0;
   double* y = p->y + (n * s->m + ch) * s->out_size + t0;
-  const bool twice = p->c->arith == ASSAY_ARITH_TWICE;
+  const bool twice = p->c->arith == ASSAY_ARITH_DOUBLE_DOUBLE;
   for (int64_t i = 0; twice && k0 == 0 && i < m1 - m0; i++)
     for (int64_t j = 0; j < t1 - t0; j++) y[i * s->out_size + j] = p->bias ? p->bias[ch + i] : 0;
   if (p->c->arith == ASSAY_ARITH_F64 && !p->c->coarse) {
@@ -364,7 +364,7 @@ assay_status_t assay_conv_run(const assay_eval_t* c, const assay_conv_t* s, cons
                               const double* w, const double* bias, double* y) {
   // With several output channels a group the panel pays off. Not for infinite weights, whose
   // product with the padding is NaN.
-  if (s->cg == 1 && s->mg <= 4 && c->arith != ASSAY_ARITH_TWICE && s->out_size > 0 &&
+  if (s->cg == 1 && s->mg <= 4 && c->arith != ASSAY_ARITH_DOUBLE_DOUBLE && s->out_size > 0 &&
       s->kernel_size > 0 && all_finite(w, s->m * s->kernel_size)) {
     return depthwise(c, s, x, w, bias, y), NULL;
   }

@@ -10,8 +10,8 @@
 #include "ops/bound_parts.h"
 #include "ops/conv/power_bound.h"
 #include "ops/conv/window.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
-#include "ops/twice_array.h"
 
 // ---- shapes ----------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ static double count(const assay_window_axis_t* a, int64_t o, bool padding) {
   return (double)(n < a->kernel ? n : a->kernel);
 }
 
-// low: of arithmetic TWICE, the plane's low parts.
+// low: of arithmetic DOUBLE_DOUBLE, the plane's low parts.
 static void average_plane(const pool_t* p, const double* inner, bool padding, const double* x,
                           double* y, double* low) {
   const assay_window_t* w = &p->w;
@@ -137,7 +137,7 @@ static void average_plane(const pool_t* p, const double* inner, bool padding, co
       assay_window_range(ax, k, &lo, &hi);
       const double* src = x + it.in_row * ax->in + k * ax->dilation - ax->pads[0];
       if (low) {
-        for (int64_t j = lo; j < hi; j++) assay_twice_add(&y[j], &low[j], src[j * stride]);
+        for (int64_t j = lo; j < hi; j++) assay_dd_add(&y[j], &low[j], src[j * stride]);
       } else if (p->c->arith != ASSAY_ARITH_F64) {
         for (int64_t j = lo; j < hi; j++) y[j] = assay_acc(p->c, y[j] + src[j * stride]);
       } else if (stride == 1) {
@@ -152,8 +152,8 @@ static void average_plane(const pool_t* p, const double* inner, bool padding, co
       rest /= w->axis[i].out;
     }
     for (int64_t j = 0; low && j < row_size; j++) {
-      const assay_twice_t n = assay_twice(outer * inner[j]);
-      const assay_twice_t mean = assay_twice_over(assay_twice_end(y[j], low[j]), n);
+      const assay_dd_t n = assay_dd(outer * inner[j]);
+      const assay_dd_t mean = assay_dd_over(assay_dd_end(y[j], low[j]), n);
       y[j] = mean.high;
       low[j] = mean.low;
     }
@@ -179,7 +179,8 @@ static assay_status_t average_eval(assay_eval_t* c) {
   for (int64_t j = 0; j < ax->out; j++) inner[j] = count(ax, j, padding);
 #pragma omp parallel for schedule(static) if (p.work > 100000)
   for (int64_t i = 0; i < p.planes; i++) {
-    double* low = c->arith == ASSAY_ARITH_TWICE ? assay_f64(c->low[0]) + i * p.out_size : NULL;
+    double* low =
+        c->arith == ASSAY_ARITH_DOUBLE_DOUBLE ? assay_f64(c->low[0]) + i * p.out_size : NULL;
     average_plane(&p, inner, padding, assay_f64(c->in[0]) + i * p.in_size,
                   assay_f64(y) + i * p.out_size, low);
   }
@@ -577,25 +578,23 @@ static assay_status_t global_lp_bound(assay_bound_t* c) {
 
 // ---- in twice the precision -------------------------------------------------------------------
 
-static void average_twice(assay_twice_eval_t* c) {
-  assay_twice_products(c, 1, (const size_t[]){0});
-}
+static void average_dd(assay_dd_eval_t* c) { assay_dd_products(c, 1, (const size_t[]){0}); }
 
-static void spatial_axes(const assay_twice_eval_t* c, bool* axes) {
+static void spatial_axes(const assay_dd_eval_t* c, bool* axes) {
   for (int i = 0; i < c->in[0].high->rank; i++) axes[i] = i >= 2;
 }
 
-static void global_average_twice(assay_twice_eval_t* c) {
+static void global_average_dd(assay_dd_eval_t* c) {
   bool axes[ASSAY_MAX_RANK];
   spatial_axes(c, axes);
-  assay_twice_put(c, 0, assay_twice_mean(c, assay_twice_in(c, 0), axes));
+  assay_dd_put(c, 0, assay_dd_mean(c, assay_dd_in(c, 0), axes));
 }
 
-static void global_max_twice(assay_twice_eval_t* c) {
+static void global_max_dd(assay_dd_eval_t* c) {
   bool axes[ASSAY_MAX_RANK];
   spatial_axes(c, axes);
-  const assay_pair_t* x = assay_twice_in(c, 0);
-  assay_twice_put(c, 0, assay_twice_fold(c, assay_twice_max, -(double)INFINITY, x, axes));
+  const assay_pair_t* x = assay_dd_in(c, 0);
+  assay_dd_put(c, 0, assay_dd_fold(c, assay_dd_max, -(double)INFINITY, x, axes));
 }
 
 const assay_op_t assay_ops_pool[] = {
@@ -605,7 +604,7 @@ const assay_op_t assay_ops_pool[] = {
      .infer = pool_infer,
      .eval = average_eval,
      .bound = average_bound,
-     .twice = average_twice,
+     .dd = average_dd,
      .cost = pool_cost},
     {.name = "MaxPool",
      .domain = "",
@@ -635,7 +634,7 @@ const assay_op_t assay_ops_pool[] = {
      .infer = global_infer,
      .eval = global_average_eval,
      .bound = global_average_bound,
-     .twice = global_average_twice,
+     .dd = global_average_dd,
      .cost = global_cost},
     {.name = "GlobalMaxPool",
      .domain = "",
@@ -643,7 +642,7 @@ const assay_op_t assay_ops_pool[] = {
      .flags = ASSAY_OP_MOVES | ASSAY_OP_SELECTS,
      .infer = global_infer,
      .eval = global_max_eval,
-     .twice = global_max_twice,
+     .dd = global_max_dd,
      .cost = global_cost},
     {.name = "GlobalLpPool",
      .domain = "",

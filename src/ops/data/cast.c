@@ -9,11 +9,11 @@
 
 #include "ops/bound_parts.h"
 #include "ops/content.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/math/pointwise.h"
 #include "ops/number_text.h"
 #include "ops/quant/quant.h"
-#include "ops/twice_array.h"
 
 typedef struct cast {
   const assay_node_t* node;
@@ -352,25 +352,25 @@ static assay_status_t cast_bound(assay_bound_t* c) {
 
 // ---- in twice the precision ---------------------------------------------------------------------
 
-static assay_twice_t truncated(assay_twice_t x) {
-  if (x.high >= 0) return assay_twice_floor(x);
-  return assay_twice_negated(assay_twice_floor(assay_twice_negated(x)));
+static assay_dd_t truncated(assay_dd_t x) {
+  if (x.high >= 0) return assay_dd_floor(x);
+  return assay_dd_negated(assay_dd_floor(assay_dd_negated(x)));
 }
 
 // Truth of a cast to floats of 16 bits or more is the number itself.
-static void cast_twice(assay_twice_eval_t* c) {
+static void cast_dd(assay_dd_eval_t* c) {
   const assay_valtype_t* to = c->node->outputs[0]->type;
-  const assay_pair_t* x = assay_twice_in(c, 0);
-  const assay_pair_t* in[] = {x, assay_twice_in(c, 1)};
+  const assay_pair_t* x = assay_dd_in(c, 0);
+  const assay_pair_t* in[] = {x, assay_dd_in(c, 1)};
   const bool is_float = to && assay_type_is_float(to->elem);
   if (is_float && assay_type_bits(to->elem) >= 16) {
-    assay_twice_put(c, 0, x);
+    assay_dd_put(c, 0, x);
   } else if (x->low && (!to || is_float || to->elem == ASSAY_TYPE_STRING)) {
-    assay_twice_unsupported(c, "a cast to this type is not known");
+    assay_dd_unsupported(c, "a cast to this type is not known");
   } else {
     // The test of being 0 is told by the high part.
-    if (x->low && to->elem != ASSAY_TYPE_BOOL) in[0] = assay_twice_map1(c, truncated, x);
-    assay_twice_whole(c, in);
+    if (x->low && to->elem != ASSAY_TYPE_BOOL) in[0] = assay_dd_map1(c, truncated, x);
+    assay_dd_whole(c, in);
   }
 }
 
@@ -388,7 +388,7 @@ const assay_op_t assay_ops_cast[] = {
      .infer = cast_infer,
      .eval = cast_eval,
      .bound = cast_bound,
-     .twice = cast_twice},
+     .dd = cast_dd},
     {.domain = "",
      .name = "CastLike",
      .since = 15,
@@ -397,7 +397,7 @@ const assay_op_t assay_ops_cast[] = {
      .infer = cast_like_infer,
      .eval = cast_like_eval,
      .bound = cast_bound,
-     .twice = cast_twice},
+     .dd = cast_dd},
     {.domain = "",
      .name = "BitCast",
      .since = 26,

@@ -7,7 +7,7 @@
 // A body and how the node's inputs and outputs map to its own.
 typedef struct assay_body {
   assay_graph_t* graph;
-  size_t n_inputs;   // of the body, as the node's inputs demand
+  size_t n_inputs;   // of the body, as the node's inputs say
   size_t first_in;   // body input of state variable 0
   size_t first_out;  // body output of state variable 0
   size_t n_states;

@@ -8,9 +8,9 @@
 
 #include "base/functions.h"
 #include "ops/bound.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/math/pointwise.h"
-#include "ops/twice_array.h"
 
 // ---- sums of two doubles ------------------------------------------------------------------------
 // Source: T. J. Dekker, A floating-point technique for extending the available precision (1971).
@@ -429,123 +429,112 @@ static assay_status_t swiglu_bound(assay_bound_t* c) {
 
 // ---- in twice the precision ---------------------------------------------------------------------
 
-#define TIMES assay_twice_times
-#define PLUS assay_twice_plus
+#define TIMES assay_dd_times
+#define PLUS assay_dd_plus
 
-static assay_twice_t twice_relu(assay_twice_t x) { return x.high < 0 ? assay_twice(0) : x; }
-static assay_twice_t twice_leaky(assay_twice_t x, assay_twice_t alpha) {
+static assay_dd_t dd_relu(assay_dd_t x) { return x.high < 0 ? assay_dd(0) : x; }
+static assay_dd_t dd_leaky(assay_dd_t x, assay_dd_t alpha) {
   return x.high < 0 ? TIMES(alpha, x) : x;
 }
-static assay_twice_t twice_thresholded(assay_twice_t x, assay_twice_t alpha) {
-  return assay_twice_less(alpha, x) ? x : assay_twice(0);
+static assay_dd_t dd_thresholded(assay_dd_t x, assay_dd_t alpha) {
+  return assay_dd_less(alpha, x) ? x : assay_dd(0);
 }
-static assay_twice_t twice_elu(assay_twice_t x, assay_twice_t alpha) {
-  return x.high < 0 ? TIMES(alpha, assay_twice_expm1(x)) : x;
+static assay_dd_t dd_elu(assay_dd_t x, assay_dd_t alpha) {
+  return x.high < 0 ? TIMES(alpha, assay_dd_expm1(x)) : x;
 }
-static assay_twice_t twice_celu(assay_twice_t x, assay_twice_t alpha) {
-  return x.high < 0 ? TIMES(alpha, assay_twice_expm1(assay_twice_over(x, alpha))) : x;
+static assay_dd_t dd_celu(assay_dd_t x, assay_dd_t alpha) {
+  return x.high < 0 ? TIMES(alpha, assay_dd_expm1(assay_dd_over(x, alpha))) : x;
 }
-static assay_twice_t twice_selu(assay_twice_t x, assay_twice_t alpha, assay_twice_t gamma) {
-  return TIMES(gamma, x.high > 0 ? x : TIMES(alpha, assay_twice_expm1(x)));
+static assay_dd_t dd_selu(assay_dd_t x, assay_dd_t alpha, assay_dd_t gamma) {
+  return TIMES(gamma, x.high > 0 ? x : TIMES(alpha, assay_dd_expm1(x)));
 }
-static assay_twice_t twice_hard_sigmoid(assay_twice_t x, assay_twice_t alpha, assay_twice_t beta) {
-  const assay_twice_t y = PLUS(TIMES(alpha, x), beta);
-  return assay_twice_min(assay_twice_max(y, assay_twice(0)), assay_twice(1));
+static assay_dd_t dd_hard_sigmoid(assay_dd_t x, assay_dd_t alpha, assay_dd_t beta) {
+  const assay_dd_t y = PLUS(TIMES(alpha, x), beta);
+  return assay_dd_min(assay_dd_max(y, assay_dd(0)), assay_dd(1));
 }
-static assay_twice_t twice_hard_swish(assay_twice_t x) {
-  if (x.high <= -3) return assay_twice(-0.0);
-  return x.high >= 3
-             ? x
-             : TIMES(x, twice_hard_sigmoid(x, assay_twice(0x1.555556p-3), assay_twice(0.5)));
+static assay_dd_t dd_hard_swish(assay_dd_t x) {
+  if (x.high <= -3) return assay_dd(-0.0);
+  return x.high >= 3 ? x : TIMES(x, dd_hard_sigmoid(x, assay_dd(0x1.555556p-3), assay_dd(0.5)));
 }
-static assay_twice_t twice_softplus(assay_twice_t x) {
-  const assay_twice_t rest =
-      assay_twice_log1p(assay_twice_exp(assay_twice_negated(assay_twice_magnitude(x))));
+static assay_dd_t dd_softplus(assay_dd_t x) {
+  const assay_dd_t rest = assay_dd_log1p(assay_dd_exp(assay_dd_negated(assay_dd_magnitude(x))));
   return x.high > 0 ? PLUS(x, rest) : rest;
 }
-static assay_twice_t twice_softsign(assay_twice_t x) {
-  if (isinf(x.high)) return assay_twice(copysign(1, x.high));
-  return assay_twice_over(x, PLUS(assay_twice(1), assay_twice_magnitude(x)));
+static assay_dd_t dd_softsign(assay_dd_t x) {
+  if (isinf(x.high)) return assay_dd(copysign(1, x.high));
+  return assay_dd_over(x, PLUS(assay_dd(1), assay_dd_magnitude(x)));
 }
-static assay_twice_t twice_gelu(assay_twice_t x) {
-  static const assay_twice_t inv_sqrt2 = {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55};
-  const assay_twice_t tail = assay_twice_erfc(assay_twice_negated(TIMES(x, inv_sqrt2)));
-  return TIMES(assay_twice_scaled(x, -1), tail);
+static assay_dd_t dd_gelu(assay_dd_t x) {
+  static const assay_dd_t inv_sqrt2 = {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55};
+  const assay_dd_t tail = assay_dd_erfc(assay_dd_negated(TIMES(x, inv_sqrt2)));
+  return TIMES(assay_dd_scaled(x, -1), tail);
 }
 // See assay_gelu_tanh.
-static assay_twice_t twice_gelu_tanh(assay_twice_t x) {
-  static const assay_twice_t a = {0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54};
-  static const assay_twice_t b = {0x1.6e4e26d4801f7p-5, 0x1.441355475a31ap-59};
-  const assay_twice_t factor = PLUS(assay_twice(1), TIMES(b, TIMES(x, x)));
-  return TIMES(x, assay_twice_sigmoid(TIMES(TIMES(a, factor), x)));
+static assay_dd_t dd_gelu_tanh(assay_dd_t x) {
+  static const assay_dd_t a = {0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54};
+  static const assay_dd_t b = {0x1.6e4e26d4801f7p-5, 0x1.441355475a31ap-59};
+  const assay_dd_t factor = PLUS(assay_dd(1), TIMES(b, TIMES(x, x)));
+  return TIMES(x, assay_dd_sigmoid(TIMES(TIMES(a, factor), x)));
 }
-static assay_twice_t twice_mish(assay_twice_t x) {
-  return TIMES(x, assay_twice_tanh(twice_softplus(x)));
+static assay_dd_t dd_mish(assay_dd_t x) { return TIMES(x, assay_dd_tanh(dd_softplus(x))); }
+static assay_dd_t dd_swish(assay_dd_t x, assay_dd_t alpha) {
+  return TIMES(x, assay_dd_sigmoid(TIMES(alpha, x)));
 }
-static assay_twice_t twice_swish(assay_twice_t x, assay_twice_t alpha) {
-  return TIMES(x, assay_twice_sigmoid(TIMES(alpha, x)));
-}
-static assay_twice_t twice_shrink(assay_twice_t x, assay_twice_t lambd, assay_twice_t bias) {
-  if (assay_twice_less(x, assay_twice_negated(lambd))) return PLUS(x, bias);
-  return assay_twice_less(lambd, x) ? assay_twice_minus(x, bias) : assay_twice(0);
+static assay_dd_t dd_shrink(assay_dd_t x, assay_dd_t lambd, assay_dd_t bias) {
+  if (assay_dd_less(x, assay_dd_negated(lambd))) return PLUS(x, bias);
+  return assay_dd_less(lambd, x) ? assay_dd_minus(x, bias) : assay_dd(0);
 }
 
-static void map1(assay_twice_eval_t* c, assay_twice_fn1_t* f) {
-  assay_twice_put(c, 0, assay_twice_map1(c, f, assay_twice_in(c, 0)));
+static void map1(assay_dd_eval_t* c, assay_dd_fn1_t* f) {
+  assay_dd_put(c, 0, assay_dd_map1(c, f, assay_dd_in(c, 0)));
 }
-static void map2(assay_twice_eval_t* c, assay_twice_fn2_t* f, const assay_pair_t* a) {
-  assay_twice_put(c, 0, assay_twice_map2(c, f, assay_twice_in(c, 0), a));
+static void map2(assay_dd_eval_t* c, assay_dd_fn2_t* f, const assay_pair_t* a) {
+  assay_dd_put(c, 0, assay_dd_map2(c, f, assay_dd_in(c, 0), a));
 }
-static void map3(assay_twice_eval_t* c, assay_twice_fn3_t* f, const assay_pair_t* a,
+static void map3(assay_dd_eval_t* c, assay_dd_fn3_t* f, const assay_pair_t* a,
                  const assay_pair_t* b) {
-  assay_twice_put(c, 0, assay_twice_map3(c, f, assay_twice_in(c, 0), a, b));
+  assay_dd_put(c, 0, assay_dd_map3(c, f, assay_dd_in(c, 0), a, b));
 }
 
-static void relu_twice(assay_twice_eval_t* c) { map1(c, twice_relu); }
-static void hard_swish_twice(assay_twice_eval_t* c) { map1(c, twice_hard_swish); }
-static void sigmoid_twice(assay_twice_eval_t* c) { map1(c, assay_twice_sigmoid); }
-static void softplus_twice(assay_twice_eval_t* c) { map1(c, twice_softplus); }
-static void softsign_twice(assay_twice_eval_t* c) { map1(c, twice_softsign); }
-static void mish_twice(assay_twice_eval_t* c) { map1(c, twice_mish); }
-static void gelu_twice(assay_twice_eval_t* c) {
-  map1(c, assay_attr_is(c->node, "approximate", "tanh") ? twice_gelu_tanh : twice_gelu);
+static void relu_dd(assay_dd_eval_t* c) { map1(c, dd_relu); }
+static void hard_swish_dd(assay_dd_eval_t* c) { map1(c, dd_hard_swish); }
+static void sigmoid_dd(assay_dd_eval_t* c) { map1(c, assay_dd_sigmoid); }
+static void softplus_dd(assay_dd_eval_t* c) { map1(c, dd_softplus); }
+static void softsign_dd(assay_dd_eval_t* c) { map1(c, dd_softsign); }
+static void mish_dd(assay_dd_eval_t* c) { map1(c, dd_mish); }
+static void gelu_dd(assay_dd_eval_t* c) {
+  map1(c, assay_attr_is(c->node, "approximate", "tanh") ? dd_gelu_tanh : dd_gelu);
 }
-static void leaky_relu_twice(assay_twice_eval_t* c) {
-  map2(c, twice_leaky, assay_twice_attr(c, "alpha", 0.01));
+static void leaky_relu_dd(assay_dd_eval_t* c) {
+  map2(c, dd_leaky, assay_dd_attr(c, "alpha", 0.01));
 }
-static void thresholded_relu_twice(assay_twice_eval_t* c) {
-  map2(c, twice_thresholded, assay_twice_attr(c, "alpha", 1));
+static void thresholded_relu_dd(assay_dd_eval_t* c) {
+  map2(c, dd_thresholded, assay_dd_attr(c, "alpha", 1));
 }
-static void elu_twice(assay_twice_eval_t* c) {
-  map2(c, twice_elu, assay_twice_attr(c, "alpha", 1));
+static void elu_dd(assay_dd_eval_t* c) { map2(c, dd_elu, assay_dd_attr(c, "alpha", 1)); }
+static void celu_dd(assay_dd_eval_t* c) { map2(c, dd_celu, assay_dd_attr(c, "alpha", 1)); }
+static void swish_dd(assay_dd_eval_t* c) { map2(c, dd_swish, assay_dd_attr(c, "alpha", 1)); }
+static void selu_dd(assay_dd_eval_t* c) {
+  map3(c, dd_selu, assay_dd_attr(c, "alpha", 1.67326319217681884765625),
+       assay_dd_attr(c, "gamma", 1.05070102214813232421875));
 }
-static void celu_twice(assay_twice_eval_t* c) {
-  map2(c, twice_celu, assay_twice_attr(c, "alpha", 1));
+static void hard_sigmoid_dd(assay_dd_eval_t* c) {
+  map3(c, dd_hard_sigmoid, assay_dd_attr(c, "alpha", 0.2), assay_dd_attr(c, "beta", 0.5));
 }
-static void swish_twice(assay_twice_eval_t* c) {
-  map2(c, twice_swish, assay_twice_attr(c, "alpha", 1));
+static void shrink_dd(assay_dd_eval_t* c) {
+  map3(c, dd_shrink, assay_dd_attr(c, "lambd", 0.5), assay_dd_attr(c, "bias", 0));
 }
-static void selu_twice(assay_twice_eval_t* c) {
-  map3(c, twice_selu, assay_twice_attr(c, "alpha", 1.67326319217681884765625),
-       assay_twice_attr(c, "gamma", 1.05070102214813232421875));
-}
-static void hard_sigmoid_twice(assay_twice_eval_t* c) {
-  map3(c, twice_hard_sigmoid, assay_twice_attr(c, "alpha", 0.2), assay_twice_attr(c, "beta", 0.5));
-}
-static void shrink_twice(assay_twice_eval_t* c) {
-  map3(c, twice_shrink, assay_twice_attr(c, "lambd", 0.5), assay_twice_attr(c, "bias", 0));
-}
-static void swiglu_twice(assay_twice_eval_t* c) {
+static void swiglu_dd(assay_dd_eval_t* c) {
   const assay_pair_t* gate =
-      assay_twice_map2(c, twice_swish, assay_twice_in(c, 0), assay_twice_attr(c, "alpha", 1));
-  assay_twice_put(c, 0, assay_twice_mul(c, gate, assay_twice_in(c, 1)));
+      assay_dd_map2(c, dd_swish, assay_dd_in(c, 0), assay_dd_attr(c, "alpha", 1));
+  assay_dd_put(c, 0, assay_dd_mul(c, gate, assay_dd_in(c, 1)));
 }
 
 // One row an operator: later versions widen types only (and -1 had an attribute for memory reuse;
 // Selu-1's other defaults come from its schema).
-#define ROW(NAME, SINCE, OF, BOUND)                                                  \
-  .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE,           \
-  .infer = assay_infer_same, .eval = OF##_eval, .bound = BOUND, .twice = OF##_twice, \
+#define ROW(NAME, SINCE, OF, BOUND)                                            \
+  .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE,     \
+  .infer = assay_infer_same, .eval = OF##_eval, .bound = BOUND, .dd = OF##_dd, \
   .cost = assay_pointwise_cost
 
 const assay_op_t assay_ops_activation[] = {
@@ -571,7 +560,7 @@ const assay_op_t assay_ops_activation[] = {
      .infer = swiglu_infer,
      .eval = swiglu_eval,
      .bound = swiglu_bound,
-     .twice = swiglu_twice,
+     .dd = swiglu_dd,
      .cost = assay_pointwise_cost},
     {0},
 };

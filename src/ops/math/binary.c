@@ -1,7 +1,7 @@
 // Arithmetic of two broadcast tensors: Add Sub Mul Div Pow Mod PRelu.
 //
-// Each function is written once, for one element, and inlined into the loop of its stretch, which
-// has no division by the shape in it. Integers: sums and products wrap (two's complement),
+// Each function is written once, for one element, and inlined into the loop of its run of elements,
+// which has no division by the shape in it. Integers: sums and products wrap (two's complement),
 // quotients truncate; x/0 and x mod 0, which ONNX leaves open, are 0; INT_MIN / -1 wraps to
 // INT_MIN.
 #include <math.h>
@@ -9,9 +9,9 @@
 #include "base/functions.h"
 #include "ops/bound.h"
 #include "ops/content.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/math/pointwise.h"
-#include "ops/twice_array.h"
 
 typedef struct binary {
   const assay_tensor_t *a, *b;
@@ -20,7 +20,7 @@ typedef struct binary {
   assay_span_fn* i64;
 } binary_t;
 
-// ---- loops of a stretch: operand 0 is the result, 1 is a, 2 is b -------------------------------
+// ---- loops of a run: operand 0 is the result, 1 is a, 2 is b -----------------------------------
 
 __attribute__((always_inline)) static inline void span_f64(const binary_t* p, int64_t n,
                                                            const int64_t* at, const int64_t* step,
@@ -427,29 +427,29 @@ static assay_status_t mod_bound(assay_bound_t* c) {
 
 // ---- in twice the precision ---------------------------------------------------------------------
 
-static void map(assay_twice_eval_t* c, assay_twice_fn2_t* f) {
-  assay_twice_put(c, 0, assay_twice_map2(c, f, assay_twice_in(c, 0), assay_twice_in(c, 1)));
+static void map(assay_dd_eval_t* c, assay_dd_fn2_t* f) {
+  assay_dd_put(c, 0, assay_dd_map2(c, f, assay_dd_in(c, 0), assay_dd_in(c, 1)));
 }
 
-static assay_twice_t twice_prelu(assay_twice_t x, assay_twice_t slope) {
-  return x.high < 0 ? assay_twice_times(slope, x) : x;
+static assay_dd_t dd_prelu(assay_dd_t x, assay_dd_t slope) {
+  return x.high < 0 ? assay_dd_times(slope, x) : x;
 }
 
-static void add_twice(assay_twice_eval_t* c) { map(c, assay_twice_plus); }
-static void sub_twice(assay_twice_eval_t* c) { map(c, assay_twice_minus); }
-static void mul_twice(assay_twice_eval_t* c) { map(c, assay_twice_times); }
-static void div_twice(assay_twice_eval_t* c) { map(c, assay_twice_over); }
-static void prelu_twice(assay_twice_eval_t* c) { map(c, twice_prelu); }
-static void pow_twice(assay_twice_eval_t* c) {
+static void add_dd(assay_dd_eval_t* c) { map(c, assay_dd_plus); }
+static void sub_dd(assay_dd_eval_t* c) { map(c, assay_dd_minus); }
+static void mul_dd(assay_dd_eval_t* c) { map(c, assay_dd_times); }
+static void div_dd(assay_dd_eval_t* c) { map(c, assay_dd_over); }
+static void prelu_dd(assay_dd_eval_t* c) { map(c, dd_prelu); }
+static void pow_dd(assay_dd_eval_t* c) {
   if (c->in[0].high->store != ASSAY_STORE_F64)
-    assay_twice_unsupported(c, "powers of integers are not known");
-  map(c, assay_twice_pow);
+    assay_dd_unsupported(c, "powers of integers are not known");
+  map(c, assay_dd_pow);
 }
 
-#define ROW(NAME, SINCE, INFER, EVAL, BOUND, TWICE)                                          \
+#define ROW(NAME, SINCE, INFER, EVAL, BOUND, DD)                                             \
   {                                                                                          \
     .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .infer = INFER, \
-    .eval = EVAL, .cost = assay_pointwise_cost, .bound = BOUND, .twice = TWICE               \
+    .eval = EVAL, .cost = assay_pointwise_cost, .bound = BOUND, .dd = DD                     \
   }
 
 const assay_op_t assay_ops_binary[] = {
@@ -459,14 +459,14 @@ const assay_op_t assay_ops_binary[] = {
     ROW("Mul", 1, legacy_infer, mul_1_eval, assay_bound_one_rounding, NULL),
     ROW("Div", 1, legacy_infer, div_1_eval, div_bound, NULL),
     ROW("Pow", 1, legacy_infer, pow_1_eval, assay_bound_one_function, NULL),
-    ROW("Add", 7, add_infer, add_eval, assay_bound_one_rounding, add_twice),
-    ROW("Sub", 7, sub_infer, sub_eval, assay_bound_one_rounding, sub_twice),
-    ROW("Mul", 7, mul_infer, mul_eval, assay_bound_one_rounding, mul_twice),
-    ROW("Div", 7, div_infer, div_eval, div_bound, div_twice),
-    ROW("Pow", 7, assay_infer_broadcasts, pow_eval, assay_bound_one_function, pow_twice),
+    ROW("Add", 7, add_infer, add_eval, assay_bound_one_rounding, add_dd),
+    ROW("Sub", 7, sub_infer, sub_eval, assay_bound_one_rounding, sub_dd),
+    ROW("Mul", 7, mul_infer, mul_eval, assay_bound_one_rounding, mul_dd),
+    ROW("Div", 7, div_infer, div_eval, div_bound, div_dd),
+    ROW("Pow", 7, assay_infer_broadcasts, pow_eval, assay_bound_one_function, pow_dd),
     ROW("Mod", 10, mod_10_infer, mod_10_eval, mod_bound, NULL),
     ROW("Mod", 28, mod_infer, mod_eval, mod_bound, NULL),
     ROW("PRelu", 1, assay_infer_same, prelu_1_eval, assay_bound_one_rounding, NULL),
-    ROW("PRelu", 7, prelu_infer, prelu_eval, assay_bound_one_rounding, prelu_twice),
+    ROW("PRelu", 7, prelu_infer, prelu_eval, assay_bound_one_rounding, prelu_dd),
     {0},
 };

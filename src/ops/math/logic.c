@@ -4,9 +4,9 @@
 
 #include "ops/bound.h"
 #include "ops/content.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/math/pointwise.h"
-#include "ops/twice_array.h"
 
 // What a comparison is true for, of a < b, a == b and a > b. NaN: none of them.
 typedef struct relation {
@@ -286,23 +286,22 @@ static assay_status_t equal_bound(assay_bound_t* c) {
 // ---- in twice the precision ---------------------------------------------------------------------
 
 // -1, 0 or 1; NaN where there is no order.
-static assay_twice_t order(assay_twice_t x, assay_twice_t y) {
-  if (assay_twice_less(x, y)) return assay_twice(-1);
-  if (assay_twice_less(y, x)) return assay_twice(1);
-  return assay_twice(x.high == y.high ? 0 : (double)NAN);
+static assay_dd_t order(assay_dd_t x, assay_dd_t y) {
+  if (assay_dd_less(x, y)) return assay_dd(-1);
+  if (assay_dd_less(y, x)) return assay_dd(1);
+  return assay_dd(x.high == y.high ? 0 : (double)NAN);
 }
 
-static void compare_twice(assay_twice_eval_t* c) {
-  const assay_pair_t* in[] = {
-      assay_twice_map2(c, order, assay_twice_in(c, 0), assay_twice_in(c, 1)),
-      assay_twice_number(c, assay_twice(0))};
-  assay_twice_whole(c, in);
+static void compare_dd(assay_dd_eval_t* c) {
+  const assay_pair_t* in[] = {assay_dd_map2(c, order, assay_dd_in(c, 0), assay_dd_in(c, 1)),
+                              assay_dd_number(c, assay_dd(0))};
+  assay_dd_whole(c, in);
 }
 
-#define ROW(NAME, SINCE, DISCRETE, INFER, EVAL, BOUND, TWICE)                                      \
+#define ROW(NAME, SINCE, DISCRETE, INFER, EVAL, BOUND, DD)                                         \
   {                                                                                                \
     .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .discrete = DISCRETE, \
-    .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost, .bound = BOUND, .twice = TWICE     \
+    .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost, .bound = BOUND, .dd = DD           \
   }
 
 const assay_op_t assay_ops_logic[] = {
@@ -313,13 +312,13 @@ const assay_op_t assay_ops_logic[] = {
     ROW("And", 1, 0, legacy_infer, and_1_eval, assay_bound_exact, NULL),
     ROW("Or", 1, 0, legacy_infer, or_1_eval, assay_bound_exact, NULL),
     ROW("Xor", 1, 0, legacy_infer, xor_1_eval, assay_bound_exact, NULL),
-    ROW("Equal", 7, 1, equal_infer, equal_eval, equal_bound, compare_twice),
-    ROW("Less", 7, 1, less_infer, less_eval, assay_bound_exact, compare_twice),
-    ROW("Greater", 7, 1, greater_infer, greater_eval, assay_bound_exact, compare_twice),
+    ROW("Equal", 7, 1, equal_infer, equal_eval, equal_bound, compare_dd),
+    ROW("Less", 7, 1, less_infer, less_eval, assay_bound_exact, compare_dd),
+    ROW("Greater", 7, 1, greater_infer, greater_eval, assay_bound_exact, compare_dd),
     ROW("LessOrEqual", 12, 1, less_or_equal_infer, less_or_equal_eval, assay_bound_exact,
-        compare_twice),
+        compare_dd),
     ROW("GreaterOrEqual", 12, 1, greater_or_equal_infer, greater_or_equal_eval, assay_bound_exact,
-        compare_twice),
+        compare_dd),
     ROW("And", 7, 0, and_infer, and_eval, assay_bound_exact, NULL),
     ROW("Or", 7, 0, or_infer, or_eval, assay_bound_exact, NULL),
     ROW("Xor", 7, 0, assay_infer_bool_broadcasts, xor_eval, assay_bound_exact, NULL),

@@ -4,7 +4,7 @@
 #include <math.h>
 
 enum {
-  BLOCK = 1 << 14,        // elements of a stretch: what one thread takes at a time
+  BLOCK = 1 << 14,        // elements of a run: what one thread takes at a time
   PARALLEL_WORK = 100000  // operations from which threads pay
 };
 

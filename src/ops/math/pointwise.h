@@ -17,8 +17,8 @@ typedef struct assay_nest {
   int64_t strides[ASSAY_NEST_OPERANDS][ASSAY_MAX_RANK];
 } assay_nest_t;
 
-// A stretch of the innermost loop: n elements; operand k starts at element at[k] and goes by
-// step[k].
+// A run of elements of the innermost loop: n elements; operand k starts at element at[k] and goes
+// by step[k].
 typedef void assay_span_fn(const void* user, int64_t n, const int64_t* at, const int64_t* step);
 
 void assay_nest_init(assay_nest_t* nest, int rank, const int64_t* dims);

@@ -6,8 +6,8 @@
 #include "base/functions.h"
 #include "ops/bound_parts.h"
 #include "ops/conv/power_bound.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
-#include "ops/twice_array.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -625,79 +625,78 @@ static assay_status_t log_sum_exp_bound(assay_bound_t* c) {
 
 // ---- in twice the precision -------------------------------------------------------------------
 
-static assay_twice_t square(assay_twice_t x) { return assay_twice_times(x, x); }
+static assay_dd_t square(assay_dd_t x) { return assay_dd_times(x, x); }
 
-static const assay_pair_t* reduced_twice(assay_twice_eval_t* c, kind_t kind, const bool* axes) {
-  const assay_pair_t *x = assay_twice_in(c, 0), *max;
+static const assay_pair_t* reduced_dd(assay_dd_eval_t* c, kind_t kind, const bool* axes) {
+  const assay_pair_t *x = assay_dd_in(c, 0), *max;
   switch (kind) {
     case KIND_SUM:
-      return assay_twice_total(c, x, axes);
+      return assay_dd_total(c, x, axes);
     case KIND_MEAN:
-      return assay_twice_mean(c, x, axes);
+      return assay_dd_mean(c, x, axes);
     case KIND_PROD:
-      return assay_twice_fold(c, assay_twice_times, 1, x, axes);
+      return assay_dd_fold(c, assay_dd_times, 1, x, axes);
     case KIND_MAX:
-      return assay_twice_fold(c, assay_twice_max, -(double)INFINITY, x, axes);
+      return assay_dd_fold(c, assay_dd_max, -(double)INFINITY, x, axes);
     case KIND_MIN:
-      return assay_twice_fold(c, assay_twice_min, (double)INFINITY, x, axes);
+      return assay_dd_fold(c, assay_dd_min, (double)INFINITY, x, axes);
     case KIND_L1:
-      return assay_twice_total(c, assay_twice_map1(c, assay_twice_magnitude, x), axes);
+      return assay_dd_total(c, assay_dd_map1(c, assay_dd_magnitude, x), axes);
     case KIND_SUM_SQUARE:
-      return assay_twice_total(c, assay_twice_map1(c, square, x), axes);
+      return assay_dd_total(c, assay_dd_map1(c, square, x), axes);
     case KIND_L2:
-      return assay_twice_map1(c, assay_twice_root, reduced_twice(c, KIND_SUM_SQUARE, axes));
+      return assay_dd_map1(c, assay_dd_root, reduced_dd(c, KIND_SUM_SQUARE, axes));
     case KIND_LOG_SUM:
-      return assay_twice_map1(c, assay_twice_log, reduced_twice(c, KIND_SUM, axes));
+      return assay_dd_map1(c, assay_dd_log, reduced_dd(c, KIND_SUM, axes));
     default:  // KIND_LOG_SUM_EXP
-      max = reduced_twice(c, KIND_MAX, axes);
-      x = assay_twice_map1(c, assay_twice_exp, assay_twice_sub(c, x, max));
-      x = assay_twice_map1(c, assay_twice_log, assay_twice_total(c, x, axes));
-      return assay_twice_sum2(c, x, max);
+      max = reduced_dd(c, KIND_MAX, axes);
+      x = assay_dd_map1(c, assay_dd_exp, assay_dd_sub(c, x, max));
+      x = assay_dd_map1(c, assay_dd_log, assay_dd_total(c, x, axes));
+      return assay_dd_sum2(c, x, max);
   }
 }
 
-static void reduce_twice(assay_twice_eval_t* c, kind_t kind, bool as_input) {
+static void reduce_dd(assay_dd_eval_t* c, kind_t kind, bool as_input) {
   bool axes[ASSAY_MAX_RANK] = {false};
-  assay_tensor_t* in[2] = {c->in[0].high, assay_twice_has(c, 1) ? c->in[1].high : NULL};
+  assay_tensor_t* in[2] = {c->in[0].high, assay_dd_has(c, 1) ? c->in[1].high : NULL};
   const assay_eval_t reader = {.node = c->node, .n_in = 2, .in = in};
   c->status = eval_axes(&reader, as_input, axes);
   if (c->status) return;
-  const assay_pair_t* y = reduced_twice(c, kind, axes);
+  const assay_pair_t* y = reduced_dd(c, kind, axes);
   int64_t dims[ASSAY_MAX_RANK];
   int rank = 0;
   for (int i = 0; i < in[0]->rank; i++)
     if (!axes[i]) dims[rank++] = in[0]->dims[i];
   const bool keep = assay_attr_i64(c->node, "keepdims", 1) != 0;
-  assay_twice_put(c, 0, keep ? y : assay_twice_reshape(c, y, rank, dims));
+  assay_dd_put(c, 0, keep ? y : assay_dd_reshape(c, y, rank, dims));
 }
 
-#define TWICE(name, kind)                                                             \
-  static void name##_twice_1(assay_twice_eval_t* c) { reduce_twice(c, kind, false); } \
-  static void name##_twice(assay_twice_eval_t* c) { reduce_twice(c, kind, true); }
-TWICE(sum, KIND_SUM)
-TWICE(mean, KIND_MEAN)
-TWICE(prod, KIND_PROD)
-TWICE(max, KIND_MAX)
-TWICE(min, KIND_MIN)
-TWICE(l1, KIND_L1)
-TWICE(l2, KIND_L2)
-TWICE(sum_square, KIND_SUM_SQUARE)
-TWICE(log_sum, KIND_LOG_SUM)
-TWICE(log_sum_exp, KIND_LOG_SUM_EXP)
+#define DD(name, kind)                                                       \
+  static void name##_dd_1(assay_dd_eval_t* c) { reduce_dd(c, kind, false); } \
+  static void name##_dd(assay_dd_eval_t* c) { reduce_dd(c, kind, true); }
+DD(sum, KIND_SUM)
+DD(mean, KIND_MEAN)
+DD(prod, KIND_PROD)
+DD(max, KIND_MAX)
+DD(min, KIND_MIN)
+DD(l1, KIND_L1)
+DD(l2, KIND_L2)
+DD(sum_square, KIND_SUM_SQUARE)
+DD(log_sum, KIND_LOG_SUM)
+DD(log_sum_exp, KIND_LOG_SUM_EXP)
 
-#define ROWS(op, version, function)                                          \
-  {.domain = "",                                                             \
-   .name = op,                                                               \
-   .since = 1,                                                               \
-   .infer = function##_infer_1,                                              \
-   .eval = function##_eval_1,                                                \
-   .bound = function##_bound,                                                \
-   .twice = function##_twice_1,                                              \
-   .cost = reduce_cost},                                                     \
-  {                                                                          \
-    .domain = "", .name = op, .since = version, .infer = function##_infer,   \
-    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost, \
-    .twice = function##_twice                                                \
+#define ROWS(op, version, function)                                                              \
+  {.domain = "",                                                                                 \
+   .name = op,                                                                                   \
+   .since = 1,                                                                                   \
+   .infer = function##_infer_1,                                                                  \
+   .eval = function##_eval_1,                                                                    \
+   .bound = function##_bound,                                                                    \
+   .dd = function##_dd_1,                                                                        \
+   .cost = reduce_cost},                                                                         \
+  {                                                                                              \
+    .domain = "", .name = op, .since = version, .infer = function##_infer,                       \
+    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost, .dd = function##_dd \
   }
 
 const assay_op_t assay_ops_reduce[] = {ROWS("ReduceSum", 13, sum),

@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) void scan_lines(const assay_eval_t*
 // Blocks [first, last).
 static void scan_floats(const assay_eval_t* c, const scan_t* s, int64_t first, int64_t last,
                         const double* x, double* y) {
-  const bool f64 = c->arith == ASSAY_ARITH_F64 || c->arith == ASSAY_ARITH_TWICE;
+  const bool f64 = c->arith == ASSAY_ARITH_F64 || c->arith == ASSAY_ARITH_DOUBLE_DOUBLE;
   const bool f32 = c->arith == ASSAY_ARITH_F32;
   for (int64_t o = first; o < last;) {
     const int64_t at = o * s->n * s->inner;

@@ -8,9 +8,9 @@
 #include "base/functions.h"
 #include "ops/bound.h"
 #include "ops/content.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/math/pointwise.h"
-#include "ops/twice_array.h"
 
 typedef void f64_loop_t(const double* x, double* y, int64_t n);
 typedef void i64_loop_t(assay_type_t type, const int64_t* x, int64_t* y, int64_t n);
@@ -247,42 +247,42 @@ CURVE(odd, .definition = 2)
 
 // ---- in twice the precision ---------------------------------------------------------------------
 
-#define TWICE(NAME, FUNCTION)                                                   \
-  static void NAME##_twice(assay_twice_eval_t* c) {                             \
-    assay_twice_put(c, 0, assay_twice_map1(c, FUNCTION, assay_twice_in(c, 0))); \
+#define DD(NAME, FUNCTION)                                             \
+  static void NAME##_dd(assay_dd_eval_t* c) {                          \
+    assay_dd_put(c, 0, assay_dd_map1(c, FUNCTION, assay_dd_in(c, 0))); \
   }
 
-static assay_twice_t reciprocal(assay_twice_t x) { return assay_twice_over(assay_twice(1), x); }
-static assay_twice_t sign(assay_twice_t x) {
-  return assay_twice(x.high > 0 ? 1.0 : x.high < 0 ? -1.0 : x.high);
+static assay_dd_t reciprocal(assay_dd_t x) { return assay_dd_over(assay_dd(1), x); }
+static assay_dd_t sign(assay_dd_t x) {
+  return assay_dd(x.high > 0 ? 1.0 : x.high < 0 ? -1.0 : x.high);
 }
-static assay_twice_t ceiling(assay_twice_t x) {
-  return assay_twice_negated(assay_twice_floor(assay_twice_negated(x)));
+static assay_dd_t ceiling(assay_dd_t x) {
+  return assay_dd_negated(assay_dd_floor(assay_dd_negated(x)));
 }
 
-TWICE(abs, assay_twice_magnitude)
-TWICE(neg, assay_twice_negated)
-TWICE(sign, sign)
-TWICE(ceil, ceiling)
-TWICE(floor, assay_twice_floor)
-TWICE(round, assay_twice_round)
-TWICE(reciprocal, reciprocal)
-TWICE(sqrt, assay_twice_root)
-TWICE(exp, assay_twice_exp)
-TWICE(log, assay_twice_log)
-TWICE(sin, assay_twice_sin)
-TWICE(cos, assay_twice_cos)
-TWICE(tan, assay_twice_tan)
-TWICE(asin, assay_twice_asin)
-TWICE(acos, assay_twice_acos)
-TWICE(atan, assay_twice_atan)
-TWICE(sinh, assay_twice_sinh)
-TWICE(cosh, assay_twice_cosh)
-TWICE(tanh, assay_twice_tanh)
-TWICE(asinh, assay_twice_asinh)
-TWICE(acosh, assay_twice_acosh)
-TWICE(atanh, assay_twice_atanh)
-TWICE(erf, assay_twice_erf)
+DD(abs, assay_dd_magnitude)
+DD(neg, assay_dd_negated)
+DD(sign, sign)
+DD(ceil, ceiling)
+DD(floor, assay_dd_floor)
+DD(round, assay_dd_round)
+DD(reciprocal, reciprocal)
+DD(sqrt, assay_dd_root)
+DD(exp, assay_dd_exp)
+DD(log, assay_dd_log)
+DD(sin, assay_dd_sin)
+DD(cos, assay_dd_cos)
+DD(tan, assay_dd_tan)
+DD(asin, assay_dd_asin)
+DD(acos, assay_dd_acos)
+DD(atan, assay_dd_atan)
+DD(sinh, assay_dd_sinh)
+DD(cosh, assay_dd_cosh)
+DD(tanh, assay_dd_tanh)
+DD(asinh, assay_dd_asinh)
+DD(acosh, assay_dd_acosh)
+DD(atanh, assay_dd_atanh)
+DD(erf, assay_dd_erf)
 
 // One row an operator: later versions widen types only (and -1 had an attribute for memory reuse).
 #define ROW(NAME, SINCE, INFER, EVAL)                                                      \
@@ -290,35 +290,34 @@ TWICE(erf, assay_twice_erf)
   .eval = EVAL, .cost = assay_pointwise_cost
 
 const assay_op_t assay_ops_unary[] = {
-    {ROW("Abs", 1, abs_infer, abs_eval), .bound = assay_bound_exact, .twice = abs_twice},
-    {ROW("Neg", 1, neg_infer, neg_eval), .bound = assay_bound_exact, .twice = neg_twice},
+    {ROW("Abs", 1, abs_infer, abs_eval), .bound = assay_bound_exact, .dd = abs_dd},
+    {ROW("Neg", 1, neg_infer, neg_eval), .bound = assay_bound_exact, .dd = neg_dd},
     {ROW("Sign", 9, assay_infer_same, sign_eval), .discrete = 1, .bound = assay_bound_exact,
-     .twice = sign_twice},
+     .dd = sign_dd},
     {ROW("Ceil", 1, whole_infer, ceil_eval), .discrete = 1, .bound = assay_bound_exact,
-     .twice = ceil_twice},
+     .dd = ceil_dd},
     {ROW("Floor", 1, whole_infer, floor_eval), .discrete = 1, .bound = assay_bound_exact,
-     .twice = floor_twice},
+     .dd = floor_dd},
     {ROW("Round", 11, whole_infer, round_eval), .discrete = 1, .bound = assay_bound_exact,
-     .twice = round_twice},
+     .dd = round_dd},
     {ROW("Reciprocal", 1, assay_infer_same, reciprocal_eval), .bound = reciprocal_bound,
-     .twice = reciprocal_twice},
-    {ROW("Sqrt", 1, assay_infer_same, sqrt_eval), .bound = assay_bound_one_rounding,
-     .twice = sqrt_twice},
-    {ROW("Exp", 1, assay_infer_same, exp_eval), .bound = plain_bound, .twice = exp_twice},
-    {ROW("Log", 1, assay_infer_same, log_eval), .bound = plain_bound, .twice = log_twice},
-    {ROW("Sin", 7, assay_infer_same, sin_eval), .bound = circle_bound, .twice = sin_twice},
-    {ROW("Cos", 7, assay_infer_same, cos_eval), .bound = circle_bound, .twice = cos_twice},
-    {ROW("Tan", 7, assay_infer_same, tan_eval), .bound = tan_bound, .twice = tan_twice},
-    {ROW("Asin", 7, assay_infer_same, asin_eval), .bound = plain_bound, .twice = asin_twice},
-    {ROW("Acos", 7, assay_infer_same, acos_eval), .bound = plain_bound, .twice = acos_twice},
-    {ROW("Atan", 7, assay_infer_same, atan_eval), .bound = plain_bound, .twice = atan_twice},
-    {ROW("Sinh", 9, assay_infer_same, sinh_eval), .bound = odd_bound, .twice = sinh_twice},
-    {ROW("Cosh", 9, assay_infer_same, cosh_eval), .bound = plain_bound, .twice = cosh_twice},
-    {ROW("Tanh", 1, assay_infer_same, tanh_eval), .bound = odd_bound, .twice = tanh_twice},
-    {ROW("Asinh", 9, assay_infer_same, asinh_eval), .bound = odd_bound, .twice = asinh_twice},
-    {ROW("Acosh", 9, assay_infer_same, acosh_eval), .bound = odd_bound, .twice = acosh_twice},
-    {ROW("Atanh", 9, assay_infer_same, atanh_eval), .bound = odd_bound, .twice = atanh_twice},
-    {ROW("Erf", 9, assay_infer_same, erf_eval), .bound = odd_bound, .twice = erf_twice},
+     .dd = reciprocal_dd},
+    {ROW("Sqrt", 1, assay_infer_same, sqrt_eval), .bound = assay_bound_one_rounding, .dd = sqrt_dd},
+    {ROW("Exp", 1, assay_infer_same, exp_eval), .bound = plain_bound, .dd = exp_dd},
+    {ROW("Log", 1, assay_infer_same, log_eval), .bound = plain_bound, .dd = log_dd},
+    {ROW("Sin", 7, assay_infer_same, sin_eval), .bound = circle_bound, .dd = sin_dd},
+    {ROW("Cos", 7, assay_infer_same, cos_eval), .bound = circle_bound, .dd = cos_dd},
+    {ROW("Tan", 7, assay_infer_same, tan_eval), .bound = tan_bound, .dd = tan_dd},
+    {ROW("Asin", 7, assay_infer_same, asin_eval), .bound = plain_bound, .dd = asin_dd},
+    {ROW("Acos", 7, assay_infer_same, acos_eval), .bound = plain_bound, .dd = acos_dd},
+    {ROW("Atan", 7, assay_infer_same, atan_eval), .bound = plain_bound, .dd = atan_dd},
+    {ROW("Sinh", 9, assay_infer_same, sinh_eval), .bound = odd_bound, .dd = sinh_dd},
+    {ROW("Cosh", 9, assay_infer_same, cosh_eval), .bound = plain_bound, .dd = cosh_dd},
+    {ROW("Tanh", 1, assay_infer_same, tanh_eval), .bound = odd_bound, .dd = tanh_dd},
+    {ROW("Asinh", 9, assay_infer_same, asinh_eval), .bound = odd_bound, .dd = asinh_dd},
+    {ROW("Acosh", 9, assay_infer_same, acosh_eval), .bound = odd_bound, .dd = acosh_dd},
+    {ROW("Atanh", 9, assay_infer_same, atanh_eval), .bound = odd_bound, .dd = atanh_dd},
+    {ROW("Erf", 9, assay_infer_same, erf_eval), .bound = odd_bound, .dd = erf_dd},
     {ROW("Not", 1, not_infer, not_eval), .bound = assay_bound_exact},
     {ROW("BitwiseNot", 18, assay_infer_same, bitwise_not_eval)},
     {ROW("IsNaN", 9, test_infer, is_nan_eval), .discrete = 1, .bound = assay_bound_exact},

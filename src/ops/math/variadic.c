@@ -6,9 +6,9 @@
 
 #include "ops/bound.h"
 #include "ops/content.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/math/pointwise.h"
-#include "ops/twice_array.h"
 
 typedef struct fold {
   const assay_eval_t* c;
@@ -20,7 +20,7 @@ typedef struct fold {
 // Doubles and integers have one size, so that they can be moved alike.
 enum { NUMBER_BYTES = 8 };
 
-// ---- stretches: operand 0 is y, 1 is the next input --------------------------------------------
+// ---- runs: operand 0 is y, 1 is the next input --------------------------------------------
 
 static void copy_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const fold_t* p = user;
@@ -416,70 +416,69 @@ static assay_status_t mean_bound(assay_bound_t* c) {
 
 // ---- in twice the precision ---------------------------------------------------------------------
 
-static const assay_pair_t* folded(assay_twice_eval_t* c, assay_twice_fn2_t* f) {
-  const assay_pair_t* y = assay_twice_in(c, 0);
-  for (size_t i = 1; i < c->n_in; i++) y = assay_twice_map2(c, f, y, assay_twice_in(c, i));
+static const assay_pair_t* folded(assay_dd_eval_t* c, assay_dd_fn2_t* f) {
+  const assay_pair_t* y = assay_dd_in(c, 0);
+  for (size_t i = 1; i < c->n_in; i++) y = assay_dd_map2(c, f, y, assay_dd_in(c, i));
   return y;
 }
 
-static void max_twice(assay_twice_eval_t* c) { assay_twice_put(c, 0, folded(c, assay_twice_max)); }
-static void min_twice(assay_twice_eval_t* c) { assay_twice_put(c, 0, folded(c, assay_twice_min)); }
-static void sum_twice(assay_twice_eval_t* c) { assay_twice_put(c, 0, folded(c, assay_twice_plus)); }
-static void mean_twice(assay_twice_eval_t* c) {
-  const assay_pair_t* n = assay_twice_number(c, assay_twice((double)c->n_in));
-  assay_twice_put(c, 0, assay_twice_div(c, folded(c, assay_twice_plus), n));
+static void max_dd(assay_dd_eval_t* c) { assay_dd_put(c, 0, folded(c, assay_dd_max)); }
+static void min_dd(assay_dd_eval_t* c) { assay_dd_put(c, 0, folded(c, assay_dd_min)); }
+static void sum_dd(assay_dd_eval_t* c) { assay_dd_put(c, 0, folded(c, assay_dd_plus)); }
+static void mean_dd(assay_dd_eval_t* c) {
+  const assay_pair_t* n = assay_dd_number(c, assay_dd((double)c->n_in));
+  assay_dd_put(c, 0, assay_dd_div(c, folded(c, assay_dd_plus), n));
 }
 
-static void clip_1_twice(assay_twice_eval_t* c) {
+static void clip_1_dd(assay_dd_eval_t* c) {
   const double inf = (double)INFINITY;
-  const assay_pair_t* y = assay_twice_in(c, 0);
-  y = assay_twice_map2(c, assay_twice_max, y, assay_twice_attr(c, "min", -inf));
-  assay_twice_put(c, 0, assay_twice_map2(c, assay_twice_min, y, assay_twice_attr(c, "max", inf)));
+  const assay_pair_t* y = assay_dd_in(c, 0);
+  y = assay_dd_map2(c, assay_dd_max, y, assay_dd_attr(c, "min", -inf));
+  assay_dd_put(c, 0, assay_dd_map2(c, assay_dd_min, y, assay_dd_attr(c, "max", inf)));
 }
 
-static void clip_twice(assay_twice_eval_t* c) {
-  const assay_pair_t* y = assay_twice_in(c, 0);
+static void clip_dd(assay_dd_eval_t* c) {
+  const assay_pair_t* y = assay_dd_in(c, 0);
   for (size_t i = 1; i <= 2; i++)
-    if (assay_twice_has(c, i))
-      y = assay_twice_map2(c, i == 1 ? assay_twice_max : assay_twice_min, y,
-                           assay_twice_reshape(c, assay_twice_in(c, i), 0, NULL));
-  assay_twice_put(c, 0, y);
+    if (assay_dd_has(c, i))
+      y = assay_dd_map2(c, i == 1 ? assay_dd_max : assay_dd_min, y,
+                        assay_dd_reshape(c, assay_dd_in(c, i), 0, NULL));
+  assay_dd_put(c, 0, y);
 }
 
-static assay_twice_t chosen(assay_twice_t condition, assay_twice_t x, assay_twice_t y) {
+static assay_dd_t chosen(assay_dd_t condition, assay_dd_t x, assay_dd_t y) {
   return condition.high != 0 ? x : y;
 }
 
-static void where_twice(assay_twice_eval_t* c) {
-  assay_twice_put(c, 0,
-                  assay_twice_map3(c, chosen, assay_twice_in(c, 0), assay_twice_in(c, 1),
-                                   assay_twice_in(c, 2)));
+static void where_dd(assay_dd_eval_t* c) {
+  assay_dd_put(c, 0,
+               assay_dd_map3(c, chosen, assay_dd_in(c, 0), assay_dd_in(c, 1), assay_dd_in(c, 2)));
 }
 
-#define ROW(NAME, SINCE, FLAGS, INFER, EVAL, COST, BOUND, TWICE)                       \
+#define ROW(NAME, SINCE, FLAGS, INFER, EVAL, COST, BOUND, DD)                          \
   {                                                                                    \
     .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE | (FLAGS), \
-    .infer = INFER, .eval = EVAL, .cost = COST, .bound = BOUND, .twice = TWICE         \
+    .infer = INFER, .eval = EVAL, .cost = COST, .bound = BOUND, .dd = DD               \
   }
 
 const assay_op_t assay_ops_variadic[] = {
     ROW("Max", 1, ASSAY_OP_MOVES | ASSAY_OP_SELECTS, same_shape_infer, max_1_eval, variadic_cost,
-        assay_bound_exact, max_twice),
+        assay_bound_exact, max_dd),
     ROW("Min", 1, ASSAY_OP_MOVES | ASSAY_OP_SELECTS, same_shape_infer, min_1_eval, variadic_cost,
-        assay_bound_exact, min_twice),
-    ROW("Sum", 1, 0, same_shape_infer, sum_1_eval, variadic_cost, sum_bound, sum_twice),
-    ROW("Mean", 1, 0, same_shape_infer, mean_1_eval, variadic_cost, mean_bound, mean_twice),
+        assay_bound_exact, min_dd),
+    ROW("Sum", 1, 0, same_shape_infer, sum_1_eval, variadic_cost, sum_bound, sum_dd),
+    ROW("Mean", 1, 0, same_shape_infer, mean_1_eval, variadic_cost, mean_bound, mean_dd),
     ROW("Max", 8, ASSAY_OP_MOVES | ASSAY_OP_SELECTS, max_infer, max_eval, variadic_cost,
-        assay_bound_exact, max_twice),
+        assay_bound_exact, max_dd),
     ROW("Min", 8, ASSAY_OP_MOVES | ASSAY_OP_SELECTS, min_infer, min_eval, variadic_cost,
-        assay_bound_exact, min_twice),
-    ROW("Sum", 8, 0, assay_infer_broadcasts, sum_eval, variadic_cost, sum_bound, sum_twice),
-    ROW("Mean", 8, 0, assay_infer_broadcasts, mean_eval, variadic_cost, mean_bound, mean_twice),
+        assay_bound_exact, min_dd),
+    ROW("Sum", 8, 0, assay_infer_broadcasts, sum_eval, variadic_cost, sum_bound, sum_dd),
+    ROW("Mean", 8, 0, assay_infer_broadcasts, mean_eval, variadic_cost, mean_bound, mean_dd),
     ROW("Clip", 1, ASSAY_OP_MOVES | ASSAY_OP_SELECTS, assay_infer_same, clip_1_eval,
-        assay_pointwise_cost, assay_bound_exact, clip_1_twice),
+        assay_pointwise_cost, assay_bound_exact, clip_1_dd),
     ROW("Clip", 11, ASSAY_OP_MOVES | ASSAY_OP_SELECTS, clip_infer, clip_eval, assay_pointwise_cost,
-        assay_bound_exact, clip_twice),
+        assay_bound_exact, clip_dd),
     ROW("Where", 9, ASSAY_OP_MOVES, where_infer, where_eval, assay_pointwise_cost,
-        assay_bound_exact, where_twice),
+        assay_bound_exact, where_dd),
     {0},
 };

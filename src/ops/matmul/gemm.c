@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/double_double.h"
 #include "base/target.h"
-#include "base/twice.h"
 #include "ops/matmul/gemm_fma.h"
 #include "ops/matmul/product_f64.h"
 
@@ -351,14 +351,14 @@ static void tile_narrow(const job_t* job) {
 // ---- double-double ----------------------------------------------------------------------------
 
 ASSAY_CLONES("avx512f", "fma", "default")
-static void row_twice(int64_t n, double a, const double* b, double* high, double* low) {
+static void row_dd(int64_t n, double a, const double* b, double* high, double* low) {
 #pragma omp simd
-  for (int64_t j = 0; j < n; j++) assay_twice_fma(&high[j], &low[j], a, b[j]);
+  for (int64_t j = 0; j < n; j++) assay_dd_fma(&high[j], &low[j], a, b[j]);
 }
 
 // sums: room for the high and the low parts of the tile. `out` lies in output 0, whose low parts
 // lie alike.
-static void tile_twice(const job_t* job, double* sums) {
+static void tile_dd(const job_t* job, double* sums) {
   const product_t* p = job->p;
   double a_run[K_PANEL], *low = sums + job->m * job->n;
   double* out_low = assay_f64(p->c->low[0]) + (job->out - assay_f64(p->c->out[0]));
@@ -376,12 +376,12 @@ static void tile_twice(const job_t* job, double* sums) {
     for (int64_t i = 0; i < job->m; i++) {
       read_run(&a, a.offset + i * a.row_stride, a.col_stride, k, a_run);
       for (int64_t l = 0; l < k; l++)
-        row_twice(job->n, a_run[l], job->room_b + l * job->n, sums + i * job->n, low + i * job->n);
+        row_dd(job->n, a_run[l], job->room_b + l * job->n, sums + i * job->n, low + i * job->n);
     }
   }
   for (int64_t i = 0; i < job->m; i++) {
     for (int64_t j = 0; j < job->n; j++) {
-      const assay_twice_t s = assay_twice_end(sums[i * job->n + j], low[i * job->n + j]);
+      const assay_dd_t s = assay_dd_end(sums[i * job->n + j], low[i * job->n + j]);
       job->out[i * p->out_i + j * p->out_j] = s.high;
       out_low[i * p->out_i + j * p->out_j] = s.low;
     }
@@ -434,8 +434,8 @@ static void run_tile(const product_t* p, int64_t index, double* room_a, double* 
     tile_coarse(&job, (float*)(room_b + size_of_b(p)));
   } else if (p->c->arith == ASSAY_ARITH_F64) {
     tile_f64(&job);
-  } else if (p->c->arith == ASSAY_ARITH_TWICE) {
-    tile_twice(&job, room_b + size_of_b(p));
+  } else if (p->c->arith == ASSAY_ARITH_DOUBLE_DOUBLE) {
+    tile_dd(&job, room_b + size_of_b(p));
   } else if (p->c->arith == ASSAY_ARITH_F32) {
     tile_f32(&job);
   } else {
@@ -460,7 +460,9 @@ static assay_status_t run(product_t* p) {
   const size_t size_a = ((size_t)p->tile_m + ASSAY_FMA_MAX_NR) * k;
   const size_t size_b = size_of_b(p);
   const size_t tile = (size_t)(p->tile_m * p->tile_n);
-  const size_t sums = p->c->arith == ASSAY_ARITH_TWICE ? 2 * tile : p->c->coarse ? tile / 2 + 1 : 0;
+  const size_t sums = p->c->arith == ASSAY_ARITH_DOUBLE_DOUBLE ? 2 * tile
+                      : p->c->coarse                           ? tile / 2 + 1
+                                                               : 0;
   const int64_t jobs =
       batch * ((p->m + p->tile_m - 1) / p->tile_m) * ((p->n + p->tile_n - 1) / p->tile_n);
   const double work = (double)batch * (double)p->m * (double)p->n * (double)p->k;

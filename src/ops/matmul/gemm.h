@@ -21,7 +21,7 @@ typedef struct assay_matrix {
 //           c->coarse: sgemm on operands rounded to float
 //   F32     operands rounded to float; s = fmaf(a, b, s) for l = 0, 1, ... k-1, in that order
 //   NARROW  s = round(a * b + s) in c->accumulator, same order; to FP64: s = fma(a, b, s)
-//   TWICE   in double-double; out lies in output 0's elements, the low parts go where theirs are
+//   DD   in double-double; out lies in output 0's elements, the low parts go where theirs are
 // Threads: OpenMP over tiles; the same bits for any number of threads. May be called from inside a
 // parallel region (then it runs on the calling thread alone).
 // Errors: NO_MEMORY.

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "ops/bound.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
-#include "ops/twice_array.h"
 
 static const assay_matmul_form_t plain = {0};
 
@@ -110,8 +110,8 @@ static void gemm_finish(const assay_eval_t* c, double alpha, double beta, const 
 }
 
 // The same in double-double.
-static void gemm_finish_twice(const assay_eval_t* c, double alpha, double beta,
-                              const assay_tensor_t* z, assay_tensor_t* y) {
+static void gemm_finish_dd(const assay_eval_t* c, double alpha, double beta,
+                           const assay_tensor_t* z, assay_tensor_t* y) {
   int64_t strides[ASSAY_MAX_RANK] = {0};
   if (z) assay_broadcast_strides(z, 2, y->dims, strides);
   for (int64_t i = 0; i < y->dims[0]; i++) {
@@ -119,8 +119,8 @@ static void gemm_finish_twice(const assay_eval_t* c, double alpha, double beta,
       double *high = &assay_f64(y)[i * y->dims[1] + j],
              *low = &assay_f64(c->low[0])[i * y->dims[1] + j];
       const double add = z ? assay_f64(z)[i * strides[0] + j * strides[1]] : 0;
-      assay_twice_t v = assay_twice_times((assay_twice_t){*high, *low}, assay_twice(alpha));
-      if (z) v = assay_twice_plus(v, assay_twice_times(assay_twice(beta), assay_twice(add)));
+      assay_dd_t v = assay_dd_times((assay_dd_t){*high, *low}, assay_dd(alpha));
+      if (z) v = assay_dd_plus(v, assay_dd_times(assay_dd(beta), assay_dd(add)));
       *high = v.high;
       *low = v.low;
     }
@@ -161,9 +161,9 @@ static assay_status_t gemm_eval_with(assay_eval_t* c, bool may_broadcast) {
     assay_matmul_i64(&p, assay_i64(y));
   }
   if (!st) {
-    const bool twice = c->arith == ASSAY_ARITH_TWICE && y->store == ASSAY_STORE_F64;
-    (twice ? gemm_finish_twice : gemm_finish)(c, assay_attr_f64(c->node, "alpha", 1),
-                                              assay_attr_f64(c->node, "beta", 1), z, y);
+    const bool twice = c->arith == ASSAY_ARITH_DOUBLE_DOUBLE && y->store == ASSAY_STORE_F64;
+    (twice ? gemm_finish_dd : gemm_finish)(c, assay_attr_f64(c->node, "alpha", 1),
+                                           assay_attr_f64(c->node, "beta", 1), z, y);
   }
   assay_tensor_release(z);
   assay_matmul_deinit(&p);
@@ -205,9 +205,7 @@ static assay_status_t gemm_bound(assay_bound_t* c) {
   return assay_bound_products(c, &p);
 }
 
-static void products_twice(assay_twice_eval_t* c) {
-  assay_twice_products(c, 2, (const size_t[]){0, 1});
-}
+static void products_dd(assay_dd_eval_t* c) { assay_dd_products(c, 2, (const size_t[]){0, 1}); }
 
 const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .name = "MatMul",
@@ -216,7 +214,7 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = matmul_infer,
                                         .eval = matmul_eval,
                                         .bound = matmul_bound,
-                                        .twice = products_twice,
+                                        .dd = products_dd,
                                         .cost = matmul_cost},
                                        {.domain = "",
                                         .name = "Gemm",
@@ -225,7 +223,7 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = gemm_infer_1,
                                         .eval = gemm_eval_1,
                                         .bound = gemm_bound,
-                                        .twice = products_twice,
+                                        .dd = products_dd,
                                         .cost = gemm_cost},
                                        {.domain = "",
                                         .name = "Gemm",
@@ -234,6 +232,6 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = gemm_infer,
                                         .eval = gemm_eval,
                                         .bound = gemm_bound,
-                                        .twice = products_twice,
+                                        .dd = products_dd,
                                         .cost = gemm_cost},
                                        {0}};

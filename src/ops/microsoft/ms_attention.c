@@ -9,7 +9,7 @@
 #include "ops/matmul/gemm.h"
 #include "ops/microsoft/ms_heads.h"
 #include "ops/quant/quant.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 static double filter_value(const assay_node_t* n) {
   return assay_attr_f64(n, "mask_filter_value", -10000);
@@ -155,10 +155,11 @@ static assay_status_t check_projection(const assay_eval_t* c) {
 
 // The limits of y + bias, for the y without it.
 static void limit_bias(const assay_eval_t* c, const double* bias, const assay_tensor_t* y) {
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
   const int64_t n = y->dims[2];
   if (y->size == 0) return;
-  const assay_span_t s = assay_shadow_of(c, assay_f64(y)), b = assay_shadow_of(c, bias);
+  const assay_span_t s = assay_running_bound_of(c, assay_f64(y)),
+                     b = assay_running_bound_of(c, bias);
   for (int64_t i = 0; i < y->size; i++) {
     const assay_near_t sum =
         assay_near_add(&steps, assay_near_at(assay_f64(y), s, i), assay_near_at(bias, b, i % n));
@@ -179,14 +180,14 @@ static assay_status_t project(const assay_eval_t* c, assay_kept_t* kept, assay_t
   if (y->size > 0) {
     ASSAY_TRY(assay_gemm(c, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, false));
   }
-  if (c->shadow && y->size > 0) {
-    ASSAY_TRY(
-        assay_shadow_gemm(c, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, 0, false));
+  if (c->running && y->size > 0) {
+    ASSAY_TRY(assay_running_bound_gemm(c, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n,
+                                       0, false));
   }
   if (assay_eval_has(c, A_BIAS)) {
     const double* bias = assay_f64(c->in[A_BIAS]);
     double* p = assay_f64(y);
-    if (c->shadow) limit_bias(c, bias, y);
+    if (c->running) limit_bias(c, bias, y);
     for (int64_t i = 0; i < dims[0] * dims[1]; i++, p += n) {
       for (int64_t j = 0; j < n; j++) p[j] = assay_acc(c, p[j] + bias[j]);
     }
@@ -324,14 +325,14 @@ static assay_status_t project_quantized(const assay_eval_t* c, assay_kept_t* kep
   double* p = assay_f64(y);
   assay_steps_t steps = {0};
   assay_span_t to = {NULL, NULL};
-  if (c->shadow && y->size > 0) {
-    steps = assay_rounding_steps(assay_shadow_rounding(c));
-    to = assay_shadow_of(c, p);
+  if (c->running && y->size > 0) {
+    steps = assay_rounding_steps(assay_running_bound_rounding(c));
+    to = assay_running_bound_of(c, p);
   }
   for (int64_t i = 0; i < dims[0] * dims[1]; i++, p += n) {
     for (int64_t j = 0; j < n; j++) {
       const double s = assay_acc(c, sx * assay_f64(sw)[sw->size == 1 ? 0 : j]);
-      if (c->shadow) {
+      if (c->running) {
         // The whole sum becomes a float, and is multiplied by the scales' product.
         const assay_near_t scale = assay_near_mul(
             &steps, assay_near_exact(sx), assay_near_exact(assay_f64(sw)[sw->size == 1 ? 0 : j]));
@@ -716,18 +717,18 @@ static void dmmha_cost(const assay_eval_t* c, assay_cost_t* out) {
 // ---- table ------------------------------------------------------------------------------------
 
 static assay_status_t attention_bound(assay_bound_t* b) {
-  return assay_bound_shadowed(b, attention_eval);
+  return assay_bound_running(b, attention_eval);
 }
 
 // Of quantized numbers only, as they are stored: not of truth 'unquantized'.
 static assay_status_t qattention_bound(assay_bound_t* b) {
   if (b->in[Q_INPUT]->store != ASSAY_STORE_I64 || b->in[Q_WEIGHTS]->store != ASSAY_STORE_I64)
     return ASSAY_NODE_ERROR(b->node, ASSAY_UNSUPPORTED, "it has no bound for unquantized numbers");
-  return assay_bound_shadowed_exact(b, qattention_eval);
+  return assay_bound_running_exact(b, qattention_eval);
 }
 
-static assay_status_t mha_bound(assay_bound_t* b) { return assay_bound_shadowed(b, mha_eval); }
-static assay_status_t dmmha_bound(assay_bound_t* b) { return assay_bound_shadowed(b, dmmha_eval); }
+static assay_status_t mha_bound(assay_bound_t* b) { return assay_bound_running(b, mha_eval); }
+static assay_status_t dmmha_bound(assay_bound_t* b) { return assay_bound_running(b, dmmha_eval); }
 
 #define MS_FLAGS(NAME, KIND, FLAGS)                                                                \
   .domain = "com.microsoft", .name = NAME, .since = 1, .infer = KIND##_infer, .eval = KIND##_eval, \

@@ -5,7 +5,7 @@
 #include "base/functions.h"
 #include "ops/families.h"
 #include "ops/math/activation.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 // ---- RelativePositionBias ---------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ static double gate_of(const assay_eval_t* c, const gated_t* g, int64_t row, int6
 
 // The gate with limits: two sums over all columns of its half, of absolute terms.
 static assay_near_t limit_gate(const assay_eval_t* c, const gated_t* g, int64_t row, int64_t h) {
-  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_rounding_t* r = assay_running_bound_rounding(c);
   const assay_steps_t steps = assay_rounding_steps(r);
   const assay_factor_t f = assay_bound_sum(r, (double)g->size + (double)g->wide / 2 + 3);
   const double range = assay_format_info(r->accumulator)->max;
@@ -195,10 +195,10 @@ static assay_status_t gated_eval(assay_eval_t* c) {
   for (int64_t i = 0; i < jobs; i++) {
     const int64_t b = i / (g.heads * n), h = i / n % g.heads, row = i % n;
     const double* rel = assay_f64(c->in[G_REL]) + (h * n + row) * n;
-    if (c->shadow) {
+    if (c->running) {
       const assay_near_t near_gate = limit_gate(c, &g, b * n + row, h);
-      const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-      const assay_span_t to = assay_shadow_of(c, assay_f64(y) + i * n);
+      const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+      const assay_span_t to = assay_running_bound_of(c, assay_f64(y) + i * n);
       for (int64_t j = 0; j < n; j++)
         assay_near_put(assay_near_mul(&steps, near_gate, assay_near_exact(rel[j])),
                        assay_f64(y) + i * n, to, j);
@@ -221,7 +221,7 @@ static assay_status_t gated_infer(assay_infer_t* c) {
 }
 
 static assay_status_t gated_bound(assay_bound_t* b) {
-  return assay_bound_shadowed_exact(b, gated_eval);
+  return assay_bound_running_exact(b, gated_eval);
 }
 
 static void gated_cost(const assay_eval_t* c, assay_cost_t* out) {

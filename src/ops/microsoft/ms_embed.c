@@ -6,7 +6,7 @@
 #include "ops/families.h"
 #include "ops/norm/norm.h"
 #include "ops/norm/norm_bound.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum {
   IDS,
@@ -96,9 +96,9 @@ static assay_status_t add_row(const assay_eval_t* c, const char* what, const tab
                             "%s is %lld; expected one of [0, %lld)", what, (long long)row,
                             (long long)t->t->dims[0]);
   }
-  if (c->shadow && size > 0) {
-    const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-    const assay_span_t to = assay_shadow_of(c, sum);
+  if (c->running && size > 0) {
+    const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+    const assay_span_t to = assay_running_bound_of(c, sum);
     for (int64_t j = 0; j < size; j++) {
       const double x = dequantize(c, t, row * size + j);
       const assay_near_t more = assay_near_round(&steps, assay_near_exact(x), 1);
@@ -127,9 +127,9 @@ static void normalize(const assay_eval_t* c, const embed_t* e, double epsilon, d
 // gamma and beta are rounded once.
 static assay_status_t limit_row(const assay_eval_t* c, const embed_t* e, double epsilon,
                                 const double* y) {
-  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_rounding_t* r = assay_running_bound_rounding(c);
   const double u = assay_rounding_steps(r).u;
-  const assay_span_t to = assay_shadow_of(c, y);
+  const assay_span_t to = assay_running_bound_of(c, y);
   const int64_t n = e->size;
   double* room = NULL;
   ASSAY_TRY(assay_new_array(3 * (size_t)n, sizeof *room, &room));
@@ -198,7 +198,7 @@ static assay_status_t embed_eval(assay_eval_t* c) {
       const int64_t id = assay_i64(c->in[SEGMENT_IDS])[i];
       ASSAY_TRY(add_row(c, "a segment id", &e.segments, id, e.size, row));
     }
-    if (c->shadow && e.size > 0) {
+    if (c->running && e.size > 0) {
       ASSAY_TRY(limit_row(c, &e, epsilon, row));
     } else if (e.size > 0) {
       normalize(c, &e, epsilon, row);
@@ -220,7 +220,7 @@ static assay_status_t embed_infer(assay_infer_t* c) {
 }
 
 static assay_status_t embed_bound(assay_bound_t* b) {
-  return assay_bound_shadowed_exact(b, embed_eval);
+  return assay_bound_running_exact(b, embed_eval);
 }
 
 static void embed_cost(const assay_eval_t* c, assay_cost_t* out) {

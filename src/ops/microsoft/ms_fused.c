@@ -8,7 +8,7 @@
 #include "ops/math/activation.h"
 #include "ops/math/pointwise.h"
 #include "ops/matmul/matmul.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 // ---- an activation of x + bias ----------------------------------------------------------------
 
@@ -36,11 +36,11 @@ static const double STEEPEST = 1.13;
 // The same with limits. Engines that compute by definition round relative to x, where the result is
 // far smaller.
 static void limit_span(const fused_t* p, int64_t n, const int64_t* at, const int64_t* step) {
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(p->c));
-  const assay_span_t none = {NULL, NULL}, to = assay_shadow_of(p->c, p->y);
-  const assay_span_t sx = assay_shadow_of(p->c, p->x);
-  const assay_span_t sb = p->bias ? assay_shadow_of(p->c, p->bias) : none;
-  const assay_span_t ss = p->skip ? assay_shadow_of(p->c, p->skip) : none;
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(p->c));
+  const assay_span_t none = {NULL, NULL}, to = assay_running_bound_of(p->c, p->y);
+  const assay_span_t sx = assay_running_bound_of(p->c, p->x);
+  const assay_span_t sb = p->bias ? assay_running_bound_of(p->c, p->bias) : none;
+  const assay_span_t ss = p->skip ? assay_running_bound_of(p->c, p->skip) : none;
   for (int64_t i = 0; i < n; i++) {
     assay_near_t v = assay_near_at(p->x, sx, at[1] + i * step[1]);
     if (p->bias) {
@@ -59,7 +59,7 @@ static void limit_span(const fused_t* p, int64_t n, const int64_t* at, const int
 // Operands: 0 the result, 1 x, 2 the bias, 3 the skip.
 static void fused_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const fused_t* p = user;
-  if (p->c->shadow) {
+  if (p->c->running) {
     limit_span(p, n, at, step);
     return;
   }
@@ -166,15 +166,15 @@ static assay_status_t biased_infer(assay_infer_t* c) {
 
 static void limit_split(const assay_eval_t* c, int64_t half, int64_t j, const double* x,
                         const double* bias, double* y) {
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_span_t sx = assay_shadow_of(c, x), sb = assay_shadow_of(c, bias);
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_span_t sx = assay_running_bound_of(c, x), sb = assay_running_bound_of(c, bias);
   const assay_near_t left =
       assay_near_add(&steps, assay_near_at(x, sx, j), assay_near_at(bias, sb, j));
   const assay_near_t right =
       assay_near_add(&steps, assay_near_at(x, sx, j + half), assay_near_at(bias, sb, j + half));
   const assay_near_t gelu =
       assay_near_function(&steps, assay_gelu(right.x), right, STEEPEST, 4 * fabs(right.x));
-  assay_near_put(assay_near_mul(&steps, left, gelu), y, assay_shadow_of(c, y), j);
+  assay_near_put(assay_near_mul(&steps, left, gelu), y, assay_running_bound_of(c, y), j);
 }
 
 // Source: com.microsoft BiasSplitGelu 1: left * gelu(right) of the halves of x + bias.
@@ -197,7 +197,7 @@ static assay_status_t split_gelu_eval(assay_eval_t* c) {
     const double *from = assay_f64(x) + i * 2 * half, *bias = assay_f64(b);
     double* to = assay_f64(y) + i * half;
     for (int64_t j = 0; j < half; j++) {
-      if (c->shadow) {
+      if (c->running) {
         limit_split(c, half, j, from, bias, to);
         continue;
       }
@@ -227,7 +227,7 @@ static assay_status_t split_gelu_infer(assay_infer_t* c) {
 // The limits of X W: of sums of |x| |w|.
 static assay_status_t limit_product(assay_eval_t* c, const assay_matmul_t* made,
                                     const assay_tensor_t* y) {
-  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_rounding_t* r = assay_running_bound_rounding(c);
   const assay_factor_t f = assay_bound_sum(r, (double)made->k);
   const double tiny = (double)made->k * assay_bound_tiny(r, r->accumulator);
   const double range = assay_format_info(r->accumulator)->max;
@@ -242,7 +242,7 @@ static assay_status_t limit_product(assay_eval_t* c, const assay_matmul_t* made,
     if (!st) st = assay_matmul_f64(c, &p, assay_f64(sum));
     if (!st) assay_matmul_deinit(&p);
   }
-  const assay_span_t to = assay_shadow_of(c, assay_f64(y));
+  const assay_span_t to = assay_running_bound_of(c, assay_f64(y));
   for (int64_t i = 0; !st && i < y->size; i++) {
     const double v = assay_f64(sum)[i];
     const bool fits = v * (1 + f.guaranteed) <= range;
@@ -268,7 +268,7 @@ static assay_status_t gemm_gelu_eval(assay_eval_t* c) {
     st = assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[0]->type), p.rank, p.dims, &y);
   }
   if (!st) st = assay_matmul_f64(c, &p, assay_f64(y));
-  if (!st && c->shadow) st = limit_product(c, &p, y);
+  if (!st && c->running) st = limit_product(c, &p, y);
   assay_matmul_deinit(&p);
   if (st) return st;
   const fused_t f = {.c = c,
@@ -318,13 +318,15 @@ static assay_near_t limit_cast(const assay_steps_t* steps, double y, assay_near_
 
 static void limit_gemma(const assay_eval_t* c, const double* e, const double* x, const double* r,
                         double* y) {
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_near_t angle = assay_near_at(e, assay_shadow_of(c, e), 0);
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_near_t angle = assay_near_at(e, assay_running_bound_of(c, e), 0);
   const assay_near_t cosine = limit_cast(&steps, assay_cos(e[0]), angle);
   const assay_near_t sine = limit_cast(&steps, assay_sin(e[0]), angle);
-  const assay_near_t a = assay_near_mul(&steps, assay_near_at(x, assay_shadow_of(c, x), 0), cosine);
-  const assay_near_t b = assay_near_mul(&steps, assay_near_at(r, assay_shadow_of(c, r), 0), sine);
-  assay_near_put(assay_near_add(&steps, a, b), y, assay_shadow_of(c, y), 0);
+  const assay_near_t a =
+      assay_near_mul(&steps, assay_near_at(x, assay_running_bound_of(c, x), 0), cosine);
+  const assay_near_t b =
+      assay_near_mul(&steps, assay_near_at(r, assay_running_bound_of(c, r), 0), sine);
+  assay_near_put(assay_near_add(&steps, a, b), y, assay_running_bound_of(c, y), 0);
 }
 
 // Source: com.microsoft GemmaRotaryEmbedding 1: q cos(emb) + q_rot sin(emb), the same for k; emb
@@ -353,7 +355,7 @@ static assay_status_t gemma_eval(assay_eval_t* c) {
     for (int64_t i = 0; i < jobs; i++) {
       const double* e = assay_f64(emb) + i / heads * plane;
       for (int64_t j = 0, at = i * plane; j < plane; j++, at++) {
-        if (c->shadow) {
+        if (c->running) {
           limit_gemma(c, e + j, assay_f64(x) + at, assay_f64(r) + at, assay_f64(y) + at);
           continue;
         }
@@ -379,14 +381,14 @@ static assay_status_t gemma_infer(assay_infer_t* c) {
 #define BOUND(KIND, HOW) \
   static assay_status_t KIND##_bound(assay_bound_t* b) { return HOW(b, KIND##_eval); }
 
-BOUND(gelu, assay_bound_shadowed)
-BOUND(fast_gelu, assay_bound_shadowed)
-BOUND(bias_gelu, assay_bound_shadowed)
-BOUND(quick_gelu, assay_bound_shadowed)
-BOUND(bias_add, assay_bound_shadowed)
-BOUND(split_gelu, assay_bound_shadowed)
-BOUND(gemm_gelu, assay_bound_shadowed_exact)
-BOUND(gemma, assay_bound_shadowed)
+BOUND(gelu, assay_bound_running)
+BOUND(fast_gelu, assay_bound_running)
+BOUND(bias_gelu, assay_bound_running)
+BOUND(quick_gelu, assay_bound_running)
+BOUND(bias_add, assay_bound_running)
+BOUND(split_gelu, assay_bound_running)
+BOUND(gemm_gelu, assay_bound_running_exact)
+BOUND(gemma, assay_bound_running)
 
 #define MS(NAME, INFER, KIND)                                                               \
   .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER, .eval = KIND##_eval, \

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ops/families.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum { DATA, INDICES, SCALES, ZEROS };
 

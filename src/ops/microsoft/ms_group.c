@@ -5,7 +5,7 @@
 
 #include "ops/families.h"
 #include "ops/microsoft/ms_heads.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum {
   QUERY,
@@ -334,7 +334,7 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
   a.y = (assay_heads_t){assay_f64(y), a.q_len * width, a.head_size, width};
   ASSAY_TRY(make_scores(c, &a));
   ASSAY_TRY(assay_attention_run(c, &a));
-  if (c->shadow) return NULL;
+  if (c->running) return NULL;
   const int64_t scores = a.scores ? a.batch * a.q_heads * a.q_len * a.kv_len : 0;
   for (int64_t i = 0; i < scores; i++) {
     if (a.scores[i] == -INFINITY) a.scores[i] = 0;
@@ -350,7 +350,7 @@ static assay_status_t group_eval(assay_eval_t* c) {
   return st;
 }
 
-static assay_status_t group_bound(assay_bound_t* b) { return assay_bound_shadowed(b, group_eval); }
+static assay_status_t group_bound(assay_bound_t* b) { return assay_bound_running(b, group_eval); }
 
 // ---- inference and cost -----------------------------------------------------------------------
 

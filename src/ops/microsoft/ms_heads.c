@@ -7,7 +7,7 @@
 
 #include "base/functions.h"
 #include "ops/norm/norm.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 // ---- tensors of an evaluation -----------------------------------------------------------------
 
@@ -17,7 +17,7 @@ assay_status_t assay_kept_create(const assay_eval_t* c, assay_kept_t* kept, int 
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, rank, dims, &t));
   kept->t[kept->n++] = t;
   *out = t;
-  return c->shadow ? assay_shadow_cover(c, t) : NULL;
+  return c->running ? assay_running_bound_cover(c, t) : NULL;
 }
 
 void assay_kept_release(assay_kept_t* kept) {
@@ -50,9 +50,9 @@ assay_ms_operand_t assay_operand_whole(const assay_tensor_t* t) {
 static void limit_bias(const assay_eval_t* c, int64_t n, const double* from, const double* bias,
                        double* to) {
   if (n == 0) return;
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_span_t s = assay_shadow_of(c, from), b = assay_shadow_of(c, bias);
-  const assay_span_t out = assay_shadow_of(c, to);
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_span_t s = assay_running_bound_of(c, from), b = assay_running_bound_of(c, bias);
+  const assay_span_t out = assay_running_bound_of(c, to);
   for (int64_t j = 0; j < n; j++)
     assay_near_put(assay_near_add(&steps, assay_near_at(from, s, j), assay_near_at(bias, b, j)), to,
                    out, j);
@@ -72,8 +72,8 @@ assay_status_t assay_operand_own(const assay_eval_t* c, assay_kept_t* kept, cons
     for (int64_t r = 0; r < x->rows; r++, from += x->at.row, to += n) {
       if (!bias) {
         memcpy(to, from, (size_t)n * sizeof *to);
-        if (c->shadow) assay_shadow_copy(c, from, to, n);
-      } else if (c->shadow) {
+        if (c->running) assay_running_bound_copy(c, from, to, n);
+      } else if (c->running) {
         limit_bias(c, n, from, bias + h * n, to);
       } else {
         for (int64_t j = 0; j < n; j++) to[j] = assay_acc(c, from[j] + bias[h * n + j]);
@@ -125,10 +125,10 @@ assay_status_t assay_operand_rotate(const assay_eval_t* c, const assay_tensor_t*
 // elements' own limits come in twice: by the mean and by themselves.
 static void limit_rms(const assay_eval_t* c, const double* weight, double epsilon, int64_t n,
                       double* v) {
-  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_rounding_t* r = assay_running_bound_rounding(c);
   const assay_steps_t steps = assay_rounding_steps(r);
   const assay_factor_t f = assay_bound_sum(r, (double)n);
-  const assay_span_t s = assay_shadow_of(c, v), w = assay_shadow_of(c, weight);
+  const assay_span_t s = assay_running_bound_of(c, v), w = assay_running_bound_of(c, weight);
   double sum = 0, in_g = 0, in_p = 0;
   for (int64_t j = 0; j < n; j++) {
     const assay_near_t a = assay_near_at(v, s, j);
@@ -160,7 +160,7 @@ void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsil
 #pragma omp parallel for schedule(static) if (jobs > 1 && jobs * n > 100000)
   for (int64_t i = 0; i < jobs; i++) {
     double* v = x->at.data + i * n;  // contiguous, as assay_operand_own makes it
-    if (c->shadow) {
+    if (c->running) {
       limit_rms(c, weight, epsilon, n, v);
       continue;
     }
@@ -190,13 +190,13 @@ void assay_cache_append(const assay_eval_t* c, const assay_cache_t* cache, assay
                                                                           : old;
       const double* past = cache->past + i * cache->past_capacity * n;
       memcpy(to, past, (size_t)(copied * n) * sizeof *to);
-      if (c->shadow) assay_shadow_copy(c, past, to, copied * n);
+      if (c->running) assay_running_bound_copy(c, past, to, copied * n);
     }
     const int64_t rest = copied > end ? copied : end;
     memset(to + rest * n, 0, (size_t)((cache->capacity - rest) * n) * sizeof *to);
     for (int64_t r = 0; r < x->rows; r++) {
       memcpy(to + (old + r) * n, from + r * x->at.row, (size_t)n * sizeof *to);
-      if (c->shadow) assay_shadow_copy(c, from + r * x->at.row, to + (old + r) * n, n);
+      if (c->running) assay_running_bound_copy(c, from + r * x->at.row, to + (old + r) * n, n);
     }
   }
   x->rows = cache->capacity;

@@ -11,8 +11,8 @@ typedef struct assay_kept {
   assay_tensor_t* t[16];
 } assay_kept_t;
 
-// A tensor of doubles, not set, that lives until assay_kept_release; with limits where c->shadow is
-// set.
+// A tensor of doubles, not set, that lives until assay_kept_release; with limits where c->running
+// is set.
 assay_status_t assay_kept_create(const assay_eval_t* c, assay_kept_t* kept, int rank,
                                  const int64_t* dims, assay_tensor_t** out) ASSAY_MUST_USE;
 void assay_kept_release(assay_kept_t* kept);

@@ -8,7 +8,7 @@
 #include "ops/math/activation.h"
 #include "ops/matmul/gemm.h"
 #include "ops/norm/softmax.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum { INPUT, ROUTER };
 
@@ -178,7 +178,7 @@ static assay_status_t read_moe(const assay_eval_t* c, const form_t* f, moe_t* m)
 // The relative error of softmax (as in attention_bound.c): differences, exponentials, sum,
 // quotient.
 static double softmax_limit(const moe_t* m, const double* logits) {
-  const assay_rounding_t* r = assay_shadow_rounding(m->c);
+  const assay_rounding_t* r = assay_running_bound_rounding(m->c);
   const assay_steps_t steps = assay_rounding_steps(r);
   double low = INFINITY, high = -INFINITY;
   for (int64_t j = 0; j < m->experts; j++) {
@@ -195,7 +195,7 @@ static double softmax_limit(const moe_t* m, const double* logits) {
 static void limit_weights(const moe_t* m, const double* logits, const double* p,
                           const int64_t* chosen, const double* weights, bool own, bool normalize,
                           double* limits) {
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(m->c));
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(m->c));
   const double e = softmax_limit(m, logits);
   bool sure = true;
   for (int64_t i = 0; i < m->top; i++) {
@@ -250,7 +250,7 @@ static assay_status_t route(const form_t* f, moe_t* m) {
     for (int64_t i = 0; normalize && i < m->top; i++) {
       weights[i] = assay_acc(c, weights[i] / sum);
     }
-    if (c->shadow) {
+    if (c->running) {
       limit_weights(m, assay_f64(c->in[ROUTER]) + t * m->experts, p, chosen, weights, own != NULL,
                     normalize, m->unsure + t * m->top);
     }
@@ -298,12 +298,12 @@ static bool may_overflow(const layer_t* l, int64_t j, const assay_steps_t* steps
 static assay_status_t limit_layer(const moe_t* m, const layer_t* l, int64_t e, int64_t rows,
                                   const assay_matrix_t* a, const assay_matrix_t* b, double* y) {
   const assay_eval_t* c = m->c;
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_span_t to = assay_shadow_of(c, y);
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_span_t to = assay_running_bound_of(c, y);
   if (rows * l->n == 0) return NULL;
   memset(to.guaranteed, 0, (size_t)(rows * l->n) * sizeof *to.guaranteed);
   memset(to.probable, 0, (size_t)(rows * l->n) * sizeof *to.probable);
-  ASSAY_TRY(assay_shadow_gemm(c, rows, l->n, l->k, a, b, y, l->n, l->dense ? 1 : 0, true));
+  ASSAY_TRY(assay_running_bound_gemm(c, rows, l->n, l->k, a, b, y, l->n, l->dense ? 1 : 0, true));
   for (int64_t j = 0; j < l->n; j++) {
     if (!may_overflow(l, j, &steps)) continue;
     for (int64_t i = j; i < rows * l->n; i += l->n)
@@ -324,7 +324,7 @@ static assay_status_t run_layer(const moe_t* m, const layer_t* l, int64_t e, int
   const assay_matrix_t a = {x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, l->k, 1};
   const assay_matrix_t b = {w, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, 1, l->k};
   ASSAY_TRY(assay_gemm(m->c, rows, l->n, l->k, &a, &b, y, l->n, false));
-  if (m->c->shadow) return limit_layer(m, l, e, rows, &a, &b, y);
+  if (m->c->running) return limit_layer(m, l, e, rows, &a, &b, y);
   for (int64_t i = 0; l->bias && i < rows * l->n; i++) {
     y[i] = assay_acc(m->c, y[i] + assay_f64(l->bias)[e * l->n + i % l->n]);
   }
@@ -377,9 +377,10 @@ static assay_near_t limit_activate(const moe_t* m, const assay_steps_t* s, assay
 static void limit_activations(const moe_t* m, int64_t rows, const double* h, const double* other,
                               double* y) {
   const assay_eval_t* c = m->c;
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_span_t none = {NULL, NULL}, sh = assay_shadow_of(c, h), to = assay_shadow_of(c, y);
-  const assay_span_t so = other ? assay_shadow_of(c, other) : none;
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_span_t none = {NULL, NULL}, sh = assay_running_bound_of(c, h),
+                     to = assay_running_bound_of(c, y);
+  const assay_span_t so = other ? assay_running_bound_of(c, other) : none;
   const int64_t n = m->inter, wide = m->fc[0].n;
   for (int64_t k = 0; k < rows * n; k++) {
     const int64_t first = k / n * wide, i = k % n;
@@ -426,8 +427,8 @@ typedef struct rooms {
 // to += weight * from, with limits.
 static void limit_output(const moe_t* m, int64_t choice, const double* from, double* to) {
   const assay_eval_t* c = m->c;
-  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
-  const assay_span_t sf = assay_shadow_of(c, from), st = assay_shadow_of(c, to);
+  const assay_steps_t steps = assay_rounding_steps(assay_running_bound_rounding(c));
+  const assay_span_t sf = assay_running_bound_of(c, from), st = assay_running_bound_of(c, to);
   const assay_near_t w = {m->weights[choice], m->unsure[choice], m->unsure[choice]};
   for (int64_t j = 0; j < m->hidden; j++) {
     const assay_near_t more = assay_near_mul(&steps, w, assay_near_at(from, sf, j));
@@ -449,7 +450,7 @@ static assay_status_t run_expert(const moe_t* m, int64_t e, const rooms_t* room,
   ASSAY_TRY(run_layer(m, &m->fc[0], e, rows, room->x, room->h));
   if (m->fc[2].w) ASSAY_TRY(run_layer(m, &m->fc[2], e, rows, room->x, room->other));
   const double* other = m->fc[2].w ? room->other : NULL;
-  if (c->shadow) {
+  if (c->running) {
     limit_activations(m, rows, room->h, other, room->act);
   } else {
     activations(m, rows, room->h, other, room->act);
@@ -459,7 +460,7 @@ static assay_status_t run_expert(const moe_t* m, int64_t e, const rooms_t* room,
   for (int64_t i = 0; i < m->tokens * m->top; i++) {
     if (m->chosen[i] != e) continue;
     double* to = y + i / m->top * n;
-    if (c->shadow) {
+    if (c->running) {
       limit_output(m, i, from, to);
       from += n;
       continue;
@@ -481,7 +482,7 @@ static assay_status_t run_experts(moe_t* m, double* y) {
     return ASSAY_NODE_ERROR(m->c->node, ASSAY_NO_MEMORY, "the hidden layers are too large");
   }
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 1, &total, &all));
-  assay_status_t st = m->c->shadow ? assay_shadow_cover(m->c, all) : NULL;
+  assay_status_t st = m->c->running ? assay_running_bound_cover(m->c, all) : NULL;
   rooms_t room = {.x = assay_f64(all)};
   room.out = room.x + n * m->hidden;
   room.other = room.out + n * m->hidden;
@@ -504,7 +505,7 @@ static assay_status_t moe_eval_with(assay_eval_t* c, const form_t* f) {
   }
   if (!st) st = assay_new_array((size_t)(m.tokens * m.top), sizeof *m.chosen, &m.chosen);
   if (!st) st = assay_new_array((size_t)(m.tokens * m.top), sizeof *m.weights, &m.weights);
-  if (!st && c->shadow)
+  if (!st && c->running)
     st = assay_new_array((size_t)(m.tokens * m.top), sizeof *m.unsure, &m.unsure);
   if (!st) memset(assay_f64(y), 0, (size_t)y->size * sizeof(double));
   if (!st) st = route(f, &m);
@@ -550,11 +551,9 @@ static void qmoe_cost(const assay_eval_t* c, assay_cost_t* out) {
   moe_cost_with(c, &qmoe_form, bits > 0 ? 8.0 / (double)bits : 1, out);
 }
 
-static assay_status_t moe_bound(assay_bound_t* b) {
-  return assay_bound_shadowed_exact(b, moe_eval);
-}
+static assay_status_t moe_bound(assay_bound_t* b) { return assay_bound_running_exact(b, moe_eval); }
 static assay_status_t qmoe_bound(assay_bound_t* b) {
-  return assay_bound_shadowed_exact(b, qmoe_eval);
+  return assay_bound_running_exact(b, qmoe_eval);
 }
 
 #define MS(NAME, KIND)                                                              \

@@ -5,7 +5,7 @@
 
 #include "ops/families.h"
 #include "ops/microsoft/ms_heads.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 // [0, t1, t1 + t2, ...]: one more than sequences; from 0 to all tokens.
 static assay_status_t check_starts(const assay_eval_t* c, size_t input, int64_t tokens,
@@ -34,7 +34,7 @@ static assay_ms_operand_t packed_slice(const assay_tensor_t* t, int64_t first, i
 
 static void copy(const assay_eval_t* c, const double* from, double* to, int64_t n) {
   memcpy(to, from, (size_t)n * sizeof *to);
-  if (c->shadow) assay_shadow_copy(c, from, to, n);
+  if (c->running) assay_running_bound_copy(c, from, to, n);
 }
 
 static assay_heads_t from_row(assay_heads_t at, int64_t row) {
@@ -98,7 +98,7 @@ static assay_status_t corner_of_bias(const assay_eval_t* c, int64_t b, int64_t n
   const assay_tensor_t* t = c->in[P_SCORE_BIAS];
   const int64_t heads = t->dims[1], dims[4] = {1, heads, n, n};
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 4, dims, out));
-  if (c->shadow) ASSAY_TRY(assay_shadow_cover(c, *out));
+  if (c->running) ASSAY_TRY(assay_running_bound_cover(c, *out));
   const int64_t first = t->dims[0] == 1 ? 0 : b * heads;
   for (int64_t i = 0; i < heads * n; i++) {
     const int64_t row = (first + i / n) * t->dims[2] + i % n;
@@ -173,9 +173,7 @@ static assay_status_t packed_eval(assay_eval_t* c) {
   return st;
 }
 
-static assay_status_t packed_bound(assay_bound_t* b) {
-  return assay_bound_shadowed(b, packed_eval);
-}
+static assay_status_t packed_bound(assay_bound_t* b) { return assay_bound_running(b, packed_eval); }
 
 static assay_status_t packed_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, P_QUERY, 2, 4));
@@ -402,7 +400,7 @@ static assay_status_t gather_rows(const assay_eval_t* c, const paged_t* p, int64
                                   const assay_tensor_t* cache, assay_tensor_t** out) {
   const int64_t width = cache->dims[2] * cache->dims[3], dims[2] = {n, width};
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 2, dims, out));
-  if (c->shadow) ASSAY_TRY(assay_shadow_cover(c, *out));
+  if (c->running) ASSAY_TRY(assay_running_bound_cover(c, *out));
   for (int64_t i = 0; i < n; i++) {
     copy(c, assay_f64(cache) + slot_of(c, p, b, i) * width, assay_f64(*out) + i * width, width);
   }
@@ -472,7 +470,7 @@ static assay_status_t paged_eval(assay_eval_t* c) {
   return st;
 }
 
-static assay_status_t paged_bound(assay_bound_t* b) { return assay_bound_shadowed(b, paged_eval); }
+static assay_status_t paged_bound(assay_bound_t* b) { return assay_bound_running(b, paged_eval); }
 
 static assay_status_t paged_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, G_QUERY, 2, 2));

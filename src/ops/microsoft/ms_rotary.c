@@ -3,7 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/microsoft/ms_heads.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum { X, POSITIONS, COSINES, SINES };
 
@@ -80,7 +80,7 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
   assay_tensor_t *y = NULL, *positions = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
   memcpy(assay_f64(y), assay_f64(x), (size_t)x->size * sizeof(double));
-  if (c->shadow) assay_shadow_copy(c, assay_f64(x), assay_f64(y), x->size);
+  if (c->running) assay_running_bound_copy(c, assay_f64(x), assay_f64(y), x->size);
   heads.at.data = assay_f64(y);
   ASSAY_TRY(read_positions(c, &heads, &positions));
   assay_status_t st = assay_operand_rotate(c, c->in[COSINES], c->in[SINES], assay_i64(positions),
@@ -89,9 +89,7 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
   return st;
 }
 
-static assay_status_t rotary_bound(assay_bound_t* b) {
-  return assay_bound_shadowed(b, rotary_eval);
-}
+static assay_status_t rotary_bound(assay_bound_t* b) { return assay_bound_running(b, rotary_eval); }
 
 static void rotary_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 3.0 * (double)c->in[X]->size;

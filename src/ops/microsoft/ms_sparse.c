@@ -3,7 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/microsoft/ms_heads.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, ROWS, COLS, TOTAL, KEY_TOTALS, COSINES, SINES };
 
@@ -218,9 +218,7 @@ static assay_status_t sparse_eval(assay_eval_t* c) {
   return st;
 }
 
-static assay_status_t sparse_bound(assay_bound_t* b) {
-  return assay_bound_shadowed(b, sparse_eval);
-}
+static assay_status_t sparse_bound(assay_bound_t* b) { return assay_bound_running(b, sparse_eval); }
 
 static assay_status_t sparse_infer(assay_infer_t* c) {
   int64_t heads, kv_heads;

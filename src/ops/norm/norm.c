@@ -8,7 +8,7 @@
 #include "ops/conv/conv.h"
 #include "ops/families.h"
 #include "ops/norm/norm_bound.h"
-#include "ops/norm/norm_twice.h"
+#include "ops/norm/norm_dd.h"
 
 static void norm_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 8 * (double)c->in[0]->size;  // two passes for the moments, one that applies them
@@ -720,21 +720,17 @@ static assay_status_t group21_bound(assay_bound_t* c) { return group_bound(c, fa
 
 // ---- in twice the precision -------------------------------------------------------------------
 
-static void batch1_twice(assay_twice_eval_t* c) { assay_batch_norm_twice(c, training_1(c->node)); }
-static void batch7_twice(assay_twice_eval_t* c) { assay_batch_norm_twice(c, training_7(c->node)); }
-static void batch14_twice(assay_twice_eval_t* c) {
-  assay_batch_norm_twice(c, training_14(c->node));
-}
-static void instance_twice(assay_twice_eval_t* c) {
-  assay_group_norm_twice(c, c->in[0].high->dims[1], 1);
-}
-static void group_twice(assay_twice_eval_t* c, bool scale_of_group) {
+static void batch1_dd(assay_dd_eval_t* c) { assay_batch_norm_dd(c, training_1(c->node)); }
+static void batch7_dd(assay_dd_eval_t* c) { assay_batch_norm_dd(c, training_7(c->node)); }
+static void batch14_dd(assay_dd_eval_t* c) { assay_batch_norm_dd(c, training_14(c->node)); }
+static void instance_dd(assay_dd_eval_t* c) { assay_group_norm_dd(c, c->in[0].high->dims[1], 1); }
+static void group_dd(assay_dd_eval_t* c, bool scale_of_group) {
   const int64_t groups = assay_attr_i64(c->node, "num_groups", 0);
   const int64_t per = c->in[0].high->dims[1] / groups;
-  assay_group_norm_twice(c, groups, scale_of_group ? per : 1);
+  assay_group_norm_dd(c, groups, scale_of_group ? per : 1);
 }
-static void group18_twice(assay_twice_eval_t* c) { group_twice(c, true); }
-static void group21_twice(assay_twice_eval_t* c) { group_twice(c, false); }
+static void group18_dd(assay_dd_eval_t* c) { group_dd(c, true); }
+static void group21_dd(assay_dd_eval_t* c) { group_dd(c, false); }
 
 const assay_op_t assay_ops_norm[] = {
     {.name = "BatchNormalization",
@@ -743,7 +739,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = batch_infer,
      .eval = batch1_eval,
      .bound = batch1_bound,
-     .twice = batch1_twice,
+     .dd = batch1_dd,
      .cost = norm_cost},
     {.name = "BatchNormalization",
      .domain = "",
@@ -751,7 +747,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = batch_infer,
      .eval = batch7_eval,
      .bound = batch7_bound,
-     .twice = batch7_twice,
+     .dd = batch7_dd,
      .cost = norm_cost},
     {.name = "BatchNormalization",
      .domain = "",
@@ -759,7 +755,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = batch14_infer,
      .eval = batch14_eval,
      .bound = batch14_bound,
-     .twice = batch14_twice,
+     .dd = batch14_dd,
      .cost = norm_cost},
     {.name = "InstanceNormalization",
      .domain = "",
@@ -767,7 +763,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = instance_infer,
      .eval = instance_eval,
      .bound = instance_bound,
-     .twice = instance_twice,
+     .dd = instance_dd,
      .cost = norm_cost},
     {.name = "GroupNormalization",
      .domain = "",
@@ -775,7 +771,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = group18_infer,
      .eval = group18_eval,
      .bound = group18_bound,
-     .twice = group18_twice,
+     .dd = group18_dd,
      .cost = norm_cost},
     {.name = "GroupNormalization",
      .domain = "",
@@ -783,7 +779,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = group21_infer,
      .eval = group21_eval,
      .bound = group21_bound,
-     .twice = group21_twice,
+     .dd = group21_dd,
      .cost = norm_cost},
     {.name = "GroupNorm",
      .domain = "com.microsoft",

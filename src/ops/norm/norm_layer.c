@@ -4,7 +4,7 @@
 #include "ops/families.h"
 #include "ops/norm/norm.h"
 #include "ops/norm/norm_bound.h"
-#include "ops/norm/norm_twice.h"
+#include "ops/norm/norm_dd.h"
 
 static void layer_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 8 * (double)c->in[0]->size;
@@ -651,8 +651,8 @@ static assay_status_t embed_bound(assay_bound_t* c) {
   return st;
 }
 
-static void layer_twice(assay_twice_eval_t* c) { assay_layer_norm_twice(c, true); }
-static void rms_twice(assay_twice_eval_t* c) { assay_layer_norm_twice(c, false); }
+static void layer_dd(assay_dd_eval_t* c) { assay_layer_norm_dd(c, true); }
+static void rms_dd(assay_dd_eval_t* c) { assay_layer_norm_dd(c, false); }
 
 const assay_op_t assay_ops_norm_layer[] = {
     // Before it was ai.onnx's, ONNX Runtime and PyTorch wrote it there, with the same meaning.
@@ -664,7 +664,7 @@ const assay_op_t assay_ops_norm_layer[] = {
      .infer = layer_infer,
      .eval = layer_eval,
      .bound = layer_bound,
-     .twice = layer_twice,
+     .dd = layer_dd,
      .cost = layer_cost},
     {.name = "LayerNormalization",
      .domain = "",
@@ -672,7 +672,7 @@ const assay_op_t assay_ops_norm_layer[] = {
      .infer = layer_infer,
      .eval = layer_eval,
      .bound = layer_bound,
-     .twice = layer_twice,
+     .dd = layer_dd,
      .cost = layer_cost},
     {.name = "RMSNormalization",
      .domain = "",
@@ -680,7 +680,7 @@ const assay_op_t assay_ops_norm_layer[] = {
      .infer = layer_infer,
      .eval = rms_eval,
      .bound = rms_bound,
-     .twice = rms_twice,
+     .dd = rms_dd,
      .cost = layer_cost},
     {.name = "SimplifiedLayerNormalization",
      .domain = "",
@@ -690,7 +690,7 @@ const assay_op_t assay_ops_norm_layer[] = {
      .infer = layer_infer,
      .eval = rms_eval,
      .bound = rms_bound,
-     .twice = rms_twice,
+     .dd = rms_dd,
      .cost = layer_cost},
     {.name = "SkipLayerNormalization",
      .domain = "com.microsoft",

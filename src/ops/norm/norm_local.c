@@ -6,7 +6,7 @@
 #include "ops/families.h"
 #include "ops/norm/norm.h"
 #include "ops/norm/norm_bound.h"
-#include "ops/norm/norm_twice.h"
+#include "ops/norm/norm_dd.h"
 
 static void local_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 6 * (double)c->in[0]->size;
@@ -453,10 +453,10 @@ static assay_status_t mvn_bound(assay_bound_t* c) {
   return st;
 }
 
-static void mvn_twice(assay_twice_eval_t* c) {
+static void mvn_dd(assay_dd_eval_t* c) {
   bool over[ASSAY_MAX_RANK];
   c->status = mvn_axes(c->node, c->in[0].high->rank, over);
-  if (!c->status) assay_mean_variance_norm_twice(c, over, mvn_epsilon);
+  if (!c->status) assay_mean_variance_norm_dd(c, over, mvn_epsilon);
 }
 
 const assay_op_t assay_ops_norm_local[] = {{.name = "LRN",
@@ -472,7 +472,7 @@ const assay_op_t assay_ops_norm_local[] = {{.name = "LRN",
                                             .infer = lp_infer,
                                             .eval = lp_eval,
                                             .bound = lp_bound,
-                                            .twice = assay_lp_norm_twice,
+                                            .dd = assay_lp_norm_dd,
                                             .cost = local_cost},
                                            {.name = "MeanVarianceNormalization",
                                             .domain = "",
@@ -480,6 +480,6 @@ const assay_op_t assay_ops_norm_local[] = {{.name = "LRN",
                                             .infer = mvn_infer,
                                             .eval = mvn_eval,
                                             .bound = mvn_bound,
-                                            .twice = mvn_twice,
+                                            .dd = mvn_dd,
                                             .cost = local_cost},
                                            {0}};

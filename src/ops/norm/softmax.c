@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/functions.h"
 #include "ops/bound_parts.h"
+#include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/norm/softmax_bound.h"
-#include "ops/twice_array.h"
 
 // ---- one row ----------------------------------------------------------------------------------
 
@@ -241,23 +241,23 @@ static assay_status_t bias_softmax_bound(assay_bound_t* c) {
 
 // ---- in twice the precision -------------------------------------------------------------------
 
-static void twice_with(assay_twice_eval_t* c, bool logarithm, bool flattened) {
-  const assay_pair_t* x = assay_twice_in(c, 0);
+static void dd_with(assay_dd_eval_t* c, bool logarithm, bool flattened) {
+  const assay_pair_t* x = assay_dd_in(c, 0);
   bool axes[ASSAY_MAX_RANK];
-  if (!assay_twice_axes(c, "axis", flattened ? 1 : -1, flattened ? x->high->rank : 0, axes)) return;
-  const assay_pair_t* max = assay_twice_fold(c, assay_twice_max, -(double)INFINITY, x, axes);
-  const assay_pair_t* d = assay_twice_sub(c, x, max);
-  const assay_pair_t* e = assay_twice_map1(c, assay_twice_exp, d);
-  const assay_pair_t* sum = assay_twice_total(c, e, axes);
-  assay_twice_put(c, 0,
-                  logarithm ? assay_twice_sub(c, d, assay_twice_map1(c, assay_twice_log, sum))
-                            : assay_twice_div(c, e, sum));
+  if (!assay_dd_axes(c, "axis", flattened ? 1 : -1, flattened ? x->high->rank : 0, axes)) return;
+  const assay_pair_t* max = assay_dd_fold(c, assay_dd_max, -(double)INFINITY, x, axes);
+  const assay_pair_t* d = assay_dd_sub(c, x, max);
+  const assay_pair_t* e = assay_dd_map1(c, assay_dd_exp, d);
+  const assay_pair_t* sum = assay_dd_total(c, e, axes);
+  assay_dd_put(c, 0,
+               logarithm ? assay_dd_sub(c, d, assay_dd_map1(c, assay_dd_log, sum))
+                         : assay_dd_div(c, e, sum));
 }
 
-static void softmax_twice_1(assay_twice_eval_t* c) { twice_with(c, false, true); }
-static void softmax_twice(assay_twice_eval_t* c) { twice_with(c, false, false); }
-static void log_softmax_twice_1(assay_twice_eval_t* c) { twice_with(c, true, true); }
-static void log_softmax_twice(assay_twice_eval_t* c) { twice_with(c, true, false); }
+static void softmax_dd_1(assay_dd_eval_t* c) { dd_with(c, false, true); }
+static void softmax_dd(assay_dd_eval_t* c) { dd_with(c, false, false); }
+static void log_softmax_dd_1(assay_dd_eval_t* c) { dd_with(c, true, true); }
+static void log_softmax_dd(assay_dd_eval_t* c) { dd_with(c, true, false); }
 
 const assay_op_t assay_ops_softmax[] = {
     {.domain = "",
@@ -266,7 +266,7 @@ const assay_op_t assay_ops_softmax[] = {
      .infer = infer_1,
      .eval = softmax_eval_1,
      .bound = softmax_bound_1,
-     .twice = softmax_twice_1,
+     .dd = softmax_dd_1,
      .cost = softmax_cost},
     {.domain = "",
      .name = "Softmax",
@@ -274,7 +274,7 @@ const assay_op_t assay_ops_softmax[] = {
      .infer = infer_13,
      .eval = softmax_eval,
      .bound = softmax_bound,
-     .twice = softmax_twice,
+     .dd = softmax_dd,
      .cost = softmax_cost},
     {.domain = "",
      .name = "LogSoftmax",
@@ -282,7 +282,7 @@ const assay_op_t assay_ops_softmax[] = {
      .infer = infer_1,
      .eval = log_softmax_eval_1,
      .bound = log_softmax_bound_1,
-     .twice = log_softmax_twice_1,
+     .dd = log_softmax_dd_1,
      .cost = softmax_cost},
     {.domain = "",
      .name = "LogSoftmax",
@@ -290,7 +290,7 @@ const assay_op_t assay_ops_softmax[] = {
      .infer = infer_13,
      .eval = log_softmax_eval,
      .bound = log_softmax_bound,
-     .twice = log_softmax_twice,
+     .dd = log_softmax_dd,
      .cost = softmax_cost},
     {.domain = "",
      .name = "Hardmax",

@@ -155,7 +155,7 @@ typedef struct scaled {
   assay_tensor_t* y;
 } scaled_t;
 
-// One scale for the stretch, and a quotient in fp64 or fp32: what real networks have.
+// One scale for the run, and a quotient in fp64 or fp32: what real networks have.
 static void quantize_row(const assay_quantizer_t* q, const double* x, double scale, double zero,
                          int64_t* y, int64_t n) {
   bool fp32 = q->quotient == ASSAY_FORMAT_FP32;

@@ -64,7 +64,7 @@ void assay_dequantize_tensor(const assay_scales_t* where, const assay_tensor_t* 
                              const assay_tensor_t* scale, const assay_tensor_t* zero_or_null,
                              assay_tensor_t* y);
 
-// Calls f for stretches of x: n elements from number x on, by x_step, with their scales from number
+// Calls f for runs of x: n elements from number x on, by x_step, with their scales from number
 // s on, by s_step. In several threads where there is enough work.
 typedef void assay_scales_fn(const void* user, int64_t n, int64_t x, int64_t x_step, int64_t s,
                              int64_t s_step);

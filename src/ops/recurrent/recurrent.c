@@ -3,7 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/quant/dynamic_quantize.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 // ---- RNN, GRU, LSTM ---------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ static assay_status_t bound_cell(assay_bound_t* c, assay_status_t (*eval)(assay_
     if (fixed[i] < c->n_in && c->in_error && c->in_error[fixed[i]].guaranteed)
       return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "it has no bound with rounded weights");
   }
-  return assay_bound_shadowed(c, eval);
+  return assay_bound_running(c, eval);
 }
 
 static assay_status_t rnn_bound(assay_bound_t* c) { return bound_cell(c, rnn_eval); }
@@ -129,7 +129,7 @@ static assay_status_t dynamic_lstm_eval(assay_eval_t* c) {
 static assay_status_t dynamic_lstm_bound(assay_bound_t* c) {
   if (c->in[W]->store != ASSAY_STORE_I64 || c->in[R]->store != ASSAY_STORE_I64)
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "it has no bound for unquantized numbers");
-  return assay_bound_shadowed_exact(c, dynamic_lstm_eval);
+  return assay_bound_running_exact(c, dynamic_lstm_eval);
 }
 
 static assay_status_t dynamic_lstm_infer(assay_infer_t* c) {

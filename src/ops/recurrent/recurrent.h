@@ -43,7 +43,7 @@ typedef struct assay_recurrent {
 assay_status_t assay_recurrent_run(const assay_eval_t* c,
                                    const assay_recurrent_t* n) ASSAY_MUST_USE;
 
-// The limits of the outputs, where c->shadow is set, in place of themselves (recurrent_bound.c).
+// The limits of the outputs, where c->running is set, in place of themselves (recurrent_bound.c).
 assay_status_t assay_recurrent_limits(const assay_eval_t* c,
                                       const assay_recurrent_t* n) ASSAY_MUST_USE;
 

@@ -19,7 +19,7 @@
 #include "base/alloc.h"
 #include "ops/quant/dynamic_quantize.h"
 #include "ops/recurrent/recurrent.h"
-#include "ops/shadow.h"
+#include "ops/running_bound.h"
 
 enum { DRAWS = 8, SIGMAS = 6 };
 enum { SQUARES, COUNT, STRAINS };
@@ -510,8 +510,8 @@ static void note_lost(const pass_t* p, int64_t b) {
 static void put(const pass_t* p, int64_t b, const double* x, const double* g, const float* t,
                 const double* at) {
   const int64_t n = p->n->hidden;
-  const assay_span_t to = assay_shadow_of(p->c, at);
-  const double *truth = assay_shadow_truth(p->c, at), mean = mean_square(t, DRAWS * n);
+  const assay_span_t to = assay_running_bound_of(p->c, at);
+  const double *truth = assay_running_bound_truth(p->c, at), mean = mean_square(t, DRAWS * n);
   for (int64_t j = 0; j < n; j++) {
     double square = 0;
     for (int k = 0; k < DRAWS; k++) square += (double)t[k * n + j] * (double)t[k * n + j];
@@ -574,7 +574,7 @@ static void read_state(const pass_t* p, const double* from, double* x, double* l
   const assay_recurrent_t* n = p->n;
   for (int64_t b = 0; from && b < n->batch; b++) {
     const double* row = from + assay_recurrent_state_row(n, p->direction, b) * n->hidden;
-    const assay_span_t s = assay_shadow_of(p->c, row);
+    const assay_span_t s = assay_running_bound_of(p->c, row);
     for (int64_t j = 0; j < n->hidden; j++) {
       number_t a = {.x = row[j], .g = s.guaranteed ? s.guaranteed[j] : 0};
       uint64_t bits = bits_of(p, INT64_MAX, b, j);
@@ -611,7 +611,7 @@ static void read_norms(pass_t* p) {
   read_sizes(p, w);
   for (int64_t i = 0; i < n->length * n->batch && n->inputs > 0; i++) {
     const double* x = n->x + i * n->inputs;
-    const assay_span_t s = assay_shadow_of(p->c, x);
+    const assay_span_t s = assay_running_bound_of(p->c, x);
     if (s.guaranteed) p->x_guaranteed[i] = norm_of(s.guaranteed, n->inputs, 1);
     if (s.probable) p->x_probable[i] = norm_of(s.probable, n->inputs, 1);
     if (n->prepare)
@@ -698,7 +698,7 @@ static assay_status_t make_room(pass_t* p, double** out_doubles, float** out_flo
 }
 
 assay_status_t assay_recurrent_limits(const assay_eval_t* c, const assay_recurrent_t* n) {
-  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_rounding_t* r = assay_running_bound_rounding(c);
   assay_gemm_prepare();
   for (int d = 0; d < n->directions; d++) {
     pass_t p = {.c = c,

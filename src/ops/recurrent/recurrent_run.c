@@ -238,7 +238,7 @@ int64_t assay_recurrent_steps(const assay_recurrent_t* n) {
 
 assay_status_t assay_recurrent_run(const assay_eval_t* c, const assay_recurrent_t* n) {
   if (n->batch == 0 || n->hidden == 0) return NULL;
-  if (c->shadow) return assay_recurrent_limits(c, n);
+  if (c->running) return assay_recurrent_limits(c, n);
   const int64_t all = n->gates * n->hidden;
   const int64_t x_dims[2] = {n->length * n->batch, all};
   const int64_t room_dims[2] = {n->batch, all + 4 * n->hidden};

@@ -69,8 +69,8 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_activation_assembly = {
     .name = "activation_assembly",
-    .again = true,
+    .until_fixpoint = true,
     .summary = "GELU, SiLU, Mish, HardSwish and ELU in several nodes become one",
-    .rounds = true,
+    .rounds_constants = true,
     .run = run,
 };

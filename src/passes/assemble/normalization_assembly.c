@@ -177,7 +177,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_normalization_assembly = {
     .name = "normalization_assembly",
-    .again = true,
+    .until_fixpoint = true,
     .summary = "LayerNormalization and RMSNormalization in several nodes become one",
     .run = run,
 };

@@ -36,14 +36,14 @@ static bool can_fold(const assay_pass_context_t* c, const assay_node_t* n) {
          (is_float8(n->inputs[0]) && assay_elem_of(n->outputs[0]) == ASSAY_TYPE_FLOAT);
 }
 
-static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machine, assay_node_t* n,
-                                bool* dead) {
+static assay_status_t fold_node(assay_pass_context_t* c, assay_evaluator_t* evaluator,
+                                assay_node_t* n, bool* dead) {
   assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out = NULL;
   bool fits = false;
   const assay_node_t* node = n;
   if (!can_fold(c, n)) return NULL;
   for (size_t i = 0; i < n->n_inputs; i++) in[i] = assay_pass_constant(n->inputs[i]);
-  ASSAY_TRY(assay_fold(machine, n, in, &out, &fits));
+  ASSAY_TRY(assay_fold(evaluator, n, in, &out, &fits));
   if (!fits) return NULL;
   assay_value_t* v = n->outputs[0];
   assay_status_t st = assay_pass_record(c, ASSAY_PASS_REMOVED, &node, 1,
@@ -58,14 +58,14 @@ static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machin
 }
 
 static assay_status_t run(assay_pass_context_t* c) {
-  assay_machine_t* machine = NULL;
+  assay_evaluator_t* evaluator = NULL;
   bool* dead = NULL;
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH};
+  const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH};
   const assay_graph_t* g = c->model->graph;
-  ASSAY_TRY(assay_machine_create(c->model, &truth, &machine));
+  ASSAY_TRY(assay_evaluator_create(c->model, &truth, &evaluator));
   assay_status_t st = assay_new_array((size_t)c->model->n_node_ids, sizeof *dead, &dead);
-  for (size_t i = 0; !st && i < g->n_nodes; i++) st = fold_node(c, machine, g->nodes[i], dead);
-  assay_machine_destroy(machine);
+  for (size_t i = 0; !st && i < g->n_nodes; i++) st = fold_node(c, evaluator, g->nodes[i], dead);
+  assay_evaluator_destroy(evaluator);
   if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   assay_free(dead);
   return st;
@@ -74,6 +74,6 @@ static assay_status_t run(assay_pass_context_t* c) {
 const assay_pass_t assay_pass_dequantized_constants = {
     .name = "dequantized_constants",
     .summary = "constants that nodes take as floats, and float8 weights, are dequantized once",
-    .rounds = true,
+    .rounds_constants = true,
     .run = run,
 };

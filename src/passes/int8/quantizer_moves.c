@@ -256,6 +256,6 @@ static assay_status_t run(assay_pass_context_t* c) { return assay_edit_each(c, v
 const assay_pass_t assay_pass_quantizer_moves = {
     .name = "quantizer_moves",
     .summary = "Quantizers move past nodes that only move elements, and cancel",
-    .again = true,
+    .until_fixpoint = true,
     .run = run,
 };

@@ -66,10 +66,10 @@ for (const layer of layers)
   for (const from of layer.from) if (from >= 0) layers[from].to.push(layer.index);
 for (const output of data.outputs)
   if (Number.isInteger(output.layer) && output.layer >= 0) layers[output.layer].outputs.push(output.name);
-for (const stretch of data.shares || []) {
-  if (stretch.layers.length !== 1) continue;
-  const layer = layers.find((l) => l.name === stretch.layers[0]);
-  if (layer) layer.share = Math.max(...Object.values(stretch.share).map((x) => Math.abs(number(x))));
+for (const range of data.shares || []) {
+  if (range.layers.length !== 1) continue;
+  const layer = layers.find((l) => l.name === range.layers[0]);
+  if (layer) layer.share = Math.max(...Object.values(range.share).map((x) => Math.abs(number(x))));
 }
 const byName = new Map(layers.map((l) => [l.name, l]));
 const byNode = new Map(layers.flatMap((l) => l.raw.nodes.map((n) => [n, l])));

@@ -45,7 +45,7 @@ const detail = (() => {
     if (raw.at_risk) list.push(el("p", {class: "warn"}, `${many(raw.at_risk.count, "element")} of the hidden value '${raw.at_risk.value}' pass the format's range, up to ${short(number(raw.at_risk.max))}`));
     for (const p of (raw.perturbations || []).slice(0, 3))
       list.push(el("p", {class: "warn"}, `ill-conditioned: an error of ${short(number(p.error_in))} in '${p.input}' leaves as ${short(number(p.error_out))}, ${short(number(p.condition))} times as much`));
-    if (raw.licensed) list.push(el("p", {}, `run by the licensed tactic ${raw.licensed.tactic}, own error ${short(number(raw.licensed.own_over_plain))} of plain's${raw.licensed.holds ? "" : ": it does not keep what was asked"}`));
+    if (raw.gated) list.push(el("p", {}, `run by the gated tactic ${raw.gated.tactic}, own error ${short(number(raw.gated.own_over_plain))} of plain's${raw.gated.holds ? "" : ": it does not keep what was asked"}`));
     if (layer.share !== null) list.push(el("p", {}, `${(100 * layer.share).toFixed(1)} % of an output's error comes from here`));
     return list;
   }

@@ -65,23 +65,23 @@ typedef struct evaluation {
 
 static assay_status_t read_input(const evaluation_t* e, size_t k, span_t s) {
   const assay_operand_t* o = &e->layer.in[k];
-  assay_held_t held = {0};
+  assay_value_slot_t held = {0};
   assay_tensor_t *packed = NULL, *canonical;
   void* from;
   ASSAY_TRY(locate(s, &from));
   ASSAY_TRY(assay_tensor_create_packed(o->type, o->rank, o->dims, &packed));
   if (s.bytes) memcpy(packed->data, from, s.bytes);
-  assay_held_put(&held, packed);
-  assay_status_t st = assay_held_canonical(&held, o->value->type->elem, &canonical);
+  assay_value_slot_put(&held, packed);
+  assay_status_t st = assay_value_slot_canonical(&held, o->value->type->elem, &canonical);
   if (!st) st = assay_backend_emu.set(e->emu, o->value, canonical);
-  assay_held_clear(&held);
+  assay_value_slot_clear(&held);
   return st;
 }
 
 static assay_status_t write_output(const evaluation_t* e, size_t k, span_t s) {
   const assay_operand_t* o = &e->layer.out[k];
   assay_tensor_t *made = assay_backend_emu.get(e->emu, o->value), *packed;
-  assay_held_t held = {0};
+  assay_value_slot_t held = {0};
   void* to;
   if (!made) return NULL;  // nobody reads it
   if (made->rank != o->rank ||
@@ -89,10 +89,10 @@ static assay_status_t write_output(const evaluation_t* e, size_t k, span_t s) {
     return ASSAY_ERROR(ASSAY_DEVICE, "output '%s' is not what it was inferred to be",
                        o->value->name);
   ASSAY_TRY(locate(s, &to));
-  assay_held_put(&held, assay_tensor_retain(made));
-  assay_status_t st = assay_held_packed(&held, o->type, &packed);
+  assay_value_slot_put(&held, assay_tensor_retain(made));
+  assay_status_t st = assay_value_slot_packed(&held, o->type, &packed);
   if (!st && s.bytes) memcpy(to, packed->data, s.bytes);
-  assay_held_clear(&held);
+  assay_value_slot_clear(&held);
   return st;
 }
 
@@ -261,18 +261,18 @@ static bool takes(void* own, const assay_layer_t* l) {
   return l->accumulator == ASSAY_FORMAT_FP32;
 }
 
-static bool can_move(void* own, const assay_move_t* m) {
+static bool can_move(void* own, const assay_reformat_t* m) {
   (void)own;
   return cpu_move_is_possible(m);
 }
 
-static size_t move_scratch(void* own, const assay_move_t* m) {
+static size_t move_scratch(void* own, const assay_reformat_t* m) {
   (void)own;
   return cpu_move_scratch(m);
 }
 
 typedef struct move_call {
-  assay_move_t move;
+  assay_reformat_t move;
   span_t from, to, scratch;
 } move_call_t;
 
@@ -286,15 +286,15 @@ static assay_status_t run_move(void* user) {
   return NULL;
 }
 
-static assay_status_t move(void* own, const assay_move_t* m, assay_queue_t* q,
+static assay_status_t move(void* own, const assay_reformat_t* m, assay_queue_t* q,
                            assay_device_ptr_t from, assay_device_ptr_t to,
                            assay_device_ptr_t scratch) {
   const size_t bytes = move_scratch(own, m);
   move_call_t* c = calloc(1, sizeof *c);
   if (!c) return assay_status_no_memory();
   *c = (move_call_t){*m,
-                     {from, assay_move_bytes(m, m->from.type)},
-                     {to, assay_move_bytes(m, m->to.type)},
+                     {from, assay_reformat_bytes(m, m->from.type)},
+                     {to, assay_reformat_bytes(m, m->to.type)},
                      {bytes ? scratch : 0, bytes}};
   return mock_enqueue(q, &(mock_work_t){run_move, free, c});
 }

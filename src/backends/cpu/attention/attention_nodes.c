@@ -161,7 +161,7 @@ static bool read_view(const assay_sized_layer_t* l, attention_t* k,
                             .at = v->at,
                             .row = v->strides[rank - 2],
                             .column = v->strides[rank - 1]};
-  k->base.in[out->index] = (assay_form_t){o->type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[out->index] = (assay_storage_t){o->type, ASSAY_LAYOUT_PLAIN};
   return true;
 }
 
@@ -189,7 +189,7 @@ static bool read_output(const assay_sized_layer_t* l, const assay_attention_node
     if (v.dims[i] != k->batch[i]) return false;
   k->y = (attention_view_t){
       .type = y->type, .row = v.strides[a->rank - 2], .column = v.strides[a->rank - 1]};
-  k->base.out[0] = (assay_form_t){y->type, ASSAY_LAYOUT_PLAIN};
+  k->base.out[0] = (assay_storage_t){y->type, ASSAY_LAYOUT_PLAIN};
   return v.dims[a->rank - 2] == k->q_len && v.dims[a->rank - 1] == k->v_size &&
          spread(k, &v, &k->y);
 }
@@ -274,7 +274,7 @@ static bool read_mask(const assay_sized_layer_t* l, attention_t* k, const assay_
   }
   // One input in one form.
   const assay_type_t read = k->base.in[out->index].type;
-  k->base.in[out->index] = (assay_form_t){out->type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[out->index] = (assay_storage_t){out->type, ASSAY_LAYOUT_PLAIN};
   return !read || read == out->type;
 }
 

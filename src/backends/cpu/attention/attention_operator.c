@@ -74,7 +74,7 @@ static bool read_mask(const assay_sized_layer_t* l, const assay_value_t* v, cons
   memcpy(m.strides, strides, 3 * sizeof *m.strides);
   m.key = strides[3];
   if (k->base.in[m.index].type) return false;  // one input in one form
-  k->base.in[m.index] = (assay_form_t){m.type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[m.index] = (assay_storage_t){m.type, ASSAY_LAYOUT_PLAIN};
   k->masks[k->n_masks++] = m;
   return true;
 }
@@ -113,7 +113,7 @@ static bool read_operands(const assay_sized_layer_t* l, const assay_node_t* n, b
   for (size_t i = 0; i < 3; i++) {
     o[i] = assay_sized_input(l, n->inputs[i]);
     if (!o[i] || (!onnx && o[i]->rank != 3)) return false;
-    k->base.in[o[i] - l->in] = (assay_form_t){o[i]->type, ASSAY_LAYOUT_PLAIN};
+    k->base.in[o[i] - l->in] = (assay_storage_t){o[i]->type, ASSAY_LAYOUT_PLAIN};
   }
   const int64_t qh = assay_attr_i64(n, onnx ? "q_num_heads" : "num_heads", 0);
   const int64_t kvh = onnx ? assay_attr_i64(n, "kv_num_heads", 0) : qh;
@@ -121,7 +121,7 @@ static bool read_operands(const assay_sized_layer_t* l, const assay_node_t* n, b
       !read_heads(o[1], (int)(o[1] - l->in), kvh, &k->k, kd) ||
       !read_heads(o[2], (int)(o[2] - l->in), kvh, &k->v, v) || !read_heads(out, 0, q[1], &k->y, y))
     return false;
-  k->base.out[0] = (assay_form_t){out->type, ASSAY_LAYOUT_PLAIN};
+  k->base.out[0] = (assay_storage_t){out->type, ASSAY_LAYOUT_PLAIN};
   k->n_batch = 2;
   memcpy(k->batch, q, 2 * sizeof *q);
   k->q_len = k->period = q[2];

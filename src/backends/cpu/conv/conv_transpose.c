@@ -489,7 +489,7 @@ static assay_status_t add_program(up_t* k, const assay_sized_layer_t* l, bool* o
     // One input in one form.
     if (s->constant || s->input < 0) continue;
     if (k->base.in[s->input].type) *out_ok = false;
-    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_storage_t){s->type, s->layout};
   }
   return NULL;
 }
@@ -501,8 +501,8 @@ static assay_status_t build(up_t* k, const assay_sized_layer_t* l, const operand
   k->input = (int)(o->x - l->in);
   k->bf16 = o->x->type == ASSAY_TYPE_BFLOAT16;
   find_way(k);
-  k->base.in[k->input] = (assay_form_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
-  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.in[k->input] = (assay_storage_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   ASSAY_TRY(add_program(k, l, out_ok));
   if (!*out_ok) return NULL;
   find_tiles(k);

@@ -473,8 +473,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(o.x - l->in);
   k->type = o.x->type;
-  k->base.in[k->input] = (assay_form_t){o.x->type, ASSAY_LAYOUT_CHANNELS_LAST};
-  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.in[k->input] = (assay_storage_t){o.x->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   use_conv(k, &s);
   assay_status_t st = cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, &ok);
   k->direct = !k->program && l->out[0].type == ASSAY_TYPE_FLOAT;

@@ -236,8 +236,8 @@ static void describe_rows(direct_t* k, const assay_conv_t* s) {
 
 static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const cpu_conv_operands_t* o,
                             const assay_conv_t* s, bool* out_ok) {
-  k->base.in[k->input] = (assay_form_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
-  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.in[k->input] = (assay_storage_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   ASSAY_TRY(use_conv(k, s, out_ok));
   if (*out_ok) ASSAY_TRY(add_program(k, l, out_ok));
   if (!*out_ok) return NULL;

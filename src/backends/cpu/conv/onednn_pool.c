@@ -206,8 +206,8 @@ static assay_status_t build(dnn_kernel_t* k, const assay_sized_layer_t* l, const
   // Averages of 16-bit formats are summed in float32 in any case; rounding once is ours to do.
   if (p->kind.kind != dnnl_pooling_max && type != ASSAY_TYPE_FLOAT) return NULL;
   if (is_byte(p->x->type) && type != p->x->type) return NULL;
-  k->base.in[k->src_input] = (assay_form_t){type, ASSAY_LAYOUT_CHANNELS_LAST};
-  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.in[k->src_input] = (assay_storage_t){type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   if (p->kind.kind == dnnl_pooling_max && !is_byte(type)) {
     k->behind = keep_nan;
     k->window = p->window;

@@ -387,7 +387,7 @@ static assay_status_t add_program(tiles_t* k, const assay_sized_layer_t* l, assa
     // One input in one form: what the primitive reads is not read as a stream, too.
     if (s->constant || s->input < 0) continue;
     if (k->base.in[s->input].type) *out_ok = false;
-    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_storage_t){s->type, s->layout};
   }
   return NULL;
 }
@@ -398,8 +398,8 @@ static assay_status_t build(tiles_t* k, const assay_sized_layer_t* l, const dnn_
   const assay_window_axis_t* a = &c->s.w.axis[0];
   dnn_window_t w;
   dnn_window(&c->s.w, &w);
-  k->base.in[k->src_input] = (assay_form_t){type, ASSAY_LAYOUT_CHANNELS_LAST};
-  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.in[k->src_input] = (assay_storage_t){type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->in_bytes = type == ASSAY_TYPE_FLOAT ? 4 : 2;
   k->n_parts = parts_of(c, k->in_bytes, k->flops / k->samples);
   ASSAY_TRY(add_program(k, l, type, out_ok));

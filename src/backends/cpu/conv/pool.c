@@ -220,7 +220,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->max = max;
   k->bf16 = x->type == ASSAY_TYPE_BFLOAT16;
   k->counts_padding = !max && assay_attr_i64(n, "count_include_pad", 0) != 0;
-  k->base.in[k->input] = k->base.out[0] = (assay_form_t){x->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.in[k->input] = k->base.out[0] = (assay_storage_t){x->type, ASSAY_LAYOUT_CHANNELS_LAST};
   assay_status_t st = read_window(k, n, x, l->out[0].size, &ok);
   if (st || !ok) return destroy(&k->base), st;
   describe_rows(k);

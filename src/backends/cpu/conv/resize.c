@@ -202,7 +202,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
       assay_operand_is_channels_last(x) ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(x - l->in);
-  k->base.in[k->input] = k->base.out[0] = (assay_form_t){x->type, layout};
+  k->base.in[k->input] = k->base.out[0] = (assay_storage_t){x->type, layout};
   k->outer = layout == ASSAY_LAYOUT_PLAIN ? x->dims[0] * x->dims[1] : x->dims[0];
   k->inner = layout == ASSAY_LAYOUT_PLAIN ? 1 : x->dims[1];
   assay_status_t st = build(k, l, x, &ok);

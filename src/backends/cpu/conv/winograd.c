@@ -9,7 +9,7 @@
 #include "backends/cpu/pointwise/chain.h"
 #include "base/alloc.h"
 #include "base/shown.h"
-#include "exec/choice/licence.h"
+#include "exec/choice/accuracy_gate.h"
 #include "ops/conv/conv_winograd.h"
 #include "ops/conv/winograd.h"
 
@@ -85,7 +85,8 @@ static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
   return st;
 }
 
-// ---- licences -----------------------------------------------------------------------------------
+// ---- accuracy gates
+// -----------------------------------------------------------------------------------
 
 typedef struct judging {
   const assay_winograd_t* f;
@@ -215,8 +216,8 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   k->transform_in = f->out == 2 ? cpu_winograd_in_2 : cpu_winograd_in_4;
   k->transform_out = f->out == 2 ? cpu_winograd_out_2 : cpu_winograd_out_4;
   k->range = (cpu_winograd_range_t){bits_of(account->least), bits_of(account->most)};
-  k->base.in[k->input] = (assay_form_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
-  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.in[k->input] = (assay_storage_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->model = r->o.weights->constant;
   k->narrow = cpu_winograd_level() == CPU_WINOGRAD_NARROW;
   set_sizes(k, r);
@@ -237,20 +238,20 @@ static assay_status_t make(const assay_sized_layer_t* l, const char* name,
   assay_winograd_account_t account;
   reading_t r = {0};
   bool ok = false;
-  if (!assay_licence_offers(l->layers->fp32, asks) || !cpu_winograd_level()) return NULL;
+  if (!assay_accuracy_gate_offers(l->layers->fp32, asks) || !cpu_winograd_level()) return NULL;
   ASSAY_TRY(read_layer(l, &r, &ok));
   if (!ok) return NULL;
   ASSAY_TRY(account_of(f, &r.s, r.o.weights, &account));
-  const assay_licence_t licence = {.tactic = name,
-                                   .asks = asks,
-                                   .own = account.own,
-                                   .plain = account.plain,
-                                   .six_sigma = account.six_sigma,
-                                   .bound = account.bound,
-                                   .fits = account.most > account.least,
-                                   .pays = pays(f, &r.s)};
-  assay_sized_note_licence(l, &licence);
-  if (!assay_licence_allows(&licence, l->layers->fp32)) return NULL;
+  const assay_accuracy_gate_t gate = {.tactic = name,
+                                      .asks = asks,
+                                      .own = account.own,
+                                      .plain = account.plain,
+                                      .six_sigma = account.six_sigma,
+                                      .bound = account.bound,
+                                      .fits = account.most > account.least,
+                                      .pays = pays(f, &r.s)};
+  assay_sized_note_accuracy_gate(l, &gate);
+  if (!assay_accuracy_gate_allows(&gate, l->layers->fp32)) return NULL;
   cpu_winograd_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = cpu_winograd_run, .destroy = destroy};

@@ -90,8 +90,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->n = i->size;
   k->slice = (size_t)assay_dims_product(x->dims, axis + 1, x->rank) * (size_t)bits / 8;
   // A table in another type is rounded when it is fetched; a constant only once.
-  k->base.in[k->data] = k->base.out[0] = (assay_form_t){y->type, ASSAY_LAYOUT_PLAIN};
-  k->base.in[k->indices] = (assay_form_t){i->type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[k->data] = k->base.out[0] = (assay_storage_t){y->type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[k->indices] = (assay_storage_t){i->type, ASSAY_LAYOUT_PLAIN};
   *out = &k->base;
   return NULL;
 }
@@ -99,7 +99,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
 const assay_tactic_t cpu_tactic_gather = {
     .name = "gather",
     .source = "assay",
-    .numerics = "moves",
+    .numerics = "data_movement",
     .make = make,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,

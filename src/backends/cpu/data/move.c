@@ -1,4 +1,4 @@
-// Moves on the host (exec/segment/move.h).
+// Moves on the host (exec/segment/reformat.h).
 #include "backends/cpu/data/move.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ void cpu_reorder(const void* from, assay_layout_t from_layout, int rank, const i
 
 // ---- types -------------------------------------------------------------------------------------
 
-static void convert_chunk(const assay_move_t* m, const void* from, int64_t at, int64_t n,
+static void convert_chunk(const assay_reformat_t* m, const void* from, int64_t at, int64_t n,
                           void* to) {
   float wide[CHUNK];
   uint16_t rounded[CHUNK];
@@ -43,7 +43,7 @@ static void convert_chunk(const assay_move_t* m, const void* from, int64_t at, i
   cpu_narrow(wide, n, m->to.type, at, to);
 }
 
-static void convert(const assay_move_t* m, const void* from, void* to) {
+static void convert(const assay_reformat_t* m, const void* from, void* to) {
   const int64_t chunks = (m->size + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static) if (m->size > PARALLEL)
   for (int64_t i = 0; i < chunks; i++) {
@@ -54,32 +54,32 @@ static void convert(const assay_move_t* m, const void* from, void* to) {
 
 // ---- both --------------------------------------------------------------------------------------
 
-static bool same_elements(const assay_move_t* m) {
+static bool same_elements(const assay_reformat_t* m) {
   return m->from.type == m->to.type &&
          (m->through == m->from.type ||
           (m->through == ASSAY_TYPE_FLOAT && assay_type_is_kernel_float(m->from.type)));
 }
 
-static bool same_layout(const assay_move_t* m) {
+static bool same_layout(const assay_reformat_t* m) {
   return m->from.layout == m->to.layout || m->rank < 3;
 }
 
-bool cpu_move_is_possible(const assay_move_t* m) {
+bool cpu_move_is_possible(const assay_reformat_t* m) {
   if (same_elements(m)) return same_layout(m) || assay_type_bits(m->from.type) >= 8;
   return assay_type_is_kernel_float(m->from.type) && assay_type_is_kernel_float(m->to.type) &&
          assay_type_is_kernel_float(m->through);
 }
 
-static size_t bytes_of(const assay_move_t* m, assay_type_t type) {
+static size_t bytes_of(const assay_reformat_t* m, assay_type_t type) {
   int64_t bytes = 0;
   return assay_type_packed_bytes(type, m->size, &bytes) ? (size_t)bytes : 0;
 }
 
-size_t cpu_move_scratch(const assay_move_t* m) {
+size_t cpu_move_scratch(const assay_reformat_t* m) {
   return same_elements(m) || same_layout(m) ? 0 : bytes_of(m, m->to.type);
 }
 
-void cpu_move_run(const assay_move_t* m, const void* from, void* to, void* scratch) {
+void cpu_move_run(const assay_reformat_t* m, const void* from, void* to, void* scratch) {
   const size_t elem = (size_t)(assay_type_bits(m->to.type) + 7) / 8;
   if (!m->size) return;
   if (same_elements(m) && same_layout(m)) {

@@ -32,8 +32,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   ASSAY_TRY(ASSAY_NEW(&k));
   k->destroy = destroy;
   k->in_place = assay_sized_input_index(l, n->inputs[0]);
-  const assay_form_t form = {x->type,
-                             keeps_channels(x, &l->out[0]) ? x->layout : ASSAY_LAYOUT_PLAIN};
+  const assay_storage_t form = {x->type,
+                                keeps_channels(x, &l->out[0]) ? x->layout : ASSAY_LAYOUT_PLAIN};
   k->in[k->in_place] = k->out[0] = form;
   *out = k;
   return NULL;
@@ -42,7 +42,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
 const assay_tactic_t cpu_tactic_views = {
     .name = "views",
     .source = "assay",
-    .numerics = "moves",
+    .numerics = "data_movement",
     .make = make,
     .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,

@@ -55,7 +55,7 @@ __attribute__((always_inline)) static inline void block(int rows, int vectors,
         __builtin_prefetch(ahead.at, 0, 2);
         __builtin_prefetch(ahead.at + panel_size * (int64_t)sizeof(float), 0, 2);
       }
-      end = k - l < CPU_GEMM_STRETCH ? k : l + CPU_GEMM_STRETCH;
+      end = k - l < CPU_GEMM_K_BLOCK ? k : l + CPU_GEMM_K_BLOCK;
       for (int64_t q = l; q < end; q++, panel += CPU_PANEL) {
         const lanes_t* w = (const lanes_t*)(const void*)panel;
         const lanes_t* next = (const lanes_t*)(const void*)(panel + panel_size);

@@ -53,12 +53,12 @@ typedef struct cpu_gemm_block {
   int64_t ahead_bytes;
 } cpu_gemm_block_t;
 
-enum { CPU_GEMM_STRETCH = 16 };  // rows of panels, behind each of which lines are fetched
+enum { CPU_GEMM_K_BLOCK = 16 };  // rows of panels, behind each of which lines are fetched
 
 // What the rows [row, row + rows) of a block fetch.
 typedef struct cpu_gemm_ahead {
   const char* at;
-  int64_t lines;  // with each stretch
+  int64_t lines;  // with each block of k
 } cpu_gemm_ahead_t;
 
 static inline cpu_gemm_ahead_t cpu_gemm_ahead(const cpu_gemm_block_t* b, int64_t row, int rows) {
@@ -66,9 +66,9 @@ static inline cpu_gemm_ahead_t cpu_gemm_ahead(const cpu_gemm_block_t* b, int64_t
   if (!b->ahead) return (cpu_gemm_ahead_t){NULL, 0};
   const int64_t from = b->ahead_bytes * row / b->m / LINE,
                 to = b->ahead_bytes * (row + rows) / b->m;
-  const int64_t stretches = (b->k + CPU_GEMM_STRETCH - 1) / CPU_GEMM_STRETCH;
+  const int64_t k_blocks = (b->k + CPU_GEMM_K_BLOCK - 1) / CPU_GEMM_K_BLOCK;
   return (cpu_gemm_ahead_t){(const char*)b->ahead + from * LINE,
-                            (to / LINE - from + stretches - 1) / stretches};
+                            (to / LINE - from + k_blocks - 1) / k_blocks};
 }
 
 void cpu_gemm_block(const cpu_gemm_block_t* b);

@@ -37,7 +37,7 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
         _mm_prefetch(ahead.at, _MM_HINT_T1);
         _mm_prefetch(ahead.at + panel_size * (int64_t)sizeof(uint32_t), _MM_HINT_T1);
       }
-      end = k - l < CPU_GEMM_STRETCH ? k : l + CPU_GEMM_STRETCH;
+      end = k - l < CPU_GEMM_K_BLOCK ? k : l + CPU_GEMM_K_BLOCK;
       for (int64_t q = l; q < end; q++, panel += CPU_PANEL) {
         const uint32_t* next = panel + panel_size;
         const __m512bh b0 = (__m512bh)_mm512_loadu_si512(panel);

@@ -59,12 +59,12 @@ static assay_status_t build(dnn_kernel_t* k, const assay_sized_layer_t* l, const
   const cpu_product_t* p = what;
   dnnl_primitive_desc_t descriptor = NULL;
   dnnl_memory_desc_t plain = NULL;
-  k->base.in[k->src_input] = (assay_form_t){type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[k->src_input] = (assay_storage_t){type, ASSAY_LAYOUT_PLAIN};
   if (!p->weights->constant) {
     k->weights_input = (int)(p->weights - l->in);
-    k->base.in[k->weights_input] = (assay_form_t){type, ASSAY_LAYOUT_PLAIN};
+    k->base.in[k->weights_input] = (assay_storage_t){type, ASSAY_LAYOUT_PLAIN};
   }
-  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_PLAIN};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_PLAIN};
   ASSAY_TRY(dnn_epilogue(k, l, ASSAY_LAYOUT_PLAIN, out_ok));
   if (!*out_ok) return NULL;
   const assay_type_t dst_type = dnn_dst_type(k, l, type);

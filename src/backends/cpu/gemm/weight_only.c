@@ -314,8 +314,8 @@ static bool find_sizes(weight_only_t* k) {
 static assay_status_t finish(const assay_sized_layer_t* l, const assay_coded_matrix_t* m,
                              size_t nodes, weight_only_t* k, bool* ok) {
   source_t s = {0};
-  k->base.in[k->input] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN};
-  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[k->input] = (assay_storage_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_PLAIN};
   ASSAY_TRY(cpu_program_from(l, nodes, ASSAY_LAYOUT_PLAIN, &k->base, &k->program, ok));
   if (!*ok) return NULL;
   const assay_operand_t* bias = m->bias ? assay_sized_input(l, m->bias) : NULL;

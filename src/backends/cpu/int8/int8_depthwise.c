@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "backends/cpu/int8/int8_block.h"
+#include "backends/cpu/int8/int8_conv_geometry.h"
 #include "backends/cpu/int8/int8_make.h"
-#include "backends/cpu/int8/int8_taps.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 

@@ -228,9 +228,9 @@ static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_l
     if (!o || !is_8bit(o->type) || !find_stream(o, &l->out[0], layout, &k->streams[i]))
       return false;
     const assay_layout_t lies = o->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout;
-    assay_form_t* form = &k->base.in[o - l->in];
+    assay_storage_t* form = &k->base.in[o - l->in];
     if (form->type && (form->layout != lies || form->type != o->type)) return false;
-    *form = (assay_form_t){o->type, lies};
+    *form = (assay_storage_t){o->type, lies};
     k->streams[i].input = (int)(o - l->in);
   }
   return true;
@@ -267,7 +267,7 @@ static void start(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t
   k->base.in_place = -1;
   k->base.run = int8_kernel_run;
   k->base.destroy = int8_kernel_destroy;
-  k->base.out[0] = (assay_form_t){y->type, y->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout};
+  k->base.out[0] = (assay_storage_t){y->type, y->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout};
   k->size = y->size;
   k->zero_input = -1;
 }
@@ -283,9 +283,9 @@ assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, assay_layout_t 
   k->zero_input = j->zero_input;
   k->zero_type = j->zero_type;
   k->base.in[j->x - l->in] =
-      (assay_form_t){j->x_type, j->x->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout};
+      (assay_storage_t){j->x_type, j->x->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout};
   if (k->zero_input >= 0)
-    k->base.in[k->zero_input] = (assay_form_t){k->zero_type, ASSAY_LAYOUT_PLAIN};
+    k->base.in[k->zero_input] = (assay_storage_t){k->zero_type, ASSAY_LAYOUT_PLAIN};
   *out_ok = !k->q || (find_streams(k, l, layout) &&
                       (k->q->n_factor <= 1 || k->q->n_factor == k->m) && k->q->type == y->type);
   if (!*out_ok) return NULL;
@@ -309,10 +309,10 @@ static bool find_scaled(int8_kernel_t* k, const assay_sized_layer_t* l, assay_la
   k->x_input = (int)(x - l->in);
   k->x_type = x->type;
   k->zero_x = k->q->x.zeros[0];
-  assay_form_t* form = &k->base.in[k->x_input];
+  assay_storage_t* form = &k->base.in[k->x_input];
   const assay_layout_t lies = x->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout;
   if (form->type && form->layout != lies) return false;
-  *form = (assay_form_t){x->type, lies};
+  *form = (assay_storage_t){x->type, lies};
   return true;
 }
 

@@ -4,8 +4,8 @@
 #ifdef ASSAY_ONEDNN
 #include <string.h>
 
+#include "backends/cpu/int8/int8_conv_geometry.h"
 #include "backends/cpu/int8/int8_make.h"
-#include "backends/cpu/int8/int8_taps.h"
 #include "backends/cpu/onednn.h"
 #include "base/alloc.h"
 
@@ -272,7 +272,7 @@ static assay_status_t take_taps(onednn_t* k, int8_job_t* j, const problem_t* p, 
   // One input in one form; sums of differences in int32.
   *out_ok = !k->base.base.in[k->w_input].type && j->zero_input < 0 &&
             k->p.k <= INT32_MAX / (4 * 255 * 255);
-  k->base.base.in[k->w_input] = (assay_form_t){j->w_type, ASSAY_LAYOUT_PLAIN};
+  k->base.base.in[k->w_input] = (assay_storage_t){j->w_type, ASSAY_LAYOUT_PLAIN};
   return NULL;
 }
 

@@ -4,8 +4,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "backends/cpu/int8/int8_conv_geometry.h"
 #include "backends/cpu/int8/int8_make.h"
-#include "backends/cpu/int8/int8_taps.h"
 #include "base/alloc.h"
 #include "base/target.h"
 
@@ -167,7 +167,7 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
       order_product(&k->p, j->weights, k->weights);
   } else {
     if (k->base.base.in[k->w_input].type) return *out_ok = false, NULL;  // read as x, too
-    k->base.base.in[k->w_input] = (assay_form_t){j->w_type, ASSAY_LAYOUT_PLAIN};
+    k->base.base.in[k->w_input] = (assay_storage_t){j->w_type, ASSAY_LAYOUT_PLAIN};
   }
   int64_t turned = 0;
   if (!j->weights) turned = (k->p.shared ? 1 : k->p.batch) * k->p.n * k->p.k;

@@ -89,8 +89,8 @@ static assay_status_t make_table(const assay_sized_layer_t* l, assay_kernel_t** 
   k->base.destroy = destroy;
   k->input = (int)(x - l->in);
   k->size = x->size;
-  k->base.in[k->input] = (assay_form_t){x->type, layout_of(x)};
-  k->base.out[0] = (assay_form_t){l->out[0].type, layout_of(x)};
+  k->base.in[k->input] = (assay_storage_t){x->type, layout_of(x)};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, layout_of(x)};
   *out = &k->base;
   return NULL;
 }
@@ -175,8 +175,8 @@ static assay_status_t make_quantize(const assay_sized_layer_t* l, const assay_no
   k->scale = (float)scale;
   k->zero = (float)zero;
   k->type = l->out[0].type;
-  k->base.in[k->input] = (assay_form_t){x->type, layout_of(x)};
-  k->base.out[0] = (assay_form_t){k->type, layout_of(x)};
+  k->base.in[k->input] = (assay_storage_t){x->type, layout_of(x)};
+  k->base.out[0] = (assay_storage_t){k->type, layout_of(x)};
   *out = &k->base;
   return NULL;
 }
@@ -199,8 +199,8 @@ static assay_status_t make_dequantize(const assay_sized_layer_t* l, const assay_
   k->scale = (float)scale;
   k->input = (int)(x - l->in);
   k->size = x->size;
-  k->base.in[k->input] = (assay_form_t){x->type, layout_of(x)};
-  k->base.out[0] = (assay_form_t){ASSAY_TYPE_FLOAT, layout_of(x)};
+  k->base.in[k->input] = (assay_storage_t){x->type, layout_of(x)};
+  k->base.out[0] = (assay_storage_t){ASSAY_TYPE_FLOAT, layout_of(x)};
   *out = &k->base;
   return NULL;
 }

@@ -1,14 +1,14 @@
-// Sums of transposed convolutions on 8-bit integers. int8_up_onednn: where there is one group,
-// oneDNN multiplies all places of a sample with all kernel positions, and what comes out is added
-// up by place; the columns are made for some channels at a time, so that they stay in the cache.
-// int8_up, for groups, and without the CPU's instructions for 8 bits: differences to the zero
-// points are multiplied in 32 bits. Sums are exact: their order changes no bit.
+// Sums of transposed convolutions on 8-bit integers. int8_transposed_onednn: where there is one
+// group, oneDNN multiplies all places of a sample with all kernel positions, and what comes out is
+// added up by place; the columns are made for some channels at a time, so that they stay in the
+// cache. int8_up, for groups, and without the CPU's instructions for 8 bits: differences to the
+// zero points are multiplied in 32 bits. Sums are exact: their order changes no bit.
 #include <omp.h>
 #include <string.h>
 
+#include "backends/cpu/int8/int8_conv_geometry.h"
 #include "backends/cpu/int8/int8_make.h"
 #include "backends/cpu/int8/int8_matrix.h"
-#include "backends/cpu/int8/int8_taps.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/target.h"
@@ -216,7 +216,7 @@ static assay_status_t make_matrix(up_t* k, const int8_job_t* j) {
 static assay_status_t build(up_t* k, int8_job_t* j, bool by_matrix, bool* out_ok) {
   *out_ok =
       int8_is(j->anchor, "ConvTranspose") && j->weights && j->zero_input < 0 && j->x->rank >= 3;
-  if (*out_ok) ASSAY_TRY(int8_up_read(j, &k->t, out_ok));
+  if (*out_ok) ASSAY_TRY(int8_transposed_read(j, &k->t, out_ok));
   if (!*out_ok) return NULL;
   const assay_window_axis_t* a = last_axis(k);
   k->input = (int)(j->x - j->l->in);
@@ -255,11 +255,11 @@ static assay_status_t make_up(const assay_sized_layer_t* l, assay_kernel_t** out
   return int8_make(l, sizeof(up_t), build_up, close_up, out);
 }
 
-const assay_tactic_t cpu_tactic_int8_up = {.name = "int8_up",
-                                           .source = "assay",
-                                           .numerics = "integers",
-                                           .make = make_up,
-                                           .rounding = INT8_ROUNDING};
+const assay_tactic_t cpu_tactic_int8_transposed = {.name = "int8_transposed",
+                                                   .source = "assay",
+                                                   .numerics = "integers",
+                                                   .make = make_up,
+                                                   .rounding = INT8_ROUNDING};
 
 #ifdef ASSAY_ONEDNN
 static assay_status_t build_up_onednn(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
@@ -270,9 +270,9 @@ static assay_status_t make_up_onednn(const assay_sized_layer_t* l, assay_kernel_
   return int8_make(l, sizeof(up_t), build_up_onednn, close_up, out);
 }
 
-const assay_tactic_t cpu_tactic_int8_up_onednn = {.name = "int8_up_onednn",
-                                                  .source = "onednn",
-                                                  .numerics = "integers",
-                                                  .make = make_up_onednn,
-                                                  .rounding = INT8_ROUNDING};
+const assay_tactic_t cpu_tactic_int8_transposed_onednn = {.name = "int8_transposed_onednn",
+                                                          .source = "onednn",
+                                                          .numerics = "integers",
+                                                          .make = make_up_onednn,
+                                                          .rounding = INT8_ROUNDING};
 #endif

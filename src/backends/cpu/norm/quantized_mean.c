@@ -15,14 +15,14 @@ enum {
   SHORT_SUMS = 256,       // bytes whose sum 16 bits hold
   MOST_PLACES = 1 << 23,  // whose sum int32 holds
   BLOCK = 256,            // channels
-  STRETCH = 64,
-  STRETCHES = 16
+  CHUNK = 64,
+  CHUNKS = 16
 };
 
 typedef struct mean {
   assay_kernel_t base;
   int input;
-  int64_t samples, places, channels, stretches;
+  int64_t samples, places, channels, chunks;
   assay_quantized_mean_t of;
 } mean_t;
 
@@ -38,10 +38,10 @@ static void add_rows(const uint8_t* restrict x, int64_t n, int64_t step, int64_t
   for (int64_t c = 0; c < columns; c++) to[c] += sums[c];
 }
 
-// Sums of stretch i, of all there are.
-static void sum_stretch(const mean_t* k, const uint8_t* x, int64_t i, int32_t* to) {
-  const int64_t sample = i / k->stretches, s = i % k->stretches;
-  const int64_t first = k->places * s / k->stretches, end = k->places * (s + 1) / k->stretches;
+// Sums of chunk i, of all there are.
+static void sum_chunk(const mean_t* k, const uint8_t* x, int64_t i, int32_t* to) {
+  const int64_t sample = i / k->chunks, s = i % k->chunks;
+  const int64_t first = k->places * s / k->chunks, end = k->places * (s + 1) / k->chunks;
   const uint8_t turn = k->of.x_type == ASSAY_TYPE_INT8 ? 128 : 0;
   x += sample * k->places * k->channels;
   memset(to, 0, (size_t)k->channels * sizeof *to);
@@ -55,7 +55,7 @@ static void finish(const mean_t* k, int32_t* sums, uint8_t* y) {
   const double zero = (double)k->of.x_zero + (k->of.x_type == ASSAY_TYPE_INT8 ? 128 : 0);
   const double due = zero * (double)k->places, by = (double)k->of.x_scale / (double)k->places;
   float means[BLOCK];
-  for (int64_t s = 1; s < k->stretches; s++)
+  for (int64_t s = 1; s < k->chunks; s++)
     for (int64_t c = 0; c < k->channels; c++) sums[c] += sums[s * k->channels + c];
   for (int64_t c = 0; c < k->channels; c += BLOCK) {
     const int64_t n = k->channels - c < BLOCK ? k->channels - c : BLOCK;
@@ -67,14 +67,14 @@ static void finish(const mean_t* k, int32_t* sums, uint8_t* y) {
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const mean_t* k = (const mean_t*)base;
-  const int64_t all = k->samples * k->stretches;
+  const int64_t all = k->samples * k->chunks;
   int32_t* sums = scratch;
   // As in means.c: near where elements are wanted next.
   const int parts = cpu_threads(k->samples * k->places * k->channels);
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-  for (int64_t i = 0; i < all; i++) sum_stretch(k, in[k->input], i, sums + i * k->channels);
+  for (int64_t i = 0; i < all; i++) sum_chunk(k, in[k->input], i, sums + i * k->channels);
   for (int64_t i = 0; i < k->samples; i++)
-    finish(k, sums + i * k->stretches * k->channels, (uint8_t*)out[0] + i * k->channels);
+    finish(k, sums + i * k->chunks * k->channels, (uint8_t*)out[0] + i * k->channels);
   return NULL;
 }
 
@@ -100,12 +100,12 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->samples = x->dims[0];
   k->channels = x->dims[1];
   k->places = x->size / y->size;
-  k->stretches = k->places / STRETCH < STRETCHES ? k->places / STRETCH : STRETCHES;
-  if (k->stretches < 1) k->stretches = 1;
+  k->chunks = k->places / CHUNK < CHUNKS ? k->places / CHUNK : CHUNKS;
+  if (k->chunks < 1) k->chunks = 1;
   k->of = q;
-  k->base.scratch = (size_t)(k->samples * k->stretches * k->channels) * sizeof(int32_t);
-  k->base.in[k->input] = (assay_form_t){x->type, layout_of(x)};
-  k->base.out[0] = (assay_form_t){y->type, layout_of(y)};
+  k->base.scratch = (size_t)(k->samples * k->chunks * k->channels) * sizeof(int32_t);
+  k->base.in[k->input] = (assay_storage_t){x->type, layout_of(x)};
+  k->base.out[0] = (assay_storage_t){y->type, layout_of(y)};
   *out = &k->base;
   return NULL;
 }

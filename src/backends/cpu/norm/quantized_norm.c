@@ -111,8 +111,8 @@ static assay_status_t make_of(const assay_sized_layer_t* l, const assay_quantize
   k->input = (int)(x - l->in);
   k->rows = x->size / size;
   k->part = (BYTES / size / INT8_NORM_ROWS + 1) * INT8_NORM_ROWS;
-  k->base.in[k->input] = (assay_form_t){x->type, layout};
-  k->base.out[0] = (assay_form_t){l->out[0].type, layout};
+  k->base.in[k->input] = (assay_storage_t){x->type, layout};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, layout};
   *out = &k->base;
   return NULL;
 }

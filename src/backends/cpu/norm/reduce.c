@@ -398,8 +398,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->kind = (kind_t)kind;
   k->input = (int)(x - l->in);
-  k->base.in[k->input] = (assay_form_t){x->type, from};
-  k->base.out[0] = (assay_form_t){l->out[0].type, made};
+  k->base.in[k->input] = (assay_storage_t){x->type, from};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, made};
   lay_out(k, x, reduced, from, to);
   k->short_rows = has_short_rows(k);
   *out = &k->base;

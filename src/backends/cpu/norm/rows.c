@@ -411,7 +411,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(x - l->in);
-  k->base.in[k->input] = k->base.out[0] = (assay_form_t){x->type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[k->input] = k->base.out[0] = (assay_storage_t){x->type, ASSAY_LAYOUT_PLAIN};
   const norm_t* norm = find_norm(n);
   assay_status_t st = norm ? read_norm(l, n, x, norm, k, &ok) : NULL;
   if (!norm) ok = read_softmax(l, n, x, k);

@@ -3,7 +3,7 @@
 #include "passes/gate.h"
 
 #include "backends/cpu/pointwise/convert.h"
-#include "backends/cpu/pointwise/halves.h"
+#include "backends/cpu/pointwise/glu_halves.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -108,11 +108,11 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->type = x->type;
   k->made = y->type;
   k->size = y->size;
-  k->run = cpu_half_run(y, g.axis, layout);
+  k->run = cpu_glu_half_run(y, g.axis, layout);
   k->first = g.first;
   k->second = g.second;
-  k->base.in[k->input] = (assay_form_t){x->type, layout};
-  k->base.out[0] = (assay_form_t){y->type, layout};
+  k->base.in[k->input] = (assay_storage_t){x->type, layout};
+  k->base.out[0] = (assay_storage_t){y->type, layout};
   describe_rows(k, y, g.axis);
   *out = &k->base;
   return NULL;

@@ -75,10 +75,10 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   assay_status_t st = ASSAY_NEW(&p);
   if (st) return cpu_program_destroy(program), st;
   *p = (pointwise_t){.base = {.in_place = -1, .run = run, .destroy = destroy}, .program = program};
-  p->base.out[0] = (assay_form_t){type, layout};
+  p->base.out[0] = (assay_storage_t){type, layout};
   for (size_t i = 0; i < cpu_program_n_streams(program); i++) {
     const cpu_stream_t* s = cpu_program_stream(program, i);
-    if (!s->constant && s->input >= 0) p->base.in[s->input] = (assay_form_t){s->type, s->layout};
+    if (!s->constant && s->input >= 0) p->base.in[s->input] = (assay_storage_t){s->type, s->layout};
   }
   p->base.in_place = cpu_program_in_place(program, type);
   describe_rows(p, l);

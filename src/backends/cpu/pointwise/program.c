@@ -564,7 +564,7 @@ assay_status_t cpu_program_from(const assay_sized_layer_t* l, size_t first, assa
     if (s->constant || s->input < 0) continue;
     // One input in one form.
     if (k->in[s->input].type) *ok = false;
-    k->in[s->input] = (assay_form_t){s->type, s->layout};
+    k->in[s->input] = (assay_storage_t){s->type, s->layout};
   }
   return NULL;
 }

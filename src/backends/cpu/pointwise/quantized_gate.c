@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backends/cpu/int8/int8_make.h"
-#include "backends/cpu/pointwise/halves.h"
+#include "backends/cpu/pointwise/glu_halves.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -108,10 +108,10 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(x - l->in);
   k->size = y->size;
-  k->run = cpu_half_run(y, q.axis, layout);
+  k->run = cpu_glu_half_run(y, q.axis, layout);
   k->of = q;
-  k->base.in[k->input] = (assay_form_t){x->type, layout};
-  k->base.out[0] = (assay_form_t){y->type, layout};
+  k->base.in[k->input] = (assay_storage_t){x->type, layout};
+  k->base.out[0] = (assay_storage_t){y->type, layout};
   *out = &k->base;
   return NULL;
 }

@@ -193,11 +193,12 @@ static void set_forms(const assay_sized_layer_t* l, recurrent_t* k, const operan
   k->initial_c = index_of(l, o->c);
   const int read[] = {k->x, k->lengths, k->initial_h, k->initial_c};
   for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-    if (read[i] >= 0) k->base.in[read[i]] = (assay_form_t){l->in[read[i]].type, ASSAY_LAYOUT_PLAIN};
+    if (read[i] >= 0)
+      k->base.in[read[i]] = (assay_storage_t){l->in[read[i]].type, ASSAY_LAYOUT_PLAIN};
   int* const made[] = {&k->y, &k->y_h, &k->y_c};
   for (size_t i = 0; i < 3; i++) {
     *made[i] = i < l->n_out && l->out[i].value ? (int)i : -1;
-    if (*made[i] >= 0) k->base.out[i] = (assay_form_t){l->out[i].type, ASSAY_LAYOUT_PLAIN};
+    if (*made[i] >= 0) k->base.out[i] = (assay_storage_t){l->out[i].type, ASSAY_LAYOUT_PLAIN};
   }
 }
 

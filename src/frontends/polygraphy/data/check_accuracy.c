@@ -37,13 +37,13 @@ static assay_status_t nothing_matches(assay_metric_t metric, const assay_accurac
 
 static assay_status_t set_threshold(const pg_compare_t* c, assay_metric_t metric,
                                     assay_compared_t* out) {
-  assay_demand_t d;
+  assay_tolerances_t d;
   if (!out->measured)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "Output: '%s' has no numbers that could be checked again (its shapes "
                        "differed); compare saved outputs (run --save-outputs, then --load-outputs)",
                        out->output);
-  ASSAY_TRY(c->comparison.demand(c->comparison.self, out->output, &d));
+  ASSAY_TRY(c->comparison.tolerances(c->comparison.self, out->output, &d));
   out->decided = false;
   out->threshold =
       (assay_threshold_t){.stat = d.stat, .atol = d.atol, .rtol = d.rtol, .limit = d.limit[metric]};

@@ -89,7 +89,7 @@ static assay_status_t read_bound(pg_flag_id_t f, const char* text, assay_toleran
   return NULL;
 }
 
-static assay_status_t read_stat(const char* text, assay_demand_t* d) {
+static assay_status_t read_stat(const char* text, assay_tolerances_t* d) {
   if (assay_error_stat_parse(text, &d->stat)) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                      "Invalid choice for check_error_stat: %s; valid choices are: ['max', "
@@ -97,19 +97,19 @@ static assay_status_t read_stat(const char* text, assay_demand_t* d) {
                      text);
 }
 
-static assay_status_t read_quantile(const char* text, assay_demand_t* d) {
+static assay_status_t read_quantile(const char* text, assay_tolerances_t* d) {
   ASSAY_TRY(pg_number("--error-quantile", text, &d->quantile));
   if (d->quantile >= 0 && d->quantile <= 1) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--error-quantile: %s is not between 0 and 1", text);
 }
 
-static assay_status_t read_indices(const char* text, assay_demand_t* d) {
+static assay_status_t read_indices(const char* text, assay_tolerances_t* d) {
   ASSAY_TRY(pg_whole("--index-tolerance", text, &d->index_tolerance));
   if (d->index_tolerance >= 0) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--index-tolerance: %s is below 0", text);
 }
 
-static assay_status_t read_value(int i, const char* text, assay_demand_t* d) {
+static assay_status_t read_value(int i, const char* text, assay_tolerances_t* d) {
   const pg_flag_id_t f = listed[i].flag;
   if (f == PG_FLAG_check_error_stat) return read_stat(text, d);
   if (f == PG_FLAG_error_quantile) return read_quantile(text, d);
@@ -120,8 +120,9 @@ static assay_status_t read_value(int i, const char* text, assay_demand_t* d) {
                                         : &d->limit[listed[i].metric]);
 }
 
-static assay_status_t read_demand(const pg_compare_t* c, const char* output, assay_demand_t* out) {
-  assay_demand_init(out);
+static assay_status_t read_tolerances(const pg_compare_t* c, const char* output,
+                                      assay_tolerances_t* out) {
+  assay_tolerances_init(out);
   for (int i = 0; i < N_LISTED; i++) {
     const char* text = NULL;
     ASSAY_TRY(pg_pair_find(c->arena, pg_words(c->args, listed[i].flag), output, &text));
@@ -130,16 +131,16 @@ static assay_status_t read_demand(const pg_compare_t* c, const char* output, ass
   return NULL;
 }
 
-static assay_status_t demand(void* self, const char* output, assay_demand_t* out) {
+static assay_status_t tolerances(void* self, const char* output, assay_tolerances_t* out) {
   pg_compare_t* c = self;
   for (size_t i = 0; i < c->n_known; i++)
-    if (strcmp(c->known[i].output, output) == 0) return *out = c->known[i].demand, NULL;
-  pg_demand_t d = {0};
+    if (strcmp(c->known[i].output, output) == 0) return *out = c->known[i].tolerances, NULL;
+  pg_tolerances_t d = {0};
   ASSAY_TRY(assay_arena_strdup(c->arena, output, &d.output));
-  ASSAY_TRY(read_demand(c, output, &d.demand));
+  ASSAY_TRY(read_tolerances(c, output, &d.tolerances));
   ASSAY_TRY(assay_grow(&c->known, &c->cap_known, c->n_known + 1, sizeof *c->known));
   c->known[c->n_known++] = d;
-  *out = d.demand;
+  *out = d.tolerances;
   return NULL;
 }
 
@@ -148,7 +149,7 @@ static assay_status_t check_values(const pg_compare_t* c) {
   for (int i = 0; i < N_LISTED; i++) {
     const pg_words_t* words = pg_words(c->args, listed[i].flag);
     for (size_t k = 0; k < words->n; k++) {
-      assay_demand_t d;
+      assay_tolerances_t d;
       pg_pair_t pair;
       ASSAY_TRY(pg_pair_split(c->arena, words->items[k], &pair));
       ASSAY_TRY(read_value(i, pair.value, &d));
@@ -259,7 +260,7 @@ assay_status_t pg_compare_init(const pg_args_t* a, assay_arena_t* arena, pg_comp
                      .infinities_equal = pg_given(a, PG_FLAG_infinities_compare_equal),
                      .heatmaps = pg_text(a, PG_FLAG_save_heatmaps),
                      .plots = pg_text(a, PG_FLAG_save_error_metrics_plot),
-                     .demand = demand,
+                     .tolerances = tolerances,
                      .unknown = unknown,
                      .self = out,
                      .say = pg_say()}};

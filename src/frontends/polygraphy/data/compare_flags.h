@@ -9,17 +9,17 @@
 assay_say_t pg_say(void);
 
 // What is asked of one output, read from the flags once.
-typedef struct pg_demand {
+typedef struct pg_tolerances {
   const char* output;
-  assay_demand_t demand;
-} pg_demand_t;
+  assay_tolerances_t tolerances;
+} pg_tolerances_t;
 
 // Stays where it is: the comparison within points to it.
 typedef struct pg_compare {
   assay_comparison_t comparison;
   const pg_args_t* args;
   assay_arena_t* arena;
-  pg_demand_t* known;
+  pg_tolerances_t* known;
   size_t n_known, cap_known;
 } pg_compare_t;
 

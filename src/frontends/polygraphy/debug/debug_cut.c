@@ -141,13 +141,13 @@ static assay_status_t name_values(assay_arena_t* arena, const pg_values_t* value
 assay_status_t pg_cuts_part(const pg_cuts_t* c, const pg_values_t* in, const pg_values_t* out,
                             assay_model_t** out_part) {
   const assay_edit_options_t options = {.no_proof = true};
-  assay_edit_wishes_t wishes = {0};
+  assay_edit_requests_t requests = {0};
   assay_edit_result_t r = {0};
   assay_arena_t* names = NULL;
   ASSAY_TRY(assay_arena_create(&names));
-  assay_status_t st = name_values(names, in, &wishes.from);
-  if (!st) st = name_values(names, out, &wishes.to);
-  if (!st) st = assay_editor_run(&assay_editor_extract, c->model, &wishes, &options, &r);
+  assay_status_t st = name_values(names, in, &requests.from);
+  if (!st) st = name_values(names, out, &requests.to);
+  if (!st) st = assay_editor_run(&assay_editor_extract, c->model, &requests, &options, &r);
   assay_arena_destroy(names);
   if (st) return st;
   *out_part = assay_model_retain(r.model);

@@ -6,15 +6,15 @@
 #include "base/shown.h"
 #include "formats/format.h"
 #include "frontends/polygraphy/debug/debug_builder.h"
-#include "frontends/polygraphy/debug/debug_hunt.h"
 #include "frontends/polygraphy/debug/debug_loop.h"
 #include "frontends/polygraphy/debug/debug_next.h"
+#include "frontends/polygraphy/debug/debug_search.h"
 #include "report/report.h"
 
 typedef struct work {
   pg_builder_t builder;
   pg_debug_t debug;
-  pg_hunt_t hunt;
+  pg_search_t search;
   const assay_node_t** nodes;  // that can be marked: of the first k, or (reverse) the last k first
   size_t n_nodes, cap_nodes;
   assay_format_t format;  // the higher one
@@ -71,14 +71,14 @@ static assay_status_t make(void* user, pg_iteration_t* i) {
   work_t* w = user;
   (void)i;
   pg_log(PG_INFO, "Marking the %s %zu of %zu layer(s) to run in %s", w->reverse ? "last" : "first",
-         w->hunt.at, w->n_nodes, assay_format_name(w->format));
-  return pg_builder_build(&w->builder, w->nodes, w->hunt.at, w->format, w->debug.artifact);
+         w->search.at, w->n_nodes, assay_format_name(w->format));
+  return pg_builder_build(&w->builder, w->nodes, w->search.at, w->format, w->debug.artifact);
 }
 
 static assay_status_t advance(void* user, const pg_iteration_t* i, bool* out_stop) {
   work_t* w = user;
-  pg_hunt_tell(&w->hunt, i->success);
-  *out_stop = w->hunt.done;
+  pg_search_record(&w->search, i->success);
+  *out_stop = w->search.done;
   return NULL;
 }
 
@@ -87,7 +87,7 @@ static assay_status_t advance(void* user, const pg_iteration_t* i, bool* out_sto
 static assay_status_t tell_layers(const work_t* w) {
   const bool half = w->format == ASSAY_FORMAT_FP16;
   assay_str_t own = {0}, trtexec = {0}, quoted = {0};
-  for (size_t i = 0; i < w->hunt.best; i++) {
+  for (size_t i = 0; i < w->search.best; i++) {
     assay_str_t word = {0};
     assay_str_printf_raw(&word, "%s:%s", w->nodes[i]->label, half ? "float16" : "float32");
     assay_str_append(&own, " ");
@@ -122,14 +122,14 @@ static assay_status_t tell_next(const work_t* w) {
 }
 
 static assay_status_t tell(const work_t* w) {
-  if (!w->hunt.found) {
+  if (!w->search.found) {
     pg_log(PG_FINISH, "Could not find a configuration that satisfied accuracy requirements.");
     return tell_next(w);
   }
   pg_log(PG_FINISH,
          "To achieve acceptable accuracy, try running the %s %zu layer(s) in higher precision",
-         w->reverse ? "last" : "first", w->hunt.best);
-  if (w->hunt.best) {
+         w->reverse ? "last" : "first", w->search.best);
+  if (w->search.best) {
     ASSAY_TRY(tell_layers(w));
     return tell_next(w);
   }
@@ -169,10 +169,10 @@ static assay_status_t search(work_t* w) {
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "the model has no layer whose precision can be chosen: none makes floats");
   if (w->reverse) turn_round(w);
-  w->hunt = pg_hunt_begin(pg_is(a, PG_FLAG_mode, "linear") ? PG_HUNT_UP : PG_HUNT_BISECT,
-                          w->n_nodes, false);
+  w->search = pg_search_begin(pg_is(a, PG_FLAG_mode, "linear") ? PG_SEARCH_UP : PG_SEARCH_BISECT,
+                              w->n_nodes, false);
   const pg_loop_t loop = {
-      .about = pg_hunt_about(&w->hunt), .make = make, .advance = advance, .user = w};
+      .about = pg_search_max_tries(&w->search), .make = make, .advance = advance, .user = w};
   ASSAY_TRY(pg_debug_loop(&w->debug, &loop));
   return tell(w);
 }
@@ -186,7 +186,7 @@ assay_status_t pg_run_debug_precision(pg_job_t* j) {
   ASSAY_TRY(pg_debug_open(j, "polygraphy_debug.engine", &w.debug));
   assay_status_t st = pg_builder_open(j, &w.builder);
   if (!st) st = search(&w);
-  j->failed = !w.hunt.found;
+  j->failed = !w.search.found;
   assay_free(w.nodes);
   pg_builder_close(&w.builder);
   pg_debug_close(&w.debug);

@@ -11,8 +11,8 @@
 #include "edit/types.h"
 #include "frontends/polygraphy/data/feed.h"
 #include "frontends/polygraphy/debug/debug_cut.h"
-#include "frontends/polygraphy/debug/debug_hunt.h"
 #include "frontends/polygraphy/debug/debug_loop.h"
+#include "frontends/polygraphy/debug/debug_search.h"
 #include "io/numpy_text.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
@@ -23,7 +23,7 @@ typedef struct work work_t;
 typedef struct phase {
   work_t* work;
   pg_cuts_t cuts;
-  pg_hunt_t hunt;
+  pg_search_t search;
   bool of_inputs, alone;  // alone: single outputs (linear)
 } phase_t;
 
@@ -104,7 +104,7 @@ static assay_status_t make(void* user, pg_iteration_t* i) {
   work_t* w = p->work;
   assay_model_release(w->tried);
   w->tried = NULL;
-  ASSAY_TRY(cut(p, p->hunt.at, &w->tried));
+  ASSAY_TRY(cut(p, p->search.at, &w->tried));
   i->n_nodes = (int64_t)size_of(w->tried);
   tell_ends(p, w->tried);
   return write(w, w->tried);
@@ -134,12 +134,12 @@ static assay_status_t advance(void* user, const pg_iteration_t* i, bool* out_sto
   phase_t* p = user;
   work_t* w = p->work;
   // A result of a replay was not made.
-  if (!w->tried) ASSAY_TRY(cut(p, p->hunt.at, &w->tried));
+  if (!w->tried) ASSAY_TRY(cut(p, p->search.at, &w->tried));
   sort(w, i->success);
   assay_model_release(w->tried);
   w->tried = NULL;
-  pg_hunt_tell(&p->hunt, !i->success);
-  *out_stop = p->hunt.done;
+  pg_search_record(&p->search, !i->success);
+  *out_stop = p->search.done;
   return NULL;
 }
 
@@ -170,15 +170,15 @@ static assay_status_t search(work_t* w, bool of_inputs) {
   if (!p.cuts.n) return pg_cuts_release(&p.cuts), NULL;
   assay_status_t st = is_known(&p, &known);
   if (st) return pg_cuts_release(&p.cuts), st;
-  p.hunt = pg_hunt_begin(w->linear ? PG_HUNT_DOWN : PG_HUNT_BISECT, p.cuts.n - 1, known);
+  p.search = pg_search_begin(w->linear ? PG_SEARCH_DOWN : PG_SEARCH_BISECT, p.cuts.n - 1, known);
   const pg_loop_t loop = {.suffix = what,
-                          .about = pg_hunt_about(&p.hunt),
+                          .about = pg_search_max_tries(&p.search),
                           .make = make,
                           .advance = advance,
                           .strict = true,
                           .user = &p};
   pg_log(PG_START, "Reducing model %s", what);
-  if (!p.hunt.done) st = pg_debug_loop(&w->debug, &loop);
+  if (!p.search.done) st = pg_debug_loop(&w->debug, &loop);
   if (!st) {
     pg_log(PG_FINISH, "Finished reducing model %s", what);
     tell_ends(&p, w->bad);
@@ -221,7 +221,7 @@ static assay_status_t check_whole(work_t* w) {
 // ---- the subcommand -----------------------------------------------------------------------------
 
 // --model-input-shapes, as the edit `set` has them: "x=1x3x4x4".
-static assay_status_t shape_wishes(pg_job_t* j, assay_words_t* out) {
+static assay_status_t shape_requests(pg_job_t* j, assay_words_t* out) {
   const pg_words_t* words = pg_words(j->args, PG_FLAG_model_input_shapes);
   const char** items;
   ASSAY_TRY(assay_arena_new(j->arena, words->n, sizeof *items, &items));
@@ -266,11 +266,11 @@ static assay_status_t tell_shapes(const assay_model_t* m) {
 
 static assay_status_t set_shapes(pg_job_t* j, assay_model_t** m) {
   const assay_edit_options_t options = {.no_proof = true, .force = true};
-  assay_edit_wishes_t wishes = {0};
+  assay_edit_requests_t requests = {0};
   assay_edit_result_t r = {0};
   if (!pg_given(j->args, PG_FLAG_model_input_shapes)) return NULL;
-  ASSAY_TRY(shape_wishes(j, &wishes.shapes));
-  ASSAY_TRY(assay_status_note(assay_editor_run(&assay_editor_set, *m, &wishes, &options, &r),
+  ASSAY_TRY(shape_requests(j, &requests.shapes));
+  ASSAY_TRY(assay_status_note(assay_editor_run(&assay_editor_set, *m, &requests, &options, &r),
                               "--model-input-shapes"));
   keep(m, r.model);
   assay_edit_result_deinit(&r);

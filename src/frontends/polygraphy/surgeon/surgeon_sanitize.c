@@ -102,11 +102,11 @@ static assay_status_t write_types(pg_job_t* j, assay_model_t** m) {
 
 // ---- constants ----------------------------------------------------------------------------------
 
-static assay_status_t read_wishes(const pg_job_t* j, assay_fold_wishes_t* out) {
+static assay_status_t read_requests(const pg_job_t* j, assay_fold_requests_t* out) {
   const char* size = pg_text(j->args, PG_FLAG_fold_size_threshold);
   uint64_t bytes = 0;
-  *out = (assay_fold_wishes_t){.no_shapes = pg_given(j->args, PG_FLAG_no_fold_shapes),
-                               .has_threshold = size != NULL};
+  *out = (assay_fold_requests_t){.no_shapes = pg_given(j->args, PG_FLAG_no_fold_shapes),
+                                 .has_threshold = size != NULL};
   if (size && !assay_bytes_parse(size, &bytes))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--fold-size-threshold: '%s' is no size, such as 1024, 16K or 1M", size);
@@ -115,12 +115,12 @@ static assay_status_t read_wishes(const pg_job_t* j, assay_fold_wishes_t* out) {
 }
 
 // One pass; *out_folded counts the nodes that went.
-static assay_status_t fold_once(const assay_fold_wishes_t* wishes, assay_model_t** m,
+static assay_status_t fold_once(const assay_fold_requests_t* requests, assay_model_t** m,
                                 size_t* out_folded) {
   assay_model_t *ready = NULL, *made = NULL;
   const size_t before = assay_model_count_nodes(*m);
   ASSAY_TRY(assay_onnx_prepare_known(*m, 0, NULL, &ready));
-  assay_status_t st = assay_fold_constants(ready, wishes, &made);
+  assay_status_t st = assay_fold_constants(ready, requests, &made);
   assay_model_release(ready);
   if (st) return st;
   const size_t after = assay_model_count_nodes(made);
@@ -137,14 +137,14 @@ static assay_status_t fold_once(const assay_fold_wishes_t* wishes, assay_model_t
 static assay_status_t fold(pg_job_t* j, assay_model_t** m) {
   const int64_t most =
       pg_given(j->args, PG_FLAG_num_passes) ? pg_int(j->args, PG_FLAG_num_passes) : INT64_MAX;
-  assay_fold_wishes_t wishes;
+  assay_fold_requests_t requests;
   size_t folded = 1;
-  ASSAY_TRY(read_wishes(j, &wishes));
+  ASSAY_TRY(read_requests(j, &requests));
   for (int64_t pass = 0; folded && pass < most; pass++) {
     folded = 0;
     pg_log(PG_START, "Folding Constants | Pass %lld", (long long)pass + 1);
     ASSAY_TRY(let_pass(j, "Constant folding pass failed. Skipping subsequent passes.",
-                       fold_once(&wishes, m, &folded)));
+                       fold_once(&requests, m, &folded)));
   }
   return NULL;
 }
