@@ -222,8 +222,8 @@ static double share_between(const job_t* j, const hybrid_t* a, const hybrid_t* b
   const assay_tensor_t* x = floats_of(a, output, truth->size);
   const assay_tensor_t* y = floats_of(b, output, truth->size);
   if (!engine || !x || !y) return 0;
-  const int64_t born = not_finite(engine, truth);
-  if (born) return (double)(not_finite(y, truth) - not_finite(x, truth)) / (double)born;
+  const int64_t appeared = not_finite(engine, truth);
+  if (appeared) return (double)(not_finite(y, truth) - not_finite(x, truth)) / (double)appeared;
   double part = 0, whole = 0;
   for (int64_t i = 0; i < truth->size; i++) {
     const double e = assay_f64(engine)[i] - assay_f64(truth)[i];

@@ -83,7 +83,7 @@ static assay_status_t find_lifetimes(assay_evaluator_t* m, size_t number, int* l
   size_t n = 0;
   ASSAY_TRY(defined_values(g, &ids, &n));
   for (size_t i = 0; i < n; i++) last[ids[i]] = -1;
-  // What nobody reads dies where it is born.
+  // What nobody reads is released where it is made.
   for (size_t i = 0; i < g->n_nodes; i++)
     for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
       if (g->nodes[i]->outputs[k]) last[g->nodes[i]->outputs[k]->id] = (int)i;

@@ -111,7 +111,7 @@ static assay_status_t look_at_floats(assay_confirm_t* c, const assay_layer_t* la
     const int kinds = unfinite(out[i]);
     if (!kinds) continue;
     if (coming < 0) ASSAY_TRY(unfinite_in(node, n_in, in, max, &coming));
-    // Infinities that came in may go on; NaN is born once.
+    // Infinities that came in may go on; NaN arises once.
     const bool moves = node->op && node->op->flags & (ASSAY_OP_MOVES | ASSAY_OP_CONTROL);
     if (moves || (coming & 1) || (kinds == 2 && coming & 2)) continue;
     double figure;

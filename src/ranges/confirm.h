@@ -13,7 +13,7 @@ assay_status_t assay_confirm_create(const assay_plan_t* plan, const assay_ranges
 void assay_confirm_destroy(assay_confirm_t* c);  // NULL is allowed
 
 // Runs the inputs (by graph input; NULL: its initializer). *out_broken: where the first number was
-// born that is not finite or not right, and how; only node, value, kind, figure and at_output are
+// made that is not finite or not right, and how; only node, value, kind, figure and at_output are
 // set.
 assay_status_t assay_confirm_run(assay_confirm_t* c, assay_tensor_t* const* inputs,
                                  bool* out_broken, assay_witness_t* out) ASSAY_MUST_USE;

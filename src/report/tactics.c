@@ -33,7 +33,7 @@ static void why(const assay_tactic_account_t* a, assay_str_t* out) {
                      (long long)j->beyond, (long long)j->elements, j->worst_engine, j->worst_truth,
                      j->worst_limit);
   else if (a->fault == ASSAY_TACTIC_INVALID)
-    assay_str_printf(out, "NaN is born in %lld elements", (long long)j->born_nan);
+    assay_str_printf(out, "NaN arises in %lld elements", (long long)j->born_nan);
   else if (a->fault == ASSAY_TACTIC_OUTLYING)
     assay_str_printf(out, "its error is %.0f times what rounding in other orders shows",
                      a->outlying_by);

@@ -246,7 +246,7 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
       later++;
       continue;
     }
-    assay_str_printf(out, "  %-6s  %s   %s", i ? "also" : "born", layer_name(u->account), u->why);
+    assay_str_printf(out, "  %-6s  %s   %s", i ? "also" : "origin", layer_name(u->account), u->why);
     if (u->share > 0) assay_str_printf(out, " (%.0f %% of the output's error)", 100 * u->share);
     assay_str_append(out, "\n");
     shown++;

@@ -3,7 +3,7 @@
 #include "backends/tactic_case.h"
 
 #define MOVE(name, opset, x, constants, node) \
-  { {name, opset, {x}, constants, {node}, "y"}, "moves", 0, true }
+  { {name, opset, {x}, constants, {node}, "y"}, "data_movement", 0, true }
 #define NONE \
   { 0 }
 #define LIST(...) \
@@ -31,7 +31,7 @@ static const tactic_case_t transposes[] = {
       {"w float[4,3,1,1]"},
       {"Conv c x w -> h", "Transpose t h -> p | perm=0,2,3,1", "Transpose u p -> y | perm=0,3,1,2"},
       "y"},
-     "moves",
+     "data_movement",
      1e-6,
      false},
     {{"of channels last",
@@ -40,14 +40,14 @@ static const tactic_case_t transposes[] = {
       {"w float[4,3,1,1]"},
       {"Conv c x w -> h", "Transpose t h -> y | perm=2,0,1,3"},
       "y"},
-     "moves",
+     "data_movement",
      1e-6,
      false},
 };
 
 static const tactic_case_t joins[] = {
     {{"Concat", 17, {"a float[3,2]", "b float[3,5]"}, {0}, {"Concat n a b a -> y | axis=1"}, "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"Concat, empty",
@@ -56,7 +56,7 @@ static const tactic_case_t joins[] = {
       {0},
       {"Concat n a b -> y | axis=-2"},
       "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"Split",
@@ -65,7 +65,7 @@ static const tactic_case_t joins[] = {
       {"s int64[3] 2 0 5"},
       {"Split n x s -> a b c | axis=1"},
       "a b c"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"Concat of channels last",
@@ -74,7 +74,7 @@ static const tactic_case_t joins[] = {
       {"w float[4,3,1,1]"},
       {"Conv c x w -> h", "Concat n h z h -> y | axis=1"},
       "y"},
-     "moves",
+     "data_movement",
      1e-6,
      false},
     {{"Concat of rows, channels last",
@@ -83,7 +83,7 @@ static const tactic_case_t joins[] = {
       {"w float[4,3,1,1]"},
       {"Conv c x w -> h", "Concat n h z -> y | axis=2"},
       "y"},
-     "moves",
+     "data_movement",
      1e-6,
      false},
     {{"Split of channels last",
@@ -92,7 +92,7 @@ static const tactic_case_t joins[] = {
       {"w float[4,3,1,1]"},
       {"Conv c x w -> h", "Split n h -> a b | axis=1"},
       "a b"},
-     "moves",
+     "data_movement",
      1e-6,
      false},
 };
@@ -105,7 +105,7 @@ static const tactic_case_t joins[] = {
      {"s int64" starts, "e int64" ends, "a int64" axes, "t int64" steps}, \
      {"Slice n x s e a t -> y"},                                          \
      "y"},                                                                \
-        "moves", 0, true                                                  \
+        "data_movement", 0, true                                          \
   }
 static const tactic_case_t slices[] = {
     SLICE("inner", "x float[4,9]", "[1] 2", "[1] 7", "[1] 1", "[1] 1"),
@@ -120,7 +120,7 @@ static const tactic_case_t slices[] = {
       {0},
       {"Slice n x -> y | starts=1,-5 ends=3,-1 axes=0,1"},
       "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"of channels last",
@@ -129,13 +129,16 @@ static const tactic_case_t slices[] = {
       {"w float[4,3,1,1]", "s int64[1] 1", "e int64[1] 3", "a int64[1] 1"},
       {"Conv c x w -> h", "Slice n h s e a -> y"},
       "y"},
-     "moves",
+     "data_movement",
      1e-6,
      false},
 };
 
-#define PAD(name, opset, x, pads, mode) \
-  { {name, opset, {x}, {"p int64" pads}, {"Pad n x p -> y | mode=" mode}, "y"}, "moves", 0, true }
+#define PAD(name, opset, x, pads, mode)                                                          \
+  {                                                                                              \
+    {name, opset, {x}, {"p int64" pads}, {"Pad n x p -> y | mode=" mode}, "y"}, "data_movement", \
+        0, true                                                                                  \
+  }
 static const tactic_case_t pads[] = {
     PAD("constant", 17, "x float[3,4]", "[4] 1 2 0 3", "constant"),
     PAD("bytes", 17, "x uint8[3,4]", "[4] 1 2 0 3", "constant"),
@@ -150,7 +153,7 @@ static const tactic_case_t pads[] = {
       {"p int64[4] 1 2 0 3", "v float[] 0.3"},
       {"Pad n x p v -> y"},
       "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"an int64 value",
@@ -159,7 +162,7 @@ static const tactic_case_t pads[] = {
       {"p int64[4] 1 2 0 3", "v int64[] -5"},
       {"Pad n x p v -> y"},
       "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"axes",
@@ -168,11 +171,11 @@ static const tactic_case_t pads[] = {
       {"p int64[2] 1 2", "a int64[1] -1"},
       {"Pad n x p _ a -> y"},
       "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"by attributes", 10, {"x float[3,4]"}, {0}, {"Pad n x -> y | pads=1,0,2,1 value=0.7"}, "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"of channels last",
@@ -181,26 +184,26 @@ static const tactic_case_t pads[] = {
       {"w float[4,3,1,1]", "p int64[8] 0 1 1 1 0 0 2 2"},
       {"Conv c x w -> h", "Pad n h p -> y"},
       "y"},
-     "moves",
+     "data_movement",
      1e-6,
      false},
 };
 
 static const tactic_case_t others[] = {
     {{"Expand", 17, {"x float[3,1,2]"}, {"s int64[4] 2 1 4 1"}, {"Expand n x s -> y"}, "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"Expand of a scalar", 17, {"x float[]"}, {"s int64[2] 3 4"}, {"Expand n x s -> y"}, "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"Tile", 17, {"x float[3,2,5]"}, {"r int64[3] 2 1 3"}, {"Tile n x r -> y"}, "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     {{"Tile by nothing", 17, {"x float[3,2]"}, {"r int64[2] 2 0"}, {"Tile n x r -> y"}, "y"},
-     "moves",
+     "data_movement",
      0,
      true},
     MOVE("DepthToSpace", 17, "x float[2,12,3,5]", NONE, "DepthToSpace n x -> y | blocksize=2"),
@@ -213,7 +216,7 @@ static const tactic_case_t others[] = {
       {"w float[8,3,1,1]"},
       {"Conv c x w -> h", "DepthToSpace n h -> y | blocksize=2 mode=CRD"},
       "y"},
-     "moves",
+     "data_movement",
      1e-6,
      false},
     {{"Gather", 17, {"i int64[2,3] 0 -1 2 4 4 -5"}, {"t float[5,7]"}, {"Gather n t i -> y"}, "y"},

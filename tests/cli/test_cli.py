@@ -159,7 +159,7 @@ ROWS = [
     ("check {m}/external.onnx --precision=bf16 --shape x=4x16", FAITHFUL, "^FAITHFUL  .*in bf16", ""),
     ("check {m}/cnn.onnx --precision bf16", FAITHFUL, "^FAITHFUL", ""),
     ("check {m}/cnn.onnx --precision fp16", UNFAITHFUL,
-     r"(?s)^UNFAITHFUL  .*cnn.onnx in fp16 on emu: 'scores'.*born +norm/square +overflow: .* fp16 ends at 65504.*"
+     r"(?s)^UNFAITHFUL  .*cnn.onnx in fp16 on emu: 'scores'.*origin +norm/square +overflow: .* fp16 ends at 65504.*"
      r"fix +\d nodes .*in fp32 +verified: .*\n          as files: assay check .*cnn.onnx --precision fp16 -o fix\n$", ""),
     ("check {m}/cnn.onnx --precision fp16 -o fixed", UNFAITHFUL,
      r"(?s)^UNFAITHFUL .*fix +\d nodes .*\n          fixed/cnn.fixed.onnx\n          fixed/cnn.fix.txt   \(--fix-file, and", ""),

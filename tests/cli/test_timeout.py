@@ -69,7 +69,7 @@ def main(program):
         with open("demand.sh", "w") as f:
             f.write("[ -f asked ] && sleep 40; touch asked; exit 1\n")
         code, out, err, seconds = run("check", "over.onnx", "--precision", "fp16", "--require", "sh demand.sh {outputs}", "--timeout", "2")
-        check(code == 4 and out.startswith("UNFAITHFUL  over.onnx in fp16") and "  born    layer" in out and "stopped after 2 seconds" in err and seconds < 6,
+        check(code == 4 and out.startswith("UNFAITHFUL  over.onnx in fp16") and "  origin  layer" in out and "stopped after 2 seconds" in err and seconds < 6,
               "the verdict comes before the end", f"{code} after {seconds} {out}{err}")
         check(os.listdir("tmp") == [], "no folder of a demand is left", os.listdir("tmp"))
         # What ends in time is as without; its files are no other.

@@ -482,7 +482,7 @@ def test_tactics(failures):
     with open("unfit.json", "w", encoding="utf-8") as f:
         json.dump(changed, f)
     expect(failures, "a tactic that does not fit", build("--load-tactics", "unfit.json"), 0,
-           ["layer 'c0' is to be run by 'moves', which does not take it", "Passed: 0/1"])
+           ["layer 'c0' is to be run by 'data_movement', which does not take it", "Passed: 0/1"])
     del changed["replay"]["c0"]["assay"]
     with open("foreign.json", "w", encoding="utf-8") as f:
         json.dump(changed, f)

@@ -68,7 +68,7 @@ def check_words(page, data):
     fix = page.evaluate("document.getElementById('fix').textContent")
     assert "--layer-precision" in fix and "trtexec" in fix and "Verified" in fix, fix
     assert page.evaluate("document.querySelectorAll('script').length") == 2
-    assert page.evaluate("document.querySelector('#way-steps').textContent").startswith("born")
+    assert page.evaluate("document.querySelector('#way-steps').textContent").startswith("origin")
 
 
 def check_sorting(page, data):

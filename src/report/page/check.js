@@ -15,7 +15,7 @@ const MEANING = {
   flipped: "a discrete choice that differs because of what came in",
   underflow: "nonzero values became zero",
   overflow: "values past the format's range",
-  invalid: "NaN was born here",
+  invalid: "NaN arises here",
   defect: "more error than rounding can do",
 };
 

@@ -25,7 +25,7 @@ const detail = (() => {
   function judged(raw) {
     const j = raw.judged, parts = [
       ["exact", j.exact, "exact"], ["explained", j.explained, "fine"], ["between", j.between, "warn"], ["flipped", j.flipped, "warn"],
-      ["underflowed", raw.underflowed, "warn"], ["overflowed", raw.overflowed, "bad"], ["NaN born", raw.born_nan, "bad"],
+      ["underflowed", raw.underflowed, "warn"], ["overflowed", raw.overflowed, "bad"], ["NaN made here", raw.born_nan, "bad"],
       ["beyond the bound", j.beyond, "bad"], ["without bound", j.unbounded, "none"]];
     const known = parts.reduce((sum, p) => sum + p[1], 0), rest = j.elements - known;
     if (rest > 0) parts.push(["not judged", rest, "none"]);

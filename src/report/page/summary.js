@@ -44,7 +44,7 @@ const summary = (() => {
   };
   function culpritLine(c, i) {
     const layer = layerOf(c);
-    const word = i === 0 ? (c.verdict === "export" ? "export" : "born") : c.born ? "also" : "next";
+    const word = i === 0 ? (c.verdict === "export" ? "export" : "origin") : c.born ? "also" : "next";
     const title = c.nodes[0] || "";
     return el("li", {}, el("em", {}, word), el("div", {},
       layer ? el("button", {type: "button", class: "link", title, onclick: () => { select(layer, "cause"); graph.show(layer, true); way.set(layer); }}, el("bdi", {}, title)) : el("bdi", {class: "mono"}, title),

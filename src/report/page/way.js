@@ -1,4 +1,4 @@
-// ---- the error's way: from where it is born to an output ----
+// ---- the error's way: from its origin to an output ----
 
 // Whether an error can only be its own, such as a constant's.
 const isConstant = (l) => !l.from.length;
@@ -68,7 +68,7 @@ const way = (() => {
       const bad = rankOf(layer.verdict) >= rankOf("amplified");
       const changed = before && stateOf(before) !== state;
       if (i === 0 || i === path.length - 1 || changed || bad || grew)
-        list.push({layer, i, why: i === 0 ? "born" : changed || state ? state || "finite" : grew ? `×${short(layer.total / before.total, 2)}` : ""});
+        list.push({layer, i, why: i === 0 ? "origin" : changed || state ? state || "finite" : grew ? `×${short(layer.total / before.total, 2)}` : ""});
       before = layer;
     });
     return list;
