@@ -25,7 +25,7 @@ static assay_status_t relative_error(assay_tensor_t* got, assay_tensor_t* truth,
   if (!got || !truth || got->kind != ASSAY_KIND_TENSOR || truth->kind != ASSAY_KIND_TENSOR)
     return NULL;
   if (got->rank != truth->rank ||
-      memcmp(got->dims, truth->dims, (size_t)got->rank * sizeof *got->dims))
+      memcmp(got->dims, truth->dims, (size_t)got->rank * sizeof *got->dims) != 0)
     return NULL;
   assay_status_t st = assay_tensor_widen(got, &a);
   if (!st) st = assay_tensor_widen(truth, &b);

@@ -187,3 +187,8 @@ void assay_map_remove(assay_map_t* m, const char* key) {
     }
   }
 }
+
+bool assay_ends_with(const char* text, const char* end) {
+  const size_t n = strlen(text), k = strlen(end);
+  return n >= k && strcmp(text + n - k, end) == 0;
+}

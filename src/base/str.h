@@ -26,6 +26,7 @@ assay_status_t assay_str_status(const assay_str_t* s) ASSAY_MUST_USE;
 // Shell wildcards: `*` matches any text ('/' too), `?` one character, `[a-z]` and `[!a-z]` one of
 // a set, `\` escapes. Matches the whole of `text`.
 bool assay_glob_match(const char* pattern, const char* text);
+bool assay_ends_with(const char* text, const char* end);
 
 // A hash map from strings to numbers. Keys are borrowed and must outlive the map.
 typedef struct assay_map {

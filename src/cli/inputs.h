@@ -9,9 +9,8 @@
 #include "onnx/load.h"
 
 // What options that take files of tensors say.
-#define CLI_INPUTS_HELP                                                                            \
-  "FILE or NAME=FILE: npz, npy, safetensors, .pb, .pt, JSON (arrays,\nPolygraphy, trtexec), test " \
-  "data, text, raw, images, a folder of\nsamples; given again: more inputs, or more samples"
+#define CLI_INPUTS_HELP \
+  "FILE or NAME=FILE, in one of the formats {formats}.\nGiven again: more inputs, or more samples"
 #define CLI_LIKE_INPUTS_HELP "in any format that --inputs takes"
 
 // Files are of any format that data/tensor_files.h knows, FILE or NAME=FILE, and are read as

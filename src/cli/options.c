@@ -12,9 +12,9 @@
 #include "base/shell.h"
 #include "base/shown.h"
 #include "cli/cli.h"
+#include "cli/help_text.h"
 #include "cli/timeout.h"
 #include "cli/verbs/rules_file.h"
-#include "exec/targets.h"
 
 int assay_cli_fail(assay_status_t status, int code) {
   assay_code_t c = assay_status_code(status);
@@ -63,31 +63,16 @@ void assay_cli_progress(const char* what, double fraction) {
   fflush(stderr);
 }
 
-// Help with the names of targets where it says {build} or {look}: for what they are the default.
-// Wrapped: a newline in the text continues under its own column.
+// A newline in the text continues under its own column.
 static void print_help(const char* help, FILE* out) {
-  static const struct {
-    const char* mark;
-    assay_target_use_t use;
-  } marks[] = {{"{build}", ASSAY_TARGET_BUILD}, {"{look}", ASSAY_TARGET_LOOK}};
-  for (const char* p = help; *p; p++) {
-    size_t skip = 0;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-      const size_t n = strlen(marks[i].mark);
-      if (strncmp(p, marks[i].mark, n) != 0) continue;
-      assay_str_t names = {0};
-      assay_target_choice(&names, marks[i].use);
-      fputs(assay_str_get(&names), out);
-      assay_str_deinit(&names);
-      skip = n;
-    }
-    if (skip) {
-      p += skip - 1;
-      continue;
-    }
+  assay_str_t text = {0};
+  assay_status_t st = cli_help_text(help, &text);
+  for (const char* p = st ? help : assay_str_get(&text); *p; p++) {
     fputc(*p, out);
     if (*p == '\n') fprintf(out, "  %-26s  ", "");
   }
+  assay_status_free(st);
+  assay_str_deinit(&text);
 }
 
 static bool is_positional(const opt_t* o) { return o->name[0] != '-'; }

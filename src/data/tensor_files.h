@@ -1,7 +1,7 @@
 // Files of tensors, whatever their format: what --inputs and --golden take and --save-outputs
 // writes.
 //
-// The formats are the rows of a table in tensor_files.c. Read files are told apart by their
+// The formats are the rows of tensor_formats/tensor_formats.inc. Read files are told apart by their
 // content; the format of a file that is written follows from the end of its name.
 #ifndef ASSAY_DATA_TENSOR_FILES_H_
 #define ASSAY_DATA_TENSOR_FILES_H_
@@ -62,5 +62,10 @@ assay_status_t assay_tensor_file_write(const char* path, assay_saved_t* s, const
                                        assay_str_t* notes) ASSAY_MUST_USE;
 // INVALID_ARGUMENT if no format is known by the name's end; the message lists those there are.
 assay_status_t assay_tensor_file_check_name(const char* path) ASSAY_MUST_USE;
+
+// For help and messages: "npz, npy, .pb ...", what can be read, and ".npz, .npy ...", the ends of
+// names that can be written. Appended.
+assay_status_t assay_tensor_file_list(assay_str_t* out) ASSAY_MUST_USE;
+assay_status_t assay_tensor_file_list_endings(assay_str_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DATA_TENSOR_FILES_H_

@@ -279,6 +279,7 @@ static assay_status_t run_alone(run_t* r, const assay_batch_relation_t* fixed,
   assay_status_t st = engine_open(r, m, in, tap, &e);
   if (!st) st = run_engine(r, in);
   engine_close(&e);
+  r->engine = NULL;
   assay_model_release(m);
   return st;
 }

@@ -195,7 +195,8 @@ static assay_row_fit_t find_part(const assay_tensor_t* got, int n, int place,
 // The same where both have a batch of n: along that axis, or not known.
 static assay_row_fit_t find_along(const assay_tensor_t* got, int n, int place, int axis,
                                   const assay_tensor_t* ref, assay_row_difference_t* d) {
-  if (got->rank != ref->rank || memcmp(got->dims, ref->dims, (size_t)got->rank * sizeof *got->dims))
+  if (got->rank != ref->rank ||
+      memcmp(got->dims, ref->dims, (size_t)got->rank * sizeof *got->dims) != 0)
     return ASSAY_ROW_UNSIZED;
   for (int k = 0; k < got->rank; k++)
     if ((k == axis) != (got->dims[k] == n)) return ASSAY_ROW_UNSIZED;

@@ -213,6 +213,20 @@ def test_manual(assay, folder, wrong):
                 wrong.append(f"man, {page.name}: {code}, {err}")
 
 
+def test_marks(assay, wrong):
+    """Marks in help ({look}: the targets) are replaced wherever it is shown."""
+    texts = {f"{' '.join(verb)} -h": run(assay, *verb, "-h")[1] for verb in verbs(assay)}
+    texts.update({f"man {' '.join(verb)}": run(assay, "man", *verb)[1] for verb in verbs(assay)})
+    texts.update({f"completion {shell}": run(assay, "completion", shell)[1] for shell in ("bash", "zsh", "fish")})
+    marks = re.findall(r'"(\{\w+\})"', (SOURCES.parent / "cli/help_text.c").read_text())
+    if len(marks) < 3:
+        wrong.append(f"marks of help_text.c: {marks}")
+    wrong += [f"{name}: {mark} is not replaced" for name, text in texts.items() for mark in marks if mark in text]
+    for name in ("check -h", "man check", "completion zsh"):
+        if "npz" not in texts[name]:
+            wrong.append(f"{name}: the formats are not listed")
+
+
 def test_errors(assay, wrong):
     for words, pattern in ((["completion", "csh"], "'csh' is no shell that is known: bash, zsh, fish"), (["completion"], "SHELL is missing"),
                            (["man", "frobnicate"], "there is no verb 'frobnicate'"), (["man", "debug"], "there is no verb 'debug'"),
@@ -236,6 +250,7 @@ def main(assay):
         test_bash(assay, pathlib.Path(scripts), wrong)
         test_others(assay, pathlib.Path(scripts), wrong)
         test_manual(assay, pathlib.Path(scripts), wrong)
+        test_marks(assay, wrong)
         test_errors(assay, wrong)
         os.chdir("/")
     print("\n".join(wrong))

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "cli/help_text.h"
+
 // ---- the lines ----------------------------------------------------------------------------------
 
 // A group is what stands in front of a line's last word, and in front of a group's.
@@ -37,18 +39,20 @@ assay_status_t complete_words(assay_arena_t* arena, const char* choice, const ch
 
 static assay_status_t take_option(completion_t* c, const verb_t* verb, const opt_t* o,
                                   complete_option_t* out) {
-  assay_str_t words = {0};
+  assay_str_t words = {0}, help = {0};
   *out = (complete_option_t){
       .name = o->name,
       .letter = o->letter,
       .takes = o->kind == OPT_FLAG ? TAKES_NOTHING : TAKES_ONE,
       .value = o->value ? o->value : o->name,
-      .help = o->help,
       .again = o->kind == OPT_LIST || o->kind == OPT_RULES || o->kind == OPT_FIX,
       .required = o->required};
-  if (o->kind == OPT_FLAG) return NULL;
+  assay_status_t st = cli_help_text(o->help, &help);
+  if (!st) st = assay_arena_strdup(c->arena, assay_str_get(&help), &out->help);
+  assay_str_deinit(&help);
+  if (st || o->kind == OPT_FLAG) return st;
   out->kind = assay_cli_value_words(verb, o, &words);
-  assay_status_t st = assay_str_status(&words);
+  st = assay_str_status(&words);
   if (!st) st = assay_arena_strdup(c->arena, assay_str_get(&words), &out->words);
   assay_str_deinit(&words);
   return st;

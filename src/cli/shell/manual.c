@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/shown.h"
+#include "cli/help_text.h"
 #include "cli/verbs.h"
 
 // What exit codes of cli.h mean, for all verbs.
@@ -74,7 +75,12 @@ static void append_option(assay_str_t* out, const opt_t* o) {
     assay_str_append(out, "\\fR");
   }
   assay_str_append(out, "\n");
-  append(out, o->help, "\n");
+  assay_str_t help = {0};
+  assay_status_t st = cli_help_text(o->help, &help);
+  out->failed |= st != NULL;
+  append(out, assay_str_get(&help), "\n");
+  assay_status_free(st);
+  assay_str_deinit(&help);
   assay_str_append(out, "\n");
 }
 

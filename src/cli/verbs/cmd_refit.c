@@ -16,11 +16,6 @@ typedef struct args {
   double timeout;
 } args_t;
 
-static bool ends_with(const char* text, const char* end) {
-  const size_t n = strlen(text), m = strlen(end);
-  return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static assay_status_t refit_arrays(const args_t* a, const assay_engine_t* engine,
                                    assay_refit_t* told, assay_engine_t** out) {
   const assay_tensor_request_t request = {.path = a->weights};
@@ -39,7 +34,7 @@ static assay_status_t refit_arrays(const args_t* a, const assay_engine_t* engine
 static assay_status_t refit(const args_t* a, const assay_engine_t* engine, assay_refit_t* told,
                             assay_engine_t** out) {
   assay_model_t* weights = NULL;
-  if (ends_with(a->weights, ".npz") || ends_with(a->weights, ".safetensors"))
+  if (assay_ends_with(a->weights, ".npz") || assay_ends_with(a->weights, ".safetensors"))
     return assay_status_note(refit_arrays(a, engine, told, out), "'%s'", a->weights);
   ASSAY_TRY(assay_onnx_load(a->weights, 0, NULL, &weights));
   assay_status_t st = assay_engine_refit_with(engine, weights, 0, NULL, NULL, told, out);

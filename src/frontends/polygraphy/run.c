@@ -220,11 +220,6 @@ static assay_status_t load_outputs(session_t* s) {
   return NULL;
 }
 
-static bool ends_with(const char* text, const char* end) {
-  const size_t n = strlen(text), m = strlen(end);
-  return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 // The iterations of one runner, for formats that know no runners; shared.
 static assay_status_t write_plain(const char* path, const assay_runner_results_t* r,
                                   assay_str_t* notes) {
@@ -249,7 +244,7 @@ static assay_status_t save_outputs(session_t* s) {
   assay_run_results_t own = s->results;  // without those that were loaded
   own.n = s->n;
   const char* slash = strrchr(path, '/');
-  const bool json = ends_with(path, ".json") || !strchr(slash ? slash + 1 : path, '.');
+  const bool json = assay_ends_with(path, ".json") || !strchr(slash ? slash + 1 : path, '.');
   pg_log(PG_INFO, "Saving inference results to %s", path);
   if (!json && own.n > 1)
     pg_log(PG_WARNING, "--save-outputs: '%s' holds one runner: %s", path, own.runners[0].name);

@@ -413,7 +413,7 @@ static void find_near(depthwise_t* k) {
 static bool cut(depthwise_t* k) {
   if (k->near) return cut_near(k), true;
   const int64_t width = k->along.out, height = k->across.out;
-  int64_t at, columns = width;
+  int64_t at, columns;
   k->slots = cover(&k->across, 0, 1, &at);
   // Far dilations and paddings would make rows of any size.
   if (k->across.kernel > KERNEL_ROWS || k->slots > ROWS_BYTES ||

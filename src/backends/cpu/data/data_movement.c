@@ -199,7 +199,7 @@ static assay_status_t make_slice(maker_t* k, bool* ok) {
   int n[N];
   static const char* const names[] = {"starts", "ends", "axes", "steps"};
   const int rank = k->x->rank;
-  cpu_box_t b = {0};
+  cpu_box_t b;
   *ok = k->y->rank == rank;
   for (int i = 0; *ok && i < N; i++)
     *ok = cpu_known_list(k->l, k->node, names[i], (size_t)i + 1, ASSAY_KERNEL_RANK, list[i], &n[i]);

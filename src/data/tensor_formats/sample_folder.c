@@ -1,14 +1,11 @@
-// A folder of samples: test_data_set_0, test_data_set_1, ...
-#include "data/tensor_folder.h"
-
+// A folder of samples: test_data_set_0, test_data_set_1, ... as ONNX's models have them, or a file
+// of arrays each, in the order of their names.
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/shown.h"
-#include "io/npz.h"
-#include "io/safetensors.h"
+#include "data/tensor_formats/tensor_format.h"
 
 static const char set_name[] = "test_data_set_";
 
@@ -46,26 +43,31 @@ static assay_status_t path_within(const char* folder, const char* name, assay_st
   return assay_str_status(out);
 }
 
-static bool holds_arrays(const char* path) {
-  assay_mapping_t* m = NULL;
-  assay_status_t st = assay_mapping_open(path, &m);
-  const uint8_t* data = m ? assay_mapping_data(m) : NULL;
-  const size_t size = m ? assay_mapping_size(m) : 0;
-  const bool holds =
-      !st && ((size >= 4 && memcmp(data, "PK\3\4", 4) == 0) ||
-              (size >= 6 && memcmp(data, "\x93NUMPY", 6) == 0) || assay_safetensors_is(data, size));
+// Whether the file is of a format of which a folder has a file a sample.
+static bool is_sample(const assay_tensor_request_t* folder, const char* path) {
+  assay_tensor_request_t request = *folder;
+  assay_tensor_file_t f = {.request = &request};
+  request.path = path;
+  assay_status_t st = assay_mapping_open(path, &f.mapping);
+  if (!st) {
+    f.data = assay_mapping_data(f.mapping);
+    f.size = assay_mapping_size(f.mapping);
+  }
+  const assay_tensor_format_t* format = st ? NULL : assay_tensor_format_of(&f);
   assay_status_free(st);
-  assay_mapping_release(m);
-  return holds;
+  assay_mapping_release(f.mapping);
+  return format && format->in_sample_folders;
 }
 
-bool assay_tensor_folder_is(const assay_tensor_request_t* r) {
+static bool is_sample_folder(const assay_tensor_file_t* f) {
+  const assay_tensor_request_t* r = f->request;
   bool is;
+  if (f->mapping) return false;
   entries_t e = list_entries(r->path, &is);
   if (!is && e.n) {
     assay_str_t path = {0};
     assay_status_t st = path_within(r->path, e.at[0]->d_name, &path);
-    is = !st && holds_arrays(assay_str_get(&path));
+    is = !st && is_sample(r, assay_str_get(&path));
     assay_status_free(st);
     assay_str_deinit(&path);
   }
@@ -83,7 +85,8 @@ static assay_status_t add_runs(assay_saved_t* from, assay_saved_t* to) {
   return NULL;
 }
 
-assay_status_t assay_tensor_folder_read(const assay_tensor_request_t* r, assay_saved_t* out) {
+static assay_status_t read_sample_folder(const assay_tensor_file_t* f, assay_saved_t* out) {
+  const assay_tensor_request_t* r = f->request;
   bool sets;
   entries_t e = list_entries(r->path, &sets);
   assay_status_t st = NULL;
@@ -102,3 +105,9 @@ assay_status_t assay_tensor_folder_read(const assay_tensor_request_t* r, assay_s
   entries_free(&e);
   return st;
 }
+
+const assay_tensor_format_t assay_tensor_format_sample_folder = {.name = "folder of samples",
+                                                                 .listed = "a folder of samples",
+                                                                 .folder = {"test_data_set_0"},
+                                                                 .is = is_sample_folder,
+                                                                 .read = read_sample_folder};
