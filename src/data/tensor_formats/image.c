@@ -4,12 +4,13 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "data/images.h"
 #include "base/shown.h"
+#include "data/images.h"
 #include "data/tensor_formats/tensor_format.h"
 
 // The file itself or, in a folder, one of several: those are decoded again when they are needed.
-static assay_status_t add_image(const assay_tensor_file_t* f, const char* path, assay_saved_t* out) {
+static assay_status_t add_image(const assay_tensor_file_t* f, const char* path,
+                                assay_saved_t* out) {
   assay_tensor_reading_t* r = f->request->reading;
   const assay_value_t* v;
   assay_tensor_t* t = NULL;
@@ -23,7 +24,9 @@ static assay_status_t add_image(const assay_tensor_file_t* f, const char* path, 
   return assay_tensor_file_add(f, v, t, out);
 }
 
-static bool is_image(const assay_tensor_file_t* f) { return f->mapping && assay_image_is(f->data, f->size); }
+static bool is_image(const assay_tensor_file_t* f) {
+  return f->mapping && assay_image_is(f->data, f->size);
+}
 
 static assay_status_t read_image(const assay_tensor_file_t* f, assay_saved_t* out) {
   return add_image(f, f->request->path, out);

@@ -1,11 +1,14 @@
 // One array as NumPy saves it.
 
+#include "io/npy.h"
+
 #include <string.h>
 
 #include "data/tensor_formats/tensor_format.h"
-#include "io/npy.h"
 
-static bool is_npy(const assay_tensor_file_t* f) { return f->size >= 6 && memcmp(f->data, "\x93NUMPY", 6) == 0; }
+static bool is_npy(const assay_tensor_file_t* f) {
+  return f->size >= 6 && memcmp(f->data, "\x93NUMPY", 6) == 0;
+}
 
 static assay_status_t read_npy(const assay_tensor_file_t* f, assay_saved_t* out) {
   const assay_value_t* v;

@@ -1,11 +1,12 @@
 // NumPy's archive of arrays, and a folder with inputs.npz and outputs.npz.
 
+#include "io/npz.h"
+
 #include <dirent.h>
 #include <string.h>
 
 #include "base/shown.h"
 #include "data/tensor_formats/tensor_format.h"
-#include "io/npz.h"
 
 static bool is_npz(const assay_tensor_file_t* f) {
   return f->size >= 4 && memcmp(f->data, "PK", 2) == 0 && (f->data[2] == 3 || f->data[2] == 5);

@@ -6,7 +6,9 @@
 #include "onnx/test_data.h"
 
 // Which message it is only the value's type tells, so the name has to say that it is one.
-static bool is_message(const assay_tensor_file_t* f) { return f->mapping && assay_ends_with(f->request->path, ".pb"); }
+static bool is_message(const assay_tensor_file_t* f) {
+  return f->mapping && assay_ends_with(f->request->path, ".pb");
+}
 
 static assay_status_t read_message(const assay_tensor_file_t* f, assay_saved_t* out) {
   const assay_value_t* v;
@@ -25,7 +27,8 @@ static assay_status_t write_message(const char* path, const assay_saved_t* s, co
 }
 
 static bool is_test_data(const assay_tensor_file_t* f) {
-  return !f->mapping && assay_onnx_is_test_data(f->request->path, assay_tensor_file_stem(f->request));
+  return !f->mapping &&
+         assay_onnx_is_test_data(f->request->path, assay_tensor_file_stem(f->request));
 }
 
 static assay_status_t read_test_data(const assay_tensor_file_t* f, assay_saved_t* out) {
@@ -37,7 +40,8 @@ static assay_status_t read_test_data(const assay_tensor_file_t* f, assay_saved_t
                        "a folder of test data can be read with its model only");
   ASSAY_TRY(assay_saved_add_run(out, &run));
   ASSAY_TRY(assay_new_array(r->n_values, sizeof *at, &at));
-  assay_status_t st = assay_onnx_read_test_data(r->path, assay_tensor_file_stem(r), r->values, r->n_values, at);
+  assay_status_t st =
+      assay_onnx_read_test_data(r->path, assay_tensor_file_stem(r), r->values, r->n_values, at);
   for (size_t i = 0; i < r->n_values; i++) {
     if (!st && at[i]) st = assay_set_add(run, r->values[i]->name, assay_tensor_retain(at[i]));
     assay_tensor_release(at[i]);

@@ -17,20 +17,21 @@ static assay_status_t read_raw(const assay_tensor_file_t* f, assay_saved_t* out)
     assay_str_t formats = {0};
     assay_status_t st = assay_tensor_file_list(&formats);
     if (!st)
-      st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "it is in none of the formats %s; and as raw bytes its %zu do not make "
-                       "elements of %s",
-                       assay_str_get(&formats), f->size,
-                       assay_type_name(assay_tensor_file_elem(v)));
+      st =
+          ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                      "it is in none of the formats %s; and as raw bytes its %zu do not make "
+                      "elements of %s",
+                      assay_str_get(&formats), f->size, assay_type_name(assay_tensor_file_elem(v)));
     assay_str_deinit(&formats);
     return st;
   }
-  ASSAY_TRY(
-      assay_status_note(assay_tensor_file_settle(v, (int64_t)(f->size / (size_t)(bits / 8)), dims), "as raw bytes"));
+  ASSAY_TRY(assay_status_note(
+      assay_tensor_file_settle(v, (int64_t)(f->size / (size_t)(bits / 8)), dims), "as raw bytes"));
   const int rank = (v->type ? v->type : v->declared)->rank;
   assay_mapping_retain(f->mapping);
-  ASSAY_TRY(assay_tensor_wrap_packed(assay_tensor_file_elem(v), rank, dims, f->data, (int64_t)f->size,
-                                     assay_mapping_release_owner, f->mapping, &t));
+  ASSAY_TRY(assay_tensor_wrap_packed(assay_tensor_file_elem(v), rank, dims, f->data,
+                                     (int64_t)f->size, assay_mapping_release_owner, f->mapping,
+                                     &t));
   return assay_tensor_file_add(f, v, t, out);
 }
 

@@ -1,9 +1,12 @@
 // Hugging Face's file of named tensors.
 
-#include "data/tensor_formats/tensor_format.h"
 #include "io/safetensors.h"
 
-static bool is_safetensors(const assay_tensor_file_t* f) { return assay_safetensors_is(f->data, f->size); }
+#include "data/tensor_formats/tensor_format.h"
+
+static bool is_safetensors(const assay_tensor_file_t* f) {
+  return assay_safetensors_is(f->data, f->size);
+}
 
 static assay_status_t read_safetensors(const assay_tensor_file_t* f, assay_saved_t* out) {
   assay_set_t* run = NULL;

@@ -32,7 +32,7 @@ assay_status_t assay_tensor_file_value(const assay_tensor_request_t* r, const as
 
 // One run of one array, named after the value or (without one) the file.
 assay_status_t assay_tensor_file_add(const assay_tensor_file_t* f, const assay_value_t* v,
-                                 assay_tensor_t* take_tensor, assay_saved_t* out) {
+                                     assay_tensor_t* take_tensor, assay_saved_t* out) {
   assay_set_t* run = NULL;
   assay_str_t name = {0};
   const char* slash = strrchr(f->request->path, '/');
@@ -53,7 +53,8 @@ assay_status_t assay_tensor_file_add(const assay_tensor_file_t* f, const assay_v
 }
 
 // The one array that a file for one array is to hold.
-assay_status_t assay_tensor_file_single(const assay_saved_t* s, const char* format, assay_tensor_t** out) {
+assay_status_t assay_tensor_file_single(const assay_saved_t* s, const char* format,
+                                        assay_tensor_t** out) {
   if (s->n != 1 || s->runs[0].n != 1)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "%s holds one array, and there are %zu; save them as npz or safetensors",

@@ -18,7 +18,7 @@ enum { ASSAY_TENSOR_ENDINGS = 4 };
 // NULL functions: cannot be told or read; is not written.
 typedef struct assay_tensor_format {
   const char* name;
-  const char* listed;   // by help and messages, among what can be read: "npz"; NULL: it is not
+  const char* listed;     // by help and messages, among what can be read: "npz"; NULL: it is not
   const char* folder[2];  // what a folder of it holds, of inputs and of outputs; NULL: as of inputs
   const char* endings[ASSAY_TENSOR_ENDINGS];  // of names that it is written under
   bool keeps_runs;                            // several runs in one file
@@ -30,7 +30,8 @@ typedef struct assay_tensor_format {
                           assay_str_t* notes);
 } assay_tensor_format_t;
 
-// ---- for formats ---------------------------------------------------------------------------------
+// ---- for formats
+// ---------------------------------------------------------------------------------
 
 // "input" or "output": what the file is to hold.
 const char* assay_tensor_file_stem(const assay_tensor_request_t* r);
@@ -40,7 +41,8 @@ assay_status_t assay_tensor_file_value(const assay_tensor_request_t* r,
                                        const assay_value_t** out) ASSAY_MUST_USE;
 // Adds a run of one array, named after the value or (without one) the file.
 assay_status_t assay_tensor_file_add(const assay_tensor_file_t* f, const assay_value_t* v,
-                                     assay_tensor_t* take_tensor, assay_saved_t* out) ASSAY_MUST_USE;
+                                     assay_tensor_t* take_tensor,
+                                     assay_saved_t* out) ASSAY_MUST_USE;
 // The one array that a file for one array is to hold. Errors: INVALID_ARGUMENT there are more.
 assay_status_t assay_tensor_file_single(const assay_saved_t* s, const char* format,
                                         assay_tensor_t** out) ASSAY_MUST_USE;
@@ -52,7 +54,8 @@ assay_status_t assay_tensor_file_settle(const assay_value_t* v, int64_t n,
 // Whether bytes begin as JSON does.
 bool assay_tensor_file_is_json(const assay_tensor_file_t* f);
 
-// ---- the table ------------------------------------------------------------------------------------
+// ---- the table
+// ------------------------------------------------------------------------------------
 
 size_t assay_tensor_format_count(void);
 const assay_tensor_format_t* assay_tensor_format_at(size_t i);

@@ -1,9 +1,12 @@
 // Numbers as text, in the type and shape of the value that they are for.
 
-#include "data/tensor_formats/tensor_format.h"
 #include "io/text.h"
 
-static bool is_text(const assay_tensor_file_t* f) { return f->mapping && assay_text_is(f->data, f->size); }
+#include "data/tensor_formats/tensor_format.h"
+
+static bool is_text(const assay_tensor_file_t* f) {
+  return f->mapping && assay_text_is(f->data, f->size);
+}
 
 static assay_status_t read_text(const assay_tensor_file_t* f, assay_saved_t* out) {
   const assay_value_t* v;
@@ -12,7 +15,8 @@ static assay_status_t read_text(const assay_tensor_file_t* f, assay_saved_t* out
   ASSAY_TRY(assay_tensor_file_value(f->request, &v));
   if (v) ASSAY_TRY(assay_tensor_file_settle(v, dims[0], dims));
   const int rank = v ? (v->type ? v->type : v->declared)->rank : 1;
-  ASSAY_TRY(assay_text_parse(f->data, f->size, v ? assay_tensor_file_elem(v) : ASSAY_TYPE_DOUBLE, rank, dims, &t));
+  ASSAY_TRY(assay_text_parse(f->data, f->size, v ? assay_tensor_file_elem(v) : ASSAY_TYPE_DOUBLE,
+                             rank, dims, &t));
   return assay_tensor_file_add(f, v, t, out);
 }
 
