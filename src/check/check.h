@@ -9,7 +9,9 @@
 #include "account/require.h"
 #include "account/shares.h"
 #include "data/samples.h"
+#include "diagnose/culprits.h"
 #include "diagnose/export.h"
+#include "diagnose/fp32_set.h"
 #include "ranges/broadcasts.h"
 #include "ranges/constants.h"
 
@@ -22,26 +24,6 @@ typedef enum assay_blame {
   ASSAY_BLAME_INPUT,
 } assay_blame_t;
 const char* assay_blame_name(assay_blame_t b);
-
-enum { ASSAY_CULPRIT_WHY = 256 };
-
-// Why a layer is to blame.
-typedef struct assay_culprit {
-  const assay_layer_account_t* account;
-  assay_verdict_t verdict;
-  bool born;     // the engine was seen to fail here; false: it would, once those before are mended
-  double share;  // of an output's error; 0: not known
-  char why[ASSAY_CULPRIT_WHY];  // "overflow: 5.98e+05, fp16 ends at 65504"
-} assay_culprit_t;
-
-typedef struct assay_fix {
-  const assay_node_t** nodes;  // to be kept in `format`
-  size_t n_nodes;
-  assay_format_t format;
-  bool verified;                  // ran, and every output was faithful
-  assay_output_check_t* outputs;  // of the verifying run
-  int runs;                       // verification runs made
-} assay_fix_t;
 
 struct assay_check;
 
@@ -75,9 +57,7 @@ typedef struct assay_check {
   assay_blame_t blame;
   assay_output_check_t* outputs;  // by graph output
   size_t n_outputs;
-  assay_culprit_t* culprits;  // most to blame first
-  size_t n_culprits, cap_culprits;
-  size_t n_behind;        // further layers whose values pass the range behind the culprits
+  assay_culprits_t culprits;
   size_t n_defects;       // layers with more error than rounding explains
   size_t n_absorbed;      // layers with overflow, underflow or flips that no output shows
   assay_export_t export;  // truth against golden
@@ -101,13 +81,6 @@ typedef struct assay_check {
   int64_t rewriting_mismatched;  // elements that are finite in one of them only, or integers that
                                  // differ
 } assay_check_t;
-
-// Appends to the culprits: layers that failed, or whose truth passes the range, most to blame
-// first; Appends one, for a reason of the caller's.
-assay_status_t assay_check_add_culprit(assay_check_t* c, const assay_layer_account_t* layer,
-                                       assay_verdict_t verdict, const char* why) ASSAY_MUST_USE;
-// where there are none, those with the largest shares of the outputs' error.
-assay_status_t assay_check_blame_layers(assay_check_t* c) ASSAY_MUST_USE;
 
 // Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is
 // no error.

@@ -333,8 +333,8 @@ static assay_status_t blame_layer(job_t* j, const char* pass) {
   ASSAY_TRY(assay_precision_copy(&j->options->precision, &options.precision));
   assay_status_t st = assay_check_run(j->model, &options, j->inputs, NULL, &c);
   assay_precision_deinit(&options.precision);
-  for (size_t i = 0; !st && !j->out->nodes && i < c->n_culprits; i++) {
-    const assay_culprit_t* u = &c->culprits[i];
+  for (size_t i = 0; !st && !j->out->nodes && i < c->culprits.n; i++) {
+    const assay_culprit_t* u = &c->culprits.at[i];
     st = find_entry(j, c->plan, pass, u->account->node);
     if (st || !j->out->nodes) continue;
     assay_str_append(&j->out->why, u->why);

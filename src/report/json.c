@@ -279,8 +279,8 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
   json_t *culprits = json_array(), *layers = json_array();
   for (size_t i = 0; i < c->export.n; i++)
     culprits = assay_json_push(culprits, fault(&c->export.faults[i]));
-  for (size_t i = 0; i < c->n_culprits; i++)
-    culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits[i]));
+  for (size_t i = 0; i < c->culprits.n; i++)
+    culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits.at[i]));
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
     layers = assay_json_push(layers, layer(c->plan, assay_account_layer(c->account, i)));
   json_t* j = json_pack(

@@ -42,8 +42,8 @@ typedef struct assay_tune_trial {
 } assay_tune_trial_t;
 
 typedef struct assay_tuned {
-  // The model, the plan of one low format that units are layers of, and options.
-  assay_check_t* check;
+  assay_model_t* model;           // retained
+  assay_check_options_t setting;  // of the runs, without a precision
   assay_tune_options_t options;
   size_t n_units, n_outputs;
   size_t n_floats;        // units that make or read floats

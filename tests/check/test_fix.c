@@ -1,8 +1,8 @@
 // Fixes: what is kept in fp32, in how many runs, and by whose requirements.
 #include <unistd.h>
 
+#include "account/samples_run.h"
 #include "check/check.h"
-#include "check/fix.h"
 #include "passes/graph_case.h"
 
 typedef struct row {
@@ -228,7 +228,7 @@ static bool does(assay_model_t* m, const row_t* r, const assay_requirements_t* r
   op_case_ok(assay_plan_create(m, &precision, &plan_options, 0, &plan));
   op_case_ok(assay_account_create(plan, &assay_backend_emu, &options, &account));
   op_case_ok(assay_outputs_create(m->graph, require, &outputs));
-  op_case_ok(assay_run_samples(account, m, &inputs, NULL, require, outputs, &faithful, NULL, NULL));
+  op_case_ok(assay_samples_run(account, m, &inputs, NULL, require, outputs, &faithful, NULL, NULL));
   assay_free(outputs);
   assay_account_destroy(account);
   assay_plan_destroy(plan);

@@ -115,14 +115,18 @@ static void what_is_wrong_with_files_is_told(void** state) {
       {"{\"y\": [1]}", ASSAY_SAMPLES_OPTIONS_INIT, ASSAY_NOT_FOUND, "input 'x'"},
       {"{\"x\": [1, 2]}", ASSAY_SAMPLES_OPTIONS_INIT, ASSAY_INVALID_ARGUMENT, "shape"},
       {"{\"x\": [1,", ASSAY_SAMPLES_OPTIONS_INIT, ASSAY_CORRUPT, "bad.json"},
-      {TWO, {.struct_size = sizeof rows->o, .dtypes = &dtype, .n_dtypes = 1},
-       ASSAY_INVALID_ARGUMENT, "x:int3"},
+      {TWO,
+       {.struct_size = sizeof rows->o, .dtypes = &dtype, .n_dtypes = 1},
+       ASSAY_INVALID_ARGUMENT,
+       "x:int3"},
       {TWO, {.struct_size = sizeof rows->o, .image_height = 5}, ASSAY_INVALID_ARGUMENT, "width"},
       {TWO, {.struct_size = sizeof rows->o, .crop_width = -1}, ASSAY_INVALID_ARGUMENT, "-1"},
       {TWO, {.struct_size = sizeof rows->o, .image_layout = "hwc"}, ASSAY_INVALID_ARGUMENT, "hwc"},
       {TWO, {.struct_size = sizeof rows->o, .n_image_mean = 4}, ASSAY_INVALID_ARGUMENT, "mean"},
-      {TWO, {.struct_size = sizeof rows->o, .image_std = &zero, .n_image_std = 1},
-       ASSAY_INVALID_ARGUMENT, "divides by 0"},
+      {TWO,
+       {.struct_size = sizeof rows->o, .image_std = &zero, .n_image_std = 1},
+       ASSAY_INVALID_ARGUMENT,
+       "divides by 0"},
   };
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     assay_samples_t* s = NULL;
@@ -276,8 +280,8 @@ static int make_folder(void** state) {
 }
 
 static int remove_folder(void** state) {
-  static const char* const names[] = {"one.json",    "two.json",   "a.json",      "b.json",
-                                      "plain.json",  "more.json",  "bad.json",    "none.json",
+  static const char* const names[] = {"one.json",    "two.json",   "a.json",     "b.json",
+                                      "plain.json",  "more.json",  "bad.json",   "none.json",
                                       "golden.json", "first.json", "second.json"};
   (void)state;
   char path[256];

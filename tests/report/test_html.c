@@ -491,7 +491,7 @@ static void annotations(void** state) {
     assert_int_equal(strncmp(line, "assay: ", 7), 0);
     assert_non_null(strstr(line, verdict));
     bool blamed = a->verdict == ASSAY_VERDICT_DEFECT;
-    for (size_t k = 0; k < h.check->n_culprits; k++) blamed |= h.check->culprits[k].account == a;
+    for (size_t k = 0; k < h.check->culprits.n; k++) blamed |= h.check->culprits.at[k].account == a;
     assert_int_equal(strncmp(n->name, "!! ", 3) == 0, blamed);
     marked += blamed;
     overflowed += a->verdict == ASSAY_VERDICT_OVERFLOW;

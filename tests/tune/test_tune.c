@@ -258,7 +258,7 @@ static void count_forecasts(const row_t* r, uint64_t seed, size_t* within, size_
   uint64_t at = 0;
   op_case_ok(assay_runs_create(f.model, &setting, &runs));
   op_case_ok(assay_tune_model_create(f.model, &f.check, &f.options, &f.inputs, runs, &m));
-  assay_precision_t p = m.checks[0]->options.precision;
+  assay_precision_t p = m.bases[0].precision;
   assay_format_t given[64];
   assert_true(f.model->n_node_ids <= 64);
   op_case_ok(assay_runs_try(runs, &p, &base, NULL, NULL));

@@ -293,7 +293,8 @@ static assay_status_t beside(const args_t* a, const char* end, char** out) {
 static assay_status_t write_mixed(const job_t* j, const void* unused, const char* path) {
   assay_model_t* mixed = NULL;
   (void)unused;
-  ASSAY_TRY(assay_mixed_model_of_fix(j->check, &mixed));
+  ASSAY_TRY(assay_mixed_model_of_fix(j->model, &j->check->options.precision, &j->check->fix,
+                                     j->options.seed, &mixed));
   assay_status_t st = assay_onnx_write(mixed, path, NULL);
   assay_model_release(mixed);
   return st;

@@ -88,7 +88,6 @@ static bool is_asked(const args_t* a, assay_tune_options_t* o) {
 // ---- what is handed over ------------------------------------------------------------------------
 
 static assay_status_t write_mixed(const args_t* a, const assay_tuned_t* t) {
-  const assay_check_t* c = t->check;
   assay_format_t* given = NULL;
   assay_model_t* mixed = NULL;
   for (size_t f = 0; f + 1 < t->options.n_formats; f++)
@@ -96,13 +95,13 @@ static assay_status_t write_mixed(const args_t* a, const assay_tuned_t* t) {
         t->options.formats[f] != ASSAY_FORMAT_BF16)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED, "--save writes models of fp16 or bf16, not of %s",
                          assay_format_name(t->options.formats[f]));
-  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *given, &given));
-  for (int i = 0; i < c->model->n_node_ids; i++) given[i] = ASSAY_FORMAT_FP32;
+  ASSAY_TRY(assay_new_array((size_t)t->model->n_node_ids, sizeof *given, &given));
+  for (int i = 0; i < t->model->n_node_ids; i++) given[i] = ASSAY_FORMAT_FP32;
   for (size_t f = 0; f < t->options.n_formats; f++)
     for (size_t i = 0; i < t->fixes[f].n_nodes; i++)
       given[t->fixes[f].nodes[i]->id] = t->options.formats[f];
   const assay_precision_t precision = {.format = ASSAY_FORMAT_FP32, .given = given};
-  assay_status_t st = assay_mixed_model(c->model, &precision, c->options.seed, &mixed);
+  assay_status_t st = assay_mixed_model(t->model, &precision, t->setting.seed, &mixed);
   if (!st) st = assay_onnx_write(mixed, a->save, NULL);
   assay_model_release(mixed);
   assay_free(given);
@@ -114,16 +113,16 @@ static assay_status_t write_plan(const args_t* a, const assay_tuned_t* t) {
   assay_engine_t* engine = NULL;
   assay_str_t rules = {0};
   assay_report_tune_rules(t, a->debug.layer_precision, &rules);
-  o.target = t->check->options.backend->name;
+  o.target = t->setting.backend->name;
   o.precision = assay_report_tune_base(t);
   o.layer_precision = rules.len ? assay_str_get(&rules) : NULL;
   o.timing_cache = a->timing_cache;
   o.measure = true;
-  o.unfused = !t->check->options.plan.fused;
-  o.seed = t->check->options.seed;
-  o.fp32 = t->check->options.plan.fp32;
+  o.unfused = !t->setting.plan.fused;
+  o.seed = t->setting.seed;
+  o.fp32 = t->setting.plan.fp32;
   assay_status_t st = assay_str_status(&rules);
-  if (!st) st = assay_engine_build(t->check->model, &o, &engine);
+  if (!st) st = assay_engine_build(t->model, &o, &engine);
   if (!st) st = assay_engine_save(engine, a->plan);
   assay_engine_release(engine);
   assay_str_deinit(&rules);
@@ -164,7 +163,7 @@ static assay_status_t tell(const args_t* a, const assay_tuned_t* t, double secon
   assay_status_t unwritten = NULL;
   const assay_report_tune_t names = {
       .model = a->debug.model,
-      .target = t->check->options.backend->name,
+      .target = t->setting.backend->name,
       .rules = a->debug.layer_precision,
       .save = written(a->save, a, t, write_mixed, &unwritten),
       .plan = written(a->plan, a, t, write_plan, &unwritten),

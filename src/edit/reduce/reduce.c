@@ -128,8 +128,8 @@ static assay_status_t see(void* user, const assay_check_t* c) {
   reducing_t* r = user;
   forget_seeds(r);
   for (size_t i = 0; i < c->export.n; i++) ASSAY_TRY(add_fault(r, c, &c->export.faults[i]));
-  for (size_t i = 0; !c->export.n && i < c->n_culprits; i++)
-    ASSAY_TRY(add_seed(r, c, c->culprits[i].account));
+  for (size_t i = 0; !c->export.n && i < c->culprits.n; i++)
+    ASSAY_TRY(add_seed(r, c, c->culprits.at[i].account));
   return NULL;
 }
 

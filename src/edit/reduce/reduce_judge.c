@@ -154,8 +154,8 @@ static void describe(const assay_check_t* c, assay_reduce_failure_t* out) {
                                   .blame = c->blame,
                                   .badness = badness_of(c)};
   if (c->export.n) describe_fault(&c->export.faults[0], out);
-  if (c->export.n || !c->n_culprits) return;
-  const assay_culprit_t* u = &c->culprits[0];
+  if (c->export.n || !c->culprits.n) return;
+  const assay_culprit_t* u = &c->culprits.at[0];
   out->verdict = u->verdict;
   snprintf(out->node, sizeof out->node, "%s", u->account->node->label);
   snprintf(out->op, sizeof out->op, "%s", u->account->node->op_type);
