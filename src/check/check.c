@@ -6,6 +6,7 @@
 
 #include "account/samples_run.h"
 #include "base/alloc.h"
+#include "check/check_public.h"
 #include "check/fix.h"
 #include "diagnose/chain.h"
 #include "eval/evaluator.h"
@@ -21,6 +22,7 @@ const char* assay_blame_name(assay_blame_t b) {
 // Truth against golden. Golden of a quantized model is that of the network before.
 static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inputs) {
   if (!c->options.golden) return NULL;
+  c->has_golden = true;
   const assay_export_options_t options = {
       .unquantized = c->options.unquantized || assay_model_quantizes(c->model),
       .seed = c->options.seed,
@@ -121,7 +123,7 @@ static assay_status_t audit_constants(assay_check_t* c) {
 
 // ---- what the passes did to truth --------------------------------------------------------------
 
-static assay_status_t run_truth(const assay_model_t* m, const assay_check_options_t* o,
+static assay_status_t run_truth(const assay_model_t* m, const assay_check_setting_t* o,
                                 assay_tensor_t* const* inputs, assay_evaluator_t** out) {
   const assay_evaluator_config_t truth = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized, .seed = o->seed};
@@ -202,7 +204,7 @@ static bool note_unmet(assay_check_t* c) {
 }
 
 static void report_progress(void* user, double fraction) {
-  const assay_check_options_t* o = user;
+  const assay_check_setting_t* o = user;
   if (o->progress) o->progress(o->user, "running", fraction);
 }
 
@@ -214,8 +216,8 @@ static assay_status_t split_error(assay_check_t* c, const assay_samples_t* input
                           &c->shares);
 }
 
-static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
-                          const assay_samples_t* golden) {
+assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_samples_t* golden) {
   assay_account_options_t account = {
       .unquantized = c->options.unquantized, .progress = report_progress, .user = &c->options};
   if (c->options.pictures) {
@@ -223,8 +225,9 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
     account.watch = assay_pictures_watch(c->options.pictures);
   }
   if (c->options.require) ASSAY_TRY(assay_require_resolve(c->options.require, c->model->graph));
-  ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
-                              &c->plan));
+  if (!c->plan)
+    ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
+                                &c->plan));
   ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &account, &c->account));
   ASSAY_TRY(assay_outputs_create(c->model->graph, c->options.require, &c->outputs));
   if (c->options.require)
@@ -261,22 +264,31 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   return NULL;
 }
 
-assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* options,
-                               const assay_samples_t* inputs, const assay_samples_t* golden,
-                               assay_check_t** out) {
+assay_status_t assay_check_make(assay_model_t* model, assay_check_setting_t* options,
+                                assay_check_t** out) {
   assay_check_t* c = NULL;
   ASSAY_TRY(ASSAY_NEW(&c));
   c->model = assay_model_retain(model);
   c->options = *options;
   options->precision = (assay_precision_t){0};
-  assay_status_t st = run(c, inputs, golden);
+  *out = c;
+  return NULL;
+}
+
+assay_status_t assay_check_model(assay_model_t* model, assay_check_setting_t* options,
+                                 const assay_samples_t* inputs, const assay_samples_t* golden,
+                                 assay_check_t** out) {
+  assay_check_t* c = NULL;
+  ASSAY_TRY(assay_check_make(model, options, &c));
+  assay_status_t st = assay_check_run_samples(c, inputs, golden);
   if (st) return assay_check_destroy(c), st;
   *out = c;
   return NULL;
 }
 
-void assay_check_destroy(assay_check_t* c) {
-  if (!c) return;
+void assay_check_clear(assay_check_t* c) {
+  const assay_check_t keep = {
+      .model = c->model, .plan = c->plan, .options = c->options, .job = c->job};
   assay_export_deinit(&c->export);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);
@@ -286,11 +298,18 @@ void assay_check_destroy(assay_check_t* c) {
   assay_broadcasts_deinit(&c->broadcasts);
   assay_risks_deinit(&c->folded);
   assay_account_destroy(c->account);
-  assay_plan_destroy(c->plan);
-  assay_precision_deinit(&c->options.precision);
   assay_free(c->outputs);
   assay_culprits_deinit(&c->culprits);
   assay_fix_deinit(&c->fix);
+  *c = keep;
+}
+
+void assay_check_destroy(assay_check_t* c) {
+  if (!c) return;
+  assay_check_clear(c);
+  assay_plan_destroy(c->plan);
+  assay_precision_deinit(&c->options.precision);
   assay_model_release(c->model);
+  assay_check_job_destroy(c->job);
   assay_free(c);
 }

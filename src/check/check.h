@@ -3,6 +3,8 @@
 #ifndef ASSAY_CHECK_CHECK_H_
 #define ASSAY_CHECK_CHECK_H_
 
+#include <assay/check.h>
+
 #include "account/account.h"
 #include "account/outputs.h"
 #include "account/pictures.h"
@@ -15,19 +17,7 @@
 #include "ranges/broadcasts.h"
 #include "ranges/constants.h"
 
-typedef enum assay_blame {
-  ASSAY_BLAME_NONE = 0,
-  ASSAY_BLAME_PRECISION,
-  ASSAY_BLAME_ENGINE,
-  ASSAY_BLAME_EXPORT,
-  ASSAY_BLAME_MODEL,
-  ASSAY_BLAME_INPUT,
-} assay_blame_t;
-const char* assay_blame_name(assay_blame_t b);
-
-struct assay_check;
-
-typedef struct assay_check_options {
+typedef struct assay_check_setting {
   assay_precision_t precision;
   assay_plan_options_t plan;
   const char* precision_name;  // as the user wrote it, for the report
@@ -43,15 +33,15 @@ typedef struct assay_check_options {
   uint64_t seed;
   void (*progress)(void* user, const char* what, double fraction);
   // Called once all but the fix is known. NULL: nobody asks.
-  void (*judged)(void* user, const struct assay_check* check);
+  void (*judged)(void* user, const assay_check_t* check);
   void* user;
-} assay_check_options_t;
+} assay_check_setting_t;
 
-typedef struct assay_check {
+struct assay_check {
   assay_model_t* model;  // prepared; retained
-  assay_plan_t* plan;
+  assay_plan_t* plan;    // made by the run, if it is not there before
   assay_account_t* account;
-  assay_check_options_t options;  // with the precision taken over
+  assay_check_setting_t options;  // with the precision taken over
   size_t n_samples;
   bool faithful;
   assay_blame_t blame;
@@ -80,13 +70,21 @@ typedef struct assay_check {
   double rewriting;  // largest difference of an output, as a part of its largest magnitude
   int64_t rewriting_mismatched;  // elements that are finite in one of them only, or integers that
                                  // differ
-} assay_check_t;
+  bool has_golden;
+  struct assay_check_job* job;  // of public checks (check_public.h); NULL: not public
+};
 
 // Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is
 // no error.
-assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* options,
-                               const assay_samples_t* inputs, const assay_samples_t* golden,
-                               assay_check_t** out) ASSAY_MUST_USE;
-void assay_check_destroy(assay_check_t* c);  // NULL is allowed
+assay_status_t assay_check_model(assay_model_t* model, assay_check_setting_t* options,
+                                 const assay_samples_t* inputs, const assay_samples_t* golden,
+                                 assay_check_t** out) ASSAY_MUST_USE;
+// The two halves: a check without findings, which may be given a plan before it runs; one run,
+// after which (also where it failed) assay_check_clear() drops what was found.
+assay_status_t assay_check_make(assay_model_t* model, assay_check_setting_t* options,
+                                assay_check_t** out) ASSAY_MUST_USE;
+assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_samples_t* golden) ASSAY_MUST_USE;
+void assay_check_clear(assay_check_t* c);
 
 #endif  // ASSAY_CHECK_CHECK_H_

@@ -14,7 +14,7 @@ typedef struct runner {
 static assay_status_t run(void* user, const assay_precision_t* precision, assay_run_result_t* out,
                           assay_plan_t** out_plan, assay_taken_t** out_taken) {
   const runner_t* r = user;
-  const assay_check_options_t* o = &r->check->options;
+  const assay_check_setting_t* o = &r->check->options;
   const assay_account_options_t options = {.unquantized = o->unquantized, .outputs_only = true};
   assay_model_t* model = r->check->model;
   assay_run_result_t result = {0};
@@ -36,7 +36,7 @@ static assay_status_t run(void* user, const assay_precision_t* precision, assay_
 
 assay_status_t assay_fix_search(assay_check_t* c, const assay_samples_t* inputs,
                                 const assay_samples_t* golden) {
-  const assay_check_options_t* o = &c->options;
+  const assay_check_setting_t* o = &c->options;
   runner_t runner = {c, inputs, golden};
   const assay_fewest_setting_t setting = {.strategy = ASSAY_FEWEST_OBSERVED,
                                           .subject = {.model = c->model,

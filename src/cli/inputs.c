@@ -91,16 +91,57 @@ assay_status_t cli_samples_given(const opt_list_t* files, const assay_model_t* m
   return st;
 }
 
-assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model,
-                           assay_tensor_reading_t* reading, uint64_t seed, assay_samples_t* out) {
+// Random inputs are announced, unless none are needed.
+static assay_status_t warn_of_random(const assay_model_t* model) {
   const assay_graph_t* g = model->graph;
   bool any = false;
-  if (files->n) return cli_samples_given(files, model, reading, true, out);
   for (size_t i = 0; i < g->n_inputs; i++) any |= !g->inputs[i]->constant;
-  if (any)
-    ASSAY_TRY(cli_shapes_tell_ones(
-        model,
-        "assay: no inputs given: random ones are used, which show no accuracy on real data "
-        "(ranges, masks and indices differ)"));
+  return any ? cli_shapes_tell_ones(
+                   model,
+                   "assay: no inputs given: random ones are used, which show no accuracy on real "
+                   "data (ranges, masks and indices differ)")
+             : NULL;
+}
+
+assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model,
+                           assay_tensor_reading_t* reading, uint64_t seed, assay_samples_t* out) {
+  if (files->n) return cli_samples_given(files, model, reading, true, out);
+  ASSAY_TRY(warn_of_random(model));
   return assay_samples_generate(model, seed, out);
+}
+
+assay_samples_options_t cli_samples_options(const assay_tensor_reading_t* r) {
+  const assay_image_request_t* w = &r->images;
+  return (assay_samples_options_t){.struct_size = sizeof(assay_samples_options_t),
+                                   .dtypes = r->dtypes,
+                                   .n_dtypes = r->n_dtypes,
+                                   .image_height = w->height,
+                                   .image_width = w->width,
+                                   .image_shorter = w->shorter,
+                                   .crop_height = w->crop_height,
+                                   .crop_width = w->crop_width,
+                                   .image_scale = w->scale,
+                                   .image_mean = w->mean,
+                                   .image_std = w->std,
+                                   .n_image_mean = w->n_mean,
+                                   .n_image_std = w->n_std,
+                                   .image_layout = w->layout};
+}
+
+assay_status_t cli_samples_load(const opt_list_t* files, assay_model_t* model,
+                                assay_tensor_reading_t* reading, uint64_t seed,
+                                assay_samples_t** out) {
+  const assay_samples_options_t options = cli_samples_options(reading);
+  assay_samples_t* s = NULL;
+  if (!files->n) {
+    ASSAY_TRY(warn_of_random(model));
+    return assay_samples_random(model, seed, 0, NULL, out);
+  }
+  ASSAY_TRY(assay_samples_load(model, files->n, files->items, &options, &s));
+  for (size_t i = 0; i < reading->n_dtypes; i++) reading->met[i] |= assay_samples_dtype_used(s, i);
+  reading->n_images += assay_samples_image_count(s);
+  fputs(assay_samples_notes(s), stderr);
+  warn_of_unfinite(s, model->graph);
+  *out = s;
+  return NULL;
 }

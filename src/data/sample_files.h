@@ -2,6 +2,8 @@
 #ifndef ASSAY_DATA_SAMPLE_FILES_H_
 #define ASSAY_DATA_SAMPLE_FILES_H_
 
+#include <assay/samples.h>
+
 #include "data/tensor_files.h"
 #include "io/saved.h"
 #include "ir/ir.h"
@@ -19,5 +21,10 @@ typedef struct assay_sample_files {
 assay_status_t assay_sample_files_read(const assay_sample_files_t* files,
                                        const assay_model_t* model,
                                        assay_saved_t* out) ASSAY_MUST_USE;
+
+// How the options of the public API read files; their texts are borrowed. Errors: INVALID_ARGUMENT.
+assay_status_t assay_samples_reading(const assay_samples_options_t* options,
+                                     assay_tensor_reading_t* out) ASSAY_MUST_USE;
+void assay_samples_reading_deinit(assay_tensor_reading_t* r);
 
 #endif  // ASSAY_DATA_SAMPLE_FILES_H_

@@ -64,7 +64,13 @@ static assay_status_t check_options(const assay_samples_options_t* o) {
   return NULL;
 }
 
-static assay_status_t reading_of(const assay_samples_options_t* o, assay_tensor_reading_t* out) {
+assay_status_t assay_samples_reading(const assay_samples_options_t* options,
+                                     assay_tensor_reading_t* out) {
+  assay_samples_options_t given = ASSAY_SAMPLES_OPTIONS_INIT;
+  const assay_samples_options_t* o = &given;
+  if (options)  // an older caller's struct may be shorter
+    memcpy(&given, options,
+           options->struct_size < sizeof given ? options->struct_size : sizeof given);
   assay_tensor_reading_t r = {.dtypes = o->dtypes, .n_dtypes = o->n_dtypes};
   ASSAY_TRY(check_options(o));
   r.images = (assay_image_request_t){.layout = layout_text(o->image_layout),
@@ -126,7 +132,7 @@ static assay_status_t from_runs(const assay_saved_t* runs, bool partial,
   return assay_str_status(&s->notes);
 }
 
-static void reading_deinit(assay_tensor_reading_t* r) {
+void assay_samples_reading_deinit(assay_tensor_reading_t* r) {
   assay_str_deinit(&r->notes);
   assay_str_deinit(&r->about);
   assay_free(r->met);
@@ -158,22 +164,20 @@ static assay_status_t given_runs(const source_t* from, const assay_tensor_readin
 
 static assay_status_t make(assay_model_t* model, source_t* from,
                            const assay_samples_options_t* options, assay_samples_t** out) {
-  assay_samples_options_t o = ASSAY_SAMPLES_OPTIONS_INIT;
+  const bool outputs = options && options->outputs, partial = options && options->partial;
   assay_tensor_reading_t reading;
   assay_samples_t* s = NULL;
   assay_saved_t runs = {0};
-  if (options)  // an older caller's struct may be shorter
-    memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
-  ASSAY_TRY(reading_of(&o, &reading));
-  assay_status_t st = create(model, o.outputs, &s);
-  from->files.outputs = o.outputs;
+  ASSAY_TRY(assay_samples_reading(options, &reading));
+  assay_status_t st = create(model, outputs, &s);
+  from->files.outputs = outputs;
   from->files.reading = &reading;
   if (!st)
     st = from->files.n ? assay_sample_files_read(&from->files, model, &runs)
                        : given_runs(from, &reading, &runs);
-  if (!st) st = from_runs(&runs, o.partial, &reading, s);
+  if (!st) st = from_runs(&runs, partial, &reading, s);
   assay_saved_deinit(&runs);
-  reading_deinit(&reading);
+  assay_samples_reading_deinit(&reading);
   if (st) return assay_samples_destroy(s), st;
   *out = s;
   return NULL;

@@ -20,7 +20,7 @@ static assay_fp32_subject_t subject_of(const assay_precision_found_t* f) {
 // Truth of all samples, and what it says of the ranges of the layers.
 static assay_status_t predict(assay_precision_found_t* f, const assay_samples_t* inputs,
                               assay_runs_t* runs) {
-  const assay_check_options_t* o = &f->options;
+  const assay_check_setting_t* o = &f->options;
   const assay_account_options_t options = {.unquantized = o->unquantized, .predict = true};
   ASSAY_TRY(assay_account_create(f->plan, o->backend, &options, &f->account));
   for (size_t k = 0; k < inputs->n; k++) {
@@ -43,7 +43,7 @@ static assay_status_t search(assay_precision_found_t* f, const assay_precision_o
       [ASSAY_PRECISION_ACCOUNT] = ASSAY_FEWEST_PREDICTED,
       [ASSAY_PRECISION_BISECT] = ASSAY_FEWEST_BISECT,
       [ASSAY_PRECISION_LINEAR] = ASSAY_FEWEST_LINEAR};
-  const assay_check_options_t* o = &f->options;
+  const assay_check_setting_t* o = &f->options;
   const assay_fewest_setting_t setting = {.strategy = strategies[options->mode],
                                           .subject = subject_of(f),
                                           .backend = o->backend,
@@ -83,7 +83,7 @@ static assay_status_t blame(assay_precision_found_t* f) {
 
 static assay_status_t find(assay_precision_found_t* f, const assay_precision_options_t* options,
                            const assay_samples_t* inputs, const assay_samples_t* golden) {
-  const assay_check_options_t* o = &f->options;
+  const assay_check_setting_t* o = &f->options;
   const assay_runs_setting_t setting = {.backend = o->backend,
                                         .plan = &o->plan,
                                         .require = o->require,
@@ -107,7 +107,7 @@ static assay_status_t find(assay_precision_found_t* f, const assay_precision_opt
   return st;
 }
 
-assay_status_t assay_precision_find(assay_model_t* model, assay_check_options_t* check,
+assay_status_t assay_precision_find(assay_model_t* model, assay_check_setting_t* check,
                                     const assay_precision_options_t* options,
                                     const assay_samples_t* inputs, const assay_samples_t* golden,
                                     assay_precision_found_t* out) {

@@ -33,7 +33,7 @@ typedef struct assay_precision_options {
 
 typedef struct assay_precision_found {
   assay_model_t* model;           // retained
-  assay_check_options_t options;  // with the precision taken over
+  assay_check_setting_t options;  // with the precision taken over
   size_t n_samples, n_outputs;
   // The plan as it was asked for, and what is known of its layers; NULL: by prefixes.
   assay_plan_t* plan;
@@ -48,7 +48,7 @@ typedef struct assay_precision_found {
 
 // The options are those of a check; their precision moves into the result. Not finding anything is
 // no error: fix.verified is false then.
-assay_status_t assay_precision_find(assay_model_t* model, assay_check_options_t* check,
+assay_status_t assay_precision_find(assay_model_t* model, assay_check_setting_t* check,
                                     const assay_precision_options_t* options,
                                     const assay_samples_t* inputs, const assay_samples_t* golden,
                                     assay_precision_found_t* out) ASSAY_MUST_USE;

@@ -45,7 +45,7 @@ static void why_amplified(const assay_layer_account_t* a, char* why, size_t room
 }
 
 static assay_status_t add(assay_culprits_t* c, const assay_layer_account_t* a,
-                                  assay_verdict_t verdict, bool born) {
+                          assay_verdict_t verdict, bool born) {
   ASSAY_TRY(assay_grow(&c->at, &c->capacity, c->n + 1, sizeof *c->at));
   assay_culprit_t* u = &c->at[c->n++];
   *u = (assay_culprit_t){.account = a, .verdict = verdict, .born = born};
@@ -80,7 +80,7 @@ static assay_status_t add(assay_culprits_t* c, const assay_layer_account_t* a,
 }
 
 assay_status_t assay_culprits_add(assay_culprits_t* c, const assay_layer_account_t* layer,
-                                       assay_verdict_t verdict, const char* why) {
+                                  assay_verdict_t verdict, const char* why) {
   ASSAY_TRY(assay_grow(&c->at, &c->capacity, c->n + 1, sizeof *c->at));
   assay_culprit_t* u = &c->at[c->n++];
   *u = (assay_culprit_t){.account = layer, .verdict = verdict};
@@ -109,17 +109,16 @@ assay_status_t assay_culprits_by_range(const assay_account_t* account, assay_cul
   size_t n = assay_account_layer_count(account);
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(account, i);
-    if (a->verdict == ASSAY_VERDICT_DEFECT)
-      ASSAY_TRY(add(c, a, ASSAY_VERDICT_DEFECT, true));
+    if (a->verdict == ASSAY_VERDICT_DEFECT) ASSAY_TRY(add(c, a, ASSAY_VERDICT_DEFECT, true));
   }
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(account, i);
-    if (a->verdict == ASSAY_VERDICT_OVERFLOW)
-      ASSAY_TRY(add(c, a, ASSAY_VERDICT_OVERFLOW, true));
+    if (a->verdict == ASSAY_VERDICT_OVERFLOW) ASSAY_TRY(add(c, a, ASSAY_VERDICT_OVERFLOW, true));
   }
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(account, i);
-    const bool out = a->truth_max > assay_culprit_range(a), in = a->truth_max_in > assay_culprit_range(a);
+    const bool out = a->truth_max > assay_culprit_range(a),
+               in = a->truth_max_in > assay_culprit_range(a);
     const bool first = in ? is_first_to_lose(account, a) : out;
     if (first && a->verdict != ASSAY_VERDICT_OVERFLOW)
       ASSAY_TRY(add(c, a, ASSAY_VERDICT_OVERFLOW, false));
@@ -127,8 +126,7 @@ assay_status_t assay_culprits_by_range(const assay_account_t* account, assay_cul
   }
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(account, i);
-    if (a->verdict == ASSAY_VERDICT_INVALID)
-      ASSAY_TRY(add(c, a, ASSAY_VERDICT_INVALID, true));
+    if (a->verdict == ASSAY_VERDICT_INVALID) ASSAY_TRY(add(c, a, ASSAY_VERDICT_INVALID, true));
   }
   return NULL;
 }

@@ -47,8 +47,7 @@ static assay_status_t run(assay_fewest_t* f, bool none) {
   forget_run(f);
   if (none) ASSAY_TRY(assay_fp32_set_create(&f->subject, &empty));
   const assay_precision_t precision = assay_fp32_set_precision(none ? &empty : &f->set);
-  assay_status_t st =
-      s->run(s->runner, &precision, &f->last, &f->plan, f->take ? &f->taken : NULL);
+  assay_status_t st = s->run(s->runner, &precision, &f->last, &f->plan, f->take ? &f->taken : NULL);
   assay_fp32_set_deinit(&empty);
   if (st) return st;
   f->n_runs++;
@@ -69,8 +68,7 @@ static assay_status_t search(assay_fewest_t* f, const assay_fewest_row_t* row) {
   }
 }
 
-assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting,
-                                 assay_fewest_found_t* out) {
+assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting, assay_fewest_found_t* out) {
   const assay_fewest_row_t* row = rows[setting->strategy];
   assay_fewest_found_t found = {0};
   assay_fewest_t f = {.setting = setting, .subject = setting->subject, .found = &found};

@@ -39,8 +39,8 @@ typedef struct assay_fewest_setting {
   // OBSERVED: statistics of the run as asked.
   const assay_output_check_t* outputs;
   // PREDICTED: the owner of the subject's account, which gives way to that of a run where the error
-  // has no shares; where ranges told what to keep, `as_asked` runs the model without, too: it may do
-  // as it is, since what passes a range need not show in the outputs.
+  // has no shares; where ranges told what to keep, `as_asked` runs the model without, too: it may
+  // do as it is, since what passes a range need not show in the outputs.
   assay_account_t** account;
   bool as_asked;
   bool from_end;  // BISECT, LINEAR: suffixes

@@ -9,7 +9,7 @@ enum { MAX_RUNS = 3 };
 typedef struct state {
   bool started, ended;  // choosing layers
   bool confirms;        // that the model as asked does not do
-  size_t n_accounts;  // runs with a whole account
+  size_t n_accounts;    // runs with a whole account
 } state_t;
 
 // The relative RMS error at which cosines are the default's 0.999.
@@ -46,8 +46,7 @@ static assay_status_t choose_by_run(assay_fewest_t* f, bool first) {
   assay_shares_t shares = {0};
   assay_fewest_progress(f, "splitting the error", 0);
   ASSAY_TRY(assay_shares_of(f->taken, assay_samples_get(s->inputs, 0), &options, &shares));
-  assay_status_t st =
-      assay_fp32_set_add_by_share(&f->set, f->plan, &shares, outputs, rest, first);
+  assay_status_t st = assay_fp32_set_add_by_share(&f->set, f->plan, &shares, outputs, rest, first);
   if (!s->shares->n && !f->found->fix.runs)
     *s->shares = shares;
   else

@@ -51,8 +51,8 @@ static assay_status_t try_prefix(assay_fewest_t* f, state_t* s, size_t n,
                                  assay_fewest_step_t* out) {
   const assay_graph_t* g = f->subject.model->graph;
   assay_fewest_found_t* found = f->found;
-  ASSAY_TRY(assay_grow(&found->trials, &found->cap_trials, found->n_trials + 1,
-                       sizeof *found->trials));
+  ASSAY_TRY(
+      assay_grow(&found->trials, &found->cap_trials, found->n_trials + 1, sizeof *found->trials));
   assay_fp32_set_empty(&f->set);
   for (size_t i = 0; i < n; i++)
     add_node(&f->set, g->nodes[f->setting->from_end ? g->n_nodes - 1 - i : i]);

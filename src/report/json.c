@@ -298,7 +298,7 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
   j = assay_json_put(j, "requirements", requirements);
   j = assay_json_put(j, "not_finite", not_finite(c));
   j = assay_json_put(j, "rewriting", fused ? rewriting(c) : json_null());
-  if (c->options.golden)
+  if (c->has_golden)
     j = assay_json_put(
         j, "export",
         json_pack("{s:I, s:b, s:I, s:b}", "values_compared", (json_int_t)c->export.values_compared,

@@ -10,7 +10,7 @@
 #include "tune/errors.h"
 
 static void progress(const assay_tune_model_t* m, const char* what, double fraction) {
-  const assay_check_options_t* o = &m->setting;
+  const assay_check_setting_t* o = &m->setting;
   if (o->progress) o->progress(o->user, what, fraction);
 }
 
@@ -266,7 +266,7 @@ static assay_status_t plan_of(const assay_tune_model_t* m, size_t f, assay_forma
 
 assay_status_t assay_tune_model_errors(assay_tune_model_t* m, size_t format,
                                        const assay_output_check_t* outputs) {
-  const assay_check_options_t* o = &m->setting;
+  const assay_check_setting_t* o = &m->setting;
   assay_tune_errors_setting_t s = {.backend = o->backend,
                                    .format = m->options->formats[format],
                                    .layout = &m->layout,
@@ -349,7 +349,7 @@ static assay_status_t make(assay_tune_model_t* m, const assay_precision_t* given
   return NULL;
 }
 
-assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_options_t* check,
+assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_setting_t* check,
                                        const assay_tune_options_t* options,
                                        const assay_samples_t* inputs, assay_runs_t* runs,
                                        assay_tune_model_t* out) {

@@ -16,7 +16,7 @@ typedef struct assay_tune_model {
   const assay_tune_options_t* options;
   const assay_samples_t* inputs;
   assay_model_t* model;           // retained
-  assay_check_options_t setting;  // without a precision
+  assay_check_setting_t setting;  // without a precision
   // By low format. The first one's plan is what the units are layers of.
   assay_tune_base_t bases[ASSAY_TUNE_FORMATS];
   assay_tune_layout_t layout;  // with the problem
@@ -29,7 +29,7 @@ typedef struct assay_tune_model {
 } assay_tune_model_t;
 
 // Takes the precision of the options over, also on failure. Tells the runs what truth is.
-assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_options_t* check,
+assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_setting_t* check,
                                        const assay_tune_options_t* options,
                                        const assay_samples_t* inputs, assay_runs_t* runs,
                                        assay_tune_model_t* out) ASSAY_MUST_USE;

@@ -34,7 +34,7 @@ typedef struct job {
 static assay_tune_problem_t* problem(job_t* j) { return &j->model.layout.problem; }
 
 static void progress(const job_t* j, const char* what) {
-  const assay_check_options_t* o = &j->model.setting;
+  const assay_check_setting_t* o = &j->model.setting;
   if (o->progress) o->progress(o->user, what, 0);
 }
 
@@ -416,7 +416,7 @@ static size_t base_of(const assay_tuned_t* t) {
 
 // What a plan in the base's format gives other formats than they were chosen to have.
 static assay_status_t record_redeclared(job_t* j) {
-  const assay_check_options_t* o = &j->model.setting;
+  const assay_check_setting_t* o = &j->model.setting;
   assay_tuned_t* t = j->out;
   t->base = base_of(t);
   const assay_fix_t* base = &t->fixes[t->base];
@@ -506,9 +506,9 @@ static assay_status_t tune(job_t* j) {
   return record(j);
 }
 
-static assay_status_t run(job_t* j, assay_model_t* model, assay_check_options_t* check,
+static assay_status_t run(job_t* j, assay_model_t* model, assay_check_setting_t* check,
                           const assay_samples_t* golden) {
-  const assay_check_options_t o = *check;
+  const assay_check_setting_t o = *check;
   const assay_runs_setting_t setting = {.backend = o.backend,
                                         .plan = &o.plan,
                                         .require = o.require,
@@ -535,7 +535,7 @@ static assay_status_t run(job_t* j, assay_model_t* model, assay_check_options_t*
   return st;
 }
 
-assay_status_t assay_tune(assay_model_t* model, assay_check_options_t* check,
+assay_status_t assay_tune(assay_model_t* model, assay_check_setting_t* check,
                           const assay_tune_options_t* options, const assay_samples_t* inputs,
                           const assay_samples_t* golden, assay_tuned_t* out) {
   assay_tuned_t t = {.options = *options};

@@ -43,7 +43,7 @@ typedef struct assay_tune_trial {
 
 typedef struct assay_tuned {
   assay_model_t* model;           // retained
-  assay_check_options_t setting;  // of the runs, without a precision
+  assay_check_setting_t setting;  // of the runs, without a precision
   assay_tune_options_t options;
   size_t n_units, n_outputs;
   size_t n_floats;        // units that make or read floats
@@ -66,7 +66,7 @@ typedef struct assay_tuned {
 } assay_tuned_t;
 
 // The options are those of a check; its precision moves into the result: rules in it stand.
-assay_status_t assay_tune(assay_model_t* model, assay_check_options_t* check,
+assay_status_t assay_tune(assay_model_t* model, assay_check_setting_t* check,
                           const assay_tune_options_t* options, const assay_samples_t* inputs,
                           const assay_samples_t* golden, assay_tuned_t* out) ASSAY_MUST_USE;
 void assay_tuned_deinit(assay_tuned_t* t);

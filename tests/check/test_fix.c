@@ -181,12 +181,12 @@ static assay_check_t* check_of(assay_model_t* m, assay_tensor_t** in, assay_form
                                bool fused, const assay_requirements_t* require) {
   const assay_samples_t inputs = sample_of(m, in);
   assay_check_t* c = NULL;
-  assay_check_options_t o = {.precision = {.format = format},
+  assay_check_setting_t o = {.precision = {.format = format},
                              .plan = {.fused = fused},
                              .precision_name = "low",
                              .backend = &assay_backend_emu,
                              .require = require};
-  op_case_ok(assay_check_run(m, &o, &inputs, NULL, &c));
+  op_case_ok(assay_check_model(m, &o, &inputs, NULL, &c));
   return c;
 }
 
@@ -331,11 +331,11 @@ static void commands_that_fail(void** state) {
     assay_requirements_t require = {0};
     assay_check_t* c = NULL;
     op_case_ok(assay_require_parse(&require, commands[i]));
-    assay_check_options_t o = {.precision = {.format = ASSAY_FORMAT_FP16},
+    assay_check_setting_t o = {.precision = {.format = ASSAY_FORMAT_FP16},
                                .precision_name = "fp16",
                                .backend = &assay_backend_emu,
                                .require = &require};
-    assay_status_t st = assay_check_run(m, &o, &inputs, NULL, &c);
+    assay_status_t st = assay_check_model(m, &o, &inputs, NULL, &c);
     assert_non_null(st);
     assert_non_null(strstr(assay_status_message(st), "--require"));
     assay_status_free(st);

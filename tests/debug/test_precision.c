@@ -108,7 +108,7 @@ static void find(const row_t* r, const assay_precision_options_t* options, fixtu
   f->model = graph_case_model(&r->graph, f->in);
   if (r->require) op_case_ok(assay_require_parse(&f->require, r->require));
   const assay_samples_t inputs = {.n = 1, .n_values = f->model->graph->n_inputs, .at = f->in};
-  assay_check_options_t o = {.precision = {.format = r->format},
+  assay_check_setting_t o = {.precision = {.format = r->format},
                              .plan = {.fused = r->backend != &assay_backend_emu},
                              .precision_name = "low",
                              .backend = r->backend,

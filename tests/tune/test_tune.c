@@ -110,7 +110,7 @@ typedef struct fixture {
   assay_tensor_t* in[GRAPH_CASE_ROWS];
   assay_samples_t inputs;
   assay_requirements_t require;
-  assay_check_options_t check;
+  assay_check_setting_t check;
   assay_tune_options_t options;
   assay_tuned_t tuned;
 } fixture_t;
@@ -120,7 +120,7 @@ static void prepare(const row_t* r, fixture_t* f) {
   f->model = graph_case_model(&r->graph, f->in);
   if (r->require) op_case_ok(assay_require_parse(&f->require, r->require));
   f->inputs = (assay_samples_t){.n = 1, .n_values = f->model->graph->n_inputs, .at = f->in};
-  f->check = (assay_check_options_t){.precision = {.format = r->formats[0]},
+  f->check = (assay_check_setting_t){.precision = {.format = r->formats[0]},
                                      .plan = {.fused = r->backend != &assay_backend_emu},
                                      .precision_name = "low",
                                      .backend = r->backend,
