@@ -37,8 +37,8 @@ static assay_check_setting_t check_options(bench_t* b) {
                                  .require = &b->require};
 }
 
-static assay_tune_options_t tune_options(const bench_t* b, int goal) {
-  return (assay_tune_options_t){.formats = {b->format, ASSAY_FORMAT_FP32},
+static assay_tune_setting_t tune_options(const bench_t* b, int goal) {
+  return (assay_tune_setting_t){.formats = {b->format, ASSAY_FORMAT_FP32},
                                 .n_formats = 2,
                                 .goal = goal == 2 ? ASSAY_TUNE_LAYERS : ASSAY_TUNE_TIME,
                                 .device = &b->devices[goal]};
@@ -140,7 +140,7 @@ static assay_status_t walk(all_t* a, int goal, double* out_price) {
 static assay_status_t optimum(bench_t* b, int goal, size_t* out_units, double* out_price) {
   const assay_plan_options_t plan = {0};
   const assay_runs_setting_t setting = runs_setting(b, &plan);
-  const assay_tune_options_t options = tune_options(b, goal);
+  const assay_tune_setting_t options = tune_options(b, goal);
   assay_check_setting_t check = check_options(b);
   all_t a = {.b = b};
   ASSAY_TRY(assay_runs_create(b->model, &setting, &a.runs));
@@ -171,7 +171,7 @@ static assay_status_t optimum(bench_t* b, int goal, size_t* out_units, double* o
 // ---- the whole ----------------------------------------------------------------------------------
 
 static assay_status_t one_goal(bench_t* b, int goal) {
-  const assay_tune_options_t options = tune_options(b, goal);
+  const assay_tune_setting_t options = tune_options(b, goal);
   assay_check_setting_t check = check_options(b);
   assay_tuned_t tuned = {0};
   double best = 0;

@@ -25,6 +25,11 @@ int main(void) {
   const assay_check_fault_t fault = ASSAY_CHECK_FAULT_INIT;
   const assay_check_names_t names = ASSAY_CHECK_NAMES_INIT;
   const assay_golden_options_t golden = ASSAY_GOLDEN_OPTIONS_INIT;
+  const assay_tune_options_t tune = ASSAY_TUNE_OPTIONS_INIT;
+  const assay_tune_assignment_t assignment = ASSAY_TUNE_ASSIGNMENT_INIT;
+  const assay_tune_names_t saved = ASSAY_TUNE_NAMES_INIT;
+  if (tune.formats || tune.fewest_layers || tune.user || assignment.chosen || saved.saved_plan)
+    wrong++;
   if (check.precision || check.user || check.shares || check.judged || names.to_write) wrong++;
   if (output.name || output.has_golden || account.name || account.flipped || culprit.why) wrong++;
   if (fault.restored || golden.name_map) wrong++;

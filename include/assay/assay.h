@@ -15,6 +15,7 @@
 #include <assay/session.h>
 #include <assay/status.h>
 #include <assay/tensor.h>
+#include <assay/tune.h>
 #include <assay/types.h>
 
 #endif  // ASSAY_ASSAY_H_

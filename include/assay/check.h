@@ -82,11 +82,11 @@ typedef struct assay_check_options {
   void (*judged)(void* user, const assay_check_t* check);
   void* user;
 } assay_check_options_t;
-#define ASSAY_CHECK_OPTIONS_INIT                                                            \
-  {                                                                                         \
-    sizeof(assay_check_options_t), ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0,              \
-        ASSAY_FUSION_TARGET, 0, 0, ASSAY_FP32_TIGHT, 0, 0, false, false, false, false, 0, 0, \
-        0, 0, 0, 0                                                                          \
+#define ASSAY_CHECK_OPTIONS_INIT                                                                   \
+  {                                                                                                \
+    sizeof(assay_check_options_t), ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0,                     \
+        ASSAY_FUSION_TARGET, 0, 0, ASSAY_FP32_TIGHT, 0, 0, false, false, false, false, 0, 0, 0, 0, \
+        0, 0                                                                                       \
   }
 
 // Makes a plan of the model, which is retained. What options point at is read during the call only,
@@ -154,10 +154,10 @@ typedef struct assay_check_output {
   size_t struct_size;
   const char* name;
   bool faithful;
-  bool is_float;      // else only `elements` and `differing` are set
-  int64_t elements;   // of all samples
-  int64_t differing;  // of integers, or finite on one side only
-  int64_t nan, inf;   // of the engine's
+  bool is_float;                                 // else only `elements` and `differing` are set
+  int64_t elements;                              // of all samples
+  int64_t differing;                             // of integers, or finite on one side only
+  int64_t nan, inf;                              // of the engine's
   double max_abs, max_rel, rms, cosine, snr_db;  // NaN where `differing` is of floats
   bool has_golden;
   double golden_max_abs, golden_snr_db;  // truth against golden
@@ -174,22 +174,22 @@ ASSAY_API assay_status_t assay_check_output(const assay_check_t* check, size_t i
 typedef struct assay_check_layer {
   size_t struct_size;
   const char* name;
-  const char* op;          // the type of its last node
+  const char* op;  // the type of its last node
   assay_verdict_t verdict;
-  assay_format_t format;   // what its floats are stored in; NONE: it makes none
-  size_t n_nodes;          // of the model that it stands for
-  int64_t runs;            // one a sample, more in loops
+  assay_format_t format;  // what its floats are stored in; NONE: it makes none
+  size_t n_nodes;         // of the model that it stands for
+  int64_t runs;           // one a sample, more in loops
   double own_rms, own_max, inherited_rms, inherited_max;
-  double truth_max;        // largest |output| in truth
+  double truth_max;  // largest |output| in truth
   // Root mean square of own error over what rounding probably makes (6 sigma); NaN: not known.
   double own_over_probable;
   int64_t elements, beyond;  // of them: outside the guaranteed bound
   int64_t overflowed, underflowed, born_nan, flipped;
 } assay_check_layer_t;
-#define ASSAY_CHECK_LAYER_INIT                                                                  \
-  {                                                                                             \
+#define ASSAY_CHECK_LAYER_INIT                                                                   \
+  {                                                                                              \
     sizeof(assay_check_layer_t), 0, 0, ASSAY_VERDICT_EXACT, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0                                                                  \
+        0, 0, 0, 0, 0, 0, 0, 0                                                                   \
   }
 ASSAY_API size_t assay_check_layer_count(const assay_check_t* check);
 ASSAY_API assay_status_t assay_check_layer(const assay_check_t* check, size_t i,

@@ -37,8 +37,9 @@ ASSAY_API assay_status_t assay_golden_create(assay_model_t* model, size_t n_runs
                                              assay_tensor_t* const* tensors, size_t n_samples,
                                              const assay_golden_options_t* options,
                                              assay_golden_t** out);
-// What another model makes of the same inputs in float64: a path of an ONNX file. Inputs and outputs
-// go by name, those that are left by position. Of a single sample there are inner values, too.
+// What another model makes of the same inputs in float64: a path of an ONNX file. Inputs and
+// outputs go by name, those that are left by position. Of a single sample there are inner values,
+// too.
 ASSAY_API assay_status_t assay_golden_run(assay_model_t* model, const char* reference,
                                           const assay_samples_t* inputs, uint64_t seed,
                                           const assay_golden_options_t* options,

@@ -95,25 +95,25 @@ assay_status_t assay_check_layer(const assay_check_t* c, size_t i, assay_check_l
   const size_t n = assay_check_layer_count(c);
   if (i >= n) return no_such("layer", i, n);
   const assay_layer_account_t* a = assay_account_layer(c->account, i);
-  assay_check_layer_t full = {.struct_size = sizeof full,
-                              .name = a->layer ? a->layer->name : a->node->label,
-                              .op = a->node->op_type,
-                              .verdict = a->verdict,
-                              .format = a->storage,
-                              .runs = a->runs,
-                              .own_rms = number(&a->own, assay_error_sum_rms(&a->own)),
-                              .own_max = number(&a->own, a->own.max_abs),
-                              .inherited_rms =
-                                  number(&a->inherited, assay_error_sum_rms(&a->inherited)),
-                              .inherited_max = number(&a->inherited, a->inherited.max_abs),
-                              .truth_max = a->truth_max,
-                              .own_over_probable = assay_judgement_ratio(&a->judged),
-                              .elements = a->judged.elements,
-                              .beyond = a->judged.beyond,
-                              .overflowed = a->judged.overflowed,
-                              .underflowed = a->judged.underflowed,
-                              .born_nan = a->judged.born_nan,
-                              .flipped = a->flipped};
+  assay_check_layer_t full = {
+      .struct_size = sizeof full,
+      .name = a->layer ? a->layer->name : a->node->label,
+      .op = a->node->op_type,
+      .verdict = a->verdict,
+      .format = a->storage,
+      .runs = a->runs,
+      .own_rms = number(&a->own, assay_error_sum_rms(&a->own)),
+      .own_max = number(&a->own, a->own.max_abs),
+      .inherited_rms = number(&a->inherited, assay_error_sum_rms(&a->inherited)),
+      .inherited_max = number(&a->inherited, a->inherited.max_abs),
+      .truth_max = a->truth_max,
+      .own_over_probable = assay_judgement_ratio(&a->judged),
+      .elements = a->judged.elements,
+      .beyond = a->judged.beyond,
+      .overflowed = a->judged.overflowed,
+      .underflowed = a->judged.underflowed,
+      .born_nan = a->judged.born_nan,
+      .flipped = a->flipped};
   node_of(c, a, 0, &full.n_nodes);
   give(out, &full, sizeof full);
   return NULL;
@@ -173,8 +173,7 @@ assay_format_t assay_check_fix_format(const assay_check_t* c) {
 bool assay_check_fix_verified(const assay_check_t* c) { return c->has_fix && c->fix.verified; }
 int assay_check_fix_runs(const assay_check_t* c) { return c->fix.runs; }
 
-assay_status_t assay_check_fix_output(const assay_check_t* c, size_t i,
-                                      assay_check_output_t* out) {
+assay_status_t assay_check_fix_output(const assay_check_t* c, size_t i, assay_check_output_t* out) {
   const size_t n = c->has_fix && c->fix.outputs ? c->n_outputs : 0;
   if (i >= n) return no_such("output of a verifying run", i, n);
   const assay_check_output_t full = output_of(&c->fix.outputs[i]);

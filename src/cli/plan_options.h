@@ -48,6 +48,12 @@ static inline assay_status_t cli_parse_accumulator(const char* text, assay_forma
   return NULL;
 }
 
+// A format of floats by its name; NONE: there is none.
+static inline assay_format_t cli_find_float(const char* name) {
+  const assay_format_t f = assay_format_parse(name);
+  return assay_format_info(f)->is_float ? f : ASSAY_FORMAT_NONE;
+}
+
 // Whether there is a target of that name (NULL: the default), before anything is read.
 static inline assay_status_t cli_want_target(const char* name) {
   const assay_backend_t* backend;

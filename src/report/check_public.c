@@ -1,10 +1,11 @@
 // What include/assay/check.h writes: reports, and the files of the fix.
+#include "check/check_public.h"
+
 #include <assay/check.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "certify/certify.h"
-#include "check/check_public.h"
 #include "check/mixed_model.h"
 #include "io/json.h"
 #include "onnx/onnx.h"
@@ -20,8 +21,8 @@ static assay_status_t want_fix(const assay_check_t* c) {
 assay_status_t assay_check_write_model(const assay_check_t* c, const char* path) {
   assay_model_t* mixed = NULL;
   ASSAY_TRY(want_fix(c));
-  ASSAY_TRY(assay_mixed_model_of_fix(c->model, &c->options.precision, &c->fix, c->options.seed,
-                                     &mixed));
+  ASSAY_TRY(
+      assay_mixed_model_of_fix(c->model, &c->options.precision, &c->fix, c->options.seed, &mixed));
   assay_status_t st = assay_onnx_write(mixed, path, NULL);
   assay_model_release(mixed);
   return st;

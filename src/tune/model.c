@@ -28,7 +28,7 @@ static assay_status_t make_base(assay_tune_model_t* m, const assay_precision_t* 
 }
 
 static assay_status_t make_bases(assay_tune_model_t* m, const assay_precision_t* given) {
-  const assay_tune_options_t* o = m->options;
+  const assay_tune_setting_t* o = m->options;
   for (size_t f = 0; f + 1 < o->n_formats; f++) {
     ASSAY_TRY(make_base(m, given, o->formats[f], &m->bases[f]));
     const assay_layers_t *a = assay_plan_layers(m->bases[0].plan),
@@ -67,7 +67,7 @@ static void allow_only(assay_tune_model_t* m, size_t unit, size_t format) {
 // What the user gave a rule for, and what makes no floats, stays as it is.
 static void pin(assay_tune_model_t* m) {
   const assay_layers_t* layers = assay_plan_layers(m->bases[0].plan);
-  const assay_tune_options_t* o = m->options;
+  const assay_tune_setting_t* o = m->options;
   for (size_t u = 0; u < m->layout.n_units; u++) {
     size_t f = 0;
     while (f + 1 < o->n_formats && o->formats[f] != layers->layers[u].format) f++;
@@ -105,7 +105,7 @@ assay_status_t assay_tune_model_leave_range(assay_tune_model_t* m, size_t format
 // ---- times --------------------------------------------------------------------------------------
 
 static assay_status_t measure_times(assay_tune_model_t* m) {
-  const assay_tune_options_t* o = m->options;
+  const assay_tune_setting_t* o = m->options;
   const assay_tune_base_t* c = &m->bases[0];
   const assay_tune_timing_t timing = {.backend = m->setting.backend,
                                       .inputs = assay_samples_get(m->inputs, 0),
@@ -134,7 +134,7 @@ static void count_layers(assay_tune_model_t* m) {
 }
 
 static assay_status_t fill_times(assay_tune_model_t* m) {
-  const assay_tune_options_t* o = m->options;
+  const assay_tune_setting_t* o = m->options;
   assay_tune_problem_t* p = &m->layout.problem;
   const assay_tune_base_t* c = &m->bases[0];
   ASSAY_TRY(assay_tune_works_measure(c->plan, &m->layout, assay_samples_get(m->inputs, 0),
@@ -350,7 +350,7 @@ static assay_status_t make(assay_tune_model_t* m, const assay_precision_t* given
 }
 
 assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_setting_t* check,
-                                       const assay_tune_options_t* options,
+                                       const assay_tune_setting_t* options,
                                        const assay_samples_t* inputs, assay_runs_t* runs,
                                        assay_tune_model_t* out) {
   assay_tune_model_t m = {

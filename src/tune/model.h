@@ -13,7 +13,7 @@ typedef struct assay_tune_base {
 } assay_tune_base_t;
 
 typedef struct assay_tune_model {
-  const assay_tune_options_t* options;
+  const assay_tune_setting_t* options;
   const assay_samples_t* inputs;
   assay_model_t* model;           // retained
   assay_check_setting_t setting;  // without a precision
@@ -30,7 +30,7 @@ typedef struct assay_tune_model {
 
 // Takes the precision of the options over, also on failure. Tells the runs what truth is.
 assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_setting_t* check,
-                                       const assay_tune_options_t* options,
+                                       const assay_tune_setting_t* options,
                                        const assay_samples_t* inputs, assay_runs_t* runs,
                                        assay_tune_model_t* out) ASSAY_MUST_USE;
 void assay_tune_model_deinit(assay_tune_model_t* m);

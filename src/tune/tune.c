@@ -17,7 +17,7 @@ static const double LOOK_PART = 8;        // how far past the budgets a look goe
 static const double COMMAND_PART = 0.25;  // of an error that a command of the user's has refused
 
 typedef struct job {
-  const assay_tune_options_t* options;
+  const assay_tune_setting_t* options;
   const assay_samples_t* inputs;
   assay_runs_t* runs;
   assay_tune_model_t model;
@@ -536,7 +536,7 @@ static assay_status_t run(job_t* j, assay_model_t* model, assay_check_setting_t*
 }
 
 assay_status_t assay_tune(assay_model_t* model, assay_check_setting_t* check,
-                          const assay_tune_options_t* options, const assay_samples_t* inputs,
+                          const assay_tune_setting_t* options, const assay_samples_t* inputs,
                           const assay_samples_t* golden, assay_tuned_t* out) {
   assay_tuned_t t = {.options = *options};
   job_t j = {.options = options, .inputs = inputs, .out = &t};

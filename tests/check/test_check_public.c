@@ -139,8 +139,7 @@ static void golden_tells_of_the_export(void** state) {
     assay_golden_t* golden = NULL;
     assay_tensor_t* t = NULL;
     const float x[] = {1 * factors[i], 2 * factors[i], 3 * factors[i], -3 * factors[i]};
-    op_case_ok(
-        assay_tensor_make(ASSAY_TYPE_FLOAT, 1, (const int64_t[]){4}, x, sizeof x, &t));
+    op_case_ok(assay_tensor_make(ASSAY_TYPE_FLOAT, 1, (const int64_t[]){4}, x, sizeof x, &t));
     op_case_ok(assay_golden_create(f.model, 1, 1, (const char*[]){"y"}, &t, 1, NULL, &golden));
     assert_int_equal(assay_golden_count(golden), 1);
     assay_check_t* c = check_of(&f, ASSAY_FORMAT_FP32, golden);
@@ -171,10 +170,9 @@ static void a_batch_is_checked_row_by_row(void** state) {
   assay_check_t* c = NULL;
   int64_t was = 0;
   op_case_ok(assay_onnx_open_batch(fixed, 0, &was, &model));
-  op_case_ok(assay_tensor_make(ASSAY_TYPE_FLOAT, 2, (const int64_t[]){3, 4}, rows, sizeof rows,
-                               &batch));
   op_case_ok(
-      assay_samples_create(model, 1, 1, (const char*[]){"x"}, &batch, NULL, &inputs));
+      assay_tensor_make(ASSAY_TYPE_FLOAT, 2, (const int64_t[]){3, 4}, rows, sizeof rows, &batch));
+  op_case_ok(assay_samples_create(model, 1, 1, (const char*[]){"x"}, &batch, NULL, &inputs));
   assert_int_equal(assay_samples_count(inputs), 1);
   op_case_ok(assay_check_create(model, NULL, &c));
   op_case_ok(assay_check_run(c, inputs, NULL));
@@ -249,8 +247,8 @@ static void the_fix_is_a_model(void** state) {
   op_case_ok(assay_check_write_report(c, ASSAY_REPORT_JSON, NULL, in_folder("check.json")));
   assay_check_destroy(c);
   op_case_ok(assay_model_load(in_folder("fixed.onnx"), &fixed.model));
-  op_case_ok(assay_samples_create(fixed.model, 1, 1, (const char*[]){"x"}, f.in, NULL,
-                                  &fixed.inputs));
+  op_case_ok(
+      assay_samples_create(fixed.model, 1, 1, (const char*[]){"x"}, f.in, NULL, &fixed.inputs));
   c = check_of(&fixed, ASSAY_FORMAT_NONE, NULL);
   assert_true(assay_check_faithful(c));
   assay_check_destroy(c);
@@ -269,7 +267,7 @@ static void the_fix_is_a_model(void** state) {
 static void wrong_options_are_told_before_the_run(void** state) {
   (void)state;
   static const char *const unknown = "no_such_pass", *const demand = "cosine",
-                          *const golden = "golden_snr_db >= 20";
+                           *const golden = "golden_snr_db >= 20";
   const size_t size = sizeof(assay_check_options_t);
   const struct {
     assay_check_options_t o;
@@ -281,15 +279,14 @@ static void wrong_options_are_told_before_the_run(void** state) {
       {{.struct_size = size, .accumulator = ASSAY_FORMAT_BOOL}, ASSAY_INVALID_ARGUMENT, "floating"},
       {{.struct_size = size, .layer_precision = "nothing*:fp32"}, ASSAY_NOT_FOUND, "nothing*"},
       {{.struct_size = size, .target = "abacus"}, ASSAY_INVALID_ARGUMENT, "abacus"},
-      {{.struct_size = size, .passes_off = &unknown, .n_passes_off = 1}, ASSAY_NOT_FOUND,
+      {{.struct_size = size, .passes_off = &unknown, .n_passes_off = 1},
+       ASSAY_NOT_FOUND,
        "no_such_pass"},
-      {{.struct_size = size,
-        .passes_off = &unknown,
-        .n_passes_off = 1,
-        .fusion = ASSAY_FUSION_OFF},
+      {{.struct_size = size, .passes_off = &unknown, .n_passes_off = 1, .fusion = ASSAY_FUSION_OFF},
        ASSAY_INVALID_ARGUMENT,
        "fusion is off"},
-      {{.struct_size = size, .requirements = &demand, .n_requirements = 1}, ASSAY_INVALID_ARGUMENT,
+      {{.struct_size = size, .requirements = &demand, .n_requirements = 1},
+       ASSAY_INVALID_ARGUMENT,
        "cosine"},
   };
   fixture_t f;
@@ -329,8 +326,8 @@ static void runs_come_once_and_fit(void** state) {
   assay_samples_t* outputs = NULL;
   assay_samples_options_t as_outputs = ASSAY_SAMPLES_OPTIONS_INIT;
   as_outputs.outputs = true;
-  op_case_ok(assay_samples_create(f.model, 1, 1, (const char*[]){"y"}, f.in, &as_outputs,
-                                  &outputs));
+  op_case_ok(
+      assay_samples_create(f.model, 1, 1, (const char*[]){"y"}, f.in, &as_outputs, &outputs));
   op_case_ok(assay_check_create(f.model, NULL, &c));
   fails(assay_check_run(c, outputs, NULL), ASSAY_INVALID_ARGUMENT, "not samples of");
   fails(assay_check_run(c, other.inputs, NULL), ASSAY_INVALID_ARGUMENT, "not samples of");

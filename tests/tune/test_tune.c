@@ -111,7 +111,7 @@ typedef struct fixture {
   assay_samples_t inputs;
   assay_requirements_t require;
   assay_check_setting_t check;
-  assay_tune_options_t options;
+  assay_tune_setting_t options;
   assay_tuned_t tuned;
 } fixture_t;
 
@@ -125,7 +125,7 @@ static void prepare(const row_t* r, fixture_t* f) {
                                      .precision_name = "low",
                                      .backend = r->backend,
                                      .require = &f->require};
-  f->options = (assay_tune_options_t){.n_formats = r->n_formats,
+  f->options = (assay_tune_setting_t){.n_formats = r->n_formats,
                                       .goal = r->goal,
                                       .device = assay_device_roofline_find("orin"),
                                       .front = 4};

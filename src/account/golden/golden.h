@@ -46,6 +46,10 @@ const assay_samples_t* assay_golden_samples(const assay_golden_t* g);
 // Where only contents told which values the arrays are, outputs are taken from them.
 // Errors: INVALID_ARGUMENT no array is a value of the model (an output, if the user gave outputs).
 assay_status_t assay_golden_settle(assay_golden_t* g) ASSAY_MUST_USE;
+// For who needs outputs alone. Errors: INVALID_ARGUMENT no array has the name of an output, or it
+// is of another model.
+assay_status_t assay_golden_want_outputs(assay_golden_t* g,
+                                         const assay_model_t* model) ASSAY_MUST_USE;
 // The model that it was made of.
 const assay_model_t* assay_golden_model(const assay_golden_t* g);
 

@@ -327,3 +327,18 @@ assay_status_t assay_golden_settle(assay_golden_t* g) {
         graph->n_outputs ? graph->outputs[0]->name : "", misspelt(&o->set, graph, text, 512));
   return o->outputs.n ? NULL : assay_golden_outputs(g, graph, &o->outputs);
 }
+
+assay_status_t assay_golden_want_outputs(assay_golden_t* g, const assay_model_t* model) {
+  const origin_t* o = g->origin;
+  const assay_graph_t* graph = o->model->graph;
+  char text[512];
+  if (o->model != model)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "golden is of another model than this");
+  misspelt(&o->set, graph, text, sizeof text);
+  if (!o->outputs.n)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "'%s' has no array with the name of an output (such as '%s')%s", o->from,
+                       graph->n_outputs ? graph->outputs[0]->name : "", text);
+  if (*text) assay_str_printf(&g->notes, "note: an output has no golden%s\n", text);
+  return assay_str_status(&g->notes);
+}

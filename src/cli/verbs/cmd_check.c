@@ -311,7 +311,7 @@ static bool is_input_fault(assay_status_t st) {
 static assay_status_t run_check(job_t* j) {
   assay_status_t st = assay_check_run(j->check, j->inputs, j->golden);
   assay_cli_progress("", 1);
-  if (j->golden) fputs(assay_golden_notes(j->golden), stderr);
+  if (j->golden && !st) fputs(assay_golden_notes(j->golden), stderr);
   fputs(assay_check_notes(j->check), stderr);
   return st;
 }
