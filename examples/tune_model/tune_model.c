@@ -47,8 +47,7 @@ int main(int argc, char** argv) {
   assay_model_t* model = NULL;
   assay_samples_t* samples = NULL;
   assay_tune_t* tune = NULL;
-  if (argc < 3 || argc > 4)
-    return fprintf(stderr, "usage: tune_model MODEL INPUTS [MIXED]\n"), 2;
+  if (argc < 3 || argc > 4) return fprintf(stderr, "usage: tune_model MODEL INPUTS [MIXED]\n"), 2;
   assay_status_t st = assay_model_load(argv[1], &model);
   if (!st) st = tune_model(model, argv[2], argc > 3 ? argv[3] : NULL, &samples, &tune);
   if (st) fprintf(stderr, "tune_model: %s\n", assay_status_message(st));

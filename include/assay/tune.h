@@ -49,10 +49,10 @@ typedef struct assay_tune_options {
   void (*progress)(void* user, const char* what, double fraction);  // NULL: nobody asks
   void* user;
 } assay_tune_options_t;
-#define ASSAY_TUNE_OPTIONS_INIT                                                                   \
-  {                                                                                               \
-    sizeof(assay_tune_options_t), 0, 0, 0, 0, ASSAY_FUSION_TARGET, 0, 0, ASSAY_FP32_TIGHT, 0, 0,   \
-        false, 0, false, 0, 0, 0, 0, 0, 0, 0, 0                                                   \
+#define ASSAY_TUNE_OPTIONS_INIT                                                                  \
+  {                                                                                              \
+    sizeof(assay_tune_options_t), 0, 0, 0, 0, ASSAY_FUSION_TARGET, 0, 0, ASSAY_FP32_TIGHT, 0, 0, \
+        false, 0, false, 0, 0, 0, 0, 0, 0, 0, 0                                                  \
   }
 
 // The model is retained. What options point at is read during the call only, but for `user`.
@@ -60,8 +60,7 @@ typedef struct assay_tune_options {
 //          that there is not, or that does not go with the target
 // Threads: any; of one tuning, one call at a time
 ASSAY_API assay_status_t assay_tune_create(assay_model_t* model,
-                                           const assay_tune_options_t* options,
-                                           assay_tune_t** out);
+                                           const assay_tune_options_t* options, assay_tune_t** out);
 ASSAY_API void assay_tune_destroy(assay_tune_t* tune);  // NULL is allowed
 // Whether a requirement is about golden, which the run then has to be given.
 ASSAY_API bool assay_tune_needs_golden(const assay_tune_t* tune);
@@ -70,8 +69,8 @@ ASSAY_API bool assay_tune_needs_golden(const assay_tune_t* tune);
 //   inputs  of the model; borrowed during the call
 //   golden  for requirements that are about it; NULL: none
 // Errors:  INVALID_ARGUMENT inputs that do not fit the model, golden without outputs, requirements
-//          that cannot be judged, a second run; UNSUPPORTED plans that differ from format to format;
-//          NO_MEMORY
+//          that cannot be judged, a second run; UNSUPPORTED plans that differ from format to
+//          format; NO_MEMORY
 // Threads: kernels are timed with device "here", so nothing else should run beside it
 ASSAY_API assay_status_t assay_tune_run(assay_tune_t* tune, const assay_samples_t* inputs,
                                         assay_golden_t* golden);

@@ -1,4 +1,6 @@
 // What include/assay/tune.h writes: reports, and files of the chosen assignment.
+#include "tune/tune_public.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,12 +11,10 @@
 #include "io/json.h"
 #include "onnx/onnx.h"
 #include "report/report.h"
-#include "tune/tune_public.h"
 
 static assay_status_t want_chosen(const assay_tune_t* t) {
   ASSAY_TRY(assay_tune_want_run(t));
-  return t->found.met ? NULL
-                      : ASSAY_ERROR(ASSAY_NOT_FOUND, "no assignment meets what is required");
+  return t->found.met ? NULL : ASSAY_ERROR(ASSAY_NOT_FOUND, "no assignment meets what is required");
 }
 
 // ---- files --------------------------------------------------------------------------------------

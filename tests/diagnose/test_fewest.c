@@ -1,8 +1,7 @@
 // The search for the fewest layers in higher precision, over a runner that knows the answer:
 // prefixes and suffixes of every length, and how many runs they take.
-#include "diagnose/fewest.h"
-
 #include "base/alloc.h"
+#include "diagnose/fewest.h"
 #include "fail_case.h"
 #include "passes/graph_case.h"
 
@@ -40,12 +39,11 @@ static assay_status_t run(void* user, const assay_precision_t* precision, assay_
 static assay_status_t find(runner_t* r, assay_fewest_strategy_t strategy,
                            assay_fewest_found_t* out) {
   const assay_precision_t precision = {.format = ASSAY_FORMAT_FP16};
-  const assay_fewest_setting_t setting = {
-      .strategy = strategy,
-      .subject = {.model = r->model, .precision = &precision},
-      .from_end = r->from_end,
-      .run = run,
-      .runner = r};
+  const assay_fewest_setting_t setting = {.strategy = strategy,
+                                          .subject = {.model = r->model, .precision = &precision},
+                                          .from_end = r->from_end,
+                                          .run = run,
+                                          .runner = r};
   return assay_fewest_find(&setting, out);
 }
 
@@ -67,8 +65,7 @@ static void the_shortest_prefix_is_found(void** state) {
         assert_true(s == ASSAY_FEWEST_LINEAR ? f.runs == needed + 1 : f.runs <= 5);
         if (needed) assert_true(f.fix.verified && f.fix.n_nodes == needed && f.fix.outputs);
         for (size_t i = 0; needed && i < needed; i++)
-          assert_ptr_equal(f.fix.nodes[i],
-                           m->graph->nodes[from_end ? NODES - needed + i : i]);
+          assert_ptr_equal(f.fix.nodes[i], m->graph->nodes[from_end ? NODES - needed + i : i]);
         assay_fewest_found_deinit(&f);
       }
   assay_model_release(m);

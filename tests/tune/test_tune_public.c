@@ -109,8 +109,8 @@ static void an_assignment_is_found_and_written(void** state) {
   op_case_ok(assay_tune_write_options(t, in_folder("tune.txt")));
   assay_tune_destroy(t);
   op_case_ok(assay_model_load(in_folder("mixed.onnx"), &mixed.model));
-  op_case_ok(assay_samples_create(mixed.model, 1, 1, (const char*[]){"x"}, f.in, NULL,
-                                  &mixed.inputs));
+  op_case_ok(
+      assay_samples_create(mixed.model, 1, 1, (const char*[]){"x"}, f.in, NULL, &mixed.inputs));
   assay_check_options_t o = ASSAY_CHECK_OPTIONS_INIT;
   assay_check_t* c = NULL;
   o.requirements = (const char*[]){requirement};
@@ -158,8 +158,8 @@ static void what_cannot_be_met_is_told(void** state) {
 
 static void wrong_options_are_told_before_the_run(void** state) {
   (void)state;
-  static const assay_format_t high[] = {ASSAY_FORMAT_FP64}, twice[] = {ASSAY_FORMAT_FP16,
-                                                                      ASSAY_FORMAT_FP16},
+  static const assay_format_t high[] = {ASSAY_FORMAT_FP64},
+                              twice[] = {ASSAY_FORMAT_FP16, ASSAY_FORMAT_FP16},
                               many[] = {ASSAY_FORMAT_FP16, ASSAY_FORMAT_BF16, ASSAY_FORMAT_TF32,
                                         ASSAY_FORMAT_FP8E4M3};
   const size_t size = sizeof(assay_tune_options_t);
