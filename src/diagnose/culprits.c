@@ -57,7 +57,7 @@ static assay_status_t add(assay_culprits_t* c, const assay_layer_account_t* a,
       snprintf(u->why, sizeof u->why, "overflow: %.3g, %s ends at %.6g", value, f->name, f->max);
       break;
     case ASSAY_VERDICT_INVALID:
-      snprintf(u->why, sizeof u->why, "invalid: NaN is born here in %lld elements",
+      snprintf(u->why, sizeof u->why, "invalid: NaN arises here in %lld elements",
                (long long)a->judged.born_nan);
       break;
     case ASSAY_VERDICT_UNDERFLOW:
