@@ -30,15 +30,15 @@ typedef struct bench {
   size_t runs;
 } bench_t;
 
-static assay_check_options_t check_options(bench_t* b) {
-  return (assay_check_options_t){.precision = {.format = b->format},
+static assay_check_setting_t check_options(bench_t* b) {
+  return (assay_check_setting_t){.precision = {.format = b->format},
                                  .precision_name = "low",
                                  .backend = &assay_backend_emu,
                                  .require = &b->require};
 }
 
-static assay_tune_options_t tune_options(const bench_t* b, int goal) {
-  return (assay_tune_options_t){.formats = {b->format, ASSAY_FORMAT_FP32},
+static assay_tune_setting_t tune_options(const bench_t* b, int goal) {
+  return (assay_tune_setting_t){.formats = {b->format, ASSAY_FORMAT_FP32},
                                 .n_formats = 2,
                                 .goal = goal == 2 ? ASSAY_TUNE_LAYERS : ASSAY_TUNE_TIME,
                                 .device = &b->devices[goal]};
@@ -95,12 +95,11 @@ static void set_mask(all_t* a, uint32_t mask) {
 }
 
 static assay_status_t is_met(all_t* a, uint32_t mask, bool* out) {
-  const assay_check_t* c = a->model.checks[0];
-  assay_precision_t p = c->options.precision;
+  assay_precision_t p = a->model.bases[0].precision;
   assay_run_result_t got = {0};
   if (a->b->met[mask] < 0) {
     set_mask(a, mask);
-    memset(a->given, 0, (size_t)c->model->n_node_ids * sizeof *a->given);
+    memset(a->given, 0, (size_t)a->model.model->n_node_ids * sizeof *a->given);
     assay_tune_model_given(&a->model, a->format, a->given);
     p.given = a->given;
     ASSAY_TRY(assay_runs_try(a->runs, &p, &got, NULL, NULL));
@@ -141,8 +140,8 @@ static assay_status_t walk(all_t* a, int goal, double* out_price) {
 static assay_status_t optimum(bench_t* b, int goal, size_t* out_units, double* out_price) {
   const assay_plan_options_t plan = {0};
   const assay_runs_setting_t setting = runs_setting(b, &plan);
-  const assay_tune_options_t options = tune_options(b, goal);
-  assay_check_options_t check = check_options(b);
+  const assay_tune_setting_t options = tune_options(b, goal);
+  assay_check_setting_t check = check_options(b);
   all_t a = {.b = b};
   ASSAY_TRY(assay_runs_create(b->model, &setting, &a.runs));
   assay_status_t st =
@@ -172,8 +171,8 @@ static assay_status_t optimum(bench_t* b, int goal, size_t* out_units, double* o
 // ---- the whole ----------------------------------------------------------------------------------
 
 static assay_status_t one_goal(bench_t* b, int goal) {
-  const assay_tune_options_t options = tune_options(b, goal);
-  assay_check_options_t check = check_options(b);
+  const assay_tune_setting_t options = tune_options(b, goal);
+  assay_check_setting_t check = check_options(b);
   assay_tuned_t tuned = {0};
   double best = 0;
   size_t units = 0;

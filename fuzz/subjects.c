@@ -225,12 +225,12 @@ assay_status_t use_cache(uint64_t number, const char* path) {
 typedef struct work {
   assay_model_t* model;
   assay_samples_t samples;
-  assay_check_options_t check;
+  assay_check_setting_t check;
 } work_t;
 
 static assay_status_t open_work(uint64_t number, work_t* w) {
   *w = (work_t){.model = subject_model(number)};
-  w->check = (assay_check_options_t){
+  w->check = (assay_check_setting_t){
       .precision = {.format = number % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP32},
       .backend = assay_backend_find(number % 3 ? "emu" : "cpu"),
       .plan = {.fused = number % 3 == 0}};

@@ -15,6 +15,24 @@ int main(void) {
   const assay_context_options_t context = ASSAY_CONTEXT_OPTIONS_INIT;
   const assay_layer_run_t layer = ASSAY_LAYER_RUN_INIT;
   const assay_op_spec_t op = ASSAY_OP_SPEC_INIT;
+  const assay_samples_options_t samples = ASSAY_SAMPLES_OPTIONS_INIT;
+  if (samples.outputs || samples.dtypes || samples.image_scale != 0 || samples.image_layout)
+    wrong++;
+  const assay_check_options_t check = ASSAY_CHECK_OPTIONS_INIT;
+  const assay_check_output_t output = ASSAY_CHECK_OUTPUT_INIT;
+  const assay_check_layer_t account = ASSAY_CHECK_LAYER_INIT;
+  const assay_check_culprit_t culprit = ASSAY_CHECK_CULPRIT_INIT;
+  const assay_check_fault_t fault = ASSAY_CHECK_FAULT_INIT;
+  const assay_check_names_t names = ASSAY_CHECK_NAMES_INIT;
+  const assay_golden_options_t golden = ASSAY_GOLDEN_OPTIONS_INIT;
+  const assay_tune_options_t tune = ASSAY_TUNE_OPTIONS_INIT;
+  const assay_tune_assignment_t assignment = ASSAY_TUNE_ASSIGNMENT_INIT;
+  const assay_tune_names_t saved = ASSAY_TUNE_NAMES_INIT;
+  if (tune.formats || tune.fewest_layers || tune.user || assignment.chosen || saved.saved_plan)
+    wrong++;
+  if (check.precision || check.user || check.shares || check.judged || names.to_write) wrong++;
+  if (output.name || output.has_golden || account.name || account.flipped || culprit.why) wrong++;
+  if (fault.restored || golden.name_map) wrong++;
   if (op.version != ASSAY_OPS_VERSION || op.since_version != 1 || op.takes) wrong++;
   if (engine.precision || engine.unfused || context.threads || context.tap || layer.tactic) wrong++;
   if (wrong) fprintf(stderr, "headers: %d wrong answers\n", wrong);

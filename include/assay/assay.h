@@ -2,15 +2,20 @@
 #ifndef ASSAY_ASSAY_H_
 #define ASSAY_ASSAY_H_
 
+#include <assay/check.h>
 #include <assay/context.h>
 #include <assay/engine.h>
 #include <assay/export.h>
+#include <assay/golden.h>
 #include <assay/memory.h>
 #include <assay/model.h>
 #include <assay/ops.h>
+#include <assay/report.h>
+#include <assay/samples.h>
 #include <assay/session.h>
 #include <assay/status.h>
 #include <assay/tensor.h>
+#include <assay/tune.h>
 #include <assay/types.h>
 
 #endif  // ASSAY_ASSAY_H_

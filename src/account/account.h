@@ -12,6 +12,8 @@
 #ifndef ASSAY_ACCOUNT_ACCOUNT_H_
 #define ASSAY_ACCOUNT_ACCOUNT_H_
 
+#include <assay/check.h>  // the verdicts
+
 #include "account/gated.h"
 #include "account/injected.h"
 #include "account/judge.h"
@@ -20,20 +22,6 @@
 #include "account/stored.h"
 #include "formats/error_sum.h"
 #include "plan/plan.h"
-
-typedef enum assay_verdict {  // from harmless to worst
-  ASSAY_VERDICT_EXACT = 0,
-  ASSAY_VERDICT_ROUNDING,      // what rounding in the layer's formats explains
-  ASSAY_VERDICT_UNCERTAIN,     // what truth's own rounding leaves open: layers in float64
-  ASSAY_VERDICT_UNCLASSIFIED,  // an operator without a bound, or NaN that what came in explains
-  ASSAY_VERDICT_AMPLIFIED,     // ill-conditioned: a small error that came in left as a large one
-  ASSAY_VERDICT_FLIPPED,
-  ASSAY_VERDICT_UNDERFLOW,
-  ASSAY_VERDICT_OVERFLOW,
-  ASSAY_VERDICT_INVALID,
-  ASSAY_VERDICT_DEFECT,  // more than rounding can do
-} assay_verdict_t;
-const char* assay_verdict_name(assay_verdict_t v);
 
 typedef struct assay_layer_account {
   const assay_layer_t* layer;

@@ -6,7 +6,7 @@
 #ifndef ASSAY_ACCOUNT_ENGINE_H_
 #define ASSAY_ACCOUNT_ENGINE_H_
 
-#include "account/golden.h"
+#include "account/golden/golden.h"
 #include "data/samples.h"
 #include "data/tensor_files.h"
 #include "plan/recorded.h"

@@ -68,7 +68,7 @@ static assay_status_t copy_text(const char* text, char** out) {
 }
 
 static assay_status_t describe(const assay_certify_job_t* job, assay_certificate_t* c) {
-  const assay_check_options_t* o = job->check;
+  const assay_check_setting_t* o = job->check;
   ASSAY_TRY(copy_text(ASSAY_VERSION, &c->version));
   ASSAY_TRY(copy_text(job->precision, &c->precision));
   ASSAY_TRY(copy_text(job->rules, &c->rules));
@@ -122,7 +122,7 @@ static void write_values(const assay_sources_t* s, const assay_observed_t* truth
 
 static assay_status_t certify_values(const assay_certify_job_t* job, const assay_sources_t* s,
                                      assay_certificate_t* c) {
-  const assay_check_options_t* o = job->check;
+  const assay_check_setting_t* o = job->check;
   assay_tensor_t* const* inputs = assay_samples_get(job->inputs, 0);
   assay_plan_t* plan = NULL;
   assay_observed_t *truth = NULL, *engine = NULL;
@@ -146,7 +146,7 @@ static assay_status_t certify_values(const assay_certify_job_t* job, const assay
 }
 
 static assay_status_t certify_decisions(const assay_certify_job_t* job, assay_certificate_t* c) {
-  const assay_check_options_t* o = job->check;
+  const assay_check_setting_t* o = job->check;
   const assay_decisions_job_t decide = {.model = job->model,
                                         .precision = &o->precision,
                                         .plan = &o->plan,

@@ -9,7 +9,7 @@
 // What is certified, and how it is run again.
 typedef struct assay_certify_job {
   assay_model_t* model;                // prepared, not rewritten
-  const assay_check_options_t* check;  // precision, plan, backend, unquantized, seed, progress
+  const assay_check_setting_t* check;  // precision, plan, backend, unquantized, seed, progress
   // One row a sample, as far as the model lets a batch be cut; values are looked at in the first
   // one.
   const assay_samples_t* inputs;

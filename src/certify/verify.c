@@ -290,7 +290,7 @@ static assay_status_t compare_drift(verification_t* w) {
 // Why bits cannot be compared; NULL: they can.
 static const char* other_engine(const verification_t* w, bool same, uint32_t machine) {
   const assay_certificate_t* c = w->c;
-  const assay_check_options_t* o = w->job->check;
+  const assay_check_setting_t* o = w->job->check;
   if (!same) return "it is of another model or of other inputs";
   if (!c->form.bits_bytes) return "it holds no bits";
   if (strcmp(c->target, o->backend->name) != 0) return "it was made on another target";
@@ -476,7 +476,7 @@ static void blame(const verification_t* w) {
 }
 
 static assay_status_t run_both(verification_t* w) {
-  const assay_check_options_t* o = w->job->check;
+  const assay_check_setting_t* o = w->job->check;
   assay_tensor_t* const* inputs = assay_samples_get(w->job->inputs, 0);
   ASSAY_TRY(assay_observe_truth(w->job->model, &w->sources, inputs, o->unquantized, o->seed,
                                 &w->truth, &w->evaluator));
@@ -508,7 +508,7 @@ static assay_status_t compare_all(verification_t* w) {
 
 assay_status_t assay_certificate_verify(const assay_certificate_t* c, const assay_verify_job_t* job,
                                         assay_verified_t* out) {
-  const assay_check_options_t* o = job->check;
+  const assay_check_setting_t* o = job->check;
   assay_verified_t v = {.n_values = c->n_values};
   verification_t w = {.c = c, .job = job, .plan = job->plan, .out = &v};
   assay_plan_t* own = NULL;

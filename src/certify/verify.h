@@ -65,7 +65,7 @@ void assay_verified_deinit(assay_verified_t* v);
 
 typedef struct assay_verify_job {
   assay_model_t* model;                // as given, prepared as the certificate says
-  const assay_check_options_t* check;  // as for assay_certify_job_t
+  const assay_check_setting_t* check;  // as for assay_certify_job_t
   const assay_samples_t* inputs;
   const assay_plan_t* plan;  // run this one; NULL: made of the model
   bool bits;                 // other bits are a change, not a note

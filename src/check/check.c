@@ -3,9 +3,10 @@
 #include "check/check.h"
 
 #include <math.h>
-#include <stdio.h>
 
+#include "account/samples_run.h"
 #include "base/alloc.h"
+#include "check/check_public.h"
 #include "check/fix.h"
 #include "diagnose/chain.h"
 #include "eval/evaluator.h"
@@ -16,268 +17,12 @@ const char* assay_blame_name(assay_blame_t b) {
   return names[b];
 }
 
-// ---- outputs ------------------------------------------------------------------------------------
-
-// Adds the outputs of one sample. plain: holds truth for the comparison with golden; NULL: the
-// account's.
-static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t* g,
-                                  const assay_evaluator_t* plain, assay_tensor_t* const* golden,
-                                  assay_output_check_t* outputs) {
-  for (size_t i = 0; i < g->n_outputs; i++) {
-    assay_output_check_t* o = &outputs[i];
-    assay_tensor_t* e = assay_account_engine_output(account, i);
-    assay_tensor_t* t = assay_account_truth_output(account, i);
-    if (!e || !t) continue;
-    ASSAY_TRY(assay_output_add(o, e, t));
-    const assay_tensor_t* exported = plain ? assay_evaluator_get(plain, g->outputs[i]) : t;
-    if (golden && golden[i]) ASSAY_TRY(assay_output_add_golden(o, e, exported, golden[i]));
-  }
-  return NULL;
-}
-
-// Outputs of all samples, for the user's commands.
-static void keep_outputs(assay_account_t* account, size_t sample, size_t n_outputs,
-                         assay_script_data_t* kept) {
-  for (size_t i = 0; kept->engine && i < n_outputs; i++) {
-    kept->engine[sample * n_outputs + i] =
-        assay_tensor_retain(assay_account_engine_output(account, i));
-    kept->truth[sample * n_outputs + i] =
-        assay_tensor_retain(assay_account_truth_output(account, i));
-  }
-}
-
-static assay_status_t run_sample(assay_account_t* account, const assay_model_t* model,
-                                 assay_tensor_t* const* inputs, assay_tensor_t* const* golden,
-                                 assay_output_check_t* outputs) {
-  assay_evaluator_t* plain = NULL;
-  assay_status_t st = assay_account_run(account, inputs);
-  if (!st && golden && assay_model_quantizes(model))
-    st = assay_truth_unquantized(model, inputs, &plain);
-  if (!st) st = add_outputs(account, model->graph, plain, golden, outputs);
-  assay_evaluator_destroy(plain);
-  return st;
-}
-
-static assay_status_t run_all(assay_account_t* account, const assay_requirements_t* require,
-                              assay_script_data_t* data, assay_output_check_t* outputs,
-                              bool* out_faithful, bool* met, assay_str_t* unmet) {
-  const assay_graph_t* g = data->model->graph;
-  const assay_samples_t* golden = data->golden;
-  for (size_t k = 0; k < data->inputs->n; k++) {
-    assay_tensor_t* const* want =
-        golden && golden->n ? assay_samples_get(golden, golden->n == 1 ? 0 : k) : NULL;
-    assay_outputs_note_inputs(outputs, g->n_outputs, g->n_inputs,
-                              assay_samples_get(data->inputs, k));
-    ASSAY_TRY(run_sample(account, data->model, assay_samples_get(data->inputs, k), want, outputs));
-    keep_outputs(account, k, g->n_outputs, data);
-  }
-  ASSAY_TRY(assay_outputs_want_any(outputs, g->n_outputs));
-  *out_faithful = assay_outputs_hold(outputs, g->n_outputs, require);
-  return data->engine ? assay_outputs_ask(require, data, out_faithful, met, unmet) : NULL;
-}
-
-assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
-                                 const assay_samples_t* inputs, const assay_samples_t* golden,
-                                 const assay_requirements_t* require, assay_output_check_t* outputs,
-                                 bool* out_faithful, bool* met, assay_str_t* unmet) {
-  assay_script_data_t data = {.model = model, .inputs = inputs, .golden = golden};
-  const size_t n = inputs->n * model->graph->n_outputs;
-  assay_status_t st = NULL;
-  if (require && assay_require_has_commands(require)) {
-    st = assay_new_array(n, sizeof *data.engine, &data.engine);
-    if (!st) st = assay_new_array(n, sizeof *data.truth, &data.truth);
-  }
-  if (!st) st = run_all(account, require, &data, outputs, out_faithful, met, unmet);
-  for (size_t i = 0; i < n; i++) {
-    if (data.engine) assay_tensor_release(data.engine[i]);
-    if (data.truth) assay_tensor_release(data.truth[i]);
-  }
-  assay_free(data.engine);
-  assay_free(data.truth);
-  return st;
-}
-
-// ---- culprits -----------------------------------------------------------------------------------
-
-static double range_of(const assay_layer_account_t* a) {
-  return a->layer && a->storage ? assay_format_info(a->storage)->max : (double)INFINITY;
-}
-
-static void why_defect(const assay_layer_account_t* a, char* why, size_t room) {
-  const assay_judgement_t* j = &a->judged;
-  if (j->beyond)
-    snprintf(why, room,
-             "defect: %lld of %lld elements off by more than rounding can do; %.9g where truth is "
-             "%.9g and rounding explains %.2g",
-             (long long)j->beyond, (long long)j->elements, j->worst_engine, j->worst_truth,
-             j->worst_limit);
-  else if (a->shape_mismatches)
-    snprintf(why, room, "defect: another shape than the operator gives, of %lld elements",
-             (long long)a->shape_mismatches);
-  else
-    snprintf(why, room, "defect: RMS error %.3g, %.1f times what rounding in other orders shows",
-             assay_error_sum_rms(&a->own), a->outlying_by);
-}
-
-static void why_amplified(const assay_layer_account_t* a, char* why, size_t room) {
-  const assay_perturbation_t* p = a->perturbations.n ? &a->perturbations.at[0] : NULL;
-  if (p)
-    snprintf(
-        why, room,
-        "amplified: '%s' comes in with an error of %.2g of its values and leaves with %.2g, %.0f "
-        "times as much",
-        p->value->name, p->in, p->out, p->condition);
-  else
-    snprintf(why, room, "amplified: errors that come in leave %.0f times larger", a->condition);
-}
-
-static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t* a,
-                                  assay_verdict_t verdict, bool born) {
-  ASSAY_TRY(assay_grow(&c->culprits, &c->cap_culprits, c->n_culprits + 1, sizeof *c->culprits));
-  assay_culprit_t* u = &c->culprits[c->n_culprits++];
-  *u = (assay_culprit_t){.account = a, .verdict = verdict, .born = born};
-  const assay_format_info_t* f = assay_format_info(a->storage ? a->storage : ASSAY_FORMAT_FP32);
-  double value = fmax(a->truth_max, a->local_max);
-  switch (verdict) {
-    case ASSAY_VERDICT_OVERFLOW:
-      if (!(value > f->max)) value = fmax(value, a->truth_max_in);
-      snprintf(u->why, sizeof u->why, "overflow: %.3g, %s ends at %.6g", value, f->name, f->max);
-      break;
-    case ASSAY_VERDICT_INVALID:
-      snprintf(u->why, sizeof u->why, "invalid: NaN arises here in %lld elements",
-               (long long)a->judged.born_nan);
-      break;
-    case ASSAY_VERDICT_UNDERFLOW:
-      snprintf(u->why, sizeof u->why,
-               "underflow: %lld of %lld elements vanish, %s begins at %.3g; RMS error %.3g",
-               (long long)a->judged.underflowed, (long long)a->judged.elements, f->name,
-               f->min_subnormal, assay_error_sum_rms(&a->own));
-      break;
-    case ASSAY_VERDICT_AMPLIFIED:
-      why_amplified(a, u->why, sizeof u->why);
-      break;
-    case ASSAY_VERDICT_DEFECT:
-      why_defect(a, u->why, sizeof u->why);
-      break;
-    default:
-      snprintf(u->why, sizeof u->why, "error: RMS %.3g of values up to %.3g",
-               assay_error_sum_rms(&a->own), value);
-  }
-  return NULL;
-}
-
-assay_status_t assay_check_add_culprit(assay_check_t* c, const assay_layer_account_t* layer,
-                                       assay_verdict_t verdict, const char* why) {
-  ASSAY_TRY(assay_grow(&c->culprits, &c->cap_culprits, c->n_culprits + 1, sizeof *c->culprits));
-  assay_culprit_t* u = &c->culprits[c->n_culprits++];
-  *u = (assay_culprit_t){.account = layer, .verdict = verdict};
-  snprintf(u->why, sizeof u->why, "%s", why);
-  return NULL;
-}
-
-// Whether all that a layer reads past its range comes from layers that held it: in fp32, say. Then
-// it is lost here, and not before.
-static bool is_first_to_lose(const assay_check_t* c, const assay_layer_account_t* a) {
-  bool any = false;
-  for (size_t k = 0; a->layer && k < a->layer->n_nodes; k++) {
-    const assay_node_t* n = a->layer->nodes[k];
-    for (size_t i = 0; i < n->n_inputs; i++) {
-      const assay_node_t* maker = n->inputs[i] ? n->inputs[i]->producer : NULL;
-      const assay_layer_account_t* m = maker ? assay_account_of_node(c->account, maker) : NULL;
-      if (!m || m == a || !(m->truth_max > range_of(a))) continue;
-      if (m->truth_max > range_of(m)) return false;
-      any = true;
-    }
-  }
-  return any;
-}
-
-// Layers that the engine was seen to fail in, then those whose truth passes the range while what
-// they read is within it, or was held until then; what lies behind them is counted.
-static assay_status_t find_culprits(assay_check_t* c) {
-  size_t n = assay_account_layer_count(c->account);
-  for (size_t i = 0; i < n; i++) {
-    const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (a->verdict == ASSAY_VERDICT_DEFECT)
-      ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_DEFECT, true));
-  }
-  for (size_t i = 0; i < n; i++) {
-    const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (a->verdict == ASSAY_VERDICT_OVERFLOW)
-      ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_OVERFLOW, true));
-  }
-  for (size_t i = 0; i < n; i++) {
-    const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    const bool out = a->truth_max > range_of(a), in = a->truth_max_in > range_of(a);
-    const bool first = in ? is_first_to_lose(c, a) : out;
-    if (first && a->verdict != ASSAY_VERDICT_OVERFLOW)
-      ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_OVERFLOW, false));
-    c->n_behind += out && in && !first;
-  }
-  for (size_t i = 0; i < n; i++) {
-    const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (a->verdict == ASSAY_VERDICT_INVALID)
-      ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_INVALID, true));
-  }
-  return NULL;
-}
-
-// Without overflow: the layers from which most of an output's error comes.
-static assay_status_t rank_by_share(assay_check_t* c) {
-  enum { SHOWN = 5 };
-  const assay_layers_t* layers = assay_plan_layers(c->plan);
-  double limit = (double)INFINITY;
-  for (int k = 0; k < SHOWN; k++) {
-    const assay_layer_account_t* worst = NULL;
-    double most = 0;
-    for (size_t l = 0; l < layers->n_layers; l++) {
-      const assay_layer_t* layer = &layers->layers[l];
-      const double share = assay_shares_of_layer(&c->shares, l);
-      if (share <= most || share >= limit) continue;
-      worst = assay_account_of_node(c->account, layer->nodes[layer->n_nodes - 1]);
-      most = share;
-    }
-    if (!worst) break;
-    limit = most;
-    ASSAY_TRY(add_culprit(c, worst, worst->verdict, true));
-    c->culprits[c->n_culprits - 1].share = most;
-  }
-  return NULL;
-}
-
-// Where no layer range was cut down to single layers: those whose own error is largest against what
-// they hold.
-static assay_status_t rank_by_error(assay_check_t* c) {
-  enum { SHOWN = 5 };
-  double limit = (double)INFINITY;
-  for (int k = 0; k < SHOWN; k++) {
-    const assay_layer_account_t* worst = NULL;
-    double worst_ratio = 0;
-    for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
-      const assay_layer_account_t* a = assay_account_layer(c->account, i);
-      double scale = sqrt(a->own.sum_ref2), ratio = scale > 0 ? sqrt(a->own.sum_err2) / scale : 0;
-      if (ratio > worst_ratio && ratio < limit) {
-        worst = a;
-        worst_ratio = ratio;
-      }
-    }
-    if (!worst) break;
-    limit = worst_ratio;
-    ASSAY_TRY(add_culprit(c, worst, worst->verdict, true));
-  }
-  return NULL;
-}
-
-assay_status_t assay_check_blame_layers(assay_check_t* c) {
-  ASSAY_TRY(find_culprits(c));
-  return c->n_culprits ? NULL : rank_by_share(c);
-}
-
 // ---- blame --------------------------------------------------------------------------------------
 
 // Truth against golden. Golden of a quantized model is that of the network before.
 static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inputs) {
   if (!c->options.golden) return NULL;
+  c->has_golden = true;
   const assay_export_options_t options = {
       .unquantized = c->options.unquantized || assay_model_quantizes(c->model),
       .seed = c->options.seed,
@@ -336,10 +81,10 @@ static assay_blame_t find_blame(const assay_check_t* c) {
   if (c->undecided) return truth_is_unfinite(c) ? ASSAY_BLAME_MODEL : ASSAY_BLAME_INPUT;
   const bool lowered = is_lowered(c);
   // Where layers of another engine store a narrow type, or operators declare it themselves.
-  if (c->n_culprits && c->culprits[0].verdict == ASSAY_VERDICT_OVERFLOW &&
-      range_of(c->culprits[0].account) < assay_format_info(ASSAY_FORMAT_BF16)->max)
+  if (c->culprits.n && c->culprits.at[0].verdict == ASSAY_VERDICT_OVERFLOW &&
+      assay_culprit_range(c->culprits.at[0].account) < assay_format_info(ASSAY_FORMAT_BF16)->max)
     return ASSAY_BLAME_PRECISION;
-  if (c->n_culprits && !lowered) return ASSAY_BLAME_MODEL;
+  if (c->culprits.n && !lowered) return ASSAY_BLAME_MODEL;
   return lowered ? ASSAY_BLAME_PRECISION : ASSAY_BLAME_ENGINE;
 }
 
@@ -378,7 +123,7 @@ static assay_status_t audit_constants(assay_check_t* c) {
 
 // ---- what the passes did to truth --------------------------------------------------------------
 
-static assay_status_t run_truth(const assay_model_t* m, const assay_check_options_t* o,
+static assay_status_t run_truth(const assay_model_t* m, const assay_check_setting_t* o,
                                 assay_tensor_t* const* inputs, assay_evaluator_t** out) {
   const assay_evaluator_config_t truth = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized, .seed = o->seed};
@@ -459,7 +204,7 @@ static bool note_unmet(assay_check_t* c) {
 }
 
 static void report_progress(void* user, double fraction) {
-  const assay_check_options_t* o = user;
+  const assay_check_setting_t* o = user;
   if (o->progress) o->progress(o->user, "running", fraction);
 }
 
@@ -471,8 +216,8 @@ static assay_status_t split_error(assay_check_t* c, const assay_samples_t* input
                           &c->shares);
 }
 
-static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
-                          const assay_samples_t* golden) {
+assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_samples_t* golden) {
   assay_account_options_t account = {
       .unquantized = c->options.unquantized, .progress = report_progress, .user = &c->options};
   if (c->options.pictures) {
@@ -480,8 +225,9 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
     account.watch = assay_pictures_watch(c->options.pictures);
   }
   if (c->options.require) ASSAY_TRY(assay_require_resolve(c->options.require, c->model->graph));
-  ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
-                              &c->plan));
+  if (!c->plan)
+    ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
+                                &c->plan));
   ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &account, &c->account));
   ASSAY_TRY(assay_outputs_create(c->model->graph, c->options.require, &c->outputs));
   if (c->options.require)
@@ -489,7 +235,7 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   ASSAY_TRY(note_unfinite_inputs(c, inputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
-  ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.require, c->outputs,
+  ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->options.require, c->outputs,
                               &c->faithful, c->met, &c->unmet));
   if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));
   ASSAY_TRY(check_rewriting(c, inputs));
@@ -502,10 +248,11 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   // Layers are to blame for what the engine does, not for what cannot be judged.
   c->undecided = c->open && !engine_is_at_fault(c);
   bool numbers_hold = c->faithful || c->undecided;
-  if (!numbers_hold) ASSAY_TRY(find_culprits(c));
-  if ((!numbers_hold && !c->n_culprits) || c->options.shares) ASSAY_TRY(split_error(c, inputs));
-  if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_share(c));
-  if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_error(c));
+  if (!numbers_hold) ASSAY_TRY(assay_culprits_by_range(c->account, &c->culprits));
+  if ((!numbers_hold && !c->culprits.n) || c->options.shares) ASSAY_TRY(split_error(c, inputs));
+  if (!numbers_hold && !c->culprits.n)
+    ASSAY_TRY(assay_culprits_by_share(c->plan, c->account, &c->shares, &c->culprits));
+  if (!numbers_hold && !c->culprits.n) ASSAY_TRY(assay_culprits_by_error(c->account, &c->culprits));
   c->blame = find_blame(c);
   if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
   if (c->options.judged) c->options.judged(c->options.user, c);
@@ -517,22 +264,31 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   return NULL;
 }
 
-assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* options,
-                               const assay_samples_t* inputs, const assay_samples_t* golden,
-                               assay_check_t** out) {
+assay_status_t assay_check_make(assay_model_t* model, assay_check_setting_t* options,
+                                assay_check_t** out) {
   assay_check_t* c = NULL;
   ASSAY_TRY(ASSAY_NEW(&c));
   c->model = assay_model_retain(model);
   c->options = *options;
   options->precision = (assay_precision_t){0};
-  assay_status_t st = run(c, inputs, golden);
+  *out = c;
+  return NULL;
+}
+
+assay_status_t assay_check_model(assay_model_t* model, assay_check_setting_t* options,
+                                 const assay_samples_t* inputs, const assay_samples_t* golden,
+                                 assay_check_t** out) {
+  assay_check_t* c = NULL;
+  ASSAY_TRY(assay_check_make(model, options, &c));
+  assay_status_t st = assay_check_run_samples(c, inputs, golden);
   if (st) return assay_check_destroy(c), st;
   *out = c;
   return NULL;
 }
 
-void assay_check_destroy(assay_check_t* c) {
-  if (!c) return;
+void assay_check_clear(assay_check_t* c) {
+  const assay_check_t keep = {
+      .model = c->model, .plan = c->plan, .options = c->options, .job = c->job};
   assay_export_deinit(&c->export);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);
@@ -542,12 +298,18 @@ void assay_check_destroy(assay_check_t* c) {
   assay_broadcasts_deinit(&c->broadcasts);
   assay_risks_deinit(&c->folded);
   assay_account_destroy(c->account);
+  assay_free(c->outputs);
+  assay_culprits_deinit(&c->culprits);
+  assay_fix_deinit(&c->fix);
+  *c = keep;
+}
+
+void assay_check_destroy(assay_check_t* c) {
+  if (!c) return;
+  assay_check_clear(c);
   assay_plan_destroy(c->plan);
   assay_precision_deinit(&c->options.precision);
-  assay_free(c->outputs);
-  assay_free(c->culprits);
-  assay_free(c->fix.nodes);
-  assay_free(c->fix.outputs);
   assay_model_release(c->model);
+  assay_check_job_destroy(c->job);
   assay_free(c);
 }

@@ -3,49 +3,21 @@
 #ifndef ASSAY_CHECK_CHECK_H_
 #define ASSAY_CHECK_CHECK_H_
 
+#include <assay/check.h>
+
 #include "account/account.h"
 #include "account/outputs.h"
 #include "account/pictures.h"
 #include "account/require.h"
 #include "account/shares.h"
 #include "data/samples.h"
+#include "diagnose/culprits.h"
 #include "diagnose/export.h"
+#include "diagnose/fp32_set.h"
 #include "ranges/broadcasts.h"
 #include "ranges/constants.h"
 
-typedef enum assay_blame {
-  ASSAY_BLAME_NONE = 0,
-  ASSAY_BLAME_PRECISION,
-  ASSAY_BLAME_ENGINE,
-  ASSAY_BLAME_EXPORT,
-  ASSAY_BLAME_MODEL,
-  ASSAY_BLAME_INPUT,
-} assay_blame_t;
-const char* assay_blame_name(assay_blame_t b);
-
-enum { ASSAY_CULPRIT_WHY = 256 };
-
-// Why a layer is to blame.
-typedef struct assay_culprit {
-  const assay_layer_account_t* account;
-  assay_verdict_t verdict;
-  bool born;     // the engine was seen to fail here; false: it would, once those before are mended
-  double share;  // of an output's error; 0: not known
-  char why[ASSAY_CULPRIT_WHY];  // "overflow: 5.98e+05, fp16 ends at 65504"
-} assay_culprit_t;
-
-typedef struct assay_fix {
-  const assay_node_t** nodes;  // to be kept in `format`
-  size_t n_nodes;
-  assay_format_t format;
-  bool verified;                  // ran, and every output was faithful
-  assay_output_check_t* outputs;  // of the verifying run
-  int runs;                       // verification runs made
-} assay_fix_t;
-
-struct assay_check;
-
-typedef struct assay_check_options {
+typedef struct assay_check_setting {
   assay_precision_t precision;
   assay_plan_options_t plan;
   const char* precision_name;  // as the user wrote it, for the report
@@ -61,23 +33,21 @@ typedef struct assay_check_options {
   uint64_t seed;
   void (*progress)(void* user, const char* what, double fraction);
   // Called once all but the fix is known. NULL: nobody asks.
-  void (*judged)(void* user, const struct assay_check* check);
+  void (*judged)(void* user, const assay_check_t* check);
   void* user;
-} assay_check_options_t;
+} assay_check_setting_t;
 
-typedef struct assay_check {
+struct assay_check {
   assay_model_t* model;  // prepared; retained
-  assay_plan_t* plan;
+  assay_plan_t* plan;    // made by the run, if it is not there before
   assay_account_t* account;
-  assay_check_options_t options;  // with the precision taken over
+  assay_check_setting_t options;  // with the precision taken over
   size_t n_samples;
   bool faithful;
   assay_blame_t blame;
   assay_output_check_t* outputs;  // by graph output
   size_t n_outputs;
-  assay_culprit_t* culprits;  // most to blame first
-  size_t n_culprits, cap_culprits;
-  size_t n_behind;        // further layers whose values pass the range behind the culprits
+  assay_culprits_t culprits;
   size_t n_defects;       // layers with more error than rounding explains
   size_t n_absorbed;      // layers with overflow, underflow or flips that no output shows
   assay_export_t export;  // truth against golden
@@ -100,20 +70,21 @@ typedef struct assay_check {
   double rewriting;  // largest difference of an output, as a part of its largest magnitude
   int64_t rewriting_mismatched;  // elements that are finite in one of them only, or integers that
                                  // differ
-} assay_check_t;
-
-// Appends to the culprits: layers that failed, or whose truth passes the range, most to blame
-// first; Appends one, for a reason of the caller's.
-assay_status_t assay_check_add_culprit(assay_check_t* c, const assay_layer_account_t* layer,
-                                       assay_verdict_t verdict, const char* why) ASSAY_MUST_USE;
-// where there are none, those with the largest shares of the outputs' error.
-assay_status_t assay_check_blame_layers(assay_check_t* c) ASSAY_MUST_USE;
+  bool has_golden;
+  struct assay_check_job* job;  // of public checks (check_public.h); NULL: not public
+};
 
 // Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is
 // no error.
-assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* options,
-                               const assay_samples_t* inputs, const assay_samples_t* golden,
-                               assay_check_t** out) ASSAY_MUST_USE;
-void assay_check_destroy(assay_check_t* c);  // NULL is allowed
+assay_status_t assay_check_model(assay_model_t* model, assay_check_setting_t* options,
+                                 const assay_samples_t* inputs, const assay_samples_t* golden,
+                                 assay_check_t** out) ASSAY_MUST_USE;
+// The two halves: a check without findings, which may be given a plan before it runs; one run,
+// after which (also where it failed) assay_check_clear() drops what was found.
+assay_status_t assay_check_make(assay_model_t* model, assay_check_setting_t* options,
+                                assay_check_t** out) ASSAY_MUST_USE;
+assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_samples_t* golden) ASSAY_MUST_USE;
+void assay_check_clear(assay_check_t* c);
 
 #endif  // ASSAY_CHECK_CHECK_H_

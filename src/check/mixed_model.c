@@ -32,14 +32,16 @@ assay_status_t assay_mixed_model(assay_model_t* model, const assay_precision_t* 
   return st;
 }
 
-assay_status_t assay_mixed_model_of_fix(const assay_check_t* c, assay_model_t** out) {
-  assay_precision_t precision = c->options.precision;
+assay_status_t assay_mixed_model_of_fix(assay_model_t* model, const assay_precision_t* asked,
+                                        const assay_fix_t* fix, uint64_t seed,
+                                        assay_model_t** out) {
+  assay_precision_t precision = *asked;
   bool* kept = NULL;
-  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *kept, &kept));
-  for (size_t i = 0; i < c->fix.n_nodes; i++) kept[c->fix.nodes[i]->id] = true;
+  ASSAY_TRY(assay_new_array((size_t)model->n_node_ids, sizeof *kept, &kept));
+  for (size_t i = 0; i < fix->n_nodes; i++) kept[fix->nodes[i]->id] = true;
   precision.kept = kept;
-  precision.kept_in = c->fix.format;
-  assay_status_t st = assay_mixed_model(c->model, &precision, c->options.seed, out);
+  precision.kept_in = fix->format;
+  assay_status_t st = assay_mixed_model(model, &precision, seed, out);
   assay_free(kept);
   return st;
 }

@@ -40,4 +40,11 @@ assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model,
 assay_status_t cli_samples_given(const opt_list_t* files, const assay_model_t* model,
                                  assay_tensor_reading_t* reading, bool required,
                                  assay_samples_t* out) ASSAY_MUST_USE;
+
+// The same by the public API. cli_samples_options: what `reading` says, which the result borrows.
+assay_samples_options_t cli_samples_options(const assay_tensor_reading_t* reading);
+assay_status_t cli_samples_load(const opt_list_t* files, assay_model_t* model,
+                                assay_tensor_reading_t* reading, uint64_t seed,
+                                assay_samples_t** out) ASSAY_MUST_USE;
+
 #endif  // ASSAY_CLI_INPUTS_H_

@@ -2,8 +2,12 @@
 #ifndef ASSAY_CLI_PLAN_OPTIONS_H_
 #define ASSAY_CLI_PLAN_OPTIONS_H_
 
+#include <string.h>
+
 #include "cli/cli.h"
 #include "exec/choice/accuracy_gate.h"
+#include "exec/targets.h"
+#include "formats/format.h"
 #include "plan/plan.h"
 
 // Rows for the options of a verb whose args_t has `bool fused` and `opt_list_t no_pass`.
@@ -23,6 +27,37 @@
 
 static inline assay_status_t cli_parse_fp32(const char* text, assay_fp32_t* out) {
   return text ? assay_fp32_parse(text, out) : NULL;
+}
+
+// NONE where there is no text. Errors: INVALID_ARGUMENT it is no format of floats.
+static inline assay_status_t cli_parse_precision(const char* text, assay_format_t* out) {
+  const assay_format_t f = text ? assay_format_parse(text) : ASSAY_FORMAT_NONE;
+  if (text && strcmp(text, "int8") != 0 && !assay_format_info(f)->is_float)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "unknown precision '%s'; use fp32, tf32, bf16, fp16, fp8e4m3, fp64 ...",
+                       text);
+  *out = f;
+  return NULL;
+}
+
+static inline assay_status_t cli_parse_accumulator(const char* text, assay_format_t* out) {
+  const assay_format_t f = text ? assay_format_parse(text) : ASSAY_FORMAT_NONE;
+  if (text && !assay_format_info(f)->is_float)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'; use fp32 or fp16", text);
+  *out = f;
+  return NULL;
+}
+
+// A format of floats by its name; NONE: there is none.
+static inline assay_format_t cli_find_float(const char* name) {
+  const assay_format_t f = assay_format_parse(name);
+  return assay_format_info(f)->is_float ? f : ASSAY_FORMAT_NONE;
+}
+
+// Whether there is a target of that name (NULL: the default), before anything is read.
+static inline assay_status_t cli_want_target(const char* name) {
+  const assay_backend_t* backend;
+  return assay_target_find(name, ASSAY_TARGET_LOOK, &backend);
 }
 
 static inline assay_plan_options_t cli_plan_options(bool fused, const opt_list_t* no_pass) {

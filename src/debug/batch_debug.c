@@ -217,7 +217,7 @@ static assay_status_t run_open(assay_batch_job_t* j, const assay_samples_t* inpu
   return NULL;
 }
 
-assay_status_t assay_batch_debug(assay_model_t* model, const assay_check_options_t* options,
+assay_status_t assay_batch_debug(assay_model_t* model, const assay_check_setting_t* options,
                                  const assay_batch_options_t* how, const assay_samples_t* inputs,
                                  assay_batch_blame_t* out) {
   assay_batch_blame_t b = {0};

@@ -68,14 +68,14 @@ typedef struct assay_batch_options {
 
 // options: its precision and requirements are not used up. Errors: UNSUPPORTED the model has no
 // batch; INVALID_ARGUMENT samples that do not go together, an axis that there is not.
-assay_status_t assay_batch_debug(assay_model_t* model, const assay_check_options_t* options,
+assay_status_t assay_batch_debug(assay_model_t* model, const assay_check_setting_t* options,
                                  const assay_batch_options_t* how, const assay_samples_t* inputs,
                                  assay_batch_blame_t* out) ASSAY_MUST_USE;
 
 // ---- the two halves, for each other -------------------------------------------------------------
 
 typedef struct assay_batch_job {
-  const assay_check_options_t* options;
+  const assay_check_setting_t* options;
   const assay_batch_options_t* how;
   assay_batch_axis_t axis;
   assay_model_t *given, *open;  // the model; with its batch open

@@ -224,7 +224,7 @@ static void engine_close(engine_t* e) {
 // in: for commands, which run at once.
 static assay_status_t engine_open(run_t* r, assay_model_t* model, assay_tensor_t* const* in,
                                   const assay_tap_t* tap, engine_t* e) {
-  const assay_check_options_t* o = r->job->options;
+  const assay_check_setting_t* o = r->job->options;
   assay_plan_options_t plan = o->plan;
   e->backend = o->backend;
   e->model = assay_model_retain(model);

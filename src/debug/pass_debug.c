@@ -18,7 +18,7 @@ const char* assay_pass_effect_name(assay_pass_effect_t e) {
 
 typedef struct job {
   assay_model_t* model;
-  const assay_check_options_t* options;
+  const assay_check_setting_t* options;
   const assay_samples_t* inputs;
   const assay_samples_t* golden;
   assay_pass_blame_t* out;
@@ -47,7 +47,7 @@ static size_t entries_of(const assay_rewrite_t* r, const assay_pass_t* p) {
 static assay_status_t list_passes(job_t* j) {
   assay_pass_blame_t* b = j->out;
   assay_plan_t* plan = NULL;
-  const assay_check_options_t* o = j->options;
+  const assay_check_setting_t* o = j->options;
   ASSAY_TRY(assay_new_array(assay_pass_count() + 1, sizeof *b->at, &b->at));
   ASSAY_TRY(assay_plan_create(j->model, &o->precision, &o->plan, o->seed, &plan));
   b->n = 1;
@@ -326,15 +326,15 @@ static void find_guilty(assay_pass_blame_t* b) {
 
 // The layer that the engine fails in, and what the pass did there.
 static assay_status_t blame_layer(job_t* j, const char* pass) {
-  assay_check_options_t options = *j->options;
+  assay_check_setting_t options = *j->options;
   assay_check_t* c = NULL;
   options.plan = j->plan;
   options.no_fix = true;
   ASSAY_TRY(assay_precision_copy(&j->options->precision, &options.precision));
-  assay_status_t st = assay_check_run(j->model, &options, j->inputs, NULL, &c);
+  assay_status_t st = assay_check_model(j->model, &options, j->inputs, NULL, &c);
   assay_precision_deinit(&options.precision);
-  for (size_t i = 0; !st && !j->out->nodes && i < c->n_culprits; i++) {
-    const assay_culprit_t* u = &c->culprits[i];
+  for (size_t i = 0; !st && !j->out->nodes && i < c->culprits.n; i++) {
+    const assay_culprit_t* u = &c->culprits.at[i];
     st = find_entry(j, c->plan, pass, u->account->node);
     if (st || !j->out->nodes) continue;
     assay_str_append(&j->out->why, u->why);
@@ -357,7 +357,7 @@ static assay_status_t run_engine(job_t* j, assay_pass_account_t* a) {
 }
 
 static assay_status_t take_account(job_t* j, size_t n) {
-  const assay_check_options_t* o = j->options;
+  const assay_check_setting_t* o = j->options;
   assay_pass_account_t* a = &j->out->at[n];
   assay_plan_t* plan = NULL;
   assay_evaluator_t* truth = NULL;
@@ -378,7 +378,7 @@ static assay_status_t take_account(job_t* j, size_t n) {
 }
 
 static assay_status_t run(job_t* j) {
-  const assay_check_options_t* o = j->options;
+  const assay_check_setting_t* o = j->options;
   j->plan = o->plan;
   j->setting = (assay_runs_setting_t){.backend = o->backend,
                                       .plan = &j->plan,
@@ -403,7 +403,7 @@ static assay_status_t run(job_t* j) {
   return blame_layer(j, j->out->guilty->pass->name);
 }
 
-assay_status_t assay_pass_debug(assay_model_t* model, const assay_check_options_t* options,
+assay_status_t assay_pass_debug(assay_model_t* model, const assay_check_setting_t* options,
                                 const assay_samples_t* inputs, const assay_samples_t* golden,
                                 assay_pass_blame_t* out) {
   assay_pass_blame_t b = {.model = assay_model_retain(model), .n_outputs = model->graph->n_outputs};

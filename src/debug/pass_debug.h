@@ -47,7 +47,7 @@ typedef struct assay_pass_blame {
 } assay_pass_blame_t;
 
 // The options are those of a check with a fused plan; passes that are off there stay so. Borrowed.
-assay_status_t assay_pass_debug(assay_model_t* model, const assay_check_options_t* options,
+assay_status_t assay_pass_debug(assay_model_t* model, const assay_check_setting_t* options,
                                 const assay_samples_t* inputs, const assay_samples_t* golden,
                                 assay_pass_blame_t* out) ASSAY_MUST_USE;
 void assay_pass_blame_deinit(assay_pass_blame_t* b);

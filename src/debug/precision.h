@@ -10,6 +10,7 @@
 #define ASSAY_DEBUG_PRECISION_H_
 
 #include "check/check.h"
+#include "diagnose/fewest.h"
 #include "onnx/load.h"
 
 typedef enum assay_precision_mode {
@@ -17,11 +18,6 @@ typedef enum assay_precision_mode {
   ASSAY_PRECISION_BISECT,
   ASSAY_PRECISION_LINEAR,
 } assay_precision_mode_t;
-
-typedef struct assay_precision_trial {
-  size_t n_layers;  // of the prefix
-  bool faithful;
-} assay_precision_trial_t;
 
 typedef struct assay_precision_options {
   assay_precision_mode_t mode;
@@ -36,22 +32,23 @@ typedef struct assay_precision_options {
 } assay_precision_options_t;
 
 typedef struct assay_precision_found {
-  // The model, the plan as it was asked for, and what is known of its layers; `faithful`: it does
-  // as it is; has_fix and fix: the layers to keep. `outputs` are of a run as it was asked for, if
-  // there was one.
-  assay_check_t* check;
-  bool ran_as_asked;
-  size_t n_layers;  // nodes of the top graph
-  size_t n_prefix;  // of them, in the prefix that did; 0: not by prefixes, or none did
-  assay_precision_trial_t* trials;  // prefixes
-  size_t n_trials, cap_trials;
-  size_t runs, builds;  // over all samples; builds: with everything built anew
-  assay_str_t unmet;    // of the last run: what commands of the user's have against it
+  assay_model_t* model;           // retained
+  assay_check_setting_t options;  // with the precision taken over
+  size_t n_samples, n_outputs;
+  // The plan as it was asked for, and what is known of its layers; NULL: by prefixes.
+  assay_plan_t* plan;
+  assay_account_t* account;
+  assay_shares_t shares;      // of the first sample's error as asked; empty: not needed
+  assay_culprits_t culprits;  // of what is kept
+  size_t n_layers;            // nodes of the top graph
+  size_t builds;              // runs with everything built anew
+  // `faithful`: it does as it is; has_fix and fix: the layers to keep.
+  assay_fewest_found_t fewest;
 } assay_precision_found_t;
 
 // The options are those of a check; their precision moves into the result. Not finding anything is
 // no error: fix.verified is false then.
-assay_status_t assay_precision_find(assay_model_t* model, assay_check_options_t* check,
+assay_status_t assay_precision_find(assay_model_t* model, assay_check_setting_t* check,
                                     const assay_precision_options_t* options,
                                     const assay_samples_t* inputs, const assay_samples_t* golden,
                                     assay_precision_found_t* out) ASSAY_MUST_USE;

@@ -21,7 +21,7 @@ const char* assay_tactic_fault_name(assay_tactic_fault_t f) {
 }
 
 typedef struct job {
-  const assay_check_options_t* check;
+  const assay_check_setting_t* check;
   const assay_tactic_options_t* options;
   assay_tactic_blame_t* out;
   const assay_layers_t* layers;
@@ -266,7 +266,7 @@ static void find_faults(assay_tactic_blame_t* b) {
 }
 
 static assay_status_t run(job_t* j, assay_model_t* model, const assay_samples_t* inputs) {
-  const assay_check_options_t* o = j->check;
+  const assay_check_setting_t* o = j->check;
   const assay_tap_t tap = {.layer = on_layer, .user = j};
   if (!o->backend->each_tactic)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
@@ -285,7 +285,7 @@ static assay_status_t run(job_t* j, assay_model_t* model, const assay_samples_t*
   return NULL;
 }
 
-assay_status_t assay_tactic_debug(assay_model_t* model, const assay_check_options_t* check,
+assay_status_t assay_tactic_debug(assay_model_t* model, const assay_check_setting_t* check,
                                   const assay_tactic_options_t* options,
                                   const assay_samples_t* inputs, assay_tactic_blame_t* out) {
   assay_tactic_blame_t b = {0};

@@ -52,7 +52,7 @@ typedef struct assay_tactic_options {
 
 // The options are those of a check; borrowed. Errors: UNSUPPORTED the backend has but one way;
 // NOT_FOUND no layer has the name.
-assay_status_t assay_tactic_debug(assay_model_t* model, const assay_check_options_t* check,
+assay_status_t assay_tactic_debug(assay_model_t* model, const assay_check_setting_t* check,
                                   const assay_tactic_options_t* options,
                                   const assay_samples_t* inputs,
                                   assay_tactic_blame_t* out) ASSAY_MUST_USE;

@@ -12,7 +12,7 @@
 #ifndef ASSAY_DIAGNOSE_EXPORT_H_
 #define ASSAY_DIAGNOSE_EXPORT_H_
 
-#include "account/golden.h"
+#include "account/golden/golden.h"
 #include "diagnose/repair.h"
 
 typedef struct assay_fault {

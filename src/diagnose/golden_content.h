@@ -10,7 +10,7 @@
 #ifndef ASSAY_DIAGNOSE_GOLDEN_CONTENT_H_
 #define ASSAY_DIAGNOSE_GOLDEN_CONTENT_H_
 
-#include "account/golden.h"
+#include "account/golden/golden.h"
 
 typedef struct assay_content_options {
   bool unquantized;

@@ -211,8 +211,8 @@ static void put_line(const props_t* p, char line[DOC]) {
 
 static bool is_blamed(const assay_check_t* c, const assay_layer_account_t* a) {
   if (a->verdict == ASSAY_VERDICT_DEFECT) return true;
-  for (size_t i = 0; i < c->n_culprits; i++)
-    if (c->culprits[i].account == a) return true;
+  for (size_t i = 0; i < c->culprits.n; i++)
+    if (c->culprits.at[i].account == a) return true;
   return false;
 }
 

@@ -279,8 +279,8 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
   json_t *culprits = json_array(), *layers = json_array();
   for (size_t i = 0; i < c->export.n; i++)
     culprits = assay_json_push(culprits, fault(&c->export.faults[i]));
-  for (size_t i = 0; i < c->n_culprits; i++)
-    culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits[i]));
+  for (size_t i = 0; i < c->culprits.n; i++)
+    culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits.at[i]));
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
     layers = assay_json_push(layers, layer(c->plan, assay_account_layer(c->account, i)));
   json_t* j = json_pack(
@@ -298,7 +298,7 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
   j = assay_json_put(j, "requirements", requirements);
   j = assay_json_put(j, "not_finite", not_finite(c));
   j = assay_json_put(j, "rewriting", fused ? rewriting(c) : json_null());
-  if (c->options.golden)
+  if (c->has_golden)
     j = assay_json_put(
         j, "export",
         json_pack("{s:I, s:b, s:I, s:b}", "values_compared", (json_int_t)c->export.values_compared,

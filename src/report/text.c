@@ -240,8 +240,8 @@ static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
 static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
   enum { SHOWN = 4 };
   size_t shown = 0, later = 0;
-  for (size_t i = 0; i < c->n_culprits; i++) {
-    const assay_culprit_t* u = &c->culprits[i];
+  for (size_t i = 0; i < c->culprits.n; i++) {
+    const assay_culprit_t* u = &c->culprits.at[i];
     if (shown == SHOWN || (i && !u->born)) {
       later++;
       continue;
@@ -251,18 +251,19 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_append(out, "\n");
     shown++;
   }
-  const bool overflows = c->n_culprits && c->culprits[0].verdict == ASSAY_VERDICT_OVERFLOW;
-  if (!later && !c->n_behind) return;
+  const bool overflows = c->culprits.n && c->culprits.at[0].verdict == ASSAY_VERDICT_OVERFLOW;
+  if (!later && !c->culprits.n_behind) return;
   assay_str_append(out, "  also    ");
   if (later) assay_str_printf(out, "%zu more %s", later, later == 1 ? "layer" : "layers");
-  if (later && c->n_behind) assay_str_append(out, " and ");
-  if (c->n_behind)
-    assay_str_printf(out, "%zu %s behind them", c->n_behind, c->n_behind == 1 ? "layer" : "layers");
-  if (overflows || c->n_behind) {
-    const assay_format_t stored = c->n_culprits ? c->culprits[0].account->storage : 0;
+  if (later && c->culprits.n_behind) assay_str_append(out, " and ");
+  if (c->culprits.n_behind)
+    assay_str_printf(out, "%zu %s behind them", c->culprits.n_behind,
+                     c->culprits.n_behind == 1 ? "layer" : "layers");
+  if (overflows || c->culprits.n_behind) {
+    const assay_format_t stored = c->culprits.n ? c->culprits.at[0].account->storage : 0;
     const assay_format_info_t* f = assay_format_info(stored ? stored : c->options.precision.format);
-    assay_str_printf(out, " %s %.6g, where %s ends", later + c->n_behind == 1 ? "passes" : "pass",
-                     f->max, f->name);
+    assay_str_printf(out, " %s %.6g, where %s ends",
+                     later + c->culprits.n_behind == 1 ? "passes" : "pass", f->max, f->name);
   }
   assay_str_append(out, "\n");
 }

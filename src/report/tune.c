@@ -133,7 +133,7 @@ static void output_lines(const assay_tuned_t* t, const assay_tune_trial_t* c, as
 
 static void requirement_lines(const assay_tuned_t* t, const assay_tune_trial_t* c,
                               assay_str_t* out) {
-  const assay_requirements_t* r = t->check->options.require;
+  const assay_requirements_t* r = t->setting.require;
   assay_str_t why = {0};
   if (t->met || !r) return;
   for (size_t o = 0; o < t->n_outputs; o++) {
@@ -147,7 +147,7 @@ static void requirement_lines(const assay_tuned_t* t, const assay_tune_trial_t* 
 
 // What was required, and what it came to: the first two.
 static void met_line(const assay_tuned_t* t, const assay_tune_trial_t* c, assay_str_t* out) {
-  const assay_requirements_t* r = t->check->options.require;
+  const assay_requirements_t* r = t->setting.require;
   size_t shown = 0;
   for (size_t q = 0; r && q < r->n; q++)
     for (size_t o = 0; o < t->n_outputs && shown < 2; o++) {
@@ -238,7 +238,7 @@ static json_t* errors_json(const assay_output_check_t* o, size_t n) {
 
 // Statistics that are required, predicted and measured.
 static json_t* requirements_json(const assay_tuned_t* t, const assay_tune_trial_t* trial) {
-  const assay_requirements_t* r = t->check->options.require;
+  const assay_requirements_t* r = t->setting.require;
   json_t* list = json_array();
   for (size_t q = 0; r && q < r->n; q++)
     for (size_t o = 0; o < t->n_outputs; o++) {
@@ -320,8 +320,8 @@ assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report
                                       json_t** out) {
   const assay_tune_trial_t* last = &t->trials[t->met ? t->chosen : 0];
   json_t* requirements = NULL;
-  ASSAY_TRY(assay_report_requirements_json(t->check->options.require, last->outputs, t->n_outputs,
-                                           NULL, &requirements));
+  ASSAY_TRY(assay_report_requirements_json(t->setting.require, last->outputs, t->n_outputs, NULL,
+                                           &requirements));
   json_t* formats = json_array();
   for (size_t f = 0; f < t->options.n_formats; f++)
     formats = assay_json_push(formats, assay_json_text(name_of(t, f)));

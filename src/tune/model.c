@@ -5,45 +5,34 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "check/keep.h"
+#include "diagnose/fp32_set.h"
 #include "formats/format.h"
 #include "tune/errors.h"
 
 static void progress(const assay_tune_model_t* m, const char* what, double fraction) {
-  const assay_check_options_t* o = &m->checks[0]->options;
+  const assay_check_setting_t* o = &m->setting;
   if (o->progress) o->progress(o->user, what, fraction);
 }
 
 // ---- plans --------------------------------------------------------------------------------------
 
-static assay_status_t make_check(assay_model_t* model, const assay_check_options_t* options,
-                                 assay_format_t format, size_t n_samples, assay_check_t** out) {
-  assay_check_t* c = NULL;
-  ASSAY_TRY(ASSAY_NEW(&c));
-  c->model = assay_model_retain(model);
-  c->options = *options;
-  c->options.precision = (assay_precision_t){0};
-  c->n_samples = n_samples;
-  c->n_outputs = model->graph->n_outputs;
-  assay_status_t st = assay_precision_copy(&options->precision, &c->options.precision);
-  c->options.precision.format = format;
+static assay_status_t make_base(assay_tune_model_t* m, const assay_precision_t* given,
+                                assay_format_t format, assay_tune_base_t* b) {
+  assay_status_t st = assay_precision_copy(given, &b->precision);
+  b->precision.format = format;
   // Which format a node has is what is asked here, whatever it declares.
-  c->options.precision.undeclared = true;
-  if (!st)
-    st = assay_plan_create(model, &c->options.precision, &c->options.plan, c->options.seed,
-                           &c->plan);
-  if (st) return assay_check_destroy(c), st;
-  *out = c;
-  return NULL;
+  b->precision.undeclared = true;
+  return st ? st
+            : assay_plan_create(m->model, &b->precision, &m->setting.plan, m->setting.seed,
+                                &b->plan);
 }
 
-static assay_status_t make_checks(assay_tune_model_t* m, assay_model_t* model,
-                                  const assay_check_options_t* check) {
-  const assay_tune_options_t* o = m->options;
+static assay_status_t make_bases(assay_tune_model_t* m, const assay_precision_t* given) {
+  const assay_tune_setting_t* o = m->options;
   for (size_t f = 0; f + 1 < o->n_formats; f++) {
-    ASSAY_TRY(make_check(model, check, o->formats[f], m->inputs->n, &m->checks[f]));
-    const assay_layers_t *a = assay_plan_layers(m->checks[0]->plan),
-                         *b = assay_plan_layers(m->checks[f]->plan);
+    ASSAY_TRY(make_base(m, given, o->formats[f], &m->bases[f]));
+    const assay_layers_t *a = assay_plan_layers(m->bases[0].plan),
+                         *b = assay_plan_layers(m->bases[f].plan);
     if (a->n_layers != b->n_layers || a->model->n_values != b->model->n_values)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                          "plans in %s and %s have different layers: tune one of them, or unfused",
@@ -54,14 +43,14 @@ static assay_status_t make_checks(assay_tune_model_t* m, assay_model_t* model,
 
 // Truth of all samples, with what it says of ranges, for a low format.
 static assay_status_t predict(assay_tune_model_t* m, size_t f, assay_runs_t* runs) {
-  assay_check_t* c = m->checks[f];
-  const assay_account_options_t options = {.unquantized = c->options.unquantized, .predict = true};
-  ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &options, &c->account));
+  assay_tune_base_t* c = &m->bases[f];
+  const assay_account_options_t options = {.unquantized = m->setting.unquantized, .predict = true};
+  ASSAY_TRY(assay_account_create(c->plan, m->setting.backend, &options, &c->account));
   for (size_t k = 0; k < m->inputs->n; k++) {
     progress(m, "truth", (double)k / (double)m->inputs->n);
     ASSAY_TRY(assay_account_run(c->account, assay_samples_get(m->inputs, k)));
     ASSAY_TRY(assay_runs_know(runs, k, c->account));
-    for (size_t o = 0; !f && o < c->n_outputs; o++)
+    for (size_t o = 0; !f && o < m->model->graph->n_outputs; o++)
       ASSAY_TRY(assay_tune_gaps_add(&m->gaps[o], assay_account_truth_output(c->account, o)));
   }
   return NULL;
@@ -77,8 +66,8 @@ static void allow_only(assay_tune_model_t* m, size_t unit, size_t format) {
 
 // What the user gave a rule for, and what makes no floats, stays as it is.
 static void pin(assay_tune_model_t* m) {
-  const assay_layers_t* layers = assay_plan_layers(m->checks[0]->plan);
-  const assay_tune_options_t* o = m->options;
+  const assay_layers_t* layers = assay_plan_layers(m->bases[0].plan);
+  const assay_tune_setting_t* o = m->options;
   for (size_t u = 0; u < m->layout.n_units; u++) {
     size_t f = 0;
     while (f + 1 < o->n_formats && o->formats[f] != layers->layers[u].format) f++;
@@ -88,41 +77,46 @@ static void pin(assay_tune_model_t* m) {
 }
 
 assay_status_t assay_tune_model_leave_range(assay_tune_model_t* m, size_t format, bool all) {
-  const assay_check_t* c = m->checks[format];
+  const assay_tune_base_t* c = &m->bases[format];
   const assay_layers_t* layers = assay_plan_layers(c->plan);
   const size_t n = m->options->n_formats;
-  assay_keep_t keep = {0};
-  ASSAY_TRY(assay_keep_create(c, &keep));
-  assay_keep_by_range(&keep, all);
+  const assay_fp32_subject_t subject = {.model = m->model,
+                                        .plan = c->plan,
+                                        .account = c->account,
+                                        .precision = &c->precision,
+                                        .require = m->setting.require};
+  assay_fp32_set_t set = {0};
+  ASSAY_TRY(assay_fp32_set_create(&subject, &set));
+  assay_fp32_set_add_by_range(&set, all);
   for (size_t u = 0; u < m->layout.n_units; u++) {
     bool out = false;
     for (size_t k = 0; k < layers->layers[u].n_nodes; k++) {
       assay_origins_t o = assay_plan_origins(c->plan, &layers->layers[u].nodes[k]);
-      for (size_t i = 0; i < o.n; i++) out |= keep.chosen[o.nodes[i]->id];
+      for (size_t i = 0; i < o.n; i++) out |= set.chosen[o.nodes[i]->id];
     }
     if (!out || m->pinned[u] || !m->layout.floats[u]) continue;
     m->out_of_range[u] = true;
     m->layout.problem.time[u * n + format] = (double)INFINITY;
   }
-  assay_keep_deinit(&keep);
+  assay_fp32_set_deinit(&set);
   return NULL;
 }
 
 // ---- times --------------------------------------------------------------------------------------
 
 static assay_status_t measure_times(assay_tune_model_t* m) {
-  const assay_tune_options_t* o = m->options;
-  const assay_check_t* c = m->checks[0];
-  const assay_tune_timing_t timing = {.backend = c->options.backend,
+  const assay_tune_setting_t* o = m->options;
+  const assay_tune_base_t* c = &m->bases[0];
+  const assay_tune_timing_t timing = {.backend = m->setting.backend,
                                       .inputs = assay_samples_get(m->inputs, 0),
                                       .cache = o->timing_cache,
                                       .seconds = o->seconds > 0 ? o->seconds : 0.5};
   for (size_t f = 0; f < o->n_formats; f++) {
     assay_plan_t* plan = NULL;
-    assay_precision_t p = c->options.precision;
+    assay_precision_t p = c->precision;
     p.format = o->formats[f];
     progress(m, "timing layers", (double)f / (double)o->n_formats);
-    ASSAY_TRY(assay_plan_create(c->model, &p, &c->options.plan, c->options.seed, &plan));
+    ASSAY_TRY(assay_plan_create(m->model, &p, &m->setting.plan, m->setting.seed, &plan));
     ASSAY_TRY(assay_tune_times_measure(&timing, c->plan, plan, f, &m->layout, &m->total[f]));
   }
   return assay_tune_times_casts(o->formats, &m->works, &m->layout);
@@ -140,11 +134,11 @@ static void count_layers(assay_tune_model_t* m) {
 }
 
 static assay_status_t fill_times(assay_tune_model_t* m) {
-  const assay_tune_options_t* o = m->options;
+  const assay_tune_setting_t* o = m->options;
   assay_tune_problem_t* p = &m->layout.problem;
-  const assay_check_t* c = m->checks[0];
+  const assay_tune_base_t* c = &m->bases[0];
   ASSAY_TRY(assay_tune_works_measure(c->plan, &m->layout, assay_samples_get(m->inputs, 0),
-                                     c->options.unquantized, &m->works));
+                                     m->setting.unquantized, &m->works));
   if (o->device)
     assay_tune_times_roofline(o->device, o->formats, &m->works, &m->layout);
   else
@@ -259,20 +253,20 @@ static assay_status_t fill_energies(assay_tune_model_t* m, const assay_tune_erro
 
 static assay_status_t plan_of(const assay_tune_model_t* m, size_t f, assay_format_t** given,
                               assay_plan_t** out) {
-  const assay_check_t* c = m->checks[f];
+  const assay_tune_base_t* c = &m->bases[f];
   assay_tune_state_t base = {0};
-  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof **given, given));
+  ASSAY_TRY(assay_new_array((size_t)m->model->n_node_ids, sizeof **given, given));
   ASSAY_TRY(base_state(m, f, &base));
   assay_tune_model_given(m, base.format, *given);
   assay_tune_state_deinit(&base);
-  assay_precision_t p = c->options.precision;
+  assay_precision_t p = c->precision;
   p.given = *given;
-  return assay_plan_create(c->model, &p, &c->options.plan, c->options.seed, out);
+  return assay_plan_create(m->model, &p, &m->setting.plan, m->setting.seed, out);
 }
 
 assay_status_t assay_tune_model_errors(assay_tune_model_t* m, size_t format,
                                        const assay_output_check_t* outputs) {
-  const assay_check_options_t* o = &m->checks[format]->options;
+  const assay_check_setting_t* o = &m->setting;
   assay_tune_errors_setting_t s = {.backend = o->backend,
                                    .format = m->options->formats[format],
                                    .layout = &m->layout,
@@ -322,11 +316,11 @@ static bool is_border(const assay_model_t* m, const assay_layer_t* l) {
 
 void assay_tune_model_given(const assay_tune_model_t* m, const uint8_t* format,
                             assay_format_t* given) {
-  const assay_plan_t* plan = m->checks[0]->plan;
+  const assay_plan_t* plan = m->bases[0].plan;
   const assay_layers_t* layers = assay_plan_layers(plan);
   for (size_t u = 0; u < m->layout.n_units; u++) {
     if (m->pinned[u] || !m->layout.floats[u]) continue;
-    if (is_border(m->checks[0]->model, &layers->layers[u])) continue;
+    if (is_border(m->model, &layers->layers[u])) continue;
     for (size_t k = 0; k < layers->layers[u].n_nodes; k++) {
       assay_origins_t o = assay_plan_origins(plan, &layers->layers[u].nodes[k]);
       for (size_t i = 0; i < o.n; i++) give(o.nodes[i], m->options->formats[format[u]], given);
@@ -336,10 +330,10 @@ void assay_tune_model_given(const assay_tune_model_t* m, const uint8_t* format,
 
 // ---- the whole ----------------------------------------------------------------------------------
 
-static assay_status_t make(assay_tune_model_t* m, assay_model_t* model,
-                           const assay_check_options_t* check, assay_runs_t* runs) {
-  ASSAY_TRY(make_checks(m, model, check));
-  ASSAY_TRY(assay_tune_layout_create(m->checks[0]->plan, m->options->n_formats, &m->layout));
+static assay_status_t make(assay_tune_model_t* m, const assay_precision_t* given,
+                           assay_runs_t* runs) {
+  ASSAY_TRY(make_bases(m, given));
+  ASSAY_TRY(assay_tune_layout_create(m->bases[0].plan, m->options->n_formats, &m->layout));
   for (size_t f = 0; f < m->options->n_formats; f++) {
     const assay_format_info_t* info = assay_format_info(m->options->formats[f]);
     m->layout.problem.bits[f] = m->options->formats[f] == ASSAY_FORMAT_TF32 ? 24 : info->precision;
@@ -355,12 +349,14 @@ static assay_status_t make(assay_tune_model_t* m, assay_model_t* model,
   return NULL;
 }
 
-assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_options_t* check,
-                                       const assay_tune_options_t* options,
+assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_setting_t* check,
+                                       const assay_tune_setting_t* options,
                                        const assay_samples_t* inputs, assay_runs_t* runs,
                                        assay_tune_model_t* out) {
-  assay_tune_model_t m = {.options = options, .inputs = inputs};
-  assay_status_t st = make(&m, model, check, runs);
+  assay_tune_model_t m = {
+      .options = options, .inputs = inputs, .model = assay_model_retain(model), .setting = *check};
+  m.setting.precision = (assay_precision_t){0};
+  assay_status_t st = make(&m, &check->precision, runs);
   assay_precision_deinit(&check->precision);
   if (st) return assay_tune_model_deinit(&m), st;
   *out = m;
@@ -370,7 +366,12 @@ assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_options
 void assay_tune_model_deinit(assay_tune_model_t* m) {
   for (size_t o = 0; m->gaps && o < m->layout.n_outputs; o++) assay_tune_gaps_deinit(&m->gaps[o]);
   assay_free(m->gaps);
-  for (size_t f = 0; f < ASSAY_TUNE_FORMATS; f++) assay_check_destroy(m->checks[f]);
+  for (size_t f = 0; f < ASSAY_TUNE_FORMATS; f++) {
+    assay_account_destroy(m->bases[f].account);
+    assay_plan_destroy(m->bases[f].plan);
+    assay_precision_deinit(&m->bases[f].precision);
+  }
+  assay_model_release(m->model);
   assay_tune_layout_deinit(&m->layout);
   assay_tune_works_deinit(&m->works);
   assay_free(m->seconds);

@@ -5,12 +5,20 @@
 #include "account/runs.h"
 #include "tune/tune.h"
 
+// The model with all in one low format, and what truth says of ranges there.
+typedef struct assay_tune_base {
+  assay_precision_t precision;
+  assay_plan_t* plan;
+  assay_account_t* account;
+} assay_tune_base_t;
+
 typedef struct assay_tune_model {
-  const assay_tune_options_t* options;
+  const assay_tune_setting_t* options;
   const assay_samples_t* inputs;
-  // By low format: the plan with all in it, and what truth says of ranges. The first one's plan is
-  // what the units are layers of.
-  assay_check_t* checks[ASSAY_TUNE_FORMATS];
+  assay_model_t* model;           // retained
+  assay_check_setting_t setting;  // without a precision
+  // By low format. The first one's plan is what the units are layers of.
+  assay_tune_base_t bases[ASSAY_TUNE_FORMATS];
   assay_tune_layout_t layout;  // with the problem
   assay_tune_works_t works;
   double* seconds;  // [unit * formats + format], whatever the goal
@@ -21,8 +29,8 @@ typedef struct assay_tune_model {
 } assay_tune_model_t;
 
 // Takes the precision of the options over, also on failure. Tells the runs what truth is.
-assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_options_t* check,
-                                       const assay_tune_options_t* options,
+assay_status_t assay_tune_model_create(assay_model_t* model, assay_check_setting_t* check,
+                                       const assay_tune_setting_t* options,
                                        const assay_samples_t* inputs, assay_runs_t* runs,
                                        assay_tune_model_t* out) ASSAY_MUST_USE;
 void assay_tune_model_deinit(assay_tune_model_t* m);

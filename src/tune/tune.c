@@ -17,7 +17,7 @@ static const double LOOK_PART = 8;        // how far past the budgets a look goe
 static const double COMMAND_PART = 0.25;  // of an error that a command of the user's has refused
 
 typedef struct job {
-  const assay_tune_options_t* options;
+  const assay_tune_setting_t* options;
   const assay_samples_t* inputs;
   assay_runs_t* runs;
   assay_tune_model_t model;
@@ -34,7 +34,7 @@ typedef struct job {
 static assay_tune_problem_t* problem(job_t* j) { return &j->model.layout.problem; }
 
 static void progress(const job_t* j, const char* what) {
-  const assay_check_options_t* o = &j->model.checks[0]->options;
+  const assay_check_setting_t* o = &j->model.setting;
   if (o->progress) o->progress(o->user, what, 0);
 }
 
@@ -65,16 +65,15 @@ static assay_status_t predict(job_t* j, const assay_tune_state_t* s, assay_outpu
     const double ratio = was > 0 ? assay_tune_error(p, s, o) / was : 1;
     (*out)[o] = assay_tune_forecast(&reference[o], &j->model.gaps[o], ratio);
   }
-  assay_outputs_hold(*out, p->n_outputs, j->model.checks[0]->options.require);
+  assay_outputs_hold(*out, p->n_outputs, j->model.setting.require);
   return NULL;
 }
 
 // Runs all samples with the formats of the units.
 static assay_status_t run_trial(job_t* j, assay_tune_trial_t* t) {
-  const assay_check_t* c = j->model.checks[0];
-  assay_precision_t precision = c->options.precision;
+  assay_precision_t precision = j->model.bases[0].precision;
   assay_run_result_t got = {0};
-  memset(j->given, 0, (size_t)c->model->n_node_ids * sizeof *j->given);
+  memset(j->given, 0, (size_t)j->model.model->n_node_ids * sizeof *j->given);
   assay_tune_model_given(&j->model, t->format, j->given);
   precision.given = j->given;
   ASSAY_TRY(assay_runs_try(j->runs, &precision, &got, NULL, NULL));
@@ -172,7 +171,7 @@ static assay_status_t run_high(job_t* j) {
 // have said.
 static void set_budgets(job_t* j) {
   assay_tune_problem_t* p = problem(j);
-  const assay_requirements_t* require = j->model.checks[0]->options.require;
+  const assay_requirements_t* require = j->model.setting.require;
   const assay_output_check_t* reference = j->out->trials[j->reference].outputs;
   for (size_t o = 0; o < p->n_outputs; o++) {
     const double was = assay_tune_mean_square(&reference[o]);
@@ -212,7 +211,7 @@ static bool statistics_hold(const assay_tune_trial_t* t, size_t n) {
 }
 
 static bool has_commands(const job_t* j) {
-  const assay_requirements_t* r = j->model.checks[0]->options.require;
+  const assay_requirements_t* r = j->model.setting.require;
   return r && assay_require_has_commands(r);
 }
 
@@ -243,7 +242,7 @@ static assay_status_t propose(job_t* j, bool* out_found, bool* out_new) {
   *out_new = false;
   set_budgets(j);
   progress(j, "searching");
-  ASSAY_TRY(assay_tune_search(p, j->model.checks[0]->options.seed, &j->state, out_found, NULL));
+  ASSAY_TRY(assay_tune_search(p, j->model.setting.seed, &j->state, out_found, NULL));
   *out_new = *out_found && find_trial(j, j->state.format) == SIZE_MAX;
   return NULL;
 }
@@ -361,7 +360,7 @@ static assay_status_t try_fastest(job_t* j) {
   assay_tune_problem_t* p = problem(j);
   bool found = false;
   for (size_t o = 0; o < p->n_outputs; o++) p->budget[o] = (double)INFINITY;
-  ASSAY_TRY(assay_tune_search(p, j->model.checks[0]->options.seed, &j->state, &found, NULL));
+  ASSAY_TRY(assay_tune_search(p, j->model.setting.seed, &j->state, &found, NULL));
   choose(j);
   if (j->out->met &&
       price_of(j, j->out->trials[j->out->chosen].format) * FASTER <= price_of(j, j->state.format))
@@ -399,7 +398,7 @@ static assay_status_t make_front(job_t* j) {
   if (j->out->met) j->reference = j->out->chosen;
   set_budgets(j);
   assay_status_t st =
-      assay_tune_search(problem(j), j->model.checks[0]->options.seed, &j->state, &found, &front);
+      assay_tune_search(problem(j), j->model.setting.seed, &j->state, &found, &front);
   assay_tune_front_thin(&front, j->options->front);
   for (size_t i = 0; !st && i < front.n; i++) st = add_front(j, &front.at[i]);
   assay_tune_front_deinit(&front);
@@ -417,17 +416,17 @@ static size_t base_of(const assay_tuned_t* t) {
 
 // What a plan in the base's format gives other formats than they were chosen to have.
 static assay_status_t record_redeclared(job_t* j) {
-  const assay_check_t* c = j->model.checks[0];
+  const assay_check_setting_t* o = &j->model.setting;
   assay_tuned_t* t = j->out;
   t->base = base_of(t);
   const assay_fix_t* base = &t->fixes[t->base];
-  assay_precision_t p = c->options.precision;
+  assay_precision_t p = j->model.bases[0].precision;
   assay_plan_t* plan = NULL;
   p.format = base->format;
   p.undeclared = false;
   t->redeclared.format = base->format;
   ASSAY_TRY(assay_new_array(base->n_nodes, sizeof *base->nodes, &t->redeclared.nodes));
-  ASSAY_TRY(assay_plan_create(c->model, &p, &c->options.plan, c->options.seed, &plan));
+  ASSAY_TRY(assay_plan_create(j->model.model, &p, &o->plan, o->seed, &plan));
   assay_plan_node_formats(plan, j->given);
   for (size_t i = 0; i < base->n_nodes; i++)
     if (j->given[base->nodes[i]->id] != base->format)
@@ -438,8 +437,7 @@ static assay_status_t record_redeclared(job_t* j) {
 
 // By format: the nodes that the chosen assignment has in it.
 static assay_status_t record(job_t* j) {
-  const assay_check_t* c = j->model.checks[0];
-  const assay_model_t* m = c->model;
+  const assay_model_t* m = j->model.model;
   const assay_tune_trial_t* t = &j->out->trials[j->out->chosen];
   ASSAY_TRY(assay_new_array(j->options->n_formats, sizeof *j->out->fixes, &j->out->fixes));
   memset(j->given, 0, (size_t)m->n_node_ids * sizeof *j->given);
@@ -476,8 +474,7 @@ static assay_status_t room(job_t* j) {
   const size_t n = j->out->n_outputs;
   ASSAY_TRY(assay_tune_state_create(problem(j), 0, &j->state));
   ASSAY_TRY(assay_tune_state_create(problem(j), 0, &j->scratch));
-  ASSAY_TRY(
-      assay_new_array((size_t)j->model.checks[0]->model->n_node_ids, sizeof *j->given, &j->given));
+  ASSAY_TRY(assay_new_array((size_t)j->model.model->n_node_ids, sizeof *j->given, &j->given));
   ASSAY_TRY(assay_new_array(n, sizeof *j->cap, &j->cap));
   ASSAY_TRY(assay_new_array(n, sizeof *j->refused, &j->refused));
   for (size_t o = 0; o < n; o++) j->cap[o] = j->refused[o] = (double)INFINITY;
@@ -509,9 +506,9 @@ static assay_status_t tune(job_t* j) {
   return record(j);
 }
 
-static assay_status_t run(job_t* j, assay_model_t* model, assay_check_options_t* check,
+static assay_status_t run(job_t* j, assay_model_t* model, assay_check_setting_t* check,
                           const assay_samples_t* golden) {
-  const assay_check_options_t o = *check;
+  const assay_check_setting_t o = *check;
   const assay_runs_setting_t setting = {.backend = o.backend,
                                         .plan = &o.plan,
                                         .require = o.require,
@@ -525,10 +522,9 @@ static assay_status_t run(job_t* j, assay_model_t* model, assay_check_options_t*
   j->out->n_units = j->model.layout.n_units;
   j->out->n_outputs = model->graph->n_outputs;
   if (!st) st = tune(j);
-  if (!st) {
-    j->out->check = j->model.checks[0];
-    j->model.checks[0] = NULL;
-  }
+  j->out->model = assay_model_retain(model);
+  j->out->setting = o;
+  j->out->setting.precision = (assay_precision_t){0};  // which went over
   assay_tune_state_deinit(&j->state);
   assay_tune_state_deinit(&j->scratch);
   assay_tune_model_deinit(&j->model);
@@ -539,8 +535,8 @@ static assay_status_t run(job_t* j, assay_model_t* model, assay_check_options_t*
   return st;
 }
 
-assay_status_t assay_tune(assay_model_t* model, assay_check_options_t* check,
-                          const assay_tune_options_t* options, const assay_samples_t* inputs,
+assay_status_t assay_tune(assay_model_t* model, assay_check_setting_t* check,
+                          const assay_tune_setting_t* options, const assay_samples_t* inputs,
                           const assay_samples_t* golden, assay_tuned_t* out) {
   assay_tuned_t t = {.options = *options};
   job_t j = {.options = options, .inputs = inputs, .out = &t};
@@ -562,6 +558,6 @@ void assay_tuned_deinit(assay_tuned_t* t) {
   assay_free(t->fixes);
   assay_free(t->redeclared.nodes);
   assay_free(t->free_unit);
-  assay_check_destroy(t->check);
+  assay_model_release(t->model);
   *t = (assay_tuned_t){0};
 }

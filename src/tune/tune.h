@@ -18,7 +18,7 @@ typedef enum assay_tune_goal {
   ASSAY_TUNE_LAYERS,  // as few layers as possible in the highest format, then time
 } assay_tune_goal_t;
 
-typedef struct assay_tune_options {
+typedef struct assay_tune_setting {
   // Low ones, and the highest at the end.
   assay_format_t formats[ASSAY_TUNE_FORMATS];
   size_t n_formats;
@@ -28,7 +28,7 @@ typedef struct assay_tune_options {
   const char* timing_cache;               // NULL: none
   size_t most_runs;                       // of assignments that were searched for; 0: 8
   size_t front;                           // points of the front; 0: none
-} assay_tune_options_t;
+} assay_tune_setting_t;
 
 // An assignment.
 typedef struct assay_tune_trial {
@@ -42,9 +42,9 @@ typedef struct assay_tune_trial {
 } assay_tune_trial_t;
 
 typedef struct assay_tuned {
-  // The model, the plan of one low format that units are layers of, and options.
-  assay_check_t* check;
-  assay_tune_options_t options;
+  assay_model_t* model;           // retained
+  assay_check_setting_t setting;  // of the runs, without a precision
+  assay_tune_setting_t options;
   size_t n_units, n_outputs;
   size_t n_floats;        // units that make or read floats
   size_t n_pinned;        // of them: in a format that the user asked for
@@ -66,8 +66,8 @@ typedef struct assay_tuned {
 } assay_tuned_t;
 
 // The options are those of a check; its precision moves into the result: rules in it stand.
-assay_status_t assay_tune(assay_model_t* model, assay_check_options_t* check,
-                          const assay_tune_options_t* options, const assay_samples_t* inputs,
+assay_status_t assay_tune(assay_model_t* model, assay_check_setting_t* check,
+                          const assay_tune_setting_t* options, const assay_samples_t* inputs,
                           const assay_samples_t* golden, assay_tuned_t* out) ASSAY_MUST_USE;
 void assay_tuned_deinit(assay_tuned_t* t);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "account/golden.h"
+#include "account/golden/golden.h"
 #include "check/check.h"
 #include "passes/graph_case.h"
 
@@ -170,12 +170,12 @@ static void steps_of_constants_are_no_fault(void** state) {
     assay_golden_t golden = {0};
     op_case_ok(assay_set_add(&set, "y", assay_tensor_retain(want[0])));
     op_case_ok(assay_golden_match(&set, m, NULL, &golden));
-    assay_check_options_t o = {.precision = {.format = ASSAY_FORMAT_FP32},
+    assay_check_setting_t o = {.precision = {.format = ASSAY_FORMAT_FP32},
                                .precision_name = "fp32",
                                .backend = &assay_backend_emu,
                                .golden = &golden};
     assay_check_t* c = NULL;
-    op_case_ok(assay_check_run(m, &o, &inputs, &outputs, &c));
+    op_case_ok(assay_check_model(m, &o, &inputs, &outputs, &c));
     assert_int_equal(c->blame, turned ? ASSAY_BLAME_EXPORT : ASSAY_BLAME_NONE);
     assert_int_equal(c->faithful, !turned);
     assay_check_destroy(c);

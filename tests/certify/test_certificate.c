@@ -79,14 +79,14 @@ typedef struct engine {
   bool fused;
 } engine_t;
 
-static assay_check_options_t options_of(const engine_t* e, const char* inject) {
-  return (assay_check_options_t){.precision = {.format = e->format},
+static assay_check_setting_t options_of(const engine_t* e, const char* inject) {
+  return (assay_check_setting_t){.precision = {.format = e->format},
                                  .backend = e->backend,
                                  .plan = {.fused = e->fused, .inject = inject}};
 }
 
 static assay_status_t certify(const subject_t* s, const engine_t* e, assay_certificate_t* out) {
-  const assay_check_options_t o = options_of(e, NULL);
+  const assay_check_setting_t o = options_of(e, NULL);
   const assay_certify_job_t job = {
       .model = s->model, .check = &o, .inputs = &s->samples, .precision = "test"};
   return assay_certify(&job, out);
@@ -103,7 +103,7 @@ static assay_status_t through_file(assay_certificate_t* c, size_t most, assay_ce
 
 static assay_status_t verify(const assay_certificate_t* c, const subject_t* s, const engine_t* e,
                              const char* inject, bool bits, assay_verified_t* out) {
-  const assay_check_options_t o = options_of(e, inject);
+  const assay_check_setting_t o = options_of(e, inject);
   const assay_verify_job_t job = {
       .model = s->model, .check = &o, .inputs = &s->samples, .bits = bits};
   return assay_certificate_verify(c, &job, out);
@@ -585,7 +585,7 @@ static void thresholds_are_parsed(void** state) {
   assert_int_equal(n, 1);
   assert_true(r[0].kind == ASSAY_DECISION_THRESHOLD && r[0].threshold == 0.65);
   assay_free(r);
-  const assay_check_options_t o = options_of(&plain, NULL);
+  const assay_check_setting_t o = options_of(&plain, NULL);
   const assay_certify_job_t job = {
       .model = s.model, .check = &o, .inputs = &s.samples, .thresholds = &right, .n_thresholds = 1};
   assay_certificate_t c;

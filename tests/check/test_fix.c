@@ -1,8 +1,8 @@
 // Fixes: what is kept in fp32, in how many runs, and by whose requirements.
 #include <unistd.h>
 
+#include "account/samples_run.h"
 #include "check/check.h"
-#include "check/fix.h"
 #include "passes/graph_case.h"
 
 typedef struct row {
@@ -181,12 +181,12 @@ static assay_check_t* check_of(assay_model_t* m, assay_tensor_t** in, assay_form
                                bool fused, const assay_requirements_t* require) {
   const assay_samples_t inputs = sample_of(m, in);
   assay_check_t* c = NULL;
-  assay_check_options_t o = {.precision = {.format = format},
+  assay_check_setting_t o = {.precision = {.format = format},
                              .plan = {.fused = fused},
                              .precision_name = "low",
                              .backend = &assay_backend_emu,
                              .require = require};
-  op_case_ok(assay_check_run(m, &o, &inputs, NULL, &c));
+  op_case_ok(assay_check_model(m, &o, &inputs, NULL, &c));
   return c;
 }
 
@@ -228,7 +228,7 @@ static bool does(assay_model_t* m, const row_t* r, const assay_requirements_t* r
   op_case_ok(assay_plan_create(m, &precision, &plan_options, 0, &plan));
   op_case_ok(assay_account_create(plan, &assay_backend_emu, &options, &account));
   op_case_ok(assay_outputs_create(m->graph, require, &outputs));
-  op_case_ok(assay_run_samples(account, m, &inputs, NULL, require, outputs, &faithful, NULL, NULL));
+  op_case_ok(assay_samples_run(account, m, &inputs, NULL, require, outputs, &faithful, NULL, NULL));
   assay_free(outputs);
   assay_account_destroy(account);
   assay_plan_destroy(plan);
@@ -331,11 +331,11 @@ static void commands_that_fail(void** state) {
     assay_requirements_t require = {0};
     assay_check_t* c = NULL;
     op_case_ok(assay_require_parse(&require, commands[i]));
-    assay_check_options_t o = {.precision = {.format = ASSAY_FORMAT_FP16},
+    assay_check_setting_t o = {.precision = {.format = ASSAY_FORMAT_FP16},
                                .precision_name = "fp16",
                                .backend = &assay_backend_emu,
                                .require = &require};
-    assay_status_t st = assay_check_run(m, &o, &inputs, NULL, &c);
+    assay_status_t st = assay_check_model(m, &o, &inputs, NULL, &c);
     assert_non_null(st);
     assert_non_null(strstr(assay_status_message(st), "--require"));
     assay_status_free(st);

@@ -141,7 +141,7 @@ static void run(const graph_case_t* g, const assay_backend_t* backend, const cha
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
   assay_model_t* m = graph_case_model(g, in);
   const assay_samples_t inputs = {.n = 1, .n_values = m->graph->n_inputs, .at = in};
-  const assay_check_options_t o = {.precision = {.format = ASSAY_FORMAT_FP32}, .backend = backend};
+  const assay_check_setting_t o = {.precision = {.format = ASSAY_FORMAT_FP32}, .backend = backend};
   const assay_batch_options_t how = {.axis = axis};
   op_case_ok(assay_batch_debug(m, &o, &how, &inputs, out));
   assay_model_release(m);

@@ -108,7 +108,7 @@ static void find(const row_t* r, const assay_precision_options_t* options, fixtu
   f->model = graph_case_model(&r->graph, f->in);
   if (r->require) op_case_ok(assay_require_parse(&f->require, r->require));
   const assay_samples_t inputs = {.n = 1, .n_values = f->model->graph->n_inputs, .at = f->in};
-  assay_check_options_t o = {.precision = {.format = r->format},
+  assay_check_setting_t o = {.precision = {.format = r->format},
                              .plan = {.fused = r->backend != &assay_backend_emu},
                              .precision_name = "low",
                              .backend = r->backend,
@@ -145,14 +145,14 @@ static void the_account_finds_the_fewest(void** state) {
     const assay_precision_options_t o = {.as_asked = true};
     fixture_t f;
     find(r, &o, &f);
-    const assay_check_t* c = f.found.check;
+    const assay_fewest_found_t* c = &f.found.fewest;
     const bool healthy = r->nodes && !*r->nodes;
     if (c->faithful != healthy)
       fail_msg("'%s' is taken for %s", r->graph.name, healthy ? "unfaithful" : "faithful");
     if (c->has_fix == healthy || (c->has_fix && !c->fix.verified))
       fail_msg("'%s': %zu nodes do not do", r->graph.name, c->fix.n_nodes);
-    if (f.found.runs > r->runs || f.found.builds)
-      fail_msg("'%s': %zu runs, %zu builds", r->graph.name, f.found.runs, f.found.builds);
+    if (f.found.fewest.runs > r->runs || f.found.builds)
+      fail_msg("'%s': %zu runs, %zu builds", r->graph.name, f.found.fewest.runs, f.found.builds);
     if (r->nodes) check_nodes(r->graph.name, r->nodes, &c->fix);
     forget(&f);
   }
@@ -171,13 +171,13 @@ static void cancelling_is_foreseen(void** state) {
   const assay_precision_options_t o = {0};
   fixture_t f;
   find(r, &o, &f);
-  const assay_check_t* c = f.found.check;
+  const assay_fewest_found_t* c = &f.found.fewest;
   check_nodes(r->graph.name, r->nodes, &c->fix);
-  assert_int_equal(f.found.runs, 1);
+  assert_int_equal(f.found.fewest.runs, 1);
   assert_true(c->fix.verified);
-  assert_int_equal(c->n_culprits, 1);
-  assert_string_equal(c->culprits[0].account->node->label, "down");
-  assert_string_equal(c->culprits[0].why,
+  assert_int_equal(f.found.culprits.n, 1);
+  assert_string_equal(f.found.culprits.at[0].account->node->label, "down");
+  assert_string_equal(f.found.culprits.at[0].why,
                       "cancellation: values of 2e+04 leave 2.49, fp16 has steps of 16 there");
   forget(&f);
 }
@@ -195,9 +195,9 @@ static void nothing_is_found(void** state) {
     const assay_precision_options_t o = {.mode = (assay_precision_mode_t)mode};
     fixture_t f;
     find(&r, &o, &f);
-    assert_false(f.found.check->faithful);
-    assert_false(f.found.check->has_fix && f.found.check->fix.verified);
-    assert_true(mode || f.found.runs <= r.runs);
+    assert_false(f.found.fewest.faithful);
+    assert_false(f.found.fewest.has_fix && f.found.fewest.fix.verified);
+    assert_true(mode || f.found.fewest.runs <= r.runs);
     forget(&f);
   }
 }
@@ -224,10 +224,11 @@ static void prefixes_end_where_it_does(void** state) {
                                            .from_end = prefixes[i].from_end};
       fixture_t f;
       find(&r, &o, &f);
-      const assay_check_t* c = f.found.check;
-      if (f.found.n_prefix != prefixes[i].prefix || f.found.n_trials != prefixes[i].trials)
-        fail_msg("%s: a prefix of %zu in %zu trials", prefixes[i].name, f.found.n_prefix,
-                 f.found.n_trials);
+      const assay_fewest_found_t* c = &f.found.fewest;
+      if (f.found.fewest.n_prefix != prefixes[i].prefix ||
+          f.found.fewest.n_trials != prefixes[i].trials)
+        fail_msg("%s: a prefix of %zu in %zu trials", prefixes[i].name, f.found.fewest.n_prefix,
+                 f.found.fewest.n_trials);
       assert_true(c->has_fix && c->fix.verified && c->fix.outputs[0].faithful);
       assert_int_equal(c->fix.n_nodes, prefixes[i].prefix);
       assert_int_equal(f.found.builds, 0);
@@ -245,10 +246,10 @@ static void nothing_is_kept_of_healthy_models(void** state) {
     const assay_precision_options_t o = {.mode = (assay_precision_mode_t)mode};
     fixture_t f;
     find(&r, &o, &f);
-    assert_true(f.found.check->faithful);
-    assert_false(f.found.check->has_fix);
-    assert_int_equal(f.found.n_prefix, 0);
-    assert_true(f.found.runs <= r.runs);
+    assert_true(f.found.fewest.faithful);
+    assert_false(f.found.fewest.has_fix);
+    assert_int_equal(f.found.fewest.n_prefix, 0);
+    assert_true(f.found.fewest.runs <= r.runs);
     forget(&f);
   }
 }
@@ -267,8 +268,8 @@ static void builds_agree(void** state) {
     const assay_precision_options_t o = {.mode = ASSAY_PRECISION_BISECT, .rebuild = path};
     fixture_t f;
     find(&r, &o, &f);
-    assert_int_equal(f.found.n_prefix, 4);
-    assert_int_equal(f.found.builds, f.found.n_trials);
+    assert_int_equal(f.found.fewest.n_prefix, 4);
+    assert_int_equal(f.found.builds, f.found.fewest.n_trials);
     forget(&f);
   }
   unlink(path);
@@ -298,10 +299,10 @@ static void commands_decide(void** state) {
       const assay_precision_options_t o = {.mode = (assay_precision_mode_t)mode};
       fixture_t f;
       find(&commands[k], &o, &f);
-      const assay_check_t* c = f.found.check;
+      const assay_fewest_found_t* c = &f.found.fewest;
       assert_int_equal(c->has_fix && c->fix.verified, !k);
-      assert_true(mode || f.found.runs <= commands[k].runs);
-      if (k) assert_non_null(strstr(assay_str_get(&f.found.unmet), "too dark"));
+      assert_true(mode || f.found.fewest.runs <= commands[k].runs);
+      if (k) assert_non_null(strstr(assay_str_get(&f.found.fewest.unmet), "too dark"));
       forget(&f);
     }
   }

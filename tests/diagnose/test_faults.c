@@ -84,7 +84,7 @@ static void the_wrong_pass_is_named(void** state) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
     assay_model_t* m = graph_case_model(&r->graph, in);
     const assay_samples_t inputs = {.n = 1, .n_values = m->graph->n_inputs, .at = in};
-    const assay_check_options_t o = {.precision = {.format = r->format},
+    const assay_check_setting_t o = {.precision = {.format = r->format},
                                      .plan = {.fused = true},
                                      .precision_name = "p",
                                      .backend = r->backend};
@@ -178,7 +178,7 @@ static void the_wrong_tactic_is_named(void** state) {
     assay_model_t* m = graph_case_model(&r->graph, in);
     const assay_samples_t inputs = {.n = 1, .n_values = m->graph->n_inputs, .at = in};
     const assay_tactic_options_t options = {.layer = r->layer};
-    const assay_check_options_t o = {.precision = {.format = r->format},
+    const assay_check_setting_t o = {.precision = {.format = r->format},
                                      .plan = {.fused = true},
                                      .precision_name = "p",
                                      .backend = &assay_backend_cpu};

@@ -171,7 +171,7 @@ typedef struct reduced_case {
   assay_tensor_t* in[GRAPH_CASE_ROWS];
   assay_model_t* model;
   assay_requirements_t require;
-  assay_check_options_t check;
+  assay_check_setting_t check;
   assay_reduced_t r;
 } reduced_case_t;
 
@@ -179,7 +179,7 @@ static void open_case(reduced_case_t* c, const struct row* row) {
   *c = (reduced_case_t){0};
   c->model = graph_case_model(&row->graph, c->in);
   if (row->require) op_case_ok(assay_require_parse(&c->require, row->require));
-  c->check = (assay_check_options_t){.backend = &assay_backend_emu,
+  c->check = (assay_check_setting_t){.backend = &assay_backend_emu,
                                      .precision = {.format = row->format},
                                      .plan = {.fused = row->fused, .inject = row->inject},
                                      .require = &c->require};
@@ -237,7 +237,7 @@ static void read_samples(const char* path, assay_value_t* const* values, size_t 
 }
 
 // Reads the files back: the model fails on each sample, and golden is its truth.
-static void try_files(const char* folder, const assay_check_options_t* check, size_t n) {
+static void try_files(const char* folder, const assay_check_setting_t* check, size_t n) {
   char path[128];
   assay_model_t* m = NULL;
   assay_samples_t inputs = {0}, golden = {0};
@@ -258,10 +258,10 @@ static void try_files(const char* folder, const assay_check_options_t* check, si
         .n = 1, .n_values = inputs.n_values, .at = inputs.at + k * inputs.n_values};
     const assay_samples_t gold = {
         .n = 1, .n_values = golden.n_values, .at = golden.at + k * golden.n_values};
-    assay_check_options_t o = *check;
+    assay_check_setting_t o = *check;
     assay_check_t* c = NULL;
     o.no_fix = true;
-    op_case_ok(assay_check_run(m, &o, &one, &gold, &c));
+    op_case_ok(assay_check_model(m, &o, &one, &gold, &c));
     assert_false(c->faithful);
     assert_true(c->outputs[0].has_golden);
     assert_true(c->outputs[0].golden.mismatched == 0 &&

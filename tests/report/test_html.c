@@ -181,11 +181,11 @@ static const graph_case_t awkward = {"awkward",
 static void hold(held_t* h, assay_model_t* take_model) {
   h->model = take_model;
   fine(assay_samples_generate(h->model, 1, &h->samples));
-  assay_check_options_t options = {.precision.format = ASSAY_FORMAT_FP16,
+  assay_check_setting_t options = {.precision.format = ASSAY_FORMAT_FP16,
                                    .precision_name = "fp16",
                                    .backend = assay_backend_find("emu"),
                                    .pictures = &h->pictures};
-  fine(assay_check_run(h->model, &options, &h->samples, NULL, &h->check));
+  fine(assay_check_model(h->model, &options, &h->samples, NULL, &h->check));
 }
 static void let_go(held_t* h) {
   assay_check_destroy(h->check);
@@ -491,7 +491,7 @@ static void annotations(void** state) {
     assert_int_equal(strncmp(line, "assay: ", 7), 0);
     assert_non_null(strstr(line, verdict));
     bool blamed = a->verdict == ASSAY_VERDICT_DEFECT;
-    for (size_t k = 0; k < h.check->n_culprits; k++) blamed |= h.check->culprits[k].account == a;
+    for (size_t k = 0; k < h.check->culprits.n; k++) blamed |= h.check->culprits.at[k].account == a;
     assert_int_equal(strncmp(n->name, "!! ", 3) == 0, blamed);
     marked += blamed;
     overflowed += a->verdict == ASSAY_VERDICT_OVERFLOW;

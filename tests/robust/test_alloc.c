@@ -73,13 +73,13 @@ static assay_status_t report(const assay_check_t* check, const assay_model_t* m)
 
 static assay_status_t run_check(assay_model_t* m, const assay_samples_t* samples) {
   assay_pictures_t pictures = {0};
-  assay_check_options_t options = {.precision.format = ASSAY_FORMAT_FP16,
+  assay_check_setting_t options = {.precision.format = ASSAY_FORMAT_FP16,
                                    .precision_name = "fp16",
                                    .pictures = &pictures,
                                    .backend = assay_backend_find("emu")};
   assay_check_t* check = NULL;
   assay_status_t st = assay_precision_parse(&options.precision, "*:fp16");
-  if (!st) st = assay_check_run(m, &options, samples, NULL, &check);
+  if (!st) st = assay_check_model(m, &options, samples, NULL, &check);
   if (!st) st = report(check, m);
   assay_check_destroy(check);
   assay_precision_deinit(&options.precision);

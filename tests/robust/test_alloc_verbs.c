@@ -61,7 +61,7 @@ static assay_status_t run_audit(const char* path) {
 typedef struct job {
   assay_model_t* model;
   assay_samples_t samples;
-  assay_check_options_t options;
+  assay_check_setting_t options;
 } job_t;
 
 static assay_status_t open_job(const char* path, job_t* j) {
@@ -91,7 +91,7 @@ static assay_status_t run_precision_mode(const char* path, assay_precision_mode_
   if (!st) st = assay_report_precision_text(&found, &names, &text);
   if (!st) st = assay_report_precision_json(&found, &names, &json);
   st = told(st, &text, json);
-  if (found.check) assay_precision_found_deinit(&found);
+  if (found.model) assay_precision_found_deinit(&found);
   close_job(&j);
   return st;
 }

@@ -110,8 +110,8 @@ typedef struct fixture {
   assay_tensor_t* in[GRAPH_CASE_ROWS];
   assay_samples_t inputs;
   assay_requirements_t require;
-  assay_check_options_t check;
-  assay_tune_options_t options;
+  assay_check_setting_t check;
+  assay_tune_setting_t options;
   assay_tuned_t tuned;
 } fixture_t;
 
@@ -120,12 +120,12 @@ static void prepare(const row_t* r, fixture_t* f) {
   f->model = graph_case_model(&r->graph, f->in);
   if (r->require) op_case_ok(assay_require_parse(&f->require, r->require));
   f->inputs = (assay_samples_t){.n = 1, .n_values = f->model->graph->n_inputs, .at = f->in};
-  f->check = (assay_check_options_t){.precision = {.format = r->formats[0]},
+  f->check = (assay_check_setting_t){.precision = {.format = r->formats[0]},
                                      .plan = {.fused = r->backend != &assay_backend_emu},
                                      .precision_name = "low",
                                      .backend = r->backend,
                                      .require = &f->require};
-  f->options = (assay_tune_options_t){.n_formats = r->n_formats,
+  f->options = (assay_tune_setting_t){.n_formats = r->n_formats,
                                       .goal = r->goal,
                                       .device = assay_device_roofline_find("orin"),
                                       .front = 4};
@@ -258,7 +258,7 @@ static void count_forecasts(const row_t* r, uint64_t seed, size_t* within, size_
   uint64_t at = 0;
   op_case_ok(assay_runs_create(f.model, &setting, &runs));
   op_case_ok(assay_tune_model_create(f.model, &f.check, &f.options, &f.inputs, runs, &m));
-  assay_precision_t p = m.checks[0]->options.precision;
+  assay_precision_t p = m.bases[0].precision;
   assay_format_t given[64];
   assert_true(f.model->n_node_ids <= 64);
   op_case_ok(assay_runs_try(runs, &p, &base, NULL, NULL));

@@ -44,22 +44,23 @@ static const char* conflict(const args_t* a, assay_precision_options_t* o) {
   return NULL;
 }
 
-static assay_status_t write_mixed(const args_t* a, const assay_check_t* c) {
+static assay_status_t write_mixed(const args_t* a, const assay_precision_found_t* c) {
   const assay_format_t f = c->options.precision.format;
   assay_model_t* mixed = NULL;
   const bool typed = f == ASSAY_FORMAT_FP32 && assay_float_types_has_narrow(c->model);
   if (f != ASSAY_FORMAT_FP16 && f != ASSAY_FORMAT_BF16 && !typed)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "--save writes models of fp16 or bf16, not of %s",
                        c->options.precision_name);
-  ASSAY_TRY(assay_mixed_model_of_fix(c, &mixed));
+  ASSAY_TRY(assay_mixed_model_of_fix(c->model, &c->options.precision, &c->fewest.fix,
+                                     c->options.seed, &mixed));
   assay_status_t st = assay_onnx_write(mixed, a->save, NULL);
   assay_model_release(mixed);
   return st;
 }
 
-static assay_status_t write_options(const args_t* a, const assay_check_t* c) {
+static assay_status_t write_options(const args_t* a, const assay_precision_found_t* c) {
   assay_str_t s = {0};
-  assay_report_fix_file(&c->fix, &s);
+  assay_report_fix_file(&c->fewest.fix, &s);
   assay_status_t st = assay_str_status(&s);
   if (!st) st = assay_file_write(a->save_options, assay_str_get(&s), s.len);
   assay_str_deinit(&s);
@@ -68,10 +69,10 @@ static assay_status_t write_options(const args_t* a, const assay_check_t* c) {
 
 // Writes a file of the fix, where one is asked for and there is a fix. One that cannot be written
 // is left out of the report, which comes first: *why says it behind.
-static const char* written(const char* path, const args_t* a, const assay_check_t* c,
-                           assay_status_t (*write)(const args_t*, const assay_check_t*),
+static const char* written(const char* path, const args_t* a, const assay_precision_found_t* c,
+                           assay_status_t (*write)(const args_t*, const assay_precision_found_t*),
                            assay_status_t* why) {
-  if (!path || !c->has_fix || !c->fix.n_nodes) return NULL;
+  if (!path || !c->fewest.has_fix || !c->fewest.fix.n_nodes) return NULL;
   assay_status_t st = write(a, c);
   const bool fine = !st;
   *why = assay_status_join(*why, st);
@@ -80,15 +81,14 @@ static const char* written(const char* path, const args_t* a, const assay_check_
 
 static assay_status_t tell(const args_t* a, const assay_precision_found_t* f,
                            const assay_precision_options_t* o, double seconds) {
-  const assay_check_t* c = f->check;
   assay_status_t unwritten = NULL;
   const assay_report_precision_t names = {
       .model = a->debug.model,
-      .target = c->options.backend->name,
-      .precision = c->options.precision_name,
+      .target = f->options.backend->name,
+      .precision = f->options.precision_name,
       .mode = modes[o->mode],
-      .save = written(a->save, a, c, write_mixed, &unwritten),
-      .options = written(a->save_options, a, c, write_options, &unwritten),
+      .save = written(a->save, a, f, write_mixed, &unwritten),
+      .options = written(a->save_options, a, f, write_options, &unwritten),
       .seconds = seconds};
   assay_str_t text = {0};
   json_t* json = NULL;
@@ -114,7 +114,7 @@ static int find(const args_t* a, assay_precision_options_t* o, cli_debug_job_t* 
   assay_cli_progress("", 1);
   if (st) return assay_precision_found_deinit(&found), cli_debug_fail(st);
   st = tell(a, &found, o, assay_clock_seconds() - start);
-  const bool ok = found.check->faithful || (found.check->has_fix && found.check->fix.verified);
+  const bool ok = found.fewest.faithful || (found.fewest.has_fix && found.fewest.fix.verified);
   assay_precision_found_deinit(&found);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return ok ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;

@@ -1,23 +1,20 @@
 // assay tune: the fastest assignment of formats to layers that meets what is required.
-#include <assay/engine.h>
+#include <assay/tune.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "base/file.h"
 #include "base/shown.h"
-#include "check/mixed_model.h"
+#include "cli/inputs.h"
+#include "cli/plan_options.h"
 #include "cli/verbs/debug_job.h"
-#include "formats/format.h"
-#include "onnx/onnx.h"
-#include "report/report.h"
+#include "cli/verbs/reading.h"
 
 #define VERB "tune"
 #define CLI_DEBUG_TARGET_HELP "{look}: what outputs are measured on"
 #undef CLI_DEBUG_FORMAT_HELP
 #define CLI_DEBUG_FORMAT_HELP "formats for layers below fp32, FORMAT[,FORMAT...]\n(default: fp16)"
 
-enum { DEFAULT_POINTS = 5, MOST_POINTS = 64, NAME = 32 };
+enum { DEFAULT_POINTS = 5, MOST_POINTS = 64, NAME = 32, MOST_FORMATS = 3 };
 
 typedef struct args {
   cli_debug_args_t debug;
@@ -30,186 +27,219 @@ typedef struct args {
 
 // ---- what is asked ------------------------------------------------------------------------------
 
-static const char* parse_formats(const char* text, assay_tune_options_t* o) {
+typedef struct formats {
+  assay_format_t at[MOST_FORMATS];
+  size_t n;
+} formats_t;
+
+static const char* parse_formats(const char* text, formats_t* out) {
   while (*text) {
     char name[NAME] = {0};
     const size_t n = strcspn(text, ",");
     if (!n || n >= sizeof name) return "--precision is FORMAT[,FORMAT...], such as fp16,bf16";
     memcpy(name, text, n);
-    const assay_format_t f = assay_format_parse(name);
-    const assay_format_info_t* info = assay_format_info(f);
-    if (!info->is_float || f == ASSAY_FORMAT_FP32 || f == ASSAY_FORMAT_FP64)
+    const assay_format_t f = cli_find_float(name);
+    if (!f || f == ASSAY_FORMAT_FP32 || f == ASSAY_FORMAT_FP64)
       return "--precision names formats below fp32: fp16, bf16, tf32, fp8e4m3 ...";
-    for (size_t i = 0; i < o->n_formats; i++)
-      if (o->formats[i] == f) return "--precision names a format twice";
-    if (o->n_formats + 1 >= ASSAY_TUNE_FORMATS) return "--precision takes at most three formats";
-    o->formats[o->n_formats++] = f;
+    for (size_t i = 0; i < out->n; i++)
+      if (out->at[i] == f) return "--precision names a format twice";
+    if (out->n == MOST_FORMATS) return "--precision takes at most three formats";
+    out->at[out->n++] = f;
     text += n + (text[n] == ',');
   }
-  o->formats[o->n_formats++] = ASSAY_FORMAT_FP32;
   return NULL;
 }
 
-static void list_devices(assay_str_t* out) {
-  for (size_t i = 0; assay_device_roofline(i); i++)
-    assay_str_printf(out, "%s%s", i ? ", " : "", assay_device_roofline(i)->name);
+static bool is_device(const char* name) {
+  for (size_t i = 0; assay_tune_device_name(i); i++)
+    if (strcmp(assay_tune_device_name(i), name) == 0) return true;
+  return false;
 }
 
-// Says what does not go together; false: it has been told.
-static bool is_asked(const args_t* a, assay_tune_options_t* o) {
-  const bool cpu = a->debug.target && strcmp(a->debug.target, "cpu") == 0;
-  const char* device = a->device ? a->device : cpu ? "here" : assay_device_roofline(0)->name;
-  const char* wrong = parse_formats(a->debug.precision ? a->debug.precision : "fp16", o);
+static int unknown_device(const char* name) {
   assay_str_t names = {0};
-  if (!wrong && strcmp(device, "here") != 0) {
-    o->device = assay_device_roofline_find(device);
-    list_devices(&names);
-    if (!o->device)
-      return assay_cli_usage(VERB, "--device '%s' is not known; there are here, %s", device,
-                             assay_str_get(&names)),
-             assay_str_deinit(&names), false;
-    assay_str_deinit(&names);
-  }
-  if (!wrong && !o->device && !cpu)
-    wrong = "--device here measures this machine's CPU: it goes with --target cpu";
-  if (!wrong && o->device && a->timing_cache)
-    wrong = "--timing-cache is for times measured here: --target cpu without --device";
-  if (!wrong && (a->pareto < 0 || a->pareto > MOST_POINTS)) wrong = "--pareto is 2 to 64 points";
-  if (!wrong && (a->runs < 0 || a->seconds < 0)) wrong = "--runs and --seconds are not negative";
-  if (wrong) return assay_cli_usage(VERB, "%s", wrong), false;
-  o->goal = a->layers ? ASSAY_TUNE_LAYERS : ASSAY_TUNE_TIME;
-  o->front = a->no_pareto ? 0 : a->pareto ? (size_t)a->pareto : DEFAULT_POINTS;
-  o->most_runs = (size_t)a->runs;
-  o->seconds = a->seconds;
-  o->timing_cache = a->timing_cache;
-  return true;
+  for (size_t i = 0; assay_tune_device_name(i); i++)
+    assay_str_printf(&names, "%s%s", i ? ", " : "", assay_tune_device_name(i));
+  const int code = assay_cli_usage(VERB, "--device '%s' is not known; there are here, %s", name,
+                                   assay_str_get(&names));
+  assay_str_deinit(&names);
+  return code;
+}
+
+// Says what does not go together; NULL: nothing.
+static const char* conflict(const args_t* a, formats_t* out) {
+  const cli_debug_args_t* d = &a->debug;
+  const bool cpu = d->target && strcmp(d->target, "cpu") == 0;
+  const bool here = a->device ? strcmp(a->device, "here") == 0 : cpu;
+  const char* wrong = parse_formats(d->precision ? d->precision : "fp16", out);
+  if (wrong) return wrong;
+  if (here && !cpu) return "--device here measures this machine's CPU: it goes with --target cpu";
+  if (!here && a->timing_cache)
+    return "--timing-cache is for times measured here: --target cpu without --device";
+  if (a->pareto < 0 || a->pareto > MOST_POINTS) return "--pareto is 2 to 64 points";
+  if (a->runs < 0 || a->seconds < 0) return "--runs and --seconds are not negative";
+  return NULL;
+}
+
+// ---- the tuning ---------------------------------------------------------------------------------
+
+typedef struct job {
+  assay_model_t* model;
+  assay_samples_t* inputs;
+  assay_golden_t* golden;
+  cli_shapes_t shapes;
+  assay_tensor_reading_t reading;
+  assay_tune_t* tune;
+} job_t;
+
+static void job_deinit(job_t* j) {
+  assay_tune_destroy(j->tune);
+  assay_golden_destroy(j->golden);
+  assay_samples_destroy(j->inputs);
+  cli_shapes_free(&j->shapes);
+  cli_reading_deinit(&j->reading);
+  assay_model_release(j->model);
+}
+
+static void show_progress(void* user, const char* what, double fraction) {
+  (void)user;
+  assay_cli_progress(what, fraction);
+}
+
+static assay_status_t create_with(const args_t* a, const formats_t* formats,
+                                  const char* const* requirements, size_t n_requirements,
+                                  job_t* j) {
+  const cli_debug_args_t* d = &a->debug;
+  assay_tune_options_t o = ASSAY_TUNE_OPTIONS_INIT;
+  ASSAY_TRY(cli_parse_fp32(d->fp32, &o.fp32));
+  o.formats = formats->at;
+  o.n_formats = formats->n;
+  o.layer_precision = d->layer_precision;
+  o.target = d->target;
+  o.fusion = d->fused ? ASSAY_FUSION_ON : d->unfused ? ASSAY_FUSION_OFF : ASSAY_FUSION_TARGET;
+  o.passes_off = d->no_pass.items;
+  o.n_passes_off = d->no_pass.n;
+  o.requirements = requirements;
+  o.n_requirements = n_requirements;
+  o.unquantized = d->truth != NULL;
+  o.device = a->device;
+  o.fewest_layers = a->layers;
+  o.front = a->no_pareto ? 0 : a->pareto ? (size_t)a->pareto : DEFAULT_POINTS;
+  o.max_runs = (size_t)a->runs;
+  o.seconds = a->seconds;
+  o.timing_cache = a->timing_cache;
+  o.seed = (uint64_t)d->seed;
+  o.progress = show_progress;
+  ASSAY_TRY(assay_tune_create(j->model, &o, &j->tune));
+  if (d->golden || !assay_tune_needs_golden(j->tune)) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
+}
+
+// A command of --check is one more requirement.
+static assay_status_t create(const args_t* a, const formats_t* formats, job_t* j) {
+  const cli_debug_args_t* d = &a->debug;
+  const char** all = NULL;
+  size_t n = d->require.n;
+  if (d->fused && d->unfused)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--fused and --unfused do not go together");
+  if (d->truth && strcmp(d->truth, "unquantized") != 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--truth is unquantized, not '%s'", d->truth);
+  if (d->check && !strstr(d->check, "{outputs}"))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--check '%s': the command is given what to judge as {outputs}", d->check);
+  ASSAY_TRY(assay_new_array(n + 1, sizeof *all, &all));
+  for (size_t i = 0; i < n; i++) all[i] = d->require.items[i];
+  if (d->check) all[n++] = d->check;
+  assay_status_t st = create_with(a, formats, all, n, j);
+  assay_free(all);
+  return st;
+}
+
+static assay_status_t read_files(const args_t* a, job_t* j) {
+  const cli_debug_args_t* d = &a->debug;
+  assay_golden_options_t o = ASSAY_GOLDEN_OPTIONS_INIT;
+  const assay_samples_options_t reading = cli_samples_options(&j->reading);
+  ASSAY_TRY(cli_samples_load(&d->inputs, j->model, &j->reading, (uint64_t)d->seed, &j->inputs));
+  if (!d->golden) return NULL;
+  o.reading = &reading;
+  ASSAY_TRY(assay_golden_load(j->model, d->golden, assay_samples_count(j->inputs), &o, &j->golden));
+  for (size_t i = 0; i < j->reading.n_dtypes; i++)
+    j->reading.met[i] |= assay_golden_dtype_used(j->golden, i);
+  return NULL;
 }
 
 // ---- what is handed over ------------------------------------------------------------------------
 
-static assay_status_t write_mixed(const args_t* a, const assay_tuned_t* t) {
-  const assay_check_t* c = t->check;
-  assay_format_t* given = NULL;
-  assay_model_t* mixed = NULL;
-  for (size_t f = 0; f + 1 < t->options.n_formats; f++)
-    if (t->fixes[f].n_nodes && t->options.formats[f] != ASSAY_FORMAT_FP16 &&
-        t->options.formats[f] != ASSAY_FORMAT_BF16)
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "--save writes models of fp16 or bf16, not of %s",
-                         assay_format_name(t->options.formats[f]));
-  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *given, &given));
-  for (int i = 0; i < c->model->n_node_ids; i++) given[i] = ASSAY_FORMAT_FP32;
-  for (size_t f = 0; f < t->options.n_formats; f++)
-    for (size_t i = 0; i < t->fixes[f].n_nodes; i++)
-      given[t->fixes[f].nodes[i]->id] = t->options.formats[f];
-  const assay_precision_t precision = {.format = ASSAY_FORMAT_FP32, .given = given};
-  assay_status_t st = assay_mixed_model(c->model, &precision, c->options.seed, &mixed);
-  if (!st) st = assay_onnx_write(mixed, a->save, NULL);
-  assay_model_release(mixed);
-  assay_free(given);
-  return st;
-}
-
-static assay_status_t write_plan(const args_t* a, const assay_tuned_t* t) {
-  assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
-  assay_engine_t* engine = NULL;
-  assay_str_t rules = {0};
-  assay_report_tune_rules(t, a->debug.layer_precision, &rules);
-  o.target = t->check->options.backend->name;
-  o.precision = assay_report_tune_base(t);
-  o.layer_precision = rules.len ? assay_str_get(&rules) : NULL;
-  o.timing_cache = a->timing_cache;
-  o.measure = true;
-  o.unfused = !t->check->options.plan.fused;
-  o.seed = t->check->options.seed;
-  o.fp32 = t->check->options.plan.fp32;
-  assay_status_t st = assay_str_status(&rules);
-  if (!st) st = assay_engine_build(t->check->model, &o, &engine);
-  if (!st) st = assay_engine_save(engine, a->plan);
-  assay_engine_release(engine);
-  assay_str_deinit(&rules);
-  return st;
-}
-
-static assay_status_t write_options(const args_t* a, const assay_tuned_t* t) {
-  assay_str_t s = {0}, options = {0}, trtexec = {0};
-  assay_report_tune_options(t, a->debug.layer_precision, &options);
-  assay_report_tune_trtexec(t, &trtexec);
-  assay_str_printf_raw(&s,
-                       "# assay and trtexec options of this assignment\n"
-                       "# assay reads this file with --fix-file\n%s\n%s%s",
-                       assay_str_get(&options), assay_str_get(&trtexec), trtexec.len ? "\n" : "");
-  assay_status_t st = assay_str_status(&options);
-  st = assay_status_join(st, assay_str_status(&trtexec));
-  st = assay_status_join(st, assay_str_status(&s));
-  if (!st) st = assay_file_write(a->save_options, assay_str_get(&s), s.len);
-  assay_str_deinit(&s);
-  assay_str_deinit(&options);
-  assay_str_deinit(&trtexec);
-  return st;
-}
-
 // Writes a file, where one is asked for and there is what to write. One that cannot be written is
 // left out of the report, which comes first: *why says it behind.
-static const char* written(const char* path, const args_t* a, const assay_tuned_t* t,
-                           assay_status_t (*write)(const args_t*, const assay_tuned_t*),
+static const char* written(const char* path, const assay_tune_t* t,
+                           assay_status_t (*write)(const assay_tune_t*, const char*),
                            assay_status_t* why) {
-  if (!path || !t->met) return NULL;
-  assay_status_t st = write(a, t);
+  if (!path || !assay_tune_met(t)) return NULL;
+  assay_status_t st = write(t, path);
   const bool fine = !st;
   *why = assay_status_join(*why, st);
   return fine ? path : NULL;
 }
 
-static assay_status_t tell(const args_t* a, const assay_tuned_t* t, double seconds) {
+static assay_status_t print(void* file, const char* data, size_t size) {
+  fwrite(data, 1, size, file);
+  return NULL;
+}
+
+static assay_status_t tell(const args_t* a, const assay_tune_t* t) {
   assay_status_t unwritten = NULL;
-  const assay_report_tune_t names = {
+  const assay_tune_names_t names = {
+      .struct_size = sizeof names,
       .model = a->debug.model,
-      .target = t->check->options.backend->name,
-      .rules = a->debug.layer_precision,
-      .save = written(a->save, a, t, write_mixed, &unwritten),
-      .plan = written(a->plan, a, t, write_plan, &unwritten),
-      .options = written(a->save_options, a, t, write_options, &unwritten),
-      .seconds = seconds};
-  assay_str_t text = {0};
-  json_t* json = NULL;
-  assay_status_t st = NULL;
-  if (!assay_cli_json_to_stdout(a->json)) {
-    st = assay_report_tune_text(t, &names, &text);
-    if (!st) fputs(assay_str_get(&text), stdout);
-    assay_str_deinit(&text);
-  }
-  if (!st && a->json) st = assay_report_tune_json(t, &names, &json);
-  if (!st && a->json) st = assay_cli_write_json(a->json, json);
-  json_decref(json);
+      .saved_model = written(a->save, t, assay_tune_write_model, &unwritten),
+      .saved_plan = written(a->plan, t, assay_tune_write_plan, &unwritten),
+      .saved_options = written(a->save_options, t, assay_tune_write_options, &unwritten)};
+  const bool json_to_stdout = assay_cli_json_to_stdout(a->json);
+  const assay_report_kind_t kind = json_to_stdout ? ASSAY_REPORT_JSON : ASSAY_REPORT_TEXT;
+  assay_status_t st = assay_tune_report(t, kind, &names, print, stdout);
+  if (!st && a->json && !json_to_stdout)
+    st = assay_tune_write_report(t, ASSAY_REPORT_JSON, &names, a->json);
   return assay_status_join(st, unwritten);
 }
 
 // ---- the verb -----------------------------------------------------------------------------------
 
-static int tune(const args_t* a, const assay_tune_options_t* o, cli_debug_job_t* j) {
-  const double start = assay_clock_seconds();
-  assay_tuned_t tuned = {0};
-  assay_status_t st =
-      assay_tune(j->model, &j->options, o, &j->inputs, j->golden.n ? &j->golden : NULL, &tuned);
+static int tune(const args_t* a, job_t* j) {
+  assay_status_t st = assay_tune_run(j->tune, j->inputs, j->golden);
   assay_cli_progress("", 1);
-  if (st) return assay_tuned_deinit(&tuned), cli_debug_fail(st);
-  st = tell(a, &tuned, assay_clock_seconds() - start);
-  const bool met = tuned.met;
-  assay_tuned_deinit(&tuned);
+  if (st) return cli_debug_fail(st);
+  if (j->golden) fputs(assay_golden_notes(j->golden), stderr);
+  st = tell(a, j->tune);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  return met ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
+  return assay_tune_met(j->tune) ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
+}
+
+static int run_job(const args_t* a, const formats_t* formats, job_t* j) {
+  assay_status_t st = cli_reading_begin(&a->debug.reading, &j->reading);
+  if (!st) st = cli_shapes_parse(&a->debug.shape, &j->shapes);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = cli_shapes_load(a->debug.model, false, &j->shapes, &j->model);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  st = cli_want_target(a->debug.target);
+  if (!st) st = create(a, formats, j);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = cli_reading_end(&a->debug.reading, &j->reading, read_files(a, j));
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  return tune(a, j);
 }
 
 static int run(void* p) {
   const args_t* a = p;
-  assay_tune_options_t o = {0};
-  cli_debug_job_t j = {0};
-  cli_debug_args_t debug = a->debug;
-  int code;
-  if (!is_asked(a, &o)) return ASSAY_EXIT_USAGE;
-  debug.precision = assay_format_name(o.formats[0]);
-  if (cli_debug_open(&debug, &j, &code)) code = tune(a, &o, &j);
-  cli_debug_close(&j);
+  formats_t formats = {.n = 0};
+  job_t j = {.model = NULL};
+  if (a->device && strcmp(a->device, "here") != 0 && !is_device(a->device))
+    return unknown_device(a->device);
+  const char* wrong = conflict(a, &formats);
+  if (wrong) return assay_cli_usage(VERB, "%s", wrong);
+  if (a->debug.memory_limit) assay_memory_set_limit(a->debug.memory_limit);
+  const int code = run_job(a, &formats, &j);
+  job_deinit(&j);
   return code;
 }
 

@@ -24,7 +24,7 @@ static void show_progress(void* user, const char* what, double fraction) {
 }
 
 static assay_status_t parse_precision(const cli_debug_args_t* a, cli_debug_job_t* j) {
-  assay_check_options_t* o = &j->options;
+  assay_check_setting_t* o = &j->options;
   o->precision.format = ASSAY_FORMAT_FP32;
   const bool typed = assay_float_types_has_narrow(j->model);
   o->precision_name = a->precision ? a->precision : typed ? "as declared" : "fp32, as declared";
@@ -135,7 +135,7 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
   const assay_backend_t* backend;
   ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_LOOK, &backend));
   const bool fused = a->fused || (!a->unfused && !backend->emulates);
-  j->options = (assay_check_options_t){.backend = backend,
+  j->options = (assay_check_setting_t){.backend = backend,
                                        .unquantized = a->truth != NULL,
                                        .require = &j->require,
                                        .seed = (uint64_t)a->seed,

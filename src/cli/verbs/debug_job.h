@@ -127,7 +127,7 @@ typedef struct cli_debug_job {
   assay_requirements_t require;
   cli_shapes_t shapes;
   assay_tensor_reading_t reading;
-  assay_check_options_t options;  // with the precision, until a run takes it over
+  assay_check_setting_t options;  // with the precision, until a run takes it over
 } cli_debug_job_t;
 
 // What does not go together in the rows of CLI_DEBUG_EXEC; NULL: nothing.

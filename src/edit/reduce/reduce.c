@@ -128,8 +128,8 @@ static assay_status_t see(void* user, const assay_check_t* c) {
   reducing_t* r = user;
   forget_seeds(r);
   for (size_t i = 0; i < c->export.n; i++) ASSAY_TRY(add_fault(r, c, &c->export.faults[i]));
-  for (size_t i = 0; !c->export.n && i < c->n_culprits; i++)
-    ASSAY_TRY(add_seed(r, c, c->culprits[i].account));
+  for (size_t i = 0; !c->export.n && i < c->culprits.n; i++)
+    ASSAY_TRY(add_seed(r, c, c->culprits.at[i].account));
   return NULL;
 }
 
@@ -176,7 +176,7 @@ static void add_failing(reducing_t* r, size_t sample, const assay_reduce_failure
 static assay_status_t judge_samples(reducing_t* r) {
   assay_reduce_failure_t f;
   for (size_t k = 0; k < r->samples->n; k++) {
-    const assay_check_options_t* c = r->o->check;
+    const assay_check_setting_t* c = r->o->check;
     if (c->progress) c->progress(c->user, "samples", (double)k / (double)r->samples->n);
     ASSAY_TRY(judge_whole(r, k, 1, &f));
     if (f.fails) add_failing(r, k, &f);
@@ -228,7 +228,7 @@ static assay_status_t try_piece(reducing_t* r, attempt_t* a, bool* out_fails) {
 
 // Whether these nodes by themselves fail on the worst sample; then they become the best.
 static assay_status_t try_nodes(reducing_t* r, const bool* nodes, bool* out_fails) {
-  const assay_check_options_t* c = r->o->check;
+  const assay_check_setting_t* c = r->o->check;
   attempt_t a = {0};
   bool can = false;
   *out_fails = false;

@@ -17,7 +17,7 @@
 typedef struct assay_reduce_options {
   // How it is run and what the outputs have to keep; the precision stays the caller's. Requirements
   // that name outputs hold for parts that have all of these; of others the default is asked.
-  const assay_check_options_t* check;
+  const assay_check_setting_t* check;
   // An engine that is not ours, which runs every part; its model is the path of the whole file.
   // NULL: check's backend.
   const assay_external_engine_command_t* exec;

@@ -1,7 +1,7 @@
 // Golden values of several samples, apart.
 #include <string.h>
 
-#include "account/golden.h"
+#include "account/golden/golden.h"
 #include "base/alloc.h"
 #include "edit/reduce/reduce_internal.h"
 

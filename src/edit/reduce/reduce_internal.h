@@ -50,7 +50,7 @@ assay_status_t assay_piece_feed(const assay_piece_t* p, assay_reduce_values_t* v
                                 bool* io_from_truth) ASSAY_MUST_USE;
 // Truth's outputs of a prepared model for each sample, in declared types.
 assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t* samples,
-                                   const assay_check_options_t* o,
+                                   const assay_check_setting_t* o,
                                    assay_samples_t* out) ASSAY_MUST_USE;
 
 // Golden of each sample by itself, n sets. Errors: INVALID_ARGUMENT arrays that do not hold n.

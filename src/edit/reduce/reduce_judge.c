@@ -100,7 +100,7 @@ static assay_status_t match_golden(job_t* j, const assay_golden_t** out) {
 }
 
 static assay_status_t options_for(const job_t* j, assay_external_engine_t* engine,
-                                  assay_check_options_t* out) {
+                                  assay_check_setting_t* out) {
   *out = *j->o->check;
   out->no_fix = true;
   out->shares = false;
@@ -154,8 +154,8 @@ static void describe(const assay_check_t* c, assay_reduce_failure_t* out) {
                                   .blame = c->blame,
                                   .badness = badness_of(c)};
   if (c->export.n) describe_fault(&c->export.faults[0], out);
-  if (c->export.n || !c->n_culprits) return;
-  const assay_culprit_t* u = &c->culprits[0];
+  if (c->export.n || !c->culprits.n) return;
+  const assay_culprit_t* u = &c->culprits.at[0];
   out->verdict = u->verdict;
   snprintf(out->node, sizeof out->node, "%s", u->account->node->label);
   snprintf(out->op, sizeof out->op, "%s", u->account->node->op_type);
@@ -164,13 +164,13 @@ static void describe(const assay_check_t* c, assay_reduce_failure_t* out) {
 
 static assay_status_t check(job_t* j, const assay_reduce_look_t* look,
                             assay_reduce_failure_t* out) {
-  assay_check_options_t options = {0};
+  assay_check_setting_t options = {0};
   assay_external_engine_t* engine = NULL;
   assay_check_t* c = NULL;
   assay_status_t st = start_engine(j, &engine);
   if (!st) st = options_for(j, engine, &options);
   if (!st) st = match_golden(j, &options.golden);
-  if (!st) st = assay_check_run(j->prepared, &options, j->samples, NULL, &c);
+  if (!st) st = assay_check_model(j->prepared, &options, j->samples, NULL, &c);
   if (!st) describe(c, out);
   if (!st && look) st = look->see(look->user, c);
   assay_check_destroy(c);
@@ -205,7 +205,7 @@ static assay_status_t run_ours(const job_t* j, const assay_plan_t* plan, assay_t
 }
 
 static assay_status_t outputs_of_ours(const job_t* j, assay_samples_t* out) {
-  assay_check_options_t options = {0};
+  assay_check_setting_t options = {0};
   assay_plan_t* plan = NULL;
   assay_status_t st = options_for(j, NULL, &options);
   if (!st)

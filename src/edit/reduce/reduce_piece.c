@@ -188,7 +188,7 @@ static assay_status_t golden_of(const assay_model_t* m, assay_tensor_t* const* i
 }
 
 assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t* samples,
-                                   const assay_check_options_t* o, assay_samples_t* out) {
+                                   const assay_check_setting_t* o, assay_samples_t* out) {
   const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized, .seed = o->seed};
   *out = (assay_samples_t){.n = samples->n, .n_values = m->graph->n_outputs};

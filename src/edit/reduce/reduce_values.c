@@ -103,7 +103,7 @@ static assay_status_t set_inputs(const assay_backend_t* b, void* state, const as
 
 // Up to the layer that shows what is wanted.
 static assay_status_t run_ours(run_t* r, assay_tensor_t* const* in) {
-  const assay_check_options_t* c = r->v->o->check;
+  const assay_check_setting_t* c = r->v->o->check;
   const assay_tap_t tap = {.layer = on_layer, .user = r};
   assay_plan_t* plan = NULL;
   void* state = NULL;

@@ -1,6 +1,6 @@
 // Another model as golden: what it makes of the same inputs, in float64.
-#ifndef ASSAY_CLI_VERBS_REFERENCE_H_
-#define ASSAY_CLI_VERBS_REFERENCE_H_
+#ifndef ASSAY_ACCOUNT_GOLDEN_REFERENCE_H_
+#define ASSAY_ACCOUNT_GOLDEN_REFERENCE_H_
 
 #include "data/samples.h"
 
@@ -9,8 +9,8 @@
 // with a line in *notes. Of a single sample there are inner values, too, that both models have
 // under one name, in one type and shape, from an operator of one kind. Errors: INVALID_ARGUMENT
 // inputs or outputs do not fit; those of loading and evaluating.
-assay_status_t cli_reference_run(const char* path, const assay_model_t* model,
-                                 const assay_samples_t* inputs, uint64_t seed, assay_str_t* notes,
-                                 assay_saved_t* out) ASSAY_MUST_USE;
+assay_status_t assay_reference_run(const char* path, const assay_model_t* model,
+                                   const assay_samples_t* inputs, uint64_t seed, assay_str_t* notes,
+                                   assay_saved_t* out) ASSAY_MUST_USE;
 
-#endif  // ASSAY_CLI_VERBS_REFERENCE_H_
+#endif  // ASSAY_ACCOUNT_GOLDEN_REFERENCE_H_

@@ -1,12 +1,16 @@
 // Golden tensors: what the user knows of a model's values from elsewhere, and how far truth may lie
 // from them.
-#ifndef ASSAY_ACCOUNT_GOLDEN_H_
-#define ASSAY_ACCOUNT_GOLDEN_H_
+#ifndef ASSAY_ACCOUNT_GOLDEN_GOLDEN_H_
+#define ASSAY_ACCOUNT_GOLDEN_GOLDEN_H_
+
+#include <assay/golden.h>
 
 #include "base/str.h"
 #include "data/samples.h"
 #include "io/set.h"
 #include "ir/ir.h"
+
+struct assay_golden_origin;
 
 typedef enum assay_golden_match {
   ASSAY_GOLDEN_BY_NAME = 0,
@@ -21,13 +25,33 @@ typedef struct assay_golden_tensor {
   assay_golden_match_t match;
 } assay_golden_tensor_t;
 
-typedef struct assay_golden {
+// Inside the library golden is what was matched; public one (assay/golden.h) also knows where it is
+// from.
+struct assay_golden {
   assay_golden_tensor_t* at;
   size_t n, capacity;
-  assay_str_t notes;  // lines for the user
-} assay_golden_t;
+  assay_str_t notes;                   // lines for the user
+  struct assay_golden_origin* origin;  // of public one (golden_public.c); NULL: not public
+};
 
 void assay_golden_deinit(assay_golden_t* g);
+void assay_golden_origin_destroy(struct assay_golden_origin* origin);  // NULL is allowed
+
+// Of public golden: the arrays, as they were read, matched with another model by their names, and
+// what was found by its contents by the names of that.
+assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t* model,
+                                    assay_golden_t* out) ASSAY_MUST_USE;
+// Samples of the outputs: n 0 if there are none.
+const assay_samples_t* assay_golden_samples(const assay_golden_t* g);
+// Where only contents told which values the arrays are, outputs are taken from them.
+// Errors: INVALID_ARGUMENT no array is a value of the model (an output, if the user gave outputs).
+assay_status_t assay_golden_settle(assay_golden_t* g) ASSAY_MUST_USE;
+// For who needs outputs alone. Errors: INVALID_ARGUMENT no array has the name of an output, or it
+// is of another model.
+assay_status_t assay_golden_want_outputs(assay_golden_t* g,
+                                         const assay_model_t* model) ASSAY_MUST_USE;
+// The model that it was made of.
+const assay_model_t* assay_golden_model(const assay_golden_t* g);
 
 // Takes the arrays of a set and finds the model's value of each: by name, by name with '|' in place
 // of '/', by the map (pairs of the user's name and the model's; NULL: none). Arrays without a match
@@ -66,4 +90,4 @@ typedef struct assay_difference {
 // comparable.
 assay_difference_t assay_difference(const assay_tensor_t* got, const assay_tensor_t* ref);
 
-#endif  // ASSAY_ACCOUNT_GOLDEN_H_
+#endif  // ASSAY_ACCOUNT_GOLDEN_GOLDEN_H_

@@ -10,10 +10,10 @@
 
 #include "account/stored.h"
 #include "base/alloc.h"
-#include "check/keep.h"
+#include "diagnose/fp32_set.h"
 
 typedef struct walk {
-  assay_keep_t* keep;
+  assay_fp32_set_t* keep;
   const assay_account_t* account;
   const assay_plan_t* plan;
   const assay_layers_t* layers;
@@ -44,7 +44,7 @@ static bool loses(const walk_t* w, const assay_node_t* n, const assay_value_t* v
 
 // Of the sums that read what is lost in them, the one with the smallest rest.
 static void note_cancelling(walk_t* w, const assay_node_t* n, double from, double to) {
-  assay_keep_t* k = w->keep;
+  assay_fp32_set_t* k = w->keep;
   if (!(to < from) || (k->cancels && to * k->cancels_from >= k->cancels_to * from)) return;
   k->cancels = n;
   k->cancels_from = from;
@@ -57,7 +57,7 @@ static void look_at(walk_t* w, const assay_node_t* n) {
     const assay_value_t* v = n->outputs[i];
     if (!holds_floats(v)) continue;
     bears = fmin(bears, w->bears[v->id]);
-    if (loses(w, n, v, w->bears[v->id])) assay_keep_layer(w->keep, w->plan, layer_of(w, n));
+    if (loses(w, n, v, w->bears[v->id])) assay_fp32_set_add(w->keep, w->plan, layer_of(w, n));
   }
   if (bears == (double)INFINITY) return;
   const double sum = is_sum(n) ? assay_account_stored(w->account, n->outputs[0]).rms : 0;
@@ -68,13 +68,13 @@ static void look_at(walk_t* w, const assay_node_t* n) {
     const double part = sum > 0 && rms > 0 ? bears * sum / rms : bears;
     w->bears[v->id] = fmin(w->bears[v->id], part);
     if (!loses(w, n, v, part)) continue;
-    assay_keep_layer(w->keep, w->plan, layer_of(w, n));
+    assay_fp32_set_add(w->keep, w->plan, layer_of(w, n));
     if (sum > 0) note_cancelling(w, n, rms, sum);
   }
 }
 
-assay_status_t assay_keep_by_loss(assay_keep_t* k, double tolerated) {
-  const assay_check_t* c = k->check;
+assay_status_t assay_fp32_set_add_by_loss(assay_fp32_set_t* k, double tolerated) {
+  const assay_fp32_subject_t* c = k->subject;
   walk_t w = {.keep = k, .account = c->account, .plan = c->plan};
   w.layers = assay_plan_layers(c->plan);
   const assay_model_t* m = w.layers->model;

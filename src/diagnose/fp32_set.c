@@ -1,13 +1,13 @@
 // Which nodes to keep in higher precision: chosen from the account of a run, or from what truth
 // predicts.
-#include "check/keep.h"
+#include "diagnose/fp32_set.h"
 
 #include <math.h>
 
 #include "base/alloc.h"
 #include "formats/format.h"
 
-void assay_keep_layer(assay_keep_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
+void assay_fp32_set_add(assay_fp32_set_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
   for (size_t k = 0; layer && k < layer->n_nodes; k++) {
     assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
     for (size_t i = 0; i < o.n; i++) {
@@ -17,7 +17,8 @@ void assay_keep_layer(assay_keep_t* s, const assay_plan_t* plan, const assay_lay
   }
 }
 
-static bool is_chosen(const assay_keep_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
+static bool is_chosen(const assay_fp32_set_t* s, const assay_plan_t* plan,
+                      const assay_layer_t* layer) {
   bool all = true;
   for (size_t k = 0; k < layer->n_nodes; k++) {
     assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
@@ -32,8 +33,8 @@ static double extra_time(const assay_layer_account_t* a) {
   return a->cost.bytes / 2 + a->cost.flops / 100 + 1;
 }
 
-static assay_status_t note_times(assay_keep_t* s) {
-  const assay_check_t* c = s->check;
+static assay_status_t note_times(assay_fp32_set_t* s) {
+  const assay_fp32_subject_t* c = s->subject;
   ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *s->time, &s->time));
   const size_t n_layers = c->account ? assay_account_layer_count(c->account) : 0;
   for (size_t i = 0; i < n_layers; i++) {
@@ -47,7 +48,8 @@ static assay_status_t note_times(assay_keep_t* s) {
   return NULL;
 }
 
-static double time_of(const assay_keep_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
+static double time_of(const assay_fp32_set_t* s, const assay_plan_t* plan,
+                      const assay_layer_t* layer) {
   double time = 0;
   for (size_t k = 0; k < layer->n_nodes; k++) {
     assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
@@ -78,8 +80,8 @@ static bool absorbs(const assay_layer_account_t* a) {
 
 // Whether somebody minds that the layer's outputs are infinities: a graph output, or a reader that
 // does not absorb them, or that is to give what they should be.
-static bool is_minded(const assay_keep_t* s, const assay_layer_t* layer) {
-  const assay_check_t* c = s->check;
+static bool is_minded(const assay_fp32_set_t* s, const assay_layer_t* layer) {
+  const assay_fp32_subject_t* c = s->subject;
   const assay_layers_t* all = assay_plan_layers(c->plan);
   const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
   for (size_t o = 0; o < last->n_outputs; o++) {
@@ -104,7 +106,7 @@ static bool is_minded(const assay_keep_t* s, const assay_layer_t* layer) {
 // Whether a layer has to be kept: its true values leave the range, or those that it reads do, which
 // it would round to infinity on their way in. Where that does no harm it may stay; `all` takes
 // these too, and what the engine was seen to fail in.
-static bool has_to_be_kept(const assay_keep_t* s, const assay_layer_account_t* a, bool all) {
+static bool has_to_be_kept(const assay_fp32_set_t* s, const assay_layer_account_t* a, bool all) {
   const bool out = passes(a, a->truth_max), in = passes(a, a->truth_max_in);
   const bool failed = a->verdict == ASSAY_VERDICT_INVALID || a->verdict == ASSAY_VERDICT_OVERFLOW;
   if (all) return out || in || failed;
@@ -113,11 +115,11 @@ static bool has_to_be_kept(const assay_keep_t* s, const assay_layer_account_t* a
 }
 
 // From the last layer on, so that readers are known.
-void assay_keep_by_range(assay_keep_t* s, bool all) {
-  const assay_check_t* c = s->check;
+void assay_fp32_set_add_by_range(assay_fp32_set_t* s, bool all) {
+  const assay_fp32_subject_t* c = s->subject;
   for (size_t i = assay_account_layer_count(c->account); i-- > 0;) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (is_low(a) && has_to_be_kept(s, a, all)) assay_keep_layer(s, c->plan, a->layer);
+    if (is_low(a) && has_to_be_kept(s, a, all)) assay_fp32_set_add(s, c->plan, a->layer);
   }
 }
 
@@ -129,14 +131,14 @@ static double ratio_of(const assay_layer_account_t* a) {
 // Layers whose choices flipped, which read what they choose by in the low format, and those with
 // the largest of these ratios, until so little of their sum is left. For outputs that are no
 // floats, and whose error has no shares.
-void assay_keep_by_error(assay_keep_t* s, double rest) {
-  const assay_check_t* c = s->check;
+void assay_fp32_set_add_by_error(assay_fp32_set_t* s, double rest) {
+  const assay_fp32_subject_t* c = s->subject;
   const size_t n = assay_account_layer_count(c->account);
   double whole = 0;
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
     whole += ratio_of(a);
-    if (a->flipped) assay_keep_layer(s, c->plan, a->layer);
+    if (a->flipped) assay_fp32_set_add(s, c->plan, a->layer);
   }
   for (double left = whole; left > rest * whole;) {
     const assay_layer_account_t* worst = NULL;
@@ -146,7 +148,7 @@ void assay_keep_by_error(assay_keep_t* s, double rest) {
       worst = a;
     }
     if (!worst) return;
-    assay_keep_layer(s, c->plan, worst->layer);
+    assay_fp32_set_add(s, c->plan, worst->layer);
     left -= ratio_of(worst);
   }
 }
@@ -245,13 +247,13 @@ static void leave_few(field_t* f) {
     if (f->share[l] < LARGE) f->share[l] = 0;
 }
 
-static bool is_wide(const assay_keep_t* s, const field_t* f, size_t layer) {
+static bool is_wide(const assay_fp32_set_t* s, const field_t* f, size_t layer) {
   const assay_layer_t* l = &f->layers->layers[layer];
   return l->format == ASSAY_FORMAT_FP32 || is_chosen(s, f->plan, l);
 }
 
 // What it takes for a layer's share to go, in time; 0: it is gone.
-static double price(const assay_keep_t* s, const field_t* f, size_t layer) {
+static double price(const assay_fp32_set_t* s, const field_t* f, size_t layer) {
   double time = is_wide(s, f, layer) ? 0 : time_of(s, f->plan, &f->layers->layers[layer]);
   const list_t* r = &f->readers[layer];
   for (size_t i = 0; i < r->n; i++)
@@ -259,14 +261,14 @@ static double price(const assay_keep_t* s, const field_t* f, size_t layer) {
   return time;
 }
 
-static void buy(assay_keep_t* s, const field_t* f, size_t layer) {
-  assay_keep_layer(s, f->plan, &f->layers->layers[layer]);
+static void buy(assay_fp32_set_t* s, const field_t* f, size_t layer) {
+  assay_fp32_set_add(s, f->plan, &f->layers->layers[layer]);
   const list_t* r = &f->readers[layer];
-  for (size_t i = 0; i < r->n; i++) assay_keep_layer(s, f->plan, &f->layers->layers[r->at[i]]);
+  for (size_t i = 0; i < r->n; i++) assay_fp32_set_add(s, f->plan, &f->layers->layers[r->at[i]]);
 }
 
 // Takes the layers with most share for their time, until so little of all is left.
-static void buy_shares(assay_keep_t* s, const field_t* f, double rest) {
+static void buy_shares(assay_fp32_set_t* s, const field_t* f, double rest) {
   double whole = 0, left = 0;
   for (size_t l = 0; l < f->layers->n_layers; l++) whole += f->share[l];
   for (;;) {
@@ -288,24 +290,24 @@ static void buy_shares(assay_keep_t* s, const field_t* f, double rest) {
 }
 
 // The part of the error's energy that may stay.
-double assay_keep_room(const assay_check_t* c, const assay_output_check_t* outputs) {
+double assay_fp32_set_tolerated(const assay_fp32_subject_t* c,
+                                const assay_output_check_t* outputs) {
   double part = 1;
-  for (size_t i = 0; i < c->n_outputs; i++) {
+  for (size_t i = 0; i < c->model->graph->n_outputs; i++) {
     const assay_output_check_t* o = &outputs[i];
     if (o->faithful || !o->is_float) continue;
     const double now = 1 - assay_error_sum_cosine(&o->error);
-    const bool asked = c->options.require && assay_require_has_statistics(c->options.require);
-    part = fmin(part, asked         ? assay_require_room(c->options.require, o)
-                      : now > 0.001 ? 0.001 / now
-                                    : 0.25);
+    const bool asked = c->require && assay_require_has_statistics(c->require);
+    part = fmin(part, asked ? assay_require_room(c->require, o) : now > 0.001 ? 0.001 / now : 0.25);
   }
   return part < 1 ? part : 0.25;
 }
 
 // Chooses layers by their shares of the error, until so little should be left.
-assay_status_t assay_keep_by_share(assay_keep_t* s, const assay_plan_t* plan,
-                                   const assay_shares_t* shares,
-                                   const assay_output_check_t* outputs, double rest, bool few) {
+assay_status_t assay_fp32_set_add_by_share(assay_fp32_set_t* s, const assay_plan_t* plan,
+                                           const assay_shares_t* shares,
+                                           const assay_output_check_t* outputs, double rest,
+                                           bool few) {
   field_t f = {.plan = plan, .layers = assay_plan_layers(plan)};
   if (!shares->n) return NULL;
   assay_status_t st = note_readers(&f);
@@ -320,34 +322,40 @@ assay_status_t assay_keep_by_share(assay_keep_t* s, const assay_plan_t* plan,
 
 // ---- the set ------------------------------------------------------------------------------------
 
-assay_status_t assay_keep_create(const assay_check_t* check, assay_keep_t* out) {
-  *out = (assay_keep_t){.check = check};
-  ASSAY_TRY(assay_new_array((size_t)check->model->n_node_ids, sizeof *out->chosen, &out->chosen));
+void assay_fix_deinit(assay_fix_t* f) {
+  assay_free(f->nodes);
+  assay_free(f->outputs);
+  *f = (assay_fix_t){0};
+}
+
+assay_status_t assay_fp32_set_create(const assay_fp32_subject_t* subject, assay_fp32_set_t* out) {
+  *out = (assay_fp32_set_t){.subject = subject};
+  ASSAY_TRY(assay_new_array((size_t)subject->model->n_node_ids, sizeof *out->chosen, &out->chosen));
   assay_status_t st = note_times(out);
-  if (st) assay_keep_deinit(out);
+  if (st) assay_fp32_set_deinit(out);
   return st;
 }
 
-void assay_keep_empty(assay_keep_t* s) {
-  for (int i = 0; i < s->check->model->n_node_ids; i++) s->chosen[i] = false;
+void assay_fp32_set_empty(assay_fp32_set_t* s) {
+  for (int i = 0; i < s->subject->model->n_node_ids; i++) s->chosen[i] = false;
   s->n_chosen = 0;
 }
 
-void assay_keep_deinit(assay_keep_t* s) {
+void assay_fp32_set_deinit(assay_fp32_set_t* s) {
   assay_free(s->chosen);
   assay_free(s->time);
-  *s = (assay_keep_t){0};
+  *s = (assay_fp32_set_t){0};
 }
 
-assay_precision_t assay_keep_precision(const assay_keep_t* s) {
-  assay_precision_t p = s->check->options.precision;
+assay_precision_t assay_fp32_set_precision(const assay_fp32_set_t* s) {
+  assay_precision_t p = *s->subject->precision;
   p.kept = s->chosen;
   p.kept_in = ASSAY_FORMAT_FP32;
   return p;
 }
 
-assay_status_t assay_keep_record(const assay_keep_t* s, assay_fix_t* out) {
-  const assay_model_t* m = s->check->model;
+assay_status_t assay_fp32_set_record(const assay_fp32_set_t* s, assay_fix_t* out) {
+  const assay_model_t* m = s->subject->model;
   assay_free(out->nodes);
   out->nodes = NULL;
   out->n_nodes = 0;

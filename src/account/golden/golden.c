@@ -1,6 +1,6 @@
 // Golden tensors: what the user knows of a model's values from elsewhere, and how far truth may lie
 // from them.
-#include "account/golden.h"
+#include "account/golden/golden.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,6 +15,7 @@ void assay_golden_deinit(assay_golden_t* g) {
   }
   assay_free(g->at);
   assay_str_deinit(&g->notes);
+  assay_golden_origin_destroy(g->origin);
   *g = (assay_golden_t){0};
 }
 

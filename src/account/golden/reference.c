@@ -1,6 +1,6 @@
 // Pairs the inputs and outputs of two models, and evaluates the second one on the first one's
 // inputs.
-#include "cli/verbs/reference.h"
+#include "account/golden/reference.h"
 
 #include <string.h>
 
@@ -188,9 +188,9 @@ static assay_status_t run_all(const reference_t* r, const assay_samples_t* input
   return st;
 }
 
-assay_status_t cli_reference_run(const char* path, const assay_model_t* model,
-                                 const assay_samples_t* inputs, uint64_t seed, assay_str_t* notes,
-                                 assay_saved_t* out) {
+assay_status_t assay_reference_run(const char* path, const assay_model_t* model,
+                                   const assay_samples_t* inputs, uint64_t seed, assay_str_t* notes,
+                                   assay_saved_t* out) {
   reference_t r = {.model = model, .notes = notes};
   assay_saved_t runs = {0};
   ASSAY_TRY(assay_onnx_load(path, 0, NULL, &r.other));

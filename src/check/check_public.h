@@ -1,0 +1,36 @@
+// Public checks (assay/check.h): what they hold on to besides what was found.
+#ifndef ASSAY_CHECK_CHECK_PUBLIC_H_
+#define ASSAY_CHECK_CHECK_PUBLIC_H_
+
+#include "account/engine.h"
+#include "check/check.h"
+
+typedef struct assay_check_job {
+  assay_requirements_t require;
+  assay_pictures_t pictures;
+  char** passes_off;  // texts of its own
+  size_t n_passes_off;
+  char* fault;
+  bool ran;
+  assay_str_t notes;
+  // A batch that does not run is cut into these.
+  assay_samples_t rows, golden_rows;
+  // An engine that is not Assay's; NULL: the backend.
+  assay_external_engine_t* engine;
+  char *engine_name, *engine_model;
+  const char* engine_precision;
+  bool* dtype_used;
+  size_t n_dtypes;
+  assay_name_map_t engine_names;
+  // Golden against the repaired model (assay_check_repair).
+  size_t n_repairs;
+  assay_export_t repaired;
+} assay_check_job_t;
+
+void assay_check_job_destroy(struct assay_check_job* job);  // NULL is allowed
+// What reports call the target: a backend, a command or a file.
+const char* assay_check_target_name(const assay_check_t* c);
+// INVALID_ARGUMENT before the run has ended well.
+assay_status_t assay_check_want_run(const assay_check_t* c) ASSAY_MUST_USE;
+
+#endif  // ASSAY_CHECK_CHECK_PUBLIC_H_

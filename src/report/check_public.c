@@ -1,0 +1,121 @@
+// What include/assay/check.h writes: reports, and the files of the fix.
+#include "check/check_public.h"
+
+#include <assay/check.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "certify/certify.h"
+#include "check/mixed_model.h"
+#include "io/json.h"
+#include "onnx/onnx.h"
+#include "report/report.h"
+
+// ---- the fix ------------------------------------------------------------------------------------
+
+static assay_status_t want_fix(const assay_check_t* c) {
+  return assay_check_fix_count(c) ? NULL
+                                  : ASSAY_ERROR(ASSAY_NOT_FOUND, "the check has found no fix");
+}
+
+assay_status_t assay_check_write_model(const assay_check_t* c, const char* path) {
+  assay_model_t* mixed = NULL;
+  ASSAY_TRY(want_fix(c));
+  ASSAY_TRY(
+      assay_mixed_model_of_fix(c->model, &c->options.precision, &c->fix, c->options.seed, &mixed));
+  assay_status_t st = assay_onnx_write(mixed, path, NULL);
+  assay_model_release(mixed);
+  return st;
+}
+
+assay_status_t assay_check_write_options(const assay_check_t* c, const char* path) {
+  assay_str_t s = {0};
+  ASSAY_TRY(want_fix(c));
+  assay_report_fix_file(&c->fix, &s);
+  assay_status_t st = assay_str_status(&s);
+  if (!st) st = assay_file_write(path, assay_str_get(&s), s.len);
+  assay_str_deinit(&s);
+  return st;
+}
+
+// ---- reports ------------------------------------------------------------------------------------
+
+static assay_report_names_t names_of(const assay_check_t* c, const assay_check_names_t* given) {
+  assay_check_names_t n = ASSAY_CHECK_NAMES_INIT;
+  if (given)  // an older caller's struct may be shorter
+    memcpy(&n, given, given->struct_size < sizeof n ? given->struct_size : sizeof n);
+  const assay_check_job_t* j = c->job;
+  return (assay_report_names_t){.model = n.model ? n.model : "model",
+                                .target = assay_check_target_name(c),
+                                .precision = n.precision ? n.precision : c->options.precision_name,
+                                .files = n.files,
+                                .n_files = n.n_files,
+                                .to_write = n.to_write,
+                                .golden = n.golden,
+                                .inputs = n.inputs,
+                                .n_inputs = n.n_inputs,
+                                .repairs = j->n_repairs,
+                                .repairs_hold = j->n_repairs && !j->repaired.n};
+}
+
+static assay_status_t make_json(const assay_check_t* c, const assay_report_names_t* names,
+                                assay_str_t* out) {
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_json(c, names, &json));
+  assay_json_print(json, 1, out);
+  json_decref(json);
+  return assay_str_status(out);
+}
+
+static assay_status_t make(const assay_check_t* c, assay_report_kind_t kind,
+                           const assay_check_names_t* given, assay_str_t* out) {
+  const assay_report_names_t names = names_of(c, given);
+  ASSAY_TRY(assay_check_want_run(c));
+  switch (kind) {
+    case ASSAY_REPORT_TEXT:
+      return assay_report_text(c, &names, out);
+    case ASSAY_REPORT_JSON:
+      return make_json(c, &names, out);
+    case ASSAY_REPORT_PAGE:
+      return assay_report_html(c, &names, &c->job->pictures, out);
+  }
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "there is no report of kind %d", (int)kind);
+}
+
+assay_status_t assay_check_report(const assay_check_t* c, assay_report_kind_t kind,
+                                  const assay_check_names_t* names, assay_report_fn_t* write,
+                                  void* user) {
+  assay_str_t text = {0};
+  assay_status_t st = make(c, kind, names, &text);
+  if (!st) st = write(user, assay_str_get(&text), text.len);
+  assay_str_deinit(&text);
+  return st;
+}
+
+static assay_status_t write_file(void* path, const char* data, size_t size) {
+  return assay_file_write(path, data, size);
+}
+
+assay_status_t assay_check_write_report(const assay_check_t* c, assay_report_kind_t kind,
+                                        const assay_check_names_t* names, const char* path) {
+  return assay_check_report(c, kind, names, write_file, (void*)(uintptr_t)path);
+}
+
+assay_status_t assay_check_annotate(const assay_check_t* c, const assay_check_names_t* given,
+                                    const char* model, const assay_samples_t* inputs,
+                                    const char* command, const char* page, bool mark_names,
+                                    const char* path) {
+  const assay_report_names_t names = names_of(c, given);
+  const assay_check_job_t* j = c->job;
+  assay_model_t* raw = NULL;
+  assay_report_notes_t notes = {
+      .pictures = &j->pictures, .command = command, .page = page, .mark_names = mark_names};
+  ASSAY_TRY(assay_check_want_run(c));
+  ASSAY_TRY(assay_samples_fit(inputs, c->model, false));
+  ASSAY_TRY(assay_certificate_inputs(j->rows.n ? &j->rows : inputs, &notes.inputs));
+  ASSAY_TRY(assay_onnx_read(model, &raw));
+  assay_status_t st = assay_report_annotate(c, &names, &notes, raw);
+  if (!st) st = assay_onnx_write(raw, path, NULL);
+  assay_model_release(raw);
+  return st;
+}
