@@ -15,6 +15,9 @@ int main(void) {
   const assay_context_options_t context = ASSAY_CONTEXT_OPTIONS_INIT;
   const assay_layer_run_t layer = ASSAY_LAYER_RUN_INIT;
   const assay_op_spec_t op = ASSAY_OP_SPEC_INIT;
+  const assay_samples_options_t samples = ASSAY_SAMPLES_OPTIONS_INIT;
+  if (samples.outputs || samples.dtypes || samples.image_scale != 0 || samples.image_layout)
+    wrong++;
   if (op.version != ASSAY_OPS_VERSION || op.since_version != 1 || op.takes) wrong++;
   if (engine.precision || engine.unfused || context.threads || context.tap || layer.tactic) wrong++;
   if (wrong) fprintf(stderr, "headers: %d wrong answers\n", wrong);

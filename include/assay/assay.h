@@ -8,6 +8,7 @@
 #include <assay/memory.h>
 #include <assay/model.h>
 #include <assay/ops.h>
+#include <assay/samples.h>
 #include <assay/session.h>
 #include <assay/status.h>
 #include <assay/tensor.h>

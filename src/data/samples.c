@@ -17,6 +17,7 @@ void assay_samples_deinit(assay_samples_t* s) {
   for (size_t i = 0; s->at && i < s->n * s->n_values; i++) assay_tensor_release(s->at[i]);
   assay_free(s->at);
   assay_str_deinit(&s->notes);
+  assay_samples_origin_destroy(s->origin);
   *s = (assay_samples_t){0};
 }
 

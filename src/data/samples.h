@@ -2,19 +2,31 @@
 #ifndef ASSAY_DATA_SAMPLES_H_
 #define ASSAY_DATA_SAMPLES_H_
 
+#include <assay/samples.h>
+
 #include "base/str.h"
 #include "io/saved.h"
 #include "ir/ir.h"
 #include "onnx/load.h"
 
-typedef struct assay_samples {
+struct assay_samples_origin;
+
+// Inside the library samples are held by value, and public ones (assay/samples.h) are these on the
+// heap.
+struct assay_samples {
   size_t n;             // samples
   size_t n_values;      // graph inputs (or outputs)
   assay_tensor_t** at;  // [sample * n_values + value]; NULL: not given (an initializer stands in)
   assay_str_t notes;    // lines for the user: arrays ignored, types converted
-} assay_samples_t;
+  struct assay_samples_origin* origin;  // of public ones (samples_public.c); NULL: not public
+};
 
 void assay_samples_deinit(assay_samples_t* s);
+void assay_samples_origin_destroy(struct assay_samples_origin* origin);  // NULL is allowed
+// INVALID_ARGUMENT unless these are samples of the model's inputs (or outputs): as many values, and
+// of public ones the same names.
+assay_status_t assay_samples_fit(const assay_samples_t* s, const assay_model_t* model,
+                                 bool outputs) ASSAY_MUST_USE;
 // The tensors of a sample: as they lie in their file, or made when they are widened (tensor.h).
 // Whoever goes over all samples asks in order, so that those before may leave memory.
 assay_tensor_t* const* assay_samples_get(const assay_samples_t* s, size_t sample);

@@ -37,6 +37,12 @@ assay_status_t assay_set_add(assay_set_t* s, const char* name, assay_tensor_t* t
   return NULL;
 }
 
+assay_status_t assay_set_add_all(assay_set_t* s, const assay_set_t* from) {
+  for (size_t i = 0; i < from->n; i++)
+    ASSAY_TRY(assay_set_add(s, from->names[i], assay_tensor_retain(from->tensors[i])));
+  return NULL;
+}
+
 assay_nearest_t assay_set_near(const assay_set_t* s, const char* name) {
   assay_nearest_t near = {.wanted = name};
   for (size_t i = 0; i < s->n; i++) assay_nearest_offer(&near, s->names[i]);

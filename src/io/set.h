@@ -17,6 +17,8 @@ void assay_set_deinit(assay_set_t* s);
 // INVALID_ARGUMENT if the name is there already.
 assay_status_t assay_set_add(assay_set_t* s, const char* name,
                              assay_tensor_t* take_tensor) ASSAY_MUST_USE;
+// Adds what another set has: its tensors are retained. Errors: INVALID_ARGUMENT a name is in both.
+assay_status_t assay_set_add_all(assay_set_t* s, const assay_set_t* from) ASSAY_MUST_USE;
 assay_tensor_t* assay_set_find(const assay_set_t* s, const char* name);  // borrowed; NULL: none
 // The names that are near to one that the set lacks.
 assay_nearest_t assay_set_near(const assay_set_t* s, const char* name);
