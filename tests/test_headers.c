@@ -18,6 +18,8 @@ int main(void) {
   const assay_samples_options_t samples = ASSAY_SAMPLES_OPTIONS_INIT;
   if (samples.outputs || samples.dtypes || samples.image_scale != 0 || samples.image_layout)
     wrong++;
+  const assay_compare_options_t compare = ASSAY_COMPARE_OPTIONS_INIT;
+  if (!(compare.atol > 0) || compare.no_tolerance || compare.limits || compare.top_k != 5) wrong++;
   if (op.version != ASSAY_OPS_VERSION || op.since_version != 1 || op.takes) wrong++;
   if (engine.precision || engine.unfused || context.threads || context.tap || layer.tactic) wrong++;
   if (wrong) fprintf(stderr, "headers: %d wrong answers\n", wrong);
