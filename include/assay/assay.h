@@ -2,6 +2,7 @@
 #ifndef ASSAY_ASSAY_H_
 #define ASSAY_ASSAY_H_
 
+#include <assay/audit.h>
 #include <assay/compare.h>
 #include <assay/context.h>
 #include <assay/engine.h>

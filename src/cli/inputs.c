@@ -97,10 +97,6 @@ assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model,
   bool any = false;
   if (files->n) return cli_samples_given(files, model, reading, true, out);
   for (size_t i = 0; i < g->n_inputs; i++) any |= !g->inputs[i]->constant;
-  if (any)
-    ASSAY_TRY(cli_shapes_tell_ones(
-        model,
-        "assay: no inputs given: random ones are used, which show no accuracy on real data "
-        "(ranges, masks and indices differ)"));
+  if (any) ASSAY_TRY(cli_shapes_tell_ones(model, CLI_RANDOM_INPUTS));
   return assay_samples_generate(model, seed, out);
 }

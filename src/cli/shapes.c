@@ -151,9 +151,7 @@ assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s, as
   assay_model_t* raw = NULL;
   ASSAY_TRY(assay_onnx_read(path, &raw));  // names the file itself
   assay_status_t st = cli_shapes_settle(raw, s);
-  if (!st)
-    st = known ? assay_onnx_prepare_known(raw, s->n, s->shapes, out)
-               : assay_onnx_prepare(raw, s->n, s->shapes, out);
+  if (!st) st = assay_onnx_open(raw, known, s->n, s->shapes, out);
   assay_model_release(raw);
   return assay_status_note(st, "'%s'", path);
 }

@@ -6,12 +6,6 @@
 #include "base/str.h"
 #include "onnx/load.h"
 
-// The size of all dimensions of a name, such as "seq".
-typedef struct assay_dim_size {
-  const char* name;
-  int64_t size;
-} assay_dim_size_t;
-
 typedef struct assay_open_sizes {
   // Of inputs; -1 says nothing of a dimension, or with `close` keeps it open. What they say goes
   // before the batch.

@@ -94,7 +94,7 @@ static assay_status_t parse_precision(const args_t* a, const assay_model_t* m,
   o->precision.format = ASSAY_FORMAT_FP32;
   o->precision_name = a->precision ? a->precision : "as declared";
   if (a->precision && strcmp(a->precision, "int8") == 0) {
-    ASSAY_TRY(cli_want_quantizers(m));
+    ASSAY_TRY(assay_model_want_quantizers(m));
   } else if (a->precision) {
     o->precision.format = assay_format_parse(a->precision);
     if (!assay_format_info(o->precision.format)->is_float)
@@ -183,7 +183,7 @@ static assay_status_t match_contents(const args_t* a, job_t* j) {
   const assay_graph_t* g = j->model->graph;
   assay_golden_t found = {0};
   const assay_content_options_t options = {
-      .unquantized = j->options.unquantized || cli_has_quantizers(j->model),
+      .unquantized = j->options.unquantized || assay_model_quantizes(j->model),
       .seed = j->options.seed};
   ASSAY_TRY(match_golden(a, j->model, j, &found));
   assay_status_t st = NULL;
@@ -335,7 +335,7 @@ static assay_status_t repair(const args_t* a, job_t* j, assay_model_t* raw) {
   assay_model_t* prepared = NULL;
   assay_golden_t golden = {0};
   const assay_export_options_t options = {
-      .unquantized = j->options.unquantized || cli_has_quantizers(raw),
+      .unquantized = j->options.unquantized || assay_model_quantizes(raw),
       .seed = j->options.seed,
       .no_search = true};
   ASSAY_TRY(assay_chain_repair(&j->check->export, raw, &j->n_repairs));
