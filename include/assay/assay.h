@@ -5,6 +5,7 @@
 #include <assay/audit.h>
 #include <assay/compare.h>
 #include <assay/context.h>
+#include <assay/edit.h>
 #include <assay/engine.h>
 #include <assay/export.h>
 #include <assay/memory.h>

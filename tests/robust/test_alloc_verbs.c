@@ -124,7 +124,7 @@ static assay_status_t run_batch(const char* path) {
 
 static assay_status_t run_editor(const char* path, const char* edit,
                                  const assay_edit_requests_t* requests) {
-  const assay_edit_options_t options = {.seed = 3};
+  const assay_editor_options_t options = {.seed = 3};
   const assay_edit_names_t names = {.model = "model.onnx", .all = true};
   assay_model_t* raw = NULL;
   assay_edit_result_t r = {0};
