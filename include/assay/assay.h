@@ -3,6 +3,7 @@
 #define ASSAY_ASSAY_H_
 
 #include <assay/audit.h>
+#include <assay/certify.h>
 #include <assay/compare.h>
 #include <assay/context.h>
 #include <assay/edit.h>

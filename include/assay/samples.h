@@ -32,10 +32,8 @@ typedef struct assay_samples_options {
   int n_image_mean, n_image_std;
   const char* image_layout;  // "nchw", "nhwc"; NULL: as the input's shape says
 } assay_samples_options_t;
-#define ASSAY_SAMPLES_OPTIONS_INIT                                                           \
-  {                                                                                          \
-    sizeof(assay_samples_options_t), false, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0     \
-  }
+#define ASSAY_SAMPLES_OPTIONS_INIT \
+  { sizeof(assay_samples_options_t), false, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 // Reads samples from files of any format that `assay run --inputs` takes: npz, npy, safetensors,
 // torch, ONNX tensors, JSON, text, raw bytes, images, folders of these. An array belongs to the

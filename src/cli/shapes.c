@@ -189,17 +189,3 @@ assay_status_t cli_shapes_close(assay_model_t* model, size_t n_settled,
   assay_settled_deinit(&s);
   return st;
 }
-
-assay_status_t cli_shapes_print(const cli_shapes_t* s, assay_str_t* out) {
-  for (size_t i = 0; i < s->n; i++) {
-    assay_str_printf(out, "%s%s=", i ? ";" : "", s->shapes[i].name);
-    for (int d = 0; d < s->shapes[i].rank; d++) {
-      if (d) assay_str_append(out, "x");
-      if (s->shapes[i].dims[d] < 0)
-        assay_str_append(out, "?");
-      else
-        assay_str_printf(out, "%lld", (long long)s->shapes[i].dims[d]);
-    }
-  }
-  return assay_str_status(out);
-}

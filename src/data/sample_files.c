@@ -1,4 +1,5 @@
-// Several files as the runs of one model: which array is of which input, which file of which sample.
+// Several files as the runs of one model: which array is of which input, which file of which
+// sample.
 #include "data/sample_files.h"
 
 #include <string.h>

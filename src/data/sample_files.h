@@ -14,8 +14,8 @@ typedef struct assay_sample_files {
 } assay_sample_files_t;
 
 // What the files hold, run by run. Files with other arrays complete the runs before them; files
-// with the same arrays are more runs. Errors: NOT_FOUND no such file; CORRUPT not what it should be;
-// UNSUPPORTED no format; INVALID_ARGUMENT files that do not go together, or an unknown NAME.
+// with the same arrays are more runs. Errors: NOT_FOUND no such file; CORRUPT not what it should
+// be; UNSUPPORTED no format; INVALID_ARGUMENT files that do not go together, or an unknown NAME.
 assay_status_t assay_sample_files_read(const assay_sample_files_t* files,
                                        const assay_model_t* model,
                                        assay_saved_t* out) ASSAY_MUST_USE;

@@ -56,8 +56,8 @@ static assay_status_t check_options(const assay_samples_options_t* o) {
                          (long long)sizes[i]);
   if (!o->image_height != !o->image_width || !o->crop_height != !o->crop_width)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "samples: give images a height and a width");
-  if (o->image_layout &&
-      strcmp(o->image_layout, "nchw") != 0 && strcmp(o->image_layout, "nhwc") != 0)
+  if (o->image_layout && strcmp(o->image_layout, "nchw") != 0 &&
+      strcmp(o->image_layout, "nhwc") != 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "samples: image layout '%s' is not nchw or nhwc",
                        o->image_layout);
   for (size_t i = 0; i < o->n_dtypes; i++) ASSAY_TRY(assay_tensor_dtype_check(o->dtypes[i]));
@@ -74,10 +74,9 @@ static assay_status_t reading_of(const assay_samples_options_t* o, assay_tensor_
                                      .crop_height = o->crop_height,
                                      .crop_width = o->crop_width,
                                      .scale = o->image_scale};
-  ASSAY_TRY(copy_numbers("image_mean", o->image_mean, o->n_image_mean, r.images.mean,
-                         &r.images.n_mean));
   ASSAY_TRY(
-      copy_numbers("image_std", o->image_std, o->n_image_std, r.images.std, &r.images.n_std));
+      copy_numbers("image_mean", o->image_mean, o->n_image_mean, r.images.mean, &r.images.n_mean));
+  ASSAY_TRY(copy_numbers("image_std", o->image_std, o->n_image_std, r.images.std, &r.images.n_std));
   for (int i = 0; i < r.images.n_std; i++)
     if (r.images.std[i] == 0)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "samples: an image_std of 0 divides by 0");
@@ -196,10 +195,9 @@ assay_status_t assay_samples_create(assay_model_t* model, size_t n_runs, size_t 
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "no runs to make samples of: %zu runs, %zu names",
                        n_runs, n_names);
   if (__builtin_mul_overflow(n_runs, n_names, &total)) return assay_status_no_memory();
-  return make(
-      model,
-      &(source_t){.n_runs = n_runs, .n_names = n_names, .names = names, .tensors = tensors},
-      options, out);
+  return make(model,
+              &(source_t){.n_runs = n_runs, .n_names = n_names, .names = names, .tensors = tensors},
+              options, out);
 }
 
 assay_status_t assay_samples_random(assay_model_t* model, uint64_t seed, size_t n_shapes,
