@@ -2,7 +2,8 @@
 """Checks how src/ is laid out: check_house.py PROJECT.
 
 Every folder has a README.md whose named files exist, and no more than 45 files; files begin with a sentence that says what
-they are; struct, union and enum tags of ours are defined once, since files that see two would compile with either.
+they are; struct, union and enum tags of ours are defined once, since files that see two would compile with either. Verbs that
+are clients of the library include its public headers, what is in cli/ and base/, and no more of it.
 """
 import collections
 import pathlib
@@ -10,6 +11,8 @@ import re
 import sys
 
 MOST_FILES = 45
+CLIENT_VERBS = ("cmd_audit.c", "cmd_certify.c", "cmd_edit.c")  # in src/cli/verbs
+INSIDE = re.compile(r'^\s*#\s*include\s*"(?!cli/|base/)([^"]+)"', re.M)
 TAG = re.compile(r"^(?:typedef\s+)?(struct|union|enum)\s+(assay_\w+)\s*\{", re.M)  # others are of one file
 NAMED = re.compile(r"`([\w/.*-]+\.(?:c|h|inc))`")
 
@@ -53,9 +56,16 @@ def opening_faults(root):
                 yield f"{path.relative_to(root)}: begins with no comment that says what it is"
 
 
+def client_faults(root):
+    for name in CLIENT_VERBS:
+        path = root / "src/cli/verbs" / name
+        for inside in INSIDE.findall(path.read_text(encoding="utf-8")):
+            yield f"{path.relative_to(root)}: includes {inside}: this verb is a client of <assay/...>"
+
+
 def main(root):
     root = pathlib.Path(root)
-    faults = [*layout_faults(root), *opening_faults(root), *tag_faults(root)]
+    faults = [*layout_faults(root), *opening_faults(root), *tag_faults(root), *client_faults(root)]
     print("\n".join(faults + [f"{len(faults)} faults of the layout of src/"]))
     return 1 if faults else 0
 
