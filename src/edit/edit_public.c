@@ -6,6 +6,7 @@
 
 #include "edit/requests.h"
 #include "onnx/onnx.h"
+#include "onnx/sizes.h"
 
 // ---- which edits there are ----------------------------------------------------------------------
 
@@ -57,6 +58,7 @@ static assay_status_t check_options(const assay_model_t* model, const assay_edit
                        "edited");
   if (o->n_samples < 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%d samples cannot be made", o->n_samples);
+  ASSAY_TRY(assay_input_shapes_check(o->n_shapes, o->shapes, model));
   if (!o->samples) return NULL;
   if (!o->samples->n)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "there are no samples; give none to have some made");

@@ -25,13 +25,7 @@ static assay_status_t check_sizes(const assay_model_options_t* o) {
   if (o->batch < 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a batch of %lld: give 1 or more, or 0 for none",
                        (long long)o->batch);
-  for (size_t i = 0; i < o->n_shapes; i++) {
-    const assay_input_shape_t* s = &o->shapes[i];
-    if (!s->name || s->rank < 0 || s->rank > ASSAY_MAX_RANK || (s->rank && !s->dims))
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "shape %zu has no name, no dimensions, or %d of them; there may be %d", i,
-                         s->rank, ASSAY_MAX_RANK);
-  }
+  ASSAY_TRY(assay_input_shapes_check(o->n_shapes, o->shapes, NULL));
   for (size_t i = 0; i < o->n_dims; i++)
     if (!o->dims[i].name || o->dims[i].size < 1)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "dimension %zu has no name, or a size below 1", i);

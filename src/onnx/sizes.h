@@ -27,6 +27,11 @@ typedef struct assay_settled {
   bool batch_is_nowhere;  // no input has a leading dimension that the batch is the size of
 } assay_settled_t;
 
+// INVALID_ARGUMENT a shape without a name or dimensions, or with more than a tensor may have;
+// model: or with a name that no input has (NULL: not asked).
+assay_status_t assay_input_shapes_check(size_t n, const assay_input_shape_t* shapes,
+                                        const assay_model_t* model) ASSAY_MUST_USE;
+
 // Dimensions of one name have one size in all inputs. Names borrow those of `sizes` and of the
 // model. Errors: INVALID_ARGUMENT two inputs, or an input and a named dimension, disagree; a named
 // dimension that no input has. Shapes of inputs that there are not, or that do not fit, are handed

@@ -25,7 +25,7 @@ bool assay_model_quantizes(const assay_model_t* m) {
 
 assay_status_t assay_model_want_quantizers(const assay_model_t* m) {
   if (assay_model_quantizes(m)) return NULL;
-  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                      "precision int8 needs a model with QuantizeLinear and DequantizeLinear (or "
                      "QLinear operators): this one has none; 'assay edit quantize' puts them in");
 }

@@ -64,13 +64,7 @@ static assay_status_t check_options(const assay_model_t* model, const assay_audi
   if (o->samples) ASSAY_TRY(assay_samples_fit(o->samples, model, false));
   if (!(o->seconds >= 0))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the search cannot take %g seconds", o->seconds);
-  for (size_t i = 0; i < o->n_shapes; i++)
-    if (!o->shapes[i].name || o->shapes[i].rank < 0 || o->shapes[i].rank > ASSAY_MAX_RANK ||
-        (o->shapes[i].rank && !o->shapes[i].dims))
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "shape %zu has no name, no dimensions, or %d of them; there may be %d", i,
-                         o->shapes[i].rank, ASSAY_MAX_RANK);
-  return NULL;
+  return assay_input_shapes_check(o->n_shapes, o->shapes, model);
 }
 
 static assay_status_t run(assay_model_t* model, const assay_audit_options_t* o, assay_audit_t* a) {

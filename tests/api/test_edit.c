@@ -214,6 +214,17 @@ static void what_makes_no_sense_is_refused(void** state) {
     fails(assay_edit_run(m, rows[i].edit, &o, &e), rows[i].code, rows[i].word);
     assert_null(e);
   }
+  // A shape that is of no input.
+  static const int64_t dims[] = {1};
+  const assay_input_shape_t shapes[] = {{"picture", 1, dims}, {NULL, 1, dims}, {"image", 1, NULL}};
+  static const char* const words[] = {"no input 'picture'", "no name", "no dimensions"};
+  for (size_t i = 0; i < 3; i++) {
+    assay_edit_options_t shaped = ASSAY_EDIT_OPTIONS_INIT;
+    assay_edited_t* none = NULL;
+    shaped.shapes = &shapes[i];
+    shaped.n_shapes = 1;
+    fails(assay_edit_run(m, "sanitize", &shaped, &none), ASSAY_INVALID_ARGUMENT, words[i]);
+  }
   // Samples of another model; a caller that knows of the requests only.
   assay_model_t* other = load("if_sequence");
   assay_samples_t* samples = NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "cli/client.h"
 #include "cli/inputs.h"
 
@@ -119,7 +120,16 @@ static int fail(assay_status_t st) {
                                 : ASSAY_EXIT_FAILED);
 }
 
+// A file that is not there is no input, whatever it is an option of.
+static assay_status_t check_readable(const char* path) {
+  assay_mapping_t* m = NULL;
+  if (path) ASSAY_TRY(assay_mapping_open(path, &m));
+  assay_mapping_release(m);
+  return NULL;
+}
+
 static assay_status_t load(const args_t* a, job_t* j) {
+  ASSAY_TRY(check_readable(a->calib));
   ASSAY_TRY(cli_client_model(&j->client, a->model, true, &j->model));
   return cli_client_samples(&j->client, &a->inputs, j->model, true, &j->samples);
 }
