@@ -33,6 +33,18 @@ int main(void) {
   if (check.precision || check.user || check.shares || check.judged || names.to_write) wrong++;
   if (output.name || output.has_golden || account.name || account.flipped || culprit.why) wrong++;
   if (fault.restored || golden.name_map) wrong++;
+  const assay_model_options_t model = ASSAY_MODEL_OPTIONS_INIT;
+  const assay_compare_options_t compare = ASSAY_COMPARE_OPTIONS_INIT;
+  const assay_audit_options_t audit = ASSAY_AUDIT_OPTIONS_INIT;
+  const assay_edit_options_t edit = ASSAY_EDIT_OPTIONS_INIT;
+  const assay_certify_options_t certify = ASSAY_CERTIFY_OPTIONS_INIT;
+  const assay_verify_options_t verify = ASSAY_VERIFY_OPTIONS_INIT;
+  if (model.shapes || model.batch || model.allow_unknown) wrong++;
+  if (!(compare.atol > 0) || compare.no_tolerance || compare.limits || compare.top_k != 5) wrong++;
+  if (audit.precision || audit.no_witness || !(audit.seconds > 0) || audit.progress_user) wrong++;
+  if (edit.requests || edit.n_samples != 1 || edit.force || edit.progress_user) wrong++;
+  if (certify.target || certify.unquantized || certify.max_bytes || certify.progress_user) wrong++;
+  if (verify.target || verify.engine || verify.bits || verify.progress_user) wrong++;
   if (op.version != ASSAY_OPS_VERSION || op.since_version != 1 || op.takes) wrong++;
   if (engine.precision || engine.unfused || context.threads || context.tap || layer.tactic) wrong++;
   if (wrong) fprintf(stderr, "headers: %d wrong answers\n", wrong);

@@ -2,8 +2,12 @@
 #ifndef ASSAY_ASSAY_H_
 #define ASSAY_ASSAY_H_
 
+#include <assay/audit.h>
+#include <assay/certify.h>
 #include <assay/check.h>
+#include <assay/compare.h>
 #include <assay/context.h>
+#include <assay/edit.h>
 #include <assay/engine.h>
 #include <assay/export.h>
 #include <assay/golden.h>

@@ -1,4 +1,4 @@
-// How much memory the library may take.
+// How much memory the library may take, and texts that it hands over.
 #ifndef ASSAY_MEMORY_H_
 #define ASSAY_MEMORY_H_
 
@@ -17,6 +17,9 @@ ASSAY_API int64_t assay_memory_set_limit(int64_t bytes);
 
 // Bytes that the library has allocated now. Threads: any.
 ASSAY_API int64_t assay_memory_used(void);
+
+// Frees a text that a function of the library handed over. NULL is allowed. Threads: any.
+ASSAY_API void assay_text_free(char* text);
 
 #ifdef __cplusplus
 }

@@ -228,15 +228,6 @@ assay_status_t assay_output_add(assay_output_check_t* o, const assay_tensor_t* e
 
 // ---- truth that golden is held against ----------------------------------------------------------
 
-bool assay_model_quantizes(const assay_model_t* m) {
-  for (size_t g = 0; g < m->n_graphs; g++)
-    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
-      const assay_op_t* op = m->graphs[g]->nodes[i]->op;
-      if (op && op->flags & ASSAY_OP_QUANTIZES) return true;
-    }
-  return false;
-}
-
 assay_status_t assay_truth_unquantized(const assay_model_t* m, assay_tensor_t* const* inputs,
                                        assay_evaluator_t** out) {
   const assay_graph_t* g = m->graph;

@@ -75,11 +75,9 @@ assay_status_t assay_outputs_ask(const assay_requirements_t* require,
                                  const assay_script_data_t* data, bool* out_yes, bool* met,
                                  assay_str_t* unmet) ASSAY_MUST_USE;
 
-// Whether a model has operators that quantize: golden is then that of the network before, and truth
-// without quantization is held against it, so that the quantization's error is not taken for the
-// export's.
-bool assay_model_quantizes(const assay_model_t* m);
-// Truth without quantization; NULL inputs have initializers. The machine holds the outputs.
+// Truth without quantization, of a model that quantizes (assay_model_quantizes): golden is then
+// that of the network before, and this is held against it, so that the quantization's error is not
+// taken for the export's. NULL inputs have initializers. The machine holds the outputs.
 assay_status_t assay_truth_unquantized(const assay_model_t* m, assay_tensor_t* const* inputs,
                                        assay_evaluator_t** out) ASSAY_MUST_USE;
 

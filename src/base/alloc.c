@@ -117,6 +117,8 @@ int64_t assay_memory_set_limit(int64_t bytes) {
 
 int64_t assay_memory_used(void) { return atomic_load(&live_bytes); }
 
+void assay_text_free(char* text) { assay_free(text); }
+
 bool assay_alloc_refused(size_t* out_bytes, int64_t* out_room) {
   if (!refused_bytes) return false;
   *out_bytes = refused_bytes;

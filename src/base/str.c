@@ -59,6 +59,15 @@ assay_status_t assay_str_status(const assay_str_t* s) {
   return s->failed ? assay_status_no_memory() : NULL;
 }
 
+assay_status_t assay_str_take(assay_str_t* s, char** out) {
+  if (!s->text) assay_str_append(s, "");
+  assay_status_t st = assay_str_status(s);
+  if (st) return assay_str_deinit(s), st;
+  *out = s->text;
+  *s = (assay_str_t){0};
+  return NULL;
+}
+
 // ---- wildcards --------------------------------------------------------------------------------
 
 // Matches one character against the set that starts behind '['; *end is set behind its ']'.

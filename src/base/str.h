@@ -22,6 +22,8 @@ void assay_str_append_n(assay_str_t* s, const char* text, size_t n);
 void assay_str_printf(assay_str_t* s, const char* format, ...) ASSAY_PRINTF(2, 3);
 const char* assay_str_get(const assay_str_t* s);  // "" if nothing was appended
 assay_status_t assay_str_status(const assay_str_t* s) ASSAY_MUST_USE;
+// Hands the text over, never NULL (assay_free), and leaves the string empty, also on failure.
+assay_status_t assay_str_take(assay_str_t* s, char** out) ASSAY_MUST_USE;
 
 // Shell wildcards: `*` matches any text ('/' too), `?` one character, `[a-z]` and `[!a-z]` one of
 // a set, `\` escapes. Matches the whole of `text`.

@@ -9,6 +9,7 @@
 #ifndef ASSAY_CERTIFY_CERTIFICATE_H_
 #define ASSAY_CERTIFY_CERTIFICATE_H_
 
+#include <assay/certify.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,7 +69,7 @@ typedef struct assay_certificate_form {
   uint32_t stride;  // every so many values, from the last one backwards
 } assay_certificate_form_t;
 
-typedef struct assay_certificate {
+struct assay_certificate {
   // Texts: "" where there is nothing to say; as their options take them.
   char *version, *precision, *rules, *shapes, *fp32, *target;
   bool unquantized, fused;
@@ -82,7 +83,13 @@ typedef struct assay_certificate {
   assay_certified_value_t* values;  // by number of the value; those not kept are zero
   assay_decisions_t* decisions;
   size_t n_decisions;
-} assay_certificate_t;
+  // Of those that the public API makes (certify_public.c).
+  assay_str_t file;        // its bytes
+  assay_str_t path;        // where it is; "": nowhere yet
+  assay_model_t* subject;  // NULL: it was read
+  size_t most;             // bytes that it was allowed
+  double seconds;          // that it took to make
+};
 
 void assay_certificate_deinit(assay_certificate_t* c);
 // Whether value i is kept in this form.
@@ -100,7 +107,5 @@ assay_status_t assay_certificate_decode(const void* data, size_t size,
                                         assay_certificate_t* out) ASSAY_MUST_USE;
 // For tests: puts the checksum of bytes that were changed into them.
 void assay_certificate_seal(void* data, size_t size);
-
-assay_status_t assay_certificate_read(const char* path, assay_certificate_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CERTIFY_CERTIFICATE_H_

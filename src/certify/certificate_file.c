@@ -20,6 +20,9 @@ void assay_certificate_deinit(assay_certificate_t* c) {
   assay_free(c->values);
   for (size_t i = 0; i < c->n_decisions; i++) assay_free(c->decisions[i].grades);
   assay_free(c->decisions);
+  assay_str_deinit(&c->file);
+  assay_str_deinit(&c->path);
+  assay_model_release(c->subject);
   *c = (assay_certificate_t){0};
 }
 
@@ -366,12 +369,4 @@ assay_status_t assay_certificate_decode(const void* data, size_t size, assay_cer
   if (st) return assay_certificate_deinit(&c), st;
   *out = c;
   return NULL;
-}
-
-assay_status_t assay_certificate_read(const char* path, assay_certificate_t* out) {
-  assay_mapping_t* m = NULL;
-  ASSAY_TRY(assay_mapping_open(path, &m));
-  assay_status_t st = assay_certificate_decode(assay_mapping_data(m), assay_mapping_size(m), out);
-  assay_mapping_release(m);
-  return st ? assay_status_note(st, "'%s'", path) : NULL;
 }

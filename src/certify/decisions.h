@@ -23,8 +23,8 @@ typedef struct assay_decision_request {
 } assay_decision_request_t;
 
 // Thresholds as texts "OUTPUT:VALUE"; besides, the rows of every float output of two dimensions
-// that has none. *out is freed with assay_free. Errors: INVALID_ARGUMENT, NOT_FOUND (no such
-// output).
+// that has none. *out is freed with assay_free. Errors: INVALID_ARGUMENT, also of an output
+// that there is not.
 assay_status_t assay_decisions_ask(const assay_model_t* model, size_t n_thresholds,
                                    const char* const* thresholds, assay_decision_request_t** out,
                                    size_t* out_n) ASSAY_MUST_USE;

@@ -13,6 +13,11 @@
   "FILE or NAME=FILE, in one of the formats {formats}.\nGiven again: more inputs, or more samples"
 #define CLI_LIKE_INPUTS_HELP "in any format that --inputs takes"
 
+// What is said where there are none.
+#define CLI_RANDOM_INPUTS                                                              \
+  "assay: no inputs given: random ones are used, which show no accuracy on real data " \
+  "(ranges, masks and indices differ)"
+
 // Files are of any format that data/tensor_files.h knows, FILE or NAME=FILE, and are read as
 // `reading` says (reading.h); NULL: as they are.
 

@@ -65,22 +65,4 @@ static inline assay_plan_options_t cli_plan_options(bool fused, const opt_list_t
                                 .passes = {.off = no_pass->items, .n_off = no_pass->n}};
 }
 
-static inline bool cli_has_quantizers(const assay_model_t* m) {
-  for (size_t g = 0; g < m->n_graphs; g++)
-    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
-      const assay_op_t* op = m->graphs[g]->nodes[i]->op;
-      if (op && op->flags & ASSAY_OP_QUANTIZES) return true;
-    }
-  return false;
-}
-
-// `--precision int8` stands for a model that has its quantizers already: UNSUPPORTED for one that
-// has none.
-static inline assay_status_t cli_want_quantizers(const assay_model_t* m) {
-  if (cli_has_quantizers(m)) return NULL;
-  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                     "--precision int8 needs a model with QuantizeLinear and DequantizeLinear (or "
-                     "QLinear operators): this one has none; 'assay edit quantize' puts them in");
-}
-
 #endif  // ASSAY_CLI_PLAN_OPTIONS_H_

@@ -151,9 +151,7 @@ assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s, as
   assay_model_t* raw = NULL;
   ASSAY_TRY(assay_onnx_read(path, &raw));  // names the file itself
   assay_status_t st = cli_shapes_settle(raw, s);
-  if (!st)
-    st = known ? assay_onnx_prepare_known(raw, s->n, s->shapes, out)
-               : assay_onnx_prepare(raw, s->n, s->shapes, out);
+  if (!st) st = assay_onnx_open(raw, known, s->n, s->shapes, out);
   assay_model_release(raw);
   return assay_status_note(st, "'%s'", path);
 }
@@ -190,18 +188,4 @@ assay_status_t cli_shapes_close(assay_model_t* model, size_t n_settled,
     *out = assay_model_retain(model);
   assay_settled_deinit(&s);
   return st;
-}
-
-assay_status_t cli_shapes_print(const cli_shapes_t* s, assay_str_t* out) {
-  for (size_t i = 0; i < s->n; i++) {
-    assay_str_printf(out, "%s%s=", i ? ";" : "", s->shapes[i].name);
-    for (int d = 0; d < s->shapes[i].rank; d++) {
-      if (d) assay_str_append(out, "x");
-      if (s->shapes[i].dims[d] < 0)
-        assay_str_append(out, "?");
-      else
-        assay_str_printf(out, "%lld", (long long)s->shapes[i].dims[d]);
-    }
-  }
-  return assay_str_status(out);
 }

@@ -54,7 +54,5 @@ assay_status_t cli_shapes_close(assay_model_t* model, size_t n_settled,
 // Tells on stderr, behind `before`, which open sizes inputs are made up with, if there are any, and
 // ends the line; without any nothing is told of an empty `before`.
 assay_status_t cli_shapes_tell_ones(const assay_model_t* model, const char* before) ASSAY_MUST_USE;
-// Appends "a=1x?x3;b=2".
-assay_status_t cli_shapes_print(const cli_shapes_t* s, assay_str_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CLI_SHAPES_H_

@@ -16,7 +16,7 @@ void assay_tolerances_init(assay_tolerances_t* out) {
     out->limit[i] = (assay_tolerance_t){.x = assay_metric_info((assay_metric_t)i)->limit};
 }
 
-assay_status_t assay_comparison_check(const assay_comparison_t* c) {
+assay_status_t assay_comparing_check(const assay_comparing_settings_t* c) {
   assay_tolerances_t d;
   if (!c->check_average) return NULL;
   if (c->fail_fast)
@@ -106,7 +106,7 @@ static void print_requirement(const assay_compare_job_t* j, assay_metric_t metri
 
 // Makes shapes equal where that is allowed and can be done. False: they differ, which is told.
 static assay_status_t align(assay_compare_job_t* j, bool* out_aligned) {
-  const assay_comparison_t* s = j->run->comparison;
+  const assay_comparing_settings_t* s = j->run->comparison;
   assay_str_t text = {0};
   if (s->no_shape_check && !assay_numeric_same_shape(&j->a, &j->b))
     ASSAY_TRY(assay_match_shape(&s->say, 2, &j->a, &j->b));
@@ -141,7 +141,7 @@ static assay_status_t compare_loaded(assay_compare_job_t* j, assay_metric_t metr
 static assay_status_t compare_outputs(assay_comparing_t* run, const assay_compared_pair_t* pair,
                                       assay_metric_t metric, const assay_set_t* a, size_t i,
                                       const assay_set_t* b, size_t k, assay_compared_t* out) {
-  const assay_comparison_t* s = run->comparison;
+  const assay_comparing_settings_t* s = run->comparison;
   assay_compare_job_t j = {.run = run,
                            .first = pair->first,
                            .second = pair->second,
@@ -225,7 +225,7 @@ static assay_status_t nothing_common(const assay_compared_pair_t* pair, const as
 static assay_status_t compare_metric(assay_comparing_t* run, assay_accuracy_result_t* result,
                                      size_t pair_at, const assay_set_t* a, const assay_set_t* b,
                                      bool* failed) {
-  const assay_comparison_t* s = run->comparison;
+  const assay_comparing_settings_t* s = run->comparison;
   assay_compared_pair_t* pair = &result->pairs[pair_at];
   assay_compared_run_t* out = NULL;
   if (s->unknown) s->unknown(s->self, result->metric, a, b);
@@ -315,7 +315,7 @@ static assay_status_t say_compared(const assay_comparing_t* run, size_t pair_at,
 
 // ---- the whole ----------------------------------------------------------------------------------
 
-assay_status_t assay_comparing_begin(const assay_comparison_t* c, assay_comparing_t* out) {
+assay_status_t assay_comparing_begin(const assay_comparing_settings_t* c, assay_comparing_t* out) {
   assay_comparing_t run = {.comparison = c};
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < c->n_metrics; i++) {

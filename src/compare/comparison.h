@@ -37,7 +37,7 @@ typedef struct assay_tolerances {
 // Polygraphy's defaults.
 void assay_tolerances_init(assay_tolerances_t* out);
 
-typedef struct assay_comparison {
+typedef struct assay_comparing_settings {
   assay_metric_t metrics[ASSAY_N_METRICS];  // each once; all must pass
   size_t n_metrics;
   bool no_shape_check;           // shapes that differ are made to match where they can be
@@ -51,19 +51,19 @@ typedef struct assay_comparison {
   void (*unknown)(void* self, assay_metric_t metric, const assay_set_t* a, const assay_set_t* b);
   void* self;
   assay_say_t say;
-} assay_comparison_t;
+} assay_comparing_settings_t;
 
 // INVALID_ARGUMENT if the settings exclude each other (an average of what has no number).
-assay_status_t assay_comparison_check(const assay_comparison_t* c) ASSAY_MUST_USE;
+assay_status_t assay_comparing_check(const assay_comparing_settings_t* c) ASSAY_MUST_USE;
 
 // A run of the comparison over iterations and pairs of runners. Starts with begin, which makes
 // results for the metrics; deinit frees them.
 typedef struct assay_comparing {
-  const assay_comparison_t* comparison;
+  const assay_comparing_settings_t* comparison;
   assay_accuracy_results_t results;
   assay_set_t said;  // lines that come only once
 } assay_comparing_t;
-assay_status_t assay_comparing_begin(const assay_comparison_t* c,
+assay_status_t assay_comparing_begin(const assay_comparing_settings_t* c,
                                      assay_comparing_t* out) ASSAY_MUST_USE;
 void assay_comparing_deinit(assay_comparing_t* c);
 

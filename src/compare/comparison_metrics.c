@@ -157,7 +157,7 @@ static assay_status_t check_index(const assay_compare_job_t* j, int64_t row, int
 }
 
 assay_status_t assay_compare_indices(assay_compare_job_t* j, assay_compared_t* out) {
-  const assay_comparison_t* s = j->run->comparison;
+  const assay_comparing_settings_t* s = j->run->comparison;
   const int64_t n = j->a.rank ? j->a.dims[j->a.rank - 1] : 1,
                 tolerance = j->tolerances.index_tolerance;
   const int64_t last = tolerance < n ? n - tolerance : 0;

@@ -211,7 +211,7 @@ static assay_status_t say_required(const assay_compare_job_t* j, const assay_com
 static assay_status_t report(const assay_compare_job_t* j, const assay_numeric_t* abs,
                              const assay_numeric_t* rel, const both_stats_t* stats,
                              const assay_compared_t* c, bool passed) {
-  const assay_comparison_t* s = j->run->comparison;
+  const assay_comparing_settings_t* s = j->run->comparison;
   assay_say(&s->say, ASSAY_SAY_INFO, DEPTH, "Error Metrics: %s", j->name);
   ASSAY_TRY(say_required(j, c));
   if (s->plots) ASSAY_TRY(assay_draw_errors(j, abs, rel, s->plots, DEPTH + 2));

@@ -8,6 +8,7 @@
 #include "edit/names.h"
 #include "onnx/onnx.h"
 #include "ops/infer.h"
+#include "plan/plan.h"
 
 static const assay_editor_t* const editors[] = {
 #define ASSAY_EDITOR(name) &assay_editor_##name,
@@ -17,6 +18,10 @@ static const assay_editor_t* const editors[] = {
 
 size_t assay_editor_count(void) { return sizeof editors / sizeof *editors; }
 
+const assay_editor_t* assay_editor_at(size_t i) {
+  return i < assay_editor_count() ? editors[i] : NULL;
+}
+
 const assay_editor_t* assay_editor_find(const char* name) {
   for (size_t i = 0; i < assay_editor_count(); i++)
     if (strcmp(editors[i]->name, name) == 0) return editors[i];
@@ -25,7 +30,7 @@ const assay_editor_t* assay_editor_find(const char* name) {
 
 const char* assay_edit_verdict_name(assay_edit_verdict_t v) {
   static const char* const names[] = {"unchanged", "rounded", "changed", "not proven"};
-  return names[v];
+  return (unsigned)v < sizeof names / sizeof *names ? names[v] : NULL;
 }
 
 // ---- for edits ----------------------------------------------------------------------------------
@@ -243,19 +248,9 @@ static assay_status_t keep_reason(assay_edit_result_t* r, assay_status_t st) {
   return assay_str_status(&r->why_not);
 }
 
-// Truth of such a model rounds already.
-static bool has_quantizers(const assay_model_t* m) {
-  for (size_t k = 0; k < m->n_graphs; k++)
-    for (size_t i = 0; i < m->graphs[k]->n_nodes; i++) {
-      const assay_op_t* op = m->graphs[k]->nodes[i]->op;
-      if (op && op->flags & ASSAY_OP_QUANTIZES) return true;
-    }
-  return false;
-}
-
 static assay_status_t prove(const assay_editor_t* editor, const assay_editing_t* e,
                             const assay_model_t* before, const assay_model_t* after,
-                            const assay_samples_t* samples, const assay_edit_options_t* o,
+                            const assay_samples_t* samples, const assay_editor_options_t* o,
                             assay_edit_result_t* r) {
   bool of_after = false;
   const assay_node_t* unknown = assay_onnx_unknown(before);
@@ -264,7 +259,8 @@ static assay_status_t prove(const assay_editor_t* editor, const assay_editing_t*
                                            "it is not known here, and the model cannot be run"));
   const assay_proof_options_t options = {
       .stored = editor->stored,
-      .unquantized = editor->unquantized && !has_quantizers(before),
+      // Truth of a model that quantizes rounds already.
+      .unquantized = editor->unquantized && !assay_model_quantizes(before),
       .rounded = editor->promise == ASSAY_PROMISE_ROUNDS ? &e->rounded : NULL,
       .seed = o->seed,
       .progress = o->progress,
@@ -308,7 +304,7 @@ static void run_deinit(run_t* x) {
   assay_model_release(x->prepared);
 }
 
-static assay_status_t edit(run_t* x, const assay_editor_t* editor, const assay_edit_options_t* o,
+static assay_status_t edit(run_t* x, const assay_editor_t* editor, const assay_editor_options_t* o,
                            assay_edit_result_t* r) {
   assay_editing_t* e = &x->e;
   const bool calibrates = editor->calibrates && !e->requests->n_scales;
@@ -331,7 +327,7 @@ static assay_status_t edit(run_t* x, const assay_editor_t* editor, const assay_e
 
 assay_status_t assay_editor_run(const assay_editor_t* editor, assay_model_t* model,
                                 const assay_edit_requests_t* requests,
-                                const assay_edit_options_t* o, assay_edit_result_t* out) {
+                                const assay_editor_options_t* o, assay_edit_result_t* out) {
   run_t x = {.e = {.requests = requests, .seed = o->seed}};
   *out = (assay_edit_result_t){.editor = editor};
   assay_status_t st = assay_onnx_prepare_known(model, 0, NULL, &x.prepared);

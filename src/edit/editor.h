@@ -2,6 +2,8 @@
 #ifndef ASSAY_EDIT_EDITOR_H_
 #define ASSAY_EDIT_EDITOR_H_
 
+#include <assay/edit.h>
+
 #include "data/samples.h"
 #include "edit/proof.h"
 #include "onnx/load.h"
@@ -71,17 +73,10 @@ typedef struct assay_editor {
 } assay_editor_t;
 
 size_t assay_editor_count(void);
+const assay_editor_t* assay_editor_at(size_t i);            // NULL: behind the last
 const assay_editor_t* assay_editor_find(const char* name);  // NULL if there is none
 
-typedef enum assay_edit_verdict {
-  ASSAY_EDIT_UNCHANGED = 0,  // truth is what it was, to float64's own rounding
-  ASSAY_EDIT_ROUNDED,        // it moved by what rounding explains
-  ASSAY_EDIT_CHANGED,        // it moved by more, or became something else
-  ASSAY_EDIT_NOT_PROVEN,     // it could not be run, or was not to be
-} assay_edit_verdict_t;
-const char* assay_edit_verdict_name(assay_edit_verdict_t v);
-
-typedef struct assay_edit_options {
+typedef struct assay_editor_options {
   const assay_samples_t* given;  // of the model's inputs; NULL: made from the seed
   size_t n_shapes;               // of made inputs
   const assay_input_shape_t* shapes;
@@ -90,7 +85,7 @@ typedef struct assay_edit_options {
   bool no_proof, force;  // force: written whatever the proof says
   void (*progress)(void* user, const char* what, double fraction);
   void* user;
-} assay_edit_options_t;
+} assay_editor_options_t;
 
 typedef struct assay_edit_counts {
   size_t nodes, initializers, inputs, outputs, functions;
@@ -115,7 +110,7 @@ typedef struct assay_edit_result {
 // UNSUPPORTED what the edit cannot do to this model; CORRUPT the model.
 assay_status_t assay_editor_run(const assay_editor_t* editor, assay_model_t* model,
                                 const assay_edit_requests_t* requests,
-                                const assay_edit_options_t* options,
+                                const assay_editor_options_t* options,
                                 assay_edit_result_t* out) ASSAY_MUST_USE;
 // Writes the edited model, if it may be.
 assay_status_t assay_edit_result_write(assay_edit_result_t* r, const char* path) ASSAY_MUST_USE;

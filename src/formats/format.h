@@ -37,8 +37,6 @@ const assay_format_info_t* assay_format_info(assay_format_t format);
 
 // The format that a type's elements are in; NONE for strings. Complex types give their parts'.
 assay_format_t assay_type_format(assay_type_t type);
-// The format of a name ("fp16", "float16", "half", "bf16" ...), NONE if there is none.
-assay_format_t assay_format_parse(const char* name);
 // The type of ONNX's name in lower case ("float16", "int64" ...); UNDEFINED if there is none.
 assay_type_t assay_type_parse(const char* name);
 

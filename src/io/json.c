@@ -198,6 +198,14 @@ void assay_json_print(const json_t* j, int indent, assay_str_t* out) {
   assay_str_append(out, "\n");
 }
 
+assay_status_t assay_json_take(json_t* take, char** out) {
+  assay_str_t text = {0};
+  if (!take) return assay_status_no_memory();
+  assay_json_print(take, 1, &text);
+  json_decref(take);
+  return assay_str_take(&text, out);
+}
+
 void assay_json_quote(const char* text, assay_str_t* out) {
   json_t* j = assay_json_text(text);
   const size_t from = out->len;

@@ -35,6 +35,9 @@ json_t* assay_json_put(json_t* object, const char* key, json_t* take_item);
 // Appends it as text, indented by `indent` spaces (0: one line), with a line break at its end.
 // Numbers have as many digits as they need to be read back.
 void assay_json_print(const json_t* j, int indent, assay_str_t* out);
+// Prints it, indented by one space, into a text that is handed over (assay_free). The tree is
+// freed, also on failure; NULL: there was no memory for it.
+assay_status_t assay_json_take(json_t* take, char** out) ASSAY_MUST_USE;
 // Appends a text of any bytes as a JSON string.
 void assay_json_quote(const char* text, assay_str_t* out);
 // Writes a JSON value to a file.

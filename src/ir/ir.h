@@ -217,7 +217,9 @@ struct assay_model {
   size_t n_props;
   assay_bytes_t extra;       // training_info, configuration, unknown fields
   int n_values, n_node_ids;  // ids handed out
+  const char* shapes;        // that were given for its inputs, "a=1x?x3;b=2"; "": none
   // What is not in the arena.
+  assay_model_t* source;  // as it was read, of models that were handed over; NULL
   assay_mapping_t** mappings;
   size_t n_mappings, cap_mappings;
   assay_tensor_t** tensors;

@@ -12,7 +12,7 @@ assay_status_t assay_model_create(assay_model_t** out) {
   assay_model_t* m = NULL;
   ASSAY_TRY(ASSAY_NEW(&m));
   atomic_init(&m->refs, 1);
-  m->path = m->domain = m->doc = m->producer_name = m->producer_version = "";
+  m->path = m->shapes = m->domain = m->doc = m->producer_name = m->producer_version = "";
   m->folder = ".";
   assay_status_t st = assay_arena_create(&m->arena);
   if (!st) st = assay_dims_create(&m->dims);
@@ -38,6 +38,7 @@ void assay_model_release(assay_model_t* m) {
   assay_free(m->graphs);
   assay_free(m->tensors);
   assay_free(m->mappings);
+  assay_model_release(m->source);
   assay_dims_destroy(m->dims);
   assay_arena_destroy(m->arena);
   assay_free(m);

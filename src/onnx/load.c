@@ -70,12 +70,48 @@ assay_status_t assay_onnx_prepare_known(assay_model_t* model, size_t n_shapes,
   return prepare(model, true, n_shapes, shapes, out);
 }
 
+// "a=1x?x3;b=2"
+static assay_status_t print_shapes(size_t n, const assay_input_shape_t* shapes, assay_str_t* out) {
+  for (size_t i = 0; i < n; i++) {
+    assay_str_printf(out, "%s%s=", i ? ";" : "", shapes[i].name);
+    for (int d = 0; d < shapes[i].rank; d++) {
+      if (d) assay_str_append(out, "x");
+      if (shapes[i].dims[d] < 0)
+        assay_str_append(out, "?");
+      else
+        assay_str_printf(out, "%lld", (long long)shapes[i].dims[d]);
+    }
+  }
+  return assay_str_status(out);
+}
+
+assay_status_t assay_onnx_open(assay_model_t* model, bool known, size_t n_shapes,
+                               const assay_input_shape_t* shapes, assay_model_t** out) {
+  assay_str_t text = {0};
+  assay_model_t* m = NULL;
+  ASSAY_TRY(prepare(model, known, n_shapes, shapes, &m));
+  assay_status_t st = print_shapes(n_shapes, shapes, &text);
+  if (!st) st = assay_arena_strdup(m->arena, assay_str_get(&text), &m->shapes);
+  assay_str_deinit(&text);
+  if (st) return assay_model_release(m), st;
+  m->source = assay_model_retain(model);
+  *out = m;
+  return NULL;
+}
+
 const assay_node_t* assay_onnx_unknown(const assay_model_t* m) {
   for (size_t g = 0; g < m->n_graphs; g++)
     for (size_t i = 0; i < m->graphs[g]->n_nodes; i++)
       if (!m->graphs[g]->nodes[i]->schema && !m->graphs[g]->nodes[i]->function)
         return m->graphs[g]->nodes[i];
   return NULL;
+}
+
+assay_status_t assay_onnx_want_known(const assay_model_t* m) {
+  const assay_node_t* unknown = assay_onnx_unknown(m);
+  if (!unknown) return NULL;
+  return ASSAY_NODE_ERROR(unknown, ASSAY_UNSUPPORTED,
+                          "the operator is not known here: the model cannot be run");
 }
 
 assay_status_t assay_onnx_reshape(const assay_model_t* model, size_t n_shapes,

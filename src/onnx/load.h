@@ -2,14 +2,9 @@
 #ifndef ASSAY_ONNX_LOAD_H_
 #define ASSAY_ONNX_LOAD_H_
 
-#include "ir/ir.h"
+#include <assay/model.h>  // assay_input_shape_t
 
-// A shape that the user gives for an input: replaces what the model declares.
-typedef struct assay_input_shape {
-  const char* name;
-  int rank;
-  const int64_t* dims;  // -1 keeps the declared dimension
-} assay_input_shape_t;
+#include "ir/ir.h"
 
 // Reads a model and makes it ready to be evaluated. Errors are those of reading, checking and
 // inference: NOT_FOUND, CORRUPT, INVALID_ARGUMENT, UNSUPPORTED.
@@ -23,8 +18,15 @@ assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
 assay_status_t assay_onnx_prepare_known(assay_model_t* model, size_t n_shapes,
                                         const assay_input_shape_t* shapes,
                                         assay_model_t** out) ASSAY_MUST_USE;
+// One of the two for whoever the model is handed to: it keeps the model as it was read (`source`),
+// for edits, and the shapes (`shapes`), for certificates.
+assay_status_t assay_onnx_open(assay_model_t* model, bool known, size_t n_shapes,
+                               const assay_input_shape_t* shapes,
+                               assay_model_t** out) ASSAY_MUST_USE;
 // The first node of an operator that is not known; NULL: there is none.
 const assay_node_t* assay_onnx_unknown(const assay_model_t* model);
+// UNSUPPORTED if there is one: such a model cannot be run.
+assay_status_t assay_onnx_want_known(const assay_model_t* model) ASSAY_MUST_USE;
 
 // A model that is ready already, with other shapes of its inputs.
 assay_status_t assay_onnx_reshape(const assay_model_t* model, size_t n_shapes,

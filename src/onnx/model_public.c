@@ -5,18 +5,68 @@
 
 #include "onnx/load.h"
 #include "onnx/onnx.h"
+#include "onnx/sizes.h"
+
+static assay_status_t open_settled(assay_model_t* raw, const assay_model_options_t* o,
+                                   assay_model_t** out) {
+  const assay_open_sizes_t sizes = {.n_shapes = o->n_shapes,
+                                    .shapes = o->shapes,
+                                    .n_dims = o->n_dims,
+                                    .dims = o->dims,
+                                    .batch = o->batch};
+  assay_settled_t settled = {0};
+  ASSAY_TRY(assay_sizes_settle(raw, &sizes, &settled));
+  assay_status_t st = assay_onnx_open(raw, o->allow_unknown, settled.n, settled.shapes, out);
+  assay_settled_deinit(&settled);
+  return st;
+}
+
+static assay_status_t check_sizes(const assay_model_options_t* o) {
+  if (o->batch < 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a batch of %lld: give 1 or more, or 0 for none",
+                       (long long)o->batch);
+  ASSAY_TRY(assay_input_shapes_check(o->n_shapes, o->shapes, NULL));
+  for (size_t i = 0; i < o->n_dims; i++)
+    if (!o->dims[i].name || o->dims[i].size < 1)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "dimension %zu has no name, or a size below 1", i);
+  return NULL;
+}
+
+assay_status_t assay_model_load_with(const char* path, const assay_model_options_t* options,
+                                     assay_model_t** out) {
+  assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
+  assay_model_t* raw = NULL;
+  if (options)  // an older caller's struct may be shorter
+    memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
+  ASSAY_TRY(check_sizes(&o));
+  ASSAY_TRY(assay_onnx_read(path, &raw));  // names the file itself
+  assay_status_t st = open_settled(raw, &o, out);
+  assay_model_release(raw);
+  return assay_status_note(st, "'%s'", path);
+}
 
 assay_status_t assay_model_load(const char* path, assay_model_t** out) {
-  return assay_onnx_load(path, 0, NULL, out);
+  return assay_model_load_with(path, NULL, out);
 }
 
 assay_status_t assay_model_load_bytes(const void* data, size_t size, const char* folder,
                                       assay_model_t** out) {
   assay_model_t* model = NULL;
   ASSAY_TRY(assay_onnx_read_bytes(data, size, folder, &model));
-  assay_status_t st = assay_onnx_prepare(model, 0, NULL, out);
+  assay_status_t st = assay_onnx_open(model, false, 0, NULL, out);
   assay_model_release(model);
   return st;
+}
+
+assay_status_t assay_model_save(const assay_model_t* model, const char* path) {
+  if (model->source) return assay_onnx_write(model->source, path, NULL);
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                     "this model was not read from a file, nor made by an edit: it cannot be "
+                     "written");
+}
+
+const char* assay_model_path(const assay_model_t* model) {
+  return model->source ? model->source->path : model->path;
 }
 
 // Input i of those without an initializer.

@@ -279,6 +279,23 @@ assay_status_t assay_sizes_settle(const assay_model_t* model, const assay_open_s
   return NULL;
 }
 
+assay_status_t assay_input_shapes_check(size_t n, const assay_input_shape_t* shapes,
+                                        const assay_model_t* model) {
+  for (size_t i = 0; i < n; i++) {
+    const assay_input_shape_t* s = &shapes[i];
+    if (!s->name || s->rank < 0 || s->rank > ASSAY_MAX_RANK || (s->rank && !s->dims))
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "shape %zu has no name, no dimensions, or %d of them; there may be %d", i,
+                         s->rank, ASSAY_MAX_RANK);
+    const assay_value_t* v = model ? assay_graph_find(model->graph, s->name) : NULL;
+    if (model && (!v || !v->is_input))
+      return ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT, "the model has no input '%s'%s", s->name,
+          ASSAY_VALUES_NEAR_TEXT(model->graph->inputs, model->graph->n_inputs, s->name));
+  }
+  return NULL;
+}
+
 void assay_settled_deinit(assay_settled_t* s) {
   assay_free(s->shapes);
   assay_free(s->dims);

@@ -6,12 +6,6 @@
 #include "base/str.h"
 #include "onnx/load.h"
 
-// The size of all dimensions of a name, such as "seq".
-typedef struct assay_dim_size {
-  const char* name;
-  int64_t size;
-} assay_dim_size_t;
-
 typedef struct assay_open_sizes {
   // Of inputs; -1 says nothing of a dimension, or with `close` keeps it open. What they say goes
   // before the batch.
@@ -32,6 +26,11 @@ typedef struct assay_settled {
   assay_str_t ones;       // what became 1 because nothing is said of it: "'N', dimension 2 of 'x'"
   bool batch_is_nowhere;  // no input has a leading dimension that the batch is the size of
 } assay_settled_t;
+
+// INVALID_ARGUMENT a shape without a name or dimensions, or with more than a tensor may have;
+// model: or with a name that no input has (NULL: not asked).
+assay_status_t assay_input_shapes_check(size_t n, const assay_input_shape_t* shapes,
+                                        const assay_model_t* model) ASSAY_MUST_USE;
 
 // Dimensions of one name have one size in all inputs. Names borrow those of `sizes` and of the
 // model. Errors: INVALID_ARGUMENT two inputs, or an input and a named dimension, disagree; a named

@@ -35,6 +35,17 @@ typedef struct assay_precision {
 // Appends to the rules. Errors: INVALID_ARGUMENT with the entry.
 assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) ASSAY_MUST_USE;
 void assay_precision_deinit(assay_precision_t* p);
+// What the public API and the command line ask for. format: NONE as declared; INT8 the same, of a
+// model that quantizes. accumulator: NONE the format's own. rules: NULL none.
+// Errors: INVALID_ARGUMENT formats that are not floats, int8 of a model without quantizers, rules
+// that make no sense.
+assay_status_t assay_precision_open(const assay_model_t* model, assay_format_t format,
+                                    assay_format_t accumulator, const char* rules,
+                                    assay_precision_t* out) ASSAY_MUST_USE;
+// Whether a model has operators that quantize, and whether it may be asked for in int8:
+// INVALID_ARGUMENT if it has none.
+bool assay_model_quantizes(const assay_model_t* m);
+assay_status_t assay_model_want_quantizers(const assay_model_t* m) ASSAY_MUST_USE;
 // With text of its own; what is kept stays borrowed.
 assay_status_t assay_precision_copy(const assay_precision_t* p,
                                     assay_precision_t* out) ASSAY_MUST_USE;

@@ -12,6 +12,49 @@ void assay_precision_deinit(assay_precision_t* p) {
   *p = (assay_precision_t){0};
 }
 
+// ---- what is asked for --------------------------------------------------------------------------
+
+bool assay_model_quantizes(const assay_model_t* m) {
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_op_t* op = m->graphs[g]->nodes[i]->op;
+      if (op && op->flags & ASSAY_OP_QUANTIZES) return true;
+    }
+  return false;
+}
+
+assay_status_t assay_model_want_quantizers(const assay_model_t* m) {
+  if (assay_model_quantizes(m)) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "precision int8 needs a model with QuantizeLinear and DequantizeLinear (or "
+                     "QLinear operators): this one has none; 'assay edit quantize' puts them in");
+}
+
+static assay_status_t check_float(const char* what, assay_format_t f) {
+  if ((unsigned)f < ASSAY_FORMAT_COUNT && (!f || assay_format_info(f)->is_float)) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "%s has to be a floating-point format, such as fp16; it is %s", what,
+                     assay_format_name(f));
+}
+
+assay_status_t assay_precision_open(const assay_model_t* model, assay_format_t format,
+                                    assay_format_t accumulator, const char* rules,
+                                    assay_precision_t* out) {
+  assay_precision_t p = {.format = ASSAY_FORMAT_FP32, .accumulator = accumulator};
+  if (format == ASSAY_FORMAT_INT8)
+    ASSAY_TRY(assay_model_want_quantizers(model));
+  else
+    ASSAY_TRY(check_float("the precision", format));
+  ASSAY_TRY(check_float("the accumulator", accumulator));
+  if (format && format != ASSAY_FORMAT_INT8) p.format = format;
+  assay_status_t st = rules ? assay_precision_parse(&p, rules) : NULL;
+  if (st) return assay_precision_deinit(&p), st;
+  *out = p;
+  return NULL;
+}
+
+// ---- rules --------------------------------------------------------------------------------------
+
 // Finds the end of an entry: an unescaped ',' or the end of the text; *colon: its last unescaped
 // ':'.
 static char* entry_end(char* s, char** colon) {

@@ -11,11 +11,15 @@ void assay_audit_deinit(assay_audit_t* a) {
   assay_support_deinit(&a->support);
   assay_box_deinit(&a->box);
   assay_plan_destroy(a->plan);
+  assay_model_release(a->model);
+  assay_model_release(a->open);
+  assay_str_deinit(&a->ones);
+  assay_str_deinit(&a->saved);
   *a = (assay_audit_t){0};
 }
 
 typedef struct stage {
-  const assay_audit_options_t* options;
+  const assay_audit_job_t* options;
   const char* what;
 } stage_t;
 
@@ -30,7 +34,7 @@ static bool has_floats(const assay_box_t* b) {
   return any;
 }
 
-static assay_status_t audit_ranges(const assay_audit_options_t* o, assay_audit_t* a) {
+static assay_status_t audit_ranges(const assay_audit_job_t* o, assay_audit_t* a) {
   stage_t stage = {o, "finding ranges"};
   assay_ranges_options_t how = {.progress = show, .user = &stage};
   ASSAY_TRY(assay_ranges_find(a->plan, &a->box, &how, &a->ranges));
@@ -50,8 +54,8 @@ static assay_status_t audit_ranges(const assay_audit_options_t* o, assay_audit_t
   return assay_witness_find(a->plan, &a->box, &a->ranges, &search, &a->witness);
 }
 
-assay_status_t assay_audit_run(assay_model_t* open, assay_model_t* model,
-                               const assay_audit_options_t* options, assay_audit_t* out) {
+assay_status_t assay_audit_find(assay_model_t* open, assay_model_t* model,
+                                const assay_audit_job_t* options, assay_audit_t* out) {
   assay_audit_t a = {0};
   assay_status_t st = assay_plan_create(model, options->precision, NULL, options->seed, &a.plan);
   if (!st) st = assay_box_create(model, options->boxes, options->n_boxes, options->samples, &a.box);

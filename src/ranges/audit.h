@@ -2,13 +2,15 @@
 #ifndef ASSAY_RANGES_AUDIT_H_
 #define ASSAY_RANGES_AUDIT_H_
 
+#include <assay/audit.h>
+
 #include "ranges/broadcasts.h"
 #include "ranges/constants.h"
 #include "ranges/ranges.h"
 #include "ranges/support.h"
 #include "ranges/witness.h"
 
-typedef struct assay_audit_options {
+typedef struct assay_audit_job {
   const assay_precision_t* precision;
   const char* const* boxes;  // as assay_box_create reads them
   size_t n_boxes;
@@ -18,9 +20,9 @@ typedef struct assay_audit_options {
   uint64_t seed;
   void (*progress)(void* user, const char* what, double fraction);
   void* user;
-} assay_audit_options_t;
+} assay_audit_job_t;
 
-typedef struct assay_audit {
+struct assay_audit {
   assay_plan_t* plan;
   assay_box_t box;
   assay_ranges_t ranges;
@@ -31,13 +33,17 @@ typedef struct assay_audit {
   assay_broadcasts_t broadcasts;
   assay_odd_constants_t constants;
   assay_support_t support;
-} assay_audit_t;
+  // Of those that the public API makes (audit_public.c); else the caller's.
+  assay_model_t *open, *model;
+  assay_format_t precision;  // as it was asked for
+  assay_str_t ones;          // sizes that became 1
+  assay_str_t saved;         // the file of the witness
+};
 
 // open: the model as declared (its broadcasts and baked sizes are told). model: the same with its
 // sizes closed. Both outlive the audit.
-assay_status_t assay_audit_run(assay_model_t* open, assay_model_t* model,
-                               const assay_audit_options_t* options,
-                               assay_audit_t* out) ASSAY_MUST_USE;
+assay_status_t assay_audit_find(assay_model_t* open, assay_model_t* model,
+                                const assay_audit_job_t* job, assay_audit_t* out) ASSAY_MUST_USE;
 void assay_audit_deinit(assay_audit_t* a);
 
 #endif  // ASSAY_RANGES_AUDIT_H_

@@ -147,9 +147,10 @@ assay_status_t assay_report_audit_json(const assay_audit_t* a, const assay_audit
     hazards = assay_json_push(hazards, hazard(&a->ranges.hazards[i]));
   json_t* j = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:o}", "schema",
                         "assay.audit/1", "model", assay_json_text(names->model), "precision",
-                        assay_json_text(names->precision), "verdict", assay_report_audit_verdict(a),
-                        "box", box(&a->box), "hazards", hazards, "witness", witness(a, names),
-                        "searched", (int)a->searched, "safe", radius(a), "values", values(a));
+                        assay_json_text(names->precision), "verdict",
+                        assay_audit_verdict_name(assay_audit_verdict(a)), "box", box(&a->box),
+                        "hazards", hazards, "witness", witness(a, names), "searched",
+                        (int)a->searched, "safe", radius(a), "values", values(a));
   j = assay_json_put(j, "broadcasts", broadcasts(&a->broadcasts));
   j = assay_json_put(j, "baked", baked(&a->broadcasts));
   j = assay_json_put(j, "constants", constants(&a->constants));

@@ -21,7 +21,9 @@ assay_status_t assay_report_audit_json(const assay_audit_t* a, const assay_audit
                                        json_t** out) ASSAY_MUST_USE;
 // "up to 5.4e+05, fp16 ends at 65504".
 void assay_report_hazard(const assay_hazard_t* h, assay_str_t* out);
-// "safe", "overflow", "may-overflow", "not-known".
-const char* assay_report_audit_verdict(const assay_audit_t* a);
+// "input 1 [8] to [4, 8]".
+void assay_report_broadcast(const assay_broadcast_t* b, assay_str_t* out);
+// "attribute 'epsilon' of n (LayerNormalization): 1e-12 becomes 0; ...".
+void assay_report_constant(const assay_odd_constant_t* c, assay_str_t* out);
 
 #endif  // ASSAY_REPORT_AUDIT_REPORT_H_

@@ -47,12 +47,6 @@ void assay_report_hazard(const assay_hazard_t* h, assay_str_t* out) {
   }
 }
 
-const char* assay_report_audit_verdict(const assay_audit_t* a) {
-  if (!a->ranges.n_hazards) return "safe";
-  if (a->witness.found) return "overflow";
-  return a->ranges.n_unknown == a->ranges.n_hazards ? "not-known" : "may-overflow";
-}
-
 // The first hazard that is one.
 static const assay_hazard_t* first_hazard(const assay_ranges_t* r) {
   for (size_t i = 0; i < r->n_hazards; i++)
@@ -61,20 +55,25 @@ static const assay_hazard_t* first_hazard(const assay_ranges_t* r) {
 }
 
 static void headline(const assay_audit_t* a, const assay_audit_names_t* n, assay_str_t* out) {
-  const char* verdict = assay_report_audit_verdict(a);
   const char* in = strcmp(n->precision, "as declared") ? "in " : "";
-  if (!strcmp(verdict, "safe"))
-    assay_str_printf(out, "SAFE  %s %s%s: no NaN and no Inf for any input in the box\n", n->model,
-                     in, n->precision);
-  else if (!strcmp(verdict, "overflow"))
-    assay_str_printf(out, "UNSAFE  %s %s%s: an input in the box breaks '%s'\n", n->model, in,
-                     n->precision, a->witness.node->label);
-  else if (!strcmp(verdict, "may-overflow"))
-    assay_str_printf(out, "MAY OVERFLOW  %s %s%s: not confirmed: '%s'\n", n->model, in,
-                     n->precision, place(first_hazard(&a->ranges)));
-  else
-    assay_str_printf(out, "NOT KNOWN  %s %s%s: range analysis lacks %zu nodes\n", n->model, in,
-                     n->precision, a->ranges.n_unknown);
+  switch (assay_audit_verdict(a)) {
+    case ASSAY_AUDIT_SAFE:
+      assay_str_printf(out, "SAFE  %s %s%s: no NaN and no Inf for any input in the box\n", n->model,
+                       in, n->precision);
+      break;
+    case ASSAY_AUDIT_UNSAFE:
+      assay_str_printf(out, "UNSAFE  %s %s%s: an input in the box breaks '%s'\n", n->model, in,
+                       n->precision, a->witness.node->label);
+      break;
+    case ASSAY_AUDIT_MAY_OVERFLOW:
+      assay_str_printf(out, "MAY OVERFLOW  %s %s%s: not confirmed: '%s'\n", n->model, in,
+                       n->precision, place(first_hazard(&a->ranges)));
+      break;
+    case ASSAY_AUDIT_NOT_KNOWN:
+      assay_str_printf(out, "NOT KNOWN  %s %s%s: range analysis lacks %zu nodes\n", n->model, in,
+                       n->precision, a->ranges.n_unknown);
+      break;
+  }
 }
 
 static void box_line(const assay_audit_t* a, assay_str_t* out) {
@@ -158,6 +157,13 @@ static void radius_line(const assay_audit_t* a, const assay_audit_names_t* n, as
 
 // ---- the other audits ---------------------------------------------------------------------------
 
+void assay_report_broadcast(const assay_broadcast_t* x, assay_str_t* out) {
+  assay_str_printf(out, "input %zu %s to %s%s%s%s", x->input, x->from, x->to,
+                   x->number ? "   a number" : "",
+                   x->both && !x->number ? "   as another operand is" : "",
+                   x->unsure ? "   if its size is 1" : "");
+}
+
 static void broadcast_lines(const assay_broadcasts_t* b, bool full, assay_str_t* out) {
   size_t both = 0;
   for (size_t i = 0; i < b->n; i++) both += b->at[i].both && !b->at[i].number;
@@ -167,10 +173,9 @@ static void broadcast_lines(const assay_broadcasts_t* b, bool full, assay_str_t*
   assay_str_append(out, full || !b->n ? "\n" : " (--broadcasts)\n");
   for (size_t i = 0; full && i < b->n; i++) {
     const assay_broadcast_t* x = &b->at[i];
-    assay_str_printf(out, "    %s (%s)   input %zu %s to %s%s%s%s\n", x->node->label,
-                     x->node->op_type, x->input, x->from, x->to, x->number ? "   a number" : "",
-                     x->both && !x->number ? "   as another operand is" : "",
-                     x->unsure ? "   if its size is 1" : "");
+    assay_str_printf(out, "    %s (%s)   ", x->node->label, x->node->op_type);
+    assay_report_broadcast(x, out);
+    assay_str_append(out, "\n");
   }
   if (!b->n_baked) return;
   const size_t most = full ? b->n_baked : 2;
@@ -181,13 +186,19 @@ static void broadcast_lines(const assay_broadcasts_t* b, bool full, assay_str_t*
     assay_str_printf(out, "  %-11s %zu more (--broadcasts)\n", "", b->n_baked - most);
 }
 
-static void constant_line(const assay_odd_constant_t* c, const char* word, assay_str_t* out) {
-  assay_str_printf(out, "  %-11s %s '%s' of %s (%s): %.6g becomes %.6g", word,
+void assay_report_constant(const assay_odd_constant_t* c, assay_str_t* out) {
+  assay_str_printf(out, "%s '%s' of %s (%s): %.6g becomes %.6g",
                    c->value ? "constant" : "attribute", c->value ? c->value->name : c->attribute,
                    c->node->label, c->node->op_type, c->example, c->becomes);
   const int64_t n = c->past ? c->past : c->flushed ? c->flushed : c->subnormal;
   if (c->n > 1) assay_str_printf(out, " (%lld of %lld elements)", (long long)n, (long long)c->n);
-  assay_str_printf(out, "; %s\n", c->why);
+  assay_str_printf(out, "; %s", c->why);
+}
+
+static void constant_line(const assay_odd_constant_t* c, const char* word, assay_str_t* out) {
+  assay_str_printf(out, "  %-11s ", word);
+  assay_report_constant(c, out);
+  assay_str_append(out, "\n");
 }
 
 static void constant_lines(const assay_odd_constants_t* c, bool full, assay_str_t* out) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/shown.h"
+#include "certify/certify_public.h"
 #include "io/json.h"
 #include "report/report.h"
 
@@ -30,7 +31,7 @@ static void say_decided(const char* output, assay_decision_kind_t kind, double t
 }
 
 static const char* output_name(const assay_model_t* m, const assay_decisions_t* d) {
-  return d->output < m->graph->n_outputs ? m->graph->outputs[d->output]->name : "";
+  return m && d->output < m->graph->n_outputs ? m->graph->outputs[d->output]->name : "";
 }
 
 static json_t* count_json(const size_t* count) {
@@ -231,4 +232,55 @@ assay_status_t assay_report_verify_json(const assay_certificate_t* c, const assa
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;
+}
+
+// ---- the public face (include/assay/certify.h) --------------------------------------------------
+
+static assay_certify_names_t names_made(const assay_certificate_t* c) {
+  return (assay_certify_names_t){.model = c->subject ? assay_model_path(c->subject) : "a model",
+                                 .certificate = c->path.len ? assay_str_get(&c->path) : NULL,
+                                 .target = c->target,
+                                 .graph = c->subject,
+                                 .bytes = c->file.len,
+                                 .most = c->most ? c->most : c->file.len,
+                                 .seconds = c->seconds};
+}
+
+static assay_certify_names_t names_verified(const assay_verification_t* v) {
+  return (assay_certify_names_t){.model = assay_model_path(v->model),
+                                 .certificate = assay_str_get(&v->certificate->path),
+                                 .target = assay_str_get(&v->engine),
+                                 .graph = v->model,
+                                 .seconds = v->seconds};
+}
+
+static assay_status_t take(assay_status_t st, assay_str_t* text, char** out) {
+  if (st) return assay_str_deinit(text), st;
+  return assay_str_take(text, out);
+}
+
+assay_status_t assay_certificate_text(const assay_certificate_t* c, char** out) {
+  const assay_certify_names_t names = names_made(c);
+  assay_str_t text = {0};
+  return take(assay_report_certify_text(c, &names, &text), &text, out);
+}
+
+assay_status_t assay_certificate_json(const assay_certificate_t* c, char** out) {
+  const assay_certify_names_t names = names_made(c);
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_certify_json(c, &names, &json));
+  return assay_json_take(json, out);
+}
+
+assay_status_t assay_verification_text(const assay_verification_t* v, char** out) {
+  const assay_certify_names_t names = names_verified(v);
+  assay_str_t text = {0};
+  return take(assay_report_verify_text(v->certificate, &v->found, &names, &text), &text, out);
+}
+
+assay_status_t assay_verification_json(const assay_verification_t* v, char** out) {
+  const assay_certify_names_t names = names_verified(v);
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_verify_json(v->certificate, &v->found, &names, &json));
+  return assay_json_take(json, out);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "edit/edit_public.h"
 #include "io/json.h"
 #include "report/edit_report.h"
 
@@ -203,4 +204,29 @@ assay_status_t assay_report_edit_json(const assay_edit_result_t* r, const assay_
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;
+}
+
+// ---- the public face (include/assay/edit.h) -----------------------------------------------------
+
+static assay_edit_names_t names_of(const assay_edited_t* e, const char* path, bool all) {
+  return (assay_edit_names_t){.model = assay_str_get(&e->model),
+                              .out = path          ? path
+                                     : e->path.len ? assay_str_get(&e->path)
+                                                   : NULL,
+                              .all = all};
+}
+
+assay_status_t assay_edited_text(const assay_edited_t* e, const char* path, bool all, char** out) {
+  const assay_edit_names_t names = names_of(e, path, all);
+  assay_str_t text = {0};
+  assay_status_t st = assay_report_edit_text(&e->result, &names, &text);
+  if (st) return assay_str_deinit(&text), st;
+  return assay_str_take(&text, out);
+}
+
+assay_status_t assay_edited_json(const assay_edited_t* e, char** out) {
+  const assay_edit_names_t names = names_of(e, NULL, true);
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_edit_json(&e->result, &names, &json));
+  return assay_json_take(json, out);
 }

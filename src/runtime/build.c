@@ -300,6 +300,7 @@ assay_status_t assay_engine_build(assay_model_t* model, const assay_engine_optio
     memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
   const assay_backend_t* backend;
   assay_mapping_t* cache = NULL;
+  ASSAY_TRY(assay_onnx_want_known(model));
   ASSAY_TRY(assay_target_find(o.target, ASSAY_TARGET_BUILD, &backend));
   ASSAY_TRY(assay_timing_cache_read(o.timing_cache, &cache));
   const assay_backend_options_t with = {

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "formats/format.h"
-#include "ir/ir.h"
+#include "onnx/load.h"
 #include "runtime/executor.h"
 
 struct assay_session {
@@ -40,6 +40,7 @@ assay_status_t assay_session_create(assay_model_t* model, const assay_session_op
   if (options)  // an older caller's struct may be shorter
     memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
   assay_session_t* s = NULL;
+  ASSAY_TRY(assay_onnx_want_known(model));
   ASSAY_TRY(ASSAY_NEW(&s));
   s->model = assay_model_retain(model);
   assay_status_t st = o.mode == ASSAY_RUN_PLAN ? open_plan(s, &o) : open_evaluator(s, &o);

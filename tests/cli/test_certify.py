@@ -26,6 +26,7 @@ ROWS = [
     ("certify {m}/cnn.onnx -o a --verify b", USAGE, "", "say -o FILE to make a certificate, or --verify FILE"),
     ("certify {m}/cnn.onnx -o a --bits", USAGE, "", "--plan and --bits are for --verify"),
     ("certify {m}/cnn.onnx -o a --precision fp17", USAGE, "", "unknown precision 'fp17'"),
+    ("certify {m}/cnn.onnx -o a --precision int8", USAGE, "", "needs a model with QuantizeLinear"),
     ("certify {m}/cnn.onnx -o a --target abacus", USAGE, "", "unknown target 'abacus'"),
     ("certify {m}/cnn.onnx -o a --threshold scores", USAGE, "", "threshold 'scores' is not OUTPUT:VALUE"),
     ("certify {m}/cnn.onnx -o a --threshold score:0.5", USAGE, "", r"no such output \(such as 'scores'\)"),

@@ -72,6 +72,8 @@ ROWS = [
      "QuantizeLinear DequantizeLinear MatMul"),
     ("edit sanitize coded.onnx -o out.onnx --store-codes", 0, "(?s)UNCHANGED .*sanitize: weights stored as codes 1.*", "", "DequantizeLinear MatMul"),
     ("edit sanitize coded.onnx -o out.onnx", 0, "(?s)UNCHANGED .*", "", "QuantizeLinear DequantizeLinear MatMul"),
+    ("edit quantize product.onnx -o out.onnx --calib nothing.cache", INPUT, "", "'nothing.cache': No such file", None),
+    ("edit sanitize {m}/cnn.onnx -o out.onnx --input-shape picture=1", INPUT, "", "the model has no input 'picture'", None),
     ("edit quantize product.onnx -o out.onnx --format int4 --calib scales.cache", USAGE, "",
      "the scales of a calibration cache are those of int8", None),
     ("edit quantize product.onnx -o out.onnx -i bad.npz", FAILED, "",

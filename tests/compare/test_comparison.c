@@ -23,7 +23,7 @@ typedef struct setting {
 } setting_t;
 
 typedef struct fixture {
-  assay_comparison_t comparison;
+  assay_comparing_settings_t comparison;
   assay_comparing_t run;
   assay_tolerances_t tolerances;
   assay_str_t text;
@@ -74,7 +74,7 @@ static void begin(fixture_t* f, const setting_t* s) {
 
 static void start(fixture_t* f) {
   size_t pair = 1;
-  op_case_ok(assay_comparison_check(&f->comparison));
+  op_case_ok(assay_comparing_check(&f->comparison));
   op_case_ok(assay_comparing_begin(&f->comparison, &f->run));
   op_case_ok(assay_comparing_add_pair(&f->run, "A", "B", &pair));
   assert_int_equal(pair, 0);
@@ -579,7 +579,7 @@ static void averages_of_no_number_are_refused(void** state) {
     begin(&f, &how);
     f.comparison.check_average = true;
     f.comparison.fail_fast = rows[i].fail_fast;
-    assay_status_t st = assay_comparison_check(&f.comparison);
+    assay_status_t st = assay_comparing_check(&f.comparison);
     assert_non_null(st);
     assert_non_null(strstr(assay_status_message(st), rows[i].word));
     assay_status_free(st);

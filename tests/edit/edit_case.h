@@ -80,7 +80,7 @@ static inline assay_status_t edit_run(const char* edit, assay_model_t* m,
   edit_requests_t w;
   edit_path(path, 0);
   edit_request(&w, requests);
-  const assay_edit_options_t options = {.seed = 3};
+  const assay_editor_options_t options = {.seed = 3};
   *out = NULL;
   assay_status_t st = assay_editor_run(assay_editor_find(edit), m, &w.w, &options, r);
   if (!st) st = assay_edit_result_write(r, path);

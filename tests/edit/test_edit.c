@@ -588,7 +588,7 @@ static void failing_allocations(void** state) {
       edit_requests_t w;
       edit_request(&w, requests[i]);
       assay_edit_result_t r = {0};
-      const assay_edit_options_t options = {.seed = 3};
+      const assay_editor_options_t options = {.seed = 3};
       assay_alloc_fail_after(n, false);
       assay_status_t st = assay_editor_run(assay_editor_find(which[i]), m, &w.w, &options, &r);
       reached = assay_alloc_fail_after(0, false) >= n;

@@ -43,8 +43,7 @@ static bool lacks_bound(const assay_op_t* op) { return rounds(op) && !op->bound;
 static bool lacks_double_double(const assay_op_t* op) { return rounds(op) && !op->dd; }
 // Without a row an operator goes by its bound, if it has one.
 static bool lacks_range(const assay_op_t* op) {
-  return rounds(op) && !op->bound &&
-         !is_in(with_range, sizeof with_range / sizeof *with_range, op);
+  return rounds(op) && !op->bound && !is_in(with_range, sizeof with_range / sizeof *with_range, op);
 }
 // Pointwise operators have one by differences; what has discrete outputs, draws or quantizes has
 // none.

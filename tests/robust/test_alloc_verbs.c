@@ -41,13 +41,13 @@ static assay_status_t report_audit(assay_audit_t* a) {
 
 static assay_status_t run_audit(const char* path) {
   assay_precision_t precision = {.format = ASSAY_FORMAT_FP16};
-  const assay_audit_options_t options = {.precision = &precision, .seconds = 1000};
+  const assay_audit_job_t options = {.precision = &precision, .seconds = 1000};
   assay_model_t *raw = NULL, *open = NULL, *model = NULL;
   assay_audit_t audit = {0};
   assay_status_t st = assay_onnx_read(path, &raw);
   if (!st) st = assay_onnx_prepare_known(raw, 0, NULL, &open);
   if (!st) st = assay_onnx_close_sizes(open, 1, 0, NULL, &model);
-  if (!st) st = assay_audit_run(open, model, &options, &audit);
+  if (!st) st = assay_audit_find(open, model, &options, &audit);
   if (!st) st = report_audit(&audit);
   assay_audit_deinit(&audit);
   assay_model_release(model);
@@ -124,7 +124,7 @@ static assay_status_t run_batch(const char* path) {
 
 static assay_status_t run_editor(const char* path, const char* edit,
                                  const assay_edit_requests_t* requests) {
-  const assay_edit_options_t options = {.seed = 3};
+  const assay_editor_options_t options = {.seed = 3};
   const assay_edit_names_t names = {.model = "model.onnx", .all = true};
   assay_model_t* raw = NULL;
   assay_edit_result_t r = {0};

@@ -1,15 +1,9 @@
 // assay audit: what can be said of a model without running it on data.
-#include <string.h>
+#include <assay/audit.h>
+#include <assay/memory.h>
 
-#include "base/alloc.h"
-#include "base/memory.h"
+#include "cli/client.h"
 #include "cli/inputs.h"
-#include "cli/plan_options.h"
-#include "cli/verbs/reading.h"
-#include "io/npz.h"
-#include "onnx/onnx.h"
-#include "ranges/audit.h"
-#include "report/audit_report.h"
 
 typedef struct args {
   const char *model, *precision, *layer_precision, *accumulate, *save_witness, *json;
@@ -24,143 +18,74 @@ typedef struct args {
 } args_t;
 
 typedef struct job {
-  assay_model_t *open, *model;  // as declared, and with its sizes closed
-  cli_shapes_t shapes, late;
-  assay_tensor_reading_t reading;
-  assay_samples_t samples;
-  assay_precision_t precision;
-  assay_audit_t audit;
+  cli_client_t client, late;  // --shape, and with it --dim and --batch
+  assay_model_t* model;
+  assay_samples_t* samples;
+  assay_audit_t* audit;
 } job_t;
 
 static void job_deinit(job_t* j) {
-  assay_audit_deinit(&j->audit);
-  assay_precision_deinit(&j->precision);
-  assay_samples_deinit(&j->samples);
-  cli_shapes_free(&j->shapes);
-  cli_shapes_free(&j->late);
-  cli_reading_deinit(&j->reading);
+  assay_audit_destroy(j->audit);
+  assay_samples_destroy(j->samples);
   assay_model_release(j->model);
-  assay_model_release(j->open);
+  cli_client_end(&j->client);
+  cli_client_end(&j->late);
 }
 
-static assay_status_t parse_precision(const args_t* a, const assay_model_t* m,
-                                      assay_precision_t* out) {
-  out->format = ASSAY_FORMAT_FP32;
-  if (a->precision && strcmp(a->precision, "int8") == 0) {
-    ASSAY_TRY(cli_want_quantizers(m));
-  } else if (a->precision) {
-    out->format = assay_format_parse(a->precision);
-    if (!assay_format_info(out->format)->is_float)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "unknown precision '%s'; use fp32, tf32, bf16, fp16, fp8e4m3, fp64 ...",
-                         a->precision);
-  }
-  if (a->accumulate) {
-    out->accumulator = assay_format_parse(a->accumulate);
-    if (!assay_format_info(out->accumulator)->is_float)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'; use fp32 or fp16",
-                         a->accumulate);
-  }
-  return a->layer_precision ? assay_precision_parse(out, a->layer_precision) : NULL;
+// Named sizes and the batch are for the ranges only: what is baked shows beside open ones.
+static assay_status_t begin(const args_t* a, job_t* j) {
+  const cli_shape_args_t shapes = {.shapes = a->shape.shapes};
+  ASSAY_TRY(cli_client_begin(&a->reading, &shapes, &j->client));
+  return cli_client_begin(&a->reading, &a->shape, &j->late);
 }
 
-// Samples settle the sizes of the inputs that they are of.
-static assay_status_t read_samples(const args_t* a, job_t* j) {
-  return cli_reading_end(&a->reading, &j->reading,
-                         cli_samples_given(&a->inputs, j->open, &j->reading, false, &j->samples));
-}
-
-// Loads the model in the shapes of --shape. Named sizes and the batch wait until sizes are closed:
-// what is baked shows beside open ones only. Operators that nobody knows are told, not refused.
 static assay_status_t load(const args_t* a, job_t* j) {
-  assay_model_t* raw = NULL;
-  ASSAY_TRY(assay_onnx_read(a->model, &raw));
-  assay_status_t st = cli_shapes_settle(raw, &j->late);
-  assay_model_release(raw);
-  return st ? st : cli_shapes_load(a->model, true, &j->shapes, &j->open);
+  ASSAY_TRY(cli_client_settle(&j->late, a->model));
+  // Operators that nobody knows are told, not refused.
+  ASSAY_TRY(cli_client_model(&j->client, a->model, true, &j->model));
+  return cli_client_samples(&j->client, &a->inputs, j->model, false, &j->samples);
 }
 
-static assay_status_t close_sizes(job_t* j) {
-  const assay_graph_t* g = j->open->graph;
-  assay_input_shape_t* settled = NULL;
-  size_t n = 0;
-  assay_model_t* shaped = NULL;
-  ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *settled, &settled));
-  for (size_t i = 0; j->samples.n && i < g->n_inputs; i++) {
-    const assay_tensor_t* t = assay_samples_get(&j->samples, 0)[i];
-    if (t && t->kind == ASSAY_KIND_TENSOR)
-      settled[n++] = (assay_input_shape_t){g->inputs[i]->name, t->rank, t->dims};
-  }
-  assay_status_t st = assay_onnx_reshape(j->open, j->late.n, j->late.shapes, &shaped);
-  if (!st) st = cli_shapes_close(shaped, n, settled, &j->model);
-  assay_model_release(shaped);
-  assay_free(settled);
-  return st;
+static assay_status_t audit(const args_t* a, job_t* j) {
+  assay_audit_options_t o = ASSAY_AUDIT_OPTIONS_INIT;
+  ASSAY_TRY(cli_client_format("precision", a->precision, &o.precision));
+  ASSAY_TRY(cli_client_format("accumulator", a->accumulate, &o.accumulator));
+  o.layer_precision = a->layer_precision;
+  o.boxes = a->boxes.items;
+  o.n_boxes = a->boxes.n;
+  o.samples = j->samples;
+  o.shapes = j->late.shapes.shapes;
+  o.n_shapes = j->late.shapes.n;
+  o.no_radius = a->no_radius;
+  o.no_witness = a->no_witness;
+  if (a->seconds > 0) o.seconds = a->seconds;
+  o.seed = (uint64_t)a->seed;
+  o.progress = cli_client_progress;
+  return assay_audit_run(j->model, &o, &j->audit);
 }
 
-static void show_progress(void* user, const char* what, double fraction) {
-  (void)user;
-  assay_cli_progress(what, fraction);
+static unsigned topics(const args_t* a) {
+  unsigned in_full = a->all ? ~0u : 0;
+  if (a->values) in_full |= 1u << ASSAY_AUDIT_HAZARDS;
+  if (a->broadcasts) in_full |= 1u << ASSAY_AUDIT_BROADCASTS | 1u << ASSAY_AUDIT_BAKED;
+  if (a->constants) in_full |= 1u << ASSAY_AUDIT_CONSTANTS;
+  if (a->operators) in_full |= 1u << ASSAY_AUDIT_OPERATORS;
+  return in_full;
 }
 
-static assay_status_t save_witness(const args_t* a, const job_t* j) {
-  assay_set_t set = {0};
-  const assay_witness_t* w = &j->audit.witness;
-  assay_status_t st = NULL;
-  if (!a->save_witness || !w->found) return NULL;
-  for (size_t i = 0; !st && i < w->n; i++)
-    if (w->inputs[i])
-      st = assay_set_add(&set, j->model->graph->inputs[i]->name, assay_tensor_retain(w->inputs[i]));
-  if (!st) st = assay_npz_write(a->save_witness, &set, false);
-  assay_set_deinit(&set);
-  return st;
-}
-
-// saved: --save-witness was carried out, if it was asked for.
-static assay_status_t tell(const args_t* a, const job_t* j, bool saved) {
-  const assay_audit_names_t names = {
-      .model = a->model,
-      .precision = a->precision ? a->precision : "as declared",
-      .witness = saved && j->audit.witness.found ? a->save_witness : NULL,
-      .broadcasts = a->broadcasts || a->all,
-      .constants = a->constants || a->all,
-      .operators = a->operators || a->all,
-      .hazards = a->values || a->all};
-  if (!assay_cli_json_to_stdout(a->json)) {
-    assay_str_t text = {0};
-    assay_status_t st = assay_report_audit_text(&j->audit, &names, &text);
-    fputs(assay_str_get(&text), stdout);
-    assay_str_deinit(&text);
-    if (st) return st;
-  }
-  if (!a->json) return NULL;
-  json_t* json = NULL;
-  ASSAY_TRY(assay_report_audit_json(&j->audit, &names, &json));
-  assay_status_t st = assay_cli_write_json(a->json, json);
-  json_decref(json);
-  return st;
+static assay_status_t report(const args_t* a, const job_t* j) {
+  char *text = NULL, *json = NULL;
+  assay_status_t st = assay_audit_text(j->audit, topics(a), &text);
+  if (!st && a->json) st = assay_audit_json(j->audit, &json);
+  return cli_client_report(st, a->json, text, json);
 }
 
 static int run_job(const args_t* a, job_t* j) {
-  assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->shape, &j->late);
-  if (!st) st = cli_shapes_parse(&(cli_shape_args_t){.shapes = a->shape.shapes}, &j->shapes);
+  assay_status_t st = begin(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = load(a, j);
-  if (!st) st = read_samples(a, j);
-  if (!st) st = close_sizes(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  st = parse_precision(a, j->model, &j->precision);
-  const assay_audit_options_t options = {.precision = &j->precision,
-                                         .boxes = a->boxes.items,
-                                         .n_boxes = a->boxes.n,
-                                         .samples = j->samples.n ? &j->samples : NULL,
-                                         .no_radius = a->no_radius,
-                                         .no_witness = a->no_witness,
-                                         .seconds = a->seconds > 0 ? a->seconds : 30,
-                                         .seed = (uint64_t)a->seed,
-                                         .progress = show_progress};
-  if (!st) st = assay_audit_run(j->open, j->model, &options, &j->audit);
+  st = audit(a, j);
   assay_cli_progress("", 1);
   if (st) {
     const assay_code_t code = assay_status_code(st);
@@ -168,10 +93,14 @@ static int run_job(const args_t* a, job_t* j) {
         code == ASSAY_INVALID_ARGUMENT || code == ASSAY_NOT_FOUND || code == ASSAY_UNSUPPORTED;
     return assay_cli_fail(st, usage ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
   }
-  assay_status_t unwritten = save_witness(a, j);
-  st = assay_status_join(tell(a, j, !unwritten), unwritten);
+  cli_client_tell_ones(assay_audit_open_sizes(j->audit));
+  // What was found is told whatever becomes of the file.
+  assay_status_t unwritten = a->save_witness && assay_audit_has_witness(j->audit)
+                                 ? assay_audit_save_witness(j->audit, a->save_witness)
+                                 : NULL;
+  st = assay_status_join(report(a, j), unwritten);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  return j->audit.ranges.n_hazards ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
+  return assay_audit_verdict(j->audit) == ASSAY_AUDIT_SAFE ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
 static int run(void* p) {

@@ -1,15 +1,10 @@
 // assay certify: what a run of a model was, in a small file; and whether another run is the same.
+#include <assay/certify.h>
+#include <assay/memory.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "certify/certify.h"
-#include "certify/verify.h"
+#include "cli/client.h"
 #include "cli/verbs/debug_job.h"
-#include "exec/targets.h"
-#include "formats/format.h"
-#include "report/certify.h"
-#include "runtime/engine.h"
 
 #define VERB "certify"
 #define CLI_DEBUG_TARGET_HELP "{look}; with --verify: of the run that is verified"
@@ -23,131 +18,22 @@ typedef struct args {
   double timeout;
 } args_t;
 
-// A file is at most 1 % of its model, but may have so many bytes.
-enum { PART = 100, FLOOR_BYTES = 512 };
-
-typedef struct work {
-  cli_debug_job_t job;
-  assay_samples_t rows;  // the inputs, row by row; empty: they cannot be cut
-  assay_certificate_t certificate;
-  assay_str_t shapes;      // "a=1x2;b=3"
+typedef struct job {
+  cli_client_t client;
+  assay_model_t* model;
+  assay_samples_t* samples;
+  assay_certificate_t* certificate;
   assay_engine_t* engine;  // of a plan file; NULL: made of the model
-  double start;
-} work_t;
+  assay_verification_t* verification;
+} job_t;
 
-static const assay_samples_t* samples_of(const work_t* w) {
-  return w->rows.n ? &w->rows : &w->job.inputs;
-}
-
-static assay_status_t cut_rows(work_t* w) {
-  const assay_graph_t* g = w->job.model->graph;
-  bool cut;
-  return assay_samples_cut_batch(&w->job.inputs, g->inputs, &w->rows, &cut);
-}
-
-static assay_status_t write_report(const args_t* a, assay_str_t* text, json_t* json) {
-  assay_status_t st = NULL;
-  if (!assay_cli_json_to_stdout(a->json)) fputs(assay_str_get(text), stdout);
-  if (a->json) st = assay_cli_write_json(a->json, json);
-  json_decref(json);
-  return st;
-}
-
-// ---- making -------------------------------------------------------------------------------------
-
-static size_t allowed_bytes(const args_t* a, const assay_certificate_t* c) {
-  if (a->size) return (size_t)a->size;
-  const uint64_t part = c->model_bytes / PART;
-  return part > FLOOR_BYTES ? (size_t)part : FLOOR_BYTES;
-}
-
-// written: the certificate is in its file.
-static assay_status_t tell_made(const args_t* a, const work_t* w, bool written, size_t bytes) {
-  const assay_certify_names_t names = {.model = a->debug.model,
-                                       .certificate = written ? a->output : NULL,
-                                       .target = w->certificate.target,
-                                       .graph = w->job.model,
-                                       .bytes = bytes,
-                                       .most = allowed_bytes(a, &w->certificate),
-                                       .seconds = assay_clock_seconds() - w->start};
-  assay_str_t text = {0};
-  json_t* json = NULL;
-  assay_status_t st = assay_report_certify_text(&w->certificate, &names, &text);
-  if (!st && a->json) st = assay_report_certify_json(&w->certificate, &names, &json);
-  if (!st) st = write_report(a, &text, json);
-  assay_str_deinit(&text);
-  return st;
-}
-
-static assay_status_t make(const args_t* a, work_t* w) {
-  const assay_certify_job_t job = {.model = w->job.model,
-                                   .check = &w->job.options,
-                                   .inputs = samples_of(w),
-                                   .given = a->debug.inputs.n > 0,
-                                   .precision = a->debug.precision,
-                                   .rules = a->debug.layer_precision,
-                                   .shapes = assay_str_get(&w->shapes),
-                                   .fp32 = a->debug.fp32,
-                                   .thresholds = a->thresholds.items,
-                                   .n_thresholds = a->thresholds.n};
-  assay_str_t bytes = {0};
-  ASSAY_TRY(assay_certify(&job, &w->certificate));
-  assay_status_t st =
-      assay_certificate_encode(&w->certificate, allowed_bytes(a, &w->certificate), &bytes);
-  assay_cli_progress("", 1);
-  // What was found is told whatever becomes of the file.
-  if (!st) {
-    assay_status_t unwritten = assay_file_write(a->output, assay_str_get(&bytes), bytes.len);
-    st = assay_status_join(tell_made(a, w, !unwritten, bytes.len), unwritten);
-  }
-  assay_str_deinit(&bytes);
-  return st;
-}
-
-static int run_make(args_t* a, work_t* w) {
-  int code;
-  assay_decision_request_t* requests = NULL;
-  size_t n;
-  if (!cli_debug_open(&a->debug, &w->job, &code)) return code;
-  assay_status_t st = cli_shapes_print(&w->job.shapes, &w->shapes);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  st = assay_decisions_ask(w->job.model, a->thresholds.n, a->thresholds.items, &requests, &n);
-  assay_free(requests);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  w->job.options.plan.inject = a->inject;
-  st = cut_rows(w);
-  if (!st) st = make(a, w);
-  return st ? cli_debug_fail(st) : ASSAY_EXIT_OK;
-}
-
-// ---- verifying ----------------------------------------------------------------------------------
-
-// The options that the certificate was made by take the place of the user's.
-static assay_status_t take_over(work_t* w, args_t* a) {
-  const assay_certificate_t* c = &w->certificate;
-  cli_debug_args_t* d = &a->debug;
-  d->precision = *c->precision ? c->precision : NULL;
-  d->layer_precision = *c->rules ? c->rules : NULL;
-  d->truth = c->unquantized ? "unquantized" : NULL;
-  d->seed = (int64_t)c->seed;
-  d->drawn = true;
-  if (!d->fp32 && *c->fp32) d->fp32 = c->fp32;
-  if (!d->target && !a->plan) {
-    d->target = c->target;
-    if (!d->fused && !d->unfused) *(c->fused ? &d->fused : &d->unfused) = true;
-  }
-  if (a->plan) d->target = assay_target_default(ASSAY_TARGET_BUILD)->name;
-  // The shapes, cut apart where they stand.
-  assay_str_append(&w->shapes, c->shapes);
-  for (char* at = w->shapes.text; at && *at;) {
-    char* end = strchr(at, ';');
-    if (end) *end = 0;
-    ASSAY_TRY(assay_grow(&d->shape.shapes.items, &d->shape.shapes.capacity, d->shape.shapes.n + 1,
-                         sizeof *d->shape.shapes.items));
-    d->shape.shapes.items[d->shape.shapes.n++] = at;
-    at = end ? end + 1 : NULL;
-  }
-  return assay_str_status(&w->shapes);
+static void job_deinit(job_t* j) {
+  assay_verification_destroy(j->verification);
+  assay_engine_release(j->engine);
+  assay_certificate_destroy(j->certificate);
+  assay_samples_destroy(j->samples);
+  assay_model_release(j->model);
+  cli_client_end(&j->client);
 }
 
 static const char* conflict(const args_t* a) {
@@ -165,80 +51,120 @@ static const char* conflict(const args_t* a) {
   return NULL;
 }
 
-static assay_status_t tell_held(const args_t* a, const work_t* w, const assay_verified_t* v) {
-  const assay_certify_names_t names = {.model = a->debug.model,
-                                       .certificate = a->verify,
-                                       .target = a->plan ? a->plan : w->job.options.backend->name,
-                                       .graph = w->job.model,
-                                       .seconds = assay_clock_seconds() - w->start};
-  assay_str_t text = {0};
-  json_t* json = NULL;
-  assay_status_t st = assay_report_verify_text(&w->certificate, v, &names, &text);
-  if (!st && a->json) st = assay_report_verify_json(&w->certificate, v, &names, &json);
-  if (!st) st = write_report(a, &text, json);
-  assay_str_deinit(&text);
-  return st;
+// invalid: the exit code where options or inputs make no sense.
+static int fail(assay_status_t st, int invalid) {
+  const assay_code_t code = assay_status_code(st);
+  return assay_cli_fail(st, code == ASSAY_INVALID_ARGUMENT || code == ASSAY_NOT_FOUND ? invalid
+                            : code == ASSAY_CORRUPT ? ASSAY_EXIT_INPUT
+                                                    : ASSAY_EXIT_FAILED);
 }
 
-static int hold(const args_t* a, work_t* w) {
-  const assay_verify_job_t job = {.model = w->job.model,
-                                  .check = &w->job.options,
-                                  .inputs = samples_of(w),
-                                  .plan = w->engine ? assay_engine_plan(w->engine) : NULL,
-                                  .bits = a->bits};
-  assay_verified_t v = {0};
-  assay_status_t st = assay_certificate_verify(&w->certificate, &job, &v);
-  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT && a->bits)
-    return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  if (st) return cli_debug_fail(st);
-  st = tell_held(a, w, &v);
-  const bool holds = v.holds;
-  assay_verified_deinit(&v);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  return holds ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
+static assay_status_t read_samples(const args_t* a, job_t* j) {
+  return cli_client_samples(&j->client, &a->debug.inputs, j->model, true, &j->samples);
 }
 
-// A plan keeps the precision that it was built in.
-static assay_status_t load_plan(const args_t* a, work_t* w) {
-  ASSAY_TRY(assay_engine_load(a->plan, &w->engine));
-  ASSAY_TRY(assay_status_note(assay_engine_check_whole(w->engine), "'%s'", a->plan));
-  const assay_plan_recipe_t* r = assay_plan_recipe(assay_engine_plan(w->engine));
-  if (!r || r->format == w->job.options.precision.format) return NULL;
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' was built in %s, the certificate is of %s",
-                     a->plan, assay_format_info(r->format)->name, w->job.options.precision_name);
+// ---- making -------------------------------------------------------------------------------------
+
+static assay_status_t make(const args_t* a, job_t* j) {
+  const cli_debug_args_t* d = &a->debug;
+  assay_certify_options_t o = ASSAY_CERTIFY_OPTIONS_INIT;
+  if (d->truth && strcmp(d->truth, "unquantized") != 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--truth is unquantized, not '%s'", d->truth);
+  ASSAY_TRY(cli_client_format("precision", d->precision, &o.precision));
+  o.target = d->target;
+  o.layer_precision = d->layer_precision;
+  o.fp32 = d->fp32;
+  o.fused = d->fused;
+  o.unfused = d->unfused;
+  o.passes_off = d->no_pass.items;
+  o.n_passes_off = d->no_pass.n;
+  o.unquantized = d->truth != NULL;
+  o.seed = (uint64_t)d->seed;
+  o.samples = j->samples;
+  o.thresholds = a->thresholds.items;
+  o.n_thresholds = a->thresholds.n;
+  o.max_bytes = (size_t)a->size;
+  o.inject = a->inject;
+  o.progress = cli_client_progress;
+  return assay_certificate_make(j->model, &o, &j->certificate);
 }
 
-static int run_verify(args_t* a, work_t* w) {
-  int code;
-  assay_status_t st = assay_certificate_read(a->verify, &w->certificate);
-  if (st)
-    return assay_cli_fail(
-        st, assay_status_code(st) == ASSAY_NO_MEMORY ? ASSAY_EXIT_FAILED : ASSAY_EXIT_INPUT);
-  if (w->certificate.given && !a->debug.inputs.n)
+static assay_status_t report_made(const args_t* a, const job_t* j) {
+  char *text = NULL, *json = NULL;
+  assay_status_t st = assay_certificate_text(j->certificate, &text);
+  if (!st && a->json) st = assay_certificate_json(j->certificate, &json);
+  return cli_client_report(st, a->json, text, json);
+}
+
+static int run_make(const args_t* a, job_t* j) {
+  assay_status_t st = cli_client_model(&j->client, a->debug.model, false, &j->model);
+  if (!st) st = read_samples(a, j);
+  if (!st && !j->samples) st = cli_client_warn_of_random(j->model);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  st = make(a, j);
+  assay_cli_progress("", 1);
+  if (st) return fail(st, ASSAY_EXIT_USAGE);
+  // What was found is told whatever becomes of the file.
+  assay_status_t unwritten = assay_certificate_save(j->certificate, a->output);
+  st = assay_status_join(report_made(a, j), unwritten);
+  return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
+}
+
+// ---- verifying ----------------------------------------------------------------------------------
+
+static assay_status_t verify(const args_t* a, job_t* j) {
+  const cli_debug_args_t* d = &a->debug;
+  assay_verify_options_t o = ASSAY_VERIFY_OPTIONS_INIT;
+  o.target = d->target;
+  o.fp32 = d->fp32;
+  o.fused = d->fused;
+  o.unfused = d->unfused;
+  o.passes_off = d->no_pass.items;
+  o.n_passes_off = d->no_pass.n;
+  o.samples = j->samples;
+  o.engine = j->engine;
+  o.engine_name = a->plan;
+  o.bits = a->bits;
+  o.inject = a->inject;
+  o.progress = cli_client_progress;
+  return assay_verification_run(j->certificate, j->model, &o, &j->verification);
+}
+
+static assay_status_t report_verified(const args_t* a, const job_t* j) {
+  char *text = NULL, *json = NULL;
+  assay_status_t st = assay_verification_text(j->verification, &text);
+  if (!st && a->json) st = assay_verification_json(j->verification, &json);
+  return cli_client_report(st, a->json, text, json);
+}
+
+static int run_verify(const args_t* a, job_t* j) {
+  assay_status_t st = assay_certificate_load(a->verify, &j->certificate);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  if (assay_certificate_needs_samples(j->certificate) && !a->debug.inputs.n)
     return assay_cli_usage(VERB, "'%s' was made of given inputs: give them with --inputs",
                            a->verify);
-  st = take_over(w, a);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  if (!cli_debug_open(&a->debug, &w->job, &code)) return code;
-  w->job.options.plan.inject = a->inject;
-  if (a->plan) st = load_plan(a, w);
+  st = assay_certificate_load_model(j->certificate, a->debug.model, &j->model);
+  if (!st) st = read_samples(a, j);
+  if (!st && !j->samples) st = cli_shapes_tell_ones(j->model, "");
+  if (!st && a->plan) st = assay_engine_load(a->plan, &j->engine);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  st = cut_rows(w);
-  if (st) return cli_debug_fail(st);
-  return hold(a, w);
+  st = verify(a, j);
+  assay_cli_progress("", 1);
+  if (st) return fail(st, a->plan && !a->bits ? ASSAY_EXIT_INPUT : ASSAY_EXIT_USAGE);
+  st = report_verified(a, j);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
+  return assay_verification_holds(j->verification) ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
 static int run(void* p) {
-  args_t* a = p;
-  work_t w = {.start = assay_clock_seconds()};
+  const args_t* a = p;
+  job_t j = {0};
   if (conflict(a)) return assay_cli_usage(VERB, "%s", conflict(a));
-  const int code = a->verify ? run_verify(a, &w) : run_make(a, &w);
-  assay_cli_progress("", 1);
-  if (w.engine) assay_engine_release(w.engine);
-  assay_samples_deinit(&w.rows);
-  cli_debug_close(&w.job);
-  assay_certificate_deinit(&w.certificate);
-  assay_str_deinit(&w.shapes);
+  if (a->debug.memory_limit) assay_memory_set_limit(a->debug.memory_limit);
+  assay_status_t st = cli_client_begin(&a->debug.reading, &a->debug.shape, &j.client);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  const int code = a->verify ? run_verify(a, &j) : run_make(a, &j);
+  job_deinit(&j);
   return code;
 }
 

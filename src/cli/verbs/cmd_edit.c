@@ -1,14 +1,12 @@
 // assay edit ...: models changed, with a proof that truth is what it was or of how far it moved.
+#include <assay/edit.h>
+#include <assay/memory.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/memory.h"
+#include "base/file.h"
+#include "cli/client.h"
 #include "cli/inputs.h"
-#include "cli/verbs/reading.h"
-#include "edit/editor.h"
-#include "edit/weights/calibration_cache.h"
-#include "onnx/onnx.h"
-#include "report/edit_report.h"
 
 typedef struct args {
   const char *model, *output, *json, *format, *calib, *calibrator;
@@ -22,71 +20,96 @@ typedef struct args {
   cli_reading_args_t reading;
 } args_t;
 
-static assay_words_t words(const opt_list_t* list) { return (assay_words_t){list->items, list->n}; }
+// ---- requests -----------------------------------------------------------------------------------
 
-static assay_edit_requests_t requests_of(const args_t* a) {
-  return (assay_edit_requests_t){.nodes = words(&a->nodes),
-                                 .not_nodes = words(&a->not_nodes),
-                                 .ops = words(&a->operators),
-                                 .from = words(&a->from),
-                                 .to = words(&a->to),
-                                 .values = words(&a->values),
-                                 .renamed_nodes = words(&a->renamed),
-                                 .dims = words(&a->dims),
-                                 .attrs = words(&a->attrs),
-                                 .shapes = words(&a->set_shapes),
-                                 .types = words(&a->types),
-                                 .opset = a->opset,
-                                 .format = a->format,
-                                 .calibrator = a->calibrator,
-                                 .percentile = a->percentile,
-                                 .per_tensor = a->per_tensor,
-                                 .numbers = a->numbers,
-                                 .no_fold = a->no_fold,
-                                 .no_dedupe = a->no_dedupe,
-                                 .no_names = a->no_names,
-                                 .no_shapes = a->no_shapes,
-                                 .store_codes = a->store_codes};
+// Requests made of the options of a verb that are the edit's, too.
+typedef struct asked {
+  assay_edit_request_t* at;
+  size_t n, capacity;
+  char numbers[2][32];  // texts of those
+  size_t n_numbers;
+} asked_t;
+
+static assay_status_t ask(asked_t* x, const char* option, const char* value) {
+  ASSAY_TRY(assay_grow(&x->at, &x->capacity, x->n + 1, sizeof *x->at));
+  x->at[x->n++] = (assay_edit_request_t){option, value};
+  return NULL;
 }
 
-static void show_progress(void* user, const char* what, double fraction) {
-  (void)user;
-  assay_cli_progress(what, fraction);
+static assay_status_t ask_number(asked_t* x, const char* option, bool whole, const void* field) {
+  char* text = x->numbers[x->n_numbers++];
+  if (whole)
+    snprintf(text, sizeof *x->numbers, "%lld", (long long)*(const int64_t*)field);
+  else
+    snprintf(text, sizeof *x->numbers, "%.17g", *(const double*)field);
+  return ask(x, option, text);
 }
 
-// Samples of the model's own inputs.
-static assay_status_t read_samples(const args_t* a, assay_model_t* raw, const cli_shapes_t* shapes,
-                                   assay_samples_t* out) {
-  assay_model_t* m = NULL;
-  assay_tensor_reading_t reading = {0};
-  ASSAY_TRY(cli_reading_begin(&a->reading, &reading));
+// What was not given is 0.
+static assay_status_t ask_option(asked_t* x, const opt_t* o, const args_t* a) {
+  const void* field = (const char*)a + o->offset;
+  const char* name = o->name + strlen("--");
   assay_status_t st = NULL;
-  if (a->inputs.n) st = assay_onnx_prepare_known(raw, shapes->n, shapes->shapes, &m);
-  if (!st && m) st = cli_samples_given(&a->inputs, m, &reading, true, out);
-  assay_model_release(m);
-  return cli_reading_end(&a->reading, &reading, st);
-}
-
-static assay_status_t tell(const args_t* a, const assay_edit_result_t* r) {
-  const assay_edit_names_t names = {.model = a->model, .out = a->output, .all = a->all};
-  if (!assay_cli_json_to_stdout(a->json)) {
-    assay_str_t text = {0};
-    assay_status_t st = assay_report_edit_text(r, &names, &text);
-    fputs(assay_str_get(&text), stdout);
-    assay_str_deinit(&text);
-    if (st) return st;
+  if (o->kind == OPT_LIST) {
+    const opt_list_t* list = field;
+    for (size_t i = 0; !st && i < list->n; i++) st = ask(x, name, list->items[i]);
+  } else if (o->kind == OPT_FLAG) {
+    if (*(const bool*)field) st = ask(x, name, NULL);
+  } else if (o->kind == OPT_INT) {
+    if (*(const int64_t*)field) st = ask_number(x, name, true, field);
+  } else if (o->kind == OPT_FLOAT) {
+    if (*(const double*)field != 0) st = ask_number(x, name, false, field);
+  } else if (*(const char* const*)field) {
+    st = ask(x, name, *(const char* const*)field);
   }
-  if (!a->json) return NULL;
-  json_t* json = NULL;
-  ASSAY_TRY(assay_report_edit_json(r, &names, &json));
-  assay_status_t st = assay_cli_write_json(a->json, json);
-  json_decref(json);
   return st;
 }
 
-static int exit_code(const args_t* a, const assay_edit_result_t* r) {
-  if (r->verdict == ASSAY_EDIT_NOT_PROVEN) return a->no_proof ? ASSAY_EXIT_OK : ASSAY_EXIT_FAILED;
-  return r->kept_promise ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
+static bool is_of_edit(size_t edit, const opt_t* o) {
+  const char* name;
+  for (size_t k = 0; (name = assay_edit_option_name(edit, k)); k++)
+    if (strncmp(o->name, "--", 2) == 0 && strcmp(o->name + 2, name) == 0) return true;
+  return false;
+}
+
+static assay_status_t ask_all(const char* edit, const opt_t* options, const args_t* a,
+                              asked_t* out) {
+  size_t i = 0;
+  while (assay_edit_name(i) && strcmp(assay_edit_name(i), edit) != 0) i++;
+  for (const opt_t* o = options; o->name; o++)
+    if (is_of_edit(i, o)) ASSAY_TRY(ask_option(out, o, a));
+  return NULL;
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+typedef struct job {
+  cli_client_t client;
+  assay_model_t* model;
+  assay_samples_t* samples;
+  asked_t asked;
+  assay_edited_t* edited;
+} job_t;
+
+static void job_deinit(job_t* j) {
+  assay_edited_destroy(j->edited);
+  assay_free(j->asked.at);
+  assay_samples_destroy(j->samples);
+  assay_model_release(j->model);
+  cli_client_end(&j->client);
+}
+
+static assay_status_t report(const args_t* a, const job_t* j) {
+  char *text = NULL, *json = NULL;
+  assay_status_t st = assay_edited_text(j->edited, a->output, a->all, &text);
+  if (!st && a->json) st = assay_edited_json(j->edited, &json);
+  return cli_client_report(st, a->json, text, json);
+}
+
+static int exit_code(const args_t* a, const assay_edited_t* e) {
+  if (assay_edited_verdict(e) == ASSAY_EDIT_NOT_PROVEN)
+    return a->no_proof ? ASSAY_EXIT_OK : ASSAY_EXIT_FAILED;
+  return assay_edited_kept_promise(e) ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
 static int fail(assay_status_t st) {
@@ -97,58 +120,63 @@ static int fail(assay_status_t st) {
                                 : ASSAY_EXIT_FAILED);
 }
 
-static int run_edit(const char* name, const args_t* a) {
-  assay_model_t* raw = NULL;
-  cli_shapes_t shapes = {0};
-  assay_samples_t samples = {0};
-  assay_edit_result_t r = {0};
-  assay_arena_t* arena = NULL;  // of the scales
-  assay_edit_scale_t* scales = NULL;
-  size_t n_scales = 0;
+// A file that is not there is no input, whatever it is an option of.
+static assay_status_t check_readable(const char* path) {
+  assay_mapping_t* m = NULL;
+  if (path) ASSAY_TRY(assay_mapping_open(path, &m));
+  assay_mapping_release(m);
+  return NULL;
+}
+
+static assay_status_t load(const args_t* a, job_t* j) {
+  ASSAY_TRY(check_readable(a->calib));
+  ASSAY_TRY(cli_client_model(&j->client, a->model, true, &j->model));
+  return cli_client_samples(&j->client, &a->inputs, j->model, true, &j->samples);
+}
+
+static assay_status_t edit(const char* name, const opt_t* options, const args_t* a, job_t* j) {
+  assay_edit_options_t o = ASSAY_EDIT_OPTIONS_INIT;
+  ASSAY_TRY(ask_all(name, options, a, &j->asked));
+  o.requests = j->asked.at;
+  o.n_requests = j->asked.n;
+  o.samples = j->samples;
+  o.shapes = j->client.shapes.shapes;
+  o.n_shapes = j->client.shapes.n;
+  if (a->samples > 0) o.n_samples = (int)(a->samples < 1000 ? a->samples : 1000);
+  o.seed = (uint64_t)a->seed;
+  o.no_proof = a->no_proof;
+  o.force = a->force;
+  o.progress = cli_client_progress;
+  return assay_edit_run(j->model, name, &o, &j->edited);
+}
+
+static int run_job(const char* name, const opt_t* options, const args_t* a, job_t* j) {
+  const cli_shape_args_t shapes = {.shapes = a->shapes};
+  assay_status_t st = cli_client_begin(&a->reading, &shapes, &j->client);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = load(a, j);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  st = edit(name, options, a, j);
+  assay_cli_progress("", 1);
+  if (st) return fail(st);
+  // The verdict is told whatever became of the file.
+  assay_status_t unwritten = a->output && assay_edited_may_write(j->edited)
+                                 ? assay_edited_write(j->edited, a->output)
+                                 : NULL;
+  st = assay_status_join(report(a, j), unwritten);
+  return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : exit_code(a, j->edited);
+}
+
+static int run_edit(const char* name, const opt_t* options, const args_t* a) {
+  job_t j = {0};
   char verb[32];
   snprintf(verb, sizeof verb, "edit %s", name);
   if (!a->output && !a->json)
     return assay_cli_usage(
         verb, "say where the model goes: --output FILE (or --json FILE for the proof alone)");
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
-  assay_status_t st = cli_shapes_parse(&(cli_shape_args_t){.shapes = a->shapes}, &shapes);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = assay_onnx_read(a->model, &raw);
-  if (!st) st = cli_shapes_settle(raw, &shapes);
-  if (!st) st = read_samples(a, raw, &shapes, &samples);
-  if (!st) st = assay_arena_create(&arena);
-  if (!st && a->calib) st = assay_calibration_cache_read(arena, a->calib, &scales, &n_scales);
-  if (!st && a->calib && !n_scales)
-    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' has no scales", a->calib);
-  int code = ASSAY_EXIT_OK;
-  if (st) code = assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  if (!st) {
-    assay_edit_requests_t requests = requests_of(a);
-    requests.scales = scales;
-    requests.n_scales = n_scales;
-    const assay_edit_options_t options = {.given = a->inputs.n ? &samples : NULL,
-                                          .n_shapes = shapes.n,
-                                          .shapes = shapes.shapes,
-                                          .seed = (uint64_t)a->seed,
-                                          .n_samples = (int)(a->samples < 1000 ? a->samples : 1000),
-                                          .no_proof = a->no_proof,
-                                          .force = a->force,
-                                          .progress = show_progress};
-    st = assay_editor_run(assay_editor_find(name), raw, &requests, &options, &r);
-    assay_cli_progress("", 1);
-    if (st) code = fail(st);
-    if (!st) {
-      // The verdict is told whatever became of the file.
-      assay_status_t unwritten = a->output ? assay_edit_result_write(&r, a->output) : NULL;
-      st = assay_status_join(tell(a, &r), unwritten);
-      code = st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : exit_code(a, &r);
-      assay_edit_result_deinit(&r);
-    }
-  }
-  assay_arena_destroy(arena);
-  assay_samples_deinit(&samples);
-  cli_shapes_free(&shapes);
-  assay_model_release(raw);
+  const int code = run_job(name, options, a, &j);
+  job_deinit(&j);
   return code;
 }
 
@@ -189,14 +217,14 @@ static int run_edit(const char* name, const args_t* a) {
     0                                                                                        \
   }
 
-#define EDIT_VERB(word, text, use, shown)                               \
-  static int run_##word(void* args) { return run_edit(#word, args); }   \
-  const verb_t assay_verb_edit_##word = {.name = "edit " #word,         \
-                                         .summary = text,               \
-                                         .usage = "MODEL -o FILE " use, \
-                                         .examples = shown,             \
-                                         .options = word##_options,     \
-                                         .args_bytes = sizeof(args_t),  \
+#define EDIT_VERB(word, text, use, shown)                                             \
+  static int run_##word(void* args) { return run_edit(#word, word##_options, args); } \
+  const verb_t assay_verb_edit_##word = {.name = "edit " #word,                       \
+                                         .summary = text,                             \
+                                         .usage = "MODEL -o FILE " use,               \
+                                         .examples = shown,                           \
+                                         .options = word##_options,                   \
+                                         .args_bytes = sizeof(args_t),                \
                                          .run = run_##word}
 
 static const opt_t extract_options[] = {

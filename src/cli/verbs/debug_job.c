@@ -29,7 +29,7 @@ static assay_status_t parse_precision(const cli_debug_args_t* a, cli_debug_job_t
   const bool typed = assay_float_types_has_narrow(j->model);
   o->precision_name = a->precision ? a->precision : typed ? "as declared" : "fp32, as declared";
   if (a->precision && strcmp(a->precision, "int8") == 0) {
-    ASSAY_TRY(cli_want_quantizers(j->model));
+    ASSAY_TRY(assay_model_want_quantizers(j->model));
   } else if (a->precision) {
     o->precision.format = assay_format_parse(a->precision);
     if (!assay_format_info(o->precision.format)->is_float)

@@ -154,7 +154,7 @@ static assay_status_t make_plan(const cli_engine_args_t* a, assay_model_t* model
                                 const assay_backend_t** out_backend, assay_plan_t** out) {
   assay_precision_t precision = {.format = ASSAY_FORMAT_FP32};
   if (a->precision && strcmp(a->precision, "int8") == 0)
-    ASSAY_TRY(cli_want_quantizers(model));
+    ASSAY_TRY(assay_model_want_quantizers(model));
   else if (a->precision)
     precision.format = assay_format_parse(a->precision);
   if (!assay_format_info(precision.format)->is_float)

@@ -66,7 +66,7 @@ static void name_nodes(assay_model_t* m) {
 
 static assay_status_t cut(assay_arena_t* a, assay_model_t* model, const bool* nodes,
                           assay_piece_t* out) {
-  const assay_edit_options_t options = {.no_proof = true};
+  const assay_editor_options_t options = {.no_proof = true};
   assay_edit_requests_t requests = {0};
   assay_edit_result_t r = {0};
   ASSAY_TRY(request(a, model->graph, nodes, &requests.nodes));

@@ -110,7 +110,7 @@ static assay_status_t take_samples(pg_job_t* j, const pg_build_t* b, call_t* c) 
   const assay_model_t* m = c->job.model;
   const assay_saved_t* inputs = b->inputs;
   if (trt_given(&c->options, TRT_FLAG_calib)) return NULL;
-  if (!pg_given(j->args, PG_FLAG_int8) || cli_has_quantizers(m)) {
+  if (!pg_given(j->args, PG_FLAG_int8) || assay_model_quantizes(m)) {
     if (pg_given(j->args, PG_FLAG_calibration_cache) && !b->aside)
       pg_log(PG_WARNING, "--calibration-cache is neither read nor written: %s",
              pg_given(j->args, PG_FLAG_int8) ? "the model has Q/DQ nodes, whose scales count"

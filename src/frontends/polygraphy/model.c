@@ -59,7 +59,7 @@ bool pg_is_engine(const pg_job_t* j, const char* path) {
 // Takes the edit's result in place of *m.
 static assay_status_t edit(const assay_editor_t* editor, const assay_edit_requests_t* requests,
                            assay_model_t** m) {
-  const assay_edit_options_t options = {.no_proof = true, .force = true};
+  const assay_editor_options_t options = {.no_proof = true, .force = true};
   assay_edit_result_t r = {0};
   assay_status_t st = assay_editor_run(editor, *m, requests, &options, &r);
   if (!st && r.notes.len) pg_log(PG_INFO, ASSAY_LINES, assay_str_get(&r.notes));

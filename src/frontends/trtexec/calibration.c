@@ -12,7 +12,7 @@ assay_status_t trt_load_calibration(trt_job_t* j) {
     known += assay_graph_find(j->model->graph, j->scales[i].name) != NULL;
   trt_info("The calibration cache %s has %zu scales, %zu of them of values of the model", path,
            j->n_scales, known);
-  if (cli_has_quantizers(j->model))
+  if (assay_model_quantizes(j->model))
     trt_warn(
         "--calib is not used: the model has Q/DQ nodes, whose scales count. Calibrator won't be "
         "used in explicit quantization mode");

@@ -7,15 +7,15 @@
 #include "onnx/onnx.h"
 
 assay_status_t trt_edit_other(assay_model_t* raw, const assay_editor_t* editor,
-                              const assay_edit_requests_t* requests, const assay_edit_options_t* o,
-                              assay_model_t** out_edited, assay_model_t** out_ready,
-                              assay_str_t* out_notes) {
-  const assay_edit_options_t options = {.given = o->given,
-                                        .no_proof = true,
-                                        .force = true,
-                                        .seed = o->seed,
-                                        .n_shapes = o->n_shapes,
-                                        .shapes = o->shapes};
+                              const assay_edit_requests_t* requests,
+                              const assay_editor_options_t* o, assay_model_t** out_edited,
+                              assay_model_t** out_ready, assay_str_t* out_notes) {
+  const assay_editor_options_t options = {.given = o->given,
+                                          .no_proof = true,
+                                          .force = true,
+                                          .seed = o->seed,
+                                          .n_shapes = o->n_shapes,
+                                          .shapes = o->shapes};
   assay_edit_result_t r = {0};
   assay_status_t st = assay_editor_run(editor, raw, requests, &options, &r);
   if (!st) st = assay_onnx_prepare(r.model, 0, NULL, out_ready);
@@ -27,7 +27,7 @@ assay_status_t trt_edit_other(assay_model_t* raw, const assay_editor_t* editor,
 
 static assay_status_t edit(trt_job_t* j, const assay_editor_t* editor,
                            const assay_edit_requests_t* requests,
-                           const assay_edit_options_t* options, assay_str_t* notes) {
+                           const assay_editor_options_t* options, assay_str_t* notes) {
   assay_model_t *raw = NULL, *edited = NULL, *ready = NULL;
   if (j->edited)
     raw = assay_model_retain(j->edited);
@@ -45,7 +45,7 @@ static assay_status_t edit(trt_job_t* j, const assay_editor_t* editor,
 
 assay_status_t trt_edit_model(trt_job_t* j, const assay_editor_t* editor,
                               const assay_edit_requests_t* requests) {
-  const assay_edit_options_t options = {.seed = (uint64_t)j->native.seed};
+  const assay_editor_options_t options = {.seed = (uint64_t)j->native.seed};
   return edit(j, editor, requests, &options, NULL);
 }
 
@@ -76,7 +76,7 @@ static assay_status_t tell_scales(const trt_job_t* j) {
 
 static assay_status_t quantize_by_cache(trt_job_t* j) {
   const assay_edit_requests_t requests = {.scales = j->scales, .n_scales = j->n_scales};
-  const assay_edit_options_t options = {.seed = (uint64_t)j->native.seed};
+  const assay_editor_options_t options = {.seed = (uint64_t)j->native.seed};
   assay_str_t notes = {0};
   if (!j->n_scales)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--calib=%s has no scales",
@@ -92,7 +92,7 @@ assay_status_t trt_quantize(trt_job_t* j) {
   const assay_edit_requests_t requests = {.calibrator = j->samples ? j->calibrator : NULL,
                                           .percentile = j->samples ? j->percentile : 0,
                                           .any_data = !j->samples};
-  assay_edit_options_t options = {.given = j->samples, .seed = (uint64_t)j->native.seed};
+  assay_editor_options_t options = {.given = j->samples, .seed = (uint64_t)j->native.seed};
   assay_input_shape_t* shapes = NULL;
   j->quantized = true;
   if (trt_given(j->options, TRT_FLAG_calib)) return quantize_by_cache(j);

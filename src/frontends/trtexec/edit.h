@@ -13,7 +13,7 @@ assay_status_t trt_edit_model(trt_job_t* j, const assay_editor_t* editor,
 // edit; NULL: they are not wanted.
 assay_status_t trt_edit_other(assay_model_t* raw, const assay_editor_t* editor,
                               const assay_edit_requests_t* requests,
-                              const assay_edit_options_t* options, assay_model_t** out_edited,
+                              const assay_editor_options_t* options, assay_model_t** out_edited,
                               assay_model_t** out_ready, assay_str_t* out_notes) ASSAY_MUST_USE;
 // Puts Q/DQ nodes in: with the scales of --calib, or with ranges from random inputs, of which it
 // warns.

@@ -295,7 +295,7 @@ assay_status_t trt_refuse_tensorrt(const char* path) {
 // The model that weights come from, with the edits that the plan's model has had before its build.
 static assay_status_t read_weights(const trt_job_t* j, const char* path, assay_model_t** out) {
   assay_model_t *raw = NULL, *edited = NULL, *ready = NULL;
-  const assay_edit_options_t options = {0};
+  const assay_editor_options_t options = {0};
   const assay_edit_requests_t marked = {.to = j->ends};
   const assay_edit_requests_t typed = {.types = {j->io_types.items, j->io_types.n}};
   if (!j->n_debug_outputs && !j->io_types.n) return assay_onnx_load(path, 0, NULL, out);

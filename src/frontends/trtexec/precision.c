@@ -39,7 +39,7 @@ static void note_type(kinds_t* k, const assay_value_t* v) {
 
 // Of operators that know quantized tensors: the types of what they read and make.
 static kinds_t kinds_of(const assay_model_t* m) {
-  kinds_t k = {.any = cli_has_quantizers(m)};
+  kinds_t k = {.any = assay_model_quantizes(m)};
   for (size_t g = 0; g < m->n_graphs; g++)
     for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
       const assay_node_t* n = m->graphs[g]->nodes[i];
@@ -73,7 +73,7 @@ static assay_status_t choose_format(trt_job_t* j) {
   const trt_options_t* o = j->options;
   const bool best = trt_given(o, TRT_FLAG_best), int8 = trt_given(o, TRT_FLAG_int8);
   const bool fp16 = trt_given(o, TRT_FLAG_fp16), bf16 = trt_given(o, TRT_FLAG_bf16);
-  if (int8 && !cli_has_quantizers(j->model)) ASSAY_TRY(trt_quantize(j));
+  if (int8 && !assay_model_quantizes(j->model)) ASSAY_TRY(trt_quantize(j));
   const kinds_t k = kinds_of(j->model);
   if (int8 && !k.any) trt_warn("--int8: the model has nothing that can be quantized");
   if (int8 && k.any && !k.int8)

@@ -34,17 +34,17 @@ static const struct {
                {"quality_metrics", {ASSAY_METRIC_PSNR, ASSAY_METRIC_SNR}}};
 enum { N_ALIASES = sizeof aliases / sizeof *aliases };
 
-static bool uses(const assay_comparison_t* c, assay_metric_t metric) {
+static bool uses(const assay_comparing_settings_t* c, assay_metric_t metric) {
   for (size_t i = 0; i < c->n_metrics; i++)
     if (c->metrics[i] == metric) return true;
   return false;
 }
 
-static void add_metric(assay_comparison_t* c, assay_metric_t metric) {
+static void add_metric(assay_comparing_settings_t* c, assay_metric_t metric) {
   if (!uses(c, metric)) c->metrics[c->n_metrics++] = metric;
 }
 
-static assay_status_t add_word(assay_comparison_t* c, const char* word) {
+static assay_status_t add_word(assay_comparing_settings_t* c, const char* word) {
   for (int i = 0; i < N_ALIASES; i++)
     for (int k = 0; k < 2 && strcmp(aliases[i].name, word) == 0; k++)
       add_metric(c, aliases[i].metrics[k]);
@@ -267,7 +267,7 @@ assay_status_t pg_compare_init(const pg_args_t* a, assay_arena_t* arena, pg_comp
   if (pg_given(a, PG_FLAG_compare_func_script)) return init_scripted(a, out);
   for (size_t i = 0; i < words->n; i++) ASSAY_TRY(add_word(&out->comparison, words->items[i]));
   ASSAY_TRY(check_values(out));
-  ASSAY_TRY(assay_comparison_check(&out->comparison));
+  ASSAY_TRY(assay_comparing_check(&out->comparison));
   warn_all_unused(out);
   return NULL;
 }

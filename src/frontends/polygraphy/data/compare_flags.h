@@ -16,7 +16,7 @@ typedef struct pg_tolerances {
 
 // Stays where it is: the comparison within points to it.
 typedef struct pg_compare {
-  assay_comparison_t comparison;
+  assay_comparing_settings_t comparison;
   const pg_args_t* args;
   assay_arena_t* arena;
   pg_tolerances_t* known;

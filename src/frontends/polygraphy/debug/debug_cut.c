@@ -140,7 +140,7 @@ static assay_status_t name_values(assay_arena_t* arena, const pg_values_t* value
 
 assay_status_t pg_cuts_part(const pg_cuts_t* c, const pg_values_t* in, const pg_values_t* out,
                             assay_model_t** out_part) {
-  const assay_edit_options_t options = {.no_proof = true};
+  const assay_editor_options_t options = {.no_proof = true};
   assay_edit_requests_t requests = {0};
   assay_edit_result_t r = {0};
   assay_arena_t* names = NULL;

@@ -265,7 +265,7 @@ static assay_status_t tell_shapes(const assay_model_t* m) {
 }
 
 static assay_status_t set_shapes(pg_job_t* j, assay_model_t** m) {
-  const assay_edit_options_t options = {.no_proof = true, .force = true};
+  const assay_editor_options_t options = {.no_proof = true, .force = true};
   assay_edit_requests_t requests = {0};
   assay_edit_result_t r = {0};
   if (!pg_given(j->args, PG_FLAG_model_input_shapes)) return NULL;
