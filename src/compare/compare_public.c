@@ -140,15 +140,13 @@ static assay_status_t add_pairs(assay_comparison_t* c, const assay_compare_optio
     const bool found = assay_map_get(here, reference->names[i], &at);
     if (!found && o->allow_missing) continue;
     ASSAY_TRY(pair_of(c, reference->names[i], &p));
-    p->there = true;
-    if (!found) continue;
-    p->here = true;
-    ASSAY_TRY(assay_tensor_pair_add(p, o, side->tensors[at], reference->tensors[i]));
+    p->lost |= !found;
+    if (found) ASSAY_TRY(assay_tensor_pair_add(p, o, side->tensors[at], reference->tensors[i]));
   }
   for (size_t i = 0; !o->allow_missing && i < side->n; i++) {
     if (assay_map_get(there, side->names[i], NULL)) continue;
     ASSAY_TRY(pair_of(c, side->names[i], &p));
-    p->here = true;
+    p->extra = true;
   }
   return NULL;
 }
@@ -311,19 +309,24 @@ double assay_comparison_statistic(const assay_comparison_t* c, size_t i, assay_s
   return at(c, i) ? assay_tensor_pair_statistic(at(c, i), s) : (double)NAN;
 }
 
+// Pair i if there are statistics of it; else NULL.
+static const assay_tensor_pair_t* measured(const assay_comparison_t* c, size_t i) {
+  const assay_tensor_pair_t* p = at(c, i);
+  return p && p->stats && !p->other.len && !p->lost && !p->extra ? p : NULL;
+}
+
 double assay_comparison_percentile(const assay_comparison_t* c, size_t i, double p) {
-  const assay_tensor_pair_t* pair = at(c, i);
-  if (!pair || !pair->stats || pair->other.len || !(p >= 0 && p <= 1)) return (double)NAN;
+  const assay_tensor_pair_t* pair = measured(c, i);
+  if (!pair || !(p >= 0 && p <= 1)) return (double)NAN;
   return assay_error_stats_percentile(pair->stats, p);
 }
 
 int64_t assay_comparison_worst_at(const assay_comparison_t* c, size_t i) {
-  const assay_tensor_pair_t* pair = at(c, i);
-  return pair && pair->stats && !pair->other.len ? pair->summary.worst_at : -1;
+  const assay_tensor_pair_t* pair = measured(c, i);
+  return pair ? pair->summary.worst_at : -1;
 }
 
 int64_t assay_comparison_ulps(const assay_comparison_t* c, size_t i, int slot) {
-  const assay_tensor_pair_t* pair = at(c, i);
-  if (!pair || !pair->stats || !pair->floats || pair->other.len) return 0;
-  return slot >= 0 && slot < ASSAY_ULP_SLOTS ? pair->summary.ulp[slot] : 0;
+  const assay_tensor_pair_t* pair = measured(c, i);
+  return pair && pair->floats && slot >= 0 && slot < ASSAY_ULP_SLOTS ? pair->summary.ulp[slot] : 0;
 }

@@ -161,7 +161,7 @@ static double part(int64_t n, int64_t of) { return of ? (double)n / (double)of :
 
 double assay_tensor_pair_statistic(const assay_tensor_pair_t* p, assay_statistic_t statistic) {
   const assay_error_summary_t* s = &p->summary;
-  if (p->other.len || !p->here || !p->there) return (double)NAN;
+  if (p->other.len || p->lost || p->extra) return (double)NAN;
   if (statistic == ASSAY_STATISTIC_ELEMENTS) return (double)p->elements;
   if (statistic == ASSAY_STATISTIC_OUTSIDE) return (double)p->outside;
   if (!p->numbers) return (double)NAN;
@@ -245,13 +245,13 @@ static void judge_elements(assay_tensor_pair_t* p) {
 
 assay_status_t assay_tensor_pair_finish(assay_tensor_pair_t* p, const assay_compare_options_t* o) {
   if (p->stats) ASSAY_TRY(assay_error_stats_summary(p->stats, &p->summary));
-  if (!p->there || !p->here)
-    add_why(p, p->here ? "the reference does not have it" : "only the reference has it");
+  if (p->lost || p->extra)
+    add_why(p, p->lost ? "only the reference has it" : "the reference does not have it");
   else if (p->other.len)
     add_why(p, assay_str_get(&p->other));
   else if (!o->no_tolerance)
     judge_elements(p);
-  for (size_t i = 0; p->here && p->there && !p->other.len && i < o->n_limits; i++)
+  for (size_t i = 0; !p->lost && !p->extra && !p->other.len && i < o->n_limits; i++)
     judge_limit(p, &o->limits[i]);
   return assay_str_status(&p->why);
 }

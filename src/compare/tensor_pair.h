@@ -8,10 +8,10 @@
 #include "formats/stats.h"
 #include "tensor/tensor.h"
 
-// Starts as {.name}; not known which side has it.
+// Starts as {.name}.
 typedef struct assay_tensor_pair {
   const char* name;
-  bool here, there;  // which sides have it: the tensors, the reference
+  bool lost, extra;  // in some run only the reference has it; only the tensors have it
   bool numbers;      // something of it was measured; else only `elements` and `outside` are known
   bool floats;
   int64_t elements, outside;

@@ -243,6 +243,67 @@ static void files_are_compared(void** state) {
   unlink(b);
 }
 
+// Runs of a file against those of another; a name that is lost in one of them is no pass.
+static void runs_are_compared_one_by_one(void** state) {
+  (void)state;
+  static const struct {
+    const char *second, *other_second;  // what the runs behind the first one hold
+    bool passed;
+    double outside;   // of 'x'
+    const char* why;  // of 'y'
+  } rows[] = {
+      {"{\"x\": [2], \"y\": [3]}", "{\"x\": [2], \"y\": [3]}", true, 0, ""},
+      {"{\"x\": [9], \"y\": [3]}", "{\"x\": [2], \"y\": [3]}", false, 1, ""},
+      {"{\"x\": [2]}", "{\"x\": [2], \"y\": [3]}", false, 0, "only the reference has it"},
+      {"{\"x\": [2], \"y\": [3]}", "{\"x\": [2]}", false, 0, "the reference does not have it"},
+  };
+  static const char first[] = "{\"x\": [1], \"y\": [2]}";
+  char a[] = "/tmp/assay_api_a_XXXXXX", b[] = "/tmp/assay_api_b_XXXXXX", path[4][64];
+  assert_true(mkdtemp(a) && mkdtemp(b));
+  for (int i = 0; i < 4; i++) snprintf(path[i], sizeof path[i], "%s/%d.json", i < 2 ? a : b, i % 2);
+  write_json(path[0], first);
+  write_json(path[2], first);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_comparison_t* c = NULL;
+    write_json(path[1], rows[i].second);
+    write_json(path[3], rows[i].other_second);
+    ok(assay_compare_files(a, b, NULL, &c));
+    assert_int_equal(assay_comparison_passed(c), rows[i].passed);
+    assert_string_equal(assay_comparison_name(c, 0), "x");
+    assert_true(assay_comparison_statistic(c, 0, ASSAY_STATISTIC_ELEMENTS) == 2);
+    assert_true(assay_comparison_statistic(c, 0, ASSAY_STATISTIC_OUTSIDE) == rows[i].outside);
+    assert_string_equal(assay_comparison_name(c, 1), "y");
+    assert_string_equal(assay_comparison_why(c, 1), rows[i].why);
+    assert_int_equal(isnan(assay_comparison_percentile(c, 1, 1)), *rows[i].why != 0);
+    assay_comparison_destroy(c);
+  }
+  assay_comparison_t* c = NULL;
+  fails(assay_compare_files(a, path[0], NULL, &c), ASSAY_INVALID_ARGUMENT, "holds 2 runs");
+  for (int i = 0; i < 4; i++) unlink(path[i]);
+  rmdir(a);
+  rmdir(b);
+}
+
+static void samples_are_compared(void** state) {
+  (void)state;
+  assay_model_t* m = NULL;
+  assay_samples_t *a = NULL, *b = NULL;
+  assay_comparison_t* c = NULL;
+  ok(assay_model_load("models/small/cnn.onnx", &m));
+  ok(assay_samples_random(m, 1, 0, NULL, &a));
+  ok(assay_samples_random(m, 2, 0, NULL, &b));
+  ok(assay_compare_samples(a, a, NULL, &c));
+  assert_true(assay_comparison_passed(c));
+  assert_string_equal(assay_comparison_name(c, 0), "image");
+  assay_comparison_destroy(c);
+  ok(assay_compare_samples(a, b, NULL, &c));
+  assert_false(assay_comparison_passed(c));
+  assay_comparison_destroy(c);
+  assay_samples_destroy(a);
+  assay_samples_destroy(b);
+  assay_model_release(m);
+}
+
 // ---- what makes no sense ------------------------------------------------------------------------
 
 static void what_makes_no_sense_is_refused(void** state) {
@@ -341,6 +402,8 @@ int main(void) {
       cmocka_unit_test(names_are_matched),
       cmocka_unit_test(other_elements_are_compared),
       cmocka_unit_test(files_are_compared),
+      cmocka_unit_test(runs_are_compared_one_by_one),
+      cmocka_unit_test(samples_are_compared),
       cmocka_unit_test(what_makes_no_sense_is_refused),
       cmocka_unit_test(every_allocation_may_fail),
   };
