@@ -2,8 +2,8 @@
 // source of tactics is a file with rows.
 //
 // A tactic looks at a layer whose sizes are all known and makes a kernel of it, or says that the
-// layer is not for it. A kernel is fixed to those sizes; it has packed its weights and says in
-// which form it reads and writes each operand.
+// layer is not for it. A kernel has those sizes until its tactic gives it others; it has packed its
+// weights and says in which form it reads and writes each operand.
 #ifndef ASSAY_EXEC_KERNEL_H_
 #define ASSAY_EXEC_KERNEL_H_
 
@@ -48,6 +48,7 @@ typedef struct assay_sized_layer {
   size_t n_out;
   struct assay_resident* resident;  // constants in the device's memory (resident.h); NULL: the host
   void* own;                        // a device's: what its share made (device_run.h); NULL: nothing
+  bool grows;                       // sizes of activations grow from run to run
   assay_accuracy_gates_t* gates;    // what tactics were asked for it; NULL: nobody wants to know
 } assay_sized_layer_t;
 
@@ -108,6 +109,12 @@ typedef struct assay_tactic {
   const char* numerics;
   // *out stays NULL where the layer is none for this tactic. Errors: NO_MEMORY, DEVICE.
   assay_status_t (*make)(const assay_sized_layer_t* l, assay_kernel_t** out);
+  // Gives a kernel of this tactic other sizes: it is then what `make` makes of the layer, which is
+  // the one that it was made for but for sizes and contents that follow from sizes. What it has
+  // packed of constants stays. *out_ok false: the layer is none for this tactic in these sizes; the
+  // kernel is given others, or destroyed, before it runs again. NULL: its kernels keep their sizes.
+  // Errors: NO_MEMORY.
+  assay_status_t (*resize)(const assay_sized_layer_t* l, assay_kernel_t* k, bool* out_ok);
   assay_layout_use_t layouts;
   // How its kernels round (ops/bound.h).
   assay_rounding_t rounding;

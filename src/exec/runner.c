@@ -3,7 +3,6 @@
 // formats.
 #include "exec/runner.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -39,6 +38,7 @@ void assay_runner_deinit(assay_runner_t* r) {
   }
   for (size_t i = 0; i < r->n_segments; i++) assay_segment_destroy(r->segments[i]);
   assay_free(r->segments);
+  assay_free(r->growth);
   assay_lifetimes_deinit(&r->lifetimes);
   assay_free(r->values);
   assay_free(r->outputs);
@@ -203,6 +203,32 @@ static assay_status_t end(assay_runner_t* r) {
   return NULL;
 }
 
+static void drop_segment(assay_runner_t* r, size_t i) {
+  r->made += r->segments[i]->made;
+  assay_segment_destroy(r->segments[i]);
+  r->segments[i] = r->segments[--r->n_segments];
+}
+
+assay_status_t assay_runner_grow(void* state, const assay_growth_t* growth) {
+  assay_runner_t* r = state;
+  size_t i = 0;
+  while (i < r->setting.n_growth && strcmp(r->growth[i].name, growth->name) != 0) i++;
+  ASSAY_TRY(assay_grow(&r->growth, &r->cap_growth, i + 1, sizeof *r->growth));
+  // What was prepared before is not for this.
+  while (r->n_segments) drop_segment(r, 0);
+  r->growth[i] = *growth;
+  if (i == r->setting.n_growth) r->setting.n_growth++;
+  r->setting.growth = r->growth;
+  return NULL;
+}
+
+size_t assay_runner_made(void* state) {
+  const assay_runner_t* r = state;
+  size_t n = r->made;
+  for (size_t i = 0; i < r->n_segments; i++) n += r->segments[i]->made;
+  return n;
+}
+
 // Makes room for one more segment that starts there.
 static size_t place_for(assay_runner_t* r, int first) {
   size_t n = 0, oldest = r->n_segments;
@@ -212,15 +238,39 @@ static size_t place_for(assay_runner_t* r, int first) {
     if (oldest == r->n_segments || r->segments[i]->used < r->segments[oldest]->used) oldest = i;
   }
   if (n < MAX_SEGMENTS) return r->n_segments;
-  assay_segment_destroy(r->segments[oldest]);
-  r->segments[oldest] = r->segments[--r->n_segments];
+  drop_segment(r, oldest);
   return r->n_segments;
+}
+
+// The segment that ran last of those that may be given the sizes at hand; n_segments: there is
+// none.
+static size_t last_to_grow(const assay_runner_t* r, int first) {
+  size_t found = r->n_segments;
+  for (size_t i = 0; i < r->n_segments; i++)
+    if (assay_segment_may_grow(r->segments[i], first, &r->setting) &&
+        (found == r->n_segments || r->segments[i]->used > r->segments[found]->used))
+      found = i;
+  return found;
+}
+
+// A segment of other sizes is given those at hand; *out NULL: none can be.
+static assay_status_t grow_segment(assay_runner_t* r, int first, assay_segment_t** out) {
+  size_t i;
+  while ((i = last_to_grow(r, first)) < r->n_segments) {
+    bool ok = false;
+    assay_status_t st = assay_segment_resize(r->segments[i], &r->setting, &ok);
+    if (!st && ok) return *out = r->segments[i], NULL;
+    drop_segment(r, i);
+    ASSAY_TRY(st);
+  }
+  return NULL;
 }
 
 static assay_status_t find_segment(assay_runner_t* r, int first) {
   assay_segment_t* found = NULL;
   for (size_t i = 0; !found && i < r->n_segments; i++)
     if (assay_segment_fits(r->segments[i], first, &r->setting)) found = r->segments[i];
+  if (!found && r->setting.n_growth) ASSAY_TRY(grow_segment(r, first, &found));
   if (!found) {
     const size_t at = place_for(r, first);
     ASSAY_TRY(assay_grow(&r->segments, &r->cap_segments, at + 1, sizeof(assay_segment_t*)));
@@ -364,8 +414,7 @@ void assay_runner_rounding(void* state, const assay_layer_t* layer, size_t n_in,
     assay_backend_emu.rounding(r->emu, layer, n_in, in, out);
 }
 
-// What was prepared for layer i last; NULL: nothing.
-static const assay_step_t* step_of(const assay_runner_t* r, size_t i) {
+const assay_step_t* assay_runner_last_step(const assay_runner_t* r, size_t i) {
   const assay_segment_t* found = NULL;
   for (size_t k = 0; k < r->n_segments; k++) {
     const assay_segment_t* s = r->segments[k];
@@ -376,13 +425,13 @@ static const assay_step_t* step_of(const assay_runner_t* r, size_t i) {
 
 const char* assay_runner_tactic(void* state, size_t i) {
   const assay_runner_t* r = state;
-  const assay_step_t* s = r->ran[i] || r->emulate ? NULL : step_of(r, i);
+  const assay_step_t* s = r->ran[i] || r->emulate ? NULL : assay_runner_last_step(r, i);
   return r->ran[i] ? r->ran[i]->name : s && s->known ? "sizes" : assay_backend_emu.name;
 }
 
 assay_format_t assay_runner_executed(void* state, size_t i) {
   const assay_runner_t* r = state;
-  const assay_step_t* s = step_of(r, i);
+  const assay_step_t* s = assay_runner_last_step(r, i);
   if (s && s->known) return ASSAY_FORMAT_NONE;
   if (!s || !s->kernel) return r->layers->layers[i].format;
   for (int k = 0; k < s->n_in; k++)
@@ -391,9 +440,8 @@ assay_format_t assay_runner_executed(void* state, size_t i) {
   return ASSAY_FORMAT_NONE;
 }
 
-// The accuracy gate that a tactic asked for in a step; NULL: none.
-static const assay_accuracy_gate_t* accuracy_gate_of(const assay_step_t* s,
-                                                     const assay_tactic_t* tactic) {
+const assay_accuracy_gate_t* assay_step_accuracy_gate(const assay_step_t* s,
+                                                      const assay_tactic_t* tactic) {
   for (int i = 0; i < s->gates.n; i++)
     if (strcmp(s->gates.at[i].tactic, tactic->name) == 0) return &s->gates.at[i];
   return NULL;
@@ -401,77 +449,12 @@ static const assay_accuracy_gate_t* accuracy_gate_of(const assay_step_t* s,
 
 size_t assay_runner_scratch(void* runner, size_t i) {
   const assay_runner_t* r = runner;
-  const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
+  const assay_step_t* s = r->ran[i] ? assay_runner_last_step(r, i) : NULL;
   return s && s->kernel ? s->kernel->scratch : 0;
 }
 
 const assay_accuracy_gate_t* assay_runner_accuracy_gate(void* state, size_t i) {
   const assay_runner_t* r = state;
-  const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
-  return s ? accuracy_gate_of(s, r->ran[i]) : NULL;
-}
-
-static const char* layout_name(assay_layout_t layout) {
-  return layout == ASSAY_LAYOUT_CHANNELS_LAST ? " channels last" : "";
-}
-
-// The layouts that were assigned among, with what each costs here.
-static void explain_layouts(const assay_step_t* s, assay_str_t* out) {
-  for (int o = 0; o < s->n_layouts; o++) {
-    const assay_layout_told_t* t = &s->layouts[o];
-    const char* name = t->followed ? "as inputs lie" : assay_layout_name(t->layout);
-    assay_str_printf(out, "%s layout %-16s %10.2f us, %10.2f us of reorders around it (%s)\n",
-                     o == s->layout ? "*" : " ", name, t->microseconds, t->reorders,
-                     t->measured ? "measured" : "by bytes");
-  }
-}
-
-static void explain_forms(const assay_step_t* s, assay_str_t* out) {
-  assay_str_append(out, "  reads");
-  for (int k = 0; k < s->n_in; k++)
-    if (s->kernel->in[k].type)
-      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->in[k].type),
-                       layout_name(s->kernel->in[k].layout));
-  assay_str_append(out, " writes");
-  for (int k = 0; k < s->n_out; k++)
-    if (s->out[k] >= 0)
-      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->out[k].type),
-                       layout_name(s->kernel->out[k].layout));
-  assay_str_printf(out, " values moved before it: %zu\n", s->outputs - s->moves);
-}
-
-void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
-  const assay_step_t* s = step_of(state, i);
-  if (!s) {
-    assay_str_append(out, "  it has not run\n");
-  } else if (s->known) {
-    assay_str_append(out, "  nothing runs: its contents follow from sizes\n");
-  } else if (!s->kernel) {
-    assay_str_append(out, "  no tactic takes it: the emulated engine runs it\n");
-  } else {
-    for (int t = 0; t < s->n_candidates; t++) {
-      const assay_candidate_t* x = &s->candidates[t];
-      assay_str_printf(out, "%s %-16s of %-8s ", x->tactic == s->kernel->tactic ? "*" : " ",
-                       x->tactic->name, x->tactic->source);
-      if (x->forced)
-        assay_str_append(out, "as a tactic replay says");
-      else if (isnan(x->microseconds))
-        assay_str_append(out, "not timed: the first that takes it");
-      else
-        assay_str_printf(out, "%10.2f us", x->microseconds);
-      if (!isnan(x->predicted))
-        assay_str_printf(out, "; predicted %.2f us a sample on one thread", x->predicted);
-      assay_str_append(out, "\n");
-    }
-    explain_layouts(s, out);
-    explain_forms(s, out);
-    if (s->pipeline) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
-    for (int t = 0; t < s->gates.n; t++) {
-      const assay_accuracy_gate_t* gate = &s->gates.at[t];
-      const bool taken = gate == accuracy_gate_of(s, s->kernel->tactic);
-      assay_str_append(out, taken ? "  gated: " : "  not taken: ");
-      assay_accuracy_gate_print(gate, out);
-      assay_str_append(out, "\n");
-    }
-  }
+  const assay_step_t* s = r->ran[i] ? assay_runner_last_step(r, i) : NULL;
+  return s ? assay_step_accuracy_gate(s, r->ran[i]) : NULL;
 }

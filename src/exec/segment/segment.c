@@ -15,6 +15,7 @@ void assay_segment_destroy(assay_segment_t* s) {
   for (size_t i = 0; i < s->n_slots; i++) assay_tensor_release(s->slots[i].held);
   for (size_t i = 0; i < s->n_places; i++) assay_tensor_release(s->places[i].known);
   if (s->drop) s->drop(s->kept);
+  assay_evaluator_destroy(s->truth);
   assay_sizes_deinit(&s->sizes);
   assay_free(s->key);
   assay_free(s->places);
@@ -63,9 +64,10 @@ static assay_status_t add_slot(builder_t* b, assay_slot_kind_t kind, const assay
   return NULL;
 }
 
+// The memory that it takes, where dimensions grow at their capacity.
 static size_t bytes_of(const assay_place_t* p, assay_type_t type) {
   int64_t bytes = 0;
-  return assay_type_packed_bytes(type, p->size, &bytes) ? (size_t)bytes : 0;
+  return assay_type_packed_bytes(type, p->capacity, &bytes) ? (size_t)bytes : 0;
 }
 
 // The last layer that may read a value; graph outputs are copied as soon as they are made.
@@ -315,6 +317,12 @@ static bool may_take(const builder_t* b, int slot, int i) {
          b->s->slots[slot].block.last <= i && b->s->slots[slot].stays <= i;
 }
 
+// Whether what was made in a slot first has as many elements as a value, now and at the capacity.
+static bool is_as_large(const builder_t* b, int slot, const assay_place_t* p) {
+  const assay_place_t* first = assay_segment_place(b->s, b->s->slots[slot].value);
+  return !b->s->grows || (first->size == p->size && first->capacity == p->capacity);
+}
+
 // A kernel writes over what is in a slot: it is no form of any value any more.
 static void forget(builder_t* b, int slot) {
   for (size_t i = 0; i < b->s->n_places; i++) {
@@ -355,6 +363,7 @@ static assay_status_t output_slot(builder_t* b, const assay_step_t* step, int i,
     return view_slot(b, p, kernel->out[k], step->in[kernel->in_place], i, out);
   if (is_caller_form(v, p, kernel->out[k])) return add_output(b, p, i, out);
   if (over && may_take(b, step->in[kernel->in_place], i) &&
+      is_as_large(b, step->in[kernel->in_place], p) &&
       b->s->slots[step->in[kernel->in_place]].block.bytes == bytes_of(p, kernel->out[k].type)) {
     *out = step->in[kernel->in_place];
     forget(b, *out);
@@ -427,6 +436,7 @@ static assay_status_t lay_layer(builder_t* b, int i) {
     step->kernel->destroy(step->kernel);
     step->kernel = NULL;
   }
+  if (step->kernel) segment_read_forms(step->kernel, &step->forms);
   if (step->kernel) ASSAY_TRY(place_inputs(b, &d, i, step));
   step->outputs = step->end = s->n_moves;
   if (!step->kernel) return b->span = i + 1, NULL;
@@ -470,6 +480,12 @@ static assay_status_t build(builder_t* b) {
   ASSAY_TRY(assay_new_array((size_t)n_values, sizeof *s->place_of, &s->place_of));
   for (int i = 0; i < n_values; i++) s->place_of[i] = -1;
   ASSAY_TRY(assay_sizes_copy(b->in->sizes, &s->sizes));
+  s->grows = b->in->n_growth && b->in->target->resize && !b->in->target->apart;
+  if (s->grows)
+    ASSAY_TRY(
+        assay_sizes_at_capacity(b->in->sizes, b->in->growth, b->in->n_growth, 0, &b->at_capacity));
+  if (s->grows)
+    ASSAY_TRY(assay_sizes_at_capacity(b->in->sizes, b->in->growth, b->in->n_growth, 1, &b->beyond));
   ASSAY_TRY(segment_survey(b));
   ASSAY_TRY(segment_find_pipelines(b));
   for (size_t t = 0; t < s->n_pipelines; t++)
@@ -480,15 +496,35 @@ static assay_status_t build(builder_t* b) {
   return plan_memory(b);
 }
 
-assay_status_t assay_segment_create(const assay_setting_t* setting, int first,
-                                    assay_segment_t** out) {
+// Finds the scratch memory that kernels need at the capacity of growing dimensions, by giving them
+// those sizes and then their own back. *out_ok false: not even those, and the segment is lost.
+static assay_status_t reserve_scratch(builder_t* b, bool* out_ok) {
+  assay_setting_t largest = *b->in;
+  builder_t at_capacity = {.in = &largest, .s = b->s};
+  bool fits;  // where sizes cannot be all at their capacity, scratch grows with them
+  largest.sizes = &b->at_capacity;
+  ASSAY_TRY(segment_give_sizes(&at_capacity, true, &fits));
+  return segment_give_sizes(b, false, out_ok);
+}
+
+static assay_status_t create(const assay_setting_t* setting, int first, bool reserves, bool* out_ok,
+                             assay_segment_t** out) {
   builder_t b = {.in = setting, .span = first};
+  *out_ok = true;
   ASSAY_TRY(ASSAY_NEW(&b.s));
   b.s->first = b.s->end = first;
   b.s->apart = setting->apart;
   assay_status_t st = build(&b);
+  if (!st && b.s->grows && reserves) st = reserve_scratch(&b, out_ok);
   segment_survey_end(&b);
-  if (st) return assay_segment_destroy(b.s), st;
+  if (st || !*out_ok) return assay_segment_destroy(b.s), st;
   *out = b.s;
   return NULL;
+}
+
+assay_status_t assay_segment_create(const assay_setting_t* setting, int first,
+                                    assay_segment_t** out) {
+  bool ok;
+  ASSAY_TRY(create(setting, first, true, &ok, out));
+  return ok ? NULL : create(setting, first, false, &ok, out);
 }

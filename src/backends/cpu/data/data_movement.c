@@ -98,7 +98,8 @@ static assay_status_t make_transpose(maker_t* k, bool* ok) {
   }
   if (!*ok) return NULL;
   assay_layout_t layout = ASSAY_LAYOUT_PLAIN;
-  for (int i = 0; i < 2 && k->x->size; i++, layout = ASSAY_LAYOUT_CHANNELS_LAST) {
+  // What moves nothing in one size may do so in the next.
+  for (int i = 0; i < 2 && k->x->size && !k->l->grows; i++, layout = ASSAY_LAYOUT_CHANNELS_LAST) {
     if (layout != ASSAY_LAYOUT_PLAIN && rank < 3) break;
     cpu_layout_strides(rank, k->y->dims, layout, to);
     const cpu_box_t box = box_of(k, rank, k->y->dims, from, to);
@@ -442,7 +443,8 @@ static bool is_movable(assay_type_t t) {
   return t != ASSAY_TYPE_STRING && (bits == 8 || bits == 16 || bits == 32 || bits == 64);
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+// A zeroed kernel for a layer; *ok false: the layer is none.
+static assay_status_t read(const assay_sized_layer_t* l, moves_t* m, bool* ok) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   size_t op = 0;
@@ -450,24 +452,40 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   if (op == sizeof moves / sizeof *moves || l->layer->n_nodes != 1 || *n->domain || !x ||
       !l->n_out || !l->out[0].value || !is_movable(l->out[0].type) ||
       !type_fits(x->type, l->out[0].type))
-    return NULL;
+    return *ok = false, NULL;
   // Tile-1 repeats along one axis.
-  if (strcmp(n->op_type, "Tile") == 0 && n->n_inputs != 2) return NULL;
-  maker_t k = {.l = l, .node = n, .x = x, .y = &l->out[0]};
+  if (strcmp(n->op_type, "Tile") == 0 && n->n_inputs != 2) return *ok = false, NULL;
+  maker_t k = {.l = l, .node = n, .x = x, .y = &l->out[0], .m = m};
   k.layout = assay_operand_is_channels_last(x) && (x->rank == k.y->rank)
                  ? ASSAY_LAYOUT_CHANNELS_LAST
                  : ASSAY_LAYOUT_PLAIN;
   cpu_layout_strides(x->rank, x->dims, k.layout, k.x_strides);
   cpu_layout_strides(k.y->rank, k.y->dims, k.layout, k.y_strides);
-  bool ok = false;
-  ASSAY_TRY(ASSAY_NEW(&k.m));
   k.m->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k.m->elem = (size_t)assay_type_bits(k.y->type) / 8;
   k.m->base.in[x - l->in] = k.m->base.out[0] = (assay_storage_t){k.y->type, k.layout};
-  assay_status_t st = moves[op].make(&k, &ok);
-  if (st || !ok) return destroy(&k.m->base), st;
-  *out = &k.m->base;
+  return moves[op].make(&k, ok);
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  moves_t *m = NULL, made = {0};
+  bool ok = false;
+  assay_status_t st = read(l, &made, &ok);
+  if (!st && ok) st = ASSAY_NEW(&m);
+  if (st || !ok) return assay_free(made.boxes), st;
+  *m = made;
+  *out = &m->base;
   return NULL;
+}
+
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base, bool* out_ok) {
+  moves_t* m = (moves_t*)base;
+  const assay_tactic_t* tactic = base->tactic;
+  *m = (moves_t){.boxes = m->boxes, .cap = m->cap};
+  assay_status_t st = read(l, m, out_ok);
+  m->base.destroy = destroy;
+  base->tactic = tactic;
+  return st;
 }
 
 const assay_tactic_t cpu_tactic_data_movement = {
@@ -475,6 +493,7 @@ const assay_tactic_t cpu_tactic_data_movement = {
     .source = "assay",
     .numerics = "data_movement",
     .make = make,
+    .resize = resize,
     .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,

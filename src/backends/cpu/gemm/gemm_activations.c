@@ -153,10 +153,8 @@ static bool find_sizes(packed_product_t* k) {
   return true;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+static assay_status_t read(const assay_sized_layer_t* l, packed_product_t* k, bool* out_ok) {
   const assay_storage_t form = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN};
-  packed_product_t* k = NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   bool ok = cpu_product_read(l, &k->p) && find_sizes(k);
   if (ok) {
@@ -168,15 +166,36 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   assay_status_t st =
       ok ? cpu_program_behind(l, ASSAY_LAYOUT_PLAIN, &k->base, &k->program, &ok) : NULL;
   if (!st && ok) st = assay_operand_padded_floats(k->p.bias, padded(k->n), &k->bias);
+  *out_ok = ok;
+  return st;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  packed_product_t* k = NULL;
+  bool ok = false;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  assay_status_t st = read(l, k, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;
+}
+
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base, bool* out_ok) {
+  packed_product_t* k = (packed_product_t*)base;
+  const assay_tactic_t* tactic = base->tactic;
+  cpu_program_destroy(k->program);
+  assay_free(k->bias);
+  *k = (packed_product_t){0};
+  assay_status_t st = read(l, k, out_ok);
+  base->tactic = tactic;
+  return st;
 }
 
 const assay_tactic_t cpu_tactic_gemm_activations = {
     .name = "gemm_activations",
     .source = "assay",
     .make = make,
+    .resize = resize,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .fma = true,
