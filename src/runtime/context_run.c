@@ -171,6 +171,8 @@ static assay_status_t collect(assay_context_t* c) {
       memcpy(o->dims, o->result->dims, sizeof o->dims);
     }
   }
+  for (size_t i = 0; i < c->n_outputs; i++)
+    ASSAY_TRY(assay_context_check_made(c, i, c->outputs[i].result));
   // All of them are taken before memory is written that an input may share.
   for (size_t i = 0; i < c->n_outputs; i++) ASSAY_TRY(deliver(&c->outputs[i]));
   return NULL;
@@ -198,10 +200,12 @@ assay_status_t assay_context_run_now(assay_context_t* c) {
     memset(c->duration_ns, 0, c->n_layers * sizeof *c->duration_ns);
   }
   assay_executor_reset(c->executor);
-  assay_status_t st = set_inputs(c);
+  assay_status_t st = assay_context_begin_states(c);
+  if (!st) st = set_inputs(c);
   if (!st) st = bind_outputs(c);
   if (!st) st = run_layers(c);
   if (!st) st = collect(c);
+  if (!st) assay_context_advance_states(c);
   // Nothing of the caller's memory is held on to between runs.
   assay_executor_reset(c->executor);
   if (st) assay_context_drop_results(c);

@@ -117,6 +117,14 @@ void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data
   if (e->backend && e->backend->bind) e->backend->bind(e->state, v, data, bytes);
 }
 
+assay_status_t assay_executor_grow(assay_executor_t* e, const struct assay_growth* growth) {
+  return e->backend && e->backend->grow ? e->backend->grow(e->state, growth) : NULL;
+}
+
+size_t assay_executor_made(const assay_executor_t* e) {
+  return e->backend && e->backend->made ? e->backend->made(e->state) : 0;
+}
+
 void assay_executor_stepwise(assay_executor_t* e, bool on) {
   if (e->backend && e->backend->stepwise) e->backend->stepwise(e->state, on);
 }
