@@ -2,10 +2,10 @@
 // optimum exports it: inputs past_key_values.N.key and .value, outputs present.N.key and .value.
 // The caches are states of the context, which grow in place; no step prepares anything.
 //
-//   decode MODEL [STEPS [anew]]
+//   decode MODEL [STEPS [times|anew]]
 //
-// anew: the caches are bound as ordinary inputs and outputs, so that each step, which has sizes
-// that no step before had, is prepared for anew.
+// times: how long steps take. anew: the same, with the caches as ordinary inputs and outputs, so
+// that each step, which has sizes that no step before had, is prepared for anew.
 #include <assay/assay.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ typedef struct decoder {
 
 static double milliseconds(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  timespec_get(&t, TIME_UTC);
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
@@ -171,10 +171,25 @@ static double median(double* times, int64_t from, int64_t to) {
   return times[(from + to) / 2];
 }
 
-static assay_status_t generate(decoder_t* d, int64_t steps, double* times, int64_t* out_last) {
-  size_t made = 0;
+static assay_status_t generate(decoder_t* d, int64_t steps) {
   int64_t token = 1;
   assay_status_t st = NULL;
+  size_t made = 0;
+  for (int64_t i = 0; !st && i < steps; i++) {
+    st = step(d, token, &token);
+    if (!st) printf("%lld ", (long long)token);
+    if (i < 2) made = assay_context_kernels_made(d->context);
+  }
+  if (!st)
+    printf("\nkernels made after two steps: %zu\n", assay_context_kernels_made(d->context) - made);
+  return st;
+}
+
+static assay_status_t measure(decoder_t* d, int64_t steps) {
+  double* times = malloc((size_t)steps * sizeof *times);
+  size_t made = 0;
+  int64_t token = 1;
+  assay_status_t st = times ? NULL : assay_status_create(ASSAY_NO_MEMORY, "no memory for times");
   printf("%-12s %16s %14s\n", "positions", "ms a step", "kernels made");
   for (int64_t i = 0, from = 0; !st && i < steps; i++) {
     const double begin = milliseconds();
@@ -188,27 +203,22 @@ static assay_status_t generate(decoder_t* d, int64_t steps, double* times, int64
     made = now;
     from = i + 1;
   }
-  *out_last = token;
+  free(times);
   return st;
 }
 
 int main(int argc, char** argv) {
   decoder_t d = {.anew = argc > 3 && strcmp(argv[3], "anew") == 0};
+  const bool times = argc > 3;
   const long long steps = argc > 2 ? atoll(argv[2]) : 64;
-  if (argc < 2 || steps < 1 || steps > 1 << 20) {
-    fprintf(stderr, "usage: decode MODEL [STEPS [anew]]\n");
+  if (argc < 2 || argc > 4 || steps < 1 || steps > 1 << 20 ||
+      (times && !d.anew && strcmp(argv[3], "times") != 0)) {
+    fprintf(stderr, "usage: decode MODEL [STEPS [times|anew]]\n");
     return 2;
   }
-  double* times = malloc((size_t)steps * sizeof *times);
-  int64_t last = 0;
-  assay_status_t st = times ? open_decoder(&d, argv[1], steps)
-                            : assay_status_create(ASSAY_NO_MEMORY, "no memory for times");
-  if (!st) st = generate(&d, steps, times, &last);
-  if (!st)
-    printf("last token %lld; %zu bytes between layers\n", (long long)last,
-           assay_context_memory(d.context));
+  assay_status_t st = open_decoder(&d, argv[1], steps);
+  if (!st) st = times ? measure(&d, steps) : generate(&d, steps);
   close_decoder(&d);
-  free(times);
   if (!st) return 0;
   fprintf(stderr, "decode: %s\n", assay_status_message(st));
   assay_status_free(st);

@@ -61,7 +61,7 @@ def layer_norm(g, x, hidden, name):
 def conv1d(g, x, n_in, n_out, name):
     """GPT-2's Conv1D: addmm over all rows, with the weight as [in, out]."""
     flat = g.node("Reshape", x, g.ints(-1, n_in))
-    y = g.node("Gemm", flat, g.draw(name + ".weight", n_in, n_out), g.draw(name + ".bias", n_out), name=name)
+    y = g.node("Gemm", flat, g.draw(name + ".weight", n_in, n_out, scale=n_in**-0.5), g.draw(name + ".bias", n_out), name=name)
     shape = g.node("Concat", g.size(x, 0), g.size(x, 1), g.ints(n_out), axis=0)
     return g.node("Reshape", y, shape)
 

@@ -40,13 +40,26 @@ static bool known_inputs(const builder_t* b, const assay_node_t* n, assay_tensor
   return any;
 }
 
+// Whether a node moves elements of a large constant of integers or truth values, such as a causal
+// mask. Where sizes grow a kernel does so in each run: to evaluate it, all of the constant would be
+// made canonical, run after run. What is made of such elements is the same either way.
+static bool moves_large_constant(const assay_node_t* n, assay_tensor_t* const* in) {
+  enum { LARGE = 4096 };
+  const assay_valtype_t* t = n->outputs[0] ? n->outputs[0]->type : NULL;
+  bool large = false;
+  for (size_t i = 0; i < n->n_inputs; i++)
+    large |= in[i] && in[i]->kind == ASSAY_KIND_TENSOR && in[i]->size > LARGE;
+  return large && t && (assay_type_is_integer(t->elem) || t->elem == ASSAY_TYPE_BOOL) &&
+         (n->op->flags & ASSAY_OP_MOVES) && !(n->op->flags & ASSAY_OP_SELECTS);
+}
+
 // Whether a layer may be computed now, as if its inputs were constants when the plan was built.
 static bool may_fold(const builder_t* b, const assay_layer_t* l, assay_tensor_t** in) {
   const assay_node_t* n = l->nodes[0];
   int rank;
   int64_t dims[ASSAY_KERNEL_RANK], size;
   if (l->n_nodes != 1 || l->format != ASSAY_FORMAT_FP32 || !assay_fold_allows(n) ||
-      !known_inputs(b, n, in))
+      !known_inputs(b, n, in) || (b->s->grows && moves_large_constant(n, in)))
     return false;
   for (size_t i = 0; i < n->n_outputs; i++)
     if (n->outputs[i] &&
