@@ -108,8 +108,8 @@ ASSAY_API bool assay_context_output_copied(const assay_context_t* context, size_
 // Before the first run, and after a reset, a state that grows is empty, another one is zeros; open
 // sizes are those of the bound inputs. A run that fails leaves all states as they were; one that
 // would make more than the capacity fails with INVALID_ARGUMENT before it begins, where the model
-// tells, else when it has been made. assay_context_output() of the output is a view of the state,
-// valid until the next run.
+// tells, else when it has been made. assay_context_output() of the output is a copy of the state,
+// or a view that is valid until the next run.
 // A dimension that grows counts as assay_context_grow() has it.
 // Errors: NOT_FOUND no such input or output; INVALID_ARGUMENT types or shapes that do not go
 // together, or one of them is part of a state already; a run is under way; NO_MEMORY

@@ -12,6 +12,7 @@
 
 struct assay_sizes;   // exec/segment/sizes.h
 struct assay_growth;  // there, too
+struct assay_append;  // exec/append.h
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For
 // a node inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of
@@ -93,6 +94,9 @@ typedef struct assay_backend {
   // From now on a dimension grows from run to run: what is prepared for one size is prepared for
   // all. Copied; again: another capacity. NULL: nothing is prepared for sizes.
   assay_status_t (*grow)(void* state, const struct assay_growth* growth);
+  // From now on a value grows in place, where the layers that use it can do so; not on: no longer.
+  // It is borrowed, and says after a run whether that appended. NULL: none ever does.
+  assay_status_t (*append)(void* state, struct assay_append* a, bool on);
   // How many kernels have been made so far, for whatever sizes. NULL: none ever is.
   size_t (*made)(void* state);
   // `set` and `bind` in the memory of the backend's device: a graph input, for this run, which is

@@ -25,6 +25,13 @@ typedef struct assay_storage {
   assay_layout_t layout;
 } assay_storage_t;
 
+// An operand that lies with room for more (append.h): in memory dimension `axis` has `size`
+// elements.
+typedef struct assay_room {
+  int axis;
+  int64_t size;  // 0: it lies as its dimensions say
+} assay_room_t;
+
 // One value that a layer reads or writes.
 typedef struct assay_operand {
   const assay_value_t* value;
@@ -33,7 +40,8 @@ typedef struct assay_operand {
   int64_t size;
   // The type in which the layer stores or takes it: FLOAT in a bf16 layer is BFLOAT16.
   assay_type_t type;
-  assay_layout_t layout;           // inputs: how it lies now, where that is known
+  assay_layout_t layout;  // inputs: how it lies now, where that is known
+  assay_room_t room;
   const assay_tensor_t* constant;  // packed or canonical; NULL: not known before the run
   assay_weights_t* store;          // keeps what is made of the constants of the model
 } assay_operand_t;
@@ -81,6 +89,10 @@ struct assay_kernel {
   // The output takes the memory of this input, which must be of as many bytes; -1: its own. A
   // kernel with neither `run` nor `enqueue` only gives it another shape.
   int in_place;
+  bool rooms;  // it reads and writes operands with room as they lie
+  // 1 + the input with which output 0 begins along the dimension in which both have room: where
+  // they are the same memory, the kernel leaves that part as it is. 0: there is none.
+  int extends;
   size_t scratch;  // bytes that a run needs besides
   // On the host. NULL: a kernel of a device.
   assay_status_t (*run)(assay_kernel_t* k, const void* const* in, void* const* out, void* scratch);
@@ -145,7 +157,9 @@ assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);
 assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, float** made);
 // The same with zeros behind them, up to `room` elements; *out stays NULL where o is.
 assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t room, float** out);
-size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);
+size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);  // with its room
+// The dimensions that it has in memory, with its room.
+void assay_operand_memory_dims(const assay_operand_t* o, int64_t* dims);
 bool assay_operand_is_channels_last(const assay_operand_t* o);
 // float32, float16, bfloat16: what kernels compute with; and the bytes of an element of these.
 bool assay_type_is_kernel_float(assay_type_t type);

@@ -39,6 +39,7 @@ void assay_runner_deinit(assay_runner_t* r) {
   for (size_t i = 0; i < r->n_segments; i++) assay_segment_destroy(r->segments[i]);
   assay_free(r->segments);
   assay_free(r->growth);
+  assay_free(r->appends);
   assay_lifetimes_deinit(&r->lifetimes);
   assay_free(r->values);
   assay_free(r->outputs);
@@ -105,6 +106,23 @@ static assay_status_t hold(assay_runner_t* r, const assay_value_t* v, assay_valu
   return NULL;
 }
 
+static assay_append_t* append_of(const assay_runner_t* r, const assay_value_t* v) {
+  for (size_t i = 0; i < r->setting.n_appends; i++)
+    if (r->appends[i]->in == v || r->appends[i]->out == v) return r->appends[i];
+  return NULL;
+}
+
+// What lies with room is copied for those who know nothing of that.
+static assay_status_t leave_room(const assay_runner_t* r, const assay_value_t* v,
+                                 assay_value_slot_t* value) {
+  const assay_append_t* a = r->appending ? append_of(r, v) : NULL;
+  assay_tensor_t* t = NULL;
+  if (!a || !value->packed || value->packed->data != a->memory) return NULL;
+  ASSAY_TRY(assay_append_read(a, value->packed->dims, &t));
+  assay_value_slot_put(value, t);
+  return NULL;
+}
+
 static assay_status_t reach(assay_runner_t* r, const assay_value_t* v) {
   return r->memory->reach ? r->memory->reach(r, v) : NULL;
 }
@@ -115,6 +133,7 @@ static assay_status_t canonical(assay_runner_t* r, const assay_value_t* v, assay
   ASSAY_TRY(hold(r, v, &value));
   ASSAY_TRY(reach(r, v));
   if (!assay_value_slot_is_set(value)) return NULL;
+  ASSAY_TRY(leave_room(r, v, value));
   const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
   return assay_value_slot_canonical(
       value, is_tensor ? v->type->elem : assay_value_slot_any(value)->type, out);
@@ -133,6 +152,7 @@ assay_status_t assay_runner_packed(void* state, const assay_value_t* v, assay_te
   *out = NULL;
   ASSAY_TRY(hold(state, v, &value));
   ASSAY_TRY(reach(state, v));
+  ASSAY_TRY(leave_room(state, v, value));
   const assay_tensor_t* any = assay_value_slot_any(value);
   if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR) return NULL;
   const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
@@ -152,7 +172,7 @@ void assay_runner_reset(void* state) {
     if (!r->values[i].keep) assay_value_slot_clear(&r->values[i]);
   assay_sizes_clear(&r->sizes);
   r->now = NULL;
-  r->emulate = false;
+  r->emulate = r->appending = false;
   assay_backend_emu.reset(r->emu);
 }
 
@@ -172,8 +192,12 @@ assay_status_t assay_runner_output(assay_runner_t* r, const assay_value_t* v,
                                    assay_tensor_t** out) {
   const assay_place_t* p = assay_segment_place(r->now, v);
   assay_tensor_t** t = &r->outputs[v->id];
-  void* data = r->bound[v->id].data;
-  const int64_t bytes = bound_bytes(r, v, p);
+  assay_append_t* a = r->now->appends ? append_of(r, v) : NULL;
+  void* data = a ? a->memory : r->bound[v->id].data;
+  int64_t bytes = a ? 0 : bound_bytes(r, v, p);
+  if (a && !assay_type_packed_bytes(v->type->elem, p->size, &bytes))
+    return ASSAY_ERROR(ASSAY_INTERNAL, "output '%s' is too large", v->name);
+  if (a) memcpy(a->dims, p->dims, sizeof a->dims);
   const bool again = *t && assay_tensor_is_sole(*t) && (*t)->rank == p->rank &&
                      ((*t)->data == data) == (bytes >= 0) &&
                      (!p->rank || memcmp((*t)->dims, p->dims, (size_t)p->rank * 8) == 0);
@@ -220,6 +244,30 @@ assay_status_t assay_runner_grow(void* state, const assay_growth_t* growth) {
   if (i == r->setting.n_growth) r->setting.n_growth++;
   r->setting.growth = r->growth;
   return NULL;
+}
+
+assay_status_t assay_runner_append(void* state, assay_append_t* a, bool on) {
+  assay_runner_t* r = state;
+  const size_t n = r->setting.n_appends;
+  size_t i = 0;
+  while (i < n && r->appends[i] != a) i++;
+  if (on) ASSAY_TRY(assay_grow(&r->appends, &r->cap_appends, n + 1, sizeof *r->appends));
+  while (r->n_segments) drop_segment(r, 0);
+  if (on && i == n) r->appends[r->setting.n_appends++] = a;
+  if (!on && i < n) r->appends[i] = r->appends[--r->setting.n_appends];
+  r->setting.appends = r->appends;
+  return NULL;
+}
+
+// Values that grow in place lie as the layers of this run want them.
+static void settle_appends(assay_runner_t* r, bool in_place) {
+  r->appending = in_place;
+  for (size_t i = 0; i < r->setting.n_appends; i++) {
+    assay_append_t* a = r->appends[i];
+    const assay_tensor_t* t = assay_value_slot_any(&r->values[a->in->id]);
+    a->appended = in_place && t;
+    if (t) assay_append_settle(a, t->dims, in_place);
+  }
 }
 
 size_t assay_runner_made(void* state) {
@@ -278,6 +326,7 @@ static assay_status_t find_segment(assay_runner_t* r, int first) {
     r->segments[r->n_segments++] = found;
   }
   found->used = ++r->clock;
+  if (first == 0) settle_appends(r, found->appends);
   return r->memory->begin(r, found);
 }
 
@@ -383,6 +432,7 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   r->layer = i;
   assay_contention_watch();
   if (i == 0) ASSAY_TRY(put_defaults(r));
+  if (i == 0 && r->emulate) settle_appends(r, false);
   if (!r->now && !r->emulate) ASSAY_TRY(find_segment(r, (int)i));
   const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);
   bool prepared = s && (s->kernel || s->known);
@@ -397,6 +447,8 @@ assay_status_t assay_runner_step(void* state, size_t i) {
     if (s && s->kernel) r->emulate = true;
     ASSAY_TRY(run_emulated(r, k));
   }
+  // What is evaluated, lies as it always does.
+  for (size_t k = 0; r->emulate && k < r->setting.n_appends; k++) r->appends[k]->appended = false;
   // What a row pipeline reads, the run holds until it has run.
   if (!pipeline || r->emulate || (int)i == assay_pipeline_last(pipeline))
     for (size_t k = first; k <= i; k++) let_go(r, k);

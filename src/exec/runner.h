@@ -51,7 +51,10 @@ struct assay_runner {
   uint64_t clock;
   assay_growth_t* growth;  // what setting.growth is
   size_t cap_growth;
-  size_t made;  // kernels of segments that are gone
+  size_t made;               // kernels of segments that are gone
+  assay_append_t** appends;  // what setting.appends is
+  size_t cap_appends;
+  bool appending;  // this run does so in place
 };
 
 // Fills in a zeroed runner; setting: target, user, store and resident. What it is given outlives
@@ -91,6 +94,7 @@ assay_tensor_t* assay_runner_get(void* runner, const assay_value_t* v);
 void assay_runner_bind(void* runner, const assay_value_t* v, void* data, size_t bytes);
 assay_status_t assay_runner_grow(void* runner, const assay_growth_t* growth);
 size_t assay_runner_made(void* runner);
+assay_status_t assay_runner_append(void* runner, assay_append_t* a, bool on);
 assay_status_t assay_runner_packed(void* runner, const assay_value_t* v, assay_tensor_t** out);
 assay_status_t assay_runner_step(void* runner, size_t i);
 void assay_runner_reset(void* runner);

@@ -419,7 +419,12 @@ assay_status_t assay_context_bind_output(assay_context_t* c, size_t i, void* dat
 
 assay_tensor_t* assay_context_output(assay_context_t* c, size_t i) {
   if (i >= c->n_outputs || is_running(c)) return NULL;
-  return assay_tensor_retain(c->outputs[i].result);
+  const context_output_t* o = &c->outputs[i];
+  const context_state_t* s = o->rank >= 0 ? assay_context_appended(c, i) : NULL;
+  assay_tensor_t* copy = NULL;
+  if (!s || !s->append->with_room) return assay_tensor_retain(o->result);
+  assay_status_free(assay_append_read(s->append, o->dims, &copy));
+  return copy;
 }
 
 assay_status_t assay_context_output_shape(assay_context_t* c, size_t i, int* out_rank,

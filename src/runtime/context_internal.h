@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "exec/append.h"
 #include "runtime/executor.h"
 
 typedef struct context_input {
@@ -33,9 +34,11 @@ typedef struct context_state {
   int64_t capacity;  // along it
   bool known;        // it has a value:
   int64_t dims[ASSAY_MAX_RANK];
-  char* memory[2];  // what the next run reads, at `now`, and what it writes
-  size_t bytes;     // of each
+  char*
+      memory[2];  // what the next run reads, at `now`, and what it writes, if not there; NULL: none
+  size_t bytes;   // of each
   int now;
+  assay_append_t* append;  // grows in place where it can; NULL: never
 } context_state_t;
 
 typedef enum context_phase {
@@ -79,11 +82,17 @@ assay_status_t assay_context_check_free(const assay_context_t* c, bool input,
                                         size_t i) ASSAY_MUST_USE;
 // Before a run: inputs and outputs of states get the memory of those.
 assay_status_t assay_context_begin_states(assay_context_t* c) ASSAY_MUST_USE;
+// The state that an output belongs to, if the last run appended to it in place; its shape goes to
+// the output. NULL: none.
+const context_state_t* assay_context_appended(const assay_context_t* c, size_t output);
 // Whether what a run made of an output can be the next value of a state.
 assay_status_t assay_context_check_made(const assay_context_t* c, size_t output,
                                         const assay_tensor_t* made) ASSAY_MUST_USE;
-// After a run: what was made is what the next one reads.
-void assay_context_advance_states(assay_context_t* c);
+// After a run: what was made is what the next one reads. Errors: NO_MEMORY; no state is changed.
+assay_status_t assay_context_advance_states(assay_context_t* c) ASSAY_MUST_USE;
+// The value of a state, or of the output that it was made of: a copy.
+assay_status_t assay_context_read_state(const assay_context_t* c, const context_state_t* s,
+                                        assay_tensor_t** out) ASSAY_MUST_USE;
 void assay_context_drop_states(assay_context_t* c);
 
 // Drops what the last run has left.

@@ -1,7 +1,9 @@
 // States of a context: an output of one run that is an input of the next, in memory of the context.
 //
-// Each has two pieces of memory: a run reads one and writes the other, and when it has succeeded
-// they change places. So a run that fails leaves all states as they were.
+// One that grows is written behind what is there, in the same memory, where all layers that use it
+// can do with that (exec/append.h). Else it has two pieces of memory: a run reads one and writes
+// the other, and when it has succeeded they change places. So a run that fails leaves all states as
+// they were, either way.
 #include <limits.h>
 #include <string.h>
 
@@ -112,6 +114,24 @@ static assay_status_t grow(assay_context_t* c, const context_state_t* s) {
   return assay_executor_grow(c->executor, &growth);
 }
 
+static assay_status_t grow_in_place(assay_context_t* c, context_state_t* s) {
+  const assay_value_t* in = c->inputs[s->input].value;
+  bool can = false;
+  if (s->axis < 0 || in->type->rank > ASSAY_APPEND_RANK || assay_type_bits(in->type->elem) % 8)
+    return NULL;
+  ASSAY_TRY(ASSAY_NEW(&s->append));
+  *s->append = (assay_append_t){.in = in,
+                                .out = c->outputs[s->output].value,
+                                .axis = s->axis,
+                                .capacity = s->capacity,
+                                .appended = true};
+  assay_status_t st = assay_executor_append(c->executor, s->append, true, &can);
+  if (!st && can) return NULL;
+  assay_free(s->append);
+  s->append = NULL;
+  return st;
+}
+
 assay_status_t assay_context_bind_state(assay_context_t* c, const char* input, const char* output,
                                         int64_t capacity) {
   context_state_t s = {.axis = -1, .capacity = capacity};
@@ -130,6 +150,7 @@ assay_status_t assay_context_bind_state(assay_context_t* c, const char* input, c
   ASSAY_TRY(grow(c, &s));
   ASSAY_TRY(assay_context_set_input(c, s.input, NULL));
   ASSAY_TRY(assay_context_bind_output(c, s.output, NULL, 0));
+  ASSAY_TRY(grow_in_place(c, &s));
   c->states[c->n_states++] = s;
   return NULL;
 }
@@ -157,19 +178,24 @@ static void drop(assay_context_t* c, context_state_t* s) {
   c->outputs[s->output] = (context_output_t){.value = c->outputs[s->output].value, .rank = -1};
   assay_executor_bind(c->executor, c->outputs[s->output].value, NULL, 0);
   for (int i = 0; i < 2; i++) assay_free(s->memory[i]);
+  assay_free(s->append);
 }
 
 assay_status_t assay_context_unbind_state(assay_context_t* c, const char* input) {
   context_state_t* s;
+  bool can;
   ASSAY_TRY(find_state(c, input, &s));
+  if (s->append) ASSAY_TRY(assay_executor_append(c->executor, s->append, false, &can));
   drop(c, s);
   *s = c->states[--c->n_states];
   return NULL;
 }
 
 void assay_context_drop_states(assay_context_t* c) {
-  for (size_t i = 0; i < c->n_states; i++)
+  for (size_t i = 0; i < c->n_states; i++) {
     for (int k = 0; k < 2; k++) assay_free(c->states[i].memory[k]);
+    assay_free(c->states[i].append);
+  }
   assay_free(c->states);
 }
 
@@ -203,6 +229,7 @@ size_t assay_context_kernels_made(const assay_context_t* c) {
 // ---- memory -------------------------------------------------------------------------------------
 
 // Memory for these sizes, at the capacity where it grows; what is there stays if there is enough.
+// That which a run writes comes when one needs it.
 static assay_status_t make_room(const assay_context_t* c, context_state_t* s, const int64_t* dims) {
   const assay_valtype_t* t = input_type(c, s);
   int64_t full[ASSAY_MAX_RANK], size, bytes;
@@ -213,15 +240,19 @@ static assay_status_t make_room(const assay_context_t* c, context_state_t* s, co
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "state '%s' is too large: %s, and %lld in dimension %d", name_of(c, s),
                        ASSAY_VALTYPE_TEXT(t), (long long)s->capacity, s->axis);
-  if (s->memory[0] && s->memory[1] && (size_t)bytes <= s->bytes) return NULL;
+  if (s->memory[s->now] && (size_t)bytes <= s->bytes) return NULL;
   for (int i = 0; i < 2; i++) {
     assay_free(s->memory[i]);
     s->memory[i] = NULL;
   }
   s->bytes = 0;
-  for (int i = 0; i < 2; i++) ASSAY_TRY(assay_new_array((size_t)bytes + 1, 1, &s->memory[i]));
+  ASSAY_TRY(assay_new_array((size_t)bytes + 1, 1, &s->memory[s->now]));
   s->bytes = (size_t)bytes;
   return NULL;
+}
+
+static assay_status_t make_other(context_state_t* s) {
+  return s->memory[!s->now] ? NULL : assay_new_array(s->bytes + 1, 1, &s->memory[!s->now]);
 }
 
 static assay_status_t check_dims(const assay_context_t* c, const context_state_t* s,
@@ -256,6 +287,7 @@ assay_status_t assay_context_set_state(assay_context_t* c, const char* input,
   ASSAY_TRY(make_room(c, s, tensor->dims));
   if (tensor->size) ASSAY_TRY(assay_tensor_read(tensor, s->memory[s->now], s->bytes));
   memcpy(s->dims, tensor->dims, sizeof s->dims);
+  if (s->append) s->append->with_room = false;
   s->known = true;
   return NULL;
 }
@@ -272,10 +304,16 @@ static assay_status_t wrap(const assay_context_t* c, const context_state_t* s,
 
 assay_status_t assay_context_state(assay_context_t* c, const char* input, assay_tensor_t** out) {
   context_state_t* s;
-  assay_tensor_t* view = NULL;
   ASSAY_TRY(find_state(c, input, &s));
   if (!s->known)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "state '%s' has no value before the first run", input);
+  return assay_context_read_state(c, s, out);
+}
+
+assay_status_t assay_context_read_state(const assay_context_t* c, const context_state_t* s,
+                                        assay_tensor_t** out) {
+  assay_tensor_t* view = NULL;
+  if (s->append) return assay_append_read(s->append, s->dims, out);
   ASSAY_TRY(wrap(c, s, &view));
   assay_status_t st = assay_tensor_copy(view, out);
   assay_tensor_release(view);
@@ -316,6 +354,7 @@ static assay_status_t begin_state(assay_context_t* c, context_state_t* s) {
   }
   ASSAY_TRY(make_room(c, s, s->dims));
   if (s->axis < 0) memset(s->memory[s->now], 0, s->bytes);
+  if (s->append) s->append->with_room = false;
   s->known = true;
   return NULL;
 }
@@ -347,8 +386,12 @@ assay_status_t assay_context_begin_states(assay_context_t* c) {
     assay_tensor_release(in->tensor);
     in->tensor = NULL;
     ASSAY_TRY(wrap(c, s, &in->tensor));
-    out->data = s->memory[!s->now];
-    out->bytes = s->bytes;
+    // Where the last run appended, this one will, too.
+    const bool appends = s->append && s->append->appended;
+    if (s->append) s->append->memory = s->memory[s->now];
+    if (!appends) ASSAY_TRY(make_other(s));
+    out->data = appends ? NULL : s->memory[!s->now];
+    out->bytes = appends ? 0 : s->bytes;
   }
   for (size_t i = 0; i < c->n_states; i++) ASSAY_TRY(check_capacity(c, &c->states[i]));
   return NULL;
@@ -370,10 +413,30 @@ assay_status_t assay_context_check_made(const assay_context_t* c, size_t output,
                      c->outputs[output].value->name, name_of(c, s));
 }
 
-void assay_context_advance_states(assay_context_t* c) {
+const context_state_t* assay_context_appended(const assay_context_t* c, size_t output) {
+  const context_state_t* s = find_by_output(c, output);
+  return s && s->append && s->append->appended ? s : NULL;
+}
+
+// What was made elsewhere goes to the memory that the next run reads.
+static assay_status_t move_in(const assay_context_t* c, context_state_t* s) {
+  const assay_tensor_t* made = c->outputs[s->output].result;
+  if (made->data == s->memory[!s->now]) return NULL;
+  ASSAY_TRY(make_other(s));
+  if (made->size) memcpy(s->memory[!s->now], made->data, assay_tensor_bytes(made));
+  return NULL;
+}
+
+assay_status_t assay_context_advance_states(assay_context_t* c) {
+  for (size_t i = 0; i < c->n_states; i++)
+    if (!assay_context_appended(c, c->states[i].output)) ASSAY_TRY(move_in(c, &c->states[i]));
   for (size_t i = 0; i < c->n_states; i++) {
     context_state_t* s = &c->states[i];
     memcpy(s->dims, c->outputs[s->output].dims, sizeof s->dims);
+    if (assay_context_appended(c, s->output)) continue;
     s->now = !s->now;
+    if (s->append) s->append->memory = s->memory[s->now];
+    if (s->append) s->append->with_room = false;
   }
+  return NULL;
 }

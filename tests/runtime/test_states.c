@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "engine_case.h"
 #include "fail_case.h"
+#include "runtime/context_internal.h"
 
 enum { STEPS = 40, MAX_OUTPUTS = 8, LAYERS = 2, HEADS = 3, WIDTH = 16, WORDS = 50 };
 
@@ -238,8 +239,75 @@ static void no_step_prepares_anything(void** state) {
   memcpy(from.ones, d.ones, sizeof from.ones);
   open_copy(e, &from, false, &exact);
   step(e, &exact, 3, 1);
-  assert_int_equal(assay_context_kernels_made(exact.context), first);
+  const size_t once = assay_context_kernels_made(exact.context);
   assay_context_destroy(exact.context);
+  open_decoder(e, 0, STEPS, &d);
+  step(e, &d, 3, 1);
+  open_copy(e, &d, false, &exact);
+  step(e, &exact, 3, 1);
+  assert_true(once > 20 && assay_context_kernels_made(exact.context) > 20);
+  assay_context_destroy(d.context);
+  assay_context_destroy(exact.context);
+  assay_engine_release(e);
+}
+
+static assay_status_t see(void* user, const assay_layer_values_t* values) {
+  (void)values;
+  ++*(int*)user;
+  return NULL;
+}
+
+static void expect_appended(const decoder_t* d, bool appended) {
+  for (int i = 0; i < 2 * LAYERS; i++) {
+    const context_state_t* s = &d->context->states[i];
+    assert_non_null(s->append);
+    assert_int_equal(s->append->appended, appended);
+    assert_int_equal(s->append->with_room, appended);
+    // Memory for a second copy comes with the need for it.
+    if (appended) assert_null(s->memory[!s->now]);
+  }
+}
+
+// Where all layers can, the cache is written behind what is there; where something looks at every
+// layer, it is made elsewhere. The bits are the same, whichever way the first steps went.
+static void caches_grow_in_place(void** state) {
+  (void)state;
+  assay_engine_t* e = build("gpt2", NULL);
+  decoder_t a, b;
+  open_decoder(e, 0, STEPS, &a);
+  open_decoder(e, 0, STEPS, &b);
+  int seen = 0;
+  assay_context_options_t options = ASSAY_CONTEXT_OPTIONS_INIT;
+  options.tap = see;
+  options.tap_user = &seen;
+  assay_context_destroy(b.context);
+  b.context = open_context(e, &options);
+  char past[64], present[64];
+  for (int i = 0; i < 2 * LAYERS; i++) {
+    cache_names(i, past, present);
+    ok(assay_context_bind_state(b.context, past, present, STEPS));
+  }
+  for (int i = 0; i < 12; i++) {
+    step(e, &a, 11, 1);
+    step(e, &b, 11, 1);
+    expect_appended(&a, true);
+    expect_appended(&b, false);
+    expect_same(e, a.context, b.context, "in place", i);
+    // What one has goes to the other, from one form into the other.
+    for (int k = 0; i % 4 == 3 && k < 2 * LAYERS; k++) {
+      assay_tensor_t *x = NULL, *y = NULL;
+      cache_names(k, past, present);
+      ok(assay_context_state(a.context, past, &x));
+      ok(assay_context_state(b.context, past, &y));
+      ok(assay_context_set_state(b.context, past, x));
+      ok(assay_context_set_state(a.context, past, y));
+      assay_tensor_release(x);
+      assay_tensor_release(y);
+    }
+  }
+  assert_true(seen > 0);
+  assay_context_destroy(a.context);
+  assay_context_destroy(b.context);
   assay_engine_release(e);
 }
 
@@ -572,6 +640,7 @@ int main(void) {
       cmocka_unit_test(decoding_has_the_bits_of_exact_sizes),
       cmocka_unit_test(decoding_gives_what_the_whole_sequence_gives),
       cmocka_unit_test(no_step_prepares_anything),
+      cmocka_unit_test(caches_grow_in_place),
       cmocka_unit_test(states_begin_anew_after_a_reset),
       cmocka_unit_test(no_more_than_the_capacity),
       cmocka_unit_test(contexts_do_not_disturb_each_other),

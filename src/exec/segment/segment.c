@@ -432,6 +432,7 @@ static assay_status_t lay_layer(builder_t* b, int i) {
     ASSAY_TRY(segment_check_inputs(b, &d, step->kernel, &ok));
   }
   if (!ok) dissolve(b, i);
+  if (!ok) segment_check_emulated(b, i);
   if (!ok && step->kernel) {
     step->kernel->destroy(step->kernel);
     step->kernel = NULL;
@@ -443,6 +444,7 @@ static assay_status_t lay_layer(builder_t* b, int i) {
   if (step->kernel->scratch > s->scratch_bytes) s->scratch_bytes = step->kernel->scratch;
   ASSAY_TRY(place_outputs(b, &d, i, step));
   ASSAY_TRY(hand_out(b, &d, i, step));
+  segment_check_slots(b, &d, step);
   step->end = s->n_moves;
   return NULL;
 }
@@ -507,15 +509,19 @@ static assay_status_t reserve_scratch(builder_t* b, bool* out_ok) {
   return segment_give_sizes(b, false, out_ok);
 }
 
-static assay_status_t create(const assay_setting_t* setting, int first, bool reserves, bool* out_ok,
-                             assay_segment_t** out) {
+// *out_ok false: with what was asked for it cannot be had.
+static assay_status_t create(const assay_setting_t* setting, int first, bool appends, bool reserves,
+                             bool* out_ok, assay_segment_t** out) {
   builder_t b = {.in = setting, .span = first};
   *out_ok = true;
   ASSAY_TRY(ASSAY_NEW(&b.s));
   b.s->first = b.s->end = first;
   b.s->apart = setting->apart;
+  b.s->appends = appends;
   assay_status_t st = build(&b);
-  if (!st && b.s->grows && reserves) st = reserve_scratch(&b, out_ok);
+  if (appends && !st)
+    *out_ok = !b.conflict && b.s->end == (int)setting->layers->n_layers && segment_has_room(&b);
+  if (!st && *out_ok && b.s->grows && reserves) st = reserve_scratch(&b, out_ok);
   segment_survey_end(&b);
   if (st || !*out_ok) return assay_segment_destroy(b.s), st;
   *out = b.s;
@@ -524,7 +530,9 @@ static assay_status_t create(const assay_setting_t* setting, int first, bool res
 
 assay_status_t assay_segment_create(const assay_setting_t* setting, int first,
                                     assay_segment_t** out) {
-  bool ok;
-  ASSAY_TRY(create(setting, first, true, &ok, out));
-  return ok ? NULL : create(setting, first, false, &ok, out);
+  bool ok = false;
+  const bool appends = setting->n_appends && setting->n_growth && !setting->apart && first == 0;
+  if (appends) ASSAY_TRY(create(setting, first, true, true, &ok, out));
+  if (!ok) ASSAY_TRY(create(setting, first, false, true, &ok, out));
+  return ok ? NULL : create(setting, first, false, false, &ok, out);
 }

@@ -16,6 +16,7 @@
 #ifndef ASSAY_EXEC_SEGMENT_SEGMENT_H_
 #define ASSAY_EXEC_SEGMENT_SEGMENT_H_
 
+#include "exec/append.h"
 #include "exec/choice/describe.h"
 #include "exec/segment/layouts.h"
 #include "exec/segment/lifetimes.h"
@@ -115,6 +116,7 @@ typedef struct assay_segment {
   size_t n_pipelines, cap_pipelines;
   size_t arena_bytes, scratch_bytes;
   uint64_t used;
+  bool appends;                   // its kernels append to the setting's values in place
   bool grows;                     // it can be given other sizes of growing dimensions
   size_t made;                    // kernels, in all
   struct assay_evaluator* truth;  // for contents that follow from sizes; NULL: not needed yet
@@ -167,6 +169,8 @@ typedef struct assay_setting {
   size_t alignment;  // of what lies in the arena
   const assay_growth_t* growth;
   size_t n_growth;
+  assay_append_t* const* appends;  // values that grow in place
+  size_t n_appends;
   void* user;
 } assay_setting_t;
 

@@ -22,6 +22,7 @@ typedef struct surveyed {
 typedef struct builder {
   const assay_setting_t* in;
   assay_segment_t* s;
+  bool conflict;              // values cannot grow in place here: it is prepared without
   int span;                   // the first layer of the kernel span
   assay_sizes_t at_capacity;  // of growing dimensions, if the segment grows
   assay_sizes_t beyond;       // one more of each: sizes that differ there from those at hand grow
@@ -45,6 +46,16 @@ assay_status_t segment_add_place(builder_t* b, const assay_value_t* v, int rank,
 // places. again: it was so in other sizes, and places of what it reads say whether they changed.
 assay_status_t segment_know_layer(builder_t* b, const assay_layer_t* l, bool again,
                                   bool* out_known);
+// Values that grow in place (segment_append.c). The room of a layer's operands is put into its
+// description; notes a conflict where a kernel, or the lack of one, cannot do with it, or where the
+// slots that its step was given are not those of the value.
+void segment_describe_rooms(const builder_t* b, assay_sized_layer_t* d);
+bool segment_keeps_rooms(const builder_t* b, const assay_sized_layer_t* d,
+                         const assay_kernel_t* kernel);
+void segment_check_emulated(builder_t* b, int i);
+void segment_check_slots(builder_t* b, const assay_sized_layer_t* d, const assay_step_t* step);
+// Whether values have room for the sizes at hand.
+bool segment_has_room(const builder_t* b);
 // What a kernel's step is laid out for.
 void segment_read_forms(const assay_kernel_t* k, assay_step_forms_t* out);
 // Gives the segment the setting's sizes (segment_resize.c); at_capacity: those, whatever the run

@@ -140,7 +140,7 @@ static assay_status_t resize_kernel(builder_t* b, int i, bool* out_ok) {
   if (!*out_ok || step->pipeline) return *out_ok = false, NULL;
   ASSAY_TRY(b->in->target->resize(b->in->user, &d, step->kernel, out_ok));
   if (!*out_ok) ASSAY_TRY(make_anew(b, &d, step, out_ok));
-  *out_ok = *out_ok && can_replace(b, step, &d);
+  *out_ok = *out_ok && can_replace(b, step, &d) && segment_keeps_rooms(b, &d, step->kernel);
   if (step->kernel->scratch > b->s->scratch_bytes) b->s->scratch_bytes = step->kernel->scratch;
   return NULL;
 }
@@ -212,7 +212,7 @@ assay_status_t segment_give_sizes(builder_t* b, bool at_capacity, bool* out_ok) 
   for (int i = s->first; *out_ok && i < s->end; i++)
     ASSAY_TRY(
         assay_status_note(resize_layer(b, i, out_ok), "layer '%s'", b->in->layers->layers[i].name));
-  *out_ok = *out_ok && moves_are_plain(s);
+  *out_ok = *out_ok && moves_are_plain(s) && segment_has_room(b);
   if (!*out_ok) return NULL;
   memcpy(s->sizes.size, b->in->sizes->size, s->sizes.n * sizeof *s->sizes.size);
   return refresh(b);

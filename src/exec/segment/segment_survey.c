@@ -101,6 +101,7 @@ assay_status_t segment_describe(builder_t* b, int i, assay_sized_layer_t* out,
   out->resident = b->in->resident;
   out->own = b->in->own;
   if (*out_described && b->s->grows) out->grows = grows(b, out);
+  if (*out_described) segment_describe_rooms(b, out);
   return l.status;
 }
 
@@ -225,7 +226,8 @@ static assay_status_t find_options(builder_t* b, const assay_sized_layer_t* give
   assay_sized_layer_t d = *given;
   bool added;
   ASSAY_TRY(add_option(b, x, &d, &added));
-  if (!added || !may_choose(b, x->options[0].kernel->tactic)) return NULL;
+  // Where sizes grow, layouts are plain: which sizes have one order in all layouts changes.
+  if (!added || given->grows || !may_choose(b, x->options[0].kernel->tactic)) return NULL;
   x->told[0].followed = true;
   for (size_t k = d.n_in; k-- > 0;)
     if (is_free(&d.in[k])) x->told[0].layout = d.in[k].layout;
@@ -356,7 +358,8 @@ static assay_status_t survey_layer(builder_t* b, int i, bool* out_ends) {
   if (described) ASSAY_TRY(assay_sizes_are_implied(&d, b->in->sizes, &described));
   d.gates = &step->gates;
   if (described) ASSAY_TRY(find_options(b, &d, x));
-  if (!x->n) return place_emulated(b, i, out_ends);
+  if (!x->n) return segment_check_emulated(b, i), place_emulated(b, i, out_ends);
+  b->conflict |= !segment_keeps_rooms(b, &d, x->options[0].kernel);
   ASSAY_TRY(follow(b, &d, x->options[0].kernel));
   return add_to_problem(b, &d, x);
 }
