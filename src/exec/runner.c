@@ -106,16 +106,10 @@ static assay_status_t hold(assay_runner_t* r, const assay_value_t* v, assay_valu
   return NULL;
 }
 
-static assay_append_t* append_of(const assay_runner_t* r, const assay_value_t* v) {
-  for (size_t i = 0; i < r->setting.n_appends; i++)
-    if (r->appends[i]->in == v || r->appends[i]->out == v) return r->appends[i];
-  return NULL;
-}
-
 // What lies with room is copied for those who know nothing of that.
 static assay_status_t leave_room(const assay_runner_t* r, const assay_value_t* v,
                                  assay_value_slot_t* value) {
-  const assay_append_t* a = r->appending ? append_of(r, v) : NULL;
+  const assay_append_t* a = r->appending ? assay_runner_append_of(r, v) : NULL;
   assay_tensor_t* t = NULL;
   if (!a || !value->packed || value->packed->data != a->memory) return NULL;
   ASSAY_TRY(assay_append_read(a, value->packed->dims, &t));
@@ -192,7 +186,7 @@ assay_status_t assay_runner_output(assay_runner_t* r, const assay_value_t* v,
                                    assay_tensor_t** out) {
   const assay_place_t* p = assay_segment_place(r->now, v);
   assay_tensor_t** t = &r->outputs[v->id];
-  assay_append_t* a = r->now->appends ? append_of(r, v) : NULL;
+  assay_append_t* a = r->now->appends ? assay_runner_append_of(r, v) : NULL;
   void* data = a ? a->memory : r->bound[v->id].data;
   int64_t bytes = a ? 0 : bound_bytes(r, v, p);
   if (a && !assay_type_packed_bytes(v->type->elem, p->size, &bytes))
@@ -227,56 +221,6 @@ static assay_status_t end(assay_runner_t* r) {
   return NULL;
 }
 
-static void drop_segment(assay_runner_t* r, size_t i) {
-  r->made += r->segments[i]->made;
-  assay_segment_destroy(r->segments[i]);
-  r->segments[i] = r->segments[--r->n_segments];
-}
-
-assay_status_t assay_runner_grow(void* state, const assay_growth_t* growth) {
-  assay_runner_t* r = state;
-  size_t i = 0;
-  while (i < r->setting.n_growth && strcmp(r->growth[i].name, growth->name) != 0) i++;
-  ASSAY_TRY(assay_grow(&r->growth, &r->cap_growth, i + 1, sizeof *r->growth));
-  // What was prepared before is not for this.
-  while (r->n_segments) drop_segment(r, 0);
-  r->growth[i] = *growth;
-  if (i == r->setting.n_growth) r->setting.n_growth++;
-  r->setting.growth = r->growth;
-  return NULL;
-}
-
-assay_status_t assay_runner_append(void* state, assay_append_t* a, bool on) {
-  assay_runner_t* r = state;
-  const size_t n = r->setting.n_appends;
-  size_t i = 0;
-  while (i < n && r->appends[i] != a) i++;
-  if (on) ASSAY_TRY(assay_grow(&r->appends, &r->cap_appends, n + 1, sizeof *r->appends));
-  while (r->n_segments) drop_segment(r, 0);
-  if (on && i == n) r->appends[r->setting.n_appends++] = a;
-  if (!on && i < n) r->appends[i] = r->appends[--r->setting.n_appends];
-  r->setting.appends = r->appends;
-  return NULL;
-}
-
-// Values that grow in place lie as the layers of this run want them.
-static void settle_appends(assay_runner_t* r, bool in_place) {
-  r->appending = in_place;
-  for (size_t i = 0; i < r->setting.n_appends; i++) {
-    assay_append_t* a = r->appends[i];
-    const assay_tensor_t* t = assay_value_slot_any(&r->values[a->in->id]);
-    a->appended = in_place && t;
-    if (t) assay_append_settle(a, t->dims, in_place);
-  }
-}
-
-size_t assay_runner_made(void* state) {
-  const assay_runner_t* r = state;
-  size_t n = r->made;
-  for (size_t i = 0; i < r->n_segments; i++) n += r->segments[i]->made;
-  return n;
-}
-
 // Makes room for one more segment that starts there.
 static size_t place_for(assay_runner_t* r, int first) {
   size_t n = 0, oldest = r->n_segments;
@@ -286,39 +230,15 @@ static size_t place_for(assay_runner_t* r, int first) {
     if (oldest == r->n_segments || r->segments[i]->used < r->segments[oldest]->used) oldest = i;
   }
   if (n < MAX_SEGMENTS) return r->n_segments;
-  drop_segment(r, oldest);
+  assay_runner_drop_segment(r, oldest);
   return r->n_segments;
-}
-
-// The segment that ran last of those that may be given the sizes at hand; n_segments: there is
-// none.
-static size_t last_to_grow(const assay_runner_t* r, int first) {
-  size_t found = r->n_segments;
-  for (size_t i = 0; i < r->n_segments; i++)
-    if (assay_segment_may_grow(r->segments[i], first, &r->setting) &&
-        (found == r->n_segments || r->segments[i]->used > r->segments[found]->used))
-      found = i;
-  return found;
-}
-
-// A segment of other sizes is given those at hand; *out NULL: none can be.
-static assay_status_t grow_segment(assay_runner_t* r, int first, assay_segment_t** out) {
-  size_t i;
-  while ((i = last_to_grow(r, first)) < r->n_segments) {
-    bool ok = false;
-    assay_status_t st = assay_segment_resize(r->segments[i], &r->setting, &ok);
-    if (!st && ok) return *out = r->segments[i], NULL;
-    drop_segment(r, i);
-    ASSAY_TRY(st);
-  }
-  return NULL;
 }
 
 static assay_status_t find_segment(assay_runner_t* r, int first) {
   assay_segment_t* found = NULL;
   for (size_t i = 0; !found && i < r->n_segments; i++)
     if (assay_segment_fits(r->segments[i], first, &r->setting)) found = r->segments[i];
-  if (!found && r->setting.n_growth) ASSAY_TRY(grow_segment(r, first, &found));
+  if (!found && r->setting.n_growth) ASSAY_TRY(assay_runner_grow_segment(r, first, &found));
   if (!found) {
     const size_t at = place_for(r, first);
     ASSAY_TRY(assay_grow(&r->segments, &r->cap_segments, at + 1, sizeof(assay_segment_t*)));
@@ -326,7 +246,7 @@ static assay_status_t find_segment(assay_runner_t* r, int first) {
     r->segments[r->n_segments++] = found;
   }
   found->used = ++r->clock;
-  if (first == 0) settle_appends(r, found->appends);
+  if (first == 0) assay_runner_settle(r, found->appends);
   return r->memory->begin(r, found);
 }
 
@@ -432,7 +352,7 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   r->layer = i;
   assay_contention_watch();
   if (i == 0) ASSAY_TRY(put_defaults(r));
-  if (i == 0 && r->emulate) settle_appends(r, false);
+  if (i == 0 && r->emulate) assay_runner_settle(r, false);
   if (!r->now && !r->emulate) ASSAY_TRY(find_segment(r, (int)i));
   const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);
   bool prepared = s && (s->kernel || s->known);

@@ -87,6 +87,17 @@ static inline const assay_step_t* assay_runner_step_of(const assay_runner_t* r, 
   return &r->now->steps[i - (size_t)r->now->first];
 }
 
+// ---- what grows (runner_growth.c) ---------------------------------------------------------------
+
+void assay_runner_drop_segment(assay_runner_t* r, size_t i);
+// A segment of other sizes is given those at hand; *out NULL: none can be.
+assay_status_t assay_runner_grow_segment(assay_runner_t* r, int first,
+                                         assay_segment_t** out) ASSAY_MUST_USE;
+// The value that grows in place of which v is what a run reads or makes; NULL: none.
+assay_append_t* assay_runner_append_of(const assay_runner_t* r, const assay_value_t* v);
+// Values that grow in place lie as the layers of this run want them.
+void assay_runner_settle(assay_runner_t* r, bool in_place);
+
 // ---- the rows of backend.h that are the same for all --------------------------------------------
 
 assay_status_t assay_runner_set(void* runner, const assay_value_t* v, assay_tensor_t* t);

@@ -36,7 +36,9 @@ typedef struct builder {
 // All layers: sets the segment's end, its places, the steps that are known, and b->layers.
 assay_status_t segment_survey(builder_t* b);
 void segment_survey_end(builder_t* b);
-// Behind it: the row pipelines (segment_pipelines.c).
+// All of it: survey, row pipelines, slots and moves, places in memory (segment.c).
+assay_status_t segment_build(builder_t* b);
+// Behind the survey: the row pipelines (segment_pipelines.c).
 assay_status_t segment_find_pipelines(builder_t* b);
 
 // A place for a value, which has none yet.

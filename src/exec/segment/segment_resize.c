@@ -192,6 +192,13 @@ static assay_status_t refresh(builder_t* b) {
   return NULL;
 }
 
+// What is known from sizes has places, too.
+static bool places_fit(const assay_segment_t* s) {
+  for (size_t i = 0; i < s->n_places; i++)
+    if (s->places[i].changed && s->places[i].size > s->places[i].capacity) return false;
+  return true;
+}
+
 // Moves between layouts depend on sizes as kernels do.
 static bool moves_are_plain(const assay_segment_t* s) {
   for (size_t i = 0; i < s->n_moves; i++) {
@@ -212,7 +219,7 @@ assay_status_t segment_give_sizes(builder_t* b, bool at_capacity, bool* out_ok) 
   for (int i = s->first; *out_ok && i < s->end; i++)
     ASSAY_TRY(
         assay_status_note(resize_layer(b, i, out_ok), "layer '%s'", b->in->layers->layers[i].name));
-  *out_ok = *out_ok && moves_are_plain(s) && segment_has_room(b);
+  *out_ok = *out_ok && moves_are_plain(s) && places_fit(s) && segment_has_room(b);
   if (!*out_ok) return NULL;
   memcpy(s->sizes.size, b->in->sizes->size, s->sizes.n * sizeof *s->sizes.size);
   return refresh(b);
