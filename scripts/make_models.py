@@ -22,6 +22,12 @@ filters       convolutions of many channels, as a setting of fp32 lets Winograd'
     OUT/int8/NAME.onnx, OUT/int8/NAME.npz
 
 blocks        a quantized network of layers of every kind, wide enough for kernels' tiles to end in the middle
+
+    OUT/states/NAME.onnx
+
+gpt2          a decoder with a cache, as examples/decode has it; gpt2_whole: the same without one
+series        layers of many kinds over a sequence that grows
+recurrent     a state that keeps its shape, and one that is a number
 """
 import os
 import sys
@@ -29,6 +35,9 @@ import sys
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "decode"))
+import make_model as decoder  # noqa: E402
 
 
 class Builder:
@@ -274,6 +283,49 @@ def filters():
     return model, {"x": np.abs(b.rng.standard_normal((2, 3, 48, 48))).astype(np.float32)}
 
 
+def series():
+    """What is read so far is kept; layers see all of it, and its length in values, shapes and slices."""
+    b = Builder(23)
+    rows = b.op("Concat", "past", "x", out="present", axis=0)
+    length = b.op("Gather", b.op("Shape", rows), b.const(np.int64(0)), axis=0)
+    norm = b.op("LayerNormalization", rows, b.weight(6), b.weight(6))
+    hidden = b.op("Relu", b.op("Add", b.op("MatMul", norm, b.weight(6, 40)), b.weight(40)))
+    scores = b.op("MatMul", b.op("Transpose", hidden, perm=[1, 0]), hidden)  # the growing size is summed over
+    b.op("Mul", scores, b.op("Div", b.const(np.float32(1)), b.op("Cast", length, to=FLOAT)), out="moments")
+    turned = b.op("Softmax", b.op("Transpose", hidden, perm=[1, 0]), axis=1)
+    b.op("MatMul", turned, rows, out="means")
+    places = b.op("Range", b.const(np.int64(0)), length, b.const(np.int64(1)))
+    even = b.op("Equal", b.op("Mod", places, b.const(np.int64(2))), b.const(np.int64(0)))
+    chosen = b.op("Where", b.op("Unsqueeze", even, b.const(np.array([1], np.int64))), rows, b.const(np.float32(-1)))
+    last = b.op("Slice", chosen, b.const(np.array([-3], np.int64)), b.const(np.array([1 << 40], np.int64)))
+    b.op("ReduceSum", last, b.const(np.array([0], np.int64)), out="last", keepdims=0)
+    b.op("CumSum", chosen, b.const(np.int64(0)), out="sums")
+    spread = b.op("Expand", b.op("Unsqueeze", chosen, b.const(np.array([0], np.int64))),
+                  b.op("Concat", b.const(np.array([2], np.int64)), b.op("Shape", rows), axis=0))
+    b.op("Sigmoid", b.op("Reshape", spread, b.const(np.array([2, -1, 3], np.int64))), out="spread")
+    return b.model([("past", FLOAT, ["P", 6]), ("x", FLOAT, ["S", 6])],
+                   [("present", FLOAT, ["P + S", 6]), ("moments", FLOAT, [40, 40]), ("means", FLOAT, [40, 6]),
+                    ("last", FLOAT, [6]), ("sums", FLOAT, ["P + S", 6]), ("spread", FLOAT, [2, "R", 3])])
+
+
+def recurrent():
+    b = Builder(29)
+    b.op("Tanh", b.op("Add", b.op("MatMul", "x", b.weight(4, 8)), b.op("MatMul", "h", b.weight(8, 8))), out="next")
+    b.op("Add", "count", b.const(np.int64(1)), out="counted")
+    b.op("MatMul", "next", b.weight(8, 2), out="y")
+    return b.model([("x", FLOAT, ["N", 4]), ("h", FLOAT, ["N", 8]), ("count", TensorProto.INT64, [])],
+                   [("y", FLOAT, ["N", 2]), ("next", FLOAT, ["N", 8]), ("counted", TensorProto.INT64, [])])
+
+
+def states(folder):
+    os.makedirs(folder, exist_ok=True)
+    size = decoder.parse(["", "--layers", "2", "--hidden", "48", "--heads", "3", "--vocabulary", "50", "--positions", "64"])
+    models = {"gpt2": decoder.make(size, True), "gpt2_whole": decoder.make(size, False), "series": series(),
+              "recurrent": recurrent()}
+    for name, model in models.items():
+        onnx.save(model, os.path.join(folder, f"{name}.onnx"))
+
+
 def main(out):
     for make in (classifier, transformer, loop, external, quantized, detector):
         model, inputs = make()
@@ -295,6 +347,7 @@ def main(out):
         os.makedirs(folder, exist_ok=True)
         onnx.save(model, os.path.join(folder, f"{make.__name__}.onnx"))
         np.savez(os.path.join(folder, f"{make.__name__}.npz"), **inputs)
+    states(os.path.join(out, "states"))
 
 
 if __name__ == "__main__":

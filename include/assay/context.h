@@ -98,7 +98,53 @@ ASSAY_API assay_status_t assay_context_output_shape(assay_context_t* context, si
 // Whether the last run made bound output i elsewhere and copied it.
 ASSAY_API bool assay_context_output_copied(const assay_context_t* context, size_t i);
 
-// ---- the same in the memory of the engine's device; between runs --------------------------------
+// ---- states: values that live across runs; between runs -----------------------------------------
+
+// Makes a state of an input and an output, by their names: what a run makes of the output is what
+// the next run reads as the input, in memory of the context. Caches of keys and values grow along
+// one dimension, the one in which the output's shape differs from the input's; recurrent states
+// keep their shape.
+//   capacity   elements along the dimension that grows; 0: the state does not grow
+// Before the first run, and after a reset, a state that grows is empty, another one is zeros; open
+// sizes are those of the bound inputs. A run that fails leaves all states as they were; one that
+// would make more than the capacity fails with INVALID_ARGUMENT before it begins, where the model
+// tells, else when it has been made. assay_context_output() of the output is a copy of the state,
+// or a view that is valid until the next run.
+// A dimension that grows counts as assay_context_grow() has it.
+// Errors: NOT_FOUND no such input or output; INVALID_ARGUMENT types or shapes that do not go
+// together, or one of them is part of a state already; a run is under way; NO_MEMORY
+ASSAY_API assay_status_t assay_context_bind_state(assay_context_t* context, const char* input,
+                                                  const char* output, int64_t capacity);
+// Ends the state: its input has to be bound again.
+// Errors: NOT_FOUND no such input, or it belongs to no state; INVALID_ARGUMENT a run is under way
+ASSAY_API assay_status_t assay_context_unbind_state(assay_context_t* context, const char* input);
+// All states begin anew. Errors: INVALID_ARGUMENT a run is under way
+ASSAY_API assay_status_t assay_context_reset_states(assay_context_t* context);
+// The value that the next run reads: a copy, of which one reference goes to the caller.
+// Errors: NOT_FOUND no such state, or it has no value before the first run; INVALID_ARGUMENT a run
+// is under way; NO_MEMORY
+ASSAY_API assay_status_t assay_context_state(assay_context_t* context, const char* input,
+                                             assay_tensor_t** out);
+// Gives a state the value that the next run reads; copied. A shorter one takes back what the last
+// runs have appended.
+// Errors: NOT_FOUND; INVALID_ARGUMENT another type or shape, more than the capacity, a run is under
+// way; NO_MEMORY
+ASSAY_API assay_status_t assay_context_set_state(assay_context_t* context, const char* input,
+                                                 assay_tensor_t* tensor);
+// An open dimension of inputs, by its name, grows from run to run, up to a capacity. What is
+// prepared for one of its sizes is given the others: kernels are made once, and memory between
+// layers is planned for the capacity. Larger sizes run, too, and are prepared for by themselves.
+// Results are those of a context whose first run has that size; tactics whose kernels can be given
+// other sizes come first where sizes of activations grow (docs/adr/0022-growing-extents.md).
+// Errors: NOT_FOUND no input has that dimension; INVALID_ARGUMENT; NO_MEMORY
+ASSAY_API assay_status_t assay_context_grow(assay_context_t* context, const char* dimension,
+                                            int64_t capacity);
+// How many kernels the context has made so far, for whatever sizes: where it stays the same, no run
+// prepares anything. 0: the target makes none.
+ASSAY_API size_t assay_context_kernels_made(const assay_context_t* context);
+
+// ---- inputs and outputs in the memory of the engine's device; between runs
+// --------------------------------
 
 // As assay_context_bind_input() and assay_context_bind_output(), with an address on the device
 // (CUDA: a CUdeviceptr). Inputs that kernels read are read where they lie, and outputs that kernels

@@ -131,6 +131,8 @@ ASSAY_API assay_type_t assay_io_elem(const assay_io_t* io);
 ASSAY_API int assay_io_rank(const assay_io_t* io);
 // Dimension d; -1: open, or there is none.
 ASSAY_API int64_t assay_io_dim(const assay_io_t* io, int d);
+// The name of dimension d; NULL: it is not open, or has none.
+ASSAY_API const char* assay_io_dim_name(const assay_io_t* io, int d);
 // As text, such as "float[N, 3, 224, 224]"; cut off at capacity. Returns out_text.
 ASSAY_API const char* assay_io_type(const assay_io_t* io, char* out_text, size_t capacity);
 

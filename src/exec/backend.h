@@ -10,7 +10,9 @@
 #include "ops/op.h"
 #include "plan/layers.h"
 
-struct assay_sizes;  // exec/segment/sizes.h
+struct assay_sizes;   // exec/segment/sizes.h
+struct assay_growth;  // there, too
+struct assay_append;  // exec/append.h
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For
 // a node inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of
@@ -89,9 +91,17 @@ typedef struct assay_backend {
   // runs from now on the backend writes the output there where it can and it fits. data NULL:
   // nowhere any more. NULL: the caller copies what it gets.
   void (*bind)(void* state, const assay_value_t* value, void* data, size_t bytes);
-  // The same two in the memory of the backend's device: a graph input, for this run, which is read
-  // where it lies; where the caller wants a graph output in runs from now on (at 0: nowhere there).
-  // NULL: it has no device. Errors: INVALID_ARGUMENT.
+  // From now on a dimension grows from run to run: what is prepared for one size is prepared for
+  // all. Copied; again: another capacity. NULL: nothing is prepared for sizes.
+  assay_status_t (*grow)(void* state, const struct assay_growth* growth);
+  // From now on a value grows in place, where the layers that use it can do so; not on: no longer.
+  // It is borrowed, and says after a run whether that appended. NULL: none ever does.
+  assay_status_t (*append)(void* state, struct assay_append* a, bool on);
+  // How many kernels have been made so far, for whatever sizes. NULL: none ever is.
+  size_t (*made)(void* state);
+  // `set` and `bind` in the memory of the backend's device: a graph input, for this run, which is
+  // read where it lies; where the caller wants a graph output in runs from now on (at 0: nowhere
+  // there). NULL: it has no device. Errors: INVALID_ARGUMENT.
   assay_status_t (*set_on_device)(void* state, const assay_value_t* value,
                                   const assay_device_view_t* view);
   assay_status_t (*bind_on_device)(void* state, const assay_value_t* value, assay_device_ptr_t at,

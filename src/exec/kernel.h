@@ -2,8 +2,8 @@
 // source of tactics is a file with rows.
 //
 // A tactic looks at a layer whose sizes are all known and makes a kernel of it, or says that the
-// layer is not for it. A kernel is fixed to those sizes; it has packed its weights and says in
-// which form it reads and writes each operand.
+// layer is not for it. A kernel has those sizes until its tactic gives it others; it has packed its
+// weights and says in which form it reads and writes each operand.
 #ifndef ASSAY_EXEC_KERNEL_H_
 #define ASSAY_EXEC_KERNEL_H_
 
@@ -25,6 +25,13 @@ typedef struct assay_storage {
   assay_layout_t layout;
 } assay_storage_t;
 
+// An operand that lies with room for more (append.h): in memory dimension `axis` has `size`
+// elements.
+typedef struct assay_room {
+  int axis;
+  int64_t size;  // 0: it lies as its dimensions say
+} assay_room_t;
+
 // One value that a layer reads or writes.
 typedef struct assay_operand {
   const assay_value_t* value;
@@ -33,7 +40,8 @@ typedef struct assay_operand {
   int64_t size;
   // The type in which the layer stores or takes it: FLOAT in a bf16 layer is BFLOAT16.
   assay_type_t type;
-  assay_layout_t layout;           // inputs: how it lies now, where that is known
+  assay_layout_t layout;  // inputs: how it lies now, where that is known
+  assay_room_t room;
   const assay_tensor_t* constant;  // packed or canonical; NULL: not known before the run
   assay_weights_t* store;          // keeps what is made of the constants of the model
 } assay_operand_t;
@@ -48,6 +56,7 @@ typedef struct assay_sized_layer {
   size_t n_out;
   struct assay_resident* resident;  // constants in the device's memory (resident.h); NULL: the host
   void* own;                        // a device's: what its share made (device_run.h); NULL: nothing
+  bool grows;                       // sizes of activations grow from run to run
   assay_accuracy_gates_t* gates;    // what tactics were asked for it; NULL: nobody wants to know
 } assay_sized_layer_t;
 
@@ -80,6 +89,10 @@ struct assay_kernel {
   // The output takes the memory of this input, which must be of as many bytes; -1: its own. A
   // kernel with neither `run` nor `enqueue` only gives it another shape.
   int in_place;
+  bool rooms;  // it reads and writes operands with room as they lie
+  // 1 + the input with which output 0 begins along the dimension in which both have room: where
+  // they are the same memory, the kernel leaves that part as it is. 0: there is none.
+  int extends;
   size_t scratch;  // bytes that a run needs besides
   // On the host. NULL: a kernel of a device.
   assay_status_t (*run)(assay_kernel_t* k, const void* const* in, void* const* out, void* scratch);
@@ -108,6 +121,12 @@ typedef struct assay_tactic {
   const char* numerics;
   // *out stays NULL where the layer is none for this tactic. Errors: NO_MEMORY, DEVICE.
   assay_status_t (*make)(const assay_sized_layer_t* l, assay_kernel_t** out);
+  // Gives a kernel of this tactic other sizes: it is then what `make` makes of the layer, which is
+  // the one that it was made for but for sizes and contents that follow from sizes. What it has
+  // packed of constants stays. *out_ok false: the layer is none for this tactic in these sizes; the
+  // kernel is given others, or destroyed, before it runs again. NULL: its kernels keep their sizes.
+  // Errors: NO_MEMORY.
+  assay_status_t (*resize)(const assay_sized_layer_t* l, assay_kernel_t* k, bool* out_ok);
   assay_layout_use_t layouts;
   // How its kernels round (ops/bound.h).
   assay_rounding_t rounding;
@@ -138,7 +157,9 @@ assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);
 assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, float** made);
 // The same with zeros behind them, up to `room` elements; *out stays NULL where o is.
 assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t room, float** out);
-size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);
+size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);  // with its room
+// The dimensions that it has in memory, with its room.
+void assay_operand_memory_dims(const assay_operand_t* o, int64_t* dims);
 bool assay_operand_is_channels_last(const assay_operand_t* o);
 // float32, float16, bfloat16: what kernels compute with; and the bytes of an element of these.
 bool assay_type_is_kernel_float(assay_type_t type);

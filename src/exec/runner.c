@@ -3,7 +3,6 @@
 // formats.
 #include "exec/runner.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -39,6 +38,8 @@ void assay_runner_deinit(assay_runner_t* r) {
   }
   for (size_t i = 0; i < r->n_segments; i++) assay_segment_destroy(r->segments[i]);
   assay_free(r->segments);
+  assay_free(r->growth);
+  assay_free(r->appends);
   assay_lifetimes_deinit(&r->lifetimes);
   assay_free(r->values);
   assay_free(r->outputs);
@@ -105,6 +106,17 @@ static assay_status_t hold(assay_runner_t* r, const assay_value_t* v, assay_valu
   return NULL;
 }
 
+// What lies with room is copied for those who know nothing of that.
+static assay_status_t leave_room(const assay_runner_t* r, const assay_value_t* v,
+                                 assay_value_slot_t* value) {
+  const assay_append_t* a = r->appending ? assay_runner_append_of(r, v) : NULL;
+  assay_tensor_t* t = NULL;
+  if (!a || !value->packed || value->packed->data != a->memory) return NULL;
+  ASSAY_TRY(assay_append_read(a, value->packed->dims, &t));
+  assay_value_slot_put(value, t);
+  return NULL;
+}
+
 static assay_status_t reach(assay_runner_t* r, const assay_value_t* v) {
   return r->memory->reach ? r->memory->reach(r, v) : NULL;
 }
@@ -115,6 +127,7 @@ static assay_status_t canonical(assay_runner_t* r, const assay_value_t* v, assay
   ASSAY_TRY(hold(r, v, &value));
   ASSAY_TRY(reach(r, v));
   if (!assay_value_slot_is_set(value)) return NULL;
+  ASSAY_TRY(leave_room(r, v, value));
   const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
   return assay_value_slot_canonical(
       value, is_tensor ? v->type->elem : assay_value_slot_any(value)->type, out);
@@ -133,6 +146,7 @@ assay_status_t assay_runner_packed(void* state, const assay_value_t* v, assay_te
   *out = NULL;
   ASSAY_TRY(hold(state, v, &value));
   ASSAY_TRY(reach(state, v));
+  ASSAY_TRY(leave_room(state, v, value));
   const assay_tensor_t* any = assay_value_slot_any(value);
   if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR) return NULL;
   const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
@@ -152,7 +166,7 @@ void assay_runner_reset(void* state) {
     if (!r->values[i].keep) assay_value_slot_clear(&r->values[i]);
   assay_sizes_clear(&r->sizes);
   r->now = NULL;
-  r->emulate = false;
+  r->emulate = r->appending = false;
   assay_backend_emu.reset(r->emu);
 }
 
@@ -172,8 +186,12 @@ assay_status_t assay_runner_output(assay_runner_t* r, const assay_value_t* v,
                                    assay_tensor_t** out) {
   const assay_place_t* p = assay_segment_place(r->now, v);
   assay_tensor_t** t = &r->outputs[v->id];
-  void* data = r->bound[v->id].data;
-  const int64_t bytes = bound_bytes(r, v, p);
+  assay_append_t* a = r->now->appends ? assay_runner_append_of(r, v) : NULL;
+  void* data = a ? a->memory : r->bound[v->id].data;
+  int64_t bytes = a ? 0 : bound_bytes(r, v, p);
+  if (a && !assay_type_packed_bytes(v->type->elem, p->size, &bytes))
+    return ASSAY_ERROR(ASSAY_INTERNAL, "output '%s' is too large", v->name);
+  if (a) memcpy(a->dims, p->dims, sizeof a->dims);
   const bool again = *t && assay_tensor_is_sole(*t) && (*t)->rank == p->rank &&
                      ((*t)->data == data) == (bytes >= 0) &&
                      (!p->rank || memcmp((*t)->dims, p->dims, (size_t)p->rank * 8) == 0);
@@ -212,8 +230,7 @@ static size_t place_for(assay_runner_t* r, int first) {
     if (oldest == r->n_segments || r->segments[i]->used < r->segments[oldest]->used) oldest = i;
   }
   if (n < MAX_SEGMENTS) return r->n_segments;
-  assay_segment_destroy(r->segments[oldest]);
-  r->segments[oldest] = r->segments[--r->n_segments];
+  assay_runner_drop_segment(r, oldest);
   return r->n_segments;
 }
 
@@ -221,6 +238,7 @@ static assay_status_t find_segment(assay_runner_t* r, int first) {
   assay_segment_t* found = NULL;
   for (size_t i = 0; !found && i < r->n_segments; i++)
     if (assay_segment_fits(r->segments[i], first, &r->setting)) found = r->segments[i];
+  if (!found && r->setting.n_growth) ASSAY_TRY(assay_runner_grow_segment(r, first, &found));
   if (!found) {
     const size_t at = place_for(r, first);
     ASSAY_TRY(assay_grow(&r->segments, &r->cap_segments, at + 1, sizeof(assay_segment_t*)));
@@ -228,6 +246,7 @@ static assay_status_t find_segment(assay_runner_t* r, int first) {
     r->segments[r->n_segments++] = found;
   }
   found->used = ++r->clock;
+  if (first == 0) assay_runner_settle(r, found->appends);
   return r->memory->begin(r, found);
 }
 
@@ -333,6 +352,7 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   r->layer = i;
   assay_contention_watch();
   if (i == 0) ASSAY_TRY(put_defaults(r));
+  if (i == 0 && r->emulate) assay_runner_settle(r, false);
   if (!r->now && !r->emulate) ASSAY_TRY(find_segment(r, (int)i));
   const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);
   bool prepared = s && (s->kernel || s->known);
@@ -347,6 +367,8 @@ assay_status_t assay_runner_step(void* state, size_t i) {
     if (s && s->kernel) r->emulate = true;
     ASSAY_TRY(run_emulated(r, k));
   }
+  // What is evaluated, lies as it always does.
+  for (size_t k = 0; r->emulate && k < r->setting.n_appends; k++) r->appends[k]->appended = false;
   // What a row pipeline reads, the run holds until it has run.
   if (!pipeline || r->emulate || (int)i == assay_pipeline_last(pipeline))
     for (size_t k = first; k <= i; k++) let_go(r, k);
@@ -364,8 +386,7 @@ void assay_runner_rounding(void* state, const assay_layer_t* layer, size_t n_in,
     assay_backend_emu.rounding(r->emu, layer, n_in, in, out);
 }
 
-// What was prepared for layer i last; NULL: nothing.
-static const assay_step_t* step_of(const assay_runner_t* r, size_t i) {
+const assay_step_t* assay_runner_last_step(const assay_runner_t* r, size_t i) {
   const assay_segment_t* found = NULL;
   for (size_t k = 0; k < r->n_segments; k++) {
     const assay_segment_t* s = r->segments[k];
@@ -376,13 +397,13 @@ static const assay_step_t* step_of(const assay_runner_t* r, size_t i) {
 
 const char* assay_runner_tactic(void* state, size_t i) {
   const assay_runner_t* r = state;
-  const assay_step_t* s = r->ran[i] || r->emulate ? NULL : step_of(r, i);
+  const assay_step_t* s = r->ran[i] || r->emulate ? NULL : assay_runner_last_step(r, i);
   return r->ran[i] ? r->ran[i]->name : s && s->known ? "sizes" : assay_backend_emu.name;
 }
 
 assay_format_t assay_runner_executed(void* state, size_t i) {
   const assay_runner_t* r = state;
-  const assay_step_t* s = step_of(r, i);
+  const assay_step_t* s = assay_runner_last_step(r, i);
   if (s && s->known) return ASSAY_FORMAT_NONE;
   if (!s || !s->kernel) return r->layers->layers[i].format;
   for (int k = 0; k < s->n_in; k++)
@@ -391,9 +412,8 @@ assay_format_t assay_runner_executed(void* state, size_t i) {
   return ASSAY_FORMAT_NONE;
 }
 
-// The accuracy gate that a tactic asked for in a step; NULL: none.
-static const assay_accuracy_gate_t* accuracy_gate_of(const assay_step_t* s,
-                                                     const assay_tactic_t* tactic) {
+const assay_accuracy_gate_t* assay_step_accuracy_gate(const assay_step_t* s,
+                                                      const assay_tactic_t* tactic) {
   for (int i = 0; i < s->gates.n; i++)
     if (strcmp(s->gates.at[i].tactic, tactic->name) == 0) return &s->gates.at[i];
   return NULL;
@@ -401,77 +421,12 @@ static const assay_accuracy_gate_t* accuracy_gate_of(const assay_step_t* s,
 
 size_t assay_runner_scratch(void* runner, size_t i) {
   const assay_runner_t* r = runner;
-  const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
+  const assay_step_t* s = r->ran[i] ? assay_runner_last_step(r, i) : NULL;
   return s && s->kernel ? s->kernel->scratch : 0;
 }
 
 const assay_accuracy_gate_t* assay_runner_accuracy_gate(void* state, size_t i) {
   const assay_runner_t* r = state;
-  const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
-  return s ? accuracy_gate_of(s, r->ran[i]) : NULL;
-}
-
-static const char* layout_name(assay_layout_t layout) {
-  return layout == ASSAY_LAYOUT_CHANNELS_LAST ? " channels last" : "";
-}
-
-// The layouts that were assigned among, with what each costs here.
-static void explain_layouts(const assay_step_t* s, assay_str_t* out) {
-  for (int o = 0; o < s->n_layouts; o++) {
-    const assay_layout_told_t* t = &s->layouts[o];
-    const char* name = t->followed ? "as inputs lie" : assay_layout_name(t->layout);
-    assay_str_printf(out, "%s layout %-16s %10.2f us, %10.2f us of reorders around it (%s)\n",
-                     o == s->layout ? "*" : " ", name, t->microseconds, t->reorders,
-                     t->measured ? "measured" : "by bytes");
-  }
-}
-
-static void explain_forms(const assay_step_t* s, assay_str_t* out) {
-  assay_str_append(out, "  reads");
-  for (int k = 0; k < s->n_in; k++)
-    if (s->kernel->in[k].type)
-      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->in[k].type),
-                       layout_name(s->kernel->in[k].layout));
-  assay_str_append(out, " writes");
-  for (int k = 0; k < s->n_out; k++)
-    if (s->out[k] >= 0)
-      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->out[k].type),
-                       layout_name(s->kernel->out[k].layout));
-  assay_str_printf(out, " values moved before it: %zu\n", s->outputs - s->moves);
-}
-
-void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
-  const assay_step_t* s = step_of(state, i);
-  if (!s) {
-    assay_str_append(out, "  it has not run\n");
-  } else if (s->known) {
-    assay_str_append(out, "  nothing runs: its contents follow from sizes\n");
-  } else if (!s->kernel) {
-    assay_str_append(out, "  no tactic takes it: the emulated engine runs it\n");
-  } else {
-    for (int t = 0; t < s->n_candidates; t++) {
-      const assay_candidate_t* x = &s->candidates[t];
-      assay_str_printf(out, "%s %-16s of %-8s ", x->tactic == s->kernel->tactic ? "*" : " ",
-                       x->tactic->name, x->tactic->source);
-      if (x->forced)
-        assay_str_append(out, "as a tactic replay says");
-      else if (isnan(x->microseconds))
-        assay_str_append(out, "not timed: the first that takes it");
-      else
-        assay_str_printf(out, "%10.2f us", x->microseconds);
-      if (!isnan(x->predicted))
-        assay_str_printf(out, "; predicted %.2f us a sample on one thread", x->predicted);
-      assay_str_append(out, "\n");
-    }
-    explain_layouts(s, out);
-    explain_forms(s, out);
-    if (s->pipeline) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
-    for (int t = 0; t < s->gates.n; t++) {
-      const assay_accuracy_gate_t* gate = &s->gates.at[t];
-      const bool taken = gate == accuracy_gate_of(s, s->kernel->tactic);
-      assay_str_append(out, taken ? "  gated: " : "  not taken: ");
-      assay_accuracy_gate_print(gate, out);
-      assay_str_append(out, "\n");
-    }
-  }
+  const assay_step_t* s = r->ran[i] ? assay_runner_last_step(r, i) : NULL;
+  return s ? assay_step_accuracy_gate(s, r->ran[i]) : NULL;
 }

@@ -2,7 +2,8 @@
 // prepared for its sizes (segment.h), or, where there is none, by the emulated engine in the same
 // formats. Where values lie while kernels run is the backend's (assay_runner_memory_t).
 //
-// What is prepared for given sizes is kept for the next run: the last ones used.
+// What is prepared for given sizes is kept for the next run: the last ones used. Where dimensions
+// grow, it is given their new sizes.
 #ifndef ASSAY_EXEC_RUNNER_H_
 #define ASSAY_EXEC_RUNNER_H_
 
@@ -48,6 +49,12 @@ struct assay_runner {
   assay_tensor_t** outputs;     // by value id: tensors for graph outputs, used again when sole
   assay_bound_output_t* bound;  // by value id: where the caller wants graph outputs
   uint64_t clock;
+  assay_growth_t* growth;  // what setting.growth is
+  size_t cap_growth;
+  size_t made;               // kernels of segments that are gone
+  assay_append_t** appends;  // what setting.appends is
+  size_t cap_appends;
+  bool appending;  // this run does so in place
 };
 
 // Fills in a zeroed runner; setting: target, user, store and resident. What it is given outlives
@@ -71,15 +78,34 @@ assay_status_t assay_runner_fetch(assay_runner_t* r, const assay_segment_reforma
 // last run, if the caller let go of it. Borrowed.
 assay_status_t assay_runner_output(assay_runner_t* r, const assay_value_t* v,
                                    assay_tensor_t** out) ASSAY_MUST_USE;
+// What was prepared for layer i last; NULL: nothing. The accuracy gate that a tactic asked for in a
+// step; NULL: none.
+const assay_step_t* assay_runner_last_step(const assay_runner_t* r, size_t i);
+const assay_accuracy_gate_t* assay_step_accuracy_gate(const assay_step_t* s,
+                                                      const assay_tactic_t* tactic);
 static inline const assay_step_t* assay_runner_step_of(const assay_runner_t* r, size_t i) {
   return &r->now->steps[i - (size_t)r->now->first];
 }
+
+// ---- what grows (runner_growth.c) ---------------------------------------------------------------
+
+void assay_runner_drop_segment(assay_runner_t* r, size_t i);
+// A segment of other sizes is given those at hand; *out NULL: none can be.
+assay_status_t assay_runner_grow_segment(assay_runner_t* r, int first,
+                                         assay_segment_t** out) ASSAY_MUST_USE;
+// The value that grows in place of which v is what a run reads or makes; NULL: none.
+assay_append_t* assay_runner_append_of(const assay_runner_t* r, const assay_value_t* v);
+// Values that grow in place lie as the layers of this run want them.
+void assay_runner_settle(assay_runner_t* r, bool in_place);
 
 // ---- the rows of backend.h that are the same for all --------------------------------------------
 
 assay_status_t assay_runner_set(void* runner, const assay_value_t* v, assay_tensor_t* t);
 assay_tensor_t* assay_runner_get(void* runner, const assay_value_t* v);
 void assay_runner_bind(void* runner, const assay_value_t* v, void* data, size_t bytes);
+assay_status_t assay_runner_grow(void* runner, const assay_growth_t* growth);
+size_t assay_runner_made(void* runner);
+assay_status_t assay_runner_append(void* runner, assay_append_t* a, bool on);
 assay_status_t assay_runner_packed(void* runner, const assay_value_t* v, assay_tensor_t** out);
 assay_status_t assay_runner_step(void* runner, size_t i);
 void assay_runner_reset(void* runner);

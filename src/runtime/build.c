@@ -379,6 +379,10 @@ int64_t assay_io_dim(const assay_io_t* io, int d) {
   return size;
 }
 
+const char* assay_io_dim_name(const assay_io_t* io, int d) {
+  return d >= 0 && d < assay_io_rank(io) ? assay_dim_name(type_of(io)->dims[d]) : NULL;
+}
+
 const char* assay_io_type(const assay_io_t* io, char* out_text, size_t capacity) {
   return assay_valtype_text(type_of(io), out_text, capacity);
 }

@@ -175,6 +175,7 @@ void assay_context_destroy(assay_context_t* c) {
   assay_context_drop_results(c);
   assay_executor_destroy(c->executor);
   for (size_t i = 0; c->inputs && i < c->n_inputs; i++) assay_tensor_release(c->inputs[i].tensor);
+  assay_context_drop_states(c);
   assay_free(c->inputs);
   assay_free(c->outputs);
   assay_free(c->start_ns);
@@ -185,7 +186,7 @@ void assay_context_destroy(assay_context_t* c) {
   assay_free(c);
 }
 
-// ---- states -------------------------------------------------------------------------------------
+// ---- phases -------------------------------------------------------------------------------------
 
 static assay_status_t under_way(void) {
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -195,18 +196,22 @@ static assay_status_t under_way(void) {
 
 static bool is_running(assay_context_t* c) {
   pthread_mutex_lock(&c->lock);
-  const bool running = c->state == CONTEXT_RUNNING;
+  const bool running = c->phase == CONTEXT_RUNNING;
   pthread_mutex_unlock(&c->lock);
   return running;
 }
 
+assay_status_t assay_context_check_idle(assay_context_t* c) {
+  return is_running(c) ? under_way() : NULL;
+}
+
 // From IDLE to RUNNING.
 static assay_status_t begin(assay_context_t* c) {
-  if (c->state == CONTEXT_RUNNING) return under_way();
-  if (c->state == CONTEXT_ENDED)
+  if (c->phase == CONTEXT_RUNNING) return under_way();
+  if (c->phase == CONTEXT_ENDED)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "the context's last run was not waited for: call assay_context_wait");
-  c->state = CONTEXT_RUNNING;
+  c->phase = CONTEXT_RUNNING;
   atomic_store(&c->cancelled, false);
   return NULL;
 }
@@ -221,14 +226,14 @@ assay_status_t assay_context_run(assay_context_t* c) {
   st = assay_context_run_now(c);
   omp_set_num_threads(before);
   pthread_mutex_lock(&c->lock);
-  c->state = CONTEXT_IDLE;
+  c->phase = CONTEXT_IDLE;
   pthread_mutex_unlock(&c->lock);
   return st;
 }
 
 void assay_context_cancel(assay_context_t* c) {
   pthread_mutex_lock(&c->lock);
-  if (c->state == CONTEXT_RUNNING) atomic_store(&c->cancelled, true);
+  if (c->phase == CONTEXT_RUNNING) atomic_store(&c->cancelled, true);
   pthread_mutex_unlock(&c->lock);
 }
 
@@ -246,7 +251,7 @@ static void* serve(void* p) {
     assay_status_t st = assay_context_run_now(c);
     pthread_mutex_lock(&c->lock);
     c->ended_with = st;
-    c->state = CONTEXT_ENDED;
+    c->phase = CONTEXT_ENDED;
     pthread_cond_broadcast(&c->changed);
   }
   pthread_mutex_unlock(&c->lock);
@@ -259,7 +264,7 @@ assay_status_t assay_context_start(assay_context_t* c) {
   if (!st && !c->has_thread) {
     c->has_thread = pthread_create(&c->thread, NULL, serve, c) == 0;
     if (!c->has_thread) {
-      c->state = CONTEXT_IDLE;
+      c->phase = CONTEXT_IDLE;
       st = ASSAY_ERROR(ASSAY_DEVICE, "the system has no thread for a run of its own");
     }
   }
@@ -273,11 +278,11 @@ assay_status_t assay_context_start(assay_context_t* c) {
 
 assay_status_t assay_context_wait(assay_context_t* c) {
   pthread_mutex_lock(&c->lock);
-  while (c->state == CONTEXT_RUNNING) pthread_cond_wait(&c->changed, &c->lock);
-  const bool ended = c->state == CONTEXT_ENDED;
+  while (c->phase == CONTEXT_RUNNING) pthread_cond_wait(&c->changed, &c->lock);
+  const bool ended = c->phase == CONTEXT_ENDED;
   assay_status_t st = c->ended_with;
   c->ended_with = NULL;
-  c->state = CONTEXT_IDLE;
+  c->phase = CONTEXT_IDLE;
   pthread_mutex_unlock(&c->lock);
   return ended ? st
                : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -295,9 +300,9 @@ bool assay_context_wait_for(assay_context_t* c, int64_t milliseconds) {
   until.tv_nsec = (long)(ns % 1000000000);
   pthread_mutex_lock(&c->lock);
   int error = 0;
-  while (c->state == CONTEXT_RUNNING && !error)
+  while (c->phase == CONTEXT_RUNNING && !error)
     error = ms ? pthread_cond_timedwait(&c->changed, &c->lock, &until) : 1;
-  const bool ended = c->state != CONTEXT_RUNNING;
+  const bool ended = c->phase != CONTEXT_RUNNING;
   pthread_mutex_unlock(&c->lock);
   return ended;
 }
@@ -329,7 +334,8 @@ static assay_status_t check_fit(const assay_context_t* c, const assay_value_t* v
 
 static assay_status_t set_input(assay_context_t* c, size_t i, assay_tensor_t* take_tensor,
                                 assay_device_ptr_t at) {
-  assay_status_t st = take_tensor ? check_fit(c, c->inputs[i].value, take_tensor) : NULL;
+  assay_status_t st = assay_context_check_free(c, true, i);
+  if (!st && take_tensor) st = check_fit(c, c->inputs[i].value, take_tensor);
   if (st) return assay_tensor_release(take_tensor), st;
   assay_tensor_release(c->inputs[i].tensor);
   c->inputs[i].tensor = take_tensor;
@@ -403,6 +409,7 @@ assay_status_t assay_context_bind_output_on_device(assay_context_t* c, size_t i,
 
 assay_status_t assay_context_bind_output(assay_context_t* c, size_t i, void* data, size_t bytes) {
   ASSAY_TRY(check_index(c, "output", i, c->n_outputs));
+  ASSAY_TRY(assay_context_check_free(c, false, i));
   context_output_t* o = &c->outputs[i];
   assay_tensor_release(o->result);
   *o = (context_output_t){.value = o->value, .data = data, .bytes = data ? bytes : 0, .rank = -1};
@@ -412,7 +419,12 @@ assay_status_t assay_context_bind_output(assay_context_t* c, size_t i, void* dat
 
 assay_tensor_t* assay_context_output(assay_context_t* c, size_t i) {
   if (i >= c->n_outputs || is_running(c)) return NULL;
-  return assay_tensor_retain(c->outputs[i].result);
+  const context_output_t* o = &c->outputs[i];
+  const context_state_t* s = o->rank >= 0 ? assay_context_appended(c, i) : NULL;
+  assay_tensor_t* copy = NULL;
+  if (!s || !s->append->with_room) return assay_tensor_retain(o->result);
+  assay_status_free(assay_append_read(s->append, o->dims, &copy));
+  return copy;
 }
 
 assay_status_t assay_context_output_shape(assay_context_t* c, size_t i, int* out_rank,

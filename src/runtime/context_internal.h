@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "exec/append.h"
 #include "runtime/executor.h"
 
 typedef struct context_input {
@@ -26,11 +27,25 @@ typedef struct context_output {
   int64_t dims[ASSAY_MAX_RANK];
 } context_output_t;
 
-typedef enum context_state {
+// A state: what output `output` is after a run, input `input` is in the next.
+typedef struct context_state {
+  size_t input, output;
+  int axis;          // along which it grows; -1: none
+  int64_t capacity;  // along it
+  bool known;        // it has a value:
+  int64_t dims[ASSAY_MAX_RANK];
+  char*
+      memory[2];  // what the next run reads, at `now`, and what it writes, if not there; NULL: none
+  size_t bytes;   // of each
+  int now;
+  assay_append_t* append;  // grows in place where it can; NULL: never
+} context_state_t;
+
+typedef enum context_phase {
   CONTEXT_IDLE = 0,
   CONTEXT_RUNNING,  // in the caller's thread, or queued or running in the context's own
   CONTEXT_ENDED,    // a run that was started, and not waited for
-} context_state_t;
+} context_phase_t;
 
 struct assay_context {
   assay_engine_t* engine;
@@ -40,13 +55,15 @@ struct assay_context {
   context_input_t* inputs;
   context_output_t* outputs;
   size_t n_inputs, n_outputs, n_layers;
+  context_state_t* states;
+  size_t n_states, cap_states;
   int64_t *start_ns, *duration_ns;  // by layer
   bool reserving;                   // the tap is not called
   atomic_bool cancelled;            // the run that is under way
   // Under the lock.
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  context_state_t state;
+  context_phase_t phase;
   assay_status_t ended_with;  // ENDED
   bool queued, stop;          // for the thread
   bool has_thread;
@@ -55,6 +72,29 @@ struct assay_context {
 
 // Runs once; the caller has made the state RUNNING.
 assay_status_t assay_context_run_now(assay_context_t* c) ASSAY_MUST_USE;
+// Fails while a run is under way.
+assay_status_t assay_context_check_idle(assay_context_t* c) ASSAY_MUST_USE;
+
+// ---- states (context_states.c) ------------------------------------------------------------------
+
+// Fails where an input (or an output) belongs to a state.
+assay_status_t assay_context_check_free(const assay_context_t* c, bool input,
+                                        size_t i) ASSAY_MUST_USE;
+// Before a run: inputs and outputs of states get the memory of those.
+assay_status_t assay_context_begin_states(assay_context_t* c) ASSAY_MUST_USE;
+// The state that an output belongs to, if the last run appended to it in place; its shape goes to
+// the output. NULL: none.
+const context_state_t* assay_context_appended(const assay_context_t* c, size_t output);
+// Whether what a run made of an output can be the next value of a state.
+assay_status_t assay_context_check_made(const assay_context_t* c, size_t output,
+                                        const assay_tensor_t* made) ASSAY_MUST_USE;
+// After a run: what was made is what the next one reads. Errors: NO_MEMORY; no state is changed.
+assay_status_t assay_context_advance_states(assay_context_t* c) ASSAY_MUST_USE;
+// The value of a state, or of the output that it was made of: a copy.
+assay_status_t assay_context_read_state(const assay_context_t* c, const context_state_t* s,
+                                        assay_tensor_t** out) ASSAY_MUST_USE;
+void assay_context_drop_states(assay_context_t* c);
+
 // Drops what the last run has left.
 void assay_context_drop_results(assay_context_t* c);
 

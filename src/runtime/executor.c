@@ -117,6 +117,20 @@ void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data
   if (e->backend && e->backend->bind) e->backend->bind(e->state, v, data, bytes);
 }
 
+assay_status_t assay_executor_grow(assay_executor_t* e, const struct assay_growth* growth) {
+  return e->backend && e->backend->grow ? e->backend->grow(e->state, growth) : NULL;
+}
+
+assay_status_t assay_executor_append(assay_executor_t* e, struct assay_append* a, bool on,
+                                     bool* out_can) {
+  *out_can = e->backend && e->backend->append;
+  return *out_can ? e->backend->append(e->state, a, on) : NULL;
+}
+
+size_t assay_executor_made(const assay_executor_t* e) {
+  return e->backend && e->backend->made ? e->backend->made(e->state) : 0;
+}
+
 void assay_executor_stepwise(assay_executor_t* e, bool on) {
   if (e->backend && e->backend->stepwise) e->backend->stepwise(e->state, on);
 }

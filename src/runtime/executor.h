@@ -49,6 +49,13 @@ assay_status_t assay_executor_run(assay_executor_t* e) ASSAY_MUST_USE;
 // Where a graph output is wanted, at a multiple of its element's size; NULL: nowhere any more.
 // After a reset. What is made elsewhere all the same is up to the caller to copy.
 void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data, size_t bytes);
+// A dimension grows from run to run (backend.h); and how many kernels were made so far.
+assay_status_t assay_executor_grow(assay_executor_t* e,
+                                   const struct assay_growth* growth) ASSAY_MUST_USE;
+// A value grows in place from now on, or no longer; *out_can false: it cannot on this backend.
+assay_status_t assay_executor_append(assay_executor_t* e, struct assay_append* a, bool on,
+                                     bool* out_can) ASSAY_MUST_USE;
+size_t assay_executor_made(const assay_executor_t* e);
 // Whether each step waits until its layer has run, so that it can be timed; else one may only start
 // it, and a later step, or what asks for a value, waits. The last step always waits.
 void assay_executor_stepwise(assay_executor_t* e, bool on);

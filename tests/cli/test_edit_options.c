@@ -1,5 +1,5 @@
-// The verbs of the family edit have the options of the library's edits, and besides those that all of
-// them have.
+// The verbs of the family edit have the options of the library's edits, and besides those that all
+// of them have.
 #include <assay/edit.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -35,6 +35,11 @@ static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_ker
   return assay_choose(((cpu_t*)user)->shared, l, out, candidates, n_candidates);
 }
 
+static assay_status_t resize(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
+                             bool* out_ok) {
+  return assay_choice_resize(((cpu_t*)user)->shared, l, k, out_ok);
+}
+
 static assay_status_t cost(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
                            double* out_microseconds) {
   return assay_choice_cost(((cpu_t*)user)->shared, l, k, out_microseconds);
@@ -92,6 +97,7 @@ static bool couple(void* user, assay_kernel_t* const* kernels, assay_pipeline_t*
 
 static const assay_target_t target = {.takes = takes,
                                       .choose = choose,
+                                      .resize = resize,
                                       .cost = cost,
                                       .move_cost = move_cost,
                                       .can_move = can_move,
@@ -302,6 +308,9 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .set = assay_runner_set,
                                            .get = assay_runner_get,
                                            .bind = assay_runner_bind,
+                                           .grow = assay_runner_grow,
+                                           .made = assay_runner_made,
+                                           .append = assay_runner_append,
                                            .packed = assay_runner_packed,
                                            .step = assay_runner_step,
                                            .stepwise = cpu_stepwise,

@@ -260,6 +260,22 @@ static const assay_tactic_t* find_forced(const assay_choice_t* choice, const cha
   return NULL;
 }
 
+// Where sizes grow: the first tactic that takes the layer of those whose kernels can be given other
+// sizes. No times: they are of one size.
+static assay_status_t choose_growing(const assay_choice_t* choice, const assay_sized_layer_t* l,
+                                     const order_t* order, assay_kernel_t** out,
+                                     assay_candidate_t* c, int* n) {
+  for (size_t i = 0; !*out && l->grows && i < choice->setting.n_tactics; i++) {
+    const assay_tactic_t* tactic = ranked(choice, order, i);
+    if (!tactic->resize || !is_allowed(choice->sources, tactic)) continue;
+    ASSAY_TRY(make_with(tactic, l, choice->scratch, out));
+    if (*out)
+      c[(*n)++] = (assay_candidate_t){
+          .tactic = tactic, .microseconds = (double)NAN, .predicted = (double)NAN};
+  }
+  return NULL;
+}
+
 static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* l,
                              const char* signature, assay_kernel_t** out, assay_candidate_t* c,
                              int* n) {
@@ -275,6 +291,8 @@ static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* 
   order_t order;
   assay_costs_rank(choice->setting.costs, l, choice->any_bits, choice->setting.tactics,
                    choice->setting.n_tactics, order.at);
+  ASSAY_TRY(choose_growing(choice, l, &order, out, c, n));
+  if (*out) return NULL;
   ASSAY_TRY(choose_known(choice, l, &order, signature, out, c, n));
   if (*out) return NULL;
   *n = 0;
@@ -314,6 +332,38 @@ assay_status_t assay_choose(assay_choice_t* choice, const assay_sized_layer_t* l
   if (!st) predict(choice, l, candidates, *n_candidates);
   assay_str_deinit(&signature);
   return st;
+}
+
+// ---- other sizes --------------------------------------------------------------------------------
+
+// Whether a tactic that does not compete with this one takes the layer before it.
+static assay_status_t is_first(const assay_choice_t* c, const assay_sized_layer_t* l,
+                               const assay_tactic_t* tactic, bool* out) {
+  order_t order;
+  assay_costs_rank(c->setting.costs, l, c->any_bits, c->setting.tactics, c->setting.n_tactics,
+                   order.at);
+  *out = true;
+  for (size_t i = 0; *out && i < c->setting.n_tactics && ranked(c, &order, i) != tactic; i++) {
+    const assay_tactic_t* before = ranked(c, &order, i);
+    assay_kernel_t* k = NULL;
+    if (!is_allowed(c->sources, before) || compete(c, tactic, before) ||
+        (l->grows && !before->resize))
+      continue;
+    ASSAY_TRY(make_with(before, l, c->scratch, &k));
+    *out = !k;
+    if (k) k->destroy(k);
+  }
+  return NULL;
+}
+
+assay_status_t assay_choice_resize(const assay_choice_t* c, const assay_sized_layer_t* l,
+                                   assay_kernel_t* k, bool* out_ok) {
+  const assay_tactic_t* forced = c->forced ? find_forced(c, l->layer->name) : NULL;
+  *out_ok = k->tactic->resize && (!forced || forced == k->tactic);
+  if (*out_ok && !forced) ASSAY_TRY(is_first(c, l, k->tactic, out_ok));
+  if (*out_ok) ASSAY_TRY(k->tactic->resize(l, k, out_ok));
+  if (c->scratch && !forced && k->scratch > c->scratch) *out_ok = false;
+  return NULL;
 }
 
 // ---- costs --------------------------------------------------------------------------------------

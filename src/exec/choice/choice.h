@@ -51,6 +51,11 @@ void assay_choice_destroy(assay_choice_t* c);  // NULL is allowed
 assay_status_t assay_choose(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t** out,
                             assay_candidate_t* candidates, int* n_candidates) ASSAY_MUST_USE;
 
+// Gives a kernel the sizes of the layer (assay_tactic_t.resize), if no tactic of other bits comes
+// before its own there; times are not asked again. *out_ok false: it has to be chosen anew.
+assay_status_t assay_choice_resize(const assay_choice_t* c, const assay_sized_layer_t* l,
+                                   assay_kernel_t* k, bool* out_ok) ASSAY_MUST_USE;
+
 // What a kernel takes of this layer, and what a reorder takes: known, measured now if that is
 // wanted, or NAN.
 assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t* k,

@@ -118,9 +118,16 @@ void assay_sized_note_accuracy_gate(const assay_sized_layer_t* l,
   if (l->gates && l->gates->n < ASSAY_MAX_ACCURACY_GATES) l->gates->at[l->gates->n++] = *gate;
 }
 
+void assay_operand_memory_dims(const assay_operand_t* o, int64_t* dims) {
+  memcpy(dims, o->dims, sizeof o->dims);
+  if (o->room.size) dims[o->room.axis] = o->room.size;
+}
+
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type) {
-  int64_t bytes = 0;
-  return assay_type_packed_bytes(type, o->size, &bytes) ? (size_t)bytes : 0;
+  int64_t dims[ASSAY_KERNEL_RANK], size = o->size, bytes = 0;
+  assay_operand_memory_dims(o, dims);
+  if (o->room.size) size = assay_dims_product(dims, 0, o->rank);
+  return assay_type_packed_bytes(type, size, &bytes) ? (size_t)bytes : 0;
 }
 
 bool assay_operand_is_channels_last(const assay_operand_t* o) {

@@ -1,56 +1,11 @@
-// A segment of a plan: consecutive layers whose sizes are all known when the first one starts, with
-// everything prepared for a run: kernels, the forms in which each reads its operands, and where in
-// memory each value lies.
+// Lays out a segment of which the survey has told the layers and made the kernels: the forms in
+// which each layer reads its operands, the moves that make them, and where in memory each lies.
 #include <limits.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "exec/segment/segment_internal.h"
 #include "formats/format.h"
-
-void assay_segment_destroy(assay_segment_t* s) {
-  if (!s) return;
-  for (int i = 0; s->steps && i < s->end - s->first; i++)
-    if (s->steps[i].kernel) s->steps[i].kernel->destroy(s->steps[i].kernel);
-  for (size_t i = 0; i < s->n_slots; i++) assay_tensor_release(s->slots[i].held);
-  for (size_t i = 0; i < s->n_places; i++) assay_tensor_release(s->places[i].known);
-  if (s->drop) s->drop(s->kept);
-  assay_sizes_deinit(&s->sizes);
-  assay_free(s->key);
-  assay_free(s->places);
-  assay_free(s->place_of);
-  assay_free(s->slots);
-  assay_free(s->moves);
-  assay_free(s->steps);
-  assay_free(s->pipelines);
-  assay_free(s);
-}
-
-const assay_place_t* assay_segment_place(const assay_segment_t* s, const assay_value_t* v) {
-  return s->place_of[v->id] < 0 ? NULL : &s->places[s->place_of[v->id]];
-}
-
-int assay_segment_span_end(const assay_segment_t* s, int i) {
-  while (i < s->end && (s->steps[i - s->first].kernel || s->steps[i - s->first].known)) i++;
-  return i;
-}
-
-static bool is_of_shape(const assay_tensor_t* t, int rank, const int64_t* dims) {
-  return t && t->kind == ASSAY_KIND_TENSOR && t->rank == rank &&
-         (!rank || memcmp(t->dims, dims, (size_t)rank * sizeof *dims) == 0);
-}
-
-bool assay_segment_fits(const assay_segment_t* s, int first, const assay_setting_t* setting) {
-  if (s->first != first || s->apart != setting->apart ||
-      !assay_sizes_same(&s->sizes, setting->sizes))
-    return false;
-  for (size_t i = 0; i < s->n_key; i++) {
-    const assay_place_t* p = &s->places[s->key[i]];
-    if (!is_of_shape(assay_value_slot_any(&setting->values[p->value->id]), p->rank, p->dims))
-      return false;
-  }
-  return true;
-}
 
 // ---- slots --------------------------------------------------------------------------
 
@@ -63,9 +18,10 @@ static assay_status_t add_slot(builder_t* b, assay_slot_kind_t kind, const assay
   return NULL;
 }
 
+// The memory that it takes, where dimensions grow at their capacity.
 static size_t bytes_of(const assay_place_t* p, assay_type_t type) {
   int64_t bytes = 0;
-  return assay_type_packed_bytes(type, p->size, &bytes) ? (size_t)bytes : 0;
+  return assay_type_packed_bytes(type, p->capacity, &bytes) ? (size_t)bytes : 0;
 }
 
 // The last layer that may read a value; graph outputs are copied as soon as they are made.
@@ -315,6 +271,12 @@ static bool may_take(const builder_t* b, int slot, int i) {
          b->s->slots[slot].block.last <= i && b->s->slots[slot].stays <= i;
 }
 
+// Whether what was made in a slot first has as many elements as a value, now and at the capacity.
+static bool is_as_large(const builder_t* b, int slot, const assay_place_t* p) {
+  const assay_place_t* first = assay_segment_place(b->s, b->s->slots[slot].value);
+  return !b->s->grows || (first->size == p->size && first->capacity == p->capacity);
+}
+
 // A kernel writes over what is in a slot: it is no form of any value any more.
 static void forget(builder_t* b, int slot) {
   for (size_t i = 0; i < b->s->n_places; i++) {
@@ -355,6 +317,7 @@ static assay_status_t output_slot(builder_t* b, const assay_step_t* step, int i,
     return view_slot(b, p, kernel->out[k], step->in[kernel->in_place], i, out);
   if (is_caller_form(v, p, kernel->out[k])) return add_output(b, p, i, out);
   if (over && may_take(b, step->in[kernel->in_place], i) &&
+      is_as_large(b, step->in[kernel->in_place], p) &&
       b->s->slots[step->in[kernel->in_place]].block.bytes == bytes_of(p, kernel->out[k].type)) {
     *out = step->in[kernel->in_place];
     forget(b, *out);
@@ -423,16 +386,19 @@ static assay_status_t lay_layer(builder_t* b, int i) {
     ASSAY_TRY(segment_check_inputs(b, &d, step->kernel, &ok));
   }
   if (!ok) dissolve(b, i);
+  if (!ok) segment_check_emulated(b, i);
   if (!ok && step->kernel) {
     step->kernel->destroy(step->kernel);
     step->kernel = NULL;
   }
+  if (step->kernel) segment_read_forms(step->kernel, &step->forms);
   if (step->kernel) ASSAY_TRY(place_inputs(b, &d, i, step));
   step->outputs = step->end = s->n_moves;
   if (!step->kernel) return b->span = i + 1, NULL;
   if (step->kernel->scratch > s->scratch_bytes) s->scratch_bytes = step->kernel->scratch;
   ASSAY_TRY(place_outputs(b, &d, i, step));
   ASSAY_TRY(hand_out(b, &d, i, step));
+  segment_check_slots(b, &d, step);
   step->end = s->n_moves;
   return NULL;
 }
@@ -463,13 +429,19 @@ static size_t most_bytes(const assay_pipeline_t* t) {
   return (size_t)t->most_parts * t->thread_bytes;
 }
 
-static assay_status_t build(builder_t* b) {
+assay_status_t segment_build(builder_t* b) {
   assay_segment_t* s = b->s;
   const int n = (int)b->in->layers->n_layers, n_values = b->in->layers->model->n_values;
   ASSAY_TRY(assay_new_array((size_t)(n - s->first), sizeof *s->steps, &s->steps));
   ASSAY_TRY(assay_new_array((size_t)n_values, sizeof *s->place_of, &s->place_of));
   for (int i = 0; i < n_values; i++) s->place_of[i] = -1;
   ASSAY_TRY(assay_sizes_copy(b->in->sizes, &s->sizes));
+  s->grows = b->in->n_growth && b->in->target->resize && !b->in->target->apart;
+  if (s->grows)
+    ASSAY_TRY(
+        assay_sizes_at_capacity(b->in->sizes, b->in->growth, b->in->n_growth, 0, &b->at_capacity));
+  if (s->grows)
+    ASSAY_TRY(assay_sizes_at_capacity(b->in->sizes, b->in->growth, b->in->n_growth, 1, &b->beyond));
   ASSAY_TRY(segment_survey(b));
   ASSAY_TRY(segment_find_pipelines(b));
   for (size_t t = 0; t < s->n_pipelines; t++)
@@ -478,17 +450,4 @@ static assay_status_t build(builder_t* b) {
   for (int i = s->first; i < s->end; i++)
     ASSAY_TRY(assay_status_note(lay_layer(b, i), "layer '%s'", b->in->layers->layers[i].name));
   return plan_memory(b);
-}
-
-assay_status_t assay_segment_create(const assay_setting_t* setting, int first,
-                                    assay_segment_t** out) {
-  builder_t b = {.in = setting, .span = first};
-  ASSAY_TRY(ASSAY_NEW(&b.s));
-  b.s->first = b.s->end = first;
-  b.s->apart = setting->apart;
-  assay_status_t st = build(&b);
-  segment_survey_end(&b);
-  if (st) return assay_segment_destroy(b.s), st;
-  *out = b.s;
-  return NULL;
 }

@@ -6,12 +6,17 @@
 // that makes a value whose sizes only its contents tell (NonZero); the next one is prepared when
 // that has run.
 //
+// Where dimensions grow from run to run, a segment is prepared once: memory is planned for their
+// capacity, and before each run kernels are given the sizes at hand
+// (docs/adr/0022-growing-extents.md).
+//
 // It is prepared for a target: the host, whose kernels read what the run holds where it lies, or a
 // device, into whose memory that is copied first. Layers that have no kernel are emulated, on the
 // host; those between two of them are a *kernel span*, which a device can be given as a whole.
 #ifndef ASSAY_EXEC_SEGMENT_SEGMENT_H_
 #define ASSAY_EXEC_SEGMENT_SEGMENT_H_
 
+#include "exec/append.h"
 #include "exec/choice/describe.h"
 #include "exec/segment/layouts.h"
 #include "exec/segment/lifetimes.h"
@@ -52,9 +57,17 @@ typedef struct assay_layout_told {
   double reorders;        // around it, while the other layers are as they are
 } assay_layout_told_t;
 
+// What slots and moves of a layer follow from.
+typedef struct assay_step_forms {
+  assay_storage_t in[ASSAY_KERNEL_OPERANDS], out[ASSAY_KERNEL_OPERANDS];
+  int in_place;
+  bool views;  // the kernel only gives its input another shape
+} assay_step_forms_t;
+
 typedef struct assay_step {
-  assay_kernel_t* kernel;  // NULL: the emulated engine runs the layer
-  bool known;              // nothing runs: contents of the outputs follow from sizes
+  assay_kernel_t* kernel;    // NULL: the emulated engine runs the layer
+  assay_step_forms_t forms;  // of the kernel that it was laid out for
+  bool known;                // nothing runs: contents of the outputs follow from sizes
   int in[ASSAY_KERNEL_OPERANDS], out[ASSAY_KERNEL_OPERANDS];  // slots; -1: none
   int n_in, n_out;
   assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
@@ -73,6 +86,9 @@ typedef struct assay_place {
   int rank;
   int64_t dims[ASSAY_KERNEL_RANK];
   int64_t size;
+  int64_t capacity;       // elements, where dimensions grow; else size
+  bool grows;             // its sizes follow from growing dimensions
+  bool changed;           // while the segment is given other sizes: its own, or what is known
   assay_tensor_t* known;  // its contents, where they follow from sizes
   struct {
     assay_storage_t form;
@@ -100,6 +116,10 @@ typedef struct assay_segment {
   size_t n_pipelines, cap_pipelines;
   size_t arena_bytes, scratch_bytes;
   uint64_t used;
+  bool appends;                   // its kernels append to the setting's values in place
+  bool grows;                     // it can be given other sizes of growing dimensions
+  size_t made;                    // kernels, in all
+  struct assay_evaluator* truth;  // for contents that follow from sizes; NULL: not needed yet
   // What whoever runs it keeps with it; dropped with the segment. NULL: nothing.
   void* kept;
   void (*drop)(void* kept);
@@ -114,6 +134,10 @@ typedef struct assay_target {
   // ASSAY_MAX_CANDIDATES of those that were looked at.
   assay_status_t (*choose)(void* user, const assay_sized_layer_t* l, assay_kernel_t** out,
                            assay_candidate_t* candidates, int* n_candidates);
+  // Gives a kernel the sizes of the layer, if `choose` would make one of the same bits for them;
+  // *out_ok false: it has to be made anew. NULL: kernels keep their sizes.
+  assay_status_t (*resize)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
+                           bool* out_ok);
   bool (*can_move)(void* user, const assay_reformat_t* m);
   // How long a kernel and a move take; NAN: not known. NULL: never.
   assay_status_t (*cost)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
@@ -143,6 +167,10 @@ typedef struct assay_setting {
   bool any_bits;     // layouts may change them
   bool apart;        // each layer runs by itself: there are no row pipelines
   size_t alignment;  // of what lies in the arena
+  const assay_growth_t* growth;
+  size_t n_growth;
+  assay_append_t* const* appends;  // values that grow in place
+  size_t n_appends;
   void* user;
 } assay_setting_t;
 
@@ -158,6 +186,12 @@ static inline const assay_pipeline_t* assay_segment_pipeline(const assay_segment
 }
 // Whether it starts at this layer and is for what the run holds now.
 bool assay_segment_fits(const assay_segment_t* s, int first, const assay_setting_t* setting);
+// Whether it starts at this layer and is for what the run holds now but for growing dimensions.
+bool assay_segment_may_grow(const assay_segment_t* s, int first, const assay_setting_t* setting);
+// Gives it the sizes that the run has now. *out_ok false: it cannot have them, and is to be
+// destroyed.
+assay_status_t assay_segment_resize(assay_segment_t* s, const assay_setting_t* setting,
+                                    bool* out_ok);
 // The place of a value; NULL: not in this segment.
 const assay_place_t* assay_segment_place(const assay_segment_t* s, const assay_value_t* v);
 

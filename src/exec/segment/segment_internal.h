@@ -22,9 +22,11 @@ typedef struct surveyed {
 typedef struct builder {
   const assay_setting_t* in;
   assay_segment_t* s;
-  int span;                  // the first layer of the kernel span
-  assay_evaluator_t* truth;  // for contents that follow from sizes; NULL: not needed yet
-  surveyed_t* layers;        // from the segment's first one on
+  bool conflict;              // values cannot grow in place here: it is prepared without
+  int span;                   // the first layer of the kernel span
+  assay_sizes_t at_capacity;  // of growing dimensions, if the segment grows
+  assay_sizes_t beyond;       // one more of each: sizes that differ there from those at hand grow
+  surveyed_t* layers;         // from the segment's first one on
   // By value id: the layouts in which layers one behind the other would have it, as bits; its value
   // in the problem, -1.
   int *lies, *in_problem;
@@ -34,9 +36,33 @@ typedef struct builder {
 // All layers: sets the segment's end, its places, the steps that are known, and b->layers.
 assay_status_t segment_survey(builder_t* b);
 void segment_survey_end(builder_t* b);
-// Behind it: the row pipelines (segment_pipelines.c).
+// All of it: survey, row pipelines, slots and moves, places in memory (segment.c).
+assay_status_t segment_build(builder_t* b);
+// Behind the survey: the row pipelines (segment_pipelines.c).
 assay_status_t segment_find_pipelines(builder_t* b);
 
+// A place for a value, which has none yet.
+assay_status_t segment_add_place(builder_t* b, const assay_value_t* v, int rank,
+                                 const int64_t* dims, assay_place_t** out);
+// Whether a layer needs not run, as its outputs follow from sizes (segment_known.c); then they have
+// places. again: it was so in other sizes, and places of what it reads say whether they changed.
+assay_status_t segment_know_layer(builder_t* b, const assay_layer_t* l, bool again,
+                                  bool* out_known);
+// Values that grow in place (segment_append.c). The room of a layer's operands is put into its
+// description; notes a conflict where a kernel, or the lack of one, cannot do with it, or where the
+// slots that its step was given are not those of the value.
+void segment_describe_rooms(const builder_t* b, assay_sized_layer_t* d);
+bool segment_keeps_rooms(const builder_t* b, const assay_sized_layer_t* d,
+                         const assay_kernel_t* kernel);
+void segment_check_emulated(builder_t* b, int i);
+void segment_check_slots(builder_t* b, const assay_sized_layer_t* d, const assay_step_t* step);
+// Whether values have room for the sizes at hand.
+bool segment_has_room(const builder_t* b);
+// What a kernel's step is laid out for.
+void segment_read_forms(const assay_kernel_t* k, assay_step_forms_t* out);
+// Gives the segment the setting's sizes (segment_resize.c); at_capacity: those, whatever the run
+// holds. *out_ok false: it cannot have them, and is good for nothing until it is given others.
+assay_status_t segment_give_sizes(builder_t* b, bool at_capacity, bool* out_ok);
 // The place of a value that a layer reads; *out NULL: nothing is known of it.
 assay_status_t segment_place_of(builder_t* b, const assay_value_t* v, assay_place_t** out);
 // Layer i as it would be described to tactics; *out_described false: not for them.

@@ -6,17 +6,30 @@
 #include "exec/segment/assign.h"
 #include "exec/segment/implied.h"
 #include "exec/segment/segment_internal.h"
-#include "passes/fold.h"
 
 // ---- places -------------------------------------------------------------------------------------
 
-static assay_status_t add_place(builder_t* b, const assay_value_t* v, int rank, const int64_t* dims,
-                                assay_place_t** out) {
+// How a place's sizes follow from growing dimensions.
+static void find_growth(const builder_t* b, assay_place_t* p) {
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK], size;
+  p->capacity = p->size;
+  if (!b->s->grows) return;
+  if (assay_sizes_of(&b->at_capacity, p->value, ASSAY_KERNEL_RANK, &rank, dims) &&
+      assay_dims_size(rank, dims, &size) && size > p->size)
+    p->capacity = size;
+  p->grows = assay_sizes_of(&b->beyond, p->value, ASSAY_KERNEL_RANK, &rank, dims) &&
+             rank == p->rank && rank && memcmp(dims, p->dims, (size_t)rank * sizeof *dims) != 0;
+}
+
+assay_status_t segment_add_place(builder_t* b, const assay_value_t* v, int rank,
+                                 const int64_t* dims, assay_place_t** out) {
   assay_segment_t* s = b->s;
   ASSAY_TRY(assay_grow(&s->places, &s->cap_places, s->n_places + 1, sizeof *s->places));
   assay_place_t* p = &s->places[s->n_places];
   *p = (assay_place_t){.value = v, .rank = rank, .size = assay_dims_product(dims, 0, rank)};
   if (rank) memcpy(p->dims, dims, (size_t)rank * sizeof *dims);
+  find_growth(b, p);
   s->place_of[v->id] = (int)s->n_places++;
   *out = p;
   return NULL;
@@ -30,7 +43,7 @@ assay_status_t segment_place_of(builder_t* b, const assay_value_t* v, assay_plac
   const assay_tensor_t* constant = assay_value_slot_constant(v);
   const assay_tensor_t* t = constant ? constant : assay_value_slot_any(&b->in->values[v->id]);
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->rank > ASSAY_KERNEL_RANK) return NULL;
-  ASSAY_TRY(add_place(b, v, t->rank, t->dims, out));
+  ASSAY_TRY(segment_add_place(b, v, t->rank, t->dims, out));
   if (constant) return NULL;
   ASSAY_TRY(assay_grow(&s->key, &s->cap_key, s->n_key + 1, sizeof *s->key));
   s->key[s->n_key++] = s->n_places - 1;
@@ -48,7 +61,7 @@ static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
   assay_place_t* p = NULL;
   if (!l->status) l->status = segment_place_of(l->b, v, &p);
   if (!p) return false;
-  const int lies = l->b->lies[v->id], plain = 1 << ASSAY_LAYOUT_PLAIN;
+  const int lies = l->b->lies ? l->b->lies[v->id] : 0, plain = 1 << ASSAY_LAYOUT_PLAIN;
   o->rank = p->rank;
   o->size = p->size;
   memcpy(o->dims, p->dims, sizeof o->dims);
@@ -58,6 +71,28 @@ static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
   return true;
 }
 
+// Whether sizes of activations grow. Outputs that have no place yet have what the model's
+// expressions say.
+static bool grows(const builder_t* b, const assay_sized_layer_t* d) {
+  bool any = false;
+  for (size_t k = 0; k < d->n_in; k++) {
+    const assay_place_t* p = assay_segment_place(b->s, d->in[k].value);
+    // What is packed of a matrix of weights stays: its kernels are made anew at little cost.
+    if (d->in[k].constant && !p->known && d->in[k].rank >= 2) return false;
+    any |= p->grows;
+  }
+  for (size_t k = 0; k < d->n_out; k++) {
+    const assay_place_t* had = d->out[k].value ? assay_segment_place(b->s, d->out[k].value) : NULL;
+    if (had) any |= had->grows;
+    if (had || !d->out[k].value) continue;
+    assay_place_t p = {.value = d->out[k].value, .rank = d->out[k].rank, .size = d->out[k].size};
+    memcpy(p.dims, d->out[k].dims, sizeof p.dims);
+    find_growth(b, &p);
+    any |= p.grows;
+  }
+  return any;
+}
+
 assay_status_t segment_describe(builder_t* b, int i, assay_sized_layer_t* out,
                                 bool* out_described) {
   looker_t l = {b, NULL};
@@ -65,100 +100,12 @@ assay_status_t segment_describe(builder_t* b, int i, assay_sized_layer_t* out,
                    assay_describe_layer(b->in->layers, (size_t)i, b->in->sizes, look, &l, out);
   out->resident = b->in->resident;
   out->own = b->in->own;
+  if (*out_described && b->s->grows) out->grows = grows(b, out);
+  if (*out_described) segment_describe_rooms(b, out);
   return l.status;
 }
 
 // ---- layers that no kernel runs -----------------------------------------------------------------
-
-// Contents that follow from sizes, as a tensor; *out NULL: they do not.
-static assay_status_t known_contents(const builder_t* b, const assay_value_t* v,
-                                     assay_tensor_t** out) {
-  const assay_content_t* c = v->content;
-  *out = NULL;
-  if (!c || !v->type || v->type->kind != ASSAY_KIND_TENSOR || v->is_output ||
-      !(assay_type_is_integer(v->type->elem) || v->type->elem == ASSAY_TYPE_BOOL))
-    return NULL;
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_tensor_create(v->type->elem, c->rank, &c->n, &t));
-  bool ok = true;
-  for (int64_t i = 0; ok && i < c->n; i++) {
-    int64_t x = 0;
-    ok = assay_sizes_eval(b->in->sizes, c->elems[i], &x) && assay_type_wrap(t->type, x) == x;
-    assay_i64(t)[i] = x;
-  }
-  if (ok)
-    *out = t;
-  else
-    assay_tensor_release(t);
-  return NULL;
-}
-
-// Whether a node's inputs are constants and contents that follow from sizes; in[] is filled in.
-static bool known_inputs(const builder_t* b, const assay_node_t* n, assay_tensor_t** in) {
-  bool any = false;
-  for (size_t i = 0; i < n->n_inputs; i++) {
-    const assay_value_t* v = n->inputs[i];
-    const assay_place_t* p = v ? assay_segment_place(b->s, v) : NULL;
-    in[i] = !v ? NULL : p && p->known ? p->known : assay_value_slot_constant(v);
-    if (v && !in[i]) return false;
-    any |= p && p->known;
-  }
-  return any;
-}
-
-// Whether a layer may be computed now, as if its inputs were constants when the plan was built.
-static bool may_fold(const builder_t* b, const assay_layer_t* l, assay_tensor_t** in) {
-  const assay_node_t* n = l->nodes[0];
-  int rank;
-  int64_t dims[ASSAY_KERNEL_RANK], size;
-  if (l->n_nodes != 1 || l->format != ASSAY_FORMAT_FP32 || !assay_fold_allows(n) ||
-      !known_inputs(b, n, in))
-    return false;
-  for (size_t i = 0; i < n->n_outputs; i++)
-    if (n->outputs[i] &&
-        (!assay_sizes_of(b->in->sizes, n->outputs[i], ASSAY_KERNEL_RANK, &rank, dims) ||
-         !assay_dims_size(rank, dims, &size) || !assay_fold_is_small(size)))
-      return false;
-  return true;
-}
-
-static assay_status_t add_known(builder_t* b, const assay_value_t* v, assay_tensor_t* take) {
-  assay_place_t* p;
-  assay_status_t st = add_place(b, v, take->rank, take->dims, &p);
-  if (st) return assay_tensor_release(take), st;
-  p->known = take;
-  return NULL;
-}
-
-// A layer that reads only what is known needs not run.
-static assay_status_t fold_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
-  const assay_node_t* n = l->nodes[0];
-  assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
-  if (!may_fold(b, l, in)) return NULL;
-  if (!b->truth)
-    ASSAY_TRY(assay_evaluator_create(b->in->layers->model, &assay_fold_config, &b->truth));
-  ASSAY_TRY(assay_fold(b->truth, n, in, out, out_known));
-  assay_status_t st = NULL;
-  for (size_t i = 0; *out_known && i < n->n_outputs; i++) {
-    if (!out[i]) continue;
-    if (st || !n->outputs[i])
-      assay_tensor_release(out[i]);
-    else
-      st = add_known(b, n->outputs[i], out[i]);
-  }
-  return st;
-}
-
-// A layer whose outputs follow from sizes needs not run.
-static assay_status_t know_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
-  const assay_node_t* n = l->nodes[l->n_nodes - 1];
-  assay_tensor_t* t = NULL;
-  *out_known = false;
-  if (n->n_outputs == 1 && n->outputs[0]) ASSAY_TRY(known_contents(b, n->outputs[0], &t));
-  if (!t) return fold_layer(b, l, out_known);
-  *out_known = true;
-  return add_known(b, n->outputs[0], t);
-}
 
 // The last layer that may read a value.
 static int last_of(const builder_t* b, const assay_value_t* v) {
@@ -187,7 +134,7 @@ static assay_status_t place_emulated(builder_t* b, int i, bool* out_ends) {
     if (v->type && v->type->kind != ASSAY_KIND_TENSOR) continue;  // never for kernels
     if (assay_sizes_of(b->in->sizes, v, ASSAY_KERNEL_RANK, &rank, dims) &&
         assay_dims_size(rank, dims, &size) && assay_stored_type(b->in->layers, v))
-      ASSAY_TRY(add_place(b, v, rank, dims, &p));
+      ASSAY_TRY(segment_add_place(b, v, rank, dims, &p));
     else
       *out_ends = true;
   }
@@ -211,6 +158,7 @@ static assay_status_t add_option(builder_t* b, surveyed_t* x, const assay_sized_
                                   x->options[x->n].candidates, &x->options[x->n].n_candidates));
   if (!x->options[x->n].kernel) return NULL;
   x->n++;
+  b->s->made++;
   ASSAY_TRY(segment_check_inputs(b, d, x->options[x->n - 1].kernel, &ok));
   if (!ok) drop_last(x);
   *out_added = ok;
@@ -278,7 +226,8 @@ static assay_status_t find_options(builder_t* b, const assay_sized_layer_t* give
   assay_sized_layer_t d = *given;
   bool added;
   ASSAY_TRY(add_option(b, x, &d, &added));
-  if (!added || !may_choose(b, x->options[0].kernel->tactic)) return NULL;
+  // Where sizes grow, layouts are plain: which sizes have one order in all layouts changes.
+  if (!added || given->grows || !may_choose(b, x->options[0].kernel->tactic)) return NULL;
   x->told[0].followed = true;
   for (size_t k = d.n_in; k-- > 0;)
     if (is_free(&d.in[k])) x->told[0].layout = d.in[k].layout;
@@ -377,7 +326,7 @@ static assay_status_t follow(builder_t* b, const assay_sized_layer_t* d,
     const assay_operand_t* o = &d->out[k];
     assay_place_t* p;
     if (!o->value) continue;
-    ASSAY_TRY(add_place(b, o->value, o->rank, o->dims, &p));
+    ASSAY_TRY(segment_add_place(b, o->value, o->rank, o->dims, &p));
     b->lies[o->value->id] = 1 << segment_form_of(p, kernel->out[k]).layout;
   }
   return NULL;
@@ -403,13 +352,14 @@ static assay_status_t survey_layer(builder_t* b, int i, bool* out_ends) {
   assay_sized_layer_t d;
   bool described = false;
   ASSAY_TRY(ask_sizes(b, &b->in->layers->layers[i]));
-  ASSAY_TRY(know_layer(b, &b->in->layers->layers[i], &step->known));
+  ASSAY_TRY(segment_know_layer(b, &b->in->layers->layers[i], false, &step->known));
   if (step->known) return NULL;
   ASSAY_TRY(segment_describe(b, i, &d, &described));
   if (described) ASSAY_TRY(assay_sizes_are_implied(&d, b->in->sizes, &described));
   d.gates = &step->gates;
   if (described) ASSAY_TRY(find_options(b, &d, x));
-  if (!x->n) return place_emulated(b, i, out_ends);
+  if (!x->n) return segment_check_emulated(b, i), place_emulated(b, i, out_ends);
+  b->conflict |= !segment_keeps_rooms(b, &d, x->options[0].kernel);
   ASSAY_TRY(follow(b, &d, x->options[0].kernel));
   return add_to_problem(b, &d, x);
 }
@@ -497,7 +447,12 @@ assay_status_t segment_survey(builder_t* b) {
 }
 
 void segment_survey_end(builder_t* b) {
-  assay_evaluator_destroy(b->truth);
+  if (!b->s->grows) {
+    assay_evaluator_destroy(b->s->truth);
+    b->s->truth = NULL;
+  }
+  assay_sizes_deinit(&b->at_capacity);
+  assay_sizes_deinit(&b->beyond);
   for (int i = 0; b->layers && i < b->s->end - b->s->first; i++)
     for (int o = 0; o < b->layers[i].n; o++) {
       assay_kernel_t* k = b->layers[i].options[o].kernel;

@@ -68,6 +68,40 @@ bool assay_sizes_same(const assay_sizes_t* a, const assay_sizes_t* b) {
   return true;
 }
 
+static const assay_growth_t* growth_of(const char* name, const assay_growth_t* growth, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(growth[i].name, name) == 0) return &growth[i];
+  return NULL;
+}
+
+// What size i is at the capacity, the others being as they are.
+static int64_t largest(const assay_sizes_t* s, size_t i, const assay_growth_t* g) {
+  int64_t whole;
+  if (!g->within || !assay_sizes_eval(s, g->within, &whole)) return g->capacity;
+  return g->capacity - (whole - s->size[i]);
+}
+
+bool assay_sizes_grow(const assay_sizes_t* a, const assay_sizes_t* b, const assay_growth_t* growth,
+                      size_t n) {
+  if (a->n != b->n) return false;
+  for (size_t i = 0; i < a->n; i++) {
+    const assay_growth_t* g = growth_of(b->name[i], growth, n);
+    if (a->name[i] != b->name[i] || (g ? b->size[i] > largest(b, i, g) : a->size[i] != b->size[i]))
+      return false;
+  }
+  return true;
+}
+
+assay_status_t assay_sizes_at_capacity(const assay_sizes_t* s, const assay_growth_t* growth,
+                                       size_t n, int64_t more, assay_sizes_t* out) {
+  for (size_t i = 0; i < s->n; i++) {
+    const assay_growth_t* g = growth_of(s->name[i], growth, n);
+    const int64_t most = g ? largest(s, i, g) : s->size[i];
+    ASSAY_TRY(bind(out, s->name[i], (most > s->size[i] ? most : s->size[i]) + (g ? more : 0)));
+  }
+  return NULL;
+}
+
 // ---- what no expression says --------------------------------------------------------------------
 
 static bool known(const void* user, const assay_dim_t* d, int64_t* out) {

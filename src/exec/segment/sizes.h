@@ -13,6 +13,14 @@ typedef struct assay_told {
   int64_t dims[ASSAY_TOLD_RANK];
 } assay_told_t;
 
+// A dimension that grows from run to run. The capacity is of the dimension itself, or of a size
+// that is made of it in a run, such as P + S.
+typedef struct assay_growth {
+  const char* name;           // the model's
+  const assay_dim_t* within;  // NULL: itself
+  int64_t capacity;
+} assay_growth_t;
+
 typedef struct assay_sizes {
   assay_map_t index;  // of a name in `size`
   const char** name;  // the model's
@@ -32,6 +40,13 @@ bool assay_sizes_eval(const assay_sizes_t* s, const assay_dim_t* d, int64_t* out
 // A copy; whether two have the same names bound to the same sizes, in the same order.
 assay_status_t assay_sizes_copy(const assay_sizes_t* s, assay_sizes_t* out);
 bool assay_sizes_same(const assay_sizes_t* a, const assay_sizes_t* b);
+// Whether two have the same names, in the same order, bound to sizes that differ in growing
+// dimensions only, which are within their capacity in b.
+bool assay_sizes_grow(const assay_sizes_t* a, const assay_sizes_t* b, const assay_growth_t* growth,
+                      size_t n);
+// A copy with each growing dimension at its capacity, and `more`.
+assay_status_t assay_sizes_at_capacity(const assay_sizes_t* s, const assay_growth_t* growth,
+                                       size_t n, int64_t more, assay_sizes_t* out);
 // Asks the model for these sizes of its inputs what no expression says: sizes that follow from
 // others through floats, or through more than inference keeps track of. Once between two clears.
 assay_status_t assay_sizes_ask(assay_sizes_t* s, const assay_model_t* model);

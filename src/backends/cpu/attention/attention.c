@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 
+extern const assay_tactic_t cpu_tactic_attention_bf16;
+
 static void destroy(assay_kernel_t* k) { assay_free(k); }
 
 // Whether Q, K and V of a layer are all bf16, as its inner values may be.
@@ -11,23 +13,37 @@ static bool is_bf16(const assay_sized_layer_t* l, const attention_t* k) {
          k->k.type == ASSAY_TYPE_BFLOAT16 && k->v.type == ASSAY_TYPE_BFLOAT16;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, bool bf16, assay_kernel_t** out) {
-  attention_t* k = NULL;
+static assay_status_t read(const assay_sized_layer_t* l, bool bf16, attention_t* k, bool* out_ok) {
   const attention_kind_t* kind = bf16 ? attention_bf16() : attention_fp32();
-  if (!kind || !l->n_out || !l->out[0].value || !l->out[0].size) return NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (assay_kernel_t){.in_place = -1, .run = attention_run, .destroy = destroy};
-  k->kind = kind;
-  bool ok = false;
-  assay_status_t st = NULL;
+  *k = (attention_t){.base = {.in_place = -1, .run = attention_run, .destroy = destroy},
+                     .kind = kind};
+  *out_ok = kind && l->n_out && l->out[0].value && l->out[0].size;
+  if (!*out_ok) return NULL;
   if (l->layer->n_nodes == 1)
-    ok = attention_read_operator(l, k);
+    *out_ok = attention_read_operator(l, k);
   else
-    st = attention_read_nodes(l, k, &ok);
+    ASSAY_TRY(attention_read_nodes(l, k, out_ok));
   // One of the two takes a layer: their results differ.
-  ok = ok && bf16 == (is_bf16(l, k) && attention_bf16());
-  if (st || !ok || !attention_sizes(k)) return destroy(&k->base), st;
+  *out_ok = *out_ok && bf16 == (is_bf16(l, k) && attention_bf16()) && attention_sizes(k);
+  return NULL;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, bool bf16, assay_kernel_t** out) {
+  attention_t *k = NULL, made;
+  bool ok = false;
+  ASSAY_TRY(read(l, bf16, &made, &ok));
+  if (!ok) return NULL;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  *k = made;
   *out = &k->base;
+  return NULL;
+}
+
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base, bool* out_ok) {
+  attention_t* k = (attention_t*)base;
+  const assay_tactic_t* tactic = base->tactic;
+  ASSAY_TRY(read(l, tactic == &cpu_tactic_attention_bf16, k, out_ok));
+  base->tactic = tactic;
   return NULL;
 }
 
@@ -45,6 +61,7 @@ const assay_tactic_t cpu_tactic_attention_bf16 = {
     .name = "attention_bf16",
     .source = "assay",
     .make = make_bf16,
+    .resize = resize,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .operands = ASSAY_FORMAT_BF16,
@@ -59,6 +76,7 @@ const assay_tactic_t cpu_tactic_attention = {
     .name = "attention",
     .source = "assay",
     .make = make_any,
+    .resize = resize,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .fma = true,

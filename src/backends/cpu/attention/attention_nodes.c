@@ -134,14 +134,16 @@ static bool reshape(const assay_sized_layer_t* l, const assay_node_t* n, bool pl
   return true;
 }
 
-static bool walk(const assay_sized_layer_t* l, const assay_attention_operand_t* o, view_t* v) {
+// plain: the value lies as its dimensions say.
+static bool walk(const assay_sized_layer_t* l, const assay_attention_operand_t* o, bool plain,
+                 view_t* v) {
   for (int i = 0; i < o->n_way; i++) {
     const assay_node_t* n = o->way[i];
     if (!(strcmp(n->op_type, "Transpose") == 0   ? transpose(n, v)
           : strcmp(n->op_type, "Squeeze") == 0   ? squeeze(l, n, v)
           : strcmp(n->op_type, "Unsqueeze") == 0 ? unsqueeze(l, n, v)
           : strcmp(n->op_type, "Split") == 0     ? split(l, n, o->outputs[i], v)
-                                                 : reshape(l, n, i == 0, v)))
+                                                 : reshape(l, n, plain && i == 0, v)))
       return false;
   }
   return true;
@@ -153,9 +155,10 @@ static bool read_view(const assay_sized_layer_t* l, attention_t* k,
   const assay_operand_t* o = assay_sized_input(l, from->value);
   if (!o || !assay_type_is_kernel_float(o->type) || !o->size) return false;
   *v = (view_t){.rank = o->rank};
-  memcpy(v->dims, o->dims, sizeof v->dims);
+  assay_operand_memory_dims(o, v->dims);
   lie_plain(v);
-  if (!walk(l, from, v) || v->rank != rank) return false;
+  memcpy(v->dims, o->dims, sizeof v->dims);
+  if (!walk(l, from, !o->room.size, v) || v->rank != rank) return false;
   *out = (attention_view_t){.index = (int)(o - l->in),
                             .type = o->type,
                             .at = v->at,
@@ -313,6 +316,9 @@ assay_status_t attention_read_nodes(const assay_sized_layer_t* l, attention_t* k
         assay_attention_read(l->layer->nodes, l->layer->n_nodes, &a) && read_operands(l, &a, k);
   for (int i = 0; *ok && i < a.n_masks; i++) *ok = read_mask(l, k, &a.masks[i], &k->masks[i]);
   if (!*ok) return NULL;
+  // Q, K and V may lie with room; masks and the result do not.
+  k->base.rooms = !l->out[0].room.size;
+  for (int i = 0; i < a.n_masks; i++) k->base.rooms &= !l->in[k->masks[i].index].room.size;
   k->n_masks = a.n_masks;
   return read_numbers(l, &a, k, ok);
 }

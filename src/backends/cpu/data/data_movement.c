@@ -33,7 +33,10 @@ static assay_status_t run(assay_kernel_t* k, const void* const* in, void* const*
                           void* scratch) {
   const moves_t* m = (const moves_t*)k;
   (void)scratch;
-  for (size_t i = 0; i < m->n; i++) cpu_box_copy(&m->boxes[i], m->elem, in, &m->value, out);
+  // What is there already is not copied.
+  const int there = k->extends && in[k->extends - 1] == out[0] ? k->extends - 1 : -2;
+  for (size_t i = 0; i < m->n; i++)
+    if (m->boxes[i].from != there) cpu_box_copy(&m->boxes[i], m->elem, in, &m->value, out);
   return NULL;
 }
 
@@ -75,6 +78,13 @@ static bool same_dims(const assay_operand_t* a, const assay_operand_t* b, int ex
   return true;
 }
 
+// The steps in memory of an operand, with its room.
+static void operand_strides(const assay_operand_t* o, assay_layout_t layout, int64_t* strides) {
+  int64_t dims[ASSAY_KERNEL_RANK];
+  assay_operand_memory_dims(o, dims);
+  cpu_layout_strides(o->rank, dims, layout, strides);
+}
+
 // ---- Transpose ------------------------------------------------------------------------------
 
 // Where the elements lie one behind the other on both sides nothing is moved.
@@ -98,7 +108,8 @@ static assay_status_t make_transpose(maker_t* k, bool* ok) {
   }
   if (!*ok) return NULL;
   assay_layout_t layout = ASSAY_LAYOUT_PLAIN;
-  for (int i = 0; i < 2 && k->x->size; i++, layout = ASSAY_LAYOUT_CHANNELS_LAST) {
+  // What moves nothing in one size may do so in the next.
+  for (int i = 0; i < 2 && k->x->size && !k->l->grows; i++, layout = ASSAY_LAYOUT_CHANNELS_LAST) {
     if (layout != ASSAY_LAYOUT_PLAIN && rank < 3) break;
     cpu_layout_strides(rank, k->y->dims, layout, to);
     const cpu_box_t box = box_of(k, rank, k->y->dims, from, to);
@@ -153,9 +164,14 @@ static assay_status_t make_concat(maker_t* k, bool* ok) {
     if (!*ok) return NULL;
     const int index = (int)(o - k->l->in);
     k->m->base.in[index] = k->m->base.out[0];
-    cpu_layout_strides(o->rank, o->dims, k->layout, strides);
+    operand_strides(o, k->layout, strides);
     cpu_box_t b = box_of(k, o->rank, o->dims, strides, k->y_strides);
     b.from = index;
+    if (!i && o->room.size && o->room.axis == axis && k->y->room.axis == axis &&
+        o->room.size == k->y->room.size)
+      k->m->base.extends = 1 + index;
+    else if (index == k->m->base.extends - 1)
+      k->m->base.extends = 0;  // it comes again
     b.to_at = at * k->y_strides[axis];
     at += o->dims[axis];
     ASSAY_TRY(add_box(k->m, b));
@@ -174,7 +190,7 @@ static assay_status_t make_split(maker_t* k, bool* ok) {
     *ok = o->value && o->type == k->y->type && same_dims(o, k->x, axis);
     if (!*ok) return NULL;
     k->m->base.out[i] = k->m->base.out[0];
-    cpu_layout_strides(o->rank, o->dims, k->layout, strides);
+    operand_strides(o, k->layout, strides);
     cpu_box_t b = box_of(k, o->rank, o->dims, k->x_strides, strides);
     b.to = (int)i;
     b.from_at = at * k->x_strides[axis];
@@ -427,22 +443,24 @@ static assay_status_t make_space_to_depth(maker_t* k, bool* ok) {
 static const struct {
   const char* op;
   assay_status_t (*make)(maker_t* k, bool* ok);
-} moves[] = {{"Transpose", make_transpose},
-             {"Concat", make_concat},
-             {"Split", make_split},
-             {"Slice", make_slice},
-             {"Pad", make_pad},
-             {"Expand", make_expand},
-             {"Tile", make_tile},
-             {"DepthToSpace", make_depth_to_space},
-             {"SpaceToDepth", make_space_to_depth}};
+  bool close;  // its output has no room
+} moves[] = {{"Transpose", make_transpose, true},
+             {"Concat", make_concat, false},
+             {"Split", make_split, false},
+             {"Slice", make_slice, false},
+             {"Pad", make_pad, false},
+             {"Expand", make_expand, false},
+             {"Tile", make_tile, true},
+             {"DepthToSpace", make_depth_to_space, true},
+             {"SpaceToDepth", make_space_to_depth, true}};
 
 static bool is_movable(assay_type_t t) {
   const int bits = assay_type_bits(t);
   return t != ASSAY_TYPE_STRING && (bits == 8 || bits == 16 || bits == 32 || bits == 64);
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+// A zeroed kernel for a layer; *ok false: the layer is none.
+static assay_status_t read(const assay_sized_layer_t* l, moves_t* m, bool* ok) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   size_t op = 0;
@@ -450,24 +468,42 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   if (op == sizeof moves / sizeof *moves || l->layer->n_nodes != 1 || *n->domain || !x ||
       !l->n_out || !l->out[0].value || !is_movable(l->out[0].type) ||
       !type_fits(x->type, l->out[0].type))
-    return NULL;
+    return *ok = false, NULL;
   // Tile-1 repeats along one axis.
-  if (strcmp(n->op_type, "Tile") == 0 && n->n_inputs != 2) return NULL;
-  maker_t k = {.l = l, .node = n, .x = x, .y = &l->out[0]};
+  if (strcmp(n->op_type, "Tile") == 0 && n->n_inputs != 2) return *ok = false, NULL;
+  maker_t k = {.l = l, .node = n, .x = x, .y = &l->out[0], .m = m};
   k.layout = assay_operand_is_channels_last(x) && (x->rank == k.y->rank)
                  ? ASSAY_LAYOUT_CHANNELS_LAST
                  : ASSAY_LAYOUT_PLAIN;
-  cpu_layout_strides(x->rank, x->dims, k.layout, k.x_strides);
-  cpu_layout_strides(k.y->rank, k.y->dims, k.layout, k.y_strides);
-  bool ok = false;
-  ASSAY_TRY(ASSAY_NEW(&k.m));
+  operand_strides(x, k.layout, k.x_strides);
+  operand_strides(k.y, k.layout, k.y_strides);
   k.m->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  // Strides say where all elements are, but in a Tile and a Transpose, whose outputs lie close.
+  k.m->base.rooms = k.layout == ASSAY_LAYOUT_PLAIN && !(k.y->room.size && moves[op].close);
   k.m->elem = (size_t)assay_type_bits(k.y->type) / 8;
   k.m->base.in[x - l->in] = k.m->base.out[0] = (assay_storage_t){k.y->type, k.layout};
-  assay_status_t st = moves[op].make(&k, &ok);
-  if (st || !ok) return destroy(&k.m->base), st;
-  *out = &k.m->base;
+  return moves[op].make(&k, ok);
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  moves_t *m = NULL, made = {0};
+  bool ok = false;
+  assay_status_t st = read(l, &made, &ok);
+  if (!st && ok) st = ASSAY_NEW(&m);
+  if (st || !ok) return assay_free(made.boxes), st;
+  *m = made;
+  *out = &m->base;
   return NULL;
+}
+
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base, bool* out_ok) {
+  moves_t* m = (moves_t*)base;
+  const assay_tactic_t* tactic = base->tactic;
+  *m = (moves_t){.boxes = m->boxes, .cap = m->cap};
+  assay_status_t st = read(l, m, out_ok);
+  m->base.destroy = destroy;
+  base->tactic = tactic;
+  return st;
 }
 
 const assay_tactic_t cpu_tactic_data_movement = {
@@ -475,6 +511,7 @@ const assay_tactic_t cpu_tactic_data_movement = {
     .source = "assay",
     .numerics = "data_movement",
     .make = make,
+    .resize = resize,
     .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,

@@ -64,22 +64,20 @@ static bool fits(const assay_operand_t* x, const assay_operand_t* i, const assay
   return true;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+// False: the layer is none.
+static bool read(const assay_sized_layer_t* l, gather_t* k) {
   const assay_node_t* n = l->layer->nodes[0];
   if (l->layer->n_nodes != 1 || *n->domain || strcmp(n->op_type, "Gather") != 0 || l->n_out != 1 ||
       !l->out[0].value || n->n_inputs != 2)
-    return NULL;
+    return false;
   const assay_operand_t *x = assay_sized_input(l, n->inputs[0]),
                         *i = assay_sized_input(l, n->inputs[1]), *y = &l->out[0];
   if (!x || !i || x == i || (i->type != ASSAY_TYPE_INT32 && i->type != ASSAY_TYPE_INT64) ||
       (x->type != y->type &&
        !(assay_type_is_kernel_float(x->type) && assay_type_is_kernel_float(y->type))))
-    return NULL;
+    return false;
   const int bits = assay_type_bits(y->type), axis = cpu_axis(assay_attr_i64(n, "axis", 0), x->rank);
-  if (y->type == ASSAY_TYPE_STRING || bits % 8 || !fits(x, i, y, axis)) return NULL;
-  gather_t* k = NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  if (y->type == ASSAY_TYPE_STRING || bits % 8 || !fits(x, i, y, axis)) return false;
   k->node = n;
   k->data = (int)(x - l->in);
   k->indices = (int)(i - l->in);
@@ -92,7 +90,20 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   // A table in another type is rounded when it is fetched; a constant only once.
   k->base.in[k->data] = k->base.out[0] = (assay_storage_t){y->type, ASSAY_LAYOUT_PLAIN};
   k->base.in[k->indices] = (assay_storage_t){i->type, ASSAY_LAYOUT_PLAIN};
+  return true;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  gather_t *k = NULL, made = {.base = {.in_place = -1, .run = run, .destroy = destroy}};
+  if (!read(l, &made)) return NULL;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  *k = made;
   *out = &k->base;
+  return NULL;
+}
+
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* k, bool* out_ok) {
+  *out_ok = read(l, (gather_t*)k);
   return NULL;
 }
 
@@ -101,6 +112,7 @@ const assay_tactic_t cpu_tactic_gather = {
     .source = "assay",
     .numerics = "data_movement",
     .make = make,
+    .resize = resize,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .function_ulps = 1},

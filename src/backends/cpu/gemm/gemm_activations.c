@@ -23,9 +23,10 @@ enum {
 
 typedef struct packed_product {
   assay_kernel_t base;
-  cpu_product_t p;                          // its operands are gone when the kernel runs
-  int left, right;                          // inputs
-  int64_t batch, m, k, n, chunks, columns;  // columns: groups of WIDE
+  cpu_product_t p;  // its operands are gone when the kernel runs
+  int left, right;  // inputs
+  int64_t x_memory[ASSAY_KERNEL_RANK], w_memory[ASSAY_KERNEL_RANK];  // dimensions in memory
+  int64_t batch, m, k, n, chunks, columns;                           // columns: groups of WIDE
   int most_parts;
   float* bias;             // [n, padded]; NULL: none
   cpu_program_t* program;  // NULL: none
@@ -44,12 +45,13 @@ static int64_t thread_scratch(const packed_product_t* k) {
 // ---- running -----------------------------------------------------------------------------------
 
 // Where an operand's matrix for one matrix of the output begins.
-static int64_t matrix_at(const cpu_product_t* p, const int64_t* dims, int64_t batch) {
-  int64_t at = 0, step = dims[p->rank - 1] * dims[p->rank - 2];
+static int64_t matrix_at(const cpu_product_t* p, const int64_t* dims, const int64_t* memory,
+                         int64_t batch) {
+  int64_t at = 0, step = memory[p->rank - 1] * memory[p->rank - 2];
   for (int d = p->rank - 3; d >= 0; d--) {
     if (dims[d] != 1) at += batch % p->y[d] * step;
     batch /= p->y[d];
-    step *= dims[d];
+    step *= memory[d];
   }
   return at;
 }
@@ -99,8 +101,8 @@ static void run_unit(const job_t* j, int64_t unit) {
   const int64_t column = unit % k->columns * WIDE, chunk = unit / k->columns % k->chunks;
   const int64_t batch = unit / k->columns / k->chunks;
   const int64_t end = (chunk + 1) * CHUNK < k->m ? (chunk + 1) * CHUNK : k->m;
-  const float* x = (const float*)j->in[k->left] + matrix_at(&k->p, k->p.x, batch);
-  const float* w = (const float*)j->in[k->right] + matrix_at(&k->p, k->p.w, batch);
+  const float* x = (const float*)j->in[k->left] + matrix_at(&k->p, k->p.x, k->x_memory, batch);
+  const float* w = (const float*)j->in[k->right] + matrix_at(&k->p, k->p.w, k->w_memory, batch);
   const int64_t row_step = k->p.w_swapped ? 1 : k->n, column_step = k->p.w_swapped ? k->k : 1;
   cpu_gemm_pack(w + column * column_step, row_step, column_step, k->k,
                 k->n - column < WIDE ? k->n - column : WIDE, j->scratch);
@@ -153,13 +155,26 @@ static bool find_sizes(packed_product_t* k) {
   return true;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+// The dimensions that an operand has in memory, as the product sees them; false: its room is none
+// that kernels step over, between matrices or rows.
+static bool find_memory(const cpu_product_t* p, const assay_operand_t* o, const int64_t* dims,
+                        bool swapped, int64_t* memory) {
+  memcpy(memory, dims, sizeof(int64_t) * (size_t)p->rank);
+  if (!o->room.size) return true;
+  const int axis = o->room.axis + p->rank - o->rank;
+  if (swapped || p->rank < o->rank || axis == p->rank - 1) return false;
+  memory[axis] = o->room.size;
+  return true;
+}
+
+static assay_status_t read(const assay_sized_layer_t* l, packed_product_t* k, bool* out_ok) {
   const assay_storage_t form = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN};
-  packed_product_t* k = NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   bool ok = cpu_product_read(l, &k->p) && find_sizes(k);
   if (ok) {
+    k->base.rooms = find_memory(&k->p, k->p.in, k->p.x, k->p.x_swapped, k->x_memory) &&
+                    find_memory(&k->p, k->p.weights, k->p.w, k->p.w_swapped, k->w_memory) &&
+                    !l->out[0].room.size;
     k->left = (int)(k->p.in - l->in);
     k->right = (int)(k->p.weights - l->in);
     k->base.in[k->left] = k->base.in[k->right] = form;
@@ -167,16 +182,39 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   }
   assay_status_t st =
       ok ? cpu_program_behind(l, ASSAY_LAYOUT_PLAIN, &k->base, &k->program, &ok) : NULL;
+  for (int i = 0; k->program && i < (int)l->n_in; i++)
+    k->base.rooms &= !l->in[i].room.size || !cpu_program_reads(k->program, i);
   if (!st && ok) st = assay_operand_padded_floats(k->p.bias, padded(k->n), &k->bias);
+  *out_ok = ok;
+  return st;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  packed_product_t* k = NULL;
+  bool ok = false;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  assay_status_t st = read(l, k, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;
+}
+
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base, bool* out_ok) {
+  packed_product_t* k = (packed_product_t*)base;
+  const assay_tactic_t* tactic = base->tactic;
+  cpu_program_destroy(k->program);
+  assay_free(k->bias);
+  *k = (packed_product_t){0};
+  assay_status_t st = read(l, k, out_ok);
+  base->tactic = tactic;
+  return st;
 }
 
 const assay_tactic_t cpu_tactic_gemm_activations = {
     .name = "gemm_activations",
     .source = "assay",
     .make = make,
+    .resize = resize,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .fma = true,

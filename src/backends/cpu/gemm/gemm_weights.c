@@ -423,10 +423,29 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   return NULL;
 }
 
+// Other rows; packed weights and the bias stay.
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base, bool* out_ok) {
+  product_t *k = (product_t*)base, now = *k;
+  operands_t o = {0};
+  cpu_program_t* program = NULL;
+  ASSAY_TRY(read_node(l, &o, &now, out_ok));
+  *out_ok = *out_ok && !o.conv && now.k == k->k && now.n == k->n;
+  if (!*out_ok) return NULL;
+  memset(now.base.in, 0, sizeof now.base.in);
+  now.base.in[k->input] = k->base.in[k->input];
+  ASSAY_TRY(cpu_program_behind(l, ASSAY_LAYOUT_PLAIN, &now.base, &program, out_ok));
+  cpu_program_destroy(k->program);
+  *k = now;
+  k->program = program;
+  if (*out_ok) find_tile(k);
+  return NULL;
+}
+
 const assay_tactic_t cpu_tactic_gemm_weights = {
     .name = "gemm_weights",
     .source = "assay",
     .make = make,
+    .resize = resize,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .fma = true,

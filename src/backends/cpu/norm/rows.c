@@ -397,6 +397,31 @@ static assay_status_t read_norm(const assay_sized_layer_t* l, const assay_node_t
 
 // ---- which layers ------------------------------------------------------------------------------
 
+static void finish(const assay_operand_t* x, rows_t* k) {
+  k->rows = x->size / k->size;
+  k->base.in_place = k->inner > 1 ? -1 : k->input;
+  if (x->type != ASSAY_TYPE_FLOAT && k->inner == 1)
+    k->base.scratch = (size_t)(k->rows < PARTS ? k->rows : PARTS) * (size_t)k->size * sizeof(float);
+}
+
+// The rows of a normalization keep their scale and bias, and so their size.
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base, bool* out_ok) {
+  rows_t* k = (rows_t*)base;
+  const assay_node_t* n = l->layer->nodes[0];
+  const assay_operand_t* x = &l->in[k->input];
+  const norm_t* norm = find_norm(n);
+  *out_ok = x->size && x->size == l->out[0].size;
+  if (*out_ok && norm) {
+    const int axis = cpu_axis(assay_attr_i64(n, "axis", -1), x->rank);
+    *out_ok =
+        !norm->by_channel && axis >= 0 && assay_dims_product(x->dims, axis, x->rank) == k->size;
+  } else if (*out_ok) {
+    *out_ok = read_softmax(l, n, x, k);
+  }
+  if (*out_ok) finish(x, k);
+  return NULL;
+}
+
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
@@ -416,10 +441,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   assay_status_t st = norm ? read_norm(l, n, x, norm, k, &ok) : NULL;
   if (!norm) ok = read_softmax(l, n, x, k);
   if (st || !ok) return destroy(&k->base), st;
-  k->rows = x->size / k->size;
-  k->base.in_place = k->inner > 1 ? -1 : k->input;
-  if (x->type != ASSAY_TYPE_FLOAT && k->inner == 1)
-    k->base.scratch = (size_t)(k->rows < PARTS ? k->rows : PARTS) * (size_t)k->size * sizeof(float);
+  finish(x, k);
   *out = &k->base;
   return NULL;
 }
@@ -428,6 +450,7 @@ const assay_tactic_t cpu_tactic_rows = {
     .name = "rows",
     .source = "assay",
     .make = make,
+    .resize = resize,
     .layouts = ASSAY_LAYOUT_FOLLOWS_BITS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,

@@ -86,10 +86,27 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   return NULL;
 }
 
+// The program is compiled for the new sizes: that makes nothing of constants but copies of small
+// ones.
+static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* k, bool* out_ok) {
+  assay_kernel_t* made = NULL;
+  ASSAY_TRY(make(l, &made));
+  *out_ok = made;
+  if (!made) return NULL;
+  pointwise_t *to = (pointwise_t*)k, *from = (pointwise_t*)made;
+  const pointwise_t old = *to;
+  *to = *from;
+  to->base.tactic = old.base.tactic;
+  from->program = old.program;
+  destroy(made);
+  return NULL;
+}
+
 const assay_tactic_t cpu_tactic_pointwise = {
     .name = "pointwise",
     .source = "assay",
     .make = make,
+    .resize = resize,
     .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
