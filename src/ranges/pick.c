@@ -287,7 +287,7 @@ assay_status_t assay_range_scatter(assay_range_node_t* c) {
 // Nearest and linear: means of elements. Cubic: its kernel is negative in places.
 assay_status_t assay_range_resize(assay_range_node_t* c) {
   const char* mode = assay_attr_str(c->node, "mode", "nearest");
-  return strcmp(mode, "cubic") && strcmp(mode, "bicubic") ? run_with(c, "+...") : NULL;
+  return strcmp(mode, "cubic") != 0 && strcmp(mode, "bicubic") != 0 ? run_with(c, "+...") : NULL;
 }
 
 assay_status_t assay_range_sampled(assay_range_node_t* c) {

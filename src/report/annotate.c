@@ -71,7 +71,7 @@ static const assay_layer_account_t* worst_within(const index_t* x, const assay_n
   const size_t n = strlen(call->label);
   for (size_t i = 0; i < assay_account_layer_count(x->check->account); i++) {
     const assay_layer_account_t* a = assay_account_layer(x->check->account, i);
-    if (strncmp(a->node->label, call->label, n) || a->node->label[n] != '/') continue;
+    if (strncmp(a->node->label, call->label, n) != 0 || a->node->label[n] != '/') continue;
     if (!worst || is_worse(a, worst)) worst = a;
   }
   return worst;
@@ -173,7 +173,7 @@ static assay_status_t attach(assay_arena_t* arena, const props_t* p, assay_prop_
   if (!p->n && !*n) return NULL;
   ASSAY_TRY(assay_arena_new(arena, *n + p->n, sizeof *all, &all));
   for (size_t i = 0; i < *n; i++)
-    if (strncmp((*props)[i].key, PREFIX, strlen(PREFIX))) all[kept++] = (*props)[i];
+    if (strncmp((*props)[i].key, PREFIX, strlen(PREFIX)) != 0) all[kept++] = (*props)[i];
   memcpy(all + kept, p->at, p->n * sizeof *all);
   *props = all;
   *n = kept + p->n;
