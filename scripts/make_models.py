@@ -319,7 +319,7 @@ def recurrent():
 
 def states(folder):
     os.makedirs(folder, exist_ok=True)
-    size = decoder.parse(["", "--layers", "2", "--hidden", "48", "--heads", "3", "--vocabulary", "50", "--positions", "64"])
+    size = decoder.parse(["", "--layers", "7", "--hidden", "48", "--heads", "3", "--vocabulary", "50", "--positions", "64"])
     models = {"gpt2": decoder.make(size, True), "gpt2_whole": decoder.make(size, False), "series": series(),
               "recurrent": recurrent()}
     for name, model in models.items():

@@ -473,12 +473,31 @@ const assay_dim_t* assay_dim_max(assay_dims_t* p, const assay_dim_t* a, const as
 
 // ---- broadcasting -----------------------------------------------------------------------------
 
+// Whether broadcasting `part` with `whole`, a broadcast of sizes among which are a name x and some
+// e(x), gives `whole`, since `part` is e(whole). Where x is the result, e(whole) is e(x), which is
+// among them. Else x is 1 and the result is not; then part must be the result or 1, like any size
+// that is broadcast with it. (Attention whose mask is cut by the length of its own queries makes
+// these, layer after layer.)
+static bool is_of_whole(assay_dims_t* p, const assay_dim_t* whole, const assay_dim_t* part) {
+  const atom_t* atom = dim_as_atom(whole);
+  if (!atom || atom->kind != DIM_BROADCAST) return false;
+  for (int i = 0; i < atom->n; i++) {
+    const char* name = assay_dim_name(atom->args[i]);
+    for (int k = 0; name && k < atom->n; k++)
+      if (k != i && assay_dim_same(assay_dim_replace(p, atom->args[k], name, whole), part))
+        return true;
+  }
+  return false;
+}
+
 // Which arguments stay: each once, and no 1. A number above 1, or 0, is the result, as there is no
 // other one that the sizes may have.
 const assay_dim_t* assay_dim_broadcast(assay_dims_t* p, const assay_dim_t* a,
                                        const assay_dim_t* b) {
   const assay_dim_t *args[2 * DIM_MAX_ARGS], *number = NULL;
   if (!a || !b) return NULL;
+  if (is_of_whole(p, a, b)) return a;
+  if (is_of_whole(p, b, a)) return b;
   const int all = gather(DIM_BROADCAST, a, args), end = all + gather(DIM_BROADCAST, b, args + all);
   int n = 0;
   for (int i = 0; i < end; i++) {

@@ -214,6 +214,13 @@ static const struct {
     {"broadcast(broadcast(M, N), N)", "broadcast(N, M)"},
     {"broadcast(broadcast(M, N), broadcast(K, M))", "broadcast(N, M, K)"},
     {"broadcast(M, broadcast(N, 4))", "4"},
+    // What is made of a broadcast as one of its sizes is made of another adds nothing to it.
+    {"broadcast(broadcast(N, 2 * N - 1), 2 * broadcast(N, 2 * N - 1) - 1)",
+     "broadcast(2*N - 1, N)"},
+    {"broadcast(2 * broadcast(N, 2 * N - 1) - 1, broadcast(N, 2 * N - 1))",
+     "broadcast(2*N - 1, N)"},
+    {"broadcast(broadcast(N, 2 * N - 1), 2 * broadcast(N, 2 * N - 1))",
+     "broadcast(2*N - 1, N, 2*broadcast(2*N - 1, N))"},
     {"min(N/2, N)", "floor(N/2)"},
     {"max((N+1)/2, N/2)", "floor((N + 1)/2)"},
     {"max(min(max(N, 0), 5), 0)", "min(N, 5)"},

@@ -6,7 +6,7 @@
 #include "fail_case.h"
 #include "runtime/context_internal.h"
 
-enum { STEPS = 40, MAX_OUTPUTS = 8, LAYERS = 2, HEADS = 3, WIDTH = 16, WORDS = 50 };
+enum { STEPS = 40, MAX_OUTPUTS = 8, LAYERS = 7, HEADS = 3, WIDTH = 16, WORDS = 50 };
 
 static assay_engine_t* build(const char* name, const assay_engine_options_t* options) {
   char path[512];
