@@ -227,7 +227,8 @@ static double least_product(const assay_range_node_t* c, const assay_value_t* v,
   const assay_value_t* rest = with_number(c, add, &one);
   const assay_node_t* erf_node = rest && one == 1 ? maker(rest, "Erf") : NULL;
   const assay_node_t* scaled = erf_node ? maker(erf_node->inputs[0], NULL) : NULL;
-  if (!scaled || (strcmp(scaled->op_type, "Div") != 0 && strcmp(scaled->op_type, "Mul") != 0)) return 0;
+  if (!scaled || (strcmp(scaled->op_type, "Div") != 0 && strcmp(scaled->op_type, "Mul") != 0))
+    return 0;
   const assay_value_t* y = with_number(c, scaled, &by);
   const double slope = !strcmp(scaled->op_type, "Div") ? 1 / by : by;
   const bool divided = strcmp(scaled->op_type, "Div") != 0 || y == scaled->inputs[0];
