@@ -23,7 +23,7 @@ if [ ${#levels[@]} -eq 0 ]; then
   ! has amx_bf16 || levels+=(AVX512_CORE_AMX)
   levels+=(DEFAULT)
 fi
-skip='^(install|format|house|includes|words|docs/|demo|headers|scripts/|mutants)'
+skip='^(install|format|tidy|house|includes|words|docs/|demo|headers|scripts/|mutants)'
 status=0
 for level in "${levels[@]}"; do
   log=build/isa-$level.log
