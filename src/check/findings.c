@@ -134,7 +134,7 @@ assay_status_t assay_check_culprit(const assay_check_t* c, size_t i, assay_check
   const assay_culprit_t* u = &c->culprits.at[i];
   assay_check_culprit_t full = {.struct_size = sizeof full,
                                 .verdict = u->verdict,
-                                .seen = u->born,
+                                .seen = u->seen,
                                 .share = u->share,
                                 .why = u->why};
   while (assay_account_layer(c->account, full.layer) != u->account) full.layer++;

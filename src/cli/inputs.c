@@ -37,25 +37,6 @@ assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
   return NULL;
 }
 
-const char* cli_misspelt_text(const assay_set_t* set, const assay_graph_t* g, char* out,
-                              size_t size) {
-  *out = 0;
-  for (size_t k = 0; k < set->n; k++) {
-    assay_nearest_t near = {.wanted = set->names[k]};
-    bool is_output = false;
-    for (size_t i = 0; i < g->n_outputs; i++) {
-      is_output |= strcmp(g->outputs[i]->name, set->names[k]) == 0;
-      if (!assay_set_find(set, g->outputs[i]->name))
-        assay_nearest_offer(&near, g->outputs[i]->name);
-    }
-    const char* best = is_output ? NULL : assay_nearest_best(&near);
-    if (!best) continue;
-    snprintf(out, size, "; did you mean '%.200s' by '%.200s'?", best, set->names[k]);
-    break;
-  }
-  return out;
-}
-
 assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* set,
                                   const assay_graph_t* g, size_t n_inputs, assay_samples_t* out) {
   return runs->n > 1 && runs->n == n_inputs

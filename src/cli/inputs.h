@@ -28,11 +28,6 @@ assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
                                assay_set_t* out_set) ASSAY_MUST_USE;
 // That set of runs.
 assay_status_t cli_join_golden(assay_saved_t* runs, assay_set_t* out) ASSAY_MUST_USE;
-// For messages: "; did you mean 'scores' by 'scoers'?", of an array that is no output and an output
-// without an array; "" if no names are near.
-const char* cli_misspelt_text(const assay_set_t* set, const assay_graph_t* g, char* out,
-                              size_t size);
-#define CLI_MISSPELT_TEXT(set, g) cli_misspelt_text(set, g, (char[512]){0}, 512)
 // Samples of those: a run each where the inputs have as many samples, else the set's rows.
 assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* set,
                                   const assay_graph_t* g, size_t n_inputs,

@@ -29,7 +29,7 @@ static inline assay_status_t cli_parse_fp32(const char* text, assay_fp32_t* out)
   return text ? assay_fp32_parse(text, out) : NULL;
 }
 
-// NONE where there is no text. Errors: INVALID_ARGUMENT it is no format of floats.
+// NONE where there is no text. Errors: INVALID_ARGUMENT the text is not a float format.
 static inline assay_status_t cli_parse_precision(const char* text, assay_format_t* out) {
   const assay_format_t f = text ? assay_format_parse(text) : ASSAY_FORMAT_NONE;
   if (text && strcmp(text, "int8") != 0 && !assay_format_info(f)->is_float)

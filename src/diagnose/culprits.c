@@ -45,10 +45,10 @@ static void why_amplified(const assay_layer_account_t* a, char* why, size_t room
 }
 
 static assay_status_t add(assay_culprits_t* c, const assay_layer_account_t* a,
-                          assay_verdict_t verdict, bool born) {
+                          assay_verdict_t verdict, bool seen) {
   ASSAY_TRY(assay_grow(&c->at, &c->capacity, c->n + 1, sizeof *c->at));
   assay_culprit_t* u = &c->at[c->n++];
-  *u = (assay_culprit_t){.account = a, .verdict = verdict, .born = born};
+  *u = (assay_culprit_t){.account = a, .verdict = verdict, .seen = seen};
   const assay_format_info_t* f = assay_format_info(a->storage ? a->storage : ASSAY_FORMAT_FP32);
   double value = fmax(a->truth_max, a->local_max);
   switch (verdict) {

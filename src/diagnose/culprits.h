@@ -11,7 +11,7 @@ enum { ASSAY_CULPRIT_WHY = 256 };
 typedef struct assay_culprit {
   const assay_layer_account_t* account;
   assay_verdict_t verdict;
-  bool born;     // the engine was seen to fail here; false: it would, once those before are mended
+  bool seen;     // the engine was seen to fail here; false: it would, once those before are mended
   double share;  // of an output's error; 0: not known
   char why[ASSAY_CULPRIT_WHY];  // "overflow: 5.98e+05, fp16 ends at 65504"
 } assay_culprit_t;

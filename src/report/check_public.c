@@ -79,7 +79,8 @@ static assay_status_t make(const assay_check_t* c, assay_report_kind_t kind,
     case ASSAY_REPORT_PAGE:
       return assay_report_html(c, &names, &c->job->pictures, out);
   }
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "there is no report of kind %d", (int)kind);
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "report kind %d does not exist; use one of assay_report_kind_t", (int)kind);
 }
 
 assay_status_t assay_check_report(const assay_check_t* c, assay_report_kind_t kind,

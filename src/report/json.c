@@ -92,7 +92,7 @@ static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
   return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:b}", "nodes", layer_nodes(plan, u->account),
                    "op", layer_op(u->account), "value", assay_json_number(value), "verdict",
                    assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share",
-                   u->share > 0 ? assay_json_number(u->share) : json_null(), "born", u->born);
+                   u->share > 0 ? assay_json_number(u->share) : json_null(), "born", u->seen);
 }
 
 // A node that the exporter got wrong.

@@ -242,7 +242,7 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
   size_t shown = 0, later = 0;
   for (size_t i = 0; i < c->culprits.n; i++) {
     const assay_culprit_t* u = &c->culprits.at[i];
-    if (shown == SHOWN || (i && !u->born)) {
+    if (shown == SHOWN || (i && !u->seen)) {
       later++;
       continue;
     }

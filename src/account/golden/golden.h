@@ -70,6 +70,10 @@ assay_golden_tensor_t* assay_golden_of(const assay_golden_t* g, const assay_valu
 assay_status_t assay_golden_outputs(const assay_golden_t* g, const assay_graph_t* graph,
                                     assay_samples_t* out) ASSAY_MUST_USE;
 
+// For messages: "; did you mean 'scores' by 'scoers'?", of an array that is not an output and an
+// output without an array; "" if no names are near. Gives `out` back.
+const char* assay_golden_misspelt(const assay_set_t* set, const assay_graph_t* g, char* out,
+                                  size_t size);
 // Reads such a map: JSON, an object {"user's name": "model's name", ...}.
 assay_status_t assay_name_map_read(const char* path, assay_name_map_t* out) ASSAY_MUST_USE;
 void assay_name_map_deinit(assay_name_map_t* map);

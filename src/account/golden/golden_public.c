@@ -291,9 +291,8 @@ assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t
   return NULL;
 }
 
-// "; did you mean 'scores' by 'scoers'?", of an array that is no output and an output without one.
-static const char* misspelt(const assay_set_t* set, const assay_graph_t* g, char* out,
-                            size_t size) {
+const char* assay_golden_misspelt(const assay_set_t* set, const assay_graph_t* g, char* out,
+                                  size_t size) {
   *out = 0;
   for (size_t k = 0; k < set->n; k++) {
     assay_nearest_t near = {.wanted = set->names[k]};
@@ -324,7 +323,8 @@ assay_status_t assay_golden_settle(assay_golden_t* g) {
         "'%s' has no array with the name of %s (such as '%s'), and none with the elements of "
         "one%s; --name-map tells which is which",
         o->from, o->gave_outputs ? "an output" : "a value",
-        graph->n_outputs ? graph->outputs[0]->name : "", misspelt(&o->set, graph, text, 512));
+        graph->n_outputs ? graph->outputs[0]->name : "",
+        assay_golden_misspelt(&o->set, graph, text, 512));
   return o->outputs.n ? NULL : assay_golden_outputs(g, graph, &o->outputs);
 }
 
@@ -334,7 +334,7 @@ assay_status_t assay_golden_want_outputs(assay_golden_t* g, const assay_model_t*
   char text[512];
   if (o->model != model)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "golden is of another model than this");
-  misspelt(&o->set, graph, text, sizeof text);
+  assay_golden_misspelt(&o->set, graph, text, sizeof text);
   if (!o->outputs.n)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "'%s' has no array with the name of an output (such as '%s')%s", o->from,

@@ -81,7 +81,8 @@ static assay_status_t read_golden(const cli_debug_args_t* a, cli_debug_job_t* j)
   ASSAY_TRY(cli_read_golden(a->golden, j->model, &j->reading, &runs, &set));
   assay_status_t st = cli_golden_samples(&runs, &set, g, j->inputs.n, &j->golden);
   assay_saved_deinit(&runs);
-  const char* misspelt = CLI_MISSPELT_TEXT(&set, g);
+  char near[512];
+  const char* misspelt = assay_golden_misspelt(&set, g, near, sizeof near);
   assay_set_deinit(&set);
   if (st) return st;
   for (size_t i = 0; i < g->n_outputs; i++)
