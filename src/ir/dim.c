@@ -42,8 +42,6 @@ bool assay_dim_differ(const assay_dim_t* a, const assay_dim_t* b) {
   return true;
 }
 
-int64_t dim_floordiv_i64(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
 // ---- sums and products ------------------------------------------------------------------------
 
 // a + factor * b
@@ -473,18 +471,31 @@ const assay_dim_t* assay_dim_max(assay_dims_t* p, const assay_dim_t* a, const as
 
 // ---- broadcasting -----------------------------------------------------------------------------
 
+static bool has_broadcast(const assay_dim_t* d) {
+  for (int i = 0; i < d->n; i++) {
+    for (int k = 0; k < d->terms[i].mono->n; k++) {
+      const atom_t* atom = d->terms[i].mono->atoms[k];
+      if (atom->kind == DIM_BROADCAST) return true;
+      for (int j = 0; j < atom->n; j++)
+        if (has_broadcast(atom->args[j])) return true;
+    }
+  }
+  return false;
+}
+
 // Whether broadcasting `part` with `whole`, a broadcast of sizes among which are a name x and some
 // e(x), gives `whole`, since `part` is e(whole). Where x is the result, e(whole) is e(x), which is
 // among them. Else x is 1 and the result is not; then part must be the result or 1, like any size
 // that is broadcast with it. (Attention whose mask is cut by the length of its own queries makes
-// these, layer after layer.)
+// these, layer after layer.) e is made without broadcasts: in one, replacing would come here again.
 static bool is_of_whole(assay_dims_t* p, const assay_dim_t* whole, const assay_dim_t* part) {
   const atom_t* atom = dim_as_atom(whole);
   if (!atom || atom->kind != DIM_BROADCAST) return false;
   for (int i = 0; i < atom->n; i++) {
     const char* name = assay_dim_name(atom->args[i]);
     for (int k = 0; name && k < atom->n; k++)
-      if (k != i && assay_dim_same(assay_dim_replace(p, atom->args[k], name, whole), part))
+      if (k != i && !has_broadcast(atom->args[k]) &&
+          assay_dim_same(assay_dim_replace(p, atom->args[k], name, whole), part))
         return true;
   }
   return false;

@@ -96,6 +96,7 @@ const atom_t* dim_as_atom(const assay_dim_t* d);
 // The constant term.
 int64_t dim_constant(const assay_dim_t* d);
 
-int64_t dim_floordiv_i64(int64_t a, int64_t b);  // b > 0
+// b > 0
+static inline int64_t dim_floordiv_i64(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 #endif  // ASSAY_IR_DIM_INTERNAL_H_

@@ -139,14 +139,6 @@ assay_status_t assay_valtype_of(assay_model_t* m, assay_kind_t kind, assay_type_
   return NULL;
 }
 
-void ir_put(ir_cut_t* c, const char* s) {
-  size_t n = strlen(s), room = c->capacity - 1 - c->len;
-  if (n > room) n = room;
-  memcpy(c->text + c->len, s, n);
-  c->len += n;
-  c->text[c->len] = 0;
-}
-
 static void put_type(ir_cut_t* c, const assay_valtype_t* t) {
   if (!t) {
     ir_put(c, "?");

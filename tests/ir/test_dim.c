@@ -214,6 +214,7 @@ static const struct {
     {"broadcast(broadcast(M, N), N)", "broadcast(N, M)"},
     {"broadcast(broadcast(M, N), broadcast(K, M))", "broadcast(N, M, K)"},
     {"broadcast(M, broadcast(N, 4))", "4"},
+    {"broadcast(broadcast(N, 2 * broadcast(N, M)), K)", "broadcast(N, K, 2*broadcast(N, M))"},
     // What is made of a broadcast as one of its sizes is made of another adds nothing to it.
     {"broadcast(broadcast(N, 2 * N - 1), 2 * broadcast(N, 2 * N - 1) - 1)",
      "broadcast(2*N - 1, N)"},
