@@ -43,6 +43,9 @@ typedef struct opt_list {
   size_t n, capacity;
 } opt_list_t;
 
+// The text is borrowed.
+assay_status_t opt_list_add(opt_list_t* list, const char* text) ASSAY_MUST_USE;
+
 typedef struct opt {
   const char* name;  // "--inputs", or "MODEL" for a positional argument
   char letter;       // 'o' for -o; 0: none

@@ -107,6 +107,12 @@ void assay_cli_help(const verb_t* verb, FILE* out) {
   if (verb->examples) fprintf(out, "\nExamples:\n%s", verb->examples);
 }
 
+assay_status_t opt_list_add(opt_list_t* list, const char* text) {
+  ASSAY_TRY(assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items));
+  list->items[list->n++] = text;
+  return NULL;
+}
+
 // Stores a value into the field of an option. False: it is not what the kind wants.
 static bool store(const opt_t* o, void* args, const char* value) {
   char* field = (char*)args + o->offset;
@@ -143,11 +149,9 @@ static bool store(const opt_t* o, void* args, const char* value) {
     }
     case OPT_LIST: {
       opt_list_t* list = (opt_list_t*)(void*)field;
-      assay_status_t st =
-          assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items);
-      if (st) return assay_status_free(st), false;
-      list->items[list->n++] = value;
-      return true;
+      assay_status_t st = opt_list_add(list, value);
+      assay_status_free(st);
+      return !st;
     }
     case OPT_RULES:
     case OPT_FIX:

@@ -10,28 +10,6 @@ static const assay_fewest_row_t* const rows[] = {[ASSAY_FEWEST_OBSERVED] = &assa
                                                  [ASSAY_FEWEST_BISECT] = &assay_fewest_bisect,
                                                  [ASSAY_FEWEST_LINEAR] = &assay_fewest_linear};
 
-void assay_fewest_progress(const assay_fewest_t* f, const char* what, double fraction) {
-  if (f->setting->progress) f->setting->progress(f->setting->user, what, fraction);
-}
-
-void assay_fewest_take_asked(assay_fewest_t* f) {
-  assay_fewest_found_t* found = f->found;
-  assay_free(found->outputs);
-  found->outputs = f->last.outputs;
-  found->faithful = f->last.faithful;
-  found->ran_as_asked = true;
-  f->last.outputs = NULL;
-}
-
-void assay_fewest_take_fix(assay_fewest_t* f) {
-  assay_fix_t* fix = &f->found->fix;
-  assay_free(fix->outputs);
-  fix->outputs = f->last.outputs;
-  fix->verified = f->last.faithful;
-  fix->runs++;
-  f->last.outputs = NULL;
-}
-
 static void forget_run(assay_fewest_t* f) {
   assay_taken_destroy(f->taken);
   assay_plan_destroy(f->plan);

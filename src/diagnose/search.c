@@ -584,12 +584,6 @@ static assay_status_t search_run(search_state_t* h, double until) {
 
 // ---- several faults ----------------------------------------------------------------------------
 
-const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_node_t* n) {
-  for (size_t i = 0; i < s->n_adopted; i++)
-    if (s->adopted[i]->node == n) return s->adopted[i];
-  return NULL;
-}
-
 static void search_deinit(search_state_t* h) {
   assay_free(h->list);
   assay_free(h->by_forecast);

@@ -229,3 +229,8 @@ assay_status_t assay_json_write(const char* path, const json_t* j, int indent) {
   assay_str_deinit(&text);
   return st;
 }
+
+int assay_json_is_file(const struct dirent* entry) {
+  const size_t n = strlen(entry->d_name);
+  return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".json") == 0;
+}

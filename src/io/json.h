@@ -2,6 +2,7 @@
 #ifndef ASSAY_IO_JSON_H_
 #define ASSAY_IO_JSON_H_
 
+#include <dirent.h>
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -16,6 +17,8 @@ assay_status_t assay_json_parse_bytes(const void* data, size_t size, json_t** ou
 // inf, Infinity, -inf ...): they become the strings that assay_json_get_number reads.
 assay_status_t assay_json_parse_python(const void* data, size_t size, json_t** out) ASSAY_MUST_USE;
 assay_status_t assay_json_read(const char* path, json_t** out) ASSAY_MUST_USE;
+// Whether an entry of a folder is such a file, by its name: for scandir().
+int assay_json_is_file(const struct dirent* entry);
 
 // A number; non-finite ones are the strings "nan", "inf", "-inf". NULL: no memory.
 json_t* assay_json_number(double x);

@@ -26,6 +26,9 @@ assay_status_t assay_run_results_add(assay_run_results_t* r, const char* name,
 // A new, empty iteration of a runner.
 assay_status_t assay_runner_results_add(assay_runner_results_t* r, double seconds,
                                         assay_set_t** out) ASSAY_MUST_USE;
+// An iteration with these tensors, which are shared.
+assay_status_t assay_runner_results_append(assay_runner_results_t* to, const assay_set_t* from,
+                                           double seconds) ASSAY_MUST_USE;
 // Adds the iterations of `from` behind those of runners of the same name; of inputs behind those
 // before. Tensors are shared.
 assay_status_t assay_run_results_append(assay_run_results_t* to,

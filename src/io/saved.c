@@ -1,19 +1,12 @@
 // What tools save of their runs: named tensors, one set a run (an iteration, a sample).
 #include "io/saved.h"
 
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/shown.h"
 #include "base/str.h"
 #include "formats/format.h"
-#include "io/json.h"
-#include "io/json_arrays.h"
-#include "io/polygraphy.h"
-#include "io/trtexec.h"
 
 void assay_saved_deinit(assay_saved_t* s) {
   for (size_t i = 0; i < s->n; i++) assay_set_deinit(&s->runs[i]);
@@ -26,91 +19,6 @@ assay_status_t assay_saved_add_run(assay_saved_t* s, assay_set_t** out) {
   ASSAY_TRY(assay_grow(&s->runs, &s->cap, s->n + 1, sizeof *s->runs));
   s->runs[s->n] = (assay_set_t){0};
   *out = &s->runs[s->n++];
-  return NULL;
-}
-
-// ---- JSON -------------------------------------------------------------------------------------
-
-static assay_status_t read_root(json_t* root, const assay_saved_types_t* types,
-                                assay_saved_t* out) {
-  if (assay_trtexec_is(root)) return assay_trtexec_read(root, out);
-  if (assay_json_arrays_is(root)) return assay_json_arrays_read(root, types, out);
-  if (assay_polygraphy_is(root)) return assay_polygraphy_read(root, out);
-  return ASSAY_ERROR(
-      ASSAY_CORRUPT,
-      "it is neither Polygraphy's nor trtexec's JSON, nor an object of arrays such as "
-      "{\"x\": [[1, 2], [3, 4]]}");
-}
-
-assay_status_t assay_saved_parse_json(const void* data, size_t size,
-                                      const assay_saved_types_t* types, assay_saved_t* out) {
-  assay_saved_t saved = {0};
-  json_t* root = NULL;
-  assay_status_t st = assay_json_parse_python(data, size, &root);
-  if (!st) st = read_root(root, types, &saved);
-  json_decref(root);
-  if (st) return assay_saved_deinit(&saved), st;
-  *out = saved;
-  return NULL;
-}
-
-// ---- folders ----------------------------------------------------------------------------------
-
-static int is_json_name(const struct dirent* entry) {
-  const size_t n = strlen(entry->d_name);
-  return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".json") == 0;
-}
-
-bool assay_saved_is_folder(const char* path) {
-  bool found = false;
-  DIR* folder = opendir(path);
-  for (const struct dirent* e; !found && folder && (e = readdir(folder));) found = is_json_name(e);
-  if (folder) closedir(folder);
-  return found;
-}
-
-// Adds the runs of one file to those before.
-static assay_status_t add_file(const char* folder, const char* name,
-                               const assay_saved_types_t* types, assay_saved_t* out) {
-  assay_str_t path = {0};
-  assay_saved_t one = {0};
-  assay_mapping_t* m = NULL;
-  assay_str_printf_raw(&path, "%s/%s", folder, name);
-  assay_status_t st = assay_str_status(&path);
-  if (!st) st = assay_mapping_open(assay_str_get(&path), &m);
-  if (!st)
-    st = assay_status_note(
-        assay_saved_parse_json(assay_mapping_data(m), assay_mapping_size(m), types, &one), "'%s'",
-        assay_str_get(&path));
-  for (size_t i = 0; !st && i < one.n; i++) {
-    assay_set_t* run = NULL;
-    st = assay_saved_add_run(out, &run);
-    if (st) break;
-    *run = one.runs[i];
-    one.runs[i] = (assay_set_t){0};
-  }
-  out->results |= one.results;
-  assay_saved_deinit(&one);
-  assay_mapping_release(m);
-  assay_str_deinit(&path);
-  return st;
-}
-
-assay_status_t assay_saved_read_folder(const char* path, const assay_saved_types_t* types,
-                                       assay_saved_t* out) {
-  struct dirent** entries = NULL;
-  assay_saved_t saved = {0};
-  const int n = scandir(path, &entries, is_json_name, alphasort);
-  if (n <= 0)
-    return free(entries), ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s' is no folder of JSON files", path);
-  assay_status_t st = NULL;
-  for (int i = 0; i < n; i++) {
-    if (!st) st = add_file(path, entries[i]->d_name, types, &saved);
-    free(entries[i]);
-  }
-  free(entries);
-  if (st) return assay_saved_deinit(&saved), st;
-  *out = saved;
   return NULL;
 }
 

@@ -1,4 +1,5 @@
 // TypeProto to value types. Source: onnx-ml.proto, TypeProto (IR version 14).
+#include "formats/format.h"
 #include "onnx/read.h"
 
 static assay_status_t read_shape(onnx_reader_t* r, const Onnx__TensorShapeProto* p,
@@ -104,4 +105,28 @@ assay_status_t onnx_read_type(onnx_reader_t* r, const Onnx__TypeProto* p, bool* 
     ASSAY_TRY(onnx_text(r, p->denotation, &((assay_valtype_t*)t)->denotation));
   *out = t;
   return NULL;
+}
+
+assay_status_t onnx_check_dims(assay_type_t type, size_t n, const int64_t* dims,
+                               int64_t* out_size) {
+  if (n > ASSAY_MAX_RANK)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "a shape has %zu dimensions; at most %d can be handled",
+                       n, (int)ASSAY_MAX_RANK);
+  for (size_t i = 0; i < n; i++)
+    if (dims[i] < 0)
+      return ASSAY_ERROR(ASSAY_CORRUPT, "dims[%zu] is %lld; expected 0 or more", i,
+                         (long long)dims[i]);
+  char text[512];
+  int64_t bytes;
+  if (!assay_dims_size((int)n, dims, out_size) ||
+      (type != ASSAY_TYPE_STRING && !assay_type_packed_bytes(type, *out_size, &bytes)))
+    return ASSAY_ERROR(ASSAY_CORRUPT, "shape %s has more elements than any machine holds",
+                       assay_dims_text((int)n, dims, text, sizeof text));
+  return NULL;
+}
+
+assay_status_t onnx_check_elem_type(int32_t type) {
+  if (type > ASSAY_TYPE_UNDEFINED && type < ASSAY_TYPE_COUNT) return NULL;
+  return ASSAY_ERROR(ASSAY_CORRUPT, "element type %d is none that ONNX has (1 to %d)", (int)type,
+                     ASSAY_TYPE_COUNT - 1);
 }

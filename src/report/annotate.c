@@ -182,17 +182,6 @@ static assay_status_t attach(assay_arena_t* arena, const props_t* p, assay_prop_
 
 // ---- doc strings and names ----------------------------------------------------------------------
 
-assay_status_t assay_annotate_doc(assay_arena_t* arena, const char* doc, const char* line,
-                                  bool (*is_ours)(const char* line), const char** out) {
-  const char* last = doc ? strrchr(doc, '\n') : NULL;
-  const char* start = last ? last + 1 : doc ? doc : "";
-  size_t kept = doc ? strlen(doc) : 0;
-  if (is_ours(start)) kept = last ? (size_t)(last - doc) : 0;
-  if (!*line && doc && kept == strlen(doc)) return *out = doc, NULL;
-  return assay_arena_printf(arena, out, "%.*s%s%s", (int)kept, doc ? doc : "",
-                            kept && *line ? "\n" : "", line);
-}
-
 static bool is_note(const char* line) { return strncmp(line, DOC_START, strlen(DOC_START)) == 0; }
 
 // The properties in one line: "assay: overflow; own error RMS 0.1, max 2; ...".

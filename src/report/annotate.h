@@ -9,10 +9,10 @@
 assay_status_t assay_annotate_values(const assay_check_t* check, const assay_pictures_t* pictures,
                                      assay_model_t* model) ASSAY_MUST_USE;
 
-// A doc_string with `line` as its last line, in place of one that `is_ours` says an earlier check
+// A doc_string with `line` as its last line, in place of one that `is_line` says an earlier check
 // wrote; "": without one. In the arena.
 assay_status_t assay_annotate_doc(assay_arena_t* arena, const char* doc, const char* line,
-                                  bool (*is_ours)(const char* line),
+                                  bool (*is_line)(const char* line),
                                   const char** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_REPORT_ANNOTATE_H_

@@ -136,3 +136,14 @@ assay_status_t assay_annotate_values(const assay_check_t* check, const assay_pic
   known_deinit(&k);
   return st;
 }
+
+assay_status_t assay_annotate_doc(assay_arena_t* arena, const char* doc, const char* line,
+                                  bool (*is_line)(const char* line), const char** out) {
+  const char* last = doc ? strrchr(doc, '\n') : NULL;
+  const char* start = last ? last + 1 : doc ? doc : "";
+  size_t kept = doc ? strlen(doc) : 0;
+  if (is_line(start)) kept = last ? (size_t)(last - doc) : 0;
+  if (!*line && doc && kept == strlen(doc)) return *out = doc, NULL;
+  return assay_arena_printf(arena, out, "%.*s%s%s", (int)kept, doc ? doc : "",
+                            kept && *line ? "\n" : "", line);
+}

@@ -13,10 +13,6 @@
 #include "io/npz.h"
 #include "onnx/onnx.h"
 
-assay_samples_t assay_reduce_view(const assay_samples_t* s, size_t first, size_t n) {
-  return (assay_samples_t){.n = n, .n_values = s->n_values, .at = s->at + first * s->n_values};
-}
-
 void assay_piece_deinit(assay_piece_t* p) {
   assay_model_release(p->prepared);
   assay_model_release(p->model);

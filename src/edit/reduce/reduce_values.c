@@ -180,3 +180,7 @@ assay_status_t assay_reduce_value(assay_reduce_values_t* v, assay_reduce_source_
   *out = v->kept[source][at];
   return NULL;
 }
+
+assay_samples_t assay_reduce_view(const assay_samples_t* s, size_t first, size_t n) {
+  return (assay_samples_t){.n = n, .n_values = s->n_values, .at = s->at + first * s->n_values};
+}

@@ -33,12 +33,6 @@ void trt_job_deinit(trt_job_t* j) {
   assay_arena_destroy(j->arena);
 }
 
-assay_status_t trt_list_add(opt_list_t* list, const char* text) {
-  ASSAY_TRY(assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items));
-  list->items[list->n++] = text;
-  return NULL;
-}
-
 // ---- what flags mean ----------------------------------------------------------------------------
 
 // The limit of --memPoolSize=workspace and --workspace.

@@ -64,7 +64,7 @@ static assay_status_t want_codes(trt_job_t* j, const char* flag, const assay_val
                        "zero point 0) there, and --calib names none of it",
                        flag, v->name);
   ASSAY_TRY(assay_arena_printf(j->arena, &text, "%s=int8*%.9g", v->name, (double)scale));
-  ASSAY_TRY(trt_list_add(&j->io_types, text));
+  ASSAY_TRY(opt_list_add(&j->io_types, text));
   trt_info("%s: %s is handed over as int8, each standing for %.9g times itself", flag, v->name,
            (double)scale);
   return NULL;
@@ -86,7 +86,7 @@ static assay_status_t want_type(trt_job_t* j, const char* flag, const assay_valu
         "fp16, bf16 or int8 (by a scale), integers as int32 or int64",
         flag, v->name, trt_type_word(from), trt_type_word(to));
   ASSAY_TRY(assay_arena_printf(j->arena, &text, "%s=%s", v->name, assay_type_name(to)));
-  ASSAY_TRY(trt_list_add(list, text));
+  ASSAY_TRY(opt_list_add(list, text));
   trt_info("%s: %s is handed over as %s, and converted to and from the model's %s", flag, v->name,
            trt_type_word(to), trt_type_word(from));
   return NULL;

@@ -131,7 +131,6 @@ assay_status_t trt_note_read(trt_job_t* j) ASSAY_MUST_USE;
 assay_status_t trt_note_layouts(const assay_engine_t* engine, assay_arena_t* arena,
                                 trt_ends_t* out) ASSAY_MUST_USE;
 // Appends a text, which is borrowed.
-assay_status_t trt_list_add(opt_list_t* list, const char* text) ASSAY_MUST_USE;
 // --dumpRefit; whether --directIO holds (refit_info.c).
 assay_status_t trt_dump_refit(const trt_job_t* j) ASSAY_MUST_USE;
 assay_status_t trt_check_direct(const trt_job_t* j) ASSAY_MUST_USE;

@@ -63,7 +63,7 @@ static assay_status_t read_types(trt_job_t* j, const json_t* list) {
   const char** types = NULL;
   size_t n = 0;
   ASSAY_TRY(read_words(j, list, &types, &n));
-  for (size_t i = 0; i < n; i++) ASSAY_TRY(trt_list_add(&j->io_types, types[i]));
+  for (size_t i = 0; i < n; i++) ASSAY_TRY(opt_list_add(&j->io_types, types[i]));
   return NULL;
 }
 

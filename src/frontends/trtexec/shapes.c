@@ -166,7 +166,7 @@ static assay_status_t add_profile(trt_job_t* j, const char* input, bool values, 
   }
   assay_status_t st = assay_str_status(&text);
   if (!st) st = assay_arena_strdup(j->arena, assay_str_get(&text), &kept);
-  if (!st) st = trt_list_add(list, kept);
+  if (!st) st = opt_list_add(list, kept);
   assay_str_deinit(&text);
   return st;
 }
