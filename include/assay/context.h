@@ -134,9 +134,11 @@ ASSAY_API assay_status_t assay_context_set_state(assay_context_t* context, const
 // An open dimension of inputs, by its name, grows from run to run, up to a capacity. What is
 // prepared for one of its sizes is given the others: kernels are made once, and memory between
 // layers is planned for the capacity. Larger sizes run, too, and are prepared for by themselves.
+//   capacity   0: the largest size that the engine's profiles have for the dimension
 // Results are those of a context whose first run has that size; tactics whose kernels can be given
 // other sizes come first where sizes of activations grow (docs/adr/0022-growing-extents.md).
-// Errors: NOT_FOUND no input has that dimension; INVALID_ARGUMENT; NO_MEMORY
+// Errors: NOT_FOUND no input has that dimension; INVALID_ARGUMENT a capacity below 0, or 0 where no
+// profile has a range for it; NO_MEMORY
 ASSAY_API assay_status_t assay_context_grow(assay_context_t* context, const char* dimension,
                                             int64_t capacity);
 // How many kernels the context has made so far, for whatever sizes: where it stays the same, no run

@@ -1,9 +1,8 @@
 // What is found about batches, and the inputs of a relation.
-#include "debug/batch_debug.h"
-
 #include <string.h>
 
 #include "base/alloc.h"
+#include "debug/batch_debug.h"
 
 const char* assay_batch_verdict_name(assay_batch_verdict_t v) {
   static const char* const names[] = {"sound", "bits", "engine", "model"};

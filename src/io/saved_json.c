@@ -41,7 +41,8 @@ assay_status_t assay_saved_parse_json(const void* data, size_t size,
 bool assay_saved_is_folder(const char* path) {
   bool found = false;
   DIR* folder = opendir(path);
-  for (const struct dirent* e; !found && folder && (e = readdir(folder));) found = assay_json_is_file(e);
+  for (const struct dirent* e; !found && folder && (e = readdir(folder));)
+    found = assay_json_is_file(e);
   if (folder) closedir(folder);
   return found;
 }

@@ -205,18 +205,38 @@ assay_status_t assay_context_reset_states(assay_context_t* c) {
   return NULL;
 }
 
+// The largest size that the engine's profiles have for a dimension of this name; 0: none has it.
+static int64_t profiled_capacity(const assay_context_t* c, const char* dimension) {
+  const assay_profile_t* p = NULL;
+  const size_t n = assay_engine_profiles(c->engine, &p);
+  int64_t capacity = 0;
+  for (size_t k = 0; k < n; k++) {
+    for (size_t i = 0; !p[k].values && i < c->n_inputs; i++) {
+      const assay_value_t* v = c->inputs[i].value;
+      if (strcmp(v->name, p[k].input) != 0 || !is_tensor(v->type)) continue;
+      for (int d = 0; d < v->type->rank && d < p[k].rank; d++) {
+        const char* name = v->type->dims[d] ? assay_dim_name(v->type->dims[d]) : NULL;
+        if (name && strcmp(name, dimension) == 0 && p[k].max[d] > capacity) capacity = p[k].max[d];
+      }
+    }
+  }
+  return capacity;
+}
+
 assay_status_t assay_context_grow(assay_context_t* c, const char* dimension, int64_t capacity) {
   ASSAY_TRY(assay_context_check_idle(c));
-  if (capacity < 1)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "dimension '%s': the capacity is %lld; give 1 or more", dimension,
-                       (long long)capacity);
+  if (!capacity) capacity = profiled_capacity(c, dimension);
   for (size_t i = 0; i < c->n_inputs; i++) {
     const assay_valtype_t* t = c->inputs[i].value->type;
     for (int d = 0; is_tensor(t) && d < t->rank; d++) {
       const char* name = t->dims[d] ? assay_dim_name(t->dims[d]) : NULL;
-      if (name && strcmp(name, dimension) == 0)
-        return assay_executor_grow(c->executor, &(assay_growth_t){name, NULL, capacity});
+      if (!name || strcmp(name, dimension) != 0) continue;
+      if (capacity < 1)
+        return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                           "dimension '%s': the capacity is %lld%s; give 1 or more", dimension,
+                           (long long)capacity,
+                           capacity ? "" : ", and no profile of the engine has a range for it");
+      return assay_executor_grow(c->executor, &(assay_growth_t){name, NULL, capacity});
     }
   }
   return ASSAY_ERROR(ASSAY_NOT_FOUND, "no input has an open dimension '%s'", dimension);

@@ -502,6 +502,48 @@ static void layers_of_all_kinds_grow(void** state) {
   }
 }
 
+// The capacity of a dimension that the engine's profile has a range for; two inputs have it.
+static void sizes_of_a_profile_grow(void** state) {
+  (void)state;
+  enum { MAX_ROWS = 9 };
+  const int64_t least[] = {1, 4}, best[] = {2, 4}, most[] = {MAX_ROWS, 4};
+  const int64_t least_h[] = {1, 8}, best_h[] = {2, 8}, most_h[] = {MAX_ROWS, 8};
+  const assay_engine_shape_t shapes[] = {{"x", 2, best, least, most},
+                                         {"h", 2, best_h, least_h, most_h}};
+  assay_engine_options_t options = ASSAY_ENGINE_OPTIONS_INIT;
+  options.shapes = shapes;
+  options.n_shapes = 2;
+  options.tactic_sources = "assay";
+  assay_engine_t* e = build("recurrent", &options);
+  assay_context_t *grows = open_context(e, NULL), *exact = open_context(e, NULL);
+  float x[MAX_ROWS * 4], h[MAX_ROWS * 8];
+  int64_t count = 3;
+  size_t made = 0;
+  fill(x, MAX_ROWS * 4, 5);
+  fill(h, MAX_ROWS * 8, 6);
+  ok(assay_context_grow(grows, "N", 0));
+  for (int64_t n = 1; n <= MAX_ROWS; n++) {
+    assay_context_t* const both[] = {grows, exact};
+    for (int i = 0; i < 2; i++) {
+      const int64_t dims[] = {n, 4}, hidden[] = {n, 8};
+      ok(assay_context_bind_input(both[i], input(e, "x"), ASSAY_TYPE_FLOAT, 2, dims, x,
+                                  (size_t)n * 16));
+      ok(assay_context_bind_input(both[i], input(e, "h"), ASSAY_TYPE_FLOAT, 2, hidden, h,
+                                  (size_t)n * 32));
+      ok(assay_context_bind_input(both[i], input(e, "count"), ASSAY_TYPE_INT64, 0, NULL, &count,
+                                  sizeof count));
+      ok(assay_context_run(both[i]));
+    }
+    expect_same(e, grows, exact, "nothing grows", (int)n);
+    if (n == 2) made = assay_context_kernels_made(grows);
+    if (n > 2) assert_int_equal(assay_context_kernels_made(grows), made);
+  }
+  assert_true(assay_context_kernels_made(exact) > made);
+  assay_context_destroy(grows);
+  assay_context_destroy(exact);
+  assay_engine_release(e);
+}
+
 static void states_that_keep_their_shape_begin_with_zeros(void** state) {
   (void)state;
   assay_engine_t* e = build("recurrent", NULL);
@@ -594,7 +636,8 @@ static void what_belongs_to_a_state_cannot_be_bound(void** state) {
   fails(assay_context_set_state(c, "h", other), ASSAY_INVALID_ARGUMENT, "another type or shape");
   ok(assay_context_set_state(c, "h", t));
   fails(assay_context_grow(c, "M", 9), ASSAY_NOT_FOUND, "'M'");
-  fails(assay_context_grow(c, "N", 0), ASSAY_INVALID_ARGUMENT, "capacity");
+  fails(assay_context_grow(c, "N", 0), ASSAY_INVALID_ARGUMENT, "no profile");
+  fails(assay_context_grow(c, "N", -1), ASSAY_INVALID_ARGUMENT, "capacity");
   ok(assay_context_unbind_state(c, "h"));
   ok(assay_context_set_input(c, input(e, "h"), t));
   assay_tensor_release(t);
@@ -660,6 +703,7 @@ int main(void) {
       cmocka_unit_test(contexts_do_not_disturb_each_other),
       cmocka_unit_test(a_state_can_be_set),
       cmocka_unit_test(layers_of_all_kinds_grow),
+      cmocka_unit_test(sizes_of_a_profile_grow),
       cmocka_unit_test(states_that_keep_their_shape_begin_with_zeros),
       cmocka_unit_test(what_does_not_go_together),
       cmocka_unit_test(what_belongs_to_a_state_cannot_be_bound),
