@@ -63,6 +63,9 @@ ASSAY_API assay_status_t assay_model_save(const assay_model_t* model, const char
 ASSAY_API assay_model_t* assay_model_retain(assay_model_t* model);
 ASSAY_API void assay_model_release(assay_model_t* model);  // NULL is allowed
 
+// What is wrong with the model though it can be run, such as an output whose declared shape is not
+// the one that its node makes: line number i, which lives as long as the model; NULL past the end.
+ASSAY_API const char* assay_model_warning(const assay_model_t* model, size_t i);
 // The path that it was read from; "" if it was not.
 ASSAY_API const char* assay_model_path(const assay_model_t* model);
 // Inputs that have no initializer, and outputs, in the model's order. Names and texts live as long

@@ -152,6 +152,8 @@ assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s, as
   ASSAY_TRY(assay_onnx_read(path, &raw));  // names the file itself
   assay_status_t st = cli_shapes_settle(raw, s);
   if (!st) st = assay_onnx_open(raw, known, s->n, s->shapes, out);
+  for (size_t i = 0; !st && i < (*out)->n_warnings; i++)
+    fprintf(stderr, "assay: %s: %s\n", path, (*out)->warnings[i]);
   assay_model_release(raw);
   return assay_status_note(st, "'%s'", path);
 }

@@ -403,6 +403,8 @@ static assay_status_t clone_model(clone_t* c) {
   ASSAY_TRY(clone_graph(c, from->graph, NULL, NULL, &m->graph));
   m->n_values = from->n_values;
   m->n_node_ids = from->n_node_ids;
+  for (size_t i = 0; i < from->n_warnings; i++)
+    ASSAY_TRY(assay_model_warn(m, "%s", from->warnings[i]));
   return assay_dims_status(m->dims);
 }
 

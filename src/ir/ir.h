@@ -218,6 +218,9 @@ struct assay_model {
   assay_bytes_t extra;       // training_info, configuration, unknown fields
   int n_values, n_node_ids;  // ids handed out
   const char* shapes;        // that were given for its inputs, "a=1x?x3;b=2"; "": none
+  // What is wrong with it and keeps nobody from running it (assay_model_warn).
+  const char** warnings;
+  size_t n_warnings, cap_warnings;
   // What is not in the arena.
   assay_model_t* source;  // as it was read, of models that were handed over; NULL
   assay_mapping_t** mappings;
@@ -231,6 +234,11 @@ struct assay_model {
 // ---- making ----------------------------------------------------------------------------------
 
 assay_status_t assay_model_create(assay_model_t** out) ASSAY_MUST_USE;
+// Notes what is wrong with the model though it can be run, as a line without its end, once. There
+// are at most ASSAY_MAX_WARNINGS: the last says that there are more.
+enum { ASSAY_MAX_WARNINGS = 32 };
+assay_status_t assay_model_warn(assay_model_t* model, const char* format, ...) ASSAY_MUST_USE
+    ASSAY_PRINTF(2, 3);
 // The model takes over one reference to the tensor (also on failure).
 assay_status_t assay_model_take_tensor(assay_model_t* model,
                                        assay_tensor_t* take_tensor) ASSAY_MUST_USE;

@@ -1,4 +1,5 @@
 // Models: what they own, and the types of values.
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,23 @@ void assay_model_release(assay_model_t* m) {
   assay_dims_destroy(m->dims);
   assay_arena_destroy(m->arena);
   assay_free(m);
+}
+
+assay_status_t assay_model_warn(assay_model_t* m, const char* format, ...) {
+  char line[512];
+  const char* kept = NULL;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  if (m->n_warnings == ASSAY_MAX_WARNINGS) return NULL;
+  for (size_t i = 0; i < m->n_warnings; i++)
+    if (strcmp(m->warnings[i], line) == 0) return NULL;
+  if (m->n_warnings == ASSAY_MAX_WARNINGS - 1) snprintf(line, sizeof line, "and more like these");
+  ASSAY_TRY(assay_arena_strdup(m->arena, line, &kept));
+  ASSAY_TRY(ir_grow(m->arena, &m->warnings, &m->cap_warnings, m->n_warnings + 1, sizeof kept));
+  m->warnings[m->n_warnings++] = kept;
+  return NULL;
 }
 
 assay_status_t assay_model_take_tensor(assay_model_t* m, assay_tensor_t* take_tensor) {

@@ -40,9 +40,11 @@ static assay_status_t read_value_info(onnx_reader_t* r, const Onnx__ValueInfoPro
   bool opaque = false;
   const assay_valtype_t* type = NULL;
   assay_bytes_t extra;
+  r->value = v->name;
   if (p->type)
     ASSAY_TRY(assay_status_note(onnx_read_type(r, p->type, &opaque, &type), "type of value '%s'",
                                 v->name));
+  r->value = NULL;
   if (type && !v->declared) v->declared = type;
   if (!*v->doc) ASSAY_TRY(onnx_text(r, p->doc_string, &v->doc));
   if (!v->n_props)

@@ -65,6 +65,10 @@ assay_status_t assay_model_save(const assay_model_t* model, const char* path) {
                      "written");
 }
 
+const char* assay_model_warning(const assay_model_t* model, size_t i) {
+  return i < model->n_warnings ? model->warnings[i] : NULL;
+}
+
 const char* assay_model_path(const assay_model_t* model) {
   return model->source ? model->source->path : model->path;
 }

@@ -21,6 +21,7 @@ typedef struct onnx_external {
 typedef struct onnx_reader {
   assay_arena_t* arena;
   assay_model_t* model;               // NULL: a standalone value is read
+  const char* value;                  // whose type is read, for warnings; NULL: another type
   assay_mapping_t* file;              // borrowed
   const char* folder;                 // of external data; NULL: there is none
   assay_onnx_read_options_t options;  // hollow, undefined, stripped

@@ -1,4 +1,6 @@
 // TypeProto to value types. Source: onnx-ml.proto, TypeProto (IR version 14).
+#include <string.h>
+
 #include "formats/format.h"
 #include "onnx/read.h"
 
@@ -16,15 +18,16 @@ static assay_status_t read_shape(onnx_reader_t* r, const Onnx__TensorShapeProto*
     dims[i] = NULL;
     if (d->denotation && *d->denotation) denoted = true;
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
-      if (d->dim_value < 0)
-        return ASSAY_ERROR(ASSAY_CORRUPT,
-                           "dimension %zu is %lld; expected 0 or more, a name, or nothing if it is "
-                           "not known",
-                           i, (long long)d->dim_value);
+      if (d->dim_value < 0) {  // what frameworks write for a size that is not known
+        ASSAY_TRY(assay_model_warn(r->model, "value '%s': dimension %zu is %lld, taken as open",
+                                   r->value ? r->value : "", i, (long long)d->dim_value));
+        continue;
+      }
       dims[i] = assay_dim_const(r->model->dims, d->dim_value);
       if (d->dim_value) known[n_known++] = d->dim_value;
     } else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-               *d->dim_param) {
+               *d->dim_param && strcmp(d->dim_param, "?") != 0) {
+      // "?" is no name: paddle2onnx calls every size so that it does not know.
       dims[i] = assay_dim_symbol(r->model->dims, d->dim_param);
     }
   }

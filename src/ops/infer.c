@@ -133,9 +133,17 @@ static bool fixed_differently(const assay_dim_t* a, const assay_dim_t* b) {
   return assay_dim_value(a, &x) && assay_dim_value(b, &y) && x != y;
 }
 
-// Joins what is inferred with what the file declares; error where they contradict. Shapes that a
-// file lists for values within the graph are hints that editing tools leave stale: there, what is
-// inferred wins.
+static assay_status_t warn_of_shape(assay_model_t* m, const assay_value_t* v,
+                                    const assay_valtype_t* inferred,
+                                    const assay_valtype_t* declared) {
+  return assay_model_warn(m, "output '%s' is declared as %s, but node '%s' makes it %s", v->name,
+                          ASSAY_VALTYPE_TEXT(declared), v->producer->label,
+                          ASSAY_VALTYPE_TEXT(inferred));
+}
+
+// Joins what is inferred with what the file declares; error where their types contradict. Shapes
+// that a file lists are hints that exporters and editing tools leave wrong: what is inferred wins,
+// with a warning where it is an output's.
 static assay_status_t merge_types(assay_model_t* m, const assay_value_t* v,
                                   const assay_valtype_t* inferred, const assay_valtype_t* declared,
                                   const assay_valtype_t** out) {
@@ -149,7 +157,8 @@ static assay_status_t merge_types(assay_model_t* m, const assay_value_t* v,
       bool shapes_agree = inferred->rank == declared->rank;
       for (int i = 0; shapes_agree && i < inferred->rank; i++)
         shapes_agree = !fixed_differently(inferred->dims[i], declared->dims[i]);
-      if (!shapes_agree && v->producer && !v->is_output) return NULL;
+      if (!shapes_agree && v->producer)
+        return v->is_output ? warn_of_shape(m, v, inferred, declared) : NULL;
       same = shapes_agree;
     }
   }

@@ -442,6 +442,27 @@ static void test_clone(void** state) {
   assay_model_release(copy);
 }
 
+// Each line once, no more of them than there is place for, and copies have them.
+static void test_warnings(void** state) {
+  (void)state;
+  assay_model_t *m = NULL, *copy = NULL;
+  assert_null(assay_model_create(&m));
+  for (int i = 0; i < 2 * ASSAY_MAX_WARNINGS; i++) {
+    assert_null(assay_model_warn(m, "value %d", i / 2));
+    assert_true(m->n_warnings == (size_t)i / 2 + 1);
+  }
+  assert_string_equal(m->warnings[ASSAY_MAX_WARNINGS - 2], "value 30");
+  assert_string_equal(m->warnings[ASSAY_MAX_WARNINGS - 1], "and more like these");
+  assert_null(assay_model_warn(m, "another"));
+  assert_int_equal(m->n_warnings, ASSAY_MAX_WARNINGS);
+  assert_null(assay_graph_create(m, NULL, &m->graph));
+  assert_null(assay_model_clone(m, &copy));
+  assert_int_equal(copy->n_warnings, ASSAY_MAX_WARNINGS);
+  assert_string_equal(copy->warnings[1], "value 1");
+  assay_model_release(copy);
+  assay_model_release(m);
+}
+
 static void test_clone_bad(void** state) {
   (void)state;
   assay_model_t *m = full(), *copy = NULL;
@@ -612,11 +633,12 @@ static void test_no_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_full),   cmocka_unit_test(test_names),
-      cmocka_unit_test(test_labels), cmocka_unit_test(test_edit),
-      cmocka_unit_test(test_depth),  cmocka_unit_test(test_types),
-      cmocka_unit_test(test_clone),  cmocka_unit_test(test_clone_bad),
-      cmocka_unit_test(test_verify), cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_full),      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_labels),    cmocka_unit_test(test_edit),
+      cmocka_unit_test(test_depth),     cmocka_unit_test(test_types),
+      cmocka_unit_test(test_clone),     cmocka_unit_test(test_warnings),
+      cmocka_unit_test(test_clone_bad), cmocka_unit_test(test_verify),
+      cmocka_unit_test(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
