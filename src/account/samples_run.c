@@ -34,19 +34,20 @@ static void keep_outputs(assay_account_t* account, size_t sample, size_t n_outpu
 
 static assay_status_t run_sample(assay_account_t* account, const assay_model_t* model,
                                  assay_tensor_t* const* inputs, assay_tensor_t* const* golden,
-                                 assay_output_check_t* outputs) {
+                                 bool golden_quantized, assay_output_check_t* outputs) {
   assay_evaluator_t* plain = NULL;
   assay_status_t st = assay_account_run(account, inputs);
-  if (!st && golden && assay_model_quantizes(model))
+  if (!st && golden && !golden_quantized && assay_model_quantizes(model))
     st = assay_truth_unquantized(model, inputs, &plain);
   if (!st) st = add_outputs(account, model->graph, plain, golden, outputs);
   assay_evaluator_destroy(plain);
   return st;
 }
 
-static assay_status_t run_all(assay_account_t* account, const assay_requirements_t* require,
-                              assay_script_data_t* data, assay_output_check_t* outputs,
-                              bool* out_faithful, bool* met, assay_str_t* unmet) {
+static assay_status_t run_all(assay_account_t* account, bool golden_quantized,
+                              const assay_requirements_t* require, assay_script_data_t* data,
+                              assay_output_check_t* outputs, bool* out_faithful, bool* met,
+                              assay_str_t* unmet) {
   const assay_graph_t* g = data->model->graph;
   const assay_samples_t* golden = data->golden;
   for (size_t k = 0; k < data->inputs->n; k++) {
@@ -54,7 +55,8 @@ static assay_status_t run_all(assay_account_t* account, const assay_requirements
         golden && golden->n ? assay_samples_get(golden, golden->n == 1 ? 0 : k) : NULL;
     assay_outputs_note_inputs(outputs, g->n_outputs, g->n_inputs,
                               assay_samples_get(data->inputs, k));
-    ASSAY_TRY(run_sample(account, data->model, assay_samples_get(data->inputs, k), want, outputs));
+    ASSAY_TRY(run_sample(account, data->model, assay_samples_get(data->inputs, k), want,
+                         golden_quantized, outputs));
     keep_outputs(account, k, g->n_outputs, data);
   }
   ASSAY_TRY(assay_outputs_want_any(outputs, g->n_outputs));
@@ -64,8 +66,9 @@ static assay_status_t run_all(assay_account_t* account, const assay_requirements
 
 assay_status_t assay_samples_run(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
-                                 const assay_requirements_t* require, assay_output_check_t* outputs,
-                                 bool* out_faithful, bool* met, assay_str_t* unmet) {
+                                 bool golden_quantized, const assay_requirements_t* require,
+                                 assay_output_check_t* outputs, bool* out_faithful, bool* met,
+                                 assay_str_t* unmet) {
   assay_script_data_t data = {.model = model, .inputs = inputs, .golden = golden};
   const size_t n = inputs->n * model->graph->n_outputs;
   assay_status_t st = NULL;
@@ -73,7 +76,8 @@ assay_status_t assay_samples_run(assay_account_t* account, const assay_model_t* 
     st = assay_new_array(n, sizeof *data.engine, &data.engine);
     if (!st) st = assay_new_array(n, sizeof *data.truth, &data.truth);
   }
-  if (!st) st = run_all(account, require, &data, outputs, out_faithful, met, unmet);
+  if (!st)
+    st = run_all(account, golden_quantized, require, &data, outputs, out_faithful, met, unmet);
   for (size_t i = 0; i < n; i++) {
     if (data.engine) assay_tensor_release(data.engine[i]);
     if (data.truth) assay_tensor_release(data.truth[i]);

@@ -11,10 +11,13 @@
 
 // Fills the statistics of outputs. What a command of the user's has against the outputs is appended
 // to *unmet, and what each said is set in met, by requirement (both may be NULL). golden may be
-// NULL. Errors: INVALID_ARGUMENT there is nothing to judge.
+// NULL; golden_quantized: it is of a network that quantizes, else of one that does not, so that the
+// quantization's error is not taken for the export's. Errors: INVALID_ARGUMENT there is nothing to
+// judge.
 assay_status_t assay_samples_run(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
-                                 const assay_requirements_t* require, assay_output_check_t* outputs,
-                                 bool* out_faithful, bool* met, assay_str_t* unmet) ASSAY_MUST_USE;
+                                 bool golden_quantized, const assay_requirements_t* require,
+                                 assay_output_check_t* outputs, bool* out_faithful, bool* met,
+                                 assay_str_t* unmet) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCOUNT_SAMPLES_RUN_H_

@@ -9,6 +9,7 @@
 #include "check/check_public.h"
 #include "check/fix.h"
 #include "diagnose/chain.h"
+#include "diagnose/golden_kind.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
 
@@ -19,17 +20,30 @@ const char* assay_blame_name(assay_blame_t b) {
 
 // ---- blame --------------------------------------------------------------------------------------
 
-// Truth against golden. Golden of a quantized model is that of the network before.
+assay_status_t assay_check_find_golden_kind(assay_check_t* c, const assay_samples_t* inputs,
+                                            const assay_golden_t* golden,
+                                            const assay_samples_t* outputs) {
+  c->golden_quantized = false;
+  if (!golden || c->options.unquantized || !inputs->n) return NULL;
+  return assay_golden_is_quantized(golden, c->model, assay_samples_get(inputs, 0),
+                                   outputs && outputs->n ? assay_samples_get(outputs, 0) : NULL,
+                                   c->options.seed, &c->golden_quantized);
+}
+
+bool assay_check_compares_unquantized(const assay_check_t* c) {
+  return c->options.unquantized || (!c->golden_quantized && assay_model_quantizes(c->model));
+}
+
+// Truth against golden.
 static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inputs) {
   if (!c->options.golden) return NULL;
   c->has_golden = true;
-  const assay_export_options_t options = {
-      .unquantized = c->options.unquantized || assay_model_quantizes(c->model),
-      .seed = c->options.seed,
-      .seconds = c->options.search_seconds,
-      .no_search = c->options.no_fix,
-      .progress = c->options.progress,
-      .user = c->options.user};
+  const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
+                                          .seed = c->options.seed,
+                                          .seconds = c->options.search_seconds,
+                                          .no_search = c->options.no_fix,
+                                          .progress = c->options.progress,
+                                          .user = c->options.user};
   const assay_samples_t* whole = c->options.whole_batch;
   return assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export);
 }
@@ -235,8 +249,9 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(note_unfinite_inputs(c, inputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
-  ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->options.require, c->outputs,
-                              &c->faithful, c->met, &c->unmet));
+  ASSAY_TRY(assay_check_find_golden_kind(c, inputs, c->options.golden, golden));
+  ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->golden_quantized,
+                              c->options.require, c->outputs, &c->faithful, c->met, &c->unmet));
   if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));

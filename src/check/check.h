@@ -71,6 +71,7 @@ struct assay_check {
   int64_t rewriting_mismatched;  // elements that are finite in one of them only, or integers that
                                  // differ
   bool has_golden;
+  bool golden_quantized;        // golden is of a network that quantizes, as the model does
   struct assay_check_job* job;  // of public checks (check_public.h); NULL: not public
 };
 
@@ -79,6 +80,12 @@ struct assay_check {
 assay_status_t assay_check_model(assay_model_t* model, assay_check_setting_t* options,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
                                  assay_check_t** out) ASSAY_MUST_USE;
+// Whether truth without quantizers is what the check holds against golden.
+bool assay_check_compares_unquantized(const assay_check_t* c);
+// Finds golden_quantized. outputs: golden as samples, may be NULL.
+assay_status_t assay_check_find_golden_kind(assay_check_t* c, const assay_samples_t* inputs,
+                                            const assay_golden_t* golden,
+                                            const assay_samples_t* outputs) ASSAY_MUST_USE;
 // The two halves: a check without findings, which may be given a plan before it runs; one run,
 // after which (also where it failed) assay_check_clear() drops what was found.
 assay_status_t assay_check_make(assay_model_t* model, assay_check_setting_t* options,

@@ -230,11 +230,11 @@ bool assay_check_dtype_used(const assay_check_t* c, size_t i) {
 
 static assay_status_t match_golden(assay_check_t* c, const assay_samples_t* inputs,
                                    assay_golden_t* golden) {
-  const assay_content_options_t options = {
-      .unquantized = c->options.unquantized || assay_model_quantizes(c->model),
-      .seed = c->options.seed};
   if (assay_golden_model(golden) != c->model)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "golden is of another model than the check");
+  ASSAY_TRY(assay_check_find_golden_kind(c, inputs, golden, NULL));
+  const assay_content_options_t options = {.unquantized = assay_check_compares_unquantized(c),
+                                           .seed = c->options.seed};
   if (inputs->n)
     ASSAY_TRY(assay_golden_match_content(golden, c->model, assay_samples_get(inputs, 0), &options));
   ASSAY_TRY(assay_golden_settle(golden));
@@ -327,10 +327,9 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   assay_check_job_t* j = c->job;
   assay_model_t* prepared = NULL;
   assay_golden_t matched = {0};
-  const assay_export_options_t options = {
-      .unquantized = c->options.unquantized || assay_model_quantizes(raw),
-      .seed = c->options.seed,
-      .no_search = true};
+  const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
+                                          .seed = c->options.seed,
+                                          .no_search = true};
   assay_export_deinit(&j->repaired);
   ASSAY_TRY(assay_chain_repair(&c->export, raw, &j->n_repairs));
   if (!j->n_repairs) return NULL;

@@ -25,8 +25,8 @@ static assay_status_t run(void* user, const assay_precision_t* precision, assay_
   if (!st) st = assay_account_create(plan, o->backend, &options, &account);
   if (!st) st = assay_outputs_create(model->graph, o->require, &result.outputs);
   if (!st)
-    st = assay_samples_run(account, model, r->inputs, r->golden, o->require, result.outputs,
-                           &result.faithful, NULL, NULL);
+    st = assay_samples_run(account, model, r->inputs, r->golden, r->check->golden_quantized,
+                           o->require, result.outputs, &result.faithful, NULL, NULL);
   assay_account_destroy(account);
   if (st) return assay_plan_destroy(plan), assay_run_result_deinit(&result), st;
   *out = result;

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "diagnose/near_ties.h"
 #include "diagnose/search.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
@@ -110,8 +111,8 @@ static assay_format_t noisy_storage(const assay_tensor_t* t) {
 static assay_status_t after_noisy(void* user, const assay_node_t* n, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   walk_t* w = user;
-  (void)n_in;
-  (void)in;
+  if (!w->options->unquantized && n_out && n_in && n->graph == w->model->graph)
+    ASSAY_TRY(assay_near_ties_turn(w->truth, n, in[0], &out[0]));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i]) continue;

@@ -100,6 +100,8 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
         out, ", max abs %.3g of %.3g%s\n", o->golden.max_abs, o->golden.ref_max,
         c->blame == ASSAY_BLAME_EXPORT ? ": the export is to blame, not the precision" : "");
   }
+  if (c->golden_quantized)
+    assay_str_append(out, "          golden fits the model with its quantizers, not without\n");
 }
 
 static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* out) {

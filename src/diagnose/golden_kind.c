@@ -1,0 +1,67 @@
+// Golden of a model that quantizes: of the network before, or of one that quantizes?
+#include "diagnose/golden_kind.h"
+
+#include <math.h>
+
+#include "eval/evaluator.h"
+#include "plan/plan.h"
+
+// How many times nearer golden has to lie to one truth to speak for it. Where the export is at
+// fault as well, both are far, and the values before the fault tell.
+static const double MUCH = 4;
+
+typedef struct votes {
+  const assay_evaluator_t *written, *plain;
+  size_t for_written, for_plain;
+} votes_t;
+
+static assay_status_t run_truth(const assay_model_t* m, assay_tensor_t* const* inputs,
+                                bool unquantized, uint64_t seed, assay_evaluator_t** out) {
+  const assay_evaluator_config_t config = {
+      .mode = ASSAY_MODE_TRUTH, .unquantized = unquantized, .seed = seed, .keep_all = true};
+  ASSAY_TRY(assay_evaluator_create(m, &config, out));
+  for (size_t i = 0; i < m->graph->n_inputs; i++)
+    if (inputs[i]) assay_evaluator_set(*out, m->graph->inputs[i], inputs[i]);
+  return assay_evaluator_run(*out);
+}
+
+// RMS of the difference, and how many elements differ where there is none: integers.
+static bool is_nearer(const assay_difference_t* a, const assay_difference_t* b) {
+  if (!a->comparable) return false;
+  if (!b->comparable) return true;
+  const double floor = 1e-7 * a->ref_rms;  // what golden's own arithmetic may do
+  return MUCH * (a->rms + floor) < b->rms + floor ||
+         (double)a->mismatched * MUCH < (double)b->mismatched;
+}
+
+static void vote(votes_t* v, const assay_value_t* value, const assay_tensor_t* golden) {
+  const assay_tensor_t* w = assay_evaluator_get(v->written, value);
+  const assay_tensor_t* p = assay_evaluator_get(v->plain, value);
+  if (!w || !p || golden->kind != ASSAY_KIND_TENSOR) return;
+  const assay_difference_t by_written = assay_difference(w, golden);
+  const assay_difference_t by_plain = assay_difference(p, golden);
+  v->for_written += is_nearer(&by_written, &by_plain);
+  v->for_plain += is_nearer(&by_plain, &by_written);
+}
+
+assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const assay_model_t* model,
+                                         assay_tensor_t* const* inputs,
+                                         assay_tensor_t* const* outputs, uint64_t seed, bool* out) {
+  assay_evaluator_t *written = NULL, *plain = NULL;
+  const assay_graph_t* g = model->graph;
+  *out = false;
+  if (!assay_model_quantizes(model)) return NULL;
+  assay_status_t st = run_truth(model, inputs, false, seed, &written);
+  if (!st) st = run_truth(model, inputs, true, seed, &plain);
+  votes_t votes = {.written = written, .plain = plain};
+  for (size_t i = 0; !st && i < golden->n; i++)
+    if (golden->at[i].value) vote(&votes, golden->at[i].value, golden->at[i].tensor);
+  for (size_t i = 0; !st && outputs && i < g->n_outputs; i++)
+    if (outputs[i]) vote(&votes, g->outputs[i], outputs[i]);
+  assay_evaluator_destroy(written);
+  assay_evaluator_destroy(plain);
+  *out = votes.for_written > votes.for_plain;
+  // A model that one of the truths cannot run is judged by the check, not here.
+  if (assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
+  return st;
+}

@@ -1,0 +1,18 @@
+// Whether golden of a model that quantizes is of the network before (float), or of one that
+// quantizes, too: quantization-aware training, or the model itself, run by another engine.
+#ifndef ASSAY_DIAGNOSE_GOLDEN_KIND_H_
+#define ASSAY_DIAGNOSE_GOLDEN_KIND_H_
+
+#include "account/golden/golden.h"
+
+// Both truths, as written and unquantized, are evaluated on one sample; each golden value that is
+// much nearer to one of them speaks for it, and the majority tells. Where none or as many speak for
+// both, golden is the float network's. A model that quantizes nothing: false.
+//   inputs   in the order of the graph's inputs
+//   outputs  golden of the graph's outputs where golden has them as samples alone; NULL: none
+assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const assay_model_t* model,
+                                         assay_tensor_t* const* inputs,
+                                         assay_tensor_t* const* outputs, uint64_t seed,
+                                         bool* out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_DIAGNOSE_GOLDEN_KIND_H_
