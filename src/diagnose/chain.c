@@ -49,17 +49,49 @@ static int64_t leading(const assay_value_t* v) {
   return assay_dim_value(t->dims[0], &d) ? d : -1;
 }
 
-// How many rows an open batch has, over the inputs; 0: there is none, or they disagree.
-static int64_t batch_of(const assay_graph_t* g, assay_tensor_t* const* inputs) {
+// How many rows an open batch has, over the inputs; 0: there is none, or they disagree. *out_name:
+// what the model calls it; NULL: nothing.
+static int64_t batch_of(const assay_graph_t* g, assay_tensor_t* const* inputs,
+                        const char** out_name) {
   int64_t n = 0;
+  *out_name = NULL;
   for (size_t i = 0; i < g->n_inputs; i++) {
     const assay_tensor_t* t = inputs[i];
     if (!t || t->kind != ASSAY_KIND_TENSOR || !t->rank || leading(g->inputs[i]) != -1) continue;
     if (t->dims[0] < 2) continue;
     if (n && n != t->dims[0]) return 0;
+    if (!n && type_of(g->inputs[i])->dims[0])
+      *out_name = assay_dim_name(type_of(g->inputs[i])->dims[0]);
     n = t->dims[0];
   }
   return n;
+}
+
+typedef struct batch_size {
+  const char* name;
+  int64_t rows;
+} batch_size_t;
+
+static bool look_up_batch(void* user, const char* name, int64_t* out) {
+  const batch_size_t* b = user;
+  *out = b->rows;
+  return strcmp(name, b->name) == 0;
+}
+
+// How many rows of golden go with each row of the batch: 1, more where windows or heads are rows of
+// their own; 0: its leading dimension counts something else.
+static int64_t rows_each(const assay_golden_tensor_t* g, int64_t batch, const char* name) {
+  const assay_tensor_t* t = g->tensor;
+  if (!batch || t->kind != ASSAY_KIND_TENSOR || !t->rank || leading(g->value) != -1) return 0;
+  const assay_dim_t* d = type_of(g->value)->dims[0];
+  batch_size_t one = {name, 1}, all = {name, batch};
+  int64_t each = 0, rows = 0;
+  if (!name || !d) return !name || t->dims[0] == batch || g->value->is_output;
+  if (!assay_dim_eval(d, look_up_batch, &one, &each) ||
+      !assay_dim_eval(d, look_up_batch, &all, &rows))
+    return t->dims[0] == batch || g->value->is_output;
+  if (each == 1 && rows == batch) return 1;
+  return each > 1 && rows == each * batch && t->dims[0] == rows ? each : 0;
 }
 
 // ---- golden of one sample ----------------------------------------------------------------------
@@ -115,12 +147,12 @@ static assay_status_t cut_sample(const assay_golden_tensor_t* g, size_t k, size_
 }
 
 // The fewest rows that a golden value of an open batch has.
-static int64_t fewest_rows(const assay_golden_t* golden, int64_t batch) {
+static int64_t fewest_rows(const assay_golden_t* golden, int64_t batch, const char* name) {
   int64_t rows = batch;
   for (size_t i = 0; i < golden->n; i++) {
     const assay_golden_tensor_t* g = &golden->at[i];
-    if (!g->value || g->tensor->kind != ASSAY_KIND_TENSOR || !g->tensor->rank) continue;
-    if (leading(g->value) == -1 && g->tensor->dims[0] > 0 && g->tensor->dims[0] < rows)
+    if (g->value && rows_each(g, batch, name) == 1 && g->tensor->dims[0] > 0 &&
+        g->tensor->dims[0] < rows)
       rows = g->tensor->dims[0];
   }
   return rows;
@@ -145,7 +177,8 @@ typedef struct sample {
   const assay_model_t* model;
   assay_tensor_t* const* in;
   const assay_golden_t* golden;
-  int64_t batch;  // rows of an open batch; 0: none
+  int64_t batch;           // rows of an open batch; 0: none
+  const char* batch_name;  // NULL: the model has none for it
 } sample_t;
 
 // Rows [first, first + n) of the batch; batch 0: the sample as it is.
@@ -163,11 +196,13 @@ static assay_status_t cut_rows(const sample_t* s, int64_t first, int64_t n, part
     const assay_golden_tensor_t* x = &s->golden->at[i];
     const assay_tensor_t* t = x->tensor;
     if (!x->value) continue;
-    const bool batched = s->batch && t->kind == ASSAY_KIND_TENSOR && t->rank &&
-                         leading(x->value) == -1 && t->dims[0] >= first + n;
+    const int64_t each = rows_each(x, s->batch, s->batch_name);
+    const bool is_whole = !s->batch || (first == 0 && n == s->batch);
     assay_tensor_t* part = NULL;
-    if (batched)
-      st = rows_of(x->tensor, first, n, &part);
+    // What does not go by rows of the batch is known of the whole batch only.
+    if (!each && !is_whole && leading(x->value) == -1) continue;
+    if (each && t->dims[0] >= (first + n) * each)
+      st = rows_of(x->tensor, first * each, n * each, &part);
     else
       part = assay_tensor_retain(x->tensor);
     if (!st) st = add(&out->golden, x, part);
@@ -283,7 +318,7 @@ static bool outputs_only(const assay_golden_t* golden) {
 // The first row that differs by itself; out->n is 0 if none does.
 static assay_status_t first_row_at_fault(const sample_t* s, const assay_export_options_t* options,
                                          int64_t* row, assay_export_t* out) {
-  const int64_t known = fewest_rows(s->golden, s->batch);
+  const int64_t known = fewest_rows(s->golden, s->batch, s->batch_name);
   for (*row = 0; *row < known && *row < MOST_SAMPLES; ++*row) {
     ASSAY_TRY(check_rows(s, *row, 1, false, options, out));
     if (out->n) break;
@@ -302,7 +337,7 @@ static assay_status_t ask_rows(const sample_t* s, const assay_export_options_t* 
 
 static assay_status_t whole(const sample_t* s, const assay_export_options_t* options,
                             assay_export_t* out) {
-  const int64_t rows = s->batch ? fewest_rows(s->golden, s->batch) : 0;
+  const int64_t rows = s->batch ? fewest_rows(s->golden, s->batch, s->batch_name) : 0;
   const bool inner = !outputs_only(s->golden);
   if (s->batch < 2) return check_rows(s, 0, 1, true, options, out);
   assay_status_t st = check_rows(s, 0, rows, false, options, out);
@@ -311,10 +346,12 @@ static assay_status_t whole(const sample_t* s, const assay_export_options_t* opt
     // With inner values all rows are searched together, unless only their mixing is wrong.
     assay_export_t alone = {0};
     int64_t row;
-    st = first_row_at_fault(s, options, &row, &alone);
-    const bool differs = alone.n > 0;
+    assay_status_t alone_st = first_row_at_fault(s, options, &row, &alone);
+    // Golden of the whole batch's sizes may keep a row from running by itself.
+    const bool differs = alone.n > 0 || alone_st;
     assay_export_deinit(&alone);
-    if (st) return st;
+    if (assay_status_code(alone_st) == ASSAY_NO_MEMORY) return alone_st;
+    assay_status_free(alone_st);
     if (differs) return options->no_search ? NULL : check_rows(s, 0, rows, true, options, out);
   }
   // The whole batch differs, or cannot be run.
@@ -338,7 +375,7 @@ static assay_status_t one_sample(const assay_model_t* m, assay_tensor_t* const* 
   sample_t s = {.model = m, .in = inputs, .golden = golden};
   assay_golden_t part = {0};
   if (samples == 1) {
-    s.batch = batch_of(m->graph, inputs);
+    s.batch = batch_of(m->graph, inputs, &s.batch_name);
     return whole(&s, options, out);
   }
   assay_status_t st = NULL;

@@ -13,7 +13,6 @@
 //   noisy_x  input 0 in the run
 //   y        replaced, if anything turns
 assay_status_t assay_near_ties_turn(const assay_evaluator_t* truth, const assay_node_t* n,
-                                    assay_tensor_t* noisy_x,
-                                    assay_tensor_t** y) ASSAY_MUST_USE;
+                                    assay_tensor_t* noisy_x, assay_tensor_t** y) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_NEAR_TIES_H_
