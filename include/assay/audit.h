@@ -4,6 +4,7 @@
 #define ASSAY_AUDIT_H_
 
 #include <assay/model.h>
+#include <assay/report.h>
 #include <assay/samples.h>
 #include <assay/tensor.h>
 #include <assay/types.h>
@@ -124,11 +125,22 @@ ASSAY_API const char* assay_audit_describe(const assay_audit_t* audit, assay_aud
 
 // ---- reports ------------------------------------------------------------------------------------
 
-// A dozen lines, verdict first, and behind them topics in full: topics has bit 1u << TOPIC set. And
-// everything as JSON, "assay.audit/1". The caller frees the text (assay_text_free).
-// Errors: NO_MEMORY
-ASSAY_API assay_status_t assay_audit_text(const assay_audit_t* audit, unsigned topics, char** out);
-ASSAY_API assay_status_t assay_audit_json(const assay_audit_t* audit, char** out);
+typedef struct assay_audit_report_options {
+  size_t struct_size;
+  unsigned topics;  // TEXT: which are told in full: bit 1u << TOPIC
+} assay_audit_report_options_t;
+#define ASSAY_AUDIT_REPORT_OPTIONS_INIT \
+  { sizeof(assay_audit_report_options_t), 0 }
+
+// TEXT: a dozen lines, verdict first, and after them topics in full. JSON: "assay.audit/1".
+// Errors: as in report.h
+ASSAY_API assay_status_t assay_audit_report(const assay_audit_t* audit, assay_report_kind_t kind,
+                                            const assay_audit_report_options_t* options,
+                                            assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t assay_audit_write_report(const assay_audit_t* audit,
+                                                  assay_report_kind_t kind,
+                                                  const assay_audit_report_options_t* options,
+                                                  const char* path);
 
 #ifdef __cplusplus
 }

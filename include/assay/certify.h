@@ -4,6 +4,7 @@
 
 #include <assay/engine.h>
 #include <assay/model.h>
+#include <assay/report.h>
 #include <assay/samples.h>
 #include <assay/types.h>
 #include <stdbool.h>
@@ -143,14 +144,19 @@ ASSAY_API bool assay_verification_change_is_cause(const assay_verification_t* ve
 
 // ---- reports ------------------------------------------------------------------------------------
 
-// At most 15 lines each, and as JSON "assay.certify/1" and "assay.certify.verify/1". The caller
-// frees the text (assay_text_free). Errors: NO_MEMORY
-ASSAY_API assay_status_t assay_certificate_text(const assay_certificate_t* certificate, char** out);
-ASSAY_API assay_status_t assay_certificate_json(const assay_certificate_t* certificate, char** out);
-ASSAY_API assay_status_t assay_verification_text(const assay_verification_t* verification,
-                                                 char** out);
-ASSAY_API assay_status_t assay_verification_json(const assay_verification_t* verification,
-                                                 char** out);
+// TEXT: at most 15 lines each. JSON: "assay.certify/1" and "assay.certify.verify/1". They have no
+// options. Errors: as in report.h
+ASSAY_API assay_status_t assay_certificate_report(const assay_certificate_t* certificate,
+                                                  assay_report_kind_t kind,
+                                                  assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t assay_certificate_write_report(const assay_certificate_t* certificate,
+                                                        assay_report_kind_t kind, const char* path);
+ASSAY_API assay_status_t assay_verification_report(const assay_verification_t* verification,
+                                                   assay_report_kind_t kind,
+                                                   assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t assay_verification_write_report(const assay_verification_t* verification,
+                                                         assay_report_kind_t kind,
+                                                         const char* path);
 
 #ifdef __cplusplus
 }

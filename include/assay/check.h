@@ -261,8 +261,8 @@ ASSAY_API assay_status_t assay_check_repair(assay_check_t* check, const char* mo
 
 // ---- reports ------------------------------------------------------------------------------------
 
-// What reports call things; all may be NULL.
-typedef struct assay_check_names {
+// What reports (report.h) call things; all may be NULL.
+typedef struct assay_check_report_options {
   size_t struct_size;
   const char* model;          // its path; NULL: "model"
   const char* precision;      // as the user wrote it; NULL: its name
@@ -272,19 +272,18 @@ typedef struct assay_check_names {
   const char* const* files;  // that the fix was written to; a repaired model comes first
   size_t n_files;
   const char* to_write;  // the command that writes them
-} assay_check_names_t;
-#define ASSAY_CHECK_NAMES_INIT \
-  { sizeof(assay_check_names_t), 0, 0, 0, 0, 0, 0, 0, 0 }
+} assay_check_report_options_t;
+#define ASSAY_CHECK_REPORT_OPTIONS_INIT \
+  { sizeof(assay_check_report_options_t), 0, 0, 0, 0, 0, 0, 0, 0 }
 
-// PAGE has pictures if options.pictures was set. names may be NULL.
-// Errors: INVALID_ARGUMENT before the run; NO_MEMORY; what `write` returns
+// All kinds; PAGE has pictures if the check's options.pictures was set.
+// Errors: as in report.h; INVALID_ARGUMENT before the run
 ASSAY_API assay_status_t assay_check_report(const assay_check_t* check, assay_report_kind_t kind,
-                                            const assay_check_names_t* names,
+                                            const assay_check_report_options_t* names,
                                             assay_report_fn_t* write, void* user);
-// The same into a file, which is put in place when it is complete.
 ASSAY_API assay_status_t assay_check_write_report(const assay_check_t* check,
                                                   assay_report_kind_t kind,
-                                                  const assay_check_names_t* names,
+                                                  const assay_check_report_options_t* names,
                                                   const char* path);
 // The model again, with what was found in metadata_props and doc_string of its nodes, for viewers.
 //   model    the file that the check's model was read from
@@ -292,9 +291,10 @@ ASSAY_API assay_status_t assay_check_write_report(const assay_check_t* check,
 //   command  that made it, page: the report's file; both may be NULL
 //   mark_names  "!! " in front of the names of nodes that are to blame
 ASSAY_API assay_status_t assay_check_annotate(const assay_check_t* check,
-                                              const assay_check_names_t* names, const char* model,
-                                              const assay_samples_t* inputs, const char* command,
-                                              const char* page, bool mark_names, const char* path);
+                                              const assay_check_report_options_t* names,
+                                              const char* model, const assay_samples_t* inputs,
+                                              const char* command, const char* page,
+                                              bool mark_names, const char* path);
 
 #ifdef __cplusplus
 }

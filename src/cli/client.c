@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "cli/inputs.h"
 #include "onnx/onnx.h"
 
@@ -71,14 +70,21 @@ void cli_client_progress(void* user, const char* what, double fraction) {
   assay_cli_progress(what, fraction);
 }
 
-assay_status_t cli_client_report(assay_status_t st, const char* path, char* take_text,
-                                 char* take_json) {
+assay_status_t cli_client_print(void* user, const char* data, size_t size) {
+  (void)user;
+  fwrite(data, 1, size, stdout);
+  return NULL;
+}
+
+// Both are made before one is printed: what cannot be told is not told by half.
+assay_status_t cli_client_report(cli_report_fn_t* report, const void* job, const char* path) {
   const bool instead = assay_cli_json_to_stdout(path);
-  if (!st && take_text && !instead) fputs(take_text, stdout);
-  if (!st && take_json && instead) fputs(take_json, stdout);
-  if (!st && take_json && path && !instead)
-    st = assay_file_write(path, take_json, strlen(take_json));
-  assay_text_free(take_text);
-  assay_text_free(take_json);
+  char *text = NULL, *json = NULL;
+  assay_status_t st = report(job, ASSAY_REPORT_TEXT, assay_report_collect, &text);
+  if (!st && path) st = report(job, ASSAY_REPORT_JSON, assay_report_collect, &json);
+  if (!st) fputs(instead ? json : text, stdout);
+  if (!st && path && !instead) st = assay_report_to_file(&path, json, strlen(json));
+  assay_text_free(text);
+  assay_text_free(json);
   return st;
 }

@@ -4,6 +4,7 @@
 #define ASSAY_CLI_CLIENT_H_
 
 #include <assay/model.h>
+#include <assay/report.h>
 #include <assay/samples.h>
 
 #include "cli/cli.h"
@@ -42,9 +43,14 @@ assay_status_t cli_client_format(const char* what, const char* text,
 // An assay_progress_fn_t.
 void cli_client_progress(void* user, const char* what, double fraction);
 
-// Prints a report and writes its JSON, both of which are freed; st: what became of making them,
-// which is returned. path: of the JSON; NULL: none is wanted, "-": in the text's place.
-assay_status_t cli_client_report(assay_status_t st, const char* path, char* take_text,
-                                 char* take_json) ASSAY_MUST_USE;
+// A report of what a verb found (assay/report.h).
+typedef assay_status_t cli_report_fn_t(const void* job, assay_report_kind_t kind,
+                                       assay_report_fn_t* write, void* user);
+// Prints the text, and writes the JSON to a file. path: of that; NULL: none is wanted, "-": it is
+// printed in the text's place.
+assay_status_t cli_client_report(cli_report_fn_t* report, const void* job,
+                                 const char* path) ASSAY_MUST_USE;
+// An assay_report_fn_t that prints to stdout.
+assay_status_t cli_client_print(void* user, const char* data, size_t size) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CLI_CLIENT_H_

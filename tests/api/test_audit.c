@@ -3,6 +3,8 @@
 
 static char square[] = "/tmp/assay_api_square_XXXXXX", strange[] = "/tmp/assay_api_strange_XXXXXX";
 
+static const assay_audit_report_options_t in_full = {sizeof in_full, ~0u};
+
 static assay_model_t* load(const char* path) {
   assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
   assay_model_t* m = NULL;
@@ -50,9 +52,9 @@ static void verdicts_follow_the_box(void** state) {
         !(scale <= rows[i].high))
       fail_msg("row %zu: %s, safe for the box times %g", i,
                assay_audit_verdict_name(assay_audit_verdict(a)), scale);
-    ok(assay_audit_text(a, 0, &text));
+    ok(assay_audit_report(a, ASSAY_REPORT_TEXT, NULL, assay_report_collect, &text));
     has(text, rows[i].text);
-    ok(assay_audit_json(a, &text));
+    ok(assay_audit_report(a, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
     has(text, "\"schema\": \"assay.audit/1\"");
     assert_string_equal(assay_audit_open_sizes(a), "'N'");
     assay_audit_destroy(a);
@@ -114,7 +116,7 @@ static void a_witness_breaks_the_model(void** state) {
   fails(assay_audit_save_witness(a, "/nowhere/bad.npz"), ASSAY_NOT_FOUND, "/nowhere/bad.npz");
   ok(assay_audit_save_witness(a, path));
   char* text = NULL;
-  ok(assay_audit_text(a, ~0u, &text));
+  ok(assay_audit_report(a, ASSAY_REPORT_TEXT, &in_full, assay_report_collect, &text));
   has(text, path);
   // It can be read again, as samples of the model.
   assay_model_t* m = load(square);
@@ -296,10 +298,10 @@ static assay_status_t audit_and_report(void) {
   o.seconds = 1000;
   assay_status_t st = assay_model_load(square, &m);
   if (!st) st = assay_audit_run(m, &o, &a);
-  if (!st) st = assay_audit_text(a, ~0u, &text);
+  if (!st) st = assay_audit_report(a, ASSAY_REPORT_TEXT, &in_full, assay_report_collect, &text);
   assay_text_free(text);
   text = NULL;
-  if (!st) st = assay_audit_json(a, &text);
+  if (!st) st = assay_audit_report(a, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text);
   assay_text_free(text);
   assay_audit_destroy(a);
   assay_model_release(m);

@@ -43,13 +43,13 @@ static void a_certificate_says_what_was_run(void** state) {
   o.seed = 7;
   o.max_bytes = 4096;
   ok(assay_certificate_make(m, &o, &c));
-  ok(assay_certificate_text(c, &text));
+  ok(assay_certificate_report(c, ASSAY_REPORT_TEXT, assay_report_collect, &text));
   has(text, "NOT SAVED  /tmp/");
   fails(assay_certificate_save(c, "/nowhere/a.cert"), ASSAY_NOT_FOUND, "/nowhere/a.cert");
   ok(assay_certificate_save(c, path));
-  ok(assay_certificate_text(c, &text));
+  ok(assay_certificate_report(c, ASSAY_REPORT_TEXT, assay_report_collect, &text));
   has(text, "CERTIFIED  ");
-  ok(assay_certificate_json(c, &text));
+  ok(assay_certificate_report(c, ASSAY_REPORT_JSON, assay_report_collect, &text));
   has(text, "\"schema\": \"assay.certify/1\"");
   ok(assay_certificate_load(path, &again));
   const assay_certificate_t* both[] = {c, again};
@@ -65,7 +65,7 @@ static void a_certificate_says_what_was_run(void** state) {
     assert_int_equal(assay_certificate_kept_count(both[i]), 1);
     assert_in_range(assay_certificate_bytes(both[i]), 20, 4096);
   }
-  ok(assay_certificate_text(again, &text));
+  ok(assay_certificate_report(again, ASSAY_REPORT_TEXT, assay_report_collect, &text));
   has(text, path);
   // The model in the shapes that were certified.
   ok(assay_certificate_load_model(again, square, &same));
@@ -109,10 +109,10 @@ static void runs_are_held_against_it(void** state) {
     o.inject = rows[i].inject;
     o.bits = rows[i].bits;
     ok(assay_verification_run(c, rows[i].other_model ? other : m, &o, &v));
-    ok(assay_verification_text(v, &text));
+    ok(assay_verification_report(v, ASSAY_REPORT_TEXT, assay_report_collect, &text));
     if (assay_verification_holds(v) != rows[i].holds) fail_msg("row %zu: %s", i, text);
     has(text, rows[i].text);
-    ok(assay_verification_json(v, &text));
+    ok(assay_verification_report(v, ASSAY_REPORT_JSON, assay_report_collect, &text));
     has(text, "\"schema\": \"assay.certify.verify/1\"");
     const size_t n = assay_verification_change_count(v);
     size_t causes = 0;
@@ -163,7 +163,7 @@ static void engines_and_samples_are_given(void** state) {
   ok(assay_verification_run(c, m, &o, &v));
   assert_true(assay_verification_holds(v));
   char* text = NULL;
-  ok(assay_verification_text(v, &text));
+  ok(assay_verification_report(v, ASSAY_REPORT_TEXT, assay_report_collect, &text));
   has(text, "on my.plan");
   assay_verification_destroy(v);
   o.engine = narrow;
@@ -271,11 +271,11 @@ static assay_status_t certify_and_verify(void) {
   char* text = NULL;
   assay_status_t st = assay_model_load(model_path, &m);
   if (!st) st = assay_certificate_make(m, NULL, &c);
-  if (!st) st = assay_certificate_text(c, &text);
+  if (!st) st = assay_certificate_report(c, ASSAY_REPORT_TEXT, assay_report_collect, &text);
   assay_text_free(text);
   text = NULL;
   if (!st) st = assay_verification_run(c, m, NULL, &v);
-  if (!st) st = assay_verification_json(v, &text);
+  if (!st) st = assay_verification_report(v, ASSAY_REPORT_JSON, assay_report_collect, &text);
   assay_text_free(text);
   assay_verification_destroy(v);
   assay_certificate_destroy(c);

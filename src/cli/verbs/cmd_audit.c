@@ -18,6 +18,7 @@ typedef struct args {
 } args_t;
 
 typedef struct job {
+  const args_t* args;
   cli_client_t client, late;  // --shape, and with it --dim and --batch
   assay_model_t* model;
   assay_samples_t* samples;
@@ -73,11 +74,12 @@ static unsigned topics(const args_t* a) {
   return in_full;
 }
 
-static assay_status_t report(const args_t* a, const job_t* j) {
-  char *text = NULL, *json = NULL;
-  assay_status_t st = assay_audit_text(j->audit, topics(a), &text);
-  if (!st && a->json) st = assay_audit_json(j->audit, &json);
-  return cli_client_report(st, a->json, text, json);
+static assay_status_t report(const void* job, assay_report_kind_t kind, assay_report_fn_t* write,
+                             void* user) {
+  const job_t* j = job;
+  assay_audit_report_options_t o = ASSAY_AUDIT_REPORT_OPTIONS_INIT;
+  o.topics = topics(j->args);
+  return assay_audit_report(j->audit, kind, &o, write, user);
 }
 
 static int run_job(const args_t* a, job_t* j) {
@@ -98,14 +100,14 @@ static int run_job(const args_t* a, job_t* j) {
   assay_status_t unwritten = a->save_witness && assay_audit_has_witness(j->audit)
                                  ? assay_audit_save_witness(j->audit, a->save_witness)
                                  : NULL;
-  st = assay_status_join(report(a, j), unwritten);
+  st = assay_status_join(cli_client_report(report, j, a->json), unwritten);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return assay_audit_verdict(j->audit) == ASSAY_AUDIT_SAFE ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
 static int run(void* p) {
   const args_t* a = p;
-  job_t j = {0};
+  job_t j = {.args = a};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   int code = run_job(a, &j);
   job_deinit(&j);

@@ -89,11 +89,10 @@ static assay_status_t make(const args_t* a, job_t* j) {
   return assay_certificate_make(j->model, &o, &j->certificate);
 }
 
-static assay_status_t report_made(const args_t* a, const job_t* j) {
-  char *text = NULL, *json = NULL;
-  assay_status_t st = assay_certificate_text(j->certificate, &text);
-  if (!st && a->json) st = assay_certificate_json(j->certificate, &json);
-  return cli_client_report(st, a->json, text, json);
+static assay_status_t report_made(const void* job, assay_report_kind_t kind,
+                                  assay_report_fn_t* write, void* user) {
+  const job_t* j = job;
+  return assay_certificate_report(j->certificate, kind, write, user);
 }
 
 static int run_make(const args_t* a, job_t* j) {
@@ -106,7 +105,7 @@ static int run_make(const args_t* a, job_t* j) {
   if (st) return fail(st, ASSAY_EXIT_USAGE);
   // What was found is told whatever becomes of the file.
   assay_status_t unwritten = assay_certificate_save(j->certificate, a->output);
-  st = assay_status_join(report_made(a, j), unwritten);
+  st = assay_status_join(cli_client_report(report_made, j, a->json), unwritten);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
 
@@ -130,11 +129,10 @@ static assay_status_t verify(const args_t* a, job_t* j) {
   return assay_verification_run(j->certificate, j->model, &o, &j->verification);
 }
 
-static assay_status_t report_verified(const args_t* a, const job_t* j) {
-  char *text = NULL, *json = NULL;
-  assay_status_t st = assay_verification_text(j->verification, &text);
-  if (!st && a->json) st = assay_verification_json(j->verification, &json);
-  return cli_client_report(st, a->json, text, json);
+static assay_status_t report_verified(const void* job, assay_report_kind_t kind,
+                                      assay_report_fn_t* write, void* user) {
+  const job_t* j = job;
+  return assay_verification_report(j->verification, kind, write, user);
 }
 
 static int run_verify(const args_t* a, job_t* j) {
@@ -151,7 +149,7 @@ static int run_verify(const args_t* a, job_t* j) {
   st = verify(a, j);
   assay_cli_progress("", 1);
   if (st) return fail(st, a->plan && !a->bits ? ASSAY_EXIT_INPUT : ASSAY_EXIT_USAGE);
-  st = report_verified(a, j);
+  st = cli_client_report(report_verified, j, a->json);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return assay_verification_holds(j->verification) ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
+#include "cli/client.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "cli/timeout.h"
@@ -232,35 +233,31 @@ static assay_status_t hand_over(const args_t* a, job_t* j) {
 
 // ---- reports ------------------------------------------------------------------------------------
 
-static assay_check_names_t names_of(const args_t* a, const job_t* j) {
-  return (assay_check_names_t){.struct_size = sizeof(assay_check_names_t),
-                               .model = a->model,
-                               .precision = a->precision,
-                               .golden = golden_name(a),
-                               .inputs = a->inputs.items,
-                               .n_inputs = a->inputs.n,
-                               .files = (const char* const*)j->files,
-                               .n_files = j->n_files,
-                               .to_write = j->to_write.len ? assay_str_get(&j->to_write) : NULL};
-}
-
-static assay_status_t print(void* file, const char* data, size_t size) {
-  fwrite(data, 1, size, file);
-  return NULL;
+static assay_check_report_options_t names_of(const args_t* a, const job_t* j) {
+  return (assay_check_report_options_t){
+      .struct_size = sizeof(assay_check_report_options_t),
+      .model = a->model,
+      .precision = a->precision,
+      .golden = golden_name(a),
+      .inputs = a->inputs.items,
+      .n_inputs = a->inputs.n,
+      .files = (const char* const*)j->files,
+      .n_files = j->n_files,
+      .to_write = j->to_write.len ? assay_str_get(&j->to_write) : NULL};
 }
 
 static assay_status_t print_kind(const job_t* j, assay_report_kind_t kind,
-                                 const assay_check_names_t* names) {
-  return assay_check_report(j->check, kind, names, print, stdout);
+                                 const assay_check_report_options_t* names) {
+  return assay_check_report(j->check, kind, names, cli_client_print, NULL);
 }
 
 static assay_status_t write_kind(const job_t* j, assay_report_kind_t kind,
-                                 const assay_check_names_t* names, const char* path) {
+                                 const assay_check_report_options_t* names, const char* path) {
   return path ? assay_check_write_report(j->check, kind, names, path) : NULL;
 }
 
 static assay_status_t write_annotated(const args_t* a, const job_t* j,
-                                      const assay_check_names_t* names) {
+                                      const assay_check_report_options_t* names) {
   assay_str_t command = {0};
   if (!a->annotate) return NULL;
   assay_cli_command(&command);
@@ -282,14 +279,14 @@ static assay_status_t keep_text(void* user, const char* data, size_t size) {
 // Keeps the verdict for the case that the time is over before there is a fix.
 static void keep_verdict(void* user, const assay_check_t* check) {
   const job_t* j = user;
-  const assay_check_names_t names = names_of(j->args, j);
+  const assay_check_report_options_t names = names_of(j->args, j);
   if (!cli_timeout_runs() || assay_cli_json_to_stdout(j->args->json)) return;
   // A failure is that of the report at the end, too, which says it.
   assay_status_free(assay_check_report(check, ASSAY_REPORT_TEXT, &names, keep_text, NULL));
 }
 
 static assay_status_t tell(const args_t* a, const job_t* j) {
-  const assay_check_names_t names = names_of(a, j);
+  const assay_check_report_options_t names = names_of(a, j);
   cli_timeout_found(NULL);
   // What goes to the standard output comes first: no file that cannot be written takes the verdict
   // along.

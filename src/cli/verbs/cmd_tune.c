@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "cli/client.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "cli/verbs/debug_job.h"
@@ -182,14 +183,9 @@ static const char* written(const char* path, const assay_tune_t* t,
   return fine ? path : NULL;
 }
 
-static assay_status_t print(void* file, const char* data, size_t size) {
-  fwrite(data, 1, size, file);
-  return NULL;
-}
-
 static assay_status_t tell(const args_t* a, const assay_tune_t* t) {
   assay_status_t unwritten = NULL;
-  const assay_tune_names_t names = {
+  const assay_tune_report_options_t names = {
       .struct_size = sizeof names,
       .model = a->debug.model,
       .saved_model = written(a->save, t, assay_tune_write_model, &unwritten),
@@ -197,7 +193,7 @@ static assay_status_t tell(const args_t* a, const assay_tune_t* t) {
       .saved_options = written(a->save_options, t, assay_tune_write_options, &unwritten)};
   const bool json_to_stdout = assay_cli_json_to_stdout(a->json);
   const assay_report_kind_t kind = json_to_stdout ? ASSAY_REPORT_JSON : ASSAY_REPORT_TEXT;
-  assay_status_t st = assay_tune_report(t, kind, &names, print, stdout);
+  assay_status_t st = assay_tune_report(t, kind, &names, cli_client_print, NULL);
   if (!st && a->json && !json_to_stdout)
     st = assay_tune_write_report(t, ASSAY_REPORT_JSON, &names, a->json);
   return assay_status_join(st, unwritten);
