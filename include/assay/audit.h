@@ -38,7 +38,7 @@ typedef struct assay_audit_options {
   double seconds;                 // how long to look for it
   uint64_t seed;                  // of that search
   assay_progress_fn_t* progress;  // NULL: nobody is told
-  void* progress_user;
+  void* user;
 } assay_audit_options_t;
 #define ASSAY_AUDIT_OPTIONS_INIT                                                                  \
   {                                                                                               \
@@ -50,8 +50,8 @@ typedef struct assay_audit_options {
 // holds a reference to it.
 //   options   may be NULL; read during the call only
 // Errors:  INVALID_ARGUMENT a box or shape that does not fit, a format that is no float; NOT_FOUND
-// a
-//          pattern that matches nothing; UNSUPPORTED; NO_MEMORY
+//          a pattern that matches nothing; UNSUPPORTED, INT8 of a model without quantizers, too;
+//          NO_MEMORY
 // Threads: any
 ASSAY_API assay_status_t assay_audit_run(assay_model_t* model, const assay_audit_options_t* options,
                                          assay_audit_t** out);

@@ -46,21 +46,14 @@ typedef enum assay_blame {
 } assay_blame_t;
 ASSAY_API const char* assay_blame_name(assay_blame_t blame);
 
-// Whether the model is taken as it is, a layer a node, or as the passes rewrite it.
-typedef enum assay_fusion {
-  ASSAY_FUSION_TARGET = 0,  // as engines for the target are built; on emu unfused
-  ASSAY_FUSION_ON,
-  ASSAY_FUSION_OFF,
-} assay_fusion_t;
-
 typedef struct assay_check_options {
   size_t struct_size;
   // Of float32 values; NONE: as declared. INT8: of a model that has its quantizers.
   assay_format_t precision;
-  assay_format_t accumulator;   // what sums are kept in; NONE: fp32
-  const char* layer_precision;  // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
-  const char* target;           // a name that assay_target_name() gives; NULL: "emu"
-  assay_fusion_t fusion;
+  assay_format_t accumulator;     // what sums are kept in; NONE: fp32
+  const char* layer_precision;    // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
+  const char* target;             // a name that assay_target_name() gives; NULL: "emu"
+  assay_fusion_t fusion;          // TARGET: on, but for emu, which judges the model's own values
   const char* const* passes_off;  // names of passes that do not run; some: the plan is fused
   size_t n_passes_off;
   assay_fp32_t fp32;  // which kernels fp32 layers may use
@@ -74,13 +67,11 @@ typedef struct assay_check_options {
   bool pictures;          // keep what pages and annotated models show of values
   double search_seconds;  // for what an exporter did wrong; 0: 40
   uint64_t seed;          // of random operators
-  const char* fault;      // for tests: a node computes something else, "NODE:FAULT"; NULL: none
-  // Called while it runs, in the thread that runs; NULL: nobody asks.
-  //   fraction  of `what`, 0 to 1
-  void (*progress)(void* user, const char* what, double fraction);
+  const char* inject;     // for tests: a node computes something else, "NODE:FAULT"; NULL: none
+  assay_progress_fn_t* progress;  // NULL: nobody is told
   // Called once all but the fix is known: functions of the check may be called.
   void (*judged)(void* user, const assay_check_t* check);
-  void* user;
+  void* user;  // of both
 } assay_check_options_t;
 #define ASSAY_CHECK_OPTIONS_INIT                                                                   \
   {                                                                                                \

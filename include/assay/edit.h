@@ -48,7 +48,7 @@ typedef struct assay_edit_options {
   bool no_proof;                  // do not run the models
   bool force;                     // the model may be had and written whatever the proof says
   assay_progress_fn_t* progress;  // NULL: nobody is told
-  void* progress_user;
+  void* user;
 } assay_edit_options_t;
 #define ASSAY_EDIT_OPTIONS_INIT \
   { sizeof(assay_edit_options_t), 0, 0, 0, 0, 0, 1, 0, false, false, 0, 0 }

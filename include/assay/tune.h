@@ -39,14 +39,14 @@ typedef struct assay_tune_options {
   // Whose time is to be small: a name that assay_tune_device_name() gives, or "here", which is
   // measured and goes with target "cpu". NULL: "here" for that, else the first device.
   const char* device;
-  bool fewest_layers;        // as few layers in fp32 as possible, rather than the least time
-  size_t front;              // points of the front of time against error; 0: none
-  size_t max_runs;           // of assignments, besides all in one format; 0: 8
-  double seconds;            // to measure each format here; 0: 0.5
-  const char* timing_cache;  // read, and what is measured is added; NULL: none
-  uint64_t seed;             // of random operators
-  const char* fault;         // for tests, as in assay_check_options_t
-  void (*progress)(void* user, const char* what, double fraction);  // NULL: nobody asks
+  bool fewest_layers;             // as few layers in fp32 as possible, rather than the least time
+  size_t front;                   // points of the front of time against error; 0: none
+  size_t max_runs;                // of assignments, besides all in one format; 0: 8
+  double seconds;                 // to measure each format here; 0: 0.5
+  const char* timing_cache;       // read, and what is measured is added; NULL: none
+  uint64_t seed;                  // of random operators
+  const char* inject;             // for tests, as in assay_check_options_t
+  assay_progress_fn_t* progress;  // NULL: nobody is told
   void* user;
 } assay_tune_options_t;
 #define ASSAY_TUNE_OPTIONS_INIT                                                                  \

@@ -80,7 +80,7 @@ static assay_status_t run(assay_model_t* model, const char* edit, const assay_ed
                                           .no_proof = o->no_proof,
                                           .force = o->force,
                                           .progress = o->progress,
-                                          .user = o->progress_user};
+                                          .user = o->user};
   return assay_editor_run(editor, model->source, &requests, &options, &e->result);
 }
 

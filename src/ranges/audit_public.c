@@ -83,7 +83,7 @@ static assay_status_t run(assay_model_t* model, const assay_audit_options_t* o, 
                                  .seconds = o->seconds,
                                  .seed = o->seed,
                                  .progress = o->progress,
-                                 .user = o->progress_user};
+                                 .user = o->user};
   assay_status_t st = close_sizes(model, o, &ones, &closed);
   if (!st) st = assay_audit_find(model, closed, &job, a);
   assay_precision_deinit(&precision);

@@ -57,7 +57,7 @@ assay_status_t assay_tune_write_plan(const assay_tune_t* t, const char* path) {
   o.layer_precision = rules.len ? assay_str_get(&rules) : NULL;
   o.timing_cache = t->timing_cache;
   o.measure = true;
-  o.unfused = !s->plan.fused;
+  o.fusion = s->plan.fused ? ASSAY_FUSION_ON : ASSAY_FUSION_OFF;
   o.seed = s->seed;
   o.fp32 = s->plan.fp32;
   assay_status_t st = assay_str_status(&rules);

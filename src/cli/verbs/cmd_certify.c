@@ -59,6 +59,16 @@ static int fail(assay_status_t st, int invalid) {
                                                     : ASSAY_EXIT_FAILED);
 }
 
+// Passes that are left out are of a fused plan, whatever else is said.
+static assay_status_t fusion_of(const cli_debug_args_t* d, assay_fusion_t* out) {
+  if (d->fused && d->unfused)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "fused and unfused do not go together");
+  *out = d->fused || d->no_pass.n ? ASSAY_FUSION_ON
+         : d->unfused             ? ASSAY_FUSION_OFF
+                                  : ASSAY_FUSION_TARGET;
+  return NULL;
+}
+
 static assay_status_t read_samples(const args_t* a, job_t* j) {
   return cli_client_samples(&j->client, &a->debug.inputs, j->model, true, &j->samples);
 }
@@ -71,11 +81,10 @@ static assay_status_t make(const args_t* a, job_t* j) {
   if (d->truth && strcmp(d->truth, "unquantized") != 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--truth is unquantized, not '%s'", d->truth);
   ASSAY_TRY(cli_client_format("precision", d->precision, &o.precision));
+  ASSAY_TRY(cli_parse_fp32(d->fp32, &o.fp32));
+  ASSAY_TRY(fusion_of(d, &o.fusion));
   o.target = d->target;
   o.layer_precision = d->layer_precision;
-  o.fp32 = d->fp32;
-  o.fused = d->fused;
-  o.unfused = d->unfused;
   o.passes_off = d->no_pass.items;
   o.n_passes_off = d->no_pass.n;
   o.unquantized = d->truth != NULL;
@@ -96,12 +105,17 @@ static assay_status_t report_made(const void* job, assay_report_kind_t kind,
 }
 
 static int run_make(const args_t* a, job_t* j) {
+  const cli_debug_args_t* d = &a->debug;
   assay_status_t st = cli_client_model(&j->client, a->debug.model, false, &j->model);
   if (!st) st = read_samples(a, j);
   if (!st && !j->samples) st = cli_client_warn_of_random(j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = make(a, j);
   assay_cli_progress("", 1);
+  // An option that does not go with the model, not something that cannot be carried out.
+  const bool in_vain =
+      d->precision && strcmp(d->precision, "int8") == 0 && !assay_model_quantizes(j->model);
+  if (st && in_vain) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (st) return fail(st, ASSAY_EXIT_USAGE);
   // What was found is told whatever becomes of the file.
   assay_status_t unwritten = assay_certificate_save(j->certificate, a->output);
@@ -114,10 +128,10 @@ static int run_make(const args_t* a, job_t* j) {
 static assay_status_t verify(const args_t* a, job_t* j) {
   const cli_debug_args_t* d = &a->debug;
   assay_verify_options_t o = ASSAY_VERIFY_OPTIONS_INIT;
+  ASSAY_TRY(cli_parse_fp32(d->fp32, &o.fp32));
+  ASSAY_TRY(fusion_of(d, &o.fusion));
   o.target = d->target;
-  o.fp32 = d->fp32;
-  o.fused = d->fused;
-  o.unfused = d->unfused;
+  o.other_fp32 = d->fp32 != NULL;
   o.passes_off = d->no_pass.items;
   o.n_passes_off = d->no_pass.n;
   o.samples = j->samples;

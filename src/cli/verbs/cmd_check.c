@@ -111,7 +111,7 @@ static assay_status_t create(const args_t* a, job_t* j) {
   o.pictures = a->report || a->annotate;
   o.search_seconds = a->search_seconds;
   o.seed = (uint64_t)a->seed;
-  o.fault = a->inject;
+  o.inject = a->inject;
   o.progress = show_progress;
   o.judged = keep_verdict;
   o.user = j;
