@@ -29,8 +29,8 @@ typedef struct assay_audit_options {
   const char* const* boxes;
   size_t n_boxes;
   const assay_samples_t* samples;  // of the model's inputs, whose shapes are taken, too; NULL: none
-  // Sizes that the model leaves open, for the ranges; others are 1. The lists of broadcasts and
-  // baked sizes are of the model as it was loaded.
+  // Sizes that the model leaves open, for the ranges, as in assay_model_options_t; others are 1.
+  // The lists of broadcasts and baked sizes are of the model as it was loaded.
   const assay_input_shape_t* shapes;
   size_t n_shapes;
   bool no_radius;                 // do not look for the largest box that is safe
@@ -39,11 +39,14 @@ typedef struct assay_audit_options {
   uint64_t seed;                  // of that search
   assay_progress_fn_t* progress;  // NULL: nobody is told
   void* user;
+  const assay_dim_size_t* dims;  // as `shapes`
+  size_t n_dims;
+  int64_t batch;
 } assay_audit_options_t;
 #define ASSAY_AUDIT_OPTIONS_INIT                                                                  \
   {                                                                                               \
     sizeof(assay_audit_options_t), ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, false, \
-        false, 30, 0, 0, 0                                                                        \
+        false, 30, 0, 0, 0, 0, 0, 0                                                               \
   }
 
 // Audits a model, which may hold operators that are not known (assay_model_options_t). The audit
@@ -82,6 +85,8 @@ ASSAY_API assay_status_t assay_audit_value_range(const assay_audit_t* audit, con
                                                  double* out_low, double* out_high);
 // By how much the box may be scaled and is safe (to 2 %); 0: by nothing; NaN: nobody looked.
 ASSAY_API double assay_audit_safe_scale(const assay_audit_t* audit);
+// Whether options.batch is the size of an input's leading dimension.
+ASSAY_API bool assay_audit_batch_used(const assay_audit_t* audit);
 // Which sizes are 1 because nothing was said of them, such as "'N', dimension 2 of 'x'"; "": none.
 ASSAY_API const char* assay_audit_open_sizes(const assay_audit_t* audit);
 

@@ -218,6 +218,7 @@ struct assay_model {
   assay_bytes_t extra;       // training_info, configuration, unknown fields
   int n_values, n_node_ids;  // ids handed out
   const char* shapes;        // that were given for its inputs, "a=1x?x3;b=2"; "": none
+  bool batch_used;           // a batch was given, and is the size of a leading dimension
   // What is not in the arena.
   assay_model_t* source;  // as it was read, of models that were handed over; NULL
   assay_mapping_t** mappings;

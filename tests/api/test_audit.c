@@ -284,6 +284,84 @@ static void models_take_sizes(void** state) {
   }
 }
 
+// The sizes that are given are asked back: whether a batch was used, what is open.
+static void models_tell_their_open_sizes(void** state) {
+  (void)state;
+  static const int64_t dims[] = {5, 2};
+  const assay_input_shape_t shape = {"x", 2, dims};
+  const struct {
+    const assay_input_shape_t* shape;
+    int64_t batch;
+    bool used;
+    const char* open;
+  } rows[] = {
+      {NULL, 0, false, "'N'"}, {NULL, 3, true, ""}, {&shape, 0, false, ""}, {&shape, 3, false, ""}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
+    assay_model_t* m = NULL;
+    char* open = NULL;
+    o.shapes = rows[i].shape;
+    o.n_shapes = rows[i].shape != NULL;
+    o.batch = rows[i].batch;
+    ok(assay_model_load_with(square, &o, &m));
+    ok(assay_model_open_sizes(m, &open));
+    if (assay_model_batch_used(m) != rows[i].used || strcmp(open, rows[i].open) != 0)
+      fail_msg("row %zu: used %d, open '%s'", i, assay_model_batch_used(m), open);
+    assay_text_free(open);
+    assay_model_release(m);
+  }
+}
+
+// An audit takes sizes as a model does, for its ranges only.
+static void audits_take_sizes(void** state) {
+  (void)state;
+  static const int64_t dims[] = {5, 2};
+  static const assay_input_shape_t shape = {"x", 2, dims};
+  static const assay_dim_size_t seven = {"N", 7}, zero = {"N", 0}, none = {"M", 7};
+  const struct {
+    const assay_input_shape_t* shape;
+    const assay_dim_size_t* dim;
+    int64_t batch;
+    assay_code_t code;
+    const char* word;  // the open sizes, or of the message
+    int64_t rows;      // of the witness
+    bool used;
+  } rows[] = {
+      {NULL, NULL, 0, ASSAY_OK, "'N'", 1, false},
+      {&shape, NULL, 0, ASSAY_OK, "", 5, false},
+      {NULL, &seven, 0, ASSAY_OK, "", 7, false},
+      {NULL, NULL, 9, ASSAY_OK, "", 9, true},
+      {NULL, &zero, 0, ASSAY_INVALID_ARGUMENT, "below 1", 0, false},
+      {NULL, &none, 0, ASSAY_INVALID_ARGUMENT, "M", 0, false},
+      {NULL, NULL, -1, ASSAY_INVALID_ARGUMENT, "a batch of -1", 0, false},
+  };
+  assay_model_t* m = load(square);
+  const char* box = "x=1000";
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_audit_options_t o = ASSAY_AUDIT_OPTIONS_INIT;
+    assay_audit_t* a = NULL;
+    o.precision = ASSAY_FORMAT_FP16;
+    o.boxes = &box;
+    o.n_boxes = 1;
+    o.shapes = rows[i].shape;
+    o.n_shapes = rows[i].shape != NULL;
+    o.dims = rows[i].dim;
+    o.n_dims = rows[i].dim != NULL;
+    o.batch = rows[i].batch;
+    assay_status_t st = assay_audit_run(m, &o, &a);
+    if (rows[i].code) {
+      fails(st, rows[i].code, rows[i].word);
+      continue;
+    }
+    ok(st);
+    assert_string_equal(assay_audit_open_sizes(a), rows[i].word);
+    assert_int_equal(assay_audit_batch_used(a), rows[i].used);
+    assert_int_equal(assay_tensor_dims(assay_audit_witness(a, 0))[0], rows[i].rows);
+    assay_audit_destroy(a);
+  }
+  assay_model_release(m);
+}
+
 // ---- allocations --------------------------------------------------------------------------------
 
 static assay_status_t audit_and_report(void) {
@@ -321,6 +399,8 @@ int main(void) {
       cmocka_unit_test(what_makes_no_sense_is_refused),
       cmocka_unit_test(unknown_operators_are_not_run),
       cmocka_unit_test(models_take_sizes),
+      cmocka_unit_test(models_tell_their_open_sizes),
+      cmocka_unit_test(audits_take_sizes),
       cmocka_unit_test(every_allocation_may_fail),
   };
   close(mkstemp(square));

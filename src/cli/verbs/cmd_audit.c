@@ -3,7 +3,6 @@
 #include <assay/memory.h>
 
 #include "cli/client.h"
-#include "cli/inputs.h"
 
 typedef struct args {
   const char *model, *precision, *layer_precision, *accumulate, *save_witness, *json;
@@ -41,10 +40,10 @@ static assay_status_t begin(const args_t* a, job_t* j) {
 }
 
 static assay_status_t load(const args_t* a, job_t* j) {
-  ASSAY_TRY(cli_client_settle(&j->late, a->model));
   // Operators that nobody knows are told, not refused.
   ASSAY_TRY(cli_client_model(&j->client, a->model, true, &j->model));
-  return cli_client_samples(&j->client, &a->inputs, j->model, false, &j->samples);
+  return cli_client_read(&j->client,
+                         cli_client_samples(&j->client, &a->inputs, j->model, false, &j->samples));
 }
 
 static assay_status_t audit(const args_t* a, job_t* j) {
@@ -57,6 +56,9 @@ static assay_status_t audit(const args_t* a, job_t* j) {
   o.samples = j->samples;
   o.shapes = j->late.shapes.shapes;
   o.n_shapes = j->late.shapes.n;
+  o.dims = j->late.shapes.dims;
+  o.n_dims = j->late.shapes.n_dims;
+  o.batch = j->late.shapes.batch;
   o.no_radius = a->no_radius;
   o.no_witness = a->no_witness;
   if (a->seconds > 0) o.seconds = a->seconds;
@@ -95,6 +97,7 @@ static int run_job(const args_t* a, job_t* j) {
         code == ASSAY_INVALID_ARGUMENT || code == ASSAY_NOT_FOUND || code == ASSAY_UNSUPPORTED;
     return assay_cli_fail(st, usage ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
   }
+  cli_client_tell_batch(&j->late, assay_audit_batch_used(j->audit));
   cli_client_tell_ones(assay_audit_open_sizes(j->audit));
   // What was found is told whatever becomes of the file.
   assay_status_t unwritten = a->save_witness && assay_audit_has_witness(j->audit)

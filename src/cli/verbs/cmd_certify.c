@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "cli/verbs/debug_job.h"
+#include "cli/verbs/debug_options.h"
 
 #define VERB "certify"
 #define CLI_DEBUG_TARGET_HELP "{look}; with --verify: of the run that is verified"
@@ -70,7 +70,8 @@ static assay_status_t fusion_of(const cli_debug_args_t* d, assay_fusion_t* out) 
 }
 
 static assay_status_t read_samples(const args_t* a, job_t* j) {
-  return cli_client_samples(&j->client, &a->debug.inputs, j->model, true, &j->samples);
+  return cli_client_read(
+      &j->client, cli_client_samples(&j->client, &a->debug.inputs, j->model, true, &j->samples));
 }
 
 // ---- making -------------------------------------------------------------------------------------
@@ -81,7 +82,7 @@ static assay_status_t make(const args_t* a, job_t* j) {
   if (d->truth && strcmp(d->truth, "unquantized") != 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--truth is unquantized, not '%s'", d->truth);
   ASSAY_TRY(cli_client_format("precision", d->precision, &o.precision));
-  ASSAY_TRY(cli_parse_fp32(d->fp32, &o.fp32));
+  ASSAY_TRY(cli_client_fp32(d->fp32, &o.fp32));
   ASSAY_TRY(fusion_of(d, &o.fusion));
   o.target = d->target;
   o.layer_precision = d->layer_precision;
@@ -128,7 +129,7 @@ static int run_make(const args_t* a, job_t* j) {
 static assay_status_t verify(const args_t* a, job_t* j) {
   const cli_debug_args_t* d = &a->debug;
   assay_verify_options_t o = ASSAY_VERIFY_OPTIONS_INIT;
-  ASSAY_TRY(cli_parse_fp32(d->fp32, &o.fp32));
+  ASSAY_TRY(cli_client_fp32(d->fp32, &o.fp32));
   ASSAY_TRY(fusion_of(d, &o.fusion));
   o.target = d->target;
   o.other_fp32 = d->fp32 != NULL;

@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/client.h"
-#include "cli/inputs.h"
 
 typedef struct args {
   const char *model, *output, *json, *format, *calib, *calibrator;
@@ -134,7 +133,8 @@ static assay_status_t check_readable(const char* path) {
 static assay_status_t load(const args_t* a, job_t* j) {
   ASSAY_TRY(check_readable(a->calib));
   ASSAY_TRY(cli_client_model(&j->client, a->model, true, &j->model));
-  return cli_client_samples(&j->client, &a->inputs, j->model, true, &j->samples);
+  return cli_client_read(&j->client,
+                         cli_client_samples(&j->client, &a->inputs, j->model, true, &j->samples));
 }
 
 static assay_status_t edit(const char* name, const opt_t* options, const args_t* a, job_t* j) {
