@@ -89,7 +89,7 @@ forged_t subject_plan_of(const assay_model_t* m, uint64_t number, const char* fo
   forged_t out = {0};
   o.precision = formats[number % 4];
   o.target = number % 7 == 3 ? "emu" : "cpu";
-  o.unfused = number % 6 == 5;
+  o.fusion = number % 6 == 5 ? ASSAY_FUSION_OFF : ASSAY_FUSION_TARGET;
   o.strip_weights = number % 8 == 6;
   o.batch = number % 3 == 0 ? 2 : 0;
   o.batch_variant = number % 9 == 4;

@@ -23,11 +23,11 @@ int main(void) {
   const assay_check_layer_t account = ASSAY_CHECK_LAYER_INIT;
   const assay_check_culprit_t culprit = ASSAY_CHECK_CULPRIT_INIT;
   const assay_check_fault_t fault = ASSAY_CHECK_FAULT_INIT;
-  const assay_check_names_t names = ASSAY_CHECK_NAMES_INIT;
+  const assay_check_report_options_t names = ASSAY_CHECK_REPORT_OPTIONS_INIT;
   const assay_golden_options_t golden = ASSAY_GOLDEN_OPTIONS_INIT;
   const assay_tune_options_t tune = ASSAY_TUNE_OPTIONS_INIT;
   const assay_tune_assignment_t assignment = ASSAY_TUNE_ASSIGNMENT_INIT;
-  const assay_tune_names_t saved = ASSAY_TUNE_NAMES_INIT;
+  const assay_tune_report_options_t saved = ASSAY_TUNE_REPORT_OPTIONS_INIT;
   if (tune.formats || tune.fewest_layers || tune.user || assignment.chosen || saved.saved_plan)
     wrong++;
   if (check.precision || check.user || check.shares || check.judged || names.to_write) wrong++;
@@ -41,12 +41,16 @@ int main(void) {
   const assay_verify_options_t verify = ASSAY_VERIFY_OPTIONS_INIT;
   if (model.shapes || model.batch || model.allow_unknown) wrong++;
   if (!(compare.atol > 0) || compare.no_tolerance || compare.limits || compare.top_k != 5) wrong++;
-  if (audit.precision || audit.no_witness || !(audit.seconds > 0) || audit.progress_user) wrong++;
-  if (edit.requests || edit.n_samples != 1 || edit.force || edit.progress_user) wrong++;
-  if (certify.target || certify.unquantized || certify.max_bytes || certify.progress_user) wrong++;
-  if (verify.target || verify.engine || verify.bits || verify.progress_user) wrong++;
+  if (audit.precision || audit.no_witness || !(audit.seconds > 0) || audit.user) wrong++;
+  if (edit.requests || edit.n_samples != 1 || edit.force || edit.user) wrong++;
+  if (certify.target || certify.unquantized || certify.max_bytes || certify.user) wrong++;
+  if (verify.target || verify.engine || verify.bits || verify.user) wrong++;
+  const assay_audit_report_options_t audited = ASSAY_AUDIT_REPORT_OPTIONS_INIT;
+  const assay_edit_report_options_t edited = ASSAY_EDIT_REPORT_OPTIONS_INIT;
+  const assay_compare_report_options_t compared = ASSAY_COMPARE_REPORT_OPTIONS_INIT;
+  if (audited.topics || edited.path || edited.all || compared.all) wrong++;
   if (op.version != ASSAY_OPS_VERSION || op.since_version != 1 || op.takes) wrong++;
-  if (engine.precision || engine.unfused || context.threads || context.tap || layer.tactic) wrong++;
+  if (engine.precision || engine.fusion || context.threads || context.tap || layer.tactic) wrong++;
   if (wrong) fprintf(stderr, "headers: %d wrong answers\n", wrong);
   return wrong != 0;
 }

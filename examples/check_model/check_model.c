@@ -33,7 +33,7 @@ static assay_status_t check_model(assay_model_t* model, const char* path, const 
                                   assay_samples_t** samples, assay_check_t** check) {
   const char* const requirements[] = {"cosine >= 0.99999"};
   assay_check_options_t options = ASSAY_CHECK_OPTIONS_INIT;
-  assay_check_names_t names = ASSAY_CHECK_NAMES_INIT;
+  assay_check_report_options_t names = ASSAY_CHECK_REPORT_OPTIONS_INIT;
   options.precision = ASSAY_FORMAT_FP16;
   options.requirements = requirements;
   options.n_requirements = 1;

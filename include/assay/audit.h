@@ -4,6 +4,7 @@
 #define ASSAY_AUDIT_H_
 
 #include <assay/model.h>
+#include <assay/report.h>
 #include <assay/samples.h>
 #include <assay/tensor.h>
 #include <assay/types.h>
@@ -28,8 +29,8 @@ typedef struct assay_audit_options {
   const char* const* boxes;
   size_t n_boxes;
   const assay_samples_t* samples;  // of the model's inputs, whose shapes are taken, too; NULL: none
-  // Sizes that the model leaves open, for the ranges; others are 1. The lists of broadcasts and
-  // baked sizes are of the model as it was loaded.
+  // Sizes that the model leaves open, for the ranges, as in assay_model_options_t; others are 1.
+  // The lists of broadcasts and baked sizes are of the model as it was loaded.
   const assay_input_shape_t* shapes;
   size_t n_shapes;
   bool no_radius;                 // do not look for the largest box that is safe
@@ -37,20 +38,23 @@ typedef struct assay_audit_options {
   double seconds;                 // how long to look for it
   uint64_t seed;                  // of that search
   assay_progress_fn_t* progress;  // NULL: nobody is told
-  void* progress_user;
+  void* user;
+  const assay_dim_size_t* dims;  // as `shapes`
+  size_t n_dims;
+  int64_t batch;
 } assay_audit_options_t;
 #define ASSAY_AUDIT_OPTIONS_INIT                                                                  \
   {                                                                                               \
     sizeof(assay_audit_options_t), ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, false, \
-        false, 30, 0, 0, 0                                                                        \
+        false, 30, 0, 0, 0, 0, 0, 0                                                               \
   }
 
 // Audits a model, which may hold operators that are not known (assay_model_options_t). The audit
 // holds a reference to it.
 //   options   may be NULL; read during the call only
 // Errors:  INVALID_ARGUMENT a box or shape that does not fit, a format that is no float; NOT_FOUND
-// a
-//          pattern that matches nothing; UNSUPPORTED; NO_MEMORY
+//          a pattern that matches nothing; UNSUPPORTED, INT8 of a model without quantizers, too;
+//          NO_MEMORY
 // Threads: any
 ASSAY_API assay_status_t assay_audit_run(assay_model_t* model, const assay_audit_options_t* options,
                                          assay_audit_t** out);
@@ -81,6 +85,8 @@ ASSAY_API assay_status_t assay_audit_value_range(const assay_audit_t* audit, con
                                                  double* out_low, double* out_high);
 // By how much the box may be scaled and is safe (to 2 %); 0: by nothing; NaN: nobody looked.
 ASSAY_API double assay_audit_safe_scale(const assay_audit_t* audit);
+// Whether options.batch is the size of an input's leading dimension.
+ASSAY_API bool assay_audit_batch_used(const assay_audit_t* audit);
 // Which sizes are 1 because nothing was said of them, such as "'N', dimension 2 of 'x'"; "": none.
 ASSAY_API const char* assay_audit_open_sizes(const assay_audit_t* audit);
 
@@ -124,11 +130,22 @@ ASSAY_API const char* assay_audit_describe(const assay_audit_t* audit, assay_aud
 
 // ---- reports ------------------------------------------------------------------------------------
 
-// A dozen lines, verdict first, and behind them topics in full: topics has bit 1u << TOPIC set. And
-// everything as JSON, "assay.audit/1". The caller frees the text (assay_text_free).
-// Errors: NO_MEMORY
-ASSAY_API assay_status_t assay_audit_text(const assay_audit_t* audit, unsigned topics, char** out);
-ASSAY_API assay_status_t assay_audit_json(const assay_audit_t* audit, char** out);
+typedef struct assay_audit_report_options {
+  size_t struct_size;
+  unsigned topics;  // TEXT: which are told in full: bit 1u << TOPIC
+} assay_audit_report_options_t;
+#define ASSAY_AUDIT_REPORT_OPTIONS_INIT \
+  { sizeof(assay_audit_report_options_t), 0 }
+
+// TEXT: a dozen lines, verdict first, and after them topics in full. JSON: "assay.audit/1".
+// Errors: as in report.h
+ASSAY_API assay_status_t assay_audit_report(const assay_audit_t* audit, assay_report_kind_t kind,
+                                            const assay_audit_report_options_t* options,
+                                            assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t assay_audit_write_report(const assay_audit_t* audit,
+                                                  assay_report_kind_t kind,
+                                                  const assay_audit_report_options_t* options,
+                                                  const char* path);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 
 #include <assay/engine.h>
 #include <assay/model.h>
+#include <assay/report.h>
 #include <assay/samples.h>
 #include <assay/types.h>
 #include <stdbool.h>
@@ -23,11 +24,9 @@ typedef struct assay_certify_options {
   assay_format_t precision;       // of float32 values; NONE: as declared; INT8: of a model that
                                   // quantizes, as declared
   const char* layer_precision;    // "PATTERN:FORMAT,..."; NULL: none
-  const char* fp32;               // which kernels fp32 layers may use: "plain", "tight", "bound";
-                                  // NULL: "tight"
-  bool fused, unfused;            // with graph passes, or a layer a node; neither: emu is unfused,
-                                  // other targets are fused
-  const char* const* passes_off;  // fused without these
+  assay_fp32_t fp32;              // which kernels fp32 layers may use
+  assay_fusion_t fusion;          // TARGET: on, but for emu
+  const char* const* passes_off;  // names of passes that do not run; some: the plan is fused
   size_t n_passes_off;
   bool unquantized;                // quantizers are the identity in truth
   uint64_t seed;                   // of random inputs and operators
@@ -39,12 +38,12 @@ typedef struct assay_certify_options {
   size_t max_bytes;    // how large the certificate may be; 0: 1 % of the model, or 512 bytes
   const char* inject;  // for tests of what watches: a fault of target emu, "NODE:KIND=ARGUMENTS"
   assay_progress_fn_t* progress;  // NULL: nobody is told
-  void* progress_user;
+  void* user;
 } assay_certify_options_t;
-#define ASSAY_CERTIFY_OPTIONS_INIT                                                                \
-  {                                                                                               \
-    sizeof(assay_certify_options_t), 0, ASSAY_FORMAT_NONE, 0, 0, false, false, 0, 0, false, 0, 0, \
-        0, 0, 0, 0, 0, 0                                                                          \
+#define ASSAY_CERTIFY_OPTIONS_INIT                                              \
+  {                                                                             \
+    sizeof(assay_certify_options_t), 0, ASSAY_FORMAT_NONE, 0, ASSAY_FP32_TIGHT, \
+        ASSAY_FUSION_TARGET, 0, 0, false, 0, 0, 0, 0, 0, 0, 0, 0                \
   }
 
 // Runs a model in the shapes that it was loaded with, beside its truth, and notes what that was.
@@ -52,7 +51,7 @@ typedef struct assay_certify_options {
 //   options   may be NULL; read during the call only
 // Errors:  INVALID_ARGUMENT unknown target or setting, a threshold that makes no sense or is of no
 //          output, inputs that the model does not take; NOT_FOUND a pattern or pass that there is
-//          not; UNSUPPORTED; NO_MEMORY
+//          not; UNSUPPORTED, INT8 of a model without quantizers, too; NO_MEMORY
 // Threads: any
 ASSAY_API assay_status_t assay_certificate_make(assay_model_t* model,
                                                 const assay_certify_options_t* options,
@@ -90,9 +89,10 @@ typedef struct assay_verification assay_verification_t;
 
 typedef struct assay_verify_options {
   size_t struct_size;
-  const char* target;   // NULL: that of the certificate, fused as there
-  const char* fp32;     // NULL: as certified
-  bool fused, unfused;  // as in assay_certify_options_t
+  const char* target;     // NULL: that of the certificate
+  bool other_fp32;        // fp32 is what follows, not as certified
+  assay_fp32_t fp32;      // which kernels fp32 layers may use
+  assay_fusion_t fusion;  // TARGET: as certified; of another target as in assay_certify_options_t
   const char* const* passes_off;
   size_t n_passes_off;
   const assay_samples_t* samples;  // as certified; NULL: drawn from the certificate's seed
@@ -100,11 +100,14 @@ typedef struct assay_verify_options {
   const char* engine_name;  // what reports and messages call it; NULL: "the engine"
   bool bits;                // other bits are a change; else only what passes its bounds is
   const char* inject;       // as in assay_certify_options_t
-  assay_progress_fn_t* progress;
-  void* progress_user;
+  assay_progress_fn_t* progress;  // NULL: nobody is told
+  void* user;
 } assay_verify_options_t;
-#define ASSAY_VERIFY_OPTIONS_INIT \
-  { sizeof(assay_verify_options_t), 0, 0, false, false, 0, 0, 0, 0, 0, false, 0, 0, 0 }
+#define ASSAY_VERIFY_OPTIONS_INIT                                                                \
+  {                                                                                              \
+    sizeof(assay_verify_options_t), 0, false, ASSAY_FP32_TIGHT, ASSAY_FUSION_TARGET, 0, 0, 0, 0, \
+        0, false, 0, 0, 0                                                                        \
+  }
 
 // Runs a model that was loaded in the certified shapes (assay_certificate_load_model), and holds
 // the run against the certificate, which has to live as long as the result. The result holds a
@@ -143,14 +146,19 @@ ASSAY_API bool assay_verification_change_is_cause(const assay_verification_t* ve
 
 // ---- reports ------------------------------------------------------------------------------------
 
-// At most 15 lines each, and as JSON "assay.certify/1" and "assay.certify.verify/1". The caller
-// frees the text (assay_text_free). Errors: NO_MEMORY
-ASSAY_API assay_status_t assay_certificate_text(const assay_certificate_t* certificate, char** out);
-ASSAY_API assay_status_t assay_certificate_json(const assay_certificate_t* certificate, char** out);
-ASSAY_API assay_status_t assay_verification_text(const assay_verification_t* verification,
-                                                 char** out);
-ASSAY_API assay_status_t assay_verification_json(const assay_verification_t* verification,
-                                                 char** out);
+// TEXT: at most 15 lines each. JSON: "assay.certify/1" and "assay.certify.verify/1". They have no
+// options. Errors: as in report.h
+ASSAY_API assay_status_t assay_certificate_report(const assay_certificate_t* certificate,
+                                                  assay_report_kind_t kind,
+                                                  assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t assay_certificate_write_report(const assay_certificate_t* certificate,
+                                                        assay_report_kind_t kind, const char* path);
+ASSAY_API assay_status_t assay_verification_report(const assay_verification_t* verification,
+                                                   assay_report_kind_t kind,
+                                                   assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t assay_verification_write_report(const assay_verification_t* verification,
+                                                         assay_report_kind_t kind,
+                                                         const char* path);
 
 #ifdef __cplusplus
 }

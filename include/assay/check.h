@@ -46,21 +46,14 @@ typedef enum assay_blame {
 } assay_blame_t;
 ASSAY_API const char* assay_blame_name(assay_blame_t blame);
 
-// Whether the model is taken as it is, a layer a node, or as the passes rewrite it.
-typedef enum assay_fusion {
-  ASSAY_FUSION_TARGET = 0,  // as engines for the target are built; on emu unfused
-  ASSAY_FUSION_ON,
-  ASSAY_FUSION_OFF,
-} assay_fusion_t;
-
 typedef struct assay_check_options {
   size_t struct_size;
   // Of float32 values; NONE: as declared. INT8: of a model that has its quantizers.
   assay_format_t precision;
-  assay_format_t accumulator;   // what sums are kept in; NONE: fp32
-  const char* layer_precision;  // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
-  const char* target;           // a name that assay_target_name() gives; NULL: "emu"
-  assay_fusion_t fusion;
+  assay_format_t accumulator;     // what sums are kept in; NONE: fp32
+  const char* layer_precision;    // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
+  const char* target;             // a name that assay_target_name() gives; NULL: "emu"
+  assay_fusion_t fusion;          // TARGET: on, but for emu, which judges the model's own values
   const char* const* passes_off;  // names of passes that do not run; some: the plan is fused
   size_t n_passes_off;
   assay_fp32_t fp32;  // which kernels fp32 layers may use
@@ -74,13 +67,11 @@ typedef struct assay_check_options {
   bool pictures;          // keep what pages and annotated models show of values
   double search_seconds;  // for what an exporter did wrong; 0: 40
   uint64_t seed;          // of random operators
-  const char* fault;      // for tests: a node computes something else, "NODE:FAULT"; NULL: none
-  // Called while it runs, in the thread that runs; NULL: nobody asks.
-  //   fraction  of `what`, 0 to 1
-  void (*progress)(void* user, const char* what, double fraction);
+  const char* inject;     // for tests: a node computes something else, "NODE:FAULT"; NULL: none
+  assay_progress_fn_t* progress;  // NULL: nobody is told
   // Called once all but the fix is known: functions of the check may be called.
   void (*judged)(void* user, const assay_check_t* check);
-  void* user;
+  void* user;  // of both
 } assay_check_options_t;
 #define ASSAY_CHECK_OPTIONS_INIT                                                                   \
   {                                                                                                \
@@ -261,8 +252,8 @@ ASSAY_API assay_status_t assay_check_repair(assay_check_t* check, const char* mo
 
 // ---- reports ------------------------------------------------------------------------------------
 
-// What reports call things; all may be NULL.
-typedef struct assay_check_names {
+// What reports (report.h) call things; all may be NULL.
+typedef struct assay_check_report_options {
   size_t struct_size;
   const char* model;          // its path; NULL: "model"
   const char* precision;      // as the user wrote it; NULL: its name
@@ -272,19 +263,18 @@ typedef struct assay_check_names {
   const char* const* files;  // that the fix was written to; a repaired model comes first
   size_t n_files;
   const char* to_write;  // the command that writes them
-} assay_check_names_t;
-#define ASSAY_CHECK_NAMES_INIT \
-  { sizeof(assay_check_names_t), 0, 0, 0, 0, 0, 0, 0, 0 }
+} assay_check_report_options_t;
+#define ASSAY_CHECK_REPORT_OPTIONS_INIT \
+  { sizeof(assay_check_report_options_t), 0, 0, 0, 0, 0, 0, 0, 0 }
 
-// PAGE has pictures if options.pictures was set. names may be NULL.
-// Errors: INVALID_ARGUMENT before the run; NO_MEMORY; what `write` returns
+// All kinds; PAGE has pictures if the check's options.pictures was set.
+// Errors: as in report.h; INVALID_ARGUMENT before the run
 ASSAY_API assay_status_t assay_check_report(const assay_check_t* check, assay_report_kind_t kind,
-                                            const assay_check_names_t* names,
+                                            const assay_check_report_options_t* names,
                                             assay_report_fn_t* write, void* user);
-// The same into a file, which is put in place when it is complete.
 ASSAY_API assay_status_t assay_check_write_report(const assay_check_t* check,
                                                   assay_report_kind_t kind,
-                                                  const assay_check_names_t* names,
+                                                  const assay_check_report_options_t* names,
                                                   const char* path);
 // The model again, with what was found in metadata_props and doc_string of its nodes, for viewers.
 //   model    the file that the check's model was read from
@@ -292,9 +282,10 @@ ASSAY_API assay_status_t assay_check_write_report(const assay_check_t* check,
 //   command  that made it, page: the report's file; both may be NULL
 //   mark_names  "!! " in front of the names of nodes that are to blame
 ASSAY_API assay_status_t assay_check_annotate(const assay_check_t* check,
-                                              const assay_check_names_t* names, const char* model,
-                                              const assay_samples_t* inputs, const char* command,
-                                              const char* page, bool mark_names, const char* path);
+                                              const assay_check_report_options_t* names,
+                                              const char* model, const assay_samples_t* inputs,
+                                              const char* command, const char* page,
+                                              bool mark_names, const char* path);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 #ifndef ASSAY_COMPARE_H_
 #define ASSAY_COMPARE_H_
 
+#include <assay/report.h>
 #include <assay/samples.h>
 #include <assay/tensor.h>
 #include <assay/types.h>
@@ -124,13 +125,22 @@ ASSAY_API int64_t assay_comparison_ulps(const assay_comparison_t* comparison, si
 
 // ---- reports ------------------------------------------------------------------------------------
 
-// A line each, those that failed first; and everything as JSON, "assay.compare/1". The caller frees
-// the text (assay_text_free).
-//   all   all pairs, not only the worst
-// Errors:  NO_MEMORY
-ASSAY_API assay_status_t assay_comparison_text(const assay_comparison_t* comparison, bool all,
-                                               char** out);
-ASSAY_API assay_status_t assay_comparison_json(const assay_comparison_t* comparison, char** out);
+typedef struct assay_compare_report_options {
+  size_t struct_size;
+  bool all;  // TEXT: all pairs, not only the worst
+} assay_compare_report_options_t;
+#define ASSAY_COMPARE_REPORT_OPTIONS_INIT \
+  { sizeof(assay_compare_report_options_t), false }
+
+// TEXT: a line each, those that failed first. JSON: everything, "assay.compare/1".
+// Errors: as in report.h
+ASSAY_API assay_status_t assay_comparison_report(const assay_comparison_t* comparison,
+                                                 assay_report_kind_t kind,
+                                                 const assay_compare_report_options_t* options,
+                                                 assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t
+assay_comparison_write_report(const assay_comparison_t* comparison, assay_report_kind_t kind,
+                              const assay_compare_report_options_t* options, const char* path);
 
 #ifdef __cplusplus
 }

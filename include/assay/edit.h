@@ -3,6 +3,7 @@
 #define ASSAY_EDIT_H_
 
 #include <assay/model.h>
+#include <assay/report.h>
 #include <assay/samples.h>
 #include <assay/types.h>
 #include <stdbool.h>
@@ -47,7 +48,7 @@ typedef struct assay_edit_options {
   bool no_proof;                  // do not run the models
   bool force;                     // the model may be had and written whatever the proof says
   assay_progress_fn_t* progress;  // NULL: nobody is told
-  void* progress_user;
+  void* user;
 } assay_edit_options_t;
 #define ASSAY_EDIT_OPTIONS_INIT \
   { sizeof(assay_edit_options_t), 0, 0, 0, 0, 0, 1, 0, false, false, 0, 0 }
@@ -109,14 +110,26 @@ ASSAY_API assay_status_t assay_edited_model(const assay_edited_t* edited, assay_
 // Errors: as there; NOT_FOUND no such folder
 ASSAY_API assay_status_t assay_edited_write(assay_edited_t* edited, const char* path);
 
-// At most 15 lines, verdict first; and everything as JSON, "assay.edit/1". The caller frees the
-// text (assay_text_free).
-//   path  of the file that was to be written, which the report says something of; NULL: none
-//   all   all outputs and notes
-// Errors: NO_MEMORY
-ASSAY_API assay_status_t assay_edited_text(const assay_edited_t* edited, const char* path, bool all,
-                                           char** out);
-ASSAY_API assay_status_t assay_edited_json(const assay_edited_t* edited, char** out);
+// ---- reports ------------------------------------------------------------------------------------
+
+typedef struct assay_edit_report_options {
+  size_t struct_size;
+  const char* path;  // TEXT: of the file that was to be written, which it says something of; NULL:
+                     // that of assay_edited_write(), if there was one
+  bool all;          // TEXT: all outputs and notes
+} assay_edit_report_options_t;
+#define ASSAY_EDIT_REPORT_OPTIONS_INIT \
+  { sizeof(assay_edit_report_options_t), 0, false }
+
+// TEXT: at most 15 lines, verdict first. JSON: everything, "assay.edit/1".
+// Errors: as in report.h
+ASSAY_API assay_status_t assay_edited_report(const assay_edited_t* edited, assay_report_kind_t kind,
+                                             const assay_edit_report_options_t* options,
+                                             assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t assay_edited_write_report(const assay_edited_t* edited,
+                                                   assay_report_kind_t kind,
+                                                   const assay_edit_report_options_t* options,
+                                                   const char* path);
 
 #ifdef __cplusplus
 }

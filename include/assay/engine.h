@@ -26,7 +26,8 @@ typedef struct assay_engine_shape {
 typedef struct assay_engine_options {
   size_t struct_size;
   const char* target;           // a name that assay_target_name gives; NULL: "cpu"
-  assay_format_t precision;     // of float32 values; NONE: fp32
+  assay_format_t precision;     // of float32 values; NONE: as declared; INT8: of a model that
+                                // quantizes, as declared
   assay_format_t accumulator;   // what sums are kept in; NONE: the precision's own
   const char* layer_precision;  // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
   const assay_engine_shape_t* shapes;
@@ -38,7 +39,7 @@ typedef struct assay_engine_options {
                                // measured; NULL: none
   bool measure;                // time the kernels that compete for a layer, with a cache or without
   bool strict;                 // fail where a layer would not run in the format asked for
-  bool unfused;                // one layer a node, without graph passes
+  assay_fusion_t fusion;       // TARGET: on
   uint64_t seed;               // of random operators
   bool batch_variant;  // measured: the fastest of all kernels, though bits then depend on the
                        // batch and on what was measured; else only kernels of the same bits
@@ -51,7 +52,7 @@ typedef struct assay_engine_options {
 #define ASSAY_ENGINE_OPTIONS_INIT                                                              \
   {                                                                                            \
     sizeof(assay_engine_options_t), 0, ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, \
-        false, false, false, 0, false, ASSAY_FP32_TIGHT, false, false                          \
+        false, false, ASSAY_FUSION_TARGET, 0, false, ASSAY_FP32_TIGHT, false, false            \
   }
 
 // The targets of this library: the name of number i, which lives as long as the library, and in
@@ -64,10 +65,10 @@ ASSAY_API const char* assay_target_description(size_t i);
 // from the tensors that a run is given. Where all sizes or their ranges are known, and where
 // kernels are measured or held to `strict`, the model is run with made-up inputs (for the ends of
 // ranges, and for what is best; open sizes being 1), so that weights are packed when this returns;
-// else that is done in the first run. Errors:  INVALID_ARGUMENT unknown target or source, shape
-// that does not fit, format that is no
+// else that is done in the first run.
+// Errors:  INVALID_ARGUMENT unknown target or source, shape that does not fit, format that is no
 //          float; NOT_FOUND a pattern that matches nothing; CORRUPT a timing cache that is none;
-//          UNSUPPORTED a layer that fails `strict`; NO_MEMORY
+//          UNSUPPORTED a layer that fails `strict`, INT8 of a model without quantizers; NO_MEMORY
 // Threads: any; kernels are timed, so nothing else should run beside it where they are measured
 ASSAY_API assay_status_t assay_engine_build(assay_model_t* model,
                                             const assay_engine_options_t* options,

@@ -19,7 +19,8 @@ typedef enum assay_run_mode {
 typedef struct assay_session_options {
   size_t struct_size;
   assay_run_mode_t mode;
-  assay_format_t precision;     // PLAN: format of float32 values; NONE: as declared
+  assay_format_t precision;     // PLAN: of float32 values; NONE: as declared; INT8: of a model
+                                // that quantizes, as declared
   assay_format_t accumulator;   // PLAN: what sums are kept in; NONE: fp32
   const char* layer_precision;  // PLAN: "PATTERN:FORMAT,..."; NULL: none
   uint64_t seed;                // of random operators
@@ -34,7 +35,8 @@ typedef struct assay_session_options {
 typedef struct assay_session assay_session_t;
 
 // options may be NULL. The session holds a reference to the model.
-// Errors: NOT_FOUND a pattern that matches nothing; INVALID_ARGUMENT a format that is not a float
+// Errors: NOT_FOUND a pattern that matches nothing; INVALID_ARGUMENT a format that is not a float;
+// UNSUPPORTED operators that are not known, INT8 of a model without quantizers
 ASSAY_API assay_status_t assay_session_create(assay_model_t* model,
                                               const assay_session_options_t* options,
                                               assay_session_t** out);

@@ -39,14 +39,14 @@ typedef struct assay_tune_options {
   // Whose time is to be small: a name that assay_tune_device_name() gives, or "here", which is
   // measured and goes with target "cpu". NULL: "here" for that, else the first device.
   const char* device;
-  bool fewest_layers;        // as few layers in fp32 as possible, rather than the least time
-  size_t front;              // points of the front of time against error; 0: none
-  size_t max_runs;           // of assignments, besides all in one format; 0: 8
-  double seconds;            // to measure each format here; 0: 0.5
-  const char* timing_cache;  // read, and what is measured is added; NULL: none
-  uint64_t seed;             // of random operators
-  const char* fault;         // for tests, as in assay_check_options_t
-  void (*progress)(void* user, const char* what, double fraction);  // NULL: nobody asks
+  bool fewest_layers;             // as few layers in fp32 as possible, rather than the least time
+  size_t front;                   // points of the front of time against error; 0: none
+  size_t max_runs;                // of assignments, besides all in one format; 0: 8
+  double seconds;                 // to measure each format here; 0: 0.5
+  const char* timing_cache;       // read, and what is measured is added; NULL: none
+  uint64_t seed;                  // of random operators
+  const char* inject;             // for tests, as in assay_check_options_t
+  assay_progress_fn_t* progress;  // NULL: nobody is told
   void* user;
 } assay_tune_options_t;
 #define ASSAY_TUNE_OPTIONS_INIT                                                                  \
@@ -114,25 +114,24 @@ ASSAY_API assay_status_t assay_tune_write_plan(const assay_tune_t* tune, const c
 // The assignment as options of `assay` (--fix-file) and of trtexec.
 ASSAY_API assay_status_t assay_tune_write_options(const assay_tune_t* tune, const char* path);
 
-// What reports call things; all may be NULL.
-typedef struct assay_tune_names {
+// What reports (report.h) call things; all may be NULL.
+typedef struct assay_tune_report_options {
   size_t struct_size;
   const char* model;        // its path; NULL: "model"
   const char* saved_model;  // files that were written
   const char* saved_plan;
   const char* saved_options;
-} assay_tune_names_t;
-#define ASSAY_TUNE_NAMES_INIT \
-  { sizeof(assay_tune_names_t), 0, 0, 0, 0 }
+} assay_tune_report_options_t;
+#define ASSAY_TUNE_REPORT_OPTIONS_INIT \
+  { sizeof(assay_tune_report_options_t), 0, 0, 0, 0 }
 
-// TEXT and JSON. names may be NULL.
-// Errors: INVALID_ARGUMENT before the run; UNSUPPORTED PAGE; NO_MEMORY; what `write` returns
+// TEXT and JSON. Errors: as in report.h; INVALID_ARGUMENT before the run
 ASSAY_API assay_status_t assay_tune_report(const assay_tune_t* tune, assay_report_kind_t kind,
-                                           const assay_tune_names_t* names,
+                                           const assay_tune_report_options_t* names,
                                            assay_report_fn_t* write, void* user);
-// The same into a file, which is put in place when it is complete.
 ASSAY_API assay_status_t assay_tune_write_report(const assay_tune_t* tune, assay_report_kind_t kind,
-                                                 const assay_tune_names_t* names, const char* path);
+                                                 const assay_tune_report_options_t* names,
+                                                 const char* path);
 
 #ifdef __cplusplus
 }

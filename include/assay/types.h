@@ -84,6 +84,14 @@ typedef enum assay_fp32 {
   ASSAY_FP32_BOUND,
 } assay_fp32_t;
 
+// Whether a plan is the model as it is, a layer a node, or as the passes rewrite it: several nodes
+// in a layer.
+typedef enum assay_fusion {
+  ASSAY_FUSION_TARGET = 0,  // what fits the purpose and the target: each options struct says it
+  ASSAY_FUSION_ON,
+  ASSAY_FUSION_OFF,
+} assay_fusion_t;
+
 // The name that ONNX uses in text, such as "float", "bfloat16", "int64"; "undefined" if unknown.
 ASSAY_API const char* assay_type_name(assay_type_t type);
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "certify/certify.h"
 #include "certify/run_options.h"
+#include "exec/choice/accuracy_gate.h"
 #include "runtime/engine.h"
 
 // A file is at most 1 % of its model, but may have so many bytes.
@@ -40,7 +41,7 @@ static assay_status_t make(assay_model_t* model, const assay_certify_options_t* 
       .precision = o->precision ? assay_format_name(o->precision) : NULL,
       .rules = o->layer_precision,
       .shapes = model->shapes,
-      .fp32 = o->fp32,
+      .fp32 = o->fp32 ? assay_fp32_name(o->fp32) : NULL,
       .thresholds = o->thresholds,
       .n_thresholds = o->n_thresholds};
   assay_decision_request_t* requests = NULL;
@@ -60,14 +61,11 @@ static assay_status_t run_and_make(assay_model_t* model, const assay_certify_opt
                                        .fp32 = o->fp32,
                                        .inject = o->inject,
                                        .precision = o->precision,
-                                       .fused = o->fused,
-                                       .unfused = o->unfused,
+                                       .fusion = o->fusion,
                                        .passes_off = o->passes_off,
                                        .n_passes_off = o->n_passes_off};
-  assay_check_setting_t check = {.unquantized = o->unquantized,
-                                 .seed = o->seed,
-                                 .progress = o->progress,
-                                 .user = o->progress_user};
+  assay_check_setting_t check = {
+      .unquantized = o->unquantized, .seed = o->seed, .progress = o->progress, .user = o->user};
   assay_samples_t rows = {0};
   ASSAY_TRY(assay_run_options_open(model, &request, &check));
   assay_status_t st = assay_run_rows(model, o->samples, o->seed, &rows);
@@ -222,7 +220,7 @@ static assay_status_t check_options(const assay_certificate_t* c, const assay_mo
   if (c->given && !o->samples)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "the certificate was made of given inputs: give the same");
-  if (o->engine && (o->target || o->fused || o->unfused || o->n_passes_off || o->inject))
+  if (o->engine && (o->target || o->fusion || o->n_passes_off || o->inject))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "%s is run as it was built: nothing about building goes with it",
                        name_of(o));
@@ -240,35 +238,36 @@ static assay_status_t check_engine(const assay_verify_options_t* o, assay_format
 }
 
 // The options that the certificate was made by, where nothing else is said.
-static assay_run_request_t request_of(const assay_certificate_t* c,
-                                      const assay_verify_options_t* o) {
-  const bool other = o->target || o->engine;
-  const bool said = other || o->fused || o->unfused;
-  return (assay_run_request_t){
+static assay_status_t make_request(const assay_certificate_t* c, const assay_verify_options_t* o,
+                                   assay_run_request_t* out) {
+  const bool said = o->target || o->engine || o->fusion || o->n_passes_off;
+  assay_fp32_t fp32 = o->fp32;
+  if (!o->other_fp32) fp32 = ASSAY_FP32_TIGHT;
+  if (!o->other_fp32 && *c->fp32) ASSAY_TRY(assay_fp32_parse(c->fp32, &fp32));
+  *out = (assay_run_request_t){
       .target = o->target   ? o->target
                 : o->engine ? assay_engine_backend(o->engine)->name
                             : c->target,
       .layer_precision = *c->rules ? c->rules : NULL,
-      .fp32 = o->fp32    ? o->fp32
-              : *c->fp32 ? c->fp32
-                         : NULL,
+      .fp32 = fp32,
       .inject = o->inject,
       .precision = *c->precision ? assay_format_parse(c->precision) : ASSAY_FORMAT_NONE,
-      .fused = o->fused || (!said && c->fused),
-      .unfused = o->unfused || (!said && !c->fused),
+      .fusion = said       ? o->fusion
+                : c->fused ? ASSAY_FUSION_ON
+                           : ASSAY_FUSION_OFF,
       .passes_off = o->passes_off,
       .n_passes_off = o->n_passes_off};
+  return NULL;
 }
 
 static assay_status_t verify(const assay_certificate_t* c, assay_model_t* model,
                              const assay_verify_options_t* o, assay_verification_t* v) {
-  const assay_run_request_t request = request_of(c, o);
-  assay_check_setting_t check = {.unquantized = c->unquantized,
-                                 .seed = c->seed,
-                                 .progress = o->progress,
-                                 .user = o->progress_user};
+  assay_run_request_t request;
+  assay_check_setting_t check = {
+      .unquantized = c->unquantized, .seed = c->seed, .progress = o->progress, .user = o->user};
   assay_samples_t rows = {0};
   ASSAY_TRY(check_options(c, model, o));
+  ASSAY_TRY(make_request(c, o, &request));
   ASSAY_TRY(assay_run_options_open(model, &request, &check));
   assay_status_t st = check_engine(o, check.precision.format);
   if (!st) st = assay_run_rows(model, o->samples, c->seed, &rows);

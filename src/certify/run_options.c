@@ -1,18 +1,14 @@
 // How the public API's options say that a model is run, for making certificates and for verifying.
 #include "certify/run_options.h"
 
-#include "exec/choice/accuracy_gate.h"
 #include "exec/targets.h"
 
 static assay_status_t open_plan(const assay_run_request_t* r, const assay_backend_t* backend,
                                 assay_plan_options_t* out) {
-  if (r->fused && r->unfused)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "fused and unfused do not go together");
-  out->fused = r->fused || r->n_passes_off || (!r->unfused && !backend->emulates);
-  out->passes.off = r->passes_off;
-  out->passes.n_off = r->n_passes_off;
-  out->inject = r->inject;
-  return r->fp32 ? assay_fp32_parse(r->fp32, &out->fp32) : NULL;
+  *out = (assay_plan_options_t){.passes = {.off = r->passes_off, .n_off = r->n_passes_off},
+                                .fp32 = r->fp32,
+                                .inject = r->inject};
+  return assay_plan_options_settle(out, r->fusion, !backend->emulates);
 }
 
 assay_status_t assay_run_options_open(assay_model_t* model, const assay_run_request_t* r,

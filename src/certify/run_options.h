@@ -5,9 +5,10 @@
 #include "check/check.h"
 
 typedef struct assay_run_request {
-  const char *target, *layer_precision, *fp32, *inject;
+  const char *target, *layer_precision, *inject;
   assay_format_t precision;
-  bool fused, unfused;
+  assay_fp32_t fp32;
+  assay_fusion_t fusion;
   const char* const* passes_off;
   size_t n_passes_off;
 } assay_run_request_t;

@@ -10,7 +10,6 @@
 #include "diagnose/chain.h"
 #include "diagnose/golden_content.h"
 #include "exec/targets.h"
-#include "formats/format.h"
 #include "onnx/onnx.h"
 
 void assay_check_job_destroy(assay_check_job_t* j) {
@@ -21,7 +20,7 @@ void assay_check_job_destroy(assay_check_job_t* j) {
   assay_pictures_deinit(&j->pictures);
   for (size_t i = 0; i < j->n_passes_off; i++) assay_free(j->passes_off[i]);
   assay_free(j->passes_off);
-  assay_free(j->fault);
+  assay_free(j->inject);
   assay_free(j->engine_name);
   assay_free(j->engine_model);
   assay_free(j->dtype_used);
@@ -51,29 +50,10 @@ static assay_status_t copy_text(const char* text, char** out) {
   return NULL;
 }
 
-static bool is_float(assay_format_t f) {
-  return f > ASSAY_FORMAT_NONE && f < ASSAY_FORMAT_COUNT && assay_format_info(f)->is_float;
-}
-
 static assay_status_t set_precision(const assay_model_t* m, const assay_check_options_t* o,
                                     assay_check_setting_t* s) {
-  s->precision.format = ASSAY_FORMAT_FP32;
   s->precision_name = o->precision ? assay_format_name(o->precision) : "as declared";
-  if (o->precision == ASSAY_FORMAT_INT8) {
-    if (!assay_model_quantizes(m))
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                         "--precision int8 needs a model with QuantizeLinear and DequantizeLinear "
-                         "(or QLinear operators): this one has none; 'assay edit quantize' puts "
-                         "them in");
-  } else if (o->precision) {
-    if (!is_float(o->precision))
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the precision must be a floating-point format");
-    s->precision.format = o->precision;
-  }
-  if (o->accumulator && !is_float(o->accumulator))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the accumulator must be a floating-point format");
-  s->precision.accumulator = o->accumulator;
-  return o->layer_precision ? assay_precision_parse(&s->precision, o->layer_precision) : NULL;
+  return assay_precision_open(m, o->precision, o->accumulator, o->layer_precision, &s->precision);
 }
 
 static assay_status_t copy_texts(const assay_check_options_t* o, assay_check_job_t* j) {
@@ -82,23 +62,18 @@ static assay_status_t copy_texts(const assay_check_options_t* o, assay_check_job
     ASSAY_TRY(copy_text(o->passes_off[i], &j->passes_off[i]));
     j->n_passes_off++;
   }
-  return o->fault ? copy_text(o->fault, &j->fault) : NULL;
+  return o->inject ? copy_text(o->inject, &j->inject) : NULL;
 }
 
 // A target that a plan is built for is judged by the plan that engines are built with; emu is about
 // the model's own values, unless it is asked for a plan's.
 static assay_status_t set_plan(const assay_check_options_t* o, const assay_check_job_t* j,
                                assay_check_setting_t* s) {
-  const bool fused = o->fusion == ASSAY_FUSION_ON || o->n_passes_off ||
-                     (o->fusion == ASSAY_FUSION_TARGET && !s->backend->emulates);
-  if (o->fusion == ASSAY_FUSION_OFF && o->n_passes_off)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "passes_off is of a fused plan; fusion is off");
   s->plan = (assay_plan_options_t){
-      .fused = fused,
       .passes = {.off = (const char* const*)j->passes_off, .n_off = j->n_passes_off},
       .fp32 = o->fp32,
-      .inject = j->fault};
-  return NULL;
+      .inject = j->inject};
+  return assay_plan_options_settle(&s->plan, o->fusion, !s->backend->emulates);
 }
 
 static assay_status_t set_requirements(const assay_model_t* m, const assay_check_options_t* o,

@@ -10,7 +10,7 @@ typedef struct assay_check_job {
   assay_pictures_t pictures;
   char** passes_off;  // texts of its own
   size_t n_passes_off;
-  char* fault;
+  char* inject;
   bool ran;
   assay_str_t notes;
   // A batch that does not run is cut into these.

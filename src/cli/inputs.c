@@ -108,21 +108,3 @@ assay_samples_options_t cli_samples_options(const assay_tensor_reading_t* r) {
                                    .n_image_std = w->n_std,
                                    .image_layout = w->layout};
 }
-
-assay_status_t cli_samples_load(const opt_list_t* files, assay_model_t* model,
-                                assay_tensor_reading_t* reading, uint64_t seed,
-                                assay_samples_t** out) {
-  const assay_samples_options_t options = cli_samples_options(reading);
-  assay_samples_t* s = NULL;
-  if (!files->n) {
-    ASSAY_TRY(warn_of_random(model));
-    return assay_samples_random(model, seed, 0, NULL, out);
-  }
-  ASSAY_TRY(assay_samples_load(model, files->n, files->items, &options, &s));
-  for (size_t i = 0; i < reading->n_dtypes; i++) reading->met[i] |= assay_samples_dtype_used(s, i);
-  reading->n_images += assay_samples_image_count(s);
-  fputs(assay_samples_notes(s), stderr);
-  warn_of_unfinite(s, model->graph);
-  *out = s;
-  return NULL;
-}

@@ -2,21 +2,11 @@
 #ifndef ASSAY_CLI_INPUTS_H_
 #define ASSAY_CLI_INPUTS_H_
 
-#include "cli/cli.h"
+#include "cli/input_options.h"
 #include "cli/shapes.h"
 #include "data/samples.h"
 #include "data/tensor_files.h"
 #include "onnx/load.h"
-
-// What options that take files of tensors say.
-#define CLI_INPUTS_HELP \
-  "FILE or NAME=FILE, in one of the formats {formats}.\nGiven again: more inputs, or more samples"
-#define CLI_LIKE_INPUTS_HELP "in any format that --inputs takes"
-
-// What is said where there are none.
-#define CLI_RANDOM_INPUTS                                                              \
-  "assay: no inputs given: random ones are used, which show no accuracy on real data " \
-  "(ranges, masks and indices differ)"
 
 // Files are of any format that data/tensor_files.h knows, FILE or NAME=FILE, and are read as
 // `reading` says (reading.h); NULL: as they are.
@@ -41,10 +31,7 @@ assay_status_t cli_samples_given(const opt_list_t* files, const assay_model_t* m
                                  assay_tensor_reading_t* reading, bool required,
                                  assay_samples_t* out) ASSAY_MUST_USE;
 
-// The same by the public API. cli_samples_options: what `reading` says, which the result borrows.
+// What `reading` says, which the result borrows, for functions of the public API.
 assay_samples_options_t cli_samples_options(const assay_tensor_reading_t* reading);
-assay_status_t cli_samples_load(const opt_list_t* files, assay_model_t* model,
-                                assay_tensor_reading_t* reading, uint64_t seed,
-                                assay_samples_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CLI_INPUTS_H_

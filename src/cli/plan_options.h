@@ -4,26 +4,11 @@
 
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/input_options.h"
 #include "exec/choice/accuracy_gate.h"
 #include "exec/targets.h"
 #include "formats/format.h"
 #include "plan/plan.h"
-
-// Rows for the options of a verb whose args_t has `bool fused` and `opt_list_t no_pass`.
-#define CLI_FUSED_OPTIONS                                                                      \
-  {"--fused", 0,                                                                               \
-   OPT_FLAG,  offsetof(args_t, fused),                                                         \
-   NULL,      "the fused plan: run the graph passes, several nodes in a layer",                \
-   false},                                                                                     \
-  {                                                                                            \
-    "--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",                               \
-        "the fused plan without this pass (constant_folding,\nbatchnorm_into_conv ...)", false \
-  }
-
-#define CLI_FP32_HELP                                                                \
-  "which kernels fp32 layers may use: plain, tight (default: errors at\nmost twice " \
-  "plain's), bound (within plain's guaranteed bound)"
 
 static inline assay_status_t cli_parse_fp32(const char* text, assay_fp32_t* out) {
   return text ? assay_fp32_parse(text, out) : NULL;

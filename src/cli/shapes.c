@@ -1,12 +1,14 @@
 // Sizes of inputs on the command line: --shape, --dim and --batch are parsed, settled and told.
 #include "cli/shapes.h"
 
+#include <assay/memory.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "onnx/onnx.h"
+#include "onnx/sizes.h"
 
 void cli_shapes_free(cli_shapes_t* s) {
   for (size_t i = 0; i < s->n; i++) {
@@ -158,22 +160,20 @@ assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s, as
   return assay_status_note(st, "'%s'", path);
 }
 
-static void tell_ones(const assay_settled_t* s, const char* before) {
-  const bool any = s->ones.len > 0;
-  if (any)
+static void tell_ones(const char* ones, const char* before) {
+  if (*ones)
     fprintf(stderr, "%s%s: %s; --dim NAME=N, --batch or --shape give others\n",
             *before ? before : "assay", *before ? "; open sizes are 1" : ": open sizes are 1",
-            assay_str_get(&s->ones));
+            ones);
   else if (*before)
     fprintf(stderr, "%s\n", before);
 }
 
 assay_status_t cli_shapes_tell_ones(const assay_model_t* model, const char* before) {
-  const assay_open_sizes_t sizes = {.close = true};
-  assay_settled_t settled = {0};
-  ASSAY_TRY(assay_sizes_settle(model, &sizes, &settled));
-  tell_ones(&settled, before);
-  assay_settled_deinit(&settled);
+  char* ones = NULL;
+  ASSAY_TRY(assay_model_open_sizes(model, &ones));
+  tell_ones(ones, before);
+  assay_text_free(ones);
   return NULL;
 }
 
@@ -182,7 +182,7 @@ assay_status_t cli_shapes_close(assay_model_t* model, size_t n_settled,
   const assay_open_sizes_t sizes = {.n_shapes = n_settled, .shapes = settled, .close = true};
   assay_settled_t s = {0};
   ASSAY_TRY(assay_sizes_settle(model, &sizes, &s));
-  tell_ones(&s, "");
+  tell_ones(assay_str_get(&s.ones), "");
   assay_status_t st = NULL;
   if (s.n)
     st = assay_onnx_reshape(model, s.n, s.shapes, out);

@@ -3,8 +3,9 @@
 #ifndef ASSAY_CLI_SHAPES_H_
 #define ASSAY_CLI_SHAPES_H_
 
+#include <assay/model.h>
+
 #include "cli/cli.h"
-#include "onnx/sizes.h"
 
 typedef struct cli_shape_args {
   opt_list_t shapes, dims;

@@ -72,16 +72,22 @@ static assay_status_t run(assay_model_t* model, const char* edit, const assay_ed
   ASSAY_TRY(find_editor(edit, &editor));
   ASSAY_TRY(check_options(model, o));
   ASSAY_TRY(assay_edit_requests_read(editor, o->n_requests, o->requests, arena, &requests));
+  // Inputs that share a named dimension with one of a given shape follow it.
+  const assay_open_sizes_t sizes = {.n_shapes = o->n_shapes, .shapes = o->shapes};
+  assay_settled_t settled = {0};
+  ASSAY_TRY(assay_sizes_settle(model->source, &sizes, &settled));
   const assay_editor_options_t options = {.given = o->samples,
-                                          .n_shapes = o->n_shapes,
-                                          .shapes = o->shapes,
+                                          .n_shapes = settled.n,
+                                          .shapes = settled.shapes,
                                           .seed = o->seed,
                                           .n_samples = o->n_samples,
                                           .no_proof = o->no_proof,
                                           .force = o->force,
                                           .progress = o->progress,
-                                          .user = o->progress_user};
-  return assay_editor_run(editor, model->source, &requests, &options, &e->result);
+                                          .user = o->user};
+  assay_status_t st = assay_editor_run(editor, model->source, &requests, &options, &e->result);
+  assay_settled_deinit(&settled);
+  return st;
 }
 
 assay_status_t assay_edit_run(assay_model_t* model, const char* edit,

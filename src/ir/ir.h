@@ -218,6 +218,7 @@ struct assay_model {
   assay_bytes_t extra;       // training_info, configuration, unknown fields
   int n_values, n_node_ids;  // ids handed out
   const char* shapes;        // that were given for its inputs, "a=1x?x3;b=2"; "": none
+  bool batch_used;           // a batch was given, and is the size of a leading dimension
   // What is wrong with it and keeps nobody from running it (assay_model_warn).
   const char** warnings;
   size_t n_warnings, cap_warnings;

@@ -17,6 +17,7 @@ static assay_status_t open_settled(assay_model_t* raw, const assay_model_options
   assay_settled_t settled = {0};
   ASSAY_TRY(assay_sizes_settle(raw, &sizes, &settled));
   assay_status_t st = assay_onnx_open(raw, o->allow_unknown, settled.n, settled.shapes, out);
+  if (!st) (*out)->batch_used = o->batch && !settled.batch_is_nowhere;
   assay_settled_deinit(&settled);
   return st;
 }
@@ -71,6 +72,17 @@ const char* assay_model_warning(const assay_model_t* model, size_t i) {
 
 const char* assay_model_path(const assay_model_t* model) {
   return model->source ? model->source->path : model->path;
+}
+
+bool assay_model_batch_used(const assay_model_t* m) { return m->batch_used; }
+
+assay_status_t assay_model_open_sizes(const assay_model_t* m, char** out) {
+  const assay_open_sizes_t sizes = {.close = true};
+  assay_settled_t settled = {0};
+  ASSAY_TRY(assay_sizes_settle(m, &sizes, &settled));
+  assay_status_t st = assay_str_take(&settled.ones, out);
+  assay_settled_deinit(&settled);
+  return st;
 }
 
 // Input i of those without an initializer.

@@ -37,14 +37,13 @@ assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) ASS
 void assay_precision_deinit(assay_precision_t* p);
 // What the public API and the command line ask for. format: NONE as declared; INT8 the same, of a
 // model that quantizes. accumulator: NONE the format's own. rules: NULL none.
-// Errors: INVALID_ARGUMENT formats that are not floats, int8 of a model without quantizers, rules
-// that make no sense.
+// Errors: INVALID_ARGUMENT formats that are not floats, rules that make no sense; UNSUPPORTED int8
+// of a model without quantizers.
 assay_status_t assay_precision_open(const assay_model_t* model, assay_format_t format,
                                     assay_format_t accumulator, const char* rules,
                                     assay_precision_t* out) ASSAY_MUST_USE;
-// Whether a model has operators that quantize, and whether it may be asked for in int8:
-// INVALID_ARGUMENT if it has none.
-bool assay_model_quantizes(const assay_model_t* m);
+// Whether a model may be asked for in int8: UNSUPPORTED if it has no operators that quantize
+// (assay_model_quantizes).
 assay_status_t assay_model_want_quantizers(const assay_model_t* m) ASSAY_MUST_USE;
 // With text of its own; what is kept stays borrowed.
 assay_status_t assay_precision_copy(const assay_precision_t* p,
@@ -70,6 +69,12 @@ typedef struct assay_plan_options {
   const char* inject;  // for tests: a fault of the engine's, see backends/emu/inject.h; borrowed
   uint64_t draws;      // emu rounds by chance (assay_layers_t); 0: as it says
 } assay_plan_options_t;
+
+// Settles whether a plan is fused, of options that the public API has made for the rest of them.
+//   target_fuses  what ASSAY_FUSION_TARGET stands for
+// Errors: INVALID_ARGUMENT a setting that does not exist, passes to be left out where none run
+assay_status_t assay_plan_options_settle(assay_plan_options_t* o, assay_fusion_t fusion,
+                                         bool target_fuses) ASSAY_MUST_USE;
 
 // Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The
 // plan holds a reference to the model. Rules know nodes and outputs by their names in this model,

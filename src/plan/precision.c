@@ -25,7 +25,7 @@ bool assay_model_quantizes(const assay_model_t* m) {
 
 assay_status_t assay_model_want_quantizers(const assay_model_t* m) {
   if (assay_model_quantizes(m)) return NULL;
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                      "precision int8 needs a model with QuantizeLinear and DequantizeLinear (or "
                      "QLinear operators): this one has none; 'assay edit quantize' puts them in");
 }
@@ -50,6 +50,21 @@ assay_status_t assay_precision_open(const assay_model_t* model, assay_format_t f
   assay_status_t st = rules ? assay_precision_parse(&p, rules) : NULL;
   if (st) return assay_precision_deinit(&p), st;
   *out = p;
+  return NULL;
+}
+
+assay_status_t assay_plan_options_settle(assay_plan_options_t* o, assay_fusion_t fusion,
+                                         bool target_fuses) {
+  if ((unsigned)fusion > ASSAY_FUSION_OFF)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "fusion %d does not exist; use one of assay_fusion_t", (int)fusion);
+  if ((unsigned)o->fp32 > ASSAY_FP32_BOUND)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "fp32 is plain, tight or bound, not %d",
+                       (int)o->fp32);
+  if (fusion == ASSAY_FUSION_OFF && o->passes.n_off)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "passes_off is of a fused plan; fusion is off");
+  o->fused = fusion == ASSAY_FUSION_ON || o->passes.n_off ||
+             (fusion == ASSAY_FUSION_TARGET && target_fuses);
   return NULL;
 }
 

@@ -37,6 +37,7 @@ struct assay_audit {
   assay_model_t *open, *model;
   assay_format_t precision;  // as it was asked for
   assay_str_t ones;          // sizes that became 1
+  bool batch_used;           // a batch was given, and an input took it
   assay_str_t saved;         // the file of the witness
 };
 

@@ -16,16 +16,19 @@ void assay_audit_destroy(assay_audit_t* a) {
 
 // ---- running ------------------------------------------------------------------------------------
 
-// The model in the shapes that are asked for; it may be the same one, retained.
-static assay_status_t reshape(assay_model_t* model, const assay_open_sizes_t* sizes,
-                              assay_str_t* ones, assay_model_t** out) {
+// The model in the shapes that are asked for of it or of what it was read from; it may be the same
+// one, retained.
+static assay_status_t reshape(assay_model_t* model, const assay_model_t* asked_of,
+                              const assay_open_sizes_t* sizes, assay_str_t* ones, bool* batch_used,
+                              assay_model_t** out) {
   assay_settled_t settled = {0};
-  ASSAY_TRY(assay_sizes_settle(model, sizes, &settled));
+  ASSAY_TRY(assay_sizes_settle(asked_of, sizes, &settled));
   assay_status_t st = NULL;
   if (settled.n)
     st = assay_onnx_reshape(model, settled.n, settled.shapes, out);
   else
     *out = assay_model_retain(model);
+  *batch_used |= sizes->batch && !settled.batch_is_nowhere;
   if (!st && ones) assay_str_append(ones, assay_str_get(&settled.ones));
   assay_settled_deinit(&settled);
   return st;
@@ -43,18 +46,25 @@ static size_t shapes_of_sample(const assay_graph_t* g, const assay_samples_t* s,
   return n;
 }
 
-// The model without open sizes: as the shapes say, then as the samples have them, then 1.
+// The model without open sizes: as the options say of those that its file leaves open, also where
+// it was loaded with some given; then as the samples have them, then 1.
 static assay_status_t close_sizes(assay_model_t* model, const assay_audit_options_t* o,
-                                  assay_str_t* ones, assay_model_t** out) {
-  const assay_open_sizes_t given = {.n_shapes = o->n_shapes, .shapes = o->shapes};
+                                  assay_str_t* ones, bool* batch_used, assay_model_t** out) {
+  const assay_open_sizes_t given = {.n_shapes = o->n_shapes,
+                                    .shapes = o->shapes,
+                                    .n_dims = o->n_dims,
+                                    .dims = o->dims,
+                                    .batch = o->batch};
   assay_input_shape_t* sampled = NULL;
   assay_model_t* shaped = NULL;
   ASSAY_TRY(assay_new_array(model->graph->n_inputs, sizeof *sampled, &sampled));
   const size_t n = shapes_of_sample(model->graph, o->samples, sampled);
-  assay_status_t st = reshape(model, &given, NULL, &shaped);
+  const assay_model_t* read = model->source ? model->source : model;
+  assay_status_t st = reshape(model, read, &given, NULL, batch_used, &shaped);
   if (!st)
-    st = reshape(shaped, &(assay_open_sizes_t){.n_shapes = n, .shapes = sampled, .close = true},
-                 ones, out);
+    st = reshape(shaped, shaped,
+                 &(assay_open_sizes_t){.n_shapes = n, .shapes = sampled, .close = true}, ones,
+                 batch_used, out);
   assay_model_release(shaped);
   assay_free(sampled);
   return st ? st : assay_str_status(ones);
@@ -64,6 +74,12 @@ static assay_status_t check_options(const assay_model_t* model, const assay_audi
   if (o->samples) ASSAY_TRY(assay_samples_fit(o->samples, model, false));
   if (!(o->seconds >= 0))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the search cannot take %g seconds", o->seconds);
+  if (o->batch < 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a batch of %lld: give 1 or more, or 0 for none",
+                       (long long)o->batch);
+  for (size_t i = 0; i < o->n_dims; i++)
+    if (!o->dims[i].name || o->dims[i].size < 1)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "dimension %zu has no name, or a size below 1", i);
   return assay_input_shapes_check(o->n_shapes, o->shapes, model);
 }
 
@@ -71,6 +87,7 @@ static assay_status_t run(assay_model_t* model, const assay_audit_options_t* o, 
   assay_precision_t precision = {0};
   assay_str_t ones = {0};
   assay_model_t* closed = NULL;
+  bool batch_used = false;
   ASSAY_TRY(check_options(model, o));
   ASSAY_TRY(
       assay_precision_open(model, o->precision, o->accumulator, o->layer_precision, &precision));
@@ -83,8 +100,8 @@ static assay_status_t run(assay_model_t* model, const assay_audit_options_t* o, 
                                  .seconds = o->seconds,
                                  .seed = o->seed,
                                  .progress = o->progress,
-                                 .user = o->progress_user};
-  assay_status_t st = close_sizes(model, o, &ones, &closed);
+                                 .user = o->user};
+  assay_status_t st = close_sizes(model, o, &ones, &batch_used, &closed);
   if (!st) st = assay_audit_find(model, closed, &job, a);
   assay_precision_deinit(&precision);
   if (st) return assay_str_deinit(&ones), assay_model_release(closed), st;
@@ -92,6 +109,7 @@ static assay_status_t run(assay_model_t* model, const assay_audit_options_t* o, 
   a->model = closed;
   a->precision = o->precision;
   a->ones = ones;
+  a->batch_used = batch_used;
   return NULL;
 }
 
@@ -149,6 +167,8 @@ assay_status_t assay_audit_value_range(const assay_audit_t* a, const char* name,
   *out_high = a->ranges.values[v->id].hi;
   return NULL;
 }
+
+bool assay_audit_batch_used(const assay_audit_t* a) { return a->batch_used; }
 
 double assay_audit_safe_scale(const assay_audit_t* a) {
   return a->has_radius ? a->radius.scale : (double)NAN;

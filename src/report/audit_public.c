@@ -2,11 +2,10 @@
 #include <assay/audit.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "formats/format.h"
-#include "io/json.h"
 #include "report/audit_report.h"
+#include "report/report_public.h"
 
 // ---- topics -------------------------------------------------------------------------------------
 
@@ -133,17 +132,28 @@ static assay_audit_names_t names_of(const assay_audit_t* a, unsigned in_full) {
       .operators = in_full & 1u << ASSAY_AUDIT_OPERATORS};
 }
 
-assay_status_t assay_audit_text(const assay_audit_t* a, unsigned in_full, char** out) {
-  const assay_audit_names_t names = names_of(a, in_full);
-  assay_str_t text = {0};
-  assay_status_t st = assay_report_audit_text(a, &names, &text);
-  if (st) return assay_str_deinit(&text), st;
-  return assay_str_take(&text, out);
+static assay_status_t make(const assay_audit_t* a, assay_report_kind_t kind,
+                           const assay_audit_report_options_t* options, assay_str_t* out) {
+  assay_audit_report_options_t o = ASSAY_AUDIT_REPORT_OPTIONS_INIT;
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_want_kind(kind, "audits"));
+  assay_report_options_read(options, options ? options->struct_size : 0, &o, sizeof o);
+  const assay_audit_names_t names = names_of(a, o.topics);
+  if (kind == ASSAY_REPORT_TEXT) return assay_report_audit_text(a, &names, out);
+  assay_status_t st = assay_report_audit_json(a, &names, &json);
+  return assay_report_print(st, json, out);
 }
 
-assay_status_t assay_audit_json(const assay_audit_t* a, char** out) {
-  const assay_audit_names_t names = names_of(a, 0);
-  json_t* json = NULL;
-  ASSAY_TRY(assay_report_audit_json(a, &names, &json));
-  return assay_json_take(json, out);
+assay_status_t assay_audit_report(const assay_audit_t* a, assay_report_kind_t kind,
+                                  const assay_audit_report_options_t* options,
+                                  assay_report_fn_t* write, void* user) {
+  assay_str_t text = {0};
+  assay_status_t st = make(a, kind, options, &text);
+  return assay_report_deliver(st, &text, write, user);
+}
+
+assay_status_t assay_audit_write_report(const assay_audit_t* a, assay_report_kind_t kind,
+                                        const assay_audit_report_options_t* options,
+                                        const char* path) {
+  return assay_audit_report(a, kind, options, assay_report_to_file, &path);
 }

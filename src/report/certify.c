@@ -7,6 +7,7 @@
 #include "certify/certify_public.h"
 #include "io/json.h"
 #include "report/report.h"
+#include "report/report_public.h"
 
 // ---- both -------------------------------------------------------------------------------------
 
@@ -254,33 +255,37 @@ static assay_certify_names_t names_verified(const assay_verification_t* v) {
                                  .seconds = v->seconds};
 }
 
-static assay_status_t take(assay_status_t st, assay_str_t* text, char** out) {
-  if (st) return assay_str_deinit(text), st;
-  return assay_str_take(text, out);
-}
-
-assay_status_t assay_certificate_text(const assay_certificate_t* c, char** out) {
+assay_status_t assay_certificate_report(const assay_certificate_t* c, assay_report_kind_t kind,
+                                        assay_report_fn_t* write, void* user) {
   const assay_certify_names_t names = names_made(c);
   assay_str_t text = {0};
-  return take(assay_report_certify_text(c, &names, &text), &text, out);
-}
-
-assay_status_t assay_certificate_json(const assay_certificate_t* c, char** out) {
-  const assay_certify_names_t names = names_made(c);
   json_t* json = NULL;
-  ASSAY_TRY(assay_report_certify_json(c, &names, &json));
-  return assay_json_take(json, out);
+  ASSAY_TRY(assay_report_want_kind(kind, "certificates"));
+  assay_status_t st = kind == ASSAY_REPORT_TEXT ? assay_report_certify_text(c, &names, &text)
+                                                : assay_report_certify_json(c, &names, &json);
+  if (kind == ASSAY_REPORT_JSON) st = assay_report_print(st, json, &text);
+  return assay_report_deliver(st, &text, write, user);
 }
 
-assay_status_t assay_verification_text(const assay_verification_t* v, char** out) {
+assay_status_t assay_certificate_write_report(const assay_certificate_t* c,
+                                              assay_report_kind_t kind, const char* path) {
+  return assay_certificate_report(c, kind, assay_report_to_file, &path);
+}
+
+assay_status_t assay_verification_report(const assay_verification_t* v, assay_report_kind_t kind,
+                                         assay_report_fn_t* write, void* user) {
   const assay_certify_names_t names = names_verified(v);
   assay_str_t text = {0};
-  return take(assay_report_verify_text(v->certificate, &v->found, &names, &text), &text, out);
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_want_kind(kind, "verifications"));
+  assay_status_t st = kind == ASSAY_REPORT_TEXT
+                          ? assay_report_verify_text(v->certificate, &v->found, &names, &text)
+                          : assay_report_verify_json(v->certificate, &v->found, &names, &json);
+  if (kind == ASSAY_REPORT_JSON) st = assay_report_print(st, json, &text);
+  return assay_report_deliver(st, &text, write, user);
 }
 
-assay_status_t assay_verification_json(const assay_verification_t* v, char** out) {
-  const assay_certify_names_t names = names_verified(v);
-  json_t* json = NULL;
-  ASSAY_TRY(assay_report_verify_json(v->certificate, &v->found, &names, &json));
-  return assay_json_take(json, out);
+assay_status_t assay_verification_write_report(const assay_verification_t* v,
+                                               assay_report_kind_t kind, const char* path) {
+  return assay_verification_report(v, kind, assay_report_to_file, &path);
 }

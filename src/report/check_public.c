@@ -2,14 +2,13 @@
 #include "check/check_public.h"
 
 #include <assay/check.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "certify/certify.h"
 #include "check/mixed_model.h"
-#include "io/json.h"
 #include "onnx/onnx.h"
 #include "report/report.h"
+#include "report/report_public.h"
 
 // ---- the fix ------------------------------------------------------------------------------------
 
@@ -40,10 +39,10 @@ assay_status_t assay_check_write_options(const assay_check_t* c, const char* pat
 
 // ---- reports ------------------------------------------------------------------------------------
 
-static assay_report_names_t names_of(const assay_check_t* c, const assay_check_names_t* given) {
-  assay_check_names_t n = ASSAY_CHECK_NAMES_INIT;
-  if (given)  // an older caller's struct may be shorter
-    memcpy(&n, given, given->struct_size < sizeof n ? given->struct_size : sizeof n);
+static assay_report_names_t names_of(const assay_check_t* c,
+                                     const assay_check_report_options_t* given) {
+  assay_check_report_options_t n = ASSAY_CHECK_REPORT_OPTIONS_INIT;
+  assay_report_options_read(given, given ? given->struct_size : 0, &n, sizeof n);
   const assay_check_job_t* j = c->job;
   return (assay_report_names_t){.model = n.model ? n.model : "model",
                                 .target = assay_check_target_name(c),
@@ -58,54 +57,36 @@ static assay_report_names_t names_of(const assay_check_t* c, const assay_check_n
                                 .repairs_hold = j->n_repairs && !j->repaired.n};
 }
 
-static assay_status_t make_json(const assay_check_t* c, const assay_report_names_t* names,
-                                assay_str_t* out) {
-  json_t* json = NULL;
-  ASSAY_TRY(assay_report_json(c, names, &json));
-  assay_json_print(json, 1, out);
-  json_decref(json);
-  return assay_str_status(out);
-}
-
 static assay_status_t make(const assay_check_t* c, assay_report_kind_t kind,
-                           const assay_check_names_t* given, assay_str_t* out) {
+                           const assay_check_report_options_t* given, assay_str_t* out) {
   const assay_report_names_t names = names_of(c, given);
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_want_kind(kind, NULL));
   ASSAY_TRY(assay_check_want_run(c));
-  switch (kind) {
-    case ASSAY_REPORT_TEXT:
-      return assay_report_text(c, &names, out);
-    case ASSAY_REPORT_JSON:
-      return make_json(c, &names, out);
-    case ASSAY_REPORT_PAGE:
-      return assay_report_html(c, &names, &c->job->pictures, out);
-  }
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "report kind %d does not exist; use one of assay_report_kind_t", (int)kind);
+  if (kind == ASSAY_REPORT_TEXT) return assay_report_text(c, &names, out);
+  if (kind == ASSAY_REPORT_PAGE) return assay_report_html(c, &names, &c->job->pictures, out);
+  assay_status_t st = assay_report_json(c, &names, &json);
+  return assay_report_print(st, json, out);
 }
 
 assay_status_t assay_check_report(const assay_check_t* c, assay_report_kind_t kind,
-                                  const assay_check_names_t* names, assay_report_fn_t* write,
-                                  void* user) {
+                                  const assay_check_report_options_t* options,
+                                  assay_report_fn_t* write, void* user) {
   assay_str_t text = {0};
-  assay_status_t st = make(c, kind, names, &text);
-  if (!st) st = write(user, assay_str_get(&text), text.len);
-  assay_str_deinit(&text);
-  return st;
-}
-
-static assay_status_t write_file(void* path, const char* data, size_t size) {
-  return assay_file_write(path, data, size);
+  assay_status_t st = make(c, kind, options, &text);
+  return assay_report_deliver(st, &text, write, user);
 }
 
 assay_status_t assay_check_write_report(const assay_check_t* c, assay_report_kind_t kind,
-                                        const assay_check_names_t* names, const char* path) {
-  return assay_check_report(c, kind, names, write_file, (void*)(uintptr_t)path);
+                                        const assay_check_report_options_t* options,
+                                        const char* path) {
+  return assay_check_report(c, kind, options, assay_report_to_file, &path);
 }
 
-assay_status_t assay_check_annotate(const assay_check_t* c, const assay_check_names_t* given,
-                                    const char* model, const assay_samples_t* inputs,
-                                    const char* command, const char* page, bool mark_names,
-                                    const char* path) {
+assay_status_t assay_check_annotate(const assay_check_t* c,
+                                    const assay_check_report_options_t* given, const char* model,
+                                    const assay_samples_t* inputs, const char* command,
+                                    const char* page, bool mark_names, const char* path) {
   const assay_report_names_t names = names_of(c, given);
   const assay_check_job_t* j = c->job;
   assay_model_t* raw = NULL;

@@ -4,6 +4,7 @@
 
 #include "base/shown.h"
 #include "io/json.h"
+#include "report/report_public.h"
 
 enum { ULP_SLOTS = 65, SHOWN = 8 };
 
@@ -41,24 +42,22 @@ static void put_pair(const assay_comparison_t* c, size_t i, assay_str_t* out) {
   assay_str_append(out, "\n");
 }
 
-assay_status_t assay_comparison_text(const assay_comparison_t* c, bool all, char** out) {
+static void put_text(const assay_comparison_t* c, bool all, assay_str_t* out) {
   const size_t n = assay_comparison_count(c), failed = count_failed(c);
   size_t shown = 0;
-  assay_str_t text = {0};
   if (failed)
-    assay_str_printf(&text, "FAILED  %zu of %zu tensors\n", failed, n);
+    assay_str_printf(out, "FAILED  %zu of %zu tensors\n", failed, n);
   else if (n)
-    assay_str_printf(&text, "PASSED  %zu tensor%s\n", n, n == 1 ? "" : "s");
+    assay_str_printf(out, "PASSED  %zu tensor%s\n", n, n == 1 ? "" : "s");
   else
-    assay_str_append(&text, "FAILED  there is nothing to compare\n");
+    assay_str_append(out, "FAILED  there is nothing to compare\n");
   for (int passed = 0; passed < 2; passed++)
     for (size_t i = 0; i < n; i++) {
       if (assay_comparison_pair_passed(c, i) != passed || (!all && shown == SHOWN)) continue;
-      put_pair(c, i, &text);
+      put_pair(c, i, out);
       shown++;
     }
-  if (shown < n) assay_str_printf(&text, "  and %zu more\n", n - shown);
-  return assay_str_take(&text, out);
+  if (shown < n) assay_str_printf(out, "  and %zu more\n", n - shown);
 }
 
 // ---- JSON ---------------------------------------------------------------------------------------
@@ -91,11 +90,40 @@ static json_t* pair(const assay_comparison_t* c, size_t i) {
                    "worst_at", (json_int_t)assay_comparison_worst_at(c, i), "ulps", ulps(c, i));
 }
 
-assay_status_t assay_comparison_json(const assay_comparison_t* c, char** out) {
+static assay_status_t make_json(const assay_comparison_t* c, json_t** out) {
   json_t* pairs = json_array();
   for (size_t i = 0; i < assay_comparison_count(c); i++) pairs = assay_json_push(pairs, pair(c, i));
-  return assay_json_take(json_pack("{s:s, s:b, s:I, s:o}", "schema", "assay.compare/1", "passed",
-                                   (int)assay_comparison_passed(c), "failed",
-                                   (json_int_t)count_failed(c), "pairs", pairs),
-                         out);
+  json_t* j = json_pack("{s:s, s:b, s:I, s:o}", "schema", "assay.compare/1", "passed",
+                        (int)assay_comparison_passed(c), "failed", (json_int_t)count_failed(c),
+                        "pairs", pairs);
+  if (!j) return assay_status_no_memory();
+  *out = j;
+  return NULL;
+}
+
+// ---- the public face ----------------------------------------------------------------------------
+
+static assay_status_t make(const assay_comparison_t* c, assay_report_kind_t kind,
+                           const assay_compare_report_options_t* options, assay_str_t* out) {
+  assay_compare_report_options_t o = ASSAY_COMPARE_REPORT_OPTIONS_INIT;
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_want_kind(kind, "comparisons"));
+  assay_report_options_read(options, options ? options->struct_size : 0, &o, sizeof o);
+  if (kind == ASSAY_REPORT_TEXT) return put_text(c, o.all, out), assay_str_status(out);
+  assay_status_t st = make_json(c, &json);
+  return assay_report_print(st, json, out);
+}
+
+assay_status_t assay_comparison_report(const assay_comparison_t* c, assay_report_kind_t kind,
+                                       const assay_compare_report_options_t* options,
+                                       assay_report_fn_t* write, void* user) {
+  assay_str_t text = {0};
+  assay_status_t st = make(c, kind, options, &text);
+  return assay_report_deliver(st, &text, write, user);
+}
+
+assay_status_t assay_comparison_write_report(const assay_comparison_t* c, assay_report_kind_t kind,
+                                             const assay_compare_report_options_t* options,
+                                             const char* path) {
+  return assay_comparison_report(c, kind, options, assay_report_to_file, &path);
 }

@@ -5,6 +5,7 @@
 #include "edit/edit_public.h"
 #include "io/json.h"
 #include "report/edit_report.h"
+#include "report/report_public.h"
 
 enum { TOLD_OUTPUTS = 4, TOLD_NOTES = 4 };
 
@@ -208,25 +209,32 @@ assay_status_t assay_report_edit_json(const assay_edit_result_t* r, const assay_
 
 // ---- the public face (include/assay/edit.h) -----------------------------------------------------
 
-static assay_edit_names_t names_of(const assay_edited_t* e, const char* path, bool all) {
-  return (assay_edit_names_t){.model = assay_str_get(&e->model),
-                              .out = path          ? path
-                                     : e->path.len ? assay_str_get(&e->path)
-                                                   : NULL,
-                              .all = all};
-}
-
-assay_status_t assay_edited_text(const assay_edited_t* e, const char* path, bool all, char** out) {
-  const assay_edit_names_t names = names_of(e, path, all);
-  assay_str_t text = {0};
-  assay_status_t st = assay_report_edit_text(&e->result, &names, &text);
-  if (st) return assay_str_deinit(&text), st;
-  return assay_str_take(&text, out);
-}
-
-assay_status_t assay_edited_json(const assay_edited_t* e, char** out) {
-  const assay_edit_names_t names = names_of(e, NULL, true);
+static assay_status_t make(const assay_edited_t* e, assay_report_kind_t kind,
+                           const assay_edit_report_options_t* options, assay_str_t* out) {
+  assay_edit_report_options_t o = ASSAY_EDIT_REPORT_OPTIONS_INIT;
   json_t* json = NULL;
-  ASSAY_TRY(assay_report_edit_json(&e->result, &names, &json));
-  return assay_json_take(json, out);
+  ASSAY_TRY(assay_report_want_kind(kind, "edits"));
+  assay_report_options_read(options, options ? options->struct_size : 0, &o, sizeof o);
+  const bool text = kind == ASSAY_REPORT_TEXT;
+  const char* written = e->path.len ? assay_str_get(&e->path) : NULL;
+  const assay_edit_names_t names = {.model = assay_str_get(&e->model),
+                                    .out = text && o.path ? o.path : written,
+                                    .all = o.all || !text};
+  if (text) return assay_report_edit_text(&e->result, &names, out);
+  assay_status_t st = assay_report_edit_json(&e->result, &names, &json);
+  return assay_report_print(st, json, out);
+}
+
+assay_status_t assay_edited_report(const assay_edited_t* e, assay_report_kind_t kind,
+                                   const assay_edit_report_options_t* options,
+                                   assay_report_fn_t* write, void* user) {
+  assay_str_t text = {0};
+  assay_status_t st = make(e, kind, options, &text);
+  return assay_report_deliver(st, &text, write, user);
+}
+
+assay_status_t assay_edited_write_report(const assay_edited_t* e, assay_report_kind_t kind,
+                                         const assay_edit_report_options_t* options,
+                                         const char* path) {
+  return assay_edited_report(e, kind, options, assay_report_to_file, &path);
 }

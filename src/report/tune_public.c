@@ -1,16 +1,14 @@
 // What include/assay/tune.h writes: reports, and files of the chosen assignment.
 #include "tune/tune_public.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
 #include "check/mixed_model.h"
 #include "formats/format.h"
-#include "io/json.h"
 #include "onnx/onnx.h"
 #include "report/report.h"
+#include "report/report_public.h"
 
 static assay_status_t want_chosen(const assay_tune_t* t) {
   ASSAY_TRY(assay_tune_want_run(t));
@@ -59,7 +57,7 @@ assay_status_t assay_tune_write_plan(const assay_tune_t* t, const char* path) {
   o.layer_precision = rules.len ? assay_str_get(&rules) : NULL;
   o.timing_cache = t->timing_cache;
   o.measure = true;
-  o.unfused = !s->plan.fused;
+  o.fusion = s->plan.fused ? ASSAY_FUSION_ON : ASSAY_FUSION_OFF;
   o.seed = s->seed;
   o.fp32 = s->plan.fp32;
   assay_status_t st = assay_str_status(&rules);
@@ -91,10 +89,10 @@ assay_status_t assay_tune_write_options(const assay_tune_t* t, const char* path)
 
 // ---- reports ------------------------------------------------------------------------------------
 
-static assay_report_tune_t names_of(const assay_tune_t* t, const assay_tune_names_t* given) {
-  assay_tune_names_t n = ASSAY_TUNE_NAMES_INIT;
-  if (given)  // an older caller's struct may be shorter
-    memcpy(&n, given, given->struct_size < sizeof n ? given->struct_size : sizeof n);
+static assay_report_tune_t names_of(const assay_tune_t* t,
+                                    const assay_tune_report_options_t* given) {
+  assay_tune_report_options_t n = ASSAY_TUNE_REPORT_OPTIONS_INIT;
+  assay_report_options_read(given, given ? given->struct_size : 0, &n, sizeof n);
   return (assay_report_tune_t){.model = n.model ? n.model : "model",
                                .target = t->check->options.backend->name,
                                .rules = t->rules,
@@ -104,45 +102,27 @@ static assay_report_tune_t names_of(const assay_tune_t* t, const assay_tune_name
                                .seconds = t->seconds};
 }
 
-static assay_status_t make_json(const assay_tune_t* t, const assay_report_tune_t* names,
-                                assay_str_t* out) {
-  json_t* json = NULL;
-  ASSAY_TRY(assay_report_tune_json(&t->found, names, &json));
-  assay_json_print(json, 1, out);
-  json_decref(json);
-  return assay_str_status(out);
-}
-
 static assay_status_t make(const assay_tune_t* t, assay_report_kind_t kind,
-                           const assay_tune_names_t* given, assay_str_t* out) {
+                           const assay_tune_report_options_t* given, assay_str_t* out) {
   const assay_report_tune_t names = names_of(t, given);
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_want_kind(kind, "tunings"));
   ASSAY_TRY(assay_tune_want_run(t));
-  switch (kind) {
-    case ASSAY_REPORT_TEXT:
-      return assay_report_tune_text(&t->found, &names, out);
-    case ASSAY_REPORT_JSON:
-      return make_json(t, &names, out);
-    case ASSAY_REPORT_PAGE:
-      break;
-  }
-  return ASSAY_ERROR(ASSAY_UNSUPPORTED, "tuning has reports as text and JSON only");
+  if (kind == ASSAY_REPORT_TEXT) return assay_report_tune_text(&t->found, &names, out);
+  assay_status_t st = assay_report_tune_json(&t->found, &names, &json);
+  return assay_report_print(st, json, out);
 }
 
 assay_status_t assay_tune_report(const assay_tune_t* t, assay_report_kind_t kind,
-                                 const assay_tune_names_t* names, assay_report_fn_t* write,
-                                 void* user) {
+                                 const assay_tune_report_options_t* options,
+                                 assay_report_fn_t* write, void* user) {
   assay_str_t text = {0};
-  assay_status_t st = make(t, kind, names, &text);
-  if (!st) st = write(user, assay_str_get(&text), text.len);
-  assay_str_deinit(&text);
-  return st;
-}
-
-static assay_status_t write_file(void* path, const char* data, size_t size) {
-  return assay_file_write(path, data, size);
+  assay_status_t st = make(t, kind, options, &text);
+  return assay_report_deliver(st, &text, write, user);
 }
 
 assay_status_t assay_tune_write_report(const assay_tune_t* t, assay_report_kind_t kind,
-                                       const assay_tune_names_t* names, const char* path) {
-  return assay_tune_report(t, kind, names, write_file, (void*)(uintptr_t)path);
+                                       const assay_tune_report_options_t* options,
+                                       const char* path) {
+  return assay_tune_report(t, kind, options, assay_report_to_file, &path);
 }

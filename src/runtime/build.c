@@ -248,25 +248,14 @@ assay_status_t assay_engine_reserve(const assay_engine_t* e, assay_executor_t* e
 
 // ---- building -----------------------------------------------------------------------------------
 
-static assay_status_t check_format(const char* what, assay_format_t f) {
-  if (!f || (f > 0 && f < ASSAY_FORMAT_COUNT && assay_format_info(f)->is_float)) return NULL;
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s has to be a floating-point format; it is %s", what,
-                     assay_format_name(f));
-}
-
 static assay_status_t make_plan(assay_model_t* model, const assay_engine_options_t* o,
                                 assay_plan_t** out) {
-  assay_precision_t precision = {.format = o->precision ? o->precision : ASSAY_FORMAT_FP32,
-                                 .accumulator = o->accumulator};
-  const assay_plan_options_t options = {.fused = !o->unfused, .fp32 = o->fp32};
-  if (o->fp32 < ASSAY_FP32_TIGHT || o->fp32 > ASSAY_FP32_BOUND)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "fp32 is plain, tight or bound, not %d",
-                       (int)o->fp32);
-  ASSAY_TRY(check_format("the precision", o->precision));
-  ASSAY_TRY(check_format("the accumulator", o->accumulator));
-  assay_status_t st = NULL;
-  if (o->layer_precision) st = assay_precision_parse(&precision, o->layer_precision);
-  if (!st) st = assay_plan_create(model, &precision, &options, o->seed, out);
+  assay_precision_t precision;
+  assay_plan_options_t options = {.fp32 = o->fp32};
+  ASSAY_TRY(assay_plan_options_settle(&options, o->fusion, true));
+  ASSAY_TRY(
+      assay_precision_open(model, o->precision, o->accumulator, o->layer_precision, &precision));
+  assay_status_t st = assay_plan_create(model, &precision, &options, o->seed, out);
   assay_precision_deinit(&precision);
   return st;
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "formats/format.h"
 #include "onnx/load.h"
 #include "runtime/executor.h"
 
@@ -22,14 +21,10 @@ static assay_status_t open_evaluator(assay_session_t* s, const assay_session_opt
 }
 
 static assay_status_t open_plan(assay_session_t* s, const assay_session_options_t* o) {
-  assay_precision_t precision = {.format = o->precision ? o->precision : ASSAY_FORMAT_FP32,
-                                 .accumulator = o->accumulator};
-  if (precision.format < 0 || precision.format >= ASSAY_FORMAT_COUNT ||
-      !assay_format_info(precision.format)->is_float)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the precision must be a floating-point format");
-  assay_status_t st = NULL;
-  if (o->layer_precision) st = assay_precision_parse(&precision, o->layer_precision);
-  if (!st) st = assay_plan_create(s->model, &precision, NULL, o->seed, &s->plan);
+  assay_precision_t precision;
+  ASSAY_TRY(
+      assay_precision_open(s->model, o->precision, o->accumulator, o->layer_precision, &precision));
+  assay_status_t st = assay_plan_create(s->model, &precision, NULL, o->seed, &s->plan);
   assay_precision_deinit(&precision);
   return st ? st : assay_executor_run_plan(s->plan, &assay_backend_emu, NULL, &s->executor);
 }

@@ -93,7 +93,7 @@ static assay_status_t set_all(assay_model_t* model, const assay_tune_options_t* 
   check.n_requirements = o->n_requirements;
   check.unquantized = o->unquantized;
   check.seed = o->seed;
-  check.fault = o->fault;
+  check.inject = o->inject;
   check.progress = o->progress;
   check.user = o->user;
   return assay_check_create(model, &check, &t->check);

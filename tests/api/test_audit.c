@@ -3,6 +3,8 @@
 
 static char square[] = "/tmp/assay_api_square_XXXXXX", strange[] = "/tmp/assay_api_strange_XXXXXX";
 
+static const assay_audit_report_options_t in_full = {sizeof in_full, ~0u};
+
 static assay_model_t* load(const char* path) {
   assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
   assay_model_t* m = NULL;
@@ -50,9 +52,9 @@ static void verdicts_follow_the_box(void** state) {
         !(scale <= rows[i].high))
       fail_msg("row %zu: %s, safe for the box times %g", i,
                assay_audit_verdict_name(assay_audit_verdict(a)), scale);
-    ok(assay_audit_text(a, 0, &text));
+    ok(assay_audit_report(a, ASSAY_REPORT_TEXT, NULL, assay_report_collect, &text));
     has(text, rows[i].text);
-    ok(assay_audit_json(a, &text));
+    ok(assay_audit_report(a, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
     has(text, "\"schema\": \"assay.audit/1\"");
     assert_string_equal(assay_audit_open_sizes(a), "'N'");
     assay_audit_destroy(a);
@@ -114,7 +116,7 @@ static void a_witness_breaks_the_model(void** state) {
   fails(assay_audit_save_witness(a, "/nowhere/bad.npz"), ASSAY_NOT_FOUND, "/nowhere/bad.npz");
   ok(assay_audit_save_witness(a, path));
   char* text = NULL;
-  ok(assay_audit_text(a, ~0u, &text));
+  ok(assay_audit_report(a, ASSAY_REPORT_TEXT, &in_full, assay_report_collect, &text));
   has(text, path);
   // It can be read again, as samples of the model.
   assay_model_t* m = load(square);
@@ -157,7 +159,7 @@ static void what_makes_no_sense_is_refused(void** state) {
   } rows[] = {
       {ASSAY_FORMAT_INT4, 0, NULL, NULL, {0}, 1, ASSAY_INVALID_ARGUMENT, "the precision"},
       {(assay_format_t)99, 0, NULL, NULL, {0}, 1, ASSAY_INVALID_ARGUMENT, "the precision"},
-      {ASSAY_FORMAT_INT8, 0, NULL, NULL, {0}, 1, ASSAY_INVALID_ARGUMENT, "QuantizeLinear"},
+      {ASSAY_FORMAT_INT8, 0, NULL, NULL, {0}, 1, ASSAY_UNSUPPORTED, "QuantizeLinear"},
       {0, ASSAY_FORMAT_INT8, NULL, NULL, {0}, 1, ASSAY_INVALID_ARGUMENT, "the accumulator"},
       {0, 0, "n", NULL, {0}, 1, ASSAY_INVALID_ARGUMENT, "PATTERN:FORMAT"},
       {0, 0, "m:fp16", NULL, {0}, 1, ASSAY_NOT_FOUND, "m"},
@@ -282,6 +284,84 @@ static void models_take_sizes(void** state) {
   }
 }
 
+// The sizes that are given are asked back: whether a batch was used, what is open.
+static void models_tell_their_open_sizes(void** state) {
+  (void)state;
+  static const int64_t dims[] = {5, 2};
+  const assay_input_shape_t shape = {"x", 2, dims};
+  const struct {
+    const assay_input_shape_t* shape;
+    int64_t batch;
+    bool used;
+    const char* open;
+  } rows[] = {
+      {NULL, 0, false, "'N'"}, {NULL, 3, true, ""}, {&shape, 0, false, ""}, {&shape, 3, false, ""}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
+    assay_model_t* m = NULL;
+    char* open = NULL;
+    o.shapes = rows[i].shape;
+    o.n_shapes = rows[i].shape != NULL;
+    o.batch = rows[i].batch;
+    ok(assay_model_load_with(square, &o, &m));
+    ok(assay_model_open_sizes(m, &open));
+    if (assay_model_batch_used(m) != rows[i].used || strcmp(open, rows[i].open) != 0)
+      fail_msg("row %zu: used %d, open '%s'", i, assay_model_batch_used(m), open);
+    assay_text_free(open);
+    assay_model_release(m);
+  }
+}
+
+// An audit takes sizes as a model does, for its ranges only.
+static void audits_take_sizes(void** state) {
+  (void)state;
+  static const int64_t dims[] = {5, 2};
+  static const assay_input_shape_t shape = {"x", 2, dims};
+  static const assay_dim_size_t seven = {"N", 7}, zero = {"N", 0}, none = {"M", 7};
+  const struct {
+    const assay_input_shape_t* shape;
+    const assay_dim_size_t* dim;
+    int64_t batch;
+    assay_code_t code;
+    const char* word;  // the open sizes, or of the message
+    int64_t rows;      // of the witness
+    bool used;
+  } rows[] = {
+      {NULL, NULL, 0, ASSAY_OK, "'N'", 1, false},
+      {&shape, NULL, 0, ASSAY_OK, "", 5, false},
+      {NULL, &seven, 0, ASSAY_OK, "", 7, false},
+      {NULL, NULL, 9, ASSAY_OK, "", 9, true},
+      {NULL, &zero, 0, ASSAY_INVALID_ARGUMENT, "below 1", 0, false},
+      {NULL, &none, 0, ASSAY_INVALID_ARGUMENT, "M", 0, false},
+      {NULL, NULL, -1, ASSAY_INVALID_ARGUMENT, "a batch of -1", 0, false},
+  };
+  assay_model_t* m = load(square);
+  const char* box = "x=1000";
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_audit_options_t o = ASSAY_AUDIT_OPTIONS_INIT;
+    assay_audit_t* a = NULL;
+    o.precision = ASSAY_FORMAT_FP16;
+    o.boxes = &box;
+    o.n_boxes = 1;
+    o.shapes = rows[i].shape;
+    o.n_shapes = rows[i].shape != NULL;
+    o.dims = rows[i].dim;
+    o.n_dims = rows[i].dim != NULL;
+    o.batch = rows[i].batch;
+    assay_status_t st = assay_audit_run(m, &o, &a);
+    if (rows[i].code) {
+      fails(st, rows[i].code, rows[i].word);
+      continue;
+    }
+    ok(st);
+    assert_string_equal(assay_audit_open_sizes(a), rows[i].word);
+    assert_int_equal(assay_audit_batch_used(a), rows[i].used);
+    assert_int_equal(assay_tensor_dims(assay_audit_witness(a, 0))[0], rows[i].rows);
+    assay_audit_destroy(a);
+  }
+  assay_model_release(m);
+}
+
 // ---- allocations --------------------------------------------------------------------------------
 
 static assay_status_t audit_and_report(void) {
@@ -296,10 +376,10 @@ static assay_status_t audit_and_report(void) {
   o.seconds = 1000;
   assay_status_t st = assay_model_load(square, &m);
   if (!st) st = assay_audit_run(m, &o, &a);
-  if (!st) st = assay_audit_text(a, ~0u, &text);
+  if (!st) st = assay_audit_report(a, ASSAY_REPORT_TEXT, &in_full, assay_report_collect, &text);
   assay_text_free(text);
   text = NULL;
-  if (!st) st = assay_audit_json(a, &text);
+  if (!st) st = assay_audit_report(a, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text);
   assay_text_free(text);
   assay_audit_destroy(a);
   assay_model_release(m);
@@ -319,6 +399,8 @@ int main(void) {
       cmocka_unit_test(what_makes_no_sense_is_refused),
       cmocka_unit_test(unknown_operators_are_not_run),
       cmocka_unit_test(models_take_sizes),
+      cmocka_unit_test(models_tell_their_open_sizes),
+      cmocka_unit_test(audits_take_sizes),
       cmocka_unit_test(every_allocation_may_fail),
   };
   close(mkstemp(square));

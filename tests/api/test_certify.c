@@ -43,13 +43,13 @@ static void a_certificate_says_what_was_run(void** state) {
   o.seed = 7;
   o.max_bytes = 4096;
   ok(assay_certificate_make(m, &o, &c));
-  ok(assay_certificate_text(c, &text));
+  ok(assay_certificate_report(c, ASSAY_REPORT_TEXT, assay_report_collect, &text));
   has(text, "NOT SAVED  /tmp/");
   fails(assay_certificate_save(c, "/nowhere/a.cert"), ASSAY_NOT_FOUND, "/nowhere/a.cert");
   ok(assay_certificate_save(c, path));
-  ok(assay_certificate_text(c, &text));
+  ok(assay_certificate_report(c, ASSAY_REPORT_TEXT, assay_report_collect, &text));
   has(text, "CERTIFIED  ");
-  ok(assay_certificate_json(c, &text));
+  ok(assay_certificate_report(c, ASSAY_REPORT_JSON, assay_report_collect, &text));
   has(text, "\"schema\": \"assay.certify/1\"");
   ok(assay_certificate_load(path, &again));
   const assay_certificate_t* both[] = {c, again};
@@ -65,7 +65,7 @@ static void a_certificate_says_what_was_run(void** state) {
     assert_int_equal(assay_certificate_kept_count(both[i]), 1);
     assert_in_range(assay_certificate_bytes(both[i]), 20, 4096);
   }
-  ok(assay_certificate_text(again, &text));
+  ok(assay_certificate_report(again, ASSAY_REPORT_TEXT, assay_report_collect, &text));
   has(text, path);
   // The model in the shapes that were certified.
   ok(assay_certificate_load_model(again, square, &same));
@@ -109,10 +109,10 @@ static void runs_are_held_against_it(void** state) {
     o.inject = rows[i].inject;
     o.bits = rows[i].bits;
     ok(assay_verification_run(c, rows[i].other_model ? other : m, &o, &v));
-    ok(assay_verification_text(v, &text));
+    ok(assay_verification_report(v, ASSAY_REPORT_TEXT, assay_report_collect, &text));
     if (assay_verification_holds(v) != rows[i].holds) fail_msg("row %zu: %s", i, text);
     has(text, rows[i].text);
-    ok(assay_verification_json(v, &text));
+    ok(assay_verification_report(v, ASSAY_REPORT_JSON, assay_report_collect, &text));
     has(text, "\"schema\": \"assay.certify.verify/1\"");
     const size_t n = assay_verification_change_count(v);
     size_t causes = 0;
@@ -163,7 +163,7 @@ static void engines_and_samples_are_given(void** state) {
   ok(assay_verification_run(c, m, &o, &v));
   assert_true(assay_verification_holds(v));
   char* text = NULL;
-  ok(assay_verification_text(v, &text));
+  ok(assay_verification_report(v, ASSAY_REPORT_TEXT, assay_report_collect, &text));
   has(text, "on my.plan");
   assay_verification_destroy(v);
   o.engine = narrow;
@@ -193,46 +193,30 @@ static void what_makes_no_sense_is_refused(void** state) {
   static const char *const bad_threshold[] = {"scores"}, *const no_output[] = {"score:0.5"},
                            *const no_pass[] = {"frobnication"};
   const struct {
-    const char *target, *rules, *fp32;
-    assay_format_t precision;
-    bool fused, unfused;
-    const char* const* passes_off;
-    const char* const* thresholds;
-    const char* inject;
+    assay_certify_options_t o;
     assay_code_t code;
     const char* word;
   } rows[] = {
-      {"abacus", NULL, NULL, 0, false, false, NULL, NULL, NULL, ASSAY_INVALID_ARGUMENT, "abacus"},
-      {NULL, "head", NULL, 0, false, false, NULL, NULL, NULL, ASSAY_INVALID_ARGUMENT, "PATTERN"},
-      {NULL, "tail:fp16", NULL, 0, false, false, NULL, NULL, NULL, ASSAY_NOT_FOUND, "tail"},
-      {NULL, NULL, "loose", 0, false, false, NULL, NULL, NULL, ASSAY_INVALID_ARGUMENT, "loose"},
-      {NULL, NULL, NULL, ASSAY_FORMAT_INT4, false, false, NULL, NULL, NULL, ASSAY_INVALID_ARGUMENT,
-       "int4"},
-      {NULL, NULL, NULL, ASSAY_FORMAT_INT8, false, false, NULL, NULL, NULL, ASSAY_INVALID_ARGUMENT,
-       "QuantizeLinear"},
-      {NULL, NULL, NULL, 0, true, true, NULL, NULL, NULL, ASSAY_INVALID_ARGUMENT, "unfused"},
-      {NULL, NULL, NULL, 0, false, false, no_pass, NULL, NULL, ASSAY_NOT_FOUND, "frobnication"},
-      {NULL, NULL, NULL, 0, false, false, NULL, bad_threshold, NULL, ASSAY_INVALID_ARGUMENT,
-       "OUTPUT:VALUE"},
-      {NULL, NULL, NULL, 0, false, false, NULL, no_output, NULL, ASSAY_INVALID_ARGUMENT,
-       "no such output"},
-      {NULL, NULL, NULL, 0, false, false, NULL, NULL, "conv", ASSAY_INVALID_ARGUMENT, "conv"},
+      {{.target = "abacus"}, ASSAY_INVALID_ARGUMENT, "abacus"},
+      {{.layer_precision = "head"}, ASSAY_INVALID_ARGUMENT, "PATTERN"},
+      {{.layer_precision = "tail:fp16"}, ASSAY_NOT_FOUND, "tail"},
+      {{.fp32 = (assay_fp32_t)3}, ASSAY_INVALID_ARGUMENT, "plain, tight or bound, not 3"},
+      {{.fusion = (assay_fusion_t)3}, ASSAY_INVALID_ARGUMENT, "fusion 3"},
+      {{.precision = ASSAY_FORMAT_INT4}, ASSAY_INVALID_ARGUMENT, "int4"},
+      {{.precision = ASSAY_FORMAT_INT8}, ASSAY_UNSUPPORTED, "QuantizeLinear"},
+      {{.passes_off = no_pass, .n_passes_off = 1, .fusion = ASSAY_FUSION_OFF},
+       ASSAY_INVALID_ARGUMENT,
+       "fusion is off"},
+      {{.passes_off = no_pass, .n_passes_off = 1}, ASSAY_NOT_FOUND, "frobnication"},
+      {{.thresholds = bad_threshold, .n_thresholds = 1}, ASSAY_INVALID_ARGUMENT, "OUTPUT:VALUE"},
+      {{.thresholds = no_output, .n_thresholds = 1}, ASSAY_INVALID_ARGUMENT, "no such output"},
+      {{.inject = "conv"}, ASSAY_INVALID_ARGUMENT, "conv"},
   };
   assay_model_t *m = load(model_path), *other = load("models/small/if_sequence.onnx");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    assay_certify_options_t o = ASSAY_CERTIFY_OPTIONS_INIT;
+    assay_certify_options_t o = rows[i].o;
     assay_certificate_t* c = NULL;
-    o.target = rows[i].target;
-    o.layer_precision = rows[i].rules;
-    o.fp32 = rows[i].fp32;
-    o.precision = rows[i].precision;
-    o.fused = rows[i].fused;
-    o.unfused = rows[i].unfused;
-    o.passes_off = rows[i].passes_off;
-    o.n_passes_off = rows[i].passes_off != NULL;
-    o.thresholds = rows[i].thresholds;
-    o.n_thresholds = rows[i].thresholds != NULL;
-    o.inject = rows[i].inject;
+    o.struct_size = sizeof o;
     fails(assay_certificate_make(m, &o, &c), rows[i].code, rows[i].word);
     assert_null(c);
   }
@@ -271,11 +255,11 @@ static assay_status_t certify_and_verify(void) {
   char* text = NULL;
   assay_status_t st = assay_model_load(model_path, &m);
   if (!st) st = assay_certificate_make(m, NULL, &c);
-  if (!st) st = assay_certificate_text(c, &text);
+  if (!st) st = assay_certificate_report(c, ASSAY_REPORT_TEXT, assay_report_collect, &text);
   assay_text_free(text);
   text = NULL;
   if (!st) st = assay_verification_run(c, m, NULL, &v);
-  if (!st) st = assay_verification_json(v, &text);
+  if (!st) st = assay_verification_report(v, ASSAY_REPORT_JSON, assay_report_collect, &text);
   assay_text_free(text);
   assay_verification_destroy(v);
   assay_certificate_destroy(c);

@@ -2,6 +2,7 @@
 #include "api_case.h"
 
 static const float want4[] = {1, 2, 4, -8};
+static const assay_compare_report_options_t all = {sizeof all, true};
 
 static assay_comparison_t* compare_vectors(int64_t n, const float* got, const float* want,
                                            const assay_compare_options_t* options) {
@@ -224,16 +225,16 @@ static void files_are_compared(void** state) {
   assert_false(assay_comparison_passed(c));
   assert_true(assay_comparison_statistic(c, 0, ASSAY_STATISTIC_MAX_ABS) == 0.5);
   char* text = NULL;
-  ok(assay_comparison_text(c, false, &text));
+  ok(assay_comparison_report(c, ASSAY_REPORT_TEXT, NULL, assay_report_collect, &text));
   has(text, "FAILED  1 of 2 tensors\n  failed  'x'   max abs 0.5");
-  ok(assay_comparison_json(c, &text));
+  ok(assay_comparison_report(c, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
   has(text, "\"schema\": \"assay.compare/1\"");
-  ok(assay_comparison_json(c, &text));
+  ok(assay_comparison_report(c, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
   has(text, "\"max_abs\": 0.5");
   assay_comparison_destroy(c);
   ok(assay_compare_files(a, a, NULL, &c));
   assert_true(assay_comparison_passed(c));
-  ok(assay_comparison_text(c, true, &text));
+  ok(assay_comparison_report(c, ASSAY_REPORT_TEXT, &all, assay_report_collect, &text));
   has(text, "PASSED  2 tensors\n  passed  'x'   no error\n");
   assay_comparison_destroy(c);
   fails(assay_compare_files("/nowhere/x.npz", a, NULL, &c), ASSAY_NOT_FOUND, "/nowhere/x.npz");
@@ -379,10 +380,10 @@ static assay_status_t compare_and_report(void) {
   if (!st) st = assay_tensor_make(ASSAY_TYPE_FLOAT, 1, &four, want4, sizeof want4, &y);
   assay_tensor_t *a[] = {x, x}, *b[] = {y, y};
   if (!st) st = assay_compare_tensors(2, names, a, 2, others, b, NULL, &c);
-  if (!st) st = assay_comparison_text(c, true, &text);
+  if (!st) st = assay_comparison_report(c, ASSAY_REPORT_TEXT, &all, assay_report_collect, &text);
   assay_text_free(text);
   text = NULL;
-  if (!st) st = assay_comparison_json(c, &text);
+  if (!st) st = assay_comparison_report(c, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text);
   assay_text_free(text);
   assay_comparison_destroy(c);
   assay_tensor_release(x);

@@ -1,6 +1,8 @@
 // Edits by the public API: what there is, what a new model is, proofs, requests that make no sense.
 #include "node_model.h"
 
+static const assay_edit_report_options_t all = {sizeof all, NULL, true};
+
 static assay_model_t* load(const char* name) {
   char path[128];
   assay_model_t* m = NULL;
@@ -88,9 +90,9 @@ static void edits_are_proven(void** state) {
         assay_edited_kept_promise(e) != rows[i].kept ||
         assay_edited_may_write(e) != rows[i].may_write)
       fail_msg("row %zu: %s", i, assay_edit_verdict_name(assay_edited_verdict(e)));
-    ok(assay_edited_text(e, NULL, true, &text));
+    ok(assay_edited_report(e, ASSAY_REPORT_TEXT, &all, assay_report_collect, &text));
     has(text, rows[i].text);
-    ok(assay_edited_json(e, &text));
+    ok(assay_edited_report(e, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
     has(text, "\"schema\": \"assay.edit/1\"");
     assert_int_equal(!*assay_edited_why_not_proven(e), !rows[i].no_proof);
     assert_int_equal(assay_edited_output_count(e) == 0, rows[i].no_proof);
@@ -151,7 +153,7 @@ static void edits_follow_each_other(void** state) {
   fails(assay_edited_write(e, "/nowhere/x.onnx"), ASSAY_NOT_FOUND, "/nowhere/");
   ok(assay_edited_write(e, path));
   char* text = NULL;
-  ok(assay_edited_json(e, &text));
+  ok(assay_edited_report(e, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
   has(text, path);
   ok(assay_edited_model(e, &cast));
   ok(assay_model_load(path, &again));
@@ -304,10 +306,10 @@ static assay_status_t edit_and_report(void) {
     return NULL;
   }
   if (!st) st = assay_edited_model(e, &made);
-  if (!st) st = assay_edited_text(e, NULL, true, &text);
+  if (!st) st = assay_edited_report(e, ASSAY_REPORT_TEXT, &all, assay_report_collect, &text);
   assay_text_free(text);
   text = NULL;
-  if (!st) st = assay_edited_json(e, &text);
+  if (!st) st = assay_edited_report(e, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text);
   assay_text_free(text);
   assay_model_release(made);
   assay_edited_destroy(e);

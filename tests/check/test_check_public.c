@@ -215,10 +215,10 @@ static void reports_say_it(void** state) {
   fixture_t f;
   open_case(&f, &minded);
   assay_check_t* c = check_of(&f, ASSAY_FORMAT_FP16, NULL);
-  const assay_check_names_t names = {.struct_size = sizeof names, .model = "some.onnx"};
+  const assay_check_report_options_t names = {.struct_size = sizeof names, .model = "some.onnx"};
   const struct {
     assay_report_kind_t kind;
-    const assay_check_names_t* names;
+    const assay_check_report_options_t* names;
     const char* word;
   } rows[] = {{ASSAY_REPORT_TEXT, NULL, "UNFAITHFUL  model in fp16 on emu: 'y' "},
               {ASSAY_REPORT_TEXT, &names, "some.onnx in fp16 on emu"},

@@ -137,7 +137,7 @@ static inline assay_engine_options_t options_of(const row_t* r, assay_engine_sha
   o.precision = r->format;
   o.layer_precision = r->rules;
   o.tactic_sources = r->sources;
-  o.unfused = r->unfused;
+  o.fusion = r->unfused ? ASSAY_FUSION_OFF : ASSAY_FUSION_TARGET;
   o.shapes = shape;
   o.n_shapes = r->input ? 1 : 0;
   o.timing_cache = strcmp(r->target, "cpu") == 0 ? at("times.txt") : NULL;

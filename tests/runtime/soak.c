@@ -38,7 +38,7 @@ static assay_engine_t* build(assay_model_t* m, assay_random_t* r, uint64_t* at) 
   const assay_engine_shape_t shape = {"image", 4, best, least, most};
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
   o.precision = formats[draw(r, at, 3)];
-  o.unfused = draw(r, at, 4) == 0;
+  o.fusion = draw(r, at, 4) == 0 ? ASSAY_FUSION_OFF : ASSAY_FUSION_TARGET;
   o.shapes = &shape;
   o.n_shapes = draw(r, at, 2) ? 1 : 0;
   assay_engine_t* e = NULL;

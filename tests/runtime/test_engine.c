@@ -78,7 +78,7 @@ static void options_that_make_no_sense(void** state) {
     const char* word;
   } cases[] = {
       {{.target = "tpu"}, ASSAY_INVALID_ARGUMENT, "tpu"},
-      {{.precision = ASSAY_FORMAT_INT8}, ASSAY_INVALID_ARGUMENT, "int8"},
+      {{.precision = ASSAY_FORMAT_INT8}, ASSAY_UNSUPPORTED, "int8"},
       {{.precision = (assay_format_t)999}, ASSAY_INVALID_ARGUMENT, "precision"},
       {{.layer_precision = "nobody:bf16"}, ASSAY_NOT_FOUND, "nobody"},
       {{.shapes = &wrong, .n_shapes = 1}, ASSAY_INVALID_ARGUMENT, "image"},

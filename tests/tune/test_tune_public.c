@@ -140,7 +140,7 @@ static void what_cannot_be_met_is_told(void** state) {
   fixture_t f;
   open_case(&f);
   assay_tune_t* t = tune_with(&f, "snr_db >= 250");
-  const assay_tune_names_t names = {.struct_size = sizeof names, .model = "some.onnx"};
+  const assay_tune_report_options_t names = {.struct_size = sizeof names, .model = "some.onnx"};
   assert_false(assay_tune_met(t));
   assert_int_equal(assay_tune_node_count(t, 0), 0);
   fails(assay_tune_write_model(t, in_folder("none.onnx")), ASSAY_NOT_FOUND, "no assignment");

@@ -3,7 +3,6 @@
 #include <assay/memory.h>
 
 #include "cli/client.h"
-#include "cli/inputs.h"
 
 typedef struct args {
   const char *model, *precision, *layer_precision, *accumulate, *save_witness, *json;
@@ -18,6 +17,7 @@ typedef struct args {
 } args_t;
 
 typedef struct job {
+  const args_t* args;
   cli_client_t client, late;  // --shape, and with it --dim and --batch
   assay_model_t* model;
   assay_samples_t* samples;
@@ -40,10 +40,10 @@ static assay_status_t begin(const args_t* a, job_t* j) {
 }
 
 static assay_status_t load(const args_t* a, job_t* j) {
-  ASSAY_TRY(cli_client_settle(&j->late, a->model));
   // Operators that nobody knows are told, not refused.
   ASSAY_TRY(cli_client_model(&j->client, a->model, true, &j->model));
-  return cli_client_samples(&j->client, &a->inputs, j->model, false, &j->samples);
+  return cli_client_read(&j->client,
+                         cli_client_samples(&j->client, &a->inputs, j->model, false, &j->samples));
 }
 
 static assay_status_t audit(const args_t* a, job_t* j) {
@@ -56,6 +56,9 @@ static assay_status_t audit(const args_t* a, job_t* j) {
   o.samples = j->samples;
   o.shapes = j->late.shapes.shapes;
   o.n_shapes = j->late.shapes.n;
+  o.dims = j->late.shapes.dims;
+  o.n_dims = j->late.shapes.n_dims;
+  o.batch = j->late.shapes.batch;
   o.no_radius = a->no_radius;
   o.no_witness = a->no_witness;
   if (a->seconds > 0) o.seconds = a->seconds;
@@ -73,11 +76,12 @@ static unsigned topics(const args_t* a) {
   return in_full;
 }
 
-static assay_status_t report(const args_t* a, const job_t* j) {
-  char *text = NULL, *json = NULL;
-  assay_status_t st = assay_audit_text(j->audit, topics(a), &text);
-  if (!st && a->json) st = assay_audit_json(j->audit, &json);
-  return cli_client_report(st, a->json, text, json);
+static assay_status_t report(const void* job, assay_report_kind_t kind, assay_report_fn_t* write,
+                             void* user) {
+  const job_t* j = job;
+  assay_audit_report_options_t o = ASSAY_AUDIT_REPORT_OPTIONS_INIT;
+  o.topics = topics(j->args);
+  return assay_audit_report(j->audit, kind, &o, write, user);
 }
 
 static int run_job(const args_t* a, job_t* j) {
@@ -93,19 +97,20 @@ static int run_job(const args_t* a, job_t* j) {
         code == ASSAY_INVALID_ARGUMENT || code == ASSAY_NOT_FOUND || code == ASSAY_UNSUPPORTED;
     return assay_cli_fail(st, usage ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
   }
+  cli_client_tell_batch(&j->late, assay_audit_batch_used(j->audit));
   cli_client_tell_ones(assay_audit_open_sizes(j->audit));
   // What was found is told whatever becomes of the file.
   assay_status_t unwritten = a->save_witness && assay_audit_has_witness(j->audit)
                                  ? assay_audit_save_witness(j->audit, a->save_witness)
                                  : NULL;
-  st = assay_status_join(report(a, j), unwritten);
+  st = assay_status_join(cli_client_report(report, j, a->json), unwritten);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return assay_audit_verdict(j->audit) == ASSAY_AUDIT_SAFE ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
 static int run(void* p) {
   const args_t* a = p;
-  job_t j = {0};
+  job_t j = {.args = a};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   int code = run_job(a, &j);
   job_deinit(&j);

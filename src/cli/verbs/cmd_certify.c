@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/client.h"
-#include "cli/verbs/debug_job.h"
+#include "cli/verbs/debug_options.h"
 
 #define VERB "certify"
 #define CLI_DEBUG_TARGET_HELP "{look}; with --verify: of the run that is verified"
@@ -59,8 +59,19 @@ static int fail(assay_status_t st, int invalid) {
                                                     : ASSAY_EXIT_FAILED);
 }
 
+// Passes that are left out are of a fused plan, whatever else is said.
+static assay_status_t fusion_of(const cli_debug_args_t* d, assay_fusion_t* out) {
+  if (d->fused && d->unfused)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "fused and unfused do not go together");
+  *out = d->fused || d->no_pass.n ? ASSAY_FUSION_ON
+         : d->unfused             ? ASSAY_FUSION_OFF
+                                  : ASSAY_FUSION_TARGET;
+  return NULL;
+}
+
 static assay_status_t read_samples(const args_t* a, job_t* j) {
-  return cli_client_samples(&j->client, &a->debug.inputs, j->model, true, &j->samples);
+  return cli_client_read(
+      &j->client, cli_client_samples(&j->client, &a->debug.inputs, j->model, true, &j->samples));
 }
 
 // ---- making -------------------------------------------------------------------------------------
@@ -71,11 +82,10 @@ static assay_status_t make(const args_t* a, job_t* j) {
   if (d->truth && strcmp(d->truth, "unquantized") != 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--truth is unquantized, not '%s'", d->truth);
   ASSAY_TRY(cli_client_format("precision", d->precision, &o.precision));
+  ASSAY_TRY(cli_client_fp32(d->fp32, &o.fp32));
+  ASSAY_TRY(fusion_of(d, &o.fusion));
   o.target = d->target;
   o.layer_precision = d->layer_precision;
-  o.fp32 = d->fp32;
-  o.fused = d->fused;
-  o.unfused = d->unfused;
   o.passes_off = d->no_pass.items;
   o.n_passes_off = d->no_pass.n;
   o.unquantized = d->truth != NULL;
@@ -89,24 +99,28 @@ static assay_status_t make(const args_t* a, job_t* j) {
   return assay_certificate_make(j->model, &o, &j->certificate);
 }
 
-static assay_status_t report_made(const args_t* a, const job_t* j) {
-  char *text = NULL, *json = NULL;
-  assay_status_t st = assay_certificate_text(j->certificate, &text);
-  if (!st && a->json) st = assay_certificate_json(j->certificate, &json);
-  return cli_client_report(st, a->json, text, json);
+static assay_status_t report_made(const void* job, assay_report_kind_t kind,
+                                  assay_report_fn_t* write, void* user) {
+  const job_t* j = job;
+  return assay_certificate_report(j->certificate, kind, write, user);
 }
 
 static int run_make(const args_t* a, job_t* j) {
+  const cli_debug_args_t* d = &a->debug;
   assay_status_t st = cli_client_model(&j->client, a->debug.model, false, &j->model);
   if (!st) st = read_samples(a, j);
   if (!st && !j->samples) st = cli_client_warn_of_random(j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = make(a, j);
   assay_cli_progress("", 1);
+  // An option that does not go with the model, not something that cannot be carried out.
+  const bool in_vain =
+      d->precision && strcmp(d->precision, "int8") == 0 && !assay_model_quantizes(j->model);
+  if (st && in_vain) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (st) return fail(st, ASSAY_EXIT_USAGE);
   // What was found is told whatever becomes of the file.
   assay_status_t unwritten = assay_certificate_save(j->certificate, a->output);
-  st = assay_status_join(report_made(a, j), unwritten);
+  st = assay_status_join(cli_client_report(report_made, j, a->json), unwritten);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
 
@@ -115,10 +129,10 @@ static int run_make(const args_t* a, job_t* j) {
 static assay_status_t verify(const args_t* a, job_t* j) {
   const cli_debug_args_t* d = &a->debug;
   assay_verify_options_t o = ASSAY_VERIFY_OPTIONS_INIT;
+  ASSAY_TRY(cli_client_fp32(d->fp32, &o.fp32));
+  ASSAY_TRY(fusion_of(d, &o.fusion));
   o.target = d->target;
-  o.fp32 = d->fp32;
-  o.fused = d->fused;
-  o.unfused = d->unfused;
+  o.other_fp32 = d->fp32 != NULL;
   o.passes_off = d->no_pass.items;
   o.n_passes_off = d->no_pass.n;
   o.samples = j->samples;
@@ -130,11 +144,10 @@ static assay_status_t verify(const args_t* a, job_t* j) {
   return assay_verification_run(j->certificate, j->model, &o, &j->verification);
 }
 
-static assay_status_t report_verified(const args_t* a, const job_t* j) {
-  char *text = NULL, *json = NULL;
-  assay_status_t st = assay_verification_text(j->verification, &text);
-  if (!st && a->json) st = assay_verification_json(j->verification, &json);
-  return cli_client_report(st, a->json, text, json);
+static assay_status_t report_verified(const void* job, assay_report_kind_t kind,
+                                      assay_report_fn_t* write, void* user) {
+  const job_t* j = job;
+  return assay_verification_report(j->verification, kind, write, user);
 }
 
 static int run_verify(const args_t* a, job_t* j) {
@@ -151,7 +164,7 @@ static int run_verify(const args_t* a, job_t* j) {
   st = verify(a, j);
   assay_cli_progress("", 1);
   if (st) return fail(st, a->plan && !a->bits ? ASSAY_EXIT_INPUT : ASSAY_EXIT_USAGE);
-  st = report_verified(a, j);
+  st = cli_client_report(report_verified, j, a->json);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return assay_verification_holds(j->verification) ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }

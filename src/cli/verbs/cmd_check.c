@@ -5,10 +5,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
-#include "cli/inputs.h"
-#include "cli/plan_options.h"
+#include "cli/client.h"
 #include "cli/timeout.h"
-#include "cli/verbs/reading.h"
 
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *reference, *json,
@@ -33,8 +31,7 @@ typedef struct job {
   assay_model_t* model;
   assay_samples_t* inputs;
   assay_golden_t* golden;
-  cli_shapes_t shapes;
-  assay_tensor_reading_t reading;
+  cli_client_t client;
   assay_check_t* check;
   char* files[3];  // that were written
   size_t n_files;
@@ -46,17 +43,11 @@ static void job_deinit(job_t* j) {
   assay_check_destroy(j->check);
   assay_golden_destroy(j->golden);
   assay_samples_destroy(j->inputs);
-  cli_shapes_free(&j->shapes);
-  cli_reading_deinit(&j->reading);
+  cli_client_end(&j->client);
   assay_model_release(j->model);
   for (size_t i = 0; i < j->n_files; i++) assay_free(j->files[i]);
   assay_str_deinit(&j->to_write);
   assay_status_free(j->unwritten);
-}
-
-static void show_progress(void* user, const char* what, double fraction) {
-  (void)user;
-  assay_cli_progress(what, fraction);
 }
 
 // Where golden is from; NULL: there is none.
@@ -94,9 +85,9 @@ static void keep_verdict(void* user, const assay_check_t* check);
 
 static assay_status_t create(const args_t* a, job_t* j) {
   assay_check_options_t o = ASSAY_CHECK_OPTIONS_INIT;
-  ASSAY_TRY(cli_parse_fp32(a->fp32, &o.fp32));
-  ASSAY_TRY(cli_parse_precision(a->precision, &o.precision));
-  ASSAY_TRY(cli_parse_accumulator(a->accumulate, &o.accumulator));
+  ASSAY_TRY(cli_client_fp32(a->fp32, &o.fp32));
+  ASSAY_TRY(cli_client_precision(a->precision, &o.precision));
+  ASSAY_TRY(cli_client_accumulator(a->accumulate, &o.accumulator));
   o.layer_precision = a->layer_precision;
   o.target = a->target;
   o.fusion = a->fused ? ASSAY_FUSION_ON : a->unfused ? ASSAY_FUSION_OFF : ASSAY_FUSION_TARGET;
@@ -110,8 +101,8 @@ static assay_status_t create(const args_t* a, job_t* j) {
   o.pictures = a->report || a->annotate;
   o.search_seconds = a->search_seconds;
   o.seed = (uint64_t)a->seed;
-  o.fault = a->inject;
-  o.progress = show_progress;
+  o.inject = a->inject;
+  o.progress = cli_client_progress;
   o.judged = keep_verdict;
   o.user = j;
   ASSAY_TRY(assay_check_create(j->model, &o, &j->check));
@@ -123,7 +114,7 @@ static assay_status_t create(const args_t* a, job_t* j) {
 // ---- files of tensors ---------------------------------------------------------------------------
 
 static assay_status_t read_golden(const args_t* a, job_t* j) {
-  const assay_samples_options_t reading = cli_samples_options(&j->reading);
+  const assay_samples_options_t reading = cli_client_reading(&j->client);
   assay_golden_options_t o = ASSAY_GOLDEN_OPTIONS_INIT;
   const size_t n = assay_samples_count(j->inputs);
   assay_status_t st = NULL;
@@ -138,19 +129,19 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
   }
   if (!st && a->golden_intermediates)
     st = assay_golden_add_intermediates(j->model, a->golden_intermediates, &o, &j->golden);
-  for (size_t i = 0; !st && j->golden && i < j->reading.n_dtypes; i++)
-    j->reading.met[i] |= assay_golden_dtype_used(j->golden, i);
+  for (size_t i = 0; !st && j->golden && i < reading.n_dtypes; i++)
+    j->client.met[i] |= assay_golden_dtype_used(j->golden, i);
   return st;
 }
 
 static assay_status_t read_files(const args_t* a, job_t* j) {
-  ASSAY_TRY(cli_samples_load(&a->inputs, j->model, &j->reading, (uint64_t)a->seed, &j->inputs));
+  ASSAY_TRY(cli_client_inputs(&j->client, &a->inputs, j->model, (uint64_t)a->seed, &j->inputs));
   ASSAY_TRY(read_golden(a, j));
   if (!a->engine_outputs) return NULL;
-  const assay_samples_options_t reading = cli_samples_options(&j->reading);
-  bool* met = j->reading.met;
+  const assay_samples_options_t reading = cli_client_reading(&j->client);
+  bool* met = j->client.met;
   ASSAY_TRY(assay_check_use_outputs(j->check, a->engine_outputs, &reading, j->inputs, a->name_map));
-  for (size_t i = 0; i < j->reading.n_dtypes; i++) met[i] |= assay_check_dtype_used(j->check, i);
+  for (size_t i = 0; i < reading.n_dtypes; i++) met[i] |= assay_check_dtype_used(j->check, i);
   return NULL;
 }
 
@@ -232,35 +223,31 @@ static assay_status_t hand_over(const args_t* a, job_t* j) {
 
 // ---- reports ------------------------------------------------------------------------------------
 
-static assay_check_names_t names_of(const args_t* a, const job_t* j) {
-  return (assay_check_names_t){.struct_size = sizeof(assay_check_names_t),
-                               .model = a->model,
-                               .precision = a->precision,
-                               .golden = golden_name(a),
-                               .inputs = a->inputs.items,
-                               .n_inputs = a->inputs.n,
-                               .files = (const char* const*)j->files,
-                               .n_files = j->n_files,
-                               .to_write = j->to_write.len ? assay_str_get(&j->to_write) : NULL};
-}
-
-static assay_status_t print(void* file, const char* data, size_t size) {
-  fwrite(data, 1, size, file);
-  return NULL;
+static assay_check_report_options_t names_of(const args_t* a, const job_t* j) {
+  return (assay_check_report_options_t){
+      .struct_size = sizeof(assay_check_report_options_t),
+      .model = a->model,
+      .precision = a->precision,
+      .golden = golden_name(a),
+      .inputs = a->inputs.items,
+      .n_inputs = a->inputs.n,
+      .files = (const char* const*)j->files,
+      .n_files = j->n_files,
+      .to_write = j->to_write.len ? assay_str_get(&j->to_write) : NULL};
 }
 
 static assay_status_t print_kind(const job_t* j, assay_report_kind_t kind,
-                                 const assay_check_names_t* names) {
-  return assay_check_report(j->check, kind, names, print, stdout);
+                                 const assay_check_report_options_t* names) {
+  return assay_check_report(j->check, kind, names, cli_client_print, NULL);
 }
 
 static assay_status_t write_kind(const job_t* j, assay_report_kind_t kind,
-                                 const assay_check_names_t* names, const char* path) {
+                                 const assay_check_report_options_t* names, const char* path) {
   return path ? assay_check_write_report(j->check, kind, names, path) : NULL;
 }
 
 static assay_status_t write_annotated(const args_t* a, const job_t* j,
-                                      const assay_check_names_t* names) {
+                                      const assay_check_report_options_t* names) {
   assay_str_t command = {0};
   if (!a->annotate) return NULL;
   assay_cli_command(&command);
@@ -282,14 +269,14 @@ static assay_status_t keep_text(void* user, const char* data, size_t size) {
 // Keeps the verdict for the case that the time is over before there is a fix.
 static void keep_verdict(void* user, const assay_check_t* check) {
   const job_t* j = user;
-  const assay_check_names_t names = names_of(j->args, j);
+  const assay_check_report_options_t names = names_of(j->args, j);
   if (!cli_timeout_runs() || assay_cli_json_to_stdout(j->args->json)) return;
   // A failure is that of the report at the end, too, which says it.
   assay_status_free(assay_check_report(check, ASSAY_REPORT_TEXT, &names, keep_text, NULL));
 }
 
 static assay_status_t tell(const args_t* a, const job_t* j) {
-  const assay_check_names_t names = names_of(a, j);
+  const assay_check_report_options_t names = names_of(a, j);
   cli_timeout_found(NULL);
   // What goes to the standard output comes first: no file that cannot be written takes the verdict
   // along.
@@ -320,17 +307,16 @@ static int run_job(args_t* a, job_t* j) {
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
   if (conflict(a)) return assay_cli_usage("check", "%s", conflict(a));
-  assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
-  if (!st) st = cli_want_target(a->target);
+  assay_status_t st = cli_client_begin(&a->reading, &a->shape, &j->client);
+  if (!st) st = cli_client_want_target(a->target);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = cli_shapes_load(a->model, false, &j->shapes, &j->model);
+  st = cli_client_model(&j->client, a->model, false, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = create(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (a->output_folder) st = assay_folder_make(a->output_folder);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  st = cli_reading_end(&a->reading, &j->reading, read_files(a, j));
+  st = cli_client_read(&j->client, read_files(a, j));
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = run_engine(a, j);
   if (st)

@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/client.h"
-#include "cli/inputs.h"
 
 typedef struct args {
   const char *model, *output, *json, *format, *calib, *calibrator;
@@ -84,6 +83,7 @@ static assay_status_t ask_all(const char* edit, const opt_t* options, const args
 // ---- running ------------------------------------------------------------------------------------
 
 typedef struct job {
+  const args_t* args;
   cli_client_t client;
   assay_model_t* model;
   assay_samples_t* samples;
@@ -99,11 +99,13 @@ static void job_deinit(job_t* j) {
   cli_client_end(&j->client);
 }
 
-static assay_status_t report(const args_t* a, const job_t* j) {
-  char *text = NULL, *json = NULL;
-  assay_status_t st = assay_edited_text(j->edited, a->output, a->all, &text);
-  if (!st && a->json) st = assay_edited_json(j->edited, &json);
-  return cli_client_report(st, a->json, text, json);
+static assay_status_t report(const void* job, assay_report_kind_t kind, assay_report_fn_t* write,
+                             void* user) {
+  const job_t* j = job;
+  assay_edit_report_options_t o = ASSAY_EDIT_REPORT_OPTIONS_INIT;
+  o.path = j->args->output;
+  o.all = j->args->all;
+  return assay_edited_report(j->edited, kind, &o, write, user);
 }
 
 static int exit_code(const args_t* a, const assay_edited_t* e) {
@@ -131,7 +133,8 @@ static assay_status_t check_readable(const char* path) {
 static assay_status_t load(const args_t* a, job_t* j) {
   ASSAY_TRY(check_readable(a->calib));
   ASSAY_TRY(cli_client_model(&j->client, a->model, true, &j->model));
-  return cli_client_samples(&j->client, &a->inputs, j->model, true, &j->samples);
+  return cli_client_read(&j->client,
+                         cli_client_samples(&j->client, &a->inputs, j->model, true, &j->samples));
 }
 
 static assay_status_t edit(const char* name, const opt_t* options, const args_t* a, job_t* j) {
@@ -163,12 +166,12 @@ static int run_job(const char* name, const opt_t* options, const args_t* a, job_
   assay_status_t unwritten = a->output && assay_edited_may_write(j->edited)
                                  ? assay_edited_write(j->edited, a->output)
                                  : NULL;
-  st = assay_status_join(report(a, j), unwritten);
+  st = assay_status_join(cli_client_report(report, j, a->json), unwritten);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : exit_code(a, j->edited);
 }
 
 static int run_edit(const char* name, const opt_t* options, const args_t* a) {
-  job_t j = {0};
+  job_t j = {.args = a};
   char verb[32];
   snprintf(verb, sizeof verb, "edit %s", name);
   if (!a->output && !a->json)

@@ -4,10 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/shown.h"
-#include "cli/inputs.h"
-#include "cli/plan_options.h"
-#include "cli/verbs/debug_job.h"
-#include "cli/verbs/reading.h"
+#include "cli/client.h"
+#include "cli/verbs/debug_options.h"
 
 #define VERB "tune"
 #define CLI_DEBUG_TARGET_HELP "{look}: what outputs are measured on"
@@ -38,7 +36,7 @@ static const char* parse_formats(const char* text, formats_t* out) {
     const size_t n = strcspn(text, ",");
     if (!n || n >= sizeof name) return "--precision is FORMAT[,FORMAT...], such as fp16,bf16";
     memcpy(name, text, n);
-    const assay_format_t f = cli_find_float(name);
+    const assay_format_t f = cli_client_find_float(name);
     if (!f || f == ASSAY_FORMAT_FP32 || f == ASSAY_FORMAT_FP64)
       return "--precision names formats below fp32: fp16, bf16, tf32, fp8e4m3 ...";
     for (size_t i = 0; i < out->n; i++)
@@ -87,8 +85,7 @@ typedef struct job {
   assay_model_t* model;
   assay_samples_t* inputs;
   assay_golden_t* golden;
-  cli_shapes_t shapes;
-  assay_tensor_reading_t reading;
+  cli_client_t client;
   assay_tune_t* tune;
 } job_t;
 
@@ -96,14 +93,8 @@ static void job_deinit(job_t* j) {
   assay_tune_destroy(j->tune);
   assay_golden_destroy(j->golden);
   assay_samples_destroy(j->inputs);
-  cli_shapes_free(&j->shapes);
-  cli_reading_deinit(&j->reading);
+  cli_client_end(&j->client);
   assay_model_release(j->model);
-}
-
-static void show_progress(void* user, const char* what, double fraction) {
-  (void)user;
-  assay_cli_progress(what, fraction);
 }
 
 static assay_status_t create_with(const args_t* a, const formats_t* formats,
@@ -111,7 +102,7 @@ static assay_status_t create_with(const args_t* a, const formats_t* formats,
                                   job_t* j) {
   const cli_debug_args_t* d = &a->debug;
   assay_tune_options_t o = ASSAY_TUNE_OPTIONS_INIT;
-  ASSAY_TRY(cli_parse_fp32(d->fp32, &o.fp32));
+  ASSAY_TRY(cli_client_fp32(d->fp32, &o.fp32));
   o.formats = formats->at;
   o.n_formats = formats->n;
   o.layer_precision = d->layer_precision;
@@ -129,7 +120,7 @@ static assay_status_t create_with(const args_t* a, const formats_t* formats,
   o.seconds = a->seconds;
   o.timing_cache = a->timing_cache;
   o.seed = (uint64_t)d->seed;
-  o.progress = show_progress;
+  o.progress = cli_client_progress;
   ASSAY_TRY(assay_tune_create(j->model, &o, &j->tune));
   if (d->golden || !assay_tune_needs_golden(j->tune)) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
@@ -158,13 +149,13 @@ static assay_status_t create(const args_t* a, const formats_t* formats, job_t* j
 static assay_status_t read_files(const args_t* a, job_t* j) {
   const cli_debug_args_t* d = &a->debug;
   assay_golden_options_t o = ASSAY_GOLDEN_OPTIONS_INIT;
-  const assay_samples_options_t reading = cli_samples_options(&j->reading);
-  ASSAY_TRY(cli_samples_load(&d->inputs, j->model, &j->reading, (uint64_t)d->seed, &j->inputs));
+  const assay_samples_options_t reading = cli_client_reading(&j->client);
+  ASSAY_TRY(cli_client_inputs(&j->client, &d->inputs, j->model, (uint64_t)d->seed, &j->inputs));
   if (!d->golden) return NULL;
   o.reading = &reading;
   ASSAY_TRY(assay_golden_load(j->model, d->golden, assay_samples_count(j->inputs), &o, &j->golden));
-  for (size_t i = 0; i < j->reading.n_dtypes; i++)
-    j->reading.met[i] |= assay_golden_dtype_used(j->golden, i);
+  for (size_t i = 0; i < reading.n_dtypes; i++)
+    j->client.met[i] |= assay_golden_dtype_used(j->golden, i);
   return NULL;
 }
 
@@ -182,14 +173,9 @@ static const char* written(const char* path, const assay_tune_t* t,
   return fine ? path : NULL;
 }
 
-static assay_status_t print(void* file, const char* data, size_t size) {
-  fwrite(data, 1, size, file);
-  return NULL;
-}
-
 static assay_status_t tell(const args_t* a, const assay_tune_t* t) {
   assay_status_t unwritten = NULL;
-  const assay_tune_names_t names = {
+  const assay_tune_report_options_t names = {
       .struct_size = sizeof names,
       .model = a->debug.model,
       .saved_model = written(a->save, t, assay_tune_write_model, &unwritten),
@@ -197,7 +183,7 @@ static assay_status_t tell(const args_t* a, const assay_tune_t* t) {
       .saved_options = written(a->save_options, t, assay_tune_write_options, &unwritten)};
   const bool json_to_stdout = assay_cli_json_to_stdout(a->json);
   const assay_report_kind_t kind = json_to_stdout ? ASSAY_REPORT_JSON : ASSAY_REPORT_TEXT;
-  assay_status_t st = assay_tune_report(t, kind, &names, print, stdout);
+  assay_status_t st = assay_tune_report(t, kind, &names, cli_client_print, NULL);
   if (!st && a->json && !json_to_stdout)
     st = assay_tune_write_report(t, ASSAY_REPORT_JSON, &names, a->json);
   return assay_status_join(st, unwritten);
@@ -216,15 +202,14 @@ static int tune(const args_t* a, job_t* j) {
 }
 
 static int run_job(const args_t* a, const formats_t* formats, job_t* j) {
-  assay_status_t st = cli_reading_begin(&a->debug.reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->debug.shape, &j->shapes);
+  assay_status_t st = cli_client_begin(&a->debug.reading, &a->debug.shape, &j->client);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = cli_shapes_load(a->debug.model, false, &j->shapes, &j->model);
+  st = cli_client_model(&j->client, a->debug.model, false, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  st = cli_want_target(a->debug.target);
+  st = cli_client_want_target(a->debug.target);
   if (!st) st = create(a, formats, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = cli_reading_end(&a->debug.reading, &j->reading, read_files(a, j));
+  st = cli_client_read(&j->client, read_files(a, j));
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   return tune(a, j);
 }
