@@ -49,6 +49,8 @@ int main(void) {
   const assay_edit_report_options_t edited = ASSAY_EDIT_REPORT_OPTIONS_INIT;
   const assay_compare_report_options_t compared = ASSAY_COMPARE_REPORT_OPTIONS_INIT;
   if (audited.topics || edited.path || edited.all || compared.all) wrong++;
+  const assay_outputs_options_t saved_outputs = ASSAY_OUTPUTS_OPTIONS_INIT;
+  if (saved_outputs.raw_bits || saved_outputs.compress) wrong++;
   if (op.version != ASSAY_OPS_VERSION || op.since_version != 1 || op.takes) wrong++;
   if (engine.precision || engine.fusion || context.threads || context.tap || layer.tactic) wrong++;
   if (wrong) fprintf(stderr, "headers: %d wrong answers\n", wrong);

@@ -14,6 +14,7 @@
 #include <assay/memory.h>
 #include <assay/model.h>
 #include <assay/ops.h>
+#include <assay/outputs.h>
 #include <assay/report.h>
 #include <assay/samples.h>
 #include <assay/session.h>

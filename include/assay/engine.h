@@ -105,6 +105,9 @@ ASSAY_API assay_status_t assay_engine_refit_tensors(const assay_engine_t* engine
                                                     assay_tensor_t* const* tensors,
                                                     assay_engine_t** out);
 
+// The model that an engine runs, in the sizes and with the names of its inputs and outputs: for
+// samples of them. One reference goes to the caller.
+ASSAY_API assay_model_t* assay_engine_model(const assay_engine_t* engine);
 ASSAY_API assay_engine_t* assay_engine_retain(assay_engine_t* engine);  // NULL is allowed
 ASSAY_API void assay_engine_release(assay_engine_t* engine);            // NULL is allowed
 

@@ -247,8 +247,9 @@ static void start(assay_output_check_t* o, const assay_value_t* value, const ass
   o->error = o->golden = o->engine_golden = ASSAY_ERROR_SUM_INIT;
 }
 
-assay_status_t assay_outputs_create(const assay_graph_t* g, const assay_requirements_t* require,
-                                    assay_output_check_t** out) {
+assay_status_t assay_output_checks_create(const assay_graph_t* g,
+                                          const assay_requirements_t* require,
+                                          assay_output_check_t** out) {
   size_t n = g->n_outputs;
   for (size_t q = 0; require && q < require->n; q++)
     for (size_t i = 0; i < g->n_outputs; i++)

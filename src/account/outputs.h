@@ -43,8 +43,9 @@ typedef struct assay_output_check {
 
 // Statistics for each output of a graph, and behind them for the parts that are required (NULL:
 // none); empty (assay_free).
-assay_status_t assay_outputs_create(const assay_graph_t* g, const assay_requirements_t* require,
-                                    assay_output_check_t** out) ASSAY_MUST_USE;
+assay_status_t assay_output_checks_create(const assay_graph_t* g,
+                                          const assay_requirements_t* require,
+                                          assay_output_check_t** out) ASSAY_MUST_USE;
 // Notes what entered before a sample is added.
 void assay_outputs_note_inputs(assay_output_check_t* outputs, size_t n, size_t n_inputs,
                                assay_tensor_t* const* inputs);

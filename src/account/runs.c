@@ -305,7 +305,7 @@ assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precisio
   assay_run_result_t result = {0};
   assay_plan_t* plan = NULL;
   assay_taken_t* taken = NULL;
-  ASSAY_TRY(assay_outputs_create(r->model->graph, r->setting->require, &result.outputs));
+  ASSAY_TRY(assay_output_checks_create(r->model->graph, r->setting->require, &result.outputs));
   assay_status_t st = NULL;
   if (!r->setting->rebuild || out_plan)
     st = assay_plan_create(r->model, precision, r->setting->plan, r->setting->seed, &plan);

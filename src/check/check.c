@@ -243,7 +243,7 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
     ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
                                 &c->plan));
   ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &account, &c->account));
-  ASSAY_TRY(assay_outputs_create(c->model->graph, c->options.require, &c->outputs));
+  ASSAY_TRY(assay_output_checks_create(c->model->graph, c->options.require, &c->outputs));
   if (c->options.require)
     ASSAY_TRY(assay_new_array(c->options.require->n, sizeof *c->met, &c->met));
   ASSAY_TRY(note_unfinite_inputs(c, inputs));

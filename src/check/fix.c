@@ -23,7 +23,7 @@ static assay_status_t run(void* user, const assay_precision_t* precision, assay_
   (void)out_taken;
   assay_status_t st = assay_plan_create(model, precision, &o->plan, o->seed, &plan);
   if (!st) st = assay_account_create(plan, o->backend, &options, &account);
-  if (!st) st = assay_outputs_create(model->graph, o->require, &result.outputs);
+  if (!st) st = assay_output_checks_create(model->graph, o->require, &result.outputs);
   if (!st)
     st = assay_samples_run(account, model, r->inputs, r->golden, r->check->golden_quantized,
                            o->require, result.outputs, &result.faithful, NULL, NULL);

@@ -337,7 +337,7 @@ static void parts_and_rows_are_recorded(void** state) {
     op_case_ok(assay_require_parse(&r, whole ? "y: max_abs <= 1" : asks[i].text));
   }
   op_case_ok(assay_require_resolve(&r, m->graph));
-  op_case_ok(assay_outputs_create(m->graph, &r, &o));
+  op_case_ok(assay_output_checks_create(m->graph, &r, &o));
   assert_int_equal(o->n_parts, ASKS - 1);
   for (size_t k = 0; k < 2; k++) {
     assay_tensor_t *e = op_case_tensor(engine[k]), *t = op_case_tensor(truth[k]);

@@ -80,6 +80,7 @@ static assay_status_t make_session(assay_model_t* m, const asked_t* a) {
   assay_session_options_t o = ASSAY_SESSION_OPTIONS_INIT;
   assay_session_t* made = NULL;
   FORMATS(o, a);
+  PLANS(o, a);
   o.accumulator = a->accumulator;
   o.mode = ASSAY_RUN_PLAN;
   assay_status_t st = assay_session_create(m, &o, &made);
@@ -99,7 +100,7 @@ static const struct {
     {"certify", make_certificate, PRECISION | RULES | TARGET | FUSION | PASSES | FP32},
     {"audit", make_audit, PRECISION | ACCUMULATOR | RULES},
     {"engine", make_engine, PRECISION | ACCUMULATOR | RULES | TARGET | FUSION | FP32},
-    {"session", make_session, PRECISION | ACCUMULATOR | RULES},
+    {"session", make_session, PRECISION | ACCUMULATOR | RULES | TARGET | FUSION | PASSES | FP32},
 };
 
 static void all_nouns_refuse_the_same(void** state) {

@@ -227,7 +227,7 @@ static bool does(assay_model_t* m, const row_t* r, const assay_requirements_t* r
   for (size_t i = 0; i < m->graph->n_nodes; i++) chosen[m->graph->nodes[i]->id] = kept >> i & 1;
   op_case_ok(assay_plan_create(m, &precision, &plan_options, 0, &plan));
   op_case_ok(assay_account_create(plan, &assay_backend_emu, &options, &account));
-  op_case_ok(assay_outputs_create(m->graph, require, &outputs));
+  op_case_ok(assay_output_checks_create(m->graph, require, &outputs));
   op_case_ok(
       assay_samples_run(account, m, &inputs, NULL, false, require, outputs, &faithful, NULL, NULL));
   assay_free(outputs);
