@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "diagnose/near_ties.h"
 #include "diagnose/search.h"
+#include "diagnose/solve.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
 #include "ops/math/pointwise.h"
@@ -363,6 +364,27 @@ static assay_status_t take_found(walk_t* w, size_t fault, assay_fault_t* found, 
   return NULL;
 }
 
+// Where golden knows what goes into the node, its constant can be solved for.
+static assay_status_t solve(walk_t* w, const assay_search_target_t* target, assay_fault_t* found,
+                            size_t* n_found) {
+  assay_repair_t r = {0};
+  assay_difference_t d = {0};
+  double left = 0;
+  bool is_solved = false;
+  const assay_node_t* node = target->value->producer;
+  if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
+  ASSAY_TRY(assay_solve_constant(w->truth, node, target, &r, &left, &is_solved));
+  if (!is_solved) return NULL;
+  d = assay_difference(target->truth, target->golden);
+  const bool restored = left * d.rms <= target->explained_rms;
+  if (!restored && *n_found && found[0].remains <= left) return assay_repair_deinit(&r), NULL;
+  for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
+  found[0] = (assay_fault_t){
+      .node = node, .has_repair = true, .restored = restored, .repair = r, .remains = left};
+  *n_found = 1;
+  return NULL;
+}
+
 static assay_status_t search(walk_t* w, const assay_value_t* const* values, size_t n,
                              double deadline, size_t fault) {
   const assay_graph_t* g = w->model->graph;
@@ -387,6 +409,7 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   s.nodes = nodes;
   s.targets = targets;
   if (!st) st = assay_search_run(&s, found, &n_found);
+  if (!st && !w->out->outputs_only && n == 1) st = solve(w, &targets[0], found, &n_found);
   if (!st) st = take_found(w, fault, found, n_found);
   w->out->cut_short |= s.cut_short;
   w->out->trials += s.trials;

@@ -1,0 +1,210 @@
+// Constants solved for where a node's inputs and output are known.
+#include "diagnose/solve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/format.h"
+
+// What is left of the difference where the solution did not look, at most.
+static const double MAX_LEFT = 0.05;
+// A change of an element below this part of it, or of the constant's RMS, is golden's rounding.
+static const double SAME = 2e-6;
+
+typedef assay_status_t solver_t(const assay_solve_t* s, bool* held, assay_tensor_t** out);
+
+assay_status_t assay_solve_evaluate(const assay_solve_t* s, assay_tensor_t* constant,
+                                    assay_tensor_t** out) {
+  assay_tensor_t** made = NULL;
+  assay_tensor_t* before = s->in[s->input];
+  *out = NULL;
+  ASSAY_TRY(assay_new_array(s->node->n_outputs, sizeof *made, &made));
+  s->in[s->input] = constant;
+  assay_status_t st =
+      assay_evaluator_node(s->m, s->node, s->node->n_inputs, s->in, s->node->n_outputs, made);
+  s->in[s->input] = before;
+  if (!st && made[s->output] && assay_tensor_alike(made[s->output], s->want))
+    *out = assay_tensor_retain(made[s->output]);
+  for (size_t i = 0; i < s->node->n_outputs; i++) assay_tensor_release(made[i]);
+  assay_free(made);
+  // A constant of zeros may not be one that the operator takes.
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
+  return st;
+}
+
+// ---- whether it holds ---------------------------------------------------------------------------
+
+static double square(double x) { return x * x; }
+
+// RMS of what a solution leaves over what there was, at the places that it did not look at.
+static double left_of(const assay_solve_t* s, const bool* held, const assay_tensor_t* made) {
+  double left = 0, before = 0;
+  int64_t n = 0;
+  for (int64_t i = 0; i < s->want->size; i++) {
+    if (!held[i]) continue;
+    left += square(assay_f64(made)[i] - assay_f64(s->want)[i]);
+    before += square(assay_f64(s->have)[i] - assay_f64(s->want)[i]);
+    n++;
+  }
+  return n && before > 0 ? sqrt(left / before) : INFINITY;
+}
+
+// Elements that hardly change are those of the constant, which its format held exactly.
+static void keep_same(const assay_tensor_t* before, assay_tensor_t* now) {
+  double sum = 0;
+  for (int64_t i = 0; i < before->size; i++) sum += square(assay_f64(before)[i]);
+  const double rms = before->size ? sqrt(sum / (double)before->size) : 0;
+  const assay_format_t format = assay_type_format(now->type);
+  for (int64_t i = 0; i < before->size; i++) {
+    const double x = assay_f64(before)[i], y = assay_f64(now)[i];
+    assay_f64(now)[i] =
+        fabs(y - x) <= SAME * fmax(fabs(x), rms) ? x : assay_format_round(format, y, ASSAY_OVERFLOW_IEEE);
+  }
+}
+
+static assay_status_t try_solver(const assay_solve_t* s, solver_t* solver, double* out_left,
+                                 assay_tensor_t** out) {
+  bool* held = NULL;
+  assay_tensor_t *part = NULL, *made = NULL;
+  *out = NULL;
+  ASSAY_TRY(assay_new_array((size_t)s->want->size, sizeof *held, &held));
+  assay_status_t st = solver(s, held, &part);
+  if (!st && part) st = assay_solve_evaluate(s, part, &made);
+  const bool holds = !st && made && left_of(s, held, made) <= MAX_LEFT;
+  assay_tensor_release(made);
+  made = NULL;
+  if (holds) st = solver(s, NULL, out);
+  if (!st && *out) keep_same(s->in[s->input], *out);
+  if (!st && *out) st = assay_solve_evaluate(s, *out, &made);
+  if (!st && made) {
+    for (int64_t i = 0; i < s->want->size; i++) held[i] = true;
+    *out_left = left_of(s, held, made);
+  }
+  if (st || !made || !(*out_left <= MAX_LEFT)) assay_tensor_release(*out), *out = NULL;
+  assay_tensor_release(made);
+  assay_tensor_release(part);
+  assay_free(held);
+  return st;
+}
+
+// ---- what it looks like -------------------------------------------------------------------------
+
+typedef struct change {
+  int64_t n, same, zeros;  // elements; unchanged; that were 0
+  double low, high;        // of the factors of the others
+  bool is_bf16, is_fp16;   // what was there is the solution, rounded
+} change_t;
+
+static change_t change_of(const assay_tensor_t* before, const assay_tensor_t* now) {
+  change_t c = {.n = now->size, .low = INFINITY, .high = -INFINITY, .is_bf16 = true, .is_fp16 = true};
+  for (int64_t i = 0; i < now->size; i++) {
+    const double x = assay_f64(before)[i], y = assay_f64(now)[i];
+    c.same += x == y;
+    c.zeros += x == 0 && y != 0;
+    if (x != y && x != 0) {
+      c.low = fmin(c.low, y / x);
+      c.high = fmax(c.high, y / x);
+    }
+    c.is_bf16 &= fabs(x - y) <= 0x1p-7 * fabs(y) && assay_format_round(ASSAY_FORMAT_BF16, x, ASSAY_OVERFLOW_IEEE) == x;
+    c.is_fp16 &= fabs(x - y) <= 0x1p-10 * fabs(y) && assay_format_round(ASSAY_FORMAT_FP16, x, ASSAY_OVERFLOW_IEEE) == x;
+  }
+  return c;
+}
+
+static void describe(const assay_solve_t* s, const assay_tensor_t* now, assay_repair_t* r) {
+  const change_t c = change_of(s->in[s->input], now);
+  const char* name = s->node->inputs[s->input] ? s->node->inputs[s->input]->name : "";
+  const long long changed = (long long)(c.n - c.same);
+  if (c.is_fp16)
+    snprintf(r->text, sizeof r->text, "'%.120s' was rounded to fp16", name);
+  else if (c.is_bf16)
+    snprintf(r->text, sizeof r->text, "'%.120s' was rounded to bf16", name);
+  else if (c.zeros == changed)
+    snprintf(r->text, sizeof r->text, "%lld of %lld elements of '%.120s' are 0 in place of numbers",
+             changed, (long long)c.n, name);
+  else if (c.high - c.low < 1e-3 * fabs(c.high) && !c.zeros)
+    snprintf(r->text, sizeof r->text, "%lld of %lld elements of '%.120s' times %.6g", changed,
+             (long long)c.n, name, (c.low + c.high) / 2);
+  else
+    snprintf(r->text, sizeof r->text, "other numbers in %lld of %lld elements of '%.120s'", changed,
+             (long long)c.n, name);
+}
+
+// ---- the node -----------------------------------------------------------------------------------
+
+static bool is_float(const assay_tensor_t* t) {
+  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
+}
+
+static assay_status_t read_inputs(assay_solve_t* s) {
+  for (size_t i = 0; i < s->node->n_inputs; i++) {
+    const assay_value_t* v = s->node->inputs[i];
+    assay_tensor_t* t = v ? assay_evaluator_get(s->m, v) : NULL;
+    if (!t && v) t = v->constant;
+    if (t) ASSAY_TRY(assay_tensor_widen(t, &s->in[i]));
+  }
+  return NULL;
+}
+
+// The best so far: of solutions that leave as little, the one that changes the fewest elements.
+typedef struct best {
+  assay_tensor_t* now;  // NULL: there is none
+  size_t input;
+  double left;
+  int64_t changed;
+} best_t;
+
+static assay_status_t solve_input(assay_solve_t* s, best_t* best) {
+  static solver_t* const solvers[] = {assay_solve_diagonal, assay_solve_rows};
+  for (size_t k = 0; k < sizeof solvers / sizeof *solvers; k++) {
+    best_t b = {.input = s->input};
+    ASSAY_TRY(try_solver(s, solvers[k], &b.left, &b.now));
+    if (!b.now) continue;
+    const change_t c = change_of(s->in[s->input], b.now);
+    b.changed = c.n - c.same;
+    if (best->now && (b.left > 2 * best->left || b.changed >= best->changed)) {
+      assay_tensor_release(b.now);
+      continue;
+    }
+    assay_tensor_release(best->now);
+    *best = b;
+  }
+  return NULL;
+}
+
+assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,
+                                    const assay_search_target_t* target, assay_repair_t* out,
+                                    double* out_left, bool* out_found) {
+  assay_solve_t s = {.m = m, .node = node};
+  *out_found = false;
+  while (s.output < node->n_outputs && node->outputs[s.output] != target->value) s.output++;
+  if (s.output == node->n_outputs || (node->op && node->op->flags & ASSAY_OP_CONTROL)) return NULL;
+  assay_status_t st = assay_new_array(node->n_inputs, sizeof *s.in, &s.in);
+  if (!st) st = assay_tensor_widen(target->golden, &s.want);
+  if (!st && target->truth) st = assay_tensor_widen(target->truth, &s.have);
+  if (!st) st = read_inputs(&s);
+  const bool known = !st && s.have && is_float(s.want) && is_float(s.have) &&
+                     assay_tensor_alike(s.want, s.have) && s.want->size > 0;
+  best_t best = {0};
+  for (s.input = 0; known && !st && s.input < node->n_inputs; s.input++) {
+    const assay_value_t* v = node->inputs[s.input];
+    if (v && v->constant && is_float(s.in[s.input])) st = solve_input(&s, &best);
+  }
+  if (st) assay_tensor_release(best.now);
+  if (!st && best.now) {
+    s.input = best.input;
+    *out = (assay_repair_t){.node = node, .cause = "solved constant", .n_edits = 1};
+    out->edits[0] = (assay_repair_edit_t){
+        .kind = ASSAY_EDIT_CONSTANT, .input = best.input, .tensor = best.now};
+    describe(&s, best.now, out);
+    *out_left = best.left;
+    *out_found = true;
+  }
+  for (size_t i = 0; s.in && i < node->n_inputs; i++) assay_tensor_release(s.in[i]);
+  assay_free(s.in);
+  assay_tensor_release(s.want);
+  assay_tensor_release(s.have);
+  return st;
+}

@@ -1,0 +1,52 @@
+// Constants solved for: where a node's inputs and output are known, what must its constant be?
+//
+// Two kinds of nodes. Where each element of the output depends on one element of the constant at
+// most, and linearly (a bias, a scale, an embedding, a table that is gathered from), three
+// evaluations tell on which and by which factor; each element is then a quotient of sums over the
+// places that it reaches. Where the output is a product with the constant (MatMul, Gemm, Conv), it
+// is the least squares solution of rows times weights, as a correction of what is there, so that
+// what the data do not determine stays as it is.
+//
+// A solution is found on three quarters of the places or rows and has to hold on the others.
+#ifndef ASSAY_DIAGNOSE_SOLVE_H_
+#define ASSAY_DIAGNOSE_SOLVE_H_
+
+#include "diagnose/export.h"
+#include "diagnose/search.h"
+#include "eval/evaluator.h"
+
+// Tries each constant input of the node that makes the target, all of whose other inputs are in the
+// evaluator's slots.
+//   out       the repair, with its text; *out_found false: none holds
+//   out_left  RMS of what it leaves over what there was
+assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,
+                                    const assay_search_target_t* target, assay_repair_t* out,
+                                    double* out_left, bool* out_found) ASSAY_MUST_USE;
+
+// The known, for the parts of the solver.
+typedef struct assay_solve {
+  assay_evaluator_t* m;
+  const assay_node_t* node;
+  size_t input;          // the constant
+  assay_tensor_t** in;   // canonical, by input of the node
+  assay_tensor_t* want;  // golden of output `output`, canonical
+  assay_tensor_t* have;  // the same as the node makes it
+  size_t output;
+} assay_solve_t;
+
+// The constant by all places of the output; or, with `held` (a flag each place, false at first), by
+// some, those that are left out being marked there. *out NULL: not a node of that kind.
+assay_status_t assay_solve_diagonal(const assay_solve_t* s, bool* held,
+                                    assay_tensor_t** out) ASSAY_MUST_USE;
+assay_status_t assay_solve_rows(const assay_solve_t* s, bool* held,
+                                assay_tensor_t** out) ASSAY_MUST_USE;
+// The node's output with the constant in place; *out NULL: it cannot be evaluated so.
+assay_status_t assay_solve_evaluate(const assay_solve_t* s, assay_tensor_t* constant,
+                                    assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Whether place i of an output, or a row, is kept for the test.
+static inline bool assay_solve_tests(int64_t i) {
+  return (((uint64_t)i + 1) * 0x9e3779b97f4a7c15U >> 62) == 3;
+}
+
+#endif  // ASSAY_DIAGNOSE_SOLVE_H_
