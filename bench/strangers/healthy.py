@@ -18,6 +18,8 @@ ROWS = [
     ("int8 per tensor, golden of itself", "int8", [], False),
     ("int8 per channel, golden of itself, inner values", "int8 channels", [], True),
     ("int8 per channel, golden of itself", "int8 channels", [], False),
+    ("int8 per tensor, golden of the float network", "int8 of float", [], False),
+    ("int8 per channel, golden of the float network, inner values", "int8 channels of float", [], True),
 ]
 
 
@@ -32,14 +34,17 @@ def variant(model, number, rng):
         return None
     if given is None:
         return None
-    return kind, given, model if made.startswith("half") else given, options, inner
+    return kind, given, model if made.startswith("half") or made.endswith("of float") else given, options, inner
 
 
 def alarm(row, report):
-    """What is wrong with the report of a healthy model, or ''. A precision may well be at fault where one was asked for, or typed."""
+    """What is wrong with the report of a healthy model, or ''.
+
+    A precision may well be at fault where one was asked for or is typed, and quantization beside the float network: not the export.
+    """
     blame, verdict = report.get("blame"), report.get("verdict")
-    low = "fp16" in row["kind"] or "bf16" in row["kind"]
-    if blame in (None, "none", "precision") and (verdict == "faithful" or low):
+    low = any(word in row["kind"] for word in ("fp16", "bf16", "float network"))
+    if verdict == "faithful" or low and blame != "export":
         return ""
     first = (report.get("culprits") or [{}])[0]
     return f"{verdict}, blame {blame}: {', '.join(first.get('nodes', []))} ({first.get('op')}): {first.get('why')}"
