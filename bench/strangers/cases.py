@@ -71,12 +71,12 @@ def visible(case):
     return max(difference(wrong[k], want[k]) for k in want) > LEAST
 
 
-def draw_healthy(seed, number):
+def draw_healthy(seed, number, assay):
     rng = np.random.default_rng(seed_of("healthy", seed, number))
     while True:
         name = str(rng.choice(list(ARCHITECTURES)))
         model = build(name, int(rng.integers(1 << 30)))
-        found = healthy.variant(model, number, rng)
+        found = healthy.variant(model, number, rng, assay)
         if found:
             kind, given, intact, options, intermediates = found
             case = Case(f"H{seed}-{number}", "held out" if held_out(name) else "own", name, kind, given.proto, intact.proto,
@@ -96,9 +96,10 @@ def runs(case):
     return True
 
 
-def draw_case(id):
-    seed, number = id[1:].split("-")
-    return (draw_fault if id[0] == "F" else draw_healthy)(int(seed), int(number))
+def draw_case(id, assay):
+    """assay: the program, whose quantizer makes some healthy models."""
+    seed, number = map(int, id[1:].split("-"))
+    return draw_fault(seed, number) if id[0] == "F" else draw_healthy(seed, number, assay)
 
 
 def feeds(case, stream, count=SAMPLES):

@@ -1,5 +1,5 @@
 """Healthy models: what a false alarm would be about. Rows say what check gets and where golden is from."""
-from variants import quantize, to_half
+from variants import quantize, quantize_by_assay, to_half
 
 # Name, how the model is made, options of check, whether inner values are given.
 ROWS = [
@@ -20,16 +20,23 @@ ROWS = [
     ("int8 per channel, golden of itself", "int8 channels", [], False),
     ("int8 per tensor, golden of the float network", "int8 of float", [], False),
     ("int8 per channel, golden of the float network, inner values", "int8 channels of float", [], True),
+    ("int8 of `assay edit quantize`, golden of itself, inner values", "int8 of assay", [], True),
+    ("int8 of `assay edit quantize`, golden of the float network", "int8 of assay of float", [], False),
 ]
 
 
-def variant(model, number, rng):
+def variant(model, number, rng, assay):
     """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant."""
     kind, made, options, inner = ROWS[number % len(ROWS)]
     if made == "float":
         return kind, model, model, options, inner
     try:
-        given = to_half(model, made == "half inside") if made.startswith("half") else quantize(model, rng, "channels" in made)
+        if made.startswith("half"):
+            given = to_half(model, made == "half inside")
+        elif "assay" in made:
+            given = quantize_by_assay(model, rng, assay)
+        else:
+            given = quantize(model, rng, "channels" in made)
     except Exception:  # noqa: BLE001: the converter or the quantizer cannot
         return None
     if given is None:

@@ -20,7 +20,7 @@ from judge import INNER, OUTPUTS, command, judge, run
 
 def examine(id, options, keep=False):
     """Draws, writes, checks and judges one case; a row a mode."""
-    case = draw_case(id)
+    case = draw_case(id, options.assay)
     folder = pathlib.Path(options.work) / id
     shutil.rmtree(folder, ignore_errors=True)
     write(case, folder)
@@ -41,7 +41,7 @@ def examine(id, options, keep=False):
 def alone(id, options):
     for row in examine(id, options, keep=True):
         folder = pathlib.Path(options.work) / id
-        line = command(options.assay, folder, row["mode"], draw_case(id).options, options.search_time)
+        line = command(options.assay, folder, row["mode"], draw_case(id, options.assay).options, options.search_time)
         print(f"\n{id}, {row['mode']}: {row['architecture']}, {row['kind']} {row['source']}")
         print(f"$ cd {folder} && OMP_NUM_THREADS=1 {' '.join(line)}", flush=True)
         subprocess.run(line, cwd=folder, check=False)

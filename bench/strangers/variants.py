@@ -3,9 +3,11 @@ import contextlib
 import io
 import logging
 import os
+import subprocess
 import tempfile
 import warnings
 
+import numpy as np
 import onnx
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
@@ -14,12 +16,31 @@ from data import draw
 from net import Model
 
 
+def like(model, proto):
+    return Model(model.name, model.style, model.opset, model.batch, proto, model.inputs, model.rows)
+
+
 def to_half(model, keep_types):
     """fp16 as ONNX Runtime's converter makes it: weights are rounded; keep_types: inputs and outputs stay float."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         proto = convert_float_to_float16(onnx.ModelProto.FromString(model.proto.SerializeToString()), keep_io_types=keep_types)
-    return Model(model.name, model.style, model.opset, model.batch, proto, model.inputs, model.rows)
+    return like(model, proto)
+
+
+def quantize_by_assay(model, rng, assay, samples=6):
+    """The same by `assay edit quantize`; None where it refuses."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, "float.onnx"), os.path.join(folder, "int8.onnx")
+        onnx.save(model.proto, source)
+        os.mkdir(os.path.join(folder, "inputs"))
+        for i in range(samples):
+            np.savez(os.path.join(folder, "inputs", f"{i}.npz"), **draw(model, rng))
+        line = [str(assay), "edit", "quantize", source, "-o", target, "-i", os.path.join(folder, "inputs"), "--no-proof"]
+        done = subprocess.run(line, capture_output=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        if done.returncode != 0 or not os.path.exists(target):
+            return None
+        return like(model, onnx.load(target))
 
 
 class Samples(CalibrationDataReader):
@@ -44,6 +65,4 @@ def quantize(model, rng, per_channel, samples=6):
                         calibrate_method=CalibrationMethod.MinMax)
         logging.disable(logging.NOTSET)
         proto = onnx.load(target)
-    if not any(n.op_type == "QuantizeLinear" for n in proto.graph.node):
-        return None
-    return Model(model.name, model.style, model.opset, model.batch, proto, model.inputs, model.rows)
+    return like(model, proto) if any(n.op_type == "QuantizeLinear" for n in proto.graph.node) else None
