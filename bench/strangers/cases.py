@@ -9,7 +9,7 @@ import onnx
 import healthy
 from architectures import ARCHITECTURES, build, held_out, seed_of
 from data import draw
-from faults import KINDS, LEAST, difference, inject
+from faults import KINDS, LEAST, difference, inject, same_shapes
 from golden import Runner, double_values
 from variants import quantize
 
@@ -62,13 +62,14 @@ def draw_fault(seed, number):
 
 
 def visible(case):
-    """Whether the inputs that check gets show the fault."""
+    """Whether the inputs that check gets show the fault: the first sample does, and all can be run."""
     try:
-        feed = feeds(case, "given", 1)[0]
-        wrong, want = Runner(case.model)(feed), Runner(case.intact)(feed)
+        faulty, intact = Runner(case.model), Runner(case.intact)
+        pairs = [(faulty(feed), intact(feed)) for feed in feeds(case, "given")]
     except Exception:  # noqa: BLE001: an index beyond a table, on these inputs
         return False
-    return max(difference(wrong[k], want[k]) for k in want) > LEAST
+    wrong, want = pairs[0]
+    return all(same_shapes(case.intact, *p) for p in pairs) and max(difference(wrong[k], want[k]) for k in want) > LEAST
 
 
 def draw_healthy(seed, number, assay):

@@ -56,6 +56,12 @@ def names_of(graph, nodes):
     return names
 
 
+def same_shapes(proto, wrong, right):
+    """Another shape is seen at once. What suppression leaves has no fixed number."""
+    free = {x for n in proto.graph.node if n.op_type == "NonMaxSuppression" for x in n.output}
+    return all(wrong[o.name].shape == right[o.name].shape for o in proto.graph.output if o.name not in free)
+
+
 def inject(model, kind, seed, tries=4):
     """The model with a fault of this kind, or None if it has no place for it, does not run, or changes nothing."""
     rng = np.random.default_rng(seed_of("fault", kind, seed))
@@ -80,10 +86,7 @@ def inject(model, kind, seed, tries=4):
             continue
         pairs = [(wrong[o.name], values[o.name]) for o in model.proto.graph.output]
         effect = max(difference(*p) for p in pairs)
-        # Another shape is seen at once. What suppression leaves has no fixed number.
-        free = {x for n in model.proto.graph.node if n.op_type == "NonMaxSuppression" for x in n.output}
-        same = all(wrong[o.name].shape == values[o.name].shape for o in model.proto.graph.output if o.name not in free)
-        if same and effect > LEAST:
+        if same_shapes(model.proto, wrong, values) and effect > LEAST:
             return Fault(kind, s.proto, names_of(s.proto.graph, nodes), effect)
     return None
 

@@ -30,6 +30,8 @@ def to_half(model, keep_types):
 
 def quantize_by_assay(model, rng, assay, samples=6):
     """The same by `assay edit quantize`; None where it refuses."""
+    if model.name in FLOAT_INDICES:
+        return None
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "float.onnx"), os.path.join(folder, "int8.onnx")
         onnx.save(model.proto, source)
@@ -51,8 +53,14 @@ class Samples(CalibrationDataReader):
         return next(self.feeds, None)
 
 
+# Networks that compute indices in floats, which nobody quantizes.
+FLOAT_INDICES = {"flow_warp", "t5_encoder"}
+
+
 def quantize(model, rng, per_channel, samples=6):
     """QuantizeLinear and DequantizeLinear by ONNX Runtime, calibrated on drawn data."""
+    if model.name in FLOAT_INDICES:
+        return None
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "float.onnx"), os.path.join(folder, "int8.onnx")
         proto = onnx.ModelProto.FromString(model.proto.SerializeToString())
