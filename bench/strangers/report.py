@@ -62,7 +62,9 @@ def tables(rows, wanted, options):
     except (OSError, subprocess.CalledProcessError):
         commit = "unknown"
     again = f"bench/strangers/run.py --assay build/release/src/cli/assay --search-time {options.search_time:g} --case"
-    lines = [f"{datetime.date.today()}, {machine()}, commit {commit}, seed {options.seed}, split '{SPLIT}', search time {options.search_time:g} s", "",
+    programs = " and ".join(sorted({r["program"] for r in rows}))
+    lines = [f"{datetime.date.today()}, {machine()}, bench at commit {commit}, program {programs or 'none'} (sha256), seed {options.seed}, "
+             f"split '{SPLIT}', search time {options.search_time:g} s", "",
              f"    bench/strangers/run.py --assay build/release/src/cli/assay --seed {options.seed} --faults {options.faults} --healthy "
              f"{options.healthy} --search-time {options.search_time:g}", ""]
     done = len({r["id"] for r in rows})

@@ -15,12 +15,12 @@ import time
 
 import report
 from cases import draw_case, write
-from judge import INNER, OUTPUTS, command, judge, run
+from judge import INNER, OUTPUTS, command, judge, program, run
 
 
 def examine(id, options, keep=False):
     """Draws, writes, checks and judges one case; a row a mode."""
-    case = draw_case(id, options.assay)
+    case, made_by = draw_case(id, options.assay), program(options.assay)
     folder = pathlib.Path(options.work) / id
     shutil.rmtree(folder, ignore_errors=True)
     write(case, folder)
@@ -30,7 +30,7 @@ def examine(id, options, keep=False):
         line = command(options.assay, folder, mode, case.options, options.search_time)
         found, seconds, error = run(line, folder, options.limit)
         row = {"id": id, "mode": mode, "column": case.column, "architecture": case.architecture, "kind": case.kind, "style": case.style,
-               "opset": case.opset, "batch": case.batch, "nodes": len(case.model.graph.node), "seconds": round(seconds, 2), "error": error,
+               "opset": case.opset, "batch": case.batch, "nodes": len(case.model.graph.node), "seconds": round(seconds, 2), "error": error, "program": made_by,
                "blamed": case.blamed, "source": case.source}
         rows.append({**row, **({} if error else judge(case, mode, found, folder))})
     if not keep:
@@ -59,7 +59,7 @@ def main():
     parser.add_argument("--search-time", type=float, default=10, help="of check, in seconds")
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a check is stopped")
     parser.add_argument("--slice", type=float, help="stop after so many seconds; the same command goes on where it stopped")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("strangers.jsonl"), help="rows; those that it has are not run again")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("strangers.jsonl"), help="rows; those that it has of this program are not run again")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("strangers"), help="folder of cases")
     parser.add_argument("--results", type=pathlib.Path, help="tables as Markdown")
     options = parser.parse_args()
@@ -67,6 +67,7 @@ def main():
     if options.case:
         return alone(options.case, options)
     rows = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    rows = [r for r in rows if r["program"] == program(options.assay)]
     done = {r["id"] for r in rows}
     ids = [f"F{options.seed}-{i}" for i in range(options.faults)] + [f"H{options.seed}-{i}" for i in range(options.healthy)]
     todo, start = [i for i in ids if i not in done], time.monotonic()

@@ -143,6 +143,7 @@ class Runs(unittest.TestCase):
             self.assertEqual([r["mode"] for r in rows], [run.INNER, run.OUTPUTS, run.INNER])
             self.assertIn("first", rows[0])
             self.assertIn("alarm", rows[2])
+            self.assertEqual({r["program"] for r in rows}, {run.program(ASSAY.resolve())})
 
 
 if __name__ == "__main__":
