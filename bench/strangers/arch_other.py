@@ -23,7 +23,6 @@ def yolo(net):
     net.output(boxes, "boxes")
     net.output(scores, "scores")
     net.output(chosen, "selected")
-    net.rows = False
 
 
 def centernet(net):
@@ -106,7 +105,6 @@ def flow_warp(net):
             weight = net.mul(wx if dx else net.op("Sub", one, wx), wy if dy else net.op("Sub", one, wy))
             parts.append(net.mul(value, weight))
     net.output(conv(net, net.op("Sum", *parts), 3, 3, 3, hint="fuse"), "frame")
-    net.rows = False
 
 
 def stereo(net):
@@ -166,7 +164,6 @@ def gcn(net):
             empty = net.mul(linear(net, x, n, m, rank=2, hint="self"), net.const(1.0))
             x = activation(net, scatter_add(net, empty, index, message, m), "relu" if i == 0 else "elu")
     net.output(linear(net, x, 16, 4, rank=2, hint="head"), "logits")
-    net.rows = False
 
 
 def scatter_add(net, into, index, updates, width):
@@ -271,7 +268,6 @@ def dgcnn(net):
     y = activation(net, linear(net, y, 6, 16, rank=4, hint="edge1"), "leaky")
     y = net.reduce("Max", linear(net, y, 16, 16, rank=4, hint="edge2"), [2], 0)
     net.output(linear(net, y, 16, 5, hint="head"), "parts")
-    net.rows = False
 
 
 def experts(net):
@@ -320,7 +316,6 @@ def memory(net):
     decay = net.op("Pow", net.const(0.8), net.op("Cast", net.unsqueeze(position, 0), to=1))
     p = net.mul(net.softmax(scores, 2), decay)
     net.output(linear(net, net.op("MatMul", p, turned), 8, 5, rank=2, hint="out"), "reply")
-    net.rows = False
 
 
 def autoencoder(net):

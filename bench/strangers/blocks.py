@@ -5,8 +5,7 @@ from net import BATCH, trained
 
 
 def linear(net, x, n_in, n_out, rank=3, bias=True, gain=1.0, hint=""):
-    scope = net.scope(hint) if hint else net.scope("linear")
-    with scope:
+    with net.scope(hint or "linear"):
         b = net.vector(n_out, hint="bias") if bias else None
         if rank == 2 and net.style.linear == "gemm":
             return net.op("Gemm", x, net.trained((n_out, n_in), n_in, gain), b or "", transB=1, alpha=1.0, beta=1.0)

@@ -27,7 +27,6 @@ class Model:
     batch: object  # a number, or "N": open
     proto: onnx.ModelProto
     inputs: list
-    rows: bool     # samples do not depend on each other: any batch will do
 
 
 def trained(rng, shape, fan_in, gain=1.0):
@@ -47,7 +46,7 @@ class Net:
         self.opset, self.batch, self.rng = opset, batch, rng
         self.inputs, self.outputs, self.nodes, self.initializers = [], [], [], []
         self.counts, self.scopes, self.values, self.norms = {}, [], 0, []
-        self.rows = True
+        self.taken = set()  # names of values
 
     # ---- names ----
 
@@ -89,7 +88,7 @@ class Net:
     def op(self, kind, *inputs, n=1, **attributes):
         outputs = []
         for i in range(n):
-            outputs.append(self._unique(self._name(self.style.value, kind, i=i), self._taken()))
+            outputs.append(self._unique(self._name(self.style.value, kind, i=i), self.taken))
             self.values += 1
         node = helper.make_node(kind, [x or "" for x in inputs], outputs, name=self._name(self.style.node, kind),
                                 **{k: v for k, v in attributes.items() if v is not None})
@@ -98,17 +97,12 @@ class Net:
         self.nodes.append(node)
         return outputs[0] if n == 1 else outputs
 
-    def _taken(self):
-        if not hasattr(self, "taken"):
-            self.taken = set()
-        return self.taken
-
     def const(self, value, dtype=np.float32):
         """A constant of the computation, as the exporter writes it."""
         array = np.asarray(value, dtype)
         if self.style.constants == "node":
             return self.op("Constant", value=numpy_helper.from_array(array))
-        name = self._unique(f"const_{self.values}" if self.style_name != "dynamo" else f"val_{self.values}", self._taken())
+        name = self._unique(f"const_{self.values}" if self.style_name != "dynamo" else f"val_{self.values}", self.taken)
         self.values += 1
         self.initializers.append(numpy_helper.from_array(array, name))
         return name
@@ -117,7 +111,7 @@ class Net:
         return self.const(values, np.int64)
 
     def weight(self, array, hint="weight"):
-        name = self._unique(self._name(self.style.weight, "w", w=hint), self._taken())
+        name = self._unique(self._name(self.style.weight, "w", w=hint), self.taken)
         self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
@@ -216,4 +210,4 @@ class Net:
         inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True)
         for mine, its in zip(proto.graph.output, inferred.graph.output):
             mine.CopyFrom(its)
-        return Model(self.name, self.style_name, self.opset, self.batch, proto, self.inputs, self.rows)
+        return Model(self.name, self.style_name, self.opset, self.batch, proto, self.inputs)

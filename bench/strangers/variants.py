@@ -17,7 +17,7 @@ from net import Model
 
 
 def like(model, proto):
-    return Model(model.name, model.style, model.opset, model.batch, proto, model.inputs, model.rows)
+    return Model(model.name, model.style, model.opset, model.batch, proto, model.inputs)
 
 
 def to_half(model, keep_types):
@@ -26,6 +26,34 @@ def to_half(model, keep_types):
         warnings.simplefilter("ignore")
         proto = convert_float_to_float16(onnx.ModelProto.FromString(model.proto.SerializeToString()), keep_io_types=keep_types)
     return like(model, proto)
+
+
+class Samples(CalibrationDataReader):
+    def __init__(self, feeds):
+        self.feeds = iter(feeds)
+
+    def get_next(self):
+        return next(self.feeds, None)
+
+
+# Networks that compute indices in floats, which nobody quantizes.
+FLOAT_INDICES = {"flow_warp", "t5_encoder"}
+
+
+def quantize(model, rng, per_channel, samples=6):
+    """QuantizeLinear and DequantizeLinear by ONNX Runtime, calibrated on drawn data."""
+    if model.name in FLOAT_INDICES or model.opset < 13 and per_channel:  # scales of an axis are of opset 13
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, "float.onnx"), os.path.join(folder, "int8.onnx")
+        onnx.save(model.proto, source)
+        logging.disable(logging.WARNING)
+        quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=QuantFormat.QDQ,
+                        per_channel=per_channel, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
+                        calibrate_method=CalibrationMethod.MinMax)
+        logging.disable(logging.NOTSET)
+        proto = onnx.load(target)
+    return like(model, proto) if any(n.op_type == "QuantizeLinear" for n in proto.graph.node) else None
 
 
 def quantize_by_assay(model, rng, assay, samples=6):
@@ -43,34 +71,3 @@ def quantize_by_assay(model, rng, assay, samples=6):
         if done.returncode != 0 or not os.path.exists(target):
             return None
         return like(model, onnx.load(target))
-
-
-class Samples(CalibrationDataReader):
-    def __init__(self, feeds):
-        self.feeds = iter(feeds)
-
-    def get_next(self):
-        return next(self.feeds, None)
-
-
-# Networks that compute indices in floats, which nobody quantizes.
-FLOAT_INDICES = {"flow_warp", "t5_encoder"}
-
-
-def quantize(model, rng, per_channel, samples=6):
-    """QuantizeLinear and DequantizeLinear by ONNX Runtime, calibrated on drawn data."""
-    if model.name in FLOAT_INDICES:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = os.path.join(folder, "float.onnx"), os.path.join(folder, "int8.onnx")
-        proto = onnx.ModelProto.FromString(model.proto.SerializeToString())
-        if model.opset < 13 and per_channel:  # scales of an axis are of opset 13
-            return None
-        onnx.save(proto, source)
-        logging.disable(logging.WARNING)
-        quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=QuantFormat.QDQ,
-                        per_channel=per_channel, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
-                        calibrate_method=CalibrationMethod.MinMax)
-        logging.disable(logging.NOTSET)
-        proto = onnx.load(target)
-    return like(model, proto) if any(n.op_type == "QuantizeLinear" for n in proto.graph.node) else None
