@@ -48,10 +48,12 @@ def quantize(model, rng, per_channel, samples=6):
         source, target = os.path.join(folder, "float.onnx"), os.path.join(folder, "int8.onnx")
         onnx.save(model.proto, source)
         logging.disable(logging.WARNING)
-        quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=QuantFormat.QDQ,
-                        per_channel=per_channel, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
-                        calibrate_method=CalibrationMethod.MinMax)
-        logging.disable(logging.NOTSET)
+        try:
+            quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=QuantFormat.QDQ,
+                            per_channel=per_channel, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
+                            calibrate_method=CalibrationMethod.MinMax)
+        finally:
+            logging.disable(logging.NOTSET)
         proto = onnx.load(target)
     return like(model, proto) if any(n.op_type == "QuantizeLinear" for n in proto.graph.node) else None
 
