@@ -1,0 +1,98 @@
+"""The architectures, and how one is drawn: `build(name, seed)` gives a Model."""
+import hashlib
+import inspect
+
+import numpy as np
+import onnxruntime as ort
+from onnx import helper, numpy_helper
+
+import arch_other
+import arch_sequence
+import arch_vision
+from data import draw
+from net import Net
+from styles import STYLES
+
+ort.set_default_logger_severity(4)
+HELPERS = {"embed", "positions", "time_first", "padding_mask", "scatter_add"}
+# Whole architectures and kinds of faults are held out, chosen by a hash. When the held-out column has been used to tune anything,
+# draw a new one: another word here.
+SPLIT = "first"
+
+
+def _functions(module):
+    return {n: f for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__ and n not in HELPERS}
+
+
+ARCHITECTURES = {**_functions(arch_vision), **_functions(arch_sequence), **_functions(arch_other)}
+# What an operator needs of the operator set.
+LEAST = {"transformer_net": 16}
+# Networks that only one framework's users write.
+ONLY = {"keras_lstm": ("tf2onnx", "keras2onnx"), "memory": ("torch", "torch17", "dynamo", "unnamed"),
+        "flow_warp": ("torch", "torch_old", "paddle", "unnamed")}
+# Networks of rows: nobody looks at one row.
+TABLES = {"dlrm", "deep_fm", "two_towers", "tabular", "flow", "n_beats", "autoencoder"}
+FIXED = {"flow_warp", "gcn", "dgcnn", "memory"}  # no batch
+
+
+def held_out(name):
+    return hashlib.sha256(f"{SPLIT}/{name}".encode()).digest()[0] % 3 == 0
+
+
+def seed_of(*words):
+    return int.from_bytes(hashlib.sha256("/".join(map(str, words)).encode()).digest()[:8], "little")
+
+
+def session(proto):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def calibrate(net, model, rng):
+    """Batch normalizations get the statistics of what they meet, first to last."""
+    place = {t.name: i for i, t in enumerate(model.proto.graph.initializer)}
+    keep = list(model.proto.graph.output)
+    feed = draw(model, rng, 4)
+    for x, mean, variance in net.norms:
+        del model.proto.graph.output[:]
+        model.proto.graph.output.add().name = x
+        value = session(model.proto).run([x], feed)[0].astype(np.float64)
+        axes = tuple(i for i in range(value.ndim) if i != 1)
+        for name, new in ((mean, value.mean(axes)), (variance, value.var(axes) + 1e-3)):
+            old = model.proto.graph.initializer[place[name]]
+            jitter = np.exp(0.1 * rng.standard_normal(new.shape))
+            old.CopyFrom(numpy_helper.from_array((new * jitter).astype(np.float32), name))
+    del model.proto.graph.output[:]
+    model.proto.graph.output.extend(keep)
+
+
+def declare_shapes(model, rng):
+    """Outputs whose shape is not inferred get it from runs; what changes with an open batch is left open."""
+    missing = [o for o in model.proto.graph.output if not o.type.tensor_type.HasField("shape")]
+    if not missing:
+        return
+    runs = [session(model.proto).run([o.name for o in missing], draw(model, rng, batch)) for batch in (2, 3)]
+    for o, *values in zip(missing, *runs):
+        shape = [a if a == b else "N" for a, b in zip(values[0].shape, values[1].shape)]
+        o.CopyFrom(helper.make_tensor_value_info(o.name, helper.np_dtype_to_tensor_dtype(values[0].dtype), shape))
+
+
+def build(name, seed, style=None, batch=None):
+    """The architecture in a style, an operator set and a batch drawn by the seed, unless given."""
+    rng = np.random.default_rng(seed_of(name, seed))
+    styles = [s for s in ONLY.get(name, STYLES) if max(STYLES[s].opsets) >= LEAST.get(name, 0)]
+    style = style or styles[int(rng.integers(len(styles)))]
+    opsets = [o for o in STYLES[style].opsets if o >= LEAST.get(name, 0)]
+    opset = opsets[int(rng.integers(len(opsets)))]
+    choice = ((16, "N", 16, "N") if name in TABLES else (1, 3, "N", 1))[int(rng.integers(4))]
+    batch = 1 if name in FIXED else batch or choice
+    net = Net(name, style, opset, batch, rng)
+    ARCHITECTURES[name](net)
+    model = net.finish()
+    if net.norms:
+        calibrate(net, model, rng)
+    declare_shapes(model, rng)
+    return model

@@ -1,0 +1,153 @@
+"""Cases: a faulty or healthy model with what its user has, drawn by seed and number, and written to a folder."""
+import json
+import pathlib
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+
+import healthy
+from architectures import ARCHITECTURES, build, held_out, seed_of
+from data import draw
+from faults import KINDS, LEAST, difference, inject, same_shapes
+from golden import Runner, double_values
+from variants import quantize
+
+SAMPLES = 4   # that check gets
+COLUMNS = ("own", "new kind", "new architecture", "both new")  # the last three are held out
+
+
+@dataclass
+class Case:
+    id: str
+    column: str
+    architecture: str
+    kind: str            # of fault, or of health
+    model: object        # what check gets
+    intact: object       # what golden is of
+    style: str
+    opset: int
+    batch: object
+    blamed: list = field(default_factory=list)
+    effect: float = 0.0
+    options: list = field(default_factory=list)
+    intermediates: bool = True
+    source: str = ""
+    recipe: object = None  # the Model that inputs are drawn for
+
+
+def column_of(kind, architecture):
+    return COLUMNS[KINDS[kind].held_out + 2 * held_out(architecture)]
+
+
+def draw_fault(seed, number):
+    """Columns take turns; a column draws a kind, then an architecture that has a place for it; the next kind if none has."""
+    column = COLUMNS[number % 4]
+    kinds = [k for k in KINDS if KINDS[k].held_out == (column in ("new kind", "both new"))]
+    names = [a for a in ARCHITECTURES if held_out(a) == (column in ("new architecture", "both new"))]
+    for kind in np.random.default_rng(seed_of("case", seed, number)).permutation(kinds):
+        rng = np.random.default_rng(seed_of("case", seed, number, kind))
+        # Three rounds: a kind that needs a certain variant of an architecture is as likely as others.
+        for name in [str(n) for _ in range(3) for n in rng.permutation(names)]:
+            model = build(name, int(rng.integers(1 << 30)))
+            if KINDS[kind].quantized:
+                model = quantize(model, rng, bool(rng.integers(2)))
+            fault = model and inject(model, str(kind), int(rng.integers(1 << 30)))
+            if fault:
+                case = Case(f"F{seed}-{number}", column, name, str(kind), fault.proto, model.proto, model.style, model.opset, model.batch,
+                            sorted(fault.blamed), fault.effect, source=KINDS[kind].source, recipe=model)
+                if visible(case):
+                    return case
+    raise LookupError(f"no kind of fault has a place in the column '{column}'")
+
+
+def visible(case):
+    """Whether the inputs that check gets show the fault: the first sample does, and all can be run."""
+    try:
+        faulty, intact = Runner(case.model), Runner(case.intact)
+        pairs = [(faulty(feed), intact(feed)) for feed in feeds(case, "given")]
+    except Exception:  # noqa: BLE001: an index beyond a table, on these inputs
+        return False
+    wrong, want = pairs[0]
+    return all(same_shapes(case.intact, *p) for p in pairs) and max(difference(wrong[k], want[k]) for k in want) > LEAST
+
+
+def draw_healthy(seed, number, assay):
+    rng = np.random.default_rng(seed_of("healthy", seed, number))
+    while True:
+        name = str(rng.choice(list(ARCHITECTURES)))
+        model = build(name, int(rng.integers(1 << 30)))
+        found = healthy.variant(model, number, rng, assay)
+        if found:
+            kind, given, intact, options, intermediates = found
+            case = Case(f"H{seed}-{number}", "held out" if held_out(name) else "own", name, kind, given.proto, intact.proto,
+                        model.style, model.opset, model.batch, options=options, intermediates=intermediates, recipe=given)
+            if runs(case):
+                return case
+
+
+def runs(case):
+    """Whether ONNX Runtime runs both models on the inputs that check gets: a converter may have made one that it does not."""
+    try:
+        for feed in feeds(case, "given"):
+            Runner(case.model)(feed)
+            Runner(case.intact, every=True)(feed)
+    except Exception:  # noqa: BLE001
+        return False
+    return True
+
+
+def draw_case(id, assay):
+    """assay: the program, whose quantizer makes some healthy models."""
+    seed, number = map(int, id[1:].split("-"))
+    return draw_fault(seed, number) if id[0] == "F" else draw_healthy(seed, number, assay)
+
+
+def feeds(case, stream, count=SAMPLES):
+    """Inputs that the golden run takes; where the batch is open, of one size."""
+    rng = np.random.default_rng(seed_of(case.id, stream))
+    drawn = [draw(case.recipe, rng, 3) for _ in range(count)]
+    if any(i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16 for i in case.model.graph.input):
+        # The framework sees what the model sees.
+        drawn = [{k: v.astype(np.float16).astype(np.float32) if v.dtype == np.float32 else v for k, v in feed.items()} for feed in drawn]
+    return drawn
+
+
+def write(case, folder):
+    """model.onnx, inputs/N.npz, golden/N.npz, intermediates.npz (of the first sample), case.json."""
+    folder = pathlib.Path(folder)
+    for part in ("inputs", "golden"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    onnx.save(case.model, folder / "model.onnx")
+    run, outputs = Runner(case.intact, every=True), [o.name for o in case.intact.graph.output]
+    for i, feed in enumerate(feeds(case, "given")):
+        values = run(feed)
+        if "float64" in case.kind:
+            values = double_values(case.intact, feed, values) or values
+        types = {t.name: t.type.tensor_type.elem_type for t in case.model.graph.input}
+        given = {k: v.astype(np.float16) if types[k] == onnx.TensorProto.FLOAT16 else v for k, v in feed.items()}
+        np.savez(folder / f"inputs/{i}.npz", **given)
+        np.savez(folder / f"golden/{i}.npz", **{k: values[k] for k in outputs})
+        if i == 0:
+            np.savez(folder / "intermediates.npz", **{k: v for k, v in values.items() if k not in outputs and np.asarray(v).dtype.kind in "fiub"})
+    names = ("id", "column", "architecture", "kind", "style", "opset", "batch", "blamed", "effect", "options", "source")
+    about = {k: getattr(case, k) for k in names}
+    (folder / "case.json").write_text(json.dumps(about, indent=1) + "\n")
+
+
+def repaired(case, path):
+    """Whether the repaired model gives golden on inputs that check has not seen, in ONNX Runtime; else why not."""
+    try:
+        fixed = Runner(onnx.load(path))
+    except Exception as error:  # noqa: BLE001
+        return f"ONNX Runtime does not open it: {str(error)[:200]}"
+    run = Runner(case.intact)
+    for feed in feeds(case, "fresh", 3):
+        try:
+            given, want = fixed(feed), run(feed)
+        except Exception as error:  # noqa: BLE001
+            return f"ONNX Runtime does not run it: {str(error)[:200]}"
+        worst = max(difference(given[k], want[k]) for k in want)
+        if worst > LEAST:
+            return f"an output is {worst:.2g} off on fresh inputs"
+    return ""

@@ -1,0 +1,67 @@
+"""Inputs that look like data."""
+import numpy as np
+
+from net import BATCH
+
+
+def smooth(rng, shape):
+    """Images are smooth: neighbours are alike."""
+    x = rng.standard_normal(shape)
+    for axis in range(2, len(shape)):
+        x = x + 0.8 * np.roll(x, 1, axis) + 0.5 * np.roll(x, 2, axis)
+    return (x / (x.std() + 1e-9) + 0.3 * rng.standard_normal()).astype(np.float32)
+
+
+def image(rng, shape, channels_last=False):
+    if channels_last:
+        return np.ascontiguousarray(np.moveaxis(smooth(rng, (shape[0], shape[-1]) + shape[1:-1]), 1, -1))
+    return smooth(rng, shape)
+
+
+def tokens(rng, shape, vocab=50):
+    return np.minimum(rng.geometric(min(0.6, 3 / vocab), shape) - 1, vocab - 1).astype(np.int64)
+
+
+def signal(rng, shape):
+    t = np.arange(shape[-1])
+    waves = np.sin(t * rng.uniform(0.1, 1.2, shape[:-1] + (1,)) + rng.uniform(0, 6, shape[:-1] + (1,)))
+    return (waves * rng.uniform(0.5, 1.5, shape[:-1] + (1,)) + 0.3 * rng.standard_normal(shape)).astype(np.float32)
+
+
+def features(rng, shape, scale=1.0):
+    return (scale * rng.standard_normal(shape)).astype(np.float32)
+
+
+def mask(rng, shape):
+    """1 up to each row's length, which is at least half."""
+    length = rng.integers(shape[-1] // 2, shape[-1] + 1, shape[:-1] + (1,))
+    return (np.arange(shape[-1]) < length).astype(np.float32)
+
+
+def flags(rng, shape):
+    return mask(rng, shape).astype(np.int64)
+
+
+def lengths(rng, shape, most=8):
+    return rng.integers(most // 2, most + 1, shape).astype(np.int64)
+
+
+def time(rng, shape):
+    return rng.uniform(0, 100, shape).astype(np.float32)
+
+
+def edges(rng, shape, nodes=10):
+    return rng.integers(0, nodes, shape).astype(np.int64)
+
+
+def points(rng, shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
+
+
+KINDS = {f.__name__: f for f in (image, tokens, signal, features, mask, flags, lengths, time, edges, points)}
+
+
+def draw(model, rng, batch=None):
+    """A feed of the model; batch: where it is open (default 2)."""
+    n = model.batch if model.batch != "N" else batch or 2
+    return {i.name: KINDS[i.kind](rng, tuple(n if d == BATCH else d for d in i.dims), **i.options) for i in model.inputs}

@@ -1,0 +1,98 @@
+"""All kinds of faults, and how one is injected: see `inject`."""
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+import faults_attention
+import faults_attributes
+import faults_constants
+import faults_recurrent
+import faults_structure
+from architectures import held_out, seed_of
+from data import draw
+from golden import Runner, difference
+from surgery import Surgery
+
+LEAST = 1e-4  # a fault that moves every output by less is no fault
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    exporter: str
+    source: str    # repository and thread on GitHub
+    apply: object  # Surgery -> nodes at fault, or None: nothing to do here
+
+    @property
+    def held_out(self):
+        return held_out("kind/" + self.name)
+
+    @property
+    def quantized(self):
+        return self.name.startswith("quantizer_")
+
+
+MODULES = (faults_attention, faults_attributes, faults_constants, faults_recurrent, faults_structure)
+KINDS = {row[0]: Kind(*row) for module in MODULES for row in module.ROWS}
+
+
+@dataclass
+class Fault:
+    kind: str
+    proto: onnx.ModelProto
+    blamed: set    # names by which the nodes at fault may be called
+    effect: float  # difference of the outputs
+
+
+def names_of(graph, nodes):
+    """What the nodes may be called: by name, by output, and by operator and place where they have no name."""
+    outputs = {x for n in nodes for x in n.output if x}
+    names = set(outputs)
+    for i, n in enumerate(graph.node):
+        if outputs & set(n.output):
+            names.add(n.name or f"{n.op_type}_{i}")
+    return names
+
+
+def same_shapes(proto, wrong, right):
+    """Another shape is seen at once. What suppression leaves has no fixed number."""
+    free = {x for n in proto.graph.node if n.op_type == "NonMaxSuppression" for x in n.output}
+    return all(wrong[o.name].shape == right[o.name].shape for o in proto.graph.output if o.name not in free)
+
+
+def inject(model, kind, seed, tries=4):
+    """The model with a fault of this kind, or None if it has no place for it, does not run, or changes nothing."""
+    rng = np.random.default_rng(seed_of("fault", kind, seed))
+    run = Runner(model.proto, every=True)
+    feeds = [draw(model, rng) for _ in range(2)]
+    try:
+        values, traced = (run(f) for f in feeds)
+    except Exception:  # noqa: BLE001: an index beyond a table
+        return None
+    for _ in range(tries):
+        s = Surgery(onnx.ModelProto.FromString(model.proto.SerializeToString()), {**values, **feeds[0]}, rng)
+        s.traced = traced
+        nodes = KINDS[kind].apply(s)
+        if not nodes:
+            return None
+        nodes = [n for n in nodes if n is not None]
+        del s.proto.graph.value_info[:]
+        try:
+            onnx.checker.check_model(s.proto)
+            wrong = Runner(s.proto)(feeds[0])
+        except Exception:  # noqa: BLE001: a place where this fault is an error, which everyone sees
+            continue
+        pairs = [(wrong[o.name], values[o.name]) for o in model.proto.graph.output]
+        effect = max(difference(*p) for p in pairs)
+        if same_shapes(model.proto, wrong, values) and effect > LEAST:
+            return Fault(kind, s.proto, names_of(s.proto.graph, nodes), effect)
+    return None
+
+
+if __name__ == "__main__":
+    out = sys.stdout
+    for k in KINDS.values():
+        repository, number = k.source.split("#")
+        out.write(f"{k.name:32} {'held out' if k.held_out else '':9} {k.exporter:22} https://github.com/{repository}/issues/{number}\n")

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""A bench of strangers: draws cases, lets `assay check` look at them, and counts. See README.md.
+
+    run.py --assay build/release/src/cli/assay --faults 120 --healthy 60 --seed 1 --out build/strangers.jsonl --work build/strangers
+    run.py --assay ... --case F1-17            one case alone: its files, commands, and what check says
+"""
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import report
+from cases import draw_case, write
+from judge import INNER, OUTPUTS, command, judge, program, run
+
+
+def examine(id, options, keep=False):
+    """Draws, writes, checks and judges one case; a row a mode."""
+    case, made_by = draw_case(id, options.assay), program(options.assay)
+    folder = pathlib.Path(options.work) / id
+    shutil.rmtree(folder, ignore_errors=True)
+    write(case, folder)
+    modes = (INNER, OUTPUTS) if id[0] == "F" else (INNER if case.intermediates else OUTPUTS,)
+    rows = []
+    for mode in modes:
+        line = command(options.assay, folder, mode, case.options, options.search_time)
+        found, seconds, error = run(line, folder, options.limit)
+        row = {"id": id, "mode": mode, "column": case.column, "architecture": case.architecture, "kind": case.kind, "style": case.style,
+               "opset": case.opset, "batch": case.batch, "nodes": len(case.model.graph.node), "seconds": round(seconds, 2), "error": error, "program": made_by,
+               "blamed": case.blamed, "source": case.source}
+        rows.append({**row, **({} if error else judge(case, mode, found, folder))})
+    if not keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return rows
+
+
+def alone(id, options):
+    for row in examine(id, options, keep=True):
+        folder = pathlib.Path(options.work) / id
+        line = command(options.assay, folder, row["mode"], draw_case(id, options.assay).options, options.search_time)
+        print(f"\n{id}, {row['mode']}: {row['architecture']}, {row['kind']} {row['source']}")
+        print(f"$ cd {folder} && OMP_NUM_THREADS=1 {' '.join(line)}", flush=True)
+        subprocess.run(line, cwd=folder, check=False)
+        print(json.dumps({k: v for k, v in row.items() if k not in ("id", "mode")}, indent=1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--assay", type=pathlib.Path, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--faults", type=int, default=0, help="how many faulty models")
+    parser.add_argument("--healthy", type=int, default=0, help="how many healthy ones")
+    parser.add_argument("--case", help="only this one, with all that is said")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--search-time", type=float, default=10, help="of check, in seconds")
+    parser.add_argument("--limit", type=float, default=120, help="seconds after which a check is stopped")
+    parser.add_argument("--slice", type=float, help="stop after so many seconds; the same command goes on where it stopped")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("strangers.jsonl"), help="rows; those that it has of this program are not run again")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("strangers"), help="folder of cases")
+    parser.add_argument("--results", type=pathlib.Path, help="tables as Markdown")
+    options = parser.parse_args()
+    options.assay, options.work = options.assay.resolve(), options.work.resolve()
+    if options.case:
+        return alone(options.case, options)
+    rows = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    rows = [r for r in rows if r["program"] == program(options.assay)]
+    done = {r["id"] for r in rows}
+    ids = [f"F{options.seed}-{i}" for i in range(options.faults)] + [f"H{options.seed}-{i}" for i in range(options.healthy)]
+    todo, start = [i for i in ids if i not in done], time.monotonic()
+    pool = concurrent.futures.ProcessPoolExecutor(options.jobs) if options.jobs > 1 else None
+    step = max(options.jobs, 1)
+    with options.out.open("a") as out:
+        for k in range(0, len(todo), step):
+            if options.slice and time.monotonic() - start > options.slice:
+                break
+            part = todo[k:k + step]
+            for new in pool.map(examine, part, [options] * len(part)) if pool else map(lambda i: examine(i, options), part):
+                rows += new
+                out.writelines(json.dumps(r) + "\n" for r in new)
+                out.flush()
+    wanted = set(ids)
+    rows = [r for r in rows if r["id"] in wanted]
+    text = report.tables(rows, len(ids), options)
+    print(text + "\n\n" + report.listing(rows, options))
+    if options.results:
+        options.results.write_text(text + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""How exporters write a graph: names, constants, and the form of composed operators.
+
+A style is a row. A network is built through it, so that one architecture comes out as torch's, TensorFlow's or Paddle's
+converter would write it.
+"""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Style:
+    producer: str
+    node: str           # name of a node; {op}, {low} (lower case), {scope}, {dots} (scope with dots), {k} (counter of the scope), {n} (of all)
+    value: str          # name of its output k
+    weight: str         # name of a weight
+    constants: str      # "node": Constant nodes, "initializer"
+    shapes: str         # an open batch in Reshape: "chain" (Shape, Gather, Concat), "minus" (-1), "zero" (0)
+    linear: str         # "gemm" (on matrices), "matmul" (MatMul and Add)
+    norm: str           # LayerNormalization: "fused", "pow" (Sub, Pow, Sqrt, Div), "mul" (tf: Mul, Rsqrt as Sqrt and Reciprocal)
+    gelu: str           # "op" (from opset 20), "erf"
+    softmax: str        # "op", "decomposed"
+    sandwich: bool      # convolutions between Transposes, images NHWC
+    opsets: tuple
+
+
+STYLES = {
+    "torch": Style("pytorch", "/{scope}/{op}{_k}", "/{scope}/{op}{_k}_output_{i}", "{dots}.{w}", "node", "chain", "gemm", "pow",
+                   "erf", "op", False, (11, 13, 14)),
+    "torch17": Style("pytorch", "/{scope}/{op}{_k}", "/{scope}/{op}{_k}_output_{i}", "{dots}.{w}", "node", "chain", "gemm",
+                     "fused", "erf", "op", False, (17,)),
+    "torch_old": Style("pytorch", "{op}_{n}", "{m}", "{dots}.{w}", "node", "chain", "gemm", "pow", "erf", "op", False, (11, 13)),
+    "dynamo": Style("pytorch", "node_{op}_{n}", "{low}_{m}", "{dots}.{w}", "initializer", "minus", "gemm", "fused", "op", "op",
+                    False, (18, 20)),
+    "tf2onnx": Style("tf2onnx", "model/{scope}/{op}{_k}", "model/{scope}/{op}{_k}:{i}", "model/{scope}/{w}/ReadVariableOp:0",
+                     "initializer", "minus", "matmul", "mul", "erf", "op", True, (11, 13, 15)),
+    "keras2onnx": Style("keras2onnx", "{low}_{n}", "{low}_output{m}", "{dots}/{w}:0", "initializer", "zero", "matmul", "mul",
+                        "erf", "decomposed", True, (11,)),
+    "paddle": Style("PaddlePaddle", "p2o.{op}.{n}", "p2o.{op}.{m}", "{dots}.w_{n}_{w}", "node", "minus", "matmul", "pow", "erf",
+                    "op", False, (11, 13)),
+    # Made by hand or by a tool that names nothing but values.
+    "unnamed": Style("", "", "t{m}", "{dots}_{w}", "initializer", "zero", "matmul", "pow", "erf", "op", False, (13, 17)),
+}
