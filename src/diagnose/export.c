@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "diagnose/near_ties.h"
 #include "diagnose/search.h"
-#include "diagnose/solve.h"
+#include "diagnose/solve/solve.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
 #include "ops/math/pointwise.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "diagnose/solve.h"
+#include "diagnose/solve/solve.h"
 
 enum { MAX_TERMS = 1024, MAX_SPATIAL = 6 };
 
@@ -115,8 +115,7 @@ static void fill_row(const assay_solve_t* s, const product_t* p, int64_t row, in
     int64_t rest = k, from = 0, step = 1;
     bool inside = true;
     for (int i = p->spatial; i-- > 0; rest /= p->kernel[i]) {
-      const int64_t y =
-          at[i] * p->stride[i] - p->pad[i] + rest % p->kernel[i] * p->dilation[i];
+      const int64_t y = at[i] * p->stride[i] - p->pad[i] + rest % p->kernel[i] * p->dilation[i];
       inside = inside && y >= 0 && y < p->size[i];
       from += y * step;
       step *= p->size[i];

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "diagnose/solve.h"
+#include "diagnose/solve/solve.h"
 
 // Which element of the constant each place of the output depends on, and how.
 typedef struct reach {
@@ -73,7 +73,7 @@ static assay_status_t find_reach(const assay_solve_t* s, reach_t* out, double** 
 }
 
 // Weighted means of (want - zero) / factor; elements that no place shows stay. An element that one
-// place alone shows is no solution but a wish: then *out_enough is false.
+// place alone shows determines nothing: if many are such, *out_enough is false.
 static assay_status_t solve(const assay_solve_t* s, const reach_t* r, const double* zero,
                             bool* held, assay_tensor_t* out, bool* out_enough) {
   double *sum = NULL, *weight = NULL;

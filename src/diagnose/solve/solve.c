@@ -1,5 +1,5 @@
 // Constants solved for where a node's inputs and output are known.
-#include "diagnose/solve.h"
+#include "diagnose/solve/solve.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,25 +14,6 @@ static const double MAX_LEFT = 0.05;
 static const double SAME = 2e-6;
 
 typedef assay_status_t solver_t(const assay_solve_t* s, bool* held, assay_tensor_t** out);
-
-assay_status_t assay_solve_evaluate(const assay_solve_t* s, assay_tensor_t* constant,
-                                    assay_tensor_t** out) {
-  assay_tensor_t** made = NULL;
-  assay_tensor_t* before = s->in[s->input];
-  *out = NULL;
-  ASSAY_TRY(assay_new_array(s->node->n_outputs, sizeof *made, &made));
-  s->in[s->input] = constant;
-  assay_status_t st =
-      assay_evaluator_node(s->m, s->node, s->node->n_inputs, s->in, s->node->n_outputs, made);
-  s->in[s->input] = before;
-  if (!st && made[s->output] && assay_tensor_alike(made[s->output], s->want))
-    *out = assay_tensor_retain(made[s->output]);
-  for (size_t i = 0; i < s->node->n_outputs; i++) assay_tensor_release(made[i]);
-  assay_free(made);
-  // A constant of zeros may not be one that the operator takes.
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
-  return st;
-}
 
 // ---- whether it holds ---------------------------------------------------------------------------
 
@@ -59,8 +40,9 @@ static void keep_same(const assay_tensor_t* before, assay_tensor_t* now) {
   const assay_format_t format = assay_type_format(now->type);
   for (int64_t i = 0; i < before->size; i++) {
     const double x = assay_f64(before)[i], y = assay_f64(now)[i];
-    assay_f64(now)[i] =
-        fabs(y - x) <= SAME * fmax(fabs(x), rms) ? x : assay_format_round(format, y, ASSAY_OVERFLOW_IEEE);
+    assay_f64(now)[i] = fabs(y - x) <= SAME * fmax(fabs(x), rms)
+                            ? x
+                            : assay_format_round(format, y, ASSAY_OVERFLOW_IEEE);
   }
 }
 
@@ -98,7 +80,8 @@ typedef struct change {
 } change_t;
 
 static change_t change_of(const assay_tensor_t* before, const assay_tensor_t* now) {
-  change_t c = {.n = now->size, .low = INFINITY, .high = -INFINITY, .is_bf16 = true, .is_fp16 = true};
+  change_t c = {
+      .n = now->size, .low = INFINITY, .high = -INFINITY, .is_bf16 = true, .is_fp16 = true};
   for (int64_t i = 0; i < now->size; i++) {
     const double x = assay_f64(before)[i], y = assay_f64(now)[i];
     c.same += x == y;
@@ -107,8 +90,10 @@ static change_t change_of(const assay_tensor_t* before, const assay_tensor_t* no
       c.low = fmin(c.low, y / x);
       c.high = fmax(c.high, y / x);
     }
-    c.is_bf16 &= fabs(x - y) <= 0x1p-7 * fabs(y) && assay_format_round(ASSAY_FORMAT_BF16, x, ASSAY_OVERFLOW_IEEE) == x;
-    c.is_fp16 &= fabs(x - y) <= 0x1p-10 * fabs(y) && assay_format_round(ASSAY_FORMAT_FP16, x, ASSAY_OVERFLOW_IEEE) == x;
+    c.is_bf16 &= fabs(x - y) <= 0x1p-7 * fabs(y) &&
+                 assay_format_round(ASSAY_FORMAT_BF16, x, ASSAY_OVERFLOW_IEEE) == x;
+    c.is_fp16 &= fabs(x - y) <= 0x1p-10 * fabs(y) &&
+                 assay_format_round(ASSAY_FORMAT_FP16, x, ASSAY_OVERFLOW_IEEE) == x;
   }
   return c;
 }
@@ -196,8 +181,8 @@ assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* no
   if (!st && best.now) {
     s.input = best.input;
     *out = (assay_repair_t){.node = node, .cause = "solved constant", .n_edits = 1};
-    out->edits[0] = (assay_repair_edit_t){
-        .kind = ASSAY_EDIT_CONSTANT, .input = best.input, .tensor = best.now};
+    out->edits[0] =
+        (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = best.input, .tensor = best.now};
     describe(&s, best.now, out);
     *out_left = best.left;
     *out_found = true;

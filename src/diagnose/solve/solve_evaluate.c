@@ -1,0 +1,22 @@
+// A node with another constant.
+#include "base/alloc.h"
+#include "diagnose/solve/solve.h"
+
+assay_status_t assay_solve_evaluate(const assay_solve_t* s, assay_tensor_t* constant,
+                                    assay_tensor_t** out) {
+  assay_tensor_t** made = NULL;
+  assay_tensor_t* before = s->in[s->input];
+  *out = NULL;
+  ASSAY_TRY(assay_new_array(s->node->n_outputs, sizeof *made, &made));
+  s->in[s->input] = constant;
+  assay_status_t st =
+      assay_evaluator_node(s->m, s->node, s->node->n_inputs, s->in, s->node->n_outputs, made);
+  s->in[s->input] = before;
+  if (!st && made[s->output] && assay_tensor_alike(made[s->output], s->want))
+    *out = assay_tensor_retain(made[s->output]);
+  for (size_t i = 0; i < s->node->n_outputs; i++) assay_tensor_release(made[i]);
+  assay_free(made);
+  // A constant of zeros may not be one that the operator takes.
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
+  return st;
+}
