@@ -19,7 +19,7 @@ typedef struct walk {
   const assay_model_t* model;
   const assay_export_options_t* options;
   const assay_golden_t* golden;
-  const assay_golden_tensor_t** golden_of;  // by value id
+  assay_golden_tensor_t** golden_of;  // by value id
   assay_evaluator_t *truth, *noisy;
   assay_tensor_t** noisy_out;     // by value id: of the noisy run, until truth has been there
   assay_tensor_t** missed;        // by value id: truth where golden took its place
@@ -163,9 +163,22 @@ static double unit_of(const assay_tensor_t* t) {
              : 0;
 }
 
+// One number has no shape: exporters write it as a scalar, or as a vector of one.
+static assay_status_t as_shaped(const assay_tensor_t* truth, assay_golden_tensor_t* golden) {
+  assay_tensor_t *g = golden->tensor, *view = NULL;
+  if (truth->kind != ASSAY_KIND_TENSOR || g->kind != ASSAY_KIND_TENSOR || truth->size != 1 ||
+      g->size != 1 || truth->rank == g->rank)
+    return NULL;
+  ASSAY_TRY(assay_tensor_view(g, truth->rank, truth->dims, &view));
+  assay_tensor_release(g);
+  golden->tensor = view;
+  return NULL;
+}
+
 static assay_status_t compare(walk_t* w, const assay_node_t* n, const assay_value_t* v,
                               assay_tensor_t** out) {
-  const assay_golden_tensor_t* g = w->golden_of[v->id];
+  assay_golden_tensor_t* g = w->golden_of[v->id];
+  ASSAY_TRY(as_shaped(*out, g));
   const assay_difference_t d = assay_difference(*out, g->tensor);
   assay_difference_t explained = {0};
   if (w->noisy_out[v->id]) explained = assay_difference(w->noisy_out[v->id], *out);

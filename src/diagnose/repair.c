@@ -59,7 +59,8 @@ typedef struct edited {
   assay_attr_t* attrs;
   assay_tensor_t** in;  // retained
   size_t n_in;
-  ptrdiff_t bypass;  // input that output 0 is; -1: none
+  ptrdiff_t bypass;       // input that output 0 is; -1: none
+  assay_tensor_t* value;  // that output 0 is, borrowed; NULL: none
 } edited_t;
 
 static void edited_deinit(edited_t* e) {
@@ -130,6 +131,9 @@ static assay_status_t make_edit(edited_t* e, const assay_repair_edit_t* edit) {
     case ASSAY_EDIT_BYPASS:
       e->bypass = (ptrdiff_t)edit->input;
       return NULL;
+    case ASSAY_EDIT_VALUE:
+      e->value = edit->tensor;
+      return NULL;
     case ASSAY_EDIT_EXCHANGE:
       return NULL;
   }
@@ -168,7 +172,9 @@ assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t*
   if (!st && !takes_types(&e))
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "node '%s' (%s) does not take inputs of these types",
                      e.node.label, e.node.op_type);
-  if (!st && e.bypass >= 0)
+  if (!st && e.value)
+    out[0] = assay_tensor_retain(e.value);
+  else if (!st && e.bypass >= 0)
     out[0] = assay_tensor_retain(e.in[e.bypass]);
   else if (!st)
     st = assay_evaluator_node(m, &e.node, n_in, e.in, n_out, out);
@@ -248,6 +254,20 @@ static assay_status_t insert_reshape(assay_graph_t* g, assay_node_t* n,
   return NULL;
 }
 
+// A Constant node's only attribute becomes the tensor.
+static assay_status_t set_value(assay_model_t* m, assay_node_t* n, assay_tensor_t* t) {
+  assay_tensor_t* packed = NULL;
+  assay_attr_t* a = NULL;
+  ASSAY_TRY(assay_tensor_pack(t, &packed));
+  ASSAY_TRY(assay_model_take_tensor(m, packed));
+  ASSAY_TRY(assay_arena_new(m->arena, 1, sizeof *a, &a));
+  *a = (assay_attr_t){
+      .name = "value", .doc = "", .ref = "", .type = ASSAY_ATTR_TENSOR, .n = 1, .u.t = packed};
+  n->attrs = a;
+  n->n_attrs = 1;
+  return NULL;
+}
+
 static assay_status_t exchange(assay_graph_t* g, const assay_repair_edit_t* edit) {
   assay_value_t* a = assay_graph_find(g, edit->value->name);
   assay_value_t* b = assay_graph_find(g, edit->other_value->name);
@@ -291,6 +311,8 @@ static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n,
       n->n_inputs = 1;
       n->n_attrs = 0;
       return NULL;
+    case ASSAY_EDIT_VALUE:
+      return set_value(g->model, n, edit->tensor);
     case ASSAY_EDIT_EXCHANGE:
       return exchange(g, edit);
   }

@@ -16,6 +16,7 @@ typedef enum assay_edit_kind {
   ASSAY_EDIT_RESHAPE,   // input `input` is given the shape of `rank`, `dims`
   ASSAY_EDIT_OPERATOR,  // another operator of the same domain: `op_type`
   ASSAY_EDIT_BYPASS,    // output 0 is input `input`
+  ASSAY_EDIT_VALUE,     // what a Constant node gives: `tensor`
   ASSAY_EDIT_EXCHANGE,  // constants `value` and `other_value` exchanged, wherever they are read
 } assay_edit_kind_t;
 
