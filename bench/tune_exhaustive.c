@@ -16,7 +16,7 @@
 #include "onnx/load.h"
 #include "tune/model.h"
 
-enum { MOST = 16, GOALS = 3 };
+enum { MAX = 16, GOALS = 3 };
 static const char* const goal_names[GOALS] = {"time", "time and launches", "layers"};
 
 typedef struct bench {
@@ -84,7 +84,7 @@ typedef struct all {
   bench_t* b;
   assay_runs_t* runs;
   assay_tune_model_t model;
-  size_t units[MOST];
+  size_t units[MAX];
   size_t n;
   uint8_t* format;
   assay_format_t* given;
@@ -152,8 +152,8 @@ static assay_status_t optimum(bench_t* b, int goal, size_t* out_units, double* o
   for (size_t u = 0; !st && u < l->n_units; u++) {
     a.format[u] = a.model.out_of_range[u];
     if (!l->floats[u] || a.model.out_of_range[u]) continue;
-    if (a.n == MOST)
-      st = ASSAY_ERROR(ASSAY_UNSUPPORTED, "the model has more than %d layers", MOST);
+    if (a.n == MAX)
+      st = ASSAY_ERROR(ASSAY_UNSUPPORTED, "the model has more than %d layers", MAX);
     else
       a.units[a.n++] = u;
   }

@@ -594,7 +594,7 @@ static void change_message(pieces_t* p, int which) {
   forged_t* f = &p->part[which];
   const bool known = wire_draw(4) && forge_model(f, &p->part[DATA]);
   for (uint64_t left = 1 + wire_draw(3); !known && left--;) {
-    uint8_t* made = must(malloc(f->n + 2 * WIRE_ROOM));
+    uint8_t* made = must(malloc(f->n + 2 * WIRE_CAPACITY));
     const size_t n = wire_change(f->at, f->n, made);
     if (!n) {
       free(made);

@@ -189,7 +189,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsi
   }
   forged_t f = model_of(data, size);
   if (wire_draw(4) == 0 || !forge_model(&f, &none)) {
-    uint8_t* made = malloc(f.n + WIRE_ROOM);
+    uint8_t* made = malloc(f.n + WIRE_CAPACITY);
     if (!made) abort();
     const size_t n = wire_change(f.at, f.n, made);
     if (n) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FIELDS = 512, MAX_DEPTH = 24, ROOM = WIRE_ROOM };
+enum { MAX_FIELDS = 512, MAX_DEPTH = 24, CAPACITY = WIRE_CAPACITY };
 
 typedef struct field {
   uint64_t key;            // number << 3 | wire type
@@ -133,10 +133,10 @@ static size_t change_field(const field_t* f, uint8_t* out) {
     LLVMFuzzerMutate(out + at - n, n, n);
     return at;
   }
-  uint8_t* text = malloc(n + ROOM);
+  uint8_t* text = malloc(n + CAPACITY);
   if (!text) abort();
   memcpy(text, f->payload, n);
-  n = LLVMFuzzerMutate(text, n, n + ROOM / 2);
+  n = LLVMFuzzerMutate(text, n, n + CAPACITY / 2);
   size_t at = put_field(out, f->key, text, n);
   free(text);
   return at;
@@ -157,7 +157,7 @@ static size_t change(const uint8_t* data, size_t n, uint8_t* out, int depth) {
     at = copy(out, data, f[k].start);
     uint8_t* sub = NULL;
     if ((f[k].key & 7) == 2 && depth < MAX_DEPTH && wire_draw(10) < 9) {
-      if (!(sub = malloc(size + ROOM))) abort();
+      if (!(sub = malloc(size + CAPACITY))) abort();
       inner = change(f[k].payload, size, sub, depth + 1);
     }
     if (inner) {
@@ -168,10 +168,10 @@ static size_t change(const uint8_t* data, size_t n, uint8_t* out, int depth) {
           break;
         case 1:  // twice
           at += copy(out + at, f[k].start, f[k].end);
-          if (f[k].end - f[k].start < ROOM / 4) at += copy(out + at, f[k].start, f[k].end);
+          if (f[k].end - f[k].start < CAPACITY / 4) at += copy(out + at, f[k].start, f[k].end);
           break;
         case 2:  // where another stands
-          if (f[other].end - f[other].start < ROOM / 4)
+          if (f[other].end - f[other].start < CAPACITY / 4)
             at += copy(out + at, f[other].start, f[other].end);
           break;
         default:
@@ -202,7 +202,7 @@ static size_t cross(const uint8_t* a, size_t na, const uint8_t* b, size_t nb, ui
     size_t inner = 0;
     if (to && (to->key & 7) == 2 && depth < MAX_DEPTH && wire_draw(4)) {
       size_t n = (size_t)(to->end - to->payload), m = (size_t)(from->end - from->payload);
-      uint8_t* sub = malloc(n + m + ROOM);
+      uint8_t* sub = malloc(n + m + CAPACITY);
       if (!sub) abort();
       inner = cross(to->payload, n, from->payload, m, sub, depth + 1);
       if (inner) at += put_field(out + at, to->key, sub, inner);

@@ -73,14 +73,14 @@ static assay_status_t read_windows(assay_op_call_t* call, const assay_ops_api_t*
 // A length L, which may be open, becomes (L - size) / stride + 1; dimensions before it stay.
 static assay_status_t stats_infer(assay_op_call_t* call, const assay_ops_api_t* api, void* user) {
   (void)user;
-  enum { MOST = 32 };
-  const assay_op_size_t* dims[MOST];
+  enum { MAX = 32 };
+  const assay_op_size_t* dims[MAX];
   const int rank = api->input_rank(call, 0);
   windows_t w;
   int64_t length;
   assay_status_t st = read_windows(call, api, &w);
   if (st) return st;
-  if (rank == 0 || rank > MOST)
+  if (rank == 0 || rank > MAX)
     return api->error(ASSAY_INVALID_ARGUMENT, "the input is of rank %d; there have to be windows",
                       rank);
   for (int d = 0; d < rank; d++) dims[d] = api->input_dim(call, 0, d);

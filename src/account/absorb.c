@@ -61,14 +61,14 @@ static bool alike(const assay_tensor_t* a, const assay_tensor_t* b, assay_format
   }
   if (a->store != ASSAY_STORE_F64) return false;
   const range_t range = range_of(format);
-  double most = -1;  // not looked for where all elements are the same
+  double maximum = -1;  // not looked for where all elements are the same
   for (int64_t i = 0; i < a->size; i++) {
     if (assay_f64(a)[i] == assay_f64(b)[i]) continue;
     const double x = clipped(&range, assay_f64(a)[i]);
     const double y = clipped(&range, assay_f64(b)[i]);
-    if (most < 0)
-      most = fmin(assay_extremes(ASSAY_TYPE_DOUBLE, b->data, b->size).largest, range.max);
-    if (x != y && !(x != x && y != y) && !(fabs(x - y) <= ALIKE * most)) return false;
+    if (maximum < 0)
+      maximum = fmin(assay_extremes(ASSAY_TYPE_DOUBLE, b->data, b->size).largest, range.max);
+    if (x != y && !(x != x && y != y) && !(fabs(x - y) <= ALIKE * maximum)) return false;
   }
   return true;
 }

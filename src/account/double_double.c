@@ -73,11 +73,11 @@ static assay_status_t replace(const assay_pair_t* dd, assay_tensor_t** t) {
 
 assay_status_t assay_double_double_run(const assay_double_double_t* f, assay_tensor_t* const* in,
                                        assay_tensor_t** out) {
-  size_t room = 0;
-  for (size_t k = 0; k < f->n_nodes; k++) room += f->nodes[k]->n_outputs;
+  size_t capacity = 0;
+  for (size_t k = 0; k < f->n_nodes; k++) capacity += f->nodes[k]->n_outputs;
   made_t m = {0};
-  assay_status_t st = assay_new_array(room, sizeof *m.values, &m.values);
-  if (!st) st = assay_new_array(room, sizeof *m.pairs, &m.pairs);
+  assay_status_t st = assay_new_array(capacity, sizeof *m.values, &m.values);
+  if (!st) st = assay_new_array(capacity, sizeof *m.pairs, &m.pairs);
   for (size_t k = 0; !st && k < f->n_nodes; k++) {
     const assay_node_t* node = f->nodes[k];
     st = run_node(f, &m, node, in, &m.pairs[m.n]);
@@ -87,7 +87,7 @@ assay_status_t assay_double_double_run(const assay_double_double_t* f, assay_ten
   const assay_node_t* last = f->nodes[f->n_nodes - 1];
   for (size_t i = 0; !st && i < last->n_outputs; i++)
     st = replace(&m.pairs[m.n - last->n_outputs + i], &out[i]);
-  for (size_t i = 0; m.pairs && i < room; i++) assay_pair_deinit(&m.pairs[i]);
+  for (size_t i = 0; m.pairs && i < capacity; i++) assay_pair_deinit(&m.pairs[i]);
   assay_free(m.values);
   assay_free(m.pairs);
   return st;

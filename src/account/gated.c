@@ -29,14 +29,14 @@ static double square_of(const assay_tensor_t* t) {
 static assay_status_t add_plain(assay_locals_t* locals, const assay_layer_t* layer,
                                 const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
                                 const assay_rounding_t* rounding, const assay_local_t* local,
-                                assay_tensor_t** room, assay_gated_t* out) {
+                                assay_tensor_t** margin, assay_gated_t* out) {
   assay_rounding_t direct = *rounding;
   assay_local_t limits = {0};
   direct.algorithm = ASSAY_ALGORITHM_DIRECT;
-  assay_status_t st = assay_locals_rerun(locals, layer, node, n_in, in, 0, local->n_out, room);
+  assay_status_t st = assay_locals_rerun(locals, layer, node, n_in, in, 0, local->n_out, margin);
   if (!st) st = assay_locals_run(locals, layer, node, n_in, in, &direct, NULL, &limits);
   for (size_t i = 0; !st && i < local->n_out; i++) {
-    out->plain2 += square_distance(room[i], local->truth[i]);
+    out->plain2 += square_distance(margin[i], local->truth[i]);
     if (limits.bounded) out->bound2 += square_of(limits.limits[i].guaranteed);
   }
   assay_local_deinit(&limits);

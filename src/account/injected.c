@@ -35,8 +35,8 @@ static void add(const assay_tensor_t* got, const assay_tensor_t* right, const do
     const double x = assay_f64(got)[i], y = assay_f64(right)[i];
     if (x == y || (x != x && y != y)) continue;
     out->changed++;
-    const double room = (limit ? limit[i] : 0) + (rounds ? assay_format_ulp(storage, y) / 2 : 0);
-    out->past += !(fabs(x - y) <= room);
+    const double margin = (limit ? limit[i] : 0) + (rounds ? assay_format_ulp(storage, y) / 2 : 0);
+    out->past += !(fabs(x - y) <= margin);
   }
 }
 

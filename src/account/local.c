@@ -199,27 +199,28 @@ static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* co
 typedef struct kept {
   double u, tiny, max;  // u 0: as the arithmetic leaves it
   assay_format_t format;
-} kept_t;
+} hidden_t;
 
-static kept_t kept_as(const chain_t* c, const assay_tensor_t* t) {
+static hidden_t hidden_as(const chain_t* c, const assay_tensor_t* t) {
   const assay_rounding_t* r = c->rounding;
   const double u_sum = assay_bound_unit(r->accumulator), u_one = assay_bound_unit(r->compute);
   const assay_format_t declared = assay_type_format(t->type);
   if (t->type != ASSAY_TYPE_FLOAT && assay_bound_unit(declared) > fmin(u_sum, u_one)) {
     const assay_format_info_t* f = assay_format_info(declared);
-    return (kept_t){f->unit_roundoff, f->min_subnormal / 2, f->max, declared};
+    return (hidden_t){f->unit_roundoff, f->min_subnormal / 2, f->max, declared};
   }
-  if (u_sum == u_one) return (kept_t){0};
+  if (u_sum == u_one) return (hidden_t){0};
   const assay_format_t coarser = u_sum > u_one ? r->accumulator : r->compute;
-  return (kept_t){assay_bound_unit(coarser), assay_bound_tiny(r, coarser),
-                  assay_format_info(coarser)->max, coarser};
+  return (hidden_t){assay_bound_unit(coarser), assay_bound_tiny(r, coarser),
+                    assay_format_info(coarser)->max, coarser};
 }
 
 // What keeping hidden values adds to their limits: the coarser of the arithmetic's two formats, or
 // the declared one. Nothing limits those that may have become infinite.
-static assay_status_t add_kept(const chain_t* c, const assay_tensor_t* t, assay_limits_t* limits) {
+static assay_status_t add_hidden(const chain_t* c, const assay_tensor_t* t,
+                                 assay_limits_t* limits) {
   if (t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) return NULL;
-  const kept_t how = kept_as(c, t);
+  const hidden_t how = hidden_as(c, t);
   if (how.u == 0) return NULL;
   assay_limits_t kept = {0};
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, t->rank, t->dims, &kept.guaranteed);
@@ -356,7 +357,7 @@ static assay_status_t keep_hidden(chain_t* c, slot_t* s) {
     assay_tensor_release(s->tensor);
     s->tensor = kept;
   }
-  if (c->rounding && c->bounded) ASSAY_TRY(add_kept(c, s->tensor, &s->limits));
+  if (c->rounding && c->bounded) ASSAY_TRY(add_hidden(c, s->tensor, &s->limits));
   if (c->tap && c->l->layers->hidden_value[s->value->id])
     c->tap->value(c->tap->user, c->layer, s->value, s->tensor, &s->limits);
   return NULL;
@@ -405,10 +406,10 @@ static void forget(chain_t* c, size_t k) {
 
 static assay_status_t run_chain(chain_t* c, assay_tensor_t* const* in, size_t n_out,
                                 assay_tensor_t** out, assay_limits_t* limits) {
-  size_t room = 0;
-  for (size_t k = 0; k + 1 < c->n_nodes; k++) room += c->nodes[k]->n_outputs;
+  size_t capacity = 0;
+  for (size_t k = 0; k + 1 < c->n_nodes; k++) capacity += c->nodes[k]->n_outputs;
   c->bounded = true;
-  assay_status_t st = assay_new_array(room, sizeof *c->hidden, &c->hidden);
+  assay_status_t st = assay_new_array(capacity, sizeof *c->hidden, &c->hidden);
   for (size_t k = 0; !st && k + 1 < c->n_nodes; k++) {
     st = run_hidden_node(c, c->nodes[k], in);
     in += c->nodes[k]->n_inputs;

@@ -56,24 +56,24 @@ static double get_drop(const assay_output_check_t* o) {
 typedef struct statistic {
   const char* name;
   double (*get)(const assay_output_check_t* o);
-  bool floats, golden;                        // of float outputs only; needs golden
-  bool rows;                                  // of rows of scores
-  double (*room)(double now, double wanted);  // see assay_require_room; NULL: a guess
+  bool floats, golden;                          // of float outputs only; needs golden
+  bool rows;                                    // of rows of scores
+  double (*margin)(double now, double wanted);  // see assay_require_margin; NULL: a guess
 } statistic_t;
 
 // 1 - cosine grows with the error's energy; decibels are its logarithm, the others its root.
-static double room_cosine(double now, double wanted) { return (1 - wanted) / (1 - now); }
-static double room_db(double now, double wanted) { return assay_pow(10, (now - wanted) / 10); }
-static double room_root(double now, double wanted) { return wanted / now * (wanted / now); }
+static double margin_cosine(double now, double wanted) { return (1 - wanted) / (1 - now); }
+static double margin_db(double now, double wanted) { return assay_pow(10, (now - wanted) / 10); }
+static double margin_root(double now, double wanted) { return wanted / now * (wanted / now); }
 
 static const statistic_t statistics[] = {
-    {"cosine", get_cosine, true, false, false, room_cosine},
-    {"snr_db", get_snr, true, false, false, room_db},
-    {"psnr_db", get_psnr, true, false, false, room_db},
-    {"max_abs", get_max_abs, true, false, false, room_root},
-    {"max_rel", get_max_rel, true, false, false, room_root},
+    {"cosine", get_cosine, true, false, false, margin_cosine},
+    {"snr_db", get_snr, true, false, false, margin_db},
+    {"psnr_db", get_psnr, true, false, false, margin_db},
+    {"max_abs", get_max_abs, true, false, false, margin_root},
+    {"max_rel", get_max_rel, true, false, false, margin_root},
     {"mean", get_mean, true, false, false, NULL},
-    {"rms", get_rms, true, false, false, room_root},
+    {"rms", get_rms, true, false, false, margin_root},
     {"nan", get_nan, true, false, false, NULL},
     {"inf", get_inf, true, false, false, NULL},
     {"top1", get_top1, true, false, true, NULL},
@@ -466,15 +466,15 @@ bool assay_require_holds(const assay_requirements_t* r, const assay_output_check
   return all;
 }
 
-double assay_require_room(const assay_requirements_t* r, const assay_output_check_t* output) {
-  double room = 1;
+double assay_require_margin(const assay_requirements_t* r, const assay_output_check_t* output) {
+  double margin = 1;
   for (size_t i = 0; i < r->n; i++) {
     const assay_requirement_t* q = &r->at[i];
     const statistic_t* s = &statistics[q->statistic];
     assay_requirement_result_t one;
     if (!assay_require_judge(q, output, &one) || !one.known || one.met) continue;
-    const double part = s->room ? s->room(one.value, q->value) : 0.1;
-    room = fmin(room, part >= 0 && part < 1 ? part : 0.25);
+    const double part = s->margin ? s->margin(one.value, q->value) : 0.1;
+    margin = fmin(margin, part >= 0 && part < 1 ? part : 0.25);
   }
-  return room;
+  return margin;
 }

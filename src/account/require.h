@@ -101,7 +101,7 @@ bool assay_require_has_statistics(const assay_requirements_t* r);
 bool assay_require_has_commands(const assay_requirements_t* r);
 // The part of an output's error, as energy, that may stay so that all requirements on it hold: 1
 // where they do; to first order, and a guess where a requirement is not a function of the energy.
-double assay_require_room(const assay_requirements_t* r, const struct assay_output_check* output);
+double assay_require_margin(const assay_requirements_t* r, const struct assay_output_check* output);
 // Whether a requirement speaks of golden.
 bool assay_require_needs_golden(const assay_requirements_t* r);
 

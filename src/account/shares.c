@@ -29,7 +29,7 @@ typedef struct job {
   assay_evaluator_t* evaluator;
   hybrid_t* at;  // in the order of their cuts
   size_t n, capacity;
-  int runs, most_runs;
+  int runs, max_runs;
 } job_t;
 
 // ---- what the engine made -----------------------------------------------------------------------
@@ -244,14 +244,14 @@ static double largest_between(const job_t* j, size_t i) {
 
 // Cuts the layer range with the largest share in half, until all are small or single layers.
 static assay_status_t refine(job_t* j, double smallest) {
-  while (j->runs < j->most_runs) {
+  while (j->runs < j->max_runs) {
     size_t worst = 0;
-    double most = smallest;
+    double max = smallest;
     for (size_t i = 0; i + 1 < j->n; i++) {
       if (j->at[i + 1].cut - j->at[i].cut < 2) continue;
       const double share = largest_between(j, i);
-      if (share <= most) continue;
-      most = share;
+      if (share <= max) continue;
+      max = share;
       worst = i + 1;
     }
     if (!worst) return NULL;
@@ -260,7 +260,7 @@ static assay_status_t refine(job_t* j, double smallest) {
   return NULL;
 }
 
-static assay_status_t tell(const job_t* j, assay_shares_t* out) {
+static assay_status_t report(const job_t* j, assay_shares_t* out) {
   out->n_outputs = j->graph->n_outputs;
   out->runs = j->runs;
   ASSAY_TRY(assay_grow(&out->at, &out->capacity, j->n, sizeof *out->at));
@@ -285,13 +285,13 @@ static assay_status_t run(job_t* j, const assay_shares_options_t* options, assay
   ASSAY_TRY(add_hybrid(j, 0));
   ASSAY_TRY(add_hybrid(j, j->layers->n_layers));
   ASSAY_TRY(refine(j, options->smallest > 0 ? options->smallest : 0.02));
-  return tell(j, out);
+  return report(j, out);
 }
 
 assay_status_t assay_shares_of(const assay_taken_t* taken, assay_tensor_t* const* inputs,
                                const assay_shares_options_t* options, assay_shares_t* out) {
   job_t j = {.layers = taken->layers, .graph = taken->graph, .inputs = inputs, .engine = taken->at};
-  j.most_runs = options->runs > 0 ? options->runs : 32;
+  j.max_runs = options->runs > 0 ? options->runs : 32;
   assay_status_t st = run(&j, options, out);
   for (size_t i = 0; i < j.n; i++) {
     for (size_t o = 0; o < j.graph->n_outputs; o++) assay_tensor_release(j.at[i].outputs[o]);

@@ -19,20 +19,20 @@ static _Atomic int64_t live_bytes;
 
 // What is refused: with a limit that was set, whatever would pass it. Without, what the machine
 // does not have: by its total, and by what is available when the bytes in use have grown to
-// `look_at`.
+// `inspect`.
 static _Atomic int64_t limit_bytes;  // 0: none
 static _Atomic int64_t total_bytes;  // the machine's; 0: not asked yet
-static _Atomic int64_t look_at;
+static _Atomic int64_t inspect;
 
 // The request of this thread that was refused last, until one is granted.
 static _Thread_local size_t refused_bytes;
-static _Thread_local int64_t refused_room;
+static _Thread_local int64_t refused_available;
 
 enum { SMALL_BYTES = 1 << 20 };  // of these the system's allocator decides
 
-static bool refuse(size_t size, int64_t room) {
+static bool refuse(size_t size, int64_t remaining) {
   refused_bytes = size;
-  refused_room = room > 0 ? room : 0;
+  refused_available = remaining > 0 ? remaining : 0;
   return false;
 }
 
@@ -48,18 +48,18 @@ static int64_t evaluator_bytes(void) {
 static bool fits(size_t size) {
   int64_t used = atomic_load_explicit(&live_bytes, memory_order_relaxed);
   int64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
-  int64_t room = (limit ? limit : evaluator_bytes()) - used;
-  if (size > INT64_MAX / 4 || (int64_t)size > room) return refuse(size, room);
+  int64_t remaining = (limit ? limit : evaluator_bytes()) - used;
+  if (size > INT64_MAX / 4 || (int64_t)size > remaining) return refuse(size, remaining);
   if (limit || size < SMALL_BYTES) return true;
   int64_t then = used + (int64_t)size;
-  if (then <= atomic_load_explicit(&look_at, memory_order_relaxed)) return true;
+  if (then <= atomic_load_explicit(&inspect, memory_order_relaxed)) return true;
   // An overcommitting kernel grants what it does not have and kills the process when it is touched:
   // it is asked what there is, again after each further eighth of it.
   uint64_t found = assay_memory_available();
   int64_t available = found < INT64_MAX / 4 ? (int64_t)found : INT64_MAX / 4;
   available -= available / 16;  // for others, and for what the kernel needs to keep track
   if ((int64_t)size > available) return refuse(size, available);
-  atomic_store_explicit(&look_at, then + (available - (int64_t)size) / 8, memory_order_relaxed);
+  atomic_store_explicit(&inspect, then + (available - (int64_t)size) / 8, memory_order_relaxed);
   return true;
 }
 
@@ -111,7 +111,7 @@ void assay_free(void* p) {
 }
 
 int64_t assay_memory_set_limit(int64_t bytes) {
-  atomic_store_explicit(&look_at, 0, memory_order_relaxed);
+  atomic_store_explicit(&inspect, 0, memory_order_relaxed);
   return atomic_exchange(&limit_bytes, bytes > 0 ? bytes : 0);
 }
 
@@ -119,10 +119,10 @@ int64_t assay_memory_used(void) { return atomic_load(&live_bytes); }
 
 void assay_text_free(char* text) { assay_free(text); }
 
-bool assay_alloc_refused(size_t* out_bytes, int64_t* out_room) {
+bool assay_alloc_refused(size_t* out_bytes, int64_t* out_available) {
   if (!refused_bytes) return false;
   *out_bytes = refused_bytes;
-  *out_room = refused_room;
+  *out_available = refused_available;
   return true;
 }
 
@@ -197,11 +197,11 @@ void* assay_arena_alloc(assay_arena_t* arena, size_t n, size_t size) {
   if (!b || b->size - b->used < bytes) {
     // A large request gets a block of its own behind the one in use, whose rest stays usable.
     bool large = bytes > ARENA_BLOCK_BYTES / 4;
-    size_t room = large ? bytes : ARENA_BLOCK_BYTES;
-    block_t* fresh = assay_calloc(1, sizeof *fresh + room);
+    size_t capacity = large ? bytes : ARENA_BLOCK_BYTES;
+    block_t* fresh = assay_calloc(1, sizeof *fresh + capacity);
     if (!fresh) return NULL;
-    fresh->size = room;
-    arena->bytes += room;
+    fresh->size = capacity;
+    arena->bytes += capacity;
     if (large && b) {
       fresh->next = b->next;
       b->next = fresh;

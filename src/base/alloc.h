@@ -22,7 +22,7 @@ void* assay_realloc(void* p, size_t size);
 void assay_free(void* p);
 
 // True if this thread's last request was refused by the limit: its size, and what was left.
-bool assay_alloc_refused(size_t* out_bytes, int64_t* out_room);
+bool assay_alloc_refused(size_t* out_bytes, int64_t* out_available);
 
 // The same with a status. *out is untouched on failure.
 assay_status_t assay_new_array(size_t n, size_t size, void* out) ASSAY_MUST_USE;  // zeroed

@@ -19,7 +19,7 @@
 #define HAS_TEAM 0
 #endif
 
-enum { MOST_THREADS = 64 };
+enum { MAX_THREADS = 64 };
 
 // A look every 20 ms. Threads that compute wait for a CPU half of the time or more, each, if every
 // CPU is shared with another program; next to never if none is.
@@ -28,10 +28,10 @@ static const double EACH = 0.02, MUCH = 0.35;
 static const double SHORTEST = 0.25, LONGEST = 8;
 
 typedef struct watch {
-  double looked;  // when
-  double waited;  // seconds until then
-  double until;   // asleep until then, where contention is felt
-  double hold;    // how long the next time
+  double sampled;  // when
+  double waited;   // seconds until then
+  double until;    // asleep until then, where contention is felt
+  double hold;     // how long the next time
 } watch_t;
 
 static struct {
@@ -83,7 +83,7 @@ static void* keep_team(void* n) {
 // One thread more than there are CPUs, with those of the team that computes. 0: too many.
 static int team_size(void) {
   const int threads = omp_get_num_procs() - omp_get_max_threads() + 2;
-  return threads > MOST_THREADS ? 0 : threads < 2 ? 2 : threads;
+  return threads > MAX_THREADS ? 0 : threads < 2 ? 2 : threads;
 }
 
 // Called with the lock.
@@ -113,11 +113,11 @@ static void feel(bool felt) {
 // ---- looking ------------------------------------------------------------------------------------
 
 // Called with the lock.
-static void look(double t) {
+static void sample(double t) {
   watch_t* w = &contention.watch;
-  const double sum = waited(), share = (sum - w->waited) / (t - w->looked);
-  const bool much = w->looked > 0 && share > MUCH;
-  w->looked = t;
+  const double sum = waited(), share = (sum - w->waited) / (t - w->sampled);
+  const bool much = w->sampled > 0 && share > MUCH;
+  w->sampled = t;
   w->waited = sum;
   if (contention.felt) {
     // Who sleeps waits less: that says nothing about the contention.
@@ -139,7 +139,7 @@ void assay_contention_watch(void) {
   const long ms = (long)(t * 1e3);
   if (ms < next || pthread_mutex_trylock(&contention.lock)) return;
   contention.next = ms + (long)(EACH * 1e3);
-  look(t);
+  sample(t);
   pthread_mutex_unlock(&contention.lock);
 }
 

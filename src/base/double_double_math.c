@@ -302,8 +302,8 @@ double assay_dd_rounded(assay_dd_t x, int exponent) {
   if (x.high == 0 || !isfinite(x.high) || ilogb(x.high) + exponent >= -1022)
     return ldexp(x.high, exponent);
   if (ilogb(x.high) + exponent < -1080) return copysign(0, x.high);
-  const double last = ldexp(1, -1074 - exponent), room = copysign(0x1p52 * last, x.high);
-  double whole = (x.high + room) - room;
+  const double last = ldexp(1, -1074 - exponent), cutoff = copysign(0x1p52 * last, x.high);
+  double whole = (x.high + cutoff) - cutoff;
   const double rest = x.high - whole;  // exact; at most half of `last`
   const bool tie = fabs(rest) == last / 2;
   if (tie && x.low != 0) {

@@ -145,7 +145,7 @@ struct assay_writer {
 // The name that a complete file has for the moment in which it takes the place of another one, and,
 // with a number behind it, that a file has from the first where there are none without names.
 static const char second_name[] = ".assay-part";
-enum { NAMES = 16, NUMBER_ROOM = 3 };  // writers of one path at a time; digits and the end
+enum { NAMES = 16, NUMBER_CAPACITY = 3 };  // writers of one path at a time; digits and the end
 
 static void writer_free(assay_writer_t* w) {
   assay_free(w->path);
@@ -220,12 +220,12 @@ static int open_named(assay_writer_t* w) {
   char* number = w->temporary + strlen(w->path) + sizeof second_name - 1;
   int fd = -1;
   for (int i = 1; i <= NAMES; i++) {
-    snprintf(number, NUMBER_ROOM, "%d", i);
+    snprintf(number, NUMBER_CAPACITY, "%d", i);
     remove_dead(w->temporary);
   }
   errno = EEXIST;
   for (int i = 1; fd < 0 && errno == EEXIST && i <= NAMES; i++) {
-    snprintf(number, NUMBER_ROOM, "%d", i);
+    snprintf(number, NUMBER_CAPACITY, "%d", i);
     fd = claim(w->temporary);
   }
   if (fd < 0 && errno == EEXIST) errno = EBUSY;
@@ -252,7 +252,7 @@ static assay_status_t open_path(const char* path, assay_writer_t** out) {
   assay_writer_t* w = NULL;
   ASSAY_TRY(ASSAY_NEW(&w));
   w->path = assay_malloc(n + 1);
-  w->temporary = assay_malloc(n + sizeof second_name + NUMBER_ROOM);
+  w->temporary = assay_malloc(n + sizeof second_name + NUMBER_CAPACITY);
   if (!w->path || !w->temporary) return writer_free(w), assay_status_no_memory();
   memcpy(w->path, path, n + 1);
   memcpy(w->temporary, path, n);

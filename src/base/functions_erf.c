@@ -12,9 +12,9 @@ static inline double ended(assay_dd_t x) { return x.high + x.low; }
 // ---- first evaluation ---------------------------------------------------------------------------
 
 // A row's polynomial at h from its centre. The slope has 26 bits and so has the head of h, which is
-// cut off by `room`: their product is exact. What is left out is below 2^-70 of the value.
-static inline assay_dd_t polynomial(const double* row, double h, double room) {
-  const double head = (h + room) - room;
+// cut off by `cutoff`: their product is exact. What is left out is below 2^-70 of the value.
+static inline assay_dd_t polynomial(const double* row, double h, double cutoff) {
+  const double head = (h + cutoff) - cutoff;
   double p = row[14];
   for (int i = 13; i >= 4; i--) p = p * h + row[i];
   const assay_dd_t s = ordered_sum(row[0], row[2] * head);

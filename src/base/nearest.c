@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NAME = 200, LEAST_PART = 3 };
+enum { MAX_NAME = 200, MIN_PART = 3 };
 
 static bool same(char a, char b) { return tolower((unsigned char)a) == tolower((unsigned char)b); }
 
@@ -39,7 +39,7 @@ static int how_far(const char* wanted, const char* name) {
   const int n = (int)(fixed < MAX_NAME ? fixed : MAX_NAME);
   int m = (int)strnlen(name, MAX_NAME);
   if (pattern && m > n) m = n;  // the rest of the name is for the pattern's rest
-  if (!pattern && n >= LEAST_PART && strstr(name, wanted)) return 1;
+  if (!pattern && n >= MIN_PART && strstr(name, wanted)) return 1;
   const int third = n / 3 + 2, limit = third < n ? third : n;
   const int d = distance(wanted, n, name, m, limit);
   return d < limit ? d : -1;

@@ -43,13 +43,13 @@ static atomic_bool ending;
 
 static void wake_cleaner(int number) {
   const int reason = errno;
-  const char told = (char)number;
+  const char reported = (char)number;
   if (getpid() != cleaner.owner) {
     raise(number);  // by default now
     return;
   }
   atomic_store(&ending, true);
-  if (write(cleaner.pipe[1], &told, 1) != 1) raise(number);
+  if (write(cleaner.pipe[1], &reported, 1) != 1) raise(number);
   errno = reason;
 }
 
@@ -233,8 +233,8 @@ static assay_status_t wait_for(pid_t pid, int fd, double seconds, tail_t* tail, 
   return NULL;
 }
 
-static assay_status_t judge(int state, bool late, double seconds, int most, const tail_t* tail) {
-  if (!late && WIFEXITED(state) && WEXITSTATUS(state) <= most) return NULL;
+static assay_status_t judge(int state, bool late, double seconds, int max, const tail_t* tail) {
+  if (!late && WIFEXITED(state) && WEXITSTATUS(state) <= max) return NULL;
   assay_str_t why = {0};
   if (late)
     assay_str_printf(&why, "did not end within %g seconds and was killed", seconds);
@@ -251,7 +251,7 @@ static assay_status_t judge(int state, bool late, double seconds, int most, cons
   return st;
 }
 
-assay_status_t assay_process_ask(const char* command, double seconds, int most, int* out_code,
+assay_status_t assay_process_ask(const char* command, double seconds, int max, int* out_code,
                                  assay_str_t* out_said) {
   int ends_of_pipe[2], state = 0;
   bool late = false;
@@ -268,7 +268,7 @@ assay_status_t assay_process_ask(const char* command, double seconds, int most, 
     assay_process_over();
   }
   close(ends_of_pipe[0]);
-  if (!st) st = judge(state, late, seconds, most, &tail);
+  if (!st) st = judge(state, late, seconds, max, &tail);
   if (st) return st;
   *out_code = WEXITSTATUS(state);
   if (out_said && tail.n) tail_text(&tail, out_said);

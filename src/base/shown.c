@@ -8,7 +8,7 @@
 
 // The character of UTF-8 at s, or its length 0 where the bytes are none.
 static size_t decode(const unsigned char* s, size_t n, uint32_t* out) {
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};
   size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
   if (!length || s[0] > 0xf4 || length > n) return 0;
   uint32_t code = length == 1 ? s[0] : s[0] & (0x7fu >> length);
@@ -16,7 +16,7 @@ static size_t decode(const unsigned char* s, size_t n, uint32_t* out) {
     if ((s[i] & 0xc0) != 0x80) return 0;
     code = code << 6 | (s[i] & 0x3fu);
   }
-  if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return 0;
+  if (code < min[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return 0;
   *out = code;
   return length;
 }
@@ -144,10 +144,10 @@ static void put_string(assay_str_t* s, const spec_t* p, const char* text) {
   const size_t n = p->precision < 0 ? strlen(text) : strnlen(text, (size_t)p->precision);
   assay_str_t shown = {0};
   append(&shown, text, n, p->lines);
-  const int room = shown.len < (size_t)p->width ? p->width - (int)shown.len : 0;
-  if (!p->left) put_spaces(s, room);
+  const int capacity = shown.len < (size_t)p->width ? p->width - (int)shown.len : 0;
+  if (!p->left) put_spaces(s, capacity);
   assay_str_append(s, assay_str_get(&shown));
-  if (p->left) put_spaces(s, room);
+  if (p->left) put_spaces(s, capacity);
   s->failed |= shown.failed;
   assay_str_deinit(&shown);
 }

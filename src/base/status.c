@@ -27,10 +27,10 @@ static bool has_hidden(const char* text, size_t n) {
 
 // A copy of a status with its first n bytes as they are shown; tail: what stands behind them.
 static struct assay_status* show(const struct assay_status* s, size_t n, const char* tail) {
-  enum { MOST = 4 };  // times as long: \xff
+  enum { MAX = 4 };  // times as long: \xff
   const size_t behind = strlen(tail);
-  if (n > (SIZE_MAX - sizeof *s - behind - 8) / MOST) return NULL;
-  struct assay_status* copy = assay_malloc(sizeof *s + MOST * n + behind + 8);
+  if (n > (SIZE_MAX - sizeof *s - behind - 8) / MAX) return NULL;
+  struct assay_status* copy = assay_malloc(sizeof *s + MAX * n + behind + 8);
   if (!copy) return NULL;
   *copy = *s;
   char* out = copy->message = (char*)(copy + 1);
@@ -77,13 +77,13 @@ assay_status_t assay_status_make(const char* file, int line, assay_code_t code, 
 
 assay_status_t assay_status_no_memory(void) {
   size_t bytes;
-  int64_t room;
-  if (!assay_alloc_refused(&bytes, &room)) return &no_memory;
+  int64_t available;
+  if (!assay_alloc_refused(&bytes, &available)) return &no_memory;
   return ASSAY_ERROR(
       ASSAY_NO_MEMORY,
       "out of memory: %s more are needed, %s can be had; use a smaller model or batch, "
       "or raise the memory limit",
-      ASSAY_BYTES_TEXT(bytes), ASSAY_BYTES_TEXT((uint64_t)room));
+      ASSAY_BYTES_TEXT(bytes), ASSAY_BYTES_TEXT((uint64_t)available));
 }
 
 assay_status_t assay_status_note(assay_status_t status, const char* format, ...) {

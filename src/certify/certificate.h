@@ -87,7 +87,7 @@ struct assay_certificate {
   assay_str_t file;        // its bytes
   assay_str_t path;        // where it is; "": nowhere yet
   assay_model_t* subject;  // NULL: it was read
-  size_t most;             // bytes that it was allowed
+  size_t max;              // bytes that it was allowed
   double seconds;          // that it took to make
 };
 
@@ -97,10 +97,10 @@ bool assay_certificate_keeps(const assay_certificate_t* c, size_t i);
 
 // ---- the file -----------------------------------------------------------------------------------
 
-// Appends the file's bytes, in the richest form that takes no more than `most` bytes, which is set
+// Appends the file's bytes, in the richest form that takes no more than `max` bytes, which is set
 // in c; in the poorest one if none does. Grades are left out (freed) where they alone take half of
 // it.
-assay_status_t assay_certificate_encode(assay_certificate_t* c, size_t most,
+assay_status_t assay_certificate_encode(assay_certificate_t* c, size_t max,
                                         assay_str_t* out) ASSAY_MUST_USE;
 // Errors: CORRUPT it is no certificate, is damaged, or of another form.
 assay_status_t assay_certificate_decode(const void* data, size_t size,

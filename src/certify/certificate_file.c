@@ -11,7 +11,7 @@
 
 static const char magic[4] = {'A', 'S', 'C', 'T'};
 // More values than any model has: a stride says of how many they are few.
-enum { MOST_VALUES = 1 << 20 };
+enum { MAX_VALUES = 1 << 20 };
 enum { FORM_VERSION = 1, AT_CHECKSUM = 5, HEADER = AT_CHECKSUM + 8 };
 
 void assay_certificate_deinit(assay_certificate_t* c) {
@@ -171,16 +171,16 @@ static bool next_form(assay_certificate_t* c, size_t* at) {
   return true;
 }
 
-assay_status_t assay_certificate_encode(assay_certificate_t* c, size_t most, assay_str_t* out) {
+assay_status_t assay_certificate_encode(assay_certificate_t* c, size_t max, assay_str_t* out) {
   assay_str_t grades = {0};
-  if (c->n_values > MOST_VALUES)
+  if (c->n_values > MAX_VALUES)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "the model has %zu values, a certificate holds %d at most", c->n_values,
-                       MOST_VALUES);
+                       MAX_VALUES);
   for (size_t i = 0; i < c->n_decisions; i++)
     if (c->decisions[i].grades) put_grades(&c->decisions[i], &grades);
   assay_status_t st = assay_str_status(&grades);
-  const bool leave_out = grades.len > most / 2;
+  const bool leave_out = grades.len > max / 2;
   assay_str_deinit(&grades);
   if (st) return st;
   for (size_t i = 0; leave_out && i < c->n_decisions; i++) {
@@ -190,7 +190,7 @@ assay_status_t assay_certificate_encode(assay_certificate_t* c, size_t most, ass
   size_t at = 0;
   c->form = forms[0];
   ASSAY_TRY(write_in(c, out));
-  while (out->len > most && next_form(c, &at)) ASSAY_TRY(write_in(c, out));
+  while (out->len > max && next_form(c, &at)) ASSAY_TRY(write_in(c, out));
   return NULL;
 }
 
@@ -228,10 +228,10 @@ static int64_t get_signed(reader_t* r) {
   return x & 1 ? (int64_t) ~(x >> 1) : (int64_t)(x >> 1);
 }
 
-// A number of things of which each takes `least` bytes at least.
-static size_t get_count(reader_t* r, size_t least) {
+// A number of things of which each takes `min` bytes at least.
+static size_t get_count(reader_t* r, size_t min) {
   const uint64_t n = get_number(r);
-  if (n > left(r) / least) return r->bad = true, 0;
+  if (n > left(r) / min) return r->bad = true, 0;
   return (size_t)n;
 }
 
@@ -265,7 +265,7 @@ static assay_status_t get_head(reader_t* r, assay_certificate_t* c) {
   const uint64_t stride = get_number(r);
   // Every value that is kept takes a byte at least; there are at most so many without one.
   const uint64_t per = stride ? (n + stride - 1) / stride : 0;
-  r->bad |= flags >> 5 || !stride || stride > UINT32_MAX || n > MOST_VALUES || per > left(r) ||
+  r->bad |= flags >> 5 || !stride || stride > UINT32_MAX || n > MAX_VALUES || per > left(r) ||
             c->form.sketches > ASSAY_CERTIFICATE_SKETCHES || c->form.bits_bytes > 4 ||
             stride > 2 * n + 1;
   if (r->bad) return NULL;
@@ -298,8 +298,8 @@ static void get_odd(reader_t* r, assay_certificate_t* c) {
 // Runs are short for what they stand for, so that their sum is held against a limit before anything
 // is made of it.
 static assay_status_t get_grades(reader_t* r, assay_decisions_t* d) {
-  enum { MOST = 1 << 24 };
-  if (d->n > MOST) r->bad = true;
+  enum { MAX = 1 << 24 };
+  if (d->n > MAX) r->bad = true;
   if (r->bad) return NULL;
   ASSAY_TRY(assay_new_array(d->n, 1, &d->grades));
   for (size_t i = 0; i < d->n;) {

@@ -50,8 +50,8 @@ static assay_status_t make(assay_model_t* model, const assay_certify_options_t* 
   ASSAY_TRY(assay_decisions_ask(model, o->n_thresholds, o->thresholds, &requests, &n));
   assay_free(requests);
   ASSAY_TRY(assay_certify(&job, c));
-  c->most = allowed_bytes(o, c);
-  return assay_certificate_encode(c, c->most, &c->file);
+  c->max = allowed_bytes(o, c);
+  return assay_certificate_encode(c, c->max, &c->file);
 }
 
 static assay_status_t run_and_make(assay_model_t* model, const assay_certify_options_t* o,

@@ -20,10 +20,10 @@ static bool may_be_numbers(const assay_value_t* v) {
 assay_status_t assay_sources_of(const assay_model_t* model, assay_sources_t* out) {
   const assay_graph_t* g = model->graph;
   assay_sources_t s = {0};
-  size_t room = 0;
+  size_t capacity = 0;
   uint64_t names = 0;
-  for (size_t k = 0; k < g->n_nodes; k++) room += g->nodes[k]->n_outputs;
-  ASSAY_TRY(assay_new_array(room, sizeof *s.at, &s.at));
+  for (size_t k = 0; k < g->n_nodes; k++) capacity += g->nodes[k]->n_outputs;
+  ASSAY_TRY(assay_new_array(capacity, sizeof *s.at, &s.at));
   assay_status_t st = NULL;
   for (size_t k = 0; !st && k < g->n_nodes; k++) {
     const assay_node_t* node = g->nodes[k];
@@ -72,8 +72,8 @@ typedef struct watch {
   assay_observed_t* at;
 } watch_t;
 
-static void look(const watch_t* w, const assay_node_t* node, size_t n_out,
-                 assay_tensor_t* const* out) {
+static void inspect(const watch_t* w, const assay_node_t* node, size_t n_out,
+                    assay_tensor_t* const* out) {
   if (node->graph != w->graph) return;
   for (size_t i = 0; i < n_out; i++) {
     const size_t k = assay_sources_find(w->sources, node->outputs[i]);
@@ -87,7 +87,7 @@ static void look(const watch_t* w, const assay_node_t* node, size_t n_out,
 static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   (void)n_in, (void)in;
-  look(user, node, n_out, out);
+  inspect(user, node, n_out, out);
   return NULL;
 }
 
@@ -118,7 +118,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
                                uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
                                size_t n_out, assay_tensor_t* const* out) {
   (void)layer, (void)iteration, (void)n_in, (void)in;
-  look(user, node, n_out, out);
+  inspect(user, node, n_out, out);
   return NULL;
 }
 

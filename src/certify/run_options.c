@@ -15,7 +15,7 @@ assay_status_t assay_run_options_open(assay_model_t* model, const assay_run_requ
                                       assay_check_setting_t* out) {
   assay_plan_t* plan = NULL;
   ASSAY_TRY(assay_onnx_want_known(model));
-  ASSAY_TRY(assay_target_find(r->target, ASSAY_TARGET_LOOK, &out->backend));
+  ASSAY_TRY(assay_target_find(r->target, ASSAY_TARGET_INSPECT, &out->backend));
   ASSAY_TRY(open_plan(r, out->backend, &out->plan));
   ASSAY_TRY(assay_precision_open(model, r->precision, ASSAY_FORMAT_NONE, r->layer_precision,
                                  &out->precision));

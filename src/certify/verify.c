@@ -59,9 +59,9 @@ static assay_status_t add_layer(const verification_t* w, assay_change_found_t* f
                                 const assay_layer_account_t* acc) {
   if (!found->n) return NULL;
   const size_t n = acc && acc->layer ? acc->layer->n_nodes : 0;
-  size_t room = 0;
-  for (size_t k = 0; k < n; k++) room += assay_plan_origins(w->plan, &acc->layer->nodes[k]).n;
-  ASSAY_TRY(assay_new_array(room, sizeof *found->nodes, &found->nodes));
+  size_t space = 0;
+  for (size_t k = 0; k < n; k++) space += assay_plan_origins(w->plan, &acc->layer->nodes[k]).n;
+  ASSAY_TRY(assay_new_array(space, sizeof *found->nodes, &found->nodes));
   for (size_t k = 0; k < n; k++) {
     const assay_origins_t o = assay_plan_origins(w->plan, &acc->layer->nodes[k]);
     for (size_t i = 0; i < o.n; i++) found->nodes[found->n_nodes++] = o.nodes[i];
@@ -72,8 +72,8 @@ static assay_status_t add_layer(const verification_t* w, assay_change_found_t* f
   return st;
 }
 
-static void say(assay_change_found_t* f, const char* format, ...) ASSAY_PRINTF(2, 3);
-static void say(assay_change_found_t* f, const char* format, ...) {
+static void report(assay_change_found_t* f, const char* format, ...) ASSAY_PRINTF(2, 3);
+static void report(assay_change_found_t* f, const char* format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(f->why, sizeof f->why, format, args);
@@ -90,12 +90,12 @@ static assay_status_t compare_model(verification_t* w, bool* out_same) {
   *out_same = hash == c->model && bytes == c->model_bytes;
   if (*out_same) return NULL;
   if (w->sources.n != c->n_values)
-    say(&f, "it has %zu values, the certified one %zu", w->sources.n, c->n_values);
+    report(&f, "it has %zu values, the certified one %zu", w->sources.n, c->n_values);
   else if (w->sources.names != c->names)
-    say(&f, "its values have other names");
+    report(&f, "its values have other names");
   else
-    say(&f, "the same values by name, %llu bytes, the certified one %llu",
-        (unsigned long long)bytes, (unsigned long long)c->model_bytes);
+    report(&f, "the same values by name, %llu bytes, the certified one %llu",
+           (unsigned long long)bytes, (unsigned long long)c->model_bytes);
   return add(w->out, &f);
 }
 
@@ -107,7 +107,7 @@ static assay_status_t compare_inputs(verification_t* w, bool* out_same) {
   ASSAY_TRY(assay_certificate_inputs(w->job->inputs, &hash));
   *out_same = hash == w->c->inputs;
   if (*out_same) return NULL;
-  say(&f, "they are not the ones that were certified");
+  report(&f, "they are not the ones that were certified");
   return add(w->out, &f);
 }
 
@@ -176,11 +176,11 @@ static assay_status_t compare_truth(verification_t* w) {
     if (!f.n++) {
       place(w, &f, i, before);
       if (unfinite)
-        say(&f, "%s",
-            t->sketch.unfinite ? "truth has NaN or infinities now" : "truth is finite now");
+        report(&f, "%s",
+               t->sketch.unfinite ? "truth has NaN or infinities now" : "truth is finite now");
       else
-        say(&f, "truth moved by %.2g times the error that was certified",
-            off / ASSAY_CERTIFICATE_STEPS);
+        report(&f, "truth moved by %.2g times the error that was certified",
+               off / ASSAY_CERTIFICATE_STEPS);
     }
   }
   return add(w->out, &f);
@@ -207,14 +207,14 @@ static assay_status_t compare_faults(verification_t* w) {
     *(to->note ? &first_known : &first) = acc;
     const assay_judgement_t* j = &acc->judged;
     if (to->note)
-      say(to, "its own error is more than rounding explains, as it was when it was certified");
+      report(to, "its own error is more than rounding explains, as it was when it was certified");
     else if (acc->shape_mismatches)
-      say(to, "its output has another shape than the model gives");
+      report(to, "its output has another shape than the model gives");
     else if (j->beyond)
-      say(to, "own error %.3g times the guaranteed bound, in %lld of %lld elements", j->worst,
-          (long long)j->beyond, (long long)j->elements);
+      report(to, "own error %.3g times the guaranteed bound, in %lld of %lld elements", j->worst,
+             (long long)j->beyond, (long long)j->elements);
     else
-      say(to, "own error %.3g times what rounding in other orders shows", acc->outlying_by);
+      report(to, "own error %.3g times what rounding in other orders shows", acc->outlying_by);
   }
   ASSAY_TRY(add_layer(w, &f, first));
   return add_layer(w, &known, first_known);
@@ -234,7 +234,7 @@ static assay_status_t compare_odd(verification_t* w, assay_change_t what, uint8_
     f.node = w->sources.at[i]->producer;
     first = e->account;
     const int64_t n = odd == ASSAY_ODD_ENGINE ? e->sketch.unfinite : e->account->judged.underflowed;
-    say(&f, "%s, in %lld of %lld elements", why, (long long)n, (long long)e->sketch.size);
+    report(&f, "%s, in %lld of %lld elements", why, (long long)n, (long long)e->sketch.size);
   }
   return add_layer(w, &f, first);
 }
@@ -253,7 +253,7 @@ static assay_status_t compare_own(verification_t* w) {
     if (!(own > OWN_GROWTH * bound) || f.n++) continue;
     f.node = w->sources.at[i]->producer;
     first = e->account;
-    say(&f, "own error %.3g, certified were at most %.3g (root mean square)", own, bound);
+    report(&f, "own error %.3g, certified were at most %.3g (root mean square)", own, bound);
   }
   return add_layer(w, &f, first);
 }
@@ -276,11 +276,11 @@ static assay_status_t compare_drift(verification_t* w) {
     f.node = w->sources.at[i]->producer;
     first = e->account;
     if (reshaped)
-      say(&f, "it has %lld elements, truth %lld", (long long)e->sketch.size,
-          (long long)t->sketch.size);
+      report(&f, "it has %lld elements, truth %lld", (long long)e->sketch.size,
+             (long long)t->sketch.size);
     else
-      say(&f, "off truth by %.2g of its size; certified was less than %.2g", off / size,
-          limit / DRIFT / size);
+      report(&f, "off truth by %.2g of its size; certified was less than %.2g", off / size,
+             limit / DRIFT / size);
   }
   return add_layer(w, &f, first);
 }
@@ -322,7 +322,7 @@ static assay_status_t compare_bits(verification_t* w, bool same) {
     place(w, &f, i, before);
     first = w->engine[i].account;
   }
-  say(&f, "other bits than certified");
+  report(&f, "other bits than certified");
   return add_layer(w, &f, first);
 }
 
@@ -418,7 +418,7 @@ static assay_status_t decide_all(verification_t* w, deciding_t* g) {
   return NULL;
 }
 
-static assay_status_t tell_decisions(verification_t* w, const deciding_t* g, bool same) {
+static assay_status_t report_decisions(verification_t* w, const deciding_t* g, bool same) {
   for (size_t k = 0; k < w->c->n_decisions; k++) {
     const assay_decisions_t* d = &w->c->decisions[k];
     assay_decisions_held_t* h = &w->out->decisions[k];
@@ -428,13 +428,13 @@ static assay_status_t tell_decisions(verification_t* w, const deciding_t* g, boo
     if (!h->compared || !same) continue;
     if (flipped.n) {
       flipped.node = w->job->model->graph->outputs[d->output]->producer;
-      say(&flipped, "of '%s', certified as stable, the first is number %zu", h->output,
-          g->first[k]);
+      report(&flipped, "of '%s', certified as stable, the first is number %zu", h->output,
+             g->first[k]);
       ASSAY_TRY(add(w->out, &flipped));
     }
     if ((uint32_t)g->choices[k] == d->choices) continue;
     other.node = w->job->model->graph->outputs[d->output]->producer;
-    say(&other, "truth itself decides otherwise than certified, in '%s'", h->output);
+    report(&other, "truth itself decides otherwise than certified, in '%s'", h->output);
     ASSAY_TRY(add(w->out, &other));
   }
   return NULL;
@@ -444,7 +444,7 @@ static assay_status_t compare_decisions(verification_t* w, bool same) {
   deciding_t g = {0};
   if (!w->c->n_decisions) return NULL;
   assay_status_t st = decide_all(w, &g);
-  if (!st) st = tell_decisions(w, &g, same);
+  if (!st) st = report_decisions(w, &g, same);
   if (g.state) w->job->check->backend->close(g.state);
   assay_evaluator_destroy(g.truth);
   assay_free(g.next);

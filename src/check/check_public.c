@@ -85,7 +85,7 @@ static assay_status_t set_requirements(const assay_model_t* m, const assay_check
 
 static assay_status_t set_all(assay_model_t* m, const assay_check_options_t* o,
                               assay_check_job_t* j, assay_check_setting_t* s) {
-  ASSAY_TRY(assay_target_find(o->target, ASSAY_TARGET_LOOK, &s->backend));
+  ASSAY_TRY(assay_target_find(o->target, ASSAY_TARGET_INSPECT, &s->backend));
   if (!s->backend)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; assay_target_name() has them",
                        o->target);
@@ -137,7 +137,7 @@ bool assay_check_needs_golden(const assay_check_t* c) {
 static assay_status_t want_external(const assay_check_t* c) {
   if (c->job->ran || c->job->engine)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the check has run, or has an engine already");
-  if (c->options.plan.fused || c->options.backend != assay_target_default(ASSAY_TARGET_LOOK))
+  if (c->options.plan.fused || c->options.backend != assay_target_default(ASSAY_TARGET_INSPECT))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "a target, fusion and passes are about Assay's own plan; the layers of "
                        "other engines follow from their outputs");

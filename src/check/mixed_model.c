@@ -36,12 +36,12 @@ assay_status_t assay_mixed_model_of_fix(assay_model_t* model, const assay_precis
                                         const assay_fix_t* fix, uint64_t seed,
                                         assay_model_t** out) {
   assay_precision_t precision = *asked;
-  bool* kept = NULL;
-  ASSAY_TRY(assay_new_array((size_t)model->n_node_ids, sizeof *kept, &kept));
-  for (size_t i = 0; i < fix->n_nodes; i++) kept[fix->nodes[i]->id] = true;
-  precision.kept = kept;
-  precision.kept_in = fix->format;
+  bool* pinned = NULL;
+  ASSAY_TRY(assay_new_array((size_t)model->n_node_ids, sizeof *pinned, &pinned));
+  for (size_t i = 0; i < fix->n_nodes; i++) pinned[fix->nodes[i]->id] = true;
+  precision.pinned = pinned;
+  precision.pinned_format = fix->format;
   assay_status_t st = assay_mixed_model(model, &precision, seed, out);
-  assay_free(kept);
+  assay_free(pinned);
   return st;
 }

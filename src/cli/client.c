@@ -134,10 +134,10 @@ assay_status_t cli_client_read(cli_client_t* c, assay_status_t read) {
 
 assay_status_t cli_client_warn_of_random(const assay_model_t* model) {
   if (!assay_model_input_count(model)) return NULL;
-  return cli_shapes_tell_ones(model, CLI_RANDOM_INPUTS);
+  return cli_shapes_report_ones(model, CLI_RANDOM_INPUTS);
 }
 
-void cli_client_tell_ones(const char* ones) {
+void cli_client_report_ones(const char* ones) {
   if (*ones)
     fprintf(stderr, "assay: open sizes are 1: %s; --dim NAME=N, --batch or --shape give others\n",
             ones);

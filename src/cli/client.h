@@ -62,7 +62,7 @@ assay_status_t cli_client_read(cli_client_t* c, assay_status_t read) ASSAY_MUST_
 // Tells on stderr that inputs are random, and which of their sizes are 1.
 assay_status_t cli_client_warn_of_random(const assay_model_t* model) ASSAY_MUST_USE;
 // Tells on stderr which open sizes are 1, if there are any ("").
-void cli_client_tell_ones(const char* ones);
+void cli_client_report_ones(const char* ones);
 
 // ---- running and reports ------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ static assay_status_t build_targets(assay_str_t* out) {
   return assay_str_status(out);
 }
 
-static assay_status_t look_targets(assay_str_t* out) {
-  assay_target_choice(out, ASSAY_TARGET_LOOK);
+static assay_status_t inspect_targets(assay_str_t* out) {
+  assay_target_choice(out, ASSAY_TARGET_INSPECT);
   return assay_str_status(out);
 }
 
@@ -22,7 +22,7 @@ static const struct {
   const char* mark;
   assay_status_t (*list)(assay_str_t* out);
 } marks[] = {
-    {"{build}", build_targets}, {"{look}", look_targets}, {"{formats}", assay_tensor_file_list}};
+    {"{build}", build_targets}, {"{look}", inspect_targets}, {"{formats}", assay_tensor_file_list}};
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
 static size_t column_of(const assay_str_t* text) {

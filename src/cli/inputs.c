@@ -77,7 +77,7 @@ static assay_status_t warn_of_random(const assay_model_t* model) {
   const assay_graph_t* g = model->graph;
   bool any = false;
   for (size_t i = 0; i < g->n_inputs; i++) any |= !g->inputs[i]->constant;
-  return any ? cli_shapes_tell_ones(
+  return any ? cli_shapes_report_ones(
                    model,
                    "assay: no inputs given: random ones are used, which show no accuracy on real "
                    "data (ranges, masks and indices differ)")

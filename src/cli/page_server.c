@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 
-enum { MOST_CONNECTIONS = 64, IDLE_SECONDS = 5 };
+enum { MAX_CONNECTIONS = 64, IDLE_SECONDS = 5 };
 
 struct page_server {
   struct MHD_Daemon* daemon;
@@ -85,20 +85,20 @@ static assay_status_t make_answers(page_server_t* s, const char* html, size_t n)
 // A handler, not sigwait: threads that were there before would take a signal that is blocked here.
 static const int signals[] = {SIGINT, SIGTERM};
 enum { N_SIGNALS = sizeof signals / sizeof *signals };
-static int told[2] = {-1, -1};  // a pipe: the handler writes, page_server_wait reads
+static int reported[2] = {-1, -1};  // a pipe: the handler writes, page_server_wait reads
 
-static void tell(int number) {
+static void report(int number) {
   const int before = errno;
   (void)number;
   // A pipe that is full has been told already.
-  if (write(told[1], "", 1) < 0) errno = before;
+  if (write(reported[1], "", 1) < 0) errno = before;
   errno = before;
 }
 
 static assay_status_t catch_signals(page_server_t* s) {
-  struct sigaction action = {.sa_handler = tell};
+  struct sigaction action = {.sa_handler = report};
   sigemptyset(&action.sa_mask);
-  if (pipe(told)) return ASSAY_ERROR(ASSAY_DEVICE, "no pipe: %s", strerror(errno));
+  if (pipe(reported)) return ASSAY_ERROR(ASSAY_DEVICE, "no pipe: %s", strerror(errno));
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &action, &s->before[i]);
   s->caught = true;
   return NULL;
@@ -108,15 +108,15 @@ static void give_signals_back(page_server_t* s) {
   if (!s->caught) return;
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &s->before[i], NULL);
   for (int i = 0; i < 2; i++) {
-    close(told[i]);
-    told[i] = -1;
+    close(reported[i]);
+    reported[i] = -1;
   }
 }
 
 void page_server_wait(page_server_t* s) {
   char byte;
   (void)s;
-  while (read(told[0], &byte, 1) < 0 && errno == EINTR) continue;
+  while (read(reported[0], &byte, 1) < 0 && errno == EINTR) continue;
 }
 
 // ---- the socket ---------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ static assay_status_t listen_at(int64_t port, int* out, int* out_port) {
   // Connections of an earlier run that are not quite over are no reason to wait.
   setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
   if (bind(s, (struct sockaddr*)&at, sizeof at)) return refused(s, port, "it cannot be had");
-  if (listen(s, MOST_CONNECTIONS)) return refused(s, port, "it cannot be listened at");
+  if (listen(s, MAX_CONNECTIONS)) return refused(s, port, "it cannot be listened at");
   if (getsockname(s, (struct sockaddr*)&at, &n)) return refused(s, port, "it has no name");
   *out_port = ntohs(at.sin_port);
   *out = s;
@@ -158,7 +158,7 @@ static assay_status_t serve(page_server_t* s, int64_t port) {
   s->daemon =
       MHD_start_daemon(MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, answer, s,
                        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT,
-                       (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                       (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
                        (unsigned)IDLE_SECONDS, MHD_OPTION_END);
   return s->daemon ? NULL : refused(listening, port, "it cannot be served");
 }
@@ -168,7 +168,7 @@ assay_status_t page_server_start(const char* html, size_t n, int64_t port, page_
   if (port < 0 || port > UINT16_MAX)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "%" PRId64 " is no port: they go from 0 (any that is free) to 65535", port);
-  if (told[0] >= 0)
+  if (reported[0] >= 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a page is served already: stop that server first");
   ASSAY_TRY(ASSAY_NEW(&s));
   assay_status_t st = make_answers(s, html, n);

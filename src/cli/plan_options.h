@@ -42,7 +42,7 @@ static inline assay_format_t cli_find_float(const char* name) {
 // Whether there is a target of that name (NULL: the default), before anything is read.
 static inline assay_status_t cli_want_target(const char* name) {
   const assay_backend_t* backend;
-  return assay_target_find(name, ASSAY_TARGET_LOOK, &backend);
+  return assay_target_find(name, ASSAY_TARGET_INSPECT, &backend);
 }
 
 static inline assay_plan_options_t cli_plan_options(bool fused, const opt_list_t* no_pass) {

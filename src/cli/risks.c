@@ -17,7 +17,7 @@ static int largest_first(const void* a, const void* b) {
 }
 
 // rest: what those behind the first few are, and what to do.
-static void tell(assay_risks_t* r, const char* why, const char* rest, cli_warn_fn_t* warn) {
+static void report(assay_risks_t* r, const char* why, const char* rest, cli_warn_fn_t* warn) {
   if (r->n > 1) qsort(r->at, r->n, sizeof *r->at, largest_first);
   for (size_t i = 0; i < r->n && i < SHOWN; i++) {
     assay_str_t line = {0};
@@ -48,7 +48,7 @@ static void give_up(assay_status_t st, const char* what, cli_warn_fn_t* warn) {
 void cli_warn_of_constants(const assay_engine_t* e, cli_warn_fn_t* warn) {
   assay_risks_t risks = {0};
   assay_status_t st = assay_risks_of_constants(assay_engine_plan(e), &risks);
-  tell(&risks, "", "constants", warn);
+  report(&risks, "", "constants", warn);
   if (st) give_up(st, "folded constants", warn);
   assay_risks_deinit(&risks);
 }
@@ -61,7 +61,7 @@ void cli_warn_of_hidden(const assay_engine_t* e, assay_tensor_t* const* inputs,
                                       assay_engine_shared(e), inputs, &risks);
   assay_str_printf(&why, "; %s keeps it wider, another engine may not",
                    assay_engine_backend(e)->name);
-  tell(&risks, assay_str_get(&why), "layers hide such values", warn);
+  report(&risks, assay_str_get(&why), "layers hide such values", warn);
   if (st) give_up(st, "values that fused layers hide", warn);
   assay_risks_deinit(&risks);
   assay_str_deinit(&why);

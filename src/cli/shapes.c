@@ -160,7 +160,7 @@ assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s, as
   return assay_status_note(st, "'%s'", path);
 }
 
-static void tell_ones(const char* ones, const char* before) {
+static void report_ones(const char* ones, const char* before) {
   if (*ones)
     fprintf(stderr, "%s%s: %s; --dim NAME=N, --batch or --shape give others\n",
             *before ? before : "assay", *before ? "; open sizes are 1" : ": open sizes are 1",
@@ -169,10 +169,10 @@ static void tell_ones(const char* ones, const char* before) {
     fprintf(stderr, "%s\n", before);
 }
 
-assay_status_t cli_shapes_tell_ones(const assay_model_t* model, const char* before) {
+assay_status_t cli_shapes_report_ones(const assay_model_t* model, const char* before) {
   char* ones = NULL;
   ASSAY_TRY(assay_model_open_sizes(model, &ones));
-  tell_ones(ones, before);
+  report_ones(ones, before);
   assay_text_free(ones);
   return NULL;
 }
@@ -182,7 +182,7 @@ assay_status_t cli_shapes_close(assay_model_t* model, size_t n_settled,
   const assay_open_sizes_t sizes = {.n_shapes = n_settled, .shapes = settled, .close = true};
   assay_settled_t s = {0};
   ASSAY_TRY(assay_sizes_settle(model, &sizes, &s));
-  tell_ones(assay_str_get(&s.ones), "");
+  report_ones(assay_str_get(&s.ones), "");
   assay_status_t st = NULL;
   if (s.n)
     st = assay_onnx_reshape(model, s.n, s.shapes, out);

@@ -297,11 +297,11 @@ assay_status_t assay_accuracy_results_passed(const assay_accuracy_results_t* r, 
 
 void assay_compared_describe(assay_metric_t metric, const assay_compared_t* c, bool passed,
                              assay_str_t* out) {
-  enum { MOST = 17 };
+  enum { MAX = 17 };
   const assay_metric_info_t* m = &metrics[metric];
   const double limit = c->threshold.limit.x;
   assay_str_t value = {0}, bound = {0};
-  for (int digits = 5; digits <= MOST; digits++) {
+  for (int digits = 5; digits <= MAX; digits++) {
     value.len = bound.len = 0;
     assay_numpy_print_g(c->value, digits, &value);
     assay_numpy_print_g(limit, digits, &bound);

@@ -64,25 +64,26 @@ static size_t counterpart(const assay_set_t* a, size_t i, const assay_set_t* b) 
 // What output i is compared with; b->n where it is skipped, which is told.
 static size_t choose(const assay_comparing_t* run, const assay_compared_pair_t* pair,
                      const assay_set_t* a, size_t i, const assay_set_t* b) {
-  const assay_say_t* say = &run->comparison->say;
+  const assay_compare_log_t* log = &run->comparison->log;
   const size_t k = counterpart(a, i, b);
   if (k < b->n && strcmp(a->names[i], b->names[k]) == 0) return k;
   if (k < b->n && !assay_set_find(a, b->names[k])) {
-    assay_say(
-        say, ASSAY_SAY_WARNING, 1,
+    assay_compare_log(
+        log, ASSAY_LOG_WARNING, 1,
         "Output names did not match exactly. Assuming %s output: %s corresponds to output: %s",
         pair->second, b->names[k], a->names[i]);
     return k;
   }
-  assay_say(say, ASSAY_SAY_WARNING, 1,
-            "Output: '%s' [%s] is skipped, since [%s] has no output that it could be compared with",
-            a->names[i], pair->first, pair->second);
+  assay_compare_log(
+      log, ASSAY_LOG_WARNING, 1,
+      "Output: '%s' [%s] is skipped, since [%s] has no output that it could be compared with",
+      a->names[i], pair->first, pair->second);
   return b->n;
 }
 
 // ---- one output ---------------------------------------------------------------------------------
 
-static assay_status_t say_pair(const assay_compare_job_t* j, assay_metric_t metric) {
+static assay_status_t print_pair(const assay_compare_job_t* j, assay_metric_t metric) {
   assay_str_t text = {0};
   assay_str_printf(&text, "%s | Comparing Output: '%s' (dtype=%s, shape=",
                    assay_metric_info(metric)->label, j->name, assay_numpy_type_name(j->a.type));
@@ -91,17 +92,17 @@ static assay_status_t say_pair(const assay_compare_job_t* j, assay_metric_t metr
                    assay_numpy_type_name(j->b.type));
   assay_numpy_print_shape(j->b.rank, j->b.dims, &text);
   assay_str_append(&text, ")");
-  return assay_say_text(&j->run->comparison->say, ASSAY_SAY_START, 1, &text);
+  return assay_log_text(&j->run->comparison->log, ASSAY_LOG_START, 1, &text);
 }
 
 static void print_requirement(const assay_compare_job_t* j, assay_metric_t metric) {
-  const assay_say_t* say = &j->run->comparison->say;
+  const assay_compare_log_t* log = &j->run->comparison->log;
   if (metric == ASSAY_METRIC_SIMPLE)
-    assay_say(say, ASSAY_SAY_INFO, 2, "Tolerance: [abs=%.5g, rel=%.5g] | Checking %s error",
-              j->tolerances.atol.x, j->tolerances.rtol.x,
-              assay_error_stat_name(j->tolerances.stat));
+    assay_compare_log(log, ASSAY_LOG_INFO, 2, "Tolerance: [abs=%.5g, rel=%.5g] | Checking %s error",
+                      j->tolerances.atol.x, j->tolerances.rtol.x,
+                      assay_error_stat_name(j->tolerances.stat));
   if (metric != ASSAY_METRIC_INDICES)
-    assay_say(say, ASSAY_SAY_EXTRA, 2, "Note: Comparing %s vs. %s", j->first, j->second);
+    assay_compare_log(log, ASSAY_LOG_EXTRA, 2, "Note: Comparing %s vs. %s", j->first, j->second);
 }
 
 // Makes shapes equal where that is allowed and can be done. False: they differ, which is told.
@@ -109,7 +110,7 @@ static assay_status_t align(assay_compare_job_t* j, bool* out_aligned) {
   const assay_comparing_settings_t* s = j->run->comparison;
   assay_str_t text = {0};
   if (s->no_shape_check && !assay_numeric_same_shape(&j->a, &j->b))
-    ASSAY_TRY(assay_match_shape(&s->say, 2, &j->a, &j->b));
+    ASSAY_TRY(assay_match_shape(&s->log, 2, &j->a, &j->b));
   *out_aligned = assay_numeric_same_shape(&j->a, &j->b);
   if (*out_aligned) return NULL;
   assay_str_printf(&text,
@@ -120,16 +121,16 @@ static assay_status_t align(assay_compare_job_t* j, bool* out_aligned) {
   assay_str_append(&text, " and ");
   assay_numpy_print_shape(j->b.rank, j->b.dims, &text);
   assay_str_append(&text, ".");
-  ASSAY_TRY(assay_say_text(&s->say, ASSAY_SAY_ERROR, 2, &text));
+  ASSAY_TRY(assay_log_text(&s->log, ASSAY_LOG_ERROR, 2, &text));
   if (s->no_shape_check) return NULL;
-  return assay_say_once(&s->say, &j->run->said, ASSAY_SAY_ERROR, 2,
+  return assay_log_once(&s->log, &j->run->said, ASSAY_LOG_ERROR, 2,
                         "Note: Use --no-shape-check to attempt to compare values anyway.");
 }
 
 static assay_status_t compare_loaded(assay_compare_job_t* j, assay_metric_t metric,
                                      assay_compared_t* out) {
   bool aligned = false;
-  ASSAY_TRY(say_pair(j, metric));
+  ASSAY_TRY(print_pair(j, metric));
   print_requirement(j, metric);
   if (metric == ASSAY_METRIC_INDICES) return assay_compare_indices(j, out);
   ASSAY_TRY(align(j, &aligned));
@@ -181,8 +182,8 @@ static void put_names(assay_str_t* out, const assay_set_t* set) {
   assay_str_append(out, "]");
 }
 
-static assay_status_t say_outcome(const assay_comparing_t* run, assay_metric_t metric,
-                                  const assay_compared_run_t* compared) {
+static assay_status_t print_outcome(const assay_comparing_t* run, assay_metric_t metric,
+                                    const assay_compared_run_t* compared) {
   const char* label = assay_metric_info(metric)->label;
   assay_str_t all = {0}, failed = {0};
   assay_status_t st = NULL;
@@ -197,11 +198,12 @@ static assay_status_t say_outcome(const assay_comparing_t* run, assay_metric_t m
   }
   if (!st) st = assay_status_join(assay_str_status(&all), assay_str_status(&failed));
   if (!st && failed.len)
-    assay_say(&run->comparison->say, ASSAY_SAY_ERROR, 1, "FAILED | %s | Mismatched outputs: [%s]",
-              label, failed.text);
+    assay_compare_log(&run->comparison->log, ASSAY_LOG_ERROR, 1,
+                      "FAILED | %s | Mismatched outputs: [%s]", label, failed.text);
   else if (!st)
-    assay_say(&run->comparison->say, ASSAY_SAY_FINISH, 1,
-              "PASSED | %s | All outputs matched | Outputs: [%s]", label, assay_str_get(&all));
+    assay_compare_log(&run->comparison->log, ASSAY_LOG_FINISH, 1,
+                      "PASSED | %s | All outputs matched | Outputs: [%s]", label,
+                      assay_str_get(&all));
   assay_str_deinit(&all);
   assay_str_deinit(&failed);
   return st;
@@ -230,7 +232,7 @@ static assay_status_t compare_metric(assay_comparing_t* run, assay_accuracy_resu
   assay_compared_run_t* out = NULL;
   if (s->unknown) s->unknown(s->self, result->metric, a, b);
   if (s->no_shape_check && result->metric != ASSAY_METRIC_INDICES)
-    ASSAY_TRY(assay_say_once(&s->say, &run->said, ASSAY_SAY_INFO, 1,
+    ASSAY_TRY(assay_log_once(&s->log, &run->said, ASSAY_LOG_INFO, 1,
                              "Strict shape checking disabled. Will attempt to match output shapes "
                              "before comparisons"));
   ASSAY_TRY(assay_compared_pair_add(pair, &out));
@@ -245,36 +247,37 @@ static assay_status_t compare_metric(assay_comparing_t* run, assay_accuracy_resu
     *failed |= !passed;
     if (!passed && s->fail_fast) return NULL;
   }
-  ASSAY_TRY(say_outcome(run, result->metric, out));
+  ASSAY_TRY(print_outcome(run, result->metric, out));
   return out->n || !(a->n + b->n) ? NULL : nothing_common(pair, a, b);
 }
 
 // ---- statistics of what was compared ------------------------------------------------------------
 
-static assay_status_t say_tensor(const assay_comparing_t* run, const char* runner, const char* name,
-                                 const assay_numeric_t* t, const assay_numeric_stats_t* stats,
-                                 bool failed, const assay_numeric_range_t* range) {
+static assay_status_t print_tensor(const assay_comparing_t* run, const char* runner,
+                                   const char* name, const assay_numeric_t* t,
+                                   const assay_numeric_stats_t* stats, bool failed,
+                                   const assay_numeric_range_t* range) {
   assay_str_t prefix = {0};
   assay_str_printf(&prefix, "%s: %s | Stats: ", runner, name);
   assay_status_t st = assay_str_status(&prefix);
-  if (!st) st = assay_say_stats(&run->comparison->say, 1, prefix.text, t, stats, failed, range);
+  if (!st) st = assay_log_stats(&run->comparison->log, 1, prefix.text, t, stats, failed, range);
   assay_str_deinit(&prefix);
   return st;
 }
 
 // Both have the same histogram's range.
-static assay_status_t say_both(const assay_comparing_t* run, const assay_compared_pair_t* pair,
-                               const assay_compared_t* c, const assay_numeric_t* a,
-                               const assay_numeric_t* b, bool failed) {
+static assay_status_t print_both(const assay_comparing_t* run, const assay_compared_pair_t* pair,
+                                 const assay_compared_t* c, const assay_numeric_t* a,
+                                 const assay_numeric_t* b, bool failed) {
   assay_numeric_stats_t x, y;
-  if (!assay_say_shows(&run->comparison->say, ASSAY_SAY_INFO)) return NULL;
+  if (!assay_log_shows(&run->comparison->log, ASSAY_LOG_INFO)) return NULL;
   ASSAY_TRY(assay_numeric_stats(a, &x));
   ASSAY_TRY(assay_numeric_stats(b, &y));
   const double low_a = x.min.x, low_b = y.min.x, high_a = x.max.x, high_b = y.max.x;
   const assay_numeric_range_t range = {.first = low_b < low_a ? low_b : low_a,
                                        .last = high_b > high_a ? high_b : high_a};
-  ASSAY_TRY(say_tensor(run, pair->first, c->output, a, &x, failed, &range));
-  return say_tensor(run, pair->second, c->other, b, &y, failed, &range);
+  ASSAY_TRY(print_tensor(run, pair->first, c->output, a, &x, failed, &range));
+  return print_tensor(run, pair->second, c->other, b, &y, failed, &range);
 }
 
 // Whether an output failed by any of the metrics in the last iteration.
@@ -294,8 +297,8 @@ static assay_status_t any_failed(const assay_comparing_t* run, size_t pair, cons
   return NULL;
 }
 
-static assay_status_t say_compared(const assay_comparing_t* run, size_t pair_at,
-                                   const assay_set_t* a, const assay_set_t* b) {
+static assay_status_t print_compared(const assay_comparing_t* run, size_t pair_at,
+                                     const assay_set_t* a, const assay_set_t* b) {
   const assay_compared_pair_t* pair = &run->results.items[0].pairs[pair_at];
   const assay_compared_run_t* last = &pair->runs[pair->n - 1];
   assay_status_t st = NULL;
@@ -306,7 +309,7 @@ static assay_status_t say_compared(const assay_comparing_t* run, size_t pair_at,
     st = any_failed(run, pair_at, c->output, &failed);
     if (!st) st = assay_numeric_from(assay_set_find(a, c->output), &x);
     if (!st) st = assay_numeric_from(assay_set_find(b, c->other), &y);
-    if (!st) st = say_both(run, pair, c, &x, &y, failed);
+    if (!st) st = print_both(run, pair, c, &x, &y, failed);
     assay_numeric_deinit(&x);
     assay_numeric_deinit(&y);
   }
@@ -340,8 +343,8 @@ assay_status_t assay_comparing_add_pair(assay_comparing_t* c, const char* first,
     ASSAY_TRY(
         assay_accuracy_result_add_pair(&c->results, &c->results.items[i], first, second, &pair));
   }
-  assay_say(&c->comparison->say, ASSAY_SAY_START, 0, "Accuracy Comparison | %s vs. %s", first,
-            second);
+  assay_compare_log(&c->comparison->log, ASSAY_LOG_START, 0, "Accuracy Comparison | %s vs. %s",
+                    first, second);
   return NULL;
 }
 
@@ -350,7 +353,7 @@ assay_status_t assay_comparing_iteration(assay_comparing_t* c, size_t pair, cons
   bool failed = false;
   for (size_t i = 0; i < c->results.n; i++)
     ASSAY_TRY(compare_metric(c, &c->results.items[i], pair, a, b, &failed));
-  if (c->results.n) ASSAY_TRY(say_compared(c, pair, a, b));
+  if (c->results.n) ASSAY_TRY(print_compared(c, pair, a, b));
   *out_failed = failed;
   return NULL;
 }

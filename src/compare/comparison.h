@@ -10,21 +10,21 @@
 
 // Where lines go. depth: levels of nesting; a text may have several lines.
 typedef enum assay_severity {
-  ASSAY_SAY_SUPER = -10,  // as many -v as these need
-  ASSAY_SAY_EXTRA = 0,
-  ASSAY_SAY_VERBOSE = 10,
-  ASSAY_SAY_INFO = 20,
-  ASSAY_SAY_START = 22,
-  ASSAY_SAY_FINISH = 28,
-  ASSAY_SAY_WARNING = 30,
-  ASSAY_SAY_ERROR = 40,
+  ASSAY_LOG_SUPER = -10,  // as many -v as these need
+  ASSAY_LOG_EXTRA = 0,
+  ASSAY_LOG_VERBOSE = 10,
+  ASSAY_LOG_INFO = 20,
+  ASSAY_LOG_START = 22,
+  ASSAY_LOG_FINISH = 28,
+  ASSAY_LOG_WARNING = 30,
+  ASSAY_LOG_ERROR = 40,
 } assay_severity_t;
 
-typedef struct assay_say {
+typedef struct assay_compare_log {
   void (*line)(void* self, assay_severity_t severity, int depth, const char* text);
   bool (*shows)(void* self, assay_severity_t severity);  // NULL: it shows all
   void* self;
-} assay_say_t;
+} assay_compare_log_t;
 
 // What is asked of one output.
 typedef struct assay_tolerances {
@@ -50,7 +50,7 @@ typedef struct assay_comparing_settings {
   // Warns of names in the settings of a metric that no output has; NULL: nothing to warn of.
   void (*unknown)(void* self, assay_metric_t metric, const assay_set_t* a, const assay_set_t* b);
   void* self;
-  assay_say_t say;
+  assay_compare_log_t log;
 } assay_comparing_settings_t;
 
 // INVALID_ARGUMENT if the settings exclude each other (an average of what has no number).
@@ -82,17 +82,17 @@ assay_status_t assay_comparing_iteration(assay_comparing_t* c, size_t pair, cons
 // Prints "Accuracy Summary | ..." of each pair; not after an end by fail_fast.
 assay_status_t assay_comparing_summary(const assay_comparing_t* c) ASSAY_MUST_USE;
 // The same of any results whose items have the same pairs.
-assay_status_t assay_say_summary(const assay_say_t* say,
+assay_status_t assay_log_summary(const assay_compare_log_t* log,
                                  const assay_accuracy_results_t* r) ASSAY_MUST_USE;
 
 // The same of one metric, as a check of saved results prints it.
-assay_status_t assay_say_result_summary(const assay_say_t* say,
+assay_status_t assay_log_result_summary(const assay_compare_log_t* log,
                                         const assay_accuracy_result_t* r) ASSAY_MUST_USE;
 
 // Prints statistics of a tensor as --validate does, then whether it holds NaN or what is not
 // finite.
 //   prefix   "runner | Iteration 0 | "
-assay_status_t assay_validate_output(const assay_say_t* say, int depth, const char* prefix,
+assay_status_t assay_validate_output(const assay_compare_log_t* log, int depth, const char* prefix,
                                      const char* name, assay_tensor_t* t, assay_set_t* said,
                                      bool* out_valid) ASSAY_MUST_USE;
 

@@ -7,23 +7,24 @@
 
 // ---- lines (comparison_print.c) -----------------------------------------------------------------
 
-bool assay_say_shows(const assay_say_t* say, assay_severity_t severity);
-void assay_say(const assay_say_t* say, assay_severity_t severity, int depth, const char* format,
-               ...) ASSAY_PRINTF(4, 5);
+bool assay_log_shows(const assay_compare_log_t* log, assay_severity_t severity);
+void assay_compare_log(const assay_compare_log_t* log, assay_severity_t severity, int depth,
+                       const char* format, ...) ASSAY_PRINTF(4, 5);
 // The same text once, over all of a comparison.
-assay_status_t assay_say_once(const assay_say_t* say, assay_set_t* said, assay_severity_t severity,
-                              int depth, const char* text) ASSAY_MUST_USE;
+assay_status_t assay_log_once(const assay_compare_log_t* log, assay_set_t* said,
+                              assay_severity_t severity, int depth,
+                              const char* text) ASSAY_MUST_USE;
 // A text that was put together, which is freed.
-assay_status_t assay_say_text(const assay_say_t* say, assay_severity_t severity, int depth,
+assay_status_t assay_log_text(const assay_compare_log_t* log, assay_severity_t severity, int depth,
                               assay_str_t* take_text) ASSAY_MUST_USE;
 // "heading\n" and an array below it, each line indented by `indent`.
-assay_status_t assay_say_array(const assay_say_t* say, assay_severity_t severity, int depth,
+assay_status_t assay_log_array(const assay_compare_log_t* log, assay_severity_t severity, int depth,
                                const char* heading, int indent,
                                const assay_numeric_t* a) ASSAY_MUST_USE;
 
 // "prefixmean=..., ..." of an array; values and histogram below it, at once if it failed, else for
 // those who ask for more. stats NULL: they are made; range NULL: the array's own.
-assay_status_t assay_say_stats(const assay_say_t* say, int depth, const char* prefix,
+assay_status_t assay_log_stats(const assay_compare_log_t* log, int depth, const char* prefix,
                                const assay_numeric_t* a, const assay_numeric_stats_t* stats,
                                bool failed, const assay_numeric_range_t* range) ASSAY_MUST_USE;
 
@@ -31,8 +32,8 @@ assay_status_t assay_say_stats(const assay_say_t* say, int depth, const char* pr
 
 // Gives b the shape of a, if squeezing, reshaping or permuting does it; else, or where it changes
 // nothing, b stays.
-assay_status_t assay_match_shape(const assay_say_t* say, int depth, const assay_numeric_t* a,
-                                 assay_numeric_t* b) ASSAY_MUST_USE;
+assay_status_t assay_match_shape(const assay_compare_log_t* log, int depth,
+                                 const assay_numeric_t* a, assay_numeric_t* b) ASSAY_MUST_USE;
 
 // ---- metrics ------------------------------------------------------------------------------------
 

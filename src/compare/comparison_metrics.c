@@ -112,7 +112,7 @@ assay_status_t assay_compare_one_number(assay_compare_job_t* j, assay_metric_t m
   out->threshold.limit = j->tolerances.limit[metric];
   ASSAY_TRY(assay_compared_passed(metric, out, &passed));
   assay_compared_describe(metric, out, passed, &text);
-  return assay_say_text(&j->run->comparison->say, passed ? ASSAY_SAY_FINISH : ASSAY_SAY_ERROR,
+  return assay_log_text(&j->run->comparison->log, passed ? ASSAY_LOG_FINISH : ASSAY_LOG_ERROR,
                         DEPTH, &text);
 }
 
@@ -140,7 +140,7 @@ static int64_t find(const assay_compare_job_t* j, int64_t row, int64_t n, int64_
 
 static assay_status_t check_index(const assay_compare_job_t* j, int64_t row, int64_t n, int64_t i,
                                   bool* passed) {
-  const assay_say_t* say = &j->run->comparison->say;
+  const assay_compare_log_t* log = &j->run->comparison->log;
   const int64_t tolerance = j->tolerances.index_tolerance, k = find(j, row, n, i);
   const int64_t distance = k > i ? k - i : i - k;
   assay_str_t text = {0};
@@ -153,7 +153,7 @@ static assay_status_t check_index(const assay_compare_job_t* j, int64_t row, int
     put_element(&j->a, row + i, &text);
     assay_str_append(&text, " not found in output");
   }
-  return assay_say_text(say, ASSAY_SAY_ERROR, DEPTH, &text);
+  return assay_log_text(log, ASSAY_LOG_ERROR, DEPTH, &text);
 }
 
 assay_status_t assay_compare_indices(assay_compare_job_t* j, assay_compared_t* out) {
@@ -163,7 +163,8 @@ assay_status_t assay_compare_indices(assay_compare_job_t* j, assay_compared_t* o
   const int64_t last = tolerance < n ? n - tolerance : 0;
   bool passed = true;
   if (!assay_numeric_same_shape(&j->a, &j->b)) {
-    assay_say(&s->say, ASSAY_SAY_ERROR, DEPTH, "Cannot compare outputs of different shapes.");
+    assay_compare_log(&s->log, ASSAY_LOG_ERROR, DEPTH,
+                      "Cannot compare outputs of different shapes.");
     return NULL;
   }
   for (int64_t row = 0; n && row < j->a.n; row += n) {
@@ -174,7 +175,7 @@ assay_status_t assay_compare_indices(assay_compare_job_t* j, assay_compared_t* o
   }
   out->verdict = passed;
   if (passed)
-    assay_say(&s->say, ASSAY_SAY_FINISH, DEPTH,
-              "PASSED | Difference is within index tolerance (%" PRId64 ")", tolerance);
+    assay_compare_log(&s->log, ASSAY_LOG_FINISH, DEPTH,
+                      "PASSED | Difference is within index tolerance (%" PRId64 ")", tolerance);
   return NULL;
 }

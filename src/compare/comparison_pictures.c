@@ -67,7 +67,8 @@ static assay_status_t save(const assay_compare_job_t* j, canvas_t* take_canvas, 
   assay_status_t st = path_of(j, folder, stem, &path);
   if (!st)
     st = assay_png_write(path.text, take_canvas->width, take_canvas->height, take_canvas->rgb);
-  if (!st) assay_say(&j->run->comparison->say, ASSAY_SAY_INFO, depth, "%s: '%s'", line, path.text);
+  if (!st)
+    assay_compare_log(&j->run->comparison->log, ASSAY_LOG_INFO, depth, "%s: '%s'", line, path.text);
   assay_str_deinit(&path);
   assay_free(take_canvas->rgb);
   return st;
@@ -112,7 +113,7 @@ typedef struct layout {
   int64_t cell_rows, cell_columns;
 } layout_t;
 
-static int64_t at_least(int64_t x, int64_t least) { return x < least ? least : x; }
+static int64_t at_least(int64_t x, int64_t min) { return x < min ? min : x; }
 
 static layout_t lay_out(const assay_numeric_t* a) {
   layout_t l = {.columns = a->rank ? a->dims[a->rank - 1] : 1,
@@ -127,22 +128,22 @@ static layout_t lay_out(const assay_numeric_t* a) {
   l.across = at_least(WIDEST / (l.cell_columns * l.side + GAP), 1);
   if (l.across > l.slices) l.across = l.slices;
   l.down = 1 + (l.slices - 1) / l.across;
-  const int64_t most = at_least(4 * TALLEST / (l.cell_rows * l.side + GAP), 1);
-  if (l.down > most) l.down = most;
+  const int64_t max = at_least(4 * TALLEST / (l.cell_rows * l.side + GAP), 1);
+  if (l.down > max) l.down = max;
   return l;
 }
 
 // The largest of a cell's elements, so that a single outlier is seen. NaN wins.
 static double cell_value(const assay_numeric_t* a, const layout_t* l, int64_t slice, int64_t row,
                          int64_t column) {
-  double most = 0;
+  double max = 0;
   for (int64_t r = row * l->step; r < l->rows && r < (row + 1) * l->step; r++)
     for (int64_t c = column * l->step; c < l->columns && c < (column + 1) * l->step; c++) {
       const double x = assay_numeric_at(a, (slice * l->rows + r) * l->columns + c);
       if (isnan(x)) return x;
-      if (x > most) most = x;
+      if (x > max) max = x;
     }
-  return most;
+  return max;
 }
 
 static void draw_slice(canvas_t* c, const assay_numeric_t* a, const layout_t* l, const scale_t* s,

@@ -14,7 +14,7 @@ static void put_change(assay_str_t* text, const char* what, const assay_numeric_
   assay_numpy_print_shape(now->rank, now->dims, text);
 }
 
-static assay_status_t reshape(const assay_say_t* say, int depth, const assay_numeric_t* a,
+static assay_status_t reshape(const assay_compare_log_t* log, int depth, const assay_numeric_t* a,
                               assay_numeric_t* b) {
   assay_str_t text = {0};
   const bool fits = a->n == b->n;
@@ -27,7 +27,7 @@ static assay_status_t reshape(const assay_say_t* say, int depth, const assay_num
     b->rank = a->rank;
     memcpy(b->dims, a->dims, sizeof b->dims);
   }
-  return assay_say_text(say, fits ? ASSAY_SAY_INFO : ASSAY_SAY_WARNING, depth, &text);
+  return assay_log_text(log, fits ? ASSAY_LOG_INFO : ASSAY_LOG_WARNING, depth, &text);
 }
 
 // For each dimension of a the first axis of b of that length that is free. False: there is none.
@@ -70,7 +70,7 @@ static assay_status_t transpose(const int* axes, const assay_numeric_t* a, assay
   return NULL;
 }
 
-static assay_status_t permute(const assay_say_t* say, int depth, const assay_numeric_t* a,
+static assay_status_t permute(const assay_compare_log_t* log, int depth, const assay_numeric_t* a,
                               assay_numeric_t* b) {
   int axes[ASSAY_MAX_RANK];
   assay_str_t text = {0};
@@ -80,12 +80,12 @@ static assay_status_t permute(const assay_say_t* say, int depth, const assay_num
   for (int i = 0; i < a->rank; i++) assay_str_printf(&text, "%s%d", i ? ", " : "", axes[i]);
   assay_str_append(&text, "]");
   assay_status_t st = transpose(axes, a, b);
-  return assay_status_join(st, assay_say_text(say, ASSAY_SAY_INFO, depth, &text));
+  return assay_status_join(st, assay_log_text(log, ASSAY_LOG_INFO, depth, &text));
 }
 
-assay_status_t assay_match_shape(const assay_say_t* say, int depth, const assay_numeric_t* a,
-                                 assay_numeric_t* b) {
-  if (a->rank != b->rank) ASSAY_TRY(reshape(say, depth, a, b));
-  if (a->rank == b->rank) ASSAY_TRY(permute(say, depth, a, b));
-  return reshape(say, depth, a, b);
+assay_status_t assay_match_shape(const assay_compare_log_t* log, int depth,
+                                 const assay_numeric_t* a, assay_numeric_t* b) {
+  if (a->rank != b->rank) ASSAY_TRY(reshape(log, depth, a, b));
+  if (a->rank == b->rank) ASSAY_TRY(permute(log, depth, a, b));
+  return reshape(log, depth, a, b);
 }

@@ -49,7 +49,7 @@ static assay_status_t denominator(const assay_compare_job_t* j, assay_numeric_t*
                    j->second, j->other);
   assay_status_t st = assay_str_status(&text);
   if (!st)
-    st = assay_say_once(&j->run->comparison->say, &j->run->said, ASSAY_SAY_WARNING, DEPTH,
+    st = assay_log_once(&j->run->comparison->log, &j->run->said, ASSAY_LOG_WARNING, DEPTH,
                         text.text);
   assay_str_deinit(&text);
   return st;
@@ -133,13 +133,13 @@ static assay_status_t pick(const assay_numeric_t* a, const assay_numeric_t* wher
   return NULL;
 }
 
-static assay_status_t say_places(const assay_compare_job_t* j, const assay_numeric_t* where,
-                                 int64_t n) {
-  const assay_say_t* say = &j->run->comparison->say;
+static assay_status_t print_places(const assay_compare_job_t* j, const assay_numeric_t* where,
+                                   int64_t n) {
+  const assay_compare_log_t* log = &j->run->comparison->log;
   assay_numeric_t places = {0};
   const int rank = where->rank;
   const assay_numeric_t shape = {.rank = 2, .dims = {n, rank}, .n = n * rank};
-  if (!assay_say_shows(say, ASSAY_SAY_SUPER)) return NULL;
+  if (!assay_log_shows(log, ASSAY_LOG_SUPER)) return NULL;
   ASSAY_TRY(assay_numeric_like(&shape, ASSAY_NUMERIC_I64, &places));
   for (int64_t i = 0, row = 0; i < where->n; i++) {
     if (!where->i[i]) continue;
@@ -149,22 +149,22 @@ static assay_status_t say_places(const assay_compare_job_t* j, const assay_numer
     row++;
   }
   assay_status_t st =
-      assay_say_array(say, ASSAY_SAY_SUPER, DEPTH + 1, "Mismatched indices:", 0, &places);
+      assay_log_array(log, ASSAY_LOG_SUPER, DEPTH + 1, "Mismatched indices:", 0, &places);
   assay_numeric_deinit(&places);
   return st;
 }
 
-static assay_status_t say_values(const assay_compare_job_t* j, const char* runner,
-                                 const assay_numeric_t* a, const assay_numeric_t* where,
-                                 int64_t n) {
-  const assay_say_t* say = &j->run->comparison->say;
+static assay_status_t print_values(const assay_compare_job_t* j, const char* runner,
+                                   const assay_numeric_t* a, const assay_numeric_t* where,
+                                   int64_t n) {
+  const assay_compare_log_t* log = &j->run->comparison->log;
   assay_numeric_t values = {0};
   assay_str_t heading = {0};
-  if (!assay_say_shows(say, ASSAY_SAY_EXTRA)) return NULL;
+  if (!assay_log_shows(log, ASSAY_LOG_EXTRA)) return NULL;
   assay_str_printf(&heading, "%-35s | Mismatched values:", runner);
   assay_status_t st = assay_str_status(&heading);
   if (!st) st = pick(a, where, n, &values);
-  if (!st) st = assay_say_array(say, ASSAY_SAY_EXTRA, DEPTH + 1, heading.text, 0, &values);
+  if (!st) st = assay_log_array(log, ASSAY_LOG_EXTRA, DEPTH + 1, heading.text, 0, &values);
   assay_str_deinit(&heading);
   assay_numeric_deinit(&values);
   return st;
@@ -178,19 +178,19 @@ static assay_status_t elementwise(const assay_compare_job_t* j, const assay_nume
   for (int64_t i = 0; i < abs->n; i++) n += is_past(abs, i, atol) && is_past(rel, i, rtol);
   *out_passed = n == 0;
   // Which ones they are is told to those who ask for more.
-  if (!assay_say_shows(&j->run->comparison->say, ASSAY_SAY_EXTRA)) return NULL;
+  if (!assay_log_shows(&j->run->comparison->log, ASSAY_LOG_EXTRA)) return NULL;
   ASSAY_TRY(assay_numeric_like(abs, ASSAY_NUMERIC_BOOL, &where));
   for (int64_t i = 0; i < abs->n; i++) where.i[i] = is_past(abs, i, atol) && is_past(rel, i, rtol);
-  assay_status_t st = say_places(j, &where, n);
-  if (!st) st = say_values(j, j->first, &j->a, &where, n);
-  if (!st) st = say_values(j, j->second, &j->b, &where, n);
+  assay_status_t st = print_places(j, &where, n);
+  if (!st) st = print_values(j, j->first, &j->a, &where, n);
+  if (!st) st = print_values(j, j->second, &j->b, &where, n);
   assay_numeric_deinit(&where);
   return st;
 }
 
 // ---- the comparison -----------------------------------------------------------------------------
 
-static assay_status_t say_required(const assay_compare_job_t* j, const assay_compared_t* c) {
+static assay_status_t print_required(const assay_compare_job_t* j, const assay_compared_t* c) {
   const assay_error_stat_t stat = j->tolerances.stat;
   const assay_diff_t* d =
       &c->diffs[stat == ASSAY_STAT_ELEMWISE ? ASSAY_DIFF_MAX : (int)stat - (int)ASSAY_STAT_MAX];
@@ -205,25 +205,25 @@ static assay_status_t say_required(const assay_compare_job_t* j, const assay_com
     assay_str_append(&text, " (requirements may be lower if both abs/rel tolerances are set)");
   if (stat == ASSAY_STAT_QUANTILE)
     assay_str_printf(&text, " (quantile=%.4g)", j->tolerances.quantile);
-  return assay_say_text(&j->run->comparison->say, ASSAY_SAY_INFO, DEPTH + 1, &text);
+  return assay_log_text(&j->run->comparison->log, ASSAY_LOG_INFO, DEPTH + 1, &text);
 }
 
 static assay_status_t report(const assay_compare_job_t* j, const assay_numeric_t* abs,
                              const assay_numeric_t* rel, const both_stats_t* stats,
                              const assay_compared_t* c, bool passed) {
   const assay_comparing_settings_t* s = j->run->comparison;
-  assay_say(&s->say, ASSAY_SAY_INFO, DEPTH, "Error Metrics: %s", j->name);
-  ASSAY_TRY(say_required(j, c));
+  assay_compare_log(&s->log, ASSAY_LOG_INFO, DEPTH, "Error Metrics: %s", j->name);
+  ASSAY_TRY(print_required(j, c));
   if (s->plots) ASSAY_TRY(assay_draw_errors(j, abs, rel, s->plots, DEPTH + 2));
-  ASSAY_TRY(assay_say_stats(&s->say, DEPTH + 1, "Absolute Difference | Stats: ", abs, &stats->abs,
+  ASSAY_TRY(assay_log_stats(&s->log, DEPTH + 1, "Absolute Difference | Stats: ", abs, &stats->abs,
                             !passed, NULL));
   if (s->heatmaps) ASSAY_TRY(assay_draw_heatmap(j, abs, "Absolute", s->heatmaps, DEPTH + 2));
-  ASSAY_TRY(assay_say_stats(&s->say, DEPTH + 1, "Relative Difference | Stats: ", rel, &stats->rel,
+  ASSAY_TRY(assay_log_stats(&s->log, DEPTH + 1, "Relative Difference | Stats: ", rel, &stats->rel,
                             !passed, NULL));
   return s->heatmaps ? assay_draw_heatmap(j, rel, "Relative", s->heatmaps, DEPTH + 2) : NULL;
 }
 
-static assay_status_t say_verdict(const assay_compare_job_t* j, bool passed) {
+static assay_status_t print_verdict(const assay_compare_job_t* j, bool passed) {
   assay_str_t text = {0};
   assay_str_printf(&text, "%s | Output: '%s' | Difference %s tolerance (rel=",
                    passed ? "PASSED" : "FAILED", j->name, passed ? "is within" : "exceeds");
@@ -231,7 +231,7 @@ static assay_status_t say_verdict(const assay_compare_job_t* j, bool passed) {
   assay_str_append(&text, ", abs=");
   assay_tolerance_put(j->tolerances.atol, &text);
   assay_str_append(&text, ")");
-  return assay_say_text(&j->run->comparison->say, passed ? ASSAY_SAY_FINISH : ASSAY_SAY_ERROR,
+  return assay_log_text(&j->run->comparison->log, passed ? ASSAY_LOG_FINISH : ASSAY_LOG_ERROR,
                         DEPTH, &text);
 }
 
@@ -247,7 +247,7 @@ static assay_status_t judge(const assay_compare_job_t* j, const assay_numeric_t*
   }
   ASSAY_TRY(assay_compared_passed(ASSAY_METRIC_SIMPLE, c, &passed));
   ASSAY_TRY(report(j, abs, rel, &stats, c, passed));
-  return say_verdict(j, passed);
+  return print_verdict(j, passed);
 }
 
 assay_status_t assay_compare_simple(assay_compare_job_t* j, assay_compared_t* out) {

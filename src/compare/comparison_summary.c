@@ -6,7 +6,7 @@
 #include "compare/comparison_internal.h"
 
 static assay_severity_t severity(bool passed) {
-  return passed ? ASSAY_SAY_FINISH : ASSAY_SAY_ERROR;
+  return passed ? ASSAY_LOG_FINISH : ASSAY_LOG_ERROR;
 }
 
 // ---- iterations ---------------------------------------------------------------------------------
@@ -26,8 +26,8 @@ static assay_status_t run_passed(const assay_accuracy_results_t* r, size_t pair,
   return NULL;
 }
 
-static assay_status_t say_rate(const assay_say_t* say, const assay_accuracy_results_t* r,
-                               size_t pair_at) {
+static assay_status_t print_rate(const assay_compare_log_t* log, const assay_accuracy_results_t* r,
+                                 size_t pair_at) {
   const assay_compared_pair_t* pair = &r->items[0].pairs[pair_at];
   size_t passed = 0;
   for (size_t i = 0; i < pair->n; i++) {
@@ -35,10 +35,10 @@ static assay_status_t say_rate(const assay_say_t* say, const assay_accuracy_resu
     ASSAY_TRY(run_passed(r, pair_at, i, &one));
     passed += one;
   }
-  assay_say(say, severity(passed == pair->n), 0,
-            "Accuracy Summary | %s vs. %s | Passed: %zu/%zu iterations | Pass Rate: %.2f%%",
-            pair->first, pair->second, passed, pair->n,
-            pair->n ? 100 * (double)passed / (double)pair->n : 100.0);
+  assay_compare_log(log, severity(passed == pair->n), 0,
+                    "Accuracy Summary | %s vs. %s | Passed: %zu/%zu iterations | Pass Rate: %.2f%%",
+                    pair->first, pair->second, passed, pair->n,
+                    pair->n ? 100 * (double)passed / (double)pair->n : 100.0);
   return NULL;
 }
 
@@ -74,10 +74,11 @@ static assay_status_t output_passed(const averages_t* a, const char* output, boo
   return NULL;
 }
 
-static assay_status_t say_output(const assay_say_t* say, const averages_t* a, const char* output) {
+static assay_status_t print_output(const assay_compare_log_t* log, const averages_t* a,
+                                   const char* output) {
   bool all = false;
   ASSAY_TRY(output_passed(a, output, &all));
-  assay_say(say, severity(all), 1, "%s | %s:", output, all ? "PASSED" : "FAILED");
+  assay_compare_log(log, severity(all), 1, "%s | %s:", output, all ? "PASSED" : "FAILED");
   for (size_t i = 0; i < a->results->n; i++) {
     const assay_metric_t metric = a->results->items[i].metric;
     const assay_compared_t* c = find(&a->of[i], output);
@@ -86,13 +87,13 @@ static assay_status_t say_output(const assay_say_t* say, const averages_t* a, co
     if (!c || metric == ASSAY_METRIC_SIMPLE) continue;  // of several numbers there is no line
     ASSAY_TRY(assay_compared_passed(metric, c, &passed));
     assay_compared_describe(metric, c, passed, &text);
-    ASSAY_TRY(assay_say_text(say, severity(passed), 2, &text));
+    ASSAY_TRY(assay_log_text(log, severity(passed), 2, &text));
   }
   return NULL;
 }
 
-static assay_status_t say_averages(const assay_say_t* say, const averages_t* a,
-                                   const assay_compared_pair_t* pair) {
+static assay_status_t print_averages(const assay_compare_log_t* log, const averages_t* a,
+                                     const assay_compared_pair_t* pair) {
   size_t total = 0, passed = 0;
   for (size_t i = 0; i < a->results->n; i++) {
     for (size_t k = 0; k < a->of[i].n; k++) {
@@ -103,75 +104,77 @@ static assay_status_t say_averages(const assay_say_t* say, const averages_t* a,
       total++;
     }
   }
-  assay_say(say, severity(passed == total), 0,
-            "Accuracy Summary | %s vs. %s | Passed: %zu/%zu outputs", pair->first, pair->second,
-            passed, total);
+  assay_compare_log(log, severity(passed == total), 0,
+                    "Accuracy Summary | %s vs. %s | Passed: %zu/%zu outputs", pair->first,
+                    pair->second, passed, total);
   for (size_t i = 0; i < a->results->n; i++)
     for (size_t k = 0; k < a->of[i].n; k++)
       if (is_first(a, i, a->of[i].outputs[k].output))
-        ASSAY_TRY(say_output(say, a, a->of[i].outputs[k].output));
+        ASSAY_TRY(print_output(log, a, a->of[i].outputs[k].output));
   return NULL;
 }
 
-static assay_status_t average_pair(const assay_say_t* say, const assay_accuracy_results_t* r,
-                                   size_t pair) {
+static assay_status_t average_pair(const assay_compare_log_t* log,
+                                   const assay_accuracy_results_t* r, size_t pair) {
   averages_t a = {.results = r};
   ASSAY_TRY(assay_new_array(r->n, sizeof *a.of, &a.of));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < r->n; i++)
     st = assay_compared_average(&r->items[i], &r->items[i].pairs[pair], &a.of[i]);
-  if (!st) st = say_averages(say, &a, &r->items[0].pairs[pair]);
+  if (!st) st = print_averages(log, &a, &r->items[0].pairs[pair]);
   for (size_t i = 0; i < r->n; i++) assay_free(a.of[i].outputs);
   assay_free(a.of);
   return st;
 }
 
 // One metric by itself, a line an output.
-static assay_status_t say_alone(const assay_say_t* say, const assay_accuracy_result_t* r,
-                                const assay_compared_pair_t* pair,
-                                const assay_compared_run_t* mean) {
+static assay_status_t print_alone(const assay_compare_log_t* log, const assay_accuracy_result_t* r,
+                                  const assay_compared_pair_t* pair,
+                                  const assay_compared_run_t* mean) {
   size_t passed = 0;
   for (size_t i = 0; i < mean->n; i++) {
     bool one = false;
     ASSAY_TRY(assay_compared_passed(r->metric, &mean->outputs[i], &one));
     passed += one;
   }
-  assay_say(say, severity(passed == mean->n), 0,
-            "Accuracy Summary | %s vs. %s | Passed: %zu/%zu outputs", pair->first, pair->second,
-            passed, mean->n);
+  assay_compare_log(log, severity(passed == mean->n), 0,
+                    "Accuracy Summary | %s vs. %s | Passed: %zu/%zu outputs", pair->first,
+                    pair->second, passed, mean->n);
   for (size_t i = 0; r->metric != ASSAY_METRIC_SIMPLE && i < mean->n; i++) {
     assay_str_t text = {0};
     bool one = false;
     ASSAY_TRY(assay_compared_passed(r->metric, &mean->outputs[i], &one));
     assay_str_printf(&text, "%s | ", mean->outputs[i].output);
     assay_compared_describe(r->metric, &mean->outputs[i], one, &text);
-    ASSAY_TRY(assay_say_text(say, severity(one), 1, &text));
+    ASSAY_TRY(assay_log_text(log, severity(one), 1, &text));
   }
   return NULL;
 }
 
-assay_status_t assay_say_result_summary(const assay_say_t* say, const assay_accuracy_result_t* r) {
+assay_status_t assay_log_result_summary(const assay_compare_log_t* log,
+                                        const assay_accuracy_result_t* r) {
   const assay_accuracy_results_t only = {.items = (assay_accuracy_result_t*)r, .n = 1};
   for (size_t i = 0; i < r->n; i++) {
     assay_compared_run_t mean = {0};
     if (!r->average) {
-      ASSAY_TRY(say_rate(say, &only, i));
+      ASSAY_TRY(print_rate(log, &only, i));
       continue;
     }
     ASSAY_TRY(assay_compared_average(r, &r->pairs[i], &mean));
-    assay_status_t st = say_alone(say, r, &r->pairs[i], &mean);
+    assay_status_t st = print_alone(log, r, &r->pairs[i], &mean);
     assay_free(mean.outputs);
     if (st) return st;
   }
   return NULL;
 }
 
-assay_status_t assay_say_summary(const assay_say_t* say, const assay_accuracy_results_t* r) {
+assay_status_t assay_log_summary(const assay_compare_log_t* log,
+                                 const assay_accuracy_results_t* r) {
   for (size_t i = 0; r->n && i < r->items[0].n; i++)
-    ASSAY_TRY(r->items[0].average ? average_pair(say, r, i) : say_rate(say, r, i));
+    ASSAY_TRY(r->items[0].average ? average_pair(log, r, i) : print_rate(log, r, i));
   return NULL;
 }
 
 assay_status_t assay_comparing_summary(const assay_comparing_t* c) {
-  return assay_say_summary(&c->comparison->say, &c->results);
+  return assay_log_summary(&c->comparison->log, &c->results);
 }

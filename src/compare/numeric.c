@@ -44,8 +44,8 @@ static assay_type_t type_of(assay_numeric_kind_t k) {
   return types[k];
 }
 
-static assay_status_t room(int rank, const int64_t* dims, int64_t n, assay_numeric_kind_t k,
-                           assay_numeric_t* out) {
+static assay_status_t reserve(int rank, const int64_t* dims, int64_t n, assay_numeric_kind_t k,
+                              assay_numeric_t* out) {
   assay_numeric_t a = {.number = k, .type = type_of(k), .rank = rank, .n = n};
   if (rank) memcpy(a.dims, dims, (size_t)rank * sizeof *dims);
   if (assay_numeric_is_float(k))
@@ -58,7 +58,7 @@ static assay_status_t room(int rank, const int64_t* dims, int64_t n, assay_numer
 
 assay_status_t assay_numeric_like(const assay_numeric_t* shape, assay_numeric_kind_t number,
                                   assay_numeric_t* out) {
-  return room(shape->rank, shape->dims, shape->n, number, out);
+  return reserve(shape->rank, shape->dims, shape->n, number, out);
 }
 
 assay_status_t assay_numeric_from(assay_tensor_t* t, assay_numeric_t* out) {
@@ -69,7 +69,7 @@ assay_status_t assay_numeric_from(assay_tensor_t* t, assay_numeric_t* out) {
                        t->kind == ASSAY_KIND_TENSOR ? assay_type_name(t->type) : "tensors");
   const assay_numeric_kind_t k = number_of(t->type);
   ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_status_t st = room(t->rank, t->dims, t->size, k, out);
+  assay_status_t st = reserve(t->rank, t->dims, t->size, k, out);
   if (!st) out->type = t->type;
   if (!st && out->f)
     assay_format_round_n(assay_type_format(type_of(k)), assay_f64(wide), out->f, (size_t)t->size,

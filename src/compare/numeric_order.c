@@ -10,7 +10,7 @@
 
 // False: there is NaN, and *out is nothing. A reduction may begin at the largest finite number, not
 // at infinity (clang's does): where there is nothing below infinity, its result is not asked.
-ASSAY_WIDE static bool least(const double* x, int64_t n, double sign, double* out) {
+ASSAY_WIDE static bool minimum(const double* x, int64_t n, double sign, double* out) {
   double best = INFINITY;
   int64_t nan = 0, below = 0;
 #pragma omp simd reduction(min : best) reduction(+ : nan, below)
@@ -29,7 +29,7 @@ static assay_extreme_t extreme_float(const assay_numeric_t* a, bool largest) {
   assay_extreme_t e = {.at = a->n ? 0 : -1};
   double x = 0;
   if (!a->n) return e;
-  if (least(a->f, a->n, largest ? -1 : 1, &x))
+  if (minimum(a->f, a->n, largest ? -1 : 1, &x))
     while (a->f[e.at] != x) e.at++;
   else
     while (!isnan(a->f[e.at])) e.at++;
@@ -78,12 +78,12 @@ void assay_ranked_deinit(assay_ranked_t* r) {
 }
 
 static assay_status_t count(assay_ranked_t* r) {
-  int64_t most = 0;
+  int64_t max = 0;
   ASSAY_TRY(assay_new_array(KEYS, sizeof *r->counts, &r->counts));
   for (int64_t i = 0; i < r->n; i++) r->counts[key_of(assay_numeric_at(r->a, i))]++;
   for (int k = 0; k < KEYS; k++)
-    if (r->counts[k] > most) most = r->counts[k];
-  return assay_new_array((size_t)most, sizeof *r->x, &r->x);
+    if (r->counts[k] > max) max = r->counts[k];
+  return assay_new_array((size_t)max, sizeof *r->x, &r->x);
 }
 
 static assay_status_t take_all(assay_ranked_t* r) {
@@ -96,7 +96,7 @@ static assay_status_t take_all(assay_ranked_t* r) {
 assay_status_t assay_ranked_init(const assay_numeric_t* a, assay_ranked_t* out) {
   assay_ranked_t r = {.a = a, .n = a->n, .in = a->number, .key = -1};
   double x;
-  r.nan = a->f && !least(a->f, a->n, 1, &x);
+  r.nan = a->f && !minimum(a->f, a->n, 1, &x);
   assay_status_t st = NULL;
   // With NaN there is nothing to be ranked.
   if (!r.nan) st = a->n < FEW ? take_all(&r) : count(&r);

@@ -21,21 +21,21 @@ static assay_status_t relate(assay_batch_job_t* j, const char* name, int n, int 
                                 .engine_holds = true,
                                 .at = SIZE_MAX};
   for (int i = 0, next = 1; i < n; i++)
-    r->rows[i] = i == place ? 0 : others ? others : 1 + (next++ - 1) % (ASSAY_BATCH_MOST - 1);
+    r->rows[i] = i == place ? 0 : others ? others : 1 + (next++ - 1) % (ASSAY_BATCH_MAX - 1);
   return NULL;
 }
 
 static assay_status_t relate_sizes(assay_batch_job_t* j) {
   ASSAY_TRY(relate(j, "static", 1, 0, 0, true));
-  for (int n = 2; n <= ASSAY_BATCH_MOST; n++) ASSAY_TRY(relate(j, "size", n, 0, 0, false));
-  return relate(j, "static", ASSAY_BATCH_MOST, 0, 0, true);
+  for (int n = 2; n <= ASSAY_BATCH_MAX; n++) ASSAY_TRY(relate(j, "size", n, 0, 0, false));
+  return relate(j, "static", ASSAY_BATCH_MAX, 0, 0, true);
 }
 
 // In batches of n.
 static assay_status_t relate_places(assay_batch_job_t* j, int n, bool fixed) {
-  for (int place = 1; place < n && place < ASSAY_BATCH_MOST; place++)
+  for (int place = 1; place < n && place < ASSAY_BATCH_MAX; place++)
     ASSAY_TRY(relate(j, "position", n, place, 0, fixed));
-  if (n > ASSAY_BATCH_MOST) ASSAY_TRY(relate(j, "position", n, n - 1, 0, fixed));
+  if (n > ASSAY_BATCH_MAX) ASSAY_TRY(relate(j, "position", n, n - 1, 0, fixed));
   ASSAY_TRY(relate(j, "neighbours", n, 0, ASSAY_ROW_OTHER, fixed));
   ASSAY_TRY(relate(j, "neighbours", n, n - 1, ASSAY_ROW_OTHER, fixed));
   ASSAY_TRY(relate(j, "padding", n, 0, ASSAY_ROW_PADDING, fixed));
@@ -69,8 +69,8 @@ static assay_status_t relate_all(assay_batch_job_t* j) {
   if (j->closed) return j->ref_n > 1 ? relate_places(j, j->ref_n, false) : NULL;
   ASSAY_TRY(relate_sizes(j));
   // Kernels end differently where the rows are no multiple of what they take at once.
-  for (int n = 2; n < ASSAY_BATCH_MOST; n++) ASSAY_TRY(relate(j, "position", n, n - 1, 0, false));
-  ASSAY_TRY(relate_places(j, ASSAY_BATCH_MOST, false));
+  for (int n = 2; n < ASSAY_BATCH_MAX; n++) ASSAY_TRY(relate(j, "position", n, n - 1, 0, false));
+  ASSAY_TRY(relate_places(j, ASSAY_BATCH_MAX, false));
   if (own) ASSAY_TRY(relate(j, "static", (int)given, 0, 0, true));
   if (own) ASSAY_TRY(relate_places(j, (int)given, true));
   return relate_single(j);

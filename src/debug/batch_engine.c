@@ -55,8 +55,8 @@ static int64_t count_beyond(const assay_tensor_t* got, const assay_tensor_t* ref
       const int64_t at = o * d->stride + d->offset + i;
       const double x = assay_f64(got)[at], y = assay_f64(ref)[o * d->ref_stride + i];
       if (x == y || (isnan(x) && isnan(y))) continue;
-      const double room = limit && limit->size == got->size ? 2 * assay_f64(limit)[at] : 0;
-      n += !(fabs(x - y) <= room + assay_format_ulp(storage, y));
+      const double margin = limit && limit->size == got->size ? 2 * assay_f64(limit)[at] : 0;
+      n += !(fabs(x - y) <= margin + assay_format_ulp(storage, y));
     }
   }
   return n;

@@ -45,6 +45,6 @@ assay_status_t assay_batch_inputs(const assay_batch_job_t* j, const assay_batch_
                                   assay_tensor_t*** out) {
   int rows[ASSAY_BATCH_ROWS];
   if (r) return assay_rows_stack(&j->rows, r->rows, r->n, r->single ? j->single : NULL, out);
-  for (int i = 0; i < j->ref_n; i++) rows[i] = i % ASSAY_BATCH_MOST;
+  for (int i = 0; i < j->ref_n; i++) rows[i] = i % ASSAY_BATCH_MAX;
   return assay_rows_stack(&j->rows, rows, j->ref_n, NULL, out);
 }

@@ -65,7 +65,7 @@ static assay_status_t take(const assay_model_t* m, assay_tensor_t* const* sample
   for (size_t i = 0; i < r->n_inputs; i++)
     if (r->axis[i] >= 0 && sample[i] && sample[i]->dims[r->axis[i]] > n)
       n = sample[i]->dims[r->axis[i]];
-  for (int64_t k = 0; k < n && r->given < ASSAY_BATCH_MOST; k++, r->given++)
+  for (int64_t k = 0; k < n && r->given < ASSAY_BATCH_MAX; k++, r->given++)
     for (size_t i = 0; i < r->n_inputs; i++)
       if (sample[i])
         ASSAY_TRY(take_input(m->graph->inputs[i], sample[i], r->axis[i], k, n,
@@ -116,7 +116,7 @@ assay_status_t assay_rows_make(const assay_model_t* m, const assay_samples_t* sa
   if (!st && !any)
     st = ASSAY_ERROR(ASSAY_UNSUPPORTED,
                      "no input of the model has a size that could be a batch; --axis names one");
-  for (size_t k = 0; !st && k < samples->n && r.given < ASSAY_BATCH_MOST; k++)
+  for (size_t k = 0; !st && k < samples->n && r.given < ASSAY_BATCH_MAX; k++)
     st = take(m, assay_samples_get(samples, k), &r);
   for (size_t k = r.given; !st && k < ASSAY_ROW_KINDS; k++)
     st = draw(m, k, seed, k == ASSAY_ROW_OTHER ? 16 : k == ASSAY_ROW_PADDING ? 0 : 1, &r);

@@ -5,12 +5,12 @@
 #include "data/samples.h"
 #include "debug/batch_axis.h"
 
-enum { ASSAY_BATCH_MOST = 4 };  // rows of the largest batch that is made
+enum { ASSAY_BATCH_MAX = 4 };  // rows of the largest batch that is made
 
 // Where a row came from.
 enum {
-  ASSAY_ROW_OTHER = ASSAY_BATCH_MOST,  // behind the samples: another one, 16 times as large
-  ASSAY_ROW_PADDING,                   // zeros
+  ASSAY_ROW_OTHER = ASSAY_BATCH_MAX,  // behind the samples: another one, 16 times as large
+  ASSAY_ROW_PADDING,                  // zeros
   ASSAY_ROW_KINDS,
 };
 

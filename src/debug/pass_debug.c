@@ -116,7 +116,7 @@ static assay_status_t find_entry(job_t* j, const assay_plan_t* plan, const char*
                                  const assay_node_t* node) {
   const assay_rewrite_t* r = assay_plan_rewrite(plan);
   const assay_pass_entry_t* best = NULL;
-  size_t most = 0;
+  size_t maximum = 0;
   if (!node) return NULL;
   const assay_origins_t o = assay_plan_origins(plan, &node);
   for (size_t i = 0; i < r->n_log; i++) {
@@ -125,9 +125,9 @@ static assay_status_t find_entry(job_t* j, const assay_plan_t* plan, const char*
     if (strcmp(e->pass, pass) != 0) continue;
     for (size_t k = 0; k < e->n_nodes; k++)
       for (size_t m = 0; m < o.n; m++) common += e->nodes[k] == o.nodes[m];
-    if (common <= most) continue;
+    if (common <= maximum) continue;
     best = e;
-    most = common;
+    maximum = common;
   }
   return best ? note_entry(j, best) : NULL;
 }
@@ -243,7 +243,7 @@ static size_t place_of(const values_t* list, const char* name) {
 // those before the one that was found.
 static assay_status_t find_value(job_t* j, const assay_pass_account_t* a,
                                  const assay_plan_t* plan) {
-  static const double ROOM = 1e9;
+  static const double CAPACITY = 1e9;
   const assay_model_t* is = assay_plan_layers(plan)->model;
   values_t list = {0};
   ASSAY_TRY(common_values(j, is, &list));
@@ -252,7 +252,7 @@ static assay_status_t find_value(job_t* j, const assay_pass_account_t* a,
     assay_export_t e = {0};
     double bytes = 0;
     for (size_t i = first; i < end; i++) bytes += bytes_of(list.at[i]);
-    step = (size_t)(bytes / ROOM) + 1;
+    step = (size_t)(bytes / CAPACITY) + 1;
     st = hold_values(j, is, &list, first, end, step, &e);
     const size_t at = !st && e.n ? place_of(&list, e.faults[0].value->name) : list.n;
     if (!st && e.n && (step == 1 || at == list.n))

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "eval/evaluator.h"
 
-enum { MOST_SAMPLES = 8 };
+enum { MAX_SAMPLES = 8 };
 
 // ---- rows --------------------------------------------------------------------------------------
 
@@ -319,7 +319,7 @@ static bool outputs_only(const assay_golden_t* golden) {
 static assay_status_t first_row_at_fault(const sample_t* s, const assay_export_options_t* options,
                                          int64_t* row, assay_export_t* out) {
   const int64_t known = fewest_rows(s->golden, s->batch, s->batch_name);
-  for (*row = 0; *row < known && *row < MOST_SAMPLES; ++*row) {
+  for (*row = 0; *row < known && *row < MAX_SAMPLES; ++*row) {
     ASSAY_TRY(check_rows(s, *row, 1, false, options, out));
     if (out->n) break;
   }
@@ -390,7 +390,7 @@ static assay_status_t one_sample(const assay_model_t* m, assay_tensor_t* const* 
 assay_status_t assay_chain_run(const assay_model_t* model, const assay_samples_t* inputs,
                                const assay_golden_t* golden, const assay_export_options_t* options,
                                assay_export_t* out) {
-  const size_t n = inputs->n < MOST_SAMPLES ? inputs->n : MOST_SAMPLES;
+  const size_t n = inputs->n < MAX_SAMPLES ? inputs->n : MAX_SAMPLES;
   for (size_t k = 0; k < n; k++) {
     assay_export_deinit(out);
     ASSAY_TRY(one_sample(model, assay_samples_get(inputs, k), k, inputs->n, golden, options, out));

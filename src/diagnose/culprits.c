@@ -16,32 +16,34 @@ double assay_culprit_range(const assay_layer_account_t* a) {
   return a->layer && a->storage ? assay_format_info(a->storage)->max : (double)INFINITY;
 }
 
-static void why_defect(const assay_layer_account_t* a, char* why, size_t room) {
+static void why_defect(const assay_layer_account_t* a, char* why, size_t capacity_) {
   const assay_judgement_t* j = &a->judged;
   if (j->beyond)
-    snprintf(why, room,
+    snprintf(why, capacity_,
              "defect: %lld of %lld elements off by more than rounding can do; %.9g where truth is "
              "%.9g and rounding explains %.2g",
              (long long)j->beyond, (long long)j->elements, j->worst_engine, j->worst_truth,
              j->worst_limit);
   else if (a->shape_mismatches)
-    snprintf(why, room, "defect: another shape than the operator gives, of %lld elements",
+    snprintf(why, capacity_, "defect: another shape than the operator gives, of %lld elements",
              (long long)a->shape_mismatches);
   else
-    snprintf(why, room, "defect: RMS error %.3g, %.1f times what rounding in other orders shows",
+    snprintf(why, capacity_,
+             "defect: RMS error %.3g, %.1f times what rounding in other orders shows",
              assay_error_sum_rms(&a->own), a->outlying_by);
 }
 
-static void why_amplified(const assay_layer_account_t* a, char* why, size_t room) {
+static void why_amplified(const assay_layer_account_t* a, char* why, size_t capacity_) {
   const assay_perturbation_t* p = a->perturbations.n ? &a->perturbations.at[0] : NULL;
   if (p)
     snprintf(
-        why, room,
+        why, capacity_,
         "amplified: '%s' comes in with an error of %.2g of its values and leaves with %.2g, %.0f "
         "times as much",
         p->value->name, p->in, p->out, p->condition);
   else
-    snprintf(why, room, "amplified: errors that come in leave %.0f times larger", a->condition);
+    snprintf(why, capacity_, "amplified: errors that come in leave %.0f times larger",
+             a->condition);
 }
 
 static assay_status_t add(assay_culprits_t* c, const assay_layer_account_t* a,
@@ -138,18 +140,18 @@ assay_status_t assay_culprits_by_share(const assay_plan_t* plan, const assay_acc
   double limit = (double)INFINITY;
   for (int k = 0; k < SHOWN; k++) {
     const assay_layer_account_t* worst = NULL;
-    double most = 0;
+    double maximum = 0;
     for (size_t l = 0; l < layers->n_layers; l++) {
       const assay_layer_t* layer = &layers->layers[l];
       const double share = assay_shares_of_layer(shares, l);
-      if (share <= most || share >= limit) continue;
+      if (share <= maximum || share >= limit) continue;
       worst = assay_account_of_node(account, layer->nodes[layer->n_nodes - 1]);
-      most = share;
+      maximum = share;
     }
     if (!worst) break;
-    limit = most;
+    limit = maximum;
     ASSAY_TRY(add(c, worst, worst->verdict, true));
-    c->at[c->n - 1].share = most;
+    c->at[c->n - 1].share = maximum;
   }
   return NULL;
 }

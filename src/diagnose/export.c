@@ -336,10 +336,10 @@ static size_t list_nodes(const walk_t* w, bool* wanted, const assay_node_t** nod
 
 // A model that a fault makes amplify rounding explains anything: no repair may leave more than this
 // part of golden's size.
-static const double MOST_LEFT = 1. / 64;
+static const double MAX_LEFT = 1. / 64;
 
 static double left_at_most(double explained, double size) {
-  return size > 0 ? fmin(explained, MOST_LEFT * size) : explained;
+  return size > 0 ? fmin(explained, MAX_LEFT * size) : explained;
 }
 
 static assay_search_target_t target_of(const walk_t* w, const assay_value_t* v) {

@@ -9,13 +9,13 @@ typedef struct state {
   bool thins;
   // Layers of the plan that are in the set, those with the least share of the error first; those
   // before `first` have been decided on.
-  size_t *kept, n_kept, first, group;
+  size_t *pinned, n_pinned, first, group;
   int n_thinned;     // runs without some of them
   size_t n_without;  // layers that the last one was without
   size_t n_before;   // nodes of the set before it
 } state_t;
 
-static void free_state(void* state) { assay_free(((state_t*)state)->kept); }
+static void free_state(void* state) { assay_free(((state_t*)state)->pinned); }
 
 // Where nothing passes a range: by shares, as many as the requirements ask for, and some to spare.
 static assay_status_t choose_first(assay_fewest_t* f) {
@@ -51,35 +51,35 @@ static assay_status_t choose_more(assay_fewest_t* f) {
 
 // ---- fewer --------------------------------------------------------------------------------------
 
-static bool is_kept(const assay_fewest_t* f, const assay_layer_t* layer) {
-  bool kept = false;
-  for (size_t k = 0; k < layer->n_nodes; k++) kept |= f->set.chosen[layer->nodes[k]->id];
-  return kept;
+static bool is_pinned(const assay_fewest_t* f, const assay_layer_t* layer) {
+  bool pinned = false;
+  for (size_t k = 0; k < layer->n_nodes; k++) pinned |= f->set.chosen[layer->nodes[k]->id];
+  return pinned;
 }
 
-static assay_status_t note_kept(assay_fewest_t* f, state_t* s) {
+static assay_status_t note_pinned(assay_fewest_t* f, state_t* s) {
   const assay_layers_t* l = assay_plan_layers(f->subject.plan);
   const assay_shares_t* shares = f->setting->shares;
-  ASSAY_TRY(assay_new_array(l->n_layers, sizeof *s->kept, &s->kept));
+  ASSAY_TRY(assay_new_array(l->n_layers, sizeof *s->pinned, &s->pinned));
   for (size_t i = 0; i < l->n_layers; i++) {
-    if (!is_kept(f, &l->layers[i])) continue;
+    if (!is_pinned(f, &l->layers[i])) continue;
     const double share = assay_shares_of_layer(shares, i);
-    size_t at = s->n_kept++;
-    for (; at > 0 && assay_shares_of_layer(shares, s->kept[at - 1]) > share; at--)
-      s->kept[at] = s->kept[at - 1];
-    s->kept[at] = i;
+    size_t at = s->n_pinned++;
+    for (; at > 0 && assay_shares_of_layer(shares, s->pinned[at - 1]) > share; at--)
+      s->pinned[at] = s->pinned[at - 1];
+    s->pinned[at] = i;
   }
   return NULL;
 }
 
-static void set_layers(assay_fewest_t* f, size_t n, const size_t* at, bool kept) {
+static void set_layers(assay_fewest_t* f, size_t n, const size_t* at, bool pinned) {
   const assay_layers_t* l = assay_plan_layers(f->subject.plan);
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < l->layers[at[i]].n_nodes; k++) {
       bool* chosen = &f->set.chosen[l->layers[at[i]].nodes[k]->id];
-      f->set.n_chosen += (size_t)(kept && !*chosen);
-      f->set.n_chosen -= (size_t)(!kept && *chosen);
-      *chosen = kept;
+      f->set.n_chosen += (size_t)(pinned && !*chosen);
+      f->set.n_chosen -= (size_t)(!pinned && *chosen);
+      *chosen = pinned;
     }
 }
 
@@ -88,17 +88,17 @@ static void set_layers(assay_fewest_t* f, size_t n, const size_t* at, bool kept)
 static assay_status_t start_thinning(assay_fewest_t* f, state_t* s) {
   s->thins = true;
   if (!f->setting->shares->n || !f->found->fix.verified) return NULL;
-  ASSAY_TRY(note_kept(f, s));
-  if (2 * s->n_kept > assay_plan_layers(f->subject.plan)->n_layers) s->group = s->n_kept / 2;
+  ASSAY_TRY(note_pinned(f, s));
+  if (2 * s->n_pinned > assay_plan_layers(f->subject.plan)->n_layers) s->group = s->n_pinned / 2;
   return NULL;
 }
 
 static assay_status_t propose_fewer(assay_fewest_t* f, state_t* s, assay_fewest_step_t* out) {
   if (!s->thins) ASSAY_TRY(start_thinning(f, s));
-  if (s->n_thinned == MAX_THINNING || !s->group || s->first >= s->n_kept) return NULL;
-  s->n_without = s->group < s->n_kept - s->first ? s->group : s->n_kept - s->first;
+  if (s->n_thinned == MAX_THINNING || !s->group || s->first >= s->n_pinned) return NULL;
+  s->n_without = s->group < s->n_pinned - s->first ? s->group : s->n_pinned - s->first;
   s->n_before = f->set.n_chosen;
-  set_layers(f, s->n_without, s->kept + s->first, false);
+  set_layers(f, s->n_without, s->pinned + s->first, false);
   *out = ASSAY_FEWEST_TRY;
   return NULL;
 }
@@ -110,7 +110,7 @@ static void learn_fewer(assay_fewest_t* f, state_t* s) {
     assay_fewest_take_fix(f);
   } else {
     fix->runs++;
-    set_layers(f, s->n_without, s->kept + s->first, true);
+    set_layers(f, s->n_without, s->pinned + s->first, true);
   }
   const bool gone = f->set.n_chosen < s->n_before;
   s->n_thinned++;

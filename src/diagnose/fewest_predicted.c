@@ -27,13 +27,13 @@ static assay_status_t choose_before(assay_fewest_t* f) {
 // The relative RMS error that the run's output with the least room can bear.
 static double tolerated(const assay_fewest_t* f, const assay_output_check_t* outputs) {
   const double part = assay_fp32_set_tolerated(&f->subject, outputs);
-  double least = INFINITY;
+  double min = INFINITY;
   for (size_t i = 0; i < f->subject.model->graph->n_outputs; i++) {
     const assay_error_sum_t* e = &outputs[i].error;
     if (outputs[i].faithful || !outputs[i].is_float || !(e->sum_ref2 > 0)) continue;
-    least = fmin(least, sqrt(part * e->sum_err2 / e->sum_ref2));
+    min = fmin(min, sqrt(part * e->sum_err2 / e->sum_ref2));
   }
-  return least < (double)INFINITY ? least : TOLERATED;
+  return min < (double)INFINITY ? min : TOLERATED;
 }
 
 // What the last run has made tells where its error comes from. Where it has no shares (integers),

@@ -106,7 +106,7 @@ static bool is_minded(const assay_fp32_set_t* s, const assay_layer_t* layer) {
 // Whether a layer has to be kept: its true values leave the range, or those that it reads do, which
 // it would round to infinity on their way in. Where that does no harm it may stay; `all` takes
 // these too, and what the engine was seen to fail in.
-static bool has_to_be_kept(const assay_fp32_set_t* s, const assay_layer_account_t* a, bool all) {
+static bool has_to_be_pinned(const assay_fp32_set_t* s, const assay_layer_account_t* a, bool all) {
   const bool out = passes(a, a->truth_max), in = passes(a, a->truth_max_in);
   const bool failed = a->verdict == ASSAY_VERDICT_INVALID || a->verdict == ASSAY_VERDICT_OVERFLOW;
   if (all) return out || in || failed;
@@ -119,7 +119,7 @@ void assay_fp32_set_add_by_range(assay_fp32_set_t* s, bool all) {
   const assay_fp32_subject_t* c = s->subject;
   for (size_t i = assay_account_layer_count(c->account); i-- > 0;) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (is_low(a) && has_to_be_kept(s, a, all)) assay_fp32_set_add(s, c->plan, a->layer);
+    if (is_low(a) && has_to_be_pinned(s, a, all)) assay_fp32_set_add(s, c->plan, a->layer);
   }
 }
 
@@ -273,16 +273,16 @@ static void buy_shares(assay_fp32_set_t* s, const field_t* f, double rest) {
   for (size_t l = 0; l < f->layers->n_layers; l++) whole += f->share[l];
   for (;;) {
     size_t best = SIZE_MAX;
-    double most = 0;
+    double maximum = 0;
     left = 0;
     for (size_t l = 0; l < f->layers->n_layers; l++) {
       if (f->share[l] <= 0) continue;
       const double time = price(s, f, l);
       if (time <= 0) continue;
       left += f->share[l];
-      if (f->share[l] / time <= most) continue;
+      if (f->share[l] / time <= maximum) continue;
       best = l;
-      most = f->share[l] / time;
+      maximum = f->share[l] / time;
     }
     if (best == SIZE_MAX || left <= rest * whole) return;
     buy(s, f, best);
@@ -298,7 +298,9 @@ double assay_fp32_set_tolerated(const assay_fp32_subject_t* c,
     if (o->faithful || !o->is_float) continue;
     const double now = 1 - assay_error_sum_cosine(&o->error);
     const bool asked = c->require && assay_require_has_statistics(c->require);
-    part = fmin(part, asked ? assay_require_room(c->require, o) : now > 0.001 ? 0.001 / now : 0.25);
+    part = fmin(part, asked         ? assay_require_margin(c->require, o)
+                      : now > 0.001 ? 0.001 / now
+                                    : 0.25);
   }
   return part < 1 ? part : 0.25;
 }
@@ -349,8 +351,8 @@ void assay_fp32_set_deinit(assay_fp32_set_t* s) {
 
 assay_precision_t assay_fp32_set_precision(const assay_fp32_set_t* s) {
   assay_precision_t p = *s->subject->precision;
-  p.kept = s->chosen;
-  p.kept_in = ASSAY_FORMAT_FP32;
+  p.pinned = s->chosen;
+  p.pinned_format = ASSAY_FORMAT_FP32;
   return p;
 }
 

@@ -51,7 +51,7 @@ static void note_cancelling(walk_t* w, const assay_node_t* n, double from, doubl
   k->cancels_to = to;
 }
 
-static void look_at(walk_t* w, const assay_node_t* n) {
+static void inspect(walk_t* w, const assay_node_t* n) {
   double bears = INFINITY;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
@@ -81,7 +81,7 @@ assay_status_t assay_fp32_set_add_by_loss(assay_fp32_set_t* k, double tolerated)
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *w.bears, &w.bears));
   for (int v = 0; v < m->n_values; v++) w.bears[v] = INFINITY;
   for (size_t i = 0; i < m->graph->n_outputs; i++) w.bears[m->graph->outputs[i]->id] = tolerated;
-  for (size_t i = m->graph->n_nodes; i-- > 0;) look_at(&w, m->graph->nodes[i]);
+  for (size_t i = m->graph->n_nodes; i-- > 0;) inspect(&w, m->graph->nodes[i]);
   assay_free(w.bears);
   return NULL;
 }

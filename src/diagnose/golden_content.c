@@ -10,12 +10,12 @@
 #include "eval/evaluator.h"
 
 enum {
-  LEAST = 4,        // elements: fewer say nothing
-  LEAST_LIKE = 64,  // elements: fewer have no distribution
-  PROBES = 64,      // elements that are looked at before all are
-  DRAWN = 2048,     // elements that a distribution is told from
+  MIN = 4,        // elements: fewer say nothing
+  MIN_LIKE = 64,  // elements: fewer have no distribution
+  PROBES = 64,    // elements that are looked at before all are
+  DRAWN = 2048,   // elements that a distribution is told from
   QUANTILES = 65,
-  MOST_WALKS = 24
+  MAX_WALKS = 24
 };
 
 // Relative RMS differences. SAME: rounding alone may do that. DIFFERS: of an output, a fault.
@@ -93,14 +93,14 @@ static double distance(const assay_tensor_t* a, const assay_tensor_t* b, int64_t
 // Whether all elements are about equal: zeros, masks, counts. Such tensors look like many others.
 static bool is_flat(const assay_tensor_t* t, int64_t n) {
   const int64_t step = n > DRAWN ? n / DRAWN : 1;
-  double least = (double)INFINITY, most = -(double)INFINITY;
+  double min = (double)INFINITY, max = -(double)INFINITY;
   for (int64_t i = 0; i < n; i += step) {
     const double x = element(t, i);
     if (!isfinite(x)) continue;
-    least = fmin(least, x);
-    most = fmax(most, x);
+    min = fmin(min, x);
+    max = fmax(max, x);
   }
-  return !(most - least > 1e-9 * fmax(fabs(most), fabs(least)));
+  return !(max - min > 1e-9 * fmax(fabs(max), fabs(min)));
 }
 
 static int by_size(const void* a, const void* b) {
@@ -145,7 +145,7 @@ static assay_status_t note_pair(matcher_t* m, size_t golden, const assay_value_t
 }
 
 // A value that is known goes on as golden has it; another one is held against all that is left.
-static assay_status_t look_at(matcher_t* m, const assay_value_t* v, bool by_elements,
+static assay_status_t inspect(matcher_t* m, const assay_value_t* v, bool by_elements,
                               assay_tensor_t** out) {
   m->order++;
   if (m->taken[v->id]) {
@@ -169,9 +169,9 @@ static assay_status_t look_at(matcher_t* m, const assay_value_t* v, bool by_elem
       ASSAY_TRY(assay_grow(&m->outputs, &m->cap_outputs, m->n_outputs + 1, sizeof *m->outputs));
       m->outputs[m->n_outputs++] = (pair_t){i, v, unlikeness(&x, &y), m->order};
     }
-    if (n < LEAST || is_flat(*out, n)) continue;
+    if (n < MIN || is_flat(*out, n)) continue;
     if (!by_elements) {
-      if (n < LEAST_LIKE) continue;
+      if (n < MIN_LIKE) continue;
       spread_t* s = &m->spreads[i];
       if (!spread.known) spread = spread_of(*out, n);
       if (!s->known) *s = spread_of(g->tensor, n);
@@ -198,7 +198,7 @@ static assay_status_t after(void* user, const assay_node_t* n, size_t n_in,
   (void)in;
   if (n->graph != h->m->model->graph) return NULL;
   for (size_t i = 0; i < n_out; i++)
-    if (n->outputs[i] && out[i]) ASSAY_TRY(look_at(h->m, n->outputs[i], h->by_elements, &out[i]));
+    if (n->outputs[i] && out[i]) ASSAY_TRY(inspect(h->m, n->outputs[i], h->by_elements, &out[i]));
   return NULL;
 }
 
@@ -268,13 +268,13 @@ static void take_close(matcher_t* m, double limit, bool* out_any) {
 
 // The nearest other pair of the same golden tensor, or of the same value.
 static double second(const matcher_t* m, const pair_t* p) {
-  double least = (double)INFINITY;
+  double min = (double)INFINITY;
   for (size_t i = 0; i < m->n; i++) {
     const pair_t* q = &m->pairs[i];
     if (q == p || (q->golden != p->golden && q->value != p->value)) continue;
-    least = fmin(least, q->distance);
+    min = fmin(min, q->distance);
   }
-  return least;
+  return min;
 }
 
 // The first value of the graph that is much the most like one golden tensor.
@@ -314,7 +314,7 @@ static bool knows_output(const matcher_t* m) {
 
 static assay_status_t match(matcher_t* m) {
   bool any = true;
-  for (int k = 0; any && k < MOST_WALKS; k++) {
+  for (int k = 0; any && k < MAX_WALKS; k++) {
     ASSAY_TRY(walk(m, true));
     // Small differences count where an output shows them.
     take_close(m, m->outputs_differ ? CLOSE : SAME, &any);

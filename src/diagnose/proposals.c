@@ -196,10 +196,11 @@ typedef struct list_offer {
   const assay_attr_spec_t* attr;
 } list_offer_t;
 
-static void print_numbers(const assay_numbers_t* x, char* to, size_t room) {
+static void print_numbers(const assay_numbers_t* x, char* to, size_t capacity) {
   size_t used = 0;
-  for (size_t i = 0; i < x->n && used + 24 < room; i++)
-    used += (size_t)snprintf(to + used, room - used, "%s%lld", i ? "," : "", (long long)x->at[i]);
+  for (size_t i = 0; i < x->n && used + 24 < capacity; i++)
+    used +=
+        (size_t)snprintf(to + used, capacity - used, "%s%lld", i ? "," : "", (long long)x->at[i]);
   if (!x->n) to[0] = 0;
 }
 

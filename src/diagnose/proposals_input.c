@@ -31,9 +31,9 @@ static assay_repair_t constant_repair(const assay_suspect_t* s, const char* caus
 
 assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
                                   const assay_trial_t* t, bool* stop) {
-  enum { MOST = 32 };  // inputs of a Concat, say
+  enum { MAX = 32 };  // inputs of a Concat, say
   for (size_t i = 0; i < s->n_in; i++) {
-    for (size_t k = i + 1; k < s->n_in && k < MOST && !*stop; k++) {
+    for (size_t k = i + 1; k < s->n_in && k < MAX && !*stop; k++) {
       if (!s->in[i] || !s->in[k] || s->in[i]->type != s->in[k]->type) continue;
       if (s->in[i]->kind != ASSAY_KIND_TENSOR || s->in[k]->kind != ASSAY_KIND_TENSOR) continue;
       assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_SWAP);
@@ -255,13 +255,13 @@ typedef assay_status_t constant_fn(const assay_suspect_t* s, const char* cause, 
 
 static assay_status_t for_each_like(const assay_suspect_t* s, const char* cause, constant_fn* f,
                                     const assay_trial_t* t, bool* stop) {
-  enum { MOST = 40 };
+  enum { MAX = 40 };
   const assay_graph_t* g = s->model->graph;
   for (size_t i = 0; i < s->n_in && !*stop; i++) {
     const assay_value_t* now = s->node->inputs[i];
     if (!now || !now->constant || !is_float(s->in[i])) continue;
     int offered = 0;
-    for (size_t k = 0; k < g->n_initializers && offered < MOST && !*stop; k++) {
+    for (size_t k = 0; k < g->n_initializers && offered < MAX && !*stop; k++) {
       const assay_value_t* v = g->initializers[k];
       if (v == now || !v->constant || v->constant->kind != ASSAY_KIND_TENSOR ||
           v->constant->type != now->constant->type || !same_dims(v->constant, now->constant))

@@ -10,9 +10,9 @@
 #include "base/functions.h"
 #include "base/memory.h"
 #include "diagnose/search_joint.h"
-#include "diagnose/search_look.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
+#include "diagnose/search_screening.h"
 #include "diagnose/search_trial.h"
 
 enum { STAGES = 3 };
@@ -66,8 +66,8 @@ typedef struct search_state {
   measure_t* measures;
   size_t n_measures, cap_measures;
   double start, end;  // of the search
-  double look_until;
-  assay_looks_t looks;
+  double screen_until;
+  assay_screening_t screening;
   pending_t pending[PENDING];
   size_t n_pending;
   double pending_bytes;
@@ -133,10 +133,10 @@ static double needed(const search_state_t* h) { return fmin(1, sqrt(h->trials.be
 // How much of a change of the node arrives.
 static double reach_of(const search_state_t* h) {
   const assay_node_t* n = h->trials.s->nodes[h->trials.position];
-  double most = 0;
+  double max = 0;
   for (size_t k = 0; k < n->n_outputs; k++)
-    if (n->outputs[k]) most = fmax(most, h->reach[n->outputs[k]->id]);
-  return most;
+    if (n->outputs[k]) max = fmax(max, h->reach[n->outputs[k]->id]);
+  return max;
 }
 
 // What the measures say of a position: the near ones count more, none of them for much if all are
@@ -167,7 +167,7 @@ static double base_of(const search_state_t* h, size_t row, const assay_effect_t*
   const double behind = (n - (double)h->trials.position) / n;
   const int stage = assay_proposal_get(row)->stage;
   return COST * assay_log10(0.02 + behind) + LATER_STAGE * stage +
-         (e->reshapes && h->looks.shapes_fit ? RESHAPING : 0);
+         (e->reshapes && h->screening.shapes_fit ? RESHAPING : 0);
 }
 
 // Lists what was looked at.
@@ -183,23 +183,23 @@ static assay_status_t list_pending(search_state_t* h, pending_t* p) {
   return NULL;
 }
 
-static void look_at(const search_state_t* h, pending_t* p) {
+static void screen_at(const search_state_t* h, pending_t* p) {
   p->effect = (assay_effect_t){.fits = true};
-  if (assay_clock_seconds() > h->look_until) return;
+  if (assay_clock_seconds() > h->screen_until) return;
   if (p->derivatives)
-    assay_look_linear(&h->looks, &p->repair, p->input, p->derivatives, &p->effect);
+    assay_screen_linear(&h->screening, &p->repair, p->input, p->derivatives, &p->effect);
   else
-    p->status = assay_look(&h->looks, p->candidate.position, &p->repair, &p->effect);
+    p->status = assay_screen(&h->screening, p->candidate.position, &p->repair, &p->effect);
 }
 
 // Looks at all offers that wait, several at a time, and lists them. A node with a body is evaluated
 // in the machine's slots: one at a time.
-static assay_status_t look_at_pending(search_state_t* h) {
+static assay_status_t screen_pending(search_state_t* h) {
   const assay_node_t* n = h->trials.s->nodes[h->trials.position];
   const bool control = n->op && n->op->flags & ASSAY_OP_CONTROL;
   assay_status_t st = NULL;
 #pragma omp parallel for schedule(dynamic) if (!control && h->n_pending > 1)
-  for (size_t i = 0; i < h->n_pending; i++) look_at(h, &h->pending[i]);
+  for (size_t i = 0; i < h->n_pending; i++) screen_at(h, &h->pending[i]);
   for (size_t i = 0; i < h->n_pending; i++) {
     pending_t* p = &h->pending[i];
     if (p->status)
@@ -217,11 +217,12 @@ static assay_status_t look_at_pending(search_state_t* h) {
 static assay_status_t weight_of(search_state_t* h, size_t input, const double** out) {
   enum { CHEAPER_FROM = 3 };
   *out = NULL;
-  if (input >= WEIGHTS || !h->looks.predict) return NULL;
+  if (input >= WEIGHTS || !h->screening.predict) return NULL;
   weight_t* w = &h->weights[input];
   if (w->offers++ < CHEAPER_FROM) return NULL;
   if (!w->asked)
-    ASSAY_TRY(assay_predict_constant(h->looks.predict, h->trials.position, input, &w->derivatives));
+    ASSAY_TRY(
+        assay_predict_constant(h->screening.predict, h->trials.position, input, &w->derivatives));
   w->asked = true;
   *out = w->derivatives;
   return NULL;
@@ -238,14 +239,14 @@ static void forget_weights(search_state_t* h) {
 static const double NOTHING_BEHIND = 0.04;
 
 static bool is_cheap_to_try(const search_state_t* h, const assay_repair_t* r) {
-  const double all = h->looks.work[h->trials.s->n_nodes - 1];
+  const double all = h->screening.work[h->trials.s->n_nodes - 1];
   return r->edits[0].kind != ASSAY_EDIT_EXCHANGE &&
-         all - h->looks.work[h->trials.position] < NOTHING_BEHIND * all;
+         all - h->screening.work[h->trials.position] < NOTHING_BEHIND * all;
 }
 
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
   search_state_t* h = user;
-  if (is_cheap_to_try(h, r) && assay_clock_seconds() < h->look_until) {
+  if (is_cheap_to_try(h, r) && assay_clock_seconds() < h->screen_until) {
     *stop = false;
     h->offered++;
     return assay_trials_try(&h->trials, r);
@@ -264,9 +265,9 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
     p->candidate.pair[0] = a < b ? a : b;
     p->candidate.pair[1] = a < b ? b : a;
   }
-  if ((r->fits && !h->looks.predict) || assay_clock_seconds() > h->look_until)
+  if ((r->fits && !h->screening.predict) || assay_clock_seconds() > h->screen_until)
     return list_pending(h, p);
-  if (assay_look_is_linear(r, &p->input)) {
+  if (assay_screen_is_linear(r, &p->input)) {
     assay_status_t st = weight_of(h, p->input, &p->derivatives);
     if (assay_status_code(st) != ASSAY_NO_MEMORY) ASSAY_TRY(st);
     assay_status_free(assay_status_code(st) == ASSAY_NO_MEMORY ? st : NULL);
@@ -275,7 +276,7 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
   for (size_t i = 0; i < r->n_edits; i++)
     if (r->edits[i].tensor) h->pending_bytes += 8 * (double)r->edits[i].tensor->size;
   if (++h->n_pending < PENDING && h->pending_bytes < PENDING_BYTES) return NULL;
-  return look_at_pending(h);
+  return screen_pending(h);
 }
 
 // Each row is about as likely to have the right one: what it offers in all nodes shares that.
@@ -382,14 +383,14 @@ static assay_status_t list_node(search_state_t* h, size_t position, double until
   const assay_trial_t trial = {list_offer, h};
   const assay_search_t* s = h->trials.s;
   if (assay_search_adopted(s, s->nodes[position])) return NULL;
-  const double now = assay_clock_seconds(), before = position ? h->looks.work[position - 1] : 0;
-  const double share = (h->looks.work[position] - before) / h->looks.work[position];
-  h->look_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
+  const double now = assay_clock_seconds(), before = position ? h->screening.work[position - 1] : 0;
+  const double share = (h->screening.work[position] - before) / h->screening.work[position];
+  h->screen_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
   assay_status_t st = NULL;
   h->trials.position = position;
   for (int stage = 1; !st && stage <= STAGES; stage++)
     st = ask(h, position, 0, assay_proposal_count(), stage, &trial);
-  if (!st) st = look_at_pending(h);
+  if (!st) st = screen_pending(h);
   forget_weights(h);
   return st;
 }
@@ -397,26 +398,26 @@ static assay_status_t list_node(search_state_t* h, size_t position, double until
 // Where there is no memory for adjoints, or no time, the search goes on without forecasts.
 static assay_status_t pass_on(search_state_t* h, assay_predict_t* predict, size_t position,
                               double until) {
-  if (!h->looks.predict) return NULL;
+  if (!h->screening.predict) return NULL;
   assay_status_t st = assay_predict_pass(predict, position);
-  const bool no_room = assay_status_code(st) == ASSAY_NO_MEMORY;
-  if (no_room || assay_clock_seconds() > until) h->looks.predict = NULL;
-  if (no_room) assay_status_free(st), st = NULL;
+  const bool is_full = assay_status_code(st) == ASSAY_NO_MEMORY;
+  if (is_full || assay_clock_seconds() > until) h->screening.predict = NULL;
+  if (is_full) assay_status_free(st), st = NULL;
   return st;
 }
 
 static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
   const assay_search_t* s = h->trials.s;
-  const double look = h->start + 0.4 * (h->end - h->start);
+  const double screen_end = h->start + 0.4 * (h->end - h->start);
   const double until = h->start + 0.5 * (h->end - h->start);
-  h->looks.predict = predict;
+  h->screening.predict = predict;
   enum { BEFORE = 16 };  // nodes before one that was found which may be at fault as well
   size_t end = 0;
   for (size_t i = s->n_nodes; i-- > end && assay_clock_seconds() < until;) {
     const bool before = h->trials.found;
-    ASSAY_TRY(list_node(h, i, look));
+    ASSAY_TRY(list_node(h, i, screen_end));
     if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
-    ASSAY_TRY(pass_on(h, predict, i, look));
+    ASSAY_TRY(pass_on(h, predict, i, screen_end));
   }
   return NULL;
 }
@@ -425,10 +426,10 @@ static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
 // a larger one.
 static assay_status_t list_all(search_state_t* h) {
   assay_predict_t* predict = NULL;
-  ASSAY_TRY(assay_looks_init(h->trials.s, &h->looks));
+  ASSAY_TRY(assay_screening_init(h->trials.s, &h->screening));
   ASSAY_TRY(assay_predict_create(h->trials.s, &predict));
   assay_status_t st = list_nodes(h, predict);
-  h->looks.predict = NULL;
+  h->screening.predict = NULL;
   assay_predict_destroy(predict);
   if (!st) st = join_exchanges(h);
   if (!st) st = share_out(h);
@@ -590,7 +591,7 @@ static void search_deinit(search_state_t* h) {
   assay_free(h->by_suspicion);
   for (size_t i = 0; i < h->n_pending; i++) assay_repair_deinit(&h->pending[i].repair);
   forget_weights(h);
-  assay_looks_deinit(&h->looks);
+  assay_screening_deinit(&h->screening);
   assay_free(h->measures);
   assay_free(h->reach);
   assay_trials_deinit(&h->trials);
@@ -601,7 +602,7 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
 
 // Takes the best repair of a search over.
 static void report(assay_trials_t* t, assay_fault_t* fault) {
-  const assay_trial_kept_t* best = &t->best[0];
+  const assay_tried_repair_t* best = &t->best[0];
   fault->has_repair = true;
   fault->restored = best->restored;
   fault->repair = best->repair;
@@ -644,8 +645,8 @@ static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p,
 // Tries to go on from each repair that mended a part, the best first.
 static assay_status_t search_more(search_state_t* h, double end, assay_fault_t* out,
                                   size_t* out_n) {
-  const size_t most = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
-  for (size_t i = 0; i < h->trials.n_partials && i < most && !*out_n; i++) {
+  const size_t max = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
+  for (size_t i = 0; i < h->trials.n_partials && i < max && !*out_n; i++) {
     const double now = assay_clock_seconds();
     if (now > end) break;
     ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
@@ -688,23 +689,23 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
 
 // A repair that makes something far larger than all that there is cannot be right, and would take
 // all memory: a constant laid along the batch.
-static int64_t most_elems(const assay_search_t* s) {
+static int64_t max_elems(const assay_search_t* s) {
   enum { TIMES = 4 };
-  int64_t most = 1 << 20;
+  int64_t max = 1 << 20;
   for (size_t k = 0; k < s->n_targets; k++)
-    if (s->targets[k].golden->size > most) most = s->targets[k].golden->size;
+    if (s->targets[k].golden->size > max) max = s->targets[k].golden->size;
   for (size_t i = 0; i < s->n_nodes; i++)
     for (size_t k = 0; k < s->nodes[i]->n_outputs; k++) {
       const assay_value_t* v = s->nodes[i]->outputs[k];
       const assay_tensor_t* t = v ? assay_evaluator_get(s->evaluator, v) : NULL;
-      if (t && t->kind == ASSAY_KIND_TENSOR && t->size > most) most = t->size;
+      if (t && t->kind == ASSAY_KIND_TENSOR && t->size > max) max = t->size;
     }
-  return most < INT64_MAX / TIMES ? TIMES * most : most;
+  return max < INT64_MAX / TIMES ? TIMES * max : max;
 }
 
 assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
   assay_memory_keep(true);
-  assay_evaluator_limit(s->evaluator, most_elems(s));
+  assay_evaluator_limit(s->evaluator, max_elems(s));
   assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
   assay_evaluator_limit(s->evaluator, 0);
   assay_memory_keep(false);

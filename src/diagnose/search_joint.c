@@ -14,7 +14,7 @@
 
 // SPARE: elements of golden that there have to be besides one for each number. As many can always
 // be met; that so many more are met to within rounding is no chance.
-enum { MOST = ASSAY_SEARCH_FAULTS, STEPS = 16, DAMPINGS = 5, SPARE = 4 };
+enum { MAX = ASSAY_SEARCH_FAULTS, STEPS = 16, DAMPINGS = 5, SPARE = 4 };
 
 // Elements that are kept for the derivatives: of more the targets are thinned out.
 static const int64_t KEPT = 1 << 20;
@@ -26,7 +26,7 @@ static const double USELESS = 0.9;
 
 // Repairs of one attribute, by node.
 typedef struct group {
-  assay_repair_t repairs[MOST];
+  assay_repair_t repairs[MAX];
   size_t n;
   bool full;  // there are more nodes
 } group_t;
@@ -53,7 +53,7 @@ static assay_status_t collect(void* user, const assay_repair_t* r, bool* stop) {
     g->at[g->n++] = (group_t){0};
   }
   group_t* to = &g->at[i];
-  to->full = to->n == MOST;
+  to->full = to->n == MAX;
   if (to->full) return NULL;
   ASSAY_TRY(assay_repair_copy(r, &to->repairs[to->n]));
   to->n++;
@@ -77,7 +77,7 @@ typedef struct fit {
   int64_t stride, n;    // every stride-th element of the targets; so many of them
   double* residual;     // [n]
   double* derivatives;  // [group n, n]
-  double value[MOST];
+  double value[MAX];
   double size;  // residual's sum of squares
   bool restored;
 } fit_t;
@@ -125,7 +125,7 @@ static double step_of(const fit_t* f, size_t k) { return fmax(fabs(f->value[k]),
 static assay_status_t find_derivatives(fit_t* f, bool* out_fits) {
   *out_fits = true;
   for (size_t k = 0; *out_fits && k < f->group->n; k++) {
-    double moved[MOST], *d = f->derivatives + (int64_t)k * f->n;
+    double moved[MAX], *d = f->derivatives + (int64_t)k * f->n;
     memcpy(moved, f->value, sizeof moved);
     moved[k] += step_of(f, k);
     ASSAY_TRY(evaluate(f, moved, d, out_fits));
@@ -142,7 +142,7 @@ static assay_status_t find_derivatives(fit_t* f, bool* out_fits) {
 // Solves (J'J + damping diag J'J) x = -J'r by Cholesky. False: it is singular.
 static bool solve(const fit_t* f, double damping, double* x) {
   const size_t n = f->group->n;
-  double a[MOST][MOST], y[MOST];
+  double a[MAX][MAX], y[MAX];
   for (size_t i = 0; i < n; i++) {
     for (size_t j = 0; j <= i; j++)
       a[i][j] = dot(f->derivatives + (int64_t)i * f->n, f->derivatives + (int64_t)j * f->n, f->n);
@@ -179,18 +179,18 @@ static double expected(const fit_t* f, const double* x) {
 }
 
 // A step that leaves less than before, damped as far as that takes. *out_ok false: there is none.
-static assay_status_t go(fit_t* f, double* damping, double* room, bool* out_ok) {
+static assay_status_t go(fit_t* f, double* damping, double* scratch, bool* out_ok) {
   for (int tried = 0; tried < DAMPINGS && assay_clock_seconds() < f->end; tried++) {
-    double x[MOST], next[MOST];
+    double x[MAX], next[MAX];
     bool fits;
     *out_ok = false;
     if (!solve(f, *damping, x)) return NULL;
     for (size_t k = 0; k < f->group->n; k++) next[k] = f->value[k] + x[k];
-    ASSAY_TRY(evaluate(f, next, room, &fits));
-    const double size = fits ? dot(room, room, f->n) : (double)INFINITY;
+    ASSAY_TRY(evaluate(f, next, scratch, &fits));
+    const double size = fits ? dot(scratch, scratch, f->n) : (double)INFINITY;
     *out_ok = size < f->size;
     if (*out_ok) {
-      memcpy(f->residual, room, (size_t)f->n * sizeof *room);
+      memcpy(f->residual, scratch, (size_t)f->n * sizeof *scratch);
       for (size_t k = 0; k < f->group->n; k++) f->value[k] = f->group->repairs[k].value;
       f->size = size;
       *damping /= 8;
@@ -203,26 +203,26 @@ static assay_status_t go(fit_t* f, double* damping, double* room, bool* out_ok) 
 
 // ---- one group ----------------------------------------------------------------------------------
 
-static assay_status_t descend(fit_t* f, double* room) {
+static assay_status_t descend(fit_t* f, double* scratch) {
   double damping = 1e-3;
   bool fits;
   for (size_t k = 0; k < f->group->n; k++) f->value[k] = f->group->repairs[k].start;
   ASSAY_TRY(evaluate(f, f->value, f->residual, &fits));
   f->size = dot(f->residual, f->residual, f->n);
   for (int step = 0; fits && step < STEPS && !f->restored; step++) {
-    double x[MOST];
+    double x[MAX];
     ASSAY_TRY(find_derivatives(f, &fits));
     if (!fits) break;
     if (step == 0 && (!solve(f, 0x1p-40, x) || expected(f, x) > USELESS)) break;
-    ASSAY_TRY(go(f, &damping, room, &fits));
+    ASSAY_TRY(go(f, &damping, scratch, &fits));
   }
   f->restored &= fits;
   return NULL;
 }
 
 // The shortest decimals that still restore golden; where the old number does, it stays.
-static assay_status_t shorten(fit_t* f, double* room) {
-  double values[MOST];
+static assay_status_t shorten(fit_t* f, double* scratch) {
+  double values[MAX];
   bool fits;
   for (size_t k = 0; k < f->group->n; k++) {
     const double exact = f->value[k], start = f->group->repairs[k].start;
@@ -234,16 +234,16 @@ static assay_status_t shorten(fit_t* f, double* room) {
       values[k] = digits ? strtod(text, NULL) : start;
       // What is not near what was fitted need not be evaluated.
       if (fabs(values[k] - exact) > 0.05 * fabs(exact) + 1e-6) continue;
-      ASSAY_TRY(evaluate(f, values, room, &fits));
+      ASSAY_TRY(evaluate(f, values, scratch, &fits));
       done = fits && f->restored;
     }
     if (done) f->value[k] = values[k];
   }
-  ASSAY_TRY(evaluate(f, f->value, room, &fits));
+  ASSAY_TRY(evaluate(f, f->value, scratch, &fits));
   return NULL;
 }
 
-static assay_status_t report(const fit_t* f, const double* room, assay_fault_t* out,
+static assay_status_t report(const fit_t* f, const double* scratch, assay_fault_t* out,
                              size_t* out_n) {
   const double before = fmax(f->trials.before, 1e-300);
   for (size_t k = 0; k < f->group->n; k++) {
@@ -252,7 +252,7 @@ static assay_status_t report(const fit_t* f, const double* room, assay_fault_t* 
     out[*out_n] = (assay_fault_t){.node = r->node,
                                   .has_repair = true,
                                   .restored = true,
-                                  .remains = sqrt(dot(room, room, f->n) / before)};
+                                  .remains = sqrt(dot(scratch, scratch, f->n) / before)};
     ASSAY_TRY(assay_repair_copy(r, &out[*out_n].repair));
     ++*out_n;
   }
@@ -262,18 +262,18 @@ static assay_status_t report(const fit_t* f, const double* room, assay_fault_t* 
 static assay_status_t fit_group(const assay_search_t* s, group_t* g, double end, assay_fault_t* out,
                                 size_t* out_n, size_t* trials) {
   fit_t f = {.s = *s, .group = g, .end = end};
-  double* room = NULL;
+  double* scratch = NULL;
   for (size_t k = 0; k < g->n; k++) f.s.adopted[f.s.n_adopted++] = &g->repairs[k];
   set_sizes(&f);
   if (f.n < (int64_t)g->n + SPARE) return NULL;
   ASSAY_TRY(assay_trials_init(&f.s, &f.trials));
-  assay_status_t st = assay_new_array((size_t)f.n, sizeof *room, &room);
+  assay_status_t st = assay_new_array((size_t)f.n, sizeof *scratch, &scratch);
   if (!st) st = assay_new_array((size_t)f.n, sizeof *f.residual, &f.residual);
   if (!st) st = assay_new_array((size_t)f.n * g->n, sizeof *f.derivatives, &f.derivatives);
-  if (!st) st = descend(&f, room);
-  if (!st && f.restored) st = shorten(&f, room);
-  if (!st && f.restored) st = report(&f, room, out, out_n);
-  assay_free(room);
+  if (!st) st = descend(&f, scratch);
+  if (!st && f.restored) st = shorten(&f, scratch);
+  if (!st && f.restored) st = report(&f, scratch, out, out_n);
+  assay_free(scratch);
   assay_free(f.residual);
   assay_free(f.derivatives);
   assay_trials_deinit(&f.trials);

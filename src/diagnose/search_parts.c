@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "diagnose/search_look.h"
+#include "diagnose/search_screening.h"
 
 const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_node_t* n) {
   for (size_t i = 0; i < s->n_adopted; i++)

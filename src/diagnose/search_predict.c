@@ -13,8 +13,8 @@ typedef enum state {
   UNKNOWN,  // an operator behind it has no rule
 } state_t;
 
-enum { KEPT = 64 };
-static const double KEPT_BYTES = 0x1p29;
+enum { CACHED = 64 };
+static const double CACHE_BYTES = 0x1p29;
 
 struct assay_predict {
   const assay_search_t* s;
@@ -29,9 +29,9 @@ struct assay_predict {
     const assay_value_t* value;
     size_t position;
     double bytes;
-  } kept[KEPT];
-  size_t first_kept, n_kept;
-  double kept_bytes;
+  } cached[CACHED];
+  size_t first_cached, n_cached;
+  double cached_bytes;
 };
 
 // ---- probes -------------------------------------------------------------------------------------
@@ -350,29 +350,29 @@ static assay_status_t run_rule(assay_predict_t* p, const assay_node_t* n, pass_t
 // ---- adjoints behind the pass -------------------------------------------------------------------
 
 static void drop_oldest(assay_predict_t* p) {
-  const assay_value_t* v = p->kept[p->first_kept].value;
+  const assay_value_t* v = p->cached[p->first_cached].value;
   drop(p, v);
   p->states[v->id] = UNKNOWN;
-  p->kept_bytes -= p->kept[p->first_kept].bytes;
-  p->first_kept = (p->first_kept + 1) % KEPT;
-  p->n_kept--;
+  p->cached_bytes -= p->cached[p->first_cached].bytes;
+  p->first_cached = (p->first_cached + 1) % CACHED;
+  p->n_cached--;
 }
 
 static void keep(assay_predict_t* p, const assay_value_t* v, size_t position) {
   if (p->states[v->id] != KNOWN) return;
   const assay_tensor_t* t = assay_evaluator_get(p->s->evaluator, v);
   const double bytes = t ? (double)t->size * ASSAY_PROBES * sizeof(double) : 0;
-  if (p->n_kept == KEPT) drop_oldest(p);
-  const size_t at = (p->first_kept + p->n_kept++) % KEPT;
-  p->kept[at].value = v;
-  p->kept[at].position = position;
-  p->kept[at].bytes = bytes;
-  p->kept_bytes += bytes;
+  if (p->n_cached == CACHED) drop_oldest(p);
+  const size_t at = (p->first_cached + p->n_cached++) % CACHED;
+  p->cached[at].value = v;
+  p->cached[at].position = position;
+  p->cached[at].bytes = bytes;
+  p->cached_bytes += bytes;
 }
 
 static void let_go(assay_predict_t* p, size_t position) {
-  while (p->n_kept && (p->kept_bytes > KEPT_BYTES ||
-                       p->kept[p->first_kept].position > position + ASSAY_PREDICT_WINDOW))
+  while (p->n_cached && (p->cached_bytes > CACHE_BYTES ||
+                         p->cached[p->first_cached].position > position + ASSAY_PREDICT_WINDOW))
     drop_oldest(p);
 }
 

@@ -34,7 +34,7 @@ static bool is_one_of(const char* op, const char* const* names) {
 // of their inputs: by their sizes. Everything else hands relative changes on about as they come.
 static double part(const assay_node_t* n, size_t i, const double* energies) {
   static const char* const sums[] = {"Add", "Sub", "Sum", "Mean", NULL};
-  static const double MOST = 4;  // what cancels may grow; nobody knows by how much
+  static const double MAX = 4;  // what cancels may grow; nobody knows by how much
   const bool joins = strcmp(n->op_type, "Concat") == 0;
   double all = 0;
   if (!joins && !is_one_of(n->op_type, sums)) return 1;
@@ -43,7 +43,7 @@ static double part(const assay_node_t* n, size_t i, const double* energies) {
   else
     all = n->outputs[0] ? energies[n->outputs[0]->id] : 0;
   const double own = energies[n->inputs[i]->id];
-  return all > 0 ? fmin(MOST, sqrt(own / all)) : 1;
+  return all > 0 ? fmin(MAX, sqrt(own / all)) : 1;
 }
 
 static void add_reach(const assay_node_t* n, const double* energies, double* reach) {

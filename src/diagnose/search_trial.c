@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "diagnose/search_look.h"
+#include "diagnose/search_screening.h"
 
 // A number that had to be fitted tells less than a slip that restores golden by itself: behind all
 // rows.
@@ -196,7 +196,7 @@ static double moved(const assay_trials_t* t) {
 // not, beside one that leaves next to nothing.
 static const double SEEN = 1e-4, NEXT_TO_NOTHING = 1. / 64;
 
-static bool better(const assay_trial_kept_t* a, const assay_trial_kept_t* b) {
+static bool better(const assay_tried_repair_t* a, const assay_tried_repair_t* b) {
   if (a->restored != b->restored) return a->restored;
   if (a->left > SEEN && b->left < NEXT_TO_NOTHING * a->left) return false;
   if (b->left > SEEN && a->left < NEXT_TO_NOTHING * b->left) return true;
@@ -207,15 +207,15 @@ static bool better(const assay_trial_kept_t* a, const assay_trial_kept_t* b) {
 // Keeps the best repair of each of the best few nodes.
 static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double remains,
                            bool restored) {
-  const assay_trial_kept_t next = {.repair = *r,
-                                   .remains = remains,
-                                   .left = remains * sqrt(t->before),
-                                   .restored = restored,
-                                   .rank = t->rank + (r->fits ? FITTED_RANK : 0)};
+  const assay_tried_repair_t next = {.repair = *r,
+                                     .remains = remains,
+                                     .left = remains * sqrt(t->before),
+                                     .restored = restored,
+                                     .rank = t->rank + (r->fits ? FITTED_RANK : 0)};
   size_t at = 0;
   while (at < t->n_best && t->best[at].repair.node != r->node) at++;
   if (at == t->n_best) {
-    if (t->n_best < ASSAY_TRIAL_KEPT)
+    if (t->n_best < ASSAY_TRIAL_MAX_REPAIRS)
       t->n_best++;
     else if (better(&next, &t->best[--at]))
       assay_repair_deinit(&t->best[at].repair);
@@ -229,7 +229,7 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
   t->best[at] = next;
   ASSAY_TRY(assay_repair_copy(r, &t->best[at].repair));
   for (; at > 0 && better(&t->best[at], &t->best[at - 1]); at--) {
-    const assay_trial_kept_t x = t->best[at];
+    const assay_tried_repair_t x = t->best[at];
     t->best[at] = t->best[at - 1];
     t->best[at - 1] = x;
   }

@@ -5,13 +5,13 @@
 #include "diagnose/search.h"
 
 // A repair that was tried, and what it left.
-typedef struct assay_trial_kept {
+typedef struct assay_tried_repair {
   assay_repair_t repair;
   double remains;  // of the difference
   double left;     // over golden's size
   bool restored;
   int rank;  // its row in the table: earlier ones are likelier causes
-} assay_trial_kept_t;
+} assay_tried_repair_t;
 
 // A repair that mends a part: another fault may hide the rest.
 typedef struct assay_partial {
@@ -20,7 +20,7 @@ typedef struct assay_partial {
   double merit;  // what counts: fitted parameters can take a part of anything
 } assay_partial_t;
 
-enum { ASSAY_TRIAL_KEPT = 4, ASSAY_TRIAL_PARTIALS = 6 };
+enum { ASSAY_TRIAL_MAX_REPAIRS = 4, ASSAY_TRIAL_PARTIALS = 6 };
 
 typedef struct assay_trials {
   assay_search_t* s;
@@ -34,7 +34,7 @@ typedef struct assay_trials {
   double arrived;   // how far the last repair moved the targets, over their RMS; NAN: not known
   int rank;         // row of the repair being tried
   size_t position;  // of the suspect among the nodes
-  assay_trial_kept_t best[ASSAY_TRIAL_KEPT];
+  assay_tried_repair_t best[ASSAY_TRIAL_MAX_REPAIRS];
   size_t n_best;
   assay_partial_t partials[ASSAY_TRIAL_PARTIALS];  // best first
   size_t n_partials;

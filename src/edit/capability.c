@@ -16,7 +16,7 @@ static const assay_valtype_t* type_of(const assay_capability_t* c, const assay_v
   return t && (t->kind != ASSAY_KIND_TENSOR || t->elem) ? t : NULL;
 }
 
-static assay_status_t look_at(assay_capability_t* c, assay_one_node_t* one, const assay_node_t* n,
+static assay_status_t inspect(assay_capability_t* c, assay_one_node_t* one, const assay_node_t* n,
                               const char** out) {
   assay_value_t* const* inputs;
   const assay_valtype_t** types = NULL;
@@ -33,9 +33,9 @@ static assay_status_t look_at(assay_capability_t* c, assay_one_node_t* one, cons
   assay_model_release(single);
   if (!st || assay_status_code(st) == ASSAY_NO_MEMORY) return st;
   c->n_unsupported++;
-  assay_status_t told = assay_arena_strdup(c->arena, assay_one_node_reason(st), out);
+  assay_status_t reported = assay_arena_strdup(c->arena, assay_one_node_reason(st), out);
   assay_status_free(st);
-  return told;
+  return reported;
 }
 
 assay_status_t assay_capability_find(assay_model_t* m, assay_capability_t* out) {
@@ -50,7 +50,7 @@ assay_status_t assay_capability_find(assay_model_t* m, assay_capability_t* out) 
   }
   if (!st) st = assay_arena_new(c.arena, c.n, sizeof *c.reasons, &c.reasons);
   if (!st) st = assay_one_node_create(m, &one);
-  for (size_t i = 0; !st && i < c.n; i++) st = look_at(&c, one, m->graph->nodes[i], &c.reasons[i]);
+  for (size_t i = 0; !st && i < c.n; i++) st = inspect(&c, one, m->graph->nodes[i], &c.reasons[i]);
   assay_one_node_destroy(one);
   if (st) return assay_capability_deinit(&c), st;
   *out = c;

@@ -38,7 +38,7 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 typedef struct job {
   assay_editing_t* e;
   size_t done[N_ROWS];
-  bool* told;  // by row: why one was left alone
+  bool* reported;  // by row: why one was left alone
 } job_t;
 
 // ---- which row ----------------------------------------------------------------------------------
@@ -131,9 +131,9 @@ static assay_status_t visit(job_t* j, assay_edit_t* x, assay_node_t* n) {
   memcpy(expression.inputs, rows[r].inputs, sizeof expression.inputs);
   const char* why = why_not(x, n, &rows[r], &expression, text);
   if (why) {
-    if (!j->told[r])
+    if (!j->reported[r])
       assay_str_printf(&j->e->notes, "'%s' (%s) is left: %s\n", n->label, n->op_type, why);
-    j->told[r] = true;
+    j->reported[r] = true;
     return NULL;
   }
   const assay_node_t* node = n;
@@ -189,8 +189,8 @@ static assay_status_t check_ops(const assay_words_t* ops) {
 }
 
 static assay_status_t run(assay_editing_t* e) {
-  bool told[N_ROWS] = {false};
-  job_t j = {.e = e, .told = told};
+  bool reported[N_ROWS] = {false};
+  job_t j = {.e = e, .reported = reported};
   assay_rewrite_t* r = NULL;
   const assay_pass_options_t options = {.within_opset = true};
   ASSAY_TRY(check_ops(&e->requests->ops));

@@ -35,7 +35,7 @@ static bool is_small(const assay_fold_requests_t* w, const assay_node_t* n) {
     for (int k = 0; k < t->rank; k++)
       if (!assay_dim_value(t->dims[k], &d) || !assay_mul_i64(elems, d, &elems)) return false;
     if (t->elem == ASSAY_TYPE_STRING) continue;
-    if (!assay_type_packed_bytes(t->elem, elems, &bytes) || bytes > w->most_bytes) return false;
+    if (!assay_type_packed_bytes(t->elem, elems, &bytes) || bytes > w->max_bytes) return false;
   }
   return true;
 }

@@ -7,8 +7,8 @@
 
 typedef struct assay_fold_requests {
   bool no_shapes;      // shapes that are known before running are left to be computed
-  bool has_threshold;  // nodes that make a tensor of more than `most_bytes` stay
-  int64_t most_bytes;
+  bool has_threshold;  // nodes that make a tensor of more than `max_bytes` stay
+  int64_t max_bytes;
 } assay_fold_requests_t;
 
 // One round over a prepared model: nodes that read only constants become constants, and what

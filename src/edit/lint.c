@@ -159,8 +159,8 @@ typedef struct linter {
 } linter_t;
 
 // In the words that users of ONNX Runtime know.
-static assay_status_t say_fault(const linter_t* x, const assay_node_t* n, assay_status_t st,
-                                const char** out) {
+static assay_status_t print_fault(const linter_t* x, const assay_node_t* n, assay_status_t st,
+                                  const char** out) {
   const int64_t version = assay_model_opset(x->m, n->domain);
   bool known = false;
   const bool there = assay_schema_find(n->domain, n->op_type, version, &known) || n->function;
@@ -228,9 +228,9 @@ static assay_status_t run_node(linter_t* x, const assay_node_t* n, assay_value_t
   assay_model_release(one);
   if (assay_status_code(st) == ASSAY_NO_MEMORY) return st;
   const char* message = NULL;
-  assay_status_t told = say_fault(x, n, st, &message);
+  assay_status_t reported = print_fault(x, n, st, &message);
   assay_status_free(st);
-  if (told) return told;
+  if (reported) return reported;
   if (!is_custom(n)) return fails(x->l, OURS, n, message);
   ASSAY_TRY(add(x->l, ASSAY_LINT_WARNING, OURS, n, message));
   return passes(x->l, n);
@@ -279,7 +279,7 @@ static assay_status_t lint_nodes(linter_t* x, assay_tensor_t* const* inputs) {
 
 // ---- what nobody needs --------------------------------------------------------------------------
 
-static assay_status_t tell_unused(assay_lint_t* l, const assay_model_t* m) {
+static assay_status_t report_unused(assay_lint_t* l, const assay_model_t* m) {
   assay_cut_t c = {0};
   assay_model_t* copy = NULL;
   ASSAY_TRY(assay_model_clone(m, &copy));
@@ -320,7 +320,7 @@ assay_status_t assay_lint_run(const assay_model_t* model, assay_tensor_t* const*
   if (!st) st = assay_new_array(n, sizeof *x.reads, &x.reads);
   if (!st) st = assay_one_node_create(model, &x.one);
   if (!st) st = lint_nodes(&x, inputs);
-  if (!st) st = tell_unused(l, model);
+  if (!st) st = report_unused(l, model);
   for (size_t i = 0; x.at && i < n; i++) assay_tensor_release(x.at[i]);
   assay_free(x.at);
   assay_free(x.reads);

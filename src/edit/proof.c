@@ -214,7 +214,7 @@ static void proof_deinit(proof_t* p) {
   assay_free(p->unquantized);
 }
 
-static void tell(const proof_t* p, const char* what, double fraction) {
+static void report(const proof_t* p, const char* what, double fraction) {
   if (p->options->progress) p->options->progress(p->options->user, what, fraction);
 }
 
@@ -344,7 +344,7 @@ static void conclude(proof_t* p, assay_proof_t* out) {
 
 // "batch=2, length=8": the sizes of dimensions that the model leaves open.
 static void put_sizes(const assay_model_t* m, assay_tensor_t* const* inputs, assay_str_t* out) {
-  const char* told[16];
+  const char* reported[16];
   size_t n = 0;
   for (size_t i = 0; i < m->graph->n_inputs; i++) {
     const assay_valtype_t* t = m->graph->inputs[i]->type;
@@ -353,15 +353,15 @@ static void put_sizes(const assay_model_t* m, assay_tensor_t* const* inputs, ass
       continue;
     for (int d = 0; d < t->rank; d++) {
       const char* name = t->dims[d] ? assay_dim_name(t->dims[d]) : NULL;
-      bool known = !name || n == sizeof told / sizeof *told;
-      for (size_t k = 0; k < n && !known; k++) known = strcmp(told[k], name) == 0;
+      bool known = !name || n == sizeof reported / sizeof *reported;
+      for (size_t k = 0; k < n && !known; k++) known = strcmp(reported[k], name) == 0;
       if (known) continue;
       assay_str_printf(out, "%s%s=%lld",
                        n          ? ", "
                        : out->len ? "; "
                                   : "",
                        name, (long long)inputs[i]->dims[d]);
-      told[n++] = name;
+      reported[n++] = name;
     }
   }
 }
@@ -373,7 +373,7 @@ static assay_status_t run_samples(proof_t* p, const assay_samples_t* samples, bo
   const bool all = !samples->notes.len;  // given, or of a closed model: none may fail
   ASSAY_TRY(assay_new_array(samples->n_values, sizeof *inputs, &inputs));
   for (size_t k = 0; k < samples->n && (all || out->n_samples < ENOUGH); k++) {
-    tell(p, "truth before and after", (double)k / (double)samples->n);
+    report(p, "truth before and after", (double)k / (double)samples->n);
     forget(&p->watch);
     p->kept = k + 1;
     assay_status_t st = common_inputs(p, assay_samples_get(samples, k), inputs);
@@ -389,7 +389,7 @@ static assay_status_t run_samples(proof_t* p, const assay_samples_t* samples, bo
     first = assay_status_join(first, st);
     if (*out_after || all || assay_status_code(first) == ASSAY_NO_MEMORY) break;
   }
-  tell(p, "", 1);
+  report(p, "", 1);
   assay_free(inputs);
   if (out->n_samples && !*out_after && !(all && first)) {
     assay_status_free(first);

@@ -56,10 +56,10 @@ static bool add_float(void* user, const char* part) {
 static assay_status_t parse_value(assay_model_t* m, assay_attr_type_t type, const char* text,
                                   assay_attr_t* a) {
   numbers_t list = {NULL, NULL, 0};
-  size_t most = 1;
-  for (const char* p = text; *p; p++) most += *p == ',';
-  ASSAY_TRY(assay_arena_new(m->arena, most, sizeof *list.ints, &list.ints));
-  ASSAY_TRY(assay_arena_new(m->arena, most, sizeof *list.floats, &list.floats));
+  size_t max = 1;
+  for (const char* p = text; *p; p++) max += *p == ',';
+  ASSAY_TRY(assay_arena_new(m->arena, max, sizeof *list.ints, &list.ints));
+  ASSAY_TRY(assay_arena_new(m->arena, max, sizeof *list.floats, &list.floats));
   a->type = type;
   a->n = 1;
   switch (type) {

@@ -83,10 +83,10 @@ assay_status_t assay_types_list(assay_model_t* m, size_t* added) {
   *added = 0;
   for (size_t k = 0; k < m->n_graphs; k++) {
     assay_graph_t* g = m->graphs[k];
-    size_t room = g->n_value_info;
-    for (size_t i = 0; i < g->n_nodes; i++) room += g->nodes[i]->n_outputs;
+    size_t capacity = g->n_value_info;
+    for (size_t i = 0; i < g->n_nodes; i++) capacity += g->nodes[i]->n_outputs;
     assay_value_t** list = NULL;
-    ASSAY_TRY(assay_arena_new(m->arena, room, sizeof *list, &list));
+    ASSAY_TRY(assay_arena_new(m->arena, capacity, sizeof *list, &list));
     if (g->n_value_info) memcpy(list, g->value_info, g->n_value_info * sizeof *list);
     size_t n = g->n_value_info;
     for (size_t i = 0; i < g->n_nodes; i++)

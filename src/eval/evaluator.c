@@ -26,7 +26,7 @@ struct assay_evaluator {
   int* ids;                // all lists, one behind the other
   size_t n_ids, cap_ids;
   uint64_t iteration;  // of the loops around the node that runs
-  int64_t most_elems;  // of an output; 0: any
+  int64_t max_elems;   // of an output; 0: any
 };
 
 // ---- lifetimes ------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ void assay_evaluator_set(assay_evaluator_t* m, const assay_value_t* value, assay
 }
 
 uint64_t assay_evaluator_iteration(const assay_evaluator_t* m) { return m->iteration; }
-void assay_evaluator_limit(assay_evaluator_t* m, int64_t most_elems) { m->most_elems = most_elems; }
+void assay_evaluator_limit(assay_evaluator_t* m, int64_t max_elems) { m->max_elems = max_elems; }
 
 void assay_evaluator_set_iteration(assay_evaluator_t* m, uint64_t iteration) {
   m->iteration = iteration;
@@ -364,7 +364,7 @@ static assay_status_t evaluate(assay_evaluator_t* m, const assay_node_t* node, s
                     .accumulator = m->config.accumulator,
                     .seed = m->config.seed,
                     .iteration = m->iteration,
-                    .most_elems = m->most_elems,
+                    .max_elems = m->max_elems,
                     .n_in = n_in,
                     .n_out = n_out,
                     .in = in,

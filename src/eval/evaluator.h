@@ -69,7 +69,7 @@ assay_status_t assay_evaluator_node(assay_evaluator_t* m, const assay_node_t* no
                                     assay_tensor_t** out) ASSAY_MUST_USE;
 
 // From now on nodes fail with NO_MEMORY that would make an output of more elements; 0: none does.
-void assay_evaluator_limit(assay_evaluator_t* m, int64_t most_elems);
+void assay_evaluator_limit(assay_evaluator_t* m, int64_t max_elems);
 
 // The iteration (assay_random_iteration) of the loops around the node that runs now; 0: no loop.
 uint64_t assay_evaluator_iteration(const assay_evaluator_t* m);

@@ -21,15 +21,15 @@ static runs_t runs_of(const assay_append_t* a, const int64_t* dims) {
                   .step = (size_t)a->capacity * inner};
 }
 
-void assay_append_settle(assay_append_t* a, const int64_t* dims, bool with_room) {
+void assay_append_settle(assay_append_t* a, const int64_t* dims, bool with_capacity) {
   const runs_t r = runs_of(a, dims);
   char* memory = a->memory;
-  const bool same = a->with_room == with_room;
-  a->with_room = with_room;
+  const bool same = a->with_capacity == with_capacity;
+  a->with_capacity = with_capacity;
   // Outwards from the last, inwards from the first: none is written over before it has moved.
-  for (int64_t i = r.n - 1; !same && with_room && i > 0; i--)
+  for (int64_t i = r.n - 1; !same && with_capacity && i > 0; i--)
     memmove(memory + (size_t)i * r.step, memory + (size_t)i * r.bytes, r.bytes);
-  for (int64_t i = 1; !same && !with_room && i < r.n; i++)
+  for (int64_t i = 1; !same && !with_capacity && i < r.n; i++)
     memmove(memory + (size_t)i * r.bytes, memory + (size_t)i * r.step, r.bytes);
 }
 
@@ -39,7 +39,7 @@ assay_status_t assay_append_read(const assay_append_t* a, const int64_t* dims,
   const runs_t r = runs_of(a, dims);
   assay_tensor_t* made = NULL;
   ASSAY_TRY(assay_tensor_create_packed(t->elem, t->rank, dims, &made));
-  const size_t step = a->with_room ? r.step : r.bytes;
+  const size_t step = a->with_capacity ? r.step : r.bytes;
   for (int64_t i = 0; r.bytes && i < r.n; i++)
     memcpy((char*)made->data + (size_t)i * r.bytes, (const char*)a->memory + (size_t)i * step,
            r.bytes);

@@ -18,14 +18,14 @@ typedef struct assay_append {
   int64_t capacity;  // along it
   // Of the capacity; before each run: what `in` is, with room or without.
   void* memory;
-  bool with_room;
+  bool with_capacity;
   bool appended;  // by the last run: the memory has `out`, with room, of these dimensions
   int64_t dims[ASSAY_APPEND_RANK];
 } assay_append_t;
 
 // Moves the elements of a value of these sizes within the memory, so that they lie with room or
 // without.
-void assay_append_settle(assay_append_t* a, const int64_t* dims, bool with_room);
+void assay_append_settle(assay_append_t* a, const int64_t* dims, bool with_capacity);
 // A tensor of its own with these elements.
 assay_status_t assay_append_read(const assay_append_t* a, const int64_t* dims,
                                  assay_tensor_t** out) ASSAY_MUST_USE;

@@ -27,10 +27,10 @@ typedef struct assay_storage {
 
 // An operand that lies with room for more (append.h): in memory dimension `axis` has `size`
 // elements.
-typedef struct assay_room {
+typedef struct assay_capacity {
   int axis;
   int64_t size;  // 0: it lies as its dimensions say
-} assay_room_t;
+} assay_capacity_t;
 
 // One value that a layer reads or writes.
 typedef struct assay_operand {
@@ -41,7 +41,7 @@ typedef struct assay_operand {
   // The type in which the layer stores or takes it: FLOAT in a bf16 layer is BFLOAT16.
   assay_type_t type;
   assay_layout_t layout;  // inputs: how it lies now, where that is known
-  assay_room_t room;
+  assay_capacity_t capacity;
   const assay_tensor_t* constant;  // packed or canonical; NULL: not known before the run
   assay_weights_t* store;          // keeps what is made of the constants of the model
 } assay_operand_t;
@@ -155,8 +155,8 @@ assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);
 // The same to be read only, without a copy where the constant lies in memory as float32; *made is
 // what to free, or NULL.
 assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, float** made);
-// The same with zeros behind them, up to `room` elements; *out stays NULL where o is.
-assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t room, float** out);
+// The same with zeros behind them, up to `capacity` elements; *out stays NULL where o is.
+assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t capacity, float** out);
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);  // with its room
 // The dimensions that it has in memory, with its room.
 void assay_operand_memory_dims(const assay_operand_t* o, int64_t* dims);

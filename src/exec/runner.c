@@ -107,8 +107,8 @@ static assay_status_t hold(assay_runner_t* r, const assay_value_t* v, assay_valu
 }
 
 // What lies with room is copied for those who know nothing of that.
-static assay_status_t leave_room(const assay_runner_t* r, const assay_value_t* v,
-                                 assay_value_slot_t* value) {
+static assay_status_t leave_capacity(const assay_runner_t* r, const assay_value_t* v,
+                                     assay_value_slot_t* value) {
   const assay_append_t* a = r->appending ? assay_runner_append_of(r, v) : NULL;
   assay_tensor_t* t = NULL;
   if (!a || !value->packed || value->packed->data != a->memory) return NULL;
@@ -127,7 +127,7 @@ static assay_status_t canonical(assay_runner_t* r, const assay_value_t* v, assay
   ASSAY_TRY(hold(r, v, &value));
   ASSAY_TRY(reach(r, v));
   if (!assay_value_slot_is_set(value)) return NULL;
-  ASSAY_TRY(leave_room(r, v, value));
+  ASSAY_TRY(leave_capacity(r, v, value));
   const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
   return assay_value_slot_canonical(
       value, is_tensor ? v->type->elem : assay_value_slot_any(value)->type, out);
@@ -146,7 +146,7 @@ assay_status_t assay_runner_packed(void* state, const assay_value_t* v, assay_te
   *out = NULL;
   ASSAY_TRY(hold(state, v, &value));
   ASSAY_TRY(reach(state, v));
-  ASSAY_TRY(leave_room(state, v, value));
+  ASSAY_TRY(leave_capacity(state, v, value));
   const assay_tensor_t* any = assay_value_slot_any(value);
   if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR) return NULL;
   const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;

@@ -11,7 +11,7 @@ static const char* layout_name(assay_layout_t layout) {
 // The layouts that were assigned among, with what each costs here.
 static void explain_layouts(const assay_step_t* s, assay_str_t* out) {
   for (int o = 0; o < s->n_layouts; o++) {
-    const assay_layout_told_t* t = &s->layouts[o];
+    const assay_layout_report_t* t = &s->layouts[o];
     const char* name = t->followed ? "as inputs lie" : assay_layout_name(t->layout);
     assay_str_printf(out, "%s layout %-16s %10.2f us, %10.2f us of reorders around it (%s)\n",
                      o == s->layout ? "*" : " ", name, t->microseconds, t->reorders,

@@ -28,7 +28,7 @@ const char* assay_target_description(size_t i) { return i < N_ROWS ? rows[i].abo
 
 const assay_backend_t* assay_target_default(assay_target_use_t use) {
   for (size_t i = 0; i < N_ROWS; i++)
-    if (rows[i].backend->emulates == (use == ASSAY_TARGET_LOOK)) return rows[i].backend;
+    if (rows[i].backend->emulates == (use == ASSAY_TARGET_INSPECT)) return rows[i].backend;
   return rows[0].backend;
 }
 

@@ -6,7 +6,7 @@
 
 // What an option's value is where none is given: what engines are built for, or what a model's own
 // values are looked at by, which needs no kernels.
-typedef enum assay_target_use { ASSAY_TARGET_BUILD, ASSAY_TARGET_LOOK } assay_target_use_t;
+typedef enum assay_target_use { ASSAY_TARGET_BUILD, ASSAY_TARGET_INSPECT } assay_target_use_t;
 
 // Row i; NULL: behind the last.
 const assay_backend_t* assay_target_at(size_t i);

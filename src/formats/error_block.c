@@ -346,14 +346,14 @@ ASSAY_GROUPS static int64_t ulps_grouped(const assay_codec_t* codec, const doubl
 
 // The same in lanes of 32 bits: 16 elements at a time, for the formats and distances that real
 // tensors have. Formats of at most 11 bits are rounded from the upper halves of the patterns; where
-// something was cut off, the last bit says so. `least`: smallest magnitude less one (0: the
+// something was cut off, the last bit says so. `min`: smallest magnitude less one (0: the
 // largest).
 ASSAY_GROUPS static inline i32_16_t short_ordinals(const assay_codec_t* c, const double* x,
-                                                   u32_16_t* least) {
+                                                   u32_16_t* min) {
   const int shift = c->shift - 32;
   i32_16_t high = HIGHS(x), low = LOWS(x);
   u32_16_t a = (u32_16_t)((high & INT32_MAX) | ((low != 0) & 1)), less = a - 1;
-  *least = MIN_U32(less, *least);
+  *min = MIN_U32(less, *min);
   i32_16_t k = (i32_16_t)((a + ((1u << (shift - 1)) - 1) + (a >> shift & 1)) >> shift);
   k -= (int32_t)c->offset;
   k = (i32_16_t)_mm512_max_epi32((__m512i)k, (__m512i){0});  // zero
@@ -377,13 +377,13 @@ ASSAY_GROUPS static int64_t ulps_short(const assay_codec_t* codec, const assay_e
   const assay_codec_t c = *codec;
   const bool fp32 = c.shift == 29;
   if (!fp32 && (c.shift < 42 || k->max[0] > c.max || k->max[1] > c.max)) return -1;
-  u32_16_t max = {0}, least = ~max, least_b = ~max;
+  u32_16_t max = {0}, min = ~max, min_b = ~max;
   for (int64_t i = 0; i < n; i += 16) {
     i32_16_t x, y;
     if (fp32) {
       x = fp32_ordinals(k->a + i), y = fp32_ordinals(k->b + i);
     } else {
-      x = short_ordinals(&c, k->a + i, &least), y = short_ordinals(&c, k->b + i, &least_b);
+      x = short_ordinals(&c, k->a + i, &min), y = short_ordinals(&c, k->b + i, &min_b);
     }
     u32_16_t d = (u32_16_t)(_mm512_max_epi32((__m512i)x, (__m512i)y)) -
                  (u32_16_t)(_mm512_min_epi32((__m512i)x, (__m512i)y));
@@ -394,14 +394,14 @@ ASSAY_GROUPS static int64_t ulps_short(const assay_codec_t* codec, const assay_e
     u8_16_t to = __builtin_convertvector((v >> 23) - 126, u8_16_t) & 0x7f;
     memcpy(slots + i, &to, sizeof to);
   }
-  uint32_t most = 0, small = UINT32_MAX;
-  least = MIN_U32(least, least_b);
+  uint32_t maximum = 0, small = UINT32_MAX;
+  min = MIN_U32(min, min_b);
   for (int i = 0; i < 16; i++) {
-    most = max[i] > most ? max[i] : most;
-    small = least[i] < small ? least[i] : small;
+    maximum = max[i] > maximum ? max[i] : maximum;
+    small = min[i] < small ? min[i] : small;
   }
   const bool subnormal = small < (uint32_t)(assay_bits_of(c.min_normal) >> 32) - 1;
-  return most >= LIMIT || (!fp32 && subnormal) ? -1 : (int64_t)most;
+  return maximum >= LIMIT || (!fp32 && subnormal) ? -1 : (int64_t)maximum;
 }
 
 // As many elements as come in groups; returns how many.
@@ -409,9 +409,9 @@ static int64_t ulps_of_groups(const assay_codec_t* codec, const assay_error_bloc
                               uint8_t* slots, uint64_t* max) {
   int64_t n = k->n / 16 * 16;
   if (!has_groups()) return 0;
-  int64_t most = ulps_short(codec, k, n, slots);
-  if (most < 0) most = ulps_grouped(codec, k->a, k->b, n, slots);
-  *max = (uint64_t)most;
+  int64_t maximum = ulps_short(codec, k, n, slots);
+  if (maximum < 0) maximum = ulps_grouped(codec, k->a, k->b, n, slots);
+  *max = (uint64_t)maximum;
   return n;
 }
 #endif

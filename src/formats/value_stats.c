@@ -55,8 +55,8 @@ static inline int64_t sortable(int64_t bits) { return bits < 0 ? bits ^ INT64_MA
 ASSAY_WIDE static bool scan(const double* x, int64_t n, double min_normal, double max_finite,
                             moments_t* m) {
   int64_t top = 0, zero = 0, subnormal = 0, overflow = 0;
-  int64_t least = INT64_MAX, min = INT64_MAX, max = INT64_MIN;
-#pragma omp simd reduction(max : top, max) reduction(min : least, min) \
+  int64_t minimum = INT64_MAX, min = INT64_MAX, max = INT64_MIN;
+#pragma omp simd reduction(max : top, max) reduction(min : minimum, min) \
     reduction(+ : zero, subnormal, overflow)
   for (int64_t i = 0; i < n; i++) {
     double v = x[i] + 0.0, a = fabs(v);
@@ -68,14 +68,14 @@ ASSAY_WIDE static bool scan(const double* x, int64_t n, double min_normal, doubl
     subnormal += a < min_normal;
     overflow += a > max_finite;
     int64_t nonzero = bits ? bits : INT64_MAX;
-    least = nonzero < least ? nonzero : least;
+    minimum = nonzero < minimum ? nonzero : minimum;
   }
   if (top >= (int64_t)ASSAY_EXPONENT) return false;
   *m = (moments_t){.n = n, .finite = n, .zero = zero, .overflow = overflow};
   m->min = assay_of_bits((uint64_t)sortable(min));
   m->max = assay_of_bits((uint64_t)sortable(max));
   m->subnormal = min_normal > 0 ? subnormal - zero : 0;
-  m->abs_min = least == INT64_MAX ? (double)INFINITY : assay_of_bits((uint64_t)least);
+  m->abs_min = minimum == INT64_MAX ? (double)INFINITY : assay_of_bits((uint64_t)minimum);
   return true;
 }
 

@@ -157,9 +157,9 @@ typedef struct kinds {
   bool strings, words, bools, whole, real;
 } kinds_t;
 
-static void look(const json_t* j, kinds_t* k) {
+static void inspect(const json_t* j, kinds_t* k) {
   double x;
-  for (size_t i = 0; i < json_array_size(j); i++) look(json_array_get(j, i), k);
+  for (size_t i = 0; i < json_array_size(j); i++) inspect(json_array_get(j, i), k);
   if (json_is_array(j)) return;
   k->bools |= json_is_boolean(j);
   k->whole |= json_is_integer(j);
@@ -169,7 +169,7 @@ static void look(const json_t* j, kinds_t* k) {
 
 static assay_type_t type_of(const json_t* j) {
   kinds_t k = {0};
-  look(j, &k);
+  inspect(j, &k);
   if (k.strings) return ASSAY_TYPE_STRING;
   if (k.bools) return ASSAY_TYPE_BOOL;
   return k.whole && !k.real && !k.words ? ASSAY_TYPE_INT64 : ASSAY_TYPE_DOUBLE;

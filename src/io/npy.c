@@ -400,8 +400,8 @@ static bool next_char(const char** p, const char* end, uint32_t* out) {
     if (s[i] >> 6 != 2) return false;
     c = c << 6 | (s[i] & 0x3f);
   }
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return false;
+  static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (c < min[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return false;
   *p += n;
   *out = c;
   return true;

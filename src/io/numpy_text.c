@@ -49,12 +49,12 @@ static void trim_zeros(char* text) {
   while (n && text[n - 1] == '0') text[--n] = 0;
 }
 
-// "12.5", "3.": without trailing zeros, at most `most` digits behind the point.
-static void positional(assay_type_t type, double x, int most, char* out, size_t size) {
+// "12.5", "3.": without trailing zeros, at most `max` digits behind the point.
+static void positional(assay_type_t type, double x, int max, char* out, size_t size) {
   const digits_t d = shortest(type, x);
   const int behind = d.n > d.point ? d.n - d.point : 0;
-  if (behind > most || (behind && d.point <= 0)) {
-    snprintf(out, size, "%.*f", behind > most ? most : behind, x);
+  if (behind > max || (behind && d.point <= 0)) {
+    snprintf(out, size, "%.*f", behind > max ? max : behind, x);
     trim_zeros(out);
     return;
   }

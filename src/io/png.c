@@ -63,11 +63,11 @@ static assay_status_t write_rows(const char* path, int64_t width, int64_t height
 
 assay_status_t assay_png_write(const char* path, int64_t width, int64_t height,
                                const uint8_t* rgb) {
-  enum { MOST = 1 << 30 };  // bytes
+  enum { MAX = 1 << 30 };  // bytes
   int64_t row = 0, n = 0;
   uint8_t* rows = NULL;
   if (width < 1 || height < 1 || !assay_mul_i64(width, 3, &row) ||
-      !assay_mul_i64(row + 1, height, &n) || n > MOST)
+      !assay_mul_i64(row + 1, height, &n) || n > MAX)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "'%s': a picture of %lld x %lld pixels cannot be written", path,
                        (long long)width, (long long)height);

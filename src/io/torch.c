@@ -398,10 +398,11 @@ static assay_status_t unpickle(evaluator_t* m) {
 static assay_status_t gather(const found_t* f, const uint8_t* bytes, uint64_t size,
                              assay_tensor_t** out) {
   const int64_t elem = assay_type_bits(f->type) / 8;
-  int64_t n = 0, last = f->offset, room;
+  int64_t n = 0, last = f->offset, capacity;
   bool fits = assay_dims_size(f->rank, f->dims, &n);
   for (int i = 0; fits && n && i < f->rank; i++)
-    fits = assay_mul_i64(f->dims[i] - 1, f->strides[i], &room) && assay_add_i64(last, room, &last);
+    fits = assay_mul_i64(f->dims[i] - 1, f->strides[i], &capacity) &&
+           assay_add_i64(last, capacity, &last);
   if (!fits || (n && (uint64_t)last >= size / (uint64_t)elem))
     return ASSAY_ERROR(ASSAY_CORRUPT, "the PyTorch tensor reaches past the end of its storage");
   // Strides of 0 make many elements of few bytes.

@@ -23,7 +23,7 @@ enum {
   STORED = 0,
   DEFLATED = 8,
   // Deflate makes at most 258 bytes of 2 bits.
-  MOST_RATIO = 1032,
+  MAX_RATIO = 1032,
 };
 
 static uint64_t get(const uint8_t* p, size_t bytes) {
@@ -41,9 +41,9 @@ typedef struct end {
 static assay_status_t find_end(const uint8_t* data, size_t size, end_t* out) {
   if (size < END_BYTES) return ASSAY_ERROR(ASSAY_CORRUPT, "no zip archive: it has %zu bytes", size);
   // A comment of up to 64 KiB may follow.
-  size_t at = size - END_BYTES, least = at > 0xffff ? at - 0xffff : 0;
+  size_t at = size - END_BYTES, min = at > 0xffff ? at - 0xffff : 0;
   while (get(data + at, 4) != END || get(data + at + 20, 2) != size - at - END_BYTES)
-    if (at-- == least)
+    if (at-- == min)
       return ASSAY_ERROR(ASSAY_CORRUPT, "no zip archive, or cut off: it has no directory");
   *out = (end_t){get(data + at + 10, 2), get(data + at + 12, 4), get(data + at + 16, 4)};
   if (get(data + at + 4, 2) || get(data + at + 6, 2) || get(data + at + 8, 2) != out->n)
@@ -95,7 +95,7 @@ static assay_status_t find_data(const uint8_t* data, size_t size, assay_zip_memb
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "member '%s' is compressed by method %d; stored and deflated can be read",
                        m->name, m->method);
-  bool fits = m->method == STORED ? m->size == m->packed : m->size / MOST_RATIO <= m->packed;
+  bool fits = m->method == STORED ? m->size == m->packed : m->size / MAX_RATIO <= m->packed;
   if (!fits)
     return ASSAY_ERROR(ASSAY_CORRUPT,
                        "member '%s' cannot have %llu bytes, from %llu in the archive", m->name,
@@ -219,16 +219,16 @@ static assay_status_t inflate_all(const uint8_t* from, uint64_t packed, uint8_t*
   int rc = Z_OK;
   uint64_t in = 0, out = 0;
   while (rc == Z_OK) {
-    unsigned have = some(packed - in), room = some(size - out);
+    unsigned have = some(packed - in), capacity = some(size - out);
     z.next_in = (z_const Bytef*)(from + in);
     z.avail_in = have;
     // Past its declared size a stream may only end.
-    z.next_out = room ? to + out : &past;
-    z.avail_out = room ? room : 1;
+    z.next_out = capacity ? to + out : &past;
+    z.avail_out = capacity ? capacity : 1;
     rc = inflate(&z, Z_NO_FLUSH);
     in += have - z.avail_in;
-    if (!room && !z.avail_out) break;
-    if (room) out += room - z.avail_out;
+    if (!capacity && !z.avail_out) break;
+    if (capacity) out += capacity - z.avail_out;
     if (rc == Z_BUF_ERROR || (rc == Z_OK && have == z.avail_in && z.avail_out)) break;
   }
   inflateEnd(&z);

@@ -10,7 +10,7 @@ typedef struct comparer {
   assay_str_t* out;
 } comparer_t;
 
-static bool is_told(const comparer_t* c) { return c->out->len > 0; }
+static bool is_reported(const comparer_t* c) { return c->out->len > 0; }
 
 static assay_status_t compare_graphs(const comparer_t* c, const assay_graph_t* a,
                                      const assay_graph_t* b);
@@ -118,7 +118,7 @@ static assay_status_t same_attr(const assay_attr_t* a, const assay_attr_t* b, bo
 
 // ---- nodes --------------------------------------------------------------------------------------
 
-static void tell(const comparer_t* c, const assay_node_t* n, const char* what) {
+static void report(const comparer_t* c, const assay_node_t* n, const char* what) {
   assay_str_printf(c->out, "node '%s' (%s): %s", n->label, n->op_type, what);
 }
 
@@ -128,8 +128,8 @@ static assay_status_t compare_attrs(const comparer_t* c, const assay_node_t* a,
   if (a->n_outputs && a->outputs[0] && a->outputs[0]->constant &&
       strcmp(a->op_type, "Constant") == 0)
     return NULL;
-  if (a->n_attrs != b->n_attrs) return tell(c, a, "it has other attributes"), NULL;
-  for (size_t i = 0; !is_told(c) && i < a->n_attrs; i++) {
+  if (a->n_attrs != b->n_attrs) return report(c, a, "it has other attributes"), NULL;
+  for (size_t i = 0; !is_reported(c) && i < a->n_attrs; i++) {
     const assay_attr_t *x = &a->attrs[i], *y = &b->attrs[i];
     bool same;
     ASSAY_TRY(same_attr(x, y, &same));
@@ -170,7 +170,7 @@ static assay_status_t compare_values(const comparer_t* c, assay_value_t* a,
 }
 
 static assay_status_t give_constant(const comparer_t* c, assay_value_t* a, const assay_value_t* b) {
-  if (is_told(c) || !a || !a->constant || !c->options->constant) return NULL;
+  if (is_reported(c) || !a || !a->constant || !c->options->constant) return NULL;
   return c->options->constant(c->options->user, a, b);
 }
 
@@ -185,21 +185,21 @@ static assay_status_t compare_nodes(const comparer_t* c, const assay_node_t* a,
     return NULL;
   }
   if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs)
-    return tell(c, a, "it has other inputs or outputs"), NULL;
-  for (size_t i = 0; !is_told(c) && i < a->n_inputs; i++)
+    return report(c, a, "it has other inputs or outputs"), NULL;
+  for (size_t i = 0; !is_reported(c) && i < a->n_inputs; i++)
     ASSAY_TRY(compare_values(c, a->inputs[i], b->inputs[i]));
-  for (size_t i = 0; !is_told(c) && i < a->n_outputs; i++) {
+  for (size_t i = 0; !is_reported(c) && i < a->n_outputs; i++) {
     ASSAY_TRY(compare_values(c, a->outputs[i], b->outputs[i]));
     ASSAY_TRY(give_constant(c, a->outputs[i], b->outputs[i]));
   }
-  return is_told(c) ? NULL : compare_attrs(c, a, b);
+  return is_reported(c) ? NULL : compare_attrs(c, a, b);
 }
 
 // ---- graphs -------------------------------------------------------------------------------------
 
 static assay_status_t compare_initializers(const comparer_t* c, const assay_graph_t* a,
                                            const assay_graph_t* b) {
-  for (size_t i = 0; !is_told(c) && i < a->n_initializers; i++) {
+  for (size_t i = 0; !is_reported(c) && i < a->n_initializers; i++) {
     assay_value_t* v = a->initializers[i];
     const assay_value_t* w = assay_graph_find(b, v->name);
     if (!w || !w->constant || w->producer)
@@ -208,7 +208,7 @@ static assay_status_t compare_initializers(const comparer_t* c, const assay_grap
       ASSAY_TRY(compare_values(c, v, w));
     ASSAY_TRY(give_constant(c, v, w));
   }
-  for (size_t i = 0; !is_told(c) && i < b->n_initializers; i++) {
+  for (size_t i = 0; !is_reported(c) && i < b->n_initializers; i++) {
     const assay_value_t* v = assay_graph_find(a, b->initializers[i]->name);
     if (!v || !v->constant)
       assay_str_printf(c->out, "there is one more weight, '%s'", b->initializers[i]->name);
@@ -222,19 +222,19 @@ static assay_status_t compare_ends(const comparer_t* c, assay_value_t* const* a,
     assay_str_printf(c->out, "there are %zu %s, and were %zu", m, what, n);
     return NULL;
   }
-  for (size_t i = 0; !is_told(c) && i < n; i++) ASSAY_TRY(compare_values(c, a[i], b[i]));
+  for (size_t i = 0; !is_reported(c) && i < n; i++) ASSAY_TRY(compare_values(c, a[i], b[i]));
   return NULL;
 }
 
 static assay_status_t compare_graphs(const comparer_t* c, const assay_graph_t* a,
                                      const assay_graph_t* b) {
   ASSAY_TRY(compare_ends(c, a->inputs, a->n_inputs, b->inputs, b->n_inputs, "inputs"));
-  if (!is_told(c)) ASSAY_TRY(compare_initializers(c, a, b));
-  if (!is_told(c) && a->n_nodes != b->n_nodes)
+  if (!is_reported(c)) ASSAY_TRY(compare_initializers(c, a, b));
+  if (!is_reported(c) && a->n_nodes != b->n_nodes)
     assay_str_printf(c->out, "there are %zu nodes, and were %zu", b->n_nodes, a->n_nodes);
-  for (size_t i = 0; !is_told(c) && i < a->n_nodes; i++)
+  for (size_t i = 0; !is_reported(c) && i < a->n_nodes; i++)
     ASSAY_TRY(compare_nodes(c, a->nodes[i], b->nodes[i]));
-  if (is_told(c)) return NULL;
+  if (is_reported(c)) return NULL;
   return compare_ends(c, a->outputs, a->n_outputs, b->outputs, b->n_outputs, "outputs");
 }
 

@@ -145,21 +145,21 @@ bool dim_is_nonnegative(assay_dims_t* p, const assay_dim_t* d) {
 }
 
 // The least that d is where every name is 1 or more; INT64_MIN if nothing is known.
-static int64_t least(const assay_dim_t* d);
+static int64_t min(const assay_dim_t* d);
 
-static int64_t least_atom(const atom_t* a) {
+static int64_t min_atom(const atom_t* a) {
   int64_t low, divisor;
   switch (a->kind) {
     case DIM_SYMBOL:
       return 1;
     case DIM_FLOORDIV:
-      low = least(a->args[0]);
+      low = min(a->args[0]);
       if (low == INT64_MIN || !assay_dim_value(a->args[1], &divisor) || divisor <= 0) break;
       return dim_floordiv_i64(low, divisor);
     default:
-      low = least(a->args[0]);
+      low = min(a->args[0]);
       for (int i = 1; i < a->n; i++) {
-        int64_t x = least(a->args[i]);
+        int64_t x = min(a->args[i]);
         if (a->kind == DIM_MAX ? x > low : x < low) low = x;
       }
       return low;
@@ -167,14 +167,14 @@ static int64_t least_atom(const atom_t* a) {
   return a->range.lo;
 }
 
-static int64_t least(const assay_dim_t* d) {
+static int64_t min(const assay_dim_t* d) {
   int64_t sum = 0;
   for (int i = 0; i < d->n; i++) {
     const mono_t* m = d->terms[i].mono;
     int64_t product = d->terms[i].coef;
     if (m->n && product < 0) return d->range.lo;  // there is no limit above to names
     for (int k = 0; k < m->n; k++) {
-      int64_t x = least_atom(m->atoms[k]);
+      int64_t x = min_atom(m->atoms[k]);
       if (x < 0 || !assay_mul_i64(product, x, &product)) return d->range.lo;
     }
     if (!assay_add_i64(sum, product, &sum)) return d->range.lo;
@@ -183,7 +183,7 @@ static int64_t least(const assay_dim_t* d) {
 }
 
 bool assay_dim_is_size(assay_dims_t* p, const assay_dim_t* d) {
-  return d && (dim_is_nonnegative(p, d) || least(d) >= 1);
+  return d && (dim_is_nonnegative(p, d) || min(d) >= 1);
 }
 
 // ---- division by a number ---------------------------------------------------------------------

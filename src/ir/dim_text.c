@@ -8,8 +8,8 @@
 // ---- text -------------------------------------------------------------------------------------
 
 void ir_put(ir_cut_t* c, const char* s) {
-  size_t n = strlen(s), room = c->capacity - 1 - c->len;
-  if (n > room) n = room;
+  size_t n = strlen(s), space = c->capacity - 1 - c->len;
+  if (n > space) n = space;
   memcpy(c->text + c->len, s, n);
   c->len += n;
   c->text[c->len] = 0;

@@ -8,7 +8,7 @@
 #include "onnx/wire.h"
 
 enum {
-  LENGTH_ROOM = 5,      // kept free for the length of a message until it is known
+  LENGTH_CAPACITY = 5,  // kept free for the length of a message until it is known
   SPLICE_BYTES = 4096,  // smaller elements are copied
 };
 
@@ -103,7 +103,7 @@ void onnx_put_elements(onnx_builder_t* b, uint32_t number, assay_tensor_t* t) {
 
 onnx_mark_t onnx_begin(onnx_builder_t* b, uint32_t number) {
   put_tag(b, number, ASSAY_WIRE_LEN);
-  if (reserve(b, LENGTH_ROOM)) b->len += LENGTH_ROOM;
+  if (reserve(b, LENGTH_CAPACITY)) b->len += LENGTH_CAPACITY;
   return (onnx_mark_t){b->len, b->n_splices, b->spliced};
 }
 
@@ -112,13 +112,13 @@ void onnx_end(onnx_builder_t* b, onnx_mark_t mark) {
   uint64_t len = (uint64_t)(b->len - mark.content) + b->spliced - mark.spliced;
   uint8_t text[10];
   size_t n = 0;
-  for (uint64_t v = len; n < LENGTH_ROOM; v >>= 7) {
+  for (uint64_t v = len; n < LENGTH_CAPACITY; v >>= 7) {
     text[n++] = (uint8_t)(v >= 0x80 ? v | 0x80 : v);
     if (v < 0x80) break;
   }
   // A message of 2^35 bytes or more is refused when it is complete (onnx_built_size).
-  size_t shift = LENGTH_ROOM - n;
-  memcpy(b->bytes + mark.content - LENGTH_ROOM, text, n);
+  size_t shift = LENGTH_CAPACITY - n;
+  memcpy(b->bytes + mark.content - LENGTH_CAPACITY, text, n);
   if (!shift) return;
   memmove(b->bytes + mark.content - shift, b->bytes + mark.content, b->len - mark.content);
   b->len -= shift;

@@ -26,14 +26,14 @@ static long number_of(const char* name, const char* stem) {
 
 // One more than the highest number there is.
 static size_t count_places(const char* folder, const char* stem) {
-  long most = -1;
+  long max = -1;
   DIR* dir = opendir(folder);
   for (const struct dirent* e; dir && (e = readdir(dir));) {
     const long k = number_of(e->d_name, stem);
-    if (k > most) most = k;
+    if (k > max) max = k;
   }
   if (dir) closedir(dir);
-  return (size_t)(most + 1);
+  return (size_t)(max + 1);
 }
 
 bool assay_onnx_is_test_data(const char* folder, const char* stem) {

@@ -108,7 +108,7 @@ static bool is_tensor(const ProtobufCMessageDescriptor* kind) {
   return kind == &onnx__tensor_proto__descriptor || kind == &onnx__sparse_tensor_proto__descriptor;
 }
 
-static assay_status_t room(walk_t* w, size_t more) {
+static assay_status_t reserve(walk_t* w, size_t more) {
   // protobuf-c takes no message of 2 GB; weights do not count, they are not in the copy.
   if (more > (size_t)INT_MAX - w->len)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "more than 2 GB beside the weights");
@@ -116,7 +116,7 @@ static assay_status_t room(walk_t* w, size_t more) {
 }
 
 static assay_status_t copy(walk_t* w, size_t from, size_t to) {
-  ASSAY_TRY(room(w, to - from));
+  ASSAY_TRY(reserve(w, to - from));
   memcpy(w->slim + w->len, w->data + from, to - from);
   w->len += to - from;
   return NULL;
@@ -128,7 +128,7 @@ static void put_varint(walk_t* w, uint64_t v) {
 }
 
 static assay_status_t put_token(walk_t* w, uint32_t number, uint64_t offset, uint64_t len) {
-  ASSAY_TRY(room(w, TOKEN_BYTES));
+  ASSAY_TRY(reserve(w, TOKEN_BYTES));
   put_varint(w, number << 3 | ASSAY_WIRE_LEN);
   put_varint(w, 16);
   memcpy(w->slim + w->len, &offset, 8);
@@ -173,7 +173,7 @@ static assay_status_t push(walk_t* w, const ProtobufCMessageDescriptor* kind, si
   level_t* l = &w->levels[w->depth++];
   *l = (level_t){.kind = kind, .end = end, .checked_only = checked_only};
   if (!checked_only && w->depth > 1) {
-    ASSAY_TRY(room(w, LENGTH_BYTES));
+    ASSAY_TRY(reserve(w, LENGTH_BYTES));
     l->length_at = w->len;
     w->len += LENGTH_BYTES;
     if (is_tensor(kind)) ASSAY_TRY(put_token(w, ASSAY_WIRE_SELF, start, end - start));
@@ -276,7 +276,7 @@ static assay_status_t walk_field(walk_t* w) {
     bool only = at->checked_only || carried;
     if (carried) ASSAY_TRY(carry(w, at, start, end));
     if (!only) {
-      ASSAY_TRY(room(w, LENGTH_BYTES));
+      ASSAY_TRY(reserve(w, LENGTH_BYTES));
       put_varint(w, tag);
     }
     w->pos = body;
@@ -294,7 +294,7 @@ assay_status_t assay_wire_slim(const ProtobufCMessageDescriptor* kind, const uin
   walk_t* w = NULL;
   ASSAY_TRY(ASSAY_NEW(&w));
   w->data = data;
-  assay_status_t st = room(w, 1);
+  assay_status_t st = reserve(w, 1);
   if (!st) st = push(w, kind, 0, size, false);
   while (!st && w->depth) {
     if (w->pos == w->levels[w->depth - 1].end)

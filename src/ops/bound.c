@@ -76,22 +76,22 @@ assay_factor_t assay_bound_sum_of(const assay_rounding_t* r, double n, double si
   if (r->truncates || assay_split_parts(r->algorithm) || !(e.guaranteed < (double)INFINITY) ||
       !(size > 0))
     return e;
-  const double most = (size + y) / 2, level = fmin(n * most, roundings(r, n) * size);
-  const double grows = u * n, varies = u * u * level / most, terms = (size * size + y * y) / 2;
-  if (grows < 0.5) e.guaranteed = fmin(e.guaranteed, u * (n * most + size) / (1 - grows));
+  const double maximum = (size + y) / 2, level = fmin(n * maximum, roundings(r, n) * size);
+  const double grows = u * n, varies = u * u * level / maximum, terms = (size * size + y * y) / 2;
+  if (grows < 0.5) e.guaranteed = fmin(e.guaranteed, u * (n * maximum + size) / (1 - grows));
   if (varies < 0.5)
-    e.probable = fmin(e.probable, SIGMAS * u * sqrt((level * most + terms) / (1 - varies)));
+    e.probable = fmin(e.probable, SIGMAS * u * sqrt((level * maximum + terms) / (1 - varies)));
   e.probable = fmin(e.probable, e.guaranteed);
   return e;
 }
 
-assay_factor_t assay_bound_few(const assay_rounding_t* r, double few, double most) {
+assay_factor_t assay_bound_few(const assay_rounding_t* r, double few, double maximum) {
   const double u = fmax(assay_bound_unit(r->accumulator), assay_bound_unit(r->compute));
   const double grows = u * few, varies = u * u * few;
   assay_factor_t e = {INFINITY, INFINITY};
   if (r->truncates) return e;
-  if (grows < 0.5) e.guaranteed = grows * most / (1 - grows);
-  if (varies < 0.5) e.probable = fmin(e.guaranteed, SIGMAS * most * sqrt(varies / (1 - varies)));
+  if (grows < 0.5) e.guaranteed = grows * maximum / (1 - grows);
+  if (varies < 0.5) e.probable = fmin(e.guaranteed, SIGMAS * maximum * sqrt(varies / (1 - varies)));
   return e;
 }
 

@@ -111,8 +111,8 @@ assay_factor_t assay_bound_sum(const assay_rounding_t* r, double n);
 // more than the factor times `size`, and less where terms cancel.
 assay_factor_t assay_bound_sum_of(const assay_rounding_t* r, double n, double size, double value);
 // The limits of a sum of which `few` roundings are inexact, and no partial sum is larger than
-// `most`.
-assay_factor_t assay_bound_few(const assay_rounding_t* r, double few, double most);
+// `max`.
+assay_factor_t assay_bound_few(const assay_rounding_t* r, double few, double max);
 // `ops` roundings in a row in the compute format, relative to the result's magnitude.
 assay_factor_t assay_bound_ops(const assay_rounding_t* r, double ops);
 // A library function's value, relative: function_ulps.

@@ -71,9 +71,9 @@ static assay_status_t replaced(const assay_bound_t* c, assay_instead_t what, boo
   ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &t));
   const double* from = assay_f64(x);
   double* to = assay_f64(t);
-  const double least = what == ASSAY_INSTEAD_RAISED ? 1 : 0;
+  const double min = what == ASSAY_INSTEAD_RAISED ? 1 : 0;
 #pragma omp parallel for schedule(static) if (x->size > 100000)
-  for (int64_t i = 0; i < x->size; i++) to[i] = fmax(fabs(from[i]) + (e ? e[i] : 0), least);
+  for (int64_t i = 0; i < x->size; i++) to[i] = fmax(fabs(from[i]) + (e ? e[i] : 0), min);
   *out = t;
   return NULL;
 }

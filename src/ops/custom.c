@@ -70,8 +70,8 @@ static assay_status_t wrong(const assay_op_spec_t* s, const char* what) {
 
 // The spec in this version's size: what an older library does not know is zero.
 static assay_status_t read_spec(const assay_op_spec_t* from, assay_op_spec_t* out) {
-  const size_t least = offsetof(assay_op_spec_t, bound);
-  if (!from || from->struct_size < least)
+  const size_t min = offsetof(assay_op_spec_t, bound);
+  if (!from || from->struct_size < min)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "an operator's spec has struct_size %zu; begin it with ASSAY_OP_SPEC_INIT",
                        from ? from->struct_size : 0);

@@ -30,7 +30,7 @@ static assay_pair_t* keep(assay_dd_eval_t* c) {
   assay_pair_t* p = NULL;
   if (c->status) return NULL;
   assay_status_t st = ASSAY_NEW(&p);
-  if (!st) st = assay_grow(&c->made, &c->room_made, c->n_made + 1, sizeof *c->made);
+  if (!st) st = assay_grow(&c->made, &c->scratch_made, c->n_made + 1, sizeof *c->made);
   if (st) return assay_free(p), fail(c, st), NULL;
   c->made[c->n_made++] = p;
   return p;
@@ -43,7 +43,7 @@ static void forget_all(assay_dd_eval_t* c) {
   }
   assay_free(c->made);
   c->made = NULL;
-  c->n_made = c->room_made = 0;
+  c->n_made = c->scratch_made = 0;
 }
 
 // An array with both parts, elements not set.

@@ -31,7 +31,7 @@ struct assay_dd_eval {
   void* driver;
   assay_status_t status;  // the first failure
   assay_pair_t** made;    // arrays in between
-  size_t n_made, room_made;
+  size_t n_made, scratch_made;
 };
 
 // Makes a node's outputs, by its row's definition; by moving both parts for operators that move

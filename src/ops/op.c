@@ -128,9 +128,9 @@ assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, i
   assay_status_t st = NULL;
   double elems = 1;
   for (int k = 0; k < rank; k++) elems *= (double)dims[k];
-  if (c->most_elems > 0 && elems > (double)c->most_elems)
+  if (c->max_elems > 0 && elems > (double)c->max_elems)
     st = ASSAY_ERROR(ASSAY_NO_MEMORY, "%.0f elements; at most %lld are wanted", elems,
-                     (long long)c->most_elems);
+                     (long long)c->max_elems);
   if (!st) st = assay_tensor_create(type, rank, dims, &t);
   if (st) {
     const assay_value_t* v = i < c->n_out ? c->node->outputs[i] : NULL;

@@ -173,7 +173,7 @@ struct assay_eval {
   assay_format_t accumulator;      // of NARROW and STOCHASTIC
   bool backwards;                  // not F64: products are summed from the last term to the first
   uint64_t draws;                  // of STOCHASTIC: which draws
-  int64_t most_elems;              // outputs of more elements are refused; 0: none is
+  int64_t max_elems;               // outputs of more elements are refused; 0: none is
   bool coarse;                     // F64: products of matrices may be computed in fp32 (for bounds)
   uint64_t seed;                   // of the run, for random operators
   uint64_t iteration;              // of the loops around the node (assay_random_iteration); 0: none

@@ -157,7 +157,7 @@ static void empty_graph(assay_model_t* m, assay_graph_t* g) {
 }
 
 // Nodes get ids beyond those of the original model.
-static assay_status_t make_room(assay_rewrite_t* r, size_t n) {
+static assay_status_t reserve(assay_rewrite_t* r, size_t n) {
   assay_origins_t* origins = NULL;
   int* group_of_node = NULL;
   if (n <= r->n_origins) return NULL;
@@ -175,7 +175,7 @@ static assay_status_t make_room(assay_rewrite_t* r, size_t n) {
 
 assay_status_t assay_pass_insert(assay_pass_context_t* c, assay_node_t* node,
                                  const assay_node_t* like, size_t at) {
-  ASSAY_TRY(make_room(c->rewrite, (size_t)node->id + 1));
+  ASSAY_TRY(reserve(c->rewrite, (size_t)node->id + 1));
   c->rewrite->origins[node->id] = assay_rewrite_origins(c->rewrite, like);
   node->op = like->op;
   node->schema = like->schema;

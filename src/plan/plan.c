@@ -53,8 +53,8 @@ static int rule_of(const assay_plan_t* plan, const rules_t* rules,
       found = (int)r;
     }
   }
-  for (size_t i = 0; rules->precision->kept && i < o.n; i++)
-    if (rules->precision->kept[o.nodes[i]->id]) found = (int)rules->precision->n_rules;
+  for (size_t i = 0; rules->precision->pinned && i < o.n; i++)
+    if (rules->precision->pinned[o.nodes[i]->id]) found = (int)rules->precision->n_rules;
   for (size_t i = 0; rules->precision->given && i < o.n; i++)
     if (rules->precision->given[o.nodes[i]->id])
       found = (int)rules->precision->n_rules + (int)rules->precision->given[o.nodes[i]->id];
@@ -63,7 +63,7 @@ static int rule_of(const assay_plan_t* plan, const rules_t* rules,
 
 static assay_format_t format_of(const assay_precision_t* p, int rule) {
   if (rule > (int)p->n_rules) return (assay_format_t)(rule - (int)p->n_rules);
-  if (rule == (int)p->n_rules) return p->kept_in;
+  if (rule == (int)p->n_rules) return p->pinned_format;
   return rule < 0 ? p->format : p->rules[rule].format;
 }
 

@@ -19,10 +19,10 @@ typedef struct assay_precision {
   assay_precision_rule_t* rules;
   size_t n_rules, cap_rules;
   char* text;  // what the rules' patterns point into
-  // By node id of the model as it was given: these are in `kept_in`, whatever the rules say.
+  // By node id of the model as it was given: these are in `pinned_format`, whatever the rules say.
   // Borrowed; NULL: none.
-  const bool* kept;
-  assay_format_t kept_in;
+  const bool* pinned;
+  assay_format_t pinned_format;
   // By node id of that model: its format, whatever the rules say; NONE: as they say. Borrowed;
   // NULL: as they say.
   const assay_format_t* given;

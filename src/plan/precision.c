@@ -121,8 +121,8 @@ assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) {
 assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_t* out) {
   assay_precision_t copy = {.format = p->format,
                             .accumulator = p->accumulator,
-                            .kept = p->kept,
-                            .kept_in = p->kept_in,
+                            .pinned = p->pinned,
+                            .pinned_format = p->pinned_format,
                             .given = p->given,
                             .undeclared = p->undeclared};
   assay_str_t text = {0};

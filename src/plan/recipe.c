@@ -33,12 +33,12 @@ assay_status_t assay_plan_set_recipe(assay_plan_t* plan, const assay_plan_recipe
 
 static assay_format_t format_of(const assay_precision_t* p, int id) {
   if (p->given && p->given[id]) return p->given[id];
-  return p->kept && p->kept[id] ? p->kept_in : ASSAY_FORMAT_NONE;
+  return p->pinned && p->pinned[id] ? p->pinned_format : ASSAY_FORMAT_NONE;
 }
 
 // Rules for the nodes whose formats are given, behind the others.
 static void print_given(const assay_model_t* m, const assay_precision_t* p, assay_str_t* out) {
-  for (size_t g = 0; (p->kept || p->given) && g < m->n_graphs; g++) {
+  for (size_t g = 0; (p->pinned || p->given) && g < m->n_graphs; g++) {
     for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
       const assay_node_t* n = m->graphs[g]->nodes[i];
       if (!format_of(p, n->id)) continue;

@@ -59,8 +59,8 @@ assay_status_t assay_range_unit_circle(assay_range_node_t* c) {
 assay_status_t assay_range_squares(assay_range_node_t* c) {
   ASSAY_TRY(assay_range_monotone(c));
   if (!assay_range_is_float(&c->out[0])) return NULL;
-  const double most = assay_range_magnitude(&c->out[0]);
-  assay_range_accumulates_to(c, most * most);
+  const double max = assay_range_magnitude(&c->out[0]);
+  assay_range_accumulates_to(c, max * max);
   return NULL;
 }
 

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 
 // A source of more elements would take too long, and so would a form of more numbers.
-enum { MOST_SOURCES = 256, MOST_SLOPES = 1 << 20 };
+enum { MAX_SOURCES = 256, MAX_SLOPES = 1 << 20 };
 
 void assay_affine_deinit(assay_affine_t* a) {
   assay_tensor_release(a->middle);
@@ -20,7 +20,7 @@ void assay_affine_deinit(assay_affine_t* a) {
 assay_status_t assay_affine_begin(const assay_range_t* r, int64_t source, assay_format_t format,
                                   assay_affine_t* out) {
   assay_affine_t a = {.source = source, .format = format};
-  if (!assay_range_is_float(r) || assay_range_exact(r) || r->lo->size > MOST_SOURCES ||
+  if (!assay_range_is_float(r) || assay_range_exact(r) || r->lo->size > MAX_SOURCES ||
       !r->lo->size || !(assay_range_magnitude(r) < (double)INFINITY))
     return NULL;
   a.n = r->lo->size;
@@ -39,9 +39,9 @@ assay_status_t assay_affine_begin(const assay_range_t* r, int64_t source, assay_
 // The most that element i of a form may be in magnitude.
 static double reach(const assay_affine_t* a, int64_t i) {
   const int64_t size = a->middle->size;
-  double most = fabs(assay_f64(a->middle)[i]) + assay_f64(a->rest)[i];
-  for (int64_t k = 0; k < a->n; k++) most += fabs(a->slopes[k * size + i]);
-  return most;
+  double max = fabs(assay_f64(a->middle)[i]) + assay_f64(a->rest)[i];
+  for (int64_t k = 0; k < a->n; k++) max += fabs(a->slopes[k * size + i]);
+  return max;
 }
 
 void assay_affine_store(assay_affine_t* a, assay_format_t format) {
@@ -298,7 +298,7 @@ assay_status_t assay_affine_run(assay_range_node_t* c, const assay_affine_t* con
   *out = (assay_affine_t){0};
   if (!l || !assay_range_is_float(&c->out[0]) || assay_range_exact(&c->out[0])) return NULL;
   const assay_affine_t* from = source_of(c, l->kind, in);
-  if (!from || from->n * c->out[0].lo->size > MOST_SLOPES) return NULL;
+  if (!from || from->n * c->out[0].lo->size > MAX_SLOPES) return NULL;
   job_t j = {.c = c, .in = in, .node = c->node};
   assay_affine_t to = {0};
   assay_status_t st = assay_new_array(c->n_in, sizeof *j.at, &j.at);

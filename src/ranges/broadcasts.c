@@ -84,7 +84,7 @@ static assay_status_t keep(assay_broadcasts_t* b, const assay_broadcast_t* x) {
   return NULL;
 }
 
-static assay_status_t look_at_operands(const assay_node_t* n, size_t n_operands, int last,
+static assay_status_t inspect_operands(const assay_node_t* n, size_t n_operands, int last,
                                        assay_broadcasts_t* b) {
   const assay_valtype_t* y = n->n_outputs ? shaped(n->outputs[0]) : NULL;
   int how[16] = {0}, count = 0;
@@ -160,7 +160,7 @@ static assay_status_t integers(const assay_node_t* n, assay_tensor_t** out) {
   return assay_tensor_widen(t, out);
 }
 
-static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batch,
+static assay_status_t inspect_reshape(const assay_node_t* n, const batch_t* batch,
                                       assay_broadcasts_t* b) {
   assay_tensor_t* shape;
   assay_status_t st = integers(n, &shape);
@@ -184,7 +184,7 @@ static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batc
   return st;
 }
 
-static assay_status_t look_at_expand(const assay_node_t* n, const batch_t* batch,
+static assay_status_t inspect_expand(const assay_node_t* n, const batch_t* batch,
                                      assay_broadcasts_t* b) {
   assay_tensor_t* shape;
   assay_status_t st = integers(n, &shape);
@@ -205,7 +205,7 @@ static assay_status_t look_at_expand(const assay_node_t* n, const batch_t* batch
 }
 
 // A constant whose first size is that of the batch, where it meets one.
-static assay_status_t look_at_constants(const assay_node_t* n, size_t n_operands,
+static assay_status_t inspect_constants(const assay_node_t* n, size_t n_operands,
                                         const batch_t* batch, assay_broadcasts_t* b) {
   const assay_valtype_t* y = n->n_outputs ? shaped(n->outputs[0]) : NULL;
   if (!y || y->rank < 2) return NULL;
@@ -228,7 +228,7 @@ static assay_status_t look_at_constants(const assay_node_t* n, size_t n_operands
   return NULL;
 }
 
-static assay_status_t look_at_squeeze(const assay_node_t* n, assay_broadcasts_t* b) {
+static assay_status_t inspect_squeeze(const assay_node_t* n, assay_broadcasts_t* b) {
   size_t n_axes;
   const bool axes = (n->n_inputs > 1 && n->inputs[1]) || assay_attr_ints(n, "axes", &n_axes);
   if (axes) return NULL;
@@ -247,17 +247,17 @@ static assay_status_t look_at_squeeze(const assay_node_t* n, assay_broadcasts_t*
 
 // ---- the whole ----------------------------------------------------------------------------------
 
-static assay_status_t look(const assay_node_t* n, const batch_t* batch, assay_broadcasts_t* b) {
+static assay_status_t inspect(const assay_node_t* n, const batch_t* batch, assay_broadcasts_t* b) {
   const size_t operands = broadcasting_inputs(n);
   if (operands) {
-    ASSAY_TRY(look_at_operands(n, operands, 0, b));
-    return look_at_constants(n, operands, batch, b);
+    ASSAY_TRY(inspect_operands(n, operands, 0, b));
+    return inspect_constants(n, operands, batch, b);
   }
   if (*n->domain) return NULL;
-  if (!strcmp(n->op_type, "MatMul")) return look_at_operands(n, 2, 2, b);
-  if (!strcmp(n->op_type, "Reshape")) return look_at_reshape(n, batch, b);
-  if (!strcmp(n->op_type, "Expand")) return look_at_expand(n, batch, b);
-  return strcmp(n->op_type, "Squeeze") ? NULL : look_at_squeeze(n, b);
+  if (!strcmp(n->op_type, "MatMul")) return inspect_operands(n, 2, 2, b);
+  if (!strcmp(n->op_type, "Reshape")) return inspect_reshape(n, batch, b);
+  if (!strcmp(n->op_type, "Expand")) return inspect_expand(n, batch, b);
+  return strcmp(n->op_type, "Squeeze") ? NULL : inspect_squeeze(n, b);
 }
 
 assay_status_t assay_broadcasts_find(const assay_model_t* model, assay_broadcasts_t* out) {
@@ -266,7 +266,7 @@ assay_status_t assay_broadcasts_find(const assay_model_t* model, assay_broadcast
   assay_status_t st = NULL;
   for (size_t g = 0; !st && g < model->n_graphs; g++)
     for (size_t i = 0; !st && i < model->graphs[g]->n_nodes; i++)
-      st = look(model->graphs[g]->nodes[i], &batch, &b);
+      st = inspect(model->graphs[g]->nodes[i], &batch, &b);
   if (st) return assay_broadcasts_deinit(&b), st;
   *out = b;
   return NULL;

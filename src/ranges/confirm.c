@@ -101,7 +101,7 @@ static assay_status_t figure_of(assay_confirm_t* c, const assay_node_t* node, si
   return NULL;
 }
 
-static assay_status_t look_at_floats(assay_confirm_t* c, const assay_layer_t* layer,
+static assay_status_t inspect_floats(assay_confirm_t* c, const assay_layer_t* layer,
                                      const assay_node_t* node, size_t n_in,
                                      assay_tensor_t* const* in, size_t n_out,
                                      assay_tensor_t* const* out) {
@@ -169,15 +169,15 @@ static assay_status_t plain_inputs(const assay_node_t* node, size_t n_in, assay_
 // stays NULL where that is not known.
 static assay_status_t evaluate_reals(assay_confirm_t* c, const assay_node_t* node, size_t n_in,
                                      assay_tensor_t* const* in, assay_tensor_t** out) {
-  enum { MOST = 16 };
-  assay_tensor_t *wide[MOST] = {NULL}, *real[MOST] = {NULL}, *y[MOST] = {NULL};
+  enum { MAX = 16 };
+  assay_tensor_t *wide[MAX] = {NULL}, *real[MAX] = {NULL}, *y[MAX] = {NULL};
   // An output without a type is of that of the inputs.
-  assay_value_t untyped[MOST] = {{0}}, *outputs[MOST];
+  assay_value_t untyped[MAX] = {{0}}, *outputs[MAX];
   assay_node_t as = *node;
   assay_status_t st = NULL;
   bool known = true;
-  if (n_in > MOST || node->n_outputs > MOST) return NULL;
-  for (size_t i = 0; i < MOST; i++) outputs[i] = &untyped[i];
+  if (n_in > MAX || node->n_outputs > MAX) return NULL;
+  for (size_t i = 0; i < MAX; i++) outputs[i] = &untyped[i];
   as.outputs = outputs;
   // The engine holds integers in as few bytes as their type has.
   for (size_t i = 0; !st && i < n_in; i++)
@@ -199,7 +199,7 @@ static assay_status_t evaluate_reals(assay_confirm_t* c, const assay_node_t* nod
   }
   if (!st && known) st = assay_evaluator_node(c->exact, &as, p ? 2 : n_in, real, as.n_outputs, y);
   if (!st && is_float(y[0])) *out = assay_tensor_retain(y[0]);
-  for (size_t i = 0; i < MOST; i++) {
+  for (size_t i = 0; i < MAX; i++) {
     assay_tensor_release(wide[i]);
     assay_tensor_release(real[i]);
     assay_tensor_release(y[i]);
@@ -209,7 +209,7 @@ static assay_status_t evaluate_reals(assay_confirm_t* c, const assay_node_t* nod
   return unable ? NULL : st;
 }
 
-static assay_status_t look_at_integers(assay_confirm_t* c, const assay_hazard_t* h, size_t n_in,
+static assay_status_t inspect_integers(assay_confirm_t* c, const assay_hazard_t* h, size_t n_in,
                                        assay_tensor_t* const* in) {
   assay_tensor_t *y = NULL, *wide = NULL;
   if (h->kind == ASSAY_HAZARD_CAST) {
@@ -222,12 +222,12 @@ static assay_status_t look_at_integers(assay_confirm_t* c, const assay_hazard_t*
   const assay_valtype_t* t = h->node->outputs[0] ? h->node->outputs[0]->type : NULL;
   if (t && assay_type_is_integer(t->elem)) f = assay_format_info(assay_type_format(t->elem));
   const bool sums = h->kind == ASSAY_HAZARD_ACCUMULATOR;
-  const double most = sums ? h->limit : f ? f->max : (double)INFINITY;
-  const double least = sums ? -h->limit - 1 : f && !f->is_signed ? 0 : -most - 1;
+  const double maximum = sums ? h->limit : f ? f->max : (double)INFINITY;
+  const double min = sums ? -h->limit - 1 : f && !f->is_signed ? 0 : -maximum - 1;
   double worst = 0;
   for (int64_t i = 0; is_numbers(y) && i < y->size; i++) {
     const double x = trunc(elem(y, i));
-    if ((x > most || x < least) && fabs(x) > fabs(worst)) worst = x;
+    if ((x > maximum || x < min) && fabs(x) > fabs(worst)) worst = x;
   }
   assay_tensor_release(y);
   if (worst != 0) note(c, h->node, h->value, h->kind, worst);
@@ -256,8 +256,8 @@ static assay_status_t watch(void* user, const assay_layer_t* layer, const assay_
   (void)iteration;
   if (c->broken) return NULL;
   const assay_hazard_t* h = hazard_of(c, node);
-  if (h && is_of_integers(h)) return look_at_integers(c, h, n_in, in);
-  return look_at_floats(c, layer, node, n_in, in, n_out, out);
+  if (h && is_of_integers(h)) return inspect_integers(c, h, n_in, in);
+  return inspect_floats(c, layer, node, n_in, in, n_out, out);
 }
 
 assay_status_t assay_confirm_create(const assay_plan_t* plan, const assay_ranges_t* ranges,

@@ -92,24 +92,24 @@ static bool reaches_softmax(const assay_value_t* v, int depth) {
   return false;
 }
 
-#define SAY(...) snprintf(c->why, sizeof c->why, __VA_ARGS__)
+#define LOG(...) snprintf(c->why, sizeof c->why, __VA_ARGS__)
 
 static void judge_past(assay_odd_constant_t* c, size_t input) {
   const assay_node_t* n = c->node;
   const assay_value_t* y = n->n_outputs ? n->outputs[0] : NULL;
   c->matters = true;
   if (is(n, "Mul") || is(n, "MatMul") || is(n, "Gemm") || is(n, "Conv")) {
-    SAY("infinite, and multiplied: 0 times it is NaN");
+    LOG("infinite, and multiplied: 0 times it is NaN");
   } else if (is(n, "Clip") || is(n, "Min") || is(n, "Max")) {
     c->matters = false;
-    SAY("a limit that no number of the format passes anyway");
+    LOG("a limit that no number of the format passes anyway");
   } else if ((is(n, "Add") || is(n, "Where") || is(n, "Sub")) && reaches_softmax(y, 0)) {
     c->matters = false;
-    SAY("a mask: fine unless all of a row is masked (then Softmax gives NaN)");
+    LOG("a mask: fine unless all of a row is masked (then Softmax gives NaN)");
   } else if (is(n, "Div") && input == 1) {
-    SAY("infinite as a divisor: quotients become 0");
+    LOG("infinite as a divisor: quotients become 0");
   } else {
-    SAY("infinite in %s", assay_format_name(c->format));
+    LOG("infinite in %s", assay_format_name(c->format));
   }
 }
 
@@ -121,21 +121,21 @@ static void judge_small(assay_odd_constant_t* c, size_t input) {
     const assay_node_t* broken = breaks_at_zero(y, 0);
     c->matters = broken != NULL;
     if (broken && zero)
-      SAY("an epsilon that becomes 0: where the rest is 0, '%.40s' (%s) gets 0", broken->label,
+      LOG("an epsilon that becomes 0: where the rest is 0, '%.40s' (%s) gets 0", broken->label,
           broken->op_type);
     else if (broken)
-      SAY("an epsilon that is subnormal: units that flush make it 0, and '%.40s' (%s) gets 0",
+      LOG("an epsilon that is subnormal: units that flush make it 0, and '%.40s' (%s) gets 0",
           broken->label, broken->op_type);
     else
-      SAY("%s; it was next to nothing beside the rest", zero ? "becomes 0" : "subnormal");
+      LOG("%s; it was next to nothing beside the rest", zero ? "becomes 0" : "subnormal");
   } else if (zero && is(n, "Div") && input == 1) {
     c->matters = true;
-    SAY("becomes 0 and is divided by");
+    LOG("becomes 0 and is divided by");
   } else if (zero && (is(n, "Mul") || is(n, "Pow"))) {
     c->matters = is(n, "Mul") && c->flushed == c->n;
-    SAY("becomes 0: %s", c->matters ? "so does all that it multiplies" : "");
+    LOG("becomes 0: %s", c->matters ? "so does all that it multiplies" : "");
   } else {
-    SAY("%s in %s", zero ? "0" : "subnormal", assay_format_name(c->format));
+    LOG("%s in %s", zero ? "0" : "subnormal", assay_format_name(c->format));
   }
 }
 
@@ -148,7 +148,7 @@ static assay_status_t keep(assay_odd_constants_t* all, const assay_odd_constant_
   return NULL;
 }
 
-static assay_status_t look_at_input(const assay_layers_t* layers, const assay_layer_t* layer,
+static assay_status_t inspect_input(const assay_layers_t* layers, const assay_layer_t* layer,
                                     const assay_node_t* node, size_t i,
                                     assay_odd_constants_t* all) {
   assay_tensor_t *t = assay_value_constant(node->inputs[i]), *wide = NULL;
@@ -171,7 +171,7 @@ static assay_status_t look_at_input(const assay_layers_t* layers, const assay_la
 }
 
 // Epsilons that are attributes are added inside, where most engines compute in fp32.
-static assay_status_t look_at_attribute(const assay_layer_t* layer, const assay_node_t* node,
+static assay_status_t inspect_attribute(const assay_layer_t* layer, const assay_node_t* node,
                                         assay_odd_constants_t* all) {
   const assay_attr_t* a = assay_node_attr(node, "epsilon");
   if (!a || a->type != ASSAY_ATTR_FLOAT || !layer) return NULL;
@@ -214,8 +214,8 @@ assay_status_t assay_odd_constants_find(const assay_plan_t* plan, assay_odd_cons
       const int at = layers->layer_of_node[n->id];
       const assay_layer_t* layer = at < 0 ? NULL : &layers->layers[at];
       for (size_t i = 0; !st && i < n->n_inputs; i++)
-        if (n->inputs[i]) st = look_at_input(layers, layer, n, i, &all);
-      if (!st) st = look_at_attribute(layer, n, &all);
+        if (n->inputs[i]) st = inspect_input(layers, layer, n, i, &all);
+      if (!st) st = inspect_attribute(layer, n, &all);
     }
   if (st) return assay_odd_constants_deinit(&all), st;
   if (all.n) qsort(all.at, all.n, sizeof *all.at, by_weight);

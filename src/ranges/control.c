@@ -33,7 +33,7 @@ assay_status_t assay_range_if(assay_range_node_t* c) {
 
 // ---- loops --------------------------------------------------------------------------------------
 
-enum { MOST_ROUNDS = 1024 };
+enum { MAX_ROUNDS = 1024 };
 
 // What an iteration collects: pieces of a scan output, by iteration.
 typedef struct pieces {
@@ -152,15 +152,15 @@ static assay_status_t run_loop(loop_t* l) {
   const bool known =
       counts && assay_range_exact(&c->in[0]) && c->in[0].lo->store == ASSAY_STORE_I64;
   const int64_t trips =
-      known && c->in[0].lo->size == 1 ? assay_i64(c->in[0].lo)[0] : MOST_ROUNDS + 1;
+      known && c->in[0].lo->size == 1 ? assay_i64(c->in[0].lo)[0] : MAX_ROUNDS + 1;
   int go = asks ? truth_of(&c->in[1]) : 1;
   assay_range_t* ends =
       NULL;  // hull of the states after rounds that may be the last; NULL: there was none
   assay_status_t st = NULL;
   for (size_t i = 0; i < l->n_states; i++) l->in[2 + i] = assay_range_retain(&c->in[2 + i]);
-  if (trips > MOST_ROUNDS && !asks) return NULL;
+  if (trips > MAX_ROUNDS && !asks) return NULL;
   int64_t k = 0;
-  for (; !st && k < trips && go != 0 && k <= MOST_ROUNDS; k++) {
+  for (; !st && k < trips && go != 0 && k <= MAX_ROUNDS; k++) {
     if (go < 0) {
       if (ends) {
         st = hull_states(l, ends);
@@ -177,7 +177,7 @@ static assay_status_t run_loop(loop_t* l) {
     if (!st) st = iterate(l, 2);
     if (!st) go = truth_of(&l->made[0]);
   }
-  const bool over = k <= MOST_ROUNDS;
+  const bool over = k <= MAX_ROUNDS;
   if (!st && over && !ends) st = hand_out(l, 2);
   if (!st && over && ends) {  // scan outputs have then no shape that is known
     st = hull_states(l, ends);
@@ -230,7 +230,7 @@ static assay_status_t run_scan(loop_t* l, size_t n_scanned) {
   const int64_t n = first->lo && first->lo->kind == ASSAY_KIND_TENSOR && first->lo->rank
                         ? first->lo->dims[0]
                         : -1;
-  if (n < 0 || n > MOST_ROUNDS) return NULL;
+  if (n < 0 || n > MAX_ROUNDS) return NULL;
   for (size_t i = 0; i < n_scanned; i++)
     if (!can_slice(&c->in[l->n_states + i], n)) return NULL;
   for (size_t i = 0; i < l->n_states; i++) l->in[i] = assay_range_retain(&c->in[i]);

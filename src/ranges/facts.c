@@ -158,10 +158,11 @@ static assay_status_t limit_quotient(assay_range_node_t* c, const assay_range_t*
   const double largest = same ? 0 : assay_range_magnitude(x);
   for (int64_t i = 0; i < y->lo->size; i++) {
     const double a = same ? fmax(fabs(assay_f64(x->lo)[i]), fabs(assay_f64(x->hi)[i])) : largest;
-    const double most = a < (double)INFINITY ? slack * a / sqrt(k * a * a * (1 - u) + e * (1 - u))
-                                             : slack / sqrt(k);
+    const double maximum = a < (double)INFINITY
+                               ? slack * a / sqrt(k * a * a * (1 - u) + e * (1 - u))
+                               : slack / sqrt(k);
     double *lo = &assay_f64(y->lo)[i], *hi = &assay_f64(y->hi)[i];
-    const double cap = fmin(most, slack / sqrt(k * (1 - u)));
+    const double cap = fmin(maximum, slack / sqrt(k * (1 - u)));
     *lo = fmax(*lo, same && assay_f64(x->lo)[i] >= 0 ? 0 : -cap);
     *hi = fmin(*hi, same && assay_f64(x->hi)[i] <= 0 ? 0 : cap);
     if (*lo > *hi) *lo = -cap, *hi = cap;
@@ -216,8 +217,8 @@ static assay_status_t div_fact(assay_range_node_t* c) {
 // ---- products of a number with a function of itself ---------------------------------------------
 
 // The least value of x f(x), if v is such an f(x): sigmoid, tanh(softplus), 1 + erf.
-static double least_product(const assay_range_node_t* c, const assay_value_t* v,
-                            const assay_value_t* x) {
+static double min_product(const assay_range_node_t* c, const assay_value_t* v,
+                          const assay_value_t* x) {
   const assay_node_t *sigmoid = maker(v, "Sigmoid"), *tanh_node = maker(v, "Tanh"),
                      *add = maker(v, "Add");
   if (sigmoid && is_same(sigmoid->inputs[0], x)) return -0.27846455;
@@ -243,9 +244,9 @@ static assay_status_t mul_fact(assay_range_node_t* c) {
     double half = 1;
     const assay_node_t* scaled = maker(x, "Mul");
     const assay_value_t* inner = with_number(c, scaled, &half);
-    double least = least_product(c, f, x);
-    if (least == 0 && inner && half > 0) least = half * least_product(c, f, inner);
-    if (least < 0) {
+    double min = min_product(c, f, x);
+    if (min == 0 && inner && half > 0) min = half * min_product(c, f, inner);
+    if (min < 0) {
       grain_t g = {0};
       coarsen(c, c->node, &g);
       const assay_node_t* made = maker(f, NULL);
@@ -253,8 +254,8 @@ static assay_status_t mul_fact(assay_range_node_t* c) {
       // f is off by u relative to 1 where it is a difference from 1, and x is as large as it is.
       const double x_lo = fmin(0, -assay_range_magnitude(&c->in[i]));
       const double off = maker(f, "Add") ? 4 * g.u * -x_lo : 0;
-      return assay_range_limit(
-          c, 0, least * (1 + 16 * (g.u + c->u)) - off - 4 * g.tiny * (1 - x_lo), (double)INFINITY);
+      return assay_range_limit(c, 0, min * (1 + 16 * (g.u + c->u)) - off - 4 * g.tiny * (1 - x_lo),
+                               (double)INFINITY);
     }
     root_t r = {0};
     const assay_node_t* inverse = maker(f, "Reciprocal");

@@ -50,8 +50,8 @@ static void ends_deinit(ends_t* e) {
 }
 
 // Whether the inputs allow it; counts what has two ends.
-static assay_status_t look(ends_t* e, bool* out_fits) {
-  enum { MOST_STARS = 4 };
+static assay_status_t inspect(ends_t* e, bool* out_fits) {
+  enum { MAX_STARS = 4 };
   assay_range_node_t* c = e->c;
   *out_fits = false;
   for (size_t i = 0; i < c->n_in; i++) {
@@ -70,7 +70,7 @@ static assay_status_t look(ends_t* e, bool* out_fits) {
     ASSAY_TRY(assay_range_take(r, ASSAY_RANGE_SMALLEST, &e->smallest[i]));
     ASSAY_TRY(assay_range_take(r, ASSAY_RANGE_LARGEST, &e->largest[i]));
   }
-  *out_fits = e->n_stars <= MOST_STARS;
+  *out_fits = e->n_stars <= MAX_STARS;
   return NULL;
 }
 
@@ -239,16 +239,16 @@ static bool is_mean(const assay_range_node_t* c) {
 
 // A sum of numbers of one sign has that sign, however it is rounded.
 static assay_status_t keep_sign(assay_range_node_t* c) {
-  double least = 0, most = 0;
+  double min = 0, maximum = 0;
   for (size_t i = 0; i < c->n_in; i++) {
     double lo, hi;
     if (!assay_range_has(c, i) || !assay_range_is_float(&c->in[i])) continue;
     assay_range_ends(&c->in[i], &lo, &hi);
-    least = fmin(least, lo);
-    most = fmax(most, hi);
+    min = fmin(min, lo);
+    maximum = fmax(maximum, hi);
   }
-  if (least >= 0 || c->row->signs[0] == '|') return assay_range_limit(c, 0, 0, INF);
-  return most <= 0 ? assay_range_limit(c, 0, -INF, 0) : NULL;
+  if (min >= 0 || c->row->signs[0] == '|') return assay_range_limit(c, 0, 0, INF);
+  return maximum <= 0 ? assay_range_limit(c, 0, -INF, 0) : NULL;
 }
 
 static assay_status_t widen_sums(ends_t* e) {
@@ -259,10 +259,10 @@ static assay_status_t widen_sums(ends_t* e) {
   const double terms = terms_of(c);
   assay_status_t st = assay_range_widen(c, 0, c->row->ops, terms, magnitude);
   if (!st) st = keep_sign(c);
-  double most = 0;
+  double maximum = 0;
   for (int64_t i = 0; i < magnitude->size; i++)
-    if (assay_elem(magnitude, i) < INF) most = fmax(most, assay_elem(magnitude, i));
-  assay_range_accumulates_to(c, most * (is_mean(c) ? terms : 1) * (1 + terms * c->u));
+    if (assay_elem(magnitude, i) < INF) maximum = fmax(maximum, assay_elem(magnitude, i));
+  assay_range_accumulates_to(c, maximum * (is_mean(c) ? terms : 1) * (1 + terms * c->u));
   assay_tensor_release(magnitude);
   return st;
 }
@@ -288,9 +288,9 @@ static bool may_wrap(const assay_range_node_t* c, double* out_figure) {
     hi = fmax(ah, ah * n);
   }
   const assay_format_info_t* f = assay_format_info(assay_type_format(a->lo->type));
-  const double least = f->is_signed ? -f->max - 1 : 0;
+  const double min = f->is_signed ? -f->max - 1 : 0;
   *out_figure = hi > f->max ? hi : lo;
-  return lo < least || hi > f->max;
+  return lo < min || hi > f->max;
 }
 
 static assay_status_t check_wrap(assay_range_node_t* c) {
@@ -310,24 +310,23 @@ static assay_status_t check_wrap(assay_range_node_t* c) {
 // Numbers outside the domain are told, and put at its end.
 static assay_status_t keep_domain(assay_range_node_t* c) {
   const assay_range_row_t* row = c->row;
-  if (!row || !(row->domain_least < row->domain_most) || !assay_range_is_float(&c->in[0]))
-    return NULL;
-  const double least = row->domain_least, most = row->domain_most;
+  if (!row || !(row->domain_min < row->domain_max) || !assay_range_is_float(&c->in[0])) return NULL;
+  const double min = row->domain_min, maximum = row->domain_max;
   assay_range_t* r = &c->in[0];
   int64_t at = -1;
   for (int64_t k = 0; at < 0 && k < r->lo->size; k++) {
     const double lo = assay_f64(r->lo)[k], hi = assay_f64(r->hi)[k];
-    if (lo < least || hi > most || (row->open && (lo == least || hi == most))) at = k;
+    if (lo < min || hi > maximum || (row->open && (lo == min || hi == maximum))) at = k;
   }
   if (at < 0) return NULL;
   assay_range_hazard(c, ASSAY_HAZARD_DOMAIN, 0, at, assay_f64(r->lo)[at], assay_f64(r->hi)[at],
-                     assay_f64(r->lo)[at] <= least ? least : most);
+                     assay_f64(r->lo)[at] <= min ? min : maximum);
   assay_tensor_t *lo = NULL, *hi = NULL;
   ASSAY_TRY(assay_tensor_copy(r->lo, &lo));
   assay_status_t st = assay_tensor_copy(r->hi, &hi);
   // Just inside, where the function still has a value.
-  const double step = row->open ? 0x1p-149 : 0, in = row->open && most < INF ? 0x1p-40 : 0;
-  const double from = least == 0 ? step : least + in, to = most < INF ? most - in : most;
+  const double step = row->open ? 0x1p-149 : 0, in = row->open && maximum < INF ? 0x1p-40 : 0;
+  const double from = min == 0 ? step : min + in, to = maximum < INF ? maximum - in : maximum;
   for (int64_t k = 0; !st && k < lo->size; k++) {
     assay_f64(lo)[k] = fmin(fmax(assay_f64(lo)[k], from), to);
     assay_f64(hi)[k] = fmin(fmax(assay_f64(hi)[k], from), to);
@@ -348,7 +347,7 @@ static assay_status_t run(ends_t* e) {
   const assay_range_row_t* row = c->row;
   bool fits = false;
   assay_status_t st = keep_domain(c);
-  if (!st) st = look(e, &fits);
+  if (!st) st = inspect(e, &fits);
   if (st || !fits) return st;
   for (unsigned stars = 0; !st && stars < 1U << e->n_stars; stars++)
     for (int up = 0; !st && up <= (int)e->directed; up++)
@@ -369,8 +368,8 @@ static assay_status_t run(ends_t* e) {
     for (int64_t k = 0; k < c->out[i].lo->size; k++)
       if (assay_f64(c->out[i].lo)[k] < 0) assay_f64(c->out[i].lo)[k] -= 1e-6;
   }
-  for (size_t i = 0; !st && row->least < row->most && i < c->n_out; i++)
-    st = assay_range_limit(c, i, row->least, row->most);
+  for (size_t i = 0; !st && row->min < row->max && i < c->n_out; i++)
+    st = assay_range_limit(c, i, row->min, row->max);
   return st;
 }
 

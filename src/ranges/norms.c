@@ -20,29 +20,29 @@ typedef struct norm {
   int64_t inner, channels;  // f(i) = i / inner % channels
 } norm_t;
 
-static void group_range(const norm_t* p, const double* lo, const double* hi, double* least,
-                        double* most) {
-  *least = INF;
-  *most = -INF;
+static void group_range(const norm_t* p, const double* lo, const double* hi, double* min,
+                        double* max) {
+  *min = INF;
+  *max = -INF;
   for (int64_t i = 0; i < p->n; i++) {
-    *least = fmin(*least, lo[i]);
-    *most = fmax(*most, hi[i]);
+    *min = fmin(*min, lo[i]);
+    *max = fmax(*max, hi[i]);
   }
 }
 
 static void normalize(assay_range_node_t* c, const norm_t* p, double* lo, double* hi, int64_t at) {
   const double n = (double)p->n, slack = 1 + (n + 16) * c->u * (1 + n * c->u);
-  double least, most, sum_lo = 0, sum_hi = 0;
-  group_range(p, lo, hi, &least, &most);
+  double min, max, sum_lo = 0, sum_hi = 0;
+  group_range(p, lo, hi, &min, &max);
   for (int64_t i = 0; i < p->n; i++) {
     sum_lo += lo[i];
     sum_hi += hi[i];
   }
-  const double width = p->centered ? most - least : fmax(fabs(least), fabs(most));
-  const double mean_error = p->centered ? (n + 2) * c->u * fmax(fabs(least), fabs(most)) : 0;
+  const double width = p->centered ? max - min : fmax(fabs(min), fabs(max));
+  const double mean_error = p->centered ? (n + 2) * c->u * fmax(fabs(min), fabs(max)) : 0;
   const double mean_lo = p->centered ? sum_lo / n - mean_error : 0;
   const double mean_hi = p->centered ? sum_hi / n + mean_error : 0;
-  if (p->epsilon <= 0 && !(!p->centered && (least > 0 || most < 0)))
+  if (p->epsilon <= 0 && !(!p->centered && (min > 0 || max < 0)))
     assay_range_hazard(c, ASSAY_HAZARD_DIVISION, 0, at, 0, 0, 0);
   assay_range_accumulates_to(c, n * (width + mean_error) * (width + mean_error));
   const double cap = sqrt(n) * slack, root = p->epsilon > 0 ? sqrt(p->epsilon) : 0;
@@ -62,12 +62,11 @@ static void scale_by(const assay_range_node_t* c, const norm_t* p, const assay_r
     double l = lo[i], h = hi[i], sl = 1, sh = 1, bl = 0, bh = 0;
     if (s) sl = assay_elem(s->lo, f % s->lo->size), sh = assay_elem(s->hi, f % s->hi->size);
     if (b) bl = assay_elem(b->lo, f % b->lo->size), bh = assay_elem(b->hi, f % b->hi->size);
-    const double least = fmin(fmin(l * sl, l * sh), fmin(h * sl, h * sh));
-    const double most = fmax(fmax(l * sl, l * sh), fmax(h * sl, h * sh));
-    const double e =
-        4 * c->u * (fmax(fabs(least), fabs(most)) + fmax(fabs(bl), fabs(bh))) + c->tiny;
-    lo[i] = least + bl - e;
-    hi[i] = most + bh + e;
+    const double min = fmin(fmin(l * sl, l * sh), fmin(h * sl, h * sh));
+    const double max = fmax(fmax(l * sl, l * sh), fmax(h * sl, h * sh));
+    const double e = 4 * c->u * (fmax(fabs(min), fabs(max)) + fmax(fabs(bl), fabs(bh))) + c->tiny;
+    lo[i] = min + bl - e;
+    hi[i] = max + bh + e;
   }
 }
 
@@ -174,14 +173,14 @@ assay_status_t assay_range_lrn(assay_range_node_t* c) {
   c->out[0] = assay_range_retain(&c->in[0]);
   ASSAY_TRY(assay_range_own(c, 0));
   const double by = assay_pow(bias, -beta);
-  double most = 0;
+  double max = 0;
   for (int64_t i = 0; i < c->out[0].lo->size; i++) {
     double *lo = &assay_f64(c->out[0].lo)[i], *hi = &assay_f64(c->out[0].hi)[i];
-    most = fmax(most, fmax(fabs(*lo), fabs(*hi)));
+    max = fmax(max, fmax(fabs(*lo), fabs(*hi)));
     *lo = *lo < 0 ? *lo * by : 0;
     *hi = *hi > 0 ? *hi * by : 0;
   }
-  assay_range_accumulates_to(c, most * most * (double)assay_attr_i64(c->node, "size", 1));
+  assay_range_accumulates_to(c, max * max * (double)assay_attr_i64(c->node, "size", 1));
   return assay_range_widen(c, 0, 16, 0, NULL);
 }
 
@@ -218,34 +217,34 @@ typedef struct row {
 
 // exp(x) / sum exp(x): least where x is at its lower end and all others at their upper.
 static void softmax_row(assay_range_node_t* c, row_t r, bool logarithm, int64_t at) {
-  double least = INF, most = -INF, surely = -INF, sum_lo = 0, sum_hi = 0;
+  double min = INF, max = -INF, surely = -INF, sum_lo = 0, sum_hi = 0;
   for (int64_t i = 0; i < r.n; i++) {
-    least = fmin(least, r.lo[i * r.stride]);
-    most = fmax(most, r.hi[i * r.stride]);
+    min = fmin(min, r.lo[i * r.stride]);
+    max = fmax(max, r.hi[i * r.stride]);
     surely = fmax(surely, r.lo[i * r.stride]);
   }
-  if (!(surely > -INF) || !(most < INF))
-    assay_range_hazard(c, ASSAY_HAZARD_INVALID, 0, at, most, least, 0);
+  if (!(surely > -INF) || !(max < INF))
+    assay_range_hazard(c, ASSAY_HAZARD_INVALID, 0, at, max, min, 0);
   const double slack = (double)(r.n + 16) * c->u;
-  const bool known = most < INF && surely > -INF;
+  const bool known = max < INF && surely > -INF;
   for (int64_t i = 0; known && i < r.n; i++) {
-    sum_lo += assay_exp(r.lo[i * r.stride] - most);
-    sum_hi += assay_exp(r.hi[i * r.stride] - most);
+    sum_lo += assay_exp(r.lo[i * r.stride] - max);
+    sum_hi += assay_exp(r.hi[i * r.stride] - max);
   }
   for (int64_t i = 0; i < r.n; i++) {
     double *lo = &r.lo[i * r.stride], *hi = &r.hi[i * r.stride];
-    const double el = assay_exp(*lo - most), eh = assay_exp(*hi - most);
+    const double el = assay_exp(*lo - max), eh = assay_exp(*hi - max);
     const double below = el + fmax(0, sum_hi - eh), above = eh + fmax(0, sum_lo - el);
     double a = known && below > 0 ? el / below : 0,
            b = known && above > 0 ? fmin(1, eh / above) : 1;
     if (logarithm) {
-      const double reach = fmax(fabs(most), fabs(surely)) * 4 * c->u + slack;
-      *lo = known ? *lo - most - assay_log((double)r.n) - reach : -INF;
+      const double reach = fmax(fabs(max), fabs(surely)) * 4 * c->u + slack;
+      *lo = known ? *lo - max - assay_log((double)r.n) - reach : -INF;
       *hi = 0;
       continue;
     }
     // The exponent's own rounding: its argument is off by u |x|.
-    const double wide = (most - fmin(surely, least > -INF ? least : surely)) * 2 * c->u + slack;
+    const double wide = (max - fmin(surely, min > -INF ? min : surely)) * 2 * c->u + slack;
     *lo = wide < 1 ? fmax(0, a * (1 - 2 * wide) - c->tiny) : 0;
     *hi = wide < 1 ? fmin(1, b * (1 + 2 * wide) + c->tiny) : 1;
   }
@@ -278,16 +277,16 @@ assay_status_t assay_range_log_softmax(assay_range_node_t* c) { return softmax_e
 // ---- recurrent cells and attention --------------------------------------------------------------
 
 static double largest_row(const assay_range_t* w) {
-  double most = 0;
+  double max = 0;
   if (!assay_range_is_float(w) || !w->lo->rank) return 0;
   const int64_t n = w->lo->dims[w->lo->rank - 1];
   for (int64_t i = 0; n && i < w->lo->size; i += n) {
     double sum = 0;
     for (int64_t k = i; k < i + n; k++)
       sum += fmax(fabs(assay_f64(w->lo)[k]), fabs(assay_f64(w->hi)[k]));
-    most = fmax(most, sum);
+    max = fmax(max, sum);
   }
-  return most;
+  return max;
 }
 
 // States are tanh of something, or a mean of such and the state before. The LSTM's cell grows by 1
@@ -313,11 +312,11 @@ assay_status_t assay_range_recurrent(assay_range_node_t* c) {
   if (assay_range_has(c, 3)) gates += 2 * assay_range_magnitude(&c->in[3]);
   assay_range_accumulates_to(c, gates);
   for (size_t i = 0; i < c->n_out; i++) {
-    const double most = i == 2    ? cell * (1 + steps * 4 * c->u)
-                        : is_lstm ? fmax(1, i == 1 ? h : 1)
-                                  : h;
+    const double max = i == 2    ? cell * (1 + steps * 4 * c->u)
+                       : is_lstm ? fmax(1, i == 1 ? h : 1)
+                                 : h;
     if (!c->node->outputs[i]) continue;
-    ASSAY_TRY(assay_range_fill_output(c, i, -most, most));
+    ASSAY_TRY(assay_range_fill_output(c, i, -max, max));
     ASSAY_TRY(assay_range_widen(c, i, 8, 0, NULL));
   }
   return NULL;
@@ -367,8 +366,8 @@ assay_status_t assay_range_attention(assay_range_node_t* c) {
   for (size_t i = 1; i < c->n_out; i++) {
     if (!c->node->outputs[i]) continue;
     const double past = assay_range_has(c, 4) ? assay_range_magnitude(&c->in[4]) : 0;
-    const double most = fmax(fmax(fmax(fabs(lo), hi), k), past);
-    if (i < 3) ASSAY_TRY(assay_range_fill_output(c, i, -most, most));
+    const double max = fmax(fmax(fmax(fabs(lo), hi), k), past);
+    if (i < 3) ASSAY_TRY(assay_range_fill_output(c, i, -max, max));
   }
   return NULL;
 }

@@ -56,11 +56,13 @@ assay_status_t assay_range_mod(assay_range_node_t* c) {
                        assay_elem(c->in[1].hi, zero), 0);
     return assay_range_whole(c, 0);
   }
-  const double most = fmax(fabs(dl), fabs(dh)),
+  const double maximum = fmax(fabs(dl), fabs(dh)),
                whole = c->in[0].lo->store == ASSAY_STORE_I64 ? 1 : 0;
   if (assay_attr_i64(c->node, "fmod", 0))
-    return assay_range_fill_output(c, 0, lo < 0 ? fmax(lo, -most) : 0, hi > 0 ? fmin(hi, most) : 0);
-  return assay_range_fill_output(c, 0, dl < 0 ? -(most - whole) : 0, dh > 0 ? most - whole : 0);
+    return assay_range_fill_output(c, 0, lo < 0 ? fmax(lo, -maximum) : 0,
+                                   hi > 0 ? fmin(hi, maximum) : 0);
+  return assay_range_fill_output(c, 0, dl < 0 ? -(maximum - whole) : 0,
+                                 dh > 0 ? maximum - whole : 0);
 }
 
 // ---- powers -------------------------------------------------------------------------------------
@@ -116,25 +118,25 @@ static assay_status_t to_bool(assay_range_node_t* c) {
 static assay_status_t keep_inside(assay_range_node_t* c, assay_type_t type) {
   const assay_format_info_t* f = assay_format_info(assay_type_format(type));
   const bool wide = f->max >= 0x1p63;
-  const double most = wide ? nextafter(f->max, 0) : f->max;
-  const double least = !f->is_signed ? 0 : wide ? -f->max : -f->max - 1;
+  const double maximum = wide ? nextafter(f->max, 0) : f->max;
+  const double min = !f->is_signed ? 0 : wide ? -f->max : -f->max - 1;
   assay_range_t* x = &c->in[0];
   int64_t at = -1;
   for (int64_t i = 0; at < 0 && i < x->lo->size; i++) {
     // Fractions fall away towards 0.
-    if (trunc(assay_elem(x->lo, i)) < least || trunc(assay_elem(x->hi, i)) > most) at = i;
+    if (trunc(assay_elem(x->lo, i)) < min || trunc(assay_elem(x->hi, i)) > maximum) at = i;
   }
   if (at < 0) return NULL;
-  const bool above = trunc(assay_elem(x->hi, at)) > most;
+  const bool above = trunc(assay_elem(x->hi, at)) > maximum;
   assay_range_hazard(c, ASSAY_HAZARD_CAST, 0, at, assay_elem(above ? x->hi : x->lo, at),
-                     assay_elem(above ? x->lo : x->hi, at), above ? most : least);
+                     assay_elem(above ? x->lo : x->hi, at), above ? maximum : min);
   assay_tensor_t *lo = NULL, *hi = NULL;
   ASSAY_TRY(assay_tensor_copy(x->lo, &lo));
   assay_status_t st = assay_tensor_copy(x->hi, &hi);
   if (st) return assay_tensor_release(lo), st;
   for (int64_t i = 0; i < lo->size; i++) {
-    assay_f64(lo)[i] = fmin(fmax(assay_f64(lo)[i], least), most);
-    assay_f64(hi)[i] = fmin(fmax(assay_f64(hi)[i], least), most);
+    assay_f64(lo)[i] = fmin(fmax(assay_f64(lo)[i], min), maximum);
+    assay_f64(hi)[i] = fmin(fmax(assay_f64(hi)[i], min), maximum);
   }
   assay_range_set(x, lo, hi);
   return NULL;
@@ -277,9 +279,11 @@ assay_status_t assay_range_scatter(assay_range_node_t* c) {
   if (!strcmp(reduction, "mul")) return NULL;
   ASSAY_TRY(run_with(c, "+.+"));
   const double n = c->in[2].lo ? (double)c->in[2].lo->size : 0;
-  const double most = fmax(assay_range_magnitude(&c->in[0]), n * assay_range_magnitude(&c->in[2]));
-  return strcmp(reduction, "add") == 0 && most < INF ? assay_range_widen(c, 0, n * (1 + n), 0, NULL)
-                                                     : NULL;
+  const double maximum =
+      fmax(assay_range_magnitude(&c->in[0]), n * assay_range_magnitude(&c->in[2]));
+  return strcmp(reduction, "add") == 0 && maximum < INF
+             ? assay_range_widen(c, 0, n * (1 + n), 0, NULL)
+             : NULL;
 }
 
 // ---- images -------------------------------------------------------------------------------------

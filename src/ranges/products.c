@@ -121,11 +121,11 @@ static assay_status_t make(product_t* q, assay_range_t* out, assay_tensor_t** ou
 
 // ---- factors ------------------------------------------------------------------------------------
 
-enum { MOST_ATTRS = 32 };
+enum { MAX_ATTRS = 32 };
 
 // The node with |alpha| and |beta|.
 static bool with_magnitudes(const assay_node_t* node, assay_node_t* out, assay_attr_t* attrs) {
-  if (node->n_attrs > MOST_ATTRS) return false;
+  if (node->n_attrs > MAX_ATTRS) return false;
   *out = *node;
   for (size_t k = 0; k < node->n_attrs; k++) {
     attrs[k] = node->attrs[k];
@@ -138,7 +138,7 @@ static bool with_magnitudes(const assay_node_t* node, assay_node_t* out, assay_a
 
 assay_status_t assay_range_product(assay_range_node_t* c, const assay_range_product_t* p,
                                    assay_range_t* out, assay_tensor_t** out_magnitude) {
-  assay_attr_t attrs[MOST_ATTRS];
+  assay_attr_t attrs[MAX_ATTRS];
   assay_node_t magnitudes;
   *out = (assay_range_t){0};
   *out_magnitude = NULL;
@@ -191,10 +191,10 @@ static assay_status_t to_integers(assay_range_node_t* c, assay_range_t* r) {
   const assay_valtype_t* t = c->node->outputs[0]->type;
   const assay_type_t type = t && t->elem ? t->elem : ASSAY_TYPE_INT64;
   const assay_format_info_t* f = assay_format_info(assay_type_format(type));
-  const double least = f->is_signed ? -f->max - 1 : 0;
+  const double min = f->is_signed ? -f->max - 1 : 0;
   for (int64_t i = 0; i < r->lo->size; i++) {
     const double lo = assay_f64(r->lo)[i], hi = assay_f64(r->hi)[i];
-    if (lo >= least && hi <= f->max) continue;
+    if (lo >= min && hi <= f->max) continue;
     assay_range_hazard(c, ASSAY_HAZARD_WRAP, 0, i, hi > f->max ? hi : lo, hi > f->max ? lo : hi,
                        f->max);
     return assay_range_whole(c, 0);

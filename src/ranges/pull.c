@@ -41,7 +41,7 @@ static bool is_numbers(const assay_tensor_t* t) {
 }
 
 // Room for derivatives by input i; NULL: it is a constant.
-static assay_status_t room(const step_t* s, size_t i, double** out) {
+static assay_status_t reserve(const step_t* s, size_t i, double** out) {
   const assay_value_t* v = i < s->node->n_inputs ? s->node->inputs[i] : NULL;
   *out = NULL;
   if (!v || !is_numbers(s->in[i]) || (v->constant && !v->producer)) return NULL;
@@ -61,7 +61,7 @@ static const double* coming(const step_t* s, size_t i) {
 static assay_status_t through(step_t* s, double (*slope)(const step_t* s, int64_t i)) {
   const double* g = coming(s, 0);
   double* to;
-  ASSAY_TRY(room(s, 0, &to));
+  ASSAY_TRY(reserve(s, 0, &to));
   if (!to || !g || s->in[0]->size != s->out[0]->size) return NULL;
   for (int64_t i = 0; i < s->in[0]->size; i++) to[i] += g[i] * (slope ? slope(s, i) : 1);
   return NULL;
@@ -133,7 +133,7 @@ static assay_status_t by_rule(step_t* s) {
   // One input after the other: a rule may know some of them only.
   for (size_t i = 0; !st && i < n->n_inputs; i++) {
     if (!is_numbers(s->in[i]) || s->in[i]->store != ASSAY_STORE_F64) continue;
-    st = room(s, i, &to[i]);
+    st = reserve(s, i, &to[i]);
     if (st || !to[i]) continue;
     st = assay_new_array((size_t)s->in[i]->size, sizeof(double), &in_g[i]);
     if (!st) st = run_rule(s, n, n->n_inputs, s->in, in_g, n->n_outputs, s->out, out_g, &known);
@@ -178,7 +178,7 @@ static assay_status_t integers(step_t* s, const char* op, size_t a, size_t b, si
   node.schema = assay_schema_find("", op, version, NULL);
   node.n_inputs = 2;
   for (size_t i = 0; !st && i < 2; i++) {
-    st = room(s, i ? b : a, &to[i]);
+    st = reserve(s, i ? b : a, &to[i]);
     if (st || !to[i]) continue;
     st = assay_new_array((size_t)in[i]->size, sizeof(double), &in_g[i]);
     if (!st) st = run_rule(s, &node, 2, in, in_g, 1, out, &g, &known);

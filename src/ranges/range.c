@@ -126,14 +126,14 @@ void assay_range_ends(const assay_range_t* r, double* lo, double* hi) {
   if (!r->lo || r->lo->kind != ASSAY_KIND_TENSOR ||
       (r->lo->store != ASSAY_STORE_F64 && r->lo->store != ASSAY_STORE_I64))
     return;
-  double least = INF, most = -INF;
-#pragma omp parallel for reduction(min : least) reduction(max : most) if (r->lo->size > 100000)
+  double minimum = INF, maximum = -INF;
+#pragma omp parallel for reduction(min : minimum) reduction(max : maximum) if (r->lo->size > 100000)
   for (int64_t i = 0; i < r->lo->size; i++) {
-    least = fmin(least, assay_elem(r->lo, i));
-    most = fmax(most, assay_elem(r->hi, i));
+    minimum = fmin(minimum, assay_elem(r->lo, i));
+    maximum = fmax(maximum, assay_elem(r->hi, i));
   }
-  *lo = least;
-  *hi = most;
+  *lo = minimum;
+  *hi = maximum;
 }
 
 double assay_range_magnitude(const assay_range_t* r) {
@@ -218,15 +218,16 @@ void assay_range_accumulates_to(assay_range_node_t* c, double magnitude) {
 
 void assay_range_accumulates(assay_range_node_t* c, const assay_tensor_t* magnitude) {
   int64_t at = -1;
-  double most = c->inner_max;
+  double maximum = c->inner_max;
   for (int64_t i = 0; i < magnitude->size; i++) {
     const double m = assay_elem(magnitude, i);
-    if (m > most && m < INF) {
-      most = m;
+    if (m > maximum && m < INF) {
+      maximum = m;
       at = i;
     }
   }
-  if (at >= 0) assay_range_hazard(c, ASSAY_HAZARD_ACCUMULATOR, 0, at, most, -most, c->inner_max);
+  if (at >= 0)
+    assay_range_hazard(c, ASSAY_HAZARD_ACCUMULATOR, 0, at, maximum, -maximum, c->inner_max);
 }
 
 static assay_status_t own(assay_tensor_t** t) {
@@ -272,13 +273,13 @@ assay_status_t assay_range_widen(assay_range_node_t* c, size_t i, double ops, do
   return NULL;
 }
 
-assay_status_t assay_range_limit(assay_range_node_t* c, size_t i, double least, double most) {
+assay_status_t assay_range_limit(assay_range_node_t* c, size_t i, double minimum, double maximum) {
   assay_range_t* r = &c->out[i];
   if (!assay_range_is_float(r)) return NULL;
   ASSAY_TRY(assay_range_own(c, i));
   for (int64_t k = 0; k < r->lo->size; k++) {
-    assay_f64(r->lo)[k] = fmin(fmax(assay_f64(r->lo)[k], least), most);
-    assay_f64(r->hi)[k] = fmax(fmin(assay_f64(r->hi)[k], most), least);
+    assay_f64(r->lo)[k] = fmin(fmax(assay_f64(r->lo)[k], minimum), maximum);
+    assay_f64(r->hi)[k] = fmax(fmin(assay_f64(r->hi)[k], maximum), minimum);
   }
   return NULL;
 }

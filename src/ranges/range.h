@@ -59,10 +59,10 @@ struct assay_range_row {
   char wraps;                // of integers, which wrap: '+' adds or '*' multiplies two; 0: neither
   bool turns;                // not monotone: has an extremum at `turn`
   double turn;
-  double least, most;                // of what comes out, if least < most
-  double domain_least, domain_most;  // of input 0, if domain_least < domain_most
-  bool open;                         // the ends of the domain do not belong to it
-  uint32_t indices;                  // bit i: output i counts elements of input 0
+  double min, max;                // of what comes out, if least < most
+  double domain_min, domain_max;  // of input 0, if domain_min < domain_max
+  bool open;                      // the ends of the domain do not belong to it
+  uint32_t indices;               // bit i: output i counts elements of input 0
 };
 const assay_range_row_t* assay_range_find(const assay_node_t* node);
 
@@ -147,8 +147,8 @@ static inline double assay_up(const assay_range_node_t* c, double x, double ops)
   return x <= 0 ? fmin(x + e, 0) : x + e;
 }
 // Output i is no less and no more than these.
-assay_status_t assay_range_limit(assay_range_node_t* c, size_t i, double least,
-                                 double most) ASSAY_MUST_USE;
+assay_status_t assay_range_limit(assay_range_node_t* c, size_t i, double min,
+                                 double max) ASSAY_MUST_USE;
 
 // ---- ready-made functions, and those of families ------------------------------------------------
 

@@ -65,11 +65,11 @@ assay_status_t assay_ranges_find(const assay_plan_t* plan, const assay_box_t* bo
                                  const assay_ranges_options_t* options,
                                  assay_ranges_t* out) ASSAY_MUST_USE;
 
-// The largest scale of the box (to 2 %) without a hazard; 0: none was found down to 2^-40. `most`:
+// The largest scale of the box (to 2 %) without a hazard; 0: none was found down to 2^-40. `max`:
 // the scale at which the box passes what the inputs' format holds: where that is safe, it is the
 // answer.
 typedef struct assay_radius {
-  double scale, most;
+  double scale, max;
   assay_hazard_t next;  // the hazard just beyond; node NULL: there is none
 } assay_radius_t;
 assay_status_t assay_ranges_radius(const assay_plan_t* plan, const assay_box_t* box, bool safe_at_1,

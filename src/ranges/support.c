@@ -193,17 +193,17 @@ static bool has_other_ranks(const assay_node_t* n) {
 }
 
 static assay_status_t picks_many(const assay_node_t* n, bool* out) {
-  enum { MOST = 3840 };
+  enum { MAX = 3840 };
   assay_tensor_t* wide = NULL;
   if ((*out = !assay_attr_i64(n, "sorted", 1)) || !has(n, 1)) return NULL;
   ASSAY_TRY(elements_of(n->inputs[1], &wide));
-  *out = wide && wide->store == ASSAY_STORE_I64 && wide->size == 1 && assay_i64(wide)[0] >= MOST;
+  *out = wide && wide->store == ASSAY_STORE_I64 && wide->size == 1 && assay_i64(wide)[0] >= MAX;
   assay_tensor_release(wide);
   return NULL;
 }
 
 // Whether a restriction of the list is about this node, as far as its attributes and types tell.
-static bool is_told(const assay_node_t* n, limit_t limit) {
+static bool is_reported(const assay_node_t* n, limit_t limit) {
   const int rank = n->n_inputs ? rank_of(n->inputs[0]) : -1;
   switch (limit) {
     case NONE:
@@ -242,7 +242,7 @@ static bool is_told(const assay_node_t* n, limit_t limit) {
 }
 
 static assay_status_t is_restricted(const assay_node_t* n, limit_t limit, bool* out) {
-  *out = is_told(n, limit);
+  *out = is_reported(n, limit);
   if (limit == ZERO_2 && has(n, 2)) return is_not_zero(n->inputs[2], out);
   return limit == TOP_K ? picks_many(n, out) : NULL;
 }
@@ -285,7 +285,7 @@ static assay_status_t ask_trt(const assay_node_t* n, assay_node_support_t* s) {
 
 // ---- our own ------------------------------------------------------------------------------------
 
-static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
+static bool describe_value(void* user, const assay_value_t* v, assay_operand_t* o) {
   (void)user;
   const assay_valtype_t* t = v->type;
   if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->rank > ASSAY_KERNEL_RANK)
@@ -311,7 +311,7 @@ static assay_status_t ask_cpu(const assay_layers_t* layers, size_t i, assay_weig
   }
   ASSAY_TRY(ASSAY_NEW(&d));
   assay_status_t st = NULL;
-  if (!assay_describe_layer(layers, i, &sizes, look, store, d)) {
+  if (!assay_describe_layer(layers, i, &sizes, describe_value, store, d)) {
     snprintf(s->cpu_why, sizeof s->cpu_why, "emulated: sizes or types that no kernel takes");
   } else {
     for (size_t k = 0; !st && k < cpu_n_tactics && !s->cpu_tactic; k++) {

@@ -243,19 +243,19 @@ static assay_status_t run_truth(search_t* h, const place_t* p, target_t* t) {
 static int64_t best_row(const assay_tensor_t* table, const double* g, int64_t width, double sign,
                         int64_t lo, int64_t hi) {
   int64_t best = lo;
-  double most = -(double)INFINITY;
+  double max = -(double)INFINITY;
   for (int64_t r = lo; r <= hi && r < table->dims[0]; r++) {
     double worth = 0;
     for (int64_t k = 0; k < width; k++)
       worth += g[k] * assay_f64(table)[(r < 0 ? r + table->dims[0] : r) * width + k];
-    if (worth * sign > most) most = worth * sign, best = r;
+    if (worth * sign > max) max = worth * sign, best = r;
   }
   return best;
 }
 
-// The corner that the pull points to; only elements whose pull times width is `least` or more move.
+// The corner that the pull points to; only elements whose pull times width is `min` or more move.
 static void move(const search_t* h, const place_t* from, const assay_pull_t* pull, double sign,
-                 double least, place_t* to) {
+                 double min, place_t* to) {
   for (size_t i = 0; i < h->box->n; i++) {
     double lo, hi;
     if (!from->at[i]) continue;
@@ -265,8 +265,8 @@ static void move(const search_t* h, const place_t* from, const assay_pull_t* pul
     for (int64_t k = 0; k < t->size; k++) {
       const double was = get(from->at[i], k), by = g ? g[k] * sign : 0;
       double x = was;
-      if (by != 0 && fabs(by) * (hi - lo) >= least) x = by > 0 ? hi : lo;
-      if (pull->table[i] && least <= 0)
+      if (by != 0 && fabs(by) * (hi - lo) >= min) x = by > 0 ? hi : lo;
+      if (pull->table[i] && min <= 0)
         x = (double)best_row(pull->table[i], pull->row_g[i] + k * pull->width[i], pull->width[i],
                              sign, (int64_t)lo, (int64_t)hi);
       put(t, k, x, lo, hi);
@@ -275,16 +275,15 @@ static void move(const search_t* h, const place_t* from, const assay_pull_t* pul
 }
 
 static double largest_pull(const search_t* h, const assay_pull_t* pull) {
-  double most = 0;
+  double max = 0;
   for (size_t i = 0; i < h->box->n; i++) {
     const assay_value_t* v = h->box->inputs[i].value;
     const double* g = v ? pull->g[v->id] : NULL;
     const assay_box_input_t* in = &h->box->inputs[i];
     const assay_tensor_t* t = v ? assay_evaluator_get(h->truth, v) : NULL;
-    for (int64_t k = 0; g && t && k < t->size; k++)
-      most = fmax(most, fabs(g[k]) * (in->hi - in->lo));
+    for (int64_t k = 0; g && t && k < t->size; k++) max = fmax(max, fabs(g[k]) * (in->hi - in->lo));
   }
-  return most;
+  return max;
 }
 
 static double goodness(const target_t* t) {
@@ -329,7 +328,7 @@ static assay_status_t try_between(search_t* h, const place_t* a, const place_t* 
   return st;
 }
 
-enum { MOST_MOVES = 24, MOST_CUTS = 7 };
+enum { MAX_MOVES = 24, MAX_CUTS = 7 };
 
 // Integers wrap in truth, too: how good a place is cannot be seen there.
 static bool is_of_integers(const target_t* t) {
@@ -347,10 +346,10 @@ static assay_status_t improve(search_t* h, place_t* p, target_t* t, bool* out_be
   const bool division = t->hazard->kind == ASSAY_HAZARD_DIVISION;
   const double sign = division ? (was_value > 0 ? -1 : 1) : t->sign;
   ASSAY_TRY(assay_pull_run(h->truth, h->model, t->position, t->hazard->value, t->element, &pull));
-  const double most = largest_pull(h, &pull);
+  const double max = largest_pull(h, &pull);
   assay_status_t st = place_copy(h, p, &next);
-  for (int cut = 0; !st && cut < MOST_CUTS && !*out_better && !over(h); cut++) {
-    move(h, p, &pull, sign, cut ? most * ldexp(1, cut - MOST_CUTS) : 0, &next);
+  for (int cut = 0; !st && cut < MAX_CUTS && !*out_better && !over(h); cut++) {
+    move(h, p, &pull, sign, cut ? max * ldexp(1, cut - MAX_CUTS) : 0, &next);
     if (!cut && is_of_integers(t)) st = try_place(h, &next);
     if (st || settled(h)) break;
     st = run_truth(h, &next, t);
@@ -371,7 +370,7 @@ static assay_status_t improve(search_t* h, place_t* p, target_t* t, bool* out_be
 
 static assay_status_t push(search_t* h, place_t* p, target_t* t) {
   bool better = true;
-  for (int k = 0; k < MOST_MOVES && better && !settled(h) && !over(h); k++) {
+  for (int k = 0; k < MAX_MOVES && better && !settled(h) && !over(h); k++) {
     ASSAY_TRY(improve(h, p, t, &better));
     if (better && is_there(t)) ASSAY_TRY(try_place(h, p));
   }
@@ -401,10 +400,10 @@ static const start_t starts[] = {START_CORNER, START_UNIFORM, START_UPPER,   STA
 // Each hazard from one start; once there is a witness, only the first. *out_tried: how many could
 // be pushed.
 static assay_status_t push_hazards(search_t* h, place_t* p, int round, int* out_tried) {
-  enum { MOST_HAZARDS = 12 };
+  enum { MAX_HAZARDS = 12 };
   *out_tried = 0;
   for (size_t i = 0;
-       i < h->ranges->n_hazards && *out_tried < MOST_HAZARDS && !settled(h) && !over(h); i++) {
+       i < h->ranges->n_hazards && *out_tried < MAX_HAZARDS && !settled(h) && !over(h); i++) {
     const assay_hazard_t* z = &h->ranges->hazards[i];
     target_t t;
     if ((h->found.found && z->node != h->aimed) || !make_target(h, z, round, &t)) continue;
@@ -419,7 +418,7 @@ static assay_status_t push_hazards(search_t* h, place_t* p, int round, int* out_
 }
 
 static assay_status_t search(search_t* h, place_t* p) {
-  enum { MOST_ROUNDS = 64, ROUNDS_FOR_FIRST = 8 };
+  enum { MAX_ROUNDS = 64, ROUNDS_FOR_FIRST = 8 };
   for (size_t i = 0; i < h->ranges->n_hazards && !h->aimed; i++)
     if (h->ranges->hazards[i].kind != ASSAY_HAZARD_UNKNOWN) h->aimed = h->ranges->hazards[i].node;
   ASSAY_TRY(try_samples(h, p));
@@ -428,7 +427,7 @@ static assay_status_t search(search_t* h, place_t* p) {
     ASSAY_TRY(try_place(h, p));
   }
   for (int round = 0;
-       round < (h->found.found ? ROUNDS_FOR_FIRST : MOST_ROUNDS) && !settled(h) && !over(h);
+       round < (h->found.found ? ROUNDS_FOR_FIRST : MAX_ROUNDS) && !settled(h) && !over(h);
        round++) {
     int tried;
     ASSAY_TRY(push_hazards(h, p, round, &tried));

@@ -92,25 +92,25 @@ static assay_status_t find(index_t* x, const assay_node_t* node, const assay_lay
 
 // ---- what is said -------------------------------------------------------------------------------
 
-enum { MOST_PROPS = 12, DOC = 512 };
+enum { MAX_PROPS = 12, DOC = 512 };
 static const char DOC_START[] = "assay: ";
 static const char MARK[] = "!! ";
 
 // Properties in the making; text lives in the model's arena.
 typedef struct props {
   assay_arena_t* arena;
-  assay_prop_t at[MOST_PROPS];
+  assay_prop_t at[MAX_PROPS];
   size_t n;
 } props_t;
 
-static assay_status_t say(props_t* p, const char* key, const char* text) {
+static assay_status_t report(props_t* p, const char* key, const char* text) {
   const char* copy;
   ASSAY_TRY(assay_arena_strdup(p->arena, text, &copy));
   p->at[p->n++] = (assay_prop_t){key, copy};
   return NULL;
 }
 
-static assay_status_t say_error(props_t* p, const char* key, const assay_error_sum_t* e) {
+static assay_status_t print_error(props_t* p, const char* key, const assay_error_sum_t* e) {
   char text[128];
   if (!e->n) return NULL;
   if (e->mismatched)
@@ -118,11 +118,11 @@ static assay_status_t say_error(props_t* p, const char* key, const assay_error_s
              (long long)e->n);
   else
     snprintf(text, sizeof text, "RMS %.3g, max %.3g", assay_error_sum_rms(e), e->max_abs);
-  return say(p, key, text);
+  return report(p, key, text);
 }
 
 // The own error against what rounding can do.
-static assay_status_t say_bound(props_t* p, const assay_layer_account_t* a) {
+static assay_status_t print_bound(props_t* p, const assay_layer_account_t* a) {
   const assay_judgement_t* j = &a->judged;
   char text[160];
   if (!j->elements || !a->bounded) return NULL;
@@ -133,12 +133,12 @@ static assay_status_t say_bound(props_t* p, const assay_layer_account_t* a) {
     snprintf(text, sizeof text, "%.5g %% exact, %.3g %% within; error %.2g of it",
              100.0 * (double)j->exact / (double)j->elements,
              100.0 * (double)j->explained / (double)j->elements, assay_judgement_ratio(j));
-  return say(p, "assay.bound", text);
+  return report(p, "assay.bound", text);
 }
 
 // The layer's part of the error of the output that it harms most, where the error was split so far.
-static assay_status_t say_share(props_t* p, const assay_check_t* c,
-                                const assay_layer_account_t* a) {
+static assay_status_t print_share(props_t* p, const assay_check_t* c,
+                                  const assay_layer_account_t* a) {
   const assay_layers_t* l = assay_plan_layers(c->plan);
   const ptrdiff_t at = a->layer ? a->layer - l->layers : -1;
   char text[48];
@@ -146,23 +146,23 @@ static assay_status_t say_share(props_t* p, const assay_check_t* c,
   const double share = assay_shares_of_layer(&c->shares, (size_t)at);
   if (share <= 0) return NULL;
   snprintf(text, sizeof text, "%.3g %%", 100 * share);
-  return say(p, "assay.share", text);
+  return report(p, "assay.share", text);
 }
 
-static assay_status_t say_layer(props_t* p, const assay_check_t* c, const assay_layer_account_t* a,
-                                bool fixed) {
+static assay_status_t print_layer(props_t* p, const assay_check_t* c,
+                                  const assay_layer_account_t* a, bool fixed) {
   char text[48];
-  ASSAY_TRY(say(p, "assay.verdict", assay_verdict_name(a->verdict)));
-  ASSAY_TRY(say_error(p, "assay.own_error", &a->own));
-  ASSAY_TRY(say_error(p, "assay.inherited_error", &a->inherited));
-  ASSAY_TRY(say_bound(p, a));
-  if (a->storage) ASSAY_TRY(say(p, "assay.format", assay_format_name(a->storage)));
-  ASSAY_TRY(say_share(p, c, a));
+  ASSAY_TRY(report(p, "assay.verdict", assay_verdict_name(a->verdict)));
+  ASSAY_TRY(print_error(p, "assay.own_error", &a->own));
+  ASSAY_TRY(print_error(p, "assay.inherited_error", &a->inherited));
+  ASSAY_TRY(print_bound(p, a));
+  if (a->storage) ASSAY_TRY(report(p, "assay.format", assay_format_name(a->storage)));
+  ASSAY_TRY(print_share(p, c, a));
   if (a->truth_max > 0) {
     snprintf(text, sizeof text, "%.4g", a->truth_max);
-    ASSAY_TRY(say(p, "assay.largest", text));
+    ASSAY_TRY(report(p, "assay.largest", text));
   }
-  return fixed ? say(p, "assay.fix", assay_format_name(c->fix.format)) : NULL;
+  return fixed ? report(p, "assay.fix", assay_format_name(c->fix.format)) : NULL;
 }
 
 // What was there stays, but for what an earlier check said.
@@ -222,7 +222,7 @@ static assay_status_t annotate_node(index_t* x, const assay_report_notes_t* note
   bool fixed = false;
   char line[DOC];
   ASSAY_TRY(find(x, node, &a, &fixed));
-  if (a) ASSAY_TRY(say_layer(&p, x->check, a, fixed));
+  if (a) ASSAY_TRY(print_layer(&p, x->check, a, fixed));
   ASSAY_TRY(attach(m->arena, &p, &node->props, &node->n_props));
   put_line(&p, line);
   ASSAY_TRY(assay_annotate_doc(m->arena, node->doc, line, is_note, &node->doc));
@@ -234,14 +234,14 @@ static assay_status_t annotate_model(const assay_check_t* c, const assay_report_
   props_t p = {.arena = m->arena};
   char hash[17];
   snprintf(hash, sizeof hash, "%016llx", (unsigned long long)notes->inputs);
-  ASSAY_TRY(say(&p, "assay.version", ASSAY_VERSION));
-  if (notes->command) ASSAY_TRY(say(&p, "assay.command", notes->command));
-  ASSAY_TRY(say(&p, "assay.inputs", hash));
-  if (notes->page) ASSAY_TRY(say(&p, "assay.report", notes->page));
-  ASSAY_TRY(say(&p, "assay.verdict", c->faithful ? "faithful" : "unfaithful"));
-  ASSAY_TRY(say(&p, "assay.blame", assay_blame_name(c->blame)));
-  ASSAY_TRY(say(&p, "assay.format", names->precision));
-  ASSAY_TRY(say(&p, "assay.target", names->target));
+  ASSAY_TRY(report(&p, "assay.version", ASSAY_VERSION));
+  if (notes->command) ASSAY_TRY(report(&p, "assay.command", notes->command));
+  ASSAY_TRY(report(&p, "assay.inputs", hash));
+  if (notes->page) ASSAY_TRY(report(&p, "assay.report", notes->page));
+  ASSAY_TRY(report(&p, "assay.verdict", c->faithful ? "faithful" : "unfaithful"));
+  ASSAY_TRY(report(&p, "assay.blame", assay_blame_name(c->blame)));
+  ASSAY_TRY(report(&p, "assay.format", names->precision));
+  ASSAY_TRY(report(&p, "assay.target", names->target));
   return attach(m->arena, &p, &m->props, &m->n_props);
 }
 

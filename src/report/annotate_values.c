@@ -61,7 +61,7 @@ static bool is_ours(const char* line) {
 }
 
 // "max abs 1.2e-3, snr 48 dB, range [-3.1, 70123]": the error, and truth.
-static void tell(const assay_picture_t* p, char line[LINE]) {
+static void report(const assay_picture_t* p, char line[LINE]) {
   const assay_error_sum_t* e = &p->error;
   const double snr = assay_error_sum_snr_db(e);
   int n = 0;
@@ -93,7 +93,7 @@ static assay_status_t annotate(const known_t* k, assay_model_t* m, assay_value_t
   char line[LINE] = "";
   const bool typed = assay_map_get(&k->types, v->name, &at) && at != AMBIGUOUS;
   ASSAY_TRY(declare(m, v, typed ? k->typed[at]->type : NULL, out_list));
-  if (assay_map_get(&k->pictures, v->name, &at) && at != AMBIGUOUS) tell(k->drawn[at], line);
+  if (assay_map_get(&k->pictures, v->name, &at) && at != AMBIGUOUS) report(k->drawn[at], line);
   return assay_annotate_doc(m->arena, v->doc, line, is_ours, &v->doc);
 }
 
@@ -106,10 +106,10 @@ static bool is_of_main(const assay_model_t* m, const assay_graph_t* g) {
 }
 
 static assay_status_t annotate_graph(const known_t* k, assay_model_t* m, assay_graph_t* g) {
-  size_t room = g->n_value_info, n = g->n_value_info;
+  size_t capacity = g->n_value_info, n = g->n_value_info;
   assay_value_t** list = NULL;
-  for (size_t i = 0; i < g->n_nodes; i++) room += g->nodes[i]->n_outputs;
-  ASSAY_TRY(assay_arena_new(m->arena, room, sizeof *list, &list));
+  for (size_t i = 0; i < g->n_nodes; i++) capacity += g->nodes[i]->n_outputs;
+  ASSAY_TRY(assay_arena_new(m->arena, capacity, sizeof *list, &list));
   if (n) memcpy(list, g->value_info, n * sizeof *list);
   for (size_t i = 0; i < g->n_nodes; i++)
     for (size_t o = 0; o < g->nodes[i]->n_outputs; o++) {

@@ -5,7 +5,7 @@
 #include "io/numpy_text.h"
 #include "report/model_data.h"
 
-enum { MOST_ITEMS = 200, MOST_BYTES = 2000 };  // of a list, of a text
+enum { MAX_ITEMS = 200, MAX_BYTES = 2000 };  // of a list, of a text
 
 void assay_elements_text(assay_tensor_t* t, assay_str_t* out) {
   const assay_numpy_style_t style = {.edge_items = 3, .line_width = 75, .threshold = 100};
@@ -38,9 +38,9 @@ static void put_tensor(assay_tensor_t* t, bool elements, assay_str_t* out) {
 }
 
 static void put_string(const assay_string_t* s, assay_str_t* out) {
-  const bool cut = s->len > MOST_BYTES;
+  const bool cut = s->len > MAX_BYTES;
   assay_str_append(out, "\"");
-  assay_str_shown_n(out, s->text, cut ? MOST_BYTES : s->len);
+  assay_str_shown_n(out, s->text, cut ? MAX_BYTES : s->len);
   assay_str_append(out, cut ? " ...\"" : "\"");
 }
 
@@ -77,11 +77,11 @@ static void put_item(const assay_attr_t* a, size_t i, bool elements, assay_str_t
 
 static void put_list(const assay_attr_t* a, bool elements, assay_str_t* out) {
   assay_str_append(out, "[");
-  for (size_t i = 0; i < a->n && i < MOST_ITEMS; i++) {
+  for (size_t i = 0; i < a->n && i < MAX_ITEMS; i++) {
     if (i) assay_str_append(out, ", ");
     put_item(a, i, elements, out);
   }
-  if (a->n > MOST_ITEMS) assay_str_printf(out, ", ... (%zu)", a->n);
+  if (a->n > MAX_ITEMS) assay_str_printf(out, ", ... (%zu)", a->n);
   assay_str_append(out, "]");
 }
 

@@ -60,7 +60,7 @@ static json_t* radius(const assay_audit_t* a) {
   const bool ball = assay_box_is_ball(&a->box, &r);
   return json_pack("{s:o, s:o, s:b, s:o}", "scale", real(a->radius.scale), "radius",
                    ball ? real(a->radius.scale * r) : json_null(), "everything",
-                   (int)(a->radius.scale >= a->radius.most), "next",
+                   (int)(a->radius.scale >= a->radius.max), "next",
                    a->radius.next.node ? hazard(&a->radius.next) : json_null());
 }
 

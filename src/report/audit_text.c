@@ -81,18 +81,18 @@ static void box_line(const assay_audit_t* a, assay_str_t* out) {
       [ASSAY_BOX_ASSUMED] = "assumed: --box or --inputs say otherwise",
       [ASSAY_BOX_GIVEN] = "",
       [ASSAY_BOX_SAMPLES] = "the samples' range"};
-  enum { MOST = 3 };
-  size_t told = 0, n = 0;
+  enum { MAX = 3 };
+  size_t reported = 0, n = 0;
   for (size_t i = 0; i < a->box.n; i++) n += a->box.inputs[i].value != NULL;
-  for (size_t i = 0; i < a->box.n && told < MOST; i++) {
+  for (size_t i = 0; i < a->box.n && reported < MAX; i++) {
     const assay_box_input_t* in = &a->box.inputs[i];
     if (!in->value) continue;
-    assay_str_printf(out, "  %-11s '%s' in [%.6g, %.6g]", told++ ? "" : "box", in->value->name,
+    assay_str_printf(out, "  %-11s '%s' in [%.6g, %.6g]", reported++ ? "" : "box", in->value->name,
                      in->lo, in->hi);
     if (*origins[in->origin]) assay_str_printf(out, "   (%s)", origins[in->origin]);
     assay_str_append(out, "\n");
   }
-  if (n > told) assay_str_printf(out, "  %-11s and %zu more inputs\n", "", n - told);
+  if (n > reported) assay_str_printf(out, "  %-11s and %zu more inputs\n", "", n - reported);
 }
 
 static void hazard_line(const char* word, const assay_hazard_t* h, assay_str_t* out) {
@@ -105,15 +105,14 @@ static void hazard_line(const char* word, const assay_hazard_t* h, assay_str_t* 
 
 static void hazard_lines(const assay_audit_t* a, const assay_audit_names_t* n, assay_str_t* out) {
   const assay_ranges_t* r = &a->ranges;
-  const size_t most = n->hazards ? r->n_hazards : 3;
-  for (size_t i = 0; i < r->n_hazards && i < most; i++)
+  const size_t max = n->hazards ? r->n_hazards : 3;
+  for (size_t i = 0; i < r->n_hazards && i < max; i++)
     hazard_line(i                                            ? ""
                 : r->hazards[i].kind == ASSAY_HAZARD_UNKNOWN ? "unknown"
                                                              : "first",
                 &r->hazards[i], out);
-  if (r->n_hazards > most)
-    assay_str_printf(out, "  %-11s %zu more layers that may (--hazards)\n", "",
-                     r->n_hazards - most);
+  if (r->n_hazards > max)
+    assay_str_printf(out, "  %-11s %zu more layers that may (--hazards)\n", "", r->n_hazards - max);
 }
 
 static void witness_line(const assay_audit_t* a, const assay_audit_names_t* n, assay_str_t* out) {
@@ -141,7 +140,7 @@ static void radius_line(const assay_audit_t* a, const assay_audit_names_t* n, as
   if (!(a->radius.scale > 0)) {
     assay_str_append(out, "no box around it is safe");
   } else {
-    const bool all = a->radius.scale >= a->radius.most;
+    const bool all = a->radius.scale >= a->radius.max;
     if (ball)
       assay_str_printf(out, "safe in %s for |x| <= %.4g", n->precision, a->radius.scale * r);
     else
@@ -178,12 +177,12 @@ static void broadcast_lines(const assay_broadcasts_t* b, bool full, assay_str_t*
     assay_str_append(out, "\n");
   }
   if (!b->n_baked) return;
-  const size_t most = full ? b->n_baked : 2;
-  for (size_t i = 0; i < b->n_baked && i < most; i++)
+  const size_t max = full ? b->n_baked : 2;
+  for (size_t i = 0; i < b->n_baked && i < max; i++)
     assay_str_printf(out, "  %-11s %s (%s)   %s\n", i ? "" : "baked", b->baked[i].node->label,
                      b->baked[i].node->op_type, b->baked[i].why);
-  if (b->n_baked > most)
-    assay_str_printf(out, "  %-11s %zu more (--broadcasts)\n", "", b->n_baked - most);
+  if (b->n_baked > max)
+    assay_str_printf(out, "  %-11s %zu more (--broadcasts)\n", "", b->n_baked - max);
 }
 
 void assay_report_constant(const assay_odd_constant_t* c, assay_str_t* out) {
@@ -203,12 +202,12 @@ static void constant_line(const assay_odd_constant_t* c, const char* word, assay
 
 static void constant_lines(const assay_odd_constants_t* c, bool full, assay_str_t* out) {
   if (!c->n) return;
-  const size_t most = full ? c->n : c->n_matter < 2 ? c->n_matter : 2;
-  for (size_t i = 0; i < most; i++) constant_line(&c->at[i], i ? "" : "constants", out);
-  if (c->n > most)
+  const size_t max = full ? c->n : c->n_matter < 2 ? c->n_matter : 2;
+  for (size_t i = 0; i < max; i++) constant_line(&c->at[i], i ? "" : "constants", out);
+  if (c->n > max)
     assay_str_printf(out, "  %-11s %zu %sthat %s cannot hold as %s (--constants)\n",
-                     most ? "" : "constants", c->n - most, most ? "more " : "", "the format",
-                     c->n - most == 1 ? "it is" : "they are");
+                     max ? "" : "constants", c->n - max, max ? "more " : "", "the format",
+                     c->n - max == 1 ? "it is" : "they are");
 }
 
 static void support_lines(const assay_support_t* s, bool full, assay_str_t* out) {

@@ -108,7 +108,7 @@ assay_status_t assay_report_batch_text(const assay_batch_blame_t* b, const assay
   }
   if (b->axis) assay_str_printf(out, "  batch   axis %d of the inputs, from 0 on\n", b->axis);
   if (b->notes.len) assay_str_printf(out, "  note    " ASSAY_LINES, assay_str_get(&b->notes));
-  if (b->given < ASSAY_BATCH_MOST)
+  if (b->given < ASSAY_BATCH_MAX)
     assay_str_printf(out, "  samples %zu given, the others drawn\n", b->given);
   return assay_str_status(out);
 }

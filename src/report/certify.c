@@ -19,8 +19,8 @@ static const char* kind_name(assay_decision_kind_t kind) {
   return kind == ASSAY_DECISION_TOP1 ? "top1" : "threshold";
 }
 
-static void say_decided(const char* output, assay_decision_kind_t kind, double threshold,
-                        const size_t* count, assay_str_t* out) {
+static void print_decided(const char* output, assay_decision_kind_t kind, double threshold,
+                          const size_t* count, assay_str_t* out) {
   const size_t n = count[0] + count[1] + count[2];
   assay_str_printf(out, "'%s'", output);
   if (kind == ASSAY_DECISION_TOP1)
@@ -66,8 +66,8 @@ assay_status_t assay_report_certify_text(const assay_certificate_t* c,
   assay_str_printf(out, "  values    %zu of %zu: truth in %d number%s each%s%s\n", kept(c),
                    c->n_values, c->form.sketches, c->form.sketches == 1 ? "" : "s",
                    c->form.bounds ? ", bounds" : "", c->form.bits_bytes ? ", bits" : "");
-  if (n->bytes > n->most)
-    assay_str_printf(out, "  size      more than the %zu bytes that it was allowed\n", n->most);
+  if (n->bytes > n->max)
+    assay_str_printf(out, "  size      more than the %zu bytes that it was allowed\n", n->max);
   if (defects)
     assay_str_printf(
         out, "  defects   %zu layers do more than rounding explains: see 'assay check'\n", defects);
@@ -77,7 +77,7 @@ assay_status_t assay_report_certify_text(const assay_certificate_t* c,
   for (size_t i = 0; i < c->n_decisions && i < SHOWN; i++) {
     const assay_decisions_t* d = &c->decisions[i];
     assay_str_append(out, "  decides   ");
-    say_decided(output_name(n->graph, d), d->kind, d->threshold, d->count, out);
+    print_decided(output_name(n->graph, d), d->kind, d->threshold, d->count, out);
     assay_str_append(out, d->grades ? "\n" : " (which ones is left out for the size)\n");
   }
   if (c->n_decisions > SHOWN)
@@ -116,7 +116,7 @@ assay_status_t assay_report_certify_json(const assay_certificate_t* c,
 
 // ---- one that was verified ---------------------------------------------------------------------
 
-static void say_place(const assay_change_found_t* f, assay_str_t* out) {
+static void print_place(const assay_change_found_t* f, assay_str_t* out) {
   if (!f->node) return;
   assay_str_printf(out, "%s (%s)", f->node->label, f->node->op_type);
   if (f->n_nodes > 1) assay_str_printf(out, " and %zu nodes in its layer", f->n_nodes - 1);
@@ -144,22 +144,23 @@ static void verdict(const assay_certificate_t* c, const assay_verified_t* v,
                      v->n_layers, v->n_compared);
   else {
     assay_str_append(out, says[v->guilty->what]);
-    if (v->guilty->what != ASSAY_CHANGE_DECISION) say_place(v->guilty, out);
+    if (v->guilty->what != ASSAY_CHANGE_DECISION) print_place(v->guilty, out);
     assay_str_append(out, "\n");
   }
 }
 
-static void say_bits(const assay_verified_t* v, assay_str_t* out) {
+static void print_bits(const assay_verified_t* v, assay_str_t* out) {
   if (!v->n_bits) return;
   if (v->same_bits == v->n_bits)
     assay_str_printf(out, "  bits      the same in all %zu values\n", v->n_bits);
 }
 
-static void say_found(const assay_verified_t* v, const assay_change_found_t* f, assay_str_t* out) {
+static void print_found(const assay_verified_t* v, const assay_change_found_t* f,
+                        assay_str_t* out) {
   const char* mark = f == v->guilty ? "why" : f->note ? "note" : "also";
   assay_str_printf(out, "  %-9s %s: ", mark, assay_change_name(f->what));
   if (f != v->guilty && f->node) {
-    say_place(f, out);
+    print_place(f, out);
     assay_str_append(out, ": ");
   }
   assay_str_shown(out, f->why);
@@ -175,15 +176,15 @@ assay_status_t assay_report_verify_text(const assay_certificate_t* c, const assa
                                         const assay_certify_names_t* n, assay_str_t* out) {
   enum { SHOWN = 3 };
   verdict(c, v, n, out);
-  if (v->guilty) say_found(v, v->guilty, out);
+  if (v->guilty) print_found(v, v->guilty, out);
   for (size_t i = 0; i < v->n; i++)
-    if (&v->at[i] != v->guilty) say_found(v, &v->at[i], out);
-  say_bits(v, out);
+    if (&v->at[i] != v->guilty) print_found(v, &v->at[i], out);
+  print_bits(v, out);
   for (size_t i = 0; i < v->n_decisions && i < SHOWN; i++) {
     const assay_decisions_held_t* h = &v->decisions[i];
     if (!h->output) continue;
     assay_str_append(out, "  decides   ");
-    say_decided(h->output, h->kind, h->threshold, h->count, out);
+    print_decided(h->output, h->kind, h->threshold, h->count, out);
     if (h->compared) assay_str_printf(out, "; %zu flipped", h->flipped);
     assay_str_append(out, "\n");
   }
@@ -243,7 +244,7 @@ static assay_certify_names_t names_made(const assay_certificate_t* c) {
                                  .target = c->target,
                                  .graph = c->subject,
                                  .bytes = c->file.len,
-                                 .most = c->most ? c->most : c->file.len,
+                                 .max = c->max ? c->max : c->file.len,
                                  .seconds = c->seconds};
 }
 

@@ -11,7 +11,7 @@ typedef struct assay_certify_names {
   const char *model, *target;
   const char* certificate;     // the file; NULL: it could not be written
   const assay_model_t* graph;  // whose outputs have the decisions
-  size_t bytes, most;          // of the file, and what it was allowed
+  size_t bytes, max;           // of the file, and what it was allowed
   double seconds;
 } assay_certify_names_t;
 

@@ -7,7 +7,7 @@
 #include "report/edit_report.h"
 #include "report/report_public.h"
 
-enum { TOLD_OUTPUTS = 4, TOLD_NOTES = 4 };
+enum { MAX_OUTPUTS = 4, MAX_NOTES = 4 };
 
 // ---- text ---------------------------------------------------------------------------------------
 
@@ -85,24 +85,25 @@ static void output_line(const assay_proof_t* p, const assay_proof_output_t* o, a
 
 static void output_lines(const assay_edit_result_t* r, bool all, assay_str_t* out) {
   const assay_proof_t* p = &r->proof;
-  size_t told = 0;
+  size_t reported = 0;
   for (size_t i = 0; i < p->n; i++) {
     const bool moved = severity(p, &p->outputs[i]) > 0;
-    if (!all && (!moved || told == TOLD_OUTPUTS)) continue;
+    if (!all && (!moved || reported == MAX_OUTPUTS)) continue;
     output_line(p, &p->outputs[i], out);
-    told++;
+    reported++;
   }
-  if (told && told < p->n) assay_str_printf(out, "  and %zu more outputs (--all)\n", p->n - told);
+  if (reported && reported < p->n)
+    assay_str_printf(out, "  and %zu more outputs (--all)\n", p->n - reported);
 }
 
 static void note_lines(const assay_edit_result_t* r, bool all, assay_str_t* out) {
-  size_t told = 0, left = 0;
+  size_t reported = 0, left = 0;
   for (const char* p = assay_str_get(&r->notes); *p;) {
     const char* end = strchr(p, '\n');
     const size_t n = end ? (size_t)(end - p) : strlen(p);
-    if (all || told < TOLD_NOTES) {
-      assay_str_printf(out, "  %-10s %.*s\n", told ? "" : "note", (int)n, p);
-      told++;
+    if (all || reported < MAX_NOTES) {
+      assay_str_printf(out, "  %-10s %.*s\n", reported ? "" : "note", (int)n, p);
+      reported++;
     } else {
       left++;
     }

@@ -222,7 +222,7 @@ static void words_of_one(const char* of, const char* not_in, assay_str_t* out) {
     if (!has_word(not_in, word, strlen(word))) assay_str_printf(out, " %s", word);
 }
 
-static void say(const char* key, const char* a, const char* b, assay_str_t* out) {
+static void report(const char* key, const char* a, const char* b, assay_str_t* out) {
   if (strcmp(key, "cpu flags") != 0) {
     assay_str_printf(out, "  %-24s  %.60s  |  %.60s\n", key, *a ? a : "(not set)",
                      *b ? b : "(not set)");
@@ -272,7 +272,7 @@ assay_status_t assay_environment_compare(const json_t* a, const json_t* b, assay
     for (size_t i = 0; i < all; i++) {
       const json_t* e = json_array_get(list, i);
       if (json_is_true(json_object_get(e, "numbers")) != pass || shown++ >= 12) continue;
-      say(text_of(e, "key"), text_of(e, "first"), text_of(e, "second"), out);
+      report(text_of(e, "key"), text_of(e, "first"), text_of(e, "second"), out);
     }
   }
   if (shown > 12) assay_str_printf(out, "  and %zu more (--json has them all)\n", shown - 12);

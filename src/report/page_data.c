@@ -101,18 +101,18 @@ static void halve(shrunk_t* s, bool errors) {
   const int rows = (s->rows + 1) / 2, columns = (s->columns + 1) / 2;
   for (int y = 0; y < rows; y++)
     for (int x = 0; x < columns; x++) {
-      int most = 0, sum = 0, n = 0;
+      int maximum = 0, sum = 0, n = 0;
       for (int k = 0; k < 4; k++) {
         const int yy = 2 * y + k / 2, xx = 2 * x + k % 2;
         if (yy >= s->rows || xx >= s->columns) continue;
         const int code = s->code[yy * s->columns + xx];
-        most = code > most ? code : most;
+        maximum = code > maximum ? code : maximum;
         sum += code;
         n++;
       }
       // Row y is written after rows 2y and 2y + 1 were read.
       s->code[y * columns + x] =
-          (uint8_t)(errors || most == ASSAY_MAP_UNFINITE ? most : (sum + n / 2) / n);
+          (uint8_t)(errors || maximum == ASSAY_MAP_UNFINITE ? maximum : (sum + n / 2) / n);
     }
   s->rows = rows;
   s->columns = columns;

@@ -67,24 +67,24 @@ static void row(const assay_pass_blame_t* b, const assay_pass_account_t* a, assa
 }
 
 // The guilty pass is always shown, and what was before any pass and behind all.
-static bool is_shown(const assay_pass_blame_t* b, size_t i, assay_pass_effect_t least) {
-  return !i || i + 1 == b->n || &b->at[i] == b->guilty || b->at[i].effect >= least;
+static bool is_shown(const assay_pass_blame_t* b, size_t i, assay_pass_effect_t min) {
+  return !i || i + 1 == b->n || &b->at[i] == b->guilty || b->at[i].effect >= min;
 }
 
 // The smallest effect from which on there is room for all passes.
-static assay_pass_effect_t least_shown(const assay_pass_blame_t* b, size_t room) {
-  int least = ASSAY_EFFECT_NONE;
-  for (; least < ASSAY_EFFECT_TRUTH; least++) {
+static assay_pass_effect_t min_shown(const assay_pass_blame_t* b, size_t capacity) {
+  int min = ASSAY_EFFECT_NONE;
+  for (; min < ASSAY_EFFECT_TRUTH; min++) {
     size_t n = 0;
-    for (size_t i = 0; i < b->n; i++) n += is_shown(b, i, (assay_pass_effect_t)least);
-    if (n <= room) break;
+    for (size_t i = 0; i < b->n; i++) n += is_shown(b, i, (assay_pass_effect_t)min);
+    if (n <= capacity) break;
   }
-  return (assay_pass_effect_t)least;
+  return (assay_pass_effect_t)min;
 }
 
 assay_status_t assay_report_passes_text(const assay_pass_blame_t* b, const assay_report_debug_t* n,
                                         assay_str_t* out) {
-  enum { ROOM = 8 };
+  enum { CAPACITY = 8 };
   const assay_pass_account_t* g = b->guilty;
   assay_str_printf(out, "%s  %s in %s on %s: ", g ? "FAULT" : "SOUND", n->model, n->precision,
                    n->target);
@@ -101,10 +101,10 @@ assay_status_t assay_report_passes_text(const assay_pass_blame_t* b, const assay
   guilty_lines(b, out);
   assay_str_printf(out, "  %-24s %7s  %7s  %-12s %s\n", "pass", "changes", "layers", "truth moves",
                    "engine against truth");
-  const assay_pass_effect_t least = n->all ? ASSAY_EFFECT_NONE : least_shown(b, ROOM);
+  const assay_pass_effect_t min = n->all ? ASSAY_EFFECT_NONE : min_shown(b, CAPACITY);
   size_t shown = 0;
   for (size_t i = 0; i < b->n; i++) {
-    if (!is_shown(b, i, least) || (shown >= ROOM && !n->all)) continue;
+    if (!is_shown(b, i, min) || (shown >= CAPACITY && !n->all)) continue;
     row(b, &b->at[i], out);
     shown++;
   }

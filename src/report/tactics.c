@@ -11,15 +11,15 @@ static double relative(const assay_error_sum_t* e) {
 }
 
 // "SNR 140.1 dB", "exact", "3 not finite".
-static void error_of(const assay_error_sum_t* e, char* out, size_t room) {
+static void error_of(const assay_error_sum_t* e, char* out, size_t capacity) {
   if (!e->n)
-    snprintf(out, room, "-");
+    snprintf(out, capacity, "-");
   else if (e->mismatched)
-    snprintf(out, room, "%lld not finite", (long long)e->mismatched);
+    snprintf(out, capacity, "%lld not finite", (long long)e->mismatched);
   else if (e->sum_err2 <= 0)
-    snprintf(out, room, "exact");
+    snprintf(out, capacity, "exact");
   else
-    snprintf(out, room, "%.2e", relative(e));
+    snprintf(out, capacity, "%.2e", relative(e));
 }
 
 static void why(const assay_tactic_account_t* a, assay_str_t* out) {
@@ -104,7 +104,7 @@ static void layer_rows(const assay_tactic_layer_t* l, assay_str_t* out) {
 
 assay_status_t assay_report_tactics_text(const assay_tactic_blame_t* b,
                                          const assay_report_debug_t* n, assay_str_t* out) {
-  enum { ROOM = 8 };
+  enum { CAPACITY = 8 };
   size_t several = 0, none = 0, lines = 0;
   for (size_t i = 0; i < b->n_layers; i++) {
     lines += 1 + (b->layers[i].n ? b->layers[i].n : 1);
@@ -121,7 +121,7 @@ assay_status_t assay_report_tactics_text(const assay_tactic_blame_t* b,
   assay_str_printf(out, "  tried   %zu layer%s: %zu by several tactics, %zu by none; %zu runs\n",
                    b->n_layers, b->n_layers == 1 ? "" : "s", several, none, b->n_tried);
   fault_lines(b, out);
-  const bool rows = n->all || (lines <= ROOM && !b->n_faults);
+  const bool rows = n->all || (lines <= CAPACITY && !b->n_faults);
   for (size_t i = 0; rows && i < b->n_layers; i++) layer_rows(&b->layers[i], out);
   if (!rows)
     assay_str_append(out, "  more    --layer NAME or --all shows the tactics side by side\n");

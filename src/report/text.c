@@ -295,16 +295,16 @@ static void share_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_printf(out, "  shares  '%s':", c->outputs[o].value->name);
     double limit = (double)INFINITY;
     for (int k = 0; k < 3; k++) {
-      const assay_layer_range_t* most = NULL;
+      const assay_layer_range_t* maximum = NULL;
       for (size_t i = 0; i < s->n; i++)
-        if (s->at[i].share[o] < limit && (!most || s->at[i].share[o] > most->share[o]))
-          most = &s->at[i];
-      if (!most || most->share[o] <= 0) break;
-      limit = most->share[o];
-      assay_str_printf(out, "%s %.0f %% %s", k ? "," : "", 100 * most->share[o],
-                       layers->layers[most->first].name);
-      if (most->end > most->first + 1)
-        assay_str_printf(out, " to %s", layers->layers[most->end - 1].name);
+        if (s->at[i].share[o] < limit && (!maximum || s->at[i].share[o] > maximum->share[o]))
+          maximum = &s->at[i];
+      if (!maximum || maximum->share[o] <= 0) break;
+      limit = maximum->share[o];
+      assay_str_printf(out, "%s %.0f %% %s", k ? "," : "", 100 * maximum->share[o],
+                       layers->layers[maximum->first].name);
+      if (maximum->end > maximum->first + 1)
+        assay_str_printf(out, " to %s", layers->layers[maximum->end - 1].name);
     }
     assay_str_append(out, "\n");
   }

@@ -294,9 +294,9 @@ bool assay_context_wait_for(assay_context_t* c, int64_t milliseconds) {
   const int64_t ms = milliseconds < 0 ? 0 : milliseconds;
   clock_gettime(CLOCK_MONOTONIC, &until);
   // A century is as good as for ever.
-  const int64_t most = (int64_t)100 * 366 * 24 * 3600;
+  const int64_t max = (int64_t)100 * 366 * 24 * 3600;
   const int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-  until.tv_sec += (time_t)((ms / 1000 < most ? ms / 1000 : most) + ns / 1000000000);
+  until.tv_sec += (time_t)((ms / 1000 < max ? ms / 1000 : max) + ns / 1000000000);
   until.tv_nsec = (long)(ns % 1000000000);
   pthread_mutex_lock(&c->lock);
   int error = 0;
@@ -422,7 +422,7 @@ assay_tensor_t* assay_context_output(assay_context_t* c, size_t i) {
   const context_output_t* o = &c->outputs[i];
   const context_state_t* s = o->rank >= 0 ? assay_context_appended(c, i) : NULL;
   assay_tensor_t* copy = NULL;
-  if (!s || !s->append->with_room) return assay_tensor_retain(o->result);
+  if (!s || !s->append->with_capacity) return assay_tensor_retain(o->result);
   assay_status_free(assay_append_read(s->append, o->dims, &copy));
   return copy;
 }

@@ -250,7 +250,7 @@ size_t assay_context_kernels_made(const assay_context_t* c) {
 
 // Memory for these sizes, at the capacity where it grows; what is there stays if there is enough.
 // That which a run writes comes when one needs it.
-static assay_status_t make_room(const assay_context_t* c, context_state_t* s, const int64_t* dims) {
+static assay_status_t reserve(const assay_context_t* c, context_state_t* s, const int64_t* dims) {
   const assay_valtype_t* t = input_type(c, s);
   int64_t full[ASSAY_MAX_RANK], size, bytes;
   memcpy(full, dims, (size_t)t->rank * sizeof *dims);
@@ -304,10 +304,10 @@ assay_status_t assay_context_set_state(assay_context_t* c, const char* input,
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "state '%s' is set to what is no tensor", input);
   ASSAY_TRY(check_dims(c, s, "what is given", tensor->rank, tensor->dims, tensor->type));
   forget(c, s);
-  ASSAY_TRY(make_room(c, s, tensor->dims));
+  ASSAY_TRY(reserve(c, s, tensor->dims));
   if (tensor->size) ASSAY_TRY(assay_tensor_read(tensor, s->memory[s->now], s->bytes));
   memcpy(s->dims, tensor->dims, sizeof s->dims);
-  if (s->append) s->append->with_room = false;
+  if (s->append) s->append->with_capacity = false;
   s->known = true;
   return NULL;
 }
@@ -372,9 +372,9 @@ static assay_status_t begin_state(assay_context_t* c, context_state_t* s) {
                          name_of(c, s), ASSAY_VALTYPE_TEXT(t), d);
     }
   }
-  ASSAY_TRY(make_room(c, s, s->dims));
+  ASSAY_TRY(reserve(c, s, s->dims));
   if (s->axis < 0) memset(s->memory[s->now], 0, s->bytes);
-  if (s->append) s->append->with_room = false;
+  if (s->append) s->append->with_capacity = false;
   s->known = true;
   return NULL;
 }
@@ -456,7 +456,7 @@ assay_status_t assay_context_advance_states(assay_context_t* c) {
     if (assay_context_appended(c, s->output)) continue;
     s->now = !s->now;
     if (s->append) s->append->memory = s->memory[s->now];
-    if (s->append) s->append->with_room = false;
+    if (s->append) s->append->with_capacity = false;
   }
   return NULL;
 }

@@ -78,10 +78,10 @@ typedef struct assay_refit {
   size_t n_weights, n_changed;
   size_t n_filled;  // that a stripped plan had not
 } assay_refit_t;
-// The two public functions; exactly one of weights and names is given. out_told may be NULL.
+// The two public functions; exactly one of weights and names is given. out_refit may be NULL.
 assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_model_t* weights,
                                        size_t n, const char* const* names,
-                                       assay_tensor_t* const* tensors, assay_refit_t* out_told,
+                                       assay_tensor_t* const* tensors, assay_refit_t* out_refit,
                                        assay_engine_t** out) ASSAY_MUST_USE;
 
 // ---- trials (trial.c) ---------------------------------------------------------------------------

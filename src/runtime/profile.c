@@ -126,9 +126,9 @@ void assay_profile_print(const assay_profile_t* p, assay_str_t* out) {
 void assay_profile_print_given(const assay_profile_t* p, const assay_tensor_t* t,
                                assay_str_t* out) {
   int64_t x[ASSAY_PROFILE_MAX_RANK];
-  const bool told = p->values && elements(t, p->rank, x);
-  if (told) assay_str_append(out, "values ");
-  print_numbers(told ? p->rank : t->rank, told ? x : t->dims, out);
+  const bool reported = p->values && elements(t, p->rank, x);
+  if (reported) assay_str_append(out, "values ");
+  print_numbers(reported ? p->rank : t->rank, reported ? x : t->dims, out);
 }
 
 int assay_profiles_count(const assay_profile_t* p, size_t n) {

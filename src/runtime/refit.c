@@ -408,7 +408,7 @@ static assay_status_t prepare(refit_t* r) {
 
 assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_model_t* weights,
                                        size_t n, const char* const* names,
-                                       assay_tensor_t* const* tensors, assay_refit_t* out_told,
+                                       assay_tensor_t* const* tensors, assay_refit_t* out_refit,
                                        assay_engine_t** out) {
   refit_t r = {.engine = e, .path = weights ? weights->path : NULL};
   assay_model_t* shaped = NULL;
@@ -419,8 +419,8 @@ assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_mode
   if (!st) st = find_changed(&r);
   if (!st) st = make_plan(&r, &plan);
   if (!st) st = make_engine(&r, plan, out);
-  if (!st && out_told)
-    *out_told = (assay_refit_t){r.n_weights, r.n_other, e->stripped ? e->stripped->n : 0};
+  if (!st && out_refit)
+    *out_refit = (assay_refit_t){r.n_weights, r.n_other, e->stripped ? e->stripped->n : 0};
   assay_model_release(shaped);
   deinit(&r);
   return st;

@@ -46,7 +46,7 @@ static assay_status_t open_plan(assay_session_t* s, const assay_session_options_
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "all_values is for modes NATIVE and TRUTH, not of a plan; a context's tap "
                        "sees those of its layers");
-  ASSAY_TRY(assay_target_find(o->target, ASSAY_TARGET_LOOK, &backend));
+  ASSAY_TRY(assay_target_find(o->target, ASSAY_TARGET_INSPECT, &backend));
   ASSAY_TRY(copy_inject(s, o->inject));
   assay_plan_options_t options = {.passes = {.off = o->passes_off, .n_off = o->n_passes_off},
                                   .fp32 = o->fp32,

@@ -216,7 +216,7 @@ assay_status_t assay_stripped_choose(assay_model_t* m, bool** out) {
   size_t n_list = 0;
   bool *kept = NULL, *chosen = NULL;
   candidates_t c = {.model = m};
-  int64_t bytes, most = 0;
+  int64_t bytes, max = 0;
   assay_status_t st = assay_constants_list(m, &list, &n_list);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *kept, &kept);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *chosen, &chosen);
@@ -229,9 +229,9 @@ assay_status_t assay_stripped_choose(assay_model_t* m, bool** out) {
       continue;
     make_plain(v);
     c.ids[c.n++] = v->id;
-    if (bytes > most) most = bytes;
+    if (bytes > max) max = bytes;
   }
-  if (!st) st = assay_mapping_zeros((size_t)most, &c.zeros);
+  if (!st) st = assay_mapping_zeros((size_t)max, &c.zeros);
   if (!st) st = keep_sizes(&c);
   for (size_t i = 0; !st && i < c.n; i++) chosen[c.ids[i]] = true;
   assay_mapping_release(c.zeros);

@@ -11,7 +11,7 @@
 #include "formats/format.h"
 
 // Of what rounding a unit's outputs does in truth, its own error has at least so much.
-static const double LEAST_STORED = 0.5;
+static const double MIN_STORED = 0.5;
 
 typedef struct job {
   const assay_tune_errors_setting_t* s;
@@ -233,16 +233,16 @@ static void gather(job_t* j, size_t output, double base) {
   const size_t n = j->p->n_outputs;
   for (size_t u = 0; u < j->p->n_units; u++) {
     const assay_forecast_t *f = &j->units[u], *stored = &j->stored[u];
-    const double least = stored->known && isfinite(square_of(stored)) ? square_of(stored) : 0;
+    const double min = stored->known && isfinite(square_of(stored)) ? square_of(stored) : 0;
     if (!j->seen[u]) {
-      j->out->energy[u * n + output] += base * least;
+      j->out->energy[u * n + output] += base * min;
       continue;
     }
     if (!f->known || !isfinite(square_of(f))) {
       j->out->unknown[u] = true;
       continue;
     }
-    j->out->energy[u * n + output] += base * fmax(square_of(f), LEAST_STORED * least);
+    j->out->energy[u * n + output] += base * fmax(square_of(f), MIN_STORED * min);
     j->out->share[u * n + output] -= base * f->along;
   }
   for (size_t l = 0; l < j->p->n_links; l++)
@@ -350,7 +350,7 @@ static void divide(double* at, size_t n, size_t samples) {
   for (size_t i = 0; i < n; i++) at[i] /= (double)samples;
 }
 
-static assay_status_t room(job_t* j) {
+static assay_status_t reserve(job_t* j) {
   const assay_tune_problem_t* p = j->p;
   assay_tune_errors_t* e = j->out;
   const size_t n = p->n_outputs;
@@ -377,7 +377,7 @@ static assay_status_t run(job_t* j) {
                                           .keep_all = true};
   const size_t n = j->p->n_outputs;
   assay_account_t* account = NULL;
-  ASSAY_TRY(room(j));
+  ASSAY_TRY(reserve(j));
   assay_status_t st = assay_account_create(j->s->plan, j->s->backend, &options, &account);
   if (!st) st = assay_evaluator_create(j->layers->model, &truth, &j->evaluator);
   if (!st) st = measure(j, account);

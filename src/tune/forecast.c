@@ -8,7 +8,7 @@
 
 // ---- gaps ---------------------------------------------------------------------------------------
 
-enum { TOP = 6, MOST_ROWS = 1 << 20 };
+enum { TOP = 6, MAX_ROWS = 1 << 20 };
 
 static assay_status_t add_gap(double** at, size_t* capacity, size_t n, double gap) {
   ASSAY_TRY(assay_grow(at, capacity, n + 1, sizeof **at));
@@ -34,7 +34,7 @@ assay_status_t assay_tune_gaps_add(assay_tune_gaps_t* g, const assay_tensor_t* t
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) return NULL;
   if (t->rank < 1 || t->rank > 2 || t->dims[t->rank - 1] < 2) return NULL;
   const int64_t n = t->dims[t->rank - 1];
-  for (int64_t row = 0; row < t->size / n && g->n < MOST_ROWS; row++) {
+  for (int64_t row = 0; row < t->size / n && g->n < MAX_ROWS; row++) {
     double top[TOP];
     find_largest(assay_f64(t) + row * n, n, top);
     ASSAY_TRY(add_gap(&g->first, &g->cap_first, g->n, top[0] - top[1]));

@@ -21,8 +21,8 @@ static void keep(job_t* j, double worst) {
   const size_t units = j->p->n_units;
   size_t at = out->n;
   while (at > 0 && out->worst[at - 1] > worst) at--;
-  if (at == j->o->most) return;
-  if (out->n < j->o->most) out->n++;
+  if (at == j->o->max) return;
+  if (out->n < j->o->max) out->n++;
   for (size_t i = out->n - 1; i > at; i--) {
     out->worst[i] = out->worst[i - 1];
     memcpy(&out->formats[i * units], &out->formats[(i - 1) * units], units);
@@ -31,11 +31,11 @@ static void keep(job_t* j, double worst) {
   memcpy(&out->formats[at * units], j->s.format, units);
 }
 
-static void look(job_t* j) {
+static void inspect(job_t* j) {
   const double worst = assay_tune_worst(j->p, &j->s);
   const assay_tune_near_t* out = j->out;
   if (!(j->s.time < j->o->below) || !(worst <= j->o->within)) return;
-  if (out->n == j->o->most && worst >= out->worst[out->n - 1]) return;
+  if (out->n == j->o->max && worst >= out->worst[out->n - 1]) return;
   if (!j->o->seen || !j->o->seen(j->o->user, j->s.format)) keep(j, worst);
 }
 
@@ -47,7 +47,7 @@ static void change(job_t* j, size_t first, int depth) {
     for (size_t f = 0; f < p->n_formats; f++) {
       if (f == was || !assay_tune_allowed(p, u, f)) continue;
       assay_tune_state_set(p, &j->s, u, (uint8_t)f);
-      look(j);
+      inspect(j);
       if (depth > 1) change(j, u + 1, depth - 1);
     }
     assay_tune_state_set(p, &j->s, u, was);
@@ -72,8 +72,8 @@ assay_status_t assay_tune_near(const assay_tune_problem_t* p, const uint8_t* fro
   ASSAY_TRY(assay_tune_state_create(p, 0, &j.s));
   memcpy(j.s.format, from, p->n_units);
   assay_tune_state_sum(p, &j.s);
-  assay_status_t st = assay_new_array(options->most, p->n_units, &near.formats);
-  if (!st) st = assay_new_array(options->most, sizeof *near.worst, &near.worst);
+  assay_status_t st = assay_new_array(options->max, p->n_units, &near.formats);
+  if (!st) st = assay_new_array(options->max, sizeof *near.worst, &near.worst);
   if (!st) change(&j, 0, n <= FEW ? DEPTH : n <= PAIRS ? DEPTH - 1 : 1);
   assay_tune_state_deinit(&j.s);
   if (st) return assay_tune_near_deinit(&near), st;

@@ -14,7 +14,7 @@ typedef struct assay_tune_near {
 typedef struct assay_tune_near_options {
   double below;                                     // only those that take less time
   double within;                                    // only those whose worst is at most this
-  size_t most;                                      // as many as are kept
+  size_t max;                                       // as many as are kept
   bool (*seen)(void* user, const uint8_t* format);  // those are left out; NULL: none
   void* user;
 } assay_tune_near_options_t;

@@ -8,7 +8,7 @@
 
 // ---- making -------------------------------------------------------------------------------------
 
-static assay_status_t room(assay_tune_problem_t* p) {
+static assay_status_t reserve(assay_tune_problem_t* p) {
   const size_t choices = p->n_units * p->n_formats;
   ASSAY_TRY(assay_new_array(choices, sizeof *p->time, &p->time));
   ASSAY_TRY(assay_new_array(choices, p->n_outputs * sizeof *p->energy, &p->energy));
@@ -29,7 +29,7 @@ assay_status_t assay_tune_problem_create(size_t n_units, size_t n_formats, size_
   assay_tune_problem_t p = {
       .n_units = n_units, .n_formats = n_formats, .n_outputs = n_outputs, .cast_price = 1};
   if (n_units > SIZE_MAX / ASSAY_TUNE_FORMATS) return assay_status_no_memory();
-  assay_status_t st = room(&p);
+  assay_status_t st = reserve(&p);
   if (st) return assay_tune_problem_deinit(&p), st;
   *out = p;
   return NULL;
@@ -221,8 +221,8 @@ double assay_tune_worst(const assay_tune_problem_t* p, const assay_tune_state_t*
 double assay_tune_excess(const assay_tune_problem_t* p, const assay_tune_state_t* s) {
   double sum = 0;
   for (size_t o = 0; o < p->n_outputs; o++) {
-    const double e = assay_tune_error(p, s, o), most = p->budget[o];
-    if (e > most) sum += fmin(e / fmax(most, 1e-300) - 1, 1e100);
+    const double e = assay_tune_error(p, s, o), max = p->budget[o];
+    if (e > max) sum += fmin(e / fmax(max, 1e-300) - 1, 1e100);
   }
   return sum;
 }

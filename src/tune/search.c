@@ -69,14 +69,14 @@ static assay_status_t add_point(job_t* j, const assay_tune_state_t* s) {
 // The inner point whose neighbours are nearest to each other is missed least.
 void assay_tune_front_thin(assay_tune_front_t* f, size_t n) {
   while (f->n > n && f->n > 2) {
-    size_t least = 1;
+    size_t min = 1;
     double nearest = (double)INFINITY;
     for (size_t i = 1; i + 1 < f->n; i++) {
       const double gap =
           assay_log(fmax(f->at[i - 1].worst, 1e-300)) - assay_log(fmax(f->at[i + 1].worst, 1e-300));
-      if (gap < nearest) nearest = gap, least = i;
+      if (gap < nearest) nearest = gap, min = i;
     }
-    remove_point(f, least);
+    remove_point(f, min);
   }
 }
 
@@ -188,7 +188,7 @@ static assay_status_t follow_prices(job_t* j, bool upwards) {
 static void repair(job_t* j) {
   for (size_t k = 0; k < j->n_free; k++) {
     const double over = assay_tune_excess(j->p, &j->trial);
-    double most = 0;
+    double max = 0;
     size_t unit = SIZE_MAX;
     uint8_t to = 0;
     if (!(over > 0)) return;
@@ -201,7 +201,7 @@ static void repair(job_t* j) {
         assay_tune_state_set(j->p, &j->trial, u, (uint8_t)f);
         const double gain = over - assay_tune_excess(j->p, &j->trial);
         const double merit = gain / fmax(j->trial.time - time, 1e-6 * time + 1e-300);
-        if (gain > 0 && merit > most) most = merit, unit = u, to = (uint8_t)f;
+        if (gain > 0 && merit > max) max = merit, unit = u, to = (uint8_t)f;
       }
       assay_tune_state_set(j->p, &j->trial, u, was);
     }
@@ -306,12 +306,12 @@ static assay_status_t start_from(job_t* j, size_t format) {
   return st;
 }
 
-static assay_status_t run(job_t* j, assay_tune_state_t* least) {
+static assay_status_t run(job_t* j, assay_tune_state_t* min) {
   const assay_tune_problem_t* p = j->p;
   for (size_t f = 0; f < p->n_formats; f++) {
     ASSAY_TRY(start_from(j, f));
-    if (!f || assay_tune_sum(p, &j->now) < assay_tune_sum(p, least))
-      assay_tune_state_copy(p, &j->now, least);
+    if (!f || assay_tune_sum(p, &j->now) < assay_tune_sum(p, min))
+      assay_tune_state_copy(p, &j->now, min);
   }
   if (j->found && j->n_free) ASSAY_TRY(improve(j));
   return NULL;

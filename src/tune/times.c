@@ -9,7 +9,7 @@
 #include "diagnose/search.h"
 #include "runtime/executor.h"
 
-enum { LEAST_RUNS = 5, MOST_RUNS = 200 };
+enum { MIN_RUNS = 5, MAX_RUNS = 200 };
 
 typedef struct job {
   const assay_tune_timing_t* t;
@@ -67,7 +67,7 @@ static assay_status_t time_steps(job_t* j, assay_engine_t* engine) {
   for (size_t s = 0; !st && s < n; s++) j->seconds[s] = (double)INFINITY;
   j->total = (double)INFINITY;
   const double end = assay_clock_seconds() + j->t->seconds;
-  for (int k = 0; !st && k < MOST_RUNS && (k < LEAST_RUNS || assay_clock_seconds() < end); k++) {
+  for (int k = 0; !st && k < MAX_RUNS && (k < MIN_RUNS || assay_clock_seconds() < end); k++) {
     const double start = assay_clock_seconds();
     st = run_once(j, x, false);
     if (k) j->total = fmin(j->total, assay_clock_seconds() - start);

@@ -8,12 +8,12 @@
 #include "tune/model.h"
 #include "tune/near.h"
 
-enum { MOST_RUNS = 8, LOOKS = 2, NEAR = 24, NEAR_RUNS = 400, DEAD_ENDS = 6 };
+enum { MAX_RUNS = 8, PROBES = 2, NEAR = 24, NEAR_RUNS = 400, DEAD_ENDS = 6 };
 static const double NEAR_WORK = 1e9;  // operations that runs near the best may take
 // Forecasts are a little off: the first assignment is looked for within a part of the budget.
 static const double FIRST_PART = 0.9, LATER_PART = 0.97;
 static const double FASTER = 0.995;       // what is worth another run
-static const double LOOK_PART = 8;        // how far past the budgets a look goes
+static const double PROBE_PART = 8;       // how far past the budgets a look goes
 static const double COMMAND_PART = 0.25;  // of an error that a command of the user's has refused
 
 typedef struct job {
@@ -27,7 +27,7 @@ typedef struct job {
   size_t reference;       // the trial that forecasts start from
   double *cap, *refused;  // by output: errors that commands of the user's leave, have refused
   size_t searched;        // runs of assignments that were searched for
-  size_t looks;           // of them: past the budgets
+  size_t probes;          // of them: past the budgets
   double part;            // of the budgets, to look within
 } job_t;
 
@@ -198,9 +198,9 @@ static void correct(job_t* j, const assay_tune_trial_t* t) {
   if (t->met) return;
   for (size_t o = 0; o < p->n_outputs; o++) {
     const double said = assay_tune_error(p, &j->state, o) - p->floor[o];
-    const double most = p->budget[o] - p->floor[o];
-    if (!t->outputs[o].faithful && said > 0 && most > 0 && said <= most)
-      p->scale[o] *= 1.05 * most / said;
+    const double max = p->budget[o] - p->floor[o];
+    if (!t->outputs[o].faithful && said > 0 && max > 0 && said <= max)
+      p->scale[o] *= 1.05 * max / said;
   }
 }
 
@@ -269,13 +269,13 @@ static bool is_faster(job_t* j, const uint8_t* format) {
 // Where the forecast leaves nothing to try, it may be too high: it was made from runs in one
 // format. A run somewhat past the budgets sets it right. False: there is nothing to look at,
 // either.
-static assay_status_t look_past(job_t* j, bool* out_any) {
+static assay_status_t probe_past(job_t* j, bool* out_any) {
   const double part = j->part;
   bool found = false, is_new = false;
   *out_any = false;
-  while (j->looks < LOOKS && !*out_any) {
-    j->looks++;
-    j->part *= LOOK_PART;
+  while (j->probes < PROBES && !*out_any) {
+    j->probes++;
+    j->part *= PROBE_PART;
     ASSAY_TRY(propose(j, &found, &is_new));
     *out_any = found && is_new && is_faster(j, j->state.format);
   }
@@ -284,8 +284,8 @@ static assay_status_t look_past(job_t* j, bool* out_any) {
 }
 
 static assay_status_t search(job_t* j) {
-  const size_t most = j->options->most_runs ? j->options->most_runs : MOST_RUNS;
-  for (bool more = true; more && j->searched < most;) {
+  const size_t max = j->options->max_runs ? j->options->max_runs : MAX_RUNS;
+  for (bool more = true; more && j->searched < max;) {
     bool found = false, is_new = false;
     ASSAY_TRY(propose(j, &found, &is_new));
     const size_t same = found && !is_new ? find_trial(j, j->state.format) : SIZE_MAX;
@@ -294,7 +294,7 @@ static assay_status_t search(job_t* j) {
       j->part *= 0.7;
       continue;
     }
-    if (!found || !is_new || !is_faster(j, j->state.format)) ASSAY_TRY(look_past(j, &is_new));
+    if (!found || !is_new || !is_faster(j, j->state.format)) ASSAY_TRY(probe_past(j, &is_new));
     if (!is_new) return NULL;
     assay_tune_state_sum(problem(j), &j->state);
     ASSAY_TRY(verify(j, &more));
@@ -308,11 +308,10 @@ static bool has_run(void* user, const uint8_t* format) {
   return find_trial(user, format) != SIZE_MAX;
 }
 
-static assay_status_t try_near(job_t* j, const assay_tune_near_t* near, size_t most,
-                               bool* out_any) {
+static assay_status_t try_near(job_t* j, const assay_tune_near_t* near, size_t max, bool* out_any) {
   const assay_tune_problem_t* p = problem(j);
   *out_any = false;
-  for (size_t i = 0; i < near->n && j->searched < most && !*out_any; i++) {
+  for (size_t i = 0; i < near->n && j->searched < max && !*out_any; i++) {
     memcpy(j->state.format, &near->formats[i * p->n_units], p->n_units);
     assay_tune_state_sum(p, &j->state);
     progress(j, "trying assignments nearby");
@@ -331,23 +330,22 @@ static assay_status_t refine(job_t* j) {
   for (size_t u = 0; u < m->layout.n_units; u++)
     work += m->works.unit[u].products + m->works.unit[u].others + m->works.unit[u].floats;
   const double affordable = fmin(NEAR_WORK / (work * (double)j->inputs->n), NEAR_RUNS);
-  const size_t most =
-      j->options->most_runs ? j->options->most_runs : MOST_RUNS + (size_t)affordable;
+  const size_t max = j->options->max_runs ? j->options->max_runs : MAX_RUNS + (size_t)affordable;
   bool any = j->out->met;
   j->part = 1;
   set_budgets(j);
-  for (size_t fruitless = 0; any && j->searched < most;) {
+  for (size_t fruitless = 0; any && j->searched < max;) {
     choose(j);
     const uint8_t* best = j->out->trials[j->out->chosen].format;
     const assay_tune_near_options_t o = {.below = FASTER * price_of(j, best),
-                                         .within = LOOK_PART,
-                                         .most = NEAR,
+                                         .within = PROBE_PART,
+                                         .max = NEAR,
                                          .seen = has_run,
                                          .user = j};
     assay_tune_near_t near = {0};
     bool better = false;
     ASSAY_TRY(assay_tune_near(problem(j), best, &o, &near));
-    assay_status_t st = try_near(j, &near, most, &better);
+    assay_status_t st = try_near(j, &near, max, &better);
     any = near.n > 0 && (better || ++fruitless < DEAD_ENDS);
     assay_tune_near_deinit(&near);
     if (st) return st;
@@ -470,7 +468,7 @@ static assay_status_t note_units(job_t* j) {
   return NULL;
 }
 
-static assay_status_t room(job_t* j) {
+static assay_status_t reserve(job_t* j) {
   const size_t n = j->out->n_outputs;
   ASSAY_TRY(assay_tune_state_create(problem(j), 0, &j->state));
   ASSAY_TRY(assay_tune_state_create(problem(j), 0, &j->scratch));
@@ -484,7 +482,7 @@ static assay_status_t room(job_t* j) {
 static assay_status_t tune(job_t* j) {
   const size_t low = j->options->n_formats - 1;
   size_t base[ASSAY_TUNE_FORMATS] = {0};
-  ASSAY_TRY(room(j));
+  ASSAY_TRY(reserve(j));
   ASSAY_TRY(run_high(j));
   for (size_t f = 0; f < low; f++) ASSAY_TRY(run_low(j, f, &base[f]));
   ASSAY_TRY(note_units(j));

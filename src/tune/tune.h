@@ -26,7 +26,7 @@ typedef struct assay_tune_setting {
   const assay_device_roofline_t* device;  // NULL: this machine, measured
   double seconds;                         // to measure each format on this machine; 0: 0.5
   const char* timing_cache;               // NULL: none
-  size_t most_runs;                       // of assignments that were searched for; 0: 8
+  size_t max_runs;                        // of assignments that were searched for; 0: 8
   size_t front;                           // points of the front; 0: none
 } assay_tune_setting_t;
 

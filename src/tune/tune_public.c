@@ -80,7 +80,7 @@ static assay_status_t set_all(assay_model_t* model, const assay_tune_options_t* 
   s->goal = o->fewest_layers ? ASSAY_TUNE_LAYERS : ASSAY_TUNE_TIME;
   s->seconds = o->seconds;
   s->timing_cache = t->timing_cache;
-  s->most_runs = o->max_runs;
+  s->max_runs = o->max_runs;
   s->front = o->front;
   check.precision = s->formats[0];
   check.layer_precision = o->layer_precision;

@@ -121,13 +121,13 @@ static inline assay_status_t ablation_try(ablation_t* a, const assay_layer_range
   if (!st) st = ablation_outputs(a, exact);
   for (size_t o = 0; !st && o < n; o++) {
     if (!ablation_is_float(a->truth[o])) continue;
-    const double room = 0.02 + fabs(s->share[o]) / 5;
+    const double capacity = 0.02 + fabs(s->share[o]) / 5;
     const double x = fabs(ablation_part(a, o, a->truth[o], alone[o]) - s->share[o]);
     const double y = fabs(ablation_part(a, o, exact[o], a->engine[o]) - s->share[o]);
     a->alone_off = fmax(a->alone_off, x);
     a->exact_off = fmax(a->exact_off, y);
-    a->alone_excess = fmax(a->alone_excess, x - room);
-    a->exact_excess = fmax(a->exact_excess, y - room);
+    a->alone_excess = fmax(a->alone_excess, x - capacity);
+    a->exact_excess = fmax(a->exact_excess, y - capacity);
   }
   a->tried++;
   ablation_release(a, alone);
@@ -144,11 +144,11 @@ static inline double ablation_largest(const ablation_t* a, const assay_layer_ran
 
 // Tries the layers with the largest shares, at most so many.
 static inline assay_status_t ablation_try_all(ablation_t* a, const assay_shares_t* shares,
-                                              size_t most) {
+                                              size_t max) {
   bool* done = NULL;
   ASSAY_TRY(assay_new_array(shares->n, sizeof *done, &done));
   assay_status_t st = NULL;
-  while (!st && a->tried < most) {
+  while (!st && a->tried < max) {
     size_t best = shares->n;
     for (size_t i = 0; i < shares->n; i++) {
       const double x = ablation_largest(a, &shares->at[i]);
@@ -208,10 +208,10 @@ static inline void ablation_deinit(ablation_t* a) {
   assay_free(a->added);
 }
 
-// Shares of a plan's outputs for one sample, with the `most` largest held against ablation.
+// Shares of a plan's outputs for one sample, with the `max` largest held against ablation.
 // *out_shares is the caller's. runs: assay_shares_options_t.
 static inline assay_status_t ablation_run(const assay_plan_t* plan, assay_tensor_t* const* inputs,
-                                          size_t most, int runs, ablation_t* a,
+                                          size_t max, int runs, ablation_t* a,
                                           assay_shares_t* out_shares) {
   *a = (ablation_t){.layers = assay_plan_layers(plan), .inputs = inputs};
   const assay_account_options_t options = {.watch = {ablation_keep, a}};
@@ -226,7 +226,7 @@ static inline assay_status_t ablation_run(const assay_plan_t* plan, assay_tensor
   assay_account_destroy(account);
   if (!st) st = assay_shares_run(plan, &assay_backend_emu, inputs, &how, out_shares);
   if (!st) ablation_sum(a, out_shares);
-  return st ? st : ablation_try_all(a, out_shares, most);
+  return st ? st : ablation_try_all(a, out_shares, max);
 }
 
 #endif  // ASSAY_TESTS_ACCURACY_ABLATION_H_

@@ -284,8 +284,8 @@ static bool has_unfinite(const assay_tensor_t* t, const assay_layer_t* layer) {
   return false;
 }
 
-static void say(const evaluation_t* e, const assay_node_t* node, const char* run, const char* what,
-                const assay_judgement_t* j) {
+static void print(const evaluation_t* e, const assay_node_t* node, const char* run,
+                  const char* what, const assay_judgement_t* j) {
   printf("VIOLATION %s, %s (%s), %s, evaluation %lld (%s): %s", node->op_type, e->c->name,
          node->label, configs[e->config].name, (long long)e->number, pattern_names[e->pattern],
          what);
@@ -365,8 +365,8 @@ static void count(evaluation_t* e, const assay_node_t* node, int variant,
   {
     tally_t* t = &tally_of(e->totals, node)->by_config[e->config];
     if (wrong && t->wrong++ < SHOWN)
-      say(e, node, runs[variant], "a shape differs, or limits are below 0 or out of order", NULL);
-    if (j->beyond && t->beyond < SHOWN) say(e, node, runs[variant], "beyond", j);
+      print(e, node, runs[variant], "a shape differs, or limits are below 0 or out of order", NULL);
+    if (j->beyond && t->beyond < SHOWN) print(e, node, runs[variant], "beyond", j);
     t->evaluations += variant == 0;
     t->elements += j->elements;
     t->beyond += j->beyond;
@@ -654,7 +654,7 @@ static void print_table(totals_t* t, FILE* f) {
 }
 
 // 1 if the limits are too wide, and it is not known why.
-static int say_wide(const char* op, const char* config, tally_t* t, FILE* f) {
+static int print_wide(const char* op, const char* config, tally_t* t, FILE* f) {
   const char* why = NULL;
   if (median(t) <= WIDE) return 0;
   const bool enough = t->n_ratios >= ENOUGH_RATIOS;
@@ -682,13 +682,13 @@ static int64_t report(totals_t* t, FILE* f) {
         fprintf(f, "FAIL %s, %s: %lld of %lld elements beyond, %lld of %lld past probable\n",
                 t->ops[i].name, configs[k].name, (long long)c->beyond, (long long)c->elements,
                 (long long)c->fair_between, (long long)c->fair);
-      wrong += say_wide(t->ops[i].name, configs[k].name, c, f);
+      wrong += print_wide(t->ops[i].name, configs[k].name, c, f);
     }
     tally_t all = {0};
     for (size_t k = 0; k < N_CONFIGS; k++)
       for (size_t j = 0; j < t->ops[i].by_config[k].n_ratios; j++)
         if (note_ratio(&all, (double)t->ops[i].by_config[k].ratios[j])) exit(2);
-    wrong += say_wide(t->ops[i].name, "all formats", &all, f);
+    wrong += print_wide(t->ops[i].name, "all formats", &all, f);
     assay_free(all.ratios);
   }
   for (size_t i = 0; i < t->n; i++)

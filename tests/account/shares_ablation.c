@@ -6,14 +6,14 @@
 #include "account/ablation.h"
 #include "formats/format.h"
 
-static assay_status_t one(assay_model_t* m, const assay_samples_t* inputs, size_t most,
+static assay_status_t one(assay_model_t* m, const assay_samples_t* inputs, size_t max,
                           const char* format) {
   const assay_precision_t precision = {.format = assay_format_parse(format)};
   assay_plan_t* plan = NULL;
   ablation_t a = {0};
   assay_shares_t s = {0};
   ASSAY_TRY(assay_plan_create(m, &precision, NULL, 0, &plan));
-  assay_status_t st = ablation_run(plan, assay_samples_get(inputs, 0), most, 0, &a, &s);
+  assay_status_t st = ablation_run(plan, assay_samples_get(inputs, 0), max, 0, &a, &s);
   if (!st)
     printf(
         "{\"format\": \"%s\", \"layers\": %zu, \"layer_ranges\": %zu, \"runs\": %d, \"tried\": "

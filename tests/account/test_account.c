@@ -129,15 +129,15 @@ static void a_fault_stays_in_its_layer(void** state) {
 
 // ---- hidden values of fused layers --------------------------------------------------------------
 
-enum { MOST_HIDDEN = 64 };
+enum { MAX_HIDDEN = 64 };
 
 // The hidden values of one layer, as they were derived again.
 typedef struct hidden {
   const assay_layers_t* layers;
   assay_locals_t* locals;
   assay_evaluator_t* truth;
-  const assay_value_t* value[MOST_HIDDEN];
-  assay_tensor_t* tensor[MOST_HIDDEN];
+  const assay_value_t* value[MAX_HIDDEN];
+  assay_tensor_t* tensor[MAX_HIDDEN];
   size_t n;
   int compared;
 } hidden_t;
@@ -146,7 +146,7 @@ static void note_hidden(void* user, const assay_layer_t* layer, const assay_valu
                         const assay_tensor_t* t, const assay_limits_t* limits) {
   hidden_t* h = user;
   (void)layer, (void)limits;
-  assert_true(h->n < MOST_HIDDEN);
+  assert_true(h->n < MAX_HIDDEN);
   h->value[h->n] = value;
   op_case_ok(assay_tensor_copy(t, &h->tensor[h->n++]));
 }

@@ -137,7 +137,7 @@ static assay_output_check_t output(const assay_value_t* value) {
 static const struct {
   const char* text;
   bool holds;
-  double room;  // 1 where it holds
+  double capacity;  // 1 where it holds
 } requirements[] = {
     {"max_abs <= 0.11", true, 1},
     {"max_abs <= 0.05", false, 0.25},
@@ -182,10 +182,10 @@ static void demands_hold_or_not(void** state) {
       fail_msg("'%s' %s: %s", requirements[i].text,
                requirements[i].holds ? "does not hold" : "holds", assay_str_get(&why));
     if (requirements[i].holds) assert_int_equal(why.len, 0);
-    const double room = assay_require_room(&r, &o);
-    if (fabs(room - requirements[i].room) > 1e-3 * requirements[i].room + 1e-4)
-      fail_msg("'%s' leaves room for %.4g, not %.4g", requirements[i].text, room,
-               requirements[i].room);
+    const double capacity = assay_require_margin(&r, &o);
+    if (fabs(capacity - requirements[i].capacity) > 1e-3 * requirements[i].capacity + 1e-4)
+      fail_msg("'%s' leaves room for %.4g, not %.4g", requirements[i].text, capacity,
+               requirements[i].capacity);
     assay_str_deinit(&why);
     assay_requirements_deinit(&r);
   }
@@ -205,7 +205,7 @@ static void all_demands_count(void** state) {
   assert_string_equal(assay_str_get(&why),
                       "'y' has max_abs 0.1, required: max_abs <= 0.05; "
                       "'y' has rms 0.05, required: rms <= 0.005");
-  assert_true(fabs(assay_require_room(&r, &o) - 0.01) < 1e-4);
+  assert_true(fabs(assay_require_margin(&r, &o) - 0.01) < 1e-4);
   assay_str_deinit(&why);
   assay_requirements_deinit(&r);
 }

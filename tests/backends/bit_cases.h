@@ -110,8 +110,8 @@ static const bit_case_t bit_cases[] = {
 };
 enum { BIT_CASES = sizeof bit_cases / sizeof *bit_cases };
 
-static void copy_rows(const char* const* rows, int most, char to[][RANDOM_GRAPH_TEXT], int* n) {
-  for (*n = 0; *n < most && rows[*n]; ++*n) snprintf(to[*n], RANDOM_GRAPH_TEXT, "%s", rows[*n]);
+static void copy_rows(const char* const* rows, int max, char to[][RANDOM_GRAPH_TEXT], int* n) {
+  for (*n = 0; *n < max && rows[*n]; ++*n) snprintf(to[*n], RANDOM_GRAPH_TEXT, "%s", rows[*n]);
 }
 
 // A case as a graph; its number counts from 0.

@@ -134,14 +134,14 @@ static bool draw_window(random_graph_t* g, const random_value_t* x, bool dilated
     w->strides[i] = one_in(g, 8) ? draw(g, 1, 3) : stride;
     w->dilations[i] = one_in(g, 10) && dilated ? draw(g, 1, 3) : dilation;
     const int64_t reach = w->dilations[i] * (w->kernel[i] - 1) + 1;
-    const int64_t most = pooling ? w->kernel[i] - 1 : reach;
-    w->pads[i] = same ? reach / 2 : draw(g, 0, most / 2);
-    w->pads[n + i] = same ? reach / 2 : draw(g, 0, most / 2);
-    if (pooling && w->pads[i] > most) w->pads[i] = most;
-    if (pooling && w->pads[n + i] > most) w->pads[n + i] = most;
-    const int64_t room = x->dims[2 + i] + w->pads[i] + w->pads[n + i] - reach;
-    if (room < 0) return false;
-    w->out[i] = room / w->strides[i] + 1;
+    const int64_t max = pooling ? w->kernel[i] - 1 : reach;
+    w->pads[i] = same ? reach / 2 : draw(g, 0, max / 2);
+    w->pads[n + i] = same ? reach / 2 : draw(g, 0, max / 2);
+    if (pooling && w->pads[i] > max) w->pads[i] = max;
+    if (pooling && w->pads[n + i] > max) w->pads[n + i] = max;
+    const int64_t capacity = x->dims[2 + i] + w->pads[i] + w->pads[n + i] - reach;
+    if (capacity < 0) return false;
+    w->out[i] = capacity / w->strides[i] + 1;
   }
   return true;
 }

@@ -327,8 +327,8 @@ static void compare_truth(runner_t* r, const random_graph_t* g, assay_model_t* m
       total += x * x;
     }
     // Constants are folded to fp32; what a quantization makes of the last bit is a whole step.
-    const double most = g->is_quantized ? 0.05 : 1e-4;
-    if (difference > most * most * total + 1e-20)
+    const double max = g->is_quantized ? 0.05 : 1e-4;
+    if (difference > max * max * total + 1e-20)
       failure(r, g, "the passes changed output %zu (%s) by %.3g of %.3g", i,
               g->values[g->outputs[i]].name, sqrt(difference), sqrt(total));
   }
@@ -611,11 +611,11 @@ static void memory(runner_t* r) {
       (long long)r->count, before, after, (long long)live_before, (long long)live,
       (long long)(assay_alloc_live() - at_start));
 #ifdef __SANITIZE_ADDRESS__
-  const double most = INFINITY;  // it keeps what is freed for a while
+  const double max = INFINITY;  // it keeps what is freed for a while
 #else
-  const double most = before * 1.1 + 8;
+  const double max = before * 1.1 + 8;
 #endif
-  if (after > most || live > live_before + live_before / 4 + 100 || assay_alloc_live() != at_start)
+  if (after > max || live > live_before + live_before / 4 + 100 || assay_alloc_live() != at_start)
     r->failures++;
 }
 

@@ -60,9 +60,9 @@ static bool step_pad(random_graph_t* g) {
   int64_t pads[2 * RANDOM_GRAPH_RANK] = {0};
   for (int i = x.rank > 2 ? 2 : 0; i < x.rank; i++) {
     if (x.open[i] || i == x.rows) continue;
-    const int64_t most = *mode == 'r' ? x.dims[i] - 1 : 2;
-    pads[i] = draw(g, *mode == 'c' && x.dims[i] > 3 ? -1 : 0, most < 2 ? most : 2);
-    pads[x.rank + i] = draw(g, 0, most < 2 ? most : 2);
+    const int64_t max = *mode == 'r' ? x.dims[i] - 1 : 2;
+    pads[i] = draw(g, *mode == 'c' && x.dims[i] > 3 ? -1 : 0, max < 2 ? max : 2);
+    pads[x.rank + i] = draw(g, 0, max < 2 ? max : 2);
   }
   const char* list = integers(g, 2 * x.rank, pads);
   const char* value = *mode == 'c' && one_in(g, 2) ? number(g, x.type, 0.5) : "";

@@ -14,7 +14,7 @@
 #include "backends/cpu/gemm/gemm.h"
 #include "skip_case.h"
 
-enum { MOST_K = 200, ROWS = 7, PANEL_BYTES = 1 << 17 };
+enum { MAX_K = 200, ROWS = 7, PANEL_BYTES = 1 << 17 };
 
 static const cpu_coded_t cases[] = {
     {.k = 1, .block = 1, .bits = 4, .zeros = CPU_CODED_ONE_ZERO, .zero = 8},
@@ -40,7 +40,7 @@ static float next_float(void) { return (float)next_number() / (float)(1 << 23) -
 // A panel in memory, and its weights, by the header's words.
 typedef struct panel {
   _Alignas(64) uint8_t bytes[PANEL_BYTES];
-  float w[MOST_K][CPU_CODED_PANEL];
+  float w[MAX_K][CPU_CODED_PANEL];
 } panel_t;
 
 static void fill(const cpu_coded_t* c, panel_t* p) {
@@ -83,18 +83,18 @@ typedef void widen_t(const cpu_coded_t* w, const uint8_t* panel, int64_t from, i
                      float* to);
 
 static void check_rows(const cpu_coded_t* c, const panel_t* p, rows_t* rows, bool exact) {
-  static float a[ROWS * MOST_K], bias[CPU_CODED_PANEL], y[ROWS][CPU_CODED_PANEL];
-  for (int64_t i = 0; i < ROWS * MOST_K; i++) a[i] = next_float();
+  static float a[ROWS * MAX_K], bias[CPU_CODED_PANEL], y[ROWS][CPU_CODED_PANEL];
+  for (int64_t i = 0; i < ROWS * MAX_K; i++) a[i] = next_float();
   for (int64_t j = 0; j < CPU_CODED_PANEL; j++) bias[j] = next_float();
   for (int64_t m = 1; m <= ROWS; m++) {
-    const cpu_coded_rows_t r = {c,    p->bytes,       m, a, MOST_K, m % 2 ? bias : NULL,
+    const cpu_coded_rows_t r = {c,    p->bytes,       m, a, MAX_K, m % 2 ? bias : NULL,
                                 y[0], CPU_CODED_PANEL};
     memset(y, 0xff, sizeof y);
     rows(&r);
     for (int64_t i = 0; i < ROWS; i++)
       for (int64_t j = 0; j < CPU_CODED_PANEL; j++) {
         float sum = r.bias ? bias[j] : 0;
-        for (int64_t l = 0; l < c->k; l++) sum = fmaf(a[i * MOST_K + l], p->w[l][j], sum);
+        for (int64_t l = 0; l < c->k; l++) sum = fmaf(a[i * MAX_K + l], p->w[l][j], sum);
         const bool right = i >= m  ? isnan(y[i][j])
                            : exact ? y[i][j] == sum
                                    : fabsf(y[i][j] - sum) <= 1e-4F * (1 + fabsf(sum));
@@ -107,7 +107,7 @@ static void check_rows(const cpu_coded_t* c, const panel_t* p, rows_t* rows, boo
 }
 
 static void check_widen(const cpu_coded_t* c, const panel_t* p, widen_t* widen) {
-  static float to[MOST_K * CPU_CODED_PANEL];
+  static float to[MAX_K * CPU_CODED_PANEL];
   for (int64_t from = 0; from < c->k; from += c->block < 32 ? c->block : 32)
     for (int64_t end = from + (c->block < 32 ? c->block : 32); from < c->k; end += c->block) {
       if (end > c->k) end = c->k;

@@ -15,15 +15,15 @@
 
 enum {
   LANES = 16,
-  MOST_ROWS = 26,
-  MOST_K = 40,
-  MOST_PIECES = 3,
-  STEP = 3 * MOST_K,  // of a
+  MAX_ROWS = 26,
+  MAX_K = 40,
+  MAX_PIECES = 3,
+  STEP = 3 * MAX_K,  // of a
   WIDTH = 2 * CPU_PANEL
 };
 
-static float a[MOST_ROWS * STEP], panels[2 * MOST_PIECES * MOST_K * CPU_PANEL];
-static float start[MOST_ROWS * WIDTH], c[(MOST_ROWS + 1) * WIDTH];
+static float a[MAX_ROWS * STEP], panels[2 * MAX_PIECES * MAX_K * CPU_PANEL];
+static float start[MAX_ROWS * WIDTH], c[(MAX_ROWS + 1) * WIDTH];
 
 static float number(uint64_t* state) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -39,7 +39,7 @@ typedef struct sizes {
   int start;            // 0: none; 1: one row for all; 2: a row for each
 } sizes_t;
 
-static const int64_t pieces[MOST_PIECES] = {0, MOST_K + 3, 2 * MOST_K};
+static const int64_t pieces[MAX_PIECES] = {0, MAX_K + 3, 2 * MAX_K};
 
 // One row and one vector by themselves.
 static void alone(const sizes_t* s, int64_t row, int vector, float* to) {
@@ -109,7 +109,7 @@ static void rows_and_vectors_do_not_matter(void** state) {
   fill(panels, sizeof panels / sizeof *panels, 2);
   fill(start, sizeof start / sizeof *start, 3);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-    for (int64_t m = 1; m <= MOST_ROWS; m++)
+    for (int64_t m = 1; m <= MAX_ROWS; m++)
       for (int vectors = 1; vectors <= 4; vectors++) {
         check(&sizes[i], m, vectors, vectors * LANES);
         check(&sizes[i], m, vectors, vectors * LANES - 11);

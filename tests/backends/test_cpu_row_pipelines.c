@@ -142,9 +142,9 @@ static void draw_model(uint64_t seed, drawn_t* d) {
   d->graph.outputs = text(d, "v%d", d->last);
 }
 
-static assay_status_t look(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                           uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                           assay_tensor_t* const* out) {
+static assay_status_t inspect(void* user, const assay_layer_t* layer, const assay_node_t* node,
+                              uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                              size_t n_out, assay_tensor_t* const* out) {
   (void)layer, (void)node, (void)iteration, (void)n_in, (void)in, (void)n_out, (void)out;
   ++*(int64_t*)user;
   return NULL;
@@ -165,7 +165,7 @@ static int64_t in_pipelines(const assay_executor_t* e) {
 static int64_t run(assay_plan_t* plan, bool tapped, assay_tensor_t* const* in,
                    assay_tensor_t** out) {
   int64_t seen = 0;
-  const assay_tap_t tap = {look, &seen};
+  const assay_tap_t tap = {inspect, &seen};
   assay_executor_t* e = NULL;
   op_case_ok(assay_executor_run_plan(plan, assay_backend_find("cpu"), tapped ? &tap : NULL, &e));
   const assay_graph_t* g = assay_executor_graph(e);

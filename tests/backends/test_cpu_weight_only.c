@@ -318,7 +318,7 @@ static void weights_are_those_of_the_nodes(void** state) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static size_t kept_bytes(const graph_case_t* row) {
+static size_t cached_bytes(const graph_case_t* row) {
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
   assay_model_t* m = graph_case_model(row, in);
   const assay_backend_t* cpu = assay_backend_find("cpu");
@@ -377,7 +377,7 @@ static void codes_stay_codes(void** state) {
        128 * 256 + 128 * 4},
   };
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-    const size_t bytes = kept_bytes(&kept[i].graph);
+    const size_t bytes = cached_bytes(&kept[i].graph);
     if (bytes != kept[i].bytes)
       fail_msg("%s: %zu bytes are kept, not %zu", kept[i].graph.name, bytes, kept[i].bytes);
   }

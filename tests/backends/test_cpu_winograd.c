@@ -124,8 +124,8 @@ static bool flushes(const char* tactic) {
   return false;
 }
 
-static int class_of(double x, double least) {
-  return isnan(x) ? 1 : isinf(x) ? (x > 0 ? 2 : 3) : fabs(x) <= least ? 4 : 0;
+static int class_of(double x, double min) {
+  return isnan(x) ? 1 : isinf(x) ? (x > 0 ? 2 : 3) : fabs(x) <= min ? 4 : 0;
 }
 
 static void compare_classes(const drawn_t* d, const way_t* way, const char* what) {
@@ -134,16 +134,16 @@ static void compare_classes(const drawn_t* d, const way_t* way, const char* what
   run_in(&plain, d, &want);
   run_in(way, d, &got);
   double largest = 0;
-  const double least = flushes(want.tactic) || flushes(got.tactic) ? FLT_MIN : 0;
+  const double min = flushes(want.tactic) || flushes(got.tactic) ? FLT_MIN : 0;
   for (int64_t i = 0; i < want.out[0]->size; i++) {
     const double x = fabs(assay_f64(want.out[0])[i]);
     if (x < 1e30) largest = fmax(largest, x);
   }
   for (int64_t i = 0; i < want.out[0]->size; i++) {
     const double a = assay_f64(want.out[0])[i], b = assay_f64(got.out[0])[i];
-    if (class_of(a, least) != class_of(b, least))
+    if (class_of(a, min) != class_of(b, min))
       fail_msg("%s, %s: element %lld is %g, plain's %g", what, got.tactic, (long long)i, b, a);
-    if (class_of(a, least) == 0 && !(fabs(a - b) <= (1e-4 + way->unit) * fmax(fabs(a), largest)))
+    if (class_of(a, min) == 0 && !(fabs(a - b) <= (1e-4 + way->unit) * fmax(fabs(a), largest)))
       fail_msg("%s, %s: element %lld is %.9g, plain's %.9g", what, got.tactic, (long long)i, b, a);
   }
   tactic_case_release(&want);

@@ -73,10 +73,10 @@ typedef struct exact {
 } exact_t;
 
 static double step_to(exact_t* e, const assay_norm_step_t* s, double x, int* byte) {
-  const double least = s->type == I8 ? -128 : 0, most = s->type == I8 ? 127 : 255;
+  const double min = s->type == I8 ? -128 : 0, max = s->type == I8 ? 127 : 255;
   const double v = x / (double)s->scale, far = fabs(v - floor(v) - 0.5);
   e->tie |= far < 1e-4 || v != v;
-  *byte = (int)fmin(fmax(rint(v) + (double)s->zero, least), most);
+  *byte = (int)fmin(fmax(rint(v) + (double)s->zero, min), max);
   return (*byte - (double)s->back_zero) * (double)s->back_scale;
 }
 
@@ -96,8 +96,8 @@ static int element_of(exact_t* e, double x, double mean, double root, int64_t c)
     float v = ((float)byte - before.back_zero) * before.back_scale;
     if (n->factor[i]) v *= n->factor[i][n->n_factor[i] > 1 ? c : 0];
     if (n->term[i]) v += n->term[i][n->n_term[i] > 1 ? c : 0];
-    const float least = s->type == I8 ? -128 : 0, most = s->type == I8 ? 127 : 255;
-    byte = (int)fminf(fmaxf(rintf(v / s->scale) + s->zero, least), most);
+    const float min = s->type == I8 ? -128 : 0, max = s->type == I8 ? 127 : 255;
+    byte = (int)fminf(fmaxf(rintf(v / s->scale) + s->zero, min), max);
     before = *s;
   }
   return byte & 255;
@@ -132,12 +132,9 @@ static int64_t check_row(exact_t* e, const char* name, const uint8_t* x, int64_t
 static void fill(const rows_case_t* c, uint64_t* state, uint8_t* x) {
   for (int64_t r = 0; r < c->rows; r++) {
     // Rows of few values and of one value, too.
-    const double wide = r % 5 == 4   ? 1
-                        : r % 5 == 3 ? 4
-                                     : 256,
-                 least = uniform(state) * (256 - wide);
+    const double wide = r % 5 == 4 ? 1 : r % 5 == 3 ? 4 : 256, min = uniform(state) * (256 - wide);
     for (int64_t i = 0; i < c->size; i++)
-      x[r * c->size + i] = (uint8_t)(least + floor(uniform(state) * wide));
+      x[r * c->size + i] = (uint8_t)(min + floor(uniform(state) * wide));
   }
 }
 

@@ -37,15 +37,15 @@ static void counted(void** state) {
 static void limited(void** state) {
   (void)state;
   size_t bytes = 0;
-  int64_t room = 0;
+  int64_t capacity = 0;
   assert_int_equal(assay_memory_set_limit(assay_memory_used() + (10 << 20)), 0);
   assert_null(assay_malloc(11 << 20));
-  assert_true(assay_alloc_refused(&bytes, &room));
+  assert_true(assay_alloc_refused(&bytes, &capacity));
   assert_int_equal(bytes, 11 << 20);
-  assert_in_range(room, 9 << 20, 10 << 20);
+  assert_in_range(capacity, 9 << 20, 10 << 20);
   void* p = assay_malloc(6 << 20);
   assert_non_null(p);
-  assert_false(assay_alloc_refused(&bytes, &room));
+  assert_false(assay_alloc_refused(&bytes, &capacity));
   assert_null(assay_calloc(1 << 20, 6));  // together too much
   // Growing counts what is added only.
   void* q = assay_realloc(p, 9 << 20);

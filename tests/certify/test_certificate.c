@@ -93,9 +93,9 @@ static assay_status_t certify(const subject_t* s, const engine_t* e, assay_certi
 }
 
 // As a file: encoded, and read back.
-static assay_status_t through_file(assay_certificate_t* c, size_t most, assay_certificate_t* out) {
+static assay_status_t through_file(assay_certificate_t* c, size_t max, assay_certificate_t* out) {
   assay_str_t bytes = {0};
-  assay_status_t st = assay_certificate_encode(c, most, &bytes);
+  assay_status_t st = assay_certificate_encode(c, max, &bytes);
   if (!st) st = assay_certificate_decode(bytes.text, bytes.len, out);
   assay_str_deinit(&bytes);
   return st;
@@ -195,7 +195,7 @@ static void make_large(assay_certificate_t* c, size_t n) {
   }
 }
 
-static void check_same(const assay_certificate_t* a, const assay_certificate_t* b, size_t most) {
+static void check_same(const assay_certificate_t* a, const assay_certificate_t* b, size_t max) {
   assert_int_equal(a->n_values, b->n_values);
   assert_true(a->inputs == b->inputs && a->model == b->model && a->given == b->given);
   assert_memory_equal(&a->form.stride, &b->form.stride, sizeof a->form.stride);
@@ -205,7 +205,7 @@ static void check_same(const assay_certificate_t* a, const assay_certificate_t* 
     assert_int_equal(x->odd, y->odd);
     if (!assay_certificate_keeps(b, i)) continue;
     for (int j = 0; j < b->form.sketches; j++)
-      if (x->sketch[j] != y->sketch[j]) fail_msg("%zu bytes: sketch %d of value %zu", most, j, i);
+      if (x->sketch[j] != y->sketch[j]) fail_msg("%zu bytes: sketch %d of value %zu", max, j, i);
     assert_int_equal(x->step, y->step);
     assert_int_equal(x->bits & mask, y->bits);
     if (b->form.names) assert_int_equal(x->name, y->name);
@@ -219,17 +219,17 @@ static void what_is_written_is_read_in_every_form(void** state) {
   (void)state;
   enum { N = 300 };
   size_t last = SIZE_MAX;
-  for (size_t most = 20000; most >= 10; most = most * 2 / 3) {
+  for (size_t max = 20000; max >= 10; max = max * 2 / 3) {
     assay_certificate_t c, back;
     assay_str_t bytes = {0};
     make_large(&c, N);
-    op_case_ok(assay_certificate_encode(&c, most, &bytes));
-    if (bytes.len > most && c.form.stride < N)
-      fail_msg("%zu bytes where %zu are allowed", bytes.len, most);
+    op_case_ok(assay_certificate_encode(&c, max, &bytes));
+    if (bytes.len > max && c.form.stride < N)
+      fail_msg("%zu bytes where %zu are allowed", bytes.len, max);
     assert_true(bytes.len <= last);
     last = bytes.len;
     op_case_ok(assay_certificate_decode(bytes.text, bytes.len, &back));
-    check_same(&c, &back, most);
+    check_same(&c, &back, max);
     assert_true(assay_certificate_keeps(&back, N - 1));
     assay_certificate_deinit(&back);
     assay_certificate_deinit(&c);
@@ -452,10 +452,10 @@ static void another_model_is_told_from_truth(void** state) {
   subject_t s, other;
   open_subject(&network, &s);
   open_subject(&other_network, &other);
-  for (size_t most = 4096; most > 100; most /= 4) {
+  for (size_t max = 4096; max > 100; max /= 4) {
     assay_certificate_t made, c;
     op_case_ok(certify(&s, &plain, &made));
-    op_case_ok(through_file(&made, most, &c));
+    op_case_ok(through_file(&made, max, &c));
     assay_verified_t v;
     op_case_ok(verify(&c, &other, &plain, NULL, false, &v));
     assert_false(v.holds);

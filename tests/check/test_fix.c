@@ -209,22 +209,22 @@ static void check_nodes(const row_t* r, const assay_fix_t* f) {
 
 // ---- the fewest ---------------------------------------------------------------------------------
 
-enum { MOST_NODES = 8 };
+enum { MAX_NODES = 8 };
 
 // Whether outputs are faithful with these nodes kept in fp32: bit i is node i of the graph.
 static bool does(assay_model_t* m, const row_t* r, const assay_requirements_t* require,
-                 assay_tensor_t** in, unsigned kept) {
+                 assay_tensor_t** in, unsigned pinned) {
   const assay_samples_t inputs = sample_of(m, in);
-  bool chosen[MOST_NODES] = {false}, faithful = false;
+  bool chosen[MAX_NODES] = {false}, faithful = false;
   const assay_precision_t precision = {
-      .format = r->format, .kept = chosen, .kept_in = ASSAY_FORMAT_FP32};
+      .format = r->format, .pinned = chosen, .pinned_format = ASSAY_FORMAT_FP32};
   const assay_plan_options_t plan_options = {.fused = r->fused};
   const assay_account_options_t options = {.outputs_only = true};
   assay_plan_t* plan = NULL;
   assay_account_t* account = NULL;
   assay_output_check_t* outputs = NULL;
-  assert_true(m->n_node_ids <= MOST_NODES);
-  for (size_t i = 0; i < m->graph->n_nodes; i++) chosen[m->graph->nodes[i]->id] = kept >> i & 1;
+  assert_true(m->n_node_ids <= MAX_NODES);
+  for (size_t i = 0; i < m->graph->n_nodes; i++) chosen[m->graph->nodes[i]->id] = pinned >> i & 1;
   op_case_ok(assay_plan_create(m, &precision, &plan_options, 0, &plan));
   op_case_ok(assay_account_create(plan, &assay_backend_emu, &options, &account));
   op_case_ok(assay_output_checks_create(m->graph, require, &outputs));
@@ -240,10 +240,10 @@ static bool does(assay_model_t* m, const row_t* r, const assay_requirements_t* r
 static size_t fewest(assay_model_t* m, const row_t* r, const assay_requirements_t* require,
                      assay_tensor_t** in) {
   size_t best = m->graph->n_nodes + 1;
-  for (unsigned kept = 0; kept < 1u << m->graph->n_nodes; kept++) {
+  for (unsigned pinned = 0; pinned < 1u << m->graph->n_nodes; pinned++) {
     size_t n = 0;
-    for (unsigned k = kept; k; k &= k - 1) n++;
-    if (n < best && does(m, r, require, in, kept)) best = n;
+    for (unsigned k = pinned; k; k &= k - 1) n++;
+    if (n < best && does(m, r, require, in, pinned)) best = n;
   }
   return best;
 }
@@ -266,9 +266,9 @@ static void fixes_keep_what_is_needed(void** state) {
         fail_msg("'%s': %zu nodes, %sverified in %d runs", r->graph.name, c->fix.n_nodes,
                  c->fix.verified ? "" : "not ", c->fix.runs);
       if (r->nodes) check_nodes(r, &c->fix);
-      const size_t least = fewest(m, r, &require, in);
-      if (c->fix.n_nodes > least)
-        fail_msg("'%s': %zu nodes are kept, %zu do", r->graph.name, c->fix.n_nodes, least);
+      const size_t min = fewest(m, r, &require, in);
+      if (c->fix.n_nodes > min)
+        fail_msg("'%s': %zu nodes are kept, %zu do", r->graph.name, c->fix.n_nodes, min);
     }
     assay_check_destroy(c);
     assay_requirements_deinit(&require);

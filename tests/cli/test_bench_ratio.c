@@ -9,7 +9,7 @@
 
 #include "cli/verbs/bench/bench_ratio.h"
 
-enum { MOST = 200 };
+enum { MAX = 200 };
 
 // Ranks of both ends, from tables of the sign test (two-sided, 5 %).
 static void test_ranks(void** state) {
@@ -19,7 +19,7 @@ static void test_ranks(void** state) {
   } rows[] = {{1, 0},  {5, 0},  {6, 1},  {8, 1},   {9, 2},
               {10, 2}, {20, 6}, {25, 8}, {50, 18}, {100, 40}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    double x[MOST];
+    double x[MAX];
     const size_t n = rows[i].n, k = rows[i].rank;
     for (size_t j = 0; j < n; j++) x[j] = 0.01 * (double)(n - j);  // 0.01 to 0.01 n, unsorted
     const bench_ratio_t r = bench_ratio_of(x, n);

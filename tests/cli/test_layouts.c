@@ -219,7 +219,7 @@ static void choices(void** state) {
 }
 
 // As tools that read layer information look for them.
-static void told(void** state) {
+static void reported(void** state) {
   static const char* const texts[][2] = {
       {"chw", "Row major linear FP16"},
       {"chw2", "Two wide channel vectorized row major FP16 format"},
@@ -240,7 +240,7 @@ static void told(void** state) {
   assert_int_equal(n, sizeof texts / sizeof *texts);
   for (size_t i = 0; i < n; i++) {
     assay_str_t text = {0};
-    trt_layout_tell(&text, find(texts[i][0]), "FP16");
+    trt_layout_report(&text, find(texts[i][0]), "FP16");
     assert_string_equal(assay_str_get(&text), texts[i][1]);
     assay_str_deinit(&text);
   }
@@ -249,6 +249,6 @@ static void told(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(elements), cmocka_unit_test(plain),
                                      cmocka_unit_test(too_large), cmocka_unit_test(choices),
-                                     cmocka_unit_test(told)};
+                                     cmocka_unit_test(reported)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,14 +27,14 @@ typedef struct fixture {
   assay_comparing_t run;
   assay_tolerances_t tolerances;
   assay_str_t text;
-  int least;
+  int minimum;
 } fixture_t;
 
 static void put_line(void* self, assay_severity_t severity, int depth, const char* text) {
   fixture_t* f = self;
-  const char mark = severity < ASSAY_SAY_INFO      ? 'V'
-                    : severity < ASSAY_SAY_WARNING ? 'I'
-                    : severity < ASSAY_SAY_ERROR   ? 'W'
+  const char mark = severity < ASSAY_LOG_INFO      ? 'V'
+                    : severity < ASSAY_LOG_WARNING ? 'I'
+                    : severity < ASSAY_LOG_ERROR   ? 'W'
                                                    : 'E';
   assay_str_printf(&f->text, "[%c] %*s", mark, 4 * depth, "");
   for (; *text; text++)
@@ -46,7 +46,7 @@ static void put_line(void* self, assay_severity_t severity, int depth, const cha
 }
 
 static bool shows(void* self, assay_severity_t severity) {
-  return (int)severity >= ((const fixture_t*)self)->least;
+  return (int)severity >= ((const fixture_t*)self)->minimum;
 }
 
 static assay_status_t tolerances_of(void* self, const char* output, assay_tolerances_t* out) {
@@ -61,9 +61,9 @@ static void begin(fixture_t* f, const setting_t* s) {
                                   .infinities_equal = s->infinities_equal,
                                   .no_shape_check = s->no_shape_check,
                                   .tolerances = tolerances_of},
-                   .least = ASSAY_SAY_INFO};
+                   .minimum = ASSAY_LOG_INFO};
   f->comparison.self = f;
-  f->comparison.say = (assay_say_t){.line = put_line, .shows = shows, .self = f};
+  f->comparison.log = (assay_compare_log_t){.line = put_line, .shows = shows, .self = f};
   assay_tolerances_init(&f->tolerances);
   f->tolerances.stat = s->stat;
   if (s->atol != 0) f->tolerances.atol.x = s->atol;
@@ -509,7 +509,7 @@ static void more_is_said_to_those_who_ask(void** state) {
   fixture_t f;
   const setting_t how = {0};
   begin(&f, &how);
-  f.least = ASSAY_SAY_SUPER;
+  f.minimum = ASSAY_LOG_SUPER;
   start(&f);
   assert_false(compare(&f, "y=float[3] 0 1 2", "y=float[3] 0 1 9"));
   const char* text = assay_str_get(&f.text);
@@ -772,7 +772,7 @@ static void each_allocation_may_fail(void** state) {
     begin(&f, &how);
     f.comparison.metrics[1] = ASSAY_METRIC_COSINE;
     f.comparison.n_metrics = 2;
-    f.least = ASSAY_SAY_SUPER;
+    f.minimum = ASSAY_LOG_SUPER;
     assay_alloc_fail_after(n, false);
     assay_status_t st = compare_all(&f, &a, &b);
     done = assay_alloc_fail_after(0, false) < n;

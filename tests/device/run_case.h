@@ -10,7 +10,7 @@
 #include "onnx/load.h"
 #include "plan/plan.h"
 
-enum { RUN_CASE_MOST = 300 };
+enum { RUN_CASE_MAX = 300 };
 
 typedef struct run_case {
   assay_model_t* model;
@@ -19,7 +19,7 @@ typedef struct run_case {
 } run_case_t;
 
 typedef struct run_outputs {
-  assay_tensor_t* at[RUN_CASE_MOST];
+  assay_tensor_t* at[RUN_CASE_MAX];
   size_t n;
 } run_outputs_t;
 

@@ -5,8 +5,8 @@
 #include "mock/mock.h"
 #include "runtime/engine_case.h"
 
-static float images[MOST * IMAGE];
-static float want[MOST + 1][MOST * CLASSES];  // by how many images are run at once
+static float images[MAX * IMAGE];
+static float want[MAX + 1][MAX * CLASSES];  // by how many images are run at once
 
 static int calm(void** state) {
   (void)state;
@@ -26,8 +26,8 @@ static assay_engine_t* classifier(void) {
   const assay_engine_options_t o = {.struct_size = sizeof o, .target = "mock"};
   assay_engine_t* e = build_model("classifier", &o);
   assay_context_t* c = open_context(e, NULL);
-  fill(images, MOST * IMAGE, 11);
-  for (int64_t n = 1; n <= MOST; n++) classify(c, images, n, want[n]);
+  fill(images, MAX * IMAGE, 11);
+  for (int64_t n = 1; n <= MAX; n++) classify(c, images, n, want[n]);
   assay_context_destroy(c);
   return e;
 }
@@ -50,7 +50,7 @@ static assay_status_t run(assay_context_t* c, int64_t n, bool start, float* out)
   const int64_t dims[] = {n, 3, 16, 16};
   assay_status_t st = assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 4, dims, images,
                                                (size_t)n * IMAGE * sizeof *images);
-  if (!st) st = assay_context_bind_output(c, 0, out, MOST * CLASSES * sizeof *out);
+  if (!st) st = assay_context_bind_output(c, 0, out, MAX * CLASSES * sizeof *out);
   if (!st && !start) return assay_context_run(c);
   if (!st) st = assay_context_start(c);
   return st ? st : assay_context_wait(c);
@@ -59,7 +59,7 @@ static assay_status_t run(assay_context_t* c, int64_t n, bool start, float* out)
 // cmocka is for one thread: what is wrong is said at the end.
 static void* work(void* p) {
   job_t* j = p;
-  float out[MOST * CLASSES];
+  float out[MAX * CLASSES];
   assay_context_options_t o = ASSAY_CONTEXT_OPTIONS_INIT;
   assay_context_t* c = NULL;
   o.threads = 1;
@@ -68,7 +68,7 @@ static void* work(void* p) {
   unsigned random = j->seed;
   for (int i = 0; !st && !j->wrong && i < RUNS; i++) {
     random = random * 1664525u + 1013904223u;
-    const int64_t n = 1 + (random >> 16) % MOST;
+    const int64_t n = 1 + (random >> 16) % MAX;
     memset(out, 0, sizeof out);
     st = run(c, n, i % 2, out);
     if (!st && memcmp(out, want[n], (size_t)n * CLASSES * sizeof *out) != 0)
@@ -124,7 +124,7 @@ static void bind(assay_context_t* c, assay_device_ptr_t in, assay_device_ptr_t o
 }
 
 static void check_output(assay_context_t* c, assay_device_ptr_t out, int64_t n) {
-  float have[MOST * CLASSES];
+  float have[MAX * CLASSES];
   int64_t dims[32];
   int rank = -1;
   assert_null(assay_context_output(c, 0));
@@ -151,7 +151,7 @@ static void inputs_and_outputs_lie_on_the_device(void** state) {
     check_output(c, at.out + beside, n);
   }
   // And back to the host's memory, one by one.
-  float have[MOST * CLASSES];
+  float have[MAX * CLASSES];
   ok(assay_context_bind_output(c, 0, have, sizeof have));
   ok(assay_context_run(c));
   expect(have, 3);
@@ -292,7 +292,7 @@ static void plans_are_written_and_read(void** state) {
   const int fd = mkstemp(path);
   assert_true(fd >= 0);
   assay_engine_t *e = classifier(), *read = NULL;
-  float have[MOST * CLASSES];
+  float have[MAX * CLASSES];
   ok(assay_engine_save(e, path));
   assay_engine_release(e);
   ok(assay_engine_load(path, &read));

@@ -145,10 +145,10 @@ static const tactic_row_t tactic_rows[] = {
 };
 
 static void judge_layers(const tactic_row_t* r, const assay_tactic_blame_t* b) {
-  size_t most = 0, faults = 0;
+  size_t max = 0, faults = 0;
   for (size_t i = 0; i < b->n_layers; i++) {
     const assay_tactic_layer_t* l = &b->layers[i];
-    if (l->n > most) most = l->n;
+    if (l->n > max) max = l->n;
     for (size_t k = 0; k < l->n; k++) {
       const assay_tactic_account_t* a = &l->at[k];
       const bool injected = strcmp(a->name, "injected") == 0;
@@ -165,8 +165,8 @@ static void judge_layers(const tactic_row_t* r, const assay_tactic_blame_t* b) {
   }
   assert_int_equal(faults, b->n_faults);
   if (!faults != !r->fault) fail_msg("%s: %zu faults", r->graph.name, faults);
-  if (most < r->tactics - (r->tactics > 1 && cpu_level_held() < CPU_LEVEL_AVX512))
-    fail_msg("%s: %zu tactics at most", r->graph.name, most);
+  if (max < r->tactics - (r->tactics > 1 && cpu_level_held() < CPU_LEVEL_AVX512))
+    fail_msg("%s: %zu tactics at most", r->graph.name, max);
   if (r->layer) assert_int_equal(b->n_layers, 1);
 }
 

@@ -31,7 +31,7 @@ static assay_status_t run(void* user, const assay_precision_t* precision, assay_
   if (r->runs++ == r->limit) return ASSAY_ERROR(ASSAY_DEVICE, "no more runs");
   ASSAY_TRY(assay_output_checks_create(g, NULL, &result.outputs));
   for (size_t i = 0; i < r->needed; i++)
-    result.faithful &= precision->kept[g->nodes[r->from_end ? NODES - 1 - i : i]->id];
+    result.faithful &= precision->pinned[g->nodes[r->from_end ? NODES - 1 - i : i]->id];
   *out = result;
   return NULL;
 }

@@ -1,6 +1,6 @@
 // Looks at repairs: what they forecast by derivatives, and behind nodes that are far from linear.
 #include "diagnose/search_case.h"
-#include "diagnose/search_look.h"
+#include "diagnose/search_screening.h"
 
 static assay_repair_t constant_repair(const search_case_t* c, size_t position, size_t input,
                                       assay_tensor_t* take) {
@@ -22,13 +22,13 @@ static void derivatives_agree_with_evaluation(void** state) {
   static const struct { size_t position, input; } places[] = {{0, 1}, {0, 2}, {1, 1}, {2, 1}};
   graph_case_t wrong = right;
   search_case_t c;
-  assay_looks_t looks;
+  assay_screening_t screening;
   assay_predict_t* p = NULL;
   wrong.constants[2] = "k float[4,1] -7 2 1 4";
   search_case_init(&wrong, &right, &c);
   op_case_ok(assay_predict_create(&c.search, &p));
-  op_case_ok(assay_looks_init(&c.search, &looks));
-  looks.predict = p;
+  op_case_ok(assay_screening_init(&c.search, &screening));
+  screening.predict = p;
   size_t passed = c.search.n_nodes;
   for (size_t i = sizeof places / sizeof *places; i-- > 0;) {
     const size_t position = places[i].position, input = places[i].input;
@@ -42,11 +42,11 @@ static void derivatives_agree_with_evaluation(void** state) {
     assay_effect_t by_value, by_derivative;
     double* derivatives = NULL;
     size_t found = 0;
-    op_case_ok(assay_look(&looks, position, &r, &by_value));
-    assert_true(assay_look_is_linear(&r, &found) && found == input);
+    op_case_ok(assay_screen(&screening, position, &r, &by_value));
+    assert_true(assay_screen_is_linear(&r, &found) && found == input);
     op_case_ok(assay_predict_constant(p, position, input, &derivatives));
     assert_non_null(derivatives);
-    assay_look_linear(&looks, &r, input, derivatives, &by_derivative);
+    assay_screen_linear(&screening, &r, input, derivatives, &by_derivative);
     assert_true(by_value.forecast.known && by_derivative.forecast.known);
     assert_true(fabs(by_value.forecast.along - by_derivative.forecast.along) <
                 1e-9 * (1 + fabs(by_value.forecast.along)));
@@ -56,7 +56,7 @@ static void derivatives_agree_with_evaluation(void** state) {
     assay_tensor_release(wide);
     assay_repair_deinit(&r);
   }
-  assay_looks_deinit(&looks);
+  assay_screening_deinit(&screening);
   assay_predict_destroy(p);
   search_case_deinit(&c);
 }
@@ -75,23 +75,23 @@ static void looks_go_on_to_the_next_product(void** state) {
       "y"};
   graph_case_t wrong = right;
   search_case_t c;
-  assay_looks_t looks;
+  assay_screening_t screening;
   assay_predict_t* p = NULL;
   wrong.nodes[1] = "ReduceMean mean a -> b | axes=0";
   search_case_init(&wrong, &right, &c);
   op_case_ok(assay_predict_create(&c.search, &p));
-  op_case_ok(assay_looks_init(&c.search, &looks));
-  looks.predict = p;
+  op_case_ok(assay_screening_init(&c.search, &screening));
+  screening.predict = p;
   for (size_t i = c.search.n_nodes; i-- > 2;) op_case_ok(assay_predict_pass(p, i));
   assay_repair_t r = {.node = c.search.nodes[1], .cause = "test", .n_edits = 1};
   r.edits[0] = (assay_repair_edit_t){.kind = ASSAY_EDIT_ATTR, .numbers = {1}};
   r.edits[0].attr =
       (assay_attr_t){.name = "axes", .type = ASSAY_ATTR_INTS, .n = 1, .doc = "", .ref = ""};
   assay_effect_t e;
-  op_case_ok(assay_look(&looks, 1, &r, &e));
+  op_case_ok(assay_screen(&screening, 1, &r, &e));
   assert_true(e.fits && e.reshapes && e.forecast.known);
   assert_true(assay_forecast_remains(&e.forecast) < 1e-5);
-  assay_looks_deinit(&looks);
+  assay_screening_deinit(&screening);
   assay_predict_destroy(p);
   search_case_deinit(&c);
 }

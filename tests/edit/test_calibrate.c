@@ -85,10 +85,10 @@ static double range_of(const char* name, const double* x, size_t n, size_t piece
   return range;
 }
 
-static double most_of(const double* x, size_t n) {
-  double most = 0;
-  for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
-  return most;
+static double max_of(const double* x, size_t n) {
+  double max = 0;
+  for (size_t i = 0; i < n; i++) max = fmax(max, fabs(x[i]));
+  return max;
 }
 
 // ---- tests --------------------------------------------------------------------------------------
@@ -102,10 +102,10 @@ static void any_data(void** state) {
   for (int kind = 0; kind < N_KINDS; kind++) {
     const size_t n = kind == FEW ? 3 : N;
     double* x = make(kind, n);
-    const double most = most_of(x, n);
+    const double max = max_of(x, n);
     for (int c = 0; c < N_NAMES; c++) {
       const double range = range_of(names[c], x, n, n, false, 0.99);
-      if (!(range > 0 && range <= most)) fail_msg("%s of %s: %g", names[c], kinds[kind], range);
+      if (!(range > 0 && range <= max)) fail_msg("%s of %s: %g", names[c], kinds[kind], range);
       static const size_t pieces[] = {1000, 7, 59999};
       for (size_t p = 0; p < 3; p++)
         for (int backwards = 0; backwards < 2; backwards++) {
@@ -116,7 +116,7 @@ static void any_data(void** state) {
                      pieces[p], other);
         }
     }
-    assert_true(range_of("minmax", x, n, n, false, 0) == most);
+    assert_true(range_of("minmax", x, n, n, false, 0) == max);
     free(x);
   }
   omp_set_num_threads(2);
@@ -139,7 +139,7 @@ static void known_best(void** state) {
   assert_true(range_of("entropy", x, N, N, false, 0) > 0.97);
   free(x);
   x = make(FEW, 3);
-  assert_true(range_of("entropy", x, 3, 3, false, 0) == most_of(x, 3));
+  assert_true(range_of("entropy", x, 3, 3, false, 0) == max_of(x, 3));
   free(x);
 }
 
@@ -166,7 +166,7 @@ static void quantiles(void** state) {
   }
   // Half of it is zero: a range of 0 would clip all the others away.
   double* x = make(RELU, N);
-  assert_true(range_of("percentile", x, N, N, false, 0.5) == most_of(x, N));
+  assert_true(range_of("percentile", x, N, N, false, 0.5) == max_of(x, N));
   free(x);
 }
 
@@ -197,19 +197,19 @@ static void entropy_is_the_least(void** state) {
   (void)state;
   for (int kind = GAUSS; kind <= RELU; kind++) {
     double* x = make(kind, 5000);
-    double bins[4096] = {0}, most = most_of(x, 5000), least = (double)INFINITY;
+    double bins[4096] = {0}, max = max_of(x, 5000), min = (double)INFINITY;
     int above;
-    frexp(most, &above);
+    frexp(max, &above);
     const double width = ldexp(1, above - 12);
-    const size_t n = (size_t)(most / width) + 1;
+    const size_t n = (size_t)(max / width) + 1;
     for (size_t i = 0; i < 5000; i++)
       if (x[i] != 0) bins[(size_t)(fabs(x[i]) / width)]++;
-    for (size_t k = 128; k <= n; k++) least = fmin(least, plain_divergence(bins, n, k));
+    for (size_t k = 128; k <= n; k++) min = fmin(min, plain_divergence(bins, n, k));
     const double range = range_of("entropy", x, 5000, 5000, false, 0);
     // The range is the middle of the bin behind those that are kept, or the largest magnitude.
-    const size_t chosen = range < most ? (size_t)(range / width) : n;
+    const size_t chosen = range < max ? (size_t)(range / width) : n;
     const double got = plain_divergence(bins, n, chosen);
-    if (!(got <= least + 1e-12)) fail_msg("%s: %.17g is not least: %.17g", kinds[kind], got, least);
+    if (!(got <= min + 1e-12)) fail_msg("%s: %.17g is not least: %.17g", kinds[kind], got, min);
     free(x);
   }
 }

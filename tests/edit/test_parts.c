@@ -145,8 +145,8 @@ static void test_fold(void** state) {
     const char* after;
   } rows[] = {
       {{0}, "Relu Mul Neg"},
-      {{.has_threshold = true, .most_bytes = 16}, "Relu Mul Neg"},
-      {{.has_threshold = true, .most_bytes = 15}, "Relu Add Mul Neg"},
+      {{.has_threshold = true, .max_bytes = 16}, "Relu Mul Neg"},
+      {{.has_threshold = true, .max_bytes = 15}, "Relu Add Mul Neg"},
   };
   const graph_case_t row = CHAIN;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

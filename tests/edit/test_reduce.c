@@ -519,13 +519,13 @@ static void a_judge_is_given_something(void** state) {
 
 // Fails where all that is wanted is there; late after so many questions.
 typedef struct wanted {
-  size_t at[4], n, asked, most;
+  size_t at[4], n, asked, max;
 } wanted_t;
 
 static assay_status_t has_all(void* user, const bool* nodes, bool* out_fails, bool* out_late) {
   wanted_t* w = user;
   *out_fails = true;
-  if ((*out_late = w->asked == w->most)) return *out_fails = false, NULL;
+  if ((*out_late = w->asked == w->max)) return *out_fails = false, NULL;
   w->asked++;
   for (size_t i = 0; i < w->n; i++) *out_fails &= nodes[w->at[i]];
   return NULL;

@@ -46,7 +46,7 @@ static void none_overlap(void** state) {
   uint64_t at = 0;
   for (int round = 0; round < ROUNDS; round++) {
     assay_block_t b[N];
-    size_t bytes, needed[STEPS] = {0}, most = 0;
+    size_t bytes, needed[STEPS] = {0}, max = 0;
     for (int i = 0; i < N; i++) {
       const int first = (int)below(&r, &at, STEPS);
       const int last = first + (int)below(&r, &at, STEPS - first);
@@ -54,7 +54,7 @@ static void none_overlap(void** state) {
       for (int s = first; s <= last; s++) needed[s] += (b[i].bytes + 63) / 64 * 64;
     }
     for (int s = 0; s < STEPS; s++)
-      if (needed[s] > most) most = needed[s];
+      if (needed[s] > max) max = needed[s];
     plan(b, N, &bytes);
     for (int i = 0; i < N; i++) {
       assert_int_equal(b[i].offset % ASSAY_BLOCK_ALIGNMENT, 0);
@@ -65,7 +65,7 @@ static void none_overlap(void** state) {
           fail_msg("seed %llu, round %d: blocks %d and %d overlap", (unsigned long long)seed, round,
                    i, k);
     }
-    assert_true(bytes >= most && bytes <= 2 * most);
+    assert_true(bytes >= max && bytes <= 2 * max);
   }
 }
 

@@ -197,12 +197,12 @@ static void numbers(void** state) {
 
 // ---- orders -------------------------------------------------------------------------------------
 
-// What is tried where numbers from `least` on are hits, as "2 1 0 >1".
-static void search(pg_search_mode_t mode, size_t top, bool known, size_t least, assay_str_t* out) {
+// What is tried where numbers from `min` on are hits, as "2 1 0 >1".
+static void search(pg_search_mode_t mode, size_t top, bool known, size_t min, assay_str_t* out) {
   pg_search_t h = pg_search_begin(mode, top, known);
   for (int n = 0; !h.done && n < 50; n++) {
     assay_str_printf(out, "%zu ", h.at);
-    pg_search_record(&h, h.at >= least);
+    pg_search_record(&h, h.at >= min);
   }
   if (h.found)
     assay_str_printf(out, ">%zu", h.best);
@@ -215,7 +215,7 @@ static void orders(void** state) {
     pg_search_mode_t mode;
     size_t top;
     bool known;
-    size_t least, about;
+    size_t min, about;
     const char* tried;
   } rows[] = {
       {PG_SEARCH_BISECT, 4, true, 1, 3, "2 1 0 >1"},  // of 5 nodes: m, e, c
@@ -238,7 +238,7 @@ static void orders(void** state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const pg_search_t begun = pg_search_begin(rows[i].mode, rows[i].top, rows[i].known);
     assay_str_t tried = {0};
-    search(rows[i].mode, rows[i].top, rows[i].known, rows[i].least, &tried);
+    search(rows[i].mode, rows[i].top, rows[i].known, rows[i].min, &tried);
     if (strcmp(assay_str_get(&tried), rows[i].tried) != 0)
       fail_msg("row %zu: %s; '%s' was expected", i, assay_str_get(&tried), rows[i].tried);
     if (pg_search_max_tries(&begun) != rows[i].about)

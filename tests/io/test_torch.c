@@ -99,14 +99,14 @@ static void others(void** state) {
 
 // ---- real files ---------------------------------------------------------------------------------
 
-enum { MOST = 9 };
+enum { MAX = 9 };
 typedef struct sample {
   const char* file;
   const char* says;  // the error; NULL: it is read
   assay_type_t type;
   int rank;
   int64_t dims[4];
-  double values[MOST];
+  double values[MAX];
 } sample_t;
 
 static const sample_t samples[] = {

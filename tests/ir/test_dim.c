@@ -582,12 +582,12 @@ static void test_growth(void** state) {
   assert_null(power);
   assert_null(nest);
   // min and max have a few arguments only.
-  const assay_dim_t* least = parse(p, "N");
+  const assay_dim_t* min = parse(p, "N");
   for (int i = 0; i < 100; i++) {
     snprintf(name, sizeof name, "s%d", i);
-    least = assay_dim_min(p, least, assay_dim_symbol(p, name));
+    min = assay_dim_min(p, min, assay_dim_symbol(p, name));
   }
-  assert_null(least);
+  assert_null(min);
   // A pool has an end, behind which names and numbers still are made.
   for (int i = 0; i < 40000; i++) {
     snprintf(name, sizeof name, "t%d", i);

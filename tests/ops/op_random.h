@@ -44,7 +44,7 @@ typedef struct random_case {
   const assay_schema_t* schema;
   uint64_t state;
   const char* text;   // being read
-  int64_t most;       // that a letter is
+  int64_t max;        // that a letter is
   bool fine;          // numbers have all bits of their type; else few, so that sums are exact
   bool special;       // some are zeros of both signs, infinities, NaN, very large and very small
   assay_type_t type;  // of inputs that may have it; UNDEFINED: drawn
@@ -86,7 +86,7 @@ static inline int64_t random_letter(random_case_t* c, char letter) {
   int i = letter - 'a';
   if (!c->has[i]) {
     c->has[i] = true;
-    c->number[i] = letter >= 'n' && random_chance(c, 10) ? 0 : random_int(c, 1, c->most);
+    c->number[i] = letter >= 'n' && random_chance(c, 10) ? 0 : random_int(c, 1, c->max);
   }
   return c->number[i];
 }
@@ -522,8 +522,8 @@ static inline void random_attr(random_case_t* c) {
 }
 
 static inline void random_outputs(random_case_t* c) {
-  size_t most = (size_t)c->schema->n_outputs;
-  if (c->n_out == 0) c->n_out = most;
+  size_t max = (size_t)c->schema->n_outputs;
+  if (c->n_out == 0) c->n_out = max;
   for (size_t i = 0; i < c->n_out; i++) {
     const assay_param_t* p = assay_schema_output(c->schema, i);
     c->wanted[i] = p && (!p->is_optional || random_chance(c, 2));
@@ -569,7 +569,7 @@ static inline void random_make_of(random_case_t* c, const char* line) {
 
 static inline void random_make(random_case_t* c, const assay_schema_t* s, const char* line,
                                uint64_t seed) {
-  *c = (random_case_t){.schema = s, .state = seed, .most = 4};
+  *c = (random_case_t){.schema = s, .state = seed, .max = 4};
   random_make_of(c, line);
 }
 

@@ -400,12 +400,12 @@ static bool run_case(const assay_schema_t* s, const op_hint_t* hint, uint64_t se
 
 // Each input vast in turn, and all of them, in each pair of axes.
 static void run_vast(const assay_schema_t* s, const op_hint_t* hint, uint64_t seed) {
-  enum { ALL = RANDOM_IN, MOST_AXES = 5 };
+  enum { ALL = RANDOM_IN, MAX_AXES = 5 };
   if (hint && hint->body) return;
   run.vast = true;
   for (size_t input = 0; input <= ALL; input++)
-    for (int zero = 0; zero < MOST_AXES; zero++)
-      for (int vast = -1; vast < MOST_AXES; vast++) {
+    for (int zero = 0; zero < MAX_AXES; zero++)
+      for (int vast = -1; vast < MAX_AXES; vast++) {
         random_case_t c;
         bool made = false;
         random_make(&c, s, hint ? hint->line : NULL, seed);

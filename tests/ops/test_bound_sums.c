@@ -39,10 +39,10 @@ static void truncated_sums_keep_the_factor(void** state) {
 
 // ---- running sums -------------------------------------------------------------------------------
 
-// At least `least` by element; where that is 0, nothing but what subnormal numbers lose.
+// At least `min` by element; where that is 0, nothing but what subnormal numbers lose.
 typedef struct running {
   op_case_t row;
-  const char* least;
+  const char* min;
 } running_t;
 
 static const running_t running[] = {
@@ -67,16 +67,16 @@ static void running_sums_follow_their_terms(void** state) {
   for (size_t r = 0; r < sizeof running / sizeof *running; r++) {
     assay_limits_t l = {0};
     bound_case_limits(&running[r].row, &fp32, NULL, false, &l);
-    assay_tensor_t* least = op_case_tensor(running[r].least);
+    assay_tensor_t* min = op_case_tensor(running[r].min);
     assert_non_null(l.guaranteed);
-    assert_int_equal(l.guaranteed->size, least->size);
-    for (int64_t i = 0; i < least->size; i++) {
-      const double from = assay_f64(least)[i], g = assay_f64(l.guaranteed)[i];
+    assert_int_equal(l.guaranteed->size, min->size);
+    for (int64_t i = 0; i < min->size; i++) {
+      const double from = assay_f64(min)[i], g = assay_f64(l.guaranteed)[i];
       const double p = assay_f64(l.probable)[i];
       if (p <= g && p >= from && (from > 0 || g < 1e-40)) continue;
       fail_msg("row %zu, element %lld: limits %g and %g, expected %g", r, (long long)i, g, p, from);
     }
-    assay_tensor_release(least);
+    assay_tensor_release(min);
     assay_limits_deinit(&l);
   }
 }

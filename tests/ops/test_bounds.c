@@ -57,15 +57,15 @@ static void every_rounded_output_is_bounded(void** state) {
 // How many outputs a row has in the version of its domain that has most of them. variadic: any.
 static int outputs_of(const assay_op_t* op, bool* variadic) {
   const int newest = assay_schema_newest(op->domain);
-  int most = 0;
+  int max = 0;
   for (int version = op->since; version == op->since || version <= newest; version++) {
     if (assay_op_find(op->domain, op->name, version) != op) break;
     const assay_schema_t* s = assay_schema_find(op->domain, op->name, version, NULL);
     if (!s) continue;
-    most = s->n_outputs > most ? s->n_outputs : most;
+    max = s->n_outputs > max ? s->n_outputs : max;
     *variadic |= s->max_outputs > s->n_outputs;
   }
-  return most;
+  return max;
 }
 
 // A bit of `discrete` beyond the outputs would say nothing of any.

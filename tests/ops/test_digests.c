@@ -17,7 +17,7 @@
 #define TABLE "ops/digests.txt"
 
 enum { CASES = 4, SPECIAL = 3, CELL = 4, COLUMNS = 32, LINE = 4096, LINES = 2000 };
-enum { MOST = 7, LEAST = 3 };
+enum { MAX = 7, MIN = 3 };
 
 static struct {
   const char* only;
@@ -225,13 +225,13 @@ static void add_case(const assay_schema_t* s, const char* line, const op_hint_t*
   assay_value_t* values[RANDOM_IN];
   assay_tensor_t* in[RANDOM_IN] = {NULL};
   assay_status_t st = NULL;
-  for (int64_t most = MOST; most >= LEAST; most = st ? most - 1 : 0) {
+  for (int64_t max = MAX; max >= MIN; max = st ? max - 1 : 0) {
     assay_model_release(m);
     if (st) random_deinit(&c);
     assay_status_free(st);
     memset(values, 0, sizeof values);
     c = (random_case_t){
-        .schema = s, .state = seed, .most = most, .fine = true, .special = special, .type = type};
+        .schema = s, .state = seed, .max = max, .fine = true, .special = special, .type = type};
     random_make_of(&c, line);
     m = make_model(&c, hint, STATIC, seed, values);
     st = assay_onnx_check(m);

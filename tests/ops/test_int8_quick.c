@@ -91,8 +91,8 @@ static bool piece_by_numbers(const int8_quick_t* q, const int32_t* sums, int64_t
     const float v = fmaf((float)sums[i], q->factor[at + i], q->shift[at + i]), k = rintf(v);
     if (fabsf(v - k) > q->sure) return false;
     uint8_t b = (uint8_t)(k < 0 ? 0 : k > 255 ? 255 : k);
-    b = b < q->least ? q->least : b;
-    bytes[i] = (b > q->most ? q->most : b) ^ q->turn;
+    b = b < q->min ? q->min : b;
+    bytes[i] = (b > q->max ? q->max : b) ^ q->turn;
   }
   memcpy(out, bytes, (size_t)n);
   return true;

@@ -201,13 +201,13 @@ static int64_t draw(int64_t n) {  // 0 .. n - 1
 }
 
 // Any box inside two tensors: a permuted, cut and partly reversed view of one into a dense other.
-static void copy_once(assay_type_t type, int64_t most) {
+static void copy_once(assay_type_t type, int64_t max) {
   int rank = (int)draw(5);
   int64_t in_dims[5] = {0}, dims[5] = {0}, strides[5], from[5], to[5], offset = 0;
   int perm[5];
   for (int i = 0; i < rank; i++) {
     perm[i] = i;
-    in_dims[i] = 1 + draw(most);
+    in_dims[i] = 1 + draw(max);
   }
   for (int i = rank - 1; i > 0; i--) {
     int j = (int)draw(i + 1), swap = perm[i];

@@ -137,14 +137,14 @@ static void range_follows_weights(void** state) {
   const assay_split_account_t one = judged(six, 64, 1, 0), large = judged(six, 64, 0x1p40F, 0);
   const assay_split_account_t small = judged(six, 64, 0x1p-40F, 0);
   assert_true(fabs(large.own / large.plain - one.own / one.plain) < 1e-6);
-  assert_true(one.most > 0x1p100 && one.most < 0x1p125);
-  assert_true(one.least >= 0x1p-102 && one.least <= 0x1p-98);
-  assert_true(large.least == 0x1p-102 && large.most < one.most * 0x1p-39);
-  assert_true(small.least == one.least * 0x1p40);
-  assert_true(judged(six, 64, 1, INFINITY).most == 0);
-  assert_true(judged(six, 64, 1, NAN).most == 0);
-  assert_true(judged(six, 64, 1, 1e-40F).most == 0);
-  assert_true(judged(six, 64, 1, 0x1p110F).most == 0);
+  assert_true(one.max > 0x1p100 && one.max < 0x1p125);
+  assert_true(one.min >= 0x1p-102 && one.min <= 0x1p-98);
+  assert_true(large.min == 0x1p-102 && large.max < one.max * 0x1p-39);
+  assert_true(small.min == one.min * 0x1p40);
+  assert_true(judged(six, 64, 1, INFINITY).max == 0);
+  assert_true(judged(six, 64, 1, NAN).max == 0);
+  assert_true(judged(six, 64, 1, 1e-40F).max == 0);
+  assert_true(judged(six, 64, 1, 0x1p110F).max == 0);
 }
 
 int main(void) {

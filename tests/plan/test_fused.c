@@ -33,9 +33,9 @@ typedef struct seen {
   size_t calls;
 } seen_t;
 
-static assay_status_t look(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                           uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                           assay_tensor_t* const* out) {
+static assay_status_t inspect(void* user, const assay_layer_t* layer, const assay_node_t* node,
+                              uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                              size_t n_out, assay_tensor_t* const* out) {
   seen_t* s = user;
   assert_true(iteration == 0);
   s->calls++;
@@ -58,7 +58,7 @@ static void run_plan(const assay_layers_t* layers, bool tapped, assay_tensor_t* 
                      assay_tensor_t** out) {
   const assay_graph_t* g = layers->model->graph;
   seen_t seen = {.layers = layers};
-  assay_tap_t tap = {.layer = look, .user = &seen};
+  assay_tap_t tap = {.layer = inspect, .user = &seen};
   void* state = NULL;
   op_case_ok(assay_backend_emu.open(layers, NULL, tapped ? &tap : NULL, &state));
   for (size_t i = 0; i < g->n_inputs; i++)

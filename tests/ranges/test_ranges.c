@@ -261,17 +261,17 @@ enum { BOXES = 40, POINTS = 18 };
 // A box within the row's: the whole, a point, or between two numbers of it.
 static void draw_box(range_case_t* c, const rule_row_t* row, int k, uint64_t* state) {
   const bool usual = row->lo == 0 && row->hi == 0;
-  const double least = usual ? -3 : row->lo, most = usual ? 3 : row->hi;
+  const double min = usual ? -3 : row->lo, max = usual ? 3 : row->hi;
   for (size_t i = 0; i < c->box.n; i++) {
     assay_box_input_t* in = &c->box.inputs[i];
-    double a = least + (most - least) * range_case_uniform(state),
-           b = least + (most - least) * range_case_uniform(state);
-    if (k == 0) a = least, b = most;
+    double a = min + (max - min) * range_case_uniform(state),
+           b = min + (max - min) * range_case_uniform(state);
+    if (k == 0) a = min, b = max;
     if (k == 1) b = a;
     if (k == 2 && b != 0) b = a + fabs(a) * 1e-3;
-    if (k == 3) a = 0 > least ? 0 : least;
-    in->lo = fmin(fmax(fmin(a, b), least), most);
-    in->hi = fmax(fmin(fmax(a, b), most), least);
+    if (k == 3) a = 0 > min ? 0 : min;
+    in->lo = fmin(fmax(fmin(a, b), min), max);
+    in->hi = fmax(fmin(fmax(a, b), max), min);
     if (in->is_float) {
       in->lo = assay_format_round(ASSAY_FORMAT_FP32, in->lo, ASSAY_OVERFLOW_SATURATE);
       in->hi = assay_format_round(ASSAY_FORMAT_FP32, in->hi, ASSAY_OVERFLOW_SATURATE);

@@ -7,7 +7,7 @@ typedef struct graph_row {
   graph_case_t graph;
   double lo, hi;          // of all inputs
   assay_format_t format;  // NONE: fp32
-  double least, most;     // the range of the last output must lie in this, if least < most
+  double min, max;        // the range of the last output must lie in this, if least < most
   const char* hazard;     // the node of the first; NULL: there must be none
   assay_hazard_kind_t kind;
 } graph_row_t;
@@ -21,29 +21,29 @@ typedef struct graph_row {
 static const graph_row_t rows[] = {
     // Affine forms: what comes on two ways from one number.
     {GRAPH("x + 1 - x", IN("x float[8]"), CONSTANTS("k float[] 1"), NODES("Add a x k -> a", "Sub s a x -> y")),
-     .lo = -1000, .hi = 1000, .least = 0.99, .most = 1.01},
+     .lo = -1000, .hi = 1000, .min = 0.99, .max = 1.01},
     {GRAPH("the same in fp16", IN("x float[8]"), CONSTANTS("k float[] 1"), NODES("Add a x k -> a", "Sub s a x -> y")),
-     .lo = -1000, .hi = 1000, .format = ASSAY_FORMAT_FP16, .least = -1, .most = 3},
+     .lo = -1000, .hi = 1000, .format = ASSAY_FORMAT_FP16, .min = -1, .max = 3},
     {GRAPH("x - mean(x)", IN("x float[1,4]"), CONSTANTS("a int64[1] 1"), NODES("ReduceMean m x a -> m", "Sub s x m -> y")),
-     .lo = -1, .hi = 1, .least = -1.51, .most = 1.51},
+     .lo = -1, .hi = 1, .min = -1.51, .max = 1.51},
     {GRAPH("x - x A, with A = 0.5", IN("x float[1,2]"), CONSTANTS("w float[2,2] 0.5 0 0 0.5", "v float[2,2] 3 0 0 3"),
            NODES("MatMul a x w -> a", "Sub b x a -> b", "MatMul c b v -> y")),
-     .lo = -10, .hi = 10, .least = -15.01, .most = 15.01},
+     .lo = -10, .hi = 10, .min = -15.01, .max = 15.01},
     {GRAPH("a rotation and back", IN("x float[1,2]"), CONSTANTS("w float[2,2] 0.6 0.8 -0.8 0.6", "v float[2,2] 0.6 -0.8 0.8 0.6"),
            NODES("MatMul a x w -> a", "MatMul b a v -> y")),
-     .lo = -10, .hi = 10, .least = -10.01, .most = 10.01},
+     .lo = -10, .hi = 10, .min = -10.01, .max = 10.01},
     {GRAPH("moved and taken back", IN("x float[2,3]"), CONSTANTS("s int64[1] -1", "k float[] 7"),
            NODES("Transpose t x -> t | perm=1,0", "Reshape r t s -> r", "Reshape q x s -> q", "Add a q k -> a", "Sub d a q -> y")),
-     .lo = -9, .hi = 9, .least = 6.99, .most = 7.01},
+     .lo = -9, .hi = 9, .min = 6.99, .max = 7.01},
     {GRAPH("running sums, taken apart", IN("x float[1,6]"), CONSTANTS("a int64[] 1", "s int64[1] 1", "e int64[1] 6", "z int64[1] 0", "f int64[1] 5", "d int64[1] 1"),
            NODES("CumSum c x a -> c", "Slice u c s e d -> u", "Slice v c z f d -> v", "Sub y u v -> y")),
-     .lo = -9, .hi = 9, .least = -9.01, .most = 9.01},
+     .lo = -9, .hi = 9, .min = -9.01, .max = 9.01},
     {GRAPH("a Relu between two lines", IN("x float[1,2]"), CONSTANTS("w float[2,2] 1 1 1 -1"), NODES("MatMul a x w -> a", "Relu r a -> r", "Sub y r a -> y")),
-     .lo = -1, .hi = 1, .least = -1.01, .most = 2.01},
+     .lo = -1, .hi = 1, .min = -1.01, .max = 2.01},
     {GRAPH("two inputs keep apart", IN("a float[4]", "b float[4]"), NODES("Add s a b -> s", "Sub y s a -> y")),
-     .lo = -1, .hi = 1, .least = -3.01, .most = 3.01},
+     .lo = -1, .hi = 1, .min = -3.01, .max = 3.01},
     {GRAPH("a product is a source of its own", IN("x float[4]"), NODES("Mul m x x -> m", "Sub y m x -> y")),
-     .lo = 0, .hi = 2, .least = -2.01, .most = 4.01},
+     .lo = 0, .hi = 2, .min = -2.01, .max = 4.01},
     {GRAPH("Gemm, with a factor below 0", IN("x float[1,3]"), CONSTANTS("w float[3,3]", "c float[3]"),
            NODES("Gemm g x w c -> g | alpha=-0.5 beta=2", "Gemm h g w c -> h | alpha=2 beta=-1 transB=1", "Sub y h x -> y")),
      .lo = -3, .hi = 3},
@@ -54,16 +54,16 @@ static const graph_row_t rows[] = {
     // Facts: normalizations by hand, softmax by hand, squares, x f(x).
     {GRAPH("RMS norm by hand", IN("x float[1,16]"), CONSTANTS("a int64[1] 1", "e float[] 0.001"),
            NODES("Mul s x x -> s", "ReduceMean v s a -> v", "Add w v e -> w", "Sqrt r w -> r", "Div d x r -> y")),
-     .lo = -100, .hi = 100, .least = -4.1, .most = 4.1},
+     .lo = -100, .hi = 100, .min = -4.1, .max = 4.1},
     {GRAPH("softmax by hand", IN("x float[1,5]"), CONSTANTS("a int64[1] 1"),
            NODES("ReduceMax m x a -> m", "Sub d x m -> d", "Exp e d -> e", "ReduceSum s e a -> s", "Div q e s -> y")),
-     .lo = -90, .hi = 90, .least = -0.01, .most = 1.01},
+     .lo = -90, .hi = 90, .min = -0.01, .max = 1.01},
     {GRAPH("a square", IN("x float[4]"), CONSTANTS("k float[] 0.5"), NODES("Mul s x x -> s", "Add a s k -> a", "Sqrt r a -> y")),
-     .lo = -3, .hi = 3, .least = 0.7, .most = 3.1},
-    {GRAPH("SiLU by hand", IN("x float[6]"), NODES("Sigmoid s x -> s", "Mul m x s -> y")), .lo = -50, .hi = 50, .least = -0.2785, .most = 50.01},
+     .lo = -3, .hi = 3, .min = 0.7, .max = 3.1},
+    {GRAPH("SiLU by hand", IN("x float[6]"), NODES("Sigmoid s x -> s", "Mul m x s -> y")), .lo = -50, .hi = 50, .min = -0.2785, .max = 50.01},
     {GRAPH("GELU by hand", IN("x float[6]"), CONSTANTS("r float[] 1.4142135", "one float[] 1", "half float[] 0.5"),
-           NODES("Div d x r -> d", "Erf e d -> e", "Add a e one -> a", "Mul m x a -> m", "Mul h m half -> y")), .lo = -8, .hi = 8, .least = -0.2, .most = 8.01},
-    {GRAPH("Mish by hand", IN("x float[6]"), NODES("Softplus s x -> s", "Tanh t s -> t", "Mul m x t -> y")), .lo = -9, .hi = 9, .least = -0.31, .most = 9.01},
+           NODES("Div d x r -> d", "Erf e d -> e", "Add a e one -> a", "Mul m x a -> m", "Mul h m half -> y")), .lo = -8, .hi = 8, .min = -0.2, .max = 8.01},
+    {GRAPH("Mish by hand", IN("x float[6]"), NODES("Softplus s x -> s", "Tanh t s -> t", "Mul m x t -> y")), .lo = -9, .hi = 9, .min = -0.31, .max = 9.01},
     // Hazards.
     {GRAPH("past fp16", IN("x float[1,4]"), CONSTANTS("w float[4,1] 300 300 300 300"), NODES("MatMul m x w -> y")),
      .lo = -100, .hi = 100, .format = ASSAY_FORMAT_FP16, .hazard = "m", .kind = ASSAY_HAZARD_OVERFLOW},
@@ -123,7 +123,7 @@ static void test_ranges_hold(void** state) {
     range_case_points(&c, &r, POINTS, format_of(row) == ASSAY_FORMAT_FP32, &random);
     const assay_value_t* y = c.model->graph->outputs[0];
     const assay_value_range_t* of = &r.values[y->id];
-    if (row->least < row->most && !(of->known && of->lo >= row->least && of->hi <= row->most)) {
+    if (row->min < row->max && !(of->known && of->lo >= row->min && of->hi <= row->max)) {
       print_error("%s: the range is [%.9g, %.9g]\n", row->graph.name, of->lo, of->hi);
       faults++;
     }
@@ -146,7 +146,7 @@ static const struct {
   const char* inputs[3];
   const char* constants[3];
   body_row_t bodies[2];
-  double lo, hi, least, most;  // of inputs; within which the output's range lies
+  double lo, hi, min, max;  // of inputs; within which the output's range lies
 } body_rows[] = {
     {.node = "If n c -> y",
      .inputs = {"x float[3]", "c bool[] 1"},
@@ -155,8 +155,8 @@ static const struct {
      .hi = 2,
      .bodies = {{.name = "then_branch", .nodes = {"Mul m x k -> t"}, .outputs = "t"},
                 {.name = "else_branch", .nodes = {"Sub s x l -> e"}, .outputs = "e"}},
-     .least = -5.001,
-     .most = 200.01},
+     .min = -5.001,
+     .max = 200.01},
     {.node = "Loop n m t x -> y",
      .inputs = {"x float[3]"},
      .constants = {"m int64[] 5", "t bool[] 1", "k float[] -2"},
@@ -166,8 +166,8 @@ static const struct {
                  .inputs = {"s float[3]"},
                  .nodes = {"Identity i c -> d", "Mul b s k -> u"},
                  .outputs = "d u"}},
-     .least = -96.001,
-     .most = 32.001},
+     .min = -96.001,
+     .max = 32.001},
     {.node = "Scan n z x -> e y | num_scan_inputs=1",
      .inputs = {"x float[4,2]"},
      .constants = {"z float[2] 1 1"},
@@ -177,8 +177,8 @@ static const struct {
                  .inputs = {"s float[2]", "v float[2]"},
                  .nodes = {"Add b s v -> u", "Neg g u -> w"},
                  .outputs = "u w"}},
-     .least = -13.001,
-     .most = 3.001},
+     .min = -13.001,
+     .max = 3.001},
 };
 
 static void add_input(assay_graph_t* g, const char* text) {
@@ -236,7 +236,7 @@ static void test_bodies(void** state) {
     range_case_find(&c, &r);
     const assay_value_range_t* y = &r.values[m->graph->outputs[0]->id];
     assert_int_equal(r.n_hazards, 0);
-    if (!(y->known && y->lo >= body_rows[i].least && y->hi <= body_rows[i].most))
+    if (!(y->known && y->lo >= body_rows[i].min && y->hi <= body_rows[i].max))
       fail_msg("%s: the range is [%.9g, %.9g]", body_rows[i].node, y->lo, y->hi);
     range_case_points(&c, &r, POINTS, true, &random);
     assert_int_equal(c.faults, 0);
@@ -249,7 +249,7 @@ static void test_bodies(void** state) {
 
 static const struct {
   graph_row_t row;
-  double least, most;  // between which the radius lies
+  double min, max;  // between which the radius lies
 } radii[] = {
     {{GRAPH("a sum of four in fp16", IN("x float[1,4]"), CONSTANTS("w float[4,1] 1 1 1 1"),
             NODES("MatMul m x w -> y")),
@@ -275,7 +275,7 @@ static void test_radius(void** state) {
     begin(&c, &radii[i].row);
     range_case_find(&c, &r);
     op_case_ok(assay_ranges_radius(c.plan, &c.box, !r.n_hazards, &options, &found));
-    if (!(found.scale >= radii[i].least && found.scale <= radii[i].most))
+    if (!(found.scale >= radii[i].min && found.scale <= radii[i].max))
       fail_msg("%s: safe for |x| <= %g", radii[i].row.graph.name, found.scale);
     assay_ranges_deinit(&r);
     if (found.scale > 0) {

@@ -424,7 +424,7 @@ static const char* last_line(const char* doc, const char* before) {
 
 // Every value that a picture was made of tells its range and error; all have types and are listed.
 static void values_tell(const held_t* h, const assay_model_t* m) {
-  size_t told = 0;
+  size_t reported = 0;
   for (size_t i = 0; i < m->graph->n_nodes; i++)
     for (size_t o = 0; o < m->graph->nodes[i]->n_outputs; o++) {
       const assay_value_t* v = m->graph->nodes[i]->outputs[o];
@@ -438,10 +438,10 @@ static void values_tell(const held_t* h, const assay_model_t* m) {
         const char* line = last_line(v->doc, "");
         assert_non_null(strstr(line, range));
         assert_int_equal(strncmp(line, p->error.mismatched ? "not finite in " : "max abs ", 8), 0);
-        told++;
+        reported++;
       }
     }
-  assert_true(told > 2);
+  assert_true(reported > 2);
 }
 
 static void annotations(void** state) {

@@ -36,7 +36,7 @@ enum {
   PER_SUBJECT = 20,  // forgeries of one file, one after the other
   SUBJECTS = 5000,
   LIMIT_BYTES = 512 << 20,  // that the library may allocate
-  MOST_RESIDENT = 1024,     // MB that a process may grow by, code and mapped files among them
+  MAX_RESIDENT = 1024,      // MB that a process may grow by, code and mapped files among them
 };
 
 typedef enum kind { PLAN = 0, CACHE, CERTIFICATE, N_KINDS } kind_t;
@@ -192,7 +192,7 @@ static void judge(const args_t* a, uint64_t i, assay_status_t st, int64_t left, 
   snprintf(text, sizeof text, "%lld allocations are left", (long long)left);
   if (left) failure(a, i, text);
   snprintf(text, sizeof text, "it took %ld MB", grown);
-  if (grown > MOST_RESIDENT) failure(a, i, text);
+  if (grown > MAX_RESIDENT) failure(a, i, text);
 }
 
 static void try_one(const args_t* a, uint64_t i) {

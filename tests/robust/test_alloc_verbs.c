@@ -13,7 +13,7 @@
 #include "robust/alloc_case.h"
 
 // What is told counts for the digest; times are left out of it.
-static assay_status_t told(assay_status_t st, assay_str_t* text, json_t* json) {
+static assay_status_t reported(assay_status_t st, assay_str_t* text, json_t* json) {
   if (!st) assay_json_print(json, 1, text);
   if (!st) st = assay_str_status(text);
   if (!st) alloc_digest_add(assay_str_get(text), text->len);
@@ -36,7 +36,7 @@ static assay_status_t report_audit(assay_audit_t* a) {
   assay_status_t st = assay_report_audit_text(a, &names, &text);
   if (!st) st = assay_report_audit_json(a, &names, &json);
   if (!st) json_object_del(json, "seconds");
-  return told(st, &text, json);
+  return reported(st, &text, json);
 }
 
 static assay_status_t run_audit(const char* path) {
@@ -90,7 +90,7 @@ static assay_status_t run_precision_mode(const char* path, assay_precision_mode_
   if (!st) st = assay_precision_find(j.model, &j.options, &how, &j.samples, NULL, &found);
   if (!st) st = assay_report_precision_text(&found, &names, &text);
   if (!st) st = assay_report_precision_json(&found, &names, &json);
-  st = told(st, &text, json);
+  st = reported(st, &text, json);
   if (found.model) assay_precision_found_deinit(&found);
   close_job(&j);
   return st;
@@ -114,7 +114,7 @@ static assay_status_t run_batch(const char* path) {
   if (!st) st = assay_batch_debug(j.model, &j.options, &how, &j.samples, &blame);
   if (!st) st = assay_report_batch_text(&blame, &names, &text);
   if (!st) st = assay_report_batch_json(&blame, &names, &json);
-  st = told(st, &text, json);
+  st = reported(st, &text, json);
   assay_batch_blame_deinit(&blame);
   close_job(&j);
   return st;
@@ -137,7 +137,7 @@ static assay_status_t run_editor(const char* path, const char* edit,
   // What cannot be proven for want of memory is told so, and not written.
   if (!st && r.verdict == ASSAY_EDIT_NOT_PROVEN && strstr(assay_str_get(&r.why_not), "memory"))
     st = assay_status_no_memory();
-  st = told(st, &text, json);
+  st = reported(st, &text, json);
   assay_edit_result_deinit(&r);
   assay_model_release(raw);
   return st;

@@ -42,7 +42,7 @@ static inline void fill(float* x, size_t n, uint32_t seed) {
   }
 }
 
-enum { IMAGE = 3 * 16 * 16, CLASSES = 10, MOST = 6 };
+enum { IMAGE = 3 * 16 * 16, CLASSES = 10, MAX = 6 };
 
 static inline void bind_images(assay_context_t* c, const float* images, int64_t n) {
   const int64_t dims[] = {n, 3, 16, 16};

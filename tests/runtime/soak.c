@@ -33,9 +33,9 @@ static int64_t draw(assay_random_t* r, uint64_t* at, int64_t n) {
 
 static assay_engine_t* build(assay_model_t* m, assay_random_t* r, uint64_t* at) {
   static const assay_format_t formats[] = {ASSAY_FORMAT_FP32, ASSAY_FORMAT_BF16, ASSAY_FORMAT_FP16};
-  static const int64_t least[] = {1, 3, 16, 16}, most[] = {MOST, 3, 16, 16};
-  const int64_t best[] = {1 + draw(r, at, MOST), 3, 16, 16};
-  const assay_engine_shape_t shape = {"image", 4, best, least, most};
+  static const int64_t min[] = {1, 3, 16, 16}, max[] = {MAX, 3, 16, 16};
+  const int64_t best[] = {1 + draw(r, at, MAX), 3, 16, 16};
+  const assay_engine_shape_t shape = {"image", 4, best, min, max};
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
   o.precision = formats[draw(r, at, 3)];
   o.fusion = draw(r, at, 4) == 0 ? ASSAY_FUSION_OFF : ASSAY_FUSION_TARGET;
@@ -47,12 +47,12 @@ static assay_engine_t* build(assay_model_t* m, assay_random_t* r, uint64_t* at) 
 }
 
 static void one_turn(assay_model_t* m, const float* images, assay_random_t* r, uint64_t* at) {
-  float out[MOST * CLASSES];
+  float out[MAX * CLASSES];
   assay_engine_t* e = build(m, r, at);
   for (int64_t contexts = 1 + draw(r, at, 2); contexts > 0; contexts--) {
     assay_context_t* c = open_context(e, NULL);
     for (int64_t runs = 1 + draw(r, at, 2); runs > 0; runs--)
-      classify(c, images, 1 + draw(r, at, MOST), out);
+      classify(c, images, 1 + draw(r, at, MAX), out);
     assay_context_destroy(c);
   }
   assay_engine_release(e);
@@ -60,13 +60,13 @@ static void one_turn(assay_model_t* m, const float* images, assay_random_t* r, u
 
 static void memory_does_not_grow(void** state) {
   (void)state;
-  static float images[MOST * IMAGE];
+  static float images[MAX * IMAGE];
   char path[512];
   assay_model_t* m = NULL;
   assay_random_t r = assay_random_make(options.seed, "soak", 0);
   uint64_t at = 0;
   int64_t live = 0, settled = 0, last = 0;
-  fill(images, MOST * IMAGE, 7);
+  fill(images, MAX * IMAGE, 7);
   snprintf(path, sizeof path, "%s/classifier/model.onnx", getenv("ASSAY_TEST_MODELS"));
   ok(assay_model_load(path, &m));
   printf("seed %llu, %ld builds\n", (unsigned long long)options.seed, options.count);

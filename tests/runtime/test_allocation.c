@@ -4,18 +4,18 @@
 #include "engine_case.h"
 #include "fail_case.h"
 
-static float images[MOST * IMAGE];
+static float images[MAX * IMAGE];
 
 // Two profiles: of 1 to 2 images, and of 4 to 6.
 static assay_engine_t* build_two(void) {
   static const int64_t dims[][4] = {
-      {1, 3, 16, 16}, {2, 3, 16, 16}, {4, 3, 16, 16}, {MOST, 3, 16, 16}};
+      {1, 3, 16, 16}, {2, 3, 16, 16}, {4, 3, 16, 16}, {MAX, 3, 16, 16}};
   const assay_engine_shape_t shapes[] = {{"image", 4, dims[0], dims[0], dims[1]},
                                          {"image", 4, dims[2], dims[2], dims[3]}};
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
   o.shapes = shapes;
   o.n_shapes = 2;
-  fill(images, MOST * IMAGE, 7);
+  fill(images, MAX * IMAGE, 7);
   return build_model("classifier", &o);
 }
 
@@ -38,9 +38,9 @@ static size_t memory_of(assay_engine_t* e, int64_t n, float* out) {
 
 static void memory_is_taken_when_it_was_asked_for(void** state) {
   (void)state;
-  static const int64_t sizes[] = {1, 2, 4, MOST, 1};
+  static const int64_t sizes[] = {1, 2, 4, MAX, 1};
   enum { N = sizeof sizes / sizeof *sizes };
-  float want[N][MOST * CLASSES] = {{0}}, got[MOST * CLASSES] = {0};
+  float want[N][MAX * CLASSES] = {{0}}, got[MAX * CLASSES] = {0};
   size_t bytes[N];
   assay_engine_t* e = build_two();
   for (int i = 0; i < N; i++) bytes[i] = memory_of(e, sizes[i], want[i]);
@@ -61,8 +61,8 @@ static void memory_is_taken_when_it_was_asked_for(void** state) {
       const size_t before = assay_context_memory(c);
       classify(c, images, sizes[i], got);
       assert_memory_equal(got, want[i], (size_t)sizes[i] * CLASSES * sizeof *got);
-      const size_t least = before > bytes[i] ? before : bytes[i];
-      assert_int_equal(assay_context_memory(c), least);  // nothing is taken that was there
+      const size_t min = before > bytes[i] ? before : bytes[i];
+      assert_int_equal(assay_context_memory(c), min);  // nothing is taken that was there
     }
     assert_int_equal(assay_context_memory(c), rows[r].end);
     assay_context_destroy(c);
@@ -99,11 +99,11 @@ static void other_models_run_as_ever(void** state) {
   (void)state;
   // Open sizes without a range: nothing is known at the start.
   assay_engine_t* e = build_model("classifier", NULL);
-  float out[MOST * CLASSES], again[MOST * CLASSES];
-  const size_t bytes = memory_of(e, MOST, out);
+  float out[MAX * CLASSES], again[MAX * CLASSES];
+  const size_t bytes = memory_of(e, MAX, out);
   assay_context_t* c = open_with(e, ASSAY_ALLOCATE_STATIC, 0);
   assert_int_equal(assay_context_memory(c), 0);
-  classify(c, images, MOST, again);
+  classify(c, images, MAX, again);
   assert_memory_equal(again, out, sizeof out);
   assert_int_equal(assay_context_memory(c), bytes);
   assay_context_destroy(c);

@@ -4,16 +4,16 @@
 #include "engine_case.h"
 #include "onnx/models.h"
 
-static float images[MOST * IMAGE];
-static float want[MOST + 1][MOST * CLASSES];  // by how many images are run at once
-static char room[MOST * IMAGE * sizeof(float) + 64];
+static float images[MAX * IMAGE];
+static float want[MAX + 1][MAX * CLASSES];  // by how many images are run at once
+static char capacity[MAX * IMAGE * sizeof(float) + 64];
 
 // Engine and expected results, in fp32 on the CPU.
 static assay_engine_t* classifier(void) {
   assay_engine_t* e = build_model("classifier", NULL);
-  fill(images, MOST * IMAGE, 7);
+  fill(images, MAX * IMAGE, 7);
   assay_context_t* c = open_context(e, NULL);
-  for (int64_t n = 1; n <= MOST; n++) classify(c, images, n, want[n]);
+  for (int64_t n = 1; n <= MAX; n++) classify(c, images, n, want[n]);
   assay_context_destroy(c);
   return e;
 }
@@ -26,9 +26,9 @@ static void outputs_lie_where_they_are_bound(void** state) {
   (void)state;
   assay_engine_t* e = classifier();
   assay_context_t* c = open_context(e, NULL);
-  float out[MOST * CLASSES];
+  float out[MAX * CLASSES];
   // The tensor sets the size, also back and forth.
-  const int64_t sizes[] = {2, MOST, 1, 2, 2};
+  const int64_t sizes[] = {2, MAX, 1, 2, 2};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     memset(out, 0, sizeof out);
     bind_images(c, images, sizes[i]);
@@ -65,10 +65,10 @@ static void memory_at_any_address(void** state) {
   const int64_t dims[] = {2, 3, 16, 16};
   const size_t in_bytes = 2 * IMAGE * sizeof(float), out_bytes = 2 * CLASSES * sizeof(float);
   for (int offset = 0; offset < 5; offset++) {
-    memcpy(room + offset, images, in_bytes);
-    ok(assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 4, dims, room + offset, in_bytes));
+    memcpy(capacity + offset, images, in_bytes);
+    ok(assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 4, dims, capacity + offset, in_bytes));
     // The output lies behind the input, then in its midst.
-    char* places[] = {room + offset + in_bytes, room + offset + 8};
+    char* places[] = {capacity + offset + in_bytes, capacity + offset + 8};
     for (int k = 0; k < 2; k++) {
       ok(assay_context_bind_output(c, 0, places[k], out_bytes));
       ok(assay_context_run(c));
@@ -90,9 +90,9 @@ static void what_does_not_fit_is_refused(void** state) {
   fails(assay_context_run(c), ASSAY_INVALID_ARGUMENT, "not bound");
   fails(assay_context_bind_input(c, 1, ASSAY_TYPE_FLOAT, 4, dims, images, bytes),
         ASSAY_INVALID_ARGUMENT, "no 1");
-  fails(assay_context_bind_input(c, 0, ASSAY_TYPE_DOUBLE, 4, dims, room, 2 * bytes),
+  fails(assay_context_bind_input(c, 0, ASSAY_TYPE_DOUBLE, 4, dims, capacity, 2 * bytes),
         ASSAY_INVALID_ARGUMENT, "double");
-  fails(assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 4, wide, room, bytes / 16 * 17),
+  fails(assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 4, wide, capacity, bytes / 16 * 17),
         ASSAY_INVALID_ARGUMENT, "image");
   fails(assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 4, negative, images, bytes),
         ASSAY_INVALID_ARGUMENT, "image");
@@ -263,7 +263,7 @@ static void runs_in_its_own_thread(void** state) {
   (void)state;
   assay_engine_t* e = classifier();
   assay_context_t* c = open_context(e, NULL);
-  float out[MOST * CLASSES];
+  float out[MAX * CLASSES];
   fails(assay_context_wait(c), ASSAY_INVALID_ARGUMENT, "assay_context_start");
   assert_true(assay_context_wait_for(c, 0));
   ok(assay_context_start(c));
@@ -292,7 +292,7 @@ typedef struct watch {
   bool saw_image, saw_probabilities;
 } watch_t;
 
-static assay_status_t look(void* user, const assay_layer_values_t* v) {
+static assay_status_t inspect(void* user, const assay_layer_values_t* v) {
   watch_t* w = user;
   w->calls++;
   for (size_t i = 0; i < v->n_inputs; i++)
@@ -315,7 +315,7 @@ static void layers_are_seen_and_runs_cancelled(void** state) {
   assay_engine_t* e = classifier();
   watch_t w = {0};
   assay_context_options_t o = ASSAY_CONTEXT_OPTIONS_INIT;
-  o.tap = look;
+  o.tap = inspect;
   o.tap_user = &w;
   o.profile = true;
   o.threads = 1;
@@ -401,10 +401,10 @@ static void runs_leave_nothing_behind(void** state) {
   (void)state;
   assay_engine_t* e = classifier();
   assay_context_t* c = open_context(e, NULL);
-  float out[MOST * CLASSES];
+  float out[MAX * CLASSES];
   int64_t live = 0;
   for (int i = 0; i < 200; i++) {
-    bind_images(c, images, 1 + i % MOST);
+    bind_images(c, images, 1 + i % MAX);
     ok(assay_context_bind_output(c, 0, i % 3 ? out : NULL, sizeof out));
     ok(assay_context_run(c));
     if (i == 60) live = assay_alloc_live();

@@ -163,10 +163,10 @@ static void one_of_several_takes_a_run(void** state) {
 static void built_with_several(void** state) {
   (void)state;
   char path[512];
-  const int64_t least[2][2] = {{1, 1}, {6, 8}}, best[2][2] = {{2, 2}, {6, 8}};
-  const int64_t most[2][2] = {{4, 4}, {8, 16}};
-  const assay_engine_shape_t shapes[] = {{"tokens", 2, best[0], least[0], most[0]},
-                                         {"tokens", 2, best[1], least[1], most[1]}};
+  const int64_t minimum[2][2] = {{1, 1}, {6, 8}}, best[2][2] = {{2, 2}, {6, 8}};
+  const int64_t maximum[2][2] = {{4, 4}, {8, 16}};
+  const assay_engine_shape_t shapes[] = {{"tokens", 2, best[0], minimum[0], maximum[0]},
+                                         {"tokens", 2, best[1], minimum[1], maximum[1]}};
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
   assay_model_t* m = NULL;
   assay_engine_t* engine = NULL;
@@ -197,7 +197,7 @@ static void runs_take_no_more_memory(void** state) {
   const assay_random_t r = assay_random_make(11, "shapes", 0);
   assay_engine_t* engine = build();
   assay_executor_t* e = NULL;
-  int64_t settled = 0, most = 0;
+  int64_t settled = 0, maximum = 0;
   ok(assay_executor_run_engine(engine, NULL, &e));
   for (uint64_t i = 0; i < RUNS; i++) {
     const int64_t rows = 1 + (int64_t)(assay_random_uniform(&r, 2 * i) * 8);
@@ -205,11 +205,11 @@ static void runs_take_no_more_memory(void** state) {
     ok(run_shape(engine, e, rows, columns));
     const int64_t used = assay_memory_used();
     if (i < SETTLE && used > settled) settled = used;
-    if (i >= SETTLE && used > most) most = used;
+    if (i >= SETTLE && used > maximum) maximum = used;
   }
-  if (most > settled + settled / 10)
+  if (maximum > settled + settled / 10)
     fail_msg("seed 11: %lld bytes behind %d runs, %lld behind %d", (long long)settled, SETTLE,
-             (long long)most, RUNS);
+             (long long)maximum, RUNS);
   assay_executor_destroy(e);
   assay_engine_release(engine);
 }

@@ -194,7 +194,7 @@ static void decoding_gives_what_the_whole_sequence_gives(void** state) {
   const size_t names[] = {input(whole, "input_ids"), input(whole, "position_ids"),
                           input(whole, "attention_mask")};
   for (int64_t t = 0; t < STEPS; t++) {
-    float have[WORDS], want_last[WORDS], most = 0;
+    float have[WORDS], want_last[WORDS], max = 0;
     const int64_t dims[] = {1, t + 1};
     const int64_t* const data[] = {ids, positions, d.ones};
     ids[t] = word(2, t);
@@ -206,9 +206,9 @@ static void decoding_gives_what_the_whole_sequence_gives(void** state) {
     last_logits(whole, c, t + 1, want_last);
     step(e, &d, 2, 1);
     last_logits(e, d.context, 1, have);
-    for (int i = 0; i < WORDS; i++) most = fmaxf(most, fabsf(want_last[i]));
+    for (int i = 0; i < WORDS; i++) max = fmaxf(max, fabsf(want_last[i]));
     for (int i = 0; i < WORDS; i++)
-      if (!(fabsf(have[i] - want_last[i]) <= 1e-5f * most))
+      if (!(fabsf(have[i] - want_last[i]) <= 1e-5f * max))
         fail_msg("step %lld, word %d: %g, and %g of the whole", (long long)t, i, (double)have[i],
                  (double)want_last[i]);
   }
@@ -276,7 +276,7 @@ static void expect_appended(const decoder_t* d, bool appended) {
     const context_state_t* s = &d->context->states[i];
     assert_non_null(s->append);
     assert_int_equal(s->append->appended, appended);
-    assert_int_equal(s->append->with_room, appended);
+    assert_int_equal(s->append->with_capacity, appended);
     // Memory for a second copy comes with the need for it.
     if (appended) assert_null(s->memory[!s->now]);
   }
@@ -506,10 +506,9 @@ static void layers_of_all_kinds_grow(void** state) {
 static void sizes_of_a_profile_grow(void** state) {
   (void)state;
   enum { MAX_ROWS = 9 };
-  const int64_t least[] = {1, 4}, best[] = {2, 4}, most[] = {MAX_ROWS, 4};
-  const int64_t least_h[] = {1, 8}, best_h[] = {2, 8}, most_h[] = {MAX_ROWS, 8};
-  const assay_engine_shape_t shapes[] = {{"x", 2, best, least, most},
-                                         {"h", 2, best_h, least_h, most_h}};
+  const int64_t min[] = {1, 4}, best[] = {2, 4}, max[] = {MAX_ROWS, 4};
+  const int64_t min_h[] = {1, 8}, best_h[] = {2, 8}, max_h[] = {MAX_ROWS, 8};
+  const assay_engine_shape_t shapes[] = {{"x", 2, best, min, max}, {"h", 2, best_h, min_h, max_h}};
   assay_engine_options_t options = ASSAY_ENGINE_OPTIONS_INIT;
   options.shapes = shapes;
   options.n_shapes = 2;

@@ -7,8 +7,8 @@
 
 enum { THREADS = 8, RUNS = 30 };
 
-static float images[MOST * IMAGE];
-static float want[MOST + 1][MOST * CLASSES];  // by how many images are run at once
+static float images[MAX * IMAGE];
+static float want[MAX + 1][MAX * CLASSES];  // by how many images are run at once
 
 typedef struct job {
   assay_engine_t* engine;
@@ -23,7 +23,7 @@ static assay_status_t run(assay_context_t* c, int64_t n, bool start, float* out)
   const int64_t dims[] = {n, 3, 16, 16};
   assay_status_t st = assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 4, dims, images,
                                                (size_t)n * IMAGE * sizeof *images);
-  if (!st) st = assay_context_bind_output(c, 0, out, MOST * CLASSES * sizeof *out);
+  if (!st) st = assay_context_bind_output(c, 0, out, MAX * CLASSES * sizeof *out);
   if (!st && !start) return assay_context_run(c);
   if (!st) st = assay_context_start(c);
   return st ? st : assay_context_wait(c);
@@ -32,7 +32,7 @@ static assay_status_t run(assay_context_t* c, int64_t n, bool start, float* out)
 // cmocka is for one thread: what is wrong is said at the end.
 static void* work(void* p) {
   job_t* j = p;
-  float out[MOST * CLASSES];
+  float out[MAX * CLASSES];
   assay_context_options_t o = ASSAY_CONTEXT_OPTIONS_INIT;
   o.threads = 1 + (int)j->seed % 2;
   assay_context_t* c = NULL;
@@ -40,7 +40,7 @@ static void* work(void* p) {
   unsigned random = j->seed;
   for (int i = 0; !st && !j->wrong && i < RUNS; i++) {
     random = random * 1664525u + 1013904223u;
-    const int64_t n = 1 + (random >> 16) % MOST;
+    const int64_t n = 1 + (random >> 16) % MAX;
     memset(out, 0, sizeof out);
     st = run(c, n, i % 2, out);
     if (!st && memcmp(out, want[n], (size_t)n * CLASSES * sizeof *out) != 0)
@@ -60,11 +60,11 @@ static void* disturb(void* p) {
 
 static void* be_disturbed(void* p) {
   job_t* j = p;
-  float out[MOST * CLASSES];
+  float out[MAX * CLASSES];
   pthread_t other;
   if (pthread_create(&other, NULL, disturb, j) != 0) return j->wrong = "no thread", NULL;
   for (int i = 0; !j->wrong && i < RUNS; i++) {
-    assay_status_t st = run(j->context, 1 + i % MOST, i % 2, out);
+    assay_status_t st = run(j->context, 1 + i % MAX, i % 2, out);
     if (st && assay_status_code(st) != ASSAY_CANCELLED) j->wrong = "not cancelled, and not done";
     assay_status_free(st);
   }
@@ -81,11 +81,11 @@ static void share(const assay_engine_options_t* options) {
   pthread_t threads[THREADS + 1];
   job_t jobs[THREADS + 1];
   assay_engine_t* e = build_model("classifier", options);
-  fill(images, MOST * IMAGE, 11);
+  fill(images, MAX * IMAGE, 11);
   // An engine of its own: the one that is shared has made nothing of its weights yet.
   assay_engine_t* alone = build_model("classifier", options);
   assay_context_t* c = open_context(alone, NULL);
-  for (int64_t n = 1; n <= MOST; n++) classify(c, images, n, want[n]);
+  for (int64_t n = 1; n <= MAX; n++) classify(c, images, n, want[n]);
   assay_context_destroy(c);
   assay_engine_release(alone);
   for (unsigned i = 0; i <= THREADS; i++) {

@@ -430,7 +430,7 @@ static void without_memory(void** state) {
   for (uint64_t nth = 1;; nth = fail_next(nth, 400), attempts++) {
     fixture_t f;
     prepare(&r, &f);
-    f.options.most_runs = 2;
+    f.options.max_runs = 2;
     assay_alloc_fail_after(nth, false);
     assay_status_t st = assay_tune(f.model, &f.check, &f.options, &f.inputs, NULL, &f.tuned);
     const bool reached = assay_alloc_fail_after(0, false) >= nth;

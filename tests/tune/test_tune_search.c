@@ -36,8 +36,8 @@ static void draw_values(draw_t* d, assay_tune_problem_t* p, double cast) {
 
 static void draw_problem(uint64_t seed, assay_tune_problem_t* p) {
   draw_t d = {.random = assay_random_make(seed, "problem", 0)};
-  const size_t formats = uniform(&d) < 0.7 ? 2 : 3, most = formats == 2 ? 16 : 9;
-  const size_t units = 3 + (size_t)(uniform(&d) * (double)(most - 2));
+  const size_t formats = uniform(&d) < 0.7 ? 2 : 3, max = formats == 2 ? 16 : 9;
+  const size_t units = 3 + (size_t)(uniform(&d) * (double)(max - 2));
   ok(assay_tune_problem_create(units, formats, uniform(&d) < 0.7 ? 1 : 2, p));
   for (size_t f = 0; f < formats; f++) p->bits[f] = 8 + 4 * (int)f;
   for (size_t u = 0; u < units; u++) {

@@ -107,7 +107,7 @@ static const assay_target_t target = {.takes = takes,
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static assay_status_t room(char** memory, size_t* have, size_t bytes) {
+static assay_status_t reserve(char** memory, size_t* have, size_t bytes) {
   if (*memory && bytes <= *have) return NULL;  // no bytes are somewhere, too
   assay_free(*memory);
   *have = 0;
@@ -125,8 +125,8 @@ static char* aligned(char* memory) {
 
 static assay_status_t begin(assay_runner_t* r, assay_segment_t* s) {
   cpu_t* c = (cpu_t*)r;
-  ASSAY_TRY(room(&c->arena, &c->arena_bytes, s->arena_bytes));
-  ASSAY_TRY(room(&c->scratch, &c->scratch_bytes, s->scratch_bytes));
+  ASSAY_TRY(reserve(&c->arena, &c->arena_bytes, s->arena_bytes));
+  ASSAY_TRY(reserve(&c->scratch, &c->scratch_bytes, s->scratch_bytes));
   ASSAY_TRY(assay_grow(&c->at, &c->cap_at, s->n_slots, sizeof *c->at));
   r->now = s;
   for (size_t i = 0; i < s->n_slots; i++) {

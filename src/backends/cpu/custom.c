@@ -32,7 +32,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
                           void* scratch) {
   const custom_t* k = (const custom_t*)base;
   assay_custom_operand_t* arrays = k->arrays;
-  char* room = scratch;
+  char* free_scratch = scratch;
   const size_t n = k->n_in + k->n_out;
   for (size_t i = 0; i < n; i++) {
     const assay_operand_t* o = &k->operands[i];
@@ -40,9 +40,9 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
     if (!arrays[i].there) continue;
     const void* data = input ? in[k->operand[i]] : out[k->operand[i]];
     if (is_half(o->type)) {
-      if (input) cpu_widen(data, o->type, 0, o->size, (float*)(void*)room);
-      data = room;
-      room += widened_bytes(o);
+      if (input) cpu_widen(data, o->type, 0, o->size, (float*)(void*)free_scratch);
+      data = free_scratch;
+      free_scratch += widened_bytes(o);
     }
     arrays[i].data = (void*)(uintptr_t)data;
   }

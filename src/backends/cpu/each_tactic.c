@@ -30,7 +30,7 @@ static assay_tensor_t* tensor_of(const job_t* j, const assay_value_t* v) {
   return NULL;
 }
 
-static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
+static bool describe_value(void* user, const assay_value_t* v, assay_operand_t* o) {
   const job_t* j = user;
   const assay_tensor_t* t = tensor_of(j, v);
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->rank > ASSAY_KERNEL_RANK) return false;
@@ -49,13 +49,13 @@ static size_t aligned(size_t bytes) {
 
 // ---- memory of one kernel -----------------------------------------------------------------------
 
-typedef struct room {
+typedef struct buffers {
   const void* in[ASSAY_KERNEL_OPERANDS];
   void* out[ASSAY_KERNEL_OPERANDS];
   void* scratch;
   char* memory;
   size_t bytes, in_bytes;
-} room_t;
+} buffers_t;
 
 static assay_reformat_t move_of(const assay_operand_t* o, assay_storage_t from,
                                 assay_storage_t to) {
@@ -65,7 +65,7 @@ static assay_reformat_t move_of(const assay_operand_t* o, assay_storage_t from,
   return m;
 }
 
-static assay_status_t reserve(const job_t* j, const assay_kernel_t* k, room_t* r) {
+static assay_status_t reserve(const job_t* j, const assay_kernel_t* k, buffers_t* r) {
   const assay_sized_layer_t* l = &j->sized;
   size_t bytes = ASSAY_BLOCK_ALIGNMENT + aligned(k->scratch);
   for (size_t i = 0; i < l->n_in; i++)
@@ -101,7 +101,7 @@ static assay_status_t run_move(const assay_reformat_t* m, const void* from, void
 }
 
 // Puts an input where the kernel reads it; *ok false: it cannot be put there.
-static assay_status_t fill(const job_t* j, const assay_kernel_t* k, size_t i, const room_t* r,
+static assay_status_t fill(const job_t* j, const assay_kernel_t* k, size_t i, const buffers_t* r,
                            bool* ok) {
   const assay_operand_t* o = &j->sized.in[i];
   assay_tensor_t* t = tensor_of(j, o->value);
@@ -116,7 +116,8 @@ static assay_status_t fill(const job_t* j, const assay_kernel_t* k, size_t i, co
   return st;
 }
 
-static assay_status_t fill_all(const job_t* j, const assay_kernel_t* k, const room_t* r, bool* ok) {
+static assay_status_t fill_all(const job_t* j, const assay_kernel_t* k, const buffers_t* r,
+                               bool* ok) {
   *ok = true;
   for (size_t i = 0; *ok && i < j->sized.n_in; i++)
     if (k->in[i].type) ASSAY_TRY(fill(j, k, i, r, ok));
@@ -125,7 +126,7 @@ static assay_status_t fill_all(const job_t* j, const assay_kernel_t* k, const ro
 
 // An output as the layer stores it, canonical.
 static assay_status_t read_output(const job_t* j, const assay_kernel_t* k, size_t i,
-                                  const room_t* r, assay_tensor_t** out) {
+                                  const buffers_t* r, assay_tensor_t** out) {
   const assay_operand_t* o = &j->sized.out[i];
   assay_tensor_t *packed = NULL, *wide = NULL;
   const assay_storage_t to = {o->type, ASSAY_LAYOUT_PLAIN};
@@ -144,7 +145,7 @@ static assay_status_t read_output(const job_t* j, const assay_kernel_t* k, size_
 
 // ---- one tactic ---------------------------------------------------------------------------------
 
-static assay_status_t time_kernel(const job_t* j, assay_kernel_t* k, const room_t* r,
+static assay_status_t time_kernel(const job_t* j, assay_kernel_t* k, const buffers_t* r,
                                   double* out_microseconds) {
   double fastest = (double)INFINITY;
   const double start = assay_clock_seconds();
@@ -159,7 +160,7 @@ static assay_status_t time_kernel(const job_t* j, assay_kernel_t* k, const room_
   return NULL;
 }
 
-static assay_status_t run_kernel(const job_t* j, assay_kernel_t* k, const room_t* r, bool timed,
+static assay_status_t run_kernel(const job_t* j, assay_kernel_t* k, const buffers_t* r, bool timed,
                                  assay_tactic_run_t* out, bool* ok) {
   ASSAY_TRY(fill_all(j, k, r, ok));
   if (!*ok) return NULL;
@@ -174,7 +175,7 @@ static assay_status_t run_kernel(const job_t* j, assay_kernel_t* k, const room_t
 static assay_status_t try_tactic(job_t* j, const assay_tactic_t* tactic, bool timed,
                                  assay_tactic_runs_t* out) {
   assay_kernel_t* k = NULL;
-  room_t r = {0};
+  buffers_t r = {0};
   bool ok = false;
   ASSAY_TRY(assay_grow(&out->at, &out->capacity, out->n + 1, sizeof *out->at));
   j->gates.n = 0;
@@ -206,7 +207,7 @@ assay_status_t cpu_each_tactic(const assay_layers_t* layers, size_t i, const ass
   if (layer->format == ASSAY_FORMAT_TF32 || layer->accumulator != ASSAY_FORMAT_FP32) return NULL;
   ASSAY_TRY(assay_weights_create(&j.store));
   assay_status_t st = NULL;
-  if (assay_describe_layer(layers, i, sizes, look, &j, &j.sized)) {
+  if (assay_describe_layer(layers, i, sizes, describe_value, &j, &j.sized)) {
     j.sized.gates = &j.gates;
     for (size_t t = 0; !st && t < cpu_n_tactics; t++)
       st = try_tactic(&j, cpu_tactics[t], timed, out);

@@ -78,13 +78,13 @@ bool cpu_gemm_suits(bool bf16) {
 }
 
 int64_t cpu_second_cache(void) {
-  enum { LEAST = 512 << 10, USUAL = 1 << 20, MOST = 4 << 20 };
+  enum { MIN = 512 << 10, USUAL = 1 << 20, MAX = 4 << 20 };
 #ifdef _SC_LEVEL2_CACHE_SIZE
   const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #else
   const int64_t bytes = 0;
 #endif
-  return bytes <= 0 ? USUAL : bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+  return bytes <= 0 ? USUAL : bytes < MIN ? MIN : bytes > MAX ? MAX : bytes;
 }
 
 // Where the CPU has units for 16-bit numbers themselves, oneDNN uses them: for bf16 tiles (AMX),

@@ -25,21 +25,22 @@ static range_t reads(const assay_kernel_t* k, range_t rows) {
 // ---- how they run -------------------------------------------------------------------------------
 
 // The most rows that each kernel hands on for `rows` rows of the last one.
-static void find_room(assay_kernel_t* const* kernels, int n, int64_t rows, int64_t* room) {
+static void find_capacity(assay_kernel_t* const* kernels, int n, int64_t rows, int64_t* capacity) {
   const int64_t all = kernels[n - 1]->by_rows.rows;
-  for (int i = 0; i < n; i++) room[i] = 0;
+  for (int i = 0; i < n; i++) capacity[i] = 0;
   for (int64_t row = 0; row < all; row++) {
     range_t r = {row, row + rows < all ? row + rows : all};
     for (int i = n - 1; i > 0; i--) {
       r = reads(kernels[i], r);
-      if (r.end - r.first > room[i - 1]) room[i - 1] = r.end - r.first;
+      if (r.end - r.first > capacity[i - 1]) capacity[i - 1] = r.end - r.first;
     }
   }
 }
 
-static size_t window_bytes(assay_kernel_t* const* kernels, int n, const int64_t* room) {
+static size_t window_bytes(assay_kernel_t* const* kernels, int n, const int64_t* capacity) {
   size_t bytes = 0;
-  for (int i = 0; i + 1 < n; i++) bytes += aligned((size_t)room[i] * kernels[i]->by_rows.row_bytes);
+  for (int i = 0; i + 1 < n; i++)
+    bytes += aligned((size_t)capacity[i] * kernels[i]->by_rows.row_bytes);
   return bytes;
 }
 
@@ -53,8 +54,8 @@ static double gain(assay_kernel_t* const* kernels, const assay_pipeline_t* t, in
   const assay_by_rows_t* last = &kernels[t->n - 1]->by_rows;
   const int64_t rows = (last->samples * last->rows + parts - 1) / parts;
   const double calls = rows > t->rows ? (double)rows / (double)t->rows : 1;
-  int64_t room[ASSAY_PIPELINE_KERNELS];
-  find_room(kernels, t->n, rows < last->rows ? rows : last->rows, room);
+  int64_t capacity[ASSAY_PIPELINE_KERNELS];
+  find_capacity(kernels, t->n, rows < last->rows ? rows : last->rows, capacity);
   double gained = 0, weights = 0, twice = 0;
   for (int i = 0; i < t->n; i++) {
     const assay_by_rows_t* k = &kernels[i]->by_rows;
@@ -63,7 +64,8 @@ static double gain(assay_kernel_t* const* kernels, const assay_pipeline_t* t, in
     const double share = (double)(k->samples * k->rows) / (double)parts;
     const double bytes = share * (double)k->row_bytes;
     gained += START + 2 * bytes * (bytes < stays ? bytes / stays : 1);
-    if (rows < last->rows && (double)room[i] > share) twice += ((double)room[i] - share) * k->work;
+    if (rows < last->rows && (double)capacity[i] > share)
+      twice += ((double)capacity[i] - share) * k->work;
   }
   return gained - (calls - 1) * weights - twice / work_a_byte;
 }
@@ -73,15 +75,15 @@ static bool find_rows(assay_kernel_t* const* kernels, assay_pipeline_t* t) {
   const size_t limit = (size_t)cpu_second_cache() / 5 * 2;
   int64_t low = 0, high = kernels[t->n - 1]->by_rows.rows;
   while (low < high) {
-    int64_t room[ASSAY_PIPELINE_KERNELS];
+    int64_t capacity[ASSAY_PIPELINE_KERNELS];
     const int64_t rows = high - (high - low) / 2;
-    find_room(kernels, t->n, rows, room);
-    if (window_bytes(kernels, t->n, room) > limit) {
+    find_capacity(kernels, t->n, rows, capacity);
+    if (window_bytes(kernels, t->n, capacity) > limit) {
       high = rows - 1;
       continue;
     }
     low = t->rows = rows;
-    memcpy(t->room, room, sizeof room);
+    memcpy(t->capacity, capacity, sizeof capacity);
   }
   return low > 0;
 }
@@ -108,10 +110,10 @@ bool cpu_pipeline_couple(assay_kernel_t* const* kernels, assay_pipeline_t* t) {
   for (int i = 0; i < t->n; i++) {
     const assay_by_rows_t* k = &kernels[i]->by_rows;
     t->window[i] = at;
-    at += aligned((size_t)t->room[i] * k->row_bytes);
+    at += aligned((size_t)t->capacity[i] * k->row_bytes);
     if (k->scratch > scratch) scratch = k->scratch;
   }
-  t->most_parts = (int)parts;
+  t->max_parts = (int)parts;
   t->scratch = at;
   t->thread_bytes = aligned(at + scratch);
   return true;
@@ -195,7 +197,7 @@ void cpu_pipeline_run(const assay_pipeline_t* t, assay_kernel_t* const* kernels,
   const assay_by_rows_t* last = &kernels[t->n - 1]->by_rows;
   const int64_t all = last->samples * last->rows;
   int parts = cpu_threads(t->work);
-  if (parts > t->most_parts) parts = t->most_parts;
+  if (parts > t->max_parts) parts = t->max_parts;
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++) {
     journey_t j = {.t = t,

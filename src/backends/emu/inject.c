@@ -55,7 +55,7 @@ static const struct {
     {"put", PUT, 2},
 };
 
-enum { MOST_NUMBERS = 64 };
+enum { MAX_NUMBERS = 64 };
 
 struct assay_injection {
   const assay_node_t* node;
@@ -67,8 +67,8 @@ struct assay_injection {
   assay_node_t changed;  // SET, OP: the node as it is evaluated
   assay_attr_t* attrs;   // of `changed`
   assay_attr_t attr;
-  int64_t ints[MOST_NUMBERS];
-  float floats[MOST_NUMBERS];
+  int64_t ints[MAX_NUMBERS];
+  float floats[MAX_NUMBERS];
 };
 
 // ---- reading ------------------------------------------------------------------------------------
@@ -81,8 +81,8 @@ static assay_status_t not_a_fault(const char* text) {
 }
 
 // Numbers with commas; false if there is something else, or too many.
-static bool read_numbers(const char* text, double* out, size_t room, size_t* n) {
-  for (*n = 0; *text && *n < room; (*n)++) {
+static bool read_numbers(const char* text, double* out, size_t capacity, size_t* n) {
+  for (*n = 0; *text && *n < capacity; (*n)++) {
     char* end;
     out[*n] = strtod(text, &end);
     if (end == text || (*end && *end != ',')) return false;
@@ -106,7 +106,7 @@ static assay_status_t find_node(const assay_layers_t* l, const char* text, size_
                      (int)length, text);
 }
 
-static assay_status_t no_room_in(const assay_node_t* n, const char* what) {
+static assay_status_t no_memory_in(const assay_node_t* n, const char* what) {
   return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT, "the injected fault does not fit: %s", what);
 }
 
@@ -114,9 +114,9 @@ static bool whole(double x) { return x == floor(x) && fabs(x) < 0x1p53; }
 
 // The value of an attribute, by the type that the schema gives it.
 static assay_status_t read_value(assay_injection_t* p, const char* value) {
-  double x[MOST_NUMBERS];
+  double x[MAX_NUMBERS];
   size_t n = 0;
-  const bool numbers = read_numbers(value, x, MOST_NUMBERS, &n);
+  const bool numbers = read_numbers(value, x, MAX_NUMBERS, &n);
   assay_attr_t* a = &p->attr;
   a->n = 1;
   switch (a->type) {
@@ -144,7 +144,7 @@ static assay_status_t read_value(assay_injection_t* p, const char* value) {
       a->n = n;
       return numbers ? NULL : not_a_fault(value);
     default:
-      return no_room_in(p->node, "attributes of this type cannot be set");
+      return no_memory_in(p->node, "attributes of this type cannot be set");
   }
   return numbers && n == 1 ? NULL : not_a_fault(value);
 }
@@ -155,7 +155,7 @@ static assay_status_t read_attribute(assay_injection_t* p) {
   if (!value) return not_a_fault(p->text);
   *value++ = 0;
   const assay_attr_spec_t* spec = n->schema ? assay_schema_attr(n->schema, p->text) : NULL;
-  if (!spec) return no_room_in(n, "the operator has no such attribute");
+  if (!spec) return no_memory_in(n, "the operator has no such attribute");
   p->attr = (assay_attr_t){.name = spec->name, .doc = "", .ref = "", .type = spec->type};
   ASSAY_TRY(read_value(p, value));
   ASSAY_TRY(assay_new_array(n->n_attrs + 1, sizeof *p->attrs, &p->attrs));
@@ -177,7 +177,7 @@ static assay_status_t read_operator(assay_injection_t* p) {
   p->changed.op = assay_op_find(n->domain, p->text, version);
   p->changed.schema = assay_schema_find(n->domain, p->text, version, NULL);
   if (!p->changed.op || !p->changed.op->eval || !p->changed.schema)
-    return no_room_in(n, "there is no such operator");
+    return no_memory_in(n, "there is no such operator");
   return NULL;
 }
 
@@ -284,7 +284,7 @@ static assay_status_t input(const assay_injection_t* p, int which, size_t n_in, 
                             assay_tensor_t*** out) {
   const double i = p->at[which];
   if (!(i >= 0 && i < (double)n_in) || !is_numeric(in[(size_t)i]))
-    return no_room_in(p->node, "there is no such input");
+    return no_memory_in(p->node, "there is no such input");
   *out = &in[(size_t)i];
   return NULL;
 }
@@ -297,7 +297,7 @@ static assay_status_t scale(const assay_injection_t* p, assay_tensor_t* t) {
 static assay_status_t add(const assay_injection_t* p, assay_tensor_t* t) {
   const bool all = p->at[1] < 0;
   const int64_t k = all ? 0 : (int64_t)p->at[1], end = all ? t->size : k + 1;
-  if (end > t->size) return no_room_in(p->node, "the input has no such element");
+  if (end > t->size) return no_memory_in(p->node, "the input has no such element");
   for (int64_t i = k; i < end; i++) {
     if (t->store == ASSAY_STORE_F64)
       assay_f64(t)[i] += p->at[2];
@@ -310,7 +310,7 @@ static assay_status_t add(const assay_injection_t* p, assay_tensor_t* t) {
 static assay_status_t stale(const assay_injection_t* p, assay_tensor_t* t) {
   const int64_t k = (int64_t)p->at[1];
   if (t->rank == 0 || k < 0 || k >= t->dims[0])
-    return no_room_in(p->node, "the input has no such row");
+    return no_memory_in(p->node, "the input has no such row");
   const int64_t row = t->size / t->dims[0], from = (k + t->dims[0] - 1) % t->dims[0];
   const size_t bytes = assay_store_elem_bytes(t->store) * (size_t)row;
   if (from != k)
@@ -339,7 +339,7 @@ static assay_status_t take_constant(const assay_injection_t* p, assay_tensor_t**
   ASSAY_TRY(assay_tensor_widen(p->constant->constant, &wide));
   assay_status_t st = NULL;
   if (wide->type != (*t)->type || wide->size != (*t)->size)
-    st = no_room_in(p->node, "the constant has another type or size");
+    st = no_memory_in(p->node, "the constant has another type or size");
   if (!st) st = assay_tensor_view(wide, (*t)->rank, (*t)->dims, &as);
   assay_tensor_release(wide);
   if (st) return st;
@@ -384,7 +384,7 @@ static assay_status_t drop_terms(const assay_injection_t* p, assay_tensor_t** t,
   const int rank = (*t)->rank;
   const int64_t a = axis < 0 ? axis + rank : axis, k = (int64_t)p->at[0];
   if (a < 0 || a >= rank || (*t)->store != ASSAY_STORE_F64 || (*t)->size == 0)
-    return no_room_in(p->node, "there is no sum over the input");
+    return no_memory_in(p->node, "there is no sum over the input");
   const int64_t step = and_behind ? 1 : assay_dims_product((*t)->dims, (int)a + 1, rank);
   const int64_t length = assay_dims_product((*t)->dims, (int)a, and_behind ? rank : (int)a + 1);
   zero_last(*t, length, step, k < length ? k : length);
@@ -407,7 +407,7 @@ static int64_t last_axis(const assay_node_t* n, size_t n_in, assay_tensor_t* con
 static assay_status_t leave_out_terms(const assay_injection_t* p, size_t n_in,
                                       assay_tensor_t** in) {
   const assay_node_t* n = p->node;
-  if (!n_in || !is_numeric(in[0])) return no_room_in(n, "there is no sum");
+  if (!n_in || !is_numeric(in[0])) return no_memory_in(n, "there is no sum");
   if (strcmp(n->op_type, "MatMul") == 0) return drop_terms(p, &in[0], -1, false);
   if (strcmp(n->op_type, "Gemm") == 0)
     return drop_terms(p, &in[0], assay_attr_i64(n, "transA", 0) ? 0 : 1, false);
@@ -416,7 +416,7 @@ static assay_status_t leave_out_terms(const assay_injection_t* p, size_t n_in,
   if (strncmp(n->op_type, "Reduce", 6) == 0)
     return drop_terms(p, &in[0], last_axis(n, n_in, in), false);
   if (strcmp(n->op_type, "GlobalAveragePool") == 0) return drop_terms(p, &in[0], 2, true);
-  return no_room_in(n, "it does not sum");
+  return no_memory_in(n, "it does not sum");
 }
 
 assay_status_t assay_injection_inputs(const assay_injection_t* p, const assay_node_t* node,
@@ -509,7 +509,7 @@ static assay_status_t change_output(const assay_injection_t* p, const assay_laye
       drop_tail(*t, k);
       break;
     case PUT:
-      if (k >= (*t)->size) return no_room_in(p->node, "the output has no such element");
+      if (k >= (*t)->size) return no_memory_in(p->node, "the output has no such element");
       assay_f64(*t)[k] = p->at[1];
       break;
     default:

@@ -98,7 +98,7 @@ static int run_job(const args_t* a, job_t* j) {
     return assay_cli_fail(st, usage ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
   }
   cli_client_tell_batch(&j->late, assay_audit_batch_used(j->audit));
-  cli_client_tell_ones(assay_audit_open_sizes(j->audit));
+  cli_client_report_ones(assay_audit_open_sizes(j->audit));
   // What was found is told whatever becomes of the file.
   assay_status_t unwritten = a->save_witness && assay_audit_has_witness(j->audit)
                                  ? assay_audit_save_witness(j->audit, a->save_witness)

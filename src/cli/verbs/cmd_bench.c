@@ -88,7 +88,7 @@ static assay_status_t open_lanes(job_t* j) {
 
 // ---- measuring ----------------------------------------------------------------------------------
 
-static bool has_room(const lane_t* l) {
+static bool has_capacity(const lane_t* l) {
   const size_t n = assay_executor_n_steps(l->executor);
   return l->job->args->trace && l->trace.n + n <= TRACE_EVENTS / l->job->n_lanes;
 }
@@ -96,7 +96,7 @@ static bool has_room(const lane_t* l) {
 // Runs the layers, taking the time of each.
 static assay_status_t run_timed(lane_t* l) {
   const size_t n = assay_executor_n_steps(l->executor);
-  const bool traced = has_room(l);
+  const bool traced = has_capacity(l);
   bench_lane_t* t = &l->trace;
   if (traced) ASSAY_TRY(assay_grow(&t->events, &t->cap, t->n + n, sizeof *t->events));
   for (size_t i = 0; i < n; i++) {
@@ -283,7 +283,7 @@ static assay_status_t write_json(const args_t* a, const job_t* j, const row_t* r
   return st;
 }
 
-static assay_status_t tell(const args_t* a, job_t* j) {
+static assay_status_t report(const args_t* a, job_t* j) {
   const size_t n = assay_plan_layers(assay_engine_plan(j->source.engine))->n_layers;
   const bool json_to_stdout = assay_cli_json_to_stdout(a->json);
   row_t* rows = NULL;
@@ -324,7 +324,7 @@ static int run_job(const args_t* a, job_t* j) {
   st = open_lanes(j);
   if (!st) st = measure_all(j);
   if (!st) {
-    st = tell(a, j);
+    st = report(a, j);
     fflush(stdout);
     bench_source_warn(&j->source);
     if (a->trace) st = assay_status_join(st, write_trace(j));

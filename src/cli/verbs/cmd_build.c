@@ -49,8 +49,8 @@ static void print_refit(const args_t* a) {
   assay_str_deinit(&words);
 }
 
-static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* tried,
-                 double seconds) {
+static void report(const args_t* a, const assay_engine_t* engine, const tried_t* tried,
+                   double seconds) {
   const assay_layers_t* l = assay_plan_layers(assay_engine_plan(engine));
   struct stat info = {0};
   stat(a->save, &info);
@@ -78,7 +78,7 @@ static int run(void* p) {
   if (st) return assay_cli_fail(st, code);
   cli_warn_of_constants(engine, cli_warn_stderr);
   st = assay_engine_save(engine, a->save);
-  if (!st) tell(a, engine, &j.tried, assay_clock_seconds() - start);
+  if (!st) report(a, engine, &j.tried, assay_clock_seconds() - start);
   assay_engine_release(engine);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }

@@ -158,7 +158,7 @@ static int run_verify(const args_t* a, job_t* j) {
                            a->verify);
   st = assay_certificate_load_model(j->certificate, a->debug.model, &j->model);
   if (!st) st = read_samples(a, j);
-  if (!st && !j->samples) st = cli_shapes_tell_ones(j->model, "");
+  if (!st && !j->samples) st = cli_shapes_report_ones(j->model, "");
   if (!st && a->plan) st = assay_engine_load(a->plan, &j->engine);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = verify(a, j);

@@ -275,7 +275,7 @@ static void keep_verdict(void* user, const assay_check_t* check) {
   assay_status_free(assay_check_report(check, ASSAY_REPORT_TEXT, &names, keep_text, NULL));
 }
 
-static assay_status_t tell(const args_t* a, const job_t* j) {
+static assay_status_t print(const args_t* a, const job_t* j) {
   const assay_check_report_options_t names = names_of(a, j);
   cli_timeout_found(NULL);
   // What goes to the standard output comes first: no file that cannot be written takes the verdict
@@ -327,7 +327,7 @@ static int run_job(args_t* a, job_t* j) {
   // The verdict is told whatever became of the files.
   st = hand_over(a, j);
   j->unwritten = assay_status_join(j->unwritten, st);
-  st = assay_status_join(tell(a, j), j->unwritten);
+  st = assay_status_join(print(a, j), j->unwritten);
   j->unwritten = NULL;
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return assay_check_faithful(j->check) ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;

@@ -41,11 +41,11 @@ static void child(const char* folder, const char* backend, int fd) {
   assay_status_t st = assay_conformance_run(folder, backend, &why);
   const char* text = st ? assay_status_message(st) : assay_str_get(&why);
   size_t n = strlen(text);
-  bool told = write(fd, text, n) == (ssize_t)n;
+  bool reported = write(fd, text, n) == (ssize_t)n;
   // A plain exit, so that a sanitizer's checks at the end count; its exit code is then not 0.
   assay_status_free(st);
   assay_str_deinit(&why);
-  exit(told ? 0 : 1);
+  exit(reported ? 0 : 1);
 }
 
 static bool start(job_t* job, const char* root, const char* name, size_t number,
@@ -168,7 +168,7 @@ static int run(void* p) {
   const char* backend = a->backend && strcmp(a->backend, "native") != 0 ? a->backend : NULL;
   const assay_backend_t* found;
   assay_status_t st = NULL;
-  if (backend) st = assay_target_find(backend, ASSAY_TARGET_LOOK, &found);
+  if (backend) st = assay_target_find(backend, ASSAY_TARGET_INSPECT, &found);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (!a->timeout_s) a->timeout_s = 60;
   if (a->jobs <= 0) a->jobs = sysconf(_SC_NPROCESSORS_ONLN);

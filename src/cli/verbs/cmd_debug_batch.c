@@ -20,14 +20,14 @@ static assay_status_t json(const void* found, const assay_report_debug_t* names,
 }
 static const cli_debug_report_t report = {text, json};
 
-static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assay_batch_blame_t* b,
-                           double seconds) {
+static assay_status_t print(const args_t* a, const cli_debug_job_t* j, const assay_batch_blame_t* b,
+                            double seconds) {
   const assay_report_debug_t names = {
       .model = a->debug.model,
       .target = a->debug.exec ? a->debug.exec : j->options.backend->name,
       .precision = j->options.precision_name,
       .seconds = seconds};
-  return cli_debug_tell(&report, b, &names, a->json);
+  return cli_debug_print(&report, b, &names, a->json);
 }
 
 static int find(const args_t* a, cli_debug_job_t* j) {
@@ -41,7 +41,7 @@ static int find(const args_t* a, cli_debug_job_t* j) {
   if (why == ASSAY_UNSUPPORTED || why == ASSAY_NOT_FOUND)
     return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (st) return assay_batch_blame_deinit(&b), cli_debug_fail(st);
-  st = tell(a, j, &b, assay_clock_seconds() - start);
+  st = print(a, j, &b, assay_clock_seconds() - start);
   const bool sound = b.verdict == ASSAY_BATCH_SOUND;
   assay_batch_blame_deinit(&b);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

@@ -9,7 +9,7 @@ typedef struct args {
   bool compare;
 } args_t;
 
-static assay_status_t tell(const args_t* a, const assay_str_t* text, const json_t* j) {
+static assay_status_t report(const args_t* a, const assay_str_t* text, const json_t* j) {
   if (!assay_cli_json_to_stdout(a->json)) fputs(assay_str_get(text), stdout);
   return a->json ? assay_cli_write_json(a->json, j) : NULL;
 }
@@ -22,7 +22,7 @@ static int compare(const args_t* a) {
   if (!st) st = assay_json_read(a->second, &second);
   if (!st) st = assay_environment_compare(first, second, &text, &j, &numbers);
   int code = ASSAY_EXIT_INPUT;
-  if (!st) code = ASSAY_EXIT_FAILED, st = tell(a, &text, j);
+  if (!st) code = ASSAY_EXIT_FAILED, st = report(a, &text, j);
   json_decref(first);
   json_decref(second);
   json_decref(j);
@@ -36,7 +36,7 @@ static int show(const args_t* a) {
   assay_str_t text = {0};
   assay_status_t st = assay_environment_collect(&j);
   if (!st) st = assay_environment_text(j, &text);
-  if (!st) st = tell(a, &text, j);
+  if (!st) st = report(a, &text, j);
   json_decref(j);
   assay_str_deinit(&text);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;

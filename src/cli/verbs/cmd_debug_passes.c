@@ -22,14 +22,14 @@ static assay_status_t json(const void* found, const assay_report_debug_t* names,
 }
 static const cli_debug_report_t report = {text, json};
 
-static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assay_pass_blame_t* b,
-                           double seconds) {
+static assay_status_t print(const args_t* a, const cli_debug_job_t* j, const assay_pass_blame_t* b,
+                            double seconds) {
   const assay_report_debug_t names = {.model = a->debug.model,
                                       .target = j->options.backend->name,
                                       .precision = j->options.precision_name,
                                       .all = a->all,
                                       .seconds = seconds};
-  return cli_debug_tell(&report, b, &names, a->json);
+  return cli_debug_print(&report, b, &names, a->json);
 }
 
 static int find(const args_t* a, cli_debug_job_t* j) {
@@ -39,7 +39,7 @@ static int find(const args_t* a, cli_debug_job_t* j) {
       assay_pass_debug(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &b);
   assay_cli_progress("", 1);
   if (st) return assay_pass_blame_deinit(&b), cli_debug_fail(st);
-  st = tell(a, j, &b, assay_clock_seconds() - start);
+  st = print(a, j, &b, assay_clock_seconds() - start);
   const bool guilty = b.guilty != NULL;
   assay_pass_blame_deinit(&b);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

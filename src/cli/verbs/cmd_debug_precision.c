@@ -79,8 +79,8 @@ static const char* written(const char* path, const args_t* a, const assay_precis
   return fine ? path : NULL;
 }
 
-static assay_status_t tell(const args_t* a, const assay_precision_found_t* f,
-                           const assay_precision_options_t* o, double seconds) {
+static assay_status_t report(const args_t* a, const assay_precision_found_t* f,
+                             const assay_precision_options_t* o, double seconds) {
   assay_status_t unwritten = NULL;
   const assay_report_precision_t names = {
       .model = a->debug.model,
@@ -113,7 +113,7 @@ static int find(const args_t* a, assay_precision_options_t* o, cli_debug_job_t* 
                                            j->golden.n ? &j->golden : NULL, &found);
   assay_cli_progress("", 1);
   if (st) return assay_precision_found_deinit(&found), cli_debug_fail(st);
-  st = tell(a, &found, o, assay_clock_seconds() - start);
+  st = report(a, &found, o, assay_clock_seconds() - start);
   const bool ok = found.fewest.faithful || (found.fewest.has_fix && found.fewest.fix.verified);
   assay_precision_found_deinit(&found);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

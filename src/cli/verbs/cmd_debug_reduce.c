@@ -17,7 +17,7 @@ typedef struct args {
   double timeout;
 } args_t;
 
-static assay_status_t say_folder(const args_t* a, assay_str_t* out) {
+static assay_status_t print_folder(const args_t* a, assay_str_t* out) {
   const char* slash = strrchr(a->debug.model, '/');
   const char* base = slash ? slash + 1 : a->debug.model;
   const char* dot = strrchr(base, '.');
@@ -37,7 +37,7 @@ static void add_option(assay_str_t* out, const char* name, const char* value) {
 
 // The user's command with the part's files put in; that which reads the engine's outputs is given
 // as it is.
-static assay_status_t say_judge(const args_t* a, const char* folder, assay_str_t* out) {
+static assay_status_t print_judge(const args_t* a, const char* folder, assay_str_t* out) {
   static const char* const files[][2] = {
       {"{model}", "model.onnx"}, {"{inputs}", "inputs.npz"}, {"{golden}", "golden.npz"}};
   enum { N_FILES = sizeof files / sizeof *files };
@@ -59,10 +59,10 @@ static assay_status_t say_judge(const args_t* a, const char* folder, assay_str_t
 }
 
 // The command that shows the failure again, of the part.
-static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, const char* folder,
-                                  assay_str_t* out) {
+static assay_status_t print_command(const args_t* a, const cli_debug_job_t* j, const char* folder,
+                                    assay_str_t* out) {
   assay_str_t path = {0};
-  if (a->judge) return say_judge(a, folder, out);
+  if (a->judge) return print_judge(a, folder, out);
   assay_str_append(out, "assay check ");
   assay_str_printf_raw(&path, "%s/model.onnx", folder);
   assay_shell_word_quoted(out, assay_str_get(&path));
@@ -90,8 +90,8 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
   return st ? st : assay_str_status(out);
 }
 
-static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assay_reduced_t* r,
-                           const char* folder, const char* command, size_t written) {
+static assay_status_t report(const args_t* a, const cli_debug_job_t* j, const assay_reduced_t* r,
+                             const char* folder, const char* command, size_t written) {
   const assay_reduce_names_t names = {
       .model = a->debug.model,
       .target = a->debug.exec ? a->debug.exec : j->options.backend->name,
@@ -118,16 +118,16 @@ static assay_status_t hand_over(const args_t* a, const cli_debug_job_t* j,
                                 const assay_reduced_t* r) {
   assay_str_t folder = {0}, command = {0};
   size_t written = 0;
-  assay_status_t st = say_folder(a, &folder);
-  if (!st) st = say_command(a, j, assay_str_get(&folder), &command);
+  assay_status_t st = print_folder(a, &folder);
+  if (!st) st = print_command(a, j, assay_str_get(&folder), &command);
   // What was found is told even where its files cannot be written; then no command is told that
   // reads them.
   assay_status_t unwritten = NULL;
   if (!st && r->verdict == ASSAY_REDUCE_REDUCED)
     unwritten = assay_reduced_write(r, assay_str_get(&folder), &written);
   if (!st)
-    st = tell(a, j, r, unwritten ? NULL : assay_str_get(&folder),
-              unwritten ? NULL : assay_str_get(&command), written);
+    st = report(a, j, r, unwritten ? NULL : assay_str_get(&folder),
+                unwritten ? NULL : assay_str_get(&command), written);
   st = assay_status_join(st, unwritten);
   assay_str_deinit(&folder);
   assay_str_deinit(&command);

@@ -17,7 +17,7 @@ typedef struct args {
 } args_t;
 
 static assay_status_t refit_arrays(const args_t* a, const assay_engine_t* engine,
-                                   assay_refit_t* told, assay_engine_t** out) {
+                                   assay_refit_t* reported, assay_engine_t** out) {
   const assay_tensor_request_t request = {.path = a->weights};
   assay_saved_t saved = {0};
   assay_set_t set = {0};
@@ -26,45 +26,46 @@ static assay_status_t refit_arrays(const args_t* a, const assay_engine_t* engine
   assay_saved_deinit(&saved);
   if (!st)
     st = assay_engine_refit_with(engine, NULL, set.n, (const char* const*)set.names, set.tensors,
-                                 told, out);
+                                 reported, out);
   assay_set_deinit(&set);
   return st;
 }
 
-static assay_status_t refit(const args_t* a, const assay_engine_t* engine, assay_refit_t* told,
+static assay_status_t refit(const args_t* a, const assay_engine_t* engine, assay_refit_t* reported,
                             assay_engine_t** out) {
   assay_model_t* weights = NULL;
   if (assay_ends_with(a->weights, ".npz") || assay_ends_with(a->weights, ".safetensors"))
-    return assay_status_note(refit_arrays(a, engine, told, out), "'%s'", a->weights);
+    return assay_status_note(refit_arrays(a, engine, reported, out), "'%s'", a->weights);
   ASSAY_TRY(assay_onnx_load(a->weights, 0, NULL, &weights));
-  assay_status_t st = assay_engine_refit_with(engine, weights, 0, NULL, NULL, told, out);
+  assay_status_t st = assay_engine_refit_with(engine, weights, 0, NULL, NULL, reported, out);
   assay_model_release(weights);
   return assay_status_note(st, "'%s'", a->weights);
 }
 
-static void tell(const char* save, const assay_refit_t* told, double seconds) {
+static void report(const char* save, const assay_refit_t* reported, double seconds) {
   assay_print(stdout, "refitted %s: ", save);
-  if (told->n_filled) printf("%zu missing weights put in, ", told->n_filled);
-  printf("%zu of %zu weights changed, in %.2f s\n", told->n_changed, told->n_weights, seconds);
+  if (reported->n_filled) printf("%zu missing weights put in, ", reported->n_filled);
+  printf("%zu of %zu weights changed, in %.2f s\n", reported->n_changed, reported->n_weights,
+         seconds);
 }
 
 static int run(void* p) {
   const args_t* a = p;
   const char* save = a->save ? a->save : a->plan;
   assay_engine_t *engine = NULL, *fitted = NULL;
-  assay_refit_t told = {0};
+  assay_refit_t reported = {0};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   if (!a->weights)
     return assay_cli_usage("refit", "say where the weights come from: --weights MODEL.onnx");
   const double start = assay_clock_seconds();
   assay_status_t st = assay_engine_load(a->plan, &engine);
-  if (!st) st = refit(a, engine, &told, &fitted);
+  if (!st) st = refit(a, engine, &reported, &fitted);
   if (st) {
     assay_engine_release(engine);
     return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   }
   st = assay_engine_save(fitted, save);
-  if (!st) tell(save, &told, assay_clock_seconds() - start);
+  if (!st) report(save, &reported, assay_clock_seconds() - start);
   assay_engine_release(engine);
   assay_engine_release(fitted);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;

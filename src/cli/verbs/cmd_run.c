@@ -64,7 +64,7 @@ static assay_status_t open_plan(const args_t* a, job_t* j) {
   ASSAY_TRY(cli_parse_fp32(a->fp32, &plan_options.fp32));
   ASSAY_TRY(assay_plan_create(j->model, &j->precision, &plan_options, (uint64_t)a->seed, &j->plan));
   const assay_backend_t* backend;
-  ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_LOOK, &backend));
+  ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_INSPECT, &backend));
   return assay_executor_run_plan(j->plan, backend, NULL, &j->executor);
 }
 

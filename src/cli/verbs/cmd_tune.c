@@ -12,7 +12,7 @@
 #undef CLI_DEBUG_FORMAT_HELP
 #define CLI_DEBUG_FORMAT_HELP "formats for layers below fp32, FORMAT[,FORMAT...]\n(default: fp16)"
 
-enum { DEFAULT_POINTS = 5, MOST_POINTS = 64, NAME = 32, MOST_FORMATS = 3 };
+enum { DEFAULT_POINTS = 5, MAX_POINTS = 64, NAME = 32, MAX_FORMATS = 3 };
 
 typedef struct args {
   cli_debug_args_t debug;
@@ -26,7 +26,7 @@ typedef struct args {
 // ---- what is asked ------------------------------------------------------------------------------
 
 typedef struct formats {
-  assay_format_t at[MOST_FORMATS];
+  assay_format_t at[MAX_FORMATS];
   size_t n;
 } formats_t;
 
@@ -41,7 +41,7 @@ static const char* parse_formats(const char* text, formats_t* out) {
       return "--precision names formats below fp32: fp16, bf16, tf32, fp8e4m3 ...";
     for (size_t i = 0; i < out->n; i++)
       if (out->at[i] == f) return "--precision names a format twice";
-    if (out->n == MOST_FORMATS) return "--precision takes at most three formats";
+    if (out->n == MAX_FORMATS) return "--precision takes at most three formats";
     out->at[out->n++] = f;
     text += n + (text[n] == ',');
   }
@@ -74,7 +74,7 @@ static const char* conflict(const args_t* a, formats_t* out) {
   if (here && !cpu) return "--device here measures this machine's CPU: it goes with --target cpu";
   if (!here && a->timing_cache)
     return "--timing-cache is for times measured here: --target cpu without --device";
-  if (a->pareto < 0 || a->pareto > MOST_POINTS) return "--pareto is 2 to 64 points";
+  if (a->pareto < 0 || a->pareto > MAX_POINTS) return "--pareto is 2 to 64 points";
   if (a->runs < 0 || a->seconds < 0) return "--runs and --seconds are not negative";
   return NULL;
 }
@@ -173,7 +173,7 @@ static const char* written(const char* path, const assay_tune_t* t,
   return fine ? path : NULL;
 }
 
-static assay_status_t tell(const args_t* a, const assay_tune_t* t) {
+static assay_status_t report(const args_t* a, const assay_tune_t* t) {
   assay_status_t unwritten = NULL;
   const assay_tune_report_options_t names = {
       .struct_size = sizeof names,
@@ -196,7 +196,7 @@ static int tune(const args_t* a, job_t* j) {
   assay_cli_progress("", 1);
   if (st) return cli_debug_fail(st);
   if (j->golden) fputs(assay_golden_notes(j->golden), stderr);
-  st = tell(a, j->tune);
+  st = report(a, j->tune);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return assay_tune_met(j->tune) ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }

@@ -115,7 +115,7 @@ static assay_status_t add_known(const char* path, cli_debug_job_t* j) {
 
 static assay_status_t read_files(const cli_debug_args_t* a, cli_debug_job_t* j) {
   if (a->drawn && !a->inputs.n) {
-    ASSAY_TRY(cli_shapes_tell_ones(j->model, ""));
+    ASSAY_TRY(cli_shapes_report_ones(j->model, ""));
     ASSAY_TRY(assay_samples_generate(j->model, (uint64_t)a->seed, &j->inputs));
   } else {
     ASSAY_TRY(cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->seed, &j->inputs));
@@ -134,7 +134,7 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
   ASSAY_TRY(cli_shapes_load(a->model, false, &j->shapes, &j->model));
   *out_exit = ASSAY_EXIT_USAGE;
   const assay_backend_t* backend;
-  ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_LOOK, &backend));
+  ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_INSPECT, &backend));
   const bool fused = a->fused || (!a->unfused && !backend->emulates);
   j->options = (assay_check_setting_t){.backend = backend,
                                        .unquantized = a->truth != NULL,
@@ -148,8 +148,8 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
   return cli_reading_end(&a->reading, &j->reading, read_files(a, j));
 }
 
-assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
-                              const assay_report_debug_t* names, const char* path) {
+assay_status_t cli_debug_print(const cli_debug_report_t* r, const void* found,
+                               const assay_report_debug_t* names, const char* path) {
   assay_str_t text = {0};
   json_t* json = NULL;
   assay_status_t st = NULL;

@@ -34,7 +34,7 @@ typedef struct cli_debug_report {
   assay_status_t (*json)(const void* found, const assay_report_debug_t* names, json_t** out);
 } cli_debug_report_t;
 // As text on stdout, and as JSON in a file; "-": on stdout in its place. path NULL: no JSON.
-assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
-                              const assay_report_debug_t* names, const char* path) ASSAY_MUST_USE;
+assay_status_t cli_debug_print(const cli_debug_report_t* r, const void* found,
+                               const assay_report_debug_t* names, const char* path) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CLI_VERBS_DEBUG_JOB_H_

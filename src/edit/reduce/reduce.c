@@ -11,7 +11,7 @@
 
 // Layers to blame that are tried by themselves, rings around the first of them, and how many nodes
 // these may hold.
-enum { MOST_SEEDS = 5, MOST_RINGS = 4, MOST_AROUND = 48 };
+enum { MAX_SEEDS = 5, MAX_RINGS = 4, MAX_AROUND = 48 };
 static const double DEFAULT_SECONDS = 60;
 
 const char* assay_reduce_verdict_name(assay_reduce_verdict_t v) {
@@ -42,15 +42,15 @@ typedef struct reducing {
   assay_reduce_values_t values;
   assay_reduced_t* out;
   double start;
-  bool* seeds[MOST_SEEDS];  // layers to blame, by place of their nodes in the top graph
+  bool* seeds[MAX_SEEDS];  // layers to blame, by place of their nodes in the top graph
   size_t n_seeds;
   size_t* failing;  // samples, the worst one first
   attempt_t best;
 } reducing_t;
 
 static bool is_late(reducing_t* r) {
-  const double most = r->o->seconds > 0 ? r->o->seconds : DEFAULT_SECONDS;
-  if (assay_clock_seconds() - r->start > most) r->out->cut_short = true;
+  const double max = r->o->seconds > 0 ? r->o->seconds : DEFAULT_SECONDS;
+  if (assay_clock_seconds() - r->start > max) r->out->cut_short = true;
   return r->out->cut_short;
 }
 
@@ -74,7 +74,7 @@ static size_t place_of(const reducing_t* r, const assay_node_t* n) {
 static assay_status_t add_seed(reducing_t* r, const assay_check_t* c,
                                const assay_layer_account_t* a) {
   bool* nodes = NULL;
-  if (!a->layer || r->n_seeds == MOST_SEEDS) return NULL;
+  if (!a->layer || r->n_seeds == MAX_SEEDS) return NULL;
   ASSAY_TRY(assay_new_array(r->g->n_nodes, sizeof *nodes, &nodes));
   for (size_t k = 0; k < a->layer->n_nodes; k++) {
     const assay_origins_t o = assay_plan_origins(c->plan, &a->layer->nodes[k]);
@@ -111,7 +111,7 @@ static void add_cone(const reducing_t* r, const assay_golden_t* golden, const as
 
 static assay_status_t add_fault(reducing_t* r, const assay_check_t* c, const assay_fault_t* f) {
   bool* nodes = NULL;
-  if (r->n_seeds == MOST_SEEDS) return NULL;
+  if (r->n_seeds == MAX_SEEDS) return NULL;
   ASSAY_TRY(assay_new_array(r->g->n_nodes, sizeof *nodes, &nodes));
   add_cone(r, c->options.golden, f->value, nodes);
   if (!assay_set_count(r->g, nodes)) return assay_free(nodes), NULL;
@@ -141,14 +141,14 @@ static const assay_set_t* golden_of(const reducing_t* r, size_t sample) {
 static assay_status_t judge_whole(reducing_t* r, size_t first, size_t n,
                                   assay_reduce_failure_t* out) {
   const assay_samples_t view = assay_reduce_view(r->samples, first, n);
-  const assay_reduce_look_t look = {see, r};
-  bool* kept[MOST_SEEDS];
+  const assay_reduce_observer_t observer = {see, r};
+  bool* kept[MAX_SEEDS];
   const size_t n_kept = r->n_seeds;
   memcpy(kept, r->seeds, sizeof kept);
   r->n_seeds = 0;
   const char* path = r->o->exec ? r->o->exec->model : NULL;
   assay_status_t st = assay_reduce_judge(r->o, r->model, r->model, path, &view,
-                                         n == 1 ? golden_of(r, first) : NULL, &look, out);
+                                         n == 1 ? golden_of(r, first) : NULL, &observer, out);
   const bool worse =
       !st && out->fails && (!r->out->n_failing || out->badness > r->out->before.badness);
   if (worse) {
@@ -300,10 +300,10 @@ static assay_status_t try_around(reducing_t* r, const bool* seed) {
   assay_status_t st = assay_new_array(n, sizeof *nodes, &nodes);
   if (!st) st = assay_new_array(n, sizeof *more, &more);
   if (!st) memcpy(nodes, seed, n * sizeof *nodes);
-  for (int step = 0; !st && !fails && !late && step < 2 * MOST_RINGS; step++) {
+  for (int step = 0; !st && !fails && !late && step < 2 * MAX_RINGS; step++) {
     memcpy(more, nodes, n * sizeof *nodes);
     assay_set_widen(r->g, nodes, step % 2 == 0, more);
-    if (assay_set_count(r->g, more) > MOST_AROUND) break;
+    if (assay_set_count(r->g, more) > MAX_AROUND) break;
     if (!memcmp(more, nodes, n * sizeof *nodes)) continue;
     memcpy(nodes, more, n * sizeof *nodes);
     st = asked(r, nodes, &fails, &late);

@@ -65,18 +65,18 @@ assay_status_t assay_reduce_take_golden(const assay_model_t* m, const assay_set_
 assay_samples_t assay_reduce_view(const assay_samples_t* s, size_t first, size_t n);
 
 // Who wants to know more of a check than whether it fails.
-typedef struct assay_reduce_look {
+typedef struct assay_reduce_observer {
   assay_status_t (*see)(void* user, const assay_check_t* check);
   void* user;
-} assay_reduce_look_t;
+} assay_reduce_observer_t;
 
-// Runs a model on samples and judges it: by a check, or by the user's command; with `look` (may be
-// NULL) there is a check in any case. written, path: the same model for files, and where it is one
-// already; NULL: nowhere. golden: of the sample; NULL: none.
+// Runs a model on samples and judges it: by a check, or by the user's command; with `observer` (may
+// be NULL) there is a check in any case. written, path: the same model for files, and where it is
+// one already; NULL: nowhere. golden: of the sample; NULL: none.
 assay_status_t assay_reduce_judge(const assay_reduce_options_t* o, assay_model_t* prepared,
                                   assay_model_t* written, const char* path,
                                   const assay_samples_t* samples, const assay_set_t* golden,
-                                  const assay_reduce_look_t* look,
+                                  const assay_reduce_observer_t* observer,
                                   assay_reduce_failure_t* out) ASSAY_MUST_USE;
 // Whether a failure of a part is that of the whole.
 bool assay_reduce_is_same(const assay_reduce_options_t* o, const assay_reduce_failure_t* whole,

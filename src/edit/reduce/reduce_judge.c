@@ -162,7 +162,7 @@ static void describe(const assay_check_t* c, assay_reduce_failure_t* out) {
   snprintf(out->why, sizeof out->why, "%s", u->why);
 }
 
-static assay_status_t check(job_t* j, const assay_reduce_look_t* look,
+static assay_status_t check(job_t* j, const assay_reduce_observer_t* observer,
                             assay_reduce_failure_t* out) {
   assay_check_setting_t options = {0};
   assay_external_engine_t* engine = NULL;
@@ -172,7 +172,7 @@ static assay_status_t check(job_t* j, const assay_reduce_look_t* look,
   if (!st) st = match_golden(j, &options.golden);
   if (!st) st = assay_check_model(j->prepared, &options, j->samples, NULL, &c);
   if (!st) describe(c, out);
-  if (!st && look) st = look->see(look->user, c);
+  if (!st && observer) st = observer->see(observer->user, c);
   assay_check_destroy(c);
   assay_precision_deinit(&options.precision);
   assay_external_engine_destroy(engine);
@@ -308,7 +308,8 @@ static assay_status_t ask(job_t* j, assay_reduce_failure_t* out) {
 assay_status_t assay_reduce_judge(const assay_reduce_options_t* o, assay_model_t* prepared,
                                   assay_model_t* written, const char* path,
                                   const assay_samples_t* samples, const assay_set_t* golden,
-                                  const assay_reduce_look_t* look, assay_reduce_failure_t* out) {
+                                  const assay_reduce_observer_t* observer,
+                                  assay_reduce_failure_t* out) {
   job_t j = {.o = o,
              .prepared = prepared,
              .written = written,
@@ -316,7 +317,7 @@ assay_status_t assay_reduce_judge(const assay_reduce_options_t* o, assay_model_t
              .samples = samples,
              .known = golden};
   assay_reduce_failure_t f = {0};
-  assay_status_t st = !o->judge || look ? check(&j, look, &f) : NULL;
+  assay_status_t st = !o->judge || observer ? check(&j, observer, &f) : NULL;
   if (!st && o->judge) st = ask(&j, &f);
   job_deinit(&j);
   if (!st) *out = f;

@@ -91,13 +91,13 @@ assay_status_t assay_piece_cut(assay_model_t* model, const bool* nodes, assay_pi
 // ---- feeding ------------------------------------------------------------------------------------
 
 // Whether all elements of floats lie within +-most.
-static assay_status_t is_within(assay_tensor_t* t, double most, bool* out) {
+static assay_status_t is_within(assay_tensor_t* t, double maximum, bool* out) {
   assay_tensor_t* wide = NULL;
   *out = true;
   if (t->kind != ASSAY_KIND_TENSOR) return NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
   for (int64_t i = 0; wide->store == ASSAY_STORE_F64 && i < wide->size; i++)
-    *out &= fabs(assay_f64(wide)[i]) <= most;
+    *out &= fabs(assay_f64(wide)[i]) <= maximum;
   assay_tensor_release(wide);
   return NULL;
 }

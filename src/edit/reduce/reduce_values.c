@@ -6,7 +6,7 @@
 #include "eval/evaluator.h"
 
 // Beyond so many bytes values are kept only as long as one part needs them.
-static const size_t ROOM = (size_t)512 << 20;
+static const size_t CAPACITY = (size_t)512 << 20;
 
 assay_status_t assay_reduce_values_init(assay_reduce_values_t* v, assay_model_t* model,
                                         const assay_samples_t* samples,
@@ -63,7 +63,7 @@ static assay_status_t keep(run_t* r, const char* name, assay_tensor_t* t) {
       &v->kept[r->source][r->sample * (size_t)v->model->n_values + (size_t)value->id];
   if (*slot) return r->found |= value == r->wanted, NULL;
   const size_t bytes = is_numbers(t) ? (size_t)t->size * 8 : 64;
-  if (value != r->wanted && v->bytes + bytes > ROOM) return r->full = true, NULL;
+  if (value != r->wanted && v->bytes + bytes > CAPACITY) return r->full = true, NULL;
   if (is_numbers(t))
     ASSAY_TRY(assay_tensor_pack(t, slot));
   else
@@ -171,7 +171,7 @@ assay_status_t assay_reduce_value(assay_reduce_values_t* v, assay_reduce_source_
     if (v->model->graph->inputs[i] == value) return *out = in[i], NULL;
   *out = NULL;
   if (!v->kept[source][at] && !v->ran[source][sample]) {
-    if (v->bytes > ROOM) let_go(v);
+    if (v->bytes > CAPACITY) let_go(v);
     if (source == ASSAY_REDUCE_TRUTH)
       ASSAY_TRY(run_truth(&r, in));
     else

@@ -15,7 +15,7 @@ enum { BINS = 4096, BINS_BITS = 12, LEVELS = 128 };
 
 struct assay_calibration {
   const assay_calibrator_t* calibrator;
-  double most;
+  double max;
   assay_value_stats_t* stats;  // NULL: the calibrator does without
   uint64_t* bins;              // the same
   int exponent;
@@ -43,10 +43,10 @@ void assay_calibration_destroy(assay_calibration_t* m) {
 
 // ---- counting -----------------------------------------------------------------------------------
 
-// The exponent of bins of which the last ones hold `most`, which is not zero.
-static int exponent_for(double most) {
+// The exponent of bins of which the last ones hold `max`, which is not zero.
+static int exponent_for(double max) {
   int above;
-  frexp(most, &above);  // most < 2^above
+  frexp(max, &above);  // most < 2^above
   return above - BINS_BITS;
 }
 
@@ -61,10 +61,10 @@ static void widen_bins(assay_calibration_t* m, int exponent) {
 }
 
 // Zeros are not counted: every range has them exactly.
-static void count(assay_calibration_t* m, double most_before, const double* x, int64_t n) {
-  if (m->most == 0) return;
-  const int exponent = exponent_for(m->most);
-  if (most_before == 0)
+static void count(assay_calibration_t* m, double max_before, const double* x, int64_t n) {
+  if (m->max == 0) return;
+  const int exponent = exponent_for(m->max);
+  if (max_before == 0)
     m->exponent = exponent;
   else if (exponent > m->exponent)
     widen_bins(m, exponent);
@@ -93,11 +93,11 @@ assay_status_t assay_calibration_add(assay_calibration_t* m, assay_tensor_t* t,
   assay_status_t st = assay_tensor_copy(wide, &copy);
   if (!st) {
     double* x = assay_f64(copy);
-    const double before = m->most;
+    const double before = m->max;
     *out_not_finite = take_magnitudes(x, copy->size);
     if (m->stats) assay_value_stats_add(m->stats, ASSAY_TYPE_DOUBLE, x, copy->size);
     for (int64_t i = 0; i < copy->size; i++)
-      if (x[i] > m->most) m->most = x[i];
+      if (x[i] > m->max) m->max = x[i];
     if (m->bins) count(m, before, x, copy->size);
   }
   assay_tensor_release(wide);
@@ -109,12 +109,12 @@ assay_status_t assay_calibration_add(assay_calibration_t* m, assay_tensor_t* t,
 
 static assay_status_t range_minmax(const assay_calibration_t* m, double quantile, double* out) {
   (void)quantile;
-  *out = m->most;
+  *out = m->max;
   return NULL;
 }
 
 static assay_status_t range_percentile(const assay_calibration_t* m, double quantile, double* out) {
-  *out = quantile < 1 ? assay_value_stats_percentile(m->stats, quantile) : m->most;
+  *out = quantile < 1 ? assay_value_stats_percentile(m->stats, quantile) : m->max;
   return NULL;
 }
 
@@ -163,17 +163,17 @@ static double divergence(const sums_t* s, const uint64_t* bins, size_t n, size_t
 static assay_status_t range_entropy(const assay_calibration_t* m, double quantile, double* out) {
   sums_t* s = NULL;
   size_t n = BINS, best;
-  double least;
+  double min;
   (void)quantile;
-  *out = m->most;
-  if (m->most == 0) return NULL;
+  *out = m->max;
+  if (m->max == 0) return NULL;
   while (!m->bins[n - 1]) n--;
   ASSAY_TRY(ASSAY_NEW(&s));
   add_up(m->bins, n, s);
-  least = divergence(s, m->bins, n, best = n);
+  min = divergence(s, m->bins, n, best = n);
   for (size_t k = n; k-- > LEVELS;) {
     const double d = divergence(s, m->bins, n, k);
-    if (d < least) least = d, best = k;
+    if (d < min) min = d, best = k;
   }
   assay_free(s);
   *out = ldexp((double)best + 0.5, m->exponent);
@@ -198,6 +198,6 @@ assay_status_t assay_calibration_range(const assay_calibration_t* m, double quan
   if (m->stats) ASSAY_TRY(assay_value_stats_summary(m->stats, &counted));  // none may be missing
   ASSAY_TRY(m->calibrator->range(m, quantile, &range));
   // A quantile of values that are mostly zero is zero, and would clip all the others away.
-  *out = range > 0 && range < m->most ? range : m->most;
+  *out = range > 0 && range < m->max ? range : m->max;
   return NULL;
 }

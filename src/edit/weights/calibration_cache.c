@@ -101,10 +101,10 @@ assay_status_t assay_calibration_cache_of_model(assay_arena_t* arena, const assa
   assay_status_t st = NULL;
   assay_map_t seen = {0};
   assay_edit_scale_t* list = NULL;
-  size_t most = 0, n = 0;
+  size_t max = 0, n = 0;
   float scale = 0;
-  for (size_t g = 0; g < m->n_graphs; g++) most += m->graphs[g]->n_nodes;
-  ASSAY_TRY(assay_arena_new(arena, most, sizeof *list, &list));
+  for (size_t g = 0; g < m->n_graphs; g++) max += m->graphs[g]->n_nodes;
+  ASSAY_TRY(assay_arena_new(arena, max, sizeof *list, &list));
   for (size_t g = 0; g < m->n_graphs; g++)
     for (size_t i = 0; !st && i < m->graphs[g]->n_nodes; i++) {
       const assay_node_t* node = m->graphs[g]->nodes[i];

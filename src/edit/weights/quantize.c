@@ -19,15 +19,15 @@
 typedef struct form {
   const char* name;
   assay_type_t type;
-  double most;    // the largest code, each way
+  double max;     // the largest code, each way
   int64_t opset;  // that has quantizers to it
   int64_t block;  // weights alone, with scales of blocks of so many; 0: activations too
 } form_t;
 
 static const form_t forms[] = {
-    {.name = "int8", .type = ASSAY_TYPE_INT8, .most = 127, .opset = 10},
-    {.name = "fp8", .type = ASSAY_TYPE_FLOAT8E4M3FN, .most = 448, .opset = 19},
-    {.name = "int4", .type = ASSAY_TYPE_INT4, .most = 7, .opset = 21, .block = 128},
+    {.name = "int8", .type = ASSAY_TYPE_INT8, .max = 127, .opset = 10},
+    {.name = "fp8", .type = ASSAY_TYPE_FLOAT8E4M3FN, .max = 448, .opset = 19},
+    {.name = "int4", .type = ASSAY_TYPE_INT4, .max = 7, .opset = 21, .block = 128},
 };
 enum { N_FORMS = sizeof forms / sizeof *forms };
 
@@ -115,7 +115,7 @@ static assay_status_t add_magnitudes(quantizer_t* q, const assay_node_t* n, cons
   return ASSAY_ERROR(ASSAY_UNSUPPORTED, "calibration stops");
 }
 
-static assay_status_t look(void* user, const assay_node_t* n, size_t n_in, assay_tensor_t** in) {
+static assay_status_t inspect(void* user, const assay_node_t* n, size_t n_in, assay_tensor_t** in) {
   quantizer_t* q = user;
   for (size_t i = 0; i < n_in && i < 2; i++) {
     const assay_value_t* v = n->inputs[i];
@@ -130,7 +130,7 @@ static assay_status_t run_sample(quantizer_t* q, size_t k) {
   const assay_samples_t* s = e->samples;
   assay_evaluator_t* evaluator = NULL;
   const assay_evaluator_config_t config = {
-      .mode = ASSAY_MODE_TRUTH, .seed = e->seed, .hooks = {.before = look, .user = q}};
+      .mode = ASSAY_MODE_TRUTH, .seed = e->seed, .hooks = {.before = inspect, .user = q}};
   assay_status_t st = assay_evaluator_create(e->model, &config, &evaluator);
   for (size_t i = 0; !st && i < s->n_values; i++)
     if (assay_samples_get(s, k)[i])
@@ -165,7 +165,7 @@ static assay_status_t scale_of(const quantizer_t* q, const assay_value_t* v, dou
   *out = given ? (double)given->scale : 1;
   if (!q->sizes[v->id]) return NULL;  // it was not reached
   ASSAY_TRY(assay_calibration_range(q->sizes[v->id], q->quantile, &range));
-  if (range > 0) *out = range / q->form->most;
+  if (range > 0) *out = range / q->form->max;
   return NULL;
 }
 
@@ -181,9 +181,9 @@ static int channel_axis(const quantizer_t* q, const assay_node_t* n, size_t inpu
   return input == 1 ? rank - 1 : rank - 2;
 }
 
-// The largest power of two up to `most` that divides n; all of n where that is below 16.
-static int64_t block_of(int64_t n, int64_t most) {
-  int64_t block = most;
+// The largest power of two up to `max` that divides n; all of n where that is below 16.
+static int64_t block_of(int64_t n, int64_t max) {
+  int64_t block = max;
   while (block > 1 && n % block) block /= 2;
   return block < 16 ? n : block;
 }
@@ -224,7 +224,7 @@ static assay_status_t quantize_weight(quantizer_t* q, assay_edit_t* x, assay_nod
   assay_status_t st = assay_new_array((size_t)count, sizeof *s.at, &s.at);
   for (int64_t i = 0; !st && i < wide->size; i++) {
     double* scale = &s.at[scale_at(&s, wide, i)];
-    *scale = fmax(*scale, fabs(assay_f64(wide)[i]) / q->form->most);
+    *scale = fmax(*scale, fabs(assay_f64(wide)[i]) / q->form->max);
   }
   if (!st) st = assay_quantizer_pair_insert(x, n, v, q->form->type, &s, out);
   if (!st) q->n_weights++;

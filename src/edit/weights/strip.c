@@ -16,7 +16,7 @@ enum { LARGE = 1024 };  // elements from which on other operators' weights go
 static const struct {
   const char* op;
   size_t first, last;
-  int64_t least;  // elements
+  int64_t min;  // elements
 } rows[] = {{"Conv", 0, 2, 1},   {"ConvTranspose", 0, 2, 1}, {"Gemm", 0, 2, 1},
             {"MatMul", 0, 1, 1}, {"Gather", 0, 1, LARGE},    {"Slice", 0, 0, LARGE}};
 
@@ -43,13 +43,13 @@ static assay_status_t is_sparse(const stripping_t* s, const assay_value_t* v, bo
   return NULL;
 }
 
-static assay_status_t strip(stripping_t* s, assay_value_t* v, int64_t least) {
+static assay_status_t strip(stripping_t* s, assay_value_t* v, int64_t min) {
   bool sparse;
   if (!v || v->graph != s->m->graph || !v->constant || v->producer || v->is_stripped ||
       v->is_sparse_initializer)
     return NULL;
   const assay_tensor_t* t = v->constant;
-  if (t->type == ASSAY_TYPE_UINT8 || t->type == ASSAY_TYPE_STRING || t->size < least ||
+  if (t->type == ASSAY_TYPE_UINT8 || t->type == ASSAY_TYPE_STRING || t->size < min ||
       is_kept(s, v->name))
     return NULL;
   ASSAY_TRY(is_sparse(s, v, &sparse));
@@ -61,7 +61,7 @@ static assay_status_t strip(stripping_t* s, assay_value_t* v, int64_t least) {
 }
 
 // The value behind Transpose, QuantizeLinear and DequantizeLinear.
-static assay_value_t* look_back(const assay_graph_t* g, assay_value_t* v) {
+static assay_value_t* trace_back(const assay_graph_t* g, assay_value_t* v) {
   while (v && v->graph == g && v->producer && v->producer->n_inputs) {
     const char* op = v->producer->op_type;
     if (strcmp(op, "Transpose") != 0 && strcmp(op, "QuantizeLinear") != 0 &&
@@ -76,7 +76,7 @@ static assay_status_t visit(stripping_t* s, const assay_node_t* n) {
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     if (*n->domain || strcmp(n->op_type, rows[r].op) != 0) continue;
     for (size_t i = rows[r].first; i <= rows[r].last && i < n->n_inputs; i++)
-      ASSAY_TRY(strip(s, look_back(s->m->graph, n->inputs[i]), rows[r].least));
+      ASSAY_TRY(strip(s, trace_back(s->m->graph, n->inputs[i]), rows[r].min));
     return NULL;
   }
   if (n->function || assay_schema_newest(n->domain)) return NULL;

@@ -45,9 +45,9 @@ static assay_status_t moved_input(const assay_tensor_t* x, double sign, assay_te
   ASSAY_TRY(assay_tensor_copy(x, out));
   for (int64_t i = 0; i < x->size; i++)
     if (isfinite(assay_f64(x)[i])) sum += assay_f64(x)[i] * assay_f64(x)[i];
-  const double least = fmax(TINY * sqrt(sum / fmax(1, (double)x->size)), 1e-30);
+  const double min = fmax(TINY * sqrt(sum / fmax(1, (double)x->size)), 1e-30);
   for (int64_t i = 0; i < x->size; i++)
-    assay_f64(*out)[i] += sign * STEP * fmax(fabs(assay_f64(x)[i]), least);
+    assay_f64(*out)[i] += sign * STEP * fmax(fabs(assay_f64(x)[i]), min);
   return NULL;
 }
 

@@ -79,11 +79,11 @@ typedef double scale_fn(const assay_vjp_t* c, int64_t group, int64_t i, int64_t 
 
 static assay_status_t run_normalized(const assay_vjp_t* c, normalized_t* z, scale_fn* scale) {
   const assay_tensor_t* x = c->in[0];
-  double* room = NULL;
+  double* scratch = NULL;
   if (z->n == 0) return NULL;
-  ASSAY_TRY(assay_new_array(2 * (size_t)z->n, sizeof *room, &room));
-  z->xh = room;
-  z->h = room + z->n;
+  ASSAY_TRY(assay_new_array(2 * (size_t)z->n, sizeof *scratch, &scratch));
+  z->xh = scratch;
+  z->h = scratch + z->n;
   for (int64_t group = 0; group < x->size / z->n; group++) {
     const double s = normalize(z, assay_f64(x) + group * z->n);
     for (int64_t p = 0; p < c->probes; p++) {
@@ -92,7 +92,7 @@ static assay_status_t run_normalized(const assay_vjp_t* c, normalized_t* z, scal
       add_normalized(z, s, c->in_g[0] + at);
     }
   }
-  assay_free(room);
+  assay_free(scratch);
   return NULL;
 }
 

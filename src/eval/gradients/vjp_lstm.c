@@ -144,9 +144,10 @@ assay_status_t assay_vjp_lstm(const assay_vjp_t* c, bool* out_known) {
   s.h = r->dims[2];
   s.directions = r->dims[0];
   const int64_t nh = s.n * s.h, all = s.t * nh * 4;
-  double* room = NULL;
-  ASSAY_TRY(assay_new_array((size_t)(2 * all + (s.t + 1) * nh + 3 * nh), sizeof *room, &room));
-  s.gates = room;
+  double* scratch = NULL;
+  ASSAY_TRY(
+      assay_new_array((size_t)(2 * all + (s.t + 1) * nh + 3 * nh), sizeof *scratch, &scratch));
+  s.gates = scratch;
   s.dgates = s.gates + all;
   s.cells = s.dgates + all;
   s.hidden = s.cells + (s.t + 1) * nh;
@@ -158,7 +159,7 @@ assay_status_t assay_vjp_lstm(const assay_vjp_t* c, bool* out_known) {
     st = run_forward(&s);
     for (int64_t p = 0; !st && p < c->probes; p++) st = run_back(&s, p);
   }
-  assay_free(room);
+  assay_free(scratch);
   *out_known = !st;
   return st;
 }

@@ -52,15 +52,15 @@ static void add_window(const assay_vjp_t* c, const assay_tensor_t* ones, int64_t
                        int64_t o_at, const int64_t* at, int64_t n) {
   const assay_tensor_t *x = c->in[0], *y = c->out[0];
   const double* plane = assay_f64(x) + plane_in;
-  int64_t most = 0;
+  int64_t max = 0;
   for (int64_t j = 1; j < n; j++)
-    if (plane[at[j]] > plane[at[most]]) most = j;
+    if (plane[at[j]] > plane[at[max]]) max = j;
   const double part = ones && n ? assay_f64(ones)[o_at] / (double)n : 0;
   for (int64_t p = 0; p < c->probes; p++) {
     double* to = c->in_g[0] + p * x->size + plane_in;
     const double g = c->out_g[0][p * y->size + o_at];
     for (int64_t j = 0; ones && j < n; j++) to[at[j]] += part * g;
-    if (!ones && n) to[at[most]] += g;
+    if (!ones && n) to[at[max]] += g;
   }
 }
 
@@ -78,15 +78,15 @@ static assay_status_t run_ones(const assay_vjp_t* c, assay_tensor_t** out) {
 assay_status_t assay_vjp_pool(const assay_vjp_t* c, bool* out_known) {
   const assay_tensor_t *x = c->in[0], *y = c->out[0];
   assay_window_t w;
-  int64_t most = 1, *at = NULL;
+  int64_t max = 1, *at = NULL;
   assay_tensor_t* ones = NULL;
   *out_known = false;
   if (c->n_in != 1 || x->store != ASSAY_STORE_F64 || x->size == 0 || y->size == 0) return NULL;
   ASSAY_TRY(assay_window_read(c->node, x->rank - 2, NULL, &w));
   ASSAY_TRY(assay_window_fit(c->node, &w, x->dims + 2));
   for (int i = 0; i < w.rank; i++)
-    most *= w.axis[i].kernel < w.axis[i].in ? w.axis[i].kernel : w.axis[i].in;
-  ASSAY_TRY(assay_new_array((size_t)most, sizeof *at, &at));
+    max *= w.axis[i].kernel < w.axis[i].in ? w.axis[i].kernel : w.axis[i].in;
+  ASSAY_TRY(assay_new_array((size_t)max, sizeof *at, &at));
   assay_status_t st = NULL;
   if (strcmp(c->node->op_type, "AveragePool") == 0) st = run_ones(c, &ones);
   const int64_t in_size = assay_window_in_size(&w), out_size = assay_window_out_size(&w);
@@ -189,7 +189,7 @@ static bool is_plain(const assay_vjp_t* c) {
 assay_status_t assay_vjp_resize(const assay_vjp_t* c, bool* out_known) {
   const assay_tensor_t *x = c->in[0], *y = c->out[0];
   assay_tensor_t* matrices[ASSAY_MAX_RANK] = {NULL};
-  int64_t most = x->size > y->size ? x->size : y->size, size = 1;
+  int64_t max = x->size > y->size ? x->size : y->size, size = 1;
   double *a = NULL, *b = NULL;
   *out_known = false;
   if (!is_plain(c) || x->size == 0 || y->size == 0 || assay_vjp_wants_from(c, 1)) return NULL;
@@ -198,13 +198,13 @@ assay_status_t assay_vjp_resize(const assay_vjp_t* c, bool* out_known) {
   for (int i = 0; !st && known && i < x->rank; i++) {
     size = 1;  // on the way: axes up to i are x's already
     for (int k = 0; k < x->rank; k++) size *= k <= i ? x->dims[k] : y->dims[k];
-    if (size > most) most = size;
+    if (size > max) max = size;
     if (x->dims[i] == y->dims[i]) continue;  // where only a rounding of 1 is left: see below
     st = axis_matrix(c, i, &matrices[i]);
     known = !st && matrices[i];
   }
-  if (!st) st = assay_new_array((size_t)most, sizeof *a, &a);
-  if (!st) st = assay_new_array((size_t)most, sizeof *b, &b);
+  if (!st) st = assay_new_array((size_t)max, sizeof *a, &a);
+  if (!st) st = assay_new_array((size_t)max, sizeof *b, &b);
   for (int64_t p = 0; !st && known && p < c->probes; p++) {
     memcpy(a, c->out_g[0] + p * y->size, (size_t)y->size * sizeof *a);
     for (int i = 0; i < x->rank; i++) {

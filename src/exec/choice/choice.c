@@ -78,8 +78,8 @@ assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
   c->any_bits = o->batch_variant;
   c->runs = o->timing_runs;
   c->scratch = o->max_scratch;
-  c->most = o->max_tactics > 0 && o->max_tactics < ASSAY_MAX_CANDIDATES ? o->max_tactics
-                                                                        : ASSAY_MAX_CANDIDATES;
+  c->max = o->max_tactics > 0 && o->max_tactics < ASSAY_MAX_CANDIDATES ? o->max_tactics
+                                                                       : ASSAY_MAX_CANDIDATES;
   assay_status_t st = assay_weights_create(&c->store);
   if (!st) st = assay_timings_create(setting->machine, &c->timings);
   if (!st) st = check_sources(setting, o->tactic_sources);
@@ -218,8 +218,8 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
 static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
                                const order_t* order, bool first_only, assay_kernel_t** kernels,
                                assay_candidate_t* c, int* n) {
-  const int most = first_only ? 1 : choice->most;
-  for (size_t i = 0; i < choice->setting.n_tactics && *n < most; i++) {
+  const int max = first_only ? 1 : choice->max;
+  for (size_t i = 0; i < choice->setting.n_tactics && *n < max; i++) {
     const assay_tactic_t* tactic = ranked(choice, order, i);
     if (!is_allowed(choice->sources, tactic) || (*n && !compete(choice, c[0].tactic, tactic)))
       continue;

@@ -33,7 +33,7 @@ typedef struct assay_choice {
   char* forced;      // lines "TACTIC LAYER"; NULL: none
   bool measure;      // kernels that compete are timed where the timings do not know them
   bool any_bits;     // all compete
-  int most;          // so many at most
+  int max;           // so many at most
   int runs;          // of a time; 0: the fastest of some
   uint64_t scratch;  // bytes that a kernel may need where another takes the layer; 0: any
   bool measured;     // that has been done: weights of kernels that lost are in the store

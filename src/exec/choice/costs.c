@@ -136,12 +136,12 @@ void assay_costs_rank(const assay_costs_t* costs, const assay_sized_layer_t* l, 
   // Place by place: the first that is left, or what is predicted to be that much faster.
   for (size_t i = 0; i < n; i++) {
     size_t best = i;
-    double least = FASTER * assay_costs_predict(costs, &sizes, tactics[order[i]]->name);
+    double min = FASTER * assay_costs_predict(costs, &sizes, tactics[order[i]]->name);
     for (size_t k = i + 1; k < n; k++) {
       if (!may_swap(tactics[order[i]], tactics[order[k]], any)) continue;
       const double us = assay_costs_predict(costs, &sizes, tactics[order[k]]->name);
-      if (!(us < least)) continue;
-      least = us;
+      if (!(us < min)) continue;
+      min = us;
       best = k;
     }
     const size_t moved = order[best];

@@ -51,7 +51,7 @@ static assay_type_t entering_type(const assay_layers_t* layers, const assay_laye
 typedef struct description {
   const assay_layers_t* layers;
   const assay_sizes_t* sizes;
-  assay_look_t* look;
+  assay_describe_value_t* describe_value;
   void* user;
   assay_sized_layer_t* out;
 } description_t;
@@ -68,7 +68,7 @@ static bool describe_input(const description_t* c, const assay_node_t* node, siz
   if (!is_of_numbers(type) || d->n_in == ASSAY_KERNEL_OPERANDS) return false;
   assay_operand_t* o = &d->in[d->n_in++];
   *o = (assay_operand_t){.value = v, .type = type};
-  return c->look(c->user, v, o);
+  return c->describe_value(c->user, v, o);
 }
 
 static bool describe_output(const description_t* c, const assay_value_t* v) {
@@ -84,10 +84,11 @@ static bool describe_output(const description_t* c, const assay_value_t* v) {
 }
 
 bool assay_describe_layer(const assay_layers_t* layers, size_t i, const assay_sizes_t* sizes,
-                          assay_look_t* look, void* user, assay_sized_layer_t* out) {
+                          assay_describe_value_t* describe_value, void* user,
+                          assay_sized_layer_t* out) {
   const assay_layer_t* l = &layers->layers[i];
   const assay_node_t* last = l->nodes[l->n_nodes - 1];
-  const description_t c = {layers, sizes, look, user, out};
+  const description_t c = {layers, sizes, describe_value, user, out};
   *out = (assay_sized_layer_t){.layers = layers, .layer = l};
   for (size_t k = 0; k < l->n_nodes; k++) {
     if (!l->nodes[k]->op || l->nodes[k]->op->flags & (ASSAY_OP_CONTROL | ASSAY_OP_RANDOM))
@@ -120,13 +121,13 @@ void assay_sized_note_accuracy_gate(const assay_sized_layer_t* l,
 
 void assay_operand_memory_dims(const assay_operand_t* o, int64_t* dims) {
   memcpy(dims, o->dims, sizeof o->dims);
-  if (o->room.size) dims[o->room.axis] = o->room.size;
+  if (o->capacity.size) dims[o->capacity.axis] = o->capacity.size;
 }
 
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type) {
   int64_t dims[ASSAY_KERNEL_RANK], size = o->size, bytes = 0;
   assay_operand_memory_dims(o, dims);
-  if (o->room.size) size = assay_dims_product(dims, 0, o->rank);
+  if (o->capacity.size) size = assay_dims_product(dims, 0, o->rank);
   return assay_type_packed_bytes(type, size, &bytes) ? (size_t)bytes : 0;
 }
 
@@ -197,11 +198,12 @@ assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, f
   return NULL;
 }
 
-assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t room, float** out) {
+assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t capacity,
+                                           float** out) {
   float* given = NULL;
   if (!o) return NULL;
   ASSAY_TRY(assay_operand_floats(o, &given));
-  assay_status_t st = assay_new_array((size_t)room, sizeof **out, out);
+  assay_status_t st = assay_new_array((size_t)capacity, sizeof **out, out);
   if (!st) memcpy(*out, given, (size_t)o->size * sizeof *given);
   assay_free(given);
   return st;

@@ -79,7 +79,7 @@ static const char* layer_name(const device_run_t* d, int64_t i) {
 }
 
 // Says where in the run a failure is.
-static assay_status_t say(const device_run_t* d, assay_status_t st, int64_t mark) {
+static assay_status_t print(const device_run_t* d, assay_status_t st, int64_t mark) {
   const int64_t n = (int64_t)d->runner.layers->n_layers;
   if (!st || mark < 0 || !n || mark >= N_DOING * n) return st;
   const char* name = layer_name(d, mark % n);
@@ -119,7 +119,7 @@ static assay_status_t wait(device_run_t* d) {
   if (d->arrives)
     memset(d->arriving, 0, (size_t)d->runner.layers->model->n_values * sizeof *d->arriving);
   d->arrives = false;
-  return say(d, st, at);
+  return print(d, st, at);
 }
 
 // Keeps a tensor until the queue has been waited for.
@@ -227,8 +227,8 @@ static const assay_target_t target = {.apart = true,
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static assay_status_t room(device_run_t* d, assay_device_ptr_t* memory, size_t* have,
-                           size_t bytes) {
+static assay_status_t reserve(device_run_t* d, assay_device_ptr_t* memory, size_t* have,
+                              size_t bytes) {
   if (bytes <= *have) return NULL;
   d->busy = true;
   d->driver->free(d->queue, *memory);
@@ -269,8 +269,8 @@ static assay_status_t output_at(const device_run_t* d, const assay_slot_t* slot,
 
 static assay_status_t begin(assay_runner_t* r, assay_segment_t* s) {
   device_run_t* d = (device_run_t*)r;
-  ASSAY_TRY(room(d, &d->arena, &d->arena_bytes, s->arena_bytes));
-  ASSAY_TRY(room(d, &d->scratch, &d->scratch_bytes, s->scratch_bytes));
+  ASSAY_TRY(reserve(d, &d->arena, &d->arena_bytes, s->arena_bytes));
+  ASSAY_TRY(reserve(d, &d->scratch, &d->scratch_bytes, s->scratch_bytes));
   ASSAY_TRY(assay_grow(&d->at, &d->cap_at, s->n_slots + 1, sizeof *d->at));
   if (!s->kept) ASSAY_TRY(keep(d, s));
   r->now = s;

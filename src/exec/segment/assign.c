@@ -302,17 +302,17 @@ static int smallest(round_t* r) {
 
 // The variable with most neighbours, of those that were not held in the round before.
 static int widest(round_t* r) {
-  int best = -1, most = -1;
+  int best = -1, max = -1;
   for (int fresh = 1; best < 0 && fresh >= 0; fresh--)
     for (int v = 0; v < r->a->n; v++) {
       if (r->gone[v] || (fresh && r->rest[v])) continue;
       count_neighbours(r, v);
-      if (r->n_neighbours > most) most = r->n_neighbours, best = v;
+      if (r->n_neighbours > max) max = r->n_neighbours, best = v;
     }
   return best;
 }
 
-static void look_back(round_t* r) {
+static void trace_back(round_t* r) {
   for (int i = r->n_records - 1; i >= 0; i--) {
     const record_t* x = &r->records[i];
     size_t at = 0;
@@ -348,7 +348,7 @@ static assay_status_t play(round_t* r, int* out_held) {
     ASSAY_TRY(hold(r, widest(r)));
     ++*out_held;
   }
-  look_back(r);
+  trace_back(r);
   return NULL;
 }
 

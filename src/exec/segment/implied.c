@@ -18,7 +18,7 @@ typedef struct copied {
 } copied_t;
 
 // Numbers for all values that the layer's nodes name.
-static assay_status_t make_room(copied_t* c) {
+static assay_status_t reserve(copied_t* c) {
   for (size_t i = 0; i < c->layer->layer->n_nodes; i++)
     c->capacity += c->layer->layer->nodes[i]->n_inputs + c->layer->layer->nodes[i]->n_outputs;
   ASSAY_TRY(assay_arena_new(c->model->arena, c->capacity, sizeof *c->from, &c->from));
@@ -102,7 +102,7 @@ static bool is_of_sizes(const assay_valtype_t* t, const assay_operand_t* o) {
 static assay_status_t compare(copied_t* c, bool* out) {
   const assay_layer_t* l = c->layer->layer;
   assay_node_t* node = NULL;
-  ASSAY_TRY(make_room(c));
+  ASSAY_TRY(reserve(c));
   for (size_t i = 0; i < l->n_nodes; i++) {
     ASSAY_TRY(copy_node(c, l->nodes[i], &node));
     assay_status_t st = assay_infer_node(c->model, c->capacity, node);

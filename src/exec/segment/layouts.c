@@ -63,24 +63,24 @@ assay_status_t assay_layouts_add_use(assay_layout_problem_t* p, int value, assay
 static double reorders_from(const assay_layout_value_t* v, int made, int set) {
   double sum = 0;
   for (int to = 0; to < ASSAY_LAYOUTS; to++) {
-    double least = (double)INFINITY;
+    double min = (double)INFINITY;
     if (made >> to & 1 || !(set >> to & 1)) continue;
     for (int from = 0; from < ASSAY_LAYOUTS; from++)
-      if (made >> from & 1) least = fmin(least, v->reorder[from][to]);
-    sum += least;
+      if (made >> from & 1) min = fmin(min, v->reorder[from][to]);
+    sum += min;
   }
   return sum;
 }
 
 // Where an assignment is looked at with another option for one layer.
-typedef struct look {
+typedef struct trial {
   const int* options;
   size_t layer;
   int option;
-} look_t;
+} trial_t;
 
 // The sets in which a value is made and needed.
-static void gather(const assay_layout_problem_t* p, const look_t* l, int value, int* made,
+static void gather(const assay_layout_problem_t* p, const trial_t* l, int value, int* made,
                    int* needed) {
   *made = p->values[value].made;
   *needed = p->values[value].needed;
@@ -92,14 +92,14 @@ static void gather(const assay_layout_problem_t* p, const look_t* l, int value, 
   }
 }
 
-static double value_cost(const assay_layout_problem_t* p, const look_t* l, int value) {
+static double value_cost(const assay_layout_problem_t* p, const trial_t* l, int value) {
   int made, needed;
   gather(p, l, value, &made, &needed);
   return reorders_from(&p->values[value], made, needed);
 }
 
 double assay_layouts_cost(const assay_layout_problem_t* p, const int* options) {
-  const look_t l = {.options = options, .layer = p->n_layers};
+  const trial_t l = {.options = options, .layer = p->n_layers};
   double sum = 0;
   for (size_t i = 0; i < p->n_layers; i++) sum += p->layers[i].options[options[i]].microseconds;
   for (size_t v = 0; v < p->n_values; v++) sum += value_cost(p, &l, (int)v);
@@ -109,7 +109,7 @@ double assay_layouts_cost(const assay_layout_problem_t* p, const int* options) {
 double assay_layouts_reorders(const assay_layout_problem_t* p, const int* options, size_t layer,
                               int option) {
   const struct assay_layout_choice* c = &p->layers[layer];
-  const look_t l = {options, layer, option};
+  const trial_t l = {options, layer, option};
   double sum = 0;
   if (!c->n_options) return 0;
   const size_t first = c->options[0].first, end = c->options[c->n_options - 1].end;
@@ -240,7 +240,7 @@ static assay_status_t translate(translation_t* t) {
 
 static void set_states(translation_t* t, const int* options) {
   const assay_layout_problem_t* p = t->p;
-  const look_t l = {.options = options, .layer = p->n_layers};
+  const trial_t l = {.options = options, .layer = p->n_layers};
   for (size_t i = 0; i < p->n_layers; i++)
     if (t->variable_of_layer[i] >= 0) t->states[t->variable_of_layer[i]] = options[i];
   for (size_t v = 0; v < p->n_values; v++) {
@@ -263,13 +263,13 @@ static assay_status_t solve_from(translation_t* t, size_t entries, int* options,
 // By layer the option that uses a layout most.
 static void prefer(const assay_layout_problem_t* p, assay_layout_t layout, int* options) {
   for (size_t i = 0; i < p->n_layers; i++) {
-    size_t most = 0;
+    size_t max = 0;
     options[i] = 0;
     for (int o = 0; o < p->layers[i].n_options; o++) {
       size_t n = 0;
       for (size_t k = p->layers[i].options[o].first; k < p->layers[i].options[o].end; k++)
         n += p->uses[k].layout == layout;
-      if (n > most) most = n, options[i] = o;
+      if (n > max) max = n, options[i] = o;
     }
   }
 }

@@ -10,14 +10,14 @@
 enum { ASSAY_PIPELINE_KERNELS = 4 };
 
 typedef struct assay_pipeline {
-  int first, n;    // layers [first, first + n)
-  int64_t rows;    // of the last output, made at once
-  int most_parts;  // threads that share its rows
-  int64_t work;    // vector operations of all of them
+  int first, n;   // layers [first, first + n)
+  int64_t rows;   // of the last output, made at once
+  int max_parts;  // threads that share its rows
+  int64_t work;   // vector operations of all of them
   // Where in a thread's memory the rows lie that kernel i hands on, how many there is room for, and
   // where the scratch memory of all kernels begins.
   size_t window[ASSAY_PIPELINE_KERNELS];
-  int64_t room[ASSAY_PIPELINE_KERNELS];
+  int64_t capacity[ASSAY_PIPELINE_KERNELS];
   size_t scratch, thread_bytes;
 } assay_pipeline_t;
 

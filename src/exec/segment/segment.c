@@ -425,8 +425,8 @@ static assay_status_t plan_memory(const builder_t* b) {
   return st;
 }
 
-static size_t most_bytes(const assay_pipeline_t* t) {
-  return (size_t)t->most_parts * t->thread_bytes;
+static size_t max_bytes(const assay_pipeline_t* t) {
+  return (size_t)t->max_parts * t->thread_bytes;
 }
 
 assay_status_t segment_build(builder_t* b) {
@@ -445,8 +445,8 @@ assay_status_t segment_build(builder_t* b) {
   ASSAY_TRY(segment_survey(b));
   ASSAY_TRY(segment_find_pipelines(b));
   for (size_t t = 0; t < s->n_pipelines; t++)
-    if (most_bytes(&s->pipelines[t]) > s->scratch_bytes)
-      s->scratch_bytes = most_bytes(&s->pipelines[t]);
+    if (max_bytes(&s->pipelines[t]) > s->scratch_bytes)
+      s->scratch_bytes = max_bytes(&s->pipelines[t]);
   for (int i = s->first; i < s->end; i++)
     ASSAY_TRY(assay_status_note(lay_layer(b, i), "layer '%s'", b->in->layers->layers[i].name));
   return plan_memory(b);

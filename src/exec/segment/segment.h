@@ -49,13 +49,13 @@ typedef struct assay_segment_reformat {
 } assay_segment_reformat_t;
 
 // A layout in which a layer could work.
-typedef struct assay_layout_told {
+typedef struct assay_layout_report {
   bool followed;          // that of its inputs, whatever it is
   assay_layout_t layout;  // else this one
   double microseconds;    // of the kernel
   bool measured;          // else by bytes
   double reorders;        // around it, while the other layers are as they are
-} assay_layout_told_t;
+} assay_layout_report_t;
 
 // What slots and moves of a layer follow from.
 typedef struct assay_step_forms {
@@ -73,7 +73,7 @@ typedef struct assay_step {
   assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
   int n_candidates;
   // Those that were assigned among; none: there was nothing to choose.
-  assay_layout_told_t layouts[ASSAY_LAYOUT_OPTIONS];
+  assay_layout_report_t layouts[ASSAY_LAYOUT_OPTIONS];
   int n_layouts, layout;
   assay_accuracy_gates_t gates;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it

@@ -15,14 +15,14 @@ static const assay_append_t* any_of(const builder_t* b, const assay_value_t* v) 
   return a ? a : append_of(b, v, false);
 }
 
-static void give_room(const builder_t* b, assay_operand_t* o) {
+static void set_capacity(const builder_t* b, assay_operand_t* o) {
   const assay_append_t* a = any_of(b, o->value);
-  if (a) o->room = (assay_room_t){a->axis, a->capacity};
+  if (a) o->capacity = (assay_capacity_t){a->axis, a->capacity};
 }
 
 void segment_describe_rooms(const builder_t* b, assay_sized_layer_t* d) {
-  for (size_t k = 0; k < d->n_in; k++) give_room(b, &d->in[k]);
-  for (size_t k = 0; k < d->n_out; k++) give_room(b, &d->out[k]);
+  for (size_t k = 0; k < d->n_in; k++) set_capacity(b, &d->in[k]);
+  for (size_t k = 0; k < d->n_out; k++) set_capacity(b, &d->out[k]);
 }
 
 // What was there before the run is read by the layer alone that appends to it.
@@ -36,14 +36,14 @@ bool segment_keeps_rooms(const builder_t* b, const assay_sized_layer_t* d,
   bool any = false, ok = true;
   for (size_t k = 0; k < d->n_in; k++) {
     const assay_operand_t* o = &d->in[k];
-    if (!o->room.size) continue;
+    if (!o->capacity.size) continue;
     any = true;
     ok = ok && appends_alone(b, d, k) && o->type == o->value->type->elem &&
          kernel->in[k].type == o->type && kernel->in[k].layout == ASSAY_LAYOUT_PLAIN;
   }
   for (size_t k = 0; k < d->n_out; k++) {
     const assay_operand_t* o = &d->out[k];
-    if (!o->room.size) continue;
+    if (!o->capacity.size) continue;
     const assay_append_t* a = append_of(b, o->value, true);
     const int from = a ? assay_sized_input_index(d, a->in) : -1;
     any = true;
@@ -69,14 +69,15 @@ static bool is_its_own(const assay_segment_t* s, int slot, const assay_value_t* 
 
 void segment_check_slots(builder_t* b, const assay_sized_layer_t* d, const assay_step_t* step) {
   for (size_t k = 0; k < d->n_in; k++)
-    if (d->in[k].room.size && step->kernel->in[k].type &&
+    if (d->in[k].capacity.size && step->kernel->in[k].type &&
         !is_its_own(b->s, step->in[k], d->in[k].value))
       b->conflict = true;
   for (size_t k = 0; k < d->n_out; k++)
-    if (d->out[k].room.size && !is_its_own(b->s, step->out[k], d->out[k].value)) b->conflict = true;
+    if (d->out[k].capacity.size && !is_its_own(b->s, step->out[k], d->out[k].value))
+      b->conflict = true;
 }
 
-bool segment_has_room(const builder_t* b) {
+bool segment_has_capacity(const builder_t* b) {
   for (size_t i = 0; b->s->appends && i < b->in->n_appends; i++) {
     const assay_append_t* a = b->in->appends[i];
     const assay_place_t* p = assay_segment_place(b->s, a->out);

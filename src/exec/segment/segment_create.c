@@ -72,7 +72,7 @@ static assay_status_t create(const assay_setting_t* setting, int first, bool app
   b.s->appends = appends;
   assay_status_t st = segment_build(&b);
   if (appends && !st)
-    *out_ok = !b.conflict && b.s->end == (int)setting->layers->n_layers && segment_has_room(&b);
+    *out_ok = !b.conflict && b.s->end == (int)setting->layers->n_layers && segment_has_capacity(&b);
   if (!st && *out_ok && b.s->grows && reserves) st = reserve_scratch(&b, out_ok);
   segment_survey_end(&b);
   if (st || !*out_ok) return assay_segment_destroy(b.s), st;

@@ -14,7 +14,7 @@ typedef struct surveyed {
     assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
     int n_candidates;
   } options[ASSAY_LAYOUT_OPTIONS];
-  assay_layout_told_t told[ASSAY_LAYOUT_OPTIONS];
+  assay_layout_report_t reports[ASSAY_LAYOUT_OPTIONS];
   int n, chosen;   // n 0: the emulated engine runs it, or nothing does
   int in_problem;  // its layer there
 } surveyed_t;
@@ -57,7 +57,7 @@ bool segment_keeps_rooms(const builder_t* b, const assay_sized_layer_t* d,
 void segment_check_emulated(builder_t* b, int i);
 void segment_check_slots(builder_t* b, const assay_sized_layer_t* d, const assay_step_t* step);
 // Whether values have room for the sizes at hand.
-bool segment_has_room(const builder_t* b);
+bool segment_has_capacity(const builder_t* b);
 // What a kernel's step is laid out for.
 void segment_read_forms(const assay_kernel_t* k, assay_step_forms_t* out);
 // Gives the segment the setting's sizes (segment_resize.c); at_capacity: those, whatever the run

@@ -219,7 +219,7 @@ assay_status_t segment_give_sizes(builder_t* b, bool at_capacity, bool* out_ok) 
   for (int i = s->first; *out_ok && i < s->end; i++)
     ASSAY_TRY(
         assay_status_note(resize_layer(b, i, out_ok), "layer '%s'", b->in->layers->layers[i].name));
-  *out_ok = *out_ok && moves_are_plain(s) && places_fit(s) && segment_has_room(b);
+  *out_ok = *out_ok && moves_are_plain(s) && places_fit(s) && segment_has_capacity(b);
   if (!*out_ok) return NULL;
   memcpy(s->sizes.size, b->in->sizes->size, s->sizes.n * sizeof *s->sizes.size);
   return refresh(b);

@@ -56,7 +56,7 @@ typedef struct looker {
 } looker_t;
 
 // Inputs are said to lie plain where they do so, too.
-static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
+static bool describe_value(void* user, const assay_value_t* v, assay_operand_t* o) {
   looker_t* l = user;
   assay_place_t* p = NULL;
   if (!l->status) l->status = segment_place_of(l->b, v, &p);
@@ -96,8 +96,9 @@ static bool grows(const builder_t* b, const assay_sized_layer_t* d) {
 assay_status_t segment_describe(builder_t* b, int i, assay_sized_layer_t* out,
                                 bool* out_described) {
   looker_t l = {b, NULL};
-  *out_described = b->in->target->takes(b->in->user, &b->in->layers->layers[i]) &&
-                   assay_describe_layer(b->in->layers, (size_t)i, b->in->sizes, look, &l, out);
+  *out_described =
+      b->in->target->takes(b->in->user, &b->in->layers->layers[i]) &&
+      assay_describe_layer(b->in->layers, (size_t)i, b->in->sizes, describe_value, &l, out);
   out->resident = b->in->resident;
   out->own = b->in->own;
   if (*out_described && b->s->grows) out->grows = grows(b, out);
@@ -171,7 +172,7 @@ static bool is_free(const assay_operand_t* o) {
 }
 
 // Says that all inputs lie in a layout; false: so they were said to already.
-static bool say(assay_sized_layer_t* d, assay_layout_t layout) {
+static bool print(assay_sized_layer_t* d, assay_layout_t layout) {
   bool changed = false;
   for (size_t k = 0; k < d->n_in; k++) {
     if (!is_free(&d->in[k])) continue;
@@ -196,21 +197,21 @@ static bool same_forms(const assay_sized_layer_t* d, const assay_kernel_t* a,
 }
 
 static assay_status_t cost_of(const builder_t* b, const assay_sized_layer_t* d, assay_kernel_t* k,
-                              assay_layout_told_t* told) {
+                              assay_layout_report_t* reports) {
   double us = (double)NAN;
   if (b->in->target->cost) ASSAY_TRY(b->in->target->cost(b->in->user, d, k, &us));
-  told->measured = !isnan(us);
-  told->microseconds = us;
+  reports->measured = !isnan(us);
+  reports->microseconds = us;
   return NULL;
 }
 
 // Where not all that compete are measured, none is taken to be.
 static void model_costs(const assay_sized_layer_t* d, surveyed_t* x) {
   bool measured = true;
-  for (int o = 0; o < x->n; o++) measured &= x->told[o].measured;
+  for (int o = 0; o < x->n; o++) measured &= x->reports[o].measured;
   for (int o = 0; o < x->n && !measured; o++) {
-    x->told[o].measured = false;
-    x->told[o].microseconds = assay_layouts_model_kernel(d, x->options[o].kernel);
+    x->reports[o].measured = false;
+    x->reports[o].microseconds = assay_layouts_model_kernel(d, x->options[o].kernel);
   }
 }
 
@@ -228,14 +229,14 @@ static assay_status_t find_options(builder_t* b, const assay_sized_layer_t* give
   ASSAY_TRY(add_option(b, x, &d, &added));
   // Where sizes grow, layouts are plain: which sizes have one order in all layouts changes.
   if (!added || given->grows || !may_choose(b, x->options[0].kernel->tactic)) return NULL;
-  x->told[0].followed = true;
+  x->reports[0].followed = true;
   for (size_t k = d.n_in; k-- > 0;)
-    if (is_free(&d.in[k])) x->told[0].layout = d.in[k].layout;
+    if (is_free(&d.in[k])) x->reports[0].layout = d.in[k].layout;
   for (assay_layout_t to = ASSAY_LAYOUT_PLAIN; to <= ASSAY_LAYOUT_CHANNELS_LAST; to++) {
     d = *given;
     d.gates = NULL;  // the same tactic was asked for the first
-    if (!say(&d, to)) {
-      x->told[0].followed = false;
+    if (!print(&d, to)) {
+      x->reports[0].followed = false;
       continue;
     }
     ASSAY_TRY(add_option(b, x, &d, &added));
@@ -247,10 +248,10 @@ static assay_status_t find_options(builder_t* b, const assay_sized_layer_t* give
       drop_last(x);
       continue;
     }
-    x->told[x->n - 1].layout = to;
-    ASSAY_TRY(cost_of(b, &d, x->options[x->n - 1].kernel, &x->told[x->n - 1]));
+    x->reports[x->n - 1].layout = to;
+    ASSAY_TRY(cost_of(b, &d, x->options[x->n - 1].kernel, &x->reports[x->n - 1]));
   }
-  if (x->n > 1) ASSAY_TRY(cost_of(b, given, x->options[0].kernel, &x->told[0]));
+  if (x->n > 1) ASSAY_TRY(cost_of(b, given, x->options[0].kernel, &x->reports[0]));
   model_costs(given, x);
   return NULL;
 }
@@ -296,7 +297,7 @@ static assay_status_t add_uses(builder_t* b, const assay_sized_layer_t* d,
 static double cost_in_problem(const surveyed_t* x, int option) {
   const double jitter = 1.03;
   if (x->n == 1) return 0;
-  const assay_layout_told_t* t = &x->told[option];
+  const assay_layout_report_t* t = &x->reports[option];
   return option && t->measured ? jitter * t->microseconds : t->microseconds;
 }
 
@@ -407,15 +408,15 @@ static assay_status_t cost_reorders(builder_t* b) {
   return st;
 }
 
-static void tell(builder_t* b, const int* options, int i) {
+static void report(builder_t* b, const int* options, int i) {
   surveyed_t* x = &b->layers[i];
   assay_step_t* step = &b->s->steps[i];
   x->chosen = x->n ? options[x->in_problem] : 0;
   step->n_layouts = x->n > 1 ? x->n : 0;
   step->layout = x->chosen;
   for (int o = 0; o < step->n_layouts; o++) {
-    x->told[o].reorders = assay_layouts_reorders(&b->problem, options, (size_t)x->in_problem, o);
-    step->layouts[o] = x->told[o];
+    x->reports[o].reorders = assay_layouts_reorders(&b->problem, options, (size_t)x->in_problem, o);
+    step->layouts[o] = x->reports[o];
   }
 }
 
@@ -426,7 +427,7 @@ static assay_status_t assign(builder_t* b) {
   ASSAY_TRY(cost_reorders(b));
   ASSAY_TRY(assay_new_array(b->problem.n_layers + 1, sizeof *options, &options));
   assay_status_t st = assay_layouts_assign(&b->problem, ASSAY_ASSIGN_TABLE, options, &exact);
-  for (int i = 0; !st && i < n; i++) tell(b, options, i);
+  for (int i = 0; !st && i < n; i++) report(b, options, i);
   assay_free(options);
   return st;
 }

@@ -10,7 +10,7 @@ void assay_sizes_deinit(assay_sizes_t* s) {
   assay_map_deinit(&s->index);
   assay_free(s->name);
   assay_free(s->size);
-  assay_free(s->told);
+  assay_free(s->reports);
   *s = (assay_sizes_t){0};
 }
 
@@ -18,9 +18,9 @@ void assay_sizes_clear(assay_sizes_t* s) {
   assay_map_deinit(&s->index);
   s->index = (assay_map_t){0};
   s->n = 0;
-  assay_free(s->told);
-  s->told = NULL;
-  s->n_told = 0;
+  assay_free(s->reports);
+  s->reports = NULL;
+  s->n_inferred = 0;
 }
 
 static assay_status_t bind(assay_sizes_t* s, const char* name, int64_t size) {
@@ -96,8 +96,9 @@ assay_status_t assay_sizes_at_capacity(const assay_sizes_t* s, const assay_growt
                                        size_t n, int64_t more, assay_sizes_t* out) {
   for (size_t i = 0; i < s->n; i++) {
     const assay_growth_t* g = growth_of(s->name[i], growth, n);
-    const int64_t most = g ? largest(s, i, g) : s->size[i];
-    ASSAY_TRY(bind(out, s->name[i], (most > s->size[i] ? most : s->size[i]) + (g ? more : 0)));
+    const int64_t maximum = g ? largest(s, i, g) : s->size[i];
+    ASSAY_TRY(
+        bind(out, s->name[i], (maximum > s->size[i] ? maximum : s->size[i]) + (g ? more : 0)));
   }
   return NULL;
 }
@@ -110,14 +111,14 @@ static bool known(const void* user, const assay_dim_t* d, int64_t* out) {
 
 static void note(assay_sizes_t* s, const assay_value_t* v) {
   const assay_valtype_t* t = v->type;
-  assay_told_t told = {.rank = -1};
-  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->rank > ASSAY_TOLD_RANK ||
-      (size_t)v->id >= s->n_told)
+  assay_inferred_dims_t reports = {.rank = -1};
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->rank > ASSAY_INFERRED_RANK ||
+      (size_t)v->id >= s->n_inferred)
     return;
   for (int i = 0; i < t->rank; i++)
-    if (!t->dims[i] || !assay_dim_value(t->dims[i], &told.dims[i])) return;
-  told.rank = t->rank;
-  s->told[v->id] = told;
+    if (!t->dims[i] || !assay_dim_value(t->dims[i], &reports.dims[i])) return;
+  reports.rank = t->rank;
+  s->reports[v->id] = reports;
 }
 
 // What is wrong with a model for these sizes, the run itself will say.
@@ -132,10 +133,10 @@ static assay_status_t instance_of(const assay_sizes_t* s, const assay_model_t* m
 
 assay_status_t assay_sizes_ask(assay_sizes_t* s, const assay_model_t* model) {
   assay_model_t* instance = NULL;
-  if (s->told) return NULL;
-  ASSAY_TRY(assay_new_array((size_t)model->n_values + 1, sizeof *s->told, &s->told));
-  s->n_told = (size_t)model->n_values;
-  for (size_t i = 0; i < s->n_told; i++) s->told[i].rank = -1;
+  if (s->reports) return NULL;
+  ASSAY_TRY(assay_new_array((size_t)model->n_values + 1, sizeof *s->reports, &s->reports));
+  s->n_inferred = (size_t)model->n_values;
+  for (size_t i = 0; i < s->n_inferred; i++) s->reports[i].rank = -1;
   ASSAY_TRY(instance_of(s, model, &instance));
   for (size_t i = 0; instance && i < instance->graph->n_initializers; i++)
     note(s, instance->graph->initializers[i]);
@@ -159,9 +160,9 @@ bool assay_sizes_of(const assay_sizes_t* s, const assay_value_t* v, int max, int
     *out_rank = v->type->rank;
     return true;
   }
-  const assay_told_t* told = (size_t)v->id < s->n_told ? &s->told[v->id] : NULL;
-  if (!told || told->rank < 0 || told->rank > max) return false;
-  *out_rank = told->rank;
-  memcpy(out_dims, told->dims, sizeof *out_dims * (size_t)told->rank);
+  const assay_inferred_dims_t* reports = (size_t)v->id < s->n_inferred ? &s->reports[v->id] : NULL;
+  if (!reports || reports->rank < 0 || reports->rank > max) return false;
+  *out_rank = reports->rank;
+  memcpy(out_dims, reports->dims, sizeof *out_dims * (size_t)reports->rank);
   return true;
 }

@@ -5,13 +5,13 @@
 #include "base/str.h"
 #include "ir/ir.h"
 
-enum { ASSAY_TOLD_RANK = 8 };
+enum { ASSAY_INFERRED_RANK = 8 };
 
 // The dimensions of a value that the model's own types do not tell; rank -1: nobody does.
-typedef struct assay_told {
+typedef struct assay_inferred_dims {
   int rank;
-  int64_t dims[ASSAY_TOLD_RANK];
-} assay_told_t;
+  int64_t dims[ASSAY_INFERRED_RANK];
+} assay_inferred_dims_t;
 
 // A dimension that grows from run to run. The capacity is of the dimension itself, or of a size
 // that is made of it in a run, such as P + S.
@@ -26,8 +26,8 @@ typedef struct assay_sizes {
   const char** name;  // the model's
   int64_t* size;
   size_t n, cap, cap_names;
-  assay_told_t* told;  // by value id; NULL: nothing was asked for yet
-  size_t n_told;
+  assay_inferred_dims_t* reports;  // by value id; NULL: nothing was asked for yet
+  size_t n_inferred;
 } assay_sizes_t;
 
 void assay_sizes_deinit(assay_sizes_t* s);

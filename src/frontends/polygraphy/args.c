@@ -81,11 +81,11 @@ static bool is_number(const char* word) {
   return !*end;
 }
 
-static bool looks_like_flag(const parser_t* p, const char* word) {
+static bool is_like_flag(const parser_t* p, const char* word) {
   return !p->plain && word[0] == '-' && word[1] && !is_number(word) && !strchr(word, ' ');
 }
 
-static void tell_ambiguous(parser_t* p, const char* word, size_t n) {
+static void report_ambiguous(parser_t* p, const char* word, size_t n) {
   assay_str_t names = {0};
   for (int f = 0; f < PG_N_FLAGS; f++) {
     if (!pg_flag_has((pg_flag_id_t)f, p->out->command)) continue;
@@ -117,7 +117,7 @@ static pg_flag_id_t find(parser_t* p, const char* word, size_t n) {
   if (strncmp(word, "--", 2) != 0) return PG_N_FLAGS;
   for (int f = 0; f < PG_N_FLAGS; f++) {
     if (!pg_flag_has((pg_flag_id_t)f, command) || !pg_flag_starts(&pg_flags[f], word, n)) continue;
-    if (found != PG_N_FLAGS) return tell_ambiguous(p, word, n), PG_N_FLAGS;
+    if (found != PG_N_FLAGS) return report_ambiguous(p, word, n), PG_N_FLAGS;
     found = (pg_flag_id_t)f;
   }
   return found;
@@ -180,8 +180,7 @@ static assay_status_t take_list(parser_t* p, pg_flag_id_t id, const char* value,
   if (value)
     ASSAY_TRY(add_word(p, out, cap, value));
   else
-    while (p->at < p->argc && strcmp(p->argv[p->at], "--") != 0 &&
-           !looks_like_flag(p, p->argv[p->at]))
+    while (p->at < p->argc && strcmp(p->argv[p->at], "--") != 0 && !is_like_flag(p, p->argv[p->at]))
       ASSAY_TRY(add_word(p, out, cap, p->argv[p->at++]));
   if (!out->n && kind != PG_LIST0)
     misuse(p, "argument %s: expected at least one argument", SPELLED(id));
@@ -208,7 +207,7 @@ static assay_status_t take_rest(parser_t* p, pg_flag_id_t id, const char* value,
 
 static assay_status_t take_one(parser_t* p, pg_flag_id_t id, const char* value, pg_value_t* v) {
   const bool there = value || (p->at < p->argc && strcmp(p->argv[p->at], "--") != 0 &&
-                               !looks_like_flag(p, p->argv[p->at]));
+                               !is_like_flag(p, p->argv[p->at]));
   if (!there && pg_flags[id].kind == PG_OPT_TEXT) return v->text = NULL, NULL;
   if (!there) return misuse(p, "argument %s: expected one argument", SPELLED(id)), NULL;
   return set_one(p, id, value ? value : p->argv[p->at++], v);
@@ -296,7 +295,7 @@ static assay_status_t take_word(parser_t* p, const char* word) {
   const size_t n = equals ? (size_t)(equals - word) : strlen(word);
   bool known = false;
   if (!p->plain && strcmp(word, "--") == 0) return p->plain = true, NULL;
-  if (!looks_like_flag(p, word) && !(equals && !p->plain && word[0] == '-' && word[1] == '-'))
+  if (!is_like_flag(p, word) && !(equals && !p->plain && word[0] == '-' && word[1] == '-'))
     return take_plain(p, word);
   if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) return p->help = true, NULL;
   if (word[1] == '-') {
@@ -410,7 +409,7 @@ static const char* refusal(const char* tool) {
   return NULL;
 }
 
-static pg_outcome_t tell_tool(const char* word) {
+static pg_outcome_t report_tool(const char* word) {
   const char* why = refusal(word);
   fputs("usage: polygraphy [-h] [-v] TOOL ...\n", stderr);
   if (why) {
@@ -426,7 +425,7 @@ static pg_outcome_t tell_tool(const char* word) {
   return PG_OUTCOME_MISUSED;
 }
 
-static pg_outcome_t tell_subtool(const char* tool, const char* word) {
+static pg_outcome_t report_subtool(const char* tool, const char* word) {
   bool any = false;
   assay_print(stderr, "usage: polygraphy %s [-h] SUBTOOL ...\npolygraphy %s: error: ", tool, tool);
   if (!word)
@@ -472,7 +471,7 @@ static pg_outcome_t find_command(parser_t* p) {
     return PG_OUTCOME_RUN;
   }
   if (any && word && is_help(word)) return pg_help_tool(tool, stdout), PG_OUTCOME_HELP;
-  return any ? tell_subtool(tool, word) : tell_tool(tool);
+  return any ? report_subtool(tool, word) : report_tool(tool);
 }
 
 assay_status_t pg_args_parse(assay_arena_t* arena, int argc, char** argv, pg_args_t* out,

@@ -228,13 +228,13 @@ assay_status_t pg_build_print_native(pg_job_t* j, const pg_build_t* b, const cha
 
 // Flags of a build beside a plan that is there: all but those of what is done with it.
 static void warn_of_build_flags(pg_job_t* j) {
-  for (int f = 0; !j->told_plan && f < PG_N_FLAGS; f++)
+  for (int f = 0; !j->reported_plan && f < PG_N_FLAGS; f++)
     if (pg_given(j->args, (pg_flag_id_t)f) && pg_flags[f].group == PG_BUILDING &&
         pg_flags[f].level == PG_WORKS && f != PG_FLAG_save_engine &&
         f != PG_FLAG_optimization_profile && f != PG_FLAG_allocation_strategy)
       pg_log(PG_WARNING, "%.*s has no effect on a plan: it was settled when it was built",
              (int)strcspn(pg_flags[f].names, " "), pg_flags[f].names);
-  j->told_plan = true;
+  j->reported_plan = true;
 }
 
 assay_status_t pg_load_engine(pg_job_t* j, const char* path, assay_engine_t** out) {

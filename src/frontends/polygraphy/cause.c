@@ -83,14 +83,14 @@ static double distance(const assay_tensor_t* a, const assay_tensor_t* b) {
 }
 
 // A walk over the layers of an engine beside the evaluator's values of the same graph.
-typedef struct look {
+typedef struct walk {
   const assay_executor_t* truth;
   assay_str_t* text;
   bool found;  // a layer gave what is not finite
   double worst;
   assay_str_t steepest;  // the layer behind which the error grew the most
   double before;
-} look_t;
+} walk_t;
 
 static void put_layer(assay_str_t* out, const assay_layer_t* l, const assay_node_t* n) {
   assay_str_printf(out, "layer '%s' (%s", n->label, n->op_type);
@@ -98,7 +98,7 @@ static void put_layer(assay_str_t* out, const assay_layer_t* l, const assay_node
   assay_str_append(out, ")");
 }
 
-static void see_broken(look_t* k, const assay_layer_t* l, const assay_node_t* n,
+static void see_broken(walk_t* k, const assay_layer_t* l, const assay_node_t* n,
                        const assay_tensor_t* want, int64_t count, double largest) {
   double wanted, top = 0;
   const int64_t also = want ? broken(want, &wanted) : 0;
@@ -118,7 +118,7 @@ static void see_broken(look_t* k, const assay_layer_t* l, const assay_node_t* n,
     assay_str_printf(k->text, ": the reference is finite there, up to %.5g", top);
 }
 
-static void see_value(look_t* k, const assay_layer_t* l, const assay_node_t* n,
+static void see_value(walk_t* k, const assay_layer_t* l, const assay_node_t* n,
                       const assay_tensor_t* have, const assay_tensor_t* want) {
   double largest;
   const int64_t count = broken(have, &largest);
@@ -142,7 +142,7 @@ static void see_value(look_t* k, const assay_layer_t* l, const assay_node_t* n,
 static assay_status_t see_layer(void* user, const assay_layer_t* l, const assay_node_t* n,
                                 uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
                                 size_t n_out, assay_tensor_t* const* out) {
-  look_t* k = user;
+  walk_t* k = user;
   (void)iteration, (void)n_in, (void)in;
   for (size_t o = 0; !k->found && o < n_out && o < n->n_outputs; o++) {
     assay_tensor_t *have = NULL, *want = NULL;
@@ -169,30 +169,30 @@ static assay_status_t run_on(assay_executor_t* e, const assay_set_t* inputs) {
 }
 
 // Runs the engine beside the evaluator, on the graph that the engine runs.
-static assay_status_t look_at_engine(pg_runner_t* r, const assay_set_t* inputs, assay_str_t* out) {
+static assay_status_t inspect_engine(pg_runner_t* r, const assay_set_t* inputs, assay_str_t* out) {
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .keep_all = true};
   assay_executor_t *native = NULL, *engine = NULL;
-  look_t look = {.text = out};
-  const assay_tap_t tap = {see_layer, &look};
+  walk_t walk = {.text = out};
+  const assay_tap_t tap = {see_layer, &walk};
   assay_status_t st = assay_executor_evaluate(r->model, &config, &native);
   if (!st) st = run_on(native, inputs);
-  look.truth = native;
+  walk.truth = native;
   if (!st) st = assay_executor_run_engine(r->engine, &tap, &engine);
   if (!st) st = run_on(engine, inputs);
-  if (!st && !look.found && look.steepest.len)
+  if (!st && !walk.found && walk.steepest.len)
     assay_str_printf(out,
                      "the engine's error grows most behind %s, from %.2g to %.2g of the values",
-                     assay_str_get(&look.steepest), look.before, look.worst);
-  if (!st && !look.found && !look.steepest.len)
+                     assay_str_get(&walk.steepest), walk.before, walk.worst);
+  if (!st && !walk.found && !walk.steepest.len)
     assay_str_append(out, "the engine's layers are as the evaluator has them");
-  assay_str_deinit(&look.steepest);
+  assay_str_deinit(&walk.steepest);
   assay_executor_destroy(engine);
   assay_executor_destroy(native);
   return st;
 }
 
 // The first node whose values are not finite; nothing where all are.
-static assay_status_t look_at_model(const assay_model_t* m, const assay_set_t* inputs,
+static assay_status_t inspect_model(const assay_model_t* m, const assay_set_t* inputs,
                                     assay_str_t* out) {
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .keep_all = true};
   assay_executor_t* e = NULL;
@@ -230,8 +230,8 @@ static assay_status_t find_cause(const pg_disputed_t* d, assay_str_t* out) {
     assay_str_append(out, "both results come from files: they are of different runs");
     return NULL;
   }
-  if (engines) return look_at_engine(r, d->inputs, out);
-  ASSAY_TRY(look_at_model(r->model, d->inputs, out));
+  if (engines) return inspect_engine(r, d->inputs, out);
+  ASSAY_TRY(inspect_model(r->model, d->inputs, out));
   if (!out->len)
     assay_str_append(out, d->first && d->second
                               ? "the evaluators differ by the rounding of the model's own types"
@@ -240,7 +240,7 @@ static assay_status_t find_cause(const pg_disputed_t* d, assay_str_t* out) {
   return NULL;
 }
 
-static void tell(pg_job_t* j, const pg_runner_t* r, assay_status_t st, assay_str_t* why) {
+static void report(pg_job_t* j, const pg_runner_t* r, assay_status_t st, assay_str_t* why) {
   assay_str_t next = {0};
   if (st) assay_str_printf(why, "it could not be looked for: %s", assay_status_message(st));
   st = assay_status_join(st, pg_put_check(j, r, &next));
@@ -254,11 +254,11 @@ static void tell(pg_job_t* j, const pg_runner_t* r, assay_status_t st, assay_str
 
 void pg_cause(pg_job_t* j, const pg_disputed_t* d) {
   assay_str_t why = {0};
-  tell(j, is_engine(d->first) ? d->first : d->second, find_cause(d, &why), &why);
+  report(j, is_engine(d->first) ? d->first : d->second, find_cause(d, &why), &why);
 }
 
 void pg_cause_invalid(pg_job_t* j, pg_runner_t* r, const assay_set_t* inputs) {
   assay_str_t why = {0};
-  tell(j, r, r->engine ? look_at_engine(r, inputs, &why) : look_at_model(r->model, inputs, &why),
-       &why);
+  report(j, r, r->engine ? inspect_engine(r, inputs, &why) : inspect_model(r->model, inputs, &why),
+         &why);
 }

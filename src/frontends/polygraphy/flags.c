@@ -82,7 +82,7 @@ bool pg_is_choice(const char* words, const char* value) {
 const char* pg_flag_nearest(pg_command_id_t command, const char* word) {
   const char* best = NULL;
   const size_t length = strcspn(word, "=");
-  int least = (int)(length < 60 ? length : 60) / 3 + 1;
+  int min = (int)(length < 60 ? length : 60) / 3 + 1;
   char name[64], given[64];
   if (length >= sizeof given) return NULL;
   memcpy(given, word, length);
@@ -95,8 +95,8 @@ const char* pg_flag_nearest(pg_command_id_t command, const char* word) {
       if (n < 3 || n >= sizeof name) continue;
       memcpy(name, at, n);
       name[n] = 0;
-      const int d = assay_distance(given, name, least);
-      if (d < least) least = d, best = at;
+      const int d = assay_distance(given, name, min);
+      if (d < min) min = d, best = at;
     }
   }
   return best;

@@ -16,8 +16,8 @@ struct pg_job {
   const char* program;       // this program's file, for commands that call it again
   const char* command_line;  // of the RUNNING line
   bool failed;
-  bool told_model;  // that it is loaded
-  bool told_plan;   // which flags of a build it does not respect: a plan may be opened twice
+  bool reported_model;  // that it is loaded
+  bool reported_plan;   // which flags of a build it does not respect: a plan may be opened twice
 };
 
 #define PG_COMMAND(id, ...) assay_status_t pg_run_##id(pg_job_t* j) ASSAY_MUST_USE;
@@ -33,7 +33,7 @@ assay_status_t pg_load_unmarked(pg_job_t* j, assay_model_t** out) ASSAY_MUST_USE
 // Writes a model, with --save-external-data and its kin.
 assay_status_t pg_save_model(pg_job_t* j, const assay_model_t* m, const char* path) ASSAY_MUST_USE;
 // "Original Model:", "New Model:": name, opset, inputs, outputs, initializers, nodes.
-assay_status_t pg_tell_model(const char* heading, const assay_model_t* m) ASSAY_MUST_USE;
+assay_status_t pg_report_model(const char* heading, const assay_model_t* m) ASSAY_MUST_USE;
 // Prints a shape and a type as "x [dtype=float32, shape=('N', 3, 4, 4)]".
 void pg_put_tensor_info(assay_str_t* out, const assay_value_t* v);
 

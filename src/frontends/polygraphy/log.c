@@ -11,13 +11,13 @@
 #include "base/str.h"
 
 static struct {
-  int least;  // severities below are not shown
+  int min;  // severities below are not shown
   const pg_log_path_t* paths;
   size_t n_paths;
   bool stamp, lines, colours;
   int depth;
   FILE* copy;
-} state = {.least = PG_INFO};
+} state = {.min = PG_INFO};
 
 typedef struct level {
   pg_severity_t severity;
@@ -51,8 +51,8 @@ static const level_t* level_of(pg_severity_t s) {
 
 // ---- how ----------------------------------------------------------------------------------------
 
-void pg_log_set(int least, const pg_log_path_t* paths, size_t n_paths) {
-  state.least = least;
+void pg_log_set(int min, const pg_log_path_t* paths, size_t n_paths) {
+  state.min = min;
   state.paths = paths;
   state.n_paths = n_paths;
 }
@@ -85,14 +85,14 @@ static const char* known_path(const char* file) {
 
 static bool shows(const char* file, pg_severity_t s) {
   size_t longest = 0;
-  int least = state.least;
+  int min = state.min;
   for (size_t i = 0; i < state.n_paths; i++) {
     const size_t n = strlen(state.paths[i].path);
     if (n < longest || strncmp(known_path(file), state.paths[i].path, n) != 0) continue;
     longest = n;
-    least = state.paths[i].least;
+    min = state.paths[i].min;
   }
-  return (int)s >= least;
+  return (int)s >= min;
 }
 
 bool pg_log_shows_at(const char* file, pg_severity_t s) { return shows(file, s); }

@@ -29,13 +29,13 @@ void pg_log_at(const char* file, int line, pg_severity_t s, const char* format, 
 bool pg_log_shows_at(const char* file, pg_severity_t s);
 void pg_log_indent(int by);  // +1, -1
 
-// What is shown: severities from `least` on; of source files whose path begins so (behind src/)
+// What is shown: severities from `min` on; of source files whose path begins so (behind src/)
 // from another one, which is the caller's and stays.
 typedef struct pg_log_path {
   const char* path;
-  int least;
+  int min;
 } pg_log_path_t;
-void pg_log_set(int least, const pg_log_path_t* paths, size_t n_paths);
+void pg_log_set(int min, const pg_log_path_t* paths, size_t n_paths);
 // Fields before the text; colours only where stdout is a terminal.
 void pg_log_format(bool stamp, bool lines, bool colours);
 // A copy of the log into a file, until it is closed; false: it could not be written.

@@ -55,14 +55,14 @@ static size_t mark_fitting(marking_t* k, const char* pattern) {
 
 static assay_status_t not_found(const marking_t* k, const char* flag, const char* name) {
   assay_str_t all = {0};
-  enum { MOST = 40 };
+  enum { MAX = 40 };
   const assay_graph_t* g = k->m->graph;
   size_t n = 0;
   for (size_t i = 0; i < g->n_nodes; i++)
     for (size_t o = 0; o < g->nodes[i]->n_outputs; o++)
-      if (g->nodes[i]->outputs[o] && n++ < MOST)
+      if (g->nodes[i]->outputs[o] && n++ < MAX)
         assay_str_printf(&all, "%s'%s'", n > 1 ? ", " : "", g->nodes[i]->outputs[o]->name);
-  if (n > MOST) assay_str_printf(&all, " and %zu more", n - MOST);
+  if (n > MAX) assay_str_printf(&all, " and %zu more", n - MAX);
   assay_value_t* v = NULL;
   assay_status_t near = assay_names_value(k->m, name, &v);
   assay_status_t st =
@@ -184,10 +184,10 @@ assay_status_t pg_mark_outputs(assay_model_t* m, const pg_marks_t* marks) {
   if (!wanted.exclude) wanted.exclude = &none;
   if (!wanted.by_type) wanted.by_type = &none;
   marking_t k = {.m = m};
-  size_t room = m->graph->n_outputs + wanted.names->n;
+  size_t capacity = m->graph->n_outputs + wanted.names->n;
   if (!wanted.names->n && !wanted.exclude->n && !wanted.by_type->n) return NULL;
-  for (size_t i = 0; i < m->graph->n_nodes; i++) room += m->graph->nodes[i]->n_outputs;
-  ASSAY_TRY(assay_arena_new(m->arena, room, sizeof *k.list, &k.list));
+  for (size_t i = 0; i < m->graph->n_nodes; i++) capacity += m->graph->nodes[i]->n_outputs;
+  ASSAY_TRY(assay_arena_new(m->arena, capacity, sizeof *k.list, &k.list));
   ASSAY_TRY(infer(&k));
   assay_status_t st = NULL;
   mark_types(&k, &wanted);

@@ -122,10 +122,10 @@ assay_status_t pg_read_model(pg_job_t* j, const assay_onnx_read_options_t* allow
   if (pg_is_engine(j, path))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "'%s' is a plan already: give the ONNX model that it was built from", path);
-  if (access(path, F_OK) != 0 && !j->told_model)
+  if (access(path, F_OK) != 0 && !j->reported_model)
     pg_log(PG_WARNING, "Model path does not exist: %s", path);
-  pg_log(j->told_model ? PG_VERBOSE : PG_INFO, "Loading model: %s", path);
-  j->told_model = true;
+  pg_log(j->reported_model ? PG_VERBOSE : PG_INFO, "Loading model: %s", path);
+  j->reported_model = true;
   return assay_onnx_read_with(path, &options, out);
 }
 
@@ -148,14 +148,14 @@ assay_status_t pg_save_model(pg_job_t* j, const assay_model_t* m, const char* pa
   const pg_args_t* a = j->args;
   const pg_value_t* external = &a->at[PG_FLAG_save_external_data];
   const char* size = pg_text(a, PG_FLAG_external_data_size_threshold);
-  uint64_t least = 1024;
-  if (size && !assay_bytes_parse(size, &least))
+  uint64_t min = 1024;
+  if (size && !assay_bytes_parse(size, &min))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--external-data-size-threshold: '%s' is no size, such as 1024, 16K or 1M",
                        size);
   const assay_onnx_write_options_t options = {
       .external = external->given ? ASSAY_ONNX_EXTERNAL_ALL : ASSAY_ONNX_EXTERNAL_KEEP,
-      .min_bytes = (int64_t)(least ? least : 1),
+      .min_bytes = (int64_t)(min ? min : 1),
       .data_name = external->text && *external->text ? external->text : NULL,
       .apart = pg_given(a, PG_FLAG_no_save_all_tensors_to_one_file)};
   pg_log(PG_INFO, "Saving ONNX model to: %s", path);
@@ -218,7 +218,7 @@ static void put_ends(assay_str_t* out, const char* what, assay_value_t* const* v
   assay_str_deinit(&list);
 }
 
-assay_status_t pg_tell_model(const char* heading, const assay_model_t* m) {
+assay_status_t pg_report_model(const char* heading, const assay_model_t* m) {
   const assay_graph_t* g = m->graph;
   assay_str_t text = {0};
   assay_str_printf(&text, "%s\nName: %s | ONNX Opset: %lld\n\n", heading, g->name,

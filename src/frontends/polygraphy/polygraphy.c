@@ -51,7 +51,7 @@ static assay_status_t read_levels(assay_arena_t* arena, const pg_args_t* a) {
   const pg_words_t* words = pg_words(a, PG_FLAG_verbosity);
   pg_log_path_t* paths = NULL;
   size_t n = 0;
-  int least = counted_level(a);
+  int min = counted_level(a);
   ASSAY_TRY(assay_arena_new(arena, words->n, sizeof *paths, &paths));
   for (size_t i = 0; i < words->n; i++) {
     pg_pair_t pair;
@@ -65,9 +65,9 @@ static assay_status_t read_levels(assay_arena_t* arena, const pg_args_t* a) {
     if (*pair.name)
       paths[n++] = (pg_log_path_t){pair.name, level};
     else if (!pg_given(a, PG_FLAG_silent))
-      least = level;
+      min = level;
   }
-  pg_log_set(least, paths, pg_given(a, PG_FLAG_silent) ? 0 : n);
+  pg_log_set(min, paths, pg_given(a, PG_FLAG_silent) ? 0 : n);
   return NULL;
 }
 
@@ -88,7 +88,7 @@ static assay_status_t open_log(assay_arena_t* arena, const pg_args_t* a) {
 
 // ---- the call -----------------------------------------------------------------------------------
 
-static void tell_unknown(const pg_args_t* a) {
+static void report_unknown(const pg_args_t* a) {
   assay_str_t text = {0};
   for (size_t i = 0; i < a->unknown.n; i++)
     assay_str_printf(&text, "%s'%s'", i ? ", " : "", a->unknown.items[i]);
@@ -151,7 +151,7 @@ static int run(assay_arena_t* arena, pg_args_t* args, int argc, char** argv) {
     assay_status_free(st);
     return 1;
   }
-  if (outcome == PG_OUTCOME_UNKNOWN) return tell_unknown(args), 1;
+  if (outcome == PG_OUTCOME_UNKNOWN) return report_unknown(args), 1;
   return run_job(&job);
 }
 

@@ -56,17 +56,17 @@ static void put_set(assay_str_t* out, const assay_set_t* set) {
   assay_str_append(out, "}");
 }
 
-static void tell_set(const char* head, const char* title, const assay_set_t* set) {
+static void report_set(const char* head, const char* title, const assay_set_t* set) {
   assay_str_t text = {0};
   put_set(&text, set);
   pg_log(PG_INFO, "%s\n---- %s ----\n" ASSAY_LINES, head, title, assay_str_get(&text));
   assay_str_deinit(&text);
 }
 
-static void tell_iteration(size_t i, const assay_set_t* inputs) {
+static void report_iteration(size_t i, const assay_set_t* inputs) {
   char head[64];
   snprintf(head, sizeof head, "Streaming iteration %zu", i);
-  tell_set(head, "Inference Input(s)", inputs);
+  report_set(head, "Inference Input(s)", inputs);
 }
 
 // ---- running ------------------------------------------------------------------------------------
@@ -96,11 +96,11 @@ static assay_status_t warm_up(session_t* s, size_t r) {
 }
 
 // What a runner takes or gives is told of its first iteration.
-static void tell_first(const session_t* s, size_t r, size_t i, const char* title,
-                       const assay_set_t* set) {
+static void report_first(const session_t* s, size_t r, size_t i, const char* title,
+                         const assay_set_t* set) {
   char head[160];
   snprintf(head, sizeof head, "%s ", s->runners[r].name);
-  if (!i) tell_set(head, title, set);
+  if (!i) report_set(head, title, set);
 }
 
 static assay_status_t run_one(session_t* s, size_t r, size_t i) {
@@ -108,7 +108,7 @@ static assay_status_t run_one(session_t* s, size_t r, size_t i) {
   ASSAY_TRY(assay_runner_results_add(&s->results.runners[r], (double)NAN, &outputs));
   double* seconds = &s->results.runners[r].seconds[i];
   ASSAY_TRY(pg_runner_run(&s->runners[r], &s->inputs.runs[i], outputs, seconds));
-  tell_first(s, r, i, "Inference Output(s)", outputs);
+  report_first(s, r, i, "Inference Output(s)", outputs);
   pg_log(PG_VERBOSE, "%s  | Iteration %zu took %.3f ms", s->runners[r].name, i, 1e3 * *seconds);
   return NULL;
 }
@@ -118,14 +118,14 @@ static assay_status_t run_one(session_t* s, size_t r, size_t i) {
 // --validate: neither NaN nor infinity in what a runner gave.
 static assay_status_t validate(session_t* s, size_t r, size_t i) {
   const assay_runner_results_t* one = &s->results.runners[r];
-  const assay_say_t say = pg_say();
+  const assay_compare_log_t log = pg_compare_log();
   char prefix[160];
   bool all = true;
   if (!pg_given(s->j->args, PG_FLAG_validate)) return NULL;
   snprintf(prefix, sizeof prefix, "%s  | Iteration %zu | ", one->name, i);
   for (size_t k = 0; k < one->saved.runs[i].n; k++) {
     bool valid = true;
-    ASSAY_TRY(assay_validate_output(&say, 0, prefix, one->saved.runs[i].names[k],
+    ASSAY_TRY(assay_validate_output(&log, 0, prefix, one->saved.runs[i].names[k],
                                     one->saved.runs[i].tensors[k], &s->said, &valid));
     all &= valid;
   }
@@ -283,7 +283,7 @@ static assay_status_t run_aside(session_t* s) {
   ASSAY_TRY(load_outputs(s));
   ASSAY_TRY(open_comparison(s));
   for (size_t i = 0; !end && i < s->inputs.n; i++) {
-    tell_iteration(i, &s->inputs.runs[i]);
+    report_iteration(i, &s->inputs.runs[i]);
     for (size_t r = 0; r < s->n; r++) ASSAY_TRY(run_one(s, r, i));
     ASSAY_TRY(judge(s, i, &end));
   }
@@ -298,7 +298,7 @@ static assay_status_t run_in_turn(session_t* s) {
     ASSAY_TRY(warm_up(s, r));
     double all = 0;
     for (size_t i = 0; i < s->inputs.n; i++) {
-      tell_first(s, r, i, "Inference Input(s)", &s->inputs.runs[i]);
+      report_first(s, r, i, "Inference Input(s)", &s->inputs.runs[i]);
       ASSAY_TRY(run_one(s, r, i));
       all += 1e3 * s->results.runners[r].seconds[i];
     }
@@ -315,12 +315,12 @@ static assay_status_t run_in_turn(session_t* s) {
 // Without runners: what was loaded is compared.
 static assay_status_t compare_loaded(session_t* s) {
   bool end = false;
-  size_t most = 0;
+  size_t max = 0;
   ASSAY_TRY(load_outputs(s));
   ASSAY_TRY(open_comparison(s));
   for (size_t r = 0; r < s->results.n; r++)
-    if (s->results.runners[r].saved.n > most) most = s->results.runners[r].saved.n;
-  for (size_t i = 0; !end && i < most; i++) ASSAY_TRY(judge(s, i, &end));
+    if (s->results.runners[r].saved.n > max) max = s->results.runners[r].saved.n;
+  for (size_t i = 0; !end && i < max; i++) ASSAY_TRY(judge(s, i, &end));
   return NULL;
 }
 

@@ -290,12 +290,12 @@ static void warn(const char* line) { pg_log(PG_WARNING, "%s", line); }
 
 // Of values that fused layers hide on these inputs, and their format could not hold. Once: the
 // first inputs tell.
-static assay_status_t tell_risks(pg_runner_t* r, const assay_set_t* inputs) {
+static assay_status_t report_risks(pg_runner_t* r, const assay_set_t* inputs) {
   const assay_graph_t* g = assay_executor_graph(r->executor);
   assay_tensor_t** all = NULL;
   assay_status_t st = NULL;
-  if (!r->engine || r->told_risks) return NULL;
-  r->told_risks = true;
+  if (!r->engine || r->reported_risks) return NULL;
+  r->reported_risks = true;
   ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *all, &all));
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     assay_tensor_t* t = assay_set_find(inputs, g->inputs[i]->name);
@@ -314,7 +314,7 @@ assay_status_t pg_runner_run(pg_runner_t* r, const assay_set_t* inputs, assay_se
   const double start = assay_clock_seconds();
   ASSAY_TRY(assay_status_note(run_executor(r->executor, inputs), "%s", r->name));
   *out_seconds = assay_clock_seconds() - start;
-  ASSAY_TRY(tell_risks(r, inputs));
+  ASSAY_TRY(report_risks(r, inputs));
   if (r->marked_executor) ASSAY_TRY(run_executor(r->marked_executor, inputs));
   const assay_graph_t* g = assay_executor_graph(r->executor);
   for (size_t i = 0; i < r->n_names; i++) ASSAY_TRY(collect(r, r->names[i], out));

@@ -18,10 +18,10 @@ typedef struct pg_runner {
   size_t n_names;
   assay_engine_t* marked;
   assay_executor_t* marked_executor;
-  assay_tap_t tap;   // what sees them; the executor points to it
-  assay_set_t seen;  // of the running iteration
-  int profile;       // of the engine, that inputs have to fit; -1: any
-  bool told_risks;   // that its formats cannot hold some values (cli/risks.h)
+  assay_tap_t tap;      // what sees them; the executor points to it
+  assay_set_t seen;     // of the running iteration
+  int profile;          // of the engine, that inputs have to fit; -1: any
+  bool reported_risks;  // that its formats cannot hold some values (cli/risks.h)
 } pg_runner_t;
 
 // Makes the runner ready. inputs: of the run; NULL: none are known yet.

@@ -29,8 +29,8 @@ assay_status_t trt_read_file(const trt_source_t* from, const assay_io_t* io, int
                              const int64_t* dims, assay_tensor_t** out) ASSAY_MUST_USE;
 // "Input binding for x with dimensions 1x3x4x4 and type fp32:chw4 is created."; of rows without
 // the layout. which: "Input".
-void trt_tell_binding(const trt_job_t* j, const char* which, const assay_io_t* io, int rank,
-                      const int64_t* dims);
+void trt_report_binding(const trt_job_t* j, const char* which, const assay_io_t* io, int rank,
+                        const int64_t* dims);
 // The layout of an input or output.
 const trt_layout_t* trt_layout_of(const trt_job_t* j, const assay_io_t* io, bool output);
 // The item of a list that a name is meant by: an exact one before a '*'; NULL: none.
@@ -41,8 +41,8 @@ const trt_item_t* trt_file_of(const trt_item_t* items, size_t n, const char* nam
 assay_status_t trt_check_reference(const trt_job_t* j, assay_context_t* context) ASSAY_MUST_USE;
 
 // --dumpOutput, --exportOutput, --dumpRawBindingsToFile, of the last run of a context.
-assay_status_t trt_tell_outputs(const trt_job_t* j, const trt_inputs_t* in,
-                                assay_context_t* context) ASSAY_MUST_USE;
+assay_status_t trt_report_outputs(const trt_job_t* j, const trt_inputs_t* in,
+                                  assay_context_t* context) ASSAY_MUST_USE;
 
 // --saveDebugTensors and --saveAllDebugTensors, in a run of their own (debug.c).
 assay_status_t trt_save_debug(const trt_job_t* j, const trt_inputs_t* in) ASSAY_MUST_USE;

@@ -62,7 +62,7 @@ assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_ot
   return read_cache(j, path, true, out_other, out);
 }
 
-void trt_cache_tell(const trt_job_t* j, const char* path, const char* text) {
+void trt_cache_report(const trt_job_t* j, const char* path, const char* text) {
   if (!*text || !j->timings.len || !same_machine(text, assay_str_get(&j->timings))) return;
   trt_info("Loaded %zu bytes of timing cache from %s: %s", strlen(text), path,
            j->timings_measured ? "kernels that it did not have were timed"

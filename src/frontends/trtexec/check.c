@@ -35,7 +35,7 @@ static assay_status_t check_conflicts(const trt_options_t* o) {
 
 static const struct {
   trt_flag_id_t flag;
-  double least, most;
+  double minimum, maximum;
 } ranges[] = {
     {TRT_FLAG_builderOptimizationLevel, 0, 5},
     {TRT_FLAG_iterations, 0, 1e12},
@@ -59,10 +59,10 @@ static const struct {
 static assay_status_t check_ranges(const trt_options_t* o) {
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
     const double x = trt_number(o, ranges[i].flag);
-    if (trt_given(o, ranges[i].flag) && !(x >= ranges[i].least && x <= ranges[i].most))
+    if (trt_given(o, ranges[i].flag) && !(x >= ranges[i].minimum && x <= ranges[i].maximum))
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: it is %g to %g",
                          trt_flags[ranges[i].flag].name, trt_text(o, ranges[i].flag),
-                         ranges[i].least, ranges[i].most);
+                         ranges[i].minimum, ranges[i].maximum);
   }
   return NULL;
 }

@@ -68,7 +68,7 @@ typedef struct saver {
   size_t n_items;
   bool* saved;       // of items
   int formats;       // --saveAllDebugTensors
-  json_t* told;      // of the summary
+  json_t* reported;  // of the summary
   size_t n_written;  // values of --saveAllDebugTensors
 } saver_t;
 
@@ -136,18 +136,18 @@ static assay_status_t write_bytes(const char* path, assay_tensor_t* t) {
 // The first elements, and what all of them are like.
 static json_t* summarize(const char* name, const assay_tensor_t* t) {
   enum { SHOWN = 10 };
-  double least = INFINITY, most = -INFINITY, sum = 0;
+  double min = INFINITY, max = -INFINITY, sum = 0;
   json_t *shape = json_array(), *elements = json_array();
   for (int64_t i = 0; i < t->size && t->store != ASSAY_STORE_C128; i++) {
     const double x = t->store == ASSAY_STORE_F64 ? assay_f64(t)[i] : (double)assay_i64(t)[i];
-    least = fmin(least, x);
-    most = fmax(most, x);
+    min = fmin(min, x);
+    max = fmax(max, x);
     sum += x;
     if (i < SHOWN) elements = assay_json_push(elements, assay_json_number(x));
   }
   for (int d = 0; d < t->rank; d++) shape = assay_json_push(shape, json_integer(t->dims[d]));
-  json_t* statistics = assay_json_put(json_object(), "min", assay_json_number(least));
-  statistics = assay_json_put(statistics, "max", assay_json_number(most));
+  json_t* statistics = assay_json_put(json_object(), "min", assay_json_number(min));
+  statistics = assay_json_put(statistics, "max", assay_json_number(max));
   statistics =
       assay_json_put(statistics, "avg", assay_json_number(t->size ? sum / (double)t->size : NAN));
   json_t* j = assay_json_put(json_object(), "name", assay_json_text(name));
@@ -171,8 +171,8 @@ static assay_status_t write_as(const char* name, const char* ending, assay_tenso
 
 static assay_status_t save_everywhere(saver_t* s, const char* name, assay_tensor_t* t) {
   if (s->formats & SUMMARY) {
-    s->told = assay_json_push(s->told, summarize(name, t));
-    if (!s->told) return assay_status_no_memory();
+    s->reported = assay_json_push(s->reported, summarize(name, t));
+    if (!s->reported) return assay_status_no_memory();
   }
   if (s->formats & NUMPY) ASSAY_TRY(write_as(name, ".npy", t, assay_npy_write));
   if (s->formats & STRING) ASSAY_TRY(write_as(name, ".txt", t, assay_text_write));
@@ -217,7 +217,7 @@ static assay_status_t write_summary(const saver_t* s) {
   m = assay_json_put(m, "engine_name", assay_json_text(plan ? plan : ""));
   m = assay_json_put(m, "command_line", assay_json_text(s->job->command_line));
   json_t* all = assay_json_put(json_object(), "metadata", m);
-  all = assay_json_put(all, "tensors", json_incref(s->told));
+  all = assay_json_put(all, "tensors", json_incref(s->reported));
   if (!all) return assay_status_no_memory();
   assay_status_t st = assay_json_write("tensor_summary.json", all, 2);
   json_decref(all);
@@ -251,8 +251,8 @@ assay_status_t trt_save_debug(const trt_job_t* j, const trt_inputs_t* in) {
   saver_t s = {.job = j};
   ASSAY_TRY(read_requests(j, &s));
   if (!s.n_items && !s.formats) return NULL;
-  s.told = json_array();
-  assay_status_t st = s.told ? run_tapped(&s, in) : assay_status_no_memory();
+  s.reported = json_array();
+  assay_status_t st = s.reported ? run_tapped(&s, in) : assay_status_no_memory();
   if (!st && s.formats & SUMMARY) st = write_summary(&s);
   if (!st && s.formats) trt_info("--saveAllDebugTensors: %zu values were saved", s.n_written);
   for (size_t i = 0; !st && i < s.n_items; i++)
@@ -261,6 +261,6 @@ assay_status_t trt_save_debug(const trt_job_t* j, const trt_inputs_t* in) {
                        "--saveDebugTensors: the plan has no value '%s': it became part of a layer, "
                        "or it is no tensor of numbers",
                        s.items[i].name);
-  json_decref(s.told);
+  json_decref(s.reported);
   return st;
 }

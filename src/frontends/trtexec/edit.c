@@ -62,7 +62,7 @@ static void warn_of_left(const char* notes) {
 }
 
 // How many of the cache's scales the build uses; each with --verbose.
-static assay_status_t tell_scales(const trt_job_t* j) {
+static assay_status_t report_scales(const trt_job_t* j) {
   assay_edit_scale_t* used = NULL;
   size_t n = 0;
   ASSAY_TRY(assay_calibration_cache_of_model(j->arena, j->edited, &used, &n));
@@ -82,7 +82,7 @@ static assay_status_t quantize_by_cache(trt_job_t* j) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--calib=%s has no scales",
                        trt_text(j->options, TRT_FLAG_calib));
   assay_status_t st = edit(j, &assay_editor_quantize, &requests, &options, &notes);
-  if (!st) st = tell_scales(j);
+  if (!st) st = report_scales(j);
   if (!st) warn_of_left(assay_str_get(&notes));
   assay_str_deinit(&notes);
   return st;

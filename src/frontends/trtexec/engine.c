@@ -175,7 +175,7 @@ static assay_status_t tried(void* user, const assay_engine_t* engine, const assa
   return NULL;
 }
 
-static void tell_memory(const trt_job_t* j, const char* phase) {
+static void report_memory(const trt_job_t* j, const char* phase) {
   struct rusage usage;
   if (trt_given(j->options, TRT_FLAG_monitorMemory) && getrusage(RUSAGE_SELF, &usage) == 0)
     trt_info("[MemUsage] %s: the most memory taken so far is %.1f MiB", phase,
@@ -183,7 +183,7 @@ static void tell_memory(const trt_job_t* j, const char* phase) {
 }
 
 // What came of the limit.
-static void tell_workspace(const trt_job_t* j) {
+static void report_workspace(const trt_job_t* j) {
   const double limit = (double)j->workspace * 0x1p-20;
   if (!j->workspace) return;
   trt_info(
@@ -198,7 +198,7 @@ static void tell_workspace(const trt_job_t* j) {
 }
 
 // Times of what is emulated say nothing of what could be.
-static void tell_emulated(const trt_job_t* j, const assay_layers_t* layers) {
+static void report_emulated(const trt_job_t* j, const assay_layers_t* layers) {
   size_t n = 0, first = 0;
   for (size_t i = j->n_facts; i-- > 0;)
     if (strcmp(j->facts[i].tactic, "emu") == 0) n++, first = i;
@@ -214,7 +214,7 @@ static void add_word(assay_str_t* out, const char* flag, const char* value) {
   assay_str_deinit(&word);
 }
 
-static void tell_stripped(const char* plan, const char* model) {
+static void report_stripped(const char* plan, const char* model) {
   assay_str_t words = {0};
   add_word(&words, "--loadEngine", plan);
   assay_str_append(&words, " ");
@@ -230,8 +230,8 @@ static assay_status_t save(const trt_job_t* j) {
   ASSAY_TRY(assay_engine_save(j->engine, path));
   if (stat(path, &info) == 0)
     trt_info("Created engine with size: %g MiB", (double)info.st_size * 0x1p-20);
-  if (j->native.strip_weights) tell_stripped(path, trt_text(j->options, TRT_FLAG_onnx));
-  tell_memory(j, "saving");
+  if (j->native.strip_weights) report_stripped(path, trt_text(j->options, TRT_FLAG_onnx));
+  report_memory(j, "saving");
   return NULL;
 }
 
@@ -241,29 +241,29 @@ static assay_status_t build(trt_job_t* j) {
   const trt_options_t* o = j->options;
   const char *path = trt_cache_file(o), *timings;
   int code;
-  tell_memory(j, "parsing");
+  report_memory(j, "parsing");
   const double start = trt_now_ms();
   ASSAY_TRY(trt_cache_read(j, path, &j->timings_kept, &timings));
-  const double most = trt_number(o, TRT_FLAG_maxTactics);  // -1: all
+  const double max = trt_number(o, TRT_FLAG_maxTactics);  // -1: all
   const double level = trt_number(o, TRT_FLAG_builderOptimizationLevel);
   if (j->lent && *j->lent) timings = j->lent;
   const double runs = trt_given(o, TRT_FLAG_avgTiming) ? trt_number(o, TRT_FLAG_avgTiming) : 0;
   const cli_build_t how = {.timings = *timings ? timings : NULL,
                            .forced = j->forced,
-                           .unmeasured = level<2, .max_tactics = most> 0 ? (int)most : 0,
+                           .unmeasured = level<2, .max_tactics = max> 0 ? (int)max : 0,
                            .timing_runs = (int)runs,
                            .tried = tried,
                            .user = j};
   ASSAY_TRY(cli_engine_build(&j->native, &how, &j->engine, &code));
-  if (path && !j->lent) trt_cache_tell(j, path, timings);
+  if (path && !j->lent) trt_cache_report(j, path, timings);
   ASSAY_TRY(trt_cache_write(j, j->cache_out ? j->cache_out : path));
   ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
-  tell_workspace(j);
-  tell_emulated(j, assay_plan_layers(assay_engine_plan(j->engine)));
+  report_workspace(j);
+  report_emulated(j, assay_plan_layers(assay_engine_plan(j->engine)));
   cli_warn_of_constants(j->engine, warn);
   ASSAY_TRY(trt_check_direct(j));
   const double seconds = 1e-3 * (trt_now_ms() - start);
-  tell_memory(j, "building");
+  report_memory(j, "building");
   ASSAY_TRY(trt_note_write(j));
   ASSAY_TRY(save(j));
   trt_info("Engine built in %g sec.", seconds);
@@ -318,20 +318,21 @@ static assay_status_t refit(trt_job_t* j) {
   const char* path = trt_text(j->options, TRT_FLAG_refitFromOnnx);
   assay_model_t* weights = NULL;
   assay_engine_t* fitted = NULL;
-  assay_refit_t told = {0};
+  assay_refit_t reported = {0};
   if (!path) return NULL;
   ASSAY_TRY(read_weights(j, path, &weights));
   const double start = trt_now_ms();
-  assay_status_t st = assay_engine_refit_with(j->engine, weights, 0, NULL, NULL, &told, &fitted);
+  assay_status_t st =
+      assay_engine_refit_with(j->engine, weights, 0, NULL, NULL, &reported, &fitted);
   assay_model_release(weights);
   if (st) return assay_status_note(st, "--refitFromOnnx=%s", path);
   assay_engine_release(j->engine);
   j->engine = fitted;
-  if (told.n_filled)
+  if (reported.n_filled)
     trt_info("Put %zu missing weights of %zu in from %s, %zu other than at the build",
-             told.n_filled, told.n_weights, path, told.n_changed);
+             reported.n_filled, reported.n_weights, path, reported.n_changed);
   else
-    trt_info("Refitted %zu of %zu weights from %s", told.n_changed, told.n_weights, path);
+    trt_info("Refitted %zu of %zu weights from %s", reported.n_changed, reported.n_weights, path);
   if (trt_given(j->options, TRT_FLAG_timeRefit))
     trt_info("Engine refitted in %g sec.", 1e-3 * (trt_now_ms() - start));
   return NULL;

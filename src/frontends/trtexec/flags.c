@@ -64,12 +64,12 @@ static const char* nearest(const char* arg, size_t n) {
   const char* best = NULL;
   char name[64];
   if (n >= sizeof name) return NULL;
-  int least = (int)n / 3 + 1;
+  int minimum = (int)n / 3 + 1;
   memcpy(name, arg, n);
   name[n] = 0;
   for (int f = 0; f < TRT_N_FLAGS; f++) {
-    const int d = assay_distance(name, trt_flags[f].name, least);
-    if (d < least) least = d, best = trt_flags[f].name;
+    const int d = assay_distance(name, trt_flags[f].name, minimum);
+    if (d < minimum) minimum = d, best = trt_flags[f].name;
   }
   return best;
 }

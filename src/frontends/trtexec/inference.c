@@ -5,7 +5,7 @@
 #include "frontends/trtexec/measure.h"
 
 // Shapes of outputs are known when one run has made them.
-static void tell_output_bindings(const trt_job_t* j, assay_context_t* c) {
+static void report_output_bindings(const trt_job_t* j, assay_context_t* c) {
   for (size_t i = 0; i < trt_output_count(j); i++) {
     const assay_io_t* io = assay_engine_output(j->engine, i);
     int64_t dims[ASSAY_MAX_RANK];
@@ -15,7 +15,7 @@ static void tell_output_bindings(const trt_job_t* j, assay_context_t* c) {
       assay_status_free(none);
       continue;
     }
-    trt_tell_binding(j, "Output", io, rank, dims);
+    trt_report_binding(j, "Output", io, rank, dims);
   }
 }
 
@@ -26,7 +26,7 @@ static assay_status_t try_once(const trt_job_t* j, const trt_inputs_t* in) {
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < in->n; i++) st = assay_context_set_input(c, i, in->tensors[i]);
   if (!st) st = assay_context_run(c);
-  if (!st) tell_output_bindings(j, c);
+  if (!st) report_output_bindings(j, c);
   assay_context_destroy(c);
   return st;
 }
@@ -44,7 +44,7 @@ static assay_status_t measure(const trt_job_t* j, const trt_inputs_t* in) {
   if (!st) st = trt_report(j, &t);
   if (!st && wanted && apart) st = trt_measure(j, in, true, &profiled);
   if (!st && wanted) st = trt_report_profile(j, apart ? &profiled : &t);
-  if (!st) st = trt_tell_outputs(j, in, t.context);
+  if (!st) st = trt_report_outputs(j, in, t.context);
   if (!st) st = trt_check_reference(j, t.context);
   trt_trace_deinit(&t);
   trt_trace_deinit(&profiled);
@@ -54,7 +54,7 @@ static assay_status_t measure(const trt_job_t* j, const trt_inputs_t* in) {
 static void warn(const char* line) { trt_warn("%s", line); }
 
 // Of values that fused layers hide on these inputs, and their format could not hold.
-static assay_status_t tell_risks(const trt_job_t* j, const trt_inputs_t* in) {
+static assay_status_t report_risks(const trt_job_t* j, const trt_inputs_t* in) {
   const assay_graph_t* g = assay_plan_layers(assay_engine_plan(j->engine))->model->graph;
   assay_tensor_t** all = NULL;
   ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *all, &all));
@@ -70,7 +70,7 @@ assay_status_t trt_infer(trt_job_t* j) {
   assay_status_t st = trt_inputs_make(j, trt_text(j->options, TRT_FLAG_loadInputs), &in);
   if (!st) st = try_once(j, &in);
   if (!st) st = measure(j, &in);
-  if (!st) st = tell_risks(j, &in);
+  if (!st) st = report_risks(j, &in);
   if (!st) st = trt_save_debug(j, &in);
   trt_inputs_deinit(&in);
   return st;

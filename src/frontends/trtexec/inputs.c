@@ -29,10 +29,10 @@ static bool draws_integers(assay_type_t type) {
 static assay_status_t random_integers(const assay_io_t* io, int rank, const int64_t* dims,
                                       uint64_t seed, assay_tensor_t** out) {
   const assay_random_t r = assay_random_make(seed, assay_io_name(io), 0);
-  const int64_t least = assay_io_elem(io) == ASSAY_TYPE_UINT8 ? 0 : -128;
+  const int64_t min = assay_io_elem(io) == ASSAY_TYPE_UINT8 ? 0 : -128;
   ASSAY_TRY(assay_tensor_create(assay_io_elem(io), rank, dims, out));
   for (int64_t i = 0; i < (*out)->size; i++)
-    assay_i64(*out)[i] = least + (int64_t)(256 * assay_random_uniform(&r, (uint64_t)i));
+    assay_i64(*out)[i] = min + (int64_t)(256 * assay_random_uniform(&r, (uint64_t)i));
   return NULL;
 }
 
@@ -214,8 +214,8 @@ const trt_layout_t* trt_layout_of(const trt_job_t* j, const assay_io_t* io, bool
   return trt_ends_find(&j->layouts, assay_io_name(io), output);
 }
 
-void trt_tell_binding(const trt_job_t* j, const char* which, const assay_io_t* io, int rank,
-                      const int64_t* dims) {
+void trt_report_binding(const trt_job_t* j, const char* which, const assay_io_t* io, int rank,
+                        const int64_t* dims) {
   const trt_layout_t* l = trt_layout_of(j, io, *which == 'O');
   assay_str_t text = {0};
   trt_put_dims(&text, rank, dims);
@@ -281,7 +281,7 @@ static assay_status_t make_input(const trt_job_t* j, const trt_item_t* items, si
     trt_info("Using random values for input %s", assay_io_name(io));
     *random = true;
   }
-  trt_tell_binding(j, "Input", io, rank, dims);
+  trt_report_binding(j, "Input", io, rank, dims);
   return NULL;
 }
 

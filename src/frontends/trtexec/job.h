@@ -108,7 +108,7 @@ assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_ot
                               const char** out) ASSAY_MUST_USE;
 assay_status_t trt_cache_write(const trt_job_t* j, const char* path) ASSAY_MUST_USE;
 // Says behind a build that it read this text of the file, unless that is of another machine.
-void trt_cache_tell(const trt_job_t* j, const char* path, const char* text);
+void trt_cache_report(const trt_job_t* j, const char* path, const char* text);
 // Builds or loads the engine, with all that is told about it (engine.c).
 assay_status_t trt_open_engine(trt_job_t* j) ASSAY_MUST_USE;
 // Fails where a file is a plan of TensorRT.
@@ -140,7 +140,7 @@ assay_status_t trt_load_calibration(trt_job_t* j) ASSAY_MUST_USE;
 // layouts (formats.c).
 assay_status_t trt_set_io_formats(trt_job_t* j) ASSAY_MUST_USE;
 // The layers as text and JSON (layer_info.c).
-assay_status_t trt_tell_layers(const trt_job_t* j) ASSAY_MUST_USE;
+assay_status_t trt_report_layers(const trt_job_t* j) ASSAY_MUST_USE;
 // Runs and reports (inference.c).
 assay_status_t trt_infer(trt_job_t* j) ASSAY_MUST_USE;
 

@@ -66,7 +66,7 @@ static void put_format(const trt_job_t* j, const assay_value_t* v, assay_str_t* 
   if (v->is_output && !l->spatial) l = trt_ends_find(&j->layouts, v->name, true);
   const assay_valtype_t* t = v->type ? v->type : v->declared;
   if (f)
-    trt_layout_tell(out, l, format_word(l->spatial ? assay_type_format(t->elem) : f));
+    trt_layout_report(out, l, format_word(l->spatial ? assay_type_format(t->elem) : f));
   else
     assay_str_append(out, format_word(f));
 }
@@ -276,7 +276,7 @@ static assay_status_t dump(const json_t* layers) {
   return st;
 }
 
-assay_status_t trt_tell_layers(const trt_job_t* j) {
+assay_status_t trt_report_layers(const trt_job_t* j) {
   const trt_options_t* o = j->options;
   const assay_layers_t* layers = layers_of(j);
   const bool none = strcmp(j->verbosity, "none") == 0;

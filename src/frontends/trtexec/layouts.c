@@ -140,7 +140,7 @@ void trt_layout_take(const trt_layout_t* l, int rank, const int64_t* dims, size_
 
 // ---- texts --------------------------------------------------------------------------------------
 
-void trt_layout_tell(assay_str_t* out, const trt_layout_t* l, const char* type) {
+void trt_layout_report(assay_str_t* out, const trt_layout_t* l, const char* type) {
   static const struct {
     int n;
     const char* word;

@@ -40,7 +40,7 @@ void trt_layout_take(const trt_layout_t* l, int rank, const int64_t* dims, size_
                      const void* buffer, void* out_rows);
 
 // As layers tell of it: "Four wide channel vectorized row major FP32 format", of type word "FP32".
-void trt_layout_tell(assay_str_t* out, const trt_layout_t* l, const char* type);
+void trt_layout_report(assay_str_t* out, const trt_layout_t* l, const char* type);
 
 // ---- of a plan ----------------------------------------------------------------------------------
 

@@ -21,8 +21,8 @@ static void hand_on(char level, const char* format, va_list args) {
   assay_str_deinit(&text);
 }
 
-static void say(FILE* out, char level, const char* format, va_list args) ASSAY_PRINTF(3, 0);
-static void say(FILE* out, char level, const char* format, va_list args) {
+static void report(FILE* out, char level, const char* format, va_list args) ASSAY_PRINTF(3, 0);
+static void report(FILE* out, char level, const char* format, va_list args) {
   if (silent) return;
   const time_t seconds = time(NULL);
   struct tm parts;
@@ -39,17 +39,17 @@ static void say(FILE* out, char level, const char* format, va_list args) {
   fputc('\n', out);
 }
 
-#define SAY(out, level)            \
-  do {                             \
-    va_list args;                  \
-    va_start(args, format);        \
-    say(out, level, format, args); \
-    va_end(args);                  \
+#define LOG(out, level)               \
+  do {                                \
+    va_list args;                     \
+    va_start(args, format);           \
+    report(out, level, format, args); \
+    va_end(args);                     \
   } while (0)
 
 void trt_verbose(const char* format, ...) {
-  if (verbose) SAY(stdout, 'V');
+  if (verbose) LOG(stdout, 'V');
 }
-void trt_info(const char* format, ...) { SAY(stdout, 'I'); }
-void trt_warn(const char* format, ...) { SAY(stderr, 'W'); }
-void trt_error(const char* format, ...) { SAY(stderr, 'E'); }
+void trt_info(const char* format, ...) { LOG(stdout, 'I'); }
+void trt_warn(const char* format, ...) { LOG(stderr, 'W'); }
+void trt_error(const char* format, ...) { LOG(stderr, 'E'); }

@@ -30,7 +30,7 @@ typedef struct session {
   size_t iterations, n_layers;
   bool profile;
   int threads;
-  double memory;  // MiB that tell_memory has told
+  double memory;  // MiB that report_memory has told
   lane_t* lanes;
   size_t n_lanes;
 } session_t;
@@ -109,7 +109,7 @@ static void* lane_thread(void* p) {
 }
 
 // What contexts have taken for values between layers and for scratch.
-static void tell_memory(const trt_job_t* j, session_t* s, const char* phase) {
+static void report_memory(const trt_job_t* j, session_t* s, const char* phase) {
   size_t bytes = 0;
   if (!trt_given(j->options, TRT_FLAG_allocationStrategy)) return;
   for (size_t i = 0; i < s->n_lanes; i++) bytes += assay_context_memory(s->lanes[i].context);
@@ -142,7 +142,7 @@ static assay_status_t open_lanes(const trt_job_t* j, const trt_inputs_t* in, ses
     }
   }
   s->n_layers = assay_context_layer_count(s->lanes[0].context);
-  tell_memory(j, s, "execution context creation");
+  report_memory(j, s, "execution context creation");
   return NULL;
 }
 
@@ -228,7 +228,7 @@ assay_status_t trt_measure(const trt_job_t* j, const trt_inputs_t* in, bool prof
   if (endless) sigaction(SIGINT, &handler, &old);
   assay_status_t st = open_lanes(j, in, &s, n);
   if (!st) st = run_lanes(&s);
-  if (!st) tell_memory(j, &s, "the runs");
+  if (!st) report_memory(j, &s, "the runs");
   if (endless) sigaction(SIGINT, &old, NULL);
   if (!st) st = gather(&s, out);
   out->profile = (int)trt_number(o, TRT_FLAG_useProfile);

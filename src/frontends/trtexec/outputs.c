@@ -89,8 +89,8 @@ static assay_status_t write_raw(const char* name, const char* which, const trt_l
   return assay_status_note(st, "--dumpRawBindingsToFile");
 }
 
-static assay_status_t tell_output(const trt_job_t* j, const assay_io_t* io, assay_tensor_t* t,
-                                  assay_str_t* exported, bool first) {
+static assay_status_t report_output(const trt_job_t* j, const assay_io_t* io, assay_tensor_t* t,
+                                    assay_str_t* exported, bool first) {
   const char* name = assay_io_name(io);
   assay_tensor_t* wide = NULL;
   assay_status_t st = NULL;
@@ -105,7 +105,7 @@ static assay_status_t tell_output(const trt_job_t* j, const assay_io_t* io, assa
   return st;
 }
 
-assay_status_t trt_tell_outputs(const trt_job_t* j, const trt_inputs_t* in, assay_context_t* c) {
+assay_status_t trt_report_outputs(const trt_job_t* j, const trt_inputs_t* in, assay_context_t* c) {
   const trt_options_t* o = j->options;
   assay_str_t exported = {0};
   assay_status_t st = NULL;
@@ -115,7 +115,7 @@ assay_status_t trt_tell_outputs(const trt_job_t* j, const trt_inputs_t* in, assa
   for (size_t i = 0; !st && i < trt_output_count(j); i++) {
     assay_tensor_t* t = assay_context_output(c, i);
     if (!t) continue;
-    st = tell_output(j, assay_engine_output(j->engine, i), t, &exported, first);
+    st = report_output(j, assay_engine_output(j->engine, i), t, &exported, first);
     assay_tensor_release(t);
     first = false;
   }

@@ -95,7 +95,7 @@ static assay_status_t choose_format(trt_job_t* j) {
 
 // ---- --sparsity=force ---------------------------------------------------------------------------
 
-static void tell_pruned(size_t n, size_t n_pruned) {
+static void report_pruned(size_t n, size_t n_pruned) {
   if (n_pruned)
     trt_warn(
         "--sparsity=force is deprecated and changes results: of every four elements of %zu weights "
@@ -132,7 +132,7 @@ static assay_status_t prune(trt_job_t* j) {
   j->edited = pruned;
   j->model = j->native.loaded = ready;
   j->pruned = n_pruned > 0;
-  tell_pruned(n, n_pruned);
+  report_pruned(n, n_pruned);
   return NULL;
 }
 

@@ -44,7 +44,7 @@ static double l2(const pair_t* p) {
   return p->got->size ? sum / (double)p->got->size : 0;
 }
 
-static double most(const pair_t* p) {
+static double max(const pair_t* p) {
   double m = 0;
   for (int64_t i = 0; i < p->got->size; i++) m = fmax(m, distance(p, i));
   return m;
@@ -66,7 +66,7 @@ static double cosine(const pair_t* p) {
 static const struct {
   const char* name;
   double (*of)(const pair_t* p);
-} algorithms[] = {{"l0", l0}, {"l1", l1}, {"l2", l2}, {"lInf", most}, {"cos", cosine}};
+} algorithms[] = {{"l0", l0}, {"l1", l1}, {"l2", l2}, {"lInf", max}, {"cos", cosine}};
 
 static assay_status_t compare(const trt_job_t* j, const char* name, const pair_t* p) {
   const trt_options_t* o = j->options;

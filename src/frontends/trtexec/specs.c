@@ -241,10 +241,10 @@ assay_status_t trt_io_formats_parse(assay_arena_t* arena, const char* flag, cons
 // ---- files --------------------------------------------------------------------------------------
 
 void trt_file_name(const char* name, assay_str_t* out) {
-  enum { MOST = 150, HALF = 73 };
+  enum { MAX = 150, HALF = 73 };
   const size_t n = strlen(name);
   for (size_t i = 0; i < n; i++) {
-    if (n > MOST && i == HALF) {
+    if (n > MAX && i == HALF) {
       assay_str_append(out, "...");
       i = n - HALF;
     }

@@ -42,7 +42,7 @@ static assay_status_t make_command_line(assay_arena_t* arena, int argc, char** a
   return st;
 }
 
-static void tell_device(void) {
+static void report_device(void) {
   assay_str_t text = {0};
   const assay_backend_t* b = assay_target_default(ASSAY_TARGET_BUILD);
   if (b->describe) b->describe(&text);
@@ -80,7 +80,7 @@ static assay_status_t run_job(trt_job_t* j) {
   if (trt_given(o, TRT_FLAG_dumpRefit)) ASSAY_TRY(trt_dump_refit(j));
   if (trt_given(o, TRT_FLAG_dumpLayerInfo) || trt_given(o, TRT_FLAG_exportLayerInfo)) {
     ASSAY_TRY(trt_find_facts(j));
-    ASSAY_TRY(trt_tell_layers(j));
+    ASSAY_TRY(trt_report_layers(j));
   }
   if (trt_given(o, TRT_FLAG_timeDeserialize)) {
     if (trt_given(o, TRT_FLAG_loadEngine)) return NULL;
@@ -133,7 +133,7 @@ static int run(trt_options_t* o, trt_job_t* j, int argc, char** argv) {
     if (!st) st = trt_rule_temporary(o);
     if (!st && !trt_given(o, TRT_FLAG_show_native)) {
       trt_print_options(o);
-      tell_device();
+      report_device();
     }
     if (!st) st = run_job(j);
   }

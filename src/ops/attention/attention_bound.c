@@ -24,7 +24,7 @@
 #include "ops/running_bound.h"
 
 // Keys of which a block of flash attention has at least.
-enum { LEAST_BLOCK = 16 };
+enum { MIN_BLOCK = 16 };
 
 // What lies so far below the largest score has no weight in any format.
 static const double NEGLIGIBLE = 200;
@@ -296,7 +296,7 @@ static void relative_limits(const head_t* x, const row_t* row, assay_factor_t* t
   *denominator =
       (assay_factor_t){sum.guaranteed + exponential + u->u, sum.probable + exponential + u->u};
   if (r->documented) return;
-  const double blocks = ceil(n / LEAST_BLOCK), each = u->function + 2 * u->u;
+  const double blocks = ceil(n / MIN_BLOCK), each = u->function + 2 * u->u;
   const double spread = 2 * u->u * row->spread;
   terms->guaranteed += blocks * each + spread;
   terms->probable += fmin(blocks, 6 * sqrt(blocks)) * each + spread;
@@ -389,12 +389,12 @@ static void put_probabilities(const head_t* x, int64_t i, const row_t* row,
   const double tiny = x->rules->steps.tiny;
   for (int64_t j = 0; j < a->kv_len; j++) {
     // No probability is below 0 or above 1.
-    const double p = row->p[j], most = fmax(p, 1 - p);
+    const double p = row->p[j], maximum = fmax(p, 1 - p);
     const bool leads = j == row->leader;
     const double e_g = leads ? 0 : e->g[j] + row->moved;
     const double e_p = leads ? 0 : likely_of(e, j) + row->moved_in;
-    double g = fmin(p * change(e_g, row->rest, row->sum), most);
-    double own = fmin(p * change(e_p, row->rest_in, row->sum_in + row->sum_own), most);
+    double g = fmin(p * change(e_g, row->rest, row->sum), maximum);
+    double own = fmin(p * change(e_p, row->rest_in, row->sum_in + row->sum_own), maximum);
     if (row->lost) g = own = INFINITY;
     const double d = denominator.guaranteed + x->rules->steps.function + 3 * x->rules->steps.u;
     const double dp = denominator.probable + x->rules->steps.function + 3 * x->rules->steps.u;
@@ -406,18 +406,18 @@ static void put_probabilities(const head_t* x, int64_t i, const row_t* row,
 // ---- blocks of queries --------------------------------------------------------------------------
 
 // Room for a block of queries.
-typedef struct room {
+typedef struct scratch {
   double *q, *scores, *p, *square, *bias, *stage, *sums, *squares, *in[2];
   score_limits_t e;
   row_t* rows;
-} room_t;
+} scratch_t;
 
 static assay_matrix_t matrix(const double* data, int64_t row_stride, int64_t col_stride) {
   return (assay_matrix_t){data, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, row_stride, col_stride};
 }
 
 // Scores, their limits, and the weights of one query.
-static void limit_row(const head_t* x, const room_t* w, int64_t i, double* s, row_t* row) {
+static void limit_row(const head_t* x, const scratch_t* w, int64_t i, double* s, row_t* row) {
   const assay_attention_t* a = x->a;
   const assay_scores_t stage = a->scores_stage;
   raw_limits(x, i, &w->e);
@@ -446,7 +446,7 @@ static void limit_row(const head_t* x, const room_t* w, int64_t i, double* s, ro
   if (row->leader >= 0) row->p[row->leader] = 0;
 }
 
-static assay_status_t limit_block(const head_t* x, const room_t* w, int64_t i0, int64_t rows) {
+static assay_status_t limit_block(const head_t* x, const scratch_t* w, int64_t i0, int64_t rows) {
   const assay_attention_t* a = x->a;
   const int64_t n = a->kv_len, d = a->head_size, m = a->v_head_size;
   for (int64_t i = 0; i < rows; i++)
@@ -531,10 +531,10 @@ static assay_status_t limit_head(head_t* x, int64_t block) {
   const assay_attention_t* a = x->a;
   const int64_t n = a->kv_len, d = a->head_size, m = a->v_head_size;
   const bool limited = n > 0 && assay_running_bound_of(x->c, x->k).guaranteed;
-  const int64_t room = n * (3 + 5 + 2 * m) + 3 * m + block * (d + 3 * n + 4 * m);
+  const int64_t scratch = n * (3 + 5 + 2 * m) + 3 * m + block * (d + 3 * n + 4 * m);
   double* all = NULL;
-  room_t w = {0};
-  assay_status_t st = assay_new_array((size_t)room, sizeof *all, &all);
+  scratch_t w = {0};
+  assay_status_t st = assay_new_array((size_t)scratch, sizeof *all, &all);
   if (!st) st = assay_new_array((size_t)block, sizeof *w.rows, &w.rows);
   if (!st) {
     double* next = all;

@@ -157,10 +157,11 @@ static assay_status_t run_block(const assay_eval_t* c, const assay_attention_t* 
   const int64_t n = a->kv_len, d = a->head_size, kv_head = h / (a->q_heads / a->kv_heads);
   const bool exact = c->arith == ASSAY_ARITH_F64;
   const double root = sqrt(fabs(a->scale));
-  double *room = NULL, *q = NULL, *k = NULL, *bias = NULL;
-  const int64_t k_room = exact ? 0 : n * d;
-  ASSAY_TRY(assay_new_array((size_t)(rows * n + n + rows * d + k_room), sizeof *room, &room));
-  bias = room + rows * n;
+  double *scratch = NULL, *q = NULL, *k = NULL, *bias = NULL;
+  const int64_t k_scratch = exact ? 0 : n * d;
+  ASSAY_TRY(
+      assay_new_array((size_t)(rows * n + n + rows * d + k_scratch), sizeof *scratch, &scratch));
+  bias = scratch + rows * n;
   q = bias + n;
   k = q + rows * d;
   const double* q_from = a->q.data + b * a->q.batch + h * a->q.head + i0 * a->q.row;
@@ -169,13 +170,13 @@ static assay_status_t run_block(const assay_eval_t* c, const assay_attention_t* 
   if (!exact) scaled_rows(c, k_from, a->k.row, n, d, root, k);
   const assay_matrix_t left = matrix(q, d, 1);
   const assay_matrix_t right = exact ? matrix(k_from, 1, a->k.row) : matrix(k, 1, d);
-  assay_status_t st = assay_gemm(c, rows, n, d, &left, &right, room, n, false);
-  for (int64_t i = 0; !st && i < rows; i++) finish_row(c, a, b, h, i0 + i, room + i * n, bias);
-  const assay_matrix_t p = matrix(room, n, 1);
+  assay_status_t st = assay_gemm(c, rows, n, d, &left, &right, scratch, n, false);
+  for (int64_t i = 0; !st && i < rows; i++) finish_row(c, a, b, h, i0 + i, scratch + i * n, bias);
+  const assay_matrix_t p = matrix(scratch, n, 1);
   const assay_matrix_t v = matrix(a->v.data + b * a->v.batch + kv_head * a->v.head, a->v.row, 1);
   double* y = a->y.data + b * a->y.batch + h * a->y.head + i0 * a->y.row;
   if (!st) st = assay_gemm(c, rows, a->v_head_size, n, &p, &v, y, a->y.row, false);
-  assay_free(room);
+  assay_free(scratch);
   return st;
 }
 

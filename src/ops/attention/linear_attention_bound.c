@@ -182,18 +182,18 @@ static assay_status_t limit_head(const assay_eval_t* c, const assay_linear_atten
               .range = assay_format_info(r->accumulator)->max,
               .s = l->state + i * size,
               .bits = (uint64_t)i << 40};
-  double* room = NULL;
+  double* scratch = NULL;
   draws_t* draws = NULL;
-  assay_status_t st = assay_new_array((size_t)(size + 2 * l->d_v), sizeof *room, &room);
+  assay_status_t st = assay_new_array((size_t)(size + 2 * l->d_v), sizeof *scratch, &scratch);
   if (!st) st = assay_new_array((size_t)(size + l->d_v), sizeof *draws, &draws);
   if (!st) {
-    x.g = room, x.w = room + size, x.wg = x.w + l->d_v;
+    x.g = scratch, x.w = scratch + size, x.wg = x.w + l->d_v;
     x.t = draws, x.wt = draws + size;
     run_head(c, &x, i / l->kv_heads, i % l->kv_heads);
     const assay_span_t to = assay_running_bound_of(c, x.s);
     if (to.guaranteed) put(&x, size, x.g, x.t, to);
   }
-  assay_free(room);
+  assay_free(scratch);
   assay_free(draws);
   return st;
 }

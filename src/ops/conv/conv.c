@@ -514,10 +514,10 @@ static assay_status_t direct_bound(assay_bound_t* c) {
 static bool may_be_direct(const assay_conv_t* s, const assay_tensor_t* x, const assay_tensor_t* w) {
   double largest = 1;
   for (int64_t i = 0; i < w->size; i++) largest = fmax(largest, fabs(assay_f64(w)[i]));
-  const double most = 0x1p100 / ((double)s->cg * largest);
+  const double maximum = 0x1p100 / ((double)s->cg * largest);
   for (int64_t i = 0; i < x->size; i++) {
     const double size = fabs(assay_f64(x)[i]);
-    if (!(size < most) || (size < 0x1p-102 && size > 0)) return true;
+    if (!(size < maximum) || (size < 0x1p-102 && size > 0)) return true;
   }
   return false;
 }

@@ -262,16 +262,16 @@ static assay_status_t columns(const job_t* p, int64_t n, int64_t g, int64_t r0, 
 
 // Output channels [m0, m1) of sample n and group g.
 static assay_status_t run_block(const job_t* p, int64_t n, int64_t g, int64_t m0, int64_t m1,
-                                double* room) {
+                                double* scratch) {
   const assay_conv_transpose_t* t = p->t;
   double* y = p->y + (n * t->m + g * t->mg) * t->out_size;
   memset(y + m0 * t->out_size, 0, (size_t)((m1 - m0) * t->out_size) * sizeof *y);
   if (t->in_size > 0 && t->cg > 0) {
     for (int64_t r0 = m0 * t->kernel_size; r0 < m1 * t->kernel_size; r0 += p->rows) {
       int64_t r1 = r0 + p->rows < m1 * t->kernel_size ? r0 + p->rows : m1 * t->kernel_size;
-      ASSAY_TRY(columns(p, n, g, r0, r1, room));
+      ASSAY_TRY(columns(p, n, g, r0, r1, scratch));
       for (int64_t r = r0; r < r1; r++) {
-        scatter_row(p->c, &t->w, r % t->kernel_size, room + (r - r0) * t->in_size,
+        scatter_row(p->c, &t->w, r % t->kernel_size, scratch + (r - r0) * t->in_size,
                     y + r / t->kernel_size * t->out_size);
       }
     }
@@ -300,10 +300,10 @@ static assay_status_t run(job_t* p) {
                             (long long)t->in_size, (long long)t->cg,
                             (long long)(t->mg * t->kernel_size));
   }
-  enum { ROWS = 192, ROOM = 4 << 20 };  // rows a block; elements of columns at a time
+  enum { ROWS = 192, SCRATCH = 4 << 20 };  // rows a block; elements of columns at a time
   p->block = ROWS / t->kernel_size < 1 ? 1 : ROWS / t->kernel_size;
   if (p->block > t->mg) p->block = t->mg;
-  p->rows = t->in_size == 0 ? 1 : ROOM / t->in_size;
+  p->rows = t->in_size == 0 ? 1 : SCRATCH / t->in_size;
   if (p->rows < 1) p->rows = 1;
   if (p->rows > p->block * t->kernel_size) p->rows = p->block * t->kernel_size;
   const int64_t blocks = (t->mg + p->block - 1) / p->block;
@@ -311,19 +311,19 @@ static assay_status_t run(job_t* p) {
   assay_status_t first = NULL;
 #pragma omp parallel if (work_of(t) > 100000)
   {
-    double* room = assay_malloc((size_t)(p->rows * t->in_size) * sizeof *room);
+    double* scratch = assay_malloc((size_t)(p->rows * t->in_size) * sizeof *scratch);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < t->n * t->group * blocks; i++) {
       const int64_t m0 = i % blocks * p->block;
       const int64_t m1 = m0 + p->block < t->mg ? m0 + p->block : t->mg;
       assay_status_t st =
-          room ? run_block(p, i / blocks / t->group, i / blocks % t->group, m0, m1, room)
-               : assay_status_no_memory();
+          scratch ? run_block(p, i / blocks / t->group, i / blocks % t->group, m0, m1, scratch)
+                  : assay_status_no_memory();
       if (!st) continue;
 #pragma omp critical(assay_conv_transpose_status)
       first = assay_status_join(first, st);
     }
-    assay_free(room);
+    assay_free(scratch);
   }
   return first;
 }

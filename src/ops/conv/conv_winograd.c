@@ -202,21 +202,21 @@ static void transform_outputs(const work_t* k, int64_t sample, int64_t group, in
 static assay_status_t run_tiles(const work_t* k, int64_t sample, int64_t group, int64_t t0,
                                 int64_t n) {
   const assay_conv_t* s = k->s;
-  float* room = NULL;
+  float* scratch = NULL;
   const int64_t panel = k->points * s->cg * n, products = k->points * s->mg * n;
-  ASSAY_TRY(assay_new_array((size_t)(2 * (panel + products)), sizeof *room, &room));
-  float* out = room + 2 * panel;
-  transform_inputs(k, sample, group, t0, n, room, room + panel);
+  ASSAY_TRY(assay_new_array((size_t)(2 * (panel + products)), sizeof *scratch, &scratch));
+  float* out = scratch + 2 * panel;
+  transform_inputs(k, sample, group, t0, n, scratch, scratch + panel);
   for (int which = 0; which < 2; which++) {
     for (int q = 0; q < k->points; q++) {
       const float* w = k->kernels[which] + (q * s->m + group * s->mg) * s->cg;
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)s->mg, (int)n, (int)s->cg, 1.0F,
-                  w, (int)s->cg, room + which * panel + q * s->cg * n, (int)n, 0.0F,
+                  w, (int)s->cg, scratch + which * panel + q * s->cg * n, (int)n, 0.0F,
                   out + which * products + q * s->mg * n, (int)n);
     }
   }
   transform_outputs(k, sample, group, t0, n, out, out + products);
-  assay_free(room);
+  assay_free(scratch);
   return NULL;
 }
 

@@ -119,9 +119,9 @@ static double count(const assay_window_axis_t* a, int64_t o, bool padding) {
     assay_window_positions(a, o, &first, &end);
     return (double)(end - first);
   }
-  const int64_t room = a->in + a->pads[0] + a->pads[1] - 1 - o * a->stride;
-  if (room < 0) return 0;
-  const int64_t n = room / a->dilation + 1;
+  const int64_t capacity = a->in + a->pads[0] + a->pads[1] - 1 - o * a->stride;
+  if (capacity < 0) return 0;
+  const int64_t n = capacity / a->dilation + 1;
   return (double)(n < a->kernel ? n : a->kernel);
 }
 

@@ -112,8 +112,8 @@ static int64_t filter_reach(const resize_options_t* o, const resize_axis_t* a,
   *out_stretch = o->antialias && a->scale < 1 ? a->scale : 1;
   const double reach = -floor(-support / *out_stretch);
   // The filter never covers more than twice the input, since the output has an element at least.
-  const double most = 2 * (double)a->in + 4;
-  return (int64_t)(reach < most ? reach : most);
+  const double max = 2 * (double)a->in + 4;
+  return (int64_t)(reach < max ? reach : max);
 }
 
 assay_status_t assay_resize_table_init(const assay_eval_t* c, const resize_options_t* o,

@@ -155,8 +155,8 @@ static double align_bin(const assay_eval_t* c, const align_t* a, const double* x
       double v3 = y[i].weight_high * z[j].weight_low * high[z[j].low];
       double v4 = y[i].weight_high * z[j].weight_high * high[z[j].high];
       if (a->max) {
-        double most = assay_larger(assay_larger(v1, v2), assay_larger(v3, v4));
-        sum = (i == 0 && j == 0) || most > sum ? most : sum;
+        double maximum = assay_larger(assay_larger(v1, v2), assay_larger(v3, v4));
+        sum = (i == 0 && j == 0) || maximum > sum ? maximum : sum;
       } else {
         double sample = assay_acc(c, assay_acc(c, assay_acc(c, v1 + v2) + v3) + v4);
         sum = assay_acc(c, sum + sample);
@@ -294,7 +294,7 @@ static double sample_at(const align_t* a, const double* x, int64_t width, const 
 static void align_bin_limits(const align_bound_t* b, const double* x, int64_t width,
                              const point_set_t* y, int64_t n_y, const point_set_t* z, int64_t n_z,
                              double* g, double* p) {
-  double moved = 0, total = 0, worst = 0, most = 0;
+  double moved = 0, total = 0, worst = 0, maximum = 0;
   for (int64_t i = 0; i < n_y; i++) {
     for (int64_t j = 0; j < n_z; j++) {
       double size = 0, unused = 0, far = 0;
@@ -307,13 +307,13 @@ static void align_bin_limits(const align_bound_t* b, const double* x, int64_t wi
       moved += far;
       total += size;
       worst = fmax(worst, far);
-      most = fmax(most, size);
+      maximum = fmax(maximum, size);
     }
   }
   const double n = n_y * n_z > 0 ? (double)(n_y * n_z) : 1, u = b->inner.u;
   if (b->a->max) {
-    *g = 2 * worst + 4 * u * most + 4 * b->inner.tiny;
-    *p = b->likely * worst + 4 * u * most + 4 * b->inner.tiny;
+    *g = 2 * worst + 4 * u * maximum + 4 * b->inner.tiny;
+    *p = b->likely * worst + 4 * u * maximum + 4 * b->inner.tiny;
     return;
   }
   const assay_factor_t f = assay_bound_sum(b->c->rounding, 4 * n);
@@ -437,15 +437,15 @@ static void pool_range(double start, double end, int64_t i, int64_t bins, int64_
 static double pool_max(const double* x, int64_t width, int64_t h0, int64_t h1, int64_t w0,
                        int64_t w1) {
   if (h0 >= h1 || w0 >= w1) return 0;
-  double most = -INFINITY;
+  double maximum = -INFINITY;
   for (int64_t h = h0; h < h1; h++) {
     for (int64_t w = w0; w < w1; w++) {
       double v = x[h * width + w];
-      if (v > most || isnan(v)) most = v;
-      if (isnan(most)) return most;
+      if (v > maximum || isnan(v)) maximum = v;
+      if (isnan(maximum)) return maximum;
     }
   }
-  return most;
+  return maximum;
 }
 
 // Source: ONNX MaxRoiPool-1; Girshick, Fast R-CNN, 2015 (and its Caffe layer): corners are rounded
@@ -512,10 +512,11 @@ static assay_status_t pool_bound(assay_bound_t* c) {
       for (int d = 0; d < 2; d++) {
         const double size = fabs(start[d]) + fabs(end[d]) + 1, e = side * 4 * u * size;
         const double low = round(start[d] - e), high = round(end[d] + e);
-        const int64_t bins = d ? pw : ph, bin_at = d ? w : h, most = d ? width : height;
+        const int64_t bins = d ? pw : ph, bin_at = d ? w : h, maximum = d ? width : height;
         const double bin = fmax(high - low + 1, 1) / (double)bins;
-        at[2 * d] = (int64_t)clamp(floor((double)bin_at * bin - e) + low, 0, (double)most);
-        at[2 * d + 1] = (int64_t)clamp(ceil((double)(bin_at + 1) * bin + e) + low, 0, (double)most);
+        at[2 * d] = (int64_t)clamp(floor((double)bin_at * bin - e) + low, 0, (double)maximum);
+        at[2 * d + 1] =
+            (int64_t)clamp(ceil((double)(bin_at + 1) * bin + e) + low, 0, (double)maximum);
       }
       far = fmax(far, fabs(pool_max(image, width, at[0], at[1], at[2], at[3]) - assay_f64(y)[i]));
     }
@@ -610,13 +611,13 @@ static double crop_sample(const crop_bound_t* b, double y, double z) {
 
 // The largest of the elements that a sample is made of.
 static double crop_largest(const crop_bound_t* b, double y, double z) {
-  double most = 0;
+  double maximum = 0;
   for (int k = 0; k < 4; k++) {
     const double h = clamp(k & 1 ? ceil(y) : floor(y), 0, (double)(b->height - 1));
     const double w = clamp(k & 2 ? ceil(z) : floor(z), 0, (double)(b->width - 1));
-    most = fmax(most, fabs(b->image[(int64_t)h * b->width + (int64_t)w]));
+    maximum = fmax(maximum, fabs(b->image[(int64_t)h * b->width + (int64_t)w]));
   }
-  return most;
+  return maximum;
 }
 
 // As RoiAlign's samples: coordinates by four operations, then three interpolations of a difference,
@@ -649,10 +650,10 @@ static assay_status_t crop_bound(assay_bound_t* c) {
       far = fmax(far, fabs(at - assay_f64(y)[i]));
     }
     const bool copies = b.nearest || b.width == 0 || b.height == 0 || !isfinite(v) || !isfinite(z);
-    const double most = copies ? 0 : crop_largest(&b, v, z);
-    g[i] = 2 * far + 8 * inner.u * most * (1 + 8 * inner.u) + 4 * inner.tiny;
-    p[i] = coordinates_likely(c) * far + 6 * inner.u * most + 4 * inner.tiny;
-    if (!(4 * most <= inner.max)) g[i] = p[i] = (double)INFINITY;
+    const double maximum = copies ? 0 : crop_largest(&b, v, z);
+    g[i] = 2 * far + 8 * inner.u * maximum * (1 + 8 * inner.u) + 4 * inner.tiny;
+    p[i] = coordinates_likely(c) * far + 6 * inner.u * maximum + 4 * inner.tiny;
+    if (!(4 * maximum <= inner.max)) g[i] = p[i] = (double)INFINITY;
     if (copies) g[i] = p[i] = far;
   }
   return NULL;

@@ -271,13 +271,13 @@ static void judge_channel(const model_t* m, int64_t o, channel_t* out) {
 }
 
 static double largest_row(const double* matrix, int rows, int columns, int stride) {
-  double most = 0;
+  double max = 0;
   for (int i = 0; i < rows; i++) {
     double sum = 0;
     for (int j = 0; j < columns; j++) sum += fabs(matrix[i * stride + j]);
-    most = fmax(most, sum);
+    max = fmax(max, sum);
   }
-  return most;
+  return max;
 }
 
 // Every number on the way is at most the inputs' largest times the factors of the transforms and of
@@ -286,9 +286,9 @@ static void add_range(const model_t* m, double sum, assay_winograd_account_t* ou
   const assay_winograd_t* f = m->f;
   const double in = assay_pow(largest_row(&f->b[0][0], f->in, f->in, TILE), m->rank);
   const double back = assay_pow(largest_row(&f->a[0][0], f->out, f->in, TILE), m->rank);
-  const double most = 0x1p127 / (in * fmax(sum, 1) * back);
-  out->least = 0x1p-102;
-  out->most = !isnan(sum) && most > 1 ? assay_exp2(floor(assay_log2(most))) : 0;
+  const double max = 0x1p127 / (in * fmax(sum, 1) * back);
+  out->min = 0x1p-102;
+  out->max = !isnan(sum) && max > 1 ? assay_exp2(floor(assay_log2(max))) : 0;
 }
 
 static void add_up(const model_t* m, const channel_t* channels, assay_winograd_account_t* out) {

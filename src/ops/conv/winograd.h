@@ -53,7 +53,7 @@ typedef struct assay_winograd_account {
   // The magnitudes of inputs, besides 0, for which the algorithm keeps what plain sums keep:
   // nothing overflows on the way that does not in the end, and no more is lost to subnormals than
   // there: [least, most), powers of 2. most 0: none are.
-  double least, most;
+  double min, max;
 } assay_winograd_account_t;
 // w: [m, cg, kernel...]; for convolutions that the algorithm fits.
 assay_status_t assay_winograd_judge(const assay_winograd_t* f, const assay_conv_t* s,

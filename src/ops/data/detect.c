@@ -84,9 +84,9 @@ static void nms_class(const nms_t* p, int64_t batch, int64_t class, picks_t* out
   const box_t* corners = p->corners + batch * p->boxes;
   candidate_t* list = NULL;
   int64_t* kept = NULL;
-  int64_t n = 0, n_kept = 0, most = p->limit < p->boxes ? p->limit : p->boxes;
+  int64_t n = 0, n_kept = 0, max = p->limit < p->boxes ? p->limit : p->boxes;
   assay_status_t st = assay_new_array((size_t)p->boxes, sizeof *list, &list);
-  if (!st) st = assay_new_array((size_t)most, sizeof *kept, &kept);
+  if (!st) st = assay_new_array((size_t)max, sizeof *kept, &kept);
   if (st) {
     assay_status_free(st);
     assay_free(list);
@@ -99,7 +99,7 @@ static void nms_class(const nms_t* p, int64_t batch, int64_t class, picks_t* out
     list[n++] = (candidate_t){scores[i], i};
   }
   qsort(list, (size_t)n, sizeof *list, candidate_order);
-  for (int64_t i = 0; i < n && n_kept < most; i++) {
+  for (int64_t i = 0; i < n && n_kept < max; i++) {
     bool keep = true;
     for (int64_t k = 0; keep && k < n_kept; k++) {
       keep = !(box_iou(&corners[list[i].index], &corners[kept[k]]) > p->iou_threshold);
@@ -217,9 +217,9 @@ static double overlap_error(double u, bool made, const box_t* boxes, int64_t n) 
   double far = 0;
   for (int64_t i = 0; made && i < n; i++) {
     const box_t b = box_sorted(boxes[i]);
-    const double most = fmax(fmax(fabs(b.y1), fabs(b.y2)), fmax(fabs(b.x1), fabs(b.x2)));
+    const double max = fmax(fmax(fabs(b.y1), fabs(b.y2)), fmax(fabs(b.x1), fabs(b.x2)));
     const double side = fmin(b.y2 - b.y1, b.x2 - b.x1);
-    if (side > 0) far = fmax(far, most / side);
+    if (side > 0) far = fmax(far, max / side);
   }
   return u * (16 + 64 * far);
 }
@@ -275,7 +275,7 @@ static assay_status_t nms_bound(assay_bound_t* c) {
 enum { EFFICIENT_CANDIDATES = 4096 };
 
 typedef struct efficient {
-  int64_t batches, boxes, classes, most, background;
+  int64_t batches, boxes, classes, max, background;
   bool sigmoid, agnostic, centered, per_class_boxes, per_image_anchors;
   double iou_threshold, score_threshold;
   const double *box_data, *scores, *anchors;  // anchors NULL: boxes need no decoding
@@ -285,18 +285,18 @@ static assay_status_t efficient_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, 0, 3, 4));
   ASSAY_TRY(assay_infer_want_rank(c, 1, 3, 4));
   if (assay_infer_has(c, 2)) ASSAY_TRY(assay_infer_want_rank(c, 2, 3, 3));
-  int64_t most = assay_attr_i64(c->node, "max_output_boxes", 100);
-  if (most < 0) {
+  int64_t max = assay_attr_i64(c->node, "max_output_boxes", 100);
+  if (max < 0) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "attribute max_output_boxes is %lld, expected 0 or more",
-                            (long long)most);
+                            (long long)max);
   }
   assay_shape_t boxes = assay_infer_shape(c, 0), out = {.known = true, .rank = 2};
   assay_type_t type = assay_infer_elem(c, 0);
   out.dims[0] = boxes.known ? boxes.dims[0] : NULL;
   out.dims[1] = assay_dim_const(c->dims, 1);
   ASSAY_TRY(assay_infer_set(c, 0, ASSAY_TYPE_INT32, &out));
-  out.dims[1] = assay_dim_const(c->dims, most);
+  out.dims[1] = assay_dim_const(c->dims, max);
   ASSAY_TRY(assay_infer_set(c, 2, type, &out));
   ASSAY_TRY(assay_infer_set(c, 3, ASSAY_TYPE_INT32, &out));
   out.rank = 3;
@@ -332,7 +332,7 @@ static assay_status_t efficient_read(const assay_eval_t* c, efficient_t* p) {
   *p = (efficient_t){.batches = s->dims[0],
                      .boxes = s->dims[1],
                      .classes = s->dims[2],
-                     .most = assay_attr_i64(n, "max_output_boxes", 100),
+                     .max = assay_attr_i64(n, "max_output_boxes", 100),
                      .background = assay_attr_i64(n, "background_class", -1),
                      .sigmoid = assay_attr_i64(n, "score_activation", 0) != 0,
                      .agnostic = assay_attr_i64(n, "class_agnostic", 0) != 0,
@@ -403,7 +403,7 @@ static void efficient_image(const efficient_t* p, int64_t batch, candidate_t* li
   }
   qsort(list, (size_t)n, sizeof *list, candidate_order);
   if (n > EFFICIENT_CANDIDATES) n = EFFICIENT_CANDIDATES;
-  for (int64_t i = 0; i < n && n_kept < p->most; i++) {
+  for (int64_t i = 0; i < n && n_kept < p->max; i++) {
     box_t box = efficient_box(p, batch, list[i].index);
     sorted[i] = box_sorted(box);
     bool keep = true;
@@ -426,7 +426,7 @@ static assay_status_t efficient_outputs(assay_eval_t* c, const efficient_t* p,
   assay_tensor_t* t[4] = {NULL};
   for (size_t i = 0; i < 4; i++) {
     if (!assay_eval_wants(c, i)) continue;
-    dims[1] = i == 0 ? 1 : p->most;
+    dims[1] = i == 0 ? 1 : p->max;
     bool real = i == 1 || i == 2;
     ASSAY_TRY(assay_eval_output(c, i, real ? type : ASSAY_TYPE_INT32, i == 1 ? 3 : 2, dims, &t[i]));
     ASSAY_TRY(assay_fill_zero(t[i]));
@@ -452,9 +452,9 @@ static assay_status_t efficient_eval(assay_eval_t* c) {
   if (!st) st = assay_new_array(EFFICIENT_CANDIDATES, sizeof *kept, &kept);
   for (int64_t b = 0; !st && b < p.batches; b++) {
     efficient_out_t out = {.n = all.n ? all.n + b : NULL,
-                           .boxes = all.boxes ? all.boxes + b * p.most * 4 : NULL,
-                           .scores = all.scores ? all.scores + b * p.most : NULL,
-                           .classes = all.classes ? all.classes + b * p.most : NULL};
+                           .boxes = all.boxes ? all.boxes + b * p.max * 4 : NULL,
+                           .scores = all.scores ? all.scores + b * p.max : NULL,
+                           .classes = all.classes ? all.classes + b * p.max : NULL};
     efficient_image(&p, b, list, sorted, kept, &out);
   }
   assay_free(list);
@@ -503,15 +503,15 @@ static void efficient_box_numbers(const assay_arithmetic_t* r, const efficient_t
 static double efficient_sigmoid(double x) { return 1 / (1 + assay_exp(-x)); }
 
 // Room for one image.
-typedef struct efficient_room {
+typedef struct efficient_scratch {
   candidate_t* list;
   box_t* sorted;
   int64_t *kept, *index[2];
-} efficient_room_t;
+} efficient_scratch_t;
 
 // What is kept, into m->index[0]; false if thresholds a little off keep something else.
 static assay_status_t efficient_choose(const assay_bound_t* c, const efficient_t* p, int64_t batch,
-                                       efficient_room_t* m, int64_t* n, bool* certain) {
+                                       efficient_scratch_t* m, int64_t* n, bool* certain) {
   const double u = assay_bound_unit(c->rounding->compute);
   efficient_out_t out = {.n = n, .index = m->index[0]};
   efficient_image(p, batch, m->list, m->sorted, m->kept, &out);
@@ -541,7 +541,7 @@ static void efficient_limits(assay_bound_t* c, const efficient_t* p, int64_t bat
   double *g[4], *l[4];
   for (size_t i = 0; i < 4; i++) {
     const bool there = i < c->n_out && c->out_error[i].guaranteed;
-    const int64_t each = i == 0 ? 1 : i == 1 ? 4 * p->most : p->most;
+    const int64_t each = i == 0 ? 1 : i == 1 ? 4 * p->max : p->max;
     g[i] = there ? assay_f64(c->out_error[i].guaranteed) + batch * each : NULL;
     l[i] = there ? assay_f64(c->out_error[i].probable) + batch * each : NULL;
     choice_limits(g[i], l[i], each, certain);
@@ -561,14 +561,14 @@ static void efficient_limits(assay_bound_t* c, const efficient_t* p, int64_t bat
 static assay_status_t efficient_bound(assay_bound_t* c) {
   const assay_eval_t e = assay_bound_as_eval(c);
   efficient_t p;
-  efficient_room_t m = {0};
+  efficient_scratch_t m = {0};
   ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
   ASSAY_TRY(efficient_read(&e, &p));
-  const size_t total = (size_t)(p.boxes * p.classes), most = EFFICIENT_CANDIDATES;
+  const size_t total = (size_t)(p.boxes * p.classes), max = EFFICIENT_CANDIDATES;
   assay_status_t st = assay_new_array(total, sizeof *m.list, &m.list);
-  if (!st) st = assay_new_array(most, sizeof *m.sorted, &m.sorted);
-  if (!st) st = assay_new_array(most, sizeof *m.kept, &m.kept);
-  for (int k = 0; !st && k < 2; k++) st = assay_new_array(most, sizeof *m.index[k], &m.index[k]);
+  if (!st) st = assay_new_array(max, sizeof *m.sorted, &m.sorted);
+  if (!st) st = assay_new_array(max, sizeof *m.kept, &m.kept);
+  for (int k = 0; !st && k < 2; k++) st = assay_new_array(max, sizeof *m.index[k], &m.index[k]);
   for (size_t i = 0; !st && i < c->n_out; i++) {
     double *g, *l;
     st = assay_bound_output(c, i, &g, &l);

@@ -200,8 +200,8 @@ static assay_status_t pad_constant(assay_eval_t* c, const pads_t* p, const assay
   assay_row_major(in->rank, dims, to);
   for (int d = 0; d < in->rank; d++) {
     int64_t skip = at_least_0(-p->begin[d]), lead = at_least_0(p->begin[d]);
-    int64_t left = in->dims[d] - skip, room = dims[d] - lead;
-    box[d] = at_least_0(left < room ? left : room);
+    int64_t left = in->dims[d] - skip, capacity = dims[d] - lead;
+    box[d] = at_least_0(left < capacity ? left : capacity);
     if (box[d] == 0) return NULL;
     from_offset += skip * from[d];
     to_offset += lead * to[d];

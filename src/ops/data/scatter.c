@@ -295,9 +295,9 @@ static assay_status_t scatter_product_bound(assay_bound_t* c) {
   if (!st) st = scatter_on(c, ON_ONES, &twos);
   for (int64_t i = 0; !st && i < raised->size; i++) {
     const double n = assay_log2(assay_f64(twos)[i]), y = fabs(assay_f64(c->out[0])[i]);
-    const double all = assay_expm1(n * assay_log1p(inner.u)), most = assay_f64(raised)[i];
-    const double lost = n * inner.tiny * most * (1 + all);
-    const bool past = n > 0 && !(most * (1 + all) <= inner.max);
+    const double all = assay_expm1(n * assay_log1p(inner.u)), maximum = assay_f64(raised)[i];
+    const double lost = n * inner.tiny * maximum * (1 + all);
+    const bool past = n > 0 && !(maximum * (1 + all) <= inner.max);
     limits[0][i] = past ? (double)INFINITY : all * y + lost;
     limits[1][i] =
         fmin(limits[0][i], assay_expm1(6 * sqrt(n) * inner.u + n * inner.u * inner.u) * y + lost);
@@ -390,20 +390,20 @@ static assay_status_t cache_eval(assay_eval_t* c) {
   assay_tensor_t* out;
   ASSAY_TRY(scatter_output(c, &out));
   if (update->size == 0) return NULL;
-  int64_t room = cache->dims[axis], n = update->dims[axis];
+  int64_t capacity = cache->dims[axis], n = update->dims[axis];
   int64_t inner = assay_dims_product(cache->dims, axis + 1, cache->rank);
   int64_t per_sample = assay_dims_product(cache->dims, 1, axis);
   for (int64_t b = 0; b < cache->dims[0]; b++) {
     int64_t at = assay_eval_has(c, 2) ? assay_i64(c->in[2])[b] : 0;
-    if (at < 0 || (!circular && at > room - n)) {
+    if (at < 0 || (!circular && at > capacity - n)) {
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                               "write_indices has %lld at %lld; %lld entries must fit into %lld",
-                              (long long)at, (long long)b, (long long)n, (long long)room);
+                              (long long)at, (long long)b, (long long)n, (long long)capacity);
     }
-    at %= room;
-    int64_t first = n < room - at ? n : room - at;  // the rest starts again at 0
+    at %= capacity;
+    int64_t first = n < capacity - at ? n : capacity - at;  // the rest starts again at 0
     for (int64_t i = b * per_sample; i < (b + 1) * per_sample; i++) {
-      int64_t to = i * room * inner, from = i * n * inner;
+      int64_t to = i * capacity * inner, from = i * n * inner;
       ASSAY_TRY(assay_copy_run(update, from, out, to + at * inner, first * inner));
       ASSAY_TRY(assay_copy_run(update, from + first * inner, out, to, (n - first) * inner));
     }

@@ -63,8 +63,8 @@ static bool bmp_masks(bmp_t* b) {
 static uint8_t masked(uint32_t pixel, uint32_t mask) {
   if (!mask) return 0;
   int shift = __builtin_ctz(mask);
-  uint64_t most = mask >> shift, v = (pixel & mask) >> shift;
-  return (uint8_t)((v * 255 + most / 2) / most);
+  uint64_t maximum = mask >> shift, v = (pixel & mask) >> shift;
+  return (uint8_t)((v * 255 + maximum / 2) / maximum);
 }
 
 static void bmp_color(const bmp_t* b, uint32_t index, uint8_t* to) {

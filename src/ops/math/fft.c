@@ -116,8 +116,8 @@ static assay_status_t make_chirp(assay_fft_t* f, double sign) {
   return st;
 }
 
-static void run_chirp(const assay_fft_t* f, const cplx_t* x, cplx_t* y, cplx_t* room) {
-  cplx_t *a = room, *b = room + f->m;
+static void run_chirp(const assay_fft_t* f, const cplx_t* x, cplx_t* y, cplx_t* scratch) {
+  cplx_t *a = scratch, *b = scratch + f->m;
   for (int64_t j = 0; j < f->n; j++) a[j] = mul(f->c, x[j], f->chirp[j]);
   memset(a + f->n, 0, (size_t)(f->m - f->n) * sizeof *a);
   transform(f->forward, 0, f->m, a, 1, b);
@@ -176,11 +176,11 @@ void assay_fft_destroy(assay_fft_t* f) {
   assay_free(f);
 }
 
-int64_t assay_fft_room(const assay_fft_t* f) { return 4 * f->m; }
+int64_t assay_fft_scratch(const assay_fft_t* f) { return 4 * f->m; }
 
-void assay_fft_run(const assay_fft_t* f, const double* x, double* y, double* room) {
+void assay_fft_run(const assay_fft_t* f, const double* x, double* y, double* scratch) {
   if (f->chirp) {
-    run_chirp(f, (const cplx_t*)x, (cplx_t*)y, (cplx_t*)room);
+    run_chirp(f, (const cplx_t*)x, (cplx_t*)y, (cplx_t*)scratch);
   } else {
     transform(f, 0, f->n, (const cplx_t*)x, 1, (cplx_t*)y);
   }

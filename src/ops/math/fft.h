@@ -22,8 +22,8 @@ enum { ASSAY_FFT_LARGEST_FACTOR = 61 };  // of those above
 void assay_fft_destroy(assay_fft_t* f);  // NULL is allowed
 
 // Doubles of room that a run needs beside input and output.
-int64_t assay_fft_room(const assay_fft_t* f);
+int64_t assay_fft_scratch(const assay_fft_t* f);
 // x, y and room must not overlap. A transform may be used by many threads, each with its own room.
-void assay_fft_run(const assay_fft_t* f, const double* x, double* y, double* room);
+void assay_fft_run(const assay_fft_t* f, const double* x, double* y, double* scratch);
 
 #endif  // ASSAY_OPS_MATH_FFT_H_

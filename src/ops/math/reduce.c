@@ -604,15 +604,15 @@ static double local_log_sum_exp(const void* user, double y, double in, double ma
   const fold_bound_t* f = user;
   (void)magnitude;
   const double u = f->inner.u, function = f->inner.function, size = fabs(y) + in;
-  const double most = assay_log(fmax(f->terms, 1)) + 2 * in;
+  const double maximum = assay_log(fmax(f->terms, 1)) + 2 * in;
   double off = assay_factor_of(assay_bound_sum(f->r, f->terms), probable);
   off = (1 + off) * (1 + function) - 1 + f->terms * f->inner.tiny;
   // Weighted with e^(u d) for what is beyond first order: d is small wherever weights are not.
-  off += (f->r->documented ? 2 : 4) * u * most;
-  if (f->r->by_definition && !f->r->documented) off += 3 * u * (size + 2 * most);
+  off += (f->r->documented ? 2 : 4) * u * maximum;
+  if (f->r->by_definition && !f->r->documented) off += 3 * u * (size + 2 * maximum);
   if (!(off < 1)) return (double)INFINITY;
-  double e = -assay_log1p(-off) + (function + u) * most;
-  if (!f->r->documented) e += (function + 2 * u) * (size + most);
+  double e = -assay_log1p(-off) + (function + u) * maximum;
+  if (!f->r->documented) e += (function + 2 * u) * (size + maximum);
   return e + u * (size + e) + f->inner.tiny;
 }
 

@@ -53,11 +53,11 @@ static assay_status_t run_rows(const assay_eval_t* c, const transform_t* t, cons
   assay_fft_t* f = NULL;
   ASSAY_TRY(assay_fft_create(c, t->n, t->inverse, &f));
   const int64_t rows = t->outer * t->inner;
-  const size_t room = (size_t)(4 * t->n + assay_fft_room(f));
+  const size_t scratch = (size_t)(4 * t->n + assay_fft_scratch(f));
   bool failed = false;
 #pragma omp parallel if (rows > 1 && (double)rows * (double)t->n > 1e4)
   {
-    double* x = assay_malloc(room * sizeof *x);
+    double* x = assay_malloc(scratch * sizeof *x);
     if (!x) {
 #pragma omp atomic write
       failed = true;
@@ -299,9 +299,9 @@ static void find_variances(const rows_bound_t* r, const double* power, double* v
 }
 
 // room: 4 n.
-static void bound_row(const rows_bound_t* r, int64_t o, int64_t i, double* room) {
+static void bound_row(const rows_bound_t* r, int64_t o, int64_t i, double* scratch) {
   const transform_t* t = r->t;
-  double sum = 0, square = 0, *x = room, *power = x + 2 * t->n, *variance = power + t->n;
+  double sum = 0, square = 0, *x = scratch, *power = x + 2 * t->n, *variance = power + t->n;
   read_row(t, r->from, o, i, x);
   for (int64_t j = 0; j < t->n; j++) {
     sum += fabs(x[2 * j]) + fabs(x[2 * j + 1]);

@@ -13,14 +13,15 @@ static size_t groups_of(size_t n_inputs, size_t n_states) {
 }
 
 static assay_status_t check_count(const assay_node_t* node, size_t n_states) {
-  const size_t n = node->n_inputs, room = groups_of(n, n_states) * (1 + n_states);
+  const size_t n = node->n_inputs, capacity = groups_of(n, n_states) * (1 + n_states);
   if (n < 4 + n_states || (n - 2) % (2 + n_states))
     return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
                             "found %zu inputs; expected R, T and %zu for each optimized tensor", n,
                             2 + n_states);
-  if (node->n_outputs <= room) return NULL;
+  if (node->n_outputs <= capacity) return NULL;
   return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                          "found %zu outputs; its %zu inputs make %zu", node->n_outputs, n, room);
+                          "found %zu outputs; its %zu inputs make %zu", node->n_outputs, n,
+                          capacity);
 }
 
 static assay_status_t infer_step(assay_infer_t* c, size_t n_states) {

@@ -35,7 +35,7 @@ typedef struct job {
   assay_matrix_t a, b;  // shifted to the batch's element and to the tile
   int64_t m, n;
   double* out;
-  double *room_a, *room_b;
+  double *scratch_a, *scratch_b;
 } job_t;
 
 // ---- reading operands -------------------------------------------------------------------------
@@ -93,22 +93,22 @@ static bool lies_ready(const assay_matrix_t* x, int64_t rows, int64_t cols, bloc
   return false;
 }
 
-// The block, copied into `room` unless it lies ready. Runs go along the direction in which the
+// The block, copied into `scratch` unless it lies ready. Runs go along the direction in which the
 // elements are neighbours.
-static block_t get_block(const assay_matrix_t* x, int64_t rows, int64_t cols, double* room) {
+static block_t get_block(const assay_matrix_t* x, int64_t rows, int64_t cols, double* scratch) {
   block_t out = {0};
   if (lies_ready(x, rows, cols, &out)) return out;
-  out.data = room;
+  out.data = scratch;
   out.transposed = x->row_stride == 1 && x->col_stride != 1;
   if (out.transposed) {
     out.ld = (int)rows;
     for (int64_t j = 0; j < cols; j++) {
-      read_run(x, x->offset + j * x->col_stride, 1, rows, room + j * rows);
+      read_run(x, x->offset + j * x->col_stride, 1, rows, scratch + j * rows);
     }
   } else {
     out.ld = (int)cols;
     for (int64_t i = 0; i < rows; i++) {
-      read_run(x, x->offset + i * x->row_stride, x->col_stride, cols, room + i * cols);
+      read_run(x, x->offset + i * x->row_stride, x->col_stride, cols, scratch + i * cols);
     }
   }
   return out;
@@ -199,17 +199,17 @@ static void tile_f64(const job_t* job) {
     const int64_t k = p->k - l < K_PANEL ? p->k - l : K_PANEL;
     const assay_matrix_t a = shifted(&job->a, 0, l), b = shifted(&job->b, l, 0);
     if (p->n == 1 && vector) {
-      read_run(&b, b.offset, b.row_stride, k, job->room_b);
-      const block_t w = get_block(&a, job->m, k, job->room_a);
-      add_vector(&w, job->m, k, job->room_b, job->out, p->out_i);
+      read_run(&b, b.offset, b.row_stride, k, job->scratch_b);
+      const block_t w = get_block(&a, job->m, k, job->scratch_a);
+      add_vector(&w, job->m, k, job->scratch_b, job->out, p->out_i);
     } else if (vector) {
-      read_run(&a, a.offset, a.col_stride, k, job->room_a);
-      block_t w = get_block(&b, k, job->n, job->room_b);
+      read_run(&a, a.offset, a.col_stride, k, job->scratch_a);
+      block_t w = get_block(&b, k, job->n, job->scratch_b);
       w.transposed = !w.transposed;  // its transpose has the outputs as rows
-      add_vector(&w, job->n, k, job->room_a, job->out, 1);
+      add_vector(&w, job->n, k, job->scratch_a, job->out, 1);
     } else {
-      const block_t x = get_block(&a, job->m, k, job->room_a);
-      const block_t y = get_block(&b, k, job->n, job->room_b);
+      const block_t x = get_block(&a, job->m, k, job->scratch_a);
+      const block_t y = get_block(&b, k, job->n, job->scratch_b);
       multiply_blocks(job, &x, &y, k, p->add || l);
     }
   }
@@ -218,7 +218,7 @@ static void tile_f64(const job_t* job) {
 // ---- float32 by BLAS, for bounds ---------------------------------------------------------------
 
 // The block as floats, always copied, in the direction in which its elements are neighbours.
-static bool get_block_f32(const assay_matrix_t* x, int64_t rows, int64_t cols, float* room) {
+static bool get_block_f32(const assay_matrix_t* x, int64_t rows, int64_t cols, float* scratch) {
   double run[K_PANEL];
   const bool transposed = x->row_stride == 1 && x->col_stride != 1;
   const int64_t n = transposed ? cols : rows, along = transposed ? rows : cols;
@@ -228,7 +228,7 @@ static bool get_block_f32(const assay_matrix_t* x, int64_t rows, int64_t cols, f
     for (int64_t j = 0; j < along; j += K_PANEL) {
       const int64_t some = along - j < K_PANEL ? along - j : K_PANEL;
       read_run(x, x->offset + i * across + j * step, step, some, run);
-      for (int64_t t = 0; t < some; t++) room[i * along + j + t] = (float)run[t];
+      for (int64_t t = 0; t < some; t++) scratch[i * along + j + t] = (float)run[t];
     }
   }
   return transposed;
@@ -239,7 +239,7 @@ static void tile_coarse(const job_t* job, float* sums) {
   for (int64_t l = 0; l < p->k; l += K_PANEL) {
     const int64_t k = p->k - l < K_PANEL ? p->k - l : K_PANEL;
     const assay_matrix_t a = shifted(&job->a, 0, l), b = shifted(&job->b, l, 0);
-    float *x = (float*)job->room_a, *y = (float*)job->room_b;
+    float *x = (float*)job->scratch_a, *y = (float*)job->scratch_b;
     const bool turn_x = get_block_f32(&a, job->m, k, x), turn_y = get_block_f32(&b, k, job->n, y);
     cblas_sgemm(CblasRowMajor, turn_x ? CblasTrans : CblasNoTrans,
                 turn_y ? CblasTrans : CblasNoTrans, (int)job->m, (int)job->n, (int)k, 1.0F, x,
@@ -302,7 +302,7 @@ static void block_f32(const job_t* job, const assay_fma_kernels_t* f, int64_t i0
 static void tile_f32(const job_t* job) {
   const product_t* p = job->p;
   const assay_fma_kernels_t* f = assay_fma_kernels();
-  float *pa = (float*)job->room_a, *pb = (float*)job->room_b;
+  float *pa = (float*)job->scratch_a, *pb = (float*)job->scratch_b;
   for (int64_t l = 0; l < p->k; l += K_PANEL) {
     const int64_t k = p->k - l < K_PANEL ? p->k - l : K_PANEL;
     const assay_matrix_t a = shifted(&job->a, 0, l), b = shifted(&job->b, l, 0);
@@ -327,7 +327,7 @@ static void tile_narrow(const job_t* job) {
     const int64_t k = p->k - l0 < K_PANEL ? p->k - l0 : K_PANEL;
     const assay_matrix_t a = shifted(&job->a, 0, l0), b = shifted(&job->b, l0, 0);
     for (int64_t l = 0; l < k; l++) {
-      read_run(&b, b.offset + l * b.row_stride, b.col_stride, job->n, job->room_b + l * job->n);
+      read_run(&b, b.offset + l * b.row_stride, b.col_stride, job->n, job->scratch_b + l * job->n);
     }
     for (int64_t i = 0; i < job->m; i++) {
       read_run(&a, a.offset + i * a.row_stride, a.col_stride, k, a_run);
@@ -335,7 +335,7 @@ static void tile_narrow(const job_t* job) {
       const bool fresh = !p->add && l0 == 0;
       for (int64_t j = 0; j < job->n; j++) s[j] = fresh ? 0 : out[j * p->out_j];
       for (int64_t l = 0; l < k; l++) {
-        f->row(job->n, a_run[l], job->room_b + l * job->n, s, wide ? s : t);
+        f->row(job->n, a_run[l], job->scratch_b + l * job->n, s, wide ? s : t);
         if (wide) continue;
         if (p->c->arith == ASSAY_ARITH_STOCHASTIC) {
           for (int64_t j = 0; j < job->n; j++) s[j] = assay_acc(p->c, t[j]);
@@ -372,11 +372,11 @@ static void tile_dd(const job_t* job, double* sums) {
     const int64_t k = p->k - l0 < K_PANEL ? p->k - l0 : K_PANEL;
     const assay_matrix_t a = shifted(&job->a, 0, l0), b = shifted(&job->b, l0, 0);
     for (int64_t l = 0; l < k; l++)
-      read_run(&b, b.offset + l * b.row_stride, b.col_stride, job->n, job->room_b + l * job->n);
+      read_run(&b, b.offset + l * b.row_stride, b.col_stride, job->n, job->scratch_b + l * job->n);
     for (int64_t i = 0; i < job->m; i++) {
       read_run(&a, a.offset + i * a.row_stride, a.col_stride, k, a_run);
       for (int64_t l = 0; l < k; l++)
-        row_dd(job->n, a_run[l], job->room_b + l * job->n, sums + i * job->n, low + i * job->n);
+        row_dd(job->n, a_run[l], job->scratch_b + l * job->n, sums + i * job->n, low + i * job->n);
     }
   }
   for (int64_t i = 0; i < job->m; i++) {
@@ -413,7 +413,7 @@ static size_t size_of_b(const product_t* p) {
   return ((size_t)p->tile_n + ASSAY_FMA_MAX_NR) * k;
 }
 
-static void run_tile(const product_t* p, int64_t index, double* room_a, double* room_b) {
+static void run_tile(const product_t* p, int64_t index, double* scratch_a, double* scratch_b) {
   const int64_t tiles_n = (p->n + p->tile_n - 1) / p->tile_n;
   const int64_t tiles = (p->m + p->tile_m - 1) / p->tile_m * tiles_n;
   const int64_t batch = index / tiles, tile = index % tiles;
@@ -424,18 +424,18 @@ static void run_tile(const product_t* p, int64_t index, double* room_a, double* 
                .m = p->m - i < p->tile_m ? p->m - i : p->tile_m,
                .n = p->n - j < p->tile_n ? p->n - j : p->tile_n,
                .out = p->out + batch * p->m * p->n + i * p->out_i + j * p->out_j,
-               .room_a = room_a,
-               .room_b = room_b};
+               .scratch_a = scratch_a,
+               .scratch_b = scratch_b};
   if (p->batch) {
     job.a.offset += p->batch->a_offsets[batch];
     job.b.offset += p->batch->b_offsets[batch];
   }
   if (p->c->arith == ASSAY_ARITH_F64 && p->c->coarse) {
-    tile_coarse(&job, (float*)(room_b + size_of_b(p)));
+    tile_coarse(&job, (float*)(scratch_b + size_of_b(p)));
   } else if (p->c->arith == ASSAY_ARITH_F64) {
     tile_f64(&job);
   } else if (p->c->arith == ASSAY_ARITH_DOUBLE_DOUBLE) {
-    tile_dd(&job, room_b + size_of_b(p));
+    tile_dd(&job, scratch_b + size_of_b(p));
   } else if (p->c->arith == ASSAY_ARITH_F32) {
     tile_f32(&job);
   } else {
@@ -469,17 +469,17 @@ static assay_status_t run(product_t* p) {
   bool failed = false;
 #pragma omp parallel if (work > 1e5 && jobs > 1)
   {
-    double* room = assay_malloc((size_a + size_b + sums) * sizeof *room);
-    if (!room) {
+    double* scratch = assay_malloc((size_a + size_b + sums) * sizeof *scratch);
+    if (!scratch) {
 #pragma omp atomic write
       failed = true;
     }
     // Which thread takes a tile does not show in its bits, and tiles at the edge are smaller.
 #pragma omp for schedule(dynamic)
     for (int64_t i = 0; i < jobs; i++) {
-      if (room) run_tile(p, i, room, room + size_a);
+      if (scratch) run_tile(p, i, scratch, scratch + size_a);
     }
-    assay_free(room);
+    assay_free(scratch);
   }
   return failed ? assay_status_no_memory() : NULL;
 }

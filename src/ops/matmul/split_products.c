@@ -147,16 +147,16 @@ static void judge_columns(int parts, const assay_split_weights_t* w, int64_t fro
 // more.
 static void add_range(const assay_split_weights_t* w, const column_t* columns,
                       assay_split_account_t* out) {
-  double size = 1, least = 0x1p-102;
+  double size = 1, min = 0x1p-102;
   bool splits = true;
   for (int64_t j = 0; j < w->columns; j++) {
     const column_t* c = &columns[j];
     splits &= c->splits;
     size = fmax(size, c->size);
-    if (c->square > 0) least = fmax(least, 0x1p-100 / sqrt(c->square / (double)w->n));
+    if (c->square > 0) min = fmax(min, 0x1p-100 / sqrt(c->square / (double)w->n));
   }
-  out->least = assay_exp2(ceil(assay_log2(least)));
-  out->most = splits && isfinite(size) ? assay_exp2(floor(assay_log2(0x1p125 / size))) : 0;
+  out->min = assay_exp2(ceil(assay_log2(min)));
+  out->max = splits && isfinite(size) ? assay_exp2(floor(assay_log2(0x1p125 / size))) : 0;
 }
 
 static void add_up(const assay_split_weights_t* w, const column_t* columns,

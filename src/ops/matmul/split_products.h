@@ -15,13 +15,13 @@
 
 enum {
   ASSAY_SPLIT_UNIT = 32,
-  ASSAY_SPLIT_LEAST_TERMS = 16,  // of a piece of a sum that begins with a unit of its own
-  ASSAY_SPLIT_PRODUCTS = 6       // of parts, at most
+  ASSAY_SPLIT_MIN_TERMS = 16,  // of a piece of a sum that begins with a unit of its own
+  ASSAY_SPLIT_PRODUCTS = 6     // of parts, at most
 };
 
 // 2 for three products, 3 for six; 0: another algorithm.
 int assay_split_parts(assay_algorithm_t algorithm);
-// Of n terms, in pieces of ASSAY_SPLIT_LEAST_TERMS at least, on the longest way.
+// Of n terms, in pieces of ASSAY_SPLIT_MIN_TERMS at least, on the longest way.
 double assay_split_roundings(double n);
 // What is left out of a term, relative to its magnitude.
 double assay_split_left_out(assay_algorithm_t algorithm);
@@ -37,7 +37,7 @@ typedef struct assay_split_account {
   // The magnitudes of inputs, besides 0, for which the algorithm keeps what plain sums keep:
   // nothing overflows on the way that does not in the end, and what is lost to subnormals is small
   // beside what sums round: [least, most), powers of 2. most 0: none are.
-  double least, most;
+  double min, max;
 } assay_split_account_t;
 
 // Of `columns` sums of n terms; weight i of column j is w[j * column_step + i * step].

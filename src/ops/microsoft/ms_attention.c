@@ -44,11 +44,11 @@ typedef struct caches {
 } caches_t;
 
 // Appends k and v to what was, where there is something or where the whole is wanted.
-static assay_status_t append_both(const assay_eval_t* c, assay_kept_t* kept, const caches_t* s,
+static assay_status_t append_both(const assay_eval_t* c, assay_owned_t* owned, const caches_t* s,
                                   assay_ms_operand_t* k, assay_ms_operand_t* v) {
   assay_tensor_t* old = NULL;
   ASSAY_TRY(fill_lengths(&old, k->batch, s->old));
-  kept->t[kept->n++] = old;
+  owned->t[owned->n++] = old;
   assay_ms_operand_t* operands[2] = {k, v};
   const double* pasts[2] = {s->past_key, s->past_value};
   double* presents[2] = {s->present_key, s->present_value};
@@ -59,7 +59,7 @@ static assay_status_t append_both(const assay_eval_t* c, assay_kept_t* kept, con
     if (!presents[i]) {
       const int64_t dims[4] = {x->batch, x->heads, s->capacity, x->channels};
       assay_tensor_t* t = NULL;
-      ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &t));
+      ASSAY_TRY(assay_owned_create(c, owned, 4, dims, &t));
       presents[i] = assay_f64(t);
     }
     const assay_cache_t cache = {.past = pasts[i],
@@ -169,12 +169,12 @@ static void limit_bias(const assay_eval_t* c, const double* bias, const assay_te
 }
 
 // qkv[batch, length, columns] = input x weights + bias.
-static assay_status_t project(const assay_eval_t* c, assay_kept_t* kept, assay_tensor_t** out) {
+static assay_status_t project(const assay_eval_t* c, assay_owned_t* owned, assay_tensor_t** out) {
   ASSAY_TRY(check_projection(c));
   const assay_tensor_t *x = c->in[0], *w = c->in[1];
   const int64_t n = w->dims[1], dims[3] = {x->dims[0], x->dims[1], n};
   assay_tensor_t* y = NULL;
-  ASSAY_TRY(assay_kept_create(c, kept, 3, dims, &y));
+  ASSAY_TRY(assay_owned_create(c, owned, 3, dims, &y));
   const assay_matrix_t a = {x->data, ASSAY_STORE_F64, x->type, 0, x->dims[2], 1};
   const assay_matrix_t b = {w->data, w->store, w->type, 0, n, 1};
   if (y->size > 0) {
@@ -240,7 +240,7 @@ static assay_status_t merged_caches(assay_eval_t* c, const form_t* f, assay_type
   return NULL;
 }
 
-static assay_status_t attend_merged(assay_eval_t* c, assay_kept_t* kept, const form_t* f,
+static assay_status_t attend_merged(assay_eval_t* c, assay_owned_t* owned, const form_t* f,
                                     assay_type_t type, const assay_tensor_t* qkv) {
   if (assay_attr_i64(c->node, "do_rotary", 0) != 0) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
@@ -258,10 +258,10 @@ static assay_status_t attend_merged(assay_eval_t* c, assay_kept_t* kept, const f
   }
   caches_t s;
   ASSAY_TRY(merged_caches(c, f, type, &q[1], &q[2], &s));
-  ASSAY_TRY(append_both(c, kept, &s, &q[1], &q[2]));
+  ASSAY_TRY(append_both(c, owned, &s, &q[1], &q[2]));
   assay_attention_t a = attention_of(c, &q[0], &q[1], &q[2], s.old);
   if (assay_eval_has(c, f->mask)) {
-    ASSAY_TRY(assay_padding_mask(c, kept, f->mask, &a, filter_value(c->node), &a.masks[0]));
+    ASSAY_TRY(assay_padding_mask(c, owned, f->mask, &a, filter_value(c->node), &a.masks[0]));
   }
   ASSAY_TRY(assay_score_bias(c, f->score_bias, &a, &a.masks[1]));
   ASSAY_TRY(make_y(c, type, &a));
@@ -270,18 +270,18 @@ static assay_status_t attend_merged(assay_eval_t* c, assay_kept_t* kept, const f
 
 // Source: com.microsoft Attention 1.
 static assay_status_t attention_eval(assay_eval_t* c) {
-  assay_kept_t kept = {0};
+  assay_owned_t owned = {0};
   assay_tensor_t* qkv = NULL;
-  assay_status_t st = project(c, &kept, &qkv);
-  if (!st) st = attend_merged(c, &kept, &attention_form, c->in[0]->type, qkv);
-  assay_kept_release(&kept);
+  assay_status_t st = project(c, &owned, &qkv);
+  if (!st) st = attend_merged(c, &owned, &attention_form, c->in[0]->type, qkv);
+  assay_owned_release(&owned);
   return st;
 }
 
 // Input x weights of quantized numbers, less their zero points, which are those of input `zero`,
 // one or one a column.
-static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t input, size_t zero,
-                               assay_tensor_t** out) {
+static assay_status_t centered(const assay_eval_t* c, assay_owned_t* owned, size_t input,
+                               size_t zero, assay_tensor_t** out) {
   const assay_tensor_t* t = c->in[input];
   const assay_tensor_t* z = assay_eval_has(c, zero) ? c->in[zero] : NULL;
   const int64_t n = t->dims[t->rank - 1];
@@ -290,7 +290,7 @@ static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t
                             "zero point of input %zu has shape %s; expected one number%s", input,
                             ASSAY_DIMS_TEXT(z), input == Q_INPUT ? "" : ", or one a column");
   }
-  ASSAY_TRY(assay_kept_create(c, kept, t->rank, t->dims, out));
+  ASSAY_TRY(assay_owned_create(c, owned, t->rank, t->dims, out));
   for (int64_t i = 0; i < t->size; i++)
     assay_f64(*out)[i] =
         assay_elem_f64(t, i) - (z ? assay_elem_f64(z, z->size == 1 ? 0 : i % n) : 0);
@@ -298,7 +298,7 @@ static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t
 }
 
 // The products are sums of whole numbers, exact in float64.
-static assay_status_t project_quantized(const assay_eval_t* c, assay_kept_t* kept,
+static assay_status_t project_quantized(const assay_eval_t* c, assay_owned_t* owned,
                                         assay_tensor_t** out) {
   ASSAY_TRY(check_projection(c));
   const assay_tensor_t *x = c->in[Q_INPUT], *w = c->in[Q_WEIGHTS], *sw = c->in[Q_WEIGHT_SCALE];
@@ -310,9 +310,9 @@ static assay_status_t project_quantized(const assay_eval_t* c, assay_kept_t* kep
                             ASSAY_DIMS_TEXT(c->in[Q_SCALE]), ASSAY_DIMS_TEXT(sw), (long long)n);
   }
   assay_tensor_t *xs = NULL, *ws = NULL, *y = NULL;
-  ASSAY_TRY(centered(c, kept, Q_INPUT, Q_ZERO, &xs));
-  ASSAY_TRY(centered(c, kept, Q_WEIGHTS, Q_WEIGHT_ZERO, &ws));
-  ASSAY_TRY(assay_kept_create(c, kept, 3, dims, &y));
+  ASSAY_TRY(centered(c, owned, Q_INPUT, Q_ZERO, &xs));
+  ASSAY_TRY(centered(c, owned, Q_WEIGHTS, Q_WEIGHT_ZERO, &ws));
+  ASSAY_TRY(assay_owned_create(c, owned, 3, dims, &y));
   const assay_matrix_t a = {xs->data, ASSAY_STORE_F64, xs->type, 0, x->dims[2], 1};
   const assay_matrix_t b = {ws->data, ASSAY_STORE_F64, ws->type, 0, n, 1};
   assay_eval_t exact = *c;
@@ -351,11 +351,11 @@ static assay_status_t project_quantized(const assay_eval_t* c, assay_kept_t* kep
 
 // Source: com.microsoft QAttention 1.
 static assay_status_t qattention_eval(assay_eval_t* c) {
-  assay_kept_t kept = {0};
+  assay_owned_t owned = {0};
   assay_tensor_t* qkv = NULL;
-  assay_status_t st = project_quantized(c, &kept, &qkv);
-  if (!st) st = attend_merged(c, &kept, &qattention_form, c->in[Q_SCALE]->type, qkv);
-  assay_kept_release(&kept);
+  assay_status_t st = project_quantized(c, &owned, &qkv);
+  if (!st) st = attend_merged(c, &owned, &qattention_form, c->in[Q_SCALE]->type, qkv);
+  assay_owned_release(&owned);
   return st;
 }
 
@@ -521,7 +521,8 @@ static assay_status_t read_qkv(const assay_eval_t* c, const inputs_t* in, qkv_t*
 }
 
 // The bias of the projections, [hidden + hidden + v_hidden]; keys that came as heads have theirs.
-static assay_status_t add_bias(const assay_eval_t* c, assay_kept_t* kept, size_t input, qkv_t* x) {
+static assay_status_t add_bias(const assay_eval_t* c, assay_owned_t* owned, size_t input,
+                               qkv_t* x) {
   if (!assay_eval_has(c, input)) return NULL;
   const assay_tensor_t* t = c->in[input];
   const int64_t hidden = x->q.heads * x->q.channels, v_hidden = x->v.heads * x->v.channels;
@@ -530,10 +531,10 @@ static assay_status_t add_bias(const assay_eval_t* c, assay_kept_t* kept, size_t
                             "bias has shape %s; expected [%lld + %lld + %lld]", ASSAY_DIMS_TEXT(t),
                             (long long)hidden, (long long)hidden, (long long)v_hidden);
   }
-  ASSAY_TRY(assay_operand_own(c, kept, assay_f64(t), &x->q));
+  ASSAY_TRY(assay_operand_own(c, owned, assay_f64(t), &x->q));
   if (x->whole_keys) return NULL;
-  ASSAY_TRY(assay_operand_own(c, kept, assay_f64(t) + hidden, &x->k));
-  return assay_operand_own(c, kept, assay_f64(t) + 2 * hidden, &x->v);
+  ASSAY_TRY(assay_operand_own(c, owned, assay_f64(t) + hidden, &x->k));
+  return assay_operand_own(c, owned, assay_f64(t) + 2 * hidden, &x->v);
 }
 
 static assay_status_t check_past(const assay_eval_t* c, size_t input, const assay_ms_operand_t* x) {
@@ -584,7 +585,7 @@ static assay_status_t separate_caches(assay_eval_t* c, const inputs_t* in, const
   return NULL;
 }
 
-static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept, const inputs_t* in) {
+static assay_status_t attend(assay_eval_t* c, assay_owned_t* owned, const inputs_t* in) {
   if (assay_eval_has(c, in->indirection)) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
                             "cache_indirection (beam search inside the cache) is not evaluated");
@@ -592,12 +593,12 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept, const inputs_t
   qkv_t x;
   caches_t s;
   ASSAY_TRY(read_qkv(c, in, &x));
-  ASSAY_TRY(add_bias(c, kept, in->bias, &x));
+  ASSAY_TRY(add_bias(c, owned, in->bias, &x));
   ASSAY_TRY(separate_caches(c, in, &x, &s));
-  ASSAY_TRY(append_both(c, kept, &s, &x.k, &x.v));
+  ASSAY_TRY(append_both(c, owned, &s, &x.k, &x.v));
   assay_attention_t a = attention_of(c, &x.q, &x.k, &x.v, s.old);
   if (assay_eval_has(c, in->mask)) {
-    ASSAY_TRY(assay_padding_mask(c, kept, in->mask, &a, filter_value(c->node), &a.masks[0]));
+    ASSAY_TRY(assay_padding_mask(c, owned, in->mask, &a, filter_value(c->node), &a.masks[0]));
   }
   ASSAY_TRY(assay_score_bias(c, in->score_bias, &a, &a.masks[1]));
   const assay_type_t type = c->in[M_QUERY]->type;
@@ -613,9 +614,9 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept, const inputs_t
 }
 
 static assay_status_t mha_eval_with(assay_eval_t* c, const inputs_t* in) {
-  assay_kept_t kept = {0};
-  assay_status_t st = attend(c, &kept, in);
-  assay_kept_release(&kept);
+  assay_owned_t owned = {0};
+  assay_status_t st = attend(c, &owned, in);
+  assay_owned_release(&owned);
   return st;
 }
 

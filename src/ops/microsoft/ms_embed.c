@@ -131,9 +131,9 @@ static assay_status_t limit_row(const assay_eval_t* c, const embed_t* e, double 
   const double u = assay_rounding_steps(r).u;
   const assay_span_t to = assay_running_bound_of(c, y);
   const int64_t n = e->size;
-  double* room = NULL;
-  ASSAY_TRY(assay_new_array(3 * (size_t)n, sizeof *room, &room));
-  double *gamma = room, *beta = gamma + n, *made = beta + n;
+  double* scratch = NULL;
+  ASSAY_TRY(assay_new_array(3 * (size_t)n, sizeof *scratch, &scratch));
+  double *gamma = scratch, *beta = gamma + n, *made = beta + n;
   for (int64_t j = 0; j < n; j++) {
     gamma[j] = dequantize(c, &e->gamma, j);
     beta[j] = dequantize(c, &e->beta, j);
@@ -160,7 +160,7 @@ static assay_status_t limit_row(const assay_eval_t* c, const embed_t* e, double 
       limits[j] = made[j] + 2 * u * (d * inverse * fabs(gamma[j]) + fabs(beta[j]));
     }
   }
-  assay_free(room);
+  assay_free(scratch);
   return NULL;
 }
 

@@ -120,15 +120,15 @@ static assay_status_t check_caches(const assay_eval_t* c, const group_t* g) {
 
 // ---- lengths and positions --------------------------------------------------------------------
 
-static assay_status_t new_lengths(assay_kept_t* kept, int64_t n, assay_tensor_t** out) {
+static assay_status_t new_lengths(assay_owned_t* owned, int64_t n, assay_tensor_t** out) {
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_INT64, 1, &n, out));
-  kept->t[kept->n++] = *out;
+  owned->t[owned->n++] = *out;
   return NULL;
 }
 
 // The keys of each batch element before and after this step. A first prompt (as long as the total)
 // starts from none and may be padded behind its end.
-static assay_status_t read_lengths(const assay_eval_t* c, assay_kept_t* kept, group_t* g) {
+static assay_status_t read_lengths(const assay_eval_t* c, assay_owned_t* owned, group_t* g) {
   const assay_tensor_t *lens = c->in[SEQLENS], *total = c->in[TOTAL];
   const int64_t batch = g->q.batch, rows = g->q.rows;
   if (lens->size != batch || total->size != 1) {
@@ -147,8 +147,8 @@ static assay_status_t read_lengths(const assay_eval_t* c, assay_kept_t* kept, gr
   }
   const bool prompt = rows == g->total;
   assay_tensor_t *old = NULL, *ends = NULL;
-  ASSAY_TRY(new_lengths(kept, batch, &old));
-  ASSAY_TRY(new_lengths(kept, batch, &ends));
+  ASSAY_TRY(new_lengths(owned, batch, &old));
+  ASSAY_TRY(new_lengths(owned, batch, &ends));
   for (int64_t b = 0; b < batch; b++) {
     const int64_t end = assay_i64(lens)[b] + 1;
     const int64_t before = prompt ? 0 : end - rows;
@@ -168,7 +168,7 @@ static assay_status_t read_lengths(const assay_eval_t* c, assay_kept_t* kept, gr
 }
 
 // position_ids, or the places in the cache.
-static assay_status_t read_positions(const assay_eval_t* c, assay_kept_t* kept, group_t* g) {
+static assay_status_t read_positions(const assay_eval_t* c, assay_owned_t* owned, group_t* g) {
   const int64_t rows = g->q.rows;
   const assay_tensor_t* ids = assay_eval_has(c, POSITIONS) ? c->in[POSITIONS] : NULL;
   const bool each = ids && ids->rank == 2 && ids->dims[0] == g->q.batch && ids->dims[1] == rows;
@@ -178,7 +178,7 @@ static assay_status_t read_positions(const assay_eval_t* c, assay_kept_t* kept, 
                             ASSAY_DIMS_TEXT(ids), (long long)g->q.batch, (long long)rows);
   }
   assay_tensor_t* t = NULL;
-  ASSAY_TRY(new_lengths(kept, g->q.batch * rows, &t));
+  ASSAY_TRY(new_lengths(owned, g->q.batch * rows, &t));
   for (int64_t i = 0; i < t->size; i++) {
     int64_t p = g->old[i / rows] + i % rows;
     if (ids) {
@@ -201,7 +201,7 @@ static assay_status_t check_vector(const assay_eval_t* c, size_t input, const ch
                           ASSAY_DIMS_TEXT(t), (long long)n);
 }
 
-static assay_status_t prepare(const assay_eval_t* c, assay_kept_t* kept, group_t* g) {
+static assay_status_t prepare(const assay_eval_t* c, assay_owned_t* owned, group_t* g) {
   const bool rotary = assay_attr_i64(c->node, "do_rotary", 0) != 0;
   const bool norm = assay_eval_has(c, Q_NORM);
   if (norm != assay_eval_has(c, K_NORM)) {
@@ -210,8 +210,8 @@ static assay_status_t prepare(const assay_eval_t* c, assay_kept_t* kept, group_t
                             "or none");
   }
   if (!rotary && !norm) return NULL;
-  ASSAY_TRY(assay_operand_own(c, kept, NULL, &g->q));
-  ASSAY_TRY(assay_operand_own(c, kept, NULL, &g->k));
+  ASSAY_TRY(assay_operand_own(c, owned, NULL, &g->q));
+  ASSAY_TRY(assay_operand_own(c, owned, NULL, &g->k));
   if (norm) {
     const double epsilon = assay_attr_f64(c->node, "qk_norm_epsilon", 1e-6);
     ASSAY_TRY(check_vector(c, Q_NORM, "q_norm_weight", g->q.channels));
@@ -226,7 +226,7 @@ static assay_status_t prepare(const assay_eval_t* c, assay_kept_t* kept, group_t
   }
   const bool interleaved = assay_attr_i64(c->node, "rotary_interleaved", 0) != 0;
   ASSAY_TRY(assay_rotary_check(c, c->in[COSINES], c->in[SINES], g->q.channels));
-  ASSAY_TRY(read_positions(c, kept, g));
+  ASSAY_TRY(read_positions(c, owned, g));
   ASSAY_TRY(
       assay_operand_rotate(c, c->in[COSINES], c->in[SINES], g->positions, interleaved, &g->q));
   return assay_operand_rotate(c, c->in[COSINES], c->in[SINES], g->positions, interleaved, &g->k);
@@ -235,7 +235,7 @@ static assay_status_t prepare(const assay_eval_t* c, assay_kept_t* kept, group_t
 // ---- the whole --------------------------------------------------------------------------------
 
 // The caches with the new keys and values, as outputs or for this step only.
-static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, group_t* g) {
+static assay_status_t append(assay_eval_t* c, assay_owned_t* owned, group_t* g) {
   assay_ms_operand_t* operands[2] = {&g->k, &g->v};
   for (size_t i = 0; i < 2; i++) {
     assay_ms_operand_t* x = operands[i];
@@ -246,7 +246,7 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, group_t* g) {
       const assay_type_t type = c->in[assay_eval_has(c, PAST_KEY) ? PAST_KEY : QUERY]->type;
       ASSAY_TRY(assay_eval_output(c, o, assay_eval_out_type(c, o, type), 4, dims, &t));
     } else {
-      ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &t));
+      ASSAY_TRY(assay_owned_create(c, owned, 4, dims, &t));
     }
     const assay_cache_t cache = {
         .past = assay_eval_has(c, PAST_KEY) ? assay_f64(c->in[PAST_KEY + i]) : NULL,
@@ -260,13 +260,13 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, group_t* g) {
 }
 
 // A smooth softmax has one more score in its sum: head_sink's, or 0.
-static assay_status_t read_sink(const assay_eval_t* c, assay_kept_t* kept, assay_attention_t* a) {
+static assay_status_t read_sink(const assay_eval_t* c, assay_owned_t* owned, assay_attention_t* a) {
   if (assay_eval_has(c, SINK)) {
     ASSAY_TRY(check_vector(c, SINK, "head_sink", a->q_heads));
     a->sink = assay_f64(c->in[SINK]);
   } else if (assay_attr_i64(c->node, "smooth_softmax", 0) == 1) {
     assay_tensor_t* t = NULL;
-    ASSAY_TRY(assay_kept_create(c, kept, 1, &a->q_heads, &t));
+    ASSAY_TRY(assay_owned_create(c, owned, 1, &a->q_heads, &t));
     memset(assay_f64(t), 0, (size_t)t->size * sizeof(double));
     a->sink = assay_f64(t);
   }
@@ -305,13 +305,13 @@ static assay_status_t make_scores(assay_eval_t* c, assay_attention_t* a) {
   return NULL;
 }
 
-static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
+static assay_status_t attend(assay_eval_t* c, assay_owned_t* owned) {
   group_t g = {0};
   ASSAY_TRY(read_operands(c, &g));
   ASSAY_TRY(check_caches(c, &g));
-  ASSAY_TRY(read_lengths(c, kept, &g));
-  ASSAY_TRY(prepare(c, kept, &g));
-  ASSAY_TRY(append(c, kept, &g));
+  ASSAY_TRY(read_lengths(c, owned, &g));
+  ASSAY_TRY(prepare(c, owned, &g));
+  ASSAY_TRY(append(c, owned, &g));
   assay_attention_t a = {.batch = g.q.batch,
                          .q_heads = g.q.heads,
                          .kv_heads = g.k.heads,
@@ -326,7 +326,7 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
                          .softcap = fmax(assay_attr_f64(c->node, "softcap", 0), 0),
                          .key_counts = g.ends,
                          .offsets = g.old};
-  ASSAY_TRY(read_sink(c, kept, &a));
+  ASSAY_TRY(read_sink(c, owned, &a));
   ASSAY_TRY(read_masks(c, &a));
   const int64_t width = a.q_heads * a.head_size, dims[3] = {a.batch, a.q_len, width};
   assay_tensor_t* y = NULL;
@@ -344,9 +344,9 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
 
 // Source: com.microsoft GroupQueryAttention 1.
 static assay_status_t group_eval(assay_eval_t* c) {
-  assay_kept_t kept = {0};
-  assay_status_t st = attend(c, &kept);
-  assay_kept_release(&kept);
+  assay_owned_t owned = {0};
+  assay_status_t st = attend(c, &owned);
+  assay_owned_release(&owned);
   return st;
 }
 

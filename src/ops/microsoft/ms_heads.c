@@ -11,18 +11,18 @@
 
 // ---- tensors of an evaluation -----------------------------------------------------------------
 
-assay_status_t assay_kept_create(const assay_eval_t* c, assay_kept_t* kept, int rank,
-                                 const int64_t* dims, assay_tensor_t** out) {
+assay_status_t assay_owned_create(const assay_eval_t* c, assay_owned_t* owned, int rank,
+                                  const int64_t* dims, assay_tensor_t** out) {
   assay_tensor_t* t = NULL;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, rank, dims, &t));
-  kept->t[kept->n++] = t;
+  owned->t[owned->n++] = t;
   *out = t;
   return c->running ? assay_running_bound_cover(c, t) : NULL;
 }
 
-void assay_kept_release(assay_kept_t* kept) {
-  for (int i = 0; i < kept->n; i++) assay_tensor_release(kept->t[i]);
-  kept->n = 0;
+void assay_owned_release(assay_owned_t* owned) {
+  for (int i = 0; i < owned->n; i++) assay_tensor_release(owned->t[i]);
+  owned->n = 0;
 }
 
 // ---- operands ---------------------------------------------------------------------------------
@@ -58,11 +58,11 @@ static void limit_bias(const assay_eval_t* c, int64_t n, const double* from, con
                    out, j);
 }
 
-assay_status_t assay_operand_own(const assay_eval_t* c, assay_kept_t* kept, const double* bias,
+assay_status_t assay_operand_own(const assay_eval_t* c, assay_owned_t* owned, const double* bias,
                                  assay_ms_operand_t* x) {
   const int64_t dims[4] = {x->batch, x->heads, x->rows, x->channels};
   assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &t));
+  ASSAY_TRY(assay_owned_create(c, owned, 4, dims, &t));
   const int64_t n = x->channels, jobs = t->size > 0 ? x->batch * x->heads : 0;
 #pragma omp parallel for schedule(static) if (jobs > 1 && t->size > 100000)
   for (int64_t i = 0; i < jobs; i++) {
@@ -230,7 +230,7 @@ static void mask_rows(const assay_tensor_t* t, const assay_attention_t* a, int64
   }
 }
 
-assay_status_t assay_padding_mask(const assay_eval_t* c, assay_kept_t* kept, size_t input,
+assay_status_t assay_padding_mask(const assay_eval_t* c, assay_owned_t* owned, size_t input,
                                   const assay_attention_t* a, double filter, assay_mask_t* out) {
   const assay_tensor_t* t = c->in[input];
   const int64_t b = a->batch, keys = a->kv_len, fresh = keys - a->offset;
@@ -252,7 +252,7 @@ assay_status_t assay_padding_mask(const assay_eval_t* c, assay_kept_t* kept, siz
   const int64_t rows = full || square ? a->q_len : 1;
   const int64_t dims[4] = {b, 1, rows, keys};
   assay_tensor_t* m = NULL;
-  ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &m));
+  ASSAY_TRY(assay_owned_create(c, owned, 4, dims, &m));
   double* to = assay_f64(m);
   if (lengths) {
     mask_lengths(t, a, filter, to);

@@ -6,16 +6,16 @@
 #include "ops/attention/attention_core.h"
 
 // Tensors that an evaluation makes for itself.
-typedef struct assay_kept {
+typedef struct assay_owned {
   int n;
   assay_tensor_t* t[16];
-} assay_kept_t;
+} assay_owned_t;
 
-// A tensor of doubles, not set, that lives until assay_kept_release; with limits where c->running
+// A tensor of doubles, not set, that lives until assay_owned_release; with limits where c->running
 // is set.
-assay_status_t assay_kept_create(const assay_eval_t* c, assay_kept_t* kept, int rank,
-                                 const int64_t* dims, assay_tensor_t** out) ASSAY_MUST_USE;
-void assay_kept_release(assay_kept_t* kept);
+assay_status_t assay_owned_create(const assay_eval_t* c, assay_owned_t* owned, int rank,
+                                  const int64_t* dims, assay_tensor_t** out) ASSAY_MUST_USE;
+void assay_owned_release(assay_owned_t* owned);
 
 // An operand as [batch, heads, rows, channels], by strides.
 typedef struct assay_ms_operand {
@@ -30,7 +30,7 @@ assay_ms_operand_t assay_operand_slice(const assay_tensor_t* t, int64_t first, i
 assay_ms_operand_t assay_operand_whole(const assay_tensor_t* t);
 // Makes the operand a contiguous copy that may be changed, with bias[heads * channels] added where
 // it is not NULL.
-assay_status_t assay_operand_own(const assay_eval_t* c, assay_kept_t* kept, const double* bias,
+assay_status_t assay_operand_own(const assay_eval_t* c, assay_owned_t* owned, const double* bias,
                                  assay_ms_operand_t* x) ASSAY_MUST_USE;
 
 // Checks the caches of a rotary embedding, [positions, n] of cosines and sines, 2 n <= head_size.
@@ -65,7 +65,7 @@ void assay_cache_append(const assay_eval_t* c, const assay_cache_t* cache, assay
 //   [batch, keys]       0 is masked; all keys, or those that are not from the cache
 //   [batch, q_len, keys], [batch, 1, max, max]
 // Masked scores get `filter` added. a->offset is the length of the past.
-assay_status_t assay_padding_mask(const assay_eval_t* c, assay_kept_t* kept, size_t input,
+assay_status_t assay_padding_mask(const assay_eval_t* c, assay_owned_t* owned, size_t input,
                                   const assay_attention_t* a, double filter,
                                   assay_mask_t* out) ASSAY_MUST_USE;
 

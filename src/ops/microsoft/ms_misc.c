@@ -224,7 +224,7 @@ static void list_offsets(const int64_t* counts, int64_t batch, int64_t length, i
 static assay_status_t remove_eval(assay_eval_t* c) {
   const assay_tensor_t *x = c->in[0], *counts = c->in[1];
   assay_tensor_t *y = NULL, *t = NULL;
-  int64_t total = 0, most = 0, *offsets = NULL;
+  int64_t total = 0, maximum = 0, *offsets = NULL;
   if (x->rank != 3 || counts->rank != 1 || counts->dims[0] != x->dims[0])
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "inputs have shapes %s and %s; [batch, length, size] and [batch] are "
@@ -238,7 +238,7 @@ static assay_status_t remove_eval(assay_eval_t* c) {
                               "sequence_token_count[%lld] is %lld; it must be in [0, %lld]",
                               (long long)b, (long long)n, (long long)length);
     total += n;
-    if (n > most) most = n;
+    if (n > maximum) maximum = n;
   }
   ASSAY_TRY(assay_eval_output(c, 0, x->type, 2, (int64_t[]){total, size}, &y));
   ASSAY_TRY(assay_new_array((size_t)batch * (size_t)length, sizeof *offsets, &offsets));
@@ -259,7 +259,7 @@ static assay_status_t remove_eval(assay_eval_t* c) {
   }
   if (!st && assay_eval_wants(c, 3)) {
     st = assay_eval_output(c, 3, ASSAY_TYPE_INT32, 1, (int64_t[]){1}, &t);
-    if (!st) assay_i64(t)[0] = most;
+    if (!st) assay_i64(t)[0] = maximum;
   }
   return st;
 }

@@ -422,7 +422,7 @@ static void activations(const moe_t* m, int64_t rows, const double* h, const dou
 // Rooms of an expert's work, for all tokens at once.
 typedef struct rooms {
   double *x, *h, *other, *act, *out;
-} rooms_t;
+} scratches_t;
 
 // to += weight * from, with limits.
 static void limit_output(const moe_t* m, int64_t choice, const double* from, double* to) {
@@ -437,26 +437,26 @@ static void limit_output(const moe_t* m, int64_t choice, const double* from, dou
 }
 
 // Adds what expert e makes of the tokens that chose it.
-static assay_status_t run_expert(const moe_t* m, int64_t e, const rooms_t* room, double* y) {
+static assay_status_t run_expert(const moe_t* m, int64_t e, const scratches_t* scratch, double* y) {
   const assay_eval_t* c = m->c;
   const int64_t n = m->hidden;
   int64_t rows = 0;
   for (int64_t i = 0; i < m->tokens * m->top; i++) {
     if (m->chosen[i] != e) continue;
-    memcpy(room->x + rows++ * n, assay_f64(c->in[INPUT]) + i / m->top * n,
+    memcpy(scratch->x + rows++ * n, assay_f64(c->in[INPUT]) + i / m->top * n,
            (size_t)n * sizeof(double));
   }
   if (rows == 0) return NULL;
-  ASSAY_TRY(run_layer(m, &m->fc[0], e, rows, room->x, room->h));
-  if (m->fc[2].w) ASSAY_TRY(run_layer(m, &m->fc[2], e, rows, room->x, room->other));
-  const double* other = m->fc[2].w ? room->other : NULL;
+  ASSAY_TRY(run_layer(m, &m->fc[0], e, rows, scratch->x, scratch->h));
+  if (m->fc[2].w) ASSAY_TRY(run_layer(m, &m->fc[2], e, rows, scratch->x, scratch->other));
+  const double* other = m->fc[2].w ? scratch->other : NULL;
   if (c->running) {
-    limit_activations(m, rows, room->h, other, room->act);
+    limit_activations(m, rows, scratch->h, other, scratch->act);
   } else {
-    activations(m, rows, room->h, other, room->act);
+    activations(m, rows, scratch->h, other, scratch->act);
   }
-  ASSAY_TRY(run_layer(m, &m->fc[1], e, rows, room->act, room->out));
-  const double* from = room->out;
+  ASSAY_TRY(run_layer(m, &m->fc[1], e, rows, scratch->act, scratch->out));
+  const double* from = scratch->out;
   for (int64_t i = 0; i < m->tokens * m->top; i++) {
     if (m->chosen[i] != e) continue;
     double* to = y + i / m->top * n;
@@ -483,12 +483,12 @@ static assay_status_t run_experts(moe_t* m, double* y) {
   }
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 1, &total, &all));
   assay_status_t st = m->c->running ? assay_running_bound_cover(m->c, all) : NULL;
-  rooms_t room = {.x = assay_f64(all)};
-  room.out = room.x + n * m->hidden;
-  room.other = room.out + n * m->hidden;
-  room.act = room.other + n * m->inter;
-  room.h = room.act + n * m->inter;
-  for (int64_t e = 0; !st && e < m->experts; e++) st = run_expert(m, e, &room, y);
+  scratches_t scratch = {.x = assay_f64(all)};
+  scratch.out = scratch.x + n * m->hidden;
+  scratch.other = scratch.out + n * m->hidden;
+  scratch.act = scratch.other + n * m->inter;
+  scratch.h = scratch.act + n * m->inter;
+  for (int64_t e = 0; !st && e < m->experts; e++) st = run_expert(m, e, &scratch, y);
   assay_tensor_release(all);
   return st;
 }

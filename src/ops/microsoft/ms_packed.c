@@ -74,7 +74,7 @@ static assay_status_t packed_operands(const assay_eval_t* c, assay_ms_operand_t 
                           v ? ASSAY_DIMS_TEXT(v) : "none", (long long)heads);
 }
 
-static assay_status_t packed_bias(const assay_eval_t* c, assay_kept_t* kept,
+static assay_status_t packed_bias(const assay_eval_t* c, assay_owned_t* owned,
                                   assay_ms_operand_t x[3]) {
   if (!assay_eval_has(c, P_BIAS)) return NULL;
   const assay_tensor_t* t = c->in[P_BIAS];
@@ -86,7 +86,7 @@ static assay_status_t packed_bias(const assay_eval_t* c, assay_kept_t* kept,
   }
   const double* bias = assay_f64(t);
   for (int i = 0; i < 3; i++) {
-    ASSAY_TRY(assay_operand_own(c, kept, bias, &x[i]));
+    ASSAY_TRY(assay_operand_own(c, owned, bias, &x[i]));
     bias += x[i].heads * x[i].channels;
   }
   return NULL;
@@ -123,10 +123,10 @@ static assay_status_t check_score_bias(const assay_eval_t* c, int64_t batch, int
                           ASSAY_DIMS_TEXT(t), (long long)batch, (long long)heads);
 }
 
-static assay_status_t packed_attend(assay_eval_t* c, assay_kept_t* kept) {
+static assay_status_t packed_attend(assay_eval_t* c, assay_owned_t* owned) {
   assay_ms_operand_t x[3];
   ASSAY_TRY(packed_operands(c, x));
-  ASSAY_TRY(packed_bias(c, kept, x));
+  ASSAY_TRY(packed_bias(c, owned, x));
   const int64_t tokens = x[0].rows, heads = x[0].heads, n = x[2].channels;
   int64_t batch = 0;
   ASSAY_TRY(check_starts(c, P_STARTS, tokens, &batch));
@@ -167,9 +167,9 @@ static assay_status_t packed_attend(assay_eval_t* c, assay_kept_t* kept) {
 // Source: com.microsoft PackedMultiHeadAttention 1. token_offset says where tokens stood before
 // they were packed; nothing here depends on it.
 static assay_status_t packed_eval(assay_eval_t* c) {
-  assay_kept_t kept = {0};
-  assay_status_t st = packed_attend(c, &kept);
-  assay_kept_release(&kept);
+  assay_owned_t owned = {0};
+  assay_status_t st = packed_attend(c, &owned);
+  assay_owned_release(&owned);
   return st;
 }
 
@@ -318,7 +318,7 @@ static int64_t slot_of(const assay_eval_t* c, const paged_t* p, int64_t b, int64
   return assay_i64(table)[b * table->dims[1] + at / p->block] * p->block + at % p->block;
 }
 
-static assay_status_t paged_prepare(const assay_eval_t* c, assay_kept_t* kept, paged_t* p) {
+static assay_status_t paged_prepare(const assay_eval_t* c, assay_owned_t* owned, paged_t* p) {
   const bool rotary = assay_attr_i64(c->node, "do_rotary", 0) != 0;
   const bool norm = assay_eval_has(c, G_Q_NORM);
   if (norm != assay_eval_has(c, G_K_NORM) ||
@@ -330,7 +330,7 @@ static assay_status_t paged_prepare(const assay_eval_t* c, assay_kept_t* kept, p
   if (!rotary && !norm) return NULL;
   assay_tensor_t* positions = NULL;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_INT64, 1, &p->tokens, &positions));
-  kept->t[kept->n++] = positions;
+  owned->t[owned->n++] = positions;
   const int64_t* starts = assay_i64(c->in[G_STARTS]);
   for (int64_t b = 0; b < p->batch; b++) {
     for (int64_t t = starts[b]; t < starts[b + 1]; t++) {
@@ -339,7 +339,7 @@ static assay_status_t paged_prepare(const assay_eval_t* c, assay_kept_t* kept, p
   }
   for (size_t i = 0; i < 2; i++) {
     assay_ms_operand_t* x = &p->x[i];
-    ASSAY_TRY(assay_operand_own(c, kept, NULL, x));
+    ASSAY_TRY(assay_operand_own(c, owned, NULL, x));
     if (norm) {
       const assay_tensor_t* w = c->in[G_Q_NORM + i];
       if (w->size != x->channels) {
@@ -358,7 +358,7 @@ static assay_status_t paged_prepare(const assay_eval_t* c, assay_kept_t* kept, p
 }
 
 // The caches with the new keys and values at their slots; a slot of -1 is not written.
-static assay_status_t write_caches(assay_eval_t* c, assay_kept_t* kept, paged_t* p) {
+static assay_status_t write_caches(assay_eval_t* c, assay_owned_t* owned, paged_t* p) {
   const assay_tensor_t* slots = assay_eval_has(c, G_SLOTS) ? c->in[G_SLOTS] : NULL;
   if (slots && slots->size != p->tokens) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -371,7 +371,7 @@ static assay_status_t write_caches(assay_eval_t* c, assay_kept_t* kept, paged_t*
     if (assay_eval_wants(c, 1 + i)) {
       ASSAY_TRY(assay_eval_output(c, 1 + i, from->type, 4, from->dims, &p->caches[i]));
     } else {
-      ASSAY_TRY(assay_kept_create(c, kept, 4, from->dims, &p->caches[i]));
+      ASSAY_TRY(assay_owned_create(c, owned, 4, from->dims, &p->caches[i]));
     }
     double* to = assay_f64(p->caches[i]);
     copy(c, assay_f64(from), to, from->size);
@@ -442,13 +442,13 @@ static assay_status_t paged_sequence(const assay_eval_t* c, const paged_t* p, in
   return st;
 }
 
-static assay_status_t paged_attend(assay_eval_t* c, assay_kept_t* kept) {
+static assay_status_t paged_attend(assay_eval_t* c, assay_owned_t* owned) {
   paged_t p = {0};
   ASSAY_TRY(paged_refused(c));
   ASSAY_TRY(paged_operands(c, &p));
   ASSAY_TRY(check_table(c, &p));
-  ASSAY_TRY(paged_prepare(c, kept, &p));
-  ASSAY_TRY(write_caches(c, kept, &p));
+  ASSAY_TRY(paged_prepare(c, owned, &p));
+  ASSAY_TRY(write_caches(c, owned, &p));
   if (assay_eval_has(c, G_SINK) && c->in[G_SINK]->size != p.x[0].heads) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "head_sink has shape %s; expected [%lld]",
@@ -464,9 +464,9 @@ static assay_status_t paged_attend(assay_eval_t* c, assay_kept_t* kept) {
 // Source: com.microsoft PagedAttention 1. The window counts the query's own place, as in
 // GroupQueryAttention.
 static assay_status_t paged_eval(assay_eval_t* c) {
-  assay_kept_t kept = {0};
-  assay_status_t st = paged_attend(c, &kept);
-  assay_kept_release(&kept);
+  assay_owned_t owned = {0};
+  assay_status_t st = paged_attend(c, &owned);
+  assay_owned_release(&owned);
   return st;
 }
 

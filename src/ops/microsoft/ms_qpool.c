@@ -64,8 +64,8 @@ static int64_t counted(const assay_window_axis_t* a, int64_t o, bool padding) {
     return end - first;
   }
   // Windows that ceil_mode lets hang over the padding's end count what is before it.
-  int64_t start = o * a->stride - a->pads[0], room = a->in + a->pads[1] - start;
-  int64_t n = room > 0 ? (room + a->dilation - 1) / a->dilation : 0;
+  int64_t start = o * a->stride - a->pads[0], capacity = a->in + a->pads[1] - start;
+  int64_t n = capacity > 0 ? (capacity + a->dilation - 1) / a->dilation : 0;
   return n < a->kernel ? n : a->kernel;
 }
 

@@ -278,7 +278,7 @@ static assay_status_t qreduce_mean_eval(assay_eval_t* c) {
   const assay_tensor_t* t = x.t;
   ASSAY_TRY(reduced_axes(c->node, t->rank, reduced));
   // The output's dims, and where its elements begin in x: kept axes, then reduced ones, by strides.
-  int64_t dims[ASSAY_MAX_RANK], kept[ASSAY_MAX_RANK], kept_strides[ASSAY_MAX_RANK];
+  int64_t dims[ASSAY_MAX_RANK], owned[ASSAY_MAX_RANK], kept_strides[ASSAY_MAX_RANK];
   int64_t cut[ASSAY_MAX_RANK], cut_strides[ASSAY_MAX_RANK], stride = 1, count = 1;
   int rank = 0, n_kept = 0, n_cut = 0;
   for (int i = 0; i < t->rank; i++)
@@ -289,7 +289,7 @@ static assay_status_t qreduce_mean_eval(assay_eval_t* c) {
       cut_strides[n_cut++] = stride;
       count *= t->dims[i];
     } else {
-      kept[n_kept] = t->dims[i];
+      owned[n_kept] = t->dims[i];
       kept_strides[n_kept++] = stride;
     }
     stride *= t->dims[i];
@@ -298,8 +298,8 @@ static assay_status_t qreduce_mean_eval(assay_eval_t* c) {
   for (int64_t o = 0; o < y.t->size; o++) {
     int64_t first = 0, rest = o;
     for (int i = 0; i < n_kept; i++) {
-      first += rest % kept[i] * kept_strides[i];
-      rest /= kept[i];
+      first += rest % owned[i] * kept_strides[i];
+      rest /= owned[i];
     }
     double sum = 0;
     for (int64_t k = 0; k < count; k++) {

@@ -64,14 +64,14 @@ static assay_status_t read_operands(const assay_eval_t* c, sparse_t* s) {
   return NULL;
 }
 
-static assay_status_t keep_lengths(assay_kept_t* kept, int64_t n, assay_tensor_t** out) {
+static assay_status_t keep_lengths(assay_owned_t* owned, int64_t n, assay_tensor_t** out) {
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_INT64, 1, &n, out));
-  kept->t[kept->n++] = *out;
+  owned->t[owned->n++] = *out;
   return NULL;
 }
 
 // Keys before and after this step, and the tokens' positions. A prompt starts from none.
-static assay_status_t read_lengths(const assay_eval_t* c, assay_kept_t* kept, sparse_t* s) {
+static assay_status_t read_lengths(const assay_eval_t* c, assay_owned_t* owned, sparse_t* s) {
   const assay_tensor_t *totals = c->in[KEY_TOTALS], *total = c->in[TOTAL];
   const int64_t batch = s->q.batch, rows = s->q.rows;
   s->total = total->size == 1 ? assay_i64(total)[0] : -1;
@@ -82,9 +82,9 @@ static assay_status_t read_lengths(const assay_eval_t* c, assay_kept_t* kept, sp
                             (long long)s->total, ASSAY_DIMS_TEXT(totals), (long long)rows,
                             (long long)s->capacity, (long long)batch);
   }
-  ASSAY_TRY(keep_lengths(kept, batch, &s->old));
-  ASSAY_TRY(keep_lengths(kept, batch, &s->ends));
-  ASSAY_TRY(keep_lengths(kept, batch * rows, &s->positions));
+  ASSAY_TRY(keep_lengths(owned, batch, &s->old));
+  ASSAY_TRY(keep_lengths(owned, batch, &s->ends));
+  ASSAY_TRY(keep_lengths(owned, batch * rows, &s->positions));
   for (int64_t b = 0; b < batch; b++) {
     const int64_t end = assay_i64(totals)[b], old = rows == s->total ? 0 : end - rows;
     if (end < 0 || end > s->total || old < 0) {
@@ -102,7 +102,7 @@ static assay_status_t read_lengths(const assay_eval_t* c, assay_kept_t* kept, sp
 
 // mask[batch, heads, rows, total]: 1 where the layout of the head has the key's block in the row of
 // the query's block. Layouts are used in turn.
-static assay_status_t make_mask(const assay_eval_t* c, assay_kept_t* kept, const sparse_t* s,
+static assay_status_t make_mask(const assay_eval_t* c, assay_owned_t* owned, const sparse_t* s,
                                 assay_tensor_t** out) {
   const assay_tensor_t *rows = c->in[ROWS], *cols = c->in[COLS];
   const int64_t dims[4] = {s->q.batch, s->q.heads, s->q.rows, s->total};
@@ -118,7 +118,7 @@ static assay_status_t make_mask(const assay_eval_t* c, assay_kept_t* kept, const
   }
   assay_tensor_t* m = NULL;
   ASSAY_TRY(assay_tensor_create_zero(ASSAY_TYPE_BOOL, 4, dims, &m));
-  kept->t[kept->n++] = m;
+  owned->t[owned->n++] = m;
   int64_t* to = assay_i64(m);
   const int64_t n = m->size > 0 ? m->size / s->total : 0;
   for (int64_t i = 0; i < n; i++, to += s->total) {
@@ -141,7 +141,7 @@ static assay_status_t make_mask(const assay_eval_t* c, assay_kept_t* kept, const
   return NULL;
 }
 
-static assay_status_t rotate(const assay_eval_t* c, assay_kept_t* kept, sparse_t* s) {
+static assay_status_t rotate(const assay_eval_t* c, assay_owned_t* owned, sparse_t* s) {
   if (assay_attr_i64(c->node, "do_rotary", 0) == 0) return NULL;
   if (!assay_eval_has(c, COSINES) || !assay_eval_has(c, SINES)) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -151,7 +151,7 @@ static assay_status_t rotate(const assay_eval_t* c, assay_kept_t* kept, sparse_t
   ASSAY_TRY(assay_rotary_check(c, c->in[COSINES], c->in[SINES], s->q.channels));
   assay_ms_operand_t* operands[2] = {&s->q, &s->k};
   for (int i = 0; i < 2; i++) {
-    ASSAY_TRY(assay_operand_own(c, kept, NULL, operands[i]));
+    ASSAY_TRY(assay_operand_own(c, owned, NULL, operands[i]));
     ASSAY_TRY(assay_operand_rotate(c, c->in[COSINES], c->in[SINES], assay_i64(s->positions),
                                    interleaved, operands[i]));
   }
@@ -159,7 +159,7 @@ static assay_status_t rotate(const assay_eval_t* c, assay_kept_t* kept, sparse_t
 }
 
 // The caches, which are those of the past with the new rows.
-static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, sparse_t* s) {
+static assay_status_t append(assay_eval_t* c, assay_owned_t* owned, sparse_t* s) {
   assay_ms_operand_t* operands[2] = {&s->k, &s->v};
   for (size_t i = 0; i < 2; i++) {
     const assay_tensor_t* past = c->in[PAST_KEY + i];
@@ -167,7 +167,7 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, sparse_t* s) {
     if (assay_eval_wants(c, 1 + i)) {
       ASSAY_TRY(assay_eval_output(c, 1 + i, past->type, 4, past->dims, &t));
     } else {
-      ASSAY_TRY(assay_kept_create(c, kept, 4, past->dims, &t));
+      ASSAY_TRY(assay_owned_create(c, owned, 4, past->dims, &t));
     }
     const assay_cache_t cache = {.past = assay_f64(past),
                                  .past_capacity = s->capacity,
@@ -180,14 +180,14 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, sparse_t* s) {
   return NULL;
 }
 
-static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
+static assay_status_t attend(assay_eval_t* c, assay_owned_t* owned) {
   sparse_t s = {0};
   assay_tensor_t *mask = NULL, *y = NULL;
   ASSAY_TRY(read_operands(c, &s));
-  ASSAY_TRY(read_lengths(c, kept, &s));
-  ASSAY_TRY(make_mask(c, kept, &s, &mask));
-  ASSAY_TRY(rotate(c, kept, &s));
-  ASSAY_TRY(append(c, kept, &s));
+  ASSAY_TRY(read_lengths(c, owned, &s));
+  ASSAY_TRY(make_mask(c, owned, &s, &mask));
+  ASSAY_TRY(rotate(c, owned, &s));
+  ASSAY_TRY(append(c, owned, &s));
   assay_attention_t a = {.batch = s.q.batch,
                          .q_heads = s.q.heads,
                          .kv_heads = s.k.heads,
@@ -212,9 +212,9 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
 
 // Source: com.microsoft SparseAttention 1.
 static assay_status_t sparse_eval(assay_eval_t* c) {
-  assay_kept_t kept = {0};
-  assay_status_t st = attend(c, &kept);
-  assay_kept_release(&kept);
+  assay_owned_t owned = {0};
+  assay_status_t st = attend(c, &owned);
+  assay_owned_release(&owned);
   return st;
 }
 

@@ -148,15 +148,15 @@ assay_status_t assay_ml_svr_bound(assay_bound_t* c) {
 // ---- SVMClassifier ------------------------------------------------------------------------------
 
 // Room for one row.
-typedef struct room {
+typedef struct scratch {
   num_t *kernels, *pairs, *out;
   int64_t* votes;
   double *r, *q, *qp, *p, *moved;
-} room_t;
+} scratch_t;
 
-static assay_status_t room_init(const assay_svc_t* v, room_t* m) {
+static assay_status_t scratch_init(const assay_svc_t* v, scratch_t* m) {
   const size_t k = (size_t)v->classes, square = v->proba ? k * k : 1;
-  *m = (room_t){0};
+  *m = (scratch_t){0};
   ASSAY_TRY(assay_new_array((size_t)v->vectors, sizeof(num_t), &m->kernels));
   ASSAY_TRY(assay_new_array((size_t)v->pairs + 2, sizeof(num_t), &m->pairs));
   ASSAY_TRY(assay_new_array((size_t)v->columns + 2, sizeof(num_t), &m->out));
@@ -168,14 +168,14 @@ static assay_status_t room_init(const assay_svc_t* v, room_t* m) {
   return assay_new_array(k, sizeof(double), &m->moved);
 }
 
-static void room_deinit(room_t* m) {
+static void scratch_deinit(scratch_t* m) {
   void* all[] = {m->kernels, m->pairs, m->out, m->votes, m->r, m->q, m->qp, m->p, m->moved};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) assay_free(all[i]);
 }
 
 // The pairs' sums; false if a vote is not certain.
 static bool vote(const assay_bound_t* c, const assay_arithmetic_t* a, const assay_svc_t* v,
-                 room_t* m, int64_t row) {
+                 scratch_t* m, int64_t row) {
   const int64_t f = v->features, n = v->vectors;
   int64_t pair = 0, start_i = 0;
   bool certain = true;
@@ -206,7 +206,7 @@ static double clamp(double p) { return p < 1e-7 ? 1e-7 : p > 1 - 1e-7 ? 1 - 1e-7
 // The coupled probabilities are where an iteration stops. What each pair's error does to them is
 // seen by moving it; the iteration itself ends within its tolerance, wherever rounding makes it
 // stop.
-static void probabilities(const assay_arithmetic_t* a, const assay_svc_t* v, room_t* m) {
+static void probabilities(const assay_arithmetic_t* a, const assay_svc_t* v, scratch_t* m) {
   const int64_t k = v->classes;
   int64_t pair = 0;
   for (int64_t i = 0; i < k; i++) {
@@ -243,7 +243,7 @@ static void probabilities(const assay_arithmetic_t* a, const assay_svc_t* v, roo
 }
 
 static bool svc_row(const assay_bound_t* c, const assay_arithmetic_t* a, const assay_svc_t* v,
-                    room_t* m, int64_t row) {
+                    scratch_t* m, int64_t row) {
   bool certain = true;
   if (!v->per_class) {
     for (int64_t k = 0; k < v->classes; k++)
@@ -268,16 +268,16 @@ assay_status_t assay_ml_svc_bound(assay_bound_t* c) {
   const assay_arithmetic_t a = assay_arithmetic_of(c);
   assay_svc_t v;
   assay_ml_limits_t limits;
-  room_t m = {0};
+  scratch_t m = {0};
   int64_t rows = 0;
   ASSAY_TRY(assay_ml_svc_read(c->node, &v));
   ASSAY_TRY(assay_ml_rows(&e, c->in[0], &rows, &v.features));
   ASSAY_TRY(assay_ml_limits_begin(c, 1, &limits));
-  assay_status_t st = room_init(&v, &m);
+  assay_status_t st = scratch_init(&v, &m);
   for (int64_t r = 0; !st && r < rows; r++) {
     const bool certain = svc_row(c, &a, &v, &m, r);
     assay_ml_limits_row(&a, &limits, r, m.out, certain);
   }
-  room_deinit(&m);
+  scratch_deinit(&m);
   return st;
 }

@@ -226,21 +226,20 @@ static num_t gather_numbers(const assay_bound_t* c, const assay_arithmetic_t* a,
                             const double* base) {
   assay_number_sum_t s = {0};
   const double start = how == AGGREGATE_MIN ? INFINITY : -INFINITY;
-  double most = start;
+  double max = start;
   for (int64_t tree = 0; tree < t->n_trees; tree++) {
     const assay_tree_node_t* leaf = assay_trees_leaf(t, tree, c->in[0], at);
     for (int64_t i = leaf->first; i < leaf->first + leaf->n; i++) {
       if (t->votes[i].target != target) continue;
       const double w = t->votes[i].weight;
-      most = how == AGGREGATE_MIN ? fmin(most, w) : fmax(most, w);
+      max = how == AGGREGATE_MIN ? fmin(max, w) : fmax(max, w);
       assay_number_sum_add(&s, assay_number_exact(w));
     }
   }
   num_t y = assay_number_sum_end(a, &s);
   if (how == AGGREGATE_AVERAGE && t->n_trees)
     y = assay_number_div(a, y, assay_number_exact((double)t->n_trees));
-  if (how == AGGREGATE_MIN || how == AGGREGATE_MAX)
-    y = assay_number_exact(most == start ? 0 : most);
+  if (how == AGGREGATE_MIN || how == AGGREGATE_MAX) y = assay_number_exact(max == start ? 0 : max);
   return base ? assay_number_add(a, y, assay_number_exact(*base)) : y;
 }
 

@@ -96,14 +96,14 @@ assay_norm_stats_t assay_norm_bound_stats(const assay_rounding_t* r, bool probab
 static bool passes_range(const assay_norm_apply_t* a, const assay_inner_t* in, double x, double d,
                          double factor) {
   const assay_norm_stats_t* s = &a->stats;
-  double most = fmax(fmax(factor, d), d * factor);
+  double maximum = fmax(fmax(factor, d), d * factor);
   if (!a->rounding->documented) {
-    most = fmax(most, factor * (fabs(x) + fabs(s->mean) + s->mean_error));
+    maximum = fmax(maximum, factor * (fabs(x) + fabs(s->mean) + s->mean_error));
     // The products in another order.
     const double inverse = s->inverse * (1 + s->inverse_error);
-    most = fmax(most, d * fmax(inverse, inverse > 0 ? factor / inverse : 0));
+    maximum = fmax(maximum, d * fmax(inverse, inverse > 0 ? factor / inverse : 0));
   }
-  return most > in->max;
+  return maximum > in->max;
 }
 
 // (x - mean) * inverse * scale + bias in any order of the products; or, where that is not

@@ -22,9 +22,9 @@ static bool is_real(assay_type_t t) {
 static bool is_microsoft(const assay_node_t* n) { return strcmp(n->domain, "com.microsoft") == 0; }
 
 // Whether a value is a float tensor of at least so many dimensions.
-static bool has_rank(const assay_value_t* v, int least) {
+static bool has_rank(const assay_value_t* v, int min) {
   const assay_valtype_t* t = v ? v->type : NULL;
-  return t && t->kind == ASSAY_KIND_TENSOR && is_real(t->elem) && t->has_shape && t->rank >= least;
+  return t && t->kind == ASSAY_KIND_TENSOR && is_real(t->elem) && t->has_shape && t->rank >= min;
 }
 
 // A row that is the same for all rows of the product, or none.
@@ -44,7 +44,7 @@ static bool read_nbits_sizes(const assay_node_t* n, assay_coded_matrix_t* m) {
   m->k = assay_attr_i64(n, "K", 0);
   m->block = assay_attr_i64(n, "block_size", 0);
   if ((bits != 4 && bits != 8) || assay_attr_i64(n, "weight_prepacked", 0) || m->n < 1 ||
-      m->n >= limit || m->k < 1 || m->k >= limit || m->block < ASSAY_CODED_LEAST_BLOCK ||
+      m->n >= limit || m->k < 1 || m->k >= limit || m->block < ASSAY_CODED_MIN_BLOCK ||
       m->block >= limit || m->block & (m->block - 1))
     return false;
   m->blocks = (m->k + m->block - 1) / m->block;
@@ -106,7 +106,7 @@ static bool read_scales(const assay_node_t* n, const assay_tensor_t* codes,
     m->scale_n_step = 1;
     return axis == 1 - k_axis && scales->rank == 1 && scales->size == m->n;
   }
-  if (axis != k_axis || block < ASSAY_CODED_LEAST_BLOCK || scales->rank != 2) return false;
+  if (axis != k_axis || block < ASSAY_CODED_MIN_BLOCK || scales->rank != 2) return false;
   m->block = block < m->k ? block : m->k;
   m->blocks = (m->k - 1) / m->block + 1;
   m->scale_block_step = k_axis ? 1 : m->n;

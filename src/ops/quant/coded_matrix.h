@@ -6,7 +6,7 @@
 #include "ops/op.h"
 
 // Smaller blocks have nearly as many bytes of scales as float32 weights have.
-enum { ASSAY_CODED_LEAST_BLOCK = 16 };
+enum { ASSAY_CODED_MIN_BLOCK = 16 };
 
 // y[..., n] = x[..., k] w + bias with w[i, j] = (code - zero) * scale, each operation rounded.
 // Code (i, j) is number i * k_step + j * n_step of those that lie packed in `codes`, the first of

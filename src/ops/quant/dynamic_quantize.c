@@ -30,8 +30,8 @@ void assay_dynamic_quantize(const assay_eval_t* c, int64_t n, const double* x, d
 
 // The smallest and the largest number, 0 among them; and between what they may lie.
 typedef struct span {
-  double min, max, least, most;  // of the numbers as they are; of what they may be
-  double min_high, max_low;      // the smallest is no larger, the largest no smaller
+  double min, max, minimum, maximum;  // of the numbers as they are; of what they may be
+  double min_high, max_low;           // the smallest is no larger, the largest no smaller
 } span_t;
 
 static span_t span_of(int64_t n, const double* x, const double* in) {
@@ -41,7 +41,8 @@ static span_t span_of(int64_t n, const double* x, const double* in) {
     const bool open = isnan(x[i]) || (in && isnan(in[i]));
     const double e = open ? (double)INFINITY : in ? in[i] : 0;
     s.min = fmin(s.min, x[i]), s.max = fmax(s.max, x[i]);
-    s.least = fmin(s.least, open ? -e : x[i] - e), s.most = fmax(s.most, open ? e : x[i] + e);
+    s.minimum = fmin(s.minimum, open ? -e : x[i] - e),
+    s.maximum = fmax(s.maximum, open ? e : x[i] + e);
     s.min_high = fmin(s.min_high, x[i] + e), s.max_low = fmax(s.max_low, x[i] - e);
   }
   return s;
@@ -55,7 +56,7 @@ void assay_dynamic_quantize_bound(const assay_rounding_t* r, int64_t n, const do
                                   const double* in, double* error) {
   const span_t s = span_of(n, x, in);
   const double size = (s.max - s.min) / 255;
-  const double wide = s.most - s.least, narrow = s.max_low - s.min_high;
+  const double wide = s.maximum - s.minimum, narrow = s.max_low - s.min_high;
   const double off = fmax(wide - (s.max - s.min), (s.max - s.min) - narrow) / 255;
   const assay_quant_steps_t steps = assay_steps_of(r, ASSAY_TYPE_UINT8, true, ASSAY_FORMAT_FP32);
   const assay_quant_near_t scale = {
@@ -63,24 +64,24 @@ void assay_dynamic_quantize_bound(const assay_rounding_t* r, int64_t n, const do
   const double step = size + scale.error, rounding = 2048 * steps.u * step;
   const double zero = size > 0 ? rint(fmin(fmax(-s.min / size, 0), 255)) : 0;
   const assay_quant_near_t none = {0, 0};
-  const assay_quant_near_t start = {-s.min, fmax(s.min_high - s.min, s.min - s.least)};
+  const assay_quant_near_t start = {-s.min, fmax(s.min_high - s.min, s.min - s.minimum)};
   const double zero_steps =
       size > 0 ? assay_steps_limit(&steps, start, scale, none, zero) : (double)INFINITY;
   for (int64_t i = 0; i < n; i++) {
-    const double e = in ? in[i] : 0, most_off = e + 2 * step + rounding;
-    error[i] = most_off == most_off ? most_off : (double)INFINITY;
+    const double e = in ? in[i] : 0, max_off = e + 2 * step + rounding;
+    error[i] = max_off == max_off ? max_off : (double)INFINITY;
     // Where the scale vanishes an engine may take 1 or what is left of it.
     if (size == 0 && !(wide > 0)) error[i] = 0;
     if (!(size > 0) || !(zero_steps < MANY)) continue;
     const double q = fmin(fmax(rint(x[i] / size) + zero, 0), 255);
     const assay_quant_near_t at = {x[i], e};
-    double most = 0;
+    double maximum = 0;
     for (double z = fmax(zero - zero_steps, 0); z <= fmin(zero + zero_steps, 255); z++) {
       // From (q - zero) + z, so that a zero point that all elements move with does not count.
       const double y = q - zero + z;
-      most = fmax(most, assay_steps_limit(&steps, at, scale, (assay_quant_near_t){z, 0}, y));
+      maximum = fmax(maximum, assay_steps_limit(&steps, at, scale, (assay_quant_near_t){z, 0}, y));
     }
-    double near = most * (scale.value + scale.error) + fabs(q - zero) * scale.error;
+    double near = maximum * (scale.value + scale.error) + fabs(q - zero) * scale.error;
     near += 2 * steps.u * (fabs(q - zero) * size + near);
     error[i] = fmin(error[i], near);
   }

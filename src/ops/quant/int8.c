@@ -754,9 +754,9 @@ bool assay_int8_in_affine(const assay_int8_t* q, const assay_node_t* node) {
 // cancel as integers leave something. Each is at most 255 * 255 steps of the factor (Higham 2002,
 // section 3.1: n u sum|a||b| for any order).
 static double truth_limit(const assay_int8_t* q, int64_t c) {
-  const double most = 0x1p16, factor = fabs((double)q->factor[q->n_factor > 1 ? c : 0]);
+  const double max = 0x1p16, factor = fabs((double)q->factor[q->n_factor > 1 ? c : 0]);
   const double channels = q->channels > 0 ? (double)q->channels : 1;
-  const double n = q->scales_x ? 1 : q->w.constant ? (double)q->w.constant->size / channels : most;
+  const double n = q->scales_x ? 1 : q->w.constant ? (double)q->w.constant->size / channels : max;
   return (n + 2) * 0x1p-53 * n * 255 * 255 * factor;
 }
 

@@ -290,7 +290,7 @@ static void run_operation(const assay_int8_t* q, const assay_int8_tile_t* t, int
 // What becomes of a float: first limits, then q. NaN becomes 0, or what is next to it in the type,
 // as in QuantizeLinear's evaluation.
 typedef struct range {
-  float least, most;  // of the float
+  float minimum, maximum;  // of the float
   float scale, zero;
   float low, high;  // of the integer
 } range_t;
@@ -308,7 +308,7 @@ static inline float rounded(float v) {
 }
 
 static inline float chosen(float x, range_t r) {
-  const float v = within(x, r.least, r.most) / r.scale;
+  const float v = within(x, r.minimum, r.maximum) / r.scale;
   const float k = rounded(within(v, -512, 512)) + r.zero;
   return v != v ? 0 : within(k, r.low, r.high);
 }
@@ -343,7 +343,7 @@ void assay_int8_quantize(const float* x, int64_t n, float scale, float zero, ass
                            .zero = zero};
     int8_wide_run(&w, n, out);
   } else {
-    const range_t r = {.least = -INFINITY, .most = INFINITY, .scale = scale, .zero = zero};
+    const range_t r = {.minimum = -INFINITY, .maximum = INFINITY, .scale = scale, .zero = zero};
     quantize(x, n, r, type, out);
   }
 }
@@ -400,7 +400,7 @@ static void run_simple(const assay_int8_t* q, const assay_int8_tile_t* t, int64_
   float y[TILE];
   run_operation(q, t, n, y);
   if (q->quantizes) {
-    const range_t r = {.least = q->low, .most = q->high, .scale = q->scale, .zero = q->zero};
+    const range_t r = {.minimum = q->low, .maximum = q->high, .scale = q->scale, .zero = q->zero};
     quantize(y, n, r, q->type, out);
   } else {
     limit_floats(n, q->low, q->high, y);

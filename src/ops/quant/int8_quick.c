@@ -5,10 +5,10 @@
 
 #include "ops/quant/int8_wide.h"
 
-bool int8_quick_slack(double halves, double most, float* out_sure) {
+bool int8_quick_slack(double halves, double max, float* out_sure) {
   const double slack = halves * 0x1p-24;
   *out_sure = (float)(0.5 - slack);
-  return slack < 0x1p-7 && most < 0x1p30;
+  return slack < 0x1p-7 && max < 0x1p30;
 }
 
 // Whether 1 / scale, and what is multiplied by it, are normal numbers.
@@ -26,7 +26,7 @@ static uint8_t byte_of(float limit, const assay_int8_t* q, uint8_t turn) {
 bool int8_quick_numbers(const assay_int8_t* q, int64_t n, float* factor, float* shift,
                         int8_quick_t* out) {
   const uint8_t turn = q->type == ASSAY_TYPE_INT8 ? 128 : 0;
-  double most_factor = 0, most_shift = 0;
+  double max_factor = 0, max_shift = 0;
   if (!q->simple || q->other >= 0 || !q->quantizes || q->sources[0].kind != ASSAY_INT8_RESULT ||
       q->scales_x || !is_usual(q->scale) || n < 1)
     return false;
@@ -36,15 +36,15 @@ bool int8_quick_numbers(const assay_int8_t* q, int64_t n, float* factor, float* 
     const double s = (double)q->shift[c] / (double)q->scale;
     factor[i] = (float)f;
     shift[i] = (float)(s + (double)q->zero + turn);
-    most_factor = fmax(most_factor, fabs(f));
-    most_shift = fmax(most_shift, fabs(s));
+    max_factor = fmax(max_factor, fabs(f));
+    max_shift = fmax(max_shift, fabs(s));
   }
   *out = (int8_quick_t){.factor = factor,
                         .shift = shift,
-                        .least = byte_of(q->low, q, turn),
-                        .most = byte_of(q->high, q, turn),
+                        .min = byte_of(q->low, q, turn),
+                        .max = byte_of(q->high, q, turn),
                         .turn = turn};
-  return int8_quick_slack(3200 + 3.2 * most_shift, most_factor * 0x1p31 + most_shift + 512,
+  return int8_quick_slack(3200 + 3.2 * max_shift, max_factor * 0x1p31 + max_shift + 512,
                           &out->sure);
 }
 
@@ -61,13 +61,13 @@ enum { LANES = 16, PIECE = 4 * LANES };
 // What a run of pieces shares.
 typedef struct numbers {
   __m512 sure;
-  __m512i least, most, turn;
+  __m512i min, max, turn;
 } numbers_t;
 
 INT8_QUICK_INLINE numbers_t numbers_of(const int8_quick_t* q) {
   return (numbers_t){.sure = _mm512_set1_ps(q->sure),
-                     .least = _mm512_set1_epi8((char)q->least),
-                     .most = _mm512_set1_epi8((char)q->most),
+                     .min = _mm512_set1_epi8((char)q->min),
+                     .max = _mm512_set1_epi8((char)q->max),
                      .turn = _mm512_set1_epi8((char)q->turn)};
 }
 
@@ -90,7 +90,7 @@ INT8_QUICK_INLINE bool piece(bool whole, const int8_quick_t* q, const numbers_t*
                        in_steps(whole, q, sums, at, n, 2), in_steps(whole, q, sums, at, n, 3)};
   __m512i bytes;
   if (!int8_quick_bytes(v, c->sure, &bytes)) return false;
-  bytes = _mm512_min_epu8(_mm512_max_epu8(bytes, c->least), c->most);
+  bytes = _mm512_min_epu8(_mm512_max_epu8(bytes, c->min), c->max);
   bytes = _mm512_xor_si512(bytes, c->turn);
   if (whole)
     _mm512_storeu_si512(out, bytes);

@@ -14,13 +14,13 @@
 typedef struct int8_quick {
   const float *factor, *shift;  // by element
   float sure;                   // 0.5 - slack: fractions up to that are sure
-  uint8_t least, most;          // of the bytes as unsigned ones
+  uint8_t min, max;             // of the bytes as unsigned ones
   uint8_t turn;                 // 128: the output is signed
 } int8_quick_t;
 
 // How far a number may be off is `halves` half units of a float's last place (2^-24) of 1; false:
 // too far for a shorter way to be one, or it could leave int32.
-bool int8_quick_slack(double halves, double most, float* out_sure);
+bool int8_quick_slack(double halves, double max, float* out_sure);
 // For a layer that does nothing to its sums but to limit and quantize them: n channels of factor
 // and shift. False: it is none, or has no shorter way.
 bool int8_quick_numbers(const assay_int8_t* q, int64_t n, float* factor, float* shift,

@@ -90,7 +90,7 @@ INLINE __m512 combined(assay_int8_operation_t operation, __m512 a, __m512 b) {
 // unsigned ones.
 typedef struct output {
   __m512 low, high, scale, inverse;
-  __m512i zero, least, most;  // bytes that the limits become
+  __m512i zero, min, max;  // bytes that the limits become
   __m512i turn;
   bool limits, quick;  // quick: the inverse is a normal number, and so are products with it
 } output_t;
@@ -105,8 +105,8 @@ INLINE __m512i integer(__m512 v) {
 
 // By a division. NaN becomes 0.
 INLINE __m512i exactly(__m512 x, const output_t* o, bool is_signed) {
-  const __m512 most = _mm512_set1_ps(512), least = _mm512_set1_ps(-512);
-  const __m512 v = within(_mm512_div_ps(within(x, o->low, o->high), o->scale), least, most);
+  const __m512 max = _mm512_set1_ps(512), min = _mm512_set1_ps(-512);
+  const __m512 v = within(_mm512_div_ps(within(x, o->low, o->high), o->scale), min, max);
   const __m512i k = _mm512_add_epi32(integer(v), o->zero);
   return _mm512_mask_mov_epi32(k, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q),
                                _mm512_set1_epi32(is_signed ? 128 : 0));
@@ -130,7 +130,7 @@ INLINE __m512i quantized(const __m512 y[4], const output_t* o, bool is_signed) {
   __m512i k[4];
   __mmask16 unsure[4];
   UNROLL for (int j = 0; j < 4; j++) k[j] = guessed(y[j], o, &unsure[j]);
-  __m512i q = _mm512_min_epu8(_mm512_max_epu8(int8_packed(k), o->least), o->most);
+  __m512i q = _mm512_min_epu8(_mm512_max_epu8(int8_packed(k), o->min), o->max);
   if (!o->quick || (unsure[0] | unsure[1] | unsure[2] | unsure[3])) {
     UNROLL for (int j = 0; j < 4; j++) k[j] = exactly(y[j], o, is_signed);
     q = int8_packed(k);
@@ -203,7 +203,7 @@ INLINE bool short_piece(const short_way_t* s, const int8_wide_t* w, const source
     }
   }
   if (!int8_quick_bytes(v, s->sure, &q)) return false;
-  q = _mm512_min_epu8(_mm512_max_epu8(q, o->least), o->most);
+  q = _mm512_min_epu8(_mm512_max_epu8(q, o->min), o->max);
   _mm512_storeu_si512((uint8_t*)out + i, _mm512_xor_si512(q, o->turn));
   return true;
 }
@@ -247,8 +247,8 @@ INLINE void run(form_t a_form, form_t b_form, const int8_wide_t* w, int64_t n, v
                 .turn = _mm512_set1_epi8((char)(is_signed ? -128 : 0)),
                 .limits = w->low > -INFINITY ||
                           w->high<INFINITY, .quick = w->scale> 0x1p-100F && w->scale < 0x1p100F};
-  o.least = byte_of(w->low, &o);
-  o.most = byte_of(w->high, &o);
+  o.min = byte_of(w->low, &o);
+  o.max = byte_of(w->high, &o);
   const bool shorter = a_form == BYTES && b_form == BYTES && w->type != ASSAY_TYPE_FLOAT;
   const short_way_t way =
       shorter ? short_way_of(w, is_signed ? 128 : 0) : (short_way_t){.is_there = false};

@@ -146,7 +146,7 @@ static number_t activate(const place_t* at, int which, number_t a, double sigma,
   }
   const double y = f->function(x, f->alpha, f->beta);
   const double reach = a.g + 2 * u * fabs(x);
-  const double most = here * f->slope(x, reach, f->alpha, f->beta);
+  const double maximum = here * f->slope(x, reach, f->alpha, f->beta);
   // Over six standard deviations, so that what bends counts, too.
   const double carried = u * sqrt(mean_square(a.t, DRAWS)), near = SIGMAS * (carried + sigma);
   const double slope = here * f->slope(x, fmin(reach, near), f->alpha, f->beta);
@@ -161,7 +161,7 @@ static number_t activate(const place_t* at, int which, number_t a, double sigma,
   const double local = (p->steps.function + 2 * u) * fabs(y) +
                        2 * p->steps.definition * fmax(1, f->has_alpha ? fabs(f->alpha) : 1) +
                        2 * p->steps.tiny;
-  number_t out = {.x = y, .g = most * reach * (1 + 8 * u) + local};
+  number_t out = {.x = y, .g = maximum * reach * (1 + 8 * u) + local};
   // What may overflow may be NaN after it, which has no range.
   if (!(a.g < (double)INFINITY)) {
     out.g = INFINITY;
@@ -650,8 +650,8 @@ static assay_status_t run_direction(pass_t* p, number_t* z) {
 }
 
 // Room for a direction, zeroed; what is not used has none of it.
-static assay_status_t make_room(pass_t* p, double** out_doubles, float** out_floats,
-                                number_t** out_z) {
+static assay_status_t reserve(pass_t* p, double** out_doubles, float** out_floats,
+                              number_t** out_z) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden, state = n->batch * n->hidden;
   const int64_t rows = n->length * n->batch;
@@ -713,7 +713,7 @@ assay_status_t assay_recurrent_limits(const assay_eval_t* c, const assay_recurre
     double* doubles = NULL;
     float* floats = NULL;
     number_t* z = NULL;
-    assay_status_t st = make_room(&p, &doubles, &floats, &z);
+    assay_status_t st = reserve(&p, &doubles, &floats, &z);
     if (!st) st = run_direction(&p, z);
     assay_free(doubles);
     assay_free(floats);

@@ -209,10 +209,11 @@ static assay_status_t multiply_input(const pass_t* p) {
 }
 
 static assay_status_t run_direction(const assay_eval_t* c, const assay_recurrent_t* n,
-                                    int direction, double* from_x, double* room) {
+                                    int direction, double* from_x, double* scratch) {
   const int64_t all = n->gates * n->hidden, state = n->batch * n->hidden;
-  pass_t p = {.c = c, .n = n, .direction = direction, .r = n->r, .from_x = from_x, .gates = room};
-  p.states = room + n->batch * all;
+  pass_t p = {
+      .c = c, .n = n, .direction = direction, .r = n->r, .from_x = from_x, .gates = scratch};
+  p.states = scratch + n->batch * all;
   p.cells = p.states + state;
   p.work = p.cells + state;
   p.prepared = p.work + state;
@@ -241,14 +242,14 @@ assay_status_t assay_recurrent_run(const assay_eval_t* c, const assay_recurrent_
   if (c->running) return assay_recurrent_limits(c, n);
   const int64_t all = n->gates * n->hidden;
   const int64_t x_dims[2] = {n->length * n->batch, all};
-  const int64_t room_dims[2] = {n->batch, all + 4 * n->hidden};
-  assay_tensor_t *from_x = NULL, *room = NULL;
+  const int64_t capacity_dims[2] = {n->batch, all + 4 * n->hidden};
+  assay_tensor_t *from_x = NULL, *scratch = NULL;
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, 2, x_dims, &from_x);
-  if (!st) st = assay_tensor_create(ASSAY_TYPE_DOUBLE, 2, room_dims, &room);
+  if (!st) st = assay_tensor_create(ASSAY_TYPE_DOUBLE, 2, capacity_dims, &scratch);
   for (int d = 0; !st && d < n->directions; d++) {
-    st = run_direction(c, n, d, assay_f64(from_x), assay_f64(room));
+    st = run_direction(c, n, d, assay_f64(from_x), assay_f64(scratch));
   }
   assay_tensor_release(from_x);
-  assay_tensor_release(room);
+  assay_tensor_release(scratch);
   return st;
 }

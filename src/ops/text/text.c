@@ -224,7 +224,7 @@ static assay_status_t split_infer(assay_infer_t* c) {
 static assay_status_t split_eval(assay_eval_t* c) {
   const assay_tensor_t* x = c->in[0];
   assay_tensor_t *y = NULL, *counts = NULL;
-  int64_t dims[ASSAY_MAX_RANK], most = 0;
+  int64_t dims[ASSAY_MAX_RANK], max = 0;
   assay_string_t piece;
   if (x->rank == ASSAY_MAX_RANK)
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "the result would have rank %d",
@@ -235,18 +235,18 @@ static assay_status_t split_eval(assay_eval_t* c) {
     int64_t n = 0;
     while (next_piece(&p, &piece)) n++;
     assay_i64(counts)[i] = n;
-    if (n > most) most = n;
+    if (n > max) max = n;
   }
   if (assay_eval_wants(c, 1)) assay_eval_set(c, 1, counts);
   assay_tensor_release(counts);
   if (!assay_eval_wants(c, 0)) return NULL;
   if (x->rank) memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
-  dims[x->rank] = most;
+  dims[x->rank] = max;
   ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_STRING, x->rank + 1, dims, &y));
   for (int64_t i = 0; i < x->size; i++) {
     splitter_t p = splitter(c, assay_strings(x)[i]);
     for (int64_t k = 0; next_piece(&p, &piece); k++)
-      ASSAY_TRY(assay_tensor_set_string(y, i * most + k, piece.text, piece.len));
+      ASSAY_TRY(assay_tensor_set_string(y, i * max + k, piece.text, piece.len));
   }
   return NULL;
 }

@@ -135,13 +135,13 @@ static assay_status_t tokenizer_infer(assay_infer_t* c) {
 // Fills the rows of the output. ends[i]: how many tokens rows 0 to i have together.
 static assay_status_t lay_out(assay_eval_t* c, const tokenizer_t* t, const assay_tensor_t* x,
                               const tokens_t* tokens, const size_t* ends) {
-  int64_t dims[3] = {x->dims[0], x->dims[1], 0}, most = 0;
+  int64_t dims[3] = {x->dims[0], x->dims[1], 0}, max = 0;
   assay_tensor_t* y = NULL;
   for (int64_t i = 0; i < x->size; i++) {
     int64_t n = (int64_t)(ends[i] - (i ? ends[i - 1] : 0));
-    if (n > most) most = n;
+    if (n > max) max = n;
   }
-  int64_t marks = t->mark && most ? 1 : 0, width = most + 2 * marks;
+  int64_t marks = t->mark && max ? 1 : 0, width = max + 2 * marks;
   dims[x->rank] = width;
   ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_STRING, x->rank + 1, dims, &y));
   for (int64_t i = 0; i < x->size && width; i++) {

@@ -190,8 +190,8 @@ static int64_t find_gram(const vectorizer_t* v, const gram_t* g) {
 // Counts the n-grams of one row of ids. A step of s + 1 skips s tokens; a single token skips none.
 static void count_row(const vectorizer_t* v, const int* row, int64_t n, int* window, double* y) {
   for (int64_t length = v->min; length <= v->max && length <= n; length++) {
-    int64_t most = length > 1 ? (n - 1) / (length - 1) : 1;  // the widest step that fits
-    for (int64_t step = 1; step <= most && step - 1 <= (length > 1 ? v->skips : 0); step++) {
+    int64_t maximum = length > 1 ? (n - 1) / (length - 1) : 1;  // the widest step that fits
+    for (int64_t step = 1; step <= maximum && step - 1 <= (length > 1 ? v->skips : 0); step++) {
       for (int64_t first = 0; first + (length - 1) * step < n; first++) {
         bool known = true;
         for (int64_t k = 0; known && k < length; k++)

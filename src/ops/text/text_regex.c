@@ -193,7 +193,7 @@ static assay_status_t repeat(translator_t* t, const char* stop) {
 static assay_status_t translate(translator_t* t) {
   while (t->p < t->end) {
     const char* stop = NULL;
-    int most = 0;
+    int max = 0;
     switch (*t->p) {
       case '\\':
         ASSAY_TRY(escape(t, false));
@@ -221,9 +221,9 @@ static assay_status_t translate(translator_t* t) {
         ASSAY_TRY(repeat(t, t->p + 1));
         break;
       case '{':
-        stop = counted(t, &most);
+        stop = counted(t, &max);
         if (stop) {
-          if (most > MAX_REPEAT)
+          if (max > MAX_REPEAT)
             return bad(t, "a repetition of more than 1000 is not in RE2's syntax");
           ASSAY_TRY(repeat(t, stop));
           break;

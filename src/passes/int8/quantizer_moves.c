@@ -51,7 +51,7 @@ typedef struct quantizer {
 // Reads a quantizer of either kind whose constants are one number each; `quantized`: the integers.
 static bool read_quantizer(const assay_node_t* n, const assay_value_t* quantized,
                            quantizer_t* out) {
-  const double most = 255;
+  const double max = 255;
   *out = (quantizer_t){.type = assay_elem_of(quantized)};
   if (n->n_inputs < 2 || !n->inputs[X] || !n->inputs[SCALE] || assay_attr_i64(n, "block_size", 0))
     return false;
@@ -59,7 +59,7 @@ static bool read_quantizer(const assay_node_t* n, const assay_value_t* quantized
   if (!assay_pass_number(n->inputs[SCALE], &out->scale)) return false;
   if (zero && !assay_pass_number(n->inputs[ZERO], &out->zero)) return false;
   return (out->type == ASSAY_TYPE_INT8 || out->type == ASSAY_TYPE_UINT8) &&
-         out->scale >= 0x1p-126 && out->scale * most <= 0x1.fffffep127;
+         out->scale >= 0x1p-126 && out->scale * max <= 0x1.fffffep127;
 }
 
 static bool is_dequantizer(const assay_node_t* n, quantizer_t* out) {

@@ -15,7 +15,7 @@
 // The least x whose exp(x) is not subnormal. Of those below 0 is taken: beside a row's largest
 // weight, 1, the others are nothing, and multiply-adds of subnormal numbers take some CPUs a
 // hundred times as long.
-#define ATTENTION_LEAST_EXPONENT (-0x1.5d589ep6F)
+#define ATTENTION_MIN_EXPONENT (-0x1.5d589ep6F)
 
 enum {
   ATTENTION_TILE = 64,   // the most queries of a tile

@@ -29,11 +29,11 @@ TARGET ALWAYS __m512 coarse_exponential(__m512 given) {
   return _mm512_scalef_ps(_mm512_add_ps(p, _mm512_set1_ps(1)), n);
 }
 
-// exp(x) or 0 (ATTENTION_LEAST_EXPONENT). NaN stays.
+// exp(x) or 0 (ATTENTION_MIN_EXPONENT). NaN stays.
 TARGET ALWAYS __m512 exponential(__m512 x) {
-  const __m512 least = _mm512_set1_ps(ATTENTION_LEAST_EXPONENT);
-  const __mmask16 normal = _mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ);
-  return _mm512_maskz_mov_ps(normal, v_exp(_mm512_max_ps(least, x)));
+  const __m512 min = _mm512_set1_ps(ATTENTION_MIN_EXPONENT);
+  const __mmask16 normal = _mm512_cmp_ps_mask(x, min, _CMP_NLT_UQ);
+  return _mm512_maskz_mov_ps(normal, v_exp(_mm512_max_ps(min, x)));
 }
 
 TARGET ALWAYS __mmask16 first_lanes(int64_t n) {

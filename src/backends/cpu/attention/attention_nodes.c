@@ -158,7 +158,7 @@ static bool read_view(const assay_sized_layer_t* l, attention_t* k,
   assay_operand_memory_dims(o, v->dims);
   lie_plain(v);
   memcpy(v->dims, o->dims, sizeof v->dims);
-  if (!walk(l, from, !o->room.size, v) || v->rank != rank) return false;
+  if (!walk(l, from, !o->capacity.size, v) || v->rank != rank) return false;
   *out = (attention_view_t){.index = (int)(o - l->in),
                             .type = o->type,
                             .at = v->at,
@@ -317,8 +317,8 @@ assay_status_t attention_read_nodes(const assay_sized_layer_t* l, attention_t* k
   for (int i = 0; *ok && i < a.n_masks; i++) *ok = read_mask(l, k, &a.masks[i], &k->masks[i]);
   if (!*ok) return NULL;
   // Q, K and V may lie with room; masks and the result do not.
-  k->base.rooms = !l->out[0].room.size;
-  for (int i = 0; i < a.n_masks; i++) k->base.rooms &= !l->in[k->masks[i].index].room.size;
+  k->base.rooms = !l->out[0].capacity.size;
+  for (int i = 0; i < a.n_masks; i++) k->base.rooms &= !l->in[k->masks[i].index].capacity.size;
   k->n_masks = a.n_masks;
   return read_numbers(l, &a, k, ok);
 }

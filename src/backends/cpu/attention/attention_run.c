@@ -218,9 +218,9 @@ static float sum_row(const float* s, int64_t n) {
 }
 CLONES
 static void drop_subnormal(float* s, int64_t n) {
-  const float least = 0x1p-126F;
+  const float min = 0x1p-126F;
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) s[i] = s[i] < least ? 0 : s[i];
+  for (int64_t i = 0; i < n; i++) s[i] = s[i] < min ? 0 : s[i];
 }
 // exp(s - m) or 0 (ATTENTION_LEAST_EXPONENT); their sum.
 static float exponentials(float* s, int64_t n, float m) {
@@ -287,8 +287,8 @@ const attention_kind_t attention_plain = {
 // ---- running -----------------------------------------------------------------------------------
 
 bool attention_sizes(attention_t* k) {
-  enum { MOST = 1 << 16 };
-  if (k->size > MOST || k->v_size > MOST || k->kv_len > INT32_MAX || k->q_len > INT32_MAX)
+  enum { MAX = 1 << 16 };
+  if (k->size > MAX || k->v_size > MAX || k->kv_len > INT32_MAX || k->q_len > INT32_MAX)
     return false;
   const int64_t per = k->kind->per_unit, width = attention_padded(k->v_size, CPU_PANEL);
   k->q_units = attention_padded(k->size, BLOCK * per) / per;

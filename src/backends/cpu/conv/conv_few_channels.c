@@ -19,7 +19,7 @@
 #include "ops/conv/conv.h"
 
 enum {
-  MOST_CHANNELS = 4,
+  MAX_CHANNELS = 4,
   PIECES = 128,  // more are for others
   LANES = 16,
   WIDE = 2 * CPU_PANEL,
@@ -41,7 +41,7 @@ typedef struct few {
   int64_t planes;                     // rows of the patch for one of the input
   int64_t row_tiles, column_tiles;    // of a sample
   int64_t patch_rows, patch_columns;  // at most
-  int most_parts;
+  int max_parts;
   size_t patch, thread_scratch;  // floats of a patch; of all that a thread needs
   const uint32_t* weights;       // in panels, in the store
   float* bias;                   // [made], and zeros up to a panel; NULL: none
@@ -93,7 +93,7 @@ static int64_t limited(int64_t x, int64_t low, int64_t high) {
 static void fill_row(const job_t* j, int64_t sample, int64_t row, int64_t column, int64_t columns,
                      uint32_t* to, int64_t plane) {
   typedef void pair_t(const uint16_t* const* c, int64_t n, uint32_t* to);
-  static pair_t* const pairs[MOST_CHANNELS] = {pair_1, pair_2, pair_3, pair_4};
+  static pair_t* const pairs[MAX_CHANNELS] = {pair_1, pair_2, pair_3, pair_4};
   const few_t* k = j->k;
   const int64_t width = k->along.in, size = k->across.in * width;
   const bool inside = row >= 0 && row < k->across.in;
@@ -110,7 +110,7 @@ static void fill_row(const job_t* j, int64_t sample, int64_t row, int64_t column
       cpu_widen(j->in[k->input], k->type, at + p * size, n, (float*)(void*)(to + before));
       continue;
     }
-    const uint16_t* c[MOST_CHANNELS] = {NULL};
+    const uint16_t* c[MAX_CHANNELS] = {NULL};
     for (int64_t i = 0; i < k->channels; i++)
       c[i] = (const uint16_t*)j->in[k->input] + at + i * size;
     pairs[k->channels - 1](c, n, to + before * k->units);
@@ -196,7 +196,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const int64_t places = k->across.out * k->along.out * k->samples;
   int parts = cpu_threads(places * k->made *
                           (k->across.kernel * k->along.kernel * k->planes * k->units / LANES + 4));
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
   if (parts == 1) {
     run_share(k, in, out[0], scratch, 0, 1);
     return NULL;
@@ -211,12 +211,12 @@ static void run_rows(const assay_kernel_t* base, const void* const* in, void* co
                      void* scratch, int64_t sample, int64_t row, int64_t end) {
   const few_t* k = (const few_t*)base;
   const job_t j = {k, in, out[0], scratch, (float*)scratch + k->patch};
-  const int64_t most = (k->across.out + k->row_tiles - 1) / k->row_tiles;
-  for (; row < end; row += most)
+  const int64_t max = (k->across.out + k->row_tiles - 1) / k->row_tiles;
+  for (; row < end; row += max)
     for (int64_t c = 0; c < k->column_tiles; c++) {
       tile_t t = {.sample = sample,
                   .row = row,
-                  .rows = end - row < most ? end - row : most,
+                  .rows = end - row < max ? end - row : max,
                   .column = k->along.out * c / k->column_tiles};
       t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
       run_tile(&j, &t);
@@ -305,7 +305,7 @@ static bool use_conv(few_t* k, const assay_conv_t* s) {
   k->along = s->w.axis[s->w.rank - 1];
   k->units = k->pairs ? (s->c + 1) / 2 : 1;
   k->planes = k->pairs ? 1 : s->c;
-  return s->group == 1 && s->c <= MOST_CHANNELS && k->along.dilation == 1 &&
+  return s->group == 1 && s->c <= MAX_CHANNELS && k->along.dilation == 1 &&
          k->across.kernel <= PIECES / k->planes;
 }
 
@@ -322,11 +322,11 @@ static bool cut(few_t* k) {
   k->patch_rows = cover(&k->across, 0, rows, &at);
   if (!assay_mul_i64(k->patch_rows, k->patch_columns, &size) || size > PATCH_UNITS) return false;
   const int64_t parts = k->samples * k->row_tiles * k->column_tiles;
-  k->most_parts = parts < PARTS ? (int)parts : PARTS;
+  k->max_parts = parts < PARTS ? (int)parts : PARTS;
   k->patch = (size_t)((size * k->units * k->planes + LANES - 1) / LANES * LANES);
   const size_t sums = (size_t)(rows * columns * k->made + LANES);
   k->thread_scratch = k->patch + (sums + LANES - 1) / LANES * LANES;
-  k->base.scratch = (size_t)k->most_parts * k->thread_scratch * sizeof(float);
+  k->base.scratch = (size_t)k->max_parts * k->thread_scratch * sizeof(float);
   return true;
 }
 

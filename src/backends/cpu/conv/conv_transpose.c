@@ -55,7 +55,7 @@ typedef struct up {
 
 static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
 static int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static const assay_window_axis_t* last_axis(const up_t* k) { return &k->t.w.axis[k->t.w.rank - 1]; }
 
@@ -166,14 +166,14 @@ static bool joined_range(const job_t* j, int64_t* out_first, int64_t* out_end) {
 }
 
 // The lines of the input between which all lie that are added to the tile's.
-static void joined_lines(const job_t* j, int64_t* out_least, int64_t* out_most) {
-  *out_least = INT64_MAX;
-  *out_most = -1;
+static void joined_lines(const job_t* j, int64_t* out_min, int64_t* out_max) {
+  *out_min = INT64_MAX;
+  *out_max = -1;
   for (int64_t l = 0; l < j->lines; l++)
     for (int64_t row = 0; row < j->k->rows; row++) {
       const int64_t from = in_line(j->k, j->line + l, row);
-      if (from >= 0 && from < *out_least) *out_least = from;
-      if (from > *out_most) *out_most = from;
+      if (from >= 0 && from < *out_min) *out_min = from;
+      if (from > *out_max) *out_max = from;
     }
 }
 
@@ -194,10 +194,10 @@ static void add_row(const job_t* j, int64_t row, int64_t from, int64_t line) {
 static void add_joined(const job_t* j) {
   const up_t* k = j->k;
   const int64_t width = padded(k->columns);
-  int64_t first, end, least_line, most_line;
-  joined_lines(j, &least_line, &most_line);
+  int64_t first, end, min_line, max_line;
+  joined_lines(j, &min_line, &max_line);
   if (!joined_range(j, &first, &end)) return;
-  for (int64_t from = least_line; from <= most_line; from++) {
+  for (int64_t from = min_line; from <= max_line; from++) {
     bool made = false;
     for (int64_t row = 0; row < k->rows; row++) {
       const int64_t line = assay_conv_transpose_out_line(&k->t, from, row) - j->line;
@@ -237,7 +237,7 @@ static void start_sums(const job_t* j) {
   for (int64_t l = 0; l < j->lines; l++) {
     float* to = j->to + l * j->line_step;
     for (int64_t i = 0; i < j->places;) {
-      const int64_t some = n < j->step || !i ? 1 : least(i, j->places - i);
+      const int64_t some = n < j->step || !i ? 1 : min(i, j->places - i);
       memcpy(to + i * j->step, n < j->step || !i ? bias : to,
              (size_t)((some - 1) * j->step + n) * sizeof *bias);
       i += some;
@@ -282,13 +282,13 @@ static void find_tile(const up_t* k, int64_t i, job_t* j) {
   const int64_t by_line = parts_of(k->lines, k->tile_lines);
   const int64_t by_column = parts_of(channels_of(k), k->tile_columns);
   j->place = i % by_place * k->tile_places;
-  j->places = least(k->tile_places, last_axis(k)->in - j->place);
+  j->places = min(k->tile_places, last_axis(k)->in - j->place);
   i /= by_place;
   j->line = i % by_line * k->tile_lines;
-  j->lines = least(k->tile_lines, k->lines - j->line);
+  j->lines = min(k->tile_lines, k->lines - j->line);
   i /= by_line;
   j->column = i % by_column * k->tile_columns;
-  j->columns = least(k->tile_columns, channels_of(k) - j->column);
+  j->columns = min(k->tile_columns, channels_of(k) - j->column);
   i /= by_column;
   j->group = i % groups_of(k);
   j->sample = i / groups_of(k);
@@ -302,12 +302,12 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
                           void* scratch) {
   const up_t* k = (const up_t*)base;
   const int64_t tiles = n_tiles(k);
-  float* room = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
-  int threads = (int)least(cpu_threads(work_of(k)), least(tiles, k->threads));
+  float* own_scratch = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  int threads = (int)min(cpu_threads(work_of(k)), min(tiles, k->threads));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
   for (int64_t i = 0; i < tiles; i++) {
     job_t j = {.k = k, .in = in, .out = out[0]};
-    j.tile = room + (size_t)omp_get_thread_num() * (k->tile_floats + k->product_floats);
+    j.tile = own_scratch + (size_t)omp_get_thread_num() * (k->tile_floats + k->product_floats);
     j.product = j.tile + k->tile_floats;
     find_tile(k, i, &j);
     run_tile(&j);
@@ -457,7 +457,7 @@ static void find_tiles(up_t* k) {
   // A joined product is made again for each tile that it reaches into: these are large.
   const int64_t places =
       k->way == WAY_JOINED ? JOINED_BYTES / (int64_t)sizeof(float) / k->t.mg : PLACES;
-  k->tile_lines = least(k->lines, parts_of(places, k->tile_places));
+  k->tile_lines = min(k->lines, parts_of(places, k->tile_places));
   k->tile_columns = TILE_BYTES / (int64_t)sizeof(float) / (k->tile_places * k->tile_lines);
   k->tile_columns = k->tile_columns / WIDE * WIDE;
   if (k->tile_columns < WIDE) k->tile_columns = WIDE;
@@ -469,7 +469,7 @@ static void find_tiles(up_t* k) {
   if (k->direct) k->tile_floats = 0;
   // Places of a line that one tile reads: a few more than it makes, apart from the stride.
   const int64_t reach = (a->kernel - 1) * a->dilation + 1;
-  const int64_t read = least(a->out, parts_of(k->tile_places + reach, a->stride) + 1);
+  const int64_t read = min(a->out, parts_of(k->tile_places + reach, a->stride) + 1);
   if (k->way == WAY_JOINED) k->product_floats = (size_t)(read * padded(k->columns));
   k->base.scratch =
       ((size_t)k->threads * (k->tile_floats + k->product_floats) + 16) * sizeof(float);

@@ -20,7 +20,7 @@ enum {
   PARTS = 64,
   KERNEL_ROWS = 32,        // more are for others
   TILES = 4,               // of rows, for threads to share
-  LEAST_COLUMNS = 14,      // of a tile: rows are cut where their
+  MIN_COLUMNS = 14,        // of a tile: rows are cut where their
   ROWS_BYTES = 32768,      // widened ones do not fit into the first cache
   TILE_BYTES = 96 * 1024,  // of sums that wait for what comes behind
   LONG_ROW = 28,
@@ -35,7 +35,7 @@ typedef struct depthwise {
   int64_t samples, channels;
   int64_t row_tiles, column_tiles;  // of a sample
   bool direct;                      // sums are the output
-  int most_parts;
+  int max_parts;
   int64_t slots;                 // of widened rows: as many as a row of the output reads
   size_t rows, thread_scratch;   // floats of these; of all that a thread needs
   const float* weights;          // [channels / 32, kernel rows, kernel columns, 32], in the store
@@ -262,7 +262,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const int64_t work = k->samples * k->across.out * k->along.out * k->channels *
                        (k->across.kernel * k->along.kernel + 8);
   int parts = cpu_threads(work);
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
   if (parts == 1) {
     run_share(k, in, out[0], scratch, 0, 1);
     return NULL;
@@ -290,12 +290,12 @@ static void run_rows(const assay_kernel_t* base, const void* const* in, void* co
   const depthwise_t* k = (const depthwise_t*)base;
   const job_t j = {
       .k = k, .in = in, .out = out[0], .rows = scratch, .sums = (float*)scratch + k->rows};
-  const int64_t most = k->near ? end - row : (k->across.out + k->row_tiles - 1) / k->row_tiles;
-  for (; row < end; row += most)
+  const int64_t max = k->near ? end - row : (k->across.out + k->row_tiles - 1) / k->row_tiles;
+  for (; row < end; row += max)
     for (int64_t c = 0; c < k->column_tiles; c++) {
       tile_t t = {.sample = sample,
                   .row = row,
-                  .rows = end - row < most ? end - row : most,
+                  .rows = end - row < max ? end - row : max,
                   .column = k->along.out * c / k->column_tiles,
                   .alone = true};
       t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
@@ -395,7 +395,7 @@ static void cut_near(depthwise_t* k) {
   k->column_tiles = 1;
   k->row_tiles = (height + rows - 1) / rows;
   const int64_t parts = k->samples * k->row_tiles;
-  k->most_parts = parts < PARTS ? (int)parts : PARTS;
+  k->max_parts = parts < PARTS ? (int)parts : PARTS;
 }
 
 // Whether sums of these types need no memory of their own.
@@ -421,7 +421,7 @@ static bool cut(depthwise_t* k) {
     return false;
   for (k->column_tiles = 1;; k->column_tiles++) {
     columns = (width + k->column_tiles - 1) / k->column_tiles;
-    if (columns <= LEAST_COLUMNS ||
+    if (columns <= MIN_COLUMNS ||
         k->slots * cover(&k->along, 0, columns, &at) * CHANNELS * 4 <= ROWS_BYTES)
       break;
   }
@@ -430,13 +430,13 @@ static bool cut(depthwise_t* k) {
   k->row_tiles = (height + rows - 1) / rows;
   rows = (height + k->row_tiles - 1) / k->row_tiles;
   const int64_t parts = k->samples * k->row_tiles * k->column_tiles;
-  k->most_parts = parts < PARTS ? (int)parts : PARTS;
+  k->max_parts = parts < PARTS ? (int)parts : PARTS;
   const int64_t floats = (k->slots + 1) * cover(&k->along, 0, columns, &at) * CHANNELS;
   if (floats > 64 * ROWS_BYTES) return false;
   k->rows = (size_t)floats;
   k->thread_scratch = k->rows + (k->direct ? 0 : (size_t)(rows * columns * k->channels));
   k->thread_scratch = (k->thread_scratch + CHANNELS - 1) / CHANNELS * CHANNELS;
-  k->base.scratch = (size_t)k->most_parts * k->thread_scratch * sizeof(float);
+  k->base.scratch = (size_t)k->max_parts * k->thread_scratch * sizeof(float);
   return true;
 }
 

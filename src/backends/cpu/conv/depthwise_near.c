@@ -14,7 +14,7 @@
 #define UNROLL_ALL _Pragma("GCC unroll 32")
 #endif
 
-enum { CHANNELS = CPU_DEPTHWISE_CHANNELS, COLUMNS = 7, MOST_KERNEL = 7, MOST_VECTORS = 2 };
+enum { CHANNELS = CPU_DEPTHWISE_CHANNELS, COLUMNS = 7, MAX_KERNEL = 7, MAX_VECTORS = 2 };
 
 // ---- sums --------------------------------------------------------------------------------------
 
@@ -46,9 +46,9 @@ INLINE void tile(assay_type_t type, int kernel, int stride, int vectors, bool ed
   const int64_t first = column * stride - d->before;
   const float* weights = d->weights;
   const __mmask32 all = d->mask;
-  __mmask32 mask[(COLUMNS - 1) * 2 + MOST_KERNEL];
-  _Alignas(64) float sums[COLUMNS][MOST_VECTORS][LANES];
-  __m512 sum[COLUMNS][MOST_VECTORS];
+  __mmask32 mask[(COLUMNS - 1) * 2 + MAX_KERNEL];
+  _Alignas(64) float sums[COLUMNS][MAX_VECTORS][LANES];
+  __m512 sum[COLUMNS][MAX_VECTORS];
   if (edge)
     for (int j = 0; j < span; j++) mask[j] = first + j >= 0 && first + j < d->places ? all : 0;
   UNROLL_ALL for (int v = 0; v < vectors; v++) UNROLL_ALL for (int i = 0; i < COLUMNS; i++)
@@ -56,11 +56,11 @@ INLINE void tile(assay_type_t type, int kernel, int stride, int vectors, bool ed
   for (int64_t r = 0; r < d->kernel_rows; r++, weights += kernel * CHANNELS) {
     const int64_t step = d->rows[r].step;
     const char* from = d->rows[r].from + first * step;
-    __m512 w[MOST_KERNEL][MOST_VECTORS];
+    __m512 w[MAX_KERNEL][MAX_VECTORS];
     UNROLL_ALL for (int k = 0; k < kernel; k++) UNROLL_ALL for (int v = 0; v < vectors; v++)
         w[k][v] = _mm512_loadu_ps(weights + k * CHANNELS + v * LANES);
     UNROLL_ALL for (int j = 0; j < span; j++, from += step) {
-      __m512 x[MOST_VECTORS];
+      __m512 x[MAX_VECTORS];
       load(type, vectors, edge ? mask[j] : all, from, x);
       UNROLL_ALL for (int v = 0; v < vectors; v++) UNROLL_ALL for (int i = 0; i < COLUMNS; i++) {
         const int k = j - i * stride;
@@ -155,7 +155,7 @@ INLINE int take(const float* sums, int vectors, int column, __m512* x) {
   const int each = VECTORS / vectors, n = COLUMNS - column < each ? COLUMNS - column : each;
   UNROLL for (int v = 0; v < VECTORS; v++) {
     const int i = v / vectors < n ? v / vectors : n - 1;
-    x[v] = _mm512_load_ps(sums + ((column + i) * MOST_VECTORS + v % vectors) * LANES);
+    x[v] = _mm512_load_ps(sums + ((column + i) * MAX_VECTORS + v % vectors) * LANES);
   }
   return n;
 }
@@ -246,7 +246,7 @@ static inline TARGET_BF16 __attribute__((always_inline)) void finish_bf16(
     if (vectors == 1)                                                                    \
       finish(kind, sums, 1, d, out);                                                     \
     else                                                                                 \
-      finish(kind, sums, MOST_VECTORS, d, out);                                          \
+      finish(kind, sums, MAX_VECTORS, d, out);                                           \
   }
 #define ALL(name, kind)                            \
   FINISH(float_##name, TARGET, finish_float, kind) \

@@ -16,7 +16,7 @@
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
-enum { LANES = 16, CHANNELS = CPU_DEPTHWISE_CHANNELS, VECTORS = 2, COLUMNS = 7, MOST_KERNEL = 7 };
+enum { LANES = 16, CHANNELS = CPU_DEPTHWISE_CHANNELS, VECTORS = 2, COLUMNS = 7, MAX_KERNEL = 7 };
 
 bool cpu_has_depthwise(void) {
   __builtin_cpu_init();
@@ -91,7 +91,7 @@ INLINE void tile(int kernel, int stride, int vectors, const cpu_depthwise_t* d, 
       _mm512_loadu_ps(d->bias + v * LANES);
   for (int64_t r = 0; r < d->kernel_rows; r++, weights += kernel * CHANNELS) {
     const float* from = d->rows[r] + column * stride * CHANNELS;
-    __m512 w[MOST_KERNEL][VECTORS];
+    __m512 w[MAX_KERNEL][VECTORS];
     UNROLL for (int k = 0; k < kernel; k++) UNROLL for (int v = 0; v < vectors; v++) w[k][v] =
         _mm512_loadu_ps(weights + k * CHANNELS + v * LANES);
     UNROLL for (int j = 0; j < span; j++) UNROLL for (int v = 0; v < vectors; v++) {

@@ -174,12 +174,12 @@ static void cut(direct_t* k) {
   k->batch = bytes > k->cached ? k->samples * k->blocks : cpu_second_cache() / 3 / of_block + 1;
   // Scratch memory for no more parts than there is work for.
   const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 200 + 1) / 2 + 1;
-  k->most_parts = work < PARTS ? (int)work : PARTS;
+  k->max_parts = work < PARTS ? (int)work : PARTS;
   if (!k->way->pairs && bytes > k->cached) cut_taps(k, bytes);
-  k->wide = k->widens ? cpu_direct_wide_room(k) : 0;
+  k->wide = k->widens ? cpu_direct_wide_capacity(k) : 0;
   const int64_t sums = k->some_taps ? k->waiting * k->panels : k->simple ? 1 : k->chunk;
   k->thread_scratch = k->wide + (size_t)(DIRECT_ROWS * DIRECT_PANEL * sums);
-  k->base.scratch = ((size_t)k->most_parts * k->thread_scratch + ALIGNMENT) * sizeof(float);
+  k->base.scratch = ((size_t)k->max_parts * k->thread_scratch + ALIGNMENT) * sizeof(float);
 }
 
 // Whether the layer, behind its sums, does no more than direct_finish_t.

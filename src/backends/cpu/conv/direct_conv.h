@@ -57,7 +57,7 @@ typedef struct direct {
   // Taps of one panel that stay in the cache, where not all do; sums of so many blocks wait
   // meanwhile. 0: all do.
   int64_t some_taps, waiting;
-  int most_parts;
+  int max_parts;
   size_t thread_scratch;    // floats
   const uint32_t* weights;  // in panels, in the store
   float* bias;              // [made, padded]; NULL: none
@@ -103,7 +103,7 @@ direct_piece_t cpu_direct_piece(const direct_t* k, int64_t block, int64_t last);
 void cpu_direct_widen(const direct_t* k, const void* in, const direct_piece_t* p, int64_t tap,
                       int64_t end, float* wide);
 // Floats that no piece exceeds.
-size_t cpu_direct_wide_room(const direct_t* k);
+size_t cpu_direct_wide_capacity(const direct_t* k);
 
 // ---- running (direct_run.c) ---------------------------------------------------------------------
 

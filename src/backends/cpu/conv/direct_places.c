@@ -112,25 +112,25 @@ static int64_t cost_of(int rows, uint64_t taps) {
 
 // Cuts places into blocks that cost least together: least[i] is what the first i cost, of which the
 // last rows[i] are one block.
-static void cut_places(direct_t* k, const place_t* places, int64_t* least, uint8_t* rows) {
+static void cut_places(direct_t* k, const place_t* places, int64_t* min, uint8_t* rows) {
   for (int64_t i = 1; i <= k->places; i++) {
     uint64_t taps = 0;
-    least[i] = INT64_MAX;
+    min[i] = INT64_MAX;
     for (int n = 1; n <= DIRECT_ROWS && n <= i; n++) {
       taps |= places[i - n].taps;
-      const int64_t cost = least[i - n] + cost_of(n, taps);
-      if (cost < least[i]) least[i] = cost, rows[i] = (uint8_t)n;
+      const int64_t cost = min[i - n] + cost_of(n, taps);
+      if (cost < min[i]) min[i] = cost, rows[i] = (uint8_t)n;
     }
   }
   k->blocks = 0;
   for (int64_t i = k->places; i > 0; i -= rows[i]) k->blocks++;
   int64_t block = k->blocks;
   k->first[block] = (int32_t)k->places;
-  k->done[block] = least[k->places];
+  k->done[block] = min[k->places];
   for (int64_t i = k->places; i > 0;) {
     i -= rows[i];
     k->first[--block] = (int32_t)i;
-    k->done[block] = least[i];
+    k->done[block] = min[i];
   }
   for (int64_t i = 0; i < k->places; i++) k->order[i] = places[i].at;
 }
@@ -138,21 +138,21 @@ static void cut_places(direct_t* k, const place_t* places, int64_t* least, uint8
 assay_status_t cpu_direct_order(direct_t* k) {
   const size_t n = (size_t)k->places;
   place_t* places = NULL;
-  int64_t* least = NULL;
+  int64_t* min = NULL;
   uint8_t* rows = NULL;
   if (n > SORTED) return NULL;
   assay_status_t st = assay_new_array(n, sizeof *places, &places);
-  if (!st) st = assay_new_array(n + 1, sizeof *least, &least);
+  if (!st) st = assay_new_array(n + 1, sizeof *min, &min);
   if (!st) st = assay_new_array(n + 1, sizeof *rows, &rows);
   if (!st) st = assay_new_array(n, sizeof *k->order, &k->order);
   if (!st) st = assay_new_array(n + 1, sizeof *k->first, &k->first);
   if (!st) st = assay_new_array(n + 1, sizeof *k->done, &k->done);
   if (!st) {
     sort_places(k, places);
-    cut_places(k, places, least, rows);
+    cut_places(k, places, min, rows);
   }
   assay_free(places);
-  assay_free(least);
+  assay_free(min);
   assay_free(rows);
   return st;
 }

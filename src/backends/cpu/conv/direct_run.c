@@ -279,7 +279,7 @@ static int panel_parts(const direct_t* k, int parts) {
   const double read = (double)k->samples * (double)k->in_sample;
   const double made = (double)k->samples * (double)k->places * (double)k->made;
   int best = 1;
-  double least = -1;
+  double min = -1;
   for (int n = 1; n <= parts; n++) {
     if (parts % n || (n > 1 && k->panels < 2 * n)) continue;
     const int rest = parts / n;
@@ -290,7 +290,7 @@ static int panel_parts(const direct_t* k, int parts) {
     // Who takes places finds them, and leaves them, in the own cache: other layers do so, too.
     const double apart = (n - 1) * made / parts / n;
     const double bytes = work * (weights / n + read / rest + apart);
-    if (least < 0 || bytes < least) least = bytes, best = n;
+    if (min < 0 || bytes < min) min = bytes, best = n;
   }
   return best;
 }
@@ -303,7 +303,7 @@ assay_status_t cpu_direct_run(assay_kernel_t* base, const void* const* in, void*
   const int64_t work = sums * (k->taps * k->units + DIRECT_LANES);
   // For few places weights take longer to come than to be multiplied.
   int parts = cpu_threads(work > weights ? work : weights);
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
   float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
   const int across = panel_parts(k, parts), down = parts / across;
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)

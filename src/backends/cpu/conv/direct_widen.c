@@ -8,11 +8,11 @@ static int64_t taps_at_once(const direct_t* k, int64_t taps) {
   return k->some_taps && k->some_taps < taps ? k->some_taps : taps;
 }
 
-size_t cpu_direct_wide_room(const direct_t* k) {
+size_t cpu_direct_wide_capacity(const direct_t* k) {
   const int64_t one = DIRECT_ROWS * taps_at_once(k, k->taps) * k->units;
   // More where weights come again for each piece.
-  const int64_t most = cpu_second_cache() / (k->chunk < k->panels ? 20 : 64);
-  return (size_t)((one > most ? one : most) + LINE - 1) / LINE * LINE;
+  const int64_t max = cpu_second_cache() / (k->chunk < k->panels ? 20 : 64);
+  return (size_t)((one > max ? one : max) + LINE - 1) / LINE * LINE;
 }
 
 static int64_t places_of(const direct_t* k, int64_t block) {

@@ -158,8 +158,8 @@ static int64_t place_under(const assay_window_t* w, int64_t at, int64_t tap) {
 // One element of a maximum again: NaN if its window has one, -infinity if it has nothing else.
 static void mend(const assay_window_t* w, const pool_type_t* t, const char* x, int64_t channels,
                  int64_t at, int64_t c, char* y) {
-  const uint32_t least = t->sign | t->infinity;
-  int64_t taps = 1, seen = 0, least_seen = 0;
+  const uint32_t min = t->sign | t->infinity;
+  int64_t taps = 1, seen = 0, min_seen = 0;
   for (int i = 0; i < w->rank; i++) taps *= w->axis[i].kernel;
   uint32_t nan = 0;
   for (int64_t tap = 0; tap < taps && !nan; tap++) {
@@ -167,11 +167,11 @@ static void mend(const assay_window_t* w, const pool_type_t* t, const char* x, i
     if (place < 0) continue;
     const uint32_t bits = bits_at(t, x, place * channels + c);
     if ((bits & ~t->sign) > t->infinity) nan = bits;
-    least_seen += bits == least;
+    min_seen += bits == min;
     seen++;
   }
-  if (!nan && (!seen || seen != least_seen)) return;
-  const uint32_t result = nan ? nan : least;
+  if (!nan && (!seen || seen != min_seen)) return;
+  const uint32_t result = nan ? nan : min;
   const uint16_t narrow = (uint16_t)result;
   memcpy(y + (size_t)(at * channels + c) * t->bytes,
          t->bytes == 4 ? (const void*)&result : (const void*)&narrow, t->bytes);

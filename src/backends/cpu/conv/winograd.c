@@ -215,7 +215,7 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   k->points = f->in * f->in;
   k->transform_in = f->out == 2 ? cpu_winograd_in_2 : cpu_winograd_in_4;
   k->transform_out = f->out == 2 ? cpu_winograd_out_2 : cpu_winograd_out_4;
-  k->range = (cpu_winograd_range_t){bits_of(account->least), bits_of(account->most)};
+  k->range = (cpu_winograd_range_t){bits_of(account->min), bits_of(account->max)};
   k->base.in[k->input] = (assay_storage_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->model = r->o.weights->constant;
@@ -248,7 +248,7 @@ static assay_status_t make(const assay_sized_layer_t* l, const char* name,
                                       .plain = account.plain,
                                       .six_sigma = account.six_sigma,
                                       .bound = account.bound,
-                                      .fits = account.most > account.least,
+                                      .fits = account.max > account.min,
                                       .pays = pays(f, &r.s)};
   assay_sized_note_accuracy_gate(l, &gate);
   if (!assay_accuracy_gate_allows(&gate, l->layers->fp32)) return NULL;

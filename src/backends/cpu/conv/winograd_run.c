@@ -10,11 +10,11 @@
 
 enum {
   KERNEL = 3,
-  MOST_PLACES = 36,
-  LINE = 16,         // floats of a cache line
-  BLOCK = 224,       // tiles of a block at most,
-  LEAST_BLOCK = 28,  // and at least, where there are so many
-  NARROW_ROWS = 6,   // that products for vectors of 8 take at a time
+  MAX_PLACES = 36,
+  LINE = 16,        // floats of a cache line
+  BLOCK = 224,      // tiles of a block at most,
+  MIN_BLOCK = 28,   // and at least, where there are so many
+  NARROW_ROWS = 6,  // that products for vectors of 8 take at a time
   COLUMNS = 2 * CPU_PANEL,
   ALIAS = 512,  // floats: rows of a multiple of these share few sets of the first cache
 };
@@ -27,10 +27,10 @@ typedef struct job {
 
 // Memory of one thread. `widened`: the places that a tile reads, and `made`: what a block makes of
 // some channels, where these are not float32 in memory.
-typedef struct room {
+typedef struct buffers {
   float *sums, *patch, *panel, *direct, *widened, *made;
   int64_t column;  // of the output's channels, with which `made` begins
-} room_t;
+} buffers_t;
 
 // Tiles [first, first + n), whose transformed inputs lie at `inputs`, and whether each is in range.
 typedef struct block {
@@ -60,7 +60,7 @@ static place_t place_of(const cpu_winograd_t* k, int64_t tile) {
 }
 
 // Where the channels of the places lie that a tile reads.
-static void input_places(const job_t* j, int64_t tile, const room_t* r, const float** from) {
+static void input_places(const job_t* j, int64_t tile, const buffers_t* r, const float** from) {
   const cpu_winograd_t* k = j->k;
   const void* x = j->in[k->input];
   const place_t p = place_of(k, tile);
@@ -80,7 +80,7 @@ static void input_places(const job_t* j, int64_t tile, const room_t* r, const fl
 // Where tile t of a block puts what it makes, from channel `column` on: to the output, or, row of
 // places by row, to memory of the thread. NULL: behind the output's end.
 static void output_places(const job_t* j, const block_t* b, int64_t t, int64_t column,
-                          const room_t* r, float** to) {
+                          const buffers_t* r, float** to) {
   const cpu_winograd_t* k = j->k;
   const place_t p = place_of(k, b->first + t);
   for (int i = 0; i < k->out; i++)
@@ -94,9 +94,9 @@ static void output_places(const job_t* j, const block_t* b, int64_t t, int64_t c
 }
 
 static void transform_inputs(const job_t* j, const block_t* b, int64_t from, int64_t to,
-                             const room_t* r) {
+                             const buffers_t* r) {
   const cpu_winograd_t* k = j->k;
-  const float* places[MOST_PLACES];
+  const float* places[MAX_PLACES];
   for (int64_t t = from; t < to; t++) {
     input_places(j, b->first + t, r, places);
     b->plain[t] = !k->transform_in(k->channels, places, k->range, b->inputs + t * k->row_step,
@@ -134,12 +134,12 @@ static void pack_plain(const cpu_winograd_t* k, int64_t column, float* to) {
 
 // The places of a block's tile with a panel's columns.
 static void plain_tile(const job_t* j, const block_t* b, int64_t t, int64_t column,
-                       const room_t* r) {
+                       const buffers_t* r) {
   const cpu_winograd_t* k = j->k;
   const int64_t terms = KERNEL * KERNEL * k->channels;
   const int64_t n = k->outputs - column < CPU_PANEL ? k->outputs - column : CPU_PANEL;
-  const float* from[MOST_PLACES];
-  float* to[MOST_PLACES];
+  const float* from[MAX_PLACES];
+  float* to[MAX_PLACES];
   input_places(j, b->first + t, r, from);
   output_places(j, b, t, column, r, to);
   for (int i = 0; i < k->out * k->out; i++) {
@@ -155,7 +155,7 @@ static void plain_tile(const job_t* j, const block_t* b, int64_t t, int64_t colu
 }
 
 static void plain_tiles(const job_t* j, const block_t* b, int64_t column, int64_t end,
-                        const room_t* r) {
+                        const buffers_t* r) {
   for (int64_t c = column; c < end; c += CPU_PANEL) {
     pack_plain(j->k, c, r->panel);
     for (int64_t t = 0; t < b->n; t++)
@@ -237,9 +237,9 @@ static void multiply(const cpu_winograd_t* k, const block_t* b, int64_t column, 
 }
 
 static void transform_sums(const job_t* j, const block_t* b, int64_t column, int64_t n,
-                           const room_t* r) {
+                           const buffers_t* r) {
   const cpu_winograd_t* k = j->k;
-  float* places[MOST_PLACES];
+  float* places[MAX_PLACES];
   for (int64_t t = 0; t < b->n; t++) {
     if (b->plain[t]) continue;
     output_places(j, b, t, column, r, places);
@@ -264,7 +264,7 @@ static void finish(const job_t* j, const cpu_program_part_t* part) {
 
 // The same for channels [column, end) of a block: tiles that lie side by side make runs of places.
 static void finish_block(const job_t* j, const block_t* b, int64_t column, int64_t end,
-                         const room_t* r) {
+                         const buffers_t* r) {
   const cpu_winograd_t* k = j->k;
   for (int64_t t = 0; t < b->n;) {
     const place_t p = place_of(k, b->first + t);
@@ -297,7 +297,8 @@ static bool has_plain(const block_t* b) {
   return any;
 }
 
-static void make_columns(const job_t* j, const block_t* b, int64_t column, int64_t end, room_t* r) {
+static void make_columns(const job_t* j, const block_t* b, int64_t column, int64_t end,
+                         buffers_t* r) {
   const cpu_winograd_t* k = j->k;
   const bool plain = has_plain(b);
   for (int64_t c = column; c < end; c += k->columns) {
@@ -323,9 +324,9 @@ static int64_t made_size(const cpu_winograd_t* k) {
   return narrows(k) ? k->block * k->out * k->out * COLUMNS : 0;
 }
 
-static room_t room_of(const cpu_winograd_t* k, float* memory) {
+static buffers_t buffers_of(const cpu_winograd_t* k, float* memory) {
   const int64_t terms = KERNEL * KERNEL * k->channels;
-  room_t r = {.sums = memory};
+  buffers_t r = {.sums = memory};
   r.patch = r.sums + k->points * k->sums_step;
   r.panel = r.patch + (terms + LINE) / LINE * LINE;
   r.direct = r.panel + terms * CPU_PANEL;
@@ -345,7 +346,7 @@ static void run_by_tiles(const job_t* j, float* memory, int threads) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     float* mine = memory + (size_t)omp_get_thread_num() * k->thread_scratch;
-    room_t r = room_of(k, mine + k->inputs);
+    buffers_t r = buffers_of(k, mine + k->inputs);
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < blocks; i++) {
       block_t b = {
@@ -363,7 +364,8 @@ static void run_by_columns(const job_t* j, float* memory, int threads) {
   const int64_t panels = (k->outputs + CPU_PANEL - 1) / CPU_PANEL;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
-    room_t r = room_of(k, memory + k->inputs + (size_t)omp_get_thread_num() * k->thread_scratch);
+    buffers_t r =
+        buffers_of(k, memory + k->inputs + (size_t)omp_get_thread_num() * k->thread_scratch);
     for (int64_t first = 0; first < k->tiles; first += k->block) {
       block_t b = {.first = first, .n = k->block, .inputs = memory, .plain = flags_of(k, memory)};
       if (b.n > k->tiles - b.first) b.n = k->tiles - b.first;
@@ -417,15 +419,15 @@ static bool shares_columns(const cpu_winograd_t* k, int64_t blocks) {
 void cpu_winograd_plan(cpu_winograd_t* k) {
   const int64_t near = cpu_second_cache() / 5 * 2;
   const int64_t fit = near / (k->points * (k->channels + COLUMNS) * (int64_t)sizeof(float));
-  const int64_t most = fit < LEAST_BLOCK ? LEAST_BLOCK : fit > BLOCK ? BLOCK : fit;
+  const int64_t max = fit < MIN_BLOCK ? MIN_BLOCK : fit > BLOCK ? BLOCK : fit;
   k->n_threads = omp_get_max_threads();
   k->far = k->points * padded(k->outputs) * k->channels * (int64_t)sizeof(float) > near;
   const int64_t share = (k->tiles + k->n_threads - 1) / k->n_threads;
-  const int64_t blocks = (share + most - 1) / most;
+  const int64_t blocks = (share + max - 1) / max;
   k->block = (share + blocks - 1) / blocks;
   k->by_columns = shares_columns(k, (k->tiles + k->block - 1) / k->block);
   if (k->by_columns) {
-    const int64_t all = (k->tiles + 2 * most - 1) / (2 * most);
+    const int64_t all = (k->tiles + 2 * max - 1) / (2 * max);
     k->block = (k->tiles + all - 1) / all;
   }
   // Rows that lie apart by a multiple of the first cache's ways push each other out of it.

@@ -7,7 +7,7 @@
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 
-enum { LANES = 16, MOST = 6 };
+enum { LANES = 16, MAX = 6 };
 
 // A vector of 16; compilers make of it as many registers as the CPU needs.
 typedef float lanes_t __attribute__((vector_size(64), aligned(4), may_alias));
@@ -65,8 +65,8 @@ INLINE void out_axis(int m, const lanes_t* x, int from, lanes_t* y, int to) {
 // 0 out of the way, halves are compared: so they stay positive.
 INLINE void check(const lanes_t* x, cpu_winograd_range_t r, bits_t* bad) {
   const bits_t twice = *(const bits_t*)(const void*)x << 1, size = twice >> 1;
-  *bad |= (((twice - 2) >> 1) + (0u - (r.least - 1))) & 0x80000000u;
-  *bad |= size + (0x80000000u - r.most);
+  *bad |= (((twice - 2) >> 1) + (0u - (r.min - 1))) & 0x80000000u;
+  *bad |= size + (0x80000000u - r.max);
 }
 
 INLINE bool is_bad(const bits_t* bad) {
@@ -78,7 +78,7 @@ INLINE bool is_bad(const bits_t* bad) {
 INLINE void transform_in(int m, const float* const* from, int64_t c, cpu_winograd_range_t r,
                          bits_t* bad, float* to, int64_t step) {
   const int n = m + 2;
-  lanes_t d[MOST * MOST];
+  lanes_t d[MAX * MAX];
   UNROLL for (int i = 0; i < n * n; i++) {
     d[i] = *(const lanes_t*)(const void*)(from[i] + c);
     check(&d[i], r, bad);
@@ -94,16 +94,16 @@ INLINE void transform_in(int m, const float* const* from, int64_t c, cpu_winogra
 // The last channels, by way of whole vectors of zeros.
 INLINE void transform_in_last(int m, const float* const* from, int64_t c, int64_t left,
                               cpu_winograd_range_t r, bits_t* bad, float* to, int64_t step) {
-  float room[2][MOST * MOST * LANES] = {{0}};
-  const float* places[MOST * MOST];
+  float scratch[2][MAX * MAX * LANES] = {{0}};
+  const float* places[MAX * MAX];
   const int n = (m + 2) * (m + 2);
   for (int i = 0; i < n; i++) {
-    memcpy(room[0] + i * LANES, from[i] + c, (size_t)left * sizeof(float));
-    places[i] = room[0] + i * LANES;
+    memcpy(scratch[0] + i * LANES, from[i] + c, (size_t)left * sizeof(float));
+    places[i] = scratch[0] + i * LANES;
   }
-  transform_in(m, places, 0, r, bad, room[1], LANES);
+  transform_in(m, places, 0, r, bad, scratch[1], LANES);
   for (int i = 0; i < n; i++)
-    memcpy(to + i * step + c, room[1] + i * LANES, (size_t)left * sizeof(float));
+    memcpy(to + i * step + c, scratch[1] + i * LANES, (size_t)left * sizeof(float));
 }
 
 INLINE bool in_tile(int m, int64_t channels, const float* const* from, cpu_winograd_range_t r,
@@ -123,7 +123,7 @@ INLINE void limit(lanes_t* x) {
 INLINE void transform_out(int m, const float* from, int64_t step, const float* bias, bool relu,
                           float* const* to, int64_t c) {
   const int n = m + 2;
-  lanes_t d[MOST * MOST], y[MOST * MOST];
+  lanes_t d[MAX * MAX], y[MAX * MAX];
   const lanes_t add = bias ? *(const lanes_t*)(const void*)(bias + c) : (lanes_t){0};
   UNROLL for (int j = 0; j < n; j++) {
     UNROLL for (int i = 0; i < n; i++) d[i] =
@@ -145,8 +145,8 @@ INLINE void out_tile(int m, int64_t channels, const float* from, int64_t step, c
   int64_t c = 0;
   for (; c + LANES <= channels; c += LANES) transform_out(m, from, step, bias, relu, to, c);
   if (c == channels) return;
-  float last[MOST * MOST * LANES], row[LANES] = {0};
-  float* places[MOST * MOST];
+  float last[MAX * MAX * LANES], row[LANES] = {0};
+  float* places[MAX * MAX];
   const size_t bytes = (size_t)(channels - c) * sizeof(float);
   for (int i = 0; i < m * m; i++) places[i] = last + i * LANES;
   if (bias) memcpy(row, bias + c, bytes);

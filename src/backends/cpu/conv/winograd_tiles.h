@@ -11,7 +11,7 @@
 
 // What the input's numbers may be, as bits of |x|: 0, or [least, most).
 typedef struct cpu_winograd_range {
-  uint32_t least, most;
+  uint32_t min, max;
 } cpu_winograd_range_t;
 
 // Transforms a tile of the input: product p of channel c lies at to[p * step + c]. from: where the

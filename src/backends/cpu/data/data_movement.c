@@ -167,8 +167,8 @@ static assay_status_t make_concat(maker_t* k, bool* ok) {
     operand_strides(o, k->layout, strides);
     cpu_box_t b = box_of(k, o->rank, o->dims, strides, k->y_strides);
     b.from = index;
-    if (!i && o->room.size && o->room.axis == axis && k->y->room.axis == axis &&
-        o->room.size == k->y->room.size)
+    if (!i && o->capacity.size && o->capacity.axis == axis && k->y->capacity.axis == axis &&
+        o->capacity.size == k->y->capacity.size)
       k->m->base.extends = 1 + index;
     else if (index == k->m->base.extends - 1)
       k->m->base.extends = 0;  // it comes again
@@ -479,7 +479,7 @@ static assay_status_t read(const assay_sized_layer_t* l, moves_t* m, bool* ok) {
   operand_strides(k.y, k.layout, k.y_strides);
   k.m->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   // Strides say where all elements are, but in a Tile and a Transpose, whose outputs lie close.
-  k.m->base.rooms = k.layout == ASSAY_LAYOUT_PLAIN && !(k.y->room.size && moves[op].close);
+  k.m->base.rooms = k.layout == ASSAY_LAYOUT_PLAIN && !(k.y->capacity.size && moves[op].close);
   k.m->elem = (size_t)assay_type_bits(k.y->type) / 8;
   k.m->base.in[x - l->in] = k.m->base.out[0] = (assay_storage_t){k.y->type, k.layout};
   return moves[op].make(&k, ok);

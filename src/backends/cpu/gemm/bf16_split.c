@@ -15,7 +15,7 @@
 
 _Static_assert((int)ASSAY_SPLIT_UNIT == (int)CPU_BF16_SPLIT_UNIT,
                "the model counts the kernel's units");
-_Static_assert((int)ASSAY_SPLIT_LEAST_TERMS == (int)CPU_BF16_SPLIT_LEAST_CHANNELS,
+_Static_assert((int)ASSAY_SPLIT_MIN_TERMS == (int)CPU_BF16_SPLIT_MIN_CHANNELS,
                "its bound counts on that many terms of a piece");
 
 enum { X, W, BIAS };
@@ -43,7 +43,7 @@ typedef struct packing {
 static void pack_unit(const cpu_bf16_split_t* k, const float* w, int64_t column, int64_t q,
                       int64_t c, uint16_t* panel) {
   enum { UNIT = CPU_BF16_SPLIT_UNIT };
-  _Alignas(64) uint16_t parts[CPU_BF16_SPLIT_MOST_PARTS * UNIT];
+  _Alignas(64) uint16_t parts[CPU_BF16_SPLIT_MAX_PARTS * UNIT];
   float x[UNIT] = {0};
   const int64_t n = k->channels - c < UNIT ? k->channels - c : UNIT;
   for (int64_t i = 0; i < n; i++)
@@ -227,7 +227,7 @@ static assay_status_t read_layer(const assay_sized_layer_t* l, cpu_bf16_split_t*
   else
     *ok = *ok && read_product(l, k, r);
   *ok = *ok && r->x->type == ASSAY_TYPE_FLOAT && l->out[0].type == ASSAY_TYPE_FLOAT &&
-        k->channels >= CPU_BF16_SPLIT_LEAST_CHANNELS;
+        k->channels >= CPU_BF16_SPLIT_MIN_CHANNELS;
   k->n_pieces = k->y.kernel * k->x.kernel;
   k->units = (k->channels + CPU_BF16_SPLIT_UNIT - 1) / CPU_BF16_SPLIT_UNIT;
   return NULL;
@@ -305,9 +305,9 @@ static double plain_work(const cpu_bf16_split_t* k, const reading_t* r) {
 // Faster than plain sums by so much that it stays so where other threads want the same memory, and
 // faster than what Winograd's filtering makes of them in the same setting.
 static bool pays(const cpu_bf16_split_t* k, const reading_t* r) {
-  static const double most[2][2] = {{0.8, 0.65}, {0.72, 0.45}};  // by three or six, and filtered
+  static const double max[2][2] = {{0.8, 0.65}, {0.72, 0.45}};  // by three or six, and filtered
   return cpu_bf16_split_mode() & CPU_BF16_SPLIT_ALWAYS ||
-         split_work(k, r) < most[k->parts == 3][r->filtered] * plain_work(k, r);
+         split_work(k, r) < max[k->parts == 3][r->filtered] * plain_work(k, r);
 }
 
 // ---- building -----------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ static uint32_t bits_of(double x) {
 static assay_status_t build(cpu_bf16_split_t* k, const assay_sized_layer_t* l, const reading_t* r,
                             const assay_split_account_t* account, bool* ok) {
   k->input = (int)(r->x - l->in);
-  k->range = (cpu_bf16_split_range_t){bits_of(account->least), bits_of(account->most)};
+  k->range = (cpu_bf16_split_range_t){bits_of(account->min), bits_of(account->max)};
   k->base.in[k->input] = (assay_storage_t){ASSAY_TYPE_FLOAT, r->layout};
   k->base.out[0] = (assay_storage_t){ASSAY_TYPE_FLOAT, r->layout};
   k->model = r->w->constant;
@@ -335,7 +335,7 @@ static assay_status_t build(cpu_bf16_split_t* k, const assay_sized_layer_t* l, c
 
 // Inputs out of range are slow: what is in range has to be nearly all that there is.
 static bool leaves_range(const assay_split_account_t* a) {
-  return a->least <= 0x1p-60 && a->most >= 0x1p60;
+  return a->min <= 0x1p-60 && a->max >= 0x1p60;
 }
 
 static assay_status_t ask(const assay_sized_layer_t* l, const char* name,

@@ -16,7 +16,7 @@
 #include "backends/cpu/pointwise/program.h"
 
 enum {
-  CPU_BF16_SPLIT_LEAST_CHANNELS = 16,  // ASSAY_SPLIT_LEAST_TERMS
+  CPU_BF16_SPLIT_MIN_CHANNELS = 16,    // ASSAY_SPLIT_LEAST_TERMS
   CPU_BF16_SPLIT_BLOCK_BYTES = 640000  // of a block's split input: a part of the second cache
 };
 

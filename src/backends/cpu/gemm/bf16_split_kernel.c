@@ -40,14 +40,14 @@ static inline uint32_t rounded(uint32_t bits) {
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 static uint32_t split_units(int parts, int64_t units, const float* restrict x,
                             cpu_bf16_split_range_t range, uint16_t* restrict to) {
-  const uint32_t width = range.most - range.least;
+  const uint32_t width = range.max - range.min;
   uint32_t out = 0;
   for (int64_t u = 0; u < units; u++, x += UNIT, to += parts * UNIT) {
     _Pragma("omp simd reduction(|:out)") for (int i = 0; i < UNIT; i++) {
       const uint32_t b = cpu_bits(x[i]), size = b & 0x7fffffff, h = rounded(b);
       const float r = x[i] - cpu_from_bits(h);
       const uint32_t m = rounded(cpu_bits(r));
-      out |= (uint32_t)(size - range.least >= width) & (uint32_t)(size != 0);
+      out |= (uint32_t)(size - range.min >= width) & (uint32_t)(size != 0);
       to[i] = (uint16_t)(h >> 16);
       to[UNIT + i] = (uint16_t)(m >> 16);
     }
@@ -82,25 +82,25 @@ FAST static inline void take_part(__m512* x0, __m512* x1, uint16_t* to) {
 }
 
 // Twice their bits have no sign; 0 less one is above all.
-FAST static inline void note_size(__m512 x, __m512i* least, __m512i* most) {
+FAST static inline void note_size(__m512 x, __m512i* min, __m512i* max) {
   const __m512i b = _mm512_castps_si512(x), size = _mm512_add_epi32(b, b);
-  *most = _mm512_max_epu32(*most, size);
-  *least = _mm512_min_epu32(*least, _mm512_add_epi32(size, _mm512_set1_epi32(-1)));
+  *max = _mm512_max_epu32(*max, size);
+  *min = _mm512_min_epu32(*min, _mm512_add_epi32(size, _mm512_set1_epi32(-1)));
 }
 
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static uint32_t split_units_fast(
     int parts, int64_t units, const float* x, cpu_bf16_split_range_t range, uint16_t* to) {
-  __m512i least = _mm512_set1_epi32(-1), most = _mm512_setzero_si512();
+  __m512i min = _mm512_set1_epi32(-1), max = _mm512_setzero_si512();
   for (int64_t u = 0; u < units; u++, x += UNIT, to += parts * UNIT) {
     __m512 x0 = _mm512_loadu_ps(x), x1 = _mm512_loadu_ps(x + UNIT / 2);
-    note_size(x0, &least, &most);
-    note_size(x1, &least, &most);
+    note_size(x0, &min, &max);
+    note_size(x1, &min, &max);
     take_part(&x0, &x1, to);
     take_part(&x0, &x1, to + UNIT);
     if (parts == 3) _mm512_store_si512(to + 2 * UNIT, (__m512i)_mm512_cvtne2ps_pbh(x1, x0));
   }
-  return _mm512_cmpge_epu32_mask(most, _mm512_set1_epi32((int)(2 * range.most))) |
-         _mm512_cmplt_epu32_mask(least, _mm512_set1_epi32((int)(2 * range.least - 1)));
+  return _mm512_cmpge_epu32_mask(max, _mm512_set1_epi32((int)(2 * range.max))) |
+         _mm512_cmplt_epu32_mask(min, _mm512_set1_epi32((int)(2 * range.min - 1)));
 }
 #endif
 

@@ -17,12 +17,12 @@ enum {
   CPU_BF16_SPLIT_TILE = 16,     // rows, or columns
   CPU_BF16_SPLIT_ROWS = 32,     // of a block
   CPU_BF16_SPLIT_COLUMNS = 32,  // of a panel
-  CPU_BF16_SPLIT_MOST_PARTS = 3
+  CPU_BF16_SPLIT_MAX_PARTS = 3
 };
 
 // Numbers that are split exactly enough: magnitudes [least, most), as float32 bits, and 0.
 typedef struct cpu_bf16_split_range {
-  uint32_t least, most;
+  uint32_t min, max;
 } cpu_bf16_split_range_t;
 
 // Splits a row of n numbers into units of `parts` lines each, h, m, l, with zeros behind the n-th;

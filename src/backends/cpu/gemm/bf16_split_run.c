@@ -15,8 +15,8 @@ enum {
   GROUP = 64,   // places with plain sums at a time
   BLOCK_BYTES = CPU_BF16_SPLIT_BLOCK_BYTES,
   WEIGHTS_BYTES = 400000,  // of weights that are multiplied with it: parts of the second cache
-  MOST_PLACES = 768,       // of a block
-  MOST_PANELS = 4,         // that are multiplied before what the layer does to them
+  MAX_PLACES = 768,        // of a block
+  MAX_PANELS = 4,          // that are multiplied before what the layer does to them
 };
 _Static_assert((int)COLUMNS == (int)CPU_PANEL, "plain sums come in panels of as many columns");
 
@@ -28,10 +28,10 @@ typedef struct job {
 } job_t;
 
 // Memory of one thread.
-typedef struct room {
+typedef struct buffers {
   float *tile, *weights, *sums;
   int64_t* places;  // [GROUP]
-} room_t;
+} buffers_t;
 
 // Lines [line, line + n) of a sample, whose split input lies at `places`, and for each of those
 // whether it is out of range.
@@ -216,7 +216,7 @@ static const float* input_at(const job_t* j, const block_t* b, int64_t place, in
 }
 
 // So many places of a block (numbers among its output's) with a panel's columns.
-static void plain_places(const job_t* j, const block_t* b, const room_t* r, int64_t places,
+static void plain_places(const job_t* j, const block_t* b, const buffers_t* r, int64_t places,
                          int64_t column) {
   const cpu_bf16_split_t* k = j->k;
   memset(r->sums, 0, (size_t)(places * COLUMNS) * sizeof *r->sums);
@@ -245,7 +245,7 @@ static bool any_out_of_range(const cpu_bf16_split_t* k, const block_t* b) {
   return memchr(b->out_of_range, 1, (size_t)(input_lines(k, b->n) * k->width));
 }
 
-static void make_plain(const job_t* j, const block_t* b, const room_t* r, int64_t column,
+static void make_plain(const job_t* j, const block_t* b, const buffers_t* r, int64_t column,
                        int64_t end) {
   const cpu_bf16_split_t* k = j->k;
   int64_t n = 0;
@@ -259,16 +259,16 @@ static void make_plain(const job_t* j, const block_t* b, const room_t* r, int64_
 
 // ---- threads ------------------------------------------------------------------------------------
 
-static room_t room_of(char* memory) {
-  room_t r = {.tile = (float*)(void*)memory};
-  r.weights = r.tile + ROWS * MOST_PANELS * COLUMNS;
+static buffers_t buffers_of(char* memory) {
+  buffers_t r = {.tile = (float*)(void*)memory};
+  r.weights = r.tile + ROWS * MAX_PANELS * COLUMNS;
   r.sums = r.weights + CHUNK * COLUMNS;
   r.places = (int64_t*)(void*)(r.sums + GROUP * COLUMNS);
   return r;
 }
 
-static int64_t room_bytes(void) {
-  return (ROWS * MOST_PANELS + CHUNK + GROUP) * COLUMNS * (int64_t)sizeof(float) + GROUP * 8;
+static int64_t scratch_bytes(void) {
+  return (ROWS * MAX_PANELS + CHUNK + GROUP) * COLUMNS * (int64_t)sizeof(float) + GROUP * 8;
 }
 
 // What the layer does to each element of columns [column, end) of a block, where they lie.
@@ -284,7 +284,7 @@ static void run_program(const job_t* j, const block_t* b, int64_t column, int64_
   cpu_program_run_part(k->program, j->in, ASSAY_TYPE_FLOAT, j->y, &part);
 }
 
-static void make_columns(const job_t* j, const block_t* b, const room_t* r, int64_t column,
+static void make_columns(const job_t* j, const block_t* b, const buffers_t* r, int64_t column,
                          int64_t end) {
   const cpu_bf16_split_t* k = j->k;
   const bool any = any_out_of_range(k, b);
@@ -300,7 +300,7 @@ static void run_shares(const job_t* j, char* memory, int threads) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     char* mine = memory + (size_t)omp_get_thread_num() * k->thread_bytes;
-    const room_t r = room_of(mine + k->block_bytes);
+    const buffers_t r = buffers_of(mine + k->block_bytes);
     int64_t last = -1;
     cpu_bf16_split_state_t state;
     cpu_bf16_split_begin(&state);
@@ -340,8 +340,8 @@ static int64_t padding_behind(const cpu_bf16_split_axis_t* a) {
 }
 
 // The most lines of a block.
-static int64_t most_lines(const cpu_bf16_split_t* k) {
-  int64_t lines = (MOST_PLACES + k->width - 1) / k->width;
+static int64_t max_lines(const cpu_bf16_split_t* k) {
+  int64_t lines = (MAX_PLACES + k->width - 1) / k->width;
   while (lines > 1 && input_lines(k, lines) * k->width * k->pitch > BLOCK_BYTES) lines--;
   return lines < k->y.out ? lines : k->y.out;
 }
@@ -364,12 +364,12 @@ static double time_of(const cpu_bf16_split_t* k, int64_t lines, int64_t columns)
 
 // Blocks and columns of the shares.
 static void share_out(cpu_bf16_split_t* k) {
-  const int64_t most = most_lines(k), least = (k->y.out + most - 1) / most;
+  const int64_t max = max_lines(k), min = (k->y.out + max - 1) / max;
   const int64_t panels = padded(k->outputs) / COLUMNS;
   double best = -1;
-  for (int64_t n = least; n <= k->y.out && n <= least + 4 * k->n_threads; n++) {
+  for (int64_t n = min; n <= k->y.out && n <= min + 4 * k->n_threads; n++) {
     int64_t lines = (k->y.out + n - 1) / n;
-    if (k->width == 1 && (lines + ROWS - 1) / ROWS * ROWS <= most)  // no tiles are half full
+    if (k->width == 1 && (lines + ROWS - 1) / ROWS * ROWS <= max)  // no tiles are half full
       lines = (lines + ROWS - 1) / ROWS * ROWS;
     for (int64_t parts = 1; parts <= panels && parts <= 4 * k->n_threads; parts++) {
       const int64_t columns = (panels + parts - 1) / parts * COLUMNS;
@@ -399,11 +399,11 @@ assay_status_t cpu_bf16_split_plan(cpu_bf16_split_t* k) {
         (q / k->x.kernel * k->y.dilation * k->width + q % k->x.kernel * k->x.dilation) * k->pitch;
   k->n_threads = omp_get_max_threads();
   share_out(k);
-  const int64_t fit = WEIGHTS_BYTES / (k->panel * 2), most = k->columns / COLUMNS;
-  k->wide = COLUMNS * (fit < 1 ? 1 : fit < MOST_PANELS ? fit : MOST_PANELS);
-  if (k->wide > most * COLUMNS) k->wide = most * COLUMNS;
+  const int64_t fit = WEIGHTS_BYTES / (k->panel * 2), max = k->columns / COLUMNS;
+  k->wide = COLUMNS * (fit < 1 ? 1 : fit < MAX_PANELS ? fit : MAX_PANELS);
+  if (k->wide > max * COLUMNS) k->wide = max * COLUMNS;
   k->block_bytes = (size_t)(block_places(k) * k->pitch + whole_lines(block_places(k)));
-  k->thread_bytes = (size_t)whole_lines(room_bytes()) + k->block_bytes;
+  k->thread_bytes = (size_t)whole_lines(scratch_bytes()) + k->block_bytes;
   k->base.scratch = LINE + (size_t)k->n_threads * k->thread_bytes;
   return NULL;
 }

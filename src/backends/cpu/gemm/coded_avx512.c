@@ -23,7 +23,7 @@ typedef uint32_t ints_t __attribute__((vector_size(64), aligned(4), may_alias));
 #define MADD(x, y, z) ((floats_t)_mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z)))
 #define HAS_TABLE true
 
-enum { VECTORS = 4, MOST = CPU_CODED_ROWS };
+enum { VECTORS = 4, MAX = CPU_CODED_ROWS };
 
 // What follows needs the lanes.
 #include "backends/cpu/gemm/coded_lanes.h"

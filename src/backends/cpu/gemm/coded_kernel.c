@@ -22,7 +22,7 @@ typedef int8_t bytes_t __attribute__((vector_size(16), aligned(1), may_alias));
 #define MADD(x, y, z) ((x) * (y) + (z))
 #define HAS_TABLE false
 
-enum { VECTORS = 2, MOST = 2 };
+enum { VECTORS = 2, MAX = 2 };
 
 // What follows needs the lanes.
 #include "backends/cpu/gemm/coded_lanes.h"

@@ -40,7 +40,7 @@ enum {
 typedef enum coding {
   BYTES = 0,     // of 8 bits, zero 0
   BYTES_LESS,    // of 8 bits, less zeros
-  LOOKED_UP,     // of 4 bits, by a table
+  LOOKUP,        // of 4 bits, by a table
   OFFSET,        // of 4 bits, less the power and a whole number
   OFFSET_TWICE,  // of 4 bits, less the power, less a zero
 } coding_t;
@@ -53,7 +53,7 @@ enum { PLACES = 3 };
 static inline coding_t coding_of(const cpu_coded_t* w) {
   const bool one = w->zeros == CPU_CODED_ONE_ZERO;
   if (w->bits == 8) return one && w->zero == 0 ? BYTES : BYTES_LESS;
-  if (one && HAS_TABLE) return LOOKED_UP;
+  if (one && HAS_TABLE) return LOOKUP;
   const bool whole = w->zeros == CPU_CODED_BYTE_ZEROS || (one && w->zero == (float)(int8_t)w->zero);
   return whole ? OFFSET : OFFSET_TWICE;
 }
@@ -70,7 +70,7 @@ INLINE void read_scaling(coding_t coding, const cpu_coded_t* w, const uint8_t* h
   UNROLL for (int j = 0; j < vectors; j++) {
     const int at = column + j * LANES;
     s->scale[j] = READ_FLOATS(head + at * WORD);
-    if (coding == BYTES || coding == LOOKED_UP) continue;
+    if (coding == BYTES || coding == LOOKUP) continue;
     if (w->zeros == CPU_CODED_ONE_ZERO)
       s->zero[j] = ALL(w->zero);
     else if (w->zeros == CPU_CODED_BYTE_ZEROS)
@@ -88,7 +88,7 @@ INLINE void read_scaling(coding_t coding, const cpu_coded_t* w, const uint8_t* h
   do {                                                                                \
     if ((coding) <= BYTES_LESS)                                                       \
       (w) = READ_BYTES(bytes);                                                        \
-    else if ((coding) == LOOKED_UP)                                                   \
+    else if ((coding) == LOOKUP)                                                      \
       (w) = LOOK_UP(words, (s)->table);                                               \
     else                                                                              \
       (w) = (floats_t)FILL(words, PLACE_MASK(place), PLACE_BITS(place));              \
@@ -100,14 +100,14 @@ INLINE void read_scaling(coding_t coding, const cpu_coded_t* w, const uint8_t* h
 
 // A row of weights times one element each of `rows` rows of a.
 INLINE void add_row(int rows, const floats_t* w, const float* a, int64_t a_step,
-                    floats_t sum[MOST][VECTORS]) {
+                    floats_t sum[MAX][VECTORS]) {
   UNROLL for (int j = 0; j < VECTORS; j++) UNROLL for (int i = 0; i < rows; i++) sum[i][j] =
       MADD(ALL(a[i * a_step]), w[j], sum[i][j]);
 }
 
 // Constants in all that follows: rows, coding.
 INLINE void add_bytes(int rows, coding_t coding, const uint8_t* at, int64_t n, const scaling_t* s,
-                      const float* a, int64_t a_step, floats_t sum[MOST][VECTORS]) {
+                      const float* a, int64_t a_step, floats_t sum[MAX][VECTORS]) {
   for (int64_t l = 0; l < n; l++, at += CPU_CODED_PANEL) {
     floats_t w[VECTORS];
     __builtin_prefetch(at + AHEAD);
@@ -119,7 +119,7 @@ INLINE void add_bytes(int rows, coding_t coding, const uint8_t* at, int64_t n, c
 
 // A whole group of OFFSET: each word is moved twice.
 INLINE void add_group(int rows, const uint8_t* at, const scaling_t* s, const float* a,
-                      int64_t a_step, floats_t sum[MOST][VECTORS]) {
+                      int64_t a_step, floats_t sum[MAX][VECTORS]) {
   floats_t w[VECTORS];
   ints_t words[VECTORS];
   UNROLL for (int j = 0; j < VECTORS; j++) words[j] = READ_WORDS(at + j * LANES * WORD);
@@ -134,7 +134,7 @@ INLINE void add_group(int rows, const uint8_t* at, const scaling_t* s, const flo
 
 // n rows of weights of one group.
 INLINE void add_some(int rows, coding_t coding, const uint8_t* at, int64_t n, const scaling_t* s,
-                     const float* a, int64_t a_step, floats_t sum[MOST][VECTORS]) {
+                     const float* a, int64_t a_step, floats_t sum[MAX][VECTORS]) {
   floats_t w[VECTORS];
   ints_t words[VECTORS];
   UNROLL for (int j = 0; j < VECTORS; j++) words[j] = READ_WORDS(at + j * LANES * WORD);
@@ -154,7 +154,7 @@ INLINE void add_rows(int rows, coding_t coding, const cpu_coded_rows_t* r, int64
   const int64_t step = r->a_step;
   const uint8_t* head = r->panel;
   const float* a = r->a + row * step;
-  floats_t sum[MOST][VECTORS];
+  floats_t sum[MAX][VECTORS];
   scaling_t s;
   s.table = TABLE(w->zero);
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < VECTORS; j++) sum[i][j] =
@@ -220,38 +220,38 @@ INLINE void widen(coding_t coding, const cpu_coded_t* w, const uint8_t* panel, i
 // ---- the functions of coded_kernel.h ------------------------------------------------------------
 
 // Constants for each coding.
-#define BY_CODING(coding, DO)           \
-  switch (coding) {                     \
-    case BYTES:                         \
-      DO(BYTES)                         \
-      break;                            \
-    case BYTES_LESS:                    \
-      DO(BYTES_LESS)                    \
-      break;                            \
-    case LOOKED_UP:                     \
-      DO(HAS_TABLE ? LOOKED_UP : BYTES) \
-      break;                            \
-    case OFFSET:                        \
-      DO(OFFSET)                        \
-      break;                            \
-    default:                            \
-      DO(OFFSET_TWICE)                  \
-      break;                            \
+#define BY_CODING(coding, DO)        \
+  switch (coding) {                  \
+    case BYTES:                      \
+      DO(BYTES)                      \
+      break;                         \
+    case BYTES_LESS:                 \
+      DO(BYTES_LESS)                 \
+      break;                         \
+    case LOOKUP:                     \
+      DO(HAS_TABLE ? LOOKUP : BYTES) \
+      break;                         \
+    case OFFSET:                     \
+      DO(OFFSET)                     \
+      break;                         \
+    default:                         \
+      DO(OFFSET_TWICE)               \
+      break;                         \
   }
 
 #define ADD_COLUMNS(rows, coding)                                           \
   for (int column = 0; column < CPU_CODED_PANEL; column += VECTORS * LANES) \
     add_rows(rows, coding, r, row, column);
-#define ADD_ALL(coding)                                                \
-  for (int64_t row = 0, rows; row < r->m; row += rows) {               \
-    rows = r->m - row >= 4 && MOST >= 4 ? 4 : r->m - row >= 2 ? 2 : 1; \
-    if (rows == 4) {                                                   \
-      ADD_COLUMNS(MOST >= 4 ? 4 : 1, coding)                           \
-    } else if (rows == 2) {                                            \
-      ADD_COLUMNS(2, coding)                                           \
-    } else {                                                           \
-      ADD_COLUMNS(1, coding)                                           \
-    }                                                                  \
+#define ADD_ALL(coding)                                               \
+  for (int64_t row = 0, rows; row < r->m; row += rows) {              \
+    rows = r->m - row >= 4 && MAX >= 4 ? 4 : r->m - row >= 2 ? 2 : 1; \
+    if (rows == 4) {                                                  \
+      ADD_COLUMNS(MAX >= 4 ? 4 : 1, coding)                           \
+    } else if (rows == 2) {                                           \
+      ADD_COLUMNS(2, coding)                                          \
+    } else {                                                          \
+      ADD_COLUMNS(1, coding)                                          \
+    }                                                                 \
   }
 #define ROWS_BODY BY_CODING(coding_of(r->w), ADD_ALL)
 

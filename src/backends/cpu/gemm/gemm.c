@@ -37,11 +37,11 @@ typedef float lanes_t __attribute__((vector_size(64), aligned(4), may_alias));
 // first of them.
 __attribute__((always_inline)) static inline void block(int rows, int vectors,
                                                         const cpu_gemm_block_t* b, int64_t row) {
-  enum { MOST = 12, WIDE = 4 };
+  enum { MAX = 12, WIDE = 4 };
   const int64_t k = b->k, a_step = b->a_step, n = b->pieces ? b->n_pieces : 1;
   const float* a = (const float*)b->a + row * a_step;
   const float* panel = b->panels;
-  lanes_t sum[MOST][WIDE];
+  lanes_t sum[MAX][WIDE];
   UNROLL for (int i = 0; i < rows; i++) {
     const lanes_t* from = (const lanes_t*)(const void*)(b->start + (row + i) * b->start_step);
     UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = b->start ? from[j] : (lanes_t){0};

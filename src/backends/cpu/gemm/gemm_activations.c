@@ -17,7 +17,7 @@ enum {
   WIDE = 2 * CPU_PANEL,  // columns that are packed at a time
   ROWS = 48,             // of a tile
   CHUNK = 8 * ROWS,      // rows that make it worth packing the columns again
-  MOST_PARTS = 64,
+  MAX_PARTS = 64,
   ALIGNMENT = 16,  // floats
 };
 
@@ -27,7 +27,7 @@ typedef struct packed_product {
   int left, right;  // inputs
   int64_t x_memory[ASSAY_KERNEL_RANK], w_memory[ASSAY_KERNEL_RANK];  // dimensions in memory
   int64_t batch, m, k, n, chunks, columns;                           // columns: groups of WIDE
-  int most_parts;
+  int max_parts;
   float* bias;             // [n, padded]; NULL: none
   cpu_program_t* program;  // NULL: none
 } packed_product_t;
@@ -119,7 +119,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const packed_product_t* k = (const packed_product_t*)base;
   const int64_t units = k->batch * k->chunks * k->columns;
   int parts = cpu_threads(k->batch * k->m * k->n * (k->k / 16 + 4));
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
   float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++) {
@@ -148,9 +148,9 @@ static bool find_sizes(packed_product_t* k) {
   k->chunks = (k->m + CHUNK - 1) / CHUNK;
   k->columns = (k->n + WIDE - 1) / WIDE;
   const int64_t units = k->batch * k->chunks * k->columns;
-  k->most_parts = units < MOST_PARTS ? (int)units : MOST_PARTS;
+  k->max_parts = units < MAX_PARTS ? (int)units : MAX_PARTS;
   int64_t floats;
-  if (!assay_mul_i64(thread_scratch(k), k->most_parts, &floats)) return false;
+  if (!assay_mul_i64(thread_scratch(k), k->max_parts, &floats)) return false;
   k->base.scratch = ((size_t)floats + ALIGNMENT) * sizeof(float);
   return true;
 }
@@ -160,10 +160,10 @@ static bool find_sizes(packed_product_t* k) {
 static bool find_memory(const cpu_product_t* p, const assay_operand_t* o, const int64_t* dims,
                         bool swapped, int64_t* memory) {
   memcpy(memory, dims, sizeof(int64_t) * (size_t)p->rank);
-  if (!o->room.size) return true;
-  const int axis = o->room.axis + p->rank - o->rank;
+  if (!o->capacity.size) return true;
+  const int axis = o->capacity.axis + p->rank - o->rank;
   if (swapped || p->rank < o->rank || axis == p->rank - 1) return false;
-  memory[axis] = o->room.size;
+  memory[axis] = o->capacity.size;
   return true;
 }
 
@@ -174,7 +174,7 @@ static assay_status_t read(const assay_sized_layer_t* l, packed_product_t* k, bo
   if (ok) {
     k->base.rooms = find_memory(&k->p, k->p.in, k->p.x, k->p.x_swapped, k->x_memory) &&
                     find_memory(&k->p, k->p.weights, k->p.w, k->p.w_swapped, k->w_memory) &&
-                    !l->out[0].room.size;
+                    !l->out[0].capacity.size;
     k->left = (int)(k->p.in - l->in);
     k->right = (int)(k->p.weights - l->in);
     k->base.in[k->left] = k->base.in[k->right] = form;
@@ -183,7 +183,7 @@ static assay_status_t read(const assay_sized_layer_t* l, packed_product_t* k, bo
   assay_status_t st =
       ok ? cpu_program_behind(l, ASSAY_LAYOUT_PLAIN, &k->base, &k->program, &ok) : NULL;
   for (int i = 0; k->program && i < (int)l->n_in; i++)
-    k->base.rooms &= !l->in[i].room.size || !cpu_program_reads(k->program, i);
+    k->base.rooms &= !l->in[i].capacity.size || !cpu_program_reads(k->program, i);
   if (!st && ok) st = assay_operand_padded_floats(k->p.bias, padded(k->n), &k->bias);
   *out_ok = ok;
   return st;

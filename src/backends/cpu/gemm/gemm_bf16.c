@@ -13,7 +13,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { LANES = 16, MOST = 12, WIDE = 4 };
+enum { LANES = 16, MAX = 12, WIDE = 4 };
 
 // `rows` and `vectors` are constants where this is inlined: its sums stay in registers. `row`: the
 // first of them.
@@ -25,7 +25,7 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
   const uint32_t* panel = b->panels;
   const float* start = b->start ? b->start + row * b->start_step : NULL;
   float* c = b->c + row * b->c_step;
-  __m512 sum[MOST][WIDE];
+  __m512 sum[MAX][WIDE];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
       start ? _mm512_loadu_ps(start + i * b->start_step + j * LANES) : _mm512_setzero_ps();
   const int64_t panel_size = (b->panel_rows ? b->panel_rows : k * n) * CPU_PANEL;

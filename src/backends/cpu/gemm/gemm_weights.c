@@ -22,12 +22,12 @@ enum {
   ROWS = 48,
   LANES = 16,
   WIDE = 2 * CPU_PANEL,
-  MOST_COLUMNS = 512,
+  MAX_COLUMNS = 512,
   SHORT = 256,          // where rows of the input have so few units,
   SHORT_COLUMNS = 320,  // tiles have so many columns at most, and
   TILE_FLOATS = 8192,   // about so many elements
-  LEAST_ROWS = 24,
-  MOST_ROWS = 384,
+  MIN_ROWS = 24,
+  MAX_ROWS = 384,
   CACHED_BYTES = 400000,  // of weights
   FAR_BYTES = 1 << 20,    // weights that are no longer in the second cache as a layer begins
   DEPTH = 768,            // units of k that are multiplied at a time, where there are more
@@ -42,7 +42,7 @@ typedef struct product {
   int64_t depth;                          // units that are multiplied at a time
   int64_t chunk;                          // rows while all columns go by
   bool far;                               // weights come from memory
-  int most_parts;
+  int max_parts;
   const uint32_t* weights;  // in panels, in the store
   float* bias;              // [n, padded]; NULL: none
   cpu_program_t* program;   // NULL: none
@@ -200,8 +200,8 @@ static void run_share(const product_t* k, const void* const* in, void* out, floa
   const bool by_rows =
       panels < parts || (blocks >= 16 * parts && !(k->far && panels >= 4 * parts && k->m < k->n));
   const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : width;
-  const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
-  const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
+  const int64_t max = by_rows ? k->m : k->n, from = all * p / parts * size;
+  const int64_t to = all * (p + 1) / parts * size < max ? all * (p + 1) / parts * size : max;
   const job_t j = {.k = k,
                    .in = in,
                    .out = out,
@@ -221,7 +221,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const product_t* k = (const product_t*)base;
   const int64_t work = k->m * k->n * (k->k / 16 + 4);
   int parts = cpu_threads(work > far_weights(k) ? work : far_weights(k));
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
   float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
   if (parts == 1) {
     run_share(k, in, out[0], tiles, 0, 1);
@@ -379,14 +379,14 @@ static void find_far_tile(product_t* k) {
 
 static void find_tile(product_t* k) {
   const int64_t fit = CACHED_BYTES / (k->units * 4) / WIDE * WIDE;
-  const int64_t most = k->units <= SHORT ? SHORT_COLUMNS : MOST_COLUMNS;
-  k->columns = fit < WIDE ? WIDE : fit > most ? most : fit;
+  const int64_t max = k->units <= SHORT ? SHORT_COLUMNS : MAX_COLUMNS;
+  k->columns = fit < WIDE ? WIDE : fit > max ? max : fit;
   if (k->columns > padded(k->n)) k->columns = padded(k->n);
   // Tiles of whole rows are one piece for what comes behind them: the higher, the better.
   k->rows = ROWS;
   if (k->units <= SHORT && k->columns >= k->n) {
     const int64_t rows = TILE_FLOATS / k->columns / 6 * 6;
-    k->rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+    k->rows = rows < MIN_ROWS ? MIN_ROWS : rows > MAX_ROWS ? MAX_ROWS : rows;
   }
   k->depth = k->units;
   k->chunk = k->m;
@@ -394,8 +394,8 @@ static void find_tile(product_t* k) {
   if (k->far) find_far_tile(k);
   // Scratch memory for no more parts than there is work for.
   const int64_t parts = (k->m * k->n / ROWS * k->k + far_weights(k)) / 30000 + 1;
-  k->most_parts = parts < PARTS ? (int)parts : PARTS;
-  k->base.scratch = (size_t)(k->most_parts * tile_floats(k) + LANES) * sizeof(float);
+  k->max_parts = parts < PARTS ? (int)parts : PARTS;
+  k->base.scratch = (size_t)(k->max_parts * tile_floats(k) + LANES) * sizeof(float);
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {

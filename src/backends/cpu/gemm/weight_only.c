@@ -24,7 +24,7 @@ enum {
   DEPTH = 128,           // rows of weights that are made at a time, for the first cache,
   MANY = 48,             // or, where there are more rows than this,
   FAR_DEPTH = 768,       // so many, for the second
-  MOST_PARTS = 64,
+  MAX_PARTS = 64,
   ALIGNMENT = 16  // floats
 };
 
@@ -33,7 +33,7 @@ typedef struct weight_only {
   cpu_coded_t w;
   int input;
   int64_t m, n, panels, panel_bytes, chunks;  // chunks: of ROWS rows
-  int most_parts;
+  int max_parts;
   const uint8_t* codes;    // panels, in the store
   float* bias;             // [n, padded]; NULL: none
   cpu_program_t* program;  // NULL: none
@@ -116,7 +116,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const weight_only_t* k = (const weight_only_t*)base;
   const int64_t units = k->panels * k->chunks;
   int parts = cpu_threads((k->m + 2) * k->n * (k->w.k / 16 + 4));
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
   float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++)
@@ -306,8 +306,8 @@ static bool find_sizes(weight_only_t* k) {
   k->panel_bytes = cpu_coded_panel_bytes(&k->w);
   k->chunks = (k->m + ROWS - 1) / ROWS;
   const int64_t units = k->panels * k->chunks;
-  k->most_parts = units < MOST_PARTS ? (int)units : MOST_PARTS;
-  k->base.scratch = (size_t)(k->most_parts * thread_scratch(k) + ALIGNMENT) * sizeof(float);
+  k->max_parts = units < MAX_PARTS ? (int)units : MAX_PARTS;
+  k->base.scratch = (size_t)(k->max_parts * thread_scratch(k) + ALIGNMENT) * sizeof(float);
   return assay_mul_i64(k->panels, k->panel_bytes, &bytes);
 }
 

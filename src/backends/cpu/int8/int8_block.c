@@ -35,7 +35,7 @@ void int8_panels_pack(const int16_t* w, int64_t row_step, int64_t column_step, i
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { AHEAD = 6144, MOST = 12, WIDE = 4, COLUMNS = 8 };
+enum { AHEAD = 6144, MAX = 12, WIDE = 4, COLUMNS = 8 };
 
 bool int8_has_vnni(void) {
   __builtin_cpu_init();
@@ -66,7 +66,7 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
   const int64_t step = b->a_step, units = b->units;
   const uint8_t* a = b->a + row * step;
   const int8_t* panel = b->panel;
-  __m512i sum[MOST][WIDE];
+  __m512i sum[MAX][WIDE];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
       _mm512_loadu_si512(b->start + (row + i) * b->start_step + j * INT8_LANES);
   for (int64_t p = 0; p < b->n_pieces; p++) {
@@ -93,7 +93,7 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
         _mm512_storeu_si512(b->c + (row + i) * b->c_step + j * INT8_LANES, sum[i][j]);
     return;
   }
-  int32_t sums[MOST * WIDE * INT8_LANES];
+  int32_t sums[MAX * WIDE * INT8_LANES];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
       _mm512_storeu_si512(sums + (i * vectors + j) * INT8_LANES, sum[i][j]);
   finish(b, row, rows, vectors * INT8_LANES, sums);

@@ -13,8 +13,8 @@
 
 enum {
   PARTS = 64,
-  MOST_ROWS = 32,  // of the kernel
-  MOST_LINE = 8 * 1024 * 1024,
+  MAX_ROWS = 32,  // of the kernel
+  MAX_LINE = 8 * 1024 * 1024,
   ROWS = 4,   // for a thread to have rows of its own
   WIDTH = 64  // channels of which threads have multiples
 };
@@ -27,13 +27,13 @@ typedef struct depthwise {
   assay_window_axis_t across, along;
   int64_t samples, channels, blocks;  // of 16 channels
   int64_t quads, held, units;         // rows that are held; units of one
-  int most_parts;
+  int max_parts;
   size_t part_scratch;
   int8_t* weights;  // [block][row][quad][16][4]
   int32_t* start;
 } depthwise_t;
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // ---- running -----------------------------------------------------------------------------------
 
@@ -64,7 +64,7 @@ static void put_down(const job_t* j, int64_t sample, int64_t row) {
                            .before = b->pads[0],
                            .inside = inside ? b->in : 0,
                            .n = k->units,
-                           .channels = (int)least(INT8_LANES, k->channels - c),
+                           .channels = (int)min(INT8_LANES, k->channels - c),
                            .padding = k->padding,
                            .flip = k->flip};
     int8_line_units(&l, row_at(j, i, row));
@@ -78,7 +78,7 @@ static void make_row(const job_t* j, int64_t sample, int64_t row) {
   // From the last block to the first: what a block of fewer channels writes behind each place is
   // written over.
   for (int64_t i = j->blocks; i-- > 0;) {
-    const uint32_t* rows[MOST_ROWS];
+    const uint32_t* rows[MAX_ROWS];
     for (int64_t r = 0; r < a->kernel; r++) rows[r] = row_at(j, i, from + r * a->dilation);
     const int8_depthwise_row_t d = {
         .n_rows = a->kernel,
@@ -124,9 +124,9 @@ static void run_share(const depthwise_t* k, const void* const* in, void* out, ch
   job_t j = {.k = k, .in = in, .out = out, .blocks = k->blocks};
   if (!by_rows) {
     j.first = all * p / parts * wide;
-    j.blocks = least(all * (p + 1) / parts * wide, k->blocks) - j.first;
+    j.blocks = min(all * (p + 1) / parts * wide, k->blocks) - j.first;
   }
-  j.channels = least(j.blocks * INT8_LANES, k->channels - j.first * INT8_LANES);
+  j.channels = min(j.blocks * INT8_LANES, k->channels - j.first * INT8_LANES);
   j.rows = (uint32_t*)(void*)(scratch + (size_t)p * k->part_scratch);
   j.sums = (int32_t*)(j.rows + j.blocks * k->held * k->units * INT8_LANES);
   if (by_rows)
@@ -139,15 +139,15 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
                           void* scratch) {
   enum { ALIGNMENT = 64 };
   const depthwise_t* k = (const depthwise_t*)base;
-  char* room = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  char* own_scratch = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
   int parts = cpu_threads(k->base.size * (k->across.kernel * k->quads / 4 + 2));
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
   if (parts == 1) {
-    run_share(k, in, out[0], room, 0, 1);
+    run_share(k, in, out[0], own_scratch, 0, 1);
     return NULL;
   }
 #pragma omp parallel for schedule(static, 1) num_threads(parts)
-  for (int p = 0; p < parts; p++) run_share(k, in, out[0], room, p, parts);
+  for (int p = 0; p < parts; p++) run_share(k, in, out[0], own_scratch, p, parts);
   return NULL;
 }
 
@@ -198,8 +198,8 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
   k->units = (k->along.out - 1) * k->along.stride + 4 * (k->quads - 1) + 1;
   int64_t line = 0;
   *out_ok = s.group > 1 && s.cg == 1 && s.mg == 1 && k->along.dilation == 1 &&
-            k->across.kernel <= MOST_ROWS && k->across.pads[0] >= 0 && k->along.pads[0] >= 0 &&
-            assay_mul_i64(k->held * k->units, k->blocks, &line) && line < MOST_LINE;
+            k->across.kernel <= MAX_ROWS && k->across.pads[0] >= 0 && k->along.pads[0] >= 0 &&
+            assay_mul_i64(k->held * k->units, k->blocks, &line) && line < MAX_LINE;
   if (!*out_ok) return NULL;
   k->flip = j->x_type == ASSAY_TYPE_INT8;
   k->padding = (uint8_t)(j->zero_x + (k->flip ? 128 : 0));
@@ -210,11 +210,11 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
   ASSAY_TRY(pack(k, j));
   k->base.base.run = run;
   const int64_t parts = k->base.size / 50000 + 1;
-  k->most_parts = parts < PARTS ? (int)parts : PARTS;
+  k->max_parts = parts < PARTS ? (int)parts : PARTS;
   k->part_scratch =
       (size_t)(line * INT8_LANES + k->along.out * k->channels + 2 * INT8_LANES) * sizeof(int32_t);
   k->part_scratch = (k->part_scratch + 63) / 64 * 64;
-  k->base.base.scratch = 64 + (size_t)k->most_parts * k->part_scratch;
+  k->base.base.scratch = 64 + (size_t)k->max_parts * k->part_scratch;
   return NULL;
 }
 

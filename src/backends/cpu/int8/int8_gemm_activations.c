@@ -25,13 +25,13 @@ typedef struct pairs {
   uint8_t x_turn, w_turn;           // 128: bytes are turned to the other kind
   int32_t zero_x, zero_w;           // of what they are then
   int64_t k4, n16, matrices, rows;  // rows of one of them
-  int most_parts;
+  int max_parts;
   size_t packed_bytes, starts_bytes, part_scratch;
 } pairs_t;
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // ---- panels ------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ static void fill_slowly(const pairs_t* k, const uint8_t* w, int64_t i, int64_t c
 // Columns [c, c + INT8_PANEL) of a matrix, and what sums of them begin with.
 static void pack_panel(const pairs_t* k, const uint8_t* w, int64_t c, int8_t* packed,
                        int32_t* start) {
-  const int64_t width = least(INT8_PANEL, k->n16 - c);
+  const int64_t width = min(INT8_PANEL, k->n16 - c);
   uint8_t* to = (uint8_t*)packed + c * k->k4;
   memset(start + c, 0, (size_t)width * sizeof *start);
   for (int64_t i = 0; i < k->k4; i += 4, to += 4 * width) {
@@ -127,7 +127,7 @@ static void run_tile(const pairs_t* k, const void* const* in, const int8_t* pack
                                 .n_pieces = 1,
                                 .pieces = &at_once,
                                 .panel = packed + b * k->n16 * k->k4 + c * k->k4,
-                                .vectors = (int)(least(INT8_PANEL, k->n16 - c) / INT8_LANES),
+                                .vectors = (int)(min(INT8_PANEL, k->n16 - c) / INT8_LANES),
                                 .start = start + b * k->n16 + c,
                                 .c = sums + c,
                                 .c_step = k->p.n};
@@ -148,15 +148,15 @@ static void run_tile(const pairs_t* k, const void* const* in, const int8_t* pack
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const pairs_t* k = (const pairs_t*)base;
-  char* room = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-  int8_t* packed = (int8_t*)room;
-  int32_t* start = (int32_t*)(void*)(room + k->packed_bytes);
-  char* own = room + k->packed_bytes + k->starts_bytes;
+  char* own_scratch = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  int8_t* packed = (int8_t*)own_scratch;
+  int32_t* start = (int32_t*)(void*)(own_scratch + k->packed_bytes);
+  char* own = own_scratch + k->packed_bytes + k->starts_bytes;
   const uint8_t* w = in[k->w_input];
   const int64_t panels = (k->n16 + INT8_PANEL - 1) / INT8_PANEL, all = k->matrices * panels;
   const int64_t tiles = (k->rows + ROWS - 1) / ROWS, jobs = k->matrices * tiles;
   int parts = cpu_threads(k->base.size * (k->k4 / 64 + 2));
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
 #pragma omp parallel for schedule(static) num_threads(parts)
   for (int64_t i = 0; i < all; i++) {
     const int64_t b = i / panels;
@@ -166,7 +166,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
 #pragma omp parallel for schedule(static) num_threads(parts)
   for (int64_t i = 0; i < jobs; i++) {
     const int64_t b = i / tiles, row = i % tiles * ROWS;
-    run_tile(k, in, packed, start, b, row, least(ROWS, k->rows - row),
+    run_tile(k, in, packed, start, b, row, min(ROWS, k->rows - row),
              own + (size_t)omp_get_thread_num() * k->part_scratch, out[0]);
   }
   return NULL;
@@ -202,9 +202,9 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
   k->part_scratch = aligned((size_t)(ROWS * k->k4)) +
                     aligned((size_t)(ROWS * p->n + INT8_LANES) * sizeof(int32_t));
   const int64_t parts = k->matrices * ((k->rows + ROWS - 1) / ROWS);
-  k->most_parts = parts < PARTS ? (int)parts : PARTS;
+  k->max_parts = parts < PARTS ? (int)parts : PARTS;
   k->base.base.scratch =
-      ALIGNMENT + k->packed_bytes + k->starts_bytes + (size_t)k->most_parts * k->part_scratch;
+      ALIGNMENT + k->packed_bytes + k->starts_bytes + (size_t)k->max_parts * k->part_scratch;
   return NULL;
 }
 

@@ -19,12 +19,12 @@
 enum {
   PARTS = 64,
   PIECES = 128,       // more are for others
-  MOST_APART = 16,    // lines under the kernel
+  MAX_APART = 16,     // lines under the kernel
   TILE_SUMS = 16384,  // about so many sums of a tile
-  LEAST_ROWS = 24,
-  CACHED = 400000,      // bytes of weights that stay in the second cache
-  LEAST_COLUMNS = 256,  // what follows the sums works on runs
-  MOST_COLUMNS = 1024,
+  MIN_ROWS = 24,
+  CACHED = 400000,    // bytes of weights that stay in the second cache
+  MIN_COLUMNS = 256,  // what follows the sums works on runs
+  MAX_COLUMNS = 1024,
   NEAR = 24 * 1024,        // bytes of a panel that stay in the first cache
   LARGE_SECOND = 1 << 21,  // second caches of so many bytes feed panels fast enough as they are
   SHORT = 6,               // so few rows pass over a panel once
@@ -42,20 +42,20 @@ typedef struct products {
   int64_t samples, lines, places, step, line_step, in_sample;
   bool even;
   assay_window_axis_t across, along;  // where lines are copied; else of one place
-  int64_t channels, room;             // of a place; bytes that they have in a copy
+  int64_t channels, capacity;         // of a place; bytes that they have in a copy
   int64_t copied_columns;
   int64_t n, k, units, n_pieces;
   int64_t pieces[PIECES];
   int64_t tile_lines, columns, near;  // near: bytes of a panel that are taken at once
-  int most_parts;
+  int max_parts;
   size_t copy_bytes, part_scratch;
-  int8_t *weights, *weights_room;  // whole lines of the cache, in their room
+  int8_t *weights, *weights_memory;  // whole lines of the cache, in their room
   int32_t* start;
 } products_t;
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // ---- running -----------------------------------------------------------------------------------
 
@@ -88,14 +88,14 @@ static void copy_threes(const uint8_t* restrict from, int64_t n, uint8_t flip,
 // n places of a line; what lies behind the channels of a place meets weights of 0.
 static void copy_places(const products_t* k, const uint8_t* from, int64_t n, uint8_t* to) {
   const uint8_t flip = k->flip ? 128 : 0;
-  if (k->channels == k->room) {
-    copy_bytes(from, n * k->room, flip, to);
+  if (k->channels == k->capacity) {
+    copy_bytes(from, n * k->capacity, flip, to);
   } else if (k->channels == 3) {
     copy_threes(from, n, flip, to);
   } else {
     for (int64_t i = 0; i < n; i++) {
-      copy_bytes(from + i * k->channels, k->channels, flip, to + i * k->room);
-      memset(to + i * k->room + k->channels, 0, (size_t)(k->room - k->channels));
+      copy_bytes(from + i * k->channels, k->channels, flip, to + i * k->capacity);
+      memset(to + i * k->capacity + k->channels, 0, (size_t)(k->capacity - k->channels));
     }
   }
 }
@@ -104,10 +104,10 @@ static void copy_places(const products_t* k, const uint8_t* from, int64_t n, uin
 static void copy_lines(const job_t* j, int64_t sample, int64_t line, int64_t lines) {
   const products_t* k = j->k;
   const assay_window_axis_t *a = &k->across, *b = &k->along;
-  const int64_t first = line * a->stride - a->pads[0], width = k->copied_columns * k->room;
+  const int64_t first = line * a->stride - a->pads[0], width = k->copied_columns * k->capacity;
   const int64_t n = (lines - 1) * a->stride + (a->kernel - 1) * a->dilation + 1;
-  const int64_t before = least(b->pads[0], k->copied_columns);
-  const int64_t inside = least(b->in, k->copied_columns - before);
+  const int64_t before = min(b->pads[0], k->copied_columns);
+  const int64_t inside = min(b->in, k->copied_columns - before);
   const uint8_t* x = (const uint8_t*)j->in[k->input] + sample * k->in_sample;
   for (int64_t i = 0; i < n; i++) {
     uint8_t* to = j->copy + i * width;
@@ -115,10 +115,10 @@ static void copy_lines(const job_t* j, int64_t sample, int64_t line, int64_t lin
       memset(to, k->padding, (size_t)width);
       continue;
     }
-    memset(to, k->padding, (size_t)(before * k->room));
-    copy_places(k, x + (first + i) * b->in * k->channels, inside, to + before * k->room);
-    memset(to + (before + inside) * k->room, k->padding,
-           (size_t)((k->copied_columns - before - inside) * k->room));
+    memset(to, k->padding, (size_t)(before * k->capacity));
+    copy_places(k, x + (first + i) * b->in * k->channels, inside, to + before * k->capacity);
+    memset(to + (before + inside) * k->capacity, k->padding,
+           (size_t)((k->copied_columns - before - inside) * k->capacity));
   }
 }
 
@@ -139,7 +139,7 @@ static void run_panel(const job_t* j, const uint8_t* x, int64_t lines, int64_t c
                       int32_t* to, int64_t step, uint8_t* out) {
   const products_t* k = j->k;
   const int64_t rows = k->even ? lines * k->places : k->places, calls = k->even ? 1 : lines;
-  const int64_t vectors = least((n + INT8_LANES - 1) / INT8_LANES, INT8_PANEL / INT8_LANES);
+  const int64_t vectors = min((n + INT8_LANES - 1) / INT8_LANES, INT8_PANEL / INT8_LANES);
   const int64_t unit = vectors * INT8_LANES * 4, near = k->near / unit;
   const bool parts = lines * k->places > SHORT && k->n_pieces * k->units > near + near / 2 &&
                      (step > INT8_PANEL || step % INT8_LANES == 0);
@@ -154,10 +154,10 @@ static void run_panel(const job_t* j, const uint8_t* x, int64_t lines, int64_t c
   for (int64_t p = 0; p < k->n_pieces; p += pieces)
     for (int64_t u = 0; u < k->units; u += at_once, goes_on = true) {
       int8_block_t b = {.rows = rows,
-                        .units = least(at_once, k->units - u),
+                        .units = min(at_once, k->units - u),
                         .a = x + u * 4,
                         .a_step = k->step,
-                        .n_pieces = least(pieces, k->n_pieces - p),
+                        .n_pieces = min(pieces, k->n_pieces - p),
                         .pieces = k->pieces + p,
                         .panel = k->weights + c * k->k + (p * k->units + u) * unit,
                         .vectors = (int)vectors,
@@ -165,7 +165,7 @@ static void run_panel(const job_t* j, const uint8_t* x, int64_t lines, int64_t c
                         .start_step = goes_on ? step : 0,
                         .c = to,
                         .c_step = step,
-                        .width = least(n, INT8_PANEL),
+                        .width = min(n, INT8_PANEL),
                         .out = out,
                         .out_step = k->n,
                         .unsure = finish_row,
@@ -209,8 +209,8 @@ static void run_part(const job_t* j, int64_t line, int64_t last, int64_t column,
   const products_t* k = j->k;
   for (int64_t c = column; c < last_column; c += k->columns)
     for (int64_t l = line, some; l < last; l += some) {
-      some = least(least(k->tile_lines, last - l), k->lines - l % k->lines);
-      run_tile(j, l / k->lines, l % k->lines, some, c, least(k->columns, last_column - c));
+      some = min(min(k->tile_lines, last - l), k->lines - l % k->lines);
+      run_tile(j, l / k->lines, l % k->lines, some, c, min(k->columns, last_column - c));
     }
 }
 
@@ -225,7 +225,7 @@ static void run_share(const products_t* k, const void* const* in, void* out, cha
     run_part(&j, lines * p / parts, lines * (p + 1) / parts, 0, k->n);
   else
     run_part(&j, 0, lines, panels * p / parts * INT8_PANEL,
-             least(panels * (p + 1) / parts * INT8_PANEL, k->n));
+             min(panels * (p + 1) / parts * INT8_PANEL, k->n));
 }
 
 // Weights that multiply few rows take longer to come, four bytes at a time, than to be multiplied.
@@ -234,22 +234,22 @@ static int64_t far_weights(const products_t* k) { return k->n * k->k / 4; }
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const products_t* k = (const products_t*)base;
-  char* room = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  char* capacity = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
   const int64_t work = k->samples * k->lines * k->places * k->n * (k->k / 64 + 2);
   int parts = cpu_threads(work > far_weights(k) ? work : far_weights(k));
-  if (parts > k->most_parts) parts = k->most_parts;
+  if (parts > k->max_parts) parts = k->max_parts;
   if (parts == 1) {
-    run_share(k, in, out[0], room, 0, 1);
+    run_share(k, in, out[0], capacity, 0, 1);
     return NULL;
   }
 #pragma omp parallel for schedule(static, 1) num_threads(parts)
-  for (int p = 0; p < parts; p++) run_share(k, in, out[0], room, p, parts);
+  for (int p = 0; p < parts; p++) run_share(k, in, out[0], capacity, p, parts);
   return NULL;
 }
 
 static void close_products(int8_kernel_t* base) {
   products_t* k = (products_t*)base;
-  assay_free(k->weights_room);
+  assay_free(k->weights_memory);
   assay_free(k->start);
 }
 
@@ -263,19 +263,19 @@ static assay_window_axis_t one_place(int64_t size) {
 static bool lay_out(products_t* k, bool copies, bool pointwise) {
   const assay_window_axis_t *a = &k->across, *b = &k->along;
   k->copies = copies;
-  k->room = copies ? (k->channels + 3) / 4 * 4 : k->channels;
+  k->capacity = copies ? (k->channels + 3) / 4 * 4 : k->channels;
   const int64_t last = (b->out - 1) * b->stride + (b->kernel - 1) * b->dilation + 1;
   k->copied_columns = copies ? last : b->in;
   // Neighbours along a line are one piece.
   const bool joined = b->dilation == 1;
-  const int64_t along = joined ? 1 : b->kernel, row = k->copied_columns * k->room;
+  const int64_t along = joined ? 1 : b->kernel, row = k->copied_columns * k->capacity;
   if (a->kernel > PIECES / along) return false;
   k->n_pieces = a->kernel * along;
-  k->units = k->room * (joined ? b->kernel : 1) / 4;
+  k->units = k->capacity * (joined ? b->kernel : 1) / 4;
   for (int64_t i = 0; i < k->n_pieces; i++)
-    k->pieces[i] = i / along * a->dilation * row + i % along * b->dilation * k->room;
+    k->pieces[i] = i / along * a->dilation * row + i % along * b->dilation * k->capacity;
   k->k = k->n_pieces * k->units * 4;
-  k->step = b->stride * k->room;
+  k->step = b->stride * k->capacity;
   k->line_step = a->stride * row;
   k->places = b->out;
   if (k->places == 1) k->step = k->line_step;
@@ -312,7 +312,7 @@ static assay_status_t read_conv(products_t* k, const int8_job_t* j, bool* out_ok
   const bool padded = is_padded(&k->across) || is_padded(&k->along);
   *out_ok = s.group == 1 && k->across.pads[0] >= 0 && k->along.pads[0] >= 0;
   // Lines far apart would be copied with all that lie between.
-  *out_ok &= (k->across.kernel - 1) * k->across.dilation <= MOST_APART;
+  *out_ok &= (k->across.kernel - 1) * k->across.dilation <= MAX_APART;
   if (*out_ok)
     *out_ok = lay_out(k, padded || k->flip || s.c % 4 != 0,
                       !padded && is_single(&k->across) && is_single(&k->along));
@@ -331,7 +331,7 @@ static bool read_product(products_t* k, const int8_job_t* j, int8_product_t* p) 
 }
 
 // Weights in the order in which a row of the input has them: pieces, places of a piece, channels up
-// to `room`.
+// to `capacity`.
 static assay_status_t pack(products_t* k, const int8_job_t* j, const int8_product_t* p) {
   const bool conv = int8_is_conv(j->anchor);
   const int64_t taps = conv ? k->across.kernel * k->along.kernel : 1;
@@ -347,13 +347,14 @@ static assay_status_t pack(products_t* k, const int8_job_t* j, const int8_produc
     for (int64_t t = 0; t < taps; t++)
       for (int64_t c = 0; c < k->channels; c++) {
         const int16_t x = j->weights[n * row + (conv ? c * taps + t : c * column)];
-        w[n * k->k + t * k->room + c] = x;
+        w[n * k->k + t * k->capacity + c] = x;
         sums[n] += x;
       }
   if (!st)
-    st = assay_new_array((size_t)int8_panels_bytes(k->k, k->n) + ALIGNMENT, 1, &k->weights_room);
+    st = assay_new_array((size_t)int8_panels_bytes(k->k, k->n) + ALIGNMENT, 1, &k->weights_memory);
   if (!st) {
-    k->weights = k->weights_room + (ALIGNMENT - (uintptr_t)k->weights_room % ALIGNMENT) % ALIGNMENT;
+    k->weights =
+        k->weights_memory + (ALIGNMENT - (uintptr_t)k->weights_memory % ALIGNMENT) % ALIGNMENT;
     int8_panels_pack(w, 1, k->k, k->k, k->n, k->weights);
   }
   if (!st)
@@ -374,22 +375,22 @@ static int64_t bytes_at_once(void) {
 static void find_tile(products_t* k) {
   k->near = bytes_at_once();
   const int64_t fit = CACHED / k->k / INT8_PANEL * INT8_PANEL;
-  k->columns = fit < LEAST_COLUMNS ? LEAST_COLUMNS : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
+  k->columns = fit < MIN_COLUMNS ? MIN_COLUMNS : fit > MAX_COLUMNS ? MAX_COLUMNS : fit;
   if (k->columns > k->n) k->columns = k->n;
   int64_t rows = TILE_SUMS / k->columns;
-  if (rows < LEAST_ROWS) rows = LEAST_ROWS;
+  if (rows < MIN_ROWS) rows = MIN_ROWS;
   k->tile_lines = rows < k->places ? 1 : rows / k->places;
   if (k->tile_lines > k->lines) k->tile_lines = k->lines;
   const int64_t copied =
       (k->tile_lines - 1) * k->across.stride + (k->across.kernel - 1) * k->across.dilation + 1;
-  k->copy_bytes = k->copies ? aligned((size_t)(copied * k->copied_columns * k->room)) : 0;
+  k->copy_bytes = k->copies ? aligned((size_t)(copied * k->copied_columns * k->capacity)) : 0;
   k->part_scratch =
       k->copy_bytes +
       aligned((size_t)(k->tile_lines * k->places * k->columns + INT8_LANES) * sizeof(int32_t));
   const int64_t sums = k->samples * k->lines * k->places * k->n;
   const int64_t parts = (sums / 16 * k->k + far_weights(k)) / 100000 + 1;
-  k->most_parts = parts < PARTS ? (int)parts : PARTS;
-  k->base.base.scratch = ALIGNMENT + (size_t)k->most_parts * k->part_scratch;
+  k->max_parts = parts < PARTS ? (int)parts : PARTS;
+  k->base.base.scratch = ALIGNMENT + (size_t)k->max_parts * k->part_scratch;
 }
 
 static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {

@@ -41,18 +41,18 @@ static assay_status_t center(int8_job_t* j, const assay_tensor_t* t, const int32
   assay_status_t st = assay_new_array((size_t)t->size, sizeof *j->weights, &j->weights);
   const int64_t n = j->dims[j->weight_axis];
   const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
-  int64_t least = 0, most = 0;
+  int64_t min = 0, max = 0;
   j->n_weights = t->size;
   for (int64_t run = 0; !st && run < t->size / inner; run++) {
     const int64_t zero = zeros[n_zeros > 1 ? run % n : 0];
     for (int64_t i = run * inner; i < (run + 1) * inner; i++) {
       const int64_t w = assay_i64(wide)[i] - zero;
       j->weights[i] = (int16_t)w;
-      least = w < least ? w : least;
-      most = w > most ? w : most;
+      min = w < min ? w : min;
+      max = w > max ? w : max;
     }
   }
-  j->fits_int8 = least >= -128 && most <= 127;
+  j->fits_int8 = min >= -128 && max <= 127;
   assay_tensor_release(wide);
   return st;
 }
@@ -69,10 +69,10 @@ static assay_status_t sums_fit(const int8_job_t* j, bool* out_fit) {
       size[c] += j->weights[i] < 0 ? -j->weights[i] : j->weights[i];
   *out_fit = true;
   for (int64_t c = 0; c < n; c++) {
-    int64_t most = size[c] * 255 * 2;
+    int64_t max = size[c] * 255 * 2;
     const int64_t bias = j->q && j->q->bias ? j->q->bias[c] : 0;
-    most += bias < 0 ? -bias : bias;
-    *out_fit &= most <= INT32_MAX;
+    max += bias < 0 ? -bias : bias;
+    *out_fit &= max <= INT32_MAX;
   }
   assay_free(size);
   return NULL;
@@ -397,9 +397,9 @@ static void repeat_bytes(const uint8_t* x, int64_t period, int64_t first, int64_
   }
 }
 
-// The bytes of a stream that n elements from `at` on read; they lie in `room`, or where they are.
+// The bytes of a stream that n elements from `at` on read; they lie in `buffer`, or where they are.
 static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int64_t at, int64_t n,
-                                   uint8_t* room) {
+                                   uint8_t* buffer) {
   if (s->whole) return x + at;
   for (int64_t i = 0, run; i < n; i += run) {
     const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block % s->outer * s->n;
@@ -407,11 +407,11 @@ static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int
     const int64_t left = s->inner == 1 ? s->block - in_block : s->inner - in_block % s->inner;
     run = left < n - i ? left : n - i;
     if (s->inner == 1)
-      repeat_bytes(x + first, s->n, element, run, room + i);
+      repeat_bytes(x + first, s->n, element, run, buffer + i);
     else
-      memset(room + i, x[first + element], (size_t)run);
+      memset(buffer + i, x[first + element], (size_t)run);
   }
-  return room;
+  return buffer;
 }
 
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
@@ -494,8 +494,8 @@ void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, cons
 }
 
 assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
-                                 int64_t room, int32_t** out) {
-  ASSAY_TRY(assay_new_array((size_t)room, sizeof **out, out));
+                                 int64_t capacity, int32_t** out) {
+  ASSAY_TRY(assay_new_array((size_t)capacity, sizeof **out, out));
   for (int64_t c = 0; c < k->m; c++)
     (*out)[c] =
         corrected(0, (int32_t)((uint32_t)zero_x * (uint32_t)sums[c]), k->bias ? k->bias[c] : 0);
@@ -511,13 +511,13 @@ static void finish_integers(const int8_kernel_t* k, int32_t zero_x, int64_t from
 assay_status_t int8_kernel_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                void* scratch) {
   int8_kernel_t* k = (int8_kernel_t*)base;
-  char* room = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-  int32_t* sums = k->q ? (int32_t*)(void*)(room + aligned(k->sum_scratch)) : out[0];
+  char* own_scratch = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  int32_t* sums = k->q ? (int32_t*)(void*)(own_scratch + aligned(k->sum_scratch)) : out[0];
   int32_t zero_x = k->zero_x;
   if (k->zero_input >= 0)
     zero_x = k->zero_type == ASSAY_TYPE_INT8 ? *(const int8_t*)in[k->zero_input]
                                              : *(const uint8_t*)in[k->zero_input];
-  if (k->sum) ASSAY_TRY(k->sum(k, in, room, sums));
+  if (k->sum) ASSAY_TRY(k->sum(k, in, own_scratch, sums));
   if (!k->q && !(k->tap_sums && zero_x)) return NULL;
   const int64_t chunks = (k->size + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static) if (chunks > 2)

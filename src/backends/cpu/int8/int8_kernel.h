@@ -93,10 +93,10 @@ typedef struct int8_part {
 } int8_part_t;
 void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, const int8_part_t* part,
                              void* out);
-// What a sum begins with, by channel and up to `room`: the bias, less what is due for the zero
+// What a sum begins with, by channel and up to `capacity`: the bias, less what is due for the zero
 // point of x, sums[c] times. *out is freed with assay_free.
 assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
-                                 int64_t room, int32_t** out);
+                                 int64_t capacity, int32_t** out);
 
 bool int8_is(const assay_node_t* n, const char* op_type);  // of ai.onnx
 bool int8_is_conv(const assay_node_t* n);                  // Conv, QLinearConv, ConvInteger

@@ -10,8 +10,8 @@
 
 // ---- steps --------------------------------------------------------------------------------------
 
-static float least_of(assay_type_t t) { return t == ASSAY_TYPE_INT8 ? -128 : 0; }
-static float most_of(assay_type_t t) { return t == ASSAY_TYPE_INT8 ? 127 : 255; }
+static float min_of(assay_type_t t) { return t == ASSAY_TYPE_INT8 ? -128 : 0; }
+static float max_of(assay_type_t t) { return t == ASSAY_TYPE_INT8 ? 127 : 255; }
 
 static float number_of(uint8_t byte, assay_type_t t) {
   return t == ASSAY_TYPE_INT8 && byte > 127 ? (float)byte - 256 : (float)byte;
@@ -218,16 +218,16 @@ static void stage_deinit(int8_norm_stage_t* s) {
 
 static assay_status_t add_stage(int8_norm_t* k, const assay_quantized_norm_t* q, int i,
                                 const int8_norm_numbers_t* numbers, bool* odd) {
-  const size_t room = ((size_t)k->size + 15) / 16 * 16;
+  const size_t capacity = ((size_t)k->size + 15) / 16 * 16;
   int8_norm_stage_t* s = &k->stages[k->n_stages++];
   s->before = k->n_stages > 1 ? s[-1].step : k->of_quotient;
   s->step = q->stages[i].step;
-  s->low = least_of(s->step.type) - s->step.zero;
-  s->high = most_of(s->step.type) - s->step.zero;
+  s->low = min_of(s->step.type) - s->step.zero;
+  s->high = max_of(s->step.type) - s->step.zero;
   s->n_times = numbers->n_factor[i];
   s->n_plus = numbers->n_term[i];
-  ASSAY_TRY(assay_new_array(room, sizeof *s->factor, &s->factor));
-  ASSAY_TRY(assay_new_array(room, sizeof *s->shift, &s->shift));
+  ASSAY_TRY(assay_new_array(capacity, sizeof *s->factor, &s->factor));
+  ASSAY_TRY(assay_new_array(capacity, sizeof *s->shift, &s->shift));
   ASSAY_TRY(copied(numbers->factor[i], s->n_times, &s->times));
   ASSAY_TRY(copied(numbers->term[i], s->n_plus, &s->plus));
   bool changes;
@@ -266,8 +266,8 @@ assay_status_t int8_norm_init(int8_norm_t* k, const assay_quantized_norm_t* q, i
                      .of_sum = q->of_sum,
                      .of_root = q->of_root,
                      .of_quotient = q->of_quotient};
-  k->low = least_of(q->of_quotient.type) - q->of_quotient.zero;
-  k->high = most_of(q->of_quotient.type) - q->of_quotient.zero;
+  k->low = min_of(q->of_quotient.type) - q->of_quotient.zero;
+  k->high = max_of(q->of_quotient.type) - q->of_quotient.zero;
   make_roots(k);
   bool* odd = NULL;
   assay_status_t st = assay_new_array((size_t)size, sizeof *odd, &odd);

@@ -56,8 +56,8 @@ typedef struct rows {
 // The bytes that a quantizer makes, as integers by which tables are read.
 INLINE __m512i keys_of(const assay_norm_step_t* s, __m512 x) {
   const bool is_signed = s->type == ASSAY_TYPE_INT8;
-  const float least = is_signed ? -128 : 0, most = is_signed ? 127 : 255;
-  const __m512 low = _mm512_set1_ps(least - s->zero), high = _mm512_set1_ps(most - s->zero);
+  const float min = is_signed ? -128 : 0, max = is_signed ? 127 : 255;
+  const __m512 low = _mm512_set1_ps(min - s->zero), high = _mm512_set1_ps(max - s->zero);
   const __m512 steps = within(_mm512_div_ps(x, _mm512_set1_ps(s->scale)), low, high);
   const __m512i q =
       _mm512_add_epi32(_mm512_cvt_roundps_epi32(steps, NEAREST), _mm512_set1_epi32((int)s->zero));

@@ -12,9 +12,9 @@
 #include "base/target.h"
 
 enum {
-  SHORT_SUMS = 256,       // bytes whose sum 16 bits hold
-  MOST_PLACES = 1 << 23,  // whose sum int32 holds
-  BLOCK = 256,            // channels
+  SHORT_SUMS = 256,      // bytes whose sum 16 bits hold
+  MAX_PLACES = 1 << 23,  // whose sum int32 holds
+  BLOCK = 256,           // channels
   CHUNK = 64,
   CHUNKS = 16
 };
@@ -91,7 +91,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
     return NULL;
   const assay_operand_t *x = assay_sized_input(l, q.x), *y = &l->out[0];
   if (!x || !x->size || x->rank < 3 || x->dims[0] * x->dims[1] != y->size ||
-      x->size / y->size > MOST_PLACES)
+      x->size / y->size > MAX_PLACES)
     return NULL;
   mean_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));

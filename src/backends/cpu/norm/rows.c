@@ -53,7 +53,7 @@ typedef struct lanes {
     (out) = x_[0];                                                             \
   } while (0)
 
-static inline const half_t* halves_at(const float* x) { return (const half_t*)(const void*)x; }
+static inline const half_t* vec16_at(const float* x) { return (const half_t*)(const void*)x; }
 
 CLONES
 static float sum(const float* x, int64_t n) {
@@ -61,14 +61,14 @@ static float sum(const float* x, int64_t n) {
   float y;
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES) {
-    lanes.low += halves_at(x + i)[0];
-    lanes.high += halves_at(x + i)[1];
+    lanes.low += vec16_at(x + i)[0];
+    lanes.high += vec16_at(x + i)[1];
   }
   if (i < n) {
     float last[LANES] = {0};
     for (int k = 0; i + k < n; k++) last[k] = x[i + k];
-    lanes.low += halves_at(last)[0];
-    lanes.high += halves_at(last)[1];
+    lanes.low += vec16_at(last)[0];
+    lanes.high += vec16_at(last)[1];
   }
   JOIN(lanes, y);
   return y;
@@ -80,15 +80,15 @@ static float sum_of_squares(const float* x, int64_t n, float mean) {
   float y;
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES) {
-    const half_t low = halves_at(x + i)[0] - mean, high = halves_at(x + i)[1] - mean;
+    const half_t low = vec16_at(x + i)[0] - mean, high = vec16_at(x + i)[1] - mean;
     lanes.low += low * low;
     lanes.high += high * high;
   }
   if (i < n) {
     float last[LANES] = {0};
     for (int k = 0; i + k < n; k++) last[k] = x[i + k] - mean;
-    lanes.low += halves_at(last)[0] * halves_at(last)[0];
-    lanes.high += halves_at(last)[1] * halves_at(last)[1];
+    lanes.low += vec16_at(last)[0] * vec16_at(last)[0];
+    lanes.high += vec16_at(last)[1] * vec16_at(last)[1];
   }
   JOIN(lanes, y);
   return y;

@@ -205,10 +205,10 @@ static void set_forms(const assay_sized_layer_t* l, recurrent_t* k, const operan
 // Sizes of which all products fit: those of scratch memory are the largest.
 static bool sizes_fit(const recurrent_t* k) {
   int64_t n;
-  const int64_t most = INT64_C(1) << 40;
+  const int64_t max = INT64_C(1) << 40;
   return assay_mul_i64(k->length, k->batch, &n) && assay_mul_i64(n, k->directions, &n) &&
-         assay_mul_i64(n, k->blocks * RECURRENT_BLOCK + k->inputs, &n) && n < most &&
-         assay_mul_i64(k->hidden, k->hidden, &n) && n < most;
+         assay_mul_i64(n, k->blocks * RECURRENT_BLOCK + k->inputs, &n) && n < max &&
+         assay_mul_i64(k->hidden, k->hidden, &n) && n < max;
 }
 
 static bool outputs_fit(const assay_sized_layer_t* l, const recurrent_t* k) {

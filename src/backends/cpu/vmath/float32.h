@@ -90,10 +90,10 @@ VFN vf v_swish(vf x, float alpha) {
 // quotient is no zero.
 VFN vf short_swish32(vf x, float alpha) {
   vf n, high;
-  const vf a = f_set(-alpha), y = f_max(f_set(-170 / alpha), x), least = f_set(-104);
-  const vf t = f_max(least, a * y);
+  const vf a = f_set(-alpha), y = f_max(f_set(-170 / alpha), x), min = f_set(-104);
+  const vf t = f_max(min, a * y);
   vf r = exp32_reduce(t, &n);
-  if (alpha != 1) r = r + f_select(f_lt(least, t), f_fma(a, y, f_set(0) - t), f_set(0));
+  if (alpha != 1) r = r + f_select(f_lt(min, t), f_fma(a, y, f_set(0) - t), f_set(0));
   const vf low = exp32_finish(r, n, &high);
   const vf e = f_scale(high + low, n - f_set(64));
   return f_select(f_lt(t, f_set(-30)), x, y / (e + f_set(0x1p-64F)) * f_set(0x1p-64F));
@@ -140,9 +140,9 @@ VFN vf gelu_by_pieces(vf x, const float (*t)[32]) {
   return f_copysign(f_select(f_lt(f_set(0), x), x - y, y), x);
 }
 // Far below 0 in float64.
-#define GELU(x, pieces, least, in_float64) \
-  const vf y = gelu_by_pieces(x, pieces);  \
-  const vm far = f_lt(x, f_set(least));    \
+#define GELU(x, pieces, min, in_float64)  \
+  const vf y = gelu_by_pieces(x, pieces); \
+  const vm far = f_lt(x, f_set(min));     \
   return OPEN_IN_FLOAT64(y, far, in_float64);
 VFN vf v_short_gelu(vf x){GELU(x, pieces32_gelu, -5, v_gelu64(x, false))} VFN vf
     v_short_gelu_tanh(vf x){GELU(x, pieces32_gelu_tanh, -4, v_gelu_tanh64(x, false))}

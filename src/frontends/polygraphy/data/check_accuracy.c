@@ -76,7 +76,7 @@ static assay_status_t choose(const pg_compare_t* c, assay_accuracy_results_t* r,
   return NULL;
 }
 
-static assay_status_t tell_ignored(const assay_accuracy_result_t* r) {
+static assay_status_t report_ignored(const assay_accuracy_result_t* r) {
   assay_str_t text = {0};
   put_fields(&text, r->metric);
   assay_status_t st = assay_str_status(&text);
@@ -104,7 +104,7 @@ static void warn_unused(const pg_args_t* a) {
 // ---- the command --------------------------------------------------------------------------------
 
 static assay_status_t check(pg_job_t* j, const pg_compare_t* c, assay_accuracy_results_t* r) {
-  const assay_say_t say = pg_say();
+  const assay_compare_log_t log = pg_compare_log();
   size_t n = 0;
   bool passed = false;
   ASSAY_TRY(choose(c, r, &n));
@@ -113,9 +113,9 @@ static assay_status_t check(pg_job_t* j, const pg_compare_t* c, assay_accuracy_r
                        "nothing was checked: comparisons of indices keep no numbers; compare saved "
                        "outputs (run --save-outputs, then --load-outputs)");
   for (size_t i = 0; i < n; i++) ASSAY_TRY(set_thresholds(c, &r->items[i]));
-  for (size_t i = n; i < r->n; i++) ASSAY_TRY(tell_ignored(&r->items[i]));
+  for (size_t i = n; i < r->n; i++) ASSAY_TRY(report_ignored(&r->items[i]));
   const assay_accuracy_results_t checked = {.arena = r->arena, .items = r->items, .n = n};
-  for (size_t i = 0; i < n; i++) ASSAY_TRY(assay_say_result_summary(&say, &r->items[i]));
+  for (size_t i = 0; i < n; i++) ASSAY_TRY(assay_log_result_summary(&log, &r->items[i]));
   ASSAY_TRY(assay_accuracy_results_passed(&checked, &passed));
   ASSAY_TRY(pg_save_accuracy(j->args, &checked));
   if (passed)

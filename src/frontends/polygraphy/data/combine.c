@@ -13,15 +13,16 @@ assay_status_t pg_read_tensor_info(const pg_job_t* j, assay_tensor_info_t* out) 
 }
 
 // whose: "a value of the model"
-static assay_status_t tell(const pg_job_t* j, const assay_tensor_info_t* info, const char* whose) {
-  enum { MOST = 10 };
+static assay_status_t report(const pg_job_t* j, const assay_tensor_info_t* info,
+                             const char* whose) {
+  enum { MAX = 10 };
   const char* path = pg_text(j->args, PG_FLAG_combine_tensor_info);
   assay_str_t names = {0};
   size_t strange = 0;
   for (size_t i = 0; i < info->n; i++)
-    if (!info->items[i].met && strange++ < MOST)
+    if (!info->items[i].met && strange++ < MAX)
       assay_str_printf(&names, "%s%s", strange > 1 ? ", " : "", info->items[i].name);
-  if (strange > MOST) assay_str_printf(&names, " and %zu more", strange - MOST);
+  if (strange > MAX) assay_str_printf(&names, " and %zu more", strange - MAX);
   assay_status_t st = assay_str_status(&names);
   if (!st && strange && strange == info->n)
     st = ASSAY_ERROR(ASSAY_NOT_FOUND, "--combine-tensor-info: no tensor of '%s' is %s: it has %s",
@@ -37,7 +38,7 @@ assay_status_t pg_match_model(const pg_job_t* j, const assay_model_t* m,
                               assay_tensor_info_t* info) {
   for (size_t i = 0; i < info->n; i++)
     info->items[i].met = assay_graph_find(m->graph, info->items[i].name) != NULL;
-  return tell(j, info, "a value of the model");
+  return report(j, info, "a value of the model");
 }
 
 static void meet(const assay_tensor_info_t* info, const assay_value_t* v, const bool* hidden) {
@@ -55,5 +56,5 @@ assay_status_t pg_match_plan(const pg_job_t* j, const assay_engine_t* engine,
       for (size_t a = 0; a < n->n_inputs; a++) meet(info, n->inputs[a], layers->hidden_value);
       for (size_t a = 0; a < n->n_outputs; a++) meet(info, n->outputs[a], layers->hidden_value);
     }
-  return tell(j, info, "a value between the plan's layers");
+  return report(j, info, "a value between the plan's layers");
 }

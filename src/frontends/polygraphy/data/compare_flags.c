@@ -22,7 +22,9 @@ static bool shows(void* self, assay_severity_t severity) {
   return pg_log_shows((pg_severity_t)severity);
 }
 
-assay_say_t pg_say(void) { return (assay_say_t){.line = put_line, .shows = shows}; }
+assay_compare_log_t pg_compare_log(void) {
+  return (assay_compare_log_t){.line = put_line, .shows = shows};
+}
 
 // ---- metrics ------------------------------------------------------------------------------------
 
@@ -263,7 +265,7 @@ assay_status_t pg_compare_init(const pg_args_t* a, assay_arena_t* arena, pg_comp
                      .tolerances = tolerances,
                      .unknown = unknown,
                      .self = out,
-                     .say = pg_say()}};
+                     .log = pg_compare_log()}};
   if (pg_given(a, PG_FLAG_compare_func_script)) return init_scripted(a, out);
   for (size_t i = 0; i < words->n; i++) ASSAY_TRY(add_word(&out->comparison, words->items[i]));
   ASSAY_TRY(check_values(out));

@@ -6,7 +6,7 @@
 #include "frontends/polygraphy/job.h"
 
 // Lines of the library in this program's log.
-assay_say_t pg_say(void);
+assay_compare_log_t pg_compare_log(void);
 
 // What is asked of one output, read from the flags once.
 typedef struct pg_tolerances {

@@ -14,7 +14,7 @@ static void put_name(assay_str_t* out, const char* name) {
   assay_str_printf(out, "%s'%s'", out->len ? ", " : "", name);
 }
 
-static assay_status_t tell(const char* script, const assay_compared_run_t* run) {
+static assay_status_t report(const char* script, const assay_compared_run_t* run) {
   assay_str_t all = {0}, failed = {0};
   for (size_t i = 0; i < run->n; i++) {
     put_name(&all, run->outputs[i].output);
@@ -72,7 +72,7 @@ assay_status_t pg_compare_by_script(pg_job_t* j, assay_comparing_t* c, size_t pa
                            call.flag);
   if (!st) st = assay_compared_pair_add(of, &run);
   if (!st) st = take(verdicts, &c->results, run, out_failed);
-  if (!st) st = tell(call.script, run);
+  if (!st) st = report(call.script, run);
   json_decref(verdicts);
   assay_str_deinit(&text);
   return st;

@@ -19,15 +19,15 @@ typedef struct group {
 typedef struct merge {
   group_t* groups;
   size_t n_groups, cap_groups;
-  size_t n;          // iterations
-  bool collapsed;    // tensors of one iteration took the place of another's
-  assay_str_t told;  // what was said of names that were there already, a line each
+  size_t n;              // iterations
+  bool collapsed;        // tensors of one iteration took the place of another's
+  assay_str_t reported;  // what was said of names that were there already, a line each
 } merge_t;
 
 static void merge_deinit(merge_t* m) {
   for (size_t i = 0; i < m->n_groups; i++) assay_set_deinit(&m->groups[i].set);
   assay_free(m->groups);
-  assay_str_deinit(&m->told);
+  assay_str_deinit(&m->reported);
 }
 
 static assay_status_t warn_of_overwriting(merge_t* m, const char* name, const char* path) {
@@ -35,13 +35,13 @@ static assay_status_t warn_of_overwriting(merge_t* m, const char* name, const ch
   assay_str_printf_raw(&line, "%s\n%s\n", name, path);
   assay_status_t st = assay_str_status(&line);
   // Once for each name and file.
-  if (!st && !strstr(assay_str_get(&m->told), assay_str_get(&line))) {
+  if (!st && !strstr(assay_str_get(&m->reported), assay_str_get(&line))) {
     pg_log(PG_WARNING,
            "Overwriting input '%s' while merging data from %s. If you intended to concatenate "
            "iterations, consider using `data concat` instead.",
            name, path);
-    assay_str_append(&m->told, assay_str_get(&line));
-    st = assay_str_status(&m->told);
+    assay_str_append(&m->reported, assay_str_get(&line));
+    st = assay_str_status(&m->reported);
   }
   assay_str_deinit(&line);
   return st;

@@ -284,7 +284,7 @@ assay_status_t pg_feed_make(pg_job_t* j, assay_value_t* const* inputs, size_t n,
   return NULL;
 }
 
-static assay_status_t tell_inputs(const assay_graph_t* g) {
+static assay_status_t report_inputs(const assay_graph_t* g) {
   assay_str_t text = {0};
   for (size_t i = 0; i < g->n_inputs; i++) {
     if (g->inputs[i]->constant) continue;
@@ -305,7 +305,7 @@ assay_status_t pg_feed_first(pg_job_t* j, const assay_graph_t* g, assay_saved_t*
                              assay_tensor_t*** out) {
   assay_tensor_t** list = NULL;
   if (!pg_given(j->args, PG_FLAG_load_inputs) && !pg_given(j->args, PG_FLAG_data_loader_script))
-    ASSAY_TRY(tell_inputs(g));
+    ASSAY_TRY(report_inputs(g));
   ASSAY_TRY(pg_feed_make(j, g->inputs, g->n_inputs, keep));
   if (keep->n > 1)
     pg_log(PG_WARNING, "only the first of the %zu iterations is used: the model is run once",

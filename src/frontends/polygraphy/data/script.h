@@ -5,7 +5,7 @@
 #include "frontends/polygraphy/job.h"
 #include "io/set.h"
 
-enum { PG_SCRIPT_MOST_SETS = 2 };
+enum { PG_SCRIPT_MAX_SETS = 2 };
 
 typedef struct pg_script_call {
   const char* flag;      // for messages: "--data-loader-script"
@@ -14,8 +14,8 @@ typedef struct pg_script_call {
   // Python that calls `function` and writes what it gives to `out` as JSON. It has array(), which
   // makes JSON of an array, and `sets`: dicts of arrays by name, with a runner_name.
   const char* driver;
-  const assay_set_t* sets[PG_SCRIPT_MOST_SETS];
-  const char* runners[PG_SCRIPT_MOST_SETS];  // whose they are
+  const assay_set_t* sets[PG_SCRIPT_MAX_SETS];
+  const char* runners[PG_SCRIPT_MAX_SETS];  // whose they are
   size_t n_sets;
   const char* instead;  // what does without Python, for messages
 } pg_script_call_t;

@@ -12,7 +12,7 @@
 #include "frontends/polygraphy/debug/debug_loop.h"
 #include "frontends/polygraphy/log.h"
 
-enum { MOST_NAMESAKES = 1000 };
+enum { MAX_NAMESAKES = 1000 };
 
 void pg_put_float(assay_str_t* out, double x) {
   char text[40] = "";
@@ -82,7 +82,7 @@ static bool is_there(const char* path) {
 // What lies there already stays: the next free "SUFFIX-2", "SUFFIX-3" is taken.
 static assay_status_t free_name(const pg_debug_t* d, const char* folder, const char* path,
                                 const pg_iteration_t* i, const char* suffix, assay_str_t* out) {
-  for (int k = 1; k < MOST_NAMESAKES; k++) {
+  for (int k = 1; k < MAX_NAMESAKES; k++) {
     assay_str_t tail = {0};
     assay_str_deinit(out);
     *out = (assay_str_t){0};
@@ -94,7 +94,7 @@ static assay_status_t free_name(const pg_debug_t* d, const char* folder, const c
     if (st || !is_there(assay_str_get(out))) return st;
   }
   return ASSAY_ERROR(ASSAY_UNSUPPORTED, "--artifacts: '%s' and %d others of its name are there",
-                     assay_str_get(out), MOST_NAMESAKES);
+                     assay_str_get(out), MAX_NAMESAKES);
 }
 
 static assay_status_t move_one(const pg_debug_t* d, const pg_iteration_t* i, const char* suffix,

@@ -11,10 +11,10 @@
 #include "frontends/polygraphy/log.h"
 
 static const char* const names[] = {"polygraphy", "trtexec", "assay"};
-enum { N_NAMES = sizeof names / sizeof *names, MOST_PATH = 4096 };
+enum { N_NAMES = sizeof names / sizeof *names, MAX_PATH = 4096 };
 
 // What there is to remove; a handler of signals reads it, so nothing is allocated.
-static char links[N_NAMES][MOST_PATH], folder[MOST_PATH];
+static char links[N_NAMES][MAX_PATH], folder[MAX_PATH];
 
 void pg_links_remove(void) {
   if (!*folder) return;

@@ -71,7 +71,7 @@ static assay_status_t check_flags(const pg_debug_t* d) {
   return NULL;
 }
 
-static void tell_flags(const pg_args_t* a) {
+static void report_flags(const pg_args_t* a) {
   if (!pg_given(a, PG_FLAG_check))
     pg_log(PG_INFO,
            "Starting interactive debugging session since no `--check` command was provided");
@@ -101,7 +101,7 @@ assay_status_t pg_debug_open(pg_job_t* j, const char* artifact, pg_debug_t* out)
   assay_status_t st = read_codes(j, &d);
   if (!st) st = read_regexes(j, &d.judge);
   if (!st) st = check_flags(&d);
-  if (!st) tell_flags(j->args);
+  if (!st) report_flags(j->args);
   if (!st) st = open_replay(&d);
   if (!st && pg_given(j->args, PG_FLAG_check))
     st = pg_links_put(j->program, pg_words(j->args, PG_FLAG_check)->items[0]);
@@ -118,7 +118,7 @@ void pg_debug_close(pg_debug_t* d) {
 
 // ---- the check ----------------------------------------------------------------------------------
 
-static void tell_output(pg_severity_t s, const char* name, const assay_str_t* text) {
+static void report_output(pg_severity_t s, const char* name, const assay_str_t* text) {
   size_t n = text->len;
   while (n && (text->text[n - 1] == '\n' || text->text[n - 1] == ' ')) n--;
   assay_str_t lines = {0};
@@ -145,8 +145,8 @@ static assay_status_t run_check(const pg_debug_t* d, bool* out_success) {
   ASSAY_TRY(pg_command_run(ended, &e));
   *out_success = pg_judge_passes(&d->judge, &e);
   if (*out_success ? pg_given(a, PG_FLAG_show_output) : !pg_given(a, PG_FLAG_hide_fail_output)) {
-    tell_output(PG_INFO, "STDOUT", &e.out);
-    tell_output(*out_success ? PG_WARNING : PG_ERROR, "STDERR", &e.err);
+    report_output(PG_INFO, "STDOUT", &e.out);
+    report_output(*out_success ? PG_WARNING : PG_ERROR, "STDERR", &e.err);
   }
   pg_ended_deinit(&e);
   return NULL;
@@ -232,7 +232,7 @@ static assay_status_t iterate(pg_debug_t* d, const pg_loop_t* loop, pg_iteration
 
 // ---- the loop -----------------------------------------------------------------------------------
 
-static void tell_start(const pg_loop_t* loop, size_t index) {
+static void report_start(const pg_loop_t* loop, size_t index) {
   if (!loop->about) {
     pg_log(PG_START, "RUNNING | Iteration %zu", index + 1);
     return;
@@ -242,7 +242,7 @@ static void tell_start(const pg_loop_t* loop, size_t index) {
          left);
 }
 
-static void tell_end(const pg_iteration_t* i, double seconds) {
+static void report_end(const pg_iteration_t* i, double seconds) {
   assay_str_t text = {0};
   pg_put_float(&text, seconds);
   pg_log(i->success ? PG_FINISH : PG_ERROR, "%s | Iteration %zu | Duration %ss",
@@ -250,7 +250,7 @@ static void tell_end(const pg_iteration_t* i, double seconds) {
   assay_str_deinit(&text);
 }
 
-static void tell_all(size_t n, size_t passed) {
+static void report_all(size_t n, size_t passed) {
   assay_str_t text = {0};
   pg_put_float(&text, n ? 100.0 * (double)passed / (double)n : 0.0);
   pg_log(PG_FINISH, "Finished %zu iteration(s) | Passed: %zu/%zu | Pass Rate: %s%%", n, passed, n,
@@ -261,19 +261,19 @@ static void tell_all(size_t n, size_t passed) {
 assay_status_t pg_debug_loop(pg_debug_t* d, const pg_loop_t* loop) {
   size_t passed = 0, n = 0;
   bool stop = false;
-  while (!stop && n < PG_MOST_ITERATIONS) {
+  while (!stop && n < PG_MAX_ITERATIONS) {
     pg_iteration_t i = {.index = n++, .n_nodes = -1};
     const double start = assay_clock_seconds();
     pg_log_indent(1);
-    tell_start(loop, i.index);
+    report_start(loop, i.index);
     assay_status_t st = iterate(d, loop, &i);
-    if (!st) tell_end(&i, assay_clock_seconds() - start);
+    if (!st) report_end(&i, assay_clock_seconds() - start);
     pg_log_indent(-1);
     ASSAY_TRY(st);
     passed += i.success;
     ASSAY_TRY(loop->advance(loop->user, &i, &stop));
   }
-  tell_all(n, passed);
-  if (!stop) pg_log(PG_WARNING, "Stopped behind %d iterations, without an end", PG_MOST_ITERATIONS);
+  report_all(n, passed);
+  if (!stop) pg_log(PG_WARNING, "Stopped behind %d iterations, without an end", PG_MAX_ITERATIONS);
   return NULL;
 }

@@ -7,7 +7,7 @@
 #include "frontends/polygraphy/debug/debug_replay.h"
 #include "frontends/polygraphy/job.h"
 
-enum { PG_MOST_ITERATIONS = 100000 };
+enum { PG_MAX_ITERATIONS = 100000 };
 
 // One command's loops: its flags, read, and what it leaves behind.
 typedef struct pg_debug {

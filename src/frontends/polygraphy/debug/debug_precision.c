@@ -84,7 +84,7 @@ static assay_status_t advance(void* user, const pg_iteration_t* i, bool* out_sto
 
 // ---- telling ------------------------------------------------------------------------------------
 
-static assay_status_t tell_layers(const work_t* w) {
+static assay_status_t report_layers(const work_t* w) {
   const bool half = w->format == ASSAY_FORMAT_FP16;
   assay_str_t own = {0}, trtexec = {0}, quoted = {0};
   for (size_t i = 0; i < w->search.best; i++) {
@@ -112,7 +112,7 @@ static assay_status_t tell_layers(const work_t* w) {
 }
 
 // A prefix has all layers in front of the last one that matters: most of them need nothing.
-static assay_status_t tell_next(const work_t* w) {
+static assay_status_t report_next(const work_t* w) {
   assay_str_t next = {0};
   assay_status_t st = pg_put_fewest(w->builder.job, &next);
   if (!st && next.len)
@@ -121,17 +121,17 @@ static assay_status_t tell_next(const work_t* w) {
   return st;
 }
 
-static assay_status_t tell(const work_t* w) {
+static assay_status_t report(const work_t* w) {
   if (!w->search.found) {
     pg_log(PG_FINISH, "Could not find a configuration that satisfied accuracy requirements.");
-    return tell_next(w);
+    return report_next(w);
   }
   pg_log(PG_FINISH,
          "To achieve acceptable accuracy, try running the %s %zu layer(s) in higher precision",
          w->reverse ? "last" : "first", w->search.best);
   if (w->search.best) {
-    ASSAY_TRY(tell_layers(w));
-    return tell_next(w);
+    ASSAY_TRY(report_layers(w));
+    return report_next(w);
   }
   pg_log(PG_FINISH, "No layer needs it: the check passes in the lower precision");
   return NULL;
@@ -174,7 +174,7 @@ static assay_status_t search(work_t* w) {
   const pg_loop_t loop = {
       .about = pg_search_max_tries(&w->search), .make = make, .advance = advance, .user = w};
   ASSAY_TRY(pg_debug_loop(&w->debug, &loop));
-  return tell(w);
+  return report(w);
 }
 
 assay_status_t pg_run_debug_precision(pg_job_t* j) {

@@ -44,7 +44,7 @@ static size_t size_of(const assay_model_t* m) {
 
 // ---- a part -------------------------------------------------------------------------------------
 
-static void tell_values(const char* what, assay_value_t* const* values, size_t n) {
+static void report_values(const char* what, assay_value_t* const* values, size_t n) {
   assay_str_t text = {0};
   for (size_t i = 0; i < n; i++) {
     if (values[i]->constant && values[i]->is_input) continue;
@@ -67,11 +67,11 @@ static void tell_values(const char* what, assay_value_t* const* values, size_t n
   assay_str_deinit(&text);
 }
 
-static void tell_ends(const phase_t* p, const assay_model_t* m) {
+static void report_ends(const phase_t* p, const assay_model_t* m) {
   if (p->of_inputs)
-    tell_values("inputs", m->graph->inputs, m->graph->n_inputs);
+    report_values("inputs", m->graph->inputs, m->graph->n_inputs);
   else
-    tell_values("outputs", m->graph->outputs, m->graph->n_outputs);
+    report_values("outputs", m->graph->outputs, m->graph->n_outputs);
 }
 
 // The part of a place. Places of inputs are counted from the end, so that smaller is smaller.
@@ -106,7 +106,7 @@ static assay_status_t make(void* user, pg_iteration_t* i) {
   w->tried = NULL;
   ASSAY_TRY(cut(p, p->search.at, &w->tried));
   i->n_nodes = (int64_t)size_of(w->tried);
-  tell_ends(p, w->tried);
+  report_ends(p, w->tried);
   return write(w, w->tried);
 }
 
@@ -181,7 +181,7 @@ static assay_status_t search(work_t* w, bool of_inputs) {
   if (!p.search.done) st = pg_debug_loop(&w->debug, &loop);
   if (!st) {
     pg_log(PG_FINISH, "Finished reducing model %s", what);
-    tell_ends(&p, w->bad);
+    report_ends(&p, w->bad);
   }
   pg_cuts_release(&p.cuts);
   return st;
@@ -250,7 +250,7 @@ static assay_status_t shape_requests(pg_job_t* j, assay_words_t* out) {
   return NULL;
 }
 
-static assay_status_t tell_shapes(const assay_model_t* m) {
+static assay_status_t report_shapes(const assay_model_t* m) {
   const assay_graph_t* g = m->graph;
   assay_str_t text = {0};
   for (size_t i = 0; i < g->n_inputs; i++) {
@@ -274,7 +274,7 @@ static assay_status_t set_shapes(pg_job_t* j, assay_model_t** m) {
                               "--model-input-shapes"));
   keep(m, r.model);
   assay_edit_result_deinit(&r);
-  return tell_shapes(*m);
+  return report_shapes(*m);
 }
 
 // A value that becomes an input needs a shape: by a run, where inference is not to give it.
@@ -311,7 +311,7 @@ static assay_status_t load(pg_job_t* j, assay_model_t** out) {
 static assay_status_t hand_over(const work_t* w) {
   pg_job_t* j = w->job;
   const char* good = pg_text(j->args, PG_FLAG_min_good);
-  ASSAY_TRY(pg_tell_model("Minimum Bad Model:", w->bad));
+  ASSAY_TRY(pg_report_model("Minimum Bad Model:", w->bad));
   ASSAY_TRY(pg_save_model(j, w->bad, pg_text(j->args, PG_FLAG_output)));
   if (!w->linear && w->n_bad > 1)
     pg_log(PG_WARNING,
@@ -323,7 +323,7 @@ static assay_status_t hand_over(const work_t* w) {
     pg_log(PG_WARNING, "Could not find a minimum good model: no part that was tried passed");
     return NULL;
   }
-  ASSAY_TRY(pg_tell_model("Minimum Good Model:", w->good));
+  ASSAY_TRY(pg_report_model("Minimum Good Model:", w->good));
   return pg_save_model(j, w->good, good);
 }
 

@@ -13,10 +13,10 @@ assay_status_t pg_until_read(const pg_job_t* j, pg_until_t* out) {
   if (out->good || out->bad) return NULL;
   errno = 0;
   const long n = text ? strtol(text, &end, 10) : 0;
-  if (!text || end == text || *end || errno || n < 1 || n > PG_MOST_ITERATIONS)
+  if (!text || end == text || *end || errno || n < 1 || n > PG_MAX_ITERATIONS)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--until value must be an integer, 'good', or 'bad', but was: %s (1 to %d)",
-                       text ? text : "", PG_MOST_ITERATIONS);
+                       text ? text : "", PG_MAX_ITERATIONS);
   out->n = (size_t)n;
   return NULL;
 }

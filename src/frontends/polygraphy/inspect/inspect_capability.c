@@ -18,7 +18,7 @@ static assay_status_t make_folder(const char* path) {
   return ASSAY_ERROR(ASSAY_NOT_FOUND, "folder '%s' cannot be made: %s", path, strerror(errno));
 }
 
-static assay_status_t tell(const pg_job_t* j, const assay_str_t* summary) {
+static assay_status_t report(const pg_job_t* j, const assay_str_t* summary) {
   const char* path = NULL;
   FILE* file;
   ASSAY_TRY(assay_str_status(summary));
@@ -69,7 +69,7 @@ static void put_nodes(assay_str_t* out, const assay_model_t* m, const assay_capa
 typedef struct part {
   size_t from, to;
   const char* reason;  // NULL: they can
-  bool told;
+  bool reported;
 } part_t;
 
 static assay_status_t join_reasons(assay_arena_t* arena, const assay_capability_t* c, part_t* p) {
@@ -120,7 +120,7 @@ static void put_line(assay_str_t* out, const assay_model_t* m, part_t* parts, si
     if (!parts[i].reason || strcmp(parts[i].reason, parts[at].reason) != 0 ||
         strcmp(m->graph->nodes[parts[i].from]->op_type, name) != 0)
       continue;
-    parts[i].told = true;
+    parts[i].reported = true;
     assay_str_printf(&ranges, "%s[%zu, %zu]", count++ ? ", " : "", parts[i].from, parts[i].to);
   }
   assay_str_printf(out, "%-*s| %7zu | %-*s | [%s]\n", op, name, count, reason, parts[at].reason,
@@ -141,7 +141,7 @@ static void put_parts(assay_str_t* out, const assay_model_t* m, part_t* parts, s
   assay_str_printf(out, "%-*s| %-7s | %-*s | Nodes\n", op, "Operator", "Count", reason, "Reason");
   put_rule(out, out->len - start);
   for (size_t i = 0; i < n; i++)
-    if (parts[i].reason && !parts[i].told) put_line(out, m, parts, n, i, op, reason);
+    if (parts[i].reason && !parts[i].reported) put_line(out, m, parts, n, i, op, reason);
 }
 
 static assay_status_t partition(pg_job_t* j, const assay_model_t* m, const assay_capability_t* c,
@@ -167,7 +167,7 @@ static assay_status_t inspect(pg_job_t* j, assay_model_t* m, const assay_capabil
   ASSAY_TRY(make_folder(folder_of(j)));
   assay_status_t st = parts ? partition(j, m, c, &summary) : NULL;
   if (!parts) put_nodes(&summary, m, c);
-  if (!st) st = tell(j, &summary);
+  if (!st) st = report(j, &summary);
   assay_str_deinit(&summary);
   return st;
 }

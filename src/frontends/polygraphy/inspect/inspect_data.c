@@ -198,7 +198,7 @@ static int is_json_name(const struct dirent* entry) {
 }
 
 // Names the files of a folder, one for each iteration.
-static void tell_files(const char* path, bool inputs) {
+static void report_files(const char* path, bool inputs) {
   struct dirent** names = NULL;
   const int n = scandir(path, &names, is_json_name, alphasort);
   for (int i = 0; i < n; i++) {
@@ -213,7 +213,7 @@ static assay_status_t show_tensors(view_t* v, const char* path) {
   const assay_tensor_request_t request = {.path = path};
   assay_run_results_t r = {0};
   ASSAY_TRY(assay_tensor_file_read_all(&request, &r));
-  if (assay_saved_is_folder(path)) tell_files(path, r.inputs);
+  if (assay_saved_is_folder(path)) report_files(path, r.inputs);
   assay_status_t st = r.inputs ? show_inputs(v, &r) : show_results(v, &r);
   assay_run_results_deinit(&r);
   return st;

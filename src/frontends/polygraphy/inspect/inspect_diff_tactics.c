@@ -87,14 +87,14 @@ static assay_status_t add_all(pg_job_t* j, pg_flag_id_t flag, const char* name, 
 }
 
 // Layers of the bad ones with what the good ones do not have; each is told once.
-static assay_status_t tell(const pool_t* good, const pool_t* bad) {
+static assay_status_t report(const pool_t* good, const pool_t* bad) {
   assay_str_t text = {0};
   for (size_t i = 0; i < bad->n; i++) {
     const char* layer = bad->entries[i].layer;
-    bool told = false;
-    for (size_t k = 0; k < i; k++) told |= strcmp(bad->entries[k].layer, layer) == 0;
+    bool reported = false;
+    for (size_t k = 0; k < i; k++) reported |= strcmp(bad->entries[k].layer, layer) == 0;
     bool any = false;
-    for (size_t k = i; !told && k < bad->n; k++) {
+    for (size_t k = i; !reported && k < bad->n; k++) {
       const assay_tactic_entry_t* e = &bad->entries[k];
       if (strcmp(e->layer, layer) != 0 || has(good, e)) continue;
       if (!any) assay_str_printf(&text, "\nLayer: %s\n    Algorithms: ", layer);
@@ -118,7 +118,7 @@ assay_status_t pg_run_inspect_diff_tactics(pg_job_t* j) {
   pool_t good = {0}, bad = {0};
   assay_status_t st = add_all(j, PG_FLAG_good, "good", &good);
   if (!st) st = add_all(j, PG_FLAG_bad, "bad", &bad);
-  if (!st) st = tell(&good, &bad);
+  if (!st) st = report(&good, &bad);
   assay_free(good.entries);
   assay_free(bad.entries);
   return st;

@@ -3,7 +3,7 @@
 #include "frontends/polygraphy/sparsity_log.h"
 #include "io/numpy_text.h"
 
-static void tell_skipped(const assay_sparse_weight_t* w) {
+static void report_skipped(const assay_sparse_weight_t* w) {
   const assay_tensor_t* t = w->value->constant;
   if (t->dims[w->axis] % 4)
     pg_log(PG_VERBOSE,
@@ -21,14 +21,14 @@ assay_status_t pg_sparsity_find(assay_model_t* m, assay_sparse_weight_t** out, s
     if ((*out)[i].fits)
       (*out)[fit++] = (*out)[i];
     else
-      tell_skipped(&(*out)[i]);
+      report_skipped(&(*out)[i]);
   }
   pg_log(PG_INFO, "Found: %zu weight tensor(s) eligible for pruning.", fit);
   *out_n = fit;
   return NULL;
 }
 
-assay_status_t pg_sparsity_tell(assay_model_t* m) {
+assay_status_t pg_sparsity_report(assay_model_t* m) {
   assay_sparse_weight_t* weights = NULL;
   size_t n = 0;
   ASSAY_TRY(pg_sparsity_find(m, &weights, &n));
@@ -46,7 +46,7 @@ assay_status_t pg_sparsity_tell(assay_model_t* m) {
 assay_status_t pg_run_inspect_sparsity(pg_job_t* j) {
   assay_model_t* m = NULL;
   ASSAY_TRY(pg_load_model(j, &m));
-  assay_status_t st = pg_sparsity_tell(m);
+  assay_status_t st = pg_sparsity_report(m);
   assay_model_release(m);
   return st;
 }

@@ -29,8 +29,8 @@ static void list_values(network_t* t) {
   }
 }
 
-// What a layer reads from outside, each once, constants apart: at most `room`.
-static size_t find_inputs(const network_t* t, const assay_layer_t* l, size_t room,
+// What a layer reads from outside, each once, constants apart: at most `capacity`.
+static size_t find_inputs(const network_t* t, const assay_layer_t* l, size_t capacity,
                           assay_value_t** out) {
   size_t n = 0;
   for (size_t k = 0; k < l->n_nodes; k++)
@@ -39,7 +39,7 @@ static size_t find_inputs(const network_t* t, const assay_layer_t* l, size_t roo
       size_t seen = 0;
       if (!v || v->constant || pg_is_made_within(l, v) || !t->by_id[v->id]) continue;
       while (seen < n && out[seen] != t->by_id[v->id]) seen++;
-      if (seen == n && n < room) out[n++] = t->by_id[v->id];
+      if (seen == n && n < capacity) out[n++] = t->by_id[v->id];
     }
   return n;
 }
@@ -88,14 +88,14 @@ static assay_status_t add_layer(network_t* t, const assay_layer_t* l, const char
   assay_graph_t* g = t->m->graph;
   assay_value_t **in = NULL, **made = NULL;
   assay_node_t* n = NULL;
-  size_t room = 0, most = 0;
+  size_t capacity = 0, max = 0;
   for (size_t k = 0; k < l->n_nodes; k++) {
-    room += l->nodes[k]->n_inputs;
-    most += l->nodes[k]->n_outputs;
+    capacity += l->nodes[k]->n_inputs;
+    max += l->nodes[k]->n_outputs;
   }
-  ASSAY_TRY(assay_arena_new(t->m->arena, room, sizeof *in, &in));
-  ASSAY_TRY(assay_arena_new(t->m->arena, most, sizeof *made, &made));
-  const size_t n_in = find_inputs(t, l, room, in), n_out = find_outputs(t, l, made);
+  ASSAY_TRY(assay_arena_new(t->m->arena, capacity, sizeof *in, &in));
+  ASSAY_TRY(assay_arena_new(t->m->arena, max, sizeof *made, &made));
+  const size_t n_in = find_inputs(t, l, capacity, in), n_out = find_outputs(t, l, made);
   ASSAY_TRY(assay_node_create(g, DOMAIN, op, l->name, n_in, n_out, N_ATTRS, &n));
   for (size_t i = 0; i < n_in; i++) n->inputs[i] = in[i];
   for (size_t i = 0; i < n_out; i++) assay_node_set_output(n, i, made[i]);
@@ -144,9 +144,9 @@ static assay_status_t strip(network_t* t) {
 // Types of what layers hand on, where they are known.
 static assay_status_t add_info(network_t* t) {
   assay_graph_t* g = t->m->graph;
-  size_t room = 0;
-  for (size_t i = 0; i < g->n_nodes; i++) room += g->nodes[i]->n_outputs;
-  ASSAY_TRY(assay_arena_new(t->m->arena, room, sizeof *g->value_info, &g->value_info));
+  size_t capacity = 0;
+  for (size_t i = 0; i < g->n_nodes; i++) capacity += g->nodes[i]->n_outputs;
+  ASSAY_TRY(assay_arena_new(t->m->arena, capacity, sizeof *g->value_info, &g->value_info));
   for (size_t i = 0; i < g->n_nodes; i++)
     for (size_t k = 0; k < g->nodes[i]->n_outputs; k++) {
       assay_value_t* v = g->nodes[i]->outputs[k];

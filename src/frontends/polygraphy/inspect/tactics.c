@@ -126,9 +126,9 @@ static bool is_own(const assay_layers_t* layers, const assay_layer_t* l, const a
 
 static assay_status_t add_inputs(assay_arena_t* arena, const assay_layers_t* layers,
                                  const assay_layer_t* l, assay_tactic_entry_t* e) {
-  size_t most = 0;
-  for (size_t k = 0; k < l->n_nodes; k++) most += l->nodes[k]->n_inputs;
-  ASSAY_TRY(assay_arena_new(arena, most, sizeof *e->inputs, &e->inputs));
+  size_t max = 0;
+  for (size_t k = 0; k < l->n_nodes; k++) max += l->nodes[k]->n_inputs;
+  ASSAY_TRY(assay_arena_new(arena, max, sizeof *e->inputs, &e->inputs));
   for (size_t k = 0; k < l->n_nodes; k++)
     for (size_t i = 0; i < l->nodes[k]->n_inputs; i++) {
       const assay_value_t* v = l->nodes[k]->inputs[i];

@@ -10,7 +10,7 @@ static const char* level_name(assay_lint_level_t level) {
 }
 
 // Entries from this one on.
-static void tell(const assay_lint_t* l, size_t from) {
+static void print(const assay_lint_t* l, size_t from) {
   for (size_t i = from; i < l->n_entries; i++) {
     const assay_lint_entry_t* e = &l->entries[i];
     const pg_severity_t s = e->level == ASSAY_LINT_EXCEPTION ? PG_ERROR : PG_WARNING;
@@ -61,15 +61,15 @@ static assay_status_t lint(pg_job_t* j, assay_model_t* m, assay_lint_t* l) {
   assay_tensor_t** inputs = NULL;
   if (!m->graph->n_nodes) {
     ASSAY_TRY(assay_lint_add(l, ASSAY_LINT_WARNING, "onnx_checker", "ONNX model has no nodes"));
-    return tell(l, 0), NULL;
+    return print(l, 0), NULL;
   }
   ASSAY_TRY(assay_lint_name_nodes(m));
   ASSAY_TRY(assay_lint_check(m, l));
-  tell(l, 0);
-  const size_t told = l->n_entries;
+  print(l, 0);
+  const size_t reported = l->n_entries;
   ASSAY_TRY(pg_feed_first(j, m->graph, &feed, &inputs));
   assay_status_t st = assay_lint_run(m, inputs, l);
-  if (!st) tell(l, told);
+  if (!st) print(l, reported);
   assay_free(inputs);
   assay_saved_deinit(&feed);
   return st;
@@ -83,7 +83,7 @@ static assay_status_t lint_unreadable(const pg_job_t* j, assay_lint_t* l, assay_
       assay_lint_add(l, ASSAY_LINT_EXCEPTION, "onnx_checker", assay_status_message(fault));
   assay_status_free(fault);
   if (st) return st;
-  tell(l, 0);
+  print(l, 0);
   return save(j, l);
 }
 

@@ -133,7 +133,7 @@ static assay_status_t extract(pg_job_t* j, assay_model_t* m) {
   assay_part_t part;
   assay_model_t *types = NULL, *out = NULL;
   assay_str_t notes = {0};
-  ASSAY_TRY(pg_tell_model("Original Model:", m));
+  ASSAY_TRY(pg_report_model("Original Model:", m));
   ASSAY_TRY(read_part(j, &part));
   assay_status_t st = find_types(j, &part, m, &types);
   if (!st) st = assay_part_take(m, &part, types, &notes, &out);
@@ -142,7 +142,7 @@ static assay_status_t extract(pg_job_t* j, assay_model_t* m) {
     pg_log(PG_WARNING, ASSAY_LINES, notes.text);
   }
   if (!st) st = pg_save_model(j, out, pg_text(j->args, PG_FLAG_output));
-  if (!st) st = pg_tell_model("New Model:", out);
+  if (!st) st = pg_report_model("New Model:", out);
   assay_str_deinit(&notes);
   assay_model_release(types);
   assay_model_release(out);

@@ -103,10 +103,10 @@ assay_status_t pg_run_surgeon_insert(pg_job_t* j) {
   assay_model_t *m = NULL, *made = NULL;
   ASSAY_TRY(read_node(j, &node));
   ASSAY_TRY(pg_load_model(j, &m));
-  assay_status_t st = pg_tell_model("Original Model:", m);
+  assay_status_t st = pg_report_model("Original Model:", m);
   if (!st) st = assay_part_insert(m, &node, &made);
   if (!st) st = pg_save_model(j, made, pg_text(j->args, PG_FLAG_output));
-  if (!st) st = pg_tell_model("New Model:", made);
+  if (!st) st = pg_report_model("New Model:", made);
   assay_model_release(made);
   assay_model_release(m);
   return st;

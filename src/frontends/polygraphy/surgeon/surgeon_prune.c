@@ -15,10 +15,10 @@ static assay_status_t prune(assay_model_t* m) {
 assay_status_t pg_run_surgeon_prune(pg_job_t* j) {
   assay_model_t* m = NULL;
   ASSAY_TRY(pg_load_model(j, &m));
-  assay_status_t st = pg_tell_model("Original Model:", m);
+  assay_status_t st = pg_report_model("Original Model:", m);
   if (!st) st = prune(m);
   if (!st) st = pg_save_model(j, m, pg_text(j->args, PG_FLAG_output));
-  if (!st) st = pg_tell_model("New Model:", m);
+  if (!st) st = pg_report_model("New Model:", m);
   assay_model_release(m);
   return st;
 }

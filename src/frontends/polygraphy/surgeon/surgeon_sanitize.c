@@ -110,7 +110,7 @@ static assay_status_t read_requests(const pg_job_t* j, assay_fold_requests_t* ou
   if (size && !assay_bytes_parse(size, &bytes))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--fold-size-threshold: '%s' is no size, such as 1024, 16K or 1M", size);
-  out->most_bytes = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+  out->max_bytes = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
   return NULL;
 }
 
@@ -135,12 +135,12 @@ static assay_status_t fold_once(const assay_fold_requests_t* requests, assay_mod
 }
 
 static assay_status_t fold(pg_job_t* j, assay_model_t** m) {
-  const int64_t most =
+  const int64_t max =
       pg_given(j->args, PG_FLAG_num_passes) ? pg_int(j->args, PG_FLAG_num_passes) : INT64_MAX;
   assay_fold_requests_t requests;
   size_t folded = 1;
   ASSAY_TRY(read_requests(j, &requests));
-  for (int64_t pass = 0; folded && pass < most; pass++) {
+  for (int64_t pass = 0; folded && pass < max; pass++) {
     folded = 0;
     pg_log(PG_START, "Folding Constants | Pass %lld", (long long)pass + 1);
     ASSAY_TRY(let_pass(j, "Constant folding pass failed. Skipping subsequent passes.",
@@ -149,7 +149,7 @@ static assay_status_t fold(pg_job_t* j, assay_model_t** m) {
   return NULL;
 }
 
-static void tell_ignored(const pg_job_t* j) {
+static void report_ignored(const pg_job_t* j) {
   static const struct {
     pg_flag_id_t flag;
     const char* name;
@@ -175,10 +175,10 @@ static assay_status_t sanitize(pg_job_t* j, assay_model_t** m) {
                             .exclude = pg_words(a, PG_FLAG_exclude_outputs),
                             .by_type = pg_words(a, PG_FLAG_outputs_by_type),
                             .flag = "--outputs"};
-  if (!folds) tell_ignored(j);
+  if (!folds) report_ignored(j);
   ASSAY_TRY(pg_mark_outputs(*m, &marks));
   if (pg_given(a, PG_FLAG_set_unbounded_dds_upper_bound)) ASSAY_TRY(pg_set_bounds(j, m));
-  ASSAY_TRY(pg_tell_model("Original Model:", *m));
+  ASSAY_TRY(pg_report_model("Original Model:", *m));
   if (pg_given(a, PG_FLAG_override_input_shapes)) ASSAY_TRY(override_shapes(j, *m));
   if (pg_given(a, PG_FLAG_cleanup)) ASSAY_TRY(assay_cut_clean(*m));
   if (pg_given(a, PG_FLAG_toposort)) ASSAY_TRY(assay_onnx_sort(*m));
@@ -186,7 +186,7 @@ static assay_status_t sanitize(pg_job_t* j, assay_model_t** m) {
   if (!pg_given(a, PG_FLAG_no_shape_inference))
     ASSAY_TRY(let_pass(j, "ONNX shape inference exited with an error.", write_types(j, m)));
   ASSAY_TRY(pg_save_model(j, *m, pg_text(a, PG_FLAG_output)));
-  return pg_tell_model("New Model:", *m);
+  return pg_report_model("New Model:", *m);
 }
 
 assay_status_t pg_run_surgeon_sanitize(pg_job_t* j) {

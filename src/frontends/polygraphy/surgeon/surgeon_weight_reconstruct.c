@@ -14,11 +14,11 @@ assay_status_t pg_run_surgeon_weight_reconstruct(pg_job_t* j) {
   const assay_onnx_read_options_t allow = {.stripped = true};
   assay_model_t* m = NULL;
   ASSAY_TRY(pg_read_model(j, &allow, &m));
-  assay_status_t st = pg_tell_model("Original Model:", m);
+  assay_status_t st = pg_report_model("Original Model:", m);
   if (!st) st = fill(m);
   if (!st) st = pg_convert_model(j, &m);  // weights without data cannot be converted
   if (!st) st = pg_save_model(j, m, pg_text(j->args, PG_FLAG_output));
-  if (!st) st = pg_tell_model("New Model:", m);
+  if (!st) st = pg_report_model("New Model:", m);
   assay_model_release(m);
   return st;
 }

@@ -40,7 +40,7 @@ static assay_status_t strip(pg_job_t* j, assay_model_t* m) {
          "The model is expected to be constant folded to successfully capture all weights eligible "
          "for stripping");
   pg_log(PG_INFO, "Querying Sparse Initializers in the model");
-  ASSAY_TRY(pg_sparsity_tell(m));
+  ASSAY_TRY(pg_sparsity_report(m));
   ASSAY_TRY(assay_strip_weights(m, kept.items, kept.n, found, &n));
   for (size_t i = 0; i < kept.n; i++)
     if (!found[i])
@@ -53,10 +53,10 @@ static assay_status_t strip(pg_job_t* j, assay_model_t* m) {
 assay_status_t pg_run_surgeon_weight_strip(pg_job_t* j) {
   assay_model_t* m = NULL;
   ASSAY_TRY(pg_load_model(j, &m));
-  assay_status_t st = pg_tell_model("Original Model:", m);
+  assay_status_t st = pg_report_model("Original Model:", m);
   if (!st) st = strip(j, m);
   if (!st) st = pg_save_model(j, m, pg_text(j->args, PG_FLAG_output));
-  if (!st) st = pg_tell_model("New Model:", m);
+  if (!st) st = pg_report_model("New Model:", m);
   assay_model_release(m);
   return st;
 }

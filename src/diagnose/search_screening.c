@@ -1,6 +1,6 @@
 // What a repair does to its own node and to the cheap ones behind it, without following it to the
 // targets.
-#include "diagnose/search_look.h"
+#include "diagnose/search_screening.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,11 +43,11 @@ static assay_status_t measure(const assay_search_t* s, const assay_node_t* n, do
   return st;
 }
 
-assay_status_t assay_looks_init(const assay_search_t* s, assay_looks_t* l) {
+assay_status_t assay_screening_init(const assay_search_t* s, assay_screening_t* l) {
   enum { CALL = 10000, ELEMENT = 2 * ASSAY_PROBES };  // compared with what it was, for each probe
   const size_t values = (size_t)s->model->n_values;
   double all = 0;
-  *l = (assay_looks_t){.s = s, .shapes_fit = true};
+  *l = (assay_screening_t){.s = s, .shapes_fit = true};
   for (size_t k = 0; k < s->n_targets; k++)
     l->shapes_fit &= assay_difference(s->targets[k].truth, s->targets[k].golden).comparable;
   assay_status_t st = assay_new_array(s->n_nodes, sizeof *l->work, &l->work);
@@ -69,20 +69,20 @@ assay_status_t assay_looks_init(const assay_search_t* s, assay_looks_t* l) {
     }
   }
   for (size_t k = 0; !st && k < s->n_targets; k++) l->through[s->targets[k].value->id] = false;
-  if (st) assay_looks_deinit(l);
+  if (st) assay_screening_deinit(l);
   return st;
 }
 
-void assay_looks_deinit(assay_looks_t* l) {
+void assay_screening_deinit(assay_screening_t* l) {
   assay_free(l->work);
   assay_free(l->last_reader);
   assay_free(l->through);
-  *l = (assay_looks_t){0};
+  *l = (assay_screening_t){0};
 }
 
 // ---- going on behind the node -------------------------------------------------------------------
 
-enum { MOST_CHANGED = 32, MOST_NODES = 16 };
+enum { MAX_CHANGED = 32, MAX_NODES = 16 };
 
 // A value that a look changed.
 typedef struct changed {
@@ -92,9 +92,9 @@ typedef struct changed {
 } changed_t;
 
 typedef struct trail {
-  const assay_looks_t* l;
+  const assay_screening_t* l;
   size_t position;
-  changed_t at[MOST_CHANGED];
+  changed_t at[MAX_CHANGED];
   size_t n, nodes;
 } trail_t;
 
@@ -104,8 +104,8 @@ static void trail_deinit(trail_t* t) {
 }
 
 static bool may_go_through(const trail_t* t, const assay_value_t* v) {
-  const assay_looks_t* l = t->l;
-  return l->predict && l->through[v->id] && t->nodes < MOST_NODES &&
+  const assay_screening_t* l = t->l;
+  return l->predict && l->through[v->id] && t->nodes < MAX_NODES &&
          l->last_reader[v->id] <= t->position + ASSAY_PREDICT_WINDOW;
 }
 
@@ -116,7 +116,7 @@ static void take(trail_t* t, const assay_node_t* n, assay_tensor_t** out, bool* 
     assay_tensor_t* was = v ? truth_of(t->l->s, v) : NULL;
     if (!v || !out[i] || assay_search_same_tensor(out[i], was)) continue;
     if (t->l->shapes_fit && assay_search_blown_up(out[i], was)) *out_fits = false;
-    if (t->n == MOST_CHANGED) {
+    if (t->n == MAX_CHANGED) {
       *out_fits = false;
       return;
     }
@@ -208,7 +208,7 @@ static assay_forecast_t forecast_of(const trail_t* t, size_t own) {
   return f;
 }
 
-static assay_status_t look_from(trail_t* t, const assay_repair_t* r, assay_effect_t* out) {
+static assay_status_t screen_from(trail_t* t, const assay_repair_t* r, assay_effect_t* out) {
   bool fits = true;
   ASSAY_TRY(run_node(t, r->node, r, &fits));
   const size_t own = t->n;
@@ -222,8 +222,8 @@ static assay_status_t look_from(trail_t* t, const assay_repair_t* r, assay_effec
   return NULL;
 }
 
-assay_status_t assay_look(const assay_looks_t* l, size_t position, const assay_repair_t* r,
-                          assay_effect_t* out) {
+assay_status_t assay_screen(const assay_screening_t* l, size_t position, const assay_repair_t* r,
+                            assay_effect_t* out) {
   trail_t t = {.l = l, .position = position};
   assay_repair_t moved = {0};
   assay_status_t st = NULL;
@@ -237,7 +237,7 @@ assay_status_t assay_look(const assay_looks_t* l, size_t position, const assay_r
     if (st) return assay_repair_deinit(&moved), assay_status_free(st), NULL;
     r = &moved;
   }
-  st = look_from(&t, r, out);
+  st = screen_from(&t, r, out);
   trail_deinit(&t);
   if (r == &moved) assay_repair_deinit(&moved);
   return st;
@@ -278,15 +278,15 @@ static const assay_tensor_t* put_there(const assay_repair_t* r, size_t* out_inpu
   return found;
 }
 
-bool assay_look_is_linear(const assay_repair_t* r, size_t* out_input) {
+bool assay_screen_is_linear(const assay_repair_t* r, size_t* out_input) {
   const assay_tensor_t* t = put_there(r, out_input);
   if (!t || !is_linear_in(r->node, *out_input)) return false;
   return assay_type_is_float(t->type) &&
          assay_tensor_same_shape(t, r->node->inputs[*out_input]->constant);
 }
 
-void assay_look_linear(const assay_looks_t* l, const assay_repair_t* r, size_t input,
-                       const double* derivatives, assay_effect_t* out) {
+void assay_screen_linear(const assay_screening_t* l, const assay_repair_t* r, size_t input,
+                         const double* derivatives, assay_effect_t* out) {
   assay_tensor_t *now = NULL, *was = NULL;
   const assay_tensor_t* t = put_there(r, &input);
   *out = (assay_effect_t){.fits = true};

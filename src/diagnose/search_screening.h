@@ -6,13 +6,13 @@
 // normalizations and the like as far as the next sums of products, and forecasts from there.
 //
 // Looks read the machine's slots and write none: several may run at once.
-#ifndef ASSAY_DIAGNOSE_SEARCH_LOOK_H_
-#define ASSAY_DIAGNOSE_SEARCH_LOOK_H_
+#ifndef ASSAY_DIAGNOSE_SEARCH_SCREENING_H_
+#define ASSAY_DIAGNOSE_SEARCH_SCREENING_H_
 
 #include "diagnose/search.h"
 #include "diagnose/search_predict.h"
 
-typedef struct assay_looks {
+typedef struct assay_screening {
   const assay_search_t* s;
   const assay_predict_t* predict;  // NULL: nothing is predicted
   bool shapes_fit;                 // truth has golden's shapes
@@ -20,10 +20,10 @@ typedef struct assay_looks {
   // By value id.
   size_t* last_reader;  // the position of the last node that reads it
   bool* through;        // all nodes that read it are cheap, and it is no target
-} assay_looks_t;
+} assay_screening_t;
 
-assay_status_t assay_looks_init(const assay_search_t* s, assay_looks_t* l) ASSAY_MUST_USE;
-void assay_looks_deinit(assay_looks_t* l);
+assay_status_t assay_screening_init(const assay_search_t* s, assay_screening_t* l) ASSAY_MUST_USE;
+void assay_screening_deinit(assay_screening_t* l);
 
 // What a repair does to its own node.
 typedef struct assay_effect {
@@ -36,14 +36,14 @@ typedef struct assay_effect {
 } assay_effect_t;
 
 // A look at a repair of the node at a position. The predictor's pass must have come to it.
-assay_status_t assay_look(const assay_looks_t* l, size_t position, const assay_repair_t* r,
-                          assay_effect_t* out) ASSAY_MUST_USE;
+assay_status_t assay_screen(const assay_screening_t* l, size_t position, const assay_repair_t* r,
+                            assay_effect_t* out) ASSAY_MUST_USE;
 
 // Whether a repair's only change is another constant where the node is linear in it: its input.
-bool assay_look_is_linear(const assay_repair_t* r, size_t* out_input);
+bool assay_screen_is_linear(const assay_repair_t* r, size_t* out_input);
 // A look at such a repair by the derivatives of assay_predict_constant.
-void assay_look_linear(const assay_looks_t* l, const assay_repair_t* r, size_t input,
-                       const double* derivatives, assay_effect_t* out);
+void assay_screen_linear(const assay_screening_t* l, const assay_repair_t* r, size_t input,
+                         const double* derivatives, assay_effect_t* out);
 
 // ---- for trials ---------------------------------------------------------------------------------
 
@@ -55,4 +55,4 @@ double assay_search_first_step(const assay_repair_t* r);
 // Whether a node that reads the value was found at fault, or all may be.
 bool assay_search_read_by_faulty(const assay_search_t* s, const assay_value_t* v);
 
-#endif  // ASSAY_DIAGNOSE_SEARCH_LOOK_H_
+#endif  // ASSAY_DIAGNOSE_SEARCH_SCREENING_H_
