@@ -16,6 +16,7 @@
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/shown.h"
@@ -302,7 +303,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
                           void* scratch) {
   const up_t* k = (const up_t*)base;
   const int64_t tiles = n_tiles(k);
-  float* room = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* room = cpu_scratch(scratch);
   int threads = (int)least(cpu_threads(work_of(k)), least(tiles, k->threads));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
   for (int64_t i = 0; i < tiles; i++) {

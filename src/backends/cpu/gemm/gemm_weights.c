@@ -11,6 +11,7 @@
 #include "backends/cpu/gemm/product.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -222,7 +223,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const int64_t work = k->m * k->n * (k->k / 16 + 4);
   int parts = cpu_threads(work > far_weights(k) ? work : far_weights(k));
   if (parts > k->most_parts) parts = k->most_parts;
-  float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* tiles = cpu_scratch(scratch);
   if (parts == 1) {
     run_share(k, in, out[0], tiles, 0, 1);
     return NULL;

@@ -12,6 +12,7 @@
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/shown.h"
@@ -117,7 +118,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const int64_t units = k->panels * k->chunks;
   int parts = cpu_threads((k->m + 2) * k->n * (k->w.k / 16 + 4));
   if (parts > k->most_parts) parts = k->most_parts;
-  float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* own = cpu_scratch(scratch);
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++)
     for (int64_t i = units * p / parts; i < units * (p + 1) / parts; i++)

@@ -9,6 +9,7 @@
 #include "backends/cpu/int8/int8_block.h"
 #include "backends/cpu/int8/int8_conv_geometry.h"
 #include "backends/cpu/int8/int8_make.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/target.h"
@@ -148,7 +149,7 @@ static void run_tile(const pairs_t* k, const void* const* in, const int8_t* pack
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const pairs_t* k = (const pairs_t*)base;
-  char* room = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  char* room = cpu_scratch(scratch);
   int8_t* packed = (int8_t*)room;
   int32_t* start = (int32_t*)(void*)(room + k->packed_bytes);
   char* own = room + k->packed_bytes + k->starts_bytes;
