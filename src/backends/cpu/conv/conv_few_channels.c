@@ -364,10 +364,5 @@ const assay_tactic_t cpu_tactic_conv_few_channels = {
     .name = "conv_few_channels",
     .source = "assay",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

@@ -278,10 +278,5 @@ const assay_tactic_t cpu_tactic_direct_conv = {
     .name = "direct_conv",
     .source = "assay",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

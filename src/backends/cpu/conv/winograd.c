@@ -275,24 +275,12 @@ const assay_tactic_t cpu_tactic_winograd_4_3 = {
     .name = "winograd_4_3",
     .source = "assay",
     .make = make_4_3,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_WINOGRAD_4_3},
+    .rounding = {CPU_FLOAT_SUMS, .algorithm = ASSAY_ALGORITHM_WINOGRAD_4_3},
 };
 
 const assay_tactic_t cpu_tactic_winograd_2_3 = {
     .name = "winograd_2_3",
     .source = "assay",
     .make = make_2_3,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_WINOGRAD_2_3},
+    .rounding = {CPU_FLOAT_SUMS, .algorithm = ASSAY_ALGORITHM_WINOGRAD_2_3},
 };

@@ -389,24 +389,12 @@ const assay_tactic_t cpu_tactic_split_3 = {
     .name = "split_3",
     .source = "assay",
     .make = make_3,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_SPLIT_3},
+    .rounding = {CPU_FLOAT_SUMS, .algorithm = ASSAY_ALGORITHM_SPLIT_3},
 };
 
 const assay_tactic_t cpu_tactic_split_6 = {
     .name = "split_6",
     .source = "assay",
     .make = make_6,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_SPLIT_6},
+    .rounding = {CPU_FLOAT_SUMS, .algorithm = ASSAY_ALGORITHM_SPLIT_6},
 };

@@ -447,10 +447,5 @@ const assay_tactic_t cpu_tactic_gemm_weights = {
     .source = "assay",
     .make = make,
     .resize = resize,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };
