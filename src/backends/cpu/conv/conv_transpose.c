@@ -378,13 +378,9 @@ static assay_status_t pack_weights(up_t* k, const assay_operand_t* weights) {
                        (long long)k->t.mg);
   for (int i = 0; i < k->t.w.rank; i++)
     assay_str_printf_raw(&key, "x%lld", (long long)k->t.w.axis[i].kernel);
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st =
-        assay_weights_get(weights->store, assay_str_get(&key), packed_units(k) * sizeof *k->weights,
-                          pack, (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(weights->store, &key,
+                                           packed_units(k) * sizeof *k->weights, pack, &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 

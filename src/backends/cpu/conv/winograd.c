@@ -75,13 +75,10 @@ static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
   assay_str_printf_raw(&key, "%s as %s for F(%d,3) in panels of %d, %lld by %lld", w->value->name,
                        assay_type_name(w->type), k->out, CPU_PANEL, (long long)k->channels,
                        (long long)k->outputs);
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(w->store, assay_str_get(&key),
-                           (size_t)(k->points * padded(k->outputs) * k->channels) * sizeof(float),
-                           pack, (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(
+      w->store, &key, (size_t)(k->points * padded(k->outputs) * k->channels) * sizeof(float), pack,
+      &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
@@ -112,12 +109,8 @@ static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* 
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s judged for F(%d,3)", w->value->name,
                        assay_type_name(w->type), f->out);
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,
-                           &kept);
+  assay_status_t st = assay_weights_get_by(w->store, &key, sizeof *out, judge, &j, &kept);
   if (!st) memcpy(out, kept, sizeof *out);
-  assay_str_deinit(&key);
   return st;
 }
 

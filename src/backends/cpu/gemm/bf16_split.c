@@ -83,13 +83,9 @@ static assay_status_t pack_weights(cpu_bf16_split_t* k, const assay_operand_t* w
   assay_str_printf_raw(&key, "%s in %d parts of bf16, %lld places of %lld by %lld%s",
                        w->value->name, k->parts, (long long)k->n_pieces, (long long)k->channels,
                        (long long)k->outputs, k->column_step == 1 ? "" : ", turned");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(w->store, assay_str_get(&key),
-                           (size_t)(panels(k) * k->panel) * sizeof(uint16_t), pack,
-                           (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(
+      w->store, &key, (size_t)(panels(k) * k->panel) * sizeof(uint16_t), pack, &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
@@ -265,12 +261,8 @@ static assay_status_t account_of(assay_algorithm_t algorithm, const cpu_bf16_spl
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s judged for %d parts%s", w->value->name, k->parts,
                        k->column_step == 1 ? "" : ", turned");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,
-                           &kept);
+  assay_status_t st = assay_weights_get_by(w->store, &key, sizeof *out, judge, &j, &kept);
   if (!st) memcpy(out, kept, sizeof *out);
-  assay_str_deinit(&key);
   return st;
 }
 

@@ -273,13 +273,10 @@ static assay_status_t pack_weights(product_t* k, const assay_operand_t* weights,
   assay_str_printf_raw(&key, "%s as %s in panels of %d, %lld by %lld%s", weights->value->name,
                        assay_type_name(weights->type), CPU_PANEL, (long long)k->k, (long long)k->n,
                        turned ? ", turned" : "");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(weights->store, assay_str_get(&key),
-                           (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
-                           (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(weights->store, &key,
+                                           (size_t)(padded(k->n) * k->units) * sizeof *k->weights,
+                                           pack, &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 

@@ -266,12 +266,9 @@ static assay_status_t pack_weights(const assay_sized_layer_t* l, const source_t*
                        m->codes->name, WIDE, m->scales->name, assay_type_name(scales->type),
                        m->zeros ? m->zeros->name : "the middle", (long long)m->k, (long long)m->n,
                        m->k_step == 1 ? ", turned" : "");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(scales->store, assay_str_get(&key), (size_t)(k->panels * k->panel_bytes),
-                           pack, (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(scales->store, &key,
+                                           (size_t)(k->panels * k->panel_bytes), pack, &p, &packed);
   k->codes = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
