@@ -114,18 +114,6 @@ static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* 
   return st;
 }
 
-// Pairs of a place of the output and of the kernel that meet the input along an axis: plain
-// convolutions make no others.
-static int64_t taps_of(const assay_window_axis_t* a) {
-  int64_t taps = 0;
-  for (int64_t k = 0; k < a->kernel; k++) {
-    const int64_t at = k * a->dilation - a->pads[0];  // under the first place of the output
-    const int64_t first = at < 0 ? -at : 0, end = a->in - at < a->out ? a->in - at : a->out;
-    if (end > first) taps += end - first;
-  }
-  return taps;
-}
-
 // The work of one sample, so that neither the batch nor the day decides, in units of vector
 // instructions: products; transforms, which load, add and store; and weights, which come from
 // memory.
@@ -135,7 +123,8 @@ static double work_of(const assay_winograd_t* f, const assay_conv_t* s) {
   const double points = f ? f->in * f->in : 9;
   const double in = (double)((s->cg + 15) / 16), out = (double)((s->m + 31) / 32 * 2);
   const double weights = WEIGHT * points * (double)s->cg * out;
-  if (!f) return (double)(taps_of(y) * taps_of(x) * s->cg) * out + weights;
+  // Plain convolutions make no other products than those of the taps.
+  if (!f) return (double)(assay_window_taps(y) * assay_window_taps(x) * s->cg) * out + weights;
   const double tiles =
       (double)(assay_conv_winograd_tiles(y, f->out) * assay_conv_winograd_tiles(x, f->out));
   const double products = points * tiles * (double)s->cg * out;

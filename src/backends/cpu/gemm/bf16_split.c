@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backends/cpu/conv/conv_operands.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/product.h"
 #include "base/alloc.h"
@@ -100,12 +101,6 @@ typedef struct reading {
   bool filtered;  // Winograd's filtering takes it, too
 } reading_t;
 
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
 // Lines of one place, all of one image.
 static void set_rows(cpu_bf16_split_t* k, int64_t rows) {
   k->samples = 1;
@@ -134,16 +129,6 @@ static bool read_product(const assay_sized_layer_t* l, cpu_bf16_split_t* k, read
   k->channel_step = p.w_swapped ? 1 : k->outputs;
   set_rows(k, p.x[0]);
   return true;
-}
-
-// Pairs of a place of the output and of the kernel that meet the input.
-static int64_t taps_of(const assay_window_axis_t* a) {
-  int64_t taps = 0, first, end;
-  for (int64_t k = 0; k < a->kernel; k++) {
-    assay_window_range(a, k, &first, &end);
-    if (end > first) taps += end - first;
-  }
-  return taps;
 }
 
 static cpu_bf16_split_axis_t axis_of(const assay_window_axis_t* a) {
@@ -191,7 +176,7 @@ static assay_status_t read_conv(const assay_sized_layer_t* l, cpu_bf16_split_t* 
   *ok = r->x && r->w && r->w->constant && r->x->rank == 4 && r->x->size && l->out[0].value &&
         l->out[0].size && r->x->type == r->w->type && (!has_bias || (r->bias && r->bias->constant));
   if (!*ok) return NULL;
-  const assay_tensor_t x = head(r->x), w = head(r->w);
+  const assay_tensor_t x = cpu_operand_head(r->x), w = cpu_operand_head(r->w);
   ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &s));
   *ok = s.group == 1 && (!has_bias || r->bias->size == s.m);
   r->filtered = s.kernel_size == 9;
@@ -200,7 +185,7 @@ static assay_status_t read_conv(const assay_sized_layer_t* l, cpu_bf16_split_t* 
     const assay_window_axis_t* a = &s.w.axis[i];
     *ok = a->pads[0] >= 0 && a->pads[1] >= 0;
     r->filtered &= a->kernel == 3 && a->stride == 1;
-    r->taps *= taps_of(a);
+    r->taps *= assay_window_taps(a);
   }
   r->layout = ASSAY_LAYOUT_CHANNELS_LAST;
   r->rows = s.out_size;
