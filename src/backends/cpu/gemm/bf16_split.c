@@ -8,9 +8,9 @@
 #include "backends/cpu/conv/conv_operands.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/product.h"
+#include "backends/cpu/judged.h"
 #include "base/alloc.h"
 #include "base/shown.h"
-#include "exec/choice/accuracy_gate.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/split_products.h"
 
@@ -214,41 +214,32 @@ static assay_status_t read_layer(const assay_sized_layer_t* l, cpu_bf16_split_t*
   return NULL;
 }
 
-// ---- accuracy gates
-// -----------------------------------------------------------------------------------
+// ---- accuracy gates ----------------------------------------------------------------------------
 
 typedef struct judging {
   assay_algorithm_t algorithm;
   const cpu_bf16_split_t* k;
-  const assay_operand_t* w;
 } judging_t;
 
 // Sums in the order of the model's weights; the kernel's order does not change their account.
-static assay_status_t judge(void* user, void* to) {
+static assay_status_t judge(const void* user, const float* w, assay_sum_account_t* to) {
   const judging_t* j = user;
   const cpu_bf16_split_t* k = j->k;
-  assay_split_weights_t w = {.columns = k->outputs,
-                             .n = k->channels * k->n_pieces,
-                             .column_step = k->column_step,
-                             .step = k->column_step == 1 ? k->channel_step : 1};
-  float* made = NULL;
-  ASSAY_TRY(assay_operand_view(j->w, &w.w, &made));
-  assay_status_t st = assay_split_judge(j->algorithm, &w, to);
-  assay_free(made);
-  return st;
+  const assay_split_weights_t weights = {.w = w,
+                                         .columns = k->outputs,
+                                         .n = k->channels * k->n_pieces,
+                                         .column_step = k->column_step,
+                                         .step = k->column_step == 1 ? k->channel_step : 1};
+  return assay_split_judge(j->algorithm, &weights, to);
 }
 
-// Kept with the weights: a plan that is read asks nobody again.
 static assay_status_t account_of(assay_algorithm_t algorithm, const cpu_bf16_split_t* k,
-                                 const assay_operand_t* w, assay_split_account_t* out) {
-  const judging_t j = {algorithm, k, w};
-  const void* kept = NULL;
+                                 const assay_operand_t* w, assay_sum_account_t* out) {
+  const judging_t j = {algorithm, k};
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s judged for %d parts%s", w->value->name, k->parts,
                        k->column_step == 1 ? "" : ", turned");
-  assay_status_t st = assay_weights_get_by(w->store, &key, sizeof *out, judge, &j, &kept);
-  if (!st) memcpy(out, kept, sizeof *out);
-  return st;
+  return cpu_judged(w, &key, judge, &j, out);
 }
 
 // The work of one sample in nanoseconds of one core, so that neither the batch nor the day decides;
@@ -289,17 +280,10 @@ static bool pays(const cpu_bf16_split_t* k, const reading_t* r) {
 
 // ---- building -----------------------------------------------------------------------------------
 
-static uint32_t bits_of(double x) {
-  const float f = (float)x;
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-
 static assay_status_t build(cpu_bf16_split_t* k, const assay_sized_layer_t* l, const reading_t* r,
-                            const assay_split_account_t* account, bool* ok) {
+                            const assay_sum_account_t* account, bool* ok) {
   k->input = (int)(r->x - l->in);
-  k->range = (cpu_bf16_split_range_t){bits_of(account->least), bits_of(account->most)};
+  k->range = cpu_judged_range(account);
   k->base.in[k->input] = (assay_storage_t){ASSAY_TYPE_FLOAT, r->layout};
   k->base.out[0] = (assay_storage_t){ASSAY_TYPE_FLOAT, r->layout};
   k->model = r->w->constant;
@@ -311,7 +295,7 @@ static assay_status_t build(cpu_bf16_split_t* k, const assay_sized_layer_t* l, c
 }
 
 // Inputs out of range are slow: what is in range has to be nearly all that there is.
-static bool leaves_range(const assay_split_account_t* a) {
+static bool leaves_range(const assay_sum_account_t* a) {
   return a->least <= 0x1p-60 && a->most >= 0x1p60;
 }
 
@@ -319,18 +303,13 @@ static assay_status_t ask(const assay_sized_layer_t* l, const char* name,
                           assay_algorithm_t algorithm, assay_fp32_t asks, cpu_bf16_split_t* k,
                           bool* ok) {
   reading_t r = {0};
-  assay_split_account_t account;
+  assay_sum_account_t account;
   ASSAY_TRY(read_layer(l, k, &r, ok));
   if (!*ok) return NULL;
   ASSAY_TRY(account_of(algorithm, k, r.w, &account));
-  const assay_accuracy_gate_t gate = {.tactic = name,
-                                      .asks = asks,
-                                      .own = account.own,
-                                      .plain = account.plain,
-                                      .six_sigma = account.six_sigma,
-                                      .bound = account.bound,
-                                      .fits = leaves_range(&account),
-                                      .pays = pays(k, &r)};
+  assay_accuracy_gate_t gate = cpu_judged_gate(name, asks, &account);
+  gate.fits = leaves_range(&account);
+  gate.pays = pays(k, &r);
   assay_sized_note_accuracy_gate(l, &gate);
   *ok = assay_accuracy_gate_allows(&gate, l->layers->fp32);
   return *ok ? build(k, l, &r, &account, ok) : NULL;
