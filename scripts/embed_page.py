@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Makes C of the pages of reports: embed_page.py FOLDER OUT.
 
-Each FOLDER/NAME.html becomes an array NAME_pieces. It holds {{file NAME}} where another file of the folder goes, and
-{{title}}, {{text}}, {{data}}, which are filled when a page is written. OUT is included by src/report/page.c.
+Each FOLDER/NAME.html becomes an array NAME_pieces. It holds {{file NAME}} where another file of the folder goes,
+{{part NAME}} on a line of its own for lines that several pages share, and {{title}}, {{text}}, {{data}}, which are
+filled when a page is written. OUT is included by src/report/page.c.
 """
 import pathlib
 import re
@@ -13,7 +14,8 @@ SLOTS = {"title": "t", "text": "p", "data": "d"}
 
 def embed(folder, path):
     """Lines of C for one page."""
-    page = re.sub(r"\{\{file ([\w.]+)\}\}", lambda m: (folder / m[1]).read_text(), path.read_text())
+    page = re.sub(r"\{\{part ([\w.]+)\}\}\n", lambda m: (folder / m[1]).read_text(), path.read_text())
+    page = re.sub(r"\{\{file ([\w.]+)\}\}", lambda m: (folder / m[1]).read_text(), page)
     lines, rows = [], []
     for i, piece in enumerate(re.split(r"\{\{(\w+)\}\}", page)):
         if i % 2:

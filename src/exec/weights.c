@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
-#include "base/str.h"
 
 typedef struct entry {
   const char* key;
@@ -85,6 +84,16 @@ assay_status_t assay_weights_get(assay_weights_t* s, const char* key, size_t byt
   else
     st = make(s, key, bytes, fill, user, out);
   pthread_mutex_unlock(&s->lock);
+  return st;
+}
+
+assay_status_t assay_weights_get_by(assay_weights_t* s, assay_str_t* take_key, size_t bytes,
+                                    assay_weights_fill_t* fill, const void* user,
+                                    const void** out) {
+  assay_status_t st = assay_str_status(take_key);
+  if (!st)
+    st = assay_weights_get(s, assay_str_get(take_key), bytes, fill, (void*)(uintptr_t)user, out);
+  assay_str_deinit(take_key);
   return st;
 }
 

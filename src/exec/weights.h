@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/status.h"
+#include "base/str.h"
 
 enum { ASSAY_WEIGHTS_ALIGNMENT = 64 };
 
@@ -22,6 +22,10 @@ typedef assay_status_t assay_weights_fill_t(void* user, void* to);
 assay_status_t assay_weights_get(assay_weights_t* s, const char* key, size_t bytes,
                                  assay_weights_fill_t* fill, void* user,
                                  const void** out) ASSAY_MUST_USE;
+// The same by a key that has been put together; it is taken, and freed in any case.
+assay_status_t assay_weights_get_by(assay_weights_t* s, assay_str_t* take_key, size_t bytes,
+                                    assay_weights_fill_t* fill, const void* user,
+                                    const void** out) ASSAY_MUST_USE;
 // Puts in what a plan file holds; the bytes are borrowed and outlive the store.
 assay_status_t assay_weights_put(assay_weights_t* s, const char* key, const void* data,
                                  size_t bytes) ASSAY_MUST_USE;

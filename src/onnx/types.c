@@ -18,6 +18,11 @@ static assay_status_t read_shape(onnx_reader_t* r, const Onnx__TensorShapeProto*
     dims[i] = NULL;
     if (d->denotation && *d->denotation) denoted = true;
     if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+      if (d->dim_value < -1)
+        return ASSAY_ERROR(ASSAY_CORRUPT,
+                           "dimension %zu is %lld; expected 0 or more, a name, or nothing if it is "
+                           "not known",
+                           i, (long long)d->dim_value);
       if (d->dim_value < 0) {  // what frameworks write for a size that is not known
         ASSAY_TRY(assay_model_warn(r->model, "value '%s': dimension %zu is %lld, taken as open",
                                    r->value ? r->value : "", i, (long long)d->dim_value));

@@ -18,7 +18,7 @@
 enum { ALWAYS = CPU_BF16_SPLIT_IMITATED | CPU_BF16_SPLIT_ALWAYS };
 enum { ROWS = CPU_BF16_SPLIT_ROWS, COLUMNS = CPU_BF16_SPLIT_COLUMNS, UNIT = CPU_BF16_SPLIT_UNIT };
 
-static const cpu_bf16_split_range_t normal = {0x0c800000, 0x7e800000};  // 2^-102, 2^126
+static const cpu_range_t normal = {0x0c800000, 0x7e800000};  // 2^-102, 2^126
 
 static double normal_number(uint64_t* state) {
   double sum = 0;

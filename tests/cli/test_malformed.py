@@ -94,7 +94,7 @@ def classes():
     yield "shape mismatch", model([helper.make_node("Add", ["x", "z"], ["y"])], [info("x"), info("z", (3,))])
     yield "MatMul shapes", model([helper.make_node("MatMul", ["x", "z"], ["y"])],
                                  [info("x", (2, 3)), info("z", (4, 5))], [info("y", (2, 5))])
-    yield "declared shape", model([relu()], outputs=[info("y", (3,))])
+    yield "declared type", model([relu()], outputs=[helper.make_tensor_value_info("y", TensorProto.INT64, (2,))])
     yield "input of 2^62", model([relu()], [info("x", (1 << 62,))], [info("y", (1 << 62,))])
     yield "input of 2^62 in two", model([relu()], [info("x", (1 << 31, 1 << 31))], [info("y", (1 << 31, 1 << 31))])
     yield "negative input", model([relu()], [info("x", (-2,))], [info("y", (-2,))])

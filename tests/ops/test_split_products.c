@@ -17,11 +17,11 @@ static float weight(uint64_t* state) {
   return (float)(uniform(state) + uniform(state) + uniform(state));
 }
 
-static assay_split_account_t judged(assay_algorithm_t algorithm, int64_t n, float scale,
-                                    float special) {
+static assay_sum_account_t judged(assay_algorithm_t algorithm, int64_t n, float scale,
+                                  float special) {
   uint64_t seed = 11;
   float* w = NULL;
-  assay_split_account_t account;
+  assay_sum_account_t account;
   op_case_ok(assay_new_array((size_t)(COLUMNS * n), sizeof *w, &w));
   for (int64_t i = 0; i < COLUMNS * n; i++) w[i] = scale * weight(&seed);
   if (special != 0) w[COLUMNS * n / 2] = special;
@@ -70,7 +70,7 @@ static void model_is_near_sums(void** state) {
   enum { N = 400, SUMS = 400 };
   for (int parts = 2; parts <= 3; parts++)
     for (int sign = 0; sign < 2; sign++) {
-      const assay_split_account_t a =
+      const assay_sum_account_t a =
           judged(parts == 2 ? ASSAY_ALGORITHM_SPLIT_3 : ASSAY_ALGORITHM_SPLIT_6, N, 1, 0);
       uint64_t seed = 11, inputs = 29;
       double own2 = 0, plain2 = 0;
@@ -100,15 +100,15 @@ static void model_tells_algorithms_apart(void** state) {
   (void)state;
   double before = INFINITY;
   for (int64_t n = 16; n <= 4096; n *= 4) {
-    const assay_split_account_t three = judged(ASSAY_ALGORITHM_SPLIT_3, n, 1, 0);
-    const assay_split_account_t six = judged(ASSAY_ALGORITHM_SPLIT_6, n, 1, 0);
+    const assay_sum_account_t three = judged(ASSAY_ALGORITHM_SPLIT_3, n, 1, 0);
+    const assay_sum_account_t six = judged(ASSAY_ALGORITHM_SPLIT_6, n, 1, 0);
     assert_true(six.own < 2 * six.plain && six.own < three.own);
     assert_true(three.bound > 0 && six.bound > 0);
     assert_true(three.own / three.plain < before);  // relatively smaller in long sums
     before = three.own / three.plain;
   }
-  const assay_split_account_t few = judged(ASSAY_ALGORITHM_SPLIT_3, 100, 1, 0);
-  const assay_split_account_t many = judged(ASSAY_ALGORITHM_SPLIT_3, 800, 1, 0);
+  const assay_sum_account_t few = judged(ASSAY_ALGORITHM_SPLIT_3, 100, 1, 0);
+  const assay_sum_account_t many = judged(ASSAY_ALGORITHM_SPLIT_3, 800, 1, 0);
   assert_true(few.six_sigma > few.bound);
   assert_true(many.six_sigma < many.bound);
 }
@@ -124,7 +124,7 @@ static void weights_lie_either_way(void** state) {
     rows[i % N * COLUMNS + i / N] = columns[i];
   }
   const assay_split_weights_t a = {columns, COLUMNS, N, N, 1}, b = {rows, COLUMNS, N, 1, COLUMNS};
-  assay_split_account_t x, y;
+  assay_sum_account_t x, y;
   op_case_ok(assay_split_judge(ASSAY_ALGORITHM_SPLIT_6, &a, &x));
   op_case_ok(assay_split_judge(ASSAY_ALGORITHM_SPLIT_6, &b, &y));
   assert_memory_equal(&x, &y, sizeof x);
@@ -134,8 +134,8 @@ static void weights_lie_either_way(void** state) {
 static void range_follows_weights(void** state) {
   (void)state;
   const assay_algorithm_t six = ASSAY_ALGORITHM_SPLIT_6;
-  const assay_split_account_t one = judged(six, 64, 1, 0), large = judged(six, 64, 0x1p40F, 0);
-  const assay_split_account_t small = judged(six, 64, 0x1p-40F, 0);
+  const assay_sum_account_t one = judged(six, 64, 1, 0), large = judged(six, 64, 0x1p40F, 0);
+  const assay_sum_account_t small = judged(six, 64, 0x1p-40F, 0);
   assert_true(fabs(large.own / large.plain - one.own / one.plain) < 1e-6);
   assert_true(one.max > 0x1p100 && one.max < 0x1p125);
   assert_true(one.min >= 0x1p-102 && one.min <= 0x1p-98);

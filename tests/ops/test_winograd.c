@@ -52,8 +52,8 @@ static void sums_end_in_the_matrices(void** state) {
   }
 }
 
-static assay_winograd_account_t judged(assay_algorithm_t algorithm, int64_t channels, float scale,
-                                       float special) {
+static assay_sum_account_t judged(assay_algorithm_t algorithm, int64_t channels, float scale,
+                                  float special) {
   enum { OUTPUTS = 8 };
   const assay_conv_t s = {.n = 1,
                           .c = channels,
@@ -66,7 +66,7 @@ static assay_winograd_account_t judged(assay_algorithm_t algorithm, int64_t chan
   const int64_t size = OUTPUTS * channels * 9;
   uint64_t seed = 11;
   float* w = NULL;
-  assay_winograd_account_t account;
+  assay_sum_account_t account;
   op_case_ok(assay_new_array((size_t)size, sizeof *w, &w));
   for (int64_t i = 0; i < size; i++)
     w[i] = scale * (float)(uniform(&seed) + uniform(&seed) + uniform(&seed));
@@ -80,16 +80,16 @@ static void model_tells_algorithms_apart(void** state) {
   (void)state;
   double before = 10;
   for (int64_t c = 3; c <= 192; c *= 4) {
-    const assay_winograd_account_t two = judged(algorithms[0], c, 1, 0);
-    const assay_winograd_account_t four = judged(algorithms[1], c, 1, 0);
+    const assay_sum_account_t two = judged(algorithms[0], c, 1, 0);
+    const assay_sum_account_t four = judged(algorithms[1], c, 1, 0);
     const double ratio = two.own / two.plain;
     assert_true(ratio < before && ratio > 0.3 && ratio < 2);  // relatively smaller in long sums
     assert_true(four.own > 3 * two.own && four.own < 20 * two.own);
     assert_true(two.six_sigma < four.six_sigma);
     before = ratio;
   }
-  const assay_winograd_account_t few = judged(algorithms[1], 2, 1, 0);
-  const assay_winograd_account_t many = judged(algorithms[1], 64, 1, 0);
+  const assay_sum_account_t few = judged(algorithms[1], 2, 1, 0);
+  const assay_sum_account_t many = judged(algorithms[1], 64, 1, 0);
   assert_true(few.six_sigma > few.bound);
   assert_true(many.six_sigma < many.bound);
 }
@@ -98,8 +98,8 @@ static void model_tells_algorithms_apart(void** state) {
 static void range_follows_weights(void** state) {
   (void)state;
   for (int a = 0; a < 2; a++) {
-    const assay_winograd_account_t one = judged(algorithms[a], 24, 1, 0);
-    const assay_winograd_account_t large = judged(algorithms[a], 24, 0x1p40F, 0);
+    const assay_sum_account_t one = judged(algorithms[a], 24, 1, 0);
+    const assay_sum_account_t large = judged(algorithms[a], 24, 0x1p40F, 0);
     assert_true(fabs(large.own / large.plain - one.own / one.plain) < 1e-6);
     assert_true(one.max > 0x1p90 && one.max < 0x1p125 && one.min == 0x1p-102);
     assert_true(large.max < one.max * 0x1p-38);

@@ -81,11 +81,9 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_r
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s in layout %d through %s", v->name,
                        assay_type_name(m->to.type), (int)m->to.layout, assay_type_name(m->through));
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(((cpu_t*)user)->shared->store, assay_str_get(&key),
-                           assay_reformat_bytes(m, m->to.type), fill_moved, &c, &at);
-  assay_str_deinit(&key);
+  assay_status_t st =
+      assay_weights_get_by(((cpu_t*)user)->shared->store, &key, assay_reformat_bytes(m, m->to.type),
+                           fill_moved, &c, &at);
   if (!st) *out = (uintptr_t)at;
   return st;
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "backends/cpu/pointwise/convert.h"
+#include "backends/cpu/scratch.h"
 #include "base/alloc.h"
 
 enum { ALIGNMENT = 64 };  // of scratch memory: a cache line
@@ -175,7 +176,7 @@ static void narrow_all(const float* from, int64_t size, assay_type_t type, void*
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   dnn_kernel_t* k = (dnn_kernel_t*)base;
-  char* aligned = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  char* aligned = cpu_scratch(scratch);
   void* to = k->dst_apart ? aligned + k->dst_offset : out[0];
   dnnl_exec_arg_t args[5];
   int n = 0;

@@ -82,13 +82,10 @@ assay_status_t dnn_packed_weights(const_dnnl_primitive_desc_t descriptor,
   ASSAY_TRY(dnn_engine(&engine));
   assay_status_t st = key_of(descriptor, p.to, weights, &key);
   if (!st && first) assay_str_printf_raw(&key, " from %lld", (long long)first);
-  if (!st)
-    st = assay_weights_get(weights->store, assay_str_get(&key), dnnl_memory_desc_get_size(p.to),
-                           pack, (void*)(uintptr_t)&p, &packed);
-  if (!st)
-    st = dnn_check(dnnl_memory_create(out, p.to, engine, (void*)(uintptr_t)packed), "weights");
-  assay_str_deinit(&key);
-  return st;
+  if (st) return assay_str_deinit(&key), st;
+  ASSAY_TRY(assay_weights_get_by(weights->store, &key, dnnl_memory_desc_get_size(p.to), pack, &p,
+                                 &packed));
+  return dnn_check(dnnl_memory_create(out, p.to, engine, (void*)(uintptr_t)packed), "weights");
 }
 
 assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,

@@ -6,6 +6,12 @@
 #include "exec/kernel.h"
 #include "exec/segment/sizes.h"
 
+// The rounding of a tactic that sums float32 by fused multiply-adds, as the operator's definition
+// says; subnormals may be zeros. A row says what else is true of it after this.
+#define CPU_FLOAT_SUMS                                                         \
+  .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .fma = true, \
+  .by_definition = true, .flushes = true, .function_ulps = 4
+
 // All tactics; of those that fit a layer the first one runs it.
 extern const assay_tactic_t* const cpu_tactics[];
 extern const size_t cpu_n_tactics;

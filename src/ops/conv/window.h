@@ -64,6 +64,16 @@ static inline void assay_window_range(const assay_window_axis_t* a, int64_t k, i
   *out_end = end;
 }
 
+// Pairs of a window and of a position of the kernel that lie inside the input.
+static inline int64_t assay_window_taps(const assay_window_axis_t* a) {
+  int64_t taps = 0, first, end;
+  for (int64_t k = 0; k < a->kernel; k++) {
+    assay_window_range(a, k, &first, &end);
+    taps += end - first;
+  }
+  return taps;
+}
+
 // The positions of window o that lie inside the input: [*out_first, *out_end) of the kernel.
 static inline void assay_window_positions(const assay_window_axis_t* a, int64_t o,
                                           int64_t* out_first, int64_t* out_end) {

@@ -282,7 +282,7 @@ static double largest_row(const double* matrix, int rows, int columns, int strid
 
 // Every number on the way is at most the inputs' largest times the factors of the transforms and of
 // the channels' sums, and a little more with the rounding of each: twice is enough.
-static void add_range(const model_t* m, double sum, assay_winograd_account_t* out) {
+static void add_range(const model_t* m, double sum, assay_sum_account_t* out) {
   const assay_winograd_t* f = m->f;
   const double in = assay_pow(largest_row(&f->b[0][0], f->in, f->in, TILE), m->rank);
   const double back = assay_pow(largest_row(&f->a[0][0], f->out, f->in, TILE), m->rank);
@@ -291,10 +291,10 @@ static void add_range(const model_t* m, double sum, assay_winograd_account_t* ou
   out->max = !isnan(sum) && max > 1 ? assay_exp2(floor(assay_log2(max))) : 0;
 }
 
-static void add_up(const model_t* m, const channel_t* channels, assay_winograd_account_t* out) {
+static void add_up(const model_t* m, const channel_t* channels, assay_sum_account_t* out) {
   const double terms = (double)(m->s->cg * m->size);
   double own[2] = {0}, plain[2] = {0}, sum = 0;
-  *out = (assay_winograd_account_t){0};
+  *out = (assay_sum_account_t){0};
   for (int64_t o = 0; o < m->s->m; o++) {
     const channel_t* c = &channels[o];
     if (!(c->sum <= sum) && !isnan(sum)) sum = c->sum;
@@ -315,7 +315,7 @@ static void add_up(const model_t* m, const channel_t* channels, assay_winograd_a
 }
 
 assay_status_t assay_winograd_judge(const assay_winograd_t* f, const assay_conv_t* s,
-                                    const float* w, assay_winograd_account_t* out) {
+                                    const float* w, assay_sum_account_t* out) {
   model_t m = {.f = f, .s = s, .w = w, .rank = s->w.rank};
   channel_t* channels = NULL;
   ASSAY_TRY(assay_new_array((size_t)s->m, sizeof *channels, &channels));

@@ -4,6 +4,7 @@
 
 #include "ops/bound.h"
 #include "ops/conv/conv.h"
+#include "ops/sum_account.h"
 
 enum {
   ASSAY_WINOGRAD_KERNEL = 3,
@@ -42,21 +43,9 @@ void assay_winograd_transform(int rank, int m, int n, const double* matrix, int 
 void assay_winograd_transform_lanes(int rank, int m, int n, const double* matrix, int stride,
                                     int lanes, double* x);
 
-// What the model says of a convolution with these weights. Own errors are those of elements of
-// inputs that are independent, of mean square 1, and have mean zero or one sign (half normal),
-// whichever is worse for the algorithm; in units of u, the unit roundoff.
-typedef struct assay_winograd_account {
-  double own, plain;  // root mean square: the algorithm's, and that of plain sums in one chain
-  // Six standard deviations of the algorithm's own error in the worst channel and place, and the
-  // guaranteed bound of plain sums there, n sum|a||b|.
-  double six_sigma, bound;
-  // The magnitudes of inputs, besides 0, for which the algorithm keeps what plain sums keep:
-  // nothing overflows on the way that does not in the end, and no more is lost to subnormals than
-  // there: [least, most), powers of 2. most 0: none are.
-  double min, max;
-} assay_winograd_account_t;
+// What the model says of a convolution with these weights, in its worst channel and place.
 // w: [m, cg, kernel...]; for convolutions that the algorithm fits.
 assay_status_t assay_winograd_judge(const assay_winograd_t* f, const assay_conv_t* s,
-                                    const float* w, assay_winograd_account_t* out) ASSAY_MUST_USE;
+                                    const float* w, assay_sum_account_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_OPS_CONV_WINOGRAD_H_

@@ -146,7 +146,7 @@ static void judge_columns(int parts, const assay_split_weights_t* w, int64_t fro
 // which the terms' own is the smallest, that is nothing if a term of middling size is 2^-100 or
 // more.
 static void add_range(const assay_split_weights_t* w, const column_t* columns,
-                      assay_split_account_t* out) {
+                      assay_sum_account_t* out) {
   double size = 1, min = 0x1p-102;
   bool splits = true;
   for (int64_t j = 0; j < w->columns; j++) {
@@ -160,9 +160,9 @@ static void add_range(const assay_split_weights_t* w, const column_t* columns,
 }
 
 static void add_up(const assay_split_weights_t* w, const column_t* columns,
-                   assay_split_account_t* out) {
+                   assay_sum_account_t* out) {
   double own[2] = {0}, plain[2] = {0};
-  *out = (assay_split_account_t){0};
+  *out = (assay_sum_account_t){0};
   for (int64_t j = 0; j < w->columns; j++) {
     const column_t* c = &columns[j];
     for (int k = 0; k < 2; k++) {
@@ -182,7 +182,7 @@ static void add_up(const assay_split_weights_t* w, const column_t* columns,
 }
 
 assay_status_t assay_split_judge(assay_algorithm_t algorithm, const assay_split_weights_t* w,
-                                 assay_split_account_t* out) {
+                                 assay_sum_account_t* out) {
   const int parts = assay_split_parts(algorithm);
   column_t* columns = NULL;
   ASSAY_TRY(assay_new_array((size_t)w->columns, sizeof *columns, &columns));

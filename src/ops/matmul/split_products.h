@@ -12,6 +12,7 @@
 #define ASSAY_OPS_MATMUL_SPLIT_PRODUCTS_H_
 
 #include "ops/bound.h"
+#include "ops/sum_account.h"
 
 enum {
   ASSAY_SPLIT_UNIT = 32,
@@ -21,31 +22,18 @@ enum {
 
 // 2 for three products, 3 for six; 0: another algorithm.
 int assay_split_parts(assay_algorithm_t algorithm);
-// Of n terms, in pieces of ASSAY_SPLIT_MIN_TERMS at least, on the longest way.
+// Of n terms, in pieces of ASSAY_SPLIT_LEAST_TERMS at least, on the longest way.
 double assay_split_roundings(double n);
 // What is left out of a term, relative to its magnitude.
 double assay_split_left_out(assay_algorithm_t algorithm);
-
-// What the model says of products with these weights. Own errors are those of elements of inputs
-// that are independent, of mean square 1, and have mean zero or one sign (half normal), whichever
-// is worse for the algorithm; in units of u, the unit roundoff of float32.
-typedef struct assay_split_account {
-  double own, plain;  // root mean square: the algorithm's, and that of plain sums in one chain
-  // Six standard deviations of the algorithm's own error in the worst column, and the guaranteed
-  // bound of plain sums there, n sum|a||b|.
-  double six_sigma, bound;
-  // The magnitudes of inputs, besides 0, for which the algorithm keeps what plain sums keep:
-  // nothing overflows on the way that does not in the end, and what is lost to subnormals is small
-  // beside what sums round: [least, most), powers of 2. most 0: none are.
-  double min, max;
-} assay_split_account_t;
 
 // Of `columns` sums of n terms; weight i of column j is w[j * column_step + i * step].
 typedef struct assay_split_weights {
   const float* w;
   int64_t columns, n, column_step, step;
 } assay_split_weights_t;
+// What the model says of products with these weights, in their worst column.
 assay_status_t assay_split_judge(assay_algorithm_t algorithm, const assay_split_weights_t* w,
-                                 assay_split_account_t* out) ASSAY_MUST_USE;
+                                 assay_sum_account_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_OPS_MATMUL_SPLIT_PRODUCTS_H_

@@ -62,14 +62,7 @@ const assay_tactic_t cpu_tactic_attention_bf16 = {
     .source = "assay",
     .make = make_bf16,
     .resize = resize,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .operands = ASSAY_FORMAT_BF16,
-                 .weight_error = 0x1p-14,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS, .operands = ASSAY_FORMAT_BF16, .weight_error = 0x1p-14},
 };
 
 const assay_tactic_t cpu_tactic_attention = {
@@ -77,10 +70,5 @@ const assay_tactic_t cpu_tactic_attention = {
     .source = "assay",
     .make = make_any,
     .resize = resize,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

@@ -5,6 +5,7 @@
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/pointwise/convert.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/vmath/vmath.h"
 #include "base/target.h"
@@ -387,7 +388,7 @@ assay_status_t attention_run(assay_kernel_t* base, const void* const* in, void* 
                              void* scratch) {
   const attention_t* k = (const attention_t*)base;
   const int64_t all = k->heads * k->tiles;
-  uint32_t* own = (uint32_t*)(((uintptr_t)scratch + 63) / 64 * 64);
+  uint32_t* own = cpu_scratch(scratch);
   int parts = cpu_threads(k->heads * k->q_len * k->kv_len * ((k->size + k->v_size) / 16 + 4));
   if (parts > ATTENTION_PARTS) parts = ATTENTION_PARTS;
   if (parts > all) parts = (int)all;

@@ -282,13 +282,10 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
                        weights->value->name, assay_type_name(weights->type), CPU_PANEL,
                        k->pairs ? " pairs" : "", (long long)k->channels,
                        (long long)k->across.kernel, (long long)k->along.kernel);
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(weights->store, assay_str_get(&key),
-                           (size_t)(padded(k->made) * rows) * sizeof *k->weights, pack,
-                           (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(weights->store, &key,
+                                           (size_t)(padded(k->made) * rows) * sizeof *k->weights,
+                                           pack, &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
@@ -364,10 +361,5 @@ const assay_tactic_t cpu_tactic_conv_few_channels = {
     .name = "conv_few_channels",
     .source = "assay",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

@@ -16,6 +16,7 @@
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/shown.h"
@@ -302,7 +303,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
                           void* scratch) {
   const up_t* k = (const up_t*)base;
   const int64_t tiles = n_tiles(k);
-  float* own_scratch = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* own_scratch = cpu_scratch(scratch);
   int threads = (int)min(cpu_threads(work_of(k)), min(tiles, k->threads));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (threads > 1)
   for (int64_t i = 0; i < tiles; i++) {
@@ -377,13 +378,9 @@ static assay_status_t pack_weights(up_t* k, const assay_operand_t* weights) {
                        (long long)k->t.mg);
   for (int i = 0; i < k->t.w.rank; i++)
     assay_str_printf_raw(&key, "x%lld", (long long)k->t.w.axis[i].kernel);
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st =
-        assay_weights_get(weights->store, assay_str_get(&key), packed_units(k) * sizeof *k->weights,
-                          pack, (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(weights->store, &key,
+                                           packed_units(k) * sizeof *k->weights, pack, &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
@@ -527,10 +524,5 @@ const assay_tactic_t cpu_tactic_conv_transpose = {
     .name = "conv_transpose",
     .source = "assay",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

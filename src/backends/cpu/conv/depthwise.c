@@ -364,13 +364,10 @@ static assay_status_t pack_weights(depthwise_t* k, const assay_operand_t* weight
   assay_str_printf_raw(&key, "%s as %s, %lld places of %lld channels in blocks of %d%s",
                        weights->value->name, assay_type_name(weights->type), (long long)p.places,
                        (long long)p.channels, CHANNELS, k->near ? ", as they are loaded" : "");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(weights->store, assay_str_get(&key),
-                           (size_t)(p.places * padded(p.channels)) * sizeof *k->weights, pack,
-                           (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(
+      weights->store, &key, (size_t)(p.places * padded(p.channels)) * sizeof *k->weights, pack, &p,
+      &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 

@@ -73,12 +73,9 @@ static assay_status_t pack_weights(direct_t* k, const assay_operand_t* weights) 
   assay_str_printf_raw(&key, "%s as %s in panels of %d %s, %lld units under %lld taps",
                        weights->value->name, assay_type_name(weights->type), DIRECT_PANEL,
                        k->way->pairs ? "pairs" : "floats", (long long)k->units, (long long)k->taps);
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(weights->store, assay_str_get(&key), packed_units(k) * sizeof(uint32_t),
-                           pack, (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(weights->store, &key, packed_units(k) * sizeof(uint32_t),
+                                           pack, &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
@@ -278,10 +275,5 @@ const assay_tactic_t cpu_tactic_direct_conv = {
     .name = "direct_conv",
     .source = "assay",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

@@ -1,5 +1,6 @@
 // Runs direct convolutions.
 #include "backends/cpu/conv/direct_conv.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 
 enum {
@@ -256,7 +257,7 @@ static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel
 void cpu_direct_run_rows(const assay_kernel_t* base, const void* const* in, void* const* out,
                          void* scratch, int64_t sample, int64_t row, int64_t end) {
   const direct_t* k = (const direct_t*)base;
-  float* mine = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* mine = cpu_scratch(scratch);
   const job_t j = {.k = k, .in = in, .out = out[0], .wide = mine, .sums = mine + k->wide};
   const int64_t first = (sample * k->base.by_rows.rows + row) * k->row;
   const int64_t places = (end - row) * k->row;
@@ -304,7 +305,7 @@ assay_status_t cpu_direct_run(assay_kernel_t* base, const void* const* in, void*
   // For few places weights take longer to come than to be multiplied.
   int parts = cpu_threads(work > weights ? work : weights);
   if (parts > k->max_parts) parts = k->max_parts;
-  float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* own = cpu_scratch(scratch);
   const int across = panel_parts(k, parts), down = parts / across;
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++) {

@@ -26,11 +26,6 @@ const assay_tactic_t cpu_tactic_onednn_conv = {
     .name = "onednn_conv",
     .source = "onednn",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };
 #endif

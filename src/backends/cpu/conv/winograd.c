@@ -6,10 +6,10 @@
 
 #include "backends/cpu/conv/conv_operands.h"
 #include "backends/cpu/conv/direct_kernel.h"
+#include "backends/cpu/judged.h"
 #include "backends/cpu/pointwise/chain.h"
 #include "base/alloc.h"
 #include "base/shown.h"
-#include "exec/choice/accuracy_gate.h"
 #include "ops/conv/conv_winograd.h"
 #include "ops/conv/winograd.h"
 
@@ -75,62 +75,32 @@ static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
   assay_str_printf_raw(&key, "%s as %s for F(%d,3) in panels of %d, %lld by %lld", w->value->name,
                        assay_type_name(w->type), k->out, CPU_PANEL, (long long)k->channels,
                        (long long)k->outputs);
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(w->store, assay_str_get(&key),
-                           (size_t)(k->points * padded(k->outputs) * k->channels) * sizeof(float),
-                           pack, (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(
+      w->store, &key, (size_t)(k->points * padded(k->outputs) * k->channels) * sizeof(float), pack,
+      &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
-// ---- accuracy gates
-// -----------------------------------------------------------------------------------
+// ---- accuracy gates ----------------------------------------------------------------------------
 
 typedef struct judging {
   const assay_winograd_t* f;
   const assay_conv_t* s;
-  const assay_operand_t* w;
 } judging_t;
 
-static assay_status_t judge(void* user, void* to) {
+static assay_status_t judge(const void* user, const float* w, assay_sum_account_t* to) {
   const judging_t* j = user;
-  const float* w = NULL;
-  float* made = NULL;
-  ASSAY_TRY(assay_operand_view(j->w, &w, &made));
-  assay_status_t st = assay_winograd_judge(j->f, j->s, w, to);
-  assay_free(made);
-  return st;
+  return assay_winograd_judge(j->f, j->s, w, to);
 }
 
-// Kept with the weights: a plan that is read asks nobody again.
 static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* s,
-                                 const assay_operand_t* w, assay_winograd_account_t* out) {
-  const judging_t j = {f, s, w};
-  const void* kept = NULL;
+                                 const assay_operand_t* w, assay_sum_account_t* out) {
+  const judging_t j = {f, s};
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s judged for F(%d,3)", w->value->name,
                        assay_type_name(w->type), f->out);
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,
-                           &kept);
-  if (!st) memcpy(out, kept, sizeof *out);
-  assay_str_deinit(&key);
-  return st;
-}
-
-// Pairs of a place of the output and of the kernel that meet the input along an axis: plain
-// convolutions make no others.
-static int64_t taps_of(const assay_window_axis_t* a) {
-  int64_t taps = 0;
-  for (int64_t k = 0; k < a->kernel; k++) {
-    const int64_t at = k * a->dilation - a->pads[0];  // under the first place of the output
-    const int64_t first = at < 0 ? -at : 0, end = a->in - at < a->out ? a->in - at : a->out;
-    if (end > first) taps += end - first;
-  }
-  return taps;
+  return cpu_judged(w, &key, judge, &j, out);
 }
 
 // The work of one sample, so that neither the batch nor the day decides, in units of vector
@@ -142,7 +112,8 @@ static double work_of(const assay_winograd_t* f, const assay_conv_t* s) {
   const double points = f ? f->in * f->in : 9;
   const double in = (double)((s->cg + 15) / 16), out = (double)((s->m + 31) / 32 * 2);
   const double weights = WEIGHT * points * (double)s->cg * out;
-  if (!f) return (double)(taps_of(y) * taps_of(x) * s->cg) * out + weights;
+  // Plain convolutions make no other products than those of the taps.
+  if (!f) return (double)(assay_window_taps(y) * assay_window_taps(x) * s->cg) * out + weights;
   const double tiles =
       (double)(assay_conv_winograd_tiles(y, f->out) * assay_conv_winograd_tiles(x, f->out));
   const double products = points * tiles * (double)s->cg * out;
@@ -180,13 +151,6 @@ static assay_status_t read_layer(const assay_sized_layer_t* l, reading_t* r, boo
   return NULL;
 }
 
-static uint32_t bits_of(double x) {
-  const float f = (float)x;
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-
 static void set_sizes(cpu_winograd_t* k, const reading_t* r) {
   const assay_window_axis_t *y = &r->s.w.axis[0], *x = &r->s.w.axis[1];
   k->samples = r->s.n;
@@ -206,7 +170,7 @@ static void set_sizes(cpu_winograd_t* k, const reading_t* r) {
 }
 
 static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, const reading_t* r,
-                            const assay_winograd_t* f, const assay_winograd_account_t* account,
+                            const assay_winograd_t* f, const assay_sum_account_t* account,
                             bool* out_ok) {
   k->input = (int)(r->o.x - l->in);
   k->type = r->o.x->type;
@@ -215,7 +179,7 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   k->points = f->in * f->in;
   k->transform_in = f->out == 2 ? cpu_winograd_in_2 : cpu_winograd_in_4;
   k->transform_out = f->out == 2 ? cpu_winograd_out_2 : cpu_winograd_out_4;
-  k->range = (cpu_winograd_range_t){bits_of(account->min), bits_of(account->max)};
+  k->range = cpu_judged_range(account);
   k->base.in[k->input] = (assay_storage_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->model = r->o.weights->constant;
@@ -235,21 +199,16 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
 static assay_status_t make(const assay_sized_layer_t* l, const char* name,
                            assay_algorithm_t algorithm, assay_fp32_t asks, assay_kernel_t** out) {
   const assay_winograd_t* f = assay_winograd_of(algorithm);
-  assay_winograd_account_t account;
+  assay_sum_account_t account;
   reading_t r = {0};
   bool ok = false;
   if (!assay_accuracy_gate_offers(l->layers->fp32, asks) || !cpu_winograd_level()) return NULL;
   ASSAY_TRY(read_layer(l, &r, &ok));
   if (!ok) return NULL;
   ASSAY_TRY(account_of(f, &r.s, r.o.weights, &account));
-  const assay_accuracy_gate_t gate = {.tactic = name,
-                                      .asks = asks,
-                                      .own = account.own,
-                                      .plain = account.plain,
-                                      .six_sigma = account.six_sigma,
-                                      .bound = account.bound,
-                                      .fits = account.max > account.min,
-                                      .pays = pays(f, &r.s)};
+  assay_accuracy_gate_t gate = cpu_judged_gate(name, asks, &account);
+  gate.fits = account.max > account.min;
+  gate.pays = pays(f, &r.s);
   assay_sized_note_accuracy_gate(l, &gate);
   if (!assay_accuracy_gate_allows(&gate, l->layers->fp32)) return NULL;
   cpu_winograd_t* k = NULL;
@@ -275,24 +234,12 @@ const assay_tactic_t cpu_tactic_winograd_4_3 = {
     .name = "winograd_4_3",
     .source = "assay",
     .make = make_4_3,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_WINOGRAD_4_3},
+    .rounding = {CPU_FLOAT_SUMS, .algorithm = ASSAY_ALGORITHM_WINOGRAD_4_3},
 };
 
 const assay_tactic_t cpu_tactic_winograd_2_3 = {
     .name = "winograd_2_3",
     .source = "assay",
     .make = make_2_3,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_WINOGRAD_2_3},
+    .rounding = {CPU_FLOAT_SUMS, .algorithm = ASSAY_ALGORITHM_WINOGRAD_2_3},
 };

@@ -21,7 +21,7 @@ typedef struct cpu_winograd {
   int out, in, points;  // of F(out, 3)
   cpu_winograd_in_t* transform_in;
   cpu_winograd_out_t* transform_out;
-  cpu_winograd_range_t range;
+  cpu_range_t range;
   int64_t samples, channels, outputs;  // channels in, and out
   int64_t height, width, out_height, out_width;
   int64_t top, left;                      // padding

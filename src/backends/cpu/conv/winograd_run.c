@@ -5,6 +5,7 @@
 #include "backends/cpu/conv/direct_kernel.h"
 #include "backends/cpu/conv/winograd.h"
 #include "backends/cpu/pointwise/convert.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/target.h"
 
@@ -385,7 +386,7 @@ assay_status_t cpu_winograd_run(assay_kernel_t* base, const void* const* in, voi
                                 void* scratch) {
   const cpu_winograd_t* k = (const cpu_winograd_t*)base;
   const job_t j = {k, in, out[0]};
-  float* memory = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* memory = cpu_scratch(scratch);
   int threads = cpu_threads(k->tiles * k->points * k->channels / 16 * k->outputs);
   if (threads > k->n_threads) threads = k->n_threads;
   (k->by_columns ? run_by_columns : run_by_tiles)(&j, memory, threads);

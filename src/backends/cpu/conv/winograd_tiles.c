@@ -63,7 +63,7 @@ INLINE void out_axis(int m, const lanes_t* x, int from, lanes_t* y, int to) {
 
 // Sets the sign bits of *bad where |x| is neither 0 nor in range. Of |x| - 1, whose wrapping takes
 // 0 out of the way, halves are compared: so they stay positive.
-INLINE void check(const lanes_t* x, cpu_winograd_range_t r, bits_t* bad) {
+INLINE void check(const lanes_t* x, cpu_range_t r, bits_t* bad) {
   const bits_t twice = *(const bits_t*)(const void*)x << 1, size = twice >> 1;
   *bad |= (((twice - 2) >> 1) + (0u - (r.min - 1))) & 0x80000000u;
   *bad |= size + (0x80000000u - r.max);
@@ -75,8 +75,8 @@ INLINE bool is_bad(const bits_t* bad) {
   return any >> 31;
 }
 
-INLINE void transform_in(int m, const float* const* from, int64_t c, cpu_winograd_range_t r,
-                         bits_t* bad, float* to, int64_t step) {
+INLINE void transform_in(int m, const float* const* from, int64_t c, cpu_range_t r, bits_t* bad,
+                         float* to, int64_t step) {
   const int n = m + 2;
   lanes_t d[MAX * MAX];
   UNROLL for (int i = 0; i < n * n; i++) {
@@ -93,7 +93,7 @@ INLINE void transform_in(int m, const float* const* from, int64_t c, cpu_winogra
 
 // The last channels, by way of whole vectors of zeros.
 INLINE void transform_in_last(int m, const float* const* from, int64_t c, int64_t left,
-                              cpu_winograd_range_t r, bits_t* bad, float* to, int64_t step) {
+                              cpu_range_t r, bits_t* bad, float* to, int64_t step) {
   float scratch[2][MAX * MAX * LANES] = {{0}};
   const float* places[MAX * MAX];
   const int n = (m + 2) * (m + 2);
@@ -106,8 +106,8 @@ INLINE void transform_in_last(int m, const float* const* from, int64_t c, int64_
     memcpy(to + i * step + c, scratch[1] + i * LANES, (size_t)left * sizeof(float));
 }
 
-INLINE bool in_tile(int m, int64_t channels, const float* const* from, cpu_winograd_range_t r,
-                    float* to, int64_t step) {
+INLINE bool in_tile(int m, int64_t channels, const float* const* from, cpu_range_t r, float* to,
+                    int64_t step) {
   bits_t bad = {0};
   int64_t c = 0;
   for (; c + LANES <= channels; c += LANES) transform_in(m, from, c, r, &bad, to, step);
@@ -156,12 +156,12 @@ INLINE void out_tile(int m, int64_t channels, const float* from, int64_t step, c
     if (to[i]) memcpy(to[i] + c, places[i], bytes);
 }
 
-CLONES bool cpu_winograd_in_2(int64_t channels, const float* const* from, cpu_winograd_range_t r,
-                              float* to, int64_t step) {
+CLONES bool cpu_winograd_in_2(int64_t channels, const float* const* from, cpu_range_t r, float* to,
+                              int64_t step) {
   return in_tile(2, channels, from, r, to, step);
 }
-CLONES bool cpu_winograd_in_4(int64_t channels, const float* const* from, cpu_winograd_range_t r,
-                              float* to, int64_t step) {
+CLONES bool cpu_winograd_in_4(int64_t channels, const float* const* from, cpu_range_t r, float* to,
+                              int64_t step) {
   return in_tile(4, channels, from, r, to, step);
 }
 CLONES void cpu_winograd_out_2(int64_t channels, const float* from, int64_t step, const float* bias,

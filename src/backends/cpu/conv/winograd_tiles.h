@@ -9,16 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What the input's numbers may be, as bits of |x|: 0, or [least, most).
-typedef struct cpu_winograd_range {
-  uint32_t min, max;
-} cpu_winograd_range_t;
+#include "backends/cpu/range.h"
 
-// Transforms a tile of the input: product p of channel c lies at to[p * step + c]. from: where the
-// channels of each place lie, row by row. False: a number is out of range, and the tile has to be
-// computed otherwise.
-typedef bool cpu_winograd_in_t(int64_t channels, const float* const* from, cpu_winograd_range_t r,
-                               float* to, int64_t step);
+// Transforms a tile of the input, whose numbers may be those of the range: product p of channel c
+// lies at to[p * step + c]. from: where the channels of each place lie, row by row. False: a number
+// is out of range, and the tile has to be computed otherwise.
+typedef bool cpu_winograd_in_t(int64_t channels, const float* const* from, cpu_range_t r, float* to,
+                               int64_t step);
 // The way back, with what is added to each channel (NULL: nothing), limited from below to 0 if
 // `relu` (NaN stays). to: where the channels of each place go, row by row; NULL: nowhere.
 typedef void cpu_winograd_out_t(int64_t channels, const float* from, int64_t step,

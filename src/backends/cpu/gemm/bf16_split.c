@@ -5,11 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "backends/cpu/conv/conv_operands.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/product.h"
+#include "backends/cpu/judged.h"
 #include "base/alloc.h"
 #include "base/shown.h"
-#include "exec/choice/accuracy_gate.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/split_products.h"
 
@@ -83,13 +84,9 @@ static assay_status_t pack_weights(cpu_bf16_split_t* k, const assay_operand_t* w
   assay_str_printf_raw(&key, "%s in %d parts of bf16, %lld places of %lld by %lld%s",
                        w->value->name, k->parts, (long long)k->n_pieces, (long long)k->channels,
                        (long long)k->outputs, k->column_step == 1 ? "" : ", turned");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(w->store, assay_str_get(&key),
-                           (size_t)(panels(k) * k->panel) * sizeof(uint16_t), pack,
-                           (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(
+      w->store, &key, (size_t)(panels(k) * k->panel) * sizeof(uint16_t), pack, &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
@@ -103,12 +100,6 @@ typedef struct reading {
   int64_t taps;   // of these with places of the kernel: plain sums have no others
   bool filtered;  // Winograd's filtering takes it, too
 } reading_t;
-
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
 
 // Lines of one place, all of one image.
 static void set_rows(cpu_bf16_split_t* k, int64_t rows) {
@@ -138,16 +129,6 @@ static bool read_product(const assay_sized_layer_t* l, cpu_bf16_split_t* k, read
   k->channel_step = p.w_swapped ? 1 : k->outputs;
   set_rows(k, p.x[0]);
   return true;
-}
-
-// Pairs of a place of the output and of the kernel that meet the input.
-static int64_t taps_of(const assay_window_axis_t* a) {
-  int64_t taps = 0, first, end;
-  for (int64_t k = 0; k < a->kernel; k++) {
-    assay_window_range(a, k, &first, &end);
-    if (end > first) taps += end - first;
-  }
-  return taps;
 }
 
 static cpu_bf16_split_axis_t axis_of(const assay_window_axis_t* a) {
@@ -195,7 +176,7 @@ static assay_status_t read_conv(const assay_sized_layer_t* l, cpu_bf16_split_t* 
   *ok = r->x && r->w && r->w->constant && r->x->rank == 4 && r->x->size && l->out[0].value &&
         l->out[0].size && r->x->type == r->w->type && (!has_bias || (r->bias && r->bias->constant));
   if (!*ok) return NULL;
-  const assay_tensor_t x = head(r->x), w = head(r->w);
+  const assay_tensor_t x = cpu_operand_head(r->x), w = cpu_operand_head(r->w);
   ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &s));
   *ok = s.group == 1 && (!has_bias || r->bias->size == s.m);
   r->filtered = s.kernel_size == 9;
@@ -204,7 +185,7 @@ static assay_status_t read_conv(const assay_sized_layer_t* l, cpu_bf16_split_t* 
     const assay_window_axis_t* a = &s.w.axis[i];
     *ok = a->pads[0] >= 0 && a->pads[1] >= 0;
     r->filtered &= a->kernel == 3 && a->stride == 1;
-    r->taps *= taps_of(a);
+    r->taps *= assay_window_taps(a);
   }
   r->layout = ASSAY_LAYOUT_CHANNELS_LAST;
   r->rows = s.out_size;
@@ -233,45 +214,32 @@ static assay_status_t read_layer(const assay_sized_layer_t* l, cpu_bf16_split_t*
   return NULL;
 }
 
-// ---- accuracy gates
-// -----------------------------------------------------------------------------------
+// ---- accuracy gates ----------------------------------------------------------------------------
 
 typedef struct judging {
   assay_algorithm_t algorithm;
   const cpu_bf16_split_t* k;
-  const assay_operand_t* w;
 } judging_t;
 
 // Sums in the order of the model's weights; the kernel's order does not change their account.
-static assay_status_t judge(void* user, void* to) {
+static assay_status_t judge(const void* user, const float* w, assay_sum_account_t* to) {
   const judging_t* j = user;
   const cpu_bf16_split_t* k = j->k;
-  assay_split_weights_t w = {.columns = k->outputs,
-                             .n = k->channels * k->n_pieces,
-                             .column_step = k->column_step,
-                             .step = k->column_step == 1 ? k->channel_step : 1};
-  float* made = NULL;
-  ASSAY_TRY(assay_operand_view(j->w, &w.w, &made));
-  assay_status_t st = assay_split_judge(j->algorithm, &w, to);
-  assay_free(made);
-  return st;
+  const assay_split_weights_t weights = {.w = w,
+                                         .columns = k->outputs,
+                                         .n = k->channels * k->n_pieces,
+                                         .column_step = k->column_step,
+                                         .step = k->column_step == 1 ? k->channel_step : 1};
+  return assay_split_judge(j->algorithm, &weights, to);
 }
 
-// Kept with the weights: a plan that is read asks nobody again.
 static assay_status_t account_of(assay_algorithm_t algorithm, const cpu_bf16_split_t* k,
-                                 const assay_operand_t* w, assay_split_account_t* out) {
-  const judging_t j = {algorithm, k, w};
-  const void* kept = NULL;
+                                 const assay_operand_t* w, assay_sum_account_t* out) {
+  const judging_t j = {algorithm, k};
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s judged for %d parts%s", w->value->name, k->parts,
                        k->column_step == 1 ? "" : ", turned");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,
-                           &kept);
-  if (!st) memcpy(out, kept, sizeof *out);
-  assay_str_deinit(&key);
-  return st;
+  return cpu_judged(w, &key, judge, &j, out);
 }
 
 // The work of one sample in nanoseconds of one core, so that neither the batch nor the day decides;
@@ -312,17 +280,10 @@ static bool pays(const cpu_bf16_split_t* k, const reading_t* r) {
 
 // ---- building -----------------------------------------------------------------------------------
 
-static uint32_t bits_of(double x) {
-  const float f = (float)x;
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-
 static assay_status_t build(cpu_bf16_split_t* k, const assay_sized_layer_t* l, const reading_t* r,
-                            const assay_split_account_t* account, bool* ok) {
+                            const assay_sum_account_t* account, bool* ok) {
   k->input = (int)(r->x - l->in);
-  k->range = (cpu_bf16_split_range_t){bits_of(account->min), bits_of(account->max)};
+  k->range = cpu_judged_range(account);
   k->base.in[k->input] = (assay_storage_t){ASSAY_TYPE_FLOAT, r->layout};
   k->base.out[0] = (assay_storage_t){ASSAY_TYPE_FLOAT, r->layout};
   k->model = r->w->constant;
@@ -334,7 +295,7 @@ static assay_status_t build(cpu_bf16_split_t* k, const assay_sized_layer_t* l, c
 }
 
 // Inputs out of range are slow: what is in range has to be nearly all that there is.
-static bool leaves_range(const assay_split_account_t* a) {
+static bool leaves_range(const assay_sum_account_t* a) {
   return a->min <= 0x1p-60 && a->max >= 0x1p60;
 }
 
@@ -342,18 +303,13 @@ static assay_status_t ask(const assay_sized_layer_t* l, const char* name,
                           assay_algorithm_t algorithm, assay_fp32_t asks, cpu_bf16_split_t* k,
                           bool* ok) {
   reading_t r = {0};
-  assay_split_account_t account;
+  assay_sum_account_t account;
   ASSAY_TRY(read_layer(l, k, &r, ok));
   if (!*ok) return NULL;
   ASSAY_TRY(account_of(algorithm, k, r.w, &account));
-  const assay_accuracy_gate_t gate = {.tactic = name,
-                                      .asks = asks,
-                                      .own = account.own,
-                                      .plain = account.plain,
-                                      .six_sigma = account.six_sigma,
-                                      .bound = account.bound,
-                                      .fits = leaves_range(&account),
-                                      .pays = pays(k, &r)};
+  assay_accuracy_gate_t gate = cpu_judged_gate(name, asks, &account);
+  gate.fits = leaves_range(&account);
+  gate.pays = pays(k, &r);
   assay_sized_note_accuracy_gate(l, &gate);
   *ok = assay_accuracy_gate_allows(&gate, l->layers->fp32);
   return *ok ? build(k, l, &r, &account, ok) : NULL;
@@ -389,24 +345,12 @@ const assay_tactic_t cpu_tactic_split_3 = {
     .name = "split_3",
     .source = "assay",
     .make = make_3,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_SPLIT_3},
+    .rounding = {CPU_FLOAT_SUMS, .algorithm = ASSAY_ALGORITHM_SPLIT_3},
 };
 
 const assay_tactic_t cpu_tactic_split_6 = {
     .name = "split_6",
     .source = "assay",
     .make = make_6,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_SPLIT_6},
+    .rounding = {CPU_FLOAT_SUMS, .algorithm = ASSAY_ALGORITHM_SPLIT_6},
 };

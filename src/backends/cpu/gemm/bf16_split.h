@@ -38,7 +38,7 @@ typedef struct cpu_split {
   int64_t pitch;                      // bytes of a split place
   int64_t n_pieces;                   // places of the kernel
   int64_t* pieces;                    // how many bytes behind a window's first place they lie
-  cpu_bf16_split_range_t range;
+  cpu_range_t range;
   const uint16_t* weights;  // [panels][pieces][units], each as split_kernel.h says
   int64_t panel;            // numbers from one panel to the next
   const assay_tensor_t* model;

@@ -38,8 +38,8 @@ static inline uint32_t rounded(uint32_t bits) {
 // Units of a row: x - h and x - h - m are exact, and the last one has 8 bits. Not 0: some are out
 // of range.
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
-static uint32_t split_units(int parts, int64_t units, const float* restrict x,
-                            cpu_bf16_split_range_t range, uint16_t* restrict to) {
+static uint32_t split_units(int parts, int64_t units, const float* restrict x, cpu_range_t range,
+                            uint16_t* restrict to) {
   const uint32_t width = range.max - range.min;
   uint32_t out = 0;
   for (int64_t u = 0; u < units; u++, x += UNIT, to += parts * UNIT) {
@@ -89,7 +89,7 @@ FAST static inline void note_size(__m512 x, __m512i* min, __m512i* max) {
 }
 
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static uint32_t split_units_fast(
-    int parts, int64_t units, const float* x, cpu_bf16_split_range_t range, uint16_t* to) {
+    int parts, int64_t units, const float* x, cpu_range_t range, uint16_t* to) {
   __m512i min = _mm512_set1_epi32(-1), max = _mm512_setzero_si512();
   for (int64_t u = 0; u < units; u++, x += UNIT, to += parts * UNIT) {
     __m512 x0 = _mm512_loadu_ps(x), x1 = _mm512_loadu_ps(x + UNIT / 2);
@@ -104,16 +104,14 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static uint32_t 
 }
 #endif
 
-static uint32_t split(int parts, int64_t units, const float* x, cpu_bf16_split_range_t range,
-                      uint16_t* to) {
+static uint32_t split(int parts, int64_t units, const float* x, cpu_range_t range, uint16_t* to) {
 #ifdef HAS_TILES
   if (!(mode & CPU_BF16_SPLIT_IMITATED)) return split_units_fast(parts, units, x, range, to);
 #endif
   return split_units(parts, units, x, range, to);
 }
 
-bool cpu_bf16_split_row(int parts, int64_t n, const float* x, cpu_bf16_split_range_t range,
-                        uint16_t* to) {
+bool cpu_bf16_split_row(int parts, int64_t n, const float* x, cpu_range_t range, uint16_t* to) {
   const int64_t whole = n / UNIT;
   uint32_t out = split(parts, whole, x, range, to);
   if (n % UNIT) {

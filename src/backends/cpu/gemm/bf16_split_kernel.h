@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backends/cpu/range.h"
+
 enum {
   CPU_BF16_SPLIT_UNIT = 32,     // terms; as bf16 they are a cache line
   CPU_BF16_SPLIT_TILE = 16,     // rows, or columns
@@ -20,15 +22,9 @@ enum {
   CPU_BF16_SPLIT_MAX_PARTS = 3
 };
 
-// Numbers that are split exactly enough: magnitudes [least, most), as float32 bits, and 0.
-typedef struct cpu_bf16_split_range {
-  uint32_t min, max;
-} cpu_bf16_split_range_t;
-
 // Splits a row of n numbers into units of `parts` lines each, h, m, l, with zeros behind the n-th;
 // `to` is a cache line's. Returns whether all are in range. On CPUs with tiles, or imitating them.
-bool cpu_bf16_split_row(int parts, int64_t n, const float* x, cpu_bf16_split_range_t range,
-                        uint16_t* to);
+bool cpu_bf16_split_row(int parts, int64_t n, const float* x, cpu_range_t range, uint16_t* to);
 
 // Where element (k, j) of a matrix on the right lies in a panel: 32 columns, unit by unit, in each
 // [parts][two tiles of columns][16 pairs of k][16 columns][2].

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/gemm/bf16_split.h"
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 
@@ -322,7 +323,7 @@ assay_status_t cpu_bf16_split_run(assay_kernel_t* base, const void* const* in, v
                                   void* scratch) {
   const cpu_bf16_split_t* k = (const cpu_bf16_split_t*)base;
   const job_t j = {k, in, in[k->input], out[0]};
-  char* memory = (char*)(((uintptr_t)scratch + LINE - 1) / LINE * LINE);
+  char* memory = cpu_scratch(scratch);
   const int64_t sums = k->samples * k->y.out * k->x.out * k->outputs;
   int threads = cpu_threads(sums * k->channels / 32 * k->n_pieces);
   if (threads > k->n_threads) threads = k->n_threads;

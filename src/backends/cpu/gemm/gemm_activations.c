@@ -10,6 +10,7 @@
 #include "backends/cpu/gemm/product.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 
@@ -120,7 +121,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const int64_t units = k->batch * k->chunks * k->columns;
   int parts = cpu_threads(k->batch * k->m * k->n * (k->k / 16 + 4));
   if (parts > k->max_parts) parts = k->max_parts;
-  float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* own = cpu_scratch(scratch);
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++) {
     const job_t j = {k, in, out[0], own + p * thread_scratch(k)};
@@ -215,10 +216,5 @@ const assay_tactic_t cpu_tactic_gemm_activations = {
     .source = "assay",
     .make = make,
     .resize = resize,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

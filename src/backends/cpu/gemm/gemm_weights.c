@@ -11,6 +11,7 @@
 #include "backends/cpu/gemm/product.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -222,7 +223,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const int64_t work = k->m * k->n * (k->k / 16 + 4);
   int parts = cpu_threads(work > far_weights(k) ? work : far_weights(k));
   if (parts > k->max_parts) parts = k->max_parts;
-  float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* tiles = cpu_scratch(scratch);
   if (parts == 1) {
     run_share(k, in, out[0], tiles, 0, 1);
     return NULL;
@@ -272,13 +273,10 @@ static assay_status_t pack_weights(product_t* k, const assay_operand_t* weights,
   assay_str_printf_raw(&key, "%s as %s in panels of %d, %lld by %lld%s", weights->value->name,
                        assay_type_name(weights->type), CPU_PANEL, (long long)k->k, (long long)k->n,
                        turned ? ", turned" : "");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(weights->store, assay_str_get(&key),
-                           (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
-                           (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(weights->store, &key,
+                                           (size_t)(padded(k->n) * k->units) * sizeof *k->weights,
+                                           pack, &p, &packed);
   k->weights = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
@@ -446,10 +444,5 @@ const assay_tactic_t cpu_tactic_gemm_weights = {
     .source = "assay",
     .make = make,
     .resize = resize,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

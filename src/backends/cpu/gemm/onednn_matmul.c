@@ -92,11 +92,6 @@ const assay_tactic_t cpu_tactic_onednn_matmul = {
     .name = "onednn_matmul",
     .source = "onednn",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };
 #endif

@@ -12,6 +12,7 @@
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/shown.h"
@@ -117,7 +118,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const int64_t units = k->panels * k->chunks;
   int parts = cpu_threads((k->m + 2) * k->n * (k->w.k / 16 + 4));
   if (parts > k->max_parts) parts = k->max_parts;
-  float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  float* own = cpu_scratch(scratch);
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++)
     for (int64_t i = units * p / parts; i < units * (p + 1) / parts; i++)
@@ -265,12 +266,9 @@ static assay_status_t pack_weights(const assay_sized_layer_t* l, const source_t*
                        m->codes->name, WIDE, m->scales->name, assay_type_name(scales->type),
                        m->zeros ? m->zeros->name : "the middle", (long long)m->k, (long long)m->n,
                        m->k_step == 1 ? ", turned" : "");
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = assay_weights_get(scales->store, assay_str_get(&key), (size_t)(k->panels * k->panel_bytes),
-                           pack, (void*)(uintptr_t)&p, &packed);
+  assay_status_t st = assay_weights_get_by(scales->store, &key,
+                                           (size_t)(k->panels * k->panel_bytes), pack, &p, &packed);
   k->codes = packed;
-  assay_str_deinit(&key);
   return st;
 }
 
@@ -347,10 +345,5 @@ const assay_tactic_t cpu_tactic_weight_only = {
     .name = "weight_only",
     .source = "assay",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS},
 };

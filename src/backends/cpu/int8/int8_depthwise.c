@@ -8,6 +8,7 @@
 #include "backends/cpu/int8/int8_block.h"
 #include "backends/cpu/int8/int8_conv_geometry.h"
 #include "backends/cpu/int8/int8_make.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 
@@ -137,9 +138,8 @@ static void run_share(const depthwise_t* k, const void* const* in, void* out, ch
 
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
-  enum { ALIGNMENT = 64 };
   const depthwise_t* k = (const depthwise_t*)base;
-  char* own_scratch = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  char* own_scratch = cpu_scratch(scratch);
   int parts = cpu_threads(k->base.size * (k->across.kernel * k->quads / 4 + 2));
   if (parts > k->max_parts) parts = k->max_parts;
   if (parts == 1) {

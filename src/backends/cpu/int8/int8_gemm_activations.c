@@ -9,6 +9,7 @@
 #include "backends/cpu/int8/int8_block.h"
 #include "backends/cpu/int8/int8_conv_geometry.h"
 #include "backends/cpu/int8/int8_make.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/target.h"
@@ -148,7 +149,7 @@ static void run_tile(const pairs_t* k, const void* const* in, const int8_t* pack
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const pairs_t* k = (const pairs_t*)base;
-  char* own_scratch = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  char* own_scratch = cpu_scratch(scratch);
   int8_t* packed = (int8_t*)own_scratch;
   int32_t* start = (int32_t*)(void*)(own_scratch + k->packed_bytes);
   char* own = own_scratch + k->packed_bytes + k->starts_bytes;

@@ -12,6 +12,7 @@
 #include "backends/cpu/int8/int8_block.h"
 #include "backends/cpu/int8/int8_conv_geometry.h"
 #include "backends/cpu/int8/int8_make.h"
+#include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/target.h"
@@ -234,7 +235,7 @@ static int64_t far_weights(const products_t* k) { return k->n * k->k / 4; }
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const products_t* k = (const products_t*)base;
-  char* capacity = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  char* capacity = cpu_scratch(scratch);
   const int64_t work = k->samples * k->lines * k->places * k->n * (k->k / 64 + 2);
   int parts = cpu_threads(work > far_weights(k) ? work : far_weights(k));
   if (parts > k->max_parts) parts = k->max_parts;
@@ -331,7 +332,7 @@ static bool read_product(products_t* k, const int8_job_t* j, int8_product_t* p) 
 }
 
 // Weights in the order in which a row of the input has them: pieces, places of a piece, channels up
-// to `capacity`.
+// to `room`.
 static assay_status_t pack(products_t* k, const int8_job_t* j, const int8_product_t* p) {
   const bool conv = int8_is_conv(j->anchor);
   const int64_t taps = conv ? k->across.kernel * k->along.kernel : 1;

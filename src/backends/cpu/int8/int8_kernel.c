@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/scratch.h"
 #include "base/alloc.h"
 #include "base/target.h"
 #include "ops/math/pointwise.h"
@@ -511,7 +512,7 @@ static void finish_integers(const int8_kernel_t* k, int32_t zero_x, int64_t from
 assay_status_t int8_kernel_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                void* scratch) {
   int8_kernel_t* k = (int8_kernel_t*)base;
-  char* own_scratch = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  char* own_scratch = cpu_scratch(scratch);
   int32_t* sums = k->q ? (int32_t*)(void*)(own_scratch + aligned(k->sum_scratch)) : out[0];
   int32_t zero_x = k->zero_x;
   if (k->zero_input >= 0)

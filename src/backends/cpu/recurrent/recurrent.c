@@ -262,13 +262,7 @@ const assay_tactic_t cpu_tactic_recurrent_bf16 = {
     .name = "recurrent_bf16",
     .source = "assay",
     .make = make_bf16,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .operands = ASSAY_FORMAT_BF16,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
+    .rounding = {CPU_FLOAT_SUMS, .operands = ASSAY_FORMAT_BF16},
 };
 
 const assay_tactic_t cpu_tactic_recurrent = {
