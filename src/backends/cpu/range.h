@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// Magnitudes [least, most), as float32 bits, and 0.
+// Magnitudes [min, max), as float32 bits, and 0.
 typedef struct cpu_range {
   uint32_t min, max;
 } cpu_range_t;
