@@ -9,8 +9,8 @@
 
 // Golden's quotient is x / scale in float32: two roundings of x and scale, one of the quotient.
 static const double QUOTIENT = 0x1p-22;
-// Times the distance of the run's x from truth's: golden's arithmetic has another order of sums.
-static const double NOISE = 4;
+// Times the distance of the run's x from truth's: as far as golden may be without a fault.
+static const double NOISE = 8;
 
 typedef struct turn {
   const double *x, *noisy, *scale;

@@ -65,9 +65,10 @@ def values(quantizes):
     return made
 
 
-def check(assay, model, golden):
-    run = subprocess.run([assay, "check", model, "-i", "x.npz", "--golden", golden, "--json", "-"], capture_output=True, text=True,
-                         timeout=120, check=False)
+def check(assay, model, golden, samples):
+    inputs = [word for k in range(samples) for word in ("-i", f"x{samples}_{k}.npz")]
+    run = subprocess.run([assay, "check", model, *inputs, "--golden", golden, "--json", "-"], capture_output=True, text=True, timeout=120,
+                         check=False)
     report = json.loads(run.stdout) if run.stdout.startswith("{") else {}
     return run, report
 
@@ -77,16 +78,19 @@ def main(assay):
     stale = [w.copy() for w in WEIGHTS]
     stale[1][:, 5] *= np.float32(1.5)
     write_model("stale.onnx", stale)
-    np.savez("x.npz", x=X)
+    for samples in (1, 4):
+        for k, rows in enumerate(np.split(X, samples)):
+            np.savez(f"x{samples}_{k}.npz", x=rows)
     for quantizes in (True, False):
         made = values(quantizes)
         np.savez(f"outputs{int(quantizes)}.npz", **{output: made[output]})
         np.savez(f"inner{int(quantizes)}.npz", **made)
     failures = 0
-    for model, golden, faithful, quantized in (("m.onnx", "outputs1.npz", True, True), ("m.onnx", "inner1.npz", True, True),
-                                               ("m.onnx", "outputs0.npz", True, False), ("m.onnx", "inner0.npz", True, False),
-                                               ("stale.onnx", "inner1.npz", False, True)):
-        run, report = check(assay, model, golden)
+    rows = [("m.onnx", "outputs1.npz", 1, True, True), ("m.onnx", "inner1.npz", 1, True, True), ("m.onnx", "outputs0.npz", 1, True, False),
+            ("m.onnx", "inner0.npz", 1, True, False), ("stale.onnx", "inner1.npz", 1, False, True), ("m.onnx", "outputs1.npz", 4, True, True),
+            ("m.onnx", "outputs0.npz", 4, True, False)]
+    for model, golden, samples, faithful, quantized in rows:
+        run, report = check(assay, model, golden, samples)
         wrong = []
         if run.returncode != (0 if faithful else 1):
             wrong.append(f"exit code {run.returncode}")
@@ -97,8 +101,8 @@ def main(assay):
             wrong.append(f"blames {sorted(blamed)}")
         if wrong:
             failures += 1
-            print(f"check {model} --golden {golden}: {'; '.join(wrong)}\n{run.stdout[:3000]}{run.stderr}")
-    print(f"5 checks, {failures} failures")
+            print(f"check {model} --golden {golden}, {samples} samples: {'; '.join(wrong)}\n{run.stdout[:3000]}{run.stderr}")
+    print(f"{len(rows)} checks, {failures} failures")
     return 1 if failures else 0
 
 
