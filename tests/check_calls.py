@@ -5,7 +5,8 @@ Reads the symbols of the objects of src in a build. A folder calls itself and th
 order of check_includes.py), and no files of a folder call each other in a circle, but for what
 ARGUED lists, each with its reason:
 
-  table FILE PATTERN: why      FILE holds a table whose rows are symbols of these names; they are no calls
+  table FILE PATTERN: why      FILE holds a table whose rows are symbols of these names, or, where the pattern ends
+                               with .inc, those that this file names; rows are not calls
   up FILE FILE: why            a call into a later folder
   circle FILE FILE...: why     exactly these files
 
@@ -109,6 +110,12 @@ def circles_of(arrows):
     return found
 
 
+def is_row(symbol, pattern):
+    if pattern.endswith(".inc"):
+        return re.search(rf"\b{symbol}\b", (PROJECT / pattern).read_text(encoding="utf-8")) is not None
+    return fnmatch.fnmatchcase(symbol, pattern)
+
+
 def without_rows(calls, tables):
     """The calls that are no rows of tables, and the numbers of entries that took something away."""
     used, left = set(), {}
@@ -116,7 +123,7 @@ def without_rows(calls, tables):
         rest = set(symbols)
         for number, names in tables:
             if names[0] == source:
-                rows = {s for s in rest if any(fnmatch.fnmatchcase(s, p) for p in names[1:])}
+                rows = {s for s in rest if any(is_row(s, p) for p in names[1:])}
                 used |= {number} if rows else set()
                 rest -= rows
         if rest:

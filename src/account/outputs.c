@@ -230,12 +230,8 @@ assay_status_t assay_output_add(assay_output_check_t* o, const assay_tensor_t* e
 
 assay_status_t assay_truth_unquantized(const assay_model_t* m, assay_tensor_t* const* inputs,
                                        assay_evaluator_t** out) {
-  const assay_graph_t* g = m->graph;
-  assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .unquantized = true};
-  ASSAY_TRY(assay_evaluator_create(m, &config, out));
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(*out, g->inputs[i], inputs[i]);
-  return assay_evaluator_run(*out);
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .unquantized = true};
+  return assay_evaluator_create_run(m, &config, inputs, out);
 }
 
 // ---- all samples --------------------------------------------------------------------------------

@@ -141,10 +141,7 @@ static assay_status_t run_truth(const assay_model_t* m, const assay_check_settin
                                 assay_tensor_t* const* inputs, assay_evaluator_t** out) {
   const assay_evaluator_config_t truth = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized, .seed = o->seed};
-  ASSAY_TRY(assay_evaluator_create(m, &truth, out));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(*out, m->graph->inputs[i], inputs[i]);
-  return assay_evaluator_run(*out);
+  return assay_evaluator_create_run(m, &truth, inputs, out);
 }
 
 static void compare_rewritten(assay_check_t* c, const assay_tensor_t* was,

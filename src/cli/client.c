@@ -69,9 +69,7 @@ assay_status_t cli_client_model(const cli_client_t* c, const char* path, bool al
   o.batch = s->batch;
   o.allow_unknown = allow_unknown;
   ASSAY_TRY(assay_model_load_with(path, &o, out));
-  const char* warning;
-  for (size_t i = 0; (warning = assay_model_warning(*out, i)); i++)
-    assay_print(stderr, "assay: %s: %s\n", path, warning);
+  cli_warn_of_model(path, *out);
   cli_client_tell_batch(c, assay_model_batch_used(*out));
   return NULL;
 }

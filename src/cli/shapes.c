@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "onnx/onnx.h"
 #include "onnx/sizes.h"
 
@@ -149,13 +150,18 @@ assay_status_t cli_shapes_settle(const assay_model_t* model, cli_shapes_t* s) {
   return NULL;
 }
 
+void cli_warn_of_model(const char* path, const assay_model_t* model) {
+  const char* warning;
+  for (size_t i = 0; (warning = assay_model_warning(model, i)); i++)
+    assay_print(stderr, "assay: %s: %s\n", path, warning);
+}
+
 assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s, assay_model_t** out) {
   assay_model_t* raw = NULL;
   ASSAY_TRY(assay_onnx_read(path, &raw));  // names the file itself
   assay_status_t st = cli_shapes_settle(raw, s);
   if (!st) st = assay_onnx_open(raw, known, s->n, s->shapes, out);
-  for (size_t i = 0; !st && i < (*out)->n_warnings; i++)
-    fprintf(stderr, "assay: %s: %s\n", path, (*out)->warnings[i]);
+  if (!st) cli_warn_of_model(path, *out);
   assay_model_release(raw);
   return assay_status_note(st, "'%s'", path);
 }

@@ -43,6 +43,8 @@ void cli_shapes_free(cli_shapes_t* s);
 // Puts the shapes of this model's inputs in the place of what was given. A batch that no input
 // takes is told on stderr.
 assay_status_t cli_shapes_settle(const assay_model_t* model, cli_shapes_t* s) ASSAY_MUST_USE;
+// What is wrong with a model that was loaded from there, a line each on stderr.
+void cli_warn_of_model(const char* path, const assay_model_t* model);
 // Reads a model, settles the shapes and makes it ready to be evaluated. known: operators that
 // nobody knows are left as they are (assay_onnx_prepare_known).
 assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s,

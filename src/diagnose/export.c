@@ -18,7 +18,7 @@
 typedef struct walk {
   const assay_model_t* model;
   const assay_export_options_t* options;
-  const assay_golden_t* golden;
+  assay_golden_t golden;  // as it was given, and as it is held against the model's values
   assay_golden_tensor_t** golden_of;  // by value id
   assay_evaluator_t *truth, *noisy;
   assay_tensor_t** noisy_out;     // by value id: of the noisy run, until truth has been there
@@ -188,10 +188,11 @@ static assay_status_t as_clipped(const assay_tensor_t* truth, const assay_tensor
   if (!assay_tensor_alike(truth, golden) || truth->store != ASSAY_STORE_F64 ||
       !assay_type_is_float(truth->type) || assay_type_bits(truth->type) > 16)
     return NULL;
+  static const double NEAR = 0.9;  // scores that are added to a mask are small beside it
   const double max = assay_format_info(assay_type_format(truth->type))->max;
   for (int64_t i = 0; i < truth->size; i++) {
     const double x = assay_f64(truth)[i], g = assay_f64(golden)[i];
-    if (!(fabs(g) > max) || !(fabs(x) > 0.9 * max) || (x > 0) != (g > 0)) continue;
+    if (!(fabs(g) > max) || !(fabs(x) > NEAR * max) || (x > 0) != (g > 0)) continue;
     if (!*out) ASSAY_TRY(assay_tensor_copy(golden, out));
     assay_f64(*out)[i] = x;
   }
@@ -269,7 +270,19 @@ static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in
 
 // ---- walking -----------------------------------------------------------------------------------
 
-static assay_status_t walk_create(walk_t* w, assay_tensor_t* const* inputs) {
+static assay_status_t copy_golden(const assay_golden_t* from, assay_golden_t* out) {
+  ASSAY_TRY(assay_new_array(from->n, sizeof *out->at, &out->at));
+  for (out->n = 0; out->n < from->n; out->n++) {
+    assay_golden_tensor_t* to = &out->at[out->n];
+    *to = from->at[out->n];
+    to->name = NULL;
+    assay_tensor_retain(to->tensor);
+  }
+  return NULL;
+}
+
+static assay_status_t walk_create(walk_t* w, const assay_golden_t* golden,
+                                  assay_tensor_t* const* inputs) {
   const assay_model_t* m = w->model;
   const size_t values = (size_t)m->n_values;
   const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH,
@@ -283,14 +296,15 @@ static assay_status_t walk_create(walk_t* w, assay_tensor_t* const* inputs) {
       .unquantized = w->options->unquantized,
       .seed = w->options->seed,
       .hooks = {.before = before_noisy, .after = after_noisy, .user = w}};
+  ASSAY_TRY(copy_golden(golden, &w->golden));
   ASSAY_TRY(assay_new_array(values, sizeof *w->golden_of, &w->golden_of));
   ASSAY_TRY(assay_new_array(values, sizeof *w->noisy_out, &w->noisy_out));
   ASSAY_TRY(assay_new_array(values, sizeof *w->missed, &w->missed));
   ASSAY_TRY(assay_new_array(values, sizeof *w->explained, &w->explained));
   ASSAY_TRY(assay_evaluator_create(m, &truth, &w->truth));
   ASSAY_TRY(assay_evaluator_create(m, &noisy, &w->noisy));
-  for (size_t i = 0; i < w->golden->n; i++)
-    if (w->golden->at[i].value) w->golden_of[w->golden->at[i].value->id] = &w->golden->at[i];
+  for (size_t i = 0; i < w->golden.n; i++)
+    if (w->golden.at[i].value) w->golden_of[w->golden.at[i].value->id] = &w->golden.at[i];
   for (size_t i = 0; i < m->graph->n_inputs; i++) {
     if (!inputs[i]) continue;
     assay_tensor_t* wide = NULL;
@@ -309,6 +323,7 @@ static void walk_deinit(walk_t* w) {
   assay_evaluator_destroy(w->truth);
   assay_evaluator_destroy(w->noisy);
   assay_free(w->golden_of);
+  assay_golden_deinit(&w->golden);
   assay_free(w->noisy_out);
   assay_free(w->missed);
   assay_free(w->explained);
@@ -427,14 +442,13 @@ static assay_status_t take_found(walk_t* w, size_t fault, assay_fault_t* found, 
 static assay_status_t solve(walk_t* w, const assay_search_target_t* target, assay_fault_t* found,
                             size_t* n_found) {
   assay_repair_t r = {0};
-  assay_difference_t d = {0};
   double left = 0;
   bool is_solved = false;
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
   ASSAY_TRY(assay_solve_constant(w->truth, node, target, &r, &left, &is_solved));
   if (!is_solved) return NULL;
-  d = assay_difference(target->truth, target->golden);
+  const assay_difference_t d = assay_difference(target->truth, target->golden);
   const bool restored = left * d.rms <= target->explained_rms;
   if (!restored && *n_found && found[0].remains <= left) return assay_repair_deinit(&r), NULL;
   for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
@@ -483,9 +497,9 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
 static assay_status_t search_outputs(walk_t* w, double deadline) {
   const assay_value_t** values = NULL;
   size_t n = 0;
-  assay_status_t st = assay_new_array(w->golden->n, sizeof *values, &values);
-  for (size_t i = 0; !st && i < w->golden->n; i++) {
-    const assay_value_t* v = w->golden->at[i].value;
+  assay_status_t st = assay_new_array(w->golden.n, sizeof *values, &values);
+  for (size_t i = 0; !st && i < w->golden.n; i++) {
+    const assay_value_t* v = w->golden.at[i].value;
     if (v && v->producer && w->golden_of[v->id]) values[n++] = v;
   }
   if (!st) st = search(w, values, n, deadline, 0);
@@ -513,11 +527,11 @@ static assay_status_t search_all(walk_t* w) {
 assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* const* inputs,
                                   const assay_golden_t* golden,
                                   const assay_export_options_t* options, assay_export_t* out) {
-  walk_t w = {.model = model, .golden = golden, .options = options, .out = out};
+  walk_t w = {.model = model, .options = options, .out = out};
   out->outputs_only = true;
   for (size_t i = 0; i < golden->n; i++)
     if (golden->at[i].value && !golden->at[i].value->is_output) out->outputs_only = false;
-  assay_status_t st = walk_create(&w, inputs);
+  assay_status_t st = walk_create(&w, golden, inputs);
   if (!st) st = walk(&w);
   if (!st && out->n && !options->no_search) st = search_all(&w);
   walk_deinit(&w);

@@ -49,7 +49,6 @@ typedef struct assay_export_options {
 
 // inputs: one sample, in the order of the graph's inputs. Golden values may have fewer rows than
 // the model's: then the inputs' first rows are what counts, and the caller cuts them.
-// Golden of a single number takes the model's shape of it.
 assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* const* inputs,
                                   const assay_golden_t* golden,
                                   const assay_export_options_t* options,

@@ -22,10 +22,7 @@ static assay_status_t run_truth(const assay_model_t* m, assay_tensor_t* const* i
                                 bool unquantized, uint64_t seed, assay_evaluator_t** out) {
   const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = unquantized, .seed = seed, .keep_all = true};
-  ASSAY_TRY(assay_evaluator_create(m, &config, out));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(*out, m->graph->inputs[i], inputs[i]);
-  return assay_evaluator_run(*out);
+  return assay_evaluator_create_run(m, &config, inputs, out);
 }
 
 // RMS of the difference, and how many elements differ where there is none: integers.

@@ -38,7 +38,6 @@ static assay_status_t widened(const assay_evaluator_t* truth, const assay_node_t
   const assay_value_t* v = i < n->n_inputs ? n->inputs[i] : NULL;
   assay_tensor_t* t = v ? assay_evaluator_get(truth, v) : NULL;
   *out = NULL;
-  if (!t && v) t = v->constant;
   return t && t->kind == ASSAY_KIND_TENSOR ? assay_tensor_widen(t, out) : NULL;
 }
 
@@ -65,14 +64,10 @@ static assay_status_t turn(const assay_node_t* n, const assay_tensor_t* x,
       (integer_zero && zero->size != 1 && zero->size != scale->size))
     return NULL;
   ASSAY_TRY(assay_tensor_widen(*y, &wide));
-  assay_status_t st = assay_tensor_create((*y)->type, (*y)->rank, (*y)->dims, &copy);
-  if (!st && (wide->store != ASSAY_STORE_I64 || wide->size != x->size)) {
-    assay_tensor_release(wide);
-    assay_tensor_release(copy);
-    return NULL;
-  }
-  if (!st) {
-    memcpy(assay_i64(copy), assay_i64(wide), (size_t)wide->size * sizeof(int64_t));
+  assay_status_t st = wide->store == ASSAY_STORE_I64 && wide->size == x->size
+                          ? assay_tensor_copy(wide, &copy)
+                          : NULL;
+  if (!st && copy) {
     const int bits = assay_type_bits((*y)->type);
     const bool is_signed = assay_type_is_signed((*y)->type);
     const turn_t t = {.x = assay_f64(x),

@@ -546,3 +546,12 @@ assay_status_t assay_evaluator_run(assay_evaluator_t* m) {
     st = assay_evaluator_step(m, m->model->graph->nodes[i]);
   return st;
 }
+
+assay_status_t assay_evaluator_create_run(const assay_model_t* model,
+                                          const assay_evaluator_config_t* config,
+                                          assay_tensor_t* const* inputs, assay_evaluator_t** out) {
+  ASSAY_TRY(assay_evaluator_create(model, config, out));
+  for (size_t i = 0; i < model->graph->n_inputs; i++)
+    if (inputs[i]) assay_evaluator_set(*out, model->graph->inputs[i], inputs[i]);
+  return assay_evaluator_run(*out);
+}

@@ -43,6 +43,12 @@ assay_status_t assay_evaluator_create(const assay_model_t* model,
                                       const assay_evaluator_config_t* config,
                                       assay_evaluator_t** out) ASSAY_MUST_USE;
 void assay_evaluator_destroy(assay_evaluator_t* m);  // NULL is allowed
+// The same, after a run on these inputs of the graph (NULL: left out); *out is the caller's also on
+// failure, if it is not NULL.
+assay_status_t assay_evaluator_create_run(const assay_model_t* model,
+                                          const assay_evaluator_config_t* config,
+                                          assay_tensor_t* const* inputs,
+                                          assay_evaluator_t** out) ASSAY_MUST_USE;
 
 // Puts a tensor into a value's slot (retained; widened when read). For inputs before a run.
 void assay_evaluator_set(assay_evaluator_t* m, const assay_value_t* value, assay_tensor_t* t);

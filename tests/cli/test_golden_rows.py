@@ -14,7 +14,8 @@ import tempfile
 import numpy as np
 import onnx
 from onnx import TensorProto as T, helper as h, numpy_helper as nh
-from onnx.reference import ReferenceEvaluator
+
+from inner_values import inner_values
 
 R = np.random.default_rng(21)
 C = 8
@@ -50,15 +51,6 @@ def model(perm=(0, 1, 3, 2, 4, 5)):
     return h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=8)
 
 
-def golden(m, x):
-    every = onnx.ModelProto()
-    every.CopyFrom(m)
-    for node in m.graph.node:
-        every.graph.output.extend(h.make_empty_tensor_value_info(o) for o in node.output if o not in ("y", "top"))
-    names = [o.name for o in every.graph.output]
-    return dict(zip(names, ReferenceEvaluator(every).run(names, {"x": x})))
-
-
 def main(assay):
     failures = count = 0
     healthy = model()
@@ -70,7 +62,7 @@ def main(assay):
     for batch in (1, 3, 5):
         x = R.normal(size=(batch, 8, 8, C)).astype(np.float32)
         np.savez("x.npz", x=x)
-        np.savez("g.npz", **golden(healthy, x))
+        np.savez("g.npz", **inner_values(healthy, {"x": x}))
         for name in ("healthy.onnx", "faulty.onnx"):
             for sizes in ([], ["--batch", str(batch)]):
                 count += 1

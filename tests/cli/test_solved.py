@@ -15,6 +15,8 @@ import onnx
 from onnx import TensorProto as T, helper as h, numpy_helper as nh
 from onnx.reference import ReferenceEvaluator
 
+from inner_values import inner_values
+
 R = np.random.default_rng(3)
 
 
@@ -76,14 +78,9 @@ def inputs(n):
 
 def main(assay):
     good = model(CONSTANTS)
-    every = onnx.ModelProto()
-    every.CopyFrom(good)
-    for node in good.graph.node:
-        every.graph.output.extend(h.make_empty_tensor_value_info(o) for o in node.output if o != "y")
-    names = [o.name for o in every.graph.output]
     given, other = inputs(64), inputs(12)
     np.savez("x.npz", **given)
-    made = dict(zip(names, ReferenceEvaluator(every).run(names, given)))
+    made = inner_values(good, given)
     made["factor"] = made["factor"].reshape(())  # a framework has a number where the exporter wrote a vector of one
     np.savez("g.npz", **made)
     want = ReferenceEvaluator(good).run(None, other)[0]

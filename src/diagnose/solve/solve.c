@@ -127,13 +127,13 @@ static assay_status_t read_inputs(assay_solve_t* s) {
   for (size_t i = 0; i < s->node->n_inputs; i++) {
     const assay_value_t* v = s->node->inputs[i];
     assay_tensor_t* t = v ? assay_evaluator_get(s->m, v) : NULL;
-    if (!t && v) t = v->constant;
     if (t) ASSAY_TRY(assay_tensor_widen(t, &s->in[i]));
   }
   return NULL;
 }
 
-// The best so far: of solutions that leave as little, the one that changes the fewest elements.
+// The best so far: one that leaves much less, or of those that leave about as little the one that
+// changes the fewest elements.
 typedef struct best {
   assay_tensor_t* now;  // NULL: there is none
   size_t input;
@@ -149,12 +149,10 @@ static assay_status_t solve_input(assay_solve_t* s, best_t* best) {
     if (!b.now) continue;
     const change_t c = change_of(s->in[s->input], b.now);
     b.changed = c.n - c.same;
-    if (best->now && (b.left > 2 * best->left || b.changed >= best->changed)) {
-      assay_tensor_release(b.now);
-      continue;
-    }
-    assay_tensor_release(best->now);
-    *best = b;
+    const bool better = !best->now || 2 * b.left < best->left ||
+                        (b.left <= 2 * best->left && b.changed < best->changed);
+    assay_tensor_release(better ? best->now : b.now);
+    if (better) *best = b;
   }
   return NULL;
 }
@@ -163,9 +161,10 @@ static assay_status_t solve_input(assay_solve_t* s, best_t* best) {
 static assay_status_t take_value(const assay_node_t* node, const assay_search_target_t* target,
                                  assay_repair_t* out, bool* out_found) {
   assay_tensor_t* now = NULL;
-  if (!target->truth || target->truth->kind != ASSAY_KIND_TENSOR) return NULL;
+  if (!target->truth || target->truth->kind != ASSAY_KIND_TENSOR ||
+      target->golden->kind != ASSAY_KIND_TENSOR || target->golden->store != target->truth->store)
+    return NULL;
   ASSAY_TRY(assay_tensor_retype(target->golden, target->truth->type, &now));
-  if (!now) return NULL;
   *out = (assay_repair_t){.node = node, .cause = "constant", .n_edits = 1};
   out->edits[0] = (assay_repair_edit_t){.kind = ASSAY_EDIT_VALUE, .tensor = now};
   if (now->size == 1 && now->store == ASSAY_STORE_F64 && is_float(target->truth))

@@ -10,11 +10,9 @@ enum { MAX_TERMS = 1024, MAX_SPATIAL = 6 };
 // A product as rows: y[row][column] = sum over t of x(row, t) * w(t, column) in each group.
 typedef struct product {
   int64_t rows, terms, columns, groups;
-  double alpha;  // of Gemm
-  // Where things lie. weight: of term t and column c of a group. Places of the output.
-  bool transposed;  // MatMul and Gemm: weight[c][t]
+  double alpha;     // of Gemm
+  bool transposed;  // of Gemm: weights lie as [columns][terms]
   bool conv;
-  int64_t row_step, column_step;  // of the output: MatMul, Gemm: columns, 1
   // Conv: sizes in the order of axes.
   int spatial;
   int64_t size[MAX_SPATIAL], kernel[MAX_SPATIAL], made[MAX_SPATIAL];
@@ -88,7 +86,9 @@ static bool read_conv(const assay_solve_t* s, product_t* p) {
 static bool read_product(const assay_solve_t* s, product_t* p) {
   const char* op = s->node->op_type;
   *p = (product_t){.groups = 1, .alpha = 1};
-  if (*s->node->domain || s->output != 0 || s->node->n_inputs < 2 || !s->in[0]) return false;
+  if (*s->node->domain || s->output != 0 || s->node->n_inputs < 2 || !s->in[0] ||
+      s->in[0]->kind != ASSAY_KIND_TENSOR || s->in[0]->store != ASSAY_STORE_F64)
+    return false;
   const bool known = strcmp(op, "MatMul") == 0 ? read_matmul(s, p)
                      : strcmp(op, "Gemm") == 0 ? read_gemm(s, p)
                      : strcmp(op, "Conv") == 0 ? read_conv(s, p)
