@@ -46,14 +46,14 @@ typedef struct span {
   bool refused;              // the driver cannot capture it
 } span_t;
 
-typedef struct kept {
+typedef struct captured {
   const assay_device_driver_t* driver;
   size_t n;
   span_t spans[];  // by first layer
-} kept_t;
+} captured_t;
 
 static void drop(void* p) {
-  kept_t* k = p;
+  captured_t* k = p;
   for (size_t i = 0; i < k->n; i++) {
     assay_free(k->spans[i].at);
     if (k->spans[i].capture) k->driver->capture_destroy(k->spans[i].capture);
@@ -63,7 +63,7 @@ static void drop(void* p) {
 
 static assay_status_t keep(const device_run_t* d, assay_segment_t* s) {
   const size_t n = (size_t)(s->end - s->first);
-  kept_t* k = assay_calloc(1, sizeof *k + n * sizeof *k->spans);
+  captured_t* k = assay_calloc(1, sizeof *k + n * sizeof *k->spans);
   if (!k) return assay_status_no_memory();
   k->driver = d->driver;
   k->n = n;
@@ -435,7 +435,7 @@ static int count_kernels(const device_run_t* d, int from, int to) {
 // with the same addresses is captured.
 static assay_status_t run_span(device_run_t* d, int from, int to) {
   const assay_segment_t* s = d->runner.now;
-  span_t* g = &((kept_t*)s->kept)->spans[from - s->first];
+  span_t* g = &((captured_t*)s->kept)->spans[from - s->first];
   const size_t bytes = (s->n_slots + 1) * sizeof *d->at;
   const bool whole = d->driver->capture_begin && !d->stepwise && !d->runner.tap && !g->refused &&
                      count_kernels(d, from, to) > 1;
