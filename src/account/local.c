@@ -386,7 +386,7 @@ static assay_status_t run_hidden_node(chain_t* c, const assay_node_t* node,
   return st;
 }
 
-// Lets go of hidden values that no node behind number k reads: long layers have many.
+// Lets go of hidden values that no node after number k reads: long layers have many.
 static void forget(chain_t* c, size_t k) {
   for (size_t i = k + 1; i < c->n_nodes; i++)
     if (is_control(c->nodes[i])) return;  // its bodies may read anything

@@ -28,7 +28,7 @@ static bool read_text(const char* path, char* buffer, size_t n) {
   return len > 0;
 }
 
-// The number behind `key` at the beginning of a line.
+// The number after `key` at the beginning of a line.
 static bool find_number(const char* text, const char* key, uint64_t* out) {
   size_t n = strlen(key);
   for (const char* line = text; line; line = strchr(line, '\n')) {

@@ -149,7 +149,7 @@ static assay_status_t write_in(const assay_certificate_t* c, assay_str_t* s) {
   return NULL;
 }
 
-// From rich to poor; behind the last one every second, fourth, ... value.
+// From rich to poor; after the last one every second, fourth, ... value.
 static const assay_certificate_form_t forms[] = {
     {.sketches = 4, .bits_bytes = 4, .names = true, .bounds = true, .stride = 1},
     {.sketches = 2, .bits_bytes = 4, .names = true, .bounds = true, .stride = 1},

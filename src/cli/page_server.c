@@ -26,7 +26,7 @@ struct page_server {
 
 // ---- answers ------------------------------------------------------------------------------------
 
-// "localhost", "127.0.0.1", with any port behind: it may be forwarded.
+// "localhost", "127.0.0.1", with any port appended: it may be forwarded.
 static bool is_local(const char* host) {
   static const char* const names[] = {"localhost", "127.0.0.1"};
   for (size_t i = 0; host && i < sizeof names / sizeof *names; i++) {

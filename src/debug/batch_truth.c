@@ -229,7 +229,7 @@ static assay_status_t take_failure(run_t* r, assay_status_t why) {
     snprintf(f.why, sizeof f.why, "a batch of %d does not run: %.240s", rel->n,
              assay_status_message(why));
   else
-    snprintf(f.why, sizeof f.why, "a batch of %d%s fits its shape no more: %.80s fails behind it",
+    snprintf(f.why, sizeof f.why, "a batch of %d%s fits its shape no more: %.80s fails after it",
              rel->n, rel->single ? " with one row of the other inputs" : "", r->last->label);
   assay_status_free(why);
   return assay_batch_add(j, &f);

@@ -1,4 +1,4 @@
-// What a repair does to its own node and to the cheap ones behind it, without following it to the
+// What a repair does to its own node and to the cheap ones after it, without following it to the
 // targets.
 //
 // A repair may change its node beyond all measure and still be the right one: a variance that was

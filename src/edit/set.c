@@ -210,7 +210,7 @@ static assay_status_t parse_type(const char* text, assay_type_t* out, float* out
   if (strncmp(text, "int8*", 5) == 0) {
     *out_scale = strtof(text + 5, &end);
     if (*end || end == text + 5 || !(*out_scale > 0) || *out_scale > FLT_MAX)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--type: '%s' has no scale above 0 behind its '*'",
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--type: '%s' has no scale above 0 after its '*'",
                          text);
     return *out = ASSAY_TYPE_INT8, NULL;
   }

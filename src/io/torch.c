@@ -132,7 +132,7 @@ static assay_status_t make_tuple(evaluator_t* m, size_t n) {
   return push(m, (item_t){.kind = TUPLE, .first = first, .n = n});
 }
 
-// How many items stand behind the last mark. False: there is none.
+// How many items stand after the last mark. False: there is none.
 static bool count_marked(const evaluator_t* m, size_t* out_n) {
   size_t n = 0;
   while (n < m->n && m->stack[m->n - 1 - n].kind != MARK) n++;

@@ -156,7 +156,7 @@ static void op_free(assay_custom_op_t* op) {
   assay_free(op);
 }
 
-// Copies a text to *at, which moves on behind it.
+// Copies a text to *at, which moves on after it.
 static const char* keep(char** at, const char* text) {
   const size_t n = strlen(text) + 1;
   char* copy = memcpy(*at, text, n);

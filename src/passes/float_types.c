@@ -170,7 +170,7 @@ static assay_status_t typed_like(job_t* j, const assay_value_t* v, assay_type_t 
   return assay_valtype_unranked(j->c->model, elem, out);
 }
 
-// A Cast of `from` to the type of `to`, behind what makes `from`; it stands for what `like` does.
+// A Cast of `from` to the type of `to`, after what makes `from`; it stands for what `like` does.
 static assay_status_t insert_cast(job_t* j, assay_value_t* from, assay_value_t* to,
                                   assay_type_t type, const assay_node_t* like) {
   assay_graph_t* g = from->graph;
@@ -263,7 +263,7 @@ static bool was_there(const job_t* j, const assay_value_t* v) {
 }
 
 // Whether a node rounds what it reads to its format before it chooses by it. What only moves
-// elements rounds behind that, which is the same unless it looks at them.
+// elements rounds after that, which is the same unless it looks at them.
 static bool rounds_first(const assay_node_t* n) {
   if (is_cast(n)) return false;
   return !(n->op->flags & ASSAY_OP_MOVES) || !(n->op->flags & ASSAY_OP_SELECTS || n->op->discrete);

@@ -102,7 +102,7 @@ typedef struct assay_pass {
   bool opt_in;
   bool
       rounds_constants;  // makes constants that are rounded to float32: truth may move by that much
-  // Runs again behind all passes, on the model with the sizes that were given: changes nothing but
+  // Runs again after all passes, on the model with the sizes that were given: changes nothing but
   // what follows from sizes.
   bool after_shapes;
   assay_status_t (*run)(assay_pass_context_t* c);

@@ -1,6 +1,6 @@
 // States of a context: an output of one run that is an input of the next, in memory of the context.
 //
-// One that grows is written behind what is there, in the same memory, where all layers that use it
+// One that grows is written after what is there, in the same memory, where all layers that use it
 // can do with that (exec/append.h). Else it has two pieces of memory: a run reads one and writes
 // the other, and when it has succeeded they change places. So a run that fails leaves all states as
 // they were, either way.

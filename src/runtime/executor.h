@@ -63,7 +63,7 @@ size_t assay_executor_made(const assay_executor_t* e);
 // it, and a later step, or what asks for a value, waits. The last step always waits.
 void assay_executor_stepwise(assay_executor_t* e, bool on);
 // A graph input, and where a graph output is wanted, in the memory of the backend's device
-// (backend.h); deliver comes behind the run. UNSUPPORTED: it has no device.
+// (backend.h); deliver comes after the run. UNSUPPORTED: it has no device.
 assay_status_t assay_executor_set_on_device(assay_executor_t* e, const assay_value_t* v,
                                             const assay_device_view_t* view) ASSAY_MUST_USE;
 assay_status_t assay_executor_bind_on_device(assay_executor_t* e, const assay_value_t* v,

@@ -121,7 +121,7 @@ ROWS = [
     ("run tiny.onnx --onnxrt --onnx-outputs fc", 1, [r"not found in the model: \{'fc'\}"], ""),
     ("run tiny.onnx --trt --trt-outputs-by-type CONVOLUTION", 0, [r"\{c \["], ""),
     ("run tiny.onnx --onnxrt --trt --fp16 --atol 1e-9 --rtol 1e-9", 1,
-     [r"FAILED \| Output: 'prob'", r"\[I\] Cause: the engine's error grows most behind layer ", r"Next: assay check tiny\.onnx --precision fp16"], ""),
+     [r"FAILED \| Output: 'prob'", r"\[I\] Cause: the engine's error grows most after layer ", r"Next: assay check tiny\.onnx --precision fp16"], ""),
     ("run overflow.onnx --trt --fp16 --onnxrt --val-range [1,2]", 1,
      [r"Cause: layer 'fc1' \(MatMul, fp16\) is the first to give what is not finite", r"fp16 ends at 65504"], ""),
     ("run nan.onnx --onnxrt --validate", 1,
@@ -324,7 +324,7 @@ def test_files(program):
     code, out, _ = call(program, "run tiny.onnx --onnxrt --load-inputs folder --save-inputs folder")
     expect(code == 1 and "is not empty" in out, "a folder that is not empty")
     code, out, _ = call(program, "run tiny.onnx --onnxrt --load-inputs folder a0.json --save-outputs chained.json")
-    expect(code == 0 and len(outputs_of("chained.json")[0][1]) == 4, f"files one behind the other: {out[-300:]}")
+    expect(code == 0 and len(outputs_of("chained.json")[0][1]) == 4, f"files one after the other: {out[-300:]}")
     code, out, _ = call(program, "run tiny.onnx --onnxrt --load-inputs chained.json")
     expect(code == 1 and "polygraphy data merge" in out, f"results as inputs: {out[-300:]}")
     np.savez("x.npz", x=feeds[0]["x"])

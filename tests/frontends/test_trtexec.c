@@ -245,7 +245,7 @@ static void lines(void** state) {
       {"--onnx=m --fp16=0", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --fp17", NULL, "--fp17 (did you mean --fp16?)\n", TRT_OUTCOME_UNKNOWN},
       {"--onnx m", "--onnx needs a value", NULL, TRT_OUTCOME_RUN},
-      {"--fp16 m", NULL, "m (values stand behind '=': --name=value)\n", TRT_OUTCOME_UNKNOWN},
+      {"--fp16 m", NULL, "m (values stand after '=': --name=value)\n", TRT_OUTCOME_UNKNOWN},
       {"--ONNX=m", NULL, "--ONNX m (did you mean --onnx?)\n", TRT_OUTCOME_UNKNOWN},
       {"--fp", NULL, "--fp (did you mean --fp8?)\n", TRT_OUTCOME_UNKNOWN},
       {"--onnx=m --fp16 --fp16", NULL, "--fp16 (given twice)\n", TRT_OUTCOME_UNKNOWN},

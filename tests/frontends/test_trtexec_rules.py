@@ -85,7 +85,7 @@ RULES = [
     Rule(1, BUILD + "--plugins=a.so --plugins=b.so", 1, "--plugins is not supported"),
     Rule(1, BUILD + "--fp17 --iteration=5", 1, ends_with_error),
     Rule(1, BUILD + "--iterations 5", 1, "--iterations needs a value: --iterations=N"),
-    Rule(1, BUILD + "--fp16 model.onnx", 1, r"\[E\] Unknown option: model.onnx \(values stand behind '=': --name=value\)"),
+    Rule(1, BUILD + "--fp16 model.onnx", 1, r"\[E\] Unknown option: model.onnx \(values stand after '=': --name=value\)"),
     Rule(1, BUILD + "-fp16", 1, r"\[E\] Unknown option: -fp16 \(did you mean --fp16\?\)"),
     Rule(1, "--iterations=abc --nonsense --help", 0, lambda run: "=== Build Options ===" in run.out and not run.err),
     Rule(1, "--help=1", 0, lambda run: "=== Build Options ===" in run.out),

@@ -53,7 +53,7 @@ static bool is_of_trtexec(const char* word) {
   return false;
 }
 
-// The value of an option: what stands behind its '=', or the next word.
+// The value of an option: what stands after its '=', or the next word.
 static assay_status_t take_value(const char** at, assay_str_t* word, const char* name,
                                  const char** out, bool* out_is) {
   const size_t n = strlen(name);
@@ -111,7 +111,7 @@ static assay_status_t read_options(const char* text, const taken_t* t) {
 
 // ---- files --------------------------------------------------------------------------------------
 
-// Whether what comes first, behind comments, begins with "--".
+// Whether what comes first, after comments, begins with "--".
 static bool has_options(const char* text) {
   for (;;) {
     text += strspn(text, " \t\r\n");

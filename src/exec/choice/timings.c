@@ -67,7 +67,7 @@ static assay_status_t set(assay_timings_t* t, const char* key, size_t n, double 
   return NULL;
 }
 
-// The line that begins at *at, without its end; false behind the last one.
+// The line that begins at *at, without its end; false after the last one.
 static bool next_line(const char* text, size_t n, size_t* at, const char** out, size_t* out_n) {
   if (*at >= n) return false;
   const char* end = memchr(text + *at, '\n', n - *at);

@@ -87,13 +87,13 @@ static assay_status_t print(const device_run_t* d, assay_status_t st, int64_t ma
     case RUNNING:
       return assay_status_note(st, "layer '%s'", name);
     case COPYING_IN:
-      return assay_status_note(st, "copying to the device what layer '%s' and those behind it read",
+      return assay_status_note(st, "copying to the device what layer '%s' and those after it read",
                                name);
     case COPYING_OUT:
-      return assay_status_note(st, "copying from the device, behind layer '%s'", name);
+      return assay_status_note(st, "copying from the device, after layer '%s'", name);
     default:
       return assay_status_note(st,
-                               "layer '%s' or one behind it, which the device runs as a whole (a "
+                               "layer '%s' or one after it, which the device runs as a whole (a "
                                "run with a tap or a profile tells which)",
                                name);
   }
@@ -184,7 +184,7 @@ typedef struct constant_move {
   const void* from;
 } constant_move_t;
 
-// The elements go to memory that is given back behind the move, which lies on the device, too.
+// The elements go to memory that is given back after the move, which lies on the device, too.
 static assay_status_t fill_moved(void* user, assay_queue_t* q, assay_device_ptr_t to) {
   const constant_move_t* c = user;
   const assay_device_driver_t* driver = c->shared->kind->driver;

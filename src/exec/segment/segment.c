@@ -265,7 +265,7 @@ static bool is_caller_form(const assay_value_t* v, const assay_place_t* p, assay
          segment_form_of(p, form).layout == ASSAY_LAYOUT_PLAIN;
 }
 
-// Whether a kernel may write over an input: memory of the arena that nobody needs behind it.
+// Whether a kernel may write over an input: memory of the arena that nobody needs after it.
 static bool may_take(const builder_t* b, int slot, int i) {
   return slot >= 0 && b->s->slots[slot].kind == ASSAY_SLOT_ARENA &&
          b->s->slots[slot].block.last <= i && b->s->slots[slot].stays <= i;
@@ -346,7 +346,7 @@ static assay_status_t place_outputs(builder_t* b, const assay_sized_layer_t* d, 
   return NULL;
 }
 
-// What the caller gets and was not written there: behind the kernel, a move.
+// What the caller gets and was not written there: after the kernel, a move.
 static assay_status_t hand_out(builder_t* b, const assay_sized_layer_t* d, int i,
                                const assay_step_t* step) {
   for (size_t k = 0; k < d->n_out; k++) {

@@ -51,7 +51,7 @@ static assay_status_t refuse_layout(const char* flag, const char* word) {
   return st;
 }
 
-// A name of TensorRT's TensorFormat, in any case, in trtexec's word. A ',' behind it, as
+// A name of TensorRT's TensorFormat, in any case, in trtexec's word. A ',' after it, as
 // Polygraphy's help shows it, is no part of it.
 static assay_status_t put_layout(pg_job_t* j, const char* flag, const char* word,
                                  assay_str_t* out) {

@@ -1,4 +1,4 @@
-// --timingCacheFile: read if it is there and ours; written behind the build, with what others have
+// --timingCacheFile: read if it is there and ours; written after the build, with what others have
 // added to it meanwhile, under a lock.
 #include <errno.h>
 #include <fcntl.h>

@@ -83,7 +83,7 @@ static void add_unknown(trt_options_t* o, const char* arg, const char* why) {
   if (why) assay_str_printf_raw(&o->unknown, " (%s)", why);
   if (near) assay_str_printf_raw(&o->unknown, " (did you mean %s?)", near);
   if (!near && !why && arg[0] != '-')
-    assay_str_append(&o->unknown, " (values stand behind '=': --name=value)");
+    assay_str_append(&o->unknown, " (values stand after '=': --name=value)");
   assay_str_append(&o->unknown, "\n");
 }
 

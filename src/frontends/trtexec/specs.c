@@ -37,7 +37,7 @@ static assay_status_t take_name(assay_arena_t* arena, const char* flag, const ch
   const size_t quotes = count_quotes(s, n);
   if (quotes && (quotes != 2 || !quoted || s[n - 1] != '\''))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "%s: '%.*s': a name in quotes has one before it and one behind it", flag,
+                       "%s: '%.*s': a name in quotes has one before it and one after it", flag,
                        (int)n, s);
   if (n == (quoted ? 2u : 0u))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: an element has no name", flag);

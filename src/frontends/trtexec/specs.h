@@ -33,7 +33,7 @@ bool trt_is_decimal(const char* text);
 assay_status_t trt_dims_parse(const char* flag, const trt_item_t* item, int* out_rank,
                               int64_t* out_dims) ASSAY_MUST_USE;
 
-// "0.25M": B, K, M or G behind it, in powers of 1024; without one, times `unit`.
+// "0.25M": B, K, M or G after it, in powers of 1024; without one, times `unit`.
 assay_status_t trt_size_parse(const char* flag, const char* text, double unit,
                               uint64_t* out) ASSAY_MUST_USE;
 

@@ -317,7 +317,7 @@ static assay_status_t read_split(const assay_eval_t* c, int64_t length, int64_t*
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                               "split has shape %s and %s %lld; a list of lengths that add up to "
                               "%lld is expected",
-                              ASSAY_DIMS_TEXT(t), fits ? "adds up to" : "a negative entry behind",
+                              ASSAY_DIMS_TEXT(t), fits ? "adds up to" : "a negative entry after",
                               (long long)sum, (long long)length);
     *out_lengths = assay_i64(t);
     *out_n = t->size;

@@ -329,7 +329,7 @@ static assay_status_t read_lists5(const assay_node_t* n, lists5_t* l) {
   return NULL;
 }
 
-// A child: nodes stand first, leaves behind them. -1 if it is neither.
+// A child: nodes stand first, leaves after them. -1 if it is neither.
 static int64_t child5(const lists5_t* l, int64_t id, int64_t is_leaf) {
   if (!is_leaf) return id >= 0 && id < l->inner ? id : -1;
   return id >= 0 && id < l->leaves ? l->inner + id : -1;

@@ -43,7 +43,7 @@ bool assay_pattern_match(const assay_pattern_t* p, const assay_uses_t* uses, ass
 
 // What a name stands for; NULL if it is not there.
 assay_value_t* assay_match_value(const assay_match_t* m, const char* name);
-// The number behind $name; false if it is not there.
+// The number after $name; false if it is not there.
 bool assay_match_number(const assay_match_t* m, const char* name, double* out);
 
 #endif  // ASSAY_PASSES_ASSEMBLE_PATTERN_H_

@@ -93,7 +93,7 @@ INLINE void block(const int rows, const int vectors, direct_block_t* b) {
 
 #include "backends/cpu/conv/direct_blocks.h"
 
-// ---- behind the sums ---------------------------------------------------------------------------
+// ---- after the sums ---------------------------------------------------------------------------
 
 INLINE __m512 widened(assay_type_t type, __m256i x) {
   return type == ASSAY_TYPE_FLOAT16
@@ -117,7 +117,7 @@ INLINE __m512i narrowed(assay_type_t type, __m512 low, __m512 high) {
     return _mm512_inserti64x4(
         _mm512_castsi256_si512(_mm512_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)),
         _mm512_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), 1);
-  // The odd elements of both, one behind the other.
+  // The odd elements of both, one after the other.
   const __m512i upper = _mm512_add_epi16(
       _mm512_set1_epi32(0x00030001),
       _mm512_mullo_epi32(_mm512_set1_epi32(0x00040004),

@@ -1,6 +1,6 @@
 // Functions that networks spend their time in, evaluated in float32 lanes with at most 1 ulp (those
 // that are called short: 2.5); their twins in float64 (float64.h) serve 16-bit results. Included
-// behind one of the lanes_*.h.
+// after one of the lanes_*.h.
 #ifndef ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 #define ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 

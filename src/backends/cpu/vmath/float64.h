@@ -1,5 +1,5 @@
 // Functions of float32 evaluated in float64 lanes: within 0.51 ulp of float32, for all inputs.
-// Included behind one of the lanes_*.h. What is subnormal in float32 is not in float64, and a
+// Included after one of the lanes_*.h. What is subnormal in float32 is not in float64, and a
 // product of two float32 is exact there; so the one rounding that counts is the last one, at which
 // subnormal results and overflow come out right by themselves. `odd` asks for rounding to odd
 // instead: a result that is then rounded to a 16-bit format is rounded as if once (S. Boldo and

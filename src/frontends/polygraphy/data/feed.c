@@ -223,7 +223,7 @@ static assay_status_t warn_of_names(pg_job_t* j, pg_flag_id_t flag, assay_value_
 
 // ---- files --------------------------------------------------------------------------------------
 
-// The iterations of one file behind those before: cut and converted as the model says.
+// The iterations of one file after those before: cut and converted as the model says.
 static assay_status_t add_runs(assay_saved_t* from, assay_value_t* const* inputs, size_t n,
                                assay_saved_t* out) {
   assay_samples_t s = {0};

@@ -57,7 +57,7 @@ static assay_status_t check_flags(const pg_debug_t* d) {
   struct stat info;
   if (pg_given(a, PG_FLAG_check) && !pg_words(a, PG_FLAG_check)->n)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--check needs a command behind it: it takes the rest of the line, so it "
+                       "--check needs a command after it: it takes the rest of the line, so it "
                        "comes last");
   if (!pg_given(a, PG_FLAG_check) && !isatty(STDIN_FILENO))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -274,6 +274,6 @@ assay_status_t pg_debug_loop(pg_debug_t* d, const pg_loop_t* loop) {
     ASSAY_TRY(loop->advance(loop->user, &i, &stop));
   }
   report_all(n, passed);
-  if (!stop) pg_log(PG_WARNING, "Stopped behind %d iterations, without an end", PG_MAX_ITERATIONS);
+  if (!stop) pg_log(PG_WARNING, "Stopped after %d iterations, without an end", PG_MAX_ITERATIONS);
   return NULL;
 }

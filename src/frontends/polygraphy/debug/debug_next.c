@@ -7,8 +7,8 @@
 
 #include "base/shell.h"
 
-// The value of the check's own flag: the word behind one of these beginnings ('|' between them), or
-// what stands behind its '='. NULL: the check has none.
+// The value of the check's own flag: the word after one of these beginnings ('|' between them), or
+// what stands after its '='. NULL: the check has none.
 static const char* check_value(const pg_words_t* check, const char* names) {
   const char* found = NULL;
   for (size_t i = 0; i < check->n; i++) {
