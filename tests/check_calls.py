@@ -5,7 +5,7 @@ Reads the symbols of the objects of src in a build. A folder calls itself and th
 order of check_includes.py), and no files of a folder call each other in a circle, but for what
 ARGUED lists, each with its reason:
 
-  table FILE PATTERN: why      FILE holds a table whose rows are symbols of these names; they are no calls
+  table FILE PATTERN: why      FILE holds a table whose rows are symbols of these names; they are not calls
   up FILE FILE: why            a call into a later folder
   circle FILE FILE...: why     exactly these files
 
@@ -110,7 +110,7 @@ def circles_of(arrows):
 
 
 def without_rows(calls, tables):
-    """The calls that are no rows of tables, and the numbers of entries that took something away."""
+    """The calls that are not rows of tables, and the numbers of entries that took something away."""
     used, left = set(), {}
     for (source, target), symbols in calls.items():
         rest = set(symbols)

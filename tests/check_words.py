@@ -41,6 +41,9 @@ WORDS = [
     (r"(?<!_)(?:told|kept|room)_t", "the name of what it holds", []),
     ("assay_executor_run_told", "assay_executor_run_progress", []),
     (r"(?<!_)(?:most|least)_[a-z]+", "max or min", ["src/frontends/polygraphy/*"]),
+    # Order in time or in a graph, and what a thing is not.
+    ("one behind the other", "one after the other", []),
+    (r"(?<!there )(?:is|was) no (?:error|number|tensor|size|type|layout|multiple of|float|fault)", "is not an error, is not a number, ...", []),
     # Models are trained, and batch normalization trains.
     ("train", "row pipeline", ["src/ops/norm/norm.c", "src/passes/no_ops.c", "fuzz/make_corpus.py"]),
     ("trains", "row pipelines", ["src/backends/cpu/pointwise/program.c", "src/plan/plan.c"]),

@@ -256,7 +256,7 @@ static assay_status_t int8_limits(const assay_int8_t* q, const assay_node_t* nod
   return NULL;
 }
 
-// A node without a bound leaves the layer unjudged; that is no error.
+// A node without a bound leaves the layer unjudged; that is not an error.
 static assay_status_t node_limits(chain_t* c, const assay_node_t* node, assay_tensor_t* const* in,
                                   const assay_limits_t* in_error, size_t n_out,
                                   assay_tensor_t* const* out, assay_limits_t* limits) {

@@ -350,7 +350,7 @@ assay_status_t assay_certificate_decode(const void* data, size_t size, assay_cer
   uint64_t sum;
   if (size < HEADER || memcmp(bytes, magic, sizeof magic) != 0)
     return ASSAY_ERROR(ASSAY_CORRUPT,
-                       "it is no certificate: 'assay certify MODEL -o C' writes one");
+                       "it is not a certificate: 'assay certify MODEL -o C' writes one");
   if (bytes[sizeof magic] != FORM_VERSION)
     return ASSAY_ERROR(ASSAY_CORRUPT,
                        "a certificate of form %d, this version reads form %d: make it anew",

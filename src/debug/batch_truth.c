@@ -120,7 +120,7 @@ static assay_status_t blame(run_t* r, const assay_node_t* n, const assay_value_t
                             const assay_tensor_t* got, const assay_row_difference_t* d) {
   assay_batch_job_t* j = r->job;
   const assay_tensor_t* alone = j->ref[v->id];
-  // A model of one fixed batch is never run at another: what fits that only is no fault, unless
+  // A model of one fixed batch is never run at another: what fits that only is not a fault, unless
   // the batch itself is lost in it.
   const bool other = j->out->batch && j->out->relations[r->relation].n != j->out->batch;
   assay_batch_found_t f = {.model = true,

@@ -56,7 +56,7 @@ void assay_fp32_set_add_by_range(assay_fp32_set_t* k, bool all);
 // predicts.
 assay_status_t assay_fp32_set_add_by_loss(assay_fp32_set_t* k, double tolerated) ASSAY_MUST_USE;
 // Adds layers whose choices flipped, and those with most error of their own, until so little of the
-// sum is left. For outputs that are no floats, whose error has no shares.
+// sum is left. For outputs that are not floats, whose error has no shares.
 void assay_fp32_set_add_by_error(assay_fp32_set_t* k, double rest);
 // Adds the layers with most share of the outputs' error for their time, until so little of it
 // should be left; shares and outputs are of a run of `plan`. few: where layers with large shares

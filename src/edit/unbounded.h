@@ -10,7 +10,7 @@
 assay_status_t assay_unbounded_find(assay_model_t* prepared, assay_value_t* const** out,
                                     size_t* out_n) ASSAY_MUST_USE;
 // Puts a Min with that bound after what makes the value. elem: its type.
-// Errors: INVALID_ARGUMENT no node makes it; UNSUPPORTED it is no number.
+// Errors: INVALID_ARGUMENT no node makes it; UNSUPPORTED it is not a number.
 assay_status_t assay_unbounded_set(assay_model_t* m, const char* value, assay_type_t elem,
                                    int64_t bound) ASSAY_MUST_USE;
 

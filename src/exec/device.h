@@ -9,7 +9,7 @@
 // Whatever takes a queue is asynchronous: it returns when the work is noted, and the work is done
 // after all that was put into this queue before. So it may fail later. Then
 //   - what is in the queue after it is not done, and neither is what is put there from then on,
-//     which is no failure of its own;
+//     which is not a failure of its own;
 //   - queue_wait returns the failure, once, and tells at which mark the queue was; a device that is
 //     still good then works on;
 //   - host memory that the queue reads or writes stays the queue's until queue_wait or event_wait

@@ -46,7 +46,7 @@ typedef struct assay_operand {
   assay_weights_t* store;          // keeps what is made of the constants of the model
 } assay_operand_t;
 
-// A layer with all its sizes. Hidden values are no operands.
+// A layer with all its sizes. Hidden values are not operands.
 typedef struct assay_sized_layer {
   const assay_layers_t* layers;
   const assay_layer_t* layer;

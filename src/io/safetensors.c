@@ -81,7 +81,7 @@ static assay_status_t read_shape(const json_t* j, entry_t* e) {
   for (int i = 0; i < e->rank; i++) {
     const json_t* d = json_array_get(shape, (size_t)i);
     if (!json_is_integer(d) || json_integer_value(d) < 0)
-      return ASSAY_ERROR(ASSAY_CORRUPT, "dimension %d of its shape is no size", i);
+      return ASSAY_ERROR(ASSAY_CORRUPT, "dimension %d of its shape is not a size", i);
     e->dims[i] = json_integer_value(d);
   }
   return NULL;
@@ -158,10 +158,10 @@ static assay_status_t check_metadata(json_t* metadata) {
   const char* key;
   json_t* value;
   if (metadata && !json_is_object(metadata))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "'__metadata__' is no object");
+    return ASSAY_ERROR(ASSAY_CORRUPT, "'__metadata__' is not an object");
   json_object_foreach(metadata, key, value) {
     if (!json_is_string(value))
-      return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' of '__metadata__' is no string", key);
+      return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' of '__metadata__' is not a string", key);
   }
   return NULL;
 }

@@ -80,7 +80,7 @@ assay_status_t assay_saved_read_folder(const char* path, const assay_saved_types
   assay_saved_t saved = {0};
   const int n = scandir(path, &entries, assay_json_is_file, alphasort);
   if (n <= 0)
-    return free(entries), ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s' is no folder of JSON files", path);
+    return free(entries), ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s' is not a folder of JSON files", path);
   assay_status_t st = NULL;
   for (int i = 0; i < n; i++) {
     if (!st) st = add_file(path, entries[i]->d_name, types, &saved);

@@ -166,7 +166,7 @@ static void parse_variables(parse_t* p) {
 
 static const char no_variable[] = "";
 
-// Parameters whose type is no variable name a type themselves.
+// Parameters whose type is not a variable name a type themselves.
 static void finish_params(parse_t* p) {
   for (int side = 0; side < 2; side++) {
     for (int i = 0; i < p->n_params[side]; i++) {

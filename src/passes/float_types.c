@@ -125,7 +125,7 @@ static bool outputs_follow(const assay_node_t* n, assay_type_t type) {
 static bool is_cast(const assay_node_t* n) { return assay_is(n, "Cast") && n->n_inputs == 1; }
 
 // A Cast rounds to the format of what it is to make; one that makes something else has that of what
-// it reads. Cast 1 to 5 names its type by text, and strings are no numbers.
+// it reads. Cast 1 to 5 names its type by text, and strings are not numbers.
 static assay_format_t format_of_cast(const assay_node_t* n) {
   const assay_type_t from = assay_elem_of(n->inputs[0]), to = assay_elem_of(n->outputs[0]);
   if (n->schema->since < 6) return ASSAY_FORMAT_NONE;

@@ -301,7 +301,7 @@ assay_status_t assay_context_set_state(assay_context_t* c, const char* input,
   context_state_t* s;
   ASSAY_TRY(find_state(c, input, &s));
   if (!tensor || tensor->kind != ASSAY_KIND_TENSOR)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "state '%s' is set to what is no tensor", input);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "state '%s' is set to what is not a tensor", input);
   ASSAY_TRY(check_dims(c, s, "what is given", tensor->rank, tensor->dims, tensor->type));
   forget(c, s);
   ASSAY_TRY(reserve(c, s, tensor->dims));

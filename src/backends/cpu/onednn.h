@@ -56,7 +56,7 @@ assay_status_t dnn_epilogue(dnn_kernel_t* k, const assay_sized_layer_t* l, assay
                             bool* out_ok);
 // The type that the primitive writes: float32 for a program, which takes sums unrounded.
 assay_type_t dnn_dst_type(const dnn_kernel_t* k, const assay_sized_layer_t* l, assay_type_t type);
-// A window as oneDNN wants it; what a stride leaves over at the end is no padding.
+// A window as oneDNN wants it; what a stride leaves over at the end is not padding.
 typedef struct dnn_window {
   dnnl_dims_t strides, kernel, dilations, before, behind;
 } dnn_window_t;

@@ -144,7 +144,7 @@ static assay_status_t read_file(const char* path, const taken_t* t) {
   if (!binary) assay_str_append_n(&text, (const char*)assay_mapping_data(m), n);
   assay_mapping_release(m);
   assay_status_t st =
-      binary ? ASSAY_ERROR(ASSAY_CORRUPT, "it is no text") : assay_str_status(&text);
+      binary ? ASSAY_ERROR(ASSAY_CORRUPT, "it is not text") : assay_str_status(&text);
   if (!st) st = read_text(assay_str_get(&text), t);
   assay_str_deinit(&text);
   return assay_status_note(st, "'%s'", path);

@@ -36,7 +36,7 @@ assay_status_t assay_calibration_cache_parse(assay_arena_t* arena, const char* t
   size_t lines = 1, count = 0;
   for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
   if (n < 4 || memcmp(text, "TRT-", 4) != 0)
-    return bad_line(1, "is not TRT-VERSION-ALGORITHM: this is no calibration cache");
+    return bad_line(1, "is not TRT-VERSION-ALGORITHM: this is not a calibration cache");
   ASSAY_TRY(assay_arena_new(arena, lines, sizeof *scales, &scales));
   for (size_t at = 0, number = 1; at < n; number++) {
     const char* line = text + at;

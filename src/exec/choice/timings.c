@@ -103,7 +103,7 @@ assay_status_t assay_timings_parse(assay_timings_t* t, const char* text, size_t 
   size_t at = 0, len = 0;
   const char* line = NULL;
   if (!next_line(text, n, &at, &line, &len) || !is_line(line, len, FIRST_LINE))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "this is no timing cache: it does not begin with '%s'",
+    return ASSAY_ERROR(ASSAY_CORRUPT, "this is not a timing cache: it does not begin with '%s'",
                        FIRST_LINE);
   assay_status_t st = NULL;
   const bool fits =

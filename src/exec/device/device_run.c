@@ -558,7 +558,7 @@ static assay_status_t deliver_held(device_run_t* d, const assay_value_t* v) {
   ASSAY_TRY(assay_runner_packed(d, v, &t));
   if (!t)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "output '%s' is no tensor of numbers and cannot be bound to memory",
+                       "output '%s' is not a tensor of numbers and cannot be bound to memory",
                        v->name);
   if (assay_tensor_bytes(t) > f->bytes)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,

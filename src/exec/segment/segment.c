@@ -77,7 +77,7 @@ static assay_status_t add_move(builder_t* b, const assay_reformat_t* m, int from
   return NULL;
 }
 
-// A slot for a constant, or for contents that follow from sizes: those are no constants of the
+// A slot for a constant, or for contents that follow from sizes: those are not constants of the
 // model, so a device gets them in every run.
 static assay_status_t add_constant(builder_t* b, const assay_place_t* p, const assay_reformat_t* m,
                                    int i, int* out) {
@@ -190,7 +190,7 @@ static assay_status_t need(builder_t* b, assay_place_t* p, assay_type_t through,
   }
   const int from = p->forms[source_of(p, form, through)].slot;
   const assay_reformat_t m = move_into(b, p, through, form);
-  // Contents that follow from sizes are no constants of the model: moved in every run.
+  // Contents that follow from sizes are not constants of the model: moved in every run.
   if (b->s->slots[from].kind == ASSAY_SLOT_CONSTANT && !p->known) {
     ASSAY_TRY(add_slot(b, ASSAY_SLOT_CONSTANT, p->value, out));
     ASSAY_TRY(move_constant(b, p, &m, b->s->slots[from].held, *out));

@@ -115,7 +115,7 @@ typedef struct pg_args {
   size_t n_parts;
   pg_flag_id_t* runners;
   size_t n_runners;
-  pg_words_t unknown;  // words that are no flags of the subcommand, and what is left over
+  pg_words_t unknown;  // words that are not flags of the subcommand, and what is left over
   const char* note;    // about a spelling; NULL: none
 } pg_args_t;
 

@@ -31,8 +31,8 @@ static assay_status_t read_cache(const trt_job_t* j, const char* path, bool warn
     if (bad && assay_status_code(bad) == ASSAY_CORRUPT) {
       *out_other = true;
       if (warn)
-        trt_warn("'%s' is no timing cache of Assay's (%s): it is not read, and left as it is", path,
-                 assay_status_message(bad));
+        trt_warn("'%s' is not a timing cache of Assay's (%s): it is not read, and left as it is",
+                 path, assay_status_message(bad));
       assay_status_free(bad);
     } else {
       st = bad;

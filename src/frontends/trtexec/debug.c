@@ -88,9 +88,9 @@ static assay_status_t read_formats(const trt_job_t* j, int* out) {
     size_t k = 0;
     while (k < 4 && strcmp(names[k], words[i]) != 0) k++;
     if (k == 4)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "--saveAllDebugTensors: '%s' is no format: summary, numpy, string or raw",
-                         words[i]);
+      return ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT,
+          "--saveAllDebugTensors: '%s' is not a format: summary, numpy, string or raw", words[i]);
     *out |= 1 << k;
   }
   return NULL;
@@ -259,7 +259,7 @@ assay_status_t trt_save_debug(const trt_job_t* j, const trt_inputs_t* in) {
     if (!s.saved[i])
       st = ASSAY_ERROR(ASSAY_NOT_FOUND,
                        "--saveDebugTensors: the plan has no value '%s': it became part of a layer, "
-                       "or it is no tensor of numbers",
+                       "or it is not a tensor of numbers",
                        s.items[i].name);
   json_decref(s.reported);
   return st;

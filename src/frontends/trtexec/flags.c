@@ -119,8 +119,8 @@ static assay_status_t set_value(const trt_flag_t* f, const char* value, trt_valu
                        f->value);
   v->text = value;
   if ((whole || f->kind == TRT_FLOAT) && !read_number(value, whole, &v->number))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: '%s' is no %snumber", f->name, value, value,
-                       whole ? "whole " : "");
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: '%s' is not a %snumber", f->name, value,
+                       value, whole ? "whole " : "");
   if (f->kind == TRT_CHOICE && !is_choice(f->value, value))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: it is one of %s", f->name, value, f->value);
   return NULL;

@@ -93,7 +93,8 @@ static assay_status_t construct_eval(assay_eval_t* c) {
 static assay_status_t empty_type(const assay_node_t* n, assay_type_t* out) {
   int64_t dtype = assay_attr_i64(n, "dtype", ASSAY_TYPE_FLOAT);
   if (dtype <= ASSAY_TYPE_UNDEFINED || dtype >= ASSAY_TYPE_COUNT)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "attribute 'dtype' is %lld, which is no element type",
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "attribute 'dtype' is %lld, which is not an element type",
                             (long long)dtype);
   *out = (assay_type_t)dtype;
   return NULL;

@@ -76,9 +76,9 @@ assay_status_t assay_trees_check(const assay_node_t* node, assay_trees_t* t, int
       st = ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "tree %lld has root %lld; there are %lld nodes",
                             (long long)i, (long long)t->roots[i], (long long)t->n_nodes);
     else if (state[t->roots[i]] == 0 && has_cycle(t, t->roots[i], state, stack))
-      st =
-          ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
-                           "tree %lld is no tree: a path comes back to a node on it", (long long)i);
+      st = ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
+                            "tree %lld is not a tree: a path comes back to a node on it",
+                            (long long)i);
   }
   assay_free(state);
   assay_free(stack);

@@ -31,7 +31,7 @@ typedef struct assay_match {
   size_t n_nodes;
 } assay_match_t;
 
-// Errors: INTERNAL a text that is no pattern.
+// Errors: INTERNAL a text that is not a pattern.
 assay_status_t assay_pattern_create(const char* text, assay_pattern_t** out) ASSAY_MUST_USE;
 void assay_pattern_destroy(assay_pattern_t* p);  // NULL is allowed
 

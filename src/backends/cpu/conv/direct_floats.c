@@ -101,7 +101,7 @@ INLINE __m512 widened(assay_type_t type, __m256i x) {
              : _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
 }
 
-// The upper halves are cpu_to_bf16 of what is no NaN.
+// The upper halves are cpu_to_bf16 of what is not a NaN.
 INLINE __m512i rounded(__m512 x) {
   const __m512i b = _mm512_castps_si512(x), y = _mm512_add_epi32(b, _mm512_set1_epi32(0x7fff));
   const __mmask16 odd = _mm512_test_epi32_mask(b, _mm512_set1_epi32(0x10000));

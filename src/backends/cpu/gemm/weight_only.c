@@ -154,7 +154,7 @@ static int shift_of(const assay_coded_matrix_t* m) {
   return m->bits == 8 ? (m->is_signed ? 0 : -128) : m->is_signed ? 8 : 0;
 }
 
-// Zero points of all blocks, shifted as codes are. *ok false: a shifted one is no float32.
+// Zero points of all blocks, shifted as codes are. *ok false: a shifted one is not a float32.
 static assay_status_t read_zeros(const assay_sized_layer_t* l, source_t* s, bool* ok) {
   const assay_coded_matrix_t* m = s->m;
   const int shift = shift_of(m);

@@ -22,8 +22,8 @@ typedef struct cpu_program cpu_program_t;
 
 // Compiles nodes [first, end) of a layer. `result` is the value that the anchor before them makes
 // (NULL: there is none), `layout` that of the output and of all streams of its size. *out stays
-// NULL where a node is no pointwise function that programs know. Without nodes it hands the result
-// on, rounded.
+// NULL where a node is not a pointwise function that programs know. Without nodes it hands the
+// result on, rounded.
 assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
                                 const assay_value_t* result, assay_layout_t layout,
                                 cpu_program_t** out);

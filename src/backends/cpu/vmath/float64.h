@@ -78,7 +78,7 @@ VFN vf v_cosh(vf x, bool odd) {
   const vd e = d_exp(d_min(d_set(100), d_abs(d_of(x))));
   return finish(d_mul(d_add(e, d_div(d_set(1), e)), d_set(0.5)), odd);
 }
-// The argument 0 is no case of these: -0 stays. alpha is made smaller by what is nothing in
+// The argument 0 is not a case of these: -0 stays. alpha is made smaller by what is nothing in
 // float32, but keeps results off alpha x, which they are smaller than.
 #define ALMOST 0x1.ffffffffffp-1
 VFN vf v_elu(vf x, float alpha, bool odd) {

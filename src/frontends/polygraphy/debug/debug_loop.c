@@ -33,7 +33,7 @@ static assay_status_t read_codes(const pg_job_t* j, pg_debug_t* d) {
     const long code = strtol(words->items[i], &end, 10);
     if (end == words->items[i] || *end || errno || code < -255 || code > 255)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%s' is no exit status: 0 to 255, or -N for signal N", flag,
+                         "%s: '%s' is not an exit status: 0 to 255, or -N for signal N", flag,
                          words->items[i]);
     d->codes[i] = (int)code;
   }
@@ -61,8 +61,8 @@ static assay_status_t check_flags(const pg_debug_t* d) {
                        "comes last");
   if (!pg_given(a, PG_FLAG_check) && !isatty(STDIN_FILENO))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "there is no --check, and nobody to ask: the standard input is no "
-                       "terminal; give --check COMMAND");
+                       "--check is missing, and standard input is not a "
+                       "terminal to ask on; give --check COMMAND");
   if (d->artifact && lstat(d->artifact, &info) == 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "%s already exists, refusing to overwrite. Please remove the file manually "

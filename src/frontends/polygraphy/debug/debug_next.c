@@ -68,7 +68,7 @@ assay_status_t pg_put_fewest(pg_job_t* j, assay_str_t* out) {
     assay_str_append(out, " --golden ");
     assay_shell_word(out, golden);
   }
-  // A bound for single outputs ("y:1e-3") is no tolerance for all of them.
+  // A bound for single outputs ("y:1e-3") is not a tolerance for all of them.
   if (atol && strtod(atol, &end) > 0 && !*end)
     assay_str_printf(out, " --require '%smax_abs <= %s'", golden ? "golden_" : "", atol);
   return assay_str_status(out);
