@@ -84,7 +84,7 @@ def main():
                 skipped += 1
                 continue
             np.savez(d / "in.npz", **ins)
-            # What is no float is a parameter as a rule: it is held at its value by a constant.
+            # What is not a float is a parameter as a rule: it is held at its value by a constant.
             held = onnx.ModelProto()
             held.CopyFrom(m)
             for name, x in ins.items():

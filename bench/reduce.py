@@ -29,7 +29,7 @@ import time
 import onnx
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MOST_NODES, MOST_SECONDS, LIMIT = 3, 30, 300
+MAX_NODES, MAX_SECONDS, LIMIT = 3, 30, 300
 
 
 def load_mutants():
@@ -86,9 +86,9 @@ def try_mutant(subject, fault, precision, fused):
             return {**row, "verdict": "holds"}
         if show(subject.program, found, False) != 0:
             return {**row, "verdict": "fails without the fault"}
-    if found["nodes"] > MOST_NODES:
+    if found["nodes"] > MAX_NODES:
         return {**row, "verdict": "too many nodes"}
-    return {**row, "verdict": "too slow" if seconds > MOST_SECONDS else "right"}
+    return {**row, "verdict": "too slow" if seconds > MAX_SECONDS else "right"}
 
 
 def blames_export(program, found, folder):
@@ -114,9 +114,9 @@ def try_exported(subject, model, injected, mode):
             return {**row, "verdict": "holds"}
     if injected.nodes and not set(injected.nodes) & set(row["names"]):
         return {**row, "verdict": "lacks the node"}
-    if mode == "I" and found["nodes"] > MOST_NODES:
+    if mode == "I" and found["nodes"] > MAX_NODES:
         return {**row, "verdict": "too many nodes"}
-    return {**row, "verdict": "too slow" if seconds > MOST_SECONDS else "right"}
+    return {**row, "verdict": "too slow" if seconds > MAX_SECONDS else "right"}
 
 
 class Reductions(mutants.Bench):
@@ -150,8 +150,8 @@ class Reductions(mutants.Bench):
 
 
 def table(rows, options):
-    says = {"E": f"engine mutants: {{}} reduced to at most {MOST_NODES} nodes that still fail, and do not without the fault",
-            "I": f"export mutants with golden of every value: {{}} reduced to at most {MOST_NODES} nodes that hold the wrong one and still fail",
+    says = {"E": f"engine mutants: {{}} reduced to at most {MAX_NODES} nodes that still fail, and do not without the fault",
+            "I": f"export mutants with golden of every value: {{}} reduced to at most {MAX_NODES} nodes that hold the wrong one and still fail",
             "O": "export mutants with golden of the outputs: {} reduced to what the wrong outputs are made of, which still fails"}
     lines = [f"# debug reduce, {datetime.date.today()}", "",
              f"Mutants of bench/mutants, seed {options.seed}, on {platform.machine()}, {os.cpu_count()} cores (bench/reduce.py).", ""]

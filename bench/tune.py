@@ -68,7 +68,7 @@ class Net:
 
 
 def chain(net, layers):
-    """Convolutions of many widths, one behind the other."""
+    """Convolutions of many widths, one after the other."""
     x, width = "x", 4
     while len(net.nodes) < layers - 1:
         wide = int(net.random.choice([2, 4, 8]))

@@ -117,7 +117,7 @@ def is_row(symbol, pattern):
 
 
 def without_rows(calls, tables):
-    """The calls that are no rows of tables, and the numbers of entries that took something away."""
+    """The calls that are not rows of tables, and the numbers of entries that took something away."""
     used, left = set(), {}
     for (source, target), symbols in calls.items():
         rest = set(symbols)

@@ -3,7 +3,7 @@
 
 In fp16 its output is NaN, since the sums of its local pooling pass 65504. The culprit has to be the first
 of these sums; the fix may keep only that pooling in fp32, and the model written has to be right in
-ONNX Runtime; keeping the sums alone is no fix.
+ONNX Runtime; keeping the sums alone is not a fix.
 """
 import json
 import os

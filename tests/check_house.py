@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-MOST_FILES = 45
+MAX_FILES = 45
 # Verbs over the public API alone, in src/cli/verbs.
 CLIENTS = ("cmd_audit.c", "cmd_certify.c", "cmd_check.c", "cmd_edit.c", "cmd_tune.c")
 CLIENT_INCLUDE = re.compile(r"<.*>|\"(?:base|cli)/.*\"|\"io/json.h\"")  # the last: what cli.h prints JSON by
@@ -33,8 +33,8 @@ def layout_faults(root):
         files = [p for p in folder.iterdir() if p.is_file() and p.name != "README.md"]
         where = folder.relative_to(root)
         sources = [p for p in files if p.suffix in (".c", ".h", ".inc")]
-        if len(files) > MOST_FILES:
-            yield f"{where}: {len(files)} files, {MOST_FILES} at most: make sub-folders"
+        if len(files) > MAX_FILES:
+            yield f"{where}: {len(files)} files, {MAX_FILES} at most: make sub-folders"
         if sources and not (folder / "README.md").exists():
             yield f"{where}: no README.md says what it is and where to start"
         elif sources:

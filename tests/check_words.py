@@ -33,6 +33,17 @@ WORDS = [
     ("plant", "inject", []),
     ("planted", "injected", ["src/report/json.c", "bench/mutation/judge.py", "bench/truth_figures.py"]),
     ("heed", "respect", []),
+    # Only as names of code: English has the words, too.
+    ("search_look", "search_screening", []),
+    (r"assay_(?:look|looks|kept|told|say|room)(?:_[a-z]+)*", "the name of what it does: screen, own, infer, log, capacity", []),
+    (r"(?<!_)look(?:_at_[a-z]+|_past|_t)", "inspect, probe or screen", []),
+    (r"(?<!_)(?:tell|say)_[a-z]+", "report, print or log", []),
+    (r"(?<!_)(?:told|kept|room)_t", "the name of what it holds", []),
+    ("assay_executor_run_told", "assay_executor_run_progress", []),
+    (r"(?<!_)(?:most|least)_[a-z]+", "max or min", ["src/frontends/polygraphy/*"]),
+    # Order in time or in a graph, and what a thing is not.
+    ("one behind the other", "one after the other", []),
+    (r"(?<!there )(?:is|was) no (?:error|number|tensor|size|type|layout|multiple of|float|fault)", "is not an error, is not a number, ...", []),
     # Models are trained, and batch normalization trains.
     ("train", "row pipeline", ["src/ops/norm/norm.c", "src/passes/no_ops.c", "fuzz/make_corpus.py"]),
     ("trains", "row pipelines", ["src/backends/cpu/pointwise/program.c", "src/plan/plan.c"]),

@@ -15,7 +15,7 @@ from data import draw
 from golden import Runner, difference
 from surgery import Surgery
 
-LEAST = 1e-4  # a fault that moves every output by less is no fault
+LEAST = 1e-4  # a fault that moves every output by less is not a fault
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ typedef struct assay_audit_options {
   // inputs. What nothing is said of has the samples' range, or [-1, 1].
   const char* const* boxes;
   size_t n_boxes;
-  const assay_samples_t* samples;  // of the model's inputs, whose shapes are taken, too; NULL: none
+  const assay_samples_t*
+      samples;  // of the model's inputs; their shapes are used as well; NULL: none
   // Sizes that the model leaves open, for the ranges, as in assay_model_options_t; others are 1.
   // The lists of broadcasts and baked sizes are of the model as it was loaded.
   const assay_input_shape_t* shapes;
@@ -37,7 +38,7 @@ typedef struct assay_audit_options {
   bool no_witness;                // do not look for an input that breaks the model
   double seconds;                 // how long to look for it
   uint64_t seed;                  // of that search
-  assay_progress_fn_t* progress;  // NULL: nobody is told
+  assay_progress_fn_t* progress;  // NULL: no reports of progress
   void* user;
   const assay_dim_size_t* dims;  // as `shapes`
   size_t n_dims;
@@ -52,9 +53,10 @@ typedef struct assay_audit_options {
 // Audits a model, which may hold operators that are not known (assay_model_options_t). The audit
 // holds a reference to it.
 //   options   may be NULL; read during the call only
-// Errors:  INVALID_ARGUMENT a box or shape that does not fit, a format that is no float; NOT_FOUND
-//          a pattern that matches nothing; UNSUPPORTED, INT8 of a model without quantizers, too;
-//          NO_MEMORY
+// Errors:  INVALID_ARGUMENT a box or shape that does not fit, a format that is not a float;
+// NOT_FOUND
+//          a pattern that matches nothing; UNSUPPORTED, also for INT8 on a model without
+//          quantizers; NO_MEMORY
 // Threads: any
 ASSAY_API assay_status_t assay_audit_run(assay_model_t* model, const assay_audit_options_t* options,
                                          assay_audit_t** out);
@@ -83,7 +85,7 @@ ASSAY_API assay_status_t assay_audit_input_range(const assay_audit_t* audit, siz
 // Errors: NOT_FOUND no node makes such a value, or nothing is known of it
 ASSAY_API assay_status_t assay_audit_value_range(const assay_audit_t* audit, const char* name,
                                                  double* out_low, double* out_high);
-// By how much the box may be scaled and is safe (to 2 %); 0: by nothing; NaN: nobody looked.
+// The largest factor by which the scaled box is safe (to 2 %); 0: none; NaN: not computed.
 ASSAY_API double assay_audit_safe_scale(const assay_audit_t* audit);
 // Whether options.batch is the size of an input's leading dimension.
 ASSAY_API bool assay_audit_batch_used(const assay_audit_t* audit);
@@ -93,7 +95,7 @@ ASSAY_API const char* assay_audit_open_sizes(const assay_audit_t* audit);
 // ---- the witness: an input in the box that breaks the model, confirmed by running it ------------
 
 ASSAY_API bool assay_audit_has_witness(const assay_audit_t* audit);
-// For each input of the box a tensor, borrowed; NULL: there is none.
+// For each input of the box a tensor, borrowed; NULL: none.
 ASSAY_API assay_tensor_t* assay_audit_witness(const assay_audit_t* audit, size_t i);
 // Writes it to an npz file, which reports name from then on. Errors: NOT_FOUND there is none, or no
 // such folder

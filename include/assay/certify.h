@@ -28,16 +28,17 @@ typedef struct assay_certify_options {
   assay_fusion_t fusion;          // TARGET: on, but for emu
   const char* const* passes_off;  // names of passes that do not run; some: the plan is fused
   size_t n_passes_off;
-  bool unquantized;                // quantizers are the identity in truth
-  uint64_t seed;                   // of random inputs and operators
-  const assay_samples_t* samples;  // inputs, which verifying needs, too; NULL: drawn from the seed
+  bool unquantized;  // quantizers are the identity in truth
+  uint64_t seed;     // of random inputs and operators
+  const assay_samples_t*
+      samples;  // inputs, which verifying needs as well; NULL: drawn from the seed
   // "OUTPUT:VALUE": elements of this output are decided by a threshold. Rows of an output of two
   // dimensions are by their largest element.
   const char* const* thresholds;
   size_t n_thresholds;
   size_t max_bytes;    // how large the certificate may be; 0: 1 % of the model, or 512 bytes
   const char* inject;  // for tests of what watches: a fault of target emu, "NODE:KIND=ARGUMENTS"
-  assay_progress_fn_t* progress;  // NULL: nobody is told
+  assay_progress_fn_t* progress;  // NULL: no reports of progress
   void* user;
 } assay_certify_options_t;
 #define ASSAY_CERTIFY_OPTIONS_INIT                                              \
@@ -51,12 +52,12 @@ typedef struct assay_certify_options {
 //   options   may be NULL; read during the call only
 // Errors:  INVALID_ARGUMENT unknown target or setting, a threshold that makes no sense or is of no
 //          output, inputs that the model does not take; NOT_FOUND a pattern or pass that there is
-//          not; UNSUPPORTED, INT8 of a model without quantizers, too; NO_MEMORY
+//          not; UNSUPPORTED, also for INT8 on a model without quantizers; NO_MEMORY
 // Threads: any
 ASSAY_API assay_status_t assay_certificate_make(assay_model_t* model,
                                                 const assay_certify_options_t* options,
                                                 assay_certificate_t** out);
-// Reads a certificate from its file. Errors: NOT_FOUND; CORRUPT it is no certificate, or damaged
+// Reads a certificate from its file. Errors: NOT_FOUND; CORRUPT not a certificate, or damaged
 ASSAY_API assay_status_t assay_certificate_load(const char* path, assay_certificate_t** out);
 // Writes it. Readers of the path see the old file or the new one. Errors: NOT_FOUND no such folder
 ASSAY_API assay_status_t assay_certificate_save(assay_certificate_t* certificate, const char* path);
@@ -100,7 +101,7 @@ typedef struct assay_verify_options {
   const char* engine_name;  // what reports and messages call it; NULL: "the engine"
   bool bits;                // other bits are a change; else only what passes its bounds is
   const char* inject;       // as in assay_certify_options_t
-  assay_progress_fn_t* progress;  // NULL: nobody is told
+  assay_progress_fn_t* progress;  // NULL: no reports of progress
   void* user;
 } assay_verify_options_t;
 #define ASSAY_VERIFY_OPTIONS_INIT                                                                \

@@ -68,7 +68,7 @@ typedef struct assay_check_options {
   double search_seconds;  // for what an exporter did wrong; 0: 40
   uint64_t seed;          // of random operators
   const char* inject;     // for tests: a node computes something else, "NODE:FAULT"; NULL: none
-  assay_progress_fn_t* progress;  // NULL: nobody is told
+  assay_progress_fn_t* progress;  // NULL: no reports of progress
   // Called once all but the fix is known: functions of the check may be called.
   void (*judged)(void* user, const assay_check_t* check);
   void* user;  // of both
@@ -82,7 +82,8 @@ typedef struct assay_check_options {
 
 // Makes a plan of the model, which is retained. What options point at is read during the call only,
 // but for `user`.
-// Errors:  INVALID_ARGUMENT a format that is no float, a requirement that makes no sense; NOT_FOUND
+// Errors:  INVALID_ARGUMENT a format that is not a float, a requirement that makes no sense;
+// NOT_FOUND
 //          a pattern, a pass or an output that there is not; UNSUPPORTED INT8 of a model without
 //          quantizers
 // Threads: any; of one check, one call at a time
@@ -120,10 +121,10 @@ ASSAY_API bool assay_check_dtype_used(const assay_check_t* check, size_t i);
 
 // ---- running ------------------------------------------------------------------------------------
 
-// Runs all samples, once for each check. Unfaithful is no error. A model that cannot take a whole
-// batch may still be right row by row, and is run so; assay_check_notes() says it.
+// Runs all samples, once for each check. An unfaithful model is not an error. A model that cannot
+// take a whole batch may still be right row by row, and is run so; assay_check_notes() says it.
 //   inputs  of the check's model; borrowed during the call
-//   golden  NULL: none; what its names do not tell is found by its contents
+//   golden  NULL: none; arrays without a known name are matched by their contents
 // Errors:  INVALID_ARGUMENT inputs that do not fit the model or do not run, golden that is of none
 //          of its values, a requirement on golden without any, a second run; UNSUPPORTED; NO_MEMORY
 ASSAY_API assay_status_t assay_check_run(assay_check_t* check, const assay_samples_t* inputs,
@@ -156,7 +157,7 @@ typedef struct assay_check_output {
 #define ASSAY_CHECK_OUTPUT_INIT \
   { sizeof(assay_check_output_t), 0, false, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0, 0 }
 ASSAY_API size_t assay_check_output_count(const assay_check_t* check);
-// Errors (here and below): INVALID_ARGUMENT there is no such one.
+// Errors (here and below): INVALID_ARGUMENT i is out of range.
 ASSAY_API assay_status_t assay_check_output(const assay_check_t* check, size_t i,
                                             assay_check_output_t* out);
 
@@ -234,7 +235,7 @@ ASSAY_API assay_status_t assay_check_fix_output(const assay_check_t* check, size
 // Whether a model can be written with the fix: its layers below fp32 are of 16 bits.
 ASSAY_API bool assay_check_fix_has_model(const assay_check_t* check);
 // The model in mixed precision, with explicit Casts.
-// Errors (here and below): NOT_FOUND there is no fix; those of writing
+// Errors (here and below): NOT_FOUND no fix was found; those of writing
 ASSAY_API assay_status_t assay_check_write_model(const assay_check_t* check, const char* path);
 // The fix as options of `assay` (which reads the file with --fix-file) and of trtexec.
 ASSAY_API assay_status_t assay_check_write_options(const assay_check_t* check, const char* path);

@@ -46,7 +46,7 @@ typedef enum assay_statistic {
   ASSAY_STATISTIC_COUNT,
 } assay_statistic_t;
 
-// The name, such as "max_abs"; NULL if there is none. Lives as long as the library.
+// The name, such as "max_abs"; NULL for an unknown statistic. Lives as long as the library.
 ASSAY_API const char* assay_statistic_name(assay_statistic_t statistic);
 
 // What a statistic has to be: min <= value <= max. Infinity leaves an end open.
@@ -117,7 +117,7 @@ ASSAY_API double assay_comparison_statistic(const assay_comparison_t* comparison
 ASSAY_API double assay_comparison_percentile(const assay_comparison_t* comparison, size_t i,
                                              double p);
 // The place of the largest error, or of the first element that is not finite on one side, counting
-// all elements of all runs; -1: there is none.
+// all elements of all runs; -1: none.
 ASSAY_API int64_t assay_comparison_worst_at(const assay_comparison_t* comparison, size_t i);
 // How many elements differ by so many steps of the format: slot 0: none, slot k: more than 2^(k-2),
 // 2^(k-1) at most (slot 1: 1 step). There are 65 slots.

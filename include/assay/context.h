@@ -5,7 +5,7 @@
 //            that no kernel takes in the type and layout they have (a bf16 layer reads float32)
 //   outputs  that do not lie at a multiple of their element's size; that an emulated layer, or none
 //            (an input or a constant that is an output) makes; whose memory overlaps an input's;
-//            on target emu all of them. assay_context_output_copied() tells.
+//            on target emu all of them. See assay_context_output_copied().
 #ifndef ASSAY_CONTEXT_H_
 #define ASSAY_CONTEXT_H_
 
@@ -45,7 +45,7 @@ typedef struct assay_context_options {
   size_t struct_size;
   int threads;          // that a run uses; 0: as many as the thread that creates the context would
   bool profile;         // take each layer's time: assay_context_layer()
-  assay_tap_fn_t* tap;  // called behind each layer, in the thread that runs; NULL: none
+  assay_tap_fn_t* tap;  // called after each layer, in the thread that runs; NULL: none
   void* tap_user;
   // STATIC and PROFILE run the engine with made-up inputs when the context is created, without the
   // tap. Where inputs are none that can be made up, or have open sizes without a range, and where a
@@ -87,12 +87,13 @@ ASSAY_API assay_status_t assay_context_set_input(assay_context_t* context, size_
 // of its own. Memory of several outputs must not overlap; that of an input may.
 ASSAY_API assay_status_t assay_context_bind_output(assay_context_t* context, size_t i, void* data,
                                                    size_t bytes);
-// Output i of the last run; NULL: there is none (an optional output that was left empty, a run that
+// Output i of the last run; NULL: none (an optional output that was left empty, a run that
 // failed). One reference goes to the caller. Of a bound output: a view of the bound memory, valid
 // as long as that is.
 ASSAY_API assay_tensor_t* assay_context_output(assay_context_t* context, size_t i);
 // The shape of output i of the last run; out_dims has room for its dimensions (32 are enough for
-// any). Errors: INVALID_ARGUMENT no such output; NOT_FOUND no run has made it, or it is no tensor.
+// any). Errors: INVALID_ARGUMENT no such output; NOT_FOUND no run has made it, or it is not a
+// tensor.
 ASSAY_API assay_status_t assay_context_output_shape(assay_context_t* context, size_t i,
                                                     int* out_rank, int64_t* out_dims);
 // Whether the last run made bound output i elsewhere and copied it.
@@ -133,7 +134,7 @@ ASSAY_API assay_status_t assay_context_set_state(assay_context_t* context, const
                                                  assay_tensor_t* tensor);
 // An open dimension of inputs, by its name, grows from run to run, up to a capacity. What is
 // prepared for one of its sizes is given the others: kernels are made once, and memory between
-// layers is planned for the capacity. Larger sizes run, too, and are prepared for by themselves.
+// layers is planned for the capacity. Larger sizes run as well, but each is prepared separately.
 //   capacity   0: the largest size that the engine's profiles have for the dimension
 // Results are those of a context whose first run has that size; tactics whose kernels can be given
 // other sizes come first where sizes of activations grow (docs/adr/0022-growing-extents.md).
@@ -150,7 +151,7 @@ ASSAY_API size_t assay_context_kernels_made(const assay_context_t* context);
 
 // As assay_context_bind_input() and assay_context_bind_output(), with an address on the device
 // (CUDA: a CUdeviceptr). Inputs that kernels read are read where they lie, and outputs that kernels
-// make are made there; at an address that is no multiple of 256 they are copied on the device. A
+// make are made there; at an address that is not a multiple of 256 they are copied on the device. A
 // run needs the memory from its start to its end: what else is done to it on the device has to have
 // ended before. assay_context_output() gives nothing for such an output, but there is its shape.
 // Address 0 unbinds an output.

@@ -47,7 +47,7 @@ typedef struct assay_edit_options {
   uint64_t seed;
   bool no_proof;                  // do not run the models
   bool force;                     // the model may be had and written whatever the proof says
-  assay_progress_fn_t* progress;  // NULL: nobody is told
+  assay_progress_fn_t* progress;  // NULL: no reports of progress
   void* user;
 } assay_edit_options_t;
 #define ASSAY_EDIT_OPTIONS_INIT \
@@ -96,7 +96,7 @@ ASSAY_API const char* assay_edited_notes(const assay_edited_t* edited);
 // Outputs that were compared; NULL and NaN past the end.
 ASSAY_API size_t assay_edited_output_count(const assay_edited_t* edited);
 ASSAY_API const char* assay_edited_output_name(const assay_edited_t* edited, size_t i);
-// The largest difference of an element; infinity: of another shape, or not finite on one side.
+// The largest difference of an element; infinity: the shapes differ, or one side is not finite.
 ASSAY_API double assay_edited_output_moved(const assay_edited_t* edited, size_t i);
 // The largest magnitude that an element had before.
 ASSAY_API double assay_edited_output_scale(const assay_edited_t* edited, size_t i);

@@ -56,7 +56,7 @@ typedef struct assay_engine_options {
   }
 
 // The targets of this library: the name of number i, which lives as long as the library, and in
-// some words what it is; NULL behind the last.
+// a short description; NULL after the last.
 ASSAY_API const char* assay_target_name(size_t i);
 ASSAY_API const char* assay_target_description(size_t i);
 
@@ -129,11 +129,11 @@ ASSAY_API assay_status_t assay_engine_find_output(const assay_engine_t* engine, 
 
 ASSAY_API const char* assay_io_name(const assay_io_t* io);
 ASSAY_API assay_kind_t assay_io_kind(const assay_io_t* io);
-// Of the elements; UNDEFINED for what is no tensor.
+// Of the elements; UNDEFINED if the value is not a tensor.
 ASSAY_API assay_type_t assay_io_elem(const assay_io_t* io);
 // -1: not known, or no tensor.
 ASSAY_API int assay_io_rank(const assay_io_t* io);
-// Dimension d; -1: open, or there is none.
+// Dimension d; -1: dynamic, or d is out of range.
 ASSAY_API int64_t assay_io_dim(const assay_io_t* io, int d);
 // The name of dimension d; NULL: it is not open, or has none.
 ASSAY_API const char* assay_io_dim_name(const assay_io_t* io, int d);

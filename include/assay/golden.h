@@ -16,7 +16,7 @@ typedef struct assay_golden_options {
   size_t struct_size;
   const assay_samples_options_t* reading;  // dtypes; NULL: as files are
   // A JSON file {"name in the files": "name in the model"}; '|' may stand for '/' in names. NULL:
-  // names are the model's. What no name tells a check finds by the contents.
+  // names are the model's. A check matches arrays without a known name by their contents.
   const char* name_map;
 } assay_golden_options_t;
 #define ASSAY_GOLDEN_OPTIONS_INIT \

@@ -78,7 +78,7 @@ ASSAY_API size_t assay_model_output_count(const assay_model_t* model);
 ASSAY_API const char* assay_model_output_name(const assay_model_t* model, size_t i);
 ASSAY_API assay_status_t assay_model_output_type(const assay_model_t* model, size_t i,
                                                  char* out_text, size_t capacity);
-// Whether options.batch is the size of an input's leading dimension; false, too, if none was given.
+// Whether options.batch is the size of an input's leading dimension; false if none was given.
 ASSAY_API bool assay_model_batch_used(const assay_model_t* model);
 // Which sizes of its inputs are open, and so 1 where inputs are made up, such as "'N', dimension 2
 // of 'x'"; "": none. The caller frees the text (assay_text_free). Errors: NO_MEMORY

@@ -32,7 +32,7 @@ typedef struct assay_dim assay_op_size_t;        // a size that may be open: a n
 //   user   of the spec
 // Threads: any, and several at a time
 typedef assay_status_t assay_op_fn_t(assay_op_call_t* call, const assay_ops_api_t* api, void* user);
-// Multiplications, additions and function values of a run, each 1; input() tells shapes only.
+// Multiplications, additions and function values of a run, each 1; input() gives shapes only.
 typedef double assay_op_flops_t(assay_op_call_t* call, const assay_ops_api_t* api, void* user);
 // Whether the kernel is for these inputs and outputs: kernel_input, kernel_output without elements.
 typedef bool assay_op_takes_t(assay_op_call_t* call, const assay_ops_api_t* api, void* user);
@@ -120,7 +120,8 @@ struct assay_ops_api {
   bool (*constant)(const assay_op_call_t* call, size_t i, assay_op_array_t* out);
   // Arithmetic of sizes; of what is not known it gives NULL.
   const assay_op_size_t* (*size)(assay_op_call_t* call, int64_t value);
-  const assay_op_size_t* (*new_size)(assay_op_call_t* call, const char* hint);  // a run tells it
+  const assay_op_size_t* (*new_size)(assay_op_call_t* call,
+                                     const char* hint);  // known only in a run
   const assay_op_size_t* (*add_sizes)(assay_op_call_t* call, const assay_op_size_t* a,
                                       const assay_op_size_t* b);
   const assay_op_size_t* (*subtract_sizes)(assay_op_call_t* call, const assay_op_size_t* a,
@@ -136,9 +137,10 @@ struct assay_ops_api {
                                const assay_op_size_t* const* dims);
   assay_status_t (*set_same)(assay_op_call_t* call, size_t output, size_t input);
 
-  // ---- evaluate (input and string: bound, too) --------------------------------------------------
+  // ---- evaluate (input and string: also in bound)
+  // --------------------------------------------------
   bool (*input)(const assay_op_call_t* call, size_t i, assay_op_array_t* out);  // false: left out
-  // Element k of an input of strings; NULL where there is none.
+  // Element k of an input of strings; NULL if k is out of range.
   const char* (*string)(const assay_op_call_t* call, size_t i, int64_t k, size_t* out_length);
   // Makes output i, of zeros, and gives its elements: double* or int64_t*, NULL for strings.
   // Results need no rounding, nor wrapping to their integer type. What inference said must hold.

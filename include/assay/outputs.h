@@ -35,7 +35,7 @@ ASSAY_API const char* assay_outputs_joined_name(const assay_outputs_t* outputs, 
 ASSAY_API assay_tensor_t* assay_outputs_joined_tensor(const assay_outputs_t* outputs, size_t i);
 
 // Whether a format is known by the end of a path's name, before anything is run.
-// Errors: INVALID_ARGUMENT there is none; the message lists those there are
+// Errors: INVALID_ARGUMENT unknown ending; the message lists the known ones
 ASSAY_API assay_status_t assay_outputs_check_path(const char* path);
 
 typedef struct assay_outputs_options {

@@ -4,7 +4,7 @@
 //   assay_check_write_report(check, ASSAY_REPORT_JSON, &options, "check.json") to a file
 //
 // The options say what a report calls things and how much it says; they may be NULL. Errors are the
-// same everywhere: INVALID_ARGUMENT there is no such kind; UNSUPPORTED a PAGE of what has none;
+// same everywhere: INVALID_ARGUMENT an unknown kind; UNSUPPORTED a PAGE of a result without one;
 // NO_MEMORY; what `write` returns, or what a file fails with.
 #ifndef ASSAY_REPORT_H_
 #define ASSAY_REPORT_H_
@@ -28,7 +28,7 @@ typedef assay_status_t assay_report_fn_t(void* user, const char* data, size_t si
 
 // Such functions, ready made. Threads: any.
 //
-// Copies the report to *(char**)user, with a NUL behind it; the caller frees it (assay_text_free).
+// Copies the report to *(char**)user, NUL-terminated; the caller frees it (assay_text_free).
 // What was there before is not looked at.
 //   char* text = NULL;
 //   assay_audit_report(audit, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text);

@@ -74,7 +74,7 @@ ASSAY_API size_t assay_samples_count(const assay_samples_t* samples);
 ASSAY_API size_t assay_samples_value_count(const assay_samples_t* samples);
 // The name of value i; NULL past the end. Lives as long as the samples.
 ASSAY_API const char* assay_samples_value_name(const assay_samples_t* samples, size_t i);
-// Value i of a sample; NULL: not given, or there is none. Borrowed, valid while the samples live.
+// Value i of a sample; NULL: not given, or no such value. Borrowed, valid while the samples live.
 // Of many samples, asking in order lets those before leave memory.
 // Threads: one call per samples at a time
 ASSAY_API assay_tensor_t* assay_samples_tensor(const assay_samples_t* samples, size_t sample,

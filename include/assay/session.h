@@ -33,7 +33,7 @@ typedef struct assay_session_options {
   assay_fp32_t fp32;   // PLAN: which kernels fp32 layers may use
   const char* inject;  // PLAN, for tests: a node computes something else, "NODE:FAULT"; NULL: none
   bool all_values;     // NATIVE and TRUTH: keep what every node makes, not only the outputs
-  assay_progress_fn_t* progress;  // NULL: nobody is told
+  assay_progress_fn_t* progress;  // NULL: no reports of progress
   void* user;
 } assay_session_options_t;
 #define ASSAY_SESSION_OPTIONS_INIT                                                                 \
@@ -80,7 +80,7 @@ ASSAY_API size_t assay_session_value_count(const assay_session_t* session);
 ASSAY_API const char* assay_session_value_name(const assay_session_t* session, size_t i);
 // Value i of the last run: one reference goes to the caller. NULL: it was left empty, or there was
 // no run (assay_session_run() keeps nothing).
-// Errors: INVALID_ARGUMENT there is no such one; NO_MEMORY
+// Errors: INVALID_ARGUMENT i is out of range; NO_MEMORY
 ASSAY_API assay_status_t assay_session_value(assay_session_t* session, size_t i,
                                              assay_tensor_t** out);
 

@@ -53,7 +53,7 @@ ASSAY_API assay_status_t assay_tensor_read(assay_tensor_t* t, void* out_data, si
 // The elements of a tensor of floats as they were computed, in float64: truth's values are not
 // rounded to the type. n: assay_tensor_size() or more.
 ASSAY_API assay_status_t assay_tensor_read_f64(assay_tensor_t* t, double* out_values, size_t n);
-// String i, not NUL-terminated for sure; NULL if there is none. Valid while t lives.
+// String i, not always NUL-terminated; NULL if i is out of range. Valid while t lives.
 ASSAY_API const char* assay_tensor_string(const assay_tensor_t* t, int64_t i, size_t* out_length);
 // Items of a sequence, optional or map; borrowed.
 ASSAY_API int64_t assay_tensor_item_count(const assay_tensor_t* t);

@@ -20,7 +20,7 @@ extern "C" {
 typedef struct assay_tune assay_tune_t;  // one owner
 
 // Devices whose times are estimated by their rooflines: the name of number i, which lives as long
-// as the library; NULL behind the last. The first is a generic one.
+// as the library; NULL after the last. The first is a generic one.
 ASSAY_API const char* assay_tune_device_name(size_t i);
 
 typedef struct assay_tune_options {
@@ -46,7 +46,7 @@ typedef struct assay_tune_options {
   const char* timing_cache;       // read, and what is measured is added; NULL: none
   uint64_t seed;                  // of random operators
   const char* inject;             // for tests, as in assay_check_options_t
-  assay_progress_fn_t* progress;  // NULL: nobody is told
+  assay_progress_fn_t* progress;  // NULL: no reports of progress
   void* user;
 } assay_tune_options_t;
 #define ASSAY_TUNE_OPTIONS_INIT                                                                  \
@@ -65,7 +65,7 @@ ASSAY_API void assay_tune_destroy(assay_tune_t* tune);  // NULL is allowed
 // Whether a requirement is about golden, which the run then has to be given.
 ASSAY_API bool assay_tune_needs_golden(const assay_tune_t* tune);
 
-// Searches, once for each tuning. Not meeting the requirements is no error.
+// Searches, once for each tuning. It is not an error if the requirements are not met.
 //   inputs  of the model; borrowed during the call
 //   golden  for requirements that are about it; NULL: none
 // Errors:  INVALID_ARGUMENT inputs that do not fit the model, golden without outputs, requirements
@@ -94,7 +94,7 @@ typedef struct assay_tune_assignment {
   { sizeof(assay_tune_assignment_t), false, false, 0 }
 // All in fp32 comes first, then all in each other format, then what was searched for.
 ASSAY_API size_t assay_tune_assignment_count(const assay_tune_t* tune);
-// Errors: INVALID_ARGUMENT there is no such one. struct_size says how much there is room for.
+// Errors: INVALID_ARGUMENT i is out of range. struct_size says how much the caller can hold.
 ASSAY_API assay_status_t assay_tune_assignment(const assay_tune_t* tune, size_t i,
                                                assay_tune_assignment_t* out);
 // How many of its layers that make or read floats are in format f (assay_tune_format).

@@ -97,7 +97,7 @@ ASSAY_API const char* assay_type_name(assay_type_t type);
 
 // The name that Assay uses, such as "fp16", "int8"; "none" if unknown.
 ASSAY_API const char* assay_format_name(assay_format_t format);
-// The format of a name ("fp16", "float16", "half", "bf16" ...), NONE if there is none.
+// The format of a name ("fp16", "float16", "half", "bf16" ...), NONE if unknown.
 ASSAY_API assay_format_t assay_format_parse(const char* name);
 
 // Told how far long work is: what is being done, and which part of it, 0 to 1. What it gets is

@@ -55,7 +55,7 @@ typedef struct assay_layer_account {
   assay_risk_t at_risk;
   int64_t past_range;  // runs in which true inputs pass the format's range; of them:
   int64_t absorbed;  // where infinities in their place change nothing (absorb.h); none is looked at
-                     // behind one that does not absorb them
+                     // after one that does not absorb them
   assay_gated_t gated;        // the tactic that ran it, where it needed an accuracy gate
   assay_injected_t injected;  // of a fault that was injected here
 } assay_layer_account_t;

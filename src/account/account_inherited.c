@@ -1,4 +1,4 @@
-// Inherited error and flips: in truth's hook, behind the engine or without one.
+// Inherited error and flips: in truth's hook, after the engine or without one.
 #include <math.h>
 
 #include "account/absorb.h"
@@ -81,7 +81,7 @@ static void note_perturbation(assay_account_t* a, assay_layer_account_t* acc,
   acc->perturbation = fmax(acc->perturbation, a->value_error[v->id]);
 }
 
-// True inputs of a layer of several nodes, as they come by: the machine forgets them behind their
+// True inputs of a layer of several nodes, as they come by: the machine forgets them after their
 // last reader.
 static assay_status_t keep_entering(assay_account_t* a, const assay_layer_t* layer,
                                     const assay_node_t* node, size_t n_in,
@@ -241,7 +241,7 @@ assay_status_t assay_account_reference_only(void* user, const assay_node_t* node
   return st;
 }
 
-// ---- behind the engine --------------------------------------------------------------------------
+// ---- after the engine --------------------------------------------------------------------------
 
 assay_status_t assay_account_after_truth(void* user, const assay_node_t* node, size_t n_in,
                                          assay_tensor_t* const* in, size_t n_out,

@@ -96,7 +96,7 @@ assay_status_t assay_account_on_layer(void* user, const assay_layer_t* layer,
                                       assay_tensor_t* const* in, size_t n_out,
                                       assay_tensor_t* const* out) ASSAY_MUST_USE;
 
-// In truth's hook, behind the engine: inherited error and flips (account_inherited.c).
+// In truth's hook, after the engine: inherited error and flips (account_inherited.c).
 assay_status_t assay_account_after_truth(void* user, const assay_node_t* node, size_t n_in,
                                          assay_tensor_t* const* in, size_t n_out,
                                          assay_tensor_t** out) ASSAY_MUST_USE;

@@ -15,7 +15,7 @@ typedef struct assay_double_double {
   void* user;
 } assay_double_double_t;
 
-// in: inputs of all nodes, one behind the other, NULL for hidden ones. out: of the last node, as
+// in: inputs of all nodes, one after the other, NULL for hidden ones. out: of the last node, as
 // made in float64; replaced where the dd result is finite and of the same shape. Errors:
 // UNSUPPORTED if a node is not known in twice the precision (out is as it was).
 assay_status_t assay_double_double_run(const assay_double_double_t* f, assay_tensor_t* const* in,

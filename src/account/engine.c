@@ -71,14 +71,15 @@ static assay_status_t find_values(assay_external_engine_t* e, const assay_set_t*
     if (!unknown++) first = set->names[i];
   }
   if (unknown)
-    assay_str_printf(&e->notes, "note: %zu %s of the engine's '%s'%s %s no value of the model\n",
-                     unknown, unknown == 1 ? "array" : "arrays", first,
-                     unknown == 1 ? "" : " and others", unknown == 1 ? "is" : "are");
+    assay_str_printf(&e->notes, "note: %zu %s of the engine's '%s'%s %s of the model\n", unknown,
+                     unknown == 1 ? "array" : "arrays", first, unknown == 1 ? "" : " and others",
+                     unknown == 1 ? "is not a value" : "are not values");
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_value_t* v = g->outputs[i];
     if (!is_held(v) || e->holds[v->id]) continue;
     if (v->type && v->type->kind != ASSAY_KIND_TENSOR)
-      assay_str_printf(&e->notes, "note: output '%s' is no tensor and is not checked\n", v->name);
+      assay_str_printf(&e->notes, "note: output '%s' is not a tensor and is not checked\n",
+                       v->name);
     else
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the engine's outputs lack '%s'%s", v->name,
                          ASSAY_SET_NEAR_TEXT(set, v->name));
@@ -178,7 +179,7 @@ static assay_status_t write_inputs(const assay_external_engine_t* e, size_t k, c
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     if (!at[i]) continue;
     if (at[i]->kind != ASSAY_KIND_TENSOR)
-      st = ASSAY_ERROR(ASSAY_UNSUPPORTED, "input '%s' is no tensor: npz cannot hold it",
+      st = ASSAY_ERROR(ASSAY_UNSUPPORTED, "input '%s' is not a tensor: npz cannot hold it",
                        g->inputs[i]->name);
     if (!st) st = assay_set_add(&set, g->inputs[i]->name, assay_tensor_retain(at[i]));
   }

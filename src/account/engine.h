@@ -43,7 +43,7 @@ assay_status_t assay_external_engine_read(const assay_model_t* model, const char
 void assay_external_engine_destroy(assay_external_engine_t* e);  // NULL is allowed
 // For assay_plan_options_t; lives as long as the engine.
 const assay_recorded_t* assay_external_engine_recorded(const assay_external_engine_t* e);
-// Lines for the user: arrays that are no values of the model. "" if none.
+// Lines for the user: arrays that are not values of the model. "" if none.
 const char* assay_external_engine_notes(const assay_external_engine_t* e);
 
 #endif  // ASSAY_ACCOUNT_ENGINE_H_

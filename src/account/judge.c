@@ -98,7 +98,7 @@ static void note_beyond(assay_judgement_t* j, double error, double limit, double
 // Whether truth is lost below a format's range where 0 is stored: it lies nearer to 0 than to the
 // smallest number, or below the normal range where that is flushed. Where the arithmetic alone may
 // be off by as much (g), it is a sum that cancels, unless g itself speaks of the end of the
-// arithmetic's range. What vanishes is counted, but is no rounding: the sums over errors leave it
+// arithmetic's range. What vanishes is counted, but is not rounding: the sums over errors leave it
 // out.
 static bool vanishes(const job_t* job, double t, double g) {
   if (t == 0 || fabs(t) >= job->storage.min_normal) return false;

@@ -256,7 +256,7 @@ static assay_status_t int8_limits(const assay_int8_t* q, const assay_node_t* nod
   return NULL;
 }
 
-// A node without a bound leaves the layer unjudged; that is no error.
+// A node without a bound leaves the layer unjudged; that is not an error.
 static assay_status_t node_limits(chain_t* c, const assay_node_t* node, assay_tensor_t* const* in,
                                   const assay_limits_t* in_error, size_t n_out,
                                   assay_tensor_t* const* out, assay_limits_t* limits) {
@@ -386,7 +386,7 @@ static assay_status_t run_hidden_node(chain_t* c, const assay_node_t* node,
   return st;
 }
 
-// Lets go of hidden values that no node behind number k reads: long layers have many.
+// Lets go of hidden values that no node after number k reads: long layers have many.
 static void forget(chain_t* c, size_t k) {
   for (size_t i = k + 1; i < c->n_nodes; i++)
     if (is_control(c->nodes[i])) return;  // its bodies may read anything

@@ -59,7 +59,7 @@ void assay_locals_set_outer(assay_locals_t* l, const assay_outer_t* outer);  // 
 // The iteration of the loops around the nodes that are run next: random operators draw by it.
 void assay_locals_set_iteration(assay_locals_t* l, uint64_t iteration);
 
-// `in`: inputs of all nodes of the layer, one behind the other, NULL for hidden ones (as a tap has
+// `in`: inputs of all nodes of the layer, one after the other, NULL for hidden ones (as a tap has
 // them). layer NULL: the node by itself. rounding NULL: no limits. Control nodes have none.
 assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
                                 const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,

@@ -29,7 +29,7 @@ typedef struct assay_output_check {
   int64_t samples, elements;  // that were added; elements: of truth
   bool unfinite_in;           // a sample's inputs hold NaN or infinities
   // Samples of which golden has the output; rows of golden that were held against several samples,
-  // one behind the other, and how many there are; why golden could not be compared ("": it could).
+  // one after the other, and how many there are; why golden could not be compared ("": it could).
   int64_t golden_samples, golden_used, golden_rows;
   const assay_tensor_t* golden_from;  // the one that rows are taken of
   int64_t golden_at;
@@ -41,7 +41,7 @@ typedef struct assay_output_check {
   char part_why[ASSAY_OUTPUT_WHY];  // why it could not be taken; "": it could
 } assay_output_check_t;
 
-// Statistics for each output of a graph, and behind them for the parts that are required (NULL:
+// Statistics for each output of a graph, and after them for the parts that are required (NULL:
 // none); empty (assay_free).
 assay_status_t assay_output_checks_create(const assay_graph_t* g,
                                           const assay_requirements_t* require,
@@ -53,7 +53,7 @@ void assay_outputs_note_inputs(assay_output_check_t* outputs, size_t n, size_t n
 assay_status_t assay_output_add(assay_output_check_t* o, const assay_tensor_t* engine,
                                 const assay_tensor_t* truth) ASSAY_MUST_USE;
 // The same against golden, after that; exported: truth that golden is held against. Golden with
-// more rows than the sample is that of several samples: each takes its rows, one behind the other.
+// more rows than the sample is that of several samples: each takes its rows, one after the other.
 assay_status_t assay_output_add_golden(assay_output_check_t* o, const assay_tensor_t* engine,
                                        const assay_tensor_t* exported,
                                        assay_tensor_t* golden) ASSAY_MUST_USE;

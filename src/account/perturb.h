@@ -22,7 +22,7 @@ typedef struct assay_perturbations {
 } assay_perturbations_t;
 
 // Inputs are those of all nodes of the layer as a tap has them, twice: the engine's and true ones.
-// Those that truth has in another shape, or that are no floats, are left out; of many inputs
+// Those that truth has in another shape, or that are not floats, are left out; of many inputs
 // only those with the largest errors are tried.
 assay_status_t assay_perturb(assay_locals_t* locals, const assay_layer_t* layer,
                              const assay_node_t* node, size_t n_in, assay_tensor_t* const* engine,

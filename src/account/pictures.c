@@ -120,7 +120,7 @@ typedef struct cell {
   bool truth_unfinite, own_unfinite, total_unfinite;
 } cell_t;
 
-// An error that is no number: one side is not finite and the other is, or is so in another way.
+// An error that is not a number: one side is not finite and the other is, or is so in another way.
 static bool mismatched(double a, double b) {
   if (isfinite(a) && isfinite(b)) return false;
   return !(isnan(a) && isnan(b)) && a != b;

@@ -110,7 +110,7 @@ static assay_status_t bad(const char* text) {
     assay_str_printf(&names, "%s%s", i ? ", " : "", statistics[i].name);
   assay_status_t st =
       ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                  "'%s' is no requirement: write '[OUTPUT:] STATISTIC OP VALUE' with OP one of "
+                  "'%s' is not a requirement: write '[OUTPUT:] STATISTIC OP VALUE' with OP one of "
                   ">= > <= < == and STATISTIC one of %s; OUTPUT may be a part of one, such as "
                   "'scores[:, 4:]'",
                   text, assay_str_get(&names));

@@ -9,7 +9,7 @@
 // are the same), differing (integers); golden_psnr_db, golden_snr_db, golden_max_abs: engine
 // against golden; drop_psnr_db: how much lower golden_psnr_db is than truth's against golden.
 // Without OUTPUT a requirement is about every output of floats (top1, top5: that has rows;
-// differing: of integers). PART is a part of the output as NumPy writes it (slice.h); behind it the
+// differing: of integers). PART is a part of the output as NumPy writes it (slice.h); after it the
 // colon may be left out.
 //
 // What cannot be evaluated is not met, and says why: no output has the statistic, golden lacks the

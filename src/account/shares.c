@@ -122,7 +122,7 @@ static assay_status_t set_widened(assay_evaluator_t* m, const assay_value_t* v, 
   return NULL;
 }
 
-// Puts in what the layers before the cut made and somebody behind it reads.
+// Puts in what the layers before the cut made and somebody after it reads.
 static assay_status_t fill_slots(job_t* j, size_t cut) {
   assay_evaluator_reset(j->evaluator);
   for (size_t i = 0; i < j->graph->n_inputs; i++)

@@ -2,7 +2,7 @@
 //
 // H(p) is what the outputs are when the engine computes the layers before p and truth those from p
 // on: H(0) is truth, H(N) the engine. H(q) - H(p) is what the layers from p to q did to the
-// outputs, through everything behind them, exactly and not to first order; such differences add up
+// outputs, through everything after them, exactly and not to first order; such differences add up
 // to the whole error, however the layers are cut into layer ranges. Ranges with large shares are
 // cut further, down to single layers.
 #ifndef ASSAY_ACCOUNT_SHARES_H_

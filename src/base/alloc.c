@@ -195,7 +195,7 @@ void* assay_arena_alloc(assay_arena_t* arena, size_t n, size_t size) {
   bytes = (bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
   block_t* b = arena->blocks;
   if (!b || b->size - b->used < bytes) {
-    // A large request gets a block of its own behind the one in use, whose rest stays usable.
+    // A large request gets a block of its own after the one in use, whose rest stays usable.
     bool large = bytes > ARENA_BLOCK_BYTES / 4;
     size_t capacity = large ? bytes : ARENA_BLOCK_BYTES;
     block_t* fresh = assay_calloc(1, sizeof *fresh + capacity);

@@ -1,4 +1,4 @@
-// Functions of numbers of twice the precision of double: series behind a reduction of the argument,
+// Functions of numbers of twice the precision of double: series after a reduction of the argument,
 // and what follows from them. Formulas are exact identities; numbers of terms are chosen so that
 // what is left out is below 2^-106.
 //

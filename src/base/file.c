@@ -143,7 +143,7 @@ struct assay_writer {
 };
 
 // The name that a complete file has for the moment in which it takes the place of another one, and,
-// with a number behind it, that a file has from the first where there are none without names.
+// with a number after it, that a file has from the first where there are none without names.
 static const char second_name[] = ".assay-part";
 enum { NAMES = 16, NUMBER_CAPACITY = 3 };  // writers of one path at a time; digits and the end
 

@@ -109,7 +109,7 @@ double assay_tan(double x) {
 // ---- reduction of any argument ------------------------------------------------------------------
 
 // 2/pi times the whole number m 2^exponent, modulo 4, as the fraction of a quarter turn in [-1/2,
-// 1/2] and the quarter. Of 2/pi the bits count that make less than a whole turn, and 256 behind
+// 1/2] and the quarter. Of 2/pi the bits count that make less than a whole turn, and 256 after
 // them. Source: M. Payne and R. Hanek, Radian reduction for trigonometric functions, SIGNUM
 // Newsletter 18 (1983).
 static assay_dd_t quarters(uint64_t m, int exponent, int* out_quadrant) {

@@ -81,7 +81,7 @@ double assay_exp2(double x) {
   if (!(x < 1024)) return x != x ? x : inf;
   if (x <= -1075) return 0;
   if (x == floor(x)) return ldexp(1, (int)x);
-  // Only what lies behind the point is rounded.
+  // Only what lies after the point is rounded.
   const double whole = nearbyint(x), part = x - whole;
   if (fabs(part) < 0x1p-60) return assay_dd_rounded(exact_sum(1, part * ln2.high), (int)whole);
   const assay_dd_t t = quick_product(assay_dd(part), ln2);

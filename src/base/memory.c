@@ -28,7 +28,7 @@ static bool read_text(const char* path, char* buffer, size_t n) {
   return len > 0;
 }
 
-// The number behind `key` at the beginning of a line.
+// The number after `key` at the beginning of a line.
 static bool find_number(const char* text, const char* key, uint64_t* out) {
   size_t n = strlen(key);
   for (const char* line = text; line; line = strchr(line, '\n')) {
@@ -65,14 +65,14 @@ static const version_t versions[] = {
      "total_inactive_file ", "total_active_file "},
 };
 
-typedef struct memory_ {
+typedef struct limits {
   uint64_t total, available;
 } limits_t;
 
-static void take_group(const version_t* v, const char* folder, limits_t* memory_) {
+static void take_group(const version_t* v, const char* folder, limits_t* limits) {
   uint64_t limit = 0, used = 0, cache = 0, more = 0;
   if (!read_number(folder, v->limit, &limit)) return;
-  if (limit < memory_->total) memory_->total = limit;
+  if (limit < limits->total) limits->total = limit;
   if (!read_number(folder, v->used, &used)) return;
   char path[PATH_MAX + 64], text[8192];
   snprintf(path, sizeof path, "%s/memory.stat", folder);
@@ -83,12 +83,12 @@ static void take_group(const version_t* v, const char* folder, limits_t* memory_
   }
   used -= cache < used ? cache : used;
   uint64_t left = limit > used ? limit - used : 0;
-  if (left < memory_->available) memory_->available = left;
+  if (left < limits->available) limits->available = left;
 }
 
 // The process's group and those above it. Inside a container the path may be the host's, which is
 // not there: the container's own group then is the root.
-static void take_groups(const version_t* v, limits_t* memory_) {
+static void take_groups(const version_t* v, limits_t* limits) {
   char text[8192], folder[PATH_MAX];
   if (!read_text("/proc/self/cgroup", text, sizeof text)) return;
   const char* path = strstr(text, v->line);
@@ -98,36 +98,35 @@ static void take_groups(const version_t* v, limits_t* memory_) {
   if (root + n >= sizeof folder) return;
   snprintf(folder, sizeof folder, "%s%.*s", v->root, (int)n, path);
   for (;;) {
-    take_group(v, folder, memory_);
+    take_group(v, folder, limits);
     char* slash = strrchr(folder, '/');
     if (strlen(folder) <= root || !slash) return;
     *slash = 0;
   }
 }
 
-static void take_all_groups(limits_t* memory_) {
-  for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-    take_groups(&versions[i], memory_);
+static void take_all_groups(limits_t* limits) {
+  for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) take_groups(&versions[i], limits);
 }
 
 // ---- the machine ------------------------------------------------------------------------------
 
 uint64_t assay_memory_total(void) {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  limits_t memory_ = {.total = UINT64_MAX / 2, .available = UINT64_MAX / 2};
-  if (pages > 0 && page > 0) memory_.total = (uint64_t)pages * (uint64_t)page;
-  take_all_groups(&memory_);
-  return memory_.total;
+  limits_t limits = {.total = UINT64_MAX / 2, .available = UINT64_MAX / 2};
+  if (pages > 0 && page > 0) limits.total = (uint64_t)pages * (uint64_t)page;
+  take_all_groups(&limits);
+  return limits.total;
 }
 
 uint64_t assay_memory_available(void) {
   char text[8192];
   uint64_t kb = 0;
-  limits_t memory_ = {.total = UINT64_MAX / 2, .available = UINT64_MAX / 2};
+  limits_t limits = {.total = UINT64_MAX / 2, .available = UINT64_MAX / 2};
   if (read_text("/proc/meminfo", text, sizeof text) && find_number(text, "MemAvailable:", &kb))
-    memory_.available = kb * 1024;
-  take_all_groups(&memory_);
-  return memory_.available;
+    limits.available = kb * 1024;
+  take_all_groups(&limits);
+  return limits.available;
 }
 
 void assay_memory_use_large_pages(void* memory, size_t bytes) {

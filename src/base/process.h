@@ -17,7 +17,7 @@
 // Threads: one call at a time in a process.
 assay_status_t assay_process_run(const char* command, double seconds) ASSAY_MUST_USE;
 
-// The same for a command that answers by its exit code: codes up to `max` are no errors. What it
+// The same for a command that answers by its exit code: codes up to `max` are not errors. What it
 // printed last is appended to *out_said.
 assay_status_t assay_process_ask(const char* command, double seconds, int max, int* out_code,
                                  assay_str_t* out_said) ASSAY_MUST_USE;

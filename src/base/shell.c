@@ -64,7 +64,7 @@ static assay_status_t not_closed(const char* quote) {
   return ASSAY_ERROR(ASSAY_CORRUPT, "a word begins with %s, which nothing ends", quote);
 }
 
-// Behind the first quote; *at is left behind the second one.
+// After the first quote; *at is set after the second one.
 static assay_status_t take_single(const char** at, assay_str_t* out) {
   const char* end = strchr(*at, '\'');
   if (!end) return not_closed("'");
@@ -89,7 +89,7 @@ static int hex_digit(char c) {
   return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
-// What stands behind a \ of $'...'; returns how many characters it takes.
+// What stands after a \ of $'...'; returns how many characters it takes.
 static size_t take_escape(const char* c, assay_str_t* out) {
   static const char names[] = "abefnrtv", bytes[] = "\a\b\033\f\n\r\t\v";
   const char* name = *c ? strchr(names, *c) : NULL;

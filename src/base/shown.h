@@ -21,7 +21,7 @@
 
 // The length of the character that begins a text of n > 0 bytes. *out_hidden: whether it may not be
 // shown: C0, DEL, C1 (U+0080 to U+009F), U+2028, U+2029, what turns the direction of text (U+202A
-// to U+202E, U+2066 to U+2069), or a byte that is no UTF-8 (of length 1). out_code may be NULL.
+// to U+202E, U+2066 to U+2069), or a byte that is not UTF-8 (of length 1). out_code may be NULL.
 size_t assay_char_length(const char* text, size_t n, bool* out_hidden, uint32_t* out_code);
 
 // Writes the character as it is shown, with a NUL; returns its length in the text. n > 0.

@@ -12,7 +12,7 @@ struct assay_status {
   assay_code_t code;
   const char* file;
   int line;
-  char* message;  // behind the struct, in the same allocation
+  char* message;  // after the struct, in the same allocation
 };
 
 // What remains when there is no memory left for a message of its own.
@@ -25,7 +25,7 @@ static bool has_hidden(const char* text, size_t n) {
   return hidden;
 }
 
-// A copy of a status with its first n bytes as they are shown; tail: what stands behind them.
+// A copy of a status with its first n bytes as they are shown; tail: what stands after them.
 static struct assay_status* show(const struct assay_status* s, size_t n, const char* tail) {
   enum { MAX = 4 };  // times as long: \xff
   const size_t behind = strlen(tail);

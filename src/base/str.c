@@ -70,7 +70,7 @@ assay_status_t assay_str_take(assay_str_t* s, char** out) {
 
 // ---- wildcards --------------------------------------------------------------------------------
 
-// Matches one character against the set that starts behind '['; *end is set behind its ']'.
+// Matches one character against the set that starts after '['; *end is set after its ']'.
 // A set that is not closed is a literal '['.
 static bool match_set(const char* p, char c, const char** end) {
   const char* q = p;
@@ -185,7 +185,7 @@ void assay_map_remove(assay_map_t* m, const char* key) {
   if (!e->key) return;
   e->key = NULL;
   m->len--;
-  // Entries behind the gap move up, so that a search never ends before what it looks for.
+  // Entries after the gap move up, so that a search never ends before what it looks for.
   size_t mask = m->capacity - 1, gap = (size_t)(e - m->entries);
   for (size_t i = (gap + 1) & mask; m->entries[i].key; i = (i + 1) & mask) {
     size_t home = (size_t)m->entries[i].hash & mask;

@@ -102,7 +102,7 @@ bool assay_certificate_keeps(const assay_certificate_t* c, size_t i);
 // it.
 assay_status_t assay_certificate_encode(assay_certificate_t* c, size_t max,
                                         assay_str_t* out) ASSAY_MUST_USE;
-// Errors: CORRUPT it is no certificate, is damaged, or of another form.
+// Errors: CORRUPT it is not a certificate, is damaged, or of another form.
 assay_status_t assay_certificate_decode(const void* data, size_t size,
                                         assay_certificate_t* out) ASSAY_MUST_USE;
 // For tests: puts the checksum of bytes that were changed into them.

@@ -149,7 +149,7 @@ static assay_status_t write_in(const assay_certificate_t* c, assay_str_t* s) {
   return NULL;
 }
 
-// From rich to poor; behind the last one every second, fourth, ... value.
+// From rich to poor; after the last one every second, fourth, ... value.
 static const assay_certificate_form_t forms[] = {
     {.sketches = 4, .bits_bytes = 4, .names = true, .bounds = true, .stride = 1},
     {.sketches = 2, .bits_bytes = 4, .names = true, .bounds = true, .stride = 1},
@@ -350,7 +350,7 @@ assay_status_t assay_certificate_decode(const void* data, size_t size, assay_cer
   uint64_t sum;
   if (size < HEADER || memcmp(bytes, magic, sizeof magic) != 0)
     return ASSAY_ERROR(ASSAY_CORRUPT,
-                       "it is no certificate: 'assay certify MODEL -o C' writes one");
+                       "it is not a certificate: 'assay certify MODEL -o C' writes one");
   if (bytes[sizeof magic] != FORM_VERSION)
     return ASSAY_ERROR(ASSAY_CORRUPT,
                        "a certificate of form %d, this version reads form %d: make it anew",

@@ -112,7 +112,7 @@ static assay_status_t compare_inputs(verification_t* w, bool* out_same) {
 }
 
 // Which value of the certificate each value here is: by its number where all names are the same,
-// else by the hash of its name, behind the one before it.
+// else by the hash of its name, after the one before it.
 static assay_status_t match_values(verification_t* w) {
   const assay_certificate_t* c = w->c;
   const size_t n = w->sources.n;

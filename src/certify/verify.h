@@ -35,7 +35,7 @@ typedef struct assay_change_found {
   const assay_node_t** nodes;  // of a layer of the engine's: all that it computes; NULL: `node`
   size_t n_nodes;
   const assay_node_t*
-      since;  // with few values kept: it began at this node or behind; NULL: at `node`
+      since;  // with few values kept: it began at this node or after; NULL: at `node`
   size_t n;   // how many layers, values or decisions
   char why[256];
 } assay_change_found_t;

@@ -66,7 +66,7 @@ typedef struct verb {
   int (*run)(void* args);  // returns an exit code
 } verb_t;
 
-// Parses argv (behind the verb) into args. Returns true, or false with *out_exit set (help shown,
+// Parses argv (after the verb) into args. Returns true, or false with *out_exit set (help shown,
 // or usage error told).
 bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int* out_exit);
 void assay_cli_free_args(const verb_t* verb, void* args);

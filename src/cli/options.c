@@ -183,7 +183,7 @@ static void free_kept(void) {
   n_kept = kept_capacity = 0;
 }
 
-// Puts rules behind those that were given before; *precision: what files give beside them.
+// Puts rules after those that were given before; *precision: what files give beside them.
 static assay_status_t add_rules(const opt_t* o, void* args, const char* value,
                                 assay_str_t* precision) {
   char* field = (char*)args + o->offset;
@@ -249,7 +249,7 @@ void assay_cli_command(assay_str_t* out) { assay_cli_command_with(NULL, out); }
 void assay_cli_command_with(const char* option, assay_str_t* out) {
   assay_str_printf(out, "assay %s", command_verb ? command_verb->name : "");
   for (int i = 0; i < command_words; i++) {
-    if (option && strcmp(command_argv[i], "--") == 0) {  // behind it no word is an option
+    if (option && strcmp(command_argv[i], "--") == 0) {  // after it no word is an option
       assay_str_printf(out, " %s", option);
       option = NULL;
     }

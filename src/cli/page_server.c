@@ -26,7 +26,7 @@ struct page_server {
 
 // ---- answers ------------------------------------------------------------------------------------
 
-// "localhost", "127.0.0.1", with any port behind: it may be forwarded.
+// "localhost", "127.0.0.1", with any port appended: it may be forwarded.
 static bool is_local(const char* host) {
   static const char* const names[] = {"localhost", "127.0.0.1"};
   for (size_t i = 0; host && i < sizeof names / sizeof *names; i++) {
@@ -167,7 +167,8 @@ assay_status_t page_server_start(const char* html, size_t n, int64_t port, page_
   page_server_t* s = NULL;
   if (port < 0 || port > UINT16_MAX)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "%" PRId64 " is no port: they go from 0 (any that is free) to 65535", port);
+                       "%" PRId64 " is not a port: they go from 0 (any that is free) to 65535",
+                       port);
   if (reported[0] >= 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a page is served already: stop that server first");
   ASSAY_TRY(ASSAY_NEW(&s));

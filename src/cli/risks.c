@@ -16,7 +16,7 @@ static int largest_first(const void* a, const void* b) {
   return (x < y) - (x > y);
 }
 
-// rest: what those behind the first few are, and what to do.
+// rest: what those after the first few are, and what to do.
 static void report(assay_risks_t* r, const char* why, const char* rest, cli_warn_fn_t* warn) {
   if (r->n > 1) qsort(r->at, r->n, sizeof *r->at, largest_first);
   for (size_t i = 0; i < r->n && i < SHOWN; i++) {

@@ -49,7 +49,7 @@ static assay_status_t copy_shape(const char* name, size_t name_bytes, int rank, 
   return NULL;
 }
 
-// A size, or ? for -1. Moves on behind it.
+// A size, or ? for -1. Moves on after it.
 static bool parse_size(const char** at, int64_t* out) {
   char* end;
   if (**at == '?') return *out = -1, (*at)++, true;

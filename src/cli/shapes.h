@@ -54,7 +54,7 @@ assay_status_t cli_shapes_load(const char* path, bool known, cli_shapes_t* s,
 assay_status_t cli_shapes_close(assay_model_t* model, size_t n_settled,
                                 const assay_input_shape_t* settled,
                                 assay_model_t** out) ASSAY_MUST_USE;
-// Tells on stderr, behind `before`, which open sizes inputs are made up with, if there are any, and
+// Tells on stderr, after `before`, which open sizes inputs are made up with, if there are any, and
 // ends the line; without any nothing is told of an empty `before`.
 assay_status_t cli_shapes_report_ones(const assay_model_t* model,
                                       const char* before) ASSAY_MUST_USE;

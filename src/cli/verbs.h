@@ -30,7 +30,7 @@ const verb_t* assay_cli_find_verb(const char* name);
 typedef enum value_kind { VALUE_WORDS, VALUE_FILE, VALUE_ANY } value_kind_t;
 value_kind_t assay_cli_value_words(const verb_t* verb, const opt_t* option, assay_str_t* out);
 
-// A row of the table behind it; tests hold the rows against the options.
+// A row of the table after it; tests hold the rows against the options.
 typedef struct value_row {
   const char* verb;    // NULL: any
   const char* option;  // name of an option, or what its value is called

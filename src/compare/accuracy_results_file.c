@@ -170,7 +170,7 @@ static assay_status_t read_bound(const json_t* j, const char* key, bool* out_kno
   *out_known = value && !json_is_null(value);
   if (!*out_known) return NULL;
   out->whole = json_is_integer(value);
-  if (!assay_json_get_number(value, &out->x)) return CORRUPT("'%s' is no number", key);
+  if (!assay_json_get_number(value, &out->x)) return CORRUPT("'%s' is not a number", key);
   return NULL;
 }
 
@@ -262,7 +262,7 @@ static assay_status_t find_metric(const json_t* iterations, reading_t* r) {
 static assay_status_t read_run(json_t* outputs, const reading_t* r, assay_compared_run_t* run) {
   const char* name;
   json_t* j;
-  if (!json_is_object(outputs)) return CORRUPT("an iteration is no object of outputs");
+  if (!json_is_object(outputs)) return CORRUPT("an iteration is not an object of outputs");
   json_object_foreach(outputs, name, j) {
     assay_compared_t* c = NULL;
     assay_metric_t metric = r->metric;

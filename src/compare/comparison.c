@@ -30,10 +30,11 @@ assay_status_t assay_comparing_check(const assay_comparing_settings_t* c) {
                          "--check-average cannot be used with indices, which give no number to "
                          "average");
     if (c->metrics[i] == ASSAY_METRIC_SIMPLE && d.stat == ASSAY_STAT_ELEMWISE)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "--check-average cannot be used with the error statistic 'elemwise' (the "
-                         "default), which is no number; give --check-error-stat max, mean, median "
-                         "or quantile");
+      return ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT,
+          "--check-average cannot be used with the error statistic 'elemwise' (the "
+          "default), which is not a number; give --check-error-stat max, mean, median "
+          "or quantile");
   }
   return NULL;
 }

@@ -76,7 +76,7 @@ assay_status_t assay_comparing_add_pair(assay_comparing_t* c, const char* first,
 // did not pass, which with fail_fast ends the comparison.
 //   a, b     outputs of the first and second runner, in order; tensors are widened as needed
 // Errors:    INVALID_ARGUMENT no output of one has a counterpart in the other; UNSUPPORTED elements
-//            that are no numbers
+//            that are not numbers
 assay_status_t assay_comparing_iteration(assay_comparing_t* c, size_t pair, const assay_set_t* a,
                                          const assay_set_t* b, bool* out_failed) ASSAY_MUST_USE;
 // Prints "Accuracy Summary | ..." of each pair; not after an end by fail_fast.

@@ -34,7 +34,7 @@ typedef struct assay_numeric {
 static inline bool assay_numeric_is_float(assay_numeric_kind_t k) { return k <= ASSAY_NUMERIC_F64; }
 void assay_numeric_deinit(assay_numeric_t* a);
 // A copy of a tensor's elements, rounded to its type. Types that NumPy lacks: bfloat16 and smaller
-// floats are float32, integers below 8 bits int32. UNSUPPORTED: elements that are no numbers.
+// floats are float32, integers below 8 bits int32. UNSUPPORTED: elements that are not numbers.
 assay_status_t assay_numeric_from(assay_tensor_t* t, assay_numeric_t* out) ASSAY_MUST_USE;
 // Room for elements of a kind in the shape of another array.
 assay_status_t assay_numeric_like(const assay_numeric_t* shape, assay_numeric_kind_t number,

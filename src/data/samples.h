@@ -42,7 +42,7 @@ assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* con
                                       size_t n_values, bool required,
                                       assay_samples_t* out) ASSAY_MUST_USE;
 
-// The same of several runs: their samples, one run's behind the other's.
+// The same of several runs: their samples, one run's after the other's.
 assay_status_t assay_samples_from_runs(const assay_saved_t* runs, assay_value_t* const* values,
                                        size_t n_values, bool required,
                                        assay_samples_t* out) ASSAY_MUST_USE;

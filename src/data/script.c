@@ -15,7 +15,7 @@ bool assay_script_is_command(const char* text) { return strstr(text, "{outputs}"
 
 // ---- arrays of all samples ----------------------------------------------------------------------
 
-// Whether tensors can stand behind each other along their first dimension.
+// Whether tensors can stand after each other along their first dimension.
 static bool fit(const assay_tensor_t* a, const assay_tensor_t* b) {
   if (a->kind != ASSAY_KIND_TENSOR || b->kind != a->kind || a->type != b->type ||
       a->rank != b->rank || a->store == ASSAY_STORE_STR || a->store != b->store)

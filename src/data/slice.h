@@ -25,7 +25,7 @@ assay_status_t assay_slice_parse(const char* text, assay_slice_t* out) ASSAY_MUS
 // entries, or a number that is not within.
 assay_status_t assay_slice_check(const assay_slice_t* s, int rank,
                                  const int64_t* dims) ASSAY_MUST_USE;
-// The part, as a new tensor. Errors: as of assay_slice_check, of what is no tensor, NO_MEMORY.
+// The part, as a new tensor. Errors: as of assay_slice_check, of what is not a tensor, NO_MEMORY.
 assay_status_t assay_slice_take(const assay_slice_t* s, const assay_tensor_t* t,
                                 assay_tensor_t** out) ASSAY_MUST_USE;
 

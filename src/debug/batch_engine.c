@@ -30,7 +30,7 @@ typedef struct run {
   assay_str_t folder;  // with the models that commands are given
   engine_t* engine;
   size_t relation;  // SIZE_MAX: the reference
-  bool differs;     // some layer's bits did: what comes behind is judged by its own inputs
+  bool differs;     // some layer's bits did: what comes after is judged by its own inputs
   bool done;        // a layer was found that breaks the relation
 } run_t;
 
@@ -88,7 +88,7 @@ static assay_status_t is_beyond(run_t* r, const seen_t* s, size_t i, const assay
   return NULL;
 }
 
-// Behind a difference that rounding explains: whether the layer does more on its own inputs.
+// After a difference that rounding explains: whether the layer does more on its own inputs.
 static assay_status_t does_more(run_t* r, const seen_t* s, bool* out) {
   assay_rounding_t rounding = {0};
   assay_local_t local = {0};

@@ -9,12 +9,12 @@ enum { ASSAY_BATCH_MAX = 4 };  // rows of the largest batch that is made
 
 // Where a row came from.
 enum {
-  ASSAY_ROW_OTHER = ASSAY_BATCH_MAX,  // behind the samples: another one, 16 times as large
+  ASSAY_ROW_OTHER = ASSAY_BATCH_MAX,  // after the samples: another one, 16 times as large
   ASSAY_ROW_PADDING,                  // zeros
   ASSAY_ROW_KINDS,
 };
 
-// Samples of batch 1 of a model whose batch is open, one behind the other; canonical.
+// Samples of batch 1 of a model whose batch is open, one after the other; canonical.
 typedef struct assay_rows {
   size_t n_inputs;
   size_t given;         // rows of the user's; the others are drawn

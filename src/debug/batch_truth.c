@@ -120,7 +120,7 @@ static assay_status_t blame(run_t* r, const assay_node_t* n, const assay_value_t
                             const assay_tensor_t* got, const assay_row_difference_t* d) {
   assay_batch_job_t* j = r->job;
   const assay_tensor_t* alone = j->ref[v->id];
-  // A model of one fixed batch is never run at another: what fits that only is no fault, unless
+  // A model of one fixed batch is never run at another: what fits that only is not a fault, unless
   // the batch itself is lost in it.
   const bool other = j->out->batch && j->out->relations[r->relation].n != j->out->batch;
   assay_batch_found_t f = {.model = true,
@@ -229,7 +229,7 @@ static assay_status_t take_failure(run_t* r, assay_status_t why) {
     snprintf(f.why, sizeof f.why, "a batch of %d does not run: %.240s", rel->n,
              assay_status_message(why));
   else
-    snprintf(f.why, sizeof f.why, "a batch of %d%s fits its shape no more: %.80s fails behind it",
+    snprintf(f.why, sizeof f.why, "a batch of %d%s fits its shape no more: %.80s fails after it",
              rel->n, rel->single ? " with one row of the other inputs" : "", r->last->label);
   assay_status_free(why);
   return assay_batch_add(j, &f);

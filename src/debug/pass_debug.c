@@ -315,7 +315,7 @@ static void compare_engine(const job_t* j, const assay_pass_account_t* was,
     is->effect = ASSAY_EFFECT_ROUNDING;
 }
 
-// The pass from which on the outputs never do again; what a later pass mends is no fault.
+// The pass from which on the outputs never do again; what a later pass mends is not a fault.
 static void find_guilty(assay_pass_blame_t* b) {
   size_t k = b->n;
   while (k > 0 && !b->at[k - 1].faithful) k--;

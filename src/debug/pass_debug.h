@@ -1,6 +1,6 @@
 // Which graph pass changes the result: what `debug passes` finds.
 //
-// The passes that did something to the model are switched on one behind the other, in their order:
+// The passes that did something to the model are switched on one after the other, in their order:
 // what changes from one prefix to the next is the work of the pass that came. Truth (float64) is
 // held against truth of the prefix before, value by value, where one rounding of every stored
 // constant explains so much and no more (export.h), on the first sample; the engine's outputs, on
@@ -19,7 +19,7 @@ typedef enum assay_pass_effect {
 } assay_pass_effect_t;
 const char* assay_pass_effect_name(assay_pass_effect_t e);
 
-// One pass, switched on behind those before it in the list.
+// One pass, switched on after those before it in the list.
 typedef struct assay_pass_account {
   const assay_pass_t* pass;  // NULL: no pass at all, the first of the list
   size_t n_entries;          // what it did, with all passes on

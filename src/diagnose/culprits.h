@@ -20,7 +20,7 @@ typedef struct assay_culprit {
 typedef struct assay_culprits {
   assay_culprit_t* at;
   size_t n, capacity;
-  size_t n_behind;  // further layers whose values pass the range behind the culprits
+  size_t n_behind;  // further layers whose values pass the range after the culprits
 } assay_culprits_t;
 
 void assay_culprits_deinit(assay_culprits_t* c);
@@ -29,7 +29,7 @@ void assay_culprits_deinit(assay_culprits_t* c);
 assay_status_t assay_culprits_add(assay_culprits_t* c, const assay_layer_account_t* layer,
                                   assay_verdict_t verdict, const char* why) ASSAY_MUST_USE;
 // Appends layers that the engine was seen to fail in, then those whose truth passes the range while
-// what they read is within it, or was held until then; what lies behind them is counted.
+// what they read is within it, or was held until then; what lies after them is counted.
 assay_status_t assay_culprits_by_range(const assay_account_t* account,
                                        assay_culprits_t* c) ASSAY_MUST_USE;
 // Appends the layers from which most of an output's error comes.

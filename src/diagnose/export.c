@@ -330,7 +330,7 @@ static void walk_deinit(walk_t* w) {
   assay_free(w->faulty);
 }
 
-// A node that cannot be run at all, though golden knows what it gives: a fault, behind which golden
+// A node that cannot be run at all, though golden knows what it gives: a fault, after which golden
 // goes on.
 static assay_status_t pass_over(walk_t* w, const assay_node_t* n, assay_status_t why) {
   bool known = n->n_outputs > 0;
@@ -415,7 +415,7 @@ static assay_search_target_t target_of(const walk_t* w, const assay_value_t* v) 
       .explained_max = left_at_most(allowed(e->max, golden, d.ref_max), d.ref_max)};
 }
 
-// Takes what was found over: the first into the fault, the others behind it.
+// Takes what was found over: the first into the fault, the others after it.
 static assay_status_t take_found(walk_t* w, size_t fault, assay_fault_t* found, size_t n) {
   assay_export_t* e = w->out;
   assay_status_t st =

@@ -6,7 +6,7 @@
 // times what rounding explains: golden's own, and one rounding of every stored constant. That is
 // measured by a second run in fp32 arithmetic with every constant moved by one unit roundoff (Monte
 // Carlo arithmetic; D. S. Parker, 1997): first order like a bound through the layers, and not
-// hopeless behind fifty of them.
+// hopeless after fifty of them.
 //
 // For each fault the table of causes (repair.h) is tried out, and what restores golden is kept.
 #ifndef ASSAY_DIAGNOSE_EXPORT_H_

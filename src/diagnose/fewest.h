@@ -76,7 +76,7 @@ typedef struct assay_fewest_found {
 } assay_fewest_found_t;
 void assay_fewest_found_deinit(assay_fewest_found_t* f);
 
-// Not finding anything is no error: fix.verified is false then.
+// Not finding anything is not an error: fix.verified is false then.
 assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting,
                                  assay_fewest_found_t* out) ASSAY_MUST_USE;
 

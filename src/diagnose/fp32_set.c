@@ -162,7 +162,7 @@ typedef struct list {
 
 // The plan while layers are chosen by shares. What a layer loses in storing is lost again where a
 // reader in the low format takes it in: its share goes only with all who read it. Of readers that
-// only hand elements on, those behind them count, too.
+// only hand elements on, those after them count, too.
 typedef struct field {
   const assay_plan_t* plan;
   const assay_layers_t* layers;
@@ -205,7 +205,7 @@ static assay_status_t add_reader(list_t* to, size_t reader) {
   return NULL;
 }
 
-// Readers lie behind the layer; those in bodies behind all of the top graph.
+// Readers lie after the layer; those in bodies after all of the top graph.
 static assay_status_t note_readers(field_t* f) {
   const assay_layers_t* l = f->layers;
   ASSAY_TRY(assay_new_array(l->n_layers, sizeof *f->readers, &f->readers));

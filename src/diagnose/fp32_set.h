@@ -51,12 +51,12 @@ void assay_fp32_set_add(assay_fp32_set_t* k, const assay_plan_t* plan, const ass
 // Adds layers that make or read values past the format's range and that values need which are
 // within it. all: also those where that does no harm, and what the engine was seen to fail in.
 void assay_fp32_set_add_by_range(assay_fp32_set_t* k, bool all);
-// Adds layers that store or read large values which cancel behind them so far that rounding these
+// Adds layers that store or read large values which cancel after them so far that rounding these
 // by itself makes a larger relative RMS error in an output than is tolerated. From what truth
 // predicts.
 assay_status_t assay_fp32_set_add_by_loss(assay_fp32_set_t* k, double tolerated) ASSAY_MUST_USE;
 // Adds layers whose choices flipped, and those with most error of their own, until so little of the
-// sum is left. For outputs that are no floats, whose error has no shares.
+// sum is left. For outputs that are not floats, whose error has no shares.
 void assay_fp32_set_add_by_error(assay_fp32_set_t* k, double rest);
 // Adds the layers with most share of the outputs' error for their time, until so little of it
 // should be left; shares and outputs are of a run of `plan`. few: where layers with large shares

@@ -1,4 +1,4 @@
-// Which layers need more precision because large values cancel behind them: from truth alone.
+// Which layers need more precision because large values cancel after them: from truth alone.
 //
 // From the outputs on backwards, each value is given the relative error that the outputs can bear
 // in it. A sum of large values that is small bears as much less of them; all else hands on what its

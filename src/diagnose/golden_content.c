@@ -19,7 +19,7 @@ enum {
 };
 
 // Relative RMS differences. SAME: rounding alone may do that. DIFFERS: of an output, a fault.
-// CLOSE: the same value, perhaps behind a small fault. LIKE: of quantiles, the same value behind a
+// CLOSE: the same value, perhaps after a small fault. LIKE: of quantiles, the same value after a
 // fault of any kind.
 static const double SAME = 1e-5, DIFFERS = 1e-4, CLOSE = 1e-3, LIKE = 0.2;
 static const double LIKE_OUTPUT = 0.5;

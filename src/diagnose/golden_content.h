@@ -3,7 +3,7 @@
 //
 // Truth of the model on the same inputs is walked node by node. A golden tensor whose elements are
 // a value's, but for a thousandth, is that value. From there on truth continues with golden, so
-// that behind a fault elements agree again. What the faulty node itself gives agrees with nothing:
+// that after a fault elements agree again. What the faulty node itself gives agrees with nothing:
 // for it the tensor of the same shape whose distribution is much the nearest is taken, the first
 // such value of the graph, and the walk begins again. That is done only where an output differs: a
 // healthy model's golden may hold tensors that the model does not have.

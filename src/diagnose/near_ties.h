@@ -1,5 +1,5 @@
 // Elements that a quantizer rounds to one of two integers as its arithmetic has it: golden's may
-// have been rounded to the other one than truth's, and that is no fault.
+// have been rounded to the other one than truth's, and that is not a fault.
 #ifndef ASSAY_DIAGNOSE_NEAR_TIES_H_
 #define ASSAY_DIAGNOSE_NEAR_TIES_H_
 

@@ -294,7 +294,7 @@ assay_status_t assay_propose_dilation(const assay_suspect_t* s, const char* caus
   return NULL;
 }
 
-// The next permutation in lexicographic order; false behind the last.
+// The next permutation in lexicographic order; false after the last.
 static bool next_permutation(int64_t* p, int n) {
   int i = n - 2;
   while (i >= 0 && p[i] >= p[i + 1]) i--;

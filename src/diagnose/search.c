@@ -161,7 +161,7 @@ static double gain_of(const search_state_t* h, const candidate_t* c) {
   return fmin(UNLIKELY, fabs(now - c->expected - correction(h, c->position)));
 }
 
-// Behind that: late nodes are cheap to try, and earlier rows are likelier causes.
+// After that: late nodes are cheap to try, and earlier rows are likelier causes.
 static double base_of(const search_state_t* h, size_t row, const assay_effect_t* e) {
   const double n = (double)h->trials.s->n_nodes;
   const double behind = (n - (double)h->trials.position) / n;
@@ -322,7 +322,7 @@ static void sort(search_state_t* h) {
 // ---- forecasts ----------------------------------------------------------------------------------
 
 // What is left of the difference, as forecast: 1 and more promise nothing. A change that points the
-// right way and goes too far, or not far enough, may be right: behind it the model is not linear.
+// right way and goes too far, or not far enough, may be right: after it the model is not linear.
 static double promise_of(const candidate_t* c) {
   const double best = assay_forecast_best(&c->forecast);
   if (!c->forecast.known) return HUGE_VAL;
@@ -502,7 +502,7 @@ static bool reads(const assay_node_t* a, const assay_node_t* b) {
   return false;
 }
 
-// What is wrong with a node can often be mended in the one before or behind, too: a sign, a scale.
+// What is wrong with a node can often be mended in the one before or after, too: a sign, a scale.
 // All that may be at fault are to be named.
 static assay_status_t try_neighbours(search_state_t* h, const candidate_t* found, double until) {
   const assay_node_t* const* nodes = h->trials.s->nodes;
@@ -523,7 +523,7 @@ static candidate_t* first_left(candidate_t* const* order, size_t n) {
 }
 
 // The next one to try: two by forecast for each by suspicion. A forecast is to first order only,
-// and there is none behind an operator without a rule.
+// and there is none after an operator without a rule.
 static candidate_t* next_candidate(const search_state_t* h, size_t turn) {
   candidate_t* forecast = first_left(h->by_forecast, h->n);
   if (forecast && forecast->promise < (turn % 3 == 2 ? SURE : USELESS)) return forecast;
@@ -533,7 +533,7 @@ static candidate_t* next_candidate(const search_state_t* h, size_t turn) {
 // Tries one after the other. Once golden is restored it goes on for half as long again, and through
 // what is forecast to restore it as well: what else does is a rival.
 static assay_status_t try_all(search_state_t* h) {
-  enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
+  enum { AGAIN = 16 };  // trials after which what was measured sorts the others anew
   enum { RIVALS = 32 };
   // Where something leaves what can be seen, golden may still be restored better.
   static const double AGAIN_PLAUSIBLE = 1.5;

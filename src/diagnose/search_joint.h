@@ -7,7 +7,7 @@
 
 // Fits one attribute of all nodes of an operator, operator after operator, until golden is restored
 // or the time `end` comes. out: room for ASSAY_SEARCH_FAULTS; *out_n 0: nothing restores golden.
-// Nodes whose number stays what it is are no faults. s has no repairs adopted.
+// Nodes whose number stays what it is are not faults. s has no repairs adopted.
 assay_status_t assay_search_joint(const assay_search_t* s, double end, assay_fault_t* out,
                                   size_t* out_n, size_t* trials) ASSAY_MUST_USE;
 

@@ -10,7 +10,7 @@
 typedef enum state {
   NOTHING = 0,  // the targets do not depend on it
   KNOWN,
-  UNKNOWN,  // an operator behind it has no rule
+  UNKNOWN,  // an operator after it has no rule
 } state_t;
 
 enum { CACHED = 64 };
@@ -24,7 +24,7 @@ struct assay_predict {
   unsigned char* states;
   bool* data;  // by value id: made from the model's inputs, not from constants and shapes alone
   bool blind;  // a node with a body, which may read anything, was passed
-  // Values behind the pass whose adjoints are still there, a ring: the oldest first.
+  // Values after the pass whose adjoints are still there, a ring: the oldest first.
   struct {
     const assay_value_t* value;
     size_t position;
@@ -347,7 +347,7 @@ static assay_status_t run_rule(assay_predict_t* p, const assay_node_t* n, pass_t
   return st;
 }
 
-// ---- adjoints behind the pass -------------------------------------------------------------------
+// ---- adjoints after the pass -------------------------------------------------------------------
 
 static void drop_oldest(assay_predict_t* p) {
   const assay_value_t* v = p->cached[p->first_cached].value;

@@ -8,7 +8,7 @@
 // Hutchinson, 1989).
 //
 // The pass goes node by node, last first, and keeps what nodes before still need and, where there
-// is room, the values of the next ASSAY_PREDICT_WINDOW nodes behind: the caller asks about a node's
+// is room, the values of the next ASSAY_PREDICT_WINDOW nodes after: the caller asks about a node's
 // repairs when the pass has come to it.
 #ifndef ASSAY_DIAGNOSE_SEARCH_PREDICT_H_
 #define ASSAY_DIAGNOSE_SEARCH_PREDICT_H_
@@ -32,7 +32,7 @@ void assay_predict_destroy(assay_predict_t* p);  // NULL is allowed
 
 // Adds to a forecast what it does that a value is `now` instead of `was`. A value of the node that
 // the pass has come to; others have no forecast. A tensor that can be broadcast to the value's
-// shape counts as if it were: that is what the pointwise nodes behind a reduction make of it.
+// shape counts as if it were: that is what the pointwise nodes after a reduction make of it.
 // Several threads may ask.
 void assay_predict_add(const assay_predict_t* p, const assay_value_t* v, const assay_tensor_t* now,
                        const assay_tensor_t* was, assay_forecast_t* forecast);

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/functions.h"
 
-// Sum of squares of what is finite, and how many elements there are; 0 for what is no float.
+// Sum of squares of what is finite, and how many elements there are; 0 for what is not a float.
 static double energy(const assay_tensor_t* t) {
   double sum = 0;
   if (!t || t->kind != ASSAY_KIND_TENSOR) return 0;

@@ -1,4 +1,4 @@
-// What a repair does to its own node and to the cheap ones behind it, without following it to the
+// What a repair does to its own node and to the cheap ones after it, without following it to the
 // targets.
 #include "diagnose/search_screening.h"
 
@@ -80,7 +80,7 @@ void assay_screening_deinit(assay_screening_t* l) {
   *l = (assay_screening_t){0};
 }
 
-// ---- going on behind the node -------------------------------------------------------------------
+// ---- going on after the node -------------------------------------------------------------------
 
 enum { MAX_CHANGED = 32, MAX_NODES = 16 };
 

@@ -1,4 +1,4 @@
-// What a repair does to its own node and to the cheap ones behind it, without following it to the
+// What a repair does to its own node and to the cheap ones after it, without following it to the
 // targets.
 //
 // A repair may change its node beyond all measure and still be the right one: a variance that was
@@ -19,7 +19,7 @@ typedef struct assay_screening {
   double* work;  // by position: of the nodes up to there, in elements and products
   // By value id.
   size_t* last_reader;  // the position of the last node that reads it
-  bool* through;        // all nodes that read it are cheap, and it is no target
+  bool* through;        // all nodes that read it are cheap, and it is not a target
 } assay_screening_t;
 
 assay_status_t assay_screening_init(const assay_search_t* s, assay_screening_t* l) ASSAY_MUST_USE;

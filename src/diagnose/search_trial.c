@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "diagnose/search_screening.h"
 
-// A number that had to be fitted tells less than a slip that restores golden by itself: behind all
+// A number that had to be fitted tells less than a slip that restores golden by itself: after all
 // rows.
 enum { FIT_STEPS = 8, FITTED_RANK = 1000 };
 
@@ -107,7 +107,7 @@ static void clear_got(assay_trials_t* t) {
   }
 }
 
-// Fills t->got with what the targets are with the repair, and leaves the values behind it in the
+// Fills t->got with what the targets are with the repair, and leaves the values after it in the
 // machine. *out_fits: it could be evaluated and changed something. Where evaluation fails the
 // repair does not fit, also where it asks for more memory than there is.
 static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t* r,

@@ -160,7 +160,7 @@ static assay_status_t visit(assay_edit_t* x, assay_node_t* n) {
              : NULL;
 }
 
-// Nodes that are put in move those behind them: each is visited once, by id.
+// Nodes that are put in move those after them: each is visited once, by id.
 static assay_status_t run_pass(assay_pass_context_t* c) {
   assay_edit_t x = {0};
   bool* seen = NULL;

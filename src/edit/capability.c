@@ -24,7 +24,7 @@ static assay_status_t inspect(assay_capability_t* c, assay_one_node_t* one, cons
   size_t n_in;
   ASSAY_TRY(assay_one_node_inputs(one, n, &inputs, &n_in));
   ASSAY_TRY(assay_new_array(n_in, sizeof(assay_valtype_t*), &types));
-  // What stands behind a node that cannot be run has inputs of which nothing is known.
+  // What stands after a node that cannot be run has inputs of which nothing is known.
   bool typed = true;
   for (size_t i = 0; i < n_in; i++) typed &= (types[i] = type_of(c, inputs[i])) != NULL;
   assay_status_t st =

@@ -145,7 +145,7 @@ static assay_status_t visit(job_t* j, assay_edit_t* x, assay_node_t* n) {
   return NULL;
 }
 
-// Nodes that are put in move those behind them: each that was there is visited once.
+// Nodes that are put in move those after them: each that was there is visited once.
 static assay_status_t run_pass(assay_pass_context_t* c) {
   job_t* j = c->user;
   assay_edit_t x = {0};

@@ -240,7 +240,7 @@ static assay_edit_counts_t count(const assay_model_t* m) {
 
 // ---- the proof ----------------------------------------------------------------------------------
 
-// A proof that cannot be had is no failure of the edit: the reason is kept.
+// A proof that cannot be had is not a failure of the edit: the reason is kept.
 static assay_status_t keep_reason(assay_edit_result_t* r, assay_status_t st) {
   r->verdict = ASSAY_EDIT_NOT_PROVEN;
   assay_str_append(&r->why_not, assay_status_message(st));

@@ -21,7 +21,7 @@ typedef struct assay_edit_scale {
   float scale;
 } assay_edit_scale_t;
 
-// What the user asks for; which edit reads what stands behind it. Zero: the default.
+// What the user asks for; which edit reads what stands after it. Zero: the default.
 typedef struct assay_edit_requests {
   assay_words_t nodes, not_nodes;  // patterns of labels: only these, none of these (most edits)
   assay_words_t ops;               // decompose, assemble: these operators; none: all in the table
@@ -73,7 +73,7 @@ typedef struct assay_editor {
 } assay_editor_t;
 
 size_t assay_editor_count(void);
-const assay_editor_t* assay_editor_at(size_t i);            // NULL: behind the last
+const assay_editor_t* assay_editor_at(size_t i);            // NULL: after the last
 const assay_editor_t* assay_editor_find(const char* name);  // NULL if there is none
 
 typedef struct assay_editor_options {

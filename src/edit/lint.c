@@ -119,7 +119,7 @@ static assay_status_t check_order(assay_lint_t* l, const assay_graph_t* g) {
           "Nodes in a graph must be topologically sorted, however input '%s' of node: name: %s "
           "OpType: %s is not output of any previous nodes.",
           n->inputs[k]->name, n->name, n->op_type));
-      // One is enough: those behind it follow from it.
+      // One is enough: those after it follow from it.
       return assay_lint_add(l, ASSAY_LINT_EXCEPTION, CHECKER, message);
     }
   }

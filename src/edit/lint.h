@@ -22,7 +22,7 @@ typedef struct assay_lint {
   assay_arena_t* arena;  // of all text
   assay_lint_entry_t* entries;
   size_t n_entries, cap_entries;
-  const char **passing, **failing;  // names of nodes; those behind a faulty one are in neither
+  const char **passing, **failing;  // names of nodes; those after a faulty one are in neither
   size_t n_passing, n_failing;
   bool failed;  // an entry is an exception
 } assay_lint_t;

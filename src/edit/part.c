@@ -50,7 +50,7 @@ static void set_outputs(assay_graph_t* g, assay_value_t** list, size_t n) {
   g->n_outputs = n;
 }
 
-// The inputs that were asked for, and behind them those of the model that are needed all the same.
+// The inputs that were asked for, and after them those of the model that are needed all the same.
 static assay_status_t set_inputs(assay_cut_t* c, assay_value_t* const* asked, size_t n_asked,
                                  assay_str_t* notes) {
   assay_graph_t* g = c->m->graph;
@@ -144,7 +144,7 @@ static assay_status_t swap_output(assay_model_t* m, assay_value_t* v, assay_valu
   return assay_map_put(&g->values, v->name, (uint64_t)(uintptr_t)v, NULL);
 }
 
-// The value that the node makes: of that name, or a new one behind it where the node reads it, too.
+// The value that the node makes: of that name, or a new one after it where the node reads it, too.
 static assay_status_t find_output(assay_model_t* m, const assay_part_node_t* node, const char* name,
                                   assay_value_t** out) {
   assay_value_t *v = NULL, *made = NULL;

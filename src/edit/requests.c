@@ -41,7 +41,7 @@ static const assay_edit_option_t options[] = {
     WORDS(" decompose assemble ", "op", "NAME", ops, "only this operator"),
     FLAG(" sanitize ", "no-fold", no_fold, "leave nodes that read only constants"),
     FLAG(" sanitize ", "no-dedupe", no_dedupe, "leave equal nodes and constants"),
-    FLAG(" sanitize ", "store-codes", store_codes, "weights behind quantizers become their codes"),
+    FLAG(" sanitize ", "store-codes", store_codes, "weights after quantizers become their codes"),
     FLAG(" sanitize ", "no-names", no_names, "leave nodes without a name"),
     FLAG(" sanitize ", "no-shapes", no_shapes, "do not write inferred types"),
     WORDS(" rename ", "value", "OLD=NEW", values, "rename an input, an output or a value within"),

@@ -23,7 +23,7 @@ typedef struct assay_edit_option {
   const char* help;
 } assay_edit_option_t;
 
-// Option k of an edit; NULL: behind the last.
+// Option k of an edit; NULL: after the last.
 const assay_edit_option_t* assay_edit_option_at(const assay_editor_t* editor, size_t k);
 // Reads requests; texts are borrowed, lists and scales lie in the arena. Errors: NOT_FOUND the edit
 // has no such option; INVALID_ARGUMENT a value that is missing, given twice or no number; those of

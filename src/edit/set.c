@@ -159,7 +159,7 @@ static assay_status_t parse_shape(assay_model_t* m, const char* text, const assa
     if (*end)
       dims[*rank] = strcmp(part, "?") ? assay_dim_symbol(m->dims, part) : NULL;
     else if (errno || x < 0)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is no size", part);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is not a size", part);
     else
       dims[*rank] = assay_dim_const(m->dims, x);
     ++*rank;
@@ -174,8 +174,8 @@ static assay_status_t find_end(const assay_model_t* m, const char* option, const
   assay_value_t* v = NULL;
   ASSAY_TRY(assay_status_note(assay_names_value(m, name, &v), "%s", option));
   if (!v->is_input && (inputs_only || !v->is_output))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no input%s of the model", option, name,
-                       inputs_only ? "" : " and no output");
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is not an input%s of the model", option,
+                       name, inputs_only ? "" : " and no output");
   return *out = v, NULL;
 }
 
@@ -191,7 +191,7 @@ static assay_status_t set_shapes(assay_editing_t* e) {
     ASSAY_TRY(find_end(m, "--shape", name, true, &v));
     const assay_valtype_t* t = v->declared;
     if (!t || t->kind != ASSAY_KIND_TENSOR)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--shape: input '%s' is no tensor", name);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--shape: input '%s' is not a tensor", name);
     ASSAY_TRY(parse_shape(m, text, dims, &rank));
     ASSAY_TRY(assay_valtype_tensor(m, t->elem, rank, dims, &v->declared));
     v->open = NULL;
@@ -210,7 +210,7 @@ static assay_status_t parse_type(const char* text, assay_type_t* out, float* out
   if (strncmp(text, "int8*", 5) == 0) {
     *out_scale = strtof(text + 5, &end);
     if (*end || end == text + 5 || !(*out_scale > 0) || *out_scale > FLT_MAX)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--type: '%s' has no scale above 0 behind its '*'",
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--type: '%s' has no scale above 0 after its '*'",
                          text);
     return *out = ASSAY_TYPE_INT8, NULL;
   }
@@ -220,7 +220,7 @@ static assay_status_t parse_type(const char* text, assay_type_t* out, float* out
   }
   return ASSAY_ERROR(
       ASSAY_INVALID_ARGUMENT,
-      "--type: '%s' is no type; say float, float16, bfloat16, double, uint8, int64 ...", text);
+      "--type: '%s' is not a type; say float, float16, bfloat16, double, uint8, int64 ...", text);
 }
 
 static assay_status_t add_constant(assay_model_t* m, const char* name, assay_tensor_t* take_tensor,
@@ -338,7 +338,8 @@ static assay_status_t set_types(assay_editing_t* e) {
     if (!t || t->kind != ASSAY_KIND_TENSOR || assay_type_store(t->elem) == ASSAY_STORE_STR ||
         v->constant)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                         "--type: '%s' is no tensor of numbers that is given anew each run", name);
+                         "--type: '%s' is not a tensor of numbers that is given anew each run",
+                         name);
     if (assay_model_opset(m, "") < 6)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                          "--type: Casts need operator set 6; the model imports %lld",

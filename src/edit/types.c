@@ -16,7 +16,7 @@ static assay_status_t make_dim(assay_model_t* m, const char* text, const assay_d
   if (*end) return *out = assay_dim_symbol(m->dims, text), NULL;
   // Tools write -1 for a size that is not known.
   if (x == -1 && !errno) return NULL;
-  if (errno || x < 0) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is no size", text);
+  if (errno || x < 0) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is not a size", text);
   return *out = assay_dim_const(m->dims, x), NULL;
 }
 
@@ -31,7 +31,7 @@ assay_status_t assay_types_declare(assay_model_t* m, assay_value_t* v,
     return assay_types_copy(m, known, &v->declared);
   if (!is_tensor(known))
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "value '%s' is no tensor, and has no shape or type of one", v->name);
+                       "value '%s' is not a tensor, and has no shape or type of one", v->name);
   const assay_type_t elem = given->elem ? given->elem : known ? known->elem : 0;
   if (!elem)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "the type of value '%s' is not known; give it", v->name);

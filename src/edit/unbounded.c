@@ -86,7 +86,7 @@ assay_status_t assay_unbounded_set(assay_model_t* m, const char* name, assay_typ
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "no node makes '%s': it cannot get a bound", name);
   const assay_store_t store = assay_type_store(elem);
   if (store != ASSAY_STORE_I64 && store != ASSAY_STORE_F64)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "'%s' is no tensor of numbers: it cannot get a bound",
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "'%s' is not a tensor of numbers: it cannot get a bound",
                        name);
   ASSAY_TRY(assay_arena_printf(m->arena, &inner_name, "%s_copy", name));
   ASSAY_TRY(assay_arena_printf(m->arena, &limit_name, "%s_upper_bound", name));

@@ -9,8 +9,8 @@
 // `prepared`, in the order of the nodes that read them; the list lives in its arena.
 assay_status_t assay_unbounded_find(assay_model_t* prepared, assay_value_t* const** out,
                                     size_t* out_n) ASSAY_MUST_USE;
-// Puts a Min with that bound behind what makes the value. elem: its type.
-// Errors: INVALID_ARGUMENT no node makes it; UNSUPPORTED it is no number.
+// Puts a Min with that bound after what makes the value. elem: its type.
+// Errors: INVALID_ARGUMENT no node makes it; UNSUPPORTED it is not a number.
 assay_status_t assay_unbounded_set(assay_model_t* m, const char* value, assay_type_t elem,
                                    int64_t bound) ASSAY_MUST_USE;
 

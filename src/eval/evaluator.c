@@ -23,7 +23,7 @@ struct assay_evaluator {
       settled;  // by value id: integer outputs of an unquantized run, as they are given out
   release_list_t** lists;  // by graph (position in model->graphs), then by node
   int* positions;          // of each node in its graph, by node id
-  int* ids;                // all lists, one behind the other
+  int* ids;                // all lists, one after the other
   size_t n_ids, cap_ids;
   uint64_t iteration;  // of the loops around the node that runs
   int64_t max_elems;   // of an output; 0: any
@@ -71,7 +71,7 @@ static assay_status_t defined_values(const assay_graph_t* g, int** out_ids, size
   return NULL;
 }
 
-// Lists, for each node of a graph, the values of the graph that die behind it: a counting sort of
+// Lists, for each node of a graph, the values of the graph that die after it: a counting sort of
 // the values by their last reader. `last` is scratch, by value id.
 static assay_status_t find_lifetimes(assay_evaluator_t* m, size_t number, int* last) {
   const assay_graph_t* g = m->model->graphs[number];

@@ -1,9 +1,9 @@
 // Runs a graph node by node: the one evaluator behind truth, native mode and the emu backend.
 //
 // A machine has a slot for each value of the model. Running a node takes its inputs from the slots,
-// calls the operator's eval and puts the outputs back; a slot is emptied behind its last reader.
+// calls the operator's eval and puts the outputs back; a slot is emptied after its last reader.
 // Hooks see each node before and after, may put other tensors in place of its inputs and outputs,
-// and so make a machine round (emu), watch (taps) or follow another machine's choices (truth behind
+// and so make a machine round (emu), watch (taps) or follow another machine's choices (truth after
 // a flip).
 #ifndef ASSAY_EVAL_EVALUATOR_H_
 #define ASSAY_EVAL_EVALUATOR_H_

@@ -1,4 +1,4 @@
-// Values that grow in place: what a run makes is what it reads and more behind that, in the same
+// Values that grow in place: what a run makes is what it reads and more after that, in the same
 // memory, which the caller has and which has room for a capacity.
 //
 // To append along a dimension that is not the outermost, elements lie *with room*: in memory that

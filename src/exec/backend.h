@@ -16,7 +16,7 @@ struct assay_append;  // exec/append.h
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For
 // a node inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of
-// several nodes, `node` is the last one, and `in` holds the inputs of all of them, one behind the
+// several nodes, `node` is the last one, and `in` holds the inputs of all of them, one after the
 // other, with NULL for hidden ones. Tensors are borrowed.
 // `iteration` is that of the loops around the node (assay_random_iteration): random operators draw
 // by it.
@@ -67,7 +67,7 @@ typedef struct assay_backend {
   assay_status_t (*share)(const assay_layers_t* layers, const assay_backend_options_t* options,
                           void** out_shared);
   void (*unshare)(void* shared);
-  // What of it is worth keeping in a plan file: entry i, *out_key NULL behind the last one; and the
+  // What of it is worth keeping in a plan file: entry i, *out_key NULL after the last one; and the
   // way back, from bytes that outlive it. Between runs only. NULL with share.
   assay_status_t (*saved)(void* shared, size_t i, const char** out_key, const void** out_data,
                           size_t* out_bytes);
@@ -106,7 +106,7 @@ typedef struct assay_backend {
                                   const assay_device_view_t* view);
   assay_status_t (*bind_on_device)(void* state, const assay_value_t* value, assay_device_ptr_t at,
                                    size_t bytes);
-  // Behind the last step: sees to it that such an output is where it is wanted, and tells its shape
+  // After the last step: sees to it that such an output is where it is wanted, and tells its shape
   // (room for ASSAY_MAX_RANK dimensions). Errors: INVALID_ARGUMENT it does not fit there.
   assay_status_t (*deliver)(void* state, const assay_value_t* value, int* out_rank,
                             int64_t* out_dims);

@@ -7,9 +7,9 @@
 // does to a device goes through this row.
 //
 // Whatever takes a queue is asynchronous: it returns when the work is noted, and the work is done
-// behind all that was put into this queue before. So it may fail later. Then
-//   - what is in the queue behind it is not done, and neither is what is put there from then on,
-//     which is no failure of its own;
+// after all that was put into this queue before. So it may fail later. Then
+//   - what is in the queue after it is not done, and neither is what is put there from then on,
+//     which is not a failure of its own;
 //   - queue_wait returns the failure, once, and tells at which mark the queue was; a device that is
 //     still good then works on;
 //   - host memory that the queue reads or writes stays the queue's until queue_wait or event_wait
@@ -54,7 +54,7 @@ struct assay_device_driver {
   // Device `number` of the machine. Opened twice, it is the same memory. Errors: DEVICE there is
   // none, or it cannot be used: says why.
   assay_status_t (*open)(int number, assay_device_t** out);
-  void (*close)(assay_device_t* d);  // behind all of its queues, events, captures and memory
+  void (*close)(assay_device_t* d);  // after all of its queues, events, captures and memory
   // What kernels and packed weights depend on: model, compute capability, versions of libraries.
   void (*describe)(assay_device_t* d, assay_str_t* out);
   // Bytes of memory: cuMemGetInfo.
@@ -71,10 +71,10 @@ struct assay_device_driver {
   assay_status_t (*mark)(assay_queue_t* q, int64_t mark);
 
   // ---- memory: cuMemAllocAsync, cuMemFreeAsync, cuMemcpyAsync, cuMemsetD8Async ----------------
-  // Memory for what comes behind it in the queue; for other queues behind an event. Never in a
+  // Memory for what comes after it in the queue; for other queues after an event. Never in a
   // capture. Errors: NO_MEMORY, told at once.
   assay_status_t (*alloc)(assay_queue_t* q, size_t bytes, assay_device_ptr_t* out);
-  void (*free)(assay_queue_t* q, assay_device_ptr_t p);  // behind what is in the queue; 0 allowed
+  void (*free)(assay_queue_t* q, assay_device_ptr_t p);  // after what is in the queue; 0 allowed
   assay_status_t (*upload)(assay_queue_t* q, const void* from, assay_device_ptr_t to, size_t bytes);
   assay_status_t (*download)(assay_queue_t* q, assay_device_ptr_t from, void* to, size_t bytes);
   // Within the device, or from another one of its driver.
@@ -100,8 +100,8 @@ struct assay_device_driver {
   // ---- captures: cuStreamBeginCapture, cuGraphInstantiate, cuGraphLaunch -----------------------
   // All NULL: the device has none. Between begin and end nothing is done: kernels, copies within
   // the device and fills are noted, with their addresses, and every launch does them all. Waits,
-  // alloc, free and copies from and to the host fail there. Queues that are ordered behind this one
-  // by events, and it behind them, are part of it.
+  // alloc, free and copies from and to the host fail there. Queues that are ordered after this one
+  // by events, and it after them, are part of it.
   assay_status_t (*capture_begin)(assay_queue_t* q);
   // Ends it also where it fails, as it does if anything within has.
   assay_status_t (*capture_end)(assay_queue_t* q, assay_capture_t** out);

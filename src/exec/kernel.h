@@ -46,7 +46,7 @@ typedef struct assay_operand {
   assay_weights_t* store;          // keeps what is made of the constants of the model
 } assay_operand_t;
 
-// A layer with all its sizes. Hidden values are no operands.
+// A layer with all its sizes. Hidden values are not operands.
 typedef struct assay_sized_layer {
   const assay_layers_t* layers;
   const assay_layer_t* layer;
@@ -155,7 +155,7 @@ assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);
 // The same to be read only, without a copy where the constant lies in memory as float32; *made is
 // what to free, or NULL.
 assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, float** made);
-// The same with zeros behind them, up to `capacity` elements; *out stays NULL where o is.
+// The same with zeros after them, up to `capacity` elements; *out stays NULL where o is.
 assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t capacity, float** out);
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);  // with its room
 // The dimensions that it has in memory, with its room.

@@ -208,7 +208,7 @@ assay_status_t assay_runner_output(assay_runner_t* r, const assay_value_t* v,
   return NULL;
 }
 
-// Behind its last layer: what later ones read becomes tensors.
+// After its last layer: what later ones read becomes tensors.
 static assay_status_t end(assay_runner_t* r) {
   const assay_segment_t* s = r->now;
   assay_value_slot_t* value;
@@ -341,7 +341,7 @@ static assay_status_t put_defaults(assay_runner_t* r) {
   return NULL;
 }
 
-// What nobody reads behind layer i.
+// What nobody reads after layer i.
 static void let_go(assay_runner_t* r, size_t i) {
   const assay_value_list_t* ends = &r->lifetimes.ends[i];
   for (size_t k = 0; k < ends->n; k++) assay_value_slot_clear(&r->values[ends->at[k]->id]);

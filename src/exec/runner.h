@@ -20,7 +20,7 @@ typedef struct assay_bound_output {
 typedef struct assay_runner_memory {
   // Makes room for what a segment needs; it is `now` from here on.
   assay_status_t (*begin)(assay_runner_t* r, assay_segment_t* s);
-  // Runs layer i, which has a kernel, or sees to it that it runs: behind it graph outputs that it
+  // Runs layer i, which has a kernel, or sees to it that it runs: after it graph outputs that it
   // makes are among the run's values. *ok false, and nothing is done: the run holds a tensor of
   // another shape than was predicted.
   assay_status_t (*layer)(assay_runner_t* r, size_t i, bool* ok);

@@ -8,7 +8,7 @@
 // values are looked at by, which needs no kernels.
 typedef enum assay_target_use { ASSAY_TARGET_BUILD, ASSAY_TARGET_INSPECT } assay_target_use_t;
 
-// Row i; NULL: behind the last.
+// Row i; NULL: after the last.
 const assay_backend_t* assay_target_at(size_t i);
 const assay_backend_t* assay_target_default(assay_target_use_t use);
 // The backend of a name; name NULL: the default. Errors: INVALID_ARGUMENT, with the names that

@@ -128,7 +128,7 @@ static assay_status_t ragged(const reader_t* r, int depth, const json_t* j) {
   if (depth == r->rank)
     snprintf(what, sizeof what, "is a list, where the elements before it are none");
   else if (!json_is_array(j))
-    snprintf(what, sizeof what, "is no list, as those before it are, of %lld",
+    snprintf(what, sizeof what, "is not a list, as those before it are, of %lld",
              (long long)r->dims[depth]);
   else
     snprintf(what, sizeof what, "has %zu elements, those before it have %lld", json_array_size(j),

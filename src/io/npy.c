@@ -84,7 +84,7 @@ static assay_status_t take_descr(scanner_t* s, header_t* h) {
   if (s->p < s->end && *s->p == '[')
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "npy: structured types cannot be read");
   if (!take_string(s, h->descr, sizeof h->descr))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "npy header: 'descr' is no type");
+    return ASSAY_ERROR(ASSAY_CORRUPT, "npy header: 'descr' is not a type");
   return NULL;
 }
 
@@ -278,7 +278,7 @@ static assay_status_t read_string(const dtype_t* d, const uint8_t* from, assay_s
     size_t len = put_utf8(c, text);
     if (!len)
       return ASSAY_ERROR(ASSAY_CORRUPT,
-                         "npy: element %" PRId64 " holds 0x%x, which is no character", i,
+                         "npy: element %" PRId64 " holds 0x%x, which is not a character", i,
                          (unsigned)c);
     assay_str_append_n(scratch, text, len);
   }

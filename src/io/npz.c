@@ -8,7 +8,7 @@
 #include "io/npy.h"
 #include "io/zip.h"
 
-// The name of the array in a member; false: the member is no array.
+// The name of the array in a member; false: the member is not an array.
 static bool array_name(const char* member, assay_str_t* out) {
   static const char suffix[] = ".npy";
   size_t n = strlen(member), tail = sizeof suffix - 1;

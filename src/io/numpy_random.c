@@ -101,7 +101,7 @@ static assay_status_t check_range(assay_type_t type, const assay_numpy_range_t* 
                        range->min, range->max);
   if (!floats && (range->int_min > range->int_max || !holds(type, range->int_min) ||
                   !holds(type, range->int_max)))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "[%" PRId64 ", %" PRId64 "] is no range of %s",
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "[%" PRId64 ", %" PRId64 "] is not a range of %s",
                        range->int_min, range->int_max, assay_type_name(type));
   return NULL;
 }

@@ -23,7 +23,7 @@ typedef struct assay_numpy_range {
   int64_t int_min, int_max;  // of integers and bool: randint(int_min, int_max + 1, dtype=type)
 } assay_numpy_range_t;
 
-// A canonical tensor; the stream goes on behind it. Errors: INVALID_ARGUMENT a range that the type
+// A canonical tensor; the stream goes on after it. Errors: INVALID_ARGUMENT a range that the type
 // does not hold, or that is empty; UNSUPPORTED types that NumPy has no numbers of.
 assay_status_t assay_numpy_random_tensor(assay_numpy_random_t* r, assay_type_t type, int rank,
                                          const int64_t* dims, const assay_numpy_range_t* range,

@@ -49,7 +49,7 @@ static void trim_zeros(char* text) {
   while (n && text[n - 1] == '0') text[--n] = 0;
 }
 
-// "12.5", "3.": without trailing zeros, at most `max` digits behind the point.
+// "12.5", "3.": without trailing zeros, at most `max` digits after the point.
 static void positional(assay_type_t type, double x, int max, char* out, size_t size) {
   const digits_t d = shortest(type, x);
   const int behind = d.n > d.point ? d.n - d.point : 0;
@@ -68,7 +68,7 @@ static void positional(assay_type_t type, double x, int max, char* out, size_t s
   out[n] = 0;
 }
 
-// "1.25e-05", "1.e+20" with `behind` digits behind the point and `digits` or more of exponent.
+// "1.25e-05", "1.e+20" with `behind` digits after the point and `digits` or more of exponent.
 static void scientific(double x, int behind, int digits, char* out, size_t size) {
   char text[SHORT];
   snprintf(text, sizeof text, "%.*e", behind, x);
@@ -133,7 +133,7 @@ typedef struct printer {
   bool is_float, shortened;
   // Of all that is shown: widths, and what follows from them.
   bool exponents;
-  int left, right, behind, exponent;  // right: behind the point
+  int left, right, behind, exponent;  // right: after the point
   double smallest, largest;           // finite, not zero
   bool any_finite, any_other, any_minus_infinity;
   int width;    // of integers

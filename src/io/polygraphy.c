@@ -76,7 +76,7 @@ static assay_status_t read_ndarray(const json_t* text, assay_tensor_t** out) {
   if (!(bytes = assay_malloc(len))) return assay_status_no_memory();
   if (from_latin(s, len, bytes, &n)) return read_bytes(bytes, n, out);
   assay_free(bytes);
-  return ASSAY_ERROR(ASSAY_CORRUPT, "its text holds a character that is no byte");
+  return ASSAY_ERROR(ASSAY_CORRUPT, "its text holds a character that is not a byte");
 }
 
 static assay_status_t read_torch(const json_t* text, assay_tensor_t** out) {

@@ -29,7 +29,7 @@ assay_status_t assay_runner_results_add(assay_runner_results_t* r, double second
 // An iteration with these tensors, which are shared.
 assay_status_t assay_runner_results_append(assay_runner_results_t* to, const assay_set_t* from,
                                            double seconds) ASSAY_MUST_USE;
-// Adds the iterations of `from` behind those of runners of the same name; of inputs behind those
+// Adds the iterations of `from` after those of runners of the same name; of inputs after those
 // before. Tensors are shared.
 assay_status_t assay_run_results_append(assay_run_results_t* to,
                                         const assay_run_results_t* from) ASSAY_MUST_USE;

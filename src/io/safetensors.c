@@ -56,7 +56,7 @@ typedef struct entry {
   size_t dtype;      // of the table
   int rank;
   int64_t dims[ASSAY_MAX_RANK];
-  uint64_t begin, end;  // in the bytes behind the header
+  uint64_t begin, end;  // in the bytes after the header
 } entry_t;
 
 static assay_status_t read_dtype(const json_t* j, size_t* out) {
@@ -81,7 +81,7 @@ static assay_status_t read_shape(const json_t* j, entry_t* e) {
   for (int i = 0; i < e->rank; i++) {
     const json_t* d = json_array_get(shape, (size_t)i);
     if (!json_is_integer(d) || json_integer_value(d) < 0)
-      return ASSAY_ERROR(ASSAY_CORRUPT, "dimension %d of its shape is no size", i);
+      return ASSAY_ERROR(ASSAY_CORRUPT, "dimension %d of its shape is not a size", i);
     e->dims[i] = json_integer_value(d);
   }
   return NULL;
@@ -131,7 +131,7 @@ static assay_status_t check_layout(const entry_t* entries, size_t n, uint64_t da
       st = ASSAY_ERROR(
           ASSAY_CORRUPT, "tensor '%s' begins at byte %" PRIu64 " of the data, %s %" PRIu64,
           sorted[i]->name, sorted[i]->begin,
-          sorted[i]->begin < at ? "within the one that ends at" : "behind a gap from", at);
+          sorted[i]->begin < at ? "within the one that ends at" : "after a gap from", at);
   if (!st && at != data_bytes)
     st = ASSAY_ERROR(ASSAY_CORRUPT,
                      "the tensors take %" PRIu64 " bytes of data, and there are %" PRIu64, at,
@@ -158,10 +158,10 @@ static assay_status_t check_metadata(json_t* metadata) {
   const char* key;
   json_t* value;
   if (metadata && !json_is_object(metadata))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "'__metadata__' is no object");
+    return ASSAY_ERROR(ASSAY_CORRUPT, "'__metadata__' is not an object");
   json_object_foreach(metadata, key, value) {
     if (!json_is_string(value))
-      return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' of '__metadata__' is no string", key);
+      return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' of '__metadata__' is not a string", key);
   }
   return NULL;
 }
@@ -280,7 +280,7 @@ static json_t* entry_json(const part_t* p) {
                         json_pack("[I, I]", (json_int_t)p->begin, (json_int_t)p->end));
 }
 
-// Length and header; spaces behind it so that the data begin at a multiple of 8.
+// Length and header; spaces after it so that the data begin at a multiple of 8.
 static assay_status_t make_header(const assay_set_t* set, const part_t* parts,
                                   json_t* take_metadata, assay_str_t* out) {
   json_t* header = json_object();

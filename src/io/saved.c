@@ -22,7 +22,7 @@ assay_status_t assay_saved_add_run(assay_saved_t* s, assay_set_t** out) {
   return NULL;
 }
 
-// ---- runs one behind the other ------------------------------------------------------------------
+// ---- runs one after the other ------------------------------------------------------------------
 
 // Bytes of each element where all arrays of a name lie packed, in whole bytes; else 0.
 static size_t packed_elem(const assay_saved_t* s, const char* name) {

@@ -19,7 +19,7 @@ void assay_saved_deinit(assay_saved_t* s);
 // A new, empty run at the end.
 assay_status_t assay_saved_add_run(assay_saved_t* s, assay_set_t** out) ASSAY_MUST_USE;
 // All runs as one set, which is moved or copied out of `s`: where there are several, each array is
-// theirs one behind the other, along the first dimension. Errors: INVALID_ARGUMENT arrays of one
+// theirs one after the other, along the first dimension. Errors: INVALID_ARGUMENT arrays of one
 // name that differ in type or in another dimension.
 assay_status_t assay_saved_join(assay_saved_t* s, assay_set_t* out) ASSAY_MUST_USE;
 
@@ -35,7 +35,7 @@ typedef struct assay_saved_types {
 assay_status_t assay_saved_parse_json(const void* data, size_t size,
                                       const assay_saved_types_t* types,
                                       assay_saved_t* out) ASSAY_MUST_USE;
-// A folder of such files, in the order of their names: runs one behind the other.
+// A folder of such files, in the order of their names: runs one after the other.
 assay_status_t assay_saved_read_folder(const char* path, const assay_saved_types_t* types,
                                        assay_saved_t* out) ASSAY_MUST_USE;
 // Whether a folder holds such files.

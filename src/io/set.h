@@ -13,7 +13,7 @@ typedef struct assay_set {
 } assay_set_t;
 
 void assay_set_deinit(assay_set_t* s);
-// Adds a tensor behind the others; the set takes over one reference (also on failure).
+// Adds a tensor after the others; the set takes over one reference (also on failure).
 // INVALID_ARGUMENT if the name is there already.
 assay_status_t assay_set_add(assay_set_t* s, const char* name,
                              assay_tensor_t* take_tensor) ASSAY_MUST_USE;

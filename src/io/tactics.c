@@ -53,12 +53,12 @@ static assay_status_t read_tensor(assay_arena_t* arena, const char* layer, const
   const json_t *strides = json_object_get(j, "strides"), *dtype = json_object_get(j, "dtype"),
                *dim = json_object_get(j, "vectorized_dim"),
                *components = json_object_get(j, "components_per_element");
-  if (!json_is_object(j)) return corrupt(layer, "a tensor is no object");
+  if (!json_is_object(j)) return corrupt(layer, "a tensor is not an object");
   if (strides && (!json_is_array(strides) || json_array_size(strides) > ASSAY_TACTIC_RANK))
     return corrupt(layer, "the strides of a tensor are no list, or too many");
   for (size_t d = 0; d < json_array_size(strides); d++) {
     if (!json_is_integer(json_array_get(strides, d)))
-      return corrupt(layer, "a stride is no whole number");
+      return corrupt(layer, "a stride is not a whole number");
     out->strides[d] = json_integer_value(json_array_get(strides, d));
   }
   out->rank = (int)json_array_size(strides);
@@ -100,7 +100,7 @@ static assay_status_t read_all(assay_arena_t* arena, const json_t* root, assay_t
   assay_tactics_t t = {0};
   if (!is_class(root, "TacticReplayData") || !json_is_object(replay))
     return ASSAY_ERROR(ASSAY_CORRUPT,
-                       "it is no tactic replay: that is an object with \"replay\", of the class "
+                       "it is not a tactic replay: that is an object with \"replay\", of the class "
                        "TacticReplayData");
   ASSAY_TRY(assay_arena_new(arena, json_object_size(replay), sizeof *t.entries, &t.entries));
   json_object_foreach((json_t*)(uintptr_t)replay, layer, entry)

@@ -84,7 +84,7 @@ static assay_status_t read_word(const uint8_t* word, size_t n, assay_tensor_t* t
                                      : take_integer(text, t->type, &assay_i64(t)[i]);
   }
   if (ok) return NULL;
-  return ASSAY_ERROR(ASSAY_CORRUPT, "text: number %" PRId64 ", '%.*s', is no %s", i + 1,
+  return ASSAY_ERROR(ASSAY_CORRUPT, "text: number %" PRId64 ", '%.*s', is not of type %s", i + 1,
                      (int)(n < 40 ? n : 40), (const char*)word, assay_type_name(t->type));
 }
 

@@ -11,7 +11,7 @@ bool assay_text_is(const uint8_t* data, size_t size);
 int64_t assay_text_count(const uint8_t* data, size_t size);
 
 // Decimal and hexadecimal numbers, nan, inf. Integers may be written as floats (3.0e+00). Errors:
-// CORRUPT a word that is no number of the type, or another count than the shape has.
+// CORRUPT a word that is not a number of the type, or another count than the shape has.
 assay_status_t assay_text_parse(const uint8_t* data, size_t size, assay_type_t type, int rank,
                                 const int64_t* dims, assay_tensor_t** out) ASSAY_MUST_USE;
 

@@ -132,7 +132,7 @@ static assay_status_t make_tuple(evaluator_t* m, size_t n) {
   return push(m, (item_t){.kind = TUPLE, .first = first, .n = n});
 }
 
-// How many items stand behind the last mark. False: there is none.
+// How many items stand after the last mark. False: there is none.
 static bool count_marked(const evaluator_t* m, size_t* out_n) {
   size_t n = 0;
   while (n < m->n && m->stack[m->n - 1 - n].kind != MARK) n++;
@@ -189,7 +189,7 @@ static assay_status_t name_global(evaluator_t* m) {
       return push(m, (item_t){.kind = DTYPE, .number = (int64_t)i});
   return ASSAY_ERROR(
       ASSAY_UNSUPPORTED,
-      "the PyTorch file's pickle asks for '%.*s.%.*s', which is no part of a plain tensor; "
+      "the PyTorch file's pickle asks for '%.*s.%.*s', which is not part of a plain tensor; "
       "nothing else is unpickled. Save it as npz",
       (int)(module.len < 80 ? module.len : 80), module.text, (int)(name.len < 80 ? name.len : 80),
       name.text);
@@ -452,7 +452,7 @@ bool assay_torch_is(const uint8_t* data, size_t size) {
 static assay_status_t read_pickle(const uint8_t* data, const assay_zip_t* zip, evaluator_t* m) {
   const assay_zip_member_t* member = find(zip, "", "data.pkl");
   const uint8_t* bytes = NULL;
-  if (!member) return ASSAY_ERROR(ASSAY_CORRUPT, "it is no PyTorch file: data.pkl is missing");
+  if (!member) return ASSAY_ERROR(ASSAY_CORRUPT, "it is not a PyTorch file: data.pkl is missing");
   if (member->size > MAX_PICKLE) return not_pytorch();
   ASSAY_TRY(assay_zip_extract(data, NULL, member, &bytes, &m->owned));
   m->p = bytes;

@@ -42,7 +42,7 @@ static assay_status_t read_values(const json_t* values, int rank, const int64_t*
       assay_f64(t)[i] = x;
     } else {
       assay_tensor_release(t);
-      return ASSAY_ERROR(ASSAY_CORRUPT, "its value %zu is no number", i);
+      return ASSAY_ERROR(ASSAY_CORRUPT, "its value %zu is not a number", i);
     }
   }
   *out = t;

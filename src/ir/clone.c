@@ -363,7 +363,7 @@ static assay_status_t function(clone_t* c, const assay_function_t* from, assay_f
   return props(c, from->props, from->n_props, &f->props, &f->n_props);
 }
 
-// Functions may call functions that stand behind them: all are there before any body is copied.
+// Functions may call functions that stand after them: all are there before any body is copied.
 static assay_status_t functions(clone_t* c) {
   size_t n = c->from->n_functions;
   if (!n) return NULL;

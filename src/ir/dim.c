@@ -285,7 +285,7 @@ static const assay_dim_t* exact_quotient(assay_dims_t* p, const assay_dim_t* a,
   const term_t *first = &b->terms[0], *last = &b->terms[b->n - 1];
   for (int step = 0; step < DIM_MAX_TERMS && r && q && r->n; step++) {
     const term_t *t = &r->terms[0], *end = &r->terms[r->n - 1];
-    // INT64_MIN / -1 is no number.
+    // INT64_MIN / -1 is not a number.
     if (t->coef == INT64_MIN || end->coef == INT64_MIN) return NULL;
     if (t->coef % first->coef || end->coef % last->coef || !dim_mono_div(p, end->mono, last->mono))
       return NULL;

@@ -127,7 +127,7 @@ assay_status_t ir_node_alloc(assay_graph_t* g, const char* domain, const char* o
   return NULL;
 }
 
-// Gives a node the label `wanted`, or `wanted` with the first number behind it that is free.
+// Gives a node the label `wanted`, or `wanted` with the first number after it that is free.
 static assay_status_t set_label(assay_node_t* n, const char* wanted) {
   assay_graph_t* g = n->graph;
   assay_arena_t* a = g->model->arena;

@@ -165,7 +165,7 @@ struct assay_graph {
   size_t n_outputs;
   assay_value_t** initializers;  // in the file's order
   size_t n_initializers, cap_initializers;
-  assay_node_t** nodes;  // every node behind those whose outputs it reads
+  assay_node_t** nodes;  // every node after those whose outputs it reads
   size_t n_nodes, cap_nodes;
   assay_map_t values;          // name -> assay_value_t*; freed by the model
   assay_map_t labels;          // of nodes, taken so far -> how often asked for; freed by the model

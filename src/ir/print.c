@@ -181,7 +181,7 @@ static void put_content(assay_str_t* s, const assay_content_t* c) {
   assay_str_append(s, c->n > MAX_ELEMS ? ", ...}" : "}");
 }
 
-// What inference found out about the outputs, behind the node.
+// What inference found out about the outputs, after the node.
 static void put_output_types(assay_str_t* s, const assay_node_t* n) {
   const char* before = "  # ";
   for (size_t i = 0; i < n->n_outputs; i++) {

@@ -26,7 +26,7 @@ assay_status_t onnx_unpack(const ProtobufCMessageDescriptor* kind, const uint8_t
   ProtobufCMessage* m = protobuf_c_message_unpack(kind, &allocator, slim_size, slim);
   assay_free(slim);
   if (failed) return onnx_free_message(m), assay_status_no_memory();
-  if (!m) return ASSAY_ERROR(ASSAY_CORRUPT, "this is no valid %s", kind->short_name);
+  if (!m) return ASSAY_ERROR(ASSAY_CORRUPT, "this is not a valid %s", kind->short_name);
   *out = m;
   return NULL;
 }

@@ -39,7 +39,7 @@ assay_status_t assay_onnx_open_batch(assay_model_t* model, int axis, int64_t* ou
   const assay_dim_t* symbol = assay_dim_fresh(m->dims, "batch");
   assay_graph_t* g = m->graph;
   assay_status_t st = NULL;
-  // What the file says of sizes behind the inputs holds for its own batch only.
+  // What the file says of sizes after the inputs holds for its own batch only.
   for (size_t i = 0; i < g->n_nodes; i++)
     for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
       if (g->nodes[i]->outputs[k]) g->nodes[i]->outputs[k]->declared = NULL;

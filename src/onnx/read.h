@@ -98,7 +98,7 @@ typedef struct onnx_capture {
   assay_value_t* value;
 } onnx_capture_t;
 
-// Puts each node behind those whose outputs it reads; nodes in order keep it. CORRUPT: a cycle.
+// Puts each node after those whose outputs it reads; nodes in order keep it. CORRUPT: a cycle.
 assay_status_t onnx_sort_nodes(assay_graph_t* g, const onnx_capture_t* captures,
                                size_t n_captures) ASSAY_MUST_USE;
 

@@ -78,7 +78,7 @@ struct assay_bound {
                                    // (hidden values of a fused layer)
   assay_tensor_t* const* out;      // truth of the node on `in`
   assay_limits_t* out_error;       // to be made; what stays NULL is 0
-  // Discrete outputs behind inputs with limits: choices that these leave open are counted, and
+  // Discrete outputs after inputs with limits: choices that these leave open are counted, and
   // taken to be truth's, without limits. With `flips` they have limits that reach to whatever else
   // may come out; so whole numbers have limits, too.
   bool flips;

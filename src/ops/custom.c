@@ -125,7 +125,8 @@ static const char* attribute_fault(const assay_schema_t* s) {
     if (a->has_default && a->type != ASSAY_ATTR_INT && a->type != ASSAY_ATTR_FLOAT &&
         a->type != ASSAY_ATTR_STRING)
       return "only attributes of kinds i, f and s have defaults";
-    if (a->has_default && !is_number(a)) return "an attribute's default is no number of its kind";
+    if (a->has_default && !is_number(a))
+      return "an attribute's default is not a number of its kind";
     for (int k = 0; k < i; k++)
       if (strcmp(s->attrs[k].name, a->name) == 0) return "two attributes have one name";
   }
@@ -136,7 +137,7 @@ static const char* parameter_fault(const assay_param_t* params, int n) {
   for (int i = 0; i < n; i++) {
     const assay_typeset_t* t = &params[i].types;
     if (!t->tensor || t->seq || t->optional || t->optional_seq || t->map || t->seq_map)
-      return "an input or output is no tensor";
+      return "an input or output is not a tensor";
     if (params[i].is_variadic && i + 1 < n)
       return "only the last input, and the last output, may be any number of them";
     for (int k = 0; k < i; k++)
@@ -156,7 +157,7 @@ static void op_free(assay_custom_op_t* op) {
   assay_free(op);
 }
 
-// Copies a text to *at, which moves on behind it.
+// Copies a text to *at, which moves on after it.
 static const char* keep(char** at, const char* text) {
   const size_t n = strlen(text) + 1;
   char* copy = memcpy(*at, text, n);

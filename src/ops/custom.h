@@ -1,7 +1,7 @@
 // Operators that a program or a library has registered: include/assay/ops.h.
 //
 // They are rows like the others, whose functions call what was registered. assay_op_find and
-// assay_schema_find find them behind the rows of the table. A row stays as long as the process.
+// assay_schema_find find them after the rows of the table. A row stays as long as the process.
 #ifndef ASSAY_OPS_CUSTOM_H_
 #define ASSAY_OPS_CUSTOM_H_
 

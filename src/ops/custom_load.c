@@ -28,9 +28,10 @@ static assay_status_t register_from(void* library, const char* path) {
   } found = {.symbol = dlsym(library, ASSAY_OPS_SYMBOL)};
   assay_str_t origin = {0};
   if (!found.symbol)
-    return ASSAY_ERROR(ASSAY_CORRUPT,
-                       "'%s' is no library of operators: it has no function '%s' (see assay/ops.h)",
-                       path, ASSAY_OPS_SYMBOL);
+    return ASSAY_ERROR(
+        ASSAY_CORRUPT,
+        "'%s' is not a library of operators: it has no function '%s' (see assay/ops.h)", path,
+        ASSAY_OPS_SYMBOL);
   ASSAY_TRY(assay_grow(&open_libraries, &cap_open, n_open + 1, sizeof *open_libraries));
   assay_str_printf(&origin, "'%s'", path);
   assay_status_t st = assay_str_status(&origin);

@@ -6,7 +6,7 @@
 //   const assay_pair_t* e = assay_dd_map1(c, assay_dd_exp, assay_dd_sub(c, x, max));
 //   assay_dd_put(c, 0, assay_dd_div(c, e, assay_dd_total(c, e, axes)));
 //
-// Every array lives until the node is done. A failure is kept in c->status; behind it every
+// Every array lives until the node is done. A failure is kept in c->status; after it every
 // function gives NULL, and takes it.
 #ifndef ASSAY_OPS_DD_ARRAY_H_
 #define ASSAY_OPS_DD_ARRAY_H_

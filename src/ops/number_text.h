@@ -10,7 +10,7 @@ enum { ASSAY_NUMBER_TEXT = 48 };
 void assay_number_print(assay_type_t type, double x, char buffer[ASSAY_NUMBER_TEXT]);
 
 // Plain and scientific decimal numbers, "inf", "infinity" and "nan" in any case, a sign before;
-// white space around. False: the text is no number.
+// white space around. False: the text is not a number.
 bool assay_number_parse(assay_string_t text, double* out);
 // The same for whole numbers without exponent that fit into int64 or uint64 (then by its bits).
 bool assay_integer_parse(assay_string_t text, int64_t* out);

@@ -162,7 +162,7 @@ assay_status_t assay_bound_running(assay_bound_t* b, assay_status_t (*eval)(assa
 assay_status_t assay_bound_running_exact(assay_bound_t* b,
                                          assay_status_t (*eval)(assay_eval_t* c)) {
   if (!assay_bound_inputs_exact(b))
-    return ASSAY_NODE_ERROR(b->node, ASSAY_UNSUPPORTED, "it has no bound behind rounded inputs");
+    return ASSAY_NODE_ERROR(b->node, ASSAY_UNSUPPORTED, "it has no bound after rounded inputs");
   return assay_bound_running(b, eval);
 }
 

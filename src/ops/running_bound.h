@@ -30,7 +30,7 @@ assay_status_t assay_bound_running_exact(assay_bound_t* b,
 // ---- within such an eval; c->running is set --------------------------------------------------
 
 const assay_rounding_t* assay_running_bound_rounding(const assay_eval_t* c);
-// The limits that belong to a number of a tensor, and to those behind it.
+// The limits that belong to a number of a tensor, and to those after it.
 assay_span_t assay_running_bound_of(const assay_eval_t* c, const double* at);
 static inline assay_span_t assay_span_from(assay_span_t s, int64_t n) {
   if (s.guaranteed) s.guaranteed += n, s.probable += n;

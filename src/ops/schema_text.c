@@ -103,7 +103,7 @@ static void parse_params(parse_t* p, int side) {
     q->is_optional = take(&p->s, "?");
     q->is_variadic = take(&p->s, "*");
     q->min_arity = q->is_variadic ? 0 : 1;
-    if (!take(&p->s, ":") && !p->s.error) p->s.error = "':' is missing behind a parameter";
+    if (!take(&p->s, ":") && !p->s.error) p->s.error = "':' is missing after a parameter";
     q->type = word(&p->s, "()");
   } while (!p->s.error && take(&p->s, ","));
 }
@@ -124,7 +124,7 @@ static void parse_attrs(parse_t* p) {
     }
     assay_attr_spec_t* a = &p->attrs[p->n_attrs++];
     a->name = word(&p->s, "");
-    if (!take(&p->s, ":") && !p->s.error) p->s.error = "':' is missing behind an attribute";
+    if (!take(&p->s, ":") && !p->s.error) p->s.error = "':' is missing after an attribute";
     const char* kind = word(&p->s, "");
     for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; i++)
       if (strcmp(kind, kinds[i].kind) == 0) a->type = kinds[i].type;
@@ -147,7 +147,7 @@ static void parse_variables(parse_t* p) {
     skip_space(&p->s);
     if (!*p->s.p) return;
     const char* variable = word(&p->s, "");
-    if (!take(&p->s, "=") && !p->s.error) p->s.error = "'=' is missing behind a type variable";
+    if (!take(&p->s, "=") && !p->s.error) p->s.error = "'=' is missing after a type variable";
     assay_typeset_t set = {0};
     while (!p->s.error) {
       skip_space(&p->s);
@@ -166,7 +166,7 @@ static void parse_variables(parse_t* p) {
 
 static const char no_variable[] = "";
 
-// Parameters whose type is no variable name a type themselves.
+// Parameters whose type is not a variable name a type themselves.
 static void finish_params(parse_t* p) {
   for (int side = 0; side < 2; side++) {
     for (int i = 0; i < p->n_params[side]; i++) {

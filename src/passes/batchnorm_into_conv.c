@@ -190,7 +190,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 const assay_pass_t assay_pass_batchnorm_into_conv = {
     .name = "batchnorm_into_conv",
     .until_fixpoint = true,
-    .summary = "BatchNormalization behind a convolution goes into its weights",
+    .summary = "BatchNormalization after a convolution goes into its weights",
     .rounds_constants = true,
     .run = run,
 };

@@ -2,7 +2,7 @@
 //
 // What a plan computes must not depend on which sizes were known when it was built
 // (docs/adr/0011-cuts-of-the-declared-model.md). So where the caller gave sizes to open dimensions,
-// passes see the model without them; they are put back behind the passes that fuse.
+// passes see the model without them; they are put back after the passes that fuse.
 #ifndef ASSAY_PASSES_DECLARED_H_
 #define ASSAY_PASSES_DECLARED_H_
 

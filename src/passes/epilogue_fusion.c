@@ -1,7 +1,7 @@
 // Conv, ConvTranspose, Gemm and MatMul become one layer with what is done to each element of their
 // output: bias, scale, activation.
 //
-// The region behind the contraction grows over pointwise nodes of its shape; that takes in
+// The region after the contraction grows over pointwise nodes of its shape; that takes in
 // activations of one node (Relu, Clip, HardSwish, Gelu ...) and of several (Sigmoid and Mul; Erf or
 // Tanh forms) without knowing them by name. Besides the region and constants they may read a few
 // other values, such as the other term of a residual sum; not what the contraction itself reads,

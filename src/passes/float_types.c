@@ -125,7 +125,7 @@ static bool outputs_follow(const assay_node_t* n, assay_type_t type) {
 static bool is_cast(const assay_node_t* n) { return assay_is(n, "Cast") && n->n_inputs == 1; }
 
 // A Cast rounds to the format of what it is to make; one that makes something else has that of what
-// it reads. Cast 1 to 5 names its type by text, and strings are no numbers.
+// it reads. Cast 1 to 5 names its type by text, and strings are not numbers.
 static assay_format_t format_of_cast(const assay_node_t* n) {
   const assay_type_t from = assay_elem_of(n->inputs[0]), to = assay_elem_of(n->outputs[0]);
   if (n->schema->since < 6) return ASSAY_FORMAT_NONE;
@@ -170,7 +170,7 @@ static assay_status_t typed_like(job_t* j, const assay_value_t* v, assay_type_t 
   return assay_valtype_unranked(j->c->model, elem, out);
 }
 
-// A Cast of `from` to the type of `to`, behind what makes `from`; it stands for what `like` does.
+// A Cast of `from` to the type of `to`, after what makes `from`; it stands for what `like` does.
 static assay_status_t insert_cast(job_t* j, assay_value_t* from, assay_value_t* to,
                                   assay_type_t type, const assay_node_t* like) {
   assay_graph_t* g = from->graph;
@@ -263,7 +263,7 @@ static bool was_there(const job_t* j, const assay_value_t* v) {
 }
 
 // Whether a node rounds what it reads to its format before it chooses by it. What only moves
-// elements rounds behind that, which is the same unless it looks at them.
+// elements rounds after that, which is the same unless it looks at them.
 static bool rounds_first(const assay_node_t* n) {
   if (is_cast(n)) return false;
   return !(n->op->flags & ASSAY_OP_MOVES) || !(n->op->flags & ASSAY_OP_SELECTS || n->op->discrete);

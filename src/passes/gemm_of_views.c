@@ -1,5 +1,5 @@
 // Gemm between Reshapes, as exporters write a product over the last dimension of a tensor of three
-// and more dimensions: a MatMul of that tensor, so that what is done behind it sees the tensor's
+// and more dimensions: a MatMul of that tensor, so that what is done after it sees the tensor's
 // own shape.
 //
 //   Reshape(Gemm(Reshape(x), W, b), s)  =  MatMul(Reshape(x, s'), W) + b

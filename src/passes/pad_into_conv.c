@@ -5,7 +5,7 @@
 
 enum { X, PADS, VALUE, PAD_AXES, MAX_DIMS = 8 };
 
-// Zeros before and behind each dimension; false: not such a Pad.
+// Zeros before and after each dimension; false: not such a Pad.
 static bool read_pad(const assay_node_t* n, int rank, int64_t* before, int64_t* behind) {
   int64_t given[2 * MAX_DIMS], axes[MAX_DIMS];
   size_t count = 0;

@@ -102,7 +102,7 @@ typedef struct assay_pass {
   bool opt_in;
   bool
       rounds_constants;  // makes constants that are rounded to float32: truth may move by that much
-  // Runs again behind all passes, on the model with the sizes that were given: changes nothing but
+  // Runs again after all passes, on the model with the sizes that were given: changes nothing but
   // what follows from sizes.
   bool after_shapes;
   assay_status_t (*run)(assay_pass_context_t* c);
@@ -116,7 +116,7 @@ bool assay_pass_is_wanted(const assay_pass_options_t* o, const assay_pass_t* p);
 
 // Runs the passes on a copy of a prepared model; options may be NULL. The original is retained and
 // not changed.
-// Errors: NOT_FOUND for a name in the options that is no pass.
+// Errors: NOT_FOUND for a name in the options that is not a pass.
 assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t* options,
                                 assay_rewrite_t** out) ASSAY_MUST_USE;
 void assay_rewrite_destroy(assay_rewrite_t* r);  // NULL is allowed
@@ -179,7 +179,7 @@ assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) ASSA
 void assay_uses_deinit(assay_uses_t* u);
 // How often a value is read; INT_MAX for one that is newer than the count.
 int assay_uses_of(const assay_uses_t* u, const assay_value_t* v);
-// Whether a value is no output and read by one node, once: a layer may keep it to itself.
+// Whether a value is not an output and read by one node, once: a layer may keep it to itself.
 bool assay_uses_once(const assay_uses_t* u, const assay_value_t* v);
 // While a pass changes nodes: what a node reads does not count any more, or counts from now on.
 void assay_uses_forget(assay_uses_t* u, const assay_node_t* node);

@@ -1,4 +1,4 @@
-// Runs the passes of the table, one behind the other, on a copy of a model.
+// Runs the passes of the table, one after the other, on a copy of a model.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -174,7 +174,7 @@ static assay_status_t leave_groups(assay_rewrite_t* r) {
   return NULL;
 }
 
-// Behind the passes that decide what a layer is: what the given sizes make known. A round may give
+// After the passes that decide what a layer is: what the given sizes make known. A round may give
 // the next one more, as above.
 static assay_status_t run_closing(assay_rewrite_t* r, const assay_pass_options_t* options,
                                   bool verify) {

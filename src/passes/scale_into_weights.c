@@ -1,5 +1,5 @@
-// A factor or a term for each channel behind a convolution or a product with constant weights goes
-// into the weights and the bias: Mul and Div into both, Add and Sub into the bias. Behind a MatMul
+// A factor or a term for each channel after a convolution or a product with constant weights goes
+// into the weights and the bias: Mul and Div into both, Add and Sub into the bias. After a MatMul
 // the bias is an Add of its own.
 //
 // Computed in float64, rounded once; not where a weight would become subnormal, zero or infinite.

@@ -1,5 +1,5 @@
 // Integer values whose elements inference knows become constants: Shape of a static shape, and the
-// Gather, Concat, Mul, ... behind it. What made them is gone where nobody else reads it.
+// Gather, Concat, Mul, ... after it. What made them is gone where nobody else reads it.
 #include "base/alloc.h"
 #include "passes/pass.h"
 

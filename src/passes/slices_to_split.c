@@ -1,4 +1,4 @@
-// Slices of one tensor along one axis that together are all of it, one behind the other, become one
+// Slices of one tensor along one axis that together are all of it, one after the other, become one
 // Split.
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// A Transpose behind a Transpose: one, or none if they cancel. A Transpose of the last two
+// A Transpose after a Transpose: one, or none if they cancel. A Transpose of the last two
 // dimensions before a Gemm is Gemm's own.
 #include <string.h>
 

@@ -76,7 +76,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_view_chains = {
     .name = "view_chains",
-    .summary = "Reshape, Squeeze, Unsqueeze and Flatten behind each other become one, or none",
+    .summary = "Reshape, Squeeze, Unsqueeze and Flatten after each other become one, or none",
     .until_fixpoint = true,
     .run = run,
 };

@@ -40,8 +40,8 @@ static assay_format_t default_accumulator(assay_format_t format) {
   return format == ASSAY_FORMAT_FP64 ? ASSAY_FORMAT_FP64 : ASSAY_FORMAT_FP32;
 }
 
-// The last rule that matches one of the nodes that a node stands for; -1: none; behind the last
-// rule: one of them is kept, and behind that, its format is given.
+// The last rule that matches one of the nodes that a node stands for; -1: none; after the last
+// rule: one of them is kept, and after that, its format is given.
 static int rule_of(const assay_plan_t* plan, const rules_t* rules,
                    const assay_node_t* const* node) {
   int found = -1;

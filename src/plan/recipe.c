@@ -36,7 +36,7 @@ static assay_format_t format_of(const assay_precision_t* p, int id) {
   return p->pinned && p->pinned[id] ? p->pinned_format : ASSAY_FORMAT_NONE;
 }
 
-// Rules for the nodes whose formats are given, behind the others.
+// Rules for the nodes whose formats are given, after the others.
 static void print_given(const assay_model_t* m, const assay_precision_t* p, assay_str_t* out) {
   for (size_t g = 0; (p->pinned || p->given) && g < m->n_graphs; g++) {
     for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {

@@ -83,7 +83,7 @@ static bool is_read_within(const assay_uses_t* uses, const assay_value_t* v, con
   return n == uses->n_reads[v->id];
 }
 
-// What the passes see to when they make a group, and what everything behind relies on: what passes
+// What the passes see to when they make a group, and what everything after relies on: what passes
 // between its nodes is read nowhere else, and it has no bodies.
 static assay_status_t check_group(const assay_uses_t* uses, const assay_layer_t* l,
                                   const int* of_node, int layer) {

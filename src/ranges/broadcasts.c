@@ -233,7 +233,7 @@ static assay_status_t inspect_squeeze(const assay_node_t* n, assay_broadcasts_t*
   const bool axes = (n->n_inputs > 1 && n->inputs[1]) || assay_attr_ints(n, "axes", &n_axes);
   if (axes) return NULL;
   const assay_valtype_t* x = shaped(n->inputs[0]);
-  // Sizes and other lists are no batches.
+  // Sizes and other lists are not batches.
   if (x && x->rank <= 1) return NULL;
   assay_baked_t found = {.node = n, .kind = ASSAY_BAKED_SQUEEZE, .silent = true};
   char from[96] = "";

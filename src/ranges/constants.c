@@ -63,7 +63,7 @@ static reader_t next_reader(const assay_value_t* v, size_t* at) {
   return (reader_t){NULL, 0};
 }
 
-// The node behind a value, through roots, in which 0 is a fault: a divisor, a logarithm.
+// The node after a value, through roots, in which 0 is a fault: a divisor, a logarithm.
 static const assay_node_t* breaks_at_zero(const assay_value_t* v, int depth) {
   reader_t r;
   for (size_t at = 0; v && depth < 4 && (r = next_reader(v, &at)).node;) {

@@ -9,7 +9,7 @@ static const double INF = (double)INFINITY;
 
 // ---- normalizations -----------------------------------------------------------------------------
 
-// x in groups of n elements one behind the other: |x - mean| / sqrt(variance + epsilon) is at most
+// x in groups of n elements one after the other: |x - mean| / sqrt(variance + epsilon) is at most
 // sqrt(n), since the element's own square is part of the variance; and at most |x - mean| /
 // sqrt(epsilon).
 typedef struct norm {

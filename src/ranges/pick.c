@@ -113,7 +113,7 @@ static assay_status_t to_bool(assay_range_node_t* c) {
   return NULL;
 }
 
-// Floats to integers: past the type the result is undefined (Cast), so it is kept inside behind the
+// Floats to integers: past the type the result is undefined (Cast), so it is kept inside after the
 // hazard.
 static assay_status_t keep_inside(assay_range_node_t* c, assay_type_t type) {
   const assay_format_info_t* f = assay_format_info(assay_type_format(type));

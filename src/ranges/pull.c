@@ -265,7 +265,7 @@ static assay_status_t pass_node(assay_pull_t* p, assay_evaluator_t* m, const ass
   for (size_t i = 0; s.out && i < node->n_outputs; i++) assay_tensor_release(s.out[i]);
   assay_free(s.in);
   assay_free(s.out);
-  // What lies behind is no longer needed.
+  // What lies after is no longer needed.
   for (size_t i = 0; i < node->n_outputs; i++) {
     if (!node->outputs[i]) continue;
     assay_free(p->g[node->outputs[i]->id]);

@@ -9,8 +9,8 @@
 #include "ranges/ranges.h"
 
 // Of a value: canonical tensors of its shape and type. One and the same tensor: known exactly.
-// NULLs: nothing is known, the shape included. What is no tensor of numbers is known exactly or not
-// at all.
+// NULLs: nothing is known, the shape included. What is not a tensor of numbers is known exactly or
+// not at all.
 typedef struct assay_range {
   assay_tensor_t *lo, *hi;
 } assay_range_t;

@@ -22,7 +22,7 @@ typedef enum assay_hazard_kind {
   ASSAY_HAZARD_INVALID,       // infinities meet: NaN
   ASSAY_HAZARD_CAST,          // a number that the integer type cannot hold
   ASSAY_HAZARD_WRAP,          // integers past their type
-  ASSAY_HAZARD_UNKNOWN,       // no range is known for the operator, so for nothing behind it
+  ASSAY_HAZARD_UNKNOWN,       // no range is known for the operator, so for nothing after it
 } assay_hazard_kind_t;
 const char* assay_hazard_name(assay_hazard_kind_t kind);
 

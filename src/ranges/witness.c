@@ -87,7 +87,7 @@ static assay_status_t place_init(const search_t* h, place_t* p) {
     if (!v) continue;
     if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape ||
         (!assay_type_is_float(t->elem) && assay_type_store(t->elem) != ASSAY_STORE_I64))
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "input '%s' is no tensor of numbers", v->name);
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "input '%s' is not a tensor of numbers", v->name);
     for (int k = 0; k < t->rank; k++)
       if (!assay_dim_value(t->dims[k], &dims[k]))
         return ASSAY_ERROR(ASSAY_UNSUPPORTED, "input '%s' has an open shape", v->name);

@@ -5,7 +5,7 @@
 // through the graph goes the gradient (eval/gradients/vjp.h; straight through quantizers and
 // roundings), and the inputs go to the corner of the box that it points to, or a part of the way.
 // Corners, constant inputs and samples are tried, too. A witness of the first hazard is preferred
-// to one of those behind it.
+// to one of those after it.
 #ifndef ASSAY_RANGES_WITNESS_H_
 #define ASSAY_RANGES_WITNESS_H_
 

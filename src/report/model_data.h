@@ -22,7 +22,7 @@ void assay_model_data_deinit(assay_model_data_t* d);
 // The place of a value among the values, where it is added the first time; null for NULL.
 json_t* assay_model_data_value(assay_model_data_t* d, const assay_value_t* v);
 json_t* assay_model_data_values(assay_model_data_t* d, assay_value_t* const* values, size_t n);
-// Adds a node behind the nodes of its bodies.
+// Adds a node after the nodes of its bodies.
 void assay_model_data_node(assay_model_data_t* d, const assay_node_t* n);
 // Adds a layer of which all is known but bodies and attributes: those of its nodes, which are added
 // here.

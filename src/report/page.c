@@ -40,8 +40,8 @@ static void append_text(assay_str_t* out, const char* text) {
   }
 }
 
-// JSON in a script element: '<' and '>' end or open nothing there, and '&' is no entity. All three
-// occur within strings only, where JSON has an escape for them.
+// JSON in a script element: '<' and '>' end or open nothing there, and '&' is not an entity. All
+// three occur within strings only, where JSON has an escape for them.
 static int append_json(const char* text, size_t n, void* user) {
   assay_str_t* out = user;
   size_t from = 0;

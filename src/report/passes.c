@@ -66,7 +66,7 @@ static void row(const assay_pass_blame_t* b, const assay_pass_account_t* a, assa
   assay_str_append(out, "\n");
 }
 
-// The guilty pass is always shown, and what was before any pass and behind all.
+// The guilty pass is always shown, and what was before any pass and after all.
 static bool is_shown(const assay_pass_blame_t* b, size_t i, assay_pass_effect_t min) {
   return !i || i + 1 == b->n || &b->at[i] == b->guilty || b->at[i].effect >= min;
 }
@@ -97,7 +97,7 @@ assay_status_t assay_report_passes_text(const assay_pass_blame_t* b, const assay
   else if (g->effect == ASSAY_EFFECT_TRUTH)
     assay_str_printf(out, "pass '%s' changes what the model computes\n", g->pass->name);
   else
-    assay_str_printf(out, "behind pass '%s' the outputs do not do any more\n", g->pass->name);
+    assay_str_printf(out, "after pass '%s' the outputs do not do any more\n", g->pass->name);
   guilty_lines(b, out);
   assay_str_printf(out, "  %-24s %7s  %7s  %-12s %s\n", "pass", "changes", "layers", "truth moves",
                    "engine against truth");

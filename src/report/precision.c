@@ -53,7 +53,7 @@ static void cause_lines(const assay_culprits_t* c, assay_str_t* out) {
       assay_str_printf(out, "%s\n", u->why);
   }
   if (c->n > SHOWN || c->n_behind)
-    assay_str_printf(out, "  also    %zu more, and %zu layers behind them\n",
+    assay_str_printf(out, "  also    %zu more, and %zu layers after them\n",
                      c->n > SHOWN ? c->n - SHOWN : 0, c->n_behind);
 }
 

@@ -108,7 +108,7 @@ assay_status_t assay_report_tune_text(const assay_tuned_t* t, const assay_report
                                       assay_str_t* out) ASSAY_MUST_USE;
 assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report_tune_t* names,
                                       json_t** out) ASSAY_MUST_USE;
-// The chosen assignment as options: the format that most nodes have, rules for the others behind
+// The chosen assignment as options: the format that most nodes have, rules for the others after
 // the user's own, and what trtexec is given.
 assay_format_t assay_report_tune_base(const assay_tuned_t* t);
 void assay_report_tune_rules(const assay_tuned_t* t, const char* rules, assay_str_t* out);

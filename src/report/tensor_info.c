@@ -18,7 +18,7 @@ assay_tensor_stats_t* assay_tensor_info_find(const assay_tensor_info_t* info, co
   return info && assay_map_get(&info->by_name, name, &at) ? &info->items[at] : NULL;
 }
 
-// Tensors that are no numbers have a type and a shape only.
+// Tensors that are not numbers have a type and a shape only.
 static assay_status_t measure(assay_arena_t* arena, assay_tensor_t* t, assay_tensor_stats_t* s) {
   assay_numeric_t a = {0};
   assay_str_t text = {0};

@@ -9,7 +9,7 @@
 
 typedef struct assay_tensor_stats {
   const char* name;
-  const char* text;  // "mean=0.2, std-dev=..." as Polygraphy says it; "" where they are no numbers
+  const char* text;  // "mean=0.2, std-dev=..." as Polygraphy says it; "" where they are not numbers
   assay_numeric_stats_t numbers;
   assay_type_t type;
   int rank;

@@ -259,7 +259,7 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
   if (later) assay_str_printf(out, "%zu more %s", later, later == 1 ? "layer" : "layers");
   if (later && c->culprits.n_behind) assay_str_append(out, " and ");
   if (c->culprits.n_behind)
-    assay_str_printf(out, "%zu %s behind them", c->culprits.n_behind,
+    assay_str_printf(out, "%zu %s after them", c->culprits.n_behind,
                      c->culprits.n_behind == 1 ? "layer" : "layers");
   if (overflows || c->culprits.n_behind) {
     const assay_format_t stored = c->culprits.n ? c->culprits.at[0].account->storage : 0;

@@ -240,7 +240,7 @@ assay_status_t assay_engine_reserve(const assay_engine_t* e, assay_executor_t* e
   for (int k = 0; !st && k < count; k++)
     if (profile < 0 || k == profile) st = run_made_up(e, executor, k, SIZE_LARGEST, l->seed);
   assay_executor_reset(executor);
-  // The inputs are made up: what fails by their values is no fault of the engine's.
+  // The inputs are made up: what fails by their values is not a fault of the engine's.
   if (assay_status_code(st) == ASSAY_NO_MEMORY || assay_status_code(st) == ASSAY_DEVICE) return st;
   assay_status_free(st);
   return NULL;

@@ -32,7 +32,7 @@ static void side_deinit(side_t* s) {
   assay_free(s->tensors);
 }
 
-// The inputs of all nodes of the layer, one behind the other, or of the last one only.
+// The inputs of all nodes of the layer, one after the other, or of the last one only.
 static void add_inputs(const assay_layer_t* l, const assay_node_t* node, size_t n_in,
                        assay_tensor_t* const* in, side_t* out) {
   size_t n = 0, k = 0;

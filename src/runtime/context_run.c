@@ -124,7 +124,7 @@ static assay_status_t deliver(context_output_t* o) {
   if (!o->data) return NULL;
   if (!made || made->kind != ASSAY_KIND_TENSOR || made->store != ASSAY_STORE_PACKED)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "output '%s' is no tensor of numbers and cannot be bound to memory",
+                       "output '%s' is not a tensor of numbers and cannot be bound to memory",
                        o->value->name);
   if (made->data == o->data) return NULL;
   const size_t bytes = assay_tensor_bytes(made);

@@ -1,6 +1,6 @@
 // States of a context: an output of one run that is an input of the next, in memory of the context.
 //
-// One that grows is written behind what is there, in the same memory, where all layers that use it
+// One that grows is written after what is there, in the same memory, where all layers that use it
 // can do with that (exec/append.h). Else it has two pieces of memory: a run reads one and writes
 // the other, and when it has succeeded they change places. So a run that fails leaves all states as
 // they were, either way.
@@ -301,7 +301,7 @@ assay_status_t assay_context_set_state(assay_context_t* c, const char* input,
   context_state_t* s;
   ASSAY_TRY(find_state(c, input, &s));
   if (!tensor || tensor->kind != ASSAY_KIND_TENSOR)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "state '%s' is set to what is no tensor", input);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "state '%s' is set to what is not a tensor", input);
   ASSAY_TRY(check_dims(c, s, "what is given", tensor->rank, tensor->dims, tensor->type));
   forget(c, s);
   ASSAY_TRY(reserve(c, s, tensor->dims));

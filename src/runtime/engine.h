@@ -102,7 +102,7 @@ assay_status_t assay_engine_reserve(const assay_engine_t* e, struct assay_execut
                                     int profile) ASSAY_MUST_USE;
 // Runs an engine, so that its kernels are made.
 typedef assay_status_t assay_trial_fn_t(void* user, assay_engine_t* engine);
-// Behind a trial: where kernels were timed in it, those that lost have left packed weights behind;
+// After a trial: where kernels were timed in it, those that lost have left packed weights behind;
 // the engine shares anew, by the times that are known now, without timing any more, and is tried
 // again. The times go to the file `cache`; NULL: nowhere. known: the options that the engine was
 // created with.

@@ -96,8 +96,8 @@ assay_status_t assay_executor_step(assay_executor_t* e, size_t i) {
   return assay_evaluator_step(e->evaluator, e->graph->nodes[i]);
 }
 
-assay_status_t assay_executor_run_told(assay_executor_t* e, assay_progress_fn_t* progress,
-                                       void* user) {
+assay_status_t assay_executor_run_progress(assay_executor_t* e, assay_progress_fn_t* progress,
+                                           void* user) {
   if (e->evaluator) ASSAY_TRY(assay_evaluator_check_inputs(e->evaluator));
   for (size_t i = 0; i < e->n_steps; i++) {
     ASSAY_TRY(assay_executor_step(e, i));
@@ -107,7 +107,7 @@ assay_status_t assay_executor_run_told(assay_executor_t* e, assay_progress_fn_t*
 }
 
 assay_status_t assay_executor_run(assay_executor_t* e) {
-  return assay_executor_run_told(e, NULL, NULL);
+  return assay_executor_run_progress(e, NULL, NULL);
 }
 
 assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v) {

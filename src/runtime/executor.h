@@ -46,9 +46,9 @@ size_t assay_executor_scratch(const assay_executor_t* e, size_t i);
 // known.
 size_t assay_executor_planned_bytes(const assay_executor_t* e);
 assay_status_t assay_executor_run(assay_executor_t* e) ASSAY_MUST_USE;
-// The same, telling how far it is; progress NULL: nobody.
-assay_status_t assay_executor_run_told(assay_executor_t* e, assay_progress_fn_t* progress,
-                                       void* user) ASSAY_MUST_USE;
+// The same, with reports of progress; progress may be NULL.
+assay_status_t assay_executor_run_progress(assay_executor_t* e, assay_progress_fn_t* progress,
+                                           void* user) ASSAY_MUST_USE;
 // Where a graph output is wanted, at a multiple of its element's size; NULL: nowhere any more.
 // After a reset. What is made elsewhere all the same is up to the caller to copy.
 void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data, size_t bytes);
@@ -63,7 +63,7 @@ size_t assay_executor_made(const assay_executor_t* e);
 // it, and a later step, or what asks for a value, waits. The last step always waits.
 void assay_executor_stepwise(assay_executor_t* e, bool on);
 // A graph input, and where a graph output is wanted, in the memory of the backend's device
-// (backend.h); deliver comes behind the run. UNSUPPORTED: it has no device.
+// (backend.h); deliver comes after the run. UNSUPPORTED: it has no device.
 assay_status_t assay_executor_set_on_device(assay_executor_t* e, const assay_value_t* v,
                                             const assay_device_view_t* view) ASSAY_MUST_USE;
 assay_status_t assay_executor_bind_on_device(assay_executor_t* e, const assay_value_t* v,

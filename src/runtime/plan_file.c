@@ -53,7 +53,7 @@ assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,
   if (whole) memcpy(&head, assay_mapping_data(m), sizeof head);
   assay_mapping_release(m);
   if (!whole || memcmp(head.magic, magic, sizeof magic) != 0)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' is no plan of Assay's", path);
+    return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' is not a plan of Assay's", path);
   return assay_arena_strndup(arena, head.assay, strnlen(head.assay, sizeof head.assay), out);
 }
 
@@ -530,7 +530,7 @@ static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
   const uint64_t bytes = assay_mapping_size(file);
   const uint8_t* data = assay_mapping_data(file);
   if (bytes < sizeof magic || memcmp(data, magic, sizeof magic) != 0)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "this is no plan file");
+    return ASSAY_ERROR(ASSAY_CORRUPT, "this is not a plan file");
   if (bytes < PAGE + sizeof(uint64_t)) return corrupt("the plan file is cut off");
   memcpy(h, data, sizeof *h);
   if (h->version != VERSION || h->head_bytes != sizeof *h)

@@ -6,11 +6,12 @@
 #include <string.h>
 
 static assay_status_t bad_text(const char* input, const char* text) {
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "'%s=%s' is no profile: say MIN:OPT:MAX with shapes such as 1x3x224x224 (or "
-                     "values such as [4,3]), each of the same rank, none smaller than the one "
-                     "before",
-                     input, text);
+  return ASSAY_ERROR(
+      ASSAY_INVALID_ARGUMENT,
+      "'%s=%s' is not a profile: say MIN:OPT:MAX with shapes such as 1x3x224x224 (or "
+      "values such as [4,3]), each of the same rank, none smaller than the one "
+      "before",
+      input, text);
 }
 
 // Reads "4x3x224x224", or values "[4,3]", up to ':' or the end; false if it is none.

@@ -154,7 +154,7 @@ assay_status_t assay_session_run(assay_session_t* s, size_t n_inputs, assay_tens
   assay_executor_reset(s->executor);
   s->ran = false;
   assay_status_t st = set_inputs(s, n_inputs, inputs);
-  if (!st) st = assay_executor_run_told(s->executor, s->progress, s->user);
+  if (!st) st = assay_executor_run_progress(s->executor, s->progress, s->user);
   for (size_t i = 0; !st && i < n_outputs; i++)
     outputs[i] = assay_tensor_retain(assay_executor_get(s->executor, g->outputs[i]));
   assay_executor_reset(s->executor);
@@ -173,7 +173,7 @@ assay_status_t assay_session_evaluate(assay_session_t* s, size_t n_inputs,
   assay_executor_reset(s->executor);
   for (size_t i = 0; !st && i < g->n_inputs; i++)
     if (inputs[i]) st = assay_executor_set(s->executor, g->inputs[i], inputs[i]);
-  if (!st) st = assay_executor_run_told(s->executor, s->progress, s->user);
+  if (!st) st = assay_executor_run_progress(s->executor, s->progress, s->user);
   s->ran = !st;
   if (st) assay_executor_reset(s->executor);
   return st;

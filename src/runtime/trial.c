@@ -1,4 +1,4 @@
-// What comes behind a run that was only made to try an engine out.
+// What comes after a run that was only made to try an engine out.
 #include <string.h>
 #include <sys/stat.h>
 

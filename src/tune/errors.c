@@ -139,7 +139,7 @@ static bool hands_on(const job_t* j, size_t unit) {
   return true;
 }
 
-// What rounding does to a unit's outputs in truth. Behind layers whose values vanish in the format
+// What rounding does to a unit's outputs in truth. After layers whose values vanish in the format
 // the engine has nothing left to round, and shows less.
 static assay_status_t ask_stored(job_t* j, const assay_predict_t* p, const assay_value_t* v,
                                  size_t at) {

@@ -31,7 +31,7 @@ typedef struct assay_tune_errors {
   double* link;    // [link * outputs + output]: of rounding what the reader reads
   double* base;    // [output]: of the whole error
   double* ratio;   // [unit]: of its own error, over what it makes; 1 and more where choices flip
-  bool* unknown;   // [unit]: an operator behind it has no rule
+  bool* unknown;   // [unit]: an operator after it has no rule
 } assay_tune_errors_t;
 
 assay_status_t assay_tune_errors_measure(const assay_tune_errors_setting_t* s,

@@ -2,7 +2,7 @@
 //
 // Errors keep their direction and the shape of their distribution and change their size: from the
 // statistics of a run, those of another one with `ratio` times the mean square follow, whatever
-// the statistic. Rows keep their largest elements unless the error is larger than the gap behind
+// the statistic. Rows keep their largest elements unless the error is larger than the gap after
 // them in truth.
 #ifndef ASSAY_TUNE_FORECAST_H_
 #define ASSAY_TUNE_FORECAST_H_

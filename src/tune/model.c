@@ -1,4 +1,4 @@
-// The problem of a model: its layers as units, with times, ranges and errors, behind `assay tune`.
+// The problem of a model: its layers as units, with times, ranges and errors, after `assay tune`.
 #include "tune/model.h"
 
 #include <math.h>

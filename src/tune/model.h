@@ -1,4 +1,4 @@
-// The problem of a model: its layers as units, with times, ranges and errors, behind `assay tune`.
+// The problem of a model: its layers as units, with times, ranges and errors, after `assay tune`.
 #ifndef ASSAY_TUNE_MODEL_H_
 #define ASSAY_TUNE_MODEL_H_
 

@@ -57,7 +57,7 @@ void assay_tune_problem_deinit(assay_tune_problem_t* p);
 // Adds a value with links to these readers (OUTSIDE allowed), which are different.
 assay_status_t assay_tune_add_value(assay_tune_problem_t* p, size_t maker, size_t n_readers,
                                     const size_t* readers) ASSAY_MUST_USE;
-// Behind the last value: which units touch which.
+// After the last value: which units touch which.
 assay_status_t assay_tune_index(assay_tune_problem_t* p) ASSAY_MUST_USE;
 
 // An assignment, and its sums.

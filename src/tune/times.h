@@ -18,7 +18,7 @@ typedef struct assay_device_roofline {
 
 // What sums of products of a format run at, in TFLOP/s.
 double assay_device_roofline_rate(const assay_device_roofline_t* device, assay_format_t format);
-// Row i of the table; NULL behind the last one. Row 0 is the default.
+// Row i of the table; NULL after the last one. Row 0 is the default.
 const assay_device_roofline_t* assay_device_roofline(size_t i);
 const assay_device_roofline_t* assay_device_roofline_find(const char* name);
 

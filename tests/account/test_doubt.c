@@ -153,7 +153,7 @@ static const struct {
      "double[3] 5 7 7"},
 };
 
-// Inputs of all nodes of a layer, one behind the other; hidden ones are NULL.
+// Inputs of all nodes of a layer, one after the other; hidden ones are NULL.
 static size_t layer_inputs(const assay_layer_t* layer, assay_tensor_t* x, assay_tensor_t** in) {
   size_t n = 0;
   for (size_t k = 0; k < layer->n_nodes; k++)

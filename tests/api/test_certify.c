@@ -220,7 +220,7 @@ static void what_makes_no_sense_is_refused(void** state) {
     fails(assay_certificate_make(m, &o, &c), rows[i].code, rows[i].word);
     assert_null(c);
   }
-  // Samples of another model, files that are no certificates, other shapes.
+  // Samples of another model, files that are not certificates, other shapes.
   assay_certify_options_t o = ASSAY_CERTIFY_OPTIONS_INIT;
   assay_certificate_t* c = NULL;
   assay_samples_t* samples = NULL;

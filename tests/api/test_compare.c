@@ -143,7 +143,7 @@ static void names_are_matched(void** state) {
   assert_int_equal(assay_comparison_count(c), 2);
   assert_true(assay_comparison_passed(c));
   assay_comparison_destroy(c);
-  // Nothing to compare is no success.
+  // Nothing to compare is not a success.
   ok(assay_compare_tensors(0, NULL, NULL, 0, NULL, NULL, NULL, &c));
   assert_false(assay_comparison_passed(c));
   assay_comparison_destroy(c);
@@ -244,7 +244,7 @@ static void files_are_compared(void** state) {
   unlink(b);
 }
 
-// Runs of a file against those of another; a name that is lost in one of them is no pass.
+// Runs of a file against those of another; a name that is lost in one of them is not a pass.
 static void runs_are_compared_one_by_one(void** state) {
   (void)state;
   static const struct {

@@ -298,7 +298,7 @@ static assay_status_t edit_and_report(void) {
   o.n_requests = 2;
   assay_status_t st = assay_model_load("models/small/cnn.onnx", &m);
   if (!st) st = assay_edit_run(m, "cast", &o, &e);
-  // A proof that cannot be had for want of memory is no failure: the model is kept back.
+  // A proof that cannot be had for want of memory is not a failure: the model is kept back.
   if (!st && !assay_edited_may_write(e)) {
     assert_int_equal(assay_edited_verdict(e), ASSAY_EDIT_NOT_PROVEN);
     assay_edited_destroy(e);

@@ -3,13 +3,13 @@
 
 static const char model_path[] = "models/small/cnn.onnx";
 
-typedef struct told {
+typedef struct progress {
   int n;
   double last;
-} told_t;
+} progress_t;
 
-static void tell(void* user, const char* what, double fraction) {
-  told_t* t = user;
+static void report(void* user, const char* what, double fraction) {
+  progress_t* t = user;
   assert_true(*what && fraction > t->last);
   t->n++;
   t->last = fraction;
@@ -26,7 +26,7 @@ static assay_status_t evaluate(assay_session_t* s, const assay_samples_t* sample
 // The largest difference of the last value of two sessions.
 static double difference(assay_session_t* a, assay_session_t* b) {
   assay_tensor_t *x = NULL, *y = NULL;
-  double most = 0;
+  double maximum = 0;
   ok(assay_session_value(a, assay_session_value_count(a) - 1, &x));
   ok(assay_session_value(b, assay_session_value_count(b) - 1, &y));
   const size_t n = (size_t)assay_tensor_size(x);
@@ -34,12 +34,12 @@ static double difference(assay_session_t* a, assay_session_t* b) {
   double *u = calloc(n, sizeof *u), *v = calloc(n, sizeof *v);
   ok(assay_tensor_read_f64(x, u, n));
   ok(assay_tensor_read_f64(y, v, n));
-  for (size_t i = 0; i < n; i++) most = fmax(most, fabs(u[i] - v[i]));
+  for (size_t i = 0; i < n; i++) maximum = fmax(maximum, fabs(u[i] - v[i]));
   free(u);
   free(v);
   assay_tensor_release(x);
   assay_tensor_release(y);
-  return most;
+  return maximum;
 }
 
 // Each way of running is another one than truth by so much, and no more.
@@ -70,16 +70,16 @@ static void ways_to_run_differ_as_they_should(void** state) {
   ok(evaluate(truth, samples));
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assay_session_t* s = NULL;
-    told_t told = {0};
+    progress_t reported = {0};
     o = rows[i].o;
     o.struct_size = sizeof o;
-    o.progress = tell;
-    o.user = &told;
+    o.progress = report;
+    o.user = &reported;
     ok(assay_session_create(m, &o, &s));
     ok(evaluate(s, samples));
     const double d = difference(truth, s);
     if (!(d >= rows[i].min && d <= rows[i].max)) fail_msg("row %zu: differs by %g", i, d);
-    assert_true(told.n > 1 && told.last == 1);
+    assert_true(reported.n > 1 && reported.last == 1);
     assay_session_destroy(s);
   }
   assay_session_destroy(truth);
@@ -125,7 +125,7 @@ static void an_engine_is_a_session(void** state) {
   assay_samples_t* samples = NULL;
   assay_engine_t* e = NULL;
   assay_session_t *s = NULL, *plan = NULL;
-  told_t told = {0};
+  progress_t reported = {0};
   assay_session_options_t o = ASSAY_SESSION_OPTIONS_INIT;
   assay_engine_options_t built = ASSAY_ENGINE_OPTIONS_INIT;
   built.precision = o.precision = ASSAY_FORMAT_BF16;
@@ -136,12 +136,12 @@ static void an_engine_is_a_session(void** state) {
   ok(assay_engine_build(m, &built, &e));
   ok(assay_session_create(m, &o, &plan));
   own = assay_engine_model(e);
-  ok(assay_session_of_engine(e, tell, &told, &s));
+  ok(assay_session_of_engine(e, report, &reported, &s));
   assay_engine_release(e);
   ok(assay_samples_random(own, 3, 0, NULL, &samples));
   ok(evaluate(s, samples));
   ok(evaluate(plan, samples));
-  assert_true(told.last == 1);
+  assert_true(reported.last == 1);
   assert_string_equal(assay_session_value_name(s, 0), assay_model_output_name(m, 0));
   assert_true(difference(s, plan) == 0);
   assay_session_destroy(s);

@@ -61,7 +61,7 @@ static const tactic_case_t layers[] = {
      "pointwise",
      1e-7,
      false},
-    {{"halves that are no halves, broadcast",
+    {{"halves that are not halves, broadcast",
       17,
       {"x float[2,6,5,7]"},
       W,

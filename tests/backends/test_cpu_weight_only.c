@@ -137,7 +137,7 @@ static const tactic_case_t products[] = {
      "weight_only",
      1e-5,
      false},
-    {{"int4 in blocks that do not divide, of a length that is no multiple of 8",
+    {{"int4 in blocks that do not divide, of a length that is not a multiple of 8",
       21,
       {"x float[2,70]"},
       {"w int4[70,40]", "s float[4,40]", "z int4[4,40]"},

@@ -127,7 +127,7 @@ static const row_t rows[] = {
      false,
      "snr_db >= 60",
      NULL},
-    // What differs is no float.
+    // What differs is not a float.
     {{"chosen",
       0,
       {"x float[1,3] 1 1.0001 0.5"},

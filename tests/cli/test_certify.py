@@ -57,7 +57,7 @@ ROWS = [
     ("certify --verify cnn.cert {m}/cnn.onnx --precision fp16", USAGE, "", "are those of the certificate"),
     ("certify --verify cnn.cert {m}/cnn.onnx --max-size 4K", USAGE, "", "--threshold and --max-size are for making"),
     ("certify --verify nothing.cert {m}/cnn.onnx", INPUT, "", "'nothing.cert': No such file"),
-    ("certify --verify {m}/cnn.onnx {m}/cnn.onnx", INPUT, "", "it is no certificate: 'assay certify MODEL -o C' writes one"),
+    ("certify --verify {m}/cnn.onnx {m}/cnn.onnx", INPUT, "", "it is not a certificate: 'assay certify MODEL -o C' writes one"),
     ("certify --verify cnn.cert {m}/nothing.onnx", INPUT, "", "nothing.onnx': No such file"),
     # Faults: in their node, as more than rounding, and by bits where rounding could be it.
     ("certify --verify cnn.cert {m}/cnn.onnx --inject norm/mean:terms=2", UNFAITHFUL,

@@ -228,7 +228,7 @@ def test_marks(assay, wrong):
 
 
 def test_errors(assay, wrong):
-    for words, pattern in ((["completion", "csh"], "'csh' is no shell that is known: bash, zsh, fish"), (["completion"], "SHELL is missing"),
+    for words, pattern in ((["completion", "csh"], "'csh' is not a shell that is known: bash, zsh, fish"), (["completion"], "SHELL is missing"),
                            (["man", "frobnicate"], "there is no verb 'frobnicate'"), (["man", "debug"], "there is no verb 'debug'"),
                            (["man", "debug", "x" * 100], "there is no verb 'debug x+'"),
                            (["man", "check", "-o", "."], "takes the pages of all verbs")):

@@ -446,7 +446,7 @@ def test_files(a, failures):
     nan = {"scores": first["scores"] * np.nan}
     rows = (
         ("one.npz", "all.npz", FAITHFUL, 13, ""),
-        ("one.npz", "extra.npz", FAITHFUL, 1, "note: 1 array of the engine's 'stranger' is no value of the model"),
+        ("one.npz", "extra.npz", FAITHFUL, 1, "note: 1 array of the engine's 'stranger' is not a value of the model"),
         ("two.npz", "both.npz", FAITHFUL, 2, ""),
         ("two.npz", "all.npz", INPUT, 0, "'all.npz': it holds 1 samples, the inputs 2"),
         ("one.npz", "both.npz", INPUT, 0, "'both.npz': it holds 2 samples, the inputs 1"),

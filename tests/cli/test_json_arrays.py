@@ -72,7 +72,7 @@ def main(program):
         code, out, err = run(json.dumps(samples[0]), "one.onnx", "check", "--golden", "golden.json", "--require", "golden_max_abs <= 0")
         check(code == 0 and "golden  'x_out'" in out or "unknown" in err, "golden", out + err)
         for text, model, said in (('{"x": [[1, 2], [3]]}', "one.onnx", "x[1] has 1 elements, those before it have 2"),
-                                  ('{"x": [[1, 2], 3]}', "one.onnx", "x[1] is no list"), ('{"x": [[1, 2], [3, [4]]]}', "one.onnx", "x[1][1] is a list"),
+                                  ('{"x": [[1, 2], 3]}', "one.onnx", "x[1] is not a list"), ('{"x": [[1, 2], [3, [4]]]}', "one.onnx", "x[1][1] is a list"),
                                   ('[{"x": [[1, 2], [3, 4]]}, {"x": [[1, 2], [3, null]]}]', "one.onnx", "sample 1: x[1][1] is not of type float"),
                                   ('{"x": [[1, 2], [3, "four"]]}', "one.onnx", "x[1][1] is not of type float"),
                                   ('{"y": [[1, 2], [3, 4]]}', "one.onnx", "'x'"), ('{"x": [[1, 2, 3], [3, 4, 5]]}', "one.onnx", "shape [2, 3]"),

@@ -214,8 +214,8 @@ static void choices(void** state) {
     if (cases[i].word) assert_string_equal(l->word, cases[i].word);
   }
   expect(trt_layouts_check("--x", "chw+dla_hwc4"), "'dla_hwc4': there is no DLA", "dla_hwc4");
-  expect(trt_layouts_check("--x", "chw+"), "'' is no layout: chw, chw2", "chw+");
-  expect(trt_layouts_check("--x", "chw3"), "'chw3' is no layout", "chw3");
+  expect(trt_layouts_check("--x", "chw+"), "'' is not a layout: chw, chw2", "chw+");
+  expect(trt_layouts_check("--x", "chw3"), "'chw3' is not a layout", "chw3");
 }
 
 // As tools that read layer information look for them.

@@ -83,7 +83,7 @@ def function(name, calls, domain="local"):
 
 def classes():
     yield "empty", b""
-    yield "text", b"this is no model\n" * 100
+    yield "text", b"this is not a model\n" * 100
     yield "bad wire type", b"\x0f\x01" + model([relu()]).SerializeToString()
     yield "wire type of a field", b"\x38\x01"
     yield "cycle", model([helper.make_node("Add", ["x", "c"], ["a"]), relu("a", "b"), relu("b", "c"), relu("c", "y")])

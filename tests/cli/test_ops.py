@@ -28,7 +28,7 @@ ROWS = [
     # libraries
     ("run {m}/custom.onnx --ops nothing.so", USAGE, "", "there is no library 'nothing.so' that can be read"),
     ("run {m}/custom.onnx --ops {m}/custom.onnx", USAGE, "", "custom.onnx' cannot be opened as a library: "),
-    ("run {m}/custom.onnx --ops {o}/no_symbol.so", USAGE, "", "is no library of operators: it has no function 'assay_register_ops'"),
+    ("run {m}/custom.onnx --ops {o}/no_symbol.so", USAGE, "", "is not a library of operators: it has no function 'assay_register_ops'"),
     ("run {m}/custom.onnx --ops {o}/built_in.so", USAGE, "", "built_in.so': operator 'Relu' of domain 'ai.onnx' is built in"),
     ("run {m}/custom.onnx --ops {o}/operators.so --ops {o}/other_revision.so", USAGE, "", "is registered already, by '.*operators.so'"),
     ("run {m}/custom.onnx --ops", USAGE, "", "--ops needs a value"),

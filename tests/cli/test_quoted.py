@@ -141,7 +141,7 @@ FILES = [
     ("plain*:fp32,\\\\,\n", "", 2, "'\\\\' is not PATTERN:FORMAT"),
     ("plain*:fp32,\\,\n", "", 2, "'\\,' is not PATTERN:FORMAT"),
     ("# nothing\n\n", "", 3, "no rules are in it"),
-    ("plain*:fp32\0", "", 3, "it is no text"),
+    ("plain*:fp32\0", "", 3, "it is not text"),
     ("plain*:fp32\nodd", "", 2, "'odd' is not PATTERN:FORMAT"),
 ]
 

@@ -125,7 +125,7 @@ def overflow(elem, name, edges, per_cast):
     onnx.save(local_mean(elem, edges, per_cast), model)
     x = np.abs(np.random.default_rng(4).standard_normal((1, 3, SIZE, SIZE))).astype(np.float16)
     np.savez("x.npz", x=x.astype(np.float32) if edges else x)
-    # Golden is of the network before its weights were rounded: that is no fault of the export's.
+    # Golden is of the network before its weights were rounded: that is not a fault of the export's.
     wide = local_mean(T.FLOAT, True)
     wide.graph.node.remove(wide.graph.node[0])
     wide.graph.node[0].input[0] = "x"

@@ -643,7 +643,7 @@ static const struct {
      "a threshold lacks 'threshold'"},
     {RESULT("{\"l2_norm\": \"much\", \"thresholds\": {\"threshold\": 1}, \"polygraphy_class\": "
             "\"L2Result\"}"),
-     "'l2_norm' is no number"},
+     "'l2_norm' is not a number"},
     {RESULT("{\"polygraphy_class\": \"OutputCompareResult\", \"thresholds\": "
             "{\"check_error_stat\": \"most\"}}"),
      "check_error_stat"},

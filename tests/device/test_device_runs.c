@@ -228,7 +228,7 @@ static const fault_row_t faults[] = {
     {MOCK_FAULT_ALLOC, ASSAY_NO_MEMORY, "the device has no room for"},
     {MOCK_FAULT_QUEUE, ASSAY_DEVICE, "no queue"},
     {MOCK_FAULT_UPLOAD, ASSAY_DEVICE, "the copy failed"},
-    {MOCK_FAULT_DOWNLOAD, ASSAY_DEVICE, "copying from the device, behind layer '"},
+    {MOCK_FAULT_DOWNLOAD, ASSAY_DEVICE, "copying from the device, after layer '"},
     {MOCK_FAULT_KERNEL, ASSAY_DEVICE, "layer '"},
     {MOCK_FAULT_CAPTURE, ASSAY_DEVICE, "the capture cannot be made"},
     {MOCK_FAULT_LAUNCH, ASSAY_DEVICE, "the device runs as a whole"},

@@ -511,9 +511,9 @@ static const struct {
     {"set", {"attr=alpha=1"}, ASSAY_INVALID_ARGUMENT, "needs --nodes"},
     {"set", {"nodes=first", "attr=beta=1"}, ASSAY_NOT_FOUND, "no attribute 'beta'"},
     {"set", {"nodes=first", "attr=alpha=one"}, ASSAY_INVALID_ARGUMENT, "'one' is not a number"},
-    {"set", {"shape=y=1x2"}, ASSAY_INVALID_ARGUMENT, "'y' is no input"},
+    {"set", {"shape=y=1x2"}, ASSAY_INVALID_ARGUMENT, "'y' is not an input"},
     {"set", {"shape=x=1xx2"}, ASSAY_INVALID_ARGUMENT, "is not a list of sizes"},
-    {"set", {"type=x=int7"}, ASSAY_INVALID_ARGUMENT, "'int7' is no type"},
+    {"set", {"type=x=int7"}, ASSAY_INVALID_ARGUMENT, "'int7' is not a type"},
     {"set", {"opset=99"}, ASSAY_INVALID_ARGUMENT, "operator sets of ai.onnx are 1 to"},
 };
 
@@ -560,7 +560,7 @@ static void wrong_edits_are_found(void** state) {
   const assay_proof_options_t options = {.rounded = &rounded};
   op_case_ok(assay_proof_run(m, after, &samples, &options, &proof, &of_after));
   assert_false(proof.unchanged);
-  assert_false(proof.within);  // one percent is no rounding of float32
+  assert_false(proof.within);  // one percent is not rounding of float32
   assert_true(proof.has_explained && proof.outputs[0].explained > 0);
   assert_true(proof.outputs[0].truth.largest > 1e-4);
   assay_proof_deinit(&proof);

@@ -63,7 +63,7 @@ static void add_scan(assay_graph_t* g) {
   set_graph(scan, "body", body);
 }
 
-// An If is no loop: it draws what its node would draw in any iteration of what is around it.
+// An If is not a loop: it draws what its node would draw in any iteration of what is around it.
 static void add_if(assay_graph_t* g) {
   assay_node_t* n = graph_case_node(g, "If if yes -> chosen", 17);
   static const char* const names[] = {"then_branch", "else_branch"};

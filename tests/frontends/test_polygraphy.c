@@ -320,11 +320,11 @@ static void shapes(void** state) {
               {"[5]", 1, 5, NULL},
               {"[-1,3]", 2, 3, NULL},
               {"[1,3", 0, 0, "brackets do not match"},
-              {"1,3]", 0, 0, "is no size"},
-              {"[1,a]", 0, 0, "'a' is no size"},
+              {"1,3]", 0, 0, "is not a size"},
+              {"[1,a]", 0, 0, "'a' is not a size"},
               {"[1,]", 1, 1, NULL},
-              {"[1,,2]", 0, 0, "'' is no size"},
-              {"[1,99999999999999999999]", 0, 0, "is no size"}};
+              {"[1,,2]", 0, 0, "'' is not a size"},
+              {"[1,99999999999999999999]", 0, 0, "is not a size"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     int64_t dims[ASSAY_MAX_RANK];
@@ -348,11 +348,11 @@ static void numbers(void** state) {
   (void)state;
   expect(pg_number("--x", "1e-3", &x), NULL, "1e-3");
   assert_true(x == 1e-3);
-  expect(pg_number("--x", "nan", &x), "is no number", "nan");
-  expect(pg_number("--x", "1e-3 ", &x), "is no number", "1e-3 ");
+  expect(pg_number("--x", "nan", &x), "is not a number", "nan");
+  expect(pg_number("--x", "1e-3 ", &x), "is not a number", "1e-3 ");
   expect(pg_whole("--x", "-5", &n), NULL, "-5");
   assert_int_equal(n, -5);
-  expect(pg_whole("--x", "1.0", &n), "is no whole number", "1.0");
+  expect(pg_whole("--x", "1.0", &n), "is not a whole number", "1.0");
 }
 
 static void renamed(void** state) {

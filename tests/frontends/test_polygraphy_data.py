@@ -189,7 +189,7 @@ ROWS = [
     ("check accuracy elemwise.json --check-error-stat median", 1, r"\[E\] Accuracy Summary", SAME),
     ("check accuracy unequal.json --check-error-stat max", 1, r"\[!\] ", None),
     ("check accuracy accuracy.json --check-error-stat most", 1, r"\[!\] Invalid choice for check_error_stat: most", None),
-    ("check accuracy accuracy.json --atol much", 1, r"--atol: 'much' is no number", None),
+    ("check accuracy accuracy.json --atol much", 1, r"--atol: 'much' is not a number", None),
     ("check accuracy accuracy.json --check-error-stat max --error-quantile 2", 1, r"not between 0 and 1", None),
     ("check accuracy accuracy.json --check-error-stat max --check-average --fail-fast", 1, r"--fail-fast", None),
     ("check accuracy accuracy.json --check-error-stat max --psnr-threshold 3 --atol 1", 0, r"\[W\] Option: --psnr-threshold/--psnr-tolerance is only "

@@ -218,7 +218,7 @@ def test_lines(program):
     first = np.random.RandomState(1).random_sample((2, 6)).astype(np.float32)
     expect(np.array_equal(inputs_of("s1.json")[0]["x"], first), "--seed 7 --seed 1: the last one counts")
     expect(inputs_of("s2.json")[0]["a:b"].min() >= 5, "a name with a colon")
-    expect(len(outputs_of("s4.json")[0][1]) == 4, "files one behind the other")
+    expect(len(outputs_of("s4.json")[0][1]) == 4, "files one after the other")
 
 
 def test_colours(program):
@@ -251,7 +251,7 @@ def test_runners(program):
     expect(heads == ["Accuracy Comparison"] * 5 + ["Iteration"], f"all pairs are named in front of the first iteration: {heads}")
     code, out, _ = call(program, "run id.onnx --onnxrt")
     expect("Accuracy" not in out, "one runner alone is not compared")
-    # Turn about, or one behind the other: another order of the log, the same results.
+    # Turn about, or one after the other: another order of the log, the same results.
     order = {}
     for flag in ("", "--sequential-runners"):
         code, out, _ = call(program, f"run net.onnx --onnxrt --trt --iterations 2 {flag} --atol 1e-3 -v --save-outputs o{flag}.json")

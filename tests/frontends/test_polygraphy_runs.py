@@ -108,7 +108,7 @@ ROWS = [
      [r"trt-runner-N0", r"truth-runner-N0", r"Passed: 2/2 iterations", r"!Will generate data of shape"], ""),
     ("run tiny.onnx --trt --onnxrt --sequential-runners --warm-up 2", 0, [r"Running 2 warm-up run\(s\)", "Passed: 1/1"], ""),
     ("run tiny.onnx --onnxrt --input-shapes x:[1,4,4,4]", 0, [r"does not allow the shape \[1,4,4,4\]", r"shape=\(1, 3, 4, 4\)"], ""),
-    ("run tiny.onnx --onnxrt --input-shapes y:[1,4,4,4]", 0, [r"--input-shapes: 'y' is no input"], ""),
+    ("run tiny.onnx --onnxrt --input-shapes y:[1,4,4,4]", 0, [r"--input-shapes: 'y' is not an input"], ""),
     ("run reshape.onnx --onnxrt --input-shapes x:[2,6] shape:[3,4]", 0, [r"\{y \[dtype=float32, shape=\(3, 4\)\]\}"], ""),
     ("run tiny.onnx --onnxrt --val-range x:0", 1, [r"\[!\] --val-range: '0' is no \[min,max\]"], ""),
     ("run tiny.onnx --onnxrt --onnx-outputs c nope", 1, [r"\[!\] The following outputs were not found in the model: \{'nope'\}"], ""),
@@ -121,7 +121,7 @@ ROWS = [
     ("run tiny.onnx --onnxrt --onnx-outputs fc", 1, [r"not found in the model: \{'fc'\}"], ""),
     ("run tiny.onnx --trt --trt-outputs-by-type CONVOLUTION", 0, [r"\{c \["], ""),
     ("run tiny.onnx --onnxrt --trt --fp16 --atol 1e-9 --rtol 1e-9", 1,
-     [r"FAILED \| Output: 'prob'", r"\[I\] Cause: the engine's error grows most behind layer ", r"Next: assay check tiny\.onnx --precision fp16"], ""),
+     [r"FAILED \| Output: 'prob'", r"\[I\] Cause: the engine's error grows most after layer ", r"Next: assay check tiny\.onnx --precision fp16"], ""),
     ("run overflow.onnx --trt --fp16 --onnxrt --val-range [1,2]", 1,
      [r"Cause: layer 'fc1' \(MatMul, fp16\) is the first to give what is not finite", r"fp16 ends at 65504"], ""),
     ("run nan.onnx --onnxrt --validate", 1,
@@ -130,13 +130,13 @@ ROWS = [
     ("run nan.onnx --onnxrt --trt --fail-fast", 1, [r"FAILED \| Output: 'y'", r"!Accuracy Summary"], ""),
     ("run tiny.onnx --trt --layer-precisions fc0:float32 --fp16", 0, [r"no effect without --precision-constraints prefer or obey"], ""),
     ("run tiny.onnx --trt --layer-precisions *c*:float16 --precision-constraints obey", 1, [r"cannot be in fp16: --fp16 is not given"], ""),
-    ("run tiny.onnx --trt --layer-precisions fc0:float12 --precision-constraints obey", 1, [r"\[!\] --layer-precisions: 'float12' of 'fc0' is no type"], ""),
+    ("run tiny.onnx --trt --layer-precisions fc0:float12 --precision-constraints obey", 1, [r"\[!\] --layer-precisions: 'float12' of 'fc0' is not a type"], ""),
     ("run tiny.onnx --trt --fp16 --tactic-sources cublas", 0, [r"\[W\] --tactic-sources \+cublas has no effect"], ""),
-    ("run tiny.onnx --trt --tactic-sources frob", 1, [r"--tactic-sources: 'frob' is no source"], ""),
+    ("run tiny.onnx --trt --tactic-sources frob", 1, [r"--tactic-sources: 'frob' is not a source"], ""),
     ("run tiny.onnx --trt --int8", 0, [r"Calibrating int8 with 1 inputs"], ""),
     ("run tiny.onnx --trt --tf32 --strongly-typed", 0, [r"PASSED"], ""),
     ("run tiny.onnx --trt --stronglyTyped", 0, [r"\[W\] --stronglyTyped is spelled --strongly-typed"], ""),
-    ("run tiny.onnx --trt --pool-limit attic:5", 1, [r"--pool-limit: 'attic:5' is no POOL:SIZE"], ""),
+    ("run tiny.onnx --trt --pool-limit attic:5", 1, [r"--pool-limit: 'attic:5' is not POOL:SIZE"], ""),
     # types and layouts of inputs and outputs
     ("run tiny.onnx --trt --tensor-formats x:[chw4,linear] --save-engine chw4.plan -vv", 0, ["Input x is handed over in layout chw4"], ""),
     ("inspect model chw4.plan --show layers", 0, [r"(?s)Input\(s\) ----\n    \{x \[dtype=float32, shape=\(1, 3, 4, 4\), format=chw4\]\}.*Layer 0 .*\{x \[.*, format=chw4\]\}",
@@ -148,16 +148,16 @@ ROWS = [
     ("inspect model dhwc.plan", 0, [r"\{x \[.*, format=dhwc\]\}"], ""),
     ("run tiny.onnx --trt --all-tensor-formats chw4", 1, [r"--all-tensor-formats: 'prob' cannot be in layout chw4: it has fewer than 3 dimensions"], ""),
     ("run tiny.onnx --trt --all-tensor-formats chw4,", 1, [r"--all-tensor-formats: 'prob' cannot be in layout chw4: "], ""),
-    ("run tiny.onnx --trt --tensor-formats x:[nhwc]", 1, [r"--tensor-formats: 'nhwc' is no layout: linear, chw2, chw4, .*cdhw32\n"], ""),
-    ("run tiny.onnx --trt --tensor-formats x:chw", 1, [r"--tensor-formats: 'chw' is no layout"], ""),
+    ("run tiny.onnx --trt --tensor-formats x:[nhwc]", 1, [r"--tensor-formats: 'nhwc' is not a layout: linear, chw2, chw4, .*cdhw32\n"], ""),
+    ("run tiny.onnx --trt --tensor-formats x:chw", 1, [r"--tensor-formats: 'chw' is not a layout"], ""),
     ("run tiny.onnx --trt --tensor-formats x:[linear,DLA_HWC4]", 1, [r"--tensor-formats: 'dla_hwc4': there is no DLA; use linear"], ""),
     ("run tiny.onnx --trt --tensor-formats x:[]", 1, [r"--tensor-formats: '\[\]' names no layout"], ""),
     ("run tiny.onnx --trt --tensor-formats x:[chw4", 1, [r"--tensor-formats: '\[chw4' is a list of which the brackets do not match"], ""),
     ("run tiny.onnx --trt --tensor-formats q:[hwc] --tensor-dtypes r:float16", 0,
-     [r"\[W\] --tensor-formats: 'q' is no input and no output", r"\[W\] --tensor-dtypes: 'r' is no input and no output"], ""),
+     [r"\[W\] --tensor-formats: 'q' is neither an input nor an output", r"\[W\] --tensor-dtypes: 'r' is neither an input nor an output"], ""),
     ("run tiny.onnx --trt --tensor-dtypes x:uint8", 1, [r"--tensor-dtypes: 'x' is fp32 in the model, and cannot be handed over as uint8"], ""),
-    ("run tiny.onnx --trt --tensor-dtypes x:frob", 1, [r"--tensor-dtypes: 'frob' is no type"], ""),
-    ("run tiny.onnx --trt --all-tensor-dtypes frob", 1, [r"--all-tensor-dtypes: 'frob' is no type"], ""),
+    ("run tiny.onnx --trt --tensor-dtypes x:frob", 1, [r"--tensor-dtypes: 'frob' is not a type"], ""),
+    ("run tiny.onnx --trt --all-tensor-dtypes frob", 1, [r"--all-tensor-dtypes: 'frob' is not a type"], ""),
     ("run tiny.onnx --trt --direct-io", 0, [r"PASSED", "!has no effect"], ""),
     ("run tiny.onnx --trt --direct-io --fp16", 1, [r"--direct-io: input 'x' is fp32, and layer '[^']+' has it in fp16: it would be converted; build a model of that type"], ""),
     ("run tiny.onnx --trt --direct-io --tensor-dtypes x:float16", 1, [r"--direct-io: 'x=float16' would be converted"], ""),
@@ -181,7 +181,7 @@ ROWS = [
     ("run tiny.onnx --onnxrt -qqqq", 0, [r"^$"], ""),
     ("run tiny.onnx --onnxrt -v", 0, [r"\[V\] Generating data using numpy seed: 1"], ""),
     ("run tiny.onnx --onnxrt --verbosity VERBOSE frontends/polygraphy/data/feed.c:WARNING", 0, [r"\[V\]", r"!numpy seed"], ""),
-    ("run tiny.onnx --onnxrt --verbosity LOUD", 1, [r"'LOUD' is no level"], ""),
+    ("run tiny.onnx --onnxrt --verbosity LOUD", 1, [r"'LOUD' is not a level"], ""),
     ("run tiny.onnx --onnxrt --log-format timestamp line-info", 0, [r"\[I\] \(\d\d:\d\d:\d\d\) \[frontends/polygraphy/[\w/]+\.c:\d+\] "], ""),
     ("run tiny.onnx --onnxrt --gen script.py", 0, [r"Writing a script to script\.py", r"!RUNNING", r"!Streaming"], ""),
     ("run tiny.onnx --onnxrt --use-subprocess --gen -", 0, [r"^#!/usr/bin/env python3\n", r"!\[[IW]\]"], ""),
@@ -200,7 +200,7 @@ ROWS = [
     ("convert moved.onnx --ignore-external-data -o hollow.onnx", 0, ["PASSED"], ""),
     ("convert {m}/cnn.onnx --save-external-data --external-data-size-threshold 16 -o apart.onnx", 0, ["PASSED"], ""),
     ("run apart.onnx --onnxrt --trt --atol 1e-4", 0, ["Passed: 1/1"], ""),
-    ("convert tiny.onnx --save-external-data --external-data-size-threshold x -o apart.onnx", 1, ["'x' is no size"], ""),
+    ("convert tiny.onnx --save-external-data --external-data-size-threshold x -o apart.onnx", 1, ["'x' is not a size"], ""),
     ("convert tiny.onnx --fp-to-fp16 --shape-inference -o half.onnx", 0, ["PASSED"], ""),
     ("run tiny.onnx --trt --trt-outputs nope", 1, [r"not found in the model: \{'nope'\}", r"!Finished engine building"], ""),
     ("run tiny.onnx --trt --optimization-profile 1", 1, ["--optimization-profile 1: the highest profile is number 0"], ""),
@@ -243,10 +243,10 @@ ROWS = [
     ("run tiny.onnx --onnxrt --load-inputs cut.json", 1, [r"\[!\] --load-inputs: 'cut\.json': JSON"], ""),
     ("run tiny.onnx --onnxrt --load-inputs none.json", 1, [r"none\.json"], ""),
     ("run tiny.onnx --onnxrt --input-shapes x:[1,3,4", 1, [r"'\[1,3,4' is a list of which the brackets do not match"], ""),
-    ("run tiny.onnx --onnxrt --atol x", 1, [r"--atol: 'x' is no number"], ""),
+    ("run tiny.onnx --onnxrt --atol x", 1, [r"--atol: 'x' is not a number"], ""),
     ("run tiny.onnx --onnxrt --iterations 0", 1, ["--iterations is 1 or more"], ""),
     ("run tiny.onnx --onnxrt --postprocess best-5", 0, ["PASSED"], ""),
-    ("run tiny.onnx --onnxrt --onnxrt --postprocess best-5", 1, ["'best-5' is no top-K"], ""),
+    ("run tiny.onnx --onnxrt --onnxrt --postprocess best-5", 1, ["'best-5' is neither top-K"], ""),
     ("run tiny.onnx --onnxrt --onnxrt --postprocess top-2,axis=2", 1, ["has no axis 2"], ""),
     ("run tiny.onnx --trt --onnxrt --allocation-strategy static {two}", 0, [r"--allocation-strategy static: [1-9]\d+ bytes are taken", "Passed: 1/1"], ""),
     ("run tiny.onnx --trt --onnxrt --allocation-strategy profile --trt-outputs mark all {two}", 0, ["--allocation-strategy profile: [1-9]", "Passed: 1/1"], ""),
@@ -324,7 +324,7 @@ def test_files(program):
     code, out, _ = call(program, "run tiny.onnx --onnxrt --load-inputs folder --save-inputs folder")
     expect(code == 1 and "is not empty" in out, "a folder that is not empty")
     code, out, _ = call(program, "run tiny.onnx --onnxrt --load-inputs folder a0.json --save-outputs chained.json")
-    expect(code == 0 and len(outputs_of("chained.json")[0][1]) == 4, f"files one behind the other: {out[-300:]}")
+    expect(code == 0 and len(outputs_of("chained.json")[0][1]) == 4, f"files one after the other: {out[-300:]}")
     code, out, _ = call(program, "run tiny.onnx --onnxrt --load-inputs chained.json")
     expect(code == 1 and "polygraphy data merge" in out, f"results as inputs: {out[-300:]}")
     np.savez("x.npz", x=feeds[0]["x"])
@@ -335,7 +335,7 @@ def test_files(program):
     code, out, _ = call(program, "run tiny.onnx --onnxrt --trt --load-inputs a0.json --save-outputs two.json --log-file log.txt")
     runners = outputs_of("two.json")
     expect([len(r) for _, r in runners] == [2, 2] and runners[1][0].startswith("trt-runner-N0-"), "results of two runners")
-    expect(open("log.txt").read() == out, "--log-file is no copy of the log")
+    expect(open("log.txt").read() == out, "--log-file is not a copy of the log")
     seconds = json.load(open("two.json"))["lst"][0][1][0]["runtime"]
     expect(isinstance(seconds, float) and 0 < seconds < 60, f"runtime: {seconds}")
     # Several files of results are a runner each; without a runner of ours they are compared.

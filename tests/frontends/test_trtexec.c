@@ -92,7 +92,7 @@ static void dims(void** state) {
     const trt_item_t item = {"x", rows[i].text};
     int64_t got[ASSAY_MAX_RANK];
     int rank = -1;
-    expect(trt_dims_parse("--x", &item, &rank, got), rows[i].good ? NULL : "is no shape",
+    expect(trt_dims_parse("--x", &item, &rank, got), rows[i].good ? NULL : "is not a shape",
            rows[i].text);
     if (!rows[i].good) continue;
     assert_int_equal(rank, rows[i].rank);
@@ -127,10 +127,12 @@ static void io_formats(void** state) {
   assert_int_equal(f[0].type, ASSAY_TYPE_FLOAT16);
   assert_string_equal(f[1].layouts, "chw32+chw");
   assert_int_equal(f[2].type, ASSAY_TYPE_UNDEFINED);
-  expect(trt_io_formats_parse(arena, "--x", "fp12:chw", &f, &n), "'fp12' is no type", "fp12:chw");
-  expect(trt_io_formats_parse(arena, "--x", "fp16:wch", &f, &n), "'wch' is no layout", "fp16:wch");
+  expect(trt_io_formats_parse(arena, "--x", "fp12:chw", &f, &n), "'fp12' is not a type",
+         "fp12:chw");
+  expect(trt_io_formats_parse(arena, "--x", "fp16:wch", &f, &n), "'wch' is not a layout",
+         "fp16:wch");
   expect(trt_io_formats_parse(arena, "--x", "fp16:dla_linear", &f, &n), "no DLA", "dla_linear");
-  expect(trt_io_formats_parse(arena, "--x", "fp16:chw+", &f, &n), "is no layout", "fp16:chw+");
+  expect(trt_io_formats_parse(arena, "--x", "fp16:chw+", &f, &n), "is not a layout", "fp16:chw+");
 }
 
 static void percentiles(void** state) {
@@ -236,16 +238,16 @@ static void lines(void** state) {
       {"--onnx=m --fp17 --help", NULL, NULL, TRT_OUTCOME_HELP},
       {"-h", NULL, NULL, TRT_OUTCOME_HELP},
       {"--help=0 --nonsense", NULL, NULL, TRT_OUTCOME_HELP},
-      {"--onnx=m --duration=0x10", "is no number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --duration=0x10", "is not a number", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --percentile=0x10", "0 to 100", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --iterations=9223372036854775808", "is no whole number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=9223372036854775808", "is not a whole number", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --memPoolSize=workspace:1 --workspace=1", "give one", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --streams=2 --infStreams=2", NULL, "--infStreams 2 (given twice)\n",
        TRT_OUTCOME_UNKNOWN},
       {"--onnx=m --fp16=0", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --fp17", NULL, "--fp17 (did you mean --fp16?)\n", TRT_OUTCOME_UNKNOWN},
       {"--onnx m", "--onnx needs a value", NULL, TRT_OUTCOME_RUN},
-      {"--fp16 m", NULL, "m (values stand behind '=': --name=value)\n", TRT_OUTCOME_UNKNOWN},
+      {"--fp16 m", NULL, "m (values stand after '=': --name=value)\n", TRT_OUTCOME_UNKNOWN},
       {"--ONNX=m", NULL, "--ONNX m (did you mean --onnx?)\n", TRT_OUTCOME_UNKNOWN},
       {"--fp", NULL, "--fp (did you mean --fp8?)\n", TRT_OUTCOME_UNKNOWN},
       {"--onnx=m --fp16 --fp16", NULL, "--fp16 (given twice)\n", TRT_OUTCOME_UNKNOWN},
@@ -256,16 +258,16 @@ static void lines(void** state) {
       {"--loadEngine=p --saveEngine=q", "--loadEngine and --saveEngine", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --best --stronglyTyped", "do not go together", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --fp8 --int8", "do not go together", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --iterations=10abc", "is no whole number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=10abc", "is not a whole number", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --iterations=", "needs a value", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --iterations=1.5", "is no whole number", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --duration=inf", "is no number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=1.5", "is not a whole number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --duration=inf", "is not a number", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --duration=-2", "it is -1 to", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --builderOptimizationLevel=6", "it is 0 to 5", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --infStreams=0", "it is 1 to", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --profilingVerbosity=loud", "is one of layer_names_only|", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --percentile=50,101", "0 to 100", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --memPoolSize=attic:5", "is no pool", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --memPoolSize=attic:5", "is not a pool", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --memPoolSize=workspace:-5", "no size", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --device=1", "no such device", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --runtimePlatform=WindowsAMD64", "not supported", NULL, TRT_OUTCOME_RUN},
@@ -467,13 +469,13 @@ static void malformed(void** state) {
       [TRT_TEXT] = {NULL, NULL, "1", NULL, false},
       [TRT_OUTPUT] = {NULL, NULL, "1", NULL, false},
       [TRT_CACHE] = {NULL, NULL, "1", NULL, false},
-      [TRT_INT] = {"10abc", "is no whole number", "1", NULL, false},
-      [TRT_FLOAT] = {"10abc", "is no number", "1", NULL, false},
+      [TRT_INT] = {"10abc", "is not a whole number", "1", NULL, false},
+      [TRT_FLOAT] = {"10abc", "is not a number", "1", NULL, false},
       [TRT_CHOICE] = {"any", "it is one of ", NULL, NULL, false},
       [TRT_WORDS] = {NULL, NULL, "1", NULL, true},
-      [TRT_PROFILE] = {"0.5", "is no whole number", "1", "is given twice", false},
+      [TRT_PROFILE] = {"0.5", "is not a whole number", "1", "is given twice", false},
       [TRT_SHAPES] = {NULL, NULL, "x:1", "it was given before", false},
-      [TRT_PAIR] = {"0.5", "is no whole number", "1", "is given twice", false},
+      [TRT_PAIR] = {"0.5", "is not a whole number", "1", "is given twice", false},
       [TRT_PAIRED] = {NULL, NULL, "x:y", NULL, false},
   };
   (void)state;

@@ -188,7 +188,7 @@ ROWS = [
     Row("fix_file", LAYERS + "--fp16 --precisionConstraints=none", "--fix-file={d}/fix.txt", r"\[W\] --layerPrecisions and --layerOutputTypes have no effect"),
     Row("fix_file", LAYERS + "--fp16 --precisionConstraints=prefer --layerPrecisions=head:fp32", "--fix-file={d}/fix.txt",
         r"\[E\] --layerPrecisions is given, and --fix-file=.* has one, too"),
-    Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/rows.onnx", r"\[E\] .*rows.onnx': it is no text"),
+    Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/rows.onnx", r"\[E\] .*rows.onnx': it is not text"),
     Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/coarse.txt", r"\[E\] .*coarse.txt': it has no options for trtexec"),
     Row("layerOutputTypes", LAYERS + "--fp16 --precisionConstraints=prefer", "--layerOutputTypes=conv:fp32", stored(conv="fp32", head="fp16")),
     Row("sparsity", BUILD, "--sparsity=enable", r"--sparsity=enable has no effect in Assay"),
@@ -340,7 +340,7 @@ def test_complete(flags, aliases, failures):
     for name in sorted((works | others) - named):
         failures.check(False, f"{name} works, and no row of ROWS shows what changes by it: add one")
     for name in sorted(named - works - others):
-        failures.check(False, f"{name} has a row, and is no flag that works")
+        failures.check(False, f"{name} has a row, and is not a flag that works")
 
 
 def main():

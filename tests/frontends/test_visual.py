@@ -179,7 +179,7 @@ def test_native(program, failures):
     code, out, err = assay(program, "inspect", "model", "bad_op.onnx", "--report", "bad.html")
     check_nodes(check_page("bad.html", failures, "bad_op").data, onnx.load("bad_op.onnx"), failures, "bad_op")
     for words, want in ((["data", "tiny.plan", "--report", "x.html"], "models and plan files"),
-                        (["plan", "tiny.onnx", "--serve", "0"], "models and plan files"), (["model", "tiny.onnx", "--serve", "-1"], "'-1' is no port"), (["model", "tiny.onnx", "--serve", "65536"], "is no port")):
+                        (["plan", "tiny.onnx", "--serve", "0"], "models and plan files"), (["model", "tiny.onnx", "--serve", "-1"], "'-1' is not a port"), (["model", "tiny.onnx", "--serve", "65536"], "is not a port")):
         code, out, err = assay(program, "inspect", *words)
         failures.check(code == USAGE and want in err and not os.path.exists("x.html"), f"inspect {words}: {code}, {out}, {err}")
 

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "seed_case.h"
 
-// Nothing left allocated, no mistake of ours; damage is no lack of memory (that would be a size
+// Nothing left allocated, no mistake of ours; damage is not a lack of memory (that would be a size
 // taken from the file unchecked: the limit is a hundred times the file and 1 MiB).
 static void damage_try(const uint8_t* data, size_t size,
                        assay_status_t (*read)(const uint8_t*, size_t), bool must_fail,

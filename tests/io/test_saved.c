@@ -324,7 +324,7 @@ static void others_are_refused(void** state) {
       {"[{\"name\": \"y\", \"dimensions\": \"9223372036854775807x9\", \"values\": [1]}]",
        ASSAY_CORRUPT, "number"},
       {"[{\"name\": \"y\", \"dimensions\": \"1\", \"values\": [true]}]", ASSAY_CORRUPT,
-       "value 0 is no number"},
+       "value 0 is not a number"},
       {"[{\"name\": \"y\", \"dimensions\": \"1\", \"values\": [1]}, {\"name\": \"y\", "
        "\"dimensions\": \"1\", "
        "\"values\": [1]}]",

@@ -72,12 +72,12 @@ static void refused(void** state) {
   } rows[] = {{"1 2", ASSAY_TYPE_FLOAT, 3, "holds 2 numbers"},
               {"1 2 3 4", ASSAY_TYPE_FLOAT, 3, "holds 4 numbers"},
               {"1 e", ASSAY_TYPE_FLOAT, 2, "number 2, 'e'"},
-              {"1.5", ASSAY_TYPE_INT32, 1, "is no int32"},
-              {"128", ASSAY_TYPE_INT8, 1, "is no int8"},
-              {"2", ASSAY_TYPE_BOOL, 1, "is no bool"},
-              {"-1", ASSAY_TYPE_UINT64, 1, "is no uint64"},
-              {"9223372036854775808", ASSAY_TYPE_INT64, 1, "is no int64"},
-              {"nan", ASSAY_TYPE_INT64, 1, "is no int64"},
+              {"1.5", ASSAY_TYPE_INT32, 1, "is not of type int32"},
+              {"128", ASSAY_TYPE_INT8, 1, "is not of type int8"},
+              {"2", ASSAY_TYPE_BOOL, 1, "is not of type bool"},
+              {"-1", ASSAY_TYPE_UINT64, 1, "is not of type uint64"},
+              {"9223372036854775808", ASSAY_TYPE_INT64, 1, "is not of type int64"},
+              {"nan", ASSAY_TYPE_INT64, 1, "is not of type int64"},
               {"1", ASSAY_TYPE_STRING, 1, "real numbers"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assay_tensor_t* t = NULL;

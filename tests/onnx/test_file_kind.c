@@ -1,4 +1,4 @@
-// Files that are no models: each is named, with what to do; what nobody knows keeps the reader's
+// Files that are not models: each is named, with what to do; what nobody knows keeps the reader's
 // own message.
 #include <stdio.h>
 #include <stdlib.h>

@@ -135,7 +135,7 @@ static void axes_of_unknown_number(void** state) {
   for (size_t i = 0; i < 5; i++) assay_tensor_release(in[i]);
 }
 
-// Reshape to [N - 1, 2]: for N = 0 or 1 the entry is no size, but says something else.
+// Reshape to [N - 1, 2]: for N = 0 or 1 the entry is not a size, but says something else.
 static void entries_that_may_be_no_sizes(void** state) {
   (void)state;
   static const op_case_t row = {"Reshape",           14,  NULL, {"float[2,2] iota", "int64[2] 2 2"},

@@ -1,6 +1,6 @@
 // The epilogue by AVX-512 (ops/quant/int8_wide.h) gives the bits of the plain operations that
 // ops/quant/int8.h names, also where quotients lie on or next to the middle between two integers,
-// beyond all integers, or are no numbers.
+// beyond all integers, or are not numbers.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

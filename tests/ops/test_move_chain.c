@@ -128,7 +128,7 @@ static void test_chains(void** state) {
         {"i", "Cast", "r", "to=7"},
         {"y", "ConstantOfShape", "i", NULL}},
        "2*H, 3*W"},
-      // Division in floats is no integer division.
+      // Division in floats is not an integer division.
       {{"x float H,W"},
        {{"s", "Shape", "x", NULL},
         {"f", "Cast", "s", "to=1"},

@@ -100,7 +100,7 @@ static void test_cast_strings(void** state) {
        {"uint64[1] 18446744073709551615"},
        NULL},
       {"Cast", 9, "to=9", {"string[4] True false 0 2.5"}, {"bool[4] 1 0 0 1"}, NULL},
-      {"Cast", 9, "to=1", {"string[1] Hello"}, {NULL}, "'Hello', which is no number"},
+      {"Cast", 9, "to=1", {"string[1] Hello"}, {NULL}, "'Hello', which is not a number"},
       {"Cast", 9, "to=1", {"string[1] 0x10"}, {NULL}, "no number"},
       {"Cast", 9, "to=1", {"string[1] 1e"}, {NULL}, "no number"},
       {"Cast", 9, "to=6", {"string[1] ''"}, {NULL}, "no number"},

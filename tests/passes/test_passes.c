@@ -38,7 +38,7 @@ static const pass_case_t cases[] = {
       "y"},
      {{"constant_folding", 3}, {"shape_arithmetic", 3}},
      1},
-    {{"shapes through float arithmetic, one behind the other: rounds",
+    {{"shapes through float arithmetic, one after the other: rounds",
       17,
       {"x float[16,3,4]"},
       {"rest int64[1] -1", "zero int64[1] 0", "one int64[1] 1"},

@@ -80,7 +80,7 @@ static const gate_case_t cases[] = {
        "DequantizeLinear d3 cq s z -> w"},
       "y w"}},
     {"",
-     {"parts that are no halves, broadcast",
+     {"parts that are not halves, broadcast",
       13,
       {"x float[2,3,3,5]"},
       {"s float[] 0.02", "z uint8[] 120", "s2 float[] 0.03", "zi int8[] -3", "n int64[2] 1 2"},

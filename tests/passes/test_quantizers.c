@@ -212,7 +212,7 @@ static const form_case_t cases[] = {
       "y"}},
     {PASS,
      "QuantizeLinear DequantizeLinear QuantizeLinear DequantizeLinear",
-     {"not: a scale that is no normal number",
+     {"not: a scale that is not a normal number",
       13,
       X,
       CONSTANTS,

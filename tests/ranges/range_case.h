@@ -71,7 +71,7 @@ static inline void range_case_hold(range_case_t* c, const assay_value_t* v, assa
   const assay_value_range_t* r = c->ranges ? &c->ranges->values[v->id] : NULL;
   for (int64_t i = 0; (is_float || wide->store == ASSAY_STORE_I64) && i < wide->size; i++) {
     double x = is_float ? assay_f64(wide)[i] : (double)assay_i64(wide)[i];
-    // What truth gives is no number of the format: its neighbour in it is held.
+    // What truth gives is not a number of the format: its neighbour in it is held.
     if (is_float && c->rounds_truth)
       x = assay_format_round(ASSAY_FORMAT_FP32, x, ASSAY_OVERFLOW_IEEE);
     c->broken |= !isfinite(x);

@@ -144,7 +144,7 @@ class Page:
         codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40, "ArrowLeft": 37,
                  "ArrowRight": 39, "PageDown": 34, "PageUp": 33, "Home": 36, "End": 35}
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-        # Keys that are no characters are told by their number.
+        # Keys that are not characters are told by their number.
         number = codes.get(key) or (ord(key.upper()) if len(key) == 1 and key.isalnum() else 0)
         down = {"type": "keyDown" if text else "rawKeyDown", "key": key, "windowsVirtualKeyCode": number, "modifiers": modifiers}
         if text:

@@ -86,7 +86,7 @@ def check_sorting(page, data):
         assert page.evaluate(CELLS.format(column))[0] != first
     page.click("#thead .c-index")
     assert page.evaluate(CELLS.format("index"))[:3] == ["0", "1", "2"]
-    # NaN that came in is no error of the layer's own.
+    # NaN that came in is not an error of the layer's own.
     page.key("l")
     page.key("End")
     page.settle()

@@ -5,7 +5,7 @@
 #include "backends/cpu/tactic.h"
 
 // The integers of input i of a node, if they are known; out_n -1: the input is left out. False:
-// they are not known before the run, are no integers, or more than max.
+// they are not known before the run, are not integers, or more than max.
 bool cpu_known_ints(const assay_sized_layer_t* l, const assay_node_t* n, size_t i, int max,
                     int64_t* out, int* out_n);
 // The same from an attribute; an input of that number is taken where there is one.

@@ -26,7 +26,7 @@ static size_t widened_bytes(const assay_operand_t* o) {
   return (bytes + ASSAY_BLOCK_ALIGNMENT - 1) / ASSAY_BLOCK_ALIGNMENT * ASSAY_BLOCK_ALIGNMENT;
 }
 
-// The scratch memory holds what is widened, one operand behind the other. A kernel is one
+// The scratch memory holds what is widened, one operand after the other. A kernel is one
 // context's.
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {

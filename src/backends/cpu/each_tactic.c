@@ -15,7 +15,7 @@ static const double SECONDS = 2e-3;
 
 typedef struct job {
   const assay_layer_t* layer;
-  assay_tensor_t* const* in;  // of all nodes, one behind the other
+  assay_tensor_t* const* in;  // of all nodes, one after the other
   assay_weights_t* store;
   assay_accuracy_gates_t gates;
   assay_sized_layer_t sized;

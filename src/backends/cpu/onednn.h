@@ -11,7 +11,7 @@
 // DEVICE with what failed; NULL for success.
 assay_status_t dnn_check(dnnl_status_t status, const char* what);
 assay_status_t dnn_engine(dnnl_engine_t* out);
-// Runs a primitive and waits for it, behind a call of dnn_engine.
+// Runs a primitive and waits for it, after a call of dnn_engine.
 assay_status_t dnn_execute(dnnl_primitive_t primitive, int n, const dnnl_exec_arg_t* args,
                            const char* what);
 dnnl_data_type_t dnn_type(assay_type_t type);  // dnnl_data_type_undef: none
@@ -34,7 +34,7 @@ struct dnn_kernel {
   size_t dst_offset;       // in the scratch memory: where the result lies before the program; with
                            // dst_apart only
   bool dst_apart;
-  // What is done behind the primitive to what it has written, still in its type; NULL: nothing.
+  // What is done after the primitive to what it has written, still in its type; NULL: nothing.
   void (*behind)(const dnn_kernel_t* k, const void* src, void* dst);
   assay_window_t window;  // for `behind`
   int64_t channels;
@@ -56,7 +56,7 @@ assay_status_t dnn_epilogue(dnn_kernel_t* k, const assay_sized_layer_t* l, assay
                             bool* out_ok);
 // The type that the primitive writes: float32 for a program, which takes sums unrounded.
 assay_type_t dnn_dst_type(const dnn_kernel_t* k, const assay_sized_layer_t* l, assay_type_t type);
-// A window as oneDNN wants it; what a stride leaves over at the end is no padding.
+// A window as oneDNN wants it; what a stride leaves over at the end is not padding.
 typedef struct dnn_window {
   dnnl_dims_t strides, kernel, dilations, before, behind;
 } dnn_window_t;

@@ -13,7 +13,7 @@ typedef struct cpu_operands {
 
 // Settles how pipeline->n kernels run; false: one by one they are faster.
 bool cpu_pipeline_couple(assay_kernel_t* const* kernels, assay_pipeline_t* pipeline);
-// memory: most_parts * thread_bytes, aligned.
+// memory: max_parts * thread_bytes, aligned.
 void cpu_pipeline_run(const assay_pipeline_t* pipeline, assay_kernel_t* const* kernels,
                       const cpu_operands_t* operands, void* memory);
 

@@ -48,7 +48,7 @@ static assay_status_t prepare(const assay_sized_layer_t* l, const assay_kernel_t
   return NULL;
 }
 
-// The mean of so many runs, behind one that warms up; 0: the fastest of some.
+// The mean of so many runs, after one that warms up; 0: the fastest of some.
 static assay_status_t measure(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
                               double* out_microseconds) {
   (void)user;

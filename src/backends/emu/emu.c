@@ -39,7 +39,7 @@ static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
   assay_injection_evaluation(e->inject, node, c);
 }
 
-// Keeps what enters a layer: the inputs of its nodes, one behind the other.
+// Keeps what enters a layer: the inputs of its nodes, one after the other.
 static assay_status_t note_entering(emu_t* e, const assay_layer_t* layer, const assay_node_t* node,
                                     size_t n_in, assay_tensor_t* const* in) {
   if (!layer || layer->nodes[0] == node) {

@@ -75,7 +75,7 @@ struct assay_injection {
 
 static assay_status_t not_a_fault(const char* text) {
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "'%s' is no fault to inject; say NODE:KIND=ARGUMENTS, such as "
+                     "'%s' is not a fault to inject; say NODE:KIND=ARGUMENTS, such as "
                      "'norm1:set=epsilon=1e-3' or 'conv1:terms=1'",
                      text);
 }

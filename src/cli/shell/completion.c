@@ -165,7 +165,7 @@ assay_status_t assay_cli_completion(const char* shell, assay_str_t* out) {
   size_t k = 0;
   while (k < sizeof shells / sizeof *shells && strcmp(shells[k].name, shell) != 0) k++;
   if (k == sizeof shells / sizeof *shells)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is no shell that is known: bash, zsh, fish",
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is not a shell that is known: bash, zsh, fish",
                        shell);
   completion_t c = {0};
   assay_status_t st = gather(&c);

@@ -29,7 +29,7 @@ typedef struct complete_line {
   const char *path, *summary;  // "check", "polygraphy inspect model"
   const complete_option_t* options;
   size_t n;
-  bool glued;  // values stand behind '=' alone
+  bool glued;  // values stand after '=' alone
 } complete_line_t;
 
 struct completion {

@@ -398,7 +398,7 @@ static const opt_t options[] = {
      "a second model or plan: both are measured in turns, and compared", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      CLI_INPUTS_HELP
-     "\n(default: random). Behind the measurement, where layers are in fp16 or\nfp8, one run more "
+     "\n(default: random). After the measurement, where layers are in fp16 or\nfp8, one run more "
      "tells values that fused layers hide past the range",
      false},
     CLI_READING_OPTIONS(reading),

@@ -170,7 +170,7 @@ static assay_status_t beside(const args_t* a, const char* end, char** out) {
 }
 
 // Writes a file of the fix, if a folder was given for them. A file that cannot be written takes
-// nothing from the report: it names what there is, and the failure is told behind it.
+// nothing from the report: it names what there is, and the failure is told after it.
 static assay_status_t add_file(const args_t* a, job_t* j, const char* end,
                                assay_status_t (*write)(job_t*, const char*)) {
   char* path = NULL;

@@ -68,7 +68,7 @@ static assay_status_t write_options(const args_t* a, const assay_precision_found
 }
 
 // Writes a file of the fix, where one is asked for and there is a fix. One that cannot be written
-// is left out of the report, which comes first: *why says it behind.
+// is left out of the report, which comes first: *why says it afterwards.
 static const char* written(const char* path, const args_t* a, const assay_precision_found_t* c,
                            assay_status_t (*write)(const args_t*, const assay_precision_found_t*),
                            assay_status_t* why) {

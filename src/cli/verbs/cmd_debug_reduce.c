@@ -187,7 +187,7 @@ static const opt_t options[] = {
     {"--check-timeout", 0, OPT_FLOAT, offsetof(args_t, judge_seconds), "SECONDS",
      "how long one run of it may take (default: 600)", false},
     {"--time", 0, OPT_FLOAT, offsetof(args_t, seconds), "SECONDS",
-     "begin no new part behind them (default: 60)", false},
+     "begin no new part after them (default: 60)", false},
     {"--output-folder", 'o', OPT_OUT_FOLDER, offsetof(args_t, output), "FOLDER",
      "where model.onnx, inputs.npz and golden.npz go\n(default: MODEL.reduced, here)", false},
     CLI_DEBUG_EXEC("part"),

@@ -298,7 +298,7 @@ static const opt_t sanitize_options[] = {
     FLAG("--no-fold", no_fold, "leave nodes that read only constants"),
     FLAG("--no-dedupe", no_dedupe, "leave equal nodes and constants"),
     FLAG("--store-codes", store_codes,
-         "weights behind quantizers become their codes: int8 and fp8 take a\n"
+         "weights after quantizers become their codes: int8 and fp8 take a\n"
          "quarter of the room, int4 an eighth"),
     FLAG("--no-names", no_names, "leave nodes without a name"),
     FLAG("--no-shapes", no_shapes, "do not write inferred types"),

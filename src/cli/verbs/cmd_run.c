@@ -169,7 +169,7 @@ static assay_status_t collect(const args_t* a, job_t* j, size_t sample, bool tru
   return NULL;
 }
 
-// Prints the outputs, samples one behind the other, or saves them.
+// Prints the outputs, samples one after the other, or saves them.
 static assay_status_t hand_over(const args_t* a, job_t* j) {
   assay_str_t notes = {0};
   assay_set_t all = {0};

@@ -162,7 +162,7 @@ static assay_status_t read_files(const args_t* a, job_t* j) {
 // ---- what is handed over ------------------------------------------------------------------------
 
 // Writes a file, where one is asked for and there is what to write. One that cannot be written is
-// left out of the report, which comes first: *why says it behind.
+// left out of the report, which comes first: *why says it afterwards.
 static const char* written(const char* path, const assay_tune_t* t,
                            assay_status_t (*write)(const assay_tune_t*, const char*),
                            assay_status_t* why) {

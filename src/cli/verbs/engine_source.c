@@ -34,7 +34,8 @@ static assay_status_t parse_profiles(const opt_list_t* texts, profiles_t* out) {
     const char* text = texts->items[out->n];
     const char* equals = strchr(text, '=');
     if (!equals || equals == text)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is no profile: say NAME=MIN:OPT:MAX", text);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is not a profile: say NAME=MIN:OPT:MAX",
+                         text);
     char* name = assay_malloc((size_t)(equals - text) + 1);
     if (!name) return assay_status_no_memory();
     memcpy(name, text, (size_t)(equals - text));

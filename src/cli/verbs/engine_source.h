@@ -73,7 +73,7 @@ typedef struct cli_build {
   int max_tactics;     // so many kernels of a layer are timed at most; 0: all
   const char* forced;  // tactics of layers, as assay_backend_options_t has them; NULL: none
   int timing_runs;     // a time is the mean of so many runs; 0: the fastest of some
-  // Called behind each trial run, the last of which is of the engine as it is returned. A failure
+  // Called after each trial run, the last of which is of the engine as it is returned. A failure
   // ends the build. May be NULL.
   assay_status_t (*tried)(void* user, const assay_engine_t* engine,
                           const assay_executor_t* executor);

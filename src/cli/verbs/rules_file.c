@@ -53,7 +53,7 @@ static bool is_of_trtexec(const char* word) {
   return false;
 }
 
-// The value of an option: what stands behind its '=', or the next word.
+// The value of an option: what stands after its '=', or the next word.
 static assay_status_t take_value(const char** at, assay_str_t* word, const char* name,
                                  const char** out, bool* out_is) {
   const size_t n = strlen(name);
@@ -111,7 +111,7 @@ static assay_status_t read_options(const char* text, const taken_t* t) {
 
 // ---- files --------------------------------------------------------------------------------------
 
-// Whether what comes first, behind comments, begins with "--".
+// Whether what comes first, after comments, begins with "--".
 static bool has_options(const char* text) {
   for (;;) {
     text += strspn(text, " \t\r\n");
@@ -144,7 +144,7 @@ static assay_status_t read_file(const char* path, const taken_t* t) {
   if (!binary) assay_str_append_n(&text, (const char*)assay_mapping_data(m), n);
   assay_mapping_release(m);
   assay_status_t st =
-      binary ? ASSAY_ERROR(ASSAY_CORRUPT, "it is no text") : assay_str_status(&text);
+      binary ? ASSAY_ERROR(ASSAY_CORRUPT, "it is not text") : assay_str_status(&text);
   if (!st) st = read_text(assay_str_get(&text), t);
   assay_str_deinit(&text);
   return assay_status_note(st, "'%s'", path);

@@ -14,7 +14,7 @@
 assay_status_t cli_rules_file_read(const char* path, assay_str_t* rules,
                                    assay_str_t* precision) ASSAY_MUST_USE;
 
-// Of such options those of trtexec: words, each with a NUL behind it.
+// Of such options those of trtexec: words, each with a NUL after it.
 // Errors: CORRUPT it has none, or other options; those of reading a file.
 assay_status_t cli_rules_file_trtexec(const char* path, assay_str_t* words) ASSAY_MUST_USE;
 

@@ -22,7 +22,7 @@ typedef struct assay_reduce_options {
   // NULL: check's backend.
   const assay_external_engine_command_t* exec;
   // Golden values of the network that the model was exported from, by the model's names: outputs,
-  // and inner ones to cut at. Of all samples, behind each other along the first axis. NULL: none.
+  // and inner ones to cut at. Of all samples, after each other along the first axis. NULL: none.
   // Where truth misses them, the export is what is reduced: parts are given golden's values, and
   // have to give golden's.
   const assay_set_t* golden;
@@ -30,7 +30,7 @@ typedef struct assay_reduce_options {
   // {outputs} put in (files); exit code 0: does not fail. NULL: none.
   const char* judge;
   double judge_seconds;  // of one run; 0: 600
-  double seconds;        // begin nothing new behind them; 0: 60
+  double seconds;        // begin nothing new after them; 0: 60
 } assay_reduce_options_t;
 
 typedef enum assay_reduce_verdict {
@@ -87,7 +87,7 @@ assay_status_t assay_reduce_run(assay_model_t* model, const assay_samples_t* sam
 void assay_reduced_deinit(assay_reduced_t* r);
 
 // Writes model.onnx, inputs.npz and golden.npz into a folder, which is made. Several samples stand
-// behind each other along a dimension of their own; where their shapes differ, only the first is
+// after each other along a dimension of their own; where their shapes differ, only the first is
 // written. *out_written: how many.
 assay_status_t assay_reduced_write(const assay_reduced_t* r, const char* folder,
                                    size_t* out_written) ASSAY_MUST_USE;

@@ -43,7 +43,7 @@ typedef struct assay_piece {
 assay_status_t assay_piece_cut(assay_model_t* model, const bool* nodes, assay_piece_t* out,
                                bool* out_can) ASSAY_MUST_USE;
 void assay_piece_deinit(assay_piece_t* p);
-// The inputs of a piece for one sample, added to *out behind those that it has. Of the engine, or,
+// The inputs of a piece for one sample, added to *out after those that it has. Of the engine, or,
 // where that has none or (finite) holds NaN or infinities that truth does not, of truth.
 assay_status_t assay_piece_feed(const assay_piece_t* p, assay_reduce_values_t* values,
                                 size_t sample, bool finite, assay_samples_t* out, bool* out_can,

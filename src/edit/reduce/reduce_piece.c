@@ -127,13 +127,13 @@ static assay_status_t feed(assay_reduce_values_t* values, size_t sample, const a
                            bool finite, assay_tensor_t** out, bool* io_from_truth) {
   assay_tensor_t* t = NULL;
   bool fine = false;
-  // Truth's may have the fault already, and a part behind it would seem to fail.
+  // Truth's may have the fault already, and a part after it would seem to fail.
   if (values->golden && !v->is_input) return from_golden(&values->golden[sample], v, true, out);
   ASSAY_TRY(assay_reduce_value(values, ASSAY_REDUCE_ENGINE, sample, v, &t));
   if (t) ASSAY_TRY(is_within(t, DBL_MAX, &fine));
   if (t && (fine || !finite)) return *out = assay_tensor_retain(t), NULL;
   ASSAY_TRY(assay_reduce_value(values, ASSAY_REDUCE_TRUTH, sample, v, &t));
-  // What the precision cannot hold enters no layer: a part behind it would seem to fail.
+  // What the precision cannot hold enters no layer: a part after it would seem to fail.
   if (t && t->type == ASSAY_TYPE_FLOAT)
     ASSAY_TRY(is_within(t, assay_format_info(values->o->check->precision.format)->max, &fine));
   else

@@ -18,10 +18,10 @@ static assay_status_t bad_line(size_t number, const char* why) {
 // "3c010a14" as the float of these bits.
 static assay_status_t parse_scale(const char* digits, size_t n, size_t number, float* out) {
   uint32_t bits = 0;
-  if (n != 8) return bad_line(number, "has no 8 hexadecimal digits behind its ': '");
+  if (n != 8) return bad_line(number, "has no 8 hexadecimal digits after its ': '");
   for (size_t i = 0; i < n; i++) {
     const int c = tolower((unsigned char)digits[i]);
-    if (!isxdigit(c)) return bad_line(number, "has no 8 hexadecimal digits behind its ': '");
+    if (!isxdigit(c)) return bad_line(number, "has no 8 hexadecimal digits after its ': '");
     bits = bits << 4 | (uint32_t)(isdigit(c) ? c - '0' : c - 'a' + 10);
   }
   memcpy(out, &bits, sizeof bits);
@@ -36,7 +36,7 @@ assay_status_t assay_calibration_cache_parse(assay_arena_t* arena, const char* t
   size_t lines = 1, count = 0;
   for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
   if (n < 4 || memcmp(text, "TRT-", 4) != 0)
-    return bad_line(1, "is not TRT-VERSION-ALGORITHM: this is no calibration cache");
+    return bad_line(1, "is not TRT-VERSION-ALGORITHM: this is not a calibration cache");
   ASSAY_TRY(assay_arena_new(arena, lines, sizeof *scales, &scales));
   for (size_t at = 0, number = 1; at < n; number++) {
     const char* line = text + at;
@@ -48,7 +48,7 @@ assay_status_t assay_calibration_cache_parse(assay_arena_t* arena, const char* t
       if (line[i] == ':') colon = i;
     if (number == 1 || colon >= len) continue;
     if (colon + 1 == len || line[colon + 1] != ' ')
-      return bad_line(number, "has no space behind its last ':'");
+      return bad_line(number, "has no space after its last ':'");
     ASSAY_TRY(parse_scale(line + colon + 2, len - colon - 2, number, &scales[count].scale));
     ASSAY_TRY(assay_arena_strndup(arena, line, colon, &scales[count++].name));
   }

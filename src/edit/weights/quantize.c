@@ -43,7 +43,7 @@ typedef struct quantizer {
   bool* wanted;                 // by value id: activations that are quantized
   assay_calibration_t** sizes;  // by value id: their magnitudes
   int n_values;
-  assay_value_t** twins;  // by value id: the value behind its quantizers
+  assay_value_t** twins;  // by value id: the value after its quantizers
   size_t n_activations, n_weights;
   assay_map_t given;  // names of values -> their places among the given scales
 } quantizer_t;

@@ -1,4 +1,4 @@
-// QuantizeLinear and DequantizeLinear, one behind the other, before an input of a node.
+// QuantizeLinear and DequantizeLinear, one after the other, before an input of a node.
 #include "edit/weights/quantizer_pair.h"
 
 static assay_status_t add_scales(assay_edit_t* x, assay_graph_t* g, const char* name,

@@ -1,4 +1,4 @@
-// QuantizeLinear and DequantizeLinear, one behind the other, before an input of a node.
+// QuantizeLinear and DequantizeLinear, one after the other, before an input of a node.
 #ifndef ASSAY_EDIT_WEIGHTS_QUANTIZER_PAIR_H_
 #define ASSAY_EDIT_WEIGHTS_QUANTIZER_PAIR_H_
 

@@ -1,4 +1,4 @@
-// Weights behind quantizers that become their codes.
+// Weights after quantizers that become their codes.
 #include "edit/weights/store_codes.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// Weights behind quantizers that become their codes.
+// Weights after quantizers that become their codes.
 #ifndef ASSAY_EDIT_WEIGHTS_STORE_CODES_H_
 #define ASSAY_EDIT_WEIGHTS_STORE_CODES_H_
 

@@ -60,7 +60,7 @@ static assay_status_t strip(stripping_t* s, assay_value_t* v, int64_t min) {
   return NULL;
 }
 
-// The value behind Transpose, QuantizeLinear and DequantizeLinear.
+// The value after Transpose, QuantizeLinear and DequantizeLinear.
 static assay_value_t* trace_back(const assay_graph_t* g, assay_value_t* v) {
   while (v && v->graph == g && v->producer && v->producer->n_inputs) {
     const char* op = v->producer->op_type;

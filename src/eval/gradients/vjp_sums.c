@@ -64,7 +64,7 @@ static assay_status_t run_adjoint(const assay_vjp_t* c, const char* op, size_t n
 
 typedef struct spatial {
   int64_t strides[ASSAY_MAX_RANK], dilations[ASSAY_MAX_RANK], pads[2 * ASSAY_MAX_RANK];
-  int64_t missing[ASSAY_MAX_RANK];  // behind the last window
+  int64_t missing[ASSAY_MAX_RANK];  // after the last window
 } spatial_t;
 
 // The derivative by the bias: the sum over samples and positions.

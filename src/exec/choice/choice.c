@@ -55,8 +55,8 @@ static assay_status_t check_sources(const assay_choice_setting_t* setting, const
     assay_str_t all = {0};
     list_sources(setting, &all);
     assay_status_t st =
-        ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%.*s' is no source of tactics; there are %s", (int)n,
-                    s, assay_str_get(&all));
+        ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%.*s' is not a source of tactics; there are %s",
+                    (int)n, s, assay_str_get(&all));
     assay_str_deinit(&all);
     return st;
   }

@@ -67,7 +67,7 @@ static assay_status_t set(assay_timings_t* t, const char* key, size_t n, double 
   return NULL;
 }
 
-// The line that begins at *at, without its end; false behind the last one.
+// The line that begins at *at, without its end; false after the last one.
 static bool next_line(const char* text, size_t n, size_t* at, const char** out, size_t* out_n) {
   if (*at >= n) return false;
   const char* end = memchr(text + *at, '\n', n - *at);
@@ -103,7 +103,7 @@ assay_status_t assay_timings_parse(assay_timings_t* t, const char* text, size_t 
   size_t at = 0, len = 0;
   const char* line = NULL;
   if (!next_line(text, n, &at, &line, &len) || !is_line(line, len, FIRST_LINE))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "this is no timing cache: it does not begin with '%s'",
+    return ASSAY_ERROR(ASSAY_CORRUPT, "this is not a timing cache: it does not begin with '%s'",
                        FIRST_LINE);
   assay_status_t st = NULL;
   const bool fits =

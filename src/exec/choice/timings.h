@@ -1,6 +1,6 @@
 // How long kernels took: what the choice between tactics is made of, and the timing cache.
 //
-// As text, one line a kernel: "MICROSECONDS TACTIC SIGNATURE", behind a first line that names the
+// As text, one line a kernel: "MICROSECONDS TACTIC SIGNATURE", after a first line that names the
 // format and a second one that names the machine. A cache of another machine is not read.
 #ifndef ASSAY_EXEC_CHOICE_TIMINGS_H_
 #define ASSAY_EXEC_CHOICE_TIMINGS_H_

@@ -46,14 +46,14 @@ typedef struct span {
   bool refused;              // the driver cannot capture it
 } span_t;
 
-typedef struct kept {
+typedef struct captured {
   const assay_device_driver_t* driver;
   size_t n;
   span_t spans[];  // by first layer
-} kept_t;
+} captured_t;
 
 static void drop(void* p) {
-  kept_t* k = p;
+  captured_t* k = p;
   for (size_t i = 0; i < k->n; i++) {
     assay_free(k->spans[i].at);
     if (k->spans[i].capture) k->driver->capture_destroy(k->spans[i].capture);
@@ -63,7 +63,7 @@ static void drop(void* p) {
 
 static assay_status_t keep(const device_run_t* d, assay_segment_t* s) {
   const size_t n = (size_t)(s->end - s->first);
-  kept_t* k = assay_calloc(1, sizeof *k + n * sizeof *k->spans);
+  captured_t* k = assay_calloc(1, sizeof *k + n * sizeof *k->spans);
   if (!k) return assay_status_no_memory();
   k->driver = d->driver;
   k->n = n;
@@ -87,13 +87,13 @@ static assay_status_t print(const device_run_t* d, assay_status_t st, int64_t ma
     case RUNNING:
       return assay_status_note(st, "layer '%s'", name);
     case COPYING_IN:
-      return assay_status_note(st, "copying to the device what layer '%s' and those behind it read",
+      return assay_status_note(st, "copying to the device what layer '%s' and those after it read",
                                name);
     case COPYING_OUT:
-      return assay_status_note(st, "copying from the device, behind layer '%s'", name);
+      return assay_status_note(st, "copying from the device, after layer '%s'", name);
     default:
       return assay_status_note(st,
-                               "layer '%s' or one behind it, which the device runs as a whole (a "
+                               "layer '%s' or one after it, which the device runs as a whole (a "
                                "run with a tap or a profile tells which)",
                                name);
   }
@@ -184,7 +184,7 @@ typedef struct constant_move {
   const void* from;
 } constant_move_t;
 
-// The elements go to memory that is given back behind the move, which lies on the device, too.
+// The elements go to memory that is given back after the move, which lies on the device, too.
 static assay_status_t fill_moved(void* user, assay_queue_t* q, assay_device_ptr_t to) {
   const constant_move_t* c = user;
   const assay_device_driver_t* driver = c->shared->kind->driver;
@@ -435,7 +435,7 @@ static int count_kernels(const device_run_t* d, int from, int to) {
 // with the same addresses is captured.
 static assay_status_t run_span(device_run_t* d, int from, int to) {
   const assay_segment_t* s = d->runner.now;
-  span_t* g = &((kept_t*)s->kept)->spans[from - s->first];
+  span_t* g = &((captured_t*)s->kept)->spans[from - s->first];
   const size_t bytes = (s->n_slots + 1) * sizeof *d->at;
   const bool whole = d->driver->capture_begin && !d->stepwise && !d->runner.tap && !g->refused &&
                      count_kernels(d, from, to) > 1;
@@ -558,7 +558,7 @@ static assay_status_t deliver_held(device_run_t* d, const assay_value_t* v) {
   ASSAY_TRY(assay_runner_packed(d, v, &t));
   if (!t)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "output '%s' is no tensor of numbers and cannot be bound to memory",
+                       "output '%s' is not a tensor of numbers and cannot be bound to memory",
                        v->name);
   if (assay_tensor_bytes(t) > f->bytes)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,

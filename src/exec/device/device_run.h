@@ -2,7 +2,7 @@
 //
 // The arena lies on the device, and constants are put there once. At the first layer of a kernel
 // span (segment.h) what it reads is copied in, all of its layers are put into the context's queue,
-// and what the caller gets is copied out behind them; layers that follow find that they have run. A
+// and what the caller gets is copied out after them; layers that follow find that they have run. A
 // layer that is emulated waits for what it reads. A run of the same sizes and addresses is captured
 // the second time, and from then on launched as a whole.
 //

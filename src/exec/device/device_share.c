@@ -62,7 +62,7 @@ static assay_status_t time_once(const assay_device_driver_t* driver, assay_kerne
   return driver->event_elapsed(b->begin, b->end, out_microseconds);
 }
 
-// The mean of so many runs, behind one that warms up; 0: the fastest of some.
+// The mean of so many runs, after one that warms up; 0: the fastest of some.
 static assay_status_t time_kernel(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
                                   int runs, double* out_microseconds) {
   const assay_device_shared_t* s = user;

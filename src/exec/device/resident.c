@@ -63,7 +63,7 @@ static assay_status_t make(assay_resident_t* r, const char* key, size_t bytes,
   entry_t e = {.bytes = bytes ? bytes : 1};
   assay_status_t st = driver->alloc(r->queue, e.bytes, &e.at);
   if (!st && bytes) st = fill(user, r->queue, e.at);
-  // Also behind a failure: what was put into the queue reads the caller's memory.
+  // Also after a failure: what was put into the queue reads the caller's memory.
   st = assay_status_join(st, driver->queue_wait(r->queue, NULL));
   if (!st) st = add(r, key, e);
   if (st) {

@@ -165,7 +165,7 @@ static void steps_of(const round_t* r, const table_t* t, const int* place_of, si
 // Where the tables of a variable stand while all states of its neighbours are gone through.
 typedef struct walk {
   const table_t** tables;
-  size_t *at, *steps;  // steps: [tables][neighbours + 1], the variable's own behind the others
+  size_t *at, *steps;  // steps: [tables][neighbours + 1], the variable's own after the others
   size_t n;
 } walk_t;
 

@@ -2,7 +2,7 @@
 // layouts.h puts the choice of layouts into.
 //
 // Variables are eliminated one after the other, the one first that leaves the smallest table
-// behind: exact, and quick on the graphs of models, which are chains, trees and ladders (Bertele
+// after: exact, and quick on the graphs of models, which are chains, trees and ladders (Bertele
 // and Brioschi, Nonserial Dynamic Programming, 1972; Dechter, "Bucket elimination", Artificial
 // Intelligence 113, 1999; for variables with one and two neighbours it is what Scholz and Eckstein
 // do in "Register allocation for irregular architectures", LCTES 2002, and Anderson and Gregg for

@@ -315,7 +315,7 @@ assay_status_t assay_layouts_assign(const assay_layout_problem_t* p, size_t entr
 
 // ---- costs where nothing is measured ------------------------------------------------------------
 //
-// Bytes in a microsecond, of one core: rows that are read and written one behind the other, and
+// Bytes in a microsecond, of one core: rows that are read and written one after the other, and
 // matrices that are transposed. Only what layouts change counts, so arithmetic does not.
 
 enum { BYTES_IN_ROWS = 20000, BYTES_TRANSPOSED = 8000 };

@@ -12,7 +12,7 @@ typedef struct assay_value_list {
 typedef struct assay_lifetimes {
   size_t n_layers;
   assay_value_list_t* reads;  // by layer: values that its nodes and their bodies read, each once
-  assay_value_list_t* ends;   // by layer: values that nobody needs behind it; never graph outputs
+  assay_value_list_t* ends;   // by layer: values that nobody needs after it; never graph outputs
   int* last;                  // by value id: the last layer that reads or makes it
 } assay_lifetimes_t;
 

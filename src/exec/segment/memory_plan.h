@@ -10,7 +10,7 @@ enum { ASSAY_BLOCK_ALIGNMENT = 64 };  // on the host: a cache line, and the wide
 
 typedef struct assay_block {
   size_t bytes;
-  int first, last;  // steps, both inclusive: what is in it before and behind them is not needed
+  int first, last;  // steps, both inclusive: what is in it before and after them is not needed
   size_t offset;    // set
 } assay_block_t;
 

@@ -1,4 +1,4 @@
-// Row pipelines: kernels one behind the other, each of which makes rows out of rows of the one
+// Row pipelines: kernels one after the other, each of which makes rows out of rows of the one
 // before (assay_by_rows_t), that take turns a few rows at a time, so that what one hands to the
 // next is still in the cache and needs no memory of the arena. Bits are those of the kernels by
 // themselves.

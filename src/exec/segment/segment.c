@@ -77,7 +77,7 @@ static assay_status_t add_move(builder_t* b, const assay_reformat_t* m, int from
   return NULL;
 }
 
-// A slot for a constant, or for contents that follow from sizes: those are no constants of the
+// A slot for a constant, or for contents that follow from sizes: those are not constants of the
 // model, so a device gets them in every run.
 static assay_status_t add_constant(builder_t* b, const assay_place_t* p, const assay_reformat_t* m,
                                    int i, int* out) {
@@ -190,7 +190,7 @@ static assay_status_t need(builder_t* b, assay_place_t* p, assay_type_t through,
   }
   const int from = p->forms[source_of(p, form, through)].slot;
   const assay_reformat_t m = move_into(b, p, through, form);
-  // Contents that follow from sizes are no constants of the model: moved in every run.
+  // Contents that follow from sizes are not constants of the model: moved in every run.
   if (b->s->slots[from].kind == ASSAY_SLOT_CONSTANT && !p->known) {
     ASSAY_TRY(add_slot(b, ASSAY_SLOT_CONSTANT, p->value, out));
     ASSAY_TRY(move_constant(b, p, &m, b->s->slots[from].held, *out));
@@ -265,7 +265,7 @@ static bool is_caller_form(const assay_value_t* v, const assay_place_t* p, assay
          segment_form_of(p, form).layout == ASSAY_LAYOUT_PLAIN;
 }
 
-// Whether a kernel may write over an input: memory of the arena that nobody needs behind it.
+// Whether a kernel may write over an input: memory of the arena that nobody needs after it.
 static bool may_take(const builder_t* b, int slot, int i) {
   return slot >= 0 && b->s->slots[slot].kind == ASSAY_SLOT_ARENA &&
          b->s->slots[slot].block.last <= i && b->s->slots[slot].stays <= i;
@@ -346,7 +346,7 @@ static assay_status_t place_outputs(builder_t* b, const assay_sized_layer_t* d, 
   return NULL;
 }
 
-// What the caller gets and was not written there: behind the kernel, a move.
+// What the caller gets and was not written there: after the kernel, a move.
 static assay_status_t hand_out(builder_t* b, const assay_sized_layer_t* d, int i,
                                const assay_step_t* step) {
   for (size_t k = 0; k < d->n_out; k++) {

@@ -2,7 +2,7 @@
 // everything prepared for a run: kernels, the forms in which each reads its operands, and where in
 // memory each value lies.
 //
-// A model whose sizes follow from those of its inputs is one segment. It ends early behind a layer
+// A model whose sizes follow from those of its inputs is one segment. It ends early after a layer
 // that makes a value whose sizes only its contents tell (NonZero); the next one is prepared when
 // that has run.
 //
@@ -76,7 +76,7 @@ typedef struct assay_step {
   assay_layout_report_t layouts[ASSAY_LAYOUT_OPTIONS];
   int n_layouts, layout;
   assay_accuracy_gates_t gates;
-  size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
+  size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) after it
   int pipeline;                // 1 + its number; 0: it runs by itself
 } assay_step_t;
 
@@ -176,7 +176,7 @@ typedef struct assay_setting {
 
 assay_status_t assay_segment_create(const assay_setting_t* s, int first, assay_segment_t** out);
 void assay_segment_destroy(assay_segment_t* s);  // NULL is allowed
-// Behind the last layer of the kernel span that layer i is in: the segment's end, or a layer that
+// After the last layer of the kernel span that layer i is in: the segment's end, or a layer that
 // is emulated.
 int assay_segment_span_end(const assay_segment_t* s, int i);
 // The row pipeline that layer i is in; NULL: none.

@@ -6,7 +6,7 @@
 #include "eval/evaluator.h"
 #include "exec/segment/segment.h"
 
-// The kernels that could run a layer. Option 0 is the one that layers one behind the other would
+// The kernels that could run a layer. Option 0 is the one that layers one after the other would
 // take.
 typedef struct surveyed {
   struct {
@@ -27,7 +27,7 @@ typedef struct builder {
   assay_sizes_t at_capacity;  // of growing dimensions, if the segment grows
   assay_sizes_t beyond;       // one more of each: sizes that differ there from those at hand grow
   surveyed_t* layers;         // from the segment's first one on
-  // By value id: the layouts in which layers one behind the other would have it, as bits; its value
+  // By value id: the layouts in which layers one after the other would have it, as bits; its value
   // in the problem, -1.
   int *lies, *in_problem;
   assay_layout_problem_t problem;
@@ -38,7 +38,7 @@ assay_status_t segment_survey(builder_t* b);
 void segment_survey_end(builder_t* b);
 // All of it: survey, row pipelines, slots and moves, places in memory (segment.c).
 assay_status_t segment_build(builder_t* b);
-// Behind the survey: the row pipelines (segment_pipelines.c).
+// After the survey: the row pipelines (segment_pipelines.c).
 assay_status_t segment_find_pipelines(builder_t* b);
 
 // A place for a value, which has none yet.

@@ -221,7 +221,7 @@ static bool may_choose(const builder_t* b, const assay_tactic_t* t) {
           (t->layouts == ASSAY_LAYOUT_FOLLOWS_BITS && b->in->any_bits));
 }
 
-// The kernel in the layout in which layers one behind the other would take it, and, where the
+// The kernel in the layout in which layers one after the other would take it, and, where the
 // tactic has others of the same bits, those.
 static assay_status_t find_options(builder_t* b, const assay_sized_layer_t* given, surveyed_t* x) {
   assay_sized_layer_t d = *given;
@@ -312,7 +312,7 @@ static assay_status_t add_to_problem(builder_t* b, const assay_sized_layer_t* d,
 
 // ---- layers -------------------------------------------------------------------------------------
 
-// In what layouts the values lie behind a layer, were there no choice.
+// In what layouts the values lie after a layer, were there no choice.
 static assay_status_t follow(builder_t* b, const assay_sized_layer_t* d,
                              const assay_kernel_t* kernel) {
   for (size_t k = 0; k < d->n_in; k++) {

@@ -53,7 +53,7 @@ assay_status_t assay_value_slot_packed(assay_value_slot_t* v, assay_type_t type,
   const assay_tensor_t* any = assay_value_slot_any(v);
   if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "a value that is no tensor of numbers has no packed form");
+                       "a value that is not a tensor of numbers has no packed form");
   // What lies in a model's file may lie at any address.
   const size_t elem = (size_t)(assay_type_bits(type) + 7) / 8;
   assay_tensor_t* made = NULL;

@@ -6,8 +6,8 @@
 #include "ir/ir.h"
 #include "tensor/tensor.h"
 
-// The elements that a value has in every run; NULL: it is no constant, or an input whose constant
-// is only what it is without the caller's.
+// The elements that a value has in every run; NULL: it is not a constant, or an input whose
+// constant is only what it is without the caller's.
 static inline assay_tensor_t* assay_value_slot_constant(const assay_value_t* v) {
   return v->is_input ? NULL : v->constant;
 }

@@ -17,7 +17,7 @@ typedef struct parser {
   size_t* caps;  // of each flag's words
   size_t cap_positional, cap_unknown;
   pg_flag_id_t flag;  // the last one of the running word; PG_N_FLAGS: none
-  bool plain;         // behind "--": no word is a flag
+  bool plain;         // after "--": no word is a flag
   bool help;
   bool misused;
 } parser_t;
@@ -171,7 +171,7 @@ static assay_status_t set_one(parser_t* p, pg_flag_id_t id, const char* text, pg
   return NULL;
 }
 
-// What a list takes: the value behind '=', or the words up to the next flag.
+// What a list takes: the value after '=', or the words up to the next flag.
 static assay_status_t take_list(parser_t* p, pg_flag_id_t id, const char* value, pg_words_t* out,
                                 size_t* cap) {
   const pg_kind_t kind = pg_flags[id].kind;
@@ -225,7 +225,7 @@ static assay_status_t add_runner(parser_t* p, pg_flag_id_t id) {
   return NULL;
 }
 
-// A flag was found; p->at is behind its word. value: what stands behind '='; NULL: nothing.
+// A flag was found; p->at is after its word. value: what stands after '='; NULL: nothing.
 static assay_status_t take_flag(parser_t* p, pg_flag_id_t id, const char* value) {
   pg_value_t* v = &p->out->at[id];
   const pg_kind_t kind = pg_flags[id].kind;
@@ -446,7 +446,7 @@ static void print_version(void) {
               ASSAY_VERSION);
 }
 
-// Finds the subcommand at the line's begin; p->at is behind it.
+// Finds the subcommand at the line's begin; p->at is after it.
 static pg_outcome_t find_command(parser_t* p) {
   if (!p->argc) {
     fputs(

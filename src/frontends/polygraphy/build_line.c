@@ -174,7 +174,7 @@ static assay_status_t add_shapes(line_t* l, pg_flag_id_t flag, const char* trt,
       any = true;
     }
     if (!st && !any)
-      pg_log(PG_WARNING, "%s: '%s' is no input with open dimensions", name, words->items[i]);
+      pg_log(PG_WARNING, "%s: '%s' is not an input with open dimensions", name, words->items[i]);
   }
   if (st || !text.len) return assay_str_deinit(&text), st;
   return add_text(l, trt, &text);
@@ -281,7 +281,7 @@ static assay_status_t put_layers(line_t* l, const char* word, assay_str_t* out) 
   ASSAY_TRY(pg_pair_split(l->j->arena, word, &pair));
   if (!*pair.name)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--layer-precisions: '%s' is no NAME:TYPE, such as conv1:float32", word);
+                       "--layer-precisions: '%s' is not NAME:TYPE, such as conv1:float32", word);
   const assay_type_t known = pg_type_parse(pair.value);
   const char* type = known ? trt_type_word(known) : pair.value;
   if (find_label(m, pair.name) || !strpbrk(pair.name, "*?["))
@@ -359,10 +359,11 @@ static assay_status_t add_pools(line_t* l) {
     assay_status_t st = pg_pair_split(l->j->arena, words->items[i], &pair);
     while (k < 6 && strcmp(names[k][0], pair.name) != 0) k++;
     if (!st && k == 6)
-      st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--pool-limit: '%s' is no POOL:SIZE of workspace, dla_managed_sram, "
-                       "dla_local_dram, dla_global_dram, tactic_dram, tactic_shared_memory",
-                       words->items[i]);
+      st = ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT,
+          "--pool-limit: '%s' is not POOL:SIZE with a pool of workspace, dla_managed_sram, "
+          "dla_local_dram, dla_global_dram, tactic_dram, tactic_shared_memory",
+          words->items[i]);
     if (st) return assay_str_deinit(&text), st;
     if (!names[k][1]) {
       pg_log(PG_WARNING, "--pool-limit %s has no effect in Assay: a CPU has no such memory",

@@ -88,7 +88,7 @@ typedef struct walk {
   assay_str_t* text;
   bool found;  // a layer gave what is not finite
   double worst;
-  assay_str_t steepest;  // the layer behind which the error grew the most
+  assay_str_t steepest;  // the layer after which the error grew the most
   double before;
 } walk_t;
 
@@ -180,8 +180,7 @@ static assay_status_t inspect_engine(pg_runner_t* r, const assay_set_t* inputs, 
   if (!st) st = assay_executor_run_engine(r->engine, &tap, &engine);
   if (!st) st = run_on(engine, inputs);
   if (!st && !walk.found && walk.steepest.len)
-    assay_str_printf(out,
-                     "the engine's error grows most behind %s, from %.2g to %.2g of the values",
+    assay_str_printf(out, "the engine's error grows most after %s, from %.2g to %.2g of the values",
                      assay_str_get(&walk.steepest), walk.before, walk.worst);
   if (!st && !walk.found && !walk.steepest.len)
     assay_str_append(out, "the engine's layers are as the evaluator has them");

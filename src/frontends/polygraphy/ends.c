@@ -33,8 +33,8 @@ static assay_status_t wanted_type(pg_job_t* j, const assay_value_t* v, const cha
   const assay_type_t type = pg_type_parse(name);
   *out = type ? trt_type_word(type) : "";
   return **out ? NULL
-               : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no type, such as float16", flag,
-                             name);
+               : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is not a type, such as float16",
+                             flag, name);
 }
 
 // ---- layouts ------------------------------------------------------------------------------------
@@ -45,14 +45,14 @@ static assay_status_t refuse_layout(const char* flag, const char* word) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s': there is no DLA; use linear", flag, word);
   for (const trt_layout_t* l = trt_layouts; l->word; l++)
     assay_str_printf(&known, "%s%s", known.len ? ", " : "", l->spatial ? l->word : "linear");
-  assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no layout: %s", flag, word,
-                                  assay_str_get(&known));
+  assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is not a layout: %s", flag,
+                                  word, assay_str_get(&known));
   assay_str_deinit(&known);
   return st;
 }
 
-// A name of TensorRT's TensorFormat, in any case, in trtexec's word. A ',' behind it, as
-// Polygraphy's help shows it, is no part of it.
+// A name of TensorRT's TensorFormat, in any case, in trtexec's word. A ',' after it, as
+// Polygraphy's help shows it, is not part of it.
 static assay_status_t put_layout(pg_job_t* j, const char* flag, const char* word,
                                  assay_str_t* out) {
   char* lower = NULL;
@@ -144,7 +144,8 @@ assay_status_t pg_warn_of_ends(pg_job_t* j, const assay_graph_t* g) {
       for (size_t k = 0; k < g->n_inputs; k++) known |= pg_fits(pair.name, g->inputs[k]->name);
       for (size_t k = 0; k < g->n_outputs; k++) known |= pg_fits(pair.name, g->outputs[k]->name);
       if (*pair.name && !known)
-        pg_log(PG_WARNING, "%s: '%s' is no input and no output of the engine", flag, pair.name);
+        pg_log(PG_WARNING, "%s: '%s' is neither an input nor an output of the engine", flag,
+               pair.name);
     }
   }
   return NULL;

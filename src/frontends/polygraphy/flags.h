@@ -115,7 +115,7 @@ typedef struct pg_args {
   size_t n_parts;
   pg_flag_id_t* runners;
   size_t n_runners;
-  pg_words_t unknown;  // words that are no flags of the subcommand, and what is left over
+  pg_words_t unknown;  // words that are not flags of the subcommand, and what is left over
   const char* note;    // about a spelling; NULL: none
 } pg_args_t;
 
@@ -135,7 +135,7 @@ typedef enum pg_outcome {
   PG_OUTCOME_UNKNOWN,  // unknown flags were told: exit 1
 } pg_outcome_t;
 
-// Reads what stands behind the program's name (args.c); everything in `out` lives in the arena.
+// Reads what stands after the program's name (args.c); everything in `out` lives in the arena.
 // Misuse is told on stderr, help and version on stdout; unknown flags are in out->unknown.
 assay_status_t pg_args_parse(assay_arena_t* arena, int argc, char** argv, pg_args_t* out,
                              pg_outcome_t* out_outcome) ASSAY_MUST_USE;

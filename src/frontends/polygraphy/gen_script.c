@@ -49,8 +49,8 @@ static void put_line(assay_str_t* out, char* const* words, size_t n) {
   }
 }
 
-// The model comes first: behind a list it would be taken for a part of it. A name that looks like a
-// flag stands behind "--" at the end.
+// The model comes first: after a list it would be taken for a part of it. A name that looks like a
+// flag stands after "--" at the end.
 static void put_arguments(const pg_args_t* a, assay_str_t* out) {
   for (int late = 0; late < 2; late++) {
     for (size_t i = 0; i < a->positional.n; i++) {

@@ -1,5 +1,5 @@
 // Lines as Polygraphy prints them: "[I] text" on stdout, four spaces for each level of nesting
-// behind the mark; further lines of a text are indented to its begin.
+// after the mark; further lines of a text are indented to its begin.
 #include "frontends/polygraphy/log.h"
 
 #include <stdio.h>
@@ -110,7 +110,7 @@ static void put_head(assay_str_t* out, const char* mark, const char* file, int l
   if (state.lines) assay_str_printf_raw(out, "[%s:%d] ", known_path(file), line);
 }
 
-// The text behind the head, further lines below its begin.
+// The text after the head, further lines below its begin.
 static void put_text(assay_str_t* out, const char* text, size_t head) {
   for (const char* at = text;;) {
     const size_t n = strcspn(at, "\n");

@@ -1,5 +1,5 @@
 // Lines as Polygraphy prints them: "[I] text" on stdout, four spaces for each level of nesting
-// behind the mark; further lines of a text are indented to its begin.
+// after the mark; further lines of a text are indented to its begin.
 #ifndef ASSAY_FRONTENDS_POLYGRAPHY_LOG_H_
 #define ASSAY_FRONTENDS_POLYGRAPHY_LOG_H_
 
@@ -29,7 +29,7 @@ void pg_log_at(const char* file, int line, pg_severity_t s, const char* format, 
 bool pg_log_shows_at(const char* file, pg_severity_t s);
 void pg_log_indent(int by);  // +1, -1
 
-// What is shown: severities from `min` on; of source files whose path begins so (behind src/)
+// What is shown: severities from `min` on; of source files whose path begins so (after src/)
 // from another one, which is the caller's and stays.
 typedef struct pg_log_path {
   const char* path;

@@ -30,7 +30,7 @@ static void add(marking_t* k, assay_value_t* v) {
   if (!is_listed(k, v)) k->list[k->n++] = v;
 }
 
-// Sequences and the like between nodes are no outputs that a run could compare.
+// Sequences and the like between nodes are not outputs that a run could compare.
 static bool is_tensor(const marking_t* k, const assay_value_t* v) {
   const assay_value_t* known = k->ready ? assay_graph_find(k->ready->graph, v->name) : v;
   const assay_valtype_t* t = known ? (known->type ? known->type : known->declared) : NULL;
@@ -69,7 +69,7 @@ static assay_status_t not_found(const marking_t* k, const char* flag, const char
       ASSAY_ERROR(ASSAY_NOT_FOUND,
                   "The following outputs were not found in the model: {'%s'} (%s): %s. Note: all "
                   "values are: {%s}",
-                  name, flag, near ? assay_status_message(near) : "it is no value of a node",
+                  name, flag, near ? assay_status_message(near) : "it is not a value of a node",
                   assay_str_get(&all));
   assay_status_free(near);
   assay_str_deinit(&all);

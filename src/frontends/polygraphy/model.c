@@ -150,9 +150,9 @@ assay_status_t pg_save_model(pg_job_t* j, const assay_model_t* m, const char* pa
   const char* size = pg_text(a, PG_FLAG_external_data_size_threshold);
   uint64_t min = 1024;
   if (size && !assay_bytes_parse(size, &min))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--external-data-size-threshold: '%s' is no size, such as 1024, 16K or 1M",
-                       size);
+    return ASSAY_ERROR(
+        ASSAY_INVALID_ARGUMENT,
+        "--external-data-size-threshold: '%s' is not a size, such as 1024, 16K or 1M", size);
   const assay_onnx_write_options_t options = {
       .external = external->given ? ASSAY_ONNX_EXTERNAL_ALL : ASSAY_ONNX_EXTERNAL_KEEP,
       .min_bytes = (int64_t)(min ? min : 1),

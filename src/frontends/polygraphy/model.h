@@ -15,7 +15,7 @@ typedef struct pg_marks {
   const pg_words_t* exclude;  // the same
   const pg_words_t* by_type;  // operators, of which all outputs are marked
   const char* flag;           // for messages
-  bool keep_own;              // the outputs that there are stay, behind those that are named
+  bool keep_own;              // the outputs that there are stay, after those that are named
   // Whether a node is of a type; NULL: where its operator has this name.
   bool (*is_of)(const assay_node_t* n, const char* type);
 } pg_marks_t;

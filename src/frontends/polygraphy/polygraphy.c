@@ -59,7 +59,7 @@ static assay_status_t read_levels(assay_arena_t* arena, const pg_args_t* a) {
     ASSAY_TRY(pg_pair_split(arena, words->items[i], &pair));
     if (!pg_severity_parse(pair.value, &level))
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "--verbosity: '%s' is no level: ULTRA_VERBOSE, SUPER_VERBOSE, "
+                         "--verbosity: '%s' is not a level: ULTRA_VERBOSE, SUPER_VERBOSE, "
                          "EXTRA_VERBOSE, VERBOSE, INFO, START, FINISH, WARNING, ERROR, CRITICAL",
                          pair.value);
     if (*pair.name)

@@ -4,7 +4,7 @@
 
 #include "cli/verbs.h"
 
-// Runs what stands behind the program's name; returns the exit code: 0 passed, 1 failed, 2 misused.
+// Runs what stands after the program's name; returns the exit code: 0 passed, 1 failed, 2 misused.
 int assay_polygraphy(int argc, char** argv);
 // The subcommands and their flags, for completion scripts.
 assay_status_t assay_polygraphy_complete(completion_t* out) ASSAY_MUST_USE;

@@ -23,7 +23,7 @@ typedef struct session {
   assay_saved_t inputs;
   pg_runner_t* runners;
   size_t n;
-  assay_run_results_t results;  // of the runners, and behind them what was loaded
+  assay_run_results_t results;  // of the runners, and after them what was loaded
   assay_set_t said;             // lines of validation that come once
   pg_compare_t compare;
   assay_comparing_t comparing;
@@ -178,7 +178,7 @@ static assay_status_t add_pairs(session_t* s) {
   return NULL;
 }
 
-// All that is done with an iteration behind its runs. *out_end: nothing more is to be done.
+// All that is done with an iteration after its runs. *out_end: nothing more is to be done.
 static assay_status_t judge(session_t* s, size_t i, bool* out_end) {
   for (size_t r = 0; r < s->results.n; r++)
     if (i < s->results.runners[r].saved.n) ASSAY_TRY(validate(s, r, i));
@@ -194,7 +194,7 @@ static assay_status_t judge(session_t* s, size_t i, bool* out_end) {
 
 // ---- files --------------------------------------------------------------------------------------
 
-// --load-outputs: the runners of each file behind ours.
+// --load-outputs: the runners of each file after ours.
 static assay_status_t load_outputs(session_t* s) {
   const pg_words_t* paths = pg_words(s->j->args, PG_FLAG_load_outputs);
   const assay_graph_t* g = s->model->graph;
@@ -290,7 +290,7 @@ static assay_status_t run_aside(session_t* s) {
   return NULL;
 }
 
-// One behind the other, as older versions did it.
+// One after the other, as older versions did it.
 static assay_status_t run_in_turn(session_t* s) {
   bool end = false;
   for (size_t r = 0; r < s->n; r++) {

@@ -41,7 +41,7 @@ assay_status_t pg_number(const char* flag, const char* text, double* out) {
   char* end;
   *out = strtod(text, &end);
   if (!*text || *end || isspace((unsigned char)*text) || isnan(*out))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no number", flag, text);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is not a number", flag, text);
   return NULL;
 }
 
@@ -50,7 +50,7 @@ assay_status_t pg_whole(const char* flag, const char* text, int64_t* out) {
   errno = 0;
   *out = strtoll(text, &end, 10);
   if (!*text || *end || errno || isspace((unsigned char)*text))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no whole number", flag, text);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is not a whole number", flag, text);
   return NULL;
 }
 
@@ -133,7 +133,7 @@ assay_status_t pg_shape(assay_arena_t* arena, const char* flag, const char* valu
     out_dims[i] = strtoll(word, &end, 10);
     if (!*word || *end || errno || out_dims[i] < -1)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%s' is no shape, such as [1,3,224,224]: '%s' is no size", flag,
+                         "%s: '%s' is not a shape, such as [1,3,224,224]: '%s' is not a size", flag,
                          value, word);
   }
   *out_rank = (int)words.n;

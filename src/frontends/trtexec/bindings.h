@@ -36,7 +36,7 @@ const trt_layout_t* trt_layout_of(const trt_job_t* j, const assay_io_t* io, bool
 // The item of a list that a name is meant by: an exact one before a '*'; NULL: none.
 const trt_item_t* trt_file_of(const trt_item_t* items, size_t n, const char* name);
 
-// --loadRefOutputs against the outputs of the last run of a context, and of the pairs behind the
+// --loadRefOutputs against the outputs of the last run of a context, and of the pairs after the
 // first one in runs of their own: fails where one is too far from its file (reference.c).
 assay_status_t trt_check_reference(const trt_job_t* j, assay_context_t* context) ASSAY_MUST_USE;
 

@@ -1,4 +1,4 @@
-// --timingCacheFile: read if it is there and ours; written behind the build, with what others have
+// --timingCacheFile: read if it is there and ours; written after the build, with what others have
 // added to it meanwhile, under a lock.
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@ static assay_status_t read_cache(const trt_job_t* j, const char* path, bool warn
     if (bad && assay_status_code(bad) == ASSAY_CORRUPT) {
       *out_other = true;
       if (warn)
-        trt_warn("'%s' is no timing cache of Assay's (%s): it is not read, and left as it is", path,
-                 assay_status_message(bad));
+        trt_warn("'%s' is not a timing cache of Assay's (%s): it is not read, and left as it is",
+                 path, assay_status_message(bad));
       assay_status_free(bad);
     } else {
       st = bad;

@@ -99,8 +99,8 @@ static assay_status_t check_preview(assay_arena_t* arena, const char* text) {
                          words[i]);
     while (k < sizeof known / sizeof *known && strcasecmp(known[k], words[i] + 1) != 0) k++;
     if (k == sizeof known / sizeof *known)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--preview: '%s' is no feature that trtexec has",
-                         words[i] + 1);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--preview: '%s' is not a feature that trtexec has", words[i] + 1);
   }
   return NULL;
 }
@@ -136,7 +136,7 @@ static assay_status_t check_pools(assay_arena_t* arena, const char* text, bool w
     while (k < sizeof others / sizeof *others && strcmp(others[k], items[i].name) != 0) k++;
     if (k == sizeof others / sizeof *others)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "--memPoolSize: '%s' is no pool: workspace, dlaSRAM, dlaLocalDRAM, "
+                         "--memPoolSize: '%s' is not a pool: workspace, dlaSRAM, dlaLocalDRAM, "
                          "dlaGlobalDRAM or tacticSharedMem",
                          items[i].name);
     trt_warn("--memPoolSize=%s has no effect in Assay: a CPU has no such memory", items[i].name);

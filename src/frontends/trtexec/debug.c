@@ -1,6 +1,6 @@
 // --markDebug, --markUnfusedTensorsAsDebugTensors, --saveDebugTensors, --saveAllDebugTensors.
 //
-// A marked value becomes an output of what is built, behind the model's own, so that no pass takes
+// A marked value becomes an output of what is built, after the model's own, so that no pass takes
 // it away and no layer keeps it to itself; trtexec does not count it among the outputs. Values are
 // saved in a run of its own, by a tap on the layers.
 #include <float.h>
@@ -88,9 +88,9 @@ static assay_status_t read_formats(const trt_job_t* j, int* out) {
     size_t k = 0;
     while (k < 4 && strcmp(names[k], words[i]) != 0) k++;
     if (k == 4)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "--saveAllDebugTensors: '%s' is no format: summary, numpy, string or raw",
-                         words[i]);
+      return ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT,
+          "--saveAllDebugTensors: '%s' is not a format: summary, numpy, string or raw", words[i]);
     *out |= 1 << k;
   }
   return NULL;
@@ -234,7 +234,7 @@ static assay_status_t run_tapped(saver_t* s, const trt_inputs_t* in) {
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < in->n; i++) st = assay_context_set_input(c, i, in->tensors[i]);
   if (!st) st = assay_context_run(c);
-  // What no layer makes (an input that is an output, a constant) is there behind the run.
+  // What no layer makes (an input that is an output, a constant) is there after the run.
   for (size_t i = 0; !st && i < s->n_items; i++) {
     size_t at;
     if (s->saved[i]) continue;
@@ -259,7 +259,7 @@ assay_status_t trt_save_debug(const trt_job_t* j, const trt_inputs_t* in) {
     if (!s.saved[i])
       st = ASSAY_ERROR(ASSAY_NOT_FOUND,
                        "--saveDebugTensors: the plan has no value '%s': it became part of a layer, "
-                       "or it is no tensor of numbers",
+                       "or it is not a tensor of numbers",
                        s.items[i].name);
   json_decref(s.reported);
   return st;

@@ -81,9 +81,10 @@ static assay_status_t choose_sources(trt_job_t* j) {
                          words[i]);
     while (k < N && strcasecmp(rows[k].name, words[i] + 1) != 0) k++;
     if (k == N)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "--tacticSources: '%s' is no source: ONEDNN and OWN, or one of TensorRT's",
-                         words[i] + 1);
+      return ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT,
+          "--tacticSources: '%s' is not a source: ONEDNN and OWN, or one of TensorRT's",
+          words[i] + 1);
     const int value = sign == '+' ? 1 : -1;
     if (state[k] == -value)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: %s is on and off", rows[k].name);

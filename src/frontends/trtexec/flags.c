@@ -83,7 +83,7 @@ static void add_unknown(trt_options_t* o, const char* arg, const char* why) {
   if (why) assay_str_printf_raw(&o->unknown, " (%s)", why);
   if (near) assay_str_printf_raw(&o->unknown, " (did you mean %s?)", near);
   if (!near && !why && arg[0] != '-')
-    assay_str_append(&o->unknown, " (values stand behind '=': --name=value)");
+    assay_str_append(&o->unknown, " (values stand after '=': --name=value)");
   assay_str_append(&o->unknown, "\n");
 }
 
@@ -119,8 +119,8 @@ static assay_status_t set_value(const trt_flag_t* f, const char* value, trt_valu
                        f->value);
   v->text = value;
   if ((whole || f->kind == TRT_FLOAT) && !read_number(value, whole, &v->number))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: '%s' is no %snumber", f->name, value, value,
-                       whole ? "whole " : "");
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: '%s' is not a %snumber", f->name, value,
+                       value, whole ? "whole " : "");
   if (f->kind == TRT_CHOICE && !is_choice(f->value, value))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: it is one of %s", f->name, value, f->value);
   return NULL;

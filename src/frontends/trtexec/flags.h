@@ -101,7 +101,7 @@ typedef enum trt_outcome {
   TRT_OUTCOME_UNKNOWN,  // see `unknown`
 } trt_outcome_t;
 
-// Reads what stands behind the program's name. Warnings are printed (log.h). Errors:
+// Reads what stands after the program's name. Warnings are printed (log.h). Errors:
 // INVALID_ARGUMENT, of which the message names the flag.
 assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
                                  trt_outcome_t* out_outcome) ASSAY_MUST_USE;

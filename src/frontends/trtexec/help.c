@@ -43,7 +43,7 @@ void trt_print_help(FILE* out) {
       "trtexec's command line over Assay: builds a plan of an ONNX model, runs it, and reports.\n\n"
       "Usage: assay trtexec --onnx=MODEL [options]\n"
       "       assay trtexec --loadEngine=PLAN [options]\n"
-      "A link named trtexec to the program does the same. Values stand behind '='.\n",
+      "A link named trtexec to the program does the same. Values stand after '='.\n",
       out);
   for (int b = 0; b < TRT_N_BLOCKS; b++) {
     fprintf(out, "\n=== %s ===\n", trt_block_names[b]);

@@ -38,7 +38,7 @@ typedef struct trt_job {
   const char* verbosity;  // --profilingVerbosity, or what the plan was built with
   const char** debug;     // --markDebug: names of values
   size_t n_debug;
-  size_t n_debug_outputs;    // so many outputs behind the model's own are debug tensors
+  size_t n_debug_outputs;    // so many outputs after the model's own are debug tensors
   assay_words_t ends;        // all outputs of what is built, where there are any such
   bool all_debug;            // --markUnfusedTensorsAsDebugTensors
   cli_engine_args_t native;  // what the flags mean to cli_engine_build
@@ -102,12 +102,12 @@ assay_status_t trt_check_weights(const trt_job_t* j) ASSAY_MUST_USE;
 // Finds `facts` of a plan that was loaded: runs it once.
 assay_status_t trt_find_facts(trt_job_t* j) ASSAY_MUST_USE;
 // The timing cache (cache.c): its file, NULL: none; its text, "" where there is none that a build
-// could read, which lies in the arena; what is written behind a build.
+// could read, which lies in the arena; what is written after a build.
 const char* trt_cache_file(const trt_options_t* o);
 assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_other,
                               const char** out) ASSAY_MUST_USE;
 assay_status_t trt_cache_write(const trt_job_t* j, const char* path) ASSAY_MUST_USE;
-// Says behind a build that it read this text of the file, unless that is of another machine.
+// Says after a build that it read this text of the file, unless that is of another machine.
 void trt_cache_report(const trt_job_t* j, const char* path, const char* text);
 // Builds or loads the engine, with all that is told about it (engine.c).
 assay_status_t trt_open_engine(trt_job_t* j) ASSAY_MUST_USE;

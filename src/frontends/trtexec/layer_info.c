@@ -91,7 +91,7 @@ static bool is_own(const assay_layers_t* layers, const assay_layer_t* l, const a
   return at >= 0 && &layers->layers[at] == l;
 }
 
-// What goes in: values that are no constants and come from other layers, each once.
+// What goes in: values that are not constants and come from other layers, each once.
 static json_t* inputs_json(const trt_job_t* j, const assay_layer_t* l) {
   json_t* list = json_array();
   for (size_t k = 0; k < l->n_nodes; k++)

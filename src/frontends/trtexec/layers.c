@@ -39,10 +39,11 @@ static assay_status_t read_types(assay_arena_t* arena, const char* flag, const c
     ASSAY_TRY(assay_arena_strndup(arena, text, len, &word));
     formats[i] = trt_layer_type(word);
     if (!formats[i])
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%s' of '%s' is no type: fp32, fp16, bf16, int8, int32, int64, bool, "
-                         "uint8, fp8 or int4",
-                         flag, word, out->name);
+      return ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT,
+          "%s: '%s' of '%s' is not a type: fp32, fp16, bf16, int8, int32, int64, bool, "
+          "uint8, fp8 or int4",
+          flag, word, out->name);
     text += len + (text[len] == '+');
   }
   out->formats = formats;

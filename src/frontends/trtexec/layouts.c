@@ -31,7 +31,7 @@ assay_status_t trt_layouts_check(const char* flag, const char* text) {
                          (int)n, at);
     if (!trt_layout_find(at, n))
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%.*s' is no layout: chw, chw2, chw4, chw16, chw32, hwc, hwc8, "
+                         "%s: '%.*s' is not a layout: chw, chw2, chw4, chw16, chw32, hwc, hwc8, "
                          "hwc16, dhwc, dhwc8 or cdhw32",
                          flag, (int)n, at);
     at += n;

@@ -11,7 +11,7 @@
 // Channels are the dimension before the last `spatial` ones; those before them are a batch.
 typedef struct trt_layout {
   const char* word;  // "chw4"
-  int spatial;       // dimensions behind the channels: 2 or 3; 0: rows, of any rank
+  int spatial;       // dimensions after the channels: 2 or 3; 0: rows, of any rank
   int multiple;      // channels are padded with zeros to a multiple of so many
   bool last;         // all channels of a place lie together; else `multiple` of them do
 } trt_layout_t;

@@ -18,7 +18,7 @@ typedef struct trt_trace {
   float* layer_ms;  // by run of the profile and layer; NULL: not profiled
   size_t n_profiled, n_layers;
   int profile;               // --useProfile
-  assay_context_t* context;  // of the first stream, behind its last run
+  assay_context_t* context;  // of the first stream, after its last run
 } trt_trace_t;
 
 assay_status_t trt_measure(const trt_job_t* j, const trt_inputs_t* in, bool profile,

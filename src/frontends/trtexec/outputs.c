@@ -72,7 +72,7 @@ static assay_status_t write_raw(const char* name, const char* which, const trt_l
   uint8_t* bytes = NULL;
   size_t n = 0;
   if (t->kind != ASSAY_KIND_TENSOR || t->type == ASSAY_TYPE_STRING) {
-    trt_warn("--dumpRawBindingsToFile: %s is no tensor of numbers, and is not written", name);
+    trt_warn("--dumpRawBindingsToFile: %s is not a tensor of numbers, and is not written", name);
     return NULL;
   }
   trt_file_name(name, &path);
@@ -95,7 +95,7 @@ static assay_status_t report_output(const trt_job_t* j, const assay_io_t* io, as
   assay_tensor_t* wide = NULL;
   assay_status_t st = NULL;
   if (t->kind != ASSAY_KIND_TENSOR)
-    return trt_warn("Output %s is no tensor, and is left out", name), NULL;
+    return trt_warn("Output %s is not a tensor, and is left out", name), NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
   if (trt_given(j->options, TRT_FLAG_dumpOutput)) st = dump(name, wide);
   if (trt_given(j->options, TRT_FLAG_exportOutput)) put_output(exported, name, wide, first);

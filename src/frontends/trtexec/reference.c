@@ -91,9 +91,9 @@ static assay_status_t check_output(const trt_job_t* j, const trt_item_t* item, s
   assay_status_t st = NULL;
   if (!got || got->kind != ASSAY_KIND_TENSOR || got->type == ASSAY_TYPE_STRING ||
       assay_type_store(got->type) == ASSAY_STORE_C128)
-    st =
-        ASSAY_ERROR(ASSAY_UNSUPPORTED, "--loadRefOutputs: output '%s' is no tensor of real numbers",
-                    assay_io_name(io));
+    st = ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                     "--loadRefOutputs: output '%s' is not a tensor of real numbers",
+                     assay_io_name(io));
   const trt_source_t from = {"--loadRefOutputs", "output", item->value, trt_layout_of(j, io, true)};
   if (!st) st = trt_read_file(&from, io, got->rank, got->dims, &file);
   if (!st) st = assay_tensor_widen(got, &a);

@@ -37,7 +37,7 @@ static assay_status_t take_name(assay_arena_t* arena, const char* flag, const ch
   const size_t quotes = count_quotes(s, n);
   if (quotes && (quotes != 2 || !quoted || s[n - 1] != '\''))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "%s: '%.*s': a name in quotes has one before it and one behind it", flag,
+                       "%s: '%.*s': a name in quotes has one before it and one after it", flag,
                        (int)n, s);
   if (n == (quoted ? 2u : 0u))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: an element has no name", flag);
@@ -129,7 +129,7 @@ assay_status_t trt_dims_parse(const char* flag, const trt_item_t* item, int* out
     const long long d = isdigit((unsigned char)*at) ? strtoll(at, &end, 10) : 0;
     if (d < 1 || errno || rank == ASSAY_MAX_RANK || (*end && *end != 'x'))
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%s' of '%s' is no shape, such as 1x3x224x224 with sizes of 1 or "
+                         "%s: '%s' of '%s' is not a shape, such as 1x3x224x224 with sizes of 1 or "
                          "more, or scalar",
                          flag, item->value, item->name);
     out_dims[rank++] = d;
@@ -146,7 +146,7 @@ assay_status_t trt_size_parse(const char* flag, const char* text, double unit, u
   errno = 0;
   const double x = strtod(text, &end);
   if (end == text || errno || !isfinite(x) || x < 0 || !trt_is_decimal(text))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no size of 0 or more", flag, text);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is not a size of 0 or more", flag, text);
   if (*end) {
     const char* at = strchr(units, toupper((unsigned char)*end));
     if (!at || end[1])
@@ -170,7 +170,7 @@ assay_status_t trt_percentiles_parse(assay_arena_t* arena, const char* flag, con
     char* end;
     (*out)[i] = strtod(words[i], &end);
     if (*end || !trt_is_decimal(words[i]) || !((*out)[i] >= 0 && (*out)[i] <= 100))
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no percentile, 0 to 100", flag,
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is not a percentile, 0 to 100", flag,
                          words[i]);
   }
   return NULL;
@@ -229,7 +229,7 @@ assay_status_t trt_io_formats_parse(assay_arena_t* arena, const char* flag, cons
       f->type = type_of_word(words[i], (size_t)(colon - words[i]));
       if (!f->type)
         return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                           "%s: '%.*s' is no type: fp32, fp16, bf16, int8, uint8, int32, int64, "
+                           "%s: '%.*s' is not a type: fp32, fp16, bf16, int8, uint8, int32, int64, "
                            "bool, fp8 or int4",
                            flag, (int)(colon - words[i]), words[i]);
     }

@@ -33,7 +33,7 @@ bool trt_is_decimal(const char* text);
 assay_status_t trt_dims_parse(const char* flag, const trt_item_t* item, int* out_rank,
                               int64_t* out_dims) ASSAY_MUST_USE;
 
-// "0.25M": B, K, M or G behind it, in powers of 1024; without one, times `unit`.
+// "0.25M": B, K, M or G after it, in powers of 1024; without one, times `unit`.
 assay_status_t trt_size_parse(const char* flag, const char* text, double unit,
                               uint64_t* out) ASSAY_MUST_USE;
 
@@ -54,8 +54,8 @@ assay_format_t trt_layer_type(const char* word);
 // As --inputIOFormats and raw files call a type: "fp32", "int64"; "" for others.
 const char* trt_type_word(assay_type_t type);
 
-// A name as part of a file's: what is no letter, digit, '.', '_', '-' or ',' becomes '_'; of more
-// than 150 characters the middle becomes "...".
+// A name as part of a file's: what is not a letter, digit, '.', '_', '-' or ',' becomes '_'; of
+// more than 150 characters the middle becomes "...".
 void trt_file_name(const char* name, assay_str_t* out);
 
 #endif  // ASSAY_FRONTENDS_TRTEXEC_SPECS_H_

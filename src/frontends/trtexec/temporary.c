@@ -23,7 +23,7 @@ static assay_status_t read_controls(assay_arena_t* arena, const char* text, bool
     while (kind < N_KINDS && strcmp(kinds[kind], items[i].name) != 0) kind++;
     if (kind == N_KINDS)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%s' is no kind of temporary files: in_memory or temporary", flag,
+                         "%s: '%s' is not a kind of temporary files: in_memory or temporary", flag,
                          items[i].name);
     if (!deny && strcmp(items[i].value, "allow") != 0)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' of %s is neither allow nor deny", flag,
@@ -39,7 +39,7 @@ static assay_status_t read_controls(assay_arena_t* arena, const char* text, bool
 static assay_status_t check_folder(const char* path) {
   struct stat info;
   const char* why = stat(path, &info) != 0           ? "there is no such folder: make it first"
-                    : !S_ISDIR(info.st_mode)         ? "it is no folder"
+                    : !S_ISDIR(info.st_mode)         ? "it is not a folder"
                     : access(path, W_OK | X_OK) != 0 ? "nothing can be written there"
                                                      : NULL;
   return why ? ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tempdir=%s: %s", path, why) : NULL;

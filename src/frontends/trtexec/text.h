@@ -11,7 +11,7 @@ void trt_put_dims(assay_str_t* out, int rank, const int64_t* dims);
 void trt_put_json(assay_str_t* out, const char* text);
 // Element i of a canonical tensor, with as many digits as it takes to read it back.
 void trt_put_element(assay_str_t* out, const assay_tensor_t* t, int64_t i);
-// The name of a layer: its nodes', with " + " between; of a profile but the first, that behind it.
+// The name of a layer: its nodes', with " + " between; of a profile but the first, that after it.
 void trt_put_layer_name(assay_str_t* out, const assay_layer_t* l, int profile);
 // Writes a text that was put together without checks, and frees it.
 assay_status_t trt_write_text(const char* flag, const char* path,

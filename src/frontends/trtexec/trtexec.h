@@ -4,7 +4,7 @@
 
 #include "cli/verbs.h"
 
-// What stands behind the name. Returns trtexec's exit code: 0 passed or help, 1 anything else.
+// What stands after the name. Returns trtexec's exit code: 0 passed or help, 1 anything else.
 int assay_trtexec(int argc, char** argv);
 // The flags, for completion scripts.
 assay_status_t assay_trtexec_complete(completion_t* out) ASSAY_MUST_USE;

@@ -108,7 +108,7 @@ typedef struct product {
   int64_t block, blocks;   // output channels in a block, blocks in all
 } product_t;
 
-// y[m0..m1, t0..t1] (+)= w[m0..m1, k0..k1] * b, and the bias behind the last rows.
+// y[m0..m1, t0..t1] (+)= w[m0..m1, k0..k1] * b, and the bias after the last rows.
 static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t m0, int64_t m1,
                                int64_t k0, int64_t k1, int64_t t0, int64_t t1, const double* b,
                                int64_t ldb) {

@@ -242,7 +242,7 @@ static void deform_limits_fill(const assay_conv_panel_t* p, int64_t n, int64_t g
 
 static assay_status_t deform_bound(assay_bound_t* b) {
   if (!assay_bound_inputs_exact(b))
-    return ASSAY_NODE_ERROR(b->node, ASSAY_UNSUPPORTED, "it has no bound behind rounded inputs");
+    return ASSAY_NODE_ERROR(b->node, ASSAY_UNSUPPORTED, "it has no bound after rounded inputs");
   const assay_rounding_t* r = b->rounding;
   const assay_eval_t c = {.node = b->node,
                           .n_in = b->n_in,

@@ -10,7 +10,7 @@
 bool assay_conv_winograd_fits(const assay_rounding_t* r, const assay_conv_t* s);
 
 // Tiles along an axis make `out` places each, the dilation apart. They start at the output's first
-// places, as many as the dilation says, and then behind those that these make, and so on.
+// places, as many as the dilation says, and then after those that these make, and so on.
 static inline int64_t assay_conv_winograd_tiles(const assay_window_axis_t* a, int out) {
   const int64_t whole = a->dilation * out, left = a->out % whole;
   return a->out / whole * a->dilation + (left < a->dilation ? left : a->dilation);

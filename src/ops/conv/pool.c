@@ -456,7 +456,7 @@ static void global_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 // ---- MaxpoolWithMask -------------------------------------------------------------------------
 // Source: ONNX Runtime, contrib_ops/cpu/maxpool_with_mask.h: within a row of the window, an element
-// whose mask is 0 hides itself and those behind it. Plane i of the input has plane
+// whose mask is 0 hides itself and those after it. Plane i of the input has plane
 // i mod (M's planes) of the mask. An empty window gives the lowest float.
 
 static void mask_plane(const pool_t* p, const double* x, const int64_t* mask, double* y) {

@@ -127,7 +127,7 @@ static assay_status_t read_axes(const assay_node_t* node, int rank, int* out_n, 
 
 // ---- sizes -----------------------------------------------------------------------------------
 
-// floor(in * factor); false where that is no size.
+// floor(in * factor); false where that is not a size.
 static bool scaled_size(int64_t in, double factor, int64_t* out) {
   const double size = floor((double)in * factor);
   if (!(size >= 0 && size < 0x1p62)) return false;

@@ -121,7 +121,7 @@ static double place(const options_t* o, double g, int64_t size) {
   return x;
 }
 
-// The weights of the 1, 2 or 4 elements around a place that lies `r` behind the first or second
+// The weights of the 1, 2 or 4 elements around a place that lies `r` after the first or second
 // one. Source: Keys, Cubic convolution interpolation, 1981, with a = -0.75, as GridSample says.
 static void axis_weights(int mode, double r, double* w) {
   const double a = -0.75;
@@ -383,7 +383,7 @@ static void bound_place(const sample_bound_t* b, int64_t n, int64_t at, int64_t 
     add_own(b, &t, k * in_size, k * out_size + at);
 }
 
-// Integers are cut off behind the sum: any of them may come out one away, or as far as an other
+// Integers are cut off after the sum: any of them may come out one away, or as far as an other
 // choice of elements is; strings are only moved.
 static assay_status_t sample_integers_bound(assay_bound_t* c, const options_t* o) {
   if (o->mode == NEAREST || c->out[0]->store != ASSAY_STORE_I64)

@@ -116,7 +116,7 @@ assay_status_t assay_window_fit(const assay_node_t* node, assay_window_t* w, con
     const int64_t steps = padded - reach;
     a->out = (w->ceil_mode ? ceil_div(steps, a->stride) : floor_div(steps, a->stride)) + 1;
     if (w->ceil_mode) {
-      // Windows that start behind the input are ignored (MaxPool-22; PyTorch, to which the older
+      // Windows that start after the input are ignored (MaxPool-22; PyTorch, to which the older
       // texts point, does so, too).
       const int64_t starts = ceil_div(a->in + a->pads[0], a->stride);
       if (a->out > starts) a->out = starts;
@@ -145,7 +145,7 @@ const assay_dim_t* assay_window_infer(assay_dims_t* dims, const assay_window_t* 
     return assay_dim_add_i(dims, assay_dim_floordiv(dims, steps, stride), 1);
   }
   const assay_dim_t* out = assay_dim_add_i(dims, assay_dim_ceildiv(dims, steps, stride), 1);
-  // Without padding behind, the last window starts inside: steps + stride - 1 < in.
+  // Without padding after, the last window starts inside: steps + stride - 1 < in.
   if (a->pads[1] <= reach - a->stride) return out;
   const assay_dim_t* starts =
       assay_dim_ceildiv(dims, assay_dim_add_i(dims, in, a->pads[0]), stride);

@@ -1,6 +1,6 @@
 // Sliding windows over spatial axes: what convolutions and poolings share.
 //
-// An axis of size `in`, padded by pads[0] before and pads[1] behind, is covered by windows of
+// An axis of size `in`, padded by pads[0] before and pads[1] after, is covered by windows of
 // `kernel` positions that are `dilation` apart; window o starts at o * stride - pads[0].
 #ifndef ASSAY_OPS_CONV_WINDOW_H_
 #define ASSAY_OPS_CONV_WINDOW_H_

@@ -155,7 +155,7 @@ static void digits(int q, int base, int rank, int* out) {
   for (int i = rank - 1; i >= 0; i--, q /= base) out[i] = q % base;
 }
 
-// The transform goes along one axis after the other: an error behind axis k passes the rest.
+// The transform goes along one axis after the other: an error after axis k passes the rest.
 static void add_inputs(const model_t* m, kind_t kind, moments_t* out) {
   const assay_winograd_t* f = m->f;
   for (int q = 0; q < m->points; q++) {

@@ -118,7 +118,7 @@ static bool equals(assay_string_t s, const char* word) {
   return s.len == strlen(word) && strncasecmp(s.text, word, s.len) == 0;
 }
 
-// ONNX leaves text that is no number open: it is an error here.
+// ONNX leaves text that is not a number open: it is an error here.
 static assay_status_t from_string(const cast_t* p, int64_t i) {
   assay_string_t s = assay_strings(p->x)[i];
   assay_type_t type = p->y->type;
@@ -132,8 +132,8 @@ static assay_status_t from_string(const cast_t* p, int64_t i) {
     assay_wrap_n(type, assay_i64(p->y) + i, 1);
   } else if (!assay_number_parse(s, &x)) {
     return ASSAY_NODE_ERROR(p->node, ASSAY_INVALID_ARGUMENT,
-                            "element %lld of the input is '%.*s', which is no number", (long long)i,
-                            s.len < 100 ? (int)s.len : 100, s.len ? s.text : "");
+                            "element %lld of the input is '%.*s', which is not a number",
+                            (long long)i, s.len < 100 ? (int)s.len : 100, s.len ? s.text : "");
   } else if (p->y->store == ASSAY_STORE_I64) {
     assay_i64(p->y)[i] = assay_f64_to_int(type, x);
   } else {

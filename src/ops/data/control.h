@@ -11,7 +11,7 @@ typedef struct assay_body {
   size_t first_in;   // body input of state variable 0
   size_t first_out;  // body output of state variable 0
   size_t n_states;
-  size_t n_scans;  // outputs of the body behind the states: collected over the iterations
+  size_t n_scans;  // outputs of the body after the states: collected over the iterations
 } assay_body_t;
 
 // Checks that the body has n_inputs inputs, and outputs for the states and for every output that

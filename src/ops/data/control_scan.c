@@ -14,7 +14,7 @@
 typedef struct scan {
   assay_body_t body;
   size_t first;      // node input of state 0: 1 in Scan-8, which has sequence_lens before it
-  size_t n_scan_in;  // scan inputs, behind the states
+  size_t n_scan_in;  // scan inputs, after the states
   const int64_t *in_axes, *in_directions, *out_axes, *out_directions;  // NULL: all 0
 } scan_t;
 
@@ -242,7 +242,7 @@ typedef struct run {
   int64_t steps, length;           // iterations; room in the scan outputs
 } run_t;
 
-// Makes room for scan output i, zeros: Scan-8 leaves what lies behind a short sequence undefined.
+// Makes room for scan output i, zeros: Scan-8 leaves what lies after a short sequence undefined.
 static assay_status_t make_output(assay_eval_t* c, run_t* r, size_t i, assay_type_t type, int rank,
                                   const int64_t* item_dims, int* out_axis) {
   int64_t dims[ASSAY_MAX_RANK];

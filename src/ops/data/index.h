@@ -13,7 +13,7 @@ assay_status_t assay_index_error(const assay_eval_t* c, const char* what, int64_
                                  int64_t position, int dim, int64_t size) ASSAY_MUST_USE;
 
 // Offsets in elements of the slices that GatherND and ScatterND name: the tuples in the last dim of
-// `indices`, for the dims of `data` behind the first `batch_dims`. To be freed by assay_free.
+// `indices`, for the dims of `data` after the first `batch_dims`. To be freed by assay_free.
 //   out_slice  elements of one slice
 //   out_n      tuples
 // Errors: shapes that do not fit, indices out of range.

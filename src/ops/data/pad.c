@@ -353,7 +353,7 @@ static assay_status_t crop_infer(assay_infer_t* c) {
 }
 
 // Source: ONNX CenterCropPad-18. Half of the difference, rounded towards zero, is in front:
-// cropping starts at the half rounded down, and padding puts the odd element behind.
+// cropping starts at the half rounded down, and padding puts the odd element after.
 static assay_status_t crop_eval(assay_eval_t* c) {
   const assay_tensor_t *in = c->in[0], *shape = c->in[1];
   int axes[ASSAY_MAX_RANK];

@@ -28,7 +28,7 @@ static assay_status_t block_attrs(const assay_node_t* node, int64_t* out_block, 
 static assay_status_t block_divides(const assay_node_t* node, const char* what, int64_t size,
                                     int64_t by) {
   if (size % by == 0) return NULL;
-  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT, "%s %lld is no multiple of %lld", what,
+  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT, "%s %lld is not a multiple of %lld", what,
                           (long long)size, (long long)by);
 }
 

@@ -93,7 +93,8 @@ static assay_status_t construct_eval(assay_eval_t* c) {
 static assay_status_t empty_type(const assay_node_t* n, assay_type_t* out) {
   int64_t dtype = assay_attr_i64(n, "dtype", ASSAY_TYPE_FLOAT);
   if (dtype <= ASSAY_TYPE_UNDEFINED || dtype >= ASSAY_TYPE_COUNT)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "attribute 'dtype' is %lld, which is no element type",
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "attribute 'dtype' is %lld, which is not an element type",
                             (long long)dtype);
   *out = (assay_type_t)dtype;
   return NULL;
@@ -317,7 +318,7 @@ static assay_status_t read_split(const assay_eval_t* c, int64_t length, int64_t*
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                               "split has shape %s and %s %lld; a list of lengths that add up to "
                               "%lld is expected",
-                              ASSAY_DIMS_TEXT(t), fits ? "adds up to" : "a negative entry behind",
+                              ASSAY_DIMS_TEXT(t), fits ? "adds up to" : "a negative entry after",
                               (long long)sum, (long long)length);
     *out_lengths = assay_i64(t);
     *out_n = t->size;

@@ -156,7 +156,7 @@ static assay_status_t spec_from_inputs(assay_infer_t* c, slice_spec_t* s) {
   s->axes_known = true;
   if (assay_infer_has(c, 3)) {
     ASSAY_TRY(spec_input(c, 3, "axes", &s->n, axes));
-    // How many there are may be known by another input only, behind this one.
+    // How many there are may be known by another input only, after this one.
     s->axes_known = s->n >= 0;
     for (int64_t i = 0; i < s->n; i++) {
       if (!assay_dim_value(axes[i], &s->axes[i])) s->axes_known = false;

@@ -14,8 +14,8 @@ typedef struct assay_image {
   uint8_t* rgb;  // height * width * 3, from assay_malloc; NULL: not decoded
 } assay_image_t;
 
-// Decodes a whole file. A file that cannot be decoded, for whatever reason, is no error: image->rgb
-// stays NULL. Errors: NO_MEMORY.
+// Decodes a whole file. A file that cannot be decoded, for whatever reason, is not an error:
+// image->rgb stays NULL. Errors: NO_MEMORY.
 typedef assay_status_t (*assay_image_decode_fn)(const uint8_t* data, size_t size,
                                                 assay_image_t* image);
 

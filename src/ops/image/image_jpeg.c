@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include <jpeglib.h>
-// behind jpeglib.h
+// after jpeglib.h
 #include <jerror.h>
 
 #include "base/alloc.h"

@@ -422,7 +422,7 @@ static assay_status_t swish_bound(assay_bound_t* c) {
 
 static assay_status_t swiglu_bound(assay_bound_t* c) {
   if (!assay_bound_inputs_exact(c))
-    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "it has no bound behind rounded inputs");
+    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "it has no bound after rounded inputs");
   return assay_bound_monotone(
       c, assay_factor_add(assay_bound_function(c->rounding), assay_bound_ops(c->rounding, 3)));
 }

@@ -206,7 +206,7 @@ static void walk_add(walk_t* w, int64_t size, int64_t stride) {
   w->index[w->n++] = 0;
 }
 
-// The next element in row-major order; false, and back at the start, behind the last.
+// The next element in row-major order; false, and back at the start, after the last.
 static bool walk_next(walk_t* w) {
   for (int i = w->n - 1; i >= 0; i--) {
     w->offset += w->stride[i];
@@ -287,7 +287,7 @@ static bool split_labels(const einsum_t* e, const term_t* a, const term_t* b, co
   return true;
 }
 
-// The term as a contiguous tensor whose labels are those of two kinds behind the batch's.
+// The term as a contiguous tensor whose labels are those of two kinds after the batch's.
 static assay_status_t collect_matrix(const einsum_t* e, const term_t* t, const split_t* s,
                                      int first, int second, assay_tensor_t** out) {
   int n = 0, labels[LABELS];

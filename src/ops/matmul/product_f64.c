@@ -70,7 +70,7 @@ static __mmask8 mask_of(int64_t columns) {
   return (__mmask8)(columns >= LANES ? 0xff : (1U << columns) - 1);
 }
 
-// Strips of rows of b, n columns wide, one strip behind the other; zeros beside them.
+// Strips of rows of b, n columns wide, one strip after the other; zeros beside them.
 TARGET static void pack(int64_t n, int64_t k, const double* b, int64_t ldb, double* to) {
   for (int64_t j = 0, width; j < n; j += width * LANES) {
     width = width_of(n - j);

@@ -21,7 +21,7 @@ static int64_t bucket_of(int64_t distance, int64_t buckets, bool both, int64_t m
     if (distance > 0) first = buckets;
     distance = distance < 0 ? -distance : distance;
   } else {
-    distance = distance < 0 ? -distance : 0;  // keys behind the query are at distance 0
+    distance = distance < 0 ? -distance : 0;  // keys after the query are at distance 0
   }
   const int64_t exact = buckets / 2;
   if (distance < exact) return first + distance;

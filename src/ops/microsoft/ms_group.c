@@ -127,7 +127,7 @@ static assay_status_t new_lengths(assay_owned_t* owned, int64_t n, assay_tensor_
 }
 
 // The keys of each batch element before and after this step. A first prompt (as long as the total)
-// starts from none and may be padded behind its end.
+// starts from none and may be padded after its end.
 static assay_status_t read_lengths(const assay_eval_t* c, assay_owned_t* owned, group_t* g) {
   const assay_tensor_t *lens = c->in[SEQLENS], *total = c->in[TOTAL];
   const int64_t batch = g->q.batch, rows = g->q.rows;

@@ -50,12 +50,12 @@ typedef struct assay_cache {
   const double* past;  // NULL: none
   int64_t past_capacity;
   const int64_t* old;  // batch of them
-  bool keep_rest;      // rows behind those in use are the past's; otherwise 0
+  bool keep_rest;      // rows after those in use are the past's; otherwise 0
   double* present;
   int64_t capacity;  // of present; at least old[b] + rows
 } assay_cache_t;
 
-// Copies the past and x behind it into present; x becomes the present, with `capacity` rows.
+// Copies the past and x after it into present; x becomes the present, with `capacity` rows.
 void assay_cache_append(const assay_eval_t* c, const assay_cache_t* cache, assay_ms_operand_t* x);
 
 // The int32 mask `input` in one of com.microsoft's forms, as numbers to add to the scores:

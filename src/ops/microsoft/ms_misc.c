@@ -43,7 +43,7 @@ static bool has_nan(const assay_tensor_t* t, int64_t i) {
   return false;
 }
 
-// NaN stands behind everything; each NaN is a value of its own.
+// NaN stands after everything; each NaN is a value of its own.
 static int compare_order(const void* a, const void* b, void* user) {
   const assay_tensor_t* t = user;
   int64_t i = *(const int64_t*)a, k = *(const int64_t*)b;

@@ -76,9 +76,9 @@ assay_status_t assay_trees_check(const assay_node_t* node, assay_trees_t* t, int
       st = ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "tree %lld has root %lld; there are %lld nodes",
                             (long long)i, (long long)t->roots[i], (long long)t->n_nodes);
     else if (state[t->roots[i]] == 0 && has_cycle(t, t->roots[i], state, stack))
-      st =
-          ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
-                           "tree %lld is no tree: a path comes back to a node on it", (long long)i);
+      st = ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
+                            "tree %lld is not a tree: a path comes back to a node on it",
+                            (long long)i);
   }
   assay_free(state);
   assay_free(stack);
@@ -329,7 +329,7 @@ static assay_status_t read_lists5(const assay_node_t* n, lists5_t* l) {
   return NULL;
 }
 
-// A child: nodes stand first, leaves behind them. -1 if it is neither.
+// A child: nodes stand first, leaves after them. -1 if it is neither.
 static int64_t child5(const lists5_t* l, int64_t id, int64_t is_leaf) {
   if (!is_leaf) return id >= 0 && id < l->inner ? id : -1;
   return id >= 0 && id < l->leaves ? l->inner + id : -1;

@@ -568,7 +568,7 @@ static assay_status_t batch14_bound(assay_bound_t* c) {
   return batch_bound_either(c, training_14(c->node));
 }
 
-// SiLU of y behind a normalization: its slope is at most 1.1, its textbook formula has an error of
+// SiLU of y after a normalization: its slope is at most 1.1, its textbook formula has an error of
 // some u |y|.
 static void bound_silu(const assay_rounding_t* r, const double* y, int64_t n, double* limits) {
   const assay_inner_t in = assay_bound_inner(r);

@@ -148,7 +148,7 @@ static assay_status_t broadcast_check(const assay_infer_t* c, size_t i, const ch
       ASSAY_VALTYPE_TEXT(assay_infer_type(c, i)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
 }
 
-// Y, and the statistics [d0, ..., d(axis - 1), 1, ..., 1] as the outputs behind it.
+// Y, and the statistics [d0, ..., d(axis - 1), 1, ..., 1] as the outputs after it.
 static assay_status_t layer_infer(assay_infer_t* c) {
   const assay_shape_t x = assay_infer_shape(c, 0);
   const assay_type_t stash = stash_type(c->node);

@@ -367,7 +367,7 @@ static assay_status_t lp_bound(assay_bound_t* c) {
   return NULL;
 }
 
-// The elements of each group of a mean, one group behind the other.
+// The elements of each group of a mean, one group after the other.
 typedef struct mvn_groups {
   int64_t groups, size;
   int64_t* place;   // of the elements of the groups in the tensor

@@ -360,7 +360,7 @@ static bool is_by_channel(const reader_t* r, const assay_tensor_t* t) {
   return t->rank <= rank && at >= 0 && t->dims[at] == t->size;
 }
 
-// A bias behind MatMul.
+// A bias after MatMul.
 static bool read_bias_node(reader_t* r, const assay_node_t* n) {
   assay_int8_t* q = r->q;
   assay_tensor_t* t = NULL;
@@ -486,7 +486,7 @@ static int constant_source(reader_t* r, const assay_value_t* v) {
   return ok && !r->status ? add_source(r, s) : -1;
 }
 
-// Registers of steps are numbered behind all sources that there may be until the layer is whole.
+// Registers of steps are numbered after all sources that there may be until the layer is whole.
 static int value_register(reader_t* r, const assay_value_t* v) {
   const assay_int8_t* q = r->q;
   if (!v) return -1;

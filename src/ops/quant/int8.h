@@ -5,7 +5,7 @@
 //   y   = fl32(what the pointwise nodes make of f)          evaluated in float64, rounded once
 //   q   = sat(rne(y / s_y) + z_y)                           the quotient rounded to float32
 //
-// factor is s_x * s_w[c], shift the bias; a BatchNormalization directly behind is in both. They
+// factor is s_x * s_w[c], shift the bias; a BatchNormalization directly after is in both. They
 // are computed in float64 and rounded once. Where nothing quantizes, y is the layer's output. A
 // layer without a contraction has no f, but for a BatchNormalization of a quantized tensor: its sum
 // is (x - z_x), its factor s_x times the normalization's. Other quantized operands of the pointwise

@@ -21,7 +21,7 @@ typedef struct int8_wide {
   bool has_b;
   assay_int8_operation_t operation;
   float low, high;  // limits of the result
-  // Of the output; ASSAY_TYPE_FLOAT: it is no quantized one.
+  // Of the output; ASSAY_TYPE_FLOAT: it is not a quantized one.
   assay_type_t type;
   float scale, zero;
 } int8_wide_t;

@@ -243,7 +243,7 @@ static assay_status_t bound_scaled(assay_bound_t* c, const assay_quant_steps_t* 
 static assay_status_t quantize_bound(assay_bound_t* c) {
   if (!assay_bound_is_quantized(c, 0))
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
-                            "what quantization does is no rounding where truth does not quantize");
+                            "what quantization does is not rounding where truth does not quantize");
   const bool saturate = assay_attr_i64(c->node, "saturate", 1) != 0;
   const assay_quant_steps_t steps = assay_steps_of(c->rounding, c->out[0]->type, saturate,
                                                    asked_quotient(c->node, c->in[1]->type));

@@ -36,7 +36,7 @@ static assay_status_t add_token(const tokenizer_t* t, tokens_t* to, const char* 
   return NULL;
 }
 
-// Splits at all matches of separator k, and each piece by those behind it.
+// Splits at all matches of separator k, and each piece by those after it.
 static assay_status_t split_by(const tokenizer_t* t, size_t k, const char* text, size_t len,
                                tokens_t* to) {
   if (k == t->n_regexes) return add_token(t, to, text, len);

@@ -77,7 +77,7 @@ static assay_status_t escape(translator_t* t, bool in_class) {
     const char* stop = t->p + 2;
     if (stop < t->end && *stop == '{') {
       while (stop < t->end && *stop != '}') stop++;
-      if (stop == t->end) return bad(t, "'}' is missing behind an escape");
+      if (stop == t->end) return bad(t, "'}' is missing after an escape");
     } else if (ch == 'x') {
       stop++;
     }
@@ -237,7 +237,7 @@ static assay_status_t translate(translator_t* t) {
           assay_str_append(&t->out, "\\x00");
           t->p++;
         } else {
-          // A whole character, so that a repetition behind it repeats it all.
+          // A whole character, so that a repetition after it repeats it all.
           assay_str_append_n(&t->out, t->p++, 1);
           while (t->p < t->end && ((unsigned char)*t->p & 0xC0) == 0x80)
             assay_str_append_n(&t->out, t->p++, 1);

@@ -2,7 +2,7 @@
 //
 // From the second product backwards: Softmax over the last dimension; sums with masks, Where by
 // masks, and Reshapes between those that leave the last dimension; factors; the first product; and
-// on each way into the products and behind the second one a Transpose, on the ways in factors, too,
+// on each way into the products and after the second one a Transpose, on the ways in factors, too,
 // and what takes Q, K and V out of one product: Split, Squeeze, Reshape.
 // The forms of TorchScript, torch.export (the root of the scale on Q and on K) and TensorFlow are
 // all of these.
@@ -350,7 +350,7 @@ static assay_status_t group(assay_pass_context_t* c, const assay_uses_t* uses,
   size_t n = w.n;
   memcpy(all, w.nodes, n * sizeof *all);
   all[n++] = product;
-  // A Transpose behind it, if nobody else reads the product.
+  // A Transpose after it, if nobody else reads the product.
   const assay_value_t* y = product->outputs[0];
   if (can_hide(product, &f)) {
     assay_node_t* turn =

@@ -1,6 +1,6 @@
 // LayerNormalization and RMSNormalization that a framework wrote out in simpler nodes become ONNX's
 // operators. Over axes that are not the last ones (channels of an image) with a Transpose before
-// and one behind.
+// and one after.
 //
 // Sources: ONNX LayerNormalization 17, RMSNormalization 23.
 #include <string.h>

@@ -31,7 +31,7 @@ typedef struct assay_match {
   size_t n_nodes;
 } assay_match_t;
 
-// Errors: INTERNAL a text that is no pattern.
+// Errors: INTERNAL a text that is not a pattern.
 assay_status_t assay_pattern_create(const char* text, assay_pattern_t** out) ASSAY_MUST_USE;
 void assay_pattern_destroy(assay_pattern_t* p);  // NULL is allowed
 
@@ -43,7 +43,7 @@ bool assay_pattern_match(const assay_pattern_t* p, const assay_uses_t* uses, ass
 
 // What a name stands for; NULL if it is not there.
 assay_value_t* assay_match_value(const assay_match_t* m, const char* name);
-// The number behind $name; false if it is not there.
+// The number after $name; false if it is not there.
 bool assay_match_number(const assay_match_t* m, const char* name, double* out);
 
 #endif  // ASSAY_PASSES_ASSEMBLE_PATTERN_H_

@@ -1,6 +1,6 @@
 // Constants that are dequantized for nodes that take floats (scales and biases of normalizations)
 // are dequantized once, and weights in float8, which no kernel reads as they are. Those of int8
-// layers stay integers: this runs behind int8_fusion.
+// layers stay integers: this runs after int8_fusion.
 #include <string.h>
 
 #include "base/alloc.h"

@@ -162,7 +162,7 @@ static bool push(region_t* r, assay_node_t* n) {
   return true;
 }
 
-// The dequantizer behind a value, if a layer can have it for itself; what quantizes a constant in
+// The dequantizer after a value, if a layer can have it for itself; what quantizes a constant in
 // front of it comes along.
 static bool take_dequantizer(region_t* r, const assay_value_t* v) {
   assay_node_t* n = v ? v->producer : NULL;

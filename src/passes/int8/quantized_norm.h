@@ -4,8 +4,8 @@
 //   d = x - mean(x),  y = d / sqrt(mean(d^2) + epsilon),  then y * factor and y + term, in any
 //   number
 //
-// with QuantizeLinear and DequantizeLinear behind the variance, the sum, the root, or several of
-// them, behind the quotient and behind what follows it. The pass `quantized_norms` groups the nodes
+// with QuantizeLinear and DequantizeLinear after the variance, the sum, the root, or several of
+// them, after the quotient and after what follows it. The pass `quantized_norms` groups the nodes
 // and leaves them as they are: with quantizers inside they are no LayerNormalization, and truth,
 // bounds and the emulated engine are those of the nodes. A tactic asks assay_quantized_norm_read()
 // what the layer computes.
@@ -25,7 +25,7 @@ typedef struct assay_norm_step {
   bool is_there;
   assay_type_t type;
   float scale, zero;            // of QuantizeLinear
-  float back_scale, back_zero;  // of the DequantizeLinear behind it; none behind the last one
+  float back_scale, back_zero;  // of the DequantizeLinear after it; none after the last one
 } assay_norm_step_t;
 
 // x * factor + term, then quantized; a value that is NULL: that operation is not there.

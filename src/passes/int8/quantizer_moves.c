@@ -76,7 +76,7 @@ static bool same(const quantizer_t* a, const quantizer_t* b) {
   return a->type == b->type && a->scale == b->scale && a->zero == b->zero;
 }
 
-// Whether somebody computes on the integers behind a value if its DequantizeLinear comes to him.
+// Whether somebody computes on the integers after a value if its DequantizeLinear comes to him.
 static bool is_wanted(const assay_edit_t* e, const assay_value_t* v, int depth) {
   if (!v || v->id >= e->uses.n_values || depth == 0) return false;
   for (int i = e->uses.first[v->id]; i < e->uses.first[v->id + 1]; i++) {
@@ -127,7 +127,7 @@ static assay_status_t dequantize_behind(assay_edit_t* e, assay_node_t* n, const 
     inputs[i] = v && (m->all || i == 0) ? assay_edit_value(e, v->producer->inputs[X]) : v;
   }
   ASSAY_TRY(assay_pass_record(e->c, ASSAY_PASS_CHANGED, both, 2,
-                              "it moves integers, which are dequantized behind it"));
+                              "it moves integers, which are dequantized after it"));
   ASSAY_TRY(repeat(e, n, inputs, elem, &on_integers));
   for (size_t i = 0; i < like->n_inputs && i < 3; i++) args[i] = like->inputs[i];
   for (size_t i = 0; i < n->n_outputs; i++) {

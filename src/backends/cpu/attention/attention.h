@@ -67,7 +67,7 @@ typedef struct attention_kind {
   int per_unit;  // elements
   // One block more of keys for a tile: scores, masks, exponentials, weighted sums.
   void (*block)(const attention_t* k, attention_tile_t* t, int64_t key, int64_t n);
-  // `per_unit` rows of values, NULL behind the last one, of v_size elements each: into row `unit`
+  // `per_unit` rows of values, NULL after the last one, of v_size elements each: into row `unit`
   // of the panels.
   void (*pack_values)(const attention_t* k, const void* const* rows, int64_t unit, uint32_t* to);
 } attention_kind_t;
@@ -80,7 +80,7 @@ struct attention {
   int64_t q_len, kv_len, size, v_size;
   attention_view_t q, k, v, y;
   float scale, cap;  // of scores; cap 0: none
-  // Keys before and behind its own place that a query sees. Places begin anew after `period` rows:
+  // Keys before and after its own place that a query sees. Places begin anew after `period` rows:
   // queries of heads that share keys may be rows of one head here.
   bool windowed;
   int64_t left, right, period;

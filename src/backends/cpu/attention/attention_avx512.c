@@ -65,7 +65,7 @@ TARGET ALWAYS float scores(const attention_t* k, const attention_tile_t* t, int6
   return _mm512_reduce_max_ps(largest);
 }
 
-// Behind the exponentials of a row: its sum, and what was summed before scaled down to the new
+// After the exponentials of a row: its sum, and what was summed before scaled down to the new
 // maximum m; o has it.
 TARGET ALWAYS void take_over(attention_tile_t* t, int64_t row, int64_t key, float m, float by,
                              __m512 sum, float* o, int64_t width) {

@@ -26,7 +26,7 @@ enum {
   PARTS = 64,
   TILES = 4,                  // of rows, for threads to share
   TILE_COLUMNS = 128,         // wider rows are cut
-  TILE_BYTES = 48 * 1024,     // of sums that wait for what comes behind
+  TILE_BYTES = 48 * 1024,     // of sums that wait for what comes after
   PATCH_UNITS = 1024 * 1024,  // more are for others
 };
 
@@ -119,7 +119,7 @@ static void fill_row(const job_t* j, int64_t sample, int64_t row, int64_t column
 
 // ---- running -----------------------------------------------------------------------------------
 
-// All channels of one row of a tile; the last ones first, as what a vector writes behind the last
+// All channels of one row of a tile; the last ones first, as what a vector writes after the last
 // one is written over.
 static void multiply(const few_t* k, const uint32_t* patch, const int64_t* pieces, int64_t columns,
                      float* to) {
@@ -141,7 +141,7 @@ static void multiply(const few_t* k, const uint32_t* patch, const int64_t* piece
   }
 }
 
-// What comes behind the sums of a tile.
+// What comes after the sums of a tile.
 static void finish(const job_t* j, const tile_t* t) {
   const few_t* k = j->k;
   const assay_type_t type = k->base.out[0].type;

@@ -472,7 +472,7 @@ static void find_tiles(up_t* k) {
       ((size_t)k->threads * (k->tile_floats + k->product_floats) + 16) * sizeof(float);
 }
 
-// What is done behind; *out_ok tells whether programs know it.
+// What is done afterwards; *out_ok tells whether programs know it.
 static assay_status_t add_program(up_t* k, const assay_sized_layer_t* l, bool* out_ok) {
   *out_ok = true;
   k->direct = l->layer->n_nodes == 1 && l->out[0].type == ASSAY_TYPE_FLOAT &&

@@ -22,7 +22,7 @@ enum {
   TILES = 4,               // of rows, for threads to share
   MIN_COLUMNS = 14,        // of a tile: rows are cut where their
   ROWS_BYTES = 32768,      // widened ones do not fit into the first cache
-  TILE_BYTES = 96 * 1024,  // of sums that wait for what comes behind
+  TILE_BYTES = 96 * 1024,  // of sums that wait for what comes after
   LONG_ROW = 28,
   NEAR_BYTES = 256 * 1024  // of what a tile reads and makes where none waits
 };
@@ -118,7 +118,7 @@ static void run_strip(const strip_t* s, const cpu_depthwise_t* of_row, int64_t o
   }
 }
 
-// What comes behind the sums of a tile.
+// What comes after the sums of a tile.
 static void finish(const job_t* j, const tile_t* t, int64_t at) {
   const depthwise_t* k = j->k;
   const assay_type_t type = k->base.out[0].type;
@@ -211,7 +211,7 @@ static void run_tile(const job_t* j, const tile_t* t) {
   s.columns = cover(&k->along, t->column, t->columns, &s.column);
   s.first = limited(s.column, 0, k->along.in);
   s.end = limited(s.column + s.columns, s.first, k->along.in);
-  // The borders of all slots stay zeros while rows come and go; a row behind them is all zeros.
+  // The borders of all slots stay zeros while rows come and go; a row after them is all zeros.
   s.zeros = j->rows + k->slots * s.columns * CHANNELS;
   memset(j->rows + k->slots * s.columns * CHANNELS, 0,
          (size_t)(s.columns * CHANNELS) * sizeof(float));

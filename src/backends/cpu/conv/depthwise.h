@@ -33,7 +33,7 @@ typedef struct cpu_depthwise {
   int channels;
 } cpu_depthwise_t;
 
-// The same where rows are read as they lie, and what comes behind the sums is done to those of some
+// The same where rows are read as they lie, and what comes after the sums is done to those of some
 // columns at a time: one row of the output, up to 32 channels.
 typedef struct cpu_depthwise_near cpu_depthwise_near_t;
 typedef void cpu_depthwise_finish_t(const float* sums, int vectors, const cpu_depthwise_near_t* d,

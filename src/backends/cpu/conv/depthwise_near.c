@@ -137,7 +137,7 @@ void cpu_depthwise_near_run(assay_type_t type, const cpu_depthwise_near_t* d) {
   rows[place_of(type)][kernel][d->stride - 1][wide](d);
 }
 
-// ---- what comes behind -------------------------------------------------------------------------
+// ---- what comes after -------------------------------------------------------------------------
 
 // kind is a constant where this is inlined.
 INLINE void apply(cpu_link_kind_t kind, cpu_vmath_use_t use, const float* param, __m512* x) {
@@ -149,7 +149,7 @@ INLINE void apply(cpu_link_kind_t kind, cpu_vmath_use_t use, const float* param,
         limited(x[v], _mm512_set1_ps(param[0]), _mm512_set1_ps(param[1]));
 }
 
-// Vectors of a block: the next sums of one channel vector each, or of two; behind the last ones the
+// Vectors of a block: the next sums of one channel vector each, or of two; after the last ones the
 // last one again.
 INLINE int take(const float* sums, int vectors, int column, __m512* x) {
   const int each = VECTORS / vectors, n = COLUMNS - column < each ? COLUMNS - column : each;
@@ -214,7 +214,7 @@ static inline TARGET_BF16 __attribute__((always_inline)) void finish_bf16(
     cpu_link_kind_t kind, const float* sums, int vectors, const cpu_depthwise_near_t* d,
     char* out) {
   const int each = VECTORS / vectors;
-  // Even places' and odd places' channels, one behind the other.
+  // Even places' and odd places' channels, one after the other.
   const __m512i places = _mm512_add_epi32(
       _mm512_set1_epi32(0x00100000),
       _mm512_mullo_epi32(_mm512_set1_epi32(0x00010001),

@@ -179,7 +179,7 @@ static void cut(direct_t* k) {
   k->base.scratch = ((size_t)k->max_parts * k->thread_scratch + ALIGNMENT) * sizeof(float);
 }
 
-// Whether the layer, behind its sums, does no more than direct_finish_t.
+// Whether the layer, after its sums, does no more than direct_finish_t.
 static void find_finish(direct_t* k) {
   const cpu_program_t* p = k->program;
   k->add = -1;

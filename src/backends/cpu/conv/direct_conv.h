@@ -28,7 +28,7 @@ typedef struct direct_axis {
   int64_t* at;
 } direct_axis_t;
 
-// What a block reads: units of a sample, from the first one to the one behind the last.
+// What a block reads: units of a sample, from the first one to the one after the last.
 typedef struct direct_reach {
   int64_t first, end;
   int taps;
@@ -83,7 +83,7 @@ typedef struct direct_rows {
 void cpu_direct_rows(const direct_t* k, int64_t block, direct_rows_t* r);
 
 // The taps that meet the input at one of a block's places at least, and where the channels of each
-// place lie under each of them: so many units behind the sample's beginning, DIRECT_OUTSIDE in the
+// place lie under each of them: so many units after the sample's beginning, DIRECT_OUTSIDE in the
 // padding. Gives how many taps there are.
 int cpu_direct_taps(const direct_t* k, const direct_rows_t* rows, int32_t* taps,
                     int64_t (*at)[DIRECT_ROWS]);
@@ -91,7 +91,7 @@ int cpu_direct_taps(const direct_t* k, const direct_rows_t* rows, int32_t* taps,
 // ---- widening (direct_widen.c) ------------------------------------------------------------------
 
 // Blocks [first, last) whose input is widened at once: a range of the input as it lies, or, where
-// that is less, what each tap of each place reads, one behind the other.
+// that is less, what each tap of each place reads, one after the other.
 typedef struct direct_piece {
   int64_t first, last;
   bool gathered;

@@ -93,7 +93,7 @@ INLINE void block(const int rows, const int vectors, direct_block_t* b) {
 
 #include "backends/cpu/conv/direct_blocks.h"
 
-// ---- behind the sums ---------------------------------------------------------------------------
+// ---- after the sums ---------------------------------------------------------------------------
 
 INLINE __m512 widened(assay_type_t type, __m256i x) {
   return type == ASSAY_TYPE_FLOAT16
@@ -101,7 +101,7 @@ INLINE __m512 widened(assay_type_t type, __m256i x) {
              : _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
 }
 
-// The upper halves are cpu_to_bf16 of what is no NaN.
+// The upper halves are cpu_to_bf16 of what is not a NaN.
 INLINE __m512i rounded(__m512 x) {
   const __m512i b = _mm512_castps_si512(x), y = _mm512_add_epi32(b, _mm512_set1_epi32(0x7fff));
   const __mmask16 odd = _mm512_test_epi32_mask(b, _mm512_set1_epi32(0x10000));
@@ -117,7 +117,7 @@ INLINE __m512i narrowed(assay_type_t type, __m512 low, __m512 high) {
     return _mm512_inserti64x4(
         _mm512_castsi256_si512(_mm512_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)),
         _mm512_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), 1);
-  // The odd elements of both, one behind the other.
+  // The odd elements of both, one after the other.
   const __m512i upper = _mm512_add_epi16(
       _mm512_set1_epi32(0x00030001),
       _mm512_mullo_epi32(_mm512_set1_epi32(0x00040004),

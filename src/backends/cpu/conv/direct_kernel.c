@@ -56,7 +56,7 @@ INLINE void block(const int rows, const int vectors, direct_block_t* b) {
 
 #include "backends/cpu/conv/direct_blocks.h"
 
-// ---- behind the sums ---------------------------------------------------------------------------
+// ---- after the sums ---------------------------------------------------------------------------
 
 INLINE __m512 widened(__m256i x) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));

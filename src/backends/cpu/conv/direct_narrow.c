@@ -42,7 +42,7 @@ INLINE void block(const int rows, const direct_block_t* b, int first, int column
       _mm256_storeu_ps(b->sums + (first + i) * b->step + column + j * LANES, sum[i][j]);
 }
 
-// The last columns first, as what is written behind a row's end is written over (direct_run.c).
+// The last columns first, as what is written after a row's end is written over (direct_run.c).
 TARGET static void run_block(direct_block_t* b) {
   for (int column = b->vectors * DIRECT_LANES - HALF; column >= 0; column -= HALF)
     for (int first = 0, rows; first < b->rows; first += rows) {

@@ -74,7 +74,7 @@ static void find_taps(const job_t* j, const share_t* s, const direct_rows_t* row
 }
 
 // What programs do to the sums of columns [first, first + columns), by places that lie side by
-// side; sums of one place lie `step` behind those of the one before.
+// side; sums of one place lie `step` after those of the one before.
 static void finish_rows(const job_t* j, const direct_rows_t* rows, const float* sums, int64_t first,
                         int64_t columns, int64_t step) {
   const direct_t* k = j->k;
@@ -105,7 +105,7 @@ static direct_finish_t finish_of(const job_t* j, const direct_rows_t* rows, int6
                            .at = rows->at};
 }
 
-// Sums of a panel; if they are `whole`, with what direct_finish_t does behind them.
+// Sums of a panel; if they are `whole`, with what direct_finish_t does after them.
 static void multiply(const job_t* j, direct_block_t* b, const direct_rows_t* rows, int64_t panel,
                      float* sums, int64_t step, bool whole) {
   const direct_t* k = j->k;
@@ -128,7 +128,7 @@ static void multiply(const job_t* j, direct_block_t* b, const direct_rows_t* row
 
 // Some places under all taps. Sums of all panels lie without gaps, so that programs take places
 // that lie side by side as one: from the last panel to the first, rows in order, so that what a
-// row's last panel writes behind it is written over.
+// row's last panel writes after it is written over.
 static void run_block(const job_t* j, const share_t* s, direct_block_t* b,
                       const direct_rows_t* rows) {
   const direct_t* k = j->k;
@@ -206,7 +206,7 @@ static void run_panels(const job_t* j, share_t* s, int64_t panel, int64_t end, b
   s->last_tap = k->taps;
   for (s->panel = panel; s->panel < end; s->panel = s->end) {
     s->end = end - s->panel < k->chunk ? end : s->panel + k->chunk;
-    // Behind the last panels come the first ones again, where they are not the same.
+    // After the last panels come the first ones again, where they are not the same.
     const bool again = s->end == end && !last && s->panel > panel;
     const int64_t next = again ? panel : s->end;
     // Not where they would push out those of these panels.

@@ -4,7 +4,7 @@
 #include "backends/cpu/conv/onednn_tiles.h"
 
 // In 16 bits kernels take channels in twos. Of an odd number they read the next place's first one
-// (behind the last place: what lies behind the tensor) and multiply it by zero; NaN and infinity
+// (after the last place: what lies after the tensor) and multiply it by zero; NaN and infinity
 // would come in.
 static bool reads_beside(const assay_conv_t* s) {
   return s->cg % 2 && (s->cg > 1 || s->mg > 1 || s->group == 1);

@@ -373,7 +373,7 @@ static assay_status_t make_pieces(tiles_t* k, making_t* m, bool* out_ok) {
   return NULL;
 }
 
-// What is done behind the convolution, which computes in `type`; *out_ok tells whether programs
+// What is done after the convolution, which computes in `type`; *out_ok tells whether programs
 // know it.
 static assay_status_t add_program(tiles_t* k, const assay_sized_layer_t* l, assay_type_t type,
                                   bool* out_ok) {

@@ -15,7 +15,7 @@ typedef struct dnn_conv {
 } dnn_conv_t;
 
 // The kernel of a layer that begins with this convolution, reading it in `type`; *out stays NULL
-// where oneDNN has no implementation, or where programs do not know what comes behind it.
+// where oneDNN has no implementation, or where programs do not know what comes after it.
 assay_status_t dnn_tiles_make(const assay_sized_layer_t* l, const dnn_conv_t* c, assay_type_t type,
                               assay_kernel_t** out) ASSAY_MUST_USE;
 

@@ -149,7 +149,7 @@ static assay_status_t axis_taps(const assay_node_t* n, const resize_options_t* o
   return st;
 }
 
-// The inputs' elements behind the first, as far as they are known; canonical, to be released.
+// The inputs' elements after the first, as far as they are known; canonical, to be released.
 static assay_status_t parameters(const assay_sized_layer_t* l, const assay_node_t* n,
                                  assay_tensor_t** in, bool* out_known) {
   *out_known = true;

@@ -79,7 +79,7 @@ static void input_places(const job_t* j, int64_t tile, const buffers_t* r, const
 }
 
 // Where tile t of a block puts what it makes, from channel `column` on: to the output, or, row of
-// places by row, to memory of the thread. NULL: behind the output's end.
+// places by row, to memory of the thread. NULL: after the output's end.
 static void output_places(const job_t* j, const block_t* b, int64_t t, int64_t column,
                           const buffers_t* r, float** to) {
   const cpu_winograd_t* k = j->k;

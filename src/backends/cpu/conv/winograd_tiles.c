@@ -150,7 +150,7 @@ INLINE void out_tile(int m, int64_t channels, const float* from, int64_t step, c
   const size_t bytes = (size_t)(channels - c) * sizeof(float);
   for (int i = 0; i < m * m; i++) places[i] = last + i * LANES;
   if (bias) memcpy(row, bias + c, bytes);
-  // Products lie in whole panels: there is something behind the last channel.
+  // Products lie in whole panels: there is something after the last channel.
   transform_out(m, from + c, step, bias ? row : NULL, relu, places, 0);
   for (int i = 0; i < m * m; i++)
     if (to[i]) memcpy(to[i] + c, places[i], bytes);

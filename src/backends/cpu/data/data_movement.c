@@ -87,7 +87,7 @@ static void operand_strides(const assay_operand_t* o, assay_layout_t layout, int
 
 // ---- Transpose ------------------------------------------------------------------------------
 
-// Where the elements lie one behind the other on both sides nothing is moved.
+// Where the elements lie one after the other on both sides nothing is moved.
 static bool is_run(const cpu_box_t* box, int64_t size) {
   cpu_box_t b = *box;
   cpu_box_prepare(&b);

@@ -3,7 +3,7 @@
 //
 // The output's lines (rows of a matrix, each of one place; rows of an image) are taken in blocks. A
 // block's input is split, place by place, with zeros around it; rows of tiles are places that lie
-// one behind the other, those beside the image among them, which are dropped. What a place of the
+// one after the other, those beside the image among them, which are dropped. What a place of the
 // output gets depends on nothing but the places that its window sees: were one of those out of
 // range, it is computed as a plain sum, in one chain along the kernel's places and the channels.
 //
@@ -37,7 +37,7 @@ typedef struct cpu_split {
   int64_t units;                      // of a place
   int64_t pitch;                      // bytes of a split place
   int64_t n_pieces;                   // places of the kernel
-  int64_t* pieces;                    // how many bytes behind a window's first place they lie
+  int64_t* pieces;                    // how many bytes after a window's first place they lie
   cpu_range_t range;
   const uint16_t* weights;  // [panels][pieces][units], each as split_kernel.h says
   int64_t panel;            // numbers from one panel to the next

@@ -3,7 +3,7 @@
 // largest three (m h, h h, h m) or six (l h, m h, m m, h m, h h, h l) are added up.
 //
 // A unit of k is 32 terms: TDPBF16PS makes one chain of fused multiply-adds of the 16 even ones and
-// one of the odd ones, adds the two, and adds that to the sum. Units come one behind the other, in
+// one of the odd ones, adds the two, and adds that to the sum. Units come one after the other, in
 // each the products in the order above. So a sum depends on nothing but its own row and column.
 // Subnormal numbers are taken as 0, and become 0, on the way.
 #ifndef ASSAY_BACKENDS_CPU_GEMM_BF16_SPLIT_KERNEL_H_
@@ -22,7 +22,7 @@ enum {
   CPU_BF16_SPLIT_MAX_PARTS = 3
 };
 
-// Splits a row of n numbers into units of `parts` lines each, h, m, l, with zeros behind the n-th;
+// Splits a row of n numbers into units of `parts` lines each, h, m, l, with zeros after the n-th;
 // `to` is a cache line's. Returns whether all are in range. On CPUs with tiles, or imitating them.
 bool cpu_bf16_split_row(int parts, int64_t n, const float* x, cpu_range_t range, uint16_t* to);
 
@@ -42,7 +42,7 @@ typedef struct cpu_bf16_split_block {
   const char* a;
   int64_t step;
   int64_t n_pieces;
-  const int64_t* pieces;  // in bytes behind a
+  const int64_t* pieces;  // in bytes after a
   int64_t units;          // of a piece
   const uint16_t* panel;  // of n_pieces * units units
   float* c;        // the product, CPU_BF16_SPLIT_COLUMNS wide; a multiple of 16 rows is written

@@ -51,7 +51,7 @@ static int64_t input_lines(const cpu_bf16_split_t* k, int64_t lines) {
   return (lines - 1) * k->y.stride + (k->y.kernel - 1) * k->y.dilation + 1;
 }
 
-// Places behind the last line that rows of tiles may read.
+// Places after the last line that rows of tiles may read.
 static int64_t places_behind(const cpu_bf16_split_t* k) {
   return ROWS * k->x.stride + (k->x.kernel - 1) * k->x.dilation;
 }
@@ -333,7 +333,7 @@ assay_status_t cpu_bf16_split_run(assay_kernel_t* base, const void* const* in, v
 
 // ---- sizes --------------------------------------------------------------------------------------
 
-// Padding that windows see behind a line.
+// Padding that windows see after a line.
 static int64_t padding_behind(const cpu_bf16_split_axis_t* a) {
   const int64_t n =
       (a->out - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->in - a->before;
@@ -389,7 +389,7 @@ static void share_out(cpu_bf16_split_t* k) {
 assay_status_t cpu_bf16_split_plan(cpu_bf16_split_t* k) {
   const int64_t behind = padding_behind(&k->x);
   k->flat = k->x.stride == 1 && k->y.stride == 1;
-  // In one run a line's padding behind it is what lies before the next line.
+  // In one run a line's padding after it is what lies before the next line.
   k->width = k->x.before + k->x.in +
              (k->flat ? (behind > k->x.before ? behind - k->x.before : 0) : behind);
   // An odd number of lines: else all rows of a tile lie in one place of the cache.

@@ -1,7 +1,7 @@
 // Products with a matrix of 4- or 8-bit codes, packed in panels of 64 columns: a panel is read
 // once, from its first byte to its last.
 //
-// A panel is one block of rows of the matrix behind the other: 64 scales, 64 zero points (where
+// A panel is one block of rows of the matrix after the other: 64 scales, 64 zero points (where
 // there are any), and the codes. Of 8 bits: row by row, 64 bytes each. Of 4 bits: 8 rows at a time,
 // 64 words, word j with the rows' codes of column j from its low bits up.
 //
@@ -61,8 +61,8 @@ typedef struct cpu_coded_rows {
 // For few rows: weights are made in registers, for CPU_CODED_ROWS rows at a time.
 void cpu_coded_rows(const cpu_coded_rows_t* r);
 // Rows [from, end) of a panel as float32, as cpu_gemm_block takes them: 2 panels of CPU_PANEL
-// columns, one behind the other. `from` is the first row of a block or a multiple of
-// CPU_CODED_GROUP rows behind it, and so is `end`, or it is k.
+// columns, one after the other. `from` is the first row of a block or a multiple of
+// CPU_CODED_GROUP rows after it, and so is `end`, or it is k.
 void cpu_coded_widen(const cpu_coded_t* w, const uint8_t* panel, int64_t from, int64_t end,
                      float* to);
 

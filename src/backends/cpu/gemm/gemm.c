@@ -110,7 +110,7 @@ static inline int64_t rows_of(int64_t m, int vectors) {
   }
 
 // 8 rows by one panel after the other, the second one first: what the last vector of a row writes
-// behind it is written over.
+// after it is written over.
 __attribute__((always_inline)) static inline void block_of_eight(const cpu_gemm_block_t* b) {
   const int64_t rows = b->panel_rows ? b->panel_rows : b->k * (b->pieces ? b->n_pieces : 1);
   cpu_gemm_block_t second = *b;

@@ -18,7 +18,7 @@ void cpu_gemm_pack(const float* b, int64_t row_step, int64_t column_step, int64_
                    float* packed);
 
 // c[i, j] = a[i] . b[j], plus what c holds if `adds`, for m rows and one panel, or two that lie one
-// behind the other; rows of c have that many elements at least. Each sum is a chain of
+// after the other; rows of c have that many elements at least. Each sum is a chain of
 // multiply-adds from the first term to the last, whatever m is.
 void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
                     float* c, int64_t c_step, bool adds);
@@ -31,11 +31,11 @@ void cpu_gemm_rows(int64_t m, int64_t n, const float* a, int64_t a_step, const f
 
 // Products that begin with `start`: rows of it lie start_step apart (0: one row for all); NULL:
 // with zeros. A row of a is one piece of k units, floats or pairs of bf16, or several, which lie at
-// `pieces` behind its beginning. `vectors` of 16 columns are made, of one panel (1, 2) or of two
+// `pieces` after its beginning. `vectors` of 16 columns are made, of one panel (1, 2) or of two
 // (3, 4).
 //
 // While it runs, panels that are wanted next may be fetched from memory: at `ahead` and a panel
-// behind it, so many bytes of each.
+// after it, so many bytes of each.
 typedef struct cpu_gemm_block {
   int64_t m, k;
   const void* a;
@@ -53,7 +53,7 @@ typedef struct cpu_gemm_block {
   int64_t ahead_bytes;
 } cpu_gemm_block_t;
 
-enum { CPU_GEMM_K_BLOCK = 16 };  // rows of panels, behind each of which lines are fetched
+enum { CPU_GEMM_K_BLOCK = 16 };  // rows of panels, after each of which lines are fetched
 
 // What the rows [row, row + rows) of a block fetch.
 typedef struct cpu_gemm_ahead {

@@ -59,7 +59,7 @@ typedef struct job {
   void* out;
   float* tile;
   int64_t row, last_row, column, last_column;  // its share
-  bool again;                                  // behind these rows the columns come again
+  bool again;                                  // after these rows the columns come again
 } job_t;
 
 // Rows and columns of a tile, and units of k.
@@ -93,7 +93,7 @@ static ahead_t ahead_of(const job_t* j, const piece_t* p) {
 }
 
 // A piece into `to`, whose rows lie `step` apart: from the last columns to the first, rows in
-// order, so that what the last vector of a row writes behind it is written over.
+// order, so that what the last vector of a row writes after it is written over.
 static void multiply(const job_t* j, const piece_t* p, float* to, int64_t step) {
   const product_t* k = j->k;
   const ahead_t ahead = ahead_of(j, p);
@@ -136,7 +136,7 @@ static void run_tile(const job_t* j, piece_t* p) {
     multiply_tile(j, p, (float*)j->out + p->row * k->n + p->column, k->n);
     return;
   }
-  // Where sums are taken up again, nothing may be written behind a row's last vector.
+  // Where sums are taken up again, nothing may be written after a row's last vector.
   const int64_t step = k->depth < k->units ? (p->n + LANES - 1) / LANES * LANES : p->n;
   multiply_tile(j, p, j->tile, step);
   const cpu_program_part_t part = {.from = p->row * k->n + p->column,
@@ -187,7 +187,7 @@ static void run_part(const job_t* j) {
   }
 }
 
-// A tile, and a vector behind its last row.
+// A tile, and a vector after its last row.
 static int64_t tile_floats(const product_t* k) { return k->rows * k->columns + LANES; }
 
 // Part p of `parts`. Each has all rows and some columns, or, where there are many rows, the other
@@ -380,7 +380,7 @@ static void find_tile(product_t* k) {
   const int64_t max = k->units <= SHORT ? SHORT_COLUMNS : MAX_COLUMNS;
   k->columns = fit < WIDE ? WIDE : fit > max ? max : fit;
   if (k->columns > padded(k->n)) k->columns = padded(k->n);
-  // Tiles of whole rows are one piece for what comes behind them: the higher, the better.
+  // Tiles of whole rows are one piece for what comes after them: the higher, the better.
   k->rows = ROWS;
   if (k->units <= SHORT && k->columns >= k->n) {
     const int64_t rows = TILE_FLOATS / k->columns / 6 * 6;

@@ -1,5 +1,5 @@
 // Products with constant matrices that the model stores in 4 or 8 bits with scales (MatMulNBits;
-// DequantizeLinear in front of MatMul or Gemm), and what the layer does to each element behind
+// DequantizeLinear in front of MatMul or Gemm), and what the layer does to each element after
 // them. The codes stay codes in memory: few rows take as long as it takes to read them.
 //
 // Few rows are multiplied by weights that are made in registers; for more rows some weights of 64
@@ -51,7 +51,7 @@ static int64_t thread_scratch(const weight_only_t* k) {
   return tile_rows(k) * WIDE + (k->m > FEW ? depth_for(k->m) * WIDE : 0);
 }
 
-// The first row of weights behind those that are made together with row `l`: whole blocks, or parts
+// The first row of weights after those that are made together with row `l`: whole blocks, or parts
 // of one.
 static int64_t depth_end(const cpu_coded_t* w, int64_t l, int64_t depth) {
   const int64_t block_end = l - l % w->block + w->block;
@@ -154,7 +154,7 @@ static int shift_of(const assay_coded_matrix_t* m) {
   return m->bits == 8 ? (m->is_signed ? 0 : -128) : m->is_signed ? 8 : 0;
 }
 
-// Zero points of all blocks, shifted as codes are. *ok false: a shifted one is no float32.
+// Zero points of all blocks, shifted as codes are. *ok false: a shifted one is not a float32.
 static assay_status_t read_zeros(const assay_sized_layer_t* l, source_t* s, bool* ok) {
   const assay_coded_matrix_t* m = s->m;
   const int shift = shift_of(m);

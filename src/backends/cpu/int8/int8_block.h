@@ -14,7 +14,7 @@ enum { INT8_LANES = 16, INT8_PANEL = 64 };  // columns of a vector, and of a pan
 bool int8_has_vnni(void);
 
 // Rows of unsigned bytes by a panel of signed ones: rows of units, with 16 * vectors columns each.
-// A row of a is n_pieces pieces of `units` units, which lie at `pieces` bytes behind its beginning.
+// A row of a is n_pieces pieces of `units` units, which lie at `pieces` bytes after its beginning.
 // Row i of c begins with row i of `start`, whose rows lie start_step apart (0: one row for all).
 typedef struct int8_block {
   int64_t rows, units;

@@ -76,7 +76,7 @@ static void make_row(const job_t* j, int64_t sample, int64_t row) {
   const depthwise_t* k = j->k;
   const assay_window_axis_t *a = &k->across, *b = &k->along;
   const int64_t from = row * a->stride - a->pads[0];
-  // From the last block to the first: what a block of fewer channels writes behind each place is
+  // From the last block to the first: what a block of fewer channels writes after each place is
   // written over.
   for (int64_t i = j->blocks; i-- > 0;) {
     const uint32_t* rows[MAX_ROWS];

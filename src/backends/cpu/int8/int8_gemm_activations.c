@@ -54,7 +54,7 @@ CLONES static void add_unit(const int8_t* restrict unit, int64_t n, int32_t* res
     sums[i] += unit[4 * i] + unit[4 * i + 1] + unit[4 * i + 2] + unit[4 * i + 3];
 }
 
-// Bytes of column c of the unit from row i on, where rows or columns end; 0 behind the end.
+// Bytes of column c of the unit from row i on, where rows or columns end; 0 after the end.
 static void fill_slowly(const pairs_t* k, const uint8_t* w, int64_t i, int64_t c, int64_t n,
                         uint8_t* to) {
   for (int64_t j = 0; j < n; j++)

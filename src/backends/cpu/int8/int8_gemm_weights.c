@@ -86,7 +86,7 @@ static void copy_threes(const uint8_t* restrict from, int64_t n, uint8_t flip,
   }
 }
 
-// n places of a line; what lies behind the channels of a place meets weights of 0.
+// n places of a line; what lies after the channels of a place meets weights of 0.
 static void copy_places(const products_t* k, const uint8_t* from, int64_t n, uint8_t* to) {
   const uint8_t flip = k->flip ? 128 : 0;
   if (k->channels == k->capacity) {
@@ -192,7 +192,7 @@ static void run_tile(const job_t* j, int64_t sample, int64_t line, int64_t lines
   else
     x += line * k->line_step;
   // From the last panel to the first, rows in order, so that what the last vector of a row writes
-  // behind it is written over.
+  // after it is written over.
   const int64_t from = (sample * k->lines + line) * k->places * k->n + c;
   const bool quick = k->base.quick_shift != NULL;
   for (int64_t i = (n - 1) / INT8_PANEL * INT8_PANEL; i >= 0; i -= INT8_PANEL)

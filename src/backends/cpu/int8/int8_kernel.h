@@ -86,7 +86,7 @@ void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int
                         int32_t zero_x, int64_t from, int64_t to, void* out);
 
 // The same of exact sums, bias and zero points taken in, for `runs` runs of n elements that lie
-// `step` apart from `from` on; those of sums lie one behind the other. `out` is the whole output.
+// `step` apart from `from` on; those of sums lie one after the other. `out` is the whole output.
 typedef struct int8_part {
   const int32_t* sums;
   int64_t from, n, runs, step;

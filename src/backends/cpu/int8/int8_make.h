@@ -13,7 +13,7 @@ typedef assay_status_t int8_build_t(int8_kernel_t* k, int8_job_t* j, bool* out_o
 assay_status_t int8_make(const assay_sized_layer_t* l, size_t bytes, int8_build_t* build,
                          void (*close)(int8_kernel_t* k), assay_kernel_t** out) ASSAY_MUST_USE;
 
-// Sums are exact; what comes behind them is rounded as ops/quant/int8.h says.
+// Sums are exact; what comes after them is rounded as ops/quant/int8.h says.
 #define INT8_ROUNDING                                                                   \
   {                                                                                     \
     .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .documented = true, \

@@ -33,7 +33,7 @@ static float through(const assay_norm_step_t* s, float x) {
 
 // ---- what rows make of their sums ---------------------------------------------------------------
 
-// The byte of the first quantizer behind a variance.
+// The byte of the first quantizer after a variance.
 static uint8_t key_of(const int8_norm_t* k, float variance) {
   if (k->of_variance.is_there) return quantized(&k->of_variance, variance);
   const float sum = variance + k->epsilon;

@@ -2,7 +2,7 @@
 // bytes out, without floats in memory.
 //
 // A row's sum and sum of squares are exact integers, and so are n^2 times its variance: its number
-// is rounded once. The first quantizer behind it makes a byte of it, on which all that follows up
+// is rounded once. The first quantizer after it makes a byte of it, on which all that follows up
 // to the quotient depends: one factor and one unit for each of 256. A quotient in steps is then
 //   (x - zero) * factor - mean * unit
 // with one rounding each, which is nearer to truth than the nodes one by one. What follows the
@@ -55,7 +55,7 @@ assay_status_t int8_norm_init(int8_norm_t* k, const assay_quantized_norm_t* q, i
                               const int8_norm_numbers_t* numbers) ASSAY_MUST_USE;
 void int8_norm_deinit(int8_norm_t* k);
 
-// Rows one behind the other. The same bits on every CPU.
+// Rows one after the other. The same bits on every CPU.
 void int8_norm_rows(const int8_norm_t* k, const uint8_t* x, int64_t rows, uint8_t* y);
 // The same in plain C.
 void int8_norm_rows_plain(const int8_norm_t* k, const uint8_t* x, int64_t rows, uint8_t* y);
@@ -69,7 +69,7 @@ typedef struct int8_norm_row {
   bool odd;
 } int8_norm_row_t;
 int8_norm_row_t int8_norm_row_of(const int8_norm_t* k, int64_t sum, int64_t squares);
-// Element c of a row, by the definition from `from` on: 0 the quotient, 1 what is behind it.
+// Element c of a row, by the definition from `from` on: 0 the quotient, 1 what is after it.
 uint8_t int8_norm_exactly(const int8_norm_t* k, const int8_norm_row_t* r, uint8_t x, int64_t c,
                           int from);
 // Whether a fused operation has the bytes `want` of all 256 before the stage.

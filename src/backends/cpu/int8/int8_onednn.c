@@ -247,7 +247,7 @@ static bool read_product(const int8_job_t* j, onednn_t* k, problem_t* p) {
   return true;
 }
 
-// Room behind the primitive's own scratch memory: column sums, and weights as signed numbers.
+// Room after the primitive's own scratch memory: column sums, and weights as signed numbers.
 static void plan_scratch(onednn_t* k, const_dnnl_primitive_desc_t d, bool reads) {
   const size_t own =
       dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(d, dnnl_query_scratchpad_md, 0));

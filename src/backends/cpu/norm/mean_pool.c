@@ -4,7 +4,7 @@
 // Places are cut into chunks, as many as their number says. Each sum is one chain of additions
 // in float32 over a chunk's places in order, and then one over the chunks; then comes a
 // division. Threads share out the chunks, so that each reads what lies in its own cache, and
-// leaves it there, where layers that take places before and behind do so, too.
+// leaves it there, where layers that take places before and after do so, too.
 #include <string.h>
 
 #include "backends/cpu/constants.h"
@@ -87,7 +87,7 @@ typedef struct means {
   int64_t samples, places, channels, chunks;
 } means_t;
 
-// Sums of a chunk; room for whole blocks is behind them.
+// Sums of a chunk; room for whole blocks is after them.
 static void sum_chunk(const means_t* k, const char* x, int64_t i, float* to) {
   const int64_t sample = i / k->chunks, s = i % k->chunks;
   const int64_t first = k->places * s / k->chunks, end = k->places * (s + 1) / k->chunks;

@@ -128,7 +128,7 @@ static float finished(kind_t kind, float x, float m, float count) {
 
 // ---- sums of short rows ---------------------------------------------------------------------
 //
-// Many rows that lie one behind the other, each of at most a piece: as plain_sum_along has them, in
+// Many rows that lie one after the other, each of at most a piece: as plain_sum_along has them, in
 // registers.
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -239,7 +239,7 @@ static void reduce_some(const reduce_t* k, const void* x, int64_t outer, int64_t
     cpu_narrow(so_far + i, 1, k->base.out[0].type, to + i * k->column_step, y);
 }
 
-// Whether results lie one behind the other, each from a row of its own that row_sums takes.
+// Whether results lie one after the other, each from a row of its own that row_sums takes.
 static bool has_short_rows(const reduce_t* k) {
   return (k->kind == MEAN || k->kind == SUM) && k->along && !k->n_reduced && k->n_kept == 1 &&
          k->columns <= PIECE && k->kept_from[0] == k->columns && k->kept_to[0] == 1 &&

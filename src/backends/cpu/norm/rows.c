@@ -1,4 +1,4 @@
-// Layers over rows that lie one behind the other, Softmax and normalizations, and Softmax down
+// Layers over rows that lie one after the other, Softmax and normalizations, and Softmax down
 // columns. Sums run in LANES parts side by side, which are added up pairwise: the same
 // order for any number of threads and any batch.
 #include <math.h>

@@ -167,7 +167,7 @@ static inline TARGET_BF16 __attribute__((always_inline)) void store_bf16(const _
       _mm512_storeu_si512(to + 16 * v, (__m512i)_mm512_cvtne2ps_pbh(x[v + 1], x[v]));
 }
 
-// What run_rows is compiled for: chains of one link that stand behind many convolutions.
+// What run_rows is compiled for: chains of one link that stand after many convolutions.
 static int only_link(const cpu_chain_run_t* r) {
   const cpu_chain_stream_t* first = &r->streams[r->first];
   return r->n_links == 1 && first->type == ASSAY_TYPE_FLOAT && first->step ? (int)r->links[0].kind

@@ -115,7 +115,7 @@ INLINE __m512i rounded_to_bf16(__m512 x) {
   return _mm512_mask_or_epi32(_mm512_mask_add_epi32(y, odd, y, _mm512_set1_epi32(1)), nan, b,
                               _mm512_set1_epi32(0x00400000));
 }
-// Of two vectors, one behind the other.
+// Of two vectors, one after the other.
 INLINE __m512i to_bf16_both(__m512 x, __m512 y) {
   const __m512i odd = _mm512_add_epi16(
       _mm512_set1_epi32(0x00030001),

@@ -33,7 +33,7 @@ cpu_function_t cpu_f_add, cpu_f_sub, cpu_f_mul, cpu_f_quotient, cpu_f_larger, cp
     cpu_f_select, cpu_f_is_true;
 cpu_function_t* cpu_vector_function(cpu_vmath_id_t id);
 
-// What takes f's place behind sums, where a function may be off by some ulps: within 2.5.
+// What takes f's place after sums, where a function may be off by some ulps: within 2.5.
 cpu_function_t* cpu_short_function(cpu_function_t* f);
 
 // What takes f's place where the result is narrowed to `type`: so that it is rounded as if once.

@@ -154,7 +154,7 @@ static int value_of(compiler_t* c, const assay_value_t* v, bool integers) {
   return input < 0 ? -1 : add_stream(c, &c->l->in[input], input, integers);
 }
 
-// Adds an instruction; gives its number as an operand, or -1. Behind sums the short functions do.
+// Adds an instruction; gives its number as an operand, or -1. After sums the short functions do.
 static int emit(compiler_t* c, cpu_function_t* f, int n, const int* operands, const float* param,
                 int cost) {
   const size_t at = c->p->n_code;

@@ -22,8 +22,8 @@ typedef struct cpu_program cpu_program_t;
 
 // Compiles nodes [first, end) of a layer. `result` is the value that the anchor before them makes
 // (NULL: there is none), `layout` that of the output and of all streams of its size. *out stays
-// NULL where a node is no pointwise function that programs know. Without nodes it hands the result
-// on, rounded.
+// NULL where a node is not a pointwise function that programs know. Without nodes it hands the
+// result on, rounded.
 assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
                                 const assay_value_t* result, assay_layout_t layout,
                                 cpu_program_t** out);
@@ -48,24 +48,24 @@ void cpu_program_run(const cpu_program_t* p, const void* const* in, const float*
 // Where a program does one thing to each element of the contraction's result: the link; else NULL.
 const struct cpu_link* cpu_program_only_link(const cpu_program_t* p);
 
-// What a layer does behind its first node, as a program of a kernel's: with the forms in which it
+// What a layer does after its first node, as a program of a kernel's: with the forms in which it
 // reads its streams. *program stays NULL where there is nothing; *ok becomes false where there is
 // no such program, or where it would read an input in another form than the kernel does.
 assay_status_t cpu_program_behind(const assay_sized_layer_t* l, assay_layout_t layout,
                                   assay_kernel_t* k, cpu_program_t** program,
                                   bool* ok) ASSAY_MUST_USE;
 
-// The same behind its first `first` nodes, at least one.
+// The same after its first `first` nodes, at least one.
 assay_status_t cpu_program_from(const assay_sized_layer_t* l, size_t first, assay_layout_t layout,
                                 assay_kernel_t* k, cpu_program_t** program,
                                 bool* ok) ASSAY_MUST_USE;
 
 // A part of the output: `runs` runs of n elements, the first at element `from`, each `step`
-// elements behind the one before.
+// elements after the one before.
 typedef struct cpu_program_part {
   int64_t from, n, runs, step;
   const float* result;  // the contraction's result of the first run; the next ones lie
-  int64_t result_step;  // so many elements behind
+  int64_t result_step;  // so many elements after
 } cpu_program_part_t;
 
 // The same for a part, by the calling thread alone.

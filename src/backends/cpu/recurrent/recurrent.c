@@ -128,7 +128,7 @@ static assay_status_t new_panels(const recurrent_t* k, int64_t rows, int panels,
                          sizeof **out, out);
 }
 
-// Both biases of a gate in one; but the hidden gate's of a GRU that resets behind the product.
+// Both biases of a gate in one; but the hidden gate's of a GRU that resets after the product.
 static assay_status_t pack_bias(recurrent_t* k, const assay_operand_t* o) {
   const int gates = gates_of(k->cell);
   const int64_t all = gates * k->hidden;

@@ -191,7 +191,7 @@ static void multiply_states(const run_t* r, int64_t s, bool second, int d, int64
            tile, RECURRENT_BLOCK, false);
 }
 
-// One step of a block. second: the half of a GRU's step behind the reset.
+// One step of a block. second: the half of a GRU's step after the reset.
 static void run_block(const run_t* r, int d, int64_t block, int64_t s, bool second) {
   const recurrent_t* k = r->k;
   const int64_t unit = block * k->units;
@@ -283,7 +283,7 @@ static void run_together(const run_t* r, int threads) {
   }
 }
 
-// ---- before and behind -------------------------------------------------------------------------
+// ---- before and after -------------------------------------------------------------------------
 
 static void first_states(const run_t* r, int input, float* to) {
   const recurrent_t* k = r->k;

@@ -1,5 +1,5 @@
 // Loops over arrays and the table of them, as cpu_vmath_LEVEL: included last by the source of one
-// instruction set, behind its lanes_*.h.
+// instruction set, after its lanes_*.h.
 #include <stddef.h>
 
 #include "backends/cpu/vmath/float32.h"

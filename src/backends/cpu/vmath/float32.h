@@ -1,6 +1,6 @@
 // Functions that networks spend their time in, evaluated in float32 lanes with at most 1 ulp (those
 // that are called short: 2.5); their twins in float64 (float64.h) serve 16-bit results. Included
-// behind one of the lanes_*.h.
+// after one of the lanes_*.h.
 #ifndef ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 #define ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 
@@ -87,7 +87,7 @@ VFN vf v_swish(vf x, float alpha) {
 }
 
 // The same within 2.5 ulp: the divisor times 2^-64, so that it stays finite for as long as the
-// quotient is no zero.
+// quotient is not a zero.
 VFN vf short_swish32(vf x, float alpha) {
   vf n, high;
   const vf a = f_set(-alpha), y = f_max(f_set(-170 / alpha), x), min = f_set(-104);

@@ -1,5 +1,5 @@
 // Functions of float32 evaluated in float64 lanes: within 0.51 ulp of float32, for all inputs.
-// Included behind one of the lanes_*.h. What is subnormal in float32 is not in float64, and a
+// Included after one of the lanes_*.h. What is subnormal in float32 is not in float64, and a
 // product of two float32 is exact there; so the one rounding that counts is the last one, at which
 // subnormal results and overflow come out right by themselves. `odd` asks for rounding to odd
 // instead: a result that is then rounded to a 16-bit format is rounded as if once (S. Boldo and
@@ -78,7 +78,7 @@ VFN vf v_cosh(vf x, bool odd) {
   const vd e = d_exp(d_min(d_set(100), d_abs(d_of(x))));
   return finish(d_mul(d_add(e, d_div(d_set(1), e)), d_set(0.5)), odd);
 }
-// The argument 0 is no case of these: -0 stays. alpha is made smaller by what is nothing in
+// The argument 0 is not a case of these: -0 stays. alpha is made smaller by what is nothing in
 // float32, but keeps results off alpha x, which they are smaller than.
 #define ALMOST 0x1.ffffffffffp-1
 VFN vf v_elu(vf x, float alpha, bool odd) {

@@ -1,5 +1,5 @@
 // Polynomials of the vector functions, highest coefficient first. Made by
-// scripts/fit_polynomials.py; behind each its largest error, relative to the function's value.
+// scripts/fit_polynomials.py; after each its largest error, relative to the function's value.
 #ifndef ASSAY_BACKENDS_CPU_VMATH_POLYNOMIALS_H_
 #define ASSAY_BACKENDS_CPU_VMATH_POLYNOMIALS_H_
 

@@ -1,4 +1,4 @@
-// Pointwise functions over arrays of float32: at most 1 ulp (short ones, which serve behind
+// Pointwise functions over arrays of float32: at most 1 ulp (short ones, which serve after
 // sums: 2.5) for all inputs, special
 // values and subnormal numbers included (tests/backends/test_cpu_vmath.c), with the same bits for
 // every instruction set, place in an array and number of elements.
@@ -43,7 +43,7 @@ typedef struct cpu_vmath {
 
 // For the CPU's best instruction set.
 const cpu_vmath_t* cpu_vmath(void);
-// All that the CPU runs, the best first: 0, 1, ...; NULL behind the last.
+// All that the CPU runs, the best first: 0, 1, ...; NULL after the last.
 const cpu_vmath_t* cpu_vmath_level(int i);
 
 extern const cpu_vmath_t cpu_vmath_plain;

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "io/json.h"
 
-// One event a line, so that a long trace is no tree in memory.
+// One event a line, so that a long trace is not a tree in memory.
 static assay_status_t add(assay_str_t* out, json_t* take_event, bool* first) {
   if (!take_event) return assay_status_no_memory();
   assay_str_append(out, *first ? "\n" : ",\n");

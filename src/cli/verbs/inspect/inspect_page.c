@@ -15,8 +15,8 @@ bool cli_page_check(const cli_page_args_t* a) {
   if (!port || (*port && strlen(port) <= 5 && strspn(port, "0123456789") == strlen(port) &&
                 atoi(port) <= UINT16_MAX))
     return true;
-  assay_cli_usage("inspect", "--serve: '%s' is no port: they go from 0 (any that is free) to 65535",
-                  port);
+  assay_cli_usage("inspect",
+                  "--serve: '%s' is not a port: they go from 0 (any that is free) to 65535", port);
   return false;
 }
 

@@ -1,4 +1,4 @@
-// polygraphy data concat: the iterations of several files, one behind the other.
+// polygraphy data concat: the iterations of several files, one after the other.
 #include <string.h>
 
 #include "base/alloc.h"

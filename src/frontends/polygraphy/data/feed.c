@@ -214,7 +214,7 @@ static assay_status_t warn_of_names(pg_job_t* j, pg_flag_id_t flag, assay_value_
     for (size_t k = 0; k < n; k++)
       known |= strcmp(pair.name, inputs[k]->name) == 0 || pg_fits(pair.name, inputs[k]->name);
     if (*pair.name && !known)
-      pg_log(PG_WARNING, "%.*s: '%s' is no input of the model; the first one is '%s'",
+      pg_log(PG_WARNING, "%.*s: '%s' is not an input of the model; the first one is '%s'",
              (int)strcspn(pg_flags[flag].names, " "), pg_flags[flag].names, pair.name,
              n ? inputs[0]->name : "");
   }
@@ -223,7 +223,7 @@ static assay_status_t warn_of_names(pg_job_t* j, pg_flag_id_t flag, assay_value_
 
 // ---- files --------------------------------------------------------------------------------------
 
-// The iterations of one file behind those before: cut and converted as the model says.
+// The iterations of one file after those before: cut and converted as the model says.
 static assay_status_t add_runs(assay_saved_t* from, assay_value_t* const* inputs, size_t n,
                                assay_saved_t* out) {
   assay_samples_t s = {0};

@@ -27,7 +27,8 @@ static assay_status_t parse_top(const char* text, top_t* out) {
   }
   if (good && !*end) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "--postprocess: '%s' is no top-K or top-K,axis=A, such as top-5,axis=1", text);
+                     "--postprocess: '%s' is neither top-K nor top-K,axis=A, such as top-5,axis=1",
+                     text);
 }
 
 typedef struct entry {

@@ -16,7 +16,7 @@ typedef struct pg_ended {
 } pg_ended_t;
 void pg_ended_deinit(pg_ended_t* e);
 
-// Runs a command (NULL behind its words), found in PATH, without a shell, and waits for its end. It
+// Runs a command (NULL after its words), found in PATH, without a shell, and waits for its end. It
 // reads what this program would.
 // Errors: NOT_FOUND there is no such program; DEVICE it could not be started.
 assay_status_t pg_command_run(const char* const* words, pg_ended_t* out) ASSAY_MUST_USE;

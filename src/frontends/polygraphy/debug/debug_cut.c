@@ -1,4 +1,4 @@
-// Where a model can be cut for debug reduce: in front of and behind each of its nodes, in their
+// Where a model can be cut for debug reduce: in front of and after each of its nodes, in their
 // order.
 #include "frontends/polygraphy/debug/debug_cut.h"
 

@@ -1,5 +1,5 @@
-// Where a model can be cut for debug reduce: in front of and behind each of its nodes, in their
-// order. What lies before such a place is one model, what lies behind it another.
+// Where a model can be cut for debug reduce: in front of and after each of its nodes, in their
+// order. What lies before such a place is one model, what lies after it another.
 #ifndef ASSAY_FRONTENDS_POLYGRAPHY_DEBUG_DEBUG_CUT_H_
 #define ASSAY_FRONTENDS_POLYGRAPHY_DEBUG_DEBUG_CUT_H_
 

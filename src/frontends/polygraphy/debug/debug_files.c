@@ -24,7 +24,7 @@ void pg_put_float(assay_str_t* out, double x) {
   do snprintf(text, sizeof text, "%.*e", digits, x);
   while (strtod(text, NULL) != x && ++digits < 17);
   const int exponent = atoi(strchr(text, 'e') + 1);
-  // Within these, Python writes no exponent, and at least one digit behind the point.
+  // Within these, Python writes no exponent, and at least one digit after the point.
   if (exponent >= -4 && exponent < 16)
     assay_str_printf_raw(out, "%.*f", digits > exponent ? digits - exponent : 1, x);
   else

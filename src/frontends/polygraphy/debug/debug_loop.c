@@ -33,7 +33,7 @@ static assay_status_t read_codes(const pg_job_t* j, pg_debug_t* d) {
     const long code = strtol(words->items[i], &end, 10);
     if (end == words->items[i] || *end || errno || code < -255 || code > 255)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%s' is no exit status: 0 to 255, or -N for signal N", flag,
+                         "%s: '%s' is not an exit status: 0 to 255, or -N for signal N", flag,
                          words->items[i]);
     d->codes[i] = (int)code;
   }
@@ -57,12 +57,12 @@ static assay_status_t check_flags(const pg_debug_t* d) {
   struct stat info;
   if (pg_given(a, PG_FLAG_check) && !pg_words(a, PG_FLAG_check)->n)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--check needs a command behind it: it takes the rest of the line, so it "
+                       "--check needs a command after it: it takes the rest of the line, so it "
                        "comes last");
   if (!pg_given(a, PG_FLAG_check) && !isatty(STDIN_FILENO))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "there is no --check, and nobody to ask: the standard input is no "
-                       "terminal; give --check COMMAND");
+                       "--check is missing, and standard input is not a "
+                       "terminal to ask on; give --check COMMAND");
   if (d->artifact && lstat(d->artifact, &info) == 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "%s already exists, refusing to overwrite. Please remove the file manually "
@@ -274,6 +274,6 @@ assay_status_t pg_debug_loop(pg_debug_t* d, const pg_loop_t* loop) {
     ASSAY_TRY(loop->advance(loop->user, &i, &stop));
   }
   report_all(n, passed);
-  if (!stop) pg_log(PG_WARNING, "Stopped behind %d iterations, without an end", PG_MAX_ITERATIONS);
+  if (!stop) pg_log(PG_WARNING, "Stopped after %d iterations, without an end", PG_MAX_ITERATIONS);
   return NULL;
 }

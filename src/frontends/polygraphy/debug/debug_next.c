@@ -7,8 +7,8 @@
 
 #include "base/shell.h"
 
-// The value of the check's own flag: the word behind one of these beginnings ('|' between them), or
-// what stands behind its '='. NULL: the check has none.
+// The value of the check's own flag: the word after one of these beginnings ('|' between them), or
+// what stands after its '='. NULL: the check has none.
 static const char* check_value(const pg_words_t* check, const char* names) {
   const char* found = NULL;
   for (size_t i = 0; i < check->n; i++) {
@@ -68,7 +68,7 @@ assay_status_t pg_put_fewest(pg_job_t* j, assay_str_t* out) {
     assay_str_append(out, " --golden ");
     assay_shell_word(out, golden);
   }
-  // A bound for single outputs ("y:1e-3") is no tolerance for all of them.
+  // A bound for single outputs ("y:1e-3") is not a tolerance for all of them.
   if (atol && strtod(atol, &end) > 0 && !*end)
     assay_str_printf(out, " --require '%smax_abs <= %s'", golden ? "golden_" : "", atol);
   return assay_str_status(out);

@@ -1,4 +1,4 @@
-// What comes behind a search by precision.
+// What comes after a search by precision.
 #ifndef ASSAY_FRONTENDS_POLYGRAPHY_DEBUG_DEBUG_NEXT_H_
 #define ASSAY_FRONTENDS_POLYGRAPHY_DEBUG_DEBUG_NEXT_H_
 

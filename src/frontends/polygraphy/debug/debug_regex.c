@@ -32,7 +32,7 @@ static assay_status_t refuse(const char* python, const char* what) {
                      python, what);
 }
 
-// A member that is an escape: adds it, *at stands behind. ']', '^' and '-' mean themselves only in
+// A member that is an escape: adds it, *at stands after. ']', '^' and '-' mean themselves only in
 // places of their own, which `close` and `hyphen` keep for the end.
 static assay_status_t put_escaped_member(const char* python, const char** at, assay_str_t* out,
                                          bool* close, bool* caret, bool* hyphen) {

@@ -11,14 +11,15 @@ static assay_status_t check(const char* path, const json_t* j) {
   const char* key;
   json_t* entry;
   if (!json_is_object(j))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' is no debug replay: it holds no object", path);
+    return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' is not a debug replay: it holds no object", path);
   json_object_foreach((json_t*)(uintptr_t)j, key, entry) {
     const json_t* success = json_object_get(entry, "success");
     if (!json_is_object(entry) || !(json_is_boolean(success) || json_is_null(success)))
-      return ASSAY_ERROR(ASSAY_CORRUPT,
-                         "'%s' is no debug replay: its entry '%s' has no \"success\" that is true "
-                         "or false",
-                         path, key);
+      return ASSAY_ERROR(
+          ASSAY_CORRUPT,
+          "'%s' is not a debug replay: its entry '%s' has no \"success\" that is true "
+          "or false",
+          path, key);
   }
   return NULL;
 }

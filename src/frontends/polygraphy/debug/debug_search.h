@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef enum pg_search_mode {
-  PG_SEARCH_BISECT,  // `top` first, then halves: right where all numbers behind a hit are hits, too
+  PG_SEARCH_BISECT,  // `top` first, then halves: right where all numbers after a hit are hits, too
   PG_SEARCH_UP,      // 0, 1, 2, ... until the first hit
   PG_SEARCH_DOWN,    // top, ..., 1, 0: all of them
 } pg_search_mode_t;

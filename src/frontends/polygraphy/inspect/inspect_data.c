@@ -65,7 +65,7 @@ static void put_more(view_t* v, const assay_numeric_t* a, int depth) {
   put_block(v, &values, depth);
 }
 
-// "name [dtype=float32, shape=(2, 5)] | Stats: ..." behind an empty line that is indented like it.
+// "name [dtype=float32, shape=(2, 5)] | Stats: ..." after an empty line that is indented like it.
 static assay_status_t put_tensor(view_t* v, const char* name, assay_tensor_t* t, int depth) {
   const int spaces = INDENT * (depth - 1);
   assay_numeric_t a = {0};

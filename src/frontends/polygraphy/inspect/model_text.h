@@ -22,7 +22,7 @@ bool pg_is_made_within(const assay_layer_t* l, const assay_value_t* v);
 // "Layer 3    | name [Op: Conv]", and below it what it reads and makes.
 void pg_put_layer(assay_str_t* out, const char* kind, size_t index, const char* name,
                   const char* op, const char* in, const char* made);
-// Each line of a text behind 4 * level spaces, with no line break at the end.
+// Each line of a text after 4 * level spaces, with no line break at the end.
 void pg_put_indented(assay_str_t* out, const char* text, int level);
 // Without the line breaks and spaces at its end.
 void pg_trim(assay_str_t* text);

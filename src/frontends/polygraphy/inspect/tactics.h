@@ -8,7 +8,7 @@
 // Before a build: what --load-tactics forces, as cli_build_t has it; NULL where it is not given.
 // Errors: NOT_FOUND, CORRUPT the file; UNSUPPORTED it is TensorRT's.
 assay_status_t pg_tactics_load(pg_job_t* j, const char** out_forced) ASSAY_MUST_USE;
-// Behind it: writes --save-tactics, and holds the plan against --load-tactics.
+// After it: writes --save-tactics, and holds the plan against --load-tactics.
 //   tactics  by layer of the engine's plan
 // Errors: INVALID_ARGUMENT a layer of the replay runs by another tactic.
 assay_status_t pg_tactics_settle(pg_job_t* j, const assay_engine_t* engine,

@@ -14,7 +14,7 @@ static assay_status_t set_one(assay_model_t* m, const assay_value_t* v, const ch
                               assay_str_t* done) {
   int64_t bound;
   ASSAY_TRY(pg_whole(FLAG, text, &bound));
-  if (bound < 1) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, FLAG ": %s is no size", text);
+  if (bound < 1) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, FLAG ": %s is not a size", text);
   assay_str_printf(done, "%s'%s': %lld", done->len ? ", " : "", v->name, (long long)bound);
   return assay_status_note(assay_unbounded_set(m, v->name, elem_of(v), bound), FLAG);
 }

@@ -17,7 +17,8 @@ static assay_status_t read_type(const char* flag, const char* text, assay_type_t
   *out = is_auto(text) ? ASSAY_TYPE_UNDEFINED : pg_type_parse(text);
   if (*out || is_auto(text)) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "%s: '%s' is no data type: say auto, float32, float16, int64 ...", flag, text);
+                     "%s: '%s' is not a data type: say auto, float32, float16, int64 ...", flag,
+                     text);
 }
 
 static assay_status_t read_shape(assay_arena_t* arena, const char* flag, const char* text,

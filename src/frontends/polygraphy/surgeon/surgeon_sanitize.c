@@ -109,7 +109,7 @@ static assay_status_t read_requests(const pg_job_t* j, assay_fold_requests_t* ou
                                  .has_threshold = size != NULL};
   if (size && !assay_bytes_parse(size, &bytes))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--fold-size-threshold: '%s' is no size, such as 1024, 16K or 1M", size);
+                       "--fold-size-threshold: '%s' is not a size, such as 1024, 16K or 1M", size);
   out->max_bytes = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
   return NULL;
 }
