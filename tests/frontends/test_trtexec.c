@@ -107,9 +107,9 @@ static void sizes(void** state) {
     const char* error;
   } rows[] = {{"16", 16 << 20, NULL},   {"0.25M", 1 << 18, NULL}, {"2g", 2ull << 30, NULL},
               {"5B", 5, NULL},          {"3k", 3072, NULL},       {"1T", 0, "B, K, M or G"},
-              {"-1", 0, "not a size"},     {"M", 0, "not a size"},      {"1MB", 0, "B, K, M or G"},
-              {"1e30G", 0, "too much"}, {"", 0, "not a size"},       {"0x1M", 0, "not a size"},
-              {" 1M", 0, "not a size"},    {"nanM", 0, "not a size"}};
+              {"-1", 0, "not a size"},  {"M", 0, "not a size"},   {"1MB", 0, "B, K, M or G"},
+              {"1e30G", 0, "too much"}, {"", 0, "not a size"},    {"0x1M", 0, "not a size"},
+              {" 1M", 0, "not a size"}, {"nanM", 0, "not a size"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uint64_t bytes = 0;
@@ -272,7 +272,8 @@ static void lines(void** state) {
       {"--onnx=m --device=1", "no such device", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --runtimePlatform=WindowsAMD64", "not supported", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --useRuntime=lean", "needs --loadEngine", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --preview=+profileSharing0806,-nothing", "is not a feature", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --preview=+profileSharing0806,-nothing", "is not a feature", NULL,
+       TRT_OUTCOME_RUN},
       {"--onnx=m --preview=profileSharing0806", "needs + or -", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --layerDeviceTypes=a:TPU", "neither GPU nor DLA", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --weightStreamingBudget=5", "needs --allowWeightStreaming", NULL, TRT_OUTCOME_RUN},

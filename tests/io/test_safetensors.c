@@ -146,7 +146,8 @@ static void rules_of_the_format(void** state) {
       {"{\"a\": {\"dtype\": \"F32\", \"shape\": [4611686018427387904, 4], \"data_offsets\": [0, "
        "0]}}",
        0, "does not take"},
-      {"{\"a\": {\"dtype\": \"F32\", \"shape\": [-1], \"data_offsets\": [0, 4]}}", 4, "is not a size"},
+      {"{\"a\": {\"dtype\": \"F32\", \"shape\": [-1], \"data_offsets\": [0, 4]}}", 4,
+       "is not a size"},
       {"{\"a\": {\"dtype\": \"Q32\", \"shape\": [1], \"data_offsets\": [0, 4]}}", 4, "'Q32'"},
       {"{\"a\": {\"dtype\": \"F32\", \"data_offsets\": [0, 4]}}", 4, "no shape"},
       {"{\"a\": 3}", 0, "no dtype"},
