@@ -14,6 +14,7 @@
 #include "eval/evaluator.h"
 #include "formats/format.h"
 #include "ops/math/pointwise.h"
+#include "ops/quant/quant.h"
 
 // Truth and a run with everything rounded move through the model side by side.
 typedef struct walk {
@@ -216,10 +217,49 @@ static bool is_rounded_constant(const assay_node_t* n, const assay_tensor_t* tru
   return true;
 }
 
+// Whether all that reads a value are quantizers that let nothing below 0 through.
+static bool is_cut_at_zero(const walk_t* w, const assay_value_t* v) {
+  const assay_graph_t* g = w->model->graph;
+  bool any = false;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++) {
+      if (g->nodes[i]->inputs[k] != v) continue;
+      if (k || strcmp(g->nodes[i]->op_type, "QuantizeLinear") != 0) return false;
+      if (!assay_quant_cuts_at_zero(g->nodes[i])) return false;
+      any = true;
+    }
+  return any && !v->is_output;
+}
+
+static assay_status_t cut_at_zero(assay_tensor_t** t) {
+  assay_tensor_t* cut = NULL;
+  if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->store != ASSAY_STORE_F64) return NULL;
+  ASSAY_TRY(assay_tensor_copy(*t, &cut));
+  for (int64_t i = 0; i < cut->size; i++)
+    if (assay_f64(cut)[i] < 0) assay_f64(cut)[i] = 0;
+  assay_tensor_release(*t);
+  *t = cut;
+  return NULL;
+}
+
+// Exporters drop a Relu in front of a quantizer that begins at 0, and what was before it keeps the
+// name of what came out of it: such a value counts from 0 on where golden has nothing below.
+static assay_status_t as_read(walk_t* w, const assay_value_t* v, assay_tensor_t** out) {
+  const assay_tensor_t* golden = w->golden_of[v->id]->tensor;
+  if (golden->kind != ASSAY_KIND_TENSOR || golden->store != ASSAY_STORE_F64 ||
+      !is_cut_at_zero(w, v))
+    return NULL;
+  for (int64_t i = 0; i < golden->size; i++)
+    if (!(assay_f64(golden)[i] >= 0)) return NULL;
+  ASSAY_TRY(cut_at_zero(out));
+  return cut_at_zero(&w->noisy_out[v->id]);
+}
+
 static assay_status_t compare(walk_t* w, const assay_node_t* n, const assay_value_t* v,
                               assay_tensor_t** out) {
   assay_golden_tensor_t* g = w->golden_of[v->id];
   ASSAY_TRY(as_shaped(*out, g));
+  ASSAY_TRY(as_read(w, v, out));
   assay_tensor_t* clipped = NULL;
   ASSAY_TRY(as_clipped(*out, g->tensor, &clipped));
   if (clipped) {
@@ -442,6 +482,14 @@ static assay_status_t take_found(walk_t* w, size_t fault, assay_fault_t* found, 
   return NULL;
 }
 
+// A repair that restores golden, in place of what was found before.
+static void take_restored(const assay_node_t* node, const assay_repair_t* r, assay_fault_t* found,
+                          size_t* n_found) {
+  for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
+  found[0] = (assay_fault_t){.node = node, .has_repair = true, .restored = true, .repair = *r};
+  *n_found = 1;
+}
+
 // Where golden knows what goes into the node, its constant can be solved for.
 static assay_status_t solve(walk_t* w, const assay_search_target_t* target, assay_fault_t* found,
                             size_t* n_found) {
@@ -450,6 +498,8 @@ static assay_status_t solve(walk_t* w, const assay_search_target_t* target, assa
   bool is_solved = false;
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
+  ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &is_solved));
+  if (is_solved) return take_restored(node, &r, found, n_found), NULL;
   ASSAY_TRY(assay_solve_constant(w->truth, node, target, &r, &left, &is_solved));
   if (!is_solved) return NULL;
   const assay_difference_t d = assay_difference(target->truth, target->golden);
@@ -512,10 +562,7 @@ static assay_status_t insert(walk_t* w, const assay_search_target_t* target, dou
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
   ASSAY_TRY(assay_solve_missing(w->truth, node, target, &w->golden, deadline, &r, &is_found));
-  if (!is_found) return NULL;
-  for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
-  found[0] = (assay_fault_t){.node = node, .has_repair = true, .restored = true, .repair = r};
-  *n_found = 1;
+  if (is_found) take_restored(node, &r, found, n_found);
   return NULL;
 }
 

@@ -23,6 +23,11 @@ assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* no
                                     const assay_search_target_t* target, assay_repair_t* out,
                                     double* out_left, bool* out_found) ASSAY_MUST_USE;
 
+// The scale and the zero point of a QuantizeLinear or DequantizeLinear that makes the target.
+assay_status_t assay_solve_quantizer(assay_evaluator_t* m, const assay_node_t* node,
+                                     const assay_search_target_t* target, assay_repair_t* out,
+                                     bool* out_found) ASSAY_MUST_USE;
+
 // The known, for the parts of the solver.
 typedef struct assay_solve {
   assay_evaluator_t* m;

@@ -2,6 +2,7 @@
 #include "ops/quant/quant.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "ops/math/pointwise.h"
 
@@ -23,6 +24,25 @@ assay_status_t assay_quant_settle(const assay_tensor_t* t, assay_type_t type,
   }
   *out = y;
   return NULL;
+}
+
+bool assay_quant_cuts_at_zero(const assay_node_t* node) {
+  const assay_value_t* v = node->n_inputs > 2 ? node->inputs[2] : NULL;
+  const assay_tensor_t* zero = v ? v->constant : NULL;
+  assay_tensor_t* wide = NULL;
+  if (!v) {  // uint8 from 0 on, or what the attribute says
+    for (size_t i = 0; i < node->n_attrs; i++)
+      if (strcmp(node->attrs[i].name, "output_dtype") == 0) return false;
+    return true;
+  }
+  if (!zero || zero->kind != ASSAY_KIND_TENSOR || !assay_type_is_integer(zero->type)) return false;
+  assay_status_t st = assay_tensor_widen((assay_tensor_t*)zero, &wide);
+  if (st) return assay_status_free(st), false;
+  const int64_t min = assay_type_saturate(zero->type, -(double)INFINITY);
+  bool cuts = true;
+  for (int64_t i = 0; i < wide->size; i++) cuts &= assay_i64(wide)[i] == min;
+  assay_tensor_release(wide);
+  return cuts;
 }
 
 assay_type_t assay_quant_type(const assay_eval_t* c, assay_type_t type) {

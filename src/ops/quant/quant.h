@@ -19,6 +19,9 @@ bool assay_quant_is_real(const assay_value_t* v, const assay_tensor_t* t);
 // The integers of a type that real numbers round to, saturated; NaN becomes 0.
 assay_status_t assay_quant_settle(const assay_tensor_t* t, assay_type_t type,
                                   assay_tensor_t** out) ASSAY_MUST_USE;
+// Whether a QuantizeLinear lets nothing below 0 through: its zero points are constant, and its
+// type's smallest number. It may stand for a Relu.
+bool assay_quant_cuts_at_zero(const assay_node_t* node);
 // The type of a tensor of quantized values: the declared one, or FLOAT for real numbers in place of
 // integers.
 assay_type_t assay_quant_type(const assay_eval_t* c, assay_type_t type);
