@@ -5,10 +5,10 @@
 
 #include "account/golden/golden.h"
 
-// Both truths, as written and unquantized, are evaluated on one sample; each golden value that is
-// much nearer to one of them speaks for it, and the majority tells; where none does, those that are
-// a little nearer. Where as many speak for both, golden is the float network's. A model that
-// quantizes nothing: false.
+// Golden that has a quantizer's steps as integers quantizes. Else both truths, as written and
+// unquantized, are evaluated on one sample; each golden value that is much nearer to one of them
+// speaks for it, and the majority tells; where none does, those that are a little nearer. Where as
+// many speak for both, golden is the float network's. A model that quantizes nothing: false.
 //   inputs   in the order of the graph's inputs
 //   outputs  golden of the graph's outputs where golden has them as samples alone; NULL: none
 assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const assay_model_t* model,

@@ -9,12 +9,14 @@
 
 // Golden's quotient is x / scale in float32: two roundings of x and scale, one of the quotient.
 static const double QUOTIENT = 0x1p-22;
-// Times the distance of the run's x from truth's: as far as golden may be without a fault.
+// Times the distance of the run's x from truth's, of the element or of all (RMS): as far as golden
+// may be without a fault.
 static const double NOISE = 8;
 
 typedef struct turn {
   const double *x, *noisy, *scale;
   const int64_t* zero;  // NULL: 0
+  double noise;         // RMS of noisy from x
   int64_t n_zero, min, max;
   int64_t* y;
 } turn_t;
@@ -24,7 +26,7 @@ static void turn_run(const void* user, int64_t n, int64_t x, int64_t x_step, int
   const turn_t* t = user;
   for (int64_t i = 0; i < n; i++, x += x_step, s += s_step) {
     const double quotient = t->x[x] / t->scale[s], nearest = rint(quotient);
-    const double spread = NOISE * fabs(t->noisy[x] - t->x[x]) / fabs(t->scale[s]);
+    const double spread = NOISE * fmax(fabs(t->noisy[x] - t->x[x]), t->noise) / fabs(t->scale[s]);
     if (!(0.5 - fabs(quotient - nearest) <= QUOTIENT * fabs(quotient) + spread)) continue;
     const double other = nearest + (quotient >= nearest ? 1 : -1);
     const double y = other + (t->zero ? (double)t->zero[t->n_zero > 1 ? s : 0] : 0);
@@ -53,6 +55,15 @@ static bool find_scales(const assay_node_t* n, const assay_tensor_t* x, const as
   return true;
 }
 
+static double rms_between(const assay_tensor_t* a, const assay_tensor_t* b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a->size; i++) {
+    const double d = assay_f64(a)[i] - assay_f64(b)[i];
+    sum += isfinite(d) ? d * d : 0;
+  }
+  return a->size ? sqrt(sum / (double)a->size) : 0;
+}
+
 static assay_status_t turn(const assay_node_t* n, const assay_tensor_t* x,
                            const assay_tensor_t* noisy_x, const assay_tensor_t* scale,
                            const assay_tensor_t* zero, assay_tensor_t** y) {
@@ -74,6 +85,7 @@ static assay_status_t turn(const assay_node_t* n, const assay_tensor_t* x,
                       .noisy = assay_f64(noisy_x),
                       .scale = assay_f64(scale),
                       .zero = integer_zero ? assay_i64(zero) : NULL,
+                      .noise = rms_between(noisy_x, x),
                       .n_zero = integer_zero ? zero->size : 0,
                       .min = is_signed ? -(INT64_C(1) << (bits - 1)) : 0,
                       .max = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1,

@@ -1,9 +1,9 @@
 // Scales and zero points of quantizers, from numbers and steps that golden knows.
 //
 // q = round(x / scale) + zero point is a line: its slope and its offset by least squares over the
-// elements that are not at an end of the type's range. The scale is then any of an interval that all
-// elements leave open; where golden also knows what is dequantized from q, that gives the number
-// itself.
+// elements that are not at an end of the type's range. The scale is then any of an interval that
+// all elements leave open; where golden also knows what is dequantized from q, that gives the
+// number itself.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 typedef struct quantizer {
   assay_evaluator_t* m;
   const assay_node_t* node;
-  assay_tensor_t *real, *steps;           // x and q, or y and q
-  assay_tensor_t *scale, *zero;           // as they are; zero NULL: none
-  assay_tensor_t* dequantized;            // what golden has after q; NULL: not known
+  assay_tensor_t *real, *steps;  // x and q, or y and q
+  assay_tensor_t *scale, *zero;  // as they are; zero NULL: none
+  assay_tensor_t* dequantized;   // what golden has after q; NULL: not known
   assay_tensor_t *new_scale, *new_zero;
-  int64_t groups, inner;                  // scales; elements of one before the next
-  bool rounds;                            // QuantizeLinear
-  double low, high;                       // the ends of q's type
+  int64_t groups, inner;  // scales; elements of one before the next
+  bool rounds;            // QuantizeLinear
+  double low, high;       // the ends of q's type
 } quantizer_t;
 
 static bool is_op(const assay_node_t* n, const char* op_type) {
@@ -56,8 +56,8 @@ static line_t fit(const quantizer_t* z, int64_t group) {
   return l;
 }
 
-// A scale of the interval in which every element is rounded to its step: golden's own if it is known, else
-// what is there, else the middle. 0: there is none.
+// A scale of the interval in which every element is rounded to its step: golden's own if it is
+// known, else what is there, else the middle. 0: there is none.
 static double scale_within(const quantizer_t* z, int64_t group, double zero, double now) {
   double low = 0, high = INFINITY, gq = 0, qq = 0;
   for (int64_t i = 0; i < z->real->size; i++) {

@@ -1,0 +1,230 @@
+// Truth of a model and a run with everything rounded move through it side by side.
+#include "diagnose/golden/walk.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/plan.h"
+
+static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in,
+                                  assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
+  assay_golden_walk_t* w = user;
+  (void)n_in;
+  (void)in;
+  if (!w->walking || n->graph != w->model->graph) return NULL;
+  for (size_t i = 0; i < n_out; i++) {
+    const assay_value_t* v = n->outputs[i];
+    if (v && out[i] && w->golden_of[v->id] && !w->missed[v->id])
+      ASSAY_TRY(assay_golden_compare(w, n, v, &out[i]));
+  }
+  return NULL;
+}
+
+static assay_status_t copy_golden(const assay_golden_t* from, assay_golden_t* out) {
+  ASSAY_TRY(assay_new_array(from->n, sizeof *out->at, &out->at));
+  for (out->n = 0; out->n < from->n; out->n++) {
+    assay_golden_tensor_t* to = &out->at[out->n];
+    *to = from->at[out->n];
+    to->name = NULL;
+    assay_tensor_retain(to->tensor);
+  }
+  return NULL;
+}
+
+static assay_status_t set_inputs(const assay_graph_t* g, assay_evaluator_t* m,
+                                 assay_tensor_t* const* inputs) {
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    if (!inputs[i]) continue;
+    assay_tensor_t* wide = NULL;
+    ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
+    assay_evaluator_set(m, g->inputs[i], wide);
+    assay_tensor_release(wide);
+  }
+  return NULL;
+}
+
+assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_golden_t* golden,
+                                  assay_tensor_t* const* inputs) {
+  const assay_model_t* m = w->model;
+  const size_t values = (size_t)m->n_values;
+  const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH,
+                                          .unquantized = w->options->unquantized,
+                                          .seed = w->options->seed,
+                                          .keep_all = true,
+                                          .hooks = {.after = after_truth, .user = w}};
+  const assay_evaluator_config_t noisy = {
+      .mode = ASSAY_MODE_PLAN,
+      .arith = ASSAY_ARITH_F32,
+      .unquantized = w->options->unquantized,
+      .seed = w->options->seed,
+      .hooks = {.before = assay_golden_before_noisy, .after = assay_golden_after_noisy, .user = w}};
+  ASSAY_TRY(copy_golden(golden, &w->golden));
+  ASSAY_TRY(assay_new_array(values, sizeof *w->golden_of, &w->golden_of));
+  ASSAY_TRY(assay_new_array(values, sizeof *w->noisy_out, &w->noisy_out));
+  ASSAY_TRY(assay_new_array(values, sizeof *w->missed, &w->missed));
+  ASSAY_TRY(assay_new_array(values, sizeof *w->explained, &w->explained));
+  ASSAY_TRY(assay_evaluator_create(m, &truth, &w->truth));
+  ASSAY_TRY(assay_evaluator_create(m, &noisy, &w->noisy));
+  for (size_t i = 0; i < w->golden.n; i++)
+    if (w->golden.at[i].value) w->golden_of[w->golden.at[i].value->id] = &w->golden.at[i];
+  ASSAY_TRY(set_inputs(m->graph, w->truth, inputs));
+  return set_inputs(m->graph, w->noisy, inputs);
+}
+
+void assay_golden_walk_deinit(assay_golden_walk_t* w) {
+  const size_t values = (size_t)w->model->n_values;
+  for (size_t i = 0; w->noisy_out && i < values; i++) assay_tensor_release(w->noisy_out[i]);
+  for (size_t i = 0; w->missed && i < values; i++) assay_tensor_release(w->missed[i]);
+  assay_evaluator_destroy(w->truth);
+  assay_evaluator_destroy(w->noisy);
+  assay_free(w->golden_of);
+  assay_golden_deinit(&w->golden);
+  assay_free(w->noisy_out);
+  assay_free(w->missed);
+  assay_free(w->explained);
+  assay_free(w->faulty);
+}
+
+// A node that cannot be run at all, though golden knows what it gives: a fault, after which golden
+// goes on.
+static assay_status_t pass_over(assay_golden_walk_t* w, const assay_node_t* n, assay_status_t why) {
+  bool known = n->n_outputs > 0;
+  for (size_t i = 0; i < n->n_outputs; i++)
+    known = known && n->outputs[i] && w->golden_of[n->outputs[i]->id] && n->outputs[i]->type &&
+            n->outputs[i]->type->kind == ASSAY_KIND_TENSOR;
+  if (!known || assay_status_code(why) == ASSAY_NO_MEMORY) return why;
+  assay_export_t* e = w->out;
+  assay_status_t st = assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults);
+  if (st) return assay_status_join(why, st);
+  e->faults[e->n++] = (assay_fault_t){.value = n->outputs[0], .node = n, .shape = true};
+  assay_status_free(why);
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    const assay_value_t* v = n->outputs[i];
+    assay_tensor_t* by = NULL;
+    ASSAY_TRY(assay_tensor_retype(w->golden_of[v->id]->tensor, v->type->elem, &by));
+    assay_evaluator_set(w->truth, v, by);
+    assay_evaluator_set(w->noisy, v, by);
+    assay_tensor_release(by);
+  }
+  return NULL;
+}
+
+static assay_status_t walk_on(assay_golden_walk_t* w) {
+  const assay_graph_t* g = w->model->graph;
+  w->walking = true;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    // The noisy run only measures; where it fails nothing is explained by rounding.
+    assay_status_t st = assay_evaluator_step(w->noisy, g->nodes[i]);
+    if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
+    if (!st) st = assay_evaluator_step(w->truth, g->nodes[i]);
+    if (st) st = pass_over(w, g->nodes[i], st);
+    if (st) return w->walking = false, st;
+    if (w->options->progress)
+      w->options->progress(w->options->user, "golden", (double)(i + 1) / (double)g->n_nodes);
+  }
+  w->walking = false;
+  return NULL;
+}
+
+// ---- more draws --------------------------------------------------------------------------------
+
+// Of a few elements one noisy run may show next to nothing by chance. DRAWS more tell, where what is
+// left to explain is not too much.
+enum { FEW = 256, DRAWS = 7 };
+static const double BORDERLINE = 16;
+
+static bool is_borderline(const assay_golden_walk_t* w, const assay_fault_t* f) {
+  const assay_golden_tensor_t* g = w->golden_of[f->value->id];
+  if (f->shape || !g || g->tensor->size > FEW) return false;
+  return f->difference.rms <=
+         BORDERLINE * assay_golden_allowed(f->explained, g->tensor, f->difference.ref_rms);
+}
+
+// Adds what this run explains of a value: the squares of the RMS, the largest maximum.
+static assay_status_t add_draw(assay_golden_walk_t* w, const assay_value_t* v) {
+  assay_difference_t d = {0}, *sum = &w->explained[v->id];
+  if (!w->golden_of[v->id] || !w->missed[v->id] || !w->noisy_out[v->id]) return NULL;
+  ASSAY_TRY(assay_golden_explain(w, v, w->missed[v->id], &d));
+  sum->rms += d.rms * d.rms;
+  sum->max = fmax(sum->max, d.max);
+  sum->mismatched = d.mismatched > sum->mismatched ? d.mismatched : sum->mismatched;
+  assay_tensor_t* by = assay_evaluator_get(w->truth, v);
+  if (by && by != w->missed[v->id]) assay_evaluator_set(w->noisy, v, by);
+  return NULL;
+}
+
+static assay_status_t draw_again(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
+  const assay_graph_t* g = w->model->graph;
+  w->draw++;
+  assay_evaluator_reset(w->noisy);
+  ASSAY_TRY(set_inputs(g, w->noisy, inputs));
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    assay_status_t st = assay_evaluator_step(w->noisy, g->nodes[i]);
+    if (st && assay_status_code(st) == ASSAY_NO_MEMORY) return st;
+    assay_status_free(st);
+    for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
+      if (g->nodes[i]->outputs[k]) ASSAY_TRY(add_draw(w, g->nodes[i]->outputs[k]));
+  }
+  return NULL;
+}
+
+// Takes out the faults that more draws explain.
+static assay_status_t reconsider(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
+  assay_export_t* e = w->out;
+  const size_t values = (size_t)w->model->n_values;
+  for (size_t i = 0; i < values; i++) w->explained[i].rms *= w->explained[i].rms;
+  for (int k = 0; k < DRAWS; k++) ASSAY_TRY(draw_again(w, inputs));
+  for (size_t i = 0; i < values; i++) w->explained[i].rms = sqrt(w->explained[i].rms / (DRAWS + 1));
+  size_t n = 0;
+  for (size_t i = 0; i < e->n; i++) {
+    const assay_value_t* v = e->faults[i].value;
+    const assay_difference_t* explained = &w->explained[v->id];
+    const assay_golden_tensor_t* g = w->golden_of[v->id];
+    if (is_borderline(w, &e->faults[i]) &&
+        !assay_golden_is_fault(&e->faults[i].difference, explained, g->tensor))
+      continue;
+    e->faults[i].explained = fmax(e->faults[i].explained, explained->rms);
+    e->faults[n++] = e->faults[i];
+  }
+  e->n = n;
+  return NULL;
+}
+
+// ---- another engine's integer kernels ----------------------------------------------------------
+
+// Whether golden is no farther from truth with its quantizers than these move truth at all.
+static bool is_within_steps(const assay_golden_walk_t* w, const assay_evaluator_t* plain,
+                            const assay_fault_t* f) {
+  const assay_tensor_t* truth = w->missed[f->value->id];
+  const assay_difference_t steps = assay_difference(assay_evaluator_get(plain, f->value), truth);
+  return !f->shape && steps.comparable && !f->difference.mismatched &&
+         f->difference.rms <= steps.rms && f->difference.max <= 2 * steps.max;
+}
+
+// An engine that fuses quantizers into integer kernels rounds otherwise, and one step at an early
+// quantizer moves others after it. Where golden has outputs alone, what lies within the error of the
+// quantizers themselves says nothing against the export.
+static assay_status_t forgive_steps(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
+  const assay_evaluator_config_t config = {
+      .mode = ASSAY_MODE_TRUTH, .unquantized = true, .seed = w->options->seed, .keep_all = true};
+  assay_evaluator_t* plain = NULL;
+  assay_export_t* e = w->out;
+  size_t n = 0;
+  assay_status_t st = assay_evaluator_create_run(w->model, &config, inputs, &plain);
+  for (size_t i = 0; !st && i < e->n; i++)
+    if (!is_within_steps(w, plain, &e->faults[i])) e->faults[n++] = e->faults[i];
+  if (!st) e->n = n;
+  assay_evaluator_destroy(plain);
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
+  return st;
+}
+
+assay_status_t assay_golden_walk_run(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
+  bool borderline = false;
+  ASSAY_TRY(walk_on(w));
+  for (size_t i = 0; i < w->out->n; i++) borderline |= is_borderline(w, &w->out->faults[i]);
+  if (borderline) ASSAY_TRY(reconsider(w, inputs));
+  const bool quantizes = !w->options->unquantized && assay_model_quantizes(w->model);
+  return quantizes && w->out->outputs_only && w->out->n ? forgive_steps(w, inputs) : NULL;
+}

@@ -1,0 +1,53 @@
+// Truth of a model and a run with everything rounded move through it side by side, held against
+// golden: where they differ by more than rounding explains, there is a fault.
+#ifndef ASSAY_DIAGNOSE_GOLDEN_WALK_H_
+#define ASSAY_DIAGNOSE_GOLDEN_WALK_H_
+
+#include "diagnose/export.h"
+#include "eval/evaluator.h"
+
+typedef struct assay_golden_walk {
+  const assay_model_t* model;
+  const assay_export_options_t* options;
+  assay_golden_t golden;  // as it was given, and as it is held against the model's values
+  assay_golden_tensor_t** golden_of;  // by value id
+  assay_evaluator_t *truth, *noisy;
+  uint64_t draw;                  // which roundings the noisy run makes
+  assay_tensor_t** noisy_out;     // by value id: of the noisy run, until truth has been there
+  assay_tensor_t** missed;        // by value id: truth where golden took its place
+  assay_difference_t* explained;  // by value id: of the noisy run from truth
+  assay_export_t* out;
+  bool* faulty;  // by node id; NULL: only outputs are known
+  bool walking;
+} assay_golden_walk_t;
+
+// model, options and out are set by the caller. inputs: in the order of the graph's inputs.
+assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_golden_t* golden,
+                                        assay_tensor_t* const* inputs) ASSAY_MUST_USE;
+void assay_golden_walk_deinit(assay_golden_walk_t* w);
+// Fills out->faults.
+assay_status_t assay_golden_walk_run(assay_golden_walk_t* w,
+                                     assay_tensor_t* const* inputs) ASSAY_MUST_USE;
+
+// How far truth may lie from golden of this size where so much is explained: several times that.
+double assay_golden_allowed(double explained, const assay_tensor_t* golden, double size);
+
+// ---- for the parts of the walk -----------------------------------------------------------------
+
+// The hooks of the noisy run.
+assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size_t n_in,
+                                         assay_tensor_t** in) ASSAY_MUST_USE;
+assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_t n_in,
+                                        assay_tensor_t* const* in, size_t n_out,
+                                        assay_tensor_t** out) ASSAY_MUST_USE;
+// Holds a value that a node has made against golden, which takes its place.
+assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* n,
+                                    const assay_value_t* v, assay_tensor_t** out) ASSAY_MUST_USE;
+// What the noisy run, which has made the value, explains of its truth.
+assay_status_t assay_golden_explain(assay_golden_walk_t* w, const assay_value_t* v,
+                                    const assay_tensor_t* truth,
+                                    assay_difference_t* out) ASSAY_MUST_USE;
+bool assay_golden_is_fault(const assay_difference_t* d, const assay_difference_t* explained,
+                           const assay_tensor_t* golden);
+
+#endif  // ASSAY_DIAGNOSE_GOLDEN_WALK_H_
