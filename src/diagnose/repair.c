@@ -155,9 +155,9 @@ static assay_status_t make_edit(edited_t* e, const assay_repair_edit_t* edit) {
     case ASSAY_EDIT_VALUE:
       e->value = edit->tensor;
       return NULL;
-    case ASSAY_EDIT_INPUT:
+    case ASSAY_EDIT_BEFORE:
       return formula_of(e, edit->formula, &e->in[edit->input]);
-    case ASSAY_EDIT_OUTPUT:  // once the node has run
+    case ASSAY_EDIT_AFTER:  // once the node has run
     case ASSAY_EDIT_OUTPUTS:
     case ASSAY_EDIT_EXCHANGE:
       return NULL;
@@ -185,7 +185,7 @@ static bool takes_types(const edited_t* e) {
 
 static assay_status_t change_output(edited_t* e, const assay_repair_edit_t* edit,
                                     assay_tensor_t** out) {
-  if (edit->kind == ASSAY_EDIT_OUTPUT) return formula_of(e, edit->formula, &out[edit->input]);
+  if (edit->kind == ASSAY_EDIT_AFTER) return formula_of(e, edit->formula, &out[edit->input]);
   if (edit->kind != ASSAY_EDIT_OUTPUTS) return NULL;
   assay_tensor_t* t = out[edit->input];
   out[edit->input] = out[edit->other];
@@ -198,7 +198,7 @@ assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t*
                                      assay_tensor_t** out) {
   edited_t e = {.node = *r->node, .n_in = n_in, .m = m, .bypass = -1};
   for (size_t i = 0; i < r->n_edits; i++)
-    if (r->edits[i].kind == ASSAY_EDIT_INPUT && r->edits[i].input >= e.n_in)
+    if (r->edits[i].kind == ASSAY_EDIT_BEFORE && r->edits[i].input >= e.n_in)
       e.n_in = r->edits[i].input + 1;
   assay_status_t st = assay_new_array(e.n_in, sizeof *e.in, &e.in);
   if (!st) st = assay_new_array(e.n_in, sizeof *e.inputs, &e.inputs);
@@ -348,7 +348,7 @@ static assay_status_t put_formula(assay_graph_t* g, assay_node_t* n, const assay
                                   const assay_repair_edit_t* edit) {
   const assay_value_t* source = assay_formula_source(edit->formula);
   size_t at = position_of(g, n);
-  if (edit->kind == ASSAY_EDIT_INPUT) {
+  if (edit->kind == ASSAY_EDIT_BEFORE) {
     ASSAY_TRY(grow_inputs(n, edit->input));
     const assay_value_t* old = edit->input < before->n_inputs ? before->inputs[edit->input] : NULL;
     assay_value_t* in = n->inputs[edit->input] ? n->inputs[edit->input] : n->outputs[0];
@@ -403,8 +403,8 @@ static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n, const assay_
       assay_node_set_output(n, edit->other, a);
       return NULL;
     }
-    case ASSAY_EDIT_INPUT:
-    case ASSAY_EDIT_OUTPUT:
+    case ASSAY_EDIT_BEFORE:
+    case ASSAY_EDIT_AFTER:
       return put_formula(g, n, before, edit);
   }
   return NULL;

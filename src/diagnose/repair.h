@@ -21,8 +21,8 @@ typedef enum assay_edit_kind {
   ASSAY_EDIT_VALUE,     // what a Constant node gives: `tensor`
   ASSAY_EDIT_EXCHANGE,  // constants `value` and `other_value` exchanged, wherever they are read
   ASSAY_EDIT_OUTPUTS,   // exchanges outputs `input` and `other`
-  ASSAY_EDIT_INPUT,     // input `input`, which may have been left out, becomes `formula`
-  ASSAY_EDIT_OUTPUT,    // output `input` becomes `formula`
+  ASSAY_EDIT_BEFORE,    // input `input`, which may have been left out, becomes `formula`
+  ASSAY_EDIT_AFTER,     // output `input` becomes `formula`
 } assay_edit_kind_t;
 
 enum { ASSAY_EDIT_NUMBERS = 16, ASSAY_REPAIR_EDITS = 3 };

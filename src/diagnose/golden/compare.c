@@ -21,7 +21,7 @@ double assay_golden_allowed(double explained, const assay_tensor_t* golden, doub
 }
 
 bool assay_golden_is_fault(const assay_difference_t* d, const assay_difference_t* explained,
-                     const assay_tensor_t* golden) {
+                           const assay_tensor_t* golden) {
   if (!d->comparable) return true;
   // Integers that rounding flips in the noisy run are no fault.
   if (d->mismatched > 2 * explained->mismatched) return true;
@@ -135,8 +135,8 @@ assay_status_t assay_golden_explain(assay_golden_walk_t* w, const assay_value_t*
   return NULL;
 }
 
-assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* n, const assay_value_t* v,
-                              assay_tensor_t** out) {
+assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* n,
+                                    const assay_value_t* v, assay_tensor_t** out) {
   assay_golden_tensor_t* g = w->golden_of[v->id];
   ASSAY_TRY(as_shaped(*out, g));
   if (counts_from_zero(w, v)) ASSAY_TRY(cut_at_zero(out));

@@ -73,7 +73,7 @@ static bool is_quantized(const assay_node_t* n, size_t i, const assay_tensor_t* 
 }
 
 assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size_t n_in,
-                                   assay_tensor_t** in) {
+                                         assay_tensor_t** in) {
   const assay_golden_walk_t* w = user;
   for (size_t i = 0; i < n_in; i++) {
     if (!in[i] || !n->inputs[i] || !n->inputs[i]->constant) continue;
@@ -91,7 +91,8 @@ static assay_format_t noisy_storage(const assay_tensor_t* t) {
 }
 
 assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_t n_in,
-                                  assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
+                                        assay_tensor_t* const* in, size_t n_out,
+                                        assay_tensor_t** out) {
   assay_golden_walk_t* w = user;
   if (!w->options->unquantized && n_out && n_in && n->graph == w->model->graph)
     ASSAY_TRY(assay_near_ties_turn(w->truth, n, in[0], &out[0]));

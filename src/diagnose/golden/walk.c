@@ -45,7 +45,7 @@ static assay_status_t set_inputs(const assay_graph_t* g, assay_evaluator_t* m,
 }
 
 assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_golden_t* golden,
-                                  assay_tensor_t* const* inputs) {
+                                        assay_tensor_t* const* inputs) {
   const assay_model_t* m = w->model;
   const size_t values = (size_t)m->n_values;
   const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH,
@@ -129,8 +129,8 @@ static assay_status_t walk_on(assay_golden_walk_t* w) {
 
 // ---- more draws --------------------------------------------------------------------------------
 
-// Of a few elements one noisy run may show next to nothing by chance. DRAWS more tell, where what is
-// left to explain is not too much.
+// Of a few elements one noisy run may show next to nothing by chance. DRAWS more tell, where what
+// is left to explain is not too much.
 enum { FEW = 256, DRAWS = 7 };
 static const double BORDERLINE = 16;
 
@@ -203,8 +203,8 @@ static bool is_within_steps(const assay_golden_walk_t* w, const assay_evaluator_
 }
 
 // An engine that fuses quantizers into integer kernels rounds otherwise, and one step at an early
-// quantizer moves others after it. Where golden has outputs alone, what lies within the error of the
-// quantizers themselves says nothing against the export.
+// quantizer moves others after it. Where golden has outputs alone, what lies within the error of
+// the quantizers themselves says nothing against the export.
 static assay_status_t forgive_steps(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
   const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = true, .seed = w->options->seed, .keep_all = true};

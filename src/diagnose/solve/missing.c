@@ -55,7 +55,7 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
 
 static assay_status_t at_output(assay_missing_search_t* s, assay_tensor_t* want) {
   const assay_missing_place_t p = {
-      .kind = ASSAY_EDIT_OUTPUT, .index = s->output, .x = s->target->truth, .want = want};
+      .kind = ASSAY_EDIT_AFTER, .index = s->output, .x = s->target->truth, .want = want};
   if (!p.x || p.x->kind != ASSAY_KIND_TENSOR) return NULL;
   return try_kinds(s, &p);
 }
@@ -68,7 +68,7 @@ static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* 
     const assay_missing_other_t* o = &s->others[i];
     if (o->tensor->store != ASSAY_STORE_F64 || o->tensor->rank != want->rank) continue;
     n++;
-    const assay_missing_place_t p = {.kind = ASSAY_EDIT_OUTPUT,
+    const assay_missing_place_t p = {.kind = ASSAY_EDIT_AFTER,
                                      .index = s->output,
                                      .x = o->tensor,
                                      .source = o->value,
@@ -96,7 +96,7 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
   }
   if (!st && fits) {
     const assay_missing_place_t p = {
-        .kind = ASSAY_EDIT_INPUT, .index = input, .x = kept, .want = want};
+        .kind = ASSAY_EDIT_BEFORE, .index = input, .x = kept, .want = want};
     st = try_kinds(s, &p);
   }
   assay_tensor_release(want);
@@ -104,7 +104,7 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
 }
 
 static assay_status_t at_input(assay_missing_search_t* s, size_t i, const assay_golden_t* golden) {
-  const assay_missing_place_t p = {.kind = ASSAY_EDIT_INPUT, .index = i, .x = s->in[i]};
+  const assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i]};
   for (size_t k = 0; s->in[i] && k < golden->n && !assay_missing_is_over(s); k++)
     if (!golden->at[k].value && assay_tensor_same_shape(golden->at[k].tensor, s->in[i]))
       ASSAY_TRY(with_array(s, i, golden->at[k].tensor));

@@ -45,7 +45,7 @@ typedef struct assay_missing_search {
 
 // What a formula stands for: an output or an input of the node.
 typedef struct assay_missing_place {
-  assay_edit_kind_t kind;  // ASSAY_EDIT_OUTPUT or _INPUT
+  assay_edit_kind_t kind;  // ASSAY_EDIT_AFTER or _INPUT
   size_t index;
   assay_tensor_t* x;            // what is there, or what is taken instead; canonical
   const assay_value_t* source;  // of x; NULL: it is what is there

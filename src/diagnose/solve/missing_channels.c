@@ -118,7 +118,7 @@ static assay_status_t try_channels(assay_missing_search_t* s, const assay_missin
 assay_status_t assay_missing_channels(assay_missing_search_t* s, const assay_missing_place_t* p) {
   enum { MIN_EQUATIONS = 4 };  // of each channel
   layer_t l;
-  if (!p->want || p->source || p->kind != ASSAY_EDIT_OUTPUT || !assay_tensor_alike(p->x, p->want) ||
+  if (!p->want || p->source || p->kind != ASSAY_EDIT_AFTER || !assay_tensor_alike(p->x, p->want) ||
       p->want->store != ASSAY_STORE_F64 || !layer_of(s, p->want, &l))
     return NULL;
   const int64_t n = p->want->dims[l.out_axis];

@@ -74,7 +74,7 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   assay_repair_t r = repair_of(s, p, f);
   if (!st && fits) st = assay_missing_restores(s, &r, &fits);
   if (st || !fits) return assay_formula_release(f), st;
-  const bool out = p->kind == ASSAY_EDIT_OUTPUT;
+  const bool out = p->kind == ASSAY_EDIT_AFTER;
   const assay_value_t* v = out                            ? s->node->outputs[p->index]
                            : p->index < s->node->n_inputs ? s->node->inputs[p->index]
                                                           : NULL;
