@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "eval/evaluator.h"
+#include "formats/format.h"
 
 enum { STACK = 8, WORD = 32 };
 
@@ -169,7 +170,11 @@ static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r)
       ASSAY_TRY(r->duplicate(r->user));
     } else if (!*end) {
       assay_tensor_t* t = NULL;
-      assay_status_t st = assay_tensor_scalar_f64(r->type, number, &t);
+      const double held =
+          assay_type_is_float(r->type)
+              ? assay_format_round(assay_type_format(r->type), number, ASSAY_OVERFLOW_IEEE)
+              : number;
+      assay_status_t st = assay_tensor_scalar_f64(r->type, held, &t);
       ASSAY_TRY(push_new(r, st, t));
     } else {
       ASSAY_TRY(r->node(r->user, text, 1, NULL, 0));
