@@ -1,21 +1,19 @@
 // Formulas: what each evaluates to in truth, and that the nodes which are put into a model give the
 // same.
-#include "diagnose/formula.h"
-
 #include <math.h>
 
 #include "base/alloc.h"
+#include "diagnose/formula.h"
 #include "eval/evaluator.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
 
-static const graph_case_t network = {
-    "network",
-    17,
-    {"x float[2,3,4]"},
-    {"u float[3,1]", "keep bool[2,3,1] 1 0 1 1 0 1"},
-    {"Neg neg x -> n", "Exp exp n -> e", "Mul mul e u -> y"},
-    "y"};
+static const graph_case_t network = {"network",
+                                     17,
+                                     {"x float[2,3,4]"},
+                                     {"u float[3,1]", "keep bool[2,3,1] 1 0 1 1 0 1"},
+                                     {"Neg neg x -> n", "Exp exp n -> e", "Mul mul e u -> y"},
+                                     "y"};
 
 typedef struct formula_row {
   const char* program;
@@ -57,11 +55,12 @@ static assay_tensor_t* constant_for(const formula_row_t* row, int which) {
 static assay_formula_t* formula_of(const formula_row_t* row, const assay_model_t* m) {
   assay_formula_t* f = NULL;
   assay_tensor_t *c = constant_for(row, 0), *d = constant_for(row, 1);
-  assay_formula_terms_t terms = {.program = row->program,
-                                 .value = row->value ? assay_graph_find(m->graph, row->value) : NULL,
-                                 .c = c,
-                                 .d = d,
-                                 .n_axes = row->n_axes};
+  assay_formula_terms_t terms = {
+      .program = row->program,
+      .value = row->value ? assay_graph_find(m->graph, row->value) : NULL,
+      .c = c,
+      .d = d,
+      .n_axes = row->n_axes};
   for (int i = 0; i < row->n_axes; i++) terms.axes[i] = row->axes[i];
   op_case_ok(assay_formula_create(&terms, &f));
   assay_tensor_release(c);
@@ -173,8 +172,8 @@ static void values(void** state) {
 
 static void malformed(void** state) {
   (void)state;
-  static const char* const programs[] = {"",      "x x",           "+",     "x +", "x NoSuchOperator",
-                                         "v",     "x x x x x x x x x", "dup x", "x softmax"};
+  static const char* const programs[] = {
+      "", "x x", "+", "x +", "x NoSuchOperator", "v", "x x x x x x x x x", "dup x", "x softmax"};
   static const graph_case_t one = {
       "one", 17, {"x float[1,3] -1 0 2"}, {NULL}, {"Identity id x -> y"}, "y"};
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
@@ -185,9 +184,8 @@ static void malformed(void** state) {
     const assay_formula_terms_t terms = {.program = programs[i], .axes = {7}, .n_axes = 1};
     op_case_ok(assay_evaluator_create_run(m, &config, in, &truth));
     op_case_ok(assay_formula_create(&terms, &f));
-    assay_status_t st =
-        assay_formula_evaluate(f, truth, m->graph->nodes[0],
-                               assay_evaluator_get(truth, m->graph->inputs[0]), &made);
+    assay_status_t st = assay_formula_evaluate(
+        f, truth, m->graph->nodes[0], assay_evaluator_get(truth, m->graph->inputs[0]), &made);
     if (!st) fail_msg("'%s' was evaluated", programs[i]);
     assert_null(made);
     assay_status_free(st);

@@ -45,9 +45,11 @@ static assay_status_t list_others(assay_missing_search_t* s) {
 
 static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_place_t* p) {
   typedef assay_status_t kind_t(assay_missing_search_t*, const assay_missing_place_t*);
+  // A normalization over an image with its numbers is a factor and a summand for each channel, too:
+  // those come first.
   static kind_t* const kinds[] = {assay_missing_activations, assay_missing_values,
-                                  assay_missing_moves,       assay_missing_norms,
-                                  assay_missing_channels,    assay_missing_fits};
+                                  assay_missing_moves,       assay_missing_channels,
+                                  assay_missing_fits,        assay_missing_norms};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
