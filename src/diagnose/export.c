@@ -305,14 +305,11 @@ static assay_status_t walk_create(walk_t* w, const assay_golden_t* golden,
   ASSAY_TRY(assay_evaluator_create(m, &noisy, &w->noisy));
   for (size_t i = 0; i < w->golden.n; i++)
     if (w->golden.at[i].value) w->golden_of[w->golden.at[i].value->id] = &w->golden.at[i];
-  for (size_t i = 0; i < m->graph->n_inputs; i++) {
-    if (!inputs[i]) continue;
-    assay_tensor_t* wide = NULL;
-    ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_evaluator_set(w->truth, m->graph->inputs[i], wide);
-    assay_evaluator_set(w->noisy, m->graph->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
+  ASSAY_TRY(assay_evaluator_set_inputs_widened(w->truth, inputs));
+  for (size_t i = 0; i < m->graph->n_inputs; i++)  // one copy of an input serves both
+    if (inputs[i])
+      assay_evaluator_set(w->noisy, m->graph->inputs[i],
+                          assay_evaluator_get(w->truth, m->graph->inputs[i]));
   return NULL;
 }
 
