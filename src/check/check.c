@@ -9,7 +9,7 @@
 #include "check/check_public.h"
 #include "check/fix.h"
 #include "diagnose/chain.h"
-#include "diagnose/golden_kind.h"
+#include "diagnose/golden/golden_kind.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
 

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "data/sample_files.h"
 #include "diagnose/chain.h"
-#include "diagnose/golden_content.h"
+#include "diagnose/golden/golden_content.h"
 #include "exec/targets.h"
 #include "onnx/onnx.h"
 

@@ -181,6 +181,19 @@ typedef struct sample {
   const char* batch_name;  // NULL: the model has none for it
 } sample_t;
 
+// An array that is no value of the model may tell what is missing (solve/missing.h). Its rows are
+// those of the batch, or so many for each of them.
+static assay_status_t cut_unmatched(const sample_t* s, const assay_golden_tensor_t* g,
+                                    int64_t first, int64_t n, assay_golden_t* to) {
+  assay_tensor_t *t = g->tensor, *part = NULL;
+  if (!s->batch || (first == 0 && n == s->batch)) return add(to, g, assay_tensor_retain(t));
+  if (t->kind != ASSAY_KIND_TENSOR || !t->rank || !t->dims[0] || t->dims[0] % s->batch != 0)
+    return NULL;
+  const int64_t each = t->dims[0] / s->batch;
+  ASSAY_TRY(rows_of(t, first * each, n * each, &part));
+  return add(to, g, part);
+}
+
 // Rows [first, first + n) of the batch; batch 0: the sample as it is.
 static assay_status_t cut_rows(const sample_t* s, int64_t first, int64_t n, part_t* out) {
   const assay_graph_t* g = s->model->graph;
@@ -195,7 +208,10 @@ static assay_status_t cut_rows(const sample_t* s, int64_t first, int64_t n, part
   for (size_t i = 0; !st && i < s->golden->n; i++) {
     const assay_golden_tensor_t* x = &s->golden->at[i];
     const assay_tensor_t* t = x->tensor;
-    if (!x->value) continue;
+    if (!x->value) {
+      st = cut_unmatched(s, x, first, n, &out->golden);
+      continue;
+    }
     const int64_t each = rows_each(x, s->batch, s->batch_name);
     const bool is_whole = !s->batch || (first == 0 && n == s->batch);
     assay_tensor_t* part = NULL;
@@ -362,8 +378,54 @@ static assay_status_t whole(const sample_t* s, const assay_export_options_t* opt
   return NULL;
 }
 
+// Rows of the dimension of this name among the inputs of a sample; 0: there is none.
+static int64_t rows_called(const assay_graph_t* g, assay_tensor_t* const* inputs,
+                           const char* name) {
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    const assay_valtype_t* type = type_of(g->inputs[i]);
+    const char* its = type && type->dims[0] ? assay_dim_name(type->dims[0]) : NULL;
+    if (its && inputs[i] && inputs[i]->rank && strcmp(its, name) == 0) return inputs[i]->dims[0];
+  }
+  return 0;
+}
+
+// Whether inner values are known of the first of several samples alone: those that have the batch's
+// rows have as many as that has, not as many as all. 12 rows are 4 samples of 3, or one of 12.
+static bool inner_of_first(const assay_model_t* m, const assay_samples_t* inputs,
+                           const assay_golden_t* golden) {
+  size_t first = 0, all = 0;
+  for (size_t i = 0; i < golden->n; i++) {
+    const assay_golden_tensor_t* g = &golden->at[i];
+    if (!g->value || g->value->is_output || leading(g->value) != -1 || !g->tensor->rank) continue;
+    const assay_dim_t* d = type_of(g->value)->dims[0];
+    const char* name = d ? assay_dim_name(d) : NULL;
+    int64_t sum = 0;
+    for (size_t k = 0; name && k < inputs->n; k++)
+      sum += rows_called(m->graph, assay_samples_get(inputs, k), name);
+    if (!sum) continue;
+    const int64_t one = rows_called(m->graph, assay_samples_get(inputs, 0), name);
+    first += g->tensor->dims[0] == one && one != sum;
+    all += g->tensor->dims[0] == sum && one != sum;
+  }
+  return first > all;
+}
+
+// What golden knows of sample k of several.
+static assay_status_t golden_of_sample(const assay_golden_t* golden, size_t k, size_t samples,
+                                       bool of_first, assay_golden_t* out) {
+  for (size_t i = 0; i < golden->n; i++) {
+    const assay_golden_tensor_t* g = &golden->at[i];
+    if (of_first && (!g->value || !g->value->is_output)) {
+      if (k == 0) ASSAY_TRY(add(out, g, assay_tensor_retain(g->tensor)));
+    } else if (g->value) {
+      ASSAY_TRY(cut_sample(g, k, samples, out));
+    }
+  }
+  return NULL;
+}
+
 static assay_status_t one_sample(const assay_model_t* m, assay_tensor_t* const* inputs, size_t k,
-                                 size_t samples, const assay_golden_t* golden,
+                                 size_t samples, bool of_first, const assay_golden_t* golden,
                                  const assay_export_options_t* options, assay_export_t* out) {
   sample_t s = {.model = m, .in = inputs, .golden = golden};
   assay_golden_t part = {0};
@@ -371,9 +433,7 @@ static assay_status_t one_sample(const assay_model_t* m, assay_tensor_t* const* 
     s.batch = batch_of(m->graph, inputs, &s.batch_name);
     return whole(&s, options, out);
   }
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < golden->n; i++)
-    if (golden->at[i].value) st = cut_sample(&golden->at[i], k, samples, &part);
+  assay_status_t st = golden_of_sample(golden, k, samples, of_first, &part);
   s.golden = &part;
   if (!st && part.n) st = whole(&s, options, out);
   assay_golden_deinit(&part);
@@ -384,23 +444,36 @@ assay_status_t assay_chain_run(const assay_model_t* model, const assay_samples_t
                                const assay_golden_t* golden, const assay_export_options_t* options,
                                assay_export_t* out) {
   const size_t n = inputs->n < MAX_SAMPLES ? inputs->n : MAX_SAMPLES;
+  const bool of_first = n > 1 && inner_of_first(model, inputs, golden);
   for (size_t k = 0; k < n; k++) {
     assay_export_deinit(out);
-    ASSAY_TRY(one_sample(model, assay_samples_get(inputs, k), k, inputs->n, golden, options, out));
+    ASSAY_TRY(one_sample(model, assay_samples_get(inputs, k), k, inputs->n, of_first, golden,
+                         options, out));
     if (out->n) break;
   }
   return NULL;
 }
 
-// Whether fault i asks for the same exchange of two constants as one before it.
-static bool is_exchanged(const assay_export_t* e, size_t i) {
-  const assay_repair_edit_t* a = &e->faults[i].repair.edits[0];
-  if (a->kind != ASSAY_EDIT_EXCHANGE) return false;
+static bool is_same_edit(const assay_repair_edit_t* a, const assay_repair_edit_t* b) {
+  if (a->kind != b->kind) return false;
+  if (a->kind != ASSAY_EDIT_EXCHANGE)
+    return a->input == b->input && a->other == b->other && a->formula == b->formula &&
+           a->tensor == b->tensor;
+  return (a->value == b->value && a->other_value == b->other_value) ||
+         (a->value == b->other_value && a->other_value == b->value);
+}
+
+// Whether a fault before this one asks for the same repair: the same exchange of two constants, or
+// one of a node that several outputs showed.
+static bool is_repeated(const assay_export_t* e, size_t i) {
+  const assay_repair_t* a = &e->faults[i].repair;
   for (size_t k = 0; k < i; k++) {
-    const assay_repair_edit_t* b = &e->faults[k].repair.edits[0];
-    if (!e->faults[k].restored || b->kind != ASSAY_EDIT_EXCHANGE) continue;
-    if (a->value == b->value && a->other_value == b->other_value) return true;
-    if (a->value == b->other_value && a->other_value == b->value) return true;
+    const assay_repair_t* b = &e->faults[k].repair;
+    if (!e->faults[k].restored || a->n_edits != b->n_edits) continue;
+    if (a->node != b->node && a->edits[0].kind != ASSAY_EDIT_EXCHANGE) continue;
+    bool same = a->cause == b->cause;
+    for (size_t x = 0; same && x < a->n_edits; x++) same = is_same_edit(&a->edits[x], &b->edits[x]);
+    if (same) return true;
   }
   return false;
 }
@@ -408,7 +481,7 @@ static bool is_exchanged(const assay_export_t* e, size_t i) {
 assay_status_t assay_chain_repair(const assay_export_t* e, assay_model_t* model, size_t* out_n) {
   *out_n = 0;
   for (size_t i = 0; i < e->n; i++) {
-    if (!e->faults[i].restored || is_exchanged(e, i)) continue;
+    if (!e->faults[i].restored || is_repeated(e, i)) continue;
     ASSAY_TRY(assay_repair_apply(&e->faults[i].repair, model));
     (*out_n)++;
   }

@@ -7,8 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "diagnose/near_ties.h"
+#include "diagnose/golden/near_ties.h"
 #include "diagnose/search.h"
+#include "diagnose/solve/missing.h"
 #include "diagnose/solve/solve.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
@@ -412,6 +413,9 @@ static assay_search_target_t target_of(const walk_t* w, const assay_value_t* v) 
       .explained_max = left_at_most(allowed(e->max, golden, d.ref_max), d.ref_max)};
 }
 
+// The part of the time that is kept for what is tried where a node is missing.
+static const double KEPT_FOR_MISSING = 0.3;
+
 // Takes what was found over: the first into the fault, the others after it.
 static assay_status_t take_found(walk_t* w, size_t fault, assay_fault_t* found, size_t n) {
   assay_export_t* e = w->out;
@@ -455,6 +459,63 @@ static assay_status_t solve(walk_t* w, const assay_search_target_t* target, assa
   return NULL;
 }
 
+// Whether a node with a repair gives what a target knows of it.
+static assay_status_t repair_restores(walk_t* w, const assay_repair_t* r,
+                                      const assay_search_target_t* target, bool* out) {
+  const assay_node_t* node = target->value->producer;
+  assay_tensor_t **in = NULL, **made = NULL;
+  *out = false;
+  assay_status_t st = assay_new_array(node->n_inputs, sizeof *in, &in);
+  if (!st) st = assay_new_array(node->n_outputs, sizeof *made, &made);
+  for (size_t i = 0; !st && i < node->n_inputs; i++)
+    in[i] = node->inputs[i] ? assay_evaluator_get(w->truth, node->inputs[i]) : NULL;
+  if (!st) st = assay_repair_evaluate(w->truth, r, node->n_inputs, in, node->n_outputs, made);
+  for (size_t i = 0; !st && i < node->n_outputs; i++) {
+    if (node->outputs[i] != target->value) continue;
+    const assay_difference_t d = assay_difference(made[i], target->golden);
+    *out = d.comparable && !d.mismatched && d.rms <= target->explained_rms &&
+           d.max <= target->explained_max;
+  }
+  for (size_t i = 0; made && i < node->n_outputs; i++) assay_tensor_release(made[i]);
+  assay_free(in);
+  assay_free(made);
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
+  return st;
+}
+
+// What mended another output of the same node.
+static assay_status_t repeat(walk_t* w, const assay_search_target_t* target, size_t fault,
+                             assay_fault_t* found, size_t* n_found) {
+  const assay_export_t* e = w->out;
+  for (size_t k = 0; k < fault && !*n_found; k++) {
+    const assay_fault_t* f = &e->faults[k];
+    bool restores = false;
+    if (!f->restored || !target->value->producer || f->repair.node != target->value->producer)
+      continue;
+    ASSAY_TRY(repair_restores(w, &f->repair, target, &restores));
+    if (!restores) continue;
+    found[0] = (assay_fault_t){.node = f->repair.node, .has_repair = true, .restored = true};
+    ASSAY_TRY(assay_repair_copy(&f->repair, &found[0].repair));
+    *n_found = 1;
+  }
+  return NULL;
+}
+
+// Where the node's own numbers are right, another node may be missing beside it.
+static assay_status_t insert(walk_t* w, const assay_search_target_t* target, double deadline,
+                             assay_fault_t* found, size_t* n_found) {
+  assay_repair_t r = {0};
+  bool is_found = false;
+  const assay_node_t* node = target->value->producer;
+  if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
+  ASSAY_TRY(assay_solve_missing(w->truth, node, target, &w->golden, deadline, &r, &is_found));
+  if (!is_found) return NULL;
+  for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
+  found[0] = (assay_fault_t){.node = node, .has_repair = true, .restored = true, .repair = r};
+  *n_found = 1;
+  return NULL;
+}
+
 static assay_status_t search(walk_t* w, const assay_value_t* const* values, size_t n,
                              double deadline, size_t fault) {
   const assay_graph_t* g = w->model->graph;
@@ -478,8 +539,12 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   if (!st) s.n_nodes = list_nodes(w, wanted, nodes);
   s.nodes = nodes;
   s.targets = targets;
-  if (!st) st = assay_search_run(&s, found, &n_found);
-  if (!st && !w->out->outputs_only && n == 1) st = solve(w, &targets[0], found, &n_found);
+  const bool inner = !w->out->outputs_only && n == 1;
+  if (inner) s.deadline -= KEPT_FOR_MISSING * fmax(0, deadline - assay_clock_seconds());
+  if (!st && inner) st = repeat(w, &targets[0], fault, found, &n_found);
+  if (!st && !n_found) st = assay_search_run(&s, found, &n_found);
+  if (!st && inner) st = solve(w, &targets[0], found, &n_found);
+  if (!st && inner) st = insert(w, &targets[0], deadline, found, &n_found);
   if (!st) st = take_found(w, fault, found, n_found);
   w->out->cut_short |= s.cut_short;
   w->out->trials += s.trials;

@@ -10,13 +10,19 @@
 #include "onnx/onnx.h"
 
 void assay_repair_deinit(assay_repair_t* r) {
-  for (size_t i = 0; i < r->n_edits; i++) assay_tensor_release(r->edits[i].tensor);
+  for (size_t i = 0; i < r->n_edits; i++) {
+    assay_tensor_release(r->edits[i].tensor);
+    assay_formula_release(r->edits[i].formula);
+  }
   r->n_edits = 0;
 }
 
 assay_status_t assay_repair_copy(const assay_repair_t* r, assay_repair_t* out) {
   *out = *r;
-  for (size_t i = 0; i < r->n_edits; i++) assay_tensor_retain(out->edits[i].tensor);
+  for (size_t i = 0; i < r->n_edits; i++) {
+    assay_tensor_retain(out->edits[i].tensor);
+    if (out->edits[i].formula) assay_formula_retain(out->edits[i].formula);
+  }
   return NULL;
 }
 
@@ -57,8 +63,10 @@ assay_status_t assay_repair_set_value(assay_repair_t* r, double value) {
 typedef struct edited {
   assay_node_t node;
   assay_attr_t* attrs;
+  assay_value_t** inputs;
   assay_tensor_t** in;  // retained
   size_t n_in;
+  assay_evaluator_t* m;
   ptrdiff_t bypass;       // input that output 0 is; -1: none
   assay_tensor_t* value;  // that output 0 is, borrowed; NULL: none
 } edited_t;
@@ -66,6 +74,7 @@ typedef struct edited {
 static void edited_deinit(edited_t* e) {
   for (size_t i = 0; e->in && i < e->n_in; i++) assay_tensor_release(e->in[i]);
   assay_free(e->in);
+  assay_free(e->inputs);
   assay_free(e->attrs);
 }
 
@@ -105,6 +114,18 @@ static assay_status_t other_operator(edited_t* e, const char* op_type) {
   return NULL;
 }
 
+// A formula's result, from its own source or from what it takes the place of.
+static assay_status_t formula_of(edited_t* e, const assay_formula_t* f, assay_tensor_t** t) {
+  const assay_value_t* source = assay_formula_source(f);
+  assay_tensor_t* x = source ? assay_evaluator_get(e->m, source) : *t;
+  assay_tensor_t* made = NULL;
+  if (!x) return ASSAY_ERROR(ASSAY_NOT_FOUND, "a formula has nothing to begin with");
+  ASSAY_TRY(assay_formula_evaluate(f, e->m, &e->node, x, &made));
+  assay_tensor_release(*t);
+  *t = made;
+  return NULL;
+}
+
 static assay_status_t make_edit(edited_t* e, const assay_repair_edit_t* edit) {
   switch (edit->kind) {
     case ASSAY_EDIT_ATTR:
@@ -134,6 +155,10 @@ static assay_status_t make_edit(edited_t* e, const assay_repair_edit_t* edit) {
     case ASSAY_EDIT_VALUE:
       e->value = edit->tensor;
       return NULL;
+    case ASSAY_EDIT_INPUT:
+      return formula_of(e, edit->formula, &e->in[edit->input]);
+    case ASSAY_EDIT_OUTPUT:  // once the node has run
+    case ASSAY_EDIT_OUTPUTS:
     case ASSAY_EDIT_EXCHANGE:
       return NULL;
   }
@@ -158,14 +183,32 @@ static bool takes_types(const edited_t* e) {
   return true;
 }
 
+static assay_status_t change_output(edited_t* e, const assay_repair_edit_t* edit,
+                                    assay_tensor_t** out) {
+  if (edit->kind == ASSAY_EDIT_OUTPUT) return formula_of(e, edit->formula, &out[edit->input]);
+  if (edit->kind != ASSAY_EDIT_OUTPUTS) return NULL;
+  assay_tensor_t* t = out[edit->input];
+  out[edit->input] = out[edit->other];
+  out[edit->other] = t;
+  return NULL;
+}
+
 assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,
                                      assay_tensor_t* const* in, size_t n_out,
                                      assay_tensor_t** out) {
-  edited_t e = {.node = *r->node, .n_in = n_in, .bypass = -1};
-  assay_status_t st = assay_new_array(n_in, sizeof *e.in, &e.in);
+  edited_t e = {.node = *r->node, .n_in = n_in, .m = m, .bypass = -1};
+  for (size_t i = 0; i < r->n_edits; i++)
+    if (r->edits[i].kind == ASSAY_EDIT_INPUT && r->edits[i].input >= e.n_in)
+      e.n_in = r->edits[i].input + 1;
+  assay_status_t st = assay_new_array(e.n_in, sizeof *e.in, &e.in);
+  if (!st) st = assay_new_array(e.n_in, sizeof *e.inputs, &e.inputs);
   if (!st) st = assay_new_array(r->node->n_attrs + r->n_edits, sizeof *e.attrs, &e.attrs);
   for (size_t i = 0; !st && i < n_in; i++) e.in[i] = assay_tensor_retain(in[i]);
   if (!st && r->node->n_attrs) memcpy(e.attrs, r->node->attrs, r->node->n_attrs * sizeof *e.attrs);
+  for (size_t i = 0; !st && i < n_in && i < r->node->n_inputs; i++)
+    e.inputs[i] = r->node->inputs[i];
+  e.node.inputs = e.inputs;
+  e.node.n_inputs = e.n_in;
   e.node.attrs = e.attrs;
   for (size_t i = 0; !st && i < r->n_edits; i++) st = make_edit(&e, &r->edits[i]);
   for (size_t i = 0; i < n_out; i++) out[i] = NULL;
@@ -177,7 +220,9 @@ assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t*
   else if (!st && e.bypass >= 0)
     out[0] = assay_tensor_retain(e.in[e.bypass]);
   else if (!st)
-    st = assay_evaluator_node(m, &e.node, n_in, e.in, n_out, out);
+    st = assay_evaluator_node(m, &e.node, e.n_in, e.in, n_out, out);
+  for (size_t i = 0; !st && i < r->n_edits; i++) st = change_output(&e, &r->edits[i], out);
+  for (size_t i = 0; st && i < n_out; i++) assay_tensor_release(out[i]), out[i] = NULL;
   edited_deinit(&e);
   return st;
 }
@@ -282,7 +327,44 @@ static assay_status_t exchange(assay_graph_t* g, const assay_repair_edit_t* edit
   return NULL;
 }
 
-static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n,
+// Room for an input that was left out.
+static assay_status_t grow_inputs(assay_node_t* n, size_t input) {
+  if (input < n->n_inputs) return NULL;
+  assay_value_t** inputs = NULL;
+  ASSAY_TRY(assay_arena_new(n->graph->model->arena, input + 1, sizeof(assay_value_t*), &inputs));
+  for (size_t i = 0; i <= input; i++) inputs[i] = i < n->n_inputs ? n->inputs[i] : NULL;
+  n->inputs = inputs;
+  n->n_inputs = input + 1;
+  return NULL;
+}
+
+static assay_type_t type_of(const assay_value_t* v) {
+  const assay_valtype_t* t = v && v->type ? v->type : v ? v->declared : NULL;
+  return t ? t->elem : ASSAY_TYPE_FLOAT;
+}
+
+// `before`: the node in the model that was checked, whose values have types.
+static assay_status_t put_formula(assay_graph_t* g, assay_node_t* n, const assay_node_t* before,
+                                  const assay_repair_edit_t* edit) {
+  const assay_value_t* source = assay_formula_source(edit->formula);
+  size_t at = position_of(g, n);
+  if (edit->kind == ASSAY_EDIT_INPUT) {
+    ASSAY_TRY(grow_inputs(n, edit->input));
+    const assay_value_t* old = edit->input < before->n_inputs ? before->inputs[edit->input] : NULL;
+    assay_value_t* in = n->inputs[edit->input] ? n->inputs[edit->input] : n->outputs[0];
+    return assay_formula_insert(edit->formula, g, type_of(source ? source : old), in, NULL, &at,
+                                &n->inputs[edit->input]);
+  }
+  assay_value_t *result = n->outputs[edit->input], *made = NULL;
+  at++;
+  ASSAY_TRY(assay_graph_new_value(g, result->name, &made));
+  assay_node_set_output(n, edit->input, made);
+  return assay_formula_insert(edit->formula, g,
+                              type_of(source ? source : before->outputs[edit->input]), made, result,
+                              &at, &result);
+}
+
+static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n, const assay_node_t* before,
                                  const assay_repair_edit_t* edit) {
   switch (edit->kind) {
     case ASSAY_EDIT_ATTR:
@@ -315,6 +397,15 @@ static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n,
       return set_value(g->model, n, edit->tensor);
     case ASSAY_EDIT_EXCHANGE:
       return exchange(g, edit);
+    case ASSAY_EDIT_OUTPUTS: {
+      assay_value_t *a = n->outputs[edit->input], *b = n->outputs[edit->other];
+      assay_node_set_output(n, edit->input, b);
+      assay_node_set_output(n, edit->other, a);
+      return NULL;
+    }
+    case ASSAY_EDIT_INPUT:
+    case ASSAY_EDIT_OUTPUT:
+      return put_formula(g, n, before, edit);
   }
   return NULL;
 }
@@ -324,6 +415,7 @@ assay_status_t assay_repair_apply(const assay_repair_t* r, assay_model_t* model)
   if (!n)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph",
                        r->node->label);
-  for (size_t i = 0; i < r->n_edits; i++) ASSAY_TRY(apply_edit(model->graph, n, &r->edits[i]));
+  for (size_t i = 0; i < r->n_edits; i++)
+    ASSAY_TRY(apply_edit(model->graph, n, r->node, &r->edits[i]));
   return NULL;
 }

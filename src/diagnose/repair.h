@@ -1,11 +1,13 @@
 // Repairs: changes of one node that might undo what an exporter did wrong, and trying them out.
 //
 // A repair is a small list of edits of a single node: an attribute, the order of its inputs, a
-// constant that it reads, the operator itself. Proposals come from a table (proposals.inc), one row
-// a kind of cause; each is tried by evaluating truth from the node on.
+// constant that it reads, the operator itself, nodes that are missing before or after it. Proposals
+// come from a table (proposals.inc), one row a kind of cause; each is tried by evaluating truth
+// from the node on.
 #ifndef ASSAY_DIAGNOSE_REPAIR_H_
 #define ASSAY_DIAGNOSE_REPAIR_H_
 
+#include "diagnose/formula.h"
 #include "ops/op.h"
 
 typedef enum assay_edit_kind {
@@ -18,6 +20,9 @@ typedef enum assay_edit_kind {
   ASSAY_EDIT_BYPASS,    // output 0 is input `input`
   ASSAY_EDIT_VALUE,     // what a Constant node gives: `tensor`
   ASSAY_EDIT_EXCHANGE,  // constants `value` and `other_value` exchanged, wherever they are read
+  ASSAY_EDIT_OUTPUTS,   // exchanges outputs `input` and `other`
+  ASSAY_EDIT_INPUT,     // input `input`, which may have been left out, becomes `formula`
+  ASSAY_EDIT_OUTPUT,    // output `input` becomes `formula`
 } assay_edit_kind_t;
 
 enum { ASSAY_EDIT_NUMBERS = 16, ASSAY_REPAIR_EDITS = 3 };
@@ -33,6 +38,7 @@ typedef struct assay_repair_edit {
   const assay_value_t *value, *other_value;
   int rank;
   int64_t dims[ASSAY_MAX_RANK];
+  assay_formula_t* formula;  // retained by the repair
 } assay_repair_edit_t;
 
 typedef struct assay_repair {

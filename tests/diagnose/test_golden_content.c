@@ -1,5 +1,5 @@
 // Golden tensors whose names say nothing find their values by elements, shape and statistics.
-#include "diagnose/golden_content.h"
+#include "diagnose/golden/golden_content.h"
 #include "eval/evaluator.h"
 #include "passes/graph_case.h"
 

@@ -107,9 +107,9 @@ static void sizes(void** state) {
     const char* error;
   } rows[] = {{"16", 16 << 20, NULL},   {"0.25M", 1 << 18, NULL}, {"2g", 2ull << 30, NULL},
               {"5B", 5, NULL},          {"3k", 3072, NULL},       {"1T", 0, "B, K, M or G"},
-              {"-1", 0, "no size"},     {"M", 0, "no size"},      {"1MB", 0, "B, K, M or G"},
-              {"1e30G", 0, "too much"}, {"", 0, "no size"},       {"0x1M", 0, "no size"},
-              {" 1M", 0, "no size"},    {"nanM", 0, "no size"}};
+              {"-1", 0, "not a size"},  {"M", 0, "not a size"},   {"1MB", 0, "B, K, M or G"},
+              {"1e30G", 0, "too much"}, {"", 0, "not a size"},    {"0x1M", 0, "not a size"},
+              {" 1M", 0, "not a size"}, {"nanM", 0, "not a size"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uint64_t bytes = 0;
@@ -175,12 +175,12 @@ static void file_names(void** state) {
 static void calibration(void** state) {
   static const char good[] =
       "TRT-8601-EntropyCalibration2\nx: 3c010a14\na:b c: 3f800000\nno scale\n";
-  static const char* const bad[][2] = {{"x: 3c010a14\n", "no calibration cache"},
+  static const char* const bad[][2] = {{"x: 3c010a14\n", "not a calibration cache"},
                                        {"TRT-1-E\nx:3c010a14\n", "line 2"},
                                        {"TRT-1-E\nx: 3c010a1\n", "8 hexadecimal"},
                                        {"TRT-1-E\nx: 3c010a1g\n", "8 hexadecimal"},
                                        {"TRT-1-E\nx: 7fc00000\n", "negative or no number"},
-                                       {"", "no calibration cache"}};
+                                       {"", "not a calibration cache"}};
   assay_edit_scale_t* s = NULL;
   size_t n;
   (void)state;
@@ -268,18 +268,19 @@ static void lines(void** state) {
       {"--onnx=m --profilingVerbosity=loud", "is one of layer_names_only|", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --percentile=50,101", "0 to 100", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --memPoolSize=attic:5", "is not a pool", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --memPoolSize=workspace:-5", "no size", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --memPoolSize=workspace:-5", "not a size", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --device=1", "no such device", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --runtimePlatform=WindowsAMD64", "not supported", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --useRuntime=lean", "needs --loadEngine", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --preview=+profileSharing0806,-nothing", "no feature", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --preview=+profileSharing0806,-nothing", "is not a feature", NULL,
+       TRT_OUTCOME_RUN},
       {"--onnx=m --preview=profileSharing0806", "needs + or -", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --layerDeviceTypes=a:TPU", "neither GPU nor DLA", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --weightStreamingBudget=5", "needs --allowWeightStreaming", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --allowWeightStreaming --weightStreamingBudget=50%", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --allowWeightStreaming --weightStreamingBudget=-2", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --allowWeightStreaming --weightStreamingBudget=2G", NULL, NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --allowWeightStreaming --weightStreamingBudget=-3", "no size", NULL,
+      {"--onnx=m --allowWeightStreaming --weightStreamingBudget=-3", "not a size", NULL,
        TRT_OUTCOME_RUN},
       {"--onnx=m --allowWeightStreaming --weightStreamingBudget=101%", "B, K, M or G", NULL,
        TRT_OUTCOME_RUN},

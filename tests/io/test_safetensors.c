@@ -146,12 +146,13 @@ static void rules_of_the_format(void** state) {
       {"{\"a\": {\"dtype\": \"F32\", \"shape\": [4611686018427387904, 4], \"data_offsets\": [0, "
        "0]}}",
        0, "does not take"},
-      {"{\"a\": {\"dtype\": \"F32\", \"shape\": [-1], \"data_offsets\": [0, 4]}}", 4, "no size"},
+      {"{\"a\": {\"dtype\": \"F32\", \"shape\": [-1], \"data_offsets\": [0, 4]}}", 4,
+       "is not a size"},
       {"{\"a\": {\"dtype\": \"Q32\", \"shape\": [1], \"data_offsets\": [0, 4]}}", 4, "'Q32'"},
       {"{\"a\": {\"dtype\": \"F32\", \"data_offsets\": [0, 4]}}", 4, "no shape"},
       {"{\"a\": 3}", 0, "no dtype"},
-      {"{\"__metadata__\": {\"a\": 1}}", 0, "no string"},
-      {"{\"__metadata__\": 1}", 0, "no object"},
+      {"{\"__metadata__\": {\"a\": 1}}", 0, "is not a string"},
+      {"{\"__metadata__\": 1}", 0, "is not an object"},
       {" {}", 0, "does not begin with '{'"},
       {"{", 0, "header"},
   };

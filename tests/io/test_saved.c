@@ -315,7 +315,7 @@ static void others_are_refused(void** state) {
        "no zip archive"},
       {"{\"lst\": [], \"__polygraphy_encoded_RunResults\": \"x\"}", ASSAY_CORRUPT, "no iteration"},
       {"{\"y\": {\"array\": \"\\u0093NUMPY\\u0100\", \"polygraphy_class\": \"ndarray\"}}",
-       ASSAY_CORRUPT, "no byte"},
+       ASSAY_CORRUPT, "is not a byte"},
       {"[{\"name\": \"y\", \"dimensions\": \"2\"}]", ASSAY_CORRUPT, "output 0 lacks"},
       {"[{\"name\": \"y\", \"dimensions\": \"2x\", \"values\": [1]}]", ASSAY_CORRUPT,
        "not its dimensions' number"},

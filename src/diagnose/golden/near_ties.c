@@ -1,5 +1,5 @@
 // Elements that a quantizer may round to either of two integers.
-#include "diagnose/near_ties.h"
+#include "diagnose/golden/near_ties.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // Golden of a model that quantizes: of the network before, or of one that quantizes?
-#include "diagnose/golden_kind.h"
+#include "diagnose/golden/golden_kind.h"
 
 #include <math.h>
 #include <string.h>

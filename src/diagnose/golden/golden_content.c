@@ -1,6 +1,6 @@
 // Finding a model's value for golden tensors whose names say nothing: by their elements, else by
 // their shape and statistics.
-#include "diagnose/golden_content.h"
+#include "diagnose/golden/golden_content.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,0 +1,365 @@
+// Nodes that a model lacks: a small expression over its values, in ai.onnx's operators.
+#include "diagnose/formula.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "eval/evaluator.h"
+
+enum { STACK = 8, WORD = 32 };
+
+struct assay_formula {
+  size_t references;
+  assay_formula_terms_t terms;
+  char program[ASSAY_FORMULA_TEXT];
+};
+
+assay_status_t assay_formula_create(const assay_formula_terms_t* terms, assay_formula_t** out) {
+  const size_t n = strlen(terms->program);
+  if (n >= sizeof(*out)->program)
+    return ASSAY_ERROR(ASSAY_INTERNAL, "the formula '%s' is too long", terms->program);
+  ASSAY_TRY(assay_new_array(1, sizeof **out, out));
+  assay_formula_t* f = *out;
+  f->references = 1;
+  f->terms = *terms;
+  memcpy(f->program, terms->program, n + 1);
+  f->terms.program = f->program;
+  if (f->terms.c) assay_tensor_retain(f->terms.c);
+  if (f->terms.d) assay_tensor_retain(f->terms.d);
+  return NULL;
+}
+
+assay_formula_t* assay_formula_retain(assay_formula_t* f) {
+  f->references++;
+  return f;
+}
+
+void assay_formula_release(assay_formula_t* f) {
+  if (!f || --f->references) return;
+  assay_tensor_release(f->terms.c);
+  assay_tensor_release(f->terms.d);
+  assay_free(f);
+}
+
+const assay_value_t* assay_formula_source(const assay_formula_t* f) { return f->terms.source; }
+
+// ---- words -------------------------------------------------------------------------------------
+
+// What one word does: an operator of so many operands from the stack, then maybe one that belongs
+// to the formula (axes, elements), and an attribute.
+typedef struct word {
+  const char *text, *op_type;
+  int n;          // operands on the stack
+  bool axes;      // the axes: input 1 from version `axes_from` on, before it an attribute
+  int axes_from;
+  bool axis;      // attribute `axis`, the first of the axes
+  int which;      // gather: 0 `c` along axes[0], 1 `d` along axes[1]
+} word_t;
+
+static const word_t WORDS[] = {
+    {.text = "+", .op_type = "Add", .n = 2},
+    {.text = "-", .op_type = "Sub", .n = 2},
+    {.text = "*", .op_type = "Mul", .n = 2},
+    {.text = "/", .op_type = "Div", .n = 2},
+    {.text = "max", .op_type = "Max", .n = 2},
+    {.text = "min", .op_type = "Min", .n = 2},
+    {.text = "not", .op_type = "Not", .n = 1},
+    {.text = "cast", .op_type = "Cast", .n = 1},
+    {.text = "where", .op_type = "Where", .n = 3},
+    {.text = "mean", .op_type = "ReduceMean", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "sum", .op_type = "ReduceSum", .n = 1, .axes = true, .axes_from = 13},
+    {.text = "softmax", .op_type = "Softmax", .n = 1, .axis = true},
+    {.text = "logsoftmax", .op_type = "LogSoftmax", .n = 1, .axis = true},
+    {.text = "gather", .op_type = "Gather", .n = 1, .axis = true, .which = 0},
+    {.text = "gather2", .op_type = "Gather", .n = 1, .axis = true, .which = 1},
+    {.text = "unsqueeze", .op_type = "Unsqueeze", .n = 1, .axes = true, .axes_from = 13},
+};
+
+static const word_t* find_word(const char* text) {
+  for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+    if (strcmp(WORDS[i].text, text) == 0) return &WORDS[i];
+  return NULL;
+}
+
+static bool next_word(const char** at, char* out) {
+  *at += strspn(*at, " ");
+  const size_t n = strcspn(*at, " ");
+  if (!n || n >= WORD) return false;
+  memcpy(out, *at, n);
+  out[n] = 0;
+  *at += n;
+  return true;
+}
+
+// Says in turn what a program pushes and computes. What the stack holds is the receiver's.
+typedef struct receiver {
+  void* user;
+  assay_type_t type;
+  int64_t opset;
+  assay_status_t (*source)(void* user);
+  assay_status_t (*value)(void* user, const assay_value_t* v);
+  assay_status_t (*constant)(void* user, assay_tensor_t* t);
+  assay_status_t (*duplicate)(void* user);
+  // Takes n operands from the stack, the last on top, and puts the result there.
+  assay_status_t (*node)(void* user, const char* op_type, size_t n, const assay_attr_t* attrs,
+                         size_t n_attrs);
+} receiver_t;
+
+static assay_status_t push_new(const receiver_t* r, assay_status_t made, assay_tensor_t* t) {
+  if (!made) made = r->constant(r->user, t);
+  assay_tensor_release(t);
+  return made;
+}
+
+static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const receiver_t* r) {
+  assay_attr_t attrs[2];
+  size_t n_attrs = 0, n = (size_t)w->n;
+  if (strcmp(w->op_type, "Gather") == 0) {
+    ASSAY_TRY(r->constant(r->user, w->which ? f->terms.d : f->terms.c));
+    n++;
+  }
+  if (w->axes && r->opset >= w->axes_from) {
+    assay_tensor_t* t = NULL;
+    assay_status_t st =
+        assay_tensor_vector_i64(ASSAY_TYPE_INT64, f->terms.n_axes, f->terms.axes, &t);
+    ASSAY_TRY(push_new(r, st, t));
+    n++;
+  } else if (w->axes) {
+    attrs[n_attrs++] = (assay_attr_t){.name = "axes",
+                                      .doc = "",
+                                      .ref = "",
+                                      .type = ASSAY_ATTR_INTS,
+                                      .n = (size_t)f->terms.n_axes,
+                                      .u.ints = f->terms.axes};
+  }
+  if (w->axis)
+    attrs[n_attrs++] = (assay_attr_t){.name = "axis",
+                                      .doc = "",
+                                      .ref = "",
+                                      .type = ASSAY_ATTR_INT,
+                                      .n = 1,
+                                      .u.i = f->terms.axes[w->which]};
+  if (strcmp(w->text, "cast") == 0)
+    attrs[n_attrs++] = (assay_attr_t){
+        .name = "to", .doc = "", .ref = "", .type = ASSAY_ATTR_INT, .n = 1, .u.i = (int64_t)r->type};
+  return r->node(r->user, w->op_type, n, attrs, n_attrs);
+}
+
+static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r) {
+  const char* at = f->program;
+  for (char text[WORD]; next_word(&at, text);) {
+    const word_t* w = find_word(text);
+    char* end = NULL;
+    const double number = strtod(text, &end);
+    if (w) {
+      ASSAY_TRY(do_word(f, w, r));
+    } else if (strcmp(text, "x") == 0) {
+      ASSAY_TRY(r->source(r->user));
+    } else if (strcmp(text, "v") == 0) {
+      ASSAY_TRY(r->value(r->user, f->terms.value));
+    } else if (strcmp(text, "c") == 0 || strcmp(text, "d") == 0) {
+      ASSAY_TRY(r->constant(r->user, *text == 'c' ? f->terms.c : f->terms.d));
+    } else if (strcmp(text, "dup") == 0) {
+      ASSAY_TRY(r->duplicate(r->user));
+    } else if (!*end) {
+      assay_tensor_t* t = NULL;
+      assay_status_t st = assay_tensor_scalar_f64(r->type, number, &t);
+      ASSAY_TRY(push_new(r, st, t));
+    } else {
+      ASSAY_TRY(r->node(r->user, text, 1, NULL, 0));
+    }
+  }
+  return NULL;
+}
+
+static assay_status_t no_room(const char* program) {
+  return ASSAY_ERROR(ASSAY_INTERNAL, "the formula '%s' does not fit its stack", program);
+}
+
+// ---- evaluating --------------------------------------------------------------------------------
+
+typedef struct run {
+  const assay_formula_t* f;
+  assay_evaluator_t* m;
+  const assay_node_t* like;
+  assay_tensor_t* x;  // borrowed
+  assay_tensor_t* stack[STACK];
+  int n;
+} run_t;
+
+static assay_status_t push(run_t* s, assay_tensor_t* t) {
+  if (!t) return ASSAY_ERROR(ASSAY_NOT_FOUND, "a formula's value is not known");
+  if (s->n == STACK) return no_room(s->f->program);
+  s->stack[s->n++] = assay_tensor_retain(t);
+  return NULL;
+}
+
+static assay_status_t run_source(void* user) { return push(user, ((run_t*)user)->x); }
+
+static assay_status_t run_value(void* user, const assay_value_t* v) {
+  return push(user, v ? assay_evaluator_get(((run_t*)user)->m, v) : NULL);
+}
+
+static assay_status_t run_constant(void* user, assay_tensor_t* t) { return push(user, t); }
+
+static assay_status_t run_duplicate(void* user) {
+  run_t* s = user;
+  return s->n ? push(s, s->stack[s->n - 1]) : no_room(s->f->program);
+}
+
+static assay_status_t run_node(void* user, const char* op_type, size_t n, const assay_attr_t* attrs,
+                               size_t n_attrs) {
+  run_t* s = user;
+  const int64_t version = assay_model_opset(s->like->graph->model, "");
+  assay_node_t node = *s->like;
+  assay_value_t* no_values[STACK] = {0};
+  assay_attr_t copy[2];
+  if (n > (size_t)s->n || n_attrs > 2) return no_room(s->f->program);
+  for (size_t i = 0; i < n_attrs; i++) copy[i] = attrs[i];
+  node.domain = "";
+  node.op_type = op_type;
+  node.inputs = no_values;
+  node.n_inputs = n;
+  node.n_outputs = 1;
+  node.attrs = copy;
+  node.n_attrs = n_attrs;
+  node.op = assay_op_find("", op_type, version);
+  node.schema = assay_schema_find("", op_type, version, NULL);
+  if (!node.op || !node.schema)
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no operator %s in version %lld", op_type,
+                       (long long)version);
+  assay_tensor_t* made = NULL;
+  assay_tensor_t** in = &s->stack[(size_t)s->n - n];
+  assay_status_t st = assay_evaluator_node(s->m, &node, n, in, 1, &made);
+  for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
+  s->n -= (int)n;
+  if (!st) st = push(s, made);
+  assay_tensor_release(made);
+  return st;
+}
+
+assay_status_t assay_formula_evaluate(const assay_formula_t* f, assay_evaluator_t* m,
+                                      const assay_node_t* like, assay_tensor_t* x,
+                                      assay_tensor_t** out) {
+  run_t s = {.f = f, .m = m, .like = like, .x = x};
+  const receiver_t r = {.user = &s,
+                        .type = x ? x->type : ASSAY_TYPE_FLOAT,
+                        .opset = assay_model_opset(like->graph->model, ""),
+                        .source = run_source,
+                        .value = run_value,
+                        .constant = run_constant,
+                        .duplicate = run_duplicate,
+                        .node = run_node};
+  *out = NULL;
+  assay_status_t st = run_program(f, &r);
+  if (!st && s.n != 1) st = no_room(f->program);
+  if (!st) *out = assay_tensor_retain(s.stack[0]);
+  for (int i = 0; i < s.n; i++) assay_tensor_release(s.stack[i]);
+  return st;
+}
+
+// ---- putting into a graph ----------------------------------------------------------------------
+
+typedef struct insertion {
+  const assay_formula_t* f;
+  assay_graph_t* g;
+  assay_value_t* x;
+  const char* hint;  // of names
+  size_t at;
+  assay_node_t* last;
+  assay_value_t* stack[STACK];
+  int n;
+} insertion_t;
+
+static assay_status_t put_value(insertion_t* s, assay_value_t* v) {
+  if (s->n == STACK) return no_room(s->f->program);
+  s->stack[s->n++] = v;
+  return NULL;
+}
+
+// The value of this name in the model as it was read.
+static assay_status_t put_named(insertion_t* s, const assay_value_t* v) {
+  assay_value_t* found = v ? assay_graph_find(s->g, v->name) : NULL;
+  if (!found)
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no value '%s'", v ? v->name : "");
+  return put_value(s, found);
+}
+
+static assay_status_t insert_source(void* user) {
+  insertion_t* s = user;
+  return s->f->terms.source ? put_named(s, s->f->terms.source) : put_value(s, s->x);
+}
+
+static assay_status_t insert_value(void* user, const assay_value_t* v) {
+  return put_named(user, v);
+}
+
+static assay_status_t insert_constant(void* user, assay_tensor_t* t) {
+  insertion_t* s = user;
+  assay_tensor_t* packed = NULL;
+  assay_value_t* v = NULL;
+  ASSAY_TRY(assay_graph_new_value(s->g, s->hint, &v));
+  ASSAY_TRY(assay_tensor_pack(t, &packed));
+  ASSAY_TRY(assay_graph_set_initializer(v, packed));
+  return put_value(s, v);
+}
+
+static assay_status_t insert_duplicate(void* user) {
+  insertion_t* s = user;
+  return s->n ? put_value(s, s->stack[s->n - 1]) : no_room(s->f->program);
+}
+
+static assay_status_t copy_attr(assay_arena_t* arena, const assay_attr_t* from, assay_attr_t* to) {
+  *to = *from;
+  if (from->type != ASSAY_ATTR_INTS) return NULL;
+  int64_t* numbers = NULL;
+  ASSAY_TRY(assay_arena_new(arena, from->n, sizeof *numbers, &numbers));
+  memcpy(numbers, from->u.ints, from->n * sizeof *numbers);
+  to->u.ints = numbers;
+  return NULL;
+}
+
+static assay_status_t insert_node(void* user, const char* op_type, size_t n,
+                                  const assay_attr_t* attrs, size_t n_attrs) {
+  insertion_t* s = user;
+  assay_value_t* to = NULL;
+  assay_node_t* node = NULL;
+  const char* type = NULL;
+  if (n > (size_t)s->n) return no_room(s->f->program);
+  ASSAY_TRY(assay_arena_printf(s->g->model->arena, &type, "%s", op_type));
+  ASSAY_TRY(assay_graph_new_value(s->g, s->hint, &to));
+  ASSAY_TRY(assay_node_create(s->g, "", type, to->name, n, 1, n_attrs, &node));
+  s->n -= (int)n;
+  for (size_t i = 0; i < n; i++) node->inputs[i] = s->stack[(size_t)s->n + i];
+  for (size_t i = 0; i < n_attrs; i++)
+    ASSAY_TRY(copy_attr(s->g->model->arena, &attrs[i], &node->attrs[i]));
+  assay_node_set_output(node, 0, to);
+  ASSAY_TRY(assay_graph_insert(s->g, node, s->at++));
+  s->last = node;
+  return put_value(s, to);
+}
+
+assay_status_t assay_formula_insert(const assay_formula_t* f, assay_graph_t* g, assay_type_t type,
+                                    assay_value_t* in, assay_value_t* result, size_t* at,
+                                    assay_value_t** out) {
+  insertion_t s = {.f = f, .g = g, .x = in, .at = *at};
+  const receiver_t r = {.user = &s,
+                        .type = type,
+                        .opset = assay_model_opset(g->model, ""),
+                        .source = insert_source,
+                        .value = insert_value,
+                        .constant = insert_constant,
+                        .duplicate = insert_duplicate,
+                        .node = insert_node};
+  ASSAY_TRY(assay_arena_printf(g->model->arena, &s.hint, "%s_repaired", in->name));
+  ASSAY_TRY(run_program(f, &r));
+  if (s.n != 1) return no_room(f->program);
+  // A formula of one value makes none of its own.
+  if (result && !s.last) ASSAY_TRY(insert_node(&s, "Identity", 1, NULL, 0));
+  if (result) assay_node_set_output(s.last, 0, result);
+  *out = result ? result : s.stack[0];
+  *at = s.at;
+  return NULL;
+}

@@ -1,0 +1,64 @@
+// Nodes that a model lacks: a small expression over its values, in ai.onnx's operators.
+//
+// Written as a program of words, from left to right on a stack (reverse Polish):
+//   x           the source: the value in whose place the result stands, or another
+//   v           the formula's other value
+//   c, d        its constants
+//   1.702       a number, in the source's type
+//   + - * / max min   of the two on top
+//   dup         the one on top again
+//   cast        the one on top in the source's type
+//   not         of booleans
+//   where       of condition, x, y
+//   mean, sum   over the formula's axes, whose dimensions stay as 1
+//   softmax, logsoftmax   over its one axis
+//   gather      elements `c` along its one axis;   gather2: elements `d` along the second
+//   unsqueeze   one more dimension at its one axis
+//   Relu, Erf ...     another word is a unary operator without attributes
+// "x 0.5 * Erf 1 + x *" is x (1 + erf(x / 2)).
+#ifndef ASSAY_DIAGNOSE_FORMULA_H_
+#define ASSAY_DIAGNOSE_FORMULA_H_
+
+#include "ops/op.h"
+
+struct assay_evaluator;
+
+typedef struct assay_formula assay_formula_t;
+
+enum { ASSAY_FORMULA_STEPS = 24, ASSAY_FORMULA_TEXT = 160 };
+
+// What a program's words stand for. Texts are copied, tensors retained.
+typedef struct assay_formula_terms {
+  const char* program;
+  const assay_value_t* source;  // NULL: what the result takes the place of
+  const assay_value_t* value;
+  assay_tensor_t *c, *d;
+  int64_t axes[ASSAY_MAX_RANK];  // 0 or more
+  int n_axes;
+} assay_formula_terms_t;
+
+assay_status_t assay_formula_create(const assay_formula_terms_t* terms,
+                                    assay_formula_t** out) ASSAY_MUST_USE;
+assay_formula_t* assay_formula_retain(assay_formula_t* f);
+void assay_formula_release(assay_formula_t* f);  // NULL is allowed
+
+// The value on other data than the model's own; NULL: what the result takes the place of.
+const assay_value_t* assay_formula_source(const assay_formula_t* f);
+
+// The result with `x` as source, in truth. Values are read from the evaluator's slots. `like`: a
+// node of the top graph of the model, which the formula's nodes are to stand beside.
+// Errors: those of evaluating; NOT_FOUND where the model's version lacks an operator.
+assay_status_t assay_formula_evaluate(const assay_formula_t* f, struct assay_evaluator* m,
+                                      const assay_node_t* like, assay_tensor_t* x,
+                                      assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Puts the nodes into a graph of the same names before position *at, which moves on.
+//   type  of the source's elements
+//   in    the value in whose place the result stands
+//   result  the value that the last node makes; NULL: a new one
+//   *out  the value that holds the result
+assay_status_t assay_formula_insert(const assay_formula_t* f, assay_graph_t* g, assay_type_t type,
+                                    assay_value_t* in, assay_value_t* result, size_t* at,
+                                    assay_value_t** out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_DIAGNOSE_FORMULA_H_

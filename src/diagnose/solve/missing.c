@@ -1,0 +1,165 @@
+// Nodes that a model lacks: where they may stand, and from what.
+#include "diagnose/solve/missing.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+// ---- the other values --------------------------------------------------------------------------
+
+static bool is_known(const assay_tensor_t* t) {
+  return t && t->kind == ASSAY_KIND_TENSOR &&
+         (t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_I64 ||
+          t->store == ASSAY_STORE_PACKED);
+}
+
+static assay_status_t add_other(assay_missing_search_t* s, const assay_value_t* v) {
+  enum { MAX_OTHERS = 600 };
+  assay_tensor_t* t = v ? assay_evaluator_get(s->m, v) : NULL;
+  if (!is_known(t) || !t->size || s->n_others == MAX_OTHERS) return NULL;
+  ASSAY_TRY(assay_grow(&s->others, &s->cap_others, s->n_others + 1, sizeof *s->others));
+  assay_missing_other_t* o = &s->others[s->n_others];
+  ASSAY_TRY(assay_tensor_widen(t, &o->tensor));
+  o->value = v;
+  s->n_others++;
+  return NULL;
+}
+
+// All that is made before the node: nearest first, then the graph's inputs, then small constants.
+static assay_status_t list_others(assay_missing_search_t* s) {
+  static const int64_t SMALL = 1 << 20;
+  const assay_graph_t* g = s->node->graph;
+  size_t at = 0;
+  while (at < g->n_nodes && g->nodes[at] != s->node) at++;
+  for (size_t i = at; i-- > 0;)
+    for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
+      ASSAY_TRY(add_other(s, g->nodes[i]->outputs[k]));
+  for (size_t i = 0; i < g->n_inputs; i++) ASSAY_TRY(add_other(s, g->inputs[i]));
+  for (size_t i = 0; i < g->n_initializers; i++)
+    if (g->initializers[i]->constant && g->initializers[i]->constant->size <= SMALL)
+      ASSAY_TRY(add_other(s, g->initializers[i]));
+  return NULL;
+}
+
+// ---- the places --------------------------------------------------------------------------------
+
+static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_place_t* p) {
+  typedef assay_status_t kind_t(assay_missing_search_t*, const assay_missing_place_t*);
+  static kind_t* const kinds[] = {assay_missing_activations, assay_missing_values,
+                                  assay_missing_moves, assay_missing_norms,
+                                  assay_missing_channels, assay_missing_fits};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
+    ASSAY_TRY(kinds[i](s, p));
+  return NULL;
+}
+
+static assay_status_t at_output(assay_missing_search_t* s, assay_tensor_t* want) {
+  const assay_missing_place_t p = {
+      .kind = ASSAY_EDIT_OUTPUT, .index = s->output, .x = s->target->truth, .want = want};
+  if (!p.x || p.x->kind != ASSAY_KIND_TENSOR) return NULL;
+  return try_kinds(s, &p);
+}
+
+// From what is near before it: a pattern that became another one, a node too many, elements in
+// another order.
+static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* want) {
+  enum { ANCESTORS = 24 };
+  for (size_t i = 0, n = 0; i < s->n_others && n < ANCESTORS && !assay_missing_is_over(s); i++) {
+    const assay_missing_other_t* o = &s->others[i];
+    if (o->tensor->store != ASSAY_STORE_F64 || o->tensor->rank != want->rank) continue;
+    n++;
+    const assay_missing_place_t p = {.kind = ASSAY_EDIT_OUTPUT,
+                                     .index = s->output,
+                                     .x = o->tensor,
+                                     .source = o->value,
+                                     .want = want};
+    ASSAY_TRY(assay_missing_try(s, &p, &(assay_formula_terms_t){.program = "x"}, "another source",
+                                "take"));
+    ASSAY_TRY(assay_missing_activations(s, &p));
+    ASSAY_TRY(assay_missing_moves(s, &p));
+  }
+  return NULL;
+}
+
+// An array of golden that is no value of the model, in the place of an input.
+static assay_status_t with_array(assay_missing_search_t* s, size_t input, const assay_tensor_t* array) {
+  assay_tensor_t *want = NULL, *kept = s->in[input];
+  bool fits = false;
+  ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)array, &want));
+  assay_status_t st = NULL;
+  if (assay_tensor_alike(want, kept)) {
+    const assay_repair_t none = {.node = s->node};
+    s->in[input] = want;
+    st = assay_missing_restores(s, &none, &fits);
+    s->in[input] = kept;
+  }
+  if (!st && fits) {
+    const assay_missing_place_t p = {
+        .kind = ASSAY_EDIT_INPUT, .index = input, .x = kept, .want = want};
+    st = try_kinds(s, &p);
+  }
+  assay_tensor_release(want);
+  return st;
+}
+
+static assay_status_t at_input(assay_missing_search_t* s, size_t i, const assay_golden_t* golden) {
+  const assay_missing_place_t p = {.kind = ASSAY_EDIT_INPUT, .index = i, .x = s->in[i]};
+  for (size_t k = 0; s->in[i] && k < golden->n && !assay_missing_is_over(s); k++)
+    if (!golden->at[k].value && assay_tensor_same_shape(golden->at[k].tensor, s->in[i]))
+      ASSAY_TRY(with_array(s, i, golden->at[k].tensor));
+  ASSAY_TRY(assay_missing_activations(s, &p));
+  return assay_missing_is_over(s) ? NULL : assay_missing_values(s, &p);
+}
+
+// How many inputs the operator may have, those that the node leaves out among them.
+static size_t inputs_of(const assay_node_t* n) {
+  enum { MOST = 8 };
+  size_t count = n->n_inputs;
+  while (n->schema && count < MOST && assay_schema_input(n->schema, count) &&
+         !assay_schema_input(n->schema, count)->is_variadic)
+    count++;
+  return count;
+}
+
+static bool is_constant(const assay_node_t* n, size_t i) {
+  return i < n->n_inputs && n->inputs[i] && n->inputs[i]->constant;
+}
+
+static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t* golden) {
+  assay_tensor_t* want = NULL;
+  ASSAY_TRY(assay_tensor_widen(s->target->golden, &want));
+  assay_status_t st = at_output(s, want);
+  if (!st && !assay_missing_is_over(s)) st = from_ancestors(s, want);
+  for (size_t i = 0; !st && i < inputs_of(s->node) && !assay_missing_is_over(s); i++)
+    if (!is_constant(s->node, i)) st = at_input(s, i, golden);
+  assay_tensor_release(want);
+  return st;
+}
+
+assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
+                                   const assay_search_target_t* target,
+                                   const assay_golden_t* golden, double deadline,
+                                   assay_repair_t* out, bool* out_found) {
+  assay_missing_search_t s = {.m = m, .node = node, .target = target, .deadline = deadline, .out = out};
+  *out_found = false;
+  while (s.output < node->n_outputs && node->outputs[s.output] != target->value) s.output++;
+  if (s.output == node->n_outputs || (node->op && node->op->flags & ASSAY_OP_CONTROL) ||
+      !is_known(target->golden))
+    return NULL;
+  const size_t room = inputs_of(node);
+  assay_status_t st = assay_new_array(room, sizeof *s.in, &s.in);
+  s.n_in = node->n_inputs;
+  for (size_t i = 0; !st && i < s.n_in; i++) {
+    assay_tensor_t* t = node->inputs[i] ? assay_evaluator_get(m, node->inputs[i]) : NULL;
+    if (t) st = assay_tensor_widen(t, &s.in[i]);
+  }
+  if (!st) st = list_others(&s);
+  if (!st) st = try_places(&s, golden);
+  if (st && s.found) assay_repair_deinit(out);
+  *out_found = !st && s.found;
+  for (size_t i = 0; s.in && i < room; i++) assay_tensor_release(s.in[i]);
+  for (size_t i = 0; i < s.n_others; i++) assay_tensor_release(s.others[i].tensor);
+  assay_free(s.in);
+  assay_free(s.others);
+  return st;
+}

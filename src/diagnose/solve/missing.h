@@ -1,0 +1,86 @@
+// Nodes that a model lacks, where golden knows what goes into a node and what has to come out of it.
+//
+// What is tried stands in place of the node's output or of one of its inputs: an activation; another
+// value of the model added, multiplied or taken instead (a residual, a gate, a mask, the right
+// source of a skip, a state that was left out); a bias, a scale or both, by element, channel or as
+// one number, fitted; a normalization; elements of a value in another order. A candidate is handed
+// over if with it the node gives golden within what rounding explains. What is fitted has at least
+// twice as many equations as unknowns.
+#ifndef ASSAY_DIAGNOSE_SOLVE_MISSING_H_
+#define ASSAY_DIAGNOSE_SOLVE_MISSING_H_
+
+#include "account/golden/golden.h"
+#include "diagnose/repair.h"
+#include "diagnose/search.h"
+
+// golden: all of it; arrays that no value of the model has are looked for where a node is missing.
+// *out_found false: nothing fits, or the deadline (of assay_clock_seconds) has passed.
+assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
+                                   const assay_search_target_t* target,
+                                   const assay_golden_t* golden, double deadline,
+                                   assay_repair_t* out, bool* out_found) ASSAY_MUST_USE;
+
+// ---- for the parts of the solver ---------------------------------------------------------------
+
+// Another value that may take part.
+typedef struct assay_missing_other {
+  const assay_value_t* value;
+  assay_tensor_t* tensor;  // canonical
+} assay_missing_other_t;
+
+typedef struct assay_missing_search {
+  assay_evaluator_t* m;
+  const assay_node_t* node;
+  const assay_search_target_t* target;
+  double deadline;
+  size_t output;
+  assay_tensor_t** in;  // canonical, by input of the node; NULL: left out
+  size_t n_in;
+  assay_missing_other_t* others;  // made before the node, nearest first
+  size_t n_others, cap_others;
+  assay_repair_t* out;
+  bool found;
+} assay_missing_search_t;
+
+// What a formula stands for: an output or an input of the node.
+typedef struct assay_missing_place {
+  assay_edit_kind_t kind;  // ASSAY_EDIT_OUTPUT or _INPUT
+  size_t index;
+  assay_tensor_t* x;     // what is there, or what is taken instead; canonical
+  const assay_value_t* source;  // of x; NULL: it is what is there
+  assay_tensor_t* want;  // what has to be there, canonical; NULL: only the node's output is known
+} assay_missing_place_t;
+
+// Whether the search is over: something was found, or there is no time left.
+bool assay_missing_is_over(const assay_missing_search_t* s);
+// Whether the node with a repair gives golden.
+assay_status_t assay_missing_restores(assay_missing_search_t* s, const assay_repair_t* r,
+                                      bool* out) ASSAY_MUST_USE;
+// Tries a formula; where it fits, it is what was found. `text` and `cause` say what it is.
+assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_place_t* p,
+                                 const assay_formula_terms_t* terms, const char* cause,
+                                 const char* text) ASSAY_MUST_USE;
+
+// The same of any repair of the node, which stays the caller's.
+assay_status_t assay_missing_offer(assay_missing_search_t* s, const assay_repair_t* r) ASSAY_MUST_USE;
+
+// The kinds, each for one place. They do nothing where they do not apply.
+assay_status_t assay_missing_activations(assay_missing_search_t* s,
+                                         const assay_missing_place_t* p) ASSAY_MUST_USE;
+assay_status_t assay_missing_values(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+assay_status_t assay_missing_channels(assay_missing_search_t* s,
+                                      const assay_missing_place_t* p) ASSAY_MUST_USE;
+assay_status_t assay_missing_fits(assay_missing_search_t* s,
+                                  const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Numbers after a formula: along one dimension, or along some. made: what the formula gives; before:
+// its program and axes; name: what it is.
+assay_status_t assay_missing_fits_after(assay_missing_search_t* s, const assay_missing_place_t* p,
+                                        const assay_formula_terms_t* before, assay_tensor_t* made,
+                                        const char* name) ASSAY_MUST_USE;
+assay_status_t assay_missing_norms(assay_missing_search_t* s,
+                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
+assay_status_t assay_missing_moves(assay_missing_search_t* s,
+                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
+
+#endif  // ASSAY_DIAGNOSE_SOLVE_MISSING_H_

@@ -1,0 +1,103 @@
+// Whether a node that may be missing fits.
+#include "diagnose/solve/missing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+// What stands at a place may differ from what has to by so much of its RMS before the whole node is
+// evaluated.
+static const double NEAR = 1e-3;
+
+bool assay_missing_is_over(const assay_missing_search_t* s) {
+  return s->found || assay_clock_seconds() >= s->deadline;
+}
+
+static assay_status_t forgive(assay_status_t st) {
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
+  return st;
+}
+
+static assay_repair_t repair_of(const assay_missing_search_t* s, const assay_missing_place_t* p,
+                                assay_formula_t* f) {
+  assay_repair_t r = {.node = s->node, .n_edits = 1};
+  r.edits[0].kind = p->kind;
+  r.edits[0].input = p->index;
+  r.edits[0].formula = f;
+  return r;
+}
+
+assay_status_t assay_missing_restores(assay_missing_search_t* s, const assay_repair_t* r,
+ bool* out) {
+  assay_tensor_t** made = NULL;
+  *out = false;
+  ASSAY_TRY(assay_new_array(s->node->n_outputs, sizeof *made, &made));
+  assay_status_t st =
+      assay_repair_evaluate(s->m, r, s->n_in, s->in, s->node->n_outputs, made);
+  const assay_tensor_t* y = st ? NULL : made[s->output];
+  if (y && y->kind == ASSAY_KIND_TENSOR && assay_tensor_same_shape(y, s->target->golden)) {
+    const assay_difference_t d = assay_difference(y, s->target->golden);
+    *out = d.comparable && !d.mismatched && d.rms <= s->target->explained_rms &&
+           d.max <= s->target->explained_max;
+  }
+  for (size_t i = 0; i < s->node->n_outputs; i++) assay_tensor_release(made[i]);
+  assay_free(made);
+  return forgive(st);
+}
+
+// Whether a formula gives about what has to be there; where that is not known, it may.
+static assay_status_t is_near(assay_missing_search_t* s, const assay_missing_place_t* p,
+                              const assay_formula_t* f, bool* out) {
+  assay_tensor_t* made = NULL;
+  *out = !p->want;
+  if (!p->want) return NULL;
+  assay_status_t st = assay_formula_evaluate(f, s->m, s->node, p->x, &made);
+  if (!st && assay_tensor_alike(made, p->want)) {
+    const assay_difference_t d = assay_difference(made, p->want);
+    *out = d.comparable && !d.mismatched && d.rms <= NEAR * d.ref_rms;
+  }
+  assay_tensor_release(made);
+  return forgive(st);
+}
+
+assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_place_t* p,
+                                 const assay_formula_terms_t* terms, const char* cause,
+                                 const char* text) {
+  assay_formula_t* f = NULL;
+  assay_formula_terms_t full = *terms;
+  bool fits = false;
+  if (assay_missing_is_over(s)) return NULL;
+  full.source = p->source;
+  ASSAY_TRY(assay_formula_create(&full, &f));
+  assay_status_t st = is_near(s, p, f, &fits);
+  assay_repair_t r = repair_of(s, p, f);
+  if (!st && fits) st = assay_missing_restores(s, &r, &fits);
+  if (st || !fits) return assay_formula_release(f), st;
+  const bool out = p->kind == ASSAY_EDIT_OUTPUT;
+  const assay_value_t* v = out                              ? s->node->outputs[p->index]
+                           : p->index < s->node->n_inputs   ? s->node->inputs[p->index]
+                                                            : NULL;
+  r.cause = cause;
+  if (p->source)
+    snprintf(r.text, sizeof r.text, "%s '%.60s' %s %s %zu '%.60s'", text, p->source->name,
+             "in place of", out ? "its output" : "its input", p->index, v ? v->name : "");
+  else
+    snprintf(r.text, sizeof r.text, "%s %s %zu '%.80s'", text,
+             out ? "after its output" : "before its input", p->index, v ? v->name : "");
+  *s->out = r;
+  s->found = true;
+  return NULL;
+}
+
+assay_status_t assay_missing_offer(assay_missing_search_t* s, const assay_repair_t* r) {
+  bool fits = false;
+  if (assay_missing_is_over(s)) return NULL;
+  ASSAY_TRY(assay_missing_restores(s, r, &fits));
+  if (!fits) return NULL;
+  ASSAY_TRY(assay_repair_copy(r, s->out));
+  s->found = true;
+  return NULL;
+}
