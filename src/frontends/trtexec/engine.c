@@ -203,7 +203,7 @@ static void report_workspace(const trt_job_t* j) {
 static void report_emulated(const trt_job_t* j, const assay_layers_t* layers) {
   size_t n = 0, first = 0;
   for (size_t i = j->n_facts; i-- > 0;)
-    if (strcmp(j->facts[i].tactic, "emu") == 0) n++, first = i;
+    if (assay_tactic_is_emulated(j->facts[i].tactic)) n++, first = i;
   if (n)
     trt_info("%zu of %zu layers have no kernel and are emulated, slowly, such as %s", n, j->n_facts,
              layers->layers[first].name);
