@@ -51,11 +51,11 @@ const assay_value_t* assay_formula_source(const assay_formula_t* f) { return f->
 // to the formula (axes, elements), and an attribute.
 typedef struct word {
   const char *text, *op_type;
-  int n;          // operands on the stack
-  bool axes;      // the axes: input 1 from version `axes_from` on, before it an attribute
+  int n;      // operands on the stack
+  bool axes;  // the axes: input 1 from version `axes_from` on, before it an attribute
   int axes_from;
-  bool axis;      // attribute `axis`, the first of the axes
-  int which;      // gather: 0 `c` along axes[0], 1 `d` along axes[1]
+  bool axis;  // attribute `axis`, the first of the axes
+  int which;  // gather: 0 `c` along axes[0], 1 `d` along axes[1]
 } word_t;
 
 static const word_t WORDS[] = {
@@ -142,8 +142,12 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
                                       .n = 1,
                                       .u.i = f->terms.axes[w->which]};
   if (strcmp(w->text, "cast") == 0)
-    attrs[n_attrs++] = (assay_attr_t){
-        .name = "to", .doc = "", .ref = "", .type = ASSAY_ATTR_INT, .n = 1, .u.i = (int64_t)r->type};
+    attrs[n_attrs++] = (assay_attr_t){.name = "to",
+                                      .doc = "",
+                                      .ref = "",
+                                      .type = ASSAY_ATTR_INT,
+                                      .n = 1,
+                                      .u.i = (int64_t)r->type};
   return r->node(r->user, w->op_type, n, attrs, n_attrs);
 }
 
@@ -282,8 +286,7 @@ static assay_status_t put_value(insertion_t* s, assay_value_t* v) {
 // The value of this name in the model as it was read.
 static assay_status_t put_named(insertion_t* s, const assay_value_t* v) {
   assay_value_t* found = v ? assay_graph_find(s->g, v->name) : NULL;
-  if (!found)
-    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no value '%s'", v ? v->name : "");
+  if (!found) return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no value '%s'", v ? v->name : "");
   return put_value(s, found);
 }
 

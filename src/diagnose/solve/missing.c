@@ -46,8 +46,8 @@ static assay_status_t list_others(assay_missing_search_t* s) {
 static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_place_t* p) {
   typedef assay_status_t kind_t(assay_missing_search_t*, const assay_missing_place_t*);
   static kind_t* const kinds[] = {assay_missing_activations, assay_missing_values,
-                                  assay_missing_moves, assay_missing_norms,
-                                  assay_missing_channels, assay_missing_fits};
+                                  assay_missing_moves,       assay_missing_norms,
+                                  assay_missing_channels,    assay_missing_fits};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -82,7 +82,8 @@ static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* 
 }
 
 // An array of golden that is no value of the model, in the place of an input.
-static assay_status_t with_array(assay_missing_search_t* s, size_t input, const assay_tensor_t* array) {
+static assay_status_t with_array(assay_missing_search_t* s, size_t input,
+                                 const assay_tensor_t* array) {
   assay_tensor_t *want = NULL, *kept = s->in[input];
   bool fits = false;
   ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)array, &want));
@@ -140,7 +141,8 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
                                    const assay_search_target_t* target,
                                    const assay_golden_t* golden, double deadline,
                                    assay_repair_t* out, bool* out_found) {
-  assay_missing_search_t s = {.m = m, .node = node, .target = target, .deadline = deadline, .out = out};
+  assay_missing_search_t s = {
+      .m = m, .node = node, .target = target, .deadline = deadline, .out = out};
   *out_found = false;
   while (s.output < node->n_outputs && node->outputs[s.output] != target->value) s.output++;
   if (s.output == node->n_outputs || (node->op && node->op->flags & ASSAY_OP_CONTROL) ||

@@ -1,11 +1,12 @@
-// Nodes that a model lacks, where golden knows what goes into a node and what has to come out of it.
+// Nodes that a model lacks, where golden knows what goes into a node and what has to come out of
+// it.
 //
-// What is tried stands in place of the node's output or of one of its inputs: an activation; another
-// value of the model added, multiplied or taken instead (a residual, a gate, a mask, the right
-// source of a skip, a state that was left out); a bias, a scale or both, by element, channel or as
-// one number, fitted; a normalization; elements of a value in another order. A candidate is handed
-// over if with it the node gives golden within what rounding explains. What is fitted has at least
-// twice as many equations as unknowns.
+// What is tried stands in place of the node's output or of one of its inputs: an activation;
+// another value of the model added, multiplied or taken instead (a residual, a gate, a mask, the
+// right source of a skip, a state that was left out); a bias, a scale or both, by element, channel
+// or as one number, fitted; a normalization; elements of a value in another order. A candidate is
+// handed over if with it the node gives golden within what rounding explains. What is fitted has at
+// least twice as many equations as unknowns.
 #ifndef ASSAY_DIAGNOSE_SOLVE_MISSING_H_
 #define ASSAY_DIAGNOSE_SOLVE_MISSING_H_
 
@@ -46,7 +47,7 @@ typedef struct assay_missing_search {
 typedef struct assay_missing_place {
   assay_edit_kind_t kind;  // ASSAY_EDIT_OUTPUT or _INPUT
   size_t index;
-  assay_tensor_t* x;     // what is there, or what is taken instead; canonical
+  assay_tensor_t* x;            // what is there, or what is taken instead; canonical
   const assay_value_t* source;  // of x; NULL: it is what is there
   assay_tensor_t* want;  // what has to be there, canonical; NULL: only the node's output is known
 } assay_missing_place_t;
@@ -62,7 +63,8 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
                                  const char* text) ASSAY_MUST_USE;
 
 // The same of any repair of the node, which stays the caller's.
-assay_status_t assay_missing_offer(assay_missing_search_t* s, const assay_repair_t* r) ASSAY_MUST_USE;
+assay_status_t assay_missing_offer(assay_missing_search_t* s,
+                                   const assay_repair_t* r) ASSAY_MUST_USE;
 
 // The kinds, each for one place. They do nothing where they do not apply.
 assay_status_t assay_missing_activations(assay_missing_search_t* s,
@@ -73,8 +75,8 @@ assay_status_t assay_missing_channels(assay_missing_search_t* s,
                                       const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_fits(assay_missing_search_t* s,
                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
-// Numbers after a formula: along one dimension, or along some. made: what the formula gives; before:
-// its program and axes; name: what it is.
+// Numbers after a formula: along one dimension, or along some. made: what the formula gives;
+// before: its program and axes; name: what it is.
 assay_status_t assay_missing_fits_after(assay_missing_search_t* s, const assay_missing_place_t* p,
                                         const assay_formula_terms_t* before, assay_tensor_t* made,
                                         const char* name) ASSAY_MUST_USE;

@@ -3,7 +3,8 @@
 
 #include "diagnose/solve/missing.h"
 
-assay_status_t assay_missing_activations(assay_missing_search_t* s, const assay_missing_place_t* p) {
+assay_status_t assay_missing_activations(assay_missing_search_t* s,
+                                         const assay_missing_place_t* p) {
   static const struct {
     const char *name, *program;
   } rows[] = {

@@ -77,8 +77,7 @@ static assay_status_t scaled_weights(const assay_tensor_t* w, int axis, const ch
   int64_t inner = 1;
   for (int i = axis + 1; i < w->rank; i++) inner *= w->dims[i];
   ASSAY_TRY(assay_tensor_copy(w, out));
-  for (int64_t i = 0; i < w->size; i++)
-    assay_f64(*out)[i] *= c[i / inner % w->dims[axis]].factor;
+  for (int64_t i = 0; i < w->size; i++) assay_f64(*out)[i] *= c[i / inner % w->dims[axis]].factor;
   return NULL;
 }
 

@@ -115,8 +115,7 @@ static assay_status_t order_of(const assay_tensor_t* x, const assay_tensor_t* wa
 }
 
 // whole: how many slices there are.
-static void describe(const assay_tensor_t* order, int axis, int64_t whole, char* out,
-                     size_t size) {
+static void describe(const assay_tensor_t* order, int axis, int64_t whole, char* out, size_t size) {
   const int64_t n = order->size, first = assay_i64(order)[0];
   bool rolled = true, flipped = true, part = first != 0 || whole != n;
   for (int64_t i = 0; i < n; i++) {

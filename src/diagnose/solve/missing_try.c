@@ -1,12 +1,11 @@
 // Whether a node that may be missing fits.
-#include "diagnose/solve/missing.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "diagnose/solve/missing.h"
 
 // What stands at a place may differ from what has to by so much of its RMS before the whole node is
 // evaluated.
@@ -31,12 +30,11 @@ static assay_repair_t repair_of(const assay_missing_search_t* s, const assay_mis
 }
 
 assay_status_t assay_missing_restores(assay_missing_search_t* s, const assay_repair_t* r,
- bool* out) {
+                                      bool* out) {
   assay_tensor_t** made = NULL;
   *out = false;
   ASSAY_TRY(assay_new_array(s->node->n_outputs, sizeof *made, &made));
-  assay_status_t st =
-      assay_repair_evaluate(s->m, r, s->n_in, s->in, s->node->n_outputs, made);
+  assay_status_t st = assay_repair_evaluate(s->m, r, s->n_in, s->in, s->node->n_outputs, made);
   const assay_tensor_t* y = st ? NULL : made[s->output];
   if (y && y->kind == ASSAY_KIND_TENSOR && assay_tensor_same_shape(y, s->target->golden)) {
     const assay_difference_t d = assay_difference(y, s->target->golden);
@@ -77,9 +75,9 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   if (!st && fits) st = assay_missing_restores(s, &r, &fits);
   if (st || !fits) return assay_formula_release(f), st;
   const bool out = p->kind == ASSAY_EDIT_OUTPUT;
-  const assay_value_t* v = out                              ? s->node->outputs[p->index]
-                           : p->index < s->node->n_inputs   ? s->node->inputs[p->index]
-                                                            : NULL;
+  const assay_value_t* v = out                            ? s->node->outputs[p->index]
+                           : p->index < s->node->n_inputs ? s->node->inputs[p->index]
+                                                          : NULL;
   r.cause = cause;
   if (p->source)
     snprintf(r.text, sizeof r.text, "%s '%.60s' %s %s %zu '%.60s'", text, p->source->name,

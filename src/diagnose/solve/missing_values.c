@@ -85,7 +85,8 @@ static line_t fit_line(const double* v, const double* need, int n) {
 
 // A number as it was meant: 1 for 0.9999998.
 static double as_meant(double x) {
-  const double scale = x == 0 ? 1 : pow(10, 3 - floor(log10(fabs(x)))), y = round(x * scale) / scale;
+  const double scale = x == 0 ? 1 : pow(10, 3 - floor(log10(fabs(x)))),
+               y = round(x * scale) / scale;
   return fabs(x - y) <= 2e-6 * fabs(y) ? y : x;
 }
 
@@ -102,9 +103,8 @@ static void line_program(const line_t* l, const char* op, char* out, size_t size
 }
 
 static assay_status_t try_line(assay_missing_search_t* s, const sampled_t* k,
-                               const assay_missing_other_t* o, const double* need,
-                               const double* v, int n, const char* op, const char* after,
-                               const char* says) {
+                               const assay_missing_other_t* o, const double* need, const double* v,
+                               int n, const char* op, const char* after, const char* says) {
   char program[ASSAY_FORMULA_TEXT], text[160], line[96];
   const line_t l = fit_line(v, need, n);
   if (!l.holds) return NULL;
@@ -199,8 +199,7 @@ static assay_status_t instead(assay_missing_search_t* s, const assay_missing_pla
 }
 
 static assay_status_t added(assay_missing_search_t* s, const assay_missing_place_t* p,
-                            const assay_missing_other_t* o, const char* program,
-                            const char* says) {
+                            const assay_missing_other_t* o, const char* program, const char* says) {
   char text[160];
   snprintf(text, sizeof text, "'%.60s' is not %s", o->value->name, says);
   const assay_formula_terms_t terms = {.program = program, .value = o->value};

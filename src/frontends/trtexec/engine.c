@@ -121,8 +121,10 @@ assay_status_t trt_translate(trt_job_t* j) {
   if (path[0] == '~' && path[1] == '/' && getenv("HOME"))
     ASSAY_TRY(assay_arena_printf(j->arena, &path, "%s%s", getenv("HOME"), path + 1));
   trt_info("Start parsing network model.");
-  if (!j->model) ASSAY_TRY(assay_onnx_load(path, 0, NULL, &j->model));
-  for (size_t i = 0; i < j->model->n_warnings; i++) trt_warn("%s", j->model->warnings[i]);
+  if (!j->model) {  // else whoever loaded it has warned
+    ASSAY_TRY(assay_onnx_load(path, 0, NULL, &j->model));
+    for (size_t i = 0; i < j->model->n_warnings; i++) trt_warn("%s", j->model->warnings[i]);
+  }
   trt_info("Finished parsing network model. Parse time: %g", 1e-3 * (trt_now_ms() - start));
   j->native.model = path;
   j->native.loaded = j->model;

@@ -26,8 +26,7 @@ static void pack_panel(const cpu_panels_t* p, const float* from, int64_t columns
     for (int64_t q = 0; q < p->places; q++) {
       const float* x = from + i * p->k_step + q * p->place_step;
       uint32_t* first = to + q * units * CPU_PANEL;
-      for (int64_t j = 0; j < columns; j++)
-        cpu_panel_put(first + j, i, x[j * p->n_step], p->pairs);
+      for (int64_t j = 0; j < columns; j++) cpu_panel_put(first + j, i, x[j * p->n_step], p->pairs);
     }
 }
 

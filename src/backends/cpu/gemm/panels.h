@@ -1,5 +1,5 @@
-// Weights in panels of CPU_PANEL columns, as cpu_gemm_block() takes them: a row of a panel holds one
-// unit of each column, a float or a pair of bf16.
+// Weights in panels of CPU_PANEL columns, as cpu_gemm_block() takes them: a row of a panel holds
+// one unit of each column, a float or a pair of bf16.
 #ifndef ASSAY_BACKENDS_CPU_GEMM_PANELS_H_
 #define ASSAY_BACKENDS_CPU_GEMM_PANELS_H_
 
