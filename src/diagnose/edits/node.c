@@ -32,8 +32,7 @@ static assay_status_t copy_attr(assay_arena_t* arena, const assay_repair_edit_t*
     memcpy(numbers, e->numbers, a->n * sizeof *numbers);
     a->u.ints = numbers;
   } else if (a->type == ASSAY_ATTR_STRING) {
-    return assay_arena_printf(arena, &a->u.s.text, "%.*s", (int)e->attr.u.s.len,
-                              e->attr.u.s.text);
+    return assay_arena_printf(arena, &a->u.s.text, "%.*s", (int)e->attr.u.s.len, e->attr.u.s.text);
   }
   return NULL;
 }

@@ -8,8 +8,8 @@
 // A node that is tried: a copy, whose attributes and inputs may be changed.
 typedef struct assay_tried_node {
   assay_node_t node;
-  assay_attr_t* attrs;      // node.n_attrs, with room for one more an edit
-  assay_tensor_t** in;      // retained; n_in
+  assay_attr_t* attrs;  // node.n_attrs, with room for one more an edit
+  assay_tensor_t** in;  // retained; n_in
   size_t n_in;
   assay_evaluator_t* m;     // truth, with the slots of the whole model
   assay_tensor_t* instead;  // retained: what output 0 is, the node being left out; NULL: it runs
@@ -41,6 +41,6 @@ const assay_edit_row_t* assay_edit_row(assay_edit_kind_t kind);
 size_t assay_repair_position(const assay_graph_t* g, const assay_node_t* n);
 // A constant of a name that begins with `hint`.
 assay_status_t assay_repair_new_constant(assay_graph_t* g, const char* hint, assay_tensor_t* t,
-                                       assay_value_t** out) ASSAY_MUST_USE;
+                                         assay_value_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_EDITS_ROW_H_

@@ -16,7 +16,7 @@ size_t assay_repair_position(const assay_graph_t* g, const assay_node_t* n) {
 }
 
 assay_status_t assay_repair_new_constant(assay_graph_t* g, const char* hint, assay_tensor_t* t,
-                                       assay_value_t** out) {
+                                         assay_value_t** out) {
   assay_tensor_t* packed = NULL;
   const char* name = NULL;
   ASSAY_TRY(assay_arena_printf(g->model->arena, &name, "%s_repaired", hint));
