@@ -14,31 +14,21 @@ typedef struct edit_row {
 } edit_row_t;
 
 static const edit_row_t rows[] = {
-    {ASSAY_EDIT_ATTR,
-     "Elu n x -> y | alpha=0.3",
+    {ASSAY_EDIT_ATTR, "Elu n x -> y | alpha=0.3",
      .edit = {.attr = {.name = "alpha", .type = ASSAY_ATTR_FLOAT, .n = 1, .u.f = 0.5F}}},
-    {ASSAY_EDIT_ATTR,
-     "Transpose n x -> y | perm=1,0",
+    {ASSAY_EDIT_ATTR, "Transpose n x -> y | perm=1,0",
      .edit = {.attr = {.name = "perm", .type = ASSAY_ATTR_INTS, .n = 2}, .numbers = {0, 1}}},
     {ASSAY_EDIT_DROP, "Elu n x -> y | alpha=0.3", .edit = {.attr = {.name = "alpha"}}},
     {ASSAY_EDIT_SWAP, "Sub n x w -> y", .w = "w float[3,3]", .edit = {.other = 1}},
-    {ASSAY_EDIT_CONSTANT,
-     "Mul n x w -> y",
-     .w = "w float[3,3]",
-     .edit = {.input = 1},
+    {ASSAY_EDIT_CONSTANT, "Mul n x w -> y", .w = "w float[3,3]", .edit = {.input = 1},
      .tensor = "float[3,1] 1 2 3"},
-    {ASSAY_EDIT_RESHAPE,
-     "Mul n x w -> y",
-     .w = "w float[3]",
+    {ASSAY_EDIT_RESHAPE, "Mul n x w -> y", .w = "w float[3]",
      .edit = {.input = 1, .rank = 2, .dims = {3, 1}}},
     {ASSAY_EDIT_OPERATOR, "Sinh n x -> y", .edit = {.op_type = "Cosh"}},
     {ASSAY_EDIT_BYPASS, "Mul n x w -> y", .w = "w float[3,3]"},
     {ASSAY_EDIT_VALUE, "Constant n -> y | value_float=2", .tensor = "float[2] 3 4"},
     {ASSAY_EDIT_OUTPUTS, "Split n x -> y z | num_outputs=2", .edit = {.other = 1}},
-    {ASSAY_EDIT_INPUT,
-     "Mul n x w -> y",
-     .w = "w float[3,3]",
-     .edit = {.input = 1},
+    {ASSAY_EDIT_INPUT, "Mul n x w -> y", .w = "w float[3,3]", .edit = {.input = 1},
      .program = "x 0.5 * Erf"},
     {ASSAY_EDIT_INPUT, "Clip n x -> y", .edit = {.input = 1}, .program = "x 2 *"},
     {ASSAY_EDIT_OUTPUT, "Neg n x -> y", .program = "x Relu"},
@@ -53,8 +43,8 @@ static assay_repair_t repair_of(const edit_row_t* row, const assay_model_t* m) {
   if (row->tensor) e->tensor = op_case_tensor(row->tensor);
   if (row->program) {
     const bool added = row->kind == ASSAY_EDIT_INPUT && e->input >= r.node->n_inputs;
-    const assay_formula_terms_t terms = {
-        .program = row->program, .source = added ? assay_graph_find(m->graph, "v") : NULL};
+    const assay_formula_terms_t terms = {.program = row->program,
+                                         .source = added ? assay_graph_find(m->graph, "v") : NULL};
     op_case_ok(assay_formula_create(&terms, &e->formula));
   }
   return r;
