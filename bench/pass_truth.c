@@ -21,10 +21,7 @@ static assay_status_t truth_of(const assay_model_t* m, assay_tensor_t* const* in
                                assay_evaluator_t** out) {
   assay_evaluator_t* evaluator = NULL;
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH};
-  ASSAY_TRY(assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (in[i]) assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
-  assay_status_t st = assay_evaluator_run(evaluator);
+  assay_status_t st = assay_evaluator_create_run(m, &config, in, &evaluator);
   if (st) return assay_evaluator_destroy(evaluator), st;
   *out = evaluator;
   return NULL;

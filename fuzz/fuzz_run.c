@@ -74,10 +74,7 @@ static assay_status_t run(const assay_model_t* model, assay_mode_t mode, uint64_
   assay_evaluator_t* evaluator = NULL;
   assay_samples_t samples = {0};
   assay_status_t st = assay_samples_generate(model, seed, &samples);
-  if (!st) st = assay_evaluator_create(model, &config, &evaluator);
-  for (size_t i = 0; !st && i < model->graph->n_inputs; i++)
-    if (samples.at[i]) assay_evaluator_set(evaluator, model->graph->inputs[i], samples.at[i]);
-  if (!st) st = assay_evaluator_run(evaluator);
+  if (!st) st = assay_evaluator_create_run(model, &config, samples.at, &evaluator);
   assay_evaluator_destroy(evaluator);
   assay_samples_deinit(&samples);
   return st;

@@ -59,6 +59,9 @@ typedef struct assay_engine_options {
 // a short description; NULL after the last.
 ASSAY_API const char* assay_target_name(size_t i);
 ASSAY_API const char* assay_target_description(size_t i);
+// Whether this is a target that runs on this machine as it will be deployed, so that times measured
+// here are its own; false of one that stands for other hardware, of NULL and of an unknown name.
+ASSAY_API bool assay_target_is_here(const char* name);
 
 // Compiles a model. options may be NULL; what they point at is read during the call only. The
 // model is not changed and may be released afterwards. Dimensions that stay open get their sizes

@@ -80,15 +80,12 @@ static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inpu
   assay_evaluator_reset(a->truth);
   if (a->engine) a->backend->reset(a->engine);
   empty_queues(a);
-  for (size_t i = 0; i < g->n_inputs; i++) {
-    if (!inputs[i]) continue;
-    assay_tensor_t* wide = NULL;
-    ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_evaluator_set(a->truth, g->inputs[i], wide);
-    assay_status_t st = a->engine ? a->backend->set(a->engine, g->inputs[i], wide) : NULL;
-    assay_tensor_release(wide);
-    if (st) return st;
-  }
+  ASSAY_TRY(assay_evaluator_set_inputs_widened(a->truth, inputs));
+  // The same canonical tensors: one copy of an input serves both.
+  for (size_t i = 0; a->engine && i < g->n_inputs; i++)
+    if (inputs[i])
+      ASSAY_TRY(
+          a->backend->set(a->engine, g->inputs[i], assay_evaluator_get(a->truth, g->inputs[i])));
   return assay_evaluator_check_inputs(a->truth);
 }
 
@@ -109,14 +106,10 @@ static void judge(assay_layer_account_t* acc) {
 
 // Runs truth by itself, following nothing.
 static assay_status_t run_plain(assay_account_t* a, assay_tensor_t* const* inputs) {
-  const assay_graph_t* g = a->layers->model->graph;
   assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = a->options.unquantized, .seed = a->layers->seed};
   if (!a->plain) ASSAY_TRY(assay_evaluator_create(a->layers->model, &config, &a->plain));
-  assay_evaluator_reset(a->plain);
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(a->plain, g->inputs[i], inputs[i]);
-  ASSAY_TRY(assay_evaluator_run(a->plain));
+  ASSAY_TRY(assay_evaluator_run_on(a->plain, inputs));
   a->has_plain = true;
   return NULL;
 }

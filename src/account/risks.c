@@ -83,19 +83,6 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   return risk.value ? add(r->out, &risk) : NULL;
 }
 
-static assay_status_t set_inputs(const run_t* r, assay_tensor_t* const* inputs) {
-  const assay_graph_t* g = r->layers->model->graph;
-  for (size_t i = 0; i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!inputs[i]) continue;
-    ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_status_t st = r->backend->set(r->state, g->inputs[i], wide);
-    assay_tensor_release(wide);
-    if (st) return st;
-  }
-  return NULL;
-}
-
 assay_status_t assay_risks_run(const assay_plan_t* plan, const assay_backend_t* backend,
                                void* shared, assay_tensor_t* const* inputs, assay_risks_t* out) {
   run_t r = {.layers = assay_plan_layers(plan), .backend = backend, .out = out};
@@ -105,7 +92,7 @@ assay_status_t assay_risks_run(const assay_plan_t* plan, const assay_backend_t* 
   if (!any) return NULL;
   ASSAY_TRY(assay_locals_create(r.layers, false, &r.locals));
   assay_status_t st = backend->open(r.layers, shared, &tap, &r.state);
-  if (!st) st = set_inputs(&r, inputs);
+  if (!st) st = assay_backend_set_inputs(backend, r.state, r.layers->model->graph, inputs);
   for (size_t i = 0; !st && i < r.layers->n_layers; i++) st = backend->step(r.state, i);
   if (r.state) backend->close(r.state);
   assay_locals_destroy(r.locals);

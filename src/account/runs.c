@@ -103,17 +103,13 @@ assay_status_t assay_runs_know(assay_runs_t* r, size_t sample, const assay_accou
 }
 
 static assay_status_t evaluate(assay_runs_t* r, size_t sample) {
-  const assay_graph_t* g = r->model->graph;
   const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = r->setting->unquantized, .seed = r->setting->seed};
   assay_tensor_t* const* inputs = assay_samples_get(r->setting->inputs, sample);
   if (r->known[sample].truth) return NULL;
   if (!r->evaluator) ASSAY_TRY(assay_evaluator_create(r->model, &config, &r->evaluator));
-  assay_evaluator_reset(r->evaluator);
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(r->evaluator, g->inputs[i], inputs[i]);
-  ASSAY_TRY(assay_evaluator_run(r->evaluator));
-  ASSAY_TRY(keep_outputs(r->evaluator, g, &r->known[sample].truth));
+  ASSAY_TRY(assay_evaluator_run_on(r->evaluator, inputs));
+  ASSAY_TRY(keep_outputs(r->evaluator, r->model->graph, &r->known[sample].truth));
   assay_evaluator_reset(r->evaluator);
   return know_exported(r, sample);
 }
@@ -171,20 +167,13 @@ typedef struct engine {
 } engine_t;
 
 static assay_status_t run_sample(const engine_t* e, assay_tensor_t* const* inputs) {
-  if (e->executor)
+  if (e->executor) {
     assay_executor_reset(e->executor);
-  else
-    e->backend->reset(e->state);
-  for (size_t i = 0; i < e->graph->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!inputs[i]) continue;
-    ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_status_t st = e->executor ? assay_executor_set(e->executor, e->graph->inputs[i], wide)
-                                    : e->backend->set(e->state, e->graph->inputs[i], wide);
-    assay_tensor_release(wide);
-    if (st) return st;
+    ASSAY_TRY(assay_executor_set_inputs(e->executor, inputs));
+    return assay_executor_run(e->executor);
   }
-  if (e->executor) return assay_executor_run(e->executor);
+  e->backend->reset(e->state);
+  ASSAY_TRY(assay_backend_set_inputs(e->backend, e->state, e->graph, inputs));
   for (size_t l = 0; l < e->n_layers; l++) ASSAY_TRY(e->backend->step(e->state, l));
   return NULL;
 }

@@ -99,14 +99,7 @@ static assay_status_t run_engine(assay_taken_t* t, const assay_backend_t* backen
                                  assay_tensor_t* const* inputs) {
   void* state = NULL;
   ASSAY_TRY(backend->open(t->layers, NULL, &t->tap, &state));
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < t->graph->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!inputs[i]) continue;
-    st = assay_tensor_widen(inputs[i], &wide);
-    if (!st) st = backend->set(state, t->graph->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
+  assay_status_t st = assay_backend_set_inputs(backend, state, t->graph, inputs);
   for (size_t l = 0; !st && l < t->layers->n_layers; l++) st = backend->step(state, l);
   backend->close(state);
   return st;
@@ -114,26 +107,17 @@ static assay_status_t run_engine(assay_taken_t* t, const assay_backend_t* backen
 
 // ---- hybrids ------------------------------------------------------------------------------------
 
-static assay_status_t set_widened(assay_evaluator_t* m, const assay_value_t* v, assay_tensor_t* t) {
-  assay_tensor_t* wide = NULL;
-  ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_evaluator_set(m, v, wide);
-  assay_tensor_release(wide);
-  return NULL;
-}
-
 // Puts in what the layers before the cut made and somebody after it reads.
 static assay_status_t fill_slots(job_t* j, size_t cut) {
   assay_evaluator_reset(j->evaluator);
-  for (size_t i = 0; i < j->graph->n_inputs; i++)
-    if (j->inputs[i]) ASSAY_TRY(set_widened(j->evaluator, j->graph->inputs[i], j->inputs[i]));
+  ASSAY_TRY(assay_evaluator_set_inputs_widened(j->evaluator, j->inputs));
   for (size_t l = 0; l < cut; l++) {
     const assay_layer_t* layer = &j->layers->layers[l];
     const assay_node_t* n = layer->nodes[layer->n_nodes - 1];
     for (size_t i = 0; i < n->n_outputs; i++) {
       const assay_value_t* v = n->outputs[i];
       if (!v || !j->engine[v->id] || j->last_reader[v->id] < cut) continue;
-      ASSAY_TRY(set_widened(j->evaluator, v, j->engine[v->id]));
+      ASSAY_TRY(assay_evaluator_set_widened(j->evaluator, v, j->engine[v->id]));
     }
   }
   return NULL;
@@ -146,7 +130,8 @@ static assay_status_t restore(job_t* j, const assay_node_t* n, size_t cut) {
   if (!j->layers->recorded || ends < 0 || (size_t)ends >= cut) return NULL;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
-    if (v && j->engine[v->id]) ASSAY_TRY(set_widened(j->evaluator, v, j->engine[v->id]));
+    if (v && j->engine[v->id])
+      ASSAY_TRY(assay_evaluator_set_widened(j->evaluator, v, j->engine[v->id]));
   }
   return NULL;
 }

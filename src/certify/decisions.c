@@ -214,19 +214,6 @@ static assay_status_t grade(tally_t* y, assay_decisions_t* out) {
 
 // ---- runs ---------------------------------------------------------------------------------------
 
-static assay_status_t set_inputs(const assay_graph_t* g, const assay_backend_t* backend,
-                                 void* state, assay_tensor_t* const* inputs) {
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!inputs[i]) continue;
-    st = assay_tensor_widen(inputs[i], &wide);
-    if (!st) st = backend->set(state, g->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
-  return st;
-}
-
 assay_status_t assay_outputs_of(const assay_plan_t* plan, const assay_backend_t* backend,
                                 void** state, assay_tensor_t* const* inputs, assay_tensor_t** out) {
   const assay_layers_t* l = assay_plan_layers(plan);
@@ -235,7 +222,7 @@ assay_status_t assay_outputs_of(const assay_plan_t* plan, const assay_backend_t*
     backend->reset(*state);
   else
     ASSAY_TRY(backend->open(l, NULL, NULL, state));
-  ASSAY_TRY(set_inputs(g, backend, *state, inputs));
+  ASSAY_TRY(assay_backend_set_inputs(backend, *state, g, inputs));
   for (size_t i = 0; i < l->n_layers; i++) ASSAY_TRY(backend->step(*state, i));
   for (size_t i = 0; i < g->n_outputs; i++) {
     assay_tensor_t* t = NULL;
@@ -247,10 +234,7 @@ assay_status_t assay_outputs_of(const assay_plan_t* plan, const assay_backend_t*
 
 assay_status_t assay_truth_outputs(assay_evaluator_t* evaluator, const assay_graph_t* g,
                                    assay_tensor_t* const* inputs, assay_tensor_t** out) {
-  assay_evaluator_reset(evaluator);
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(evaluator, g->inputs[i], inputs[i]);
-  ASSAY_TRY(assay_evaluator_run(evaluator));
+  ASSAY_TRY(assay_evaluator_run_on(evaluator, inputs));
   for (size_t i = 0; i < g->n_outputs; i++) {
     assay_tensor_t* t = assay_evaluator_get(evaluator, g->outputs[i]);
     if (t) ASSAY_TRY(assay_tensor_widen(t, &out[i]));

@@ -102,10 +102,7 @@ assay_status_t assay_observe_truth(const assay_model_t* model, const assay_sourc
                                            .unquantized = unquantized,
                                            .seed = seed,
                                            .hooks = {.after = after_truth, .user = &w}};
-  assay_status_t st = assay_evaluator_create(model, &config, &m);
-  for (size_t i = 0; !st && i < model->graph->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(m, model->graph->inputs[i], inputs[i]);
-  if (!st) st = assay_evaluator_run(m);
+  assay_status_t st = assay_evaluator_create_run(model, &config, inputs, &m);
   if (st) return assay_free(at), assay_evaluator_destroy(m), st;
   *out = at;
   *out_evaluator = m;

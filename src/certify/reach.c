@@ -221,10 +221,7 @@ assay_status_t assay_reach_run(assay_reach_t* r, assay_tensor_t* const* inputs) 
   const assay_model_t* m = r->layers->model;
   forget_limits(r);
   for (int i = 0; i < m->n_values; i++) r->left[i] = r->readers[i];
-  assay_evaluator_reset(r->truth);
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(r->truth, m->graph->inputs[i], inputs[i]);
-  return assay_evaluator_run(r->truth);
+  return assay_evaluator_run_on(r->truth, inputs);
 }
 
 const assay_tensor_t* assay_reach_output(const assay_reach_t* r, size_t i) {

@@ -139,10 +139,8 @@ static assay_status_t read_inputs(assay_executor_t* e, const assay_graph_t* g, c
   assay_tensor_t** inputs = NULL;
   ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *inputs, &inputs));
   assay_status_t st = assay_onnx_read_test_data(folder, "input", g->inputs, g->n_inputs, inputs);
-  for (size_t i = 0; i < g->n_inputs; i++) {
-    if (!st && inputs[i]) st = assay_executor_set(e, g->inputs[i], inputs[i]);
-    assay_tensor_release(inputs[i]);
-  }
+  if (!st) st = assay_executor_set_inputs(e, inputs);
+  for (size_t i = 0; i < g->n_inputs; i++) assay_tensor_release(inputs[i]);
   assay_free(inputs);
   return st;
 }

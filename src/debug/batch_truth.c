@@ -184,10 +184,7 @@ static assay_status_t evaluate(run_t* r, assay_tensor_t* const* in) {
                                            .seed = j->options->seed,
                                            .hooks = {.before = before, .after = after, .user = r}};
   assay_evaluator_t* m = NULL;
-  ASSAY_TRY(assay_evaluator_create(j->open, &config, &m));
-  for (size_t i = 0; i < j->open->graph->n_inputs; i++)
-    if (in[i]) assay_evaluator_set(m, j->open->graph->inputs[i], in[i]);
-  assay_status_t st = assay_evaluator_run(m);
+  assay_status_t st = assay_evaluator_create_run(j->open, &config, in, &m);
   assay_evaluator_destroy(m);
   return st;
 }

@@ -79,12 +79,8 @@ static assay_status_t truth_of(const job_t* j, const assay_model_t* m,
                                const assay_evaluator_hooks_t* hooks, assay_evaluator_t** out) {
   assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = j->options->unquantized, .seed = j->options->seed};
-  assay_tensor_t* const* in = assay_samples_get(j->inputs, 0);
   if (hooks) config.hooks = *hooks;
-  ASSAY_TRY(assay_evaluator_create(m, &config, out));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (in[i]) assay_evaluator_set(*out, m->graph->inputs[i], in[i]);
-  return assay_evaluator_run(*out);
+  return assay_evaluator_create_run(m, &config, assay_samples_get(j->inputs, 0), out);
 }
 
 static void compare_output(assay_pass_account_t* a, const assay_tensor_t* was,

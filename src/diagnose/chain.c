@@ -272,14 +272,7 @@ static assay_status_t run_row(const sample_t* s, int64_t row, const assay_export
   part_t part = {0};
   ASSAY_TRY(assay_evaluator_create(s->model, &config, out));
   ASSAY_TRY(cut_rows(s, row, 1, &part));
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!part.in[i]) continue;
-    st = assay_tensor_widen(part.in[i], &wide);
-    if (!st) assay_evaluator_set(*out, g->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
+  assay_status_t st = assay_evaluator_set_inputs_widened(*out, part.in);
   part_deinit(&part, g);
   return st ? st : assay_evaluator_run(*out);
 }

@@ -10,19 +10,11 @@
 #include "diagnose/formula.h"
 #include "ops/op.h"
 
+// What an edit does: a row of edits/edit_kinds.inc.
 typedef enum assay_edit_kind {
-  ASSAY_EDIT_ATTR,      // sets attribute `attr`
-  ASSAY_EDIT_DROP,      // removes attribute attr.name: its default holds
-  ASSAY_EDIT_SWAP,      // exchanges inputs `input` and `other`
-  ASSAY_EDIT_CONSTANT,  // input `input` becomes the constant `tensor`
-  ASSAY_EDIT_RESHAPE,   // input `input` is given the shape of `rank`, `dims`
-  ASSAY_EDIT_OPERATOR,  // another operator of the same domain: `op_type`
-  ASSAY_EDIT_BYPASS,    // output 0 is input `input`
-  ASSAY_EDIT_VALUE,     // what a Constant node gives: `tensor`
-  ASSAY_EDIT_EXCHANGE,  // constants `value` and `other_value` exchanged, wherever they are read
-  ASSAY_EDIT_OUTPUTS,   // exchanges outputs `input` and `other`
-  ASSAY_EDIT_BEFORE,    // input `input`, which may have been left out, becomes `formula`
-  ASSAY_EDIT_AFTER,     // output `input` becomes `formula`
+#define ASSAY_EDIT_KIND(NAME, name) ASSAY_EDIT_##NAME,
+#include "diagnose/edits/edit_kinds.inc"
+#undef ASSAY_EDIT_KIND
 } assay_edit_kind_t;
 
 enum { ASSAY_EDIT_NUMBERS = 16, ASSAY_REPAIR_EDITS = 3 };
@@ -54,7 +46,7 @@ typedef struct assay_repair {
 
 void assay_repair_deinit(assay_repair_t* r);
 assay_status_t assay_repair_copy(const assay_repair_t* r, assay_repair_t* out) ASSAY_MUST_USE;
-// Puts the value of a fitted parameter into edit 0, and into the text.
+// Puts the value of a fitted parameter into edit 0, and into the text. Errors: INVALID_ARGUMENT
 assay_status_t assay_repair_set_value(assay_repair_t* r, double value) ASSAY_MUST_USE;
 
 // What the node is, for a proposal to look at.

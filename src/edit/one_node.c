@@ -181,11 +181,8 @@ assay_status_t assay_one_node_run(const assay_model_t* one, assay_tensor_t* cons
                                   assay_tensor_t** out) {
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .seed = 1, .keep_all = true};
   assay_evaluator_t* evaluator = NULL;
-  ASSAY_TRY(assay_evaluator_create(one, &config, &evaluator));
   for (size_t i = 0; i < one->graph->n_outputs; i++) out[i] = NULL;
-  for (size_t i = 0; i < one->graph->n_inputs; i++)
-    assay_evaluator_set(evaluator, one->graph->inputs[i], in[i]);
-  assay_status_t st = assay_evaluator_run(evaluator);
+  assay_status_t st = assay_evaluator_create_run(one, &config, in, &evaluator);
   for (size_t i = 0; !st && i < one->graph->n_outputs; i++) {
     assay_tensor_t* t = assay_evaluator_get(evaluator, one->graph->outputs[i]);
     if (t) out[i] = assay_tensor_retain(t);

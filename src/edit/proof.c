@@ -91,16 +91,13 @@ static assay_status_t run_before(const assay_model_t* m, assay_tensor_t* const* 
       .mode = ASSAY_MODE_TRUTH,
       .seed = seed,
       .hooks = {.before = w->rounded ? before_node : NULL, .after = after_node, .user = w}};
-  ASSAY_TRY(assay_evaluator_create(m, &config, &evaluator));
   const assay_graph_t* g = m->graph;
   for (size_t i = 0; i < g->n_inputs; i++) {
-    if (!inputs[i]) continue;
-    assay_evaluator_set(evaluator, g->inputs[i], inputs[i]);
-    if (!w->wanted[g->inputs[i]->id]) continue;
+    if (!inputs[i] || !w->wanted[g->inputs[i]->id]) continue;
     assay_tensor_release(w->kept[g->inputs[i]->id]);
     w->kept[g->inputs[i]->id] = assay_tensor_retain(inputs[i]);
   }
-  assay_status_t st = assay_evaluator_run(evaluator);
+  assay_status_t st = assay_evaluator_create_run(m, &config, inputs, &evaluator);
   // What no node makes: constants that are handed out.
   for (size_t i = 0; !st && i < g->n_outputs; i++) {
     const int id = g->outputs[i]->id;

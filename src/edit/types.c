@@ -119,10 +119,7 @@ assay_status_t assay_types_measure(assay_model_t* m, assay_tensor_t* const* inpu
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .seed = 1, .keep_all = true};
   const assay_graph_t* g = m->graph;
   assay_evaluator_t* evaluator = NULL;
-  ASSAY_TRY(assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(evaluator, g->inputs[i], inputs[i]);
-  assay_status_t st = assay_evaluator_run(evaluator);
+  assay_status_t st = assay_evaluator_create_run(m, &config, inputs, &evaluator);
   for (size_t i = 0; !st && i < g->n_inputs; i++) st = measure(m, evaluator, g->inputs[i]);
   for (size_t i = 0; !st && i < g->n_nodes; i++)
     for (size_t k = 0; !st && k < g->nodes[i]->n_outputs; k++)

@@ -155,10 +155,35 @@ void assay_evaluator_destroy(assay_evaluator_t* m) {
   assay_free(m);
 }
 
+static void put(assay_tensor_t** slot, assay_tensor_t* take_tensor) {
+  assay_tensor_release(*slot);
+  *slot = take_tensor;
+}
+
 void assay_evaluator_set(assay_evaluator_t* m, const assay_value_t* value, assay_tensor_t* t) {
-  assay_tensor_retain(t);
-  assay_tensor_release(m->slots[value->id]);
-  m->slots[value->id] = t;
+  put(&m->slots[value->id], assay_tensor_retain(t));
+}
+
+assay_status_t assay_evaluator_set_widened(assay_evaluator_t* m, const assay_value_t* value,
+                                           assay_tensor_t* t) {
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen(t, &wide));
+  put(&m->slots[value->id], wide);
+  return NULL;
+}
+
+void assay_evaluator_set_inputs(assay_evaluator_t* m, assay_tensor_t* const* inputs) {
+  const assay_graph_t* g = m->model->graph;
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (inputs[i]) assay_evaluator_set(m, g->inputs[i], inputs[i]);
+}
+
+assay_status_t assay_evaluator_set_inputs_widened(assay_evaluator_t* m,
+                                                  assay_tensor_t* const* inputs) {
+  const assay_graph_t* g = m->model->graph;
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (inputs[i]) ASSAY_TRY(assay_evaluator_set_widened(m, g->inputs[i], inputs[i]));
+  return NULL;
 }
 
 uint64_t assay_evaluator_iteration(const assay_evaluator_t* m) { return m->iteration; }
@@ -262,11 +287,6 @@ static assay_status_t round_to_type(assay_tensor_t** t) {
 }
 
 // ---- truth 'unquantized' ------------------------------------------------------------------------
-
-static void put(assay_tensor_t** slot, assay_tensor_t* take_tensor) {
-  assay_tensor_release(*slot);
-  *slot = take_tensor;
-}
 
 // The type variable of an input; NULL if it has none that binds it to others.
 static const char* variable_of(const assay_node_t* node, size_t i) {
@@ -467,9 +487,7 @@ static assay_status_t run_node_of(assay_evaluator_t* m, const assay_graph_t* g, 
 }
 
 static void empty_slot(assay_evaluator_t* m, const assay_value_t* v) {
-  if (!v) return;
-  assay_tensor_release(m->slots[v->id]);
-  m->slots[v->id] = NULL;
+  if (v) put(&m->slots[v->id], NULL);
 }
 
 static assay_status_t run_graph(assay_eval_t* c, assay_graph_t* graph, size_t n_in,
@@ -547,11 +565,15 @@ assay_status_t assay_evaluator_run(assay_evaluator_t* m) {
   return st;
 }
 
+assay_status_t assay_evaluator_run_on(assay_evaluator_t* m, assay_tensor_t* const* inputs) {
+  assay_evaluator_reset(m);
+  assay_evaluator_set_inputs(m, inputs);
+  return assay_evaluator_run(m);
+}
+
 assay_status_t assay_evaluator_create_run(const assay_model_t* model,
                                           const assay_evaluator_config_t* config,
                                           assay_tensor_t* const* inputs, assay_evaluator_t** out) {
   ASSAY_TRY(assay_evaluator_create(model, config, out));
-  for (size_t i = 0; i < model->graph->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(*out, model->graph->inputs[i], inputs[i]);
-  return assay_evaluator_run(*out);
+  return assay_evaluator_run_on(*out, inputs);
 }

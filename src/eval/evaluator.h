@@ -43,15 +43,16 @@ assay_status_t assay_evaluator_create(const assay_model_t* model,
                                       const assay_evaluator_config_t* config,
                                       assay_evaluator_t** out) ASSAY_MUST_USE;
 void assay_evaluator_destroy(assay_evaluator_t* m);  // NULL is allowed
-// The same, after a run on these inputs of the graph (NULL: left out); *out is the caller's also on
-// failure, if it is not NULL.
-assay_status_t assay_evaluator_create_run(const assay_model_t* model,
-                                          const assay_evaluator_config_t* config,
-                                          assay_tensor_t* const* inputs,
-                                          assay_evaluator_t** out) ASSAY_MUST_USE;
 
 // Puts a tensor into a value's slot (retained; widened when read). For inputs before a run.
 void assay_evaluator_set(assay_evaluator_t* m, const assay_value_t* value, assay_tensor_t* t);
+// The same in canonical form: for what is read there, or by several nodes.
+assay_status_t assay_evaluator_set_widened(assay_evaluator_t* m, const assay_value_t* value,
+                                           assay_tensor_t* t) ASSAY_MUST_USE;
+// Puts tensors into the slots of the graph's inputs, in their order (NULL: left out).
+void assay_evaluator_set_inputs(assay_evaluator_t* m, assay_tensor_t* const* inputs);
+assay_status_t assay_evaluator_set_inputs_widened(assay_evaluator_t* m,
+                                                  assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 // What is in a value's slot, or its constant; borrowed; NULL if empty.
 assay_tensor_t* assay_evaluator_get(const assay_evaluator_t* m, const assay_value_t* value);
 
@@ -62,6 +63,15 @@ assay_status_t assay_evaluator_step(assay_evaluator_t* m, const assay_node_t* no
 void assay_evaluator_pass(assay_evaluator_t* m, const assay_node_t* node);
 // Runs all nodes from the first. Inputs must have been set (NOT_FOUND names one that is not).
 assay_status_t assay_evaluator_run(assay_evaluator_t* m) ASSAY_MUST_USE;
+// The same on these inputs alone: what the slots held before is gone.
+assay_status_t assay_evaluator_run_on(assay_evaluator_t* m,
+                                      assay_tensor_t* const* inputs) ASSAY_MUST_USE;
+// An evaluator that has run on these inputs; *out is the caller's also on failure, if it is not
+// NULL.
+assay_status_t assay_evaluator_create_run(const assay_model_t* model,
+                                          const assay_evaluator_config_t* config,
+                                          assay_tensor_t* const* inputs,
+                                          assay_evaluator_t** out) ASSAY_MUST_USE;
 // Fails with NOT_FOUND if an input without default was not set; checks element types and ranks.
 assay_status_t assay_evaluator_check_inputs(const assay_evaluator_t* m) ASSAY_MUST_USE;
 // Empties all slots.

@@ -7,6 +7,19 @@ bool assay_tactic_is_emulated(const char* tactic) {
   return strcmp(tactic, assay_backend_emu.name) == 0;
 }
 
+assay_status_t assay_backend_set_inputs(const assay_backend_t* backend, void* state,
+                                        const assay_graph_t* graph, assay_tensor_t* const* inputs) {
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < graph->n_inputs; i++) {
+    assay_tensor_t* wide = NULL;
+    if (!inputs[i]) continue;
+    st = assay_tensor_widen(inputs[i], &wide);
+    if (!st) st = backend->set(state, graph->inputs[i], wide);
+    assay_tensor_release(wide);
+  }
+  return st;
+}
+
 assay_status_t assay_backend_output(const assay_backend_t* backend, void* state,
                                     const assay_value_t* value, assay_tensor_t** out) {
   assay_tensor_t* stored = NULL;

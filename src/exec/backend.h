@@ -157,6 +157,10 @@ const assay_backend_t* assay_backend_find(const char* name);
 // Whether a step that this tactic ran was the emulated engine's: no kernel took its layer.
 bool assay_tactic_is_emulated(const char* tactic);
 
+// Sets the inputs of the graph, in their order and made canonical; NULL: left out.
+assay_status_t assay_backend_set_inputs(const assay_backend_t* backend, void* state,
+                                        const assay_graph_t* graph,
+                                        assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 // A value that the steps have made, as `get` gives it; *out NULL: the model leaves it empty.
 // Errors: NO_MEMORY there is none to make it canonical (`get` gives NULL then, too)
 assay_status_t assay_backend_output(const assay_backend_t* backend, void* state,

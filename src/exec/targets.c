@@ -38,6 +38,11 @@ const assay_backend_t* assay_backend_find(const char* name) {
   return NULL;
 }
 
+bool assay_target_is_here(const char* name) {
+  const assay_backend_t* b = name ? assay_backend_find(name) : NULL;
+  return b && !b->emulates;
+}
+
 void assay_target_names(assay_str_t* out, const char* between) {
   for (size_t i = 0; i < N_ROWS; i++)
     assay_str_printf(out, "%s%s", i ? between : "", rows[i].backend->name);

@@ -1,8 +1,7 @@
-// Nodes evaluated once, before any run: in float64, each output rounded once to its declared type.
+// Nodes evaluated once, before any run, each output rounded once to its declared type.
 #include "passes/fold.h"
 
 #include "base/alloc.h"
-#include "passes/pass.h"
 
 const assay_evaluator_config_t assay_fold_config = {
     .mode = ASSAY_MODE_TRUTH, .arith = ASSAY_ARITH_NARROW, .accumulator = ASSAY_FORMAT_FP64};
@@ -19,6 +18,14 @@ bool assay_fold_allows(const assay_node_t* n) {
       return false;
     if (assay_type_is_float(t->elem) && assay_type_bits(t->elem) < 16) return false;
   }
+  return true;
+}
+
+bool assay_fold_elems(const assay_valtype_t* t, int64_t* out) {
+  int64_t d;
+  *out = 1;
+  for (int k = 0; k < t->rank; k++)
+    if (!assay_dim_value(t->dims[k], &d) || !assay_mul_i64(*out, d, out)) return false;
   return true;
 }
 
@@ -58,5 +65,45 @@ assay_status_t assay_fold(assay_evaluator_t* m, const assay_node_t* n, assay_ten
     out[i] = NULL;
   }
   *out_fits = false;
+  return st;
+}
+
+// ---- for passes --------------------------------------------------------------------------------
+
+static bool reads_constants(const assay_node_t* n) {
+  for (size_t i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i] && !assay_pass_constant(n->inputs[i])) return false;
+  return n->n_inputs <= ASSAY_FOLD_OPERANDS && n->n_outputs <= ASSAY_FOLD_OPERANDS;
+}
+
+static const char* why_of(const assay_folding_t* f, const assay_node_t* n) {
+  if (f->why) return f->why;
+  return n->n_inputs ? "it reads only constants: computed once" : "it is a constant";
+}
+
+static assay_status_t fold_node(assay_pass_context_t* c, const assay_folding_t* f,
+                                assay_evaluator_t* evaluator, assay_node_t* n, bool* dead) {
+  assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
+  bool fits = false;
+  if (!reads_constants(n) || !f->wants(c, n)) return NULL;
+  for (size_t i = 0; i < n->n_inputs; i++) in[i] = assay_pass_constant(n->inputs[i]);
+  ASSAY_TRY(assay_fold(evaluator, n, in, out, &fits));
+  assay_status_t st = fits ? assay_pass_set_outputs(c, n, out, why_of(f, n)) : NULL;
+  if (!st) dead[n->id] = fits;
+  for (size_t i = 0; i < n->n_outputs; i++) assay_tensor_release(out[i]);
+  return st;
+}
+
+assay_status_t assay_fold_nodes(assay_pass_context_t* c, const assay_folding_t* f) {
+  assay_evaluator_t* evaluator = NULL;
+  bool* dead = NULL;
+  ASSAY_TRY(assay_evaluator_create(c->model, f->config, &evaluator));
+  assay_status_t st = assay_new_array((size_t)c->model->n_node_ids, sizeof *dead, &dead);
+  for (size_t k = 0; !st && k < c->model->n_graphs; k++)
+    for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++)
+      st = fold_node(c, f, evaluator, c->model->graphs[k]->nodes[i], dead);
+  assay_evaluator_destroy(evaluator);
+  if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
+  assay_free(dead);
   return st;
 }

@@ -288,8 +288,7 @@ assay_status_t assay_confirm_run(assay_confirm_t* c, assay_tensor_t* const* inpu
   assay_executor_reset(c->executor);
   c->broken = false;
   c->found = (assay_witness_t){0};
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) ASSAY_TRY(assay_executor_set(c->executor, g->inputs[i], inputs[i]));
+  ASSAY_TRY(assay_executor_set_inputs(c->executor, inputs));
   ASSAY_TRY(assay_executor_run(c->executor));
   *out_broken = c->broken;
   if (!c->broken) return NULL;

@@ -218,8 +218,7 @@ static bool find_position(const search_t* h, const assay_node_t* node, size_t* o
 static assay_status_t run_truth(search_t* h, const place_t* p, target_t* t) {
   const assay_graph_t* g = h->model->graph;
   assay_evaluator_reset(h->truth);
-  for (size_t i = 0; i < h->box->n; i++)
-    if (p->at[i]) assay_evaluator_set(h->truth, g->inputs[i], p->at[i]);
+  assay_evaluator_set_inputs(h->truth, p->at);
   for (size_t i = 0; i <= t->position; i++) ASSAY_TRY(assay_evaluator_step(h->truth, g->nodes[i]));
   assay_tensor_t *y = assay_evaluator_get(h->truth, t->hazard->value), *wide = NULL;
   t->value = (double)NAN;

@@ -90,6 +90,12 @@ assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, a
   return NULL;
 }
 
+assay_status_t assay_executor_set_inputs(assay_executor_t* e, assay_tensor_t* const* inputs) {
+  for (size_t i = 0; i < e->graph->n_inputs; i++)
+    if (inputs[i]) ASSAY_TRY(assay_executor_set(e, e->graph->inputs[i], inputs[i]));
+  return NULL;
+}
+
 assay_status_t assay_executor_step(assay_executor_t* e, size_t i) {
   if (!e->evaluator) return e->backend->step(e->state, i);
   if (i == 0) ASSAY_TRY(assay_evaluator_check_inputs(e->evaluator));

@@ -28,6 +28,9 @@ const assay_graph_t* assay_executor_graph(const assay_executor_t* e);
 void assay_executor_reset(assay_executor_t* e);
 assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v,
                                   assay_tensor_t* t) ASSAY_MUST_USE;
+// All of the graph's, in their order; NULL: left out.
+assay_status_t assay_executor_set_inputs(assay_executor_t* e,
+                                         assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 size_t assay_executor_n_steps(const assay_executor_t* e);
 assay_status_t assay_executor_step(assay_executor_t* e, size_t i) ASSAY_MUST_USE;
 // What ran step i last; the backend's name where it has but one way.

@@ -164,15 +164,13 @@ assay_status_t assay_session_run(assay_session_t* s, size_t n_inputs, assay_tens
 assay_status_t assay_session_evaluate(assay_session_t* s, size_t n_inputs,
                                       assay_tensor_t* const* inputs) {
   const assay_graph_t* g = assay_executor_graph(s->executor);
-  assay_status_t st = NULL;
   if (n_inputs != g->n_inputs)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "%zu inputs were given; with those that have an initializer the model has "
                        "%zu",
                        n_inputs, g->n_inputs);
   assay_executor_reset(s->executor);
-  for (size_t i = 0; !st && i < g->n_inputs; i++)
-    if (inputs[i]) st = assay_executor_set(s->executor, g->inputs[i], inputs[i]);
+  assay_status_t st = assay_executor_set_inputs(s->executor, inputs);
   if (!st) st = assay_executor_run_progress(s->executor, s->progress, s->user);
   s->ran = !st;
   if (st) assay_executor_reset(s->executor);

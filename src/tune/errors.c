@@ -72,16 +72,9 @@ static assay_status_t run_engine(job_t* j, assay_account_t* account, size_t samp
 }
 
 static assay_status_t run_truth(job_t* j, size_t sample) {
-  const assay_graph_t* g = j->layers->model->graph;
   assay_tensor_t* const* inputs = assay_samples_get(j->s->inputs, sample);
   assay_evaluator_reset(j->evaluator);
-  for (size_t i = 0; i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!inputs[i]) continue;
-    ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_evaluator_set(j->evaluator, g->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
+  ASSAY_TRY(assay_evaluator_set_inputs_widened(j->evaluator, inputs));
   return assay_evaluator_run(j->evaluator);
 }
 

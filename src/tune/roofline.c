@@ -120,17 +120,12 @@ static assay_status_t run(survey_t* s, assay_tensor_t* const* inputs, bool unqua
                                            .seed = s->layers->seed,
                                            .hooks = {.after = survey, .user = s}};
   assay_evaluator_t* m = NULL;
-  ASSAY_TRY(assay_evaluator_create(s->layers->model, &config, &m));
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
+  for (size_t i = 0; i < g->n_inputs; i++) {
     const int at = s->layout->value_of_id[g->inputs[i]->id];
-    if (!inputs[i]) continue;
-    if (at >= 0) s->works->elems[at] = size_of(inputs[i]);
-    st = assay_tensor_widen(inputs[i], &wide);
-    if (!st) assay_evaluator_set(m, g->inputs[i], wide);
-    assay_tensor_release(wide);
+    if (inputs[i] && at >= 0) s->works->elems[at] = size_of(inputs[i]);
   }
+  ASSAY_TRY(assay_evaluator_create(s->layers->model, &config, &m));
+  assay_status_t st = assay_evaluator_set_inputs_widened(m, inputs);
   if (!st) st = assay_evaluator_run(m);
   assay_evaluator_destroy(m);
   return st;

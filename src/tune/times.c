@@ -36,11 +36,9 @@ static assay_status_t pack_inputs(job_t* j, const assay_graph_t* g) {
 }
 
 static assay_status_t run_once(const job_t* j, assay_executor_t* x, bool stepwise) {
-  const assay_graph_t* g = assay_executor_graph(x);
   assay_executor_stepwise(x, stepwise);
   assay_executor_reset(x);
-  for (size_t i = 0; i < j->n_inputs; i++)
-    if (j->inputs[i]) ASSAY_TRY(assay_executor_set(x, g->inputs[i], j->inputs[i]));
+  ASSAY_TRY(assay_executor_set_inputs(x, j->inputs));
   if (!stepwise) return assay_executor_run(x);
   for (size_t s = 0; s < assay_executor_n_steps(x); s++) {
     const double start = assay_clock_seconds();

@@ -1,6 +1,7 @@
 // The public face of tuning: include/assay/tune.h, but for what it writes (report/tune_public.c).
 #include "tune/tune_public.h"
 
+#include <assay/engine.h>
 #include <string.h>
 
 #include "account/golden/golden.h"
@@ -52,8 +53,8 @@ static assay_status_t set_formats(const assay_tune_options_t* o, assay_tune_sett
 }
 
 static assay_status_t set_device(const assay_tune_options_t* o, assay_tune_setting_t* s) {
-  const bool cpu = o->target && strcmp(o->target, "cpu") == 0;
-  const char* device = o->device ? o->device : cpu ? "here" : assay_device_roofline(0)->name;
+  const bool here = assay_target_is_here(o->target);
+  const char* device = o->device ? o->device : here ? "here" : assay_device_roofline(0)->name;
   if (strcmp(device, "here") != 0) {
     s->device = assay_device_roofline_find(device);
     if (!s->device)
@@ -62,7 +63,7 @@ static assay_status_t set_device(const assay_tune_options_t* o, assay_tune_setti
     if (o->timing_cache)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                          "a timing cache is for times that are measured: device \"here\"");
-  } else if (!cpu) {
+  } else if (!here) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "device \"here\" measures this machine's CPU: it goes with target \"cpu\"");
   }

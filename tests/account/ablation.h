@@ -72,10 +72,7 @@ static inline assay_status_t ablation_outputs(ablation_t* a, assay_tensor_t** ou
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
                                            .hooks = {.after = ablation_add, .user = a}};
   assay_evaluator_t* m = NULL;
-  ASSAY_TRY(assay_evaluator_create(a->layers->model, &config, &m));
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (a->inputs[i]) assay_evaluator_set(m, g->inputs[i], a->inputs[i]);
-  assay_status_t st = assay_evaluator_run(m);
+  assay_status_t st = assay_evaluator_create_run(a->layers->model, &config, a->inputs, &m);
   for (size_t i = 0; !st && i < g->n_outputs; i++)
     st = assay_tensor_widen(assay_evaluator_get(m, g->outputs[i]), &out[i]);
   assay_evaluator_destroy(m);

@@ -89,14 +89,7 @@ static inline assay_status_t account_case_engine(account_case_t* c, bool tapped,
   const assay_tap_t tap = {.layer = account_case_note, .user = c};
   void* state = NULL;
   ASSAY_TRY(assay_backend_emu.open(c->layers, NULL, tapped ? &tap : NULL, &state));
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!inputs[i]) continue;
-    st = assay_tensor_widen(inputs[i], &wide);
-    if (!st) st = assay_backend_emu.set(state, g->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
+  assay_status_t st = assay_backend_set_inputs(&assay_backend_emu, state, g, inputs);
   for (size_t i = 0; !st && i < c->layers->n_layers; i++) st = assay_backend_emu.step(state, i);
   for (size_t i = 0; !st && i < g->n_outputs; i++)
     outputs[i] = account_case_hash(assay_backend_emu.get(state, g->outputs[i]));
@@ -105,15 +98,11 @@ static inline assay_status_t account_case_engine(account_case_t* c, bool tapped,
 }
 
 static inline assay_status_t account_case_truth(account_case_t* c, assay_tensor_t* const* inputs) {
-  const assay_graph_t* g = c->layers->model->graph;
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
                                            .seed = c->layers->seed,
                                            .hooks = {.after = account_case_note_truth, .user = c}};
   assay_evaluator_t* m = NULL;
-  ASSAY_TRY(assay_evaluator_create(c->layers->model, &config, &m));
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) assay_evaluator_set(m, g->inputs[i], inputs[i]);
-  assay_status_t st = assay_evaluator_run(m);
+  assay_status_t st = assay_evaluator_create_run(c->layers->model, &config, inputs, &m);
   assay_evaluator_destroy(m);
   return st;
 }

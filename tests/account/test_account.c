@@ -217,19 +217,14 @@ static void derive_of(const char* name, assay_format_t format) {
   assay_model_t* m = load(name, &inputs);
   assay_plan_t* plan = plan_of(m, format, true, NULL);
   hidden_t h = {.layers = assay_plan_layers(plan)};
-  const assay_graph_t* g = h.layers->model->graph;
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH};
   const assay_tap_t tap = {.layer = derive_layer, .user = &h};
   void* state = NULL;
   op_case_ok(assay_evaluator_create(h.layers->model, &config, &h.truth));
   op_case_ok(assay_locals_create(h.layers, false, &h.locals));
   op_case_ok(assay_backend_emu.open(h.layers, NULL, &tap, &state));
-  for (size_t i = 0; i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    op_case_ok(assay_tensor_widen(assay_samples_get(&inputs, 0)[i], &wide));
-    op_case_ok(assay_backend_emu.set(state, g->inputs[i], wide));
-    assay_tensor_release(wide);
-  }
+  op_case_ok(assay_backend_set_inputs(&assay_backend_emu, state, h.layers->model->graph,
+                                      assay_samples_get(&inputs, 0)));
   for (size_t i = 0; i < h.layers->n_layers; i++) op_case_ok(assay_backend_emu.step(state, i));
   assert_true(h.compared > 0);
   assay_backend_emu.close(state);

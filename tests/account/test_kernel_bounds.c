@@ -145,8 +145,7 @@ static void run_case(run_t* r, pattern_t pattern, data_t* d) {
   op_case_ok(assay_plan_create(m, &precision, &(assay_plan_options_t){.fused = true}, 1, &plan));
   op_case_ok(assay_locals_create(assay_plan_layers(plan), false, &r->locals));
   op_case_ok(assay_executor_run_plan(plan, assay_backend_find("cpu"), &tap, &e));
-  const assay_graph_t* g = assay_executor_graph(e);
-  for (size_t i = 0; i < g->n_inputs; i++) op_case_ok(assay_executor_set(e, g->inputs[i], in[i]));
+  op_case_ok(assay_executor_set_inputs(e, in));
   op_case_ok(assay_executor_run(e));
   const char* tactic = assay_executor_tactic(e, assay_executor_n_steps(e) - 1);
   if (strcmp(tactic, r->c->tactic) != 0) fail_msg("%s: by %s", r->c->graph.name, tactic);

@@ -306,9 +306,7 @@ static void compare_truth(runner_t* r, const random_graph_t* g, assay_model_t* m
                           const assay_account_t* a, const inputs_t* in) {
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .seed = 1};
   assay_evaluator_t* evaluator = NULL;
-  random_graph_ok(g, assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < in->n; i++) assay_evaluator_set(evaluator, m->graph->inputs[i], in->at[i]);
-  random_graph_ok(g, assay_evaluator_run(evaluator));
+  random_graph_ok(g, assay_evaluator_create_run(m, &config, in->at, &evaluator));
   for (size_t i = 0; i < m->graph->n_outputs; i++) {
     const assay_tensor_t* want = assay_evaluator_get(evaluator, m->graph->outputs[i]);
     const assay_tensor_t* got = assay_account_truth_output(a, i);

@@ -19,10 +19,7 @@ static inline assay_evaluator_t* search_case_truth(const assay_model_t* m,
                                                    assay_tensor_t* const* in) {
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   assay_evaluator_t* evaluator = NULL;
-  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(assay_evaluator_create_run(m, &config, in, &evaluator));
   return evaluator;
 }
 

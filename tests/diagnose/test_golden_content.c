@@ -39,9 +39,7 @@ static assay_set_t golden_of(const assay_model_t* m, assay_tensor_t* const* in, 
   assay_set_t set = {0};
   char name[64];
   int used = 0;
-  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-  assay_evaluator_set(evaluator, m->graph->inputs[0], in[0]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(assay_evaluator_create_run(m, &config, in, &evaluator));
   for (const char* p = names; sscanf(p, "%63s%n", name, &used) == 1; p += used) {
     char theirs[80];
     assay_tensor_t* t = NULL;

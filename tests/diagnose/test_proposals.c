@@ -190,9 +190,7 @@ static void ask(const proposal_row_t* row, const assay_model_t* m, assay_tensor_
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   assay_tensor_t *in[8] = {NULL}, *got[4] = {NULL};
   bool stop = false;
-  op_case_ok(assay_evaluator_create(m, &config, &out->evaluator));
-  assay_evaluator_set(out->evaluator, m->graph->inputs[0], inputs[0]);
-  op_case_ok(assay_evaluator_run(out->evaluator));
+  op_case_ok(assay_evaluator_create_run(m, &config, inputs, &out->evaluator));
   for (size_t i = 0; i < n->n_inputs; i++)
     if (n->inputs[i])
       op_case_ok(assay_tensor_widen(assay_evaluator_get(out->evaluator, n->inputs[i]), &in[i]));

@@ -75,10 +75,7 @@ static assay_set_t truth_of(const assay_model_t* m, assay_tensor_t* const* in, b
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   assay_evaluator_t* evaluator = NULL;
   assay_set_t set = {0};
-  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(assay_evaluator_create_run(m, &config, in, &evaluator));
   for (size_t i = 0; i < m->graph->n_nodes; i++) {
     const assay_value_t* v = m->graph->nodes[i]->outputs[0];
     assay_tensor_t* t = NULL;
@@ -308,10 +305,8 @@ static void constants_with_few_bits_stay(void** state) {
     assay_evaluator_t* evaluator = NULL;
     assay_set_t golden = {0};
     assay_export_t e = {0};
-    op_case_ok(assay_evaluator_create(
-        m, &(assay_evaluator_config_t){.mode = ASSAY_MODE_TRUTH, .keep_all = true}, &evaluator));
-    assay_evaluator_set(evaluator, m->graph->inputs[0], in[0]);
-    op_case_ok(assay_evaluator_run(evaluator));
+    const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+    op_case_ok(assay_evaluator_create_run(m, &config, in, &evaluator));
     const assay_value_t* y = m->graph->outputs[0];
     op_case_ok(assay_set_add(&golden, "y", assay_tensor_retain(assay_evaluator_get(evaluator, y))));
     hold_against(held, again, &golden, &e);

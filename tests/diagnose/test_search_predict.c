@@ -25,7 +25,7 @@ static void run_with(const search_case_t* c, const assay_value_t* v, assay_tenso
   const assay_graph_t* g = c->model->graph;
   assay_evaluator_t* m = NULL;
   op_case_ok(assay_evaluator_create(c->model, &config, &m));
-  for (size_t i = 0; i < g->n_inputs; i++) assay_evaluator_set(m, g->inputs[i], c->in[i]);
+  assay_evaluator_set_inputs(m, c->in);
   for (size_t i = 0; i < g->n_nodes; i++) {
     op_case_ok(assay_evaluator_step(m, g->nodes[i]));
     if (v->producer == g->nodes[i]) assay_evaluator_set(m, v, now);

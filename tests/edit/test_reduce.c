@@ -329,10 +329,7 @@ static void add_golden(const assay_model_t* m, assay_tensor_t* const* in, const 
   assay_evaluator_t* truth = NULL;
   char name[64];
   int used;
-  op_case_ok(assay_evaluator_create(m, &config, &truth));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_evaluator_set(truth, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_evaluator_run(truth));
+  op_case_ok(assay_evaluator_create_run(m, &config, in, &truth));
   for (; sscanf(names, " %63s%n", name, &used) == 1; names += used) {
     assay_tensor_t* t = NULL;
     op_case_ok(assay_tensor_pack(assay_evaluator_get(truth, assay_graph_find(m->graph, name)), &t));

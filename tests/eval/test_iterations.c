@@ -100,9 +100,7 @@ static void run(assay_model_t* m, assay_tensor_t* const* in, assay_mode_t mode, 
                 assay_tensor_t** out) {
   assay_evaluator_t* evaluator = NULL;
   assay_evaluator_config_t config = {.mode = mode, .seed = seed, .verify = true};
-  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-  assay_evaluator_set(evaluator, m->graph->inputs[0], in[0]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(assay_evaluator_create_run(m, &config, in, &evaluator));
   for (size_t i = 0; i < N_OUTPUTS; i++)
     out[i] = assay_tensor_retain(assay_evaluator_get(evaluator, m->graph->outputs[i]));
   assay_evaluator_destroy(evaluator);
@@ -210,9 +208,8 @@ static void no_iteration(void** state) {
   op_case_ok(assay_onnx_check(m));
   op_case_ok(assay_infer_model(m));
   assay_evaluator_t* evaluator = NULL;
-  op_case_ok(assay_evaluator_create(m, &(assay_evaluator_config_t){.verify = true}, &evaluator));
-  for (size_t i = 0; i < 2; i++) assay_evaluator_set(evaluator, g->inputs[i], in[i]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  const assay_evaluator_config_t config = {.verify = true};
+  op_case_ok(assay_evaluator_create_run(m, &config, in, &evaluator));
   const assay_tensor_t* all = assay_evaluator_get(evaluator, g->outputs[1]);
   assert_int_equal(all->rank, 2);
   assert_int_equal(all->dims[0], 0);

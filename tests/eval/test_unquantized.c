@@ -138,10 +138,7 @@ static assay_tensor_t* run(const graph_case_t* row, bool unquantized) {
   assay_model_t* m = graph_case_model(row, in);
   assay_evaluator_t* evaluator = NULL;
   assay_evaluator_config_t config = {.unquantized = unquantized, .verify = true};
-  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(assay_evaluator_create_run(m, &config, in, &evaluator));
   y = assay_tensor_retain(assay_evaluator_get(evaluator, m->graph->outputs[0]));
   assay_evaluator_destroy(evaluator);
   assay_model_release(m);
@@ -191,8 +188,7 @@ static void integer_outputs_are_integers(void** state) {
   op_case_ok(assay_evaluator_create(
       m, &(assay_evaluator_config_t){.unquantized = true, .verify = true}, &evaluator));
   for (int round = 0; round < 2; round++) {
-    assay_evaluator_set(evaluator, m->graph->inputs[0], in[0]);
-    op_case_ok(assay_evaluator_run(evaluator));
+    op_case_ok(assay_evaluator_run_on(evaluator, in));
     const assay_tensor_t *a = assay_evaluator_get(evaluator, m->graph->outputs[0]),
                          *y = assay_evaluator_get(evaluator, m->graph->outputs[1]);
     assert_int_equal(a->type, ASSAY_TYPE_UINT8);
@@ -200,7 +196,6 @@ static void integer_outputs_are_integers(void** state) {
     assert_int_equal(assay_i64(a)[1], 0);
     assert_int_equal(assay_i64(a)[2], 255);
     for (int i = 0; i < 3; i++) assert_true(fabs(assay_f64(y)[i] - assay_f64(in[0])[i]) < 1e-12);
-    assay_evaluator_reset(evaluator);
   }
   assay_evaluator_destroy(evaluator);
   assay_model_release(m);

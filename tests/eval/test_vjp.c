@@ -203,10 +203,7 @@ static void case_init(const assay_model_t* m, assay_tensor_t* const* inputs, vjp
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   uint64_t state = 11;
   c->node = m->graph->nodes[0];
-  op_case_ok(assay_evaluator_create(m, &config, &c->evaluator));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    assay_evaluator_set(c->evaluator, m->graph->inputs[i], inputs[i]);
-  op_case_ok(assay_evaluator_run(c->evaluator));
+  op_case_ok(assay_evaluator_create_run(m, &config, inputs, &c->evaluator));
   for (size_t i = 0; i < c->node->n_inputs; i++) {
     const assay_value_t* v = c->node->inputs[i];
     if (!v) continue;

@@ -100,6 +100,9 @@ def test_malformed(program, sources):
 
 # ---- 2: lines -------------------------------------------------------------------------------------------------------
 
+DECLARED = r"\[W\] output 'y' is declared as float\[3, 6\], but node 'relu' makes it float\[2, 6\]\n"
+MINUS = r"\[W\] value 'x': dimension 0 is -1, taken as open\n"
+
 # Line, exit code, patterns of stdout and stderr together (with '!': not there).
 LINES = [
     # the model's place
@@ -194,11 +197,20 @@ LINES = [
     # lists that data loaders chain
     ("run net.onnx --onnxrt --load-inputs in.json in.json --save-outputs s4.json", 0, []),
     ("run net.onnx --onnxrt --load-inputs golden.json", 1, ["polygraphy data merge"]),
+    # what is wrong with a model and keeps nobody from running it: once a call, whoever loads it
+    ("run declared.onnx --onnxrt --trt", 0, [DECLARED, f"!{DECLARED}(?s:.*){DECLARED}"]),
+    ("convert declared.onnx -o o10.plan", 0, [DECLARED, f"!{DECLARED}(?s:.*){DECLARED}"]),
+    ("surgeon sanitize declared.onnx -o o11.onnx", 0, [DECLARED]),
+    ("inspect model minus.onnx", 0, [MINUS]),
+    ("surgeon extract minus.onnx --outputs y:auto -o o12.onnx", 0, [MINUS]),
+    ("run minus.onnx --onnxrt -qqqq", 0, ["!taken as open"]),
 ]
 
 
 def write_more(program):
     save("colon.onnx", [h.make_node("Identity", ["a:b"], ["a:y"])], [info("a:b", T.FLOAT, [2])], [info("a:y", T.FLOAT, [2])])
+    for name, x, y in (("declared", [2, 6], [3, 6]), ("minus", [-1, 6], None)):
+        save(f"{name}.onnx", [h.make_node("Relu", ["x"], ["y"], name="relu")], [info("x", T.FLOAT, x)], [info("y", T.FLOAT, y)])
     for end in ("trt", "engine"):
         os.link("two.plan", f"two.{end}")
     for name, change in (("odd_tactic", lambda l: l["fc0"].update(assay="frob")), ("emu_tactic", lambda l: l["fc0"].update(assay="emu")),

@@ -416,6 +416,18 @@ static inline void op_case_error(const op_case_t* row, assay_status_t st, const 
   assay_status_free(st);
 }
 
+// An evaluator that has run the model on the tensors of these values (NULL: not set), for those who
+// look into it; *out is the caller's also on failure.
+static inline assay_status_t op_case_evaluate(const assay_model_t* m,
+                                              const assay_evaluator_config_t* config, size_t n,
+                                              assay_value_t* const* values,
+                                              assay_tensor_t* const* in, assay_evaluator_t** out) {
+  op_case_ok(assay_evaluator_create(m, config, out));
+  for (size_t i = 0; i < n; i++)
+    if (values[i]) assay_evaluator_set(*out, values[i], in[i]);
+  return assay_evaluator_run(*out);
+}
+
 static inline void op_case_run_way(const op_case_t* row, op_case_way_t way) {
   static const char* const ways[] = {"static", "symbolic", "constant", "unranked", "unknown"};
   char where[256];
@@ -432,10 +444,7 @@ static inline void op_case_run_way(const op_case_t* row, op_case_way_t way) {
   if (!st) {
     const assay_evaluator_config_t config = {
         .mode = ASSAY_MODE_NATIVE, .verify = true, .keep_all = true};
-    op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-    for (size_t i = 0; i < n_in; i++)
-      if (values[i]) assay_evaluator_set(evaluator, values[i], in[i]);
-    st = assay_evaluator_run(evaluator);
+    st = op_case_evaluate(m, &config, n_in, values, in, &evaluator);
   }
   bool ran = !st;
   op_case_error(row, st, where);

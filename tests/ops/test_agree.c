@@ -185,10 +185,7 @@ static bool run_way(const random_case_t* c, const op_hint_t* hint, way_t way, ui
   if (!st) {
     const assay_evaluator_config_t config = {
         .mode = ASSAY_MODE_NATIVE, .keep_all = true, .seed = 1};
-    op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-    for (size_t i = 0; i < c->n_in; i++)
-      if (values[i]) assay_evaluator_set(evaluator, values[i], c->in[i]);
-    st = assay_evaluator_run(evaluator);
+    st = op_case_evaluate(m, &config, c->n_in, values, c->in, &evaluator);
   }
   bool ok = !st;
   if (st) {
@@ -335,10 +332,7 @@ static void run_modes(const random_case_t* c, const op_hint_t* hint, uint64_t se
   op_case_ok(assay_infer_model(m));
   for (size_t k = 0; k < sizeof configs / sizeof *configs; k++) {
     assay_evaluator_t* evaluator = NULL;
-    op_case_ok(assay_evaluator_create(m, &configs[k], &evaluator));
-    for (size_t i = 0; i < c->n_in; i++)
-      if (values[i]) assay_evaluator_set(evaluator, values[i], c->in[i]);
-    assay_status_t st = assay_evaluator_run(evaluator);
+    assay_status_t st = op_case_evaluate(m, &configs[k], c->n_in, values, c->in, &evaluator);
     const bool starved = run.vast && assay_status_code(st) == ASSAY_NO_MEMORY;
     if (st && !starved) report("mode %zu: %s", k, assay_status_message(st));
     for (size_t i = 0; !st && i < c->n_out; i++) {

@@ -154,9 +154,7 @@ static double run_case(const winograd_t* f, assay_algorithm_t algorithm, const s
   op_case_ok(assay_infer_model(model));
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   assay_evaluator_t* evaluator = NULL;
-  op_case_ok(assay_evaluator_create(model, &config, &evaluator));
-  for (int i = 0; i < 3; i++) assay_evaluator_set(evaluator, values[i], in[i]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(op_case_evaluate(model, &config, 3, values, in, &evaluator));
   const assay_node_t* node = model->graph->nodes[0];
   assay_tensor_t* truth = assay_evaluator_get(evaluator, node->outputs[0]);
   assay_limits_t limits = {0};

@@ -396,11 +396,9 @@ static assay_status_t run_probe(const assay_model_t* m, assay_mode_t mode, assay
   const int64_t dims[] = {2, 3};
   assay_evaluator_t* evaluator = NULL;
   assay_tensor_t* x = NULL;
-  ok(assay_evaluator_create(m, &config, &evaluator));
   ok(assay_tensor_create(ASSAY_TYPE_FLOAT, 2, dims, &x));
   for (int i = 0; i < 6; i++) assay_f64(x)[i] = i;
-  assay_evaluator_set(evaluator, m->graph->inputs[0], x);
-  assay_status_t st = assay_evaluator_run(evaluator);
+  assay_status_t st = assay_evaluator_create_run(m, &config, &x, &evaluator);
   for (size_t i = 0; !st && out && i < 3; i++)
     out[i] = assay_tensor_retain(assay_evaluator_get(evaluator, m->graph->outputs[i]));
   assay_tensor_release(x);

@@ -105,7 +105,7 @@ static assay_status_t digest_of(assay_model_t* m, const column_t* column, assay_
   op_case_ok(assay_plan_create(m, &precision, NULL, 1, &plan));
   op_case_ok(assay_executor_run_plan(plan, assay_backend_find("emu"), NULL, &e));
   const assay_graph_t* g = assay_executor_graph(e);
-  for (size_t i = 0; i < g->n_inputs; i++) op_case_ok(assay_executor_set(e, g->inputs[i], in[i]));
+  op_case_ok(assay_executor_set_inputs(e, in));
   assay_status_t st = assay_executor_run(e);
   *out = 0;
   run.zeros_alike = !assay_format_info(column->format)->has_nan;

@@ -348,10 +348,8 @@ static void test_long(void** state) {
     assay_model_t* m = op_case_model(&row, OP_CASE_STATIC, in, values);
     assay_evaluator_t* evaluator = NULL;
     op_case_ok(assay_infer_model(m));
-    op_case_ok(
-        assay_evaluator_create(m, &(assay_evaluator_config_t){.keep_all = true}, &evaluator));
-    for (int i = 0; i < 2; i++) assay_evaluator_set(evaluator, values[i], in[i]);
-    op_case_ok(assay_evaluator_run(evaluator));
+    const assay_evaluator_config_t config = {.keep_all = true};
+    op_case_ok(op_case_evaluate(m, &config, 2, values, in, &evaluator));
     const int64_t* z = assay_i64(assay_evaluator_get(evaluator, m->graph->outputs[0]));
     for (int64_t i = 0; i < ROWS; i++)
       for (int64_t k = 0; k < COLUMNS; k++)

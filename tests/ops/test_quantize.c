@@ -474,9 +474,7 @@ static void run_truth(const op_case_t* row, bool unquantized, double* out, assay
   m->graph->outputs[0]->is_output =
       false;  // the value as nodes see it: outputs of integers are settled
   const assay_evaluator_config_t config = {.unquantized = unquantized, .keep_all = true};
-  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < n; i++) assay_evaluator_set(evaluator, values[i], in[i]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(op_case_evaluate(m, &config, n, values, in, &evaluator));
   const assay_tensor_t* t = assay_evaluator_get(evaluator, m->graph->outputs[0]);
   *out = t->store == ASSAY_STORE_F64 ? assay_f64(t)[0] : (double)assay_i64(t)[0];
   *out_type = t->type;

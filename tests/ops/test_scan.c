@@ -40,9 +40,7 @@ static void run(const shape_t* s, assay_arith_t arith, bool exclusive, bool reve
   const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .arith = arith, .accumulator = ASSAY_FORMAT_BF16, .keep_all = true};
   assay_evaluator_t* evaluator = NULL;
-  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < 2; i++) assay_evaluator_set(evaluator, values[i], in[i]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(op_case_evaluate(m, &config, 2, values, in, &evaluator));
   const assay_tensor_t* found = assay_evaluator_get(evaluator, m->graph->outputs[0]);
   double* y = test_calloc((size_t)found->size, sizeof *y);
   expect(s, arith, exclusive, reverse, assay_f64(in[0]), y);

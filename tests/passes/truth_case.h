@@ -9,10 +9,7 @@
 static inline assay_evaluator_t* truth_of(const assay_model_t* m, assay_tensor_t* const* in) {
   assay_evaluator_t* evaluator = NULL;
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .verify = true};
-  op_case_ok(assay_evaluator_create(m, &config, &evaluator));
-  for (size_t i = 0; i < m->graph->n_inputs; i++)
-    if (in[i]) assay_evaluator_set(evaluator, m->graph->inputs[i], in[i]);
-  op_case_ok(assay_evaluator_run(evaluator));
+  op_case_ok(assay_evaluator_create_run(m, &config, in, &evaluator));
   return evaluator;
 }
 

@@ -20,12 +20,9 @@ static char folder[] = "/tmp/assay_alloc_XXXXXX";
 static assay_status_t run_evaluator(const assay_model_t* m, assay_mode_t mode,
                                     const assay_samples_t* samples) {
   assay_evaluator_t* evaluator = NULL;
-  ASSAY_TRY(assay_evaluator_create(m, &(assay_evaluator_config_t){.mode = mode}, &evaluator));
-  for (size_t i = 0; i < m->graph->n_inputs; i++) {
-    assay_tensor_t* t = assay_samples_get(samples, 0)[i];
-    if (t) assay_evaluator_set(evaluator, m->graph->inputs[i], t);
-  }
-  assay_status_t st = assay_evaluator_run(evaluator);
+  const assay_evaluator_config_t config = {.mode = mode};
+  assay_status_t st =
+      assay_evaluator_create_run(m, &config, assay_samples_get(samples, 0), &evaluator);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++)
     assert_non_null(assay_evaluator_get(evaluator, m->graph->outputs[i]));
   assay_evaluator_destroy(evaluator);

@@ -60,9 +60,7 @@ static uint64_t run(assay_engine_t* engine) {
   uint64_t hash = 0;
   ok(assay_samples_generate(m, 5, &s));
   ok(assay_executor_run_engine(engine, NULL, &e));
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (assay_samples_get(&s, 0)[i])
-      ok(assay_executor_set(e, g->inputs[i], assay_samples_get(&s, 0)[i]));
+  ok(assay_executor_set_inputs(e, assay_samples_get(&s, 0)));
   ok(assay_executor_run(e));
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_tensor_t* t = assay_executor_get(e, g->outputs[i]);

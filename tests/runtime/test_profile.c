@@ -87,10 +87,7 @@ static assay_status_t run_shape(assay_engine_t* engine, assay_executor_t* e, int
   assay_samples_t s = {0};
   ok(assay_samples_generate_shaped(m, 1, &shape, 3, &s));
   assay_executor_reset(e);
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < m->graph->n_inputs; i++)
-    if (assay_samples_get(&s, 0)[i])
-      st = assay_executor_set(e, m->graph->inputs[i], assay_samples_get(&s, 0)[i]);
+  assay_status_t st = assay_executor_set_inputs(e, assay_samples_get(&s, 0));
   if (!st) st = assay_executor_run(e);
   assay_samples_deinit(&s);
   return st;

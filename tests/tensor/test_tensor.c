@@ -240,10 +240,8 @@ static void operators_read_packed_items(void** state) {
         assay_valtype_of(m, ASSAY_KIND_SEQUENCE, ASSAY_TYPE_UNDEFINED, of, &values[0]->declared));
     op_case_ok(assay_infer_model(m));
     assay_evaluator_t* evaluator = NULL;
-    op_case_ok(assay_evaluator_create(
-        m, &(assay_evaluator_config_t){.mode = ASSAY_MODE_NATIVE, .verify = true}, &evaluator));
-    assay_evaluator_set(evaluator, values[0], s);
-    op_case_ok(assay_evaluator_run(evaluator));
+    const assay_evaluator_config_t config = {.mode = ASSAY_MODE_NATIVE, .verify = true};
+    op_case_ok(op_case_evaluate(m, &config, 1, values, &s, &evaluator));
     const assay_tensor_t* found = assay_evaluator_get(evaluator, m->graph->outputs[0]);
     assert_true(assay_tensor_is_canonical(found));
     if (rows[r].out) {

@@ -156,12 +156,7 @@ static assay_status_t run_sample(const reference_t* r, assay_evaluator_t* m,
   const assay_graph_t *g = r->model->graph, *h = r->other->graph;
   assay_samples_t inputs = {0};
   ASSAY_TRY(convert_inputs(r, at, &inputs));
-  assay_evaluator_reset(m);
-  for (size_t i = 0; i < h->n_inputs; i++) {
-    assay_tensor_t* t = assay_samples_get(&inputs, 0)[i];
-    if (t) assay_evaluator_set(m, h->inputs[i], t);
-  }
-  assay_status_t st = assay_evaluator_run(m);
+  assay_status_t st = assay_evaluator_run_on(m, assay_samples_get(&inputs, 0));
   for (size_t i = 0; !st && i < g->n_outputs; i++)
     if (r->output_of[i] != NONE)
       st = add_value(m, h->outputs[r->output_of[i]], g->outputs[i]->name, out);

@@ -1,4 +1,5 @@
 // assay tune: the fastest assignment of formats to layers that meets what is required.
+#include <assay/engine.h>
 #include <assay/tune.h>
 #include <string.h>
 
@@ -67,11 +68,12 @@ static int unknown_device(const char* name) {
 // Says what does not go together; NULL: nothing.
 static const char* conflict(const args_t* a, formats_t* out) {
   const cli_debug_args_t* d = &a->debug;
-  const bool cpu = d->target && strcmp(d->target, "cpu") == 0;
-  const bool here = a->device ? strcmp(a->device, "here") == 0 : cpu;
+  const bool target_here = assay_target_is_here(d->target);
+  const bool here = a->device ? strcmp(a->device, "here") == 0 : target_here;
   const char* wrong = parse_formats(d->precision ? d->precision : "fp16", out);
   if (wrong) return wrong;
-  if (here && !cpu) return "--device here measures this machine's CPU: it goes with --target cpu";
+  if (here && !target_here)
+    return "--device here measures this machine's CPU: it goes with --target cpu";
   if (!here && a->timing_cache)
     return "--timing-cache is for times measured here: --target cpu without --device";
   if (a->pareto < 0 || a->pareto > MAX_POINTS) return "--pareto is 2 to 64 points";

@@ -289,15 +289,10 @@ assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes
 
 static assay_status_t try_shape(const assay_engine_t* engine, int profile, int which, uint64_t seed,
                                 assay_executor_t* e) {
-  const assay_graph_t* g = assay_plan_layers(assay_engine_plan(engine))->model->graph;
   assay_samples_t samples = {0};
   ASSAY_TRY(profile_samples(engine, profile, which, seed, &samples));
-  assay_status_t st = NULL;
   assay_executor_reset(e);
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    assay_tensor_t* t = assay_samples_get(&samples, 0)[i];
-    if (t) st = assay_executor_set(e, g->inputs[i], t);
-  }
+  assay_status_t st = assay_executor_set_inputs(e, assay_samples_get(&samples, 0));
   if (!st) st = assay_executor_run(e);
   assay_samples_deinit(&samples);
   return st;

@@ -213,14 +213,7 @@ static assay_status_t walk(matcher_t* m, bool by_elements) {
   assay_evaluator_t* evaluator = NULL;
   m->n = m->n_outputs = m->order = 0;
   ASSAY_TRY(assay_evaluator_create(m->model, &config, &evaluator));
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!m->inputs[i]) continue;
-    st = assay_tensor_widen(m->inputs[i], &wide);
-    if (!st) assay_evaluator_set(evaluator, g->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
+  assay_status_t st = assay_evaluator_set_inputs_widened(evaluator, m->inputs);
   for (size_t i = 0; !st && i < g->n_nodes; i++) st = assay_evaluator_step(evaluator, g->nodes[i]);
   assay_evaluator_destroy(evaluator);
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {

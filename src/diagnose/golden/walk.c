@@ -32,18 +32,6 @@ static assay_status_t copy_golden(const assay_golden_t* from, assay_golden_t* ou
   return NULL;
 }
 
-static assay_status_t set_inputs(const assay_graph_t* g, assay_evaluator_t* m,
-                                 assay_tensor_t* const* inputs) {
-  for (size_t i = 0; i < g->n_inputs; i++) {
-    if (!inputs[i]) continue;
-    assay_tensor_t* wide = NULL;
-    ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
-    assay_evaluator_set(m, g->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
-  return NULL;
-}
-
 assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_golden_t* golden,
                                         assay_tensor_t* const* inputs) {
   const assay_model_t* m = w->model;
@@ -68,8 +56,12 @@ assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_gold
   ASSAY_TRY(assay_evaluator_create(m, &noisy, &w->noisy));
   for (size_t i = 0; i < w->golden.n; i++)
     if (w->golden.at[i].value) w->golden_of[w->golden.at[i].value->id] = &w->golden.at[i];
-  ASSAY_TRY(set_inputs(m->graph, w->truth, inputs));
-  return set_inputs(m->graph, w->noisy, inputs);
+  ASSAY_TRY(assay_evaluator_set_inputs_widened(w->truth, inputs));
+  for (size_t i = 0; i < m->graph->n_inputs; i++)  // one copy of an input serves both
+    if (inputs[i])
+      assay_evaluator_set(w->noisy, m->graph->inputs[i],
+                          assay_evaluator_get(w->truth, m->graph->inputs[i]));
+  return NULL;
 }
 
 void assay_golden_walk_deinit(assay_golden_walk_t* w) {
@@ -158,7 +150,7 @@ static assay_status_t draw_again(assay_golden_walk_t* w, assay_tensor_t* const* 
   const assay_graph_t* g = w->model->graph;
   w->draw++;
   assay_evaluator_reset(w->noisy);
-  ASSAY_TRY(set_inputs(g, w->noisy, inputs));
+  ASSAY_TRY(assay_evaluator_set_inputs_widened(w->noisy, inputs));
   for (size_t i = 0; i < g->n_nodes; i++) {
     assay_status_t st = assay_evaluator_step(w->noisy, g->nodes[i]);
     if (st && assay_status_code(st) == ASSAY_NO_MEMORY) return st;

@@ -188,12 +188,7 @@ static assay_status_t run_ours(const job_t* j, const assay_plan_t* plan, assay_t
   const assay_graph_t* g = layers->model->graph;
   void* state = NULL;
   assay_status_t st = b->open(layers, NULL, NULL, &state);
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (in[i]) st = assay_tensor_widen(in[i], &wide);
-    if (!st && wide) st = b->set(state, g->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
+  if (!st) st = assay_backend_set_inputs(b, state, g, in);
   for (size_t l = 0; !st && l < layers->n_layers; l++) st = b->step(state, l);
   for (size_t i = 0; !st && i < g->n_outputs; i++) {
     assay_tensor_t* t = NULL;

@@ -168,10 +168,7 @@ static assay_status_t golden_of(const assay_model_t* m, assay_tensor_t* const* i
                                 const assay_evaluator_config_t* config, assay_tensor_t** out) {
   const assay_graph_t* g = m->graph;
   assay_evaluator_t* truth = NULL;
-  ASSAY_TRY(assay_evaluator_create(m, config, &truth));
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (in[i]) assay_evaluator_set(truth, g->inputs[i], in[i]);
-  assay_status_t st = assay_evaluator_run(truth);
+  assay_status_t st = assay_evaluator_create_run(m, config, in, &truth);
   for (size_t i = 0; !st && i < g->n_outputs; i++) {
     assay_tensor_t* t = assay_evaluator_get(truth, g->outputs[i]);
     if (t && t->kind == ASSAY_KIND_TENSOR && t->store != ASSAY_STORE_STR)

@@ -88,19 +88,6 @@ static assay_status_t on_node(void* user, const assay_node_t* node, size_t n_in,
   return on_layer(user, NULL, node, 0, n_in, in, n_out, out);
 }
 
-static assay_status_t set_inputs(const assay_backend_t* b, void* state, const assay_graph_t* g,
-                                 assay_tensor_t* const* in) {
-  for (size_t i = 0; i < g->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (!in[i]) continue;
-    ASSAY_TRY(assay_tensor_widen(in[i], &wide));
-    assay_status_t st = b->set(state, g->inputs[i], wide);
-    assay_tensor_release(wide);
-    if (st) return st;
-  }
-  return NULL;
-}
-
 // Up to the layer that shows what is wanted.
 static assay_status_t run_ours(run_t* r, assay_tensor_t* const* in) {
   const assay_check_setting_t* c = r->v->o->check;
@@ -111,7 +98,7 @@ static assay_status_t run_ours(run_t* r, assay_tensor_t* const* in) {
   ASSAY_TRY(assay_plan_create(r->v->model, &c->precision, &c->plan, c->seed, &plan));
   const assay_layers_t* layers = assay_plan_layers(plan);
   assay_status_t st = c->backend->open(layers, NULL, &tap, &state);
-  if (!st) st = set_inputs(c->backend, state, layers->model->graph, in);
+  if (!st) st = assay_backend_set_inputs(c->backend, state, layers->model->graph, in);
   for (; !st && l < layers->n_layers && !r->found; l++) st = c->backend->step(state, l);
   if (!st && l == layers->n_layers) r->v->ran[r->source][r->sample] = !r->full;
   if (state) c->backend->close(state);
@@ -152,8 +139,7 @@ static assay_status_t run_truth(run_t* r, assay_tensor_t* const* in) {
                                            .hooks = {.after = on_node, .user = r}};
   assay_evaluator_t* m = NULL;
   ASSAY_TRY(assay_evaluator_create(v->model, &config, &m));
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (in[i]) assay_evaluator_set(m, g->inputs[i], in[i]);
+  assay_evaluator_set_inputs(m, in);
   assay_status_t st = NULL;
   size_t i = 0;
   for (; !st && i < g->n_nodes && !r->found; i++) st = assay_evaluator_step(m, g->nodes[i]);

@@ -127,15 +127,11 @@ static assay_status_t inspect(void* user, const assay_node_t* n, size_t n_in, as
 
 static assay_status_t run_sample(quantizer_t* q, size_t k) {
   const assay_editing_t* e = q->e;
-  const assay_samples_t* s = e->samples;
   assay_evaluator_t* evaluator = NULL;
   const assay_evaluator_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .seed = e->seed, .hooks = {.before = inspect, .user = q}};
-  assay_status_t st = assay_evaluator_create(e->model, &config, &evaluator);
-  for (size_t i = 0; !st && i < s->n_values; i++)
-    if (assay_samples_get(s, k)[i])
-      assay_evaluator_set(evaluator, e->model->graph->inputs[i], assay_samples_get(s, k)[i]);
-  if (!st) st = assay_evaluator_run(evaluator);
+  assay_status_t st =
+      assay_evaluator_create_run(e->model, &config, assay_samples_get(e->samples, k), &evaluator);
   assay_evaluator_destroy(evaluator);
   return st;
 }

@@ -13,7 +13,6 @@
 #include "frontends/polygraphy/model.h"
 #include "frontends/trtexec/job.h"
 #include "frontends/trtexec/log.h"
-#include "onnx/load.h"
 
 void pg_built_deinit(pg_built_t* b) {
   assay_engine_release(b->engine);
@@ -162,7 +161,7 @@ static assay_status_t translate(pg_job_t* j, const pg_build_t* b, call_t* c) {
   ASSAY_TRY(assay_arena_create(&c->job.arena));
   c->job.options = &c->options;
   ASSAY_TRY(read_raw(j, b, &c->job));
-  ASSAY_TRY(assay_onnx_prepare(c->job.edited, 0, NULL, &c->job.model));
+  ASSAY_TRY(pg_prepare_model(j, c->job.edited, false, &c->job.model));
   ASSAY_TRY(pg_build_line(j, b, c->job.model, &words));
   ASSAY_TRY(trt_options_parse((int)words.n, (char**)(uintptr_t)words.items, &c->options, &outcome));
   if (outcome != TRT_OUTCOME_RUN)

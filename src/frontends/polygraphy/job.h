@@ -10,14 +10,16 @@
 
 // A subcommand returns an error for what could not be done; what was done and did not pass (a
 // comparison, a lint) is told in the log and in `failed`. Both end with exit code 1.
+struct pg_warned;  // model.c
 struct pg_job {
   const pg_args_t* args;
   assay_arena_t* arena;
   const char* program;       // this program's file, for commands that call it again
   const char* command_line;  // of the RUNNING line
   bool failed;
-  bool reported_model;  // that it is loaded
-  bool reported_plan;   // which flags of a build it does not respect: a plan may be opened twice
+  bool reported_model;       // that it is loaded
+  struct pg_warned* warned;  // what was found wrong with models, and shown
+  bool reported_plan;  // which flags of a build it does not respect: a plan may be opened twice
 };
 
 #define PG_COMMAND(id, ...) assay_status_t pg_run_##id(pg_job_t* j) ASSAY_MUST_USE;
@@ -30,6 +32,10 @@ struct pg_job {
 assay_status_t pg_load_model(pg_job_t* j, assay_model_t** out) ASSAY_MUST_USE;
 // The same without what concerns outputs.
 assay_status_t pg_load_unmarked(pg_job_t* j, assay_model_t** out) ASSAY_MUST_USE;
+// The model as it is run, with types; known: what Assay cannot evaluate is an error. What is wrong
+// with it and keeps nobody from running it is a warning, once a call.
+assay_status_t pg_prepare_model(pg_job_t* j, assay_model_t* m, bool known,
+                                assay_model_t** out) ASSAY_MUST_USE;
 // Writes a model, with --save-external-data and its kin.
 assay_status_t pg_save_model(pg_job_t* j, const assay_model_t* m, const char* path) ASSAY_MUST_USE;
 // "Original Model:", "New Model:": name, opset, inputs, outputs, initializers, nodes.

@@ -111,6 +111,36 @@ static assay_status_t change(pg_job_t* j, bool marked, assay_model_t** m) {
   return infer_shapes(j, m);
 }
 
+typedef struct pg_warned {
+  const char* text;
+  struct pg_warned* next;
+} pg_warned_t;
+
+static assay_status_t warn_of_model(pg_job_t* j, const assay_model_t* m) {
+  const char* text;
+  for (size_t i = 0; (text = assay_model_warning(m, i)); i++) {
+    pg_warned_t* w = j->warned;
+    while (w && strcmp(w->text, text) != 0) w = w->next;
+    if (w) continue;  // shown when it was loaded before
+    ASSAY_TRY(assay_arena_new(j->arena, 1, sizeof *w, &w));
+    ASSAY_TRY(assay_arena_strdup(j->arena, text, &w->text));
+    w->next = j->warned;
+    j->warned = w;
+    pg_log(PG_WARNING, "%s", text);
+  }
+  return NULL;
+}
+
+assay_status_t pg_prepare_model(pg_job_t* j, assay_model_t* m, bool known, assay_model_t** out) {
+  assay_model_t* ready = NULL;
+  ASSAY_TRY(known ? assay_onnx_prepare_known(m, 0, NULL, &ready)
+                  : assay_onnx_prepare(m, 0, NULL, &ready));
+  assay_status_t st = warn_of_model(j, ready);
+  if (st) return assay_model_release(ready), st;
+  *out = ready;
+  return NULL;
+}
+
 assay_status_t pg_read_model(pg_job_t* j, const assay_onnx_read_options_t* allow,
                              assay_model_t** out) {
   const pg_args_t* a = j->args;
@@ -126,7 +156,10 @@ assay_status_t pg_read_model(pg_job_t* j, const assay_onnx_read_options_t* allow
     pg_log(PG_WARNING, "Model path does not exist: %s", path);
   pg_log(j->reported_model ? PG_VERBOSE : PG_INFO, "Loading model: %s", path);
   j->reported_model = true;
-  return assay_onnx_read_with(path, &options, out);
+  ASSAY_TRY(assay_onnx_read_with(path, &options, out));
+  assay_status_t st = warn_of_model(j, *out);
+  if (st) assay_model_release(*out), *out = NULL;
+  return st;
 }
 
 static assay_status_t load(pg_job_t* j, bool marked, assay_model_t** out) {

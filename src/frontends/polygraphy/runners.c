@@ -10,7 +10,6 @@
 #include "cli/risks.h"
 #include "data/samples.h"
 #include "frontends/polygraphy/model.h"
-#include "onnx/load.h"
 
 void pg_runner_close(pg_runner_t* r) {
   assay_set_deinit(&r->seen);
@@ -39,7 +38,7 @@ assay_status_t pg_runner_inputs(pg_job_t* j, assay_model_t** out_model) {
     return NULL;
   }
   ASSAY_TRY(pg_load_unmarked(j, &raw));
-  assay_status_t st = assay_onnx_prepare(raw, 0, NULL, out_model);
+  assay_status_t st = pg_prepare_model(j, raw, false, out_model);
   assay_model_release(raw);
   return st;
 }
@@ -56,7 +55,7 @@ static assay_status_t open_evaluator(pg_job_t* j, pg_runner_t* r) {
   pg_log(PG_INFO, "%s | Assay reference evaluator, %s", r->name,
          truth ? "in float64" : "in the model's own types");
   ASSAY_TRY(pg_load_model(j, &raw));
-  assay_status_t st = assay_onnx_prepare(raw, 0, NULL, &r->model);
+  assay_status_t st = pg_prepare_model(j, raw, false, &r->model);
   assay_model_release(raw);
   return st ? st : assay_executor_evaluate(r->model, &config, &r->executor);
 }

@@ -121,8 +121,10 @@ assay_status_t trt_translate(trt_job_t* j) {
   if (path[0] == '~' && path[1] == '/' && getenv("HOME"))
     ASSAY_TRY(assay_arena_printf(j->arena, &path, "%s%s", getenv("HOME"), path + 1));
   trt_info("Start parsing network model.");
-  if (!j->model) ASSAY_TRY(assay_onnx_load(path, 0, NULL, &j->model));
-  for (size_t i = 0; i < j->model->n_warnings; i++) trt_warn("%s", j->model->warnings[i]);
+  if (!j->model) {  // else whoever loaded it has warned
+    ASSAY_TRY(assay_onnx_load(path, 0, NULL, &j->model));
+    for (size_t i = 0; i < j->model->n_warnings; i++) trt_warn("%s", j->model->warnings[i]);
+  }
   trt_info("Finished parsing network model. Parse time: %g", 1e-3 * (trt_now_ms() - start));
   j->native.model = path;
   j->native.loaded = j->model;
@@ -203,7 +205,7 @@ static void report_workspace(const trt_job_t* j) {
 static void report_emulated(const trt_job_t* j, const assay_layers_t* layers) {
   size_t n = 0, first = 0;
   for (size_t i = j->n_facts; i-- > 0;)
-    if (strcmp(j->facts[i].tactic, "emu") == 0) n++, first = i;
+    if (assay_tactic_is_emulated(j->facts[i].tactic)) n++, first = i;
   if (n)
     trt_info("%zu of %zu layers have no kernel and are emulated, slowly, such as %s", n, j->n_facts,
              layers->layers[first].name);

@@ -9,7 +9,7 @@
 
 #include "backends/cpu/conv/conv_operands.h"
 #include "backends/cpu/conv/direct_kernel.h"
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/panels.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/threads.h"
@@ -245,48 +245,24 @@ static void destroy(assay_kernel_t* base) {
 
 // ---- weights -----------------------------------------------------------------------------------
 
-static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
-
-typedef struct packing {
-  const few_t* k;
-  const assay_operand_t* weights;  // [made, channels, kernel...]
-} packing_t;
-
-static assay_status_t pack(void* user, void* to) {
-  const packing_t* p = user;
-  const few_t* k = p->k;
-  float* from = NULL;
-  ASSAY_TRY(assay_operand_floats(p->weights, &from));
-  const int64_t kh = k->across.kernel, kw = k->along.kernel, places = kh * kw;
-  const int64_t rows = places * k->planes * k->units;
-  uint32_t* out = to;
-  memset(out, 0, (size_t)(padded(k->made) * rows) * sizeof *out);
-  for (int64_t m = 0; m < k->made; m++)
-    for (int64_t c = 0; c < k->channels; c++)
-      for (int64_t i = 0; i < places; i++) {
-        const float x = from[(m * k->channels + c) * places + i];
-        const int64_t row = k->pairs ? i * k->units + c / 2 : c * places + i;
-        uint32_t* at = out + (m / CPU_PANEL * rows + row) * CPU_PANEL + m % CPU_PANEL;
-        *at |= k->pairs ? (uint32_t)cpu_to_bf16(x) << (c % 2 ? 16 : 0) : cpu_bits(x);
-      }
-  assay_free(from);
-  return NULL;
-}
-
+// From [made, channels, kernel...]: pairs of channels at each place of the kernel, or the places of
+// one channel after the other.
 static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
-  const packing_t p = {k, weights};
-  const int64_t rows = k->across.kernel * k->along.kernel * k->planes * k->units;
-  const void* packed = NULL;
+  const int64_t places = k->across.kernel * k->along.kernel;
+  cpu_panels_t panels = {.n = k->made, .n_step = k->channels * places, .pairs = k->pairs};
+  if (k->pairs) {
+    panels.places = places, panels.place_step = 1;
+    panels.k = k->channels, panels.k_step = places;
+  } else {
+    panels.places = k->channels, panels.place_step = places;
+    panels.k = places, panels.k_step = 1;
+  }
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s in panels of %d%s, few channels, %lld by %lld by %lld",
                        weights->value->name, assay_type_name(weights->type), CPU_PANEL,
                        k->pairs ? " pairs" : "", (long long)k->channels,
                        (long long)k->across.kernel, (long long)k->along.kernel);
-  assay_status_t st = assay_weights_get_by(weights->store, &key,
-                                           (size_t)(padded(k->made) * rows) * sizeof *k->weights,
-                                           pack, &p, &packed);
-  k->weights = packed;
-  return st;
+  return cpu_panels_get(&panels, weights, &key, &k->weights);
 }
 
 // ---- which layers ------------------------------------------------------------------------------
@@ -349,7 +325,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   ok = use_conv(k, &s) && cut(k);
   assay_status_t st =
       ok ? cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, &ok) : NULL;
-  if (!st && ok) st = assay_operand_padded_floats(o.bias, padded(k->made), &k->bias);
+  if (!st && ok) st = assay_operand_padded_floats(o.bias, cpu_panel_padded(k->made), &k->bias);
   if (!st && ok) st = pack_weights(k, o.weights);
   if (st || !ok) return destroy(&k->base), st;
   describe_rows(k);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "backends/cpu/conv/conv_operands.h"
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/panels.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
 #include "backends/cpu/scratch.h"
@@ -54,7 +54,6 @@ typedef struct up {
   int threads;
 } up_t;
 
-static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
 static int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -108,7 +107,7 @@ static void multiply(const up_t* k, int64_t m, const uint32_t* a, const uint32_t
 static int64_t panel_place(const job_t* j, int64_t part, int64_t column) {
   const up_t* k = j->k;
   const int64_t parts = k->way == WAY_JOINED ? 1 : k->rows * k->taps;
-  return ((j->group * parts + part) * padded(k->columns) + column) * k->units;
+  return ((j->group * parts + part) * cpu_panel_padded(k->columns) + column) * k->units;
 }
 
 static const uint32_t* panels_at(const job_t* j, int64_t part, int64_t column) {
@@ -181,7 +180,7 @@ static void joined_lines(const job_t* j, int64_t* out_min, int64_t* out_max) {
 // What a line of the input adds to one of the tile, by one row of the kernel.
 static void add_row(const job_t* j, int64_t row, int64_t from, int64_t line) {
   const up_t* k = j->k;
-  const int64_t width = padded(k->columns), m = k->t.mg;
+  const int64_t width = cpu_panel_padded(k->columns), m = k->t.mg;
   for (int64_t tap = 0; tap < k->taps; tap++) {
     int64_t first, end, at;
     in_range(k, tap, j->place, j->place + j->places, &first, &end, &at);
@@ -194,7 +193,7 @@ static void add_row(const job_t* j, int64_t row, int64_t from, int64_t line) {
 
 static void add_joined(const job_t* j) {
   const up_t* k = j->k;
-  const int64_t width = padded(k->columns);
+  const int64_t width = cpu_panel_padded(k->columns);
   int64_t first, end, min_line, max_line;
   joined_lines(j, &min_line, &max_line);
   if (!joined_range(j, &first, &end)) return;
@@ -233,7 +232,7 @@ static void add_depthwise(const job_t* j) {
 // The bias everywhere; places that lie side by side are filled by doubling.
 static void start_sums(const job_t* j) {
   const up_t* k = j->k;
-  const float* bias = k->bias + j->group * padded(channels_of(k)) + j->column;
+  const float* bias = k->bias + j->group * cpu_panel_padded(channels_of(k)) + j->column;
   const int64_t n = k->direct ? j->columns : j->step;
   for (int64_t l = 0; l < j->lines; l++) {
     float* to = j->to + l * j->line_step;
@@ -251,7 +250,7 @@ static void run_tile(job_t* j) {
   const assay_window_axis_t* a = last_axis(k);
   const int64_t from = ((j->sample * k->lines + j->line) * a->in + j->place) * k->t.m +
                        j->group * k->t.mg + j->column;
-  j->step = k->direct ? k->t.m : k->way == WAY_JOINED ? k->t.mg : padded(j->columns);
+  j->step = k->direct ? k->t.m : k->way == WAY_JOINED ? k->t.mg : cpu_panel_padded(j->columns);
   j->line_step = k->direct ? a->in * k->t.m : j->places * j->step;
   j->to = k->direct ? (float*)j->out + from : j->tile;
   start_sums(j);
@@ -333,7 +332,7 @@ typedef struct packing {
 static size_t packed_units(const up_t* k) {
   if (k->way == WAY_DEPTHWISE) return (size_t)(k->t.kernel_size * k->t.m);
   const int64_t parts = k->way == WAY_JOINED ? 1 : k->rows * k->taps;
-  return (size_t)(k->t.group * parts * padded(k->columns) * k->units);
+  return (size_t)(k->t.group * parts * cpu_panel_padded(k->columns) * k->units);
 }
 
 // From [c, mg, rows, taps].
@@ -360,9 +359,7 @@ static assay_status_t pack(void* user, void* to) {
     const int64_t column = k->way == WAY_JOINED ? position * t->mg + m : m;
     const int64_t panel =
         panel_place(&j, k->way == WAY_JOINED ? 0 : position, column / CPU_PANEL * CPU_PANEL);
-    const int64_t unit = k->bf16 ? c % t->cg / 2 : c % t->cg;
-    uint32_t* at = out + panel + unit * CPU_PANEL + column % CPU_PANEL;
-    *at |= k->bf16 ? (uint32_t)cpu_to_bf16(from[i]) << (c % t->cg % 2 ? 16 : 0) : cpu_bits(from[i]);
+    cpu_panel_put(out + panel + column % CPU_PANEL, c % t->cg, from[i], k->bf16);
   }
   assay_free(from);
   return NULL;
@@ -387,11 +384,11 @@ static assay_status_t pack_weights(up_t* k, const assay_operand_t* weights) {
 static assay_status_t add_bias(up_t* k, const assay_operand_t* o) {
   float* given = NULL;
   const int64_t own = channels_of(k);
-  const size_t n = (size_t)(groups_of(k) * padded(own));
+  const size_t n = (size_t)(groups_of(k) * cpu_panel_padded(own));
   if (o) ASSAY_TRY(assay_operand_floats(o, &given));
   assay_status_t st = assay_new_array(n, sizeof *k->bias, &k->bias);
   for (int64_t i = 0; !st && given && i < k->t.m; i++)
-    k->bias[i / own * padded(own) + i % own] = given[i];
+    k->bias[i / own * cpu_panel_padded(own) + i % own] = given[i];
   assay_free(given);
   return st;
 }
@@ -437,7 +434,7 @@ static void find_way(up_t* k) {
   k->in_lines = t->in_size / last_axis(k)->out;
   if (t->cg == 1 && t->mg == 1)
     k->way = WAY_DEPTHWISE;
-  else if (padded(t->kernel_size * t->mg) * 2 <= t->kernel_size * padded(t->mg))
+  else if (cpu_panel_padded(t->kernel_size * t->mg) * 2 <= t->kernel_size * cpu_panel_padded(t->mg))
     k->way = WAY_JOINED;
   k->columns = k->way == WAY_JOINED ? t->kernel_size * t->mg : t->mg;
   k->bf16 = k->bf16 && k->way != WAY_DEPTHWISE && t->cg % 2 == 0 && cpu_gemm_has_bf16();
@@ -462,12 +459,12 @@ static void find_tiles(up_t* k) {
   while (n_tiles(k) < 2 * k->threads && k->tile_columns > WIDE && k->way != WAY_JOINED)
     k->tile_columns = parts_of(k->tile_columns, 2 * WIDE) * WIDE;
   while (n_tiles(k) < 2 * k->threads && k->tile_lines > 1) k->tile_lines = (k->tile_lines + 1) / 2;
-  k->tile_floats = (size_t)(k->tile_places * k->tile_lines * padded(k->tile_columns));
+  k->tile_floats = (size_t)(k->tile_places * k->tile_lines * cpu_panel_padded(k->tile_columns));
   if (k->direct) k->tile_floats = 0;
   // Places of a line that one tile reads: a few more than it makes, apart from the stride.
   const int64_t reach = (a->kernel - 1) * a->dilation + 1;
   const int64_t read = min(a->out, parts_of(k->tile_places + reach, a->stride) + 1);
-  if (k->way == WAY_JOINED) k->product_floats = (size_t)(read * padded(k->columns));
+  if (k->way == WAY_JOINED) k->product_floats = (size_t)(read * cpu_panel_padded(k->columns));
   k->base.scratch =
       ((size_t)k->threads * (k->tile_floats + k->product_floats) + 16) * sizeof(float);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/conv/conv_operands.h"
+#include "backends/cpu/gemm/panels.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program_code.h"
 #include "base/alloc.h"
@@ -34,49 +35,26 @@ static void destroy(assay_kernel_t* base) {
 
 // ---- weights -----------------------------------------------------------------------------------
 
-typedef struct packing {
-  const direct_t* k;
-  const assay_operand_t* weights;  // [made, channels, taps]
-} packing_t;
-
 static size_t packed_units(const direct_t* k) {
   return (size_t)(k->panels * DIRECT_PANEL * k->taps * k->units);
 }
 
-static assay_status_t pack(void* user, void* to) {
-  const packing_t* p = user;
-  const direct_t* k = p->k;
-  const int each = k->way->pairs ? 2 : 1;
-  const int64_t channels = each * k->units;
-  float* from = NULL;
-  ASSAY_TRY(assay_operand_floats(p->weights, &from));
-  memset(to, 0, packed_units(k) * sizeof(uint32_t));
-  for (int64_t m = 0; m < k->made; m++)
-    for (int64_t c = 0; c < channels; c++)
-      for (int64_t t = 0; t < k->taps; t++) {
-        const int64_t row = (m / DIRECT_PANEL * k->taps + t) * k->units + c / each;
-        const int64_t at = (row * DIRECT_PANEL + m % DIRECT_PANEL) * each + c % each;
-        const float x = from[(m * channels + c) * k->taps + t];
-        if (k->way->pairs)
-          ((uint16_t*)to)[at] = cpu_to_bf16(x);
-        else
-          ((float*)to)[at] = x;
-      }
-  assay_free(from);
-  return NULL;
-}
-
+// From [made, channels, taps].
 static assay_status_t pack_weights(direct_t* k, const assay_operand_t* weights) {
-  const packing_t p = {k, weights};
-  const void* packed = NULL;
+  _Static_assert((int)DIRECT_PANEL == (int)CPU_PANEL, "panels are as wide as those of products");
+  const int64_t channels = (k->way->pairs ? 2 : 1) * k->units;
+  const cpu_panels_t panels = {.n = k->made,
+                               .n_step = channels * k->taps,
+                               .places = k->taps,
+                               .place_step = 1,
+                               .k = channels,
+                               .k_step = k->taps,
+                               .pairs = k->way->pairs};
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s in panels of %d %s, %lld units under %lld taps",
                        weights->value->name, assay_type_name(weights->type), DIRECT_PANEL,
                        k->way->pairs ? "pairs" : "floats", (long long)k->units, (long long)k->taps);
-  assay_status_t st = assay_weights_get_by(weights->store, &key, packed_units(k) * sizeof(uint32_t),
-                                           pack, &p, &packed);
-  k->weights = packed;
-  return st;
+  return cpu_panels_get(&panels, weights, &key, &k->weights);
 }
 
 // Infinity under the padding would give NaN: taps are left out where there is none.

@@ -23,8 +23,6 @@ static void destroy(assay_kernel_t* base) {
   assay_free(k);
 }
 
-static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
-
 // ---- weights ------------------------------------------------------------------------------------
 
 typedef struct packing {
@@ -39,7 +37,7 @@ _Static_assert(CPU_PANEL % LANES == 0, "lanes lie in one panel");
 // The kernels of one channel of the input and so many of the output's.
 static void pack_lanes(const packing_t* p, const float* w, int lanes, float* to) {
   const cpu_winograd_t* k = p->k;
-  const int64_t step = padded(k->outputs) * k->channels;
+  const int64_t step = cpu_panel_padded(k->outputs) * k->channels;
   double u[ASSAY_WINOGRAD_TILE * ASSAY_WINOGRAD_TILE * LANES];
   for (int l = 0; l < lanes; l++)
     for (int i = 0; i < 9; i++) u[i * lanes + l] = (double)w[l * k->channels * 9 + i];
@@ -52,7 +50,7 @@ static void pack_lanes(const packing_t* p, const float* w, int lanes, float* to)
 static assay_status_t pack(void* user, void* to) {
   const packing_t* p = user;
   const cpu_winograd_t* k = p->k;
-  const int64_t all = padded(k->outputs);
+  const int64_t all = cpu_panel_padded(k->outputs);
   float *out = to, *made = NULL;
   const float* weights = NULL;
   ASSAY_TRY(assay_operand_view(p->w, &weights, &made));
@@ -76,8 +74,9 @@ static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
                        assay_type_name(w->type), k->out, CPU_PANEL, (long long)k->channels,
                        (long long)k->outputs);
   assay_status_t st = assay_weights_get_by(
-      w->store, &key, (size_t)(k->points * padded(k->outputs) * k->channels) * sizeof(float), pack,
-      &p, &packed);
+      w->store, &key,
+      (size_t)(k->points * cpu_panel_padded(k->outputs) * k->channels) * sizeof(float), pack, &p,
+      &packed);
   k->weights = packed;
   return st;
 }
@@ -189,7 +188,7 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   if (!*out_ok) return NULL;
   const cpu_link_t* only = k->program ? cpu_program_only_link(k->program) : NULL;
   k->relu = only && only->kind == CPU_LINK_RELU;
-  ASSAY_TRY(assay_operand_padded_floats(r->o.bias, padded(k->outputs), &k->bias));
+  ASSAY_TRY(assay_operand_padded_floats(r->o.bias, cpu_panel_padded(k->outputs), &k->bias));
   ASSAY_TRY(assay_new_array((size_t)k->channels, sizeof *k->zeros, &k->zeros));
   ASSAY_TRY(pack_weights(k, f, r->o.weights));
   cpu_winograd_plan(k);

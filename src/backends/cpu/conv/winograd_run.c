@@ -43,8 +43,6 @@ typedef struct block {
 static bool widens(const cpu_winograd_t* k) { return k->type != ASSAY_TYPE_FLOAT; }
 static bool narrows(const cpu_winograd_t* k) { return k->base.out[0].type != ASSAY_TYPE_FLOAT; }
 
-static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
-
 // ---- tiles --------------------------------------------------------------------------------------
 
 typedef struct place {
@@ -221,7 +219,7 @@ static void multiply_wide(const cpu_winograd_t* k, const product_t* p) {
 // Columns [column, column + n) of all products.
 static void multiply(const cpu_winograd_t* k, const block_t* b, int64_t column, int64_t n,
                      float* sums) {
-  const int64_t width = padded(n), all = padded(k->outputs);
+  const int64_t width = cpu_panel_padded(n), all = cpu_panel_padded(k->outputs);
   for (int p = 0; p < k->points; p++)
     for (int64_t c = 0; c < width; c += CPU_PANEL) {
       const float* w = k->weights + (p * all + column + c) * k->channels;
@@ -244,8 +242,8 @@ static void transform_sums(const job_t* j, const block_t* b, int64_t column, int
   for (int64_t t = 0; t < b->n; t++) {
     if (b->plain[t]) continue;
     output_places(j, b, t, column, r, places);
-    k->transform_out(n, r->sums + t * padded(n), k->sums_step, k->bias ? k->bias + column : NULL,
-                     k->relu, places);
+    k->transform_out(n, r->sums + t * cpu_panel_padded(n), k->sums_step,
+                     k->bias ? k->bias + column : NULL, k->relu, places);
   }
 }
 
@@ -422,7 +420,7 @@ void cpu_winograd_plan(cpu_winograd_t* k) {
   const int64_t fit = near / (k->points * (k->channels + COLUMNS) * (int64_t)sizeof(float));
   const int64_t max = fit < MIN_BLOCK ? MIN_BLOCK : fit > BLOCK ? BLOCK : fit;
   k->n_threads = omp_get_max_threads();
-  k->far = k->points * padded(k->outputs) * k->channels * (int64_t)sizeof(float) > near;
+  k->far = k->points * cpu_panel_padded(k->outputs) * k->channels * (int64_t)sizeof(float) > near;
   const int64_t share = (k->tiles + k->n_threads - 1) / k->n_threads;
   const int64_t blocks = (share + max - 1) / max;
   k->block = (share + blocks - 1) / blocks;

@@ -145,29 +145,16 @@ CLONES void cpu_gemm_block(const cpu_gemm_block_t* b) {
   }
 }
 
-static void panels(int vectors, int64_t m, int64_t k, const float* a, int64_t a_step,
-                   const float* from, float* c, int64_t c_step, bool adds) {
-  const cpu_gemm_block_t b = {.m = m,
-                              .k = k,
-                              .a = a,
-                              .a_step = a_step,
-                              .panels = from,
-                              .vectors = vectors,
-                              .start = adds ? c : NULL,
-                              .start_step = c_step,
-                              .c = c,
-                              .c_step = c_step};
-  cpu_gemm_block(&b);
-}
-
 void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
                     float* c, int64_t c_step, bool adds) {
-  panels(2, m, k, a, a_step, panel, c, c_step, adds);
+  const cpu_gemm_block_t b = cpu_gemm_block_of(2, m, k, a, a_step, panel, c, c_step, adds);
+  cpu_gemm_block(&b);
 }
 
 void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step, const float* from,
                      float* c, int64_t c_step, bool adds) {
-  panels(4, m, k, a, a_step, from, c, c_step, adds);
+  const cpu_gemm_block_t b = cpu_gemm_block_of(4, m, k, a, a_step, from, c, c_step, adds);
+  cpu_gemm_block(&b);
 }
 
 CLONES void cpu_gemm_rows(int64_t m, int64_t n, const float* a, int64_t a_step, const float* b,

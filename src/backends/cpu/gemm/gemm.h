@@ -12,6 +12,11 @@
 
 enum { CPU_PANEL = 32 };  // columns of the right side that lie together
 
+// So many columns filled up to whole panels.
+static inline int64_t cpu_panel_padded(int64_t n) {
+  return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL;
+}
+
 // Packs a right side of k rows and n columns: panels of CPU_PANEL columns, the last one filled up
 // with zeros; row after row within a panel. Element (i, j) is b[i * row_step + j * column_step].
 void cpu_gemm_pack(const float* b, int64_t row_step, int64_t column_step, int64_t k, int64_t n,
@@ -52,6 +57,22 @@ typedef struct cpu_gemm_block {
   const void* ahead;  // NULL: none
   int64_t ahead_bytes;
 } cpu_gemm_block_t;
+
+// One piece by panels that begin at `from`.
+static inline cpu_gemm_block_t cpu_gemm_block_of(int vectors, int64_t m, int64_t k, const void* a,
+                                                 int64_t a_step, const void* from, float* c,
+                                                 int64_t c_step, bool adds) {
+  return (cpu_gemm_block_t){.m = m,
+                            .k = k,
+                            .a = a,
+                            .a_step = a_step,
+                            .panels = from,
+                            .vectors = vectors,
+                            .start = adds ? c : NULL,
+                            .start_step = c_step,
+                            .c = c,
+                            .c_step = c_step};
+}
 
 enum { CPU_GEMM_K_BLOCK = 16 };  // rows of panels, after each of which lines are fetched
 

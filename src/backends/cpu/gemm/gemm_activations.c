@@ -33,7 +33,6 @@ typedef struct packed_product {
   cpu_program_t* program;  // NULL: none
 } packed_product_t;
 
-static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
 static int64_t aligned(int64_t n) { return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
 // Floats of scratch memory: packed columns, a tile, rows of a left side that lies the other way.
@@ -84,7 +83,7 @@ static void run_tile(const job_t* j, const float* a, int64_t a_step, int64_t row
   const float* panels = j->scratch;
   float* tile = j->scratch + tile_at(k);
   for (int64_t i = 0; k->bias && i < rows; i++)
-    memcpy(tile + i * WIDE, k->bias + column, (size_t)padded(n) * sizeof *tile);
+    memcpy(tile + i * WIDE, k->bias + column, (size_t)cpu_panel_padded(n) * sizeof *tile);
   (n <= CPU_PANEL ? cpu_gemm_panel : cpu_gemm_panels)(rows, k->k, a, a_step, panels, tile, WIDE,
                                                       k->bias);
   const cpu_program_part_t part = {
@@ -185,7 +184,7 @@ static assay_status_t read(const assay_sized_layer_t* l, packed_product_t* k, bo
       ok ? cpu_program_behind(l, ASSAY_LAYOUT_PLAIN, &k->base, &k->program, &ok) : NULL;
   for (int i = 0; k->program && i < (int)l->n_in; i++)
     k->base.rooms &= !l->in[i].capacity.size || !cpu_program_reads(k->program, i);
-  if (!st && ok) st = assay_operand_padded_floats(k->p.bias, padded(k->n), &k->bias);
+  if (!st && ok) st = assay_operand_padded_floats(k->p.bias, cpu_panel_padded(k->n), &k->bias);
   *out_ok = ok;
   return st;
 }

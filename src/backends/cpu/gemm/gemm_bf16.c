@@ -97,27 +97,14 @@ bool cpu_gemm_has_bf16(void) { return false; }
 void cpu_gemm_block_bf16(const cpu_gemm_block_t* b) { (void)b; }
 #endif
 
-static void panels(int vectors, int64_t m, int64_t pairs, const uint32_t* a, int64_t a_step,
-                   const uint32_t* from, float* c, int64_t c_step, bool adds) {
-  const cpu_gemm_block_t b = {.m = m,
-                              .k = pairs,
-                              .a = a,
-                              .a_step = a_step,
-                              .panels = from,
-                              .vectors = vectors,
-                              .start = adds ? c : NULL,
-                              .start_step = c_step,
-                              .c = c,
-                              .c_step = c_step};
-  cpu_gemm_block_bf16(&b);
-}
-
 void cpu_gemm_panel_bf16(int64_t m, int64_t pairs, const uint32_t* a, int64_t a_step,
                          const uint32_t* panel, float* c, int64_t c_step, bool adds) {
-  panels(2, m, pairs, a, a_step, panel, c, c_step, adds);
+  const cpu_gemm_block_t b = cpu_gemm_block_of(2, m, pairs, a, a_step, panel, c, c_step, adds);
+  cpu_gemm_block_bf16(&b);
 }
 
 void cpu_gemm_panels_bf16(int64_t m, int64_t pairs, const uint32_t* a, int64_t a_step,
                           const uint32_t* from, float* c, int64_t c_step, bool adds) {
-  panels(4, m, pairs, a, a_step, from, c, c_step, adds);
+  const cpu_gemm_block_t b = cpu_gemm_block_of(4, m, pairs, a, a_step, from, c, c_step, adds);
+  cpu_gemm_block_bf16(&b);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/cpu/conv/conv_operands.h"
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/panels.h"
 #include "backends/cpu/gemm/product.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/pointwise/program.h"
@@ -48,8 +48,6 @@ typedef struct product {
   float* bias;              // [n, padded]; NULL: none
   cpu_program_t* program;   // NULL: none
 } product_t;
-
-static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
 
 // ---- running -----------------------------------------------------------------------------------
 
@@ -242,42 +240,19 @@ static void destroy(assay_kernel_t* base) {
 
 // ---- weights -----------------------------------------------------------------------------------
 
-typedef struct packing {
-  const product_t* k;
-  const assay_operand_t* weights;
-  bool turned;  // [n, k]
-} packing_t;
-
-static assay_status_t pack(void* user, void* to) {
-  const packing_t* p = user;
-  const product_t* k = p->k;
-  float* from = NULL;
-  ASSAY_TRY(assay_operand_floats(p->weights, &from));
-  uint32_t* out = to;
-  memset(out, 0, (size_t)(padded(k->n) * k->units) * sizeof *out);
-  for (int64_t i = 0; i < k->k; i++)
-    for (int64_t j = 0; j < k->n; j++) {
-      const float x = p->turned ? from[j * k->k + i] : from[i * k->n + j];
-      const int64_t row = k->bf16 ? i / 2 : i;
-      uint32_t* at = out + j / CPU_PANEL * CPU_PANEL * k->units + row * CPU_PANEL + j % CPU_PANEL;
-      *at |= k->bf16 ? (uint32_t)cpu_to_bf16(x) << (i % 2 ? 16 : 0) : cpu_bits(x);
-    }
-  assay_free(from);
-  return NULL;
-}
-
+// turned: [n, k].
 static assay_status_t pack_weights(product_t* k, const assay_operand_t* weights, bool turned) {
-  const packing_t p = {k, weights, turned};
-  const void* packed = NULL;
+  const cpu_panels_t panels = {.n = k->n,
+                               .n_step = turned ? k->k : 1,
+                               .places = 1,
+                               .k = k->k,
+                               .k_step = turned ? 1 : k->n,
+                               .pairs = k->bf16};
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s in panels of %d, %lld by %lld%s", weights->value->name,
                        assay_type_name(weights->type), CPU_PANEL, (long long)k->k, (long long)k->n,
                        turned ? ", turned" : "");
-  assay_status_t st = assay_weights_get_by(weights->store, &key,
-                                           (size_t)(padded(k->n) * k->units) * sizeof *k->weights,
-                                           pack, &p, &packed);
-  k->weights = packed;
-  return st;
+  return cpu_panels_get(&panels, weights, &key, &k->weights);
 }
 
 // ---- which layers ------------------------------------------------------------------------------
@@ -379,7 +354,7 @@ static void find_tile(product_t* k) {
   const int64_t fit = CACHED_BYTES / (k->units * 4) / WIDE * WIDE;
   const int64_t max = k->units <= SHORT ? SHORT_COLUMNS : MAX_COLUMNS;
   k->columns = fit < WIDE ? WIDE : fit > max ? max : fit;
-  if (k->columns > padded(k->n)) k->columns = padded(k->n);
+  if (k->columns > cpu_panel_padded(k->n)) k->columns = cpu_panel_padded(k->n);
   // Tiles of whole rows are one piece for what comes after them: the higher, the better.
   k->rows = ROWS;
   if (k->units <= SHORT && k->columns >= k->n) {
@@ -413,7 +388,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
     k->base.out[0] = (assay_storage_t){l->out[0].type, layout};
   }
   if (!st && ok) st = cpu_program_behind(l, layout, &k->base, &k->program, &ok);
-  if (!st && ok) st = assay_operand_padded_floats(o.bias, padded(k->n), &k->bias);
+  if (!st && ok) st = assay_operand_padded_floats(o.bias, cpu_panel_padded(k->n), &k->bias);
   if (!st && ok) st = pack_weights(k, o.weights, o.turned);
   if (st || !ok) return destroy(&k->base), st;
   find_tile(k);

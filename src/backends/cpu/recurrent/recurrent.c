@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/panels.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "base/alloc.h"
 
@@ -114,12 +114,7 @@ static void pack(const recurrent_t* k, const float* from, int64_t columns, int64
         const int64_t column = (g - first) * k->units + u % k->units;
         const int64_t panel = (d * k->blocks + u / k->units) * panels + column / CPU_PANEL;
         uint32_t* at = to + panel * rows * CPU_PANEL + column % CPU_PANEL;
-        for (int64_t i = 0; i < columns; i++) {
-          if (k->bf16)
-            at[i / 2 * CPU_PANEL] |= (uint32_t)cpu_to_bf16(row[i]) << (i % 2 ? 16 : 0);
-          else
-            at[i * CPU_PANEL] = cpu_bits(row[i]);
-        }
+        for (int64_t i = 0; i < columns; i++) cpu_panel_put(at, i, row[i], k->bf16);
       }
 }
 

@@ -65,10 +65,7 @@ assay_status_t bench_source_open(const cli_engine_args_t* engine, const opt_list
 }
 
 assay_status_t bench_source_set(const bench_source_t* s, assay_executor_t* e) {
-  const assay_graph_t* g = assay_executor_graph(e);
-  for (size_t i = 0; i < s->n_inputs; i++)
-    if (s->inputs[i]) ASSAY_TRY(assay_executor_set(e, g->inputs[i], s->inputs[i]));
-  return NULL;
+  return assay_executor_set_inputs(e, s->inputs);
 }
 
 void bench_source_warn(const bench_source_t* s) {

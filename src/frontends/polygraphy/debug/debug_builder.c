@@ -3,13 +3,12 @@
 
 #include "frontends/polygraphy/build.h"
 #include "frontends/polygraphy/model.h"
-#include "onnx/load.h"
 
 assay_status_t pg_builder_open(pg_job_t* j, pg_builder_t* out) {
   assay_model_t *read = NULL, *ready = NULL;
   ASSAY_TRY(pg_load_model(j, &read));
   assay_status_t st = pg_mark_engine(j, read);
-  if (!st) st = assay_onnx_prepare(read, 0, NULL, &ready);
+  if (!st) st = pg_prepare_model(j, read, false, &ready);
   if (st) return assay_model_release(read), st;
   out->job = j;
   out->read = read;

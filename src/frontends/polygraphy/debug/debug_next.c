@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/shell.h"
+#include "exec/targets.h"
 
 // The value of the check's own flag: the word after one of these beginnings ('|' between them), or
 // what stands after its '='. NULL: the check has none.
@@ -57,7 +58,8 @@ assay_status_t pg_put_fewest(pg_job_t* j, assay_str_t* out) {
   if (!inputs) inputs = own;
   assay_str_append(out, "assay debug precision ");
   assay_shell_word(out, a->positional.items[0]);
-  assay_str_printf(out, " --precision %s --target cpu", format);
+  assay_str_printf(out, " --precision %s --target %s", format,
+                   assay_target_default(ASSAY_TARGET_BUILD)->name);
   if (inputs) {
     assay_str_append(out, " --inputs ");
     assay_shell_word(out, inputs);

@@ -300,7 +300,7 @@ static assay_status_t load(pg_job_t* j, assay_model_t** out) {
   assay_model_t *raw = NULL, *ready = NULL;
   ASSAY_TRY(pg_load_model(j, &raw));
   assay_status_t st = set_shapes(j, &raw);
-  if (!st) st = assay_onnx_prepare_known(raw, 0, NULL, &ready);
+  if (!st) st = pg_prepare_model(j, raw, true, &ready);
   if (!st) st = measure(j, ready);
   assay_model_release(raw);
   if (st) return assay_model_release(ready), st;

@@ -6,9 +6,6 @@
 #include "base/shown.h"
 #include "formats/format.h"
 
-// A layer that no tactic takes is evaluated: there is nothing to choose.
-static const char evaluated[] = "emu";
-
 // ---- loading ------------------------------------------------------------------------------------
 
 static assay_status_t read(pg_job_t* j, assay_tactics_t* out) {
@@ -32,7 +29,7 @@ assay_status_t pg_tactics_load(pg_job_t* j, const char** out_forced) {
   pg_log(PG_INFO, "Loading tactic replay file from %s", pg_text(j->args, PG_FLAG_load_tactics));
   ASSAY_TRY(read(j, &t));
   for (size_t i = 0; i < t.n; i++)
-    if (strcmp(t.entries[i].name, evaluated) != 0)
+    if (!assay_tactic_is_emulated(t.entries[i].name))  // there was nothing to choose
       assay_str_printf_raw(&lines, "%s %s\n", t.entries[i].name, t.entries[i].layer);
   assay_status_t st = assay_str_status(&lines);
   if (!st) st = assay_arena_strdup(j->arena, assay_str_get(&lines), out_forced);

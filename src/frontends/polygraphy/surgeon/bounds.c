@@ -59,7 +59,7 @@ static assay_status_t set_all(pg_job_t* j, assay_model_t* ready, assay_model_t* 
 
 assay_status_t pg_set_bounds(pg_job_t* j, assay_model_t** m) {
   assay_model_t *ready = NULL, *made = NULL;
-  ASSAY_TRY(assay_onnx_prepare_known(*m, 0, NULL, &ready));
+  ASSAY_TRY(pg_prepare_model(j, *m, true, &ready));
   assay_status_t st = assay_model_clone(*m, &made);
   if (!st) st = set_all(j, ready, made);
   assay_model_release(ready);

@@ -7,7 +7,6 @@
 #include "edit/part.h"
 #include "frontends/polygraphy/data/feed.h"
 #include "frontends/polygraphy/model.h"
-#include "onnx/load.h"
 
 // ---- the ends -----------------------------------------------------------------------------------
 
@@ -111,7 +110,7 @@ static assay_status_t find_types(pg_job_t* j, const assay_part_t* part, assay_mo
     pg_log(PG_INFO,
            "Running shape inference to derive shapes and/or data types for `auto` arguments.\n"
            "To avoid this, you can specify the shapes and data types explicitly.");
-  ASSAY_TRY(assay_onnx_prepare_known(m, 0, NULL, &ready));
+  ASSAY_TRY(pg_prepare_model(j, m, true, &ready));
   const bool still = !forced && is_lacking(part, ready, true);
   if (still)
     pg_log(PG_WARNING,

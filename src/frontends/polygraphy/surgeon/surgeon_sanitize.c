@@ -78,7 +78,7 @@ static assay_status_t write_types(pg_job_t* j, assay_model_t** m) {
   assay_tensor_t** inputs = NULL;
   size_t added;
   if ((*m)->n_functions) return NULL;
-  ASSAY_TRY(assay_onnx_prepare_known(*m, 0, NULL, &ready));
+  ASSAY_TRY(pg_prepare_model(j, *m, true, &ready));
   assay_status_t st = NULL;
   if (forced) {
     pg_log(PG_INFO,
@@ -115,11 +115,11 @@ static assay_status_t read_requests(const pg_job_t* j, assay_fold_requests_t* ou
 }
 
 // One pass; *out_folded counts the nodes that went.
-static assay_status_t fold_once(const assay_fold_requests_t* requests, assay_model_t** m,
-                                size_t* out_folded) {
+static assay_status_t fold_once(pg_job_t* j, const assay_fold_requests_t* requests,
+                                assay_model_t** m, size_t* out_folded) {
   assay_model_t *ready = NULL, *made = NULL;
   const size_t before = assay_model_count_nodes(*m);
-  ASSAY_TRY(assay_onnx_prepare_known(*m, 0, NULL, &ready));
+  ASSAY_TRY(pg_prepare_model(j, *m, true, &ready));
   assay_status_t st = assay_fold_constants(ready, requests, &made);
   assay_model_release(ready);
   if (st) return st;
@@ -144,7 +144,7 @@ static assay_status_t fold(pg_job_t* j, assay_model_t** m) {
     folded = 0;
     pg_log(PG_START, "Folding Constants | Pass %lld", (long long)pass + 1);
     ASSAY_TRY(let_pass(j, "Constant folding pass failed. Skipping subsequent passes.",
-                       fold_once(&requests, m, &folded)));
+                       fold_once(j, &requests, m, &folded)));
   }
   return NULL;
 }

@@ -1,0 +1,83 @@
+// Edits of one input: another constant, another shape.
+#include <math.h>
+#include <stdio.h>
+
+#include "diagnose/edits/row.h"
+
+// ---- a constant --------------------------------------------------------------------------------
+
+static assay_status_t try_constant(assay_tried_node_t* t, const assay_repair_edit_t* e) {
+  assay_tensor_release(t->in[e->input]);
+  t->in[e->input] = assay_tensor_retain(e->tensor);
+  return NULL;
+}
+
+static assay_status_t put_constant(assay_graph_t* g, assay_node_t* n, const assay_node_t* was,
+                                   const assay_repair_edit_t* e) {
+  assay_value_t* v = NULL;
+  const assay_value_t* old = n->inputs[e->input];
+  (void)was;
+  ASSAY_TRY(assay_repair_new_constant(g, old ? old->name : n->label, e->tensor, &v));
+  n->inputs[e->input] = v;
+  return NULL;
+}
+
+// The constant that it was times value.
+static assay_status_t fit_constant(assay_repair_t* r, double value) {
+  assay_repair_edit_t* e = &r->edits[0];
+  const double factor = value / r->value;
+  assay_tensor_t* t = NULL;
+  if (r->value == 0 || !isfinite(factor))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a factor of 0 cannot be fitted");
+  ASSAY_TRY(assay_tensor_copy(e->tensor, &t));
+  for (int64_t i = 0; i < t->size; i++) assay_f64(t)[i] *= factor;
+  assay_tensor_release(e->tensor);
+  e->tensor = t;
+  r->value = value;
+  snprintf(r->text, sizeof r->text, "input %zu '%s' times %.7g", e->input,
+           r->node->inputs[e->input]->name, value);
+  return NULL;
+}
+
+const assay_edit_row_t assay_edit_row_constant = {
+    .before = try_constant, .put = put_constant, .fit = fit_constant};
+
+// ---- a shape -----------------------------------------------------------------------------------
+
+static assay_status_t try_reshape(assay_tried_node_t* t, const assay_repair_edit_t* e) {
+  assay_tensor_t *wide = NULL, *view = NULL;
+  if (!t->in[e->input]) return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no such input");
+  ASSAY_TRY(assay_tensor_widen(t->in[e->input], &wide));
+  assay_status_t st = assay_tensor_view(wide, e->rank, e->dims, &view);
+  assay_tensor_release(wide);
+  if (st) return st;
+  assay_tensor_release(t->in[e->input]);
+  t->in[e->input] = view;
+  return NULL;
+}
+
+// A Reshape in front of the input.
+static assay_status_t put_reshape(assay_graph_t* g, assay_node_t* n, const assay_node_t* was,
+                                  const assay_repair_edit_t* e) {
+  assay_tensor_t* dims = NULL;
+  assay_value_t *shape = NULL, *to = NULL;
+  assay_node_t* r = NULL;
+  const char* name = NULL;
+  assay_value_t* from = n->inputs[e->input];
+  (void)was;
+  ASSAY_TRY(assay_tensor_vector_i64(ASSAY_TYPE_INT64, e->rank, e->dims, &dims));
+  assay_status_t st = assay_repair_new_constant(g, n->label, dims, &shape);
+  assay_tensor_release(dims);
+  if (st) return st;
+  ASSAY_TRY(assay_arena_printf(g->model->arena, &name, "%s_reshaped", from->name));
+  ASSAY_TRY(assay_graph_new_value(g, name, &to));
+  ASSAY_TRY(assay_node_create(g, "", "Reshape", to->name, 2, 1, 0, &r));
+  r->inputs[0] = from;
+  r->inputs[1] = shape;
+  assay_node_set_output(r, 0, to);
+  ASSAY_TRY(assay_graph_insert(g, r, assay_repair_position(g, n)));
+  n->inputs[e->input] = to;
+  return NULL;
+}
+
+const assay_edit_row_t assay_edit_row_reshape = {.before = try_reshape, .put = put_reshape};
