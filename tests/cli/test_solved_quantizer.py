@@ -2,7 +2,7 @@
 """Scales and zero points that are wrong: test_solved_quantizer.py ASSAY
 
 With golden inner values of a network that quantizes, `check` finds the number that a scale or a zero point has to be, and the repaired model gives
-golden on inputs that took no part. And a Relu that an exporter dropped in front of a quantizer from 0 on is no fault, though its name went to the
+golden on inputs that took no part. And a Relu that an exporter dropped in front of a quantizer from 0 on is not a fault, though its name went to the
 value before it.
 """
 import os
