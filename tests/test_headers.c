@@ -40,6 +40,12 @@ int main(void) {
   const assay_certify_options_t certify = ASSAY_CERTIFY_OPTIONS_INIT;
   const assay_verify_options_t verify = ASSAY_VERIFY_OPTIONS_INIT;
   if (model.shapes || model.batch || model.allow_unknown) wrong++;
+  const assay_debug_options_t debug = ASSAY_DEBUG_OPTIONS_INIT;
+  const assay_debug_report_options_t debugged = ASSAY_DEBUG_REPORT_OPTIONS_INIT;
+  const assay_precision_search_options_t search = ASSAY_PRECISION_SEARCH_OPTIONS_INIT;
+  if (debug.precision || debug.unquantized || debug.inject || debug.user || debugged.model ||
+      search.mode || search.rebuild)
+    wrong++;
   if (!(compare.atol > 0) || compare.no_tolerance || compare.limits || compare.top_k != 5) wrong++;
   if (audit.precision || audit.no_witness || !(audit.seconds > 0) || audit.user) wrong++;
   if (edit.requests || edit.n_samples != 1 || edit.force || edit.user) wrong++;
