@@ -84,6 +84,27 @@ static const assay_samples_t* outputs_of(const assay_golden_t* golden) {
   return golden ? assay_golden_samples(golden) : NULL;
 }
 
+// Fills a caller's struct, of which struct_size (its first member) says how much there is room for.
+static void hand_over(const void* full, size_t full_size, void* out) {
+  size_t size;
+  memcpy(&size, out, sizeof size);
+  memcpy(out, full, size < full_size ? size : full_size);
+}
+
+static assay_status_t copy_text(const char* text, char** out) {
+  if (!text) return NULL;
+  const size_t n = strlen(text) + 1;
+  ASSAY_TRY(assay_new_array(n, 1, out));
+  memcpy(*out, text, n);
+  return NULL;
+}
+
+static assay_status_t want_place(const char* what, size_t i, size_t n) {
+  return i < n
+             ? NULL
+             : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "there is no %s %zu; there are %zu", what, i, n);
+}
+
 // ---- precision ----------------------------------------------------------------------------------
 
 static assay_status_t check_precision_options(const assay_precision_search_options_t* o) {
@@ -105,14 +126,11 @@ static assay_status_t find_precision(assay_precision_search_t* s, assay_check_se
   assay_model_t* model = s->debug->check->model;
   assay_input_shape_t* shapes = NULL;
   int64_t* dims = NULL;
-  assay_precision_options_t how = {.mode = o->mode,
-                                   .from_end = o->from_end,
-                                   .rebuild = o->rebuild,
-                                   .as_asked = o->as_asked};
+  assay_precision_options_t how = {
+      .mode = o->mode, .from_end = o->from_end, .rebuild = o->rebuild, .as_asked = o->as_asked};
   assay_status_t st = assay_check_input_shapes(model, &shapes, &dims, &how.n_shapes);
   how.shapes = shapes;
-  if (!st)
-    st = assay_precision_find(model, setting, &how, inputs, outputs_of(golden), &s->found);
+  if (!st) st = assay_precision_find(model, setting, &how, inputs, outputs_of(golden), &s->found);
   assay_free(shapes);
   assay_free(dims);
   return st;
@@ -172,4 +190,193 @@ assay_format_t assay_precision_search_format(const assay_precision_search_t* s) 
 
 size_t assay_precision_search_runs(const assay_precision_search_t* s) {
   return s->found.fewest.runs;
+}
+
+// ---- batch --------------------------------------------------------------------------------------
+
+static assay_status_t check_command(const assay_batch_search_options_t* o) {
+  if (!o->command) return NULL;
+  if (!strstr(o->command, "{inputs}") || !strstr(o->command, "{outputs}"))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "the command needs {inputs} and {outputs}: the files that it is to read and "
+                       "to write");
+  return o->model ? NULL
+                  : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                                "give the path of the model that the command is to run");
+}
+
+static assay_status_t find_batch(assay_batch_search_t* s, const assay_check_setting_t* setting,
+                                 const assay_batch_search_options_t* o,
+                                 const assay_samples_t* inputs) {
+  ASSAY_TRY(copy_text(o->command, &s->command));
+  const assay_external_engine_command_t exec = {.command = s->command,
+                                                .model = o->model,
+                                                .precision = s->debug->check->job->engine_precision,
+                                                .seconds = o->seconds > 0 ? o->seconds : 600};
+  const assay_batch_options_t how = {.exec = o->command ? &exec : NULL, .axis = o->axis};
+  return assay_batch_debug(s->debug->check->model, setting, &how, inputs, &s->found);
+}
+
+assay_status_t assay_debug_batch(assay_debug_t* d, const assay_batch_search_options_t* options,
+                                 const assay_samples_t* inputs, assay_batch_search_t** out) {
+  assay_batch_search_options_t o = ASSAY_BATCH_SEARCH_OPTIONS_INIT;
+  assay_batch_search_t* s = NULL;
+  const double start = assay_clock_seconds();
+  if (options)
+    memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
+  ASSAY_TRY(check_command(&o));
+  ASSAY_TRY(assay_samples_fit(inputs, d->check->model, false));
+  ASSAY_TRY(ASSAY_NEW(&s));
+  s->debug = assay_debug_retain(d);
+  assay_status_t st = find_batch(s, &d->check->options, &o, inputs);
+  s->seconds = assay_clock_seconds() - start;
+  if (st) return assay_batch_search_destroy(s), st;
+  *out = s;
+  return NULL;
+}
+
+void assay_batch_search_destroy(assay_batch_search_t* s) {
+  if (!s) return;
+  assay_batch_blame_deinit(&s->found);
+  assay_debug_release(s->debug);
+  assay_free(s->command);
+  assay_free(s);
+}
+
+assay_batch_verdict_t assay_batch_search_verdict(const assay_batch_search_t* s) {
+  return s->found.verdict;
+}
+
+size_t assay_batch_search_runs(const assay_batch_search_t* s) { return s->found.n_relations; }
+size_t assay_batch_search_node_count(const assay_batch_search_t* s) { return s->found.n_found; }
+
+assay_status_t assay_batch_search_node(const assay_batch_search_t* s, size_t i,
+                                       assay_batch_node_t* out) {
+  ASSAY_TRY(want_place("node", i, s->found.n_found));
+  const assay_batch_found_t* f = &s->found.found[i];
+  const assay_batch_node_t full = {.struct_size = out->struct_size,
+                                   .name = f->node,
+                                   .op = f->op,
+                                   .why = f->why,
+                                   .guilty = f == s->found.guilty,
+                                   .in_truth = f->model,
+                                   .rounding = f->bits,
+                                   .declared = f->note,
+                                   .moved = f->moved};
+  hand_over(&full, sizeof full, out);
+  return NULL;
+}
+
+// ---- passes -------------------------------------------------------------------------------------
+
+assay_status_t assay_debug_passes(assay_debug_t* d, const assay_samples_t* inputs,
+                                  assay_golden_t* golden, assay_pass_search_t** out) {
+  assay_pass_search_t* s = NULL;
+  assay_check_setting_t setting;
+  const double start = assay_clock_seconds();
+  if (!d->check->options.plan.fused)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "passes are of a fused plan; set fusion to ASSAY_FUSION_ON");
+  ASSAY_TRY(begin(d, inputs, golden, &setting));
+  assay_status_t st = ASSAY_NEW(&s);
+  if (!st) {
+    s->debug = assay_debug_retain(d);
+    st = assay_pass_debug(d->check->model, &setting, inputs, outputs_of(golden), &s->found);
+    s->seconds = assay_clock_seconds() - start;
+  }
+  assay_precision_deinit(&setting.precision);
+  if (st) return assay_pass_search_destroy(s), st;
+  *out = s;
+  return NULL;
+}
+
+void assay_pass_search_destroy(assay_pass_search_t* s) {
+  if (!s) return;
+  assay_pass_blame_deinit(&s->found);
+  assay_debug_release(s->debug);
+  assay_free(s);
+}
+
+size_t assay_pass_search_count(const assay_pass_search_t* s) { return s->found.n; }
+
+size_t assay_pass_search_guilty(const assay_pass_search_t* s) {
+  return s->found.guilty ? (size_t)(s->found.guilty - s->found.at) : s->found.n;
+}
+
+assay_status_t assay_pass_search_step(const assay_pass_search_t* s, size_t i,
+                                      assay_pass_step_t* out) {
+  ASSAY_TRY(want_place("step", i, s->found.n));
+  const assay_pass_account_t* a = &s->found.at[i];
+  const assay_pass_step_t full = {.struct_size = out->struct_size,
+                                  .pass = a->pass ? a->pass->name : NULL,
+                                  .effect = a->effect,
+                                  .changes = a->n_entries,
+                                  .layers = a->n_layers,
+                                  .truth_moved = a->truth_moved,
+                                  .faithful = a->faithful};
+  hand_over(&full, sizeof full, out);
+  return NULL;
+}
+
+size_t assay_pass_search_node_count(const assay_pass_search_t* s) { return s->found.n_nodes; }
+
+const char* assay_pass_search_node(const assay_pass_search_t* s, size_t i) {
+  return i < s->found.n_nodes ? s->found.nodes[i]->label : NULL;
+}
+
+// ---- tactics ------------------------------------------------------------------------------------
+
+assay_status_t assay_debug_tactics(assay_debug_t* d, const assay_tactic_search_options_t* options,
+                                   const assay_samples_t* inputs, assay_tactic_search_t** out) {
+  assay_tactic_search_options_t o = ASSAY_TACTIC_SEARCH_OPTIONS_INIT;
+  assay_tactic_search_t* s = NULL;
+  const double start = assay_clock_seconds();
+  if (options)
+    memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
+  ASSAY_TRY(assay_samples_fit(inputs, d->check->model, false));
+  ASSAY_TRY(ASSAY_NEW(&s));
+  s->debug = assay_debug_retain(d);
+  assay_status_t st = copy_text(o.layer, &s->layer);
+  const assay_tactic_options_t how = {.layer = s->layer, .timed = !o.untimed};
+  if (!st) st = assay_tactic_debug(d->check->model, &d->check->options, &how, inputs, &s->found);
+  s->seconds = assay_clock_seconds() - start;
+  if (st) return assay_tactic_search_destroy(s), st;
+  *out = s;
+  return NULL;
+}
+
+void assay_tactic_search_destroy(assay_tactic_search_t* s) {
+  if (!s) return;
+  assay_tactic_blame_deinit(&s->found);
+  assay_debug_release(s->debug);
+  assay_free(s->layer);
+  assay_free(s);
+}
+
+size_t assay_tactic_search_fault_count(const assay_tactic_search_t* s) { return s->found.n_faults; }
+
+size_t assay_tactic_search_count(const assay_tactic_search_t* s) {
+  size_t n = 0;
+  for (size_t l = 0; l < s->found.n_layers; l++) n += s->found.layers[l].n;
+  return n;
+}
+
+assay_status_t assay_tactic_search_trial(const assay_tactic_search_t* s, size_t i,
+                                         assay_tactic_trial_t* out) {
+  const assay_tactic_layer_t* layer = s->found.layers;
+  ASSAY_TRY(want_place("trial", i, assay_tactic_search_count(s)));
+  while (i >= layer->n) i -= layer++->n;
+  const assay_tactic_account_t* a = &layer->at[i];
+  const assay_tactic_trial_t full = {.struct_size = out->struct_size,
+                                     .layer = layer->layer->name,
+                                     .tactic = a->name,
+                                     .source = a->source,
+                                     .fault = a->fault,
+                                     .chosen = a->chosen,
+                                     .same_bits = a->same_bits,
+                                     .seconds = 1e-6 * a->microseconds,
+                                     .rms = assay_error_sum_rms(&a->own),
+                                     .max = a->own.max_abs};
+  hand_over(&full, sizeof full, out);
+  return NULL;
 }

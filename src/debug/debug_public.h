@@ -6,7 +6,10 @@
 #include <stdatomic.h>
 
 #include "check/check.h"
+#include "debug/batch_debug.h"
+#include "debug/pass_debug.h"
 #include "debug/precision.h"
+#include "debug/tactic_debug.h"
 
 struct assay_debug {
   atomic_int refs;
@@ -19,6 +22,26 @@ struct assay_precision_search {
   assay_precision_mode_t mode;
   double seconds;
   assay_precision_found_t found;
+};
+
+struct assay_batch_search {
+  assay_debug_t* debug;
+  char* command;  // NULL: Assay's own engine
+  double seconds;
+  assay_batch_blame_t found;
+};
+
+struct assay_pass_search {
+  assay_debug_t* debug;
+  double seconds;
+  assay_pass_blame_t found;
+};
+
+struct assay_tactic_search {
+  assay_debug_t* debug;
+  char* layer;  // the pattern; NULL: all
+  double seconds;
+  assay_tactic_blame_t found;
 };
 
 #endif  // ASSAY_DEBUG_DEBUG_PUBLIC_H_

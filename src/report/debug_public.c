@@ -1,7 +1,8 @@
 // What include/assay/debug.h writes: reports of experiments, and files of what they found.
+#include "debug/debug_public.h"
+
 #include "base/file.h"
 #include "check/mixed_model.h"
-#include "debug/debug_public.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
 #include "passes/float_types.h"
@@ -54,8 +55,7 @@ assay_status_t assay_precision_search_write_options(const assay_precision_search
 }
 
 static assay_status_t print_precision(const assay_precision_search_t* s, assay_report_kind_t kind,
-                                      const assay_debug_report_options_t* given,
-                                      assay_str_t* out) {
+                                      const assay_debug_report_options_t* given, assay_str_t* out) {
   static const char* const modes[] = {[ASSAY_PRECISION_ACCOUNT] = "account",
                                       [ASSAY_PRECISION_BISECT] = "bisect",
                                       [ASSAY_PRECISION_LINEAR] = "linear"};
@@ -88,4 +88,101 @@ assay_status_t assay_precision_search_write_report(const assay_precision_search_
                                                    const assay_debug_report_options_t* names,
                                                    const char* path) {
   return assay_precision_search_report(s, kind, names, assay_report_to_file, &path);
+}
+
+// ---- batch --------------------------------------------------------------------------------------
+
+static assay_status_t print_batch(const assay_batch_search_t* s, assay_report_kind_t kind,
+                                  const assay_debug_report_options_t* given, assay_str_t* out) {
+  const assay_debug_report_options_t n = read_options(s->debug, given);
+  const assay_report_debug_t names = {
+      .model = n.model,
+      .precision = n.precision,
+      .target = s->command ? s->command : s->debug->check->options.backend->name,
+      .seconds = s->seconds};
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_want_kind(kind, "batch searches"));
+  if (kind == ASSAY_REPORT_TEXT) return assay_report_batch_text(&s->found, &names, out);
+  assay_status_t st = assay_report_batch_json(&s->found, &names, &json);
+  return assay_report_print(st, json, out);
+}
+
+assay_status_t assay_batch_search_report(const assay_batch_search_t* s, assay_report_kind_t kind,
+                                         const assay_debug_report_options_t* names,
+                                         assay_report_fn_t* write, void* user) {
+  assay_str_t text = {0};
+  assay_status_t st = print_batch(s, kind, names, &text);
+  return assay_report_deliver(st, &text, write, user);
+}
+
+assay_status_t assay_batch_search_write_report(const assay_batch_search_t* s,
+                                               assay_report_kind_t kind,
+                                               const assay_debug_report_options_t* names,
+                                               const char* path) {
+  return assay_batch_search_report(s, kind, names, assay_report_to_file, &path);
+}
+
+// ---- passes -------------------------------------------------------------------------------------
+
+static assay_status_t print_passes(const assay_pass_search_t* s, assay_report_kind_t kind,
+                                   const assay_debug_report_options_t* given, assay_str_t* out) {
+  const assay_debug_report_options_t n = read_options(s->debug, given);
+  const assay_report_debug_t names = {.model = n.model,
+                                      .precision = n.precision,
+                                      .target = s->debug->check->options.backend->name,
+                                      .all = n.all,
+                                      .seconds = s->seconds};
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_want_kind(kind, "pass searches"));
+  if (kind == ASSAY_REPORT_TEXT) return assay_report_passes_text(&s->found, &names, out);
+  assay_status_t st = assay_report_passes_json(&s->found, &names, &json);
+  return assay_report_print(st, json, out);
+}
+
+assay_status_t assay_pass_search_report(const assay_pass_search_t* s, assay_report_kind_t kind,
+                                        const assay_debug_report_options_t* names,
+                                        assay_report_fn_t* write, void* user) {
+  assay_str_t text = {0};
+  assay_status_t st = print_passes(s, kind, names, &text);
+  return assay_report_deliver(st, &text, write, user);
+}
+
+assay_status_t assay_pass_search_write_report(const assay_pass_search_t* s,
+                                              assay_report_kind_t kind,
+                                              const assay_debug_report_options_t* names,
+                                              const char* path) {
+  return assay_pass_search_report(s, kind, names, assay_report_to_file, &path);
+}
+
+// ---- tactics ------------------------------------------------------------------------------------
+
+static assay_status_t print_tactics(const assay_tactic_search_t* s, assay_report_kind_t kind,
+                                    const assay_debug_report_options_t* given, assay_str_t* out) {
+  const assay_debug_report_options_t n = read_options(s->debug, given);
+  const assay_report_debug_t names = {.model = n.model,
+                                      .precision = n.precision,
+                                      .target = s->debug->check->options.backend->name,
+                                      .layer = s->layer,
+                                      .all = n.all || s->layer,
+                                      .seconds = s->seconds};
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_want_kind(kind, "tactic searches"));
+  if (kind == ASSAY_REPORT_TEXT) return assay_report_tactics_text(&s->found, &names, out);
+  assay_status_t st = assay_report_tactics_json(&s->found, &names, &json);
+  return assay_report_print(st, json, out);
+}
+
+assay_status_t assay_tactic_search_report(const assay_tactic_search_t* s, assay_report_kind_t kind,
+                                          const assay_debug_report_options_t* names,
+                                          assay_report_fn_t* write, void* user) {
+  assay_str_t text = {0};
+  assay_status_t st = print_tactics(s, kind, names, &text);
+  return assay_report_deliver(st, &text, write, user);
+}
+
+assay_status_t assay_tactic_search_write_report(const assay_tactic_search_t* s,
+                                                assay_report_kind_t kind,
+                                                const assay_debug_report_options_t* names,
+                                                const char* path) {
+  return assay_tactic_search_report(s, kind, names, assay_report_to_file, &path);
 }

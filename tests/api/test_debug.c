@@ -1,4 +1,4 @@
-// Experiments by the public API: layers that need more precision.
+// Experiments by the public API: layers that need more precision, batches, passes, tactics.
 #include "api_case.h"
 #include "node_model.h"
 
@@ -130,7 +130,8 @@ static void a_model_may_be_enough(void** state) {
   assert_false(assay_precision_search_found(s));
   assert_int_equal(assay_precision_search_node_count(s), 0);
   assert_null(assay_precision_search_node(s, 0));
-  fails(assay_precision_search_write_model(s, in_folder("none.onnx")), ASSAY_NOT_FOUND, "no layers");
+  fails(assay_precision_search_write_model(s, in_folder("none.onnx")), ASSAY_NOT_FOUND,
+        "no layers");
   fails(assay_precision_search_write_options(s, in_folder("none.txt")), ASSAY_NOT_FOUND,
         "no layers");
   assay_precision_search_destroy(s);
@@ -163,6 +164,162 @@ static void precision_options_that_make_no_sense_are_refused(void** state) {
   }
   assert_null(s);
   assay_debug_release(d);
+  assay_samples_destroy(inputs);
+  assay_model_release(m);
+}
+
+// ---- batch, passes, tactics ---------------------------------------------------------------------
+
+static void a_sum_does_not_depend_on_its_batch(void** state) {
+  (void)state;
+  assay_model_t* m = sum_model();
+  assay_samples_t* inputs = samples_of(m, 3);
+  assay_debug_t* d = in_fp16(m);
+  assay_batch_search_options_t o = ASSAY_BATCH_SEARCH_OPTIONS_INIT;
+  assay_batch_node_t node = ASSAY_BATCH_NODE_INIT;
+  assay_batch_search_t* s = NULL;
+  char* text = NULL;
+  o.axis = "7";
+  fails(assay_debug_batch(d, &o, inputs, &s), ASSAY_INVALID_ARGUMENT, "7");
+  o.axis = "N";
+  o.command = "engine {inputs}";
+  fails(assay_debug_batch(d, &o, inputs, &s), ASSAY_INVALID_ARGUMENT, "{outputs}");
+  o.command = "engine {inputs} {outputs}";
+  fails(assay_debug_batch(d, &o, inputs, &s), ASSAY_INVALID_ARGUMENT, "path of the model");
+  o.command = NULL;
+  assert_null(s);
+  ok(assay_debug_batch(d, &o, inputs, &s));
+  assay_debug_release(d);
+  assert_int_equal(assay_batch_search_verdict(s), ASSAY_BATCH_SOUND);
+  assert_string_equal(assay_batch_verdict_name(assay_batch_search_verdict(s)), "sound");
+  assert_true(assay_batch_search_runs(s) > 3);
+  assert_int_equal(assay_batch_search_node_count(s), 0);
+  fails(assay_batch_search_node(s, 0, &node), ASSAY_INVALID_ARGUMENT, "node 0");
+  ok(assay_batch_search_report(s, ASSAY_REPORT_TEXT, NULL, assay_report_collect, &text));
+  has(text, "SOUND  model in fp16 on emu");
+  ok(assay_batch_search_report(s, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
+  has(text, "assay.debug.batch/1");
+  assay_batch_search_destroy(s);
+  assay_batch_search_destroy(NULL);
+  assay_samples_destroy(inputs);
+  assay_model_release(m);
+}
+
+// A sum over all rows is of the batch.
+static void a_node_that_mixes_samples_is_named(void** state) {
+  (void)state;
+  assay_model_t* m = NULL;
+  assay_samples_t* inputs = NULL;
+  assay_debug_t* d = NULL;
+  assay_batch_search_t* s = NULL;
+  size_t guilty = 0;
+  ok(assay_model_load("models/small/if_sequence.onnx", &m));
+  ok(assay_samples_random(m, 1, 0, NULL, &inputs));
+  ok(assay_debug_create(m, NULL, &d));
+  ok(assay_debug_batch(d, NULL, inputs, &s));
+  assert_int_equal(assay_batch_search_verdict(s), ASSAY_BATCH_MODEL);
+  for (size_t i = 0; i < assay_batch_search_node_count(s); i++) {
+    assay_batch_node_t node = ASSAY_BATCH_NODE_INIT;
+    ok(assay_batch_search_node(s, i, &node));
+    if (!node.guilty) continue;
+    guilty++;
+    assert_true(node.in_truth && !node.rounding && *node.name && *node.op && *node.why);
+  }
+  assert_int_equal(guilty, 1);
+  assay_batch_search_destroy(s);
+  assay_debug_release(d);
+  assay_samples_destroy(inputs);
+  assay_model_release(m);
+}
+
+static assay_debug_t* on_cpu(assay_model_t* m, assay_fusion_t fusion) {
+  assay_debug_options_t o = ASSAY_DEBUG_OPTIONS_INIT;
+  assay_debug_t* d = NULL;
+  o.target = "cpu";
+  o.fusion = fusion;
+  ok(assay_debug_create(m, &o, &d));
+  return d;
+}
+
+static void passes_of_a_cnn_are_innocent(void** state) {
+  (void)state;
+  assay_model_t* m = NULL;
+  assay_samples_t* inputs = NULL;
+  assay_pass_search_t* s = NULL;
+  assay_pass_step_t step = ASSAY_PASS_STEP_INIT;
+  char* text = NULL;
+  ok(assay_model_load("models/small/cnn.onnx", &m));
+  ok(assay_samples_random(m, 1, 0, NULL, &inputs));
+  assay_debug_t* d = on_cpu(m, ASSAY_FUSION_OFF);
+  fails(assay_debug_passes(d, inputs, NULL, &s), ASSAY_INVALID_ARGUMENT, "fused");
+  assert_null(s);
+  assay_debug_release(d);
+  d = on_cpu(m, ASSAY_FUSION_TARGET);
+  ok(assay_debug_passes(d, inputs, NULL, &s));
+  assay_debug_release(d);
+  const size_t n = assay_pass_search_count(s);
+  assert_true(n > 1);
+  assert_int_equal(assay_pass_search_guilty(s), n);
+  for (size_t i = 0; i < n; i++) {
+    ok(assay_pass_search_step(s, i, &step));
+    assert_true(!step.pass == !i);
+    assert_true(step.effect < ASSAY_EFFECT_ENGINE && step.faithful && step.layers > 0);
+    assert_true(*assay_pass_effect_name(step.effect));
+  }
+  // A caller whose struct ends before `effect` gets no more.
+  step = (assay_pass_step_t){.struct_size = offsetof(assay_pass_step_t, effect),
+                             .effect = ASSAY_EFFECT_TRUTH};
+  ok(assay_pass_search_step(s, 1, &step));
+  assert_true(step.pass && step.effect == ASSAY_EFFECT_TRUTH);
+  fails(assay_pass_search_step(s, n, &step), ASSAY_INVALID_ARGUMENT, "step");
+  assert_int_equal(assay_pass_search_node_count(s), 0);
+  assert_null(assay_pass_search_node(s, 0));
+  ok(assay_pass_search_report(s, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
+  has(text, "assay.debug.passes/1");
+  assay_pass_search_destroy(s);
+  assay_pass_search_destroy(NULL);
+  assay_samples_destroy(inputs);
+  assay_model_release(m);
+}
+
+static void tactics_of_a_cnn_are_sound(void** state) {
+  (void)state;
+  assay_model_t* m = NULL;
+  assay_samples_t* inputs = NULL;
+  assay_tactic_search_t* s = NULL;
+  assay_tactic_search_options_t o = ASSAY_TACTIC_SEARCH_OPTIONS_INIT;
+  size_t chosen = 0;
+  char* text = NULL;
+  ok(assay_model_load("models/small/cnn.onnx", &m));
+  ok(assay_samples_random(m, 1, 0, NULL, &inputs));
+  assay_debug_t* d = in_fp16(m);
+  fails(assay_debug_tactics(d, &o, inputs, &s), ASSAY_UNSUPPORTED, "");
+  assay_debug_release(d);
+  d = on_cpu(m, ASSAY_FUSION_TARGET);
+  o.layer = "nosuch";
+  fails(assay_debug_tactics(d, &o, inputs, &s), ASSAY_NOT_FOUND, "nosuch");
+  assert_null(s);
+  o.layer = NULL;
+  o.untimed = true;
+  ok(assay_debug_tactics(d, &o, inputs, &s));
+  assay_debug_release(d);
+  assert_int_equal(assay_tactic_search_fault_count(s), 0);
+  const size_t n = assay_tactic_search_count(s);
+  assert_true(n > 1);
+  assay_tactic_trial_t t = ASSAY_TACTIC_TRIAL_INIT;
+  for (size_t i = 0; i < n; i++) {
+    ok(assay_tactic_search_trial(s, i, &t));
+    assert_true(*t.layer && *t.tactic && *t.source && t.fault == ASSAY_TACTIC_SOUND);
+    assert_true(isnan(t.seconds) && t.rms >= 0 && t.max >= t.rms);
+    chosen += t.chosen;
+  }
+  assert_true(chosen > 0);
+  assert_true(*assay_tactic_fault_name(ASSAY_TACTIC_BEYOND));
+  fails(assay_tactic_search_trial(s, n, &t), ASSAY_INVALID_ARGUMENT, "trial");
+  ok(assay_tactic_search_report(s, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
+  has(text, "assay.debug.tactics/1");
+  assay_tactic_search_destroy(s);
+  assay_tactic_search_destroy(NULL);
   assay_samples_destroy(inputs);
   assay_model_release(m);
 }
@@ -221,7 +378,8 @@ static assay_status_t find_all(void) {
   if (!st) st = make_samples(m, 40000, &inputs);
   if (!st) st = assay_debug_create(m, &o, &d);
   if (!st) st = assay_debug_precision(d, NULL, inputs, NULL, &s);
-  if (!st) st = assay_precision_search_report(s, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text);
+  if (!st)
+    st = assay_precision_search_report(s, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text);
   if (!st) st = assay_precision_search_write_model(s, in_folder("all.onnx"));
   assay_text_free(text);
   assay_precision_search_destroy(s);
@@ -242,6 +400,10 @@ int main(void) {
       cmocka_unit_test(files_are_written),
       cmocka_unit_test(a_model_may_be_enough),
       cmocka_unit_test(precision_options_that_make_no_sense_are_refused),
+      cmocka_unit_test(a_sum_does_not_depend_on_its_batch),
+      cmocka_unit_test(a_node_that_mixes_samples_is_named),
+      cmocka_unit_test(passes_of_a_cnn_are_innocent),
+      cmocka_unit_test(tactics_of_a_cnn_are_sound),
       cmocka_unit_test(options_are_those_of_checks),
       cmocka_unit_test(every_allocation_may_fail),
   };

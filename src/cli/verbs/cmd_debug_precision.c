@@ -47,20 +47,27 @@ static const char* written(const char* path, const assay_precision_search_t* s,
   return fine ? path : NULL;
 }
 
-static assay_status_t report(const args_t* a, const assay_precision_search_t* s) {
+// What was found, and what it is called in reports.
+typedef struct finding {
+  const assay_precision_search_t* search;
+  assay_debug_report_options_t names;
+} finding_t;
+
+static assay_status_t report(const void* finding, assay_report_kind_t kind,
+                             assay_report_fn_t* write, void* user) {
+  const finding_t* f = finding;
+  return assay_precision_search_report(f->search, kind, &f->names, write, user);
+}
+
+static assay_status_t print(const args_t* a, const assay_precision_search_t* s) {
   assay_status_t unwritten = NULL;
-  assay_debug_report_options_t names = ASSAY_DEBUG_REPORT_OPTIONS_INIT;
-  names.model = a->debug.model;
-  names.precision = a->debug.precision;
-  names.saved_model = written(a->save, s, assay_precision_search_write_model, &unwritten);
-  names.saved_options =
+  finding_t f = {s, ASSAY_DEBUG_REPORT_OPTIONS_INIT};
+  f.names.model = a->debug.model;
+  f.names.precision = a->debug.precision;
+  f.names.saved_model = written(a->save, s, assay_precision_search_write_model, &unwritten);
+  f.names.saved_options =
       written(a->save_options, s, assay_precision_search_write_options, &unwritten);
-  const bool json_to_stdout = assay_cli_json_to_stdout(a->json);
-  const assay_report_kind_t kind = json_to_stdout ? ASSAY_REPORT_JSON : ASSAY_REPORT_TEXT;
-  assay_status_t st = assay_precision_search_report(s, kind, &names, cli_client_print, NULL);
-  if (!st && a->json && !json_to_stdout)
-    st = assay_precision_search_write_report(s, ASSAY_REPORT_JSON, &names, a->json);
-  return assay_status_join(st, unwritten);
+  return assay_status_join(cli_client_report(report, &f, a->json), unwritten);
 }
 
 static int find(const args_t* a, const assay_precision_search_options_t* o, cli_debug_client_t* c) {
@@ -69,7 +76,7 @@ static int find(const args_t* a, const assay_precision_search_options_t* o, cli_
   assay_cli_progress("", 1);
   if (st) return cli_debug_fail(st);
   cli_debug_client_tell_notes(c);
-  st = report(a, s);
+  st = print(a, s);
   const bool ok = assay_precision_search_enough(s) || assay_precision_search_found(s);
   assay_precision_search_destroy(s);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);

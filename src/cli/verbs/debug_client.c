@@ -85,6 +85,17 @@ void cli_debug_client_tell_notes(const cli_debug_client_t* c) {
   if (c->golden) fputs(assay_golden_notes(c->golden), stderr);
 }
 
+const char* cli_debug_client_exec_conflict(const cli_debug_args_t* a) {
+  if (a->exec && (a->target || a->fused || a->unfused || a->inject))
+    return "--exec is an engine of its own: --target, --fused and --inject do not go with it";
+  if (!a->exec && a->exec_seconds != 0) return "--exec-timeout is for --exec";
+  if (!(a->exec_seconds >= 0)) return "--exec-timeout is a number of seconds";
+  if (a->exec && !(strstr(a->exec, "{inputs}") && strstr(a->exec, "{outputs}")))
+    return "--exec needs {inputs} and {outputs}: the files that the command is to read and to "
+           "write";
+  return NULL;
+}
+
 void cli_debug_client_close(cli_debug_client_t* c) {
   assay_golden_destroy(c->golden);
   assay_samples_destroy(c->inputs);
