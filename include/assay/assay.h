@@ -7,6 +7,7 @@
 #include <assay/check.h>
 #include <assay/compare.h>
 #include <assay/context.h>
+#include <assay/debug.h>
 #include <assay/edit.h>
 #include <assay/engine.h>
 #include <assay/export.h>

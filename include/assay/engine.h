@@ -76,6 +76,9 @@ ASSAY_API bool assay_target_is_here(const char* name);
 ASSAY_API assay_status_t assay_engine_build(assay_model_t* model,
                                             const assay_engine_options_t* options,
                                             assay_engine_t** out);
+// Whether a file begins as plan files do: assay_engine_load() is for it. False also where there is
+// no such file.
+ASSAY_API bool assay_engine_is_plan_file(const char* path);
 // Reads a plan file. The file stays mapped and must not change while the engine lives.
 // Errors: NOT_FOUND; CORRUPT not a whole plan file; UNSUPPORTED made by another version, or for
 // another machine

@@ -24,6 +24,11 @@ ASSAY_API assay_status_t assay_outputs_begin_run(assay_outputs_t* outputs);
 ASSAY_API assay_status_t assay_outputs_add(assay_outputs_t* outputs, const char* name,
                                            assay_tensor_t* tensor);
 
+// What safetensors files get as "__metadata__", copied: a JSON object whose values are strings,
+// such as assay_samples_metadata() of the inputs. NULL or "": none. Other formats have no place for
+// it. Errors: CORRUPT anything else, or not JSON; NO_MEMORY. Then what was set before stays.
+ASSAY_API assay_status_t assay_outputs_set_metadata(assay_outputs_t* outputs, const char* json);
+
 // All runs as one: each name's arrays one after the other, along the first dimension. Of a single
 // run its own tensors. The three functions below ask for it.
 // Errors: INVALID_ARGUMENT arrays of one name that differ in type or in another dimension

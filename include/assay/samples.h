@@ -83,6 +83,9 @@ ASSAY_API assay_tensor_t* assay_samples_tensor(const assay_samples_t* samples, s
 // What a user should know of reading: arrays that are not used, types that were converted, what was
 // done to images. Lines, each with a newline; "": nothing. Lives as long as the samples.
 ASSAY_API const char* assay_samples_notes(const assay_samples_t* samples);
+// What the first of the safetensors files that has it holds as "__metadata__": a JSON object whose
+// values are strings; "": none has. Lives as long as the samples.
+ASSAY_API const char* assay_samples_metadata(const assay_samples_t* samples);
 // What of the samples is not finite, such as "'x' holds 3 NaN and 1 infinity"; "": all is. Goes
 // over all elements. Cut off at capacity; returns out_text.
 ASSAY_API const char* assay_samples_unfinite(const assay_samples_t* samples, char* out_text,

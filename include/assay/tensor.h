@@ -53,6 +53,14 @@ ASSAY_API assay_status_t assay_tensor_read(assay_tensor_t* t, void* out_data, si
 // The elements of a tensor of floats as they were computed, in float64: truth's values are not
 // rounded to the type. n: assay_tensor_size() or more.
 ASSAY_API assay_status_t assay_tensor_read_f64(assay_tensor_t* t, double* out_values, size_t n);
+// The same tensor in another type of floats, or in its own: elements are rounded once, to nearest,
+// ties to even, past the type's range to infinity. DOUBLE keeps what was computed, as
+// assay_tensor_read_f64() has it; its own type takes no more memory than assay_tensor_bytes(). One
+// reference goes to the caller.
+// Errors: INVALID_ARGUMENT strings or no tensor; another type, where one of the two is not of
+// floats; NO_MEMORY
+ASSAY_API assay_status_t assay_tensor_convert(assay_tensor_t* t, assay_type_t type,
+                                              assay_tensor_t** out);
 // String i, not always NUL-terminated; NULL if i is out of range. Valid while t lives.
 ASSAY_API const char* assay_tensor_string(const assay_tensor_t* t, int64_t i, size_t* out_length);
 // Items of a sequence, optional or map; borrowed.

@@ -3,6 +3,7 @@
 #define ASSAY_TYPES_H_
 
 #include <assay/export.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -95,10 +96,15 @@ typedef enum assay_fusion {
 // The name that ONNX uses in text, such as "float", "bfloat16", "int64"; "undefined" if unknown.
 ASSAY_API const char* assay_type_name(assay_type_t type);
 
+// Whether a type's elements are real floating-point numbers: float64 down to float4.
+ASSAY_API bool assay_type_is_float(assay_type_t type);
+
 // The name that Assay uses, such as "fp16", "int8"; "none" if unknown.
 ASSAY_API const char* assay_format_name(assay_format_t format);
 // The format of a name ("fp16", "float16", "half", "bf16" ...), NONE if unknown.
 ASSAY_API assay_format_t assay_format_parse(const char* name);
+// Whether a format's values are floating-point numbers.
+ASSAY_API bool assay_format_is_float(assay_format_t format);
 
 // Told how far long work is: what is being done, and which part of it, 0 to 1. What it gets is
 // valid during the call, which is in the thread that works.

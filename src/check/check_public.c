@@ -268,9 +268,8 @@ const char* assay_check_notes(const assay_check_t* c) { return assay_str_get(&c-
 
 // ---- repairs ------------------------------------------------------------------------------------
 
-// The sizes that the check's model was prepared with, of inputs that have a shape.
-static assay_status_t shapes_of(const assay_model_t* m, assay_input_shape_t** out, int64_t** dims,
-                                size_t* out_n) {
+assay_status_t assay_check_input_shapes(const assay_model_t* m, assay_input_shape_t** out,
+                                        int64_t** dims, size_t* out_n) {
   const assay_graph_t* g = m->graph;
   size_t n_dims = 0;
   for (size_t i = 0; i < g->n_inputs; i++)
@@ -292,7 +291,7 @@ static assay_status_t prepare(const assay_check_t* c, assay_model_t* raw, assay_
   assay_input_shape_t* shapes = NULL;
   int64_t* dims = NULL;
   size_t n = 0;
-  assay_status_t st = shapes_of(c->model, &shapes, &dims, &n);
+  assay_status_t st = assay_check_input_shapes(c->model, &shapes, &dims, &n);
   if (!st) st = assay_onnx_prepare(raw, n, shapes, out);
   assay_free(shapes);
   assay_free(dims);

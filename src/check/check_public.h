@@ -30,6 +30,10 @@ typedef struct assay_check_job {
 void assay_check_job_destroy(struct assay_check_job* job);  // NULL is allowed
 // What reports call the target: a backend, a command or a file.
 const char* assay_check_target_name(const assay_check_t* c);
+// The sizes that a model was prepared with, of inputs that have a shape. The caller frees both
+// arrays, also where this fails.
+assay_status_t assay_check_input_shapes(const assay_model_t* m, assay_input_shape_t** out,
+                                        int64_t** dims, size_t* out_n) ASSAY_MUST_USE;
 // INVALID_ARGUMENT before the run has ended well.
 assay_status_t assay_check_want_run(const assay_check_t* c) ASSAY_MUST_USE;
 

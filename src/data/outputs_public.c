@@ -4,11 +4,12 @@
 
 #include "base/alloc.h"
 #include "data/tensor_files.h"
+#include "io/safetensors.h"
 
 struct assay_outputs {
   assay_saved_t runs;
   assay_set_t joined;
-  assay_str_t notes;
+  assay_str_t notes, metadata;
 };
 
 assay_status_t assay_outputs_create(assay_outputs_t** out) { return ASSAY_NEW(out); }
@@ -18,6 +19,7 @@ void assay_outputs_destroy(assay_outputs_t* o) {
   assay_saved_deinit(&o->runs);
   assay_set_deinit(&o->joined);
   assay_str_deinit(&o->notes);
+  assay_str_deinit(&o->metadata);
   assay_free(o);
 }
 
@@ -34,6 +36,19 @@ assay_status_t assay_outputs_add(assay_outputs_t* o, const char* name, assay_ten
   if (assay_set_find(run, name))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "outputs: the run has '%s' already", name);
   return assay_set_add(run, name, assay_tensor_retain(tensor));
+}
+
+assay_status_t assay_outputs_set_metadata(assay_outputs_t* o, const char* json) {
+  assay_str_t text = {0};
+  if (json && *json) {
+    ASSAY_TRY(assay_status_note(assay_safetensors_check_metadata(json), "metadata of outputs"));
+    assay_str_append(&text, json);
+  }
+  assay_status_t st = assay_str_status(&text);
+  if (st) return assay_str_deinit(&text), st;
+  assay_str_deinit(&o->metadata);
+  o->metadata = text;
+  return NULL;
 }
 
 // The runs once more, of the same tensors: joining and writing empties what it is given.
@@ -74,14 +89,17 @@ assay_status_t assay_outputs_check_path(const char* path) {
   return assay_tensor_file_check_name(path);
 }
 
-static assay_status_t save(const assay_saved_t* from, const char* path,
-                           const assay_outputs_options_t* o, assay_str_t* notes) {
+static assay_status_t save(assay_outputs_t* from, const char* path,
+                           const assay_outputs_options_t* o) {
   assay_saved_t runs = {.compress = o->compress};
+  assay_str_t* notes = &from->notes;
   ASSAY_TRY(assay_tensor_file_check_name(path));
   if (o->compress && !assay_ends_with(path, ".npz"))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "outputs: only .npz is compressed; the path is '%s'",
                        path);
-  assay_status_t st = copy_runs(from, &runs);
+  assay_str_append(&runs.about, assay_str_get(&from->metadata));
+  assay_status_t st = assay_str_status(&runs.about);
+  if (!st) st = copy_runs(&from->runs, &runs);
   if (!st && o->raw_bits) st = assay_tensor_files_raw_bits(&runs);
   if (!st) st = assay_tensor_file_write(path, &runs, "assay", notes);
   assay_saved_deinit(&runs);
@@ -94,7 +112,7 @@ assay_status_t assay_outputs_save(assay_outputs_t* outputs, const char* path,
   if (options)  // an older caller's struct may be shorter
     memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
   assay_str_deinit(&outputs->notes);
-  return save(&outputs->runs, path, &o, &outputs->notes);
+  return save(outputs, path, &o);
 }
 
 const char* assay_outputs_notes(const assay_outputs_t* o) { return assay_str_get(&o->notes); }

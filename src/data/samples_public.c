@@ -13,12 +13,14 @@ typedef struct assay_samples_origin {
   bool outputs;
   bool* dtype_used;
   size_t n_dtypes, n_images;
+  assay_str_t metadata;  // of a safetensors file; "": none
 } origin_t;
 
 void assay_samples_origin_destroy(struct assay_samples_origin* o) {
   if (!o) return;
   assay_model_release(o->model);
   assay_free(o->dtype_used);
+  assay_str_deinit(&o->metadata);
   assay_free(o);
 }
 
@@ -58,7 +60,7 @@ static assay_status_t check_options(const assay_samples_options_t* o) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "samples: give images a height and a width");
   if (o->image_layout && strcmp(o->image_layout, "nchw") != 0 &&
       strcmp(o->image_layout, "nhwc") != 0)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "samples: image layout '%s' is not nchw or nhwc",
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "samples: a layout is nchw or nhwc, not '%s'",
                        o->image_layout);
   for (size_t i = 0; i < o->n_dtypes; i++) ASSAY_TRY(assay_tensor_dtype_check(o->dtypes[i]));
   return NULL;
@@ -129,7 +131,11 @@ static assay_status_t from_runs(const assay_saved_t* runs, bool partial,
   o->n_dtypes = reading->n_dtypes;
   o->n_images = reading->n_images;
   reading->met = NULL;
-  return assay_str_status(&s->notes);
+  o->metadata = reading->about;
+  reading->about = (assay_str_t){0};
+  if (o->metadata.len && !o->metadata.failed)  // its line break
+    o->metadata.text[--o->metadata.len] = 0;
+  return assay_status_join(assay_str_status(&s->notes), assay_str_status(&o->metadata));
 }
 
 void assay_samples_reading_deinit(assay_tensor_reading_t* r) {
@@ -242,6 +248,10 @@ assay_tensor_t* assay_samples_tensor(const assay_samples_t* s, size_t sample, si
 }
 
 const char* assay_samples_notes(const assay_samples_t* s) { return assay_str_get(&s->notes); }
+
+const char* assay_samples_metadata(const assay_samples_t* s) {
+  return assay_str_get(&s->origin->metadata);
+}
 
 const char* assay_samples_unfinite(const assay_samples_t* s, char* out_text, size_t capacity) {
   assay_str_t text = {0};

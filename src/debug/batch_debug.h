@@ -8,17 +8,11 @@
 #ifndef ASSAY_DEBUG_BATCH_DEBUG_H_
 #define ASSAY_DEBUG_BATCH_DEBUG_H_
 
+#include <assay/debug.h>
+
 #include "account/engine.h"
 #include "check/check.h"
 #include "debug/batch_rows.h"
-
-typedef enum assay_batch_verdict {
-  ASSAY_BATCH_SOUND = 0,
-  ASSAY_BATCH_BITS,    // the engine's bits differ, by no more than rounding explains
-  ASSAY_BATCH_ENGINE,  // the engine's results depend on the batch
-  ASSAY_BATCH_MODEL,   // truth does
-} assay_batch_verdict_t;
-const char* assay_batch_verdict_name(assay_batch_verdict_t v);
 
 enum { ASSAY_BATCH_ROWS = 64 };  // of the largest fixed batch that is filled
 

@@ -8,16 +8,9 @@
 #ifndef ASSAY_DEBUG_PASS_DEBUG_H_
 #define ASSAY_DEBUG_PASS_DEBUG_H_
 
-#include "check/check.h"
+#include <assay/debug.h>
 
-typedef enum assay_pass_effect {
-  ASSAY_EFFECT_NONE = 0,  // the same bits
-  ASSAY_EFFECT_ROUNDING,  // what rounding explains
-  ASSAY_EFFECT_COARSER,   // the outputs do, but their error has grown several times
-  ASSAY_EFFECT_ENGINE,    // truth stays, but the engine's outputs do not do any more
-  ASSAY_EFFECT_TRUTH,     // truth changes by more than rounding explains: a defect of the pass
-} assay_pass_effect_t;
-const char* assay_pass_effect_name(assay_pass_effect_t e);
+#include "check/check.h"
 
 // One pass, switched on after those before it in the list.
 typedef struct assay_pass_account {

@@ -9,15 +9,11 @@
 #ifndef ASSAY_DEBUG_PRECISION_H_
 #define ASSAY_DEBUG_PRECISION_H_
 
+#include <assay/debug.h>
+
 #include "check/check.h"
 #include "diagnose/fewest.h"
 #include "onnx/load.h"
-
-typedef enum assay_precision_mode {
-  ASSAY_PRECISION_ACCOUNT = 0,
-  ASSAY_PRECISION_BISECT,
-  ASSAY_PRECISION_LINEAR,
-} assay_precision_mode_t;
 
 typedef struct assay_precision_options {
   assay_precision_mode_t mode;

@@ -7,15 +7,9 @@
 #ifndef ASSAY_DEBUG_TACTIC_DEBUG_H_
 #define ASSAY_DEBUG_TACTIC_DEBUG_H_
 
-#include "check/check.h"
+#include <assay/debug.h>
 
-typedef enum assay_tactic_fault {
-  ASSAY_TACTIC_SOUND = 0,
-  ASSAY_TACTIC_OUTLYING,  // within the bound, but far from what reruns show
-  ASSAY_TACTIC_INVALID,   // NaN where truth is finite
-  ASSAY_TACTIC_BEYOND,    // more error than rounding can make, or another shape
-} assay_tactic_fault_t;
-const char* assay_tactic_fault_name(assay_tactic_fault_t f);
+#include "check/check.h"
 
 typedef struct assay_tactic_account {
   const char *name, *source;

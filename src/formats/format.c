@@ -94,6 +94,10 @@ const char* assay_format_name(assay_format_t format) {
   return (unsigned)format < ASSAY_FORMAT_COUNT ? rows[format].name : "none";
 }
 
+bool assay_format_is_float(assay_format_t format) {
+  return (unsigned)format < ASSAY_FORMAT_COUNT && rows[format].is_float;
+}
+
 // ---- types ------------------------------------------------------------------------------------
 
 // By element type: ONNX's name, and the format of its elements (of its parts, if complex).

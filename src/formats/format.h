@@ -40,8 +40,7 @@ assay_format_t assay_type_format(assay_type_t type);
 // The type of ONNX's name in lower case ("float16", "int64" ...); UNDEFINED if there is none.
 assay_type_t assay_type_parse(const char* name);
 
-// What kind of number a type holds.
-bool assay_type_is_float(assay_type_t type);    // fp64 down to fp4; not complex
+// What kind of number a type holds; assay_type_is_float() (types.h): fp64 down to fp4, not complex.
 bool assay_type_is_integer(assay_type_t type);  // signed and unsigned; not bool
 bool assay_type_is_signed(assay_type_t type);
 bool assay_type_is_complex(assay_type_t type);

@@ -321,6 +321,13 @@ static assay_status_t parse_metadata(const char* text, json_t** out) {
   return check_metadata(*out);
 }
 
+assay_status_t assay_safetensors_check_metadata(const char* metadata) {
+  json_t* about = NULL;
+  assay_status_t st = parse_metadata(metadata, &about);
+  json_decref(about);
+  return st;
+}
+
 assay_status_t assay_safetensors_write(const char* path, const assay_set_t* set,
                                        const char* metadata) {
   part_t* parts = NULL;

@@ -20,6 +20,8 @@ assay_status_t assay_safetensors_read(const char* path, assay_set_t* out,
 assay_status_t assay_safetensors_parse(const void* data, size_t size, assay_set_t* out,
                                        assay_str_t* out_metadata) ASSAY_MUST_USE;
 
+// Errors: CORRUPT a text that is not what assay_safetensors_write() takes as metadata.
+assay_status_t assay_safetensors_check_metadata(const char* metadata) ASSAY_MUST_USE;
 // Names stand in the set's order; bytes by the size of their elements, largest first, so that every
 // tensor is aligned. Equal sets give equal files.
 //   metadata  a JSON object whose values are strings; NULL or "": none

@@ -64,8 +64,6 @@ void* assay_engine_shared(const assay_engine_t* e);
 
 // ---- plan files (plan_file.c; assay_engine_save, assay_engine_load) -----------------------------
 
-// Whether a file begins as plan files do.
-bool assay_engine_is_plan_file(const char* path);
 // The version of Assay that wrote it, which may be one that cannot be read. Errors: CORRUPT it is
 // none.
 assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,

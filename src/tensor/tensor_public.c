@@ -95,6 +95,23 @@ assay_status_t assay_tensor_read_f64(assay_tensor_t* t, double* out_values, size
   return NULL;
 }
 
+assay_status_t assay_tensor_convert(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {
+  assay_tensor_t *wide = NULL, *typed = NULL;
+  if (t->kind != ASSAY_KIND_TENSOR || t->type == ASSAY_TYPE_STRING)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "only tensors of numbers can be converted");
+  if (type == t->type) return assay_tensor_pack(t, out);
+  if (!assay_type_is_float(type) || !assay_type_is_float(t->type))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "a tensor of %s cannot be converted to %s: only floats to floats",
+                       assay_type_name(t->type), assay_type_name(type));
+  ASSAY_TRY(assay_tensor_widen(t, &wide));
+  assay_status_t st = assay_tensor_retype(wide, type, &typed);
+  if (!st) st = assay_tensor_pack(typed, out);
+  assay_tensor_release(typed);
+  assay_tensor_release(wide);
+  return st;
+}
+
 const char* assay_tensor_string(const assay_tensor_t* t, int64_t i, size_t* out_length) {
   if (t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_STR || i < 0 || i >= t->size)
     return NULL;

@@ -1,5 +1,6 @@
 // Outputs by the public API: runs joined, written in formats, and read again.
 #include "api_case.h"
+#include "node_model.h"
 
 static char folder[] = "/tmp/assay_api_outputs_XXXXXX";
 
@@ -112,6 +113,49 @@ static void types_that_a_format_lacks_are_told(void** state) {
   assay_tensor_release(t);
 }
 
+// What is said of a file's tensors goes from samples to outputs, in safetensors.
+static void metadata_is_handed_on(void** state) {
+  (void)state;
+  static const char said[] = "{\"by\": \"a test\", \"format\": \"pt\"}";
+  static const char* const bad[] = {"[]", "{\"a\": 1}", "{", "text"};
+  static const float x[] = {1, 2};
+  static const int64_t dims[] = {1, 2};
+  char path[128], plain[128];
+  assay_model_t* m = NULL;
+  assay_samples_t *with = NULL, *without = NULL;
+  assay_outputs_t* o = NULL;
+  assay_tensor_t* t = floats(2, dims, x);
+  write_node_model(in_folder("add.onnx"), "", "Add");
+  ok(assay_model_load(in_folder("add.onnx"), &m));
+  snprintf(path, sizeof path, "%s", in_folder("said.safetensors"));
+  snprintf(plain, sizeof plain, "%s", in_folder("plain.safetensors"));
+  ok(assay_outputs_create(&o));
+  ok(assay_outputs_begin_run(o));
+  ok(assay_outputs_add(o, "x", t));
+  ok(assay_outputs_save(o, plain, NULL));
+  ok(assay_outputs_set_metadata(o, said));
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    fails(assay_outputs_set_metadata(o, bad[i]), ASSAY_CORRUPT, "metadata of outputs");
+  // Written twice, and of no harm where a format has no place for it.
+  for (int again = 0; again < 2; again++) ok(assay_outputs_save(o, path, NULL));
+  ok(assay_outputs_save(o, in_folder("said.npz"), NULL));
+  const char* const both[] = {plain, path};
+  ok(assay_samples_load(m, 2, both, NULL, &with));
+  assert_string_equal(assay_samples_metadata(with), said);
+  ok(assay_outputs_set_metadata(o, NULL));
+  ok(assay_outputs_save(o, path, NULL));
+  ok(assay_samples_load(m, 1, both + 1, NULL, &without));
+  assert_string_equal(assay_samples_metadata(without), "");
+  assay_samples_destroy(without);
+  ok(assay_samples_random(m, 1, 0, NULL, &without));
+  assert_string_equal(assay_samples_metadata(without), "");
+  assay_samples_destroy(without);
+  assay_samples_destroy(with);
+  assay_outputs_destroy(o);
+  assay_tensor_release(t);
+  assay_model_release(m);
+}
+
 static assay_status_t join_and_save(void) {
   static const float x[] = {1, 2};
   static const int64_t dims[] = {2};
@@ -139,6 +183,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(runs_are_joined),
       cmocka_unit_test(files_hold_the_same),
+      cmocka_unit_test(metadata_is_handed_on),
       cmocka_unit_test(types_that_a_format_lacks_are_told),
       cmocka_unit_test(every_allocation_may_fail),
   };

@@ -181,6 +181,104 @@ static void what_makes_no_sense_is_refused(void** state) {
   assay_model_release(m);
 }
 
+// Truth's values are finer than the type that the model declares.
+static void values_are_converted(void** state) {
+  (void)state;
+  static const float thirds[] = {1.0F / 3, 1e30F};
+  static const int64_t n = 2;
+  static const int32_t whole[] = {7, 8};
+  static const char* const text = "a";
+  static const size_t length = 1;
+  double x[2];
+  uint16_t half[2];
+  float single[2];
+  assay_model_t* m = NULL;
+  assay_samples_t* samples = NULL;
+  assay_session_t* s = NULL;
+  assay_session_options_t o = ASSAY_SESSION_OPTIONS_INIT;
+  assay_tensor_t *t = NULL, *wide = NULL, *own = NULL, *integers = NULL, *texts = NULL, *out = NULL;
+  o.mode = ASSAY_RUN_TRUTH;
+  ok(assay_model_load(model_path, &m));
+  ok(assay_samples_random(m, 3, 0, NULL, &samples));
+  ok(assay_session_create(m, &o, &s));
+  ok(evaluate(s, samples));
+  ok(assay_session_value(s, 0, &t));
+  ok(assay_tensor_convert(t, ASSAY_TYPE_DOUBLE, &wide));
+  ok(assay_tensor_convert(t, ASSAY_TYPE_FLOAT, &own));
+  assert_int_equal(assay_tensor_type(wide), ASSAY_TYPE_DOUBLE);
+  assert_int_equal(assay_tensor_type(own), ASSAY_TYPE_FLOAT);
+  const size_t size = (size_t)assay_tensor_size(t);
+  double *truth = calloc(size, sizeof *truth), *kept = calloc(size, sizeof *kept);
+  size_t finer = 0;
+  ok(assay_tensor_read_f64(t, truth, size));
+  ok(assay_tensor_read(wide, kept, size * sizeof *kept));
+  assert_memory_equal(truth, kept, size * sizeof *kept);
+  ok(assay_tensor_read_f64(own, kept, size));
+  for (size_t i = 0; i < size; i++) {
+    assert_true(kept[i] == (double)(float)truth[i]);
+    finer += kept[i] != truth[i];
+  }
+  assert_true(finer > 0);
+  free(truth);
+  free(kept);
+  // Rounded once; past the range to infinity.
+  assay_tensor_t* f = vector(n, thirds);
+  ok(assay_tensor_convert(f, ASSAY_TYPE_FLOAT16, &out));
+  ok(assay_tensor_read(out, half, sizeof half));
+  assert_true(half[0] == 0x3555 && half[1] == 0x7c00);
+  assay_tensor_release(out);
+  ok(assay_tensor_convert(f, ASSAY_TYPE_FLOAT, &out));
+  ok(assay_tensor_read(out, single, sizeof single));
+  assert_memory_equal(single, thirds, sizeof thirds);
+  assay_tensor_release(out);
+  out = NULL;
+  ok(assay_tensor_make(ASSAY_TYPE_INT32, 1, &n, whole, sizeof whole, &integers));
+  ok(assay_tensor_make_strings(0, NULL, &text, &length, &texts));
+  fails(assay_tensor_convert(integers, ASSAY_TYPE_FLOAT, &out), ASSAY_INVALID_ARGUMENT, "int32");
+  fails(assay_tensor_convert(f, ASSAY_TYPE_INT32, &out), ASSAY_INVALID_ARGUMENT, "int32");
+  fails(assay_tensor_convert(texts, ASSAY_TYPE_STRING, &out), ASSAY_INVALID_ARGUMENT, "numbers");
+  assert_null(out);
+  ok(assay_tensor_convert(integers, ASSAY_TYPE_INT32, &out));
+  fails(assay_tensor_read_f64(out, x, 2), ASSAY_INVALID_ARGUMENT, "floats");
+  assay_tensor_release(out);
+  assay_tensor_release(integers);
+  assay_tensor_release(texts);
+  assay_tensor_release(f);
+  assay_tensor_release(own);
+  assay_tensor_release(wide);
+  assay_tensor_release(t);
+  assay_session_destroy(s);
+  assay_samples_destroy(samples);
+  assay_model_release(m);
+}
+
+static void types_and_files_tell_what_they_are(void** state) {
+  (void)state;
+  assert_true(assay_type_is_float(ASSAY_TYPE_BFLOAT16) && assay_type_is_float(ASSAY_TYPE_DOUBLE));
+  assert_false(assay_type_is_float(ASSAY_TYPE_COMPLEX64) || assay_type_is_float(ASSAY_TYPE_INT8) ||
+               assay_type_is_float(ASSAY_TYPE_STRING));
+  assert_true(assay_format_is_float(ASSAY_FORMAT_TF32) &&
+              assay_format_is_float(ASSAY_FORMAT_FP4E2M1));
+  assert_false(assay_format_is_float(ASSAY_FORMAT_NONE) ||
+               assay_format_is_float(ASSAY_FORMAT_INT8) ||
+               assay_format_is_float(ASSAY_FORMAT_COUNT));
+  char path[] = "/tmp/assay_api_plan_XXXXXX";
+  const int file = mkstemp(path);
+  assay_model_t* m = NULL;
+  assay_engine_t* e = NULL;
+  assert_true(file >= 0);
+  close(file);
+  ok(assay_model_load(model_path, &m));
+  ok(assay_engine_build(m, NULL, &e));
+  assert_false(assay_engine_is_plan_file(path));
+  ok(assay_engine_save(e, path));
+  assert_true(assay_engine_is_plan_file(path));
+  assert_false(assay_engine_is_plan_file(model_path) || assay_engine_is_plan_file("/nowhere"));
+  unlink(path);
+  assay_engine_release(e);
+  assay_model_release(m);
+}
+
 static assay_status_t run_all(void) {
   assay_model_t* m = NULL;
   assay_samples_t* samples = NULL;
@@ -214,6 +312,8 @@ int main(void) {
       cmocka_unit_test(ways_to_run_differ_as_they_should),
       cmocka_unit_test(a_run_keeps_outputs_or_all_values),
       cmocka_unit_test(an_engine_is_a_session),
+      cmocka_unit_test(values_are_converted),
+      cmocka_unit_test(types_and_files_tell_what_they_are),
       cmocka_unit_test(what_makes_no_sense_is_refused),
       cmocka_unit_test(every_allocation_may_fail),
   };

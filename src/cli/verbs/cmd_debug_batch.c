@@ -1,7 +1,5 @@
 // assay debug batch: whether a sample's result depends on the batch it is in.
-#include "base/clock.h"
-#include "cli/verbs/debug_job.h"
-#include "debug/batch_debug.h"
+#include "cli/verbs/debug_client.h"
 
 #define VERB "debug batch"
 #define CLI_DEBUG_TARGET_HELP "{look}"
@@ -12,50 +10,53 @@ typedef struct args {
   double timeout;
 } args_t;
 
-static assay_status_t text(const void* found, const assay_report_debug_t* names, assay_str_t* out) {
-  return assay_report_batch_text(found, names, out);
-}
-static assay_status_t json(const void* found, const assay_report_debug_t* names, json_t** out) {
-  return assay_report_batch_json(found, names, out);
-}
-static const cli_debug_report_t report = {text, json};
+// What was found, and what it is called in reports.
+typedef struct finding {
+  const assay_batch_search_t* search;
+  assay_debug_report_options_t names;
+} finding_t;
 
-static assay_status_t print(const args_t* a, const cli_debug_job_t* j, const assay_batch_blame_t* b,
-                            double seconds) {
-  const assay_report_debug_t names = {
-      .model = a->debug.model,
-      .target = a->debug.exec ? a->debug.exec : j->options.backend->name,
-      .precision = j->options.precision_name,
-      .seconds = seconds};
-  return cli_debug_print(&report, b, &names, a->json);
+static assay_status_t report(const void* finding, assay_report_kind_t kind,
+                             assay_report_fn_t* write, void* user) {
+  const finding_t* f = finding;
+  return assay_batch_search_report(f->search, kind, &f->names, write, user);
 }
 
-static int find(const args_t* a, cli_debug_job_t* j) {
-  const double start = assay_clock_seconds();
-  assay_batch_blame_t b = {0};
-  const assay_external_engine_command_t exec = cli_debug_exec(&a->debug);
-  const assay_batch_options_t how = {.exec = exec.command ? &exec : NULL, .axis = a->axis};
-  assay_status_t st = assay_batch_debug(j->model, &j->options, &how, &j->inputs, &b);
+static assay_status_t print(const args_t* a, const assay_batch_search_t* s) {
+  finding_t f = {s, ASSAY_DEBUG_REPORT_OPTIONS_INIT};
+  f.names.model = a->debug.model;
+  f.names.precision = a->debug.precision;
+  return cli_client_report(report, &f, a->json);
+}
+
+static int find(const args_t* a, const cli_debug_client_t* c) {
+  assay_batch_search_options_t o = ASSAY_BATCH_SEARCH_OPTIONS_INIT;
+  assay_batch_search_t* s = NULL;
+  o.axis = a->axis;
+  o.command = a->debug.exec;
+  o.model = a->debug.model;
+  o.seconds = a->debug.exec_seconds;
+  assay_status_t st = assay_debug_batch(c->debug, &o, c->inputs, &s);
   assay_cli_progress("", 1);
   const assay_code_t why = assay_status_code(st);
   if (why == ASSAY_UNSUPPORTED || why == ASSAY_NOT_FOUND)
     return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  if (st) return assay_batch_blame_deinit(&b), cli_debug_fail(st);
-  st = print(a, j, &b, assay_clock_seconds() - start);
-  const bool sound = b.verdict == ASSAY_BATCH_SOUND;
-  assay_batch_blame_deinit(&b);
+  if (st) return cli_debug_fail(st);
+  st = print(a, s);
+  const bool sound = assay_batch_search_verdict(s) == ASSAY_BATCH_SOUND;
+  assay_batch_search_destroy(s);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return sound ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
 static int run(void* p) {
-  args_t* a = p;
-  cli_debug_job_t j = {0};
+  const args_t* a = p;
+  cli_debug_client_t c = {0};
   int code;
-  const char* wrong = cli_debug_exec_conflict(&a->debug);
+  const char* wrong = cli_debug_client_exec_conflict(&a->debug);
   if (wrong) return assay_cli_usage(VERB, "%s", wrong);
-  if (cli_debug_open(&a->debug, &j, &code)) code = find(a, &j);
-  cli_debug_close(&j);
+  if (cli_debug_client_open(&a->debug, &c, &code)) code = find(a, &c);
+  cli_debug_client_close(&c);
   return code;
 }
 

@@ -1,8 +1,5 @@
 // assay debug passes: which graph pass changes the result.
-#include "base/clock.h"
-#include "cli/verbs/debug_job.h"
-#include "debug/pass_debug.h"
-#include "exec/targets.h"
+#include "cli/verbs/debug_client.h"
 
 #define VERB "debug passes"
 #define CLI_DEBUG_TARGET_HELP "{build}"
@@ -14,46 +11,47 @@ typedef struct args {
   double timeout;
 } args_t;
 
-static assay_status_t text(const void* found, const assay_report_debug_t* names, assay_str_t* out) {
-  return assay_report_passes_text(found, names, out);
-}
-static assay_status_t json(const void* found, const assay_report_debug_t* names, json_t** out) {
-  return assay_report_passes_json(found, names, out);
-}
-static const cli_debug_report_t report = {text, json};
+// What was found, and what it is called in reports.
+typedef struct finding {
+  const assay_pass_search_t* search;
+  assay_debug_report_options_t names;
+} finding_t;
 
-static assay_status_t print(const args_t* a, const cli_debug_job_t* j, const assay_pass_blame_t* b,
-                            double seconds) {
-  const assay_report_debug_t names = {.model = a->debug.model,
-                                      .target = j->options.backend->name,
-                                      .precision = j->options.precision_name,
-                                      .all = a->all,
-                                      .seconds = seconds};
-  return cli_debug_print(&report, b, &names, a->json);
+static assay_status_t report(const void* finding, assay_report_kind_t kind,
+                             assay_report_fn_t* write, void* user) {
+  const finding_t* f = finding;
+  return assay_pass_search_report(f->search, kind, &f->names, write, user);
 }
 
-static int find(const args_t* a, cli_debug_job_t* j) {
-  const double start = assay_clock_seconds();
-  assay_pass_blame_t b = {0};
-  assay_status_t st =
-      assay_pass_debug(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &b);
+static assay_status_t print(const args_t* a, const assay_pass_search_t* s) {
+  finding_t f = {s, ASSAY_DEBUG_REPORT_OPTIONS_INIT};
+  f.names.model = a->debug.model;
+  f.names.precision = a->debug.precision;
+  f.names.all = a->all;
+  return cli_client_report(report, &f, a->json);
+}
+
+static int find(const args_t* a, const cli_debug_client_t* c) {
+  assay_pass_search_t* s = NULL;
+  assay_status_t st = assay_debug_passes(c->debug, c->inputs, c->golden, &s);
   assay_cli_progress("", 1);
-  if (st) return assay_pass_blame_deinit(&b), cli_debug_fail(st);
-  st = print(a, j, &b, assay_clock_seconds() - start);
-  const bool guilty = b.guilty != NULL;
-  assay_pass_blame_deinit(&b);
+  if (st) return cli_debug_fail(st);
+  cli_debug_client_tell_notes(c);
+  st = print(a, s);
+  const bool guilty = assay_pass_search_guilty(s) < assay_pass_search_count(s);
+  assay_pass_search_destroy(s);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return guilty ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
 }
 
 static int run(void* p) {
   args_t* a = p;
-  cli_debug_job_t j = {0};
+  cli_debug_client_t c = {0};
   int code;
-  if (!a->debug.target) a->debug.target = assay_target_default(ASSAY_TARGET_BUILD)->name;
+  if (!a->debug.target) a->debug.target = CLI_DEBUG_BUILD_TARGET;
   a->debug.fused = true;
-  if (cli_debug_open(&a->debug, &j, &code)) code = find(a, &j);
-  cli_debug_close(&j);
+  if (cli_debug_client_open(&a->debug, &c, &code)) code = find(a, &c);
+  cli_debug_client_close(&c);
   return code;
 }
 

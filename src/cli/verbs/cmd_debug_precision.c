@@ -1,15 +1,7 @@
 // assay debug precision: which layers need more precision.
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "check/mixed_model.h"
-#include "cli/verbs/debug_job.h"
-#include "debug/precision.h"
-#include "onnx/onnx.h"
-#include "passes/float_types.h"
-#include "report/report.h"
+#include "cli/verbs/debug_client.h"
 
 #define VERB "debug precision"
 #define CLI_DEBUG_TARGET_HELP "emu (default) or cpu"
@@ -21,13 +13,12 @@ typedef struct args {
   double timeout;
 } args_t;
 
-static const char* const modes[] = {[ASSAY_PRECISION_ACCOUNT] = "account",
-                                    [ASSAY_PRECISION_BISECT] = "bisect",
-                                    [ASSAY_PRECISION_LINEAR] = "linear"};
-enum { N_MODES = sizeof modes / sizeof *modes };
-
 // Says what does not go together; NULL: nothing.
-static const char* conflict(const args_t* a, assay_precision_options_t* o) {
+static const char* conflict(const args_t* a, assay_precision_search_options_t* o) {
+  static const char* const modes[] = {[ASSAY_PRECISION_ACCOUNT] = "account",
+                                      [ASSAY_PRECISION_BISECT] = "bisect",
+                                      [ASSAY_PRECISION_LINEAR] = "linear"};
+  enum { N_MODES = sizeof modes / sizeof *modes };
   size_t mode = 0;
   while (a->mode && mode < N_MODES && strcmp(modes[mode], a->mode) != 0) mode++;
   if (mode == N_MODES) return "--mode is account, bisect or linear";
@@ -44,99 +35,66 @@ static const char* conflict(const args_t* a, assay_precision_options_t* o) {
   return NULL;
 }
 
-static assay_status_t write_mixed(const args_t* a, const assay_precision_found_t* c) {
-  const assay_format_t f = c->options.precision.format;
-  assay_model_t* mixed = NULL;
-  const bool typed = f == ASSAY_FORMAT_FP32 && assay_float_types_has_narrow(c->model);
-  if (f != ASSAY_FORMAT_FP16 && f != ASSAY_FORMAT_BF16 && !typed)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "--save writes models of fp16 or bf16, not of %s",
-                       c->options.precision_name);
-  ASSAY_TRY(assay_mixed_model_of_fix(c->model, &c->options.precision, &c->fewest.fix,
-                                     c->options.seed, &mixed));
-  assay_status_t st = assay_onnx_write(mixed, a->save, NULL);
-  assay_model_release(mixed);
-  return st;
-}
-
-static assay_status_t write_options(const args_t* a, const assay_precision_found_t* c) {
-  assay_str_t s = {0};
-  assay_report_fix_file(&c->fewest.fix, &s);
-  assay_status_t st = assay_str_status(&s);
-  if (!st) st = assay_file_write(a->save_options, assay_str_get(&s), s.len);
-  assay_str_deinit(&s);
-  return st;
-}
-
-// Writes a file of the fix, where one is asked for and there is a fix. One that cannot be written
-// is left out of the report, which comes first: *why says it afterwards.
-static const char* written(const char* path, const args_t* a, const assay_precision_found_t* c,
-                           assay_status_t (*write)(const args_t*, const assay_precision_found_t*),
+// Writes a file of what was found, where one is asked for and there is something. One that cannot
+// be written is left out of the report, which comes first: *why says it afterwards.
+static const char* written(const char* path, const assay_precision_search_t* s,
+                           assay_status_t (*write)(const assay_precision_search_t*, const char*),
                            assay_status_t* why) {
-  if (!path || !c->fewest.has_fix || !c->fewest.fix.n_nodes) return NULL;
-  assay_status_t st = write(a, c);
+  if (!path || !assay_precision_search_node_count(s)) return NULL;
+  assay_status_t st = write(s, path);
   const bool fine = !st;
   *why = assay_status_join(*why, st);
   return fine ? path : NULL;
 }
 
-static assay_status_t report(const args_t* a, const assay_precision_found_t* f,
-                             const assay_precision_options_t* o, double seconds) {
-  assay_status_t unwritten = NULL;
-  const assay_report_precision_t names = {
-      .model = a->debug.model,
-      .target = f->options.backend->name,
-      .precision = f->options.precision_name,
-      .mode = modes[o->mode],
-      .save = written(a->save, a, f, write_mixed, &unwritten),
-      .options = written(a->save_options, a, f, write_options, &unwritten),
-      .seconds = seconds};
-  assay_str_t text = {0};
-  json_t* json = NULL;
-  assay_status_t st = NULL;
-  if (!assay_cli_json_to_stdout(a->json)) {
-    st = assay_report_precision_text(f, &names, &text);
-    if (!st) fputs(assay_str_get(&text), stdout);
-    assay_str_deinit(&text);
-  }
-  if (!st && a->json) st = assay_report_precision_json(f, &names, &json);
-  if (!st && a->json) st = assay_cli_write_json(a->json, json);
-  json_decref(json);
-  return assay_status_join(st, unwritten);
+// What was found, and what it is called in reports.
+typedef struct finding {
+  const assay_precision_search_t* search;
+  assay_debug_report_options_t names;
+} finding_t;
+
+static assay_status_t report(const void* finding, assay_report_kind_t kind,
+                             assay_report_fn_t* write, void* user) {
+  const finding_t* f = finding;
+  return assay_precision_search_report(f->search, kind, &f->names, write, user);
 }
 
-static int find(const args_t* a, assay_precision_options_t* o, cli_debug_job_t* j) {
-  const double start = assay_clock_seconds();
-  assay_precision_found_t found = {0};
-  o->shapes = j->shapes.shapes;
-  o->n_shapes = j->shapes.n;
-  assay_status_t st = assay_precision_find(j->model, &j->options, o, &j->inputs,
-                                           j->golden.n ? &j->golden : NULL, &found);
+static assay_status_t print(const args_t* a, const assay_precision_search_t* s) {
+  assay_status_t unwritten = NULL;
+  finding_t f = {s, ASSAY_DEBUG_REPORT_OPTIONS_INIT};
+  f.names.model = a->debug.model;
+  f.names.precision = a->debug.precision;
+  f.names.saved_model = written(a->save, s, assay_precision_search_write_model, &unwritten);
+  f.names.saved_options =
+      written(a->save_options, s, assay_precision_search_write_options, &unwritten);
+  return assay_status_join(cli_client_report(report, &f, a->json), unwritten);
+}
+
+static int find(const args_t* a, const assay_precision_search_options_t* o, cli_debug_client_t* c) {
+  assay_precision_search_t* s = NULL;
+  assay_status_t st = assay_debug_precision(c->debug, o, c->inputs, c->golden, &s);
   assay_cli_progress("", 1);
-  if (st) return assay_precision_found_deinit(&found), cli_debug_fail(st);
-  st = report(a, &found, o, assay_clock_seconds() - start);
-  const bool ok = found.fewest.faithful || (found.fewest.has_fix && found.fewest.fix.verified);
-  assay_precision_found_deinit(&found);
+  if (st) return cli_debug_fail(st);
+  cli_debug_client_tell_notes(c);
+  st = print(a, s);
+  const bool ok = assay_precision_search_enough(s) || assay_precision_search_found(s);
+  assay_precision_search_destroy(s);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return ok ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
-// A model that declares 16-bit types asks for them itself.
-static bool asks_for_less(const args_t* a, const assay_model_t* m) {
-  return a->debug.precision || a->debug.layer_precision || assay_float_types_has_narrow(m);
-}
-
 static int run(void* p) {
   const args_t* a = p;
-  assay_precision_options_t o = {0};
-  cli_debug_job_t j = {0};
+  assay_precision_search_options_t o = ASSAY_PRECISION_SEARCH_OPTIONS_INIT;
+  cli_debug_client_t c = {0};
   const char* wrong = conflict(a, &o);
   if (wrong) return assay_cli_usage(VERB, "%s", wrong);
   int code;
-  if (cli_debug_open(&a->debug, &j, &code))
-    code = asks_for_less(a, j.model)
-               ? find(a, &o, &j)
+  if (cli_debug_client_open(&a->debug, &c, &code))
+    code = assay_debug_has_precision(c.debug)
+               ? find(a, &o, &c)
                : assay_cli_usage(VERB, "say which precision is asked for: --precision fp16");
-  cli_debug_close(&j);
+  cli_debug_client_close(&c);
   return code;
 }
 

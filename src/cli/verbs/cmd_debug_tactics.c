@@ -1,8 +1,5 @@
 // assay debug tactics: each layer by all tactics that can run it.
-#include "base/clock.h"
-#include "cli/verbs/debug_job.h"
-#include "debug/tactic_debug.h"
-#include "exec/targets.h"
+#include "cli/verbs/debug_client.h"
 
 #define VERB "debug tactics"
 #define CLI_DEBUG_TARGET_HELP "{build}; one with several ways to run a layer"
@@ -14,49 +11,51 @@ typedef struct args {
   double timeout;
 } args_t;
 
-static assay_status_t text(const void* found, const assay_report_debug_t* names, assay_str_t* out) {
-  return assay_report_tactics_text(found, names, out);
-}
-static assay_status_t json(const void* found, const assay_report_debug_t* names, json_t** out) {
-  return assay_report_tactics_json(found, names, out);
-}
-static const cli_debug_report_t report = {text, json};
+// What was found, and what it is called in reports.
+typedef struct finding {
+  const assay_tactic_search_t* search;
+  assay_debug_report_options_t names;
+} finding_t;
 
-static assay_status_t print(const args_t* a, const cli_debug_job_t* j,
-                            const assay_tactic_blame_t* b, double seconds) {
-  const assay_report_debug_t names = {.model = a->debug.model,
-                                      .target = j->options.backend->name,
-                                      .precision = j->options.precision_name,
-                                      .layer = a->layer,
-                                      .all = a->all || a->layer,
-                                      .seconds = seconds};
-  return cli_debug_print(&report, b, &names, a->json);
+static assay_status_t report(const void* finding, assay_report_kind_t kind,
+                             assay_report_fn_t* write, void* user) {
+  const finding_t* f = finding;
+  return assay_tactic_search_report(f->search, kind, &f->names, write, user);
 }
 
-static int find(const args_t* a, cli_debug_job_t* j) {
-  const double start = assay_clock_seconds();
-  const assay_tactic_options_t o = {.layer = a->layer, .timed = !a->untimed};
-  assay_tactic_blame_t b = {0};
-  assay_status_t st = assay_tactic_debug(j->model, &j->options, &o, &j->inputs, &b);
+static assay_status_t print(const args_t* a, const assay_tactic_search_t* s) {
+  finding_t f = {s, ASSAY_DEBUG_REPORT_OPTIONS_INIT};
+  f.names.model = a->debug.model;
+  f.names.precision = a->debug.precision;
+  f.names.all = a->all;
+  return cli_client_report(report, &f, a->json);
+}
+
+static int find(const args_t* a, const cli_debug_client_t* c) {
+  assay_tactic_search_options_t o = ASSAY_TACTIC_SEARCH_OPTIONS_INIT;
+  assay_tactic_search_t* s = NULL;
+  o.layer = a->layer;
+  o.untimed = a->untimed;
+  assay_status_t st = assay_debug_tactics(c->debug, &o, c->inputs, &s);
   assay_cli_progress("", 1);
-  if (st &&
-      (assay_status_code(st) == ASSAY_NOT_FOUND || assay_status_code(st) == ASSAY_UNSUPPORTED))
+  const assay_code_t why = assay_status_code(st);
+  if (why == ASSAY_NOT_FOUND || why == ASSAY_UNSUPPORTED)
     return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  if (st) return assay_tactic_blame_deinit(&b), cli_debug_fail(st);
-  st = print(a, j, &b, assay_clock_seconds() - start);
-  const bool fault = b.n_faults > 0;
-  assay_tactic_blame_deinit(&b);
+  if (st) return cli_debug_fail(st);
+  st = print(a, s);
+  const bool fault = assay_tactic_search_fault_count(s) > 0;
+  assay_tactic_search_destroy(s);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return fault ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
 }
 
 static int run(void* p) {
   args_t* a = p;
-  cli_debug_job_t j = {0};
+  cli_debug_client_t c = {0};
   int code;
-  if (!a->debug.target) a->debug.target = assay_target_default(ASSAY_TARGET_BUILD)->name;
-  if (cli_debug_open(&a->debug, &j, &code)) code = find(a, &j);
-  cli_debug_close(&j);
+  if (!a->debug.target) a->debug.target = CLI_DEBUG_BUILD_TARGET;
+  if (cli_debug_client_open(&a->debug, &c, &code)) code = find(a, &c);
+  cli_debug_client_close(&c);
   return code;
 }
 

@@ -1,17 +1,16 @@
 // assay run: evaluates a model once on each sample and saves the outputs.
+#include <assay/memory.h>
+#include <assay/outputs.h>
+#include <assay/session.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/nearest.h"
 #include "base/shown.h"
-#include "cli/inputs.h"
-#include "cli/plan_options.h"
-#include "cli/verbs/reading.h"
-#include "exec/targets.h"
-#include "formats/format.h"
-#include "plan/plan.h"
-#include "runtime/executor.h"
+#include "cli/client.h"
 
 typedef struct args {
   const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *inject,
@@ -27,104 +26,71 @@ typedef struct args {
 
 // Everything a run holds on to, freed together.
 typedef struct job {
+  cli_client_t client;
+  assay_run_mode_t mode;
   assay_model_t* model;
-  cli_shapes_t shapes;
-  assay_samples_t samples;
-  assay_precision_t precision;
-  assay_plan_t* plan;      // of mode plan
   assay_engine_t* engine;  // of a plan file
-  assay_executor_t* executor;
-  assay_tensor_reading_t reading;
-  assay_saved_t results;  // a run a sample
+  assay_session_t* session;
+  assay_samples_t* samples;
+  assay_outputs_t* results;  // a run a sample
 } job_t;
 
 static void job_deinit(job_t* j) {
-  assay_saved_deinit(&j->results);
-  cli_reading_deinit(&j->reading);
-  assay_executor_destroy(j->executor);
-  assay_plan_destroy(j->plan);
+  assay_outputs_destroy(j->results);
+  assay_samples_destroy(j->samples);
+  assay_session_destroy(j->session);
   assay_engine_release(j->engine);
-  assay_precision_deinit(&j->precision);
-  assay_samples_deinit(&j->samples);
-  cli_shapes_free(&j->shapes);
   assay_model_release(j->model);
+  cli_client_end(&j->client);
 }
 
-static assay_status_t open_plan(const args_t* a, job_t* j) {
-  j->precision.format = ASSAY_FORMAT_FP32;
-  if (a->precision) j->precision.format = assay_format_parse(a->precision);
-  if (!assay_format_info(j->precision.format)->is_float)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown precision '%s'", a->precision);
-  if (a->accumulate) j->precision.accumulator = assay_format_parse(a->accumulate);
-  if (a->accumulate && !assay_format_info(j->precision.accumulator)->is_float)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'", a->accumulate);
-  if (a->layer_precision) ASSAY_TRY(assay_precision_parse(&j->precision, a->layer_precision));
-  assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
-  plan_options.inject = a->inject;
-  ASSAY_TRY(cli_parse_fp32(a->fp32, &plan_options.fp32));
-  ASSAY_TRY(assay_plan_create(j->model, &j->precision, &plan_options, (uint64_t)a->seed, &j->plan));
-  const assay_backend_t* backend;
-  ASSAY_TRY(assay_target_find(a->target, ASSAY_TARGET_INSPECT, &backend));
-  return assay_executor_run_plan(j->plan, backend, NULL, &j->executor);
+// ---- opening ------------------------------------------------------------------------------------
+
+static assay_status_t want_float(const char* what, const char* text, assay_format_t* out) {
+  *out = text ? assay_format_parse(text) : ASSAY_FORMAT_NONE;
+  if (text && !assay_format_is_float(*out))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown %s '%s'", what, text);
+  return NULL;
+}
+
+static assay_status_t open_model(const args_t* a, job_t* j) {
+  assay_session_options_t o = ASSAY_SESSION_OPTIONS_INIT;
+  o.mode = j->mode;
+  ASSAY_TRY(want_float("precision", a->precision, &o.precision));
+  ASSAY_TRY(want_float("accumulator", a->accumulate, &o.accumulator));
+  if (a->fp32) ASSAY_TRY(cli_client_fp32(a->fp32, &o.fp32));
+  o.layer_precision = a->layer_precision;
+  o.seed = (uint64_t)a->seed;
+  o.unquantized = a->truth != NULL;
+  o.target = a->target;
+  o.fusion = a->fused ? ASSAY_FUSION_ON : ASSAY_FUSION_TARGET;
+  o.passes_off = a->no_pass.items;
+  o.n_passes_off = a->no_pass.n;
+  o.inject = a->inject;
+  o.all_values = a->values;
+  o.progress = cli_client_progress;
+  return assay_session_create(j->model, &o, &j->session);
 }
 
 // A plan file has all settled that a plan is made of.
 static assay_status_t open_engine(const args_t* a, job_t* j) {
   ASSAY_TRY(assay_engine_load(a->model, &j->engine));
-  j->model = (assay_model_t*)(uintptr_t)assay_plan_layers(assay_engine_plan(j->engine))->model;
-  assay_model_retain(j->model);
-  return assay_executor_run_engine(j->engine, NULL, &j->executor);
+  j->model = assay_engine_model(j->engine);
+  return assay_session_of_engine(j->engine, cli_client_progress, NULL, &j->session);
 }
 
-static assay_status_t open_evaluator(const args_t* a, job_t* j, assay_mode_t mode) {
-  assay_evaluator_config_t config = {
-      .mode = mode,
-      .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
-      .seed = (uint64_t)a->seed,
-      .keep_all = a->values};
-  return assay_executor_evaluate(j->model, &config, &j->executor);
-}
+// ---- running ------------------------------------------------------------------------------------
 
-// The graph that is run: the model's, or what the passes have made of it.
-// Runs one sample; graph outputs can be read afterwards.
-static assay_status_t run_sample(job_t* j, assay_tensor_t* const* inputs) {
-  const assay_graph_t* g = assay_executor_graph(j->executor);
-  const size_t n_steps = assay_executor_n_steps(j->executor);
-  assay_executor_reset(j->executor);
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (inputs[i]) ASSAY_TRY(assay_executor_set(j->executor, g->inputs[i], inputs[i]));
-  for (size_t i = 0; i < n_steps; i++) {
-    ASSAY_TRY(assay_executor_step(j->executor, i));
-    assay_cli_progress("running", (double)i / (double)n_steps);
-  }
+// Runs one sample; the session's values can be read afterwards.
+static assay_status_t run_sample(job_t* j, size_t sample) {
+  const size_t n = assay_samples_value_count(j->samples);
+  assay_tensor_t** in = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof(assay_tensor_t*), &in));
+  for (size_t i = 0; i < n; i++) in[i] = assay_samples_tensor(j->samples, sample, i);
+  assay_status_t st = assay_session_evaluate(j->session, n, in);
   assay_cli_progress("", 1);
-  return NULL;
-}
-
-static void print_value(const char* name, const assay_tensor_t* t) {
-  if (t->kind != ASSAY_KIND_TENSOR) {
-    assay_print(stdout, "%s: %lld items\n", name, (long long)t->n_items);
-    return;
-  }
-  assay_print(stdout, "%s: %s%s", name, assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
-  if (t->store == ASSAY_STORE_F64 && t->size) {
-    double min = (double)INFINITY, max = -(double)INFINITY, sum = 0;
-    int64_t bad = 0;
-    for (int64_t i = 0; i < t->size; i++) {
-      double x = assay_f64(t)[i];
-      if (!isfinite(x)) {
-        bad++;
-        continue;
-      }
-      min = fmin(min, x);
-      max = fmax(max, x);
-      sum += x;
-    }
-    if (bad < t->size)
-      printf("  min %.6g  max %.6g  mean %.6g", min, max, sum / (double)(t->size - bad));
-    if (bad) printf("  not finite: %lld", (long long)bad);
-  }
-  putchar('\n');
+  assay_free(in);
+  return st;
 }
 
 static bool wanted(const args_t* a, const char* name) {
@@ -133,63 +99,114 @@ static bool wanted(const args_t* a, const char* name) {
   return !a->outputs.n;
 }
 
-static assay_status_t collect_value(const args_t* a, job_t* j, size_t sample, bool truth,
-                                    const assay_value_t* v) {
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_executor_output(j->executor, v, &t));
-  assay_tensor_t *wide = NULL, *typed = NULL;
-  if (!t || !wanted(a, v->name)) return NULL;
-  // Files hold arrays; sequences between nodes are left out.
-  if (a->values && t->kind != ASSAY_KIND_TENSOR) return NULL;
-  ASSAY_TRY(assay_tensor_widen(t, &wide));
-  bool floats = wide->kind == ASSAY_KIND_TENSOR && wide->store == ASSAY_STORE_F64;
-  assay_status_t st = truth && floats ? assay_tensor_retype(wide, ASSAY_TYPE_DOUBLE, &typed) : NULL;
-  if (!st && !typed) typed = assay_tensor_retain(wide);
-  assay_tensor_release(wide);
-  // Files have no more than the type holds: of many samples no more is kept, either.
-  if (!st && a->save && j->samples.n > 1 && typed->kind == ASSAY_KIND_TENSOR &&
-      typed->type != ASSAY_TYPE_STRING) {
-    assay_tensor_t* packed = NULL;
-    st = assay_tensor_pack(typed, &packed);
-    assay_tensor_release(typed);
-    typed = packed;
-  }
-  return st ? st : assay_set_add(&j->results.runs[sample], v->name, typed);
+// The type that a value is kept in; UNDEFINED: as it is. Truth is kept in float64. Files have no
+// more than the type holds: of many samples no more is kept, either.
+static assay_type_t kept_type(const args_t* a, const job_t* j, const assay_tensor_t* t) {
+  const assay_type_t type = assay_tensor_type(t);
+  if (assay_tensor_kind(t) != ASSAY_KIND_TENSOR || type == ASSAY_TYPE_STRING)
+    return ASSAY_TYPE_UNDEFINED;
+  if (j->mode == ASSAY_RUN_TRUTH && assay_type_is_float(type)) return ASSAY_TYPE_DOUBLE;
+  return a->save && assay_samples_count(j->samples) > 1 ? type : ASSAY_TYPE_UNDEFINED;
 }
 
-// Keeps the outputs of a sample, or all that its nodes made; truth is saved in float64.
-static assay_status_t collect(const args_t* a, job_t* j, size_t sample, bool truth) {
-  const assay_graph_t* g = assay_executor_graph(j->executor);
-  for (size_t i = 0; !a->values && i < g->n_outputs; i++)
-    ASSAY_TRY(collect_value(a, j, sample, truth, g->outputs[i]));
-  for (size_t i = 0; a->values && i < g->n_nodes; i++)
-    for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
-      if (g->nodes[i]->outputs[k])
-        ASSAY_TRY(collect_value(a, j, sample, truth, g->nodes[i]->outputs[k]));
+static assay_status_t collect_value(const args_t* a, job_t* j, size_t i) {
+  const char* name = assay_session_value_name(j->session, i);
+  assay_tensor_t *t = NULL, *kept = NULL;
+  if (!wanted(a, name)) return NULL;
+  ASSAY_TRY(assay_session_value(j->session, i, &t));
+  // Files hold arrays; sequences between nodes are left out.
+  if (!t || (a->values && assay_tensor_kind(t) != ASSAY_KIND_TENSOR))
+    return assay_tensor_release(t), NULL;
+  const assay_type_t type = kept_type(a, j, t);
+  assay_status_t st = type ? assay_tensor_convert(t, type, &kept) : NULL;
+  if (!st) st = assay_outputs_add(j->results, name, kept ? kept : t);
+  assay_tensor_release(kept);
+  assay_tensor_release(t);
+  return st;
+}
+
+// Runs all samples, and keeps the outputs of each, or all that its nodes made.
+static assay_status_t run_all(const args_t* a, job_t* j) {
+  ASSAY_TRY(assay_outputs_create(&j->results));
+  // What is said of a sample holds for its outputs.
+  ASSAY_TRY(assay_outputs_set_metadata(j->results, assay_samples_metadata(j->samples)));
+  for (size_t k = 0; k < assay_samples_count(j->samples); k++) {
+    ASSAY_TRY(assay_outputs_begin_run(j->results));
+    ASSAY_TRY(run_sample(j, k));
+    for (size_t i = 0; i < assay_session_value_count(j->session); i++)
+      ASSAY_TRY(collect_value(a, j, i));
+  }
+  return NULL;
+}
+
+// ---- results ------------------------------------------------------------------------------------
+
+static void print_dims(const assay_tensor_t* t) {
+  const int64_t* dims = assay_tensor_dims(t);
+  putchar('[');
+  for (int d = 0; d < assay_tensor_rank(t); d++)
+    printf("%s%lld", d ? ", " : "", (long long)dims[d]);
+  putchar(']');
+}
+
+static void print_statistics(const double* x, int64_t n) {
+  double min = (double)INFINITY, max = -(double)INFINITY, sum = 0;
+  int64_t bad = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (!isfinite(x[i])) {
+      bad++;
+      continue;
+    }
+    min = fmin(min, x[i]);
+    max = fmax(max, x[i]);
+    sum += x[i];
+  }
+  if (bad < n) printf("  min %.6g  max %.6g  mean %.6g", min, max, sum / (double)(n - bad));
+  if (bad) printf("  not finite: %lld", (long long)bad);
+}
+
+static assay_status_t print_value(const char* name, assay_tensor_t* t) {
+  const int64_t n = assay_tensor_size(t);
+  double* x = NULL;
+  if (assay_tensor_kind(t) != ASSAY_KIND_TENSOR) {
+    assay_print(stdout, "%s: %lld items\n", name, (long long)assay_tensor_item_count(t));
+    return NULL;
+  }
+  const bool floats = n && assay_type_is_float(assay_tensor_type(t));
+  if (floats) ASSAY_TRY(assay_new_array((size_t)n, sizeof *x, &x));
+  assay_status_t st = floats ? assay_tensor_read_f64(t, x, (size_t)n) : NULL;
+  if (st) return assay_free(x), st;
+  assay_print(stdout, "%s: %s", name, assay_type_name(assay_tensor_type(t)));
+  print_dims(t);
+  if (floats) print_statistics(x, n);
+  putchar('\n');
+  assay_free(x);
   return NULL;
 }
 
 // Prints the outputs, samples one after the other, or saves them.
 static assay_status_t hand_over(const args_t* a, job_t* j) {
-  assay_str_t notes = {0};
-  assay_set_t all = {0};
+  assay_outputs_options_t o = ASSAY_OUTPUTS_OPTIONS_INIT;
+  o.raw_bits = a->raw_bits;
+  o.compress = a->compress;
   if (a->save) {
-    assay_status_t st = a->raw_bits ? assay_tensor_files_raw_bits(&j->results) : NULL;
-    j->results.compress = a->compress;
-    if (!st) st = assay_tensor_file_write(a->save, &j->results, "assay", &notes);
-    fputs(assay_str_get(&notes), stderr);
-    assay_str_deinit(&notes);
+    assay_status_t st = assay_outputs_save(j->results, a->save, &o);
+    fputs(assay_outputs_notes(j->results), stderr);
     return st;
   }
-  ASSAY_TRY(assay_saved_join(&j->results, &all));
-  for (size_t i = 0; i < all.n; i++) print_value(all.names[i], all.tensors[i]);
-  assay_set_deinit(&all);
+  ASSAY_TRY(assay_outputs_join(j->results));
+  for (size_t i = 0; i < assay_outputs_joined_count(j->results); i++)
+    ASSAY_TRY(print_value(assay_outputs_joined_name(j->results, i),
+                          assay_outputs_joined_tensor(j->results, i)));
   return NULL;
 }
 
-static int run_job(args_t* a, job_t* j) {
-  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused ||
-                   a->no_pass.n || a->inject || a->target || a->fp32;
+// ---- the verb -----------------------------------------------------------------------------------
+
+// Says what does not go together, and in which mode the model is run.
+static int settle_options(const args_t* a, bool built, job_t* j) {
+  const bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused ||
+                         a->no_pass.n || a->inject || a->target || a->fp32;
   const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
@@ -209,7 +226,6 @@ static int run_job(args_t* a, job_t* j) {
                            mode);
   if (plan && a->values)
     return assay_cli_usage("run", "--all-values is for --mode truth and native, not plan");
-  const bool built = assay_engine_is_plan_file(a->model);
   if (built && (asks_plan || a->mode || a->values || cli_shapes_given(&a->shape) || a->truth))
     return assay_cli_usage("run",
                            "'%s' is a plan: its shapes, formats and passes were settled when it "
@@ -220,43 +236,48 @@ static int run_job(args_t* a, job_t* j) {
                            a->compress ? "--compress" : "--raw-bits");
   if (a->compress && strchr(a->save, '.') && !assay_glob_match("*.npz", a->save))
     return assay_cli_usage("run", "--compress is for npz, and '%s' is none", a->save);
-  assay_status_t st = a->save ? assay_tensor_file_check_name(a->save) : NULL;
-  if (!st) st = cli_reading_begin(&a->reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  double start = assay_clock_seconds();
-  st = built ? open_engine(a, j) : cli_shapes_load(a->model, false, &j->shapes, &j->model);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  bool any = false;
-  for (size_t i = 0; i < j->model->graph->n_outputs; i++)
-    any |= wanted(a, j->model->graph->outputs[i]->name);
-  if (!any && a->outputs.n && !a->values)
-    return assay_cli_usage("run", "no output matches '%s'; the model has '%s'%s%s",
-                           a->outputs.items[0],
-                           j->model->graph->n_outputs ? j->model->graph->outputs[0]->name : "",
-                           j->model->graph->n_outputs > 1 ? " and others" : "",
-                           ASSAY_VALUES_NEAR_TEXT(j->model->graph->outputs,
-                                                  j->model->graph->n_outputs, a->outputs.items[0]));
-  if (!built)
-    st =
-        plan ? open_plan(a, j) : open_evaluator(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->seed, &j->samples);
-  j->results.about = j->reading.about;  // what is said of a sample holds for its outputs
-  j->reading.about = (assay_str_t){0};
-  st = cli_reading_end(&a->reading, &j->reading, st);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  double loaded = assay_clock_seconds();
-  for (size_t k = 0; !st && k < j->samples.n; k++) {
-    assay_set_t* results = NULL;
-    st = assay_saved_add_run(&j->results, &results);
-    if (!st) st = run_sample(j, assay_samples_get(&j->samples, k));
-    if (!st) st = collect(a, j, k, truth);
+  j->mode = plan ? ASSAY_RUN_PLAN : truth ? ASSAY_RUN_TRUTH : ASSAY_RUN_NATIVE;
+  return ASSAY_EXIT_OK;
+}
+
+// Whether an output has a name that is asked for; if not, says which there are.
+static bool has_wanted(const args_t* a, const assay_model_t* m) {
+  const size_t n = assay_model_output_count(m);
+  assay_nearest_t near = {.wanted = a->outputs.n ? a->outputs.items[0] : ""};
+  if (a->values || !a->outputs.n) return true;
+  for (size_t i = 0; i < n; i++) {
+    const char* name = assay_model_output_name(m, i);
+    if (wanted(a, name)) return true;
+    assay_nearest_offer(&near, name);
   }
-  double ran = assay_clock_seconds();
+  assay_cli_usage("run", "no output matches '%s'; the model has '%s'%s%s", a->outputs.items[0],
+                  n ? assay_model_output_name(m, 0) : "", n > 1 ? " and others" : "",
+                  ASSAY_NEAREST_TEXT(&near));
+  return false;
+}
+
+static int run_job(const args_t* a, job_t* j) {
+  const bool built = assay_engine_is_plan_file(a->model);
+  const int code = settle_options(a, built, j);
+  if (code) return code;
+  assay_status_t st = a->save ? assay_outputs_check_path(a->save) : NULL;
+  if (!st) st = cli_client_begin(&a->reading, &a->shape, &j->client);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  const double start = assay_clock_seconds();
+  st = built ? open_engine(a, j) : cli_client_model(&j->client, a->model, false, &j->model);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  if (!has_wanted(a, j->model)) return ASSAY_EXIT_USAGE;
+  if (!built) st = open_model(a, j);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = cli_client_inputs(&j->client, &a->inputs, j->model, (uint64_t)a->seed, &j->samples);
+  st = cli_client_read(&j->client, st);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  const double loaded = assay_clock_seconds();
+  st = run_all(a, j);
+  const double ran = assay_clock_seconds();
   if (!st) st = hand_over(a, j);
   if (st) {
-    bool input =
+    const bool input =
         assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
     return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
@@ -268,7 +289,7 @@ static int run(void* p) {
   const args_t* a = p;
   job_t j = {0};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
-  int code = run_job(p, &j);
+  int code = run_job(a, &j);
   job_deinit(&j);
   return code;
 }
