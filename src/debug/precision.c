@@ -9,6 +9,10 @@
 #include "base/memory.h"
 #include "formats/format.h"
 
+// Fewer layers are tried for in so much work of the samples' runs, and in so many runs.
+static const double REMOVAL_WORK = 1e10;
+enum { MIN_REMOVALS = 12, MAX_REMOVALS = 512 };
+
 static assay_fp32_subject_t subject_of(const assay_precision_found_t* f) {
   return (assay_fp32_subject_t){.model = f->model,
                                 .plan = f->plan,
@@ -44,6 +48,8 @@ static assay_status_t search(assay_precision_found_t* f, const assay_precision_o
       [ASSAY_PRECISION_BISECT] = ASSAY_FEWEST_BISECT,
       [ASSAY_PRECISION_LINEAR] = ASSAY_FEWEST_LINEAR};
   const assay_check_setting_t* o = &f->options;
+  const size_t max_removals =
+      f->account ? assay_fewest_affordable(f->account, inputs->n, REMOVAL_WORK, MAX_REMOVALS) : 0;
   const assay_fewest_setting_t setting = {.strategy = strategies[options->mode],
                                           .subject = subject_of(f),
                                           .backend = o->backend,
@@ -53,6 +59,8 @@ static assay_status_t search(assay_precision_found_t* f, const assay_precision_o
                                           .account = &f->account,
                                           .as_asked = options->as_asked,
                                           .from_end = options->from_end,
+                                          .max_removals = max_removals,
+                                          .min_removals = MIN_REMOVALS,
                                           .run = run,
                                           .runner = runs,
                                           .progress = o->progress,

@@ -3,7 +3,8 @@
 //
 // From the account: truth alone predicts what passes a format's range, and where large values
 // cancel; where nothing does, one run shows the shares of the error. The set is verified by running
-// it: at most three runs in all, whatever the number of layers, and nothing is built anew. By
+// it: at most three runs, whatever the number of layers. Then layers are taken out again as long as
+// the rest does (diagnose/fewest.h), in as many runs as cost little; nothing is built anew. By
 // prefixes, as other tools do: the first (or last) layers in higher precision, as few as pass, each
 // number tried by a run.
 #ifndef ASSAY_DEBUG_PRECISION_H_

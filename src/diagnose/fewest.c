@@ -8,7 +8,8 @@
 static const assay_fewest_row_t* const rows[] = {[ASSAY_FEWEST_OBSERVED] = &assay_fewest_observed,
                                                  [ASSAY_FEWEST_PREDICTED] = &assay_fewest_predicted,
                                                  [ASSAY_FEWEST_BISECT] = &assay_fewest_bisect,
-                                                 [ASSAY_FEWEST_LINEAR] = &assay_fewest_linear};
+                                                 [ASSAY_FEWEST_LINEAR] = &assay_fewest_linear,
+                                                 [ASSAY_FEWEST_PROPOSED] = &assay_fewest_proposed};
 
 static void forget_run(assay_fewest_t* f) {
   assay_taken_destroy(f->taken);
@@ -35,7 +36,7 @@ static assay_status_t run(assay_fewest_t* f, bool none) {
   return NULL;
 }
 
-static assay_status_t search(assay_fewest_t* f, const assay_fewest_row_t* row) {
+static assay_status_t step_through(assay_fewest_t* f, const assay_fewest_row_t* row) {
   for (;;) {
     assay_fewest_step_t step = ASSAY_FEWEST_STOP;
     ASSAY_TRY(row->propose(f, &step));
@@ -46,19 +47,36 @@ static assay_status_t search(assay_fewest_t* f, const assay_fewest_row_t* row) {
   }
 }
 
+static assay_status_t search(assay_fewest_t* f, const assay_fewest_row_t* row) {
+  ASSAY_TRY(assay_new_array(1, row->state_bytes, &f->state));
+  assay_status_t st = step_through(f, row);
+  if (row->free_state) row->free_state(f->state);
+  assay_free(f->state);
+  f->state = NULL;
+  return st;
+}
+
+// A set that does, then fewer layers.
+static assay_status_t find(assay_fewest_t* f, const assay_fewest_row_t* row) {
+  ASSAY_TRY(search(f, row));
+  f->take = false;
+  const bool does = f->found->has_fix && f->fix->verified;
+  const size_t runs = f->n_runs;
+  if (does && !row->fixed) ASSAY_TRY(search(f, &assay_fewest_removal));
+  f->found->removals = f->n_runs - runs;
+  return NULL;
+}
+
 assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting, assay_fewest_found_t* out) {
-  const assay_fewest_row_t* row = rows[setting->strategy];
   assay_fewest_found_t found = {0};
-  assay_fewest_t f = {.setting = setting, .subject = setting->subject, .found = &found};
-  assay_status_t st = assay_new_array(1, row->state_bytes, &f.state);
-  if (!st) st = assay_fp32_set_create(&f.subject, &f.set);
-  if (!st) st = search(&f, row);
+  assay_fewest_t f = {
+      .setting = setting, .subject = setting->subject, .found = &found, .fix = &found.fix};
+  assay_status_t st = assay_fp32_set_create(&f.subject, &f.set);
+  if (!st) st = find(&f, rows[setting->strategy]);
   found.runs += f.n_runs;
   found.cancels = f.set.cancels;
   found.cancels_from = f.set.cancels_from;
   found.cancels_to = f.set.cancels_to;
-  if (f.state && row->free_state) row->free_state(f.state);
-  assay_free(f.state);
   forget_run(&f);
   assay_fp32_set_deinit(&f.set);
   if (st) return assay_fewest_found_deinit(&found), st;

@@ -6,6 +6,8 @@ void assay_fewest_progress(const assay_fewest_t* f, const char* what, double fra
   if (f->setting->progress) f->setting->progress(f->setting->user, what, fraction);
 }
 
+bool assay_fewest_does(const assay_fewest_t* f) { return f->last.faithful; }
+
 void assay_fewest_take_asked(assay_fewest_t* f) {
   assay_fewest_found_t* found = f->found;
   assay_free(found->outputs);
@@ -16,7 +18,7 @@ void assay_fewest_take_asked(assay_fewest_t* f) {
 }
 
 void assay_fewest_take_fix(assay_fewest_t* f) {
-  assay_fix_t* fix = &f->found->fix;
+  assay_fix_t* fix = f->fix;
   assay_free(fix->outputs);
   fix->outputs = f->last.outputs;
   fix->verified = f->last.faithful;

@@ -102,7 +102,8 @@ static void overflow_is_found_and_fixed(void** state) {
   assert_string_equal(assay_check_fix_node(c, 1), "down");
   assert_null(assay_check_fix_node(c, 2));
   assert_int_equal(assay_check_fix_format(c), ASSAY_FORMAT_FP32);
-  assert_true(assay_check_fix_verified(c) && assay_check_fix_runs(c) == 1);
+  assert_true(assay_check_fix_verified(c) && assay_check_fix_runs(c) >= 1 &&
+              assay_check_fix_runs(c) < 10);
   op_case_ok(assay_check_fix_output(c, 0, &o));
   assert_true(o.faithful && o.differing == 0 && o.cosine > 0.999);
   fails(assay_check_output(c, 1, &o), ASSAY_INVALID_ARGUMENT, "output 1");

@@ -145,8 +145,9 @@ static const opt_t options[] = {
     CLI_DEBUG_REQUIREMENTS,
     CLI_DEBUG_FUSED,
     {"--mode", 0, OPT_STRING, offsetof(args_t, mode), "MODE",
-     "account (default): the fewest layers, at most three runs and\nnothing built anew; bisect: "
-     "the shortest prefix of layers that\ndoes; linear: one more each time",
+     "account (default): at most three runs find layers that do, more\ntake out what is not "
+     "needed; nothing is built anew. bisect: the\nshortest prefix of layers that does; linear: one "
+     "more each time",
      false},
     {"--as-asked", 0, OPT_FLAG, offsetof(args_t, as_asked), NULL,
      "account: where ranges told what to keep, run the model as asked,\ntoo: it may do as it is",
