@@ -54,6 +54,9 @@ typedef struct assay_fewest_setting {
   // command of the user's judges; min_removals, if more, where more than a quarter of all layers
   // are in the set.
   size_t max_removals, min_removals;
+  // By layer of the subject's plan: how much the outputs are likely to need it in fp32, INFINITY:
+  // it is never taken out. NULL: the largest share of the error, where ranges do not tell.
+  const double* need;
 
   // Runs all samples in a precision. out_taken: what was made of the first one; NULL: nobody asks.
   assay_status_t (*run)(void* runner, const assay_precision_t* precision, assay_run_result_t* out,

@@ -7,19 +7,20 @@
 #include "formats/format.h"
 
 enum { WITH_COMMANDS = 8, FEW = 16 };  // FEW: units, for all smaller sets
-static const double PASSES = 1e6;      // of need: it passes the format's range
 
 // A layer of the plan as asked: nodes [first, first + n) of the state's.
 typedef struct unit {
   size_t first, n;
   double need;  // how much the outputs are likely to need it
+  bool passes;  // its values pass the format's range
   bool kept;    // in the best set so far
 } unit_t;
 
 typedef struct state {
   int* ids;       // of nodes
   unit_t* units;  // those in a low format or in the set, least needed first
-  size_t n_ids, n_units, n_kept;
+  size_t n_ids, n_units;
+  size_t n_kept, n_fixed;  // units in the best set; others that never leave it
   size_t n_runs, max_runs;
   // Groups: units of the set as it was found, by rank; those before `first` have been decided on.
   size_t *order, n_order, first, group, n_without;
@@ -42,18 +43,27 @@ static bool is_low(const assay_layer_t* l) {
   return l->format != ASSAY_FORMAT_NONE && assay_format_info(l->format)->bits < 32;
 }
 
-// What passes the format's range comes last, then the largest shares of the error; where those are
-// not known, what layers were seen to do to the numbers, or lose by storing them.
+static const assay_layer_account_t* account_of(const assay_fewest_t* f, const assay_layer_t* l) {
+  return f->subject.account ? assay_account_of_node(f->subject.account, l->nodes[l->n_nodes - 1])
+                            : NULL;
+}
+
+static bool passes_range(const assay_fewest_t* f, const assay_layer_t* l) {
+  const assay_layer_account_t* a = account_of(f, l);
+  const double max = assay_format_info(l->format)->max;
+  return a && (a->truth_max > max || a->truth_max_in > max);
+}
+
+// Its share of the error; where that is not known, what the layer was seen to do to the numbers, or
+// loses by storing them.
 static double need_of(const assay_fewest_t* f, size_t layer) {
   const assay_layers_t* all = assay_plan_layers(f->subject.plan);
   const assay_layer_t* l = &all->layers[layer];
   const assay_node_t* last = l->nodes[l->n_nodes - 1];
-  const assay_layer_account_t* a =
-      f->subject.account ? assay_account_of_node(f->subject.account, last) : NULL;
-  const double max = assay_format_info(l->format)->max;
-  double need = f->setting->shares ? assay_shares_of_layer(f->setting->shares, layer) : 0;
+  const assay_layer_account_t* a = account_of(f, l);
+  if (f->setting->need) return layer < all->n_layers ? f->setting->need[layer] : 0;
+  const double need = f->setting->shares ? assay_shares_of_layer(f->setting->shares, layer) : 0;
   if (!a) return need;
-  if (a->truth_max > max || a->truth_max_in > max) need += PASSES;
   const double own = a->own.sum_ref2 > 0 ? sqrt(a->own.sum_err2 / a->own.sum_ref2) : 0;
   const assay_storage_loss_t stored =
       last->n_outputs && last->outputs[0]
@@ -73,6 +83,10 @@ static void add_node(state_t* s, bool* seen, unit_t* u, int id) {
 
 static void add_unit(state_t* s, unit_t u) {
   if (!u.n) return;
+  if (isinf(u.need)) {
+    s->n_fixed += u.kept;
+    return;
+  }
   s->n_kept += u.kept;
   s->units[s->n_units++] = u;
 }
@@ -91,21 +105,27 @@ static void add_layer(assay_fewest_t* f, state_t* s, bool* seen, size_t layer) {
     }
   }
   u.need = need_of(f, layer);
+  u.passes = passes_range(f, l);
   add_unit(s, u);
 }
 
-// The least needed first; among equals the last of the graph, which carries least on.
+static bool is_before(const unit_t* a, const unit_t* b) {
+  return a->passes != b->passes ? b->passes : a->need < b->need;
+}
+
+// What passes the range comes last, before it what is needed most; among equals the last of the
+// graph, which carries least on.
 static void sort_units(state_t* s) {
   for (size_t i = 1; i < s->n_units; i++) {
     const unit_t u = s->units[i];
     size_t at = i;
-    for (; at > 0 && s->units[at - 1].need >= u.need; at--) s->units[at] = s->units[at - 1];
+    for (; at > 0 && !is_before(&s->units[at - 1], &u); at--) s->units[at] = s->units[at - 1];
     s->units[at] = u;
   }
 }
 
-// A fix that keeps much of the model is little better than a higher precision for all: some runs are
-// worth it whatever they cost. How long a command of the user's takes nobody knows.
+// A fix that keeps much of the model is little better than a higher precision for all: some runs
+// are worth it whatever they cost. How long a command of the user's takes nobody knows.
 static size_t max_runs_of(const assay_fewest_t* f, bool many) {
   const assay_requirements_t* r = f->subject.require;
   size_t max = f->setting->max_removals;
@@ -118,7 +138,7 @@ static void choose_order(assay_fewest_t* f, state_t* s, size_t n_layers) {
   s->max_runs = max_runs_of(f, 4 * s->n_kept > n_layers);
   const bool all = 4 * s->n_kept <= f->setting->max_removals || s->n_units <= FEW;
   for (size_t i = 0; i < s->n_units; i++)
-    if (s->units[i].kept && (all || s->units[i].need < PASSES)) s->order[s->n_order++] = i;
+    if (s->units[i].kept && (all || !s->units[i].passes)) s->order[s->n_order++] = i;
   s->group = s->n_order > 1 ? s->n_order / 2 : 1;
 }
 
@@ -162,10 +182,10 @@ static void put_best(assay_fewest_t* f, const state_t* s) {
 // The next group, half as large where the last one was needed and twice as large where it was not:
 // one unit at a time where most are needed. The set is never left empty.
 static bool propose_group(assay_fewest_t* f, state_t* s) {
-  if (s->n_kept < 2 || s->first >= s->n_order) return false;
+  if (s->n_kept + s->n_fixed < 2 || s->first >= s->n_order) return false;
   const size_t left = s->n_order - s->first;
   s->n_without = s->group < left ? s->group : left;
-  if (s->n_without == s->n_kept) s->n_without--;
+  if (s->n_without == s->n_kept + s->n_fixed) s->n_without--;
   for (size_t i = 0; i < s->n_without; i++) put(f, s, s->order[s->first + i], false);
   return true;
 }
@@ -196,13 +216,13 @@ static size_t count_sets(size_t n, size_t k, size_t max) {
 // Nothing else can stand for what passes the format's range.
 static bool all_pass_range(const state_t* s) {
   for (size_t i = 0; i < s->n_units; i++)
-    if (s->units[i].kept && s->units[i].need < PASSES) return false;
+    if (s->units[i].kept && !s->units[i].passes) return false;
   return true;
 }
 
 // Sets of one unit less: those of the units that are needed most come first.
 static bool first_set(state_t* s) {
-  if (s->n_kept < 2 || s->n_units > FEW || all_pass_range(s)) return false;
+  if (s->n_kept + s->n_fixed < 2 || s->n_units > FEW || all_pass_range(s)) return false;
   s->n_place = s->n_kept - 1;
   const size_t left = s->max_runs - s->n_runs;
   if (count_sets(s->n_units, s->n_place, left) > left) return false;
@@ -255,7 +275,7 @@ static assay_status_t propose(assay_fewest_t* f, assay_fewest_step_t* out) {
 static assay_status_t learn(assay_fewest_t* f, bool tried_none) {
   state_t* s = f->state;
   const bool does = assay_fewest_does(f);
-  const bool by_groups = !s->n_place;
+  const bool by_groups = !s->smaller;
   (void)tried_none;
   s->n_runs++;
   if (does)
