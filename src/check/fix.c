@@ -56,12 +56,14 @@ assay_status_t assay_fix_search(assay_check_t* c, const assay_samples_t* inputs,
       .outputs = c->outputs,
       .max_removals = assay_fewest_affordable(c->account, inputs->n, REMOVAL_WORK, MAX_REMOVALS),
       .min_removals = MIN_REMOVALS,
+      .best = o->fix != ASSAY_FIX_ANY,
       .run = run,
       .runner = &runner,
       .progress = o->progress,
       .user = o->user};
   assay_fewest_found_t found = {0};
   ASSAY_TRY(assay_fewest_find(&setting, &found));
+  assay_fix_front_take(o->fix, c->plan, c->account, &found, &c->front);
   c->fix = found.fix;
   c->has_fix = found.has_fix;
   found.fix = (assay_fix_t){0};

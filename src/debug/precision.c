@@ -61,11 +61,14 @@ static assay_status_t search(assay_precision_found_t* f, const assay_precision_o
                                           .from_end = options->from_end,
                                           .max_removals = max_removals,
                                           .min_removals = MIN_REMOVALS,
+                                          .best = options->fix != ASSAY_FIX_ANY,
                                           .run = run,
                                           .runner = runs,
                                           .progress = o->progress,
                                           .user = o->user};
-  return assay_fewest_find(&setting, &f->fewest);
+  ASSAY_TRY(assay_fewest_find(&setting, &f->fewest));
+  assay_fix_front_take(options->fix, f->plan, f->account, &f->fewest, &f->front);
+  return NULL;
 }
 
 // Layers that pass a range, or have the error's shares; the sum that takes from what is kept.
@@ -136,6 +139,7 @@ assay_status_t assay_precision_find(assay_model_t* model, assay_check_setting_t*
 
 void assay_precision_found_deinit(assay_precision_found_t* f) {
   assay_fewest_found_deinit(&f->fewest);
+  assay_fix_front_deinit(&f->front);
   assay_culprits_deinit(&f->culprits);
   assay_shares_deinit(&f->shares);
   assay_account_destroy(f->account);

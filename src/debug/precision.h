@@ -28,6 +28,7 @@ typedef struct assay_precision_options {
   // From the account: where ranges told what to keep, run the model as it was asked for, too. It
   // may do as it is, since what passes a range need not show in the outputs.
   bool as_asked;
+  assay_fix_choice_t fix;             // from the account; as of check
   const assay_input_shape_t* shapes;  // of its inputs
   size_t n_shapes;
 } assay_precision_options_t;
@@ -45,6 +46,7 @@ typedef struct assay_precision_found {
   size_t builds;              // runs with everything built anew
   // `faithful`: it does as it is; has_fix and fix: the layers to keep.
   assay_fewest_found_t fewest;
+  assay_fix_front_t front;  // the two that the fix was chosen from
 } assay_precision_found_t;
 
 // The options are those of a check; their precision moves into the result. Not finding anything is

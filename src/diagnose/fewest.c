@@ -2,8 +2,11 @@
 // strategies as rows.
 #include "diagnose/fewest.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "diagnose/fewest_strategies.h"
+#include "formats/format.h"
 
 static const assay_fewest_row_t* const rows[] = {[ASSAY_FEWEST_OBSERVED] = &assay_fewest_observed,
                                                  [ASSAY_FEWEST_PREDICTED] = &assay_fewest_predicted,
@@ -56,15 +59,84 @@ static assay_status_t search(assay_fewest_t* f, const assay_fewest_row_t* row) {
   return st;
 }
 
-// A set that does, then fewer layers.
+static assay_status_t find_fewer(assay_fewest_t* f) {
+  const size_t runs = f->n_runs;
+  ASSAY_TRY(search(f, &assay_fewest_removal));
+  f->found->removals += f->n_runs - runs;
+  return NULL;
+}
+
+// ---- all layers, and near them ------------------------------------------------------------------
+
+static bool is_low(const assay_layer_t* l) {
+  return l->format != ASSAY_FORMAT_NONE && assay_format_info(l->format)->bits < 32;
+}
+
+static void set_all(assay_fewest_t* f) {
+  const assay_layers_t* l = assay_plan_layers(f->subject.plan);
+  for (size_t i = 0; i < l->n_all_layers; i++)
+    if (is_low(&l->layers[i])) assay_fp32_set_add(&f->set, f->subject.plan, &l->layers[i]);
+}
+
+static void set_nodes(assay_fewest_t* f, const assay_fix_t* fix) {
+  assay_fp32_set_empty(&f->set);
+  for (size_t i = 0; i < fix->n_nodes; i++) f->set.chosen[fix->nodes[i]->id] = true;
+  f->set.n_chosen = fix->n_nodes;
+}
+
+// The run of all layers becomes that of the fix, whose set is then to be made smaller.
+static assay_status_t start_from_all(assay_fewest_t* f) {
+  const size_t n = f->subject.model->graph->n_outputs;
+  set_all(f);
+  assay_free(f->fix->outputs);
+  f->fix->outputs = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *f->fix->outputs, &f->fix->outputs));
+  memcpy(f->fix->outputs, f->found->wide, n * sizeof *f->fix->outputs);
+  f->fix->verified = true;
+  return NULL;
+}
+
+static assay_status_t run_all(assay_fewest_t* f, bool* out_does) {
+  assay_fewest_progress(f, "running all layers in fp32", 0);
+  set_all(f);
+  ASSAY_TRY(run(f, false));
+  *out_does = f->last.faithful;
+  f->found->wide = f->last.outputs;
+  f->last.outputs = NULL;
+  return NULL;
+}
+
+static assay_status_t find_best(assay_fewest_t* f) {
+  assay_fewest_found_t* found = f->found;
+  found->best_is_fewest = assay_fewest_is_near(f, found->fix.outputs, found->wide);
+  if (found->best_is_fewest) return NULL;
+  f->fix = &found->best;
+  f->reference = found->wide;
+  ASSAY_TRY(start_from_all(f));
+  ASSAY_TRY(find_fewer(f));
+  found->has_best = true;
+  return NULL;
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+// A set that does, then fewer layers; then the fewest that are near all of them.
 static assay_status_t find(assay_fewest_t* f, const assay_fewest_row_t* row) {
+  assay_fewest_found_t* found = f->found;
+  bool all_do = false;
   ASSAY_TRY(search(f, row));
   f->take = false;
-  const bool does = f->found->has_fix && f->fix->verified;
-  const size_t runs = f->n_runs;
-  if (does && !row->fixed) ASSAY_TRY(search(f, &assay_fewest_removal));
-  f->found->removals = f->n_runs - runs;
-  return NULL;
+  if (row->fixed) return NULL;
+  if (f->setting->best && found->has_fix) {
+    ASSAY_TRY(run_all(f, &all_do));
+    if (all_do && !found->fix.verified)
+      ASSAY_TRY(start_from_all(f));
+    else
+      set_nodes(f, &found->fix);
+  }
+  if (!found->has_fix || !found->fix.verified) return NULL;
+  ASSAY_TRY(find_fewer(f));
+  return all_do ? find_best(f) : NULL;
 }
 
 assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting, assay_fewest_found_t* out) {
@@ -86,6 +158,8 @@ assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting, assay_fe
 
 void assay_fewest_found_deinit(assay_fewest_found_t* f) {
   assay_fix_deinit(&f->fix);
+  assay_fix_deinit(&f->best);
+  assay_free(f->wide);
   assay_free(f->outputs);
   assay_free(f->trials);
   assay_str_deinit(&f->unmet);

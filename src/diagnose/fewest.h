@@ -52,11 +52,14 @@ typedef struct assay_fewest_setting {
   bool from_end;  // BISECT, LINEAR: suffixes
   // Runs without some layers of a set that does: at most max_removals, and at most eight where a
   // command of the user's judges; min_removals, if more, where more than a quarter of all layers
-  // are in the set.
+  // are in the set. The fewest near all in fp32 take 24 at least.
   size_t max_removals, min_removals;
   // By layer of the subject's plan: how much the outputs are likely to need it in fp32, INFINITY:
   // it is never taken out. NULL: the largest share of the error, where ranges do not tell.
   const double* need;
+  // Also all layers in fp32, and the fewest that come near it (assay_fewest_found_t). Where the
+  // strategy finds no set that does, all layers are what is taken out of.
+  bool best;
 
   // Runs all samples in a precision. out_taken: what was made of the first one; NULL: nobody asks.
   assay_status_t (*run)(void* runner, const assay_precision_t* precision, assay_run_result_t* out,
@@ -83,7 +86,13 @@ typedef struct assay_fewest_found {
   assay_str_t unmet;  // of the last run: what commands of the user's have against it
   size_t runs;        // over all samples, accounts of runs among them
   size_t removals;    // of them: without some layers of a set that did
-  size_t n_prefix;    // nodes of the prefix that did; 0: not by prefixes, or none did
+  // The setting's `best`: outputs with all layers in fp32 (NULL: not run), and the fewest layers
+  // that do and come near: their error is at most 3 dB larger, of integers no more differ.
+  // best_is_fewest: `fix` does that already, and best is empty.
+  assay_output_check_t* wide;
+  bool has_best, best_is_fewest;
+  assay_fix_t best;
+  size_t n_prefix;  // nodes of the prefix that did; 0: not by prefixes, or none did
   assay_fewest_trial_t* trials;
   size_t n_trials, cap_trials;
   // The sum in which values lose most by cancelling (fp32_set.h).

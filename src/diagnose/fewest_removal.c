@@ -6,7 +6,7 @@
 #include "diagnose/fewest_strategies.h"
 #include "formats/format.h"
 
-enum { WITH_COMMANDS = 8, FEW = 16 };  // FEW: units, for all smaller sets
+enum { WITH_COMMANDS = 8, NEAR_WIDE = 24, FEW = 16 };  // FEW: units, for all smaller sets
 
 // A layer of the plan as asked: nodes [first, first + n) of the state's.
 typedef struct unit {
@@ -130,6 +130,7 @@ static size_t max_runs_of(const assay_fewest_t* f, bool many) {
   const assay_requirements_t* r = f->subject.require;
   size_t max = f->setting->max_removals;
   if (many && max < f->setting->min_removals) max = f->setting->min_removals;
+  if (f->reference && max < NEAR_WIDE) max = NEAR_WIDE;
   return r && assay_require_has_commands(r) && max > WITH_COMMANDS ? WITH_COMMANDS : max;
 }
 
@@ -294,6 +295,7 @@ static assay_status_t finish(assay_fewest_t* f) {
   put_best(f, f->state);
   // What the last run that did not do had to say is not about the set.
   assay_str_deinit(&f->found->unmet);
+  f->fix->verified = true;
   return assay_fp32_set_record(&f->set, f->fix);
 }
 

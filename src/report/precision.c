@@ -97,6 +97,7 @@ assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
     output_lines(c->fix.verified ? "after" : "still", c->fix.outputs, f->n_outputs, out);
   cause_lines(&f->culprits, out);
   unmet_line(f, out);
+  if (c->has_fix) assay_report_front_lines(&f->front, &c->fix, out);
   if (c->has_fix) fix_lines(f, n, out);
   const size_t found_in = c->runs - c->removals;
   assay_str_printf(out, "  took    %zu run%s, ", found_in, plural(found_in));
@@ -130,6 +131,8 @@ static json_t* fix_json(const assay_precision_found_t* f, const assay_report_pre
                         text_of(&rules), "trtexec", text_of(&trtexec));
   j = assay_json_put(j, "prefix",
                      c->n_prefix ? json_integer((json_int_t)c->n_prefix) : json_null());
+  if (f->front.chosen != ASSAY_FIX_ANY)
+    j = assay_json_put(j, "front", assay_report_front_json(&f->front, fix, f->n_outputs));
   j = assay_json_put(j, "model", n->save ? assay_json_text(n->save) : json_null());
   assay_str_deinit(&rules);
   assay_str_deinit(&trtexec);

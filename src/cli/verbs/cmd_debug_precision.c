@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "check/mixed_model.h"
+#include "cli/client.h"
 #include "cli/verbs/debug_job.h"
 #include "debug/precision.h"
 #include "onnx/onnx.h"
@@ -18,6 +19,7 @@ typedef struct args {
   cli_debug_args_t debug;
   const char *mode, *direction, *save, *save_options, *json;
   bool rebuild, as_asked;
+  const char* fix;
   double timeout;
 } args_t;
 
@@ -35,6 +37,7 @@ static const char* conflict(const args_t* a, assay_precision_options_t* o) {
   const bool prefixes = o->mode != ASSAY_PRECISION_ACCOUNT;
   if ((a->rebuild || a->direction) && !prefixes)
     return "--rebuild and --direction are for --mode bisect and linear";
+  if (a->fix && prefixes) return "--fix is for --mode account";
   if (a->as_asked && prefixes) return "--as-asked is for --mode account";
   if (a->direction && strcmp(a->direction, "forward") != 0 && strcmp(a->direction, "reverse") != 0)
     return "--direction is forward or reverse";
@@ -131,6 +134,8 @@ static int run(void* p) {
   cli_debug_job_t j = {0};
   const char* wrong = conflict(a, &o);
   if (wrong) return assay_cli_usage(VERB, "%s", wrong);
+  assay_status_t st = cli_client_fix(a->fix, &o.fix);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   int code;
   if (cli_debug_open(&a->debug, &j, &code))
     code = asks_for_less(a, j.model)
@@ -152,6 +157,7 @@ static const opt_t options[] = {
     {"--as-asked", 0, OPT_FLAG, offsetof(args_t, as_asked), NULL,
      "account: where ranges told what to keep, run the model as asked,\ntoo: it may do as it is",
      false},
+    CLI_FIX_OPTION(fix),
     {"--direction", 0, OPT_STRING, offsetof(args_t, direction), "WHERE",
      "prefixes begin at the first layer (forward, default) or the last\n(reverse)", false},
     {"--rebuild", 0, OPT_FLAG, offsetof(args_t, rebuild), NULL,
