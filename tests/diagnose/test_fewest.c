@@ -256,6 +256,34 @@ static void smaller_sets_are_found(void** state) {
   assay_model_release(m);
 }
 
+static void removals_without_memory(void** state) {
+  (void)state;
+  enum { FEW = 8 };
+  assay_model_t* m = chain_of(FEW);
+  bool reached = true;
+  for (uint64_t n = 1; reached; n = fail_next(n, 400)) {
+    const int64_t live = assay_alloc_live();
+    const assay_precision_t precision = {.format = ASSAY_FORMAT_FP16};
+    demands_t d = {.model = m, .n_nodes = FEW, .n_groups = 2, .groups = {1, 0, 3, 0, 0, 2}};
+    const assay_fewest_setting_t setting = {.strategy = ASSAY_FEWEST_PROPOSED,
+                                            .subject = {.model = m, .precision = &precision},
+                                            .max_removals = 40,
+                                            .propose = propose_all,
+                                            .run = run_demands,
+                                            .runner = &d};
+    assay_fewest_found_t f = {0};
+    assay_alloc_fail_after(n, false);
+    assay_status_t st = assay_fewest_find(&setting, &f);
+    reached = assay_alloc_fail_after(0, false) >= n;
+    if (st && assay_status_code(st) != ASSAY_NO_MEMORY) fail_msg("%s", assay_status_message(st));
+    assert_true(st || f.fix.n_nodes == 1);
+    assay_status_free(st);
+    assay_fewest_found_deinit(&f);
+    assert_int_equal(assay_alloc_live(), live);
+  }
+  assay_model_release(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_shortest_prefix_is_found),
@@ -264,6 +292,7 @@ int main(void) {
       cmocka_unit_test(what_is_not_needed_goes),
       cmocka_unit_test(runs_are_bounded),
       cmocka_unit_test(smaller_sets_are_found),
+      cmocka_unit_test(removals_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
