@@ -46,6 +46,15 @@ typedef enum assay_blame {
 } assay_blame_t;
 ASSAY_API const char* assay_blame_name(assay_blame_t blame);
 
+// Which fix is looked for.
+typedef enum assay_fix_choice {
+  ASSAY_FIX_ANY = 0,  // the fewest layers in fp32 that meet the requirements, and nothing else
+  // These look for both; files and functions without a choice are about the one that is named.
+  ASSAY_FIX_FEWEST,
+  ASSAY_FIX_BEST,  // the fewest layers whose outputs are within 3 dB of those with all in fp32
+} assay_fix_choice_t;
+ASSAY_API const char* assay_fix_choice_name(assay_fix_choice_t choice);  // "any", "fewest", "best"
+
 typedef struct assay_check_options {
   size_t struct_size;
   // Of float32 values; NONE: as declared. INT8: of a model that has its quantizers.
@@ -72,12 +81,13 @@ typedef struct assay_check_options {
   // Called once all but the fix is known: functions of the check may be called.
   void (*judged)(void* user, const assay_check_t* check);
   void* user;  // of both
+  assay_fix_choice_t fix;
 } assay_check_options_t;
 #define ASSAY_CHECK_OPTIONS_INIT                                                                   \
   {                                                                                                \
     sizeof(assay_check_options_t), ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0,                     \
         ASSAY_FUSION_TARGET, 0, 0, ASSAY_FP32_TIGHT, 0, 0, false, false, false, false, 0, 0, 0, 0, \
-        0, 0                                                                                       \
+        0, 0, ASSAY_FIX_ANY                                                                        \
   }
 
 // Makes a plan of the model, which is retained. What options point at is read during the call only,
@@ -231,6 +241,28 @@ ASSAY_API int assay_check_fix_runs(const assay_check_t* check);
 // An output of the verifying run.
 ASSAY_API assay_status_t assay_check_fix_output(const assay_check_t* check, size_t i,
                                                 assay_check_output_t* out);
+
+// One of the two fixes that options.fix looks for: FEWEST or BEST. With ANY there is the first
+// only.
+typedef struct assay_check_fix {
+  size_t struct_size;
+  size_t n_nodes;
+  bool verified;
+  bool chosen;  // what files and the functions above are about
+  double time;  // of a run, estimated, over one with all layers in fp32; 0: not known
+} assay_check_fix_t;
+#define ASSAY_CHECK_FIX_INIT \
+  { sizeof(assay_check_fix_t), 0, false, false, 0 }
+// Errors: NOT_FOUND there is none.
+ASSAY_API assay_status_t assay_check_fix(const assay_check_t* check, assay_fix_choice_t which,
+                                         assay_check_fix_t* out);
+// The name of its node i; NULL past the end.
+ASSAY_API const char* assay_check_fix_node_of(const assay_check_t* check, assay_fix_choice_t which,
+                                              size_t i);
+// An output of the run that verified it.
+ASSAY_API assay_status_t assay_check_fix_output_of(const assay_check_t* check,
+                                                   assay_fix_choice_t which, size_t i,
+                                                   assay_check_output_t* out);
 
 // Whether a model can be written with the fix: its layers below fp32 are of 16 bits.
 ASSAY_API bool assay_check_fix_has_model(const assay_check_t* check);

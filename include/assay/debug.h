@@ -13,6 +13,7 @@
 #ifndef ASSAY_DEBUG_H_
 #define ASSAY_DEBUG_H_
 
+#include <assay/check.h>
 #include <assay/golden.h>
 #include <assay/report.h>
 #include <assay/samples.h>
@@ -91,9 +92,13 @@ typedef struct assay_precision_search_options {
   bool as_asked;        // ACCOUNT: run the model as asked also where ranges told what to keep
   const char* rebuild;  // prefixes: the model's file, to build everything anew for each run; NULL:
                         // as little as can be
+  assay_fix_choice_t fix;  // ACCOUNT: which fix is looked for (check.h)
 } assay_precision_search_options_t;
-#define ASSAY_PRECISION_SEARCH_OPTIONS_INIT \
-  { sizeof(assay_precision_search_options_t), ASSAY_PRECISION_ACCOUNT, false, false, 0 }
+#define ASSAY_PRECISION_SEARCH_OPTIONS_INIT                                             \
+  {                                                                                     \
+    sizeof(assay_precision_search_options_t), ASSAY_PRECISION_ACCOUNT, false, false, 0, \
+        ASSAY_FIX_ANY                                                                   \
+  }
 
 typedef struct assay_precision_search assay_precision_search_t;  // one owner, immutable
 

@@ -172,7 +172,7 @@ const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
   return acc->node ? acc : NULL;
 }
 assay_storage_loss_t assay_account_stored(const assay_account_t* a, const assay_value_t* value) {
-  return a->stored[value->id];
+  return a->stored ? a->stored[value->id] : (assay_storage_loss_t){0};
 }
 const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i) {
   return &a->outputs[i];

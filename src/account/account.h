@@ -106,7 +106,7 @@ const assay_layer_account_t* assay_account_layer(const assay_account_t* a, size_
 const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
                                                    const assay_node_t* node);
 // Foreseen: what a value of the top graph loses in its layer's format, in the last sample; of one
-// that no node makes, in that of its last reader.
+// that no node makes, in that of its last reader. Zeros where nothing was predicted.
 assay_storage_loss_t assay_account_stored(const assay_account_t* a, const assay_value_t* value);
 // Statistics of graph output i over all samples: engine against truth.
 const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i);

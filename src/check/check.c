@@ -313,6 +313,7 @@ void assay_check_clear(assay_check_t* c) {
   assay_free(c->outputs);
   assay_culprits_deinit(&c->culprits);
   assay_fix_deinit(&c->fix);
+  assay_fix_front_deinit(&c->front);
   *c = keep;
 }
 

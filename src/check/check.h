@@ -10,6 +10,7 @@
 #include "account/pictures.h"
 #include "account/require.h"
 #include "account/shares.h"
+#include "check/fix_front.h"
 #include "data/samples.h"
 #include "diagnose/culprits.h"
 #include "diagnose/export.h"
@@ -23,6 +24,7 @@ typedef struct assay_check_setting {
   const char* precision_name;  // as the user wrote it, for the report
   const assay_backend_t* backend;
   bool unquantized, no_fix;
+  assay_fix_choice_t fix;
   const assay_golden_t* golden;  // outputs and inner values, as given; NULL: none
   const assay_samples_t*
       whole_batch;        // what the samples were cut from, since it does not run; NULL
@@ -59,6 +61,7 @@ struct assay_check {
   assay_str_t unfinite_inputs;  // NaN and infinities of the inputs, in words; "": none
   bool has_fix;
   assay_fix_t fix;
+  assay_fix_front_t front;        // the two that it was chosen from
   size_t constants_out_of_range;  // initializers with finite elements past the format's range
   const char* first_constant_out_of_range;
   assay_odd_constants_t odd_constants;  // all that the formats cannot hold, with what it means

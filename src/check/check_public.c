@@ -106,6 +106,7 @@ assay_status_t assay_check_create(assay_model_t* model, const assay_check_option
   ASSAY_TRY(ASSAY_NEW(&j));
   assay_check_setting_t s = {.unquantized = o.unquantized,
                              .no_fix = o.no_fix,
+                             .fix = o.fix,
                              .require = &j->require,
                              .shares = o.shares,
                              .pictures = o.pictures ? &j->pictures : NULL,

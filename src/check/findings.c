@@ -160,6 +160,11 @@ assay_status_t assay_check_fault(const assay_check_t* c, size_t i, assay_check_f
 
 // ---- the fix ------------------------------------------------------------------------------------
 
+const char* assay_fix_choice_name(assay_fix_choice_t choice) {
+  static const char* const names[] = {"any", "fewest", "best"};
+  return names[choice];
+}
+
 size_t assay_check_fix_count(const assay_check_t* c) { return c->has_fix ? c->fix.n_nodes : 0; }
 
 const char* assay_check_fix_node(const assay_check_t* c, size_t i) {
@@ -177,6 +182,44 @@ assay_status_t assay_check_fix_output(const assay_check_t* c, size_t i, assay_ch
   const size_t n = c->has_fix && c->fix.outputs ? c->n_outputs : 0;
   if (i >= n) return no_such("output of a verifying run", i, n);
   const assay_check_output_t full = output_of(&c->fix.outputs[i]);
+  give(out, &full, sizeof full);
+  return NULL;
+}
+
+// ---- the two fixes ------------------------------------------------------------------------------
+
+static const assay_fix_t* fix_of(const assay_check_t* c, assay_fix_choice_t which) {
+  if (!c->has_fix || (which != ASSAY_FIX_FEWEST && which != ASSAY_FIX_BEST)) return NULL;
+  return assay_fix_front_get(&c->front, &c->fix, which);
+}
+
+assay_status_t assay_check_fix(const assay_check_t* c, assay_fix_choice_t which,
+                               assay_check_fix_t* out) {
+  const assay_fix_t* f = fix_of(c, which);
+  if (!f)
+    return ASSAY_ERROR(ASSAY_NOT_FOUND,
+                       "the check has found no such fix; options.fix says whether both are looked "
+                       "for");
+  const assay_check_fix_t full = {.struct_size = sizeof full,
+                                  .n_nodes = f->n_nodes,
+                                  .verified = f->verified,
+                                  .chosen = f == &c->fix,
+                                  .time = assay_fix_front_time(&c->front, which)};
+  give(out, &full, sizeof full);
+  return NULL;
+}
+
+const char* assay_check_fix_node_of(const assay_check_t* c, assay_fix_choice_t which, size_t i) {
+  const assay_fix_t* f = fix_of(c, which);
+  return f && i < f->n_nodes ? f->nodes[i]->label : NULL;
+}
+
+assay_status_t assay_check_fix_output_of(const assay_check_t* c, assay_fix_choice_t which, size_t i,
+                                         assay_check_output_t* out) {
+  const assay_fix_t* f = fix_of(c, which);
+  const size_t n = f && f->outputs ? c->n_outputs : 0;
+  if (i >= n) return no_such("output of a verifying run", i, n);
+  const assay_check_output_t full = output_of(&f->outputs[i]);
   give(out, &full, sizeof full);
   return NULL;
 }

@@ -5,6 +5,10 @@
 #include "base/alloc.h"
 #include "diagnose/fewest.h"
 
+// Fewer layers are tried for in so much work of the samples' runs, and in so many runs.
+static const double REMOVAL_WORK = 2e9;
+enum { MIN_REMOVALS = 4, MAX_REMOVALS = 512 };
+
 typedef struct runner {
   const assay_check_t* check;
   const assay_samples_t *inputs, *golden;
@@ -38,23 +42,28 @@ assay_status_t assay_fix_search(assay_check_t* c, const assay_samples_t* inputs,
                                 const assay_samples_t* golden) {
   const assay_check_setting_t* o = &c->options;
   runner_t runner = {c, inputs, golden};
-  const assay_fewest_setting_t setting = {.strategy = ASSAY_FEWEST_OBSERVED,
-                                          .subject = {.model = c->model,
-                                                      .plan = c->plan,
-                                                      .account = c->account,
-                                                      .precision = &o->precision,
-                                                      .require = o->require},
-                                          .backend = o->backend,
-                                          .unquantized = o->unquantized,
-                                          .inputs = inputs,
-                                          .shares = &c->shares,
-                                          .outputs = c->outputs,
-                                          .run = run,
-                                          .runner = &runner,
-                                          .progress = o->progress,
-                                          .user = o->user};
+  const assay_fewest_setting_t setting = {
+      .strategy = ASSAY_FEWEST_OBSERVED,
+      .subject = {.model = c->model,
+                  .plan = c->plan,
+                  .account = c->account,
+                  .precision = &o->precision,
+                  .require = o->require},
+      .backend = o->backend,
+      .unquantized = o->unquantized,
+      .inputs = inputs,
+      .shares = &c->shares,
+      .outputs = c->outputs,
+      .max_removals = assay_fewest_affordable(c->account, inputs->n, REMOVAL_WORK, MAX_REMOVALS),
+      .min_removals = MIN_REMOVALS,
+      .best = o->fix != ASSAY_FIX_ANY,
+      .run = run,
+      .runner = &runner,
+      .progress = o->progress,
+      .user = o->user};
   assay_fewest_found_t found = {0};
   ASSAY_TRY(assay_fewest_find(&setting, &found));
+  assay_fix_front_take(o->fix, c->plan, c->account, &found, &c->front);
   c->fix = found.fix;
   c->has_fix = found.has_fix;
   found.fix = (assay_fix_t){0};

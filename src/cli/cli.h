@@ -131,6 +131,15 @@ bool assay_cli_json_to_stdout(const char* path);
         before "the options in MODEL.fix.txt, or what --save-options\nwrote", false          \
   }
 
+// Which of two fixes the files are to hold: for what looks for one.
+#define CLI_FIX_OPTION(field)                                                            \
+  {                                                                                      \
+    "--fix", 0, OPT_STRING, offsetof(args_t, field), "WHICH",                            \
+        "look for two fixes, show both and take this one: fewest layers\nthat meet the " \
+        "requirements, or best: the fewest within 3 dB\nof all in fp32",                 \
+        false                                                                            \
+  }
+
 // Row of the option that reads external data with several names, for a verb whose args_t has `bool
 // allow_hard_links`.
 #define CLI_HARD_LINKS_OPTION(field)                                                       \

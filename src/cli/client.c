@@ -54,6 +54,16 @@ assay_status_t cli_client_fp32(const char* text, assay_fp32_t* out) {
   return cli_parse_fp32(text, out);
 }
 
+assay_status_t cli_client_fix(const char* text, assay_fix_choice_t* out) {
+  *out = ASSAY_FIX_ANY;
+  for (int i = ASSAY_FIX_FEWEST; text && i <= ASSAY_FIX_BEST; i++)
+    if (strcmp(text, assay_fix_choice_name((assay_fix_choice_t)i)) == 0)
+      *out = (assay_fix_choice_t)i;
+  return !text || *out != ASSAY_FIX_ANY
+             ? NULL
+             : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--fix is fewest or best, not '%s'", text);
+}
+
 assay_status_t cli_client_want_target(const char* name) { return cli_want_target(name); }
 
 // ---- models and samples -------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #ifndef ASSAY_CLI_CLIENT_H_
 #define ASSAY_CLI_CLIENT_H_
 
+#include <assay/check.h>
 #include <assay/model.h>
 #include <assay/report.h>
 #include <assay/samples.h>
@@ -25,6 +26,8 @@ assay_status_t cli_client_begin(const cli_reading_args_t* reading, const cli_sha
                                 cli_client_t* out) ASSAY_MUST_USE;
 void cli_client_end(cli_client_t* c);
 
+// "fewest" or "best"; NULL: any.
+assay_status_t cli_client_fix(const char* text, assay_fix_choice_t* out) ASSAY_MUST_USE;
 // The format of an option's text; NULL: NONE. what: "precision".
 assay_status_t cli_client_format(const char* what, const char* text,
                                  assay_format_t* out) ASSAY_MUST_USE;

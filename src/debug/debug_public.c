@@ -114,6 +114,11 @@ static assay_status_t check_precision_options(const assay_precision_search_optio
                        "mode %d does not exist; use one of assay_precision_mode_t", (int)o->mode);
   if ((o->rebuild || o->from_end) && !prefixes)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "rebuild and from_end are for BISECT and LINEAR");
+  if ((unsigned)o->fix > ASSAY_FIX_BEST)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "fix %d does not exist; use one of assay_fix_choice_t", (int)o->fix);
+  if (o->fix && prefixes)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a choice of the fix is for mode ACCOUNT");
   if (o->as_asked && prefixes)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "as_asked is for mode ACCOUNT");
   return NULL;
@@ -126,8 +131,11 @@ static assay_status_t find_precision(assay_precision_search_t* s, assay_check_se
   assay_model_t* model = s->debug->check->model;
   assay_input_shape_t* shapes = NULL;
   int64_t* dims = NULL;
-  assay_precision_options_t how = {
-      .mode = o->mode, .from_end = o->from_end, .rebuild = o->rebuild, .as_asked = o->as_asked};
+  assay_precision_options_t how = {.mode = o->mode,
+                                   .from_end = o->from_end,
+                                   .rebuild = o->rebuild,
+                                   .as_asked = o->as_asked,
+                                   .fix = o->fix};
   assay_status_t st = assay_check_input_shapes(model, &shapes, &dims, &how.n_shapes);
   how.shapes = shapes;
   if (!st) st = assay_precision_find(model, setting, &how, inputs, outputs_of(golden), &s->found);

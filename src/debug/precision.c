@@ -9,6 +9,10 @@
 #include "base/memory.h"
 #include "formats/format.h"
 
+// Fewer layers are tried for in so much work of the samples' runs, and in so many runs.
+static const double REMOVAL_WORK = 1e10;
+enum { MIN_REMOVALS = 12, MAX_REMOVALS = 512 };
+
 static assay_fp32_subject_t subject_of(const assay_precision_found_t* f) {
   return (assay_fp32_subject_t){.model = f->model,
                                 .plan = f->plan,
@@ -44,6 +48,8 @@ static assay_status_t search(assay_precision_found_t* f, const assay_precision_o
       [ASSAY_PRECISION_BISECT] = ASSAY_FEWEST_BISECT,
       [ASSAY_PRECISION_LINEAR] = ASSAY_FEWEST_LINEAR};
   const assay_check_setting_t* o = &f->options;
+  const size_t max_removals =
+      f->account ? assay_fewest_affordable(f->account, inputs->n, REMOVAL_WORK, MAX_REMOVALS) : 0;
   const assay_fewest_setting_t setting = {.strategy = strategies[options->mode],
                                           .subject = subject_of(f),
                                           .backend = o->backend,
@@ -53,11 +59,16 @@ static assay_status_t search(assay_precision_found_t* f, const assay_precision_o
                                           .account = &f->account,
                                           .as_asked = options->as_asked,
                                           .from_end = options->from_end,
+                                          .max_removals = max_removals,
+                                          .min_removals = MIN_REMOVALS,
+                                          .best = options->fix != ASSAY_FIX_ANY,
                                           .run = run,
                                           .runner = runs,
                                           .progress = o->progress,
                                           .user = o->user};
-  return assay_fewest_find(&setting, &f->fewest);
+  ASSAY_TRY(assay_fewest_find(&setting, &f->fewest));
+  assay_fix_front_take(options->fix, f->plan, f->account, &f->fewest, &f->front);
+  return NULL;
 }
 
 // Layers that pass a range, or have the error's shares; the sum that takes from what is kept.
@@ -128,6 +139,7 @@ assay_status_t assay_precision_find(assay_model_t* model, assay_check_setting_t*
 
 void assay_precision_found_deinit(assay_precision_found_t* f) {
   assay_fewest_found_deinit(&f->fewest);
+  assay_fix_front_deinit(&f->front);
   assay_culprits_deinit(&f->culprits);
   assay_shares_deinit(&f->shares);
   assay_account_destroy(f->account);

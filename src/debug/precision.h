@@ -3,7 +3,8 @@
 //
 // From the account: truth alone predicts what passes a format's range, and where large values
 // cancel; where nothing does, one run shows the shares of the error. The set is verified by running
-// it: at most three runs in all, whatever the number of layers, and nothing is built anew. By
+// it: at most three runs, whatever the number of layers. Then layers are taken out again as long as
+// the rest does (diagnose/fewest.h), in as many runs as cost little; nothing is built anew. By
 // prefixes, as other tools do: the first (or last) layers in higher precision, as few as pass, each
 // number tried by a run.
 #ifndef ASSAY_DEBUG_PRECISION_H_
@@ -23,6 +24,7 @@ typedef struct assay_precision_options {
   // From the account: where ranges told what to keep, run the model as it was asked for, too. It
   // may do as it is, since what passes a range need not show in the outputs.
   bool as_asked;
+  assay_fix_choice_t fix;             // from the account; as of check
   const assay_input_shape_t* shapes;  // of its inputs
   size_t n_shapes;
 } assay_precision_options_t;
@@ -40,6 +42,7 @@ typedef struct assay_precision_found {
   size_t builds;              // runs with everything built anew
   // `faithful`: it does as it is; has_fix and fix: the layers to keep.
   assay_fewest_found_t fewest;
+  assay_fix_front_t front;  // the two that the fix was chosen from
 } assay_precision_found_t;
 
 // The options are those of a check; their precision moves into the result. Not finding anything is

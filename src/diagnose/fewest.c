@@ -2,13 +2,17 @@
 // strategies as rows.
 #include "diagnose/fewest.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "diagnose/fewest_strategies.h"
+#include "formats/format.h"
 
 static const assay_fewest_row_t* const rows[] = {[ASSAY_FEWEST_OBSERVED] = &assay_fewest_observed,
                                                  [ASSAY_FEWEST_PREDICTED] = &assay_fewest_predicted,
                                                  [ASSAY_FEWEST_BISECT] = &assay_fewest_bisect,
-                                                 [ASSAY_FEWEST_LINEAR] = &assay_fewest_linear};
+                                                 [ASSAY_FEWEST_LINEAR] = &assay_fewest_linear,
+                                                 [ASSAY_FEWEST_PROPOSED] = &assay_fewest_proposed};
 
 static void forget_run(assay_fewest_t* f) {
   assay_taken_destroy(f->taken);
@@ -35,7 +39,7 @@ static assay_status_t run(assay_fewest_t* f, bool none) {
   return NULL;
 }
 
-static assay_status_t search(assay_fewest_t* f, const assay_fewest_row_t* row) {
+static assay_status_t step_through(assay_fewest_t* f, const assay_fewest_row_t* row) {
   for (;;) {
     assay_fewest_step_t step = ASSAY_FEWEST_STOP;
     ASSAY_TRY(row->propose(f, &step));
@@ -46,19 +50,105 @@ static assay_status_t search(assay_fewest_t* f, const assay_fewest_row_t* row) {
   }
 }
 
+static assay_status_t search(assay_fewest_t* f, const assay_fewest_row_t* row) {
+  ASSAY_TRY(assay_new_array(1, row->state_bytes, &f->state));
+  assay_status_t st = step_through(f, row);
+  if (row->free_state) row->free_state(f->state);
+  assay_free(f->state);
+  f->state = NULL;
+  return st;
+}
+
+static assay_status_t find_fewer(assay_fewest_t* f) {
+  const size_t runs = f->n_runs;
+  ASSAY_TRY(search(f, &assay_fewest_removal));
+  f->found->removals += f->n_runs - runs;
+  return NULL;
+}
+
+// ---- all layers, and near them ------------------------------------------------------------------
+
+static bool is_low(const assay_layer_t* l) {
+  return l->format != ASSAY_FORMAT_NONE && assay_format_info(l->format)->bits < 32;
+}
+
+static void set_all(assay_fewest_t* f) {
+  const assay_layers_t* l = assay_plan_layers(f->subject.plan);
+  for (size_t i = 0; i < l->n_all_layers; i++)
+    if (is_low(&l->layers[i])) assay_fp32_set_add(&f->set, f->subject.plan, &l->layers[i]);
+}
+
+static void set_nodes(assay_fewest_t* f, const assay_fix_t* fix) {
+  assay_fp32_set_empty(&f->set);
+  for (size_t i = 0; i < fix->n_nodes; i++) f->set.chosen[fix->nodes[i]->id] = true;
+  f->set.n_chosen = fix->n_nodes;
+}
+
+// The run of all layers becomes that of the fix, whose set is then to be made smaller.
+static assay_status_t start_from_all(assay_fewest_t* f) {
+  const size_t n = f->subject.model->graph->n_outputs;
+  set_all(f);
+  assay_free(f->fix->outputs);
+  f->fix->outputs = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *f->fix->outputs, &f->fix->outputs));
+  memcpy(f->fix->outputs, f->found->wide, n * sizeof *f->fix->outputs);
+  f->fix->verified = true;
+  return NULL;
+}
+
+static assay_status_t run_all(assay_fewest_t* f, bool* out_does) {
+  assay_fewest_progress(f, "running all layers in fp32", 0);
+  set_all(f);
+  ASSAY_TRY(run(f, false));
+  *out_does = f->last.faithful;
+  f->found->wide = f->last.outputs;
+  f->last.outputs = NULL;
+  return NULL;
+}
+
+static assay_status_t find_best(assay_fewest_t* f) {
+  assay_fewest_found_t* found = f->found;
+  found->best_is_fewest = assay_fewest_is_near(f, found->fix.outputs, found->wide);
+  if (found->best_is_fewest) return NULL;
+  f->fix = &found->best;
+  f->reference = found->wide;
+  ASSAY_TRY(start_from_all(f));
+  ASSAY_TRY(find_fewer(f));
+  found->has_best = true;
+  return NULL;
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+// A set that does, then fewer layers; then the fewest that are near all of them.
+static assay_status_t find(assay_fewest_t* f, const assay_fewest_row_t* row) {
+  assay_fewest_found_t* found = f->found;
+  bool all_do = false;
+  ASSAY_TRY(search(f, row));
+  f->take = false;
+  if (row->fixed) return NULL;
+  if (f->setting->best && found->has_fix) {
+    ASSAY_TRY(run_all(f, &all_do));
+    if (all_do && !found->fix.verified)
+      ASSAY_TRY(start_from_all(f));
+    else
+      set_nodes(f, &found->fix);
+  }
+  if (!found->has_fix || !found->fix.verified) return NULL;
+  ASSAY_TRY(find_fewer(f));
+  return all_do ? find_best(f) : NULL;
+}
+
 assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting, assay_fewest_found_t* out) {
-  const assay_fewest_row_t* row = rows[setting->strategy];
   assay_fewest_found_t found = {0};
-  assay_fewest_t f = {.setting = setting, .subject = setting->subject, .found = &found};
-  assay_status_t st = assay_new_array(1, row->state_bytes, &f.state);
-  if (!st) st = assay_fp32_set_create(&f.subject, &f.set);
-  if (!st) st = search(&f, row);
+  assay_fewest_t f = {
+      .setting = setting, .subject = setting->subject, .found = &found, .fix = &found.fix};
+  assay_status_t st = assay_fp32_set_create(&f.subject, &f.set);
+  if (!st) st = find(&f, rows[setting->strategy]);
   found.runs += f.n_runs;
   found.cancels = f.set.cancels;
   found.cancels_from = f.set.cancels_from;
   found.cancels_to = f.set.cancels_to;
-  if (f.state && row->free_state) row->free_state(f.state);
-  assay_free(f.state);
   forget_run(&f);
   assay_fp32_set_deinit(&f.set);
   if (st) return assay_fewest_found_deinit(&found), st;
@@ -68,6 +158,8 @@ assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting, assay_fe
 
 void assay_fewest_found_deinit(assay_fewest_found_t* f) {
   assay_fix_deinit(&f->fix);
+  assay_fix_deinit(&f->best);
+  assay_free(f->wide);
   assay_free(f->outputs);
   assay_free(f->trials);
   assay_str_deinit(&f->unmet);

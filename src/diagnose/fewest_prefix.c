@@ -129,7 +129,8 @@ const assay_fewest_row_t assay_fewest_bisect = {.state_bytes = sizeof(state_t),
                                                 .propose = propose_half,
                                                 .learn = learn_half,
                                                 .finish = finish,
-                                                .free_state = free_state};
+                                                .free_state = free_state,
+                                                .fixed = true};
 
 // ---- one by one ---------------------------------------------------------------------------------
 
@@ -152,4 +153,5 @@ const assay_fewest_row_t assay_fewest_linear = {.state_bytes = sizeof(state_t),
                                                 .propose = propose_longer,
                                                 .learn = learn_longer,
                                                 .finish = finish,
-                                                .free_state = free_state};
+                                                .free_state = free_state,
+                                                .fixed = true};

@@ -16,8 +16,11 @@ typedef struct assay_fewest {
   const assay_fewest_setting_t* setting;
   assay_fp32_subject_t subject;
   assay_fewest_found_t* found;
+  assay_fix_t* fix;  // of `found`: what is searched for
   assay_fp32_set_t set;
   bool take;  // the next run is to be taken
+  // What outputs have to come near, besides doing; NULL: nothing.
+  const assay_output_check_t* reference;
 
   // The last run: what it gave, until somebody takes it over; its plan and what it made.
   size_t n_runs;
@@ -36,12 +39,20 @@ typedef struct assay_fewest_row {
   assay_status_t (*learn)(assay_fewest_t* f, bool tried_none);
   assay_status_t (*finish)(assay_fewest_t* f);
   void (*free_state)(void* state);  // what it holds on to; NULL: nothing
+  bool fixed;                       // nothing is to be taken out of its set
 } assay_fewest_row_t;
 
 extern const assay_fewest_row_t assay_fewest_observed, assay_fewest_predicted, assay_fewest_bisect,
-    assay_fewest_linear;
+    assay_fewest_linear, assay_fewest_proposed;
+// What follows a strategy whose set does: fewer layers.
+extern const assay_fewest_row_t assay_fewest_removal;
 
 void assay_fewest_progress(const assay_fewest_t* f, const char* what, double fraction);
+// Whether the last run's outputs are what is asked for.
+bool assay_fewest_does(const assay_fewest_t* f);
+// Whether outputs come near others (assay_fewest_found_t).
+bool assay_fewest_is_near(const assay_fewest_t* f, const assay_output_check_t* outputs,
+                          const assay_output_check_t* others);
 // The last run becomes that of the model as asked, or of the fix.
 void assay_fewest_take_asked(assay_fewest_t* f);
 void assay_fewest_take_fix(assay_fewest_t* f);

@@ -7,55 +7,6 @@
 #include "formats/format.h"
 #include "report/report.h"
 
-// Where one side is not finite and the other is, no finite number tells the error.
-static json_t* number(const assay_error_sum_t* e, double x) {
-  return assay_json_number(e->mismatched ? (double)NAN : x);
-}
-
-static json_t* number_or_null(bool applies, const assay_error_sum_t* e, double x) {
-  return applies ? number(e, x) : json_null();
-}
-
-static json_t* sums(const assay_error_sum_t* e, bool applies) {
-  if (!applies || !e->n) return json_null();
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs", number(e, e->max_abs),
-                   "max_rel", number(e, e->max_rel), "rms", number(e, assay_error_sum_rms(e)),
-                   "cosine", number(e, assay_error_sum_cosine(e)), "snr_db",
-                   number(e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
-                   (json_int_t)e->inf, "mismatched", (json_int_t)e->mismatched);
-}
-
-static json_t* output(const assay_output_check_t* o) {
-  const assay_error_sum_t* e = &o->error;
-  bool f = o->is_float && e->n;
-  const char* verdict = o->faithful ? "faithful" : "unfaithful";
-  json_t* j = json_pack(
-      "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", assay_json_text(o->value->name),
-      "verdict", verdict, "max_abs", number_or_null(f, e, e->max_abs), "max_rel",
-      number_or_null(f, e, e->max_rel), "rms", number_or_null(f, e, assay_error_sum_rms(e)),
-      "cosine", number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
-      number_or_null(f, e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
-      (json_int_t)e->inf);
-  j = assay_json_put(j, "differing", json_integer((json_int_t)o->differing));
-  if (o->quantized)
-    j = assay_json_put(j, "largest_step", json_integer((json_int_t)o->steps.largest));
-  j = assay_json_put(j, "truth_against_golden", sums(&o->golden, o->has_golden));
-  j = assay_json_put(j, "engine_against_golden", sums(&o->engine_golden, o->has_golden));
-  return j;
-}
-
-json_t* assay_report_outputs_json(const assay_output_check_t* o, size_t n) {
-  json_t* list = json_array();
-  for (size_t i = 0; o && i < n; i++) list = assay_json_push(list, output(&o[i]));
-  return list;
-}
-
-json_t* assay_report_labels_json(const assay_node_t* const* nodes, size_t n) {
-  json_t* list = json_array();
-  for (size_t i = 0; i < n; i++) list = assay_json_push(list, assay_json_text(nodes[i]->label));
-  return list;
-}
-
 // The nodes of the model that a layer stands for.
 static json_t* layer_nodes(const assay_plan_t* plan, const assay_layer_account_t* a) {
   json_t* list = json_array();
@@ -151,6 +102,8 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
                         f->verified ? "faithful" : "unfaithful", "outputs",
                         assay_report_outputs_json(f->outputs, c->n_outputs), "files", files,
                         "command", to_write(n), "runs", f->runs);
+  if (c->front.chosen != ASSAY_FIX_ANY)
+    j = assay_json_put(j, "front", assay_report_front_json(&c->front, f, c->n_outputs));
   assay_str_deinit(&precision);
   assay_str_deinit(&trtexec);
   return j;
@@ -197,14 +150,14 @@ static json_t* gated(const assay_gated_t* l) {
 
 static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   const char* format = a->layer && a->stores_float ? assay_format_name(a->layer->format) : NULL;
-  json_t* j =
-      json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name",
-                assay_json_text(a->layer ? a->layer->name : a->node->label), "nodes",
-                layer_nodes(plan, a), "format", format, "own", sums(&a->own, true), "inherited",
-                sums(&a->inherited, true), "verdict", assay_verdict_name(a->verdict));
+  json_t* j = json_pack(
+      "{s:o, s:o, s:s?, s:o, s:o, s:s}", "name",
+      assay_json_text(a->layer ? a->layer->name : a->node->label), "nodes", layer_nodes(plan, a),
+      "format", format, "own", assay_report_sums_json(&a->own, true), "inherited",
+      assay_report_sums_json(&a->inherited, true), "verdict", assay_verdict_name(a->verdict));
   j = assay_json_put(j, "storage",
                      a->storage ? json_string(assay_format_name(a->storage)) : json_null());
-  j = assay_json_put(j, "total", sums(&a->total, true));
+  j = assay_json_put(j, "total", assay_report_sums_json(&a->total, true));
   j = assay_json_put(j, "op", layer_op(a));
   j = assay_json_put(j, "runs", json_integer((json_int_t)a->runs));
   j = assay_json_put(j, "truth_max", assay_json_number(a->truth_max));

@@ -22,8 +22,8 @@ static void headline(const assay_precision_found_t* f, const assay_report_precis
     assay_str_printf(out, "%zu of %zu layers in %s are enough (%zu that make floats)", c->n_prefix,
                      f->n_layers, assay_format_name(c->fix.format), c->fix.n_nodes);
   else if (found)
-    assay_str_printf(out, "%zu of %zu layers in %s are enough", c->fix.n_nodes, f->n_layers,
-                     assay_format_name(c->fix.format));
+    assay_str_printf(out, "%zu of %zu layers in %s %s enough", c->fix.n_nodes, f->n_layers,
+                     assay_format_name(c->fix.format), c->fix.n_nodes == 1 ? "is" : "are");
   else if (c->has_fix)
     assay_str_printf(out, "%zu layers in %s are not enough", c->fix.n_nodes,
                      assay_format_name(c->fix.format));
@@ -97,13 +97,19 @@ assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
     output_lines(c->fix.verified ? "after" : "still", c->fix.outputs, f->n_outputs, out);
   cause_lines(&f->culprits, out);
   unmet_line(f, out);
+  if (c->has_fix) assay_report_front_lines(&f->front, &c->fix, out);
   if (c->has_fix) fix_lines(f, n, out);
-  assay_str_printf(out, "  took    %zu run%s, ", c->runs, plural(c->runs));
+  const size_t found_in = c->runs - c->removals;
+  assay_str_printf(out, "  took    %zu run%s, ", found_in, plural(found_in));
   if (f->builds)
     assay_str_printf(out, "%zu build%s, ", f->builds, plural(f->builds));
   else
     assay_str_append(out, "nothing built anew, ");
-  assay_str_printf(out, "%.1f s\n", n->seconds);
+  assay_str_printf(out, "%.1f s", n->seconds);
+  if (c->removals)
+    assay_str_printf(out, "; %zu more run%s looked for fewer layers", c->removals,
+                     plural(c->removals));
+  assay_str_append(out, "\n");
   return assay_str_status(out);
 }
 
@@ -125,6 +131,8 @@ static json_t* fix_json(const assay_precision_found_t* f, const assay_report_pre
                         text_of(&rules), "trtexec", text_of(&trtexec));
   j = assay_json_put(j, "prefix",
                      c->n_prefix ? json_integer((json_int_t)c->n_prefix) : json_null());
+  if (f->front.chosen != ASSAY_FIX_ANY)
+    j = assay_json_put(j, "front", assay_report_front_json(&f->front, fix, f->n_outputs));
   j = assay_json_put(j, "model", n->save ? assay_json_text(n->save) : json_null());
   assay_str_deinit(&rules);
   assay_str_deinit(&trtexec);
@@ -158,15 +166,16 @@ assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
         assay_json_push(trials, json_pack("{s:I, s:b}", "layers", (json_int_t)c->trials[i].n_layers,
                                           "faithful", (int)c->trials[i].faithful));
   json_t* j =
-      json_pack("{s:s, s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "schema",
-                "assay.debug.precision/1", "model", assay_json_text(n->model), "precision",
-                assay_json_text(n->precision), "target", assay_json_text(n->target), "mode",
-                n->mode, "verdict",
+      json_pack("{s:s, s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+                "schema", "assay.debug.precision/1", "model", assay_json_text(n->model),
+                "precision", assay_json_text(n->precision), "target", assay_json_text(n->target),
+                "mode", n->mode, "verdict",
                 c->faithful                     ? "faithful"
                 : c->has_fix && c->fix.verified ? "fixed"
                                                 : "not fixed",
-                "layers", (json_int_t)f->n_layers, "runs", (json_int_t)c->runs, "builds",
-                (json_int_t)f->builds, "seconds", assay_json_number(n->seconds), "before",
+                "layers", (json_int_t)f->n_layers, "runs", (json_int_t)c->runs, "removals",
+                (json_int_t)c->removals, "builds", (json_int_t)f->builds, "seconds",
+                assay_json_number(n->seconds), "before",
                 c->ran_as_asked ? assay_report_outputs_json(c->outputs, f->n_outputs) : json_null(),
                 "fix", fix_json(f, n), "causes", causes(&f->culprits), "trials", trials);
   j = assay_json_put(j, "requirements", requirements);

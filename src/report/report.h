@@ -73,6 +73,12 @@ void assay_report_trtexec_name(const char* name, assay_str_t* out);
 void assay_report_trtexec_layer(const assay_node_t* node, const char* type, assay_str_t* list);
 // "--layerPrecisions=LIST" as a word that a shell takes.
 void assay_report_trtexec_list(const char* list, assay_str_t* out);
+// The two fixes that `chosen` is one of, where both were looked for: lines, and JSON (null: they
+// were not).
+void assay_report_front_lines(const assay_fix_front_t* front, const assay_fix_t* chosen,
+                              assay_str_t* out);
+json_t* assay_report_front_json(const assay_fix_front_t* front, const assay_fix_t* chosen,
+                                size_t n_outputs);
 // The text of the file that --fix-file reads.
 void assay_report_fix_file(const assay_fix_t* fix, assay_str_t* out);
 // A line of a report: options where they are short, else how many layers they are of and the file
@@ -147,9 +153,16 @@ assay_status_t assay_report_batch_json(const assay_batch_blame_t* b,
 
 // ---- parts of reports ---------------------------------------------------------------------------
 
+// "196,608", in a buffer of the caller's.
+const char* assay_report_grouped(int64_t n, char* buffer, size_t capacity);
+#define ASSAY_GROUPED(n) assay_report_grouped((n), (char[48]){0}, 48)
+// What, then "70.3 dB" or "exact".
+void assay_report_decibels(assay_str_t* out, const char* what, double db);
 // "'denoised' is NaN in 196,608 of 196,608 places", "'logits': SNR 70.3 dB, max abs 0.00096".
 void assay_report_output(const assay_output_check_t* o, assay_str_t* out);
 json_t* assay_report_outputs_json(const assay_output_check_t* o, size_t n);
+// An error over all elements; null where it does not apply.
+json_t* assay_report_sums_json(const assay_error_sum_t* e, bool applies);
 json_t* assay_report_labels_json(const assay_node_t* const* nodes, size_t n);
 
 #endif  // ASSAY_REPORT_REPORT_H_

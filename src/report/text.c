@@ -7,57 +7,6 @@
 #include "plan/plan.h"
 #include "report/report.h"
 
-// "196,608".
-static const char* grouped(int64_t n, char* buffer, size_t capacity) {
-  char plain[32];
-  int len = snprintf(plain, sizeof plain, "%lld", (long long)n);
-  size_t used = 0;
-  for (int i = 0; i < len && used + 2 < capacity; i++) {
-    if (i && plain[i - 1] != '-' && (len - i) % 3 == 0) buffer[used++] = ',';
-    buffer[used++] = plain[i];
-  }
-  buffer[used] = 0;
-  return buffer;
-}
-#define GROUPED(n) grouped((n), (char[48]){0}, 48)
-
-static void decibels(assay_str_t* out, const char* what, double db) {
-  if (isinf(db))
-    assay_str_printf(out, "%s exact", what);
-  else
-    assay_str_printf(out, "%s %.1f dB", what, db);
-}
-
-// "'denoised' is NaN in 196,608 of 196,608 places", "'logits': SNR 70.3 dB, max abs 0.00096".
-void assay_report_output(const assay_output_check_t* o, assay_str_t* out) {
-  const assay_error_sum_t* e = &o->error;
-  assay_str_printf(out, "'%s'", o->value->name);
-  if (!o->is_float) {
-    if (o->differing) assay_str_printf(out, " differs in %s places", GROUPED(o->differing));
-    if (o->differing && o->steps.largest)
-      assay_str_printf(out, ", by at most %s step%s", GROUPED(o->steps.largest),
-                       o->steps.largest == 1 ? "" : "s");
-    if (!o->differing) assay_str_append(out, " is equal");
-    return;
-  }
-  if (e->nan > e->ref_nan) {
-    assay_str_printf(out, " is NaN in %s of %s places", GROUPED(e->nan - e->ref_nan),
-                     GROUPED(e->n));
-  } else if (e->inf > e->ref_inf) {
-    assay_str_printf(out, " is Inf in %s of %s places", GROUPED(e->inf - e->ref_inf),
-                     GROUPED(e->n));
-  } else if (e->mismatched) {
-    assay_str_printf(out, " has other NaN and Inf than truth in %s of %s places",
-                     GROUPED(e->mismatched), GROUPED(e->n));
-  } else if (!e->finite) {
-    assay_str_append(out, e->n ? " is NaN or Inf in the output and in truth: check the inputs"
-                               : " has no elements");
-  } else {
-    decibels(out, ": SNR", assay_error_sum_snr_db(e));
-    assay_str_printf(out, ", max abs %.3g, cosine %.6f", e->max_abs, assay_error_sum_cosine(e));
-  }
-}
-
 static void headline(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   assay_str_printf(out, "%s  %s", c->faithful ? "FAITHFUL" : "UNFAITHFUL", n->model);
   if (strcmp(n->precision, "as declared") == 0)
@@ -86,7 +35,7 @@ static void unfinite_lines(const assay_check_t* c, assay_str_t* out) {
     if (e->ref_nan || e->ref_inf)
       assay_str_printf(
           out, "  truth   not finite: '%s' holds %s in %s places\n", c->outputs[i].value->name,
-          assay_unfinite_text(e->ref_nan, e->ref_inf, (char[96]){0}, 96), GROUPED(e->n));
+          assay_unfinite_text(e->ref_nan, e->ref_inf, (char[96]){0}, 96), ASSAY_GROUPED(e->n));
   }
 }
 
@@ -95,7 +44,7 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
     const assay_output_check_t* o = &c->outputs[i];
     if (!o->has_golden) continue;
     assay_str_printf(out, "  golden  '%s': truth", o->value->name);
-    decibels(out, " SNR", assay_error_sum_snr_db(&o->golden));
+    assay_report_decibels(out, " SNR", assay_error_sum_snr_db(&o->golden));
     assay_str_printf(
         out, ", max abs %.3g of %.3g%s\n", o->golden.max_abs, o->golden.ref_max,
         c->blame == ASSAY_BLAME_EXPORT ? ": the export is to blame, not the precision" : "");
@@ -110,7 +59,7 @@ static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* ou
     assay_str_printf(out, "'%s' has another shape than golden", f->value->name);
   else if (f->difference.mismatched)
     assay_str_printf(out, "'%s' differs from golden in %s of %s places", f->value->name,
-                     GROUPED(f->difference.mismatched), GROUPED(f->difference.n));
+                     ASSAY_GROUPED(f->difference.mismatched), ASSAY_GROUPED(f->difference.n));
   else
     assay_str_printf(out, "'%s' differs from golden by RMS %.3g, where rounding explains %.2g",
                      f->value->name, f->difference.rms, f->explained);
@@ -233,7 +182,7 @@ static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
         assay_format_name(first->format), first->value->name, first->pass);
   if (c->rewriting_mismatched)
     assay_str_printf(out, "  note    rewriting changed truth in %s places\n",
-                     GROUPED(c->rewriting_mismatched));
+                     ASSAY_GROUPED(c->rewriting_mismatched));
   else if (c->rewriting > ROUNDING_OF_TRUTH)
     assay_str_printf(out, "  note    rewriting moved truth by %.2g of an output's largest value\n",
                      c->rewriting);
@@ -335,6 +284,7 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
     assay_report_output(&f->outputs[i], out);
   }
   assay_str_append(out, "\n");
+  assay_report_front_lines(&c->front, f, out);
   for (size_t i = n->repairs ? 1 : 0; i < n->n_files; i++)
     assay_str_printf(
         out, "          %s%s\n", n->files[i],

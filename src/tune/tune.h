@@ -4,7 +4,8 @@
 // the highest what is left anyway. Times are measured, or those of a device by its roofline
 // (times.h). A search (search.h) proposes an assignment; it is run over all samples, which
 // corrects the forecast, and another one is proposed where it did not do or could be faster. What
-// is handed over has been run.
+// is handed over has been run. With the goal of fewest layers, such proposals are what the search
+// for the fewest layers in higher precision (diagnose/fewest.h) starts from.
 #ifndef ASSAY_TUNE_TUNE_H_
 #define ASSAY_TUNE_TUNE_H_
 

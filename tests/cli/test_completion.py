@@ -32,6 +32,8 @@ ROWS = [
     (["check", "model.onnx", "--seed", ""], set()),
     (["debug", "precision", "model.onnx", "--mode", ""], {"account", "bisect", "linear"}),
     (["run", "--mode", "t"], {"truth"}),
+    (["check", "model.onnx", "--fix", ""], {"fewest", "best"}),
+    (["debug", "precision", "model.onnx", "--fix", "b"], {"best"}),
     (["inspect", ""], {"model", "data", "plan"}),
     (["inspect", "model", ""], {"model.onnx", "inner folder"}),
     (["completion", ""], {"bash", "zsh", "fish"}),

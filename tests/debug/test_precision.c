@@ -24,7 +24,7 @@ typedef struct row {
   const assay_backend_t* backend;
   const char* require;  // NULL: the default
   const char* nodes;    // to be kept, "a b c"; NULL: any; "": it does as it is
-  size_t runs;          // at most
+  size_t runs;          // at most, before layers are taken out again
 } row_t;
 
 static const row_t rows[] = {
@@ -151,8 +151,8 @@ static void the_account_finds_the_fewest(void** state) {
       fail_msg("'%s' is taken for %s", r->graph.name, healthy ? "unfaithful" : "faithful");
     if (c->has_fix == healthy || (c->has_fix && !c->fix.verified))
       fail_msg("'%s': %zu nodes do not do", r->graph.name, c->fix.n_nodes);
-    if (f.found.fewest.runs > r->runs || f.found.builds)
-      fail_msg("'%s': %zu runs, %zu builds", r->graph.name, f.found.fewest.runs, f.found.builds);
+    if (c->runs - c->removals > r->runs || f.found.builds)
+      fail_msg("'%s': %zu runs, %zu builds", r->graph.name, c->runs - c->removals, f.found.builds);
     if (r->nodes) check_nodes(r->graph.name, r->nodes, &c->fix);
     forget(&f);
   }
@@ -173,7 +173,7 @@ static void cancelling_is_foreseen(void** state) {
   find(r, &o, &f);
   const assay_fewest_found_t* c = &f.found.fewest;
   check_nodes(r->graph.name, r->nodes, &c->fix);
-  assert_int_equal(f.found.fewest.runs, 1);
+  assert_int_equal(c->runs - c->removals, 1);
   assert_true(c->fix.verified);
   assert_int_equal(f.found.culprits.n, 1);
   assert_string_equal(f.found.culprits.at[0].account->node->label, "down");
@@ -301,7 +301,9 @@ static void commands_decide(void** state) {
       find(&commands[k], &o, &f);
       const assay_fewest_found_t* c = &f.found.fewest;
       assert_int_equal(c->has_fix && c->fix.verified, !k);
-      assert_true(mode || f.found.fewest.runs <= commands[k].runs);
+      // A command of the user's may take long.
+      assert_true(mode || c->runs - c->removals <= commands[k].runs);
+      assert_true(c->removals <= 8);
       if (k) assert_non_null(strstr(assay_str_get(&f.found.fewest.unmet), "too dark"));
       forget(&f);
     }

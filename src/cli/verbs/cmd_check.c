@@ -20,6 +20,7 @@ typedef struct args {
   bool shares;
   int64_t seed, memory_limit;
   bool no_fix, fused, unfused, annotate_names;
+  const char* fix;
   cli_reading_args_t reading;
   cli_shape_args_t shape;
   double timeout;
@@ -76,6 +77,7 @@ static const char* conflict(const args_t* a) {
     return "--annotate-names marks nodes of the file that --annotate names";
   if (a->golden && a->reference)
     return "--golden reads outputs, --reference runs a model that gives them: not both";
+  if (a->fix && a->no_fix) return "--fix and --no-fix do not go together";
   if (a->unfused && a->fused) return "--fused and --unfused do not go together";
   if (a->unfused && a->no_pass.n) return "--no-pass and --unfused do not go together";
   return engine_conflict(a);
@@ -88,6 +90,7 @@ static assay_status_t create(const args_t* a, job_t* j) {
   ASSAY_TRY(cli_client_fp32(a->fp32, &o.fp32));
   ASSAY_TRY(cli_client_precision(a->precision, &o.precision));
   ASSAY_TRY(cli_client_accumulator(a->accumulate, &o.accumulator));
+  ASSAY_TRY(cli_client_fix(a->fix, &o.fix));
   o.layer_precision = a->layer_precision;
   o.target = a->target;
   o.fusion = a->fused ? ASSAY_FUSION_ON : a->unfused ? ASSAY_FUSION_OFF : ASSAY_FUSION_TARGET;
@@ -399,6 +402,7 @@ static const opt_t options[] = {
      "one layer a node (default for emu)", false},
     {"--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",
      "the fused plan without this pass", false},
+    CLI_FIX_OPTION(fix),
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
     {"--output-folder", 'o', OPT_OUT_FOLDER, offsetof(args_t, output_folder), "FOLDER",
      "write the fix's files there: the mixed-precision or repaired\nmodel, the options that keep "

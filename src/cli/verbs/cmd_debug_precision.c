@@ -10,6 +10,7 @@ typedef struct args {
   cli_debug_args_t debug;
   const char *mode, *direction, *save, *save_options, *json;
   bool rebuild, as_asked;
+  const char* fix;
   double timeout;
 } args_t;
 
@@ -26,6 +27,7 @@ static const char* conflict(const args_t* a, assay_precision_search_options_t* o
   const bool prefixes = o->mode != ASSAY_PRECISION_ACCOUNT;
   if ((a->rebuild || a->direction) && !prefixes)
     return "--rebuild and --direction are for --mode bisect and linear";
+  if (a->fix && prefixes) return "--fix is for --mode account";
   if (a->as_asked && prefixes) return "--as-asked is for --mode account";
   if (a->direction && strcmp(a->direction, "forward") != 0 && strcmp(a->direction, "reverse") != 0)
     return "--direction is forward or reverse";
@@ -89,6 +91,8 @@ static int run(void* p) {
   cli_debug_client_t c = {0};
   const char* wrong = conflict(a, &o);
   if (wrong) return assay_cli_usage(VERB, "%s", wrong);
+  assay_status_t st = cli_client_fix(a->fix, &o.fix);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   int code;
   if (cli_debug_client_open(&a->debug, &c, &code))
     code = assay_debug_has_precision(c.debug)
@@ -103,12 +107,14 @@ static const opt_t options[] = {
     CLI_DEBUG_REQUIREMENTS,
     CLI_DEBUG_FUSED,
     {"--mode", 0, OPT_STRING, offsetof(args_t, mode), "MODE",
-     "account (default): the fewest layers, at most three runs and\nnothing built anew; bisect: "
-     "the shortest prefix of layers that\ndoes; linear: one more each time",
+     "account (default): at most three runs find layers that do, more\ntake out what is not "
+     "needed; nothing is built anew. bisect: the\nshortest prefix of layers that does; linear: one "
+     "more each time",
      false},
     {"--as-asked", 0, OPT_FLAG, offsetof(args_t, as_asked), NULL,
      "account: where ranges told what to keep, run the model as asked,\ntoo: it may do as it is",
      false},
+    CLI_FIX_OPTION(fix),
     {"--direction", 0, OPT_STRING, offsetof(args_t, direction), "WHERE",
      "prefixes begin at the first layer (forward, default) or the last\n(reverse)", false},
     {"--rebuild", 0, OPT_FLAG, offsetof(args_t, rebuild), NULL,

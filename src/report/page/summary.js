@@ -78,6 +78,18 @@ const summary = (() => {
   }
   const checkWords = () => ["assay", "check", quoted(data.model), ...inPrecision.split(" ").filter(Boolean),
     ...(data.target === "cpu" ? ["--target", "cpu"] : []), ...data.input_files.flatMap((f) => ["--inputs", quoted(f)])];
+  // Both fixes, where both were looked for.
+  function front(f) {
+    if (!f.front) return [];
+    const line = (o) => o && o.outputs && o.outputs[0] ? outputLine(o.outputs[0]) : "";
+    if (!f.front.differ) return [el("p", {}, `${f.front.best ? "It is within 3 dB of all layers in higher precision" : "All layers in higher precision do not do"}: ${line({outputs: f.front.all})}`)];
+    const one = (which) => {
+      const o = f.front[which];
+      const time = o.estimated_time ? `, an estimated ${o.estimated_time.toFixed(2)} of the time of all` : "";
+      return el("li", {}, el("b", {}, which), `${which === f.front.chosen ? " (chosen)" : ""}: ${many(o.nodes.length, "node")}${time}; ${o.verified ? "verified" : "not verified"}: ${line(o)}`);
+    };
+    return [el("ul", {class: "names"}, ["fewest", "best"].map(one), el("li", {}, el("b", {}, "all"), ` layers in higher precision: ${line({outputs: f.front.all})}`))];
+  }
   function precisionFix(f) {
     const model = f.files.find((x) => x.endsWith(".onnx"));
     const result = f.verified.outputs && f.verified.outputs[0];
@@ -85,6 +97,7 @@ const summary = (() => {
     return [
       el("p", {class: ok ? "good" : "warn"}, `Keep ${many(f.nodes.length, "node")} in higher precision. `,
         el("b", {}, ok ? `Verified by running${result ? `: ${outputLine(result)}` : ""}` : "Not verified: outputs are still unfaithful")),
+      ...front(f),
       model ? command("run the fixed model", `assay run ${quoted(model)}${data.input_files.map((x) => ` --inputs ${quoted(x)}`).join("")}`) : null,
       f.command ? command("write it as files", f.command) : null,
       PLANS.includes(data.precision) ? command("build a plan with it", `assay build ${quoted(data.model)} -o model.plan${inPrecision} --layer-precision ${quoted(f.layer_precision)}`) : null,
