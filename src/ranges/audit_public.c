@@ -1,5 +1,5 @@
 // The public face of audits: include/assay/audit.h; what is said of them is in
-// report/audit_public.c.
+// report/audit/audit_public.c.
 #include <math.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "ranges/audit.h"
-#include "report/audit_report.h"
+#include "report/audit/audit_report.h"
 #include "report/edit_report.h"
 #include "report/report.h"
 #include "robust/alloc_case.h"

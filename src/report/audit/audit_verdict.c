@@ -1,7 +1,7 @@
 // The verdict of an audit.
 #include <assay/audit.h>
 
-#include "report/audit_report.h"
+#include "report/audit/audit_report.h"
 
 assay_audit_verdict_t assay_audit_verdict(const assay_audit_t* a) {
   if (!a->ranges.n_hazards) return ASSAY_AUDIT_SAFE;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "formats/format.h"
-#include "report/audit_report.h"
+#include "report/audit/audit_report.h"
 
 static const char* place(const assay_hazard_t* h) {
   return h->node ? h->node->label : h->value ? h->value->name : "";

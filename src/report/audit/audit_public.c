@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "formats/format.h"
-#include "report/audit_report.h"
+#include "report/audit/audit_report.h"
 #include "report/report_public.h"
 
 // ---- topics -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 
 #include "formats/format.h"
 #include "io/json.h"
-#include "report/audit_report.h"
+#include "report/audit/audit_report.h"
 
 static json_t* real(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
