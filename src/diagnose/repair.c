@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/repair_chain.h"
 #include "eval/evaluator.h"
 #include "onnx/onnx.h"
 
@@ -46,8 +47,12 @@ assay_status_t assay_repair_set_value(assay_repair_t* r, double value) {
   assay_tensor_release(e->tensor);
   e->tensor = t;
   r->value = value;
-  snprintf(r->text, sizeof r->text, "input %zu '%s' times %.7g", e->input,
-           r->node->inputs[e->input]->name, value);
+  if (e->kind == ASSAY_EDIT_CHAIN)
+    snprintf(r->text, sizeof r->text, "%s times %.7g",
+             e->at_input ? "an input" : "what comes out of it", value);
+  else
+    snprintf(r->text, sizeof r->text, "input %zu '%s' times %.7g", e->input,
+             r->node->inputs[e->input]->name, value);
   return NULL;
 }
 
@@ -55,10 +60,12 @@ assay_status_t assay_repair_set_value(assay_repair_t* r, double value) {
 
 // A node with edits made, and its inputs.
 typedef struct edited {
+  assay_evaluator_t* evaluator;
   assay_node_t node;
   assay_attr_t* attrs;
-  assay_tensor_t** in;  // retained
-  size_t n_in;
+  assay_value_t** inputs;  // of the node
+  assay_tensor_t** in;     // retained
+  size_t n_in, capacity;
   ptrdiff_t bypass;       // input that output 0 is; -1: none
   assay_tensor_t* value;  // that output 0 is, borrowed; NULL: none
 } edited_t;
@@ -66,6 +73,7 @@ typedef struct edited {
 static void edited_deinit(edited_t* e) {
   for (size_t i = 0; e->in && i < e->n_in; i++) assay_tensor_release(e->in[i]);
   assay_free(e->in);
+  assay_free(e->inputs);
   assay_free(e->attrs);
 }
 
@@ -79,6 +87,7 @@ static void drop_attr(edited_t* e, const char* name) {
 static assay_attr_t attr_of(const assay_repair_edit_t* edit) {
   assay_attr_t a = edit->attr;
   if (a.type == ASSAY_ATTR_INTS) a.u.ints = edit->numbers;
+  if (a.type == ASSAY_ATTR_STRINGS) a.u.strings = edit->functions;
   return a;
 }
 
@@ -102,6 +111,29 @@ static assay_status_t other_operator(edited_t* e, const char* op_type) {
   e->node.schema = assay_schema_find(e->node.domain, op_type, version, NULL);
   if (!e->node.op || !e->node.schema)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no operator %s", op_type);
+  return NULL;
+}
+
+// Input `input` reads another value; the list of inputs grows up to there.
+static assay_status_t read_other(edited_t* e, const assay_repair_edit_t* edit) {
+  assay_tensor_t* t = assay_evaluator_get(e->evaluator, edit->value);
+  if (!t || edit->input >= e->capacity)
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s' has no value, or there is no such input",
+                       edit->value->name);
+  if (edit->input >= e->n_in) e->node.n_inputs = e->n_in = edit->input + 1;
+  assay_tensor_release(e->in[edit->input]);
+  e->in[edit->input] = assay_tensor_retain(t);
+  e->inputs[edit->input] = (assay_value_t*)edit->value;
+  return NULL;
+}
+
+static assay_status_t chain_before(edited_t* e, const assay_repair_edit_t* edit) {
+  assay_tensor_t* t = NULL;
+  if (!edit->at_input) return NULL;
+  ASSAY_TRY(
+      assay_chain_evaluate(e->evaluator, &e->node, edit, e->n_in, e->in, e->in[edit->input], &t));
+  assay_tensor_release(e->in[edit->input]);
+  e->in[edit->input] = t;
   return NULL;
 }
 
@@ -135,7 +167,12 @@ static assay_status_t make_edit(edited_t* e, const assay_repair_edit_t* edit) {
       e->value = edit->tensor;
       return NULL;
     case ASSAY_EDIT_EXCHANGE:
+    case ASSAY_EDIT_CROSS:
       return NULL;
+    case ASSAY_EDIT_INPUT:
+      return read_other(e, edit);
+    case ASSAY_EDIT_CHAIN:
+      return chain_before(e, edit);
   }
   return NULL;
 }
@@ -158,17 +195,54 @@ static bool takes_types(const edited_t* e) {
   return true;
 }
 
+static assay_status_t edited_init(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,
+                                  assay_tensor_t* const* in, edited_t* e) {
+  *e = (edited_t){.evaluator = m, .node = *r->node, .n_in = n_in, .bypass = -1};
+  e->capacity = n_in;
+  for (size_t i = 0; i < r->n_edits; i++)
+    if (r->edits[i].kind == ASSAY_EDIT_INPUT && r->edits[i].input >= e->capacity)
+      e->capacity = r->edits[i].input + 1;
+  ASSAY_TRY(assay_new_array(e->capacity, sizeof *e->in, &e->in));
+  ASSAY_TRY(assay_new_array(e->capacity, sizeof *e->inputs, &e->inputs));
+  ASSAY_TRY(assay_new_array(r->node->n_attrs + r->n_edits, sizeof *e->attrs, &e->attrs));
+  for (size_t i = 0; i < n_in; i++) {
+    e->in[i] = assay_tensor_retain(in[i]);
+    e->inputs[i] = r->node->inputs[i];
+  }
+  if (r->node->n_attrs) memcpy(e->attrs, r->node->attrs, r->node->n_attrs * sizeof *e->attrs);
+  e->node.attrs = e->attrs;
+  e->node.inputs = e->inputs;
+  for (size_t i = 0; i < r->n_edits; i++) ASSAY_TRY(make_edit(e, &r->edits[i]));
+  return NULL;
+}
+
+// Puts output 0 through the chains that follow it.
+static assay_status_t chains_after(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,
+                                   assay_tensor_t* const* in, assay_tensor_t** out) {
+  for (size_t i = 0; i < r->n_edits; i++) {
+    const assay_repair_edit_t* edit = &r->edits[i];
+    assay_tensor_t* t = NULL;
+    if (edit->kind != ASSAY_EDIT_CHAIN || edit->at_input) continue;
+    ASSAY_TRY(assay_chain_evaluate(m, r->node, edit, n_in, in, out[0], &t));
+    assay_tensor_release(out[0]);
+    out[0] = t;
+  }
+  return NULL;
+}
+
+static void release_outputs(size_t n, assay_tensor_t** out) {
+  for (size_t i = 0; i < n; i++) {
+    assay_tensor_release(out[i]);
+    out[i] = NULL;
+  }
+}
+
 assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,
                                      assay_tensor_t* const* in, size_t n_out,
                                      assay_tensor_t** out) {
-  edited_t e = {.node = *r->node, .n_in = n_in, .bypass = -1};
-  assay_status_t st = assay_new_array(n_in, sizeof *e.in, &e.in);
-  if (!st) st = assay_new_array(r->node->n_attrs + r->n_edits, sizeof *e.attrs, &e.attrs);
-  for (size_t i = 0; !st && i < n_in; i++) e.in[i] = assay_tensor_retain(in[i]);
-  if (!st && r->node->n_attrs) memcpy(e.attrs, r->node->attrs, r->node->n_attrs * sizeof *e.attrs);
-  e.node.attrs = e.attrs;
-  for (size_t i = 0; !st && i < r->n_edits; i++) st = make_edit(&e, &r->edits[i]);
+  edited_t e;
   for (size_t i = 0; i < n_out; i++) out[i] = NULL;
+  assay_status_t st = edited_init(m, r, n_in, in, &e);
   if (!st && !takes_types(&e))
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "node '%s' (%s) does not take inputs of these types",
                      e.node.label, e.node.op_type);
@@ -177,8 +251,23 @@ assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t*
   else if (!st && e.bypass >= 0)
     out[0] = assay_tensor_retain(e.in[e.bypass]);
   else if (!st)
-    st = assay_evaluator_node(m, &e.node, n_in, e.in, n_out, out);
+    st = assay_evaluator_node(m, &e.node, e.n_in, e.in, n_out, out);
+  if (!st) st = chains_after(m, r, e.n_in, e.in, out);
+  if (st) release_outputs(n_out, out);
   edited_deinit(&e);
+  return st;
+}
+
+bool assay_repair_only_follows(const assay_repair_t* r) {
+  return r->n_edits == 1 && r->edits[0].kind == ASSAY_EDIT_CHAIN && !r->edits[0].at_input;
+}
+
+assay_status_t assay_repair_follow(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,
+                                   assay_tensor_t* const* in, size_t n_out,
+                                   assay_tensor_t* const* was, assay_tensor_t** out) {
+  for (size_t i = 0; i < n_out; i++) out[i] = assay_tensor_retain(was[i]);
+  assay_status_t st = chains_after(m, r, n_in, in, out);
+  if (st) release_outputs(n_out, out);
   return st;
 }
 
@@ -211,6 +300,11 @@ static assay_status_t set_attr(assay_model_t* m, assay_node_t* n, const assay_re
       ASSAY_TRY(assay_arena_new(m->arena, a->n, sizeof *numbers, &numbers));
       memcpy(numbers, edit->numbers, a->n * sizeof *numbers);
       a->u.ints = numbers;
+    } else if (a->type == ASSAY_ATTR_STRINGS) {
+      assay_string_t* texts = NULL;
+      ASSAY_TRY(assay_arena_new(m->arena, a->n, sizeof *texts, &texts));
+      memcpy(texts, edit->functions, a->n * sizeof *texts);
+      a->u.strings = texts;
     } else if (a->type == ASSAY_ATTR_STRING) {
       ASSAY_TRY(assay_arena_printf(m->arena, &a->u.s.text, "%.*s", (int)edit->attr.u.s.len,
                                    edit->attr.u.s.text));
@@ -282,6 +376,24 @@ static assay_status_t exchange(assay_graph_t* g, const assay_repair_edit_t* edit
   return NULL;
 }
 
+// Input `input` becomes another value; those before it that are not there are left out.
+static assay_status_t set_input(assay_graph_t* g, assay_node_t* n,
+                                const assay_repair_edit_t* edit) {
+  assay_value_t* v = assay_graph_find(g, edit->value->name);
+  if (!v)
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no value '%s' in its top graph",
+                       edit->value->name);
+  if (edit->input >= n->n_inputs) {
+    assay_value_t** inputs = NULL;
+    ASSAY_TRY(assay_arena_new(g->model->arena, edit->input + 1, sizeof *inputs, &inputs));
+    if (n->n_inputs) memcpy(inputs, n->inputs, n->n_inputs * sizeof *inputs);
+    n->inputs = inputs;
+    n->n_inputs = edit->input + 1;
+  }
+  n->inputs[edit->input] = v;
+  return NULL;
+}
+
 static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n,
                                  const assay_repair_edit_t* edit) {
   switch (edit->kind) {
@@ -314,7 +426,12 @@ static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n,
     case ASSAY_EDIT_VALUE:
       return set_value(g->model, n, edit->tensor);
     case ASSAY_EDIT_EXCHANGE:
+    case ASSAY_EDIT_CROSS:
       return exchange(g, edit);
+    case ASSAY_EDIT_INPUT:
+      return set_input(g, n, edit);
+    case ASSAY_EDIT_CHAIN:
+      return assay_chain_apply(g, n, edit);
   }
   return NULL;
 }
@@ -325,5 +442,6 @@ assay_status_t assay_repair_apply(const assay_repair_t* r, assay_model_t* model)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph",
                        r->node->label);
   for (size_t i = 0; i < r->n_edits; i++) ASSAY_TRY(apply_edit(model->graph, n, &r->edits[i]));
-  return NULL;
+  // What a node reads now may be made after it in the file.
+  return assay_onnx_sort(model);
 }

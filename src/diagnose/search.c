@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/functions.h"
 #include "base/memory.h"
+#include "diagnose/causes/surroundings.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
@@ -59,6 +60,8 @@ typedef struct weight {
 
 typedef struct search_state {
   assay_trials_t trials;
+  assay_surroundings_t around;
+  bool* hidden;   // by value id: targets
   double* reach;  // by value id
   candidate_t* list;
   size_t n, capacity;
@@ -100,7 +103,7 @@ static assay_status_t ask(search_state_t* h, size_t position, size_t first, size
   if (!st) st = widen_all(s->evaluator, n->n_inputs, n->inputs, in);
   if (!st) st = widen_all(s->evaluator, n->n_outputs, n->outputs, out);
   h->trials.position = position;
-  const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out};
+  const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out, &h->around};
   for (size_t i = first; !st && !stop && i < end; i++) {
     const assay_proposal_t* p = assay_proposal_get(i);
     if (p->stage != stage) continue;
@@ -240,7 +243,7 @@ static const double NOTHING_BEHIND = 0.04;
 
 static bool is_cheap_to_try(const search_state_t* h, const assay_repair_t* r) {
   const double all = h->screening.work[h->trials.s->n_nodes - 1];
-  return r->edits[0].kind != ASSAY_EDIT_EXCHANGE &&
+  return r->edits[0].kind != ASSAY_EDIT_EXCHANGE && r->edits[0].kind != ASSAY_EDIT_CROSS &&
          all - h->screening.work[h->trials.position] < NOTHING_BEHIND * all;
 }
 
@@ -585,7 +588,17 @@ static assay_status_t search_run(search_state_t* h, double until) {
 
 // ---- several faults ----------------------------------------------------------------------------
 
+// Targets' slots hold golden, not truth.
+static assay_status_t look_around(search_state_t* h) {
+  const assay_search_t* s = h->trials.s;
+  ASSAY_TRY(assay_new_array((size_t)s->model->n_values, sizeof *h->hidden, &h->hidden));
+  for (size_t k = 0; k < s->n_targets; k++) h->hidden[s->targets[k].value->id] = true;
+  return assay_surroundings_init(s->model, s->evaluator, h->hidden, &h->around);
+}
+
 static void search_deinit(search_state_t* h) {
+  assay_surroundings_deinit(&h->around);
+  assay_free(h->hidden);
   assay_free(h->list);
   assay_free(h->by_forecast);
   assay_free(h->by_suspicion);
@@ -645,7 +658,7 @@ static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p,
 // Tries to go on from each repair that mended a part, the best first.
 static assay_status_t search_more(search_state_t* h, double end, assay_fault_t* out,
                                   size_t* out_n) {
-  const size_t max = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
+  const size_t max = h->trials.s->n_adopted ? 4 : ASSAY_TRIAL_PARTIALS;
   for (size_t i = 0; i < h->trials.n_partials && i < max && !*out_n; i++) {
     const double now = assay_clock_seconds();
     if (now > end) break;
@@ -673,7 +686,8 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   *out_n = 0;
   h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
-  assay_status_t st = search_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
+  assay_status_t st = look_around(&h);
+  if (!st) st = search_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
   if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
   if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
   if (!st && !*out_n && h.trials.n_best) {
