@@ -259,7 +259,10 @@ assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t*
 }
 
 bool assay_repair_only_follows(const assay_repair_t* r) {
-  return r->n_edits == 1 && r->edits[0].kind == ASSAY_EDIT_CHAIN && !r->edits[0].at_input;
+  bool only = r->n_edits > 0;
+  for (size_t i = 0; i < r->n_edits; i++)
+    only = only && r->edits[i].kind == ASSAY_EDIT_CHAIN && !r->edits[i].at_input;
+  return only;
 }
 
 assay_status_t assay_repair_follow(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,

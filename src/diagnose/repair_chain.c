@@ -19,7 +19,8 @@ typedef struct run {
 } run_t;
 
 // *out: retained.
-static assay_status_t operand(const run_t* r, const assay_chain_operand_t* o, assay_tensor_t** out) {
+static assay_status_t operand(const run_t* r, const assay_chain_operand_t* o,
+                              assay_tensor_t** out) {
   assay_tensor_t* t = NULL;
   switch (o->kind) {
     case ASSAY_OPERAND_NONE:
@@ -185,8 +186,7 @@ static assay_status_t copy_attrs(const build_t* b, const assay_node_t* from, ass
   for (size_t i = 0; i < b->graph->n_nodes; i++)
     if (strcmp(b->graph->nodes[i]->label, from->label) == 0) own = b->graph->nodes[i];
   if (!own)
-    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph",
-                       from->label);
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph", from->label);
   to->attrs = own->attrs;
   to->n_attrs = own->n_attrs;
   return NULL;
@@ -200,8 +200,8 @@ static assay_status_t build_step(build_t* b, size_t k) {
   size_t n_in = 0;
   while (!s->like && n_in < ASSAY_CHAIN_OPERANDS && s->of[n_in].kind) n_in++;
   if (s->like) n_in = s->like->n_inputs;
-  ASSAY_TRY(assay_arena_printf(g->model->arena, &op, "%s",
-                               s->like ? s->like->op_type : s->op_type));
+  ASSAY_TRY(
+      assay_arena_printf(g->model->arena, &op, "%s", s->like ? s->like->op_type : s->op_type));
   ASSAY_TRY(assay_arena_printf(g->model->arena, &domain, "%s", s->like ? s->like->domain : ""));
   ASSAY_TRY(assay_arena_printf(g->model->arena, &name, "%s_%s", b->node->label, op));
   ASSAY_TRY(assay_graph_new_value(g, name, &b->made[k]));

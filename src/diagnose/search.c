@@ -10,6 +10,7 @@
 #include "base/functions.h"
 #include "base/memory.h"
 #include "diagnose/causes/surroundings.h"
+#include "diagnose/search_channels.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
@@ -667,6 +668,12 @@ static assay_status_t search_more(search_state_t* h, double end, assay_fault_t* 
   return NULL;
 }
 
+// A factor and a summand for each channel: half of the time that is left.
+static assay_status_t search_channels(search_state_t* h, double end) {
+  const double now = assay_clock_seconds();
+  return assay_search_channels(&h->trials, now + (end - now) / 2);
+}
+
 // Several faults of one kind: half of the time that is left.
 static assay_status_t search_joint(search_state_t* h, double end, assay_fault_t* out,
                                    size_t* out_n) {
@@ -687,7 +694,8 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
   assay_status_t st = look_around(&h);
-  if (!st) st = search_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
+  if (!st) st = search_run(&h, more ? h.start + 0.6 * (end - h.start) : end);
+  if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_channels(&h, end);
   if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
   if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
   if (!st && !*out_n && h.trials.n_best) {

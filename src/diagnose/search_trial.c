@@ -299,12 +299,12 @@ static const double HELPS = 0.5, HELPS_IN_PART = 0.97;
 static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool* out_restored,
                                bool* out_fits) {
   *out_restored = false;
-  t->arrived = (double)NAN;
+  t->arrived = t->remains = (double)NAN;
   ASSAY_TRY(evaluate(t, r, out_fits));
   if (!*out_fits) return NULL;
   if (!r->fits) t->arrived = moved(t);
   const double after = score(t, t->got, out_restored);
-  const double remains = sqrt(after / fmax(t->before, 1e-300));
+  const double remains = t->remains = sqrt(after / fmax(t->before, 1e-300));
   if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
   if (!*out_restored && remains < HELPS_IN_PART) ASSAY_TRY(keep_partial(t, r, remains));
   return NULL;

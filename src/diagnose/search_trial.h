@@ -31,6 +31,7 @@ typedef struct assay_trials {
   assay_tensor_t** got;  // by target: with the repair
   double before;         // the score without repair
   bool shapes_fit;       // truth has golden's shapes
+  double remains;        // of the difference, with the repair that was tried last; NAN: not known
   double arrived;   // how far the last repair moved the targets, over their RMS; NAN: not known
   int rank;         // row of the repair being tried
   size_t position;  // of the suspect among the nodes

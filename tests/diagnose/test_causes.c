@@ -11,7 +11,8 @@ typedef struct cause_row {
   const char* wrong[GRAPH_CASE_ROWS];  // nodes
 } cause_row_t;
 
-#define LAYERS {"w float[6,6]", "u float[6,6]", "v float[6,6]", "k float[] 0.4"}
+#define LAYERS \
+  { "w float[6,6]", "u float[6,6]", "v float[6,6]", "k float[] 0.4" }
 
 static const cause_row_t rows[] = {
     {"unlike its twins",
@@ -24,8 +25,8 @@ static const cause_row_t rows[] = {
        "LeakyRelu r2 c -> d | alpha=0.37", "MatMul m3 d v -> e",
        "LeakyRelu r3 e -> y | alpha=0.37"},
       "y"},
-     {"MatMul m1 x w -> a", "LeakyRelu r1 a -> b | alpha=0.37", "MatMul m2 b u -> c", "Relu r2 c -> d",
-      "MatMul m3 d v -> e", "LeakyRelu r3 e -> y | alpha=0.37"}},
+     {"MatMul m1 x w -> a", "LeakyRelu r1 a -> b | alpha=0.37", "MatMul m2 b u -> c",
+      "Relu r2 c -> d", "MatMul m3 d v -> e", "LeakyRelu r3 e -> y | alpha=0.37"}},
     {"lost, as twins have it",
      "m2",
      {"missing",

@@ -4,11 +4,16 @@
 
 #include "diagnose/repair.h"
 
-#define ASSAY_START {ASSAY_OPERAND_START, 0, 0, NULL}
-#define ASSAY_STEP(i) {ASSAY_OPERAND_STEP, i, 0, NULL}
-#define ASSAY_INPUT(i) {ASSAY_OPERAND_INPUT, i, 0, NULL}
-#define ASSAY_NUMBER(x) {ASSAY_OPERAND_NUMBER, 0, x, NULL}
-#define ASSAY_VALUE(v) {ASSAY_OPERAND_VALUE, 0, 0, v}
+#define ASSAY_START \
+  { ASSAY_OPERAND_START, 0, 0, NULL }
+#define ASSAY_STEP(i) \
+  { ASSAY_OPERAND_STEP, i, 0, NULL }
+#define ASSAY_INPUT(i) \
+  { ASSAY_OPERAND_INPUT, i, 0, NULL }
+#define ASSAY_NUMBER(x) \
+  { ASSAY_OPERAND_NUMBER, 0, x, NULL }
+#define ASSAY_VALUE(v) \
+  { ASSAY_OPERAND_VALUE, 0, 0, v }
 
 // Steps as a row of a table: the first without an operator ends them.
 typedef struct assay_chain {

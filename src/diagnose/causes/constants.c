@@ -120,10 +120,10 @@ assay_status_t assay_propose_flattened(const assay_suspect_t* s, const char* cau
     st = assay_tensor_create(w->type, w->rank, w->dims, &y);
     if (st) break;
     reorder(w, axis, channels, k % 2, y);
-    st = offer(s, cause, 1, y,
-               k % 2 ? "with rows for channels last put first"
-                     : "with rows for channels first put last",
-               t, stop);
+    st = offer(
+        s, cause, 1, y,
+        k % 2 ? "with rows for channels last put first" : "with rows for channels first put last",
+        t, stop);
   }
   assay_tensor_release(w);
   return st;

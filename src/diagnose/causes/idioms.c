@@ -49,7 +49,8 @@ static const form_t forms[] = {
 };
 
 static assay_status_t offer_form(const assay_suspect_t* s, const char* cause, const char* text,
-                                 const assay_chain_step_t* steps, const assay_trial_t* t, bool* stop) {
+                                 const assay_chain_step_t* steps, const assay_trial_t* t,
+                                 bool* stop) {
   assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CHAIN);
   assay_chain_edit(&r.edits[0], steps, s->out[0]);
   snprintf(r.text, sizeof r.text, "%s in place of %s", text, s->node->op_type);
@@ -127,7 +128,8 @@ assay_status_t assay_propose_unbiased(const assay_suspect_t* s, const char* caus
 // ---- recurrent layers --------------------------------------------------------------------------
 
 // The functions of a recurrent layer's gates. Sources: onnx/tensorflow-onnx pull request 2001 (hard
-// sigmoid) and issue 2211 (dropped in both directions), onnx/keras-onnx pull request 554 (softsign).
+// sigmoid) and issue 2211 (dropped in both directions), onnx/keras-onnx pull request 554
+// (softsign).
 typedef struct functions {
   const char* what;
   const char *gate, *cell, *hidden;
@@ -188,8 +190,8 @@ assay_status_t assay_propose_functions(const assay_suspect_t* s, const char* cau
 
 // Sources: HardSigmoid of 1/6 against ONNX's 0.2: PaddlePaddle/Paddle2ONNX issue 930; Keras'
 // LeakyReLU of 0.3 and PyTorch's of 0.01 (their documentation); relu6 as Clip: pytorch/pytorch pull
-// request 48423; epsilons of layers: PyTorch 1e-5, Keras 1e-3, TensorFlow's Bert 1e-12, T5 1e-6 (the
-// same); l2 normalization 1e-12.
+// request 48423; epsilons of layers: PyTorch 1e-5, Keras 1e-3, TensorFlow's Bert 1e-12, T5 1e-6
+// (the same); l2 normalization 1e-12.
 typedef struct usual {
   const char *op, *attr;
   double numbers[8];
@@ -243,8 +245,7 @@ assay_status_t assay_propose_known_number(const assay_suspect_t* s, const char* 
   for (size_t i = 0; s->node->schema && i < sizeof attributes / sizeof *attributes; i++) {
     if (strcmp(attributes[i].op, op) != 0) continue;
     for (size_t k = 0; k < 8 && attributes[i].numbers[k] != 0 && !*stop; k++)
-      ASSAY_TRY(
-          offer_attribute(s, cause, attributes[i].attr, attributes[i].numbers[k], t, stop));
+      ASSAY_TRY(offer_attribute(s, cause, attributes[i].attr, attributes[i].numbers[k], t, stop));
   }
   const bool bounded = strcmp(op, "Clip") == 0 || strcmp(op, "Min") == 0 || strcmp(op, "Max") == 0;
   for (size_t i = 0; i < s->n_in && !*stop; i++) {

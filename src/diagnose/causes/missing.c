@@ -44,8 +44,8 @@ static const char* const ends[] = {"Conv",
                                    NULL};
 
 static bool may_be_followed(const assay_suspect_t* s) {
-  return s->around && s->n_out && s->node->outputs[0] && is_float(s->out[0]) &&
-         !*s->node->domain && is_one_of(s->node->op_type, ends);
+  return s->around && s->n_out && s->node->outputs[0] && is_float(s->out[0]) && !*s->node->domain &&
+         is_one_of(s->node->op_type, ends);
 }
 
 // ---- activations -------------------------------------------------------------------------------
@@ -146,8 +146,8 @@ assay_status_t assay_propose_activation(const assay_suspect_t* s, const char* ca
   const bool is_last = may_be_followed(s) && s->node->outputs[0]->is_output;
   for (size_t i = 0; is_last && i < sizeof last / sizeof *last && !*stop; i++)
     ASSAY_TRY(offer_chain(s, cause, &last[i], t, stop));
-  static const char* const readers[] = {"Conv", "Gemm", "MatMul", "Add", "Mul", "ConvTranspose",
-                                        NULL};
+  static const char* const readers[] = {"Conv", "Gemm",          "MatMul", "Add",
+                                        "Mul",  "ConvTranspose", NULL};
   if (!s->around || *s->node->domain || !is_one_of(s->node->op_type, readers)) return NULL;
   for (size_t k = 0; k < s->n_in; k++)
     for (size_t i = 0; is_shared_data(s, k) && i < all && !*stop; i++)
@@ -173,8 +173,8 @@ static bool is_inserted(const assay_surroundings_t* a, const assay_node_t* n, si
   return strcmp(n->op_type, "Transpose") == 0 || !is_one_of(n->op_type, none);
 }
 
-static bool same_inputs(const assay_surroundings_t* a, const assay_node_t* x,
-                        const assay_node_t* y, size_t at) {
+static bool same_inputs(const assay_surroundings_t* a, const assay_node_t* x, const assay_node_t* y,
+                        size_t at) {
   if (x->n_inputs != y->n_inputs) return false;
   for (size_t i = 0; i < x->n_inputs; i++) {
     if (i == at || (!x->inputs[i] && !y->inputs[i])) continue;
@@ -192,7 +192,8 @@ static bool same_inputs(const assay_surroundings_t* a, const assay_node_t* x,
 static assay_status_t offer_like(const assay_suspect_t* s, const char* cause,
                                  const assay_node_t* like, size_t at, const assay_trial_t* t,
                                  bool* stop) {
-  const assay_chain_step_t steps[ASSAY_CHAIN_STEPS] = {{.like = like, .at = at, .of = {ASSAY_START}}};
+  const assay_chain_step_t steps[ASSAY_CHAIN_STEPS] = {
+      {.like = like, .at = at, .of = {ASSAY_START}}};
   assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CHAIN);
   assay_chain_edit(&r.edits[0], steps, s->out[0]);
   snprintf(r.text, sizeof r.text, "%s after it, as '%.150s' after '%.40s'", like->op_type,

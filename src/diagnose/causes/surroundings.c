@@ -50,8 +50,8 @@ static uint64_t of_text(const char* text) {
 
 bool assay_around_is_constant(const assay_value_t* v) {
   if (!v) return false;
-  return v->constant || (v->producer && !*v->producer->domain &&
-                         strcmp(v->producer->op_type, "Constant") == 0);
+  return v->constant ||
+         (v->producer && !*v->producer->domain && strcmp(v->producer->op_type, "Constant") == 0);
 }
 
 static int rank_of(const assay_value_t* v) {
