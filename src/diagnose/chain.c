@@ -369,6 +369,21 @@ static assay_status_t whole(const sample_t* s, const assay_export_options_t* opt
   return NULL;
 }
 
+// The samples besides k, those after it first.
+static assay_status_t list_others(const assay_samples_t* inputs, size_t k,
+                                  const assay_golden_t* golden, assay_other_sample_t* others,
+                                  size_t* out_n) {
+  *out_n = 0;
+  for (size_t d = 1; d < inputs->n && *out_n < ASSAY_OTHER_SAMPLES; d++) {
+    const size_t other = (k + d) % inputs->n;
+    assay_other_sample_t* to = &others[(*out_n)++];
+    *to = (assay_other_sample_t){.in = assay_samples_get(inputs, other)};
+    for (size_t i = 0; i < golden->n; i++)
+      if (golden->at[i].value) ASSAY_TRY(cut_sample(&golden->at[i], other, inputs->n, &to->golden));
+  }
+  return NULL;
+}
+
 static assay_status_t one_sample(const assay_model_t* m, assay_tensor_t* const* inputs, size_t k,
                                  size_t samples, const assay_golden_t* golden,
                                  const assay_export_options_t* options, assay_export_t* out) {
@@ -391,12 +406,18 @@ assay_status_t assay_chain_run(const assay_model_t* model, const assay_samples_t
                                const assay_golden_t* golden, const assay_export_options_t* options,
                                assay_export_t* out) {
   const size_t n = inputs->n < MAX_SAMPLES ? inputs->n : MAX_SAMPLES;
-  for (size_t k = 0; k < n; k++) {
+  assay_status_t st = NULL;
+  for (size_t k = 0; !st && !out->n && k < n; k++) {
+    assay_other_sample_t others[ASSAY_OTHER_SAMPLES];
+    assay_export_options_t o = *options;
     assay_export_deinit(out);
-    ASSAY_TRY(one_sample(model, assay_samples_get(inputs, k), k, inputs->n, golden, options, out));
-    if (out->n) break;
+    if (!o.no_search && outputs_only(golden))
+      st = list_others(inputs, k, golden, others, &o.n_others);
+    o.others = others;
+    if (!st) st = one_sample(model, assay_samples_get(inputs, k), k, inputs->n, golden, &o, out);
+    for (size_t i = 0; i < o.n_others; i++) assay_golden_deinit(&others[i].golden);
   }
-  return NULL;
+  return st;
 }
 
 // Whether fault i asks for the same exchange of two constants as one before it.

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "diagnose/near_ties.h"
+#include "diagnose/outputs/others.h"
 #include "diagnose/search.h"
 #include "diagnose/solve/solve.h"
 #include "eval/evaluator.h"
@@ -466,6 +467,7 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   assay_search_target_t* targets = NULL;
   assay_fault_t found[ASSAY_SEARCH_FAULTS];
   size_t n_found = 0;
+  assay_others_t others = {0};
   assay_search_t s = {.model = w->model,
                       .evaluator = w->truth,
                       .faulty = w->faulty,
@@ -481,7 +483,9 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   if (!st) s.n_nodes = list_nodes(w, wanted, nodes);
   s.nodes = nodes;
   s.targets = targets;
+  if (!st && w->out->outputs_only) st = assay_others_init(w->options, &s, &others);
   if (!st) st = assay_search_run(&s, found, &n_found);
+  assay_others_deinit(&others);
   if (!st && !w->out->outputs_only && n == 1) st = solve(w, &targets[0], found, &n_found);
   if (!st) st = take_found(w, fault, found, n_found);
   w->out->cut_short |= s.cut_short;

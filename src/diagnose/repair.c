@@ -216,13 +216,17 @@ static assay_status_t edited_init(assay_evaluator_t* m, const assay_repair_t* r,
   return NULL;
 }
 
+static bool is_chain_after(const assay_repair_edit_t* edit) {
+  return edit->kind == ASSAY_EDIT_CHAIN && !edit->at_input;
+}
+
 // Puts output 0 through the chains that follow it.
 static assay_status_t chains_after(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,
                                    assay_tensor_t* const* in, assay_tensor_t** out) {
   for (size_t i = 0; i < r->n_edits; i++) {
     const assay_repair_edit_t* edit = &r->edits[i];
     assay_tensor_t* t = NULL;
-    if (edit->kind != ASSAY_EDIT_CHAIN || edit->at_input) continue;
+    if (!is_chain_after(edit)) continue;
     ASSAY_TRY(assay_chain_evaluate(m, r->node, edit, n_in, in, out[0], &t));
     assay_tensor_release(out[0]);
     out[0] = t;
@@ -260,8 +264,7 @@ assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t*
 
 bool assay_repair_only_follows(const assay_repair_t* r) {
   bool only = r->n_edits > 0;
-  for (size_t i = 0; i < r->n_edits; i++)
-    only = only && r->edits[i].kind == ASSAY_EDIT_CHAIN && !r->edits[i].at_input;
+  for (size_t i = 0; i < r->n_edits; i++) only = only && is_chain_after(&r->edits[i]);
   return only;
 }
 
@@ -444,7 +447,11 @@ assay_status_t assay_repair_apply(const assay_repair_t* r, assay_model_t* model)
   if (!n)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph",
                        r->node->label);
-  for (size_t i = 0; i < r->n_edits; i++) ASSAY_TRY(apply_edit(model->graph, n, &r->edits[i]));
+  for (size_t i = 0; i < r->n_edits; i++)
+    if (!is_chain_after(&r->edits[i])) ASSAY_TRY(apply_edit(model->graph, n, &r->edits[i]));
+  // Each chain is put directly after the node: the last one first.
+  for (size_t i = r->n_edits; i-- > 0;)
+    if (is_chain_after(&r->edits[i])) ASSAY_TRY(apply_edit(model->graph, n, &r->edits[i]));
   // What a node reads now may be made after it in the file.
   return assay_onnx_sort(model);
 }

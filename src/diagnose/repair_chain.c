@@ -219,28 +219,17 @@ static assay_status_t build_step(build_t* b, size_t k) {
   return assay_graph_insert(g, n, g->n_nodes);
 }
 
-static bool is_new(const build_t* b, const assay_node_t* n) {
-  for (size_t k = 0; k < b->edit->n_chain; k++)
-    if (b->made[k] && b->made[k]->producer == n) return true;
-  return false;
-}
-
-// All that read the node's output read the chain's end; where it is an output of the graph it keeps
-// its name, and the node's own output gets another.
-static assay_status_t redirect(build_t* b, assay_value_t* from, assay_value_t* to) {
-  assay_graph_t* g = b->graph;
-  for (size_t i = 0; i < g->n_nodes; i++)
-    for (size_t k = 0; !is_new(b, g->nodes[i]) && k < g->nodes[i]->n_inputs; k++)
-      if (g->nodes[i]->inputs[k] == from) g->nodes[i]->inputs[k] = to;
-  if (!from->is_output) return NULL;
+// What the node gives gets another name: those that read it read the chain's end, which keeps the
+// name that golden may know.
+static assay_status_t redirect(build_t* b, assay_value_t* from) {
   assay_value_t* inner = NULL;
-  assay_node_t* last = to->producer;
-  ASSAY_TRY(assay_graph_new_value(g, to->name, &inner));
-  for (size_t i = 0; i < g->n_nodes; i++)
-    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++) {
-      assay_value_t** v = &g->nodes[i]->inputs[k];
-      *v = *v == from ? inner : *v == to ? from : *v;
-    }
+  assay_node_t* last = b->made[b->edit->n_chain - 1]->producer;
+  ASSAY_TRY(assay_graph_new_value(b->graph, b->made[b->edit->n_chain - 1]->name, &inner));
+  for (size_t k = 0; k < b->edit->n_chain; k++) {
+    assay_node_t* n = b->made[k]->producer;
+    for (size_t i = 0; i < n->n_inputs; i++)
+      if (n->inputs[i] == from) n->inputs[i] = inner;
+  }
   assay_node_set_output(b->node, 0, inner);
   assay_node_set_output(last, 0, from);
   return NULL;
@@ -251,8 +240,7 @@ assay_status_t assay_chain_apply(assay_graph_t* g, assay_node_t* n,
   build_t b = {.graph = g, .node = n, .edit = edit};
   b.start = edit->at_input ? n->inputs[edit->input] : n->outputs[0];
   for (size_t k = 0; k < edit->n_chain; k++) ASSAY_TRY(build_step(&b, k));
-  assay_value_t* end = b.made[edit->n_chain - 1];
-  if (!edit->at_input) return redirect(&b, n->outputs[0], end);
-  n->inputs[edit->input] = end;
+  if (!edit->at_input) return redirect(&b, n->outputs[0]);
+  n->inputs[edit->input] = b.made[edit->n_chain - 1];
   return NULL;
 }

@@ -10,7 +10,8 @@
 #include "base/functions.h"
 #include "base/memory.h"
 #include "diagnose/causes/surroundings.h"
-#include "diagnose/search_channels.h"
+#include "diagnose/outputs/channels.h"
+#include "diagnose/outputs/likelihood.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
@@ -614,21 +615,6 @@ static void search_deinit(search_state_t* h) {
 static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
                                    size_t* out_n);
 
-// Takes the best repair of a search over.
-static void report(assay_trials_t* t, assay_fault_t* fault) {
-  const assay_tried_repair_t* best = &t->best[0];
-  fault->has_repair = true;
-  fault->restored = best->restored;
-  fault->repair = best->repair;
-  fault->remains = best->remains;
-  fault->node = best->repair.node;
-  for (size_t i = 1; i < t->n_best; i++) {
-    if (fault->n_rivals < 3) fault->rivals[fault->n_rivals++] = t->best[i].repair.node;
-    assay_repair_deinit(&t->best[i].repair);
-  }
-  t->n_best = 0;
-}
-
 // Searches on with a repair that mends a part made. Found: out[0] is that repair, out[1..] what was
 // missing.
 static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p, double end,
@@ -640,6 +626,7 @@ static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p,
   ASSAY_TRY(assay_trials_adopt(&h->trials, &p->repair, &targets));
   next.targets = targets;
   next.adopted[next.n_adopted++] = &p->repair;
+  next.n_others = 0;
   assay_status_t st = targets ? search_level(&next, end, true, out + 1, &n) : NULL;
   h->trials.s->trials = next.trials;
   h->trials.s->cut_short |= next.cut_short;
@@ -695,14 +682,16 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   ASSAY_TRY(assay_trials_init(s, &h.trials));
   assay_status_t st = look_around(&h);
   if (!st) st = search_run(&h, more ? h.start + 0.6 * (end - h.start) : end);
-  if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_channels(&h, end);
+  // With inner values the constants of the node are solved for.
+  const bool alone = !s->n_adopted && !h.trials.plausible && !s->faulty;
+  if (!st && more && alone) st = search_channels(&h, end);
   if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
   if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
-  if (!st && !*out_n && h.trials.n_best) {
-    out[0] = (assay_fault_t){0};
-    report(&h.trials, &out[0]);
-    *out_n = 1;
-  }
+  bool any = false;
+  // With inner values the node that makes the first wrong one is known.
+  if (!st && !*out_n && (h.trials.n_best || (!s->n_adopted && !s->faulty)))
+    assay_search_report(&h.trials, &out[0], &any);
+  if (any) *out_n = 1;
   search_deinit(&h);
   return st;
 }
@@ -728,6 +717,8 @@ static int64_t max_elems(const assay_search_t* s) {
 assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
   assay_memory_keep(true);
   assay_evaluator_limit(s->evaluator, max_elems(s));
+  for (size_t i = 0; i < s->n_others; i++)
+    assay_evaluator_limit(s->others[i].evaluator, max_elems(s));
   assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
   assay_evaluator_limit(s->evaluator, 0);
   assay_memory_keep(false);

@@ -293,6 +293,22 @@ static assay_status_t keep_partial(assay_trials_t* t, const assay_repair_t* r, d
   return NULL;
 }
 
+// Whether a repair restores golden of the other samples as well; *remains: at least what it leaves
+// there.
+static assay_status_t verify(assay_trials_t* t, const assay_repair_t* r, double* remains,
+                             bool* restored) {
+  for (size_t i = 0; i < t->s->n_others && *restored; i++) {
+    assay_trials_t* other = &t->others[i];
+    bool fits = false;
+    other->position = t->position;
+    ASSAY_TRY(evaluate(other, r, &fits));
+    const double after = score(other, other->got, restored);
+    *restored &= fits || after <= other->before;
+    if (!*restored) *remains = fmax(*remains, fmin(1, sqrt(after / fmax(t->before, 1e-300))));
+  }
+  return NULL;
+}
+
 // A repair that leaves nearly everything is none. One that takes a part may be one of several.
 static const double HELPS = 0.5, HELPS_IN_PART = 0.97;
 
@@ -304,7 +320,9 @@ static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool*
   if (!*out_fits) return NULL;
   if (!r->fits) t->arrived = moved(t);
   const double after = score(t, t->got, out_restored);
-  const double remains = t->remains = sqrt(after / fmax(t->before, 1e-300));
+  double remains = sqrt(after / fmax(t->before, 1e-300));
+  if (*out_restored) ASSAY_TRY(verify(t, r, &remains, out_restored));
+  t->remains = remains;
   if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
   if (!*out_restored && remains < HELPS_IN_PART) ASSAY_TRY(keep_partial(t, r, remains));
   return NULL;
@@ -444,6 +462,10 @@ assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
   if (!st) st = assay_new_array(values, sizeof *t->old, &t->old);
   if (!st) st = assay_new_array(s->n_targets, sizeof *t->got, &t->got);
   if (st) return assay_trials_deinit(t), st;
+  if (s->n_others) st = assay_new_array(s->n_others, sizeof *t->others, &t->others);
+  for (size_t i = 0; !st && i < s->n_others; i++)
+    st = assay_trials_init(&s->others[i], &t->others[i]);
+  if (st) return assay_trials_deinit(t), st;
   t->before = score(t, NULL, &restored);
   t->shapes_fit = true;
   for (size_t k = 0; k < s->n_targets; k++)
@@ -452,6 +474,9 @@ assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
 }
 
 void assay_trials_deinit(assay_trials_t* t) {
+  for (size_t i = 0; t->others && i < t->s->n_others; i++)
+    if (t->others[i].s) assay_trials_deinit(&t->others[i]);
+  assay_free(t->others);
   for (size_t i = 0; i < t->n_best; i++) assay_repair_deinit(&t->best[i].repair);
   for (size_t i = 0; i < t->n_partials; i++) assay_repair_deinit(&t->partials[i].repair);
   if (t->got) clear_got(t);

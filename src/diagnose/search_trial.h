@@ -24,8 +24,9 @@ enum { ASSAY_TRIAL_MAX_REPAIRS = 4, ASSAY_TRIAL_PARTIALS = 10 };
 
 typedef struct assay_trials {
   assay_search_t* s;
-  bool* dirty;           // by value id: changed by the repair being tried
-  assay_tensor_t** old;  // by value id: what its slot held
+  struct assay_trials* others;  // by other sample
+  bool* dirty;                  // by value id: changed by the repair being tried
+  assay_tensor_t** old;         // by value id: what its slot held
   const assay_value_t** touched;
   size_t n_touched, cap_touched;
   assay_tensor_t** got;  // by target: with the repair

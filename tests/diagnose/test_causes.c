@@ -138,6 +138,26 @@ static const cause_row_t rows[] = {
       {"Transpose p x -> q | perm=0,2,3,1", "Flatten f q -> a", "MatMul m a w -> y"},
       "y"},
      {"Flatten f x -> a", "MatMul m a w -> y"}},
+    {"scale and bias of each channel",
+     "c",
+     {"folded",
+      17,
+      {"x float[2,3,8,8]"},
+      {"w float[4,3,3,3]", "b float[4]", "s float[4] positive", "o float[4]", "m float[4]",
+       "v float[4] positive", "u float[2,4,3,3]"},
+      {"Conv c x w b -> a", "BatchNormalization n a s o m v -> d", "Tanh t d -> e",
+       "Conv c2 e u -> y"},
+      "y"},
+     {"Conv c x w b -> a", "Tanh t a -> e", "Conv c2 e u -> y"}},
+    {"bias of each channel",
+     "c",
+     {"bias",
+      17,
+      {"x float[2,3,8,8]"},
+      {"w float[4,3,3,3]", "u float[2,4,3,3]", "b float[4]"},
+      {"Conv c x w b -> a", "Tanh t a -> e", "Conv c2 e u -> y"},
+      "y"},
+     {"Conv c x w zero -> a", "Tanh t a -> e", "Conv c2 e u -> y"}},
 };
 
 static assay_tensor_t* run(const assay_model_t* m, assay_tensor_t* const* in) {
@@ -173,6 +193,8 @@ static void causes_are_found(void** state) {
     graph_case_t wrong = row->right;
     memcpy(wrong.nodes, row->wrong, sizeof wrong.nodes);
     if (strcmp(row->cause, "moved constant") == 0) wrong.constants[1] = "i int64[3] 3 4 5";
+    if (strcmp(row->cause, "bias of each channel") == 0)
+      wrong.constants[2] = "zero float[4] 0 0 0 0";
     search_case_t c;
     assay_fault_t faults[ASSAY_SEARCH_FAULTS] = {{0}};
     size_t n = 0;
@@ -180,6 +202,7 @@ static void causes_are_found(void** state) {
     c.targets[0].explained_rms = 1e-6;
     c.targets[0].explained_max = 1e-5;
     c.search.deadline = assay_clock_seconds() + 20;
+    c.search.several = true;
     op_case_ok(assay_search_run(&c.search, faults, &n));
     if (!n || !faults[0].restored)
       fail_msg("%s: nothing restores golden, best is '%s'", row->right.name,

@@ -1,7 +1,7 @@
 // A factor and a summand for each channel of what a node gives: what remains of a normalization
 // that was folded wrongly, of a bias that was lost, of weights with other scales.
-#ifndef ASSAY_DIAGNOSE_SEARCH_CHANNELS_H_
-#define ASSAY_DIAGNOSE_SEARCH_CHANNELS_H_
+#ifndef ASSAY_DIAGNOSE_OUTPUTS_CHANNELS_H_
+#define ASSAY_DIAGNOSE_OUTPUTS_CHANNELS_H_
 
 #include "diagnose/search_trial.h"
 
@@ -10,4 +10,4 @@
 // `end` comes. What helps is tried in `t`.
 assay_status_t assay_search_channels(assay_trials_t* t, double end) ASSAY_MUST_USE;
 
-#endif  // ASSAY_DIAGNOSE_SEARCH_CHANNELS_H_
+#endif  // ASSAY_DIAGNOSE_OUTPUTS_CHANNELS_H_

@@ -3,7 +3,7 @@
 // factors and b of the summands; random signs keep sums of squares on average, so that a few more
 // equations than unknowns are enough (D. P. Woodruff, Sketching as a Tool for Numerical Linear
 // Algebra, 2014).
-#include "diagnose/search_channels.h"
+#include "diagnose/outputs/channels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,6 +22,8 @@ enum {
 
 // What is fitted: bit 0 factors, bit 1 summands.
 enum { FACTORS = 1, SUMMANDS = 2 };
+
+enum { SAMPLES = 4 };  // that equations are taken from
 
 // A node's channels, and its equations.
 typedef struct site {
@@ -64,13 +66,10 @@ static bool is_one_of(const char* op, const char* const* names) {
 
 // The axis of a node's channels; -1: it has none that anything could be folded into.
 static int axis_of(const assay_node_t* n, const assay_tensor_t* y) {
-  static const char* const second[] = {"Conv",
-                                       "ConvTranspose",
-                                       "BatchNormalization",
-                                       "InstanceNormalization",
-                                       "GroupNormalization",
-                                       NULL};
-  static const char* const last[] = {"MatMul", "Gemm", "LayerNormalization",
+  static const char* const second[] = {
+      "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization", "GroupNormalization",
+      NULL};
+  static const char* const last[] = {"MatMul",           "Gemm",   "LayerNormalization",
                                      "RMSNormalization", "Gather", NULL};
   if (is_one_of(n->op_type, second)) return y->rank > 1 ? 1 : -1;
   if (is_one_of(n->op_type, last)) return y->rank - 1;
@@ -144,14 +143,17 @@ static assay_status_t add_equations(sketch_t* k, const assay_search_t* s, size_t
   return st;
 }
 
-static assay_status_t make_equations(sketch_t* k, const assay_search_t* s, size_t first) {
-  assay_search_t drawn = *s;
+// Equations of all samples in turn; s: searches of n of them.
+static assay_status_t make_equations(sketch_t* k, const assay_search_t* s, size_t n, size_t first) {
   k->equations = 0;
-  while (k->equations + ASSAY_PROBES <= k->max && assay_clock_seconds() < k->end) {
+  size_t turn = 0, fruitless = 0;
+  for (; k->equations + ASSAY_PROBES <= k->max && fruitless < n; turn++) {
     const size_t before = k->equations;
-    drawn.draw++;
+    assay_search_t drawn = s[turn % n];
+    drawn.draw += 1 + turn;
+    if (assay_clock_seconds() > k->end) break;
     ASSAY_TRY(add_equations(k, &drawn, first));
-    if (k->equations == before) break;
+    fruitless = k->equations == before ? fruitless + 1 : 0;
   }
   return NULL;
 }
@@ -245,7 +247,8 @@ static assay_status_t make_repair(const assay_search_t* s, const site_t* site, c
   static const char* const operators[] = {"Mul", "Add"};
   const assay_tensor_t* y = truth_of(s, s->nodes[site->position]->outputs[0]);
   int64_t dims[ASSAY_MAX_RANK];
-  double low = HUGE_VAL, high = -HUGE_VAL;
+  static const double SEEN = 1e-4;
+  double low = HUGE_VAL, high = -HUGE_VAL, least = HUGE_VAL, most = -HUGE_VAL;
   *out = (assay_repair_t){.node = s->nodes[site->position], .cause = causes[site->family]};
   for (int i = 0; i < y->rank; i++) dims[i] = i == site->axis ? site->channels : 1;
   for (int k = 0; k < 2; k++) {
@@ -262,12 +265,17 @@ static assay_status_t make_repair(const assay_search_t* s, const site_t* site, c
       assay_f64(e->tensor)[c] = (double)(float)(k ? summand[c] : factor[c]);
   }
   for (int64_t c = 0; c < site->channels; c++) {
-    low = fmin(low, site->family == SUMMANDS ? summand[c] : factor[c]);
-    high = fmax(high, site->family == SUMMANDS ? summand[c] : factor[c]);
+    low = fmin(low, factor[c]), high = fmax(high, factor[c]);
+    least = fmin(least, summand[c]), most = fmax(most, summand[c]);
   }
-  snprintf(out->text, sizeof out->text, "what comes out %s %.4g to %.4g, by channel%s",
-           site->family == SUMMANDS ? "plus" : "times", low, high,
-           site->family == (FACTORS | SUMMANDS) ? ", and a bias for each" : "");
+  size_t used = (size_t)snprintf(out->text, sizeof out->text, "what comes out");
+  if (site->family & FACTORS && high - low + fabs(high - 1) > SEEN)
+    used += (size_t)snprintf(out->text + used, sizeof out->text - used, " times %.4g to %.4g", low,
+                             high);
+  if (site->family & SUMMANDS)
+    used += (size_t)snprintf(out->text + used, sizeof out->text - used, " plus %.4g to %.4g", least,
+                             most);
+  snprintf(out->text + used, sizeof out->text - used, ", by channel");
   return NULL;
 }
 
@@ -311,28 +319,49 @@ static assay_status_t take_step(assay_trials_t* t, const sketch_t* all, const si
   return NULL;
 }
 
+// The searches of all samples with a repair made, as far as it fits.
+static assay_status_t adopt_all(assay_trials_t* t, const assay_repair_t* r, assay_search_t* next,
+                                size_t* out_n) {
+  const size_t others = t->s->n_others < SAMPLES - 1 ? t->s->n_others : SAMPLES - 1;
+  *out_n = 0;
+  for (size_t i = 0; i <= others; i++) {
+    assay_trials_t* one = i ? &t->others[i - 1] : t;
+    assay_search_target_t* targets = NULL;
+    ASSAY_TRY(assay_trials_adopt(one, r, &targets));
+    if (!targets) continue;
+    next[*out_n] = *one->s;
+    next[*out_n].targets = targets;
+    next[*out_n].adopted[next[*out_n].n_adopted++] = r;
+    ++*out_n;
+  }
+  return NULL;
+}
+
+static void drop_all(assay_trials_t* t, assay_search_t* next, size_t n) {
+  for (size_t i = 0; i < n; i++) assay_free((assay_search_target_t*)next[i].targets);
+  for (size_t i = 0; i < t->s->n_others; i++) assay_trials_drop(&t->others[i]);
+  assay_trials_drop(t);
+}
+
 // The equations with the fit made, solved for the next step.
 static assay_status_t find_step(assay_trials_t* t, const sketch_t* all, site_t* site,
                                 const fit_t* fit, double* x, bool* out_ok) {
-  assay_search_t next = *t->s;
-  assay_search_target_t* targets = NULL;
+  assay_search_t next[SAMPLES];
   assay_repair_t r;
   const size_t m = unknowns(site, site->family), from = first_of(site, site->family);
-  sketch_t k = {.sites = site, .n = 1, .max = m + SPARE + ASSAY_PROBES, .end = all->end};
+  sketch_t k = {.sites = site, .n = 1, .max = all->max, .end = all->end};
   double* a = NULL;
+  size_t n = 0;
   *out_ok = false;
   ASSAY_TRY(make_repair(t->s, site, fit->factor, fit->summand, &r));
-  assay_status_t st = assay_trials_adopt(t, &r, &targets);
-  next.targets = targets;
-  next.adopted[next.n_adopted++] = &r;
-  k.s = &next;
-  if (!st && targets) st = assay_new_array(k.max, sizeof *k.sides, &k.sides);
-  if (!st && targets) st = assay_new_array(m * m, sizeof *a, &a);
-  if (!st && targets) st = make_equations(&k, &next, site->position);
-  if (!st && targets && k.equations >= m + SPARE / 2)
+  assay_status_t st = adopt_all(t, &r, next, &n);
+  k.s = next;
+  if (!st && n) st = assay_new_array(k.max, sizeof *k.sides, &k.sides);
+  if (!st && n) st = assay_new_array(m * m, sizeof *a, &a);
+  if (!st && n) st = make_equations(&k, next, n, site->position);
+  if (!st && n && k.equations >= m + SPARE / 2)
     *out_ok = solve(site, k.sides, k.equations, from, m, a, x);
-  if (targets) assay_trials_drop(t);
-  assay_free(targets);
+  drop_all(t, next, n);
   assay_free(k.sides);
   assay_free(a);
   assay_repair_deinit(&r);
@@ -376,7 +405,7 @@ static assay_status_t try_families(assay_trials_t* t, sketch_t* k, site_t* site,
 
 // ---- the whole ---------------------------------------------------------------------------------
 
-static size_t most_unknowns(const sketch_t* k) {
+static size_t max_unknowns(const sketch_t* k) {
   size_t max = 0;
   for (size_t i = 0; i < k->n; i++)
     if (2 * (size_t)k->sites[i].channels > max) max = 2 * (size_t)k->sites[i].channels;
@@ -384,12 +413,15 @@ static size_t most_unknowns(const sketch_t* k) {
 }
 
 static assay_status_t first_equations(sketch_t* k) {
-  k->max = most_unknowns(k) + SPARE + ASSAY_PROBES;
+  assay_search_t all[SAMPLES] = {*k->s};
+  size_t n = 1;
+  for (; n < SAMPLES && n <= k->s->n_others; n++) all[n] = k->s->others[n - 1];
+  k->max = (max_unknowns(k) + SPARE + ASSAY_PROBES) * (n > 1 ? 2 : 1);
   ASSAY_TRY(assay_new_array(k->max, sizeof *k->sides, &k->sides));
   for (size_t i = 0; i < k->n; i++)
     ASSAY_TRY(assay_new_array(k->max * 2 * (size_t)k->sites[i].channels, sizeof(double),
                               &k->sites[i].rows));
-  return make_equations(k, k->s, 0);
+  return make_equations(k, all, n, 0);
 }
 
 assay_status_t assay_search_channels(assay_trials_t* t, double end) {
@@ -399,10 +431,11 @@ assay_status_t assay_search_channels(assay_trials_t* t, double end) {
   int64_t elements = 0;
   double* a = NULL;
   for (size_t i = 0; i < t->s->n_targets; i++) elements += t->s->targets[i].golden->size;
+  elements *= 1 + (int64_t)t->s->n_others;
   assay_status_t st = list_sites(&k, elements);
   if (!st && k.n) st = first_equations(&k);
   if (!st && k.n) {
-    const size_t m = most_unknowns(&k);
+    const size_t m = max_unknowns(&k);
     st = assay_new_array(m * m, sizeof *a, &a);
     for (size_t i = 0; !st && i < k.n; i++) judge(&k, &k.sites[i], a);
   }
