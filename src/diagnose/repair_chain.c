@@ -219,6 +219,40 @@ static assay_status_t build_step(build_t* b, size_t k) {
   return assay_graph_insert(g, n, g->n_nodes);
 }
 
+// Marks the nodes that a value is made by.
+static void mark_makers(const assay_graph_t* g, const assay_value_t* v, bool* makes) {
+  for (size_t i = g->n_nodes; i-- > 0;) {
+    const assay_node_t* n = g->nodes[i];
+    bool any = v->producer == n;
+    for (size_t k = 0; k < n->n_outputs && !any; k++)
+      for (size_t j = i + 1; n->outputs[k] && j < g->n_nodes && !any; j++)
+        for (size_t q = 0; makes[j] && q < g->nodes[j]->n_inputs && !any; q++)
+          any = g->nodes[j]->inputs[q] == n->outputs[k];
+    makes[i] |= any;
+  }
+}
+
+// A chain may join what the node gives with a branch that is made from it: that branch goes on
+// reading the node.
+static assay_status_t keep_branches(const build_t* b, const assay_value_t* from,
+                                    assay_value_t* inner) {
+  assay_graph_t* g = b->graph;
+  bool* makes = NULL;
+  ASSAY_TRY(assay_new_array(g->n_nodes, sizeof *makes, &makes));
+  for (size_t k = 0; k < b->edit->n_chain; k++)
+    for (size_t o = 0; o < ASSAY_CHAIN_OPERANDS; o++) {
+      const assay_chain_operand_t* x = &b->edit->chain[k].of[o];
+      const assay_value_t* v =
+          x->kind == ASSAY_OPERAND_VALUE ? assay_graph_find(g, x->value->name) : NULL;
+      if (v) mark_makers(g, v, makes);
+    }
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; makes[i] && k < g->nodes[i]->n_inputs; k++)
+      if (g->nodes[i]->inputs[k] == from) g->nodes[i]->inputs[k] = inner;
+  assay_free(makes);
+  return NULL;
+}
+
 // What the node gives gets another name: those that read it read the chain's end, which keeps the
 // name that golden may know.
 static assay_status_t redirect(build_t* b, assay_value_t* from) {
@@ -230,6 +264,7 @@ static assay_status_t redirect(build_t* b, assay_value_t* from) {
     for (size_t i = 0; i < n->n_inputs; i++)
       if (n->inputs[i] == from) n->inputs[i] = inner;
   }
+  ASSAY_TRY(keep_branches(b, from, inner));
   assay_node_set_output(b->node, 0, inner);
   assay_node_set_output(last, 0, from);
   return NULL;

@@ -572,19 +572,25 @@ static bool is_mended_in_part(const assay_trials_t* t) {
   return t->n_partials && t->partials[0].merit > 0.6;
 }
 
-// until: where the time for several faults would begin.
+// until: where the time for channels and for several faults would begin.
 static assay_status_t search_run(search_state_t* h, double until) {
   const double end = h->end;
   ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
   ASSAY_TRY(list_all(h));
-  h->end = until;
+  // Where listing took longer, what is forecast still has its time.
+  h->end = fmin(end, fmax(until, assay_clock_seconds() + 0.1 * (end - h->start)));
   if (!h->n || h->by_forecast[0]->promise > SURE) ASSAY_TRY(probe(h));
   sort(h);
   ASSAY_TRY(try_all(h));
   h->end = end;
+  return NULL;
+}
+
+// What is left of the list, where nothing mends even a part.
+static assay_status_t search_rest(search_state_t* h) {
   if (h->trials.plausible || is_mended_in_part(&h->trials)) return NULL;
-  if (until < end) ASSAY_TRY(try_all(h));
-  h->trials.s->cut_short |= !h->trials.found && assay_clock_seconds() > end;
+  ASSAY_TRY(try_all(h));
+  h->trials.s->cut_short |= !h->trials.found && assay_clock_seconds() > h->end;
   return NULL;
 }
 
@@ -680,11 +686,12 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   *out_n = 0;
   h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
+  // With inner values the constants of the node are solved for; without, channels get their turn.
+  const bool alone = !s->n_adopted && !s->faulty;
   assay_status_t st = look_around(&h);
-  if (!st) st = search_run(&h, more ? h.start + 0.6 * (end - h.start) : end);
-  // With inner values the constants of the node are solved for.
-  const bool alone = !s->n_adopted && !h.trials.plausible && !s->faulty;
-  if (!st && more && alone) st = search_channels(&h, end);
+  if (!st) st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
+  if (!st && more && alone && !h.trials.plausible) st = search_channels(&h, end);
+  if (!st) st = search_rest(&h);
   if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
   if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
   bool any = false;

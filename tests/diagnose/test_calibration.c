@@ -82,8 +82,8 @@ static void build(uint64_t seed, fault_kind_t kind, uint64_t at, network_t* n) {
 
 // Whether the node is the one at fault, or beside one that is missing.
 static bool is_right(const char* label, fault_kind_t kind, uint64_t at) {
-  static const char* const names[] = {"",      "f%u",     "p%u s%u", "p%u",    "m%u m%v",
-                                      "r%u", "s%u", "m%u",     "s%u m%v last r%u"};
+  static const char* const names[] = {"",    "f%u", "p%u s%u",         "p%u", "m%u m%v", "r%u",
+                                      "s%u", "m%u", "s%u m%v last r%u"};
   char text[TEXT];
   const char* from = names[kind];
   size_t used = 0;
@@ -139,7 +139,8 @@ static void probabilities_hold(void** state) {
   for (uint64_t seed = 1; seed <= NETWORKS; seed++)
     for (int kind = 1; kind <= KINDS; kind++) {
       const fault_kind_t k = (fault_kind_t)kind;
-      const uint64_t at = k == OTHER_SKIP || k == LOST_RESIDUAL ? 2 * (seed % 2) + 1 : seed % LAYERS;
+      const uint64_t at =
+          k == OTHER_SKIP || k == LOST_RESIDUAL ? 2 * (seed % 2) + 1 : seed % LAYERS;
       judge(seed, k, at, bins);
     }
   for (int i = 0; i < 3; i++)

@@ -302,7 +302,8 @@ assay_status_t assay_propose_unread(const assay_suspect_t* s, const char* cause,
     if (!v || v->is_output || assay_around_readers(s->around, v, &readers)) continue;
     const assay_tensor_t* x = assay_around_tensor(s->around, v);
     if (!x || !assay_type_is_float(x->type) || !lies_under(x, s->out[0])) continue;
-    if (!assay_around_may_read(s->around, s->node, v)) continue;
+    // It may be made from what the node gives: a branch that was cut off.
+    if (v->producer == s->node) continue;
     for (size_t k = 0; k < sizeof operators / sizeof *operators && !*stop; k++)
       ASSAY_TRY(offer_with(s, cause, operators[k], v, t, stop));
   }

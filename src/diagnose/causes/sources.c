@@ -177,6 +177,39 @@ static assay_status_t offer_dropped(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
+// The two states that an LSTM begins with: one without the other restores nothing.
+static assay_status_t offer_states(const assay_suspect_t* s, const char* cause,
+                                   const assay_trial_t* t, bool* stop) {
+  enum { HIDDEN = 5, CELL = 6, MAX = 8 };
+  const assay_value_t* states[MAX];
+  const assay_graph_t* g = s->model->graph;
+  const assay_tensor_t* y = s->n_out ? s->out[0] : NULL;
+  size_t n = 0;
+  if (strcmp(s->node->op_type, "LSTM") != 0 || s->node->n_inputs > HIDDEN || !y) return NULL;
+  for (size_t i = 0; i < g->n_inputs + g->n_nodes && n < MAX; i++) {
+    const assay_node_t* const* readers = NULL;
+    const assay_value_t* v = i < g->n_inputs ? g->inputs[i] : g->nodes[i - g->n_inputs]->outputs[0];
+    const assay_tensor_t* x = v ? assay_around_tensor(s->around, v) : NULL;
+    if (!x || x->rank != 3 || x->type != s->in[0]->type || v->is_output) continue;
+    if (assay_around_readers(s->around, v, &readers) || y->rank != 4) continue;
+    if (x->dims[0] != y->dims[1] || x->dims[1] != y->dims[2] || x->dims[2] != y->dims[3]) continue;
+    if (assay_around_may_read(s->around, s->node, v)) states[n++] = v;
+  }
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < n && !*stop; k++) {
+      if (i == k) continue;
+      assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_INPUT);
+      r.n_edits = 2;
+      r.edits[1].kind = ASSAY_EDIT_INPUT;
+      r.edits[0].input = HIDDEN, r.edits[0].value = states[i];
+      r.edits[1].input = CELL, r.edits[1].value = states[k];
+      snprintf(r.text, sizeof r.text, "begins with '%.90s' and '%.90s', which are left out",
+               states[i]->name, states[k]->name);
+      ASSAY_TRY(assay_offer(t, &r, stop));
+    }
+  return NULL;
+}
+
 // Source: lengths of LSTM and GRU that torch.onnx leaves out, pytorch/pytorch issue 48460; a bias.
 assay_status_t assay_propose_dropped(const assay_suspect_t* s, const char* cause,
                                      const assay_trial_t* t, bool* stop) {
@@ -186,5 +219,6 @@ assay_status_t assay_propose_dropped(const assay_suspect_t* s, const char* cause
     if ((size_t)i < s->node->n_inputs && s->node->inputs[i]) continue;
     ASSAY_TRY(offer_dropped(s, cause, (size_t)i, t, stop));
   }
+  if (!*stop) return offer_states(s, cause, t, stop);
   return NULL;
 }
