@@ -424,6 +424,21 @@ static assay_status_t golden_of_sample(const assay_golden_t* golden, size_t k, s
   return NULL;
 }
 
+// The samples besides k, those after it first.
+static assay_status_t list_others(const assay_samples_t* inputs, size_t k,
+                                  const assay_golden_t* golden, assay_other_sample_t* others,
+                                  size_t* out_n) {
+  *out_n = 0;
+  for (size_t d = 1; d < inputs->n && *out_n < ASSAY_OTHER_SAMPLES; d++) {
+    const size_t other = (k + d) % inputs->n;
+    assay_other_sample_t* to = &others[(*out_n)++];
+    *to = (assay_other_sample_t){.in = assay_samples_get(inputs, other)};
+    for (size_t i = 0; i < golden->n; i++)
+      if (golden->at[i].value) ASSAY_TRY(cut_sample(&golden->at[i], other, inputs->n, &to->golden));
+  }
+  return NULL;
+}
+
 static assay_status_t one_sample(const assay_model_t* m, assay_tensor_t* const* inputs, size_t k,
                                  size_t samples, bool of_first, const assay_golden_t* golden,
                                  const assay_export_options_t* options, assay_export_t* out) {
@@ -445,13 +460,19 @@ assay_status_t assay_chain_run(const assay_model_t* model, const assay_samples_t
                                assay_export_t* out) {
   const size_t n = inputs->n < MAX_SAMPLES ? inputs->n : MAX_SAMPLES;
   const bool of_first = n > 1 && inner_of_first(model, inputs, golden);
-  for (size_t k = 0; k < n; k++) {
+  assay_status_t st = NULL;
+  for (size_t k = 0; !st && !out->n && k < n; k++) {
+    assay_other_sample_t others[ASSAY_OTHER_SAMPLES];
+    assay_export_options_t o = *options;
     assay_export_deinit(out);
-    ASSAY_TRY(one_sample(model, assay_samples_get(inputs, k), k, inputs->n, of_first, golden,
-                         options, out));
-    if (out->n) break;
+    if (!o.no_search && outputs_only(golden))
+      st = list_others(inputs, k, golden, others, &o.n_others);
+    o.others = others;
+    if (!st)
+      st = one_sample(model, assay_samples_get(inputs, k), k, inputs->n, of_first, golden, &o, out);
+    for (size_t i = 0; i < o.n_others; i++) assay_golden_deinit(&others[i].golden);
   }
-  return NULL;
+  return st;
 }
 
 static bool is_same_edit(const assay_repair_edit_t* a, const assay_repair_edit_t* b) {

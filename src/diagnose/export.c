@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "diagnose/golden/walk.h"
+#include "diagnose/outputs/others.h"
 #include "diagnose/search.h"
 #include "diagnose/solve/missing.h"
 #include "diagnose/solve/solve.h"
@@ -174,6 +175,7 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
   assay_search_target_t* targets = NULL;
   assay_fault_t found[ASSAY_SEARCH_FAULTS];
   size_t n_found = 0;
+  assay_others_t others = {0};
   assay_search_t s = {.model = w->model,
                       .evaluator = w->truth,
                       .faulty = w->faulty,
@@ -191,8 +193,10 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
   s.targets = targets;
   const bool inner = !w->out->outputs_only && n == 1;
   if (inner) s.deadline -= KEPT_FOR_MISSING * fmax(0, deadline - assay_clock_seconds());
+  if (!st && w->out->outputs_only) st = assay_others_init(w->options, &s, &others);
   if (!st && inner) st = repeat(w, &targets[0], fault, found, &n_found);
   if (!st && !n_found) st = assay_search_run(&s, found, &n_found);
+  assay_others_deinit(&others);
   if (!st && inner) st = solve(w, &targets[0], found, &n_found);
   if (!st && inner) st = insert(w, &targets[0], deadline, found, &n_found);
   if (!st) st = take_found(w, fault, found, n_found);

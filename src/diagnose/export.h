@@ -24,6 +24,9 @@ typedef struct assay_fault {
   bool has_repair, restored;  // restored: the repair brings golden back within what is explained
   assay_repair_t repair;
   double remains;  // RMS difference with the repair over that without
+  // That the node, or one that it is beside, is at fault; 0: golden has inner values, which show
+  // it, or nothing is known.
+  double probability;
   // Other nodes whose repair explains as much, best first.
   const assay_node_t* rivals[3];
   size_t n_rivals;
@@ -38,11 +41,21 @@ typedef struct assay_export {
   size_t trials;      // repairs that were tried out
 } assay_export_t;
 
+// Another sample, of outputs only: what restores golden has to restore it there, too.
+typedef struct assay_other_sample {
+  assay_tensor_t* const* in;  // in the order of the graph's inputs; borrowed
+  assay_golden_t golden;
+} assay_other_sample_t;
+
+enum { ASSAY_OTHER_SAMPLES = 3 };
+
 typedef struct assay_export_options {
   bool unquantized;
   uint64_t seed;
   double seconds;  // for the search; 0: 40
   bool no_search;
+  const assay_other_sample_t* others;
+  size_t n_others;
   void (*progress)(void* user, const char* what, double fraction);
   void* user;
 } assay_export_options_t;

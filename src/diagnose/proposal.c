@@ -1,4 +1,5 @@
 // What proposals of all kinds are made with.
+#include "diagnose/causes/surroundings.h"
 #include "diagnose/proposals.h"
 
 assay_status_t assay_offer(const assay_trial_t* t, assay_repair_t* r, bool* stop) {
@@ -17,8 +18,11 @@ assay_repair_t assay_repair_of(const assay_suspect_t* s, const char* cause,
 assay_status_t assay_suspect_constant(const assay_suspect_t* s, size_t i, assay_tensor_t** out) {
   const assay_value_t* v = i < s->node->n_inputs ? s->node->inputs[i] : NULL;
   *out = NULL;
-  if (!v || !v->constant || v->constant->kind != ASSAY_KIND_TENSOR) return NULL;
-  return assay_tensor_widen(v->constant, out);
+  if (!assay_around_is_constant(v)) return NULL;
+  // What a Constant node gives is in the truth of the input.
+  assay_tensor_t* x = v->constant ? v->constant : i < s->n_in ? s->in[i] : NULL;
+  if (!x || x->kind != ASSAY_KIND_TENSOR) return NULL;
+  return assay_tensor_widen(x, out);
 }
 
 const char* assay_suspect_input_name(const assay_suspect_t* s, size_t i) {

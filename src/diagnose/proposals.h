@@ -14,7 +14,8 @@
 assay_status_t assay_offer(const assay_trial_t* t, assay_repair_t* r, bool* stop) ASSAY_MUST_USE;
 // A repair of the suspect with one edit of a kind.
 assay_repair_t assay_repair_of(const assay_suspect_t* s, const char* cause, assay_edit_kind_t kind);
-// The constant that input i reads, canonical; *out is NULL if it is not one.
+// The constant that input i reads, canonical: an initializer's or a Constant node's; *out is NULL
+// if it is not one.
 assay_status_t assay_suspect_constant(const assay_suspect_t* s, size_t i,
                                       assay_tensor_t** out) ASSAY_MUST_USE;
 const char* assay_suspect_input_name(const assay_suspect_t* s, size_t i);  // of the schema

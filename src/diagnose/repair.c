@@ -5,7 +5,9 @@
 
 #include "base/alloc.h"
 #include "diagnose/edits/row.h"
+#include "diagnose/repair_chain.h"
 #include "eval/evaluator.h"
+#include "onnx/onnx.h"
 
 void assay_repair_deinit(assay_repair_t* r) {
   for (size_t i = 0; i < r->n_edits; i++) {
@@ -106,6 +108,28 @@ assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t*
   return st;
 }
 
+bool assay_repair_only_follows(const assay_repair_t* r) {
+  bool only = r->n_edits > 0;
+  for (size_t i = 0; i < r->n_edits; i++) only = only && assay_chain_follows(&r->edits[i]);
+  return only;
+}
+
+assay_status_t assay_repair_follow(assay_evaluator_t* m, const assay_repair_t* r, size_t n_in,
+                                   assay_tensor_t* const* in, size_t n_out,
+                                   assay_tensor_t* const* was, assay_tensor_t** out) {
+  assay_status_t st = NULL;
+  for (size_t i = 0; i < n_out; i++) out[i] = assay_tensor_retain(was[i]);
+  for (size_t i = 0; !st && i < r->n_edits; i++) {
+    assay_tensor_t* made = NULL;
+    st = assay_chain_evaluate(m, r->node, &r->edits[i], n_in, in, out[0], &made);
+    if (st) break;
+    assay_tensor_release(out[0]);
+    out[0] = made;
+  }
+  for (size_t i = 0; st && i < n_out; i++) assay_tensor_release(out[i]), out[i] = NULL;
+  return st;
+}
+
 // ---- making it in a model ----------------------------------------------------------------------
 
 static assay_node_t* node_of_label(const assay_graph_t* g, const char* label) {
@@ -114,14 +138,22 @@ static assay_node_t* node_of_label(const assay_graph_t* g, const char* label) {
   return NULL;
 }
 
+static assay_status_t put(assay_model_t* model, assay_node_t* n, const assay_repair_t* r,
+                          size_t edit) {
+  const assay_edit_row_t* row = assay_edit_row(r->edits[edit].kind);
+  return row->put ? row->put(model->graph, n, r->node, &r->edits[edit]) : NULL;
+}
+
 assay_status_t assay_repair_apply(const assay_repair_t* r, assay_model_t* model) {
   assay_node_t* n = node_of_label(model->graph, r->node->label);
   if (!n)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph",
                        r->node->label);
-  for (size_t i = 0; i < r->n_edits; i++) {
-    const assay_edit_row_t* row = assay_edit_row(r->edits[i].kind);
-    if (row->put) ASSAY_TRY(row->put(model->graph, n, r->node, &r->edits[i]));
-  }
-  return NULL;
+  for (size_t i = 0; i < r->n_edits; i++)
+    if (!assay_chain_follows(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
+  // Each chain is put directly after the node: the last one first.
+  for (size_t i = r->n_edits; i-- > 0;)
+    if (assay_chain_follows(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
+  // What a node reads now may be made after it in the file.
+  return assay_onnx_sort(model);
 }

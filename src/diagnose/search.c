@@ -9,6 +9,9 @@
 #include "base/clock.h"
 #include "base/functions.h"
 #include "base/memory.h"
+#include "diagnose/causes/surroundings.h"
+#include "diagnose/outputs/channels.h"
+#include "diagnose/outputs/likelihood.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
@@ -59,6 +62,8 @@ typedef struct weight {
 
 typedef struct search_state {
   assay_trials_t trials;
+  assay_surroundings_t around;
+  bool* hidden;   // by value id: targets
   double* reach;  // by value id
   candidate_t* list;
   size_t n, capacity;
@@ -100,7 +105,7 @@ static assay_status_t ask(search_state_t* h, size_t position, size_t first, size
   if (!st) st = widen_all(s->evaluator, n->n_inputs, n->inputs, in);
   if (!st) st = widen_all(s->evaluator, n->n_outputs, n->outputs, out);
   h->trials.position = position;
-  const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out};
+  const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out, &h->around};
   for (size_t i = first; !st && !stop && i < end; i++) {
     const assay_proposal_t* p = assay_proposal_get(i);
     if (p->stage != stage) continue;
@@ -240,7 +245,7 @@ static const double NOTHING_BEHIND = 0.04;
 
 static bool is_cheap_to_try(const search_state_t* h, const assay_repair_t* r) {
   const double all = h->screening.work[h->trials.s->n_nodes - 1];
-  return r->edits[0].kind != ASSAY_EDIT_EXCHANGE &&
+  return r->edits[0].kind != ASSAY_EDIT_EXCHANGE && r->edits[0].kind != ASSAY_EDIT_CROSS &&
          all - h->screening.work[h->trials.position] < NOTHING_BEHIND * all;
 }
 
@@ -567,25 +572,41 @@ static bool is_mended_in_part(const assay_trials_t* t) {
   return t->n_partials && t->partials[0].merit > 0.6;
 }
 
-// until: where the time for several faults would begin.
+// until: where the time for channels and for several faults would begin.
 static assay_status_t search_run(search_state_t* h, double until) {
   const double end = h->end;
   ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
   ASSAY_TRY(list_all(h));
-  h->end = until;
+  // Where listing took longer, what is forecast still has its time.
+  h->end = fmin(end, fmax(until, assay_clock_seconds() + 0.1 * (end - h->start)));
   if (!h->n || h->by_forecast[0]->promise > SURE) ASSAY_TRY(probe(h));
   sort(h);
   ASSAY_TRY(try_all(h));
   h->end = end;
+  return NULL;
+}
+
+// What is left of the list, where nothing mends even a part.
+static assay_status_t search_rest(search_state_t* h) {
   if (h->trials.plausible || is_mended_in_part(&h->trials)) return NULL;
-  if (until < end) ASSAY_TRY(try_all(h));
-  h->trials.s->cut_short |= !h->trials.found && assay_clock_seconds() > end;
+  ASSAY_TRY(try_all(h));
+  h->trials.s->cut_short |= !h->trials.found && assay_clock_seconds() > h->end;
   return NULL;
 }
 
 // ---- several faults ----------------------------------------------------------------------------
 
+// Targets' slots hold golden, not truth.
+static assay_status_t look_around(search_state_t* h) {
+  const assay_search_t* s = h->trials.s;
+  ASSAY_TRY(assay_new_array((size_t)s->model->n_values, sizeof *h->hidden, &h->hidden));
+  for (size_t k = 0; k < s->n_targets; k++) h->hidden[s->targets[k].value->id] = true;
+  return assay_surroundings_init(s->model, s->evaluator, h->hidden, &h->around);
+}
+
 static void search_deinit(search_state_t* h) {
+  assay_surroundings_deinit(&h->around);
+  assay_free(h->hidden);
   assay_free(h->list);
   assay_free(h->by_forecast);
   assay_free(h->by_suspicion);
@@ -600,21 +621,6 @@ static void search_deinit(search_state_t* h) {
 static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
                                    size_t* out_n);
 
-// Takes the best repair of a search over.
-static void report(assay_trials_t* t, assay_fault_t* fault) {
-  const assay_tried_repair_t* best = &t->best[0];
-  fault->has_repair = true;
-  fault->restored = best->restored;
-  fault->repair = best->repair;
-  fault->remains = best->remains;
-  fault->node = best->repair.node;
-  for (size_t i = 1; i < t->n_best; i++) {
-    if (fault->n_rivals < 3) fault->rivals[fault->n_rivals++] = t->best[i].repair.node;
-    assay_repair_deinit(&t->best[i].repair);
-  }
-  t->n_best = 0;
-}
-
 // Searches on with a repair that mends a part made. Found: out[0] is that repair, out[1..] what was
 // missing.
 static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p, double end,
@@ -626,6 +632,7 @@ static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p,
   ASSAY_TRY(assay_trials_adopt(&h->trials, &p->repair, &targets));
   next.targets = targets;
   next.adopted[next.n_adopted++] = &p->repair;
+  next.n_others = 0;
   assay_status_t st = targets ? search_level(&next, end, true, out + 1, &n) : NULL;
   h->trials.s->trials = next.trials;
   h->trials.s->cut_short |= next.cut_short;
@@ -645,13 +652,19 @@ static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p,
 // Tries to go on from each repair that mended a part, the best first.
 static assay_status_t search_more(search_state_t* h, double end, assay_fault_t* out,
                                   size_t* out_n) {
-  const size_t max = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
+  const size_t max = h->trials.s->n_adopted ? 4 : ASSAY_TRIAL_PARTIALS;
   for (size_t i = 0; i < h->trials.n_partials && i < max && !*out_n; i++) {
     const double now = assay_clock_seconds();
     if (now > end) break;
     ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
   }
   return NULL;
+}
+
+// A factor and a summand for each channel: half of the time that is left.
+static assay_status_t search_channels(search_state_t* h, double end) {
+  const double now = assay_clock_seconds();
+  return assay_search_channels(&h->trials, now + (end - now) / 2);
 }
 
 // Several faults of one kind: half of the time that is left.
@@ -673,14 +686,19 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   *out_n = 0;
   h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
-  assay_status_t st = search_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
+  // With inner values the constants of the node are solved for; without, channels get their turn.
+  const bool alone = !s->n_adopted && !s->faulty;
+  assay_status_t st = look_around(&h);
+  if (!st) st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
+  if (!st && more && alone && !h.trials.plausible) st = search_channels(&h, end);
+  if (!st) st = search_rest(&h);
   if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
   if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
-  if (!st && !*out_n && h.trials.n_best) {
-    out[0] = (assay_fault_t){0};
-    report(&h.trials, &out[0]);
-    *out_n = 1;
-  }
+  bool any = false;
+  // With inner values the node that makes the first wrong one is known.
+  if (!st && !*out_n && (h.trials.n_best || (!s->n_adopted && !s->faulty)))
+    assay_search_report(&h.trials, &out[0], &any);
+  if (any) *out_n = 1;
   search_deinit(&h);
   return st;
 }
@@ -706,6 +724,8 @@ static int64_t max_elems(const assay_search_t* s) {
 assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
   assay_memory_keep(true);
   assay_evaluator_limit(s->evaluator, max_elems(s));
+  for (size_t i = 0; i < s->n_others; i++)
+    assay_evaluator_limit(s->others[i].evaluator, max_elems(s));
   assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
   assay_evaluator_limit(s->evaluator, 0);
   assay_memory_keep(false);

@@ -33,6 +33,9 @@ typedef struct assay_search {
   // Repairs that are taken as made: their nodes are evaluated with them.
   const assay_repair_t* adopted[ASSAY_SEARCH_FAULTS];
   size_t n_adopted;
+  // The same of other samples, which repairs are verified on; none where repairs are adopted.
+  struct assay_search* others;
+  size_t n_others;
   uint64_t draw;  // which random signs forecasts are made with
   bool cut_short;
   size_t trials;  // repairs whose effect was followed to the targets

@@ -262,6 +262,7 @@ static assay_status_t report(const fit_t* f, const double* scratch, assay_fault_
 static assay_status_t fit_group(const assay_search_t* s, group_t* g, double end, assay_fault_t* out,
                                 size_t* out_n, size_t* trials) {
   fit_t f = {.s = *s, .group = g, .end = end};
+  f.s.n_others = 0;
   double* scratch = NULL;
   for (size_t k = 0; k < g->n; k++) f.s.adopted[f.s.n_adopted++] = &g->repairs[k];
   set_sizes(&f);

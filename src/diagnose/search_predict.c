@@ -224,6 +224,14 @@ void assay_predict_add(const assay_predict_t* p, const assay_value_t* v, const a
     assay_predict_products(p, p->adjoints[v->id], now, was, forecast);
 }
 
+const double* assay_predict_derivatives(const assay_predict_t* p, const assay_value_t* v) {
+  return p->blind || p->states[v->id] != KNOWN ? NULL : p->adjoints[v->id];
+}
+
+double assay_predict_overlap(const assay_predict_t* p, int probe) {
+  return probe ? p->overlaps[probe - 1] * p->residual : p->residual;
+}
+
 static double across_square(const assay_forecast_t* f) {
   double sum = 0;
   for (int q = 0; q < ASSAY_PROBES - 1; q++) sum += f->across[q] * f->across[q];

@@ -44,6 +44,11 @@ assay_status_t assay_predict_constant(const assay_predict_t* p, size_t position,
 void assay_predict_products(const assay_predict_t* p, const double* derivatives,
                             const assay_tensor_t* now, const assay_tensor_t* was,
                             assay_forecast_t* forecast);
+// Derivatives of the probes by a value that the pass has come to: ASSAY_PROBES blocks of its
+// elements, borrowed; NULL: not known. Of them the first is of r, the others are of random signs.
+const double* assay_predict_derivatives(const assay_predict_t* p, const assay_value_t* v);
+// <probe, r>.
+double assay_predict_overlap(const assay_predict_t* p, int probe);
 // Goes on over node `position` to the one before it.
 assay_status_t assay_predict_pass(assay_predict_t* p, size_t position) ASSAY_MUST_USE;
 

@@ -138,6 +138,19 @@ static bool reads_open(const trail_t* t, const assay_node_t* n) {
   return false;
 }
 
+// What the node gives is known where only what comes after it changes.
+static assay_status_t follow(const assay_search_t* s, const assay_node_t* n,
+                             const assay_repair_t* r, assay_tensor_t* const* in,
+                             assay_tensor_t** out) {
+  assay_tensor_t** was = NULL;
+  ASSAY_TRY(assay_new_array(n->n_outputs, sizeof *was, &was));
+  for (size_t i = 0; i < n->n_outputs; i++)
+    was[i] = n->outputs[i] ? truth_of(s, n->outputs[i]) : NULL;
+  assay_status_t st = assay_repair_follow(s->evaluator, r, n->n_inputs, in, n->n_outputs, was, out);
+  assay_free(was);
+  return st;
+}
+
 // Evaluates a node with what changed, a repair of it, or two constants exchanged.
 static assay_status_t run_node(trail_t* t, const assay_node_t* n, const assay_repair_t* r,
                                bool* out_fits) {
@@ -157,7 +170,9 @@ static assay_status_t run_node(trail_t* t, const assay_node_t* n, const assay_re
     in[i] = c && c->open ? c->now : v ? assay_evaluator_get(s->evaluator, v) : NULL;
   }
   if (exchange || !r) r = assay_search_adopted(s, n);
-  if (!st && r)
+  if (!st && r && assay_repair_only_follows(r) && !assay_search_adopted(s, n))
+    st = follow(s, n, r, in, out);
+  else if (!st && r)
     st = assay_repair_evaluate(s->evaluator, r, n->n_inputs, in, n->n_outputs, out);
   else if (!st)
     st = assay_evaluator_node(s->evaluator, n, n->n_inputs, in, n->n_outputs, out);
@@ -222,12 +237,27 @@ static assay_status_t screen_from(trail_t* t, const assay_repair_t* r, assay_eff
   return NULL;
 }
 
+// Two values in each other's place: what that does to all that read them.
+static void screen_crossed(const assay_screening_t* l, const assay_repair_edit_t* e,
+                           assay_effect_t* out) {
+  const assay_value_t *a = e->value, *b = e->other_value;
+  assay_tensor_t *x = truth_of(l->s, a), *y = truth_of(l->s, b);
+  if (!assay_tensor_same_shape(x, y) || assay_search_same_tensor(x, y)) return;
+  const changed_t c[2] = {{.now = y, .was = x}, {.now = x, .was = y}};
+  for (int i = 0; i < 2; i++) note_change(&c[i], out);
+  if (!l->predict) return;
+  out->forecast = (assay_forecast_t){.known = true};
+  assay_predict_add(l->predict, a, y, x, &out->forecast);
+  assay_predict_add(l->predict, b, x, y, &out->forecast);
+}
+
 assay_status_t assay_screen(const assay_screening_t* l, size_t position, const assay_repair_t* r,
                             assay_effect_t* out) {
   trail_t t = {.l = l, .position = position};
   assay_repair_t moved = {0};
   assay_status_t st = NULL;
   *out = (assay_effect_t){0};
+  if (r->edits[0].kind == ASSAY_EDIT_CROSS) return screen_crossed(l, &r->edits[0], out), NULL;
   if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE &&
       !assay_search_read_by_faulty(l->s, r->edits[0].other_value))
     return NULL;

@@ -64,6 +64,24 @@ static bool reads_dirty(const assay_trials_t* t, const assay_node_t* n) {
   return false;
 }
 
+// What the node gives is known where only what comes after it changes: nothing before it has.
+static assay_status_t follow(assay_trials_t* t, const assay_node_t* n, const assay_repair_t* r,
+                             assay_tensor_t* const* in, assay_tensor_t** out) {
+  assay_tensor_t** was = NULL;
+  ASSAY_TRY(assay_new_array(n->n_outputs, sizeof *was, &was));
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    const assay_value_t* v = n->outputs[i];
+    const size_t k = v ? target_of(t->s, v) : t->s->n_targets;
+    if (v)
+      was[i] =
+          k < t->s->n_targets ? t->s->targets[k].truth : assay_evaluator_get(t->s->evaluator, v);
+  }
+  assay_status_t st =
+      assay_repair_follow(t->s->evaluator, r, n->n_inputs, in, n->n_outputs, was, out);
+  assay_free(was);
+  return st;
+}
+
 // Evaluates one node, with the repair or without, and puts what changed.
 static assay_status_t step(assay_trials_t* t, const assay_node_t* n, const assay_repair_t* r) {
   assay_tensor_t **in = NULL, **out = NULL;
@@ -71,8 +89,12 @@ static assay_status_t step(assay_trials_t* t, const assay_node_t* n, const assay
   if (!st) st = assay_new_array(n->n_outputs, sizeof *out, &out);
   for (size_t i = 0; !st && i < n->n_inputs; i++)
     in[i] = n->inputs[i] ? assay_evaluator_get(t->s->evaluator, n->inputs[i]) : NULL;
-  if (!r) r = assay_search_adopted(t->s, n);
-  if (!st && r)
+  const assay_repair_t* adopted = assay_search_adopted(t->s, n);
+  const bool follows = r && !adopted && assay_repair_only_follows(r);
+  if (!r) r = adopted;
+  if (!st && follows)
+    st = follow(t, n, r, in, out);
+  else if (!st && r)
     st = assay_repair_evaluate(t->s->evaluator, r, n->n_inputs, in, n->n_outputs, out);
   else if (!st)
     st = assay_evaluator_node(t->s->evaluator, n, n->n_inputs, in, n->n_outputs, out);
@@ -94,10 +116,16 @@ static assay_status_t step(assay_trials_t* t, const assay_node_t* n, const assay
   return st;
 }
 
-// Puts two constants in each other's place.
+// Puts two constants, or values that nodes make, in each other's place.
 static assay_status_t exchange(assay_trials_t* t, const assay_repair_edit_t* e) {
-  ASSAY_TRY(put(t, e->value, assay_tensor_retain(e->other_value->constant)));
-  return put(t, e->other_value, assay_tensor_retain(e->value->constant));
+  const assay_value_t *a = e->value, *b = e->other_value;
+  assay_tensor_t* x = a->constant ? a->constant : assay_evaluator_get(t->s->evaluator, a);
+  assay_tensor_t* y = b->constant ? b->constant : assay_evaluator_get(t->s->evaluator, b);
+  if (!x || !y) return ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s' has no value", x ? b->name : a->name);
+  assay_tensor_retain(x);
+  assay_status_t st = put(t, a, assay_tensor_retain(y));
+  if (st) return assay_tensor_release(x), st;
+  return put(t, b, x);
 }
 
 static void clear_got(assay_trials_t* t) {
@@ -116,10 +144,11 @@ static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t
   size_t next = t->position + 1;
   assay_status_t st = NULL;
   *out_fits = false;
-  if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
-    if (!assay_search_read_by_faulty(t->s, r->edits[0].other_value)) return NULL;
+  const bool crosses = r->edits[0].kind == ASSAY_EDIT_CROSS;
+  if (crosses || r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
+    if (!crosses && !assay_search_read_by_faulty(t->s, r->edits[0].other_value)) return NULL;
     st = exchange(t, &r->edits[0]);
-    next = 0;
+    next = crosses ? next : 0;
   } else {
     st = step(t, r->node, r);
   }
@@ -238,10 +267,16 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
   return NULL;
 }
 
+// Fitted parameters, and what is put in somewhere, can take a part of anything: there are many.
+static bool is_flexible(const assay_repair_t* r) {
+  const assay_edit_kind_t kind = r->edits[0].kind;
+  return r->fits || kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT;
+}
+
 // Keeps a repair among those that mend a part, one a node.
 static assay_status_t keep_partial(assay_trials_t* t, const assay_repair_t* r, double remains) {
   assay_partial_t next = {
-      .repair = *r, .remains = remains, .merit = (1 - remains) * (r->fits ? 0.6 : 1)};
+      .repair = *r, .remains = remains, .merit = (1 - remains) * (is_flexible(r) ? 0.6 : 1)};
   size_t at = 0;
   while (at < t->n_partials && t->partials[at].repair.node != r->node) at++;
   if (at == ASSAY_TRIAL_PARTIALS) at--;
@@ -258,18 +293,36 @@ static assay_status_t keep_partial(assay_trials_t* t, const assay_repair_t* r, d
   return NULL;
 }
 
+// Whether a repair restores golden of the other samples as well; *remains: at least what it leaves
+// there.
+static assay_status_t verify(assay_trials_t* t, const assay_repair_t* r, double* remains,
+                             bool* restored) {
+  for (size_t i = 0; i < t->s->n_others && *restored; i++) {
+    assay_trials_t* other = &t->others[i];
+    bool fits = false;
+    other->position = t->position;
+    ASSAY_TRY(evaluate(other, r, &fits));
+    const double after = score(other, other->got, restored);
+    *restored &= fits || after <= other->before;
+    if (!*restored) *remains = fmax(*remains, fmin(1, sqrt(after / fmax(t->before, 1e-300))));
+  }
+  return NULL;
+}
+
 // A repair that leaves nearly everything is none. One that takes a part may be one of several.
 static const double HELPS = 0.5, HELPS_IN_PART = 0.97;
 
 static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool* out_restored,
                                bool* out_fits) {
   *out_restored = false;
-  t->arrived = (double)NAN;
+  t->arrived = t->remains = (double)NAN;
   ASSAY_TRY(evaluate(t, r, out_fits));
   if (!*out_fits) return NULL;
   if (!r->fits) t->arrived = moved(t);
   const double after = score(t, t->got, out_restored);
-  const double remains = sqrt(after / fmax(t->before, 1e-300));
+  double remains = sqrt(after / fmax(t->before, 1e-300));
+  if (*out_restored) ASSAY_TRY(verify(t, r, &remains, out_restored));
+  t->remains = remains;
   if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
   if (!*out_restored && remains < HELPS_IN_PART) ASSAY_TRY(keep_partial(t, r, remains));
   return NULL;
@@ -409,6 +462,10 @@ assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
   if (!st) st = assay_new_array(values, sizeof *t->old, &t->old);
   if (!st) st = assay_new_array(s->n_targets, sizeof *t->got, &t->got);
   if (st) return assay_trials_deinit(t), st;
+  if (s->n_others) st = assay_new_array(s->n_others, sizeof *t->others, &t->others);
+  for (size_t i = 0; !st && i < s->n_others; i++)
+    st = assay_trials_init(&s->others[i], &t->others[i]);
+  if (st) return assay_trials_deinit(t), st;
   t->before = score(t, NULL, &restored);
   t->shapes_fit = true;
   for (size_t k = 0; k < s->n_targets; k++)
@@ -417,6 +474,9 @@ assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
 }
 
 void assay_trials_deinit(assay_trials_t* t) {
+  for (size_t i = 0; t->others && i < t->s->n_others; i++)
+    if (t->others[i].s) assay_trials_deinit(&t->others[i]);
+  assay_free(t->others);
   for (size_t i = 0; i < t->n_best; i++) assay_repair_deinit(&t->best[i].repair);
   for (size_t i = 0; i < t->n_partials; i++) assay_repair_deinit(&t->partials[i].repair);
   if (t->got) clear_got(t);

@@ -20,17 +20,19 @@ typedef struct assay_partial {
   double merit;  // what counts: fitted parameters can take a part of anything
 } assay_partial_t;
 
-enum { ASSAY_TRIAL_MAX_REPAIRS = 4, ASSAY_TRIAL_PARTIALS = 6 };
+enum { ASSAY_TRIAL_MAX_REPAIRS = 4, ASSAY_TRIAL_PARTIALS = 10 };
 
 typedef struct assay_trials {
   assay_search_t* s;
-  bool* dirty;           // by value id: changed by the repair being tried
-  assay_tensor_t** old;  // by value id: what its slot held
+  struct assay_trials* others;  // by other sample
+  bool* dirty;                  // by value id: changed by the repair being tried
+  assay_tensor_t** old;         // by value id: what its slot held
   const assay_value_t** touched;
   size_t n_touched, cap_touched;
   assay_tensor_t** got;  // by target: with the repair
   double before;         // the score without repair
   bool shapes_fit;       // truth has golden's shapes
+  double remains;        // of the difference, with the repair that was tried last; NAN: not known
   double arrived;   // how far the last repair moved the targets, over their RMS; NAN: not known
   int rank;         // row of the repair being tried
   size_t position;  // of the suspect among the nodes

@@ -60,6 +60,8 @@ static json_t* fault(const assay_fault_t* f) {
   j = assay_json_put(j, "tensor", assay_json_text(f->value->name));
   j = assay_json_put(j, "cause", r ? json_string(r->cause) : json_null());
   j = assay_json_put(j, "restored", json_boolean(f->restored));
+  j = assay_json_put(j, "probability",
+                     f->probability > 0 ? assay_json_number(f->probability) : json_null());
   j = assay_json_put(j, "difference_rms", assay_json_number(f->difference.rms));
   j = assay_json_put(j, "explained_rms", assay_json_number(f->explained));
   return assay_json_put(j, "rivals", rivals);

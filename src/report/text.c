@@ -53,6 +53,16 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_append(out, "          golden fits the model with its quantizers, not without\n");
 }
 
+// A node that outputs alone do not show for sure, with those that are likely besides.
+static void guess_line(const assay_fault_t* f, assay_str_t* out) {
+  static const double SURE = 0.5;
+  if (!(f->probability > 0) || f->probability >= SURE) return;
+  assay_str_printf(out, "          a guess, of probability %.2g", f->probability);
+  for (size_t i = 0; i < f->n_rivals; i++)
+    assay_str_printf(out, "%s%s", i ? ", " : "; or ", f->rivals[i]->label);
+  assay_str_append(out, "\n");
+}
+
 static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* out) {
   assay_str_printf(out, "  %-6s  %s (%s)   ", word, f->node->label, f->node->op_type);
   if (f->shape)
@@ -67,6 +77,7 @@ static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* ou
   if (f->has_repair)
     assay_str_printf(out, "          %s: %s%s\n", f->repair.cause, f->repair.text,
                      f->restored ? "" : " (reduces the error but does not remove it)");
+  guess_line(f, out);
 }
 
 // How to get the files that nobody asked for yet.

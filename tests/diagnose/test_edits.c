@@ -32,6 +32,17 @@ static const edit_row_t rows[] = {
      .program = "x 0.5 * Erf"},
     {ASSAY_EDIT_BEFORE, "Clip n x -> y", .edit = {.input = 1}, .program = "x 2 *"},
     {ASSAY_EDIT_AFTER, "Neg n x -> y", .program = "x Relu"},
+    {ASSAY_EDIT_INPUT, "Clip n x -> y", .edit = {.input = 1}},
+    {ASSAY_EDIT_CHAIN, "Neg n x -> y",
+     .edit = {.n_chain = 1, .chain = {{"Relu", .of = {{ASSAY_OPERAND_START}}}}}},
+    {ASSAY_EDIT_CHAIN, "Sub n x w -> y", .w = "w float[3,3]",
+     .edit = {.input = 1,
+              .at_input = true,
+              .n_chain = 2,
+              .type = ASSAY_TYPE_FLOAT,
+              .chain = {{"Mul", .of = {{ASSAY_OPERAND_START}, {ASSAY_OPERAND_INPUT}}},
+                        {"Add",
+                         .of = {{ASSAY_OPERAND_STEP}, {ASSAY_OPERAND_NUMBER, .number = 3}}}}}},
 };
 
 static assay_repair_t repair_of(const edit_row_t* row, const assay_model_t* m) {
@@ -40,6 +51,7 @@ static assay_repair_t repair_of(const edit_row_t* row, const assay_model_t* m) {
   *e = row->edit;
   e->kind = row->kind;
   e->attr.doc = e->attr.ref = "";
+  if (row->kind == ASSAY_EDIT_INPUT) e->value = assay_graph_find(m->graph, "v");
   if (row->tensor) e->tensor = op_case_tensor(row->tensor);
   if (row->program) {
     const bool added = row->kind == ASSAY_EDIT_BEFORE && e->input >= r.node->n_inputs;
@@ -115,7 +127,7 @@ static void every_kind_is_tried(void** state) {
 #undef ASSAY_EDIT_KIND
   };
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    bool tried = kinds[i].kind == ASSAY_EDIT_EXCHANGE;
+    bool tried = kinds[i].kind == ASSAY_EDIT_EXCHANGE || kinds[i].kind == ASSAY_EDIT_CROSS;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) tried |= rows[k].kind == kinds[i].kind;
     if (!tried) fail_msg("ASSAY_EDIT_%s has no row in this test", kinds[i].name);
   }

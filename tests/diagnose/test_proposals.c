@@ -1,12 +1,13 @@
 // The table of causes: what each row offers for a node. Offers are told by their texts, and each
 // must either be evaluated or be refused with a reason.
+#include "diagnose/causes/surroundings.h"
 #include "diagnose/repair.h"
 #include "eval/evaluator.h"
 #include "passes/graph_case.h"
 
 typedef struct proposal_row {
   const char* cause;
-  const char* node;
+  const char* node;       // and those after it, by ';'
   const char* inputs[6];  // constants, but for the first
   int count;              // of offers; -1: any number of them
   const char* texts[4];   // some that must be among them
@@ -156,6 +157,105 @@ static const proposal_row_t rows[] = {
      1,
      {"left out: 'x' is handed on as it is"}},
     {"superfluous node", "ReduceSum n x -> y", {"x float[3]"}, 0, {NULL}},
+    {"unlike its twins",
+     "Softmax n x -> a | axis=0; Softmax m x -> b | axis=1; Add s a b -> y",
+     {"x float[3,3]"},
+     1,
+     {"axis as in 'm'"}},
+    {"unlike its twins",
+     "Relu n x -> a; LeakyRelu m x -> b | alpha=0.3; Add s a b -> y",
+     {"x float[3]"},
+     1,
+     {"LeakyRelu in place of Relu, as in 'm'"}},
+    {"unlike its twins",
+     "Mul n x k -> a; Mul m x l -> b; Add s a b -> y",
+     {"x float[3]", "k float[] 2", "l float[] 3"},
+     1,
+     {"input 1 'k' as in 'm'"}},
+    {"known number",
+     "HardSigmoid n x -> y",
+     {"x float[3]"},
+     5,
+     {"alpha = 0.1666667 instead of 0.2"}},
+    {"known number",
+     "Add n x e -> y",
+     {"x float[3]", "e float[] 0.001"},
+     9,
+     {"'e' = 1e-05 instead of 0.001"}},
+    {"known number",
+     "Clip n x lo hi -> y",
+     {"x float[3]", "lo float[] 0", "hi float[] 1"},
+     14,
+     {NULL}},
+    {"form of GELU", "Erf n x -> y", {"x float[3]"}, 2, {"the tanh form of GELU in place of Erf"}},
+    {"form of GELU", "Sigmoid n x -> y", {"x float[3]"}, 1, {NULL}},
+    {"form of GELU", "Tanh n x -> y", {"x float[3]"}, 0, {NULL}},
+    {"unbiased variance",
+     "ReduceMean n x axes -> y",
+     {"x float[3,5]", "axes int64[1] 1"},
+     2,
+     {"over 4 elements, not all: times 1.25"}},
+    {"activations",
+     "LSTM n x w r b -> y | hidden_size=2",
+     {"x float[3,1,2]", "w float[1,8,2]", "r float[1,8,2]", "b float[1,16]"},
+     12,
+     {"activations of each direction: HardSigmoid, Tanh, Tanh"}},
+    {"activations",
+     "GRU n x w r -> y | hidden_size=2",
+     {"x float[3,1,2]", "w float[1,6,2]", "r float[1,6,2]"},
+     8,
+     {"activations of each direction: Sigmoid, Softsign, Softsign"}},
+    {"dropped input",
+     "Conv n x w -> y",
+     {"x float[1,2,5,5]", "w float[2,2,3,3]", "b float[2]"},
+     1,
+     {"input 2 is 'b', which is left out"}},
+    {"moved constant",
+     "Gather n x i -> y",
+     {"x float[9]", "i int64[3] 1 2 4"},
+     6,
+     {"'i' moved by +1 along axis 0", "'i' with -1 in each element"}},
+    {"flattened in another order",
+     "Flatten n x -> a; MatMul m a w -> y",
+     {"x float[1,2,3,2]", "w float[12,3]"},
+     0,
+     {NULL}},
+    {"exchanged values",
+     "Split n x s -> a b; Sub m a b -> y",
+     {"x float[4]", "s int64[2] 2 2"},
+     1,
+     {"'a' and 'b' exchanged"}},
+    {"another source",
+     "Relu n x -> a; Exp m x -> b; Sub s a b -> y",
+     {"x float[4]"},
+     1,
+     {"reads 'b' instead of 'x'"}},
+    {"lost, as twins have it",
+     "Mul n x k -> a; Mul m x k -> b; LeakyRelu r b -> c | alpha=0.3; Add s a c -> y",
+     {"x float[3]", "k float[] 2"},
+     1,
+     {"LeakyRelu after it, as 'r' after 'm'"}},
+    {"lost in attention",
+     "MatMul n x w -> a; Softmax s a -> y",
+     {"x float[2,4]", "w float[4,4]"},
+     3,
+     {"scores times 0.5, of a depth of 4"}},
+    {"read by nobody",
+     "MatMul n x w -> y",
+     {"x float[2,4]", "w float[4,3]", "b float[3]"},
+     3,
+     {"Add with 'b' after it"}},
+    {"lost activation",
+     "MatMul n x w -> y",
+     {"x float[2,4]", "w float[4,3]"},
+     -1,
+     {"Relu after it"}},
+    {"lost activation", "Relu n x -> y", {"x float[2,4]"}, 0, {NULL}},
+    {"lost residual",
+     "MatMul n x w -> y",
+     {"x float[2,4]", "w float[4,4]"},
+     1,
+     {"Add with 'x' after it"}},
 };
 
 typedef struct offers {
@@ -197,7 +297,9 @@ static void ask(const proposal_row_t* row, const assay_model_t* m, assay_tensor_
   for (size_t i = 0; i < n->n_outputs; i++)
     if (n->outputs[i])
       op_case_ok(assay_tensor_widen(assay_evaluator_get(out->evaluator, n->outputs[i]), &got[i]));
-  const assay_suspect_t suspect = {m, n, n->n_inputs, n->n_outputs, in, got};
+  assay_surroundings_t around;
+  op_case_ok(assay_surroundings_init(m, out->evaluator, NULL, &around));
+  const assay_suspect_t suspect = {m, n, n->n_inputs, n->n_outputs, in, got, &around};
   const assay_trial_t trial = {take, out};
   out->suspect = &suspect;
   for (size_t i = 0; i < assay_proposal_count(); i++) {
@@ -205,6 +307,7 @@ static void ask(const proposal_row_t* row, const assay_model_t* m, assay_tensor_
     if (strcmp(p->cause, row->cause) == 0)
       op_case_ok(p->propose(&suspect, p->cause, &trial, &stop));
   }
+  assay_surroundings_deinit(&around);
   for (size_t i = 0; i < 8; i++) assay_tensor_release(in[i]);
   for (size_t i = 0; i < 4; i++) assay_tensor_release(got[i]);
   assay_evaluator_destroy(out->evaluator);
@@ -218,10 +321,18 @@ static bool has_text(const offers_t* o, const char* text) {
 
 static void check_row(const proposal_row_t* row) {
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-  graph_case_t g = {row->cause, 20, {row->inputs[0]}, {NULL}, {row->node}, "y"};
+  graph_case_t g = {row->cause, 20, {row->inputs[0]}, {NULL}, {NULL}, "y"};
   static offers_t offers;
   offers = (offers_t){.n = 0};
   for (size_t i = 1; i < 6 && row->inputs[i]; i++) g.constants[i - 1] = row->inputs[i];
+  char nodes[4][100];
+  const char* rest = row->node;
+  for (size_t i = 0; rest && i < 4; i++) {
+    const size_t length = strcspn(rest, ";");
+    snprintf(nodes[i], sizeof nodes[i], "%.*s", (int)length, rest);
+    g.nodes[i] = nodes[i];
+    rest = rest[length] ? rest + length + 2 : NULL;
+  }
   assay_model_t* m = graph_case_model(&g, in);
   ask(row, m, in, &offers);
   if (row->count >= 0 && offers.n != row->count)
@@ -276,7 +387,7 @@ static void proposals_stop(void** state) {
   for (size_t i = 0; i < 3; i++)
     op_case_ok(assay_tensor_widen(i ? n->inputs[i]->constant : in[0], &inputs[i]));
   op_case_ok(assay_tensor_copy(inputs[0], &outputs[0]));
-  const assay_suspect_t suspect = {m, n, 3, 1, inputs, outputs};
+  const assay_suspect_t suspect = {m, n, 3, 1, inputs, outputs, NULL};
   for (size_t i = 0; i < assay_proposal_count(); i++) {
     const assay_proposal_t* p = assay_proposal_get(i);
     int offers = 0;

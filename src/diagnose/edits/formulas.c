@@ -28,23 +28,12 @@ static assay_type_t type_of(const assay_value_t* v) {
   return t ? t->elem : ASSAY_TYPE_FLOAT;
 }
 
-// Room for an input that was left out.
-static assay_status_t grow_inputs(assay_node_t* n, size_t input) {
-  if (input < n->n_inputs) return NULL;
-  assay_value_t** inputs = NULL;
-  ASSAY_TRY(assay_arena_new(n->graph->model->arena, input + 1, sizeof(assay_value_t*), &inputs));
-  for (size_t i = 0; i <= input; i++) inputs[i] = i < n->n_inputs ? n->inputs[i] : NULL;
-  n->inputs = inputs;
-  n->n_inputs = input + 1;
-  return NULL;
-}
-
 static assay_status_t put_before(assay_graph_t* g, assay_node_t* n, const assay_node_t* was,
                                  const assay_repair_edit_t* e) {
   const assay_value_t* source = assay_formula_source(e->formula);
   const assay_value_t* old = e->input < was->n_inputs ? was->inputs[e->input] : NULL;
   size_t at = assay_repair_position(g, n);
-  ASSAY_TRY(grow_inputs(n, e->input));
+  ASSAY_TRY(assay_repair_grow_inputs(n, e->input));
   assay_value_t* in = n->inputs[e->input] ? n->inputs[e->input] : n->outputs[0];
   return assay_formula_insert(e->formula, g, type_of(source ? source : old), in, NULL, &at,
                               &n->inputs[e->input]);

@@ -1,5 +1,4 @@
 // Edits of one input: another constant, another shape.
-#include <math.h>
 #include <stdio.h>
 
 #include "diagnose/edits/row.h"
@@ -24,18 +23,10 @@ static assay_status_t put_constant(assay_graph_t* g, assay_node_t* n, const assa
 
 // The constant that it was times value.
 static assay_status_t fit_constant(assay_repair_t* r, double value) {
-  assay_repair_edit_t* e = &r->edits[0];
-  const double factor = value / r->value;
-  assay_tensor_t* t = NULL;
-  if (r->value == 0 || !isfinite(factor))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a factor of 0 cannot be fitted");
-  ASSAY_TRY(assay_tensor_copy(e->tensor, &t));
-  for (int64_t i = 0; i < t->size; i++) assay_f64(t)[i] *= factor;
-  assay_tensor_release(e->tensor);
-  e->tensor = t;
-  r->value = value;
-  snprintf(r->text, sizeof r->text, "input %zu '%s' times %.7g", e->input,
-           r->node->inputs[e->input]->name, value);
+  const size_t input = r->edits[0].input;
+  ASSAY_TRY(assay_repair_scale_tensor(r, value));
+  snprintf(r->text, sizeof r->text, "input %zu '%s' times %.7g", input,
+           r->node->inputs[input]->name, value);
   return NULL;
 }
 

@@ -43,7 +43,7 @@ static assay_status_t put_exchange(assay_graph_t* g, assay_node_t* n, const assa
   assay_value_t* b = assay_graph_find(g, e->other_value->name);
   (void)n, (void)was;
   if (!a || !b)
-    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no constants '%s' and '%s'", e->value->name,
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no values '%s' and '%s'", e->value->name,
                        e->other_value->name);
   for (size_t i = 0; i < g->n_nodes; i++)
     for (size_t k = 0; k < g->nodes[i]->n_inputs; k++) {
@@ -57,3 +57,4 @@ const assay_edit_row_t assay_edit_row_swap = {.before = try_swap, .put = put_swa
 const assay_edit_row_t assay_edit_row_outputs = {.after = try_outputs, .put = put_outputs};
 // No matter of one node: whoever tries it gives inputs as they would be (search_trial.c).
 const assay_edit_row_t assay_edit_row_exchange = {.put = put_exchange};
+const assay_edit_row_t assay_edit_row_cross = {.put = put_exchange};

@@ -43,4 +43,9 @@ size_t assay_repair_position(const assay_graph_t* g, const assay_node_t* n);
 assay_status_t assay_repair_new_constant(assay_graph_t* g, const char* hint, assay_tensor_t* t,
                                          assay_value_t** out) ASSAY_MUST_USE;
 
+// Room for an input that was left out.
+assay_status_t assay_repair_grow_inputs(assay_node_t* n, size_t input) ASSAY_MUST_USE;
+// Edit 0's tensor as it was at first times value, which is the fitted parameter then.
+assay_status_t assay_repair_scale_tensor(assay_repair_t* r, double value) ASSAY_MUST_USE;
+
 #endif  // ASSAY_DIAGNOSE_EDITS_ROW_H_

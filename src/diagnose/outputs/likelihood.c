@@ -1,0 +1,70 @@
+// What a search says of the nodes at fault: which are named, and how likely the first is the one.
+#include "diagnose/outputs/likelihood.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { RIVALS = sizeof((assay_fault_t*)0)->rivals / sizeof *((assay_fault_t*)0)->rivals };
+
+// Nodes that read one another, or read or make the same: a fault can often be mended in each.
+static bool are_beside(const assay_node_t* a, const assay_node_t* b) {
+  for (size_t i = 0; i < a->n_inputs; i++)
+    if (a->inputs[i] && a->inputs[i]->producer == b) return true;
+  for (size_t i = 0; i < b->n_inputs; i++)
+    if (b->inputs[i] && b->inputs[i]->producer == a) return true;
+  return false;
+}
+
+// How far a repair was chosen from a continuum, or put in where it fits: with those a wrong node
+// may be mended, too.
+static double doubt_of(const assay_repair_t* r) {
+  static const double CHOSEN = 0.03, FITTED = 0.12, PUT_IN = 0.1;
+  const assay_edit_kind_t kind = r->edits[0].kind;
+  if (r->fits) return FITTED;
+  if (kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT || kind == ASSAY_EDIT_CROSS)
+    return PUT_IN;
+  return CHOSEN;
+}
+
+// The shares of nodes that restore golden are equal, but those beside the first are the same fault.
+// The numbers are those that the calibration test holds.
+static double probability_of(const assay_trials_t* t) {
+  static const double HIDDEN = 0.4, BY_PART = 0.6, GUESSED = 0.25;
+  const assay_tried_repair_t* best = &t->best[0];
+  if (!t->n_best) return t->n_partials ? GUESSED * (1 - t->partials[0].remains) : 0;
+  if (!best->restored) return BY_PART * (1 - best->remains);
+  if (!t->found) return HIDDEN;
+  double others = 0;
+  for (size_t i = 1; i < t->n_best; i++)
+    if (t->best[i].restored && !are_beside(best->repair.node, t->best[i].repair.node)) others++;
+  return (1 - doubt_of(&best->repair)) / (1 + others);
+}
+
+static void add_rival(assay_fault_t* f, const assay_node_t* n) {
+  bool known = f->node == n || f->n_rivals == RIVALS;
+  for (size_t i = 0; i < f->n_rivals; i++) known |= f->rivals[i] == n;
+  if (!known) f->rivals[f->n_rivals++] = n;
+}
+
+void assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
+  const bool restored = t->n_best && t->best[0].restored;
+  *out_any = t->n_best || t->n_partials;
+  if (!*out_any) return;
+  *out = (assay_fault_t){.probability = t->s->faulty ? 0 : probability_of(t)};
+  if (t->n_best) {
+    assay_tried_repair_t* best = &t->best[0];
+    out->has_repair = true;
+    out->restored = best->restored;
+    out->repair = best->repair;
+    out->remains = best->remains;
+  }
+  out->node = t->n_best ? t->best[0].repair.node : t->partials[0].repair.node;
+  for (size_t i = 1; i < t->n_best; i++) {
+    add_rival(out, t->best[i].repair.node);
+    assay_repair_deinit(&t->best[i].repair);
+  }
+  t->n_best = 0;
+  // What mends a part says something only where nothing mends the whole.
+  for (size_t i = 0; !restored && !t->s->faulty && i < t->n_partials; i++)
+    add_rival(out, t->partials[i].repair.node);
+}

@@ -1,0 +1,11 @@
+// What a search says of the nodes at fault: which are named, and how likely the first is the one.
+#ifndef ASSAY_DIAGNOSE_OUTPUTS_LIKELIHOOD_H_
+#define ASSAY_DIAGNOSE_OUTPUTS_LIKELIHOOD_H_
+
+#include "diagnose/search_trial.h"
+
+// Hands the best repair over to a fault; where none helps, the node whose change helps most. Rivals
+// are what else does. *out_any false: nothing is known.
+void assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any);
+
+#endif  // ASSAY_DIAGNOSE_OUTPUTS_LIKELIHOOD_H_
