@@ -231,7 +231,7 @@ static void what_makes_no_sense_is_refused(void** state) {
   ok(assay_certificate_make(m, &o, &c));
   assay_certificate_t* none = NULL;
   fails(assay_certificate_load("/nowhere/a.cert", &none), ASSAY_NOT_FOUND, "/nowhere/a.cert");
-  fails(assay_certificate_load(model_path, &none), ASSAY_CORRUPT, "no certificate");
+  fails(assay_certificate_load(model_path, &none), ASSAY_CORRUPT, "not a certificate");
   assay_model_options_t two = ASSAY_MODEL_OPTIONS_INIT;
   assay_model_t* shaped = NULL;
   assay_verification_t* v = NULL;
