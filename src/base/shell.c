@@ -151,3 +151,11 @@ assay_status_t assay_shell_next(const char** at, assay_str_t* out, bool* out_any
   }
   return st ? st : assay_str_status(out);
 }
+
+void assay_shell_line(assay_str_t* out, const char* program, int argc, char** argv) {
+  assay_str_append(out, program);
+  for (int i = 0; i < argc; i++) {
+    assay_str_append(out, " ");
+    assay_shell_word(out, argv[i]);
+  }
+}

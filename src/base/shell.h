@@ -24,4 +24,7 @@ void assay_shell_word_quoted(assay_str_t* out, const char* text);
 // not closed.
 assay_status_t assay_shell_next(const char** at, assay_str_t* out, bool* out_any) ASSAY_MUST_USE;
 
+// A command line: the program and its arguments.
+void assay_shell_line(assay_str_t* out, const char* program, int argc, char** argv);
+
 #endif  // ASSAY_BASE_SHELL_H_

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "account/account.h"
@@ -160,6 +161,20 @@ static inline assay_status_t account_case_load(const char* model, const char* in
   if (!st) st = assay_samples_from_set(&set, g->inputs, g->n_inputs, true, samples);
   assay_set_deinit(&set);
   return st;
+}
+
+// The model of that name, and its inputs. "small/NAME" is a file of the tree, with inputs drawn;
+// others are made for the tests.
+static inline assay_status_t account_case_model(const char* name, assay_model_t** out,
+                                                assay_samples_t* inputs) {
+  char model[512], arrays[512];
+  const bool small = strncmp(name, "small/", 6) == 0;
+  const char* folder = getenv("ASSAY_TEST_MODELS");
+  if (!folder) return ASSAY_ERROR(ASSAY_NOT_FOUND, "ASSAY_TEST_MODELS is not set");
+  snprintf(model, sizeof model, small ? "models/%s%s.onnx" : "%s/%s/model.onnx",
+           small ? "" : folder, name);
+  snprintf(arrays, sizeof arrays, "%s/%s/inputs.npz", folder, name);
+  return account_case_load(model, small ? NULL : arrays, out, inputs);
 }
 
 #endif  // ASSAY_TESTS_ACCURACY_ACCOUNT_CASE_H_

@@ -14,20 +14,6 @@ static const assay_format_t formats[] = {ASSAY_FORMAT_FP32, ASSAY_FORMAT_TF32, A
                                          ASSAY_FORMAT_FP16};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
-// "small/NAME" is a file of the tree, with inputs drawn; others are made for the tests.
-static assay_model_t* load(const char* name, assay_samples_t* inputs) {
-  char model[512], arrays[512];
-  assay_model_t* m = NULL;
-  const bool small = strncmp(name, "small/", 6) == 0;
-  const char* folder = getenv("ASSAY_TEST_MODELS");
-  assert_non_null(folder);
-  snprintf(model, sizeof model, small ? "models/%s%s.onnx" : "%s/%s/model.onnx",
-           small ? "" : folder, name);
-  snprintf(arrays, sizeof arrays, "%s/%s/inputs.npz", folder, name);
-  op_case_ok(account_case_load(model, small ? NULL : arrays, &m, inputs));
-  return m;
-}
-
 static assay_plan_t* plan_of(assay_model_t* m, assay_format_t format, bool fused,
                              const char* inject) {
   const assay_precision_t p = {.format = format};
@@ -41,7 +27,8 @@ static assay_plan_t* plan_of(assay_model_t* m, assay_format_t format, bool fused
 
 static void adds_up(const char* name, assay_format_t format, bool fused) {
   assay_samples_t inputs = {0};
-  assay_model_t* m = load(name, &inputs);
+  assay_model_t* m = NULL;
+  op_case_ok(account_case_model(name, &m, &inputs));
   assay_plan_t* plan = plan_of(m, format, fused, NULL);
   account_case_t c = {0};
   assay_account_t* a = NULL;
@@ -116,7 +103,8 @@ static void a_fault_stays_in_its_layer(void** state) {
   static const char* const names[] = {"classifier", "transformer", "small/cnn"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     assay_samples_t inputs = {0};
-    assay_model_t* m = load(names[k], &inputs);
+    assay_model_t* m = NULL;
+    op_case_ok(account_case_model(names[k], &m, &inputs));
     int seen = 0;
     for (size_t i = 0; i < m->graph->n_nodes; i++)
       inject_in(m, &inputs, m->graph->nodes[i], i & 1 ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_FP32,
@@ -214,7 +202,8 @@ static assay_status_t derive_layer(void* user, const assay_layer_t* layer, const
 
 static void derive_of(const char* name, assay_format_t format) {
   assay_samples_t inputs = {0};
-  assay_model_t* m = load(name, &inputs);
+  assay_model_t* m = NULL;
+  op_case_ok(account_case_model(name, &m, &inputs));
   assay_plan_t* plan = plan_of(m, format, true, NULL);
   hidden_t h = {.layers = assay_plan_layers(plan)};
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH};
@@ -247,7 +236,8 @@ static void hidden_values_are_derived_again(void** state) {
 static void checksums_tell_plans_apart(void** state) {
   (void)state;
   assay_samples_t inputs = {0};
-  assay_model_t* m = load("classifier", &inputs);
+  assay_model_t* m = NULL;
+  op_case_ok(account_case_model("classifier", &m, &inputs));
   assay_plan_t* plans[] = {
       plan_of(m, ASSAY_FORMAT_FP16, false, NULL), plan_of(m, ASSAY_FORMAT_FP16, false, NULL),
       plan_of(m, ASSAY_FORMAT_BF16, false, NULL), plan_of(m, ASSAY_FORMAT_FP16, true, NULL)};

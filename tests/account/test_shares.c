@@ -14,19 +14,6 @@ static const struct {
     {"small/cnn", ASSAY_FORMAT_BF16, false},   {"small/cnn", ASSAY_FORMAT_TF32, true},
 };
 
-static assay_model_t* load(const char* name, assay_samples_t* inputs) {
-  char model[512], arrays[512];
-  assay_model_t* m = NULL;
-  const bool small = strncmp(name, "small/", 6) == 0;
-  const char* folder = getenv("ASSAY_TEST_MODELS");
-  assert_non_null(folder);
-  snprintf(model, sizeof model, small ? "models/%s%s.onnx" : "%s/%s/model.onnx",
-           small ? "" : folder, name);
-  snprintf(arrays, sizeof arrays, "%s/%s/inputs.npz", folder, name);
-  op_case_ok(account_case_load(model, small ? NULL : arrays, &m, inputs));
-  return m;
-}
-
 static assay_plan_t* plan_of(assay_model_t* m, assay_format_t format, bool fused) {
   const assay_precision_t p = {.format = format};
   assay_plan_t* plan = NULL;
@@ -38,7 +25,8 @@ static void shares_agree_with_ablation(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assay_samples_t inputs = {0};
-    assay_model_t* m = load(rows[i].model, &inputs);
+    assay_model_t* m = NULL;
+    op_case_ok(account_case_model(rows[i].model, &m, &inputs));
     assay_plan_t* plan = plan_of(m, rows[i].format, rows[i].fused);
     ablation_t a;
     assay_shares_t s = {0};
@@ -62,7 +50,8 @@ static void shares_agree_with_ablation(void** state) {
 static void ranges_cover_all_layers(void** state) {
   (void)state;
   assay_samples_t inputs = {0};
-  assay_model_t* m = load("transformer", &inputs);
+  assay_model_t* m = NULL;
+  op_case_ok(account_case_model("transformer", &m, &inputs));
   assay_plan_t* plan = plan_of(m, ASSAY_FORMAT_FP16, false);
   for (int runs = 2; runs < 12; runs += 3) {
     assay_shares_t s = {0};
@@ -88,7 +77,8 @@ static void ranges_cover_all_layers(void** state) {
 static void shares_of_nan(void** state) {
   (void)state;
   assay_samples_t inputs = {0};
-  assay_model_t* m = load("small/cnn", &inputs);
+  assay_model_t* m = NULL;
+  op_case_ok(account_case_model("small/cnn", &m, &inputs));
   assay_plan_t* plan = plan_of(m, ASSAY_FORMAT_FP16, false);
   assay_shares_t s = {0};
   const assay_shares_options_t how = {.runs = 100};

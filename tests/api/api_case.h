@@ -38,27 +38,19 @@ static inline void has(char* text, const char* word) {
   assay_text_free(text);
 }
 
+typedef struct runs {
+  assay_status_t (*run)(void);
+} runs_t;
+
+static inline assay_status_t run_again(void* run) { return ((const runs_t*)run)->run(); }
+
 // Lets one allocation after the other fail in `run`, which has to end well or with NO_MEMORY, and
 // to free what it took.
 static inline void allocations_fail(assay_status_t (*run)(void)) {
+  runs_t runs = {run};
   json_set_alloc_funcs(assay_malloc, assay_free);
   ok(run());  // what is made once and kept
-  bool reached = true;
-  size_t failed = 0;
-  for (uint64_t n = 1; reached; n = fail_next(n, 200)) {
-    const int64_t live = assay_alloc_live();
-    assay_alloc_fail_after(n, false);
-    assay_status_t st = run();
-    reached = assay_alloc_fail_after(0, false) >= n;
-    if (st && assay_status_code(st) != ASSAY_NO_MEMORY)
-      fail_msg("allocation %llu: %s", (unsigned long long)n, assay_status_message(st));
-    failed += st != NULL;
-    assay_status_free(st);
-    if (assay_alloc_live() != live)
-      fail_msg("allocation %llu: %lld not freed", (unsigned long long)n,
-               (long long)(assay_alloc_live() - live));
-  }
-  assert_true(failed > 0);
+  assert_true(fail_each(200, run_again, &runs) > 0);
 }
 
 #endif  // TESTS_API_API_CASE_H_

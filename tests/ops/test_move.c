@@ -413,7 +413,7 @@ static void test_rearrange(void** state) {
        {"float[1,2,2,2] iota"},
        {"float[1,8,1,1] iota"},
        NULL},
-      {"DepthToSpace", 13, "blocksize=2", {"float[1,3,1,1] iota"}, {NULL}, "no multiple of 4"},
+      {"DepthToSpace", 13, "blocksize=2", {"float[1,3,1,1] iota"}, {NULL}, "not a multiple of 4"},
       {"DepthToSpace", 13, "blocksize=0", {"float[1,4,1,1] iota"}, {NULL}, "blocksize is 0"},
       {"SpaceToDepth", 13, "blocksize=2", {"float[1,4,2,3] iota"}, {NULL}, "width 3"},
       {"Trilu", 14, NULL, {"int64[2,3] 1 2 3 4 5 6"}, {"int64[2,3] 1 2 3 0 5 6"}, NULL},

@@ -374,7 +374,7 @@ static void no_more_than_the_capacity(void** state) {
   ok(assay_tensor_read(y, q, sizeof q));
   assert_memory_equal(p, q, sizeof p);
   fails(assay_context_set_state(a.context, "past_key_values.0.key", NULL), ASSAY_INVALID_ARGUMENT,
-        "no tensor");
+        "not a tensor");
   assay_tensor_release(x);
   assay_tensor_release(y);
   ok(assay_context_reset_states(a.context));

@@ -40,6 +40,10 @@ assay_status_t pg_prepare_model(pg_job_t* j, assay_model_t* m, bool known,
 assay_status_t pg_save_model(pg_job_t* j, const assay_model_t* m, const char* path) ASSAY_MUST_USE;
 // "Original Model:", "New Model:": name, opset, inputs, outputs, initializers, nodes.
 assay_status_t pg_report_model(const char* heading, const assay_model_t* m) ASSAY_MUST_USE;
+// Loads the line's model, changes it, and writes it to --output; tells of it before and after.
+assay_status_t pg_change_model(pg_job_t* j,
+                               assay_status_t (*change)(pg_job_t* j,
+                                                        assay_model_t* m)) ASSAY_MUST_USE;
 // Prints a shape and a type as "x [dtype=float32, shape=('N', 3, 4, 4)]".
 void pg_put_tensor_info(assay_str_t* out, const assay_value_t* v);
 

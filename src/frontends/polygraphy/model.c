@@ -265,3 +265,15 @@ assay_status_t pg_report_model(const char* heading, const assay_model_t* m) {
   assay_str_deinit(&text);
   return st;
 }
+
+assay_status_t pg_change_model(pg_job_t* j,
+                               assay_status_t (*change_it)(pg_job_t* j, assay_model_t* m)) {
+  assay_model_t* m = NULL;
+  ASSAY_TRY(pg_load_model(j, &m));
+  assay_status_t st = pg_report_model("Original Model:", m);
+  if (!st) st = change_it(j, m);
+  if (!st) st = pg_save_model(j, m, pg_text(j->args, PG_FLAG_output));
+  if (!st) st = pg_report_model("New Model:", m);
+  assay_model_release(m);
+  return st;
+}

@@ -15,11 +15,7 @@
 static assay_status_t make_command_line(assay_arena_t* arena, int argc, char** argv,
                                         const char** out) {
   assay_str_t text = {0};
-  assay_str_append(&text, "polygraphy");
-  for (int i = 0; i < argc; i++) {
-    assay_str_append(&text, " ");
-    assay_shell_word(&text, argv[i]);
-  }
+  assay_shell_line(&text, "polygraphy", argc, argv);
   assay_status_t st = assay_str_status(&text);
   if (!st) st = assay_arena_strdup(arena, assay_str_get(&text), out);
   assay_str_deinit(&text);

@@ -2,7 +2,8 @@
 #include "frontends/polygraphy/model.h"
 #include "frontends/polygraphy/sparsity_log.h"
 
-static assay_status_t prune(assay_model_t* m) {
+static assay_status_t prune(pg_job_t* j, assay_model_t* m) {
+  (void)j;
   assay_sparse_weight_t* weights = NULL;
   size_t n = 0;
   ASSAY_TRY(pg_sparsity_find(m, &weights, &n));
@@ -12,13 +13,4 @@ static assay_status_t prune(assay_model_t* m) {
   return NULL;
 }
 
-assay_status_t pg_run_surgeon_prune(pg_job_t* j) {
-  assay_model_t* m = NULL;
-  ASSAY_TRY(pg_load_model(j, &m));
-  assay_status_t st = pg_report_model("Original Model:", m);
-  if (!st) st = prune(m);
-  if (!st) st = pg_save_model(j, m, pg_text(j->args, PG_FLAG_output));
-  if (!st) st = pg_report_model("New Model:", m);
-  assay_model_release(m);
-  return st;
-}
+assay_status_t pg_run_surgeon_prune(pg_job_t* j) { return pg_change_model(j, prune); }

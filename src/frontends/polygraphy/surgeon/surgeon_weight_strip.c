@@ -50,13 +50,4 @@ static assay_status_t strip(pg_job_t* j, assay_model_t* m) {
   return NULL;
 }
 
-assay_status_t pg_run_surgeon_weight_strip(pg_job_t* j) {
-  assay_model_t* m = NULL;
-  ASSAY_TRY(pg_load_model(j, &m));
-  assay_status_t st = pg_report_model("Original Model:", m);
-  if (!st) st = strip(j, m);
-  if (!st) st = pg_save_model(j, m, pg_text(j->args, PG_FLAG_output));
-  if (!st) st = pg_report_model("New Model:", m);
-  assay_model_release(m);
-  return st;
-}
+assay_status_t pg_run_surgeon_weight_strip(pg_job_t* j) { return pg_change_model(j, strip); }
