@@ -57,10 +57,11 @@ static assay_status_t find_statistic(const char* requirement, const char* name, 
       return *out = (assay_statistic_t)s, NULL;
     assay_nearest_offer(&near, known);
   }
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "--require '%s': there is no statistic '%s'%s; there are max_abs, max_rel, "
-                     "rms, cosine, snr_db, psnr_db, max_ulp, top1 and others (docs/verbs/compare.md)",
-                     requirement, word, ASSAY_NEAREST_TEXT(&near));
+  return ASSAY_ERROR(
+      ASSAY_INVALID_ARGUMENT,
+      "--require '%s': there is no statistic '%s'%s; there are max_abs, max_rel, "
+      "rms, cosine, snr_db, psnr_db, max_ulp, top1 and others (docs/verbs/compare.md)",
+      requirement, word, ASSAY_NEAREST_TEXT(&near));
 }
 
 // "OP VALUE" as the numbers that the statistic has to be between.
@@ -128,10 +129,10 @@ static assay_status_t parse(const args_t* a, job_t* j, assay_compare_options_t* 
   if (a->ulp) o->ulp_format = cli_client_find_float(a->ulp);
   if (a->ulp && !o->ulp_format)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "unknown format '%s'; use fp32, tf32, bf16, fp16, fp8e4m3, fp64 ...", a->ulp);
+                       "unknown format '%s'; use fp32, tf32, bf16, fp16, fp8e4m3, fp64 ...",
+                       a->ulp);
   if (a->top_k < 0 || a->top_k > 64)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--top-k is 1 to 64, not %lld",
-                       (long long)a->top_k);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--top-k is 1 to 64, not %lld", (long long)a->top_k);
   if (a->top_k) o->top_k = (int)a->top_k;
   o->allow_missing = a->allow_missing;
   return parse_limits(a, j, o);
