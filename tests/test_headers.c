@@ -45,12 +45,15 @@ int main(void) {
   const assay_precision_search_options_t search = ASSAY_PRECISION_SEARCH_OPTIONS_INIT;
   const assay_batch_search_options_t batch = ASSAY_BATCH_SEARCH_OPTIONS_INIT;
   const assay_batch_node_t node = ASSAY_BATCH_NODE_INIT;
+  const assay_reduction_options_t reduction = ASSAY_REDUCTION_OPTIONS_INIT;
+  const assay_reduction_report_options_t reduced = ASSAY_REDUCTION_REPORT_OPTIONS_INIT;
   const assay_pass_step_t step = ASSAY_PASS_STEP_INIT;
   const assay_tactic_search_options_t tactics = ASSAY_TACTIC_SEARCH_OPTIONS_INIT;
   const assay_tactic_trial_t tactic = ASSAY_TACTIC_TRIAL_INIT;
   if (debug.precision || debug.unquantized || debug.inject || debug.user || debugged.model ||
       search.mode || search.rebuild || debugged.all || batch.axis || batch.seconds != 0 ||
-      node.guilty || step.pass || tactics.untimed || tactic.chosen)
+      reduction.judge || reduced.samples || node.guilty || step.pass || tactics.untimed ||
+      tactic.chosen)
     wrong++;
   if (!(compare.atol > 0) || compare.no_tolerance || compare.limits || compare.top_k != 5) wrong++;
   if (audit.precision || audit.no_witness || !(audit.seconds > 0) || audit.user) wrong++;

@@ -62,6 +62,8 @@ ASSAY_API bool assay_debug_needs_golden(const assay_debug_t* debug);
 // Whether a precision is asked for at all: by the options, or by types of 16 bits and fewer that
 // the model declares.
 ASSAY_API bool assay_debug_has_precision(const assay_debug_t* debug);
+// Whether the plan is a fused one.
+ASSAY_API bool assay_debug_is_fused(const assay_debug_t* debug);
 
 // What reports (report.h) call things, and how much they say; all may be NULL.
 typedef struct assay_debug_report_options {
@@ -331,6 +333,82 @@ ASSAY_API assay_status_t assay_tactic_search_write_report(const assay_tactic_sea
                                                           assay_report_kind_t kind,
                                                           const assay_debug_report_options_t* names,
                                                           const char* path);
+
+// ---- reduction: the smallest part of a model that still fails -----------------------------------
+
+typedef enum assay_reduce_verdict {
+  ASSAY_REDUCE_REDUCED = 0,
+  ASSAY_REDUCE_WHOLE,  // it fails, and no part of it was found that does
+  ASSAY_REDUCE_SOUND,  // nothing fails
+} assay_reduce_verdict_t;
+ASSAY_API const char* assay_reduce_verdict_name(assay_reduce_verdict_t verdict);
+
+typedef struct assay_reduction_options {
+  size_t struct_size;
+  // The caller's own judge in place of the requirements: a shell command with {model} {inputs}
+  // {golden} {outputs} put in (files); exit code 0: it does not fail. NULL: none.
+  const char* judge;
+  double judge_seconds;  // that one run may take; 0: 600
+  double seconds;        // begin no new part after them; 0: 60
+  // An engine of somebody else's, as in assay_batch_search_options_t, that runs every part.
+  const char* command;
+  const char* model;
+  double command_seconds;
+} assay_reduction_options_t;
+#define ASSAY_REDUCTION_OPTIONS_INIT \
+  { sizeof(assay_reduction_options_t), 0, 0, 0, 0, 0, 0 }
+
+typedef struct assay_reduction assay_reduction_t;  // one owner, immutable
+
+// Cuts the model to what is needed for the failure, and runs each part. A model that does not fail
+// is not an error.
+//   options  may be NULL; read during the call only
+//   golden   outputs, and inner values to cut at; where truth misses them, the export's fault is
+//            reduced. NULL: none
+// Errors:  INVALID_ARGUMENT inputs that do not fit the model or do not run, a judge that reads
+//          neither {model} nor {outputs}, a requirement on golden, a command as in
+//          assay_debug_batch(); DEVICE a judge or a command that cannot be run; NO_MEMORY
+ASSAY_API assay_status_t assay_debug_reduce(assay_debug_t* debug,
+                                            const assay_reduction_options_t* options,
+                                            const assay_samples_t* inputs,
+                                            const assay_golden_t* golden, assay_reduction_t** out);
+ASSAY_API void assay_reduction_destroy(assay_reduction_t* reduction);  // NULL is allowed
+
+ASSAY_API assay_reduce_verdict_t assay_reduction_verdict(const assay_reduction_t* reduction);
+// Nodes of the part, and of the model, but for Constants; parts that were run.
+ASSAY_API size_t assay_reduction_node_count(const assay_reduction_t* reduction);
+ASSAY_API size_t assay_reduction_nodes_before(const assay_reduction_t* reduction);
+ASSAY_API size_t assay_reduction_tries(const assay_reduction_t* reduction);
+// What is wrong with the part, in words; "": nothing, or the judge did not say.
+ASSAY_API const char* assay_reduction_why(const assay_reduction_t* reduction);
+
+// Writes model.onnx, inputs.npz and golden.npz into a folder, which is made.
+//   out_samples  how many samples are in the files; may be NULL
+// Errors: NOT_FOUND the verdict is not REDUCED; DEVICE the folder cannot be written
+ASSAY_API assay_status_t assay_reduction_write(const assay_reduction_t* reduction,
+                                               const char* folder, size_t* out_samples);
+
+// What reports call things; all may be NULL.
+typedef struct assay_reduction_report_options {
+  size_t struct_size;
+  const char* model;      // its path; NULL: "model"
+  const char* precision;  // as the user wrote it; NULL: its name
+  const char* folder;     // that was written; NULL: none
+  size_t samples;         // in it
+  const char* command;    // that shows the failure again
+} assay_reduction_report_options_t;
+#define ASSAY_REDUCTION_REPORT_OPTIONS_INIT \
+  { sizeof(assay_reduction_report_options_t), 0, 0, 0, 0, 0 }
+
+// TEXT and JSON, "assay.debug.reduce/1". Errors: as in report.h
+ASSAY_API assay_status_t assay_reduction_report(const assay_reduction_t* reduction,
+                                                assay_report_kind_t kind,
+                                                const assay_reduction_report_options_t* names,
+                                                assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t assay_reduction_write_report(const assay_reduction_t* reduction,
+                                                      assay_report_kind_t kind,
+                                                      const assay_reduction_report_options_t* names,
+                                                      const char* path);
 
 #ifdef __cplusplus
 }

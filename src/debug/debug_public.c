@@ -62,6 +62,7 @@ void assay_debug_release(assay_debug_t* d) {
 }
 
 bool assay_debug_needs_golden(const assay_debug_t* d) { return assay_check_needs_golden(d->check); }
+bool assay_debug_is_fused(const assay_debug_t* d) { return d->check->options.plan.fused; }
 bool assay_debug_has_precision(const assay_debug_t* d) { return d->has_precision; }
 
 // ---- what all experiments begin with ------------------------------------------------------------
@@ -91,7 +92,7 @@ static void hand_over(const void* full, size_t full_size, void* out) {
   memcpy(out, full, size < full_size ? size : full_size);
 }
 
-static assay_status_t copy_text(const char* text, char** out) {
+assay_status_t assay_debug_copy_text(const char* text, char** out) {
   if (!text) return NULL;
   const size_t n = strlen(text) + 1;
   ASSAY_TRY(assay_new_array(n, 1, out));
@@ -202,21 +203,21 @@ size_t assay_precision_search_runs(const assay_precision_search_t* s) {
 
 // ---- batch --------------------------------------------------------------------------------------
 
-static assay_status_t check_command(const assay_batch_search_options_t* o) {
-  if (!o->command) return NULL;
-  if (!strstr(o->command, "{inputs}") || !strstr(o->command, "{outputs}"))
+assay_status_t assay_debug_check_command(const char* command, const char* model) {
+  if (!command) return NULL;
+  if (!strstr(command, "{inputs}") || !strstr(command, "{outputs}"))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "the command needs {inputs} and {outputs}: the files that it is to read and "
                        "to write");
-  return o->model ? NULL
-                  : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                                "give the path of the model that the command is to run");
+  return model ? NULL
+               : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                             "give the path of the model that the command is to run");
 }
 
 static assay_status_t find_batch(assay_batch_search_t* s, const assay_check_setting_t* setting,
                                  const assay_batch_search_options_t* o,
                                  const assay_samples_t* inputs) {
-  ASSAY_TRY(copy_text(o->command, &s->command));
+  ASSAY_TRY(assay_debug_copy_text(o->command, &s->command));
   const assay_external_engine_command_t exec = {.command = s->command,
                                                 .model = o->model,
                                                 .precision = s->debug->check->job->engine_precision,
@@ -232,7 +233,7 @@ assay_status_t assay_debug_batch(assay_debug_t* d, const assay_batch_search_opti
   const double start = assay_clock_seconds();
   if (options)
     memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
-  ASSAY_TRY(check_command(&o));
+  ASSAY_TRY(assay_debug_check_command(o.command, o.model));
   ASSAY_TRY(assay_samples_fit(inputs, d->check->model, false));
   ASSAY_TRY(ASSAY_NEW(&s));
   s->debug = assay_debug_retain(d);
@@ -344,7 +345,7 @@ assay_status_t assay_debug_tactics(assay_debug_t* d, const assay_tactic_search_o
   ASSAY_TRY(assay_samples_fit(inputs, d->check->model, false));
   ASSAY_TRY(ASSAY_NEW(&s));
   s->debug = assay_debug_retain(d);
-  assay_status_t st = copy_text(o.layer, &s->layer);
+  assay_status_t st = assay_debug_copy_text(o.layer, &s->layer);
   const assay_tactic_options_t how = {.layer = s->layer, .timed = !o.untimed};
   if (!st) st = assay_tactic_debug(d->check->model, &d->check->options, &how, inputs, &s->found);
   s->seconds = assay_clock_seconds() - start;

@@ -10,6 +10,7 @@
 #include "debug/pass_debug.h"
 #include "debug/precision.h"
 #include "debug/tactic_debug.h"
+#include "edit/reduce/reduce.h"
 
 struct assay_debug {
   atomic_int refs;
@@ -43,5 +44,16 @@ struct assay_tactic_search {
   double seconds;
   assay_tactic_blame_t found;
 };
+
+struct assay_reduction {
+  assay_debug_t* debug;
+  char* command;  // NULL: Assay's own engine
+  assay_reduced_t found;
+};
+
+// INVALID_ARGUMENT unless a command of somebody else's engine can be run (assay_debug_batch).
+assay_status_t assay_debug_check_command(const char* command, const char* model) ASSAY_MUST_USE;
+// Allocated; of NULL nothing is made.
+assay_status_t assay_debug_copy_text(const char* text, char** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DEBUG_DEBUG_PUBLIC_H_

@@ -6,6 +6,7 @@
 #include "formats/format.h"
 #include "onnx/onnx.h"
 #include "passes/float_types.h"
+#include "report/reduce.h"
 #include "report/report.h"
 #include "report/report_public.h"
 
@@ -185,4 +186,39 @@ assay_status_t assay_tactic_search_write_report(const assay_tactic_search_t* s,
                                                 const assay_debug_report_options_t* names,
                                                 const char* path) {
   return assay_tactic_search_report(s, kind, names, assay_report_to_file, &path);
+}
+
+// ---- reductions ---------------------------------------------------------------------------------
+
+static assay_status_t print_reduction(const assay_reduction_t* r, assay_report_kind_t kind,
+                                      const assay_reduction_report_options_t* given,
+                                      assay_str_t* out) {
+  const assay_check_setting_t* s = &r->debug->check->options;
+  assay_reduction_report_options_t n = ASSAY_REDUCTION_REPORT_OPTIONS_INIT;
+  json_t* json = NULL;
+  assay_report_options_read(given, given ? given->struct_size : 0, &n, sizeof n);
+  const assay_reduce_names_t names = {.model = n.model ? n.model : "model",
+                                      .target = r->command ? r->command : s->backend->name,
+                                      .precision = n.precision ? n.precision : s->precision_name,
+                                      .folder = n.folder,
+                                      .written = n.samples,
+                                      .command = n.command};
+  ASSAY_TRY(assay_report_want_kind(kind, "reductions"));
+  if (kind == ASSAY_REPORT_TEXT) return assay_report_reduce_text(&r->found, &names, out);
+  assay_status_t st = assay_report_reduce_json(&r->found, &names, &json);
+  return assay_report_print(st, json, out);
+}
+
+assay_status_t assay_reduction_report(const assay_reduction_t* r, assay_report_kind_t kind,
+                                      const assay_reduction_report_options_t* names,
+                                      assay_report_fn_t* write, void* user) {
+  assay_str_t text = {0};
+  assay_status_t st = print_reduction(r, kind, names, &text);
+  return assay_report_deliver(st, &text, write, user);
+}
+
+assay_status_t assay_reduction_write_report(const assay_reduction_t* r, assay_report_kind_t kind,
+                                            const assay_reduction_report_options_t* names,
+                                            const char* path) {
+  return assay_reduction_report(r, kind, names, assay_report_to_file, &path);
 }

@@ -324,6 +324,48 @@ static void tactics_of_a_cnn_are_sound(void** state) {
   assay_model_release(m);
 }
 
+// ---- reduction ----------------------------------------------------------------------------------
+
+static void a_failing_model_is_reduced(void** state) {
+  (void)state;
+  assay_model_t *m = sum_model(), *part = NULL;
+  assay_samples_t *inputs = samples_of(m, 40000), *sound = samples_of(m, 3);
+  assay_debug_t* d = in_fp16(m);
+  assay_reduction_options_t o = ASSAY_REDUCTION_OPTIONS_INIT;
+  assay_reduction_t* r = NULL;
+  char path[128], *text = NULL;
+  size_t n = 0;
+  o.command = "engine {outputs}";
+  fails(assay_debug_reduce(d, &o, inputs, NULL, &r), ASSAY_INVALID_ARGUMENT, "{inputs}");
+  assert_null(r);
+  ok(assay_debug_reduce(d, NULL, inputs, NULL, &r));
+  assert_int_equal(assay_reduction_nodes_before(r), 1);
+  assert_int_equal(assay_reduction_node_count(r), 1);
+  assert_true(assay_reduction_verdict(r) != ASSAY_REDUCE_SOUND && assay_reduction_tries(r) >= 1);
+  assert_non_null(strstr(assay_reduction_why(r), "overflow"));
+  ok(assay_reduction_report(r, ASSAY_REPORT_JSON, NULL, assay_report_collect, &text));
+  has(text, "assay.debug.reduce/1");
+  if (assay_reduction_verdict(r) == ASSAY_REDUCE_REDUCED) {
+    ok(assay_reduction_write(r, in_folder("part"), &n));
+    assert_int_equal(n, 1);
+    snprintf(path, sizeof path, "%s", in_folder("part/model.onnx"));
+    ok(assay_model_load(path, &part));
+    assay_model_release(part);
+  }
+  assay_reduction_destroy(r);
+  r = NULL;
+  ok(assay_debug_reduce(d, NULL, sound, NULL, &r));
+  assert_int_equal(assay_reduction_verdict(r), ASSAY_REDUCE_SOUND);
+  assert_string_equal(assay_reduce_verdict_name(ASSAY_REDUCE_SOUND), "sound");
+  fails(assay_reduction_write(r, in_folder("none"), NULL), ASSAY_NOT_FOUND, "no part");
+  assay_reduction_destroy(r);
+  assay_reduction_destroy(NULL);
+  assay_debug_release(d);
+  assay_samples_destroy(sound);
+  assay_samples_destroy(inputs);
+  assay_model_release(m);
+}
+
 // ---- how the model is run -----------------------------------------------------------------------
 
 static void options_are_those_of_checks(void** state) {
@@ -404,6 +446,7 @@ int main(void) {
       cmocka_unit_test(a_node_that_mixes_samples_is_named),
       cmocka_unit_test(passes_of_a_cnn_are_innocent),
       cmocka_unit_test(tactics_of_a_cnn_are_sound),
+      cmocka_unit_test(a_failing_model_is_reduced),
       cmocka_unit_test(options_are_those_of_checks),
       cmocka_unit_test(every_allocation_may_fail),
   };

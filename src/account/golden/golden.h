@@ -43,6 +43,8 @@ assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t
                                     assay_golden_t* out) ASSAY_MUST_USE;
 // Samples of the outputs: n 0 if there are none.
 const assay_samples_t* assay_golden_samples(const assay_golden_t* g);
+// All arrays of a public one, by their names.
+const assay_set_t* assay_golden_arrays(const assay_golden_t* g);
 // Where only contents told which values the arrays are, outputs are taken from them.
 // Errors: INVALID_ARGUMENT no array is a value of the model (an output, if the user gave outputs).
 assay_status_t assay_golden_settle(assay_golden_t* g) ASSAY_MUST_USE;

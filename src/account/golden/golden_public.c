@@ -273,6 +273,7 @@ bool assay_golden_dtype_used(const assay_golden_t* g, size_t i) {
 }
 
 const assay_samples_t* assay_golden_samples(const assay_golden_t* g) { return &g->origin->outputs; }
+const assay_set_t* assay_golden_arrays(const assay_golden_t* g) { return &g->origin->set; }
 const assay_model_t* assay_golden_model(const assay_golden_t* g) { return g->origin->model; }
 
 assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t* model,

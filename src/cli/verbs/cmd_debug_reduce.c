@@ -3,9 +3,7 @@
 
 #include "base/shell.h"
 #include "base/shown.h"
-#include "cli/verbs/debug_job.h"
-#include "edit/reduce/reduce.h"
-#include "report/reduce.h"
+#include "cli/verbs/debug_client.h"
 
 #define VERB "debug reduce"
 #define CLI_DEBUG_TARGET_HELP "emu (default) or cpu"
@@ -59,8 +57,8 @@ static assay_status_t print_judge(const args_t* a, const char* folder, assay_str
 }
 
 // The command that shows the failure again, of the part.
-static assay_status_t print_command(const args_t* a, const cli_debug_job_t* j, const char* folder,
-                                    assay_str_t* out) {
+static assay_status_t print_command(const args_t* a, const cli_debug_client_t* c,
+                                    const char* folder, assay_str_t* out) {
   assay_str_t path = {0};
   if (a->judge) return print_judge(a, folder, out);
   assay_str_append(out, "assay check ");
@@ -71,7 +69,7 @@ static assay_status_t print_command(const args_t* a, const cli_debug_job_t* j, c
   add_option(out, "--inputs", assay_str_get(&path));
   path.len = 0;
   assay_str_printf_raw(&path, "%s/golden.npz", folder);
-  if (j->known.n) add_option(out, "--golden", assay_str_get(&path));
+  if (c->golden) add_option(out, "--golden", assay_str_get(&path));
   add_option(out, "--precision", a->debug.precision);
   add_option(out, "--layer-precision", a->debug.layer_precision);
   add_option(out, "--target", a->debug.target);
@@ -82,7 +80,7 @@ static assay_status_t print_command(const args_t* a, const cli_debug_job_t* j, c
   for (size_t i = 0; i < a->debug.ops.n; i++) add_option(out, "--ops", a->debug.ops.items[i]);
   for (size_t i = 0; i < a->debug.no_pass.n; i++)
     add_option(out, "--no-pass", a->debug.no_pass.items[i]);
-  if (j->options.plan.fused) assay_str_append(out, " --fused");
+  if (assay_debug_is_fused(c->debug)) assay_str_append(out, " --fused");
   if (a->debug.seed) assay_str_printf_raw(out, " --seed %lld", (long long)a->debug.seed);
   assay_str_append(out, " --no-fix");
   assay_status_t st = assay_str_status(&path);
@@ -90,81 +88,71 @@ static assay_status_t print_command(const args_t* a, const cli_debug_job_t* j, c
   return st ? st : assay_str_status(out);
 }
 
-static assay_status_t report(const args_t* a, const cli_debug_job_t* j, const assay_reduced_t* r,
-                             const char* folder, const char* command, size_t written) {
-  const assay_reduce_names_t names = {
-      .model = a->debug.model,
-      .target = a->debug.exec ? a->debug.exec : j->options.backend->name,
-      .precision = j->options.precision_name,
-      .folder = folder,
-      .written = written,
-      .command = command};
-  assay_str_t text = {0};
-  json_t* json = NULL;
-  assay_status_t st = NULL;
-  if (!assay_cli_json_to_stdout(a->json)) {
-    st = assay_report_reduce_text(r, &names, &text);
-    if (!st) fputs(assay_str_get(&text), stdout);
-    assay_str_deinit(&text);
-  }
-  if (st || !a->json) return st;
-  ASSAY_TRY(assay_report_reduce_json(r, &names, &json));
-  st = assay_cli_write_json(a->json, json);
-  json_decref(json);
-  return st;
+// What was found, and what it is called in reports.
+typedef struct finding {
+  const assay_reduction_t* reduction;
+  assay_reduction_report_options_t names;
+} finding_t;
+
+static assay_status_t report(const void* finding, assay_report_kind_t kind,
+                             assay_report_fn_t* write, void* user) {
+  const finding_t* f = finding;
+  return assay_reduction_report(f->reduction, kind, &f->names, write, user);
 }
 
-static assay_status_t hand_over(const args_t* a, const cli_debug_job_t* j,
-                                const assay_reduced_t* r) {
+static assay_status_t hand_over(const args_t* a, const cli_debug_client_t* c,
+                                const assay_reduction_t* r) {
   assay_str_t folder = {0}, command = {0};
-  size_t written = 0;
+  finding_t f = {r, ASSAY_REDUCTION_REPORT_OPTIONS_INIT};
+  f.names.model = a->debug.model;
+  f.names.precision = a->debug.precision;
   assay_status_t st = print_folder(a, &folder);
-  if (!st) st = print_command(a, j, assay_str_get(&folder), &command);
+  if (!st) st = print_command(a, c, assay_str_get(&folder), &command);
   // What was found is told even where its files cannot be written; then no command is told that
   // reads them.
   assay_status_t unwritten = NULL;
-  if (!st && r->verdict == ASSAY_REDUCE_REDUCED)
-    unwritten = assay_reduced_write(r, assay_str_get(&folder), &written);
-  if (!st)
-    st = report(a, j, r, unwritten ? NULL : assay_str_get(&folder),
-                unwritten ? NULL : assay_str_get(&command), written);
+  if (!st && assay_reduction_verdict(r) == ASSAY_REDUCE_REDUCED)
+    unwritten = assay_reduction_write(r, assay_str_get(&folder), &f.names.samples);
+  if (!unwritten) f.names.folder = assay_str_get(&folder);
+  if (!unwritten) f.names.command = assay_str_get(&command);
+  if (!st) st = cli_client_report(report, &f, a->json);
   st = assay_status_join(st, unwritten);
   assay_str_deinit(&folder);
   assay_str_deinit(&command);
   return st;
 }
 
-static int reduce(const args_t* a, cli_debug_job_t* j) {
-  const assay_external_engine_command_t exec = cli_debug_exec(&a->debug);
-  const assay_reduce_options_t options = {.check = &j->options,
-                                          .exec = exec.command ? &exec : NULL,
-                                          .golden = j->known.n ? &j->known : NULL,
-                                          .judge = a->judge,
-                                          .judge_seconds = a->judge_seconds,
-                                          .seconds = a->seconds};
-  assay_reduced_t r = {0};
-  assay_status_t st = assay_reduce_run(j->model, &j->inputs, &options, &r);
+static int reduce(const args_t* a, const cli_debug_client_t* c) {
+  assay_reduction_options_t o = ASSAY_REDUCTION_OPTIONS_INIT;
+  assay_reduction_t* r = NULL;
+  o.judge = a->judge;
+  o.judge_seconds = a->judge_seconds;
+  o.seconds = a->seconds;
+  o.command = a->debug.exec;
+  o.model = a->debug.model;
+  o.command_seconds = a->debug.exec_seconds;
+  assay_status_t st = assay_debug_reduce(c->debug, &o, c->inputs, c->golden, &r);
   assay_cli_progress("", 1);
   if (st) return cli_debug_fail(st);
-  st = hand_over(a, j, &r);
-  const bool sound = r.verdict == ASSAY_REDUCE_SOUND;
-  assay_reduced_deinit(&r);
+  st = hand_over(a, c, r);
+  const bool sound = assay_reduction_verdict(r) == ASSAY_REDUCE_SOUND;
+  assay_reduction_destroy(r);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return sound ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
 static const char* conflict(const args_t* a) {
   if (a->judge && a->debug.require.n) return "--check and --require do not go together";
-  return cli_debug_exec_conflict(&a->debug);
+  return cli_debug_client_exec_conflict(&a->debug);
 }
 
 static int run(void* p) {
   args_t* a = p;
-  cli_debug_job_t j = {0};
+  cli_debug_client_t c = {0};
   int code;
   if (conflict(a)) return assay_cli_usage(VERB, "%s", conflict(a));
-  if (cli_debug_open(&a->debug, &j, &code)) code = reduce(a, &j);
-  cli_debug_close(&j);
+  if (cli_debug_client_open(&a->debug, &c, &code)) code = reduce(a, &c);
+  cli_debug_client_close(&c);
   return code;
 }
 

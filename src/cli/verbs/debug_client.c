@@ -7,6 +7,12 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 
+int cli_debug_fail(assay_status_t status) {
+  const assay_code_t c = assay_status_code(status);
+  const bool input = c == ASSAY_INVALID_ARGUMENT || c == ASSAY_CORRUPT;
+  return assay_cli_fail(status, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
+}
+
 static assay_status_t create_with(const cli_debug_args_t* a, const char* const* requirements,
                                   size_t n_requirements, cli_debug_client_t* c) {
   assay_debug_options_t o = ASSAY_DEBUG_OPTIONS_INIT;
@@ -53,10 +59,14 @@ static assay_status_t read_files(const cli_debug_args_t* a, cli_debug_client_t* 
   assay_golden_options_t o = ASSAY_GOLDEN_OPTIONS_INIT;
   const assay_samples_options_t reading = cli_client_reading(&c->client);
   ASSAY_TRY(cli_client_inputs(&c->client, &a->inputs, c->model, (uint64_t)a->seed, &c->inputs));
-  if (!a->golden) return NULL;
   o.reading = &reading;
-  ASSAY_TRY(assay_golden_load(c->model, a->golden, assay_samples_count(c->inputs), &o, &c->golden));
-  for (size_t i = 0; i < reading.n_dtypes; i++)
+  if (a->golden)
+    ASSAY_TRY(
+        assay_golden_load(c->model, a->golden, assay_samples_count(c->inputs), &o, &c->golden));
+  for (size_t i = 0; i < sizeof a->known / sizeof *a->known; i++)
+    if (a->known[i])
+      ASSAY_TRY(assay_golden_add_intermediates(c->model, a->known[i], &o, &c->golden));
+  for (size_t i = 0; c->golden && i < reading.n_dtypes; i++)
     c->client.met[i] |= assay_golden_dtype_used(c->golden, i);
   return NULL;
 }

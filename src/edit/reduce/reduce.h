@@ -11,6 +11,8 @@
 #ifndef ASSAY_EDIT_REDUCE_REDUCE_H_
 #define ASSAY_EDIT_REDUCE_REDUCE_H_
 
+#include <assay/debug.h>
+
 #include "account/engine.h"
 #include "check/check.h"
 
@@ -32,13 +34,6 @@ typedef struct assay_reduce_options {
   double judge_seconds;  // of one run; 0: 600
   double seconds;        // begin nothing new after them; 0: 60
 } assay_reduce_options_t;
-
-typedef enum assay_reduce_verdict {
-  ASSAY_REDUCE_REDUCED = 0,
-  ASSAY_REDUCE_WHOLE,  // it fails, and no part of it was found that does
-  ASSAY_REDUCE_SOUND,  // nothing fails
-} assay_reduce_verdict_t;
-const char* assay_reduce_verdict_name(assay_reduce_verdict_t v);
 
 typedef enum assay_reduce_way {
   ASSAY_REDUCE_ALONE = 0,   // the layer to blame
