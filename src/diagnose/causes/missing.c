@@ -184,7 +184,8 @@ static bool same_inputs(const assay_surroundings_t* a, const assay_node_t* x, co
     if (!p || !q || p->store != q->store || p->store > ASSAY_STORE_I64 ||
         !assay_tensor_same_shape(p, q))
       return false;
-    if (memcmp(p->data, q->data, (size_t)p->size * assay_store_elem_bytes(p->store))) return false;
+    const size_t bytes = (size_t)p->size * assay_store_elem_bytes(p->store);
+    if (memcmp(p->data, q->data, bytes) != 0) return false;
   }
   return true;
 }

@@ -1,6 +1,7 @@
 // Another value of the model added, multiplied, chosen by or taken instead.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -83,10 +84,11 @@ static line_t fit_line(const double* v, const double* need, int n) {
   return l;
 }
 
-// A number as it was meant: 1 for 0.9999998.
+// A number as it was meant, in four digits: 1 for 0.9999998.
 static double as_meant(double x) {
-  const double scale = x == 0 ? 1 : pow(10, 3 - floor(log10(fabs(x)))),
-               y = round(x * scale) / scale;
+  char text[32];
+  snprintf(text, sizeof text, "%.3e", x);
+  const double y = strtod(text, NULL);
   return fabs(x - y) <= 2e-6 * fabs(y) ? y : x;
 }
 
