@@ -74,9 +74,17 @@ def client_faults(root):
                     todo.append(included[1:-1])
 
 
+def test_faults(root):
+    """Tests in Python run only where tests/CMakeLists.txt names them."""
+    named = (root / "tests/CMakeLists.txt").read_text(encoding="utf-8")
+    for path in sorted((root / "tests").glob("*/test_*.py")):
+        if path.stem not in named:
+            yield f"{path.relative_to(root)} is not named in tests/CMakeLists.txt: it never runs"
+
+
 def main(root):
     root = pathlib.Path(root)
-    faults = [*layout_faults(root), *opening_faults(root), *tag_faults(root), *client_faults(root)]
+    faults = [*layout_faults(root), *opening_faults(root), *tag_faults(root), *client_faults(root), *test_faults(root)]
     print("\n".join(faults + [f"{len(faults)} faults of the layout of src/"]))
     return 1 if faults else 0
 

@@ -68,6 +68,7 @@ static const word_t WORDS[] = {
     {.text = "min", .op_type = "Min", .n = 2},
     {.text = "not", .op_type = "Not", .n = 1},
     {.text = "cast", .op_type = "Cast", .n = 1},
+    {.text = "bool", .op_type = "Cast", .n = 1},
     {.text = "where", .op_type = "Where", .n = 3},
     {.text = "mean", .op_type = "ReduceMean", .n = 1, .axes = true, .axes_from = 18},
     {.text = "sum", .op_type = "ReduceSum", .n = 1, .axes = true, .axes_from = 13},
@@ -142,13 +143,14 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
                                       .type = ASSAY_ATTR_INT,
                                       .n = 1,
                                       .u.i = f->terms.axes[w->which]};
-  if (strcmp(w->text, "cast") == 0)
+  const bool is_bool = strcmp(w->text, "bool") == 0;
+  if (is_bool || strcmp(w->text, "cast") == 0)
     attrs[n_attrs++] = (assay_attr_t){.name = "to",
                                       .doc = "",
                                       .ref = "",
                                       .type = ASSAY_ATTR_INT,
                                       .n = 1,
-                                      .u.i = (int64_t)r->type};
+                                      .u.i = is_bool ? ASSAY_TYPE_BOOL : (int64_t)r->type};
   return r->node(r->user, w->op_type, n, attrs, n_attrs);
 }
 

@@ -8,6 +8,7 @@
 //   + - * / max min   of the two on top
 //   dup         the one on top again
 //   cast        the one on top in the source's type
+//   bool        the one on top as a condition: whether it is not 0
 //   not         of booleans
 //   where       of condition, x, y
 //   mean, sum   over the formula's axes, whose dimensions stay as 1

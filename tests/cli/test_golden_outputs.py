@@ -70,6 +70,7 @@ ROWS = [
     ("unlike its twin", changed(blocks(), "elu3", lambda n: n.ClearField("attribute")), WEIGHTS, ("elu3",), "alpha as in 'elu2'"),
     ("as its twin has it", without(blocks(), "elu3", "c3"), WEIGHTS, ("conv3", "skip3"), "Elu after it"),
     ("branch cut off", without(blocks(), "skip3", "r2"), WEIGHTS, ("skip2", "head"), "Add with 'e3'"),
+    ("residual lost after an activation", without(blocks(), "skip3", "e3"), WEIGHTS, ("elu3", "head"), "Add"),
     ("skip from another value", changed(blocks(), "skip3", reading(1, "a1")), WEIGHTS, ("skip3",), "reads 'r2'"),
     ("bias dropped", changed(blocks(), "conv2", lambda n: n.input.pop()), WEIGHTS, ("conv2",), "'b2'"),
     ("bias of zeros", blocks(), other_weights("b3", np.zeros(8, np.float32)), ("conv3",), "by channel"),

@@ -29,6 +29,7 @@ static const formula_row_t rows[] = {
     {"x v +", 17, 0, {0}, "u"},
     {"x v cast -2.5 * 1 + *", 17, 0, {0}, "keep"},
     {"v x -1e9 where", 17, 0, {0}, "keep"},
+    {"v bool x -1e9 where", 17, 0, {0}, "u"},
     {"v not x -1e9 where", 17, 0, {0}, "keep"},
     {"x x mean - dup dup * mean 1e-05 + Sqrt /", 13, 1, {2}, NULL},
     {"x x mean - dup dup * mean 1e-05 + Sqrt /", 18, 2, {1, 2}, NULL},

@@ -198,7 +198,7 @@ static const proposal_row_t rows[] = {
     {"activations",
      "LSTM n x w r b -> y | hidden_size=2",
      {"x float[3,1,2]", "w float[1,8,2]", "r float[1,8,2]", "b float[1,16]"},
-     12,
+     16,
      {"activations of each direction: HardSigmoid, Tanh, Tanh"}},
     {"activations",
      "GRU n x w r -> y | hidden_size=2",

@@ -43,9 +43,21 @@ static const char* const ends[] = {"Conv",
                                    "Dropout",
                                    NULL};
 
+// After these it puts residuals, but no second activation.
+static const char* const activated[] = {
+    "Relu", "Elu",       "LeakyRelu", "PRelu",       "Sigmoid", "Tanh", "Softplus", "Gelu",
+    "Clip", "HardSwish", "Softsign",  "HardSigmoid", "Mish",    "Selu", NULL};
+
+static bool makes_floats(const assay_suspect_t* s) {
+  return s->around && s->n_out && s->node->outputs[0] && is_float(s->out[0]) && !*s->node->domain;
+}
+
 static bool may_be_followed(const assay_suspect_t* s) {
-  return s->around && s->n_out && s->node->outputs[0] && is_float(s->out[0]) && !*s->node->domain &&
-         is_one_of(s->node->op_type, ends);
+  return makes_floats(s) && is_one_of(s->node->op_type, ends);
+}
+
+static bool may_have_residual(const assay_suspect_t* s) {
+  return may_be_followed(s) || (makes_floats(s) && is_one_of(s->node->op_type, activated));
 }
 
 // ---- activations -------------------------------------------------------------------------------
@@ -255,7 +267,7 @@ static assay_status_t offer_with(const assay_suspect_t* s, const char* cause, co
 assay_status_t assay_propose_residual(const assay_suspect_t* s, const char* cause,
                                       const assay_trial_t* t, bool* stop) {
   enum { MAX = 24 };
-  if (!may_be_followed(s)) return NULL;
+  if (!may_have_residual(s)) return NULL;
   const assay_graph_t* g = s->model->graph;
   size_t offered = 0;
   for (size_t i = s->around->order[s->node->id]; i-- > 0 && offered < MAX && !*stop;) {

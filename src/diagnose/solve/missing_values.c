@@ -164,8 +164,7 @@ static assay_status_t choose(assay_missing_search_t* s, const sampled_t* k,
   }
   if (!kept || !others) return NULL;
   snprintf(program, sizeof program, "v%s%s x %.9g where",
-           o->tensor->type == ASSAY_TYPE_BOOL ? "" : " Cast", keep ? "" : " not", number);
-  if (o->tensor->type != ASSAY_TYPE_BOOL) return NULL;
+           o->tensor->type == ASSAY_TYPE_BOOL ? "" : " bool", keep ? "" : " not", number);
   snprintf(text, sizeof text, "the mask '%.60s' (%.4g where it is %s) is missing", o->value->name,
            number, keep ? "false" : "true");
   const assay_formula_terms_t terms = {.program = program, .value = o->value};
@@ -182,8 +181,8 @@ static assay_status_t by_samples(assay_missing_search_t* s, const assay_missing_
     const assay_missing_other_t* o = &s->others[i];
     if (!broadcasts(o->tensor, p->want) || o->tensor->size < 2) continue;
     st = combine(s, k, o);
-    if (!st && o->tensor->store == ASSAY_STORE_I64) st = choose(s, k, o, true);
-    if (!st && o->tensor->store == ASSAY_STORE_I64) st = choose(s, k, o, false);
+    if (!st) st = choose(s, k, o, true);
+    if (!st) st = choose(s, k, o, false);
   }
   assay_free(k);
   return st;
