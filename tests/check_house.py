@@ -13,7 +13,8 @@ import sys
 
 MAX_FILES = 45
 # Verbs over the public API alone, in src/cli/verbs.
-CLIENTS = ("cmd_audit.c", "cmd_certify.c", "cmd_check.c", "cmd_compare.c", "cmd_debug_batch.c", "cmd_debug_passes.c", "cmd_debug_precision.c",
+CLIENTS = ("cmd_audit.c", "cmd_certify.c", "cmd_check.c", "cmd_compare.c", "cmd_debug_batch.c", "cmd_debug_environment.c", "cmd_debug_passes.c",
+           "cmd_debug_precision.c",
            "cmd_debug_reduce.c", "cmd_debug_tactics.c", "cmd_edit.c", "cmd_run.c", "cmd_tune.c")
 CLIENT_INCLUDE = re.compile(r"<.*>|\"(?:base|cli)/.*\"|\"io/json.h\"")  # the last: what cli.h prints JSON by
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(<[^>]+>|"[^"]+")', re.M)

@@ -10,6 +10,7 @@
 #include <assay/debug.h>
 #include <assay/edit.h>
 #include <assay/engine.h>
+#include <assay/environment.h>
 #include <assay/export.h>
 #include <assay/golden.h>
 #include <assay/memory.h>

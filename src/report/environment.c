@@ -254,8 +254,8 @@ static json_t* differences(const json_t* of, const json_t* to, bool first, json_
   return list;
 }
 
-assay_status_t assay_environment_compare(const json_t* a, const json_t* b, assay_str_t* out,
-                                         json_t** out_json, bool* out_numbers) {
+assay_status_t assay_environment_difference(const json_t* a, const json_t* b, assay_str_t* out,
+                                            json_t** out_json, bool* out_numbers) {
   if (!is_environment(a) || !is_environment(b))
     return ASSAY_ERROR(ASSAY_CORRUPT,
                        "one of the files is not what 'debug environment --json' writes");

@@ -1,44 +1,39 @@
 // assay debug environment: what numbers depend on besides the model, here or on two machines.
+#include <assay/environment.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "report/environment.h"
+#include "cli/client.h"
 
 typedef struct args {
   const char *first, *second, *json;
   bool compare;
 } args_t;
 
-static assay_status_t report(const args_t* a, const assay_str_t* text, const json_t* j) {
-  if (!assay_cli_json_to_stdout(a->json)) fputs(assay_str_get(text), stdout);
-  return a->json ? assay_cli_write_json(a->json, j) : NULL;
+static assay_status_t report_this(const void* nothing, assay_report_kind_t kind,
+                                  assay_report_fn_t* write, void* user) {
+  (void)nothing;
+  return assay_environment_report(kind, write, user);
+}
+
+static assay_status_t report_both(const void* comparison, assay_report_kind_t kind,
+                                  assay_report_fn_t* write, void* user) {
+  return assay_environment_comparison_report(comparison, kind, write, user);
 }
 
 static int compare(const args_t* a) {
-  json_t *first = NULL, *second = NULL, *j = NULL;
-  assay_str_t text = {0};
-  bool numbers = false;
-  assay_status_t st = assay_json_read(a->first, &first);
-  if (!st) st = assay_json_read(a->second, &second);
-  if (!st) st = assay_environment_compare(first, second, &text, &j, &numbers);
-  int code = ASSAY_EXIT_INPUT;
-  if (!st) code = ASSAY_EXIT_FAILED, st = report(a, &text, j);
-  json_decref(first);
-  json_decref(second);
-  json_decref(j);
-  assay_str_deinit(&text);
-  if (st) return assay_cli_fail(st, code);
+  assay_environment_comparison_t* c = NULL;
+  assay_status_t st = assay_environment_compare(a->first, a->second, &c);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  st = cli_client_report(report_both, c, a->json);
+  const bool numbers = assay_environment_comparison_changes_numbers(c);
+  assay_environment_comparison_destroy(c);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return numbers ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
 }
 
 static int show(const args_t* a) {
-  json_t* j = NULL;
-  assay_str_t text = {0};
-  assay_status_t st = assay_environment_collect(&j);
-  if (!st) st = assay_environment_text(j, &text);
-  if (!st) st = report(a, &text, j);
-  json_decref(j);
-  assay_str_deinit(&text);
+  assay_status_t st = cli_client_report(report_this, NULL, a->json);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
 
