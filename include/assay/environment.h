@@ -33,9 +33,9 @@ ASSAY_API void assay_environment_comparison_destroy(
 ASSAY_API bool assay_environment_comparison_changes_numbers(
     const assay_environment_comparison_t* comparison);
 // TEXT and JSON, "assay.debug.environment.compare/1". Errors: as in report.h
-ASSAY_API assay_status_t assay_environment_comparison_report(
-    const assay_environment_comparison_t* comparison, assay_report_kind_t kind,
-    assay_report_fn_t* write, void* user);
+ASSAY_API assay_status_t
+assay_environment_comparison_report(const assay_environment_comparison_t* comparison,
+                                    assay_report_kind_t kind, assay_report_fn_t* write, void* user);
 
 #ifdef __cplusplus
 }

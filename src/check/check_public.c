@@ -313,10 +313,15 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   assay_status_t st = prepare(c, raw, &prepared);
   if (!st) st = assay_golden_rematch(golden, prepared, &matched);
   if (!st) st = assay_chain_run(prepared, inputs, &matched, &options, &j->repaired);
-  if (!st && path) st = assay_onnx_write(raw, path, NULL);
   assay_golden_deinit(&matched);
   assay_model_release(prepared);
-  return st;
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
+    // What mends one node may ask for another change beside it: such a model is not handed over.
+    assay_status_free(st);
+    j->n_repairs = 0;
+    return NULL;
+  }
+  return st || !path ? st : assay_onnx_write(raw, path, NULL);
 }
 
 assay_status_t assay_check_repair(assay_check_t* c, const char* model,

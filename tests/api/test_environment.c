@@ -13,8 +13,8 @@ static void this_machine(void** state) {
   ok(assay_environment_report(ASSAY_REPORT_TEXT, assay_report_collect, &text));
   assert_non_null(strstr(text, "rounding mode"));
   assay_text_free(text);
-  fails(assay_environment_report(ASSAY_REPORT_PAGE, assay_report_collect, &text),
-        ASSAY_UNSUPPORTED, "environments");
+  fails(assay_environment_report(ASSAY_REPORT_PAGE, assay_report_collect, &text), ASSAY_UNSUPPORTED,
+        "environments");
 }
 
 // The same file twice; then one whose rounding mode is another.
