@@ -34,15 +34,17 @@ static const edit_row_t rows[] = {
     {ASSAY_EDIT_AFTER, "Neg n x -> y", .program = "x Relu"},
     {ASSAY_EDIT_INPUT, "Clip n x -> y", .edit = {.input = 1}},
     {ASSAY_EDIT_CHAIN, "Neg n x -> y",
-     .edit = {.n_chain = 1, .chain = {{"Relu", .of = {{ASSAY_OPERAND_START}}}}}},
+     .edit = {.n_chain = 1, .chain = {{.op_type = "Relu", .of = {{.kind = ASSAY_OPERAND_START}}}}}},
     {ASSAY_EDIT_CHAIN, "Sub n x w -> y", .w = "w float[3,3]",
      .edit = {.input = 1,
               .at_input = true,
               .n_chain = 2,
               .type = ASSAY_TYPE_FLOAT,
-              .chain = {{"Mul", .of = {{ASSAY_OPERAND_START}, {ASSAY_OPERAND_INPUT}}},
-                        {"Add",
-                         .of = {{ASSAY_OPERAND_STEP}, {ASSAY_OPERAND_NUMBER, .number = 3}}}}}},
+              .chain = {{.op_type = "Mul",
+                         .of = {{.kind = ASSAY_OPERAND_START}, {.kind = ASSAY_OPERAND_INPUT}}},
+                        {.op_type = "Add",
+                         .of = {{.kind = ASSAY_OPERAND_STEP},
+                                {.kind = ASSAY_OPERAND_NUMBER, .number = 3}}}}}},
 };
 
 static assay_repair_t repair_of(const edit_row_t* row, const assay_model_t* m) {
