@@ -181,8 +181,8 @@ typedef struct sample {
   const char* batch_name;  // NULL: the model has none for it
 } sample_t;
 
-// An array that is no value of the model may tell what is missing (solve/missing.h). Its rows are
-// those of the batch, or so many for each of them.
+// An array that matches no value of the model may tell what is missing (solve/missing.h). Its rows
+// are those of the batch, or so many for each of them.
 static assay_status_t cut_unmatched(const sample_t* s, const assay_golden_tensor_t* g,
                                     int64_t first, int64_t n, assay_golden_t* to) {
   assay_tensor_t *t = g->tensor, *part = NULL;

@@ -113,27 +113,17 @@ static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t*
   return NULL;
 }
 
-// Whether a node with a repair gives what a target knows of it.
+// Whether a repair of the target's node gives what the target knows.
 static assay_status_t repair_restores(assay_golden_walk_t* w, const assay_repair_t* r,
                                       const assay_search_target_t* target, bool* out) {
   const assay_node_t* node = target->value->producer;
-  assay_tensor_t **in = NULL, **made = NULL;
+  assay_tensor_t** in = NULL;
   *out = false;
-  assay_status_t st = assay_new_array(node->n_inputs, sizeof *in, &in);
-  if (!st) st = assay_new_array(node->n_outputs, sizeof *made, &made);
-  for (size_t i = 0; !st && i < node->n_inputs; i++)
+  ASSAY_TRY(assay_new_array(node->n_inputs, sizeof *in, &in));
+  for (size_t i = 0; i < node->n_inputs; i++)
     in[i] = node->inputs[i] ? assay_evaluator_get(w->truth, node->inputs[i]) : NULL;
-  if (!st) st = assay_repair_evaluate(w->truth, r, node->n_inputs, in, node->n_outputs, made);
-  for (size_t i = 0; !st && i < node->n_outputs; i++) {
-    if (node->outputs[i] != target->value) continue;
-    const assay_difference_t d = assay_difference(made[i], target->golden);
-    *out = d.comparable && !d.mismatched && d.rms <= target->explained_rms &&
-           d.max <= target->explained_max;
-  }
-  for (size_t i = 0; made && i < node->n_outputs; i++) assay_tensor_release(made[i]);
+  assay_status_t st = assay_solve_restores(w->truth, r, target, node->n_inputs, in, out);
   assay_free(in);
-  assay_free(made);
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
   return st;
 }
 

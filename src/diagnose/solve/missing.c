@@ -25,9 +25,10 @@ static assay_status_t add_other(assay_missing_search_t* s, const assay_value_t* 
   return NULL;
 }
 
-// All that is made before the node: nearest first, then the graph's inputs, then small constants.
+// All that is made before the node: nearest first, then the graph's inputs, then constants, which
+// are widened for it: small ones, and not too many.
 static assay_status_t list_others(assay_missing_search_t* s) {
-  static const int64_t SMALL = 1 << 20;
+  static const int64_t SMALL = 1 << 18, ALL = 1 << 22;  // elements
   const assay_graph_t* g = s->node->graph;
   size_t at = 0;
   while (at < g->n_nodes && g->nodes[at] != s->node) at++;
@@ -35,9 +36,13 @@ static assay_status_t list_others(assay_missing_search_t* s) {
     for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
       ASSAY_TRY(add_other(s, g->nodes[i]->outputs[k]));
   for (size_t i = 0; i < g->n_inputs; i++) ASSAY_TRY(add_other(s, g->inputs[i]));
-  for (size_t i = 0; i < g->n_initializers; i++)
-    if (g->initializers[i]->constant && g->initializers[i]->constant->size <= SMALL)
-      ASSAY_TRY(add_other(s, g->initializers[i]));
+  int64_t sum = 0;
+  for (size_t i = 0; i < g->n_initializers; i++) {
+    const assay_tensor_t* t = g->initializers[i]->constant;
+    if (!t || t->size > SMALL || sum + t->size > ALL) continue;
+    sum += t->size;
+    ASSAY_TRY(add_other(s, g->initializers[i]));
+  }
   return NULL;
 }
 
@@ -83,7 +88,7 @@ static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* 
   return NULL;
 }
 
-// An array of golden that is no value of the model, in the place of an input.
+// An array of golden that matches no value of the model, in the place of an input.
 static assay_status_t with_array(assay_missing_search_t* s, size_t input,
                                  const assay_tensor_t* array) {
   assay_tensor_t *want = NULL, *kept = s->in[input];

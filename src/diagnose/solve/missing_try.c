@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "diagnose/solve/missing.h"
+#include "diagnose/solve/solve.h"
 
 // What stands at a place may differ from what has to by so much of its RMS before the whole node is
 // evaluated.
@@ -31,19 +32,7 @@ static assay_repair_t repair_of(const assay_missing_search_t* s, const assay_mis
 
 assay_status_t assay_missing_restores(assay_missing_search_t* s, const assay_repair_t* r,
                                       bool* out) {
-  assay_tensor_t** made = NULL;
-  *out = false;
-  ASSAY_TRY(assay_new_array(s->node->n_outputs, sizeof *made, &made));
-  assay_status_t st = assay_repair_evaluate(s->m, r, s->n_in, s->in, s->node->n_outputs, made);
-  const assay_tensor_t* y = st ? NULL : made[s->output];
-  if (y && y->kind == ASSAY_KIND_TENSOR && assay_tensor_same_shape(y, s->target->golden)) {
-    const assay_difference_t d = assay_difference(y, s->target->golden);
-    *out = d.comparable && !d.mismatched && d.rms <= s->target->explained_rms &&
-           d.max <= s->target->explained_max;
-  }
-  for (size_t i = 0; i < s->node->n_outputs; i++) assay_tensor_release(made[i]);
-  assay_free(made);
-  return forgive(st);
+  return assay_solve_restores(s->m, r, s->target, s->n_in, s->in, out);
 }
 
 // Whether a formula gives about what has to be there; where that is not known, it may.

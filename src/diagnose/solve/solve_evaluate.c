@@ -1,4 +1,4 @@
-// A node with another constant.
+// A node with another constant, or with a repair.
 #include "base/alloc.h"
 #include "diagnose/solve/solve.h"
 
@@ -17,6 +17,28 @@ assay_status_t assay_solve_evaluate(const assay_solve_t* s, assay_tensor_t* cons
   for (size_t i = 0; i < s->node->n_outputs; i++) assay_tensor_release(made[i]);
   assay_free(made);
   // A constant of zeros may not be one that the operator takes.
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
+  return st;
+}
+
+assay_status_t assay_solve_restores(assay_evaluator_t* m, const assay_repair_t* r,
+                                    const assay_search_target_t* target, size_t n_in,
+                                    assay_tensor_t* const* in, bool* out) {
+  const assay_node_t* node = r->node;
+  assay_tensor_t** made = NULL;
+  *out = false;
+  ASSAY_TRY(assay_new_array(node->n_outputs, sizeof *made, &made));
+  assay_status_t st = assay_repair_evaluate(m, r, n_in, in, node->n_outputs, made);
+  for (size_t i = 0; !st && i < node->n_outputs; i++) {
+    if (node->outputs[i] != target->value || !assay_tensor_same_shape(made[i], target->golden))
+      continue;
+    const assay_difference_t d = assay_difference(made[i], target->golden);
+    *out = d.comparable && !d.mismatched && d.rms <= target->explained_rms &&
+           d.max <= target->explained_max;
+  }
+  for (size_t i = 0; i < node->n_outputs; i++) assay_tensor_release(made[i]);
+  assay_free(made);
+  // A repair that the node does not take does not restore.
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
   return st;
 }
