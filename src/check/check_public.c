@@ -28,6 +28,7 @@ void assay_check_job_destroy(assay_check_job_t* j) {
   assay_samples_deinit(&j->rows);
   assay_samples_deinit(&j->golden_rows);
   assay_export_deinit(&j->repaired);
+  assay_str_deinit(&j->repair_error);
   assay_free(j);
 }
 
@@ -308,6 +309,7 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
                                           .seed = c->options.seed,
                                           .no_search = true};
   assay_export_deinit(&j->repaired);
+  assay_str_deinit(&j->repair_error);
   ASSAY_TRY(assay_chain_repair(&c->export, raw, &j->n_repairs));
   if (!j->n_repairs) return NULL;
   assay_status_t st = prepare(c, raw, &prepared);
@@ -317,9 +319,10 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   assay_model_release(prepared);
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
     // What mends one node may ask for another change beside it: such a model is not handed over.
+    assay_str_append(&j->repair_error, assay_status_message(st));
     assay_status_free(st);
     j->n_repairs = 0;
-    return NULL;
+    return assay_str_status(&j->repair_error);
   }
   return st || !path ? st : assay_onnx_write(raw, path, NULL);
 }

@@ -25,6 +25,7 @@ typedef struct assay_check_job {
   // Golden against the repaired model (assay_check_repair).
   size_t n_repairs;
   assay_export_t repaired;
+  assay_str_t repair_error;  // why the model with the repairs cannot be run; empty: it can
 } assay_check_job_t;
 
 void assay_check_job_destroy(struct assay_check_job* job);  // NULL is allowed

@@ -44,17 +44,19 @@ static assay_report_names_t names_of(const assay_check_t* c,
   assay_check_report_options_t n = ASSAY_CHECK_REPORT_OPTIONS_INIT;
   assay_report_options_read(given, given ? given->struct_size : 0, &n, sizeof n);
   const assay_check_job_t* j = c->job;
-  return (assay_report_names_t){.model = n.model ? n.model : "model",
-                                .target = assay_check_target_name(c),
-                                .precision = n.precision ? n.precision : c->options.precision_name,
-                                .files = n.files,
-                                .n_files = n.n_files,
-                                .to_write = n.to_write,
-                                .golden = n.golden,
-                                .inputs = n.inputs,
-                                .n_inputs = n.n_inputs,
-                                .repairs = j->n_repairs,
-                                .repairs_hold = j->n_repairs && !j->repaired.n};
+  return (assay_report_names_t){
+      .model = n.model ? n.model : "model",
+      .target = assay_check_target_name(c),
+      .precision = n.precision ? n.precision : c->options.precision_name,
+      .files = n.files,
+      .n_files = n.n_files,
+      .to_write = n.to_write,
+      .golden = n.golden,
+      .inputs = n.inputs,
+      .n_inputs = n.n_inputs,
+      .repairs = j->n_repairs,
+      .repairs_hold = j->n_repairs && !j->repaired.n,
+      .repair_error = j->repair_error.len ? assay_str_get(&j->repair_error) : NULL};
 }
 
 static assay_status_t make(const assay_check_t* c, assay_report_kind_t kind,

@@ -23,8 +23,9 @@ typedef struct assay_report_names {
   const char* golden;         // NULL: none given
   const char* const* inputs;  // as the user gave them
   size_t n_inputs;
-  size_t repairs;     // of the export, made in the first file, if there are files
-  bool repairs_hold;  // the repaired model's truth agrees with golden
+  size_t repairs;            // of the export, made in the first file, if there are files
+  bool repairs_hold;         // the repaired model's truth agrees with golden
+  const char* repair_error;  // why it cannot be run; NULL: it can, or there is none
 } assay_report_names_t;
 
 // A dozen lines, verdict first.

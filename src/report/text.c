@@ -99,6 +99,9 @@ static void export_lines(const assay_check_t* c, const assay_report_names_t* n, 
         n->repairs_hold ? "verified: its truth agrees with golden" : "which leaves differences");
     write_line(n, out);
   }
+  if (n->repair_error)
+    assay_str_printf(out, "  repair  none: the model with these changes cannot be run: %s\n",
+                     n->repair_error);
   if (e->cut_short)
     assay_str_append(
         out, "  note    the search for causes ran out of time; --search-time gives it more\n");
