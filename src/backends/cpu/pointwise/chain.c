@@ -138,7 +138,7 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
 }
 
 // `left` is BLOCK, known when this is compiled, or less. only: the kind of a chain of one link that
-// begins with float32 elements side by side, known as well; -1: any chain.
+// begins with float32 elements side by side, known as well, for whole blocks; -1: any chain.
 INLINE void block(const cpu_chain_run_t* r, int only, int64_t row, int64_t column, int64_t left,
                   __m512* x) {
   const cpu_chain_stream_t* first = &r->streams[r->first];
@@ -149,9 +149,7 @@ INLINE void block(const cpu_chain_run_t* r, int only, int64_t row, int64_t colum
     return;
   }
   const float* data = (const float*)first->data + row * first->row_step + column;
-  UNROLL for (int v = 0; v < VECTORS; v++) x[v] =
-      left >= BLOCK ? _mm512_loadu_ps(data + 16 * v)
-                    : _mm512_maskz_loadu_ps(mask_of(left, v), data + 16 * v);
+  UNROLL for (int v = 0; v < VECTORS; v++) x[v] = _mm512_loadu_ps(data + 16 * v);
   link(r, (cpu_link_kind_t)only, r->links, row, column, left, x);
 }
 
@@ -174,6 +172,15 @@ static int only_link(const cpu_chain_run_t* r) {
                                                                            : -1;
 }
 
+// The elements of a row after its last whole block, by any chain: compiled once for all, since
+// what it is compiled for costs as much of a build as whole blocks do.
+TARGET static __attribute__((noinline)) void run_tail(const cpu_chain_run_t* r, int64_t row,
+                                                      int64_t column) {
+  __m512 x[VECTORS];
+  block(r, -1, row, column, r->columns - column, x);
+  store(x, r->type, row * r->out_step + column, r->columns - column, r->out);
+}
+
 #define RUN(target, name, whole_block)                                                      \
   static inline target                                                                      \
       __attribute__((always_inline)) void name##_rows(const cpu_chain_run_t* r, int only) { \
@@ -184,9 +191,7 @@ static int only_link(const cpu_chain_run_t* r) {
         block(r, only, row, column, BLOCK, x);                                              \
         whole_block;                                                                        \
       }                                                                                     \
-      if (column == r->columns) continue;                                                   \
-      block(r, only, row, column, r->columns - column, x);                                  \
-      store(x, r->type, row * r->out_step + column, r->columns - column, r->out);           \
+      if (column < r->columns) run_tail(r, row, column);                                    \
     }                                                                                       \
   }                                                                                         \
   target static void name(const cpu_chain_run_t* r) {                                       \
