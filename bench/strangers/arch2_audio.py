@@ -129,10 +129,10 @@ def fsmn(net):
 
 
 def kaldi_lstm(net):
-    """Peepholes, a limit for gates and states, and a layer whose last state matters."""
+    """Peepholes, perhaps a limit for what gates see, and a layer whose last state matters."""
     h = net.pick(8, 10)
     x = time_first(net, net.input("features", [BATCH, 9, 6], "signal"))
-    clip = net.pick(1.0, 1.5)
+    clip = net.pick(None, None, 1.0, 1.5)
 
     def layer(x, n, hint):
         with net.scope(hint):

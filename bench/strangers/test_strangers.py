@@ -164,6 +164,14 @@ class Healthy(unittest.TestCase):
                 self.assertEqual("operators" in case.kind, bool(kinds & {"QLinearConv", "QLinearMatMul"}), kinds)
         self.assertGreater(len({c.architecture for c in drawn}), len(drawn) * 3 // 4)
 
+    def test_a_model_that_makes_nan_is_not_healthy(self):
+        case = cases.draw_healthy(3, 3, None, 2)
+        self.assertTrue(cases.runs(case))
+        graph = case.model.graph  # of an output, 0 / 0
+        graph.node.append(onnx.helper.make_node("Sub", [graph.output[0].name] * 2, ["zero_of_test"]))
+        graph.node.append(onnx.helper.make_node("Div", ["zero_of_test"] * 2, ["nan_of_test"]))
+        self.assertFalse(cases.runs(case))
+
     def test_what_is_an_alarm(self):
         rows = [("fp32, golden fp32", "faithful", "none", False), ("fp32, golden fp32", "unfaithful", "precision", True),
                 ("--precision bf16", "unfaithful", "precision", False), ("--precision bf16", "unfaithful", "export", True)]
