@@ -77,13 +77,13 @@ def tables(rows, wanted, options):
     done = len({r["id"] for r in rows})
     if done < wanted:
         lines += [f"{done} of {wanted} cases so far.", ""]
-    lines += acceptance(faults)
-    claims = [r for r in faults if r.get("claims")]
-    broken = sum(not r["fixed"] for r in claims)
-    lines += ["", f"Of {len(claims)} fixes that check calls verified, {broken} do not hold on fresh inputs in ONNX Runtime.",
-              f"Faults not noticed at all: {sum(bool(r.get('unnoticed')) for r in faults)} of {len(faults)} checks."
-              f" Checks that ended with an error: {sum(bool(r['error']) for r in rows)}.",
-              "", f"Healthy models: {len(healthy)}, false alarms: {sum(bool(r.get('alarm')) for r in healthy)},"
+    if faults:
+        claims = [r for r in faults if r.get("claims")]
+        broken = sum(not r["fixed"] for r in claims)
+        lines += [*acceptance(faults), "", f"Of {len(claims)} fixes that check calls verified, {broken} do not hold on fresh inputs in ONNX Runtime.",
+                  f"Faults not noticed at all: {sum(bool(r.get('unnoticed')) for r in faults)} of {len(faults)} checks."
+                  f" Checks that ended with an error: {sum(bool(r['error']) for r in rows)}.", ""]
+    lines += [f"Healthy models: {len(healthy)}, false alarms: {sum(bool(r.get('alarm')) for r in healthy)},"
               f" not carried out: {sum(bool(r['error']) for r in healthy)}.", ""]
     by_kind = collections.defaultdict(list)
     for r in healthy:
