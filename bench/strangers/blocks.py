@@ -74,6 +74,8 @@ def activation(net, x, kind, channels=None, axes=2):
         return net.op("LeakyRelu", x, alpha=net.pick(0.1, 0.2, 0.3))
     if kind == "elu":
         return net.op("Elu", x, alpha=net.pick(1.0, 0.6))
+    if kind == "selu":
+        return net.op("Selu", x)
     if kind == "tanh":
         return net.op("Tanh", x)
     if kind == "sigmoid":

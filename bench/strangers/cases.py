@@ -7,14 +7,15 @@ import numpy as np
 import onnx
 
 import healthy
-from architectures import ARCHITECTURES, build, held_out, seed_of
+from architectures import FIRST, SECOND, build, generation, held_out, seed_of
 from data import draw
 from faults import KINDS, LEAST, difference, inject, same_shapes
-from golden import Runner, double_values
-from variants import quantize
+from golden import Runner, double_values, reference_values
+from variants import quantize, quantize_any
 
 SAMPLES = 4   # that check gets
 COLUMNS = ("own", "new kind", "new architecture", "both new")  # the last three are held out
+LATER = "second generation"  # kinds and architectures alike, all of it held out
 
 
 @dataclass
@@ -37,28 +38,44 @@ class Case:
 
 
 def column_of(kind, architecture):
+    if KINDS[kind].generation == generation(architecture) == 2:
+        return LATER
     return COLUMNS[KINDS[kind].held_out + 2 * held_out(architecture)]
 
 
-def draw_fault(seed, number):
-    """Columns take turns; a column draws a kind, then an architecture that has a place for it; the next kind if none has."""
-    column = COLUMNS[number % 4]
-    kinds = [k for k in KINDS if KINDS[k].held_out == (column in ("new kind", "both new"))]
-    names = [a for a in ARCHITECTURES if held_out(a) == (column in ("new architecture", "both new"))]
-    for kind in np.random.default_rng(seed_of("case", seed, number)).permutation(kinds):
-        rng = np.random.default_rng(seed_of("case", seed, number, kind))
-        # Three rounds: a kind that needs a certain variant of an architecture is as likely as others.
-        for name in [str(n) for _ in range(3) for n in rng.permutation(names)]:
+def draw_fault(seed, number, of=1):
+    """Columns take turns; a column draws a kind, then an architecture that has a place for it; the next kind if none has.
+
+    of: the generation. The second is one column: its kinds take turns, in an order that the seed gives.
+    """
+    if of == 2:
+        column, names = LATER, list(SECOND)
+        kinds = [k for k in KINDS if KINDS[k].generation == 2]
+        order = np.random.default_rng(seed_of("case", seed, number // len(kinds), of)).permutation(kinds)
+        order, salt = np.roll(order, -(number % len(kinds))), (seed, number, of)
+    else:
+        column = COLUMNS[number % 4]
+        kinds = [k for k in KINDS if KINDS[k].generation == 1 and KINDS[k].held_out == (column in ("new kind", "both new"))]
+        names = [a for a in FIRST if held_out(a) == (column in ("new architecture", "both new"))]
+        order, salt = np.random.default_rng(seed_of("case", seed, number)).permutation(kinds), (seed, number)
+    for kind in order:
+        rng = np.random.default_rng(seed_of("case", *salt, kind))
+        # Rounds: a kind that needs a certain variant of an architecture is as likely as others.
+        for name in [str(n) for _ in range(8 if of == 2 else 3) for n in rng.permutation(names)]:
             model = build(name, int(rng.integers(1 << 30)))
             if KINDS[kind].quantized:
-                model = quantize(model, rng, bool(rng.integers(2)))
+                model = quantize_any(model, rng) if of == 2 else quantize(model, rng, bool(rng.integers(2)))
             fault = model and inject(model, str(kind), int(rng.integers(1 << 30)))
             if fault:
-                case = Case(f"F{seed}-{number}", column, name, str(kind), fault.proto, model.proto, model.style, model.opset, model.batch,
+                case = Case(id_of("F", seed, number, of), column, name, str(kind), fault.proto, model.proto, model.style, model.opset, model.batch,
                             sorted(fault.blamed), fault.effect, source=KINDS[kind].source, recipe=model)
                 if visible(case):
                     return case
     raise LookupError(f"no kind of fault has a place in the column '{column}'")
+
+
+def id_of(letter, seed, number, of):
+    return f"{letter}{seed}-{number}" + (f"-{of}" if of > 1 else "")
 
 
 def visible(case):
@@ -72,35 +89,44 @@ def visible(case):
     return all(same_shapes(case.intact, *p) for p in pairs) and max(difference(wrong[k], want[k]) for k in want) > LEAST
 
 
-def draw_healthy(seed, number, assay):
-    rng = np.random.default_rng(seed_of("healthy", seed, number))
+def draw_healthy(seed, number, assay, of=1):
+    """of: the generation; of the second, architectures take turns with the rows, so that no two models are alike."""
+    rng = np.random.default_rng(seed_of("healthy", seed, number, *([of] if of > 1 else [])))
     while True:
-        name = str(rng.choice(list(ARCHITECTURES)))
+        if of == 2:
+            round_, place = divmod(number, len(SECOND))
+            name = str(np.random.default_rng(seed_of("order", seed, round_)).permutation(list(SECOND))[place])
+            name = name if rng.random() < 0.9 else str(rng.choice(list(SECOND)))  # some have no such variant
+        else:
+            name = str(rng.choice(list(FIRST)))
         model = build(name, int(rng.integers(1 << 30)))
-        found = healthy.variant(model, number, rng, assay)
+        found = healthy.variant(model, number, rng, assay, of)
         if found:
             kind, given, intact, options, intermediates = found
-            case = Case(f"H{seed}-{number}", "held out" if held_out(name) else "own", name, kind, given.proto, intact.proto,
+            column = LATER if of == 2 else "held out" if held_out(name) else "own"
+            case = Case(id_of("H", seed, number, of), column, name, kind, given.proto, intact.proto,
                         model.style, model.opset, model.batch, options=options, intermediates=intermediates, recipe=given)
             if runs(case):
                 return case
 
 
 def runs(case):
-    """Whether ONNX Runtime runs both models on the inputs that check gets: a converter may have made one that it does not."""
+    """Whether ONNX Runtime runs both models on the inputs that check gets, and no value is NaN.
+
+    A converter may have made a model that does not run, and a quantizer an epsilon that is 0: who divides 0 by it is not healthy.
+    """
     try:
-        for feed in feeds(case, "given"):
-            Runner(case.model)(feed)
-            Runner(case.intact, every=True)(feed)
+        models = [Runner(m, every=True) for m in (case.model, case.intact)]
+        values = [v for feed in feeds(case, "given") for run in models for v in run(feed).values()]
     except Exception:  # noqa: BLE001
         return False
-    return True
+    return not any(np.isnan(v).any() for v in values if v.dtype.kind == "f")
 
 
 def draw_case(id, assay):
     """assay: the program, whose quantizer makes some healthy models."""
-    seed, number = map(int, id[1:].split("-"))
-    return draw_fault(seed, number) if id[0] == "F" else draw_healthy(seed, number, assay)
+    seed, number, of = map(int, [*id[1:].split("-"), "1"][:3])
+    return draw_fault(seed, number, of) if id[0] == "F" else draw_healthy(seed, number, assay, of)
 
 
 def feeds(case, stream, count=SAMPLES):
@@ -120,10 +146,15 @@ def write(case, folder):
         (folder / part).mkdir(parents=True, exist_ok=True)
     onnx.save(case.model, folder / "model.onnx")
     run, outputs = Runner(case.intact, every=True), [o.name for o in case.intact.graph.output]
+    optimized = Runner(case.intact, optimized=True) if "all optimizations" in case.kind else None
     for i, feed in enumerate(feeds(case, "given")):
         values = run(feed)
         if "float64" in case.kind:
             values = double_values(case.intact, feed, values) or values
+        if "onnx's reference" in case.kind:
+            values = reference_values(case.intact, feed, values) or values
+        if "all optimizations" in case.kind:
+            values = {**values, **optimized(feed)}
         types = {t.name: t.type.tensor_type.elem_type for t in case.model.graph.input}
         given = {k: v.astype(np.float16) if types[k] == onnx.TensorProto.FLOAT16 else v for k, v in feed.items()}
         np.savez(folder / f"inputs/{i}.npz", **given)

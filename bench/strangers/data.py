@@ -18,8 +18,21 @@ def image(rng, shape, channels_last=False):
     return smooth(rng, shape)
 
 
+def pixels(rng, shape):
+    """Of 0 to 255, whole numbers."""
+    x = smooth(rng, shape)
+    return np.clip(np.round(120 + 55 * x), 0, 255).astype(np.float32)
+
+
 def tokens(rng, shape, vocab=50):
     return np.minimum(rng.geometric(min(0.6, 3 / vocab), shape) - 1, vocab - 1).astype(np.int64)
+
+
+def prompts(rng, shape, vocab=50):
+    """Words, then the end, which is the largest token and fills what is left."""
+    ids = np.minimum(tokens(rng, shape, vocab), vocab - 2)
+    length = rng.integers(shape[-1] // 2, shape[-1], shape[:-1] + (1,))
+    return np.where(np.arange(shape[-1]) < length, ids, vocab - 1).astype(np.int64)
 
 
 def signal(rng, shape):
@@ -58,7 +71,7 @@ def points(rng, shape):
     return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
-KINDS = {f.__name__: f for f in (image, tokens, signal, features, mask, flags, lengths, time, edges, points)}
+KINDS = {f.__name__: f for f in (image, pixels, tokens, prompts, signal, features, mask, flags, lengths, time, edges, points)}
 
 
 def draw(model, rng, batch=None):

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+import faults2_attention
+import faults2_norms
+import faults2_recurrent
+import faults2_vision
+import faults2_weights
 import faults_attention
 import faults_attributes
 import faults_constants
@@ -24,6 +29,7 @@ class Kind:
     exporter: str
     source: str    # repository and thread on GitHub
     apply: object  # Surgery -> nodes at fault, or None: nothing to do here
+    generation: int = 1
 
     @property
     def held_out(self):
@@ -35,7 +41,8 @@ class Kind:
 
 
 MODULES = (faults_attention, faults_attributes, faults_constants, faults_recurrent, faults_structure)
-KINDS = {row[0]: Kind(*row) for module in MODULES for row in module.ROWS}
+LATER = (faults2_attention, faults2_norms, faults2_recurrent, faults2_vision, faults2_weights)
+KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER)) for module in modules for row in module.ROWS}
 
 
 @dataclass
@@ -95,4 +102,5 @@ if __name__ == "__main__":
     out = sys.stdout
     for k in KINDS.values():
         repository, number = k.source.split("#")
-        out.write(f"{k.name:32} {'held out' if k.held_out else '':9} {k.exporter:22} https://github.com/{repository}/issues/{number}\n")
+        group = "second" if k.generation == 2 else "held out" if k.held_out else ""
+        out.write(f"{k.name:32} {group:9} {k.exporter:22} https://github.com/{repository}/issues/{number}\n")

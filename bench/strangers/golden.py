@@ -20,10 +20,10 @@ def all_values(proto):
 
 
 class Runner:
-    """Runs a model; every: gives inner values, too."""
+    """Runs a model; every: gives inner values, too; optimized: as ONNX Runtime does by itself, with everything fused."""
 
-    def __init__(self, proto, every=False):
-        self.session = session(all_values(proto) if every else proto)
+    def __init__(self, proto, every=False, optimized=False):
+        self.session = session(all_values(proto) if every else proto, optimized)
         self.names = [o.name for o in self.session.get_outputs()]
         self.inputs = {i.name: i.type for i in self.session.get_inputs()}
 
@@ -56,10 +56,15 @@ def to_double(proto):
 
 def double_values(proto, feed, fp32):
     """Values in float64, or None where the reference cannot, or disagrees with ONNX Runtime by more than rounding."""
+    double = {k: v.astype(np.float64) if v.dtype == np.float32 else v for k, v in feed.items()}
+    return reference_values(to_double(proto), double, fp32)
+
+
+def reference_values(proto, feed, fp32):
+    """Values by onnx's reference, or None as above."""
     try:
-        every = all_values(to_double(proto))
-        run = ReferenceEvaluator(every)
-        values = run.run(None, {k: v.astype(np.float64) if v.dtype == np.float32 else v for k, v in feed.items()})
+        every = all_values(proto)
+        values = ReferenceEvaluator(every).run(None, feed)
     except Exception:  # noqa: BLE001: whatever the reference does not know
         return None
     values = dict(zip([o.name for o in every.graph.output], values))

@@ -1,5 +1,5 @@
 """Healthy models: what a false alarm would be about. Rows say what check gets and where golden is from."""
-from variants import quantize, quantize_by_assay, to_half
+from variants import TYPES, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_integers, to_half, to_mixed
 
 # Name, how the model is made, options of check, whether inner values are given.
 ROWS = [
@@ -23,25 +23,62 @@ ROWS = [
     ("int8 of `assay edit quantize`, golden of itself, inner values", "int8 of assay", [], True),
     ("int8 of `assay edit quantize`, golden of the float network", "int8 of assay of float", [], False),
 ]
+# The second generation's. Of int8, the word behind says how: types, format, channels.
+LATER = [
+    ("fp32, golden fp32 with all optimizations", "float", [], False),
+    ("fp32, golden of onnx's reference, inner values", "float", [], True),
+    ("fp32, golden of onnx's reference", "float", [], False),
+    ("fp32, golden float64, inner values", "float", [], True),
+    ("fp32, golden float64", "float", [], False),
+    ("optimized offline, golden of the original", "optimized", [], False),
+    ("--precision fp16, golden of onnx's reference, inner values", "float", ["--precision", "fp16"], True),
+    ("--precision bf16, golden fp32 with all optimizations", "float", ["--precision", "bf16"], False),
+    ("typed fp16, golden float64", "half", [], False),
+    ("fp16 inside, golden fp32, inner values", "half inside", [], True),
+    ("mixed fp16, golden fp32, inner values", "half mixed", [], True),
+    ("mixed fp16, golden float64", "half mixed", [], False),
+    ("int8 QDQ S8S8, golden of itself, inner values", "int8 S8S8", [], True),
+    ("int8 QDQ S8S8 per channel, golden of itself", "int8 S8S8 channels", [], False),
+    ("int8 QDQ U8U8, golden of itself", "int8 U8U8", [], False),
+    ("int8 QDQ S8S8 per channel, golden of the float network, inner values", "int8 S8S8 channels of float", [], True),
+    ("int8 QDQ U8S8, golden of the float network", "int8 U8S8 of float", [], False),
+    ("int8 operators U8S8, golden of itself, inner values", "int8 U8S8 operators", [], True),
+    ("int8 operators U8U8 per channel, golden of itself", "int8 U8U8 operators channels", [], False),
+    ("int8 operators S8S8, golden of the float network", "int8 S8S8 operators of float", [], False),
+    ("int8 at run, golden of itself, inner values", "int8 at run", [], True),
+    ("int8 at run, golden of the float network", "int8 at run of float", [], False),
+]
 
 
-def variant(model, number, rng, assay):
-    """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant."""
-    kind, made, options, inner = ROWS[number % len(ROWS)]
+def make(model, made, rng, assay):
+    if made.startswith("half"):
+        return to_mixed(model, rng) if "mixed" in made else to_half(model, made == "half inside")
+    if made == "optimized":
+        return optimized_offline(model)
+    if "assay" in made:
+        return quantize_by_assay(model, rng, assay)
+    if "at run" in made:
+        return quantize_at_run(model, rng)
+    types = next((w for w in made.split() if w in TYPES), "U8S8")
+    if "operators" in made:
+        return quantize_integers(model, rng, "channels" in made, types)
+    return quantize(model, rng, "channels" in made, types=types)
+
+
+def variant(model, number, rng, assay, of=1):
+    """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant; of: the generation."""
+    rows = LATER if of == 2 else ROWS
+    kind, made, options, inner = rows[number % len(rows)]
     if made == "float":
         return kind, model, model, options, inner
     try:
-        if made.startswith("half"):
-            given = to_half(model, made == "half inside")
-        elif "assay" in made:
-            given = quantize_by_assay(model, rng, assay)
-        else:
-            given = quantize(model, rng, "channels" in made)
+        given = make(model, made, rng, assay)
     except Exception:  # noqa: BLE001: the converter or the quantizer cannot
         return None
     if given is None:
         return None
-    return kind, given, model if made.startswith("half") or made.endswith("of float") else given, options, inner
+    original = made.startswith("half") or made == "optimized" or made.endswith("of float")
+    return kind, given, model if original else given, options, inner
 
 
 def alarm(row, report):

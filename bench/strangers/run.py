@@ -2,7 +2,7 @@
 """A bench of strangers: draws cases, lets `assay check` look at them, and counts. See README.md.
 
     run.py --assay build/release/src/cli/assay --faults 120 --healthy 60 --seed 1 --out build/strangers.jsonl --work build/strangers
-    run.py --assay ... --case F1-17            one case alone: its files, commands, and what check says
+    run.py --assay ... --case F1-17            one case alone: its files, commands, and what check says (F1-17-2: of the second generation)
 """
 import argparse
 import concurrent.futures
@@ -14,7 +14,7 @@ import sys
 import time
 
 import report
-from cases import draw_case, write
+from cases import draw_case, id_of, write
 from judge import INNER, OUTPUTS, command, judge, program, run
 
 
@@ -54,6 +54,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", type=int, default=0, help="how many faulty models")
     parser.add_argument("--healthy", type=int, default=0, help="how many healthy ones")
+    parser.add_argument("--generation", choices=("1", "2", "both"), default="1", help="of kinds and architectures; both: so many of each")
+    parser.add_argument("--columns-only", action="store_true", help="figures by column, nothing by kind or architecture of a fault")
     parser.add_argument("--case", help="only this one, with all that is said")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--search-time", type=float, default=10, help="of check, in seconds")
@@ -69,7 +71,9 @@ def main():
     rows = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     rows = [r for r in rows if r["program"] == program(options.assay)]
     done = {r["id"] for r in rows}
-    ids = [f"F{options.seed}-{i}" for i in range(options.faults)] + [f"H{options.seed}-{i}" for i in range(options.healthy)]
+    generations = (1, 2) if options.generation == "both" else (int(options.generation),)
+    counts = (("F", options.faults), ("H", options.healthy))
+    ids = [id_of(letter, options.seed, i, g) for g in generations for letter, count in counts for i in range(count)]
     todo, start = [i for i in ids if i not in done], time.monotonic()
     pool = concurrent.futures.ProcessPoolExecutor(options.jobs) if options.jobs > 1 else None
     step = max(options.jobs, 1)
@@ -85,7 +89,7 @@ def main():
     wanted = set(ids)
     rows = [r for r in rows if r["id"] in wanted]
     text = report.tables(rows, len(ids), options)
-    print(text + "\n\n" + report.listing(rows, options))
+    print(text if options.columns_only else text + "\n\n" + report.listing(rows, options))
     if options.results:
         options.results.write_text(text + "\n")
     return 0

@@ -39,3 +39,21 @@ STYLES = {
     # Made by hand or by a tool that names nothing but values.
     "unnamed": Style("", "", "t{m}", "{dots}_{w}", "initializer", "zero", "matmul", "pow", "erf", "op", False, (13, 17)),
 }
+
+# Of the second generation: later operator sets, other exporters, and what a simplifier leaves.
+LATER = {
+    "torch12": Style("pytorch", "{op}_{n}", "onnx::{op}_{m}", "{dots}.{w}", "node", "chain", "gemm", "pow", "erf", "op", False,
+                     (12, 15, 16)),
+    "dynamo21": Style("pytorch", "node_{low}_{n}", "{low}_{m}", "{dots}.{w}", "initializer", "minus", "gemm", "fused", "op", "op",
+                      False, (19, 21)),
+    "tf2onnx18": Style("tf2onnx", "StatefulPartitionedCall/model/{scope}/{op}{_k}", "StatefulPartitionedCall/model/{scope}/{op}{_k}:{i}",
+                       "StatefulPartitionedCall/model/{scope}/{w}/ReadVariableOp:0", "initializer", "minus", "matmul", "mul", "erf", "op", True,
+                       (16, 18)),
+    "mindspore": Style("MindSpore", "Default/{scope}/{op}-op{n}", "Default/{scope}/{op}-op{n}_{i}", "{dots}.{w}", "initializer", "zero",
+                       "matmul", "mul", "erf", "op", False, (11, 13)),
+    "mxnet": Style("", "{low}{n}", "{low}{n}_{i}", "{dots}_{w}", "initializer", "zero", "gemm", "pow", "erf", "op", False, (12, 13)),
+    "simplified": Style("pytorch", "/{scope}/{op}{_k}", "/{scope}/{op}{_k}_output_{i}", "{dots}.{w}", "initializer", "minus", "gemm",
+                        "pow", "erf", "op", False, (14, 17)),
+    "script20": Style("", "n{n}", "val_{m}", "{dots}.{w}", "initializer", "minus", "matmul", "pow", "erf", "decomposed", False,
+                      (20, 21)),
+}

@@ -69,13 +69,13 @@ class Surgery:
 
     def constant(self, array, hint="const"):
         name = self.fresh(hint)
-        self.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.graph.initializer.append(numpy_helper.from_array(np.asarray(array, order="C"), name))
         self.initializers[name] = self.graph.initializer[-1]
         return name
 
     def set_const(self, node, i, array):
         """Input i of the node becomes this; others that share the constant keep theirs. Gives the nodes that are wrong now."""
-        name, array = node.input[i], np.ascontiguousarray(array)
+        name, array = node.input[i], np.asarray(array, order="C")  # keeps a scalar one
         maker = self.made_by(name, "Constant")
         if sum(list(n.input).count(name) for n in self.graph.node) > 1 or self.const(name) is None:
             node.input[i] = self.constant(array, name)

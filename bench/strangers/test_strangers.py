@@ -15,11 +15,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cases
 import faults
 import healthy
+import report
 import run
 import variants
-from architectures import ARCHITECTURES, build, held_out
+from architectures import ARCHITECTURES, FIRST, SECOND, build, held_out
 from data import draw
-from golden import Runner, difference, double_values
+from golden import Runner, difference, double_values, reference_values
+from surgery import Surgery
 
 ASSAY = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 
@@ -43,7 +45,9 @@ def first_wrong(model, fault, feed):
 
 class Architectures(unittest.TestCase):
     def test_every_architecture_loads_runs_and_is_small(self):
-        self.assertGreaterEqual(len(ARCHITECTURES), 40)
+        self.assertGreaterEqual(len(FIRST), 40)
+        self.assertGreaterEqual(len(SECOND), 20)
+        self.assertEqual(len(ARCHITECTURES), len(FIRST) + len(SECOND))  # no name is used twice
         for name, seed in itertools.product(ARCHITECTURES, range(2)):
             with self.subTest(name=name, seed=seed):
                 model = build(name, seed)
@@ -57,7 +61,7 @@ class Architectures(unittest.TestCase):
         self.assertEqual(*digest)
 
     def test_a_third_is_held_out(self):
-        for names in (list(ARCHITECTURES), [k for k in faults.KINDS]):
+        for names in (list(FIRST), [k for k in faults.KINDS if faults.KINDS[k].generation == 1]):
             share = sum(held_out(n) if n in ARCHITECTURES else faults.KINDS[n].held_out for n in names) / len(names)
             self.assertTrue(0.2 < share < 0.47, share)
 
@@ -71,22 +75,28 @@ class Architectures(unittest.TestCase):
             for output in model.proto.graph.output:
                 self.assertEqual(double[output.name].dtype, np.float64)
                 self.assertTrue(0 < difference(single[output.name], double[output.name]) < 1e-4)
+            other = reference_values(model.proto, feed, single)
+            self.assertEqual({np.asarray(v).dtype for v in other.values()} - {np.dtype(np.int64), np.dtype(bool)}, {np.dtype(np.float32)})
 
 
 class Faults(unittest.TestCase):
     def test_every_kind_has_a_place_changes_outputs_and_is_where_it_is_said_to_be(self):
-        self.assertGreaterEqual(len(faults.KINDS), 60)
+        counts = [sum(k.generation == g for k in faults.KINDS.values()) for g in (1, 2)]
+        self.assertTrue(counts[0] >= 60 and counts[1] >= 40, counts)
+        self.assertEqual(sum(len(m.ROWS) for m in faults.MODULES + faults.LATER), sum(counts))  # no name is used twice
         models = {}
 
         def model(name, seed):
             if (name, seed) not in models:
                 models[name, seed] = build(name, seed)
             return models[name, seed]
-        quantized = [variants.quantize(build(n, s), np.random.default_rng(1), True) for n in ("resnet", "unet") for s in range(4)]
+        quantized = {g: [variants.quantize(build(n, s), np.random.default_rng(1), True) for n in names for s in range(4)]
+                     for g, names in ((1, ("resnet", "unet")), (2, ("alex_lrn", "segformer")))}
         for kind in faults.KINDS.values():
             with self.subTest(kind=kind.name):
                 self.assertRegex(kind.source, r"^[\w.-]+/[\w.-]+#\d+$")
-                places = (m for m in quantized if m) if kind.quantized else (model(n, s) for s in range(12) for n in ARCHITECTURES)
+                names = SECOND if kind.generation == 2 else FIRST
+                places = (m for m in quantized[kind.generation] if m) if kind.quantized else (model(n, s) for s in range(12) for n in names)
                 found = ((m, faults.inject(m, kind.name, 3)) for m in places)
                 for m, fault in found:
                     if not fault:
@@ -109,6 +119,23 @@ class Faults(unittest.TestCase):
             self.assertEqual(a.column, cases.COLUMNS[number])
             self.assertEqual(cases.column_of(a.kind, a.architecture), a.column)
 
+    def test_the_second_generation_is_a_column_of_its_own(self):
+        drawn = [cases.draw_fault(7, number, 2) for number in range(6)]
+        self.assertEqual({c.column for c in drawn}, {cases.LATER})
+        self.assertEqual(len({c.kind for c in drawn}), len(drawn))  # kinds take turns
+        for c in drawn:
+            self.assertTrue(faults.KINDS[c.kind].generation == 2 and c.architecture in SECOND, (c.kind, c.architecture))
+            self.assertEqual(cases.column_of(c.kind, c.architecture), cases.LATER)
+        again = cases.draw_case(drawn[1].id, None)
+        self.assertEqual(again.model.SerializeToString(deterministic=True), drawn[1].model.SerializeToString(deterministic=True))
+
+    def test_a_scalar_that_is_changed_stays_one(self):
+        model = next(m for m in (build("gemma", s) for s in range(20)) if m.style == "mindspore" or m.style == "simplified")
+        surgeon = Surgery(model.proto, {}, np.random.default_rng(1))
+        node = next(n for n in surgeon.nodes("Div") if surgeon.const(n.input[1]) is not None and surgeon.const(n.input[1]).ndim == 0)
+        surgeon.set_const(node, 1, np.float32(3))
+        self.assertEqual((surgeon.const(node.input[1]).shape, float(surgeon.const(node.input[1]))), ((), 3.0))
+
     def test_the_intact_model_counts_as_repaired_and_the_faulty_one_does_not(self):
         case = cases.draw_fault(7, 1)
         with tempfile.TemporaryDirectory() as folder:
@@ -126,6 +153,25 @@ class Healthy(unittest.TestCase):
             self.assertEqual(case.kind, row[0])
             self.assertEqual("int8" in case.kind, any(n.op_type == "QuantizeLinear" for n in case.model.graph.node))
 
+    @unittest.skipIf(ASSAY is None, "no assay given")
+    def test_every_row_of_the_second_generation_is_drawn(self):
+        drawn = [cases.draw_healthy(3, number, ASSAY, 2) for number in range(len(healthy.LATER))]
+        for case, row in zip(drawn, healthy.LATER):
+            with self.subTest(kind=row[0]):
+                self.assertEqual((case.kind, case.column), (row[0], cases.LATER))
+                kinds = {n.op_type for n in case.model.graph.node}
+                self.assertEqual("int8" in case.kind, bool(kinds & variants.QUANTIZED), kinds)
+                self.assertEqual("operators" in case.kind, bool(kinds & {"QLinearConv", "QLinearMatMul"}), kinds)
+        self.assertGreater(len({c.architecture for c in drawn}), len(drawn) * 3 // 4)
+
+    def test_a_model_that_makes_nan_is_not_healthy(self):
+        case = cases.draw_healthy(3, 3, None, 2)
+        self.assertTrue(cases.runs(case))
+        graph = case.model.graph  # of an output, 0 / 0
+        graph.node.append(onnx.helper.make_node("Sub", [graph.output[0].name] * 2, ["zero_of_test"]))
+        graph.node.append(onnx.helper.make_node("Div", ["zero_of_test"] * 2, ["nan_of_test"]))
+        self.assertFalse(cases.runs(case))
+
     def test_what_is_an_alarm(self):
         rows = [("fp32, golden fp32", "faithful", "none", False), ("fp32, golden fp32", "unfaithful", "precision", True),
                 ("--precision bf16", "unfaithful", "precision", False), ("--precision bf16", "unfaithful", "export", True)]
@@ -138,8 +184,13 @@ class Runs(unittest.TestCase):
     def test_a_case_is_checked_and_judged(self):
         with tempfile.TemporaryDirectory() as folder:
             options = types.SimpleNamespace(assay=ASSAY.resolve(), work=pathlib.Path(folder), search_time=2, limit=60)
-            rows = run.examine("F7-2", options) + run.examine("H7-0", options)
+            rows = run.examine("F7-2-2", options) + run.examine("H7-0", options)
             self.assertEqual([r["error"] for r in rows], [""] * 3)
+            self.assertEqual([r["column"] for r in rows[:2]], [cases.LATER] * 2)
+            about = types.SimpleNamespace(seed=7, search_time=2, faults=1, healthy=1, generation="2", columns_only=True)
+            text = report.tables(rows, 2, about)
+            self.assertIn(f"| {cases.LATER} |", text)
+            self.assertNotIn(rows[0]["kind"], text)  # those who tune do not see it
             self.assertEqual([r["mode"] for r in rows], [run.INNER, run.OUTPUTS, run.INNER])
             self.assertIn("first", rows[0])
             self.assertIn("alarm", rows[2])

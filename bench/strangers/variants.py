@@ -1,4 +1,4 @@
-"""Models converted to 16 bits, and quantized ones."""
+"""Models converted to 16 bits, optimized ones, and quantized ones."""
 import contextlib
 import io
 import logging
@@ -9,8 +9,9 @@ import warnings
 
 import numpy as np
 import onnx
-from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
-from onnxruntime.transformers.float16 import convert_float_to_float16
+import onnxruntime as ort
+from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_dynamic, quantize_static
+from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_float_to_float16
 
 from data import draw
 from net import Model
@@ -20,12 +21,31 @@ def like(model, proto):
     return Model(model.name, model.style, model.opset, model.batch, proto, model.inputs)
 
 
-def to_half(model, keep_types):
+def to_half(model, keep_types, float_operators=()):
     """fp16 as ONNX Runtime's converter makes it: weights are rounded; keep_types: inputs and outputs stay float."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        proto = convert_float_to_float16(onnx.ModelProto.FromString(model.proto.SerializeToString()), keep_io_types=keep_types)
+        proto = convert_float_to_float16(onnx.ModelProto.FromString(model.proto.SerializeToString()), keep_io_types=keep_types,
+                                         op_block_list=[*DEFAULT_OP_BLOCK_LIST, *float_operators])
     return like(model, proto)
+
+
+def to_mixed(model, rng):
+    """About half of the operators stay in float, with casts between."""
+    kinds = sorted({n.op_type for n in model.proto.graph.node})
+    return to_half(model, True, [k for k in kinds if rng.random() < 0.5])
+
+
+def optimized_offline(model):
+    """What ONNX Runtime saves at its basic level: constants folded, nodes fused; None where it writes operators of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.optimized_model_filepath = os.path.join(folder, "model.onnx")
+        options.log_severity_level = 4
+        ort.InferenceSession(model.proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        proto = onnx.load(options.optimized_model_filepath)
+    return like(model, proto) if all(n.domain in ("", "ai.onnx") for n in proto.graph.node) else None
 
 
 class Samples(CalibrationDataReader):
@@ -37,11 +57,13 @@ class Samples(CalibrationDataReader):
 
 
 # Networks that compute indices in floats, which nobody quantizes.
-FLOAT_INDICES = {"flow_warp", "t5_encoder"}
+FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net"}
+TYPES = {"U8S8": (QuantType.QUInt8, QuantType.QInt8), "S8S8": (QuantType.QInt8, QuantType.QInt8), "U8U8": (QuantType.QUInt8, QuantType.QUInt8)}
+QUANTIZED = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"}
 
 
-def quantize(model, rng, per_channel, samples=6):
-    """QuantizeLinear and DequantizeLinear by ONNX Runtime, calibrated on drawn data."""
+def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantFormat.QDQ, operators=None):
+    """By ONNX Runtime, calibrated on drawn data: QuantizeLinear and DequantizeLinear, or operators of integers."""
     if model.name in FLOAT_INDICES or model.opset < 13 and per_channel:  # scales of an axis are of opset 13
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -49,13 +71,40 @@ def quantize(model, rng, per_channel, samples=6):
         onnx.save(model.proto, source)
         logging.disable(logging.WARNING)
         try:
-            quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=QuantFormat.QDQ,
-                            per_channel=per_channel, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
-                            calibrate_method=CalibrationMethod.MinMax)
+            quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=format,
+                            op_types_to_quantize=operators, per_channel=per_channel, activation_type=TYPES[types][0],
+                            weight_type=TYPES[types][1], calibrate_method=CalibrationMethod.MinMax)
         finally:
             logging.disable(logging.NOTSET)
         proto = onnx.load(target)
-    return like(model, proto) if any(n.op_type == "QuantizeLinear" for n in proto.graph.node) else None
+    return like(model, proto) if any(n.op_type in QUANTIZED for n in proto.graph.node) else None
+
+
+def quantize_any(model, rng):
+    """One of the forms that users choose, with DequantizeLinear nodes."""
+    return quantize(model, rng, model.opset >= 13 and bool(rng.integers(2)), types=str(rng.choice(["U8S8", "S8S8"])))
+
+
+def quantize_integers(model, rng, per_channel, types):
+    """Operators of integers, of ONNX alone for convolutions and products."""
+    return quantize(model, rng, per_channel, types=types, format=QuantFormat.QOperator, operators=["Conv", "MatMul"])
+
+
+def quantize_at_run(model, rng):
+    """Scales of activations are computed in the graph."""
+    if model.name in FLOAT_INDICES:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, "float.onnx"), os.path.join(folder, "int8.onnx")
+        onnx.save(model.proto, source)
+        logging.disable(logging.WARNING)
+        try:
+            quantize_dynamic(source, target, op_types_to_quantize=["Conv", "MatMul"],
+                             weight_type=QuantType.QUInt8 if rng.integers(2) else QuantType.QInt8)
+        finally:
+            logging.disable(logging.NOTSET)
+        proto = onnx.load(target)
+    return like(model, proto) if any(n.op_type in QUANTIZED for n in proto.graph.node) else None
 
 
 def quantize_by_assay(model, rng, assay, samples=6):
