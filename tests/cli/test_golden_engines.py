@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Golden as engines make it, of healthy models: test_golden_engines.py ASSAY
+
+Boxes of several samples, as many in each as were chosen. Scores that are the square root of small logistic values, which
+engines give an error that is small beside 1 and not beside them. A fault of such a model is still found.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T, helper as h, numpy_helper as nh
+
+R = np.random.default_rng(5)
+BOXES, CLASSES, SAMPLES = 24, 3, 4
+
+
+def detector(threshold):
+    nodes = [h.make_node("MatMul", ["x", "w"], ["logits"], "head"), h.make_node("Sigmoid", ["logits"], ["scores"], "sigmoid"),
+             h.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["chosen"], "nms")]
+    constants = {"w": R.normal(size=(5, BOXES)).astype(np.float32), "most": np.array([6], np.int64),
+                 "overlap": np.array([0.5], np.float32), "least": np.array([threshold], np.float32)}
+    inputs = [h.make_tensor_value_info("x", T.FLOAT, ["n", CLASSES, 5]), h.make_tensor_value_info("boxes", T.FLOAT, ["n", BOXES, 4])]
+    outputs = [h.make_tensor_value_info("scores", T.FLOAT, ["n", CLASSES, BOXES]), h.make_tensor_value_info("chosen", T.INT64, ["m", 3])]
+    return nodes, constants, inputs, outputs
+
+
+def product(shift):
+    nodes = [h.make_node("MatMul", ["x", "a"], ["b"], "first"), h.make_node("Add", ["b", "shift"], ["c"], "shift_by"),
+             h.make_node("Sigmoid", ["c"], ["p"], "sigmoid"), h.make_node("MatMul", ["x", "d"], ["e"], "second"),
+             h.make_node("Sigmoid", ["e"], ["q"], "centre"), h.make_node("Mul", ["p", "q"], ["pq"], "product"),
+             h.make_node("Sqrt", ["pq"], ["y"], "root")]
+    constants = {"a": R.normal(size=(6, 8)).astype(np.float32), "d": R.normal(size=(6, 8)).astype(np.float32),
+                 "shift": np.linspace(shift, 1, 8).astype(np.float32)}
+    return nodes, constants, [h.make_tensor_value_info("x", T.FLOAT, ["n", 6])], [h.make_tensor_value_info("y", T.FLOAT, ["n", 8])]
+
+
+def save(path, parts, **other):
+    nodes, constants, inputs, outputs = parts
+    graph = h.make_graph(nodes, "g", inputs, outputs, [nh.from_array(v, k) for k, v in {**constants, **other}.items()])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), path)
+
+
+def logistic(x):
+    """As engines have it: nothing below what float32 can still take from 1."""
+    return np.maximum(1 / (1 + np.exp(-x.astype(np.float64))), 1.5e-8)
+
+
+def chosen(boxes, scores, most, overlap, least):
+    """NonMaxSuppression, one box at a time, in float64."""
+    rows = []
+    for b, image in enumerate(boxes):
+        low, high = np.minimum(image[:, :2], image[:, 2:]), np.maximum(image[:, :2], image[:, 2:])
+        area = (high - low).prod(axis=1)
+        for c in range(scores.shape[1]):
+            kept = []
+            for i in np.argsort(-scores[b, c], kind="stable"):
+                if scores[b, c, i] <= least or len(kept) == most:
+                    break
+                shared = [np.maximum(0, np.minimum(high[i], high[k]) - np.maximum(low[i], low[k])).prod() for k in kept]
+                if all(s / (area[i] + area[k] - s) <= overlap for s, k in zip(shared, kept)):
+                    kept.append(i)
+            rows += [(b, c, i) for i in kept]
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def golden_of(inputs, constants):
+    if "boxes" not in inputs:
+        p, q = logistic(inputs["x"] @ constants["a"] + constants["shift"]), logistic(inputs["x"] @ constants["d"])
+        return {"y": np.sqrt(p * q).astype(np.float32)}
+    scores = logistic(inputs["x"] @ constants["w"])
+    return {"scores": scores.astype(np.float32),
+            "chosen": chosen(inputs["boxes"], scores, *(constants[k][0] for k in ("most", "overlap", "least")))}
+
+
+def draw(parts, k):
+    inputs = {"x": R.normal(size=(2, CLASSES, 5) if len(parts[2]) == 2 else (2, 6)).astype(np.float32)}
+    if len(parts[2]) == 2:
+        corner = R.uniform(0, 1, size=(2, BOXES, 2))
+        inputs["boxes"] = np.concatenate([corner, corner + R.uniform(0.2, 0.6, size=corner.shape)], axis=2).astype(np.float32)
+    os.makedirs("i", exist_ok=True)
+    os.makedirs("g", exist_ok=True)
+    np.savez(f"i/{k}.npz", **inputs)
+    golden = golden_of(inputs, parts[1])
+    np.savez(f"g/{k}.npz", **golden)
+    return len(golden.get("chosen", []))
+
+
+def main(assay):
+    failures = 0
+    for name, parts, other in (("boxes", detector(0.55), {"least": np.array([0.8], np.float32)}),
+                               ("roots", product(-19), {"shift": np.linspace(-19, 1.1, 8).astype(np.float32)})):
+        sizes = {draw(parts, k) for k in range(SAMPLES)}
+        if name == "boxes" and len(sizes) < 2:
+            raise ValueError("the samples have as many boxes each: nothing is tested")
+        save("healthy.onnx", parts)
+        save("faulty.onnx", parts, **other)
+        for model, code in (("healthy.onnx", 0), ("faulty.onnx", 1)):
+            run = subprocess.run([assay, "check", model, "-i", "i", "-g", "g", "--no-fix"], capture_output=True, text=True, timeout=120, check=False)
+            if run.returncode != code or (code == 1 and "blame   export" not in run.stdout):
+                failures += 1
+                print(f"{name}, {model}: exit code {run.returncode}\n{run.stdout}{run.stderr}")
+    print(f"4 checks, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    program = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        sys.exit(main(program))
