@@ -23,6 +23,9 @@ enum {
 // fault of any kind.
 static const double SAME = 1e-5, DIFFERS = 1e-4, CLOSE = 1e-3, LIKE = 0.2;
 static const double LIKE_OUTPUT = 0.5;
+// DIFFERS of a model that quantizes, whose weights are a step off and whose names are often gone:
+// values are not guessed at for what its quantizers cost.
+static const double DIFFERS_QUANTIZED = 0.1;
 // The second nearest must be so many times as far.
 static const double DISTINCT = 3;
 
@@ -53,6 +56,7 @@ typedef struct matcher {
   pair_t* outputs;  // of this walk: outputs without golden, with golden tensors of their shape
   size_t n_outputs, cap_outputs;
   size_t order;
+  double differs;  // DIFFERS of this model
   bool outputs_differ;
 } matcher_t;
 
@@ -151,7 +155,7 @@ static assay_status_t inspect(matcher_t* m, const assay_value_t* v, bool by_elem
   if (m->taken[v->id]) {
     const assay_tensor_t* g = m->g->at[m->taken[v->id] - 1].tensor;
     const int64_t n = common(*out, g);
-    if (v->is_output && (!n || distance(*out, g, n, 1) > DIFFERS)) m->outputs_differ = true;
+    if (v->is_output && (!n || distance(*out, g, n, 1) > m->differs)) m->outputs_differ = true;
     if (!n || n != g->size || n != (*out)->size) return NULL;
     assay_tensor_t* by = NULL;
     ASSAY_TRY(assay_tensor_retype((assay_tensor_t*)g, (*out)->type, &by));
@@ -324,7 +328,11 @@ static assay_status_t match(matcher_t* m) {
 assay_status_t assay_golden_match_content(assay_golden_t* g, const assay_model_t* model,
                                           assay_tensor_t* const* inputs,
                                           const assay_content_options_t* options) {
-  matcher_t m = {.g = g, .model = model, .inputs = inputs, .options = options};
+  matcher_t m = {.g = g,
+                 .model = model,
+                 .inputs = inputs,
+                 .options = options,
+                 .differs = assay_model_quantizes(model) ? DIFFERS_QUANTIZED : DIFFERS};
   bool any = false;
   for (size_t i = 0; i < g->n; i++) any |= !g->at[i].value;
   if (!any) return NULL;
