@@ -102,8 +102,8 @@ static bool is_comparable(const assay_search_t* s) {
   return any;
 }
 
-// What is made from constants and shapes alone has no adjoint: few rules know how a node moves with
-// its parameters, and it would be lost for its data.
+// What is made from constants and shapes alone has an adjoint where all rules after it know their
+// parameters: of others, it would be lost for their data.
 static void mark_data(assay_predict_t* p) {
   const assay_graph_t* g = p->s->model->graph;
   for (size_t i = 0; i < g->n_inputs; i++) p->data[g->inputs[i]->id] = !g->inputs[i]->constant;
@@ -307,14 +307,23 @@ static void forget_inputs(assay_predict_t* p, const assay_node_t* n, const pass_
   }
 }
 
-// Room for the adjoints of the inputs; those that are unknown already stay so.
+// Whether the rule of a node knows how it moves with its weights, too.
+static bool knows_weights(const assay_node_t* n) {
+  static const char* const names[] = {"Conv", "MatMul", "Gemm"};
+  for (size_t i = 0; !*n->domain && i < sizeof names / sizeof *names; i++)
+    if (strcmp(n->op_type, names[i]) == 0) return true;
+  return n->op && n->op->flags & ASSAY_OP_POINTWISE && !(n->op->flags & ASSAY_OP_QUANTIZES);
+}
+
+// Room for the adjoints of the inputs; those that are unknown already stay so. Weights that nodes
+// make from constants are followed by rules that know them.
 static assay_status_t want_inputs(assay_predict_t* p, const assay_node_t* n, pass_t* a,
                                   bool* out_any) {
   *out_any = false;
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_value_t* v = n->inputs[i];
     if (!carries(p, v, a->in[i]) || p->states[v->id] == UNKNOWN) continue;
-    if (!p->data[v->id]) {
+    if (!p->data[v->id] && !knows_weights(n)) {
       p->states[v->id] = UNKNOWN;
       continue;
     }

@@ -46,6 +46,18 @@ static void add_rival(assay_fault_t* f, const assay_node_t* n) {
   if (!known) f->rivals[f->n_rivals++] = n;
 }
 
+// What is exchanged before a node may have been exchanged where it is made.
+static void add_makers(assay_fault_t* f) {
+  const assay_repair_edit_t* e = &f->repair.edits[0];
+  if (!f->has_repair || !f->restored || e->kind != ASSAY_EDIT_SWAP) return;
+  const size_t inputs[] = {e->input, e->other};
+  for (size_t i = 0; i < 2; i++) {
+    const assay_value_t* v = f->node->inputs[inputs[i]];
+    if (v && v->producer && strcmp(v->producer->op_type, "Constant") != 0)
+      add_rival(f, v->producer);
+  }
+}
+
 void assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
   const bool restored = t->n_best && t->best[0].restored;
   *out_any = t->n_best || t->n_partials;
@@ -64,6 +76,7 @@ void assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
     assay_repair_deinit(&t->best[i].repair);
   }
   t->n_best = 0;
+  add_makers(out);
   // What mends a part says something only where nothing mends the whole.
   for (size_t i = 0; !restored && !t->s->faulty && i < t->n_partials; i++)
     add_rival(out, t->partials[i].repair.node);
