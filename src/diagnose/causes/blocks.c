@@ -54,15 +54,17 @@ static void describe(const order_t* o, const char* name, int axis, bool with_bia
                      assay_repair_t* r) {
   const char* both = with_bias ? " and the bias" : "";
   if (!o->n_places)
-    snprintf(r->text, sizeof r->text, "'%.100s'%s counted as %lld times %lld along axis %d, not %lld times %lld",
-             name, both, (long long)o->inner, (long long)o->outer, axis, (long long)o->outer,
+    snprintf(r->text, sizeof r->text,
+             "'%.100s'%s counted as %lld times %lld along axis %d, not %lld times %lld", name, both,
+             (long long)o->inner, (long long)o->outer, axis, (long long)o->outer,
              (long long)o->inner);
   else if (o->n_places == 2)
     snprintf(r->text, sizeof r->text, "'%.100s'%s with its halves exchanged along axis %d", name,
              both, axis);
   else
-    snprintf(r->text, sizeof r->text, "'%.100s'%s with its thirds in the order %d,%d,%d along axis %d",
-             name, both, o->places[0], o->places[1], o->places[2], axis);
+    snprintf(r->text, sizeof r->text,
+             "'%.100s'%s with its thirds in the order %d,%d,%d along axis %d", name, both,
+             o->places[0], o->places[1], o->places[2], axis);
 }
 
 // What an offer is made for: a constant, and the bias that goes with it, if it has one.
@@ -138,8 +140,8 @@ static int bias_axis(const assay_node_t* n) {
 // keys and values by head or one after the other, vllm-project/vllm pull request 53114.
 assay_status_t assay_propose_blocks(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
-  static const char* const ops[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Mul",
-                                    "BatchNormalization", "Gather", "PRelu"};
+  static const char* const ops[] = {"Conv", "ConvTranspose",      "Gemm",   "MatMul", "Add",
+                                    "Mul",  "BatchNormalization", "Gather", "PRelu"};
   bool is_one = false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     is_one |= strcmp(s->node->op_type, ops[i]) == 0;
@@ -183,8 +185,7 @@ static assay_status_t offer_reversed(const assay_suspect_t* s, const char* cause
   assay_tensor_t* y = NULL;
   const char* name = s->node->inputs[input]->name;
   ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &y));
-  for (int64_t i = 0; i < x->size; i++)
-    assay_f64(y)[i] = assay_f64(x)[mirrored(x, first, end, i)];
+  for (int64_t i = 0; i < x->size; i++) assay_f64(y)[i] = assay_f64(x)[mirrored(x, first, end, i)];
   assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CONSTANT);
   r.edits[0].input = input;
   r.edits[0].tensor = y;
@@ -207,7 +208,8 @@ assay_status_t assay_propose_reversed(const assay_suspect_t* s, const char* caus
     const bool is_fit = is_float(x) && x->size <= MANY;
     for (int a = 0; is_fit && a < x->rank && !st && !*stop; a++)
       if (x->dims[a] > 1) st = offer_reversed(s, cause, i, x, a, a + 1, t, stop);
-    if (is_fit && x->rank > KERNEL + 1 && x->dims[KERNEL] * x->dims[KERNEL + 1] > 1 && !st && !*stop)
+    if (is_fit && x->rank > KERNEL + 1 && x->dims[KERNEL] * x->dims[KERNEL + 1] > 1 && !st &&
+        !*stop)
       st = offer_reversed(s, cause, i, x, KERNEL, x->rank, t, stop);
     assay_tensor_release(x);
     if (st) return st;

@@ -1,5 +1,6 @@
 // Constants that stand where a value was computed: what a tracer saw of its one sample. The inputs
-// and constants that the value was made from are often still there, read by nobody or by nodes near.
+// and constants that the value was made from are often still there, read by nobody or by nodes
+// near.
 #include <stdio.h>
 #include <string.h>
 
@@ -62,8 +63,8 @@ static assay_status_t offer(const assay_suspect_t* s, const char* cause, size_t 
   r.edits[0].at_input = true;
   r.edits[0].input = input;
   assay_chain_edit(&r.edits[0], steps, s->in[input]);
-  snprintf(r.text, sizeof r.text, "%s of '%.80s' and '%.80s' in place of '%.50s'",
-           step->op_type, a->name, b->name, s->node->inputs[input]->name);
+  snprintf(r.text, sizeof r.text, "%s of '%.80s' and '%.80s' in place of '%.50s'", step->op_type,
+           a->name, b->name, s->node->inputs[input]->name);
   return assay_offer(t, &r, stop);
 }
 
@@ -135,9 +136,18 @@ static assay_status_t offer_all(const assay_suspect_t* s, const char* cause, siz
 
 // Weights of these are constants in every model.
 static bool is_weight(const assay_node_t* n, size_t input) {
-  static const char* const names[] = {"Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU",
-                                      "RNN", "BatchNormalization", "InstanceNormalization",
-                                      "LayerNormalization", "GroupNormalization", "PRelu"};
+  static const char* const names[] = {"Conv",
+                                      "ConvTranspose",
+                                      "MatMul",
+                                      "Gemm",
+                                      "LSTM",
+                                      "GRU",
+                                      "RNN",
+                                      "BatchNormalization",
+                                      "InstanceNormalization",
+                                      "LayerNormalization",
+                                      "GroupNormalization",
+                                      "PRelu"};
   for (size_t i = 0; input > 0 && i < sizeof names / sizeof *names; i++)
     if (strcmp(n->op_type, names[i]) == 0) return true;
   return strcmp(n->op_type, "Gather") == 0 && input == 0;

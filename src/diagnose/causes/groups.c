@@ -61,8 +61,7 @@ static assay_status_t propose_groups(const assay_suspect_t* s, const char* cause
   if (!is_float(s->in[0]) || s->in[0]->rank != 3) return NULL;
   const int64_t channels = channels_before(s), now = s->in[0]->dims[1];
   for (int64_t groups = 1; groups <= channels && !*stop; groups++)
-    if (channels % groups == 0 && groups != now)
-      ASSAY_TRY(offer_groups(s, cause, groups, t, stop));
+    if (channels % groups == 0 && groups != now) ASSAY_TRY(offer_groups(s, cause, groups, t, stop));
   return NULL;
 }
 

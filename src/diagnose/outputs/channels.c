@@ -425,6 +425,7 @@ static assay_status_t first_equations(sketch_t* k) {
 }
 
 assay_status_t assay_search_channels(assay_trials_t* t, double end) {
+  static const double CHANNELS_SHARE = 0.6;
   static const double WORTH = 0.98;  // equations that took no part are met so far, at least
   const double now = assay_clock_seconds();
   sketch_t k = {.s = t->s, .end = now + (end - now) / 2};
@@ -437,7 +438,10 @@ assay_status_t assay_search_channels(assay_trials_t* t, double end) {
   if (!st && k.n) {
     const size_t m = max_unknowns(&k);
     st = assay_new_array(m * m, sizeof *a, &a);
-    for (size_t i = 0; !st && i < k.n; i++) judge(&k, &k.sites[i], a);
+    for (size_t i = 0; !st && i < k.n; i++) {
+      judge(&k, &k.sites[i], a);
+      assay_trials_note(t, k.sites[i].position, k.sites[i].left, CHANNELS_SHARE);
+    }
   }
   k.end = end;
   while (!st && !t->found) {

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "diagnose/outputs/region.h"
+
 enum { RIVALS = sizeof((assay_fault_t*)0)->rivals / sizeof *((assay_fault_t*)0)->rivals };
 
 // Nodes that read one another, or read or make the same: a fault can often be mended in each.
@@ -58,11 +60,15 @@ static void add_makers(assay_fault_t* f) {
   }
 }
 
-void assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
+assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
   const bool restored = t->n_best && t->best[0].restored;
   *out_any = t->n_best || t->n_partials;
-  if (!*out_any) return;
+  if (!*out_any) return NULL;
   *out = (assay_fault_t){.probability = t->s->faulty ? 0 : probability_of(t)};
+  if (!restored && !t->s->faulty) {
+    assay_status_t st = assay_search_region(t, &out->region);
+    if (st) return *out_any = false, st;
+  }
   if (t->n_best) {
     assay_tried_repair_t* best = &t->best[0];
     out->has_repair = true;
@@ -80,4 +86,5 @@ void assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
   // What mends a part says something only where nothing mends the whole.
   for (size_t i = 0; !restored && !t->s->faulty && i < t->n_partials; i++)
     add_rival(out, t->partials[i].repair.node);
+  return NULL;
 }
