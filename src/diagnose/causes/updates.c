@@ -84,8 +84,7 @@ static assay_status_t offer_all(const assay_suspect_t* s, const char* cause, siz
         const assay_tensor_t* at = assay_around_tensor(s->around, u->indices[a]);
         const assay_tensor_t* updates = assay_around_tensor(s->around, u->updates[b]);
         if (!fits(data, at, updates, k == 1)) continue;
-        ASSAY_TRY(
-            offer(s, cause, input, operators[k], u->indices[a], u->updates[b], t, stop));
+        ASSAY_TRY(offer(s, cause, input, operators[k], u->indices[a], u->updates[b], t, stop));
       }
   return NULL;
 }
