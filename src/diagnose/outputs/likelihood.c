@@ -48,6 +48,12 @@ static void add_rival(assay_fault_t* f, const assay_node_t* n) {
   if (!known) f->rivals[f->n_rivals++] = n;
 }
 
+// What makes the last output: where nothing is known of any node.
+static const assay_node_t* last_node(const assay_search_t* s) {
+  const assay_value_t* v = s->targets[s->n_targets - 1].value;
+  return v->producer;
+}
+
 // What is exchanged before a node may have been exchanged where it is made.
 static void add_makers(assay_fault_t* f) {
   const assay_repair_edit_t* e = &f->repair.edits[0];
@@ -60,9 +66,39 @@ static void add_makers(assay_fault_t* f) {
   }
 }
 
+static bool is_sum(const assay_node_t* n) {
+  return !*n->domain && (strcmp(n->op_type, "Add") == 0 || strcmp(n->op_type, "Sum") == 0);
+}
+
+// The node that reads a node's only output, if it is one.
+static const assay_node_t* only_reader(const assay_search_t* s, const assay_node_t* n) {
+  const assay_node_t* found = NULL;
+  for (size_t i = 0; i < s->n_nodes; i++)
+    for (size_t k = 0; k < s->nodes[i]->n_inputs; k++) {
+      if (s->nodes[i]->inputs[k] != n->outputs[0]) continue;
+      if (found) return NULL;
+      found = s->nodes[i];
+    }
+  return found;
+}
+
+// A summand that mends one operand of a sum mends the others as well, also where a normalization
+// of learned statistics is between.
+static void add_other_operands(const assay_trials_t* t, assay_fault_t* f) {
+  const assay_repair_edit_t* e = &f->repair.edits[f->repair.n_edits - 1];
+  if (!f->has_repair || !f->restored || e->kind != ASSAY_EDIT_CHAIN || e->at_input ||
+      !e->chain[0].op_type || strcmp(e->chain[0].op_type, "Add") != 0)
+    return;
+  const assay_node_t* sum = only_reader(t->s, f->node);
+  if (sum && strcmp(sum->op_type, "BatchNormalization") == 0) sum = only_reader(t->s, sum);
+  for (size_t k = 0; sum && is_sum(sum) && k < sum->n_inputs; k++)
+    if (sum->inputs[k] && sum->inputs[k]->producer) add_rival(f, sum->inputs[k]->producer);
+}
+
 assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
   const bool restored = t->n_best && t->best[0].restored;
-  *out_any = t->n_best || t->n_partials;
+  const bool outputs = !t->s->faulty && !t->s->n_adopted;
+  *out_any = t->n_best || t->n_partials || outputs;
   if (!*out_any) return NULL;
   *out = (assay_fault_t){.probability = t->s->faulty ? 0 : probability_of(t)};
   if (!restored && !t->s->faulty) {
@@ -76,7 +112,10 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
     out->repair = best->repair;
     out->remains = best->remains;
   }
-  out->node = t->n_best ? t->best[0].repair.node : t->partials[0].repair.node;
+  out->node = t->n_best       ? t->best[0].repair.node
+              : t->n_partials ? t->partials[0].repair.node
+                              : last_node(t->s);
+  add_other_operands(t, out);
   for (size_t i = 1; i < t->n_best; i++) {
     add_rival(out, t->best[i].repair.node);
     assay_repair_deinit(&t->best[i].repair);

@@ -119,11 +119,8 @@ static assay_status_t add_elements(assay_sketch_t* k, size_t position, size_t in
   int64_t* own = NULL;
   ASSAY_TRY(assay_new_array(n, sizeof *own, &own));
   memcpy(own, at, n * sizeof *own);
-  const assay_site_t site = {.kind = ASSAY_SITE_CONSTANT,
-                             .position = position,
-                             .input = input,
-                             .at = own,
-                             .columns = n};
+  const assay_site_t site = {
+      .kind = ASSAY_SITE_CONSTANT, .position = position, .input = input, .at = own, .columns = n};
   return add_site(k, site, elements);
 }
 
@@ -143,10 +140,16 @@ static assay_status_t list_elements(assay_sketch_t* k, size_t position, size_t i
 
 // Constants whose elements are not what channels of the output are fitted by.
 static assay_status_t list_constants(assay_sketch_t* k, size_t position, int64_t elements) {
-  static const char* const others[] = {
-      "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization",
-      "RMSNormalization",   "Resize",                "Upsample",           "Clip",
-      "Pad",                NULL};
+  static const char* const others[] = {"BatchNormalization",
+                                       "InstanceNormalization",
+                                       "LayerNormalization",
+                                       "GroupNormalization",
+                                       "RMSNormalization",
+                                       "Resize",
+                                       "Upsample",
+                                       "Clip",
+                                       "Pad",
+                                       NULL};
   const assay_node_t* n = k->s->nodes[position];
   const bool is_sum = is_one_of(n->op_type, (const char* const[]){"Conv", "Gemm", NULL});
   if (is_one_of(n->op_type, others)) return NULL;
@@ -181,7 +184,8 @@ assay_status_t assay_sketch_list(assay_sketch_t* k, int64_t elements) {
 
 // ---- equations ---------------------------------------------------------------------------------
 
-static void add_row(const assay_site_t* site, const assay_tensor_t* y, const double* g, double* row) {
+static void add_row(const assay_site_t* site, const assay_tensor_t* y, const double* g,
+                    double* row) {
   const int64_t c = site->channels, inner = assay_dims_product(y->dims, site->axis + 1, y->rank);
   memset(row, 0, 2 * (size_t)c * sizeof *row);
   for (int64_t i = 0; i < y->size / inner; i++) {
