@@ -253,6 +253,17 @@ static const usual_t attributes[] = {
     {"Gemm", "alpha", {1, 0.5, 2}},
 };
 
+// Thresholds of detectors: TensorFlow's and PyTorch's object detection, ultralytics/ultralytics
+// (their defaults); that converters lose them: pytorch/pytorch pull request 134827.
+static const struct {
+  const char* op;
+  size_t input;
+  double numbers[10];
+} operands[] = {
+    {"NonMaxSuppression", 3, {0.5, 0.45, 0.6, 0.65, 0.7, 0.4, 0.3, 0.55, 0.75, 0.8}},
+    {"NonMaxSuppression", 4, {0.25, 0.05, 0.001, 0.01, 0.1, 0.3, 0.5, 0.2, 0.4, 0.15}},
+};
+
 static const double epsilons[] = {1e-5, 1e-6, 1e-3, 1e-12, 1e-8, 1e-7, 1e-4, 1e-2, 1e-10, 0};
 static const double bounds[] = {6, 1, 0, -1, 0.5, 20, 127, 255};
 
@@ -302,6 +313,10 @@ assay_status_t assay_propose_known_number(const assay_suspect_t* s, const char* 
     if (small && (strcmp(op, "Add") == 0 || strcmp(op, "Pow") == 0))
       for (size_t k = 0; k < sizeof epsilons / sizeof *epsilons && !*stop; k++)
         ASSAY_TRY(offer_number(s, cause, i, epsilons[k], t, stop));
+    for (size_t o = 0; o < sizeof operands / sizeof *operands; o++)
+      for (size_t k = 0; k < 10 && operands[o].input == i && !*stop; k++)
+        if (strcmp(op, operands[o].op) == 0)
+          ASSAY_TRY(offer_number(s, cause, i, operands[o].numbers[k], t, stop));
     for (size_t k = 0; bounded && k < sizeof bounds / sizeof *bounds && !*stop; k++)
       ASSAY_TRY(offer_number(s, cause, i, bounds[k], t, stop));
   }
