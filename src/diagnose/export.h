@@ -15,7 +15,7 @@
 #include "account/golden/golden.h"
 #include "diagnose/repair.h"
 
-enum { ASSAY_REGION_NODES = 48, ASSAY_REGION_VALUES = 4 };
+enum { ASSAY_REGION_NODES = 128, ASSAY_REGION_VALUES = 4 };
 
 // A part of the graph that the fault is in, where no change of a single node explains it.
 typedef struct assay_region {

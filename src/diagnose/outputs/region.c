@@ -100,7 +100,7 @@ static void find_possible(part_t* p, size_t* out_agreeing) {
 
 // Of the possible nodes those whose merit is near the largest; all if none has any.
 static void keep_best(part_t* p, const double* merit) {
-  static const double NEAR = 0.6, LEAST = 0.02;
+  static const double NEAR = 0.4, LEAST = 0.02;
   double most = 0;
   for (size_t i = 0; i < p->s->n_nodes; i++)
     if (p->in[i]) most = fmax(most, merit[i]);
