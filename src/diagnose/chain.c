@@ -364,12 +364,34 @@ static assay_status_t first_row_at_fault(const sample_t* s, const assay_export_o
   return NULL;
 }
 
+// A row searched, its neighbours samples of their own beside those that there are.
+static assay_status_t search_row(const sample_t* s, int64_t row,
+                                 const assay_export_options_t* options, assay_export_t* out) {
+  assay_other_sample_t others[ASSAY_OTHER_SAMPLES];
+  part_t parts[ASSAY_OTHER_SAMPLES] = {0};
+  assay_export_options_t o = *options;
+  size_t n_parts = 0;
+  assay_status_t st = NULL;
+  for (size_t i = 0; i < options->n_others; i++) others[i] = options->others[i];
+  for (int64_t d = 1; !st && outputs_only(s->golden) && d < s->batch; d++) {
+    if (o.n_others == ASSAY_OTHER_SAMPLES) break;
+    part_t* part = &parts[n_parts++];
+    st = cut_rows(s, (row + d) % s->batch, 1, part);
+    if (!st && part->golden.n)
+      others[o.n_others++] = (assay_other_sample_t){.in = part->in, .golden = part->golden};
+  }
+  o.others = others;
+  if (!st) st = check_rows(s, row, 1, true, &o, out);
+  for (size_t i = 0; i < n_parts; i++) part_deinit(&parts[i], s->model->graph);
+  return st;
+}
+
 // The row by itself, searched if it shows a fault; if not, two rows together.
 static assay_status_t ask_rows(const sample_t* s, const assay_export_options_t* options,
                                assay_export_t* out) {
   int64_t row = 0;
   ASSAY_TRY(first_row_at_fault(s, options, &row, out));
-  if (out->n) return options->no_search ? NULL : check_rows(s, row, 1, true, options, out);
+  if (out->n) return options->no_search ? NULL : search_row(s, row, options, out);
   return check_mixing(s, options, out);
 }
 

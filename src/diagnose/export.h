@@ -15,6 +15,19 @@
 #include "account/golden/golden.h"
 #include "diagnose/repair.h"
 
+enum { ASSAY_REGION_NODES = 128, ASSAY_REGION_VALUES = 4 };
+
+// A part of the graph that the fault is in, where no change of a single node explains it.
+typedef struct assay_region {
+  size_t n_nodes;  // of which the first ASSAY_REGION_NODES are listed; 0: there is no region
+  const assay_node_t* nodes[ASSAY_REGION_NODES];
+  // What goes in, but for constants, and what comes out: the first of them.
+  const assay_value_t *from[ASSAY_REGION_VALUES], *to[ASSAY_REGION_VALUES];
+  size_t n_from, n_to;
+  size_t agreeing;     // outputs that agree with golden
+  double probability;  // that a node at fault is among them
+} assay_region_t;
+
 typedef struct assay_fault {
   const assay_value_t* value;     // where golden is first missed
   const assay_node_t* node;       // most to blame: of the repair, else the value's producer
@@ -30,6 +43,7 @@ typedef struct assay_fault {
   // Other nodes whose repair explains as much, best first.
   const assay_node_t* rivals[3];
   size_t n_rivals;
+  assay_region_t region;  // of outputs only
 } assay_fault_t;
 
 typedef struct assay_export {

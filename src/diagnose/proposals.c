@@ -238,11 +238,15 @@ assay_status_t assay_propose_numbers(const assay_suspect_t* s, const char* cause
   return NULL;
 }
 
+// Where the padding grows that keeps the output's size: half on each side, or all on one, as causal
+// convolutions have it. Source: onnx/keras-onnx pull request 272.
+typedef enum growth { BOTH_SIDES, AT_BEGIN, AT_END, GROWTHS } growth_t;
+
 // Dilations with the padding that keeps the output's size.
 // Source: ONNX Conv 11: effective kernel (k - 1) d + 1.
 static assay_status_t offer_dilation(const assay_suspect_t* s, const char* cause, int64_t dilation,
-                                     const assay_numbers_t* kernel, const assay_trial_t* t,
-                                     bool* stop) {
+                                     const assay_numbers_t* kernel, growth_t side,
+                                     const assay_trial_t* t, bool* stop) {
   const assay_attr_spec_t* names[] = {assay_schema_attr(s->node->schema, "dilations"),
                                       assay_schema_attr(s->node->schema, "pads")};
   assay_numbers_t dilations = {.n = kernel->n}, pads = {.n = 2 * kernel->n};
@@ -250,15 +254,17 @@ static assay_status_t offer_dilation(const assay_suspect_t* s, const char* cause
   if (!list_now(s, names[0], &dilations))
     for (size_t i = 0; i < kernel->n; i++) dilations.at[i] = 1;
   list_now(s, names[1], &pads);
-  bool same = true;
+  bool same = true, fits = true;
   for (size_t i = 0; i < kernel->n; i++) {
     const int64_t grow = (dilation - dilations.at[i]) * (kernel->at[i] - 1);
+    const int64_t begin = side == AT_BEGIN ? grow : side == AT_END ? 0 : grow / 2;
     same = same && grow == 0;
-    pads.at[i] += grow / 2;
-    pads.at[i + kernel->n] += grow - grow / 2;
+    pads.at[i] += begin;
+    pads.at[i + kernel->n] += grow - begin;
+    fits = fits && pads.at[i] >= 0 && pads.at[i + kernel->n] >= 0;
     dilations.at[i] = dilation;
   }
-  if (same) return NULL;
+  if (same || !fits) return NULL;
   assay_repair_t r = attr_repair(s, cause, names[0]);
   r.n_edits = 2;
   r.edits[1] = r.edits[0];
@@ -276,7 +282,7 @@ static assay_status_t offer_dilation(const assay_suspect_t* s, const char* cause
 
 assay_status_t assay_propose_dilation(const assay_suspect_t* s, const char* cause,
                                       const assay_trial_t* t, bool* stop) {
-  static const int64_t usual[] = {1, 2, 3, 4, 6, 8, 12};
+  static const int64_t usual[] = {1, 2, 3, 4, 6, 8, 12, 16, 32};
   const assay_schema_t* schema = s->node->schema;
   const assay_attr_spec_t* a = schema ? assay_schema_attr(schema, "kernel_shape") : NULL;
   assay_numbers_t kernel = {0};
@@ -289,8 +295,9 @@ assay_status_t assay_propose_dilation(const assay_suspect_t* s, const char* caus
     memcpy(kernel.at, w->dims + 2, kernel.n * sizeof *kernel.at);
   }
   if (2 * kernel.n > ASSAY_EDIT_NUMBERS) return NULL;
-  for (size_t i = 0; i < sizeof usual / sizeof *usual && !*stop; i++)
-    ASSAY_TRY(offer_dilation(s, cause, usual[i], &kernel, t, stop));
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+    for (growth_t side = BOTH_SIDES; side < GROWTHS && !*stop; side++)
+      ASSAY_TRY(offer_dilation(s, cause, usual[i], &kernel, side, t, stop));
   return NULL;
 }
 

@@ -1,5 +1,5 @@
 // What was exchanged: outputs of a node, such as the halves of a Split; the directions of a
-// recurrent layer.
+// recurrent layer, and what its two biases were taken for.
 #include <stdio.h>
 #include <string.h>
 
@@ -58,4 +58,55 @@ assay_status_t assay_propose_directions(const assay_suspect_t* s, const char* ca
   if (r.n_edits < 2) return assay_repair_deinit(&r), NULL;
   snprintf(r.text, sizeof r.text, "the weights of the two directions exchanged");
   return assay_offer(t, &r, stop);
+}
+
+// ---- biases of recurrent layers ----------------------------------------------------------------
+
+// What the bias of the inputs and that of the state are to be made of.
+static const struct {
+  const char* text;
+  double of_inputs[2], of_state[2];  // parts of the one and the other
+} biases[] = {
+    {"the bias of the inputs alone", {1, 0}, {0, 0}},
+    {"the bias of the state alone", {0, 0}, {0, 1}},
+    {"half of both biases", {0.5, 0}, {0, 0.5}},
+    {"the two biases exchanged", {0, 1}, {1, 0}},
+    {"the bias of the inputs twice", {1, 0}, {1, 0}},
+    {"the difference of the two biases as that of the inputs", {1, -1}, {0, 1}},
+};
+
+// B holds both, one after the other, of each direction. Source: onnx/keras-onnx issue 98.
+assay_status_t assay_propose_recurrent_bias(const assay_suspect_t* s, const char* cause,
+                                            const assay_trial_t* t, bool* stop) {
+  enum { B = 3 };
+  static const char* const operators[] = {"LSTM", "GRU", "RNN"};
+  assay_tensor_t* x = NULL;
+  bool is_recurrent = false;
+  for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+    is_recurrent |= strcmp(s->node->op_type, operators[i]) == 0;
+  if (!is_recurrent || *s->node->domain) return NULL;
+  ASSAY_TRY(assay_suspect_constant(s, B, &x));
+  assay_status_t st = NULL;
+  const bool fits = x && x->store == ASSAY_STORE_F64 && x->rank == 2 && x->dims[1] % 2 == 0;
+  for (size_t k = 0; fits && k < sizeof biases / sizeof *biases && !st && !*stop; k++) {
+    const int64_t half = x->dims[1] / 2;
+    assay_tensor_t* y = NULL;
+    st = assay_tensor_copy(x, &y);
+    if (st) break;
+    for (int64_t d = 0; d < x->dims[0]; d++)
+      for (int64_t i = 0; i < half; i++) {
+        const double* from = assay_f64(x) + d * 2 * half + i;
+        const double a = from[0], b = from[half];
+        double* to = assay_f64(y) + d * 2 * half + i;
+        to[0] = biases[k].of_inputs[0] * a + biases[k].of_inputs[1] * b;
+        to[half] = biases[k].of_state[0] * a + biases[k].of_state[1] * b;
+      }
+    assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CONSTANT);
+    r.edits[0].input = B;
+    r.edits[0].tensor = y;
+    snprintf(r.text, sizeof r.text, "%s", biases[k].text);
+    st = assay_offer(t, &r, stop);
+  }
+  assay_tensor_release(x);
+  return st;
 }

@@ -177,32 +177,6 @@ assay_status_t assay_propose_transposed(const assay_suspect_t* s, const char* ca
   return NULL;
 }
 
-// Reversed along an axis: mirrored kernels, channels in BGR order.
-assay_status_t assay_propose_reversed(const assay_suspect_t* s, const char* cause,
-                                      const assay_trial_t* t, bool* stop) {
-  for (size_t i = 0; i < s->n_in && !*stop; i++) {
-    assay_tensor_t* x = NULL;
-    ASSAY_TRY(assay_suspect_constant(s, i, &x));
-    assay_status_t st = NULL;
-    for (int a = 0; is_float(x) && x->size <= MANY && a < x->rank && !st && !*stop; a++) {
-      if (x->dims[a] < 2) continue;
-      assay_tensor_t* y = NULL;
-      st = assay_tensor_create(x->type, x->rank, x->dims, &y);
-      if (st) break;
-      const int64_t inner = assay_dims_product(x->dims, a + 1, x->rank), d = x->dims[a];
-      for (int64_t k = 0; k < x->size / inner; k++)
-        memcpy(assay_f64(y) + k * inner, assay_f64(x) + ((k / d) * d + (d - 1 - k % d)) * inner,
-               (size_t)inner * sizeof(double));
-      assay_repair_t r = constant_repair(s, cause, i, y);
-      snprintf(r.text, sizeof r.text, "'%.100s' reversed along axis %d", value_name(s, i), a);
-      st = assay_offer(t, &r, stop);
-    }
-    assay_tensor_release(x);
-    if (st) return st;
-  }
-  return NULL;
-}
-
 assay_status_t assay_propose_scaled(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
   for (size_t i = 0; i < s->n_in && !*stop; i++) {

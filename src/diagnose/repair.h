@@ -39,11 +39,12 @@ typedef struct assay_chain_operand {
 } assay_chain_operand_t;
 
 // A new node: an operator of ONNX without attributes, or one like another node of the graph, with
-// its attributes and its other inputs.
+// its attributes and, but for operand 0, its inputs.
 typedef struct assay_chain_step {
   const char* op_type;
   const assay_node_t* like;  // NULL: without attributes
   size_t at;                 // of `like`: the input that operand 0 takes the place of
+  bool other_inputs;         // of `like` it has the attributes only: its inputs are the operands
   assay_chain_operand_t of[ASSAY_CHAIN_OPERANDS];
 } assay_chain_step_t;
 

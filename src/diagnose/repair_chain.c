@@ -91,10 +91,11 @@ static assay_status_t run_step(run_t* r, size_t k) {
   assay_node_t node;
   size_t n = 0;
   ASSAY_TRY(step_node(r, step, &node));
-  if (step->like && step->like->n_inputs > MAX)
+  const bool as_like = step->like && !step->other_inputs;
+  if (as_like && step->like->n_inputs > MAX)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "'%s' has too many inputs", step->like->label);
   assay_status_t st = NULL;
-  if (step->like) {
+  if (as_like) {
     n = step->like->n_inputs;
     for (size_t i = 0; !st && i < n; i++) {
       const assay_value_t* v = step->like->inputs[i];
@@ -198,8 +199,9 @@ static assay_status_t build_step(build_t* b, size_t k) {
   const char *op = NULL, *name = NULL, *domain = NULL;
   assay_node_t* n = NULL;
   size_t n_in = 0;
-  while (!s->like && n_in < ASSAY_CHAIN_OPERANDS && s->of[n_in].kind) n_in++;
-  if (s->like) n_in = s->like->n_inputs;
+  const bool as_like = s->like && !s->other_inputs;
+  while (!as_like && n_in < ASSAY_CHAIN_OPERANDS && s->of[n_in].kind) n_in++;
+  if (as_like) n_in = s->like->n_inputs;
   ASSAY_TRY(
       assay_arena_printf(g->model->arena, &op, "%s", s->like ? s->like->op_type : s->op_type));
   ASSAY_TRY(assay_arena_printf(g->model->arena, &domain, "%s", s->like ? s->like->domain : ""));
@@ -207,7 +209,7 @@ static assay_status_t build_step(build_t* b, size_t k) {
   ASSAY_TRY(assay_graph_new_value(g, name, &b->made[k]));
   ASSAY_TRY(assay_node_create(g, domain, op, b->made[k]->name, n_in, 1, 0, &n));
   for (size_t i = 0; i < n_in; i++) {
-    if (!s->like)
+    if (!as_like)
       ASSAY_TRY(read_operand(b, &s->of[i], &n->inputs[i]));
     else if (i == s->at)
       ASSAY_TRY(read_operand(b, &s->of[0], &n->inputs[i]));

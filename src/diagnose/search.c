@@ -365,6 +365,9 @@ static void join_pair(candidate_t** pair, size_t n) {
   for (size_t i = 0; i < n; i++) pair[i]->forecast = sum;
 }
 
+// What a forecast says of a node counts less than what a trial does.
+static const double FORECAST_SHARE = 0.4;
+
 static assay_status_t join_exchanges(search_state_t* h) {
   candidate_t** pairs = NULL;
   size_t n = 0;
@@ -377,7 +380,11 @@ static assay_status_t join_exchanges(search_state_t* h) {
     join_pair(pairs + i, end - i);
   }
   assay_free(pairs);
-  for (size_t i = 0; i < h->n; i++) h->list[i].promise = promise_of(&h->list[i]);
+  for (size_t i = 0; i < h->n; i++) {
+    candidate_t* c = &h->list[i];
+    c->promise = promise_of(c);
+    if (c->promise < 1) assay_trials_note(&h->trials, c->position, c->promise, FORECAST_SHARE);
+  }
   return NULL;
 }
 
@@ -697,7 +704,7 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   bool any = false;
   // With inner values the node that makes the first wrong one is known.
   if (!st && !*out_n && (h.trials.n_best || (!s->n_adopted && !s->faulty)))
-    assay_search_report(&h.trials, &out[0], &any);
+    st = assay_search_report(&h.trials, &out[0], &any);
   if (any) *out_n = 1;
   search_deinit(&h);
   return st;

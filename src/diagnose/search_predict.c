@@ -102,8 +102,8 @@ static bool is_comparable(const assay_search_t* s) {
   return any;
 }
 
-// What is made from constants and shapes alone has no adjoint: few rules know how a node moves with
-// its parameters, and it would be lost for its data.
+// What is made from constants and shapes alone has an adjoint where all rules after it know their
+// parameters: of others, it would be lost for their data.
 static void mark_data(assay_predict_t* p) {
   const assay_graph_t* g = p->s->model->graph;
   for (size_t i = 0; i < g->n_inputs; i++) p->data[g->inputs[i]->id] = !g->inputs[i]->constant;
@@ -269,6 +269,23 @@ typedef struct pass {
   double** in_g;
 } pass_t;
 
+// Whether a node is as it is in the model but for its constants: its rule holds then, too.
+static bool has_own_rule(const assay_predict_t* p, const assay_node_t* n) {
+  const assay_repair_t* r = assay_search_adopted(p->s, n);
+  for (size_t i = 0; r && i < r->n_edits; i++)
+    if (r->edits[i].kind != ASSAY_EDIT_CONSTANT || r->edits[i].input >= n->n_inputs) return false;
+  return true;
+}
+
+// The constants that a repair which is taken as made gives the node.
+static void take_adopted(const assay_predict_t* p, const assay_node_t* n, pass_t* a) {
+  const assay_repair_t* r = has_own_rule(p, n) ? assay_search_adopted(p->s, n) : NULL;
+  for (size_t i = 0; r && i < r->n_edits; i++) {
+    assay_tensor_release(a->in[r->edits[i].input]);
+    a->in[r->edits[i].input] = assay_tensor_retain(r->edits[i].tensor);
+  }
+}
+
 static assay_status_t pass_init(const assay_predict_t* p, const assay_node_t* n, pass_t* a) {
   ASSAY_TRY(assay_new_array(n->n_inputs, sizeof *a->in, &a->in));
   ASSAY_TRY(assay_new_array(n->n_outputs, sizeof *a->out, &a->out));
@@ -278,6 +295,7 @@ static assay_status_t pass_init(const assay_predict_t* p, const assay_node_t* n,
     assay_tensor_t* t = n->inputs[i] ? assay_evaluator_get(p->s->evaluator, n->inputs[i]) : NULL;
     if (t) ASSAY_TRY(assay_tensor_widen(t, &a->in[i]));
   }
+  take_adopted(p, n, a);
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v) continue;
@@ -307,14 +325,23 @@ static void forget_inputs(assay_predict_t* p, const assay_node_t* n, const pass_
   }
 }
 
-// Room for the adjoints of the inputs; those that are unknown already stay so.
+// Whether the rule of a node knows how it moves with its weights, too.
+static bool knows_weights(const assay_node_t* n) {
+  static const char* const names[] = {"Conv", "MatMul", "Gemm"};
+  for (size_t i = 0; !*n->domain && i < sizeof names / sizeof *names; i++)
+    if (strcmp(n->op_type, names[i]) == 0) return true;
+  return n->op && n->op->flags & ASSAY_OP_POINTWISE && !(n->op->flags & ASSAY_OP_QUANTIZES);
+}
+
+// Room for the adjoints of the inputs; those that are unknown already stay so. Weights that nodes
+// make from constants are followed by rules that know them.
 static assay_status_t want_inputs(assay_predict_t* p, const assay_node_t* n, pass_t* a,
                                   bool* out_any) {
   *out_any = false;
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_value_t* v = n->inputs[i];
     if (!carries(p, v, a->in[i]) || p->states[v->id] == UNKNOWN) continue;
-    if (!p->data[v->id]) {
+    if (!p->data[v->id] && !knows_weights(n)) {
       p->states[v->id] = UNKNOWN;
       continue;
     }
@@ -389,7 +416,7 @@ assay_status_t assay_predict_constant(const assay_predict_t* p, size_t position,
   const assay_node_t* n = p->s->nodes[position];
   pass_t a = {0};
   double* to = NULL;
-  bool known = !p->blind && !assay_search_adopted(p->s, n), any = false;
+  bool known = !p->blind && has_own_rule(p, n), any = false;
   *out = NULL;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
@@ -423,7 +450,7 @@ assay_status_t assay_predict_pass(assay_predict_t* p, size_t position) {
   assay_status_t st = NULL;
   if (!p->blind && (any || unknown)) {
     st = pass_init(p, n, &a);
-    if (!st && (unknown || assay_search_adopted(p->s, n)))
+    if (!st && (unknown || !has_own_rule(p, n)))
       forget_inputs(p, n, &a);
     else if (!st)
       st = run_rule(p, n, &a);

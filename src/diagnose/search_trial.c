@@ -273,10 +273,18 @@ static bool is_flexible(const assay_repair_t* r) {
   return r->fits || kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT;
 }
 
+void assay_trials_note(assay_trials_t* t, size_t position, double remains, double share) {
+  const double merit = share * (1 - remains);
+  if (merit > t->merit[position]) t->merit[position] = merit;
+}
+
+static const double FLEXIBLE_SHARE = 0.6;
+
 // Keeps a repair among those that mend a part, one a node.
 static assay_status_t keep_partial(assay_trials_t* t, const assay_repair_t* r, double remains) {
-  assay_partial_t next = {
-      .repair = *r, .remains = remains, .merit = (1 - remains) * (is_flexible(r) ? 0.6 : 1)};
+  assay_partial_t next = {.repair = *r,
+                          .remains = remains,
+                          .merit = (1 - remains) * (is_flexible(r) ? FLEXIBLE_SHARE : 1)};
   size_t at = 0;
   while (at < t->n_partials && t->partials[at].repair.node != r->node) at++;
   if (at == ASSAY_TRIAL_PARTIALS) at--;
@@ -323,6 +331,7 @@ static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool*
   double remains = sqrt(after / fmax(t->before, 1e-300));
   if (*out_restored) ASSAY_TRY(verify(t, r, &remains, out_restored));
   t->remains = remains;
+  assay_trials_note(t, t->position, remains, is_flexible(r) ? FLEXIBLE_SHARE : 1);
   if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
   if (!*out_restored && remains < HELPS_IN_PART) ASSAY_TRY(keep_partial(t, r, remains));
   return NULL;
@@ -461,6 +470,7 @@ assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
   assay_status_t st = assay_new_array(values, sizeof *t->dirty, &t->dirty);
   if (!st) st = assay_new_array(values, sizeof *t->old, &t->old);
   if (!st) st = assay_new_array(s->n_targets, sizeof *t->got, &t->got);
+  if (!st) st = assay_new_array(s->n_nodes, sizeof *t->merit, &t->merit);
   if (st) return assay_trials_deinit(t), st;
   if (s->n_others) st = assay_new_array(s->n_others, sizeof *t->others, &t->others);
   for (size_t i = 0; !st && i < s->n_others; i++)
@@ -481,6 +491,7 @@ void assay_trials_deinit(assay_trials_t* t) {
   for (size_t i = 0; i < t->n_partials; i++) assay_repair_deinit(&t->partials[i].repair);
   if (t->got) clear_got(t);
   assay_free(t->got);
+  assay_free(t->merit);
   assay_free(t->dirty);
   assay_free(t->old);
   assay_free(t->touched);

@@ -40,6 +40,7 @@ typedef struct assay_trials {
   size_t n_best;
   assay_partial_t partials[ASSAY_TRIAL_PARTIALS];  // best first
   size_t n_partials;
+  double* merit;   // by position: the largest part of the difference that a change of it took away
   bool found;      // something restored golden
   bool plausible;  // something did, but leaves what can be seen: it may only hide the fault
 } assay_trials_t;
@@ -49,6 +50,10 @@ void assay_trials_deinit(assay_trials_t* t);
 
 // Tries a repair, or fits its parameter, and keeps it if it helps.
 assay_status_t assay_trials_try(assay_trials_t* t, const assay_repair_t* r) ASSAY_MUST_USE;
+
+// Notes that a change of the node at a position leaves so much of the difference; `share` of it
+// counts, since a change of many numbers can take a part of anything.
+void assay_trials_note(assay_trials_t* t, size_t position, double remains, double share);
 
 // Makes a repair until it is dropped. *out: the targets, with truth as it is then (borrowed from
 // t), to be freed; NULL if the repair does not fit.

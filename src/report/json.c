@@ -46,6 +46,21 @@ static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
                    u->share > 0 ? assay_json_number(u->share) : json_null(), "born", u->seen);
 }
 
+// The part of the graph that a fault is in, where no single node explains it.
+static json_t* region(const assay_region_t* r) {
+  const size_t shown = r->n_nodes < ASSAY_REGION_NODES ? r->n_nodes : ASSAY_REGION_NODES;
+  json_t *nodes = json_array(), *from = json_array(), *to = json_array();
+  if (!r->n_nodes) return json_decref(nodes), json_decref(from), json_decref(to), json_null();
+  for (size_t i = 0; i < shown; i++)
+    nodes = assay_json_push(nodes, assay_json_text(r->nodes[i]->label));
+  for (size_t i = 0; i < r->n_from; i++)
+    from = assay_json_push(from, assay_json_text(r->from[i]->name));
+  for (size_t i = 0; i < r->n_to; i++) to = assay_json_push(to, assay_json_text(r->to[i]->name));
+  return json_pack("{s:o, s:I, s:o, s:o, s:I, s:o}", "nodes", nodes, "count",
+                   (json_int_t)r->n_nodes, "from", from, "to", to, "outputs_that_agree",
+                   (json_int_t)r->agreeing, "probability", assay_json_number(r->probability));
+}
+
 // A node that the exporter got wrong.
 static json_t* fault(const assay_fault_t* f) {
   const assay_repair_t* r = f->has_repair ? &f->repair : NULL;
@@ -64,7 +79,8 @@ static json_t* fault(const assay_fault_t* f) {
                      f->probability > 0 ? assay_json_number(f->probability) : json_null());
   j = assay_json_put(j, "difference_rms", assay_json_number(f->difference.rms));
   j = assay_json_put(j, "explained_rms", assay_json_number(f->explained));
-  return assay_json_put(j, "rivals", rivals);
+  j = assay_json_put(j, "rivals", rivals);
+  return assay_json_put(j, "region", region(&f->region));
 }
 
 // The command that writes the files; null: they were asked for.

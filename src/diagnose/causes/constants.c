@@ -1,4 +1,5 @@
-// Constants in another layout: moved by one place, flattened in another order.
+// Constants in another layout: moved by one place, flattened in another order; tables with a row
+// that has to be zero.
 #include <stdio.h>
 #include <string.h>
 
@@ -126,5 +127,61 @@ assay_status_t assay_propose_flattened(const assay_suspect_t* s, const char* cau
         t, stop);
   }
   assay_tensor_release(w);
+  return st;
+}
+
+// ---- rows of tables ----------------------------------------------------------------------------
+
+static bool is_zero_row(const assay_tensor_t* x, int64_t row) {
+  const int64_t d = x->size / x->dims[0];
+  for (int64_t i = 0; i < d; i++)
+    if (assay_f64(x)[row * d + i] != 0) return false;
+  return true;
+}
+
+static assay_status_t offer_zero_row(const assay_suspect_t* s, const char* cause,
+                                     const assay_tensor_t* x, int64_t row, const assay_trial_t* t,
+                                     bool* stop) {
+  assay_tensor_t* y = NULL;
+  char text[80];
+  if (is_zero_row(x, row)) return NULL;
+  ASSAY_TRY(assay_tensor_copy(x, &y));
+  const int64_t d = x->size / x->dims[0];
+  memset(assay_f64(y) + row * d, 0, (size_t)d * sizeof(double));
+  snprintf(text, sizeof text, "with row %lld of zeros, as padding has it", (long long)row);
+  return offer(s, cause, 0, y, text, t, stop);
+}
+
+// The rows that the node looks up, as far as there are few.
+static assay_status_t offer_zero_rows(const assay_suspect_t* s, const char* cause,
+                                      const assay_tensor_t* x, const assay_trial_t* t, bool* stop) {
+  enum { FEW = 48 };
+  int64_t seen[FEW];
+  size_t n = 0;
+  assay_tensor_t* at = NULL;
+  ASSAY_TRY(assay_tensor_widen(s->in[1], &at));
+  for (int64_t i = 0; at->store == ASSAY_STORE_I64 && i < at->size && n < FEW; i++) {
+    const int64_t row = assay_i64(at)[i] < 0 ? assay_i64(at)[i] + x->dims[0] : assay_i64(at)[i];
+    bool known = row < 0 || row >= x->dims[0];
+    for (size_t k = 0; k < n; k++) known |= seen[k] == row;
+    if (!known) seen[n++] = row;
+  }
+  assay_tensor_release(at);
+  for (size_t k = 0; k < n && !*stop; k++) ASSAY_TRY(offer_zero_row(s, cause, x, seen[k], t, stop));
+  return NULL;
+}
+
+// The row of a table that stands for padding, which frameworks keep at zero or mask.
+// Source: pytorch/pytorch issue 53053.
+assay_status_t assay_propose_zero_row(const assay_suspect_t* s, const char* cause,
+                                      const assay_trial_t* t, bool* stop) {
+  assay_tensor_t* x = NULL;
+  if (strcmp(s->node->op_type, "Gather") != 0 || s->n_in != 2 || !s->in[1]) return NULL;
+  if (s->in[1]->kind != ASSAY_KIND_TENSOR || assay_attr_i64(s->node, "axis", 0) != 0) return NULL;
+  ASSAY_TRY(assay_suspect_constant(s, 0, &x));
+  assay_status_t st = NULL;
+  if (x && x->store == ASSAY_STORE_F64 && x->rank == 2 && x->size && x->size <= 1 << 20)
+    st = offer_zero_rows(s, cause, x, t, stop);
+  assay_tensor_release(x);
   return st;
 }

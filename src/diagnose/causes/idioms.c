@@ -103,6 +103,47 @@ assay_status_t assay_propose_gelu(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
+// ---- numbers within a function -----------------------------------------------------------------
+
+// f(k x), or f(k x) / k, where f(x) stands. Sources: the beta of Softplus, pytorch/pytorch issue
+// 64811; the sigmoid form of GELU, 1.702 (D. Hendrycks and K. Gimpel, 2016).
+typedef struct within {
+  const char* op;
+  bool divided;
+  double numbers[8];
+} within_t;
+
+static const within_t within[] = {
+    {"Softplus", true, {2, 0.5, 3, 5, 10, 20, 4, 0.1}},
+    {"Sigmoid", false, {1.702, 1 / 1.702, 2, 0.5, -1}},
+    {"Tanh", false, {0.5, 2, 2. / 3}},
+};
+
+static assay_status_t offer_within(const assay_suspect_t* s, const char* cause, const within_t* w,
+                                   double number, const assay_trial_t* t, bool* stop) {
+  const assay_chain_step_t before[ASSAY_CHAIN_STEPS] = {
+      {.op_type = "Mul", .of = {ASSAY_START, ASSAY_NUMBER(number)}}};
+  const assay_chain_step_t after[ASSAY_CHAIN_STEPS] = {
+      {.op_type = "Mul", .of = {ASSAY_START, ASSAY_NUMBER(1 / number)}}};
+  assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CHAIN);
+  assay_chain_edit(&r.edits[0], before, s->in[0]);
+  r.edits[0].at_input = true;
+  if (w->divided) assay_chain_edit(&r.edits[r.n_edits++], after, s->out[0]);
+  snprintf(r.text, sizeof r.text, "%s of %.7g times what it reads%s", w->op, number,
+           w->divided ? ", divided by that" : "");
+  return assay_offer(t, &r, stop);
+}
+
+assay_status_t assay_propose_within(const assay_suspect_t* s, const char* cause,
+                                    const assay_trial_t* t, bool* stop) {
+  if (*s->node->domain || s->n_in != 1) return NULL;
+  for (size_t i = 0; i < sizeof within / sizeof *within; i++)
+    for (size_t k = 0; k < 8 && within[i].numbers[k] != 0 && !*stop; k++)
+      if (strcmp(within[i].op, s->node->op_type) == 0)
+        ASSAY_TRY(offer_within(s, cause, &within[i], within[i].numbers[k], t, stop));
+  return NULL;
+}
+
 // ---- variances ---------------------------------------------------------------------------------
 
 // A mean over n that was over n - 1, and the other way: torch.var divides by n - 1.
@@ -212,6 +253,17 @@ static const usual_t attributes[] = {
     {"Gemm", "alpha", {1, 0.5, 2}},
 };
 
+// Thresholds of detectors: TensorFlow's and PyTorch's object detection, ultralytics/ultralytics
+// (their defaults); that converters lose them: pytorch/pytorch pull request 134827.
+static const struct {
+  const char* op;
+  size_t input;
+  double numbers[10];
+} operands[] = {
+    {"NonMaxSuppression", 3, {0.5, 0.45, 0.6, 0.65, 0.7, 0.4, 0.3, 0.55, 0.75, 0.8}},
+    {"NonMaxSuppression", 4, {0.25, 0.05, 0.001, 0.01, 0.1, 0.3, 0.5, 0.2, 0.4, 0.15}},
+};
+
 static const double epsilons[] = {1e-5, 1e-6, 1e-3, 1e-12, 1e-8, 1e-7, 1e-4, 1e-2, 1e-10, 0};
 static const double bounds[] = {6, 1, 0, -1, 0.5, 20, 127, 255};
 
@@ -261,6 +313,10 @@ assay_status_t assay_propose_known_number(const assay_suspect_t* s, const char* 
     if (small && (strcmp(op, "Add") == 0 || strcmp(op, "Pow") == 0))
       for (size_t k = 0; k < sizeof epsilons / sizeof *epsilons && !*stop; k++)
         ASSAY_TRY(offer_number(s, cause, i, epsilons[k], t, stop));
+    for (size_t o = 0; o < sizeof operands / sizeof *operands; o++)
+      for (size_t k = 0; k < 10 && operands[o].input == i && !*stop; k++)
+        if (strcmp(op, operands[o].op) == 0)
+          ASSAY_TRY(offer_number(s, cause, i, operands[o].numbers[k], t, stop));
     for (size_t k = 0; bounded && k < sizeof bounds / sizeof *bounds && !*stop; k++)
       ASSAY_TRY(offer_number(s, cause, i, bounds[k], t, stop));
   }

@@ -167,6 +167,37 @@ assay_status_t assay_propose_activation(const assay_suspect_t* s, const char* ca
   return NULL;
 }
 
+// ---- signs -------------------------------------------------------------------------------------
+
+// Whether a value is a mask: zeros and ones, both.
+static bool is_mask(const assay_tensor_t* x) {
+  bool any[2] = {false, false};
+  for (int64_t i = 0; i < x->size; i++) {
+    if (assay_f64(x)[i] != 0 && assay_f64(x)[i] != 1) return false;
+    any[assay_f64(x)[i] != 0] = true;
+  }
+  return any[0] && any[1];
+}
+
+// A sign that was lost after a node, or before one of the parts that a Concat puts together, as in
+// a rotation by halves; a mask that was to be inverted. Sources: microsoft/onnxruntime issue 17253,
+// microsoft/onnxscript issue 580.
+assay_status_t assay_propose_sign(const assay_suspect_t* s, const char* cause,
+                                  const assay_trial_t* t, bool* stop) {
+  enum { PARTS = 4 };
+  static const assay_chain_t sign = {"Neg", {{.op_type = "Neg", .of = {ASSAY_START}}}};
+  static const char* const none[] = {"Neg", "Softmax", "LogSoftmax", "Constant", NULL};
+  if (!makes_floats(s) || is_one_of(s->node->op_type, none)) return NULL;
+  static const assay_chain_t complement = {
+      "1 - x", {{.op_type = "Sub", .of = {ASSAY_NUMBER(1), ASSAY_START}}}};
+  ASSAY_TRY(offer_chain(s, cause, &sign, t, stop));
+  if (is_mask(s->out[0]) && !*stop) ASSAY_TRY(offer_chain(s, cause, &complement, t, stop));
+  const bool joins = strcmp(s->node->op_type, "Concat") == 0 && s->n_in <= PARTS;
+  for (size_t i = 0; joins && i < s->n_in && !*stop; i++)
+    if (is_float(s->in[i])) ASSAY_TRY(offer_chain_before(s, cause, i, &sign, t, stop));
+  return NULL;
+}
+
 // ---- what twins have ---------------------------------------------------------------------------
 
 // A node that reads one value and keeps its shape: such can be put in anywhere.
@@ -300,7 +331,7 @@ static bool lies_under(const assay_tensor_t* x, const assay_tensor_t* y) {
 assay_status_t assay_propose_unread(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
   static const char* const operators[] = {"Add", "Mul", "Sub"};
-  if (!may_be_followed(s)) return NULL;
+  if (!may_have_residual(s)) return NULL;
   const assay_graph_t* g = s->model->graph;
   const size_t all = g->n_initializers + g->n_inputs + g->n_nodes;
   for (size_t i = 0; i < all && !*stop; i++) {

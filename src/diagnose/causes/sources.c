@@ -111,6 +111,28 @@ static assay_status_t offer_crossed(const assay_suspect_t* s, const char* cause,
   return assay_offer(t, &r, stop);
 }
 
+// Two inputs of the model in each other's place, wherever they are read. Source: liebharc/homr
+// issue 99.
+static assay_status_t offer_inputs_crossed(const assay_suspect_t* s, const char* cause,
+                                           const assay_value_t* a, const assay_trial_t* t,
+                                           bool* stop) {
+  const assay_graph_t* g = s->model->graph;
+  const assay_tensor_t* x = a ? assay_around_tensor(s->around, a) : NULL;
+  if (!x || a->producer || a->constant || a->graph != g) return NULL;
+  for (size_t i = 0; i < g->n_inputs && !*stop; i++) {
+    const assay_value_t* b = g->inputs[i];
+    const assay_tensor_t* y = b != a && !b->constant ? assay_around_tensor(s->around, b) : NULL;
+    if (!y || x->type != y->type || !assay_tensor_same_shape(x, y)) continue;
+    assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_EXCHANGE);
+    r.edits[0].value = a;
+    r.edits[0].other_value = b;
+    snprintf(r.text, sizeof r.text, "the model's inputs '%.90s' and '%.90s' exchanged", a->name,
+             b->name);
+    ASSAY_TRY(assay_offer(t, &r, stop));
+  }
+  return NULL;
+}
+
 // Outputs of one node, and of two of one operator near each other that read the same: halves of a
 // gated unit, queries and keys.
 assay_status_t assay_propose_crossed(const assay_suspect_t* s, const char* cause,
@@ -122,6 +144,8 @@ assay_status_t assay_propose_crossed(const assay_suspect_t* s, const char* cause
   for (size_t i = 0; i < n->n_outputs; i++)
     for (size_t k = i + 1; k < n->n_outputs && !*stop; k++)
       ASSAY_TRY(offer_crossed(s, cause, n->outputs[i], n->outputs[k], t, stop));
+  for (size_t i = 0; i < n->n_inputs && !*stop; i++)
+    ASSAY_TRY(offer_inputs_crossed(s, cause, n->inputs[i], t, stop));
   const size_t here = s->around->order[n->id];
   for (size_t i = here + 1; i < g->n_nodes && i <= here + NEAR && !*stop; i++) {
     const assay_node_t* other = g->nodes[i];

@@ -35,11 +35,32 @@ const assay_edit_row_t assay_edit_row_constant = {
 
 // ---- a shape -----------------------------------------------------------------------------------
 
+// As Reshape has it: 0 is the input's own dimension, -1 what is left.
+static assay_status_t resolve(const assay_tensor_t* x, const assay_repair_edit_t* e,
+                              int64_t* dims) {
+  int64_t known = 1;
+  int open = -1;
+  for (int k = 0; k < e->rank; k++) {
+    dims[k] = e->dims[k] == 0 && k < x->rank ? x->dims[k] : e->dims[k];
+    if (dims[k] < 0)
+      open = k;
+    else
+      known *= dims[k];
+  }
+  if (open >= 0 && (known <= 0 || x->size % known != 0))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%lld elements are not rows of %lld",
+                       (long long)x->size, (long long)known);
+  if (open >= 0) dims[open] = x->size / known;
+  return NULL;
+}
+
 static assay_status_t try_reshape(assay_tried_node_t* t, const assay_repair_edit_t* e) {
   assay_tensor_t *wide = NULL, *view = NULL;
+  int64_t dims[ASSAY_MAX_RANK];
   if (!t->in[e->input]) return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no such input");
+  ASSAY_TRY(resolve(t->in[e->input], e, dims));
   ASSAY_TRY(assay_tensor_widen(t->in[e->input], &wide));
-  assay_status_t st = assay_tensor_view(wide, e->rank, e->dims, &view);
+  assay_status_t st = assay_tensor_view(wide, e->rank, dims, &view);
   assay_tensor_release(wide);
   if (st) return st;
   assay_tensor_release(t->in[e->input]);

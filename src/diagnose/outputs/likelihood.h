@@ -5,7 +5,9 @@
 #include "diagnose/search_trial.h"
 
 // Hands the best repair over to a fault; where none helps, the node whose change helps most. Rivals
-// are what else does. *out_any false: nothing is known.
-void assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any);
+// are what else does; where nothing mends the whole, there is a region. *out_any false: nothing is
+// known.
+assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out,
+                                   bool* out_any) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_OUTPUTS_LIKELIHOOD_H_

@@ -1,0 +1,357 @@
+// Equations of numbers that a node might have otherwise.
+#include "diagnose/outputs/sketch.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "diagnose/search_predict.h"
+
+void assay_sketch_deinit(assay_sketch_t* k) {
+  for (size_t i = 0; i < k->n; i++) {
+    assay_free(k->sites[i].rows);
+    assay_free(k->sites[i].at);
+  }
+  assay_free(k->sites);
+  assay_free(k->sides);
+}
+
+assay_tensor_t* assay_sketch_truth(const assay_search_t* s, const assay_value_t* v) {
+  for (size_t k = 0; k < s->n_targets; k++)
+    if (s->targets[k].value == v) return s->targets[k].truth;
+  return assay_evaluator_get(s->evaluator, v);
+}
+
+// ---- sites -------------------------------------------------------------------------------------
+
+static bool is_one_of(const char* op, const char* const* names) {
+  for (; *names; names++)
+    if (strcmp(op, *names) == 0) return true;
+  return false;
+}
+
+// The axis of a node's channels; -1: it has none that anything could be folded into.
+static int axis_of(const assay_node_t* n, const assay_tensor_t* y) {
+  static const char* const second[] = {
+      "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization", "GroupNormalization",
+      NULL};
+  static const char* const last[] = {"MatMul",           "Gemm",   "LayerNormalization",
+                                     "RMSNormalization", "Gather", NULL};
+  if (is_one_of(n->op_type, second)) return y->rank > 1 ? 1 : -1;
+  if (is_one_of(n->op_type, last)) return y->rank - 1;
+  // A product with or a sum of a constant: the axis along which it lies.
+  if (strcmp(n->op_type, "Mul") != 0 && strcmp(n->op_type, "Add") != 0) return -1;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_tensor_t* c = n->inputs[i] ? n->inputs[i]->constant : NULL;
+    for (int k = 0; c && c->rank <= y->rank && k < c->rank; k++)
+      if (c->dims[k] == c->size && c->size > 1) return k + y->rank - c->rank;
+  }
+  return -1;
+}
+
+static bool is_float(const assay_tensor_t* t) {
+  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
+}
+
+// As many unknowns as there are elements of golden can always be met. Takes site->at over.
+static assay_status_t add_site(assay_sketch_t* k, assay_site_t site, int64_t elements) {
+  const size_t spare = site.kind == ASSAY_SITE_OUTPUT ? site.columns / 2 : site.columns;
+  if ((int64_t)(spare + ASSAY_SITE_SPARE) > elements) return assay_free(site.at), NULL;
+  assay_status_t st = assay_grow(&k->sites, &k->capacity, k->n + 1, sizeof *k->sites);
+  if (st) return assay_free(site.at), st;
+  k->sites[k->n++] = site;
+  return NULL;
+}
+
+static assay_status_t list_output(assay_sketch_t* k, size_t position, const assay_tensor_t* y,
+                                  int64_t elements) {
+  const int axis = axis_of(k->s->nodes[position], y);
+  if (axis < 0 || y->dims[axis] < 2 || y->dims[axis] > ASSAY_SITE_CHANNELS) return NULL;
+  const assay_site_t site = {.kind = ASSAY_SITE_OUTPUT,
+                             .position = position,
+                             .axis = axis,
+                             .channels = y->dims[axis],
+                             .columns = 2 * (size_t)y->dims[axis]};
+  return add_site(k, site, elements);
+}
+
+// Source: one slope for all in place of one for each, as PRelu has by default in PyTorch.
+static assay_status_t list_slopes(assay_sketch_t* k, size_t position, const assay_tensor_t* y,
+                                  int64_t elements) {
+  const assay_node_t* n = k->s->nodes[position];
+  if (strcmp(n->op_type, "PRelu") != 0 || n->n_inputs != 2 || y->rank < 2) return NULL;
+  const assay_tensor_t* slope = assay_evaluator_get(k->s->evaluator, n->inputs[1]);
+  if (!slope || slope->size != 1 || y->dims[1] < 2 || y->dims[1] > ASSAY_SITE_CHANNELS) return NULL;
+  const assay_site_t site = {.kind = ASSAY_SITE_SLOPES,
+                             .position = position,
+                             .axis = 1,
+                             .channels = y->dims[1],
+                             .input = 1,
+                             .columns = (size_t)y->dims[1]};
+  return add_site(k, site, elements);
+}
+
+// ---- elements of constants ---------------------------------------------------------------------
+
+static bool all_zero(const assay_tensor_t* x, int64_t first, int64_t step, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (assay_f64(x)[first + i * step] != 0) return false;
+  return true;
+}
+
+// The elements of rows, or of columns, that hold nothing but zeros where others do not.
+static size_t zero_elements(const assay_tensor_t* x, bool columns, int64_t* out) {
+  const int64_t rows = x->dims[0], d = x->size / rows;
+  const int64_t lines = columns ? d : rows, length = columns ? rows : d;
+  size_t n = 0;
+  int64_t empty = 0;
+  for (int64_t i = 0; i < lines; i++) {
+    if (!all_zero(x, columns ? i : i * d, columns ? d : 1, length)) continue;
+    if (++empty == lines || n + (size_t)length > ASSAY_SITE_NUMBERS) return 0;
+    for (int64_t j = 0; j < length; j++) out[n++] = columns ? j * d + i : i * d + j;
+  }
+  return n;
+}
+
+static assay_status_t add_elements(assay_sketch_t* k, size_t position, size_t input, size_t n,
+                                   const int64_t* at, int64_t elements) {
+  int64_t* own = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *own, &own));
+  memcpy(own, at, n * sizeof *own);
+  const assay_site_t site = {
+      .kind = ASSAY_SITE_CONSTANT, .position = position, .input = input, .at = own, .columns = n};
+  return add_site(k, site, elements);
+}
+
+static assay_status_t list_elements(assay_sketch_t* k, size_t position, size_t input,
+                                    const assay_tensor_t* x, int64_t elements) {
+  int64_t at[ASSAY_SITE_NUMBERS];
+  if (x->size >= 2 && x->size <= ASSAY_SITE_NUMBERS) {
+    for (int64_t i = 0; i < x->size; i++) at[i] = i;
+    return add_elements(k, position, input, (size_t)x->size, at, elements);
+  }
+  for (int columns = 0; x->rank >= 2 && columns < 2; columns++) {
+    const size_t n = zero_elements(x, columns, at);
+    if (n) ASSAY_TRY(add_elements(k, position, input, n, at, elements));
+  }
+  return NULL;
+}
+
+// Constants whose elements are not what channels of the output are fitted by.
+static assay_status_t list_constants(assay_sketch_t* k, size_t position, int64_t elements) {
+  static const char* const others[] = {"BatchNormalization",
+                                       "InstanceNormalization",
+                                       "LayerNormalization",
+                                       "GroupNormalization",
+                                       "RMSNormalization",
+                                       "Resize",
+                                       "Upsample",
+                                       "Clip",
+                                       "Pad",
+                                       NULL};
+  const assay_node_t* n = k->s->nodes[position];
+  const bool is_sum = is_one_of(n->op_type, (const char* const[]){"Conv", "Gemm", NULL});
+  if (is_one_of(n->op_type, others)) return NULL;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_value_t* v = n->inputs[i];
+    assay_tensor_t* x = NULL;
+    if (!v || (is_sum && i == 2)) continue;
+    if (!v->constant && !(v->producer && strcmp(v->producer->op_type, "Constant") == 0)) continue;
+    assay_tensor_t* t = assay_evaluator_get(k->s->evaluator, v);
+    if (!t || t->kind != ASSAY_KIND_TENSOR || !assay_type_is_float(t->type)) continue;
+    ASSAY_TRY(assay_tensor_widen(t, &x));
+    assay_status_t st = NULL;
+    if (is_float(x) && x->size) st = list_elements(k, position, i, x, elements);
+    assay_tensor_release(x);
+    if (st) return st;
+  }
+  return NULL;
+}
+
+assay_status_t assay_sketch_list(assay_sketch_t* k, int64_t elements) {
+  const assay_search_t* s = k->s;
+  for (size_t i = 0; i < s->n_nodes; i++) {
+    const assay_value_t* v = s->nodes[i]->outputs[0];
+    const assay_tensor_t* y = v ? assay_sketch_truth(s, v) : NULL;
+    if (!is_float(y) || !y->rank) continue;
+    ASSAY_TRY(list_output(k, i, y, elements));
+    ASSAY_TRY(list_slopes(k, i, y, elements));
+    ASSAY_TRY(list_constants(k, i, elements));
+  }
+  return NULL;
+}
+
+// ---- equations ---------------------------------------------------------------------------------
+
+static void add_row(const assay_site_t* site, const assay_tensor_t* y, const double* g,
+                    double* row) {
+  const int64_t c = site->channels, inner = assay_dims_product(y->dims, site->axis + 1, y->rank);
+  memset(row, 0, 2 * (size_t)c * sizeof *row);
+  for (int64_t i = 0; i < y->size / inner; i++) {
+    double with = 0, without = 0;
+    for (int64_t k = 0; k < inner; k++) {
+      with += g[i * inner + k] * assay_f64(y)[i * inner + k];
+      without += g[i * inner + k];
+    }
+    row[i % c] += with;
+    row[c + i % c] += without;
+  }
+}
+
+// Of the slope below zero of each channel.
+static void add_slopes(const assay_site_t* site, const assay_tensor_t* x, const double* g,
+                       double* row) {
+  const int64_t c = site->channels, inner = assay_dims_product(x->dims, 2, x->rank);
+  memset(row, 0, (size_t)c * sizeof *row);
+  for (int64_t i = 0; i < x->size / inner; i++)
+    for (int64_t k = 0; k < inner; k++)
+      row[i % c] += g[i * inner + k] * fmin(0, assay_f64(x)[i * inner + k]);
+}
+
+// The equations of probes [from, ASSAY_PROBES) by what the output's derivatives are.
+static void add_by_output(assay_sketch_t* k, assay_site_t* site, const assay_search_t* s,
+                          const assay_predict_t* p, int from) {
+  const assay_node_t* n = s->nodes[site->position];
+  const double* g = assay_predict_derivatives(p, n->outputs[0]);
+  const assay_tensor_t* y = assay_sketch_truth(s, n->outputs[0]);
+  const assay_tensor_t* x =
+      site->kind == ASSAY_SITE_SLOPES ? assay_evaluator_get(s->evaluator, n->inputs[0]) : y;
+  if (!g || !is_float(y) || !is_float(x)) return;
+  for (int q = from; q < ASSAY_PROBES; q++) {
+    const size_t e = k->equations + (size_t)(q - from);
+    if (e >= site->max) break;
+    double* row = site->rows + e * site->columns;
+    if (site->kind == ASSAY_SITE_SLOPES)
+      add_slopes(site, x, g + q * y->size, row);
+    else
+      add_row(site, y, g + q * y->size, row);
+  }
+}
+
+static assay_status_t add_by_constant(assay_sketch_t* k, assay_site_t* site,
+                                      const assay_search_t* s, const assay_predict_t* p, int from) {
+  double* g = NULL;
+  const assay_tensor_t* x =
+      assay_evaluator_get(s->evaluator, s->nodes[site->position]->inputs[site->input]);
+  if (k->equations >= site->max) return NULL;
+  ASSAY_TRY(assay_predict_constant(p, site->position, site->input, &g));
+  for (int q = from; g && x && q < ASSAY_PROBES; q++) {
+    const size_t e = k->equations + (size_t)(q - from);
+    if (e >= site->max) break;
+    for (size_t i = 0; i < site->columns; i++)
+      site->rows[e * site->columns + i] = g[q * x->size + site->at[i]];
+  }
+  assay_free(g);
+  return NULL;
+}
+
+// One pass backwards: the equations of its probes for all sites. The first pass has that of r, too.
+static assay_status_t add_equations(assay_sketch_t* k, const assay_search_t* s, size_t first) {
+  assay_predict_t* p = NULL;
+  ASSAY_TRY(assay_predict_create(s, &p));
+  if (!p) return NULL;
+  const int from = k->equations ? 1 : 0;
+  const size_t all = k->equations + ASSAY_PROBES - (size_t)from;
+  assay_status_t st = NULL;
+  size_t at = k->n;
+  for (int q = from; q < ASSAY_PROBES; q++)
+    k->sides[k->equations + (size_t)(q - from)] = assay_predict_overlap(p, q);
+  for (size_t i = s->n_nodes; !st && i-- > first;) {
+    while (at > 0 && k->sites[at - 1].position > i) at--;
+    for (; !st && at > 0 && k->sites[at - 1].position == i; at--) {
+      assay_site_t* site = &k->sites[at - 1];
+      if (site->rows && site->kind == ASSAY_SITE_CONSTANT)
+        st = add_by_constant(k, site, s, p, from);
+      else if (site->rows)
+        add_by_output(k, site, s, p, from);
+    }
+    if (!st && i > first) st = assay_predict_pass(p, i);
+    if (assay_clock_seconds() > k->end) break;
+  }
+  assay_predict_destroy(p);
+  if (!st && assay_clock_seconds() <= k->end) k->equations = all;
+  return st;
+}
+
+assay_status_t assay_sketch_equations(assay_sketch_t* k, const assay_search_t* s, size_t n,
+                                      size_t first) {
+  k->equations = 0;
+  size_t turn = 0, fruitless = 0;
+  for (; k->equations + ASSAY_PROBES <= k->max && fruitless < n; turn++) {
+    const size_t before = k->equations;
+    assay_search_t drawn = s[turn % n];
+    drawn.draw += 1 + turn;
+    if (assay_clock_seconds() > k->end) break;
+    ASSAY_TRY(add_equations(k, &drawn, first));
+    fruitless = k->equations == before ? fruitless + 1 : 0;
+  }
+  return NULL;
+}
+
+size_t assay_site_equations(const assay_sketch_t* k, const assay_site_t* site) {
+  return k->equations < site->max ? k->equations : site->max;
+}
+
+// ---- least squares -----------------------------------------------------------------------------
+
+size_t assay_site_unknowns(const assay_site_t* site, int family) {
+  const bool both = family == (ASSAY_SITE_FACTORS | ASSAY_SITE_SUMMANDS);
+  return site->kind == ASSAY_SITE_OUTPUT && !both ? site->columns / 2 : site->columns;
+}
+
+static size_t first_of(const assay_site_t* site, int family) {
+  const bool summands = site->kind == ASSAY_SITE_OUTPUT && family == ASSAY_SITE_SUMMANDS;
+  return summands ? (size_t)site->channels : 0;
+}
+
+bool assay_site_solve(const assay_site_t* site, int family, const double* sides, size_t n,
+                      double* a, double* x) {
+  const size_t m = assay_site_unknowns(site, family), from = first_of(site, family);
+  static const double RIDGE = 1e-10;
+  const size_t stride = site->columns;
+  double length[ASSAY_SITE_NUMBERS];
+  for (size_t i = 0; i < m; i++) {
+    for (size_t j = 0; j <= i; j++) {
+      double sum = 0;
+      for (size_t e = 0; e < n; e++)
+        sum += site->rows[e * stride + from + i] * site->rows[e * stride + from + j];
+      a[i * m + j] = sum;
+    }
+    length[i] = a[i * m + i] > 0 ? sqrt(a[i * m + i]) : 1;
+    x[i] = 0;
+    for (size_t e = 0; e < n; e++) x[i] -= site->rows[e * stride + from + i] * sides[e];
+    x[i] /= length[i];
+  }
+  for (size_t i = 0; i < m; i++) {
+    for (size_t j = 0; j <= i; j++) {
+      double sum = a[i * m + j] / (length[i] * length[j]) + (i == j ? RIDGE : 0);
+      if (i == j && !(a[i * m + i] > 0)) sum = 1;  // it does nothing, and stays
+      for (size_t k = 0; k < j; k++) sum -= a[i * m + k] * a[j * m + k];
+      if (i == j && !(sum > 0)) return false;
+      a[i * m + j] = i == j ? sqrt(sum) : sum / a[j * m + j];
+    }
+    for (size_t k = 0; k < i; k++) x[i] -= a[i * m + k] * x[k];
+    x[i] /= a[i * m + i];
+  }
+  for (size_t i = m; i-- > 0;) {
+    for (size_t k = i + 1; k < m; k++) x[i] -= a[k * m + i] * x[k];
+    x[i] /= a[i * m + i];
+  }
+  for (size_t i = 0; i < m; i++) x[i] /= length[i];
+  return true;
+}
+
+double assay_site_left(const assay_site_t* site, int family, const double* sides, size_t n,
+                       size_t end, const double* x) {
+  const size_t m = assay_site_unknowns(site, family), from = first_of(site, family);
+  const size_t stride = site->columns;
+  double left = 0, all = 0;
+  for (size_t e = n; e < end; e++) {
+    double r = sides[e];
+    for (size_t i = 0; i < m; i++) r += site->rows[e * stride + from + i] * x[i];
+    left += r * r;
+    all += sides[e] * sides[e];
+  }
+  return all > 0 ? sqrt(left / all) : 1;
+}
