@@ -86,10 +86,16 @@ static bool truth_is_unfinite(const assay_check_t* c) {
   return any;
 }
 
+// Whether quantizers lose more of golden than they may.
+static bool is_lossy(const assay_check_t* c) {
+  return c->quantizers.n_outputs && !c->quantizers.met;
+}
+
 static assay_blame_t find_blame(const assay_check_t* c) {
   const bool by_inputs = c->unfinite_inputs.len && truth_is_unfinite(c);
   if (by_inputs && !c->faithful && !c->n_defects) return ASSAY_BLAME_INPUT;
   if (c->export.n) return ASSAY_BLAME_EXPORT;
+  if (is_lossy(c)) return ASSAY_BLAME_PRECISION;
   if (c->faithful) return ASSAY_BLAME_NONE;
   if (c->n_defects) return ASSAY_BLAME_ENGINE;
   if (c->undecided) return truth_is_unfinite(c) ? ASSAY_BLAME_MODEL : ASSAY_BLAME_INPUT;
@@ -214,6 +220,47 @@ static bool note_unmet(assay_check_t* c) {
   return is_open;
 }
 
+// Whether what outputs are off by is of near ties of quantizers alone: then they are as the model
+// has it. What the user requires is about truth as it is.
+static assay_status_t explain_by_ties(assay_check_t* c, const assay_samples_t* inputs) {
+  const assay_requirements_t* r = c->options.require;
+  assay_output_check_t* outputs = NULL;
+  assay_near_ties_t steps = {0};
+  if (c->faithful || (r && r->n) || c->options.unquantized || !assay_model_quantizes(c->model) ||
+      assay_plan_rewrite(c->plan) || c->options.backend->external)
+    return NULL;
+  ASSAY_TRY(assay_output_checks_create(c->model->graph, NULL, &outputs));
+  assay_status_t st =
+      assay_near_ties_run(c->plan, c->options.backend, inputs, c->options.seed, outputs, &steps);
+  if (!st && steps.elements && assay_outputs_hold(outputs, c->n_outputs, NULL)) {
+    c->steps = steps;
+    c->faithful = true;
+    for (size_t i = 0; i < c->n_outputs; i++) c->outputs[i].faithful = true;
+  }
+  assay_free(outputs);
+  return st;
+}
+
+// Golden of the network before quantization shows what the quantizers cost, where the export is
+// right. What the user requires beside truth does not ask for it.
+static assay_status_t check_quantizers(assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_samples_t* golden) {
+  const assay_requirements_t* r = c->options.require;
+  if (!golden || !golden->n || c->golden_quantized || c->options.unquantized || c->export.n ||
+      c->options.whole_batch || !assay_model_quantizes(c->model) ||
+      (r && r->n && !assay_require_needs_golden(r)))
+    return NULL;
+  const assay_quantizers_options_t options = {.inputs = inputs,
+                                              .golden = golden,
+                                              .require = r,
+                                              .seed = c->options.seed,
+                                              .seconds = c->options.search_seconds,
+                                              .no_fix = c->options.no_fix,
+                                              .progress = c->options.progress,
+                                              .user = c->options.user};
+  return assay_quantizers_run(c->model, &options, c->options.shares, &c->quantizers);
+}
+
 static void report_progress(void* user, double fraction) {
   const assay_check_setting_t* o = user;
   if (o->progress) o->progress(o->user, "running", fraction);
@@ -250,23 +297,25 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->golden_quantized,
                               c->options.require, c->outputs, &c->faithful, c->met, &c->unmet));
   if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));
+  ASSAY_TRY(explain_by_ties(c, inputs));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
   ASSAY_TRY(check_export(c, inputs));
+  ASSAY_TRY(check_quantizers(c, inputs, golden));
   count_absorbed(c);
   count_defects(c);
   if (c->n_defects) c->faithful = false;
   c->open = note_unmet(c);
   // Layers are to blame for what the engine does, not for what cannot be judged.
   c->undecided = c->open && !engine_is_at_fault(c);
-  bool numbers_hold = c->faithful || c->undecided;
+  bool numbers_hold = c->faithful || c->undecided || (is_lossy(c) && !c->n_defects);
   if (!numbers_hold) ASSAY_TRY(assay_culprits_by_range(c->account, &c->culprits));
   if ((!numbers_hold && !c->culprits.n) || c->options.shares) ASSAY_TRY(split_error(c, inputs));
   if (!numbers_hold && !c->culprits.n)
     ASSAY_TRY(assay_culprits_by_share(c->plan, c->account, &c->shares, &c->culprits));
   if (!numbers_hold && !c->culprits.n) ASSAY_TRY(assay_culprits_by_error(c->account, &c->culprits));
   c->blame = find_blame(c);
-  if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
+  if (c->blame == ASSAY_BLAME_EXPORT || is_lossy(c)) c->faithful = false;
   if (c->options.judged) c->options.judged(c->options.user, c);
   // A fix is verified by running its layers in other formats: another engine's cannot be told to.
   if (!numbers_hold && !c->open && c->blame != ASSAY_BLAME_MODEL &&
@@ -302,6 +351,7 @@ void assay_check_clear(assay_check_t* c) {
   const assay_check_t keep = {
       .model = c->model, .plan = c->plan, .options = c->options, .job = c->job};
   assay_export_deinit(&c->export);
+  assay_quantizers_deinit(&c->quantizers);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);
   assay_str_deinit(&c->unfinite_inputs);
