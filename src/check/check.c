@@ -20,14 +20,33 @@ const char* assay_blame_name(assay_blame_t b) {
 
 // ---- blame --------------------------------------------------------------------------------------
 
+// Whether golden fits the model without its quantizers, by what half a step of weights explains.
+static assay_status_t fits_unquantized(const assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_golden_t* golden, bool* out) {
+  const assay_export_options_t options = {
+      .unquantized = true, .seed = c->options.seed, .no_search = true};
+  const assay_samples_t* whole = c->options.whole_batch;
+  assay_export_t found = {0};
+  assay_status_t st = assay_chain_run(c->model, whole ? whole : inputs, golden, &options, &found);
+  *out = !st && !found.n && found.values_compared;
+  assay_export_deinit(&found);
+  return st;
+}
+
 assay_status_t assay_check_find_golden_kind(assay_check_t* c, const assay_samples_t* inputs,
                                             const assay_golden_t* golden,
                                             const assay_samples_t* outputs) {
+  bool sure = true, fits = false;
   c->golden_quantized = false;
   if (!golden || c->options.unquantized || !inputs->n) return NULL;
-  return assay_golden_is_quantized(golden, c->model, assay_samples_get(inputs, 0),
-                                   outputs && outputs->n ? assay_samples_get(outputs, 0) : NULL,
-                                   c->options.seed, &c->golden_quantized);
+  ASSAY_TRY(assay_golden_is_quantized(golden, c->model, assay_samples_get(inputs, 0),
+                                      outputs && outputs->n ? assay_samples_get(outputs, 0) : NULL,
+                                      c->options.seed, &c->golden_quantized, &sure));
+  // About as far from both: a fault of the export is not to be made of what a quantizer may lose.
+  if (!c->golden_quantized || sure || !outputs) return NULL;
+  ASSAY_TRY(fits_unquantized(c, inputs, golden, &fits));
+  c->golden_quantized = !fits;
+  return NULL;
 }
 
 bool assay_check_compares_unquantized(const assay_check_t* c) {
@@ -226,7 +245,7 @@ static assay_status_t explain_by_ties(assay_check_t* c, const assay_samples_t* i
   const assay_requirements_t* r = c->options.require;
   assay_output_check_t* outputs = NULL;
   assay_near_ties_t steps = {0};
-  if (c->faithful || (r && r->n) || c->options.unquantized || !assay_model_quantizes(c->model) ||
+  if (c->faithful || c->dead || (r && r->n) || c->options.unquantized || !assay_model_quantizes(c->model) ||
       assay_plan_rewrite(c->plan) || c->options.backend->external)
     return NULL;
   ASSAY_TRY(assay_output_checks_create(c->model->graph, NULL, &outputs));
@@ -261,6 +280,18 @@ static assay_status_t check_quantizers(assay_check_t* c, const assay_samples_t* 
   return assay_quantizers_run(c->model, &options, c->options.shares, &c->quantizers);
 }
 
+// Slices of outputs that are constant where truth varies: as little faithful as NaN, whatever the
+// cosine of the whole. What the user requires is about statistics alone.
+static void find_dead(assay_check_t* c) {
+  const assay_requirements_t* r = c->options.require;
+  for (size_t i = 0; i < c->n_outputs && !(r && r->n); i++) {
+    assay_output_check_t* o = &c->outputs[i];
+    if (!o->slices || !assay_slices_judge(o->slices).dead) continue;
+    o->faithful = c->faithful = false;
+    c->dead = true;
+  }
+}
+
 static void report_progress(void* user, double fraction) {
   const assay_check_setting_t* o = user;
   if (o->progress) o->progress(o->user, "running", fraction);
@@ -293,10 +324,12 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(note_unfinite_inputs(c, inputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
+  ASSAY_TRY(assay_outputs_want_slices(c->outputs, c->n_outputs, true));
   ASSAY_TRY(assay_check_find_golden_kind(c, inputs, c->options.golden, golden));
   ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->golden_quantized,
                               c->options.require, c->outputs, &c->faithful, c->met, &c->unmet));
   if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));
+  find_dead(c);
   ASSAY_TRY(explain_by_ties(c, inputs));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
@@ -318,7 +351,7 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   if (c->blame == ASSAY_BLAME_EXPORT || is_lossy(c)) c->faithful = false;
   if (c->options.judged) c->options.judged(c->options.user, c);
   // A fix is verified by running its layers in other formats: another engine's cannot be told to.
-  if (!numbers_hold && !c->open && c->blame != ASSAY_BLAME_MODEL &&
+  if (!numbers_hold && !c->open && !c->dead && c->blame != ASSAY_BLAME_MODEL &&
       c->blame != ASSAY_BLAME_ENGINE && is_lowered(c) && !c->options.no_fix &&
       !c->options.backend->external)
     ASSAY_TRY(assay_fix_search(c, inputs, golden));
@@ -360,7 +393,7 @@ void assay_check_clear(assay_check_t* c) {
   assay_broadcasts_deinit(&c->broadcasts);
   assay_risks_deinit(&c->folded);
   assay_account_destroy(c->account);
-  assay_free(c->outputs);
+  assay_outputs_free(c->outputs, c->n_outputs);
   assay_culprits_deinit(&c->culprits);
   assay_fix_deinit(&c->fix);
   assay_fix_front_deinit(&c->front);

@@ -349,6 +349,10 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
                                  assay_str_t* out) {
   headline(c, n, out);
   unfinite_lines(c, out);
+  for (size_t i = 0; c->dead && i < c->n_outputs; i++) {
+    const assay_slices_found_t f = assay_slices_judge(c->outputs[i].slices);
+    if (f.dead) assay_report_slices_line(c->outputs[i].value->name, &f, out);
+  }
   golden_lines(c, out);
   steps_line(c, out);
   export_lines(c, n, out);

@@ -19,14 +19,21 @@ typedef struct follower {
   assay_near_ties_t* found;
 } follower_t;
 
+// Whether a number behind truth's integer may be the engine's, too. What is not finite is a quotient
+// by 0, whose sign or NaN is that of the last bit of what was divided.
+static bool may_be(double real, int64_t engine, int64_t truth) {
+  if (!isfinite(real)) return true;
+  const bool next = engine - truth == 1 || truth - engine == 1;
+  return next && fabs(real - 0.5 * (double)(engine + truth)) <= TIE;
+}
+
 // The engine's integers where one is a step from truth's and the number behind it is next to a tie.
 static assay_status_t take_steps(follower_t* f, const assay_node_t* n, const assay_tensor_t* real,
                                  const assay_tensor_t* engine, assay_tensor_t** out) {
   assay_tensor_t* followed = NULL;
   for (int64_t i = 0; i < engine->size; i++) {
     const int64_t e = assay_i64(engine)[i], t = assay_i64(*out)[i];
-    if (e == t || (e - t != 1 && t - e != 1)) continue;
-    if (!(fabs(assay_f64(real)[i] - 0.5 * (double)(e + t)) <= TIE)) continue;
+    if (e == t || !may_be(assay_f64(real)[i], e, t)) continue;
     if (!followed) ASSAY_TRY(assay_tensor_copy(*out, &followed));
     assay_i64(followed)[i] = e;
     f->found->elements++;
