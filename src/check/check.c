@@ -60,11 +60,20 @@ static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inpu
   const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
                                           .seed = c->options.seed,
                                           .seconds = c->options.search_seconds,
-                                          .no_search = c->options.no_fix,
+                                          .no_search =
+                                              c->options.no_fix || c->quantizers.suspected,
                                           .progress = c->options.progress,
                                           .user = c->options.user};
   const assay_samples_t* whole = c->options.whole_batch;
-  return assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export);
+  ASSAY_TRY(assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options,
+                            &c->export));
+  if (!c->quantizers.suspected) return NULL;
+  // The quantizer is told, not the output that shows it.
+  const size_t n = c->export.values_compared;
+  assay_export_deinit(&c->export);
+  c->export.values_compared = n;
+  c->export.outputs_only = true;
+  return NULL;
 }
 
 // Whether some layer has a format below fp32, by the user's precision or by the types that the
@@ -113,7 +122,7 @@ static bool is_lossy(const assay_check_t* c) {
 static assay_blame_t find_blame(const assay_check_t* c) {
   const bool by_inputs = c->unfinite_inputs.len && truth_is_unfinite(c);
   if (by_inputs && !c->faithful && !c->n_defects) return ASSAY_BLAME_INPUT;
-  if (c->export.n) return ASSAY_BLAME_EXPORT;
+  if (c->export.n || c->quantizers.suspected) return ASSAY_BLAME_EXPORT;
   if (is_lossy(c)) return ASSAY_BLAME_PRECISION;
   if (c->faithful) return ASSAY_BLAME_NONE;
   if (c->n_defects) return ASSAY_BLAME_ENGINE;
@@ -260,23 +269,51 @@ static assay_status_t explain_by_ties(assay_check_t* c, const assay_samples_t* i
   return st;
 }
 
+static assay_quantizers_options_t quantizers_options(const assay_check_t* c,
+                                                     const assay_samples_t* inputs,
+                                                     const assay_samples_t* golden) {
+  return (assay_quantizers_options_t){.inputs = inputs,
+                                      .golden = golden,
+                                      .require = c->options.require,
+                                      .seed = c->options.seed,
+                                      .seconds = c->options.search_seconds,
+                                      .no_fix = c->options.no_fix,
+                                      .progress = c->options.progress,
+                                      .user = c->options.user};
+}
+
+static bool compares_quantizers(const assay_check_t* c, const assay_samples_t* golden) {
+  return golden && golden->n && !c->options.unquantized && !c->options.whole_batch &&
+         assay_model_quantizes(c->model);
+}
+
+// Scales that outputs alone show to be wrong; golden's inner values show it better.
+static assay_status_t suspect_quantizers(assay_check_t* c, const assay_samples_t* inputs,
+                                         const assay_samples_t* golden) {
+  const assay_quantizers_options_t options = quantizers_options(c, inputs, golden);
+  if (!compares_quantizers(c, golden) || c->options.no_fix) return NULL;
+  for (size_t i = 0; c->options.golden && i < c->options.golden->n; i++) {
+    const assay_value_t* v = c->options.golden->at[i].value;
+    if (v && !v->is_output) return NULL;
+  }
+  ASSAY_TRY(assay_quantizers_suspect(c->model, &options, &c->quantizers));
+  if (!c->quantizers.suspected || c->quantizers.certain || c->golden_quantized) return NULL;
+  // Golden of the float network is nearer with better scales, too; that is a loss, not a fault.
+  bool fits = false;
+  ASSAY_TRY(fits_unquantized(c, inputs, c->options.golden, &fits));
+  if (fits) assay_quantizers_deinit(&c->quantizers);
+  return NULL;
+}
+
 // Golden of the network before quantization shows what the quantizers cost, where the export is
 // right. What the user requires beside truth does not ask for it.
 static assay_status_t check_quantizers(assay_check_t* c, const assay_samples_t* inputs,
                                        const assay_samples_t* golden) {
   const assay_requirements_t* r = c->options.require;
-  if (!golden || !golden->n || c->golden_quantized || c->options.unquantized || c->export.n ||
-      c->options.whole_batch || !assay_model_quantizes(c->model) ||
-      (r && r->n && !assay_require_needs_golden(r)))
+  const assay_quantizers_options_t options = quantizers_options(c, inputs, golden);
+  if (!compares_quantizers(c, golden) || c->golden_quantized || c->export.n ||
+      c->quantizers.suspected || (r && r->n && !assay_require_needs_golden(r)))
     return NULL;
-  const assay_quantizers_options_t options = {.inputs = inputs,
-                                              .golden = golden,
-                                              .require = r,
-                                              .seed = c->options.seed,
-                                              .seconds = c->options.search_seconds,
-                                              .no_fix = c->options.no_fix,
-                                              .progress = c->options.progress,
-                                              .user = c->options.user};
   return assay_quantizers_run(c->model, &options, c->options.shares, &c->quantizers);
 }
 
@@ -333,6 +370,7 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(explain_by_ties(c, inputs));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
+  ASSAY_TRY(suspect_quantizers(c, inputs, golden));
   ASSAY_TRY(check_export(c, inputs));
   ASSAY_TRY(check_quantizers(c, inputs, golden));
   count_absorbed(c);

@@ -59,6 +59,12 @@ void assay_report_quantizer_lines(const assay_check_t* c, assay_str_t* out) {
   size_t shown = 0, more = 0;
   if (!is_told(c)) return;
   loss_lines(c, out);
+  if (q->suspected) {
+    assay_str_append(out, "  loss    golden is");
+    assay_report_decibels(out, " off by SNR", decibels(q->before));
+    assay_report_decibels(out, ", with the change", decibels(q->after));
+    assay_str_append(out, "\n");
+  }
   for (size_t i = 0; i < q->n; i++) {
     const assay_quantizer_site_t* s = &q->at[i];
     if (!(s->loss.all > 0)) continue;
@@ -99,7 +105,7 @@ void assay_report_quantizer_fix(const assay_check_t* c, const assay_report_names
                                             : "NOT verified");
   const char* separator = "";
   for (size_t i = 0; q->fixed && i < q->n_outputs; i++) {
-    if (!q->outputs[i].known) continue;
+    if (!q->outputs[i].known && !q->fixed[i].has_golden) continue;
     assay_str_printf(out, "%s'%s'", separator, q->outputs[i].value->name);
     assay_report_decibels(out, " SNR", assay_error_sum_snr_db(&q->fixed[i].engine_golden));
     assay_str_append(out, " of golden");
@@ -117,7 +123,8 @@ void assay_report_quantizer_fix(const assay_check_t* c, const assay_report_names
 // ---- JSON ----------------------------------------------------------------------------------------
 
 static const char* change_name(assay_quantizer_change_t c) {
-  static const char* const names[] = {"kept", "scale", "channel_scales", "float"};
+  static const char* const names[] = {"kept", "scale", "channel_scales", "float", "pair",
+                                      "pair"};
   return names[c];
 }
 

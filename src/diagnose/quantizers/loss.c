@@ -6,10 +6,13 @@
 #include "base/clock.h"
 #include "diagnose/quantizers/states.h"
 
-// Where the user demands nothing: a cosine of 0.999 is enough, as between truth and an engine; a
-// loss is the bits' and not a scale's up to so many times that of scales that fit (6 dB); and an
-// error of a third of the output (10 dB) is never good enough.
-static const double COSINE_LOSS = 0.002, TIMES_FITTING = 4, MOST = 0.1;
+// Where the user demands nothing: a cosine of 0.999 is enough, as between truth and an engine; below
+// it a loss is the bits' and not a scale's up to so many times that of scales that fit (6 dB); and
+// an error of a third of the output (10 dB) is never good enough.
+static const double ENOUGH = 0.002, TIMES_FITTING = 4, MOST = 0.1;
+
+// A loss of which scales would save most is told from here on (40 dB), though it is allowed.
+static const double WORTH_TELLING = 1e-4;
 
 static double part(double error2, double size2) {
   return size2 > 0 ? error2 / size2 : error2 > 0 ? 1 : 0;
@@ -90,7 +93,7 @@ static assay_status_t measure_outputs(job_t* j) {
     o->fitting = fmax(golden_loss(&fitting[i]) - fmax(o->weight - TIMES_FITTING * drawn, 0), 0);
     o->slices = assay_slices_judge(on[i].slices);
     o->small_loss = assay_slices_judge(fine[i].slices).small_loss;
-    o->allowed = fmax(COSINE_LOSS, fmin(TIMES_FITTING * o->fitting, MOST));
+    o->allowed = fmax(ENOUGH, fmin(TIMES_FITTING * o->fitting, MOST));
   }
   if (!st) j->q->met = assay_quantizers_hold(j->q, on, j->options->require);
   assay_outputs_free(on, j->q->n_outputs);
@@ -161,6 +164,15 @@ static assay_status_t measure_sites(job_t* j) {
   return NULL;
 }
 
+// What the outputs can bear, but need not.
+static bool is_worth_telling(const assay_quantizers_t* q) {
+  for (size_t i = 0; i < q->n_outputs; i++) {
+    const assay_quantizer_output_t* o = &q->outputs[i];
+    if (o->known && o->loss > TIMES_FITTING * o->fitting && o->loss > WORTH_TELLING) return true;
+  }
+  return false;
+}
+
 // ---- all -----------------------------------------------------------------------------------------
 
 static assay_status_t observe(job_t* j) {
@@ -182,7 +194,7 @@ static assay_status_t run_all(job_t* j, bool split) {
   j->deadline = start + PART_TO_MEASURE * seconds;
   ASSAY_TRY(observe(j));
   ASSAY_TRY(measure_outputs(j));
-  if (j->q->met && !split) return NULL;
+  if (j->q->met && !split && !is_worth_telling(j->q)) return NULL;
   ASSAY_TRY(measure_sites(j));
   j->q->measured = true;
   if (j->q->n) qsort(j->q->at, j->q->n, sizeof *j->q->at, by_cost);

@@ -28,6 +28,10 @@ static assay_quantizer_state_t state_of(assay_quantizer_change_t c) {
       return ASSAY_STATE_APART;
     case ASSAY_QUANTIZER_FLOAT:
       return ASSAY_STATE_OFF;
+    case ASSAY_QUANTIZER_PAIRED:
+      return ASSAY_STATE_PAIRED;
+    case ASSAY_QUANTIZER_READ:
+      return ASSAY_STATE_READ;
     case ASSAY_QUANTIZER_KEPT:
       break;
   }

@@ -167,11 +167,16 @@ static void remove_node(assay_graph_t* g, const assay_node_t* n) {
 
 static assay_status_t put(assay_model_t* raw, const assay_quantizer_site_t* s,
                           assay_quantizer_change_t change) {
-  const assay_quantizer_scales_t* by = change == ASSAY_QUANTIZER_APART ? &s->apart : &s->fits;
+  const assay_quantizer_scales_t* by = change == ASSAY_QUANTIZER_APART    ? &s->apart
+                                       : change == ASSAY_QUANTIZER_PAIRED ? &s->has
+                                       : change == ASSAY_QUANTIZER_READ   ? &s->reads
+                                                                          : &s->fits;
   const bool is_float = change == ASSAY_QUANTIZER_FLOAT;
   assay_node_t* quantize = node_of_label(raw->graph, s->node->label);
   assay_node_t** readers = NULL;
   size_t n = 0;
+  if (quantize && s->stored && is_op(quantize, "DequantizeLinear"))
+    return put_scales(raw, quantize, s, by);
   if (!quantize || !is_op(quantize, "QuantizeLinear"))
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no quantizer '%s' in its top graph",
                        s->node->label);
@@ -218,6 +223,18 @@ static assay_status_t run_sample(const assay_model_t* m, assay_tensor_t* const* 
   return st;
 }
 
+// Whether a change that golden asked for does what it promised: golden is there but for single steps
+// next to ties (40 dB), or as near as truth found it where a pair disagreed.
+static bool brings_back(const assay_quantizers_t* q, const assay_output_check_t* outputs) {
+  static const double STEPS = 1e-4, AS_FOUND = 2;
+  double off = 0;
+  for (size_t i = 0; i < q->n_outputs; i++) {
+    const assay_error_sum_t* e = &outputs[i].engine_golden;
+    if (outputs[i].has_golden && e->sum_ref2 > 0) off = fmax(off, e->sum_err2 / e->sum_ref2);
+  }
+  return off <= fmax(STEPS, q->pair ? AS_FOUND * q->after : 0);
+}
+
 assay_status_t assay_quantizers_verify(assay_quantizers_t* q, const assay_model_t* changed,
                                        const assay_samples_t* inputs, const assay_samples_t* golden,
                                        const assay_requirements_t* require, bool* out_holds) {
@@ -227,7 +244,8 @@ assay_status_t assay_quantizers_verify(assay_quantizers_t* q, const assay_model_
   for (size_t k = 0; !st && k < inputs->n; k++)
     st = run_sample(changed, assay_samples_get(inputs, k),
                     golden->n ? assay_samples_get(golden, golden->n == 1 ? 0 : k) : NULL, outputs);
-  if (!st) *out_holds = assay_quantizers_hold(q, outputs, require);
+  if (!st && q->suspected) *out_holds = brings_back(q, outputs);
+  if (!st && !q->suspected) *out_holds = assay_quantizers_hold(q, outputs, require);
   if (st) return assay_outputs_free(outputs, q->n_outputs), st;
   // Values of the changed model die with it.
   for (size_t i = 0; i < q->n_outputs; i++) outputs[i].value = q->outputs[i].value;

@@ -39,6 +39,7 @@ typedef enum assay_quantizer_pattern {
   ASSAY_QUANTIZER_SMALL,     // the scale is too small: values are clipped
   ASSAY_QUANTIZER_ZERO,      // the range lies elsewhere
   ASSAY_QUANTIZER_BITS,      // the scale fits, and so few steps lose that much
+  ASSAY_QUANTIZER_PAIR,      // it is quantized by other scales than it is dequantized by
 } assay_quantizer_pattern_t;
 const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p);
 
@@ -52,6 +53,7 @@ typedef struct assay_quantizer_site {
   double low, high;                // of the type
   bool cuts;                       // nothing below 0 comes out: it may stand for a Relu
   assay_quantizer_scales_t has;    // the model's
+  assay_quantizer_scales_t reads;  // of what dequantizes it, where they are others; n 0: not
   assay_quantizer_scales_t fits;   // one for all, chosen from samples; not of stored weights
   assay_quantizer_scales_t apart;  // by channel, where these are allowed and unlike; n 0: not
   // What reaches it in truth, over all samples.
@@ -85,6 +87,8 @@ typedef enum assay_quantizer_change {
   ASSAY_QUANTIZER_SCALED,  // another scale and zero point
   ASSAY_QUANTIZER_APART,   // scales by channel
   ASSAY_QUANTIZER_FLOAT,   // taken out
+  ASSAY_QUANTIZER_PAIRED,  // what dequantizes it takes its scales
+  ASSAY_QUANTIZER_READ,    // it takes the scales of what dequantizes it
 } assay_quantizer_change_t;
 
 typedef struct assay_quantizers {
@@ -94,6 +98,10 @@ typedef struct assay_quantizers {
   size_t n_outputs;
   bool measured;   // outputs and sites have their losses
   bool met;        // every output's loss is allowed
+  bool suspected;  // found by assay_quantizers_suspect: golden is much nearer with the change
+  bool certain;    // golden is brought back, or the pair disagrees: whatever golden is of
+  bool pair;       // that is of a quantizer and its dequantizer which disagree
+  double before, after;  // then: the largest part of an output's energy that is off
   bool cut_short;  // time ran out before all quantizers were measured
   // The fix: by site; n_changed 0: none was found.
   assay_quantizer_change_t* change;
@@ -118,6 +126,13 @@ typedef struct assay_quantizers_options {
 assay_status_t assay_quantizers_run(const assay_model_t* model,
                                     const assay_quantizers_options_t* options, bool split,
                                     assay_quantizers_t* out) ASSAY_MUST_USE;
+// Quantizers whose scales golden tells to be wrong, of whatever kind it is: of those that clip,
+// that leave most of their range unused, or whose scales differ from what dequantizes them, from
+// their bias' or from those around a node that only moves elements, others are tried, all
+// quantizers running; what brings golden much nearer is at fault. Nothing found: out is empty.
+assay_status_t assay_quantizers_suspect(const assay_model_t* model,
+                                        const assay_quantizers_options_t* options,
+                                        assay_quantizers_t* out) ASSAY_MUST_USE;
 void assay_quantizers_deinit(assay_quantizers_t* q);
 
 // Makes the changes in a model as it was read from its file. The nodes are found by their labels.

@@ -50,9 +50,9 @@ static const assay_node_t* first_dequantizer(const assay_node_t* n) {
   return NULL;
 }
 
-// Reads the scales; false: not of a form that is looked at.
-static assay_status_t read_scales(assay_quantizer_site_t* s, bool* out_known) {
-  const assay_node_t* n = s->node;
+// Reads the scales of a node; false: not of a form that is looked at.
+static assay_status_t read_scales(const assay_quantizer_site_t* s, const assay_node_t* n,
+                                  assay_quantizer_scales_t* out, bool* out_known) {
   assay_tensor_t* scale = constant_of(n->inputs[1]);
   assay_tensor_t* zero = n->n_inputs > 2 && n->inputs[2] ? constant_of(n->inputs[2]) : NULL;
   assay_tensor_t *ws = NULL, *wz = NULL;
@@ -70,11 +70,11 @@ static assay_status_t read_scales(assay_quantizer_site_t* s, bool* out_known) {
                     (!wz || (wz->store == ASSAY_STORE_I64 && wz->size == ws->size)) &&
                     (ws->size == 1 || (ws->rank == 1 && axis < rank));
   if (fits)
-    st = assay_quantizer_scales_create(ws->size == 1 ? -1 : (int)axis, ws->size, &s->has);
+    st = assay_quantizer_scales_create(ws->size == 1 ? -1 : (int)axis, ws->size, out);
   for (int64_t i = 0; fits && !st && i < ws->size; i++) {
-    s->has.scale[i] = assay_f64(ws)[i];
-    s->has.zero[i] = wz ? (double)assay_i64(wz)[i] : 0;
-    if (!(s->has.scale[i] > 0)) s->has.scale[i] = 0;
+    out->scale[i] = assay_f64(ws)[i];
+    out->zero[i] = wz ? (double)assay_i64(wz)[i] : 0;
+    if (!(out->scale[i] > 0)) out->scale[i] = 0;
   }
   assay_tensor_release(ws);
   assay_tensor_release(wz);
@@ -108,8 +108,23 @@ static assay_quantizer_site_t site_of(const assay_node_t* n) {
   return s;
 }
 
+// The scales of what dequantizes it, if they are others.
+static assay_status_t read_pair(assay_quantizer_site_t* s) {
+  assay_quantizer_scales_t reads = {0};
+  bool known = false;
+  if (s->stored || s->has.n != 1) return NULL;
+  ASSAY_TRY(read_scales(s, s->dequantize, &reads, &known));
+  if (known && reads.n == 1 && reads.scale[0] > 0 &&
+      (fabs(reads.scale[0] / s->has.scale[0] - 1) > 1e-6 || reads.zero[0] != s->has.zero[0]))
+    s->reads = reads;
+  else
+    assay_quantizer_scales_deinit(&reads);
+  return NULL;
+}
+
 static void site_deinit(assay_quantizer_site_t* s) {
   assay_quantizer_scales_deinit(&s->has);
+  assay_quantizer_scales_deinit(&s->reads);
   assay_quantizer_scales_deinit(&s->fits);
   assay_quantizer_scales_deinit(&s->apart);
   for (int k = 0; k < ASSAY_QUANTIZER_AXES; k++) assay_free(s->peaks[k]);
@@ -122,14 +137,16 @@ assay_status_t assay_quantizers_find(const assay_model_t* model, assay_quantizer
     assay_quantizer_site_t s = site_of(g->nodes[i]);
     bool known = false;
     if (!s.type) continue;
-    ASSAY_TRY(read_scales(&s, &known));
+    ASSAY_TRY(read_scales(&s, s.node, &s.has, &known));
     if (!known) continue;
+    assay_status_t st = read_pair(&s);
+    if (st) return site_deinit(&s), st;
     s.low = (double)assay_type_saturate(s.type, -(double)INFINITY);
     s.high = (double)assay_type_saturate(s.type, (double)INFINITY);
     s.cuts = !s.stored && assay_quant_cuts_at_zero(s.node);
     s.min = (double)INFINITY;
     s.max = -(double)INFINITY;
-    assay_status_t st = assay_grow(&out->at, &out->capacity, out->n + 1, sizeof *out->at);
+    st = assay_grow(&out->at, &out->capacity, out->n + 1, sizeof *out->at);
     if (st) return site_deinit(&s), st;
     out->at[out->n++] = s;
   }

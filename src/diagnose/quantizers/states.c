@@ -56,6 +56,15 @@ static double put_back(const assay_quantizer_site_t* s, assay_quantizer_state_t 
   }
 }
 
+// The same where what dequantizes it has scales of its own: r in its steps.
+static double pair_up(const assay_quantizer_site_t* s, assay_quantizer_state_t state, double r,
+                      double scale, double zero) {
+  const double to_scale = s->reads.scale[0], to_zero = s->reads.zero[0];
+  if (state == ASSAY_STATE_READ)
+    return bounded(s, rint((r - zero) * scale / to_scale) + to_zero);
+  return (bounded(s, rint(r - zero) + zero) - zero) * scale / to_scale + to_zero;
+}
+
 static assay_status_t quantize(const assay_quantizer_site_t* s, assay_quantizer_state_t state,
                                assay_tensor_t** t) {
   const assay_quantizer_scales_t* other = state == ASSAY_STATE_APART ? &s->apart : &s->fits;
@@ -68,6 +77,10 @@ static assay_status_t quantize(const assay_quantizer_site_t* s, assay_quantizer_
     const int64_t o = by_other && other->n ? assay_quantizer_scale_at(other, y, i) : 0;
     double* r = &assay_f64(y)[i];
     if (!isfinite(*r) || !(s->has.scale[g] > 0)) continue;
+    if ((state == ASSAY_STATE_PAIRED || state == ASSAY_STATE_READ) && s->reads.n) {
+      *r = pair_up(s, state, *r, s->has.scale[g], s->has.zero[g]);
+      continue;
+    }
     *r = put_back(s, state, *r, s->has.scale[g], s->has.zero[g],
                   by_other && other->n ? other->scale[o] : 1,
                   by_other && other->n ? other->zero[o] : 0);
@@ -119,10 +132,29 @@ static assay_status_t move(const assay_quantizer_site_t* s, bool fine, assay_ten
   return NULL;
 }
 
+// Stored integers as they would be by other scales.
+static assay_status_t rescale(const assay_quantizer_site_t* s, assay_tensor_t** t) {
+  assay_tensor_t *wide = NULL, *y = NULL;
+  ASSAY_TRY(assay_tensor_widen(*t, &wide));
+  assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &y);
+  for (int64_t i = 0; !st && i < wide->size; i++) {
+    const int64_t g = assay_quantizer_scale_at(&s->has, wide, i);
+    const double by = s->has.scale[g] > 0 ? s->fits.scale[g] / s->has.scale[g] : 1;
+    assay_f64(y)[i] = ((double)assay_i64(wide)[i] - s->has.zero[g]) * by + s->has.zero[g];
+  }
+  assay_tensor_release(wide);
+  if (st) return st;
+  assay_tensor_release(*t);
+  *t = y;
+  return NULL;
+}
+
 static assay_status_t before(void* user, const assay_node_t* n, size_t n_in, assay_tensor_t** in) {
   const assay_states_t* s = user;
   const int at = s->site_of[n->id];
   if (at < 0 || !n_in || !in[0] || !s->q->at[at].stored) return NULL;
+  if (s->at[at] == ASSAY_STATE_FITS && s->q->at[at].fits.n == s->q->at[at].has.n)
+    return rescale(&s->q->at[at], &in[0]);
   if (s->at[at] != ASSAY_STATE_DRAWN && s->at[at] != ASSAY_STATE_FINE) return NULL;
   return move(&s->q->at[at], s->at[at] == ASSAY_STATE_FINE, &in[0]);
 }
@@ -184,7 +216,7 @@ static bool is_control(const assay_node_t* n) {
 static bool is_reached(const assay_states_t* s, const assay_node_t* n, bool any) {
   const int at = s->site_of[n->id];
   if (at >= 0 && s->at[at] != ASSAY_STATE_OFF &&
-      (!s->q->at[at].stored || s->at[at] == ASSAY_STATE_DRAWN || s->at[at] == ASSAY_STATE_FINE))
+      (!s->q->at[at].stored || s->at[at] != ASSAY_STATE_ON))
     return true;
   if (any && is_control(n)) return true;  // its body may read anything
   for (size_t i = 0; i < n->n_inputs; i++)

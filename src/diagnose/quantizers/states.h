@@ -12,6 +12,8 @@ typedef enum assay_quantizer_state {
   ASSAY_STATE_FITS,     // by the scales that fit
   ASSAY_STATE_APART,    // by scales for each channel
   ASSAY_STATE_DRAWN,    // stored weights: each moved by half a step at random
+  ASSAY_STATE_PAIRED,   // dequantized by the scales that it is quantized by
+  ASSAY_STATE_READ,     // quantized by the scales that it is dequantized by
   ASSAY_STATE_FINE,     // the same, by the steps that a scale for each channel would have
 } assay_quantizer_state_t;
 

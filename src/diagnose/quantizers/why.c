@@ -6,7 +6,7 @@
 
 const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p) {
   static const char* const names[] = {"fits", "channels", "outlier", "too_large",
-                                      "too_small", "zero_point", "bits"};
+                                      "too_small", "zero_point", "bits", "pair"};
   return names[p];
 }
 
@@ -92,6 +92,14 @@ void assay_quantizer_explain(assay_quantizer_site_t* s) {
   double spread = 1;
   const int axis = assay_quantizer_unlike_axis(s, &spread);
   const double steps = s->high - s->low;
+  if (s->reads.n) {
+    s->pattern = ASSAY_QUANTIZER_PAIR;
+    snprintf(s->why, sizeof s->why,
+             "'%.80s' is quantized by the scale %.7g and zero point %g, and dequantized by %.7g "
+             "and %g",
+             s->value->name, s->has.scale[0], s->has.zero[0], s->reads.scale[0], s->reads.zero[0]);
+    return;
+  }
   const bool faulty = s->loss.all > FAULTY * s->loss.fitting;
   if (s->has.axis < 0 && axis >= 0 && spread > UNLIKE && lost_channels(s, axis) &&
       (faulty || !s->weight)) {
@@ -110,11 +118,21 @@ void assay_quantizer_explain(assay_quantizer_site_t* s) {
 void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_change_t change,
                               char* out, size_t size) {
   const char* name = s->value->name;
+  const bool paired = change == ASSAY_QUANTIZER_PAIRED || change == ASSAY_QUANTIZER_READ;
   if (change == ASSAY_QUANTIZER_FLOAT)
     snprintf(out, size, "'%.80s' stays in float", name);
   else if (change == ASSAY_QUANTIZER_APART)
     snprintf(out, size, "%lld scales of '%.80s', one for each index of axis %d",
              (long long)s->apart.n, name, s->apart.axis);
+  else if (paired)
+    snprintf(out, size, "%s of '%.80s' by the scale %.7g and zero point %g, as %s",
+             change == ASSAY_QUANTIZER_PAIRED ? "dequantizing" : "quantizing", name,
+             change == ASSAY_QUANTIZER_PAIRED ? s->has.scale[0] : s->reads.scale[0],
+             change == ASSAY_QUANTIZER_PAIRED ? s->has.zero[0] : s->reads.zero[0],
+             change == ASSAY_QUANTIZER_PAIRED ? "it is quantized" : "it is dequantized");
+  else if (s->fits.n > 1)
+    snprintf(out, size, "other scales of the %lld channels of '%.80s' (%s)", (long long)s->fits.n,
+             name, s->fits.how);
   else if (change == ASSAY_QUANTIZER_SCALED && s->fits.zero[0] != s->has.zero[0])
     snprintf(out, size, "scale of '%.80s' %.7g instead of %.7g, zero point %g instead of %g (%s)",
              name, s->fits.scale[0], s->has.scale[0], s->fits.zero[0], s->has.zero[0],
