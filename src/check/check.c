@@ -60,13 +60,12 @@ static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inpu
   const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
                                           .seed = c->options.seed,
                                           .seconds = c->options.search_seconds,
-                                          .no_search =
-                                              c->options.no_fix || c->quantizers.suspected,
+                                          .no_search = c->options.no_fix || c->quantizers.suspected,
                                           .progress = c->options.progress,
                                           .user = c->options.user};
   const assay_samples_t* whole = c->options.whole_batch;
-  ASSAY_TRY(assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options,
-                            &c->export));
+  ASSAY_TRY(
+      assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export));
   if (!c->quantizers.suspected) return NULL;
   // The quantizer is told, not the output that shows it.
   const size_t n = c->export.values_compared;
@@ -254,8 +253,9 @@ static assay_status_t explain_by_ties(assay_check_t* c, const assay_samples_t* i
   const assay_requirements_t* r = c->options.require;
   assay_output_check_t* outputs = NULL;
   assay_near_ties_t steps = {0};
-  if (c->faithful || c->dead || (r && r->n) || c->options.unquantized || !assay_model_quantizes(c->model) ||
-      assay_plan_rewrite(c->plan) || c->options.backend->external)
+  if (c->faithful || c->dead || (r && r->n) || c->options.unquantized ||
+      !assay_model_quantizes(c->model) || assay_plan_rewrite(c->plan) ||
+      c->options.backend->external)
     return NULL;
   ASSAY_TRY(assay_output_checks_create(c->model->graph, NULL, &outputs));
   assay_status_t st =

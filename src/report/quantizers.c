@@ -15,14 +15,14 @@ bool assay_report_is_lossy(const assay_check_t* c) {
   return c->quantizers.n_outputs && !c->quantizers.met;
 }
 
-void assay_report_slices_line(const char* output, const assay_slices_found_t* f,
-                              assay_str_t* out) {
+void assay_report_slices_line(const char* output, const assay_slices_found_t* f, assay_str_t* out) {
   if (f->dead)
-    assay_str_printf(out,
-                     "  dead    '%s': %lld of %lld slices along axis %d are constant, such as %lld: "
-                     "%.4g, where it is from %.4g to %.4g\n",
-                     output, (long long)f->dead, (long long)f->slices, f->axis,
-                     (long long)f->first, f->got, f->ref_min, f->ref_max);
+    assay_str_printf(
+        out,
+        "  dead    '%s': %lld of %lld slices along axis %d are constant, such as %lld: "
+        "%.4g, where it is from %.4g to %.4g\n",
+        output, (long long)f->dead, (long long)f->slices, f->axis, (long long)f->first, f->got,
+        f->ref_min, f->ref_max);
   else if (f->small && f->small_loss > 0.1)
     assay_str_printf(out,
                      "  slices  '%s': %lld of %lld along axis %d are below a hundredth of the "
@@ -74,8 +74,10 @@ void assay_report_quantizer_lines(const assay_check_t* c, assay_str_t* out) {
       continue;
     }
     assay_str_printf(out, "  %-6s  %s   %s (%s: %.2g %% of an output)\n",
-                     shown ? "also" : q->met ? "most" : "origin", s->node->label, s->why,
-                     part_of(s), 100 * sqrt(s->loss.all));
+                     shown    ? "also"
+                     : q->met ? "most"
+                              : "origin",
+                     s->node->label, s->why, part_of(s), 100 * sqrt(s->loss.all));
     shown++;
   }
   if (more)
@@ -100,9 +102,8 @@ void assay_report_quantizer_fix(const assay_check_t* c, const assay_report_names
     assay_str_printf(out, "  %s  %s: %s\n", shown++ ? "      " : "fix   ", q->at[i].node->label,
                      text);
   }
-  assay_str_printf(out, "          %s: ", q->verified && (!n->repairs || n->repairs_hold)
-                                            ? "verified"
-                                            : "NOT verified");
+  assay_str_printf(out, "          %s: ",
+                   q->verified && (!n->repairs || n->repairs_hold) ? "verified" : "NOT verified");
   const char* separator = "";
   for (size_t i = 0; q->fixed && i < q->n_outputs; i++) {
     if (!q->outputs[i].known && !q->fixed[i].has_golden) continue;
@@ -120,11 +121,11 @@ void assay_report_quantizer_fix(const assay_check_t* c, const assay_report_names
     assay_str_printf(out, "          the changed model cannot be run: %s\n", n->repair_error);
 }
 
-// ---- JSON ----------------------------------------------------------------------------------------
+// ---- JSON
+// ----------------------------------------------------------------------------------------
 
 static const char* change_name(assay_quantizer_change_t c) {
-  static const char* const names[] = {"kept", "scale", "channel_scales", "float", "pair",
-                                      "pair"};
+  static const char* const names[] = {"kept", "scale", "channel_scales", "float", "pair", "pair"};
   return names[c];
 }
 
@@ -150,12 +151,11 @@ static json_t* site(const assay_quantizers_t* q, size_t i) {
                            assay_json_number(s->loss.clipping), "rounding",
                            assay_json_number(s->loss.rounding), "by_scales_that_fit",
                            assay_json_number(s->loss.fitting));
-  json_t* j = json_pack("{s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "node",
-                        assay_json_text(s->node->label), "dequantize",
-                        assay_json_text(s->dequantize->label), "value",
-                        assay_json_text(s->value->name), "of", s->weight ? "weight" : "activation",
-                        "type", assay_type_name(s->type), "pattern",
-                        assay_quantizer_pattern_name(s->pattern), "why", assay_json_text(s->why));
+  json_t* j = json_pack(
+      "{s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "node", assay_json_text(s->node->label), "dequantize",
+      assay_json_text(s->dequantize->label), "value", assay_json_text(s->value->name), "of",
+      s->weight ? "weight" : "activation", "type", assay_type_name(s->type), "pattern",
+      assay_quantizer_pattern_name(s->pattern), "why", assay_json_text(s->why));
   j = assay_json_put(j, "estimated", json_boolean(s->stored));
   j = assay_json_put(j, "loss", loss);
   j = assay_json_put(j, "min", assay_json_number(s->min));
@@ -212,11 +212,11 @@ json_t* assay_report_quantizer_culprits(const assay_check_t* c, json_t* culprits
     if (s->dequantize != s->node)
       nodes = assay_json_push(nodes, assay_json_text(s->dequantize->label));
     culprits = assay_json_push(
-        culprits, json_pack("{s:o, s:s, s:o, s:s, s:o, s:o, s:b, s:s}", "nodes", nodes, "op",
-                            s->node->op_type, "value", assay_json_number(s->max), "verdict",
-                            "quantizer", "why", assay_json_text(s->why), "share",
-                            assay_json_number(s->loss.all), "born", 1, "cause",
-                            assay_quantizer_pattern_name(s->pattern)));
+        culprits,
+        json_pack("{s:o, s:s, s:o, s:s, s:o, s:o, s:b, s:s}", "nodes", nodes, "op",
+                  s->node->op_type, "value", assay_json_number(s->max), "verdict", "quantizer",
+                  "why", assay_json_text(s->why), "share", assay_json_number(s->loss.all), "born",
+                  1, "cause", assay_quantizer_pattern_name(s->pattern)));
   }
   return culprits;
 }
@@ -230,10 +230,9 @@ json_t* assay_report_quantizer_fix_json(const assay_check_t* c, const assay_repo
       nodes = assay_json_push(nodes, assay_json_text(q->at[i].node->label));
   for (size_t i = 0; i < n->n_files; i++)
     files = assay_json_push(files, assay_json_text(n->files[i]));
-  return json_pack("{s:s, s:o, s:n, s:n, s:{s:s, s:o}, s:o, s:o}", "kind", "quantizers", "nodes",
-                   nodes, "layer_precision", "trtexec", "verified", "verdict",
-                   holds ? "faithful" : "unfaithful", "outputs",
-                   q->fixed ? assay_report_outputs_json(q->fixed, c->n_outputs) : json_null(),
-                   "files", files, "command",
-                   n->to_write ? assay_json_text(n->to_write) : json_null());
+  return json_pack(
+      "{s:s, s:o, s:n, s:n, s:{s:s, s:o}, s:o, s:o}", "kind", "quantizers", "nodes", nodes,
+      "layer_precision", "trtexec", "verified", "verdict", holds ? "faithful" : "unfaithful",
+      "outputs", q->fixed ? assay_report_outputs_json(q->fixed, c->n_outputs) : json_null(),
+      "files", files, "command", n->to_write ? assay_json_text(n->to_write) : json_null());
 }

@@ -1,4 +1,5 @@
-// Whether a quantized model's error is of near ties alone: truth that takes over the engine's steps.
+// Whether a quantized model's error is of near ties alone: truth that takes over the engine's
+// steps.
 #include "account/verdict/near_ties.h"
 
 #include <math.h>
@@ -19,8 +20,8 @@ typedef struct follower {
   assay_near_ties_t* found;
 } follower_t;
 
-// Whether a number behind truth's integer may be the engine's, too. What is not finite is a quotient
-// by 0, whose sign or NaN is that of the last bit of what was divided.
+// Whether a number behind truth's integer may be the engine's, too. What is not finite is a
+// quotient by 0, whose sign or NaN is that of the last bit of what was divided.
 static bool may_be(double real, int64_t engine, int64_t truth) {
   if (!isfinite(real)) return true;
   const bool next = engine - truth == 1 || truth - engine == 1;
@@ -114,8 +115,8 @@ static assay_status_t run_sample(follower_t* f, const assay_plan_t* plan,
 }
 
 assay_status_t assay_near_ties_run(const assay_plan_t* plan, const assay_backend_t* backend,
-                               const assay_samples_t* inputs, uint64_t seed,
-                               assay_output_check_t* outputs, assay_near_ties_t* out) {
+                                   const assay_samples_t* inputs, uint64_t seed,
+                                   assay_output_check_t* outputs, assay_near_ties_t* out) {
   const assay_model_t* m = assay_plan_layers(plan)->model;
   assay_evaluator_t* truth = NULL;
   follower_t f = {.graph = m->graph, .found = out};

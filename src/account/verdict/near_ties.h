@@ -22,7 +22,8 @@ typedef struct assay_near_ties {
 // model, empty, which are filled (golden is not compared). Only what layers show is followed: a
 // step within a fused layer is not seen.
 assay_status_t assay_near_ties_run(const assay_plan_t* plan, const assay_backend_t* backend,
-                               const assay_samples_t* inputs, uint64_t seed,
-                               assay_output_check_t* outputs, assay_near_ties_t* out) ASSAY_MUST_USE;
+                                   const assay_samples_t* inputs, uint64_t seed,
+                                   assay_output_check_t* outputs,
+                                   assay_near_ties_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCOUNT_VERDICT_NEAR_TIES_H_

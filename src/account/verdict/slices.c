@@ -85,8 +85,9 @@ assay_status_t assay_slices_add(assay_slices_t* s, const assay_tensor_t* got,
 
 static bool is_dead(const assay_slices_t* s, const slice_t* a) {
   const double size = fmax(fabs(a->ref_min), fabs(a->ref_max));
-  return a->n >= MIN_ELEMENTS && a->got_min == a->got_max && a->ref_max - a->ref_min > SPAN * size &&
-         a->steps * STEPS >= a->n && size > SMALLEST * s->largest;
+  return a->n >= MIN_ELEMENTS && a->got_min == a->got_max &&
+         a->ref_max - a->ref_min > SPAN * size && a->steps * STEPS >= a->n &&
+         size > SMALLEST * s->largest;
 }
 
 static double mean2(const slice_t* a) { return a->n ? a->ref2 / (double)a->n : 0; }

@@ -13,10 +13,10 @@ typedef struct assay_slices assay_slices_t;
 
 // What was found along the axis that shows most.
 typedef struct assay_slices_found {
-  int axis;                // -1: nothing
-  int64_t slices;          // of the axis
-  int64_t dead, first;     // how many are dead, and the first of them
-  double got;              // what that one is everywhere
+  int axis;                 // -1: nothing
+  int64_t slices;           // of the axis
+  int64_t dead, first;      // how many are dead, and the first of them
+  double got;               // what that one is everywhere
   double ref_min, ref_max;  // what it is in the reference
   double small_loss;  // of slices that are small beside others: energy of their error over theirs
   int64_t small, first_small;  // how many these are; 0: slices are alike

@@ -14,8 +14,8 @@
 //   outputs  golden of the graph's outputs where golden has them as samples alone; NULL: none
 assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const assay_model_t* model,
                                          assay_tensor_t* const* inputs,
-                                         assay_tensor_t* const* outputs, uint64_t seed,
-                                         bool* out, bool* out_sure) ASSAY_MUST_USE;
+                                         assay_tensor_t* const* outputs, uint64_t seed, bool* out,
+                                         bool* out_sure) ASSAY_MUST_USE;
 
 // The same of golden outputs alone, as samples; golden NULL or empty: false.
 assay_status_t assay_golden_outputs_are_quantized(const assay_model_t* model,

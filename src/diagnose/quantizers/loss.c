@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "diagnose/quantizers/states.h"
 
-// Where the user demands nothing: a cosine of 0.999 is enough, as between truth and an engine; below
-// it a loss is the bits' and not a scale's up to so many times that of scales that fit (6 dB); and
-// an error of a third of the output (10 dB) is never good enough.
+// Where the user demands nothing: a cosine of 0.999 is enough, as between truth and an engine;
+// below it a loss is the bits' and not a scale's up to so many times that of scales that fit (6
+// dB); and an error of a third of the output (10 dB) is never good enough.
 static const double ENOUGH = 0.002, TIMES_FITTING = 4, MOST = 0.1;
 
 // A loss of which scales would save most is told from here on (40 dB), though it is allowed.
@@ -40,7 +40,8 @@ bool assay_quantizers_hold(const assay_quantizers_t* q, assay_output_check_t* ou
   return !(assay_quantizers_worst(q, outputs) > 1);
 }
 
-// ---- the outputs ---------------------------------------------------------------------------------
+// ---- the outputs
+// ---------------------------------------------------------------------------------
 
 typedef struct job {
   assay_quantizers_t* q;
@@ -102,7 +103,8 @@ static assay_status_t measure_outputs(job_t* j) {
   return st;
 }
 
-// ---- each quantizer ------------------------------------------------------------------------------
+// ---- each quantizer
+// ------------------------------------------------------------------------------
 
 // The largest part of an output's energy that a quantizer in this state moves.
 static assay_status_t effect(job_t* j, size_t site, assay_quantizer_state_t state, double* out) {
@@ -132,8 +134,8 @@ static assay_status_t measure_site(job_t* j, size_t i) {
   }
   ASSAY_TRY(effect(j, i, ASSAY_STATE_ON, &l->all));
   if (s->fits.n)
-    ASSAY_TRY(effect(j, i, s->weight && s->apart.n ? ASSAY_STATE_APART : ASSAY_STATE_FITS,
-                     &l->fitting));
+    ASSAY_TRY(
+        effect(j, i, s->weight && s->apart.n ? ASSAY_STATE_APART : ASSAY_STATE_FITS, &l->fitting));
   else
     l->fitting = l->all;
   if (s->weight) return l->weight = l->all, NULL;
@@ -173,7 +175,8 @@ static bool is_worth_telling(const assay_quantizers_t* q) {
   return false;
 }
 
-// ---- all -----------------------------------------------------------------------------------------
+// ---- all
+// -----------------------------------------------------------------------------------------
 
 static assay_status_t observe(job_t* j) {
   const size_t n = assay_states_samples(j->states);

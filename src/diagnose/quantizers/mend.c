@@ -84,8 +84,8 @@ static assay_status_t try_all(mend_t* m) {
     const bool unlike = s->pattern == ASSAY_QUANTIZER_CHANNELS;
     was[i] = q->change[i];
     if (s->stored || (!unlike && !(s->loss.all > s->loss.fitting))) continue;
-    q->change[i] = s->apart.n ? ASSAY_QUANTIZER_APART
-                   : unlike   ? ASSAY_QUANTIZER_FLOAT
+    q->change[i] = s->apart.n  ? ASSAY_QUANTIZER_APART
+                   : unlike    ? ASSAY_QUANTIZER_FLOAT
                    : s->fits.n ? ASSAY_QUANTIZER_SCALED
                                : was[i];
   }

@@ -17,7 +17,8 @@ static assay_node_t* node_of_label(const assay_graph_t* g, const char* label) {
   return NULL;
 }
 
-// ---- scales --------------------------------------------------------------------------------------
+// ---- scales
+// --------------------------------------------------------------------------------------
 
 static assay_status_t scale_tensor(const assay_quantizer_site_t* s,
                                    const assay_quantizer_scales_t* by, bool zero,
@@ -53,7 +54,8 @@ static assay_status_t put_scales(assay_model_t* raw, assay_node_t* n,
   return st;
 }
 
-// ---- taken out -----------------------------------------------------------------------------------
+// ---- taken out
+// -----------------------------------------------------------------------------------
 
 // What reads the real numbers reads what was quantized. A quantizer that begins at 0 may stand for
 // a Relu, which then has to be there.
@@ -71,7 +73,8 @@ static bool is_read(const assay_graph_t* g, const assay_value_t* v) {
   return v->is_output;
 }
 
-// ---- biases --------------------------------------------------------------------------------------
+// ---- biases
+// --------------------------------------------------------------------------------------
 
 static assay_tensor_t* constant_input(const assay_node_t* n, size_t i) {
   return n->n_inputs > i && n->inputs[i] ? n->inputs[i]->constant : NULL;
@@ -112,8 +115,9 @@ static assay_status_t put_bias(assay_model_t* raw, assay_node_t* n, const assay_
     const assay_repair_t axis = {
         .node = n,
         .n_edits = 1,
-        .edits = {{.kind = ASSAY_EDIT_ATTR,
-                   .attr = {.name = "axis", .doc = "", .ref = "", .type = ASSAY_ATTR_INT, .n = 1}}}};
+        .edits = {
+            {.kind = ASSAY_EDIT_ATTR,
+             .attr = {.name = "axis", .doc = "", .ref = "", .type = ASSAY_ATTR_INT, .n = 1}}}};
     return assay_repair_apply(&axis, raw);
   }
   return NULL;
@@ -147,7 +151,8 @@ static assay_status_t fit_biases(assay_model_t* raw, const assay_value_t* change
   return NULL;
 }
 
-// ---- a quantizer ---------------------------------------------------------------------------------
+// ---- a quantizer
+// ---------------------------------------------------------------------------------
 
 // The nodes that dequantize a value; the caller frees the list.
 static assay_status_t list_dequantizers(const assay_graph_t* g, const assay_value_t* steps,
@@ -203,7 +208,8 @@ assay_status_t assay_quantizers_put(const assay_quantizers_t* q, assay_model_t* 
   return assay_onnx_sort(raw);
 }
 
-// ---- verified ------------------------------------------------------------------------------------
+// ---- verified
+// ------------------------------------------------------------------------------------
 
 static assay_status_t run_sample(const assay_model_t* m, assay_tensor_t* const* inputs,
                                  assay_tensor_t* const* golden, assay_output_check_t* outputs) {
@@ -223,8 +229,8 @@ static assay_status_t run_sample(const assay_model_t* m, assay_tensor_t* const* 
   return st;
 }
 
-// Whether a change that golden asked for does what it promised: golden is there but for single steps
-// next to ties (40 dB), or as near as truth found it where a pair disagreed.
+// Whether a change that golden asked for does what it promised: golden is there but for single
+// steps next to ties (40 dB), or as near as truth found it where a pair disagreed.
 static bool brings_back(const assay_quantizers_t* q, const assay_output_check_t* outputs) {
   static const double STEPS = 1e-4, AS_FOUND = 2;
   double off = 0;

@@ -72,11 +72,11 @@ typedef struct assay_quantizer_site {
 // What an output loses, as parts of golden's energy.
 typedef struct assay_quantizer_output {
   const assay_value_t* value;
-  bool known;     // golden has it, in floats
-  double loss;    // the model's, in truth as written
-  double weight;  // of truth without quantizers: the rounding of stored weights
-  double fitting;  // with scales that fit
-  double allowed;  // what is demanded where the user demands nothing
+  bool known;                   // golden has it, in floats
+  double loss;                  // the model's, in truth as written
+  double weight;                // of truth without quantizers: the rounding of stored weights
+  double fitting;               // with scales that fit
+  double allowed;               // what is demanded where the user demands nothing
   assay_slices_found_t slices;  // against golden
   double small_loss;            // of small slices, by the rounding of weights alone
 } assay_quantizer_output_t;
@@ -96,13 +96,13 @@ typedef struct assay_quantizers {
   size_t n, capacity;
   assay_quantizer_output_t* outputs;  // by graph output
   size_t n_outputs;
-  bool measured;   // outputs and sites have their losses
-  bool met;        // every output's loss is allowed
-  bool suspected;  // found by assay_quantizers_suspect: golden is much nearer with the change
-  bool certain;    // golden is brought back, or the pair disagrees: whatever golden is of
-  bool pair;       // that is of a quantizer and its dequantizer which disagree
+  bool measured;         // outputs and sites have their losses
+  bool met;              // every output's loss is allowed
+  bool suspected;        // found by assay_quantizers_suspect: golden is much nearer with the change
+  bool certain;          // golden is brought back, or the pair disagrees: whatever golden is of
+  bool pair;             // that is of a quantizer and its dequantizer which disagree
   double before, after;  // then: the largest part of an output's energy that is off
-  bool cut_short;  // time ran out before all quantizers were measured
+  bool cut_short;        // time ran out before all quantizers were measured
   // The fix: by site; n_changed 0: none was found.
   assay_quantizer_change_t* change;
   size_t n_changed;
@@ -136,8 +136,7 @@ assay_status_t assay_quantizers_suspect(const assay_model_t* model,
 void assay_quantizers_deinit(assay_quantizers_t* q);
 
 // Makes the changes in a model as it was read from its file. The nodes are found by their labels.
-assay_status_t assay_quantizers_put(const assay_quantizers_t* q,
-                                    assay_model_t* raw) ASSAY_MUST_USE;
+assay_status_t assay_quantizers_put(const assay_quantizers_t* q, assay_model_t* raw) ASSAY_MUST_USE;
 // Runs the changed model as it declares, in float32, and tells whether the outputs do. Errors:
 // those of running it
 assay_status_t assay_quantizers_verify(assay_quantizers_t* q, const assay_model_t* changed,
@@ -148,7 +147,8 @@ assay_status_t assay_quantizers_verify(assay_quantizers_t* q, const assay_model_
 void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_change_t change,
                               char* out, size_t size);
 
-// ---- for the parts -------------------------------------------------------------------------------
+// ---- for the parts
+// -------------------------------------------------------------------------------
 
 // The quantizers of the model's top graph: to integers of at most 16 bits, by constant scales.
 assay_status_t assay_quantizers_find(const assay_model_t* model,

@@ -29,7 +29,8 @@ int64_t assay_quantizer_scale_at(const assay_quantizer_scales_t* s, const assay_
   return i / assay_dims_product(t->dims, s->axis + 1, t->rank) % s->n;
 }
 
-// ---- which ---------------------------------------------------------------------------------------
+// ---- which
+// ---------------------------------------------------------------------------------------
 
 static bool is_op(const assay_node_t* n, const char* op_type) {
   return n && strcmp(n->op_type, op_type) == 0;
@@ -69,8 +70,7 @@ static assay_status_t read_scales(const assay_quantizer_site_t* s, const assay_n
   const bool fits = !st && ws->store == ASSAY_STORE_F64 && ws->size &&
                     (!wz || (wz->store == ASSAY_STORE_I64 && wz->size == ws->size)) &&
                     (ws->size == 1 || (ws->rank == 1 && axis < rank));
-  if (fits)
-    st = assay_quantizer_scales_create(ws->size == 1 ? -1 : (int)axis, ws->size, out);
+  if (fits) st = assay_quantizer_scales_create(ws->size == 1 ? -1 : (int)axis, ws->size, out);
   for (int64_t i = 0; fits && !st && i < ws->size; i++) {
     out->scale[i] = assay_f64(ws)[i];
     out->zero[i] = wz ? (double)assay_i64(wz)[i] : 0;
@@ -162,7 +162,8 @@ void assay_quantizers_deinit(assay_quantizers_t* q) {
   *q = (assay_quantizers_t){0};
 }
 
-// ---- what reaches them ---------------------------------------------------------------------------
+// ---- what reaches them
+// ---------------------------------------------------------------------------
 
 // The axes that channels may lie along: those of a weight's outputs, else 1 and the last one.
 static assay_status_t begin_axes(assay_quantizer_site_t* s, const assay_tensor_t* t) {

@@ -30,7 +30,8 @@ struct assay_states {
   bool* reached;  // by value id: differs from the base
 };
 
-// ---- a quantizer ---------------------------------------------------------------------------------
+// ---- a quantizer
+// ---------------------------------------------------------------------------------
 
 static double bounded(const assay_quantizer_site_t* s, double q) {
   return fmin(fmax(q, s->low), s->high);
@@ -60,8 +61,7 @@ static double put_back(const assay_quantizer_site_t* s, assay_quantizer_state_t 
 static double pair_up(const assay_quantizer_site_t* s, assay_quantizer_state_t state, double r,
                       double scale, double zero) {
   const double to_scale = s->reads.scale[0], to_zero = s->reads.zero[0];
-  if (state == ASSAY_STATE_READ)
-    return bounded(s, rint((r - zero) * scale / to_scale) + to_zero);
+  if (state == ASSAY_STATE_READ) return bounded(s, rint((r - zero) * scale / to_scale) + to_zero);
   return (bounded(s, rint(r - zero) + zero) - zero) * scale / to_scale + to_zero;
 }
 
@@ -117,12 +117,10 @@ static assay_status_t move(const assay_quantizer_site_t* s, bool fine, assay_ten
   for (int64_t c = 0; k >= 0 && c < s->n_peaks[k]; c++) largest = fmax(largest, s->peaks[k][c]);
   ASSAY_TRY(assay_tensor_widen(*t, &wide));
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &moved);
-  const int64_t inner =
-      k >= 0 ? assay_dims_product(wide->dims, s->axes[k] + 1, wide->rank) : 1;
+  const int64_t inner = k >= 0 ? assay_dims_product(wide->dims, s->axes[k] + 1, wide->rank) : 1;
   for (int64_t i = 0; !st && i < wide->size; i++) {
-    const double step = k >= 0 && largest > 0
-                            ? s->peaks[k][i / inner % s->n_peaks[k]] / largest
-                            : 1;
+    const double step =
+        k >= 0 && largest > 0 ? s->peaks[k][i / inner % s->n_peaks[k]] / largest : 1;
     assay_f64(moved)[i] = (double)assay_i64(wide)[i] + step * chance(i);
   }
   assay_tensor_release(wide);
@@ -170,7 +168,8 @@ static assay_status_t after(void* user, const assay_node_t* n, size_t n_in,
   return quantize(&s->q->at[at], s->at[at], &out[0]);
 }
 
-// ---- truth without quantizers --------------------------------------------------------------------
+// ---- truth without quantizers
+// --------------------------------------------------------------------
 
 static int64_t elements_of(const assay_model_t* m, const assay_evaluator_t* e) {
   int64_t n = 0;
@@ -184,10 +183,8 @@ static int64_t elements_of(const assay_model_t* m, const assay_evaluator_t* e) {
 }
 
 assay_status_t assay_states_base(assay_states_t* s, size_t sample, const assay_evaluator_t** out) {
-  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                           .unquantized = true,
-                                           .seed = s->options->seed,
-                                           .keep_all = true};
+  const assay_evaluator_config_t config = {
+      .mode = ASSAY_MODE_TRUTH, .unquantized = true, .seed = s->options->seed, .keep_all = true};
   assay_evaluator_t* made = NULL;
   *out = s->base[sample] ? s->base[sample] : s->lent && s->base_of == sample ? s->lent : NULL;
   if (*out) return NULL;
@@ -207,11 +204,10 @@ assay_status_t assay_states_base(assay_states_t* s, size_t sample, const assay_e
   return NULL;
 }
 
-// ---- a run ---------------------------------------------------------------------------------------
+// ---- a run
+// ---------------------------------------------------------------------------------------
 
-static bool is_control(const assay_node_t* n) {
-  return n->op && n->op->flags & ASSAY_OP_CONTROL;
-}
+static bool is_control(const assay_node_t* n) { return n->op && n->op->flags & ASSAY_OP_CONTROL; }
 
 static bool is_reached(const assay_states_t* s, const assay_node_t* n, bool any) {
   const int at = s->site_of[n->id];
@@ -312,11 +308,10 @@ assay_status_t assay_states_create(const assay_model_t* model, assay_quantizers_
   s->q = q;
   s->options = options;
   s->n_samples = options->inputs->n < MAX_SAMPLES ? options->inputs->n : MAX_SAMPLES;
-  const assay_evaluator_config_t config = {
-      .mode = ASSAY_MODE_TRUTH,
-      .unquantized = true,
-      .seed = options->seed,
-      .hooks = {.before = before, .after = after, .user = s}};
+  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                           .unquantized = true,
+                                           .seed = options->seed,
+                                           .hooks = {.before = before, .after = after, .user = s}};
   assay_status_t st = assay_new_array((size_t)model->n_node_ids, sizeof *s->site_of, &s->site_of);
   if (!st) st = assay_new_array((size_t)model->n_values, sizeof *s->reached, &s->reached);
   if (!st) st = assay_evaluator_create(model, &config, &s->runner);

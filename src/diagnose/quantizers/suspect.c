@@ -24,14 +24,14 @@ typedef struct suspect {
   double deadline;
 } suspect_t;
 
-// ---- what scales ought to be ---------------------------------------------------------------------
+// ---- what scales ought to be
+// ---------------------------------------------------------------------
 
 static bool is_op(const assay_node_t* n, const char* op_type) {
   return n && strcmp(n->op_type, op_type) == 0;
 }
 
-static assay_quantizer_site_t* site_of_output(const assay_quantizers_t* q,
-                                              const assay_value_t* v) {
+static assay_quantizer_site_t* site_of_output(const assay_quantizers_t* q, const assay_value_t* v) {
   const assay_node_t* n = v ? v->producer : NULL;
   for (size_t i = 0; n && i < q->n; i++)
     if (is_op(n, "DequantizeLinear") && n->n_inputs &&
@@ -108,7 +108,8 @@ static assay_status_t by_neighbour(const assay_quantizers_t* q, const assay_quan
   return take_scales(s, a->has.scale, a->has.zero[0], "as beside it");
 }
 
-// ---- trying --------------------------------------------------------------------------------------
+// ---- trying
+// --------------------------------------------------------------------------------------
 
 static assay_status_t measure(suspect_t* u, double* out, assay_output_check_t** out_outputs) {
   assay_output_check_t* outputs = NULL;
@@ -157,8 +158,8 @@ static bool is_odd(const assay_quantizer_site_t* s) {
   const double range = (s->high - s->low) * s->has.scale[0];
   const double low = fmin(s->min, 0), high = fmax(s->max, 0);
   if (s->stored || s->weight || s->has.n != 1 || !s->elements) return false;
-  const double used = s->low < 0 && s->has.zero[0] == 0 ? 2 * fmax(-low, high)
-                                                        : high - (s->cuts ? 0 : low);
+  const double used =
+      s->low < 0 && s->has.zero[0] == 0 ? 2 * fmax(-low, high) : high - (s->cuts ? 0 : low);
   return used < UNUSED * range || (double)s->outside > CLIPPED * (double)s->elements;
 }
 

@@ -5,8 +5,8 @@
 #include "diagnose/quantizers/quantizers.h"
 
 const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p) {
-  static const char* const names[] = {"fits", "channels", "outlier", "too_large",
-                                      "too_small", "zero_point", "bits", "pair"};
+  static const char* const names[] = {"fits",      "channels",   "outlier", "too_large",
+                                      "too_small", "zero_point", "bits",    "pair"};
   return names[p];
 }
 
@@ -15,9 +15,7 @@ const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p) {
 // scales that fit.
 static const double OTHER_SCALE = 1.5, FAR = 3, UNLIKE = 100, FAULTY = 4;
 
-static double largest(const assay_quantizer_site_t* s) {
-  return fmax(fabs(s->min), fabs(s->max));
-}
+static double largest(const assay_quantizer_site_t* s) { return fmax(fabs(s->min), fabs(s->max)); }
 
 // The magnitude below which all but a thousandth of what was drawn lies.
 static double usual(const assay_quantizer_site_t* s) {
@@ -75,10 +73,11 @@ static void explain_scale(assay_quantizer_site_t* s) {
   } else if (largest(s) * OTHER_SCALE * 2 > fmax(fabs(from), fabs(to)) &&
              largest(s) > FAR * usual(s)) {
     s->pattern = ASSAY_QUANTIZER_OUTLIER;
-    snprintf(s->why, sizeof s->why,
-             "the scale %.4g is made for few values of '%.80s' up to %.4g; all but a thousandth lie "
-             "within %.4g, and %.4g fits",
-             has, s->value->name, largest(s), usual(s), fits);
+    snprintf(
+        s->why, sizeof s->why,
+        "the scale %.4g is made for few values of '%.80s' up to %.4g; all but a thousandth lie "
+        "within %.4g, and %.4g fits",
+        has, s->value->name, largest(s), usual(s), fits);
   } else {
     s->pattern = ASSAY_QUANTIZER_LARGE;
     snprintf(s->why, sizeof s->why,
@@ -135,8 +134,7 @@ void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_c
              name, s->fits.how);
   else if (change == ASSAY_QUANTIZER_SCALED && s->fits.zero[0] != s->has.zero[0])
     snprintf(out, size, "scale of '%.80s' %.7g instead of %.7g, zero point %g instead of %g (%s)",
-             name, s->fits.scale[0], s->has.scale[0], s->fits.zero[0], s->has.zero[0],
-             s->fits.how);
+             name, s->fits.scale[0], s->has.scale[0], s->fits.zero[0], s->has.zero[0], s->fits.how);
   else
     snprintf(out, size, "scale of '%.80s' %.7g instead of %.7g (%s)", name, s->fits.scale[0],
              s->has.scale[0], s->fits.how);
