@@ -75,6 +75,7 @@ assay_status_t assay_output_add_golden(assay_output_check_t* o, const assay_tens
   if (!assay_tensor_alike(truth, wide)) st = take_rows(o, truth, wide, golden, &rows);
   const assay_tensor_t* got = rows ? rows : wide;
   const bool fits = !st && assay_tensor_alike(truth, got);
+  if (fits && o->slices && !o->slices_of_truth) st = assay_slices_add(o->slices, engine, got);
   if (fits) add_golden(o, engine, truth, got);
   for (size_t i = 0; i < o->n_parts; i++) {
     assay_output_check_t* part = &o->parts[i];
@@ -222,6 +223,8 @@ assay_status_t assay_output_add(assay_output_check_t* o, const assay_tensor_t* e
                                 const assay_tensor_t* truth) {
   if (!engine || !truth) return NULL;
   add(o, engine, truth);
+  if (o->slices && o->slices_of_truth && truth->kind == ASSAY_KIND_TENSOR)
+    ASSAY_TRY(assay_slices_add(o->slices, engine, truth));
   for (size_t i = 0; i < o->n_parts; i++) ASSAY_TRY(add_part(&o->parts[i], engine, truth));
   return NULL;
 }
@@ -263,6 +266,19 @@ assay_status_t assay_output_checks_create(const assay_graph_t* g,
     }
   }
   return NULL;
+}
+
+assay_status_t assay_outputs_want_slices(assay_output_check_t* outputs, size_t n, bool of_truth) {
+  for (size_t i = 0; i < n; i++) {
+    ASSAY_TRY(assay_slices_create(&outputs[i].slices));
+    outputs[i].slices_of_truth = of_truth;
+  }
+  return NULL;
+}
+
+void assay_outputs_free(assay_output_check_t* outputs, size_t n) {
+  for (size_t i = 0; outputs && i < n; i++) assay_slices_destroy(outputs[i].slices);
+  assay_free(outputs);
 }
 
 void assay_outputs_note_inputs(assay_output_check_t* outputs, size_t n, size_t n_inputs,

@@ -3,6 +3,7 @@
 #define ASSAY_ACCOUNT_OUTPUTS_H_
 
 #include "account/require.h"
+#include "account/verdict/slices.h"
 #include "data/script.h"
 #include "eval/evaluator.h"
 
@@ -36,6 +37,8 @@ typedef struct assay_output_check {
   char golden_why[ASSAY_OUTPUT_WHY];
   struct assay_output_check* parts;  // that requirements are about; of the same allocation
   size_t n_parts;
+  assay_slices_t* slices;  // engine against golden, or truth; the caller's; NULL: none are wanted
+  bool slices_of_truth;
   double part_ratio;  // of a forecast: what the parts' errors are to be resized by; 0: nothing
   const assay_slice_t* part;        // of a part: which
   char part_why[ASSAY_OUTPUT_WHY];  // why it could not be taken; "": it could
@@ -46,6 +49,10 @@ typedef struct assay_output_check {
 assay_status_t assay_output_checks_create(const assay_graph_t* g,
                                           const assay_requirements_t* require,
                                           assay_output_check_t** out) ASSAY_MUST_USE;
+// Slices for the graph's outputs, which are freed by assay_outputs_free, with the statistics.
+assay_status_t assay_outputs_want_slices(assay_output_check_t* outputs, size_t n,
+                                         bool of_truth) ASSAY_MUST_USE;
+void assay_outputs_free(assay_output_check_t* outputs, size_t n);  // NULL is allowed
 // Notes what entered before a sample is added.
 void assay_outputs_note_inputs(assay_output_check_t* outputs, size_t n, size_t n_inputs,
                                assay_tensor_t* const* inputs);

@@ -13,6 +13,7 @@ typedef struct assay_runs_setting {
   const assay_plan_options_t* plan;
   const assay_requirements_t* require;     // NULL: as assay_outputs_hold
   const assay_samples_t *inputs, *golden;  // golden NULL: none
+  bool golden_quantized;  // golden is of a network that quantizes, as the model does
   bool unquantized;
   uint64_t seed;
   // Build everything anew for each run, as a build does: read this file, run the passes, time the

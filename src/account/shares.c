@@ -95,8 +95,12 @@ static void note_readers(job_t* j) {
     j->last_reader[j->graph->outputs[i]->id] = j->layers->n_layers;
 }
 
-static assay_status_t run_engine(assay_taken_t* t, const assay_backend_t* backend,
-                                 assay_tensor_t* const* inputs) {
+assay_tensor_t* assay_taken_get(const assay_taken_t* t, const assay_value_t* value) {
+  return t->at[value->id];
+}
+
+assay_status_t assay_taken_run(assay_taken_t* t, const assay_backend_t* backend,
+                               assay_tensor_t* const* inputs) {
   void* state = NULL;
   ASSAY_TRY(backend->open(t->layers, NULL, &t->tap, &state));
   assay_status_t st = assay_backend_set_inputs(backend, state, t->graph, inputs);
@@ -294,7 +298,7 @@ assay_status_t assay_shares_run(const assay_plan_t* plan, const assay_backend_t*
                                 const assay_shares_options_t* options, assay_shares_t* out) {
   assay_taken_t* taken = NULL;
   ASSAY_TRY(assay_taken_create(plan, &taken));
-  assay_status_t st = run_engine(taken, backend, inputs);
+  assay_status_t st = assay_taken_run(taken, backend, inputs);
   if (!st) st = assay_shares_of(taken, inputs, options, out);
   assay_taken_destroy(taken);
   return st;

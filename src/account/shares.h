@@ -45,6 +45,11 @@ assay_status_t assay_taken_create(const assay_plan_t* plan, assay_taken_t** out)
 void assay_taken_destroy(assay_taken_t* t);  // NULL is allowed
 const assay_tap_t* assay_taken_tap(const assay_taken_t* t);
 void assay_taken_end(assay_taken_t* t);
+// Runs the plan on a backend and takes what it makes.
+assay_status_t assay_taken_run(assay_taken_t* t, const assay_backend_t* backend,
+                               assay_tensor_t* const* inputs) ASSAY_MUST_USE;
+// What was taken of a value, perhaps packed; borrowed; NULL: no layer has shown it.
+assay_tensor_t* assay_taken_get(const assay_taken_t* t, const assay_value_t* value);
 assay_status_t assay_shares_of(const assay_taken_t* taken, assay_tensor_t* const* inputs,
                                const assay_shares_options_t* options,
                                assay_shares_t* out) ASSAY_MUST_USE;

@@ -20,14 +20,33 @@ const char* assay_blame_name(assay_blame_t b) {
 
 // ---- blame --------------------------------------------------------------------------------------
 
+// Whether golden fits the model without its quantizers, by what half a step of weights explains.
+static assay_status_t fits_unquantized(const assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_golden_t* golden, bool* out) {
+  const assay_export_options_t options = {
+      .unquantized = true, .seed = c->options.seed, .no_search = true};
+  const assay_samples_t* whole = c->options.whole_batch;
+  assay_export_t found = {0};
+  assay_status_t st = assay_chain_run(c->model, whole ? whole : inputs, golden, &options, &found);
+  *out = !st && !found.n && found.values_compared;
+  assay_export_deinit(&found);
+  return st;
+}
+
 assay_status_t assay_check_find_golden_kind(assay_check_t* c, const assay_samples_t* inputs,
                                             const assay_golden_t* golden,
                                             const assay_samples_t* outputs) {
+  bool sure = true, fits = false;
   c->golden_quantized = false;
   if (!golden || c->options.unquantized || !inputs->n) return NULL;
-  return assay_golden_is_quantized(golden, c->model, assay_samples_get(inputs, 0),
-                                   outputs && outputs->n ? assay_samples_get(outputs, 0) : NULL,
-                                   c->options.seed, &c->golden_quantized);
+  ASSAY_TRY(assay_golden_is_quantized(golden, c->model, assay_samples_get(inputs, 0),
+                                      outputs && outputs->n ? assay_samples_get(outputs, 0) : NULL,
+                                      c->options.seed, &c->golden_quantized, &sure));
+  // About as far from both: a fault of the export is not to be made of what a quantizer may lose.
+  if (!c->golden_quantized || sure || !outputs) return NULL;
+  ASSAY_TRY(fits_unquantized(c, inputs, golden, &fits));
+  c->golden_quantized = !fits;
+  return NULL;
 }
 
 bool assay_check_compares_unquantized(const assay_check_t* c) {
@@ -41,11 +60,19 @@ static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inpu
   const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
                                           .seed = c->options.seed,
                                           .seconds = c->options.search_seconds,
-                                          .no_search = c->options.no_fix,
+                                          .no_search = c->options.no_fix || c->quantizers.suspected,
                                           .progress = c->options.progress,
                                           .user = c->options.user};
   const assay_samples_t* whole = c->options.whole_batch;
-  return assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export);
+  ASSAY_TRY(
+      assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export));
+  if (!c->quantizers.suspected) return NULL;
+  // The quantizer is told, not the output that shows it.
+  const size_t n = c->export.values_compared;
+  assay_export_deinit(&c->export);
+  c->export.values_compared = n;
+  c->export.outputs_only = true;
+  return NULL;
 }
 
 // Whether some layer has a format below fp32, by the user's precision or by the types that the
@@ -86,10 +113,16 @@ static bool truth_is_unfinite(const assay_check_t* c) {
   return any;
 }
 
+// Whether quantizers lose more of golden than they may.
+static bool is_lossy(const assay_check_t* c) {
+  return c->quantizers.n_outputs && !c->quantizers.met;
+}
+
 static assay_blame_t find_blame(const assay_check_t* c) {
   const bool by_inputs = c->unfinite_inputs.len && truth_is_unfinite(c);
   if (by_inputs && !c->faithful && !c->n_defects) return ASSAY_BLAME_INPUT;
-  if (c->export.n) return ASSAY_BLAME_EXPORT;
+  if (c->export.n || c->quantizers.suspected) return ASSAY_BLAME_EXPORT;
+  if (is_lossy(c)) return ASSAY_BLAME_PRECISION;
   if (c->faithful) return ASSAY_BLAME_NONE;
   if (c->n_defects) return ASSAY_BLAME_ENGINE;
   if (c->undecided) return truth_is_unfinite(c) ? ASSAY_BLAME_MODEL : ASSAY_BLAME_INPUT;
@@ -214,6 +247,88 @@ static bool note_unmet(assay_check_t* c) {
   return is_open;
 }
 
+// Whether what outputs are off by is of near ties of quantizers alone: then they are as the model
+// has it. What the user requires is about truth as it is.
+static assay_status_t explain_by_ties(assay_check_t* c, const assay_samples_t* inputs) {
+  const assay_requirements_t* r = c->options.require;
+  assay_output_check_t* outputs = NULL;
+  assay_near_ties_t steps = {0};
+  if (c->faithful || c->dead || (r && r->n) || c->options.unquantized ||
+      !assay_model_quantizes(c->model) || assay_plan_rewrite(c->plan) ||
+      c->options.backend->external)
+    return NULL;
+  ASSAY_TRY(assay_output_checks_create(c->model->graph, NULL, &outputs));
+  assay_status_t st =
+      assay_near_ties_run(c->plan, c->options.backend, inputs, c->options.seed, outputs, &steps);
+  if (!st && steps.elements && assay_outputs_hold(outputs, c->n_outputs, NULL)) {
+    c->steps = steps;
+    c->faithful = true;
+    for (size_t i = 0; i < c->n_outputs; i++) c->outputs[i].faithful = true;
+  }
+  assay_free(outputs);
+  return st;
+}
+
+static assay_quantizers_options_t quantizers_options(const assay_check_t* c,
+                                                     const assay_samples_t* inputs,
+                                                     const assay_samples_t* golden) {
+  return (assay_quantizers_options_t){.inputs = inputs,
+                                      .golden = golden,
+                                      .require = c->options.require,
+                                      .seed = c->options.seed,
+                                      .seconds = c->options.search_seconds,
+                                      .no_fix = c->options.no_fix,
+                                      .progress = c->options.progress,
+                                      .user = c->options.user};
+}
+
+static bool compares_quantizers(const assay_check_t* c, const assay_samples_t* golden) {
+  return golden && golden->n && !c->options.unquantized && !c->options.whole_batch &&
+         assay_model_quantizes(c->model);
+}
+
+// Scales that outputs alone show to be wrong; golden's inner values show it better.
+static assay_status_t suspect_quantizers(assay_check_t* c, const assay_samples_t* inputs,
+                                         const assay_samples_t* golden) {
+  const assay_quantizers_options_t options = quantizers_options(c, inputs, golden);
+  if (!compares_quantizers(c, golden) || c->options.no_fix) return NULL;
+  for (size_t i = 0; c->options.golden && i < c->options.golden->n; i++) {
+    const assay_value_t* v = c->options.golden->at[i].value;
+    if (v && !v->is_output) return NULL;
+  }
+  ASSAY_TRY(assay_quantizers_suspect(c->model, &options, &c->quantizers));
+  if (!c->quantizers.suspected || c->quantizers.certain || c->golden_quantized) return NULL;
+  // Golden of the float network is nearer with better scales, too; that is a loss, not a fault.
+  bool fits = false;
+  ASSAY_TRY(fits_unquantized(c, inputs, c->options.golden, &fits));
+  if (fits) assay_quantizers_deinit(&c->quantizers);
+  return NULL;
+}
+
+// Golden of the network before quantization shows what the quantizers cost, where the export is
+// right. What the user requires beside truth does not ask for it.
+static assay_status_t check_quantizers(assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_samples_t* golden) {
+  const assay_requirements_t* r = c->options.require;
+  const assay_quantizers_options_t options = quantizers_options(c, inputs, golden);
+  if (!compares_quantizers(c, golden) || c->golden_quantized || c->export.n ||
+      c->quantizers.suspected || (r && r->n && !assay_require_needs_golden(r)))
+    return NULL;
+  return assay_quantizers_run(c->model, &options, c->options.shares, &c->quantizers);
+}
+
+// Slices of outputs that are constant where truth varies: as little faithful as NaN, whatever the
+// cosine of the whole. What the user requires is about statistics alone.
+static void find_dead(assay_check_t* c) {
+  const assay_requirements_t* r = c->options.require;
+  for (size_t i = 0; i < c->n_outputs && !(r && r->n); i++) {
+    assay_output_check_t* o = &c->outputs[i];
+    if (!o->slices || !assay_slices_judge(o->slices).dead) continue;
+    o->faithful = c->faithful = false;
+    c->dead = true;
+  }
+}
+
 static void report_progress(void* user, double fraction) {
   const assay_check_setting_t* o = user;
   if (o->progress) o->progress(o->user, "running", fraction);
@@ -246,30 +361,35 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(note_unfinite_inputs(c, inputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
+  ASSAY_TRY(assay_outputs_want_slices(c->outputs, c->n_outputs, true));
   ASSAY_TRY(assay_check_find_golden_kind(c, inputs, c->options.golden, golden));
   ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->golden_quantized,
                               c->options.require, c->outputs, &c->faithful, c->met, &c->unmet));
   if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));
+  find_dead(c);
+  ASSAY_TRY(explain_by_ties(c, inputs));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
+  ASSAY_TRY(suspect_quantizers(c, inputs, golden));
   ASSAY_TRY(check_export(c, inputs));
+  ASSAY_TRY(check_quantizers(c, inputs, golden));
   count_absorbed(c);
   count_defects(c);
   if (c->n_defects) c->faithful = false;
   c->open = note_unmet(c);
   // Layers are to blame for what the engine does, not for what cannot be judged.
   c->undecided = c->open && !engine_is_at_fault(c);
-  bool numbers_hold = c->faithful || c->undecided;
+  bool numbers_hold = c->faithful || c->undecided || (is_lossy(c) && !c->n_defects);
   if (!numbers_hold) ASSAY_TRY(assay_culprits_by_range(c->account, &c->culprits));
   if ((!numbers_hold && !c->culprits.n) || c->options.shares) ASSAY_TRY(split_error(c, inputs));
   if (!numbers_hold && !c->culprits.n)
     ASSAY_TRY(assay_culprits_by_share(c->plan, c->account, &c->shares, &c->culprits));
   if (!numbers_hold && !c->culprits.n) ASSAY_TRY(assay_culprits_by_error(c->account, &c->culprits));
   c->blame = find_blame(c);
-  if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
+  if (c->blame == ASSAY_BLAME_EXPORT || is_lossy(c)) c->faithful = false;
   if (c->options.judged) c->options.judged(c->options.user, c);
   // A fix is verified by running its layers in other formats: another engine's cannot be told to.
-  if (!numbers_hold && !c->open && c->blame != ASSAY_BLAME_MODEL &&
+  if (!numbers_hold && !c->open && !c->dead && c->blame != ASSAY_BLAME_MODEL &&
       c->blame != ASSAY_BLAME_ENGINE && is_lowered(c) && !c->options.no_fix &&
       !c->options.backend->external)
     ASSAY_TRY(assay_fix_search(c, inputs, golden));
@@ -302,6 +422,7 @@ void assay_check_clear(assay_check_t* c) {
   const assay_check_t keep = {
       .model = c->model, .plan = c->plan, .options = c->options, .job = c->job};
   assay_export_deinit(&c->export);
+  assay_quantizers_deinit(&c->quantizers);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);
   assay_str_deinit(&c->unfinite_inputs);
@@ -310,7 +431,7 @@ void assay_check_clear(assay_check_t* c) {
   assay_broadcasts_deinit(&c->broadcasts);
   assay_risks_deinit(&c->folded);
   assay_account_destroy(c->account);
-  assay_free(c->outputs);
+  assay_outputs_free(c->outputs, c->n_outputs);
   assay_culprits_deinit(&c->culprits);
   assay_fix_deinit(&c->fix);
   assay_fix_front_deinit(&c->front);

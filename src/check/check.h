@@ -10,11 +10,13 @@
 #include "account/pictures.h"
 #include "account/require.h"
 #include "account/shares.h"
+#include "account/verdict/near_ties.h"
 #include "check/fix_front.h"
 #include "data/samples.h"
 #include "diagnose/culprits.h"
 #include "diagnose/export.h"
 #include "diagnose/fp32_set.h"
+#include "diagnose/quantizers/quantizers.h"
 #include "ranges/broadcasts.h"
 #include "ranges/constants.h"
 
@@ -53,11 +55,15 @@ struct assay_check {
   size_t n_defects;       // layers with more error than rounding explains
   size_t n_absorbed;      // layers with overflow, underflow or flips that no output shows
   assay_export_t export;  // truth against golden
-  assay_shares_t shares;  // of the first sample's errors; empty: not asked
-  assay_str_t unmet;      // requirements that do not hold
-  bool open;              // some of them cannot be judged, in whatever precision
-  bool undecided;         // open, and nothing that could be judged failed
-  bool* met;              // what commands of the user's said, by requirement; NULL: there are none
+  // What quantizers lose against golden of the network before; n_outputs 0: not measured.
+  assay_quantizers_t quantizers;
+  bool dead;                // an output has slices that are constant, and not in truth
+  assay_near_ties_t steps;  // near ties that explain what outputs are off by; 0: they do not
+  assay_shares_t shares;    // of the first sample's errors; empty: not asked
+  assay_str_t unmet;        // requirements that do not hold
+  bool open;                // some of them cannot be judged, in whatever precision
+  bool undecided;           // open, and nothing that could be judged failed
+  bool* met;  // what commands of the user's said, by requirement; NULL: there are none
   assay_str_t unfinite_inputs;  // NaN and infinities of the inputs, in words; "": none
   bool has_fix;
   assay_fix_t fix;

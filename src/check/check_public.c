@@ -327,19 +327,47 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   return st || !path ? st : assay_onnx_write(raw, path, NULL);
 }
 
+// Other scales, or none, in the model as it is in its file; run as it declares, against golden.
+static assay_status_t mend_quantizers(assay_check_t* c, assay_model_t* raw,
+                                      const assay_samples_t* inputs, const assay_golden_t* golden,
+                                      const char* path) {
+  assay_check_job_t* j = c->job;
+  assay_model_t* prepared = NULL;
+  bool holds = false;
+  assay_str_deinit(&j->repair_error);
+  ASSAY_TRY(assay_quantizers_put(&c->quantizers, raw));
+  j->n_repairs = c->quantizers.n_changed;
+  assay_status_t st = prepare(c, raw, &prepared);
+  if (!st)
+    st = assay_quantizers_verify(&c->quantizers, prepared, inputs, assay_golden_samples(golden),
+                                 c->options.require, &holds);
+  assay_model_release(prepared);
+  c->quantizers.verified = !st && holds;
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
+    assay_str_append(&j->repair_error, assay_status_message(st));
+    assay_status_free(st);
+    j->n_repairs = 0;
+    return assay_str_status(&j->repair_error);
+  }
+  return st || !path ? st : assay_onnx_write(raw, path, NULL);
+}
+
 assay_status_t assay_check_repair(assay_check_t* c, const char* model,
                                   const assay_samples_t* inputs, const assay_golden_t* golden,
                                   const char* path, size_t* out_n, bool* out_holds) {
   assay_model_t* raw = NULL;
   ASSAY_TRY(assay_check_want_run(c));
   ASSAY_TRY(assay_samples_fit(inputs, c->model, false));
-  if (c->blame == ASSAY_BLAME_EXPORT) {
+  const bool mends = c->quantizers.n_changed > 0;
+  if (c->blame == ASSAY_BLAME_EXPORT || mends) {
     ASSAY_TRY(assay_onnx_read(model, &raw));
-    assay_status_t st = repair(c, raw, inputs, golden, path);
+    assay_status_t st = mends ? mend_quantizers(c, raw, inputs, golden, path)
+                              : repair(c, raw, inputs, golden, path);
     assay_model_release(raw);
     if (st) return st;
   }
   if (out_n) *out_n = c->job->n_repairs;
-  if (out_holds) *out_holds = c->job->n_repairs && !c->job->repaired.n;
+  if (out_holds)
+    *out_holds = c->job->n_repairs && !c->job->repaired.n && (!mends || c->quantizers.verified);
   return NULL;
 }

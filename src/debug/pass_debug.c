@@ -7,6 +7,7 @@
 #include "account/runs.h"
 #include "base/alloc.h"
 #include "diagnose/export.h"
+#include "diagnose/golden/golden_kind.h"
 
 // The error of an output has grown where it is so many times what it was, and ulps of fp32.
 static const double COARSER = 4, ULPS = 0x1p-22;
@@ -375,12 +376,17 @@ static assay_status_t take_account(job_t* j, size_t n) {
 
 static assay_status_t run(job_t* j) {
   const assay_check_setting_t* o = j->options;
+  bool golden_quantized = false;
+  if (!o->unquantized)
+    ASSAY_TRY(assay_golden_outputs_are_quantized(j->model, j->inputs, j->golden, o->seed,
+                                                 &golden_quantized));
   j->plan = o->plan;
   j->setting = (assay_runs_setting_t){.backend = o->backend,
                                       .plan = &j->plan,
                                       .require = o->require,
                                       .inputs = j->inputs,
                                       .golden = j->golden,
+                                      .golden_quantized = golden_quantized,
                                       .unquantized = o->unquantized,
                                       .seed = o->seed};
   ASSAY_TRY(assay_new_array(assay_pass_count(), sizeof *j->off, &j->off));

@@ -7,6 +7,7 @@
 
 #include "base/functions.h"
 #include "base/memory.h"
+#include "diagnose/golden/golden_kind.h"
 #include "formats/format.h"
 
 // Fewer layers are tried for in so much work of the samples' runs, and in so many runs.
@@ -95,7 +96,11 @@ static assay_status_t blame(assay_precision_found_t* f) {
 static assay_status_t find(assay_precision_found_t* f, const assay_precision_options_t* options,
                            const assay_samples_t* inputs, const assay_samples_t* golden) {
   const assay_check_setting_t* o = &f->options;
+  if (!o->unquantized)
+    ASSAY_TRY(assay_golden_outputs_are_quantized(f->model, inputs, golden, o->seed,
+                                                 &f->golden_quantized));
   const assay_runs_setting_t setting = {.backend = o->backend,
+                                        .golden_quantized = f->golden_quantized,
                                         .plan = &o->plan,
                                         .require = o->require,
                                         .inputs = inputs,

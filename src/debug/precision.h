@@ -39,6 +39,7 @@ typedef struct assay_precision_found {
   assay_shares_t shares;      // of the first sample's error as asked; empty: not needed
   assay_culprits_t culprits;  // of what is kept
   size_t n_layers;            // nodes of the top graph
+  bool golden_quantized;      // golden is of a network that quantizes, as the model does
   size_t builds;              // runs with everything built anew
   // `faithful`: it does as it is; has_fix and fix: the layers to keep.
   assay_fewest_found_t fewest;

@@ -106,6 +106,7 @@ static json_t* text(const assay_str_t* s) {
 
 static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   const assay_fix_t* f = &c->fix;
+  if (c->quantizers.n_changed) return assay_report_quantizer_fix_json(c, n);
   if (n->repairs) return export_fix(c, n);
   if (!c->has_fix || !f->n_nodes) return json_null();
   assay_str_t precision = {0}, trtexec = {0};
@@ -250,6 +251,7 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
   json_t *culprits = json_array(), *layers = json_array();
   for (size_t i = 0; i < c->export.n; i++)
     culprits = assay_json_push(culprits, fault(&c->export.faults[i]));
+  culprits = assay_report_quantizer_culprits(c, culprits);
   for (size_t i = 0; i < c->culprits.n; i++)
     culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits.at[i]));
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
@@ -268,7 +270,11 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
                      c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
   j = assay_json_put(j, "requirements", requirements);
   j = assay_json_put(j, "not_finite", not_finite(c));
+  j = assay_json_put(j, "near_ties",
+                     json_pack("{s:I, s:i}", "elements", (json_int_t)c->steps.elements,
+                               "quantizers", (int)c->steps.quantizers));
   j = assay_json_put(j, "rewriting", fused ? rewriting(c) : json_null());
+  j = assay_json_put(j, "quantization", assay_report_quantizers_json(c));
   if (c->has_golden)
     j = assay_json_put(
         j, "export",

@@ -89,6 +89,10 @@ static json_t* output(const assay_output_check_t* o) {
       number_or_null(f, e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
       (json_int_t)e->inf);
   j = assay_json_put(j, "differing", json_integer((json_int_t)o->differing));
+  if (o->slices) {
+    const assay_slices_found_t slices = assay_slices_judge(o->slices);
+    j = assay_json_put(j, "slices", assay_report_slices_json(&slices));
+  }
   if (o->quantized)
     j = assay_json_put(j, "largest_step", json_integer((json_int_t)o->steps.largest));
   j = assay_json_put(j, "truth_against_golden", assay_report_sums_json(&o->golden, o->has_golden));

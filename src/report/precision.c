@@ -179,6 +179,7 @@ assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
                 c->ran_as_asked ? assay_report_outputs_json(c->outputs, f->n_outputs) : json_null(),
                 "fix", fix_json(f, n), "causes", causes(&f->culprits), "trials", trials);
   j = assay_json_put(j, "requirements", requirements);
+  j = assay_json_put(j, "golden_quantized", json_boolean(f->golden_quantized));
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;

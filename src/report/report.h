@@ -166,4 +166,16 @@ json_t* assay_report_outputs_json(const assay_output_check_t* o, size_t n);
 json_t* assay_report_sums_json(const assay_error_sum_t* e, bool applies);
 json_t* assay_report_labels_json(const assay_node_t* const* nodes, size_t n);
 
+// What quantizers lose against golden of the network before (check's `quantizers`).
+bool assay_report_is_lossy(const assay_check_t* c);
+void assay_report_quantizer_lines(const assay_check_t* c, assay_str_t* out);
+void assay_report_quantizer_fix(const assay_check_t* c, const assay_report_names_t* n,
+                                assay_str_t* out);
+// One line about slices that are dead, or small and lost; nothing where there are none.
+void assay_report_slices_line(const char* output, const assay_slices_found_t* f, assay_str_t* out);
+json_t* assay_report_slices_json(const assay_slices_found_t* f);
+json_t* assay_report_quantizers_json(const assay_check_t* c);
+json_t* assay_report_quantizer_culprits(const assay_check_t* c, json_t* culprits);
+json_t* assay_report_quantizer_fix_json(const assay_check_t* c, const assay_report_names_t* n);
+
 #endif  // ASSAY_REPORT_REPORT_H_

@@ -53,6 +53,17 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_append(out, "          golden fits the model with its quantizers, not without\n");
 }
 
+// What the engine's outputs are off by, where that is nobody's fault.
+static void steps_line(const assay_check_t* c, assay_str_t* out) {
+  if (!c->steps.elements) return;
+  assay_str_printf(out,
+                   "  note    near ties: %zu %s %s to the other integer than truth; with these "
+                   "steps truth agrees\n",
+                   c->steps.quantizers,
+                   c->steps.quantizers == 1 ? "quantizer rounds" : "quantizers round",
+                   c->steps.elements == 1 ? "an element" : "elements");
+}
+
 // A node that outputs alone do not show for sure, with those that are likely besides.
 static void guess_line(const assay_fault_t* f, assay_str_t* out) {
   static const double SURE = 0.5;
@@ -91,7 +102,7 @@ static void export_lines(const assay_check_t* c, const assay_report_names_t* n, 
   for (size_t i = 0; i < e->n && i < SHOWN; i++)
     fault_line(&e->faults[i], i ? "also" : "export", out);
   if (e->n > SHOWN) assay_str_printf(out, "  also    %zu more values differ\n", e->n - SHOWN);
-  if (n->repairs) {
+  if (n->repairs && !c->quantizers.n_changed) {
     assay_str_append(out, "  repair  ");
     if (n->n_files) assay_str_printf(out, "%s   ", n->files[0]);
     assay_str_printf(
@@ -99,7 +110,7 @@ static void export_lines(const assay_check_t* c, const assay_report_names_t* n, 
         n->repairs_hold ? "verified: its truth agrees with golden" : "which leaves differences");
     write_line(n, out);
   }
-  if (n->repair_error)
+  if (n->repair_error && !c->quantizers.n_changed)
     assay_str_printf(out, "  repair  none: the model with these changes cannot be run: %s\n",
                      n->repair_error);
   if (e->cut_short)
@@ -275,6 +286,10 @@ static void share_lines(const assay_check_t* c, assay_str_t* out) {
 
 static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   const assay_fix_t* f = &c->fix;
+  if (assay_report_is_lossy(c)) {
+    assay_report_quantizer_fix(c, n, out);
+    return;
+  }
   if (!c->has_fix || !f->n_nodes) {
     if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
         !c->options.backend->external)
@@ -334,9 +349,15 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
                                  assay_str_t* out) {
   headline(c, n, out);
   unfinite_lines(c, out);
+  for (size_t i = 0; c->dead && i < c->n_outputs; i++) {
+    const assay_slices_found_t f = assay_slices_judge(c->outputs[i].slices);
+    if (f.dead) assay_report_slices_line(c->outputs[i].value->name, &f, out);
+  }
   golden_lines(c, out);
+  steps_line(c, out);
   export_lines(c, n, out);
   if (c->unmet.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&c->unmet));
+  assay_report_quantizer_lines(c, out);
   share_lines(c, out);
   if (!c->faithful) {
     culprit_lines(c, out);

@@ -337,6 +337,7 @@ assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report
       trials_json(t, t->trials, t->n_trials), "front", trials_json(t, t->front, t->n_front),
       "whole_runs", totals_json(t));
   j = assay_json_put(j, "requirements", requirements);
+  j = assay_json_put(j, "golden_quantized", json_boolean(t->golden_quantized));
   j = assay_json_put(j, "device_rates", rates_json(t));
   if (!j) return assay_status_no_memory();
   *out = j;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/golden/golden_kind.h"
 #include "tune/job.h"
 #include "tune/near.h"
 
@@ -267,7 +268,11 @@ static assay_status_t tune(assay_tune_job_t* j) {
 static assay_status_t run(assay_tune_job_t* j, assay_model_t* model, assay_check_setting_t* check,
                           const assay_samples_t* golden) {
   const assay_check_setting_t o = *check;
+  if (!o.unquantized)
+    ASSAY_TRY(assay_golden_outputs_are_quantized(model, j->inputs, golden, o.seed,
+                                                 &j->out->golden_quantized));
   const assay_runs_setting_t setting = {.backend = o.backend,
+                                        .golden_quantized = j->out->golden_quantized,
                                         .plan = &o.plan,
                                         .require = o.require,
                                         .inputs = j->inputs,

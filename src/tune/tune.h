@@ -63,7 +63,8 @@ typedef struct assay_tuned {
   size_t base;                       // of the formats: that of most nodes
   // Of the base's nodes: those that a rule has to say it of, since they declare another type.
   assay_fix_t redeclared;
-  size_t unknown;  // units whose errors were split by shares
+  size_t unknown;         // units whose errors were split by shares
+  bool golden_quantized;  // golden is of a network that quantizes, as the model does
 } assay_tuned_t;
 
 // The options are those of a check; its precision moves into the result: rules in it stand.

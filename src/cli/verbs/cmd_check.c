@@ -198,7 +198,9 @@ static assay_status_t write_options(job_t* j, const char* path) {
 static assay_status_t hand_over_repair(const args_t* a, job_t* j) {
   char* path = NULL;
   size_t n = 0;
-  if (assay_check_blame(j->check) != ASSAY_BLAME_EXPORT) return NULL;
+  const assay_blame_t blame = assay_check_blame(j->check);
+  if (blame != ASSAY_BLAME_EXPORT && blame != ASSAY_BLAME_PRECISION) return NULL;
+  if (!j->golden) return NULL;
   if (a->output_folder) ASSAY_TRY(beside(a, ".repaired.onnx", &path));
   assay_status_t st = assay_check_repair(j->check, a->model, j->inputs, j->golden, path, &n, NULL);
   if (!st && n && path)

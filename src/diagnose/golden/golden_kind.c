@@ -87,10 +87,12 @@ static bool has_steps(const assay_golden_t* golden) {
 
 assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const assay_model_t* model,
                                          assay_tensor_t* const* inputs,
-                                         assay_tensor_t* const* outputs, uint64_t seed, bool* out) {
+                                         assay_tensor_t* const* outputs, uint64_t seed, bool* out,
+                                         bool* out_sure) {
   assay_evaluator_t *written = NULL, *plain = NULL;
   const assay_graph_t* g = model->graph;
   *out = false;
+  *out_sure = true;
   if (!assay_model_quantizes(model)) return NULL;
   *out = has_steps(golden);
   if (*out) return NULL;
@@ -99,6 +101,7 @@ assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const ass
   votes_t votes = {.written = written, .plain = plain};
   for (int turn = 0; !st && turn < 2 && votes.for_written == votes.for_plain; turn++) {
     votes.factor = turn ? LITTLE : MUCH;
+    *out_sure = !turn;
     st = ask_all(&votes, golden, g, outputs);
   }
   assay_evaluator_destroy(written);
@@ -107,4 +110,16 @@ assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const ass
   // A model that one of the truths cannot run is judged by the check, not here.
   if (assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
   return st;
+}
+
+assay_status_t assay_golden_outputs_are_quantized(const assay_model_t* model,
+                                                  const assay_samples_t* inputs,
+                                                  const assay_samples_t* golden, uint64_t seed,
+                                                  bool* out) {
+  const assay_golden_t no_inner = {0};
+  bool sure = false;
+  *out = false;
+  if (!golden || !golden->n || !inputs->n) return NULL;
+  return assay_golden_is_quantized(&no_inner, model, assay_samples_get(inputs, 0),
+                                   assay_samples_get(golden, 0), seed, out, &sure);
 }

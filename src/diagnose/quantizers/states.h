@@ -1,0 +1,37 @@
+// Truth of a model with each of its quantizers as it is, off, or changed.
+#ifndef ASSAY_DIAGNOSE_QUANTIZERS_STATES_H_
+#define ASSAY_DIAGNOSE_QUANTIZERS_STATES_H_
+
+#include "diagnose/quantizers/quantizers.h"
+
+typedef enum assay_quantizer_state {
+  ASSAY_STATE_OFF = 0,  // real numbers go through; of stored weights: their integers
+  ASSAY_STATE_ON,       // as the model has it
+  ASSAY_STATE_CLIPS,    // its range alone
+  ASSAY_STATE_ROUNDS,   // its steps alone
+  ASSAY_STATE_FITS,     // by the scales that fit
+  ASSAY_STATE_APART,    // by scales for each channel
+  ASSAY_STATE_DRAWN,    // stored weights: each moved by half a step at random
+  ASSAY_STATE_PAIRED,   // dequantized by the scales that it is quantized by
+  ASSAY_STATE_READ,     // quantized by the scales that it is dequantized by
+  ASSAY_STATE_FINE,     // the same, by the steps that a scale for each channel would have
+} assay_quantizer_state_t;
+
+typedef struct assay_states assay_states_t;
+
+// All are borrowed. The samples of golden may be fewer.
+assay_status_t assay_states_create(const assay_model_t* model, assay_quantizers_t* q,
+                                   const assay_quantizers_options_t* options,
+                                   assay_states_t** out) ASSAY_MUST_USE;
+void assay_states_destroy(assay_states_t* s);
+// Truth without quantizers of a sample; borrowed, until the next call for another sample.
+assay_status_t assay_states_base(assay_states_t* s, size_t sample,
+                                 const assay_evaluator_t** out) ASSAY_MUST_USE;
+size_t assay_states_samples(const assay_states_t* s);
+// All samples with these states, by site. Fills outputs, which are empty: `error` is against truth
+// without quantizers (by_itself: none, for what is required of an engine beside truth),
+// `engine_golden` against golden, `golden` is truth without quantizers against it.
+assay_status_t assay_states_run(assay_states_t* s, const assay_quantizer_state_t* at,
+                                bool by_itself, assay_output_check_t* outputs) ASSAY_MUST_USE;
+
+#endif  // ASSAY_DIAGNOSE_QUANTIZERS_STATES_H_
