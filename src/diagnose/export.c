@@ -10,6 +10,7 @@
 #include "diagnose/golden/walk.h"
 #include "diagnose/outputs/others.h"
 #include "diagnose/search.h"
+#include "diagnose/solve/holdout.h"
 #include "diagnose/solve/missing.h"
 #include "diagnose/solve/solve.h"
 #include "eval/evaluator.h"
@@ -91,6 +92,10 @@ static void take_restored(const assay_node_t* node, const assay_repair_t* r, ass
   *n_found = 1;
 }
 
+static bool is_constant_node(const assay_node_t* n) {
+  return !*n->domain && strcmp(n->op_type, "Constant") == 0;
+}
+
 // Where golden knows what goes into the node, its constant can be solved for.
 static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t* target,
                             assay_fault_t* found, size_t* n_found) {
@@ -147,14 +152,77 @@ static assay_status_t repeat(assay_golden_walk_t* w, const assay_search_target_t
 
 // Where the node's own numbers are right, another node may be missing beside it.
 static assay_status_t insert(assay_golden_walk_t* w, const assay_search_target_t* target,
-                             double deadline, assay_fault_t* found, size_t* n_found) {
+                             assay_holdout_t* holdout, double deadline, assay_fault_t* found,
+                             size_t* n_found) {
   assay_repair_t r = {0};
   bool is_found = false;
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
-  ASSAY_TRY(assay_solve_missing(w->truth, node, target, &w->golden, deadline, &r, &is_found));
+  ASSAY_TRY(
+      assay_solve_missing(w->truth, node, target, &w->golden, holdout, deadline, &r, &is_found));
   if (is_found) take_restored(node, &r, found, n_found);
   return NULL;
+}
+
+// Other samples, by the outputs that golden knows and no node reads. *targets: to be freed after
+// the holdout. Where another node is at fault as well, nothing restores outputs by itself.
+static assay_status_t find_holdout(assay_golden_walk_t* w, assay_search_target_t** targets,
+                                   assay_holdout_t** out) {
+  const assay_graph_t* g = w->model->graph;
+  size_t n = 0;
+  for (size_t i = 1; i < w->out->n; i++)
+    if (w->out->faults[i].node != w->out->faults[0].node) return NULL;
+  ASSAY_TRY(assay_new_array(g->n_outputs, sizeof **targets, targets));
+  for (size_t i = 0; i < g->n_outputs; i++) {
+    const assay_value_t* v = g->outputs[i];
+    const assay_tensor_t* t = w->golden_of[v->id] ? w->golden_of[v->id]->tensor : NULL;
+    // Integers may be as many as a threshold lets through: their shapes differ.
+    if (t && t->store == ASSAY_STORE_F64 && v->producer && w->missed[v->id])
+      (*targets)[n++] = target_of(w, v);
+  }
+  return assay_holdout_create(w->options, w->model, w->truth, *targets, n, out);
+}
+
+// A constant in place of what the network computes fits one sample only: what computes it is looked
+// for first, unless the constant does for the other samples, too.
+static assay_status_t solve_constant_node(assay_golden_walk_t* w,
+                                          const assay_search_target_t* target,
+                                          assay_holdout_t* holdout, double deadline,
+                                          assay_fault_t* found, size_t* n_found) {
+  assay_fault_t as_golden[1] = {{0}};
+  size_t n = 0;
+  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  ASSAY_TRY(solve(w, target, as_golden, &n));
+  assay_status_t st =
+      n && as_golden[0].restored ? assay_holdout_ask(holdout, &as_golden[0].repair, &said) : NULL;
+  if (!st && said != ASSAY_HOLDOUT_HOLDS) st = insert(w, target, holdout, deadline, found, n_found);
+  if (!st && n && !(*n_found && found[0].restored)) {
+    for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
+    found[0] = as_golden[0];
+    *n_found = 1;
+  } else if (n) {
+    assay_repair_deinit(&as_golden[0].repair);
+  }
+  return st;
+}
+
+// What golden's inner values tell of the target's node.
+static assay_status_t solve_node(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                 double deadline, assay_fault_t* found, size_t* n_found) {
+  assay_search_target_t* outputs = NULL;
+  assay_holdout_t* holdout = NULL;
+  const assay_node_t* node = target->value->producer;
+  if (*n_found && found[0].restored) return NULL;
+  assay_status_t st = find_holdout(w, &outputs, &holdout);
+  if (!st && node && is_constant_node(node)) {
+    st = solve_constant_node(w, target, holdout, deadline, found, n_found);
+  } else {
+    if (!st) st = solve(w, target, found, n_found);
+    if (!st) st = insert(w, target, holdout, deadline, found, n_found);
+  }
+  assay_holdout_destroy(holdout);
+  assay_free(outputs);
+  return st;
 }
 
 static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const* values, size_t n,
@@ -187,8 +255,7 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
   if (!st && inner) st = repeat(w, &targets[0], fault, found, &n_found);
   if (!st && !n_found) st = assay_search_run(&s, found, &n_found);
   assay_others_deinit(&others);
-  if (!st && inner) st = solve(w, &targets[0], found, &n_found);
-  if (!st && inner) st = insert(w, &targets[0], deadline, found, &n_found);
+  if (!st && inner) st = solve_node(w, &targets[0], deadline, found, &n_found);
   if (!st) st = take_found(w, fault, found, n_found);
   w->out->cut_short |= s.cut_short;
   w->out->trials += s.trials;

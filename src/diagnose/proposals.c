@@ -238,11 +238,26 @@ assay_status_t assay_propose_numbers(const assay_suspect_t* s, const char* cause
   return NULL;
 }
 
+// Where the padding goes that keeps the output's size: on both sides, all before (a causal
+// convolution), all after.
+typedef enum pad_side { PAD_BOTH, PAD_BEFORE, PAD_AFTER, PAD_SIDES } pad_side_t;
+
+// Padding on one side only stays there; where there is none it may have been on any.
+static bool is_padded_like(const assay_numbers_t* pads, pad_side_t side) {
+  int64_t begin = 0, end = 0;
+  for (size_t i = 0; i < pads->n; i++) *(i < pads->n / 2 ? &begin : &end) += pads->at[i];
+  return side == PAD_BOTH || (side == PAD_BEFORE ? end : begin) == 0;
+}
+
+static int64_t pad_before(pad_side_t side, int64_t grow) {
+  return side == PAD_BOTH ? grow / 2 : side == PAD_BEFORE ? grow : 0;
+}
+
 // Dilations with the padding that keeps the output's size.
 // Source: ONNX Conv 11: effective kernel (k - 1) d + 1.
 static assay_status_t offer_dilation(const assay_suspect_t* s, const char* cause, int64_t dilation,
-                                     const assay_numbers_t* kernel, const assay_trial_t* t,
-                                     bool* stop) {
+                                     pad_side_t side, const assay_numbers_t* kernel,
+                                     const assay_trial_t* t, bool* stop) {
   const assay_attr_spec_t* names[] = {assay_schema_attr(s->node->schema, "dilations"),
                                       assay_schema_attr(s->node->schema, "pads")};
   assay_numbers_t dilations = {.n = kernel->n}, pads = {.n = 2 * kernel->n};
@@ -250,12 +265,14 @@ static assay_status_t offer_dilation(const assay_suspect_t* s, const char* cause
   if (!list_now(s, names[0], &dilations))
     for (size_t i = 0; i < kernel->n; i++) dilations.at[i] = 1;
   list_now(s, names[1], &pads);
+  if (!is_padded_like(&pads, side)) return NULL;
   bool same = true;
   for (size_t i = 0; i < kernel->n; i++) {
     const int64_t grow = (dilation - dilations.at[i]) * (kernel->at[i] - 1);
     same = same && grow == 0;
-    pads.at[i] += grow / 2;
-    pads.at[i + kernel->n] += grow - grow / 2;
+    pads.at[i] += pad_before(side, grow);
+    pads.at[i + kernel->n] += grow - pad_before(side, grow);
+    if (pads.at[i] < 0 || pads.at[i + kernel->n] < 0) return NULL;
     dilations.at[i] = dilation;
   }
   if (same) return NULL;
@@ -276,7 +293,7 @@ static assay_status_t offer_dilation(const assay_suspect_t* s, const char* cause
 
 assay_status_t assay_propose_dilation(const assay_suspect_t* s, const char* cause,
                                       const assay_trial_t* t, bool* stop) {
-  static const int64_t usual[] = {1, 2, 3, 4, 6, 8, 12};
+  static const int64_t usual[] = {1, 2, 3, 4, 6, 8, 12, 16};
   const assay_schema_t* schema = s->node->schema;
   const assay_attr_spec_t* a = schema ? assay_schema_attr(schema, "kernel_shape") : NULL;
   assay_numbers_t kernel = {0};
@@ -289,8 +306,9 @@ assay_status_t assay_propose_dilation(const assay_suspect_t* s, const char* caus
     memcpy(kernel.at, w->dims + 2, kernel.n * sizeof *kernel.at);
   }
   if (2 * kernel.n > ASSAY_EDIT_NUMBERS) return NULL;
-  for (size_t i = 0; i < sizeof usual / sizeof *usual && !*stop; i++)
-    ASSAY_TRY(offer_dilation(s, cause, usual[i], &kernel, t, stop));
+  for (pad_side_t side = PAD_BOTH; side < PAD_SIDES; side++)
+    for (size_t i = 0; i < sizeof usual / sizeof *usual && !*stop; i++)
+      ASSAY_TRY(offer_dilation(s, cause, usual[i], side, &kernel, t, stop));
   return NULL;
 }
 

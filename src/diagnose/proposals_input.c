@@ -177,26 +177,50 @@ assay_status_t assay_propose_transposed(const assay_suspect_t* s, const char* ca
   return NULL;
 }
 
-// Reversed along an axis: mirrored kernels, channels in BGR order.
+// x with the axes of a mask (bit a: axis a) the other way round.
+static void reverse(const assay_tensor_t* x, unsigned mask, assay_tensor_t* y) {
+  for (int64_t i = 0; i < x->size; i++) {
+    int64_t rest = i, from = 0, step = 1;
+    for (int a = x->rank; a-- > 0; rest /= x->dims[a]) {
+      const int64_t at = rest % x->dims[a];
+      from += (mask >> a & 1 ? x->dims[a] - 1 - at : at) * step;
+      step *= x->dims[a];
+    }
+    assay_f64(y)[i] = assay_f64(x)[from];
+  }
+}
+
+static assay_status_t offer_reversed(const assay_suspect_t* s, const char* cause, size_t input,
+                                     const assay_tensor_t* x, unsigned mask, const assay_trial_t* t,
+                                     bool* stop) {
+  assay_tensor_t* y = NULL;
+  char axes[40] = "";
+  ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &y));
+  reverse(x, mask, y);
+  for (int a = 0; a < x->rank; a++)
+    if (mask >> a & 1)
+      snprintf(axes + strlen(axes), sizeof axes - strlen(axes), "%s%d", *axes ? ", " : "", a);
+  assay_repair_t r = constant_repair(s, cause, input, y);
+  snprintf(r.text, sizeof r.text, "'%.100s' reversed along %s %s", value_name(s, input),
+           strchr(axes, ',') ? "axes" : "axis", axes);
+  return assay_offer(t, &r, stop);
+}
+
+// Reversed along an axis, or along all that a kernel has: mirrored kernels, channels in BGR order.
 assay_status_t assay_propose_reversed(const assay_suspect_t* s, const char* cause,
                                       const assay_trial_t* t, bool* stop) {
   for (size_t i = 0; i < s->n_in && !*stop; i++) {
     assay_tensor_t* x = NULL;
     ASSAY_TRY(assay_suspect_constant(s, i, &x));
     assay_status_t st = NULL;
+    unsigned kernel = 0;
     for (int a = 0; is_float(x) && x->size <= MANY && a < x->rank && !st && !*stop; a++) {
       if (x->dims[a] < 2) continue;
-      assay_tensor_t* y = NULL;
-      st = assay_tensor_create(x->type, x->rank, x->dims, &y);
-      if (st) break;
-      const int64_t inner = assay_dims_product(x->dims, a + 1, x->rank), d = x->dims[a];
-      for (int64_t k = 0; k < x->size / inner; k++)
-        memcpy(assay_f64(y) + k * inner, assay_f64(x) + ((k / d) * d + (d - 1 - k % d)) * inner,
-               (size_t)inner * sizeof(double));
-      assay_repair_t r = constant_repair(s, cause, i, y);
-      snprintf(r.text, sizeof r.text, "'%.100s' reversed along axis %d", value_name(s, i), a);
-      st = assay_offer(t, &r, stop);
+      if (a >= 2) kernel |= 1u << a;
+      st = offer_reversed(s, cause, i, x, 1u << a, t, stop);
     }
+    if (!st && !*stop && kernel & (kernel - 1))
+      st = offer_reversed(s, cause, i, x, kernel, t, stop);
     assay_tensor_release(x);
     if (st) return st;
   }

@@ -19,7 +19,8 @@ typedef assay_status_t solver_t(const assay_solve_t* s, bool* held, assay_tensor
 
 static double square(double x) { return x * x; }
 
-// RMS of what a solution leaves over what there was, at the places that it did not look at.
+// RMS of what a solution leaves over what there was, at the places that it did not look at. Where
+// nothing was wrong there, nothing may be wrong after it.
 static double left_of(const assay_solve_t* s, const bool* held, const assay_tensor_t* made) {
   double left = 0, before = 0;
   int64_t n = 0;
@@ -29,7 +30,8 @@ static double left_of(const assay_solve_t* s, const bool* held, const assay_tens
     before += square(assay_f64(s->have)[i] - assay_f64(s->want)[i]);
     n++;
   }
-  return n && before > 0 ? sqrt(left / before) : INFINITY;
+  if (n && before == 0) return left == 0 ? 0 : INFINITY;
+  return n ? sqrt(left / before) : INFINITY;
 }
 
 // Elements that hardly change are those of the constant, which its format held exactly.

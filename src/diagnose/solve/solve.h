@@ -13,6 +13,7 @@
 
 #include "diagnose/export.h"
 #include "diagnose/search.h"
+#include "diagnose/solve/holdout.h"
 #include "eval/evaluator.h"
 
 // Tries each constant input of the node that makes the target, all of whose other inputs are in the
