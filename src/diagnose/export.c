@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "diagnose/golden/stray_casts.h"
 #include "diagnose/golden/walk.h"
 #include "diagnose/outputs/others.h"
 #include "diagnose/search.h"
@@ -290,6 +291,10 @@ static assay_status_t search_all(assay_golden_walk_t* w) {
     // The time left, shared among the faults left.
     const double now = assay_clock_seconds();
     const size_t n = w->out->n;
+    if (w->out->faults[i].restored) {  // it came with its repair
+      i++;
+      continue;
+    }
     const double share = fmax(0, end - now) / (double)(n - i);
     ASSAY_TRY(search(w, &w->out->faults[i].value, 1, now + share, i));
     i += 1 + w->out->n - n;  // several may hide behind one value
@@ -306,7 +311,9 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
     if (golden->at[i].value && !golden->at[i].value->is_output) out->outputs_only = false;
   assay_status_t st = assay_golden_walk_create(&w, golden, inputs);
   if (!st) st = assay_golden_walk_run(&w, inputs);
-  if (!st && out->n && !options->no_search) st = search_all(&w);
+  const bool searched = !st && out->n && !options->no_search;
+  if (!st && (!out->n || !out->outputs_only)) st = assay_golden_find_stray_casts(&w, inputs);
+  if (!st && searched) st = search_all(&w);
   assay_golden_walk_deinit(&w);
   if (st) assay_export_deinit(out);
   return st;

@@ -121,8 +121,7 @@ static assay_status_t reduce_over(const operators_t* k, const assay_missing_othe
     if (mask >> i & 1) terms.axes[terms.n_axes++] = i;
   for (size_t i = 0; i < sizeof REDUCTIONS / sizeof *REDUCTIONS; i++) {
     terms.program = keeps ? REDUCTIONS[i].keeps : REDUCTIONS[i].drops;
-    if (!assay_missing_is_over(k->s))
-      ASSAY_TRY(try_formula(k, x, &terms, REDUCTIONS[i].op_type));
+    if (!assay_missing_is_over(k->s)) ASSAY_TRY(try_formula(k, x, &terms, REDUCTIONS[i].op_type));
   }
   return NULL;
 }
@@ -133,8 +132,7 @@ static assay_status_t reduce(const operators_t* k, const assay_missing_other_t* 
   if (x->tensor->rank > MAX_RANK || x->tensor->size < 2 * want->size) return NULL;
   for (unsigned mask = 1; mask < 1u << x->tensor->rank; mask++)
     for (int keeps = 1; keeps >= 0; keeps--)
-      if (reduces_to(x->tensor, mask, keeps, want))
-        ASSAY_TRY(reduce_over(k, x, mask, keeps));
+      if (reduces_to(x->tensor, mask, keeps, want)) ASSAY_TRY(reduce_over(k, x, mask, keeps));
   return NULL;
 }
 
