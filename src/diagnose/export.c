@@ -97,17 +97,20 @@ static bool is_constant_node(const assay_node_t* n) {
   return !*n->domain && strcmp(n->op_type, "Constant") == 0;
 }
 
-// Where golden knows what goes into the node, its constant can be solved for.
+// Where golden knows what goes into the node, its constant can be solved for: by that, or by the
+// outputs of other samples as well.
 static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t* target,
+                            assay_holdout_t* holdout, bool by_samples, double deadline,
                             assay_fault_t* found, size_t* n_found) {
   assay_repair_t r = {0};
   double left = 0;
   bool is_solved = false;
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
-  ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &is_solved));
+  if (!by_samples) ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &is_solved));
   if (is_solved) return take_restored(node, &r, found, n_found), NULL;
-  ASSAY_TRY(assay_solve_constant(w->truth, node, target, &r, &left, &is_solved));
+  ASSAY_TRY(assay_solve_constant(w->truth, node, target, holdout, by_samples, deadline, &r, &left,
+                                 &is_solved));
   if (!is_solved) return NULL;
   const assay_difference_t d = assay_difference(target->truth, target->golden);
   const bool restored = left * d.rms <= target->explained_rms;
@@ -165,6 +168,13 @@ static assay_status_t insert(assay_golden_walk_t* w, const assay_search_target_t
   return NULL;
 }
 
+static bool is_read(const assay_graph_t* g, const assay_value_t* v) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++)
+      if (g->nodes[i]->inputs[k] == v) return true;
+  return false;
+}
+
 // Other samples, by the outputs that golden knows and no node reads. *targets: to be freed after
 // the holdout. Where another node is at fault as well, nothing restores outputs by itself.
 static assay_status_t find_holdout(assay_golden_walk_t* w, assay_search_target_t** targets,
@@ -178,7 +188,7 @@ static assay_status_t find_holdout(assay_golden_walk_t* w, assay_search_target_t
     const assay_value_t* v = g->outputs[i];
     const assay_tensor_t* t = w->golden_of[v->id] ? w->golden_of[v->id]->tensor : NULL;
     // Integers may be as many as a threshold lets through: their shapes differ.
-    if (t && t->store == ASSAY_STORE_F64 && v->producer && w->missed[v->id])
+    if (t && t->store == ASSAY_STORE_F64 && v->producer && w->missed[v->id] && !is_read(g, v))
       (*targets)[n++] = target_of(w, v);
   }
   return assay_holdout_create(w->options, w->model, w->truth, *targets, n, out);
@@ -193,9 +203,10 @@ static assay_status_t solve_constant_node(assay_golden_walk_t* w,
   assay_fault_t as_golden[1] = {{0}};
   size_t n = 0;
   assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
-  ASSAY_TRY(solve(w, target, as_golden, &n));
-  assay_status_t st =
-      n && as_golden[0].restored ? assay_holdout_ask(holdout, &as_golden[0].repair, &said) : NULL;
+  ASSAY_TRY(solve(w, target, holdout, false, deadline, as_golden, &n));
+  assay_status_t st = n && as_golden[0].restored
+                          ? assay_holdout_ask(holdout, 0, &as_golden[0].repair, &said)
+                          : NULL;
   if (!st && said != ASSAY_HOLDOUT_HOLDS) st = insert(w, target, holdout, deadline, found, n_found);
   if (!st && n && !(*n_found && found[0].restored)) {
     for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
@@ -207,6 +218,24 @@ static assay_status_t solve_constant_node(assay_golden_walk_t* w,
   return st;
 }
 
+// A constant, or a node that is missing beside it. What one sample says of a constant and the
+// others do not bear out stands last.
+static assay_status_t solve_or_insert(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                      assay_holdout_t* holdout, double deadline,
+                                      assay_fault_t* found, size_t* n_found) {
+  const double now = assay_clock_seconds(), part = now + 0.7 * fmax(0, deadline - now);
+  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  ASSAY_TRY(solve(w, target, holdout, false, deadline, found, n_found));
+  const bool solved = *n_found && found[0].restored;
+  if (solved) ASSAY_TRY(assay_holdout_ask(holdout, 0, &found[0].repair, &said));
+  const bool doubted = said == ASSAY_HOLDOUT_NEAR || said == ASSAY_HOLDOUT_FAILS;
+  if (doubted) found[0].restored = false;
+  ASSAY_TRY(insert(w, target, holdout, part, found, n_found));
+  ASSAY_TRY(solve(w, target, holdout, true, deadline, found, n_found));
+  if (doubted) found[0].restored = true;
+  return NULL;
+}
+
 // What golden's inner values tell of the target's node.
 static assay_status_t solve_node(assay_golden_walk_t* w, const assay_search_target_t* target,
                                  double deadline, assay_fault_t* found, size_t* n_found) {
@@ -215,12 +244,10 @@ static assay_status_t solve_node(assay_golden_walk_t* w, const assay_search_targ
   const assay_node_t* node = target->value->producer;
   if (*n_found && found[0].restored) return NULL;
   assay_status_t st = find_holdout(w, &outputs, &holdout);
-  if (!st && node && is_constant_node(node)) {
+  if (!st && node && is_constant_node(node))
     st = solve_constant_node(w, target, holdout, deadline, found, n_found);
-  } else {
-    if (!st) st = solve(w, target, found, n_found);
-    if (!st) st = insert(w, target, holdout, deadline, found, n_found);
-  }
+  else if (!st)
+    st = solve_or_insert(w, target, holdout, deadline, found, n_found);
   assay_holdout_destroy(holdout);
   assay_free(outputs);
   return st;

@@ -2,8 +2,8 @@
 """What is computed no more: test_traced.py ASSAY
 
 A value that was computed once, when the model was exported, and is a constant in the file; an update that was lost; statistics of what is there
-in place of those of training; a causal convolution's dilation; a kernel the other way round; a row of an embedding. Golden has inner values of the
-first of four samples, and outputs of all: `check` finds what computes the value, by the other samples where the first allows several, and the
+in place of those of training; a causal convolution's dilation; a kernel the other way round; a row of an embedding; stale weights; Casts to 16
+bits and back. Golden has inner values of the first of four samples, and outputs of all: `check` finds what computes the value, by the other samples where the first allows several, and the
 repaired model gives golden's outputs on inputs that took no part. Golden and the outputs are those of onnx's reference evaluator.
 """
 import os
@@ -103,6 +103,13 @@ def flipped(nodes, constants):
     constants["k2"] = np.ascontiguousarray(constants["k2"][:, :, ::-1, ::-1])
 
 
+def stale(name):
+    """Weights of another moment of training. One sample has not enough rows to tell them."""
+    def change(nodes, constants):
+        constants[name] = constants[name] + np.float32(0.05) * normal(*constants[name].shape)
+    return change
+
+
 ROWS = [
     # what became of the model, the first culprit, part of what is said
     (traced("highest"), "highest", "ReduceMax of 'r' in place of its output"),
@@ -116,6 +123,8 @@ ROWS = [
     (own_statistics, "norm", "a factor and a bias"),
     (lost_dilation, "conv", "dilations all 2, with pads = [4,0]"),
     (flipped, "kernel", "'k2'"),
+    (stale("tail"), "out", "30 of 30 elements of 'tail'"),
+    (stale("k"), "conv", "72 of 72 elements of 'k'"),
     (stray("gated", T.FLOAT16), "wide", "'u_raw' is rounded to float16"),
     (stray("out", T.BFLOAT16), "wide", "'y_raw' is rounded to bfloat16"),
 ]

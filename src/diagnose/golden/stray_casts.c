@@ -116,9 +116,9 @@ static assay_status_t add_fault(assay_golden_walk_t* w, const assay_node_t* n,
   const assay_value_t* before = n->inputs[0]->producer->inputs[0];
   assay_repair_t r = {.node = n, .cause = "stray casts", .n_edits = 1};
   r.edits[0] = (assay_repair_edit_t){.kind = ASSAY_EDIT_INPUT, .input = 0, .value = before};
-  snprintf(r.text, sizeof r.text, "'%.80s' is rounded to %s and cast back; golden is not: read '%.80s'",
-           before->name, type_of(n->inputs[0]) == ASSAY_TYPE_FLOAT16 ? "float16" : "bfloat16",
-           before->name);
+  snprintf(r.text, sizeof r.text,
+           "'%.80s' is rounded to %s and cast back; golden is not: read '%.80s'", before->name,
+           type_of(n->inputs[0]) == ASSAY_TYPE_FLOAT16 ? "float16" : "bfloat16", before->name);
   ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));
   e->faults[e->n++] = (assay_fault_t){.value = seen,
                                       .node = n,
@@ -138,7 +138,8 @@ static assay_status_t ask_value(const assay_golden_walk_t* w, const assay_node_t
   assay_tensor_t* rounded = NULL;
   *out = SILENT;
   if (!w->golden_of[v->id] || !w->missed[v->id]) return NULL;
-  ASSAY_TRY(assay_round_tensor(w->missed[v->id], assay_type_format(type_of(n->inputs[0])), &rounded));
+  ASSAY_TRY(
+      assay_round_tensor(w->missed[v->id], assay_type_format(type_of(n->inputs[0])), &rounded));
   *out = compare(w->golden_of[v->id]->tensor, w->missed[v->id], rounded, d);
   assay_tensor_release(rounded);
   return NULL;

@@ -79,7 +79,7 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
 
 assay_status_t assay_missing_take(assay_missing_search_t* s, assay_repair_t* take) {
   assay_holdout_answer_t said;
-  assay_status_t st = assay_holdout_ask(s->holdout, take, &said);
+  assay_status_t st = assay_holdout_ask(s->holdout, 0, take, &said);
   const bool refuted = said == ASSAY_HOLDOUT_FAILS;
   if (st || (refuted && s->has_refuted)) return assay_repair_deinit(take), st;
   if (s->has_refuted) assay_repair_deinit(s->out);
