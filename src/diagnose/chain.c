@@ -447,7 +447,14 @@ static bool inner_of_first(const assay_model_t* m, const assay_samples_t* inputs
   size_t first = 0, all = 0;
   for (size_t i = 0; i < golden->n; i++) {
     const assay_golden_tensor_t* g = &golden->at[i];
-    if (!g->value || g->value->is_output || leading(g->value) != -1 || !g->tensor->rank) continue;
+    if (!g->value || g->value->is_output || !g->tensor->rank) continue;
+    const int64_t fixed = leading(g->value);
+    if (fixed > 0) {
+      const int64_t rows = g->tensor->dims[0];
+      all += rows == fixed * (int64_t)inputs->n || counts_samples(g, (int64_t)inputs->n);
+      first += rows == fixed && !counts_samples(g, (int64_t)inputs->n);
+    }
+    if (fixed != -1) continue;
     const assay_dim_t* d = type_of(g->value)->dims[0];
     const char* name = d ? assay_dim_name(d) : NULL;
     int64_t sum = 0;
@@ -476,7 +483,7 @@ static assay_status_t golden_of_sample(const assay_model_t* m, const assay_golde
   return NULL;
 }
 
-// The samples besides k, those after it first.
+// The samples besides k, those after it first, with what golden knows of their outputs.
 static assay_status_t list_others(const assay_model_t* m, const assay_samples_t* inputs, size_t k,
                                   const assay_golden_t* golden, assay_other_sample_t* others,
                                   size_t* out_n) {
@@ -486,7 +493,7 @@ static assay_status_t list_others(const assay_model_t* m, const assay_samples_t*
     assay_other_sample_t* to = &others[(*out_n)++];
     *to = (assay_other_sample_t){.in = assay_samples_get(inputs, other)};
     for (size_t i = 0; i < golden->n; i++)
-      if (golden->at[i].value)
+      if (golden->at[i].value && golden->at[i].value->is_output)
         ASSAY_TRY(add_sample(m, golden, &golden->at[i], other, inputs->n, &to->golden));
   }
   return NULL;
@@ -518,8 +525,7 @@ assay_status_t assay_chain_run(const assay_model_t* model, const assay_samples_t
     assay_other_sample_t others[ASSAY_OTHER_SAMPLES];
     assay_export_options_t o = *options;
     assay_export_deinit(out);
-    if (!o.no_search && outputs_only(golden))
-      st = list_others(model, inputs, k, golden, others, &o.n_others);
+    if (!o.no_search) st = list_others(model, inputs, k, golden, others, &o.n_others);
     o.others = others;
     if (!st)
       st = one_sample(model, assay_samples_get(inputs, k), k, inputs->n, of_first, golden, &o, out);

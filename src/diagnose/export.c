@@ -7,9 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "diagnose/golden/stray_casts.h"
 #include "diagnose/golden/walk.h"
 #include "diagnose/outputs/others.h"
 #include "diagnose/search.h"
+#include "diagnose/solve/holdout.h"
 #include "diagnose/solve/missing.h"
 #include "diagnose/solve/solve.h"
 #include "eval/evaluator.h"
@@ -91,17 +93,24 @@ static void take_restored(const assay_node_t* node, const assay_repair_t* r, ass
   *n_found = 1;
 }
 
-// Where golden knows what goes into the node, its constant can be solved for.
+static bool is_constant_node(const assay_node_t* n) {
+  return !*n->domain && strcmp(n->op_type, "Constant") == 0;
+}
+
+// Where golden knows what goes into the node, its constant can be solved for: by that, or by the
+// outputs of other samples as well.
 static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t* target,
+                            assay_holdout_t* holdout, bool by_samples, double deadline,
                             assay_fault_t* found, size_t* n_found) {
   assay_repair_t r = {0};
   double left = 0;
   bool is_solved = false;
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
-  ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &is_solved));
+  if (!by_samples) ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &is_solved));
   if (is_solved) return take_restored(node, &r, found, n_found), NULL;
-  ASSAY_TRY(assay_solve_constant(w->truth, node, target, &r, &left, &is_solved));
+  ASSAY_TRY(assay_solve_constant(w->truth, node, target, holdout, by_samples, deadline, &r, &left,
+                                 &is_solved));
   if (!is_solved) return NULL;
   const assay_difference_t d = assay_difference(target->truth, target->golden);
   const bool restored = left * d.rms <= target->explained_rms;
@@ -147,14 +156,101 @@ static assay_status_t repeat(assay_golden_walk_t* w, const assay_search_target_t
 
 // Where the node's own numbers are right, another node may be missing beside it.
 static assay_status_t insert(assay_golden_walk_t* w, const assay_search_target_t* target,
-                             double deadline, assay_fault_t* found, size_t* n_found) {
+                             assay_holdout_t* holdout, double deadline, assay_fault_t* found,
+                             size_t* n_found) {
   assay_repair_t r = {0};
   bool is_found = false;
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
-  ASSAY_TRY(assay_solve_missing(w->truth, node, target, &w->golden, deadline, &r, &is_found));
+  ASSAY_TRY(
+      assay_solve_missing(w->truth, node, target, &w->golden, holdout, deadline, &r, &is_found));
   if (is_found) take_restored(node, &r, found, n_found);
   return NULL;
+}
+
+static bool is_read(const assay_graph_t* g, const assay_value_t* v) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++)
+      if (g->nodes[i]->inputs[k] == v) return true;
+  return false;
+}
+
+// Other samples, by the outputs that golden knows and no node reads. *targets: to be freed after
+// the holdout. Where another node is at fault as well, nothing restores outputs by itself.
+static assay_status_t find_holdout(assay_golden_walk_t* w, assay_search_target_t** targets,
+                                   assay_holdout_t** out) {
+  const assay_graph_t* g = w->model->graph;
+  size_t n = 0;
+  for (size_t i = 1; i < w->out->n; i++)
+    if (w->out->faults[i].node != w->out->faults[0].node) return NULL;
+  ASSAY_TRY(assay_new_array(g->n_outputs, sizeof **targets, targets));
+  for (size_t i = 0; i < g->n_outputs; i++) {
+    const assay_value_t* v = g->outputs[i];
+    const assay_tensor_t* t = w->golden_of[v->id] ? w->golden_of[v->id]->tensor : NULL;
+    // Integers may be as many as a threshold lets through: their shapes differ.
+    if (t && t->store == ASSAY_STORE_F64 && v->producer && w->missed[v->id] && !is_read(g, v))
+      (*targets)[n++] = target_of(w, v);
+  }
+  return assay_holdout_create(w->options, w->model, w->truth, *targets, n, out);
+}
+
+// A constant in place of what the network computes fits one sample only: what computes it is looked
+// for first, unless the constant does for the other samples, too.
+static assay_status_t solve_constant_node(assay_golden_walk_t* w,
+                                          const assay_search_target_t* target,
+                                          assay_holdout_t* holdout, double deadline,
+                                          assay_fault_t* found, size_t* n_found) {
+  assay_fault_t as_golden[1] = {{0}};
+  size_t n = 0;
+  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  ASSAY_TRY(solve(w, target, holdout, false, deadline, as_golden, &n));
+  assay_status_t st = n && as_golden[0].restored
+                          ? assay_holdout_ask(holdout, 0, &as_golden[0].repair, &said)
+                          : NULL;
+  if (!st && said != ASSAY_HOLDOUT_HOLDS) st = insert(w, target, holdout, deadline, found, n_found);
+  if (!st && n && !(*n_found && found[0].restored)) {
+    for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
+    found[0] = as_golden[0];
+    *n_found = 1;
+  } else if (n) {
+    assay_repair_deinit(&as_golden[0].repair);
+  }
+  return st;
+}
+
+// A constant, or a node that is missing beside it. What one sample says of a constant and the
+// others do not bear out stands last.
+static assay_status_t solve_or_insert(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                      assay_holdout_t* holdout, double deadline,
+                                      assay_fault_t* found, size_t* n_found) {
+  const double now = assay_clock_seconds(), part = now + 0.7 * fmax(0, deadline - now);
+  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  ASSAY_TRY(solve(w, target, holdout, false, deadline, found, n_found));
+  const bool solved = *n_found && found[0].restored;
+  if (solved) ASSAY_TRY(assay_holdout_ask(holdout, 0, &found[0].repair, &said));
+  const bool doubted = said == ASSAY_HOLDOUT_NEAR || said == ASSAY_HOLDOUT_FAILS;
+  if (doubted) found[0].restored = false;
+  ASSAY_TRY(insert(w, target, holdout, part, found, n_found));
+  ASSAY_TRY(solve(w, target, holdout, true, deadline, found, n_found));
+  if (doubted) found[0].restored = true;
+  return NULL;
+}
+
+// What golden's inner values tell of the target's node.
+static assay_status_t solve_node(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                 double deadline, assay_fault_t* found, size_t* n_found) {
+  assay_search_target_t* outputs = NULL;
+  assay_holdout_t* holdout = NULL;
+  const assay_node_t* node = target->value->producer;
+  if (*n_found && found[0].restored) return NULL;
+  assay_status_t st = find_holdout(w, &outputs, &holdout);
+  if (!st && node && is_constant_node(node))
+    st = solve_constant_node(w, target, holdout, deadline, found, n_found);
+  else if (!st)
+    st = solve_or_insert(w, target, holdout, deadline, found, n_found);
+  assay_holdout_destroy(holdout);
+  assay_free(outputs);
+  return st;
 }
 
 static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const* values, size_t n,
@@ -187,8 +283,7 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
   if (!st && inner) st = repeat(w, &targets[0], fault, found, &n_found);
   if (!st && !n_found) st = assay_search_run(&s, found, &n_found);
   assay_others_deinit(&others);
-  if (!st && inner) st = solve(w, &targets[0], found, &n_found);
-  if (!st && inner) st = insert(w, &targets[0], deadline, found, &n_found);
+  if (!st && inner) st = solve_node(w, &targets[0], deadline, found, &n_found);
   if (!st) st = take_found(w, fault, found, n_found);
   w->out->cut_short |= s.cut_short;
   w->out->trials += s.trials;
@@ -223,6 +318,10 @@ static assay_status_t search_all(assay_golden_walk_t* w) {
     // The time left, shared among the faults left.
     const double now = assay_clock_seconds();
     const size_t n = w->out->n;
+    if (w->out->faults[i].restored) {  // it came with its repair
+      i++;
+      continue;
+    }
     const double share = fmax(0, end - now) / (double)(n - i);
     ASSAY_TRY(search(w, &w->out->faults[i].value, 1, now + share, i));
     i += 1 + w->out->n - n;  // several may hide behind one value
@@ -239,7 +338,9 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
     if (golden->at[i].value && !golden->at[i].value->is_output) out->outputs_only = false;
   assay_status_t st = assay_golden_walk_create(&w, golden, inputs);
   if (!st) st = assay_golden_walk_run(&w, inputs);
-  if (!st && out->n && !options->no_search) st = search_all(&w);
+  const bool searched = !st && out->n && !options->no_search;
+  if (!st && (!out->n || !out->outputs_only)) st = assay_golden_find_stray_casts(&w, inputs);
+  if (!st && searched) st = search_all(&w);
   assay_golden_walk_deinit(&w);
   if (st) assay_export_deinit(out);
   return st;

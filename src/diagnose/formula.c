@@ -49,14 +49,16 @@ const assay_value_t* assay_formula_source(const assay_formula_t* f) { return f->
 // ---- words -------------------------------------------------------------------------------------
 
 // What one word does: an operator of so many operands from the stack, then maybe one that belongs
-// to the formula (axes, elements), and an attribute.
+// to the formula (axes, elements), and attributes.
 typedef struct word {
   const char *text, *op_type;
   int n;      // operands on the stack
   bool axes;  // the axes: input 1 from version `axes_from` on, before it an attribute
   int axes_from;
-  bool axis;  // attribute `axis`, the first of the axes
-  int which;  // gather: 0 `c` along axes[0], 1 `d` along axes[1]
+  bool drops;  // attribute `keepdims` 0
+  bool axis;   // attribute `axis`, the first of the axes
+  int which;   // gather: 0 `c` along axes[0], 1 `d` along axes[1]
+  const char* reduction;
 } word_t;
 
 static const word_t WORDS[] = {
@@ -64,18 +66,54 @@ static const word_t WORDS[] = {
     {.text = "-", .op_type = "Sub", .n = 2},
     {.text = "*", .op_type = "Mul", .n = 2},
     {.text = "/", .op_type = "Div", .n = 2},
+    {.text = "^", .op_type = "Pow", .n = 2},
     {.text = "max", .op_type = "Max", .n = 2},
     {.text = "min", .op_type = "Min", .n = 2},
+    {.text = ">", .op_type = "Greater", .n = 2},
+    {.text = "<", .op_type = "Less", .n = 2},
+    {.text = ">=", .op_type = "GreaterOrEqual", .n = 2},
+    {.text = "<=", .op_type = "LessOrEqual", .n = 2},
+    {.text = "==", .op_type = "Equal", .n = 2},
+    {.text = "and", .op_type = "And", .n = 2},
+    {.text = "or", .op_type = "Or", .n = 2},
+    {.text = "xor", .op_type = "Xor", .n = 2},
+    {.text = "matmul", .op_type = "MatMul", .n = 2},
     {.text = "not", .op_type = "Not", .n = 1},
     {.text = "cast", .op_type = "Cast", .n = 1},
     {.text = "bool", .op_type = "Cast", .n = 1},
     {.text = "where", .op_type = "Where", .n = 3},
     {.text = "mean", .op_type = "ReduceMean", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "mean.",
+     .op_type = "ReduceMean",
+     .n = 1,
+     .axes = true,
+     .axes_from = 18,
+     .drops = true},
     {.text = "sum", .op_type = "ReduceSum", .n = 1, .axes = true, .axes_from = 13},
+    {.text = "sum.", .op_type = "ReduceSum", .n = 1, .axes = true, .axes_from = 13, .drops = true},
+    {.text = "highest", .op_type = "ReduceMax", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "highest.",
+     .op_type = "ReduceMax",
+     .n = 1,
+     .axes = true,
+     .axes_from = 18,
+     .drops = true},
+    {.text = "lowest", .op_type = "ReduceMin", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "lowest.",
+     .op_type = "ReduceMin",
+     .n = 1,
+     .axes = true,
+     .axes_from = 18,
+     .drops = true},
     {.text = "softmax", .op_type = "Softmax", .n = 1, .axis = true},
     {.text = "logsoftmax", .op_type = "LogSoftmax", .n = 1, .axis = true},
     {.text = "gather", .op_type = "Gather", .n = 1, .axis = true, .which = 0},
     {.text = "gather2", .op_type = "Gather", .n = 1, .axis = true, .which = 1},
+    {.text = "take", .op_type = "Gather", .n = 2, .axis = true},
+    {.text = "scatter", .op_type = "ScatterND", .n = 3},
+    {.text = "scatter+", .op_type = "ScatterND", .n = 3, .reduction = "add"},
+    {.text = "put", .op_type = "ScatterElements", .n = 3, .axis = true},
+    {.text = "put+", .op_type = "ScatterElements", .n = 3, .axis = true, .reduction = "add"},
     {.text = "unsqueeze", .op_type = "Unsqueeze", .n = 1, .axes = true, .axes_from = 13},
 };
 
@@ -115,42 +153,52 @@ static assay_status_t push_new(const receiver_t* r, assay_status_t made, assay_t
   return made;
 }
 
-static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const receiver_t* r) {
-  assay_attr_t attrs[2];
-  size_t n_attrs = 0, n = (size_t)w->n;
-  if (strcmp(w->op_type, "Gather") == 0) {
-    ASSAY_TRY(r->constant(r->user, w->which ? f->terms.d : f->terms.c));
-    n++;
-  }
-  if (w->axes && r->opset >= w->axes_from) {
+enum { ATTRS = 3 };
+
+static assay_attr_t int_attr(const char* name, int64_t i) {
+  return (assay_attr_t){
+      .name = name, .doc = "", .ref = "", .type = ASSAY_ATTR_INT, .n = 1, .u.i = i};
+}
+
+// The axes: an operand, or an attribute.
+static assay_status_t do_axes(const assay_formula_t* f, const word_t* w, const receiver_t* r,
+                              assay_attr_t* attrs, size_t* n_attrs, size_t* n) {
+  if (r->opset >= w->axes_from) {
     assay_tensor_t* t = NULL;
     assay_status_t st =
         assay_tensor_vector_i64(ASSAY_TYPE_INT64, f->terms.n_axes, f->terms.axes, &t);
-    ASSAY_TRY(push_new(r, st, t));
-    n++;
-  } else if (w->axes) {
-    attrs[n_attrs++] = (assay_attr_t){.name = "axes",
-                                      .doc = "",
-                                      .ref = "",
-                                      .type = ASSAY_ATTR_INTS,
-                                      .n = (size_t)f->terms.n_axes,
-                                      .u.ints = f->terms.axes};
+    (*n)++;
+    return push_new(r, st, t);
   }
-  if (w->axis)
-    attrs[n_attrs++] = (assay_attr_t){.name = "axis",
+  attrs[(*n_attrs)++] = (assay_attr_t){.name = "axes",
+                                       .doc = "",
+                                       .ref = "",
+                                       .type = ASSAY_ATTR_INTS,
+                                       .n = (size_t)f->terms.n_axes,
+                                       .u.ints = f->terms.axes};
+  return NULL;
+}
+
+static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const receiver_t* r) {
+  assay_attr_t attrs[ATTRS];
+  size_t n_attrs = 0, n = (size_t)w->n;
+  if (strcmp(w->op_type, "Gather") == 0 && w->n == 1) {
+    ASSAY_TRY(r->constant(r->user, w->which ? f->terms.d : f->terms.c));
+    n++;
+  }
+  if (w->axes) ASSAY_TRY(do_axes(f, w, r, attrs, &n_attrs, &n));
+  if (w->drops) attrs[n_attrs++] = int_attr("keepdims", 0);
+  if (w->axis) attrs[n_attrs++] = int_attr("axis", f->terms.axes[w->which]);
+  if (w->reduction)
+    attrs[n_attrs++] = (assay_attr_t){.name = "reduction",
                                       .doc = "",
                                       .ref = "",
-                                      .type = ASSAY_ATTR_INT,
+                                      .type = ASSAY_ATTR_STRING,
                                       .n = 1,
-                                      .u.i = f->terms.axes[w->which]};
+                                      .u.s = {w->reduction, strlen(w->reduction)}};
   const bool is_bool = strcmp(w->text, "bool") == 0;
   if (is_bool || strcmp(w->text, "cast") == 0)
-    attrs[n_attrs++] = (assay_attr_t){.name = "to",
-                                      .doc = "",
-                                      .ref = "",
-                                      .type = ASSAY_ATTR_INT,
-                                      .n = 1,
-                                      .u.i = is_bool ? ASSAY_TYPE_BOOL : (int64_t)r->type};
+    attrs[n_attrs++] = int_attr("to", is_bool ? ASSAY_TYPE_BOOL : (int64_t)r->type);
   return r->node(r->user, w->op_type, n, attrs, n_attrs);
 }
 
@@ -164,8 +212,8 @@ static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r)
       ASSAY_TRY(do_word(f, w, r));
     } else if (strcmp(text, "x") == 0) {
       ASSAY_TRY(r->source(r->user));
-    } else if (strcmp(text, "v") == 0) {
-      ASSAY_TRY(r->value(r->user, f->terms.value));
+    } else if (strcmp(text, "v") == 0 || strcmp(text, "u") == 0) {
+      ASSAY_TRY(r->value(r->user, *text == 'v' ? f->terms.value : f->terms.value2));
     } else if (strcmp(text, "c") == 0 || strcmp(text, "d") == 0) {
       ASSAY_TRY(r->constant(r->user, *text == 'c' ? f->terms.c : f->terms.d));
     } else if (strcmp(text, "dup") == 0) {
@@ -226,8 +274,8 @@ static assay_status_t run_node(void* user, const char* op_type, size_t n, const 
   const int64_t version = assay_model_opset(s->like->graph->model, "");
   assay_node_t node = *s->like;
   assay_value_t* no_values[STACK] = {0};
-  assay_attr_t copy[2];
-  if (n > (size_t)s->n || n_attrs > 2) return no_room(s->f->program);
+  assay_attr_t copy[ATTRS];
+  if (n > (size_t)s->n || n_attrs > ATTRS) return no_room(s->f->program);
   for (size_t i = 0; i < n_attrs; i++) copy[i] = attrs[i];
   node.domain = "";
   node.op_type = op_type;

@@ -2,18 +2,22 @@
 //
 // Written as a program of words, from left to right on a stack (reverse Polish):
 //   x           the source: the value in whose place the result stands, or another
-//   v           the formula's other value
+//   v, u        the formula's other values
 //   c, d        its constants
 //   1.702       a number, in the source's type
-//   + - * / max min   of the two on top
+//   + - * / ^ max min > < >= <= == and or xor matmul   of the two on top
 //   dup         the one on top again
 //   cast        the one on top in the source's type
 //   bool        the one on top as a condition: whether it is not 0
 //   not         of booleans
 //   where       of condition, x, y
-//   mean, sum   over the formula's axes, whose dimensions stay as 1
+//   mean, sum, highest, lowest   over the formula's axes, whose dimensions stay as 1; with a dot
+//               after it (mean.) they go
 //   softmax, logsoftmax   over its one axis
 //   gather      elements `c` along its one axis;   gather2: elements `d` along the second
+//   take        of data and indices: elements of data along the formula's one axis
+//   scatter, scatter+   of data, indices and updates: ScatterND, which sets or adds
+//   put, put+   the same by ScatterElements along the formula's one axis
 //   unsqueeze   one more dimension at its one axis
 //   Relu, Erf ...     another word is a unary operator without attributes
 // "x 0.5 * Erf 1 + x *" is x (1 + erf(x / 2)).
@@ -32,7 +36,7 @@ enum { ASSAY_FORMULA_STEPS = 24, ASSAY_FORMULA_TEXT = 160 };
 typedef struct assay_formula_terms {
   const char* program;
   const assay_value_t* source;  // NULL: what the result takes the place of
-  const assay_value_t* value;
+  const assay_value_t *value, *value2;
   assay_tensor_t *c, *d;
   int64_t axes[ASSAY_MAX_RANK];  // 0 or more
   int n_axes;

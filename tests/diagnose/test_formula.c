@@ -40,6 +40,12 @@ static const formula_row_t rows[] = {
     {"x c +", 17, 0, {0}, NULL},
     {"x gather", 17, 1, {2}, NULL},
     {"x gather gather2", 17, 2, {1, 2}, NULL},
+    {"x v ^", 17, 0, {0}, "u"},
+    {"x v > v x >= xor x v == or x v < x v <= and or cast x +", 17, 0, {0}, "u"},
+    {"x v min v max", 17, 0, {0}, "u"},
+    {"x x mean. unsqueeze -", 13, 1, {1}, NULL},
+    {"x x highest. unsqueeze -", 18, 1, {2}, NULL},
+    {"x x lowest x highest + -", 17, 1, {1}, NULL},
     {"x unsqueeze", 11, 1, {0}, NULL},
     {"x unsqueeze", 17, 1, {0}, NULL},
 };

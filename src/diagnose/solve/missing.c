@@ -13,7 +13,7 @@ static bool is_known(const assay_tensor_t* t) {
           t->store == ASSAY_STORE_PACKED);
 }
 
-static assay_status_t add_other(assay_missing_search_t* s, const assay_value_t* v) {
+static assay_status_t add_other(assay_missing_search_t* s, const assay_value_t* v, bool varies) {
   enum { MAX_OTHERS = 600 };
   assay_tensor_t* t = v ? assay_evaluator_get(s->m, v) : NULL;
   if (!is_known(t) || !t->size || s->n_others == MAX_OTHERS) return NULL;
@@ -21,29 +21,98 @@ static assay_status_t add_other(assay_missing_search_t* s, const assay_value_t* 
   assay_missing_other_t* o = &s->others[s->n_others];
   ASSAY_TRY(assay_tensor_widen(t, &o->tensor));
   o->value = v;
+  o->varies = varies;
   s->n_others++;
   return NULL;
 }
 
-// All that is made before the node: nearest first, then the graph's inputs, then constants, which
-// are widened for it: small ones, and not too many.
-static assay_status_t list_others(assay_missing_search_t* s) {
+// By value id: what goes with the model's inputs, what is read, and what comes after the node.
+typedef struct facts {
+  bool *varies, *read, *after;
+} facts_t;
+
+static void facts_deinit(facts_t* f) {
+  assay_free(f->varies);
+  assay_free(f->read);
+  assay_free(f->after);
+}
+
+static void set_outputs(const assay_node_t* n, bool* flags) {
+  for (size_t k = 0; k < n->n_outputs; k++)
+    if (n->outputs[k]) flags[n->outputs[k]->id] = true;
+}
+
+static assay_status_t find_facts(const assay_missing_search_t* s, facts_t* f) {
+  const assay_graph_t* g = s->node->graph;
+  const size_t values = (size_t)g->model->n_values;
+  ASSAY_TRY(assay_new_array(values, sizeof *f->varies, &f->varies));
+  ASSAY_TRY(assay_new_array(values, sizeof *f->read, &f->read));
+  ASSAY_TRY(assay_new_array(values, sizeof *f->after, &f->after));
+  for (size_t i = 0; i < g->n_inputs; i++) f->varies[g->inputs[i]->id] = true;
+  for (size_t i = 0; i < g->n_outputs; i++) f->read[g->outputs[i]->id] = true;
+  set_outputs(s->node, f->after);
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const assay_node_t* n = g->nodes[i];
+    // What a body reads is not listed among its node's inputs.
+    bool varies = n->op && n->op->flags & ASSAY_OP_CONTROL, after = varies && n != s->node;
+    for (size_t k = 0; k < n->n_inputs; k++) {
+      if (!n->inputs[k]) continue;
+      f->read[n->inputs[k]->id] = true;
+      varies |= f->varies[n->inputs[k]->id];
+      after |= f->after[n->inputs[k]->id];
+    }
+    if (varies) set_outputs(n, f->varies);
+    if (after) set_outputs(n, f->after);
+  }
+  return NULL;
+}
+
+// What the nodes before position `at` make, nearest first; then, where they do not need the node,
+// those after it: exporters put constants first.
+static assay_status_t list_made(assay_missing_search_t* s, const facts_t* f, size_t at,
+                                bool unread) {
+  const assay_graph_t* g = s->node->graph;
+  const bool is_constant = s->node->n_inputs == 0;
+  for (size_t d = 1; d < g->n_nodes + 1; d++) {
+    // Backwards from the node, then forwards.
+    if (d > at && !is_constant) break;
+    const assay_node_t* n = g->nodes[d <= at ? at - d : d - 1];
+    if (n == s->node) continue;
+    for (size_t k = 0; k < n->n_outputs; k++) {
+      const assay_value_t* v = n->outputs[k];
+      if (v && !f->after[v->id] && f->read[v->id] != unread)
+        ASSAY_TRY(add_other(s, v, f->varies[v->id]));
+    }
+  }
+  return NULL;
+}
+
+static assay_status_t list_with(assay_missing_search_t* s, const facts_t* f) {
   static const int64_t SMALL = 1 << 18, ALL = 1 << 22;  // elements
   const assay_graph_t* g = s->node->graph;
   size_t at = 0;
   while (at < g->n_nodes && g->nodes[at] != s->node) at++;
-  for (size_t i = at; i-- > 0;)
-    for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
-      ASSAY_TRY(add_other(s, g->nodes[i]->outputs[k]));
-  for (size_t i = 0; i < g->n_inputs; i++) ASSAY_TRY(add_other(s, g->inputs[i]));
+  ASSAY_TRY(list_made(s, f, at, true));
+  ASSAY_TRY(list_made(s, f, at, false));
+  for (size_t i = 0; i < g->n_inputs; i++) ASSAY_TRY(add_other(s, g->inputs[i], true));
   int64_t sum = 0;
   for (size_t i = 0; i < g->n_initializers; i++) {
     const assay_tensor_t* t = g->initializers[i]->constant;
     if (!t || t->size > SMALL || sum + t->size > ALL) continue;
     sum += t->size;
-    ASSAY_TRY(add_other(s, g->initializers[i]));
+    ASSAY_TRY(add_other(s, g->initializers[i], false));
   }
   return NULL;
+}
+
+// All that does not need the node: what nobody reads first, nearest first, then the graph's inputs,
+// then constants, which are widened for it: small ones, and not too many.
+static assay_status_t list_others(assay_missing_search_t* s) {
+  facts_t f = {0};
+  assay_status_t st = find_facts(s, &f);
+  if (!st) st = list_with(s, &f);
+  facts_deinit(&f);
+  return st;
 }
 
 // ---- the places --------------------------------------------------------------------------------
@@ -54,7 +123,8 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   // those come first.
   static kind_t* const kinds[] = {assay_missing_activations, assay_missing_values,
                                   assay_missing_moves,       assay_missing_channels,
-                                  assay_missing_fits,        assay_missing_norms};
+                                  assay_missing_fits,        assay_missing_norms,
+                                  assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -65,6 +135,12 @@ static assay_status_t at_output(assay_missing_search_t* s, assay_tensor_t* want)
       .kind = ASSAY_EDIT_AFTER, .index = s->output, .x = s->target->truth, .want = want};
   if (!p.x || p.x->kind != ASSAY_KIND_TENSOR) return NULL;
   return try_kinds(s, &p);
+}
+
+static bool is_input(const assay_node_t* n, const assay_value_t* v) {
+  for (size_t i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i] == v) return true;
+  return false;
 }
 
 // From what is near before it: a pattern that became another one, a node too many, elements in
@@ -84,6 +160,8 @@ static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* 
                                 "take"));
     ASSAY_TRY(assay_missing_activations(s, &p));
     ASSAY_TRY(assay_missing_moves(s, &p));
+    // Numbers in place of what the node does: statistics of training, not of what is there.
+    if (is_input(s->node, o->value)) ASSAY_TRY(assay_missing_fits(s, &p));
   }
   return NULL;
 }
@@ -133,10 +211,20 @@ static bool is_constant(const assay_node_t* n, size_t i) {
   return i < n->n_inputs && n->inputs[i] && n->inputs[i]->constant;
 }
 
+// What a node without inputs has to be: what is computed from other values.
+static assay_status_t in_place_of_constant(assay_missing_search_t* s, assay_tensor_t* want) {
+  const assay_missing_place_t p = {
+      .kind = ASSAY_EDIT_AFTER, .index = s->output, .x = s->target->truth, .want = want};
+  ASSAY_TRY(assay_missing_operators(s, &p));
+  return assay_missing_is_over(s) ? NULL : from_ancestors(s, want);
+}
+
 static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t* golden) {
   assay_tensor_t* want = NULL;
   ASSAY_TRY(assay_tensor_widen(s->target->golden, &want));
-  assay_status_t st = at_output(s, want);
+  const bool is_constant_node = s->node->n_inputs == 0;
+  assay_status_t st = is_constant_node ? in_place_of_constant(s, want) : at_output(s, want);
+  if (is_constant_node) return assay_tensor_release(want), st;
   if (!st && !assay_missing_is_over(s)) st = from_ancestors(s, want);
   for (size_t i = 0; !st && i < inputs_of(s->node) && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_input(s, i, golden);
@@ -146,10 +234,10 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
 
 assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
                                    const assay_search_target_t* target,
-                                   const assay_golden_t* golden, double deadline,
-                                   assay_repair_t* out, bool* out_found) {
+                                   const assay_golden_t* golden, assay_holdout_t* holdout,
+                                   double deadline, assay_repair_t* out, bool* out_found) {
   assay_missing_search_t s = {
-      .m = m, .node = node, .target = target, .deadline = deadline, .out = out};
+      .m = m, .node = node, .target = target, .deadline = deadline, .holdout = holdout, .out = out};
   *out_found = false;
   while (s.output < node->n_outputs && node->outputs[s.output] != target->value) s.output++;
   if (s.output == node->n_outputs || (node->op && node->op->flags & ASSAY_OP_CONTROL) ||
@@ -164,8 +252,8 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
   }
   if (!st) st = list_others(&s);
   if (!st) st = try_places(&s, golden);
-  if (st && s.found) assay_repair_deinit(out);
-  *out_found = !st && s.found;
+  if (st && (s.found || s.has_refuted)) assay_repair_deinit(out);
+  *out_found = !st && (s.found || s.has_refuted);
   for (size_t i = 0; s.in && i < room; i++) assay_tensor_release(s.in[i]);
   for (size_t i = 0; i < s.n_others; i++) assay_tensor_release(s.others[i].tensor);
   assay_free(s.in);

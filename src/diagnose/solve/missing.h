@@ -4,22 +4,27 @@
 // What is tried stands in place of the node's output or of one of its inputs: an activation;
 // another value of the model added, multiplied or taken instead (a residual, a gate, a mask, the
 // right source of a skip, a state that was left out); a bias, a scale or both, by element, channel
-// or as one number, fitted; a normalization; elements of a value in another order. A candidate is
-// handed over if with it the node gives golden within what rounding explains. What is fitted has at
-// least twice as many equations as unknowns.
+// or as one number, fitted; a normalization; elements of a value in another order; an operator of
+// values that the model has. A candidate is handed over if with it the node gives golden within
+// what rounding explains. What is fitted has at least twice as many equations as unknowns. Where
+// other samples are known (holdout.h), what fails on them is handed over only if nothing else is
+// found.
 #ifndef ASSAY_DIAGNOSE_SOLVE_MISSING_H_
 #define ASSAY_DIAGNOSE_SOLVE_MISSING_H_
 
 #include "account/golden/golden.h"
 #include "diagnose/repair.h"
 #include "diagnose/search.h"
+#include "diagnose/solve/holdout.h"
 
 // golden: all of it; arrays that no value of the model has are looked for where a node is missing.
+// holdout: NULL: there is none.
 // *out_found false: nothing fits, or the deadline (of assay_clock_seconds) has passed.
 assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
                                    const assay_search_target_t* target,
-                                   const assay_golden_t* golden, double deadline,
-                                   assay_repair_t* out, bool* out_found) ASSAY_MUST_USE;
+                                   const assay_golden_t* golden, assay_holdout_t* holdout,
+                                   double deadline, assay_repair_t* out,
+                                   bool* out_found) ASSAY_MUST_USE;
 
 // ---- for the parts of the solver ---------------------------------------------------------------
 
@@ -27,6 +32,7 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
 typedef struct assay_missing_other {
   const assay_value_t* value;
   assay_tensor_t* tensor;  // canonical
+  bool varies;             // with the model's inputs
 } assay_missing_other_t;
 
 typedef struct assay_missing_search {
@@ -39,8 +45,9 @@ typedef struct assay_missing_search {
   size_t n_in;
   assay_missing_other_t* others;  // made before the node, nearest first
   size_t n_others, cap_others;
+  assay_holdout_t* holdout;  // NULL: there is none
   assay_repair_t* out;
-  bool found;
+  bool found, has_refuted;  // `out` is what was found, or the first that fails on other samples
 } assay_missing_search_t;
 
 // What a formula stands for: an output or an input of the node.
@@ -57,6 +64,8 @@ bool assay_missing_is_over(const assay_missing_search_t* s);
 // Whether the node with a repair gives golden.
 assay_status_t assay_missing_restores(assay_missing_search_t* s, const assay_repair_t* r,
                                       bool* out) ASSAY_MUST_USE;
+// Takes a repair that restores golden over: it is what was found unless it fails on others.
+assay_status_t assay_missing_take(assay_missing_search_t* s, assay_repair_t* take) ASSAY_MUST_USE;
 // Tries a formula; where it fits, it is what was found. `text` and `cause` say what it is.
 assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_place_t* p,
                                  const assay_formula_terms_t* terms, const char* cause,
@@ -84,5 +93,7 @@ assay_status_t assay_missing_norms(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_moves(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+assay_status_t assay_missing_operators(assay_missing_search_t* s,
+                                       const assay_missing_place_t* p) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_SOLVE_MISSING_H_

@@ -74,8 +74,18 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   else
     snprintf(r.text, sizeof r.text, "%s %s %zu '%.80s'", text,
              out ? "after its output" : "before its input", p->index, v ? v->name : "");
-  *s->out = r;
-  s->found = true;
+  return assay_missing_take(s, &r);
+}
+
+assay_status_t assay_missing_take(assay_missing_search_t* s, assay_repair_t* take) {
+  assay_holdout_answer_t said;
+  assay_status_t st = assay_holdout_ask(s->holdout, 0, take, &said);
+  const bool refuted = said == ASSAY_HOLDOUT_FAILS;
+  if (st || (refuted && s->has_refuted)) return assay_repair_deinit(take), st;
+  if (s->has_refuted) assay_repair_deinit(s->out);
+  *s->out = *take;
+  s->has_refuted = refuted;
+  s->found = !refuted;
   return NULL;
 }
 
@@ -84,7 +94,7 @@ assay_status_t assay_missing_offer(assay_missing_search_t* s, const assay_repair
   if (assay_missing_is_over(s)) return NULL;
   ASSAY_TRY(assay_missing_restores(s, r, &fits));
   if (!fits) return NULL;
-  ASSAY_TRY(assay_repair_copy(r, s->out));
-  s->found = true;
-  return NULL;
+  assay_repair_t copy;
+  ASSAY_TRY(assay_repair_copy(r, &copy));
+  return assay_missing_take(s, &copy);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "formats/format.h"
 
 // What is left of the difference where the solution did not look, at most.
@@ -19,7 +20,8 @@ typedef assay_status_t solver_t(const assay_solve_t* s, bool* held, assay_tensor
 
 static double square(double x) { return x * x; }
 
-// RMS of what a solution leaves over what there was, at the places that it did not look at.
+// RMS of what a solution leaves over what there was, at the places that it did not look at. Where
+// nothing was wrong there, nothing may be wrong after it.
 static double left_of(const assay_solve_t* s, const bool* held, const assay_tensor_t* made) {
   double left = 0, before = 0;
   int64_t n = 0;
@@ -29,7 +31,8 @@ static double left_of(const assay_solve_t* s, const bool* held, const assay_tens
     before += square(assay_f64(s->have)[i] - assay_f64(s->want)[i]);
     n++;
   }
-  return n && before > 0 ? sqrt(left / before) : INFINITY;
+  if (n && before == 0) return left == 0 ? 0 : INFINITY;
+  return n ? sqrt(left / before) : INFINITY;
 }
 
 // Elements that hardly change are those of the constant, which its format held exactly.
@@ -46,6 +49,23 @@ static void keep_same(const assay_tensor_t* before, assay_tensor_t* now) {
   }
 }
 
+static assay_repair_t repair_of(const assay_solve_t* s, assay_tensor_t* now) {
+  assay_repair_t r = {.node = s->node, .cause = "solved constant", .n_edits = 1};
+  r.edits[0] = (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = s->input, .tensor = now};
+  return r;
+}
+
+// Whether a solution by all places, which leaves next to nothing there, holds on other samples.
+static assay_status_t holds_elsewhere(const assay_solve_t* s, assay_tensor_t* now, double left,
+                                      bool* out) {
+  static const double NOTHING = 1e-3;
+  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  const assay_repair_t r = repair_of(s, now);
+  if (left <= NOTHING) ASSAY_TRY(assay_holdout_ask(s->holdout, 0, &r, &said));
+  *out = said == ASSAY_HOLDOUT_HOLDS || said == ASSAY_HOLDOUT_NEAR;
+  return NULL;
+}
+
 static assay_status_t try_solver(const assay_solve_t* s, solver_t* solver, double* out_left,
                                  assay_tensor_t** out) {
   bool* held = NULL;
@@ -54,17 +74,18 @@ static assay_status_t try_solver(const assay_solve_t* s, solver_t* solver, doubl
   ASSAY_TRY(assay_new_array((size_t)s->want->size, sizeof *held, &held));
   assay_status_t st = solver(s, held, &part);
   if (!st && part) st = assay_solve_evaluate(s, part, &made);
-  const bool holds = !st && made && left_of(s, held, made) <= MAX_LEFT;
+  bool holds = !st && made && left_of(s, held, made) <= MAX_LEFT;
   assay_tensor_release(made);
   made = NULL;
-  if (holds) st = solver(s, NULL, out);
+  if (!st && part && (holds || s->holdout)) st = solver(s, NULL, out);
   if (!st && *out) keep_same(s->in[s->input], *out);
   if (!st && *out) st = assay_solve_evaluate(s, *out, &made);
   if (!st && made) {
     for (int64_t i = 0; i < s->want->size; i++) held[i] = true;
     *out_left = left_of(s, held, made);
   }
-  if (st || !made || !(*out_left <= MAX_LEFT)) assay_tensor_release(*out), *out = NULL;
+  if (!st && made && !holds) st = holds_elsewhere(s, *out, *out_left, &holds);
+  if (st || !made || !holds || !(*out_left <= MAX_LEFT)) assay_tensor_release(*out), *out = NULL;
   assay_tensor_release(made);
   assay_tensor_release(part);
   assay_free(held);
@@ -157,6 +178,34 @@ static assay_status_t solve_input(assay_solve_t* s, best_t* best) {
   return NULL;
 }
 
+static bool is_solvable(const assay_solve_t* s) {
+  const assay_value_t* v = s->node->inputs[s->input];
+  return v && v->constant && is_float(s->in[s->input]);
+}
+
+static assay_status_t solve_inputs(assay_solve_t* s, best_t* best) {
+  for (s->input = 0; s->input < s->node->n_inputs; s->input++)
+    if (is_solvable(s)) ASSAY_TRY(solve_input(s, best));
+  return NULL;
+}
+
+static assay_status_t solve_by_samples(assay_solve_t* s, double deadline, best_t* best) {
+  for (s->input = 0; s->input < s->node->n_inputs && !best->now; s->input++) {
+    assay_tensor_t *now = NULL, *made = NULL;
+    if (!is_solvable(s) || assay_clock_seconds() >= deadline) continue;
+    ASSAY_TRY(assay_solve_samples(s, deadline, &now));
+    if (!now) continue;
+    keep_same(s->in[s->input], now);
+    assay_status_t st = assay_solve_evaluate(s, now, &made);
+    if (st || !made) return assay_tensor_release(now), st;
+    const assay_difference_t d = assay_difference(made, s->want);
+    const assay_difference_t was = assay_difference(s->have, s->want);
+    assay_tensor_release(made);
+    *best = (best_t){.now = now, .input = s->input, .left = was.rms > 0 ? d.rms / was.rms : 0};
+  }
+  return NULL;
+}
+
 // A Constant node gives what golden has.
 static assay_status_t take_value(const assay_node_t* node, const assay_search_target_t* target,
                                  assay_repair_t* out, bool* out_found) {
@@ -176,10 +225,16 @@ static assay_status_t take_value(const assay_node_t* node, const assay_search_ta
   return NULL;
 }
 
+// By one sample, or by all of them.
+static assay_status_t solve_best(assay_solve_t* s, bool by_samples, double deadline, best_t* best) {
+  return by_samples ? solve_by_samples(s, deadline, best) : solve_inputs(s, best);
+}
+
 assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,
-                                    const assay_search_target_t* target, assay_repair_t* out,
+                                    const assay_search_target_t* target, assay_holdout_t* holdout,
+                                    bool by_samples, double deadline, assay_repair_t* out,
                                     double* out_left, bool* out_found) {
-  assay_solve_t s = {.m = m, .node = node};
+  assay_solve_t s = {.m = m, .node = node, .holdout = holdout};
   *out_found = false;
   *out_left = 0;
   if (!*node->domain && strcmp(node->op_type, "Constant") == 0 && node->n_outputs == 1)
@@ -193,16 +248,11 @@ assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* no
   const bool known = !st && s.have && is_float(s.want) && is_float(s.have) &&
                      assay_tensor_alike(s.want, s.have) && s.want->size > 0;
   best_t best = {0};
-  for (s.input = 0; known && !st && s.input < node->n_inputs; s.input++) {
-    const assay_value_t* v = node->inputs[s.input];
-    if (v && v->constant && is_float(s.in[s.input])) st = solve_input(&s, &best);
-  }
+  if (known && !st) st = solve_best(&s, by_samples, deadline, &best);
   if (st) assay_tensor_release(best.now);
   if (!st && best.now) {
     s.input = best.input;
-    *out = (assay_repair_t){.node = node, .cause = "solved constant", .n_edits = 1};
-    out->edits[0] =
-        (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = best.input, .tensor = best.now};
+    *out = repair_of(&s, best.now);
     describe(&s, best.now, out);
     *out_left = best.left;
     *out_found = true;

@@ -7,20 +7,27 @@
 // is the least squares solution of rows times weights, as a correction of what is there, so that
 // what the data do not determine stays as it is.
 //
-// A solution is found on three quarters of the places or rows and has to hold on the others.
+// A solution is found on three quarters of the places or rows and has to hold on the others. Where
+// these are too few to determine it, it takes all of them and has to hold on the outputs of other
+// samples. Of the solutions that fit, the one that changes least is taken.
 #ifndef ASSAY_DIAGNOSE_SOLVE_H_
 #define ASSAY_DIAGNOSE_SOLVE_H_
 
 #include "diagnose/export.h"
 #include "diagnose/search.h"
+#include "diagnose/solve/holdout.h"
 #include "eval/evaluator.h"
 
 // Tries each constant input of the node that makes the target, all of whose other inputs are in the
 // evaluator's slots.
+//   holdout   other samples; NULL: there are none
+//   by_samples   by the outputs of other samples as well, whatever the node does: dear
+//   deadline  of assay_clock_seconds
 //   out       the repair, with its text; *out_found false: none holds
 //   out_left  RMS of what it leaves over what there was
 assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,
-                                    const assay_search_target_t* target, assay_repair_t* out,
+                                    const assay_search_target_t* target, assay_holdout_t* holdout,
+                                    bool by_samples, double deadline, assay_repair_t* out,
                                     double* out_left, bool* out_found) ASSAY_MUST_USE;
 
 // The scale and the zero point of a QuantizeLinear or DequantizeLinear that makes the target.
@@ -37,6 +44,7 @@ assay_status_t assay_solve_restores(assay_evaluator_t* m, const assay_repair_t* 
 typedef struct assay_solve {
   assay_evaluator_t* m;
   const assay_node_t* node;
+  assay_holdout_t* holdout;
   size_t input;          // the constant
   assay_tensor_t** in;   // canonical, by input of the node
   assay_tensor_t* want;  // golden of output `output`, canonical
@@ -50,6 +58,14 @@ assay_status_t assay_solve_diagonal(const assay_solve_t* s, bool* held,
                                     assay_tensor_t** out) ASSAY_MUST_USE;
 assay_status_t assay_solve_rows(const assay_solve_t* s, bool* held,
                                 assay_tensor_t** out) ASSAY_MUST_USE;
+// The constant by the node's output and the outputs of other samples together, whatever the node
+// does with it. *out NULL: too many unknowns, no time, or it does not hold on what is kept for the
+// test.
+assay_status_t assay_solve_samples(const assay_solve_t* s, double deadline,
+                                   assay_tensor_t** out) ASSAY_MUST_USE;
+// Solves (a + ridge I) x = b in place: a [k][k], of which the lower part is read; b [k][n], which
+// becomes x. False: a is not positive definite.
+bool assay_solve_cholesky(int64_t k, int64_t n, double ridge, double* a, double* b);
 // The node's output with the constant in place; *out NULL: it cannot be evaluated so.
 assay_status_t assay_solve_evaluate(const assay_solve_t* s, assay_tensor_t* constant,
                                     assay_tensor_t** out) ASSAY_MUST_USE;

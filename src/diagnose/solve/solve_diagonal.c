@@ -72,33 +72,54 @@ static assay_status_t find_reach(const assay_solve_t* s, reach_t* out, double** 
   return st;
 }
 
+// Sums over the places of an element of the constant.
+typedef struct element {
+  int64_t seen;
+  double sum, weight;
+  bool differs;  // some place is not what it has to be
+} element_t;
+
+// Golden's rounding, over the largest that there is.
+static bool differs_at(const assay_solve_t* s, int64_t i, double largest) {
+  return !(fabs(assay_f64(s->want)[i] - assay_f64(s->have)[i]) <= 1e-6 * largest);
+}
+
+static assay_status_t count_places(const assay_solve_t* s, const reach_t* r, element_t* e) {
+  double largest = 0;
+  for (int64_t i = 0; i < r->n; i++) largest = fmax(largest, fabs(assay_f64(s->want)[i]));
+  for (int64_t i = 0; i < r->n; i++) {
+    if (r->from[i] < 0) continue;
+    e[r->from[i]].seen++;
+    e[r->from[i]].differs |= differs_at(s, i, largest);
+  }
+  return NULL;
+}
+
 // Weighted means of (want - zero) / factor; elements that no place shows stay. An element that one
-// place alone shows determines nothing: if many are such, *out_enough is false.
+// place alone shows, and shows to be wrong, is not tested by another: if many are such, *out_enough
+// is false. A few are the row of an embedding that a sample has once.
 static assay_status_t solve(const assay_solve_t* s, const reach_t* r, const double* zero,
                             bool* held, assay_tensor_t* out, bool* out_enough) {
-  double *sum = NULL, *weight = NULL;
-  int64_t *seen = NULL, shown = 0, once = 0;
+  element_t* e = NULL;
+  int64_t shown = 0, once = 0;
   const size_t n = (size_t)r->n_constant;
-  assay_status_t st = assay_new_array(n, sizeof *sum, &sum);
-  if (!st) st = assay_new_array(n, sizeof *weight, &weight);
-  if (!st) st = assay_new_array(n, sizeof *seen, &seen);
+  ASSAY_TRY(assay_new_array(n, sizeof *e, &e));
+  assay_status_t st = count_places(s, r, e);
   for (int64_t i = 0; !st && i < r->n; i++) {
-    const int64_t k = r->from[i];
-    if (k < 0) continue;
-    seen[k]++;
-    if (held && (held[i] = assay_solve_tests(i))) continue;
-    sum[k] += r->factor[i] * (assay_f64(s->want)[i] - zero[i]);
-    weight[k] += r->factor[i] * r->factor[i];
+    if (r->from[i] < 0) continue;
+    element_t* k = &e[r->from[i]];
+    const bool alone = k->seen == 1 && k->differs;
+    if (held && (held[i] = !alone && assay_solve_tests(i))) continue;
+    k->sum += r->factor[i] * (assay_f64(s->want)[i] - zero[i]);
+    k->weight += r->factor[i] * r->factor[i];
   }
   for (size_t k = 0; !st && k < n; k++) {
-    shown += seen[k] > 0;
-    once += seen[k] == 1;
-    if (weight[k] > 0) assay_f64(out)[k] = sum[k] / weight[k];
+    shown += e[k].seen > 0;
+    once += e[k].seen == 1 && e[k].differs;
+    if (e[k].weight > 0) assay_f64(out)[k] = e[k].sum / e[k].weight;
   }
   *out_enough = !st && shown > 0 && 4 * once < shown;
-  assay_free(sum);
-  assay_free(weight);
-  assay_free(seen);
+  assay_free(e);
   return st;
 }
 

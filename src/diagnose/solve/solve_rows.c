@@ -168,40 +168,13 @@ static assay_status_t gather(const assay_solve_t* s, const product_t* p, int64_t
   return NULL;
 }
 
-// Solves (a + ridge I) w = b in place, by Cholesky (N. J. Higham, Accuracy and Stability of
-// Numerical Algorithms, 2nd ed., 10.1). The ridge keeps directions that no row has where they are.
+// The ridge keeps directions that no row has where they are.
 static bool solve(int64_t k, int64_t n, double* a, double* b) {
   static const double RIDGE = 1e-11;
   double trace = 0;
   for (int64_t i = 0; i < k; i++) trace += a[i * k + i];
-  if (!(trace > 0) || !isfinite(trace)) return false;
-  for (int64_t i = 0; i < k; i++) {
-    double* row = a + i * k;
-    row[i] += RIDGE * trace / (double)k;
-    for (int64_t j = 0; j <= i; j++) {
-      const double* other = a + j * k;
-      double sum = row[j];
-      for (int64_t t = 0; t < j; t++) sum -= row[t] * other[t];
-      if (j < i) {
-        row[j] = sum / other[j];
-      } else if (!(sum > 0)) {
-        return false;
-      } else {
-        row[i] = sqrt(sum);
-      }
-    }
-  }
-  for (int64_t i = 0; i < k; i++)
-    for (int64_t c = 0; c < n; c++) {
-      for (int64_t t = 0; t < i; t++) b[i * n + c] -= a[i * k + t] * b[t * n + c];
-      b[i * n + c] /= a[i * k + i];
-    }
-  for (int64_t i = k; i-- > 0;)
-    for (int64_t c = 0; c < n; c++) {
-      for (int64_t t = i + 1; t < k; t++) b[i * n + c] -= a[t * k + i] * b[t * n + c];
-      b[i * n + c] /= a[i * k + i];
-    }
-  return true;
+  return trace > 0 && isfinite(trace) &&
+         assay_solve_cholesky(k, n, RIDGE * trace / (double)k, a, b);
 }
 
 assay_status_t assay_solve_rows(const assay_solve_t* s, bool* held, assay_tensor_t** out) {

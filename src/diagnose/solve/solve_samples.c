@@ -1,0 +1,254 @@
+// Constants of any node from all that is known: the node's own output on the first sample, and the
+// outputs of the graph on others.
+//
+// One equation for each element that is known, one unknown for each element of the constant. The
+// derivatives are differences (truth is float64), the steps those of Gauss and Newton with a ridge
+// that leaves what no equation tells where it is (Levenberg-Marquardt; J. Nocedal and S. Wright,
+// Numerical Optimization, 10.3). The last of the other samples is kept for the test; where there
+// are none, a quarter of the node's output. As many equations as unknowns are no test: where the
+// network is ill-conditioned such a constant leaves nothing on any sample that took part, and is off
+// on all others.
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "diagnose/solve/solve.h"
+
+enum { MAX_UNKNOWNS = 640, MAX_BLOCK = 4096, STEPS = 8 };
+
+// Golden's rounding grows on the way to the outputs: equations of the node itself count more.
+static const double WEIGHT_OF_OUTPUTS = 0.1;
+
+// The equations: what is there, over golden's size, less golden.
+typedef struct system {
+  const assay_solve_t* s;
+  size_t samples;  // others that take part
+  bool tests;      // a quarter of the node's output is kept for the test
+  int64_t n, m;    // unknowns; equations
+  double *now, *moved, *jacobian;  // [m], [m], [n][m]
+  double scale_of_want;
+  // What is being filled in.
+  double* to;
+  int64_t at;
+} system_t;
+
+// ---- equations ---------------------------------------------------------------------------------
+
+static double rms_of(const assay_tensor_t* t) {
+  double sum = 0;
+  for (int64_t i = 0; i < t->size; i++) sum += assay_f64(t)[i] * assay_f64(t)[i];
+  return t->size ? sqrt(sum / (double)t->size) : 0;
+}
+
+static int64_t stride_of(const assay_tensor_t* t) { return t->size / MAX_BLOCK + 1; }
+
+static void see(void* user, const assay_tensor_t* got, const assay_tensor_t* golden) {
+  system_t* y = user;
+  const double scale = fmax(rms_of(golden), 1e-300);
+  const bool fits = assay_tensor_alike(got, golden);
+  for (int64_t i = 0; i < golden->size; i += stride_of(golden), y->at++) {
+    const double d = fits ? WEIGHT_OF_OUTPUTS * (assay_f64(got)[i] - assay_f64(golden)[i]) / scale : 0;
+    if (y->to) y->to[y->at] = isfinite(d) ? d : 0;
+  }
+}
+
+static void see_node(system_t* y, const assay_tensor_t* made) {
+  const assay_tensor_t* want = y->s->want;
+  for (int64_t i = 0; i < want->size; i += stride_of(want)) {
+    if (y->tests && assay_solve_tests(i)) continue;
+    const double d = (assay_f64(made)[i] - assay_f64(want)[i]) / y->scale_of_want;
+    if (y->to) y->to[y->at] = isfinite(d) ? d : 0;
+    y->at++;
+  }
+}
+
+static assay_repair_t repair_of(const assay_solve_t* s, assay_tensor_t* now) {
+  assay_repair_t r = {.node = s->node, .cause = "solved constant", .n_edits = 1};
+  r.edits[0] =
+      (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = s->input, .tensor = now};
+  return r;
+}
+
+// Fills in all equations with a constant, or counts them (to NULL). *out_fits false: it cannot be
+// evaluated.
+static assay_status_t fill(system_t* y, assay_tensor_t* constant, double* to, bool* out_fits) {
+  assay_tensor_t* made = NULL;
+  const assay_repair_t r = repair_of(y->s, constant);
+  y->to = to;
+  y->at = 0;
+  ASSAY_TRY(assay_solve_evaluate(y->s, constant, &made));
+  *out_fits = made != NULL;
+  if (made) see_node(y, made);
+  assay_tensor_release(made);
+  for (size_t i = 0; *out_fits && i < y->samples; i++)
+    ASSAY_TRY(assay_holdout_run(y->s->holdout, i, &r, see, y, out_fits));
+  return NULL;
+}
+
+static double square_sum(const double* x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += x[i] * x[i];
+  return sum;
+}
+
+// One column for each element of the constant. *out_fits false also where there is no time.
+static assay_status_t differentiate(system_t* y, assay_tensor_t* x, double until, bool* out_fits) {
+  const double step = 1e-5 * fmax(rms_of(x), 1e-6), begun = assay_clock_seconds();
+  *out_fits = true;
+  for (int64_t j = 0; *out_fits && j < y->n; j++) {
+    const double was = assay_f64(x)[j];
+    double* column = y->jacobian + j * y->m;
+    assay_f64(x)[j] = was + step;
+    assay_status_t st = fill(y, x, column, out_fits);
+    assay_f64(x)[j] = was;
+    if (st) return st;
+    for (int64_t i = 0; i < y->m; i++) column[i] = (column[i] - y->now[i]) / step;
+    const double now = assay_clock_seconds();
+    if (begun + (now - begun) * (double)y->n / (double)(j + 1) > until && j >= 4) *out_fits = false;
+  }
+  return NULL;
+}
+
+// ---- a step ------------------------------------------------------------------------------------
+
+// Room for a step: J^T J, the same factored, -J^T r, and the step.
+typedef struct normal {
+  double *a, *factor, *b, *d;
+} normal_t;
+
+static void set_normal(const system_t* y, normal_t* z) {
+  for (int64_t i = 0; i < y->n; i++) {
+    const double* p = y->jacobian + i * y->m;
+    z->b[i] = 0;
+    for (int64_t t = 0; t < y->m; t++) z->b[i] -= p[t] * y->now[t];
+    for (int64_t j = 0; j <= i; j++) {
+      const double* q = y->jacobian + j * y->m;
+      double sum = 0;
+      for (int64_t t = 0; t < y->m; t++) sum += p[t] * q[t];
+      z->a[i * y->n + j] = sum;
+    }
+  }
+}
+
+static bool solve_step(const system_t* y, double ridge, normal_t* z) {
+  double trace = 0;
+  for (int64_t i = 0; i < y->n; i++) trace += z->a[i * y->n + i];
+  if (!(trace > 0) || !isfinite(trace)) return false;
+  memcpy(z->factor, z->a, (size_t)(y->n * y->n) * sizeof *z->a);
+  memcpy(z->d, z->b, (size_t)y->n * sizeof *z->d);
+  return assay_solve_cholesky(y->n, 1, ridge * trace / (double)y->n, z->factor, z->d);
+}
+
+static void move(assay_tensor_t* x, double part, const double* d) {
+  for (int64_t j = 0; j < x->size; j++) assay_f64(x)[j] += part * d[j];
+}
+
+// One step, shorter while it does not lead much nearer. *out_left: squares that are left;
+// *out_fits false: none leads nearer.
+static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_t* z,
+                           double* out_left, bool* out_fits) {
+  static const double RIDGES[] = {1e-12, 1e-9, 1e-6, 1e-4, 1e-2};
+  const double before = square_sum(y->now, y->m);
+  ASSAY_TRY(differentiate(y, x, until, out_fits));
+  if (!*out_fits) return NULL;
+  set_normal(y, z);
+  *out_fits = false;
+  for (size_t i = 0; i < sizeof RIDGES / sizeof *RIDGES && !*out_fits; i++) {
+    bool evaluated = false;
+    if (!solve_step(y, RIDGES[i], z)) continue;
+    move(x, 1, z->d);
+    ASSAY_TRY(fill(y, x, y->moved, &evaluated));
+    *out_left = square_sum(y->moved, y->m);
+    *out_fits = evaluated && *out_left < 0.7 * before;
+    if (!*out_fits) move(x, -1, z->d);
+  }
+  if (*out_fits) memcpy(y->now, y->moved, (size_t)y->m * sizeof *y->now);
+  return NULL;
+}
+
+static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline, normal_t* z,
+                                bool* out_solved) {
+  // RMS that is left of the equations at most: golden's own rounding, as it goes through a network.
+  static const double NOTHING = 3e-6;
+  const double start = square_sum(y->now, y->m);
+  double left = start;
+  for (int k = 0; k < STEPS; k++) {
+    bool fits = false;
+    ASSAY_TRY(step(y, x, deadline, z, &left, &fits));
+    if (!fits || sqrt(left / (double)y->m) < 0.01 * NOTHING) break;
+  }
+  left = square_sum(y->now, y->m);
+  *out_solved = left < 1e-4 * start && sqrt(left / (double)y->m) <= NOTHING;
+  return NULL;
+}
+
+// ---- the constant ------------------------------------------------------------------------------
+
+// Whether the places that were kept for the test are as they have to be.
+static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* out) {
+  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  assay_tensor_t* made = NULL;
+  double left = 0, before = 0;
+  const assay_repair_t r = repair_of(y->s, x);
+  ASSAY_TRY(assay_holdout_ask(y->s->holdout, y->samples, &r, &said));
+  *out = said == ASSAY_HOLDOUT_HOLDS || said == ASSAY_HOLDOUT_NEAR;
+  if (!y->tests || said == ASSAY_HOLDOUT_FAILS) return NULL;
+  ASSAY_TRY(assay_solve_evaluate(y->s, x, &made));
+  for (int64_t i = 0; made && i < y->s->want->size; i++) {
+    if (!assay_solve_tests(i)) continue;
+    left += pow(assay_f64(made)[i] - assay_f64(y->s->want)[i], 2);
+    before += pow(assay_f64(y->s->have)[i] - assay_f64(y->s->want)[i], 2);
+  }
+  *out = made && before > 0 && left <= 1e-6 * before;
+  assay_tensor_release(made);
+  return NULL;
+}
+
+static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadline, bool* out) {
+  normal_t z = {0};
+  bool fits = false;
+  *out = false;
+  ASSAY_TRY(fill(y, x, NULL, &fits));
+  y->m = y->at;
+  if (!fits || y->m < y->n / 2) return NULL;
+  assay_status_t st = assay_new_array((size_t)y->m, sizeof *y->now, &y->now);
+  if (!st) st = assay_new_array((size_t)y->m, sizeof *y->moved, &y->moved);
+  if (!st) st = assay_new_array((size_t)(y->m * y->n), sizeof *y->jacobian, &y->jacobian);
+  if (!st) st = assay_new_array((size_t)(y->n * y->n), sizeof *z.a, &z.a);
+  if (!st) st = assay_new_array((size_t)(y->n * y->n), sizeof *z.factor, &z.factor);
+  if (!st) st = assay_new_array((size_t)y->n, sizeof *z.b, &z.b);
+  if (!st) st = assay_new_array((size_t)y->n, sizeof *z.d, &z.d);
+  if (!st) st = fill(y, x, y->now, &fits);
+  if (!st && fits) st = run_steps(y, x, deadline, &z, out);
+  if (!st && *out) st = passes_test(y, x, out);
+  assay_free(y->now);
+  assay_free(y->moved);
+  assay_free(y->jacobian);
+  assay_free(z.a);
+  assay_free(z.factor);
+  assay_free(z.b);
+  assay_free(z.d);
+  return st;
+}
+
+assay_status_t assay_solve_samples(const assay_solve_t* s, double deadline, assay_tensor_t** out) {
+  const size_t others = assay_holdout_count(s->holdout);
+  system_t y = {.s = s,
+                .samples = others ? others - 1 : 0,
+                .tests = others == 0,
+                .n = s->in[s->input]->size,
+                .scale_of_want = fmax(rms_of(s->want), 1e-300)};
+  assay_tensor_t* x = NULL;
+  bool solved = false;
+  *out = NULL;
+  if (y.n < 1 || y.n > MAX_UNKNOWNS) return NULL;
+  ASSAY_TRY(assay_tensor_copy(s->in[s->input], &x));
+  assay_status_t st = solve_system(&y, x, deadline, &solved);
+  if (!st && solved) {
+    *out = x;
+    x = NULL;
+  }
+  assay_tensor_release(x);
+  return st;
+}
