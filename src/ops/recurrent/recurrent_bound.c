@@ -133,6 +133,9 @@ typedef struct place {
   const float *x_size, *r_size;              // [gates * hidden]; r_size NULL: no state
 } place_t;
 
+// Which activation reads the cell, which no clip bounds (recurrent_run.c).
+enum { CELL = 2 };
+
 // The activation of a gate's sum or of a cell. sigma: of the argument's own rounding errors.
 static number_t activate(const place_t* at, int which, number_t a, double sigma, uint64_t* bits) {
   const pass_t* p = at->p;
@@ -140,7 +143,7 @@ static number_t activate(const place_t* at, int which, number_t a, double sigma,
   const assay_activation_t* f = &n->activations[3 * p->direction + which];
   const double u = p->steps.u;
   double x = a.x, here = 1;
-  if (n->clips && fabs(x) > n->clip) {
+  if (n->clips && which != CELL && fabs(x) > n->clip) {
     here = fabs(x) - a.g > n->clip ? 0 : 1;  // cut whatever the error
     x = copysign(n->clip, x);
   }
@@ -290,7 +293,7 @@ static void lstm_row(const place_t* at, int64_t s) {
     if (peeps) other = peep(p, 1, j, &c);
     const number_t o = gate(at, 0, 1, j, peeps ? &other : NULL, &bits);
     uint64_t more = bits_of(p, ~s, at->b, j);
-    const number_t y = activate(at, 2, c, 0, &more);
+    const number_t y = activate(at, CELL, c, 0, &more);
     number_t h = times(&o, &y);
     add_rounding(p, &h, 0, &more);
     store(c, p->cells, p->cells_limit, p->cell_draws, at->b, j, hidden);

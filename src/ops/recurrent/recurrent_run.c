@@ -21,10 +21,17 @@ static assay_matrix_t rows_of(const double* data, int64_t stride) {
 
 // ---- one batch element, one step --------------------------------------------------------------
 
+// The activation of a gate's sum. `clip` bounds those sums alone, not the cell that h reads: ONNX
+// says 'the input of activations', and ONNX Runtime 1.31 and OpenVINO 2026.4 leave the cell as it
+// is.
 static double activate(const pass_t* p, int which, double x) {
   const assay_recurrent_t* n = p->n;
   if (n->clips) x = x > n->clip ? n->clip : x < -n->clip ? -n->clip : x;
   return assay_activate(p->c, &n->activations[3 * p->direction + which], x);
+}
+
+static double activate_cell(const pass_t* p, double cell) {
+  return assay_activate(p->c, &p->n->activations[3 * p->direction + 2], cell);
 }
 
 // The sum that gate g gets for hidden unit j, with both biases.
@@ -64,7 +71,7 @@ static void lstm_row(const pass_t* p, int64_t b) {
     const double candidate = activate(p, 1, with_bias(p, 3, j, g[3 * hidden + j]));
     *cell = assay_acc(c, assay_acc(c, f * *cell) + assay_acc(c, i * candidate));
     const double o = activate(p, 0, with_bias(p, 1, j, peep(p, 1, j, *cell, g[hidden + j])));
-    p->states[b * hidden + j] = assay_acc(c, o * activate(p, 2, *cell));
+    p->states[b * hidden + j] = assay_acc(c, o * activate_cell(p, *cell));
   }
 }
 
