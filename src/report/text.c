@@ -74,6 +74,22 @@ static void guess_line(const assay_fault_t* f, assay_str_t* out) {
   assay_str_append(out, "\n");
 }
 
+static void values(const assay_value_t* const* v, size_t n, const char* none, assay_str_t* out) {
+  if (!n) assay_str_append(out, none);
+  for (size_t i = 0; i < n; i++) assay_str_printf(out, "%s'%s'", i ? ", " : "", v[i]->name);
+}
+
+// The part of the graph that the fault is in, where no single node explains it.
+static void region_line(const assay_region_t* r, assay_str_t* out) {
+  if (r->n_nodes < 2) return;
+  assay_str_printf(out, "          region: %zu nodes from ", r->n_nodes);
+  values(r->from, r->n_from, "the inputs", out);
+  assay_str_append(out, " to ");
+  values(r->to, r->n_to, "the outputs", out);
+  assay_str_printf(out, ", of probability %.2g%s\n", r->probability,
+                   r->agreeing ? "; other outputs agree with golden" : "");
+}
+
 static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* out) {
   assay_str_printf(out, "  %-6s  %s (%s)   ", word, f->node->label, f->node->op_type);
   if (f->shape)
@@ -89,6 +105,7 @@ static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* ou
     assay_str_printf(out, "          %s: %s%s\n", f->repair.cause, f->repair.text,
                      f->restored ? "" : " (reduces the error but does not remove it)");
   guess_line(f, out);
+  region_line(&f->region, out);
 }
 
 // How to get the files that nobody asked for yet.

@@ -1,10 +1,13 @@
-// Probabilities of culprits: of the nodes that a search says are at fault with 90 %, 9 in 10 are.
+// Probabilities of culprits: of the nodes that a search says are at fault with 90 %, 9 in 10 are;
+// of those that it says with less, about as many as it says. Half of the kinds of faults are such
+// that no row of the table makes them good.
+#include <math.h>
 #include <stdarg.h>
 
 #include "base/clock.h"
 #include "diagnose/search_case.h"
 
-enum { LAYERS = 4, TEXT = 80, KINDS = 8, NETWORKS = 10 };
+enum { LAYERS = 4, TEXT = 80, KINDS = 12, NETWORKS = 8 };
 
 typedef struct network {
   graph_case_t graph;
@@ -46,6 +49,10 @@ typedef enum fault_kind {
   OTHER_SCALE,
   OTHER_WEIGHTS,  // that nothing in the table makes good
   LOST_RESIDUAL,
+  OTHER_BIAS,    // as are these
+  TWO_WEIGHTS,   // of this layer and of the next
+  SMALLER_TANH,  // tanh(x) / 2, where the network has another function
+  MIXED_INPUT,   // x + x^2 in place of what the layer reads
 } fault_kind_t;
 
 // Layers of a product, a bias, an activation and every second time a residual: drawn from a seed.
@@ -61,13 +68,26 @@ static void build(uint64_t seed, fault_kind_t kind, uint64_t at, network_t* n) {
     unsigned w = l;
     if (kind == WEIGHTS_EXCHANGED && (here || i == (at + 1) % LAYERS))
       w = here ? (unsigned)((at + 1) % LAYERS) : (unsigned)at;
-    add_constant(n, "w%u float[6,6]%s", l, here && kind == OTHER_WEIGHTS ? " positive" : "");
-    add_constant(n, "b%u float[6]", l);
+    const bool two = kind == TWO_WEIGHTS && (here || i == (at + 1) % LAYERS);
+    add_constant(n, "w%u float[6,6]%s", l,
+                 two || (here && kind == OTHER_WEIGHTS) ? " positive" : "");
+    add_constant(n, "b%u float[6]%s", l, here && kind == OTHER_BIAS ? " positive" : "");
     add_constant(n, "k%u float[] %s", l, here && kind == OTHER_SCALE ? "1.25" : "0.75");
+    if (here && kind == MIXED_INPUT) {
+      add_node(n, "Mul q%u %s %s -> h%u", l, now, now, l);
+      add_node(n, "Add o%u %s h%u -> i%u", l, now, l, l);
+      snprintf(now, sizeof now, "i%u", l);
+    }
     add_node(n, "MatMul m%u %s w%u -> a%u", l, now, w, l);
     add_node(n, "%s p%u a%u b%u -> c%u", here && kind == OTHER_SIGN ? "Sub" : "Add", l, l, l, l);
     const bool lost = here && kind == LOST_ACTIVATION;
-    if (!lost) add_node(n, "%s f%u c%u -> d%u", f, l, l, l);
+    const bool smaller = here && kind == SMALLER_TANH;
+    if (smaller) {
+      add_node(n, "Tanh t%u c%u -> j%u", l, l, l);
+      add_node(n, "Mul f%u j%u k%u -> d%u", l, l, (l + 1) % LAYERS, l);
+    } else if (!lost) {
+      add_node(n, "%s f%u c%u -> d%u", f, l, l, l);
+    }
     add_node(n, "Mul s%u %s%u k%u -> e%u", l, lost ? "c" : "d", l, l, l);
     snprintf(before, sizeof before, "%s", now);
     snprintf(now, sizeof now, "e%u", l);
@@ -82,8 +102,10 @@ static void build(uint64_t seed, fault_kind_t kind, uint64_t at, network_t* n) {
 
 // Whether the node is the one at fault, or beside one that is missing.
 static bool is_right(const char* label, fault_kind_t kind, uint64_t at) {
-  static const char* const names[] = {"",    "f%u", "p%u s%u",         "p%u", "m%u m%v", "r%u",
-                                      "s%u", "m%u", "s%u m%v last r%u"};
+  static const char* const names[] = {
+      "",           "f%u", "p%u s%u",          "p%u",     "m%u m%v", "r%u",
+      "s%u",        "m%u", "s%u m%v last r%u", "p%u m%u", "m%u m%v", "t%u f%u p%u",
+      "o%u q%u m%u"};
   char text[TEXT];
   const char* from = names[kind];
   size_t used = 0;
@@ -149,9 +171,10 @@ static void probabilities_hold(void** state) {
   // Most of the kinds can be mended, and are said with confidence.
   assert_true(bins[2].said >= NETWORKS * KINDS / 3);
   assert_true(bins[2].right * 10 >= bins[2].said * 9);
-  // What is said with less is less often right.
+  // What is said with less is less often right, and not far from as often as it says.
   const int unsure = bins[0].said + bins[1].said, right = bins[0].right + bins[1].right;
-  assert_true(unsure > 0 && right * bins[2].said < bins[2].right * unsure);
+  assert_true(unsure >= NETWORKS * KINDS / 5 && right * bins[2].said < bins[2].right * unsure);
+  assert_true(fabs((double)right - bins[0].sum - bins[1].sum) <= 0.35 * unsure);
 }
 
 int main(void) {

@@ -19,14 +19,15 @@ enum { FACTORS = ASSAY_SITE_FACTORS, SUMMANDS = ASSAY_SITE_SUMMANDS };
 enum { SAMPLES = 4, SPARE = ASSAY_SITE_SPARE };  // that equations are taken from
 
 // The families that the equations are enough for, the one that leaves least kept in the site.
-static void judge(const assay_sketch_t* k, assay_site_t* site, double* a) {
+static void judge(const assay_site_sketch_t* k, assay_site_t* site, double* a) {
   static const double EACH = 2;  // two numbers a channel have to leave so much less than one
   double x[ASSAY_SITE_NUMBERS];
   const size_t all = assay_site_equations(k, site), n = all - SPARE / 2;
   site->left = 1;
   for (int family = FACTORS; family <= (FACTORS | SUMMANDS); family++) {
     if (site->kind != ASSAY_SITE_OUTPUT && family != FACTORS) break;
-    if (assay_site_unknowns(site, family) + SPARE > all) continue;
+    const size_t needed = assay_site_unknowns(site, family) + SPARE;
+    if (needed > all || needed > k->elements) continue;
     if (!assay_site_solve(site, family, k->sides, n, a, x)) continue;
     const double left = assay_site_left(site, family, k->sides, n, all, x);
     if (left * (family == (FACTORS | SUMMANDS) ? EACH : 1) >= site->left) continue;
@@ -44,7 +45,7 @@ static assay_status_t make_chains(const assay_search_t* s, const assay_site_t* s
   static const char* const causes[] = {"", "scale of each channel", "bias of each channel",
                                        "scale and bias of each channel"};
   static const char* const operators[] = {"Mul", "Add"};
-  const assay_tensor_t* y = assay_sketch_truth(s, s->nodes[site->position]->outputs[0]);
+  const assay_tensor_t* y = assay_site_sketch_truth(s, s->nodes[site->position]->outputs[0]);
   int64_t dims[ASSAY_MAX_RANK];
   static const double SEEN = 1e-4;
   double low = HUGE_VAL, high = -HUGE_VAL, least = HUGE_VAL, most = -HUGE_VAL;
@@ -87,7 +88,7 @@ static assay_status_t make_constant(const assay_search_t* s, const assay_site_t*
   assay_status_t st = NULL;
   double most = 0;
   if (site->kind == ASSAY_SITE_SLOPES) {
-    const assay_tensor_t* like = assay_sketch_truth(s, n->outputs[0]);
+    const assay_tensor_t* like = assay_site_sketch_truth(s, n->outputs[0]);
     int64_t dims[ASSAY_MAX_RANK] = {site->channels};
     for (int i = 1; i + 1 < like->rank; i++) dims[i] = 1;
     st = assay_tensor_create(x->type, like->rank - 1, dims, &y);
@@ -141,7 +142,7 @@ static void move(const assay_site_t* site, const fit_t* from, const double* x, d
 }
 
 // The whole step, or the part of it that leaves less than before. *out_ok false: there is none.
-static assay_status_t take_step(assay_trials_t* t, const assay_sketch_t* all,
+static assay_status_t take_step(assay_trials_t* t, const assay_site_sketch_t* all,
                                 const assay_site_t* site, const double* x, fit_t* fit,
                                 bool* out_ok) {
   *out_ok = false;
@@ -164,10 +165,17 @@ static assay_status_t take_step(assay_trials_t* t, const assay_sketch_t* all,
   return NULL;
 }
 
-// The searches of all samples with a repair made, as far as it fits.
+// The other samples that equations are of: the last one takes no part, so that a fit has to hold
+// where nothing was fitted.
+static size_t fitted_others(const assay_search_t* s) {
+  const size_t used = s->n_others ? s->n_others - 1 : 0;
+  return used < SAMPLES - 1 ? used : SAMPLES - 1;
+}
+
+// The searches of these samples with a repair made, as far as it fits.
 static assay_status_t adopt_all(assay_trials_t* t, const assay_repair_t* r, assay_search_t* next,
                                 size_t* out_n) {
-  const size_t others = t->s->n_others < SAMPLES - 1 ? t->s->n_others : SAMPLES - 1;
+  const size_t others = fitted_others(t->s);
   *out_n = 0;
   for (size_t i = 0; i <= others; i++) {
     assay_trials_t* one = i ? &t->others[i - 1] : t;
@@ -189,12 +197,12 @@ static void drop_all(assay_trials_t* t, assay_search_t* next, size_t n) {
 }
 
 // The equations with the fit made, solved for the next step.
-static assay_status_t find_step(assay_trials_t* t, const assay_sketch_t* all, assay_site_t* site,
-                                const fit_t* fit, double* x, bool* out_ok) {
+static assay_status_t find_step(assay_trials_t* t, const assay_site_sketch_t* all,
+                                assay_site_t* site, const fit_t* fit, double* x, bool* out_ok) {
   assay_search_t next[SAMPLES];
   assay_repair_t r;
   const size_t m = assay_site_unknowns(site, site->family);
-  assay_sketch_t k = {.sites = site, .n = 1, .max = site->max, .end = all->end};
+  assay_site_sketch_t k = {.sites = site, .n = 1, .max = site->max, .end = all->end};
   double* a = NULL;
   size_t n = 0;
   *out_ok = false;
@@ -203,7 +211,7 @@ static assay_status_t find_step(assay_trials_t* t, const assay_sketch_t* all, as
   k.s = next;
   if (!st && n) st = assay_new_array(k.max, sizeof *k.sides, &k.sides);
   if (!st && n) st = assay_new_array(m * m, sizeof *a, &a);
-  if (!st && n) st = assay_sketch_equations(&k, next, n, site->position);
+  if (!st && n) st = assay_site_sketch_equations(&k, next, n, site->position);
   if (!st && n && k.equations >= m + SPARE / 2)
     *out_ok = assay_site_solve(site, site->family, k.sides, assay_site_equations(&k, site), a, x);
   drop_all(t, next, n);
@@ -214,7 +222,7 @@ static assay_status_t find_step(assay_trials_t* t, const assay_sketch_t* all, as
 }
 
 // Gauss-Newton steps at a site, as long as less is left. a: room for the equations.
-static assay_status_t go_on(assay_trials_t* t, const assay_sketch_t* all, assay_site_t* site,
+static assay_status_t go_on(assay_trials_t* t, const assay_site_sketch_t* all, assay_site_t* site,
                             double* a) {
   static const double ENOUGH = 0.9;  // a step that leaves more than this part is the last
   fit_t fit = {.left = 1};
@@ -232,7 +240,7 @@ static assay_status_t go_on(assay_trials_t* t, const assay_sketch_t* all, assay_
 
 // The family that fits best to first order, then both numbers of each channel. The site's equations
 // are of the model as it is only until a step is taken: those of the other family are made anew.
-static assay_status_t try_families(assay_trials_t* t, assay_sketch_t* k, assay_site_t* site,
+static assay_status_t try_families(assay_trials_t* t, assay_site_sketch_t* k, assay_site_t* site,
                                    double* a) {
   const size_t rows = site->max * site->columns;
   double* kept = NULL;
@@ -241,6 +249,7 @@ static assay_status_t try_families(assay_trials_t* t, assay_sketch_t* k, assay_s
   assay_status_t st = go_on(t, k, site, a);
   const int both = FACTORS | SUMMANDS;
   if (!st && !t->found && site->kind == ASSAY_SITE_OUTPUT && site->family != both &&
+      assay_site_unknowns(site, both) + SPARE <= k->elements &&
       assay_site_unknowns(site, both) + SPARE <= assay_site_equations(k, site)) {
     memcpy(site->rows, kept, rows * sizeof *kept);
     site->family = both;
@@ -252,17 +261,17 @@ static assay_status_t try_families(assay_trials_t* t, assay_sketch_t* k, assay_s
 
 // ---- the whole ---------------------------------------------------------------------------------
 
-static size_t max_unknowns(const assay_sketch_t* k) {
+static size_t max_unknowns(const assay_site_sketch_t* k) {
   size_t max = 0;
   for (size_t i = 0; i < k->n; i++)
     if (k->sites[i].columns > max) max = k->sites[i].columns;
   return max;
 }
 
-static assay_status_t first_equations(assay_sketch_t* k) {
+static assay_status_t first_equations(assay_site_sketch_t* k) {
   assay_search_t all[SAMPLES] = {*k->s};
   size_t n = 1;
-  for (; n < SAMPLES && n <= k->s->n_others; n++) all[n] = k->s->others[n - 1];
+  for (; n <= fitted_others(k->s); n++) all[n] = k->s->others[n - 1];
   k->max = (max_unknowns(k) + SPARE + ASSAY_PROBES) * (n > 1 ? 2 : 1);
   ASSAY_TRY(assay_new_array(k->max, sizeof *k->sides, &k->sides));
   for (size_t i = 0; i < k->n; i++) {
@@ -270,19 +279,20 @@ static assay_status_t first_equations(assay_sketch_t* k) {
     site->max = (site->columns + SPARE + ASSAY_PROBES) * (n > 1 ? 2 : 1);
     ASSAY_TRY(assay_new_array(site->max * site->columns, sizeof(double), &site->rows));
   }
-  return assay_sketch_equations(k, all, n, 0);
+  return assay_site_sketch_equations(k, all, n, 0);
 }
 
 assay_status_t assay_search_channels(assay_trials_t* t, double end) {
   static const double CHANNELS_SHARE = 0.6;
   static const double WORTH = 0.98;  // equations that took no part are met so far, at least
   const double now = assay_clock_seconds();
-  assay_sketch_t k = {.s = t->s, .end = now + (end - now) / 2};
-  int64_t elements = 0;
+  assay_site_sketch_t k = {.s = t->s, .end = now + (end - now) / 2};
   double* a = NULL;
-  for (size_t i = 0; i < t->s->n_targets; i++) elements += t->s->targets[i].golden->size;
-  elements *= 1 + (int64_t)t->s->n_others;
-  assay_status_t st = assay_sketch_list(&k, elements);
+  for (size_t i = 0; i < t->s->n_targets; i++) k.elements += (size_t)t->s->targets[i].golden->size;
+  for (size_t o = 0; o < fitted_others(t->s); o++)
+    for (size_t i = 0; i < t->s->others[o].n_targets; i++)
+      k.elements += (size_t)t->s->others[o].targets[i].golden->size;
+  assay_status_t st = assay_site_sketch_list(&k);
   if (!st && k.n) st = first_equations(&k);
   if (!st && k.n) {
     const size_t m = max_unknowns(&k);
@@ -302,7 +312,7 @@ assay_status_t assay_search_channels(assay_trials_t* t, double end) {
     best->left = 1;
   }
   assay_free(a);
-  assay_sketch_deinit(&k);
+  assay_site_sketch_deinit(&k);
   // Without memory for it the search goes on.
   if (assay_status_code(st) == ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
   return st;

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "diagnose/search_predict.h"
 
-void assay_sketch_deinit(assay_sketch_t* k) {
+void assay_site_sketch_deinit(assay_site_sketch_t* k) {
   for (size_t i = 0; i < k->n; i++) {
     assay_free(k->sites[i].rows);
     assay_free(k->sites[i].at);
@@ -17,7 +17,7 @@ void assay_sketch_deinit(assay_sketch_t* k) {
   assay_free(k->sides);
 }
 
-assay_tensor_t* assay_sketch_truth(const assay_search_t* s, const assay_value_t* v) {
+assay_tensor_t* assay_site_sketch_truth(const assay_search_t* s, const assay_value_t* v) {
   for (size_t k = 0; k < s->n_targets; k++)
     if (s->targets[k].value == v) return s->targets[k].truth;
   return assay_evaluator_get(s->evaluator, v);
@@ -55,7 +55,7 @@ static bool is_float(const assay_tensor_t* t) {
 }
 
 // As many unknowns as there are elements of golden can always be met. Takes site->at over.
-static assay_status_t add_site(assay_sketch_t* k, assay_site_t site, int64_t elements) {
+static assay_status_t add_site(assay_site_sketch_t* k, assay_site_t site, int64_t elements) {
   const size_t spare = site.kind == ASSAY_SITE_OUTPUT ? site.columns / 2 : site.columns;
   if ((int64_t)(spare + ASSAY_SITE_SPARE) > elements) return assay_free(site.at), NULL;
   assay_status_t st = assay_grow(&k->sites, &k->capacity, k->n + 1, sizeof *k->sites);
@@ -64,7 +64,7 @@ static assay_status_t add_site(assay_sketch_t* k, assay_site_t site, int64_t ele
   return NULL;
 }
 
-static assay_status_t list_output(assay_sketch_t* k, size_t position, const assay_tensor_t* y,
+static assay_status_t list_output(assay_site_sketch_t* k, size_t position, const assay_tensor_t* y,
                                   int64_t elements) {
   const int axis = axis_of(k->s->nodes[position], y);
   if (axis < 0 || y->dims[axis] < 2 || y->dims[axis] > ASSAY_SITE_CHANNELS) return NULL;
@@ -77,7 +77,7 @@ static assay_status_t list_output(assay_sketch_t* k, size_t position, const assa
 }
 
 // Source: one slope for all in place of one for each, as PRelu has by default in PyTorch.
-static assay_status_t list_slopes(assay_sketch_t* k, size_t position, const assay_tensor_t* y,
+static assay_status_t list_slopes(assay_site_sketch_t* k, size_t position, const assay_tensor_t* y,
                                   int64_t elements) {
   const assay_node_t* n = k->s->nodes[position];
   if (strcmp(n->op_type, "PRelu") != 0 || n->n_inputs != 2 || y->rank < 2) return NULL;
@@ -114,7 +114,7 @@ static size_t zero_elements(const assay_tensor_t* x, bool columns, int64_t* out)
   return n;
 }
 
-static assay_status_t add_elements(assay_sketch_t* k, size_t position, size_t input, size_t n,
+static assay_status_t add_elements(assay_site_sketch_t* k, size_t position, size_t input, size_t n,
                                    const int64_t* at, int64_t elements) {
   int64_t* own = NULL;
   ASSAY_TRY(assay_new_array(n, sizeof *own, &own));
@@ -124,7 +124,7 @@ static assay_status_t add_elements(assay_sketch_t* k, size_t position, size_t in
   return add_site(k, site, elements);
 }
 
-static assay_status_t list_elements(assay_sketch_t* k, size_t position, size_t input,
+static assay_status_t list_elements(assay_site_sketch_t* k, size_t position, size_t input,
                                     const assay_tensor_t* x, int64_t elements) {
   int64_t at[ASSAY_SITE_NUMBERS];
   if (x->size >= 2 && x->size <= ASSAY_SITE_NUMBERS) {
@@ -139,7 +139,7 @@ static assay_status_t list_elements(assay_sketch_t* k, size_t position, size_t i
 }
 
 // Constants whose elements are not what channels of the output are fitted by.
-static assay_status_t list_constants(assay_sketch_t* k, size_t position, int64_t elements) {
+static assay_status_t list_constants(assay_site_sketch_t* k, size_t position, int64_t elements) {
   static const char* const others[] = {"BatchNormalization",
                                        "InstanceNormalization",
                                        "LayerNormalization",
@@ -169,11 +169,12 @@ static assay_status_t list_constants(assay_sketch_t* k, size_t position, int64_t
   return NULL;
 }
 
-assay_status_t assay_sketch_list(assay_sketch_t* k, int64_t elements) {
+assay_status_t assay_site_sketch_list(assay_site_sketch_t* k) {
   const assay_search_t* s = k->s;
+  const int64_t elements = (int64_t)k->elements;
   for (size_t i = 0; i < s->n_nodes; i++) {
     const assay_value_t* v = s->nodes[i]->outputs[0];
-    const assay_tensor_t* y = v ? assay_sketch_truth(s, v) : NULL;
+    const assay_tensor_t* y = v ? assay_site_sketch_truth(s, v) : NULL;
     if (!is_float(y) || !y->rank) continue;
     ASSAY_TRY(list_output(k, i, y, elements));
     ASSAY_TRY(list_slopes(k, i, y, elements));
@@ -210,11 +211,11 @@ static void add_slopes(const assay_site_t* site, const assay_tensor_t* x, const 
 }
 
 // The equations of probes [from, ASSAY_PROBES) by what the output's derivatives are.
-static void add_by_output(assay_sketch_t* k, assay_site_t* site, const assay_search_t* s,
+static void add_by_output(assay_site_sketch_t* k, assay_site_t* site, const assay_search_t* s,
                           const assay_predict_t* p, int from) {
   const assay_node_t* n = s->nodes[site->position];
   const double* g = assay_predict_derivatives(p, n->outputs[0]);
-  const assay_tensor_t* y = assay_sketch_truth(s, n->outputs[0]);
+  const assay_tensor_t* y = assay_site_sketch_truth(s, n->outputs[0]);
   const assay_tensor_t* x =
       site->kind == ASSAY_SITE_SLOPES ? assay_evaluator_get(s->evaluator, n->inputs[0]) : y;
   if (!g || !is_float(y) || !is_float(x)) return;
@@ -229,7 +230,7 @@ static void add_by_output(assay_sketch_t* k, assay_site_t* site, const assay_sea
   }
 }
 
-static assay_status_t add_by_constant(assay_sketch_t* k, assay_site_t* site,
+static assay_status_t add_by_constant(assay_site_sketch_t* k, assay_site_t* site,
                                       const assay_search_t* s, const assay_predict_t* p, int from) {
   double* g = NULL;
   const assay_tensor_t* x =
@@ -247,7 +248,7 @@ static assay_status_t add_by_constant(assay_sketch_t* k, assay_site_t* site,
 }
 
 // One pass backwards: the equations of its probes for all sites. The first pass has that of r, too.
-static assay_status_t add_equations(assay_sketch_t* k, const assay_search_t* s, size_t first) {
+static assay_status_t add_equations(assay_site_sketch_t* k, const assay_search_t* s, size_t first) {
   assay_predict_t* p = NULL;
   ASSAY_TRY(assay_predict_create(s, &p));
   if (!p) return NULL;
@@ -274,8 +275,8 @@ static assay_status_t add_equations(assay_sketch_t* k, const assay_search_t* s, 
   return st;
 }
 
-assay_status_t assay_sketch_equations(assay_sketch_t* k, const assay_search_t* s, size_t n,
-                                      size_t first) {
+assay_status_t assay_site_sketch_equations(assay_site_sketch_t* k, const assay_search_t* s,
+                                           size_t n, size_t first) {
   k->equations = 0;
   size_t turn = 0, fruitless = 0;
   for (; k->equations + ASSAY_PROBES <= k->max && fruitless < n; turn++) {
@@ -289,7 +290,7 @@ assay_status_t assay_sketch_equations(assay_sketch_t* k, const assay_search_t* s
   return NULL;
 }
 
-size_t assay_site_equations(const assay_sketch_t* k, const assay_site_t* site) {
+size_t assay_site_equations(const assay_site_sketch_t* k, const assay_site_t* site) {
   return k->equations < site->max ? k->equations : site->max;
 }
 

@@ -38,26 +38,27 @@ typedef struct assay_site {
   int family;
 } assay_site_t;
 
-typedef struct assay_sketch {
+typedef struct assay_site_sketch {
   const assay_search_t* s;
   assay_site_t* sites;  // in the order of their positions
   size_t n, capacity;
   double* sides;  // [max]: <p, r>
   size_t equations, max;
+  size_t elements;  // of golden, in the samples that equations are of: no more can be independent
   double end;
-} assay_sketch_t;
+} assay_site_sketch_t;
 
-void assay_sketch_deinit(assay_sketch_t* k);
-assay_tensor_t* assay_sketch_truth(const assay_search_t* s, const assay_value_t* v);
+void assay_site_sketch_deinit(assay_site_sketch_t* k);
+assay_tensor_t* assay_site_sketch_truth(const assay_search_t* s, const assay_value_t* v);
 
-// Lists the numbers of all nodes that `elements` of golden are enough for.
-assay_status_t assay_sketch_list(assay_sketch_t* k, int64_t elements) ASSAY_MUST_USE;
+// Lists the numbers of all nodes that the elements of golden are enough for.
+assay_status_t assay_site_sketch_list(assay_site_sketch_t* k) ASSAY_MUST_USE;
 
 // Equations of all samples in turn; s: searches of n of them; as far as node `first`.
-assay_status_t assay_sketch_equations(assay_sketch_t* k, const assay_search_t* s, size_t n,
-                                      size_t first) ASSAY_MUST_USE;
+assay_status_t assay_site_sketch_equations(assay_site_sketch_t* k, const assay_search_t* s,
+                                           size_t n, size_t first) ASSAY_MUST_USE;
 // Those that a site has.
-size_t assay_site_equations(const assay_sketch_t* k, const assay_site_t* site);
+size_t assay_site_equations(const assay_site_sketch_t* k, const assay_site_t* site);
 
 size_t assay_site_unknowns(const assay_site_t* site, int family);
 // Solves for the unknowns of a family in the first n equations, columns scaled to length 1, by
