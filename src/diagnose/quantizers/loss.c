@@ -91,7 +91,8 @@ static assay_status_t measure_outputs(job_t* j) {
     o->weight = part(on[i].golden.sum_err2, on[i].golden.sum_ref2);
     // Stored weights cannot be rounded anew: what a scale for each channel would leave is drawn.
     const double drawn = part(fine[i].error.sum_err2, fine[i].error.sum_ref2);
-    o->fitting = fmax(golden_loss(&fitting[i]) - fmax(o->weight - TIMES_FITTING * drawn, 0), 0);
+    o->fitting = fmin(o->loss, golden_loss(&fitting[i]));
+    o->fitting = fmax(o->fitting - fmax(o->weight - TIMES_FITTING * drawn, 0), 0);
     o->slices = assay_slices_judge(on[i].slices);
     o->small_loss = assay_slices_judge(fine[i].slices).small_loss;
     o->allowed = fmax(ENOUGH, fmin(TIMES_FITTING * o->fitting, MOST));
