@@ -271,8 +271,8 @@ ASSAY_API bool assay_check_fix_has_model(const assay_check_t* check);
 ASSAY_API assay_status_t assay_check_write_model(const assay_check_t* check, const char* path);
 // The fix as options of `assay` (which reads the file with --fix-file) and of trtexec.
 ASSAY_API assay_status_t assay_check_write_options(const assay_check_t* check, const char* path);
-// Makes the repairs that bring golden back in the model as it is in its file, holds the result
-// against golden, and tells reports of it.
+// Makes the repairs that bring golden back, or the changes of quantizers that lose less of it, in
+// the model as it is in its file, holds the result against golden, and tells reports of it.
 //   model      the file that the check's model was read from
 //   path       where the repaired model is written; NULL: nowhere
 //   out_n      how many nodes were changed; 0: there is nothing to repair

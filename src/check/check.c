@@ -287,11 +287,29 @@ static bool compares_quantizers(const assay_check_t* c, const assay_samples_t* g
          assay_model_quantizes(c->model);
 }
 
+// Whether the engine is off golden by more than this part of its energy, or a part of it is.
+static bool misses_golden(const assay_check_t* c, double part) {
+  bool any = false;
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    const assay_output_check_t* o = &c->outputs[i];
+    const assay_error_sum_t* e = &o->engine_golden;
+    any |= o->has_golden && (e->mismatched || e->sum_err2 > part * e->sum_ref2);
+    if (!o->slices || o->slices_of_truth) continue;
+    const assay_slices_found_t f = assay_slices_judge(o->slices);
+    any |= f.dead || f.small_loss > part;
+  }
+  return any;
+}
+
+// As wrong scales do (60 dB), and from where on losses are told (40 dB).
+static const double SUSPECT = 1e-6, LOST = 1e-4;
+
 // Scales that outputs alone show to be wrong; golden's inner values show it better.
 static assay_status_t suspect_quantizers(assay_check_t* c, const assay_samples_t* inputs,
                                          const assay_samples_t* golden) {
   const assay_quantizers_options_t options = quantizers_options(c, inputs, golden);
-  if (!compares_quantizers(c, golden) || c->options.no_fix) return NULL;
+  if (!compares_quantizers(c, golden) || c->options.no_fix || !misses_golden(c, SUSPECT))
+    return NULL;
   for (size_t i = 0; c->options.golden && i < c->options.golden->n; i++) {
     const assay_value_t* v = c->options.golden->at[i].value;
     if (v && !v->is_output) return NULL;
@@ -314,6 +332,7 @@ static assay_status_t check_quantizers(assay_check_t* c, const assay_samples_t* 
   if (!compares_quantizers(c, golden) || c->golden_quantized || c->export.n ||
       c->quantizers.suspected || (r && r->n && !assay_require_needs_golden(r)))
     return NULL;
+  if (!(r && r->n) && !c->options.shares && !misses_golden(c, LOST)) return NULL;
   return assay_quantizers_run(c->model, &options, c->options.shares, &c->quantizers);
 }
 
@@ -323,7 +342,7 @@ static void find_dead(assay_check_t* c) {
   const assay_requirements_t* r = c->options.require;
   for (size_t i = 0; i < c->n_outputs && !(r && r->n); i++) {
     assay_output_check_t* o = &c->outputs[i];
-    if (!o->slices || !assay_slices_judge(o->slices).dead) continue;
+    if (!o->slices || !o->slices_of_truth || !assay_slices_judge(o->slices).dead) continue;
     o->faithful = c->faithful = false;
     c->dead = true;
   }
@@ -361,8 +380,9 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(note_unfinite_inputs(c, inputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
-  ASSAY_TRY(assay_outputs_want_slices(c->outputs, c->n_outputs, true));
   ASSAY_TRY(assay_check_find_golden_kind(c, inputs, c->options.golden, golden));
+  ASSAY_TRY(assay_outputs_want_slices(c->outputs, c->n_outputs,
+                                      !compares_quantizers(c, golden) || c->golden_quantized));
   ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->golden_quantized,
                               c->options.require, c->outputs, &c->faithful, c->met, &c->unmet));
   if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));

@@ -95,7 +95,6 @@ static double mean2(const slice_t* a) { return a->n ? a->ref2 / (double)a->n : 0
 static assay_slices_found_t judge(const assay_slices_t* s, int k) {
   assay_slices_found_t f = {.axis = s->axis[k], .slices = s->n[k], .first = -1, .first_small = -1};
   double largest = 0, error2 = 0, ref2 = 0;
-  int64_t elements = 0;
   for (int64_t i = 0; i < s->n[k]; i++) largest = fmax(largest, mean2(&s->at[k][i]));
   for (int64_t i = 0; i < s->n[k]; i++) {
     const slice_t* a = &s->at[k][i];
@@ -105,15 +104,13 @@ static assay_slices_found_t judge(const assay_slices_t* s, int k) {
       f.ref_min = a->ref_min;
       f.ref_max = a->ref_max;
     }
-    if (!(mean2(a) > 0) || !(mean2(a) < SMALL * SMALL * largest) ||
+    if (a->n < MIN_ELEMENTS || !(mean2(a) > 0) || !(mean2(a) < SMALL * SMALL * largest) ||
         !(mean2(a) > SMALLEST * SMALLEST * largest))
       continue;
     if (!f.small++) f.first_small = i;
     error2 += a->error2;
     ref2 += a->ref2;
-    elements += a->n;
   }
-  if (elements < MIN_ELEMENTS) f.small = 0;
   f.small_loss = f.small && ref2 > 0 ? error2 / ref2 : 0;
   return f;
 }

@@ -73,6 +73,16 @@ static void set_fitting(job_t* j) {
     if (j->q->at[i].weight && j->q->at[i].apart.n) j->at[i] = ASSAY_STATE_APART;
 }
 
+// Whether all that can be demanded is there.
+static bool is_enough(const job_t* j, const assay_output_check_t* on) {
+  bool enough = true;
+  for (size_t i = 0; i < j->q->n_outputs; i++) {
+    const assay_slices_found_t f = assay_slices_judge(on[i].slices);
+    enough = enough && !(golden_loss(&on[i]) > ENOUGH) && !f.dead && !(f.small_loss > MOST);
+  }
+  return enough && !(j->options->require && j->options->require->n);
+}
+
 static assay_status_t measure_outputs(job_t* j) {
   assay_output_check_t *on = NULL, *fitting = NULL, *fine = NULL;
   set_all(j, ASSAY_STATE_ON, ASSAY_STATE_ON);
@@ -80,7 +90,8 @@ static assay_status_t measure_outputs(job_t* j) {
   set_fitting(j);
   if (!st) st = run(j, true, &fitting);
   set_all(j, ASSAY_STATE_OFF, ASSAY_STATE_FINE);
-  if (!st) st = run(j, false, &fine);
+  // Only a loss that is too large asks what other weights would lose.
+  if (!st && !is_enough(j, on)) st = run(j, false, &fine);
   for (size_t i = 0; !st && i < j->q->n_outputs; i++) {
     assay_quantizer_output_t* o = &j->q->outputs[i];
     o->value = j->model->graph->outputs[i];
@@ -90,10 +101,11 @@ static assay_status_t measure_outputs(job_t* j) {
     o->loss = golden_loss(&on[i]);
     o->weight = part(on[i].golden.sum_err2, on[i].golden.sum_ref2);
     // Stored weights cannot be rounded anew: what a scale for each channel would leave is drawn.
-    const double drawn = part(fine[i].error.sum_err2, fine[i].error.sum_ref2);
-    o->fitting = fmax(golden_loss(&fitting[i]) - fmax(o->weight - TIMES_FITTING * drawn, 0), 0);
+    const double drawn = fine ? part(fine[i].error.sum_err2, fine[i].error.sum_ref2) : o->weight;
+    o->fitting = fmin(o->loss, golden_loss(&fitting[i]));
+    o->fitting = fmax(o->fitting - fmax(o->weight - TIMES_FITTING * drawn, 0), 0);
     o->slices = assay_slices_judge(on[i].slices);
-    o->small_loss = assay_slices_judge(fine[i].slices).small_loss;
+    if (fine) o->small_loss = assay_slices_judge(fine[i].slices).small_loss;
     o->allowed = fmax(ENOUGH, fmin(TIMES_FITTING * o->fitting, MOST));
   }
   if (!st) j->q->met = assay_quantizers_hold(j->q, on, j->options->require);

@@ -254,7 +254,10 @@ assay_status_t assay_quantizers_verify(assay_quantizers_t* q, const assay_model_
   if (!st && !q->suspected) *out_holds = assay_quantizers_hold(q, outputs, require);
   if (st) return assay_outputs_free(outputs, q->n_outputs), st;
   // Values of the changed model die with it.
-  for (size_t i = 0; i < q->n_outputs; i++) outputs[i].value = q->outputs[i].value;
+  for (size_t i = 0; i < q->n_outputs; i++) {
+    outputs[i].value = q->outputs[i].value;
+    for (size_t k = 0; k < outputs[i].n_parts; k++) outputs[i].parts[k].value = q->outputs[i].value;
+  }
   assay_outputs_free(q->fixed, q->n_outputs);
   q->fixed = outputs;
   return NULL;

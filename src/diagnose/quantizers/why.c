@@ -10,6 +10,8 @@ const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p) {
   return names[p];
 }
 
+// A range lies elsewhere from this part of it on.
+static const double MOVED = 0.1;
 // A scale is another one from so many times on; values far from the others are so many times as
 // far; channels are unlike from so many times on; a loss is a scale's from so many times that of
 // scales that fit.
@@ -58,7 +60,8 @@ static void explain_scale(assay_quantizer_site_t* s) {
   const double from = (s->low - s->has.zero[0]) * has, to = (s->high - s->has.zero[0]) * has;
   const double share = s->elements ? 100 * (double)s->outside / (double)s->elements : 0;
   const double width = fmax(has / fits, fits / has);
-  if (width < OTHER_SCALE && s->has.zero[0] != s->fits.zero[0] && s->outside) {
+  const double moved = fabs(s->has.zero[0] - s->fits.zero[0]) / (s->high - s->low);
+  if (width < OTHER_SCALE && moved > MOVED && s->outside) {
     s->pattern = ASSAY_QUANTIZER_ZERO;
     snprintf(s->why, sizeof s->why,
              "zero point %g clips %.2g %% of '%.80s': its range is [%.4g, %.4g], values lie in "
