@@ -264,7 +264,8 @@ ASSAY_API assay_status_t assay_check_fix_output_of(const assay_check_t* check,
                                                    assay_fix_choice_t which, size_t i,
                                                    assay_check_output_t* out);
 
-// Whether a model can be written with the fix: its layers below fp32 are of 16 bits.
+// Whether a model can be written with the fix: its layers below fp32 are of 16 bits, and its
+// operators' set has bfloat16 (13 on) where that is the format.
 ASSAY_API bool assay_check_fix_has_model(const assay_check_t* check);
 // The model in mixed precision, with explicit Casts.
 // Errors (here and below): NOT_FOUND no fix was found; those of writing

@@ -224,10 +224,11 @@ assay_status_t assay_check_fix_output_of(const assay_check_t* c, assay_fix_choic
   return NULL;
 }
 
-// By --precision or as the model declares.
+// By --precision or as the model declares. ONNX's operators take bfloat16 from set 13 on.
 bool assay_check_fix_has_model(const assay_check_t* c) {
   const assay_format_t f = c->options.precision.format;
   if (!assay_check_fix_count(c)) return false;
+  if (f == ASSAY_FORMAT_BF16 && assay_model_opset(c->model, "") < 13) return false;
   if (f != ASSAY_FORMAT_FP32) return f == ASSAY_FORMAT_FP16 || f == ASSAY_FORMAT_BF16;
   return assay_float_types_has_narrow(c->model);
 }

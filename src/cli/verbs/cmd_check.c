@@ -213,7 +213,10 @@ static assay_status_t hand_over_repair(const args_t* a, job_t* j) {
 
 static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
   if (!assay_check_fix_count(j->check)) return NULL;
-  if (assay_check_fix_has_model(j->check)) ASSAY_TRY(add_file(a, j, ".fixed.onnx", write_mixed));
+  if (assay_check_fix_has_model(j->check))
+    ASSAY_TRY(add_file(a, j, ".fixed.onnx", write_mixed));
+  else if (a->output_folder && a->precision && strcmp(a->precision, "bf16") == 0)
+    fputs("assay: no mixed model is written: ONNX's operators take bfloat16 from set 13 on\n", stderr);
   return add_file(a, j, ".fix.txt", write_options);
 }
 
