@@ -100,6 +100,7 @@ typedef struct assay_quantizers {
   bool met;              // every output's loss is allowed
   bool suspected;        // found by assay_quantizers_suspect: golden is much nearer with the change
   bool certain;          // golden is brought back, or the pair disagrees: whatever golden is of
+  bool exact;            // the scale is what something else in the model says, not a guess
   bool pair;             // that is of a quantizer and its dequantizer which disagree
   double before, after;  // then: the largest part of an output's energy that is off
   bool cut_short;        // time ran out before all quantizers were measured

@@ -139,11 +139,12 @@ typedef struct best {
   size_t site;
   assay_quantizer_change_t change;
   assay_quantizer_scales_t fits;
+  bool exact;  // the bias or a neighbour says so
   double off;
 } best_t;
 
 static assay_status_t try_change(suspect_t* u, size_t site, assay_quantizer_change_t change,
-                                 best_t* best) {
+                                 bool exact, best_t* best) {
   assay_quantizer_site_t* s = &u->q->at[site];
   double off = 0;
   const assay_quantizer_state_t was = u->at[site];
@@ -159,7 +160,7 @@ static assay_status_t try_change(suspect_t* u, size_t site, assay_quantizer_chan
   u->at[site] = was;
   if (st || !(off < best->off)) return st;
   assay_quantizer_scales_deinit(&best->fits);
-  *best = (best_t){.site = site, .change = change, .off = off};
+  *best = (best_t){.site = site, .change = change, .exact = exact, .off = off};
   if (change != ASSAY_QUANTIZER_SCALED) return NULL;
   best->fits = s->fits;  // taken over
   s->fits = (assay_quantizer_scales_t){0};
@@ -180,19 +181,19 @@ static assay_status_t try_site(suspect_t* u, size_t i, best_t* best) {
   assay_quantizer_site_t* s = &q->at[i];
   const assay_graph_t* g = s->node->graph;
   if (s->reads.n) {
-    ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_PAIRED, best));
-    ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_READ, best));
+    ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_PAIRED, true, best));
+    ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_READ, true, best));
   }
-  if (is_odd(s) && s->fits.n) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, best));
+  if (is_odd(s) && s->fits.n) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, false, best));
   for (size_t k = 0; k < g->n_nodes; k++) {
     bool found = false;
     ASSAY_TRY(by_bias(q, g->nodes[k], s, &found));
-    if (found) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, best));
+    if (found) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, true, best));
   }
   for (size_t k = 0; k < q->n; k++) {
     bool found = false;
     ASSAY_TRY(by_neighbour(q, &q->at[k], s, &found));
-    if (found) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, best));
+    if (found) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, true, best));
   }
   return NULL;
 }
@@ -203,6 +204,7 @@ static assay_status_t take_best(suspect_t* u, best_t* best, double before, doubl
   double after = 0;
   q->suspected = q->measured = true;
   q->pair = best->change != ASSAY_QUANTIZER_SCALED;
+  q->exact = q->pair || best->exact;
   q->certain = q->pair || best->off < RESTORED || NEARER * best->off < plain;
   q->before = before;
   q->change[best->site] = best->change;
