@@ -6,8 +6,8 @@
 // that leaves what no equation tells where it is (Levenberg-Marquardt; J. Nocedal and S. Wright,
 // Numerical Optimization, 10.3). The last of the other samples is kept for the test; where there
 // are none, a quarter of the node's output. As many equations as unknowns are no test: where the
-// network is ill-conditioned such a constant leaves nothing on any sample that took part, and is off
-// on all others.
+// network is ill-conditioned such a constant leaves nothing on any sample that took part, and is
+// off on all others.
 #include <math.h>
 #include <string.h>
 
@@ -23,9 +23,9 @@ static const double WEIGHT_OF_OUTPUTS = 0.1;
 // The equations: what is there, over golden's size, less golden.
 typedef struct system {
   const assay_solve_t* s;
-  size_t samples;  // others that take part
-  bool tests;      // a quarter of the node's output is kept for the test
-  int64_t n, m;    // unknowns; equations
+  size_t samples;                  // others that take part
+  bool tests;                      // a quarter of the node's output is kept for the test
+  int64_t n, m;                    // unknowns; equations
   double *now, *moved, *jacobian;  // [m], [m], [n][m]
   double scale_of_want;
   // What is being filled in.
@@ -48,7 +48,8 @@ static void see(void* user, const assay_tensor_t* got, const assay_tensor_t* gol
   const double scale = fmax(rms_of(golden), 1e-300);
   const bool fits = assay_tensor_alike(got, golden);
   for (int64_t i = 0; i < golden->size; i += stride_of(golden), y->at++) {
-    const double d = fits ? WEIGHT_OF_OUTPUTS * (assay_f64(got)[i] - assay_f64(golden)[i]) / scale : 0;
+    const double d =
+        fits ? WEIGHT_OF_OUTPUTS * (assay_f64(got)[i] - assay_f64(golden)[i]) / scale : 0;
     if (y->to) y->to[y->at] = isfinite(d) ? d : 0;
   }
 }
@@ -65,8 +66,7 @@ static void see_node(system_t* y, const assay_tensor_t* made) {
 
 static assay_repair_t repair_of(const assay_solve_t* s, assay_tensor_t* now) {
   assay_repair_t r = {.node = s->node, .cause = "solved constant", .n_edits = 1};
-  r.edits[0] =
-      (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = s->input, .tensor = now};
+  r.edits[0] = (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = s->input, .tensor = now};
   return r;
 }
 
