@@ -2,7 +2,7 @@
 """What is computed no more: test_traced.py ASSAY
 
 A value that was computed once, when the model was exported, and is a constant in the file; an update that was lost; statistics of what is there
-in place of those of training; a causal convolution's dilation; a kernel the other way round; a row of an embedding; stale weights; Casts to 16
+in place of those of training; a causal convolution's dilation; a kernel the other way round; a row of an embedding; stale weights; a mask; Casts to 16
 bits and back. Golden has inner values of the first of four samples, and outputs of all: `check` finds what computes the value, by the other samples where the first allows several, and the
 repaired model gives golden's outputs on inputs that took no part. Golden and the outputs are those of onnx's reference evaluator.
 """
@@ -28,7 +28,8 @@ def normal(*shape):
 
 CONSTANTS = {"k": normal(6, 4, 3), "kb": normal(6), "s": 1 + normal(6), "b": normal(6), "m": normal(6), "v": 1 + np.abs(normal(6)), "k2": normal(4, 2, 3, 3),
              "last": np.array([-1], np.int64), "both": np.array([2, 3], np.int64), "w": normal(4, 6), "at": np.array([[2]], np.int64),
-             "table": normal(9, 6), "half": np.array(0.5, np.float32), "one": np.array([1], np.int64), "tail": normal(6, 5)}
+             "table": normal(9, 6), "half": np.array(0.5, np.float32), "one": np.array([1], np.int64), "tail": normal(6, 5),
+             "mask": np.tri(5, 6, 2, dtype=bool), "low": np.array(-2, np.float32)}
 NODES = [
     ("conv", "Conv", ["x", "k", "kb"], ["c"], {"dilations": [2], "pads": [4, 0]}),
     ("norm", "BatchNormalization", ["c", "s", "b", "m", "v"], ["n"], {}),
@@ -42,7 +43,8 @@ NODES = [
     ("embed", "Gather", ["table", "ids"], ["t"], {}),                             # 5, 6
     ("mix", "Add", ["cu", "t"], ["o"], {}), ("soft", "Softmax", ["o"], ["os"], {"axis": -1}),
     ("more", "Greater", ["os", "limit"], ["keep"], {}), ("choose", "Where", ["keep", "o", "half"], ["z"], {}),
-    ("out", "MatMul", ["z", "tail"], ["y"], {}),
+    ("masked", "Where", ["mask", "z", "low"], ["zm"], {}),
+    ("out", "MatMul", ["zm", "tail"], ["y"], {}),
 ]
 INPUTS = {"x": [1, 4, 12], "p": [1, 2, 6, 6], "cache": [5, 6], "ids": [5], "limit": [5, 1]}
 
@@ -103,6 +105,10 @@ def flipped(nodes, constants):
     constants["k2"] = np.ascontiguousarray(constants["k2"][:, :, ::-1, ::-1])
 
 
+def mask_of_next(nodes, constants):
+    constants["mask"] = np.tri(5, 6, 3, dtype=bool)
+
+
 def stale(name):
     """Weights of another moment of training. One sample has not enough rows to tell them."""
     def change(nodes, constants):
@@ -123,6 +129,7 @@ ROWS = [
     (own_statistics, "norm", "BatchNormalization in place of InstanceNormalization"),
     (lost_dilation, "conv", "dilations all 2, with pads = [4,0]"),
     (flipped, "kernel", "'k2'"),
+    (mask_of_next, "masked", "of 30 elements of 'mask' 3 are true in place of false"),
     (stale("tail"), "out", "30 of 30 elements of 'tail'"),
     (stale("k"), "conv", "72 of 72 elements of 'k'"),
     (stray("gated", T.FLOAT16), "wide", "'u_raw' is rounded to float16"),

@@ -119,9 +119,26 @@ static change_t change_of(const assay_tensor_t* before, const assay_tensor_t* no
   return c;
 }
 
+static void describe_choice(const assay_tensor_t* before, const assay_tensor_t* now,
+                            const char* name, assay_repair_t* r) {
+  long long to_true = 0, to_false = 0;
+  for (int64_t i = 0; i < now->size; i++) {
+    to_true += assay_i64(now)[i] > assay_i64(before)[i];
+    to_false += assay_i64(now)[i] < assay_i64(before)[i];
+  }
+  snprintf(r->text, sizeof r->text,
+           "of %lld elements of '%.120s' %lld are true in place of false, %lld false in place of "
+           "true",
+           (long long)now->size, name, to_false, to_true);
+}
+
 static void describe(const assay_solve_t* s, const assay_tensor_t* now, assay_repair_t* r) {
-  const change_t c = change_of(s->in[s->input], now);
   const char* name = s->node->inputs[s->input] ? s->node->inputs[s->input]->name : "";
+  if (now->store == ASSAY_STORE_I64) {
+    describe_choice(s->in[s->input], now, name, r);
+    return;
+  }
+  const change_t c = change_of(s->in[s->input], now);
   const long long changed = (long long)(c.n - c.same);
   if (c.is_fp16)
     snprintf(r->text, sizeof r->text, "'%.120s' was rounded to fp16", name);
@@ -183,9 +200,20 @@ static bool is_solvable(const assay_solve_t* s) {
   return v && v->constant && is_float(s->in[s->input]);
 }
 
+static bool is_condition(const assay_solve_t* s) {
+  const assay_value_t* v = s->node->inputs[s->input];
+  const assay_tensor_t* t = s->in[s->input];
+  return v && v->constant && t && t->kind == ASSAY_KIND_TENSOR && t->type == ASSAY_TYPE_BOOL &&
+         t->store == ASSAY_STORE_I64;
+}
+
 static assay_status_t solve_inputs(assay_solve_t* s, best_t* best) {
-  for (s->input = 0; s->input < s->node->n_inputs; s->input++)
+  for (s->input = 0; s->input < s->node->n_inputs; s->input++) {
     if (is_solvable(s)) ASSAY_TRY(solve_input(s, best));
+    if (!is_condition(s) || best->now) continue;
+    ASSAY_TRY(assay_solve_choice(s, &best->now));
+    best->input = s->input;
+  }
   return NULL;
 }
 

@@ -1,11 +1,12 @@
 // Constants solved for: where a node's inputs and output are known, what must its constant be?
 //
-// Two kinds of nodes. Where each element of the output depends on one element of the constant at
-// most, and linearly (a bias, a scale, an embedding, a table that is gathered from), three
-// evaluations tell on which and by which factor; each element is then a quotient of sums over the
-// places that it reaches. Where the output is a product with the constant (MatMul, Gemm, Conv), it
-// is the least squares solution of rows times weights, as a correction of what is there, so that
-// what the data do not determine stays as it is.
+// Three kinds of nodes. A condition chooses between two outputs, element by element. Where each
+// element of the output depends on one element of the constant at most, and linearly (a bias, a
+// scale, an embedding, a table that is gathered from), three evaluations tell on which and by which
+// factor; each element is then a quotient of sums over the places that it reaches. Where the output
+// is a product with the constant (MatMul, Gemm, Conv), it is the least squares solution of rows
+// times weights, as a correction of what is there, so that what the data do not determine stays as
+// it is.
 //
 // A solution is found on three quarters of the places or rows and has to hold on the others. Where
 // these are too few to determine it, it takes all of them and has to hold on the outputs of other
@@ -58,6 +59,8 @@ assay_status_t assay_solve_diagonal(const assay_solve_t* s, bool* held,
                                     assay_tensor_t** out) ASSAY_MUST_USE;
 assay_status_t assay_solve_rows(const assay_solve_t* s, bool* held,
                                 assay_tensor_t** out) ASSAY_MUST_USE;
+// A condition, whose elements each choose at places of their own. *out NULL: it is none.
+assay_status_t assay_solve_choice(const assay_solve_t* s, assay_tensor_t** out) ASSAY_MUST_USE;
 // The constant by the node's output and the outputs of other samples together, whatever the node
 // does with it. *out NULL: too many unknowns, no time, or it does not hold on what is kept for the
 // test.
