@@ -129,7 +129,7 @@ ROWS = [
     (own_statistics, "norm", "BatchNormalization in place of InstanceNormalization"),
     (lost_dilation, "conv", "dilations all 2, with pads = [4,0]"),
     (flipped, "kernel", "'k2'"),
-    (mask_of_next, "masked", "of 30 elements of 'mask' 3 are true in place of false"),
+    (mask_of_next, "masked", "with its diagonal moved by -1"),
     (stale("tail"), "out", "30 of 30 elements of 'tail'"),
     (stale("k"), "conv", "72 of 72 elements of 'k'"),
     (stray("gated", T.FLOAT16), "wide", "'u_raw' is rounded to float16"),
