@@ -81,14 +81,10 @@ static bool has_golden(const assay_runs_t* r) {
   return r->setting->golden && r->setting->golden->n;
 }
 
-static const assay_model_t* truth_model(const assay_runs_t* r) {
-  return r->setting->truth ? r->setting->truth : r->model;
-}
-
 // Golden of a quantized model is held against truth without quantization.
 static assay_status_t know_exported(assay_runs_t* r, size_t sample) {
   assay_evaluator_t* m = NULL;
-  const assay_model_t* model = truth_model(r);
+  const assay_model_t* model = r->model;
   if (!has_golden(r) || r->setting->golden_quantized || !assay_model_quantizes(model)) return NULL;
   assay_status_t st =
       assay_truth_unquantized(model, assay_samples_get(r->setting->inputs, sample), &m);
@@ -122,7 +118,7 @@ static assay_status_t evaluate(assay_runs_t* r, size_t sample) {
       .mode = ASSAY_MODE_TRUTH, .unquantized = r->setting->unquantized, .seed = r->setting->seed};
   assay_tensor_t* const* inputs = assay_samples_get(r->setting->inputs, sample);
   if (r->known[sample].truth) return NULL;
-  const assay_model_t* model = truth_model(r);
+  const assay_model_t* model = r->model;
   if (!r->evaluator) ASSAY_TRY(assay_evaluator_create(model, &config, &r->evaluator));
   ASSAY_TRY(assay_evaluator_run_on(r->evaluator, inputs));
   ASSAY_TRY(keep_outputs(r->evaluator, model->graph, &r->known[sample].truth));
@@ -343,5 +339,24 @@ assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precisio
     *out_plan = plan;
   else
     assay_plan_destroy(plan);
+  return NULL;
+}
+
+assay_status_t assay_runs_try_model(assay_runs_t* r, assay_model_t* model,
+                                    const assay_precision_t* precision, assay_run_result_t* out) {
+  assay_run_result_t result = {0};
+  assay_plan_t* plan = NULL;
+  // Packed weights are those of the own model.
+  void* shared = r->shared;
+  ASSAY_TRY(assay_output_checks_create(r->model->graph, r->setting->require, &result.outputs));
+  assay_status_t st =
+      assay_plan_create(model, precision, r->setting->plan, r->setting->seed, &plan);
+  r->shared = NULL;
+  if (!st) st = try_state(r, plan, NULL, &result);
+  assay_runs_drop(r);
+  r->shared = shared;
+  assay_plan_destroy(plan);
+  if (st) return assay_run_result_deinit(&result), st;
+  *out = result;
   return NULL;
 }

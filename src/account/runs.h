@@ -51,6 +51,11 @@ assay_status_t assay_runs_know(assay_runs_t* r, size_t sample,
 assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precision,
                               assay_run_result_t* out, assay_plan_t** out_plan,
                               assay_taken_t** out_taken) ASSAY_MUST_USE;
+// The same of another model with the same inputs and outputs, held against truth of the own one;
+// not with `rebuild`.
+assay_status_t assay_runs_try_model(assay_runs_t* r, assay_model_t* model,
+                                    const assay_precision_t* precision,
+                                    assay_run_result_t* out) ASSAY_MUST_USE;
 // Drops packed weights: after a change of the setting's plan.
 void assay_runs_drop(assay_runs_t* r);
 size_t assay_runs_count(const assay_runs_t* r);   // so far

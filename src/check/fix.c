@@ -63,6 +63,7 @@ assay_status_t assay_fix_search(assay_check_t* c, const assay_samples_t* inputs,
       .progress = o->progress,
       .user = o->user};
   assay_fewest_found_t found = {0};
+  if (!st) st = assay_mended_find(c, runs, setting.max_removals);
   if (!st) st = assay_fewest_find(&setting, &found);
   assay_runs_destroy(runs);
   if (st) return st;
