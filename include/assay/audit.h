@@ -122,8 +122,8 @@ ASSAY_API const char* assay_audit_node(const assay_audit_t* audit, assay_audit_t
 ASSAY_API const char* assay_audit_operator(const assay_audit_t* audit, assay_audit_topic_t topic,
                                            size_t i);
 // What kind it is. Hazards: "overflow", "division" ...; broadcasts: "implicit", "number" (a
-// constant of one element); baked: "reshape" ...; constants: "infinity", "zero", "subnormal" (what
-// the worst element becomes); operators: "kernel", "emulated", "none" (how the CPU runs it).
+// constant of one element); baked: "reshape" ...; constants: "infinity", "zero", "one", "subnormal"
+// (what the worst element becomes); operators: "kernel", "emulated", "none" (how the CPU runs it).
 ASSAY_API const char* assay_audit_kind(const assay_audit_t* audit, assay_audit_topic_t topic,
                                        size_t i);
 // Says it in a line, cut off at capacity. Returns out_text.

@@ -208,9 +208,14 @@ typedef struct assay_check_culprit {
   bool seen;        // failed here; false: it would, once those before are mended
   double share;     // of an output's error; 0: not known
   const char* why;  // "overflow: 5.98e+05, fp16 ends at 65504"
+  // A constant that the format cannot hold and whose fault it is; NULL: of none. Its value, what it
+  // becomes, and the layer where that shows first.
+  const char* constant;
+  double constant_from, constant_becomes;
+  size_t shows;
 } assay_check_culprit_t;
 #define ASSAY_CHECK_CULPRIT_INIT \
-  { sizeof(assay_check_culprit_t), 0, ASSAY_VERDICT_EXACT, false, 0, 0 }
+  { sizeof(assay_check_culprit_t), 0, ASSAY_VERDICT_EXACT, false, 0, 0, 0, 0, 0, 0 }
 ASSAY_API size_t assay_check_culprit_count(const assay_check_t* check);
 ASSAY_API assay_status_t assay_check_culprit(const assay_check_t* check, size_t i,
                                              assay_check_culprit_t* out);
@@ -272,6 +277,28 @@ ASSAY_API bool assay_check_fix_has_model(const assay_check_t* check);
 ASSAY_API assay_status_t assay_check_write_model(const assay_check_t* check, const char* path);
 // The fix as options of `assay` (which reads the file with --fix-file) and of trtexec.
 ASSAY_API assay_status_t assay_check_write_options(const assay_check_t* check, const char* path);
+// Constants that the format cannot hold are culprits by themselves; where other numbers in their
+// place mend the outputs, so that a run of that model meets what is required by truth of the model
+// as it is, these are an alternative to the fix. How many constants change, in which nodes; 0: none
+// do.
+typedef struct assay_check_mended {
+  size_t struct_size;
+  const char* node;  // that reads it
+  const char* name;  // of the constant
+  double from, to;   // of its elements the one that the format holds worst
+} assay_check_mended_t;
+#define ASSAY_CHECK_MENDED_INIT \
+  { sizeof(assay_check_mended_t), 0, 0, 0, 0 }
+ASSAY_API size_t assay_check_mended_count(const assay_check_t* check);
+ASSAY_API assay_status_t assay_check_mended(const assay_check_t* check, size_t i,
+                                            assay_check_mended_t* out);
+// An output of the run that verified them.
+ASSAY_API assay_status_t assay_check_mended_output(const assay_check_t* check, size_t i,
+                                                   assay_check_output_t* out);
+// Writes the model with them. model: the file that the check's model was read from.
+// Errors: NOT_FOUND none do; those of reading and writing
+ASSAY_API assay_status_t assay_check_write_mended(const assay_check_t* check, const char* model,
+                                                  const char* path);
 // Makes the repairs that bring golden back, or the changes of quantizers that lose less of it, in
 // the model as it is in its file, holds the result against golden, and tells reports of it.
 //   model      the file that the check's model was read from
@@ -297,9 +324,10 @@ typedef struct assay_check_report_options {
   const char* const* files;  // that the fix was written to; a repaired model comes first
   size_t n_files;
   const char* to_write;  // the command that writes them
+  const char* mended;    // the file with other constants (assay_check_write_mended)
 } assay_check_report_options_t;
 #define ASSAY_CHECK_REPORT_OPTIONS_INIT \
-  { sizeof(assay_check_report_options_t), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(assay_check_report_options_t), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 // All kinds; PAGE has pictures if the check's options.pictures was set.
 // Errors: as in report.h; INVALID_ARGUMENT before the run

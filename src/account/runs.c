@@ -17,6 +17,7 @@ struct assay_runs {
   known_t* known;  // by sample
   void* shared;    // the backend's
   assay_evaluator_t* evaluator;
+  int64_t known_bytes;
   size_t n, n_builds;
 };
 
@@ -83,13 +84,21 @@ static bool has_golden(const assay_runs_t* r) {
 // Golden of the network before quantization is held against truth without it.
 static assay_status_t know_exported(assay_runs_t* r, size_t sample) {
   assay_evaluator_t* m = NULL;
-  if (!has_golden(r) || r->setting->golden_quantized || !assay_model_quantizes(r->model))
-    return NULL;
+  const assay_model_t* model = r->model;
+  if (!has_golden(r) || r->setting->golden_quantized || !assay_model_quantizes(model)) return NULL;
   assay_status_t st =
-      assay_truth_unquantized(r->model, assay_samples_get(r->setting->inputs, sample), &m);
-  if (!st) st = keep_outputs(m, r->model->graph, &r->known[sample].exported);
+      assay_truth_unquantized(model, assay_samples_get(r->setting->inputs, sample), &m);
+  if (!st) st = keep_outputs(m, model->graph, &r->known[sample].exported);
   assay_evaluator_destroy(m);
   return st;
+}
+
+static int64_t bytes_of(assay_tensor_t* const* at, size_t n) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < n; i++)
+    if (at[i] && at[i]->kind == ASSAY_KIND_TENSOR)
+      bytes += at[i]->size * (int64_t)assay_store_elem_bytes(at[i]->store);
+  return bytes;
 }
 
 assay_status_t assay_runs_know(assay_runs_t* r, size_t sample, const assay_account_t* account) {
@@ -100,6 +109,7 @@ assay_status_t assay_runs_know(assay_runs_t* r, size_t sample, const assay_accou
   for (size_t i = 0; i < n; i++)
     truth[i] = assay_tensor_retain(assay_account_truth_output(account, i));
   r->known[sample].truth = truth;
+  r->known_bytes += bytes_of(truth, n);
   return know_exported(r, sample);
 }
 
@@ -108,11 +118,24 @@ static assay_status_t evaluate(assay_runs_t* r, size_t sample) {
       .mode = ASSAY_MODE_TRUTH, .unquantized = r->setting->unquantized, .seed = r->setting->seed};
   assay_tensor_t* const* inputs = assay_samples_get(r->setting->inputs, sample);
   if (r->known[sample].truth) return NULL;
-  if (!r->evaluator) ASSAY_TRY(assay_evaluator_create(r->model, &config, &r->evaluator));
+  const assay_model_t* model = r->model;
+  if (!r->evaluator) ASSAY_TRY(assay_evaluator_create(model, &config, &r->evaluator));
   ASSAY_TRY(assay_evaluator_run_on(r->evaluator, inputs));
-  ASSAY_TRY(keep_outputs(r->evaluator, r->model->graph, &r->known[sample].truth));
+  ASSAY_TRY(keep_outputs(r->evaluator, model->graph, &r->known[sample].truth));
   assay_evaluator_reset(r->evaluator);
+  r->known_bytes += bytes_of(r->known[sample].truth, model->graph->n_outputs);
   return know_exported(r, sample);
+}
+
+// Of many samples with large outputs truth would take more than the model.
+static void forget_if_full(assay_runs_t* r, size_t sample) {
+  const size_t n = r->model->graph->n_outputs;
+  known_t* k = &r->known[sample];
+  if (!r->setting->max_known_bytes || r->known_bytes <= r->setting->max_known_bytes) return;
+  r->known_bytes -= k->truth ? bytes_of(k->truth, n) : 0;
+  release_all(k->truth, n);
+  release_all(k->exported, n);
+  *k = (known_t){0};
 }
 
 // ---- judging ------------------------------------------------------------------------------------
@@ -209,6 +232,7 @@ static assay_status_t run_samples(assay_runs_t* r, const engine_t* e, assay_take
     if (taken) assay_taken_end(taken);
     for (size_t i = 0; !st && i < n; i++) st = output_of(e, i, &got[i]);
     if (!st) st = add_sample(r, k, got, out, kept);
+    if (!kept) forget_if_full(r, k);  // commands of the user's are asked about all samples at once
   }
   assay_free(got);
   if (!st) st = want_judgeable(r, out->outputs, n);
@@ -315,5 +339,24 @@ assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precisio
     *out_plan = plan;
   else
     assay_plan_destroy(plan);
+  return NULL;
+}
+
+assay_status_t assay_runs_try_model(assay_runs_t* r, assay_model_t* model,
+                                    const assay_precision_t* precision, assay_run_result_t* out) {
+  assay_run_result_t result = {0};
+  assay_plan_t* plan = NULL;
+  // Packed weights are those of the own model.
+  void* shared = r->shared;
+  ASSAY_TRY(assay_output_checks_create(r->model->graph, r->setting->require, &result.outputs));
+  assay_status_t st =
+      assay_plan_create(model, precision, r->setting->plan, r->setting->seed, &plan);
+  r->shared = NULL;
+  if (!st) st = try_state(r, plan, NULL, &result);
+  assay_runs_drop(r);
+  r->shared = shared;
+  assay_plan_destroy(plan);
+  if (st) return assay_run_result_deinit(&result), st;
+  *out = result;
   return NULL;
 }

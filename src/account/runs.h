@@ -13,8 +13,11 @@ typedef struct assay_runs_setting {
   const assay_plan_options_t* plan;
   const assay_requirements_t* require;     // NULL: as assay_outputs_hold
   const assay_samples_t *inputs, *golden;  // golden NULL: none
-  bool golden_quantized;  // golden is of a network that quantizes, as the model does
   bool unquantized;
+  bool golden_quantized;  // golden is of a network that quantizes: held against truth as it is
+  const assay_model_t*
+      truth;                // whose truth is meant, of the same inputs and outputs; NULL: its own
+  int64_t max_known_bytes;  // truth of samples past this is evaluated in each run; 0: all is kept
   uint64_t seed;
   // Build everything anew for each run, as a build does: read this file, run the passes, time the
   // tactics that compete, pack the weights. NULL: packed weights stay from run to run, and nothing
@@ -48,6 +51,11 @@ assay_status_t assay_runs_know(assay_runs_t* r, size_t sample,
 assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precision,
                               assay_run_result_t* out, assay_plan_t** out_plan,
                               assay_taken_t** out_taken) ASSAY_MUST_USE;
+// The same of another model with the same inputs and outputs, held against truth of the own one;
+// not with `rebuild`.
+assay_status_t assay_runs_try_model(assay_runs_t* r, assay_model_t* model,
+                                    const assay_precision_t* precision,
+                                    assay_run_result_t* out) ASSAY_MUST_USE;
 // Drops packed weights: after a change of the setting's plan.
 void assay_runs_drop(assay_runs_t* r);
 size_t assay_runs_count(const assay_runs_t* r);   // so far

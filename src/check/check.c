@@ -405,6 +405,7 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   if (!numbers_hold && !c->culprits.n)
     ASSAY_TRY(assay_culprits_by_share(c->plan, c->account, &c->shares, &c->culprits));
   if (!numbers_hold && !c->culprits.n) ASSAY_TRY(assay_culprits_by_error(c->account, &c->culprits));
+  if (!numbers_hold) ASSAY_TRY(assay_mended_blame(c));
   c->blame = find_blame(c);
   if (c->blame == ASSAY_BLAME_EXPORT || is_lossy(c)) c->faithful = false;
   if (c->options.judged) c->options.judged(c->options.user, c);
@@ -453,6 +454,7 @@ void assay_check_clear(assay_check_t* c) {
   assay_account_destroy(c->account);
   assay_outputs_free(c->outputs, c->n_outputs);
   assay_culprits_deinit(&c->culprits);
+  assay_mended_deinit(&c->mended);
   assay_fix_deinit(&c->fix);
   assay_fix_front_deinit(&c->front);
   *c = keep;

@@ -12,6 +12,7 @@
 #include "account/shares.h"
 #include "account/verdict/near_ties.h"
 #include "check/fix_front.h"
+#include "check/mended.h"
 #include "data/samples.h"
 #include "diagnose/culprits.h"
 #include "diagnose/export.h"
@@ -70,6 +71,7 @@ struct assay_check {
   assay_fix_front_t front;        // the two that it was chosen from
   size_t constants_out_of_range;  // initializers with finite elements past the format's range
   const char* first_constant_out_of_range;
+  assay_mended_t mended;                // constants at fault, and what mends them
   assay_odd_constants_t odd_constants;  // all that the formats cannot hold, with what it means
   assay_broadcasts_t
       broadcasts;        // operands that are stretched, batch sizes that are written into the model

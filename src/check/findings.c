@@ -127,6 +127,16 @@ const char* assay_check_layer_node(const assay_check_t* c, size_t i, size_t k) {
 
 // ---- culprits and faults of the export ----------------------------------------------------------
 
+static size_t number_of(const assay_check_t* c, const assay_layer_account_t* a) {
+  size_t i = 0;
+  while (assay_account_layer(c->account, i) != a) i++;
+  return i;
+}
+
+static const char* constant_name(const assay_odd_constant_t* o) {
+  return o->value ? o->value->name : o->attribute;
+}
+
 size_t assay_check_culprit_count(const assay_check_t* c) { return c->culprits.n; }
 
 assay_status_t assay_check_culprit(const assay_check_t* c, size_t i, assay_check_culprit_t* out) {
@@ -137,7 +147,13 @@ assay_status_t assay_check_culprit(const assay_check_t* c, size_t i, assay_check
                                 .seen = u->seen,
                                 .share = u->share,
                                 .why = u->why};
-  while (assay_account_layer(c->account, full.layer) != u->account) full.layer++;
+  full.layer = number_of(c, u->account);
+  if (u->constant) {
+    full.constant = constant_name(u->constant->odd);
+    full.constant_from = u->constant->odd->example;
+    full.constant_becomes = u->constant->odd->becomes;
+    full.shows = number_of(c, u->constant->shows);
+  }
   give(out, &full, sizeof full);
   return NULL;
 }
@@ -182,6 +198,35 @@ assay_status_t assay_check_fix_output(const assay_check_t* c, size_t i, assay_ch
   const size_t n = c->has_fix && c->fix.outputs ? c->n_outputs : 0;
   if (i >= n) return no_such("output of a verifying run", i, n);
   const assay_check_output_t full = output_of(&c->fix.outputs[i]);
+  give(out, &full, sizeof full);
+  return NULL;
+}
+
+// ---- other constants ----------------------------------------------------------------------------
+
+size_t assay_check_mended_count(const assay_check_t* c) {
+  return c->mended.outputs ? c->mended.n : 0;
+}
+
+assay_status_t assay_check_mended(const assay_check_t* c, size_t i, assay_check_mended_t* out) {
+  const size_t n = assay_check_mended_count(c);
+  const assay_mended_t* m = &c->mended;
+  if (i >= n) return no_such("constant", i, n);
+  const assay_odd_constant_t* o = m->of[i]->odd;
+  const assay_check_mended_t full = {.struct_size = sizeof full,
+                                     .node = m->repairs[i].node->label,
+                                     .name = constant_name(o),
+                                     .from = o->example,
+                                     .to = assay_mended_number(o->format, o->example, m->attempt)};
+  give(out, &full, sizeof full);
+  return NULL;
+}
+
+assay_status_t assay_check_mended_output(const assay_check_t* c, size_t i,
+                                         assay_check_output_t* out) {
+  const size_t n = c->mended.outputs ? c->n_outputs : 0;
+  if (i >= n) return no_such("output of a verifying run", i, n);
+  const assay_check_output_t full = output_of(&c->mended.outputs[i]);
   give(out, &full, sizeof full);
   return NULL;
 }

@@ -90,6 +90,21 @@ assay_status_t assay_culprits_add(assay_culprits_t* c, const assay_layer_account
   return NULL;
 }
 
+assay_status_t assay_culprits_put(assay_culprits_t* c, size_t at,
+                                  const assay_layer_account_t* layer, assay_verdict_t verdict,
+                                  const struct assay_lost_constant* constant, const char* why) {
+  size_t from = 0;
+  while (from < c->n && c->at[from].account != layer) from++;
+  if (from == c->n) ASSAY_TRY(assay_culprits_add(c, layer, verdict, why));
+  assay_culprit_t u = c->at[from];
+  u.seen = true;
+  u.constant = constant;
+  snprintf(u.why, sizeof u.why, "%s", why);
+  for (; from > at; from--) c->at[from] = c->at[from - 1];
+  c->at[from] = u;
+  return NULL;
+}
+
 // Whether all that a layer reads past its range comes from layers that held it: in fp32, say. Then
 // it is lost here, and not before.
 static bool is_first_to_lose(const assay_account_t* account, const assay_layer_account_t* a) {

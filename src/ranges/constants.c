@@ -33,13 +33,15 @@ static bool count(const assay_tensor_t* t, assay_format_t format, assay_odd_cons
       kind = 2, out->flushed++;
     else if (x != 0 && fabs(y) < f->min_normal)
       kind = 1, out->subnormal++;
+    else if (fabs(y) == 1 && y != x)
+      kind = 1, out->ones++;
     if (kind > worst || (kind == worst && kind == 3 && fabs(x) > fabs(out->example))) {
       worst = kind;
       out->example = x;
       out->becomes = y;
     }
   }
-  return out->past || (out->n <= MANY && (out->flushed || out->subnormal)) ||
+  return out->past || (out->n <= MANY && (out->flushed || out->subnormal || out->ones)) ||
          (out->n > MANY && out->flushed * 2 > out->n);
 }
 
@@ -74,6 +76,25 @@ static const assay_node_t* breaks_at_zero(const assay_value_t* v, int depth) {
                          is(n, "Reshape") || is(n, "Unsqueeze");
     const assay_node_t* found =
         goes_on && n->n_outputs ? breaks_at_zero(n->outputs[0], depth + 1) : NULL;
+    if (found) return found;
+  }
+  return NULL;
+}
+
+// The node after a value, through limits, in which 1 is a fault: the rest to 1 is divided by, or
+// its logarithm is taken.
+static const assay_node_t* breaks_at_one(const assay_value_t* v, int depth) {
+  reader_t r;
+  for (size_t at = 0; v && depth < 4 && (r = next_reader(v, &at)).node;) {
+    const assay_node_t* n = r.node;
+    if (is(n, "Atanh")) return n;
+    const bool rest = is(n, "Sub") || is(n, "Add");
+    const bool goes_on = is(n, "Clip") || is(n, "Min") || is(n, "Max") || is(n, "Identity") ||
+                         is(n, "Cast") || is(n, "Neg");
+    const assay_value_t* y = n->n_outputs ? n->outputs[0] : NULL;
+    const assay_node_t* found = rest      ? breaks_at_zero(y, 0)
+                                : goes_on ? breaks_at_one(y, depth + 1)
+                                          : NULL;
     if (found) return found;
   }
   return NULL;
@@ -139,6 +160,16 @@ static void judge_small(assay_odd_constant_t* c, size_t input) {
   }
 }
 
+// A limit below 1 that is to keep something away from 1.
+static void judge_one(assay_odd_constant_t* c, size_t input) {
+  const assay_node_t* n = c->node;
+  const bool limits = is(n, "Clip") || is(n, "Min") || is(n, "Max") || is(n, "Sub");
+  const assay_node_t* broken = limits ? breaks_at_one(c->value, 0) : NULL;
+  (void)input;
+  c->matters = broken != NULL;
+  if (broken) LOG("becomes 1: '%.40s' (%s) gets 0 of the rest", broken->label, broken->op_type);
+}
+
 // ---- finding ------------------------------------------------------------------------------------
 
 static assay_status_t keep(assay_odd_constants_t* all, const assay_odd_constant_t* c) {
@@ -165,9 +196,12 @@ static assay_status_t inspect_input(const assay_layers_t* layers, const assay_la
   if (!odd) return NULL;
   if (c.past)
     judge_past(&c, i);
-  else
+  else if (c.flushed || c.subnormal)
     judge_small(&c, i);
-  return keep(all, &c);
+  else
+    judge_one(&c, i);
+  // Weights that are near 1 become 1 and mean the same.
+  return c.past || c.flushed || c.subnormal || c.matters ? keep(all, &c) : NULL;
 }
 
 // Epsilons that are attributes are added inside, where most engines compute in fp32.

@@ -11,6 +11,7 @@ typedef struct assay_odd_constant {
   assay_format_t format;
   int64_t n, past, flushed,
       subnormal;            // elements: all, infinite in the format, 0 in it, subnormal in it
+  int64_t ones;             // 1 or -1 in it, and not before; told only where something breaks at 1
   double example, becomes;  // of the worst kind
   bool matters;
   char why[160];

@@ -37,6 +37,18 @@ assay_status_t assay_check_write_options(const assay_check_t* c, const char* pat
   return st;
 }
 
+assay_status_t assay_check_write_mended(const assay_check_t* c, const char* model,
+                                        const char* path) {
+  assay_model_t* raw = NULL;
+  if (!assay_check_mended_count(c))
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the check has found no constants that mend the outputs");
+  ASSAY_TRY(assay_onnx_read(model, &raw));
+  assay_status_t st = assay_mended_apply(&c->mended, raw);
+  if (!st) st = assay_onnx_write(raw, path, NULL);
+  assay_model_release(raw);
+  return st;
+}
+
 // ---- reports ------------------------------------------------------------------------------------
 
 static assay_report_names_t names_of(const assay_check_t* c,
@@ -51,6 +63,7 @@ static assay_report_names_t names_of(const assay_check_t* c,
       .files = n.files,
       .n_files = n.n_files,
       .to_write = n.to_write,
+      .mended = n.mended,
       .golden = n.golden,
       .inputs = n.inputs,
       .n_inputs = n.n_inputs,

@@ -40,10 +40,12 @@ static json_t* at_risk(const assay_layer_account_t* a) {
 static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
   double value =
       u->account->truth_max > u->account->local_max ? u->account->truth_max : u->account->local_max;
-  return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:b}", "nodes", layer_nodes(plan, u->account),
-                   "op", layer_op(u->account), "value", assay_json_number(value), "verdict",
-                   assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share",
-                   u->share > 0 ? assay_json_number(u->share) : json_null(), "born", u->seen);
+  json_t* j =
+      json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:b}", "nodes", layer_nodes(plan, u->account), "op",
+                layer_op(u->account), "value", assay_json_number(value), "verdict",
+                assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share",
+                u->share > 0 ? assay_json_number(u->share) : json_null(), "born", u->seen);
+  return assay_json_put(j, "constant", assay_report_constant_json(u->constant));
 }
 
 // The part of the graph that a fault is in, where no single node explains it.
@@ -265,6 +267,7 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
       "absorbed", (int)c->n_absorbed);
   const bool fused = c->options.plan.fused;
   j = assay_json_put(j, "fused", json_boolean(fused));
+  j = assay_json_put(j, "mended", assay_report_mended_json(c, n->mended));
   j = assay_json_put(j, "shares", shares(c));
   j = assay_json_put(j, "unmet",
                      c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());

@@ -19,6 +19,7 @@ typedef struct assay_report_names {
   const char* precision;     // "fp16"; "as declared"
   const char* const* files;  // files that the fix was written to
   size_t n_files;
+  const char* mended;         // the file with other constants; NULL: not written
   const char* to_write;       // the command that writes them; NULL: they were asked for
   const char* golden;         // NULL: none given
   const char* const* inputs;  // as the user gave them
@@ -55,6 +56,14 @@ typedef struct assay_report_notes {
 assay_status_t assay_report_annotate(const assay_check_t* check, const assay_report_names_t* names,
                                      const assay_report_notes_t* notes,
                                      assay_model_t* model) ASSAY_MUST_USE;
+
+// Constants at fault (mended.c): where it shows, a line (NULL: nothing); the numbers that mend the
+// outputs, with the file that has them (NULL: none was written); the same as JSON, null where there
+// is nothing.
+void assay_report_shown(const assay_lost_constant_t* constant, assay_str_t* out);
+void assay_report_mended(const assay_check_t* check, const char* file, assay_str_t* out);
+json_t* assay_report_constant_json(const assay_lost_constant_t* constant);
+json_t* assay_report_mended_json(const assay_check_t* check, const char* file);
 
 // What came of each requirement on these outputs (NULL: nothing ran): a list. met: what commands
 // said, by requirement; NULL: not known, they are left out.

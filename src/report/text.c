@@ -242,6 +242,7 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_printf(out, "  %-6s  %s   %s", i ? "also" : "origin", layer_name(u->account), u->why);
     if (u->share > 0) assay_str_printf(out, " (%.0f %% of the output's error)", 100 * u->share);
     assay_str_append(out, "\n");
+    assay_report_shown(u->constant, out);
     shown++;
   }
   const bool overflows = c->culprits.n && c->culprits.at[0].verdict == ASSAY_VERDICT_OVERFLOW;
@@ -338,13 +339,19 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
   if (!n->repairs) write_line(n, out);
 }
 
+static bool is_blamed(const assay_check_t* c, const assay_odd_constant_t* x) {
+  for (size_t i = 0; i < c->mended.lost.n; i++)
+    if (c->mended.lost.at[i].odd == x) return c->mended.lost.at[i].to_blame;
+  return false;
+}
+
 // What the audits (`assay audit`) found that may show at other inputs or another batch.
 static void audit_lines(const assay_check_t* c, assay_str_t* out) {
   size_t n = 0;
   const assay_odd_constant_t* first = NULL;
   for (size_t i = 0; i < c->odd_constants.n; i++) {
     const assay_odd_constant_t* x = &c->odd_constants.at[i];
-    if (!x->matters || !x->flushed) continue;
+    if (!x->matters || !x->flushed || is_blamed(c, x)) continue;
     if (!n++) first = x;
   }
   if (first)
@@ -395,5 +402,6 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
   accuracy_gate_lines(c, out);
   rewriting_lines(c, out);
   fix_lines(c, n, out);
+  assay_report_mended(c, n->mended, out);
   return assay_str_status(out);
 }

@@ -1,8 +1,7 @@
 // Slices of outputs: dead ones, and small ones that are lost.
-#include "account/verdict/slices.h"
-
 #include <math.h>
 
+#include "account/verdict/slices.h"
 #include "status_case.h"
 
 enum { ROWS = 64, CHANNELS = 4 };

@@ -36,6 +36,7 @@ typedef struct job {
   assay_check_t* check;
   char* files[3];  // that were written
   size_t n_files;
+  char* mended;              // the one with other constants; NULL: none was written
   assay_str_t to_write;      // the command that writes those, where no folder is given
   assay_status_t unwritten;  // why files could not be written; the report goes before it
 } job_t;
@@ -47,6 +48,7 @@ static void job_deinit(job_t* j) {
   cli_client_end(&j->client);
   assay_model_release(j->model);
   for (size_t i = 0; i < j->n_files; i++) assay_free(j->files[i]);
+  assay_free(j->mended);
   assay_str_deinit(&j->to_write);
   assay_status_free(j->unwritten);
 }
@@ -216,14 +218,27 @@ static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
   if (assay_check_fix_has_model(j->check))
     ASSAY_TRY(add_file(a, j, ".fixed.onnx", write_mixed));
   else if (a->output_folder && a->precision && strcmp(a->precision, "bf16") == 0)
-    fputs("assay: no mixed model is written: ONNX's operators take bfloat16 from set 13 on\n", stderr);
+    fputs("assay: no mixed model is written: ONNX's operators take bfloat16 from set 13 on\n",
+          stderr);
   return add_file(a, j, ".fix.txt", write_options);
+}
+
+static assay_status_t hand_over_mended(const args_t* a, job_t* j) {
+  char* path = NULL;
+  if (!a->output_folder || !assay_check_mended_count(j->check)) return NULL;
+  ASSAY_TRY(beside(a, ".mended.onnx", &path));
+  assay_status_t st = assay_check_write_mended(j->check, a->model, path);
+  if (!st) return j->mended = path, NULL;
+  assay_free(path);
+  j->unwritten = assay_status_join(j->unwritten, st);
+  return NULL;
 }
 
 // Without a folder nothing is written: the report says how to get the files.
 static assay_status_t hand_over(const args_t* a, job_t* j) {
   ASSAY_TRY(hand_over_repair(a, j));
   ASSAY_TRY(hand_over_fix(a, j));
+  ASSAY_TRY(hand_over_mended(a, j));
   if (a->output_folder) return NULL;
   assay_cli_command_with("-o fix", &j->to_write);
   return assay_str_status(&j->to_write);
@@ -241,7 +256,8 @@ static assay_check_report_options_t names_of(const args_t* a, const job_t* j) {
       .n_inputs = a->inputs.n,
       .files = (const char* const*)j->files,
       .n_files = j->n_files,
-      .to_write = j->to_write.len ? assay_str_get(&j->to_write) : NULL};
+      .to_write = j->to_write.len ? assay_str_get(&j->to_write) : NULL,
+      .mended = j->mended};
 }
 
 static assay_status_t print_kind(const job_t* j, assay_report_kind_t kind,

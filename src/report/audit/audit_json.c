@@ -105,6 +105,11 @@ static json_t* baked(const assay_broadcasts_t* b) {
   return list;
 }
 
+static const char* becomes(const assay_odd_constant_t* x) {
+  if (!isfinite(x->becomes)) return "infinity";
+  return x->becomes == 0 ? "0" : fabs(x->becomes) == 1 ? "1" : "subnormal";
+}
+
 static json_t* constants(const assay_odd_constants_t* c) {
   json_t* list = json_array();
   for (size_t i = 0; i < c->n; i++) {
@@ -116,8 +121,7 @@ static json_t* constants(const assay_odd_constants_t* c) {
                   "attribute", x->attribute, "format", assay_format_name(x->format), "elements",
                   (json_int_t)x->n, "past", (json_int_t)x->past, "flushed", (json_int_t)x->flushed,
                   "subnormal", (json_int_t)x->subnormal, "example", real(x->example), "becomes",
-                  isfinite(x->becomes) ? (x->becomes == 0 ? "0" : "subnormal") : "infinity",
-                  "matters", (int)x->matters, "why", x->why));
+                  becomes(x), "matters", (int)x->matters, "why", x->why));
   }
   return list;
 }

@@ -55,7 +55,7 @@ static const assay_node_t* constant_node(const assay_audit_t* a, size_t i) {
 }
 static const char* constant_kind(const assay_audit_t* a, size_t i) {
   const double x = a->constants.at[i].becomes;
-  return !isfinite(x) ? "infinity" : x == 0 ? "zero" : "subnormal";
+  return !isfinite(x) ? "infinity" : x == 0 ? "zero" : fabs(x) == 1 ? "one" : "subnormal";
 }
 static void describe_constant(const assay_audit_t* a, size_t i, assay_str_t* out) {
   assay_report_constant(&a->constants.at[i], out);

@@ -189,7 +189,10 @@ void assay_report_constant(const assay_odd_constant_t* c, assay_str_t* out) {
   assay_str_printf(out, "%s '%s' of %s (%s): %.6g becomes %.6g",
                    c->value ? "constant" : "attribute", c->value ? c->value->name : c->attribute,
                    c->node->label, c->node->op_type, c->example, c->becomes);
-  const int64_t n = c->past ? c->past : c->flushed ? c->flushed : c->subnormal;
+  const int64_t n = c->past        ? c->past
+                    : c->flushed   ? c->flushed
+                    : c->subnormal ? c->subnormal
+                                   : c->ones;
   if (c->n > 1) assay_str_printf(out, " (%lld of %lld elements)", (long long)n, (long long)c->n);
   assay_str_printf(out, "; %s", c->why);
 }
