@@ -211,8 +211,7 @@ static assay_status_t make_layers(assay_plan_t* plan, const rules_t* rules) {
   return NULL;
 }
 
-// ---- recorded layers
-// ----------------------------------------------------------------------------------
+// ---- recorded layers ---------------------------------------------------------------------------
 
 // Whether a node's outputs are random numbers. Dropout's are what came in, unless it trains.
 static bool draws(const assay_node_t* n) {

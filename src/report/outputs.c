@@ -59,6 +59,15 @@ void assay_report_output(const assay_output_check_t* o, assay_str_t* out) {
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
+json_t* assay_report_slices_json(const assay_slices_found_t* f) {
+  if (f->axis < 0) return json_null();
+  return json_pack("{s:i, s:I, s:I, s:o, s:I, s:o}", "axis", f->axis, "slices",
+                   (json_int_t)f->slices, "dead", (json_int_t)f->dead, "first_dead",
+                   f->dead ? json_integer((json_int_t)f->first) : json_null(), "small",
+                   (json_int_t)f->small, "small_snr_db",
+                   f->small ? assay_json_number(-10 * log10(f->small_loss)) : json_null());
+}
+
 // Where one side is not finite and the other is, no finite number tells the error.
 static json_t* number(const assay_error_sum_t* e, double x) {
   return assay_json_number(e->mismatched ? (double)NAN : x);

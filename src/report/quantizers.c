@@ -121,8 +121,7 @@ void assay_report_quantizer_fix(const assay_check_t* c, const assay_report_names
     assay_str_printf(out, "          the changed model cannot be run: %s\n", n->repair_error);
 }
 
-// ---- JSON
-// ----------------------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------------------
 
 static const char* change_name(assay_quantizer_change_t c) {
   static const char* const names[] = {"kept", "scale", "channel_scales", "float", "pair", "pair"};
@@ -166,15 +165,6 @@ static json_t* site(const assay_quantizers_t* q, size_t i) {
   j = assay_json_put(j, "fits", scales(&s->fits));
   j = assay_json_put(j, "change", json_string(change_name(change)));
   return assay_json_put(j, "repair", *text ? assay_json_text(text) : json_null());
-}
-
-json_t* assay_report_slices_json(const assay_slices_found_t* f) {
-  if (f->axis < 0) return json_null();
-  return json_pack("{s:i, s:I, s:I, s:o, s:I, s:o}", "axis", f->axis, "slices",
-                   (json_int_t)f->slices, "dead", (json_int_t)f->dead, "first_dead",
-                   f->dead ? json_integer((json_int_t)f->first) : json_null(), "small",
-                   (json_int_t)f->small, "small_snr_db",
-                   f->small ? assay_json_number(decibels(f->small_loss)) : json_null());
 }
 
 static json_t* output(const assay_quantizer_output_t* o) {

@@ -9,8 +9,7 @@ typedef struct null_state {
   assay_weights_t* store;
 } null_state_t;
 
-// ---- what segments are prepared for
-// -----------------------------------------------------------------
+// ---- what segments are prepared for ------------------------------------------------------------
 
 // Kernels may compute in the layer's format and keep its sums: none does.
 static bool takes(void* user, const assay_layer_t* l) {

@@ -30,8 +30,7 @@ typedef struct assay_tensor_format {
                           assay_str_t* notes);
 } assay_tensor_format_t;
 
-// ---- for formats
-// ---------------------------------------------------------------------------------
+// ---- for formats -------------------------------------------------------------------------------
 
 // "input" or "output": what the file is to hold.
 const char* assay_tensor_file_stem(const assay_tensor_request_t* r);
@@ -54,8 +53,7 @@ assay_status_t assay_tensor_file_settle(const assay_value_t* v, int64_t n,
 // Whether bytes begin as JSON does.
 bool assay_tensor_file_is_json(const assay_tensor_file_t* f);
 
-// ---- the table
-// ------------------------------------------------------------------------------------
+// ---- the table ---------------------------------------------------------------------------------
 
 size_t assay_tensor_format_count(void);
 const assay_tensor_format_t* assay_tensor_format_at(size_t i);

@@ -8,40 +8,13 @@
 
 // Where the user demands nothing: a cosine of 0.999 is enough, as between truth and an engine;
 // below it a loss is the bits' and not a scale's up to so many times that of scales that fit (6
-// dB); and an error of a third of the output (10 dB) is never good enough.
-static const double ENOUGH = 0.002, TIMES_FITTING = 4, MOST = 0.1;
+// dB); and ASSAY_LOSS_MOST is never good enough.
+static const double ENOUGH = 0.002, TIMES_FITTING = 4, MOST = ASSAY_LOSS_MOST;
 
 // A loss of which scales would save most is told from here on (40 dB), though it is allowed.
 static const double WORTH_TELLING = 1e-4;
 
-static double part(double error2, double size2) {
-  return size2 > 0 ? error2 / size2 : error2 > 0 ? 1 : 0;
-}
-
-static double golden_loss(const assay_output_check_t* o) {
-  return part(o->engine_golden.sum_err2, o->engine_golden.sum_ref2);
-}
-
-double assay_quantizers_worst(const assay_quantizers_t* q, const assay_output_check_t* outputs) {
-  double worst = 0;
-  for (size_t i = 0; i < q->n_outputs; i++) {
-    if (!q->outputs[i].known) continue;
-    const assay_slices_found_t f = assay_slices_judge(outputs[i].slices);
-    worst = fmax(worst, golden_loss(&outputs[i]) / q->outputs[i].allowed);
-    if (f.dead) worst = fmax(worst, 1 + (double)f.dead);
-    if (f.small) worst = fmax(worst, f.small_loss / MOST);
-  }
-  return worst;
-}
-
-bool assay_quantizers_hold(const assay_quantizers_t* q, assay_output_check_t* outputs,
-                           const assay_requirements_t* require) {
-  if (require && require->n) return assay_outputs_hold(outputs, q->n_outputs, require);
-  return !(assay_quantizers_worst(q, outputs) > 1);
-}
-
-// ---- the outputs
-// ---------------------------------------------------------------------------------
+// ---- the outputs -------------------------------------------------------------------------------
 
 typedef struct job {
   assay_quantizers_t* q;
@@ -78,7 +51,7 @@ static bool is_enough(const job_t* j, const assay_output_check_t* on) {
   bool enough = true;
   for (size_t i = 0; i < j->q->n_outputs; i++) {
     const assay_slices_found_t f = assay_slices_judge(on[i].slices);
-    enough = enough && !(golden_loss(&on[i]) > ENOUGH) && !f.dead && !(f.small_loss > MOST);
+    enough = enough && !(assay_golden_loss(&on[i]) > ENOUGH) && !f.dead && !(f.small_loss > MOST);
   }
   return enough && !(j->options->require && j->options->require->n);
 }
@@ -98,11 +71,12 @@ static assay_status_t measure_outputs(job_t* j) {
     o->known = on[i].has_golden && on[i].is_float && on[i].engine_golden.n > 0 &&
                !on[i].engine_golden.mismatched;
     if (!o->known) continue;
-    o->loss = golden_loss(&on[i]);
-    o->weight = part(on[i].golden.sum_err2, on[i].golden.sum_ref2);
+    o->loss = assay_golden_loss(&on[i]);
+    o->weight = assay_loss_part(on[i].golden.sum_err2, on[i].golden.sum_ref2);
     // Stored weights cannot be rounded anew: what a scale for each channel would leave is drawn.
-    const double drawn = fine ? part(fine[i].error.sum_err2, fine[i].error.sum_ref2) : o->weight;
-    o->fitting = fmin(o->loss, golden_loss(&fitting[i]));
+    const double drawn =
+        fine ? assay_loss_part(fine[i].error.sum_err2, fine[i].error.sum_ref2) : o->weight;
+    o->fitting = fmin(o->loss, assay_golden_loss(&fitting[i]));
     o->fitting = fmax(o->fitting - fmax(o->weight - TIMES_FITTING * drawn, 0), 0);
     o->slices = assay_slices_judge(on[i].slices);
     if (fine) o->small_loss = assay_slices_judge(fine[i].slices).small_loss;
@@ -115,8 +89,7 @@ static assay_status_t measure_outputs(job_t* j) {
   return st;
 }
 
-// ---- each quantizer
-// ------------------------------------------------------------------------------
+// ---- each quantizer ----------------------------------------------------------------------------
 
 // The largest part of an output's energy that a quantizer in this state moves.
 static assay_status_t effect(job_t* j, size_t site, assay_quantizer_state_t state, double* out) {
@@ -127,7 +100,7 @@ static assay_status_t effect(job_t* j, size_t site, assay_quantizer_state_t stat
   ASSAY_TRY(run(j, false, &outputs));
   for (size_t i = 0; i < j->q->n_outputs; i++) {
     if (!j->q->outputs[i].known) continue;
-    *out = fmax(*out, part(outputs[i].error.sum_err2, outputs[i].error.sum_ref2));
+    *out = fmax(*out, assay_loss_part(outputs[i].error.sum_err2, outputs[i].error.sum_ref2));
     const double small = assay_slices_judge(outputs[i].slices).small_loss;
     if (j->q->outputs[i].slices.small) *out = fmax(*out, small - j->q->outputs[i].small_loss);
   }
@@ -187,8 +160,7 @@ static bool is_worth_telling(const assay_quantizers_t* q) {
   return false;
 }
 
-// ---- all
-// -----------------------------------------------------------------------------------------
+// ---- all ---------------------------------------------------------------------------------------
 
 static assay_status_t observe(job_t* j) {
   const size_t n = assay_states_samples(j->states);

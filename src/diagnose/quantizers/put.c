@@ -17,8 +17,7 @@ static assay_node_t* node_of_label(const assay_graph_t* g, const char* label) {
   return NULL;
 }
 
-// ---- scales
-// --------------------------------------------------------------------------------------
+// ---- scales ------------------------------------------------------------------------------------
 
 static assay_status_t scale_tensor(const assay_quantizer_site_t* s,
                                    const assay_quantizer_scales_t* by, bool zero,
@@ -54,8 +53,7 @@ static assay_status_t put_scales(assay_model_t* raw, assay_node_t* n,
   return st;
 }
 
-// ---- taken out
-// -----------------------------------------------------------------------------------
+// ---- taken out ---------------------------------------------------------------------------------
 
 // What reads the real numbers reads what was quantized. A quantizer that begins at 0 may stand for
 // a Relu, which then has to be there.
@@ -73,8 +71,7 @@ static bool is_read(const assay_graph_t* g, const assay_value_t* v) {
   return v->is_output;
 }
 
-// ---- biases
-// --------------------------------------------------------------------------------------
+// ---- biases ------------------------------------------------------------------------------------
 
 static assay_tensor_t* constant_input(const assay_node_t* n, size_t i) {
   return n->n_inputs > i && n->inputs[i] ? n->inputs[i]->constant : NULL;
@@ -151,8 +148,7 @@ static assay_status_t fit_biases(assay_model_t* raw, const assay_value_t* change
   return NULL;
 }
 
-// ---- a quantizer
-// ---------------------------------------------------------------------------------
+// ---- a quantizer -------------------------------------------------------------------------------
 
 // The nodes that dequantize a value; the caller frees the list.
 static assay_status_t list_dequantizers(const assay_graph_t* g, const assay_value_t* steps,
@@ -208,8 +204,7 @@ assay_status_t assay_quantizers_put(const assay_quantizers_t* q, assay_model_t* 
   return assay_onnx_sort(raw);
 }
 
-// ---- verified
-// ------------------------------------------------------------------------------------
+// ---- verified ----------------------------------------------------------------------------------
 
 static assay_status_t run_sample(const assay_model_t* m, assay_tensor_t* const* inputs,
                                  assay_tensor_t* const* golden, assay_output_check_t* outputs) {

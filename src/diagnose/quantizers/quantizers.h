@@ -148,8 +148,7 @@ assay_status_t assay_quantizers_verify(assay_quantizers_t* q, const assay_model_
 void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_change_t change,
                               char* out, size_t size);
 
-// ---- for the parts
-// -------------------------------------------------------------------------------
+// ---- for the parts -----------------------------------------------------------------------------
 
 // The quantizers of the model's top graph: to integers of at most 16 bits, by constant scales.
 assay_status_t assay_quantizers_find(const assay_model_t* model,

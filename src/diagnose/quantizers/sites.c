@@ -29,8 +29,7 @@ int64_t assay_quantizer_scale_at(const assay_quantizer_scales_t* s, const assay_
   return i / assay_dims_product(t->dims, s->axis + 1, t->rank) % s->n;
 }
 
-// ---- which
-// ---------------------------------------------------------------------------------------
+// ---- which -------------------------------------------------------------------------------------
 
 static bool is_op(const assay_node_t* n, const char* op_type) {
   return n && strcmp(n->op_type, op_type) == 0;
@@ -162,8 +161,7 @@ void assay_quantizers_deinit(assay_quantizers_t* q) {
   *q = (assay_quantizers_t){0};
 }
 
-// ---- what reaches them
-// ---------------------------------------------------------------------------
+// ---- what reaches them -------------------------------------------------------------------------
 
 // The axes that channels may lie along: those of a weight's outputs, else 1 and the last one.
 static assay_status_t begin_axes(assay_quantizer_site_t* s, const assay_tensor_t* t) {

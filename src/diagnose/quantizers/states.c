@@ -30,8 +30,7 @@ struct assay_states {
   bool* reached;  // by value id: differs from the base
 };
 
-// ---- a quantizer
-// ---------------------------------------------------------------------------------
+// ---- a quantizer -------------------------------------------------------------------------------
 
 static double bounded(const assay_quantizer_site_t* s, double q) {
   return fmin(fmax(q, s->low), s->high);
@@ -168,8 +167,7 @@ static assay_status_t after(void* user, const assay_node_t* n, size_t n_in,
   return quantize(&s->q->at[at], s->at[at], &out[0]);
 }
 
-// ---- truth without quantizers
-// --------------------------------------------------------------------
+// ---- truth without quantizers ------------------------------------------------------------------
 
 static int64_t elements_of(const assay_model_t* m, const assay_evaluator_t* e) {
   int64_t n = 0;
@@ -204,8 +202,7 @@ assay_status_t assay_states_base(assay_states_t* s, size_t sample, const assay_e
   return NULL;
 }
 
-// ---- a run
-// ---------------------------------------------------------------------------------------
+// ---- a run -------------------------------------------------------------------------------------
 
 static bool is_control(const assay_node_t* n) { return n->op && n->op->flags & ASSAY_OP_CONTROL; }
 

@@ -34,4 +34,11 @@ size_t assay_states_samples(const assay_states_t* s);
 assay_status_t assay_states_run(assay_states_t* s, const assay_quantizer_state_t* at,
                                 bool by_itself, assay_output_check_t* outputs) ASSAY_MUST_USE;
 
+// A loss is a part of an output's energy. One of this size, a third of the output in magnitude (10
+// dB), is never good enough.
+#define ASSAY_LOSS_MOST 0.1
+double assay_loss_part(double error2, double size2);
+// Of the engine against golden.
+double assay_golden_loss(const assay_output_check_t* o);
+
 #endif  // ASSAY_DIAGNOSE_QUANTIZERS_STATES_H_

@@ -28,8 +28,7 @@ typedef struct suspect {
   double before;  // what golden is off by as the model is; below 0: not measured yet
 } suspect_t;
 
-// ---- what scales ought to be
-// ---------------------------------------------------------------------
+// ---- what scales ought to be -------------------------------------------------------------------
 
 static bool is_op(const assay_node_t* n, const char* op_type) {
   return n && strcmp(n->op_type, op_type) == 0;
@@ -112,8 +111,7 @@ static assay_status_t by_neighbour(const assay_quantizers_t* q, const assay_quan
   return take_scales(s, a->has.scale, a->has.zero[0], "as beside it");
 }
 
-// ---- trying
-// --------------------------------------------------------------------------------------
+// ---- trying ------------------------------------------------------------------------------------
 
 static assay_status_t measure(suspect_t* u, double* out, assay_output_check_t** out_outputs) {
   assay_output_check_t* outputs = NULL;

@@ -349,8 +349,7 @@ static assay_status_t reach(assay_runner_t* r, const assay_value_t* v) {
   return NULL;
 }
 
-// ---- kernel spans
-// -----------------------------------------------------------------------------------
+// ---- kernel spans ------------------------------------------------------------------------------
 
 // Copies in what the moves of layers [from, to) fetch; *ok false: it has another shape.
 static assay_status_t copy_in(device_run_t* d, int from, int to, bool* ok) {
