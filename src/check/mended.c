@@ -137,7 +137,8 @@ static double error_of(const result_t* r, size_t n) {
   return worst;
 }
 
-// Whether outputs are mended: also where a cosine is all that is asked for, which no factor changes.
+// Whether outputs are mended: also where a cosine is all that is asked for, which no factor
+// changes.
 static bool does(const assay_check_t* c, const result_t* r) {
   static const double FAR = 1e-2;  // 20 dB
   const assay_requirements_t* q = c->options.require;
@@ -227,8 +228,8 @@ static assay_status_t attempt_all(mending_t* h, bool was_finite, bool* out_any) 
   return NULL;
 }
 
-// The constants that are left are the first culprits, and a fix, where the outputs are mended; where
-// only NaN and infinities are gone, something else is wrong before them.
+// The constants that are left are the first culprits, and a fix, where the outputs are mended;
+// where only NaN and infinities are gone, something else is wrong before them.
 static assay_status_t conclude(mending_t* h) {
   assay_check_t* c = h->check;
   assay_mended_t* m = &c->mended;

@@ -56,14 +56,15 @@ static json_t* name_of(const assay_odd_constant_t* o) {
 json_t* assay_report_constant_json(const assay_lost_constant_t* l) {
   if (!l) return json_null();
   const assay_odd_constant_t* o = l->odd;
-  json_t* shows = json_pack(
-      "{s:o, s:s, s:I, s:I, s:o}", "layer", assay_json_text(layer_name(l->shows)), "op",
-      l->shows->node->op_type, "not_finite", (json_int_t)l->unfinite, "elements",
-      (json_int_t)l->shows->total.n, "error", l->unfinite ? json_null() : assay_json_number(l->error));
+  json_t* shows =
+      json_pack("{s:o, s:s, s:I, s:I, s:o}", "layer", assay_json_text(layer_name(l->shows)), "op",
+                l->shows->node->op_type, "not_finite", (json_int_t)l->unfinite, "elements",
+                (json_int_t)l->shows->total.n, "error",
+                l->unfinite ? json_null() : assay_json_number(l->error));
   return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", name_of(o), "node",
                    assay_json_text(o->node->label), "from", assay_json_number(o->example),
-                   "becomes", assay_json_number(o->becomes), "format",
-                   assay_format_name(o->format), "shows", shows);
+                   "becomes", assay_json_number(o->becomes), "format", assay_format_name(o->format),
+                   "shows", shows);
 }
 
 static json_t* change(const assay_mended_t* m, size_t i) {

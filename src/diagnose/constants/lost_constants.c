@@ -177,9 +177,9 @@ double assay_mended_number(assay_format_t format, double x, int attempt) {
   if (!isfinite(y)) return copysign(attempt ? f->max / 2 : f->max, x);
   // Units that flush make 0 of subnormal numbers, and some quotients by them are infinite.
   if (x != 0 && fabs(y) < f->min_normal)
-    return attempt && y == 0 ? copysign(f->min_subnormal, x)
-                             : assay_format_round(format, copysign(f->min_normal, x),
-                                                  ASSAY_OVERFLOW_IEEE);
+    return attempt && y == 0
+               ? copysign(f->min_subnormal, x)
+               : assay_format_round(format, copysign(f->min_normal, x), ASSAY_OVERFLOW_IEEE);
   if (fabs(y) == 1 && y != x) return beside_one(format, x, attempt + 1);
   return x;
 }
