@@ -84,11 +84,11 @@ static bool has_golden(const assay_runs_t* r) {
 // Golden of the network before quantization is held against truth without it.
 static assay_status_t know_exported(assay_runs_t* r, size_t sample) {
   assay_evaluator_t* m = NULL;
-  const assay_model_t* model = r->model;
-  if (!has_golden(r) || r->setting->golden_quantized || !assay_model_quantizes(model)) return NULL;
+  if (!has_golden(r) || r->setting->golden_quantized || !assay_model_quantizes(r->model))
+    return NULL;
   assay_status_t st =
-      assay_truth_unquantized(model, assay_samples_get(r->setting->inputs, sample), &m);
-  if (!st) st = keep_outputs(m, model->graph, &r->known[sample].exported);
+      assay_truth_unquantized(r->model, assay_samples_get(r->setting->inputs, sample), &m);
+  if (!st) st = keep_outputs(m, r->model->graph, &r->known[sample].exported);
   assay_evaluator_destroy(m);
   return st;
 }

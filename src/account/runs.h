@@ -13,10 +13,8 @@ typedef struct assay_runs_setting {
   const assay_plan_options_t* plan;
   const assay_requirements_t* require;     // NULL: as assay_outputs_hold
   const assay_samples_t *inputs, *golden;  // golden NULL: none
+  bool golden_quantized;  // golden is of a network that quantizes, as the model does
   bool unquantized;
-  bool golden_quantized;  // golden is of a network that quantizes: held against truth as it is
-  const assay_model_t*
-      truth;                // whose truth is meant, of the same inputs and outputs; NULL: its own
   int64_t max_known_bytes;  // truth of samples past this is evaluated in each run; 0: all is kept
   uint64_t seed;
   // Build everything anew for each run, as a build does: read this file, run the passes, time the
