@@ -77,7 +77,7 @@ def pack(build, out):
     objects = {word for command, _ in rows for word in command.split() if word.endswith((".o", ".a")) and not word.startswith("/")}
     for name in sorted(objects):
         copy(build / name, there / name, strip=True)
-    keep = re.compile(r"^(models|share|tests)/|CTestTestfile\.cmake$|^libassay|^assay-config|^assay\.pc")
+    keep = re.compile(r"^(models|share|tests(?!/tmp))/|CTestTestfile\.cmake$|^libassay|^assay-config|^assay\.pc")
     for file in build.rglob("*"):
         name = file.relative_to(build).as_posix()
         if not file.is_file() or name in made or name in objects or "CMakeFiles" in name or not keep.search(name):
@@ -89,7 +89,7 @@ def pack(build, out):
             (there / name).parent.mkdir(parents=True, exist_ok=True)
             (there / name).write_text(file.read_text().replace(str(ROOT), PLACE))
         elif file.stat().st_size < 1 << 20 or not file.read_bytes().startswith(b"\x7fELF"):
-            copy(file, there / name)
+            copy(file, there / name, strip=name.endswith(".a"))
     (there / "link.txt").write_text("".join(
         f"{command.replace(str(ROOT), PLACE)}\n" for command, _ in rows))
     if (ROOT / "build/cases").exists():

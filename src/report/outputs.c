@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/functions.h"
 #include "formats/format.h"
 #include "io/json.h"
 #include "report/report.h"
@@ -65,7 +66,7 @@ json_t* assay_report_slices_json(const assay_slices_found_t* f) {
                    (json_int_t)f->slices, "dead", (json_int_t)f->dead, "first_dead",
                    f->dead ? json_integer((json_int_t)f->first) : json_null(), "small",
                    (json_int_t)f->small, "small_snr_db",
-                   f->small ? assay_json_number(-10 * log10(f->small_loss)) : json_null());
+                   f->small ? assay_json_number(-10 * assay_log10(f->small_loss)) : json_null());
 }
 
 // Where one side is not finite and the other is, no finite number tells the error.

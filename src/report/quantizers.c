@@ -1,10 +1,11 @@
 // What quantizers cost, as lines and as JSON.
 #include <math.h>
 
+#include "base/functions.h"
 #include "io/json.h"
 #include "report/report.h"
 
-static double decibels(double loss) { return -10 * log10(loss); }
+static double decibels(double loss) { return -10 * assay_log10(loss); }
 
 // Whether something of it is to be told: a loss that is too large, or parts that were asked for.
 static bool is_told(const assay_check_t* c) {
@@ -178,8 +179,8 @@ static json_t* output(const assay_quantizer_output_t* o) {
 
 json_t* assay_report_quantizers_json(const assay_check_t* c) {
   const assay_quantizers_t* q = &c->quantizers;
-  json_t *outputs = json_array(), *sites = json_array();
   if (!q->n_outputs) return json_null();
+  json_t *outputs = json_array(), *sites = json_array();
   for (size_t i = 0; i < q->n_outputs; i++)
     if (q->outputs[i].known) outputs = assay_json_push(outputs, output(&q->outputs[i]));
   for (size_t i = 0; q->measured && i < q->n; i++) sites = assay_json_push(sites, site(q, i));

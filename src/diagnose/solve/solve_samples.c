@@ -185,6 +185,8 @@ static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline,
 
 // ---- the constant ------------------------------------------------------------------------------
 
+static double squared(double x) { return x * x; }
+
 // Whether the places that were kept for the test are as they have to be.
 static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* out) {
   assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
@@ -197,8 +199,8 @@ static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* ou
   ASSAY_TRY(assay_solve_evaluate(y->s, x, &made));
   for (int64_t i = 0; made && i < y->s->want->size; i++) {
     if (!assay_solve_tests(i)) continue;
-    left += pow(assay_f64(made)[i] - assay_f64(y->s->want)[i], 2);
-    before += pow(assay_f64(y->s->have)[i] - assay_f64(y->s->want)[i], 2);
+    left += squared(assay_f64(made)[i] - assay_f64(y->s->want)[i]);
+    before += squared(assay_f64(y->s->have)[i] - assay_f64(y->s->want)[i]);
   }
   *out = made && before > 0 && left <= 1e-6 * before;
   assay_tensor_release(made);
