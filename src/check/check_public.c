@@ -300,6 +300,20 @@ static assay_status_t prepare(const assay_check_t* c, assay_model_t* raw, assay_
   return st;
 }
 
+// Writes a changed model. What mends one node may ask for another change beside it: a model that
+// does not run, or is no graph any more, is not handed over, and the job knows why.
+static assay_status_t hand_over(assay_check_job_t* j, assay_status_t ran, assay_model_t* raw,
+                                const char* path) {
+  const bool runs = !ran;
+  assay_status_t st = runs && path ? assay_onnx_write(raw, path, NULL) : ran;
+  const assay_code_t code = assay_status_code(st);
+  if (!st || (runs ? code != ASSAY_CORRUPT : code == ASSAY_NO_MEMORY)) return st;
+  assay_str_append(&j->repair_error, assay_status_message(st));
+  assay_status_free(st);
+  j->n_repairs = 0;
+  return assay_str_status(&j->repair_error);
+}
+
 static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_samples_t* inputs,
                              const assay_golden_t* golden, const char* path) {
   assay_check_job_t* j = c->job;
@@ -317,14 +331,7 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   if (!st) st = assay_chain_run(prepared, inputs, &matched, &options, &j->repaired);
   assay_golden_deinit(&matched);
   assay_model_release(prepared);
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
-    // What mends one node may ask for another change beside it: such a model is not handed over.
-    assay_str_append(&j->repair_error, assay_status_message(st));
-    assay_status_free(st);
-    j->n_repairs = 0;
-    return assay_str_status(&j->repair_error);
-  }
-  return st || !path ? st : assay_onnx_write(raw, path, NULL);
+  return hand_over(j, st, raw, path);
 }
 
 // Other scales, or none, in the model as it is in its file; run as it declares, against golden.
@@ -343,13 +350,7 @@ static assay_status_t mend_quantizers(assay_check_t* c, assay_model_t* raw,
                                  c->options.require, &holds);
   assay_model_release(prepared);
   c->quantizers.verified = !st && holds;
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
-    assay_str_append(&j->repair_error, assay_status_message(st));
-    assay_status_free(st);
-    j->n_repairs = 0;
-    return assay_str_status(&j->repair_error);
-  }
-  return st || !path ? st : assay_onnx_write(raw, path, NULL);
+  return hand_over(j, st, raw, path);
 }
 
 assay_status_t assay_check_repair(assay_check_t* c, const char* model,

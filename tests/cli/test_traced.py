@@ -163,6 +163,28 @@ def seen_by_outputs(assay):
     return [] if "export  wide (" in done.stdout and "verified: its truth" in done.stdout else [f"the Casts are not seen:\n{done.stdout}{done.stderr}"]
 
 
+def twice_wrong(assay):
+    """Two Constant nodes with the same wrong numbers: neither is the other's source."""
+    def make(table):
+        constants = [h.make_node("Constant", [], [name], name=name + "_made", value=nh.from_array(table, name)) for name in ("first", "second")]
+        nodes = [h.make_node("Mul", ["x", "first"], ["a"], name="times"), h.make_node("Relu", ["a"], ["r"], name="relu"), h.make_node("Add", ["r", "second"], ["y"], name="plus")]
+        graph = h.make_graph(constants + nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, [4, 6])], [h.make_tensor_value_info("y", T.FLOAT, [4, 6])])
+        return h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=8)
+
+    right, x = normal(4, 6), {"x": normal(4, 6)}
+    onnx.save(make(right + normal(4, 6)), "twice.onnx")
+    values = inner_values(make(right), x)
+    np.savez("twice_x.npz", **x)
+    np.savez("twice_y.npz", y=values["y"])
+    np.savez("twice_inner.npz", **{k: v for k, v in values.items() if k != "y"})
+    done = subprocess.run([assay, "check", "twice.onnx", "-i", "twice_x.npz", "-g", "twice_y.npz", "--golden-intermediates", "twice_inner.npz", "-o", "fix"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 1 or "2 nodes changed, verified: its truth" not in done.stdout:
+        return [f"two constants that are alike:\n{done.stdout}{done.stderr}"]
+    got, want = (ReferenceEvaluator(m).run(None, x)[0] for m in (onnx.load("fix/twice.repaired.onnx"), make(right)))
+    return [] if np.abs(got - want).max() < 1e-5 else ["two constants that are alike: the repaired model gives something else"]
+
+
 def main(assay):
     good, faults = model(), []
     samples, unseen = [draw() for _ in range(4)], [draw() for _ in range(3)]
@@ -195,7 +217,7 @@ def main(assay):
             if np.abs(got - want).max() > 1e-4 * np.abs(want).max():
                 faults.append(f"row {i}: the repaired model is {np.abs(got - want).max():.3g} off where it was not checked:\n{text}")
                 break
-    faults += rounded_by_right(assay, samples) + seen_by_outputs(assay)
+    faults += rounded_by_right(assay, samples) + seen_by_outputs(assay) + twice_wrong(assay)
     print("\n".join(faults) or f"{len(rows)} found")
     return 1 if faults else 0
 
