@@ -94,9 +94,10 @@ static const assay_node_t* only_reader(const assay_search_t* s, const assay_node
 // A summand that mends one operand of a sum mends the others as well, also where a normalization
 // of learned statistics is between.
 static void add_other_operands(const assay_trials_t* t, assay_fault_t* f) {
+  if (!f->has_repair || !f->restored || !f->repair.n_edits) return;
   const assay_repair_edit_t* e = &f->repair.edits[f->repair.n_edits - 1];
-  if (!f->has_repair || !f->restored || e->kind != ASSAY_EDIT_CHAIN || e->at_input ||
-      !e->chain[0].op_type || strcmp(e->chain[0].op_type, "Add") != 0)
+  if (e->kind != ASSAY_EDIT_CHAIN || e->at_input || !e->chain[0].op_type ||
+      strcmp(e->chain[0].op_type, "Add") != 0)
     return;
   const assay_node_t* sum = only_reader(t->s, f->node);
   if (sum && strcmp(sum->op_type, "BatchNormalization") == 0) sum = only_reader(t->s, sum);
