@@ -91,7 +91,7 @@ def draw(parts, k):
 
 
 def quantized():
-    """Two layers whose Relu is the quantizer's own zero: what is before the Relu is no value of the model."""
+    """Two layers; the zero point of a quantizer stands in for Relu, so that the model has no value before it."""
     w, v, bias = (R.normal(size=n).astype(np.float32) for n in ((12, 16), (16, 5), (16,)))
     x = R.normal(size=(8, 12)).astype(np.float32)
     before = x @ w + 0.2 * bias

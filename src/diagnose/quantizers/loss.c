@@ -162,24 +162,13 @@ static bool is_worth_telling(const assay_quantizers_t* q) {
 
 // ---- all ---------------------------------------------------------------------------------------
 
-static assay_status_t observe(job_t* j) {
-  const size_t n = assay_states_samples(j->states);
-  for (size_t k = 0; k < n; k++) {
-    const assay_evaluator_t* base = NULL;
-    ASSAY_TRY(assay_states_base(j->states, k, &base));
-    ASSAY_TRY(assay_quantizers_observe(j->q, base, n));
-  }
-  for (size_t i = 0; i < j->q->n; i++) ASSAY_TRY(assay_quantizer_choose(&j->q->at[i]));
-  return NULL;
-}
-
 static assay_status_t run_all(job_t* j, bool split) {
   static const double PART_TO_MEASURE = 0.5;
   const double start = assay_clock_seconds();
   const double seconds = j->options->seconds > 0 ? j->options->seconds : 40;
   const double end = start + seconds;
   j->deadline = start + PART_TO_MEASURE * seconds;
-  ASSAY_TRY(observe(j));
+  ASSAY_TRY(assay_states_observe(j->states, j->q));
   ASSAY_TRY(measure_outputs(j));
   if (j->q->met && !split && !is_worth_telling(j->q)) return NULL;
   ASSAY_TRY(measure_sites(j));

@@ -318,3 +318,14 @@ assay_status_t assay_states_create(const assay_model_t* model, assay_quantizers_
   *out = s;
   return NULL;
 }
+
+assay_status_t assay_states_observe(assay_states_t* s, assay_quantizers_t* q) {
+  const size_t n = assay_states_samples(s);
+  for (size_t k = 0; k < n; k++) {
+    const assay_evaluator_t* base = NULL;
+    ASSAY_TRY(assay_states_base(s, k, &base));
+    ASSAY_TRY(assay_quantizers_observe(q, base, n));
+  }
+  for (size_t i = 0; i < q->n; i++) ASSAY_TRY(assay_quantizer_choose(&q->at[i]));
+  return NULL;
+}

@@ -28,6 +28,8 @@ void assay_states_destroy(assay_states_t* s);
 assay_status_t assay_states_base(assay_states_t* s, size_t sample,
                                  const assay_evaluator_t** out) ASSAY_MUST_USE;
 size_t assay_states_samples(const assay_states_t* s);
+// What the quantizers get in truth of all samples, and the scales that fit it.
+assay_status_t assay_states_observe(assay_states_t* s, assay_quantizers_t* q) ASSAY_MUST_USE;
 // All samples with these states, by site. Fills outputs, which are empty: `error` is against truth
 // without quantizers (by_itself: none, for what is required of an engine beside truth),
 // `engine_golden` against golden, `golden` is truth without quantizers against it.

@@ -225,21 +225,10 @@ static assay_status_t take_best(suspect_t* u, best_t* best, double before, doubl
   return measure(u, &after, &q->fixed);
 }
 
-static assay_status_t observe(suspect_t* u) {
-  const size_t n = assay_states_samples(u->states);
-  for (size_t k = 0; k < n; k++) {
-    const assay_evaluator_t* base = NULL;
-    ASSAY_TRY(assay_states_base(u->states, k, &base));
-    ASSAY_TRY(assay_quantizers_observe(u->q, base, n));
-  }
-  for (size_t i = 0; i < u->q->n; i++) ASSAY_TRY(assay_quantizer_choose(&u->q->at[i]));
-  return NULL;
-}
-
 static assay_status_t search(suspect_t* u) {
   assay_quantizers_t* q = u->q;
   double plain = 0;
-  ASSAY_TRY(observe(u));
+  ASSAY_TRY(assay_states_observe(u->states, u->q));
   set_all(u, ASSAY_STATE_ON);
   best_t best = {0};
   assay_status_t st = NULL;
