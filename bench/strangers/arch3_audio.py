@@ -2,6 +2,7 @@
 import numpy as np
 from onnx import TensorProto
 
+from arch3_vision import wrapped
 from arch_sequence import embed, time_first
 from blocks import activation, batch_norm, glu, layer_norm, linear, recurrent
 from net import BATCH
@@ -30,27 +31,44 @@ def mel_bank(bands, bins, slaney, area, rate=16000.0):
     return (bank + 1e-6).astype(np.float32)
 
 
-def windowed_basis(bins, n, inner):
-    """Cosines and sines under a Hann window of `inner` samples in the middle of n, [2 * bins, n]."""
+def windowed_basis(bins, n, inner, start=None):
+    """Cosines and sines under a Hann window of `inner` samples, in the middle of n unless it starts elsewhere; [2 * bins, n]."""
     window = np.zeros(n)
-    start = (n - inner) // 2
+    start = (n - inner) // 2 if start is None else start
     window[start:start + inner] = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(inner) / inner)
     angle = 2 * np.pi * np.outer(np.arange(bins), np.arange(n)) / n
     return np.concatenate([np.cos(angle), -np.sin(angle)]) * window
 
 
-def tdnn(net):
-    """A voice as a vector: pre-emphasis, mel bands, dilated layers with gates, mean and deviation by attention."""
-    n, inner, hop, bands = 16, net.pick(10, 12), 4, net.pick(6, 8)
+def mel_bands(net, x, n, inner, hop, bands):
+    """[B, 1, samples] to [B, bands, frames]: pre-emphasis, a window in the middle of a transform, bands, a logarithm."""
     bins = n // 2 + 1
-    x = net.input("wave", [BATCH, 1, 64], "signal")
     x = net.pad(x, [0, 0, 1, 0, 0, 0])
     x = net.op("Conv", x, net.const(np.array([-net.pick(0.97, 0.95), 1.0]).reshape(1, 1, 2)), kernel_shape=[2])
     spectrum = net.op("Conv", x, net.const(windowed_basis(bins, n, inner)[:, None]), kernel_shape=[n], strides=[hop])
     re, im = net.split(spectrum, [bins, bins], 1)
     power = net.add(net.mul(re, re), net.mul(im, im))
     bank = mel_bank(bands, bins, net.pick(True, False), net.pick(True, False))
-    y = net.op("Log", net.add(net.op("MatMul", net.const(bank), power), net.const(net.pick(1e-3, 1e-2))))
+    return net.op("Log", net.add(net.op("MatMul", net.const(bank), power), net.const(net.pick(1e-3, 1e-2))))
+
+
+def keyword(net):
+    """A word in a second: bands, separable convolutions with a passage round them, a mean."""
+    n, bands, m = net.pick(16, 20), 8, net.pick(8, 12)
+    y = mel_bands(net, net.input("wave", [BATCH, 1, 80], "signal"), n, n - 4, net.pick(5, 6), bands)
+    y = net.transpose(layer_norm(net, net.transpose(y, 0, 2, 1), bands, hint="normalize"), 0, 2, 1)
+    x = activation(net, batch_norm(net, conv(net, y, bands, m, 3, rank=1, hint="prologue"), m), "relu")
+    for i in range(2):
+        with net.scope(f"block{i}"):
+            y = conv(net, conv(net, x, m, m, net.pick(3, 5), groups=m, rank=1, hint="depthwise"), m, m, 1, rank=1, hint="pointwise")
+            x = activation(net, net.add(batch_norm(net, y, m), batch_norm(net, conv(net, x, m, m, 1, rank=1, hint="skip"), m, "bn_skip")), net.pick("relu", "swish"))
+    net.output(linear(net, net.reduce("Mean", x, [2], 0), m, 6, rank=2, hint="fc", gain=1.6), "logits")
+
+
+def tdnn(net):
+    """A voice as a vector: bands, dilated layers with gates, mean and deviation by attention."""
+    n, inner, bands = 16, net.pick(10, 12), net.pick(6, 8)
+    y = mel_bands(net, net.input("wave", [BATCH, 1, 64], "signal"), n, inner, 4, bands)
     y = net.op("Sub", y, net.reduce("Mean", y, [2]))
     m = net.pick(8, 12)
     y = batch_norm(net, activation(net, conv(net, y, bands, m, 3, rank=1, hint="layer1"), "relu"), m)
@@ -221,4 +239,6 @@ def afno(net):
             y = net.op("Sub", net.op("MatMul", a, net.const(c)), net.op("MatMul", b, net.const(s)))
             x = net.add(x, net.transpose(y, 0, 2, 1, 3))
             x = net.add(x, conv(net, activation(net, conv(net, x, d, 2 * d, 1, hint="fc1"), "gelu"), 2 * d, d, 1, hint="fc2"))
+    if net.pick(True, False):
+        x = net.add(x, activation(net, conv(net, wrapped(net, x, side, net.pick(True, False)), d, d, 3, pads=[0] * 4, hint="local"), "gelu"))
     net.output(conv(net, x, d, 3, 1, hint="head"), "field")

@@ -3,7 +3,7 @@ import numpy as np
 from onnx import TensorProto
 
 from arch_sequence import embed
-from blocks import activation, attention, glu, layer_norm, linear
+from blocks import activation, attention, glu, layer_norm, linear, recurrent
 from net import BATCH, trained
 from vision import to_tokens
 
@@ -53,10 +53,12 @@ def fusion(net):
     for i, p in enumerate(parts):
         p = net.mul(p, net.slice(weights, 2, i, i + 1))
         h = net.add(h, p) if h else p
-    d, inner = 4 * n, n
-    w, r, b = net.trained((1, d, n), n, 1.2, "W"), net.trained((1, d, n), n, 0.9, "R"), net.weight((0.2 * net.rng.standard_normal((1, 2 * d))).astype(np.float32), "B")
-    y, _ = net.op("LSTM", net.transpose(h, 1, 0, 2), w, r, b, n=2, hidden_size=inner)
-    y = layer_norm(net, net.add(h, net.transpose(net.squeeze(y, 1), 1, 0, 2)), n, hint="lstm_norm")
+    about, _ = embed(net, net.input("series", [BATCH], "tokens", vocab=9), 9, n)  # which series it is, and so where a state begins
+    y = net.transpose(h, 1, 0, 2)
+    for i in range(net.pick(1, 2)):
+        states = [net.unsqueeze(linear(net, about, n, n, rank=2, hint=f"context_{s}{i}"), 0) for s in "hc"]
+        y, _ = recurrent(net, y, "LSTM", n, n, states=states, hint=f"lstm{i}")
+    y = layer_norm(net, net.add(h, net.transpose(y, 1, 0, 2)), n, hint="lstm_norm")
     y = layer_norm(net, net.add(y, attention(net, y, length, n, 2)), n, hint="attn_norm")
     q = linear(net, gated_residual(net, net.slice(y, 1, length - 2, length), n, n, "final"), n, 3, hint="quantiles")
     net.output(net.add(net.mul(q, net.const(net.pick(12.5, 3.7))), net.const(net.pick(40.0, -6.0))), "quantiles")

@@ -46,7 +46,7 @@ def sink_attention(net):
 
 def latent_experts(net):
     """Keys and values from a narrow latent; experts are chosen by scores with a bias, and weighted by scores without."""
-    d, h, length, experts, r = 24, 2, 8, 4, net.pick(8, 10)
+    d, h, length, experts, r, rotates = 24, 2, 8, 4, net.pick(8, 10), net.pick(None, 2.0, 8.0)
     x, _ = embed(net, net.input("input_ids", [BATCH, length], "tokens"), 50, d)
     mask = causal_mask(net, length)
     for i in range(2):
@@ -55,6 +55,8 @@ def latent_experts(net):
             latent = rms(net, linear(net, y, d, r, bias=False, hint="kv_a"), r, "kv_norm")
             q = heads(net, linear(net, y, d, d, bias=False, hint="q"), length, h, d // h, like=x)
             k, v = (heads(net, linear(net, latent, r, d, bias=False, hint=n), length, h, d // h, like=x) for n in ("kv_b_k", "kv_b_v"))
+            if rotates:
+                q, k = (stretched_rotary(net, t, length, d // h, rotates) for t in (q, k))
             scores = net.op("Div", net.op("MatMul", q, net.transpose(k, 0, 1, 3, 2)), net.const((d // h) ** 0.5))
             y = net.op("MatMul", net.softmax(net.add(scores, mask), 4), v)
             x = net.add(x, linear(net, net.reshape(net.transpose(y, 0, 2, 1, 3), [BATCH, length, d], like=x), d, d, bias=False, hint="o"))

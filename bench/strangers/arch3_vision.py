@@ -170,17 +170,22 @@ def deform_net(net):
     net.output(classifier(net, global_pool(net, x, keep=False), n, 6), "logits")
 
 
+def wrapped(net, x, side, both=False):
+    """One more pixel on every side: left and right meet; above and below is nothing, unless both do."""
+    if net.opset >= 19 and net.pick(True, False):
+        x = net.op("Pad", x, net.ints(0, 0, 0, 1, 0, 0, 0, 1), mode="wrap")
+    else:
+        x = net.concat(net.slice(x, 3, side - 1, side), x, net.slice(x, 3, 0, 1), axis=3)
+    if both:
+        return net.concat(net.slice(x, 2, side - 1, side), x, net.slice(x, 2, 0, 1), axis=2)
+    return net.pad(x, [0, 0, 1, 0, 0, 0, 1, 0])
+
+
 def panorama(net):
-    """Left and right meet; above and below is nothing."""
     n, act, x = net.pick(8, 12), net.pick("relu", "elu", "mish"), images(net, side=12)
     for i, m in enumerate((n, n, 5)):
         with net.scope(f"layer{i}"):
-            if net.opset >= 19 and net.pick(True, False):
-                y = net.op("Pad", x, net.ints(0, 0, 0, 1, 0, 0, 0, 1), mode="wrap")
-            else:
-                y = net.concat(net.slice(x, 3, 11, 12), x, net.slice(x, 3, 0, 1), axis=3)
-            y = net.pad(y, [0, 0, 1, 0, 0, 0, 1, 0])
-            y = conv(net, y, 3 if i == 0 else n, m, 3, pads=[0] * 4)
+            y = conv(net, wrapped(net, x, 12), 3 if i == 0 else n, m, 3, pads=[0] * 4)
             x = y if i == 2 else activation(net, batch_norm(net, y, n), act)
     net.output(x, "layout")
 
@@ -288,7 +293,8 @@ def arc_face(net):
     w = net.op("LpNormalization", net.trained((7, 16), 16, 1.0, "known"), axis=1, p=2)
     likeness = net.op("MatMul", y, net.transpose(w, 1, 0))
     net.output(y, "embedding")
-    net.output(net.mul(likeness, net.const(net.pick(8.0, 16.0))), "logits")
+    scale = net.op("Exp", net.weight(np.array(net.pick(1.4, 2.1), np.float32), "logit_scale")) if net.pick(True, False) else net.const(net.pick(8.0, 16.0))
+    net.output(net.mul(likeness, scale), "logits")
 
 
 def pool_pyramid(net):
@@ -311,7 +317,7 @@ def pix2pix(net):
     n, act, x = net.pick(8, 12), net.pick("leaky", "relu"), images(net)
     for i in range(2):
         with net.scope(f"down{i}"):
-            top, left, bottom, right = net.pick((0, 0, 1, 1), (0, 0, 2, 1), (1, 0, 0, 1), (0, 1, 2, 0))
+            top, left, bottom, right = net.pick((0, 0, 1, 1), (1, 0, 1, 1), (1, 0, 0, 1), (0, 1, 1, 0))
             x = net.pad(x, [0, 0, top, left, 0, 0, bottom, right])
             x = activation(net, batch_norm(net, conv(net, x, 3 if i == 0 else n, n, 3, stride=2, pads=[0] * 4), n), act)
     for i in range(2):

@@ -26,7 +26,7 @@ from styles import LATER, STYLES, THIRD as THIRD_STYLES
 ort.set_default_logger_severity(4)
 HELPERS = {"embed", "positions", "time_first", "padding_mask", "scatter_add", "standardized", "pixels", "channel_shuffle", "pixel_norm", "squash",
            "distances", "rms_plus_one", "soft_cap", "log_mel", "sinusoids", "celu", "standardized_conv", "shared_group_norm", "rms", "stretched_rotary",
-           "mel_bank", "windowed_basis", "gated_residual", "unit", "cross"}
+           "mel_bank", "mel_bands", "wrapped", "windowed_basis", "gated_residual", "unit", "cross"}
 # Whole architectures and kinds of faults are held out, chosen by a hash. When the held-out column has been used to tune anything,
 # draw a new one: another word here.
 SPLIT = "second"
