@@ -22,6 +22,9 @@ def copy(model, rng=None):
 
 
 def done(model, s, opset=None):
+    """The changed model, or None: there was nothing to change."""
+    if s.proto.SerializeToString(deterministic=True) == model.proto.SerializeToString(deterministic=True):
+        return None
     del s.proto.graph.value_info[:]
     onnx.checker.check_model(s.proto)
     return Model(model.name, model.style, opset or model.opset, model.batch, s.proto, model.inputs)
