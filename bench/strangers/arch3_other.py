@@ -188,7 +188,7 @@ def discriminant(net):
     parts = []
     for i in range(3):
         with net.scope(f"group{i}"):
-            chol = np.triu(0.3 * net.rng.standard_normal((n, n))) + np.diag(np.exp(0.2 * net.rng.standard_normal(n)))
+            chol = np.triu(0.3 * net.rng.standard_normal((n, n)), 1) + np.diag(np.exp(0.2 * net.rng.standard_normal(n)))
             z = net.op("MatMul", net.op("Sub", y, net.const(net.rng.standard_normal((1, n)))), net.weight(chol.astype(np.float32), "precision"))
             q = net.mul(net.reduce("Sum", net.mul(z, z), [1]), net.const(-0.5))
             parts.append(net.add(q, net.const(float(np.log(np.diag(chol)).sum()) - 1.0 - 0.3 * i)))

@@ -286,7 +286,8 @@ def arc_face(net):
     for i in range(2):
         with net.scope(f"body{i}"):
             y = batch_norm(net, x, n, "bn0")
-            y = celu(net, conv(net, y, n, n, 3, hint="conv1"), net.pick(0.4, 2.0)) if net.pick(True, False) else activation(net, conv(net, y, n, n, 3, hint="conv1"), "prelu", n)
+            y = conv(net, y, n, n, 3, hint="conv1")
+            y = celu(net, y, net.pick(0.4, 2.0)) if net.pick(True, False) else activation(net, y, "prelu", n)
             x = net.add(x, conv_bn(net, y, n, n, 3, None, hint="conv2"))
     y = linear(net, flatten(net, pool(net, batch_norm(net, x, n, "output_bn")), n, 4), 16 * n, 16, rank=2, hint="linear")
     y = net.op("LpNormalization", batch_norm(net, y, 16, "features"), axis=1, p=2)

@@ -48,7 +48,8 @@ def scatter_zeros(s):
 
 def edges_reversed(s):
     """Messages go from where an edge ends to where it begins."""
-    rows = [n for n in s.nodes("Slice") if any(i.name == n.input[0] for i in s.graph.input) and s.shape(n.input[0])[0] == 2 and s.values[n.input[0]].dtype == np.int64]
+    given = [i.name for i in s.graph.input if s.shape(i.name)[0] == 2 and s.values[i.name].dtype == np.int64]
+    rows = [n for n in s.nodes("Slice") if n.input[0] in given]
     if len(rows) != 2:
         return None
     a, b = rows

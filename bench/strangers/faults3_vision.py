@@ -131,14 +131,15 @@ def pad_folded(s):
 
 def heads_exchanged(s):
     """Two heads of one shape, each under the other's name."""
+    def part_of_it(n):
+        """Its bias, where that is added apart, and the way back to the framework's layout."""
+        return n.op_type == "Transpose" or n.op_type == "Add" and any(s.const(x) is not None and s.const(x).ndim == 1 for x in n.input)
+
     def end(n):
         value = n.output[0]
-        while True:  # with its bias, where that is added apart, and back in the framework's layout
-            behind = s.consumers(value)
-            plain = len(behind) == 1 and (behind[0].op_type == "Transpose" or behind[0].op_type == "Add" and any(s.const(x) is not None and s.const(x).ndim == 1 for x in behind[0].input))
-            if not plain:
-                return value
-            value = behind[0].output[0]
+        while len(s.consumers(value)) == 1 and part_of_it(s.consumers(value)[0]):
+            value = s.consumers(value)[0].output[0]
+        return value
     heads = [n for n in s.nodes("Conv") if s.const(n.input[1]) is not None and s.const(n.input[1]).shape[0] <= 4]
     pairs = [(a, b) for k, a in enumerate(heads) for b in heads[k + 1:] if s.const(a.input[1]).shape == s.const(b.input[1]).shape and a.input[0] != b.input[0]]
     pair = s.choose(pairs)
