@@ -62,7 +62,8 @@ def keyword(net):
         with net.scope(f"block{i}"):
             y = conv(net, conv(net, x, m, m, net.pick(3, 5), groups=m, rank=1, hint="depthwise"), m, m, 1, rank=1, hint="pointwise")
             x = activation(net, net.add(batch_norm(net, y, m), batch_norm(net, conv(net, x, m, m, 1, rank=1, hint="skip"), m, "bn_skip")), net.pick("relu", "swish"))
-    net.output(linear(net, net.reduce("Mean", x, [2], 0), m, 6, rank=2, hint="fc", gain=1.6), "logits")
+    y = linear(net, net.reduce("Mean", x, [2], 0), m, 6, rank=2, hint="fc", gain=1.6)
+    net.output(net.op("Sigmoid", y) if net.pick(True, False) else y, "words")
 
 
 def tdnn(net):

@@ -199,13 +199,15 @@ def multi_task(net):
     """Experts for all tasks, and for each task its own mixture of them."""
     x, d, act = net.input("x", [BATCH, 8], "features"), 10, net.pick("relu", "swish", "selu")
     experts = [activation(net, linear(net, x, 8, d, rank=2, hint=f"expert{i}"), act) for i in range(3)]
+    pairs = net.pick(True, False)  # of no and yes
     stack = net.concat(*[net.unsqueeze(e, 1) for e in experts], axis=1)
     for i, name in enumerate(("click", "buy")):
         with net.scope(name):
             gate = net.softmax(linear(net, x, 8, 3, rank=2, bias=False, hint="gate", gain=1.5), 2)
             y = net.squeeze(net.op("MatMul", net.unsqueeze(gate, 1), stack), 1)
             y = activation(net, linear(net, y, d, 6, rank=2, hint="tower"), act)
-            net.output(net.op("Sigmoid", linear(net, y, 6, 1, rank=2, hint="out", gain=1.6)), name)
+            y = net.op("Sigmoid", linear(net, y, 6, 1, rank=2, hint="out", gain=1.6))
+            net.output(net.concat(net.op("Sub", net.const(1.0), y), y, axis=1) if pairs else y, name)
 
 
 def raft(net):
@@ -218,12 +220,17 @@ def raft(net):
     volume = net.reshape(net.transpose(net.op("Div", volume, net.const(d ** 0.5)), 0, 2, 1), [BATCH, side * side, side, side], like=a)
     h = net.op("Tanh", fa)
     zr, q = net.trained((2 * d, 2 * d, 3, 3), 18 * d, 1.4, "convzr"), net.trained((d, 2 * d, 3, 3), 18 * d, 1.4, "convq")
+    base = np.stack(np.meshgrid(np.linspace(-1, 1, side), np.linspace(-1, 1, side)), -1)
+    samples = net.opset >= 16 and net.pick(True, True, False)
     flow, to_flow = None, net.trained((2, d, 3, 3), 9 * d, 1.2, "flow_head")
     look, back = net.trained((d, side * side, 1, 1), side * side, 1.4, "convc"), net.trained((d, 2, 3, 3), 18, 1.0, "convf")
     for t in range(net.pick(2, 3)):
         with net.scope(f"update{t}"):
             x = activation(net, net.op("Conv", volume, look, kernel_shape=[1, 1]), "relu")
             x = net.add(x, net.op("Conv", flow, back, kernel_shape=[3, 3], pads=[1] * 4)) if flow else x
+            if flow and samples:  # what stands where the estimate points to
+                grid = net.add(net.mul(net.transpose(net.op("Tanh", flow), 0, 2, 3, 1), net.const(0.5)), net.const(base[None]))
+                x = net.add(x, net.op("GridSample", fb, grid, align_corners=1, padding_mode="border"))
             z, r = net.split(net.op("Sigmoid", net.op("Conv", net.concat(h, x, axis=1), zr, kernel_shape=[3, 3], pads=[1] * 4)), [d, d], 1)
             new = net.op("Tanh", net.op("Conv", net.concat(net.mul(r, h), x, axis=1), q, kernel_shape=[3, 3], pads=[1] * 4))
             h = net.add(net.mul(net.op("Sub", net.const(1.0), z), h), net.mul(z, new))

@@ -195,14 +195,20 @@ def hyena(net):
 
 def f_net(net):
     """Tokens are mixed by a Fourier transform over both axes, whose real part goes on."""
-    d, length, act = 12, 8, net.pick("gelu", "gelu_tanh")
+    d, length, act, operator = 12, 8, net.pick("gelu", "gelu_tanh"), net.pick(True, False)
     x, _ = embed(net, net.input("input_ids", [BATCH, length], "tokens"), 50, d)
     x = positions(net, x, length, d)
     (cl, sl), (cd, sd) = ((np.cos(t), np.sin(t)) for t in (2 * np.pi * np.outer(np.arange(n), np.arange(n)) / n for n in (length, d)))
     for i in range(2):
         with net.scope(f"encoder{i}"):
-            parts = [net.op("MatMul", net.op("MatMul", net.const(a), x), net.const(b)) for a, b in ((cl, cd), (sl, sd))]
-            y = net.mul(net.op("Sub", *parts), net.const((length * d) ** -0.5))
+            if net.opset >= 17 and operator:
+                y = net.unsqueeze(x, 3)
+                for axis in (2, 1):
+                    y = net.op("DFT", y, "", net.const(axis, np.int64)) if net.opset >= 20 else net.op("DFT", y, axis=axis)
+                y = net.mul(net.squeeze(net.slice(y, 3, 0, 1), 3), net.const((length * d) ** -0.5))
+            else:
+                parts = [net.op("MatMul", net.op("MatMul", net.const(a), x), net.const(b)) for a, b in ((cl, cd), (sl, sd))]
+                y = net.mul(net.op("Sub", *parts), net.const((length * d) ** -0.5))
             x = layer_norm(net, net.add(x, y), d, hint="norm1")
             x = layer_norm(net, net.add(x, mlp(net, x, d, 2 * d, act)), d, hint="norm2")
     net.output(linear(net, net.reduce("Mean", x, [1], 0), d, 6, rank=2, hint="classifier", gain=2.0), "logits")
@@ -288,7 +294,7 @@ def packed_llm(net):
 
 def cached_decoder(net):
     """One word, and what was kept of those before it."""
-    d, h, past = 16, 2, net.pick(4, 5)
+    d, h, past, sinks = 16, 2, net.pick(4, 5), net.pick(True, False)
     x, _ = embed(net, net.input("input_ids", [BATCH, 1], "tokens"), 50, d)
     for i in range(2):
         with net.scope(f"h{i}"):
@@ -296,7 +302,12 @@ def cached_decoder(net):
             y = layer_norm(net, x, d, hint="ln_1")
             q, k, v = (heads(net, linear(net, y, d, d, hint=n), 1, h, d // h, like=x) for n in ("q", "k", "v"))
             k, v = net.concat(old[0], k, axis=2), net.concat(old[1], v, axis=2)
-            p = net.softmax(net.mul(net.op("MatMul", q, net.transpose(k, 0, 1, 3, 2)), net.const((d // h) ** -0.5)), 4)
+            scores = net.mul(net.op("MatMul", q, net.transpose(k, 0, 1, 3, 2)), net.const((d // h) ** -0.5))
+            if sinks:
+                sink = net.weight(net.rng.standard_normal((1, h, 1, 1)).astype(np.float32), "sinks")
+                scores = net.concat(scores, net.add(net.mul(net.slice(q, 3, 0, 1), net.const(0.0)), sink), axis=3)
+            p = net.softmax(scores, 4)
+            p = net.slice(p, 3, 0, past + 1) if sinks else p
             y = net.reshape(net.transpose(net.op("MatMul", p, v), 0, 2, 1, 3), [BATCH, 1, d], like=x)
             x = net.add(x, linear(net, y, d, d, hint="c_proj"))
             x = net.add(x, mlp(net, layer_norm(net, x, d, hint="ln_2"), d, 32, net.pick("gelu_tanh", "relu")))

@@ -73,6 +73,8 @@ def selective_kernel(net):
     """Two kernels, and a share of each for every channel."""
     n = net.pick(8, 12)
     x = conv_bn(net, images(net), 3, n, 3, "relu", stride=2, hint="stem")
+    if net.pick(True, False):
+        x = pool(net, x, "Average", 3, 2, 0, 1, net.pick(0, 1))
     for i in range(2):
         with net.scope(f"sk{i}"):
             a = conv_bn(net, x, n, n, 3, "relu", groups=net.pick(1, 2), hint="near")
@@ -262,6 +264,34 @@ def temporal_shift(net):
             x = net.add(x, conv_bn(net, y, n, n, 3, net.pick("relu", "tanh"), hint="conv"))
     y = linear(net, net.reduce("Mean", x, [2, 3], 0), n, 6, rank=2, hint="fc", gain=2.0)
     net.output(net.reduce("Mean", net.reshape(y, [BATCH, 4, 6], like=clip), [1], 0), "logits")
+
+
+def now_casting(net):
+    """Frames go through a gated cell of convolutions, twice; what comes next is drawn from its state."""
+    n, side, frames = net.pick(6, 8), 8, 3
+    clip = net.input("radar", [BATCH, frames, 1, side, side], "image")
+    w = [net.trained((m, k, 3, 3), 9 * k, 1.4, h) for m, k, h in ((2 * n, n + 1, "gates"), (n, n + 1, "candidate"), (1, n, "head"))]
+    gates_bias, h = net.vector(2 * n), None
+
+    def cell(x, h, t):
+        with net.scope(f"step{t}"):
+            if h is None:
+                h = net.mul(net.concat(*[x] * n, axis=1), net.const(0.0))
+            both = net.op("Sigmoid", net.op("Conv", net.concat(x, h, axis=1), w[0], gates_bias, kernel_shape=[3, 3], pads=[1] * 4))
+            z, r = net.split(both, [n, n], 1)
+            new = net.op("Tanh", net.op("Conv", net.concat(x, net.mul(r, h), axis=1), w[1], kernel_shape=[3, 3], pads=[1] * 4))
+            if keeps:
+                return net.add(net.mul(z, h), net.mul(net.op("Sub", net.const(1.0), z), new))
+            return net.add(net.mul(net.op("Sub", net.const(1.0), z), h), net.mul(z, new))
+    keeps = net.pick(True, False)
+    for t in range(frames):
+        h = cell(net.squeeze(net.slice(clip, 1, t, t + 1), 1), h, t)
+    ahead = []
+    for t in range(2):
+        x = net.op("Conv", h, w[2], kernel_shape=[3, 3], pads=[1] * 4)
+        ahead.append(net.unsqueeze(x, 1))
+        h = cell(x, h, frames + t)
+    net.output(net.op("Relu", net.concat(*ahead, axis=1)), "ahead")
 
 
 def r2_plus_1(net):

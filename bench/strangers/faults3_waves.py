@@ -68,13 +68,13 @@ def of_fourier(s, n):
 
 
 def fourier_axis(s):
-    """The transform goes along the channels."""
+    """The transform goes along the channels, or along the sequence where it should along those."""
     node = s.pick("DFT")
     if node is None:
         return None
     if len(node.input) > 2:
-        return s.set_const(node, 2, np.array(1))
-    s.set_attr(node, "axis", 1)
+        return s.set_const(node, 2, np.array(3 - int(s.const(node.input[2]))))
+    s.set_attr(node, "axis", 3 - s.attr(node, "axis", 1))
     return [node]
 
 
