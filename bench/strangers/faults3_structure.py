@@ -201,7 +201,7 @@ def kernel_width(s):
 
 ROWS = [
     ("branches_merged", "onnx optimizer", "onnx/optimizer#254", branches_merged),
-    ("trip_count", "ANEForge", "sbryngelson/ANEForge#91", trip_count),
+    ("trip_count", "torch.onnx", "pytorch/pytorch#54297", trip_count),
     ("branch_frozen", "torch.jit", "pytorch/pytorch#21774", branch_frozen),
     ("scatter_includes_self", "pytorch_geometric", "pyg-team/pytorch_geometric#9587", scatter_zeros),
     ("edges_reversed", "spektral", "danielegrattarola/spektral#240", edges_reversed),
