@@ -24,8 +24,12 @@ typedef struct assay_check assay_check_t;  // one owner
 // What a layer did to the numbers, from harmless to worst.
 typedef enum assay_verdict {
   ASSAY_VERDICT_EXACT = 0,
-  ASSAY_VERDICT_ROUNDING,      // what rounding in the layer's formats explains
-  ASSAY_VERDICT_UNCERTAIN,     // what truth's own rounding leaves open: layers in float64
+  ASSAY_VERDICT_ROUNDING,   // what rounding in the layer's formats explains
+  ASSAY_VERDICT_UNCERTAIN,  // what truth's own rounding leaves open: layers in float64
+  // An engine that is not ours is less accurate than IEEE arithmetic by a few units of the value's
+  // full scale, as functions by polynomials and divisions by reciprocals are, and no output shows
+  // it.
+  ASSAY_VERDICT_LESS_ACCURATE,
   ASSAY_VERDICT_UNCLASSIFIED,  // an operator without a bound, or NaN that what came in explains
   ASSAY_VERDICT_AMPLIFIED,     // ill-conditioned: a small error that came in left as a large one
   ASSAY_VERDICT_FLIPPED,       // a comparison, an index or a rounding to integer came out otherwise

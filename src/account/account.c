@@ -4,12 +4,13 @@
 #include <math.h>
 
 #include "account/account_internal.h"
+#include "account/external.h"
 #include "base/alloc.h"
 
 const char* assay_verdict_name(assay_verdict_t v) {
-  static const char* const names[] = {"exact",     "rounding", "truth uncertain", "unclassified",
-                                      "amplified", "flipped",  "underflow",       "overflow",
-                                      "invalid",   "defect"};
+  static const char* const names[] = {
+      "exact",   "rounding",  "truth uncertain", "less accurate", "unclassified", "amplified",
+      "flipped", "underflow", "overflow",        "invalid",       "defect"};
   return names[v];
 }
 
@@ -89,19 +90,21 @@ static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inpu
   return assay_evaluator_check_inputs(a->truth);
 }
 
-static void judge(assay_layer_account_t* acc) {
+static void judge(const assay_account_t* a, assay_layer_account_t* acc) {
   const assay_judgement_t* j = &acc->judged;
-  acc->verdict = j->beyond || acc->outlying || acc->shape_mismatches ? ASSAY_VERDICT_DEFECT
-                 : j->born_nan                                       ? ASSAY_VERDICT_INVALID
-                 : j->overflowed                                     ? ASSAY_VERDICT_OVERFLOW
-                 : j->underflowed                                    ? ASSAY_VERDICT_UNDERFLOW
-                 : acc->flipped || j->flipped                        ? ASSAY_VERDICT_FLIPPED
-                 : acc->condition > ASSAY_CONDITION_LIMIT            ? ASSAY_VERDICT_AMPLIFIED
-                 : j->exact == j->elements                           ? ASSAY_VERDICT_EXACT
-                 : j->unbounded || j->exact + j->not_judged == j->elements
-                     ? ASSAY_VERDICT_UNCLASSIFIED
-                 : j->uncertain ? ASSAY_VERDICT_UNCERTAIN
-                                : ASSAY_VERDICT_ROUNDING;
+  const bool past = j->beyond || acc->outlying || acc->shape_mismatches;
+  acc->verdict =
+      past && a->backend->external && assay_external_is_near(acc) ? ASSAY_VERDICT_LESS_ACCURATE
+      : past                                                      ? ASSAY_VERDICT_DEFECT
+      : j->born_nan                                               ? ASSAY_VERDICT_INVALID
+      : j->overflowed                                             ? ASSAY_VERDICT_OVERFLOW
+      : j->underflowed                                            ? ASSAY_VERDICT_UNDERFLOW
+      : acc->flipped || j->flipped                                ? ASSAY_VERDICT_FLIPPED
+      : acc->condition > ASSAY_CONDITION_LIMIT                    ? ASSAY_VERDICT_AMPLIFIED
+      : j->exact == j->elements                                   ? ASSAY_VERDICT_EXACT
+      : j->unbounded || j->exact + j->not_judged == j->elements   ? ASSAY_VERDICT_UNCLASSIFIED
+      : j->uncertain                                              ? ASSAY_VERDICT_UNCERTAIN
+                                                                  : ASSAY_VERDICT_ROUNDING;
 }
 
 // Runs truth by itself, following nothing.
@@ -149,7 +152,7 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
         assay_tensor_same_shape(e, t))
       assay_error_sum_add(&a->outputs[i], assay_f64(e), assay_f64(t), (size_t)e->size);
   }
-  for (size_t i = 0; a->engine && i < a->n_order; i++) judge(&a->accounts[a->order[i]->id]);
+  for (size_t i = 0; a->engine && i < a->n_order; i++) judge(a, &a->accounts[a->order[i]->id]);
   return NULL;
 }
 

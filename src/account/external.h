@@ -2,6 +2,7 @@
 #ifndef ASSAY_ACCOUNT_EXTERNAL_H_
 #define ASSAY_ACCOUNT_EXTERNAL_H_
 
+#include "account/account.h"
 #include "account/local.h"
 
 // What a layer was given and gave, and what is known of it.
@@ -37,5 +38,15 @@ bool assay_external_is_vague(const assay_external_run_t* r);
 // much; 0 else.
 assay_status_t assay_external_compare(assay_locals_t* l, const assay_external_run_t* r,
                                       bool* out_asked, double* out_by) ASSAY_MUST_USE;
+
+// Whether a layer whose error passes its limits is off by no more than a few units of its full
+// scale: less accurate than IEEE arithmetic, as approximations are, and by nothing larger.
+bool assay_external_is_near(const assay_layer_account_t* layer);
+// The largest error in units of the full scale: |error| / (u * scale), u the unit roundoff of what
+// the layer's floats are stored in.
+double assay_external_units(const assay_layer_account_t* layer);
+// Makes every 'less accurate' layer a 'defect': where outputs are not what they have to be, and
+// nothing else explains it, their errors do matter.
+void assay_external_blame_near(assay_account_t* a);
 
 #endif  // ASSAY_ACCOUNT_EXTERNAL_H_

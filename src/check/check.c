@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "account/external.h"
 #include "account/samples_run.h"
 #include "base/alloc.h"
 #include "check/check_public.h"
@@ -217,6 +218,13 @@ static void count_defects(assay_check_t* c) {
     c->n_defects += assay_account_layer(c->account, i)->verdict == ASSAY_VERDICT_DEFECT;
 }
 
+// Whether any layer does worse than an approximation does.
+static bool has_failed_layer(const assay_check_t* c) {
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
+    if (assay_account_layer(c->account, i)->verdict > ASSAY_VERDICT_UNCLASSIFIED) return true;
+  return false;
+}
+
 static void count_absorbed(assay_check_t* c) {
   if (!c->faithful) return;
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
@@ -394,6 +402,9 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(check_export(c, inputs));
   ASSAY_TRY(check_quantizers(c, inputs, golden));
   count_absorbed(c);
+  // Approximations that no output shows hurt nobody; where outputs are off and nothing else is
+  // wrong, they do.
+  if (!c->faithful && !has_failed_layer(c)) assay_external_blame_near(c->account);
   count_defects(c);
   if (c->n_defects) c->faithful = false;
   c->open = note_unmet(c);

@@ -17,6 +17,7 @@ typedef struct driver {
   assay_tensor_t** folded;  // canonical; NULL: none
   size_t n_folded;
   assay_status_t failed;  // a constant could not be read: what is inferred would depend on memory
+  int branches;           // of If, one inside the other, that the node being inferred stands in
 } driver_t;
 
 static assay_status_t infer_nodes(driver_t* d, assay_graph_t* g);
@@ -476,7 +477,12 @@ static assay_status_t infer_subgraph(assay_infer_t* c, assay_graph_t* graph, siz
                                 "node '%s' (%s)", c->node->label, c->node->op_type));
     v->content = NULL;
   }
-  return infer_nodes(c->driver, graph);
+  driver_t* d = c->driver;
+  const int is_branch = !strcmp(c->node->op_type, "If");
+  d->branches += is_branch;
+  assay_status_t st = infer_nodes(d, graph);
+  d->branches -= is_branch;
+  return st;
 }
 
 static assay_status_t type_of_tensor(assay_model_t* m, const assay_tensor_t* t,
@@ -530,6 +536,55 @@ static assay_status_t infer_bodies(assay_infer_t* c) {
   return NULL;
 }
 
+// A body is inferred again for other input types: what was found before does not count.
+static void forget_outputs(driver_t* d, const assay_node_t* n) {
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    assay_value_t* v = n->outputs[i];
+    if (!v) continue;
+    v->type = NULL;
+    v->content = NULL;
+    if ((size_t)v->id >= d->n_folded) continue;
+    assay_tensor_release(d->folded[v->id]);
+    d->folded[v->id] = NULL;
+  }
+}
+
+static void take_declared(const assay_node_t* n) {
+  for (size_t i = 0; i < n->n_outputs; i++)
+    if (n->outputs[i] && !n->outputs[i]->type) n->outputs[i]->type = n->outputs[i]->declared;
+}
+
+static assay_status_t infer_outputs(driver_t* d, assay_infer_t* c) {
+  const assay_node_t* n = c->node;
+  if (n->schema || n->op)
+    ASSAY_TRY(n->op && n->op->infer ? n->op->infer(c) : infer_types_only(c));
+  else
+    ASSAY_TRY(infer_bodies(c));
+  assay_status_t failed = d->failed;
+  d->failed = NULL;
+  if (failed) return failed;
+  take_declared(n);
+  for (size_t i = 0; i < n->n_outputs; i++)
+    if (n->outputs[i]) ASSAY_TRY(check_size(n, n->outputs[i]));
+  ASSAY_TRY(fold(d, c));
+  return assay_dims_status(d->model->dims);
+}
+
+// A model may have branches for inputs of other sizes than those it is given (8 and 16 kHz, say),
+// which cannot run at these: they are not taken then. So what is wrong with shapes there is a
+// warning, and sizes stay open; whoever takes the branch gets the error.
+static assay_status_t leave_open(driver_t* d, assay_infer_t* c, assay_status_t why) {
+  const assay_code_t code = assay_status_code(why);
+  if (!d->branches || (code != ASSAY_INVALID_ARGUMENT && code != ASSAY_CORRUPT)) return why;
+  assay_status_t st = assay_model_warn(d->model, "%s; a branch that fails if it is taken",
+                                       assay_status_message(why));
+  assay_status_free(why);
+  forget_outputs(d, c->node);
+  if (!st) st = infer_types_only(c);
+  if (!st) take_declared(c->node);
+  return st;
+}
+
 static assay_status_t infer_node(driver_t* d, assay_graph_t* g, assay_node_t* n) {
   assay_infer_t c = {.model = d->model,
                      .graph = g,
@@ -538,30 +593,9 @@ static assay_status_t infer_node(driver_t* d, assay_graph_t* g, assay_node_t* n)
                      .infer_graph = infer_subgraph,
                      .driver = d};
   ASSAY_TRY(check_inputs(&c));
-  // A body is inferred again for other input types: what was found before does not count.
-  for (size_t i = 0; i < n->n_outputs; i++) {
-    assay_value_t* v = n->outputs[i];
-    if (!v) continue;
-    v->type = NULL;
-    v->content = NULL;
-    if ((size_t)v->id < d->n_folded) {
-      assay_tensor_release(d->folded[v->id]);
-      d->folded[v->id] = NULL;
-    }
-  }
-  if (n->schema || n->op)
-    ASSAY_TRY(n->op && n->op->infer ? n->op->infer(&c) : infer_types_only(&c));
-  else
-    ASSAY_TRY(infer_bodies(&c));
-  assay_status_t failed = d->failed;
-  d->failed = NULL;
-  if (failed) return failed;
-  for (size_t i = 0; i < n->n_outputs; i++)
-    if (n->outputs[i] && !n->outputs[i]->type) n->outputs[i]->type = n->outputs[i]->declared;
-  for (size_t i = 0; i < n->n_outputs; i++)
-    if (n->outputs[i]) ASSAY_TRY(check_size(n, n->outputs[i]));
-  ASSAY_TRY(fold(d, &c));
-  return assay_dims_status(d->model->dims);
+  forget_outputs(d, n);
+  assay_status_t st = infer_outputs(d, &c);
+  return st ? leave_open(d, &c, st) : NULL;
 }
 
 static assay_status_t infer_nodes(driver_t* d, assay_graph_t* g) {

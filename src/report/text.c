@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "account/external.h"
 #include "formats/format.h"
 #include "plan/plan.h"
 #include "report/report.h"
@@ -156,6 +157,24 @@ static void risk_lines(const assay_check_t* c, const assay_report_names_t* names
                    n, n == 1 ? "layer hides" : "layers hide",
                    assay_format_name(worst->layer->format), worst->at_risk.max,
                    worst->at_risk.value->name, layer_name(worst), names->target);
+}
+
+// Layers of another engine that approximate.
+static void less_accurate_lines(const assay_check_t* c, assay_str_t* out) {
+  const assay_layer_account_t* worst = NULL;
+  size_t n = 0;
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (a->verdict != ASSAY_VERDICT_LESS_ACCURATE) continue;
+    n++;
+    if (!worst || assay_external_units(a) > assay_external_units(worst)) worst = a;
+  }
+  if (worst)
+    assay_str_printf(out,
+                     "  note    %zu %s less accurate than IEEE arithmetic, harmless here: %s is "
+                     "off by up to %.2g,\n          %.2g units of its full scale\n",
+                     n, n == 1 ? "layer is" : "layers are", layer_name(worst), worst->own.max_abs,
+                     assay_external_units(worst));
 }
 
 // Layers that make small errors large, and which input's.
@@ -397,6 +416,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
         c->constants_out_of_range == 1 ? "constant" : "constants",
         assay_format_name(c->options.precision.format), c->first_constant_out_of_range);
   audit_lines(c, out);
+  less_accurate_lines(c, out);
   amplified_lines(c, out);
   risk_lines(c, n, out);
   accuracy_gate_lines(c, out);

@@ -294,8 +294,9 @@ static void every_verdict_is_given(void** state) {
     assay_model_release(m);
     graph_case_release(in);
   }
+  // 'less accurate' is other engines' (cli/test_exec).
   for (int v = 0; v <= ASSAY_VERDICT_DEFECT; v++)
-    if (!given[v] && v != ASSAY_VERDICT_UNCLASSIFIED)
+    if (!given[v] && v != ASSAY_VERDICT_UNCLASSIFIED && v != ASSAY_VERDICT_LESS_ACCURATE)
       fail_msg("nothing is %s", assay_verdict_name((assay_verdict_t)v));
 }
 

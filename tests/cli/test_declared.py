@@ -42,7 +42,21 @@ def branches(name):
          [value("x", ["N", 3, 8, 8])], [value("y", None)], [nh.from_array(np.array(True), "cond")])
 
 
+def rates(name):
+    """Branches for inputs of 8 and of 16 numbers, by the value of an input: at 16 the one for 8 cannot run."""
+    def branch(label, size):
+        nodes = [h.make_node("Reshape", ["x", f"to_{size}"], [f"{label}_r"], name=f"{label}_reshape"),
+                 h.make_node("Squeeze", [f"{label}_r", "one"], [label], name=f"{label}_squeeze")]
+        return h.make_graph(nodes, label, [], [value(label, None)])
+    constants = [nh.from_array(np.array([-1, 8, 1], np.int64), "to_8"), nh.from_array(np.array([-1, 16, 1], np.int64), "to_16"),
+                 nh.from_array(np.array([0], np.int64), "one"), nh.from_array(np.array(16, np.int64), "sixteen")]
+    save(name, [h.make_node("Equal", ["rate", "sixteen"], ["wide"], name="equal"),
+                h.make_node("If", ["wide"], ["y"], name="if", then_branch=branch("a", 16), else_branch=branch("b", 8))],
+         [value("x", ["N"]), value("rate", [], T.INT64)], [value("y", None)], constants)
+
+
 def write_models():
+    rates("rates.onnx")
     conv("none.onnx", [])
     conv("rank.onnx", ["N", 4, 8])
     conv("size.onnx", ["N", 5, 8, 8])
@@ -75,6 +89,31 @@ def expected(name):
     return np.maximum(np.einsum("nchwij,kcij->nkhw", windows, W), 0)
 
 
+def check_branches(assay):
+    """A branch that cannot run at the given sizes is warned of, once; it is an error only where it is taken."""
+    failures = 0
+    x = R.normal(size=32).astype(np.float32)
+    for rate in (16, 8):
+        np.savez(f"rate{rate}.npz", x=x[:16], rate=np.int64(rate))
+    said = "a branch that fails if it is taken"
+    build = ["build", "rates.onnx", "--shape", "x=16", "-o", "rates.plan"]
+    for call, code, warned in ((["run", "rates.onnx", "-i", "rate16.npz", "--mode", "plan", "-o", "y.npz"], 0, False),
+                               ([*build, "--profile", "rate=[16]:[16]:[16]"], 0, True),
+                               (["run", "rates.plan", "-i", "rate16.npz", "-o", "y.npz"], 0, False),
+                               (["run", "rates.plan", "-i", "rate8.npz"], 3, False)):
+        run = subprocess.run([assay, *call], capture_output=True, text=True, timeout=60, check=False)
+        wrong = run.returncode != code or run.stderr.count(said) != warned
+        wrong |= code == 0 and "y.npz" in call and not np.array_equal(np.load("y.npz")["y"], x[:16, None])
+        if wrong:
+            failures += 1
+            print(f"{' '.join(call)}: exit code {run.returncode}, expected {code}\n{run.stderr}")
+    run = subprocess.run([assay, *build, "--seed", "3"], capture_output=True, text=True, timeout=60, check=False)
+    if run.returncode != 0 and "--profile 'rate=[V]:[V]:[V]'" not in run.stderr:
+        failures += 1
+        print(f"what chooses the branch is not said: {run.stderr}")
+    return failures
+
+
 def main(assay):
     failures = 0
     write_models()
@@ -93,6 +132,7 @@ def main(assay):
             if wrong:
                 failures += 1
                 print(f"{' '.join(call)}: {'; '.join(wrong)}\n{run.stderr}")
+    failures += check_branches(assay)
     print(f"{len(ROWS)} models, {failures} failures")
     return 1 if failures else 0
 

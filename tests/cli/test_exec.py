@@ -196,6 +196,22 @@ def test_faults(a, failures):
                        f"fault in '{nodes[value]}', taps {keep}: {[l['nodes'] for l in bad]}")
 
 
+def test_less_accurate(a, failures):
+    """An error of a few units of the full scale, as approximations have, is no defect unless an output shows it."""
+    cnn = f"{a.models}/cnn.onnx"
+    for value, factor, verdict in (("d", "1.0000006", "less accurate"), ("e", "1.0000008", "less accurate"), ("d", "1.00001", "defect"), ("c", "1.0001", "defect")):
+        node = next(n.name for n in onnx.load(cnn).graph.node if value in n.output)
+        code, j, err = a.check(cnn, "--exec", engine("fault", value, factor))
+        found = {n: l["verdict"] for l in j["layers"] for n in l["nodes"]} if j else {}
+        failures.check(found.get(node) == verdict, f"'{value}' times {factor}: {found.get(node)}, {err}")
+        failures.check(code == (FAITHFUL if verdict != "defect" else UNFAITHFUL), f"'{value}' times {factor}: exit code {code}")
+    _, out, _ = a.run("check", cnn, "--exec", engine("fault", "d", "1.0000006"))
+    failures.check("1 layer is less accurate than IEEE arithmetic, harmless here" in out, f"the note: {out}")
+    # Where outputs have to be closer than that, it is what keeps them from it.
+    code, j, err = a.check(cnn, "--exec", engine("fault", "d", "1.0000006"), "--require", "max_abs <= 1e-9")
+    failures.check(code == UNFAITHFUL and j["blame"] == "engine" and j["culprits"][0]["verdict"] == "defect", f"required: {code}, {err}, {j and j['blame']}")
+
+
 def test_precision(a, failures):
     runner = f"{shlex.quote(sys.executable)} -m runners.onnxruntime {{model}} {{inputs}} {{outputs}} {{precision}} --all"
     for model, precision in (("cnn", "fp32"), ("loop", "fp32"), ("if_sequence", "fp32"), ("external", "fp32"), ("external", "fp16")):
@@ -523,7 +539,7 @@ def main(program, models, python):
         os.environ["TMPDIR"] = os.path.join(folder, "tmp")
         write("engine.py", ENGINE)
         write("fail.py", FAIL)
-        for test in (test_faithful, test_recomputed, test_faults, test_precision, test_rules, test_control, test_captured,
+        for test in (test_faithful, test_recomputed, test_faults, test_less_accurate, test_precision, test_rules, test_control, test_captured,
                      test_samples, test_quoting, test_shared, test_batch, test_reduce, test_failures, test_interrupt, test_usage, test_files, test_random):
             test(a, failures)
         os.chdir("/")

@@ -287,13 +287,29 @@ assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes
   return st;
 }
 
+// An input of integers may choose what runs (a rate, a mode); one drawn at random chooses anything.
+static assay_status_t say_what_chooses(const assay_engine_t* engine, assay_status_t st) {
+  const assay_graph_t* g = assay_plan_layers(assay_engine_plan(engine))->model->graph;
+  const bool by_value = st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT;
+  for (size_t i = 0; by_value && i < g->n_inputs; i++) {
+    const assay_valtype_t* t = g->inputs[i]->type;
+    if (t && t->kind == ASSAY_KIND_TENSOR && t->has_shape && t->rank < 2 &&
+        (t->elem == ASSAY_TYPE_INT64 || t->elem == ASSAY_TYPE_INT32))
+      return assay_status_note(st,
+                               "tried on inputs drawn at random ('%s' can be given: --profile "
+                               "'%s=[V]:[V]:[V]', V being a value of it)",
+                               g->inputs[i]->name, g->inputs[i]->name);
+  }
+  return st;
+}
+
 static assay_status_t try_shape(const assay_engine_t* engine, int profile, int which, uint64_t seed,
                                 assay_executor_t* e) {
   assay_samples_t samples = {0};
   ASSAY_TRY(profile_samples(engine, profile, which, seed, &samples));
   assay_executor_reset(e);
   assay_status_t st = assay_executor_set_inputs(e, assay_samples_get(&samples, 0));
-  if (!st) st = assay_executor_run(e);
+  if (!st) st = say_what_chooses(engine, assay_executor_run(e));
   assay_samples_deinit(&samples);
   return st;
 }

@@ -3,13 +3,14 @@
 const data = JSON.parse(byId("data").textContent);
 
 // Verdicts from harmless to worst, and how each is shown.
-const VERDICTS = ["exact", "rounding", "truth uncertain", "unclassified", "amplified", "flipped", "underflow", "overflow",
+const VERDICTS = ["exact", "rounding", "truth uncertain", "less accurate", "unclassified", "amplified", "flipped", "underflow", "overflow",
   "invalid", "defect"];
 const rankOf = (verdict) => VERDICTS.indexOf(verdict);
 const MEANING = {
   exact: "truth rounded once to the storage format",
   rounding: "what rounding in the layer's formats explains",
   "truth uncertain": "truth's own rounding leaves it open",
+  "less accurate": "a few units of the value's full scale, as approximations are; no output shows it",
   unclassified: "an operator without a bound",
   amplified: "ill-conditioned: a small error that came in left as a large one",
   flipped: "a discrete choice that differs because of what came in",
