@@ -180,7 +180,10 @@ assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restor
   restore(t);
   *out_fits = !st;
   assay_status_free(st);
-  if (*out_fits) score(t, t->got, out_restored);
+  t->remains = (double)NAN;
+  if (!*out_fits) return NULL;
+  const double after = score(t, t->got, out_restored);
+  t->remains = sqrt(after / fmax(t->before, 1e-300));
   return NULL;
 }
 
