@@ -161,8 +161,10 @@ static void find_units(const sets_t* all, size_t first, size_t n, unit_t* u) {
   }
 }
 
-static assay_status_t add_unit(sets_t* all, size_t first, size_t n, const unit_t* u, size_t unit) {
-  for (size_t i = unit; i < n; i++)
+// whole false: its first node alone; a bias may have been left as it was.
+static assay_status_t add_unit(sets_t* all, size_t first, size_t n, const unit_t* u, size_t unit,
+                               bool whole) {
+  for (size_t i = unit; i < (whole ? n : unit + 1); i++)
     if (u->of[i] == unit) ASSAY_TRY(add_member(all, first + i));
   return NULL;
 }
@@ -174,45 +176,53 @@ static size_t place_of(const unit_t* u, size_t unit) {
   return place;
 }
 
+// Units i and k, which read the same value; and those in their places wherever units do.
+static assay_status_t add_pair(sets_t* all, size_t first, size_t n, const unit_t* u, size_t i,
+                               size_t k, bool whole) {
+  const size_t a = place_of(u, i), b = place_of(u, k);
+  size_t begin = all->n_members;
+  ASSAY_TRY(add_unit(all, first, n, u, i, whole));
+  ASSAY_TRY(add_unit(all, first, n, u, k, whole));
+  ASSAY_TRY(close_set(all, begin));
+  begin = all->n_members;
+  for (size_t j = 0; j < n; j++)
+    if (u->of[j] == j && (place_of(u, j) == a || place_of(u, j) == b))
+      ASSAY_TRY(add_unit(all, first, n, u, j, whole));
+  return close_set(all, begin);
+}
+
 // Pairs of units that read the same value: queries and keys, of one block and of all.
-static assay_status_t add_pairs(sets_t* all, size_t first, size_t n, const unit_t* u) {
+static assay_status_t add_pairs(sets_t* all, size_t first, size_t n, const unit_t* u, bool whole) {
   enum { BESIDE = 4 };
   for (size_t i = 0; i < n; i++) {
     if (u->of[i] != i || !u->reads[i]) continue;
-    const size_t a = place_of(u, i);
     for (size_t k = i + 1; k < n; k++) {
       if (u->of[k] != k || u->reads[k] != u->reads[i]) continue;
-      const size_t b = place_of(u, k);
-      if (b > BESIDE) break;
-      size_t begin = all->n_members;
-      ASSAY_TRY(add_unit(all, first, n, u, i));
-      ASSAY_TRY(add_unit(all, first, n, u, k));
-      ASSAY_TRY(close_set(all, begin));
-      begin = all->n_members;
-      for (size_t j = 0; j < n; j++)
-        if (u->of[j] == j && (place_of(u, j) == a || place_of(u, j) == b))
-          ASSAY_TRY(add_unit(all, first, n, u, j));
-      ASSAY_TRY(close_set(all, begin));
+      if (place_of(u, k) > BESIDE) break;
+      ASSAY_TRY(add_pair(all, first, n, u, i, k, whole));
     }
   }
   return NULL;
 }
 
-// A unit alone; those of twins in all blocks.
-static assay_status_t add_units(sets_t* all, size_t first, size_t n, const unit_t* u) {
+// A unit alone; those of twins in all blocks; all.
+static assay_status_t add_units(sets_t* all, size_t first, size_t n, const unit_t* u, bool whole) {
   const uint64_t* role = all->around->role;
   for (size_t i = 0; i < n; i++) {
     if (u->of[i] != i) continue;
     size_t begin = all->n_members;
-    ASSAY_TRY(add_unit(all, first, n, u, i));
+    ASSAY_TRY(add_unit(all, first, n, u, i, whole));
     ASSAY_TRY(close_set(all, begin));
     begin = all->n_members;
     for (size_t k = 0; k < n; k++)
       if (u->of[k] == k && role[node_of(all, first + k)->id] == role[node_of(all, first + i)->id])
-        ASSAY_TRY(add_unit(all, first, n, u, k));
+        ASSAY_TRY(add_unit(all, first, n, u, k, whole));
     ASSAY_TRY(close_set(all, begin));
   }
-  return NULL;
+  const size_t begin = all->n_members;
+  for (size_t i = 0; i < n; i++)
+    if (u->of[i] == i) ASSAY_TRY(add_unit(all, first, n, u, i, whole));
+  return close_set(all, begin);
 }
 
 // Sets of the offers [first, first + n), which have the same key.
@@ -224,11 +234,10 @@ static assay_status_t add_key(sets_t* all, size_t first, size_t n) {
   if (!st) st = assay_new_array(n, sizeof *u.reads, &u.reads);
   if (!st) {
     find_units(all, first, n, &u);
-    st = add_units(all, first, n, &u);
-    if (!st) st = add_pairs(all, first, n, &u);
-    const size_t begin = all->n_members;
-    for (size_t i = 0; !st && i < n; i++) st = add_member(all, first + i);
-    if (!st) st = close_set(all, begin);
+    for (int whole = 1; whole >= 0 && !st; whole--) {
+      st = add_units(all, first, n, &u, whole);
+      if (!st) st = add_pairs(all, first, n, &u, whole);
+    }
   }
   assay_free(u.of);
   assay_free(u.reads);

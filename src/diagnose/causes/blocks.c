@@ -131,6 +131,7 @@ static assay_status_t offer_counts(const weight_t* w, int axis) {
       const int64_t rest = d / outer / inner;
       if (d / outer % inner || (outer > MAX && inner > MAX)) continue;
       if (rest > 1 && outer > 3 && inner > 3) continue;
+      if (rest == 1 && (outer == 2 || inner == 2)) continue;  // as pairs in one block
       const order_t o = {.outer = outer, .inner = inner, .rest = rest, .size = d};
       ASSAY_TRY(offer(w, axis, &o));
     }
@@ -138,11 +139,11 @@ static assay_status_t offer_counts(const weight_t* w, int axis) {
   return NULL;
 }
 
-// Pairs beside each other or halves, in each block: what heads turn by rotary embeddings.
+// Pairs beside each other or halves, in each block or in all: what heads turn by rotary embeddings.
 static assay_status_t offer_pairs(const weight_t* w, int axis) {
   enum { LEAST = 4 };  // elements of a block
   const int64_t d = w->x->dims[axis];
-  for (int64_t block = LEAST; block <= d / 2; block += 2) {
+  for (int64_t block = LEAST; block <= d; block += 2) {
     if (d % block) continue;
     order_t o = {.outer = 2, .inner = block / 2, .rest = 1, .in_blocks = true, .size = d};
     ASSAY_TRY(offer(w, axis, &o));
