@@ -160,6 +160,12 @@ static int bias_axis(const assay_node_t* n) {
   return -1;
 }
 
+// How many axes of a constant may be in another order: kernels' places may not.
+static int ordered_axes(const assay_node_t* n, const assay_tensor_t* x) {
+  const bool pointwise = n->op && n->op->flags & ASSAY_OP_POINTWISE;
+  return x->rank > 2 && !pointwise ? 2 : x->rank;
+}
+
 // Sources: channels of TensorFlow's depthwise kernels, onnx/onnx-tensorflow issue 306; queries,
 // keys and values by head or one after the other, vllm-project/vllm pull request 53114; rotary
 // embeddings by pairs or halves, huggingface/transformers convert_llama_weights_to_hf.py.
@@ -178,7 +184,8 @@ assay_status_t assay_propose_blocks(const assay_suspect_t* s, const char* cause,
     const bool fits = is_float(x) && x->rank > out_axis && is_float(bias) && bias->rank == 1 &&
                       out_axis >= 0 && bias->size == x->dims[out_axis];
     const weight_t w = {s, cause, t, stop, i, x, fits ? bias : NULL, out_axis};
-    for (int axis = 0; !st && is_float(x) && x->size <= FEW && axis < x->rank && axis < 2; axis++) {
+    const int axes = is_float(x) && x->size <= FEW ? ordered_axes(s->node, x) : 0;
+    for (int axis = 0; !st && axis < axes; axis++) {
       if (x->dims[axis] < 4) continue;
       st = offer_blocks(&w, axis);
       if (!st) st = offer_counts(&w, axis);
