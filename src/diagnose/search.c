@@ -711,8 +711,12 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
   assay_alike_t* offers = NULL;
   ASSAY_TRY(assay_new_array(h->n, sizeof *offers, &offers));
   for (size_t i = 0; i < h->n; i++)
-    offers[i] = (assay_alike_t){h->list[i].key, h->list[i].position, h->list[i].input, i,
-                                &h->list[i].forecast};
+    offers[i] = (assay_alike_t){.key = h->list[i].key,
+                                .position = h->list[i].position,
+                                .input = h->list[i].input,
+                                .number = i,
+                                .row = h->list[i].row,
+                                .forecast = &h->list[i].forecast};
   assay_status_t st = assay_search_alike(&h->trials, &h->around, offers, h->n, &source,
                                          now + (end - now) / 4, out, out_n);
   assay_free(offers);

@@ -70,6 +70,8 @@ typedef struct set {
   size_t first, n;  // in the list of members
   double promise;
   uint64_t hash;
+  size_t row, alike;  // of the table of causes; sets of that row
+  bool done;
 } set_t;
 
 typedef struct sets {
@@ -91,10 +93,16 @@ static int by_key(const void* a, const void* b) {
 }
 
 static int by_promise(const void* a, const void* b) {
-  const set_t *x = a, *y = b;
+  const set_t *x = *(set_t*const*)a, *y = *(set_t*const*)b;
   if (x->promise != y->promise) return x->promise < y->promise ? -1 : 1;
   if (x->n != y->n) return x->n < y->n ? -1 : 1;
   return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int by_rarity(const void* a, const void* b) {
+  const set_t *x = *(set_t*const*)a, *y = *(set_t*const*)b;
+  if (x->alike != y->alike) return x->alike < y->alike ? -1 : 1;
+  return by_promise(a, b);
 }
 
 static double promise_of(const sets_t* all, const set_t* set) {
@@ -130,6 +138,7 @@ static assay_status_t close_set(sets_t* all, size_t first) {
   if (known) return all->n_members = first, NULL;
   ASSAY_TRY(assay_grow(&all->at, &all->capacity, all->n + 1, sizeof *all->at));
   set.promise = promise_of(all, &set);
+  set.row = all->offers[all->members[first]].row;
   all->at[all->n++] = set;
   return NULL;
 }
@@ -262,7 +271,11 @@ static assay_status_t list_sets(sets_t* all, size_t n) {
     for (end = i + 1; end < n && all->offers[end].key == all->offers[i].key;) end++;
     ASSAY_TRY(add_key(all, i, end - i));
   }
-  if (all->n) qsort(all->at, all->n, sizeof *all->at, by_promise);
+  size_t* count = NULL;
+  ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *count, &count));
+  for (size_t i = 0; i < all->n; i++) count[all->at[i].row]++;
+  for (size_t i = 0; i < all->n; i++) all->at[i].alike = count[all->at[i].row];
+  assay_free(count);
   return NULL;
 }
 
@@ -297,6 +310,34 @@ static assay_status_t try_set(assay_trials_t* t, const sets_t* all, const set_t*
   return st;
 }
 
+static set_t* next_of(set_t* const* order, size_t n, size_t* at) {
+  while (*at < n && order[*at]->done) ++*at;
+  return *at < n ? order[*at] : NULL;
+}
+
+static assay_status_t try_in_turn(assay_trials_t* t, const sets_t* all,
+                                  const assay_alike_source_t* source, double end,
+                                  assay_fault_t* out, size_t* out_n) {
+  set_t** order[2] = {NULL, NULL};
+  size_t at[2] = {0, 0};
+  assay_status_t st = assay_new_array(all->n, sizeof *order[0], &order[0]);
+  if (!st) st = assay_new_array(all->n, sizeof *order[1], &order[1]);
+  for (size_t i = 0; !st && i < all->n; i++) order[0][i] = order[1][i] = &all->at[i];
+  if (!st && all->n) {
+    qsort(order[0], all->n, sizeof *order[0], by_promise);
+    qsort(order[1], all->n, sizeof *order[1], by_rarity);
+  }
+  for (size_t turn = 0; !st && !*out_n && assay_clock_seconds() < end; turn++) {
+    set_t* set = next_of(order[turn % 2], all->n, &at[turn % 2]);
+    if (!set) break;
+    set->done = true;
+    st = try_set(t, all, set, source, out, out_n);
+  }
+  assay_free(order[0]);
+  assay_free(order[1]);
+  return st;
+}
+
 assay_status_t assay_search_alike(assay_trials_t* t, const assay_surroundings_t* around,
                                   assay_alike_t* offers, size_t n,
                                   const assay_alike_source_t* source, double end,
@@ -306,8 +347,7 @@ assay_status_t assay_search_alike(assay_trials_t* t, const assay_surroundings_t*
   if (n) qsort(offers, n, sizeof *offers, by_key);
   n = without_copies(offers, n);
   assay_status_t st = list_sets(&all, n);
-  for (size_t i = 0; !st && i < all.n && !*out_n && assay_clock_seconds() < end; i++)
-    st = try_set(t, &all, &all.at[i], source, out, out_n);
+  if (!st) st = try_in_turn(t, &all, source, end, out, out_n);
   assay_free(all.members);
   assay_free(all.at);
   return st;

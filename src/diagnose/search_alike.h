@@ -15,6 +15,7 @@ uint64_t assay_alike_key(const assay_repair_t* r, size_t row);
 typedef struct assay_alike {
   uint64_t key;
   size_t position, input, number;
+  size_t row;  // of the table of causes
   const assay_forecast_t* forecast;
 } assay_alike_t;
 
@@ -24,8 +25,8 @@ typedef struct assay_alike_source {
   void* user;
 } assay_alike_source_t;
 
-// Tries sets of repairs of one slip, those that are forecast to leave least first, until one
-// restores golden or the time `end` comes. out: room for ASSAY_SEARCH_FAULTS; *out_n 0: none does.
+// Tries sets of repairs of one slip until one restores golden or the time `end` comes: in turn the
+// one that is forecast to leave least, and that of a row which offers few. out: room for ASSAY_SEARCH_FAULTS; *out_n 0: none does.
 assay_status_t assay_search_alike(assay_trials_t* t, const assay_surroundings_t* around,
                                   assay_alike_t* offers, size_t n,
                                   const assay_alike_source_t* source, double end,

@@ -79,22 +79,31 @@ static double angle_of(double x, bool cosine) {
   return cosine ? assay_acos(x) : assay_asin(x);
 }
 
-// The first two frequencies by a line through the logarithms of those that float32 tells well.
+// What float32 has rounded: a first frequency of 1, a whole number as base.
+static void make_round(table_t* y, int64_t n) {
+  static const double NEAR = 1e-4;
+  const double base = assay_pow(y->ratio, -(double)n), whole = round(base);
+  if (fabs(y->first - 1) < NEAR) y->first = 1;
+  if (fabs(base / whole - 1) < NEAR) y->ratio = assay_pow(whole, -1 / (double)n);
+}
+
+// The first frequency as it stands there, and the ratio by a line from it through the logarithms of
+// those that float32 tells well, the larger ones more.
 static bool fit_line(const layout_t* l, const double* row, int64_t columns, table_t* out) {
   static const double WELL = 0.01, TOO_FAR = 1.5;
-  double n = 0, si = 0, sw = 0, sii = 0, siw = 0;
+  double ii = 0, iy = 0;
+  const double first = angle_of(row[0], is_cosine(l, columns, 0));
+  if (!(first >= WELL && first <= TOO_FAR)) return false;
   for (int64_t c = 0; c < columns; c++) {
     const double w = angle_of(row[c], is_cosine(l, columns, c));
     const double i = (double)frequency_of(l, columns, c);
     if (w < 0) return false;
     if (w < WELL || w > TOO_FAR) continue;
-    const double y = assay_log(w);
-    n++, si += i, sw += y, sii += i * i, siw += i * y;
+    ii += w * i * i, iy += w * i * assay_log(w / first);
   }
-  const double all = n * sii - si * si;
-  if (!(all > 0.5)) return false;
-  const double slope = (n * siw - si * sw) / all;
-  *out = (table_t){.layout = l, .first = assay_exp((sw - slope * si) / n), .ratio = assay_exp(slope)};
+  if (!(ii > 0)) return false;
+  *out = (table_t){.layout = l, .first = first, .ratio = assay_exp(iy / ii)};
+  make_round(out, frequencies(l, columns));
   return out->ratio < 1 && out->ratio > 0;
 }
 
@@ -159,13 +168,34 @@ static assay_status_t offer_table(const offer_t* o, const table_t* y, const char
   return offer_tensor(o, made, text);
 }
 
+// The column of a layout that has what column c of another one has.
+static int64_t column_of(const layout_t* in, const layout_t* of, int64_t columns, int64_t c) {
+  for (int64_t i = 0; i < columns; i++)
+    if (frequency_of(in, columns, i) == frequency_of(of, columns, c) &&
+        is_cosine(in, columns, i) == is_cosine(of, columns, c))
+      return i;
+  return c;
+}
+
+// The columns as they are, in another order.
+static assay_status_t offer_layout(const offer_t* o, const layout_t* l) {
+  assay_tensor_t* made = NULL;
+  if (*o->stop) return NULL;
+  ASSAY_TRY(assay_tensor_create(o->x->type, o->x->rank, o->x->dims, &made));
+  for (int64_t c = 0; c < o->columns; c++) {
+    const int64_t from = column_of(o->table.layout, l, o->columns, c);
+    for (int64_t t = 0; t < o->rows; t++)
+      assay_f64(made)[t * o->columns + c] = assay_f64(o->x)[t * o->columns + from];
+  }
+  return offer_tensor(o, made, l->text);
+}
+
 static assay_status_t offer_layouts(const offer_t* o) {
   const layout_t* now = o->table.layout;
   for (size_t k = 0; k < LAYOUTS; k++) {
-    table_t y = o->table;
-    y.layout = &layouts[k];
-    if (y.layout == now || y.layout->kinds != now->kinds || y.layout->twice != now->twice) continue;
-    ASSAY_TRY(offer_table(o, &y, y.layout->text));
+    const layout_t* l = &layouts[k];
+    if (l != now && l->kinds == now->kinds && l->twice == now->twice)
+      ASSAY_TRY(offer_layout(o, l));
   }
   return NULL;
 }
