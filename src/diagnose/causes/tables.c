@@ -99,7 +99,9 @@ static bool fit_line(const layout_t* l, const double* row, int64_t columns, tabl
     const double i = (double)frequency_of(l, columns, c);
     if (w < 0) return false;
     if (w < WELL || w > TOO_FAR) continue;
-    ii += w * i * i, iy += w * i * assay_log(w / first);
+    // A cosine's rounding moves its angle by about that over the angle.
+    const double weight = w * w * w * w;
+    ii += weight * i * i, iy += weight * i * assay_log(w / first);
   }
   if (!(ii > 0)) return false;
   *out = (table_t){.layout = l, .first = first, .ratio = assay_exp(iy / ii)};
