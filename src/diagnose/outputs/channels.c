@@ -101,11 +101,14 @@ static assay_status_t make_constant(const assay_search_t* s, const assay_site_t*
   for (size_t i = 0; i < site->columns; i++) {
     double* to = &assay_f64(y)[site->at ? site->at[i] : (int64_t)i];
     *to = (double)(float)(*to + change[i]);
+    if (site->taken) to[-site->taken] = (double)(float)(to[-site->taken] - change[i]);
     most = fmax(most, fabs(change[i]));
   }
   const bool slopes = site->kind == ASSAY_SITE_SLOPES;
   *out = (assay_repair_t){
-      .node = n, .cause = slopes ? "slope of each channel" : "numbers of a constant", .n_edits = 1};
+      .node = n, .cause = slopes ? "slope of each channel"
+                         : site->kind == ASSAY_SITE_SCALE ? "scale of a normalization"
+                                                          : "numbers of a constant", .n_edits = 1};
   out->edits[0] =
       (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = site->input, .tensor = y};
   snprintf(out->text, sizeof out->text, "'%.120s' with %zu other numbers, by up to %.3g%s",
