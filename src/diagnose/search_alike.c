@@ -62,8 +62,8 @@ uint64_t assay_alike_key(const assay_repair_t* r, size_t row) {
 // Offers of one key are sorted by position; a unit is some that follow each other without a node
 // between: a product and its bias.
 typedef struct unit {
-  size_t* of;                  // by offer of the key: its unit, named by the first offer of it
-  const assay_value_t** reads; // by offer: what the unit's first node reads
+  size_t* of;                   // by offer of the key: its unit, named by the first offer of it
+  const assay_value_t** reads;  // by offer: what the unit's first node reads
 } unit_t;
 
 typedef struct set {

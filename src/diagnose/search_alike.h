@@ -26,7 +26,8 @@ typedef struct assay_alike_source {
 } assay_alike_source_t;
 
 // Tries sets of repairs of one slip until one restores golden or the time `end` comes: in turn the
-// one that is forecast to leave least, and that of a row which offers few. out: room for ASSAY_SEARCH_FAULTS; *out_n 0: none does.
+// one that is forecast to leave least, and that of a row which offers few. out: room for
+// ASSAY_SEARCH_FAULTS; *out_n 0: none does.
 assay_status_t assay_search_alike(assay_trials_t* t, const assay_surroundings_t* around,
                                   assay_alike_t* offers, size_t n,
                                   const assay_alike_source_t* source, double end,

@@ -10,15 +10,16 @@ typedef struct row {
 
 #define ATTENTION(q, k)                                                                       \
   {                                                                                           \
-    "MatMul mq x wq -> q0", "MatMul mk x wk -> k0", "MatMul mv x wv -> v", q, k,               \
+    "MatMul mq x wq -> q0", "MatMul mk x wk -> k0", "MatMul mv x wv -> v", q, k,              \
         "Mul cq q1 a -> q", "Mul ck k1 b -> k2", "Transpose t k2 -> k | perm=1,0",            \
         "MatMul s q k -> c", "Softmax p c -> d", "MatMul o d v -> e", "MatMul out e wo -> y", \
         NULL,                                                                                 \
   }
 
 // Each four columns are two pairs; right: two halves.
-#define TURNED(name, from, to)                                                         \
-  "Reshape r" name " " from " h -> " from "r", "Transpose t" name " " from "r -> " from "t | perm=0,1,3,2", \
+#define TURNED(name, from, to)                                     \
+  "Reshape r" name " " from " h -> " from "r",                     \
+      "Transpose t" name " " from "r -> " from "t | perm=0,1,3,2", \
       "Reshape b" name " " from "t z -> " to
 
 static const row_t rows[] = {
@@ -27,8 +28,8 @@ static const row_t rows[] = {
       {"x float[7,6]"},
       {"wq float[6,8]", "wk float[6,8]", "wv float[6,5]", "a float[8]", "b float[8]",
        "wo float[5,6]", "h int64[4] 0 2 2 2", "z int64[2] 0 8"},
-      {"MatMul mq x wq -> q0", "MatMul mk x wk -> k0", "MatMul mv x wv -> v", TURNED("q", "q0", "q1"),
-       TURNED("k", "k0", "k1"), "Mul cq q1 a -> q", "Mul ck k1 b -> k2",
+      {"MatMul mq x wq -> q0", "MatMul mk x wk -> k0", "MatMul mv x wv -> v",
+       TURNED("q", "q0", "q1"), TURNED("k", "k0", "k1"), "Mul cq q1 a -> q", "Mul ck k1 b -> k2",
        "Transpose t k2 -> k | perm=1,0", "MatMul s q k -> c", "Softmax p c -> d",
        "MatMul o d v -> e", "MatMul out e wo -> y"},
       "y"},

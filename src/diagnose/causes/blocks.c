@@ -17,7 +17,7 @@ typedef struct order {
   // [outer, inner, rest] counted as [inner, outer, rest]; in blocks: each block of so many.
   int64_t outer, inner, rest;
   bool in_blocks;
-  int places[4];               // BLOCKS: equal blocks, in this order
+  int places[4];  // BLOCKS: equal blocks, in this order
   int n_places;
   int64_t size;
 } order_t;
@@ -60,8 +60,8 @@ static void describe(const order_t* o, const char* name, int axis, bool with_bia
     snprintf(r->text, sizeof r->text,
              "'%.100s'%s with each %lld counted as %lld times %lld along axis %d, not %lld times "
              "%lld",
-             name, both, (long long)(o->outer * o->inner), (long long)o->inner,
-             (long long)o->outer, axis, (long long)o->outer, (long long)o->inner);
+             name, both, (long long)(o->outer * o->inner), (long long)o->inner, (long long)o->outer,
+             axis, (long long)o->outer, (long long)o->inner);
   else if (!o->n_places)
     snprintf(r->text, sizeof r->text,
              "'%.100s'%s counted as %lld times %lld along axis %d, not %lld times %lld", name, both,

@@ -18,8 +18,8 @@ static assay_status_t float_constant(const assay_suspect_t* s, size_t input, int
 }
 
 static assay_status_t offer_constant(const assay_suspect_t* s, const char* cause, size_t input,
-                                     assay_tensor_t* take, const char* text,
-                                     const assay_trial_t* t, bool* stop) {
+                                     assay_tensor_t* take, const char* text, const assay_trial_t* t,
+                                     bool* stop) {
   assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CONSTANT);
   r.edits[0].input = input;
   r.edits[0].tensor = take;
@@ -64,9 +64,7 @@ assay_status_t assay_propose_peepholes(const assay_suspect_t* s, const char* cau
 assay_status_t assay_propose_gate_bias(const assay_suspect_t* s, const char* cause,
                                        const assay_trial_t* t, bool* stop) {
   enum { B = 3 };
-  static const struct {
-    const char *op, *gates;
-  } rows[] = {{"LSTM", "iofc"}, {"GRU", "zrh"}};
+  static const struct { const char *op, *gates; } rows[] = {{"LSTM", "iofc"}, {"GRU", "zrh"}};
   const char* gates = NULL;
   assay_tensor_t* x = NULL;
   assay_status_t st = NULL;

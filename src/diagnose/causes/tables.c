@@ -4,8 +4,8 @@
 // Sources: base 10000 and sines beside cosines, A. Vaswani et al., Attention Is All You Need, 2017;
 // halves, and exponents over n - 1, tensorflow/tensor2tensor common_attention.py; halves and pairs
 // of rotary embeddings, huggingface/transformers modeling_llama.py and modeling_gptj.py; rope_theta
-// of configurations: 10000, 500000 (Llama 3), 1000000 (Mixtral, Qwen 2), casper-hansen/AutoAWQ issue
-// 271; scaled positions, rope_scaling.
+// of configurations: 10000, 500000 (Llama 3), 1000000 (Mixtral, Qwen 2), casper-hansen/AutoAWQ
+// issue 271; scaled positions, rope_scaling.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,10 +18,10 @@ enum { FEWEST_COLUMNS = 4, FEWEST_ROWS = 3, MOST = 1 << 20 };
 // Which frequency, and which function, a column has.
 typedef struct layout {
   const char* text;
-  char kinds;       // 's', 'c': all sines, cosines; 'b': both
+  char kinds;  // 's', 'c': all sines, cosines; 'b': both
   bool cosine_first;
-  bool in_turn;     // beside each other, not in halves
-  bool twice;       // every frequency in two columns
+  bool in_turn;  // beside each other, not in halves
+  bool twice;    // every frequency in two columns
 } layout_t;
 
 static const layout_t layouts[] = {
@@ -124,7 +124,8 @@ static bool is_table(const table_t* y, const double* x, int64_t rows, int64_t co
 
 static bool find_table(const assay_tensor_t* x, int64_t* rows, int64_t* columns, table_t* out) {
   static const double EXACT = 1e-6;
-  if (!x || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64 || x->rank < 2) return false;
+  if (!x || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64 || x->rank < 2)
+    return false;
   *rows = x->dims[x->rank - 2], *columns = x->dims[x->rank - 1];
   const double* data = assay_f64(x);
   if (x->size != *rows * *columns || x->size > MOST) return false;
@@ -196,8 +197,7 @@ static assay_status_t offer_layouts(const offer_t* o) {
   const layout_t* now = o->table.layout;
   for (size_t k = 0; k < LAYOUTS; k++) {
     const layout_t* l = &layouts[k];
-    if (l != now && l->kinds == now->kinds && l->twice == now->twice)
-      ASSAY_TRY(offer_layout(o, l));
+    if (l != now && l->kinds == now->kinds && l->twice == now->twice) ASSAY_TRY(offer_layout(o, l));
   }
   return NULL;
 }
@@ -258,7 +258,8 @@ static assay_status_t offer_frequencies(const offer_t* o) {
 
 static bool find_sequence(const assay_tensor_t* x, double* ratio) {
   static const double NEAR = 1e-5;
-  if (!x || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64 || x->rank < 1) return false;
+  if (!x || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64 || x->rank < 1)
+    return false;
   bool one = false;  // one dimension holds all
   for (int k = 0; k < x->rank; k++) one |= x->dims[k] == x->size;
   if (!one || x->size < FEWEST_COLUMNS || x->size > MOST) return false;

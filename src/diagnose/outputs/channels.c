@@ -107,10 +107,11 @@ static assay_status_t make_constant(const assay_search_t* s, const assay_site_t*
     most = fmax(most, fabs(change[i]));
   }
   const bool slopes = site->kind == ASSAY_SITE_SLOPES;
-  *out = (assay_repair_t){
-      .node = n, .cause = slopes ? "slope of each channel"
-                         : site->kind == ASSAY_SITE_SCALE ? "scale of a normalization"
-                                                          : "numbers of a constant", .n_edits = 1};
+  *out = (assay_repair_t){.node = n,
+                          .cause = slopes                           ? "slope of each channel"
+                                   : site->kind == ASSAY_SITE_SCALE ? "scale of a normalization"
+                                                                    : "numbers of a constant",
+                          .n_edits = 1};
   out->edits[0] =
       (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = site->input, .tensor = y};
   snprintf(out->text, sizeof out->text, "'%.120s' with %zu other numbers, by up to %.3g%s",
@@ -158,7 +159,9 @@ static assay_status_t take_step(assay_trials_t* t, const assay_site_sketch_t* al
     ASSAY_TRY(make_repair(t->s, site, &next, &r));
     t->rank = ROW + (int)assay_site_unknowns(site, site->family);
     t->position = site->position;
+    t->fitted = true;
     assay_status_t st = assay_trials_try(t, &r);
+    t->fitted = false;
     assay_repair_deinit(&r);
     if (st) return st;
     next.left = t->remains;
@@ -299,7 +302,8 @@ static assay_status_t try_beside(assay_trials_t* t, assay_site_sketch_t* k,
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < k->n && assay_clock_seconds() < k->end; i++) {
     assay_site_t* site = &k->sites[i];
-    if (site == found || !(site->left < NEARLY) || !are_beside(t->s, site->position, found->position))
+    if (site == found || !(site->left < NEARLY) ||
+        !are_beside(t->s, site->position, found->position))
       continue;
     if (assay_site_unknowns(site, site->family) >= numbers) continue;
     t->found = false;
