@@ -10,9 +10,9 @@
 #include "base/functions.h"
 #include "base/memory.h"
 #include "diagnose/causes/surroundings.h"
+#include "diagnose/outputs/alike.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/likelihood.h"
-#include "diagnose/search_alike.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
@@ -32,7 +32,7 @@ typedef struct candidate {
   assay_forecast_t forecast;
   double promise;  // what it is forecast to leave; smaller ones first
   int pair[2];     // ids of constants that are exchanged; -1: none
-  uint64_t key;    // of the slip (search_alike.h)
+  uint64_t key;    // of the slip (outputs/alike.h)
   size_t input;    // of its first edit
   bool fits;
   bool done;

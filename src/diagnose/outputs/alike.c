@@ -1,5 +1,5 @@
 // One slip in several nodes.
-#include "diagnose/search_alike.h"
+#include "diagnose/outputs/alike.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "diagnose/search_set.h"
+#include "diagnose/outputs/set.h"
 
 // ---- what is the same slip ----------------------------------------------------------------------
 

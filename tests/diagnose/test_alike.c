@@ -1,6 +1,6 @@
 // One slip in several nodes: those that belong together are repaired at once, and no others.
 #include "base/clock.h"
-#include "diagnose/search_alike.h"
+#include "diagnose/outputs/alike.h"
 #include "diagnose/search_case.h"
 
 typedef struct row {

@@ -1,5 +1,5 @@
 // Repairs of several nodes as one.
-#include "diagnose/search_set.h"
+#include "diagnose/outputs/set.h"
 
 #include <math.h>
 #include <stdio.h>

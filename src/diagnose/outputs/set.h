@@ -1,6 +1,6 @@
 // Repairs of several nodes as one: tried together, on all samples.
-#ifndef ASSAY_DIAGNOSE_SEARCH_SET_H_
-#define ASSAY_DIAGNOSE_SEARCH_SET_H_
+#ifndef ASSAY_DIAGNOSE_OUTPUTS_SET_H_
+#define ASSAY_DIAGNOSE_OUTPUTS_SET_H_
 
 #include "diagnose/search_trial.h"
 
@@ -25,4 +25,4 @@ assay_status_t assay_trials_try_set(assay_trials_t* t, const assay_repair_set_t*
 void assay_repair_set_report(const assay_trials_t* t, assay_repair_set_t* s, assay_fault_t* out,
                              size_t* out_n);
 
-#endif  // ASSAY_DIAGNOSE_SEARCH_SET_H_
+#endif  // ASSAY_DIAGNOSE_OUTPUTS_SET_H_

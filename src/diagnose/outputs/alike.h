@@ -1,7 +1,7 @@
 // One slip in several nodes: an exporter that gets a kind of node wrong gets all of them wrong, or
 // those that belong together: queries and keys, a product and its bias, a layer of every block.
-#ifndef ASSAY_DIAGNOSE_SEARCH_ALIKE_H_
-#define ASSAY_DIAGNOSE_SEARCH_ALIKE_H_
+#ifndef ASSAY_DIAGNOSE_OUTPUTS_ALIKE_H_
+#define ASSAY_DIAGNOSE_OUTPUTS_ALIKE_H_
 
 #include "diagnose/causes/surroundings.h"
 #include "diagnose/search_predict.h"
@@ -33,4 +33,4 @@ assay_status_t assay_search_alike(assay_trials_t* t, const assay_surroundings_t*
                                   const assay_alike_source_t* source, double end,
                                   assay_fault_t* out, size_t* out_n) ASSAY_MUST_USE;
 
-#endif  // ASSAY_DIAGNOSE_SEARCH_ALIKE_H_
+#endif  // ASSAY_DIAGNOSE_OUTPUTS_ALIKE_H_
