@@ -185,7 +185,7 @@ static void what_is_not_known(void** state) {
       17,
       {"x float[6]"},
       {"k int64[1] 3", "two float[] 2"},
-      {"Mul first x two -> a", "TopK top a k -> t i", "Exp dead a -> d", "Neg last t -> y"},
+      {"Mul first x two -> a", "Unique top a -> t", "Exp dead a -> d", "Neg last t -> y"},
       "y"};
   graph_case_t wrong = right;
   search_case_t c;
