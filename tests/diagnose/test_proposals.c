@@ -181,7 +181,7 @@ static const proposal_row_t rows[] = {
     {"slice",
      "Slice n x starts ends axes -> y",
      {"x float[9]", "starts int64[1] 2", "ends int64[1] 6", "axes int64[1] 0"},
-     2,
+     4,
      {"the part from 1, not 2 (moved by -1)", "the part from 3, not 2 (moved by +1)"}},
     {"constant numbers",
      "ReduceSum n x axes -> y",
