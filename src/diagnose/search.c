@@ -10,6 +10,7 @@
 #include "base/functions.h"
 #include "base/memory.h"
 #include "diagnose/causes/surroundings.h"
+#include "diagnose/outputs/alike.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/likelihood.h"
 #include "diagnose/search_joint.h"
@@ -31,6 +32,8 @@ typedef struct candidate {
   assay_forecast_t forecast;
   double promise;  // what it is forecast to leave; smaller ones first
   int pair[2];     // ids of constants that are exchanged; -1: none
+  uint64_t key;    // of the slip (outputs/alike.h)
+  size_t input;    // of its first edit
   bool fits;
   bool done;
 } candidate_t;
@@ -80,6 +83,7 @@ typedef struct search_state {
   // What is done with offers of the row at work.
   const candidate_t* trying;
   size_t row, offered;
+  assay_repair_t* made;  // where try_offer copies what is asked for again
 } search_state_t;
 
 // ---- asking rows of the table -------------------------------------------------------------------
@@ -249,11 +253,26 @@ static bool is_cheap_to_try(const search_state_t* h, const assay_repair_t* r) {
          all - h->screening.work[h->trials.position] < NOTHING_BEHIND * all;
 }
 
+// Of what is tried at once the same slip in other nodes may be tried as well.
+static assay_status_t list_tried(search_state_t* h, const assay_repair_t* r) {
+  ASSAY_TRY(assay_grow(&h->list, &h->capacity, h->n + 1, sizeof *h->list));
+  h->list[h->n++] = (candidate_t){.position = h->trials.position,
+                                  .row = h->row,
+                                  .ordinal = h->offered++,
+                                  .expected = (double)NAN,
+                                  .pair = {-1, -1},
+                                  .key = assay_alike_key(r, h->row),
+                                  .input = r->edits[0].input,
+                                  .fits = r->fits,
+                                  .done = true};
+  return NULL;
+}
+
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
   search_state_t* h = user;
   if (is_cheap_to_try(h, r) && assay_clock_seconds() < h->screen_until) {
     *stop = false;
-    h->offered++;
+    ASSAY_TRY(list_tried(h, r));
     return assay_trials_try(&h->trials, r);
   }
   pending_t* p = &h->pending[h->n_pending];
@@ -262,6 +281,8 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
                                  .ordinal = h->offered++,
                                  .expected = (double)NAN,
                                  .pair = {-1, -1},
+                                 .key = assay_alike_key(r, h->row),
+                                 .input = r->edits[0].input,
                                  .fits = r->fits},
                    .effect = {.fits = true}};
   *stop = false;
@@ -288,9 +309,10 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
 static assay_status_t share_out(search_state_t* h) {
   size_t* offers = NULL;
   ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
-  for (size_t i = 0; i < h->n; i++) offers[h->list[i].row]++;
   for (size_t i = 0; i < h->n; i++)
-    h->list[i].base += MANY_OFFERS * assay_log10((double)offers[h->list[i].row]);
+    if (!h->list[i].done) offers[h->list[i].row]++;
+  for (size_t i = 0; i < h->n; i++)
+    h->list[i].base += MANY_OFFERS * assay_log10(fmax(1, (double)offers[h->list[i].row]));
   assay_free(offers);
   return NULL;
 }
@@ -459,6 +481,7 @@ static assay_status_t try_offer(void* user, const assay_repair_t* r, bool* stop)
   search_state_t* h = user;
   if (h->offered++ != h->trying->ordinal) return NULL;
   *stop = true;
+  if (h->made) return assay_repair_copy(r, h->made);
   return assay_trials_try(&h->trials, r);
 }
 
@@ -668,6 +691,38 @@ static assay_status_t search_more(search_state_t* h, double end, assay_fault_t* 
   return NULL;
 }
 
+static assay_status_t make_again(void* user, size_t number, assay_repair_t* out) {
+  search_state_t* h = user;
+  const candidate_t* c = &h->list[number];
+  const assay_trial_t trial = {try_offer, h};
+  h->trying = c;
+  h->made = out;
+  assay_status_t st =
+      ask(h, c->position, c->row, c->row + 1, assay_proposal_get(c->row)->stage, &trial);
+  h->made = NULL;
+  return st;
+}
+
+// One slip in several nodes: a quarter of the time that is left.
+static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t* out,
+                                   size_t* out_n) {
+  const double now = assay_clock_seconds();
+  const assay_alike_source_t source = {make_again, h};
+  assay_alike_t* offers = NULL;
+  ASSAY_TRY(assay_new_array(h->n, sizeof *offers, &offers));
+  for (size_t i = 0; i < h->n; i++)
+    offers[i] = (assay_alike_t){.key = h->list[i].key,
+                                .position = h->list[i].position,
+                                .input = h->list[i].input,
+                                .number = i,
+                                .row = h->list[i].row,
+                                .forecast = &h->list[i].forecast};
+  assay_status_t st = assay_search_alike(&h->trials, &h->around, offers, h->n, &source,
+                                         now + (end - now) / 4, out, out_n);
+  assay_free(offers);
+  return st;
+}
+
 // A factor and a summand for each channel: half of the time that is left.
 static assay_status_t search_channels(search_state_t* h, double end) {
   const double now = assay_clock_seconds();
@@ -697,9 +752,11 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   const bool alone = !s->n_adopted && !s->faulty;
   assay_status_t st = look_around(&h);
   if (!st) st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
-  if (!st && more && alone && !h.trials.plausible) st = search_channels(&h, end);
-  if (!st) st = search_rest(&h);
-  if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible) st = search_alike(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_channels(&h, end);
+  if (!st && !*out_n) st = search_rest(&h);
+  if (!st && more && !h.trials.plausible && !s->n_adopted && !*out_n)
+    st = search_joint(&h, end, out, out_n);
   if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
   bool any = false;
   // With inner values the node that makes the first wrong one is known.

@@ -14,7 +14,7 @@ typedef struct assay_search_target {
 
 enum {
   ASSAY_SEARCH_DEPTH = 3,   // faults of different kinds that are found at once
-  ASSAY_SEARCH_FAULTS = 12  // numbers of one kind that are fitted together
+  ASSAY_SEARCH_FAULTS = 48  // nodes that are repaired together
 };
 
 typedef struct assay_search {

@@ -14,7 +14,7 @@
 
 // SPARE: elements of golden that there have to be besides one for each number. As many can always
 // be met; that so many more are met to within rounding is no chance.
-enum { MAX = ASSAY_SEARCH_FAULTS, STEPS = 16, DAMPINGS = 5, SPARE = 4 };
+enum { MAX = 12, STEPS = 16, DAMPINGS = 5, SPARE = 4 };
 
 // Elements that are kept for the derivatives: of more the targets are thinned out.
 static const int64_t KEPT = 1 << 20;

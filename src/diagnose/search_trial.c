@@ -180,7 +180,10 @@ assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restor
   restore(t);
   *out_fits = !st;
   assay_status_free(st);
-  if (*out_fits) score(t, t->got, out_restored);
+  t->remains = (double)NAN;
+  if (!*out_fits) return NULL;
+  const double after = score(t, t->got, out_restored);
+  t->remains = sqrt(after / fmax(t->before, 1e-300));
   return NULL;
 }
 
@@ -268,9 +271,9 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
 }
 
 // Fitted parameters, and what is put in somewhere, can take a part of anything: there are many.
-static bool is_flexible(const assay_repair_t* r) {
+static bool is_flexible(const assay_trials_t* t, const assay_repair_t* r) {
   const assay_edit_kind_t kind = r->edits[0].kind;
-  return r->fits || kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT;
+  return t->fitted || r->fits || kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT;
 }
 
 void assay_trials_note(assay_trials_t* t, size_t position, double remains, double share) {
@@ -284,7 +287,7 @@ static const double FLEXIBLE_SHARE = 0.6;
 static assay_status_t keep_partial(assay_trials_t* t, const assay_repair_t* r, double remains) {
   assay_partial_t next = {.repair = *r,
                           .remains = remains,
-                          .merit = (1 - remains) * (is_flexible(r) ? FLEXIBLE_SHARE : 1)};
+                          .merit = (1 - remains) * (is_flexible(t, r) ? FLEXIBLE_SHARE : 1)};
   size_t at = 0;
   while (at < t->n_partials && t->partials[at].repair.node != r->node) at++;
   if (at == ASSAY_TRIAL_PARTIALS) at--;
@@ -320,6 +323,19 @@ static assay_status_t verify(assay_trials_t* t, const assay_repair_t* r, double*
 // A repair that leaves nearly everything is none. One that takes a part may be one of several.
 static const double HELPS = 0.5, HELPS_IN_PART = 0.97;
 
+// What fitted numbers leave of the sample that they were not fitted to, if there is one: many can
+// take everything away where they were.
+static assay_status_t ask_last(assay_trials_t* t, const assay_repair_t* r, double* remains) {
+  bool fits = false, restored = false;
+  if (!t->fitted || !t->s->n_others) return NULL;
+  assay_trials_t* last = &t->others[t->s->n_others - 1];
+  last->position = t->position;
+  ASSAY_TRY(evaluate(last, r, &fits));
+  const double after = score(last, last->got, &restored);
+  *remains = fmax(*remains, fmin(1, sqrt(after / fmax(last->before, 1e-300))));
+  return NULL;
+}
+
 static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool* out_restored,
                                bool* out_fits) {
   *out_restored = false;
@@ -331,7 +347,8 @@ static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool*
   double remains = sqrt(after / fmax(t->before, 1e-300));
   if (*out_restored) ASSAY_TRY(verify(t, r, &remains, out_restored));
   t->remains = remains;
-  assay_trials_note(t, t->position, remains, is_flexible(r) ? FLEXIBLE_SHARE : 1);
+  if (!*out_restored) ASSAY_TRY(ask_last(t, r, &remains));
+  assay_trials_note(t, t->position, remains, is_flexible(t, r) ? FLEXIBLE_SHARE : 1);
   if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
   if (!*out_restored && remains < HELPS_IN_PART) ASSAY_TRY(keep_partial(t, r, remains));
   return NULL;

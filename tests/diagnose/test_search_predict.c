@@ -183,14 +183,14 @@ static void what_is_not_known(void** state) {
   const graph_case_t right = {
       "unknown",
       17,
-      {"x float[6]"},
-      {"k int64[1] 3", "two float[] 2"},
-      {"Mul first x two -> a", "TopK top a k -> t i", "Exp dead a -> d", "Neg last t -> y"},
+      {"x float[6] 1 2 2 3 3 3"},
+      {"two float[] 2"},
+      {"Mul first x two -> a", "Unique top a -> t", "Exp dead a -> d", "Neg last t -> y"},
       "y"};
   graph_case_t wrong = right;
   search_case_t c;
   assay_predict_t* p = NULL;
-  wrong.constants[1] = "two float[] 3";
+  wrong.constants[0] = "two float[] 3";
   search_case_init(&wrong, &right, &c);
   op_case_ok(assay_predict_create(&c.search, &p));
   for (size_t i = c.search.n_nodes; i-- > 0;) {

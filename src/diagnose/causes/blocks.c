@@ -14,8 +14,10 @@ static bool is_float(const assay_tensor_t* t) {
 
 // An order of a dimension: element i is what stood at source(order, i).
 typedef struct order {
-  int64_t outer, inner, rest;  // REORDER: [outer, inner, rest] counted as [inner, outer, rest]
-  int places[4];               // BLOCKS: equal blocks, in this order
+  // [outer, inner, rest] counted as [inner, outer, rest]; in blocks: each block of so many.
+  int64_t outer, inner, rest;
+  bool in_blocks;
+  int places[4];  // BLOCKS: equal blocks, in this order
   int n_places;
   int64_t size;
 } order_t;
@@ -25,8 +27,9 @@ static int64_t source(const order_t* o, int64_t i) {
     const int64_t block = o->size / o->n_places;
     return o->places[i / block] * block + i % block;
   }
-  const int64_t at = i / o->rest;
-  return ((at % o->outer) * o->inner + at / o->outer) * o->rest + i % o->rest;
+  const int64_t all = o->outer * o->inner * o->rest, first = i / all * all;
+  const int64_t at = (i - first) / o->rest;
+  return first + ((at % o->outer) * o->inner + at / o->outer) * o->rest + i % o->rest;
 }
 
 // ---- offers ------------------------------------------------------------------------------------
@@ -53,7 +56,13 @@ static assay_status_t add_edit(assay_repair_t* r, size_t input, const assay_tens
 static void describe(const order_t* o, const char* name, int axis, bool with_bias,
                      assay_repair_t* r) {
   const char* both = with_bias ? " and the bias" : "";
-  if (!o->n_places)
+  if (o->in_blocks)
+    snprintf(r->text, sizeof r->text,
+             "'%.100s'%s with each %lld counted as %lld times %lld along axis %d, not %lld times "
+             "%lld",
+             name, both, (long long)(o->outer * o->inner), (long long)o->inner, (long long)o->outer,
+             axis, (long long)o->outer, (long long)o->inner);
+  else if (!o->n_places)
     snprintf(r->text, sizeof r->text,
              "'%.100s'%s counted as %lld times %lld along axis %d, not %lld times %lld", name, both,
              (long long)o->inner, (long long)o->outer, axis, (long long)o->outer,
@@ -122,9 +131,24 @@ static assay_status_t offer_counts(const weight_t* w, int axis) {
       const int64_t rest = d / outer / inner;
       if (d / outer % inner || (outer > MAX && inner > MAX)) continue;
       if (rest > 1 && outer > 3 && inner > 3) continue;
+      if (rest == 1 && (outer == 2 || inner == 2)) continue;  // as pairs in one block
       const order_t o = {.outer = outer, .inner = inner, .rest = rest, .size = d};
       ASSAY_TRY(offer(w, axis, &o));
     }
+  }
+  return NULL;
+}
+
+// Pairs beside each other or halves, in each block or in all: what heads turn by rotary embeddings.
+static assay_status_t offer_pairs(const weight_t* w, int axis) {
+  enum { LEAST = 4 };  // elements of a block
+  const int64_t d = w->x->dims[axis];
+  for (int64_t block = LEAST; block <= d; block += 2) {
+    if (d % block) continue;
+    order_t o = {.outer = 2, .inner = block / 2, .rest = 1, .in_blocks = true, .size = d};
+    ASSAY_TRY(offer(w, axis, &o));
+    o.outer = block / 2, o.inner = 2;
+    if (block > LEAST) ASSAY_TRY(offer(w, axis, &o));
   }
   return NULL;
 }
@@ -136,8 +160,15 @@ static int bias_axis(const assay_node_t* n) {
   return -1;
 }
 
+// How many axes of a constant may be in another order: kernels' places may not.
+static int ordered_axes(const assay_node_t* n, const assay_tensor_t* x) {
+  const bool pointwise = n->op && n->op->flags & ASSAY_OP_POINTWISE;
+  return x->rank > 2 && !pointwise ? 2 : x->rank;
+}
+
 // Sources: channels of TensorFlow's depthwise kernels, onnx/onnx-tensorflow issue 306; queries,
-// keys and values by head or one after the other, vllm-project/vllm pull request 53114.
+// keys and values by head or one after the other, vllm-project/vllm pull request 53114; rotary
+// embeddings by pairs or halves, huggingface/transformers convert_llama_weights_to_hf.py.
 assay_status_t assay_propose_blocks(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
   static const char* const ops[] = {"Conv", "ConvTranspose",      "Gemm",   "MatMul", "Add",
@@ -153,10 +184,12 @@ assay_status_t assay_propose_blocks(const assay_suspect_t* s, const char* cause,
     const bool fits = is_float(x) && x->rank > out_axis && is_float(bias) && bias->rank == 1 &&
                       out_axis >= 0 && bias->size == x->dims[out_axis];
     const weight_t w = {s, cause, t, stop, i, x, fits ? bias : NULL, out_axis};
-    for (int axis = 0; !st && is_float(x) && x->size <= FEW && axis < x->rank && axis < 2; axis++) {
+    const int axes = is_float(x) && x->size <= FEW ? ordered_axes(s->node, x) : 0;
+    for (int axis = 0; !st && axis < axes; axis++) {
       if (x->dims[axis] < 4) continue;
       st = offer_blocks(&w, axis);
       if (!st) st = offer_counts(&w, axis);
+      if (!st) st = offer_pairs(&w, axis);
     }
     assay_tensor_release(x);
     assay_tensor_release(bias);

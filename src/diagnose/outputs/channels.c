@@ -12,7 +12,7 @@
 
 enum {
   STEPS = 12,
-  ROW = 1000  // after all rows of the table
+  ROW = 1000  // after all rows of the table; fewer numbers before more
 };
 
 enum { FACTORS = ASSAY_SITE_FACTORS, SUMMANDS = ASSAY_SITE_SUMMANDS };
@@ -35,6 +35,8 @@ static void judge(const assay_site_sketch_t* k, assay_site_t* site, double* a) {
     site->family = family;
   }
 }
+
+static const double WORTH = 0.98;  // equations that took no part are met so far, at least
 
 // ---- going on ----------------------------------------------------------------------------------
 
@@ -101,11 +103,15 @@ static assay_status_t make_constant(const assay_search_t* s, const assay_site_t*
   for (size_t i = 0; i < site->columns; i++) {
     double* to = &assay_f64(y)[site->at ? site->at[i] : (int64_t)i];
     *to = (double)(float)(*to + change[i]);
+    if (site->taken) to[-site->taken] = (double)(float)(to[-site->taken] - change[i]);
     most = fmax(most, fabs(change[i]));
   }
   const bool slopes = site->kind == ASSAY_SITE_SLOPES;
-  *out = (assay_repair_t){
-      .node = n, .cause = slopes ? "slope of each channel" : "numbers of a constant", .n_edits = 1};
+  *out = (assay_repair_t){.node = n,
+                          .cause = slopes                           ? "slope of each channel"
+                                   : site->kind == ASSAY_SITE_SCALE ? "scale of a normalization"
+                                                                    : "numbers of a constant",
+                          .n_edits = 1};
   out->edits[0] =
       (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = site->input, .tensor = y};
   snprintf(out->text, sizeof out->text, "'%.120s' with %zu other numbers, by up to %.3g%s",
@@ -151,9 +157,11 @@ static assay_status_t take_step(assay_trials_t* t, const assay_site_sketch_t* al
     assay_repair_t r;
     move(site, fit, x, part, &next);
     ASSAY_TRY(make_repair(t->s, site, &next, &r));
-    t->rank = ROW;
+    t->rank = ROW + (int)assay_site_unknowns(site, site->family);
     t->position = site->position;
+    t->fitted = true;
     assay_status_t st = assay_trials_try(t, &r);
+    t->fitted = false;
     assay_repair_deinit(&r);
     if (st) return st;
     next.left = t->remains;
@@ -238,28 +246,72 @@ static assay_status_t go_on(assay_trials_t* t, const assay_site_sketch_t* all, a
   return NULL;
 }
 
-// The family that fits best to first order, then both numbers of each channel. The site's equations
-// are of the model as it is only until a step is taken: those of the other family are made anew.
-static assay_status_t try_families(assay_trials_t* t, assay_site_sketch_t* k, assay_site_t* site,
-                                   double* a) {
+// What is left, as it counts for a turn: with two numbers a channel later than with one.
+static double turn_of(const assay_site_t* site) {
+  static const double LATER = 2;
+  return site->family == (FACTORS | SUMMANDS) ? LATER * site->left : site->left;
+}
+
+// Whether both numbers of each channel can be fitted, and are not yet.
+static bool has_more(const assay_site_sketch_t* k, const assay_site_t* site) {
+  const int both = FACTORS | SUMMANDS;
+  return site->kind == ASSAY_SITE_OUTPUT && site->family != both &&
+         assay_site_unknowns(site, both) + SPARE <= k->elements &&
+         assay_site_unknowns(site, both) + SPARE <= assay_site_equations(k, site);
+}
+
+// The family that fits best to first order; both numbers of each channel have another turn, after
+// the sites that leave as little with fewer numbers. The site's equations are of the model as it is
+// only until a step is taken: those of the other family are the same as before.
+static assay_status_t try_site(assay_trials_t* t, assay_site_sketch_t* k, assay_site_t* site,
+                               double* a) {
   const size_t rows = site->max * site->columns;
   double* kept = NULL;
   ASSAY_TRY(assay_new_array(rows, sizeof *kept, &kept));
   memcpy(kept, site->rows, rows * sizeof *kept);
   assay_status_t st = go_on(t, k, site, a);
-  const int both = FACTORS | SUMMANDS;
-  if (!st && !t->found && site->kind == ASSAY_SITE_OUTPUT && site->family != both &&
-      assay_site_unknowns(site, both) + SPARE <= k->elements &&
-      assay_site_unknowns(site, both) + SPARE <= assay_site_equations(k, site)) {
-    memcpy(site->rows, kept, rows * sizeof *kept);
-    site->family = both;
-    st = go_on(t, k, site, a);
-  }
+  memcpy(site->rows, kept, rows * sizeof *kept);
   assay_free(kept);
+  if (!t->found && has_more(k, site)) {
+    site->family = FACTORS | SUMMANDS;
+    site->left = fmin(site->left, WORTH * (1 - 1e-6));
+  } else {
+    site->left = 1;
+  }
   return st;
 }
 
 // ---- the whole ---------------------------------------------------------------------------------
+
+// Whether one of the two nodes reads what the other gives, or they are one.
+static bool are_beside(const assay_search_t* s, size_t a, size_t b) {
+  const assay_node_t *x = s->nodes[a], *y = s->nodes[b];
+  for (size_t i = 0; i < x->n_inputs; i++)
+    if (x->inputs[i] && x->inputs[i]->producer == y) return true;
+  for (size_t i = 0; i < y->n_inputs; i++)
+    if (y->inputs[i] && y->inputs[i]->producer == x) return true;
+  return a == b;
+}
+
+// What restores golden with many numbers may be done by fewer in the node beside: that is likelier
+// to be what was lost.
+static assay_status_t try_beside(assay_trials_t* t, assay_site_sketch_t* k,
+                                 const assay_site_t* found, double* a) {
+  static const double NEARLY = 0.5;
+  const size_t numbers = assay_site_unknowns(found, found->family);
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < k->n && assay_clock_seconds() < k->end; i++) {
+    assay_site_t* site = &k->sites[i];
+    if (site == found || !(site->left < NEARLY) ||
+        !are_beside(t->s, site->position, found->position))
+      continue;
+    if (assay_site_unknowns(site, site->family) >= numbers) continue;
+    t->found = false;
+    st = go_on(t, k, site, a);
+    t->found = true;
+  }
+  return st;
+}
 
 static size_t max_unknowns(const assay_site_sketch_t* k) {
   size_t max = 0;
@@ -284,7 +336,6 @@ static assay_status_t first_equations(assay_site_sketch_t* k) {
 
 assay_status_t assay_search_channels(assay_trials_t* t, double end) {
   static const double CHANNELS_SHARE = 0.6;
-  static const double WORTH = 0.98;  // equations that took no part are met so far, at least
   const double now = assay_clock_seconds();
   assay_site_sketch_t k = {.s = t->s, .end = now + (end - now) / 2};
   double* a = NULL;
@@ -306,10 +357,11 @@ assay_status_t assay_search_channels(assay_trials_t* t, double end) {
   while (!st && !t->found) {
     assay_site_t* best = NULL;
     for (size_t i = 0; i < k.n; i++)
-      if (k.sites[i].left < WORTH && (!best || k.sites[i].left < best->left)) best = &k.sites[i];
+      if (k.sites[i].left < WORTH && (!best || turn_of(&k.sites[i]) < turn_of(best)))
+        best = &k.sites[i];
     if (!best || assay_clock_seconds() > end) break;
-    st = try_families(t, &k, best, a);
-    best->left = 1;
+    st = try_site(t, &k, best, a);
+    if (!st && t->found) st = try_beside(t, &k, best, a);
   }
   assay_free(a);
   assay_site_sketch_deinit(&k);

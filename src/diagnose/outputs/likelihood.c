@@ -40,10 +40,13 @@ static double probability_of_repair(const assay_repair_t* r) {
 
 // Nodes beside the first that restore golden, too, are the same fault.
 static double probability_of(const assay_trials_t* t) {
-  static const double NEXT_TO_NOTHING = 0.05;
+  static const double NEXT_TO_NOTHING = 0.05, LESS_THAN_HALF = 0.5;
   const assay_tried_repair_t* best = &t->best[0];
-  if (!t->n_best) return t->n_partials ? GUESSED : 0;
-  if (!best->restored) return best->remains < NEXT_TO_NOTHING ? NEARLY : IN_PART;
+  if (!t->n_best && !t->n_partials) return 0;
+  if (!t->n_best || !best->restored) {
+    const double remains = t->partials[0].remains;
+    return remains < NEXT_TO_NOTHING ? NEARLY : remains < LESS_THAN_HALF ? IN_PART : GUESSED;
+  }
   if (!t->found) return HIDDEN;
   double p = probability_of_repair(&best->repair);
   for (size_t i = 1; i < t->n_best; i++)
@@ -105,6 +108,19 @@ static void add_other_operands(const assay_trials_t* t, assay_fault_t* f) {
     if (sum->inputs[k] && sum->inputs[k]->producer) add_rival(f, sum->inputs[k]->producer);
 }
 
+// Where nothing restores golden, what mends most for what it is made of comes first: numbers that
+// are fitted, and what is put in, mend a part of anything.
+static assay_status_t put_first(assay_trials_t* t) {
+  const assay_partial_t* p = &t->partials[0];
+  assay_repair_t copy;
+  if (!t->n_partials || t->best[0].repair.node == p->repair.node) return NULL;
+  ASSAY_TRY(assay_repair_copy(&p->repair, &copy));
+  for (size_t i = 0; i < t->n_best; i++) assay_repair_deinit(&t->best[i].repair);
+  t->best[0] = (assay_tried_repair_t){.repair = copy, .remains = p->remains};
+  t->n_best = 1;
+  return NULL;
+}
+
 assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
   const bool restored = t->n_best && t->best[0].restored;
   const bool outputs = !t->s->faulty && !t->s->n_adopted;
@@ -116,6 +132,7 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
     if (st) return *out_any = false, st;
     out->region.probability = IN_REGION;
   }
+  if (outputs && t->n_best && !restored) ASSAY_TRY(put_first(t));
   if (t->n_best) {
     assay_tried_repair_t* best = &t->best[0];
     out->has_repair = true;
@@ -128,7 +145,7 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
                               : last_node(t->s);
   add_other_operands(t, out);
   for (size_t i = 1; i < t->n_best; i++) {
-    add_rival(out, t->best[i].repair.node);
+    if (restored || !outputs) add_rival(out, t->best[i].repair.node);
     assay_repair_deinit(&t->best[i].repair);
   }
   t->n_best = 0;

@@ -92,6 +92,60 @@ static assay_status_t list_slopes(assay_site_sketch_t* k, size_t position, const
   return add_site(k, site, elements);
 }
 
+static assay_status_t add_elements(assay_site_sketch_t* k, size_t position, size_t input, size_t n,
+                                   const int64_t* at, int64_t elements) {
+  int64_t* own = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *own, &own));
+  memcpy(own, at, n * sizeof *own);
+  const assay_site_t site = {
+      .kind = ASSAY_SITE_CONSTANT, .position = position, .input = input, .at = own, .columns = n};
+  return add_site(k, site, elements);
+}
+
+// A scale that was fixed at 1, or lost: what comes out moves about the bias. Sources: fix_gamma of
+// MXNet, apache/mxnet issue 9624; scale=False of Keras.
+static assay_status_t list_scale(assay_site_sketch_t* k, size_t position, const assay_tensor_t* y,
+                                 int64_t elements) {
+  static const char* const operators[] = {"BatchNormalization", "InstanceNormalization",
+                                          "LayerNormalization", NULL};
+  const assay_node_t* n = k->s->nodes[position];
+  const int axis = axis_of(n, y);
+  if (axis < 0 || !is_one_of(n->op_type, operators) || n->n_inputs < 3) return NULL;
+  for (size_t i = 1; i <= 2; i++) {
+    const assay_tensor_t* c = n->inputs[i] ? n->inputs[i]->constant : NULL;
+    if (!c || c->rank != 1 || c->size != y->dims[axis] || c->size > ASSAY_SITE_CHANNELS)
+      return NULL;
+  }
+  const assay_site_t site = {.kind = ASSAY_SITE_SCALE,
+                             .position = position,
+                             .axis = axis,
+                             .channels = y->dims[axis],
+                             .input = 1,
+                             .columns = (size_t)y->dims[axis]};
+  return add_site(k, site, elements);
+}
+
+// The bias that the new state of a GRU has of the state, where it was added to that of the inputs:
+// the reset gate does not see it then. Source: nntrainer/nntrainer issue 1787.
+static assay_status_t list_merged(assay_site_sketch_t* k, size_t position, int64_t elements) {
+  enum { B = 3, GATES = 3, BOTH = 2 * GATES };
+  const assay_node_t* n = k->s->nodes[position];
+  int64_t at[ASSAY_SITE_NUMBERS];
+  size_t count = 0;
+  if (strcmp(n->op_type, "GRU") != 0 || n->n_inputs <= B || !n->inputs[B]) return NULL;
+  const assay_tensor_t* x = assay_evaluator_get(k->s->evaluator, n->inputs[B]);
+  if (!assay_attr_i64(n, "linear_before_reset", 0) || !x || !n->inputs[B]->constant ||
+      x->rank != 2 || x->dims[1] % BOTH || x->size > ASSAY_SITE_NUMBERS)
+    return NULL;
+  const int64_t h = x->dims[1] / BOTH;
+  for (int64_t d = 0; d < x->dims[0]; d++)
+    for (int64_t i = 0; i < h; i++) at[count++] = d * x->dims[1] + (BOTH - 1) * h + i;
+  const size_t before = k->n;
+  ASSAY_TRY(add_elements(k, position, B, count, at, elements));
+  if (k->n > before) k->sites[before].taken = GATES * h;
+  return NULL;
+}
+
 // ---- elements of constants ---------------------------------------------------------------------
 
 static bool all_zero(const assay_tensor_t* x, int64_t first, int64_t step, int64_t n) {
@@ -112,16 +166,6 @@ static size_t zero_elements(const assay_tensor_t* x, bool columns, int64_t* out)
     for (int64_t j = 0; j < length; j++) out[n++] = columns ? j * d + i : i * d + j;
   }
   return n;
-}
-
-static assay_status_t add_elements(assay_site_sketch_t* k, size_t position, size_t input, size_t n,
-                                   const int64_t* at, int64_t elements) {
-  int64_t* own = NULL;
-  ASSAY_TRY(assay_new_array(n, sizeof *own, &own));
-  memcpy(own, at, n * sizeof *own);
-  const assay_site_t site = {
-      .kind = ASSAY_SITE_CONSTANT, .position = position, .input = input, .at = own, .columns = n};
-  return add_site(k, site, elements);
 }
 
 static assay_status_t list_elements(assay_site_sketch_t* k, size_t position, size_t input,
@@ -178,6 +222,8 @@ assay_status_t assay_site_sketch_list(assay_site_sketch_t* k) {
     if (!is_float(y) || !y->rank) continue;
     ASSAY_TRY(list_output(k, i, y, elements));
     ASSAY_TRY(list_slopes(k, i, y, elements));
+    ASSAY_TRY(list_scale(k, i, y, elements));
+    ASSAY_TRY(list_merged(k, i, elements));
     ASSAY_TRY(list_constants(k, i, elements));
   }
   return NULL;
@@ -200,6 +246,18 @@ static void add_row(const assay_site_t* site, const assay_tensor_t* y, const dou
   }
 }
 
+// Of the scale of each channel: what comes out without the bias is in proportion to it.
+static void add_scales(const assay_site_t* site, const assay_tensor_t* y, const double* scales,
+                       const double* biases, const double* g, double* row) {
+  const int64_t c = site->channels, inner = assay_dims_product(y->dims, site->axis + 1, y->rank);
+  memset(row, 0, (size_t)c * sizeof *row);
+  for (int64_t i = 0; i < y->size / inner; i++) {
+    const double scale = scales[i % c], bias = biases[i % c];
+    for (int64_t k = 0; scale != 0 && k < inner; k++)
+      row[i % c] += g[i * inner + k] * (assay_f64(y)[i * inner + k] - bias) / scale;
+  }
+}
+
 // Of the slope below zero of each channel.
 static void add_slopes(const assay_site_t* site, const assay_tensor_t* x, const double* g,
                        double* row) {
@@ -210,24 +268,42 @@ static void add_slopes(const assay_site_t* site, const assay_tensor_t* x, const 
       row[i % c] += g[i * inner + k] * fmin(0, assay_f64(x)[i * inner + k]);
 }
 
+// The scale of a normalization, as a step that was taken has made it.
+static assay_status_t scale_of(const assay_search_t* s, const assay_node_t* n,
+                               assay_tensor_t** out) {
+  const assay_repair_t* r = assay_search_adopted(s, n);
+  return assay_tensor_widen(r ? r->edits[0].tensor : n->inputs[1]->constant, out);
+}
+
 // The equations of probes [from, ASSAY_PROBES) by what the output's derivatives are.
-static void add_by_output(assay_site_sketch_t* k, assay_site_t* site, const assay_search_t* s,
-                          const assay_predict_t* p, int from) {
+static assay_status_t add_by_output(assay_site_sketch_t* k, assay_site_t* site,
+                                    const assay_search_t* s, const assay_predict_t* p, int from) {
   const assay_node_t* n = s->nodes[site->position];
   const double* g = assay_predict_derivatives(p, n->outputs[0]);
   const assay_tensor_t* y = assay_site_sketch_truth(s, n->outputs[0]);
   const assay_tensor_t* x =
       site->kind == ASSAY_SITE_SLOPES ? assay_evaluator_get(s->evaluator, n->inputs[0]) : y;
-  if (!g || !is_float(y) || !is_float(x)) return;
+  assay_tensor_t *scale = NULL, *bias = NULL;
+  if (!g || !is_float(y) || !is_float(x)) return NULL;
+  if (site->kind == ASSAY_SITE_SCALE) {
+    ASSAY_TRY(scale_of(s, n, &scale));
+    assay_status_t st = assay_tensor_widen(n->inputs[2]->constant, &bias);
+    if (st) return assay_tensor_release(scale), st;
+  }
   for (int q = from; q < ASSAY_PROBES; q++) {
     const size_t e = k->equations + (size_t)(q - from);
     if (e >= site->max) break;
     double* row = site->rows + e * site->columns;
     if (site->kind == ASSAY_SITE_SLOPES)
       add_slopes(site, x, g + q * y->size, row);
+    else if (site->kind == ASSAY_SITE_SCALE)
+      add_scales(site, y, assay_f64(scale), assay_f64(bias), g + q * y->size, row);
     else
       add_row(site, y, g + q * y->size, row);
   }
+  assay_tensor_release(scale);
+  assay_tensor_release(bias);
+  return NULL;
 }
 
 static assay_status_t add_by_constant(assay_site_sketch_t* k, assay_site_t* site,
@@ -240,8 +316,10 @@ static assay_status_t add_by_constant(assay_site_sketch_t* k, assay_site_t* site
   for (int q = from; g && x && q < ASSAY_PROBES; q++) {
     const size_t e = k->equations + (size_t)(q - from);
     if (e >= site->max) break;
+    const double* of = g + q * x->size;
     for (size_t i = 0; i < site->columns; i++)
-      site->rows[e * site->columns + i] = g[q * x->size + site->at[i]];
+      site->rows[e * site->columns + i] =
+          of[site->at[i]] - (site->taken ? of[site->at[i] - site->taken] : 0);
   }
   assay_free(g);
   return NULL;
@@ -265,7 +343,7 @@ static assay_status_t add_equations(assay_site_sketch_t* k, const assay_search_t
       if (site->rows && site->kind == ASSAY_SITE_CONSTANT)
         st = add_by_constant(k, site, s, p, from);
       else if (site->rows)
-        add_by_output(k, site, s, p, from);
+        st = add_by_output(k, site, s, p, from);
     }
     if (!st && i > first) st = assay_predict_pass(p, i);
     if (assay_clock_seconds() > k->end) break;

@@ -18,6 +18,7 @@ typedef enum assay_site_kind {
   ASSAY_SITE_OUTPUT,    // factors, then summands, of the output's channels
   ASSAY_SITE_SLOPES,    // a slope for each channel of a PRelu that has one for all
   ASSAY_SITE_CONSTANT,  // elements of a constant
+  ASSAY_SITE_SCALE,     // the scale of a normalization, which leaves its bias as it is
 } assay_site_kind_t;
 
 // What is fitted of an output: bit 0 factors, bit 1 summands. Others have numbers only.
@@ -31,6 +32,7 @@ typedef struct assay_site {
   int64_t channels;  // of an output
   size_t input;
   int64_t* at;     // of a constant: the elements; owned
+  int64_t taken;   // what an element gets is taken from the one so many places before it; 0: not
   size_t columns;  // numbers that an equation has
   double* rows;    // [max, columns]
   size_t max;

@@ -2,8 +2,8 @@
 //
 // Source: ONNX LSTM-14, with the default activations: gates in the order i o f c,
 //   i, o, f = sigmoid(...), g = tanh(...), C = f C' + i g, H = o tanh(C).
-// Other activations, clipping, peepholes, coupled gates and sequences of different lengths have no
-// rule, nor has any input but X.
+// Other activations, clipping, peepholes, coupled gates, sequences of different lengths, and all
+// inputs but X, numerically, where that is little work.
 #include <math.h>
 #include <string.h>
 
@@ -139,7 +139,8 @@ static bool has_rule(const assay_vjp_t* c) {
 assay_status_t assay_vjp_lstm(const assay_vjp_t* c, bool* out_known) {
   const assay_tensor_t *x = c->in[0], *r = c->in[2];
   *out_known = false;
-  if (!has_rule(c) || x->size == 0 || r->size == 0) return NULL;
+  if (x->size == 0 || r->size == 0) return NULL;
+  if (!has_rule(c)) return assay_vjp_small(c, out_known);
   lstm_t s = {.c = c, .t = x->dims[0], .n = x->dims[1], .i = x->dims[2]};
   s.h = r->dims[2];
   s.directions = r->dims[0];

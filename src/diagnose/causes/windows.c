@@ -1,0 +1,164 @@
+// Windows of spectra, alone or multiplied into the waves of a convolution, made again as another
+// one: symmetric for periodic, and of another kind.
+//
+// Sources: F. J. Harris, On the Use of Windows for Harmonic Analysis, 1978; periodic by default in
+// PyTorch, symmetric in NumPy, Blaizzy/mlx-audio issue 920; tensorflow/tensorflow issue 16465.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/functions.h"
+#include "diagnose/proposals.h"
+
+enum { FEWEST = 6, MOST = 1 << 22 };
+static const double TURN = 6.283185307179586, NEAR = 2e-5, ZERO = 1e-6;
+
+// a - b cos(2 pi t / T) + c cos(4 pi t / T).
+typedef struct window {
+  const char* name;
+  double a, b, c;
+} window_t;
+
+static const window_t windows[] = {
+    {"a Hann window", 0.5, 0.5, 0},
+    {"a Hamming window", 0.54, 0.46, 0},
+    {"a Blackman window", 0.42, 0.5, 0.08},
+    {"no window", 1, 0, 0},
+};
+enum { WINDOWS = sizeof windows / sizeof *windows };
+
+static double value_of(const window_t* w, bool periodic, int64_t n, int64_t t) {
+  const double x = TURN * (double)t / (double)(periodic ? n : n - 1);
+  const double y = w->a - w->b * assay_cos(x) + w->c * assay_cos(2 * x);
+  return fabs(y) < 1e-12 ? 0 : y;
+}
+
+// Whether the places of each row are waves times a window: scale * window(t) * (p cos(2 pi k t / n)
+// + q sin(2 pi k t / n)). row[3 * r]: k, p and q.
+typedef struct waves {
+  const double* x;
+  int64_t rows, n;
+  double* row;
+} waves_t;
+
+// p and q of a wave by least squares; what is left, over the row's largest.
+static double fit_wave(const waves_t* w, const double* x, const double* window, double k,
+                       double* out) {
+  double cc = 0, cs = 0, ss = 0, cx = 0, sx = 0, most = 0, left = 0;
+  for (int64_t t = 0; t < w->n; t++) {
+    const double angle = TURN * k * (double)t / (double)w->n;
+    const double c = window[t] * assay_cos(angle), s = window[t] * assay_sin(angle);
+    cc += c * c, cs += c * s, ss += s * s, cx += c * x[t], sx += s * x[t];
+  }
+  const double det = cc * ss - cs * cs;
+  out[0] = k;
+  out[1] = det > 1e-9 * cc * cc ? (cx * ss - sx * cs) / det : cc > 0 ? cx / cc : 0;
+  out[2] = det > 1e-9 * cc * cc ? (sx * cc - cx * cs) / det : 0;
+  for (int64_t t = 0; t < w->n; t++) {
+    const double angle = TURN * k * (double)t / (double)w->n;
+    const double y = window[t] * (out[1] * assay_cos(angle) + out[2] * assay_sin(angle));
+    most = fmax(most, fabs(x[t]));
+    left = fmax(left, fabs(x[t] - y));
+  }
+  return most > ZERO ? left / most : 0;
+}
+
+static bool find_waves(waves_t* w, const double* window) {
+  int64_t last = 0;
+  for (int64_t r = 0; r < w->rows; r++) {
+    bool found = false;
+    // Rows stand in the order of their frequencies: the next one is tried first.
+    for (int64_t i = 0; !found && i <= w->n / 2; i++) {
+      const int64_t k = (last + i) % (w->n / 2 + 1);
+      found = fit_wave(w, w->x + r * w->n, window, (double)k, w->row + 3 * r) < NEAR;
+      if (found) last = k + 1;
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
+typedef struct offer {
+  const assay_suspect_t* s;
+  const char* cause;
+  const assay_trial_t* t;
+  bool* stop;
+  size_t input;
+  const assay_tensor_t* x;
+} offer_t;
+
+static assay_status_t offer_window(const offer_t* o, const waves_t* w, const window_t* kind,
+                                   bool periodic) {
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_tensor_create(o->x->type, o->x->rank, o->x->dims, &y));
+  for (int64_t i = 0; i < y->size; i++) {
+    const int64_t t = i % w->n;
+    const double *row = w->row + 3 * (i / w->n), angle = TURN * row[0] * (double)t / (double)w->n;
+    const double wave = row[1] * assay_cos(angle) + row[2] * assay_sin(angle);
+    assay_f64(y)[i] = (double)(float)(value_of(kind, periodic, w->n, t) * wave);
+  }
+  assay_repair_t r = assay_repair_of(o->s, o->cause, ASSAY_EDIT_CONSTANT);
+  r.edits[0].input = o->input;
+  r.edits[0].tensor = y;
+  const assay_value_t* v = o->s->node->inputs[o->input];
+  snprintf(r.text, sizeof r.text, "'%.100s' with %s%s", v ? v->name : "", kind->name,
+           kind->b == 0 ? ""
+           : periodic   ? " that goes on periodically"
+                        : " that ends as it begins");
+  return assay_offer(o->t, &r, o->stop);
+}
+
+static assay_status_t offer_others(const offer_t* o, const waves_t* w, size_t now, bool periodic) {
+  for (size_t k = 0; k < WINDOWS; k++)
+    for (int p = 0; p < 2 && !*o->stop; p++) {
+      if (k == now && (p == periodic || windows[k].b == 0)) continue;
+      if (windows[k].b == 0 && p) continue;
+      ASSAY_TRY(offer_window(o, w, &windows[k], p));
+    }
+  return NULL;
+}
+
+// A wave without a window may be any weight of one row: what has none must be waves in many.
+static bool may_have(const window_t* kind, int64_t rows) { return kind->b != 0 || rows >= FEWEST; }
+
+static assay_status_t offer_all(const offer_t* o) {
+  const assay_tensor_t* x = o->x;
+  waves_t w = {.x = assay_f64(x), .n = x->dims[x->rank - 1]};
+  double* window = NULL;
+  w.rows = x->size / w.n;
+  ASSAY_TRY(assay_new_array((size_t)w.n, sizeof *window, &window));
+  assay_status_t st = assay_new_array((size_t)w.rows * 3, sizeof *w.row, &w.row);
+  bool found = false;
+  for (size_t k = 0; !st && k < WINDOWS && !found; k++)
+    for (int p = 1; p >= 0 && !st && !found; p--) {
+      if (!may_have(&windows[k], w.rows)) continue;
+      for (int64_t t = 0; t < w.n; t++) window[t] = value_of(&windows[k], p, w.n, t);
+      found = find_waves(&w, window);
+      if (found) st = offer_others(o, &w, k, p);
+    }
+  assay_free(window);
+  assay_free(w.row);
+  return st;
+}
+
+// A window alone, or a convolution of one channel along one dimension.
+static bool is_candidate(const assay_node_t* n, const assay_tensor_t* x) {
+  if (!x || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64 || !x->rank) return false;
+  if (x->size < FEWEST || x->size > MOST || x->dims[x->rank - 1] < FEWEST) return false;
+  if (strcmp(n->op_type, "Conv") == 0) return x->rank == 3 && x->dims[1] == 1;
+  return x->size == x->dims[x->rank - 1];
+}
+
+assay_status_t assay_propose_window(const assay_suspect_t* s, const char* cause,
+                                    const assay_trial_t* t, bool* stop) {
+  for (size_t i = 0; i < s->n_in && !*stop; i++) {
+    assay_tensor_t* x = NULL;
+    ASSAY_TRY(assay_suspect_constant(s, i, &x));
+    const offer_t o = {s, cause, t, stop, i, x};
+    assay_status_t st = is_candidate(s->node, x) ? offer_all(&o) : NULL;
+    assay_tensor_release(x);
+    if (st) return st;
+  }
+  return NULL;
+}
