@@ -67,8 +67,8 @@ static assay_status_t offer_moved(const assay_suspect_t* s, const char* cause, c
   for (size_t i = 0; i < r->n; i++) {
     if (axis < r->n && i != axis) continue;
     // What starts at 0 or at the end wraps around: not what was meant.
-    if (r->starts[i] + step == 0 && r->starts[i] < 0) return NULL;
-    if (r->starts[i] == 0 && step < 0) return NULL;
+    if (r->starts[i] + step >= 0 && r->starts[i] < 0) return NULL;
+    if (r->starts[i] >= 0 && r->starts[i] + step < 0) return NULL;
     y.starts[i] += step;
     if (y.ends[i] < FAR && y.ends[i] + step != 0) y.ends[i] += step;
   }
@@ -95,10 +95,10 @@ assay_status_t assay_propose_slice(const assay_suspect_t* s, const char* cause,
   bool known = read_attributes(s->node, &r);
   if (!known) ASSAY_TRY(read_inputs(s, &r, &known));
   if (!known || !r.n) return NULL;
-  static const int steps[] = {-1, 1};
+  static const int steps[] = {-1, 1, -2, 2};
   for (size_t axis = 0; axis <= r.n; axis++) {
     if (axis == r.n && r.n == 1) break;
-    for (int k = 0; k < 2 && !*stop; k++)
+    for (int k = 0; k < 4 && !*stop; k++)
       ASSAY_TRY(offer_moved(s, cause, &r, axis, steps[k], t, stop));
   }
   return NULL;

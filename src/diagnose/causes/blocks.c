@@ -153,7 +153,9 @@ assay_status_t assay_propose_blocks(const assay_suspect_t* s, const char* cause,
     const bool fits = is_float(x) && x->rank > out_axis && is_float(bias) && bias->rank == 1 &&
                       out_axis >= 0 && bias->size == x->dims[out_axis];
     const weight_t w = {s, cause, t, stop, i, x, fits ? bias : NULL, out_axis};
-    for (int axis = 0; !st && is_float(x) && x->size <= FEW && axis < x->rank && axis < 2; axis++) {
+    int seen = 0;
+    for (int axis = 0; !st && is_float(x) && x->size <= FEW && axis < x->rank && seen < 2; axis++) {
+      seen += x->dims[axis] > 1;
       if (x->dims[axis] < 4) continue;
       st = offer_blocks(&w, axis);
       if (!st) st = offer_counts(&w, axis);
