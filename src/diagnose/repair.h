@@ -17,7 +17,12 @@ typedef enum assay_edit_kind {
 #undef ASSAY_EDIT_KIND
 } assay_edit_kind_t;
 
-enum { ASSAY_EDIT_NUMBERS = 16, ASSAY_EDIT_FUNCTIONS = 6, ASSAY_REPAIR_EDITS = 3, ASSAY_REPAIR_BESIDE = 3 };
+enum {
+  ASSAY_EDIT_NUMBERS = 16,
+  ASSAY_EDIT_FUNCTIONS = 6,
+  ASSAY_REPAIR_EDITS = 3,
+  ASSAY_REPAIR_BESIDE = 3
+};
 enum { ASSAY_CHAIN_STEPS = 8, ASSAY_CHAIN_OPERANDS = 3 };
 
 // What a new node reads.

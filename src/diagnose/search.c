@@ -71,7 +71,7 @@ typedef struct search_state {
   measure_t* measures;
   size_t n_measures, cap_measures;
   double* corrections;  // by position: what the measures say of it
-  double start, end;  // of the search
+  double start, end;    // of the search
   double screen_until;
   assay_screening_t screening;
   pending_t pending[PENDING];

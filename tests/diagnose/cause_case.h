@@ -21,8 +21,8 @@ static inline assay_tensor_t* cause_output(const assay_model_t* m, assay_tensor_
 }
 
 // The repair, made in the model as it was read, gives golden.
-static inline void repair_holds(const cause_row_t* row, const search_case_t* c, const graph_case_t* wrong,
-                         const assay_repair_t* r) {
+static inline void repair_holds(const cause_row_t* row, const search_case_t* c,
+                                const graph_case_t* wrong, const assay_repair_t* r) {
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
   assay_model_t* m = graph_case_model(wrong, in);
   op_case_ok(assay_repair_apply(r, m));
@@ -55,8 +55,8 @@ static inline void cause_is_found(const cause_row_t* row, const graph_case_t* wr
              n ? faults[0].repair.text : "");
   if (strcmp(faults[0].node->label, row->node) != 0 ||
       strcmp(faults[0].repair.cause, row->cause) != 0)
-    fail_msg("%s: '%s' by '%s', %s", row->right.name, faults[0].node->label,
-             faults[0].repair.cause, faults[0].repair.text);
+    fail_msg("%s: '%s' by '%s', %s", row->right.name, faults[0].node->label, faults[0].repair.cause,
+             faults[0].repair.text);
   repair_holds(row, &c, wrong, &faults[0].repair);
   for (size_t k = 0; k < n; k++) assay_repair_deinit(&faults[k].repair);
   search_case_deinit(&c);

@@ -39,10 +39,8 @@ static assay_status_t offer(const assay_suspect_t* s, const char* cause, size_t 
   return assay_offer(t, &r, stop);
 }
 
-static const assay_chain_t factor = {
-    "factor", {{.op_type = "Mul", .of = {ASSAY_START, TENSOR}}}};
-static const assay_chain_t summand = {
-    "summand", {{.op_type = "Add", .of = {ASSAY_START, TENSOR}}}};
+static const assay_chain_t factor = {"factor", {{.op_type = "Mul", .of = {ASSAY_START, TENSOR}}}};
+static const assay_chain_t summand = {"summand", {{.op_type = "Add", .of = {ASSAY_START, TENSOR}}}};
 static const assay_chain_t cap = {"cap",
                                   {{.op_type = "Div", .of = {ASSAY_START, TENSOR}},
                                    {.op_type = "Tanh", .of = {ASSAY_STEP(0)}},
@@ -81,8 +79,8 @@ static bool is_shared(const assay_suspect_t* s, size_t i) {
 // Far from 1 a fit may not find the way: the root of a width, and a few others.
 static assay_status_t offer_usual(const assay_suspect_t* s, const char* cause,
                                   const assay_trial_t* t, bool* stop) {
-  static const char* const sums[] = {"Gather", "Log",     "Add",        "Conv", "Gemm", "Split",
-                                     "MatMul", "Softmax", "Transpose", NULL};
+  static const char* const sums[] = {"Gather", "Log",    "Add",     "Conv",      "Gemm",
+                                     "Split",  "MatMul", "Softmax", "Transpose", NULL};
   const assay_tensor_t* y = s->out[0];
   const double width = y->rank ? (double)y->dims[y->rank - 1] : 1;
   const double numbers[] = {sqrt(width), 1 / sqrt(width), 0.1, 10, 1. / 255, 255};
@@ -92,8 +90,9 @@ static assay_status_t offer_usual(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// Sources: embeddings times the root of their width, A. Vaswani et al., 2017, 3.4; branches that are
-// scaled before they are added, H. Touvron et al., 2021 (LayerScale); logarithms to other bases.
+// Sources: embeddings times the root of their width, A. Vaswani et al., 2017, 3.4; branches that
+// are scaled before they are added, H. Touvron et al., 2021 (LayerScale); logarithms to other
+// bases.
 assay_status_t assay_propose_factor(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
   if (!s->around || *s->node->domain) return NULL;
@@ -101,10 +100,9 @@ assay_status_t assay_propose_factor(const assay_suspect_t* s, const char* cause,
   if (after && !has_own_factor(s))
     ASSAY_TRY(offer(s, cause, s->n_in, s->out[0], &factor, 1, true, t, stop));
   if (after && !*stop) ASSAY_TRY(offer_usual(s, cause, t, stop));
-  static const char* const readers[] = {"Add",  "Sub",  "Mul",     "Div",    "Conv",
-                                        "Gemm", "Exp",  "MatMul",  "Concat", "Sum",
-                                        "Sin",  "Cos",  "Sigmoid", "Tanh",   "Pow",
-                                        "Erf",  "Gelu", "Softmax", NULL};
+  static const char* const readers[] = {
+      "Add", "Sub", "Mul",     "Div",  "Conv", "Gemm", "Exp",  "MatMul",  "Concat", "Sum",
+      "Sin", "Cos", "Sigmoid", "Tanh", "Pow",  "Erf",  "Gelu", "Softmax", NULL};
   for (size_t i = 0; is_op(s->node, readers) && i < s->n_in && !*stop; i++)
     if (is_shared(s, i)) ASSAY_TRY(offer(s, cause, i, s->in[i], &factor, 1, true, t, stop));
   return NULL;

@@ -99,7 +99,7 @@ assay_status_t assay_propose_epsilon_place(const assay_suspect_t* s, const char*
   for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
     // Inside the root, or outside.
     const bool inside = is_op(s->node, "Sqrt");
-    const assay_node_t* sum = inside ? made_by(s->node->inputs[0], inner[i])
+    const assay_node_t* sum = inside                     ? made_by(s->node->inputs[0], inner[i])
                               : is_op(s->node, inner[i]) ? s->node
                                                          : NULL;
     if (!sum || sum->n_inputs < 2) continue;
@@ -163,8 +163,7 @@ static assay_status_t read_root(const assay_suspect_t* s, const assay_value_t* v
   const size_t at = number_at(s, add);
   *out_fits = false;
   if (add && at < 2) {
-    ASSAY_TRY(
-        assay_tensor_widen(assay_around_tensor(s->around, add->inputs[at]), &out->epsilon));
+    ASSAY_TRY(assay_tensor_widen(assay_around_tensor(s->around, add->inputs[at]), &out->epsilon));
     v = add->inputs[1 - at];
   }
   out->variance = made_by(v, "ReduceMean");
@@ -220,8 +219,7 @@ static bool same_axes(const norm_t* m, const int64_t* axes, int n) {
 static assay_status_t offer_form(const rewrite_t* w, const norm_t* m, bool above, bool below,
                                  const int64_t* axes, int n) {
   char program[160], text[160];
-  assay_formula_terms_t terms = {
-      .program = program, .source = m->x, .c = m->epsilon, .n_axes = n};
+  assay_formula_terms_t terms = {.program = program, .source = m->x, .c = m->epsilon, .n_axes = n};
   if (above == m->above && below == m->below && same_axes(m, axes, n)) return NULL;
   memcpy(terms.axes, axes, (size_t)n * sizeof *axes);
   snprintf(program, sizeof program, "%s %s dup * mean %sSqrt /", above ? "x x mean -" : "x",
@@ -255,17 +253,18 @@ static assay_status_t offer_layer(const rewrite_t* w) {
   const int first = (int)(axis < 0 ? axis + x->rank : axis);
   const bool has_bias = s->n_in > 2 && s->node->inputs[2];
   ASSAY_TRY(assay_tensor_scalar_f64(x->type, e, &epsilon));
-  assay_formula_terms_t terms = {.program = has_bias ? "x x dup * mean c + Sqrt / v * u +"
-                                                     : "x x dup * mean c + Sqrt / v *",
-                                 .source = s->node->inputs[0],
-                                 .value = s->node->inputs[1],
-                                 .value2 = has_bias ? s->node->inputs[2] : NULL,
-                                 .c = epsilon};
+  assay_formula_terms_t terms = {
+      .program = has_bias ? "x x dup * mean c + Sqrt / v * u +" : "x x dup * mean c + Sqrt / v *",
+      .source = s->node->inputs[0],
+      .value = s->node->inputs[1],
+      .value2 = has_bias ? s->node->inputs[2] : NULL,
+      .c = epsilon};
   for (int i = first; i >= 0 && i < x->rank; i++) terms.axes[terms.n_axes++] = i;
-  assay_status_t st =
-      terms.n_axes ? offer(w, 0, &terms, "not less its mean, divided by the root of the mean of its "
-                                         "squares")
-                   : NULL;
+  assay_status_t st = terms.n_axes
+                          ? offer(w, 0, &terms,
+                                  "not less its mean, divided by the root of the mean of its "
+                                  "squares")
+                          : NULL;
   assay_tensor_release(epsilon);
   return st;
 }
@@ -334,9 +333,9 @@ assay_status_t assay_propose_masked_mean(const assay_suspect_t* s, const char* c
   if (!product || product->n_inputs != 2) return NULL;
   const bool keeps = assay_attr_i64(sum, "keepdims", 1) != 0;
   const assay_tensor_t* x = assay_around_tensor(s->around, product->outputs[0]);
-  assay_formula_terms_t terms = {.program = keeps ? "x sum v sum 1e-9 max /"
-                                                  : "x sum. v sum. 1e-9 max /",
-                                 .source = product->outputs[0]};
+  assay_formula_terms_t terms = {
+      .program = keeps ? "x sum v sum 1e-9 max /" : "x sum. v sum. 1e-9 max /",
+      .source = product->outputs[0]};
   ASSAY_TRY(read_axes(s, sum, terms.axes, &terms.n_axes));
   if (!x || !terms.n_axes) return NULL;
   for (size_t i = 0; i < 2 && !*stop; i++) {

@@ -84,8 +84,7 @@ static assay_status_t offer_slices(const assay_suspect_t* s, const char* cause,
     int64_t axis = axes ? assay_i64(axes)[k] : k;
     axis = axis < 0 ? axis + s->in[0]->rank : axis;
     if (axis < 0 || axis >= s->in[0]->rank || (steps && assay_i64(steps)[k] != 1)) continue;
-    ASSAY_TRY(
-        offer_other_end(s, cause, starts, ends, (size_t)k, s->in[0]->dims[axis], t, stop));
+    ASSAY_TRY(offer_other_end(s, cause, starts, ends, (size_t)k, s->in[0]->dims[axis], t, stop));
   }
   return NULL;
 }
@@ -152,8 +151,7 @@ static assay_status_t offer_complement(const assay_suspect_t* s, const char* cau
   if (low == high || high > INT32_MAX || low < INT32_MIN) return NULL;
   ASSAY_TRY(assay_tensor_copy(x, &y));
   for (int64_t i = 0; i < x->size; i++) assay_i64(y)[i] = low + high - assay_i64(x)[i];
-  snprintf(text, sizeof text, "'%.100s' counted from the other end",
-           s->node->inputs[input]->name);
+  snprintf(text, sizeof text, "'%.100s' counted from the other end", s->node->inputs[input]->name);
   return offer_constant(s, cause, input, y, text, t, stop);
 }
 
@@ -191,8 +189,7 @@ static assay_status_t offer_moved(const assay_suspect_t* s, const char* cause, s
   r.edits[0].input = before ? input : 0;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_INT64, 1, &n, &at));
   for (int64_t i = 0; i < n; i++) assay_i64(at)[i] = step ? (i - step + n) % n : n - 1 - i;
-  const assay_formula_terms_t terms = {
-      .program = "x gather", .c = at, .axes = {axis}, .n_axes = 1};
+  const assay_formula_terms_t terms = {.program = "x gather", .c = at, .axes = {axis}, .n_axes = 1};
   assay_status_t st = assay_formula_create(&terms, &r.edits[0].formula);
   assay_tensor_release(at);
   if (st) return assay_repair_deinit(&r), st;
@@ -225,8 +222,7 @@ assay_status_t assay_propose_moved_output(const assay_suspect_t* s, const char* 
     if (!v || v->producer || v->constant || !is_float(x) || x->rank < 3) continue;
     const int axes[] = {1, x->rank - 1};
     for (int k = 0; k < 2 && !*stop; k++)
-      if (x->dims[axes[k]] == COLOURS)
-        ASSAY_TRY(offer_moved(s, cause, i, x, axes[k], 0, t, stop));
+      if (x->dims[axes[k]] == COLOURS) ASSAY_TRY(offer_moved(s, cause, i, x, axes[k], 0, t, stop));
   }
   return NULL;
 }
@@ -258,8 +254,7 @@ assay_status_t assay_propose_border(const assay_suspect_t* s, const char* cause,
   const double now = value && is_float(value) ? assay_f64(value)[0] : 0;
   for (size_t i = 0; i < sizeof usual / sizeof *usual && !*stop; i++)
     if (usual[i] != now) ASSAY_TRY(offer_border(s, cause, usual[i], false, t, stop));
-  return *stop ? NULL
-               : offer_border(s, cause, now != 0 ? now : NEXT_TO_NOTHING, true, t, stop);
+  return *stop ? NULL : offer_border(s, cause, now != 0 ? now : NEXT_TO_NOTHING, true, t, stop);
 }
 
 // ---- scales ------------------------------------------------------------------------------------
