@@ -3,6 +3,7 @@
 
     calibration.py build/calibration.jsonl --assay build/release/src/cli/assay --seed 11 --faults 120   draws, checks, adds rows, counts
     calibration.py build/calibration.jsonl [...] [--results bench/results/calibration.md] [--title TEXT]   counts
+    calibration.py build/strangers.jsonl [...] [--column "third generation"]   counts rows of bench/strangers/run.py, without running anything
 
 Draws models and faults of bench/strangers and checks them with golden outputs only; the same command goes on where it stopped. A row has
 "probability", what is said of the first culprit, "first", whether it is one of the nodes at fault, and, where no single node explains the
@@ -31,11 +32,7 @@ def examine(id, assay, folder, seconds):
     found, took, error = run(command(assay, folder, OUTPUTS, case.options, seconds), folder, 120)
     row = {"id": id, "mode": OUTPUTS, "column": case.column, "architecture": case.architecture, "kind": case.kind, "seconds": round(took, 2), "error": error}
     if not error:
-        culprit = (found.get("culprits") or [{}])[0]
-        region = culprit.get("region")
-        row |= {**judge(case, OUTPUTS, found, folder), "probability": culprit.get("probability"), "cause": culprit.get("cause"),
-                "region": region and {"probability": region["probability"], "nodes": region["count"],
-                                      "right": bool(set(region["nodes"]) & set(case.blamed))}}
+        row |= judge(case, OUTPUTS, found, folder)
     shutil.rmtree(folder, ignore_errors=True)
     return row
 
@@ -87,11 +84,13 @@ def main():
     parser.add_argument("--faults", type=int, default=120)
     parser.add_argument("--search-time", type=float, default=10, help="of check, in seconds")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("build/calibration"), help="folder of cases")
+    parser.add_argument("--column", help="only rows of this column of the bench of strangers, such as 'third generation'")
     options = parser.parse_args()
     if options.assay:
         draw(options)
     rows = [json.loads(line) for path in options.rows for line in path.read_text().splitlines() if line.strip()]
-    rows = [r for r in rows if r.get("mode", "outputs only") == "outputs only" and "first" in r]
+    rows = [r for r in rows if r.get("mode", "outputs only") == "outputs only" and "first" in r
+            and options.column in (None, r.get("column"))]
     said, regions = list(pairs(rows)), list(pairs(rows, "region"))
     if not said:
         print("no row has a probability", file=sys.stderr)

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 
 import healthy
-from architectures import FIRST, SECOND, build, generation, held_out, seed_of
+from architectures import FIRST, SECOND, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of
 from data import draw
 from faults import KINDS, LEAST, difference, inject, same_shapes
 from golden import Runner, double_values, reference_values
@@ -16,6 +16,8 @@ from variants import quantize, quantize_any
 SAMPLES = 4   # that check gets
 COLUMNS = ("own", "new kind", "new architecture", "both new")  # the last three are held out
 LATER = "second generation"  # kinds and architectures alike, all of it held out
+THIRD = "third generation"   # the same
+GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
 
 
 @dataclass
@@ -38,19 +40,19 @@ class Case:
 
 
 def column_of(kind, architecture):
-    if KINDS[kind].generation == generation(architecture) == 2:
-        return LATER
+    if KINDS[kind].generation == generation(architecture) > 1:
+        return GROUPS[generation(architecture)][0]
     return COLUMNS[KINDS[kind].held_out + 2 * held_out(architecture)]
 
 
 def draw_fault(seed, number, of=1):
     """Columns take turns; a column draws a kind, then an architecture that has a place for it; the next kind if none has.
 
-    of: the generation. The second is one column: its kinds take turns, in an order that the seed gives.
+    of: the generation. The second and the third are one column each: their kinds take turns, in an order that the seed gives.
     """
-    if of == 2:
-        column, names = LATER, list(SECOND)
-        kinds = [k for k in KINDS if KINDS[k].generation == 2]
+    if of > 1:
+        column, names = GROUPS[of][0], list(GROUPS[of][1])
+        kinds = [k for k in KINDS if KINDS[k].generation == of]
         order = np.random.default_rng(seed_of("case", seed, number // len(kinds), of)).permutation(kinds)
         order, salt = np.roll(order, -(number % len(kinds))), (seed, number, of)
     else:
@@ -61,10 +63,10 @@ def draw_fault(seed, number, of=1):
     for kind in order:
         rng = np.random.default_rng(seed_of("case", *salt, kind))
         # Rounds: a kind that needs a certain variant of an architecture is as likely as others.
-        for name in [str(n) for _ in range(8 if of == 2 else 3) for n in rng.permutation(names)]:
+        for name in [str(n) for _ in range(8 if of > 1 else 3) for n in rng.permutation(names)]:
             model = build(name, int(rng.integers(1 << 30)))
             if KINDS[kind].quantized:
-                model = quantize_any(model, rng) if of == 2 else quantize(model, rng, bool(rng.integers(2)))
+                model = quantize_any(model, rng) if of > 1 else quantize(model, rng, bool(rng.integers(2)))
             fault = model and inject(model, str(kind), int(rng.integers(1 << 30)))
             if fault:
                 case = Case(id_of("F", seed, number, of), column, name, str(kind), fault.proto, model.proto, model.style, model.opset, model.batch,
@@ -90,20 +92,21 @@ def visible(case):
 
 
 def draw_healthy(seed, number, assay, of=1):
-    """of: the generation; of the second, architectures take turns with the rows, so that no two models are alike."""
+    """of: the generation; of the later ones, architectures take turns with the rows, so that no two models are alike."""
     rng = np.random.default_rng(seed_of("healthy", seed, number, *([of] if of > 1 else [])))
     while True:
-        if of == 2:
-            round_, place = divmod(number, len(SECOND))
-            name = str(np.random.default_rng(seed_of("order", seed, round_)).permutation(list(SECOND))[place])
-            name = name if rng.random() < 0.9 else str(rng.choice(list(SECOND)))  # some have no such variant
+        if of > 1:
+            names = list(GROUPS[of][1])
+            round_, place = divmod(number, len(names))
+            name = str(np.random.default_rng(seed_of("order", seed, round_, *([of] if of > 2 else []))).permutation(names)[place])
+            name = name if rng.random() < 0.9 else str(rng.choice(names))  # some have no such variant
         else:
             name = str(rng.choice(list(FIRST)))
         model = build(name, int(rng.integers(1 << 30)))
         found = healthy.variant(model, number, rng, assay, of)
         if found:
             kind, given, intact, options, intermediates = found
-            column = LATER if of == 2 else "held out" if held_out(name) else "own"
+            column = GROUPS[of][0] if of > 1 else "held out" if held_out(name) else "own"
             case = Case(id_of("H", seed, number, of), column, name, kind, given.proto, intact.proto,
                         model.style, model.opset, model.batch, options=options, intermediates=intermediates, recipe=given)
             if runs(case):
@@ -157,6 +160,8 @@ def write(case, folder):
             values = {**values, **optimized(feed)}
         types = {t.name: t.type.tensor_type.elem_type for t in case.model.graph.input}
         given = {k: v.astype(np.float16) if types[k] == onnx.TensorProto.FLOAT16 else v for k, v in feed.items()}
+        if "printed" in case.kind:
+            values = {k: printed(v) for k, v in values.items()}
         np.savez(folder / f"inputs/{i}.npz", **given)
         np.savez(folder / f"golden/{i}.npz", **{k: values[k] for k in outputs})
         if i == 0:
@@ -164,6 +169,14 @@ def write(case, folder):
     names = ("id", "column", "architecture", "kind", "style", "opset", "batch", "blamed", "effect", "options", "source")
     about = {k: getattr(case, k) for k in names}
     (folder / "case.json").write_text(json.dumps(about, indent=1) + "\n")
+
+
+def printed(value):
+    """Numbers as they come out of a text with six digits."""
+    value = np.asarray(value)
+    if value.dtype != np.float32:
+        return value
+    return np.array([float(f"{v:.6g}") for v in value.reshape(-1)], np.float32).reshape(value.shape)
 
 
 def repaired(case, path):

@@ -71,7 +71,13 @@ def points(rng, shape):
     return rng.uniform(-1, 1, shape).astype(np.float32)
 
 
-KINDS = {f.__name__: f for f in (image, pixels, tokens, prompts, signal, features, mask, flags, lengths, time, edges, points)}
+def boxes(rng, shape, side=16):
+    """Corners, the smaller first, within an image."""
+    low = rng.uniform(0, 0.6 * side, shape[:-1] + (2,))
+    return np.concatenate([low, low + rng.uniform(2, 0.4 * side, low.shape)], -1).astype(np.float32)
+
+
+KINDS = {f.__name__: f for f in (image, pixels, tokens, prompts, signal, features, mask, flags, lengths, time, edges, points, boxes)}
 
 
 def draw(model, rng, batch=None):

@@ -10,6 +10,12 @@ import faults2_norms
 import faults2_recurrent
 import faults2_vision
 import faults2_weights
+import faults3_attention
+import faults3_norms
+import faults3_quantizers
+import faults3_structure
+import faults3_vision
+import faults3_waves
 import faults_attention
 import faults_attributes
 import faults_constants
@@ -42,7 +48,8 @@ class Kind:
 
 MODULES = (faults_attention, faults_attributes, faults_constants, faults_recurrent, faults_structure)
 LATER = (faults2_attention, faults2_norms, faults2_recurrent, faults2_vision, faults2_weights)
-KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER)) for module in modules for row in module.ROWS}
+THIRD = (faults3_attention, faults3_norms, faults3_quantizers, faults3_structure, faults3_vision, faults3_waves)
+KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD)) for module in modules for row in module.ROWS}
 
 
 @dataclass
@@ -102,5 +109,5 @@ if __name__ == "__main__":
     out = sys.stdout
     for k in KINDS.values():
         repository, number = k.source.split("#")
-        group = "second" if k.generation == 2 else "held out" if k.held_out else ""
+        group = {2: "second", 3: "third"}.get(k.generation, "held out" if k.held_out else "")
         out.write(f"{k.name:32} {group:9} {k.exporter:22} https://github.com/{repository}/issues/{number}\n")

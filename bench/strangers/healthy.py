@@ -1,5 +1,6 @@
 """Healthy models: what a false alarm would be about. Rows say what check gets and where golden is from."""
-from variants import TYPES, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_integers, to_half, to_mixed
+from forms import OTHER, SAME
+from variants import METHODS, TYPES, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_integers, to_half, to_mixed
 
 # Name, how the model is made, options of check, whether inner values are given.
 ROWS = [
@@ -48,9 +49,39 @@ LATER = [
     ("int8 at run, golden of itself, inner values", "int8 at run", [], True),
     ("int8 at run, golden of the float network", "int8 at run of float", [], False),
 ]
+# The third generation's: other forms of the same network, other golden sources, other ways to few bits.
+THIRD = [
+    ("golden printed with six digits", "float", [], False),
+    ("golden printed with six digits, inner values", "float", [], True),
+    ("golden float64, inner values", "float", [], True),
+    ("--precision fp16, golden printed with six digits", "float", ["--precision", "fp16"], False),
+    ("upgraded by onnx's converter, golden of the original, inner values", "upgraded", [], True),
+    ("upgraded by onnx's converter, golden float64", "upgraded", [], False),
+    ("downgraded by onnx's converter, golden of the original", "downgraded", [], False),
+    ("leftovers of an exporter, inner values", "leftovers", [], True),
+    ("leftovers of an exporter, golden fp32 with all optimizations", "leftovers", [], False),
+    ("weights listed as inputs", "weights listed", [], False),
+    ("weights as Constant nodes, inner values", "weights as nodes", [], True),
+    ("every axis open", "open", [], False),
+    ("unusual attributes, golden of the original, inner values", "unusual", [], True),
+    ("unusual attributes, golden of onnx's reference", "unusual", [], False),
+    ("activations as local functions, golden of the original", "functions", [], False),
+    ("products in double precision, golden fp32", "double", [], False),
+    ("weights stored in half precision, golden of itself, inner values", "stored half", [], True),
+    ("weights stored in brain floats, golden of itself", "stored brain", [], False),
+    ("int8 QDQ by entropy, golden of itself, inner values", "int8 S8S8 Entropy", [], True),
+    ("int8 QDQ by percentile, golden of itself", "int8 U8S8 Percentile channels", [], False),
+    ("int8 weights only, golden of itself, inner values", "int8 weights", [], True),
+    ("int8 weights only, golden of the float network", "int8 weights of float", [], False),
+    ("int4 weights in blocks, golden of itself", "int4 weights", [], False),
+    ("int4 weights in blocks, golden of the float network, inner values", "int4 weights of float", [], True),
+]
 
 
 def make(model, made, rng, assay):
+    form = made.removesuffix(" of float")
+    if form in SAME or form in OTHER:
+        return {**SAME, **OTHER}[form](model, rng)
     if made.startswith("half"):
         return to_mixed(model, rng) if "mixed" in made else to_half(model, made == "half inside")
     if made == "optimized":
@@ -62,12 +93,12 @@ def make(model, made, rng, assay):
     types = next((w for w in made.split() if w in TYPES), "U8S8")
     if "operators" in made:
         return quantize_integers(model, rng, "channels" in made, types)
-    return quantize(model, rng, "channels" in made, types=types)
+    return quantize(model, rng, "channels" in made, types=types, method=next((w for w in made.split() if w in METHODS), "MinMax"))
 
 
 def variant(model, number, rng, assay, of=1):
     """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant; of: the generation."""
-    rows = LATER if of == 2 else ROWS
+    rows = {1: ROWS, 2: LATER, 3: THIRD}[of]
     kind, made, options, inner = rows[number % len(rows)]
     if made == "float":
         return kind, model, model, options, inner
@@ -77,7 +108,7 @@ def variant(model, number, rng, assay, of=1):
         return None
     if given is None:
         return None
-    original = made.startswith("half") or made == "optimized" or made.endswith("of float")
+    original = made.startswith("half") or made == "optimized" or made in SAME or made.endswith("of float")
     return kind, given, model if original else given, options, inner
 
 

@@ -73,7 +73,15 @@ def judge_fault(case, mode, report, folder):
             "unnoticed": report.get("verdict") == "faithful"}
 
 
+def said(case, report):
+    """How sure check is of its first culprit, and of a region where no single node explains the difference; whether the region is right."""
+    culprit = (report.get("culprits") or [{}])[0]
+    region = culprit.get("region")
+    return {"probability": culprit.get("probability"), "cause": culprit.get("cause"),
+            "region": region and {"probability": region["probability"], "nodes": region["count"], "right": bool(set(region["nodes"]) & set(case.blamed))}}
+
+
 def judge(case, mode, report, folder):
     if case.id[0] == "H":
         return {"alarm": healthy.alarm({"kind": case.kind}, report)}
-    return judge_fault(case, mode, report, folder)
+    return {**judge_fault(case, mode, report, folder), **said(case, report)}

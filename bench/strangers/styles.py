@@ -57,3 +57,16 @@ LATER = {
     "script20": Style("", "n{n}", "val_{m}", "{dots}.{w}", "initializer", "minus", "matmul", "pow", "erf", "decomposed", False,
                       (20, 21)),
 }
+
+# Of the third generation: what came from JAX, from Paddle's and torch's later exporters, from nnabla and from Chainer.
+THIRD = {
+    "jax": Style("jax2onnx", "node_{n}_{low}", "var_{m}", "{dots}_{w}", "initializer", "minus", "matmul", "pow", "erf", "decomposed", False,
+                 (18, 21)),
+    "paddle17": Style("PaddlePaddle", "pd_op.{low}.{n}", "pd_op.{low}.{n}.{i}", "{dots}_{n}.{w}_0", "node", "zero", "matmul", "fused", "erf",
+                      "op", False, (17, 18)),
+    "lightning": Style("pytorch", "/model/{scope}/{op}{_k}", "/model/{scope}/{op}{_k}_output_{i}", "model.{dots}.{w}", "node", "chain", "gemm",
+                       "fused", "erf", "op", False, (17, 18)),
+    "nnabla": Style("", "{scope}/{op}_{n}", "{scope}/{op}_{n}_y{i}", "{scope}/{w}", "initializer", "zero", "gemm", "mul", "erf", "op", False,
+                    (11, 13)),
+    "chainer": Style("Chainer", "{op}_{n}", "{op}_{n}_{i}", "param_{dots}_{w}", "initializer", "minus", "gemm", "pow", "erf", "op", False, (12, 15)),
+}

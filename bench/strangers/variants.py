@@ -57,12 +57,13 @@ class Samples(CalibrationDataReader):
 
 
 # Networks that compute indices in floats, which nobody quantizes.
-FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net"}
+FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net", "packed_llm", "neural_codec", "boosted"}
+METHODS = {"MinMax", "Entropy", "Percentile"}
 TYPES = {"U8S8": (QuantType.QUInt8, QuantType.QInt8), "S8S8": (QuantType.QInt8, QuantType.QInt8), "U8U8": (QuantType.QUInt8, QuantType.QUInt8)}
 QUANTIZED = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"}
 
 
-def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantFormat.QDQ, operators=None):
+def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantFormat.QDQ, operators=None, method="MinMax"):
     """By ONNX Runtime, calibrated on drawn data: QuantizeLinear and DequantizeLinear, or operators of integers."""
     if model.name in FLOAT_INDICES or model.opset < 13 and per_channel:  # scales of an axis are of opset 13
         return None
@@ -71,9 +72,10 @@ def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantForma
         onnx.save(model.proto, source)
         logging.disable(logging.WARNING)
         try:
-            quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=format,
-                            op_types_to_quantize=operators, per_channel=per_channel, activation_type=TYPES[types][0],
-                            weight_type=TYPES[types][1], calibrate_method=CalibrationMethod.MinMax)
+            with contextlib.redirect_stdout(io.StringIO()):
+                quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=format,
+                                op_types_to_quantize=operators, per_channel=per_channel, activation_type=TYPES[types][0],
+                                weight_type=TYPES[types][1], calibrate_method=CalibrationMethod[method])
         finally:
             logging.disable(logging.NOTSET)
         proto = onnx.load(target)
