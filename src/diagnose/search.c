@@ -596,10 +596,14 @@ static assay_status_t search_run(search_state_t* h, double until) {
   return NULL;
 }
 
-// What is left of the list, where nothing mends even a part.
+// What is left of the list. Where something mends a part, half of the time that is left is kept for
+// what else may be at fault.
 static assay_status_t search_rest(search_state_t* h) {
-  if (h->trials.plausible || is_mended_in_part(&h->trials)) return NULL;
+  const double end = h->end, now = assay_clock_seconds();
+  if (h->trials.plausible) return NULL;
+  if (is_mended_in_part(&h->trials)) h->end = now + (end - now) / 2;
   ASSAY_TRY(try_all(h));
+  h->end = end;
   h->trials.s->cut_short |= !h->trials.found && assay_clock_seconds() > h->end;
   return NULL;
 }

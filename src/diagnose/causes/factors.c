@@ -76,14 +76,14 @@ static bool is_shared(const assay_suspect_t* s, size_t i) {
   return !v->producer || assay_around_readers(s->around, v, &readers) > 1;
 }
 
-// Far from 1 a fit may not find the way: the root of a width, and a few others.
+// Far from 1 a fit may not find the way: the root of a width.
 static assay_status_t offer_usual(const assay_suspect_t* s, const char* cause,
                                   const assay_trial_t* t, bool* stop) {
   static const char* const sums[] = {"Gather", "Log",    "Add",     "Conv",      "Gemm",
                                      "Split",  "MatMul", "Softmax", "Transpose", NULL};
   const assay_tensor_t* y = s->out[0];
   const double width = y->rank ? (double)y->dims[y->rank - 1] : 1;
-  const double numbers[] = {sqrt(width), 1 / sqrt(width), 0.1, 10, 1. / 255, 255};
+  const double numbers[] = {sqrt(width), 1 / sqrt(width)};
   for (size_t i = 0; is_op(s->node, sums) && i < sizeof numbers / sizeof *numbers && !*stop; i++)
     if (numbers[i] != 1)
       ASSAY_TRY(offer(s, cause, s->n_in, y, &factor, numbers[i], false, t, stop));
@@ -123,6 +123,20 @@ static double largest(const assay_tensor_t* x) {
   return max;
 }
 
+// Whether what a node gives is read by a Softmax soon, or is near the end.
+static bool is_scores(const assay_suspect_t* s) {
+  enum { HOPS = 4, LAST = 6 };
+  const assay_node_t* const* readers = NULL;
+  const assay_node_t* n = s->node;
+  if (s->model->graph->n_nodes - s->around->order[n->id] <= LAST) return true;
+  for (int hops = 0; hops < HOPS && n->n_outputs && n->outputs[0]; hops++) {
+    if (!assay_around_readers(s->around, n->outputs[0], &readers)) return false;
+    n = readers[0];
+    if (strcmp(n->op_type, "Softmax") == 0) return true;
+  }
+  return false;
+}
+
 // c tanh(x / c) of scores and of what a model gives. Source: Gemma Team, 2024: Gemma 2, 2.
 assay_status_t assay_propose_cap(const assay_suspect_t* s, const char* cause,
                                  const assay_trial_t* t, bool* stop) {
@@ -130,6 +144,7 @@ assay_status_t assay_propose_cap(const assay_suspect_t* s, const char* cause,
   static const double usual[] = {30, 50, 20, 10, 5, 15, 100, 1, 2, 3};
   static const double LEAST = 0.02;  // of the cap, that is reached
   if (!s->around || !is_op(s->node, ops) || !s->n_out || !is_float(s->out[0])) return NULL;
+  if (!is_scores(s)) return NULL;
   const double max = largest(s->out[0]);
   for (size_t i = 0; i < sizeof usual / sizeof *usual && !*stop; i++)
     if (max > LEAST * usual[i])
