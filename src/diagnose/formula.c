@@ -9,7 +9,7 @@
 #include "eval/evaluator.h"
 #include "formats/format.h"
 
-enum { STACK = 8, WORD = 32 };
+enum { STACK = 8, WORD = 48 };
 
 struct assay_formula {
   size_t references;
@@ -202,14 +202,47 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
   return r->node(r->user, w->op_type, n, attrs, n_attrs);
 }
 
+// Reads the numbers of a word such as "transpose:0,2,1". False: it is another word.
+static bool read_list(const char* text, const char* word, int64_t* out, size_t* n) {
+  const size_t length = strlen(word);
+  char* end = (char*)text + length;
+  *n = 0;
+  if (strncmp(text, word, length) != 0 || text[length] != ':') return false;
+  while (*end && *n < ASSAY_MAX_RANK) out[(*n)++] = strtoll(end + 1, &end, 10);
+  return !*end;
+}
+
+static assay_status_t do_reshape(const receiver_t* r, const int64_t* dims, size_t n) {
+  assay_tensor_t* t = NULL;
+  assay_status_t st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, (int64_t)n, dims, &t);
+  ASSAY_TRY(push_new(r, st, t));
+  return r->node(r->user, "Reshape", 2, NULL, 0);
+}
+
+static assay_status_t do_transpose(const receiver_t* r, const int64_t* order, size_t n) {
+  const assay_attr_t perm = {.name = "perm",
+                             .doc = "",
+                             .ref = "",
+                             .type = ASSAY_ATTR_INTS,
+                             .n = n,
+                             .u.ints = (int64_t*)order};
+  return r->node(r->user, "Transpose", 1, &perm, 1);
+}
+
 static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r) {
   const char* at = f->program;
   for (char text[WORD]; next_word(&at, text);) {
     const word_t* w = find_word(text);
     char* end = NULL;
     const double number = strtod(text, &end);
+    int64_t list[ASSAY_MAX_RANK];
+    size_t n = 0;
     if (w) {
       ASSAY_TRY(do_word(f, w, r));
+    } else if (read_list(text, "reshape", list, &n)) {
+      ASSAY_TRY(do_reshape(r, list, n));
+    } else if (read_list(text, "transpose", list, &n)) {
+      ASSAY_TRY(do_transpose(r, list, n));
     } else if (strcmp(text, "x") == 0) {
       ASSAY_TRY(r->source(r->user));
     } else if (strcmp(text, "v") == 0 || strcmp(text, "u") == 0) {

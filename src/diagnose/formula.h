@@ -19,6 +19,8 @@
 //   scatter, scatter+   of data, indices and updates: ScatterND, which sets or adds
 //   put, put+   the same by ScatterElements along the formula's one axis
 //   unsqueeze   one more dimension at its one axis
+//   reshape:0,8,-1   in this shape, 0 and -1 as in Reshape
+//   transpose:0,2,1   with its dimensions in this order
 //   Relu, Erf ...     another word is a unary operator without attributes
 // "x 0.5 * Erf 1 + x *" is x (1 + erf(x / 2)).
 #ifndef ASSAY_DIAGNOSE_FORMULA_H_

@@ -375,10 +375,21 @@ static assay_status_t vary_axes(const vary_t* v, const assay_numbers_t* x) {
   return NULL;
 }
 
-// Begins and ends exchanged, and each moved by one at the other's cost.
+// Begins and ends exchanged, all on one side, as causal convolutions have it, half on each, and
+// each moved by one at the other's cost.
 static assay_status_t vary_pads(const vary_t* v, const assay_numbers_t* x) {
   const size_t half = x->n / 2;
   assay_numbers_t y = *x;
+  for (int side = 0; side < 3; side++) {
+    bool same = true;
+    for (size_t i = 0; i < half; i++) {
+      const int64_t all = x->at[i] + x->at[i + half];
+      y.at[i] = side == 0 ? all : side == 1 ? 0 : all / 2;
+      y.at[i + half] = all - y.at[i];
+      same = same && y.at[i] == x->at[i];
+    }
+    if (!same) ASSAY_TRY(emit(v, &y));
+  }
   for (size_t i = 0; i < half; i++) y.at[i] = x->at[i + half], y.at[i + half] = x->at[i];
   if (memcmp(y.at, x->at, x->n * sizeof *x->at) != 0) ASSAY_TRY(emit(v, &y));
   for (int step = -1; step <= 1; step += 2) {

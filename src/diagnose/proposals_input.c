@@ -401,6 +401,17 @@ assay_status_t assay_propose_operator(const assay_suspect_t* s, const char* caus
   return NULL;
 }
 
+// A bound that is, or is not, counted in. Source: positions of causal masks.
+assay_status_t assay_propose_comparison(const assay_suspect_t* s, const char* cause,
+                                        const assay_trial_t* t, bool* stop) {
+  static const char* const pairs[][2] = {{"Less", "LessOrEqual"}, {"Greater", "GreaterOrEqual"}};
+  for (size_t i = 0; i < 2 && !*s->node->domain; i++)
+    for (size_t k = 0; k < 2 && !*stop; k++)
+      if (strcmp(s->node->op_type, pairs[i][k]) == 0)
+        ASSAY_TRY(offer_operator(s, cause, pairs[i][1 - k], t, stop));
+  return NULL;
+}
+
 // A Squeeze without axes takes every dimension of 1, also those that are 1 by chance.
 assay_status_t assay_propose_squeeze(const assay_suspect_t* s, const char* cause,
                                      const assay_trial_t* t, bool* stop) {

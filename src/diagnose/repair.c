@@ -110,7 +110,8 @@ assay_status_t assay_repair_evaluate(assay_evaluator_t* m, const assay_repair_t*
 
 bool assay_repair_only_follows(const assay_repair_t* r) {
   bool only = r->n_edits > 0;
-  for (size_t i = 0; i < r->n_edits; i++) only = only && assay_chain_follows(&r->edits[i]);
+  for (size_t i = 0; i < r->n_edits; i++)
+    only = only && (r->edits[i].kind == ASSAY_EDIT_AFTER || assay_chain_follows(&r->edits[i]));
   return only;
 }
 
@@ -120,11 +121,19 @@ assay_status_t assay_repair_follow(assay_evaluator_t* m, const assay_repair_t* r
   assay_status_t st = NULL;
   for (size_t i = 0; i < n_out; i++) out[i] = assay_tensor_retain(was[i]);
   for (size_t i = 0; !st && i < r->n_edits; i++) {
+    const assay_repair_edit_t* e = &r->edits[i];
+    const bool is_formula = e->kind == ASSAY_EDIT_AFTER;
+    const assay_value_t* source = is_formula ? assay_formula_source(e->formula) : NULL;
+    const size_t at = is_formula ? e->input : 0;
     assay_tensor_t* made = NULL;
-    st = assay_chain_evaluate(m, r->node, &r->edits[i], n_in, in, out[0], &made);
+    if (is_formula)
+      st = assay_formula_evaluate(e->formula, m, r->node,
+                                  source ? assay_evaluator_get(m, source) : out[at], &made);
+    else
+      st = assay_chain_evaluate(m, r->node, e, n_in, in, out[0], &made);
     if (st) break;
-    assay_tensor_release(out[0]);
-    out[0] = made;
+    assay_tensor_release(out[at]);
+    out[at] = made;
   }
   for (size_t i = 0; st && i < n_out; i++) assay_tensor_release(out[i]), out[i] = NULL;
   return st;

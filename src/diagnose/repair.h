@@ -17,7 +17,12 @@ typedef enum assay_edit_kind {
 #undef ASSAY_EDIT_KIND
 } assay_edit_kind_t;
 
-enum { ASSAY_EDIT_NUMBERS = 16, ASSAY_EDIT_FUNCTIONS = 6, ASSAY_REPAIR_EDITS = 3 };
+enum {
+  ASSAY_EDIT_NUMBERS = 16,
+  ASSAY_EDIT_FUNCTIONS = 6,
+  ASSAY_REPAIR_EDITS = 3,
+  ASSAY_REPAIR_BESIDE = 3
+};
 enum { ASSAY_CHAIN_STEPS = 8, ASSAY_CHAIN_OPERANDS = 3 };
 
 // What a new node reads.
@@ -75,6 +80,9 @@ typedef struct assay_repair {
   // With a parameter to be fitted: what edit 0 sets. The value is put there by the search.
   bool fits;
   double value, start;
+  // Nodes that the fault may as well be in: of a pattern that has another form, all are.
+  const assay_node_t* beside[ASSAY_REPAIR_BESIDE];
+  size_t n_beside;
   char text[240];  // what to do, for people: "alpha = 0.5 instead of 1"
 } assay_repair_t;
 

@@ -73,7 +73,8 @@ typedef struct search_state {
   candidate_t **by_suspicion, **by_forecast;  // the list in two orders
   measure_t* measures;
   size_t n_measures, cap_measures;
-  double start, end;  // of the search
+  double* corrections;  // by position: what the measures say of it
+  double start, end;    // of the search
   double screen_until;
   assay_screening_t screening;
   pending_t pending[PENDING];
@@ -167,7 +168,7 @@ static const double UNLIKELY = 4;  // decades from what is needed, at most
 static double gain_of(const search_state_t* h, const candidate_t* c) {
   const double now = assay_log10(fmax(needed(h), 1e-300));
   if (c->expected != c->expected) return assay_log10(UNKNOWN_GAIN);
-  return fmin(UNLIKELY, fabs(now - c->expected - correction(h, c->position)));
+  return fmin(UNLIKELY, fabs(now - c->expected - h->corrections[c->position]));
 }
 
 // After that: late nodes are cheap to try, and earlier rows are likelier causes.
@@ -339,6 +340,7 @@ static double doubt(const search_state_t* h, const candidate_t* c) {
 }
 
 static void sort(search_state_t* h) {
+  for (size_t i = 0; i < h->trials.s->n_nodes; i++) h->corrections[i] = correction(h, i);
   for (size_t i = 0; i < h->n; i++) {
     candidate_t* c = &h->list[i];
     c->score = c->base + gain_of(h, c) + doubt(h, c);
@@ -467,6 +469,7 @@ static assay_status_t list_all(search_state_t* h) {
   assay_predict_destroy(predict);
   if (!st) st = join_exchanges(h);
   if (!st) st = share_out(h);
+  if (!st) st = assay_new_array(h->trials.s->n_nodes, sizeof *h->corrections, &h->corrections);
   if (!st) st = assay_new_array(h->n, sizeof *h->by_forecast, &h->by_forecast);
   if (!st) st = assay_new_array(h->n, sizeof *h->by_suspicion, &h->by_suspicion);
   for (size_t i = 0; !st && i < h->n; i++) h->by_forecast[i] = h->by_suspicion[i] = &h->list[i];
@@ -616,10 +619,14 @@ static assay_status_t search_run(search_state_t* h, double until) {
   return NULL;
 }
 
-// What is left of the list, where nothing mends even a part.
+// What is left of the list. Where something mends a part, half of the time that is left is kept for
+// what else may be at fault.
 static assay_status_t search_rest(search_state_t* h) {
-  if (h->trials.plausible || is_mended_in_part(&h->trials)) return NULL;
+  const double end = h->end, now = assay_clock_seconds();
+  if (h->trials.plausible) return NULL;
+  if (is_mended_in_part(&h->trials)) h->end = now + (end - now) / 2;
   ASSAY_TRY(try_all(h));
+  h->end = end;
   h->trials.s->cut_short |= !h->trials.found && assay_clock_seconds() > h->end;
   return NULL;
 }
@@ -644,6 +651,7 @@ static void search_deinit(search_state_t* h) {
   forget_weights(h);
   assay_screening_deinit(&h->screening);
   assay_free(h->measures);
+  assay_free(h->corrections);
   assay_free(h->reach);
   assay_trials_deinit(&h->trials);
 }

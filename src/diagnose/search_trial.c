@@ -273,7 +273,8 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
 // Fitted parameters, and what is put in somewhere, can take a part of anything: there are many.
 static bool is_flexible(const assay_trials_t* t, const assay_repair_t* r) {
   const assay_edit_kind_t kind = r->edits[0].kind;
-  return t->fitted || r->fits || kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT;
+  return t->fitted || r->fits || kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT ||
+         kind == ASSAY_EDIT_BEFORE || kind == ASSAY_EDIT_AFTER;
 }
 
 void assay_trials_note(assay_trials_t* t, size_t position, double remains, double share) {

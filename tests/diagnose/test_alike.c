@@ -5,7 +5,7 @@
 
 typedef struct row {
   graph_case_t right, wrong;
-  const char* nodes[4];  // those to be repaired
+  const char* nodes[4];  // those to be repaired, or one of them with the same effect
 } row_t;
 
 #define ATTENTION(q, k)                                                                       \
@@ -120,7 +120,7 @@ static void slips_in_several_nodes_are_found(void** state) {
       if (!is_wanted(row, faults[k].node->label))
         fail_msg("%s: %s is repaired: %s", row->right.name, faults[k].node->label,
                  faults[k].repair.text);
-    if (n != want) fail_msg("%s: %zu nodes are repaired, not %zu", row->right.name, n, want);
+    if (n > want) fail_msg("%s: %zu nodes are repaired, not %zu at most", row->right.name, n, want);
     repairs_hold(row, &c, faults, n);
     for (size_t k = 0; k < n; k++) assay_repair_deinit(&faults[k].repair);
     search_case_deinit(&c);

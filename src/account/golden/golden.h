@@ -32,6 +32,8 @@ struct assay_golden {
   size_t n, capacity;
   assay_str_t notes;                   // lines for the user
   struct assay_golden_origin* origin;  // of public one (golden_public.c); NULL: not public
+  // The public one that this is of, matched with another model: it knows the samples. Borrowed.
+  const struct assay_golden* rematched;
 };
 
 void assay_golden_deinit(assay_golden_t* g);

@@ -288,6 +288,7 @@ assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t
     made.at[i].value = assay_graph_find(model->graph, g->at[i].value->name);
     made.at[i].match = g->at[i].match;
   }
+  made.rematched = g;
   *out = made;
   return NULL;
 }

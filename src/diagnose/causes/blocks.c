@@ -160,10 +160,13 @@ static int bias_axis(const assay_node_t* n) {
   return -1;
 }
 
-// How many axes of a constant may be in another order: kernels' places may not.
+// How many axes of a constant may be in another order: kernels' places may not, which stand behind
+// the first two that are no 1.
 static int ordered_axes(const assay_node_t* n, const assay_tensor_t* x) {
-  const bool pointwise = n->op && n->op->flags & ASSAY_OP_POINTWISE;
-  return x->rank > 2 && !pointwise ? 2 : x->rank;
+  int axes = 0;
+  if (n->op && n->op->flags & ASSAY_OP_POINTWISE) return x->rank;
+  for (int seen = 0; axes < x->rank && seen < 2; axes++) seen += x->dims[axes] > 1;
+  return axes;
 }
 
 // Sources: channels of TensorFlow's depthwise kernels, onnx/onnx-tensorflow issue 306; queries,

@@ -327,6 +327,33 @@ static bool lies_under(const assay_tensor_t* x, const assay_tensor_t* y) {
   return true;
 }
 
+// Whether a value that nobody reads is made from what a node gives, by nodes that others read, too:
+// no branch that was cut off, and what is put in after the node would change it.
+static assay_status_t is_entangled(const assay_suspect_t* s, const assay_value_t* v, bool* out) {
+  const assay_graph_t* g = s->model->graph;
+  bool* makes = NULL;
+  *out = false;
+  if (assay_around_may_read(s->around, s->node, v)) return NULL;
+  ASSAY_TRY(assay_new_array((size_t)s->model->n_node_ids, sizeof *makes, &makes));
+  makes[v->producer->id] = true;
+  for (size_t i = g->n_nodes; i-- > s->around->order[s->node->id] + 1 && !*out;) {
+    const assay_node_t* n = g->nodes[i];
+    if (!makes[n->id]) continue;
+    for (size_t k = 0; k < n->n_outputs; k++) {
+      const assay_node_t* const* readers = NULL;
+      const size_t count =
+          n->outputs[k] ? assay_around_readers(s->around, n->outputs[k], &readers) : 0;
+      for (size_t q = 0; q < count; q++) *out |= !makes[readers[q]->id];
+    }
+    for (size_t k = 0; k < n->n_inputs; k++) {
+      const assay_node_t* by = n->inputs[k] ? n->inputs[k]->producer : NULL;
+      if (by && by != s->node && s->around->after[by->id]) makes[by->id] = true;
+    }
+  }
+  assay_free(makes);
+  return NULL;
+}
+
 // A constant, an input of the model, or what a node makes for nobody: added, or multiplied by.
 assay_status_t assay_propose_unread(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
@@ -347,7 +374,10 @@ assay_status_t assay_propose_unread(const assay_suspect_t* s, const char* cause,
     const assay_tensor_t* x = assay_around_tensor(s->around, v);
     if (!x || !assay_type_is_float(x->type) || !lies_under(x, s->out[0])) continue;
     // It may be made from what the node gives: a branch that was cut off.
+    bool is_no_branch = false;
     if (v->producer == s->node) continue;
+    ASSAY_TRY(is_entangled(s, v, &is_no_branch));
+    if (is_no_branch) continue;
     for (size_t k = 0; k < sizeof operators / sizeof *operators && !*stop; k++)
       ASSAY_TRY(offer_with(s, cause, operators[k], v, t, stop));
   }

@@ -61,9 +61,19 @@ static assay_status_t put_chain(assay_graph_t* g, assay_node_t* n, const assay_n
 }
 
 static assay_status_t fit_chain(assay_repair_t* r, double value) {
+  const assay_repair_edit_t* e = &r->edits[0];
+  const assay_value_t* in = e->at_input ? r->node->inputs[e->input] : NULL;
+  const char* op = e->chain[e->n_chain - 1].op_type;
+  char what[120];
   ASSAY_TRY(assay_repair_scale_tensor(r, value));
-  snprintf(r->text, sizeof r->text, "%s times %.7g",
-           r->edits[0].at_input ? "an input" : "what comes out of it", value);
+  snprintf(what, sizeof what, "%s%.100s%s", in ? "'" : "what comes out of it", in ? in->name : "",
+           in ? "'" : "");
+  if (e->n_chain > 1)
+    snprintf(r->text, sizeof r->text, "%s bounded by tanh: %.7g tanh(x / %.7g)", what, value,
+             value);
+  else
+    snprintf(r->text, sizeof r->text, "%s %s %.7g", what,
+             op && strcmp(op, "Add") == 0 ? "plus" : "times", value);
   return NULL;
 }
 

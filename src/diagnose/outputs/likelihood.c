@@ -33,8 +33,9 @@ static const double CHOSEN = 0.98,  // 278 of 281: one of few changes
 static double probability_of_repair(const assay_repair_t* r) {
   const assay_edit_kind_t kind = r->edits[0].kind;
   if (r->fits) return FITTED;
-  const bool put_in =
-      kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT || kind == ASSAY_EDIT_CROSS;
+  const bool put_in = kind == ASSAY_EDIT_CHAIN || kind == ASSAY_EDIT_INPUT ||
+                      kind == ASSAY_EDIT_CROSS || kind == ASSAY_EDIT_BEFORE ||
+                      kind == ASSAY_EDIT_AFTER;
   return put_in ? PUT_IN : CHOSEN;
 }
 
@@ -144,6 +145,8 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
               : t->n_partials ? t->partials[0].repair.node
                               : last_node(t->s);
   add_other_operands(t, out);
+  for (size_t i = 0; restored && i < out->repair.n_beside; i++)
+    add_rival(out, out->repair.beside[i]);
   for (size_t i = 1; i < t->n_best; i++) {
     if (restored || !outputs) add_rival(out, t->best[i].repair.node);
     assay_repair_deinit(&t->best[i].repair);
