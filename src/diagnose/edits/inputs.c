@@ -14,8 +14,9 @@ static assay_status_t try_constant(assay_tried_node_t* t, const assay_repair_edi
 static assay_status_t put_constant(assay_graph_t* g, assay_node_t* n, const assay_node_t* was,
                                    const assay_repair_edit_t* e) {
   assay_value_t* v = NULL;
-  const assay_value_t* old = n->inputs[e->input];
   (void)was;
+  ASSAY_TRY(assay_repair_grow_inputs(n, e->input));
+  const assay_value_t* old = n->inputs[e->input];
   ASSAY_TRY(assay_repair_new_constant(g, old ? old->name : n->label, e->tensor, &v));
   n->inputs[e->input] = v;
   return NULL;
@@ -31,7 +32,7 @@ static assay_status_t fit_constant(assay_repair_t* r, double value) {
 }
 
 const assay_edit_row_t assay_edit_row_constant = {
-    .before = try_constant, .put = put_constant, .fit = fit_constant};
+    .before = try_constant, .put = put_constant, .fit = fit_constant, .adds_input = true};
 
 // ---- a shape -----------------------------------------------------------------------------------
 

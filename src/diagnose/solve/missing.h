@@ -89,6 +89,8 @@ assay_status_t assay_missing_fits(assay_missing_search_t* s,
 assay_status_t assay_missing_fits_after(assay_missing_search_t* s, const assay_missing_place_t* p,
                                         const assay_formula_terms_t* before, assay_tensor_t* made,
                                         const char* name) ASSAY_MUST_USE;
+assay_status_t assay_missing_arranged(assay_missing_search_t* s,
+                                      const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_functions(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_norms(assay_missing_search_t* s,
@@ -97,5 +99,8 @@ assay_status_t assay_missing_moves(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_operators(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Of the node itself: what it is told besides its weights.
+assay_status_t assay_missing_settings(assay_missing_search_t* s,
+                                      const assay_tensor_t* want) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_SOLVE_MISSING_H_
