@@ -20,26 +20,26 @@ static double silu(double x) { return x * sigmoid(x); }
 static double gelu(double x) { return 0.5 * x * (1 + assay_erf(x * 0.70710678118654752)); }
 
 static const assay_curve_kind_t FUNCTIONS[] = {
-    {"tanh", "Tanh", assay_tanh},
-    {"sigmoid", "Sigmoid", sigmoid},
-    {"exp", "Exp", assay_exp},
-    {"log", "Log", assay_log},
-    {"sqrt", "Sqrt", sqrt},
-    {"1/", "Reciprocal", reciprocal},
-    {"1/sqrt", "Sqrt Reciprocal", inverse_root},
-    {"square", "dup *", square},
-    {"cube", "dup dup * *", cube},
-    {"abs", "Abs", fabs},
-    {"relu", "Relu", relu},
-    {"softplus", "Softplus", softplus},
-    {"erf", "Erf", assay_erf},
-    {"silu", "dup Sigmoid *", silu},
-    {"gelu", "dup 0.70710678118654752 * Erf 1 + * 0.5 *", gelu},
-    {"elu", "Elu", elu},
-    {"softsign", "Softsign", softsign},
-    {"sin", "Sin", assay_sin},
-    {"cos", "Cos", assay_cos},
-    {"atan", "Atan", assay_atan},
+    {"tanh", "Tanh", assay_tanh, -1},
+    {"sigmoid", "Sigmoid", sigmoid, 0},
+    {"exp", "Exp", assay_exp, 0},
+    {"log", "Log", assay_log, 0},
+    {"sqrt", "Sqrt", sqrt, 0},
+    {"1/", "Reciprocal", reciprocal, -1},
+    {"1/sqrt", "Sqrt Reciprocal", inverse_root, 0},
+    {"square", "dup *", square, 1},
+    {"cube", "dup dup * *", cube, -1},
+    {"abs", "Abs", fabs, 1},
+    {"relu", "Relu", relu, 0},
+    {"softplus", "Softplus", softplus, 0},
+    {"erf", "Erf", assay_erf, -1},
+    {"silu", "dup Sigmoid *", silu, 0},
+    {"gelu", "dup 0.70710678118654752 * Erf 1 + * 0.5 *", gelu, 0},
+    {"elu", "Elu", elu, 0},
+    {"softsign", "Softsign", softsign, -1},
+    {"sin", "Sin", assay_sin, -1},
+    {"cos", "Cos", assay_cos, 1},
+    {"atan", "Atan", assay_atan, -1},
 };
 
 size_t assay_curve_count(void) { return sizeof FUNCTIONS / sizeof *FUNCTIONS; }
@@ -174,5 +174,10 @@ bool assay_curve_fit(const assay_curve_kind_t* f, size_t form, int n, const doub
   for (size_t i = 0; i < (a ? sizeof from_a / sizeof *from_a : 1); i++)
     for (size_t k = 0; k < (b ? sizeof from_b / sizeof *from_b : 1); k++)
       if (out->left > 1e-7 * spread) descend(&p, size, spread, out, from_a[i], from_b[k]);
+  if (out->a < 0 && f->parity) {
+    out->a = -out->a;
+    out->b = -out->b;
+    out->c *= f->parity;
+  }
   return isfinite(out->left);
 }

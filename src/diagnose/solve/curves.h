@@ -14,6 +14,7 @@ enum { ASSAY_CURVE_SAMPLES = 64 };
 typedef struct assay_curve_kind {
   const char *name, *program;  // program: of diagnose/formula.h, of what is on top of the stack
   double (*of)(double x);
+  int parity;  // 1: f(-x) = f(x); -1: f(-x) = -f(x); 0: neither
 } assay_curve_kind_t;
 
 size_t assay_curve_count(void);

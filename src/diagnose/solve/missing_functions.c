@@ -89,6 +89,11 @@ static assay_status_t try_program(assay_missing_search_t* s, const assay_missing
                            text);
 }
 
+static void append_text(char* to, size_t size, const char* text) {
+  const size_t at = strlen(to);
+  snprintf(to + at, size - at, "%s", text);
+}
+
 static void append(char* to, size_t size, const char* format, double number) {
   const size_t at = strlen(to);
   snprintf(to + at, size - at, format, number);
@@ -111,6 +116,19 @@ static double rounded(double x, int digits) {
   return strtod(text, NULL);
 }
 
+// "8 tanh(0.125 x) + 1"
+static void say(const assay_curve_kind_t* f, const assay_curve_fit_t* fit, char* out, size_t size) {
+  *out = 0;
+  if (fit->c != 1) append(out, size, "%.5g ", fit->c);
+  append_text(out, size, f->name);
+  append_text(out, size, "(");
+  if (fit->a != 1) append(out, size, "%.5g ", fit->a);
+  append_text(out, size, "x");
+  if (fit->b != 0) append(out, size, " + %.5g", fit->b);
+  append_text(out, size, ")");
+  if (fit->d != 0) append(out, size, " + %.5g", fit->d);
+}
+
 // With numbers of few digits first, as people write them.
 static assay_status_t try_fit(assay_missing_search_t* s, const assay_missing_place_t* p,
                               const assay_curve_kind_t* f, const assay_curve_fit_t* fit) {
@@ -121,13 +139,13 @@ static assay_status_t try_fit(assay_missing_search_t* s, const assay_missing_pla
     const double b = rounded(fit->b, DIGITS[i]), d = rounded(fit->d, DIGITS[i]);
     append_factor(program, sizeof program, fit->a, DIGITS[i]);
     if (b != 0) append(program, sizeof program, " %.9g +", b);
-    const size_t at = strlen(program);
-    snprintf(program + at, sizeof program - at, " %s", f->program);
+    append_text(program, sizeof program, " ");
+    append_text(program, sizeof program, f->program);
     append_factor(program, sizeof program, fit->c, DIGITS[i]);
     if (d != 0) append(program, sizeof program, " %.9g +", d);
     if (strcmp(program, last) == 0) continue;
     memcpy(last, program, sizeof last);
-    snprintf(says, sizeof says, "%.5g %s(%.5g x + %.5g) + %.5g", fit->c, f->name, fit->a, b, d);
+    say(f, fit, says, sizeof says);
     ASSAY_TRY(try_program(s, p, program, says));
   }
   return NULL;

@@ -8,6 +8,10 @@
 // are none, a quarter of the node's output. As many equations as unknowns are no test: where the
 // network is ill-conditioned such a constant leaves nothing on any sample that took part, and is
 // off on all others.
+//
+// Where the elements are too many for the equations, those of a weight may be off by a factor that
+// many of them share: each row's, each column's, or that of a block of rows in each column, as weights
+// of few bits have their scales.
 #include <math.h>
 #include <string.h>
 
@@ -26,6 +30,9 @@ typedef struct system {
   size_t samples;                  // others that take part
   bool tests;                      // a quarter of the node's output is kept for the test
   int64_t n, m;                    // unknowns; equations
+  // Which unknown is an element's factor, beside what the element was; NULL: it is its own.
+  const int64_t* shared;
+  const double* was;
   double *now, *moved, *jacobian;  // [m], [m], [n][m]
   double scale_of_want;
   // What is being filled in.
@@ -92,21 +99,40 @@ static double square_sum(const double* x, int64_t n) {
   return sum;
 }
 
-// One column for each element of the constant. *out_fits false also where there is no time.
+// Adds to an unknown: to its element, or to all that share it in proportion.
+static void add_to(const system_t* y, assay_tensor_t* x, const double* d, double part) {
+  for (int64_t i = 0; i < x->size; i++)
+    assay_f64(x)[i] += part * (y->shared ? d[y->shared[i]] * y->was[i] : d[i]);
+}
+
+static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t* at, int64_t j,
+                      double step) {
+  if (!y->shared) {
+    assay_f64(x)[j] = assay_f64(at)[j] + step;
+    return;
+  }
+  for (int64_t i = 0; i < x->size; i++)
+    if (y->shared[i] == j) assay_f64(x)[i] = assay_f64(at)[i] + step * y->was[i];
+}
+
+// One column for each unknown. *out_fits false also where there is no time.
 static assay_status_t differentiate(system_t* y, assay_tensor_t* x, double until, bool* out_fits) {
-  const double step = 1e-5 * fmax(rms_of(x), 1e-6), begun = assay_clock_seconds();
+  const double step = 1e-5 * (y->shared ? 1 : fmax(rms_of(x), 1e-6));
+  const double begun = assay_clock_seconds();
+  assay_tensor_t* moved = NULL;
   *out_fits = true;
+  ASSAY_TRY(assay_tensor_copy(x, &moved));
   for (int64_t j = 0; *out_fits && j < y->n; j++) {
-    const double was = assay_f64(x)[j];
     double* column = y->jacobian + j * y->m;
-    assay_f64(x)[j] = was + step;
-    assay_status_t st = fill(y, x, column, out_fits);
-    assay_f64(x)[j] = was;
-    if (st) return st;
+    set_moved(y, moved, x, j, step);
+    assay_status_t st = fill(y, moved, column, out_fits);
+    set_moved(y, moved, x, j, 0);
+    if (st) return assay_tensor_release(moved), st;
     for (int64_t i = 0; i < y->m; i++) column[i] = (column[i] - y->now[i]) / step;
     const double now = assay_clock_seconds();
     if (begun + (now - begun) * (double)y->n / (double)(j + 1) > until && j >= 4) *out_fits = false;
   }
+  assay_tensor_release(moved);
   return NULL;
 }
 
@@ -140,10 +166,6 @@ static bool solve_step(const system_t* y, double ridge, normal_t* z) {
   return assay_solve_cholesky(y->n, 1, ridge * trace / (double)y->n, z->factor, z->d);
 }
 
-static void move(assay_tensor_t* x, double part, const double* d) {
-  for (int64_t j = 0; j < x->size; j++) assay_f64(x)[j] += part * d[j];
-}
-
 // One step, shorter while it does not lead much nearer. *out_left: squares that are left;
 // *out_fits false: none leads nearer.
 static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_t* z,
@@ -157,11 +179,11 @@ static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_
   for (size_t i = 0; i < sizeof RIDGES / sizeof *RIDGES && !*out_fits; i++) {
     bool evaluated = false;
     if (!solve_step(y, RIDGES[i], z)) continue;
-    move(x, 1, z->d);
+    add_to(y, x, z->d, 1);
     ASSAY_TRY(fill(y, x, y->moved, &evaluated));
     *out_left = square_sum(y->moved, y->m);
     *out_fits = evaluated && *out_left < 0.7 * before;
-    if (!*out_fits) move(x, -1, z->d);
+    if (!*out_fits) add_to(y, x, z->d, -1);
   }
   if (*out_fits) memcpy(y->now, y->moved, (size_t)y->m * sizeof *y->now);
   return NULL;
@@ -213,7 +235,7 @@ static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadli
   *out = false;
   ASSAY_TRY(fill(y, x, NULL, &fits));
   y->m = y->at;
-  if (!fits || y->m < y->n / 2) return NULL;
+  if (!fits || y->m < (y->shared ? y->n : y->n / 2)) return NULL;
   assay_status_t st = assay_new_array((size_t)y->m, sizeof *y->now, &y->now);
   if (!st) st = assay_new_array((size_t)y->m, sizeof *y->moved, &y->moved);
   if (!st) st = assay_new_array((size_t)(y->m * y->n), sizeof *y->jacobian, &y->jacobian);
@@ -234,6 +256,68 @@ static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadli
   return st;
 }
 
+// From what the constant is. *out NULL: it does not hold.
+static assay_status_t solve_from(system_t* y, double deadline, assay_tensor_t** out) {
+  assay_tensor_t* x = NULL;
+  bool solved = false;
+  if (y->n < 1 || y->n > MAX_UNKNOWNS) return NULL;
+  ASSAY_TRY(assay_tensor_copy(y->s->in[y->s->input], &x));
+  assay_status_t st = solve_system(y, x, deadline, &solved);
+  y->now = y->moved = y->jacobian = NULL;
+  if (!st && solved) {
+    *out = x;
+    x = NULL;
+  }
+  assay_tensor_release(x);
+  return st;
+}
+
+// ---- factors that elements share ---------------------------------------------------------------
+
+// A weight as a matrix; blocks of its rows, each with a factor for each column or for all of them.
+typedef struct sharing {
+  int64_t blocks;
+  bool by_column, turned;  // turned: what is said of rows holds for columns
+} sharing_t;
+
+// How many unknowns a sharing has; 0: it is none of this weight.
+static int64_t share(const assay_tensor_t* w, const sharing_t* k, int64_t* shared) {
+  const int64_t rows = w->dims[0], columns = rows ? w->size / rows : 0;
+  const int64_t along = k->turned ? columns : rows, across = k->turned ? rows : columns;
+  const int64_t blocks = k->blocks ? k->blocks : along;
+  if (!along || !across || along % blocks != 0 || blocks > along) return 0;
+  for (int64_t i = 0; i < w->size; i++) {
+    const int64_t a = k->turned ? i % columns : i / columns;
+    const int64_t b = k->turned ? i / columns : i % columns;
+    const int64_t block = a / (along / blocks);
+    shared[i] = k->by_column ? block * across + b : block;
+  }
+  return k->by_column ? blocks * across : blocks;
+}
+
+static assay_status_t solve_shared(const system_t* like, double deadline, assay_tensor_t** out) {
+  static const sharing_t SHARINGS[] = {
+      {0, false, false}, {0, false, true}, {2, true, false},  {2, true, true},  {4, true, false},
+      {4, true, true},   {8, true, false}, {8, true, true},   {3, true, false}, {3, true, true},
+      {16, true, false}, {16, true, true}, {32, true, false}, {32, true, true}};
+  assay_tensor_t *w = like->s->in[like->s->input], *was = NULL;
+  int64_t* shared = NULL;
+  if (w->rank < 2) return NULL;
+  ASSAY_TRY(assay_tensor_copy(w, &was));
+  assay_status_t st = assay_new_array((size_t)w->size, sizeof *shared, &shared);
+  for (size_t i = 0; !st && !*out && i < sizeof SHARINGS / sizeof *SHARINGS; i++) {
+    system_t y = *like;
+    y.n = share(w, &SHARINGS[i], shared);
+    y.shared = shared;
+    y.was = assay_f64(was);
+    // As many unknowns as elements are those that were tried before.
+    if (y.n < w->size && assay_clock_seconds() < deadline) st = solve_from(&y, deadline, out);
+  }
+  assay_free(shared);
+  assay_tensor_release(was);
+  return st;
+}
+
 assay_status_t assay_solve_samples(const assay_solve_t* s, double deadline, assay_tensor_t** out) {
   const size_t others = assay_holdout_count(s->holdout);
   system_t y = {.s = s,
@@ -241,16 +325,7 @@ assay_status_t assay_solve_samples(const assay_solve_t* s, double deadline, assa
                 .tests = others == 0,
                 .n = s->in[s->input]->size,
                 .scale_of_want = fmax(rms_of(s->want), 1e-300)};
-  assay_tensor_t* x = NULL;
-  bool solved = false;
   *out = NULL;
-  if (y.n < 1 || y.n > MAX_UNKNOWNS) return NULL;
-  ASSAY_TRY(assay_tensor_copy(s->in[s->input], &x));
-  assay_status_t st = solve_system(&y, x, deadline, &solved);
-  if (!st && solved) {
-    *out = x;
-    x = NULL;
-  }
-  assay_tensor_release(x);
-  return st;
+  ASSAY_TRY(solve_from(&y, deadline, out));
+  return *out ? NULL : solve_shared(&y, deadline, out);
 }
