@@ -168,12 +168,13 @@ static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* 
   return NULL;
 }
 
-// What goes into the node, or is near before it, in another arrangement.
+// What goes into the node, or is near before it, in another arrangement; or one slice of it.
 static assay_status_t rearranged(assay_missing_search_t* s, assay_tensor_t* want) {
   enum { ANCESTORS = 24 };
   for (size_t i = 0, n = 0; i < s->n_others && n < ANCESTORS && !assay_missing_is_over(s); i++) {
     const assay_missing_other_t* o = &s->others[i];
-    if (!o->varies || o->tensor->size != want->size) continue;
+    const bool is_slice = o->tensor->rank == want->rank + 1;
+    if (!o->varies || (o->tensor->size != want->size && !is_slice)) continue;
     n++;
     const assay_missing_place_t p = {.kind = ASSAY_EDIT_AFTER,
                                      .index = s->output,
@@ -181,6 +182,7 @@ static assay_status_t rearranged(assay_missing_search_t* s, assay_tensor_t* want
                                      .source = o->value,
                                      .want = want};
     ASSAY_TRY(assay_missing_arranged(s, &p));
+    if (is_slice) ASSAY_TRY(assay_missing_slices(s, &p));
   }
   return NULL;
 }
@@ -242,6 +244,7 @@ static assay_status_t in_place_of_constant(assay_missing_search_t* s, assay_tens
   const assay_missing_place_t p = {
       .kind = ASSAY_EDIT_AFTER, .index = s->output, .x = s->target->truth, .want = want};
   ASSAY_TRY(assay_missing_operators(s, &p));
+  if (!assay_missing_is_over(s)) ASSAY_TRY(rearranged(s, want));
   return assay_missing_is_over(s) ? NULL : from_ancestors(s, want);
 }
 

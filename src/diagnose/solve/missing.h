@@ -91,6 +91,11 @@ assay_status_t assay_missing_fits_after(assay_missing_search_t* s, const assay_m
                                         const char* name) ASSAY_MUST_USE;
 assay_status_t assay_missing_arranged(assay_missing_search_t* s,
                                       const assay_missing_place_t* p) ASSAY_MUST_USE;
+assay_status_t assay_missing_slices(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Which slice of x along an axis is slice j, of so many, of what is wanted; -1: none is.
+int64_t assay_missing_slice_of(const assay_tensor_t* x, const assay_tensor_t* want, int axis,
+                               int64_t slots, int64_t j);
 assay_status_t assay_missing_functions(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_norms(assay_missing_search_t* s,

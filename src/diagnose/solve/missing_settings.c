@@ -70,21 +70,6 @@ static assay_status_t transpose(assay_missing_search_t* s, const assay_tensor_t*
 
 // ---- Gather ------------------------------------------------------------------------------------
 
-// Which slice of the data is slice j of what is wanted; -1: none is.
-static int64_t slice_of(const assay_tensor_t* x, const assay_tensor_t* want, int axis, int64_t slots,
-                        int64_t j) {
-  const int64_t outer = assay_dims_product(x->dims, 0, axis), d = x->dims[axis];
-  const int64_t inner = assay_dims_product(x->dims, axis + 1, x->rank);
-  for (int64_t k = 0; k < d; k++) {
-    bool same = true;
-    for (int64_t o = 0; same && o < outer; o++)
-      same = memcmp(assay_f64(x) + (o * d + k) * inner, assay_f64(want) + (o * slots + j) * inner,
-                    (size_t)inner * sizeof(double)) == 0;
-    if (same) return k;
-  }
-  return -1;
-}
-
 static assay_status_t offer_index(assay_missing_search_t* s, assay_tensor_t* index,
                                   const char* says) {
   assay_repair_t r = {.node = s->node, .cause = "constant numbers", .n_edits = 1};
@@ -112,7 +97,7 @@ static assay_status_t gather(assay_missing_search_t* s, const assay_tensor_t* wa
   bool known = true, last = false;
   ASSAY_TRY(assay_tensor_copy(s->in[1], &index));
   for (int64_t j = 0; known && j < index->size; j++) {
-    const int64_t k = slice_of(x, want, (int)axis, index->size, j);
+    const int64_t k = assay_missing_slice_of(x, want, (int)axis, index->size, j);
     known = k >= 0;
     last |= k == x->dims[axis] - 1;
     assay_i64(index)[j] = k;

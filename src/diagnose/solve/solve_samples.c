@@ -11,7 +11,8 @@
 //
 // Where the elements are too many for the equations, those of a weight may be off by a factor that
 // many of them share: each row's, each column's, or that of a block of rows in each column, as weights
-// of few bits have their scales.
+// of few bits have their scales. Those of a bias may be off by a number that the elements of a gate
+// share.
 #include <math.h>
 #include <string.h>
 
@@ -30,9 +31,9 @@ typedef struct system {
   size_t samples;                  // others that take part
   bool tests;                      // a quarter of the node's output is kept for the test
   int64_t n, m;                    // unknowns; equations
-  // Which unknown is an element's factor, beside what the element was; NULL: it is its own.
+  // Which unknown an element shares, and by how much it goes with it; NULL: it is its own.
   const int64_t* shared;
-  const double* was;
+  const double* part;
   double *now, *moved, *jacobian;  // [m], [m], [n][m]
   double scale_of_want;
   // What is being filled in.
@@ -102,7 +103,7 @@ static double square_sum(const double* x, int64_t n) {
 // Adds to an unknown: to its element, or to all that share it in proportion.
 static void add_to(const system_t* y, assay_tensor_t* x, const double* d, double part) {
   for (int64_t i = 0; i < x->size; i++)
-    assay_f64(x)[i] += part * (y->shared ? d[y->shared[i]] * y->was[i] : d[i]);
+    assay_f64(x)[i] += part * (y->shared ? d[y->shared[i]] * y->part[i] : d[i]);
 }
 
 static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t* at, int64_t j,
@@ -112,7 +113,7 @@ static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t
     return;
   }
   for (int64_t i = 0; i < x->size; i++)
-    if (y->shared[i] == j) assay_f64(x)[i] = assay_f64(at)[i] + step * y->was[i];
+    if (y->shared[i] == j) assay_f64(x)[i] = assay_f64(at)[i] + step * y->part[i];
 }
 
 // One column for each unknown. *out_fits false also where there is no time.
@@ -278,11 +279,13 @@ static assay_status_t solve_from(system_t* y, double deadline, assay_tensor_t** 
 typedef struct sharing {
   int64_t blocks;
   bool by_column, turned;  // turned: what is said of rows holds for columns
+  bool adds;               // a number, not a factor
 } sharing_t;
 
 // How many unknowns a sharing has; 0: it is none of this weight.
 static int64_t share(const assay_tensor_t* w, const sharing_t* k, int64_t* shared) {
-  const int64_t rows = w->dims[0], columns = rows ? w->size / rows : 0;
+  const int64_t rows = w->rank > 1 ? w->dims[0] : 1, columns = rows ? w->size / rows : 0;
+  if (k->adds ? rows > 2 : w->rank < 2) return 0;
   const int64_t along = k->turned ? columns : rows, across = k->turned ? rows : columns;
   const int64_t blocks = k->blocks ? k->blocks : along;
   if (!along || !across || along % blocks != 0 || blocks > along) return 0;
@@ -296,25 +299,31 @@ static int64_t share(const assay_tensor_t* w, const sharing_t* k, int64_t* share
 }
 
 static assay_status_t solve_shared(const system_t* like, double deadline, assay_tensor_t** out) {
+  // Gates: of RNN, GRU, LSTM with its two biases, of both directions.
   static const sharing_t SHARINGS[] = {
-      {0, false, false}, {0, false, true}, {2, true, false},  {2, true, true},  {4, true, false},
-      {4, true, true},   {8, true, false}, {8, true, true},   {3, true, false}, {3, true, true},
-      {16, true, false}, {16, true, true}, {32, true, false}, {32, true, true}};
-  assay_tensor_t *w = like->s->in[like->s->input], *was = NULL;
+      {1, false, true, true},  {3, false, true, true},  {4, false, true, true},
+      {6, false, true, true},  {8, false, true, true},  {8, true, true, true},
+      {0, false, false, false}, {0, false, true, false}, {2, true, false, false},
+      {2, true, true, false},  {4, true, false, false}, {4, true, true, false},
+      {8, true, false, false}, {8, true, true, false},  {3, true, false, false},
+      {3, true, true, false},  {16, true, false, false}, {16, true, true, false}};
+  assay_tensor_t *w = like->s->in[like->s->input], *part = NULL;
   int64_t* shared = NULL;
-  if (w->rank < 2) return NULL;
-  ASSAY_TRY(assay_tensor_copy(w, &was));
+  if (!w->rank) return NULL;
+  ASSAY_TRY(assay_tensor_copy(w, &part));
   assay_status_t st = assay_new_array((size_t)w->size, sizeof *shared, &shared);
   for (size_t i = 0; !st && !*out && i < sizeof SHARINGS / sizeof *SHARINGS; i++) {
     system_t y = *like;
     y.n = share(w, &SHARINGS[i], shared);
     y.shared = shared;
-    y.was = assay_f64(was);
+    y.part = assay_f64(part);
+    for (int64_t k = 0; k < w->size; k++)
+      assay_f64(part)[k] = SHARINGS[i].adds ? 1 : assay_f64(w)[k];
     // As many unknowns as elements are those that were tried before.
     if (y.n < w->size && assay_clock_seconds() < deadline) st = solve_from(&y, deadline, out);
   }
   assay_free(shared);
-  assay_tensor_release(was);
+  assay_tensor_release(part);
   return st;
 }
 
