@@ -196,9 +196,11 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
   assay_status_t st = NULL;
   if (want->store == kept->store) {
     const assay_repair_t none = {.node = s->node};
-    s->in[input] = want;
+    for (size_t i = 0; i < s->n_in; i++)
+      if (i == input || assay_missing_is_twin(s, input, i)) s->in[i] = want;
     st = assay_missing_restores(s, &none, &fits);
-    s->in[input] = kept;
+    for (size_t i = 0; i < s->n_in; i++)
+      if (i == input || assay_missing_is_twin(s, input, i)) s->in[i] = kept;
   }
   if (!st && fits) {
     const assay_missing_place_t p = {

@@ -61,6 +61,8 @@ typedef struct assay_missing_place {
 
 // Whether the search is over: something was found, or there is no time left.
 bool assay_missing_is_over(const assay_missing_search_t* s);
+// Whether two inputs of the node read the same value.
+bool assay_missing_is_twin(const assay_missing_search_t* s, size_t input, size_t other);
 // Whether the node with a repair gives golden.
 assay_status_t assay_missing_restores(assay_missing_search_t* s, const assay_repair_t* r,
                                       bool* out) ASSAY_MUST_USE;
