@@ -30,8 +30,8 @@ typedef struct assay_golden_tensor {
 struct assay_golden {
   assay_golden_tensor_t* at;
   size_t n, capacity;
-  assay_str_t notes;                   // lines for the user
-  struct assay_golden_origin* origin;  // of public one (golden_public.c); NULL: not public
+  assay_str_t notes;                        // lines for the user
+  struct assay_golden_origin* origin;       // of public one (golden_public.c); NULL: not public
   const struct assay_golden* matched_from;  // of one matched with another model: borrowed
 };
 

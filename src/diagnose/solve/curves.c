@@ -53,9 +53,9 @@ static const struct {
   unsigned free;
   int n;
 } FORMS[] = {
-    {TIED, 1},      {A, 1},         {B, 1},         {C, 1},         {D, 1},
-    {C | D, 2},     {A | B, 2},     {A | C, 2},     {B | C, 2},     {A | D, 2},
-    {B | D, 2},     {A | B | C, 3}, {A | C | D, 3}, {B | C | D, 3}, {A | B | C | D, 4},
+    {TIED, 1},  {A, 1},         {B, 1},         {C, 1},         {D, 1},
+    {C | D, 2}, {A | B, 2},     {A | C, 2},     {B | C, 2},     {A | D, 2},
+    {B | D, 2}, {A | B | C, 3}, {A | C | D, 3}, {B | C | D, 3}, {A | B | C | D, 4},
 };
 
 size_t assay_curve_forms(void) { return sizeof FORMS / sizeof *FORMS; }
@@ -160,7 +160,7 @@ static void descend(const problem_t* p, double size, double spread, assay_curve_
 static double rms(int n, const double* x) { return sqrt(dot(n, x, x) / n); }
 
 bool assay_curve_fit(const assay_curve_kind_t* f, size_t form, int n, const double* x,
-                        const double* want, assay_curve_fit_t* out) {
+                     const double* want, assay_curve_fit_t* out) {
   enum { EQUATIONS = 3 };  // for each unknown number
   const problem_t p = {f, FORMS[form].free, n, x, want};
   const double size = rms(n, x), spread = rms(n, want);

@@ -29,6 +29,6 @@ typedef struct assay_curve_fit {
 size_t assay_curve_forms(void);
 // n: ASSAY_CURVE_SAMPLES at most. False: too few pairs for the form's numbers, or no fit.
 bool assay_curve_fit(const assay_curve_kind_t* f, size_t form, int n, const double* x,
-                        const double* want, assay_curve_fit_t* out);
+                     const double* want, assay_curve_fit_t* out);
 
 #endif  // ASSAY_DIAGNOSE_SOLVE_CURVES_H_

@@ -123,9 +123,9 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   // A normalization over an image with its numbers is a factor and a summand for each channel, too:
   // those come first.
   static kind_t* const kinds[] = {
-      assay_missing_activations, assay_missing_values,   assay_missing_moves,
+      assay_missing_activations, assay_missing_values,    assay_missing_moves,
       assay_missing_arranged,    assay_missing_functions, assay_missing_channels,
-      assay_missing_fits,        assay_missing_norms,    assay_missing_operators};
+      assay_missing_fits,        assay_missing_norms,     assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;

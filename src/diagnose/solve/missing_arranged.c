@@ -1,9 +1,9 @@
 // Elements in another arrangement: what Reshape, Transpose, Reshape make of them.
 //
-// Such an arrangement counts the elements of what is there in mixed radix: the index of an element is
-// a sum of digits, each times its stride. From the innermost digit outwards, the stride is where the
-// next element comes from, and the digit goes on for as long as that holds. Values tell where an
-// element comes from; those that occur twice do not, and their neighbours do.
+// Such an arrangement counts the elements of what is there in mixed radix: the index of an element
+// is a sum of digits, each times its stride. From the innermost digit outwards, the stride is where
+// the next element comes from, and the digit goes on for as long as that holds. Values tell where
+// an element comes from; those that occur twice do not, and their neighbours do.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 //
 // Sorted by what is there, what has to be is a curve if it is a function of it. That is looked at
 // first; then the function is fitted on some elements, those with the fewest unknown numbers first,
-// and tried on all of them. A number that the model has already (an epsilon that stands on the wrong
-// side of a root) is no unknown.
+// and tried on all of them. A number that the model has already (an epsilon that stands on the
+// wrong side of a root) is no unknown.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

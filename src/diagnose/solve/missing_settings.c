@@ -34,8 +34,7 @@ static assay_status_t offer_perm(assay_missing_search_t* s, const int64_t* perm,
   assay_repair_t r = {.node = s->node, .cause = "permutation", .n_edits = 1};
   r.edits[0] = (assay_repair_edit_t){
       .kind = ASSAY_EDIT_ATTR,
-      .attr = {
-          .name = "perm", .type = ASSAY_ATTR_INTS, .n = (size_t)rank, .doc = "", .ref = ""}};
+      .attr = {.name = "perm", .type = ASSAY_ATTR_INTS, .n = (size_t)rank, .doc = "", .ref = ""}};
   memcpy(r.edits[0].numbers, perm, (size_t)rank * sizeof *perm);
   char text[64] = "";
   for (int i = 0; i < rank; i++) {

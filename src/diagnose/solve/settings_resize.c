@@ -80,7 +80,7 @@ static assay_repair_edit_t text_edit(const char* name, const char* text) {
 }
 
 static assay_status_t search_modes(assay_missing_search_t* s) {
-  static const char* const PLACES[] = {"half_pixel",    "align_corners",      "asymmetric",
+  static const char* const PLACES[] = {"half_pixel", "align_corners", "asymmetric",
                                        "half_pixel_symmetric", "pytorch_half_pixel"};
   static const char* const MODES[] = {"nearest", "linear", "cubic"};
   static const char* const ROUNDS[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};

@@ -1,5 +1,5 @@
-// Where a convolution or a pooling begins to read: every padding on either side, with every dilation,
-// that gives an output of the size that golden has.
+// Where a convolution or a pooling begins to read: every padding on either side, with every
+// dilation, that gives an output of the size that golden has.
 #include <stdio.h>
 #include <string.h>
 

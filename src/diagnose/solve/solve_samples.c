@@ -10,9 +10,9 @@
 // off on all others.
 //
 // Where the elements are too many for the equations, those of a weight may be off by a factor that
-// many of them share: each row's, each column's, or that of a block of rows in each column, as weights
-// of few bits have their scales. Those of a bias may be off by a number that the elements of a gate
-// share.
+// many of them share: each row's, each column's, or that of a block of rows in each column, as
+// weights of few bits have their scales. Those of a bias may be off by a number that the elements
+// of a gate share.
 #include <math.h>
 #include <string.h>
 
@@ -28,9 +28,9 @@ static const double WEIGHT_OF_OUTPUTS = 0.1;
 // The equations: what is there, over golden's size, less golden.
 typedef struct system {
   const assay_solve_t* s;
-  size_t samples;                  // others that take part
-  bool tests;                      // a quarter of the node's output is kept for the test
-  int64_t n, m;                    // unknowns; equations
+  size_t samples;  // others that take part
+  bool tests;      // a quarter of the node's output is kept for the test
+  int64_t n, m;    // unknowns; equations
   // Which unknown an element shares, and by how much it goes with it; NULL: it is its own.
   const int64_t* shared;
   const double* part;
@@ -301,12 +301,12 @@ static int64_t share(const assay_tensor_t* w, const sharing_t* k, int64_t* share
 static assay_status_t solve_shared(const system_t* like, double deadline, assay_tensor_t** out) {
   // Gates: of RNN, GRU, LSTM with its two biases, of both directions.
   static const sharing_t SHARINGS[] = {
-      {1, false, true, true},  {3, false, true, true},  {4, false, true, true},
-      {6, false, true, true},  {8, false, true, true},  {8, true, true, true},
-      {0, false, false, false}, {0, false, true, false}, {2, true, false, false},
-      {2, true, true, false},  {4, true, false, false}, {4, true, true, false},
-      {8, true, false, false}, {8, true, true, false},  {3, true, false, false},
-      {3, true, true, false},  {16, true, false, false}, {16, true, true, false}};
+      {1, false, true, true},   {3, false, true, true},   {4, false, true, true},
+      {6, false, true, true},   {8, false, true, true},   {8, true, true, true},
+      {0, false, false, false}, {0, false, true, false},  {2, true, false, false},
+      {2, true, true, false},   {4, true, false, false},  {4, true, true, false},
+      {8, true, false, false},  {8, true, true, false},   {3, true, false, false},
+      {3, true, true, false},   {16, true, false, false}, {16, true, true, false}};
   assay_tensor_t *w = like->s->in[like->s->input], *part = NULL;
   int64_t* shared = NULL;
   if (!w->rank) return NULL;
