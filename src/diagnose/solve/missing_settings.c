@@ -260,15 +260,20 @@ static const struct {
     {"AveragePool", ASSAY_STORE_F64, assay_settings_window},
     {"LpPool", ASSAY_STORE_F64, assay_settings_window},
     {"Resize", ASSAY_STORE_F64, assay_settings_resize},
+    {"LSTM", ASSAY_STORE_F64, assay_settings_recurrent},
+    {"GRU", ASSAY_STORE_F64, assay_settings_recurrent},
+    {"RNN", ASSAY_STORE_F64, assay_settings_recurrent},
 };
 
 assay_status_t assay_missing_settings(assay_missing_search_t* s, const assay_tensor_t* want) {
   const assay_tensor_t* x = s->n_in ? s->in[0] : NULL;
-  if (*s->node->domain || s->output != 0 || !x || x->kind != ASSAY_KIND_TENSOR || !x->size ||
+  const bool several = s->output != 0;  // only recurrent layers are asked by another output
+  if (*s->node->domain || !x || x->kind != ASSAY_KIND_TENSOR || !x->size ||
       want->store != ASSAY_STORE_F64 || !want->size)
     return NULL;
   for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS && !assay_missing_is_over(s); i++)
-    if (strcmp(ROWS[i].op_type, s->node->op_type) == 0 && x->store == ROWS[i].store)
+    if (strcmp(ROWS[i].op_type, s->node->op_type) == 0 && x->store == ROWS[i].store &&
+        (!several || ROWS[i].offer == assay_settings_recurrent))
       ASSAY_TRY(ROWS[i].offer(s, want));
   return NULL;
 }
