@@ -327,7 +327,8 @@ static assay_status_t solve_shared(const system_t* like, double deadline, assay_
   return st;
 }
 
-assay_status_t assay_solve_samples(const assay_solve_t* s, double deadline, assay_tensor_t** out) {
+assay_status_t assay_solve_samples(const assay_solve_t* s, bool shares, double deadline,
+                                   assay_tensor_t** out) {
   const size_t others = assay_holdout_count(s->holdout);
   system_t y = {.s = s,
                 .samples = others ? others - 1 : 0,
@@ -335,6 +336,5 @@ assay_status_t assay_solve_samples(const assay_solve_t* s, double deadline, assa
                 .n = s->in[s->input]->size,
                 .scale_of_want = fmax(rms_of(s->want), 1e-300)};
   *out = NULL;
-  ASSAY_TRY(solve_from(&y, deadline, out));
-  return *out ? NULL : solve_shared(&y, deadline, out);
+  return shares ? solve_shared(&y, deadline, out) : solve_from(&y, deadline, out);
 }
