@@ -314,6 +314,28 @@ static assay_status_t hand_over(assay_check_job_t* j, assay_status_t ran, assay_
   return assay_str_status(&j->repair_error);
 }
 
+// What follows a node takes its output's name. Where golden agrees with the node as it is, what it
+// has under that name is not what stands there now.
+static void forget_followed(const assay_export_t* e, const assay_model_t* model,
+                            assay_golden_t* golden) {
+  for (size_t i = 0; i < e->n; i++) {
+    const assay_fault_t* f = &e->faults[i];
+    for (size_t k = 0; f->restored && k < f->repair.n_edits; k++) {
+      const assay_repair_edit_t* edit = &f->repair.edits[k];
+      const bool chain = edit->kind == ASSAY_EDIT_CHAIN && !edit->at_input;
+      if (!chain && edit->kind != ASSAY_EDIT_AFTER) continue;
+      const assay_value_t* v = f->repair.node->outputs[chain ? 0 : edit->input];
+      assay_golden_tensor_t* g =
+          v && v != f->value && !v->is_output
+              ? assay_golden_of(golden, assay_graph_find(model->graph, v->name))
+              : NULL;
+      bool is_fault = false;  // of its own
+      for (size_t j = 0; j < e->n; j++) is_fault |= e->faults[j].value == v;
+      if (g && !is_fault) g->value = NULL;
+    }
+  }
+}
+
 static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_samples_t* inputs,
                              const assay_golden_t* golden, const char* path) {
   assay_check_job_t* j = c->job;
@@ -328,6 +350,7 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   if (!j->n_repairs) return NULL;
   assay_status_t st = prepare(c, raw, &prepared);
   if (!st) st = assay_golden_rematch(golden, prepared, &matched);
+  if (!st) forget_followed(&c->export, prepared, &matched);
   if (!st) st = assay_chain_run(prepared, inputs, &matched, &options, &j->repaired);
   assay_golden_deinit(&matched);
   assay_model_release(prepared);

@@ -150,8 +150,7 @@ static assay_status_t cut_sample(const assay_golden_tensor_t* g, size_t k, size_
 // tensor of sample k, since where one begins among all rows is not known by count. NULL: cut rows.
 static assay_tensor_t* own_of_sample(const assay_golden_t* golden, const assay_graph_t* g,
                                      const assay_value_t* v, size_t k, size_t samples) {
-  const assay_golden_t* public = golden->rematched ? golden->rematched : golden;
-  const assay_samples_t* s = public->origin ? assay_golden_samples(public) : NULL;
+  const assay_samples_t* s = assay_golden_samples(golden);
   size_t i = 0;
   while (i < g->n_outputs && g->outputs[i] != v) i++;
   if (!s || s->n != samples || i == g->n_outputs) return NULL;

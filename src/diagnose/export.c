@@ -242,12 +242,20 @@ static assay_status_t solve_node(assay_golden_walk_t* w, const assay_search_targ
   assay_search_target_t* outputs = NULL;
   assay_holdout_t* holdout = NULL;
   const assay_node_t* node = target->value->producer;
-  if (*n_found && found[0].restored) return NULL;
+  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  const bool restored = *n_found && found[0].restored;
   assay_status_t st = find_holdout(w, &outputs, &holdout);
-  if (!st && node && is_constant_node(node))
+  // What restores this sample and fails on others is a guess: it stands if nothing better is found.
+  if (!st && restored && *n_found == 1) st = assay_holdout_ask(holdout, 0, &found[0].repair, &said);
+  const bool refuted = restored && said == ASSAY_HOLDOUT_FAILS;
+  if (refuted) found[0].restored = false;
+  if (st || (restored && !refuted))
+    ;  // nothing more to find
+  else if (node && is_constant_node(node))
     st = solve_constant_node(w, target, holdout, deadline, found, n_found);
-  else if (!st)
+  else
     st = solve_or_insert(w, target, holdout, deadline, found, n_found);
+  if (refuted) found[0].restored = true;
   assay_holdout_destroy(holdout);
   assay_free(outputs);
   return st;

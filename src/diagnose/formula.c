@@ -57,7 +57,9 @@ typedef struct word {
   int axes_from;
   bool drops;  // attribute `keepdims` 0
   bool axis;   // attribute `axis`, the first of the axes
-  int which;   // gather: 0 `c` along axes[0], 1 `d` along axes[1]
+  bool holds;  // the last operand is a constant of the formula
+  int which;   // that is 0 `c`, 1 `d`; of gather along axes[0], axes[1]
+  bool perm;   // attribute `perm`, the axes
   const char* reduction;
 } word_t;
 
@@ -107,8 +109,11 @@ static const word_t WORDS[] = {
      .drops = true},
     {.text = "softmax", .op_type = "Softmax", .n = 1, .axis = true},
     {.text = "logsoftmax", .op_type = "LogSoftmax", .n = 1, .axis = true},
-    {.text = "gather", .op_type = "Gather", .n = 1, .axis = true, .which = 0},
-    {.text = "gather2", .op_type = "Gather", .n = 1, .axis = true, .which = 1},
+    {.text = "gather", .op_type = "Gather", .n = 1, .axis = true, .holds = true, .which = 0},
+    {.text = "gather2", .op_type = "Gather", .n = 1, .axis = true, .holds = true, .which = 1},
+    {.text = "reshape", .op_type = "Reshape", .n = 1, .holds = true, .which = 0},
+    {.text = "reshape2", .op_type = "Reshape", .n = 1, .holds = true, .which = 1},
+    {.text = "transpose", .op_type = "Transpose", .n = 1, .perm = true},
     {.text = "take", .op_type = "Gather", .n = 2, .axis = true},
     {.text = "scatter", .op_type = "ScatterND", .n = 3},
     {.text = "scatter+", .op_type = "ScatterND", .n = 3, .reduction = "add"},
@@ -160,6 +165,15 @@ static assay_attr_t int_attr(const char* name, int64_t i) {
       .name = name, .doc = "", .ref = "", .type = ASSAY_ATTR_INT, .n = 1, .u.i = i};
 }
 
+static assay_attr_t ints_attr(const assay_formula_t* f, const char* name) {
+  return (assay_attr_t){.name = name,
+                        .doc = "",
+                        .ref = "",
+                        .type = ASSAY_ATTR_INTS,
+                        .n = (size_t)f->terms.n_axes,
+                        .u.ints = f->terms.axes};
+}
+
 // The axes: an operand, or an attribute.
 static assay_status_t do_axes(const assay_formula_t* f, const word_t* w, const receiver_t* r,
                               assay_attr_t* attrs, size_t* n_attrs, size_t* n) {
@@ -170,23 +184,19 @@ static assay_status_t do_axes(const assay_formula_t* f, const word_t* w, const r
     (*n)++;
     return push_new(r, st, t);
   }
-  attrs[(*n_attrs)++] = (assay_attr_t){.name = "axes",
-                                       .doc = "",
-                                       .ref = "",
-                                       .type = ASSAY_ATTR_INTS,
-                                       .n = (size_t)f->terms.n_axes,
-                                       .u.ints = f->terms.axes};
+  attrs[(*n_attrs)++] = ints_attr(f, "axes");
   return NULL;
 }
 
 static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const receiver_t* r) {
   assay_attr_t attrs[ATTRS];
   size_t n_attrs = 0, n = (size_t)w->n;
-  if (strcmp(w->op_type, "Gather") == 0 && w->n == 1) {
+  if (w->holds) {
     ASSAY_TRY(r->constant(r->user, w->which ? f->terms.d : f->terms.c));
     n++;
   }
   if (w->axes) ASSAY_TRY(do_axes(f, w, r, attrs, &n_attrs, &n));
+  if (w->perm) attrs[n_attrs++] = ints_attr(f, "perm");
   if (w->drops) attrs[n_attrs++] = int_attr("keepdims", 0);
   if (w->axis) attrs[n_attrs++] = int_attr("axis", f->terms.axes[w->which]);
   if (w->reduction)

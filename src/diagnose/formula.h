@@ -15,6 +15,7 @@
 //               after it (mean.) they go
 //   softmax, logsoftmax   over its one axis
 //   gather      elements `c` along its one axis;   gather2: elements `d` along the second
+//   reshape, reshape2   to the shape `c`, `d` (0 and -1 as in Reshape);   transpose   by its axes
 //   take        of data and indices: elements of data along the formula's one axis
 //   scatter, scatter+   of data, indices and updates: ScatterND, which sets or adds
 //   put, put+   the same by ScatterElements along the formula's one axis

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "diagnose/outputs/alike.h"
 #include "diagnose/search_case.h"
+#include "onnx/onnx.h"
 
 typedef struct row {
   graph_case_t right, wrong;
@@ -89,12 +90,15 @@ static void repairs_hold(const row_t* row, const search_case_t* c, const assay_f
   assay_model_t* m = graph_case_model(&row->wrong, in);
   for (size_t k = 0; k < n; k++) op_case_ok(assay_repair_apply(&faults[k].repair, m));
   op_case_ok(assay_model_verify(m));
-  assay_evaluator_t* e = search_case_truth(m, in);
+  assay_model_t* prepared = NULL;
+  op_case_ok(assay_onnx_prepare(m, 0, NULL, &prepared));
+  assay_evaluator_t* e = search_case_truth(prepared, in);
   const assay_tensor_t* y = assay_evaluator_get(e, m->graph->outputs[0]);
   const assay_difference_t d = assay_difference(y, c->targets[0].golden);
   if (!d.comparable || d.rms > 1e-6 * (1 + d.ref_rms))
     fail_msg("%s: the repaired model is off by %g of %g", row->right.name, d.rms, d.ref_rms);
   assay_evaluator_destroy(e);
+  assay_model_release(prepared);
   assay_model_release(m);
   graph_case_release(in);
 }

@@ -30,20 +30,19 @@ typedef struct assay_golden_tensor {
 struct assay_golden {
   assay_golden_tensor_t* at;
   size_t n, capacity;
-  assay_str_t notes;                   // lines for the user
-  struct assay_golden_origin* origin;  // of public one (golden_public.c); NULL: not public
-  // The public one that this is of, matched with another model: it knows the samples. Borrowed.
-  const struct assay_golden* rematched;
+  assay_str_t notes;                        // lines for the user
+  struct assay_golden_origin* origin;       // of public one (golden_public.c); NULL: not public
+  const struct assay_golden* matched_from;  // of one matched with another model: borrowed
 };
 
 void assay_golden_deinit(assay_golden_t* g);
 void assay_golden_origin_destroy(struct assay_golden_origin* origin);  // NULL is allowed
 
 // Of public golden: the arrays, as they were read, matched with another model by their names, and
-// what was found by its contents by the names of that.
+// what was found by its contents by the names of that. `out` borrows samples of g.
 assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t* model,
                                     assay_golden_t* out) ASSAY_MUST_USE;
-// Samples of the outputs: n 0 if there are none.
+// Samples of the outputs: n 0 if there are none. NULL: it is not of a public one.
 const assay_samples_t* assay_golden_samples(const assay_golden_t* g);
 // All arrays of a public one, by their names.
 const assay_set_t* assay_golden_arrays(const assay_golden_t* g);

@@ -272,7 +272,10 @@ bool assay_golden_dtype_used(const assay_golden_t* g, size_t i) {
   return i < g->origin->n_dtypes && g->origin->dtype_used[i];
 }
 
-const assay_samples_t* assay_golden_samples(const assay_golden_t* g) { return &g->origin->outputs; }
+const assay_samples_t* assay_golden_samples(const assay_golden_t* g) {
+  const assay_golden_t* whole = g->matched_from ? g->matched_from : g;
+  return whole->origin ? &whole->origin->outputs : NULL;
+}
 const assay_set_t* assay_golden_arrays(const assay_golden_t* g) { return &g->origin->set; }
 const assay_model_t* assay_golden_model(const assay_golden_t* g) { return g->origin->model; }
 
@@ -288,7 +291,7 @@ assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t
     made.at[i].value = assay_graph_find(model->graph, g->at[i].value->name);
     made.at[i].match = g->at[i].match;
   }
-  made.rematched = g;
+  made.matched_from = g;
   *out = made;
   return NULL;
 }

@@ -122,10 +122,10 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   typedef assay_status_t kind_t(assay_missing_search_t*, const assay_missing_place_t*);
   // A normalization over an image with its numbers is a factor and a summand for each channel, too:
   // those come first.
-  static kind_t* const kinds[] = {assay_missing_activations, assay_missing_values,
-                                  assay_missing_moves,       assay_missing_channels,
-                                  assay_missing_fits,        assay_missing_norms,
-                                  assay_missing_operators};
+  static kind_t* const kinds[] = {
+      assay_missing_activations, assay_missing_values,    assay_missing_moves,
+      assay_missing_arranged,    assay_missing_functions, assay_missing_channels,
+      assay_missing_fits,        assay_missing_norms,     assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -161,8 +161,28 @@ static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* 
                                 "take"));
     ASSAY_TRY(assay_missing_activations(s, &p));
     ASSAY_TRY(assay_missing_moves(s, &p));
+    ASSAY_TRY(assay_missing_functions(s, &p));
     // Numbers in place of what the node does: statistics of training, not of what is there.
     if (is_input(s->node, o->value)) ASSAY_TRY(assay_missing_fits(s, &p));
+  }
+  return NULL;
+}
+
+// What goes into the node, or is near before it, in another arrangement; or one slice of it.
+static assay_status_t rearranged(assay_missing_search_t* s, assay_tensor_t* want) {
+  enum { ANCESTORS = 24 };
+  for (size_t i = 0, n = 0; i < s->n_others && n < ANCESTORS && !assay_missing_is_over(s); i++) {
+    const assay_missing_other_t* o = &s->others[i];
+    const bool is_slice = o->tensor->rank == want->rank + 1;
+    if (!o->varies || (o->tensor->size != want->size && !is_slice)) continue;
+    n++;
+    const assay_missing_place_t p = {.kind = ASSAY_EDIT_AFTER,
+                                     .index = s->output,
+                                     .x = o->tensor,
+                                     .source = o->value,
+                                     .want = want};
+    ASSAY_TRY(assay_missing_arranged(s, &p));
+    if (is_slice) ASSAY_TRY(assay_missing_slices(s, &p));
   }
   return NULL;
 }
@@ -174,11 +194,13 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
   bool fits = false;
   ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)array, &want));
   assay_status_t st = NULL;
-  if (assay_tensor_alike(want, kept)) {
+  if (want->store == kept->store) {
     const assay_repair_t none = {.node = s->node};
-    s->in[input] = want;
+    for (size_t i = 0; i < s->n_in; i++)
+      if (i == input || assay_missing_is_twin(s, input, i)) s->in[i] = want;
     st = assay_missing_restores(s, &none, &fits);
-    s->in[input] = kept;
+    for (size_t i = 0; i < s->n_in; i++)
+      if (i == input || assay_missing_is_twin(s, input, i)) s->in[i] = kept;
   }
   if (!st && fits) {
     const assay_missing_place_t p = {
@@ -189,11 +211,18 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
   return st;
 }
 
-static assay_status_t at_input(assay_missing_search_t* s, size_t i, const assay_golden_t* golden) {
+// What stood between an input and the node has left its array in golden: nothing tells more.
+static assay_status_t at_arrays(assay_missing_search_t* s, size_t i, const assay_golden_t* golden) {
+  for (size_t k = 0; s->in[i] && k < golden->n && !assay_missing_is_over(s); k++) {
+    const assay_tensor_t* t = golden->at[k].tensor;
+    if (!golden->at[k].value && t->kind == ASSAY_KIND_TENSOR && t->size == s->in[i]->size)
+      ASSAY_TRY(with_array(s, i, t));
+  }
+  return NULL;
+}
+
+static assay_status_t at_input(assay_missing_search_t* s, size_t i) {
   const assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i]};
-  for (size_t k = 0; s->in[i] && k < golden->n && !assay_missing_is_over(s); k++)
-    if (!golden->at[k].value && assay_tensor_same_shape(golden->at[k].tensor, s->in[i]))
-      ASSAY_TRY(with_array(s, i, golden->at[k].tensor));
   ASSAY_TRY(assay_missing_activations(s, &p));
   return assay_missing_is_over(s) ? NULL : assay_missing_values(s, &p);
 }
@@ -217,6 +246,7 @@ static assay_status_t in_place_of_constant(assay_missing_search_t* s, assay_tens
   const assay_missing_place_t p = {
       .kind = ASSAY_EDIT_AFTER, .index = s->output, .x = s->target->truth, .want = want};
   ASSAY_TRY(assay_missing_operators(s, &p));
+  if (!assay_missing_is_over(s)) ASSAY_TRY(rearranged(s, want));
   return assay_missing_is_over(s) ? NULL : from_ancestors(s, want);
 }
 
@@ -224,11 +254,16 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   assay_tensor_t* want = NULL;
   ASSAY_TRY(assay_tensor_widen(s->target->golden, &want));
   const bool is_constant_node = s->node->n_inputs == 0;
-  assay_status_t st = is_constant_node ? in_place_of_constant(s, want) : at_output(s, want);
+  assay_status_t st = is_constant_node ? in_place_of_constant(s, want) : NULL;
   if (is_constant_node) return assay_tensor_release(want), st;
+  for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
+    if (!is_constant(s->node, i)) st = at_arrays(s, i, golden);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_settings(s, want);
+  if (!st && !assay_missing_is_over(s)) st = rearranged(s, want);
+  if (!st && !assay_missing_is_over(s)) st = at_output(s, want);
   if (!st && !assay_missing_is_over(s)) st = from_ancestors(s, want);
   for (size_t i = 0; !st && i < inputs_of(s->node) && !assay_missing_is_over(s); i++)
-    if (!is_constant(s->node, i)) st = at_input(s, i, golden);
+    if (!is_constant(s->node, i)) st = at_input(s, i);
   assay_tensor_release(want);
   return st;
 }

@@ -61,6 +61,8 @@ typedef struct assay_missing_place {
 
 // Whether the search is over: something was found, or there is no time left.
 bool assay_missing_is_over(const assay_missing_search_t* s);
+// Whether two inputs of the node read the same value.
+bool assay_missing_is_twin(const assay_missing_search_t* s, size_t input, size_t other);
 // Whether the node with a repair gives golden.
 assay_status_t assay_missing_restores(assay_missing_search_t* s, const assay_repair_t* r,
                                       bool* out) ASSAY_MUST_USE;
@@ -89,11 +91,23 @@ assay_status_t assay_missing_fits(assay_missing_search_t* s,
 assay_status_t assay_missing_fits_after(assay_missing_search_t* s, const assay_missing_place_t* p,
                                         const assay_formula_terms_t* before, assay_tensor_t* made,
                                         const char* name) ASSAY_MUST_USE;
+assay_status_t assay_missing_arranged(assay_missing_search_t* s,
+                                      const assay_missing_place_t* p) ASSAY_MUST_USE;
+assay_status_t assay_missing_slices(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Which slice of x along an axis is slice j, of so many, of what is wanted; -1: none is.
+int64_t assay_missing_slice_of(const assay_tensor_t* x, const assay_tensor_t* want, int axis,
+                               int64_t slots, int64_t j);
+assay_status_t assay_missing_functions(assay_missing_search_t* s,
+                                       const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_norms(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_moves(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_operators(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Of the node itself: what it is told besides its weights.
+assay_status_t assay_missing_settings(assay_missing_search_t* s,
+                                      const assay_tensor_t* want) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_SOLVE_MISSING_H_

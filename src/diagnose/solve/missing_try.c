@@ -21,12 +21,22 @@ static assay_status_t forgive(assay_status_t st) {
   return st;
 }
 
+bool assay_missing_is_twin(const assay_missing_search_t* s, size_t input, size_t other) {
+  return input != other && input < s->node->n_inputs && other < s->node->n_inputs &&
+         s->node->inputs[input] && s->node->inputs[input] == s->node->inputs[other];
+}
+
+// everywhere: where the node reads what is there twice, as a square does, in both places.
 static assay_repair_t repair_of(const assay_missing_search_t* s, const assay_missing_place_t* p,
-                                assay_formula_t* f) {
-  assay_repair_t r = {.node = s->node, .n_edits = 1};
-  r.edits[0].kind = p->kind;
-  r.edits[0].input = p->index;
-  r.edits[0].formula = f;
+                                assay_formula_t* f, bool everywhere) {
+  assay_repair_t r = {.node = s->node};
+  r.edits[r.n_edits++] =
+      (assay_repair_edit_t){.kind = p->kind, .input = p->index, .formula = assay_formula_retain(f)};
+  if (!everywhere || p->kind != ASSAY_EDIT_BEFORE) return r;
+  for (size_t i = 0; i < s->n_in && r.n_edits < ASSAY_REPAIR_EDITS; i++)
+    if (assay_missing_is_twin(s, p->index, i))
+      r.edits[r.n_edits++] =
+          (assay_repair_edit_t){.kind = p->kind, .input = i, .formula = assay_formula_retain(f)};
   return r;
 }
 
@@ -60,9 +70,16 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   full.source = p->source;
   ASSAY_TRY(assay_formula_create(&full, &f));
   assay_status_t st = is_near(s, p, f, &fits);
-  assay_repair_t r = repair_of(s, p, f);
-  if (!st && fits) st = assay_missing_restores(s, &r, &fits);
-  if (st || !fits) return assay_formula_release(f), st;
+  const bool near = !st && fits;
+  assay_repair_t r = repair_of(s, p, f, true);
+  if (near) st = assay_missing_restores(s, &r, &fits);
+  if (near && !st && !fits && r.n_edits > 1) {
+    assay_repair_deinit(&r);
+    r = repair_of(s, p, f, false);
+    st = assay_missing_restores(s, &r, &fits);
+  }
+  assay_formula_release(f);
+  if (st || !fits) return assay_repair_deinit(&r), st;
   const bool out = p->kind == ASSAY_EDIT_AFTER;
   const assay_value_t* v = out                            ? s->node->outputs[p->index]
                            : p->index < s->node->n_inputs ? s->node->inputs[p->index]

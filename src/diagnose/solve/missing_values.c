@@ -112,7 +112,8 @@ static assay_status_t try_line(assay_missing_search_t* s, const sampled_t* k,
   if (!l.holds) return NULL;
   line_program(&l, op, line, sizeof line);
   snprintf(program, sizeof program, "%s%s", line, after);
-  snprintf(text, sizeof text, "'%.60s' is not %s", o->value->name, says);
+  const bool taken_off = *op == '+' && l.factor < 0;
+  snprintf(text, sizeof text, "'%.60s' is not %s", o->value->name, taken_off ? "taken off" : says);
   const assay_formula_terms_t terms = {.program = program, .value = o->value};
   return assay_missing_try(s, k->p, &terms, "missing node", text);
 }
@@ -134,6 +135,13 @@ static assay_status_t combine(assay_missing_search_t* s, const sampled_t* k,
     need[n++] = k->want[i] / k->x[i];
   }
   ASSAY_TRY(try_line(s, k, o, need, v, n, "*", "", "multiplied"));
+  n = 0;
+  for (int i = 0; i < k->n; i++) {
+    if (fabs(k->want[i]) < 1e-3 || !isfinite(k->x[i] / k->want[i])) continue;
+    v[n] = broadcast_at(o->tensor, k->p->want, k->at[i]);
+    need[n++] = k->x[i] / k->want[i];
+  }
+  ASSAY_TRY(try_line(s, k, o, need, v, n, "/", "", "divided by"));
   n = 0;
   for (int i = 0; i < k->n; i++) {
     if (!(k->want[i] > 0)) continue;
@@ -237,6 +245,8 @@ static assay_status_t directly(assay_missing_search_t* s, const assay_missing_pl
     if (p->x->store != ASSAY_STORE_F64) continue;
     ASSAY_TRY(added(s, p, o, "x v +", "added"));
     ASSAY_TRY(added(s, p, o, "x v *", "multiplied"));
+    ASSAY_TRY(added(s, p, o, "x v -", "taken off"));
+    ASSAY_TRY(added(s, p, o, "x v /", "divided by"));
     ASSAY_TRY(added(s, p, o, "x v + Relu", "added, with Relu after it,"));
   }
   return NULL;

@@ -217,11 +217,12 @@ static assay_status_t solve_inputs(assay_solve_t* s, best_t* best) {
   return NULL;
 }
 
-static assay_status_t solve_by_samples(assay_solve_t* s, double deadline, best_t* best) {
+static assay_status_t solve_by_samples(assay_solve_t* s, bool shares, double deadline,
+                                       best_t* best) {
   for (s->input = 0; s->input < s->node->n_inputs && !best->now; s->input++) {
     assay_tensor_t *now = NULL, *made = NULL;
     if (!is_solvable(s) || assay_clock_seconds() >= deadline) continue;
-    ASSAY_TRY(assay_solve_samples(s, deadline, &now));
+    ASSAY_TRY(assay_solve_samples(s, shares, deadline, &now));
     if (!now) continue;
     keep_same(s->in[s->input], now);
     assay_status_t st = assay_solve_evaluate(s, now, &made);
@@ -255,7 +256,10 @@ static assay_status_t take_value(const assay_node_t* node, const assay_search_ta
 
 // By one sample, or by all of them.
 static assay_status_t solve_best(assay_solve_t* s, bool by_samples, double deadline, best_t* best) {
-  return by_samples ? solve_by_samples(s, deadline, best) : solve_inputs(s, best);
+  if (!by_samples) return solve_inputs(s, best);
+  // Each constant by itself, before any whose elements share what is wrong.
+  ASSAY_TRY(solve_by_samples(s, false, deadline, best));
+  return best->now ? NULL : solve_by_samples(s, true, deadline, best);
 }
 
 assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,

@@ -64,7 +64,8 @@ assay_status_t assay_solve_choice(const assay_solve_t* s, assay_tensor_t** out) 
 // The constant by the node's output and the outputs of other samples together, whatever the node
 // does with it. *out NULL: too many unknowns, no time, or it does not hold on what is kept for the
 // test.
-assay_status_t assay_solve_samples(const assay_solve_t* s, double deadline,
+// shares: elements share their changes, where there are too many of them.
+assay_status_t assay_solve_samples(const assay_solve_t* s, bool shares, double deadline,
                                    assay_tensor_t** out) ASSAY_MUST_USE;
 // Solves (a + ridge I) x = b in place: a [k][k], of which the lower part is read; b [k][n], which
 // becomes x. False: a is not positive definite.

@@ -89,6 +89,7 @@ static bool solve_group(quantizer_t* z, int64_t group) {
   zero = fabs(l.offset - zero_before) < 0.75 ? zero_before : round(l.offset);
   scale = z->rounds ? scale_within(z, group, zero, before) : 1 / l.slope;
   if (!(scale > 0) || (zero != zero_before && !z->zero)) return false;
+  if (z->zero && zero != (double)assay_type_saturate(z->zero->type, zero)) return false;
   if (fabs(scale / before - 1) > 1e-6)
     assay_f64(z->new_scale)[group] =
         assay_format_round(assay_type_format(z->scale->type), scale, ASSAY_OVERFLOW_IEEE);

@@ -8,6 +8,11 @@
 // are none, a quarter of the node's output. As many equations as unknowns are no test: where the
 // network is ill-conditioned such a constant leaves nothing on any sample that took part, and is
 // off on all others.
+//
+// Where the elements are too many for the equations, those of a weight may be off by a factor that
+// many of them share: each row's, each column's, or that of a block of rows in each column, as
+// weights of few bits have their scales. Those of a bias may be off by a number that the elements
+// of a gate share.
 #include <math.h>
 #include <string.h>
 
@@ -23,9 +28,12 @@ static const double WEIGHT_OF_OUTPUTS = 0.1;
 // The equations: what is there, over golden's size, less golden.
 typedef struct system {
   const assay_solve_t* s;
-  size_t samples;                  // others that take part
-  bool tests;                      // a quarter of the node's output is kept for the test
-  int64_t n, m;                    // unknowns; equations
+  size_t samples;  // others that take part
+  bool tests;      // a quarter of the node's output is kept for the test
+  int64_t n, m;    // unknowns; equations
+  // Which unknown an element shares, and by how much it goes with it; NULL: it is its own.
+  const int64_t* shared;
+  const double* part;
   double *now, *moved, *jacobian;  // [m], [m], [n][m]
   double scale_of_want;
   // What is being filled in.
@@ -92,21 +100,40 @@ static double square_sum(const double* x, int64_t n) {
   return sum;
 }
 
-// One column for each element of the constant. *out_fits false also where there is no time.
+// Adds to an unknown: to its element, or to all that share it in proportion.
+static void add_to(const system_t* y, assay_tensor_t* x, const double* d, double part) {
+  for (int64_t i = 0; i < x->size; i++)
+    assay_f64(x)[i] += part * (y->shared ? d[y->shared[i]] * y->part[i] : d[i]);
+}
+
+static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t* at, int64_t j,
+                      double step) {
+  if (!y->shared) {
+    assay_f64(x)[j] = assay_f64(at)[j] + step;
+    return;
+  }
+  for (int64_t i = 0; i < x->size; i++)
+    if (y->shared[i] == j) assay_f64(x)[i] = assay_f64(at)[i] + step * y->part[i];
+}
+
+// One column for each unknown. *out_fits false also where there is no time.
 static assay_status_t differentiate(system_t* y, assay_tensor_t* x, double until, bool* out_fits) {
-  const double step = 1e-5 * fmax(rms_of(x), 1e-6), begun = assay_clock_seconds();
+  const double step = 1e-5 * (y->shared ? 1 : fmax(rms_of(x), 1e-6));
+  const double begun = assay_clock_seconds();
+  assay_tensor_t* moved = NULL;
   *out_fits = true;
+  ASSAY_TRY(assay_tensor_copy(x, &moved));
   for (int64_t j = 0; *out_fits && j < y->n; j++) {
-    const double was = assay_f64(x)[j];
     double* column = y->jacobian + j * y->m;
-    assay_f64(x)[j] = was + step;
-    assay_status_t st = fill(y, x, column, out_fits);
-    assay_f64(x)[j] = was;
-    if (st) return st;
+    set_moved(y, moved, x, j, step);
+    assay_status_t st = fill(y, moved, column, out_fits);
+    set_moved(y, moved, x, j, 0);
+    if (st) return assay_tensor_release(moved), st;
     for (int64_t i = 0; i < y->m; i++) column[i] = (column[i] - y->now[i]) / step;
     const double now = assay_clock_seconds();
     if (begun + (now - begun) * (double)y->n / (double)(j + 1) > until && j >= 4) *out_fits = false;
   }
+  assay_tensor_release(moved);
   return NULL;
 }
 
@@ -140,10 +167,6 @@ static bool solve_step(const system_t* y, double ridge, normal_t* z) {
   return assay_solve_cholesky(y->n, 1, ridge * trace / (double)y->n, z->factor, z->d);
 }
 
-static void move(assay_tensor_t* x, double part, const double* d) {
-  for (int64_t j = 0; j < x->size; j++) assay_f64(x)[j] += part * d[j];
-}
-
 // One step, shorter while it does not lead much nearer. *out_left: squares that are left;
 // *out_fits false: none leads nearer.
 static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_t* z,
@@ -157,11 +180,11 @@ static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_
   for (size_t i = 0; i < sizeof RIDGES / sizeof *RIDGES && !*out_fits; i++) {
     bool evaluated = false;
     if (!solve_step(y, RIDGES[i], z)) continue;
-    move(x, 1, z->d);
+    add_to(y, x, z->d, 1);
     ASSAY_TRY(fill(y, x, y->moved, &evaluated));
     *out_left = square_sum(y->moved, y->m);
     *out_fits = evaluated && *out_left < 0.7 * before;
-    if (!*out_fits) move(x, -1, z->d);
+    if (!*out_fits) add_to(y, x, z->d, -1);
   }
   if (*out_fits) memcpy(y->now, y->moved, (size_t)y->m * sizeof *y->now);
   return NULL;
@@ -213,7 +236,7 @@ static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadli
   *out = false;
   ASSAY_TRY(fill(y, x, NULL, &fits));
   y->m = y->at;
-  if (!fits || y->m < y->n / 2) return NULL;
+  if (!fits || y->m < (y->shared ? y->n : y->n / 2)) return NULL;
   assay_status_t st = assay_new_array((size_t)y->m, sizeof *y->now, &y->now);
   if (!st) st = assay_new_array((size_t)y->m, sizeof *y->moved, &y->moved);
   if (!st) st = assay_new_array((size_t)(y->m * y->n), sizeof *y->jacobian, &y->jacobian);
@@ -234,23 +257,84 @@ static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadli
   return st;
 }
 
-assay_status_t assay_solve_samples(const assay_solve_t* s, double deadline, assay_tensor_t** out) {
-  const size_t others = assay_holdout_count(s->holdout);
-  system_t y = {.s = s,
-                .samples = others ? others - 1 : 0,
-                .tests = others == 0,
-                .n = s->in[s->input]->size,
-                .scale_of_want = fmax(rms_of(s->want), 1e-300)};
+// From what the constant is. *out NULL: it does not hold.
+static assay_status_t solve_from(system_t* y, double deadline, assay_tensor_t** out) {
   assay_tensor_t* x = NULL;
   bool solved = false;
-  *out = NULL;
-  if (y.n < 1 || y.n > MAX_UNKNOWNS) return NULL;
-  ASSAY_TRY(assay_tensor_copy(s->in[s->input], &x));
-  assay_status_t st = solve_system(&y, x, deadline, &solved);
+  if (y->n < 1 || y->n > MAX_UNKNOWNS) return NULL;
+  ASSAY_TRY(assay_tensor_copy(y->s->in[y->s->input], &x));
+  assay_status_t st = solve_system(y, x, deadline, &solved);
+  y->now = y->moved = y->jacobian = NULL;
   if (!st && solved) {
     *out = x;
     x = NULL;
   }
   assay_tensor_release(x);
   return st;
+}
+
+// ---- factors that elements share ---------------------------------------------------------------
+
+// A weight as a matrix; blocks of its rows, each with a factor for each column or for all of them.
+typedef struct sharing {
+  int64_t blocks;
+  bool by_column, turned;  // turned: what is said of rows holds for columns
+  bool adds;               // a number, not a factor
+} sharing_t;
+
+// How many unknowns a sharing has; 0: it is none of this weight.
+static int64_t share(const assay_tensor_t* w, const sharing_t* k, int64_t* shared) {
+  const int64_t rows = w->rank > 1 ? w->dims[0] : 1, columns = rows ? w->size / rows : 0;
+  if (k->adds ? rows > 2 : w->rank < 2) return 0;
+  const int64_t along = k->turned ? columns : rows, across = k->turned ? rows : columns;
+  const int64_t blocks = k->blocks ? k->blocks : along;
+  if (!along || !across || along % blocks != 0 || blocks > along) return 0;
+  for (int64_t i = 0; i < w->size; i++) {
+    const int64_t a = k->turned ? i % columns : i / columns;
+    const int64_t b = k->turned ? i / columns : i % columns;
+    const int64_t block = a / (along / blocks);
+    shared[i] = k->by_column ? block * across + b : block;
+  }
+  return k->by_column ? blocks * across : blocks;
+}
+
+static assay_status_t solve_shared(const system_t* like, double deadline, assay_tensor_t** out) {
+  // Gates: of RNN, GRU, LSTM with its two biases, of both directions.
+  static const sharing_t SHARINGS[] = {
+      {1, false, true, true},   {3, false, true, true},   {4, false, true, true},
+      {6, false, true, true},   {8, false, true, true},   {8, true, true, true},
+      {0, false, false, false}, {0, false, true, false},  {2, true, false, false},
+      {2, true, true, false},   {4, true, false, false},  {4, true, true, false},
+      {8, true, false, false},  {8, true, true, false},   {3, true, false, false},
+      {3, true, true, false},   {16, true, false, false}, {16, true, true, false}};
+  assay_tensor_t *w = like->s->in[like->s->input], *part = NULL;
+  int64_t* shared = NULL;
+  if (!w->rank) return NULL;
+  ASSAY_TRY(assay_tensor_copy(w, &part));
+  assay_status_t st = assay_new_array((size_t)w->size, sizeof *shared, &shared);
+  for (size_t i = 0; !st && !*out && i < sizeof SHARINGS / sizeof *SHARINGS; i++) {
+    system_t y = *like;
+    y.n = share(w, &SHARINGS[i], shared);
+    y.shared = shared;
+    y.part = assay_f64(part);
+    for (int64_t k = 0; k < w->size; k++)
+      assay_f64(part)[k] = SHARINGS[i].adds ? 1 : assay_f64(w)[k];
+    // As many unknowns as elements are those that were tried before.
+    if (y.n < w->size && assay_clock_seconds() < deadline) st = solve_from(&y, deadline, out);
+  }
+  assay_free(shared);
+  assay_tensor_release(part);
+  return st;
+}
+
+assay_status_t assay_solve_samples(const assay_solve_t* s, bool shares, double deadline,
+                                   assay_tensor_t** out) {
+  const size_t others = assay_holdout_count(s->holdout);
+  system_t y = {.s = s,
+                .samples = others ? others - 1 : 0,
+                .tests = others == 0,
+                .n = s->in[s->input]->size,
+                .scale_of_want = fmax(rms_of(s->want), 1e-300)};
+  *out = NULL;
+  return shares ? solve_shared(&y, deadline, out) : solve_from(&y, deadline, out);
 }

@@ -1,0 +1,17 @@
+// For missing_settings.c: operators whose settings are searched.
+#ifndef ASSAY_DIAGNOSE_SOLVE_SETTINGS_H_
+#define ASSAY_DIAGNOSE_SOLVE_SETTINGS_H_
+
+#include "diagnose/solve/missing.h"
+
+// Where a convolution or a pooling begins to read: paddings on either side, dilations.
+assay_status_t assay_settings_window(assay_missing_search_t* s,
+                                     const assay_tensor_t* want) ASSAY_MUST_USE;
+// The scales of Resize, and its modes together.
+assay_status_t assay_settings_resize(assay_missing_search_t* s,
+                                     const assay_tensor_t* want) ASSAY_MUST_USE;
+// The number that a recurrent layer clips its sums at, and the order of its peepholes.
+assay_status_t assay_settings_recurrent(assay_missing_search_t* s,
+                                        const assay_tensor_t* want) ASSAY_MUST_USE;
+
+#endif  // ASSAY_DIAGNOSE_SOLVE_SETTINGS_H_
