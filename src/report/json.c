@@ -273,6 +273,7 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
                      c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
   j = assay_json_put(j, "requirements", requirements);
   j = assay_json_put(j, "not_finite", not_finite(c));
+  j = assay_json_put(j, "ill_conditioned", assay_report_ill_json(c->front.wide, c->n_outputs));
   j = assay_json_put(j, "near_ties",
                      json_pack("{s:I, s:i}", "elements", (json_int_t)c->steps.elements,
                                "quantizers", (int)c->steps.quantizers));
