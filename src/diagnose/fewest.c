@@ -29,6 +29,7 @@ static assay_status_t run(assay_fewest_t* f, bool none) {
   forget_run(f);
   if (none) ASSAY_TRY(assay_fp32_set_create(&f->subject, &empty));
   const assay_precision_t precision = assay_fp32_set_precision(none ? &empty : &f->set);
+  f->n_ran = none ? 0 : f->set.n_chosen;
   assay_status_t st = s->run(s->runner, &precision, &f->last, &f->plan, f->take ? &f->taken : NULL);
   assay_fp32_set_deinit(&empty);
   if (st) return st;
@@ -97,10 +98,10 @@ static assay_status_t start_from_all(assay_fewest_t* f) {
 }
 
 static assay_status_t run_all(assay_fewest_t* f, bool* out_does) {
-  const size_t n = f->subject.model->graph->n_outputs, before = f->set.n_chosen;
+  const size_t n = f->subject.model->graph->n_outputs;
   const assay_fix_t* fix = &f->found->fix;
   set_all(f);
-  if (f->found->has_fix && f->set.n_chosen == before && fix->outputs) {
+  if (f->n_ran == f->set.n_chosen && fix->outputs) {  // sets have only grown
     ASSAY_TRY(assay_new_array(n, sizeof *f->found->wide, &f->found->wide));
     memcpy(f->found->wide, fix->outputs, n * sizeof *fix->outputs);
     *out_does = fix->verified;

@@ -25,7 +25,7 @@ typedef struct assay_fewest {
   const assay_output_check_t* excused;
 
   // The last run: what it gave, until somebody takes it over; its plan and what it made.
-  size_t n_runs;
+  size_t n_runs, n_ran;  // n_ran: nodes in the set of the last one
   assay_run_result_t last;
   assay_plan_t* plan;
   assay_taken_t* taken;  // NULL: not taken
