@@ -12,6 +12,7 @@
 #include "diagnose/causes/surroundings.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/likelihood.h"
+#include "diagnose/search_alike.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
@@ -684,6 +685,30 @@ static assay_status_t search_joint(search_state_t* h, double end, assay_fault_t*
   return NULL;
 }
 
+static assay_status_t keep_alike(void* user, const assay_repair_t* r, bool* stop) {
+  *stop = false;
+  return assay_alike_add(user, r);
+}
+
+// The same slip at several nodes: a quarter of the time that is left.
+static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t* out,
+                                   size_t* out_n) {
+  assay_alike_t all = {0};
+  const assay_trial_t keep = {keep_alike, &all};
+  const double now = assay_clock_seconds(), until = now + (end - now) / 4;
+  assay_status_t st = NULL;
+  size_t trials = 0;
+  for (size_t row = 0; !st && row < assay_proposal_count(); row++) {
+    if (assay_proposal_get(row)->stage != 1) continue;
+    for (size_t i = 0; !st && i < h->trials.s->n_nodes && assay_clock_seconds() < until; i++)
+      st = ask(h, i, row, row + 1, 1, &keep);
+  }
+  if (!st) st = assay_search_alike(h->trials.s, &all, until, out, out_n, &trials);
+  h->trials.s->trials += trials;
+  assay_alike_deinit(&all);
+  return st;
+}
+
 // out: room for ASSAY_SEARCH_FAULTS less those adopted. Only with `deeper` it looks for more than
 // one.
 static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
@@ -697,9 +722,12 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   const bool alone = !s->n_adopted && !s->faulty;
   assay_status_t st = look_around(&h);
   if (!st) st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
-  if (!st && more && alone && !h.trials.plausible) st = search_channels(&h, end);
-  if (!st) st = search_rest(&h);
-  if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible) st = search_alike(&h, end, out, out_n);
+  const bool is_done = *out_n > 0;
+  if (!st && more && alone && !is_done && !h.trials.plausible) st = search_channels(&h, end);
+  if (!st && !is_done) st = search_rest(&h);
+  if (!st && more && !is_done && !h.trials.plausible && !s->n_adopted)
+    st = search_joint(&h, end, out, out_n);
   if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
   bool any = false;
   // With inner values the node that makes the first wrong one is known.
