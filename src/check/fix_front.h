@@ -23,8 +23,8 @@ typedef struct assay_fix_front {
 void assay_fix_front_take(assay_fix_choice_t choice, const assay_plan_t* plan,
                           const assay_account_t* account, assay_fewest_found_t* found,
                           assay_fix_front_t* out);
-// Whether no precision mends an output: with all layers in fp32, what rounds there is off by so much
-// more than a unit that values have cancelled. NULL: all layers in fp32 were not run.
+// Whether no precision mends an output: with all layers in fp32, what rounds there is off by so
+// much more than a unit that values have cancelled. NULL: all layers in fp32 were not run.
 bool assay_fix_front_is_ill(const assay_output_check_t* wide);
 void assay_fix_front_deinit(assay_fix_front_t* f);
 // One of the two; NULL: there is none. chosen: the fix that the front is beside.

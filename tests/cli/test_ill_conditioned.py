@@ -2,7 +2,7 @@
 """Outputs that are what is left of values that cancel: test_ill_conditioned.py ASSAY
 
 No set of layers in fp32 mends them, so no fix is proposed: the model is to blame, the output is named, and what float32 makes
-of it is no fault of the export's. Where another output overflows, its layers are still the fix. What is required of a model
+of it is not a fault of the export's. Where another output overflows, its layers are still the fix. What is required of a model
 that is not ill-conditioned, and more than fp32 has, is said to be that.
 """
 import json

@@ -109,6 +109,9 @@ def main(assay):
             took = time.monotonic() - start
             report = json.loads(run.stdout) if run.stdout.startswith("{") else {"culprits": []}
             blamed = sorted(n for culprit in report["culprits"] for n in culprit["nodes"])
+            # Attributes that are no single number have none.
+            numbers = {c["value"] for c in report["culprits"]} - {None}
+            assert all(isinstance(v, float) for v in numbers), numbers
             verified = not faulty or (report["fix"] or {}).get("verified", {}).get("verdict") == "faithful"
             # The rest of the check, and a machine that is busy.
             if run.returncode != bool(faulty) or blamed != sorted(faulty) or not verified or took > SECONDS + SLACK:

@@ -1,7 +1,7 @@
 // The same slip at several nodes: an exporter that takes SAME padding or an epsilon wrongly does so
 // at every node of the kind, and no single repair brings golden near.
-#ifndef ASSAY_DIAGNOSE_SEARCH_ALIKE_H_
-#define ASSAY_DIAGNOSE_SEARCH_ALIKE_H_
+#ifndef ASSAY_DIAGNOSE_OUTPUTS_ALIKE_H_
+#define ASSAY_DIAGNOSE_OUTPUTS_ALIKE_H_
 
 #include "diagnose/search.h"
 
@@ -21,4 +21,4 @@ void assay_alike_deinit(assay_alike_t* a);
 assay_status_t assay_search_alike(const assay_search_t* s, const assay_alike_t* a, double end,
                                   assay_fault_t* out, size_t* out_n, size_t* trials) ASSAY_MUST_USE;
 
-#endif  // ASSAY_DIAGNOSE_SEARCH_ALIKE_H_
+#endif  // ASSAY_DIAGNOSE_OUTPUTS_ALIKE_H_

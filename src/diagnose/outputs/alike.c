@@ -2,7 +2,7 @@
 // followed to the targets once. To first order their effects add: pairs whose sum is nearest to
 // what golden differs by are what sets begin with. A set is run as a whole; then what is left tells
 // which repair of another node comes next.
-#include "diagnose/search_alike.h"
+#include "diagnose/outputs/alike.h"
 
 #include <math.h>
 #include <string.h>
@@ -178,7 +178,7 @@ static assay_status_t try_set(alike_t* a, set_t* set, double* rest, bool* out_re
   return NULL;
 }
 
-// What golden is restored without is no fault.
+// What golden is restored without is not a fault.
 static assay_status_t drop_needless(alike_t* a, set_t* set, double* rest) {
   for (size_t i = set->n; i-- > 0 && set->n > 1;) {
     set_t less = *set;
