@@ -136,6 +136,18 @@ static assay_blame_t find_blame(const assay_check_t* c) {
   return lowered ? ASSAY_BLAME_PRECISION : ASSAY_BLAME_ENGINE;
 }
 
+// Whether all that is wrong is ill-conditioned: wrong in fp32 by as much as the model has it.
+static bool is_ill(const assay_check_t* c) {
+  bool any = false;
+  if (c->has_fix || !c->front.wide || c->blame != ASSAY_BLAME_PRECISION) return false;
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    if (c->outputs[i].faithful) continue;
+    if (!assay_fix_front_is_ill(&c->front.wide[i])) return false;
+    any = true;
+  }
+  return any;
+}
+
 // Whether a float32 constant has finite elements past a format's range.
 static assay_status_t passes_range(const assay_value_t* v, double max, bool* out) {
   assay_tensor_t* wide = NULL;
@@ -425,6 +437,7 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
       c->blame != ASSAY_BLAME_ENGINE && is_lowered(c) && !c->options.no_fix &&
       !c->options.backend->external)
     ASSAY_TRY(assay_fix_search(c, inputs, golden));
+  if (is_ill(c)) c->blame = ASSAY_BLAME_MODEL;
   return NULL;
 }
 

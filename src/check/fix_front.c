@@ -54,8 +54,12 @@ void assay_fix_front_take(assay_fix_choice_t choice, const assay_plan_t* plan,
                           const assay_account_t* account, assay_fewest_found_t* found,
                           assay_fix_front_t* out) {
   assay_fix_front_t f = {.chosen = choice};
-  if (choice == ASSAY_FIX_ANY || !found->wide) return;
   f.wide = found->wide;
+  found->wide = NULL;
+  if (choice == ASSAY_FIX_ANY || !f.wide) {
+    *out = f;
+    return;
+  }
   f.has_best = found->has_best || found->best_is_fewest;
   f.differ = found->has_best;
   f.time_fewest = part_of_time(plan, account, &found->fix);
@@ -67,8 +71,14 @@ void assay_fix_front_take(assay_fix_choice_t choice, const assay_plan_t* plan,
     found->fix = found->best;
   }
   found->best = (assay_fix_t){0};
-  found->wide = NULL;
   *out = f;
+}
+
+bool assay_fix_front_is_ill(const assay_output_check_t* wide) {
+  static const double AMPLIFIED = 1024;  // 10 of 24 bits are lost, and with them what is required
+  if (!wide || wide->faithful || !wide->is_float || wide->error.mismatched) return false;
+  const double explained = AMPLIFIED * ldexp(1, -24);
+  return wide->error.sum_err2 > explained * explained * wide->error.sum_ref2;
 }
 
 void assay_fix_front_deinit(assay_fix_front_t* f) {

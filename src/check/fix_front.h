@@ -13,7 +13,7 @@ typedef struct assay_fix_front {
   bool has_best;              // some layers come near all in fp32, and all in fp32 do
   bool differ;                // `other` is the one that is not chosen; else both are the same
   assay_fix_t other;
-  assay_output_check_t* wide;  // outputs with all layers in fp32; NULL: not run
+  assay_output_check_t* wide;  // outputs with all layers in fp32, also for ANY; NULL: not run
   // Of a run with each, estimated, over that of a run with all layers in fp32; 0: not known.
   double time_fewest, time_best;
 } assay_fix_front_t;
@@ -23,6 +23,9 @@ typedef struct assay_fix_front {
 void assay_fix_front_take(assay_fix_choice_t choice, const assay_plan_t* plan,
                           const assay_account_t* account, assay_fewest_found_t* found,
                           assay_fix_front_t* out);
+// Whether no precision mends an output: with all layers in fp32, what rounds there is off by so
+// much more than a unit that values have cancelled. NULL: all layers in fp32 were not run.
+bool assay_fix_front_is_ill(const assay_output_check_t* wide);
 void assay_fix_front_deinit(assay_fix_front_t* f);
 // One of the two; NULL: there is none. chosen: the fix that the front is beside.
 const assay_fix_t* assay_fix_front_get(const assay_fix_front_t* f, const assay_fix_t* chosen,

@@ -29,6 +29,7 @@ static assay_status_t run(assay_fewest_t* f, bool none) {
   forget_run(f);
   if (none) ASSAY_TRY(assay_fp32_set_create(&f->subject, &empty));
   const assay_precision_t precision = assay_fp32_set_precision(none ? &empty : &f->set);
+  f->n_ran = none ? 0 : f->set.n_chosen;
   assay_status_t st = s->run(s->runner, &precision, &f->last, &f->plan, f->take ? &f->taken : NULL);
   assay_fp32_set_deinit(&empty);
   if (st) return st;
@@ -97,13 +98,47 @@ static assay_status_t start_from_all(assay_fewest_t* f) {
 }
 
 static assay_status_t run_all(assay_fewest_t* f, bool* out_does) {
-  assay_fewest_progress(f, "running all layers in fp32", 0);
+  const size_t n = f->subject.model->graph->n_outputs;
+  const assay_fix_t* fix = &f->found->fix;
   set_all(f);
+  if (f->n_ran == f->set.n_chosen && fix->outputs) {  // sets have only grown
+    ASSAY_TRY(assay_new_array(n, sizeof *f->found->wide, &f->found->wide));
+    memcpy(f->found->wide, fix->outputs, n * sizeof *fix->outputs);
+    *out_does = fix->verified;
+    return NULL;
+  }
+  assay_fewest_progress(f, "running all layers in fp32", 0);
   ASSAY_TRY(run(f, false));
   *out_does = f->last.faithful;
   f->found->wide = f->last.outputs;
   f->last.outputs = NULL;
   return NULL;
+}
+
+// Whether all layers in fp32 mend some output that is wrong as asked.
+static assay_status_t all_mend_some(assay_fewest_t* f, bool* out) {
+  const assay_fewest_found_t* found = f->found;
+  const assay_output_check_t* asked = f->setting->outputs;
+  if (found->unmet.len) return NULL;
+  if (!asked && !found->ran_as_asked) {
+    ASSAY_TRY(run(f, true));
+    assay_fewest_take_asked(f);
+  }
+  if (!asked) asked = found->outputs;
+  for (size_t i = 0; i < f->subject.model->graph->n_outputs; i++)
+    *out |= !asked[i].faithful && found->wide[i].faithful;
+  return NULL;
+}
+
+// No set of the strategy's does. All layers may; what these do not mend, no set is asked to.
+static assay_status_t take_from_all(assay_fewest_t* f, bool* out_all_do) {
+  assay_fewest_found_t* found = f->found;
+  ASSAY_TRY(run_all(f, out_all_do));
+  found->has_fix = *out_all_do;
+  if (!*out_all_do) ASSAY_TRY(all_mend_some(f, &found->has_fix));
+  if (!found->has_fix) return NULL;
+  if (!*out_all_do) f->excused = found->wide;
+  return start_from_all(f);
 }
 
 static assay_status_t find_best(assay_fewest_t* f) {
@@ -126,17 +161,16 @@ static assay_status_t find(assay_fewest_t* f, const assay_fewest_row_t* row) {
   bool all_do = false;
   ASSAY_TRY(search(f, row));
   f->take = false;
-  if (row->fixed) return NULL;
-  if (f->setting->best && found->has_fix) {
+  if (row->fixed || found->faithful) return NULL;
+  if (!found->has_fix || !found->fix.verified) {
+    if (!row->proposed) ASSAY_TRY(take_from_all(f, &all_do));
+  } else if (f->setting->best) {
     ASSAY_TRY(run_all(f, &all_do));
-    if (all_do && !found->fix.verified)
-      ASSAY_TRY(start_from_all(f));
-    else
-      set_nodes(f, &found->fix);
+    set_nodes(f, &found->fix);
   }
   if (!found->has_fix || !found->fix.verified) return NULL;
   ASSAY_TRY(find_fewer(f));
-  return all_do ? find_best(f) : NULL;
+  return all_do && f->setting->best ? find_best(f) : NULL;
 }
 
 assay_status_t assay_fewest_find(const assay_fewest_setting_t* setting, assay_fewest_found_t* out) {

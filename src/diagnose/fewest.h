@@ -6,6 +6,9 @@
 // handed over with the run that verified it. The rows are in fewest.c: which is apt depends on what
 // is known before, and on what the user asked for.
 //
+// Where a strategy finds no set that does, all layers in fp32 are run (but of sets that the caller
+// proposes); if they do, that is the set.
+//
 // From a set that does, layers are taken out again as long as it still does (fewest_removal.c): by
 // groups, those with the least share of the error first, down to single layers; then, of at
 // most 16 layers and where the runs are enough, all sets of one layer less are tried, until none
@@ -57,8 +60,7 @@ typedef struct assay_fewest_setting {
   // By layer of the subject's plan: how much the outputs are likely to need it in fp32, INFINITY:
   // it is never taken out. NULL: the largest share of the error, where ranges do not tell.
   const double* need;
-  // Also all layers in fp32, and the fewest that come near it (assay_fewest_found_t). Where the
-  // strategy finds no set that does, all layers are what is taken out of.
+  // Also all layers in fp32, and the fewest that come near it (assay_fewest_found_t).
   bool best;
 
   // Runs all samples in a precision. out_taken: what was made of the first one; NULL: nobody asks.
@@ -86,10 +88,12 @@ typedef struct assay_fewest_found {
   assay_str_t unmet;  // of the last run: what commands of the user's have against it
   size_t runs;        // over all samples, accounts of runs among them
   size_t removals;    // of them: without some layers of a set that did
-  // The setting's `best`: outputs with all layers in fp32 (NULL: not run), and the fewest layers
-  // that do and come near: their error is at most 3 dB larger, of integers no more differ.
-  // best_is_fewest: `fix` does that already, and best is empty.
+  // Outputs with all layers in fp32; NULL: not run. Those that are wrong there no set mends: `fix`
+  // is verified if it mends all others.
   assay_output_check_t* wide;
+  // The setting's `best`: the fewest layers that do and come near `wide`: their error is at most 3
+  // dB larger, of integers no more differ. best_is_fewest: `fix` does that already, and best is
+  // empty.
   bool has_best, best_is_fewest;
   assay_fix_t best;
   size_t n_prefix;  // nodes of the prefix that did; 0: not by prefixes, or none did

@@ -47,4 +47,5 @@ const assay_fewest_row_t assay_fewest_proposed = {.state_bytes = sizeof(state_t)
                                                   .propose = propose,
                                                   .learn = learn,
                                                   .finish = finish,
-                                                  .free_state = free_state};
+                                                  .free_state = free_state,
+                                                  .proposed = true};

@@ -221,10 +221,10 @@ static bool all_pass_range(const state_t* s) {
   return true;
 }
 
-// Sets of one unit less: those of the units that are needed most come first.
-static bool first_set(state_t* s) {
-  if (s->n_kept + s->n_fixed < 2 || s->n_units > FEW || all_pass_range(s)) return false;
-  s->n_place = s->n_kept - 1;
+// Sets of so many units: those of the units that are needed most come first.
+static bool first_set(state_t* s, size_t size) {
+  if (!(size + s->n_fixed) || s->n_units > FEW || all_pass_range(s)) return false;
+  s->n_place = size;
   const size_t left = s->max_runs - s->n_runs;
   if (count_sets(s->n_units, s->n_place, left) > left) return false;
   for (size_t i = 0; i < s->n_place; i++) s->place[i] = i;
@@ -244,9 +244,12 @@ static bool next_set(state_t* s) {
 static size_t unit_at(const state_t* s, size_t i) { return s->n_units - 1 - s->place[i]; }
 
 // Where no unit can go by itself, one may stand for two others, and errors cancel by chance: of few
-// units all smaller sets are tried, if the runs that are left are enough.
+// units all smaller sets are tried, the larger ones first, if the runs that are left are enough.
 static bool propose_smaller(assay_fewest_t* f, state_t* s) {
-  s->smaller = s->smaller ? next_set(s) : first_set(s);
+  if (!s->smaller)
+    s->smaller = s->n_kept && first_set(s, s->n_kept - 1);
+  else if (!next_set(s))
+    s->smaller = s->n_place && first_set(s, s->n_place - 1);
   if (!s->smaller) return false;
   for (size_t i = 0; i < s->n_units; i++) put(f, s, i, false);
   for (size_t i = 0; i < s->n_place; i++) put(f, s, unit_at(s, i), true);

@@ -21,9 +21,11 @@ typedef struct assay_fewest {
   bool take;  // the next run is to be taken
   // What outputs have to come near, besides doing; NULL: nothing.
   const assay_output_check_t* reference;
+  // With all layers in fp32: outputs that are wrong there are not asked to be right; NULL: all are.
+  const assay_output_check_t* excused;
 
   // The last run: what it gave, until somebody takes it over; its plan and what it made.
-  size_t n_runs;
+  size_t n_runs, n_ran;  // n_ran: nodes in the set of the last one
   assay_run_result_t last;
   assay_plan_t* plan;
   assay_taken_t* taken;  // NULL: not taken
@@ -40,6 +42,7 @@ typedef struct assay_fewest_row {
   assay_status_t (*finish)(assay_fewest_t* f);
   void (*free_state)(void* state);  // what it holds on to; NULL: nothing
   bool fixed;                       // nothing is to be taken out of its set
+  bool proposed;                    // by the caller, who has tried all layers where it wants to
 } assay_fewest_row_t;
 
 extern const assay_fewest_row_t assay_fewest_observed, assay_fewest_predicted, assay_fewest_bisect,

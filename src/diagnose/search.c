@@ -13,6 +13,7 @@
 #include "diagnose/outputs/alike.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/likelihood.h"
+#include "diagnose/outputs/slips.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
@@ -731,6 +732,30 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
   return st;
 }
 
+static assay_status_t keep_slip(void* user, const assay_repair_t* r, bool* stop) {
+  *stop = false;
+  return assay_slips_add(user, r);
+}
+
+// The same attribute wrong at several nodes: an eighth of the time that is left.
+static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t* out,
+                                   size_t* out_n) {
+  assay_slips_t all = {0};
+  const assay_trial_t keep = {keep_slip, &all};
+  const double now = assay_clock_seconds(), until = now + (end - now) / 8;
+  assay_status_t st = NULL;
+  size_t trials = 0;
+  for (size_t row = 0; !st && row < assay_proposal_count(); row++) {
+    if (assay_proposal_get(row)->stage != 1) continue;
+    for (size_t i = 0; !st && i < h->trials.s->n_nodes && assay_clock_seconds() < until; i++)
+      st = ask(h, i, row, row + 1, 1, &keep);
+  }
+  if (!st) st = assay_search_slips(h->trials.s, &all, until, out, out_n, &trials);
+  h->trials.s->trials += trials;
+  assay_slips_deinit(&all);
+  return st;
+}
+
 // A factor and a summand for each channel: half of the time that is left.
 static assay_status_t search_channels(search_state_t* h, double end) {
   const double now = assay_clock_seconds();
@@ -760,7 +785,9 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   const bool alone = !s->n_adopted && !s->faulty;
   assay_status_t st = look_around(&h);
   if (!st) st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
-  if (!st && more && alone && !h.trials.plausible) st = search_alike(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_channels(&h, end);
   if (!st && !*out_n) st = search_rest(&h);
   if (!st && more && !h.trials.plausible && !s->n_adopted && !*out_n)

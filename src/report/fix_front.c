@@ -1,4 +1,6 @@
 // The two fixes that a user can choose from, as lines and as JSON.
+#include <string.h>
+
 #include "io/json.h"
 #include "report/report.h"
 
@@ -27,6 +29,33 @@ void assay_report_front_lines(const assay_fix_front_t* f, const assay_fix_t* cho
                                       : "  best    none: all layers in fp32 do not do: ");
   assay_report_output(&f->wide[0], out);
   assay_str_append(out, "\n");
+}
+
+void assay_report_unmended_lines(const assay_output_check_t* wide, size_t n, const char* word,
+                                 assay_str_t* out) {
+  enum { SHOWN = 2 };
+  size_t shown = 0;
+  for (size_t i = 0; wide && i < n && shown < SHOWN; i++) {
+    if (wide[i].faithful) continue;
+    const bool ill = assay_fix_front_is_ill(&wide[i]);
+    assay_str_printf(out, "  %-7s ", shown ? "note" : word);
+    if (!shown && strcmp(word, "fix") == 0) assay_str_append(out, "none: ");
+    if (ill)
+      assay_str_printf(out, "'%s' is ill-conditioned, no precision mends it;\n          ",
+                       wide[i].value->name);
+    assay_str_append(out, ill ? "all layers in fp32 give " : "not even all layers in fp32 do: ");
+    assay_report_output(&wide[i], out);
+    assay_str_append(out, "\n");
+    shown++;
+  }
+}
+
+json_t* assay_report_ill_json(const assay_output_check_t* wide, size_t n) {
+  json_t* list = json_array();
+  for (size_t i = 0; wide && i < n; i++)
+    if (assay_fix_front_is_ill(&wide[i]))
+      list = assay_json_push(list, assay_json_text(wide[i].value->name));
+  return list;
 }
 
 static json_t* fix_json(const assay_fix_front_t* f, const assay_fix_t* chosen,

@@ -72,7 +72,7 @@ static json_t* fault(const assay_fault_t* f) {
   json_t* j =
       json_pack("{s:[o], s:o, s:o, s:s, s:o, s:n, s:b}", "nodes", assay_json_text(f->node->label),
                 "op", assay_json_text(f->node->op_type), "value",
-                assay_json_number(r && r->fits ? r->value : (double)NAN), "verdict", "export",
+                r && r->fits ? assay_json_number(r->value) : json_null(), "verdict", "export",
                 "why", assay_json_text(r ? r->text : "it differs from golden"), "share", "born", 1);
   j = assay_json_put(j, "tensor", assay_json_text(f->value->name));
   j = assay_json_put(j, "cause", r ? json_string(r->cause) : json_null());
@@ -273,6 +273,7 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
                      c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
   j = assay_json_put(j, "requirements", requirements);
   j = assay_json_put(j, "not_finite", not_finite(c));
+  j = assay_json_put(j, "ill_conditioned", assay_report_ill_json(c->front.wide, c->n_outputs));
   j = assay_json_put(j, "near_ties",
                      json_pack("{s:I, s:i}", "elements", (json_int_t)c->steps.elements,
                                "quantizers", (int)c->steps.quantizers));

@@ -22,7 +22,7 @@ const char* assay_report_grouped(int64_t n, char* buffer, size_t capacity) {
 }
 
 void assay_report_decibels(assay_str_t* out, const char* what, double db) {
-  if (isinf(db))
+  if (isinf(db) && db > 0)
     assay_str_printf(out, "%s exact", what);
   else
     assay_str_printf(out, "%s %.1f dB", what, db);

@@ -97,6 +97,7 @@ assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
     output_lines(c->fix.verified ? "after" : "still", c->fix.outputs, f->n_outputs, out);
   cause_lines(&f->culprits, out);
   unmet_line(f, out);
+  assay_report_unmended_lines(f->front.wide, f->n_outputs, "note", out);
   if (c->has_fix) assay_report_front_lines(&f->front, &c->fix, out);
   if (c->has_fix) fix_lines(f, n, out);
   const size_t found_in = c->runs - c->removals;
@@ -179,6 +180,7 @@ assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
                 c->ran_as_asked ? assay_report_outputs_json(c->outputs, f->n_outputs) : json_null(),
                 "fix", fix_json(f, n), "causes", causes(&f->culprits), "trials", trials);
   j = assay_json_put(j, "requirements", requirements);
+  j = assay_json_put(j, "ill_conditioned", assay_report_ill_json(f->front.wide, f->n_outputs));
   j = assay_json_put(j, "golden_quantized", json_boolean(f->golden_quantized));
   if (!j) return assay_status_no_memory();
   *out = j;

@@ -87,6 +87,12 @@ void assay_report_trtexec_list(const char* list, assay_str_t* out);
 // were not).
 void assay_report_front_lines(const assay_fix_front_t* front, const assay_fix_t* chosen,
                               assay_str_t* out);
+// Outputs that are wrong with all layers in fp32, too: no set of layers mends them. word: what the
+// first line starts with, "fix" where there is none. NULL: not run.
+void assay_report_unmended_lines(const assay_output_check_t* wide, size_t n, const char* word,
+                                 assay_str_t* out);
+// Names of those that are ill-conditioned.
+json_t* assay_report_ill_json(const assay_output_check_t* wide, size_t n);
 json_t* assay_report_front_json(const assay_fix_front_t* front, const assay_fix_t* chosen,
                                 size_t n_outputs);
 // The text of the file that --fix-file reads.

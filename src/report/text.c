@@ -327,6 +327,10 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
     assay_report_quantizer_fix(c, n, out);
     return;
   }
+  if (c->front.wide && !c->has_fix) {
+    assay_report_unmended_lines(c->front.wide, c->n_outputs, "fix", out);
+    return;
+  }
   if (!c->has_fix || !f->n_nodes) {
     if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
         !c->options.backend->external)
@@ -350,6 +354,7 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
     assay_report_output(&f->outputs[i], out);
   }
   assay_str_append(out, "\n");
+  assay_report_unmended_lines(c->front.wide, c->n_outputs, "note", out);
   assay_report_front_lines(&c->front, f, out);
   for (size_t i = n->repairs ? 1 : 0; i < n->n_files; i++)
     assay_str_printf(

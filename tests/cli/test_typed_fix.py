@@ -18,6 +18,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto as T, helper as h
 
+from inner_values import inner_values
 from test_typed import initializer
 
 UNFAITHFUL = 1
@@ -134,8 +135,12 @@ def overflow(elem, name, edges, per_cast):
     onnx.save(wide, "wide.onnx")
     np.savez("wide.npz", x=x.astype(np.float32))
     np.savez("golden.npz", y=by_onnxruntime("wide.onnx", "wide.npz").astype(np.float32))
-    report = checked(model, "-i", "x.npz", "--golden", "golden.npz", "-o", "fix", code=UNFAITHFUL)
+    np.savez("inner.npz", **inner_values(wide, {"x": x.astype(np.float32)}))
     culprits = {"sum3", "sum3_down"} if per_cast else {"sum3"}
+    report = checked(model, "-i", "x.npz", "--golden", "inner.npz", code=UNFAITHFUL)
+    assert report["blame"] == "precision" and set(report["culprits"][0]["nodes"]) <= culprits, report["culprits"][0]
+    assert report["fix"]["verified"]["verdict"] == "faithful" and report["export"]["values_compared"] > 5, report["export"]
+    report = checked(model, "-i", "x.npz", "--golden", "golden.npz", "-o", "fix", code=UNFAITHFUL)
     fix = holds(report, model, "x.npz", culprits, True)
     assert len(fix["nodes"]) < len(onnx.load(model).graph.node), "all layers in fp32 are no fix"
     text = assay("check", model, "-i", "x.npz", code=UNFAITHFUL)

@@ -292,7 +292,7 @@ static void commands_decide(void** state) {
        &assay_backend_emu,
        "echo too dark; exit 1 # {outputs}",
        NULL,
-       3},
+       4},
   };
   for (int k = 0; k < 2; k++) {
     for (int mode = 0; mode <= ASSAY_PRECISION_LINEAR; mode++) {
