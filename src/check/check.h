@@ -58,6 +58,7 @@ struct assay_check {
   assay_export_t export;  // truth against golden
   // What quantizers lose against golden of the network before; n_outputs 0: not measured.
   assay_quantizers_t quantizers;
+  double seconds_of_quantizers;  // that the search for wrong ones took
   bool dead;                // an output has slices that are constant, and not in truth
   assay_near_ties_t steps;  // near ties that explain what outputs are off by; 0: they do not
   assay_shares_t shares;    // of the first sample's errors; empty: not asked

@@ -178,7 +178,7 @@ static assay_status_t run_all(job_t* j, bool split) {
   // Sites have other places now.
   assay_states_destroy(j->states);
   j->states = NULL;
-  ASSAY_TRY(assay_states_create(j->model, j->q, j->options, &j->states));
+  ASSAY_TRY(assay_states_create(j->model, j->q, j->options, false, &j->states));
   return assay_quantizers_mend(j->q, j->states, j->options, end);
 }
 
@@ -187,12 +187,12 @@ assay_status_t assay_quantizers_run(const assay_model_t* model,
                                     assay_quantizers_t* out) {
   job_t j = {.q = out, .model = model, .options = options};
   out->met = true;
-  assay_status_t st = assay_quantizers_find(model, out);
+  assay_status_t st = assay_quantizers_find(model, false, out);
   if (st || !out->n || !options->inputs->n) return st;
   out->n_outputs = model->graph->n_outputs;
   st = assay_new_array(out->n_outputs, sizeof *out->outputs, &out->outputs);
   if (!st) st = assay_new_array(out->n, sizeof *j.at, &j.at);
-  if (!st) st = assay_states_create(model, out, options, &j.states);
+  if (!st) st = assay_states_create(model, out, options, false, &j.states);
   if (!st) st = run_all(&j, split);
   assay_states_destroy(j.states);
   assay_free(j.at);

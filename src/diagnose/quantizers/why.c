@@ -2,11 +2,12 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "diagnose/quantizers/quantizers.h"
+#include "diagnose/quantizers/alternatives.h"
 
 const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p) {
-  static const char* const names[] = {"fits",      "channels",   "outlier", "too_large",
-                                      "too_small", "zero_point", "bits",    "pair"};
+  static const char* const names[] = {"fits",       "channels", "outlier", "too_large", "too_small",
+                                      "zero_point", "bits",     "pair",    "axis",      "sign",
+                                      "bias",       "order",    "another"};
   return names[p];
 }
 
@@ -102,6 +103,7 @@ void assay_quantizer_explain(assay_quantizer_site_t* s) {
              s->value->name, s->has.scale[0], s->has.zero[0], s->reads.scale[0], s->reads.zero[0]);
     return;
   }
+  if (assay_quantizer_explain_told(s)) return;
   const bool faulty = s->loss.all > FAULTY * s->loss.fitting;
   if (s->has.axis < 0 && axis >= 0 && spread > UNLIKE && lost_channels(s, axis) &&
       (faulty || !s->weight)) {
@@ -132,6 +134,12 @@ void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_c
              change == ASSAY_QUANTIZER_PAIRED ? s->has.scale[0] : s->reads.scale[0],
              change == ASSAY_QUANTIZER_PAIRED ? s->has.zero[0] : s->reads.zero[0],
              change == ASSAY_QUANTIZER_PAIRED ? "it is quantized" : "it is dequantized");
+  else if (s->other_sign)
+    snprintf(out, size, "the bytes of '%.80s' read %s a sign, zero point %g", name,
+             s->low < 0 ? "without" : "with", s->fits.zero[0]);
+  else if (s->fits.n > 1 && s->fits.axis != s->has.axis && s->has.n == s->fits.n)
+    snprintf(out, size, "the %lld scales of '%.80s' along axis %d", (long long)s->fits.n, name,
+             s->fits.axis);
   else if (s->fits.n > 1)
     snprintf(out, size, "other scales of the %lld channels of '%.80s' (%s)", (long long)s->fits.n,
              name, s->fits.how);
