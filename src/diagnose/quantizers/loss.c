@@ -129,14 +129,17 @@ static assay_status_t measure_site(job_t* j, size_t i) {
   return effect(j, i, ASSAY_STATE_ROUNDS, &l->rounding);
 }
 
-// What better scales would save, then what is lost.
+// What better scales would save, or none where there is no better one; then what is lost.
+static double saved(const assay_quantizer_site_t* s) {
+  if (assay_quantizer_is_for_mask(s)) return s->loss.all;
+  return fmax(s->loss.all - TIMES_FITTING * s->loss.fitting, 0);
+}
+
 static int by_cost(const void* a, const void* b) {
-  const assay_quantizer_loss_t *x = &((const assay_quantizer_site_t*)a)->loss,
-                               *y = &((const assay_quantizer_site_t*)b)->loss;
-  const double p = fmax(x->all - TIMES_FITTING * x->fitting, 0),
-               q = fmax(y->all - TIMES_FITTING * y->fitting, 0);
+  const assay_quantizer_site_t *x = a, *y = b;
+  const double p = saved(x), q = saved(y);
   if (p != q) return p < q ? 1 : -1;
-  return (x->all < y->all) - (x->all > y->all);
+  return (x->loss.all < y->loss.all) - (x->loss.all > y->loss.all);
 }
 
 static assay_status_t measure_sites(job_t* j) {

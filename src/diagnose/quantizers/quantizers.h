@@ -173,6 +173,9 @@ assay_status_t assay_quantizers_observe(assay_quantizers_t* q, const assay_evalu
 // Chooses the scales that fit.
 assay_status_t assay_quantizer_choose(assay_quantizer_site_t* s) ASSAY_MUST_USE;
 void assay_quantizer_explain(assay_quantizer_site_t* s);
+// Whether a quantizer's scale is made for a mask, and far too large for all other numbers: no scale
+// fits both.
+bool assay_quantizer_is_for_mask(const assay_quantizer_site_t* s);
 // The axis of the site whose channels are the most unlike: *out_spread, largest over smallest; -1.
 int assay_quantizer_unlike_axis(const assay_quantizer_site_t* s, double* out_spread);
 // Which scale element i of a tensor has.

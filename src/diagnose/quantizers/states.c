@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/quant/quant.h"
 
 enum { MAX_SAMPLES = 8 };
 // Elements of truth that are kept between runs, of all samples together.
@@ -87,9 +88,12 @@ static assay_status_t quantize(const assay_quantizer_site_t* s, assay_quantizer_
       *r = pair_up(s, state, *r, s->has.scale[g], s->has.zero[g]);
       continue;
     }
+    const double hidden = s->has.zero[g] - assay_quant_real_zero(s->has.scale[g], s->has.zero[g]);
+    *r += hidden;
     *r = put_back(s, state, *r, s->has.scale[g], s->has.zero[g],
                   by_other && other->n ? other->scale[o] : 1,
                   by_other && other->n ? other->zero[o] : 0);
+    *r -= hidden;
   }
   assay_tensor_release(*t);
   *t = y;

@@ -42,6 +42,27 @@ static int64_t lost_channels(const assay_quantizer_site_t* s, int axis) {
   return n;
 }
 
+bool assay_quantizer_is_for_mask(const assay_quantizer_site_t* s) {
+  static const double SHARE = 0.3, MASK = 1e4;
+  size_t lost = 0;
+  if (s->weight || s->has.n != 1 || !s->n_drawn) return false;
+  for (size_t i = 0; i < s->n_drawn; i++)
+    lost += s->drawn[i] != 0 && fabs(s->drawn[i]) * MASK < s->has.scale[0];
+  return (double)lost > SHARE * (double)s->n_drawn;
+}
+
+static void explain_mask(assay_quantizer_site_t* s) {
+  double others = 0;
+  for (size_t i = 0; i < s->n_drawn; i++)
+    if (fabs(s->drawn[i]) * 2 < s->has.scale[0]) others = fmax(others, fabs(s->drawn[i]));
+  s->pattern = ASSAY_QUANTIZER_OUTLIER;
+  snprintf(
+      s->why, sizeof s->why,
+      "the scale %.4g of '%.80s' is made for a mask of %.4g: all other values, up to %.4g, are "
+      "less than half a step, and lost",
+      s->has.scale[0], s->value->name, -s->min > s->max ? s->min : s->max, others);
+}
+
 static void explain_channels(assay_quantizer_site_t* s, int axis, double spread) {
   s->pattern = ASSAY_QUANTIZER_CHANNELS;
   char times[32];
@@ -104,6 +125,10 @@ void assay_quantizer_explain(assay_quantizer_site_t* s) {
     return;
   }
   if (assay_quantizer_explain_told(s)) return;
+  if (assay_quantizer_is_for_mask(s)) {
+    explain_mask(s);
+    return;
+  }
   const bool faulty = s->loss.all > FAULTY * s->loss.fitting;
   if (s->has.axis < 0 && axis >= 0 && spread > UNLIKE && lost_channels(s, axis) &&
       (faulty || !s->weight)) {
