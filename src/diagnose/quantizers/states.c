@@ -67,11 +67,6 @@ static double pair_up(const assay_quantizer_site_t* s, assay_quantizer_state_t s
   return (bounded(s, rint(r - zero) + zero) - zero) * scale / to_scale + to_zero;
 }
 
-double assay_quantizer_chance(int64_t i) {
-  const uint64_t hash = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15U;
-  return (double)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9U >> 11) * 0x1p-53 - 0.5;
-}
-
 static assay_status_t quantize(const assay_quantizer_site_t* s, assay_quantizer_state_t state,
                                assay_tensor_t** t) {
   const assay_quantizer_scales_t* other = state == ASSAY_STATE_APART ? &s->apart : &s->fits;

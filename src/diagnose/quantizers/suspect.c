@@ -31,57 +31,6 @@ enum { ROUNDS = 6, LIKELY = 6 };
 
 // ---- trying ------------------------------------------------------------------------------------
 
-static assay_status_t measure(suspect_t* u, measured_t* out, assay_output_check_t** out_outputs) {
-  assay_output_check_t* outputs = NULL;
-  ASSAY_TRY(assay_output_checks_create(u->model->graph, NULL, &outputs));
-  assay_status_t st = assay_states_run(u->states, u->at, out_outputs != NULL, outputs);
-  *out = (measured_t){0};
-  for (size_t i = 0; !st && i < u->q->n_outputs; i++) {
-    const assay_error_sum_t *e = &outputs[i].engine_golden, *g = &outputs[i].golden,
-                            *moved = &outputs[i].error;
-    if (!outputs[i].has_golden || !outputs[i].is_float || !(e->sum_ref2 > 0)) continue;
-    out->off = fmax(out->off, e->mismatched ? (double)INFINITY : e->sum_err2 / e->sum_ref2);
-    out->off_base = fmax(out->off_base, moved->sum_err2 / e->sum_ref2);
-    out->moved += moved->sum_err2 / e->sum_ref2;
-    out->wrong += g->sum_err2 / e->sum_ref2;
-    out->toward += (g->sum_err2 + moved->sum_err2 - e->sum_err2) / 2 / e->sum_ref2;
-  }
-  if (st || !out_outputs) return assay_free(outputs), st;
-  assay_outputs_free(*out_outputs, u->q->n_outputs);
-  *out_outputs = outputs;
-  return NULL;
-}
-
-static assay_quantizer_state_t state_of(assay_quantizer_change_t change) {
-  return change == ASSAY_QUANTIZER_PAIRED ? ASSAY_STATE_PAIRED
-         : change == ASSAY_QUANTIZER_READ ? ASSAY_STATE_READ
-                                          : ASSAY_STATE_FITS;
-}
-
-static void exchange_scales(assay_quantizer_site_t* s, assay_quantizer_alternative_t* a) {
-  const assay_quantizer_scales_t fits = s->fits;
-  const bool other_sign = s->other_sign;
-  s->fits = a->by;
-  s->other_sign = a->other_sign;
-  a->by = fits;
-  a->other_sign = other_sign;
-}
-
-bool assay_suspect_is_late(const suspect_t* u) { return assay_clock_seconds() > u->deadline; }
-
-// What golden is off by with an alternative.
-assay_status_t assay_suspect_run_with(suspect_t* u, size_t site, assay_quantizer_alternative_t* a,
-                                      measured_t* out) {
-  const assay_quantizer_state_t was = u->at[site];
-  const bool scales = a->change == ASSAY_QUANTIZER_SCALED;
-  if (scales) exchange_scales(&u->q->at[site], a);
-  u->at[site] = state_of(a->change);
-  assay_status_t st = measure(u, out, NULL);
-  u->at[site] = was;
-  if (scales) exchange_scales(&u->q->at[site], a);
-  return st;
-}
-
 static bool is_left(const suspect_t* u) { return u->now > NEAR && u->now > TIES * u->q->ties; }
 
 static assay_status_t try_alternative(void* user, size_t site, assay_quantizer_alternative_t* a) {
@@ -108,7 +57,7 @@ static assay_status_t find_ties(suspect_t* u) {
   for (size_t i = 0; i < u->q->n; i++)
     ties[i] = at[i] == ASSAY_STATE_ON && !u->q->at[i].stored ? ASSAY_STATE_TIES : at[i];
   u->at = ties;
-  assay_status_t st = measure(u, &m, NULL);
+  assay_status_t st = assay_suspect_measure(u, &m, NULL);
   u->at = at;
   assay_free(ties);
   u->q->ties = m.off_base;
@@ -135,10 +84,10 @@ static assay_status_t take_best(suspect_t* u) {
   s->loss.fitting = u->best_off;
   s->pattern = u->best.pattern;
   if (!pair) {
-    exchange_scales(s, &u->best);
+    assay_suspect_exchange(s, &u->best);
     if (!s->stored) s->loss.clipping = s->fits.scale[0] > s->has.scale[0] ? u->now : 0;
   }
-  u->at[u->best_site] = state_of(u->best.change);
+  u->at[u->best_site] = assay_suspect_state(u->best.change);
   u->now = u->best_off;
   begin_round(u);
   assay_states_rest(u->states, u->at);
@@ -248,7 +197,7 @@ static assay_status_t take_out(suspect_t* u) {
     measured_t m = {0};
     const assay_quantizer_state_t was = u->at[i];
     u->at[i] = ASSAY_STATE_ON;
-    ASSAY_TRY(measure(u, &m, NULL));
+    ASSAY_TRY(assay_suspect_measure(u, &m, NULL));
     if (m.off > NEEDED * u->now) {
       u->at[i] = was;
       continue;
@@ -272,7 +221,7 @@ static assay_status_t conclude(suspect_t* u, double plain) {
   q->after = u->now;
   for (size_t i = 0; i < q->n; i++)
     if (q->change[i] != ASSAY_QUANTIZER_KEPT) assay_quantizer_explain(&q->at[i]);
-  return measure(u, &m, &q->fixed);
+  return assay_suspect_measure(u, &m, &q->fixed);
 }
 
 static assay_status_t search(suspect_t* u) {
@@ -281,12 +230,12 @@ static assay_status_t search(suspect_t* u) {
   ASSAY_TRY(assay_states_create(u->model, q, u->options, false, &u->states));
   ASSAY_TRY(assay_states_observe(u->states, u->q));
   for (size_t i = 0; i < q->n; i++) u->at[i] = q->at[i].stored ? ASSAY_STATE_ON : ASSAY_STATE_OFF;
-  ASSAY_TRY(measure(u, &plain, NULL));
+  ASSAY_TRY(assay_suspect_measure(u, &plain, NULL));
   assay_states_destroy(u->states);
   u->states = NULL;
   ASSAY_TRY(assay_states_create(u->model, q, u->options, true, &u->states));
   for (size_t i = 0; i < q->n; i++) u->at[i] = ASSAY_STATE_ON;
-  ASSAY_TRY(measure(u, &written, NULL));
+  ASSAY_TRY(assay_suspect_measure(u, &written, NULL));
   u->before = u->now = written.off;
   if (!(u->before > NEAR) || !isfinite(u->before)) return NULL;
   ASSAY_TRY(find_ties(u));

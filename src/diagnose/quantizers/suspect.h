@@ -1,4 +1,5 @@
-// A search for quantizers with wrong scales, and what it measures; for suspect.c and refine.c.
+// A search for quantizers with wrong scales, and what it measures; for suspect.c, suspect_run.c and
+// refine.c.
 #ifndef ASSAY_DIAGNOSE_QUANTIZERS_SUSPECT_H_
 #define ASSAY_DIAGNOSE_QUANTIZERS_SUSPECT_H_
 
@@ -26,6 +27,13 @@ typedef struct assay_suspect_measured {
   double wrong;          // energy of that
 } assay_suspect_measured_t;
 
+// What golden is off by with the states that there are; the outputs, in place of those that are
+// there, if they are asked for.
+assay_status_t assay_suspect_measure(assay_quantizer_suspect_t* u, assay_suspect_measured_t* out,
+                                     assay_output_check_t** out_outputs) ASSAY_MUST_USE;
+assay_quantizer_state_t assay_suspect_state(assay_quantizer_change_t change);
+// Puts an alternative's scales in the place of those that fit, and these in the alternative.
+void assay_suspect_exchange(assay_quantizer_site_t* s, assay_quantizer_alternative_t* a);
 // What golden is off by with an alternative of a site.
 assay_status_t assay_suspect_run_with(assay_quantizer_suspect_t* u, size_t site,
                                       assay_quantizer_alternative_t* a,

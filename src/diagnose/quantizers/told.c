@@ -53,7 +53,7 @@ typedef struct product {
 } product_t;
 
 static product_t product_of(const assay_quantizers_t* q, const assay_node_t* n) {
-  product_t p = {NULL};
+  product_t p = {.x = NULL};
   if (n->n_inputs < 3 || !n->inputs[2] || !is_op(n->inputs[2]->producer, "DequantizeLinear"))
     return p;
   p.x = assay_quantizer_site_of(q, n->inputs[0]);
@@ -78,7 +78,7 @@ static double by_product(const product_t* p, const assay_quantizer_site_t* s, in
 }
 
 // A scale that was another tensor's came with its zero point: those near what fits are tried, too.
-static assay_status_t tell_zero_points(size_t site, const assay_quantizer_site_t* s,
+static assay_status_t from_zero_points(size_t site, const assay_quantizer_site_t* s,
                                        const assay_quantizer_alternative_t* as,
                                        const assay_quantizer_taker_t* to) {
   enum { NEAR = 4 };
@@ -94,7 +94,7 @@ static assay_status_t tell_zero_points(size_t site, const assay_quantizer_site_t
   return NULL;
 }
 
-static assay_status_t tell_product(const product_t* p, size_t site, const assay_quantizer_site_t* s,
+static assay_status_t from_product(const product_t* p, size_t site, const assay_quantizer_site_t* s,
                                    const assay_quantizer_taker_t* to) {
   assay_quantizer_alternative_t a = {.change = ASSAY_QUANTIZER_SCALED, .exact = true};
   const int64_t n = s == p->x ? 1 : channels_of(p);
@@ -110,17 +110,17 @@ static assay_status_t tell_product(const product_t* p, size_t site, const assay_
   a.by.how = s == p->b ? "the product of its inputs' scales" : "as its bias has it";
   if (s == p->b) a.pattern = ASSAY_QUANTIZER_PRODUCT;
   if (!other) return assay_quantizer_scales_deinit(&a.by), NULL;
-  if (s == p->x && s->fits.n == 1) ASSAY_TRY(tell_zero_points(site, s, &a, to));
+  if (s == p->x && s->fits.n == 1) ASSAY_TRY(from_zero_points(site, s, &a, to));
   return assay_quantizer_offer(to, site, &a);
 }
 
-static assay_status_t tell_products(const assay_quantizers_t* q, size_t site,
+static assay_status_t from_products(const assay_quantizers_t* q, size_t site,
                                     const assay_quantizer_taker_t* to) {
   const assay_quantizer_site_t* s = &q->at[site];
   const assay_graph_t* g = s->node->graph;
   for (size_t k = 0; k < g->n_nodes; k++) {
     const product_t p = product_of(q, g->nodes[k]);
-    if (p.x && (s == p.x || s == p.w || s == p.b)) ASSAY_TRY(tell_product(&p, site, s, to));
+    if (p.x && (s == p.x || s == p.w || s == p.b)) ASSAY_TRY(from_product(&p, site, s, to));
   }
   return NULL;
 }
@@ -132,7 +132,7 @@ static bool only_moves(const assay_node_t* n) {
 }
 
 // On both sides of a node that only moves elements scales are the same.
-static assay_status_t tell_neighbours(const assay_quantizers_t* q, size_t site,
+static assay_status_t from_neighbours(const assay_quantizers_t* q, size_t site,
                                       const assay_quantizer_taker_t* to) {
   const assay_quantizer_site_t* s = &q->at[site];
   const assay_node_t* before = s->stored ? NULL : s->value->producer;
@@ -191,9 +191,10 @@ static double middle(const assay_quantizer_site_t* s, bool other) {
   return (s->low < 0) != other ? 0 : 128;
 }
 
-static assay_status_t tell_bytes(const assay_quantizers_t* q, size_t site,
+static assay_status_t from_bytes(const assay_quantizers_t* q, size_t site,
                                  const assay_quantizer_taker_t* to) {
-  static const double NARROWER = 1.3, FEW = 4;
+  static const double NARROWER = 1.3;
+  static const int64_t FEW = 4;
   const assay_quantizer_site_t* s = &q->at[site];
   assay_tensor_t* bytes = NULL;
   if (!s->stored || s->bias || s->high - s->low != 255) return NULL;
@@ -238,7 +239,7 @@ static double filled(const assay_quantizer_site_t* s, const assay_tensor_t* q, i
   return n ? (double)full / (double)n : 0;
 }
 
-static assay_status_t tell_axis(const assay_quantizers_t* q, size_t site,
+static assay_status_t from_axis(const assay_quantizers_t* q, size_t site,
                                 const assay_quantizer_taker_t* to) {
   static const double ALL = 0.9;
   const assay_quantizer_site_t* s = &q->at[site];
@@ -276,7 +277,7 @@ static bool is_odd(const assay_quantizer_site_t* s) {
   return used < UNUSED * range || (double)s->outside > CLIPPED * (double)s->elements;
 }
 
-static assay_status_t tell_pair(const assay_quantizers_t* q, size_t site,
+static assay_status_t from_pair(const assay_quantizers_t* q, size_t site,
                                 const assay_quantizer_taker_t* to) {
   assay_quantizer_alternative_t to_pair = {.change = ASSAY_QUANTIZER_PAIRED, .exact = true},
                                 to_read = {.change = ASSAY_QUANTIZER_READ, .exact = true};
@@ -288,14 +289,14 @@ static assay_status_t tell_pair(const assay_quantizers_t* q, size_t site,
 assay_status_t assay_quantizer_told(const assay_quantizers_t* q, size_t site,
                                     const assay_quantizer_taker_t* to) {
   const assay_quantizer_site_t* s = &q->at[site];
-  ASSAY_TRY(tell_pair(q, site, to));
+  ASSAY_TRY(from_pair(q, site, to));
   if (is_odd(s) && s->fits.n) {
     assay_quantizer_alternative_t a = {.change = ASSAY_QUANTIZER_SCALED};
     ASSAY_TRY(assay_quantizer_scaled(&s->fits, 1, s->fits.how, &a.by));
     ASSAY_TRY(assay_quantizer_offer(to, site, &a));
   }
-  ASSAY_TRY(tell_products(q, site, to));
-  ASSAY_TRY(tell_neighbours(q, site, to));
-  ASSAY_TRY(tell_bytes(q, site, to));
-  return tell_axis(q, site, to);
+  ASSAY_TRY(from_products(q, site, to));
+  ASSAY_TRY(from_neighbours(q, site, to));
+  ASSAY_TRY(from_bytes(q, site, to));
+  return from_axis(q, site, to);
 }
