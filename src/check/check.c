@@ -7,6 +7,7 @@
 #include "account/external.h"
 #include "account/samples_run.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "check/check_public.h"
 #include "check/fix.h"
 #include "diagnose/chain.h"
@@ -54,13 +55,20 @@ bool assay_check_compares_unquantized(const assay_check_t* c) {
   return c->options.unquantized || (!c->golden_quantized && assay_model_quantizes(c->model));
 }
 
+// What the search for wrong quantizers has left of the time that there is; 0: the default.
+static double seconds_left(const assay_check_t* c) {
+  static const double LEAST = 1;
+  const double all = c->options.search_seconds;
+  return all > 0 ? fmax(all - c->seconds_of_quantizers, fmin(all, LEAST)) : all;
+}
+
 // Truth against golden.
 static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inputs) {
   if (!c->options.golden) return NULL;
   c->has_golden = true;
   const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
                                           .seed = c->options.seed,
-                                          .seconds = c->options.search_seconds,
+                                          .seconds = seconds_left(c),
                                           .no_search = c->options.no_fix || c->quantizers.suspected,
                                           .progress = c->options.progress,
                                           .user = c->options.user};
@@ -334,7 +342,10 @@ static assay_status_t suspect_quantizers(assay_check_t* c, const assay_samples_t
     const assay_value_t* v = c->options.golden->at[i].value;
     if (v && !v->is_output) return NULL;
   }
-  ASSAY_TRY(assay_quantizers_suspect(c->model, &options, &c->quantizers));
+  const double start = assay_clock_seconds();
+  assay_status_t st = assay_quantizers_suspect(c->model, &options, &c->quantizers);
+  c->seconds_of_quantizers = assay_clock_seconds() - start;
+  if (st) return st;
   if (!c->quantizers.suspected || c->quantizers.certain || c->golden_quantized) return NULL;
   // Golden of the float network is nearer with better scales, too; that is a loss, not a fault.
   bool fits = false;

@@ -58,12 +58,13 @@ struct assay_check {
   assay_export_t export;  // truth against golden
   // What quantizers lose against golden of the network before; n_outputs 0: not measured.
   assay_quantizers_t quantizers;
-  bool dead;                // an output has slices that are constant, and not in truth
-  assay_near_ties_t steps;  // near ties that explain what outputs are off by; 0: they do not
-  assay_shares_t shares;    // of the first sample's errors; empty: not asked
-  assay_str_t unmet;        // requirements that do not hold
-  bool open;                // some of them cannot be judged, in whatever precision
-  bool undecided;           // open, and nothing that could be judged failed
+  double seconds_of_quantizers;  // that the search for wrong ones took
+  bool dead;                     // an output has slices that are constant, and not in truth
+  assay_near_ties_t steps;       // near ties that explain what outputs are off by; 0: they do not
+  assay_shares_t shares;         // of the first sample's errors; empty: not asked
+  assay_str_t unmet;             // requirements that do not hold
+  bool open;                     // some of them cannot be judged, in whatever precision
+  bool undecided;                // open, and nothing that could be judged failed
   bool* met;  // what commands of the user's said, by requirement; NULL: there are none
   assay_str_t unfinite_inputs;  // NaN and infinities of the inputs, in words; "": none
   bool has_fix;

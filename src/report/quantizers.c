@@ -49,7 +49,8 @@ static void loss_lines(const assay_check_t* c, assay_str_t* out) {
   }
 }
 
-static const char* part_of(const assay_quantizer_site_t* s) {
+static const char* part_of(const assay_quantizers_t* q, const assay_quantizer_site_t* s) {
+  if (q->suspected && s->stored) return "golden";
   if (s->weight) return s->stored ? "rounding of weights, estimated" : "rounding of weights";
   return s->loss.clipping > s->loss.rounding ? "clipping" : "rounding";
 }
@@ -78,7 +79,7 @@ void assay_report_quantizer_lines(const assay_check_t* c, assay_str_t* out) {
                      shown    ? "also"
                      : q->met ? "most"
                               : "origin",
-                     s->node->label, s->why, part_of(s), 100 * sqrt(s->loss.all));
+                     s->node->label, s->why, part_of(q, s), 100 * sqrt(s->loss.all));
     shown++;
   }
   if (more)

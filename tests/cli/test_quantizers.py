@@ -26,8 +26,8 @@ FAULTS = ["outlier", "clips", "large", "zero", "weight", "channels"]
 PATTERN = {"outlier": "too_large", "clips": "too_small", "large": "too_large", "zero": "zero_point", "weight": "channels", "channels": "channels"}
 
 
-def model(nodes, constants, output_shape, path):
-    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, ["n", 3, 8, 8])], [h.make_tensor_value_info("y", T.FLOAT, output_shape)],
+def model(nodes, constants, output_shape, path, input_shape=("n", 3, 8, 8)):
+    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, input_shape)], [h.make_tensor_value_info("y", T.FLOAT, output_shape)],
                          constants)
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), path)
 
@@ -182,10 +182,25 @@ def examine(assay, fault, x, fresh):
     return [f"{fault}: {w}\n{done.stdout}{done.stderr}" for w in wrong]
 
 
+def store_weights(path):
+    """Weights as integers, as quantizers write them; those of the last layer read from axis 0 of a square."""
+    proto = onnx.load(path)
+    constants = {t.name: nh.to_array(t) for t in proto.graph.initializer}
+    for n in [n for n in proto.graph.node if n.name.startswith("quantize_w")]:
+        w, s = constants[n.input[0]], constants[n.input[1]]
+        q = np.clip(np.rint(w / s.reshape((-1,) + (1,) * (w.ndim - 1))), -127, 127).astype(np.int8)
+        proto.graph.initializer.append(nh.from_array(q, n.output[0]))
+        proto.graph.node.remove(n)
+    onnx.save(proto, path)
+
+
 def damage(path, what):
-    """One scale or zero point that the intact model had otherwise; the name of the pair."""
+    """One scale or zero point that the intact model had otherwise, or several; the first culprit's name."""
     proto = onnx.load(path)
     constants = {t.name: t for t in proto.graph.initializer}
+
+    def times(name, by):
+        put(name, (nh.to_array(constants[name]) * np.float32(by)).astype(np.float32))
 
     def put(name, array):
         constants[name].CopyFrom(nh.from_array(array, name))
@@ -194,15 +209,36 @@ def damage(path, what):
         constants["z_other"] = proto.graph.initializer.add()
         put("z_other", np.array(zero + 3, zero.dtype))
         next(n for n in proto.graph.node if n.name == "dequantize_a1").input[2] = "z_other"
-    else:
+    elif what in ("bias", "bias and axis"):
+        times("bs1", 1.6)
+    elif what == "range of 127.5":
+        times("ws1", 127 / 127.5)
+    elif what == "twice":
+        times("ws2", 2)
+    elif what in ("without a sign", "zero point lost"):
+        put("wq1", (nh.to_array(constants["wq1"]).view(np.uint8) if what == "without a sign" else nh.to_array(constants["wq1"]).astype(np.int16) + 128).astype(np.uint8))
+        put("wz1", np.zeros(nh.to_array(constants["wz1"]).shape, np.uint8))
+    elif what == "reversed":
+        put("ws1", nh.to_array(constants["ws1"])[::-1].copy())
+    elif what == "one scale":
+        put("ws1", np.full_like(nh.to_array(constants["ws1"]), nh.to_array(constants["ws1"])[0]))
+    if what in ("axis", "bias and axis"):
+        next(a for n in proto.graph.node if n.name == "dequantize_w1" for a in n.attribute if a.name == "axis").i = 1
+    if what in ("large", "clips"):
         put("s_a1", (nh.to_array(constants["s_a1"]) * np.float32(6 if what == "large" else 0.4)).astype(np.float32))
     onnx.save(proto, "faulty.onnx")
+
+
+STORED = {"bias": "dequantize_b1", "axis": "dequantize_w1", "range of 127.5": "dequantize_w1", "twice": "dequantize_w2", "reversed": "dequantize_w1",
+          "without a sign": "dequantize_w1", "zero point lost": "dequantize_w1", "one scale": "dequantize_w1", "bias and axis": "dequantize_"}
 
 
 def examine_of_itself(assay, what, x, fresh):
     """Golden of the intact quantized model, outputs alone."""
     float_model("float.onnx", "")
     quantized_model("int8.onnx", {"x": x, **run("float.onnx", x, ["r0", "r1"])}, "")
+    if what in STORED:
+        store_weights("int8.onnx")
     damage("int8.onnx", what)
     np.savez("x.npz", x=x)
     np.savez("golden.npz", y=run("int8.onnx", x)["y"])
@@ -212,7 +248,7 @@ def examine_of_itself(assay, what, x, fresh):
     first = (report["culprits"] or [{"nodes": []}])[0]["nodes"]
     fix = report["fix"] or {"verified": {"verdict": "none"}}
     wrong = []
-    if done.returncode != 1 or report["blame"] != "export" or "quantize_a1" not in first:
+    if done.returncode != 1 or report["blame"] != "export" or not any(n.startswith(STORED.get(what, "quantize_a1")) for n in first):
         wrong.append(f"exit code {done.returncode}, blame {report['blame']}, first culprit {first}")
     elif fix["verified"]["verdict"] != "faithful":
         wrong.append(f"fix {fix['verified']['verdict']}")
@@ -240,6 +276,36 @@ def examine_kind(assay, x):
     return wrong
 
 
+def examine_mask(assay):
+    """A quantizer behind a mask of -3.4e38 loses all else: it is named, and left out; the export is right."""
+    n = 8
+    w = [nh.from_array(R.normal(size=(n, n)).astype(np.float32), f"m{i}") for i in range(2)]
+    mask = np.where(np.tril(np.ones((n, n))), 0, np.finfo(np.float32).min).astype(np.float32)
+    constants = [*w, nh.from_array(mask, "mask"), nh.from_array(np.float32(-mask.min() / 127), "s"), nh.from_array(np.int8(127), "z")]
+    def nodes(quantizes):
+        pair = [h.make_node("QuantizeLinear", ["masked", "s", "z"], ["q"], name="quantize"), h.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], name="dequantize")]
+        return [h.make_node("MatMul", ["x", "m0"], ["scores"], name="scores"), h.make_node("Add", ["scores", "mask"], ["masked"], name="add_mask"),
+                *(pair if quantizes else []), h.make_node("Softmax", ["d" if quantizes else "masked"], ["p"], name="softmax", axis=-1),
+                h.make_node("MatMul", ["p", "m1"], ["y"], name="out")]
+    x = R.normal(size=(4, n, n)).astype(np.float32)
+    for quantizes in (False, True):
+        model(nodes(quantizes), constants, None, f"mask{int(quantizes)}.onnx", [None, n, n])
+    np.savez("x.npz", x=x)
+    want = run("mask0.onnx", x, ["p"])
+    np.savez("golden.npz", y=want["y"])
+    np.savez("inner.npz", p=want["p"])
+    wrong = []
+    for inner in ([], ["--golden-intermediates", "inner.npz"]):
+        done = subprocess.run([assay, "check", "mask1.onnx", "-i", "x.npz", "--golden", "golden.npz", *inner, "--json", "out.json", "-o", "fix"], capture_output=True,
+                              text=True, timeout=120, check=False)
+        report = json.loads(pathlib.Path("out.json").read_text())
+        first = (report["culprits"] or [{"nodes": []}])[0]["nodes"]
+        good = report["blame"] == "precision" and "quantize" in first and report["quantization"]["verified"]
+        if not good or loss(run("fix/mask1.repaired.onnx", x)["y"], want["y"]) > 1e-6:
+            wrong.append(f"mask {inner}: blame {report['blame']}, first culprit {first}\n{done.stdout}{done.stderr}")
+    return wrong
+
+
 def examine_dead(assay):
     """A float model, all of whose small channel is lost in fp16; a channel that is dead in truth is none."""
     x = R.normal(size=(8, 3, 8, 8)).astype(np.float32)
@@ -262,9 +328,9 @@ def examine_dead(assay):
 def main(assay):
     x, fresh = (R.normal(size=(n, 3, 8, 8)).astype(np.float32) for n in (16, 8))
     wrong = [w for fault in ["", *FAULTS] for w in examine(assay, fault, x, fresh)]
-    wrong += [w for what in ("pair", "large", "clips") for w in examine_of_itself(assay, what, x, fresh)]
-    wrong += examine_kind(assay, x) + examine_dead(assay)
-    print("\n".join(wrong) or f"{4 + len(FAULTS)} quantized models, 2 of floats, 4 of tune and debug precision")
+    wrong += [w for what in ("pair", "large", "clips", *STORED) for w in examine_of_itself(assay, what, x, fresh)]
+    wrong += examine_kind(assay, x) + examine_dead(assay) + examine_mask(assay)
+    print("\n".join(wrong) or f"{5 + len(FAULTS) + len(STORED)} quantized models, 2 of floats, 4 of tune and debug precision")
     return 1 if wrong else 0
 
 

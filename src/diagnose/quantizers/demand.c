@@ -1,4 +1,4 @@
-// Whether a loss is too large.
+// Whether a loss is too large, and what chance does.
 #include <math.h>
 
 #include "diagnose/quantizers/states.h"
@@ -27,4 +27,9 @@ bool assay_quantizers_hold(const assay_quantizers_t* q, assay_output_check_t* ou
                            const assay_requirements_t* require) {
   if (require && require->n) return assay_outputs_hold(outputs, q->n_outputs, require);
   return !(assay_quantizers_worst(q, outputs) > 1);
+}
+
+double assay_quantizer_chance(int64_t i) {
+  const uint64_t hash = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15U;
+  return (double)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9U >> 11) * 0x1p-53 - 0.5;
 }

@@ -129,14 +129,17 @@ static assay_status_t measure_site(job_t* j, size_t i) {
   return effect(j, i, ASSAY_STATE_ROUNDS, &l->rounding);
 }
 
-// What better scales would save, then what is lost.
+// What better scales would save, or none where there is no better one; then what is lost.
+static double saved(const assay_quantizer_site_t* s) {
+  if (assay_quantizer_is_for_mask(s)) return s->loss.all;
+  return fmax(s->loss.all - TIMES_FITTING * s->loss.fitting, 0);
+}
+
 static int by_cost(const void* a, const void* b) {
-  const assay_quantizer_loss_t *x = &((const assay_quantizer_site_t*)a)->loss,
-                               *y = &((const assay_quantizer_site_t*)b)->loss;
-  const double p = fmax(x->all - TIMES_FITTING * x->fitting, 0),
-               q = fmax(y->all - TIMES_FITTING * y->fitting, 0);
+  const assay_quantizer_site_t *x = a, *y = b;
+  const double p = saved(x), q = saved(y);
   if (p != q) return p < q ? 1 : -1;
-  return (x->all < y->all) - (x->all > y->all);
+  return (x->loss.all < y->loss.all) - (x->loss.all > y->loss.all);
 }
 
 static assay_status_t measure_sites(job_t* j) {
@@ -178,7 +181,7 @@ static assay_status_t run_all(job_t* j, bool split) {
   // Sites have other places now.
   assay_states_destroy(j->states);
   j->states = NULL;
-  ASSAY_TRY(assay_states_create(j->model, j->q, j->options, &j->states));
+  ASSAY_TRY(assay_states_create(j->model, j->q, j->options, false, &j->states));
   return assay_quantizers_mend(j->q, j->states, j->options, end);
 }
 
@@ -187,12 +190,12 @@ assay_status_t assay_quantizers_run(const assay_model_t* model,
                                     assay_quantizers_t* out) {
   job_t j = {.q = out, .model = model, .options = options};
   out->met = true;
-  assay_status_t st = assay_quantizers_find(model, out);
+  assay_status_t st = assay_quantizers_find(model, false, out);
   if (st || !out->n || !options->inputs->n) return st;
   out->n_outputs = model->graph->n_outputs;
   st = assay_new_array(out->n_outputs, sizeof *out->outputs, &out->outputs);
   if (!st) st = assay_new_array(out->n, sizeof *j.at, &j.at);
-  if (!st) st = assay_states_create(model, out, options, &j.states);
+  if (!st) st = assay_states_create(model, out, options, false, &j.states);
   if (!st) st = run_all(&j, split);
   assay_states_destroy(j.states);
   assay_free(j.at);

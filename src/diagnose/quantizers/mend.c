@@ -81,7 +81,7 @@ static assay_status_t try_all(mend_t* m) {
   ASSAY_TRY(assay_new_array(q->n, sizeof *was, &was));
   for (size_t i = 0; i < q->n; i++) {
     const assay_quantizer_site_t* s = &q->at[i];
-    const bool unlike = s->pattern == ASSAY_QUANTIZER_CHANNELS;
+    const bool unlike = s->pattern == ASSAY_QUANTIZER_CHANNELS || assay_quantizer_is_for_mask(s);
     was[i] = q->change[i];
     if (s->stored || (!unlike && !(s->loss.all > s->loss.fitting))) continue;
     q->change[i] = s->apart.n  ? ASSAY_QUANTIZER_APART

@@ -40,6 +40,11 @@ typedef enum assay_quantizer_pattern {
   ASSAY_QUANTIZER_ZERO,      // the range lies elsewhere
   ASSAY_QUANTIZER_BITS,      // the scale fits, and so few steps lose that much
   ASSAY_QUANTIZER_PAIR,      // it is quantized by other scales than it is dequantized by
+  ASSAY_QUANTIZER_AXIS,      // the scales of channels lie along another axis
+  ASSAY_QUANTIZER_SIGN,      // bytes with a sign read as bytes without one, or the reverse
+  ASSAY_QUANTIZER_PRODUCT,   // a bias in other units than the product that it is added to
+  ASSAY_QUANTIZER_ORDER,     // the scales of channels in another order
+  ASSAY_QUANTIZER_ANOTHER,   // the scales of stored integers are others
 } assay_quantizer_pattern_t;
 const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p);
 
@@ -49,6 +54,8 @@ typedef struct assay_quantizer_site {
   const assay_value_t* value;      // what is quantized
   bool weight;                     // a constant
   bool stored;                     // whose integers the model holds
+  bool bias;                       // stored integers of 32 bits
+  bool other_sign;                 // by `fits` stored bytes are read with a sign, or without it
   assay_type_t type;
   double low, high;                // of the type
   bool cuts;                       // nothing below 0 comes out: it may stand for a Relu
@@ -103,6 +110,7 @@ typedef struct assay_quantizers {
   bool exact;            // the scale is what something else in the model says, not a guess
   bool pair;             // that is of a quantizer and its dequantizer which disagree
   double before, after;  // then: the largest part of an output's energy that is off
+  double ties;           // the part that ties of float32 may move
   bool cut_short;        // time ran out before all quantizers were measured
   // The fix: by site; n_changed 0: none was found.
   assay_quantizer_change_t* change;
@@ -150,15 +158,24 @@ void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_c
 
 // ---- for the parts -----------------------------------------------------------------------------
 
-// The quantizers of the model's top graph: to integers of at most 16 bits, by constant scales.
-assay_status_t assay_quantizers_find(const assay_model_t* model,
+// The quantizers of the model's top graph: to integers of at most 16 bits, by constant scales;
+// biases: of stored ones those of 32 bits, too.
+assay_status_t assay_quantizers_find(const assay_model_t* model, bool biases,
                                      assay_quantizers_t* out) ASSAY_MUST_USE;
+// The integers of a site that the model stores, wide; the caller releases them.
+assay_status_t assay_quantizer_integers(const assay_quantizer_site_t* s,
+                                        assay_tensor_t** out) ASSAY_MUST_USE;
+// A byte with a sign as one without, or the reverse.
+double assay_quantizer_other_sign(double q);
 // Adds what reaches them in a run of truth without quantizers that kept all; of `samples` samples.
 assay_status_t assay_quantizers_observe(assay_quantizers_t* q, const assay_evaluator_t* truth,
                                         size_t samples) ASSAY_MUST_USE;
 // Chooses the scales that fit.
 assay_status_t assay_quantizer_choose(assay_quantizer_site_t* s) ASSAY_MUST_USE;
 void assay_quantizer_explain(assay_quantizer_site_t* s);
+// Whether a quantizer's scale is made for a mask, and far too large for all other numbers: no scale
+// fits both.
+bool assay_quantizer_is_for_mask(const assay_quantizer_site_t* s);
 // The axis of the site whose channels are the most unlike: *out_spread, largest over smallest; -1.
 int assay_quantizer_unlike_axis(const assay_quantizer_site_t* s, double* out_spread);
 // Which scale element i of a tensor has.

@@ -86,7 +86,7 @@ static bool is_integer_of(assay_type_t type, int bits) {
 }
 
 // What node n quantizes, if it does; type NONE: it does not.
-static assay_quantizer_site_t site_of(const assay_node_t* n) {
+static assay_quantizer_site_t site_of(const assay_node_t* n, bool biases) {
   assay_quantizer_site_t s = {.node = n, .axes = {-1, -1}};
   if (*n->domain || n->n_inputs < 2 || !n->inputs[0] || !n->inputs[1] || !n->outputs[0]) return s;
   const assay_valtype_t* t = NULL;
@@ -103,7 +103,8 @@ static assay_quantizer_site_t site_of(const assay_node_t* n) {
   }
   if (!t || t->kind != ASSAY_KIND_TENSOR || !s.dequantize) return s;
   // Biases are of 32 bits, and cost nothing.
-  if (is_integer_of(t->elem, s.stored ? 8 : 16)) s.type = t->elem;
+  s.bias = s.stored && t->elem == ASSAY_TYPE_INT32;
+  if ((biases && s.bias) || is_integer_of(t->elem, s.stored ? 8 : 16)) s.type = t->elem;
   return s;
 }
 
@@ -130,10 +131,11 @@ static void site_deinit(assay_quantizer_site_t* s) {
   assay_free(s->drawn);
 }
 
-assay_status_t assay_quantizers_find(const assay_model_t* model, assay_quantizers_t* out) {
+assay_status_t assay_quantizers_find(const assay_model_t* model, bool biases,
+                                     assay_quantizers_t* out) {
   const assay_graph_t* g = model->graph;
   for (size_t i = 0; i < g->n_nodes; i++) {
-    assay_quantizer_site_t s = site_of(g->nodes[i]);
+    assay_quantizer_site_t s = site_of(g->nodes[i], biases);
     bool known = false;
     if (!s.type) continue;
     ASSAY_TRY(read_scales(&s, s.node, &s.has, &known));
@@ -212,10 +214,16 @@ static assay_status_t draw(assay_quantizer_site_t* s, const assay_tensor_t* t, s
   return NULL;
 }
 
+assay_status_t assay_quantizer_integers(const assay_quantizer_site_t* s, assay_tensor_t** out) {
+  return assay_tensor_widen(constant_of(s->value), out);
+}
+
+double assay_quantizer_other_sign(double q) { return q < 0 ? q + 256 : q > 127 ? q - 256 : q; }
+
 // Stored integers as the numbers that they stand for.
 static assay_status_t read_stored(const assay_quantizer_site_t* s, assay_tensor_t** out) {
   assay_tensor_t *wide = NULL, *t = NULL;
-  ASSAY_TRY(assay_tensor_widen(constant_of(s->value), &wide));
+  ASSAY_TRY(assay_quantizer_integers(s, &wide));
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &t);
   for (int64_t i = 0; !st && i < wide->size; i++) {
     const int64_t at = assay_quantizer_scale_at(&s->has, wide, i);

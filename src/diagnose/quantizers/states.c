@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/quant/quant.h"
 
 enum { MAX_SAMPLES = 8 };
 // Elements of truth that are kept between runs, of all samples together.
@@ -20,7 +21,9 @@ struct assay_states {
   assay_quantizers_t* q;
   const assay_quantizers_options_t* options;
   const assay_quantizer_state_t* at;  // of this run, by site
-  int* site_of;                       // by node id; -1: none
+  assay_quantizer_state_t* resting;   // of the base; stored integers rest ON
+  bool written;                       // the base is made with these states
+  int *site_of, *read_of;             // by node id: quantizes, dequantizes a site; -1: none
   assay_evaluator_t* runner;
   assay_evaluator_t* base[MAX_SAMPLES];  // truth without quantizers; NULL: not kept
   size_t n_samples;
@@ -80,18 +83,16 @@ static assay_status_t quantize(const assay_quantizer_site_t* s, assay_quantizer_
       *r = pair_up(s, state, *r, s->has.scale[g], s->has.zero[g]);
       continue;
     }
+    const double hidden = s->has.zero[g] - assay_quant_real_zero(s->has.scale[g], s->has.zero[g]);
+    *r += hidden;
     *r = put_back(s, state, *r, s->has.scale[g], s->has.zero[g],
                   by_other && other->n ? other->scale[o] : 1,
                   by_other && other->n ? other->zero[o] : 0);
+    *r -= hidden;
   }
   assay_tensor_release(*t);
   *t = y;
   return NULL;
-}
-
-static double chance(int64_t i) {
-  const uint64_t hash = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15U;
-  return (double)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9U >> 11) * 0x1p-53 - 0.5;
 }
 
 // Which of the axes that were looked at holds a weight's channels, by what reads it.
@@ -120,7 +121,7 @@ static assay_status_t move(const assay_quantizer_site_t* s, bool fine, assay_ten
   for (int64_t i = 0; !st && i < wide->size; i++) {
     const double step =
         k >= 0 && largest > 0 ? s->peaks[k][i / inner % s->n_peaks[k]] / largest : 1;
-    assay_f64(moved)[i] = (double)assay_i64(wide)[i] + step * chance(i);
+    assay_f64(moved)[i] = (double)assay_i64(wide)[i] + step * assay_quantizer_chance(i);
   }
   assay_tensor_release(wide);
   if (st) return st;
@@ -129,29 +130,13 @@ static assay_status_t move(const assay_quantizer_site_t* s, bool fine, assay_ten
   return NULL;
 }
 
-// Stored integers as they would be by other scales.
-static assay_status_t rescale(const assay_quantizer_site_t* s, assay_tensor_t** t) {
-  assay_tensor_t *wide = NULL, *y = NULL;
-  ASSAY_TRY(assay_tensor_widen(*t, &wide));
-  assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &y);
-  for (int64_t i = 0; !st && i < wide->size; i++) {
-    const int64_t g = assay_quantizer_scale_at(&s->has, wide, i);
-    const double by = s->has.scale[g] > 0 ? s->fits.scale[g] / s->has.scale[g] : 1;
-    assay_f64(y)[i] = ((double)assay_i64(wide)[i] - s->has.zero[g]) * by + s->has.zero[g];
-  }
-  assay_tensor_release(wide);
-  if (st) return st;
-  assay_tensor_release(*t);
-  *t = y;
-  return NULL;
-}
-
 static assay_status_t before(void* user, const assay_node_t* n, size_t n_in, assay_tensor_t** in) {
   const assay_states_t* s = user;
-  const int at = s->site_of[n->id];
+  const int at = s->site_of[n->id], read = s->read_of[n->id];
+  if (s->written && (at >= 0 || read >= 0))
+    return assay_written_before(&s->q->at[at >= 0 ? at : read], s->at[at >= 0 ? at : read], at < 0,
+                                n_in, in);
   if (at < 0 || !n_in || !in[0] || !s->q->at[at].stored) return NULL;
-  if (s->at[at] == ASSAY_STATE_FITS && s->q->at[at].fits.n == s->q->at[at].has.n)
-    return rescale(&s->q->at[at], &in[0]);
   if (s->at[at] != ASSAY_STATE_DRAWN && s->at[at] != ASSAY_STATE_FINE) return NULL;
   return move(&s->q->at[at], s->at[at] == ASSAY_STATE_FINE, &in[0]);
 }
@@ -161,13 +146,23 @@ static assay_status_t after(void* user, const assay_node_t* n, size_t n_in,
   const assay_states_t* s = user;
   const int at = s->site_of[n->id];
   (void)n_in, (void)in;
+  if (s->written) return at < 0 ? NULL : assay_written_after(&s->q->at[at], s->at[at], n_out, out);
   if (at < 0 || !n_out || !out[0] || s->q->at[at].stored || s->at[at] == ASSAY_STATE_OFF)
     return NULL;
   if (out[0]->kind != ASSAY_KIND_TENSOR || out[0]->store != ASSAY_STORE_F64) return NULL;
   return quantize(&s->q->at[at], s->at[at], &out[0]);
 }
 
-// ---- truth without quantizers ------------------------------------------------------------------
+// ---- the base ----------------------------------------------------------------------------------
+
+// As the model declares, in float32; or truth without quantizers, with the hooks' in their place.
+static assay_evaluator_config_t config_of(assay_states_t* s) {
+  return (assay_evaluator_config_t){.mode = s->written ? ASSAY_MODE_NATIVE : ASSAY_MODE_TRUTH,
+                                    .arith = s->written ? ASSAY_ARITH_F32 : 0,
+                                    .unquantized = !s->written,
+                                    .seed = s->options->seed,
+                                    .hooks = {.before = before, .after = after, .user = s}};
+}
 
 static int64_t elements_of(const assay_model_t* m, const assay_evaluator_t* e) {
   int64_t n = 0;
@@ -181,13 +176,17 @@ static int64_t elements_of(const assay_model_t* m, const assay_evaluator_t* e) {
 }
 
 assay_status_t assay_states_base(assay_states_t* s, size_t sample, const assay_evaluator_t** out) {
-  const assay_evaluator_config_t config = {
-      .mode = ASSAY_MODE_TRUTH, .unquantized = true, .seed = s->options->seed, .keep_all = true};
+  assay_evaluator_config_t config = config_of(s);
+  const assay_quantizer_state_t* at = s->at;
   assay_evaluator_t* made = NULL;
   *out = s->base[sample] ? s->base[sample] : s->lent && s->base_of == sample ? s->lent : NULL;
   if (*out) return NULL;
+  config.keep_all = true;
+  if (!s->written) config.hooks = (assay_evaluator_hooks_t){0};
+  s->at = s->resting;
   assay_status_t st = assay_evaluator_create_run(
       s->model, &config, assay_samples_get(s->options->inputs, sample), &made);
+  s->at = at;
   if (st) return assay_evaluator_destroy(made), st;
   const int64_t n = elements_of(s->model, made);
   if (s->kept + n <= MAX_KEPT) {
@@ -208,9 +207,10 @@ static bool is_control(const assay_node_t* n) { return n->op && n->op->flags & A
 
 static bool is_reached(const assay_states_t* s, const assay_node_t* n, bool any) {
   const int at = s->site_of[n->id];
-  if (at >= 0 && s->at[at] != ASSAY_STATE_OFF &&
-      (!s->q->at[at].stored || s->at[at] != ASSAY_STATE_ON))
-    return true;
+  const assay_quantizer_state_t rest = at >= 0 ? s->resting[at] : ASSAY_STATE_OFF;
+  const int read = s->written ? s->read_of[n->id] : -1;
+  if (read >= 0 && s->at[read] != s->resting[read]) return true;
+  if (at >= 0 && s->at[at] != rest && (s->written || s->at[at] != ASSAY_STATE_OFF)) return true;
   if (any && is_control(n)) return true;  // its body may read anything
   for (size_t i = 0; i < n->n_inputs; i++)
     if (n->inputs[i] && s->reached[n->inputs[i]->id]) return true;
@@ -286,35 +286,63 @@ assay_status_t assay_states_run(assay_states_t* s, const assay_quantizer_state_t
   return NULL;
 }
 
+static void drop_base(assay_states_t* s) {
+  for (size_t k = 0; k < MAX_SAMPLES; k++) {
+    assay_evaluator_destroy(s->base[k]);
+    s->base[k] = NULL;
+  }
+  assay_evaluator_destroy(s->lent);
+  s->lent = NULL;
+  s->kept = 0;
+}
+
+void assay_states_rest(assay_states_t* s, const assay_quantizer_state_t* at) {
+  drop_base(s);
+  memcpy(s->resting, at, s->q->n * sizeof *at);
+}
+
 void assay_states_destroy(assay_states_t* s) {
   if (!s) return;
-  for (size_t k = 0; k < MAX_SAMPLES; k++) assay_evaluator_destroy(s->base[k]);
-  assay_evaluator_destroy(s->lent);
+  drop_base(s);
   assay_evaluator_destroy(s->runner);
   assay_free(s->site_of);
+  assay_free(s->read_of);
+  assay_free(s->resting);
   assay_free(s->reached);
   assay_free(s);
 }
 
+static void find_readers(assay_states_t* s, size_t site) {
+  const assay_graph_t* g = s->model->graph;
+  const assay_quantizer_site_t* of = &s->q->at[site];
+  for (size_t i = 0; i < g->n_nodes && !of->stored; i++)
+    if (strcmp(g->nodes[i]->op_type, "DequantizeLinear") == 0 &&
+        g->nodes[i]->inputs[0] == of->node->outputs[0])
+      s->read_of[g->nodes[i]->id] = (int)site;
+}
+
 assay_status_t assay_states_create(const assay_model_t* model, assay_quantizers_t* q,
-                                   const assay_quantizers_options_t* options,
+                                   const assay_quantizers_options_t* options, bool written,
                                    assay_states_t** out) {
   assay_states_t* s = NULL;
   ASSAY_TRY(ASSAY_NEW(&s));
   s->model = model;
   s->q = q;
   s->options = options;
+  s->written = written;
   s->n_samples = options->inputs->n < MAX_SAMPLES ? options->inputs->n : MAX_SAMPLES;
-  const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                           .unquantized = true,
-                                           .seed = options->seed,
-                                           .hooks = {.before = before, .after = after, .user = s}};
+  const assay_evaluator_config_t config = config_of(s);
   assay_status_t st = assay_new_array((size_t)model->n_node_ids, sizeof *s->site_of, &s->site_of);
+  if (!st) st = assay_new_array((size_t)model->n_node_ids, sizeof *s->read_of, &s->read_of);
   if (!st) st = assay_new_array((size_t)model->n_values, sizeof *s->reached, &s->reached);
+  if (!st) st = assay_new_array(q->n, sizeof *s->resting, &s->resting);
+  for (size_t i = 0; !st && i < q->n; i++)
+    s->resting[i] = written || q->at[i].stored ? ASSAY_STATE_ON : ASSAY_STATE_OFF;
   if (!st) st = assay_evaluator_create(model, &config, &s->runner);
   if (st) return assay_states_destroy(s), st;
-  for (int i = 0; i < model->n_node_ids; i++) s->site_of[i] = -1;
+  for (int i = 0; i < model->n_node_ids; i++) s->site_of[i] = s->read_of[i] = -1;
   for (size_t i = 0; i < q->n; i++) s->site_of[q->at[i].node->id] = (int)i;
+  for (size_t i = 0; i < q->n; i++) find_readers(s, i);
   *out = s;
   return NULL;
 }

@@ -15,16 +15,21 @@ typedef enum assay_quantizer_state {
   ASSAY_STATE_PAIRED,   // dequantized by the scales that it is quantized by
   ASSAY_STATE_READ,     // quantized by the scales that it is dequantized by
   ASSAY_STATE_FINE,     // the same, by the steps that a scale for each channel would have
+  ASSAY_STATE_TIES,     // as the model has it, of numbers that arithmetic may have moved
 } assay_quantizer_state_t;
 
 typedef struct assay_states assay_states_t;
 
-// All are borrowed. The samples of golden may be fewer.
+// All are borrowed. The samples of golden may be fewer. written: the base is the model as it
+// declares, in float32, not truth without quantizers; what states change of it is run alone. States
+// are then ON, FITS, PAIRED, READ and TIES.
 assay_status_t assay_states_create(const assay_model_t* model, assay_quantizers_t* q,
-                                   const assay_quantizers_options_t* options,
+                                   const assay_quantizers_options_t* options, bool written,
                                    assay_states_t** out) ASSAY_MUST_USE;
+// The base has these states from now on; of written ones.
+void assay_states_rest(assay_states_t* s, const assay_quantizer_state_t* at);
 void assay_states_destroy(assay_states_t* s);
-// Truth without quantizers of a sample; borrowed, until the next call for another sample.
+// The base of a sample; borrowed, until the next call for another sample.
 assay_status_t assay_states_base(assay_states_t* s, size_t sample,
                                  const assay_evaluator_t** out) ASSAY_MUST_USE;
 size_t assay_states_samples(const assay_states_t* s);
@@ -35,6 +40,15 @@ assay_status_t assay_states_observe(assay_states_t* s, assay_quantizers_t* q) AS
 // `engine_golden` against golden, `golden` is truth without quantizers against it.
 assay_status_t assay_states_run(assay_states_t* s, const assay_quantizer_state_t* at,
                                 bool by_itself, assay_output_check_t* outputs) ASSAY_MUST_USE;
+
+// A number from -0.5 to 0.5, of i alone.
+double assay_quantizer_chance(int64_t i);
+// Hooks of a written run: what a node of site s gets, which quantizes or dequantizes, and gives.
+assay_status_t assay_written_before(const assay_quantizer_site_t* s, assay_quantizer_state_t state,
+                                    bool dequantizes, size_t n_in,
+                                    assay_tensor_t** in) ASSAY_MUST_USE;
+assay_status_t assay_written_after(const assay_quantizer_site_t* s, assay_quantizer_state_t state,
+                                   size_t n_out, assay_tensor_t** out) ASSAY_MUST_USE;
 
 // A loss is a part of an output's energy. One of this size, a third of the output in magnitude (10
 // dB), is never good enough.

@@ -1,247 +1,247 @@
 // Quantizers whose scales golden tells to be wrong: others are tried with all quantizers running.
+//
+// First those that something else in the model speaks for (told.c), one after the other as long as
+// golden comes nearer. Then, of stored integers, what exporters are known to do (known.c), for the
+// few whose scales would explain the most of the difference: all scales of one are made a little
+// larger, and how the outputs move is held against what golden is off by.
+#include "diagnose/quantizers/suspect.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "diagnose/quantizers/states.h"
 
-// A quantizer is suspect if its values fill less than this part of its range, or so many of them
-// are clipped; scales that should be the same differ by this.
-static const double UNUSED = 0.4, CLIPPED = 0.002, DIFFERS = 0.01;
-// Outputs that are off by less than NEAR (60 dB) show no wrong scale. A change is kept that leaves
-// this part of the error's energy at most.
-static const double NEAR = 1e-6, LEFT = 0.25;
+// Outputs that are off by less than NEAR (60 dB) show no wrong scale. Changes are kept that leave
+// this part of the error's energy at most; one of several has to take its part.
+static const double NEAR = 1e-6, LEFT = 0.25, PART_OF_SEVERAL = 0.9;
 // What golden of another kind would not come as near to by chance (50 dB).
 static const double RESTORED = 1e-5;
 // With the change truth as written is so many times nearer to golden, as energy, than truth without
 // quantizers: golden is of a network that quantizes.
 static const double NEARER = 1.7;
+// Ties of float32 move outputs, too; what is no more than so many times that shows nothing.
+static const double TIES = 4, GONE = 0.03;
 
-typedef struct suspect {
-  assay_quantizers_t* q;
-  const assay_model_t* model;
-  const assay_quantizers_options_t* options;
-  assay_states_t* states;
-  assay_quantizer_state_t* at;
-  double deadline;
-  double before;  // what golden is off by as the model is; below 0: not measured yet
-} suspect_t;
+typedef assay_quantizer_suspect_t suspect_t;
+typedef assay_suspect_measured_t measured_t;
 
-// ---- what scales ought to be -------------------------------------------------------------------
-
-static bool is_op(const assay_node_t* n, const char* op_type) {
-  return n && strcmp(n->op_type, op_type) == 0;
-}
-
-static assay_quantizer_site_t* site_of_output(const assay_quantizers_t* q, const assay_value_t* v) {
-  const assay_node_t* n = v ? v->producer : NULL;
-  for (size_t i = 0; n && i < q->n; i++)
-    if (is_op(n, "DequantizeLinear") && n->n_inputs &&
-        (q->at[i].dequantize == n || n->inputs[0] == q->at[i].node->outputs[0]))
-      return &q->at[i];
-  return NULL;
-}
-
-static assay_status_t take_scales(assay_quantizer_site_t* s, const double* scale, double zero,
-                                  const char* how) {
-  assay_quantizer_scales_t t = {0};
-  ASSAY_TRY(assay_quantizer_scales_create(s->has.axis, s->has.n, &t));
-  for (int64_t i = 0; i < t.n; i++) {
-    t.scale[i] = (double)(float)scale[i];
-    t.zero[i] = s->has.n == 1 ? zero : s->has.zero[i];
-  }
-  t.how = how;
-  assay_quantizer_scales_deinit(&s->fits);
-  s->fits = t;
-  return NULL;
-}
-
-static bool differs(double a, double b) {
-  return a > 0 && b > 0 && isfinite(a) && isfinite(b) && fabs(a / b - 1) > DIFFERS;
-}
-
-// The integers of a bias are in units of the product of both scales: where they are not, they tell
-// the scale that was. *out_found: which of both is taken is for golden to say.
-static assay_status_t by_bias(const assay_quantizers_t* q, const assay_node_t* n,
-                              assay_quantizer_site_t* s, bool* out_found) {
-  if (n->n_inputs < 3 || !n->inputs[2] || !is_op(n->inputs[2]->producer, "DequantizeLinear"))
-    return NULL;
-  const assay_quantizer_site_t *x = site_of_output(q, n->inputs[0]),
-                               *w = site_of_output(q, n->inputs[1]);
-  const assay_value_t* v = n->inputs[2]->producer->inputs[1];
-  assay_tensor_t* b = NULL;
-  if (!x || !w || (s != x && s != w) || x->has.n != 1 || !v->constant) return NULL;
-  ASSAY_TRY(assay_tensor_widen(v->constant, &b));
-  const bool fits = b->store == ASSAY_STORE_F64 && b->size == w->has.n;
-  assay_status_t st = NULL;
-  if (fits && s == x) {
-    const double scale = assay_f64(b)[0] / w->has.scale[0];
-    *out_found = differs(scale, x->has.scale[0]);
-    if (*out_found) st = take_scales(s, &scale, s->has.zero[0], "as its bias has it");
-  } else if (fits && s == w) {
-    double* scales = NULL;
-    st = assay_new_array((size_t)b->size, sizeof *scales, &scales);
-    for (int64_t i = 0; !st && i < b->size; i++) {
-      scales[i] = assay_f64(b)[i] / x->has.scale[0];
-      *out_found |= differs(scales[i], w->has.scale[i]);
-    }
-    if (!st && *out_found) st = take_scales(s, scales, s->has.zero[0], "as their bias has it");
-    assay_free(scales);
-  }
-  assay_tensor_release(b);
-  return st;
-}
-
-static bool only_moves(const assay_node_t* n) {
-  return n && ((n->op && n->op->flags & ASSAY_OP_MOVES) || is_op(n, "MaxPool")) && n->n_inputs;
-}
-
-// On both sides of a node that only moves elements scales are the same.
-static assay_status_t by_neighbour(const assay_quantizers_t* q, const assay_quantizer_site_t* a,
-                                   assay_quantizer_site_t* s, bool* out_found) {
-  const assay_node_t *before = s->stored ? NULL : s->value->producer,
-                     *after = a->stored ? NULL : a->value->producer;
-  const bool beside = (only_moves(before) && site_of_output(q, before->inputs[0]) == a) ||
-                      (only_moves(after) && site_of_output(q, after->inputs[0]) == s);
-  if (!beside || a->has.n != 1 || s->has.n != 1 || a->type != s->type ||
-      !differs(a->has.scale[0], s->has.scale[0]))
-    return NULL;
-  *out_found = true;
-  return take_scales(s, a->has.scale, a->has.zero[0], "as beside it");
-}
+enum { ROUNDS = 6, LIKELY = 6 };
 
 // ---- trying ------------------------------------------------------------------------------------
 
-static assay_status_t measure(suspect_t* u, double* out, assay_output_check_t** out_outputs) {
-  assay_output_check_t* outputs = NULL;
-  ASSAY_TRY(assay_output_checks_create(u->model->graph, NULL, &outputs));
-  assay_status_t st = assay_states_run(u->states, u->at, true, outputs);
-  *out = 0;
-  for (size_t i = 0; !st && i < u->q->n_outputs; i++) {
-    const assay_error_sum_t* e = &outputs[i].engine_golden;
-    if (outputs[i].has_golden && outputs[i].is_float && e->sum_ref2 > 0)
-      *out = fmax(*out, e->mismatched ? (double)INFINITY : e->sum_err2 / e->sum_ref2);
-  }
-  if (st || !out_outputs) return assay_free(outputs), st;
-  *out_outputs = outputs;
+static bool is_left(const suspect_t* u) { return u->now > NEAR && u->now > TIES * u->q->ties; }
+
+static assay_status_t try_alternative(void* user, size_t site, assay_quantizer_alternative_t* a) {
+  suspect_t* u = user;
+  measured_t m = {0};
+  if (assay_suspect_is_late(u) || u->q->change[site] != ASSAY_QUANTIZER_KEPT) return NULL;
+  ASSAY_TRY(assay_suspect_run_with(u, site, a, &m));
+  // A guess has to do by itself; what ties may do as well has to be gone.
+  const double part = !is_left(u) ? GONE : a->exact ? PART_OF_SEVERAL : LEFT;
+  if (!(m.off < fmin(u->best_off, part * u->now)) || (!a->exact && !is_left(u))) return NULL;
+  assay_quantizer_scales_deinit(&u->best.by);
+  u->best = *a;
+  a->by = (assay_quantizer_scales_t){0};
+  u->best_off = m.off;
+  u->best_site = site;
   return NULL;
 }
 
-static void set_all(suspect_t* u, assay_quantizer_state_t state) {
-  for (size_t i = 0; i < u->q->n; i++) u->at[i] = u->q->at[i].stored ? ASSAY_STATE_ON : state;
+// What ties that float32 may have moved do to the outputs, as things are.
+static assay_status_t find_ties(suspect_t* u) {
+  measured_t m = {0};
+  assay_quantizer_state_t *at = u->at, *ties = NULL;
+  ASSAY_TRY(assay_new_array(u->q->n, sizeof *ties, &ties));
+  for (size_t i = 0; i < u->q->n; i++)
+    ties[i] = at[i] == ASSAY_STATE_ON && !u->q->at[i].stored ? ASSAY_STATE_TIES : at[i];
+  u->at = ties;
+  assay_status_t st = assay_suspect_measure(u, &m, NULL);
+  u->at = at;
+  assay_free(ties);
+  u->q->ties = m.off_base;
+  return st;
 }
 
-// The nearest that golden comes by changes of one quantizer so far.
-typedef struct best {
+static void begin_round(suspect_t* u) {
+  assay_quantizer_scales_deinit(&u->best.by);
+  u->best = (assay_quantizer_alternative_t){0};
+  u->best_off = (double)INFINITY;
+}
+
+static bool found_any(const suspect_t* u) { return u->best.change != ASSAY_QUANTIZER_KEPT; }
+
+static assay_status_t take_best(suspect_t* u) {
+  assay_quantizers_t* q = u->q;
+  assay_quantizer_site_t* s = &q->at[u->best_site];
+  const bool pair = u->best.change != ASSAY_QUANTIZER_SCALED;
+  q->pair |= pair;
+  q->exact = (q->n_changed == 0 || q->exact) && u->best.exact;
+  q->change[u->best_site] = u->best.change;
+  q->n_changed++;
+  s->loss.all = u->now;
+  s->loss.fitting = u->best_off;
+  s->pattern = u->best.pattern;
+  if (!pair) {
+    assay_suspect_exchange(s, &u->best);
+    if (!s->stored) s->loss.clipping = s->fits.scale[0] > s->has.scale[0] ? u->now : 0;
+  }
+  u->at[u->best_site] = assay_suspect_state(u->best.change);
+  u->now = u->best_off;
+  begin_round(u);
+  assay_states_rest(u->states, u->at);
+  return find_ties(u);
+}
+
+// ---- told --------------------------------------------------------------------------------------
+
+static assay_status_t try_told(suspect_t* u) {
+  const assay_quantizer_taker_t to = {try_alternative, u};
+  for (int round = 0; round < ROUNDS && u->now > NEAR && !assay_suspect_is_late(u); round++) {
+    begin_round(u);
+    for (size_t i = 0; i < u->q->n; i++) ASSAY_TRY(assay_quantizer_told(u->q, i, &to));
+    if (!found_any(u)) return NULL;
+    ASSAY_TRY(take_best(u));
+  }
+  return NULL;
+}
+
+// ---- known -------------------------------------------------------------------------------------
+
+typedef struct likely {
   size_t site;
-  assay_quantizer_change_t change;
-  assay_quantizer_scales_t fits;
-  bool exact;  // the bias or a neighbour says so
-  double off;
-} best_t;
+  double explains;  // the part of what golden is off by
+  double times;     // how many times as large its scales should be
+} likely_t;
 
-static assay_status_t try_change(suspect_t* u, size_t site, assay_quantizer_change_t change,
-                                 bool exact, best_t* best) {
-  assay_quantizer_site_t* s = &u->q->at[site];
-  double off = 0;
-  const assay_quantizer_state_t was = u->at[site];
-  if (u->before < 0) {
-    ASSAY_TRY(measure(u, &u->before, NULL));
-    best->off = u->before > NEAR ? LEFT * u->before : 0;
-  }
-  if (!(best->off > 0) || assay_clock_seconds() > u->deadline) return NULL;
-  u->at[site] = change == ASSAY_QUANTIZER_PAIRED ? ASSAY_STATE_PAIRED
-                : change == ASSAY_QUANTIZER_READ ? ASSAY_STATE_READ
-                                                 : ASSAY_STATE_FITS;
-  assay_status_t st = measure(u, &off, NULL);
-  u->at[site] = was;
-  if (st || !(off < best->off)) return st;
-  assay_quantizer_scales_deinit(&best->fits);
-  *best = (best_t){.site = site, .change = change, .exact = exact, .off = off};
-  if (change != ASSAY_QUANTIZER_SCALED) return NULL;
-  best->fits = s->fits;  // taken over
-  s->fits = (assay_quantizer_scales_t){0};
+static int by_part(const void* a, const void* b) {
+  const likely_t *x = a, *y = b;
+  if (x->explains != y->explains) return x->explains < y->explains ? 1 : -1;
+  return (x->site > y->site) - (x->site < y->site);
+}
+
+// What all scales of a site, a little larger, do to the outputs.
+static assay_status_t probe(suspect_t* u, likely_t* l) {
+  static const double LARGER = 1.03;
+  assay_quantizer_alternative_t a = {.change = ASSAY_QUANTIZER_SCALED};
+  measured_t m = {0};
+  ASSAY_TRY(assay_quantizer_scaled(&u->q->at[l->site].has, LARGER, "", &a.by));
+  assay_status_t st = assay_suspect_run_with(u, l->site, &a, &m);
+  assay_quantizer_scales_deinit(&a.by);
+  if (st || !(m.moved > 0) || !(m.wrong > 0)) return st;
+  l->explains = m.toward * m.toward / (m.moved * m.wrong);
+  l->times = 1 + (LARGER - 1) * m.toward / m.moved;
   return NULL;
 }
 
-static bool is_odd(const assay_quantizer_site_t* s) {
-  const double range = (s->high - s->low) * s->has.scale[0];
-  const double low = fmin(s->min, 0), high = fmax(s->max, 0);
-  if (s->stored || s->weight || s->has.n != 1 || !s->elements) return false;
-  const double used =
-      s->low < 0 && s->has.zero[0] == 0 ? 2 * fmax(-low, high) : high - (s->cuts ? 0 : low);
-  return used < UNUSED * range || (double)s->outside > CLIPPED * (double)s->elements;
+static bool is_done(const suspect_t* u) { return found_any(u) && u->best_off < RESTORED; }
+
+static bool found_enough(const suspect_t* u) {
+  return found_any(u) && u->best_off <= LEFT * u->now;
 }
 
-static assay_status_t try_site(suspect_t* u, size_t i, best_t* best) {
+// One scale for all channels that should have their own: what they were, golden may tell.
+static assay_status_t fit_channels(suspect_t* u, size_t site, double explains) {
+  static const double SOME = 0.02;
+  enum { MOST = 64 };
+  const assay_quantizer_scales_t* has = &u->q->at[site].has;
+  bool same = has->n > 2 && has->n <= MOST;
+  for (int64_t i = 1; same && i < has->n; i++) same = has->scale[i] == has->scale[0];
+  if (!same || explains < SOME || !is_left(u)) return NULL;
+  assay_quantizer_alternative_t a = {.change = ASSAY_QUANTIZER_SCALED};
+  double off = u->now;
+  ASSAY_TRY(assay_quantizer_scaled(has, 1, "fitted to golden", &a.by));
+  assay_status_t st = assay_suspect_fit_channels(u, site, &a, &off);
+  if (!st && off < u->best_off)
+    st = assay_quantizer_offer(&(assay_quantizer_taker_t){try_alternative, u}, site, &a);
+  assay_quantizer_scales_deinit(&a.by);
+  return st;
+}
+
+static assay_status_t try_known(suspect_t* u) {
+  const assay_quantizer_taker_t to = {try_alternative, u};
+  likely_t* of = NULL;
+  size_t n = 0;
+  ASSAY_TRY(assay_new_array(u->q->n, sizeof *of, &of));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < u->q->n && !assay_suspect_is_late(u); i++) {
+    if (!u->q->at[i].stored || u->q->change[i] != ASSAY_QUANTIZER_KEPT) continue;
+    of[n].site = i;
+    st = probe(u, &of[n++]);
+  }
+  qsort(of, n, sizeof *of, by_part);
+  begin_round(u);
+  for (size_t k = 0; !st && k < n && k < LIKELY; k++)
+    st = assay_quantizer_known(u->q, of[k].site, of[k].times, &to);
+  for (size_t i = 0; !st && !is_done(u) && i < u->q->n; i++)
+    if (!u->q->at[i].stored) st = assay_quantizer_known(u->q, i, 0, &to);
+  if (!st && found_any(u) && !u->best.exact) st = assay_suspect_refine(u);
+  for (size_t k = 0; !st && !found_enough(u) && k < n; k++)
+    st = fit_channels(u, of[k].site, of[k].explains);
+  for (size_t k = 0; !st && !found_enough(u) && k < n; k++)
+    st = assay_quantizer_known(u->q, of[k].site, 0, &to);
+  assay_free(of);
+  if (!st && found_enough(u)) st = take_best(u);
+  return st;
+}
+
+// ---- together ----------------------------------------------------------------------------------
+
+// What golden does not need is taken back.
+static assay_status_t take_out(suspect_t* u) {
+  static const double NEEDED = 1.1;
   assay_quantizers_t* q = u->q;
-  assay_quantizer_site_t* s = &q->at[i];
-  const assay_graph_t* g = s->node->graph;
-  if (s->reads.n) {
-    ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_PAIRED, true, best));
-    ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_READ, true, best));
-  }
-  if (is_odd(s) && s->fits.n) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, false, best));
-  for (size_t k = 0; k < g->n_nodes; k++) {
-    bool found = false;
-    ASSAY_TRY(by_bias(q, g->nodes[k], s, &found));
-    if (found) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, true, best));
-  }
-  for (size_t k = 0; k < q->n; k++) {
-    bool found = false;
-    ASSAY_TRY(by_neighbour(q, &q->at[k], s, &found));
-    if (found) ASSAY_TRY(try_change(u, i, ASSAY_QUANTIZER_SCALED, true, best));
+  for (size_t i = 0; i < q->n && q->n_changed > 1; i++) {
+    if (q->change[i] == ASSAY_QUANTIZER_KEPT) continue;
+    measured_t m = {0};
+    const assay_quantizer_state_t was = u->at[i];
+    u->at[i] = ASSAY_STATE_ON;
+    ASSAY_TRY(assay_suspect_measure(u, &m, NULL));
+    if (m.off > NEEDED * u->now) {
+      u->at[i] = was;
+      continue;
+    }
+    q->change[i] = ASSAY_QUANTIZER_KEPT;
+    q->at[i].loss = (assay_quantizer_loss_t){0};
+    q->at[i].pattern = ASSAY_QUANTIZER_FITS;
+    q->n_changed--;
+    u->now = m.off;
   }
   return NULL;
 }
 
-static assay_status_t take_best(suspect_t* u, best_t* best, double before, double plain) {
+static assay_status_t conclude(suspect_t* u, double plain) {
   assay_quantizers_t* q = u->q;
-  assay_quantizer_site_t* s = &q->at[best->site];
-  double after = 0;
+  measured_t m = {0};
+  ASSAY_TRY(take_out(u));
   q->suspected = q->measured = true;
-  q->pair = best->change != ASSAY_QUANTIZER_SCALED;
-  q->exact = q->pair || best->exact;
-  q->certain = q->pair || best->off < RESTORED || NEARER * best->off < plain;
-  q->before = before;
-  q->change[best->site] = best->change;
-  q->n_changed = 1;
-  s->loss.all = before;
-  s->loss.fitting = best->off;
-  if (best->change == ASSAY_QUANTIZER_SCALED) {
-    assay_quantizer_scales_deinit(&s->fits);
-    s->fits = best->fits;
-    best->fits = (assay_quantizer_scales_t){0};
-  }
-  if (s->stored)
-    s->pattern = ASSAY_QUANTIZER_LARGE;
-  else
-    s->loss.clipping = s->fits.n && s->fits.scale[0] > s->has.scale[0] ? before : 0;
-  assay_quantizer_explain(s);
-  u->at[best->site] = best->change == ASSAY_QUANTIZER_PAIRED ? ASSAY_STATE_PAIRED
-                      : best->change == ASSAY_QUANTIZER_READ ? ASSAY_STATE_READ
-                                                             : ASSAY_STATE_FITS;
-  return measure(u, &after, &q->fixed);
+  q->certain = q->pair || u->now < RESTORED || NEARER * u->now < plain;
+  q->before = u->before;
+  q->after = u->now;
+  for (size_t i = 0; i < q->n; i++)
+    if (q->change[i] != ASSAY_QUANTIZER_KEPT) assay_quantizer_explain(&q->at[i]);
+  return assay_suspect_measure(u, &m, &q->fixed);
 }
 
 static assay_status_t search(suspect_t* u) {
   assay_quantizers_t* q = u->q;
-  double plain = 0;
+  measured_t plain = {0}, written = {0};
+  ASSAY_TRY(assay_states_create(u->model, q, u->options, false, &u->states));
   ASSAY_TRY(assay_states_observe(u->states, u->q));
-  set_all(u, ASSAY_STATE_ON);
-  best_t best = {0};
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < q->n; i++) st = try_site(u, i, &best);
-  if (!st && best.change != ASSAY_QUANTIZER_KEPT) {
-    set_all(u, ASSAY_STATE_OFF);
-    st = measure(u, &plain, NULL);
-    set_all(u, ASSAY_STATE_ON);
-    q->after = best.off;
-    if (!st) st = take_best(u, &best, u->before, plain);
-  }
-  assay_quantizer_scales_deinit(&best.fits);
-  return st;
+  for (size_t i = 0; i < q->n; i++) u->at[i] = q->at[i].stored ? ASSAY_STATE_ON : ASSAY_STATE_OFF;
+  ASSAY_TRY(assay_suspect_measure(u, &plain, NULL));
+  assay_states_destroy(u->states);
+  u->states = NULL;
+  ASSAY_TRY(assay_states_create(u->model, q, u->options, true, &u->states));
+  for (size_t i = 0; i < q->n; i++) u->at[i] = ASSAY_STATE_ON;
+  ASSAY_TRY(assay_suspect_measure(u, &written, NULL));
+  u->before = u->now = written.off;
+  if (!(u->before > NEAR) || !isfinite(u->before)) return NULL;
+  ASSAY_TRY(find_ties(u));
+  ASSAY_TRY(try_told(u));
+  if (u->now > NEAR) ASSAY_TRY(try_known(u));
+  return q->n_changed && u->now <= LEFT * u->before ? conclude(u, plain.off) : NULL;
 }
 
 assay_status_t assay_quantizers_suspect(const assay_model_t* model,
@@ -252,9 +252,8 @@ assay_status_t assay_quantizers_suspect(const assay_model_t* model,
   suspect_t u = {.q = out,
                  .model = model,
                  .options = options,
-                 .before = -1,
                  .deadline = assay_clock_seconds() + PART * seconds};
-  assay_status_t st = assay_quantizers_find(model, out);
+  assay_status_t st = assay_quantizers_find(model, true, out);
   if (!st && out->n && options->inputs->n) {
     out->n_outputs = model->graph->n_outputs;
     st = assay_new_array(out->n_outputs, sizeof *out->outputs, &out->outputs);
@@ -262,9 +261,9 @@ assay_status_t assay_quantizers_suspect(const assay_model_t* model,
       out->outputs[i].value = model->graph->outputs[i];
     if (!st) st = assay_new_array(out->n, sizeof *u.at, &u.at);
     if (!st) st = assay_new_array(out->n, sizeof *out->change, &out->change);
-    if (!st) st = assay_states_create(model, out, options, &u.states);
     if (!st) st = search(&u);
     assay_states_destroy(u.states);
+    assay_quantizer_scales_deinit(&u.best.by);
     assay_free(u.at);
   }
   if (st || !out->suspected) assay_quantizers_deinit(out);

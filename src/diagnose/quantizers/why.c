@@ -2,11 +2,12 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "diagnose/quantizers/quantizers.h"
+#include "diagnose/quantizers/alternatives.h"
 
 const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p) {
-  static const char* const names[] = {"fits",      "channels",   "outlier", "too_large",
-                                      "too_small", "zero_point", "bits",    "pair"};
+  static const char* const names[] = {"fits",       "channels", "outlier", "too_large", "too_small",
+                                      "zero_point", "bits",     "pair",    "axis",      "sign",
+                                      "bias",       "order",    "another"};
   return names[p];
 }
 
@@ -39,6 +40,27 @@ static int64_t lost_channels(const assay_quantizer_site_t* s, int axis) {
   int64_t n = 0;
   for (int64_t i = 0; i < s->n_peaks[axis]; i++) n += s->peaks[axis][i] < s->has.scale[0] * 2;
   return n;
+}
+
+bool assay_quantizer_is_for_mask(const assay_quantizer_site_t* s) {
+  static const double SHARE = 0.3, MASK = 1e4;
+  size_t lost = 0;
+  if (s->weight || s->has.n != 1 || !s->n_drawn) return false;
+  for (size_t i = 0; i < s->n_drawn; i++)
+    lost += s->drawn[i] != 0 && fabs(s->drawn[i]) * MASK < s->has.scale[0];
+  return (double)lost > SHARE * (double)s->n_drawn;
+}
+
+static void explain_mask(assay_quantizer_site_t* s) {
+  double others = 0;
+  for (size_t i = 0; i < s->n_drawn; i++)
+    if (fabs(s->drawn[i]) * 2 < s->has.scale[0]) others = fmax(others, fabs(s->drawn[i]));
+  s->pattern = ASSAY_QUANTIZER_OUTLIER;
+  snprintf(
+      s->why, sizeof s->why,
+      "the scale %.4g of '%.80s' is made for a mask of %.4g: all other values, up to %.4g, are "
+      "less than half a step, and lost",
+      s->has.scale[0], s->value->name, -s->min > s->max ? s->min : s->max, others);
 }
 
 static void explain_channels(assay_quantizer_site_t* s, int axis, double spread) {
@@ -102,6 +124,11 @@ void assay_quantizer_explain(assay_quantizer_site_t* s) {
              s->value->name, s->has.scale[0], s->has.zero[0], s->reads.scale[0], s->reads.zero[0]);
     return;
   }
+  if (assay_quantizer_explain_told(s)) return;
+  if (assay_quantizer_is_for_mask(s)) {
+    explain_mask(s);
+    return;
+  }
   const bool faulty = s->loss.all > FAULTY * s->loss.fitting;
   if (s->has.axis < 0 && axis >= 0 && spread > UNLIKE && lost_channels(s, axis) &&
       (faulty || !s->weight)) {
@@ -132,6 +159,12 @@ void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_c
              change == ASSAY_QUANTIZER_PAIRED ? s->has.scale[0] : s->reads.scale[0],
              change == ASSAY_QUANTIZER_PAIRED ? s->has.zero[0] : s->reads.zero[0],
              change == ASSAY_QUANTIZER_PAIRED ? "it is quantized" : "it is dequantized");
+  else if (s->other_sign)
+    snprintf(out, size, "the bytes of '%.80s' read %s a sign, zero point %g", name,
+             s->low < 0 ? "without" : "with", s->fits.zero[0]);
+  else if (s->fits.n > 1 && s->fits.axis != s->has.axis && s->has.n == s->fits.n)
+    snprintf(out, size, "the %lld scales of '%.80s' along axis %d", (long long)s->fits.n, name,
+             s->fits.axis);
   else if (s->fits.n > 1)
     snprintf(out, size, "other scales of the %lld channels of '%.80s' (%s)", (long long)s->fits.n,
              name, s->fits.how);

@@ -80,12 +80,17 @@ static inline double to_integer(const assay_quantizer_t* q, double v, double zer
   return v < q->min ? q->min : v > q->max ? q->max : v;
 }
 
+double assay_quant_real_zero(double scale, double zero) {
+  static const double COARSE = 1e6;
+  return fabs(scale) > COARSE ? 0 : zero;
+}
+
 // Without rounding, and without saturation but for what stands for a Relu. A scale of 0 says that
 // all numbers were 0.
 static double unrounded(const assay_quantizer_t* q, double x, double scale, double zero) {
   if (scale == 0) return zero;
-  double v = x / scale + zero;
-  return !assay_type_is_float(q->type) && zero == q->min && v < zero ? zero : v;
+  const double from = assay_quant_real_zero(scale, zero), v = x / scale + from;
+  return !assay_type_is_float(q->type) && zero == q->min && v < from ? from : v;
 }
 
 double assay_quantize(const assay_quantizer_t* q, double x, double scale, double zero) {
@@ -219,9 +224,12 @@ static void dequantize_span(const void* user, int64_t n, int64_t x, int64_t x_st
     for (int64_t i = 0; i < n; i++) y[x + i] = ((double)from[i] - zero) * scale;
     return;
   }
+  const bool real = p->x->store == ASSAY_STORE_F64;
   for (int64_t i = 0; i < n; i++, x += x_step, s += s_step) {
+    const double scale = assay_elem_f64(p->scale, s);
     double zero = p->zero ? assay_elem_f64(p->zero, s) : 0;
-    y[x] = (assay_elem_f64(p->x, x) - zero) * assay_elem_f64(p->scale, s);
+    if (real) zero = assay_quant_real_zero(scale, zero);
+    y[x] = (assay_elem_f64(p->x, x) - zero) * scale;
   }
 }
 

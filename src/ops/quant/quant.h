@@ -16,6 +16,9 @@
 
 // Whether a value holds real numbers where the graph declares integers.
 bool assay_quant_is_real(const assay_value_t* v, const assay_tensor_t* t);
+// The zero point of real numbers: none where the scale is so coarse (it was made for a mask of
+// -3.4e38) that a sum with it would leave nothing of ordinary numbers in float64.
+double assay_quant_real_zero(double scale, double zero);
 // The integers of a type that real numbers round to, saturated; NaN becomes 0.
 assay_status_t assay_quant_settle(const assay_tensor_t* t, assay_type_t type,
                                   assay_tensor_t** out) ASSAY_MUST_USE;
