@@ -105,7 +105,7 @@ static assay_status_t evaluate(fit_t* f, const double* values, double* out, bool
     const assay_difference_t d = assay_difference(now, g->golden);
     const double scale = 1 / fmax(d.ref_rms * sqrt((double)(d.n + 1)), 1e-300);
     *out_fits = d.comparable && now->store == ASSAY_STORE_F64 && !d.mismatched;
-    for (int64_t i = 0; *out_fits && i < now->size; i += f->stride) {
+    for (int64_t i = 0; *out_fits && i < g->golden->size; i += f->stride) {
       out[at] = scale * (assay_f64(now)[i] - assay_f64(g->golden)[i]);
       *out_fits = isfinite(out[at++]);
     }

@@ -288,7 +288,7 @@ assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes
 }
 
 // An input of integers may choose what runs (a rate, a mode); one drawn at random chooses anything.
-static assay_status_t say_what_chooses(const assay_engine_t* engine, assay_status_t st) {
+static assay_status_t note_what_chooses(const assay_engine_t* engine, assay_status_t st) {
   const assay_graph_t* g = assay_plan_layers(assay_engine_plan(engine))->model->graph;
   const bool by_value = st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT;
   for (size_t i = 0; by_value && i < g->n_inputs; i++) {
@@ -309,7 +309,7 @@ static assay_status_t try_shape(const assay_engine_t* engine, int profile, int w
   ASSAY_TRY(profile_samples(engine, profile, which, seed, &samples));
   assay_executor_reset(e);
   assay_status_t st = assay_executor_set_inputs(e, assay_samples_get(&samples, 0));
-  if (!st) st = say_what_chooses(engine, assay_executor_run(e));
+  if (!st) st = note_what_chooses(engine, assay_executor_run(e));
   assay_samples_deinit(&samples);
   return st;
 }

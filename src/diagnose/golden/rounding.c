@@ -104,6 +104,24 @@ static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
   return NULL;
 }
 
+// What golden was printed with is lost from it: moved by up to half a unit of the last digit.
+static assay_status_t move_digits(const assay_printed_t* printed, uint64_t draw,
+                                  assay_tensor_t** t) {
+  const assay_tensor_t* x = *t;
+  assay_tensor_t* moved = NULL;
+  if ((!printed->digits && !printed->places) || x->kind != ASSAY_KIND_TENSOR ||
+      x->store != ASSAY_STORE_F64)
+    return NULL;
+  ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &moved));
+  for (int64_t i = 0; i < x->size; i++) {
+    const double by = (double)(chance(i, draw + 1) >> 11) * 0x1p-53 - 0.5;
+    assay_f64(moved)[i] = assay_f64(x)[i] + by * assay_printed_unit(printed, assay_f64(x)[i]);
+  }
+  assay_tensor_release(*t);
+  *t = moved;
+  return NULL;
+}
+
 // What the noisy run stores a value in. A float16 value keeps its digits and loses its range (tf32
 // has as many): truth and golden know no overflow, and NaN would explain nothing.
 static assay_format_t noisy_storage(const assay_tensor_t* t) {
@@ -127,9 +145,10 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
     ASSAY_TRY(assay_round_tensor(out[i], noisy_storage(out[i]), &rounded));
     assay_tensor_release(out[i]);
     out[i] = rounded;
+    ASSAY_TRY(move_digits(&w->printed[v->id], w->draw, &out[i]));
     if (!w->golden_of[v->id]) continue;
     assay_tensor_release(w->noisy_out[v->id]);
-    w->noisy_out[v->id] = assay_tensor_retain(rounded);
+    w->noisy_out[v->id] = assay_tensor_retain(out[i]);
   }
   return NULL;
 }

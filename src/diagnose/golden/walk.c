@@ -49,13 +49,18 @@ assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_gold
       .hooks = {.before = assay_golden_before_noisy, .after = assay_golden_after_noisy, .user = w}};
   ASSAY_TRY(copy_golden(golden, &w->golden));
   ASSAY_TRY(assay_new_array(values, sizeof *w->golden_of, &w->golden_of));
+  ASSAY_TRY(assay_new_array(values, sizeof *w->printed, &w->printed));
   ASSAY_TRY(assay_new_array(values, sizeof *w->noisy_out, &w->noisy_out));
   ASSAY_TRY(assay_new_array(values, sizeof *w->missed, &w->missed));
   ASSAY_TRY(assay_new_array(values, sizeof *w->explained, &w->explained));
   ASSAY_TRY(assay_evaluator_create(m, &truth, &w->truth));
   ASSAY_TRY(assay_evaluator_create(m, &noisy, &w->noisy));
-  for (size_t i = 0; i < w->golden.n; i++)
-    if (w->golden.at[i].value) w->golden_of[w->golden.at[i].value->id] = &w->golden.at[i];
+  for (size_t i = 0; i < w->golden.n; i++) {
+    assay_golden_tensor_t* t = &w->golden.at[i];
+    if (!t->value) continue;
+    w->golden_of[t->value->id] = t;
+    w->printed[t->value->id] = assay_golden_printed(t->tensor);
+  }
   ASSAY_TRY(assay_evaluator_set_inputs_widened(w->truth, inputs));
   for (size_t i = 0; i < m->graph->n_inputs; i++)  // one copy of an input serves both
     if (inputs[i])
@@ -71,6 +76,7 @@ void assay_golden_walk_deinit(assay_golden_walk_t* w) {
   assay_evaluator_destroy(w->truth);
   assay_evaluator_destroy(w->noisy);
   assay_free(w->golden_of);
+  assay_free(w->printed);
   assay_golden_deinit(&w->golden);
   assay_free(w->noisy_out);
   assay_free(w->missed);

@@ -4,6 +4,7 @@
 #define ASSAY_DIAGNOSE_GOLDEN_WALK_H_
 
 #include "diagnose/export.h"
+#include "diagnose/golden/printed.h"
 #include "eval/evaluator.h"
 
 typedef struct assay_golden_walk {
@@ -11,6 +12,7 @@ typedef struct assay_golden_walk {
   const assay_export_options_t* options;
   assay_golden_t golden;  // as it was given, and as it is held against the model's values
   assay_golden_tensor_t** golden_of;  // by value id
+  assay_printed_t* printed;           // by value id: digits of its golden
   assay_evaluator_t *truth, *noisy;
   uint64_t draw;                  // which roundings the noisy run makes
   assay_tensor_t** noisy_out;     // by value id: of the noisy run, until truth has been there
