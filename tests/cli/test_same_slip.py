@@ -18,7 +18,7 @@ from onnx import TensorProto as T, helper as h, numpy_helper as nh
 from inner_values import inner_values
 
 N = h.make_node
-BLOCKS, WIDTH, SECONDS, SLACK = 20, 8, 10, 10
+BLOCKS, WIDTH, SECONDS, SLACK = 5, 8, 20, 20
 
 
 class Network:
