@@ -22,10 +22,12 @@ static bool is_op(const assay_node_t* n, const char* const* names) {
   return false;
 }
 
-// A repair whose only edit is a chain with a number that is fitted.
+// A repair whose only edit is a chain with a number that is fitted. Nothing can be fitted from 0,
+// nor from the largest of values that a mask made infinite.
 static assay_status_t offer(const assay_suspect_t* s, const char* cause, size_t input,
                             const assay_tensor_t* like, const assay_chain_t* c, double start,
                             bool fits, const assay_trial_t* t, bool* stop) {
+  if (start == 0 || !isfinite(start)) return NULL;
   assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CHAIN);
   assay_repair_edit_t* e = &r.edits[0];
   e->at_input = input < s->n_in;

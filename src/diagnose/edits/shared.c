@@ -31,6 +31,8 @@ assay_status_t assay_repair_grow_inputs(assay_node_t* n, size_t input) {
 
 assay_status_t assay_repair_scale_tensor(assay_repair_t* r, double value) {
   assay_repair_edit_t* e = &r->edits[0];
+  // At 0 there would be no way back: what the factor is of would be lost. Next to it a fit goes on.
+  if (value == 0) value = 1e-9 * r->value;
   const double factor = value / r->value;
   assay_tensor_t* t = NULL;
   if (r->value == 0 || !isfinite(factor))
