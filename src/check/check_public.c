@@ -346,9 +346,11 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
                                           .no_search = true};
   assay_export_deinit(&j->repaired);
   assay_str_deinit(&j->repair_error);
-  ASSAY_TRY(assay_chain_repair(&c->export, raw, &j->n_repairs));
-  if (!j->n_repairs) return NULL;
-  assay_status_t st = prepare(c, raw, &prepared);
+  // Repairs that each hold may read from one another, which no graph can.
+  assay_status_t st = assay_chain_repair(&c->export, raw, &j->n_repairs);
+  if (st && assay_status_code(st) == ASSAY_CORRUPT) return hand_over(j, st, raw, path);
+  if (st || !j->n_repairs) return st;
+  st = prepare(c, raw, &prepared);
   if (!st) st = assay_golden_rematch(golden, prepared, &matched);
   if (!st) forget_followed(&c->export, prepared, &matched);
   if (!st) st = assay_chain_run(prepared, inputs, &matched, &options, &j->repaired);

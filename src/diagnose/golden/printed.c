@@ -46,16 +46,32 @@ static int fewest(const double* x, size_t n, int from, int to, bool (*has)(doubl
   return 0;
 }
 
-assay_printed_t assay_golden_printed(const assay_tensor_t* golden) {
-  double some[LOOKED_AT];
+// Up to LOOKED_AT elements that are neither 0 nor infinite.
+static size_t take_some(const assay_tensor_t* golden, double* out) {
   size_t n = 0;
-  if (golden->kind != ASSAY_KIND_TENSOR || golden->store != ASSAY_STORE_F64 || !golden->size)
-    return (assay_printed_t){0, 0};
+  if (golden->kind != ASSAY_KIND_TENSOR || golden->store != ASSAY_STORE_F64) return 0;
   const int64_t step = (golden->size + LOOKED_AT - 1) / LOOKED_AT;
   for (int64_t i = 0; i < golden->size; i += step) {
     const double x = assay_f64(golden)[i];
-    if (isfinite(x) && x != 0) some[n++] = x;
+    if (isfinite(x) && x != 0) out[n++] = x;
   }
+  return n;
+}
+
+assay_printed_t assay_golden_printed_as(const assay_tensor_t* golden, const assay_printed_t* as) {
+  double some[LOOKED_AT];
+  const size_t n = take_some(golden, some);
+  assay_printed_t p = *as;
+  for (size_t i = 0; i < n; i++) {
+    if (p.digits && !has_digits(some[i], p.digits)) p.digits = 0;
+    if (p.places && !has_places(some[i], p.places)) p.places = 0;
+  }
+  return n ? p : (assay_printed_t){0, 0};
+}
+
+assay_printed_t assay_golden_printed(const assay_tensor_t* golden) {
+  double some[LOOKED_AT];
+  const size_t n = take_some(golden, some);
   if (n < LEAST) return (assay_printed_t){0, 0};
   return (assay_printed_t){fewest(some, n, DIGITS_MIN, DIGITS_MAX, has_digits),
                            fewest(some, n, DIGITS_MIN - 1, PLACES_MAX, has_places)};

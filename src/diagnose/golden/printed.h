@@ -15,6 +15,10 @@ typedef struct assay_printed {
 // but so many need every digit only where they were cut.
 assay_printed_t assay_golden_printed(const assay_tensor_t* golden);
 
+// The same of an array among others that were printed like `as`: however few its elements are, and
+// however many digits they need.
+assay_printed_t assay_golden_printed_as(const assay_tensor_t* golden, const assay_printed_t* as);
+
 // The unit of the last digit of x; 0: it was not printed.
 double assay_printed_unit(const assay_printed_t* p, double x);
 

@@ -72,11 +72,32 @@ static bool is_quantized(const assay_node_t* n, size_t i, const assay_tensor_t* 
   return strcmp(n->op_type, "DequantizeLinear") == 0 ? i == 0 : t->rank >= 2;
 }
 
+// What golden was printed with is lost from it: moved by up to half a unit of the last digit.
+static assay_status_t move_digits(const assay_printed_t* printed, uint64_t draw,
+                                  assay_tensor_t** t) {
+  const assay_tensor_t* x = *t;
+  assay_tensor_t* moved = NULL;
+  if ((!printed->digits && !printed->places) || x->kind != ASSAY_KIND_TENSOR ||
+      x->store != ASSAY_STORE_F64)
+    return NULL;
+  ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &moved));
+  for (int64_t i = 0; i < x->size; i++) {
+    const double by = (double)(chance(i, draw + 1) >> 11) * 0x1p-53 - 0.5;
+    assay_f64(moved)[i] = assay_f64(x)[i] + by * assay_printed_unit(printed, assay_f64(x)[i]);
+  }
+  assay_tensor_release(*t);
+  *t = moved;
+  return NULL;
+}
+
 assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size_t n_in,
                                          assay_tensor_t** in) {
   const assay_golden_walk_t* w = user;
   for (size_t i = 0; i < n_in; i++) {
-    if (!in[i] || !n->inputs[i] || !n->inputs[i]->constant) continue;
+    if (!in[i] || !n->inputs[i]) continue;
+    // Golden has taken the place of what came before.
+    ASSAY_TRY(move_digits(&w->printed[n->inputs[i]->id], w->draw, &in[i]));
+    if (!n->inputs[i]->constant) continue;
     const bool steps = w->options->unquantized && is_quantized(n, i, in[i]);
     ASSAY_TRY(steps ? move_steps(&in[i], w->draw) : move_constant(&in[i], w->draw));
   }
@@ -99,24 +120,6 @@ static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
   }
   assay_tensor_release(wide);
   if (st) return st;
-  assay_tensor_release(*t);
-  *t = moved;
-  return NULL;
-}
-
-// What golden was printed with is lost from it: moved by up to half a unit of the last digit.
-static assay_status_t move_digits(const assay_printed_t* printed, uint64_t draw,
-                                  assay_tensor_t** t) {
-  const assay_tensor_t* x = *t;
-  assay_tensor_t* moved = NULL;
-  if ((!printed->digits && !printed->places) || x->kind != ASSAY_KIND_TENSOR ||
-      x->store != ASSAY_STORE_F64)
-    return NULL;
-  ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &moved));
-  for (int64_t i = 0; i < x->size; i++) {
-    const double by = (double)(chance(i, draw + 1) >> 11) * 0x1p-53 - 0.5;
-    assay_f64(moved)[i] = assay_f64(x)[i] + by * assay_printed_unit(printed, assay_f64(x)[i]);
-  }
   assay_tensor_release(*t);
   *t = moved;
   return NULL;

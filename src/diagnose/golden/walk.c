@@ -32,6 +32,21 @@ static assay_status_t copy_golden(const assay_golden_t* from, assay_golden_t* ou
   return NULL;
 }
 
+// Which arrays of golden were printed. Where one was, small ones beside it were as well.
+static void find_printed(assay_golden_walk_t* w) {
+  const size_t values = (size_t)w->model->n_values;
+  assay_printed_t as = {0, 0};
+  for (size_t i = 0; i < values; i++) {
+    if (!w->golden_of[i]) continue;
+    w->printed[i] = assay_golden_printed(w->golden_of[i]->tensor);
+    if (!as.digits) as.digits = w->printed[i].digits;
+    if (!as.places) as.places = w->printed[i].places;
+  }
+  for (size_t i = 0; i < values && (as.digits || as.places); i++)
+    if (w->golden_of[i] && !w->printed[i].digits && !w->printed[i].places)
+      w->printed[i] = assay_golden_printed_as(w->golden_of[i]->tensor, &as);
+}
+
 assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_golden_t* golden,
                                         assay_tensor_t* const* inputs) {
   const assay_model_t* m = w->model;
@@ -55,12 +70,9 @@ assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_gold
   ASSAY_TRY(assay_new_array(values, sizeof *w->explained, &w->explained));
   ASSAY_TRY(assay_evaluator_create(m, &truth, &w->truth));
   ASSAY_TRY(assay_evaluator_create(m, &noisy, &w->noisy));
-  for (size_t i = 0; i < w->golden.n; i++) {
-    assay_golden_tensor_t* t = &w->golden.at[i];
-    if (!t->value) continue;
-    w->golden_of[t->value->id] = t;
-    w->printed[t->value->id] = assay_golden_printed(t->tensor);
-  }
+  for (size_t i = 0; i < w->golden.n; i++)
+    if (w->golden.at[i].value) w->golden_of[w->golden.at[i].value->id] = &w->golden.at[i];
+  find_printed(w);
   ASSAY_TRY(assay_evaluator_set_inputs_widened(w->truth, inputs));
   for (size_t i = 0; i < m->graph->n_inputs; i++)  // one copy of an input serves both
     if (inputs[i])
