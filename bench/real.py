@@ -201,7 +201,8 @@ class Case:
             wrong += [f"blamed: {what}"] if what in ("engine", "export") else []
             wrong += [f"{len(layers)} layers are wrong: {', '.join(layers[:3])}"] if layers else []
         self.rows.append((name, time.monotonic() - start, "; ".join(wrong), refused))
-        print(f"{self.name:32} {name:30} {self.rows[-1][1]:6.1f} s  {'; '.join(wrong) or 'refused by that engine' if refused else 'right'}", flush=True)
+        said = "; ".join(wrong) or ("refused by that engine" if refused else "right")
+        print(f"{self.name:32} {name:30} {self.rows[-1][1]:6.1f} s  {said}", flush=True)
 
 
 def table(cases, names, options):
