@@ -186,7 +186,7 @@ def twice_wrong(assay):
 
 
 def each_by_the_other(assay):
-    """Each of two constants is what the other one's results tell: both repairs at once are no graph, which is said, and is no error."""
+    """Each of two constants is what the other one's results tell: both repairs at once are no graph, which is said and does not end the check."""
     def make(centre):
         nodes = [h.make_node("Constant", [], [name], name=name + "_made", value=nh.from_array(centre, name)) for name in ("left", "right")]
         nodes += [h.make_node("Relu", ["x"], ["p"], name="p_made"), h.make_node("Sigmoid", ["x"], ["q"], name="q_made"), h.make_node("Sub", ["left", "p"], ["a"], name="from"),
