@@ -9,7 +9,7 @@
 #include "eval/evaluator.h"
 #include "formats/format.h"
 
-enum { STACK = 8, WORD = 48 };
+enum { STACK = 8, WORD = ASSAY_FORMULA_TEXT };
 
 struct assay_formula {
   size_t references;
@@ -59,7 +59,6 @@ typedef struct word {
   bool axis;   // attribute `axis`, the first of the axes
   bool holds;  // the last operand is a constant of the formula
   int which;   // that is 0 `c`, 1 `d`; of gather along axes[0], axes[1]
-  bool perm;   // attribute `perm`, the axes
   const char* reduction;
 } word_t;
 
@@ -111,9 +110,6 @@ static const word_t WORDS[] = {
     {.text = "logsoftmax", .op_type = "LogSoftmax", .n = 1, .axis = true},
     {.text = "gather", .op_type = "Gather", .n = 1, .axis = true, .holds = true, .which = 0},
     {.text = "gather2", .op_type = "Gather", .n = 1, .axis = true, .holds = true, .which = 1},
-    {.text = "reshape", .op_type = "Reshape", .n = 1, .holds = true, .which = 0},
-    {.text = "reshape2", .op_type = "Reshape", .n = 1, .holds = true, .which = 1},
-    {.text = "transpose", .op_type = "Transpose", .n = 1, .perm = true},
     {.text = "take", .op_type = "Gather", .n = 2, .axis = true},
     {.text = "scatter", .op_type = "ScatterND", .n = 3},
     {.text = "scatter+", .op_type = "ScatterND", .n = 3, .reduction = "add"},
@@ -165,13 +161,13 @@ static assay_attr_t int_attr(const char* name, int64_t i) {
       .name = name, .doc = "", .ref = "", .type = ASSAY_ATTR_INT, .n = 1, .u.i = i};
 }
 
-static assay_attr_t ints_attr(const assay_formula_t* f, const char* name) {
+static assay_attr_t ints_attr(const char* name, const int64_t* list, size_t n) {
   return (assay_attr_t){.name = name,
                         .doc = "",
                         .ref = "",
                         .type = ASSAY_ATTR_INTS,
-                        .n = (size_t)f->terms.n_axes,
-                        .u.ints = f->terms.axes};
+                        .n = n,
+                        .u.ints = (int64_t*)list};
 }
 
 // The axes: an operand, or an attribute.
@@ -184,7 +180,7 @@ static assay_status_t do_axes(const assay_formula_t* f, const word_t* w, const r
     (*n)++;
     return push_new(r, st, t);
   }
-  attrs[(*n_attrs)++] = ints_attr(f, "axes");
+  attrs[(*n_attrs)++] = ints_attr("axes", f->terms.axes, (size_t)f->terms.n_axes);
   return NULL;
 }
 
@@ -196,7 +192,6 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
     n++;
   }
   if (w->axes) ASSAY_TRY(do_axes(f, w, r, attrs, &n_attrs, &n));
-  if (w->perm) attrs[n_attrs++] = ints_attr(f, "perm");
   if (w->drops) attrs[n_attrs++] = int_attr("keepdims", 0);
   if (w->axis) attrs[n_attrs++] = int_attr("axis", f->terms.axes[w->which]);
   if (w->reduction)
@@ -210,6 +205,17 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
   if (is_bool || strcmp(w->text, "cast") == 0)
     attrs[n_attrs++] = int_attr("to", is_bool ? ASSAY_TYPE_BOOL : (int64_t)r->type);
   return r->node(r->user, w->op_type, n, attrs, n_attrs);
+}
+
+size_t assay_formula_append(char* program, size_t used, const char* word, const int64_t* list,
+                            int n) {
+  enum { NUMBER = 24 };
+  used +=
+      (size_t)snprintf(program + used, ASSAY_FORMULA_TEXT - used, "%s%s", used ? " " : "", word);
+  for (int i = 0; i < n && used + NUMBER < ASSAY_FORMULA_TEXT; i++)
+    used += (size_t)snprintf(program + used, ASSAY_FORMULA_TEXT - used, "%c%lld", i ? ',' : ':',
+                             (long long)list[i]);
+  return used + NUMBER < ASSAY_FORMULA_TEXT ? used : ASSAY_FORMULA_TEXT;
 }
 
 // Reads the numbers of a word such as "transpose:0,2,1". False: it is another word.
@@ -230,12 +236,7 @@ static assay_status_t do_reshape(const receiver_t* r, const int64_t* dims, size_
 }
 
 static assay_status_t do_transpose(const receiver_t* r, const int64_t* order, size_t n) {
-  const assay_attr_t perm = {.name = "perm",
-                             .doc = "",
-                             .ref = "",
-                             .type = ASSAY_ATTR_INTS,
-                             .n = n,
-                             .u.ints = (int64_t*)order};
+  const assay_attr_t perm = ints_attr("perm", order, n);
   return r->node(r->user, "Transpose", 1, &perm, 1);
 }
 

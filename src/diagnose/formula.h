@@ -15,7 +15,6 @@
 //               after it (mean.) they go
 //   softmax, logsoftmax   over its one axis
 //   gather      elements `c` along its one axis;   gather2: elements `d` along the second
-//   reshape, reshape2   to the shape `c`, `d` (0 and -1 as in Reshape);   transpose   by its axes
 //   take        of data and indices: elements of data along the formula's one axis
 //   scatter, scatter+   of data, indices and updates: ScatterND, which sets or adds
 //   put, put+   the same by ScatterElements along the formula's one axis
@@ -45,6 +44,10 @@ typedef struct assay_formula_terms {
   int n_axes;
 } assay_formula_terms_t;
 
+// Appends a word and, behind a colon, its numbers to a program of ASSAY_FORMULA_TEXT; the new end,
+// or ASSAY_FORMULA_TEXT where there is no room, which is no program.
+size_t assay_formula_append(char* program, size_t used, const char* word, const int64_t* list,
+                            int n);
 assay_status_t assay_formula_create(const assay_formula_terms_t* terms,
                                     assay_formula_t** out) ASSAY_MUST_USE;
 assay_formula_t* assay_formula_retain(assay_formula_t* f);

@@ -1,4 +1,6 @@
 // What proposals of all kinds are made with.
+#include <stdio.h>
+
 #include "diagnose/causes/surroundings.h"
 #include "diagnose/proposals.h"
 
@@ -28,4 +30,26 @@ assay_status_t assay_suspect_constant(const assay_suspect_t* s, size_t i, assay_
 const char* assay_suspect_input_name(const assay_suspect_t* s, size_t i) {
   const assay_param_t* p = s->node->schema ? assay_schema_input(s->node->schema, i) : NULL;
   return p ? p->name : "";
+}
+
+bool assay_next_permutation(int64_t* p, int n) {
+  int i = n - 2;
+  while (i >= 0 && p[i] >= p[i + 1]) i--;
+  if (i < 0) return false;
+  int j = n - 1;
+  while (p[j] <= p[i]) j--;
+  int64_t x = p[i];
+  p[i] = p[j], p[j] = x;
+  for (int a = i + 1, b = n - 1; a < b; a++, b--) x = p[a], p[a] = p[b], p[b] = x;
+  return true;
+}
+
+assay_status_t assay_offer_constant(const assay_suspect_t* s, const char* cause, size_t input,
+                                    assay_tensor_t* take, const char* text, const assay_trial_t* t,
+                                    bool* stop) {
+  assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CONSTANT);
+  r.edits[0].input = input;
+  r.edits[0].tensor = take;
+  snprintf(r.text, sizeof r.text, "%s", text);
+  return assay_offer(t, &r, stop);
 }

@@ -301,19 +301,6 @@ assay_status_t assay_propose_dilation(const assay_suspect_t* s, const char* caus
   return NULL;
 }
 
-// The next permutation in lexicographic order; false after the last.
-static bool next_permutation(int64_t* p, int n) {
-  int i = n - 2;
-  while (i >= 0 && p[i] >= p[i + 1]) i--;
-  if (i < 0) return false;
-  int j = n - 1;
-  while (p[j] <= p[i]) j--;
-  int64_t x = p[i];
-  p[i] = p[j], p[j] = x;
-  for (int a = i + 1, b = n - 1; a < b; a++, b--) x = p[a], p[a] = p[b], p[b] = x;
-  return true;
-}
-
 assay_status_t assay_propose_permutation(const assay_suspect_t* s, const char* cause,
                                          const assay_trial_t* t, bool* stop) {
   enum { ALL_UP_TO = 4 };  // dims; of more only two are exchanged
@@ -339,7 +326,7 @@ assay_status_t assay_propose_permutation(const assay_suspect_t* s, const char* c
   for (int i = 0; i < rank; i++) p.at[i] = i;
   do {
     if (memcmp(p.at, now.at, (size_t)rank * sizeof *p.at) != 0) ASSAY_TRY(emit_attr(&o, &p, stop));
-  } while (!*stop && next_permutation(p.at, rank));
+  } while (!*stop && assay_next_permutation(p.at, rank));
   return NULL;
 }
 

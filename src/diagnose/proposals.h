@@ -11,6 +11,12 @@
 #undef ASSAY_PROPOSAL
 
 // Offers a repair and releases what it holds.
+// Another constant as an input of the node. take: becomes the repair's.
+assay_status_t assay_offer_constant(const assay_suspect_t* s, const char* cause, size_t input,
+                                    assay_tensor_t* take, const char* text, const assay_trial_t* t,
+                                    bool* stop) ASSAY_MUST_USE;
+// The next permutation in lexicographic order; false after the last.
+bool assay_next_permutation(int64_t* p, int n);
 assay_status_t assay_offer(const assay_trial_t* t, assay_repair_t* r, bool* stop) ASSAY_MUST_USE;
 // A repair of the suspect with one edit of a kind.
 assay_repair_t assay_repair_of(const assay_suspect_t* s, const char* cause, assay_edit_kind_t kind);

@@ -17,16 +17,6 @@ static assay_status_t float_constant(const assay_suspect_t* s, size_t input, int
   return NULL;
 }
 
-static assay_status_t offer_constant(const assay_suspect_t* s, const char* cause, size_t input,
-                                     assay_tensor_t* take, const char* text, const assay_trial_t* t,
-                                     bool* stop) {
-  assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CONSTANT);
-  r.edits[0].input = input;
-  r.edits[0].tensor = take;
-  snprintf(r.text, sizeof r.text, "%s", text);
-  return assay_offer(t, &r, stop);
-}
-
 // ---- peepholes ----------------------------------------------------------------------------------
 
 // Sources: ONNX LSTM-14 (i o f); input, forget and output in TensorFlow, opencv/opencv issue 29931.
@@ -51,7 +41,7 @@ assay_status_t assay_propose_peepholes(const assay_suspect_t* s, const char* cau
                (size_t)h * sizeof(double));
     snprintf(text, sizeof text, "peepholes of %c,%c,%c as those of i,o,f", names[orders[k][0]],
              names[orders[k][1]], names[orders[k][2]]);
-    st = offer_constant(s, cause, P, y, text, t, stop);
+    st = assay_offer_constant(s, cause, P, y, text, t, stop);
   }
   assay_tensor_release(x);
   return st;
@@ -83,7 +73,7 @@ assay_status_t assay_propose_gate_bias(const assay_suspect_t* s, const char* cau
       for (int64_t i = 0; i < h; i++)
         assay_f64(y)[d * x->dims[1] + g / 2 * h + i] += g % 2 ? -1 : 1;
     snprintf(text, sizeof text, "the bias of gate %c %s 1", gates[g / 2], g % 2 ? "less" : "plus");
-    st = offer_constant(s, cause, B, y, text, t, stop);
+    st = assay_offer_constant(s, cause, B, y, text, t, stop);
   }
   assay_tensor_release(x);
   return st;

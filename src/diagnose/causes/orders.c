@@ -10,7 +10,7 @@
 #include "diagnose/causes/surroundings.h"
 #include "diagnose/proposals.h"
 
-enum { TEXT = 160, FACTORS = 4 };
+enum { TEXT = ASSAY_FORMULA_TEXT, FACTORS = 4 };
 
 static bool is_tensor(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store <= ASSAY_STORE_I64 && t->size > 1;
@@ -46,31 +46,12 @@ static assay_status_t offer(const place_t* p, const char* program, const char* t
   return assay_offer(p->t, &r, p->stop);
 }
 
-static size_t append(char* to, size_t used, const char* word, const int64_t* list, int n) {
-  used += (size_t)snprintf(to + used, TEXT - used, "%s%s", used ? " " : "", word);
-  for (int i = 0; i < n && used + 24 < TEXT; i++)
-    used += (size_t)snprintf(to + used, TEXT - used, "%c%lld", i ? ',' : ':', (long long)list[i]);
-  return used;
-}
-
 // Dimensions as Reshape has them: the batch as it is, whatever it is in another run.
 static void open_batch(const assay_tensor_t* x, int64_t* dims) {
   if (x->rank && dims[0] == x->dims[0]) dims[0] = 0;
 }
 
 // ---- before a Reshape --------------------------------------------------------------------------
-
-static bool next_order(int64_t* p, int n) {
-  int i = n - 2;
-  while (i >= 0 && p[i] >= p[i + 1]) i--;
-  if (i < 0) return false;
-  int j = n - 1;
-  while (p[j] <= p[i]) j--;
-  int64_t x = p[i];
-  p[i] = p[j], p[j] = x;
-  for (int a = i + 1, b = n - 1; a < b; a++, b--) x = p[a], p[a] = p[b], p[b] = x;
-  return true;
-}
 
 // Whether an order moves elements, and not dimensions of 1 alone.
 static bool moves(const assay_tensor_t* x, const int64_t* order) {
@@ -95,10 +76,12 @@ static assay_status_t offer_transposed(const place_t* p, const assay_tensor_t* x
   int64_t order[ASSAY_MAX_RANK];
   char program[TEXT];
   for (int i = 0; i < x->rank; i++) order[i] = i;
-  for (int n = 0; n < MAX && next_order(order + from, x->rank - from) && !*p->stop; n++) {
+  for (int n = 0; n < MAX && assay_next_permutation(order + from, x->rank - from) && !*p->stop;
+       n++) {
     if (!moves(x, order)) continue;
-    append(program, append(program, 0, "x", NULL, 0), "transpose", order, x->rank);
-    ASSAY_TRY(offer(p, program, strstr(program, "transpose")));
+    const size_t x_only = assay_formula_append(program, 0, "x", NULL, 0);
+    if (assay_formula_append(program, x_only, "transpose", order, x->rank) < TEXT)
+      ASSAY_TRY(offer(p, program, strstr(program, "transpose")));
   }
   return NULL;
 }
@@ -124,11 +107,11 @@ static assay_status_t offer_counted(const place_t* p, const assay_tensor_t* x, i
   memcpy(back, x->dims, (size_t)x->rank * sizeof *back);
   open_batch(x, view);
   open_batch(x, back);
-  used = append(program, used, "x", NULL, 0);
-  used = append(program, used, "reshape", view, rank);
-  used = append(program, used, "transpose", perm, rank);
-  used = append(program, used, "reshape", back, x->rank);
-  if (used + 1 >= TEXT) return NULL;
+  used = assay_formula_append(program, used, "x", NULL, 0);
+  used = assay_formula_append(program, used, "reshape", view, rank);
+  used = assay_formula_append(program, used, "transpose", perm, rank);
+  used = assay_formula_append(program, used, "reshape", back, x->rank);
+  if (used >= TEXT) return NULL;
   int at = snprintf(text, sizeof text, "with dimension %d counted as ", axis);
   for (int i = 0; i < n; i++)
     at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld", i ? " times " : "",
@@ -139,7 +122,7 @@ static assay_status_t offer_counted(const place_t* p, const assay_tensor_t* x, i
 static assay_status_t offer_orders(const place_t* p, const assay_tensor_t* x, int axis,
                                    const int64_t* sizes, int n) {
   int64_t order[FACTORS] = {0, 1, 2, 3};
-  while (next_order(order, n) && !*p->stop) {
+  while (assay_next_permutation(order, n) && !*p->stop) {
     bool moved = false;
     int64_t last = -1;
     for (int i = 0; i < n; i++) {

@@ -19,16 +19,6 @@ static bool is_op(const assay_node_t* n, const char* op) {
   return !*n->domain && strcmp(n->op_type, op) == 0;
 }
 
-static assay_status_t offer_constant(const assay_suspect_t* s, const char* cause, size_t input,
-                                     assay_tensor_t* take, const char* text, const assay_trial_t* t,
-                                     bool* stop) {
-  assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_CONSTANT);
-  r.edits[0].input = input;
-  r.edits[0].tensor = take;
-  snprintf(r.text, sizeof r.text, "%s", text);
-  return assay_offer(t, &r, stop);
-}
-
 // ---- the other end -----------------------------------------------------------------------------
 
 // One element of an axis: the first, the last, the one in the middle.
@@ -48,7 +38,7 @@ static assay_status_t offer_elements(const assay_suspect_t* s, const char* cause
     assay_i64(y)[0] = i == 1 ? -1 : i == 4 ? -2 : others[i];
     snprintf(text, sizeof text, "element %lld, not %lld", (long long)assay_i64(y)[0],
              (long long)assay_i64(at)[0]);
-    ASSAY_TRY(offer_constant(s, cause, 1, y, text, t, stop));
+    ASSAY_TRY(assay_offer_constant(s, cause, 1, y, text, t, stop));
   }
   return NULL;
 }
@@ -135,7 +125,7 @@ static assay_status_t offer_turned(const assay_suspect_t* s, const char* cause, 
     for (int64_t k = 0; k < n; k++) assay_i64(y)[i * n + k] = assay_i64(x)[k * n + i];
   snprintf(text, sizeof text, "'%.100s', counted as %lld times %lld, transposed",
            s->node->inputs[input]->name, (long long)n, (long long)n);
-  return offer_constant(s, cause, input, y, text, t, stop);
+  return assay_offer_constant(s, cause, input, y, text, t, stop);
 }
 
 static assay_status_t offer_complement(const assay_suspect_t* s, const char* cause, size_t input,
@@ -152,7 +142,7 @@ static assay_status_t offer_complement(const assay_suspect_t* s, const char* cau
   ASSAY_TRY(assay_tensor_copy(x, &y));
   for (int64_t i = 0; i < x->size; i++) assay_i64(y)[i] = low + high - assay_i64(x)[i];
   snprintf(text, sizeof text, "'%.100s' counted from the other end", s->node->inputs[input]->name);
-  return offer_constant(s, cause, input, y, text, t, stop);
+  return assay_offer_constant(s, cause, input, y, text, t, stop);
 }
 
 // Tables of distances, from keys to queries or the other way. Source: P. Shaw et al., 2018, 3.2.
@@ -269,7 +259,7 @@ static assay_status_t offer_scale(const assay_suspect_t* s, const char* cause, s
   for (int64_t i = 0; i < y->size; i++)
     if (assay_f64(x)[i] == now) assay_f64(y)[i] = (double)(float)scale;
   snprintf(text, sizeof text, "scales of %.7g instead of %.7g", scale, now);
-  return offer_constant(s, cause, input, y, text, t, stop);
+  return assay_offer_constant(s, cause, input, y, text, t, stop);
 }
 
 // Every scale that gives these sizes and can be written in few digits, or as a ratio of small

@@ -123,32 +123,31 @@ static assay_status_t try_digits(assay_missing_search_t* s, const assay_missing_
   int place[ASSAY_MAX_RANK];
   int64_t split[ASSAY_MAX_RANK] = {rows}, turned[ASSAY_MAX_RANK] = {rows};
   int64_t joined[ASSAY_MAX_RANK];
-  char program[64], text[160];
-  assay_formula_terms_t terms = {.program = program, .n_axes = n};
+  char program[ASSAY_FORMULA_TEXT], text[160];
+  int64_t order[ASSAY_MAX_RANK] = {0};
+  const assay_formula_terms_t terms = {.program = program};
   if (!order_digits(k, place) || n > ASSAY_MAX_RANK) return NULL;
   bool moves = false;
   for (int i = 0; i < k->n_digits; i++) {
     const int d = k->n_digits - 1 - i;  // the digit that comes out at place i
     split[first + place[d]] = turned[first + i] = k->digits[d].size;
-    terms.axes[first + i] = first + place[d];
+    order[first + i] = first + place[d];
     moves |= place[d] != i;
   }
   memcpy(joined, p->want->dims, (size_t)p->want->rank * sizeof *joined);
   const bool splits = moves && !same_dims(split, n, p->x);
   const bool joins = !moves || !same_dims(turned, n, p->want);
   if (rows) split[0] = joined[0] = 0;
-  snprintf(program, sizeof program, "x%s%s%s", splits ? " reshape" : "", moves ? " transpose" : "",
-           joins ? " reshape2" : "");
+  size_t used = assay_formula_append(program, 0, "x", NULL, 0);
+  if (splits) used = assay_formula_append(program, used, "reshape", split, n);
+  if (moves) used = assay_formula_append(program, used, "transpose", order, n);
+  if (joins) used = assay_formula_append(program, used, "reshape", joined, p->want->rank);
+  if (used >= sizeof program) return NULL;
   snprintf(text, sizeof text, "%s%s%s%s", splits ? "Reshape, " : "", moves ? "Transpose" : "",
            moves && joins ? ", " : "", joins ? "Reshape" : "");
   const size_t length = strlen(text);
   snprintf(text + length, sizeof text - length, p->source ? " of" : " is missing");
-  assay_status_t st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, n, split, &terms.c);
-  if (!st) st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, p->want->rank, joined, &terms.d);
-  if (!st) st = assay_missing_try(s, p, &terms, "moved elements", text);
-  assay_tensor_release(terms.c);
-  assay_tensor_release(terms.d);
-  return st;
+  return assay_missing_try(s, p, &terms, "moved elements", text);
 }
 
 // Of the first so many elements, which are rows of their own or all of them.

@@ -51,7 +51,7 @@ static double roughness(const curve_t* c) {
   return n ? off[n / 2] : 0;
 }
 
-// False: it is no function of what is there, or a line, which missing_fit.c knows.
+// False: golden is not a function of the value, or is a linear one, which missing_fit.c finds.
 static bool take_curve(const assay_missing_place_t* p, curve_t* c) {
   enum { FEW = 48 };
   static const double ROUGH = 3e-3;
