@@ -12,7 +12,13 @@
 #include "exec/device.h"
 #include "exec/weights.h"
 
-enum { ASSAY_KERNEL_RANK = 8, ASSAY_KERNEL_OPERANDS = 40, ASSAY_MAX_CANDIDATES = 6 };
+enum {
+  ASSAY_KERNEL_RANK = 8,
+  ASSAY_KERNEL_OPERANDS = 40,
+  ASSAY_MAX_CANDIDATES = 8,
+  ASSAY_MAX_VARIANTS = 64,   // of a tactic
+  ASSAY_VARIANT_BYTES = 32,  // of its name
+};
 
 typedef enum assay_layout {
   ASSAY_LAYOUT_PLAIN = 0,      // row-major in the order of the dimensions
@@ -84,6 +90,9 @@ typedef struct assay_by_rows {
 
 struct assay_kernel {
   const struct assay_tactic* tactic;
+  // Set by whoever chose it (ways.h), and as long-lived: the tactic's name, or "TACTIC/VARIANT";
+  // and as assay_tactic_t's of the same name.
+  const char *name, *numerics;
   assay_storage_t in[ASSAY_KERNEL_OPERANDS];  // UNDEFINED: this input is not read in a run
   assay_storage_t out[ASSAY_KERNEL_OPERANDS];
   // The output takes the memory of this input, which must be of as many bytes; -1: its own. A
@@ -112,6 +121,14 @@ typedef enum assay_layout_use {
   ASSAY_LAYOUT_FOLLOWS_BITS  // so it does, but sums are made in another order: no time may decide
 } assay_layout_use_t;
 
+// One of several ways in which a tactic runs a layer: a tile, a split of sums, an algorithm of a
+// library.
+typedef struct assay_variant {
+  char name[ASSAY_VARIANT_BYTES];  // "128x64": letters, digits, '_', '-', '.'
+  const char* numerics;            // as assay_tactic_t's; outlives the kernel
+  double predicted;                // microseconds by the tactic's own reckoning; NAN: none
+} assay_variant_t;
+
 typedef struct assay_tactic {
   const char* name;    // "onednn_conv"
   const char* source;  // "onednn"; what --tactic-sources restricts
@@ -121,6 +138,12 @@ typedef struct assay_tactic {
   const char* numerics;
   // *out stays NULL where the layer is none for this tactic. Errors: NO_MEMORY, DEVICE.
   assay_status_t (*make)(const assay_sized_layer_t* l, assay_kernel_t** out);
+  // Of a tactic with variants, which has no `make`: those for a layer, each named once; they
+  // compete as tactics do, those that are predicted to be fastest first. out: room for
+  // ASSAY_MAX_VARIANTS; *out_n 0: the layer is none for it.
+  assay_status_t (*variants)(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n);
+  assay_status_t (*make_variant)(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                 assay_kernel_t** out);
   // Gives a kernel of this tactic other sizes: it is then what `make` makes of the layer, which is
   // the one that it was made for but for sizes and contents that follow from sizes. What it has
   // packed of constants stays. *out_ok false: the layer is none for this tactic in these sizes; the
@@ -132,9 +155,10 @@ typedef struct assay_tactic {
   assay_rounding_t rounding;
 } assay_tactic_t;
 
-// A tactic that could run a layer.
+// A tactic, or a variant of one, that could run a layer.
 typedef struct assay_candidate {
   const assay_tactic_t* tactic;
+  const char* name;     // as assay_kernel_t's
   double microseconds;  // NAN: not known
   double predicted;     // by the machine's costs (costs.h), of one sample on one thread; NAN: none
   bool forced;          // it was asked for, whatever the times

@@ -357,12 +357,13 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);
   bool prepared = s && (s->kernel || s->known);
   // A tap asks how the layer that it sees rounds.
-  r->ran[i] = prepared && s->kernel ? s->kernel->tactic : NULL;
+  r->ran[i] = (assay_runner_ran_t){0};
+  if (prepared && s->kernel) r->ran[i] = (assay_runner_ran_t){s->kernel->tactic, s->kernel->name};
   if (prepared) ASSAY_TRY(r->tap ? run_tapped(r, i, &prepared) : run_prepared(r, i, &prepared));
   const assay_pipeline_t* pipeline = s ? assay_segment_pipeline(r->now, (int)i) : NULL;
   const size_t first = pipeline ? (size_t)pipeline->first : i;
   for (size_t k = first; !prepared && k <= i; k++) {
-    r->ran[k] = NULL;
+    r->ran[k] = (assay_runner_ran_t){0};
     // From here on nothing that was predicted may be trusted.
     if (s && s->kernel) r->emulate = true;
     ASSAY_TRY(run_emulated(r, k));
@@ -380,8 +381,8 @@ void assay_runner_rounding(void* state, const assay_layer_t* layer, size_t n_in,
                            assay_tensor_t* const* in, assay_rounding_t* out) {
   const assay_runner_t* r = state;
   const ptrdiff_t i = layer ? layer - r->layers->layers : -1;
-  if (i >= 0 && (size_t)i < r->layers->n_layers && r->ran[i])
-    *out = r->ran[i]->rounding;
+  if (i >= 0 && (size_t)i < r->layers->n_layers && r->ran[i].tactic)
+    *out = r->ran[i].tactic->rounding;
   else
     assay_backend_emu.rounding(r->emu, layer, n_in, in, out);
 }
@@ -397,8 +398,8 @@ const assay_step_t* assay_runner_last_step(const assay_runner_t* r, size_t i) {
 
 const char* assay_runner_tactic(void* state, size_t i) {
   const assay_runner_t* r = state;
-  const assay_step_t* s = r->ran[i] || r->emulate ? NULL : assay_runner_last_step(r, i);
-  return r->ran[i] ? r->ran[i]->name : s && s->known ? "sizes" : assay_backend_emu.name;
+  const assay_step_t* s = r->ran[i].tactic || r->emulate ? NULL : assay_runner_last_step(r, i);
+  return r->ran[i].tactic ? r->ran[i].name : s && s->known ? "sizes" : assay_backend_emu.name;
 }
 
 assay_format_t assay_runner_executed(void* state, size_t i) {
@@ -421,12 +422,12 @@ const assay_accuracy_gate_t* assay_step_accuracy_gate(const assay_step_t* s,
 
 size_t assay_runner_scratch(void* runner, size_t i) {
   const assay_runner_t* r = runner;
-  const assay_step_t* s = r->ran[i] ? assay_runner_last_step(r, i) : NULL;
+  const assay_step_t* s = r->ran[i].tactic ? assay_runner_last_step(r, i) : NULL;
   return s && s->kernel ? s->kernel->scratch : 0;
 }
 
 const assay_accuracy_gate_t* assay_runner_accuracy_gate(void* state, size_t i) {
   const assay_runner_t* r = state;
-  const assay_step_t* s = r->ran[i] ? assay_runner_last_step(r, i) : NULL;
-  return s ? assay_step_accuracy_gate(s, r->ran[i]) : NULL;
+  const assay_step_t* s = r->ran[i].tactic ? assay_runner_last_step(r, i) : NULL;
+  return s ? assay_step_accuracy_gate(s, r->ran[i].tactic) : NULL;
 }

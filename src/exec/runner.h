@@ -30,6 +30,12 @@ typedef struct assay_runner_memory {
   assay_status_t (*reach)(assay_runner_t* r, const assay_value_t* v);
 } assay_runner_memory_t;
 
+// What ran a layer: a kernel's tactic and name (assay_kernel_t); NULL: the emulated engine.
+typedef struct assay_runner_ran {
+  const assay_tactic_t* tactic;
+  const char* name;
+} assay_runner_ran_t;
+
 // The first member of a backend's state.
 struct assay_runner {
   const assay_layers_t* layers;
@@ -39,7 +45,7 @@ struct assay_runner {
   assay_setting_t setting;  // of segments
   assay_lifetimes_t lifetimes;
   assay_value_slot_t* values;  // by value id: what the run holds as tensors
-  const assay_tactic_t** ran;  // by layer; NULL: the emulated engine
+  assay_runner_ran_t* ran;     // by layer
   assay_sizes_t sizes;         // bound so far in this run
   assay_segment_t** segments;  // kept
   size_t n_segments, cap_segments;

@@ -44,8 +44,8 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
   } else {
     for (int t = 0; t < s->n_candidates; t++) {
       const assay_candidate_t* x = &s->candidates[t];
-      assay_str_printf(out, "%s %-16s of %-8s ", x->tactic == s->kernel->tactic ? "*" : " ",
-                       x->tactic->name, x->tactic->source);
+      assay_str_printf(out, "%s %-16s of %-8s ", strcmp(x->name, s->kernel->name) == 0 ? "*" : " ",
+                       x->name, x->tactic->source);
       if (x->forced)
         assay_str_append(out, "as a tactic replay says");
       else if (isnan(x->microseconds))

@@ -97,6 +97,17 @@ assay_status_t assay_weights_get_by(assay_weights_t* s, assay_str_t* take_key, s
   return st;
 }
 
+bool assay_weights_find(assay_weights_t* s, const char* key, const void** out_data,
+                        size_t* out_bytes) {
+  uint64_t at;
+  pthread_mutex_lock(&s->lock);
+  const bool found = assay_map_get(&s->index, key, &at);
+  if (found) *out_data = s->entries[at].data;
+  if (found) *out_bytes = s->entries[at].bytes;
+  pthread_mutex_unlock(&s->lock);
+  return found;
+}
+
 assay_status_t assay_weights_put(assay_weights_t* s, const char* key, const void* data,
                                  size_t bytes) {
   pthread_mutex_lock(&s->lock);

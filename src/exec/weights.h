@@ -3,6 +3,7 @@
 #ifndef ASSAY_EXEC_WEIGHTS_H_
 #define ASSAY_EXEC_WEIGHTS_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/str.h"
@@ -26,6 +27,9 @@ assay_status_t assay_weights_get(assay_weights_t* s, const char* key, size_t byt
 assay_status_t assay_weights_get_by(assay_weights_t* s, assay_str_t* take_key, size_t bytes,
                                     assay_weights_fill_t* fill, const void* user,
                                     const void** out) ASSAY_MUST_USE;
+// The bytes of a key that is kept; false: none is. Threads: any.
+bool assay_weights_find(assay_weights_t* s, const char* key, const void** out_data,
+                        size_t* out_bytes);
 // Puts in what a plan file holds; the bytes are borrowed and outlive the store.
 assay_status_t assay_weights_put(assay_weights_t* s, const char* key, const void* data,
                                  size_t bytes) ASSAY_MUST_USE;

@@ -12,6 +12,7 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
+#include "exec/device/code.h"
 #include "mock/mock.h"
 #include "status_case.h"
 
@@ -24,6 +25,7 @@ static inline int calm(void** state) {
   mock_memory(0);
   mock_prefer_cpu_kernels(false);
   mock_decline(0, false);
+  assay_code_forget();
   return mock_live() ? -1 : 0;
 }
 

@@ -2,6 +2,7 @@
 // inputs and outputs lie in its memory.
 #include <pthread.h>
 
+#include "exec/device/code.h"
 #include "mock/mock.h"
 #include "runtime/engine_case.h"
 
@@ -13,6 +14,7 @@ static int calm(void** state) {
   mock_fail(MOCK_NO_FAULT, 0);
   mock_delay(5, 200);
   mock_prefer_cpu_kernels(false);
+  assay_code_forget();
   return mock_live() ? -1 : 0;
 }
 
@@ -306,6 +308,34 @@ static void plans_are_written_and_read(void** state) {
   remove(path);
 }
 
+// A plan has the code of its kernels; an engine that is built compiles each once in a process.
+static void code_is_compiled_once(void** state) {
+  (void)state;
+  char path[] = "device_code_XXXXXX";
+  const int fd = mkstemp(path), before = mock_compiled();
+  float have[MAX * CLASSES];
+  assert_true(fd >= 0);
+  assay_engine_t *made[2], *read = NULL;
+  for (int i = 0; i < 2; i++) {
+    made[i] = classifier();
+    assay_context_t* c = open_context(made[i], NULL);
+    classify(c, images, 3, have);
+    assay_context_destroy(c);
+    assert_int_equal(mock_compiled(), before + 1);
+  }
+  ok(assay_engine_save(made[0], path));
+  for (int i = 0; i < 2; i++) assay_engine_release(made[i]);
+  assay_code_forget();
+  ok(assay_engine_load(path, &read));
+  assay_context_t* c = open_context(read, NULL);
+  classify(c, images, 3, have);
+  expect(have, 3);
+  assert_int_equal(mock_compiled(), before + 1);
+  assay_context_destroy(c);
+  assay_engine_release(read);
+  remove(path);
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, calm, calm)
   const struct CMUnitTest tests[] = {
@@ -318,6 +348,7 @@ int main(void) {
       TEST(taps_read_the_device),
       TEST(bad_memory_is_refused),
       TEST(what_is_emulated_is_copied_there),
-      TEST(plans_are_written_and_read)};
+      TEST(plans_are_written_and_read),
+      TEST(code_is_compiled_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -415,6 +415,7 @@ static void failed_allocations_of_the_host_are_survived(void** state) {
   run_case_load(&c, "transformer", ASSAY_FORMAT_BF16, true);
   for (uint64_t n = 1;; n = fail_next(n, 20)) {
     run_outputs_t got = {0};
+    assay_code_forget();
     const int64_t before = assay_alloc_live();
     assay_alloc_fail_after(n, false);
     assay_status_t st = run_thrice(&c, &got);
@@ -423,6 +424,7 @@ static void failed_allocations_of_the_host_are_survived(void** state) {
       fail_msg("allocation %llu: %s", (unsigned long long)n, assay_status_message(st));
     assay_status_free(st);
     outputs_release(&got);
+    assay_code_forget();
     assert_int_equal(mock_live(), 0);
     assert_int_equal(assay_alloc_live(), before);
     if (done) break;

@@ -1,6 +1,7 @@
 // Which tactic is taken: among those that give the same bits the fastest, else the first of the
 // table.
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "exec/choice/choice.h"
@@ -36,9 +37,62 @@ static assay_status_t time_of(void* user, const assay_sized_layer_t* l, assay_ke
   last_runs = runs;
   (void)user;
   (void)l;
-  *out = (double)k->tactic->name[0];
+  const bool variant = strchr(k->name, '/') != NULL;
+  *out = (double)(variant ? k->name[strlen(k->name) - 1] : k->name[0]);
   return NULL;
 }
+
+// Tactics with variants, each written as "NAME:NUMERICS:PREDICTED"; its time is its last letter.
+typedef struct variant_row {
+  const char *name, *numerics;
+  double predicted;
+} variant_row_t;
+
+static assay_status_t list(const variant_row_t* r, size_t n, assay_variant_t* out, size_t* out_n) {
+  for (size_t i = 0; i < n; i++) {
+    strcpy(out[i].name, r[i].name);
+    out[i].numerics = r[i].numerics;
+    out[i].predicted = r[i].predicted;
+  }
+  *out_n = n;
+  return NULL;
+}
+
+static assay_status_t three_tiles(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
+  (void)l;
+  static const variant_row_t r[] = {{"tile_k", "x", 30}, {"split_a", "y", 5}, {"tile_h", "x", 10}};
+  return list(r, 3, out, n);
+}
+
+// The first four of them are predicted to be faster than any tile of the other.
+static assay_status_t many_tiles(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
+  (void)l;
+  variant_row_t r[20];
+  char names[20][4];
+  for (int i = 0; i < 20; i++) {
+    names[i][0] = 't', names[i][1] = (char)('z' - i), names[i][2] = 0;
+    r[i] = (variant_row_t){names[i], "x", i < 4 ? 1 + i : 20 + i};
+  }
+  return list(r, 20, out, n);
+}
+
+static assay_status_t no_tiles(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
+  (void)l, (void)out;
+  return *n = 0, NULL;
+}
+
+static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                   assay_kernel_t** out) {
+  assert_true(strlen(v->name) > 0);
+  return strcmp(v->name, "tz") == 0 ? NULL : make(l, out);  // one variant declines
+}
+
+static const assay_tactic_t tiled = {
+    .name = "tiled", .source = "a", .variants = three_tiles, .make_variant = make_variant};
+static const assay_tactic_t many = {
+    .name = "many", .source = "b", .variants = many_tiles, .make_variant = make_variant};
+static const assay_tactic_t none = {
+    .name = "none", .source = "b", .variants = no_tiles, .make_variant = make_variant};
 
 typedef struct choice_row {
   const assay_tactic_t* table[4];
@@ -66,7 +120,8 @@ static const char* take(assay_choice_t* c, int* n) {
   assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
   assay_kernel_t* k = NULL;
   op_case_ok(assay_choose(c, &sized, &k, candidates, n));
-  const char* name = k ? k->tactic->name : NULL;
+  const char* name = k ? k->name : NULL;
+  if (k) assert_int_equal(strncmp(name, k->tactic->name, strlen(k->tactic->name)), 0);
   if (k) k->destroy(k);
   return name;
 }
@@ -95,6 +150,62 @@ static void the_same_bits_compete(void** state) {
     }
     assay_choice_destroy(c);
   }
+}
+
+// Variants compete as tactics do: the likeliest of the table's first tactic says which bits, and of
+// those that have them the ones with the best predictions are timed, whosever they are.
+static void variants_compete(void** state) {
+  static const struct {
+    const assay_tactic_t* table[3];
+    bool measure, any;
+    const char *forced, *taken;
+    int candidates;
+  } cases[] = {
+      {{&tiled}, false, false, NULL, "tiled/split_a", 1},
+      {{&tiled}, true, false, NULL, "tiled/split_a", 1},
+      {{&tiled}, true, true, NULL, "tiled/split_a", 3},
+      {{&quick, &tiled}, true, false, NULL, "tiled/tile_h", 3},
+      {{&quick, &tiled}, false, false, NULL, "quick", 1},
+      {{&many, &tiled}, true, false, NULL, "tiled/tile_h", 8},
+      {{&many}, true, false, NULL, "many/tr", 8},
+      {{&none, &tiled}, true, false, NULL, "tiled/split_a", 1},
+      {{&none}, true, true, NULL, NULL, 0},
+      {{&slow, &tiled}, true, false, "tiled/tile_k a layer\n", "tiled/tile_k", 1},
+      {{&slow, &tiled}, true, false, "tiled a layer\n", "tiled/split_a", 1},
+      {{&slow, &tiled}, true, false, "tiled/tile a layer\n", "tiled/tile_h", 3},
+      {{&slow, &many}, true, false, "many/tz a layer\n", "slow", 8},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assay_choice_setting_t setting = {.tactics = cases[i].table, .machine = "any", .time = time_of};
+    while (setting.n_tactics < 3 && cases[i].table[setting.n_tactics]) setting.n_tactics++;
+    const assay_backend_options_t o = {
+        .measure = cases[i].measure, .batch_variant = cases[i].any, .forced = cases[i].forced};
+    assay_choice_t* c = NULL;
+    op_case_ok(assay_choice_create(&setting, &o, &c));
+    for (int again = 0; again < 2; again++) {  // the second time times are known
+      int n = 0;
+      expect(take(c, &n), cases[i].taken);
+      assert_int_equal(n, cases[i].candidates);
+    }
+    assay_choice_destroy(c);
+  }
+}
+
+// Times are kept by tactic and variant, and come back from text.
+static void times_of_variants_are_kept(void** state) {
+  (void)state;
+  static const assay_tactic_t* const table[] = {&quick, &tiled};
+  const assay_choice_setting_t setting = {
+      .tactics = table, .n_tactics = 2, .machine = "any", .time = time_of};
+  const char text[] = "assay timing cache 1\nany\n3 quick |\n2 tiled/tile_k |\n9 tiled/tile_h |\n";
+  const assay_backend_options_t o = {.timings = text, .timings_bytes = sizeof text - 1};
+  assay_choice_t* c = NULL;
+  int n = 0;
+  op_case_ok(assay_choice_create(&setting, &o, &c));
+  expect(take(c, &n), "tiled/tile_k");
+  assert_int_equal(n, 3);
+  assay_choice_destroy(c);
 }
 
 // Times of an older cache, in which all competed.
@@ -196,6 +307,8 @@ static void scratch_is_limited(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_bits_compete),
+      cmocka_unit_test(variants_compete),
+      cmocka_unit_test(times_of_variants_are_kept),
       cmocka_unit_test(known_times_do_not_change_bits),
       cmocka_unit_test(forced_tactics),
       cmocka_unit_test(scratch_is_limited),

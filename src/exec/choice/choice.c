@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/shown.h"
 #include "exec/choice/signature.h"
+#include "exec/choice/ways.h"
 
 #define TIMINGS "timings"
 
@@ -63,6 +64,14 @@ static assay_status_t check_sources(const assay_choice_setting_t* setting, const
   return NULL;
 }
 
+static assay_status_t names_init(assay_choice_t* c) {
+  ASSAY_TRY(assay_arena_create(&c->arena));
+  if (pthread_mutex_init(&c->lock, NULL) == 0) return NULL;
+  assay_arena_destroy(c->arena);
+  c->arena = NULL;
+  return assay_status_no_memory();
+}
+
 assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
                                    const assay_backend_options_t* options, assay_choice_t** out) {
   static const assay_backend_options_t none = {0};
@@ -81,6 +90,7 @@ assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
   c->max = o->max_tactics > 0 && o->max_tactics < ASSAY_MAX_CANDIDATES ? o->max_tactics
                                                                        : ASSAY_MAX_CANDIDATES;
   assay_status_t st = assay_weights_create(&c->store);
+  if (!st) st = names_init(c);
   if (!st) st = assay_timings_create(setting->machine, &c->timings);
   if (!st) st = check_sources(setting, o->tactic_sources);
   if (!st) st = copy_text(o->tactic_sources, &c->sources);
@@ -97,6 +107,9 @@ void assay_choice_destroy(assay_choice_t* c) {
   assay_timings_destroy(c->timings);
   assay_free(c->sources);
   assay_free(c->forced);
+  assay_map_deinit(&c->names);
+  if (c->arena) pthread_mutex_destroy(&c->lock);
+  assay_arena_destroy(c->arena);
   assay_str_deinit(&c->text);
   assay_free(c);
 }
@@ -131,44 +144,18 @@ assay_status_t assay_choice_restore(assay_choice_t* c, const char* key, const vo
 
 // ---- choosing -----------------------------------------------------------------------------------
 
-static bool is_entry(const char* entry, const char* name) {
-  const size_t n = strlen(name);
-  return strncmp(entry, name, n) == 0 && (entry[n] == ',' || !entry[n]);
-}
-
-// Whether the list has the tactic's source, or no sources at all, and does not leave it out.
-static bool is_allowed(const char* sources, const assay_tactic_t* tactic) {
-  bool any = false, here = false;
-  for (const char* s = sources; s; s = strchr(s, ',')) {
-    if (*s == ',') s++;
-    if (*s == '-' && is_entry(s + 1, tactic->name)) return false;
-    any |= *s != '-';
-    here |= *s != '-' && is_entry(s, tactic->source);
-  }
-  return here || !any;
-}
-
-// limit: of its scratch, past which there is none; 0: any.
-static assay_status_t make_with(const assay_tactic_t* tactic, const assay_sized_layer_t* l,
-                                uint64_t limit, assay_kernel_t** out) {
-  *out = NULL;
-  ASSAY_TRY(tactic->make(l, out));
-  if (!*out) return NULL;
-  (*out)->tactic = tactic;
-  if (!limit || (*out)->scratch <= limit) return NULL;
-  (*out)->destroy(*out);
-  *out = NULL;
-  return NULL;
+static assay_candidate_t candidate(const assay_way_t* w, double microseconds) {
+  return (assay_candidate_t){
+      .tactic = w->tactic, .name = w->name, .microseconds = microseconds, .predicted = (double)NAN};
 }
 
 // Of all kernels that take the layer the one that needs the least scratch.
-static assay_status_t make_smallest(const assay_choice_t* c, const assay_sized_layer_t* l,
+static assay_status_t make_smallest(const assay_ways_t* ways, const assay_sized_layer_t* l,
                                     assay_kernel_t** out) {
   *out = NULL;
-  for (size_t t = 0; t < c->setting.n_tactics; t++) {
+  for (size_t t = 0; t < ways->n; t++) {
     assay_kernel_t* k = NULL;
-    if (!is_allowed(c->sources, c->setting.tactics[t])) continue;
-    assay_status_t st = make_with(c->setting.tactics[t], l, 0, &k);
+    assay_status_t st = assay_way_make(&ways->at[t], l, 0, &k);
     if (st) {
       if (*out) (*out)->destroy(*out);
       return *out = NULL, st;
@@ -181,52 +168,37 @@ static assay_status_t make_smallest(const assay_choice_t* c, const assay_sized_l
   return NULL;
 }
 
-// The tactics in the order in which they are tried for a layer.
-typedef struct order {
-  size_t at[ASSAY_MAX_TACTICS];
-} order_t;
-
-static const assay_tactic_t* ranked(const assay_choice_t* c, const order_t* o, size_t i) {
-  return c->setting.tactics[o->at[i]];
-}
-
-static bool compete(const assay_choice_t* c, const assay_tactic_t* a, const assay_tactic_t* b) {
-  return c->any_bits || a == b ||
-         (a->numerics && b->numerics && strcmp(a->numerics, b->numerics) == 0);
-}
-
 // What the timings know of the layer; only the fastest is made then.
 static assay_status_t choose_known(const assay_choice_t* choice, const assay_sized_layer_t* l,
-                                   const order_t* order, const char* signature,
+                                   const assay_ways_t* ways, const char* signature,
                                    assay_kernel_t** out, assay_candidate_t* c, int* n) {
-  int best = -1;
-  for (size_t i = 0; i < choice->setting.n_tactics && *n < ASSAY_MAX_CANDIDATES; i++) {
-    const assay_tactic_t* tactic = ranked(choice, order, i);
+  const assay_way_t *first = NULL, *best = NULL;
+  double least = 0;
+  for (size_t i = 0; i < ways->n && *n < ASSAY_MAX_CANDIDATES; i++) {
+    const assay_way_t* w = &ways->at[i];
     double us;
-    if (!is_allowed(choice->sources, tactic) ||
-        !assay_timings_find(choice->timings, tactic->name, signature, &us) ||
-        (*n && !compete(choice, c[0].tactic, tactic)))
+    if ((first && !assay_ways_compete(choice, first->numerics, w->numerics)) ||
+        !assay_timings_find(choice->timings, w->name, signature, &us))
       continue;
-    c[*n] = (assay_candidate_t){.tactic = tactic, .microseconds = us, .predicted = (double)NAN};
-    if (best < 0 || us < c[best].microseconds) best = *n;
-    (*n)++;
+    c[(*n)++] = candidate(w, us);
+    if (!first) first = w;
+    if (best && !(us < least)) continue;
+    best = w;
+    least = us;
   }
-  return best < 0 ? NULL : make_with(c[best].tactic, l, choice->scratch, out);
+  return best ? assay_way_make(best, l, choice->scratch, out) : NULL;
 }
 
-// Makes a kernel of the first tactic that takes the layer, and of all that compete with it.
+// Makes a kernel of the first way that takes the layer, and of all that compete with it.
 static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
-                               const order_t* order, bool first_only, assay_kernel_t** kernels,
+                               const assay_ways_t* ways, bool first_only, assay_kernel_t** kernels,
                                assay_candidate_t* c, int* n) {
   const int max = first_only ? 1 : choice->max;
-  for (size_t i = 0; i < choice->setting.n_tactics && *n < max; i++) {
-    const assay_tactic_t* tactic = ranked(choice, order, i);
-    if (!is_allowed(choice->sources, tactic) || (*n && !compete(choice, c[0].tactic, tactic)))
-      continue;
-    ASSAY_TRY(make_with(tactic, l, choice->scratch, &kernels[*n]));
-    if (!kernels[*n]) continue;
-    c[(*n)++] = (assay_candidate_t){
-        .tactic = tactic, .microseconds = (double)NAN, .predicted = (double)NAN};
+  for (size_t i = 0; i < ways->n && *n < max; i++) {
+    const assay_way_t* w = &ways->at[i];
+    if (*n && !assay_ways_compete(choice, kernels[0]->numerics, w->numerics)) continue;
+    ASSAY_TRY(assay_way_make(w, l, choice->scratch, &kernels[*n]));
+    if (kernels[*n]) c[(*n)++] = candidate(w, (double)NAN);
   }
   return NULL;
 }
@@ -238,77 +210,75 @@ static assay_status_t time_all(assay_choice_t* choice, const assay_sized_layer_t
   for (int i = 0; i < n; i++) {
     ASSAY_TRY(choice->setting.time(choice->setting.user, l, kernels[i], choice->runs,
                                    &c[i].microseconds));
-    ASSAY_TRY(assay_timings_add(choice->timings, c[i].tactic->name, signature, c[i].microseconds));
+    ASSAY_TRY(assay_timings_add(choice->timings, c[i].name, signature, c[i].microseconds));
     if (c[i].microseconds < c[*out_fastest].microseconds) *out_fastest = i;
   }
   choice->measured = true;
   return NULL;
 }
 
-// The tactic that is forced on a layer; NULL: none is, or there is none of that name.
-static const assay_tactic_t* find_forced(const assay_choice_t* choice, const char* layer) {
-  for (const char* line = choice->forced; *line;) {
-    const size_t name = strcspn(line, " \n"), len = strcspn(line, "\n"), n = strlen(layer);
-    const bool here = len == name + 1 + n && strncmp(line + name + 1, layer, n) == 0;
-    for (size_t t = 0; here && t < choice->setting.n_tactics; t++) {
-      const char* known = choice->setting.tactics[t]->name;
-      if (strlen(known) == name && strncmp(known, line, name) == 0)
-        return choice->setting.tactics[t];
-    }
-    line += len + (line[len] == '\n');
-  }
-  return NULL;
-}
-
-// Where sizes grow: the first tactic that takes the layer of those whose kernels can be given other
-// sizes. No times: they are of one size.
+// Where sizes grow: the first that takes the layer of those whose kernels can be given other sizes.
+// No times: they are of one size.
 static assay_status_t choose_growing(const assay_choice_t* choice, const assay_sized_layer_t* l,
-                                     const order_t* order, assay_kernel_t** out,
+                                     const assay_ways_t* ways, assay_kernel_t** out,
                                      assay_candidate_t* c, int* n) {
-  for (size_t i = 0; !*out && l->grows && i < choice->setting.n_tactics; i++) {
-    const assay_tactic_t* tactic = ranked(choice, order, i);
-    if (!tactic->resize || !is_allowed(choice->sources, tactic)) continue;
-    ASSAY_TRY(make_with(tactic, l, choice->scratch, out));
-    if (*out)
-      c[(*n)++] = (assay_candidate_t){
-          .tactic = tactic, .microseconds = (double)NAN, .predicted = (double)NAN};
+  for (size_t i = 0; !*out && l->grows && i < ways->n; i++) {
+    if (!ways->at[i].tactic->resize) continue;
+    ASSAY_TRY(assay_way_make(&ways->at[i], l, choice->scratch, out));
+    if (*out) c[(*n)++] = candidate(&ways->at[i], (double)NAN);
   }
   return NULL;
 }
 
-static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* l,
-                             const char* signature, assay_kernel_t** out, assay_candidate_t* c,
-                             int* n) {
+static assay_status_t choose_forced(assay_choice_t* choice, const assay_sized_layer_t* l,
+                                    assay_kernel_t** out, assay_candidate_t* c, int* n) {
+  assay_way_t forced;
+  ASSAY_TRY(assay_way_forced(choice, l, &forced));
+  if (forced.tactic) ASSAY_TRY(assay_way_make(&forced, l, 0, out));  // whatever scratch it needs
+  if (!*out) return NULL;
+  c[*n] = candidate(&forced, (double)NAN);
+  c[(*n)++].forced = true;
+  return NULL;
+}
+
+// By times, which are measured where that is wanted.
+static assay_status_t choose_timed(assay_choice_t* choice, const assay_sized_layer_t* l,
+                                   const assay_ways_t* ways, const char* signature,
+                                   assay_kernel_t** out, assay_candidate_t* c, int* n) {
   assay_kernel_t* kernels[ASSAY_MAX_CANDIDATES] = {NULL};
-  const assay_tactic_t* forced = choice->forced ? find_forced(choice, l->layer->name) : NULL;
   int fastest = 0;
-  if (forced) ASSAY_TRY(make_with(forced, l, 0, out));  // whatever scratch it needs
-  if (*out) {
-    c[(*n)++] = (assay_candidate_t){
-        .tactic = forced, .microseconds = (double)NAN, .predicted = (double)NAN, .forced = true};
-    return NULL;
-  }
-  order_t order;
-  assay_costs_rank(choice->setting.costs, l, choice->any_bits, choice->setting.tactics,
-                   choice->setting.n_tactics, order.at);
-  ASSAY_TRY(choose_growing(choice, l, &order, out, c, n));
-  if (*out) return NULL;
-  ASSAY_TRY(choose_known(choice, l, &order, signature, out, c, n));
-  if (*out) return NULL;
-  *n = 0;
-  assay_status_t st = make_all(choice, l, &order, !choice->measure, kernels, c, n);
+  assay_status_t st = make_all(choice, l, ways, !choice->measure, kernels, c, n);
   if (!st && *n > 1) st = time_all(choice, l, signature, kernels, c, *n, &fastest);
   if (!st && *n) {
     *out = kernels[fastest];
     kernels[fastest] = NULL;
   } else if (!st && choice->scratch) {
-    st = make_smallest(choice, l, out);
+    st = make_smallest(ways, l, out);
     if (*out)
-      c[(*n)++] = (assay_candidate_t){
-          .tactic = (*out)->tactic, .microseconds = (double)NAN, .predicted = (double)NAN};
+      c[(*n)++] = (assay_candidate_t){.tactic = (*out)->tactic,
+                                      .name = (*out)->name,
+                                      .microseconds = (double)NAN,
+                                      .predicted = (double)NAN};
   }
   for (int i = 0; i < ASSAY_MAX_CANDIDATES; i++)
     if (kernels[i]) kernels[i]->destroy(kernels[i]);
+  return st;
+}
+
+static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* l,
+                             const char* signature, assay_kernel_t** out, assay_candidate_t* c,
+                             int* n) {
+  assay_ways_t ways = {0};
+  ASSAY_TRY(choose_forced(choice, l, out, c, n));
+  if (*out) return NULL;
+  assay_status_t st = assay_ways_list(choice, l, &ways);
+  if (!st) st = choose_growing(choice, l, &ways, out, c, n);
+  if (!st && !*out) st = choose_known(choice, l, &ways, signature, out, c, n);
+  if (!st && !*out) {
+    *n = 0;
+    st = choose_timed(choice, l, &ways, signature, out, c, n);
+  }
+  assay_ways_deinit(&ways);
   return st;
 }
 
@@ -336,33 +306,37 @@ assay_status_t assay_choose(assay_choice_t* choice, const assay_sized_layer_t* l
 
 // ---- other sizes --------------------------------------------------------------------------------
 
-// Whether a tactic that does not compete with this one takes the layer before it.
+// Whether no way of other bits that comes before the kernel's own takes the layer.
 static assay_status_t is_first(const assay_choice_t* c, const assay_sized_layer_t* l,
-                               const assay_tactic_t* tactic, bool* out) {
-  order_t order;
-  assay_costs_rank(c->setting.costs, l, c->any_bits, c->setting.tactics, c->setting.n_tactics,
-                   order.at);
+                               const assay_ways_t* ways, const assay_kernel_t* own, bool* out) {
   *out = true;
-  for (size_t i = 0; *out && i < c->setting.n_tactics && ranked(c, &order, i) != tactic; i++) {
-    const assay_tactic_t* before = ranked(c, &order, i);
+  for (size_t i = 0; *out && i < ways->n && strcmp(ways->at[i].name, own->name) != 0; i++) {
+    const assay_way_t* before = &ways->at[i];
     assay_kernel_t* k = NULL;
-    if (!is_allowed(c->sources, before) || compete(c, tactic, before) ||
-        (l->grows && !before->resize))
+    if (assay_ways_compete(c, own->numerics, before->numerics) ||
+        (l->grows && !before->tactic->resize))
       continue;
-    ASSAY_TRY(make_with(before, l, c->scratch, &k));
+    ASSAY_TRY(assay_way_make(before, l, c->scratch, &k));
     *out = !k;
     if (k) k->destroy(k);
   }
   return NULL;
 }
 
-assay_status_t assay_choice_resize(const assay_choice_t* c, const assay_sized_layer_t* l,
+assay_status_t assay_choice_resize(assay_choice_t* c, const assay_sized_layer_t* l,
                                    assay_kernel_t* k, bool* out_ok) {
-  const assay_tactic_t* forced = c->forced ? find_forced(c, l->layer->name) : NULL;
-  *out_ok = k->tactic->resize && (!forced || forced == k->tactic);
-  if (*out_ok && !forced) ASSAY_TRY(is_first(c, l, k->tactic, out_ok));
+  assay_way_t forced;
+  ASSAY_TRY(assay_way_forced(c, l, &forced));
+  *out_ok = k->tactic->resize && (!forced.tactic || strcmp(forced.name, k->name) == 0);
+  if (*out_ok && !forced.tactic) {
+    assay_ways_t ways = {0};
+    assay_status_t st = assay_ways_list(c, l, &ways);
+    if (!st) st = is_first(c, l, &ways, k, out_ok);
+    assay_ways_deinit(&ways);
+    if (st) return st;
+  }
   if (*out_ok) ASSAY_TRY(k->tactic->resize(l, k, out_ok));
-  if (c->scratch && !forced && k->scratch > c->scratch) *out_ok = false;
+  if (c->scratch && !forced.tactic && k->scratch > c->scratch) *out_ok = false;
   return NULL;
 }
 
@@ -374,10 +348,9 @@ assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l
   *out_microseconds = (double)NAN;
   assay_status_t st = assay_layer_signature(l, &signature);
   const char* text = assay_str_get(&signature);
-  if (!st && !assay_timings_find(c->timings, k->tactic->name, text, out_microseconds) &&
-      c->measure) {
+  if (!st && !assay_timings_find(c->timings, k->name, text, out_microseconds) && c->measure) {
     st = c->setting.time(c->setting.user, l, k, c->runs, out_microseconds);
-    if (!st) st = assay_timings_add(c->timings, k->tactic->name, text, *out_microseconds);
+    if (!st) st = assay_timings_add(c->timings, k->name, text, *out_microseconds);
     c->measured = true;
   }
   assay_str_deinit(&signature);

@@ -4,6 +4,9 @@
 #ifndef ASSAY_EXEC_CHOICE_CHOICE_H_
 #define ASSAY_EXEC_CHOICE_CHOICE_H_
 
+#include <pthread.h>
+
+#include "base/alloc.h"
 #include "exec/choice/costs.h"
 #include "exec/choice/timings.h"
 #include "exec/segment/reformat.h"
@@ -30,7 +33,7 @@ typedef struct assay_choice {
   assay_weights_t* store;
   assay_timings_t* timings;
   char* sources;     // of tactics, with ',' between; NULL: all
-  char* forced;      // lines "TACTIC LAYER"; NULL: none
+  char* forced;      // lines "TACTIC LAYER" or "TACTIC/VARIANT LAYER"; NULL: none
   bool measure;      // kernels that compete are timed where the timings do not know them
   bool any_bits;     // all compete
   int max;           // so many at most
@@ -38,6 +41,10 @@ typedef struct assay_choice {
   uint64_t scratch;  // bytes that a kernel may need where another takes the layer; 0: any
   bool measured;     // that has been done: weights of kernels that lost are in the store
   assay_str_t text;  // of the timings, as it is saved
+  // Names of variants ("TACTIC/VARIANT"), by which kernels are called.
+  pthread_mutex_t lock;
+  assay_map_t names;
+  assay_arena_t* arena;  // NULL: the lock is not there either
 } assay_choice_t;
 
 // options may be NULL. Errors: INVALID_ARGUMENT, CORRUPT in the options.
@@ -53,7 +60,7 @@ assay_status_t assay_choose(assay_choice_t* c, const assay_sized_layer_t* l, ass
 
 // Gives a kernel the sizes of the layer (assay_tactic_t.resize), if no tactic of other bits comes
 // before its own there; times are not asked again. *out_ok false: it has to be chosen anew.
-assay_status_t assay_choice_resize(const assay_choice_t* c, const assay_sized_layer_t* l,
+assay_status_t assay_choice_resize(assay_choice_t* c, const assay_sized_layer_t* l,
                                    assay_kernel_t* k, bool* out_ok) ASSAY_MUST_USE;
 
 // What a kernel takes of this layer, and what a reorder takes: known, measured now if that is

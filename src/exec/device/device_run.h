@@ -27,9 +27,11 @@ typedef struct assay_device_kind {
   const assay_tactic_t* const* tactics;
   size_t n_tactics;
   // What all contexts of an engine share besides constants: modules of compiled kernels, handles of
-  // libraries. NULL: nothing; own is NULL.
+  // libraries. store: what a plan file keeps, such as compiled kernels; it outlives what is made,
+  // and is filled from a plan file only after this. NULL: nothing; own is NULL.
   assay_status_t (*share)(assay_device_t* d, const assay_layers_t* layers,
-                          const assay_backend_options_t* options, void** out_own);
+                          const assay_backend_options_t* options, assay_weights_t* store,
+                          void** out_own);
   void (*unshare)(void* own);
   // As in assay_target_t.
   bool (*takes)(void* own, const assay_layer_t* l);

@@ -119,7 +119,7 @@ assay_status_t assay_device_share(const assay_device_kind_t* kind, const assay_l
   assay_status_t st = kind->driver->open(options ? options->device : 0, &s->device);
   if (!st) st = assay_resident_create(s->device, &s->resident);
   if (!st) st = make_choice(s, options);
-  if (!st && kind->share) st = kind->share(s->device, layers, options, &s->own);
+  if (!st && kind->share) st = kind->share(s->device, layers, options, s->choice->store, &s->own);
   if (st) return assay_device_unshare(s), st;
   *out_shared = s;
   return NULL;

@@ -70,6 +70,9 @@ void mock_prefer_cpu_kernels(bool on);
 // other, so that it is emulated on the host.
 void mock_decline(unsigned every, bool declined);
 
+// How often the code of a kernel was compiled: once in a process, and never for a plan that has it.
+int mock_compiled(void);
+
 extern const assay_backend_t assay_backend_mock;
 
 #endif  // TESTS_DEVICE_MOCK_MOCK_H_

@@ -7,11 +7,13 @@
 #include "backends/cpu/shared.h"
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "exec/device/code.h"
 #include "exec/device/device_run.h"
 #include "mock.h"
 
 typedef struct own {
   assay_choice_t* cpu;
+  assay_weights_t* store;
   bool prefer_cpu, declined;
   unsigned every;
 } own_t;
@@ -24,6 +26,23 @@ void mock_prefer_cpu_kernels(bool on) { atomic_store(&prefer_cpu, on); }
 void mock_decline(unsigned every, bool declined) {
   atomic_store(&declined_every, every);
   atomic_store(&some_declined, declined);
+}
+
+// ---- code ---------------------------------------------------------------------------------------
+
+static const char machine_code[] = "evaluate";
+static atomic_int compiled;
+
+int mock_compiled(void) { return atomic_load(&compiled); }
+
+static assay_status_t compile(void* user, void** out, size_t* out_bytes) {
+  (void)user;
+  *out = assay_malloc(sizeof machine_code);
+  if (!*out) return assay_status_no_memory();
+  memcpy(*out, machine_code, sizeof machine_code);
+  *out_bytes = sizeof machine_code;
+  atomic_fetch_add(&compiled, 1);
+  return NULL;
 }
 
 static bool is_chosen(const own_t* own, const assay_sized_layer_t* l) {
@@ -59,6 +78,7 @@ static assay_status_t locate(span_t s, void** out) {
 
 typedef struct evaluation {
   assay_kernel_t base;
+  const char* code;
   assay_sized_layer_t layer;
   void* emu;  // for the queue's thread
 } evaluation_t;
@@ -99,7 +119,9 @@ static assay_status_t write_output(const evaluation_t* e, size_t k, span_t s) {
 static assay_status_t evaluate(void* user) {
   const call_t* c = user;
   const evaluation_t* e = c->kernel;
-  assay_status_t st = NULL;
+  assay_status_t st = strcmp(e->code, machine_code) == 0
+                          ? NULL
+                          : ASSAY_ERROR(ASSAY_DEVICE, "the code of a kernel is damaged");
   for (size_t k = 0; !st && k < e->layer.n_in; k++) st = read_input(e, k, c->in[k]);
   if (!st) st = assay_backend_emu.step(e->emu, (size_t)(e->layer.layer - e->layer.layers->layers));
   for (size_t k = 0; !st && k < e->layer.n_out; k++)
@@ -147,7 +169,13 @@ static assay_status_t evaluation_make(const assay_sized_layer_t* l, assay_kernel
   for (size_t i = 0; i < l->n_in; i++) e->base.in[i].type = l->in[i].type;
   for (size_t i = 0; i < l->n_out; i++)
     if (l->out[i].value) e->base.out[i].type = l->out[i].type;
-  assay_status_t st = assay_backend_emu.open(l->layers, NULL, NULL, &e->emu);
+  const void* code = NULL;
+  size_t bytes = 0;
+  assay_status_t st = assay_code_get(own->store, "code evaluate", compile, NULL, &code, &bytes);
+  e->code = code;
+  if (!st && bytes != sizeof machine_code)
+    st = ASSAY_ERROR(ASSAY_CORRUPT, "the code of a kernel has %zu bytes", bytes);
+  if (!st) st = assay_backend_emu.open(l->layers, NULL, NULL, &e->emu);
   if (st) return evaluation_destroy(&e->base), st;
   *out = &e->base;
   return NULL;
@@ -237,11 +265,13 @@ static const assay_tactic_t wrapped = {.name = "mock_cpu",
 // ---- the kind -----------------------------------------------------------------------------------
 
 static assay_status_t share_own(assay_device_t* d, const assay_layers_t* layers,
-                                const assay_backend_options_t* options, void** out) {
+                                const assay_backend_options_t* options, assay_weights_t* store,
+                                void** out) {
   (void)d, (void)layers, (void)options;
   const char* kernels = getenv("ASSAY_MOCK_KERNELS");
   own_t* own = NULL;
   ASSAY_TRY(ASSAY_NEW(&own));
+  own->store = store;
   own->every = atomic_load(&declined_every);
   own->declined = atomic_load(&some_declined);
   own->prefer_cpu = atomic_load(&prefer_cpu) || (kernels && strcmp(kernels, "cpu") == 0);

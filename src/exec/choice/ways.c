@@ -1,0 +1,172 @@
+// The ways in which a layer can be run.
+#include "exec/choice/ways.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+// ---- names --------------------------------------------------------------------------------------
+
+// "TACTIC/VARIANT", kept once.
+static assay_status_t name_of(assay_choice_t* c, const assay_tactic_t* tactic, const char* variant,
+                              const char** out) {
+  assay_str_t text = {0};
+  uint64_t at = 0;
+  *out = tactic->name;
+  if (!*variant) return NULL;
+  assay_str_printf(&text, "%s/%s", tactic->name, variant);
+  assay_status_t st = assay_str_status(&text);
+  pthread_mutex_lock(&c->lock);
+  if (!st && assay_map_get(&c->names, assay_str_get(&text), &at)) {
+    *out = (const char*)(uintptr_t)at;
+  } else if (!st) {
+    st = assay_arena_strdup(c->arena, assay_str_get(&text), out);
+    if (!st) st = assay_map_put(&c->names, *out, (uint64_t)(uintptr_t)*out, NULL);
+  }
+  pthread_mutex_unlock(&c->lock);
+  assay_str_deinit(&text);
+  return st;
+}
+
+static bool is_entry(const char* entry, const char* name) {
+  const size_t n = strlen(name);
+  return strncmp(entry, name, n) == 0 && (entry[n] == ',' || !entry[n]);
+}
+
+// Whether the list has the tactic's source, or no sources at all, and does not leave it out.
+static bool is_allowed(const char* sources, const assay_tactic_t* tactic) {
+  bool any = false, here = false;
+  for (const char* s = sources; s; s = strchr(s, ',')) {
+    if (*s == ',') s++;
+    if (*s == '-' && is_entry(s + 1, tactic->name)) return false;
+    any |= *s != '-';
+    here |= *s != '-' && is_entry(s, tactic->source);
+  }
+  return here || !any;
+}
+
+// ---- listing ------------------------------------------------------------------------------------
+
+// Appends a tactic's variants, those that are predicted to be fastest first.
+static assay_status_t add(assay_choice_t* c, const assay_tactic_t* tactic,
+                          const assay_variant_t* variants, size_t n, assay_ways_t* out) {
+  const size_t first = out->n;
+  ASSAY_TRY(assay_grow(&out->at, &out->cap, out->n + n, sizeof *out->at));
+  for (size_t i = 0; i < n; i++) {
+    assay_way_t w = {.tactic = tactic,
+                     .numerics = variants[i].numerics,
+                     .predicted = variants[i].predicted,
+                     .variant = variants[i]};
+    ASSAY_TRY(name_of(c, tactic, w.variant.name, &w.name));
+    size_t at = out->n++;
+    for (; at > first && w.predicted < out->at[at - 1].predicted; at--)
+      out->at[at] = out->at[at - 1];
+    out->at[at] = w;
+  }
+  return NULL;
+}
+
+static assay_status_t add_tactic(assay_choice_t* c, const assay_sized_layer_t* l,
+                                 const assay_tactic_t* tactic, assay_ways_t* out) {
+  if (!tactic->variants) {
+    const assay_variant_t only = {.numerics = tactic->numerics, .predicted = (double)NAN};
+    return add(c, tactic, &only, 1, out);
+  }
+  assay_variant_t* variants = NULL;
+  size_t n = 0;
+  ASSAY_TRY(assay_new_array(ASSAY_MAX_VARIANTS, sizeof *variants, &variants));
+  assay_status_t st = tactic->variants(l, variants, &n);
+  if (!st) st = add(c, tactic, variants, n, out);
+  assay_free(variants);
+  return st;
+}
+
+bool assay_ways_compete(const assay_choice_t* c, const char* a, const char* b) {
+  return c->any_bits || (a && b && strcmp(a, b) == 0);
+}
+
+// Of those that compete with the first, the ones with predictions by these, in the places that they
+// have: several tactics' variants are timed before the slow ones of the first tactic.
+static void order_competitors(const assay_choice_t* c, assay_ways_t* w) {
+  for (size_t i = 0; i < w->n; i++)
+    for (size_t k = i + 1; k < w->n; k++) {
+      if (!(w->at[k].predicted < w->at[i].predicted) ||
+          !assay_ways_compete(c, w->at[0].numerics, w->at[i].numerics) ||
+          !assay_ways_compete(c, w->at[0].numerics, w->at[k].numerics))
+        continue;
+      const assay_way_t later = w->at[i];
+      w->at[i] = w->at[k];
+      w->at[k] = later;
+    }
+}
+
+assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l, assay_ways_t* out) {
+  size_t order[ASSAY_MAX_TACTICS];
+  assay_costs_rank(c->setting.costs, l, c->any_bits, c->setting.tactics, c->setting.n_tactics,
+                   order);
+  for (size_t i = 0; i < c->setting.n_tactics; i++) {
+    const assay_tactic_t* tactic = c->setting.tactics[order[i]];
+    if (is_allowed(c->sources, tactic)) ASSAY_TRY(add_tactic(c, l, tactic, out));
+  }
+  order_competitors(c, out);
+  return NULL;
+}
+
+void assay_ways_deinit(assay_ways_t* w) {
+  assay_free(w->at);
+  *w = (assay_ways_t){0};
+}
+
+// ---- making -------------------------------------------------------------------------------------
+
+assay_status_t assay_way_make(const assay_way_t* w, const assay_sized_layer_t* l, uint64_t limit,
+                              assay_kernel_t** out) {
+  *out = NULL;
+  if (w->tactic->variants)
+    ASSAY_TRY(w->tactic->make_variant(l, &w->variant, out));
+  else
+    ASSAY_TRY(w->tactic->make(l, out));
+  if (!*out) return NULL;
+  (*out)->tactic = w->tactic;
+  (*out)->name = w->name;
+  (*out)->numerics = w->numerics;
+  if (!limit || (*out)->scratch <= limit) return NULL;
+  (*out)->destroy(*out);
+  *out = NULL;
+  return NULL;
+}
+
+// ---- forced -------------------------------------------------------------------------------------
+
+// Whether n characters are a way's name, or its tactic's.
+static bool is_called(const assay_way_t* w, const char* name, size_t n) {
+  return (strlen(w->name) == n && strncmp(w->name, name, n) == 0) ||
+         (strlen(w->tactic->name) == n && strncmp(w->tactic->name, name, n) == 0);
+}
+
+// The first of a tactic's ways that n characters name.
+static assay_status_t find_called(assay_choice_t* c, const assay_sized_layer_t* l,
+                                  const assay_tactic_t* tactic, const char* name, size_t n,
+                                  assay_way_t* out) {
+  const size_t known = strlen(tactic->name);
+  assay_ways_t ways = {0};
+  if (strncmp(name, tactic->name, known) != 0 || (n > known && name[known] != '/')) return NULL;
+  assay_status_t st = add_tactic(c, l, tactic, &ways);
+  for (size_t i = 0; !st && !out->tactic && i < ways.n; i++)
+    if (is_called(&ways.at[i], name, n)) *out = ways.at[i];
+  assay_ways_deinit(&ways);
+  return st;
+}
+
+assay_status_t assay_way_forced(assay_choice_t* c, const assay_sized_layer_t* l, assay_way_t* out) {
+  *out = (assay_way_t){0};
+  for (const char* line = c->forced; line && *line && !out->tactic;) {
+    const size_t name = strcspn(line, " \n"), len = strcspn(line, "\n"), n = strlen(l->layer->name);
+    const bool here = len == name + 1 + n && strncmp(line + name + 1, l->layer->name, n) == 0;
+    for (size_t t = 0; here && !out->tactic && t < c->setting.n_tactics; t++)
+      ASSAY_TRY(find_called(c, l, c->setting.tactics[t], line, name, out));
+    line += len + (line[len] == '\n');
+  }
+  return NULL;
+}

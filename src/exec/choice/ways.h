@@ -1,0 +1,41 @@
+// The ways in which a layer can be run, in the order in which they are tried: tactics by rank, and
+// of one with variants these. Those that give the same bits as the first compete by time; of these
+// the ones that are predicted to be fastest come first, since not all are timed.
+#ifndef ASSAY_EXEC_CHOICE_WAYS_H_
+#define ASSAY_EXEC_CHOICE_WAYS_H_
+
+#include "exec/choice/choice.h"
+
+// A tactic, or one of its variants.
+typedef struct assay_way {
+  const assay_tactic_t* tactic;
+  const char *name, *numerics;  // as assay_kernel_t's; the name lives as long as the choice
+  double predicted;             // microseconds, by a tactic with variants; NAN: none
+  assay_variant_t variant;      // name "": the tactic has none
+} assay_way_t;
+
+typedef struct assay_ways {
+  assay_way_t* at;
+  size_t n, cap;
+} assay_ways_t;
+
+// Those of the tactics that the choice's sources allow.
+assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l,
+                               assay_ways_t* out) ASSAY_MUST_USE;
+void assay_ways_deinit(assay_ways_t* w);
+
+// Whether time may decide between kernels of these numerics (assay_tactic_t): any two in a choice
+// where bits do not matter.
+bool assay_ways_compete(const assay_choice_t* c, const char* a, const char* b);
+
+// The kernel of a way; *out NULL: the layer is none for it. limit: of its scratch, past which there
+// is none; 0: any.
+assay_status_t assay_way_make(const assay_way_t* w, const assay_sized_layer_t* l, uint64_t limit,
+                              assay_kernel_t** out) ASSAY_MUST_USE;
+
+// The way that is forced on a layer ("TACTIC/VARIANT LAYER", or "TACTIC LAYER" for the likeliest of
+// its variants), whatever the sources; out->tactic NULL: none is, or there is none of that name.
+assay_status_t assay_way_forced(assay_choice_t* c, const assay_sized_layer_t* l,
+                                assay_way_t* out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_EXEC_CHOICE_WAYS_H_
