@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 
 import healthy
-from architectures import FIRST, SECOND, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of
+from architectures import FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of
 from data import draw
 from faults import KINDS, LEAST, difference, inject, same_shapes
 from golden import Runner, double_values, reference_values
@@ -17,7 +17,8 @@ SAMPLES = 4   # that check gets
 COLUMNS = ("own", "new kind", "new architecture", "both new")  # the last three are held out
 LATER = "second generation"  # kinds and architectures alike, all of it held out
 THIRD = "third generation"   # the same
-GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
+FOURTH = "fourth generation"  # the same
+GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES), 4: (FOURTH, FOURTH_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
 
 
 @dataclass
@@ -48,7 +49,7 @@ def column_of(kind, architecture):
 def draw_fault(seed, number, of=1):
     """Columns take turns; a column draws a kind, then an architecture that has a place for it; the next kind if none has.
 
-    of: the generation. The second and the third are one column each: their kinds take turns, in an order that the seed gives.
+    of: the generation. Those after the first are one column each: their kinds take turns, in an order that the seed gives.
     """
     if of > 1:
         column, names = GROUPS[of][0], list(GROUPS[of][1])
