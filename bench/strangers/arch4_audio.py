@@ -95,8 +95,8 @@ def heart(net):
         with net.scope(f"block{i}"):
             y = conv_bn(net, x, n, n, 5, act, rank=1, hint="a")
             x = net.add(x, conv_bn(net, y, n, n, 5, None, rank=1, hint="b"))
-    ends = [net.unsqueeze(net.reduce(k, x, [2], 0), 1) for k in ("Mean", "Max", "Min")]
-    x = net.reshape(net.concat(*ends, axis=1), [BATCH, 3 * n], like=x)
+    ends = [net.unsqueeze(net.reduce(k, x, [2], 0), 2) for k in ("Mean", "Max", "Min")]
+    x = net.reshape(net.concat(*ends, axis=2), [BATCH, 3 * n], like=x)
     net.output(net.op("Sigmoid", linear(net, x, 3 * n, 5, rank=2, hint="labels", gain=2.0)), "labels")
 
 
@@ -123,3 +123,21 @@ def machine_wear(net):
     y = gated(net, net.reduce("Mean", x, [2], 0), 8, 12)
     y = linear(net, y, 12, 2, rank=2, hint="out")
     net.output(net.add(net.mul(y, net.const([3.5, 0.4])), net.const([12.0, 1.0])), "hours")
+
+
+def cepstral(net):
+    """Cepstra and how they change, rows of a filter, and which language it is."""
+    bands, keep = 8, 6
+    wave = net.mul(net.input("pcm16", [BATCH, 1, 96], "wave"), net.const(1 / 32768))
+    mel = net.op("MatMul", net.weight(mel_bank(bands, 9, False, net.pick(True, False)), "mel"), spectrum(net, wave, 16, 8, False))
+    x = net.op("Log", net.add(mel, net.const(1e-4)))
+    k, m = np.arange(keep)[:, None], np.arange(bands)[None]
+    cosine = np.sqrt(2 / bands) * np.cos(np.pi * k * (2 * m + 1) / (2 * bands))
+    cosine[0] *= np.sqrt(0.5)
+    x = net.op("MatMul", net.weight(cosine.astype(np.float32), "dct"), x)
+    change = net.op("Sub", net.slice(x, 2, 1, 13), net.slice(x, 2, 0, 12))
+    x = net.concat(net.slice(x, 2, 1, 13), change, axis=1)
+    x = activation(net, conv(net, net.mul(x, net.const(0.2)), 12, 10, 3, rank=1, hint="conv"), "relu")
+    mean, most = net.reduce("Mean", x, [2]), net.reduce("Max", x, [2])
+    y = net.reshape(net.concat(mean, most, axis=2), [BATCH, 20], like=x)
+    net.output(net.softmax(linear(net, y, 20, 11, rank=2, hint="language", gain=1.5), 2), "language")

@@ -166,3 +166,41 @@ def lanes(net):
     where = net.reduce("Sum", net.mul(share, net.const(np.arange(1, 7).reshape(1, 6, 1, 1))), [1], 0)
     net.output(where, "columns")
     net.output(net.reduce("Max", grid, [1], 0), "confidence")
+
+
+def anchor_net(net):
+    """Three anchors in each cell, of two levels; how sure it is, and of what."""
+    n, act = net.pick(8, 12), net.pick("leaky", "swish")
+    p = conv_bn(net, images(net), 3, n, 3, act, stride=2, hint="p1")
+    boxes, scores = [], []
+    for side, stride in ((8, 2.0), (4, 4.0)):
+        with net.scope(f"detect{side}"):
+            if side == 4:
+                p = conv_bn(net, p, n, n, 3, act, stride=2, hint="down")
+            y = net.reshape(conv(net, p, n, 2 * 9, 1, hint="m", gain=2.0), [BATCH, 2, 9, side * side], like=p)
+            y = net.reshape(net.transpose(y, 0, 1, 3, 2), [BATCH, 2 * side * side, 9], like=p)
+            xy, wh, obj, cls = net.split(y, [2, 2, 1, 4], 2)
+            xy = net.mul(net.add(net.op("Sigmoid", xy), net.const(np.tile(cells(side) - 0.5, (1, 2, 1)))), net.const(stride))
+            wh = net.mul(net.op("Exp", wh), net.const(stride))
+            low = net.op("Sub", xy, net.mul(wh, net.const(0.5)))
+            (x1, y1), (w, h) = net.split(low, [1, 1], 2), net.split(wh, [1, 1], 2)
+            boxes.append(joined(net, [x1, y1, net.add(x1, w), net.add(y1, h)]))
+            scores.append(net.mul(net.op("Sigmoid", cls), net.op("Sigmoid", obj)))
+    net.output(net.concat(*boxes, axis=1), "boxes")
+    net.output(net.concat(*scores, axis=1), "scores")
+
+
+def overlap_net(net):
+    """Boxes of two images: how much each covers of each, how alike they look, and how likely they are the same thing."""
+    first, second = net.input("boxes_a", [BATCH, 5, 4], "boxes"), net.input("boxes_b", [BATCH, 5, 4], "boxes")
+    looks = [net.input(f"looks_{k}", [BATCH, 5, 6], "features") for k in "ab"]
+    a, b = net.split(first, [1, 1, 1, 1], 2), [net.transpose(c, 0, 2, 1) for c in net.split(second, [1, 1, 1, 1], 2)]
+    size = [net.clip(net.op("Sub", net.op("Min", a[i + 2], b[i + 2]), net.op("Max", a[i], b[i])), 0.0, None) for i in (0, 1)]
+    x1, y1, x2, y2 = net.split(first, [1, 1, 1, 1], 2)
+    area = net.mul(net.op("Sub", x2, x1), net.op("Sub", y2, y1))
+    share = net.op("Div", net.mul(*size), net.add(area, net.const(1.0)))
+    e = [linear(net, x, 6, 8, hint=f"embed{i}") for i, x in enumerate(looks)]
+    e = [net.op("Div", x, net.op("Sqrt", net.add(net.reduce("Sum", net.mul(x, x), [2]), net.const(1e-6)))) for x in e]
+    alike = net.op("MatMul", e[0], net.transpose(e[1], 0, 2, 1))
+    net.output(net.softmax(net.op("Div", net.add(alike, share), net.const(net.pick(0.3, 0.6))), 3), "same")
+    net.output(share, "covered")

@@ -201,3 +201,78 @@ def warp_net(net):
     grid = net.add(net.transpose(flow, 0, 2, 3, 1), net.const(base))
     y = net.op("GridSample", x, grid, mode="bilinear" if net.opset < 20 else "linear", padding_mode=net.pick("zeros", "border"), align_corners=1)
     net.output(conv(net, y, 3, 4, 3, hint="out"), "warped")
+
+
+def squeeze_fire(net):
+    """Pixels less a mean; narrow layers feed wide ones of two sizes."""
+    n = net.pick(8, 10)
+    x = net.op("Sub", net.input("data", [BATCH, 3, 16, 16], "image"), net.const(np.array([0.41, 0.46, 0.48]).reshape(3, 1, 1)))
+    x = activation(net, conv(net, x, 3, n, 3, stride=2, hint="conv1"), "relu")
+    if net.pick(True, False):
+        x = net.op("LRN", x, size=5, alpha=net.pick(0.5, 1.5), beta=0.75, bias=2.0)
+    for i in range(2):
+        with net.scope(f"fire{i}"):
+            q = activation(net, conv(net, x, n, 4, 1, hint="squeeze"), "relu")
+            wide = [activation(net, conv(net, q, 4, n // 2, k, hint=f"expand{k}"), "relu") for k in (1, 3)]
+            x = net.concat(*wide, axis=1)
+    x = global_pool(net, activation(net, conv(net, x, n, 11, 1, hint="conv10"), "relu"), keep=False)
+    net.output(net.softmax(x, 2), "prob")
+
+
+def drive_net(net):
+    """A camera's pixels between -1 and 1, channels that are weighed, and where to steer."""
+    n, act = net.pick(8, 10), net.pick("relu", "swish", "elu")
+    x = net.op("Div", net.input("camera", [BATCH, 3, 16, 16], "pixels"), net.const(127.5))
+    x = activation(net, conv(net, net.op("Sub", x, net.const(1.0)), 3, n, 3, stride=2, hint="c1"), act)
+    for i in range(2):
+        x = net.add(x, squeeze_excite(net, conv_bn(net, x, n, n, 3, act, hint=f"c{i + 2}"), n, 4, hint=f"se{i}"))
+    y = activation(net, linear(net, global_pool(net, x, keep=False), n, 12, rank=2, hint="fc"), act)
+    net.output(net.mul(net.op("Tanh", linear(net, y, 12, 2, rank=2, hint="steer")), net.const(net.pick(25.0, 0.5))), "angle")
+
+
+def key_glass(net):
+    """Down and up, with what a convolution gave before its norm passed along; points by their means."""
+    n, act = 8, net.pick("relu", "leaky")
+    raw = conv(net, images(net), 3, n, 3, hint="stem")
+    x = activation(net, norm_of(net, raw, n), act)
+    down = conv(net, pool(net, x), n, n, 3, hint="down")
+    y = activation(net, norm_of(net, down, n, "bn_down"), act)
+    y = conv_bn(net, net.add(y, down), n, n, 3, act, hint="middle")
+    x = net.add(resize(net, y, 2.0, (n, 16, 16), "nearest"), raw)
+    heat = net.reshape(conv(net, x, n, 5, 1, hint="heat", gain=2.0), [BATCH, 5, 256], like=x)
+    share = net.softmax(net.mul(heat, net.const(net.pick(2.0, 0.5))), 3)
+    u, v = np.meshgrid(np.arange(16), np.arange(16))
+    where = [net.op("MatMul", share, net.const(a.reshape(-1, 1).astype(float))) for a in (u, v)]
+    net.output(net.concat(*where, axis=2), "points")
+
+
+def lip_reader(net):
+    """Grey frames, filters for each, then along time."""
+    n, t = 8, 4
+    frames = net.input("frames", [BATCH, 3, 8, 8 * t], "pixels")
+    x = net.op("Div", frames, net.const(255.0))
+    x = net.op("Conv", x, net.weight(np.array([0.299, 0.587, 0.114], np.float32).reshape(1, 3, 1, 1), "grey"), kernel_shape=[1, 1])
+    x = conv_act_norm(net, x, 1, n, 3, "relu", stride=2, hint="front")
+    x = net.reshape(x, [BATCH, n, 4, t, 4], like=frames)  # each frame's own columns
+    a, b = (net.reduce(k, x, [2, 4], 0) for k in ("Mean", "Max"))
+    x = net.concat(net.unsqueeze(a, 2), net.unsqueeze(b, 2), axis=2)
+    x = net.transpose(net.reshape(x, [BATCH, 2 * n, t], like=frames), 0, 2, 1)
+    x = net.add(x, learned(net, (1, t, 2 * n), "time"))
+    x = block(net, x, t, 2 * n, 2, like=frames, hint="temporal")
+    net.output(linear(net, net.reduce("Mean", x, [1], 0), 2 * n, 12, rank=2, hint="word", gain=2.0), "word")
+
+
+def deskew(net):
+    """A page is turned straight by an angle that a small network sees."""
+    side, x = 10, images(net, side=10, channels=1)
+    e = activation(net, linear(net, net.reduce("Mean", activation(net, conv(net, x, 1, 8, 3, stride=2, hint="c1"), "relu"), [2, 3], 0), 8, 8,
+                               rank=2, hint="fc"), "tanh")
+    angle = net.mul(net.op("Tanh", linear(net, e, 8, 1, rank=2, hint="angle")), net.const(0.4))
+    cos, sin = net.unsqueeze(net.op("Cos", angle), 2), net.unsqueeze(net.op("Sin", angle), 2)
+    turn = net.concat(net.concat(cos, net.op("Neg", sin), axis=2), net.concat(sin, cos, axis=2), axis=1)
+    line = np.linspace(-1, 1, side)
+    places = np.stack(np.meshgrid(line, line), -1).reshape(1, -1, 2)
+    grid = net.reshape(net.op("MatMul", net.const(places), turn), [BATCH, side, side, 2], like=x)
+    y = net.op("GridSample", x, grid, mode="bilinear" if net.opset < 20 else "linear", padding_mode="border", align_corners=1)
+    net.output(y, "straight")
+    net.output(angle, "angle")

@@ -47,7 +47,7 @@ THIRD = _functions(arch3_vision, arch3_sequence, arch3_audio, arch3_other, arch3
 FOURTH = _functions(arch4_vision, arch4_detection, arch4_sequence, arch4_audio, arch4_tables)
 ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH}
 # What an operator needs of the operator set.
-LEAST = {"transformer_net": 16, "relative_bert": 13, "roi_heads": 16, "deform_net": 16, "hyena": 17, "sage": 18, "warp_net": 16}
+LEAST = {"transformer_net": 16, "relative_bert": 13, "roi_heads": 16, "deform_net": 16, "hyena": 17, "sage": 18, "warp_net": 16, "deskew": 16}
 # Networks that only one framework's users write.
 ONLY = {"keras_lstm": ("tf2onnx", "keras2onnx"), "memory": ("torch", "torch17", "dynamo", "unnamed"),
         "flow_warp": ("torch", "torch_old", "paddle", "unnamed")}

@@ -6,7 +6,7 @@ from surgery import scalar
 
 def corners(s):
     """Nodes that join four columns to boxes."""
-    return [n for n in s.nodes("Concat") if len(n.input) == 4 and s.shape(n.output[0])[-1:] == (4,) and len({s.shape(x) for x in n.input}) == 1]
+    return [n for n in s.nodes("Concat") if len(n.input) == 4 and {s.shape(x)[-1:] for x in n.input} == {(1,)} and s.shape(n.output[0])[-1:] == (4,)]
 
 
 def sides_exchanged(s):
@@ -29,8 +29,11 @@ def one_more(s):
 
 
 def variance_lost(s):
-    node = s.pick("Mul", lambda n: (scalar(s, n.input[1]) or 0) > 0 and any(np.isclose(scalar(s, n.input[1]), v) for v in (0.1, 0.2))
-                  and s.const(n.input[0]) is None)
+    def fits(n):
+        c, behind = scalar(s, n.input[1]), [b.op_type for b in s.consumers(n.output[0])]
+        return c is not None and (np.isclose(c, 0.1) or np.isclose(c, 0.2)) and s.const(n.input[0]) is None and len(s.shape(n.output[0])) > 2 \
+            and s.shape(n.output[0])[-1] < 3 and behind in (["Exp"], ["Mul"])
+    node = s.pick("Mul", fits)
     return s.bypass(node, node.input[0]) if node is not None else None
 
 

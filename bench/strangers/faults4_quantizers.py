@@ -62,22 +62,13 @@ def zero_point_missing(s):
 
 
 def weights_middle(s):
-    """Stored weights are read as if they lay around the middle of what integers hold."""
-    nodes = [n for n in s.nodes("DequantizeLinear") if s.const(n.input[0]) is not None and s.const(n.input[0]).dtype in (np.uint8, np.int8)
-             and s.const(n.input[0]).ndim > 1]
+    """Stored weights are read as if they lay around the middle of what bytes hold."""
+    nodes = [n for n in s.nodes("DequantizeLinear") if s.const(n.input[0]) is not None and s.const(n.input[0]).dtype == np.uint8
+             and s.const(n.input[0]).ndim > 1 and len(n.input) > 2 and n.input[2] and (s.const(n.input[2]) != 128).any()]
     node = s.choose(nodes)
     if node is None:
         return None
-    q = s.const(node.input[0])
-    middle = 128 if q.dtype == np.uint8 else int(s.rng.choice([-1, 1]))
-    zero = s.const(node.input[2]) if len(node.input) > 2 and node.input[2] else np.zeros(s.const(node.input[1]).shape, q.dtype)
-    new = np.full(zero.shape, middle, q.dtype)
-    if np.array_equal(new, zero):
-        new = np.full(zero.shape, middle - 3, q.dtype)
-    if len(node.input) > 2 and node.input[2]:
-        return [*s.set_const(node, 2, new), node, *s.consumers(node.output[0])]
-    node.input.append(s.constant(new, "zero"))
-    return [node, *s.consumers(node.output[0])]
+    return [*s.set_const(node, 2, np.full_like(s.const(node.input[2]), 128)), node, *s.consumers(node.output[0])]
 
 
 def other_calibration(s):

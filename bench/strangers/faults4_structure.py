@@ -66,7 +66,7 @@ def older_value(s):
             if not x or not computed(s, x) or len(s.shape(x)) < 2 or x not in order:
                 continue
             older = [y for y in s.values if y in order and order[y] < order[x] and y not in n.input and computed(s, y) and s.shape(y) == s.shape(x)]
-            sites += [(n, i, y) for y in older if not np.array_equal(s.values[y], s.values[x])]
+            sites += [(n, i, y) for y in older]
     site = s.choose(sites)
     if site is None:
         return None
@@ -237,7 +237,8 @@ def input_channels_reversed(s):
 def scaled_twice(s):
     """What prepares the input is done by the caller, too."""
     names = {i.name for i in s.graph.input}
-    sites = [n for n in s.nodes("Div", "Mul") if n.input[0] in names and s.const(n.input[1]) is not None]
+    sites = [n for n in s.nodes("Div", "Mul") if n.input[0] in names and s.const(n.input[1]) is not None
+             and not (n.op_type == "Mul" and np.max(s.const(n.input[1])) > 5)]
     sites += [n for n in s.nodes("Div", "Mul") if s.const(n.input[1]) is not None and s.made_by(n.input[0], "Sub") is not None
               and s.producer(n.input[0]).input[0] in names]
     node = s.choose(sites)
@@ -270,7 +271,8 @@ def rounded_to_whole(s):
     """Places became whole numbers on the way."""
     def fits(n):
         x = n.output[0]
-        return computed(s, x) and s.shape(x)[-1:] in ((4,), (2,)) and np.abs(s.values[x]).max() > 3
+        joined = n.op_type == "Concat" and s.attr(n, "axis") in (-1, len(s.shape(x)) - 1)
+        return computed(s, x) and len(s.shape(x)) > 2 and s.shape(x)[-1] in (2, 4) and np.abs(s.values[x]).max() > 3 and (joined or s.is_output(x))
     node = s.pick(("Concat", "Mul", "Add"), fits)
     return s.after(node.output[0], ("Cast", ["."], {"to": TensorProto.INT32}), ("Cast", ["."], {"to": TensorProto.FLOAT})) if node is not None else None
 
