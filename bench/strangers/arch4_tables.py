@@ -46,7 +46,7 @@ def softmax_regression(net):
 
 
 def mlp_classifier(net):
-    """As a library of tables trains it: layers of one width, many labels."""
+    """As libraries for tables have it: layers of one width, many labels."""
     act = net.pick("relu", "tanh", "sigmoid")
     x = net.input("float_input", [BATCH, 10], "features")
     for i in range(net.pick(2, 3)):

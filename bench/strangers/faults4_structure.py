@@ -108,7 +108,7 @@ def sum_reversed(s):
 
 
 def concat_axis(s):
-    """Side by side, where one behind the other was meant; what follows has room for both."""
+    """Side by side, where one after the other was meant; what follows has room for both."""
     def fits(n):
         shapes = {s.shape(x) for x in n.input}
         behind = s.consumers(n.output[0])
