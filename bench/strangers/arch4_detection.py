@@ -204,3 +204,23 @@ def overlap_net(net):
     alike = net.op("MatMul", e[0], net.transpose(e[1], 0, 2, 1))
     net.output(net.softmax(net.op("Div", net.add(alike, share), net.const(net.pick(0.3, 0.6))), 3), "same")
     net.output(share, "covered")
+
+
+def box_tracker(net):
+    """Where boxes were, and where they are now: a cell of each box's own looks and an image's mean."""
+    before = net.input("before", [BATCH, 4, 4], "boxes")
+    image = net.input("frame", [BATCH, 3, 16, 16], "pixels")
+    x = net.op("Div", net.op("Sub", image, net.const(np.array([123.7, 116.3, 103.5]).reshape(3, 1, 1))), net.const(58.0))
+    f = global_pool(net, conv_bn(net, x, 3, 10, 3, net.pick("relu", "swish"), stride=2, hint="body"), keep=False)
+    x1, y1, x2, y2 = net.split(before, [1, 1, 1, 1], 2)
+    w, h = net.op("Sub", x2, x1), net.op("Sub", y2, y1)
+    t = net.add(linear(net, net.op("Div", before, net.const(16.0)), 4, 12, hint="where"), net.unsqueeze(linear(net, f, 10, 12, rank=2, hint="seen"), 1))
+    t = activation(net, t, "tanh")
+    dx, dy, dw, dh = net.split(linear(net, t, 12, 4, hint="move"), [1, 1, 1, 1], 2)
+    cx = net.add(net.add(x1, net.mul(w, net.const(0.5))), net.mul(net.mul(dx, net.const(0.1)), w))
+    cy = net.add(net.add(y1, net.mul(h, net.const(0.5))), net.mul(net.mul(dy, net.const(0.1)), h))
+    w, h = net.mul(w, net.op("Exp", net.mul(dw, net.const(0.2)))), net.mul(h, net.op("Exp", net.mul(dh, net.const(0.2))))
+    hw, hh = net.op("Div", w, net.const(2.0)), net.op("Div", h, net.const(2.0))
+    net.output(joined(net, [net.op("Sub", cx, hw), net.op("Sub", cy, hh), net.add(cx, hw), net.add(cy, hh)]), "now")
+    there = net.op("Sigmoid", linear(net, t, 12, 1, hint="there", gain=2.0))
+    net.output(net.mul(there, net.op("Sigmoid", linear(net, t, 12, 3, hint="what", gain=2.0))), "scores")

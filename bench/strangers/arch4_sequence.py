@@ -197,3 +197,44 @@ def flow_match(net):
             x = net.add(x, net.mul(self_attention(net, h, n, d, 2, like=z), gate))
             x = net.add(x, feed_forward(net, layer_norm(net, x, d, hint="norm2"), d, 24, "gelu_tanh"))
     net.output(linear(net, layer_norm(net, x, d, hint="final"), d, 4, hint="out"), "velocity")
+
+
+def reranker(net):
+    """A question and a text as one: rotations, padding left out, gates, and how well they suit each other."""
+    n, d, heads = 10, net.pick(16, 24), 2
+    ids, kinds = net.input("input_ids", [BATCH, n], "tokens"), net.input("type_ids", [BATCH, n], "tokens", vocab=2)
+    mask = padding_mask(net, net.input("attention_mask", [BATCH, n], "flags"))
+    x = layer_norm(net, net.add(table(net, ids, 50, d, "tok"), table(net, kinds, 2, d, "type")), d, hint="emb_norm")
+    for i in range(2):
+        with net.scope(f"layer/{i}"):
+            turn = lambda t: rotate(net, t, n, d // heads, 10000.0, False)
+            x = layer_norm(net, net.add(x, self_attention(net, x, n, d, heads, mask, turn=turn)), d, hint="norm1")
+            x = layer_norm(net, net.add(x, linear(net, gated(net, x, d, 20, rank=3), 20, d, hint="down")), d, hint="norm2")
+    first = net.op("Gather", x, net.const(0, np.int64), axis=1)
+    score = linear(net, activation(net, linear(net, first, d, d, rank=2, hint="dense"), "tanh"), d, 2, rank=2, hint="score", gain=2.0)
+    net.output(net.softmax(net.mul(score, net.const(net.pick(0.5, 2.0))), 2), "relevance")
+
+
+def code_model(net):
+    """What comes next in a text, of positions that are learned, with a head that is the embedding again."""
+    n, d, heads = net.pick((9, 16, 2), (12, 24, 4))
+    words = learned(net, (50, d), "wte.weight", 1.0)
+    x = net.op("Gather", words, net.input("input_ids", [BATCH, n], "tokens"), axis=0)
+    x, mask = net.add(x, learned(net, (n, d), "wpe.weight")), causal_mask(net, n)
+    for i in range(2):
+        x = block(net, x, n, d, heads, net.pick("gelu", "gelu_tanh", "relu"), mask=mask, hint=f"h/{i}")
+    net.output(net.op("MatMul", layer_norm(net, x, d, hint="ln_f"), net.transpose(words, 1, 0)), "logits")
+
+
+def event_net(net):
+    """Things that happen along time: what is left to come, sums of three filters, thresholds."""
+    n, d = 12, net.pick(8, 10)
+    x = log1p(net, net.input("events", [BATCH, n, 4], "counts"))
+    left = net.op("CumSum", x, net.const(1, np.int64), reverse=net.pick(0, 1), exclusive=net.pick(0, 1))
+    h = net.transpose(linear(net, net.concat(x, net.mul(left, net.const(0.1)), axis=2), 8, d, hint="in"), 0, 2, 1)
+    h = net.op("Sum", *[conv(net, h, d, d, k, rank=1, hint=f"conv{k}") for k in (1, 3, 5)])
+    h = net.op("ThresholdedRelu", h, alpha=net.pick(0.1, 0.5))
+    mean, most = net.reduce("Mean", h, [2]), net.reduce("Max", h, [2])
+    both = net.reshape(net.concat(mean, most, axis=2), [BATCH, 2 * d], like=x)
+    net.output(net.softmax(linear(net, both, 2 * d, 13, rank=2, hint="kind", gain=2.0), 2), "kind")
+    net.output(net.op("Softplus", linear(net, both, 2 * d, 1, rank=2, hint="rate")), "rate")
