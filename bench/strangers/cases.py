@@ -7,17 +7,18 @@ import numpy as np
 import onnx
 
 import healthy
-from architectures import FIRST, SECOND, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of
+from architectures import FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of
 from data import draw
 from faults import KINDS, LEAST, difference, inject, same_shapes
 from golden import Runner, double_values, reference_values
-from variants import quantize, quantize_any
+from variants import quantize, quantize_any, quantize_further
 
 SAMPLES = 4   # that check gets
 COLUMNS = ("own", "new kind", "new architecture", "both new")  # the last three are held out
 LATER = "second generation"  # kinds and architectures alike, all of it held out
 THIRD = "third generation"   # the same
-GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
+FOURTH = "fourth generation"  # the same
+GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES), 4: (FOURTH, FOURTH_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
 
 
 @dataclass
@@ -48,7 +49,7 @@ def column_of(kind, architecture):
 def draw_fault(seed, number, of=1):
     """Columns take turns; a column draws a kind, then an architecture that has a place for it; the next kind if none has.
 
-    of: the generation. The second and the third are one column each: their kinds take turns, in an order that the seed gives.
+    of: the generation. Those after the first are one column each: their kinds take turns, in an order that the seed gives.
     """
     if of > 1:
         column, names = GROUPS[of][0], list(GROUPS[of][1])
@@ -66,7 +67,7 @@ def draw_fault(seed, number, of=1):
         for name in [str(n) for _ in range(8 if of > 1 else 3) for n in rng.permutation(names)]:
             model = build(name, int(rng.integers(1 << 30)))
             if KINDS[kind].quantized:
-                model = quantize_any(model, rng) if of > 1 else quantize(model, rng, bool(rng.integers(2)))
+                model = quantize_further(model, rng) if of > 3 else quantize_any(model, rng) if of > 1 else quantize(model, rng, bool(rng.integers(2)))
             fault = model and inject(model, str(kind), int(rng.integers(1 << 30)))
             if fault:
                 case = Case(id_of("F", seed, number, of), column, name, str(kind), fault.proto, model.proto, model.style, model.opset, model.batch,
@@ -120,7 +121,7 @@ def runs(case):
     """
     try:
         models = [Runner(m, every=True) for m in (case.model, case.intact)]
-        values = [v for feed in feeds(case, "given") for run in models for v in run(feed).values()]
+        values = [v for feed in feeds(case, "given") for run in models for v in run(feed).values() if not isinstance(v, list)]  # but for sequences
     except Exception:  # noqa: BLE001
         return False
     return not any(np.isnan(v).any() for v in values if v.dtype.kind == "f")
@@ -162,6 +163,9 @@ def write(case, folder):
         given = {k: v.astype(np.float16) if types[k] == onnx.TensorProto.FLOAT16 else v for k, v in feed.items()}
         if "printed" in case.kind:
             values = {k: printed(v) for k, v in values.items()}
+        saved = next((f for word, f in SAVED.items() if word in case.kind), None)
+        if saved:
+            values = {k: saved(np.asarray(v)) if np.asarray(v).dtype == np.float32 else v for k, v in values.items()}
         np.savez(folder / f"inputs/{i}.npz", **given)
         np.savez(folder / f"golden/{i}.npz", **{k: values[k] for k in outputs})
         if i == 0:
@@ -177,6 +181,16 @@ def printed(value):
     if value.dtype != np.float32:
         return value
     return np.array([float(f"{v:.6g}") for v in value.reshape(-1)], np.float32).reshape(value.shape)
+
+
+def brain(value):
+    """The nearest numbers that a brain float holds."""
+    bits = np.ascontiguousarray(value).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+# What golden became when it was saved, by words of the kind.
+SAVED = {"saved as fp16": lambda v: v.astype(np.float16), "saved as bf16": brain, "four decimals": lambda v: np.round(v, 4)}
 
 
 def repaired(case, path):

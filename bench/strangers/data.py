@@ -63,6 +63,20 @@ def time(rng, shape):
     return rng.uniform(0, 100, shape).astype(np.float32)
 
 
+def fraction(rng, shape):
+    return rng.uniform(0.05, 0.95, shape).astype(np.float32)
+
+
+def wave(rng, shape):
+    """Samples of 16 bits, whole numbers."""
+    return np.clip(np.round(9000 * signal(rng, shape)), -32768, 32767).astype(np.float32)
+
+
+def counts(rng, shape):
+    """How often something was seen: mostly seldom."""
+    return np.floor(rng.gamma(0.8, 6.0, shape)).astype(np.float32)
+
+
 def edges(rng, shape, nodes=10):
     return rng.integers(0, nodes, shape).astype(np.int64)
 
@@ -77,7 +91,7 @@ def boxes(rng, shape, side=16):
     return np.concatenate([low, low + rng.uniform(2, 0.4 * side, low.shape)], -1).astype(np.float32)
 
 
-KINDS = {f.__name__: f for f in (image, pixels, tokens, prompts, signal, features, mask, flags, lengths, time, edges, points, boxes)}
+KINDS = {f.__name__: f for f in (image, pixels, tokens, prompts, signal, features, mask, flags, lengths, time, edges, points, boxes, fraction, wave, counts)}
 
 
 def draw(model, rng, batch=None):

@@ -16,6 +16,15 @@ import faults3_quantizers
 import faults3_structure
 import faults3_vision
 import faults3_waves
+import faults4_activations
+import faults4_attention
+import faults4_boxes
+import faults4_folding
+import faults4_norms
+import faults4_quantizers
+import faults4_structure
+import faults4_tables
+import faults4_weights
 import faults_attention
 import faults_attributes
 import faults_constants
@@ -49,7 +58,10 @@ class Kind:
 MODULES = (faults_attention, faults_attributes, faults_constants, faults_recurrent, faults_structure)
 LATER = (faults2_attention, faults2_norms, faults2_recurrent, faults2_vision, faults2_weights)
 THIRD = (faults3_attention, faults3_norms, faults3_quantizers, faults3_structure, faults3_vision, faults3_waves)
-KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD)) for module in modules for row in module.ROWS}
+FOURTH = (faults4_activations, faults4_attention, faults4_boxes, faults4_folding, faults4_norms, faults4_quantizers, faults4_structure,
+          faults4_tables, faults4_weights)
+KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD), (4, FOURTH))
+         for module in modules for row in module.ROWS}
 
 
 @dataclass
@@ -109,5 +121,5 @@ if __name__ == "__main__":
     out = sys.stdout
     for k in KINDS.values():
         repository, number = k.source.split("#")
-        group = {2: "second", 3: "third"}.get(k.generation, "held out" if k.held_out else "")
+        group = {2: "second", 3: "third", 4: "fourth"}.get(k.generation, "held out" if k.held_out else "")
         out.write(f"{k.name:32} {group:9} {k.exporter:22} https://github.com/{repository}/issues/{number}\n")

@@ -1,6 +1,10 @@
 """Healthy models: what a false alarm would be about. Rows say what check gets and where golden is from."""
-from forms import OTHER, SAME
-from variants import METHODS, TYPES, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_integers, to_half, to_mixed
+import forms
+import forms4
+from variants import (METHODS, TYPES, fused_offline, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_in_style, quantize_integers,
+                      to_half, to_mixed)
+
+SAME, OTHER = {**forms.SAME, **forms4.SAME}, {**forms.OTHER, **forms4.OTHER}
 
 # Name, how the model is made, options of check, whether inner values are given.
 ROWS = [
@@ -76,12 +80,51 @@ THIRD = [
     ("int4 weights in blocks, golden of itself", "int4 weights", [], False),
     ("int4 weights in blocks, golden of the float network, inner values", "int4 weights of float", [], True),
 ]
+# The fourth generation's: what other engines fold, join and take apart, and what other quantizers' conventions and other golden look like.
+FOURTH = [
+    ("norms folded, golden of the original, inner values", "norms folded", [], True),
+    ("norms folded, golden float64", "norms folded", [], False),
+    ("norms written out, golden of the original, inner values", "norms written out", [], True),
+    ("activations written out, golden of the original", "activations written out", [], False),
+    ("Gemm as product and sum, golden of the original, inner values", "linear taken apart", [], True),
+    ("product and sum as Gemm, golden of the original", "linear joined", [], False),
+    ("factors folded into weights, golden of the original, inner values", "factors folded", [], True),
+    ("names lost, golden of the original", "names lost", [], False),
+    ("nodes in another order, golden of the original, inner values", "another order", [], True),
+    ("moves that cancel, golden of the original, inner values", "moves that cancel", [], True),
+    ("padding apart, golden of the original", "padding apart", [], False),
+    ("constant conditions, golden of the original", "constant conditions", [], False),
+    ("splits as sequences, golden of the original, inner values", "sequences", [], True),
+    ("weights in double, golden of the original", "weights in double", [], False),
+    ("weights turned at run, golden of the original, inner values", "weights turned", [], True),
+    ("fused by ONNX Runtime, golden of the original", "fused", [], False),
+    ("golden of a GPU in TF32", "tf32", [], False),
+    ("golden of a GPU in TF32, inner values", "tf32", [], True),
+    ("golden saved as fp16, inner values", "float", [], True),
+    ("golden saved as bf16", "float", [], False),
+    ("golden with four decimals", "float", [], False),
+    ("--precision fp16, norms written out, golden of the original", "norms written out", ["--precision", "fp16"], False),
+    ("int8 symmetric as TensorRT has it, golden of itself, inner values", "int8 style symmetric", [], True),
+    ("int8 with float biases, golden of itself", "int8 style float biases", [], False),
+    ("int8 with stored float weights, golden of itself, inner values", "int8 style float weights", [], True),
+    ("int8 with a pair for each reader, golden of itself", "int8 style pairs", [], False),
+    ("int8 of products only, golden of the float network, inner values", "int8 style products of float", [], True),
+    ("int8 in powers of two, golden of itself", "int8 style powers", [], False),
+    ("int8 of seven bits, golden of itself, inner values", "int8 style narrow", [], True),
+    ("uint4 weights with middles, golden of itself", "uint4 weights", [], False),
+    ("uint4 weights with middles, golden of the float network", "uint4 weights of float", [], False),
+    ("fp8 weights, golden of itself, inner values", "fp8 weights", [], True),
+]
 
 
 def make(model, made, rng, assay):
     form = made.removesuffix(" of float")
     if form in SAME or form in OTHER:
         return {**SAME, **OTHER}[form](model, rng)
+    if made == "fused":
+        return fused_offline(model)
+    if " style " in form:
+        return quantize_in_style(model, rng, form.split(" style ")[1])
     if made.startswith("half"):
         return to_mixed(model, rng) if "mixed" in made else to_half(model, made == "half inside")
     if made == "optimized":
@@ -98,17 +141,19 @@ def make(model, made, rng, assay):
 
 def variant(model, number, rng, assay, of=1):
     """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant; of: the generation."""
-    rows = {1: ROWS, 2: LATER, 3: THIRD}[of]
+    rows = {1: ROWS, 2: LATER, 3: THIRD, 4: FOURTH}[of]
     kind, made, options, inner = rows[number % len(rows)]
     if made == "float":
         return kind, model, model, options, inner
     try:
-        given = make(model, made, rng, assay)
+        given = forms4.in_tf32(model, rng) if made == "tf32" else make(model, made, rng, assay)
     except Exception:  # noqa: BLE001: the converter or the quantizer cannot
         return None
     if given is None:
         return None
-    original = made.startswith("half") or made == "optimized" or made in SAME or made.endswith("of float")
+    if made == "tf32":  # golden is of the network that rounds
+        return kind, model, given, options, inner
+    original = made.startswith("half") or made in ("optimized", "fused") or made in SAME or made.endswith("of float")
     return kind, given, model if original else given, options, inner
 
 
@@ -118,7 +163,7 @@ def alarm(row, report):
     A precision may well be at fault where one was asked for or is typed, and quantization beside the float network: not the export.
     """
     blame, verdict = report.get("blame"), report.get("verdict")
-    low = any(word in row["kind"] for word in ("fp16", "bf16", "float network"))
+    low = any(word in row["kind"] for word in ("fp16", "bf16", "TF32", "four decimals", "float network"))
     if verdict == "faithful" or low and blame != "export":
         return ""
     first = (report.get("culprits") or [{}])[0]

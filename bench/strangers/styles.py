@@ -70,3 +70,18 @@ THIRD = {
                     (11, 13)),
     "chainer": Style("Chainer", "{op}_{n}", "{op}_{n}_{i}", "param_{dots}_{w}", "initializer", "minus", "gemm", "pow", "erf", "op", False, (12, 15)),
 }
+
+# Of the fourth generation: optimum's and mmdeploy's exports, what Keras 3, Core ML and TVM write, and what ONNX-GraphSurgeon leaves.
+FOURTH = {
+    "optimum": Style("pytorch", "/{scope}/{low}/{op}{_k}", "/{scope}/{low}/{op}{_k}_output_{i}", "{dots}.{w}", "initializer", "chain", "matmul",
+                     "fused", "erf", "op", False, (17, 18)),
+    "mmdeploy": Style("pytorch", "{op}_{n}", "{m}", "{dots}.{w}", "initializer", "minus", "gemm", "pow", "erf", "op", False, (11, 12, 13)),
+    "keras3": Style("tf2onnx", "functional_1/{scope}/{low}{_k}", "functional_1/{scope}/{low}{_k}:{i}", "functional_1/{scope}/{w}:0", "initializer",
+                    "minus", "matmul", "mul", "erf", "op", True, (15, 17, 18)),
+    "coreml": Style("OnnxMLTools", "{op}{n}", "{low}_{m}_output", "{dots}_{w}", "initializer", "zero", "gemm", "pow", "erf", "decomposed", False,
+                    (11, 13)),
+    "relay": Style("tvm", "{low}_{n}", "{low}_{m}", "p{n}_{w}", "node", "minus", "matmul", "mul", "erf", "decomposed", False, (11, 15)),
+    "surgeon": Style("pytorch", "onnx_graphsurgeon_node_{n}", "onnx_graphsurgeon_tensor_{m}", "{dots}.{w}", "initializer", "zero", "gemm", "pow",
+                     "erf", "op", False, (16, 17)),
+    "onnxscript": Style("pytorch", "node_{op}_{n}", "val_{m}", "{dots}.{w}", "initializer", "chain", "gemm", "fused", "op", "op", False, (18, 20)),
+}

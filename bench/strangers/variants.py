@@ -14,6 +14,7 @@ from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, Q
 from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_float_to_float16
 
 from data import draw
+from forms4 import powers_of_two
 from net import Model
 
 
@@ -36,16 +37,26 @@ def to_mixed(model, rng):
     return to_half(model, True, [k for k in kinds if rng.random() < 0.5])
 
 
+def fused_offline(model):
+    """What ONNX Runtime saves with its own fused operators; None where there are none."""
+    proto = optimized(model, ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED)
+    return like(model, proto) if any(n.domain not in ("", "ai.onnx") for n in proto.graph.node) else None
+
+
 def optimized_offline(model):
     """What ONNX Runtime saves at its basic level: constants folded, nodes fused; None where it writes operators of its own."""
+    proto = optimized(model, ort.GraphOptimizationLevel.ORT_ENABLE_BASIC)
+    return like(model, proto) if all(n.domain in ("", "ai.onnx") for n in proto.graph.node) else None
+
+
+def optimized(model, level):
     with tempfile.TemporaryDirectory() as folder:
         options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.graph_optimization_level = level
         options.optimized_model_filepath = os.path.join(folder, "model.onnx")
         options.log_severity_level = 4
         ort.InferenceSession(model.proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        proto = onnx.load(options.optimized_model_filepath)
-    return like(model, proto) if all(n.domain in ("", "ai.onnx") for n in proto.graph.node) else None
+        return onnx.load(options.optimized_model_filepath)
 
 
 class Samples(CalibrationDataReader):
@@ -63,7 +74,7 @@ TYPES = {"U8S8": (QuantType.QUInt8, QuantType.QInt8), "S8S8": (QuantType.QInt8, 
 QUANTIZED = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"}
 
 
-def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantFormat.QDQ, operators=None, method="MinMax"):
+def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantFormat.QDQ, operators=None, method="MinMax", extra=None, narrow=False):
     """By ONNX Runtime, calibrated on drawn data: QuantizeLinear and DequantizeLinear, or operators of integers."""
     if model.name in FLOAT_INDICES or model.opset < 13 and per_channel:  # scales of an axis are of opset 13
         return None
@@ -74,8 +85,8 @@ def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantForma
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=format,
-                                op_types_to_quantize=operators, per_channel=per_channel, activation_type=TYPES[types][0],
-                                weight_type=TYPES[types][1], calibrate_method=CalibrationMethod[method])
+                                op_types_to_quantize=operators, per_channel=per_channel, reduce_range=narrow, activation_type=TYPES[types][0],
+                                weight_type=TYPES[types][1], calibrate_method=CalibrationMethod[method], extra_options=extra)
         finally:
             logging.disable(logging.NOTSET)
         proto = onnx.load(target)
@@ -85,6 +96,22 @@ def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantForma
 def quantize_any(model, rng):
     """One of the forms that users choose, with DequantizeLinear nodes."""
     return quantize(model, rng, model.opset >= 13 and bool(rng.integers(2)), types=str(rng.choice(["U8S8", "S8S8"])))
+
+
+def quantize_further(model, rng):
+    """The same, also with weights in bytes that have a middle of their own, and with ranges around zero."""
+    types = str(rng.choice(["U8S8", "S8S8", "U8U8"]))
+    extra = {"ActivationSymmetric": bool(rng.integers(2))} if types == "S8S8" else {}
+    return quantize(model, rng, model.opset >= 13 and types != "U8U8" and bool(rng.integers(2)), types=types, extra=extra)
+
+
+def quantize_in_style(model, rng, style):
+    """As other tools write it: ranges around zero, biases or weights that stay float, a pair for each reader, scales that are shifts."""
+    extra = {"symmetric": {"ActivationSymmetric": True, "WeightSymmetric": True}, "float biases": {"QuantizeBias": False},
+             "float weights": {"AddQDQPairToWeight": True}, "pairs": {"DedicatedQDQPair": True}}.get(style, {})
+    channels = model.opset >= 13 and style in ("symmetric", "float biases", "float weights")
+    made = quantize(model, rng, channels, types="S8S8", extra=extra, operators=["MatMul", "Gemm"] if style == "products" else None, narrow=style == "narrow")
+    return powers_of_two(made, rng) if made and style == "powers" else made
 
 
 def quantize_integers(model, rng, per_channel, types):
