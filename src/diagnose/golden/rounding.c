@@ -72,22 +72,34 @@ static bool is_quantized(const assay_node_t* n, size_t i, const assay_tensor_t* 
   return strcmp(n->op_type, "DequantizeLinear") == 0 ? i == 0 : t->rank >= 2;
 }
 
-// What golden was printed with is lost from it: moved by up to half a unit of the last digit.
-static assay_status_t move_digits(const assay_printed_t* printed, uint64_t draw,
+// What golden was printed with is lost from it: moved by up to half a unit of the last digit, a
+// value unlike another one, so that differences of two show it.
+static assay_status_t move_digits(const assay_golden_walk_t* w, const assay_value_t* v,
                                   assay_tensor_t** t) {
   const assay_tensor_t* x = *t;
+  const assay_printed_t* printed = &w->printed[v->id];
+  const uint64_t draw = w->draw + ((uint64_t)v->id + 1) * 0x9fb21c651e98df25U;
   assay_tensor_t* moved = NULL;
-  if ((!printed->digits && !printed->places) || x->kind != ASSAY_KIND_TENSOR ||
-      x->store != ASSAY_STORE_F64)
+  if (!assay_is_printed(printed) || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64)
     return NULL;
   ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &moved));
   for (int64_t i = 0; i < x->size; i++) {
-    const double by = (double)(chance(i, draw + 1) >> 11) * 0x1p-53 - 0.5;
+    const double by = (double)(chance(i, draw) >> 11) * 0x1p-53 - 0.5;
     assay_f64(moved)[i] = assay_f64(x)[i] + by * assay_printed_unit(printed, assay_f64(x)[i]);
   }
   assay_tensor_release(*t);
   *t = moved;
   return NULL;
+}
+
+// A value that has no more digits by itself lost none, nor did one whose type has no more.
+static void keep_printed(const assay_tensor_t* computed, assay_printed_t* printed) {
+  if (!assay_is_printed(printed)) return;
+  const bool as_stored = printed->format != ASSAY_FORMAT_NONE &&
+                         assay_type_is_float(computed->type) &&
+                         assay_type_bits(computed->type) <= 16;
+  if (as_stored || assay_printed_is_natural(printed, computed))
+    *printed = (assay_printed_t){0, 0, ASSAY_FORMAT_NONE};
 }
 
 assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size_t n_in,
@@ -96,7 +108,7 @@ assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size
   for (size_t i = 0; i < n_in; i++) {
     if (!in[i] || !n->inputs[i]) continue;
     // Golden has taken the place of what came before.
-    ASSAY_TRY(move_digits(&w->printed[n->inputs[i]->id], w->draw, &in[i]));
+    ASSAY_TRY(move_digits(w, n->inputs[i], &in[i]));
     if (!n->inputs[i]->constant) continue;
     const bool steps = w->options->unquantized && is_quantized(n, i, in[i]);
     ASSAY_TRY(steps ? move_steps(&in[i], w->draw) : move_constant(&in[i], w->draw));
@@ -148,7 +160,8 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
     ASSAY_TRY(assay_round_tensor(out[i], noisy_storage(out[i]), &rounded));
     assay_tensor_release(out[i]);
     out[i] = rounded;
-    ASSAY_TRY(move_digits(&w->printed[v->id], w->draw, &out[i]));
+    keep_printed(out[i], &w->printed[v->id]);
+    ASSAY_TRY(move_digits(w, v, &out[i]));
     if (!w->golden_of[v->id]) continue;
     assay_tensor_release(w->noisy_out[v->id]);
     w->noisy_out[v->id] = assay_tensor_retain(out[i]);
