@@ -143,7 +143,7 @@ assay_printed_t assay_golden_printed(const assay_tensor_t* const* golden, size_t
 assay_printed_t assay_golden_printed_as(const assay_tensor_t* golden, const assay_printed_t* as) {
   double some[LOOKED_AT];
   const size_t n = take_some(golden, some);
-  const bool fits = n && evidence_of(as, some, n, STORED, false) >= 0;
+  const bool fits = evidence_of(as, some, n, STORED, false) >= 0;
   return fits ? *as : (assay_printed_t){0, 0, ASSAY_FORMAT_NONE};
 }
 
@@ -151,5 +151,11 @@ bool assay_printed_is_natural(const assay_printed_t* p, const assay_tensor_t* t)
   static const double SURE = 10;
   double some[LOOKED_AT];
   const size_t n = take_some(t, some);
-  return evidence_of(p, some, n, COMPUTED, true) > SURE;
+  if (p->format != ASSAY_FORMAT_NONE) return evidence_of(p, some, n, COMPUTED, true) > SURE;
+  // Of many digits small numbers have some by chance; the fewest that they need tell the most.
+  for (int k = 1; k <= (p->digits ? p->digits : p->places); k++) {
+    const assay_printed_t fewer = {p->digits ? k : 0, p->digits ? 0 : k, ASSAY_FORMAT_NONE};
+    if (evidence_of(&fewer, some, n, COMPUTED, true) > SURE) return true;
+  }
+  return false;
 }

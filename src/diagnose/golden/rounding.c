@@ -1,5 +1,6 @@
 // What rounding explains: a run in which each constant is moved by one rounding, each quantized one
 // by up to half a step.
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -137,6 +138,44 @@ static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
   return NULL;
 }
 
+// The length of a DFT, 0: not known.
+static int64_t dft_length(const assay_node_t* n, size_t n_in, assay_tensor_t* const* in) {
+  const bool given = n_in > 1 && in[1] && in[1]->store == ASSAY_STORE_I64 && in[1]->size == 1;
+  if (given) return assay_i64(in[1])[0];
+  const int rank = in[0]->rank;
+  int64_t axis = assay_attr_i64(n, "axis", rank > 2 ? rank - 2 : 0);
+  if (n_in > 2 && in[2] && in[2]->store == ASSAY_STORE_I64 && in[2]->size == 1)
+    axis = assay_i64(in[2])[0];
+  if (axis < 0) axis += rank;
+  return axis >= 0 && axis < rank ? in[0]->dims[axis] : 0;
+}
+
+// Engines transform a length n that is no power of two as a convolution with a chirp, whose angles
+// pi k^2 / n they compute in float: these reach pi n, so that each term turns by up to pi n u, and
+// sums of n terms are off by that part of their usual size. Moved by as much.
+// Source: L. I. Bluestein, A linear filtering approach to the computation of discrete Fourier
+// transform, 1970; ONNX Runtime, core/providers/cpu/signal/dft.cc.
+static assay_status_t move_transform(const assay_node_t* n, size_t n_in, assay_tensor_t* const* in,
+                                     uint64_t draw, assay_tensor_t** t) {
+  static const double PI = 3.14159265358979323846;
+  if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT || !n_in || !in[0] ||
+      in[0]->kind != ASSAY_KIND_TENSOR)
+    return NULL;
+  const int64_t length = dft_length(n, n_in, in);
+  if (length < 3 || (length & (length - 1)) == 0) return NULL;
+  assay_tensor_t* moved = NULL;
+  ASSAY_TRY(assay_tensor_copy(*t, &moved));
+  double sum = 0;
+  for (int64_t i = 0; i < moved->size; i++) sum += assay_f64(moved)[i] * assay_f64(moved)[i];
+  const double u = assay_format_info(ASSAY_FORMAT_FP32)->unit_roundoff;
+  const double by = moved->size ? PI * (double)length * u * sqrt(sum / (double)moved->size) : 0;
+  for (int64_t i = 0; i < moved->size; i++)
+    assay_f64(moved)[i] += by * (2 * (double)(chance(i, draw) >> 11) * 0x1p-53 - 1);
+  assay_tensor_release(*t);
+  *t = moved;
+  return NULL;
+}
+
 // What the noisy run stores a value in. A float16 value keeps its digits and loses its range (tf32
 // has as many): truth and golden know no overflow, and NaN would explain nothing.
 static assay_format_t noisy_storage(const assay_tensor_t* t) {
@@ -153,6 +192,8 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
   if (!*n->domain && strcmp(n->op_type, "Constant") == 0 && out[0])
     ASSAY_TRY(move_constant(&out[0], w->draw));
   if (!*n->domain && strcmp(n->op_type, "Sigmoid") == 0) ASSAY_TRY(move_tails(&out[0], w->draw));
+  if (!*n->domain && strcmp(n->op_type, "DFT") == 0)
+    ASSAY_TRY(move_transform(n, n_in, in, w->draw, &out[0]));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i]) continue;
