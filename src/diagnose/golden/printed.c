@@ -10,7 +10,7 @@
 // Eight digits are as many as a float has; fewer than four tell nothing of a network.
 // FEWER: that many digits less have to be too few for an element that counts.
 enum {
-  LOOKED_AT = 64,
+  LOOKED_AT = 128,
   DIGITS_MIN = 4,
   DIGITS_MAX = 7,
   PLACES_MIN = 3,
@@ -96,13 +96,16 @@ static double evidence_of(const assay_printed_t* p, const double* x, size_t n, d
   return sum;
 }
 
-// Up to LOOKED_AT elements that are neither 0 nor infinite.
+// Up to LOOKED_AT elements that are neither 0 nor infinite, from all columns and rows.
 static size_t take_some(const assay_tensor_t* golden, double* out) {
   size_t n = 0;
   if (golden->kind != ASSAY_KIND_TENSOR || golden->store != ASSAY_STORE_F64) return 0;
-  const int64_t step = (golden->size + LOOKED_AT - 1) / LOOKED_AT;
-  for (int64_t i = 0; i < golden->size; i += step) {
-    const double x = assay_f64(golden)[i];
+  const int64_t count = golden->size < LOOKED_AT ? golden->size : LOOKED_AT;
+  for (int64_t i = 0; i < count; i++) {
+    // Parts of equal size, of each an element by chance.
+    const int64_t from = i * (golden->size / count), part = golden->size / count;
+    const uint64_t chance = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15U >> 33;
+    const double x = assay_f64(golden)[from + (int64_t)(chance % (uint64_t)part)];
     if (isfinite(x) && x != 0) out[n++] = x;
   }
   return n;
