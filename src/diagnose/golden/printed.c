@@ -16,7 +16,8 @@ enum {
   PLACES_MIN = 3,
   PLACES_MAX = 8,
   FEWER = 2,
-  BITS_FEWER = 3
+  BITS_FEWER = 3,
+  WAYS = 3
 };
 
 // Of a float, relative: its own rounding; that of what comes near it.
@@ -59,7 +60,8 @@ static bool comes_back(const assay_printed_t* p, double x, double within) {
   return fabs(stored_as(p, x) - x) <= within * fabs(x);
 }
 
-double assay_printed_unit(const assay_printed_t* p, double x) {
+// The unit of the last digit by one way of storing.
+static double unit_of(const assay_printed_t* p, double x) {
   if (p->places) return power_of_ten(-p->places);
   if (!isfinite(x) || x == 0) return 0;
   if (p->digits) return power_of_ten(decade_of(x) - p->digits + 1);
@@ -68,6 +70,21 @@ double assay_printed_unit(const assay_printed_t* p, double x) {
   int two = 0;
   frexp(x, &two);
   return fmax(ldexp(2 * info->unit_roundoff, two - 1), info->min_subnormal);
+}
+
+// The ways of storing that arrays fit, one by one.
+static assay_printed_t way(const assay_printed_t* p, size_t i) {
+  return (assay_printed_t){i == 0 ? p->digits : 0, i == 1 ? p->places : 0,
+                           i == 2 ? p->format : ASSAY_FORMAT_NONE};
+}
+
+double assay_printed_unit(const assay_printed_t* p, double x) {
+  double largest = 0;
+  for (size_t i = 0; i < WAYS; i++) {
+    const assay_printed_t one = way(p, i);
+    largest = fmax(largest, unit_of(&one, x));
+  }
+  return largest;
 }
 
 // Whether an element needs most of the digits.
@@ -90,7 +107,7 @@ static double evidence_of(const assay_printed_t* p, const double* x, size_t n, d
   double sum = 0;
   for (size_t i = 0; i < n; i++) {
     if (!comes_back(p, x[i], p->format == ASSAY_FORMAT_NONE ? within : within - STORED)) return -1;
-    const double chance = 2 * within * fabs(x[i]) / assay_printed_unit(p, x[i]);
+    const double chance = 2 * within * fabs(x[i]) / unit_of(p, x[i]);
     if (chance < 1 && (any || needs_them(p, x[i]))) sum -= assay_log2(chance);
   }
   return sum;
@@ -123,6 +140,7 @@ static double evidence_of_all(const assay_printed_t* p, const assay_tensor_t* co
   return sum;
 }
 
+// Takes one way over if it is likelier than the one known before.
 static void try_it(assay_printed_t p, const assay_tensor_t* const* golden, size_t n,
                    assay_printed_t* best, double* most) {
   const double evidence = evidence_of_all(&p, golden, n);
@@ -133,27 +151,33 @@ static void try_it(assay_printed_t p, const assay_tensor_t* const* golden, size_
 
 assay_printed_t assay_golden_printed(const assay_tensor_t* const* golden, size_t n,
                                      double evidence) {
-  assay_printed_t best = {0, 0, ASSAY_FORMAT_NONE};
+  const assay_printed_t none = {0, 0, ASSAY_FORMAT_NONE};
+  assay_printed_t digits = none, places = none, format = none;
+  double most[WAYS] = {evidence, evidence, evidence};
   for (int k = DIGITS_MIN; k <= DIGITS_MAX; k++)
-    try_it((assay_printed_t){k, 0, ASSAY_FORMAT_NONE}, golden, n, &best, &evidence);
+    try_it((assay_printed_t){k, 0, ASSAY_FORMAT_NONE}, golden, n, &digits, &most[0]);
   for (int k = PLACES_MIN; k <= PLACES_MAX; k++)
-    try_it((assay_printed_t){0, k, ASSAY_FORMAT_NONE}, golden, n, &best, &evidence);
-  try_it((assay_printed_t){0, 0, ASSAY_FORMAT_FP16}, golden, n, &best, &evidence);
-  try_it((assay_printed_t){0, 0, ASSAY_FORMAT_BF16}, golden, n, &best, &evidence);
-  return best;
+    try_it((assay_printed_t){0, k, ASSAY_FORMAT_NONE}, golden, n, &places, &most[1]);
+  try_it((assay_printed_t){0, 0, ASSAY_FORMAT_FP16}, golden, n, &format, &most[2]);
+  try_it((assay_printed_t){0, 0, ASSAY_FORMAT_BF16}, golden, n, &format, &most[2]);
+  return (assay_printed_t){digits.digits, places.places, format.format};
 }
 
 assay_printed_t assay_golden_printed_as(const assay_tensor_t* golden, const assay_printed_t* as) {
   double some[LOOKED_AT];
   const size_t n = take_some(golden, some);
-  const bool fits = evidence_of(as, some, n, STORED, false) >= 0;
-  return fits ? *as : (assay_printed_t){0, 0, ASSAY_FORMAT_NONE};
+  bool fits[WAYS];
+  for (size_t i = 0; i < WAYS; i++) {
+    const assay_printed_t one = way(as, i);
+    fits[i] = evidence_of(&one, some, n, STORED, false) >= 0;
+  }
+  return (assay_printed_t){fits[0] ? as->digits : 0, fits[1] ? as->places : 0,
+                           fits[2] ? as->format : ASSAY_FORMAT_NONE};
 }
 
-bool assay_printed_is_natural(const assay_printed_t* p, const assay_tensor_t* t) {
+// Whether numbers have as few digits by one way of storing.
+static bool is_natural(const assay_printed_t* p, const double* some, size_t n) {
   static const double SURE = 10;
-  double some[LOOKED_AT];
-  const size_t n = take_some(t, some);
   if (p->format != ASSAY_FORMAT_NONE) return evidence_of(p, some, n, COMPUTED, true) > SURE;
   // Of many digits small numbers have some by chance; the fewest that they need tell the most.
   for (int k = 1; k <= (p->digits ? p->digits : p->places); k++) {
@@ -161,4 +185,15 @@ bool assay_printed_is_natural(const assay_printed_t* p, const assay_tensor_t* t)
     if (evidence_of(&fewer, some, n, COMPUTED, true) > SURE) return true;
   }
   return false;
+}
+
+bool assay_printed_is_natural(const assay_printed_t* p, const assay_tensor_t* t) {
+  double some[LOOKED_AT];
+  const size_t n = take_some(t, some);
+  bool all = true;
+  for (size_t i = 0; i < WAYS; i++) {
+    const assay_printed_t one = way(p, i);
+    all = all && (!assay_is_printed(&one) || is_natural(&one, some, n));
+  }
+  return all;
 }

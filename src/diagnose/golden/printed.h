@@ -7,6 +7,8 @@
 #include "formats/format.h"
 #include "tensor/tensor.h"
 
+// The ways in which an array may have been stored; where it fits several, its numbers may be off by
+// as much as any of them leaves open.
 typedef struct assay_printed {
   int digits;             // significant ones that a number has at most ("%.6g"); 0: not limited
   int places;             // behind the point, the same ("%.6f")
