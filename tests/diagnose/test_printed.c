@@ -140,9 +140,8 @@ static void odd_numbers_have_no_unit(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(printed_arrays_are_known),
-                                     cmocka_unit_test(numbers_of_few_digits_lost_none),
-                                     cmocka_unit_test(arrays_tell_together),
-                                     cmocka_unit_test(odd_numbers_have_no_unit)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(printed_arrays_are_known), cmocka_unit_test(numbers_of_few_digits_lost_none),
+      cmocka_unit_test(arrays_tell_together), cmocka_unit_test(odd_numbers_have_no_unit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,12 +111,10 @@ static assay_status_t repair(const assay_node_t* node, const assay_node_t* owner
   assay_tensor_t* bias = NULL;
   bool differs = false;
   *out = (assay_repair_t){.node = node, .cause = cause, .n_edits = 1};
-  out->edits[0] =
-      (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = row_of(node)->bias};
+  out->edits[0] = (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = row_of(node)->bias};
   ASSAY_TRY(assay_tensor_widen(v->constant, &bias));
   const bool fit = (own->n == 1 || own->n == bias->size) && (its->n == 1 || its->n == bias->size);
-  assay_status_t st =
-      fit ? convert(bias, own, its, &out->edits[0].tensor, &differs) : NULL;
+  assay_status_t st = fit ? convert(bias, own, its, &out->edits[0].tensor, &differs) : NULL;
   assay_tensor_release(bias);
   *out_made = !st && differs;
   if (!*out_made) return assay_repair_deinit(out), st;

@@ -10,8 +10,8 @@ struct assay_surroundings;
 // 0.
 size_t assay_shared_bias_layers(const struct assay_surroundings* around, const assay_node_t* node,
                                 const assay_node_t* const** out);
-// The repair of a node whose bias is in the units of another layer that reads it, the owner: integers
-// of its own. *out_made false: these are the same, or not known.
+// The repair of a node whose bias is in the units of another layer that reads it, the owner:
+// integers of its own. *out_made false: these are the same, or not known.
 assay_status_t assay_shared_bias_repair(const assay_node_t* node, const assay_node_t* owner,
                                         const char* cause, assay_repair_t* out,
                                         bool* out_made) ASSAY_MUST_USE;

@@ -25,7 +25,7 @@ static const double STORED = 0x1p-24, COMPUTED = 0x1p-22;
 
 // 10^n, rounded once or twice.
 static double power_of_ten(int n) {
-  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10,
+  static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9, 1e10,
                                   1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20};
   static const int count = sizeof powers / sizeof *powers;
   if (n >= 0 && n < count) return powers[n];

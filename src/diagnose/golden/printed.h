@@ -21,8 +21,8 @@ static inline bool assay_is_printed(const assay_printed_t* p) {
 
 // What n arrays of floats, which went the same way, show together, of each some elements looked at.
 // Numbers that nobody printed end in so few digits by chance: that has to be less likely than
-// 2^-evidence. Whole numbers and halves end in few digits too, so only those count that need most of
-// the digits. Arrays of other types show nothing.
+// 2^-evidence. Whole numbers and halves end in few digits too, so only those count that need most
+// of the digits. Arrays of other types show nothing.
 assay_printed_t assay_golden_printed(const assay_tensor_t* const* golden, size_t n,
                                      double evidence);
 

@@ -209,8 +209,7 @@ static assay_status_t consider(const propagation_t* p, const assay_fault_t* f, b
   *out = true;
   if (f->shape || !truth || p->unknown[v->id] || golden->size > truth->size) return NULL;
   ASSAY_TRY(half_units(w, v, golden, &half));
-  assay_status_t st =
-      made || half ? nearest(truth, golden, made, half, &moved, &rms, &max) : NULL;
+  assay_status_t st = made || half ? nearest(truth, golden, made, half, &moved, &rms, &max) : NULL;
   if (!st && moved) {
     assay_difference_t* e = &w->explained[v->id];
     const assay_difference_t d = assay_difference(moved, golden);

@@ -9,9 +9,9 @@
 
 static const char CAUSE[] = "shared bias";
 
-// A set that leaves more than this of the difference is not the way. That the integers of all layers
-// but one are wrong is certain; what the quantizer's own rounding leaves is not theirs, so much less
-// than all of the difference is enough.
+// A set that leaves more than this of the difference is not the way. That the integers of all
+// layers but one are wrong is certain; what the quantizer's own rounding leaves is not theirs, so
+// much less than all of the difference is enough.
 static const double HELPS = 0.9, ENOUGH = 0.25;
 
 typedef struct bias_set {
