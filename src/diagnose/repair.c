@@ -34,8 +34,8 @@ assay_status_t assay_repair_set_value(assay_repair_t* r, double value) {
 
 // ---- trying ------------------------------------------------------------------------------------
 
-// The type of what an input reads: of quantized numbers, which truth without quantizers knows as real
-// ones, the declared one.
+// The type of what an input reads: of quantized numbers, which truth without quantizers knows as
+// real ones, the declared one.
 static assay_type_t type_of(const assay_tried_node_t* e, size_t i) {
   const assay_type_t type = e->in[i]->type;
   const assay_value_t* v = e->node.inputs[i];
