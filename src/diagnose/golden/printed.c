@@ -175,14 +175,26 @@ assay_printed_t assay_golden_printed_as(const assay_tensor_t* golden, const assa
                            fits[2] ? as->format : ASSAY_FORMAT_NONE};
 }
 
-// Whether numbers have as few digits by one way of storing.
-static bool is_natural(const assay_printed_t* p, const double* some, size_t n) {
+static bool all_come_back(const assay_printed_t* p, const assay_tensor_t* t) {
+  for (int64_t i = 0; i < t->size; i++) {
+    const double x = assay_f64(t)[i];
+    if (isfinite(x) && !comes_back(p, x, COMPUTED)) return false;
+  }
+  return true;
+}
+
+// Whether numbers have as few digits by one way of storing: some of them, and then all, since a
+// quantizer's largest steps may need more.
+static bool is_natural(const assay_printed_t* p, const double* some, size_t n,
+                       const assay_tensor_t* t) {
   static const double SURE = 10;
-  if (p->format != ASSAY_FORMAT_NONE) return evidence_of(p, some, n, COMPUTED, true) > SURE;
+  if (p->format != ASSAY_FORMAT_NONE)
+    return evidence_of(p, some, n, COMPUTED, true) > SURE && all_come_back(p, t);
   // Of many digits small numbers have some by chance; the fewest that they need tell the most.
   for (int k = 1; k <= (p->digits ? p->digits : p->places); k++) {
     const assay_printed_t fewer = {p->digits ? k : 0, p->digits ? 0 : k, ASSAY_FORMAT_NONE};
-    if (evidence_of(&fewer, some, n, COMPUTED, true) > SURE) return true;
+    if (evidence_of(&fewer, some, n, COMPUTED, true) > SURE && all_come_back(&fewer, t))
+      return true;
   }
   return false;
 }
@@ -193,7 +205,7 @@ bool assay_printed_is_natural(const assay_printed_t* p, const assay_tensor_t* t)
   bool all = true;
   for (size_t i = 0; i < WAYS; i++) {
     const assay_printed_t one = way(p, i);
-    all = all && (!assay_is_printed(&one) || is_natural(&one, some, n));
+    all = all && (!assay_is_printed(&one) || is_natural(&one, some, n, t));
   }
   return all;
 }

@@ -36,38 +36,54 @@ static assay_status_t copy_golden(const assay_golden_t* from, assay_golden_t* ou
 // -log2 of the chance of taking arrays for printed that were not: of one value's, of all together.
 static const double ALONE = 20, ALL_TOGETHER = 2.5;
 
-// The arrays of a value, NULL: of all values, of all samples. Returns how many.
+// The arrays of a value, of all samples. Returns how many.
 static size_t gather(const assay_golden_walk_t* w, const assay_value_t* v,
                      const assay_tensor_t** out) {
   size_t n = 0;
-  if (v) out[n++] = w->golden_of[v->id]->tensor;
-  if (v && !v->is_output) return n;  // of which other samples have nothing
-  for (size_t k = v ? 1 : 0; k <= w->options->n_others; k++) {
-    const assay_golden_t* g = k ? &w->options->others[k - 1].golden : &w->golden;
+  out[n++] = w->golden_of[v->id]->tensor;
+  if (!v->is_output) return n;  // of which other samples have nothing
+  for (size_t k = 0; k < w->options->n_others; k++) {
+    const assay_golden_t* g = &w->options->others[k].golden;
     for (size_t i = 0; i < g->n; i++)
-      if (g->at[i].value && (!v || g->at[i].value == v)) out[n++] = g->at[i].tensor;
+      if (g->at[i].value == v) out[n++] = g->at[i].tensor;
   }
   return n;
 }
 
-// What a value's numbers do not show by themselves, those of all values show together, if all went
-// the same way; else small arrays beside one that was printed were as well.
+// The same of all outputs, or of all inner values: they may be of two files.
+static size_t gather_all(const assay_golden_walk_t* w, bool outputs, const assay_tensor_t** out) {
+  size_t n = 0;
+  for (size_t k = 0; k <= w->options->n_others; k++) {
+    const assay_golden_t* g = k ? &w->options->others[k - 1].golden : &w->golden;
+    for (size_t i = 0; i < g->n; i++)
+      if (g->at[i].value && g->at[i].value->is_output == outputs) out[n++] = g->at[i].tensor;
+  }
+  return n;
+}
+
+// What a value's numbers do not show by themselves, those of all values of its file show together,
+// if all went the same way; else small arrays beside one that was printed were as well.
 static assay_status_t find_printed(assay_golden_walk_t* w) {
   const assay_tensor_t** some = NULL;
   const size_t values = (size_t)w->model->n_values;
   size_t n = w->golden.n;
   for (size_t k = 0; k < w->options->n_others; k++) n += w->options->others[k].golden.n;
   ASSAY_TRY(assay_new_array(n, sizeof *some, &some));
-  assay_printed_t as = assay_golden_printed(some, gather(w, NULL, some), ALL_TOGETHER);
+  assay_printed_t as[2];  // of inner values, of outputs
+  for (int o = 0; o < 2; o++)
+    as[o] = assay_golden_printed(some, gather_all(w, o == 1, some), ALL_TOGETHER);
   for (size_t i = 0; i < values; i++) {
     if (!w->golden_of[i]) continue;
-    w->printed[i] = assay_golden_printed(some, gather(w, w->golden_of[i]->value, some), ALONE);
-    if (!assay_is_printed(&as)) as = w->printed[i];
+    const assay_value_t* v = w->golden_of[i]->value;
+    w->printed[i] = assay_golden_printed(some, gather(w, v, some), ALONE);
+    if (!assay_is_printed(&as[v->is_output])) as[v->is_output] = w->printed[i];
   }
   assay_free(some);
-  for (size_t i = 0; i < values && assay_is_printed(&as); i++)
-    if (w->golden_of[i] && !assay_is_printed(&w->printed[i]))
-      w->printed[i] = assay_golden_printed_as(w->golden_of[i]->tensor, &as);
+  for (size_t i = 0; i < values; i++) {
+    const assay_printed_t* by = w->golden_of[i] ? &as[w->golden_of[i]->value->is_output] : NULL;
+    if (by && assay_is_printed(by) && !assay_is_printed(&w->printed[i]))
+      w->printed[i] = assay_golden_printed_as(w->golden_of[i]->tensor, by);
+  }
   return NULL;
 }
 
