@@ -98,7 +98,8 @@ static void keep_printed(const assay_tensor_t* computed, assay_printed_t* printe
   if (!assay_is_printed(printed)) return;
   const bool as_stored = printed->format != ASSAY_FORMAT_NONE &&
                          assay_type_is_float(computed->type) &&
-                         assay_type_bits(computed->type) <= 16;
+                         assay_format_info(assay_type_format(computed->type))->precision <=
+                             assay_format_info(printed->format)->precision;
   if (as_stored || assay_printed_is_natural(printed, computed))
     *printed = (assay_printed_t){0, 0, ASSAY_FORMAT_NONE};
 }
