@@ -247,6 +247,17 @@ static assay_status_t do_reshape(const receiver_t* r, const int64_t* dims, size_
   return r->node(r->user, "Reshape", 2, NULL, 0);
 }
 
+// Zeros around: of so many before and behind each dimension, an operand from version 11 on.
+static assay_status_t do_pad(const receiver_t* r, const int64_t* pads, size_t n) {
+  enum { AS_INPUT = 11 };
+  assay_tensor_t* t = NULL;
+  const assay_attr_t attr = ints_attr("pads", pads, n);
+  if (r->opset < AS_INPUT) return r->node(r->user, "Pad", 1, &attr, 1);
+  assay_status_t st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, (int64_t)n, pads, &t);
+  ASSAY_TRY(push_new(r, st, t));
+  return r->node(r->user, "Pad", 2, NULL, 0);
+}
+
 static assay_status_t do_transpose(const receiver_t* r, const int64_t* order, size_t n) {
   const assay_attr_t perm = ints_attr("perm", order, n);
   return r->node(r->user, "Transpose", 1, &perm, 1);
@@ -266,6 +277,8 @@ static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r)
       ASSAY_TRY(do_reshape(r, list, n));
     } else if (read_list(text, "transpose", list, &n)) {
       ASSAY_TRY(do_transpose(r, list, n));
+    } else if (read_list(text, "pad", list, &n)) {
+      ASSAY_TRY(do_pad(r, list, n));
     } else if (strcmp(text, "x") == 0) {
       ASSAY_TRY(r->source(r->user));
     } else if (strcmp(text, "v") == 0 || strcmp(text, "u") == 0) {

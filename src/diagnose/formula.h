@@ -22,6 +22,7 @@
 //               and of the steps
 //   unsqueeze   one more dimension at its one axis
 //   reshape:0,8,-1   in this shape, 0 and -1 as in Reshape
+//   pad:0,1,0,1   with so many zeros before and behind each dimension, as Pad has it
 //   transpose:0,2,1   with its dimensions in this order
 //   Relu, Erf ...     another word is a unary operator without attributes
 // "x 0.5 * Erf 1 + x *" is x (1 + erf(x / 2)).
