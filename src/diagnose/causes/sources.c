@@ -84,6 +84,8 @@ assay_status_t assay_propose_source(const assay_suspect_t* s, const char* cause,
 
 // ---- two values exchanged ----------------------------------------------------------------------
 
+enum { NEAR = 12 };  // nodes between two that are exchanged
+
 // The earliest node that reads a value; n_nodes: none.
 static size_t first_reader(const assay_surroundings_t* a, const assay_value_t* v) {
   const assay_node_t* const* readers = NULL;
@@ -133,11 +135,33 @@ static assay_status_t offer_inputs_crossed(const assay_suspect_t* s, const char*
   return NULL;
 }
 
+// Heads of one shape, each under the other's name. Source: CaoWGG/TensorRT-CenterNet issue 38.
+static assay_status_t offer_crossed_with_others(const assay_suspect_t* s, const char* cause,
+                                                const assay_trial_t* t, bool* stop) {
+  enum { MANY = 16, FAR = 48 };
+  const assay_graph_t* g = s->model->graph;
+  const assay_node_t* n = s->node;
+  const size_t here = s->around->order[n->id];
+  size_t offered = 0;
+  if (n->n_outputs != 1 || !is_data(n->outputs[0])) return NULL;
+  const assay_tensor_t* x = assay_around_tensor(s->around, n->outputs[0]);
+  const size_t first = first_reader(s->around, n->outputs[0]);
+  for (size_t i = here + 1; x && i < first && i <= here + FAR && offered < MANY && !*stop; i++) {
+    const assay_node_t* other = i < g->n_nodes ? g->nodes[i] : NULL;
+    const assay_value_t* v = other && other->n_outputs == 1 ? other->outputs[0] : NULL;
+    if (!is_data(v) || (strcmp(other->op_type, n->op_type) == 0 && i <= here + NEAR &&
+                        n->n_inputs && other->n_inputs && n->inputs[0] == other->inputs[0]))
+      continue;
+    offered++;
+    ASSAY_TRY(offer_crossed(s, cause, n->outputs[0], v, t, stop));
+  }
+  return NULL;
+}
+
 // Outputs of one node, and of two of one operator near each other that read the same: halves of a
 // gated unit, queries and keys.
 assay_status_t assay_propose_crossed(const assay_suspect_t* s, const char* cause,
                                      const assay_trial_t* t, bool* stop) {
-  enum { NEAR = 12 };
   if (!s->around) return NULL;
   const assay_graph_t* g = s->model->graph;
   const assay_node_t* n = s->node;
@@ -153,7 +177,7 @@ assay_status_t assay_propose_crossed(const assay_suspect_t* s, const char* cause
     if (!is_data(n->inputs[0]) || n->inputs[0] != other->inputs[0]) continue;
     ASSAY_TRY(offer_crossed(s, cause, n->outputs[0], other->outputs[0], t, stop));
   }
-  return NULL;
+  return *stop ? NULL : offer_crossed_with_others(s, cause, t, stop);
 }
 
 // ---- optional inputs that were dropped ---------------------------------------------------------
