@@ -13,10 +13,10 @@ static bool are_alike(const assay_suspect_t* s, size_t a, size_t b) {
 }
 
 // All of a few outputs in an order that no single exchange gives: a quaternion whose real part
-// stands first or last. Source: fairmotion issue 90.
+// stands first or last. Source: facebookresearch/fairmotion issue 90.
 static assay_status_t offer_orders(const assay_suspect_t* s, const char* cause,
                                    const assay_trial_t* t, bool* stop) {
-  enum { FEW = ASSAY_REPAIR_EDITS + 1 };
+  enum { FEW = 4 };
   int64_t order[FEW];
   const int n = (int)s->n_out;
   if (n < 3 || n > FEW) return NULL;
@@ -24,18 +24,12 @@ static assay_status_t offer_orders(const assay_suspect_t* s, const char* cause,
   for (int i = 1; i < n; i++)
     if (!are_alike(s, 0, (size_t)i)) return NULL;
   while (!*stop && assay_next_permutation(order, n)) {
-    assay_repair_t r = {.node = s->node, .cause = cause};
-    int64_t now[FEW];
-    for (int i = 0; i < n; i++) now[i] = i;
-    for (int i = 0; i < n; i++) {
-      int from = i;
-      while (now[from] != order[i]) from++;
-      if (from == i) continue;
-      now[from] = now[i], now[i] = order[i];
-      r.edits[r.n_edits++] = (assay_repair_edit_t){
-          .kind = ASSAY_EDIT_OUTPUTS, .input = (size_t)i, .other = (size_t)from};
-    }
-    if (r.n_edits < 2) continue;
+    assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_OUTPUTS);
+    int moved = 0;
+    for (int i = 0; i < n; i++) moved += order[i] != i;
+    if (moved == 2) continue;
+    r.edits[0].rank = n;
+    memcpy(r.edits[0].numbers, order, sizeof order);
     int used = snprintf(r.text, sizeof r.text, "outputs in the order ");
     for (int i = 0; i < n; i++)
       used += snprintf(r.text + used, sizeof r.text - (size_t)used, "%s%lld", i ? "," : "",

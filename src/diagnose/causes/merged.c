@@ -30,12 +30,14 @@ static void list_unread(const assay_suspect_t* s, unread_t* u) {
   }
 }
 
-// The next one of this type and shape that is not taken yet.
-static const assay_value_t* take(const assay_suspect_t* s, unread_t* u, const assay_value_t* like) {
+// The next one of this type and shape that is not taken yet; `rank`: of as many dimensions.
+static const assay_value_t* take(const assay_suspect_t* s, unread_t* u, const assay_value_t* like,
+                                 bool rank) {
   const assay_tensor_t* x = assay_around_tensor(s->around, like);
   for (size_t i = 0; x && i < u->n; i++) {
     const assay_tensor_t* y = assay_around_tensor(s->around, u->at[i]);
-    if (u->taken[i] || !y || y->type != x->type || !assay_tensor_same_shape(x, y)) continue;
+    if (u->taken[i] || !y || y->type != x->type) continue;
+    if (rank ? x->rank != y->rank : !assay_tensor_same_shape(x, y)) continue;
     u->taken[i] = true;
     return u->at[i];
   }
@@ -59,7 +61,7 @@ static assay_status_t offer_like(const assay_suspect_t* s, const char* cause, si
   e->chain[0] = (assay_chain_step_t){.like = like, .other_inputs = true};
   for (size_t i = 0; i < like->n_inputs; i++) {
     const assay_value_t* v = i ? like->inputs[i] : made->inputs[0];
-    const assay_value_t* other = v && assay_around_is_constant(v) ? take(s, u, v) : NULL;
+    const assay_value_t* other = v && assay_around_is_constant(v) ? take(s, u, v, like != made) : NULL;
     // Another node's own constants are no part of this one.
     if (!v || (!other && i && like != made)) return NULL;
     replaced += other != NULL;
@@ -74,33 +76,40 @@ static assay_status_t offer_like(const assay_suspect_t* s, const char* cause, si
   return assay_offer(t, &r, stop);
 }
 
+// Nodes of other attributes, one of each.
+static size_t list_like(const assay_suspect_t* s, const assay_node_t* made, size_t max,
+                        const assay_node_t** out) {
+  const assay_graph_t* g = s->model->graph;
+  size_t n = 0;
+  out[n++] = made;
+  for (size_t k = 0; k < g->n_nodes && n < max; k++) {
+    const assay_node_t* like = g->nodes[k];
+    bool known = like == s->node || strcmp(like->op_type, made->op_type) != 0 ||
+                 like->n_inputs < 2 || like->n_outputs != 1;
+    for (size_t i = 0; i < n && !known; i++)
+      known = assay_around_same_attrs(like, out[i]) && like->n_inputs == out[i]->n_inputs;
+    if (!known) out[n++] = like;
+  }
+  return n;
+}
+
 // Source: onnx/optimizer issue 254, common subexpressions of which constants were not compared.
 assay_status_t assay_propose_merged(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
-  enum { LIKE = 4 };
+  enum { LIKE = 6 };
   unread_t u;
   if (!s->around) return NULL;
   list_unread(s, &u);
   for (size_t i = 0; u.n && i < s->n_in && !*stop; i++) {
     const assay_node_t* made = s->node->inputs[i] ? s->node->inputs[i]->producer : NULL;
-    const assay_graph_t* g = s->model->graph;
-    size_t tried = 0;
+    const assay_node_t* like[LIKE];
     if (!made || !s->in[i] || s->in[i]->kind != ASSAY_KIND_TENSOR || made->n_outputs != 1 ||
-        !made->n_inputs || !made->inputs[0] || assay_around_is_constant(s->node->inputs[i]))
+        made->n_inputs < 2 || !made->inputs[0] || assay_around_is_constant(s->node->inputs[i]))
       continue;
-    for (size_t k = 0; k <= g->n_nodes && tried < LIKE && !*stop; k++) {
-      const assay_node_t* like = k ? g->nodes[k - 1] : made;
-      if (k && (like == made || strcmp(like->op_type, made->op_type) != 0)) continue;
-      if (like->n_inputs < 2 || like->n_inputs > ASSAY_CHAIN_OPERANDS || like->n_outputs != 1)
-        continue;
-      if (k && assay_around_same_attrs(like, made) && like->n_inputs == made->n_inputs) {
-        const assay_tensor_t *x = assay_around_tensor(s->around, like->inputs[1]),
-                             *y = assay_around_tensor(s->around, made->inputs[1]);
-        if (x && y && assay_tensor_same_shape(x, y)) continue;  // the same as made
-      }
-      ASSAY_TRY(offer_like(s, cause, i, like, &u, t, stop));
-      tried++;
-    }
+    const size_t n = list_like(s, made, LIKE, like);
+    for (size_t k = 0; k < n && !*stop; k++)
+      if (like[k]->n_inputs <= ASSAY_CHAIN_OPERANDS)
+        ASSAY_TRY(offer_like(s, cause, i, like[k], &u, t, stop));
   }
   return NULL;
 }

@@ -38,12 +38,20 @@ static assay_status_t offer_input(const assay_suspect_t* s, const char* cause, s
   return assay_offer(t, &r, stop);
 }
 
-// Values of the same type and shape, the nearest before and after the node in the file first.
+// What several nodes read: the stream that residuals are added to, and what blocks begin with.
+static bool is_stream(const assay_suspect_t* s, const assay_value_t* v) {
+  const assay_node_t* const* readers = NULL;
+  return assay_around_readers(s->around, v, &readers) > 1;
+}
+
+// Values of the same type and shape, the nearest before and after the node in the file first;
+// farther away those alone that several nodes read.
 static assay_status_t offer_sources(const assay_suspect_t* s, const char* cause, size_t input,
                                     size_t max, const assay_trial_t* t, bool* stop) {
   const assay_graph_t* g = s->model->graph;
   const size_t here = s->around->order[s->node->id];
   const assay_tensor_t* now = s->in[input];
+  const size_t near = 3 * max / 4;
   size_t offered = 0;
   for (size_t d = 1; d < g->n_nodes && offered < max && !*stop; d++) {
     for (int side = 0; side < 2 && !*stop; side++) {
@@ -54,6 +62,7 @@ static assay_status_t offer_sources(const assay_suspect_t* s, const char* cause,
         const assay_tensor_t* x = is_data(v) ? assay_around_tensor(s->around, v) : NULL;
         if (!x || x->type != now->type || !assay_tensor_same_shape(x, now)) continue;
         if (reads(s->node, v) || !assay_around_may_read(s->around, s->node, v)) continue;
+        if (offered >= near && !is_stream(s, v)) continue;
         offered++;
         ASSAY_TRY(offer_input(s, cause, input, v, t, stop));
       }

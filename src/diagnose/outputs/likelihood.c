@@ -69,8 +69,24 @@ static const assay_node_t* last_node(const assay_search_t* s) {
   return v->producer;
 }
 
+// Nodes that hand on what they read, in another shape at most.
+static bool hands_on(const assay_node_t* n) {
+  static const char* const names[] = {"Squeeze", "Unsqueeze", "Reshape", "Flatten",
+                                      "Cast",    "Identity",  "Transpose"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!*n->domain && strcmp(n->op_type, names[i]) == 0) return true;
+  return false;
+}
+
 static void add_maker(assay_fault_t* f, const assay_value_t* v) {
   if (v && v->producer && !is_constant_node(v->producer)) add_rival(f, v->producer);
+}
+
+// The node whose numbers a value has, where that is another than the one that makes it.
+static void add_first_maker(assay_fault_t* f, const assay_value_t* v) {
+  const assay_node_t* n = v ? v->producer : NULL;
+  while (n && hands_on(n) && n->inputs[0] && n->inputs[0]->producer) n = n->inputs[0]->producer;
+  if (n && n != v->producer && !is_constant_node(n)) add_rival(f, n);
 }
 
 // What is exchanged before a node, or read there instead of another value, may be wrong where it is
@@ -85,6 +101,8 @@ static void add_makers(assay_fault_t* f) {
     } else if (e->kind == ASSAY_EDIT_CROSS) {
       add_maker(f, e->value);
       add_maker(f, e->other_value);
+      add_first_maker(f, e->value);
+      add_first_maker(f, e->other_value);
     }
   }
 }
