@@ -28,6 +28,8 @@ static const edit_row_t rows[] = {
     {ASSAY_EDIT_BYPASS, "Mul n x w -> y", .w = "w float[3,3]"},
     {ASSAY_EDIT_VALUE, "Constant n -> y | value_float=2", .tensor = "float[2] 3 4"},
     {ASSAY_EDIT_OUTPUTS, "Split n x -> y z | num_outputs=2", .edit = {.other = 1}},
+    {ASSAY_EDIT_OUTPUTS, "Split n x -> z y u | num_outputs=3",
+     .edit = {.rank = 3, .numbers = {1, 2, 0}}},
     {ASSAY_EDIT_BEFORE, "Mul n x w -> y", .w = "w float[3,3]", .edit = {.input = 1},
      .program = "x 0.5 * Erf"},
     {ASSAY_EDIT_BEFORE, "Clip n x -> y", .edit = {.input = 1}, .program = "x 2 *"},

@@ -59,7 +59,9 @@ static assay_status_t offer_like(const assay_suspect_t* s, const char* cause, si
   e->n_chain = 1;
   e->type = s->in[input]->type;
   e->chain[0] = (assay_chain_step_t){.like = like, .other_inputs = true};
-  for (size_t i = 0; i < like->n_inputs; i++) {
+  size_t n = like->n_inputs;
+  while (n > 1 && !like->inputs[n - 1]) n--;  // those at the end may be left out
+  for (size_t i = 0; i < n; i++) {
     const assay_value_t* v = i ? like->inputs[i] : made->inputs[0];
     const assay_value_t* other = v && assay_around_is_constant(v) ? take(s, u, v, like != made) : NULL;
     // Another node's own constants are no part of this one.

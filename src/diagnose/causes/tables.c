@@ -80,11 +80,15 @@ static double angle_of(double x, bool cosine) {
 }
 
 // What float32 has rounded: a whole number, or one over that, as first frequency, a whole number as
-// base.
+// base: a usual one, if it is near.
+static const double bases[] = {10000, 500000, 1000000, 100000, 1000, 100, 50000, 10000000};
+
 static void make_round(table_t* y, int64_t n) {
-  static const double NEAR = 1e-4, NEARLY = 2e-3;
+  static const double NEAR = 1e-4, NEARLY = 2e-3, USUAL = 1e-2;
   const double base = assay_pow(y->ratio, -(double)n), whole = round(base);
   if (fabs(base / whole - 1) < NEAR) y->ratio = assay_pow(whole, -1 / (double)n);
+  for (size_t k = 0; k < sizeof bases / sizeof *bases; k++)
+    if (fabs(base / bases[k] - 1) < USUAL) y->ratio = assay_pow(bases[k], -1 / (double)n);
   const double first = round(y->first), over = round(1 / y->first);
   if (first >= 1 && fabs(y->first / first - 1) < NEARLY) y->first = first;
   if (first < 1 && fabs(y->first * over - 1) < NEARLY) y->first = 1 / over;
@@ -220,7 +224,6 @@ typedef struct change {
 
 enum { CHANGES = 24 };
 
-static const double bases[] = {10000, 500000, 1000000, 100000, 1000, 100, 50000, 10000000};
 static const double factors[] = {2, 0.5, 4, 0.25, 8, 0.125, 6.283185307179586, 0.15915494309189535};
 
 static size_t list_changes(double ratio, int64_t n, bool positions, change_t* out) {

@@ -99,10 +99,11 @@ static void add_makers(assay_fault_t* f) {
       if (e->input < f->node->n_inputs) add_maker(f, f->node->inputs[e->input]);
       if (e->kind == ASSAY_EDIT_SWAP) add_maker(f, f->node->inputs[e->other]);
     } else if (e->kind == ASSAY_EDIT_CROSS) {
-      add_maker(f, e->value);
-      add_maker(f, e->other_value);
+      // What hands a value on is not at fault.
       add_first_maker(f, e->value);
       add_first_maker(f, e->other_value);
+      add_maker(f, e->value);
+      add_maker(f, e->other_value);
     }
   }
 }
@@ -179,6 +180,7 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
               : t->n_partials ? t->partials[0].repair.node
                               : last_node(t->s);
   add_other_operands(t, out);
+  if (out->has_repair && out->repair.edits[0].kind == ASSAY_EDIT_CROSS) add_makers(out);
   for (size_t i = 0; restored && i < out->repair.n_beside; i++)
     add_rival(out, out->repair.beside[i]);
   for (size_t i = 1; i < t->n_best; i++) {
