@@ -201,12 +201,12 @@ static assay_status_t at_window(const assay_suspect_t* s, const char* cause,
 
 static bool has_data(const assay_suspect_t* s) {
   return s->around && s->n_in && s->n_out && is_data(s->in[0]) && is_data(s->out[0]) &&
-         s->node->inputs[0] && !assay_around_is_constant(s->node->inputs[0]);
+         s->node->inputs[0];
 }
 
 assay_status_t assay_propose_borders(const assay_suspect_t* s, const char* cause,
                                      const assay_trial_t* t, bool* stop) {
-  if (!has_data(s)) return NULL;
+  if (!has_data(s) || assay_around_is_constant(s->node->inputs[0])) return NULL;
   if (is_op(s->node, "Pad")) return at_pad(s, cause, t, stop);
   if (s->node->schema && (is_op(s->node, "Conv") || is_op(s->node, "AveragePool")))
     return at_window(s, cause, t, stop);

@@ -3,8 +3,8 @@
 // another place in it.
 //
 // Sources: F. J. Harris, On the Use of Windows for Harmonic Analysis, 1978; periodic by default in
-// PyTorch, symmetric in NumPy, Blaizzy/mlx-audio issue 920; tensorflow/tensorflow issue 16465; in the
-// middle of the transform, torch.stft, Blaizzy/mlx-audio issue 592.
+// PyTorch, symmetric in NumPy, Blaizzy/mlx-audio issue 920; tensorflow/tensorflow issue 16465; in
+// the middle of the transform, torch.stft, Blaizzy/mlx-audio issue 592.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,20 +114,19 @@ static assay_status_t offer_window(const offer_t* o, const waves_t* w, const pla
   r.edits[0].input = o->input;
   r.edits[0].tensor = y;
   const assay_value_t* v = o->s->node->inputs[o->input];
-  const int used = snprintf(r.text, sizeof r.text, "'%.100s' with %s%s", v ? v->name : "",
-                            p->kind->name,
-                            p->kind->b == 0 ? ""
-                            : p->periodic   ? " that goes on periodically"
-                                            : " that ends as it begins");
+  const int used =
+      snprintf(r.text, sizeof r.text, "'%.100s' with %s%s", v ? v->name : "", p->kind->name,
+               p->kind->b == 0 ? ""
+               : p->periodic   ? " that goes on periodically"
+                               : " that ends as it begins");
   if (p->n < w->n)
     snprintf(r.text + used, sizeof r.text - (size_t)used, ", from %lld to %lld", (long long)p->at,
              (long long)(p->at + p->n));
   return assay_offer(o->t, &r, o->stop);
 }
 
-static assay_status_t offer_others(const offer_t* o, const waves_t* w, const placed_t* now) {
-  const int64_t room = w->n - now->n;
-  const int64_t places[] = {room / 2, 0, room - room / 2, room};
+// Other windows in the place of this one, and this one in other places.
+static assay_status_t offer_kinds(const offer_t* o, const waves_t* w, const placed_t* now) {
   for (size_t k = 0; k < WINDOWS; k++)
     for (int periodic = 0; periodic < 2 && !*o->stop; periodic++) {
       const placed_t p = {&windows[k], periodic, now->n, now->at};
@@ -135,6 +134,12 @@ static assay_status_t offer_others(const offer_t* o, const waves_t* w, const pla
       if (p.kind->b == 0 && periodic) continue;
       ASSAY_TRY(offer_window(o, w, &p));
     }
+  return NULL;
+}
+
+static assay_status_t offer_places(const offer_t* o, const waves_t* w, const placed_t* now) {
+  const int64_t room = w->n - now->n;
+  const int64_t places[] = {room / 2, 0, room - room / 2, room};
   for (size_t i = 0; room && i < sizeof places / sizeof *places && !*o->stop; i++) {
     placed_t p = *now;
     p.at = places[i];
@@ -183,17 +188,22 @@ static assay_status_t offer_all(const offer_t* o) {
   w.rows = x->size / w.n;
   ASSAY_TRY(assay_new_array((size_t)w.n, sizeof *window, &window));
   assay_status_t st = assay_new_array((size_t)w.rows * 3, sizeof *w.row, &w.row);
-  bool found = false;
+  bool any = false;
   const size_t n = list_places(&w, places);
-  for (size_t i = 0; !st && i < n && !found; i++)
+  // A window that ends as it begins is one that goes on periodically, of one place less.
+  for (size_t i = 0; !st && i < n; i++) {
+    bool found = false;
     for (size_t k = 0; !st && k < WINDOWS && !found; k++)
       for (int p = 1; p >= 0 && !st && !found; p--) {
         if (!may_have(&windows[k], w.rows)) continue;
         places[i].kind = &windows[k], places[i].periodic = p;
         for (int64_t t = 0; t < w.n; t++) window[t] = placed_at(&places[i], t);
         found = find_waves(&w, window);
-        if (found) st = offer_others(o, &w, &places[i]);
+        if (found && !any) st = offer_kinds(o, &w, &places[i]);
+        if (found && !st) st = offer_places(o, &w, &places[i]);
       }
+    any |= found;
+  }
   assay_free(window);
   assay_free(w.row);
   return st;
