@@ -98,29 +98,28 @@ static bool made_alike(const assay_value_t* a, const assay_value_t* b) {
   return strcmp(m->op_type, n->op_type) == 0 && m->n_inputs == n->n_inputs;
 }
 
-// Values that nobody reads first, then all that are made as those that are read now: the nearest
-// ones together.
+// Values that nobody reads, and those that are made as what is read now: of these the nearest ones
+// together.
 static assay_status_t offer_values(const assay_suspect_t* s, const char* cause,
-                                   const size_t* inputs, bool unread, const assay_trial_t* t,
-                                   bool* stop) {
-  enum { MANY = 24, NEAR = 8 };
+                                   const size_t* inputs, const assay_trial_t* t, bool* stop) {
+  enum { MANY = 32, NEAR = 8 };
   const assay_graph_t* g = s->model->graph;
   const size_t all = g->n_inputs + g->n_initializers + g->n_nodes;
   const assay_value_t* found[MANY];
+  bool unread[MANY];
   size_t n = 0;
   for (size_t i = 0; i < all && n < MANY; i++) {
     const assay_node_t* const* readers = NULL;
     const assay_value_t* v = value_at(g, i);
     if (!v || v->is_output || (!fits(s, inputs[0], v) && !fits(s, inputs[1], v))) continue;
-    const bool is_unread = !assay_around_readers(s->around, v, &readers);
-    if (is_unread != unread) continue;
-    if (unread || made_alike(v, s->node->inputs[inputs[0]]) ||
+    unread[n] = !assay_around_readers(s->around, v, &readers);
+    if (unread[n] || made_alike(v, s->node->inputs[inputs[0]]) ||
         made_alike(v, s->node->inputs[inputs[1]]))
       found[n++] = v;
   }
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < n && !*stop; k++)
-      if (i != k && (unread || (i > k ? i - k : k - i) <= NEAR))
+      if (i != k && ((unread[i] && unread[k]) || (i > k ? i - k : k - i) <= NEAR))
         ASSAY_TRY(offer(s, cause, inputs, found[i], found[k], t, stop));
   return NULL;
 }
@@ -135,8 +134,7 @@ assay_status_t assay_propose_together(const assay_suspect_t* s, const char* caus
     if (!s->in[inputs[0]] || !s->in[inputs[1]]) continue;
     ASSAY_TRY(offer_of_others(s, cause, inputs, t, stop));
     ASSAY_TRY(offer_of_node(s, cause, inputs, t, stop));
-    ASSAY_TRY(offer_values(s, cause, inputs, true, t, stop));
-    ASSAY_TRY(offer_values(s, cause, inputs, false, t, stop));
+    ASSAY_TRY(offer_values(s, cause, inputs, t, stop));
   }
   return NULL;
 }
