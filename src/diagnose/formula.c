@@ -214,8 +214,7 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
     attrs[n_attrs++] = int_attr("batch_axis", f->terms.axes[0]);
     attrs[n_attrs++] = int_attr("time_axis", f->terms.axes[1]);
   }
-  if (strcmp(w->op_type, "Cast") == 0)
-    attrs[n_attrs++] = int_attr("to", type_to(w, r->type));
+  if (strcmp(w->op_type, "Cast") == 0) attrs[n_attrs++] = int_attr("to", type_to(w, r->type));
   return r->node(r->user, w->op_type, n, attrs, n_attrs);
 }
 

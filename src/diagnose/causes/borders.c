@@ -169,8 +169,8 @@ static assay_status_t at_pad(const assay_suspect_t* s, const char* cause, const 
 
 // ---- a convolution that has its own ------------------------------------------------------------
 
-static assay_status_t at_window(const assay_suspect_t* s, const char* cause,
-                                const assay_trial_t* t, bool* stop) {
+static assay_status_t at_window(const assay_suspect_t* s, const char* cause, const assay_trial_t* t,
+                                bool* stop) {
   const assay_attr_spec_t* a = assay_schema_attr(s->node->schema, "pads");
   const assay_tensor_t* x = s->in[0];
   border_t b = {.source = s->node->inputs[0], .x = x};

@@ -11,10 +11,17 @@
 static const struct {
   const char* op;
   size_t input;
-} rows[] = {{"ScatterElements", 0}, {"ScatterND", 0}, {"Scatter", 0},
-            {"Where", 1},           {"Where", 2},     {"Clip", 1},
-            {"Clip", 2},            {"Max", 0},       {"Max", 1},
-            {"Min", 0},             {"Min", 1}};
+} rows[] = {{"ScatterElements", 0},
+            {"ScatterND", 0},
+            {"Scatter", 0},
+            {"Where", 1},
+            {"Where", 2},
+            {"Clip", 1},
+            {"Clip", 2},
+            {"Max", 0},
+            {"Max", 1},
+            {"Min", 0},
+            {"Min", 1}};
 
 static const double fills[] = {0, 1, -FLT_MAX, FLT_MAX, -1e9, 1e9, -1e4, -1, -(double)INFINITY};
 

@@ -70,8 +70,8 @@ assay_status_t assay_propose_layout(const assay_suspect_t* s, const char* cause,
     layout_t l = {.n = 0};
     ASSAY_TRY(assay_suspect_constant(s, i, &x));
     assay_status_t st = NULL;
-    bool is_fit = x && x->kind == ASSAY_KIND_TENSOR && x->store == ASSAY_STORE_F64 &&
-                  x->size > 3 && x->size <= MANY;
+    bool is_fit = x && x->kind == ASSAY_KIND_TENSOR && x->store == ASSAY_STORE_F64 && x->size > 3 &&
+                  x->size <= MANY;
     for (int k = 0; is_fit && k < x->rank; k++) {
       if (x->dims[k] == 1) continue;
       is_fit = l.n < AXES;

@@ -125,8 +125,7 @@ static assay_status_t offer_each(const place_t* p, by_lengths* f) {
     if (!v && g->nodes[i - g->n_inputs]->n_outputs) v = g->nodes[i - g->n_inputs]->outputs[0];
     if (!v || assay_around_is_constant(v)) continue;
     const assay_tensor_t* n = assay_around_tensor(p->s->around, v);
-    if (!are_lengths(n, x->dims[p->time]) ||
-        !assay_around_may_read(p->s->around, p->s->node, v))
+    if (!are_lengths(n, x->dims[p->time]) || !assay_around_may_read(p->s->around, p->s->node, v))
       continue;
     found++;
     for (int batch = 0; batch < x->rank && !*p->stop; batch++)

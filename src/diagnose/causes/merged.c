@@ -63,12 +63,13 @@ static assay_status_t offer_like(const assay_suspect_t* s, const char* cause, si
   while (n > 1 && !like->inputs[n - 1]) n--;  // those at the end may be left out
   for (size_t i = 0; i < n; i++) {
     const assay_value_t* v = i ? like->inputs[i] : made->inputs[0];
-    const assay_value_t* other = v && assay_around_is_constant(v) ? take(s, u, v, like != made) : NULL;
+    const assay_value_t* other =
+        v && assay_around_is_constant(v) ? take(s, u, v, like != made) : NULL;
     // Another node's own constants are no part of this one.
     if (!v || (!other && i && like != made)) return NULL;
     replaced += other != NULL;
-    e->chain[0].of[i] = (assay_chain_operand_t){.kind = ASSAY_OPERAND_VALUE,
-                                                .value = other ? other : v};
+    e->chain[0].of[i] =
+        (assay_chain_operand_t){.kind = ASSAY_OPERAND_VALUE, .value = other ? other : v};
   }
   if (!replaced) return NULL;
   r.beside[r.n_beside++] = made;

@@ -49,9 +49,9 @@ typedef enum change {
   LOWER_SIGN,
   UPPER_SIGN,
   EXCHANGED,
-  LEND_NEGATIVE,   // the lower half, with an offset of 8, took one from the upper half
-  TAKE_NEGATIVE,   // it should take one, and has not
-  LEND_SIGNED,     // the same of two's complement
+  LEND_NEGATIVE,  // the lower half, with an offset of 8, took one from the upper half
+  TAKE_NEGATIVE,  // it should take one, and has not
+  LEND_SIGNED,    // the same of two's complement
   TAKE_SIGNED,
   NEGATED,
   COMPLEMENT,

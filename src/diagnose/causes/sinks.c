@@ -39,11 +39,8 @@ static assay_status_t offer(const assay_suspect_t* s, const char* cause, int axi
   size_t used = assay_formula_append(program, 0, "x v highest", NULL, 0);
   used = assay_formula_append(program, used, score, NULL, 0);
   used = assay_formula_append(program, used, "- Neg Exp x highest * 1 + /", NULL, 0);
-  const assay_formula_terms_t terms = {.program = program,
-                                       .value = s->node->inputs[0],
-                                       .value2 = z,
-                                       .axes = {axis},
-                                       .n_axes = 1};
+  const assay_formula_terms_t terms = {
+      .program = program, .value = s->node->inputs[0], .value2 = z, .axes = {axis}, .n_axes = 1};
   assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_AFTER);
   if (used >= ASSAY_FORMULA_TEXT) return NULL;
   if (z)

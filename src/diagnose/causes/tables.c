@@ -148,8 +148,7 @@ static bool find_table(const assay_tensor_t* x, int64_t* rows, int64_t* columns,
     for (int64_t c = 0; fits && c < *columns; c++)
       fits = fabs(data[c] - (is_cosine(l, *columns, c) ? 1 : 0)) < EXACT;
     for (int64_t from = 0; fits && from <= TOO_HIGH; from++)
-      if (fit_line(l, data + *columns, *columns, from, out) &&
-          is_table(out, data, *rows, *columns))
+      if (fit_line(l, data + *columns, *columns, from, out) && is_table(out, data, *rows, *columns))
         return true;
   }
   return false;

@@ -1,5 +1,5 @@
-// Inputs that go together: both states of a recurrent layer, a scale and its offset. Where one comes
-// from another layer the others do, and each alone restores nothing.
+// Inputs that go together: both states of a recurrent layer, a scale and its offset. Where one
+// comes from another layer the others do, and each alone restores nothing.
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +26,9 @@ static const struct {
 static const struct {
   const char* op;
   size_t first, last;
-} neutral[] = {{"LSTM", 5, 7}, {"GRU", 5, 5}, {"RNN", 5, 5}, {"LSTM", 3, 3}, {"GRU", 3, 3},
-               {"RNN", 3, 3},  {"Conv", 2, 2}, {"ConvTranspose", 2, 2}, {"Gemm", 2, 2}};
+} neutral[] = {{"LSTM", 5, 7}, {"GRU", 5, 5},           {"RNN", 5, 5},
+               {"LSTM", 3, 3}, {"GRU", 3, 3},           {"RNN", 3, 3},
+               {"Conv", 2, 2}, {"ConvTranspose", 2, 2}, {"Gemm", 2, 2}};
 
 static bool is_op(const assay_node_t* n, const char* op) {
   return !*n->domain && strcmp(n->op_type, op) == 0;

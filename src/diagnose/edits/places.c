@@ -41,8 +41,7 @@ static assay_status_t put_outputs(assay_graph_t* g, assay_node_t* n, const assay
   (void)g, (void)was;
   if (e->rank) {
     memcpy(values, n->outputs, (size_t)e->rank * sizeof(assay_value_t*));
-    for (int i = 0; i < e->rank; i++)
-      assay_node_set_output(n, (size_t)e->numbers[i], values[i]);
+    for (int i = 0; i < e->rank; i++) assay_node_set_output(n, (size_t)e->numbers[i], values[i]);
     return NULL;
   }
   assay_value_t *a = n->outputs[e->input], *b = n->outputs[e->other];

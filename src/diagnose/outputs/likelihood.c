@@ -71,7 +71,7 @@ static const assay_node_t* last_node(const assay_search_t* s) {
 
 // Nodes that hand on what they read, in another shape at most.
 static bool hands_on(const assay_node_t* n) {
-  static const char* const names[] = {"Squeeze", "Unsqueeze", "Reshape", "Flatten",
+  static const char* const names[] = {"Squeeze", "Unsqueeze", "Reshape",  "Flatten",
                                       "Cast",    "Identity",  "Transpose"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!*n->domain && strcmp(n->op_type, names[i]) == 0) return true;
@@ -127,8 +127,8 @@ static const assay_node_t* only_reader(const assay_search_t* s, const assay_node
   return found;
 }
 
-// A summand that mends one operand of a sum mends the others as well, a constant too, also where a normalization
-// of learned statistics is between.
+// A summand that mends one operand of a sum mends the others as well, a constant too, also where a
+// normalization of learned statistics is between.
 static void add_other_operands(const assay_trials_t* t, assay_fault_t* f) {
   if (!f->has_repair || !f->restored || !f->repair.n_edits) return;
   const assay_repair_edit_t* e = &f->repair.edits[f->repair.n_edits - 1];
