@@ -84,7 +84,7 @@ static double angle_of(double x, bool cosine) {
 static const double bases[] = {10000, 500000, 1000000, 100000, 1000, 100, 50000, 10000000};
 
 static void make_round(table_t* y, int64_t n) {
-  static const double NEAR = 1e-4, NEARLY = 2e-3, USUAL = 1e-2;
+  static const double NEAR = 1e-4, NEARLY = 2e-3, USUAL = 2e-2;
   const double base = assay_pow(y->ratio, -(double)n), whole = round(base);
   if (fabs(base / whole - 1) < NEAR) y->ratio = assay_pow(whole, -1 / (double)n);
   for (size_t k = 0; k < sizeof bases / sizeof *bases; k++)
@@ -263,6 +263,12 @@ static assay_status_t offer_frequencies(const offer_t* o) {
     ASSAY_TRY(offer_table(o, &y,
                           power == 1 ? "positions as they are, not scaled"
                                      : "positions divided, where they are multiplied"));
+  }
+  // Angles the other way round: rotations by them turn back.
+  if (o->table.layout->kinds != 'c') {
+    table_t y = o->table;
+    y.first = -y.first;
+    ASSAY_TRY(offer_table(o, &y, "its sines negative"));
   }
   for (int start = 1; start <= 2; start++) {
     table_t y = o->table;
