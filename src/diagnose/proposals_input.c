@@ -1,4 +1,4 @@
-// Proposals that change what a node reads, or which operator it is.
+// Proposals that change the constants that a node reads, or which operator it is.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,58 +25,6 @@ static assay_repair_t constant_repair(const assay_suspect_t* s, const char* caus
   r.edits[0].input = i;
   r.edits[0].tensor = take;
   return r;
-}
-
-// ---- inputs in another order -------------------------------------------------------------------
-
-// Three or four inputs of one shape in an order that no single exchange gives.
-static assay_status_t offer_orders(const assay_suspect_t* s, const char* cause,
-                                   const assay_trial_t* t, bool* stop) {
-  enum { FEW = ASSAY_REPAIR_EDITS + 1 };
-  int64_t order[FEW];
-  const int n = (int)s->n_in;
-  if (n < 3 || n > FEW || strcmp(s->node->op_type, "Concat") != 0) return NULL;
-  for (int i = 0; i < n; i++) {
-    order[i] = i;
-    if (!is_float(s->in[i]) || !same_dims(s->in[i], s->in[0])) return NULL;
-  }
-  while (!*stop && assay_next_permutation(order, n)) {
-    assay_repair_t r = {.node = s->node, .cause = cause};
-    int64_t now[FEW];
-    for (int i = 0; i < n; i++) now[i] = i;
-    for (int i = 0; i < n; i++) {
-      int from = i;
-      while (now[from] != order[i]) from++;
-      if (from == i) continue;
-      now[from] = now[i], now[i] = order[i];
-      r.edits[r.n_edits++] =
-          (assay_repair_edit_t){.kind = ASSAY_EDIT_SWAP, .input = (size_t)i, .other = (size_t)from};
-    }
-    if (r.n_edits < 2) continue;
-    int used = snprintf(r.text, sizeof r.text, "inputs in the order ");
-    for (int i = 0; i < n; i++)
-      used += snprintf(r.text + used, sizeof r.text - (size_t)used, "%s%lld", i ? "," : "",
-                       (long long)order[i]);
-    ASSAY_TRY(assay_offer(t, &r, stop));
-  }
-  return NULL;
-}
-
-assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
-                                  const assay_trial_t* t, bool* stop) {
-  enum { MAX = 32 };  // inputs of a Concat, say
-  for (size_t i = 0; i < s->n_in; i++) {
-    for (size_t k = i + 1; k < s->n_in && k < MAX && !*stop; k++) {
-      if (!s->in[i] || !s->in[k] || s->in[i]->type != s->in[k]->type) continue;
-      if (s->in[i]->kind != ASSAY_KIND_TENSOR || s->in[k]->kind != ASSAY_KIND_TENSOR) continue;
-      assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_SWAP);
-      r.edits[0].input = i, r.edits[0].other = k;
-      snprintf(r.text, sizeof r.text, "inputs '%.80s' and '%.80s' exchanged", value_name(s, i),
-               value_name(s, k));
-      ASSAY_TRY(assay_offer(t, &r, stop));
-    }
-  }
-  return *stop ? NULL : offer_orders(s, cause, t, stop);
 }
 
 // ---- numbers in constants ----------------------------------------------------------------------

@@ -47,8 +47,8 @@ static assay_status_t offer_number(const assay_suspect_t* s, const char* cause, 
 
 // Sources: positions of OPT and BART begin at 2, huggingface/transformers modeling_opt.py; those of
 // RoBERTa behind the padding's.
-static assay_status_t at_gather(const assay_suspect_t* s, const char* cause,
-                                const assay_trial_t* t, bool* stop) {
+static assay_status_t at_gather(const assay_suspect_t* s, const char* cause, const assay_trial_t* t,
+                                bool* stop) {
   enum { DATA = 0, INDICES = 1 };
   static const int64_t added[] = {1, -1, 2, -2};
   const assay_tensor_t *x = s->in[DATA], *at = s->in[INDICES];
