@@ -60,6 +60,7 @@ typedef struct word {
   bool holds;  // the last operand is a constant of the formula
   int which;   // that is 0 `c`, 1 `d`; of gather along axes[0], axes[1]
   const char* reduction;
+  bool turns;  // attributes `batch_axis` and `time_axis`: the first and the second of the axes
 } word_t;
 
 static const word_t WORDS[] = {
@@ -82,6 +83,7 @@ static const word_t WORDS[] = {
     {.text = "not", .op_type = "Not", .n = 1},
     {.text = "cast", .op_type = "Cast", .n = 1},
     {.text = "bool", .op_type = "Cast", .n = 1},
+    {.text = "int", .op_type = "Cast", .n = 1},
     {.text = "where", .op_type = "Where", .n = 3},
     {.text = "mean", .op_type = "ReduceMean", .n = 1, .axes = true, .axes_from = 18},
     {.text = "mean.",
@@ -115,6 +117,7 @@ static const word_t WORDS[] = {
     {.text = "scatter+", .op_type = "ScatterND", .n = 3, .reduction = "add"},
     {.text = "put", .op_type = "ScatterElements", .n = 3, .axis = true},
     {.text = "put+", .op_type = "ScatterElements", .n = 3, .axis = true, .reduction = "add"},
+    {.text = "reverse", .op_type = "ReverseSequence", .n = 2, .turns = true},
     {.text = "unsqueeze", .op_type = "Unsqueeze", .n = 1, .axes = true, .axes_from = 13},
 };
 
@@ -184,6 +187,12 @@ static assay_status_t do_axes(const assay_formula_t* f, const word_t* w, const r
   return NULL;
 }
 
+static int64_t type_to(const word_t* w, assay_type_t source) {
+  return strcmp(w->text, "bool") == 0  ? ASSAY_TYPE_BOOL
+         : strcmp(w->text, "int") == 0 ? ASSAY_TYPE_INT64
+                                       : (int64_t)source;
+}
+
 static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const receiver_t* r) {
   assay_attr_t attrs[ATTRS];
   size_t n_attrs = 0, n = (size_t)w->n;
@@ -201,9 +210,11 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
                                       .type = ASSAY_ATTR_STRING,
                                       .n = 1,
                                       .u.s = {w->reduction, strlen(w->reduction)}};
-  const bool is_bool = strcmp(w->text, "bool") == 0;
-  if (is_bool || strcmp(w->text, "cast") == 0)
-    attrs[n_attrs++] = int_attr("to", is_bool ? ASSAY_TYPE_BOOL : (int64_t)r->type);
+  if (w->turns) {
+    attrs[n_attrs++] = int_attr("batch_axis", f->terms.axes[0]);
+    attrs[n_attrs++] = int_attr("time_axis", f->terms.axes[1]);
+  }
+  if (strcmp(w->op_type, "Cast") == 0) attrs[n_attrs++] = int_attr("to", type_to(w, r->type));
   return r->node(r->user, w->op_type, n, attrs, n_attrs);
 }
 
@@ -235,6 +246,17 @@ static assay_status_t do_reshape(const receiver_t* r, const int64_t* dims, size_
   return r->node(r->user, "Reshape", 2, NULL, 0);
 }
 
+// Zeros around: of so many before and behind each dimension, an operand from version 11 on.
+static assay_status_t do_pad(const receiver_t* r, const int64_t* pads, size_t n) {
+  enum { AS_INPUT = 11 };
+  assay_tensor_t* t = NULL;
+  const assay_attr_t attr = ints_attr("pads", pads, n);
+  if (r->opset < AS_INPUT) return r->node(r->user, "Pad", 1, &attr, 1);
+  assay_status_t st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, (int64_t)n, pads, &t);
+  ASSAY_TRY(push_new(r, st, t));
+  return r->node(r->user, "Pad", 2, NULL, 0);
+}
+
 static assay_status_t do_transpose(const receiver_t* r, const int64_t* order, size_t n) {
   const assay_attr_t perm = ints_attr("perm", order, n);
   return r->node(r->user, "Transpose", 1, &perm, 1);
@@ -254,6 +276,8 @@ static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r)
       ASSAY_TRY(do_reshape(r, list, n));
     } else if (read_list(text, "transpose", list, &n)) {
       ASSAY_TRY(do_transpose(r, list, n));
+    } else if (read_list(text, "pad", list, &n)) {
+      ASSAY_TRY(do_pad(r, list, n));
     } else if (strcmp(text, "x") == 0) {
       ASSAY_TRY(r->source(r->user));
     } else if (strcmp(text, "v") == 0 || strcmp(text, "u") == 0) {
