@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "eval/gradients/vjp.h"
+#include "diagnose/repair_chain.h"
 
 typedef enum state {
   NOTHING = 0,  // the targets do not depend on it
@@ -277,6 +278,27 @@ static bool has_own_rule(const assay_predict_t* p, const assay_node_t* n) {
   return true;
 }
 
+// The same but for what is put in front of an input, which the rule gets.
+static bool reads_as_adopted(const assay_predict_t* p, const assay_node_t* n) {
+  const assay_repair_t* r = assay_search_adopted(p->s, n);
+  return has_own_rule(p, n) || (r->n_edits == 1 && r->edits[0].kind == ASSAY_EDIT_CHAIN &&
+                                r->edits[0].at_input && r->edits[0].input < n->n_inputs);
+}
+
+static assay_status_t take_chain(const assay_predict_t* p, const assay_node_t* n, pass_t* a) {
+  const assay_repair_t* r = assay_search_adopted(p->s, n);
+  assay_tensor_t* made = NULL;
+  if (has_own_rule(p, n) || !reads_as_adopted(p, n)) return NULL;
+  const size_t input = r->edits[0].input;
+  ASSAY_TRY(assay_chain_evaluate(p->s->evaluator, n, &r->edits[0], n->n_inputs, a->in,
+                                 a->in[input], &made));
+  assay_tensor_release(a->in[input]);
+  a->in[input] = NULL;
+  assay_status_t st = assay_tensor_widen(made, &a->in[input]);
+  assay_tensor_release(made);
+  return st;
+}
+
 // The constants that a repair which is taken as made gives the node.
 static void take_adopted(const assay_predict_t* p, const assay_node_t* n, pass_t* a) {
   const assay_repair_t* r = has_own_rule(p, n) ? assay_search_adopted(p->s, n) : NULL;
@@ -296,6 +318,7 @@ static assay_status_t pass_init(const assay_predict_t* p, const assay_node_t* n,
     if (t) ASSAY_TRY(assay_tensor_widen(t, &a->in[i]));
   }
   take_adopted(p, n, a);
+  ASSAY_TRY(take_chain(p, n, a));
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v) continue;
@@ -416,7 +439,7 @@ assay_status_t assay_predict_constant(const assay_predict_t* p, size_t position,
   const assay_node_t* n = p->s->nodes[position];
   pass_t a = {0};
   double* to = NULL;
-  bool known = !p->blind && has_own_rule(p, n), any = false;
+  bool known = !p->blind && reads_as_adopted(p, n), any = false;
   *out = NULL;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/functions.h"
+#include "diagnose/outputs/sides.h"
 #include "diagnose/outputs/sketch.h"
 #include "diagnose/search_predict.h"
 
@@ -120,6 +122,66 @@ static assay_status_t make_constant(const assay_search_t* s, const assay_site_t*
   return NULL;
 }
 
+// What comes in times factors.
+static assay_status_t make_input(const assay_search_t* s, const assay_site_t* site,
+                                 const double* factor, assay_repair_t* out) {
+  const assay_value_t* v = s->nodes[site->position]->inputs[site->input];
+  const assay_tensor_t* x = assay_evaluator_get(s->evaluator, v);
+  int64_t dims[ASSAY_MAX_RANK];
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  *out = (assay_repair_t){
+      .node = s->nodes[site->position], .cause = "scale of what is read", .n_edits = 1};
+  for (int i = 0; i < x->rank; i++) dims[i] = i == site->axis ? site->channels : 1;
+  assay_repair_edit_t* e = &out->edits[0];
+  *e = (assay_repair_edit_t){.kind = ASSAY_EDIT_CHAIN,
+                             .at_input = true,
+                             .input = site->input,
+                             .n_chain = 1,
+                             .type = x->type};
+  e->chain[0] = (assay_chain_step_t){
+      .op_type = "Mul",
+      .of = {{ASSAY_OPERAND_START, 0, 0, NULL}, {ASSAY_OPERAND_TENSOR, 0, 0, NULL}}};
+  ASSAY_TRY(assay_tensor_create(x->type, x->rank, dims, &e->tensor));
+  for (int64_t c = 0; c < site->channels; c++) {
+    assay_f64(e->tensor)[c] = (double)(float)factor[c];
+    low = fmin(low, factor[c]), high = fmax(high, factor[c]);
+  }
+  snprintf(out->text, sizeof out->text, "'%.120s' times %.4g to %.4g where it is read, by channel",
+           v->name, low, high);
+  return NULL;
+}
+
+// A weight whose scale stands at the channels that it reads, moved to those that it makes.
+static assay_status_t make_moved(const assay_search_t* s, const assay_site_t* site,
+                                 const double* factor, assay_repair_t* out) {
+  const assay_node_t* n = s->nodes[site->position];
+  const assay_value_t* v = n->inputs[site->input];
+  assay_tensor_t *w = NULL, *y = NULL;
+  assay_sides_t sides;
+  int read = 0, made = 0;
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  ASSAY_TRY(assay_tensor_widen(assay_evaluator_get(s->evaluator, v), &w));
+  assay_status_t st = assay_tensor_copy(w, &y);
+  assay_tensor_release(w);
+  if (st) return st;
+  if (assay_sides_of(n, &sides)) assay_sides_weight_axes(n, &sides, y, &read, &made);
+  const int64_t c = site->channels, inner = assay_dims_product(y->dims, 2, y->rank);
+  for (int64_t i = 0; i < y->size; i++) {
+    const int64_t at[2] = {i / inner / c, i / inner % c};
+    double* x = &assay_f64(y)[i];
+    *x = (double)(float)(*x * factor[at[made]] / factor[at[read]]);
+  }
+  for (int64_t i = 0; i < c; i++) low = fmin(low, factor[i]), high = fmax(high, factor[i]);
+  *out = (assay_repair_t){.node = n, .cause = "scale at the other channels", .n_edits = 1};
+  out->edits[0] =
+      (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = site->input, .tensor = y};
+  snprintf(out->text, sizeof out->text,
+           "'%.100s' with factors from %.4g to %.4g at the channels that it makes, not at those "
+           "that it reads",
+           v->name, low, high);
+  return NULL;
+}
+
 // The output times factors plus summands, or a constant plus summands, as fitted so far, and what
 // that leaves.
 typedef struct fit {
@@ -129,15 +191,33 @@ typedef struct fit {
 
 static assay_status_t make_repair(const assay_search_t* s, const assay_site_t* site,
                                   const fit_t* fit, assay_repair_t* out) {
-  return site->kind == ASSAY_SITE_OUTPUT ? make_chains(s, site, fit->factor, fit->summand, out)
-                                         : make_constant(s, site, fit->summand, out);
+  switch (site->kind) {
+    case ASSAY_SITE_OUTPUT:
+      return make_chains(s, site, fit->factor, fit->summand, out);
+    case ASSAY_SITE_INPUT:
+      return make_input(s, site, fit->factor, out);
+    case ASSAY_SITE_MOVED:
+      return make_moved(s, site, fit->factor, out);
+    default:
+      return make_constant(s, site, fit->summand, out);
+  }
+}
+
+static bool has_factors(const assay_site_t* site) {
+  return site->kind == ASSAY_SITE_OUTPUT || site->kind == ASSAY_SITE_INPUT ||
+         site->kind == ASSAY_SITE_MOVED;
 }
 
 // A step x from a fit, or a part of it.
 static void move(const assay_site_t* site, const fit_t* from, const double* x, double part,
                  fit_t* to) {
-  for (size_t i = 0; site->kind != ASSAY_SITE_OUTPUT && i < site->columns; i++)
+  for (size_t i = 0; !has_factors(site) && i < site->columns; i++)
     to->summand[i] = from->summand[i] + part * x[i];
+  // Of a scale that was moved the logarithm is: a step never turns it.
+  for (int64_t c = 0; site->kind == ASSAY_SITE_MOVED && c < site->channels; c++)
+    to->factor[c] = from->factor[c] * assay_exp(part * fmax(fmin(x[c], 2), -2));
+  for (int64_t c = 0; site->kind == ASSAY_SITE_INPUT && c < site->channels; c++)
+    to->factor[c] = from->factor[c] * (1 + part * x[c]);
   for (int64_t c = 0; site->kind == ASSAY_SITE_OUTPUT && c < site->channels; c++) {
     const double times = site->family & FACTORS ? 1 + part * x[c] : 1;
     const double plus =
@@ -235,7 +315,7 @@ static assay_status_t go_on(assay_trials_t* t, const assay_site_sketch_t* all, a
   static const double ENOUGH = 0.9;  // a step that leaves more than this part is the last
   fit_t fit = {.left = 1};
   double x[ASSAY_SITE_NUMBERS];
-  for (int64_t c = 0; site->kind == ASSAY_SITE_OUTPUT && c < site->channels; c++) fit.factor[c] = 1;
+  for (int64_t c = 0; has_factors(site) && c < site->channels; c++) fit.factor[c] = 1;
   bool ok = assay_site_solve(site, site->family, all->sides, assay_site_equations(all, site), a, x);
   for (int k = 0; k < STEPS && ok && !t->found && assay_clock_seconds() < all->end; k++) {
     const double before = fit.left;
