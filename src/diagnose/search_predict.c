@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/gradients/vjp.h"
 #include "diagnose/repair_chain.h"
+#include "eval/gradients/vjp.h"
 
 typedef enum state {
   NOTHING = 0,  // the targets do not depend on it
@@ -290,8 +290,8 @@ static assay_status_t take_chain(const assay_predict_t* p, const assay_node_t* n
   assay_tensor_t* made = NULL;
   if (has_own_rule(p, n) || !reads_as_adopted(p, n)) return NULL;
   const size_t input = r->edits[0].input;
-  ASSAY_TRY(assay_chain_evaluate(p->s->evaluator, n, &r->edits[0], n->n_inputs, a->in,
-                                 a->in[input], &made));
+  ASSAY_TRY(assay_chain_evaluate(p->s->evaluator, n, &r->edits[0], n->n_inputs, a->in, a->in[input],
+                                 &made));
   assay_tensor_release(a->in[input]);
   a->in[input] = NULL;
   assay_status_t st = assay_tensor_widen(made, &a->in[input]);

@@ -347,8 +347,7 @@ static assay_status_t add_equations(assay_site_sketch_t* k, const assay_search_t
       assay_site_t* site = &k->sites[at - 1];
       if (site->rows && site->kind == ASSAY_SITE_CONSTANT)
         st = add_by_constant(k, site, s, p, from);
-      else if (site->rows &&
-               (site->kind == ASSAY_SITE_INPUT || site->kind == ASSAY_SITE_MOVED))
+      else if (site->rows && (site->kind == ASSAY_SITE_INPUT || site->kind == ASSAY_SITE_MOVED))
         st = assay_sides_equations(k, site, s, p, from);
       else if (site->rows)
         st = add_by_output(k, site, s, p, from);

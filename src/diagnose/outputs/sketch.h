@@ -38,8 +38,10 @@ typedef struct assay_site {
   size_t columns;  // numbers that an equation has
   double* rows;    // [max, columns]
   size_t max;
-  double left;  // of equations that took no part in the fit, over what they are without
-  int family;
+  double left;      // of equations that took no part in the fit, over what they are without
+  double lefts[4];  // the same by family
+  int family;       // whose turn it is
+  bool both_done;   // factors and summands had theirs
 } assay_site_t;
 
 typedef struct assay_site_sketch {
