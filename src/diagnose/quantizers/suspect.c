@@ -151,9 +151,11 @@ static bool is_slight(const suspect_t* u) {
   return true;
 }
 
-// One that is slight has to bring golden back.
+// One that is slight has to bring golden back; where ties may have done it, which any slight change
+// may turn back, golden has to point at it as well.
 static bool found_enough(const suspect_t* u) {
-  if (is_slight(u)) return is_done(u);
+  if (is_slight(u))
+    return is_done(u) && (is_left(u) || u->q->blamed == u->q->at[u->best_site].node);
   return found_any(u) && u->best_off <= LEFT * u->now;
 }
 
