@@ -67,15 +67,24 @@ static double seconds_left(const assay_check_t* c) {
 static assay_status_t blame_quantizer(assay_check_t* c) {
   static const double PROBABILITY = 0.8;
   assay_export_t* e = &c->export;
-  assay_fault_t f = {.node = c->quantizers.blamed,
-                     .value = c->quantizers.blamed->outputs[0],
-                     .probability = PROBABILITY};
-  if (!e->n) ASSAY_TRY(assay_grow(&e->faults, &e->capacity, 1, sizeof *e->faults));
-  if (e->n) f.difference = e->faults[0].difference, f.explained = e->faults[0].explained;
-  if (e->n) f.value = e->faults[0].value;
-  for (size_t i = 0; i < e->n; i++) assay_repair_deinit(&e->faults[i].repair);
-  for (size_t i = 0; i < c->quantizers.n_rivals; i++)
-    f.rivals[f.n_rivals++] = c->quantizers.rivals[i];
+  const assay_quantizers_t* q = &c->quantizers;
+  assay_fault_t f = {.node = q->blamed, .probability = PROBABILITY};
+  double worst = 0;
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    const assay_output_check_t* o = &c->outputs[i];
+    const assay_error_sum_t* d = &o->engine_golden;
+    if (!o->has_golden || !d->finite || !(d->sum_err2 > worst * d->sum_ref2)) continue;
+    worst = d->sum_err2 / d->sum_ref2;
+    f.value = c->model->graph->outputs[i];
+    f.difference.rms = sqrt(d->sum_err2 / (double)d->finite);
+  }
+  if (!f.value) return NULL;
+  ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));
+  for (size_t i = 0; i < e->n; i++) {
+    if (e->faults[i].value == f.value) f.explained = e->faults[i].explained;
+    assay_repair_deinit(&e->faults[i].repair);
+  }
+  for (size_t i = 0; i < q->n_rivals; i++) f.rivals[f.n_rivals++] = q->rivals[i];
   e->faults[0] = f;
   e->n = 1;
   return NULL;

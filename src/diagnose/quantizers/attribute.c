@@ -16,6 +16,9 @@ typedef assay_suspect_measured_t measured_t;
 
 enum { MOST_SAMPLES = 8 };
 
+// Of healthy networks whose ties another engine turned 0.15 was seen.
+static const double ENOUGH = 0.25;
+
 // One change of a site, sample by sample.
 typedef struct move {
   double toward[MOST_SAMPLES], moved[MOST_SAMPLES], wrong[MOST_SAMPLES];
@@ -86,8 +89,8 @@ static assay_status_t explained_at(suspect_t* u, size_t site, double* out) {
 
 static void blame(assay_quantizers_t* q, const double* explained) {
   enum { RIVALS = sizeof q->rivals / sizeof *q->rivals };
-  // Of healthy networks with ties 0.15 was seen. Where many explain as much, outputs are too few.
-  static const double ENOUGH = 0.25, NEARLY = 0.6;
+  // Where many explain as much, outputs are too few.
+  static const double NEARLY = 0.6;
   const size_t crowd = 4 + q->n / 16;
   size_t best = 0, as_much = 0;
   for (size_t i = 0; i < q->n; i++)

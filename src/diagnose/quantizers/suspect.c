@@ -21,7 +21,8 @@ static const double RESTORED = 1e-5;
 // With the change truth as written is so many times nearer to golden, as energy, than truth without
 // quantizers: golden is of a network that quantizes.
 static const double NEARER = 1.7;
-// Nothing is told of one quantizer unless it is so by a little more.
+// Nothing is told of one quantizer unless it is so by a little more: of golden of the float network
+// healthy ones explain half.
 static const double QUANTIZES = 2;
 // Ties of float32 move outputs, too; what is no more than so many times that shows nothing.
 static const double TIES = 4, GONE = 0.03;
@@ -30,7 +31,8 @@ typedef assay_quantizer_suspect_t suspect_t;
 typedef assay_suspect_measured_t measured_t;
 
 enum { ROUNDS = 6, LIKELY = 6 };
-static const double FINEST = 1.002;  // the last of the steps by which scales are fitted
+// The last of the steps by which scales are fitted, and what has to be exact.
+static const double FINEST = 1.002, EXACT = 1.00001;
 
 // ---- trying ------------------------------------------------------------------------------------
 
@@ -203,7 +205,7 @@ static assay_status_t fit_cut_off(suspect_t* u, size_t site) {
     a.by.scale[i] = s->has.scale[k];
     a.by.zero[i] = s->has.zero[k];
   }
-  if (!st && cut) st = assay_suspect_fit_channels(u, site, &a, cut, FINEST, &off);
+  if (!st && cut) st = assay_suspect_fit_channels(u, site, &a, cut, EXACT, &off);
   // They were integers.
   for (int64_t i = 0; !st && cut && i < a.by.n; i++) {
     const double scale = s->has.scale[assay_quantizer_scale_at(&s->has, integers, i)];
@@ -223,7 +225,6 @@ static assay_status_t fit_cut_off(suspect_t* u, size_t site) {
 // The scales of the one that golden points at: it has to be brought back.
 static assay_status_t fit_blamed(suspect_t* u, size_t site) {
   enum { MOST = 64 };
-  static const double EXACT = 1.00001;
   const assay_quantizer_scales_t* has = &u->q->at[site].has;
   assay_quantizer_alternative_t a = {.change = ASSAY_QUANTIZER_SCALED, .exact = true};
   double off = u->now;
@@ -296,6 +297,7 @@ static assay_status_t conclude(suspect_t* u, double plain) {
   measured_t m = {0};
   ASSAY_TRY(take_out(u));
   q->suspected = q->measured = true;
+  q->blamed = NULL;  // what mends golden is told
   q->certain = q->pair || u->now < RESTORED || NEARER * u->now < plain;
   q->before = u->before;
   q->after = u->now;
@@ -320,7 +322,6 @@ static assay_status_t search(suspect_t* u) {
   if (!(u->before > NEAR) || !isfinite(u->before)) return NULL;
   ASSAY_TRY(find_ties(u));
   ASSAY_TRY(try_told(u));
-  // Golden of the float network is off by all quantizers at once.
   if (u->now > NEAR && QUANTIZES * u->before < plain.off) ASSAY_TRY(assay_suspect_attribute(u));
   if (u->now > NEAR) ASSAY_TRY(try_known(u));
   return q->n_changed && u->now <= LEFT * u->before ? conclude(u, plain.off) : NULL;
