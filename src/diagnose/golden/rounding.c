@@ -1,5 +1,6 @@
 // What rounding explains: a run in which each constant is moved by one rounding, each quantized one
 // by up to half a step.
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -125,6 +126,45 @@ static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
   return NULL;
 }
 
+// How many elements a Fourier transform goes over; 0: not known.
+static int64_t transformed(const assay_node_t* n, size_t n_in, assay_tensor_t* const* in) {
+  enum { AXIS = 2 };
+  const assay_tensor_t* x = n_in ? in[0] : NULL;
+  const assay_tensor_t* at = n_in > AXIS ? in[AXIS] : NULL;
+  if (!x || x->kind != ASSAY_KIND_TENSOR) return 0;
+  const bool given = at && at->kind == ASSAY_KIND_TENSOR && at->store == ASSAY_STORE_I64 && at->size;
+  // Before version 20 an attribute, whose default is 1; then an input, whose default is -2.
+  const int64_t otherwise = assay_model_opset(n->graph->model, "") < 20 ? 1 : -2;
+  int64_t axis = given ? assay_i64(at)[0] : assay_attr_i64(n, "axis", otherwise);
+  if (axis < 0) axis += x->rank;
+  return axis >= 0 && axis < x->rank ? x->dims[axis] : 0;
+}
+
+// Engines take the sines of a Fourier transform of N elements at angles of up to 2 pi N in fp32,
+// whose roundings grow with N: the angle of term i of frequency k, 2 pi i k / N, is off by up to
+// 2^-24 of it, which is 2 pi N / 3 in the mean square over i and k, and a third of that as an error
+// of even distribution. Each element is moved by so much of their RMS.
+static assay_status_t move_angles(int64_t n, assay_tensor_t** t, uint64_t draw) {
+  static const double GROWTH = 2.1;  // 2 pi / 3
+  if (n < 1 || !*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT)
+    return NULL;
+  assay_tensor_t *wide = NULL, *moved = NULL;
+  ASSAY_TRY(assay_tensor_widen(*t, &wide));
+  assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &moved);
+  double sum = 0;
+  for (int64_t i = 0; i < wide->size; i++) sum += assay_f64(wide)[i] * assay_f64(wide)[i];
+  const double u = assay_format_info(ASSAY_FORMAT_FP32)->unit_roundoff;
+  const double by = wide->size ? GROWTH * u * (double)n * sqrt(sum / (double)wide->size) : 0;
+  for (int64_t i = 0; !st && i < wide->size; i++)
+    assay_f64(moved)[i] =
+        assay_f64(wide)[i] + by * (2 * ((double)(chance(i, draw) >> 11) * 0x1p-53) - 1);
+  assay_tensor_release(wide);
+  if (st) return st;
+  assay_tensor_release(*t);
+  *t = moved;
+  return NULL;
+}
+
 // What the noisy run stores a value in. A float16 value keeps its digits and loses its range (tf32
 // has as many): truth and golden know no overflow, and NaN would explain nothing.
 static assay_format_t noisy_storage(const assay_tensor_t* t) {
@@ -141,6 +181,8 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
   if (!*n->domain && strcmp(n->op_type, "Constant") == 0 && out[0])
     ASSAY_TRY(move_constant(&out[0], w->draw));
   if (!*n->domain && strcmp(n->op_type, "Sigmoid") == 0) ASSAY_TRY(move_tails(&out[0], w->draw));
+  if (!*n->domain && strcmp(n->op_type, "DFT") == 0)
+    ASSAY_TRY(move_angles(transformed(n, n_in, in), &out[0], w->draw));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i]) continue;

@@ -47,7 +47,9 @@ typedef struct assay_missing_search {
   size_t n_others, cap_others;
   assay_holdout_t* holdout;  // NULL: there is none
   assay_repair_t* out;
-  bool found, has_refuted;  // `out` is what was found, or the first that fails on other samples
+  // `out` is what was found, or, of those that fail on other samples, what leaves least there.
+  bool found, has_refuted;
+  double refuted_left;
 } assay_missing_search_t;
 
 // What a formula stands for: an output or an input of the node.

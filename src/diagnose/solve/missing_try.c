@@ -97,8 +97,12 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
 assay_status_t assay_missing_take(assay_missing_search_t* s, assay_repair_t* take) {
   assay_holdout_answer_t said;
   assay_status_t st = assay_holdout_ask(s->holdout, 0, take, &said);
+  static const double MUCH = 0.9;  // the first of those that leave about as much
   const bool refuted = said == ASSAY_HOLDOUT_FAILS;
-  if (st || (refuted && s->has_refuted)) return assay_repair_deinit(take), st;
+  const double left = assay_holdout_left(s->holdout);
+  const bool worse = s->has_refuted && !(left < MUCH * s->refuted_left);
+  if (st || (refuted && worse)) return assay_repair_deinit(take), st;
+  s->refuted_left = left;
   if (s->has_refuted) assay_repair_deinit(s->out);
   *s->out = *take;
   s->has_refuted = refuted;
