@@ -53,6 +53,8 @@ static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t*
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
   if (!by_samples) ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &is_solved));
+  if (!by_samples && !is_solved)
+    ASSAY_TRY(assay_solve_folded(w->truth, node, target, &r, &is_solved));
   if (is_solved) return take_restored(node, &r, found, n_found), NULL;
   ASSAY_TRY(assay_solve_constant(w->truth, node, target, holdout, by_samples, deadline, &r, &left,
                                  &is_solved));
