@@ -9,13 +9,25 @@
 #include "eval/evaluator.h"
 #include "formats/format.h"
 
-enum { STACK = 8, WORD = ASSAY_FORMULA_TEXT };
+enum { STACK = 16, WORD = 64 };
 
 struct assay_formula {
   size_t references;
   assay_formula_terms_t terms;
   char program[ASSAY_FORMULA_TEXT];
 };
+
+// Calls a function with each formula that this one reads.
+static void each_made(assay_formula_t* f, void (*call)(assay_formula_t*)) {
+  call(f->terms.source_made);
+  call(f->terms.value_made);
+  call(f->terms.value2_made);
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) call(f->terms.more_made[i]);
+}
+
+static void retain(assay_formula_t* f) {
+  if (f) assay_formula_retain(f);
+}
 
 assay_status_t assay_formula_create(const assay_formula_terms_t* terms, assay_formula_t** out) {
   const size_t n = strlen(terms->program);
@@ -27,8 +39,10 @@ assay_status_t assay_formula_create(const assay_formula_terms_t* terms, assay_fo
   f->terms = *terms;
   memcpy(f->program, terms->program, n + 1);
   f->terms.program = f->program;
-  if (f->terms.c) assay_tensor_retain(f->terms.c);
-  if (f->terms.d) assay_tensor_retain(f->terms.d);
+  assay_tensor_retain(f->terms.c);
+  assay_tensor_retain(f->terms.d);
+  each_made(f, retain);
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) assay_tensor_retain(f->terms.constants[i]);
   return NULL;
 }
 
@@ -41,6 +55,8 @@ void assay_formula_release(assay_formula_t* f) {
   if (!f || --f->references) return;
   assay_tensor_release(f->terms.c);
   assay_tensor_release(f->terms.d);
+  each_made(f, assay_formula_release);
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) assay_tensor_release(f->terms.constants[i]);
   assay_free(f);
 }
 
@@ -135,6 +151,12 @@ static bool next_word(const char** at, char* out) {
 }
 
 // Says in turn what a program pushes and computes. What the stack holds is the receiver's.
+typedef struct wanted_operator {
+  const char *domain, *op_type;
+  const assay_attr_t* attrs;
+  size_t n_attrs, n_outputs, of;
+} operator_t;
+
 typedef struct receiver {
   void* user;
   assay_type_t type;
@@ -143,9 +165,11 @@ typedef struct receiver {
   assay_status_t (*value)(void* user, const assay_value_t* v);
   assay_status_t (*constant)(void* user, assay_tensor_t* t);
   assay_status_t (*duplicate)(void* user);
-  // Takes n operands from the stack, the last on top, and puts the result there.
-  assay_status_t (*node)(void* user, const char* op_type, size_t n, const assay_attr_t* attrs,
-                         size_t n_attrs);
+  // What another formula makes.
+  assay_status_t (*made)(void* user, const struct receiver* r, const assay_formula_t* f);
+  assay_status_t (*none)(void* user);
+  // Takes n operands from the stack, the last on top, and puts output `of` there.
+  assay_status_t (*node)(void* user, const operator_t* op, size_t n);
 } receiver_t;
 
 static assay_status_t push_new(const receiver_t* r, assay_status_t made, assay_tensor_t* t) {
@@ -154,7 +178,14 @@ static assay_status_t push_new(const receiver_t* r, assay_status_t made, assay_t
   return made;
 }
 
-enum { ATTRS = 3 };
+enum { ATTRS = 16 };
+
+static assay_status_t put_node(const receiver_t* r, const char* op_type, size_t n,
+                               const assay_attr_t* attrs, size_t n_attrs) {
+  const operator_t op = {
+      .domain = "", .op_type = op_type, .attrs = attrs, .n_attrs = n_attrs, .n_outputs = 1};
+  return r->node(r->user, &op, n);
+}
 
 static assay_attr_t int_attr(const char* name, int64_t i) {
   return (assay_attr_t){
@@ -204,7 +235,7 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
   const bool is_bool = strcmp(w->text, "bool") == 0;
   if (is_bool || strcmp(w->text, "cast") == 0)
     attrs[n_attrs++] = int_attr("to", is_bool ? ASSAY_TYPE_BOOL : (int64_t)r->type);
-  return r->node(r->user, w->op_type, n, attrs, n_attrs);
+  return put_node(r, w->op_type, n, attrs, n_attrs);
 }
 
 size_t assay_formula_append(char* program, size_t used, const char* word, const int64_t* list,
@@ -232,12 +263,82 @@ static assay_status_t do_reshape(const receiver_t* r, const int64_t* dims, size_
   assay_tensor_t* t = NULL;
   assay_status_t st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, (int64_t)n, dims, &t);
   ASSAY_TRY(push_new(r, st, t));
-  return r->node(r->user, "Reshape", 2, NULL, 0);
+  return put_node(r, "Reshape", 2, NULL, 0);
 }
 
 static assay_status_t do_transpose(const receiver_t* r, const int64_t* order, size_t n) {
   const assay_attr_t perm = ints_attr("perm", order, n);
-  return r->node(r->user, "Transpose", 1, &perm, 1);
+  return put_node(r, "Transpose", 1, &perm, 1);
+}
+
+static assay_status_t put_vector(const receiver_t* r, int64_t n, const int64_t* list) {
+  assay_tensor_t* t = NULL;
+  assay_status_t st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, n, list, &t);
+  return push_new(r, st, t);
+}
+
+// Elements begin to before end of an axis: inputs from version 10 on, before it attributes.
+static assay_status_t do_slice(const receiver_t* r, const int64_t* list) {
+  const assay_attr_t attrs[] = {ints_attr("axes", &list[0], 1), ints_attr("starts", &list[1], 1),
+                                ints_attr("ends", &list[2], 1)};
+  if (r->opset < 10) return put_node(r, "Slice", 1, attrs, 3);
+  ASSAY_TRY(put_vector(r, 1, &list[1]));
+  ASSAY_TRY(put_vector(r, 1, &list[2]));
+  ASSAY_TRY(put_vector(r, 1, &list[0]));
+  ASSAY_TRY(put_vector(r, 1, &list[3]));
+  return put_node(r, "Slice", 5, NULL, 0);
+}
+
+static assay_status_t do_reversed(const receiver_t* r, const int64_t* list) {
+  const assay_attr_t attrs[] = {int_attr("time_axis", list[0]), int_attr("batch_axis", list[1])};
+  return put_node(r, "ReverseSequence", 2, attrs, 2);
+}
+
+static assay_status_t do_like(const assay_formula_t* f, const receiver_t* r, const int64_t* list) {
+  const assay_node_t* n = f->terms.like[list[1]];
+  const operator_t op = {.domain = n->domain,
+                         .op_type = n->op_type,
+                         .attrs = n->attrs,
+                         .n_attrs = n->n_attrs,
+                         .n_outputs = n->n_outputs,
+                         .of = (size_t)list[2]};
+  return r->node(r->user, &op, (size_t)list[0]);
+}
+
+// Words with numbers. *out_is false: it is another word.
+static assay_status_t do_numbered(const assay_formula_t* f, const receiver_t* r, const char* text,
+                                  bool* out_is) {
+  int64_t list[ASSAY_MAX_RANK];
+  size_t n = 0;
+  *out_is = true;
+  if (read_list(text, "reshape", list, &n)) return do_reshape(r, list, n);
+  if (read_list(text, "transpose", list, &n)) return do_transpose(r, list, n);
+  if (read_list(text, "slice", list, &n) && n == 4) return do_slice(r, list);
+  if (read_list(text, "reversed", list, &n) && n == 2) return do_reversed(r, list);
+  if (read_list(text, "concat", list, &n) && n == 2) {
+    const assay_attr_t axis = int_attr("axis", list[0]);
+    return put_node(r, "Concat", (size_t)list[1], &axis, 1);
+  }
+  if (read_list(text, "last", list, &n) && n == 1) {
+    const assay_attr_t batch = int_attr("batch_dims", list[0]);
+    return put_node(r, "GatherND", 2, &batch, 1);
+  }
+  const bool known = strchr(text, ':') && n && list[0] >= 0;
+  if (read_list(text, "like", list, &n) && n == 3 && list[1] >= 0 && list[1] < ASSAY_FORMULA_MORE)
+    return do_like(f, r, list);
+  if (known && read_list(text, "w", list, &n) && list[0] < ASSAY_FORMULA_MORE)
+    return f->terms.more_made[list[0]] ? r->made(r->user, r, f->terms.more_made[list[0]])
+                                       : r->value(r->user, f->terms.more[list[0]]);
+  if (known && read_list(text, "k", list, &n) && list[0] < ASSAY_FORMULA_MORE)
+    return r->constant(r->user, f->terms.constants[list[0]]);
+  *out_is = false;
+  return NULL;
+}
+
+static assay_status_t do_value(const assay_formula_t* f, const receiver_t* r, bool second) {
+  const assay_formula_t* made = second ? f->terms.value2_made : f->terms.value_made;
+  return made ? r->made(r->user, r, made)
+              : r->value(r->user, second ? f->terms.value2 : f->terms.value);
 }
 
 static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r) {
@@ -246,18 +347,18 @@ static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r)
     const word_t* w = find_word(text);
     char* end = NULL;
     const double number = strtod(text, &end);
-    int64_t list[ASSAY_MAX_RANK];
-    size_t n = 0;
+    bool numbered = false;
+    if (!w) ASSAY_TRY(do_numbered(f, r, text, &numbered));
+    if (numbered) continue;
     if (w) {
       ASSAY_TRY(do_word(f, w, r));
-    } else if (read_list(text, "reshape", list, &n)) {
-      ASSAY_TRY(do_reshape(r, list, n));
-    } else if (read_list(text, "transpose", list, &n)) {
-      ASSAY_TRY(do_transpose(r, list, n));
     } else if (strcmp(text, "x") == 0) {
-      ASSAY_TRY(r->source(r->user));
+      ASSAY_TRY(f->terms.source_made ? r->made(r->user, r, f->terms.source_made)
+                                     : r->source(r->user));
     } else if (strcmp(text, "v") == 0 || strcmp(text, "u") == 0) {
-      ASSAY_TRY(r->value(r->user, *text == 'v' ? f->terms.value : f->terms.value2));
+      ASSAY_TRY(do_value(f, r, *text == 'u'));
+    } else if (strcmp(text, "none") == 0) {
+      ASSAY_TRY(r->none(r->user));
     } else if (strcmp(text, "c") == 0 || strcmp(text, "d") == 0) {
       ASSAY_TRY(r->constant(r->user, *text == 'c' ? f->terms.c : f->terms.d));
     } else if (strcmp(text, "dup") == 0) {
@@ -271,7 +372,7 @@ static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r)
       assay_status_t st = assay_tensor_scalar_f64(r->type, held, &t);
       ASSAY_TRY(push_new(r, st, t));
     } else {
-      ASSAY_TRY(r->node(r->user, text, 1, NULL, 0));
+      ASSAY_TRY(put_node(r, text, 1, NULL, 0));
     }
   }
   return NULL;
@@ -312,35 +413,61 @@ static assay_status_t run_duplicate(void* user) {
   return s->n ? push(s, s->stack[s->n - 1]) : no_room(s->f->program);
 }
 
-static assay_status_t run_node(void* user, const char* op_type, size_t n, const assay_attr_t* attrs,
-                               size_t n_attrs) {
+static assay_status_t run_none(void* user) {
   run_t* s = user;
-  const int64_t version = assay_model_opset(s->like->graph->model, "");
+  if (s->n == STACK) return no_room(s->f->program);
+  s->stack[s->n++] = NULL;
+  return NULL;
+}
+
+// Another formula, with a source of its own.
+static assay_status_t run_made(void* user, const receiver_t* r, const assay_formula_t* f) {
+  run_t* s = user;
+  const assay_formula_t* before = s->f;
+  assay_tensor_t* x = s->x;
+  s->f = f;
+  s->x = f->terms.source ? assay_evaluator_get(s->m, f->terms.source) : x;
+  assay_status_t st = run_program(f, r);
+  s->f = before;
+  s->x = x;
+  return st;
+}
+
+static assay_status_t run_operator(run_t* s, assay_node_t* node, size_t n, size_t of) {
+  assay_tensor_t** made = NULL;
+  assay_tensor_t** in = &s->stack[(size_t)s->n - n];
+  if (of >= node->n_outputs) return no_room(s->f->program);
+  ASSAY_TRY(assay_new_array(node->n_outputs, sizeof *made, &made));
+  assay_status_t st = assay_evaluator_node(s->m, node, n, in, node->n_outputs, made);
+  for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
+  s->n -= (int)n;
+  if (!st) st = push(s, made[of]);
+  for (size_t i = 0; i < node->n_outputs; i++) assay_tensor_release(made[i]);
+  assay_free(made);
+  return st;
+}
+
+static assay_status_t run_node(void* user, const operator_t* op, size_t n) {
+  run_t* s = user;
+  const int64_t version = assay_model_opset(s->like->graph->model, op->domain);
   assay_node_t node = *s->like;
   assay_value_t* no_values[STACK] = {0};
   assay_attr_t copy[ATTRS];
-  if (n > (size_t)s->n || n_attrs > ATTRS) return no_room(s->f->program);
-  for (size_t i = 0; i < n_attrs; i++) copy[i] = attrs[i];
-  node.domain = "";
-  node.op_type = op_type;
+  if (n > (size_t)s->n || op->n_attrs > ATTRS) return no_room(s->f->program);
+  for (size_t i = 0; i < op->n_attrs; i++) copy[i] = op->attrs[i];
+  node.domain = op->domain;
+  node.op_type = op->op_type;
   node.inputs = no_values;
   node.n_inputs = n;
-  node.n_outputs = 1;
+  node.n_outputs = op->n_outputs;
   node.attrs = copy;
-  node.n_attrs = n_attrs;
-  node.op = assay_op_find("", op_type, version);
-  node.schema = assay_schema_find("", op_type, version, NULL);
+  node.n_attrs = op->n_attrs;
+  node.op = assay_op_find(op->domain, op->op_type, version);
+  node.schema = assay_schema_find(op->domain, op->op_type, version, NULL);
   if (!node.op || !node.schema)
-    return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no operator %s in version %lld", op_type,
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no operator %s in version %lld", op->op_type,
                        (long long)version);
-  assay_tensor_t* made = NULL;
-  assay_tensor_t** in = &s->stack[(size_t)s->n - n];
-  assay_status_t st = assay_evaluator_node(s->m, &node, n, in, 1, &made);
-  for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
-  s->n -= (int)n;
-  if (!st) st = push(s, made);
-  assay_tensor_release(made);
-  return st;
+  return run_operator(s, &node, n, op->of);
 }
 
 assay_status_t assay_formula_evaluate(const assay_formula_t* f, assay_evaluator_t* m,
@@ -354,6 +481,8 @@ assay_status_t assay_formula_evaluate(const assay_formula_t* f, assay_evaluator_
                         .value = run_value,
                         .constant = run_constant,
                         .duplicate = run_duplicate,
+                        .made = run_made,
+                        .none = run_none,
                         .node = run_node};
   *out = NULL;
   assay_status_t st = run_program(f, &r);
@@ -372,6 +501,7 @@ typedef struct insertion {
   const char* hint;  // of names
   size_t at;
   assay_node_t* last;
+  size_t of;  // the output of `last` that holds the result
   assay_value_t* stack[STACK];
   int n;
 } insertion_t;
@@ -423,23 +553,35 @@ static assay_status_t copy_attr(assay_arena_t* arena, const assay_attr_t* from, 
   return NULL;
 }
 
-static assay_status_t insert_node(void* user, const char* op_type, size_t n,
-                                  const assay_attr_t* attrs, size_t n_attrs) {
+static assay_status_t insert_none(void* user) { return put_value(user, NULL); }
+
+static assay_status_t insert_made(void* user, const receiver_t* r, const assay_formula_t* f) {
+  insertion_t* s = user;
+  const assay_formula_t* before = s->f;
+  s->f = f;
+  assay_status_t st = run_program(f, r);
+  s->f = before;
+  return st;
+}
+
+static assay_status_t insert_node(void* user, const operator_t* op, size_t n) {
   insertion_t* s = user;
   assay_value_t* to = NULL;
   assay_node_t* node = NULL;
-  const char* type = NULL;
+  const char *type = NULL, *domain = NULL;
   if (n > (size_t)s->n) return no_room(s->f->program);
-  ASSAY_TRY(assay_arena_printf(s->g->model->arena, &type, "%s", op_type));
+  ASSAY_TRY(assay_arena_printf(s->g->model->arena, &type, "%s", op->op_type));
+  ASSAY_TRY(assay_arena_printf(s->g->model->arena, &domain, "%s", op->domain));
   ASSAY_TRY(assay_graph_new_value(s->g, s->hint, &to));
-  ASSAY_TRY(assay_node_create(s->g, "", type, to->name, n, 1, n_attrs, &node));
+  ASSAY_TRY(assay_node_create(s->g, domain, type, to->name, n, op->of + 1, op->n_attrs, &node));
   s->n -= (int)n;
   for (size_t i = 0; i < n; i++) node->inputs[i] = s->stack[(size_t)s->n + i];
-  for (size_t i = 0; i < n_attrs; i++)
-    ASSAY_TRY(copy_attr(s->g->model->arena, &attrs[i], &node->attrs[i]));
-  assay_node_set_output(node, 0, to);
+  for (size_t i = 0; i < op->n_attrs; i++)
+    ASSAY_TRY(copy_attr(s->g->model->arena, &op->attrs[i], &node->attrs[i]));
+  assay_node_set_output(node, op->of, to);
   ASSAY_TRY(assay_graph_insert(s->g, node, s->at++));
   s->last = node;
+  s->of = op->of;
   return put_value(s, to);
 }
 
@@ -454,13 +596,15 @@ assay_status_t assay_formula_insert(const assay_formula_t* f, assay_graph_t* g, 
                         .value = insert_value,
                         .constant = insert_constant,
                         .duplicate = insert_duplicate,
+                        .made = insert_made,
+                        .none = insert_none,
                         .node = insert_node};
   ASSAY_TRY(assay_arena_printf(g->model->arena, &s.hint, "%s_repaired", in->name));
   ASSAY_TRY(run_program(f, &r));
   if (s.n != 1) return no_room(f->program);
   // A formula of one value makes none of its own.
-  if (result && !s.last) ASSAY_TRY(insert_node(&s, "Identity", 1, NULL, 0));
-  if (result) assay_node_set_output(s.last, 0, result);
+  if (result && !s.last) ASSAY_TRY(put_node(&r, "Identity", 1, NULL, 0));
+  if (result) assay_node_set_output(s.last, s.of, result);
   *out = result ? result : s.stack[0];
   *at = s.at;
   return NULL;

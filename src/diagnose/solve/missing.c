@@ -123,9 +123,11 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   // A normalization over an image with its numbers is a factor and a summand for each channel, too:
   // those come first.
   static kind_t* const kinds[] = {
-      assay_missing_activations, assay_missing_values,    assay_missing_moves,
-      assay_missing_arranged,    assay_missing_functions, assay_missing_channels,
-      assay_missing_fits,        assay_missing_norms,     assay_missing_operators};
+      assay_missing_activations, assay_missing_values,    assay_missing_lengths,
+      assay_missing_moves,       assay_missing_pieces,    assay_missing_arranged,
+      assay_missing_functions,   assay_missing_branches,  assay_missing_channels,
+      assay_missing_fits,        assay_missing_norms,     assay_missing_likes,
+      assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -203,9 +205,18 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
       if (i == input || assay_missing_is_twin(s, input, i)) s->in[i] = kept;
   }
   if (!st && fits) {
-    const assay_missing_place_t p = {
+    assay_missing_place_t p = {
         .kind = ASSAY_EDIT_BEFORE, .index = input, .x = kept, .want = want};
-    st = try_kinds(s, &p);
+    for (size_t i = 0; !st && i < s->n_made; i++) {
+      const assay_missing_other_t* o = &s->others[i];
+      assay_missing_place_t other = p;
+      other.x = o->tensor;
+      other.source = o->value;
+      if (!assay_missing_is_over(s))
+        st = assay_missing_try(s, &other, &(assay_formula_terms_t){.program = "x"},
+                               "missing nodes", "take what makes");
+    }
+    if (!st && !assay_missing_is_over(s)) st = try_kinds(s, &p);
   }
   assay_tensor_release(want);
   return st;
@@ -256,6 +267,7 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   const bool is_constant_node = s->node->n_inputs == 0;
   assay_status_t st = is_constant_node ? in_place_of_constant(s, want) : NULL;
   if (is_constant_node) return assay_tensor_release(want), st;
+  if (!st) st = assay_missing_lost(s, golden);
   for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_arrays(s, i, golden);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_settings(s, want);
@@ -264,6 +276,7 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   if (!st && !assay_missing_is_over(s)) st = from_ancestors(s, want);
   for (size_t i = 0; !st && i < inputs_of(s->node) && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_input(s, i);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_rewired(s);
   assay_tensor_release(want);
   return st;
 }
@@ -292,6 +305,7 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
   *out_found = !st && (s.found || s.has_refuted);
   for (size_t i = 0; s.in && i < room; i++) assay_tensor_release(s.in[i]);
   for (size_t i = 0; i < s.n_others; i++) assay_tensor_release(s.others[i].tensor);
+  for (size_t i = 0; i < s.n_made; i++) assay_formula_release(s.made[i].formula);
   assay_free(s.in);
   assay_free(s.others);
   return st;

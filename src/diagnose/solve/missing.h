@@ -35,6 +35,14 @@ typedef struct assay_missing_other {
   bool varies;             // with the model's inputs
 } assay_missing_other_t;
 
+// A value that golden has and the model lost, and what makes it of the model's values.
+typedef struct assay_missing_made {
+  assay_value_t value;  // stands for it in the list of others; it is in no model
+  assay_formula_t* formula;
+} assay_missing_made_t;
+
+enum { ASSAY_MISSING_MADE = 8 };
+
 typedef struct assay_missing_search {
   assay_evaluator_t* m;
   const assay_node_t* node;
@@ -50,6 +58,10 @@ typedef struct assay_missing_search {
   // `out` is what was found, or, of those that fail on other samples, what leaves least there.
   bool found, has_refuted;
   double refuted_left;
+  assay_missing_made_t made[ASSAY_MISSING_MADE];
+  size_t n_made;
+  // Only what makes a place's `want` is looked for: it is put here. NULL: what restores the node.
+  assay_formula_t** collect;
 } assay_missing_search_t;
 
 // What a formula stands for: an output or an input of the node.
@@ -108,6 +120,23 @@ assay_status_t assay_missing_moves(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_operators(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Slices of values joined along one dimension: what stands at a border, what goes round.
+assay_status_t assay_missing_pieces(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// What goes by lengths: rows turned round, the last step of each, what is beyond them.
+assay_status_t assay_missing_lengths(assay_missing_search_t* s,
+                                     const assay_missing_place_t* p) ASSAY_MUST_USE;
+// What a condition chooses.
+assay_status_t assay_missing_branches(assay_missing_search_t* s,
+                                      const assay_missing_place_t* p) ASSAY_MUST_USE;
+// An operator as another node has it, on other values or with constants that nobody reads.
+assay_status_t assay_missing_likes(assay_missing_search_t* s,
+                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Two inputs of the node that read other values.
+assay_status_t assay_missing_rewired(assay_missing_search_t* s) ASSAY_MUST_USE;
+// Finds what makes the arrays of golden that no value of the model has: they become others.
+assay_status_t assay_missing_lost(assay_missing_search_t* s,
+                                  const assay_golden_t* golden) ASSAY_MUST_USE;
 // Of the node itself: what it is told besides its weights.
 assay_status_t assay_missing_settings(assay_missing_search_t* s,
                                       const assay_tensor_t* want) ASSAY_MUST_USE;
