@@ -305,6 +305,8 @@ static assay_status_t do_like(const assay_formula_t* f, const receiver_t* r, con
   return r->node(r->user, &op, (size_t)list[0]);
 }
 
+static bool is_place(int64_t i) { return i >= 0 && i < ASSAY_FORMULA_MORE; }
+
 // Words with numbers. *out_is false: it is another word.
 static assay_status_t do_numbered(const assay_formula_t* f, const receiver_t* r, const char* text,
                                   bool* out_is) {
@@ -323,13 +325,12 @@ static assay_status_t do_numbered(const assay_formula_t* f, const receiver_t* r,
     const assay_attr_t batch = int_attr("batch_dims", list[0]);
     return put_node(r, "GatherND", 2, &batch, 1);
   }
-  const bool known = strchr(text, ':') && n && list[0] >= 0;
-  if (read_list(text, "like", list, &n) && n == 3 && list[1] >= 0 && list[1] < ASSAY_FORMULA_MORE)
+  if (read_list(text, "like", list, &n) && n == 3 && is_place(list[1]) && f->terms.like[list[1]])
     return do_like(f, r, list);
-  if (known && read_list(text, "w", list, &n) && list[0] < ASSAY_FORMULA_MORE)
+  if (read_list(text, "w", list, &n) && n == 1 && is_place(list[0]))
     return f->terms.more_made[list[0]] ? r->made(r->user, r, f->terms.more_made[list[0]])
                                        : r->value(r->user, f->terms.more[list[0]]);
-  if (known && read_list(text, "k", list, &n) && list[0] < ASSAY_FORMULA_MORE)
+  if (read_list(text, "k", list, &n) && n == 1 && is_place(list[0]))
     return r->constant(r->user, f->terms.constants[list[0]]);
   *out_is = false;
   return NULL;

@@ -68,14 +68,16 @@ static assay_status_t find_facts(const assay_missing_search_t* s, facts_t* f) {
 }
 
 // What the nodes before position `at` make, nearest first; then, where they do not need the node,
-// those after it: exporters put constants first.
+// those after it: branches stand side by side, and exporters put constants first.
 static assay_status_t list_made(assay_missing_search_t* s, const facts_t* f, size_t at,
                                 bool unread) {
   const assay_graph_t* g = s->node->graph;
+  enum { AFTER = 200 };
   const bool is_constant = s->node->n_inputs == 0;
+  size_t after = 0;
   for (size_t d = 1; d < g->n_nodes + 1; d++) {
     // Backwards from the node, then forwards.
-    if (d > at && !is_constant) break;
+    if (d > at && !is_constant && !unread && ++after > AFTER) break;
     const assay_node_t* n = g->nodes[d <= at ? at - d : d - 1];
     // Another constant tells no more than golden does, and may be wrong itself.
     if (n == s->node || (is_constant && !n->n_inputs)) continue;
