@@ -185,6 +185,7 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
     if (golden->at[i].value && !golden->at[i].value->is_output) out->outputs_only = false;
   assay_status_t st = assay_golden_walk_create(&w, golden, inputs);
   if (!st) st = assay_golden_walk_run(&w, inputs);
+  if (!st) st = assay_golden_drop_idle(&w);
   const bool searched = !st && out->n && !options->no_search;
   if (!st && (!out->n || !out->outputs_only)) st = assay_golden_find_stray_casts(&w, inputs);
   if (!st && searched) st = search_all(&w);

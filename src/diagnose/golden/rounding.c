@@ -126,27 +126,27 @@ static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
   return NULL;
 }
 
-// How many elements a Fourier transform goes over; 0: not known.
-static int64_t transformed(const assay_node_t* n, size_t n_in, assay_tensor_t* const* in) {
-  enum { AXIS = 2 };
+// How many elements a Fourier transform goes over at most, whichever its axis is, which may be what
+// is wrong, and how much larger it is then. The first dimension is the batch, the last one real and
+// imaginary parts.
+static double transformed(size_t n_in, assay_tensor_t* const* in) {
   const assay_tensor_t* x = n_in ? in[0] : NULL;
-  const assay_tensor_t* at = n_in > AXIS ? in[AXIS] : NULL;
+  double high = 0, low = INFINITY;
   if (!x || x->kind != ASSAY_KIND_TENSOR) return 0;
-  const bool given = at && at->kind == ASSAY_KIND_TENSOR && at->store == ASSAY_STORE_I64 && at->size;
-  // Before version 20 an attribute, whose default is 1; then an input, whose default is -2.
-  const int64_t otherwise = assay_model_opset(n->graph->model, "") < 20 ? 1 : -2;
-  int64_t axis = given ? assay_i64(at)[0] : assay_attr_i64(n, "axis", otherwise);
-  if (axis < 0) axis += x->rank;
-  return axis >= 0 && axis < x->rank ? x->dims[axis] : 0;
+  for (int i = 1; i + 1 < x->rank; i++) {
+    high = fmax(high, (double)x->dims[i]);
+    low = fmin(low, fmax(1, (double)x->dims[i]));
+  }
+  return high > 0 ? high * sqrt(high / low) : 0;
 }
 
 // Engines take the sines of a Fourier transform of N elements at angles of up to 2 pi N in fp32,
 // whose roundings grow with N: the angle of term i of frequency k, 2 pi i k / N, is off by up to
 // 2^-24 of it, which is 2 pi N / 3 in the mean square over i and k, and a third of that as an error
 // of even distribution. Each element is moved by so much of their RMS.
-static assay_status_t move_angles(int64_t n, assay_tensor_t** t, uint64_t draw) {
+static assay_status_t move_angles(double n, assay_tensor_t** t, uint64_t draw) {
   static const double GROWTH = 2.1;  // 2 pi / 3
-  if (n < 1 || !*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT)
+  if (!(n >= 1) || !*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT)
     return NULL;
   assay_tensor_t *wide = NULL, *moved = NULL;
   ASSAY_TRY(assay_tensor_widen(*t, &wide));
@@ -154,7 +154,7 @@ static assay_status_t move_angles(int64_t n, assay_tensor_t** t, uint64_t draw) 
   double sum = 0;
   for (int64_t i = 0; i < wide->size; i++) sum += assay_f64(wide)[i] * assay_f64(wide)[i];
   const double u = assay_format_info(ASSAY_FORMAT_FP32)->unit_roundoff;
-  const double by = wide->size ? GROWTH * u * (double)n * sqrt(sum / (double)wide->size) : 0;
+  const double by = wide->size ? GROWTH * u * n * sqrt(sum / (double)wide->size) : 0;
   for (int64_t i = 0; !st && i < wide->size; i++)
     assay_f64(moved)[i] =
         assay_f64(wide)[i] + by * (2 * ((double)(chance(i, draw) >> 11) * 0x1p-53) - 1);
@@ -182,7 +182,7 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
     ASSAY_TRY(move_constant(&out[0], w->draw));
   if (!*n->domain && strcmp(n->op_type, "Sigmoid") == 0) ASSAY_TRY(move_tails(&out[0], w->draw));
   if (!*n->domain && strcmp(n->op_type, "DFT") == 0)
-    ASSAY_TRY(move_angles(transformed(n, n_in, in), &out[0], w->draw));
+    ASSAY_TRY(move_angles(transformed(n_in, in), &out[0], w->draw));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i]) continue;

@@ -269,7 +269,8 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   const bool is_constant_node = s->node->n_inputs == 0;
   assay_status_t st = is_constant_node ? in_place_of_constant(s, want) : NULL;
   if (is_constant_node) return assay_tensor_release(want), st;
-  if (!st) st = assay_missing_lost(s, golden);
+  if (!st) st = assay_missing_outputs(s);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_lost(s, golden);
   for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_arrays(s, i, golden);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_settings(s, want);

@@ -223,7 +223,7 @@ static assay_status_t try_conditions(const branches_t* k) {
 }
 
 assay_status_t assay_missing_branches(assay_missing_search_t* s, const assay_missing_place_t* p) {
-  enum { FEW = 2 };
+  const int few = s->holdout ? 1 : 3;
   branches_t* k = NULL;
   if (!p->want || !p->x || p->x->store != ASSAY_STORE_F64 || !assay_tensor_alike(p->x, p->want) ||
       p->want->size < 4)
@@ -233,7 +233,7 @@ assay_status_t assay_missing_branches(assay_missing_search_t* s, const assay_mis
   k->p = p;
   take_places(k);
   assay_status_t st =
-      k->n_right >= FEW && k->n - k->n_right >= FEW ? try_conditions(k) : NULL;
+      k->n_right >= few && k->n - k->n_right >= few ? try_conditions(k) : NULL;
   assay_free(k);
   return st;
 }
