@@ -135,10 +135,26 @@ static assay_status_t insert(assay_golden_walk_t* w, const assay_search_target_t
   return NULL;
 }
 
+static bool reads(const assay_node_t* n, const assay_value_t* v) {
+  for (size_t k = 0; k < n->n_inputs; k++)
+    if (n->inputs[k] == v) return true;
+  return false;
+}
+
+static bool is_read_at_all(const assay_graph_t* g, const assay_node_t* n) {
+  for (size_t k = 0; k < n->n_outputs; k++) {
+    const assay_value_t* v = n->outputs[k];
+    if (v && v->is_output) return true;
+    for (size_t i = 0; v && i < g->n_nodes; i++)
+      if (reads(g->nodes[i], v)) return true;
+  }
+  return n->op && n->op->flags & ASSAY_OP_CONTROL;
+}
+
+// Whether a node reads it that is itself read.
 static bool is_read(const assay_graph_t* g, const assay_value_t* v) {
   for (size_t i = 0; i < g->n_nodes; i++)
-    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++)
-      if (g->nodes[i]->inputs[k] == v) return true;
+    if (reads(g->nodes[i], v) && is_read_at_all(g, g->nodes[i])) return true;
   return false;
 }
 

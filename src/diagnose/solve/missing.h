@@ -134,6 +134,9 @@ assay_status_t assay_missing_likes(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 // Two inputs of the node that read other values.
 assay_status_t assay_missing_rewired(assay_missing_search_t* s) ASSAY_MUST_USE;
+// Constants that are one number everywhere, which is another one.
+assay_status_t assay_missing_uniform(assay_missing_search_t* s,
+                                     const assay_tensor_t* want) ASSAY_MUST_USE;
 // Outputs of the node under each other's names.
 assay_status_t assay_missing_outputs(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Finds what makes the arrays of golden that no value of the model has: they become others.
