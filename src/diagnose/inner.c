@@ -42,33 +42,6 @@ static bool is_constant_node(const assay_node_t* n) {
   return !*n->domain && strcmp(n->op_type, "Constant") == 0;
 }
 
-// Where golden knows what goes into the node, its constant can be solved for: by that, or by the
-// outputs of other samples as well.
-static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t* target,
-                            assay_holdout_t* holdout, bool by_samples, double deadline,
-                            assay_fault_t* found, size_t* n_found) {
-  assay_repair_t r = {0};
-  double left = 0;
-  bool is_solved = false;
-  const assay_node_t* node = target->value->producer;
-  if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
-  if (!by_samples) ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &is_solved));
-  if (!by_samples && !is_solved)
-    ASSAY_TRY(assay_solve_folded(w->truth, node, target, &r, &is_solved));
-  if (is_solved) return take_restored(node, &r, found, n_found), NULL;
-  ASSAY_TRY(assay_solve_constant(w->truth, node, target, holdout, by_samples, deadline, &r, &left,
-                                 &is_solved));
-  if (!is_solved) return NULL;
-  const assay_difference_t d = assay_difference(target->truth, target->golden);
-  const bool restored = left * d.rms <= target->explained_rms;
-  if (!restored && *n_found && found[0].remains <= left) return assay_repair_deinit(&r), NULL;
-  for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
-  found[0] = (assay_fault_t){
-      .node = node, .has_repair = true, .restored = restored, .repair = r, .remains = left};
-  *n_found = 1;
-  return NULL;
-}
-
 // Whether a repair of the target's node gives what the target knows.
 static assay_status_t repair_restores(assay_golden_walk_t* w, const assay_repair_t* r,
                                       const assay_search_target_t* target, bool* out) {
@@ -81,6 +54,47 @@ static assay_status_t repair_restores(assay_golden_walk_t* w, const assay_repair
   assay_status_t st = assay_solve_restores(w->truth, r, target, node->n_inputs, in, out);
   assay_free(in);
   return st;
+}
+
+// Scales of a quantizer, unless golden has other integers that give all of it; values that no input
+// reaches.
+static assay_status_t solve_whole(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                  assay_repair_t* out, bool* out_found) {
+  const assay_node_t* node = target->value->producer;
+  assay_repair_t scales = {0}, folded = {0};
+  bool has_scales = false, has_folded = false, restores = false;
+  ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &scales, &has_scales));
+  assay_status_t st = has_scales ? repair_restores(w, &scales, target, &restores) : NULL;
+  if (!st && !restores) st = assay_solve_folded(w->truth, node, target, &folded, &has_folded);
+  *out_found = !st && (has_scales || has_folded);
+  if (st || has_folded) assay_repair_deinit(&scales);
+  *out = has_folded ? folded : scales;
+  return st;
+}
+
+// Where golden knows what goes into the node, its constant can be solved for: by that, or by the
+// outputs of other samples as well.
+static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t* target,
+                            assay_holdout_t* holdout, bool by_samples, double deadline,
+                            assay_fault_t* found, size_t* n_found) {
+  assay_repair_t r = {0};
+  double left = 0;
+  bool is_solved = false;
+  const assay_node_t* node = target->value->producer;
+  if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
+  if (!by_samples) ASSAY_TRY(solve_whole(w, target, &r, &is_solved));
+  if (is_solved) return take_restored(node, &r, found, n_found), NULL;
+  ASSAY_TRY(assay_solve_constant(w->truth, node, target, holdout, by_samples, deadline, &r, &left,
+                                 &is_solved));
+  if (!is_solved) return NULL;
+  const assay_difference_t d = assay_difference(target->truth, target->golden);
+  const bool restored = left * d.rms <= target->explained_rms;
+  if (!restored && *n_found && found[0].remains <= left) return assay_repair_deinit(&r), NULL;
+  for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
+  found[0] = (assay_fault_t){
+      .node = node, .has_repair = true, .restored = restored, .repair = r, .remains = left};
+  *n_found = 1;
+  return NULL;
 }
 
 // What mended another output of the same node.
