@@ -172,9 +172,9 @@ static bool is_read(const assay_graph_t* g, const assay_value_t* v) {
   return false;
 }
 
-// Other samples, by the outputs that golden knows and no node reads; repairs of other nodes at fault
-// are taken as made. *targets: to be freed after the holdout. Where another node is at fault whose
-// repair is not known, nothing restores outputs.
+// Other samples, by the outputs that golden knows and no node reads; repairs of other nodes at
+// fault are taken as made. *targets: to be freed after the holdout. Where another node is at fault
+// whose repair is not known, nothing restores outputs.
 static assay_status_t find_holdout(assay_golden_walk_t* w, const assay_node_t* node,
                                    assay_search_target_t** targets, assay_holdout_t** out) {
   const assay_graph_t* g = w->model->graph;
@@ -192,7 +192,8 @@ static assay_status_t find_holdout(assay_golden_walk_t* w, const assay_node_t* n
   ASSAY_TRY(assay_holdout_create(w->options, w->model, w->truth, *targets, n, out));
   for (size_t i = 0; i < w->out->n; i++) {
     const assay_fault_t* f = &w->out->faults[i];
-    if (f->repair.node == node || f->node == node || assay_holdout_adopt(*out, &f->repair)) continue;
+    if (f->repair.node == node || f->node == node || assay_holdout_adopt(*out, &f->repair))
+      continue;
     assay_holdout_destroy(*out);
     *out = NULL;
     return NULL;

@@ -153,8 +153,8 @@ static assay_status_t put(assay_model_t* model, assay_node_t* n, const assay_rep
   return row->put ? row->put(model->graph, n, r->node, &r->edits[edit]) : NULL;
 }
 
-// Each chain is put directly after the node: the last one first. Exchanges of what outputs give are,
-// as exchanges of their names, made in the reverse order.
+// Each chain is put directly after the node: the last one first. Exchanges of what outputs give
+// are, as exchanges of their names, made in the reverse order.
 static bool is_put_last(const assay_repair_edit_t* e) {
   return assay_chain_follows(e) || e->kind == ASSAY_EDIT_OUTPUTS;
 }

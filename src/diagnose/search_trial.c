@@ -189,8 +189,8 @@ assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restor
 
 // ---- scores ------------------------------------------------------------------------------------
 
-// Golden of fewer rows is what its rows say. Where truth had just golden's shape, what a repair makes
-// has to have it, too.
+// Golden of fewer rows is what its rows say. Where truth had just golden's shape, what a repair
+// makes has to have it, too.
 static bool keeps_shape(const assay_search_target_t* g, const assay_tensor_t* got) {
   return !got || !g->truth || !assay_tensor_same_shape(g->truth, g->golden) ||
          assay_tensor_same_shape(got, g->golden);

@@ -16,8 +16,7 @@ static assay_status_t find_needed(const assay_graph_t* g, bool** out) {
   for (size_t i = g->n_nodes; i-- > 0;) {
     const assay_node_t* n = g->nodes[i];
     bool needed = false;
-    for (size_t k = 0; k < n->n_outputs; k++)
-      needed |= n->outputs[k] && (*out)[n->outputs[k]->id];
+    for (size_t k = 0; k < n->n_outputs; k++) needed |= n->outputs[k] && (*out)[n->outputs[k]->id];
     for (size_t k = 0; needed && k < n->n_inputs; k++)
       if (n->inputs[k]) (*out)[n->inputs[k]->id] = true;
   }

@@ -125,10 +125,10 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   // A normalization over an image with its numbers is a factor and a summand for each channel, too:
   // those come first.
   static kind_t* const kinds[] = {
-      assay_missing_activations, assay_missing_values,    assay_missing_lengths,
-      assay_missing_moves,       assay_missing_pieces,    assay_missing_arranged,
-      assay_missing_functions,   assay_missing_branches,  assay_missing_channels,
-      assay_missing_fits,        assay_missing_norms,     assay_missing_likes,
+      assay_missing_activations, assay_missing_values,   assay_missing_lengths,
+      assay_missing_moves,       assay_missing_pieces,   assay_missing_arranged,
+      assay_missing_functions,   assay_missing_branches, assay_missing_channels,
+      assay_missing_fits,        assay_missing_norms,    assay_missing_likes,
       assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
@@ -207,16 +207,15 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
       if (i == input || assay_missing_is_twin(s, input, i)) s->in[i] = kept;
   }
   if (!st && fits) {
-    assay_missing_place_t p = {
-        .kind = ASSAY_EDIT_BEFORE, .index = input, .x = kept, .want = want};
+    assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = input, .x = kept, .want = want};
     for (size_t i = 0; !st && i < s->n_made; i++) {
       const assay_missing_other_t* o = &s->others[i];
       assay_missing_place_t other = p;
       other.x = o->tensor;
       other.source = o->value;
       if (!assay_missing_is_over(s))
-        st = assay_missing_try(s, &other, &(assay_formula_terms_t){.program = "x"},
-                               "missing nodes", "take what makes");
+        st = assay_missing_try(s, &other, &(assay_formula_terms_t){.program = "x"}, "missing nodes",
+                               "take");
     }
     if (!st && !assay_missing_is_over(s)) st = try_kinds(s, &p);
   }

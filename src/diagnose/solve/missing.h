@@ -39,6 +39,7 @@ typedef struct assay_missing_other {
 typedef struct assay_missing_made {
   assay_value_t value;  // stands for it in the list of others; it is in no model
   assay_formula_t* formula;
+  char text[64];  // what it is: its name
 } assay_missing_made_t;
 
 enum { ASSAY_MISSING_MADE = 8 };
@@ -62,6 +63,7 @@ typedef struct assay_missing_search {
   size_t n_made;
   // Only what makes a place's `want` is looked for: it is put here. NULL: what restores the node.
   assay_formula_t** collect;
+  char collected[64];  // what it is
 } assay_missing_search_t;
 
 // What a formula stands for: an output or an input of the node.

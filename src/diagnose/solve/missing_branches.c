@@ -55,8 +55,7 @@ static void take_places(branches_t* k) {
   double sum = 0;
   k->n = want->size < PLACES ? (int)want->size : PLACES;
   for (int i = 0; i < k->n; i++) {
-    k->at[i] =
-        want->size <= PLACES ? i : (int64_t)((double)i * (double)want->size / PLACES);
+    k->at[i] = want->size <= PLACES ? i : (int64_t)((double)i * (double)want->size / PLACES);
     k->x[i] = assay_f64(k->p->x)[k->at[i]];
     k->want[i] = assay_f64(want)[k->at[i]];
     sum += k->want[i] * k->want[i];
@@ -82,7 +81,8 @@ static double product(double x, double v) { return x * v; }
 static double quotient(double x, double v) { return x / v; }
 
 static const branch_t BRANCHES[] = {
-    {"u", "'%.50s'", itself},         {"x u +", "what is there plus '%.50s'", sum},
+    {"u", "'%.50s'", itself},
+    {"x u +", "what is there plus '%.50s'", sum},
     {"x u -", "what is there less '%.50s'", difference},
     {"u x -", "'%.50s' less what is there", rest},
     {"x u *", "what is there times '%.50s'", product},
@@ -104,8 +104,7 @@ static assay_status_t put(const branches_t* k, const char* condition,
 
 static bool explains(const branches_t* k, const branch_t* b, const assay_tensor_t* u) {
   for (int i = 0; i < k->n; i++)
-    if (!k->right[i] &&
-        !is_near(k, b->of(k->x[i], element(u, k->p->want, k->at[i])), k->want[i]))
+    if (!k->right[i] && !is_near(k, b->of(k->x[i], element(u, k->p->want, k->at[i])), k->want[i]))
       return false;
   return true;
 }
@@ -232,8 +231,7 @@ assay_status_t assay_missing_branches(assay_missing_search_t* s, const assay_mis
   k->s = s;
   k->p = p;
   take_places(k);
-  assay_status_t st =
-      k->n_right >= few && k->n - k->n_right >= few ? try_conditions(k) : NULL;
+  assay_status_t st = k->n_right >= few && k->n - k->n_right >= few ? try_conditions(k) : NULL;
   assay_free(k);
   return st;
 }

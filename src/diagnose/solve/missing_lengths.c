@@ -50,8 +50,7 @@ static assay_status_t reversed(const by_length_t* k) {
 static assay_status_t last(const by_length_t* k) {
   const assay_tensor_t* want = k->p->want;
   if (k->lengths->tensor->type != ASSAY_TYPE_INT64 || k->batch > 1 || k->time > 1 ||
-      want->rank + 1 != k->x->rank ||
-      want->size * k->x->dims[k->time] != k->x->size)
+      want->rank + 1 != k->x->rank || want->size * k->x->dims[k->time] != k->x->size)
     return NULL;
   assay_formula_terms_t terms = {.value = k->lengths->value, .n_axes = 1, .axes = {1}};
   char program[ASSAY_FORMULA_TEXT];
@@ -113,8 +112,7 @@ static assay_status_t bounded(const by_length_t* k) {
 static assay_status_t of_source(by_length_t* k) {
   for (k->time = 0; k->time < k->x->rank; k->time++)
     for (k->batch = 0; k->batch < k->x->rank && !assay_missing_is_over(k->s); k->batch++) {
-      if (k->time == k->batch || k->x->dims[k->batch] != k->lengths->tensor->size ||
-          !are_within(k))
+      if (k->time == k->batch || k->x->dims[k->batch] != k->lengths->tensor->size || !are_within(k))
         continue;
       ASSAY_TRY(reversed(k));
       ASSAY_TRY(last(k));

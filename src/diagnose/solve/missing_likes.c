@@ -1,6 +1,6 @@
 // An operator as another node of the model has it, with its attributes: on other values, or with
-// constants that nobody reads, or whose weights are solved for. Of two nodes that were taken for one
-// the other is there still; layers of one kind differ in their weights only.
+// constants that nobody reads, or whose weights are solved for. Of two nodes that were taken for
+// one the other is there still; layers of one kind differ in their weights only.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,8 +162,8 @@ static assay_status_t solve_weights(likes_t* k, assay_tensor_t** out) {
   for (int64_t i = 0; made && i < made->size; i++) {
     if (!held[i]) continue;
     tested++;
-    holds &= fabs(assay_f64(made)[i] - assay_f64(s.want)[i]) <=
-             1e-4 * fabs(assay_f64(s.want)[i]) + 1e-5;
+    holds &=
+        fabs(assay_f64(made)[i] - assay_f64(s.want)[i]) <= 1e-4 * fabs(assay_f64(s.want)[i]) + 1e-5;
   }
   if (!st && made && holds && tested) st = assay_solve_rows(&s, NULL, out);
   assay_tensor_release(made);
@@ -211,8 +211,8 @@ static assay_status_t like_node(likes_t* k) {
   for (k->output = 0; k->output < k->node->n_outputs && !assay_missing_is_over(k->s); k->output++) {
     const assay_value_t* v = k->node->outputs[k->output];
     assay_tensor_t* made = v ? assay_evaluator_get(k->s->m, v) : NULL;
-    if (!made || made->kind != ASSAY_KIND_TENSOR ||
-        made->type != k->p->want->type || !assay_tensor_same_shape(made, k->p->want))
+    if (!made || made->kind != ASSAY_KIND_TENSOR || made->type != k->p->want->type ||
+        !assay_tensor_same_shape(made, k->p->want))
       continue;
     ASSAY_TRY(each_choice(k));
     if (!assay_missing_is_over(k->s) && k->output == 0 && has_weights(k->node) &&

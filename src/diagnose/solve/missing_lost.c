@@ -52,16 +52,16 @@ static assay_status_t find_maker(assay_missing_search_t* s, assay_tensor_t* want
 }
 
 // It becomes the first of the others.
-static assay_status_t add_made(assay_missing_search_t* s, const char* name, assay_tensor_t* t,
+static assay_status_t add_made(assay_missing_search_t* s, assay_tensor_t* t,
                                assay_formula_t* take_f) {
   assay_missing_made_t* m = &s->made[s->n_made];
   assay_status_t st = assay_grow(&s->others, &s->cap_others, s->n_others + 1, sizeof *s->others);
   if (st) return assay_formula_release(take_f), st;
-  *m = (assay_missing_made_t){.value = {.name = name ? name : "a lost value", .id = -1},
-                              .formula = take_f};
+  *m = (assay_missing_made_t){.value = {.name = m->text, .id = -1}, .formula = take_f};
+  memcpy(m->text, s->collected, sizeof m->text);
   memmove(s->others + 1, s->others, s->n_others * sizeof *s->others);
-  s->others[0] = (assay_missing_other_t){
-      .value = &m->value, .tensor = assay_tensor_retain(t), .varies = true};
+  s->others[0] =
+      (assay_missing_other_t){.value = &m->value, .tensor = assay_tensor_retain(t), .varies = true};
   s->n_others++;
   s->n_made++;
   return NULL;
@@ -75,11 +75,12 @@ static assay_status_t look_for(assay_missing_search_t* s, const assay_golden_ten
   ASSAY_TRY(assay_tensor_widen(g->tensor, &want));
   s->collect = &made;
   s->deadline = end < deadline ? end : deadline;
-  assay_status_t st = want->store > ASSAY_STORE_I64 || is_known(s, want) ? NULL : find_maker(s, want);
+  assay_status_t st =
+      want->store > ASSAY_STORE_I64 || is_known(s, want) ? NULL : find_maker(s, want);
   s->collect = NULL;
   s->deadline = deadline;
   if (!st && made)
-    st = add_made(s, g->name, want, made);
+    st = add_made(s, want, made);
   else
     assay_formula_release(made);
   assay_tensor_release(want);

@@ -20,7 +20,9 @@ static bool find_order(const assay_missing_search_t* s, assay_tensor_t* const* m
   for (size_t i = 0; i < s->node->n_outputs; i++) {
     const assay_value_t* v = s->node->outputs[i];
     const bool is_target = v == s->target->value;
-    const assay_tensor_t* golden = !v ? NULL : is_target ? s->target->golden : assay_evaluator_get(s->m, v);
+    const assay_tensor_t* golden = !v          ? NULL
+                                   : is_target ? s->target->golden
+                                               : assay_evaluator_get(s->m, v);
     size_t k = 0;
     while (k < s->node->n_outputs && (taken[k] || !is_same(made[k], golden))) k++;
     if (k == s->node->n_outputs) return false;

@@ -25,10 +25,8 @@ static void list_choices(const assay_missing_search_t* s, size_t i, rewired_t* o
 static assay_status_t try_pair(assay_missing_search_t* s, size_t i, const assay_missing_other_t* a,
                                size_t j, const assay_missing_other_t* b) {
   assay_repair_t r = {.node = s->node, .cause = "other sources", .n_edits = 2};
-  r.edits[0] =
-      (assay_repair_edit_t){.kind = ASSAY_EDIT_INPUT, .input = i, .value = a->value};
-  r.edits[1] =
-      (assay_repair_edit_t){.kind = ASSAY_EDIT_INPUT, .input = j, .value = b->value};
+  r.edits[0] = (assay_repair_edit_t){.kind = ASSAY_EDIT_INPUT, .input = i, .value = a->value};
+  r.edits[1] = (assay_repair_edit_t){.kind = ASSAY_EDIT_INPUT, .input = j, .value = b->value};
   snprintf(r.text, sizeof r.text, "reads '%.60s' and '%.60s' at its inputs %zu and %zu",
            a->value->name, b->value->name, i, j);
   return assay_missing_offer(s, &r);

@@ -73,8 +73,7 @@ static void resolve(const assay_missing_search_t* s, assay_formula_terms_t* term
   terms->source_made = made_by(s, &terms->source);
   terms->value_made = made_by(s, &terms->value);
   terms->value2_made = made_by(s, &terms->value2);
-  for (int i = 0; i < ASSAY_FORMULA_MORE; i++)
-    terms->more_made[i] = made_by(s, &terms->more[i]);
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) terms->more_made[i] = made_by(s, &terms->more[i]);
 }
 
 assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_place_t* p,
@@ -90,6 +89,7 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   assay_status_t st = is_near(s, p, f, &fits);
   if (s->collect) {
     if (!st && fits) *s->collect = assay_formula_retain(f);
+    if (!st && fits) snprintf(s->collected, sizeof s->collected, "%.63s", text);
     return assay_formula_release(f), st;
   }
   const bool near = !st && fits;

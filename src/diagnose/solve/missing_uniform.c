@@ -1,5 +1,6 @@
-// A constant that is one number everywhere, which is another one: what a scatter or a maximum begins
-// with, what fills a mask or a border. What golden's output holds most often is what shows of it.
+// A constant that is one number everywhere, which is another one: what a scatter or a maximum
+// begins with, what fills a mask or a border. What golden's output holds most often is what shows
+// of it.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,16 +2,16 @@
 // brought into another layout: what golden has of them holds for every sample.
 //
 // Where the node can be read backwards (a Cast, a DequantizeLinear, another shape), its constant is
-// what golden asks for, in the constant's own type; elsewhere golden's value takes the place of what
-// the node makes.
+// what golden asks for, in the constant's own type; elsewhere golden's value takes the place of
+// what the node makes.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/solve/solve.h"
 #include "formats/format.h"
 #include "ops/math/pointwise.h"
-#include "diagnose/solve/solve.h"
 
 // ---- what no input reaches ---------------------------------------------------------------------
 
@@ -52,8 +52,7 @@ static bool put_number(assay_tensor_t* to, int64_t i, double x) {
 }
 
 static double number(const assay_tensor_t* t, int64_t i) {
-  return t->store == ASSAY_STORE_I64 ? assay_i64_to_f64(t->type, assay_i64(t)[i])
-                                     : assay_f64(t)[i];
+  return t->store == ASSAY_STORE_I64 ? assay_i64_to_f64(t->type, assay_i64(t)[i]) : assay_f64(t)[i];
 }
 
 // Which scale an element of a quantized tensor has; -1: not known.
@@ -83,8 +82,8 @@ static bool has_scale(const folded_t* k) {
 // What input 0 has to be; *out NULL: it cannot be told.
 static assay_status_t read_back(const folded_t* k, const assay_tensor_t* want,
                                 assay_tensor_t** out) {
-  static const char* const LAYOUTS[] = {"Cast",      "Identity", "Reshape", "Squeeze",
-                                        "Unsqueeze", "Flatten"};
+  static const char* const LAYOUTS[] = {"Cast",    "Identity",  "Reshape",
+                                        "Squeeze", "Unsqueeze", "Flatten"};
   const bool scaled = strcmp(k->node->op_type, "DequantizeLinear") == 0;
   bool known = scaled && has_scale(k);
   for (size_t i = 0; i < sizeof LAYOUTS / sizeof *LAYOUTS; i++)
