@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "diagnose/golden/stray_casts.h"
 #include "diagnose/golden/walk.h"
-#include "diagnose/inner.h"
 #include "diagnose/outputs/others.h"
 #include "diagnose/search.h"
+#include "diagnose/solve/inner.h"
 #include "eval/evaluator.h"
 
 // Lists the nodes that the targets are made by, back to golden values, constants and graph inputs.

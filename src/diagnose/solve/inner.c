@@ -1,5 +1,5 @@
 // Where golden holds inner values: what it tells of one node, whose inputs and output it knows.
-#include "diagnose/inner.h"
+#include "diagnose/solve/inner.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Where golden holds inner values: what it tells of one node, whose inputs and output it knows.
-#ifndef ASSAY_DIAGNOSE_INNER_H_
-#define ASSAY_DIAGNOSE_INNER_H_
+#ifndef ASSAY_DIAGNOSE_SOLVE_INNER_H_
+#define ASSAY_DIAGNOSE_SOLVE_INNER_H_
 
 #include "diagnose/golden/walk.h"
 #include "diagnose/search.h"
@@ -23,4 +23,4 @@ assay_status_t assay_inner_solve(assay_golden_walk_t* w, const assay_search_targ
 // others; true where there are none, or a fault has no repair.
 assay_status_t assay_inner_holds(assay_golden_walk_t* w, bool* out) ASSAY_MUST_USE;
 
-#endif  // ASSAY_DIAGNOSE_INNER_H_
+#endif  // ASSAY_DIAGNOSE_SOLVE_INNER_H_
