@@ -137,8 +137,8 @@ static assay_status_t insert(assay_golden_walk_t* w, const assay_search_target_t
   bool is_found = false;
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
-  ASSAY_TRY(
-      assay_solve_missing(w->truth, node, target, &w->golden, holdout, deadline, &r, &is_found));
+  ASSAY_TRY(assay_solve_missing(w->truth, node, target, &w->golden, w->faulty, holdout, deadline,
+                                &r, &is_found));
   if (!is_found) return NULL;
   bool better = true;
   if (*n_found) ASSAY_TRY(is_better_elsewhere(holdout, &r, &found[0].repair, &better));

@@ -51,10 +51,13 @@ static assay_status_t find_facts(const assay_missing_search_t* s, facts_t* f) {
   for (size_t i = 0; i < g->n_inputs; i++) f->varies[g->inputs[i]->id] = true;
   for (size_t i = 0; i < g->n_outputs; i++) f->read[g->outputs[i]->id] = true;
   set_outputs(s->node, f->after);
+  bool later = false;
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
     // What a body reads is not listed among its node's inputs.
     bool varies = n->op && n->op->flags & ASSAY_OP_CONTROL, after = varies && n != s->node;
+    later |= n == s->node;
+    after |= later && n != s->node && s->faulty && s->faulty[n->id];
     for (size_t k = 0; k < n->n_inputs; k++) {
       if (!n->inputs[k]) continue;
       f->read[n->inputs[k]->id] = true;
@@ -286,10 +289,16 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
 
 assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
                                    const assay_search_target_t* target,
-                                   const assay_golden_t* golden, assay_holdout_t* holdout,
-                                   double deadline, assay_repair_t* out, bool* out_found) {
-  assay_missing_search_t s = {
-      .m = m, .node = node, .target = target, .deadline = deadline, .holdout = holdout, .out = out};
+                                   const assay_golden_t* golden, const bool* faulty,
+                                   assay_holdout_t* holdout, double deadline, assay_repair_t* out,
+                                   bool* out_found) {
+  assay_missing_search_t s = {.m = m,
+                              .node = node,
+                              .target = target,
+                              .faulty = faulty,
+                              .deadline = deadline,
+                              .holdout = holdout,
+                              .out = out};
   *out_found = false;
   while (s.output < node->n_outputs && node->outputs[s.output] != target->value) s.output++;
   if (s.output == node->n_outputs || (node->op && node->op->flags & ASSAY_OP_CONTROL) ||

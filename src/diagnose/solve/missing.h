@@ -18,12 +18,13 @@
 #include "diagnose/solve/holdout.h"
 
 // golden: all of it; arrays that no value of the model has are looked for where a node is missing.
-// holdout: NULL: there is none.
+// faulty: by node id; what hangs on a node at fault that comes later takes no part: its repair may
+// read what this one makes. NULL: not known. holdout: NULL: there is none.
 // *out_found false: nothing fits, or the deadline (of assay_clock_seconds) has passed.
 assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
                                    const assay_search_target_t* target,
-                                   const assay_golden_t* golden, assay_holdout_t* holdout,
-                                   double deadline, assay_repair_t* out,
+                                   const assay_golden_t* golden, const bool* faulty,
+                                   assay_holdout_t* holdout, double deadline, assay_repair_t* out,
                                    bool* out_found) ASSAY_MUST_USE;
 
 // ---- for the parts of the solver ---------------------------------------------------------------
@@ -48,6 +49,7 @@ typedef struct assay_missing_search {
   assay_evaluator_t* m;
   const assay_node_t* node;
   const assay_search_target_t* target;
+  const bool* faulty;  // by node id; NULL: not known
   double deadline;
   size_t output;
   assay_tensor_t** in;  // canonical, by input of the node; NULL: left out
