@@ -42,8 +42,8 @@ def model(inputs, nodes, constants, outputs):
 
 
 def draw(inputs):
-    """Integers count: lengths of sequences of 8."""
-    return {k: R.integers(1, 9, d).astype(np.int64) if t == T.INT64 else f32(*d) * 2 for k, (t, d) in inputs.items()}
+    """Integers are lengths of sequences of 8."""
+    return {k: R.integers(2, 8, d).astype(np.int64) if t == T.INT64 else f32(*d) * 2 for k, (t, d) in inputs.items()}
 
 
 def check(assay, name, row):
@@ -143,7 +143,7 @@ ROWS = {
                          ("Concat", ["s", "sinks"], "more", {"axis": 2}), ("Softmax", ["more"], "soft", {"axis": -1}), ("Slice", ["soft", "nought", "eight", "two"], "a", {}), *MIXED],
                 [*SCORES, ("Shape", ["s"], "shape", {"end": 2}), ("Concat", ["shape", "one"], "wide", {"axis": 0}), ("Expand", ["sink", "wide"], "sinks", {}),
                  ("Softmax", ["s"], "a", {"axis": -1}), *MIXED],
-                {"w": W, "v": V, "one": ints(1), "sink": f32(1, 1, 1), "nought": ints(0), "eight": ints(8), "two": ints(2)}, says="pieces joined"),
+                {"w": W, "v": V, "one": ints(1), "sink": f32(1, 1, 1), "nought": ints(0), "eight": ints(8), "two": ints(2)}, says="elements 0 to 7 of dimension 2 of 'Softmax of"),
     # Two products with one input were taken for one; the second one's weights are still in the file, or are gone with it.
     "merged": row(TOKENS, [("MatMul", ["x", "w"], "p", {}), ("Tanh", ["p"], "r", {}), ("MatMul", ["x", "w2"], "p2", {}), ("Sigmoid", ["p2"], "r2", {}), ("Mul", ["r", "r2"], "h", {}), *HEAD],
                   [("MatMul", ["x", "w"], "p", {}), ("Tanh", ["p"], "r", {}), ("Sigmoid", ["p"], "r2", {}), ("Mul", ["r", "r2"], "h", {}), *HEAD], {"w": W, "w2": W2, "v": V},

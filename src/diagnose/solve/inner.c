@@ -65,7 +65,8 @@ static assay_status_t solve_whole(assay_golden_walk_t* w, const assay_search_tar
   bool has_scales = false, has_folded = false, restores = false;
   ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &scales, &has_scales));
   assay_status_t st = has_scales ? repair_restores(w, &scales, target, &restores) : NULL;
-  if (!st && !restores) st = assay_solve_folded(w->truth, node, target, &folded, &has_folded);
+  if (!st && !restores)
+    st = assay_solve_folded(w->truth, node, target, false, &folded, &has_folded);
   *out_found = !st && (has_scales || has_folded);
   if (st || has_folded) assay_repair_deinit(&scales);
   *out = has_folded ? folded : scales;
@@ -230,6 +231,18 @@ static assay_status_t solve_constant_node(assay_golden_walk_t* w,
   return st;
 }
 
+// Where nothing tells what went wrong: golden in place of a value that no input reaches.
+static assay_status_t take_golden(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                  assay_fault_t* found, size_t* n_found) {
+  assay_repair_t r = {0};
+  bool is_found = false;
+  const assay_node_t* node = target->value->producer;
+  if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
+  ASSAY_TRY(assay_solve_folded(w->truth, node, target, true, &r, &is_found));
+  if (is_found) take_restored(node, &r, found, n_found);
+  return NULL;
+}
+
 // A constant, or a node that is missing beside it. What one sample says of a constant and the
 // others do not bear out stands last.
 static assay_status_t solve_or_insert(assay_golden_walk_t* w, const assay_search_target_t* target,
@@ -244,6 +257,7 @@ static assay_status_t solve_or_insert(assay_golden_walk_t* w, const assay_search
   if (doubted) found[0].restored = false;
   ASSAY_TRY(insert(w, target, holdout, part, found, n_found));
   ASSAY_TRY(solve(w, target, holdout, true, deadline, found, n_found));
+  ASSAY_TRY(take_golden(w, target, found, n_found));
   if (doubted) found[0].restored = true;
   return NULL;
 }

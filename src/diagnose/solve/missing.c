@@ -211,6 +211,7 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
   }
   if (!st && fits) {
     assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = input, .x = kept, .want = want};
+    st = try_kinds(s, &p);
     for (size_t i = 0; !st && i < s->n_made; i++) {
       const assay_missing_other_t* o = &s->others[i];
       assay_missing_place_t other = p;
@@ -220,7 +221,6 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
         st = assay_missing_try(s, &other, &(assay_formula_terms_t){.program = "x"}, "missing nodes",
                                "take");
     }
-    if (!st && !assay_missing_is_over(s)) st = try_kinds(s, &p);
   }
   assay_tensor_release(want);
   return st;

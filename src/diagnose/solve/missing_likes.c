@@ -151,7 +151,10 @@ static assay_status_t solve_weights(likes_t* k, assay_tensor_t** out) {
   *out = NULL;
   take_operands(k);
   ASSAY_TRY(run(k, &have));
-  if (!have || !assay_tensor_same_shape(have, k->p->want)) return assay_tensor_release(have), NULL;
+  // Twice as many equations as unknowns.
+  const bool determined = k->in[1] && have && have->size >= 2 * k->in[1]->size;
+  if (!determined || !assay_tensor_same_shape(have, k->p->want))
+    return assay_tensor_release(have), NULL;
   assay_solve_t s = {.m = k->s->m, .node = k->node, .input = 1, .in = k->in, .have = have};
   s.want = (assay_tensor_t*)k->p->want;
   s.output = k->output;

@@ -131,8 +131,15 @@ static assay_status_t try_pieces(const pieces_t* k) {
   }
   const int64_t join[] = {k->axis, k->n};
   if (k->n > 1) used = assay_formula_append(program, used, "concat", join, 2);
-  if (used >= sizeof program) return NULL;
-  snprintf(text, sizeof text, "%d pieces joined along dimension %d", k->n, k->axis);
+  // All of a value is no part of it.
+  if (used >= sizeof program || (k->n == 1 && k->at[0].whole)) return NULL;
+  if (k->n == 1)
+    snprintf(text, sizeof text, "elements %lld to %lld of dimension %d of '%.60s'",
+             (long long)k->at[0].begin,
+             (long long)(k->at[0].begin + (k->at[0].n - 1) * k->at[0].step), k->axis,
+             k->at[0].from ? k->at[0].from->value->name : "what is there");
+  else
+    snprintf(text, sizeof text, "%d pieces joined along dimension %d", k->n, k->axis);
   return assay_missing_try(k->s, k->p, &terms, "missing nodes", text);
 }
 

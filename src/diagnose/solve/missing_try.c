@@ -89,7 +89,10 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   assay_status_t st = is_near(s, p, f, &fits);
   if (s->collect) {
     if (!st && fits) *s->collect = assay_formula_retain(f);
-    if (!st && fits) snprintf(s->collected, sizeof s->collected, "%.63s", text);
+    if (!st && fits && p->source)
+      snprintf(s->collected, sizeof s->collected, "%.30s '%.28s'", text, p->source->name);
+    else if (!st && fits)
+      snprintf(s->collected, sizeof s->collected, "%.63s", text);
     return assay_formula_release(f), st;
   }
   const bool near = !st && fits;

@@ -180,21 +180,23 @@ static assay_status_t as_golden(const folded_t* k, assay_tensor_t* want, size_t 
   return NULL;
 }
 
-static assay_status_t solve(folded_t* k, assay_repair_t* out, bool* out_found) {
+static assay_status_t solve(folded_t* k, bool whole, assay_repair_t* out, bool* out_found) {
   size_t output = 0;
   assay_tensor_t* want = NULL;
   while (k->node->outputs[output] != k->target->value) output++;
   ASSAY_TRY(assay_tensor_widen(k->target->golden, &want));
-  assay_status_t st = with_constant(k, want, out, out_found);
-  if (!st && !*out_found && assay_tensor_alike(want, k->target->truth))
+  assay_status_t st = NULL;
+  if (!whole)
+    st = with_constant(k, want, out, out_found);
+  else if (assay_tensor_alike(want, k->target->truth))
     st = as_golden(k, want, output, out, out_found);
   assay_tensor_release(want);
   return st;
 }
 
 assay_status_t assay_solve_folded(assay_evaluator_t* m, const assay_node_t* node,
-                                  const assay_search_target_t* target, assay_repair_t* out,
-                                  bool* out_found) {
+                                  const assay_search_target_t* target, bool whole,
+                                  assay_repair_t* out, bool* out_found) {
   folded_t k = {.m = m, .node = node, .target = target};
   bool* fixed = NULL;
   *out_found = false;
@@ -210,7 +212,7 @@ assay_status_t assay_solve_folded(assay_evaluator_t* m, const assay_node_t* node
     assay_tensor_t* t = node->inputs[i] ? assay_evaluator_get(m, node->inputs[i]) : NULL;
     if (t && t->kind == ASSAY_KIND_TENSOR) st = assay_tensor_widen(t, &k.in[i]);
   }
-  if (!st) st = solve(&k, out, out_found);
+  if (!st) st = solve(&k, whole, out, out_found);
   for (size_t i = 0; i < sizeof k.in / sizeof *k.in; i++) assay_tensor_release(k.in[i]);
   return st;
 }
