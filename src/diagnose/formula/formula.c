@@ -1,21 +1,13 @@
-// Nodes that a model lacks: a small expression over its values, in ai.onnx's operators.
-#include "diagnose/formula.h"
-
+// What a formula is made of, and its program, word by word.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "eval/evaluator.h"
+#include "diagnose/formula/program.h"
 #include "formats/format.h"
 
-enum { STACK = 16, WORD = 64 };
-
-struct assay_formula {
-  size_t references;
-  assay_formula_terms_t terms;
-  char program[ASSAY_FORMULA_TEXT];
-};
+enum { WORD = 64 };
 
 // Calls a function with each formula that this one reads.
 static void each_made(assay_formula_t* f, void (*call)(assay_formula_t*)) {
@@ -150,39 +142,16 @@ static bool next_word(const char** at, char* out) {
   return true;
 }
 
-// Says in turn what a program pushes and computes. What the stack holds is the receiver's.
-typedef struct wanted_operator {
-  const char *domain, *op_type;
-  const assay_attr_t* attrs;
-  size_t n_attrs, n_outputs, of;
-} operator_t;
-
-typedef struct receiver {
-  void* user;
-  assay_type_t type;
-  int64_t opset;
-  assay_status_t (*source)(void* user);
-  assay_status_t (*value)(void* user, const assay_value_t* v);
-  assay_status_t (*constant)(void* user, assay_tensor_t* t);
-  assay_status_t (*duplicate)(void* user);
-  // What another formula makes.
-  assay_status_t (*made)(void* user, const struct receiver* r, const assay_formula_t* f);
-  assay_status_t (*none)(void* user);
-  // Takes n operands from the stack, the last on top, and puts output `of` there.
-  assay_status_t (*node)(void* user, const operator_t* op, size_t n);
-} receiver_t;
-
-static assay_status_t push_new(const receiver_t* r, assay_status_t made, assay_tensor_t* t) {
+static assay_status_t push_new(const assay_formula_receiver_t* r, assay_status_t made,
+                               assay_tensor_t* t) {
   if (!made) made = r->constant(r->user, t);
   assay_tensor_release(t);
   return made;
 }
 
-enum { ATTRS = 16 };
-
-static assay_status_t put_node(const receiver_t* r, const char* op_type, size_t n,
-                               const assay_attr_t* attrs, size_t n_attrs) {
-  const operator_t op = {
+assay_status_t assay_formula_put_node(const assay_formula_receiver_t* r, const char* op_type,
+                                      size_t n, const assay_attr_t* attrs, size_t n_attrs) {
+  const assay_formula_operator_t op = {
       .domain = "", .op_type = op_type, .attrs = attrs, .n_attrs = n_attrs, .n_outputs = 1};
   return r->node(r->user, &op, n);
 }
@@ -202,8 +171,9 @@ static assay_attr_t ints_attr(const char* name, const int64_t* list, size_t n) {
 }
 
 // The axes: an operand, or an attribute.
-static assay_status_t do_axes(const assay_formula_t* f, const word_t* w, const receiver_t* r,
-                              assay_attr_t* attrs, size_t* n_attrs, size_t* n) {
+static assay_status_t do_axes(const assay_formula_t* f, const word_t* w,
+                              const assay_formula_receiver_t* r, assay_attr_t* attrs,
+                              size_t* n_attrs, size_t* n) {
   if (r->opset >= w->axes_from) {
     assay_tensor_t* t = NULL;
     assay_status_t st =
@@ -215,8 +185,9 @@ static assay_status_t do_axes(const assay_formula_t* f, const word_t* w, const r
   return NULL;
 }
 
-static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const receiver_t* r) {
-  assay_attr_t attrs[ATTRS];
+static assay_status_t do_word(const assay_formula_t* f, const word_t* w,
+                              const assay_formula_receiver_t* r) {
+  assay_attr_t attrs[ASSAY_FORMULA_ATTRS];
   size_t n_attrs = 0, n = (size_t)w->n;
   if (w->holds) {
     ASSAY_TRY(r->constant(r->user, w->which ? f->terms.d : f->terms.c));
@@ -235,7 +206,7 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w, const r
   const bool is_bool = strcmp(w->text, "bool") == 0;
   if (is_bool || strcmp(w->text, "cast") == 0)
     attrs[n_attrs++] = int_attr("to", is_bool ? ASSAY_TYPE_BOOL : (int64_t)r->type);
-  return put_node(r, w->op_type, n, attrs, n_attrs);
+  return assay_formula_put_node(r, w->op_type, n, attrs, n_attrs);
 }
 
 size_t assay_formula_append(char* program, size_t used, const char* word, const int64_t* list,
@@ -259,57 +230,60 @@ static bool read_list(const char* text, const char* word, int64_t* out, size_t* 
   return !*end;
 }
 
-static assay_status_t do_reshape(const receiver_t* r, const int64_t* dims, size_t n) {
+static assay_status_t do_reshape(const assay_formula_receiver_t* r, const int64_t* dims, size_t n) {
   assay_tensor_t* t = NULL;
   assay_status_t st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, (int64_t)n, dims, &t);
   ASSAY_TRY(push_new(r, st, t));
-  return put_node(r, "Reshape", 2, NULL, 0);
+  return assay_formula_put_node(r, "Reshape", 2, NULL, 0);
 }
 
-static assay_status_t do_transpose(const receiver_t* r, const int64_t* order, size_t n) {
+static assay_status_t do_transpose(const assay_formula_receiver_t* r, const int64_t* order,
+                                   size_t n) {
   const assay_attr_t perm = ints_attr("perm", order, n);
-  return put_node(r, "Transpose", 1, &perm, 1);
+  return assay_formula_put_node(r, "Transpose", 1, &perm, 1);
 }
 
-static assay_status_t put_vector(const receiver_t* r, int64_t n, const int64_t* list) {
+static assay_status_t put_vector(const assay_formula_receiver_t* r, int64_t n,
+                                 const int64_t* list) {
   assay_tensor_t* t = NULL;
   assay_status_t st = assay_tensor_vector_i64(ASSAY_TYPE_INT64, n, list, &t);
   return push_new(r, st, t);
 }
 
 // Elements begin to before end of an axis: inputs from version 10 on, before it attributes.
-static assay_status_t do_slice(const receiver_t* r, const int64_t* list) {
+static assay_status_t do_slice(const assay_formula_receiver_t* r, const int64_t* list) {
   const assay_attr_t attrs[] = {ints_attr("axes", &list[0], 1), ints_attr("starts", &list[1], 1),
                                 ints_attr("ends", &list[2], 1)};
-  if (r->opset < 10) return put_node(r, "Slice", 1, attrs, 3);
+  if (r->opset < 10) return assay_formula_put_node(r, "Slice", 1, attrs, 3);
   ASSAY_TRY(put_vector(r, 1, &list[1]));
   ASSAY_TRY(put_vector(r, 1, &list[2]));
   ASSAY_TRY(put_vector(r, 1, &list[0]));
   ASSAY_TRY(put_vector(r, 1, &list[3]));
-  return put_node(r, "Slice", 5, NULL, 0);
+  return assay_formula_put_node(r, "Slice", 5, NULL, 0);
 }
 
-static assay_status_t do_reversed(const receiver_t* r, const int64_t* list) {
+static assay_status_t do_reversed(const assay_formula_receiver_t* r, const int64_t* list) {
   const assay_attr_t attrs[] = {int_attr("time_axis", list[0]), int_attr("batch_axis", list[1])};
-  return put_node(r, "ReverseSequence", 2, attrs, 2);
+  return assay_formula_put_node(r, "ReverseSequence", 2, attrs, 2);
 }
 
-static assay_status_t do_like(const assay_formula_t* f, const receiver_t* r, const int64_t* list) {
+static assay_status_t do_like(const assay_formula_t* f, const assay_formula_receiver_t* r,
+                              const int64_t* list) {
   const assay_node_t* n = f->terms.like[list[1]];
-  const operator_t op = {.domain = n->domain,
-                         .op_type = n->op_type,
-                         .attrs = n->attrs,
-                         .n_attrs = n->n_attrs,
-                         .n_outputs = n->n_outputs,
-                         .of = (size_t)list[2]};
+  const assay_formula_operator_t op = {.domain = n->domain,
+                                       .op_type = n->op_type,
+                                       .attrs = n->attrs,
+                                       .n_attrs = n->n_attrs,
+                                       .n_outputs = n->n_outputs,
+                                       .of = (size_t)list[2]};
   return r->node(r->user, &op, (size_t)list[0]);
 }
 
 static bool is_place(int64_t i) { return i >= 0 && i < ASSAY_FORMULA_MORE; }
 
 // Words with numbers. *out_is false: it is another word.
-static assay_status_t do_numbered(const assay_formula_t* f, const receiver_t* r, const char* text,
-                                  bool* out_is) {
+static assay_status_t do_numbered(const assay_formula_t* f, const assay_formula_receiver_t* r,
+                                  const char* text, bool* out_is) {
   int64_t list[ASSAY_MAX_RANK];
   size_t n = 0;
   *out_is = true;
@@ -319,11 +293,11 @@ static assay_status_t do_numbered(const assay_formula_t* f, const receiver_t* r,
   if (read_list(text, "reversed", list, &n) && n == 2) return do_reversed(r, list);
   if (read_list(text, "concat", list, &n) && n == 2) {
     const assay_attr_t axis = int_attr("axis", list[0]);
-    return put_node(r, "Concat", (size_t)list[1], &axis, 1);
+    return assay_formula_put_node(r, "Concat", (size_t)list[1], &axis, 1);
   }
   if (read_list(text, "last", list, &n) && n == 1) {
     const assay_attr_t batch = int_attr("batch_dims", list[0]);
-    return put_node(r, "GatherND", 2, &batch, 1);
+    return assay_formula_put_node(r, "GatherND", 2, &batch, 1);
   }
   if (read_list(text, "like", list, &n) && n == 3 && is_place(list[1]) && f->terms.like[list[1]])
     return do_like(f, r, list);
@@ -336,13 +310,14 @@ static assay_status_t do_numbered(const assay_formula_t* f, const receiver_t* r,
   return NULL;
 }
 
-static assay_status_t do_value(const assay_formula_t* f, const receiver_t* r, bool second) {
+static assay_status_t do_value(const assay_formula_t* f, const assay_formula_receiver_t* r,
+                               bool second) {
   const assay_formula_t* made = second ? f->terms.value2_made : f->terms.value_made;
   return made ? r->made(r->user, r, made)
               : r->value(r->user, second ? f->terms.value2 : f->terms.value);
 }
 
-static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r) {
+assay_status_t assay_formula_run(const assay_formula_t* f, const assay_formula_receiver_t* r) {
   const char* at = f->program;
   for (char text[WORD]; next_word(&at, text);) {
     const word_t* w = find_word(text);
@@ -373,240 +348,12 @@ static assay_status_t run_program(const assay_formula_t* f, const receiver_t* r)
       assay_status_t st = assay_tensor_scalar_f64(r->type, held, &t);
       ASSAY_TRY(push_new(r, st, t));
     } else {
-      ASSAY_TRY(put_node(r, text, 1, NULL, 0));
+      ASSAY_TRY(assay_formula_put_node(r, text, 1, NULL, 0));
     }
   }
   return NULL;
 }
 
-static assay_status_t no_room(const char* program) {
+assay_status_t assay_formula_no_room(const char* program) {
   return ASSAY_ERROR(ASSAY_INTERNAL, "the formula '%s' does not fit its stack", program);
-}
-
-// ---- evaluating --------------------------------------------------------------------------------
-
-typedef struct run {
-  const assay_formula_t* f;
-  assay_evaluator_t* m;
-  const assay_node_t* like;
-  assay_tensor_t* x;  // borrowed
-  assay_tensor_t* stack[STACK];
-  int n;
-} run_t;
-
-static assay_status_t push(run_t* s, assay_tensor_t* t) {
-  if (!t) return ASSAY_ERROR(ASSAY_NOT_FOUND, "a formula's value is not known");
-  if (s->n == STACK) return no_room(s->f->program);
-  s->stack[s->n++] = assay_tensor_retain(t);
-  return NULL;
-}
-
-static assay_status_t run_source(void* user) { return push(user, ((run_t*)user)->x); }
-
-static assay_status_t run_value(void* user, const assay_value_t* v) {
-  return push(user, v ? assay_evaluator_get(((run_t*)user)->m, v) : NULL);
-}
-
-static assay_status_t run_constant(void* user, assay_tensor_t* t) { return push(user, t); }
-
-static assay_status_t run_duplicate(void* user) {
-  run_t* s = user;
-  return s->n ? push(s, s->stack[s->n - 1]) : no_room(s->f->program);
-}
-
-static assay_status_t run_none(void* user) {
-  run_t* s = user;
-  if (s->n == STACK) return no_room(s->f->program);
-  s->stack[s->n++] = NULL;
-  return NULL;
-}
-
-// Another formula, with a source of its own.
-static assay_status_t run_made(void* user, const receiver_t* r, const assay_formula_t* f) {
-  run_t* s = user;
-  const assay_formula_t* before = s->f;
-  assay_tensor_t* x = s->x;
-  s->f = f;
-  s->x = f->terms.source ? assay_evaluator_get(s->m, f->terms.source) : x;
-  assay_status_t st = run_program(f, r);
-  s->f = before;
-  s->x = x;
-  return st;
-}
-
-static assay_status_t run_operator(run_t* s, assay_node_t* node, size_t n, size_t of) {
-  assay_tensor_t** made = NULL;
-  assay_tensor_t** in = &s->stack[(size_t)s->n - n];
-  if (of >= node->n_outputs) return no_room(s->f->program);
-  ASSAY_TRY(assay_new_array(node->n_outputs, sizeof *made, &made));
-  assay_status_t st = assay_evaluator_node(s->m, node, n, in, node->n_outputs, made);
-  for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
-  s->n -= (int)n;
-  if (!st) st = push(s, made[of]);
-  for (size_t i = 0; i < node->n_outputs; i++) assay_tensor_release(made[i]);
-  assay_free(made);
-  return st;
-}
-
-static assay_status_t run_node(void* user, const operator_t* op, size_t n) {
-  run_t* s = user;
-  const int64_t version = assay_model_opset(s->like->graph->model, op->domain);
-  assay_node_t node = *s->like;
-  assay_value_t* no_values[STACK] = {0};
-  assay_attr_t copy[ATTRS];
-  if (n > (size_t)s->n || op->n_attrs > ATTRS) return no_room(s->f->program);
-  for (size_t i = 0; i < op->n_attrs; i++) copy[i] = op->attrs[i];
-  node.domain = op->domain;
-  node.op_type = op->op_type;
-  node.inputs = no_values;
-  node.n_inputs = n;
-  node.n_outputs = op->n_outputs;
-  node.attrs = copy;
-  node.n_attrs = op->n_attrs;
-  node.op = assay_op_find(op->domain, op->op_type, version);
-  node.schema = assay_schema_find(op->domain, op->op_type, version, NULL);
-  if (!node.op || !node.schema)
-    return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no operator %s in version %lld", op->op_type,
-                       (long long)version);
-  return run_operator(s, &node, n, op->of);
-}
-
-assay_status_t assay_formula_evaluate(const assay_formula_t* f, assay_evaluator_t* m,
-                                      const assay_node_t* like, assay_tensor_t* x,
-                                      assay_tensor_t** out) {
-  run_t s = {.f = f, .m = m, .like = like, .x = x};
-  const receiver_t r = {.user = &s,
-                        .type = x ? x->type : ASSAY_TYPE_FLOAT,
-                        .opset = assay_model_opset(like->graph->model, ""),
-                        .source = run_source,
-                        .value = run_value,
-                        .constant = run_constant,
-                        .duplicate = run_duplicate,
-                        .made = run_made,
-                        .none = run_none,
-                        .node = run_node};
-  *out = NULL;
-  assay_status_t st = run_program(f, &r);
-  if (!st && s.n != 1) st = no_room(f->program);
-  if (!st) *out = assay_tensor_retain(s.stack[0]);
-  for (int i = 0; i < s.n; i++) assay_tensor_release(s.stack[i]);
-  return st;
-}
-
-// ---- putting into a graph ----------------------------------------------------------------------
-
-typedef struct insertion {
-  const assay_formula_t* f;
-  assay_graph_t* g;
-  assay_value_t* x;
-  const char* hint;  // of names
-  size_t at;
-  assay_node_t* last;
-  size_t of;  // the output of `last` that holds the result
-  assay_value_t* stack[STACK];
-  int n;
-} insertion_t;
-
-static assay_status_t put_value(insertion_t* s, assay_value_t* v) {
-  if (s->n == STACK) return no_room(s->f->program);
-  s->stack[s->n++] = v;
-  return NULL;
-}
-
-// The value of this name in the model as it was read.
-static assay_status_t put_named(insertion_t* s, const assay_value_t* v) {
-  assay_value_t* found = v ? assay_graph_find(s->g, v->name) : NULL;
-  if (!found) return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no value '%s'", v ? v->name : "");
-  return put_value(s, found);
-}
-
-static assay_status_t insert_source(void* user) {
-  insertion_t* s = user;
-  return s->f->terms.source ? put_named(s, s->f->terms.source) : put_value(s, s->x);
-}
-
-static assay_status_t insert_value(void* user, const assay_value_t* v) {
-  return put_named(user, v);
-}
-
-static assay_status_t insert_constant(void* user, assay_tensor_t* t) {
-  insertion_t* s = user;
-  assay_tensor_t* packed = NULL;
-  assay_value_t* v = NULL;
-  ASSAY_TRY(assay_graph_new_value(s->g, s->hint, &v));
-  ASSAY_TRY(assay_tensor_pack(t, &packed));
-  ASSAY_TRY(assay_graph_set_initializer(v, packed));
-  return put_value(s, v);
-}
-
-static assay_status_t insert_duplicate(void* user) {
-  insertion_t* s = user;
-  return s->n ? put_value(s, s->stack[s->n - 1]) : no_room(s->f->program);
-}
-
-static assay_status_t copy_attr(assay_arena_t* arena, const assay_attr_t* from, assay_attr_t* to) {
-  *to = *from;
-  if (from->type != ASSAY_ATTR_INTS) return NULL;
-  int64_t* numbers = NULL;
-  ASSAY_TRY(assay_arena_new(arena, from->n, sizeof *numbers, &numbers));
-  memcpy(numbers, from->u.ints, from->n * sizeof *numbers);
-  to->u.ints = numbers;
-  return NULL;
-}
-
-static assay_status_t insert_none(void* user) { return put_value(user, NULL); }
-
-static assay_status_t insert_made(void* user, const receiver_t* r, const assay_formula_t* f) {
-  insertion_t* s = user;
-  const assay_formula_t* before = s->f;
-  s->f = f;
-  assay_status_t st = run_program(f, r);
-  s->f = before;
-  return st;
-}
-
-static assay_status_t insert_node(void* user, const operator_t* op, size_t n) {
-  insertion_t* s = user;
-  assay_value_t* to = NULL;
-  assay_node_t* node = NULL;
-  const char *type = NULL, *domain = NULL;
-  if (n > (size_t)s->n) return no_room(s->f->program);
-  ASSAY_TRY(assay_arena_printf(s->g->model->arena, &type, "%s", op->op_type));
-  ASSAY_TRY(assay_arena_printf(s->g->model->arena, &domain, "%s", op->domain));
-  ASSAY_TRY(assay_graph_new_value(s->g, s->hint, &to));
-  ASSAY_TRY(assay_node_create(s->g, domain, type, to->name, n, op->of + 1, op->n_attrs, &node));
-  s->n -= (int)n;
-  for (size_t i = 0; i < n; i++) node->inputs[i] = s->stack[(size_t)s->n + i];
-  for (size_t i = 0; i < op->n_attrs; i++)
-    ASSAY_TRY(copy_attr(s->g->model->arena, &op->attrs[i], &node->attrs[i]));
-  assay_node_set_output(node, op->of, to);
-  ASSAY_TRY(assay_graph_insert(s->g, node, s->at++));
-  s->last = node;
-  s->of = op->of;
-  return put_value(s, to);
-}
-
-assay_status_t assay_formula_insert(const assay_formula_t* f, assay_graph_t* g, assay_type_t type,
-                                    assay_value_t* in, assay_value_t* result, size_t* at,
-                                    assay_value_t** out) {
-  insertion_t s = {.f = f, .g = g, .x = in, .at = *at};
-  const receiver_t r = {.user = &s,
-                        .type = type,
-                        .opset = assay_model_opset(g->model, ""),
-                        .source = insert_source,
-                        .value = insert_value,
-                        .constant = insert_constant,
-                        .duplicate = insert_duplicate,
-                        .made = insert_made,
-                        .none = insert_none,
-                        .node = insert_node};
-  ASSAY_TRY(assay_arena_printf(g->model->arena, &s.hint, "%s_repaired", in->name));
-  ASSAY_TRY(run_program(f, &r));
-  if (s.n != 1) return no_room(f->program);
-  // A formula of one value makes none of its own.
-  if (result && !s.last) ASSAY_TRY(put_node(&r, "Identity", 1, NULL, 0));
-  if (result) assay_node_set_output(s.last, s.of, result);
-  *out = result ? result : s.stack[0];
-  *at = s.at;
-  return NULL;
 }
