@@ -6,11 +6,12 @@
 #include "base/alloc.h"
 #include "diagnose/solve/missing.h"
 
-enum { CHOICES = 20, INPUTS = 8 };
+enum { CHOICES = 20, INPUTS = 8, TRIALS = 1000 };
 
 typedef struct rewired {
   const assay_missing_other_t* at[INPUTS][CHOICES];
   size_t n[INPUTS];
+  int trials;
 } rewired_t;
 
 static void list_choices(const assay_missing_search_t* s, size_t i, rewired_t* out) {
@@ -33,11 +34,10 @@ static assay_status_t try_pair(assay_missing_search_t* s, size_t i, const assay_
 }
 
 // Every pair of values at a pair of inputs, nearest first.
-static assay_status_t try_inputs(assay_missing_search_t* s, const rewired_t* k, size_t i,
-                                 size_t j) {
+static assay_status_t try_inputs(assay_missing_search_t* s, rewired_t* k, size_t i, size_t j) {
   for (size_t sum = 0; sum + 1 < k->n[i] + k->n[j] && !assay_missing_is_over(s); sum++)
     for (size_t a = 0; a <= sum && a < k->n[i]; a++)
-      if (sum - a < k->n[j] && k->at[i][a] != k->at[j][sum - a])
+      if (sum - a < k->n[j] && k->at[i][a] != k->at[j][sum - a] && k->trials++ < TRIALS)
         ASSAY_TRY(try_pair(s, i, k->at[i][a], j, k->at[j][sum - a]));
   return NULL;
 }
