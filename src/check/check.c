@@ -343,7 +343,9 @@ static assay_status_t suspect_quantizers(assay_check_t* c, const assay_samples_t
     if (v && !v->is_output) return NULL;
   }
   const double start = assay_clock_seconds();
-  assay_status_t st = assay_quantizers_suspect(c->model, &options, &c->quantizers);
+  const assay_model_t* model = NULL;
+  assay_status_t st = assay_quantizers_view(&c->quantizers, c->model, &model);
+  if (!st) st = assay_quantizers_suspect(model, &options, &c->quantizers);
   c->seconds_of_quantizers = assay_clock_seconds() - start;
   if (st) return st;
   if (!c->quantizers.suspected || c->quantizers.certain || c->golden_quantized) return NULL;
@@ -364,7 +366,9 @@ static assay_status_t check_quantizers(assay_check_t* c, const assay_samples_t* 
       c->quantizers.suspected || (r && r->n && !assay_require_needs_golden(r)))
     return NULL;
   if (!(r && r->n) && !c->options.shares && !misses_golden(c, LOST)) return NULL;
-  return assay_quantizers_run(c->model, &options, c->options.shares, &c->quantizers);
+  const assay_model_t* model = NULL;
+  ASSAY_TRY(assay_quantizers_view(&c->quantizers, c->model, &model));
+  return assay_quantizers_run(model, &options, c->options.shares, &c->quantizers);
 }
 
 // Slices of outputs that are constant where truth varies: as little faithful as NaN, whatever the

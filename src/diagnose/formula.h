@@ -8,7 +8,7 @@
 //   + - * / ^ max min > < >= <= == and or xor matmul   of the two on top
 //   dup         the one on top again
 //   cast        the one on top in the source's type
-//   bool        the one on top as a condition: whether it is not 0
+//   bool        the one on top as a condition: whether it is not 0;   int: in 64-bit integers
 //   not         of booleans
 //   where       of condition, x, y
 //   mean, sum, highest, lowest   over the formula's axes, whose dimensions stay as 1; with a dot
@@ -18,8 +18,11 @@
 //   take        of data and indices: elements of data along the formula's one axis
 //   scatter, scatter+   of data, indices and updates: ScatterND, which sets or adds
 //   put, put+   the same by ScatterElements along the formula's one axis
+//   reverse     of data and lengths: ReverseSequence, the formula's axes being those of the batch
+//               and of the steps
 //   unsqueeze   one more dimension at its one axis
 //   reshape:0,8,-1   in this shape, 0 and -1 as in Reshape
+//   pad:0,1,0,1   with so many zeros before and behind each dimension, as Pad has it
 //   transpose:0,2,1   with its dimensions in this order
 //   w:0, k:0          the formula's further values and constants;   none: an input that is left out
 //   slice:2,0,5,1     elements 0 to before 5 of dimension 2, in steps of 1

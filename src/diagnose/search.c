@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "diagnose/causes/surroundings.h"
 #include "diagnose/outputs/alike.h"
+#include "diagnose/outputs/bias_sets.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/likelihood.h"
 #include "diagnose/outputs/slips.h"
@@ -784,7 +785,9 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   // With inner values the constants of the node are solved for; without, channels get their turn.
   const bool alone = !s->n_adopted && !s->faulty;
   assay_status_t st = look_around(&h);
-  if (!st) st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
+  if (!st && alone) st = assay_search_bias_sets(s, &h.around, out, out_n);
+  if (st || *out_n) return search_deinit(&h), st;
+  st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);

@@ -8,12 +8,13 @@
 #include "onnx/load.h"
 #include "passes/graph_case.h"
 
-static const graph_case_t network = {"network",
-                                     17,
-                                     {"x float[2,3,4]"},
-                                     {"u float[3,1]", "keep bool[2,3,1] 1 0 1 1 0 1"},
-                                     {"Neg neg x -> n", "Exp exp n -> e", "Mul mul e u -> y"},
-                                     "y"};
+static const graph_case_t network = {
+    "network",
+    17,
+    {"x float[2,3,4]"},
+    {"u float[3,1]", "keep bool[2,3,1] 1 0 1 1 0 1", "steps int32[2] 2 3"},
+    {"Neg neg x -> n", "Exp exp n -> e", "Mul mul e u -> y"},
+    "y"};
 
 typedef struct formula_row {
   const char* program;
@@ -46,6 +47,8 @@ static const formula_row_t rows[] = {
     {"x x mean. unsqueeze -", 13, 1, {1}, NULL},
     {"x x highest. unsqueeze -", 18, 1, {2}, NULL},
     {"x x lowest x highest + -", 17, 1, {1}, NULL},
+    {"x v int reverse", 17, 2, {0, 1}, "steps"},
+    {"x pad:1,0,0,0,0,2", 17, 0, {0}, NULL},
     {"x unsqueeze", 11, 1, {0}, NULL},
     {"x unsqueeze", 17, 1, {0}, NULL},
     {"x slice:1,2,3,1 x slice:1,0,2,1 concat:1,2", 17, 0, {0}, NULL},

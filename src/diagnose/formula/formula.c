@@ -68,6 +68,7 @@ typedef struct word {
   bool holds;  // the last operand is a constant of the formula
   int which;   // that is 0 `c`, 1 `d`; of gather along axes[0], axes[1]
   const char* reduction;
+  bool turns;  // attributes `batch_axis` and `time_axis`: the first and the second of the axes
 } word_t;
 
 static const word_t WORDS[] = {
@@ -90,6 +91,7 @@ static const word_t WORDS[] = {
     {.text = "not", .op_type = "Not", .n = 1},
     {.text = "cast", .op_type = "Cast", .n = 1},
     {.text = "bool", .op_type = "Cast", .n = 1},
+    {.text = "int", .op_type = "Cast", .n = 1},
     {.text = "where", .op_type = "Where", .n = 3},
     {.text = "mean", .op_type = "ReduceMean", .n = 1, .axes = true, .axes_from = 18},
     {.text = "mean.",
@@ -123,6 +125,7 @@ static const word_t WORDS[] = {
     {.text = "scatter+", .op_type = "ScatterND", .n = 3, .reduction = "add"},
     {.text = "put", .op_type = "ScatterElements", .n = 3, .axis = true},
     {.text = "put+", .op_type = "ScatterElements", .n = 3, .axis = true, .reduction = "add"},
+    {.text = "reverse", .op_type = "ReverseSequence", .n = 2, .turns = true},
     {.text = "unsqueeze", .op_type = "Unsqueeze", .n = 1, .axes = true, .axes_from = 13},
 };
 
@@ -185,6 +188,12 @@ static assay_status_t do_axes(const assay_formula_t* f, const word_t* w,
   return NULL;
 }
 
+static int64_t type_to(const word_t* w, assay_type_t source) {
+  return strcmp(w->text, "bool") == 0  ? ASSAY_TYPE_BOOL
+         : strcmp(w->text, "int") == 0 ? ASSAY_TYPE_INT64
+                                       : (int64_t)source;
+}
+
 static assay_status_t do_word(const assay_formula_t* f, const word_t* w,
                               const assay_formula_receiver_t* r) {
   assay_attr_t attrs[ASSAY_FORMULA_ATTRS];
@@ -203,9 +212,11 @@ static assay_status_t do_word(const assay_formula_t* f, const word_t* w,
                                       .type = ASSAY_ATTR_STRING,
                                       .n = 1,
                                       .u.s = {w->reduction, strlen(w->reduction)}};
-  const bool is_bool = strcmp(w->text, "bool") == 0;
-  if (is_bool || strcmp(w->text, "cast") == 0)
-    attrs[n_attrs++] = int_attr("to", is_bool ? ASSAY_TYPE_BOOL : (int64_t)r->type);
+  if (w->turns) {
+    attrs[n_attrs++] = int_attr("batch_axis", f->terms.axes[0]);
+    attrs[n_attrs++] = int_attr("time_axis", f->terms.axes[1]);
+  }
+  if (strcmp(w->op_type, "Cast") == 0) attrs[n_attrs++] = int_attr("to", type_to(w, r->type));
   return assay_formula_put_node(r, w->op_type, n, attrs, n_attrs);
 }
 
@@ -250,6 +261,15 @@ static assay_status_t put_vector(const assay_formula_receiver_t* r, int64_t n,
   return push_new(r, st, t);
 }
 
+// Zeros around: of so many before and behind each dimension, an operand from version 11 on.
+static assay_status_t do_pad(const assay_formula_receiver_t* r, const int64_t* pads, size_t n) {
+  enum { AS_INPUT = 11 };
+  const assay_attr_t attr = ints_attr("pads", pads, n);
+  if (r->opset < AS_INPUT) return assay_formula_put_node(r, "Pad", 1, &attr, 1);
+  ASSAY_TRY(put_vector(r, (int64_t)n, pads));
+  return assay_formula_put_node(r, "Pad", 2, NULL, 0);
+}
+
 // Elements begin to before end of an axis: inputs from version 10 on, before it attributes.
 static assay_status_t do_slice(const assay_formula_receiver_t* r, const int64_t* list) {
   const assay_attr_t attrs[] = {ints_attr("axes", &list[0], 1), ints_attr("starts", &list[1], 1),
@@ -289,6 +309,7 @@ static assay_status_t do_numbered(const assay_formula_t* f, const assay_formula_
   *out_is = true;
   if (read_list(text, "reshape", list, &n)) return do_reshape(r, list, n);
   if (read_list(text, "transpose", list, &n)) return do_transpose(r, list, n);
+  if (read_list(text, "pad", list, &n)) return do_pad(r, list, n);
   if (read_list(text, "slice", list, &n) && n == 4) return do_slice(r, list);
   if (read_list(text, "reversed", list, &n) && n == 2) return do_reversed(r, list);
   if (read_list(text, "concat", list, &n) && n == 2) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/golden/printed_limits.h"
 #include "plan/plan.h"
 
 static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in,
@@ -32,19 +33,58 @@ static assay_status_t copy_golden(const assay_golden_t* from, assay_golden_t* ou
   return NULL;
 }
 
-// Which arrays of golden were printed. Where one was, small ones beside it were as well.
-static void find_printed(assay_golden_walk_t* w) {
+// -log2 of the chance of taking arrays for printed that were not: of one value's, of all together.
+static const double ALONE = 20, ALL_TOGETHER = 2.5;
+
+// The arrays of a value, of all samples. Returns how many.
+static size_t gather(const assay_golden_walk_t* w, const assay_value_t* v,
+                     const assay_tensor_t** out) {
+  size_t n = 0;
+  out[n++] = w->golden_of[v->id]->tensor;
+  if (!v->is_output) return n;  // of which other samples have nothing
+  for (size_t k = 0; k < w->options->n_others; k++) {
+    const assay_golden_t* g = &w->options->others[k].golden;
+    for (size_t i = 0; i < g->n; i++)
+      if (g->at[i].value == v) out[n++] = g->at[i].tensor;
+  }
+  return n;
+}
+
+// The same of all outputs, or of all inner values: they may be of two files.
+static size_t gather_all(const assay_golden_walk_t* w, bool outputs, const assay_tensor_t** out) {
+  size_t n = 0;
+  for (size_t k = 0; k <= w->options->n_others; k++) {
+    const assay_golden_t* g = k ? &w->options->others[k - 1].golden : &w->golden;
+    for (size_t i = 0; i < g->n; i++)
+      if (g->at[i].value && g->at[i].value->is_output == outputs) out[n++] = g->at[i].tensor;
+  }
+  return n;
+}
+
+// What a value's numbers do not show by themselves, those of all values of its file show together,
+// if all went the same way; else small arrays beside one that was printed were as well.
+static assay_status_t find_printed(assay_golden_walk_t* w) {
+  const assay_tensor_t** some = NULL;
   const size_t values = (size_t)w->model->n_values;
-  assay_printed_t as = {0, 0};
+  size_t n = w->golden.n;
+  for (size_t k = 0; k < w->options->n_others; k++) n += w->options->others[k].golden.n;
+  ASSAY_TRY(assay_new_array(n, sizeof *some, &some));
+  assay_printed_t as[2];  // of inner values, of outputs
+  for (int o = 0; o < 2; o++)
+    as[o] = assay_golden_printed(some, gather_all(w, o == 1, some), ALL_TOGETHER);
   for (size_t i = 0; i < values; i++) {
     if (!w->golden_of[i]) continue;
-    w->printed[i] = assay_golden_printed(w->golden_of[i]->tensor);
-    if (!as.digits) as.digits = w->printed[i].digits;
-    if (!as.places) as.places = w->printed[i].places;
+    const assay_value_t* v = w->golden_of[i]->value;
+    w->printed[i] = assay_golden_printed(some, gather(w, v, some), ALONE);
+    if (!assay_is_printed(&as[v->is_output])) as[v->is_output] = w->printed[i];
   }
-  for (size_t i = 0; i < values && (as.digits || as.places); i++)
-    if (w->golden_of[i] && !w->printed[i].digits && !w->printed[i].places)
-      w->printed[i] = assay_golden_printed_as(w->golden_of[i]->tensor, &as);
+  assay_free(some);
+  for (size_t i = 0; i < values; i++) {
+    const assay_printed_t* by = w->golden_of[i] ? &as[w->golden_of[i]->value->is_output] : NULL;
+    if (by && assay_is_printed(by) && !assay_is_printed(&w->printed[i]))
+      w->printed[i] = assay_golden_printed_as(w->golden_of[i]->tensor, by);
+  }
+  return NULL;
 }
 
 assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_golden_t* golden,
@@ -72,7 +112,7 @@ assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_gold
   ASSAY_TRY(assay_evaluator_create(m, &noisy, &w->noisy));
   for (size_t i = 0; i < w->golden.n; i++)
     if (w->golden.at[i].value) w->golden_of[w->golden.at[i].value->id] = &w->golden.at[i];
-  find_printed(w);
+  ASSAY_TRY(find_printed(w));
   ASSAY_TRY(assay_evaluator_set_inputs_widened(w->truth, inputs));
   for (size_t i = 0; i < m->graph->n_inputs; i++)  // one copy of an input serves both
     if (inputs[i])
@@ -233,6 +273,7 @@ static assay_status_t forgive_steps(assay_golden_walk_t* w, assay_tensor_t* cons
 assay_status_t assay_golden_walk_run(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
   bool borderline = false;
   ASSAY_TRY(walk_on(w));
+  ASSAY_TRY(assay_golden_forgive_printed(w));
   for (size_t i = 0; i < w->out->n; i++) borderline |= is_borderline(w, &w->out->faults[i]);
   if (borderline) ASSAY_TRY(reconsider(w, inputs));
   const bool quantizes = !w->options->unquantized && assay_model_quantizes(w->model);

@@ -99,6 +99,9 @@ typedef enum assay_quantizer_change {
 } assay_quantizer_change_t;
 
 typedef struct assay_quantizers {
+  // The model with operators on quantized numbers written out (write_out.h), of which nodes and
+  // values are; owned; NULL: the model as it is.
+  assay_model_t* written_out;
   assay_quantizer_site_t* at;  // the costliest first, once split
   size_t n, capacity;
   assay_quantizer_output_t* outputs;  // by graph output
@@ -144,7 +147,13 @@ assay_status_t assay_quantizers_suspect(const assay_model_t* model,
                                         assay_quantizers_t* out) ASSAY_MUST_USE;
 void assay_quantizers_deinit(assay_quantizers_t* q);
 
-// Makes the changes in a model as it was read from its file. The nodes are found by their labels.
+// The model whose quantizers are looked at: `model`, or, where it has operators on quantized
+// numbers, q->written_out, which is made.
+assay_status_t assay_quantizers_view(assay_quantizers_t* q, const assay_model_t* model,
+                                     const assay_model_t** out) ASSAY_MUST_USE;
+
+// Makes the changes in a model as it was read from its file, with operators on quantized numbers
+// written out where they were looked at so. The nodes are found by their labels.
 assay_status_t assay_quantizers_put(const assay_quantizers_t* q, assay_model_t* raw) ASSAY_MUST_USE;
 // Runs the changed model as it declares, in float32, and tells whether the outputs do. Errors:
 // those of running it
