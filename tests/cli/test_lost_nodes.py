@@ -143,7 +143,7 @@ ROWS = {
                          ("Concat", ["s", "sinks"], "more", {"axis": 2}), ("Softmax", ["more"], "soft", {"axis": -1}), ("Slice", ["soft", "nought", "eight", "two"], "a", {}), *MIXED],
                 [*SCORES, ("Shape", ["s"], "shape", {"end": 2}), ("Concat", ["shape", "one"], "wide", {"axis": 0}), ("Expand", ["sink", "wide"], "sinks", {}),
                  ("Softmax", ["s"], "a", {"axis": -1}), *MIXED],
-                {"w": W, "v": V, "one": ints(1), "sink": f32(1, 1, 1), "nought": ints(0), "eight": ints(8), "two": ints(2)}, says="elements 0 to 7 of dimension 2 of 'Softmax of"),
+                {"w": W, "v": V, "one": ints(1), "sink": f32(1, 1, 1), "nought": ints(0), "eight": ints(8), "two": ints(2)}),
     # Two products with one input were taken for one; the second one's weights are still in the file, or are gone with it.
     "merged": row(TOKENS, [("MatMul", ["x", "w"], "p", {}), ("Tanh", ["p"], "r", {}), ("MatMul", ["x", "w2"], "p2", {}), ("Sigmoid", ["p2"], "r2", {}), ("Mul", ["r", "r2"], "h", {}), *HEAD],
                   [("MatMul", ["x", "w"], "p", {}), ("Tanh", ["p"], "r", {}), ("Sigmoid", ["p"], "r2", {}), ("Mul", ["r", "r2"], "h", {}), *HEAD], {"w": W, "w2": W2, "v": V},
