@@ -24,6 +24,13 @@
 //   reshape:0,8,-1   in this shape, 0 and -1 as in Reshape
 //   pad:0,1,0,1   with so many zeros before and behind each dimension, as Pad has it
 //   transpose:0,2,1   with its dimensions in this order
+//   w:0, k:0          the formula's further values and constants;   none: an input that is left out
+//   slice:2,0,5,1     elements 0 to before 5 of dimension 2, in steps of 1
+//   concat:2,3        the three on top joined along dimension 2
+//   reversed:0,1      of data and lengths: rows along dimension 0 turned round, one for each of 1
+//   last:1            of data and indices: GatherND with so many dimensions of the batch
+//   like:3,0,0        an operator on the three on top, as node 0 of the formula's has it with its
+//                     attributes: its output 0
 //   Relu, Erf ...     another word is a unary operator without attributes
 // "x 0.5 * Erf 1 + x *" is x (1 + erf(x / 2)).
 #ifndef ASSAY_DIAGNOSE_FORMULA_H_
@@ -35,13 +42,19 @@ struct assay_evaluator;
 
 typedef struct assay_formula assay_formula_t;
 
-enum { ASSAY_FORMULA_STEPS = 24, ASSAY_FORMULA_TEXT = 160 };
+enum { ASSAY_FORMULA_STEPS = 24, ASSAY_FORMULA_TEXT = 320, ASSAY_FORMULA_MORE = 8 };
 
 // What a program's words stand for. Texts are copied, tensors retained.
 typedef struct assay_formula_terms {
   const char* program;
   const assay_value_t* source;  // NULL: what the result takes the place of
   const assay_value_t *value, *value2;
+  // The same made by other formulas, where the model has no such value; retained.
+  assay_formula_t *source_made, *value_made, *value2_made;
+  const assay_value_t* more[ASSAY_FORMULA_MORE];
+  assay_formula_t* more_made[ASSAY_FORMULA_MORE];
+  assay_tensor_t* constants[ASSAY_FORMULA_MORE];
+  const assay_node_t* like[ASSAY_FORMULA_MORE];
   assay_tensor_t *c, *d;
   int64_t axes[ASSAY_MAX_RANK];  // 0 or more
   int n_axes;

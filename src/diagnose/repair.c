@@ -165,16 +165,21 @@ static assay_status_t put(assay_model_t* model, assay_node_t* n, const assay_rep
   return row->put ? row->put(model->graph, n, r->node, &r->edits[edit]) : NULL;
 }
 
+// Each chain is put directly after the node: the last one first. Exchanges of what outputs give
+// are, as exchanges of their names, made in the reverse order.
+static bool is_put_last(const assay_repair_edit_t* e) {
+  return assay_chain_follows(e) || e->kind == ASSAY_EDIT_OUTPUTS;
+}
+
 assay_status_t assay_repair_apply(const assay_repair_t* r, assay_model_t* model) {
   assay_node_t* n = node_of_label(model->graph, r->node->label);
   if (!n)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph",
                        r->node->label);
   for (size_t i = 0; i < r->n_edits; i++)
-    if (!assay_chain_follows(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
-  // Each chain is put directly after the node: the last one first.
+    if (!is_put_last(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
   for (size_t i = r->n_edits; i-- > 0;)
-    if (assay_chain_follows(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
+    if (is_put_last(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
   // What a node reads now may be made after it in the file.
   return assay_onnx_sort(model);
 }

@@ -189,6 +189,13 @@ assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restor
 
 // ---- scores ------------------------------------------------------------------------------------
 
+// Golden of fewer rows is what its rows say. Where truth had just golden's shape, what a repair
+// makes has to have it, too.
+static bool keeps_shape(const assay_search_target_t* g, const assay_tensor_t* got) {
+  return !got || !g->truth || !assay_tensor_same_shape(g->truth, g->golden) ||
+         assay_tensor_same_shape(got, g->golden);
+}
+
 // The sum over the targets of (difference / golden's size)^2, and whether all are within what is
 // explained.
 static double score(const assay_trials_t* t, assay_tensor_t* const* got, bool* out_restored) {
@@ -197,7 +204,7 @@ static double score(const assay_trials_t* t, assay_tensor_t* const* got, bool* o
   for (size_t k = 0; k < t->s->n_targets; k++) {
     const assay_search_target_t* g = &t->s->targets[k];
     const assay_difference_t d = assay_difference(got && got[k] ? got[k] : g->truth, g->golden);
-    if (!d.comparable) {
+    if (!d.comparable || (got && !keeps_shape(g, got[k]))) {
       *out_restored = false;
       sum += 1e6;
       continue;

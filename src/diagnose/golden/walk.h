@@ -31,6 +31,9 @@ void assay_golden_walk_deinit(assay_golden_walk_t* w);
 assay_status_t assay_golden_walk_run(assay_golden_walk_t* w,
                                      assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 
+// Takes out the faults of nodes that no output hangs on.
+assay_status_t assay_golden_drop_idle(assay_golden_walk_t* w) ASSAY_MUST_USE;
+
 // How far truth may lie from golden of this size where so much is explained: several times that.
 double assay_golden_allowed(double explained, const assay_tensor_t* golden, double size);
 
