@@ -46,16 +46,19 @@ static double left_at_most(double explained, double size) {
   return size > 0 ? fmin(explained, MAX_LEFT * size) : explained;
 }
 
-static assay_search_target_t target_of(const assay_golden_walk_t* w, const assay_value_t* v) {
-  assay_tensor_t* golden = w->golden_of[v->id]->tensor;
+static assay_status_t target_of(assay_golden_walk_t* w, const assay_value_t* v,
+                                assay_search_target_t* out) {
+  assay_tensor_t* golden = NULL;
+  ASSAY_TRY(assay_golden_hold(w, v, &golden));
   const assay_difference_t d = assay_difference(golden, golden);  // for its size
   const assay_difference_t* e = &w->explained[v->id];
-  return (assay_search_target_t){
+  *out = (assay_search_target_t){
       .value = v,
       .golden = golden,
       .truth = w->missed[v->id],
       .explained_rms = left_at_most(assay_golden_allowed(e->rms, golden, d.ref_rms), d.ref_rms),
       .explained_max = left_at_most(assay_golden_allowed(e->max, golden, d.ref_max), d.ref_max)};
+  return NULL;
 }
 
 // The part of the time that is kept for what is tried where a node is missing.
@@ -186,10 +189,10 @@ static assay_status_t find_holdout(assay_golden_walk_t* w, assay_search_target_t
   ASSAY_TRY(assay_new_array(g->n_outputs, sizeof **targets, targets));
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_value_t* v = g->outputs[i];
-    const assay_tensor_t* t = w->golden_of[v->id] ? w->golden_of[v->id]->tensor : NULL;
+    if (!w->golden_of[v->id] || !v->producer || !w->missed[v->id] || is_read(g, v)) continue;
+    ASSAY_TRY(target_of(w, v, &(*targets)[n]));
     // Integers may be as many as a threshold lets through: their shapes differ.
-    if (t && t->store == ASSAY_STORE_F64 && v->producer && w->missed[v->id] && !is_read(g, v))
-      (*targets)[n++] = target_of(w, v);
+    n += (*targets)[n].golden->store == ASSAY_STORE_F64;
   }
   return assay_holdout_create(w->options, w->model, w->truth, *targets, n, out);
 }
@@ -280,7 +283,7 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
   if (!st) st = assay_new_array(n, sizeof *targets, &targets);
   for (size_t k = 0; !st && k < n; k++) {
     wanted[values[k]->id] = true;
-    targets[s.n_targets++] = target_of(w, values[k]);
+    st = target_of(w, values[k], &targets[s.n_targets++]);
   }
   if (!st) s.n_nodes = list_nodes(w, wanted, nodes);
   s.nodes = nodes;
@@ -348,6 +351,7 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
   if (!st) st = assay_golden_walk_run(&w, inputs);
   const bool searched = !st && out->n && !options->no_search;
   if (!st && (!out->n || !out->outputs_only)) st = assay_golden_find_stray_casts(&w, inputs);
+  if (!st && searched) st = assay_golden_walk_fill(&w, inputs);
   if (!st && searched) st = search_all(&w);
   assay_golden_walk_deinit(&w);
   if (st) assay_export_deinit(out);

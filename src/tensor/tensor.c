@@ -409,6 +409,16 @@ assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) 
   return NULL;
 }
 
+double assay_tensor_element(const assay_tensor_t* t, int64_t i) {
+  double x = 0;
+  int64_t integer = 0;
+  if (t->store == ASSAY_STORE_F64) return assay_f64(t)[i];
+  if (t->store == ASSAY_STORE_I64) return (double)assay_i64(t)[i];
+  const bool real = assay_type_store(t->type) == ASSAY_STORE_F64;
+  assay_unpack(t->type, t->data, i, 1, real ? (void*)&x : (void*)&integer);
+  return real ? x : (double)integer;
+}
+
 // ---- small tensors, strings, containers -------------------------------------------------------
 
 assay_status_t assay_tensor_scalar_f64(assay_type_t type, double x, assay_tensor_t** out) {

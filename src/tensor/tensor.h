@@ -148,6 +148,10 @@ bool assay_tensor_is_sole(const assay_tensor_t* t);
 // Makes *t a container of the same items that may be given others: itself if nobody else holds it.
 assay_status_t assay_container_unshare(assay_tensor_t** t) ASSAY_MUST_USE;
 
+// Element i of a tensor of real numbers or integers that is F64, I64 or PACKED: for who reads a
+// few.
+double assay_tensor_element(const assay_tensor_t* t, int64_t i);
+
 // Elements of canonical tensors.
 static inline double* assay_f64(const assay_tensor_t* t) { return (double*)t->data; }
 static inline int64_t* assay_i64(const assay_tensor_t* t) { return (int64_t*)t->data; }

@@ -49,10 +49,11 @@ static int fewest(const double* x, size_t n, int from, int to, bool (*has)(doubl
 // Up to LOOKED_AT elements that are neither 0 nor infinite.
 static size_t take_some(const assay_tensor_t* golden, double* out) {
   size_t n = 0;
-  if (golden->kind != ASSAY_KIND_TENSOR || golden->store != ASSAY_STORE_F64) return 0;
+  if (golden->kind != ASSAY_KIND_TENSOR || assay_type_store(golden->type) != ASSAY_STORE_F64)
+    return 0;
   const int64_t step = (golden->size + LOOKED_AT - 1) / LOOKED_AT;
   for (int64_t i = 0; i < golden->size; i += step) {
-    const double x = assay_f64(golden)[i];
+    const double x = assay_tensor_element(golden, i);
     if (isfinite(x) && x != 0) out[n++] = x;
   }
   return n;
