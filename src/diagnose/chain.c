@@ -311,7 +311,8 @@ static assay_status_t run_row(const sample_t* s, int64_t row, const assay_export
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
                                            .unquantized = options->unquantized,
                                            .seed = options->seed,
-                                           .keep_all = true};
+                                           .keep_all = true,
+                                           .spill = true};
   part_t part = {0};
   ASSAY_TRY(assay_evaluator_create(s->model, &config, out));
   ASSAY_TRY(cut_rows(s, row, 1, &part));

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/spill.h"
 #include "formats/format.h"
 
 assay_store_t assay_type_store(assay_type_t type) {
@@ -269,6 +270,23 @@ void assay_tensor_forget(const assay_tensor_t* t) {
 void assay_tensor_forget_whole(const assay_tensor_t* t) {
   while (t->kind == ASSAY_KIND_TENSOR && t->release == release_tensor) t = t->owner;
   assay_tensor_forget(t);
+}
+
+void assay_tensor_spill(assay_tensor_t* t) {
+  int64_t bytes = 0;
+  if (!assay_tensor_is_sole(t) || t->store == ASSAY_STORE_STR || t->store > ASSAY_STORE_PACKED)
+    return;
+  if (t->store == ASSAY_STORE_PACKED)
+    (void)assay_type_packed_bytes(t->type, t->size, &bytes);
+  else
+    bytes = t->size * (int64_t)assay_store_elem_bytes(t->store);
+  if (!assay_spill_is_due((size_t)bytes)) return;
+  assay_spilled_t* s = assay_spill(t->data, (size_t)bytes);
+  if (!s) return;
+  assay_free(t->data);
+  t->data = assay_spilled_data(s);
+  t->owner = s;
+  t->release = assay_spilled_release;
 }
 
 assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {

@@ -114,6 +114,9 @@ assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) ASSAY_
 void assay_tensor_forget(const assay_tensor_t* t);
 // The same of all elements of the tensor that this one shows a part of.
 void assay_tensor_forget_whole(const assay_tensor_t* t);
+// For a tensor that stays for long: its elements move into a file once memory gets short (spill.h).
+// Nothing where another has the tensor, or a part of it, too.
+void assay_tensor_spill(assay_tensor_t* t);
 // A copy in the same store that may be written.
 assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 

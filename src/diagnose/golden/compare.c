@@ -244,6 +244,7 @@ assay_status_t assay_golden_again(assay_golden_walk_t* w, const assay_value_t* v
   if (w->met[v->id].from_zero) ASSAY_TRY(cut_at_zero(out));
   if (!w->met[v->id].stands_in) return NULL;
   ASSAY_TRY(assay_tensor_widen(w->golden_of[v->id]->tensor, &wide));
+  assay_tensor_forget_whole(w->golden_of[v->id]->tensor);
   assay_status_t st = stand_in(*out, wide, &by);
   if (!st && by) {
     assay_tensor_release(*out);

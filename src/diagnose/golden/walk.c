@@ -41,6 +41,7 @@ static assay_status_t create_truth(assay_golden_walk_t* w, bool keep_all,
       .unquantized = w->options->unquantized,
       .seed = w->options->seed,
       .keep_all = keep_all,
+      .spill = keep_all,
       .hooks = {.after = keep_all ? after_refill : after_truth, .user = w}};
   ASSAY_TRY(assay_evaluator_create(w->model, &config, out));
   return assay_evaluator_set_inputs_widened(*out, inputs);

@@ -136,7 +136,8 @@ static assay_status_t add(const assay_export_options_t* options, const assay_sea
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
                                            .unquantized = options->unquantized,
                                            .seed = options->seed,
-                                           .keep_all = true};
+                                           .keep_all = true,
+                                           .spill = true};
   assay_search_t* s = &out->at[out->n];
   bool fits = true;
   *s = (assay_search_t){.model = main->model, .nodes = main->nodes, .n_nodes = main->n_nodes};
