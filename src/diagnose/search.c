@@ -443,6 +443,23 @@ static assay_status_t pass_on(search_state_t* h, assay_predict_t* predict, size_
   return st;
 }
 
+// The repair that left least, or the one that is forecast to.
+static assay_search_suspect_t best_so_far(const search_state_t* h) {
+  const assay_trials_t* t = &h->trials;
+  if (t->n_best) return (assay_search_suspect_t){t->best[0].repair.node, t->best[0].remains};
+  const candidate_t* best = h->n ? &h->list[0] : NULL;
+  for (size_t i = 1; i < h->n; i++)
+    if (h->list[i].promise < best->promise) best = &h->list[i];
+  return (assay_search_suspect_t){best ? t->s->nodes[best->position] : NULL, (double)NAN};
+}
+
+static void tell(const search_state_t* h, const char* doing, const char* cause,
+                 const assay_node_t* at) {
+  if (!assay_search_watch_is_due(h->trials.s->watch)) return;
+  const assay_search_suspect_t best = best_so_far(h);
+  assay_search_watch_tell(h->trials.s->watch, &best, doing, cause, at);
+}
+
 static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
   const assay_search_t* s = h->trials.s;
   const double screen_end = h->start + 0.4 * (h->end - h->start);
@@ -452,6 +469,7 @@ static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
   size_t end = 0;
   for (size_t i = s->n_nodes; i-- > end && assay_clock_seconds() < until;) {
     const bool before = h->trials.found;
+    tell(h, "listing", "", s->nodes[i]);
     ASSAY_TRY(list_node(h, i, screen_end));
     if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
     ASSAY_TRY(pass_on(h, predict, i, screen_end));
@@ -496,6 +514,7 @@ static assay_status_t try_candidate(search_state_t* h, candidate_t* c) {
     if (same_pair(c, &h->list[i])) h->list[i].done = true;
   h->trying = c;
   h->trials.arrived = (double)NAN;
+  tell(h, "trying", assay_proposal_get(c->row)->cause, h->trials.s->nodes[c->position]);
   const int stage = assay_proposal_get(c->row)->stage;
   ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, stage, &trial));
   if (!(h->trials.arrived > 0) || c->expected != c->expected) return NULL;
@@ -717,6 +736,7 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
                                    size_t* out_n) {
   const double now = assay_clock_seconds();
   const assay_alike_source_t source = {make_again, h};
+  tell(h, "trying slips at nodes that belong together", "", NULL);
   assay_alike_t* offers = NULL;
   ASSAY_TRY(assay_new_array(h->n, sizeof *offers, &offers));
   for (size_t i = 0; i < h->n; i++)
@@ -749,6 +769,7 @@ static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t*
     if (assay_proposal_get(row)->stage != 1) continue;
     for (size_t i = 0; !st && i < h->trials.s->n_nodes && assay_clock_seconds() < until; i++)
       st = ask(h, i, row, row + 1, 1, &keep);
+    tell(h, "trying the same slip at several nodes:", assay_proposal_get(row)->cause, NULL);
   }
   if (!st) st = assay_search_slips(h->trials.s, &all, until, out, out_n, &trials);
   h->trials.s->trials += trials;
@@ -759,6 +780,7 @@ static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t*
 // A factor and a summand for each channel: half of the time that is left.
 static assay_status_t search_channels(search_state_t* h, double end) {
   const double now = assay_clock_seconds();
+  tell(h, "fitting channels", "", NULL);
   return assay_search_channels(&h->trials, now + (end - now) / 2);
 }
 
@@ -767,6 +789,7 @@ static assay_status_t search_joint(search_state_t* h, double end, assay_fault_t*
                                    size_t* out_n) {
   const double now = assay_clock_seconds();
   size_t trials = 0;
+  tell(h, "trying several repairs at once", "", NULL);
   ASSAY_TRY(assay_search_joint(h->trials.s, now + (end - now) / 2, out, out_n, &trials));
   h->trials.s->trials += trials;
   return NULL;

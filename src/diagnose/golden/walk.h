@@ -5,6 +5,7 @@
 
 #include "diagnose/export.h"
 #include "diagnose/golden/printed.h"
+#include "diagnose/search_watch.h"
 #include "eval/evaluator.h"
 
 // What the walk found of a value that golden knows.
@@ -28,6 +29,7 @@ typedef struct assay_golden_walk {
   assay_difference_t* explained;  // by value id: of the noisy run from truth
   assay_export_t* out;
   bool* faulty;  // by node id; NULL: only outputs are known
+  assay_search_watch_t watch;
   bool walking;
   bool full;  // truth's slots hold every value, golden in its place
 } assay_golden_walk_t;
