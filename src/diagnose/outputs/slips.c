@@ -1,4 +1,5 @@
-// First the same change of all nodes that have the same attributes, a run each. Then each repair is
+// First the same change of all nodes that have the same attributes, and of all in which it changes
+// the same, a run each: pads of [0, 0, 2, 2] are wrong whatever the strides. Then each repair is
 // followed to the targets once. To first order their effects add: pairs whose sum is nearest to
 // what golden differs by are what sets begin with. A set is run as a whole; then what is left tells
 // which repair of another node comes next.
@@ -246,9 +247,23 @@ static bool sets_alike(const assay_repair_edit_t* x, const assay_repair_edit_t* 
   return assay_around_same_attrs(&one, &other);
 }
 
-static bool is_same_slip(const assay_repair_t* x, const assay_repair_t* y) {
+// Whether both nodes have the same now where an edit sets something.
+static bool have_alike(const assay_repair_t* x, const assay_repair_t* y) {
+  for (size_t i = 0; i < x->n_edits; i++) {
+    const assay_attr_t* a = assay_node_attr(x->node, x->edits[i].attr.name);
+    const assay_attr_t* b = assay_node_attr(y->node, x->edits[i].attr.name);
+    assay_attr_t was = a ? *a : (assay_attr_t){0}, other = b ? *b : (assay_attr_t){0};
+    const assay_node_t one = {.attrs = &was, .n_attrs = a ? 1 : 0};
+    const assay_node_t another = {.attrs = &other, .n_attrs = b ? 1 : 0};
+    if (!assay_around_same_attrs(&one, &another)) return false;
+  }
+  return true;
+}
+
+// wide: whatever other attributes the nodes have.
+static bool is_same_slip(const assay_repair_t* x, const assay_repair_t* y, bool wide) {
   if (x->n_edits != y->n_edits || strcmp(x->node->op_type, y->node->op_type) != 0 ||
-      !assay_around_same_attrs(x->node, y->node))
+      !(wide ? have_alike(x, y) : assay_around_same_attrs(x->node, y->node)))
     return false;
   for (size_t i = 0; i < x->n_edits; i++)
     if (!sets_alike(&x->edits[i], &y->edits[i])) return false;
@@ -256,11 +271,12 @@ static bool is_same_slip(const assay_repair_t* x, const assay_repair_t* y) {
 }
 
 // Repairs like the first of them, of all nodes that have one; left empty if that was done before.
-static void gather_slip(slip_search_t* a, const assay_slips_t* all, size_t first, slip_set_t* out) {
+static void gather_slip(slip_search_t* a, const assay_slips_t* all, size_t first, bool wide,
+                        slip_set_t* out) {
   *out = (slip_set_t){0};
   a->n_candidates = 0;
   for (size_t i = 0; i < all->n && a->n_candidates < CANDIDATES; i++) {
-    if (!is_same_slip(&all->at[i], &all->at[first])) continue;
+    if (!is_same_slip(&all->at[i], &all->at[first], wide)) continue;
     if (i < first) break;
     if (has_node(a, out, all->at[i].node)) continue;
     if (out->n == MAX) break;
@@ -271,13 +287,17 @@ static void gather_slip(slip_search_t* a, const assay_slips_t* all, size_t first
 
 static assay_status_t find_slip(slip_search_t* a, const assay_slips_t* all, double* rest,
                                 assay_fault_t* out, size_t* out_n) {
-  for (size_t i = 0; i < all->n && !*out_n && assay_clock_seconds() < a->end; i++) {
-    slip_set_t set;
-    bool fits = false;
-    gather_slip(a, all, i, &set);
-    if (set.n < 2) continue;
-    ASSAY_TRY(run(a, &set, rest, &fits));
-    if (fits && a->restored) ASSAY_TRY(take(a, &set, rest, out, out_n));
+  for (size_t i = 0; i < all->n && !*out_n; i++) {
+    size_t narrow = 0;
+    for (int wide = 0; wide < 2 && !*out_n && assay_clock_seconds() < a->end; wide++) {
+      slip_set_t set;
+      bool fits = false;
+      gather_slip(a, all, i, wide, &set);
+      if (set.n < 2 || (wide && set.n == narrow)) continue;
+      narrow = set.n;
+      ASSAY_TRY(run(a, &set, rest, &fits));
+      if (fits && a->restored) ASSAY_TRY(take(a, &set, rest, out, out_n));
+    }
   }
   return NULL;
 }
