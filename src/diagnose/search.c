@@ -752,16 +752,31 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
   return st;
 }
 
+typedef struct slip_keeper {
+  search_state_t* h;
+  assay_slips_t all;
+} slip_keeper_t;
+
+// With the forecast of when it was listed.
 static assay_status_t keep_slip(void* user, const assay_repair_t* r, bool* stop) {
+  slip_keeper_t* k = user;
+  const search_state_t* h = k->h;
+  const size_t ordinal = k->h->offered++;
+  const assay_forecast_t* forecast = NULL;
   *stop = false;
-  return assay_slips_add(user, r);
+  for (size_t i = 0; i < h->n && !forecast; i++) {
+    const candidate_t* c = &h->list[i];
+    if (c->position == h->trials.position && c->row == h->row && c->ordinal == ordinal)
+      forecast = &c->forecast;
+  }
+  return assay_slips_add(&k->all, r, forecast);
 }
 
 // The same attribute wrong at several nodes: an eighth of the time that is left.
 static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t* out,
                                    size_t* out_n) {
-  assay_slips_t all = {0};
-  const assay_trial_t keep = {keep_slip, &all};
+  slip_keeper_t kept = {.h = h};
+  const assay_trial_t keep = {keep_slip, &kept};
   const double now = assay_clock_seconds(), until = now + (end - now) / 8;
   assay_status_t st = NULL;
   size_t trials = 0;
@@ -771,9 +786,9 @@ static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t*
       st = ask(h, i, row, row + 1, 1, &keep);
     tell(h, "trying the same slip at several nodes:", assay_proposal_get(row)->cause, NULL);
   }
-  if (!st) st = assay_search_slips(h->trials.s, &all, until, out, out_n, &trials);
+  if (!st) st = assay_search_slips(h->trials.s, &kept.all, until, out, out_n, &trials);
   h->trials.s->trials += trials;
-  assay_slips_deinit(&all);
+  assay_slips_deinit(&kept.all);
   return st;
 }
 
