@@ -3,7 +3,7 @@
 #define ASSAY_DIAGNOSE_SEARCH_H_
 
 #include "diagnose/export.h"
-#include "diagnose/search_watch.h"
+#include "diagnose/golden/search_watch.h"
 #include "eval/evaluator.h"
 
 // One value that golden knows, and truth of it as the model has it.

@@ -5,7 +5,7 @@
 
 #include "diagnose/export.h"
 #include "diagnose/golden/printed.h"
-#include "diagnose/search_watch.h"
+#include "diagnose/golden/search_watch.h"
 #include "eval/evaluator.h"
 
 // What the walk found of a value that golden knows.

@@ -312,7 +312,7 @@ static double promise_of(const slip_search_t* a, const assay_slips_t* all, const
   return best <= 1 && sum.along < 0 ? best : NONE;
 }
 
-static int most_promising(const void* a, const void* b) {
+static int by_promise(const void* a, const void* b) {
   const slip_group_t *x = a, *y = b;
   if (x->promise != y->promise) return x->promise < y->promise ? -1 : 1;
   if (x->first != y->first) return x->first < y->first ? -1 : 1;
@@ -333,7 +333,7 @@ static size_t list_groups(slip_search_t* a, const assay_slips_t* all, slip_group
       out[n++] = (slip_group_t){i, wide, promise_of(a, all, &set)};
     }
   }
-  if (n) qsort(out, n, sizeof *out, most_promising);
+  if (n) qsort(out, n, sizeof *out, by_promise);
   return n;
 }
 

@@ -1,5 +1,5 @@
 // What a repair search says while it runs.
-#include "diagnose/search_watch.h"
+#include "diagnose/golden/search_watch.h"
 
 #include <math.h>
 #include <stdio.h>

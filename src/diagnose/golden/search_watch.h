@@ -1,6 +1,6 @@
 // What a repair search says while it runs: what is wrong, the best suspect so far, what it tries.
-#ifndef ASSAY_DIAGNOSE_SEARCH_WATCH_H_
-#define ASSAY_DIAGNOSE_SEARCH_WATCH_H_
+#ifndef ASSAY_DIAGNOSE_GOLDEN_SEARCH_WATCH_H_
+#define ASSAY_DIAGNOSE_GOLDEN_SEARCH_WATCH_H_
 
 #include "ir/ir.h"
 
@@ -27,4 +27,4 @@ bool assay_search_watch_is_due(const assay_search_watch_t* w);
 void assay_search_watch_tell(assay_search_watch_t* w, const assay_search_suspect_t* suspect,
                              const char* doing, const char* cause, const assay_node_t* at);
 
-#endif  // ASSAY_DIAGNOSE_SEARCH_WATCH_H_
+#endif  // ASSAY_DIAGNOSE_GOLDEN_SEARCH_WATCH_H_
