@@ -76,6 +76,7 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
                       .evaluator = w->truth,
                       .faulty = w->faulty,
                       .deadline = deadline,
+                      .watch = &w->watch,
                       .several = true};
   assay_status_t st = assay_new_array((size_t)w->model->n_values, sizeof *wanted, &wanted);
   if (!st) st = assay_new_array(g->n_nodes, sizeof *nodes, &nodes);
@@ -87,12 +88,22 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
   if (!st) s.n_nodes = list_nodes(w, wanted, nodes);
   s.nodes = nodes;
   s.targets = targets;
+  w->watch.value = w->out->faults[fault].value;
+  w->watch.off = w->out->faults[fault].difference.rms;
+  if (!st)
+    assay_search_watch_tell(&w->watch,
+                            &(assay_search_suspect_t){w->out->faults[fault].node, (double)NAN},
+                            "looking for what is at fault", "", NULL);
   const bool inner = !w->out->outputs_only && n == 1;
   if (inner) s.deadline -= KEPT_FOR_MISSING * fmax(0, deadline - assay_clock_seconds());
   if (!st && w->out->outputs_only) st = assay_others_init(w->options, &s, &others);
   if (!st && inner) st = assay_inner_repeat(w, &targets[0], fault, found, &n_found);
   if (!st && !n_found) st = assay_search_run(&s, found, &n_found);
   assay_others_deinit(&others);
+  if (!st && inner && !(n_found && found[0].restored))
+    assay_search_watch_tell(
+        &w->watch, &(assay_search_suspect_t){targets[0].value->producer, (double)NAN},
+        "solving for its constants and what may be missing", "", targets[0].value->producer);
   if (!st && inner) st = assay_inner_solve(w, &targets[0], deadline, found, &n_found);
   if (!st) st = take_found(w, fault, found, n_found);
   w->out->cut_short |= s.cut_short;
@@ -157,7 +168,11 @@ static assay_status_t reconsider(assay_golden_walk_t* w, double end) {
 
 static assay_status_t search_all(assay_golden_walk_t* w) {
   const double seconds = w->options->seconds > 0 ? w->options->seconds : 40;
-  const double end = assay_clock_seconds() + seconds;
+  const double start = assay_clock_seconds(), end = start + seconds;
+  w->watch.progress = w->options->progress;
+  w->watch.user = w->options->user;
+  w->watch.start = start;
+  w->watch.end = end;
   if (w->out->outputs_only) return search_outputs(w, end);
   ASSAY_TRY(assay_new_array((size_t)w->model->n_node_ids, sizeof *w->faulty, &w->faulty));
   for (size_t i = 0; i < w->out->n; i++) w->faulty[w->out->faults[i].node->id] = true;
@@ -188,6 +203,7 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
   if (!st) st = assay_golden_drop_idle(&w);
   const bool searched = !st && out->n && !options->no_search;
   if (!st && (!out->n || !out->outputs_only)) st = assay_golden_find_stray_casts(&w, inputs);
+  if (!st && searched) st = assay_golden_walk_fill(&w, inputs);
   if (!st && searched) st = search_all(&w);
   assay_golden_walk_deinit(&w);
   if (st) assay_export_deinit(out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/spill.h"
 #include "diagnose/repair_chain.h"
 #include "eval/gradients/vjp.h"
 
@@ -22,6 +23,7 @@ struct assay_predict {
   double residual;    // <r, r>
   double* overlaps;   // <p, r> / <r, r> of the random signs, before they are put at right angles
   double** adjoints;  // by value id: ASSAY_PROBES blocks of its elements; NULL: nothing, or unknown
+  assay_spilled_t** spilled;  // by value id: whose the block is, where it lies in a file
   unsigned char* states;
   bool* data;  // by value id: made from the model's inputs, not from constants and shapes alone
   bool blind;  // a node with a body, which may read anything, was passed
@@ -127,6 +129,7 @@ assay_status_t assay_predict_create(const assay_search_t* s, assay_predict_t** o
   p->s = s;
   assay_status_t st = assay_new_array(ASSAY_PROBES - 1, sizeof *p->overlaps, &p->overlaps);
   if (!st) st = assay_new_array(values, sizeof *p->adjoints, &p->adjoints);
+  if (!st) st = assay_new_array(values, sizeof *p->spilled, &p->spilled);
   if (!st) st = assay_new_array(values, sizeof *p->states, &p->states);
   if (!st) st = assay_new_array(values, sizeof *p->data, &p->data);
   if (!st) mark_data(p);
@@ -138,11 +141,21 @@ assay_status_t assay_predict_create(const assay_search_t* s, assay_predict_t** o
   return NULL;
 }
 
+static void free_adjoint(assay_predict_t* p, size_t id) {
+  if (p->spilled && p->spilled[id]) {
+    assay_spilled_release(p->spilled[id]);
+    p->spilled[id] = NULL;
+  } else {
+    assay_free(p->adjoints[id]);
+  }
+  p->adjoints[id] = NULL;
+}
+
 void assay_predict_destroy(assay_predict_t* p) {
   if (!p) return;
-  for (size_t i = 0; p->adjoints && i < (size_t)p->s->model->n_values; i++)
-    assay_free(p->adjoints[i]);
+  for (size_t i = 0; p->adjoints && i < (size_t)p->s->model->n_values; i++) free_adjoint(p, i);
   assay_free(p->adjoints);
+  assay_free(p->spilled);
   assay_free(p->states);
   assay_free(p->data);
   assay_free(p->overlaps);
@@ -254,8 +267,7 @@ double assay_forecast_best(const assay_forecast_t* f) {
 // ---- the pass -----------------------------------------------------------------------------------
 
 static void drop(assay_predict_t* p, const assay_value_t* v) {
-  assay_free(p->adjoints[v->id]);
-  p->adjoints[v->id] = NULL;
+  free_adjoint(p, (size_t)v->id);
   p->states[v->id] = NOTHING;
 }
 
@@ -416,6 +428,17 @@ static void drop_oldest(assay_predict_t* p) {
   p->n_cached--;
 }
 
+// An adjoint that the pass has left behind is asked for now and then.
+static void spill(assay_predict_t* p, const assay_value_t* v, size_t bytes) {
+  double* was = p->adjoints[v->id];
+  if (!was || p->spilled[v->id] || !assay_spill_is_due(bytes)) return;
+  assay_spilled_t* s = assay_spill(was, bytes);
+  if (!s) return;
+  assay_free(was);
+  p->spilled[v->id] = s;
+  p->adjoints[v->id] = assay_spilled_data(s);
+}
+
 static void keep(assay_predict_t* p, const assay_value_t* v, size_t position) {
   if (p->states[v->id] != KNOWN) return;
   const assay_tensor_t* t = assay_evaluator_get(p->s->evaluator, v);
@@ -426,6 +449,7 @@ static void keep(assay_predict_t* p, const assay_value_t* v, size_t position) {
   p->cached[at].position = position;
   p->cached[at].bytes = bytes;
   p->cached_bytes += bytes;
+  spill(p, v, (size_t)bytes);
 }
 
 static void let_go(assay_predict_t* p, size_t position) {

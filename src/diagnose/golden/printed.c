@@ -116,13 +116,14 @@ static double evidence_of(const assay_printed_t* p, const double* x, size_t n, d
 // Up to LOOKED_AT elements that are neither 0 nor infinite, from all columns and rows.
 static size_t take_some(const assay_tensor_t* golden, double* out) {
   size_t n = 0;
-  if (golden->kind != ASSAY_KIND_TENSOR || golden->store != ASSAY_STORE_F64) return 0;
+  if (golden->kind != ASSAY_KIND_TENSOR || assay_type_store(golden->type) != ASSAY_STORE_F64)
+    return 0;
   const int64_t count = golden->size < LOOKED_AT ? golden->size : LOOKED_AT;
   for (int64_t i = 0; i < count; i++) {
     // Parts of equal size, of each an element by chance.
     const int64_t from = i * (golden->size / count), part = golden->size / count;
     const uint64_t chance = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15U >> 33;
-    const double x = assay_f64(golden)[from + (int64_t)(chance % (uint64_t)part)];
+    const double x = assay_tensor_element(golden, from + (int64_t)(chance % (uint64_t)part));
     if (isfinite(x) && x != 0) out[n++] = x;
   }
   return n;

@@ -197,7 +197,7 @@ assay_status_t assay_states_base(assay_states_t* s, size_t sample, const assay_e
   assay_evaluator_t* made = NULL;
   *out = s->base[sample] ? s->base[sample] : s->lent && s->base_of == sample ? s->lent : NULL;
   if (*out) return NULL;
-  config.keep_all = true;
+  config.keep_all = config.spill = true;
   if (!s->written) config.hooks = (assay_evaluator_hooks_t){0};
   s->at = s->resting;
   assay_status_t st = assay_evaluator_create_run(
