@@ -222,19 +222,17 @@ static assay_status_t consider(const propagation_t* p, const assay_fault_t* f, b
   return st;
 }
 
-static bool any_printed(const assay_golden_walk_t* w) {
+bool assay_golden_any_printed(const assay_golden_walk_t* w) {
   for (size_t i = 0; i < (size_t)w->model->n_values; i++)
     if (w->golden_of[i] && assay_is_printed(&w->printed[i])) return true;
   return false;
 }
 
-assay_status_t assay_golden_forgive_printed(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
+assay_status_t assay_golden_forgive_printed(assay_golden_walk_t* w) {
   const size_t values = (size_t)w->model->n_values;
   assay_export_t* e = w->out;
   propagation_t p = {.w = w,
                      .rounding = assay_rounding_unknown(ASSAY_FORMAT_FP64, ASSAY_FORMAT_FP64)};
-  if (!e->n || !any_printed(w)) return NULL;
-  ASSAY_TRY(assay_golden_walk_fill(w, inputs));
   assay_status_t st = assay_new_array(values, sizeof *p.made, &p.made);
   if (!st) st = assay_new_array(values, sizeof *p.unknown, &p.unknown);
   if (!st) st = assay_new_array(values, sizeof *p.wanted, &p.wanted);

@@ -41,6 +41,14 @@ static const double WORTH = 0.98;  // equations that took no part are met so far
 
 // ---- going on ----------------------------------------------------------------------------------
 
+// Of the numbers that a site has fitted those that do something: factors that are all 1 are none.
+static int effective(const assay_site_t* site, const double* factor) {
+  static const double SEEN = 1e-4;
+  double far = 0;
+  for (int64_t c = 0; c < site->channels; c++) far = fmax(far, fabs(factor[c] - 1));
+  return far > SEEN || !(site->family & SUMMANDS) ? site->family : SUMMANDS;
+}
+
 // The repair: output times factors, plus summands.
 static assay_status_t make_chains(const assay_search_t* s, const assay_site_t* site,
                                   const double* factor, const double* summand,
@@ -48,14 +56,17 @@ static assay_status_t make_chains(const assay_search_t* s, const assay_site_t* s
   static const char* const causes[] = {"", "scale of each channel", "bias of each channel",
                                        "scale and bias of each channel"};
   static const char* const operators[] = {"Mul", "Add"};
+  static const char* const words[] = {" times", " plus"};
   const assay_tensor_t* y = assay_site_sketch_truth(s, s->nodes[site->position]->outputs[0]);
+  const int family = effective(site, factor);
   int64_t dims[ASSAY_MAX_RANK];
-  static const double SEEN = 1e-4;
-  double low = HUGE_VAL, high = -HUGE_VAL, least = HUGE_VAL, most = -HUGE_VAL;
-  *out = (assay_repair_t){.node = s->nodes[site->position], .cause = causes[site->family]};
+  *out = (assay_repair_t){.node = s->nodes[site->position], .cause = causes[family]};
   for (int i = 0; i < y->rank; i++) dims[i] = i == site->axis ? site->channels : 1;
+  size_t used = (size_t)snprintf(out->text, sizeof out->text, "what comes out");
   for (int k = 0; k < 2; k++) {
-    if (!(site->family >> k & 1)) continue;
+    if (!(family >> k & 1)) continue;
+    const double* number = k ? summand : factor;
+    double low = HUGE_VAL, high = -HUGE_VAL;
     assay_repair_edit_t* e = &out->edits[out->n_edits];
     *e = (assay_repair_edit_t){.kind = ASSAY_EDIT_CHAIN, .n_chain = 1, .type = y->type};
     e->chain[0] = (assay_chain_step_t){
@@ -64,20 +75,13 @@ static assay_status_t make_chains(const assay_search_t* s, const assay_site_t* s
     assay_status_t st = assay_tensor_create(y->type, y->rank, dims, &e->tensor);
     if (st) return assay_repair_deinit(out), st;
     out->n_edits++;
-    for (int64_t c = 0; c < site->channels; c++)
-      assay_f64(e->tensor)[c] = (double)(float)(k ? summand[c] : factor[c]);
+    for (int64_t c = 0; c < site->channels; c++) {
+      assay_f64(e->tensor)[c] = (double)(float)number[c];
+      low = fmin(low, number[c]), high = fmax(high, number[c]);
+    }
+    used += (size_t)snprintf(out->text + used, sizeof out->text - used, "%s %.4g to %.4g", words[k],
+                             low, high);
   }
-  for (int64_t c = 0; c < site->channels; c++) {
-    low = fmin(low, factor[c]), high = fmax(high, factor[c]);
-    least = fmin(least, summand[c]), most = fmax(most, summand[c]);
-  }
-  size_t used = (size_t)snprintf(out->text, sizeof out->text, "what comes out");
-  if (site->family & FACTORS && high - low + fabs(high - 1) > SEEN)
-    used += (size_t)snprintf(out->text + used, sizeof out->text - used, " times %.4g to %.4g", low,
-                             high);
-  if (site->family & SUMMANDS)
-    used += (size_t)snprintf(out->text + used, sizeof out->text - used, " plus %.4g to %.4g", least,
-                             most);
   snprintf(out->text + used, sizeof out->text - used, ", by channel");
   return NULL;
 }
@@ -407,7 +411,7 @@ static bool are_beside(const assay_search_t* s, size_t a, size_t b) {
 }
 
 // Two numbers a channel have to leave so much less than one.
-static int least_family(const assay_site_t* site) {
+static int smallest_family(const assay_site_t* site) {
   static const double EACH = 2;
   const double both = EACH * site->lefts[FACTORS | SUMMANDS];
   const int one = site->lefts[SUMMANDS] < site->lefts[FACTORS] ? SUMMANDS : FACTORS;
@@ -423,7 +427,7 @@ static assay_status_t try_beside(assay_trials_t* t, assay_site_sketch_t* k,
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < k->n && assay_clock_seconds() < k->end; i++) {
     assay_site_t* site = &k->sites[i];
-    if (site != found) site->family = least_family(site);
+    if (site != found) site->family = smallest_family(site);
     if (site == found || !(site->left < NEARLY) ||
         !are_beside(t->s, site->position, found->position))
       continue;

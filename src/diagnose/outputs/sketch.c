@@ -18,12 +18,6 @@ void assay_site_sketch_deinit(assay_site_sketch_t* k) {
   assay_free(k->sides);
 }
 
-assay_tensor_t* assay_site_sketch_truth(const assay_search_t* s, const assay_value_t* v) {
-  for (size_t k = 0; k < s->n_targets; k++)
-    if (s->targets[k].value == v) return s->targets[k].truth;
-  return assay_evaluator_get(s->evaluator, v);
-}
-
 // ---- sites -------------------------------------------------------------------------------------
 
 static bool is_one_of(const char* op, const char* const* names) {
@@ -56,16 +50,6 @@ static int axis_of(const assay_node_t* n, const assay_tensor_t* y) {
 
 static bool is_float(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
-}
-
-// As many unknowns as there are elements of golden can always be met.
-assay_status_t assay_site_add(assay_site_sketch_t* k, assay_site_t site, int64_t elements) {
-  const size_t spare = site.kind == ASSAY_SITE_OUTPUT ? site.columns / 2 : site.columns;
-  if ((int64_t)(spare + ASSAY_SITE_SPARE) > elements) return assay_free(site.at), NULL;
-  assay_status_t st = assay_grow(&k->sites, &k->capacity, k->n + 1, sizeof *k->sites);
-  if (st) return assay_free(site.at), st;
-  k->sites[k->n++] = site;
-  return NULL;
 }
 
 static assay_status_t list_output(assay_site_sketch_t* k, size_t position, const assay_tensor_t* y,

@@ -14,14 +14,14 @@
 typedef assay_quantizer_suspect_t suspect_t;
 typedef assay_suspect_measured_t measured_t;
 
-enum { MOST_SAMPLES = 8 };
+enum { MAX_SAMPLES = 8 };
 
 // Of healthy networks whose ties another engine turned 0.15 was seen.
 static const double ENOUGH = 0.25;
 
 // One change of a site, sample by sample.
 typedef struct move {
-  double toward[MOST_SAMPLES], moved[MOST_SAMPLES], wrong[MOST_SAMPLES];
+  double toward[MAX_SAMPLES], moved[MAX_SAMPLES], wrong[MAX_SAMPLES];
   size_t n;
 } move_t;
 
@@ -47,7 +47,7 @@ static assay_status_t measure(suspect_t* u, size_t site, assay_quantizer_alterna
   const size_t n = assay_states_samples(u->states);
   const assay_quantizer_state_t was = u->at[site];
   assay_status_t st = NULL;
-  *out = (move_t){.n = n < MOST_SAMPLES ? n : MOST_SAMPLES};
+  *out = (move_t){.n = n < MAX_SAMPLES ? n : MAX_SAMPLES};
   for (size_t k = 0; !st && k < out->n; k++) {
     measured_t m = {0};
     assay_states_only(u->states, k);
@@ -91,12 +91,12 @@ static void blame(assay_quantizers_t* q, const double* explained) {
   enum { RIVALS = sizeof q->rivals / sizeof *q->rivals };
   // Where many explain as much, outputs are too few.
   static const double NEARLY = 0.6;
-  const size_t crowd = 4 + q->n / 16;
+  const size_t many = 4 + q->n / 16;
   size_t best = 0, as_much = 0;
   for (size_t i = 0; i < q->n; i++)
     if (explained[i] > explained[best]) best = i;
   for (size_t i = 0; i < q->n; i++) as_much += explained[i] > NEARLY * explained[best];
-  if (!(explained[best] > ENOUGH) || as_much > crowd) return;
+  if (!(explained[best] > ENOUGH) || as_much > many) return;
   q->blamed = q->at[best].node;
   q->explained = explained[best];
   for (int r = 0; r < RIVALS; r++) {
@@ -109,26 +109,6 @@ static void blame(assay_quantizers_t* q, const double* explained) {
     }
     if (next) q->rivals[q->n_rivals++] = next;
   }
-}
-
-// What a limit has left are the largest integers in magnitude, of one sign or of both.
-assay_status_t assay_quantizer_cut_off(const assay_quantizer_site_t* s,
-                                       const assay_tensor_t* integers, bool** out) {
-  static const double WIDE = 1024;  // limits below are of numbers that few integers tell apart
-  double most = 0;
-  int64_t n = 0;
-  *out = NULL;
-  if (!s->bias || integers->rank != 1) return NULL;
-  for (int64_t i = 0; i < integers->size; i++) {
-    const double q = fabs((double)assay_i64(integers)[i]);
-    n = q > most ? 1 : n + (q == most);
-    most = fmax(most, q);
-  }
-  if (most < WIDE || n == integers->size) return NULL;
-  ASSAY_TRY(assay_new_array((size_t)integers->size, sizeof **out, out));
-  for (int64_t i = 0; i < integers->size; i++)
-    (*out)[i] = fabs((double)assay_i64(integers)[i]) == most;
-  return NULL;
 }
 
 assay_status_t assay_suspect_attribute(suspect_t* u) {
