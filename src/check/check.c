@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "check/check_public.h"
 #include "check/fix.h"
+#include "diagnose/arithmetic_find.h"
 #include "diagnose/chain.h"
 #include "diagnose/golden/golden_kind.h"
 #include "eval/evaluator.h"
@@ -62,6 +63,23 @@ static double seconds_left(const assay_check_t* c) {
   return all > 0 ? fmax(all - c->seconds_of_quantizers, fmin(all, LEAST)) : all;
 }
 
+// Truth against golden; where they differ, golden's arithmetic may be why. What is left is
+// searched.
+static assay_status_t run_export(assay_check_t* c, const assay_samples_t* inputs,
+                                 const assay_export_options_t* options) {
+  const assay_golden_t* golden = c->options.golden;
+  assay_export_options_t o = *options;
+  o.no_search = true;
+  ASSAY_TRY(assay_chain_run(c->model, inputs, golden, &o, &c->export));
+  if (!c->export.n) return NULL;
+  ASSAY_TRY(assay_arithmetic_find(c->model, inputs, golden, &o, &c->golden_arithmetic));
+  o.arithmetic = c->golden_arithmetic;
+  if (o.arithmetic.format == ASSAY_FORMAT_NONE && options->no_search) return NULL;
+  o.no_search = options->no_search;
+  assay_export_deinit(&c->export);
+  return assay_chain_run(c->model, inputs, golden, &o, &c->export);
+}
+
 // Truth against golden.
 static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inputs) {
   if (!c->options.golden) return NULL;
@@ -73,8 +91,7 @@ static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inpu
                                           .progress = c->options.progress,
                                           .user = c->options.user};
   const assay_samples_t* whole = c->options.whole_batch;
-  ASSAY_TRY(
-      assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export));
+  ASSAY_TRY(run_export(c, whole ? whole : inputs, &options));
   if (!c->quantizers.suspected) return NULL;
   // The quantizer is told, not the output that shows it.
   const size_t n = c->export.values_compared;

@@ -83,8 +83,9 @@ struct assay_check {
   int64_t rewriting_mismatched;  // elements that are finite in one of them only, or integers that
                                  // differ
   bool has_golden;
-  bool golden_quantized;        // golden is of a network that quantizes, as the model does
-  struct assay_check_job* job;  // of public checks (check_public.h); NULL: not public
+  bool golden_quantized;                 // golden is of a network that quantizes, as the model does
+  assay_arithmetic_t golden_arithmetic;  // that golden was computed in, where it is not float32
+  struct assay_check_job* job;           // of public checks (check_public.h); NULL: not public
 };
 
 // Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is

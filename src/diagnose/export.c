@@ -347,7 +347,8 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
   assay_status_t st = assay_golden_walk_create(&w, golden, inputs);
   if (!st) st = assay_golden_walk_run(&w, inputs);
   const bool searched = !st && out->n && !options->no_search;
-  if (!st && (!out->n || !out->outputs_only)) st = assay_golden_find_stray_casts(&w, inputs);
+  if (!st && !options->probe && (!out->n || !out->outputs_only))
+    st = assay_golden_find_stray_casts(&w, inputs);
   if (!st && searched) st = search_all(&w);
   assay_golden_walk_deinit(&w);
   if (st) assay_export_deinit(out);

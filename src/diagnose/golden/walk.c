@@ -233,6 +233,7 @@ static assay_status_t forgive_steps(assay_golden_walk_t* w, assay_tensor_t* cons
 assay_status_t assay_golden_walk_run(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
   bool borderline = false;
   ASSAY_TRY(walk_on(w));
+  if (w->options->probe) return NULL;
   for (size_t i = 0; i < w->out->n; i++) borderline |= is_borderline(w, &w->out->faults[i]);
   if (borderline) ASSAY_TRY(reconsider(w, inputs));
   const bool quantizes = !w->options->unquantized && assay_model_quantizes(w->model);

@@ -1,0 +1,122 @@
+// Arithmetics other than float32, and what values look like that were computed in them.
+#include "diagnose/arithmetic.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "eval/evaluator.h"
+
+// The commonest first. TF32: NVIDIA A100 Tensor Core GPU Architecture, 2020; tensor cores cut what
+// they read to ten bits behind the point, libraries may round it before. XLA's default precision on
+// TPUs is products of bfloat16 operands.
+const assay_arithmetic_t assay_arithmetics[] = {
+    {ASSAY_FORMAT_TF32, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY},
+    {ASSAY_FORMAT_TF32, true, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY},
+    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY},
+    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY},
+    {ASSAY_FORMAT_NONE, false, ASSAY_ARITHMETIC_OPERANDS, 0}};
+
+typedef struct product {
+  const char* op_type;
+  unsigned kind;
+  size_t n_operands;  // the first inputs; a bias after them is added in float32
+} product_t;
+
+static const product_t PRODUCTS[] = {
+    {"Conv", ASSAY_PRODUCTS_CUDNN, 2},          {"FusedConv", ASSAY_PRODUCTS_CUDNN, 2},
+    {"ConvTranspose", ASSAY_PRODUCTS_CUDNN, 2}, {"DeformConv", ASSAY_PRODUCTS_CUDNN, 2},
+    {"LSTM", ASSAY_PRODUCTS_CUDNN, 3},          {"GRU", ASSAY_PRODUCTS_CUDNN, 3},
+    {"RNN", ASSAY_PRODUCTS_CUDNN, 3},           {"MatMul", ASSAY_PRODUCTS_MATRIX, 2},
+    {"FusedMatMul", ASSAY_PRODUCTS_MATRIX, 2},  {"Gemm", ASSAY_PRODUCTS_MATRIX, 2},
+    {"FusedGemm", ASSAY_PRODUCTS_MATRIX, 2},    {"Einsum", ASSAY_PRODUCTS_MATRIX, SIZE_MAX},
+    {"Attention", ASSAY_PRODUCTS_MATRIX, 3},    {"MultiHeadAttention", ASSAY_PRODUCTS_MATRIX, 3}};
+
+static const product_t* product_of(const assay_node_t* n) {
+  const product_t* end = PRODUCTS + sizeof PRODUCTS / sizeof *PRODUCTS;
+  for (const product_t* p = PRODUCTS; p < end; p++)
+    if (strcmp(n->op_type, p->op_type) == 0) return p;
+  return NULL;
+}
+
+unsigned assay_arithmetic_products(const assay_node_t* n) {
+  const product_t* p = product_of(n);
+  return p ? p->kind : 0;
+}
+
+// ---- rounding ----------------------------------------------------------------------------------
+
+static assay_status_t truncate(assay_format_t format, assay_tensor_t** t) {
+  const int lost = 53 - assay_format_info(format)->precision;
+  assay_tensor_t *wide = NULL, *cut = NULL;
+  ASSAY_TRY(assay_tensor_widen(*t, &wide));
+  assay_status_t st = assay_tensor_create((*t)->type, wide->rank, wide->dims, &cut);
+  for (int64_t i = 0; !st && i < wide->size; i++) {
+    uint64_t bits;
+    memcpy(&bits, &assay_f64(wide)[i], sizeof bits);
+    bits &= UINT64_MAX << lost;
+    memcpy(&assay_f64(cut)[i], &bits, sizeof bits);
+  }
+  assay_tensor_release(wide);
+  if (st) return st;
+  assay_tensor_release(*t);
+  *t = cut;
+  return NULL;
+}
+
+// A float16 value keeps its digits and loses its range (tf32 has as many): golden that overflowed
+// is no use to anybody, and what did not shows the same.
+static assay_status_t to_format(const assay_arithmetic_t* a, bool truncates, assay_tensor_t** t) {
+  assay_tensor_t* rounded = NULL;
+  if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT) return NULL;
+  const assay_format_t f = a->format == ASSAY_FORMAT_FP16 ? ASSAY_FORMAT_TF32 : a->format;
+  if (truncates) return truncate(f, t);
+  ASSAY_TRY(assay_round_tensor(*t, f, &rounded));
+  assay_tensor_release(*t);
+  *t = rounded;
+  return NULL;
+}
+
+assay_status_t assay_arithmetic_round_inputs(const assay_arithmetic_t* a, const assay_node_t* n,
+                                             size_t n_in, assay_tensor_t** in) {
+  if (a->format == ASSAY_FORMAT_NONE) return NULL;
+  const bool all = a->scope == ASSAY_ARITHMETIC_ALL;
+  const product_t* p = product_of(n);
+  if (!all && (!p || !(p->kind & a->products))) return NULL;
+  const size_t operands = a->scope == ASSAY_ARITHMETIC_OPERANDS ? p->n_operands : SIZE_MAX;
+  for (size_t i = 0; i < n_in && i < operands; i++)
+    if (!all || (n->inputs[i] && n->inputs[i]->constant))  // what nodes give is rounded already
+      ASSAY_TRY(to_format(a, a->truncates, &in[i]));
+  return NULL;
+}
+
+assay_status_t assay_arithmetic_round_outputs(const assay_arithmetic_t* a, const assay_node_t* n,
+                                              size_t n_out, assay_tensor_t** out) {
+  if (a->format == ASSAY_FORMAT_NONE || a->scope == ASSAY_ARITHMETIC_OPERANDS) return NULL;
+  if (a->scope == ASSAY_ARITHMETIC_PRODUCTS && !(assay_arithmetic_products(n) & a->products))
+    return NULL;
+  for (size_t i = 0; i < n_out; i++) ASSAY_TRY(to_format(a, false, &out[i]));
+  return NULL;
+}
+
+// ---- words -------------------------------------------------------------------------------------
+
+const char* assay_arithmetic_name(const assay_arithmetic_t* a) {
+  const bool bf16 = a->format == ASSAY_FORMAT_BF16;
+  if (a->format == ASSAY_FORMAT_NONE) return "fp32";
+  if (a->format == ASSAY_FORMAT_TF32) return "tf32";
+  if (a->scope == ASSAY_ARITHMETIC_ALL) return bf16 ? "bf16" : "fp16";
+  return bf16 ? "bf16 products" : "fp16 products";
+}
+
+const char* assay_arithmetic_text(const assay_arithmetic_t* a) {
+  const bool bf16 = a->format == ASSAY_FORMAT_BF16;
+  if (a->format == ASSAY_FORMAT_TF32)
+    return a->products == ASSAY_PRODUCTS_CUDNN    ? "with convolutions in TF32"
+           : a->products == ASSAY_PRODUCTS_MATRIX ? "with matrix products in TF32"
+                                                  : "with its products in TF32";
+  if (a->scope == ASSAY_ARITHMETIC_ALL) return bf16 ? "wholly in bf16" : "wholly in fp16";
+  return bf16 ? "with its products in bf16" : "with its products in fp16";
+}

@@ -1,0 +1,109 @@
+// Whether golden's values look like those of an arithmetic.
+#include <math.h>
+
+#include "diagnose/arithmetic.h"
+
+assay_status_t assay_arithmetic_probe_add(assay_arithmetic_probe_t* p, const assay_value_t* v,
+                                          const assay_tensor_t* truth, const assay_tensor_t* golden,
+                                          assay_tensor_t* emulated) {
+  assay_tensor_t* wide = NULL;
+  if (!emulated || v->id < 0 || (size_t)v->id >= p->n || !assay_tensor_alike(truth, golden) ||
+      truth->kind != ASSAY_KIND_TENSOR || truth->store != ASSAY_STORE_F64)
+    return NULL;
+  ASSAY_TRY(assay_tensor_widen(emulated, &wide));
+  assay_arithmetic_sums_t* s = &p->at[v->id];
+  s->value = v;
+  for (int64_t i = 0; assay_tensor_alike(truth, wide) && i < truth->size; i++) {
+    const double t = assay_f64(truth)[i], g = assay_f64(golden)[i];
+    const double d = g - t, e = assay_f64(wide)[i] - t;
+    if (!isfinite(d) || !isfinite(e)) continue;
+    s->de += d * e;
+    s->dd += d * d;
+    s->ee += e * e;
+    s->rr += (d - e) * (d - e);
+    s->ref += g * g;
+    s->n++;
+  }
+  assay_tensor_release(wide);
+  return NULL;
+}
+
+// Squares: golden is so much nearer to the emulation than to truth. Numbers that know nothing of
+// each other are so by a chance of 1 / NEARER to the power of half their number.
+static const double NEARER = 16;
+enum { LEAST = 8 };
+
+// Roundings of float32, and sums of a few of them, are no evidence: parts of golden's square.
+static const double NOISE = 0x1p-42;
+
+static bool is_shown(const assay_arithmetic_sums_t* s) {
+  return s->n >= LEAST && s->ee > 16 * NOISE * s->ref;
+}
+
+static bool is_same(const assay_arithmetic_sums_t* s) {
+  return is_shown(s) && NEARER * s->rr < s->dd;
+}
+
+// Through many layers the roundings of activations become others than the emulation's, as a bit in
+// the last place decides which: those of weights stay. Then errors are alike in part, and as large:
+// LIKE is their least correlation, SIZE (squared) what they may differ in size by. A correlation of
+// n numbers by chance is 1 / sqrt(n): CHANCE times that is none.
+static const double LIKE = 0.5, SIZE = 6, CHANCE = 4;
+
+static bool is_like(const assay_arithmetic_sums_t* s) {
+  if (!is_shown(s) || s->dd > SIZE * s->ee || s->ee > SIZE * s->dd) return false;
+  const double correlation = s->de / sqrt(s->dd * s->ee);
+  return correlation >= fmax(LIKE, CHANCE / sqrt(s->n));
+}
+
+// Inner values: each product by itself, from golden's own operands.
+static double judge_inner(const assay_arithmetic_probe_t* p) {
+  double same = 0, like = 0, against = 0, other = 0;
+  for (size_t i = 0; i < p->n; i++) {
+    const assay_arithmetic_sums_t* s = &p->at[i];
+    if (!s->value || s->n < LEAST) continue;
+    if (!is_shown(s))
+      other += s->dd > 1e3 * NOISE * s->ref;
+    else if (is_same(s))
+      same++;
+    else if (NEARER * s->dd < s->ee)
+      against++;
+    else if (is_like(s))
+      like++;
+    else
+      other++;
+  }
+  // Faults of the export may be among them; that one of several products alone looks so says
+  // nothing of the network.
+  if (8 * against > same + like || other > same + like) return 0;
+  if (same < 1 || (same < 2 && against + other > 0)) return 0;
+  return same + 0.5 * like - other - against;
+}
+
+// Outputs alone: all of them, each in units of its own error.
+static double judge_outputs(const assay_arithmetic_probe_t* p) {
+  assay_arithmetic_sums_t all = {.ref = 0};
+  bool each = true;
+  for (size_t i = 0; i < p->n; i++) {
+    const assay_arithmetic_sums_t* s = &p->at[i];
+    if (!s->value || !(s->n > 0)) continue;
+    if (!(s->ee > 16 * NOISE * s->ref)) {
+      each = each && s->dd <= 1e3 * NOISE * s->ref;
+      continue;
+    }
+    const double unit = s->n / s->ee;
+    all.de += unit * s->de;
+    all.dd += unit * s->dd;
+    all.ee += unit * s->ee;
+    all.rr += unit * s->rr;
+    all.n += s->n;
+    each = each && s->dd <= SIZE * s->ee;
+  }
+  if (!each || !(all.n > 0)) return 0;
+  if (is_same(&all)) return 2 + all.dd / (all.dd + NEARER * all.rr);
+  return is_like(&all) ? all.de / sqrt(all.dd * all.ee) : 0;
+}
+
+double assay_arithmetic_judge(const assay_arithmetic_probe_t* p, bool outputs_only) {
+  return outputs_only ? judge_outputs(p) : judge_inner(p);
+}
