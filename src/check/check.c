@@ -13,6 +13,7 @@
 #include "diagnose/arithmetic_find.h"
 #include "diagnose/chain.h"
 #include "diagnose/golden/golden_kind.h"
+#include "diagnose/undone_find.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
 
@@ -74,8 +75,14 @@ static assay_status_t run_export(assay_check_t* c, const assay_samples_t* inputs
   if (!c->export.n) return NULL;
   ASSAY_TRY(assay_arithmetic_find(c->model, inputs, golden, &o, &c->golden_arithmetic));
   o.arithmetic = c->golden_arithmetic;
-  if (o.arithmetic.format == ASSAY_FORMAT_NONE && options->no_search) return NULL;
-  o.no_search = options->no_search;
+  o.no_search = true;
+  if (o.arithmetic.format != ASSAY_FORMAT_NONE) {
+    assay_export_deinit(&c->export);
+    ASSAY_TRY(assay_chain_run(c->model, inputs, golden, &o, &c->export));
+  }
+  ASSAY_TRY(assay_undone_find(c->model, inputs, golden, &o, &c->export, &c->undone));
+  if (!c->export.n || options->no_search) return NULL;
+  o.no_search = false;
   assay_export_deinit(&c->export);
   return assay_chain_run(c->model, inputs, golden, &o, &c->export);
 }
@@ -495,6 +502,7 @@ void assay_check_clear(assay_check_t* c) {
   const assay_check_t keep = {
       .model = c->model, .plan = c->plan, .options = c->options, .job = c->job};
   assay_export_deinit(&c->export);
+  assay_undone_deinit(&c->undone);
   assay_quantizers_deinit(&c->quantizers);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);

@@ -14,6 +14,7 @@
 #include "diagnose/solve/holdout.h"
 #include "diagnose/solve/missing.h"
 #include "diagnose/solve/solve.h"
+#include "diagnose/undone.h"
 #include "eval/evaluator.h"
 
 // Lists the nodes that the targets are made by, back to golden values, constants and graph inputs.
@@ -341,6 +342,8 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
                                   const assay_golden_t* golden,
                                   const assay_export_options_t* options, assay_export_t* out) {
   assay_golden_walk_t w = {.model = model, .options = options, .out = out};
+  if (options->undone)
+    return assay_undone_add(options->undone, model, inputs, golden, options->seed);
   out->outputs_only = true;
   for (size_t i = 0; i < golden->n; i++)
     if (golden->at[i].value && !golden->at[i].value->is_output) out->outputs_only = false;

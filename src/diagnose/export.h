@@ -71,6 +71,7 @@ typedef struct assay_export_options {
   bool no_search;
   assay_arithmetic_t arithmetic;    // that golden was computed in; 0: float32
   assay_arithmetic_probe_t* probe;  // measures how alike they are, and finds no faults; NULL: none
+  struct assay_undone* undone;      // asked instead (undone.h), and no faults are found; NULL: not
   const assay_other_sample_t* others;
   size_t n_others;
   void (*progress)(void* user, const char* what, double fraction);

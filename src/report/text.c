@@ -405,6 +405,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
   golden_lines(c, out);
   steps_line(c, out);
   export_lines(c, n, out);
+  assay_report_undone_lines(&c->undone, out);
   if (c->unmet.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&c->unmet));
   assay_report_quantizer_lines(c, out);
   share_lines(c, out);
