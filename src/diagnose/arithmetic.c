@@ -1,7 +1,6 @@
 // Arithmetics other than float32, and what values look like that were computed in them.
 #include "diagnose/arithmetic.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "eval/evaluator.h"
@@ -10,14 +9,14 @@
 // they read to ten bits behind the point, libraries may round it before. XLA's default precision on
 // TPUs is products of bfloat16 operands.
 const assay_arithmetic_t assay_arithmetics[] = {
-    {ASSAY_FORMAT_TF32, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY},
-    {ASSAY_FORMAT_TF32, true, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY},
-    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY},
-    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY},
-    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY},
-    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY},
-    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY},
-    {ASSAY_FORMAT_NONE, false, ASSAY_ARITHMETIC_OPERANDS, 0}};
+    {ASSAY_FORMAT_TF32, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, 0},
+    {ASSAY_FORMAT_TF32, true, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, 0},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, 0},
+    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY, 0},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY, 0},
+    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY, 0},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY, 0},
+    {ASSAY_FORMAT_NONE, false, ASSAY_ARITHMETIC_OPERANDS, 0, 0}};
 
 typedef struct product {
   const char* op_type;
@@ -48,35 +47,56 @@ unsigned assay_arithmetic_products(const assay_node_t* n) {
 
 // ---- rounding ----------------------------------------------------------------------------------
 
-static assay_status_t truncate(assay_format_t format, assay_tensor_t** t) {
-  const int lost = 53 - assay_format_info(format)->precision;
-  assay_tensor_t *wide = NULL, *cut = NULL;
+// A number in [0, 1) of an element and a draw.
+static double chance(int64_t i, uint64_t draw) {
+  uint64_t x = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15U + draw * 0xd1342543de82ef95U;
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93U;
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93U;
+  return (double)(x >> 11) * 0x1p-53;
+}
+
+static double cut(assay_format_t format, double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits &= UINT64_MAX << (53 - assay_format_info(format)->precision);
+  memcpy(&x, &bits, sizeof bits);
+  return x;
+}
+
+// Cuts, or rounds by chance.
+static assay_status_t round_otherwise(assay_format_t format, uint64_t draw, assay_tensor_t** t) {
+  assay_tensor_t *wide = NULL, *rounded = NULL;
   ASSAY_TRY(assay_tensor_widen(*t, &wide));
-  assay_status_t st = assay_tensor_create((*t)->type, wide->rank, wide->dims, &cut);
+  assay_status_t st = assay_tensor_create((*t)->type, wide->rank, wide->dims, &rounded);
   for (int64_t i = 0; !st && i < wide->size; i++) {
-    uint64_t bits;
-    memcpy(&bits, &assay_f64(wide)[i], sizeof bits);
-    bits &= UINT64_MAX << lost;
-    memcpy(&assay_f64(cut)[i], &bits, sizeof bits);
+    const double x = assay_f64(wide)[i];
+    assay_f64(rounded)[i] =
+        draw ? assay_format_round_stochastic(format, x, chance(i, draw)) : cut(format, x);
   }
   assay_tensor_release(wide);
   if (st) return st;
   assay_tensor_release(*t);
-  *t = cut;
+  *t = rounded;
   return NULL;
 }
 
 // A float16 value keeps its digits and loses its range (tf32 has as many): golden that overflowed
 // is no use to anybody, and what did not shows the same.
-static assay_status_t to_format(const assay_arithmetic_t* a, bool truncates, assay_tensor_t** t) {
+static assay_status_t to_format(const assay_arithmetic_t* a, bool truncates, uint64_t place,
+                                assay_tensor_t** t) {
   assay_tensor_t* rounded = NULL;
   if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT) return NULL;
   const assay_format_t f = a->format == ASSAY_FORMAT_FP16 ? ASSAY_FORMAT_TF32 : a->format;
-  if (truncates) return truncate(f, t);
+  if (truncates || a->draw)
+    return round_otherwise(f, a->draw ? a->draw * 0x9fb21c651e98df25U + place : 0, t);
   ASSAY_TRY(assay_round_tensor(*t, f, &rounded));
   assay_tensor_release(*t);
   *t = rounded;
   return NULL;
+}
+
+static uint64_t place_of(const assay_node_t* n, size_t i) {
+  return ((uint64_t)n->id << 16) + (uint64_t)i + 1;
 }
 
 assay_status_t assay_arithmetic_round_inputs(const assay_arithmetic_t* a, const assay_node_t* n,
@@ -88,7 +108,7 @@ assay_status_t assay_arithmetic_round_inputs(const assay_arithmetic_t* a, const 
   const size_t operands = a->scope == ASSAY_ARITHMETIC_OPERANDS ? p->n_operands : SIZE_MAX;
   for (size_t i = 0; i < n_in && i < operands; i++)
     if (!all || (n->inputs[i] && n->inputs[i]->constant))  // what nodes give is rounded already
-      ASSAY_TRY(to_format(a, a->truncates, &in[i]));
+      ASSAY_TRY(to_format(a, a->truncates, place_of(n, i), &in[i]));
   return NULL;
 }
 
@@ -97,7 +117,8 @@ assay_status_t assay_arithmetic_round_outputs(const assay_arithmetic_t* a, const
   if (a->format == ASSAY_FORMAT_NONE || a->scope == ASSAY_ARITHMETIC_OPERANDS) return NULL;
   if (a->scope == ASSAY_ARITHMETIC_PRODUCTS && !(assay_arithmetic_products(n) & a->products))
     return NULL;
-  for (size_t i = 0; i < n_out; i++) ASSAY_TRY(to_format(a, false, &out[i]));
+  for (size_t i = 0; i < n_out; i++)
+    ASSAY_TRY(to_format(a, false, place_of(n, n->n_inputs + i), &out[i]));
   return NULL;
 }
 

@@ -26,6 +26,7 @@ typedef struct assay_arithmetic {
   bool truncates;         // operands are cut, not rounded
   assay_arithmetic_scope_t scope;
   unsigned products;  // which of them
+  uint64_t draw;      // rounds up or down by chance, by the draw of this number; 0: to the nearest
 } assay_arithmetic_t;
 
 // Which kind of product a node is; 0: it is none.
@@ -67,6 +68,12 @@ assay_status_t assay_arithmetic_probe_add(assay_arithmetic_probe_t* p, const ass
 // How well an arithmetic explains what golden is off truth by; 0: it does not. The largest wins.
 //   outputs_only   golden has no inner values: outputs show the sum of all that went before
 double assay_arithmetic_judge(const assay_arithmetic_probe_t* p, bool outputs_only);
+
+// The correlation of golden's errors with the emulation's over all outputs, each in units of its
+// own; 0: none is known.
+double assay_arithmetic_correlation(const assay_arithmetic_probe_t* p);
+// Whether so much is no chance, where errors of other draws have a mean square of `by_chance`.
+bool assay_arithmetic_is_sure(double correlation, double by_chance);
 
 // The arithmetics that are tried, the last one's format NONE; products is ANY.
 extern const assay_arithmetic_t assay_arithmetics[];

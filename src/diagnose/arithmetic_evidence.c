@@ -44,21 +44,9 @@ static bool is_same(const assay_arithmetic_sums_t* s) {
   return is_shown(s) && NEARER * s->rr < s->dd;
 }
 
-// Through many layers the roundings of activations become others than the emulation's, as a bit in
-// the last place decides which: those of weights stay. Then errors are alike in part, and as large:
-// LIKE is their least correlation, SIZE (squared) what they may differ in size by. A correlation of
-// n numbers by chance is 1 / sqrt(n): CHANCE times that is none.
-static const double LIKE = 0.5, SIZE = 6, CHANCE = 4;
-
-static bool is_like(const assay_arithmetic_sums_t* s) {
-  if (!is_shown(s) || s->dd > SIZE * s->ee || s->ee > SIZE * s->dd) return false;
-  const double correlation = s->de / sqrt(s->dd * s->ee);
-  return correlation >= fmax(LIKE, CHANCE / sqrt(s->n));
-}
-
 // Inner values: each product by itself, from golden's own operands.
 static double judge_inner(const assay_arithmetic_probe_t* p) {
-  double same = 0, like = 0, against = 0, other = 0;
+  double same = 0, against = 0, other = 0;
   for (size_t i = 0; i < p->n; i++) {
     const assay_arithmetic_sums_t* s = &p->at[i];
     if (!s->value || s->n < LEAST) continue;
@@ -68,22 +56,25 @@ static double judge_inner(const assay_arithmetic_probe_t* p) {
       same++;
     else if (NEARER * s->dd < s->ee)
       against++;
-    else if (is_like(s))
-      like++;
     else
       other++;
   }
   // Faults of the export may be among them; that one of several products alone looks so says
   // nothing of the network.
-  if (8 * against > same + like || other > same + like) return 0;
+  if (8 * against > same || other > same) return 0;
   if (same < 1 || (same < 2 && against + other > 0)) return 0;
-  return same + 0.5 * like - other - against;
+  return same - other - against;
 }
 
-// Outputs alone: all of them, each in units of its own error.
-static double judge_outputs(const assay_arithmetic_probe_t* p) {
-  assay_arithmetic_sums_t all = {.ref = 0};
+// Through many layers the roundings of activations become others than the emulation's, as a bit in
+// the last place decides which: those of weights stay. Then errors are alike in part, and about as
+// large: LIKE is their least correlation, SIZE (squared) what they may differ in size by.
+static const double LIKE = 0.5, SIZE = 6;
+
+// All values together, each in units of its own error; false: one shows what the emulation has not.
+static bool add_up(const assay_arithmetic_probe_t* p, assay_arithmetic_sums_t* all) {
   bool each = true;
+  *all = (assay_arithmetic_sums_t){.ref = 0};
   for (size_t i = 0; i < p->n; i++) {
     const assay_arithmetic_sums_t* s = &p->at[i];
     if (!s->value || !(s->n > 0)) continue;
@@ -92,16 +83,44 @@ static double judge_outputs(const assay_arithmetic_probe_t* p) {
       continue;
     }
     const double unit = s->n / s->ee;
-    all.de += unit * s->de;
-    all.dd += unit * s->dd;
-    all.ee += unit * s->ee;
-    all.rr += unit * s->rr;
-    all.n += s->n;
-    each = each && s->dd <= SIZE * s->ee;
+    all->de += unit * s->de;
+    all->dd += unit * s->dd;
+    all->ee += unit * s->ee;
+    all->n += s->n;
+    each = each && s->dd <= SIZE * s->ee && s->ee <= 4 * SIZE * s->dd;
   }
-  if (!each || !(all.n > 0)) return 0;
-  if (is_same(&all)) return 2 + all.dd / (all.dd + NEARER * all.rr);
-  return is_like(&all) ? all.de / sqrt(all.dd * all.ee) : 0;
+  return each;
+}
+
+static double correlation_of(const assay_arithmetic_sums_t* s) {
+  return s->dd > 0 && s->ee > 0 ? s->de / sqrt(s->dd * s->ee) : 0;
+}
+
+double assay_arithmetic_correlation(const assay_arithmetic_probe_t* p) {
+  assay_arithmetic_sums_t all;
+  add_up(p, &all);
+  return correlation_of(&all);
+}
+
+// Outputs have many numbers, and errors that go different ways about few: then any two errors are
+// alike. In n dimensions two vectors have a correlation of at least c by a chance of about
+// (1 - c^2)^((n - 1) / 2), and a mean square of 1 / n.
+// Source: distribution of the sample correlation of independent normal vectors (R. A. Fisher,
+// 1915).
+bool assay_arithmetic_is_sure(double correlation, double by_chance) {
+  static const double CHANCE = 1e-7;  // of each arithmetic that is tried
+  const double rest = fmax(1 - correlation * correlation, 0), n = 1 / fmax(by_chance, 1e-3);
+  double p = 1;
+  for (double k = 1; k + 1 <= n; k++) p *= rest;  // n - 1 times: p^2
+  return p <= CHANCE * CHANCE;
+}
+
+static double judge_outputs(const assay_arithmetic_probe_t* p) {
+  assay_arithmetic_sums_t all;
+  if (!add_up(p, &all) || all.n < LEAST) return 0;
+  const double c = correlation_of(&all);
+  const bool alike = c >= LIKE && all.dd <= SIZE * all.ee && all.ee <= SIZE * all.dd;
+  return alike ? c : 0;
 }
 
 double assay_arithmetic_judge(const assay_arithmetic_probe_t* p, bool outputs_only) {

@@ -33,7 +33,7 @@ typedef struct finder {
   double best;
 } finder_t;
 
-static assay_status_t try_one(finder_t* f, const assay_arithmetic_t* a, assay_arithmetic_t* best) {
+static assay_status_t measure(finder_t* f, const assay_arithmetic_t* a, double* out) {
   assay_export_t nothing = {0};
   memset(f->probe.at, 0, f->probe.n * sizeof *f->probe.at);
   f->options.arithmetic = *a;
@@ -42,7 +42,13 @@ static assay_status_t try_one(finder_t* f, const assay_arithmetic_t* a, assay_ar
   // A model that does not run in it is judged by the check, not here.
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) return assay_status_free(st), NULL;
   if (st) return st;
-  const double score = assay_arithmetic_judge(&f->probe, has_outputs_only(f->golden));
+  *out = assay_arithmetic_judge(&f->probe, has_outputs_only(f->golden));
+  return NULL;
+}
+
+static assay_status_t try_one(finder_t* f, const assay_arithmetic_t* a, assay_arithmetic_t* best) {
+  double score = 0;
+  ASSAY_TRY(measure(f, a, &score));
   if (score > f->best) {
     f->best = score;
     *best = *a;
@@ -65,6 +71,24 @@ static assay_status_t try_products(finder_t* f, const assay_arithmetic_t* row, u
   return NULL;
 }
 
+// Whether outputs are more alike than any errors of this size are among them: those of other draws
+// tell.
+static assay_status_t is_no_chance(finder_t* f, const assay_arithmetic_t* a, bool* out) {
+  enum { DRAWS = 8 };
+  double squares = 0;
+  for (uint64_t k = 1; k <= DRAWS; k++) {
+    assay_arithmetic_t by_chance = *a;
+    double score = 0;
+    by_chance.truncates = false;
+    by_chance.draw = k;
+    ASSAY_TRY(measure(f, &by_chance, &score));
+    const double c = assay_arithmetic_correlation(&f->probe);
+    squares += c * c;
+  }
+  *out = assay_arithmetic_is_sure(f->best, squares / DRAWS);
+  return NULL;
+}
+
 assay_status_t assay_arithmetic_find(const assay_model_t* model, const assay_samples_t* inputs,
                                      const assay_golden_t* golden,
                                      const assay_export_options_t* options,
@@ -84,6 +108,10 @@ assay_status_t assay_arithmetic_find(const assay_model_t* model, const assay_sam
   assay_status_t st = assay_new_array(f.probe.n, sizeof *f.probe.at, &f.probe.at);
   for (const assay_arithmetic_t* a = assay_arithmetics; !st && a->format != ASSAY_FORMAT_NONE; a++)
     st = try_products(&f, a, found, deadline, out);
+  bool sure = true;
+  if (!st && out->format != ASSAY_FORMAT_NONE && has_outputs_only(golden))
+    st = is_no_chance(&f, out, &sure);
+  if (!sure) *out = (assay_arithmetic_t){.format = ASSAY_FORMAT_NONE};
   assay_free(f.probe.at);
   return st;
 }
