@@ -107,8 +107,7 @@ assay_status_t assay_arithmetic_round_inputs(const assay_arithmetic_t* a, const 
   if (!all && (!p || !(p->kind & a->products))) return NULL;
   const size_t operands = a->scope == ASSAY_ARITHMETIC_OPERANDS ? p->n_operands : SIZE_MAX;
   for (size_t i = 0; i < n_in && i < operands; i++)
-    if (!all || (n->inputs[i] && n->inputs[i]->constant))  // what nodes give is rounded already
-      ASSAY_TRY(to_format(a, a->truncates, place_of(n, i), &in[i]));
+    ASSAY_TRY(to_format(a, a->truncates, place_of(n, i), &in[i]));
   return NULL;
 }
 

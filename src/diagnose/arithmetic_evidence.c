@@ -44,9 +44,26 @@ static bool is_same(const assay_arithmetic_sums_t* s) {
   return is_shown(s) && NEARER * s->rr < s->dd;
 }
 
+// Through many layers the roundings of activations become others than the emulation's, as a bit in
+// the last place decides which: those of weights stay. Then errors are alike in part, and about as
+// large: LIKE is their least correlation, SIZE (squared) what they may differ in size by.
+static const double LIKE = 0.5, SIZE = 6;
+
+static double correlation_of(const assay_arithmetic_sums_t* s) {
+  return s->dd > 0 && s->ee > 0 ? s->de / sqrt(s->dd * s->ee) : 0;
+}
+
+// Where an engine rounds what two nodes give together once, a product with its bias, errors are
+// alike in part, too. That of n numbers by chance is 1 / sqrt(n): BY_CHANCE times that is none.
+static bool is_like(const assay_arithmetic_sums_t* s) {
+  static const double BY_CHANCE = 4;
+  return s->dd <= SIZE * s->ee && s->ee <= SIZE * s->dd &&
+         correlation_of(s) >= fmax(LIKE, BY_CHANCE / sqrt(s->n));
+}
+
 // Inner values: each product by itself, from golden's own operands.
 static double judge_inner(const assay_arithmetic_probe_t* p) {
-  double same = 0, against = 0, other = 0;
+  double same = 0, like = 0, against = 0, other = 0;
   for (size_t i = 0; i < p->n; i++) {
     const assay_arithmetic_sums_t* s = &p->at[i];
     if (!s->value || s->n < LEAST) continue;
@@ -56,20 +73,17 @@ static double judge_inner(const assay_arithmetic_probe_t* p) {
       same++;
     else if (NEARER * s->dd < s->ee)
       against++;
+    else if (is_like(s))
+      like++;
     else
       other++;
   }
   // Faults of the export may be among them; that one of several products alone looks so says
   // nothing of the network.
-  if (8 * against > same || other > same) return 0;
-  if (same < 1 || (same < 2 && against + other > 0)) return 0;
-  return same - other - against;
+  if (8 * against > same + like || other > same + like) return 0;
+  const bool several = same >= 2 || (same + like >= 3 && against < 1);
+  return several || (same > 0 && against + other < 1) ? same + 0.5 * like - other - against : 0;
 }
-
-// Through many layers the roundings of activations become others than the emulation's, as a bit in
-// the last place decides which: those of weights stay. Then errors are alike in part, and about as
-// large: LIKE is their least correlation, SIZE (squared) what they may differ in size by.
-static const double LIKE = 0.5, SIZE = 6;
 
 // All values together, each in units of its own error; false: one shows what the emulation has not.
 static bool add_up(const assay_arithmetic_probe_t* p, assay_arithmetic_sums_t* all) {
@@ -90,10 +104,6 @@ static bool add_up(const assay_arithmetic_probe_t* p, assay_arithmetic_sums_t* a
     each = each && s->dd <= SIZE * s->ee && s->ee <= 4 * SIZE * s->dd;
   }
   return each;
-}
-
-static double correlation_of(const assay_arithmetic_sums_t* s) {
-  return s->dd > 0 && s->ee > 0 ? s->de / sqrt(s->dd * s->ee) : 0;
 }
 
 double assay_arithmetic_correlation(const assay_arithmetic_probe_t* p) {
