@@ -6,17 +6,19 @@
 #include "eval/evaluator.h"
 
 // The commonest first. TF32: NVIDIA A100 Tensor Core GPU Architecture, 2020; tensor cores cut what
-// they read to ten bits behind the point, libraries may round it before. XLA's default precision on
-// TPUs is products of bfloat16 operands.
+// they read to ten bits behind the point, libraries round it before: cuBLAS 13 on an H200 to the
+// nearest, ties to even, and it computes products with a vector in float32. XLA's default precision
+// on TPUs is products of bfloat16 operands.
 const assay_arithmetic_t assay_arithmetics[] = {
-    {ASSAY_FORMAT_TF32, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, 0},
-    {ASSAY_FORMAT_TF32, true, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, 0},
-    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, 0},
-    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY, 0},
-    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY, 0},
-    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY, 0},
-    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY, 0},
-    {ASSAY_FORMAT_NONE, false, ASSAY_ARITHMETIC_OPERANDS, 0, 0}};
+    {ASSAY_FORMAT_TF32, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, false, 0},
+    {ASSAY_FORMAT_TF32, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, true, 0},
+    {ASSAY_FORMAT_TF32, true, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, false, 0},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, false, 0},
+    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY, false, 0},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_PRODUCTS_ANY, false, 0},
+    {ASSAY_FORMAT_FP16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY, false, 0},
+    {ASSAY_FORMAT_BF16, false, ASSAY_ARITHMETIC_ALL, ASSAY_PRODUCTS_ANY, false, 0},
+    {ASSAY_FORMAT_NONE, false, ASSAY_ARITHMETIC_OPERANDS, 0, false, 0}};
 
 typedef struct product {
   const char* op_type;
@@ -99,12 +101,33 @@ static uint64_t place_of(const assay_node_t* n, size_t i) {
   return ((uint64_t)n->id << 16) + (uint64_t)i + 1;
 }
 
+static bool is_turned(const assay_node_t* n, const char* attribute) {
+  return strcmp(n->op_type, "Gemm") == 0 && assay_attr_i64(n, attribute, 0) != 0;
+}
+
+// Whether a product's result has one row or one column; a batch by one matrix counts as rows.
+static bool is_by_vector(const assay_node_t* n, size_t n_in, assay_tensor_t* const* in) {
+  const bool gemm = strcmp(n->op_type, "Gemm") == 0;
+  if ((!gemm && strcmp(n->op_type, "MatMul") != 0) || n_in < 2 || !in[0] || !in[1]) return false;
+  const assay_tensor_t *a = in[0], *b = in[1];
+  if (a->kind != ASSAY_KIND_TENSOR || b->kind != ASSAY_KIND_TENSOR || a->rank < 1 || b->rank < 1)
+    return false;
+  const int64_t inner = a->dims[is_turned(n, "transA") ? 0 : a->rank - 1];
+  const int64_t columns = b->rank < 2 ? 1 : b->dims[is_turned(n, "transB") ? 0 : b->rank - 1];
+  const int64_t rows = a->rank < 2   ? 1
+                       : b->rank > 2 ? a->dims[a->rank - 2]
+                       : inner       ? a->size / inner
+                                     : 0;
+  return rows == 1 || columns == 1;
+}
+
 assay_status_t assay_arithmetic_round_inputs(const assay_arithmetic_t* a, const assay_node_t* n,
                                              size_t n_in, assay_tensor_t** in) {
   if (a->format == ASSAY_FORMAT_NONE) return NULL;
   const bool all = a->scope == ASSAY_ARITHMETIC_ALL;
   const product_t* p = product_of(n);
   if (!all && (!p || !(p->kind & a->products))) return NULL;
+  if (a->spares_vectors && is_by_vector(n, n_in, in)) return NULL;
   const size_t operands = a->scope == ASSAY_ARITHMETIC_OPERANDS ? p->n_operands : SIZE_MAX;
   for (size_t i = 0; i < n_in && i < operands; i++)
     ASSAY_TRY(to_format(a, a->truncates, place_of(n, i), &in[i]));

@@ -25,8 +25,9 @@ typedef struct assay_arithmetic {
   assay_format_t format;  // NONE: float32 throughout
   bool truncates;         // operands are cut, not rounded
   assay_arithmetic_scope_t scope;
-  unsigned products;  // which of them
-  uint64_t draw;      // rounds up or down by chance, by the draw of this number; 0: to the nearest
+  unsigned products;    // which of them
+  bool spares_vectors;  // products of a matrix and a single row or column stay in float32
+  uint64_t draw;  // rounds up or down by chance, by the draw of this number; 0: to the nearest
 } assay_arithmetic_t;
 
 // Which kind of product a node is; 0: it is none.

@@ -80,7 +80,7 @@ static double judge_inner(const assay_arithmetic_probe_t* p) {
   }
   // Faults of the export may be among them; that one of several products alone looks so says
   // nothing of the network.
-  if (8 * against > same + like || other > same + like) return 0;
+  if (against > same + like || other > same + like) return 0;
   const bool several = same >= 2 || (same + like >= 3 && against < 1);
   return several || (same > 0 && against + other < 1) ? same + 0.5 * like - other - against : 0;
 }

@@ -63,6 +63,7 @@ static assay_status_t try_products(finder_t* f, const assay_arithmetic_t* row, u
   for (unsigned some = ASSAY_PRODUCTS_ANY; some >= last; some--) {
     if ((some & found) != some && some != ASSAY_PRODUCTS_ANY) continue;
     if (some != ASSAY_PRODUCTS_ANY && (some & found) == found) continue;  // the same as all
+    if (row->spares_vectors && !(some & found & ASSAY_PRODUCTS_MATRIX)) continue;
     if (assay_clock_seconds() > deadline) return NULL;
     assay_arithmetic_t a = *row;
     a.products = some;
