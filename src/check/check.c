@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "check/check_public.h"
 #include "check/fix.h"
-#include "diagnose/arithmetic_find.h"
 #include "diagnose/chain.h"
 #include "diagnose/golden/golden_kind.h"
-#include "diagnose/undone_find.h"
+#include "diagnose/kinds/arithmetic_find.h"
+#include "diagnose/kinds/undone_find.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
 
@@ -73,7 +73,7 @@ static assay_status_t run_export(assay_check_t* c, const assay_samples_t* inputs
   o.no_search = true;
   ASSAY_TRY(assay_chain_run(c->model, inputs, golden, &o, &c->export));
   if (!c->export.n) return NULL;
-  ASSAY_TRY(assay_arithmetic_find(c->model, inputs, golden, &o, &c->golden_arithmetic));
+  ASSAY_TRY(assay_golden_arithmetic_find(c->model, inputs, golden, &o, &c->golden_arithmetic));
   o.arithmetic = c->golden_arithmetic;
   o.no_search = true;
   if (o.arithmetic.format != ASSAY_FORMAT_NONE) {

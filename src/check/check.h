@@ -17,8 +17,8 @@
 #include "diagnose/culprits.h"
 #include "diagnose/export.h"
 #include "diagnose/fp32_set.h"
+#include "diagnose/kinds/undone.h"
 #include "diagnose/quantizers/quantizers.h"
-#include "diagnose/undone.h"
 #include "ranges/broadcasts.h"
 #include "ranges/constants.h"
 
@@ -86,8 +86,9 @@ struct assay_check {
   bool has_golden;
   bool golden_quantized;  // golden is of a network that quantizes, as the model does
   assay_undone_t undone;  // inner values that differ from golden, which no output shows
-  assay_arithmetic_t golden_arithmetic;  // that golden was computed in, where it is not float32
-  struct assay_check_job* job;           // of public checks (check_public.h); NULL: not public
+  assay_golden_arithmetic_t
+      golden_arithmetic;        // that golden was computed in, where it is not float32
+  struct assay_check_job* job;  // of public checks (check_public.h); NULL: not public
 };
 
 // Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is

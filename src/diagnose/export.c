@@ -14,7 +14,7 @@
 #include "diagnose/solve/holdout.h"
 #include "diagnose/solve/missing.h"
 #include "diagnose/solve/solve.h"
-#include "diagnose/undone.h"
+#include "diagnose/kinds/undone.h"
 #include "eval/evaluator.h"
 
 // Lists the nodes that the targets are made by, back to golden values, constants and graph inputs.

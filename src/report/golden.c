@@ -1,9 +1,9 @@
 // What golden is: computed in another arithmetic than float32, or of a network whose layers the
 // exporter folded.
-#include "diagnose/arithmetic.h"
+#include "diagnose/kinds/arithmetic.h"
 #include "report/report.h"
 
-static const char* advice_of(const assay_arithmetic_t* a) {
+static const char* advice_of(const assay_golden_arithmetic_t* a) {
   if (a->format == ASSAY_FORMAT_TF32)
     return "torch.backends.cudnn.allow_tf32 = False, torch.backends.cuda.matmul.allow_tf32 = False";
   if (a->scope == ASSAY_ARITHMETIC_OPERANDS)
@@ -11,13 +11,13 @@ static const char* advice_of(const assay_arithmetic_t* a) {
   return "run the network in float32, without autocast";
 }
 
-void assay_report_arithmetic_lines(const assay_arithmetic_t* a, assay_str_t* out) {
+void assay_report_arithmetic_lines(const assay_golden_arithmetic_t* a, assay_str_t* out) {
   if (a->format == ASSAY_FORMAT_NONE) return;
   assay_str_printf(out,
                    "          golden seems to have been computed %s: differences up to the error "
                    "of that\n          arithmetic say nothing against the export; for more exact "
                    "golden: %s\n",
-                   assay_arithmetic_text(a), advice_of(a));
+                   assay_golden_arithmetic_text(a), advice_of(a));
 }
 
 static void undone_line(const assay_undone_value_t* u, assay_str_t* out) {

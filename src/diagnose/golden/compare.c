@@ -158,8 +158,8 @@ assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* 
   w->explained[v->id] = explained;
   w->out->values_compared++;
   if (w->options->probe) {
-    ASSAY_TRY(
-        assay_arithmetic_probe_add(w->options->probe, v, *out, g->tensor, w->noisy_out[v->id]));
+    ASSAY_TRY(assay_golden_arithmetic_probe_add(w->options->probe, v, *out, g->tensor,
+                                                w->noisy_out[v->id]));
   } else if (assay_golden_is_fault(&d, &explained, g->tensor)) {
     assay_export_t* e = w->out;
     ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));

@@ -1,5 +1,5 @@
 // Whether outputs show that an inner value differs from golden's.
-#include "diagnose/undone.h"
+#include "diagnose/kinds/undone.h"
 
 #include <math.h>
 #include <string.h>

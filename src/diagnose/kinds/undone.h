@@ -1,7 +1,7 @@
 // Inner values that differ from golden's though every output agrees: what an exporter folded, a
 // factor that went into the weights of one layer and out of those of another.
-#ifndef ASSAY_DIAGNOSE_UNDONE_H_
-#define ASSAY_DIAGNOSE_UNDONE_H_
+#ifndef ASSAY_DIAGNOSE_KINDS_UNDONE_H_
+#define ASSAY_DIAGNOSE_KINDS_UNDONE_H_
 
 #include "account/golden/golden.h"
 #include "data/samples.h"
@@ -33,4 +33,4 @@ assay_status_t assay_undone_add(assay_undone_t* u, const assay_model_t* model,
                                 assay_tensor_t* const* inputs, const assay_golden_t* golden,
                                 uint64_t seed) ASSAY_MUST_USE;
 
-#endif  // ASSAY_DIAGNOSE_UNDONE_H_
+#endif  // ASSAY_DIAGNOSE_KINDS_UNDONE_H_

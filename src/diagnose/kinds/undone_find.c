@@ -1,5 +1,5 @@
 // Faults that no output shows.
-#include "diagnose/undone_find.h"
+#include "diagnose/kinds/undone_find.h"
 
 #include <string.h>
 

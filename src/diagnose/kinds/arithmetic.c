@@ -1,5 +1,5 @@
 // Arithmetics other than float32, and what values look like that were computed in them.
-#include "diagnose/arithmetic.h"
+#include "diagnose/kinds/arithmetic.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 // they read to ten bits behind the point, libraries round it before: cuBLAS 13 on an H200 to the
 // nearest, ties to even, and it computes products with a vector in float32. XLA's default precision
 // on TPUs is products of bfloat16 operands.
-const assay_arithmetic_t assay_arithmetics[] = {
+const assay_golden_arithmetic_t assay_golden_arithmetics[] = {
     {ASSAY_FORMAT_TF32, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, false, 0},
     {ASSAY_FORMAT_TF32, false, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, true, 0},
     {ASSAY_FORMAT_TF32, true, ASSAY_ARITHMETIC_OPERANDS, ASSAY_PRODUCTS_ANY, false, 0},
@@ -42,7 +42,7 @@ static const product_t* product_of(const assay_node_t* n) {
   return NULL;
 }
 
-unsigned assay_arithmetic_products(const assay_node_t* n) {
+unsigned assay_golden_arithmetic_products(const assay_node_t* n) {
   const product_t* p = product_of(n);
   return p ? p->kind : 0;
 }
@@ -84,7 +84,7 @@ static assay_status_t round_otherwise(assay_format_t format, uint64_t draw, assa
 
 // A float16 value keeps its digits and loses its range (tf32 has as many): golden that overflowed
 // is no use to anybody, and what did not shows the same.
-static assay_status_t to_format(const assay_arithmetic_t* a, bool truncates, uint64_t place,
+static assay_status_t to_format(const assay_golden_arithmetic_t* a, bool truncates, uint64_t place,
                                 assay_tensor_t** t) {
   assay_tensor_t* rounded = NULL;
   if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT) return NULL;
@@ -121,8 +121,9 @@ static bool is_by_vector(const assay_node_t* n, size_t n_in, assay_tensor_t* con
   return rows == 1 || columns == 1;
 }
 
-assay_status_t assay_arithmetic_round_inputs(const assay_arithmetic_t* a, const assay_node_t* n,
-                                             size_t n_in, assay_tensor_t** in) {
+assay_status_t assay_golden_arithmetic_round_inputs(const assay_golden_arithmetic_t* a,
+                                                    const assay_node_t* n, size_t n_in,
+                                                    assay_tensor_t** in) {
   if (a->format == ASSAY_FORMAT_NONE) return NULL;
   const bool all = a->scope == ASSAY_ARITHMETIC_ALL;
   const product_t* p = product_of(n);
@@ -134,10 +135,11 @@ assay_status_t assay_arithmetic_round_inputs(const assay_arithmetic_t* a, const 
   return NULL;
 }
 
-assay_status_t assay_arithmetic_round_outputs(const assay_arithmetic_t* a, const assay_node_t* n,
-                                              size_t n_out, assay_tensor_t** out) {
+assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmetic_t* a,
+                                                     const assay_node_t* n, size_t n_out,
+                                                     assay_tensor_t** out) {
   if (a->format == ASSAY_FORMAT_NONE || a->scope == ASSAY_ARITHMETIC_OPERANDS) return NULL;
-  if (a->scope == ASSAY_ARITHMETIC_PRODUCTS && !(assay_arithmetic_products(n) & a->products))
+  if (a->scope == ASSAY_ARITHMETIC_PRODUCTS && !(assay_golden_arithmetic_products(n) & a->products))
     return NULL;
   for (size_t i = 0; i < n_out; i++)
     ASSAY_TRY(to_format(a, false, place_of(n, n->n_inputs + i), &out[i]));
@@ -146,7 +148,7 @@ assay_status_t assay_arithmetic_round_outputs(const assay_arithmetic_t* a, const
 
 // ---- words -------------------------------------------------------------------------------------
 
-const char* assay_arithmetic_name(const assay_arithmetic_t* a) {
+const char* assay_golden_arithmetic_name(const assay_golden_arithmetic_t* a) {
   const bool bf16 = a->format == ASSAY_FORMAT_BF16;
   if (a->format == ASSAY_FORMAT_NONE) return "fp32";
   if (a->format == ASSAY_FORMAT_TF32) return "tf32";
@@ -154,7 +156,7 @@ const char* assay_arithmetic_name(const assay_arithmetic_t* a) {
   return bf16 ? "bf16 products" : "fp16 products";
 }
 
-const char* assay_arithmetic_text(const assay_arithmetic_t* a) {
+const char* assay_golden_arithmetic_text(const assay_golden_arithmetic_t* a) {
   const bool bf16 = a->format == ASSAY_FORMAT_BF16;
   if (a->format == ASSAY_FORMAT_TF32)
     return a->products == ASSAY_PRODUCTS_CUDNN    ? "with convolutions in TF32"
