@@ -31,6 +31,13 @@ typedef struct assay_golden_options {
 ASSAY_API assay_status_t assay_golden_load(assay_model_t* model, const char* file, size_t n_samples,
                                            const assay_golden_options_t* options,
                                            assay_golden_t** out);
+// The same from several files: those with the same arrays are more samples, in their order, as the
+// inputs' are; files with other arrays complete them.
+// Errors:  those, and INVALID_ARGUMENT files that do not go together
+ASSAY_API assay_status_t assay_golden_load_files(assay_model_t* model, size_t n_files,
+                                                 const char* const* files, size_t n_samples,
+                                                 const assay_golden_options_t* options,
+                                                 assay_golden_t** out);
 // The same from tensors of the caller's; tensor k of run r is tensors[r * n_names + k].
 ASSAY_API assay_status_t assay_golden_create(assay_model_t* model, size_t n_runs, size_t n_names,
                                              const char* const* names,

@@ -347,15 +347,20 @@ void assay_folder_rule_temporary(const char* where, const char* refused_by) {
   temporary_refused_by = refused_by;
 }
 
-assay_status_t assay_folder_make_temporary(assay_str_t* out_path) {
+const char* assay_folder_for_temporary(void) {
   const char* base = temporary_base ? temporary_base : getenv("TMPDIR");
+  return temporary_refused_by ? NULL : base && *base ? base : "/tmp";
+}
+
+assay_status_t assay_folder_make_temporary(assay_str_t* out_path) {
+  const char* base = assay_folder_for_temporary();
   assay_str_t path = {0};
   if (temporary_refused_by)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "a folder for temporary files is needed, and %s does not allow it: leave it "
                        "out",
                        temporary_refused_by);
-  assay_str_printf_raw(&path, "%s/assay.XXXXXX", base && *base ? base : "/tmp");
+  assay_str_printf_raw(&path, "%s/assay.XXXXXX", base);
   assay_status_t st = assay_str_status(&path);
   if (!st) {
     pthread_mutex_lock(&made.lock);

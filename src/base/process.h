@@ -30,6 +30,8 @@ assay_status_t assay_process_start(const char* const* words, int out, int err,
                                    pid_t* out_pid) ASSAY_MUST_USE;
 void assay_process_over(void);
 
+// Where files that are needed for a while are put; borrowed. NULL: the user does not allow it.
+const char* assay_folder_for_temporary(void);
 // A new folder for files that are needed for a while: in $TMPDIR, or /tmp. Appends its path. It is
 // removed, with all that is in it, where this process is told to end (by those signals) before its
 // user has removed it.

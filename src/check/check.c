@@ -87,18 +87,48 @@ static assay_status_t run_export(assay_check_t* c, const assay_samples_t* inputs
   return assay_chain_run(c->model, inputs, golden, &o, &c->export);
 }
 
+// A quantizer that golden of a network which quantizes points at, in place of the output that shows
+// it. How often it is the one: 0.8 is of the checks of bench/strangers that were looked at.
+static assay_status_t blame_quantizer(assay_check_t* c) {
+  static const double PROBABILITY = 0.8;
+  assay_export_t* e = &c->export;
+  const assay_quantizers_t* q = &c->quantizers;
+  assay_fault_t f = {.node = q->blamed, .probability = PROBABILITY};
+  double worst = 0;
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    const assay_output_check_t* o = &c->outputs[i];
+    const assay_error_sum_t* d = &o->engine_golden;
+    if (!o->has_golden || !d->finite || !(d->sum_err2 > worst * d->sum_ref2)) continue;
+    worst = d->sum_err2 / d->sum_ref2;
+    f.value = c->model->graph->outputs[i];
+    f.difference.rms = sqrt(d->sum_err2 / (double)d->finite);
+  }
+  if (!f.value) return NULL;
+  ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));
+  for (size_t i = 0; i < e->n; i++) {
+    if (e->faults[i].value == f.value) f.explained = e->faults[i].explained;
+    assay_repair_deinit(&e->faults[i].repair);
+  }
+  for (size_t i = 0; i < q->n_rivals; i++) f.rivals[f.n_rivals++] = q->rivals[i];
+  e->faults[0] = f;
+  e->n = 1;
+  return NULL;
+}
+
 // Truth against golden.
 static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inputs) {
   if (!c->options.golden) return NULL;
   c->has_golden = true;
-  const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
-                                          .seed = c->options.seed,
-                                          .seconds = seconds_left(c),
-                                          .no_search = c->options.no_fix || c->quantizers.suspected,
-                                          .progress = c->options.progress,
-                                          .user = c->options.user};
+  const assay_export_options_t options = {
+      .unquantized = assay_check_compares_unquantized(c),
+      .seed = c->options.seed,
+      .seconds = seconds_left(c),
+      .no_search = c->options.no_fix || c->quantizers.suspected || c->quantizers.blamed,
+      .progress = c->options.progress,
+      .user = c->options.user};
   const assay_samples_t* whole = c->options.whole_batch;
   ASSAY_TRY(run_export(c, whole ? whole : inputs, &options));
+  if (c->quantizers.blamed) return blame_quantizer(c);
   if (!c->quantizers.suspected) return NULL;
   // The quantizer is told, not the output that shows it.
   const size_t n = c->export.values_compared;
@@ -367,7 +397,9 @@ static assay_status_t suspect_quantizers(assay_check_t* c, const assay_samples_t
     if (v && !v->is_output) return NULL;
   }
   const double start = assay_clock_seconds();
-  assay_status_t st = assay_quantizers_suspect(c->model, &options, &c->quantizers);
+  const assay_model_t* model = NULL;
+  assay_status_t st = assay_quantizers_view(&c->quantizers, c->model, &model);
+  if (!st) st = assay_quantizers_suspect(model, &options, &c->quantizers);
   c->seconds_of_quantizers = assay_clock_seconds() - start;
   if (st) return st;
   if (!c->quantizers.suspected || c->quantizers.certain || c->golden_quantized) return NULL;
@@ -388,7 +420,9 @@ static assay_status_t check_quantizers(assay_check_t* c, const assay_samples_t* 
       c->quantizers.suspected || (r && r->n && !assay_require_needs_golden(r)))
     return NULL;
   if (!(r && r->n) && !c->options.shares && !misses_golden(c, LOST)) return NULL;
-  return assay_quantizers_run(c->model, &options, c->options.shares, &c->quantizers);
+  const assay_model_t* model = NULL;
+  ASSAY_TRY(assay_quantizers_view(&c->quantizers, c->model, &model));
+  return assay_quantizers_run(model, &options, c->options.shares, &c->quantizers);
 }
 
 // Slices of outputs that are constant where truth varies: as little faithful as NaN, whatever the

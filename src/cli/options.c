@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -49,18 +50,49 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) {
   return st;
 }
 
+// Columns of the terminal.
+static int terminal_width(void) {
+  enum { USUAL = 80, LEAST = 40 };
+  struct winsize size;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < LEAST) return USUAL;
+  return size.ws_col;
+}
+
+// Bytes of whole characters at the front, no more than there are columns.
+static int first_columns(const char* text, int columns) {
+  const size_t n = strlen(text);
+  size_t length = 0;
+  bool hidden;
+  while (length < n) {
+    const size_t next = length + assay_char_length(text + length, n - length, &hidden, NULL);
+    if (next > (size_t)columns) break;
+    length = next;
+  }
+  return (int)length;
+}
+
+// One line, which the next one takes the place of: what is being done, as much of it as there is
+// room for, and how much is.
 void assay_cli_progress(const char* what, double fraction) {
-  enum { WIDTH = 30 };
+  enum { WIDTH = 30, LEAST = 8, PERCENT = 9 };  // of the bar; " [", "] 100%" and the cursor
   cli_timeout_doing(fraction < 1 ? what : "");
   if (!isatty(STDERR_FILENO)) return;
   if (fraction >= 1) {
     fputs("\r\033[K", stderr);
     return;
   }
-  int full = (int)(fraction * WIDTH);
-  fprintf(stderr, "\r%s [%.*s%*s] %3d%%", what, full, "##############################",
-          WIDTH - full, "", (int)(fraction * 100));
+  const int room = terminal_width() - PERCENT;
+  assay_str_t text = {0};
+  assay_str_shown(&text, what);
+  const int length = first_columns(assay_str_get(&text), room);
+  const int bar = room - length < WIDTH ? room - length : WIDTH;
+  const int full = (int)(fraction * bar);
+  fprintf(stderr, "\r\033[K%.*s", length, assay_str_get(&text));
+  if (bar >= LEAST)
+    fprintf(stderr, " [%.*s%*s]", full, "##############################", bar - full, "");
+  fprintf(stderr, " %3d%%", (int)(fraction * 100));
   fflush(stderr);
+  assay_str_deinit(&text);
 }
 
 // A newline in the text continues under its own column.

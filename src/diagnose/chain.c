@@ -10,28 +10,42 @@ enum { MAX_SAMPLES = 8 };
 
 // ---- rows --------------------------------------------------------------------------------------
 
-// Rows [first, first + n) of the leading dimension.
+// Strings are copied.
+static assay_status_t string_rows(const assay_tensor_t* t, int64_t first, const int64_t* dims,
+                                  assay_tensor_t** out) {
+  assay_tensor_t* y = NULL;
+  assay_status_t st = assay_tensor_create(t->type, t->rank, dims, &y);
+  const int64_t row = assay_dims_product(dims, 1, t->rank);
+  for (int64_t i = 0; !st && i < y->size; i++) {
+    const assay_string_t* s = &assay_strings(t)[first * row + i];
+    st = assay_tensor_set_string(y, i, s->text, s->len);
+  }
+  if (st) return assay_tensor_release(y), st;
+  *out = y;
+  return NULL;
+}
+
+// Whether rows of a packed tensor begin within a byte.
+static bool is_cut_in_bytes(const assay_tensor_t* t) {
+  return t->store == ASSAY_STORE_PACKED && assay_type_bits(t->type) % 8;
+}
+
+// Rows [first, first + n) of the leading dimension: the same bytes where that can be.
 static assay_status_t rows_of(assay_tensor_t* t, int64_t first, int64_t n, assay_tensor_t** out) {
   if (first == 0 && n == t->dims[0]) return *out = assay_tensor_retain(t), NULL;
   int64_t dims[ASSAY_MAX_RANK];
-  assay_tensor_t* wide = NULL;
+  assay_tensor_t* whole = NULL;
   memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
   dims[0] = n;
-  ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_status_t st = assay_tensor_create(t->type, t->rank, dims, out);
-  const int64_t row = assay_dims_product(dims, 1, t->rank);
-  const size_t bytes = assay_store_elem_bytes(wide->store);
-  if (!st && wide->store == ASSAY_STORE_STR) {
-    for (int64_t i = 0; !st && i < n * row; i++) {
-      const assay_string_t* s = &assay_strings(wide)[first * row + i];
-      st = assay_tensor_set_string(*out, i, s->text, s->len);
-    }
-    if (st) assay_tensor_release(*out), *out = NULL;
-  } else if (!st && n > 0 && row > 0) {
-    memcpy((*out)->data, (const char*)wide->data + (size_t)(first * row) * bytes,
-           (size_t)(n * row) * bytes);
-  }
-  assay_tensor_release(wide);
+  if (t->store == ASSAY_STORE_LATE || is_cut_in_bytes(t))
+    ASSAY_TRY(assay_tensor_widen(t, &whole));
+  else
+    whole = assay_tensor_retain(t);
+  assay_status_t st = whole->store == ASSAY_STORE_STR
+                          ? string_rows(whole, first, dims, out)
+                          : assay_tensor_part(whole, first * assay_dims_product(dims, 1, t->rank),
+                                              t->rank, dims, out);
+  assay_tensor_release(whole);
   return st;
 }
 
@@ -297,7 +311,8 @@ static assay_status_t run_row(const sample_t* s, int64_t row, const assay_export
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
                                            .unquantized = options->unquantized,
                                            .seed = options->seed,
-                                           .keep_all = true};
+                                           .keep_all = true,
+                                           .spill = true};
   part_t part = {0};
   ASSAY_TRY(assay_evaluator_create(s->model, &config, out));
   ASSAY_TRY(cut_rows(s, row, 1, &part));

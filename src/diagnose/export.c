@@ -9,12 +9,10 @@
 #include "base/clock.h"
 #include "diagnose/golden/stray_casts.h"
 #include "diagnose/golden/walk.h"
+#include "diagnose/kinds/undone.h"
 #include "diagnose/outputs/others.h"
 #include "diagnose/search.h"
-#include "diagnose/solve/holdout.h"
-#include "diagnose/solve/missing.h"
-#include "diagnose/solve/solve.h"
-#include "diagnose/kinds/undone.h"
+#include "diagnose/solve/inner.h"
 #include "eval/evaluator.h"
 
 // Lists the nodes that the targets are made by, back to golden values, constants and graph inputs.
@@ -37,26 +35,6 @@ static size_t list_nodes(const assay_golden_walk_t* w, bool* wanted, const assay
     nodes[b] = x;
   }
   return n;
-}
-
-// A model that a fault makes amplify rounding explains anything: no repair may leave more than this
-// part of golden's size.
-static const double MAX_LEFT = 1. / 64;
-
-static double left_at_most(double explained, double size) {
-  return size > 0 ? fmin(explained, MAX_LEFT * size) : explained;
-}
-
-static assay_search_target_t target_of(const assay_golden_walk_t* w, const assay_value_t* v) {
-  assay_tensor_t* golden = w->golden_of[v->id]->tensor;
-  const assay_difference_t d = assay_difference(golden, golden);  // for its size
-  const assay_difference_t* e = &w->explained[v->id];
-  return (assay_search_target_t){
-      .value = v,
-      .golden = golden,
-      .truth = w->missed[v->id],
-      .explained_rms = left_at_most(assay_golden_allowed(e->rms, golden, d.ref_rms), d.ref_rms),
-      .explained_max = left_at_most(assay_golden_allowed(e->max, golden, d.ref_max), d.ref_max)};
 }
 
 // The part of the time that is kept for what is tried where a node is missing.
@@ -86,182 +64,6 @@ static assay_status_t take_found(assay_golden_walk_t* w, size_t fault, assay_fau
   return NULL;
 }
 
-// A repair that restores golden, in place of what was found before.
-static void take_restored(const assay_node_t* node, const assay_repair_t* r, assay_fault_t* found,
-                          size_t* n_found) {
-  for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
-  found[0] = (assay_fault_t){.node = node, .has_repair = true, .restored = true, .repair = *r};
-  *n_found = 1;
-}
-
-static bool is_constant_node(const assay_node_t* n) {
-  return !*n->domain && strcmp(n->op_type, "Constant") == 0;
-}
-
-// Where golden knows what goes into the node, its constant can be solved for: by that, or by the
-// outputs of other samples as well.
-static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t* target,
-                            assay_holdout_t* holdout, bool by_samples, double deadline,
-                            assay_fault_t* found, size_t* n_found) {
-  assay_repair_t r = {0};
-  double left = 0;
-  bool is_solved = false;
-  const assay_node_t* node = target->value->producer;
-  if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
-  if (!by_samples) ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &is_solved));
-  if (is_solved) return take_restored(node, &r, found, n_found), NULL;
-  ASSAY_TRY(assay_solve_constant(w->truth, node, target, holdout, by_samples, deadline, &r, &left,
-                                 &is_solved));
-  if (!is_solved) return NULL;
-  const assay_difference_t d = assay_difference(target->truth, target->golden);
-  const bool restored = left * d.rms <= target->explained_rms;
-  if (!restored && *n_found && found[0].remains <= left) return assay_repair_deinit(&r), NULL;
-  for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
-  found[0] = (assay_fault_t){
-      .node = node, .has_repair = true, .restored = restored, .repair = r, .remains = left};
-  *n_found = 1;
-  return NULL;
-}
-
-// Whether a repair of the target's node gives what the target knows.
-static assay_status_t repair_restores(assay_golden_walk_t* w, const assay_repair_t* r,
-                                      const assay_search_target_t* target, bool* out) {
-  const assay_node_t* node = target->value->producer;
-  assay_tensor_t** in = NULL;
-  *out = false;
-  ASSAY_TRY(assay_new_array(node->n_inputs, sizeof *in, &in));
-  for (size_t i = 0; i < node->n_inputs; i++)
-    in[i] = node->inputs[i] ? assay_evaluator_get(w->truth, node->inputs[i]) : NULL;
-  assay_status_t st = assay_solve_restores(w->truth, r, target, node->n_inputs, in, out);
-  assay_free(in);
-  return st;
-}
-
-// What mended another output of the same node.
-static assay_status_t repeat(assay_golden_walk_t* w, const assay_search_target_t* target,
-                             size_t fault, assay_fault_t* found, size_t* n_found) {
-  const assay_export_t* e = w->out;
-  for (size_t k = 0; k < fault && !*n_found; k++) {
-    const assay_fault_t* f = &e->faults[k];
-    bool restores = false;
-    if (!f->restored || !target->value->producer || f->repair.node != target->value->producer)
-      continue;
-    ASSAY_TRY(repair_restores(w, &f->repair, target, &restores));
-    if (!restores) continue;
-    found[0] = (assay_fault_t){.node = f->repair.node, .has_repair = true, .restored = true};
-    ASSAY_TRY(assay_repair_copy(&f->repair, &found[0].repair));
-    *n_found = 1;
-  }
-  return NULL;
-}
-
-// Where the node's own numbers are right, another node may be missing beside it.
-static assay_status_t insert(assay_golden_walk_t* w, const assay_search_target_t* target,
-                             assay_holdout_t* holdout, double deadline, assay_fault_t* found,
-                             size_t* n_found) {
-  assay_repair_t r = {0};
-  bool is_found = false;
-  const assay_node_t* node = target->value->producer;
-  if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
-  ASSAY_TRY(
-      assay_solve_missing(w->truth, node, target, &w->golden, holdout, deadline, &r, &is_found));
-  if (is_found) take_restored(node, &r, found, n_found);
-  return NULL;
-}
-
-static bool is_read(const assay_graph_t* g, const assay_value_t* v) {
-  for (size_t i = 0; i < g->n_nodes; i++)
-    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++)
-      if (g->nodes[i]->inputs[k] == v) return true;
-  return false;
-}
-
-// Other samples, by the outputs that golden knows and no node reads. *targets: to be freed after
-// the holdout. Where another node is at fault as well, nothing restores outputs by itself.
-static assay_status_t find_holdout(assay_golden_walk_t* w, assay_search_target_t** targets,
-                                   assay_holdout_t** out) {
-  const assay_graph_t* g = w->model->graph;
-  size_t n = 0;
-  for (size_t i = 1; i < w->out->n; i++)
-    if (w->out->faults[i].node != w->out->faults[0].node) return NULL;
-  ASSAY_TRY(assay_new_array(g->n_outputs, sizeof **targets, targets));
-  for (size_t i = 0; i < g->n_outputs; i++) {
-    const assay_value_t* v = g->outputs[i];
-    const assay_tensor_t* t = w->golden_of[v->id] ? w->golden_of[v->id]->tensor : NULL;
-    // Integers may be as many as a threshold lets through: their shapes differ.
-    if (t && t->store == ASSAY_STORE_F64 && v->producer && w->missed[v->id] && !is_read(g, v))
-      (*targets)[n++] = target_of(w, v);
-  }
-  return assay_holdout_create(w->options, w->model, w->truth, *targets, n, out);
-}
-
-// A constant in place of what the network computes fits one sample only: what computes it is looked
-// for first, unless the constant does for the other samples, too.
-static assay_status_t solve_constant_node(assay_golden_walk_t* w,
-                                          const assay_search_target_t* target,
-                                          assay_holdout_t* holdout, double deadline,
-                                          assay_fault_t* found, size_t* n_found) {
-  assay_fault_t as_golden[1] = {{0}};
-  size_t n = 0;
-  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
-  ASSAY_TRY(solve(w, target, holdout, false, deadline, as_golden, &n));
-  assay_status_t st = n && as_golden[0].restored
-                          ? assay_holdout_ask(holdout, 0, &as_golden[0].repair, &said)
-                          : NULL;
-  if (!st && said != ASSAY_HOLDOUT_HOLDS) st = insert(w, target, holdout, deadline, found, n_found);
-  if (!st && n && !(*n_found && found[0].restored)) {
-    for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
-    found[0] = as_golden[0];
-    *n_found = 1;
-  } else if (n) {
-    assay_repair_deinit(&as_golden[0].repair);
-  }
-  return st;
-}
-
-// A constant, or a node that is missing beside it. What one sample says of a constant and the
-// others do not bear out stands last.
-static assay_status_t solve_or_insert(assay_golden_walk_t* w, const assay_search_target_t* target,
-                                      assay_holdout_t* holdout, double deadline,
-                                      assay_fault_t* found, size_t* n_found) {
-  const double now = assay_clock_seconds(), part = now + 0.7 * fmax(0, deadline - now);
-  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
-  ASSAY_TRY(solve(w, target, holdout, false, deadline, found, n_found));
-  const bool solved = *n_found && found[0].restored;
-  if (solved) ASSAY_TRY(assay_holdout_ask(holdout, 0, &found[0].repair, &said));
-  const bool doubted = said == ASSAY_HOLDOUT_NEAR || said == ASSAY_HOLDOUT_FAILS;
-  if (doubted) found[0].restored = false;
-  ASSAY_TRY(insert(w, target, holdout, part, found, n_found));
-  ASSAY_TRY(solve(w, target, holdout, true, deadline, found, n_found));
-  if (doubted) found[0].restored = true;
-  return NULL;
-}
-
-// What golden's inner values tell of the target's node.
-static assay_status_t solve_node(assay_golden_walk_t* w, const assay_search_target_t* target,
-                                 double deadline, assay_fault_t* found, size_t* n_found) {
-  assay_search_target_t* outputs = NULL;
-  assay_holdout_t* holdout = NULL;
-  const assay_node_t* node = target->value->producer;
-  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
-  const bool restored = *n_found && found[0].restored;
-  assay_status_t st = find_holdout(w, &outputs, &holdout);
-  // What restores this sample and fails on others is a guess: it stands if nothing better is found.
-  if (!st && restored && *n_found == 1) st = assay_holdout_ask(holdout, 0, &found[0].repair, &said);
-  const bool refuted = restored && said == ASSAY_HOLDOUT_FAILS;
-  if (refuted) found[0].restored = false;
-  if (st || (restored && !refuted))
-    ;  // nothing more to find
-  else if (node && is_constant_node(node))
-    st = solve_constant_node(w, target, holdout, deadline, found, n_found);
-  else
-    st = solve_or_insert(w, target, holdout, deadline, found, n_found);
-  if (refuted) found[0].restored = true;
-  assay_holdout_destroy(holdout);
-  assay_free(outputs);
-  return st;
-}
-
 static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const* values, size_t n,
                              double deadline, size_t fault) {
   const assay_graph_t* g = w->model->graph;
@@ -275,24 +77,35 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
                       .evaluator = w->truth,
                       .faulty = w->faulty,
                       .deadline = deadline,
+                      .watch = &w->watch,
                       .several = true};
   assay_status_t st = assay_new_array((size_t)w->model->n_values, sizeof *wanted, &wanted);
   if (!st) st = assay_new_array(g->n_nodes, sizeof *nodes, &nodes);
   if (!st) st = assay_new_array(n, sizeof *targets, &targets);
   for (size_t k = 0; !st && k < n; k++) {
     wanted[values[k]->id] = true;
-    targets[s.n_targets++] = target_of(w, values[k]);
+    targets[s.n_targets++] = assay_inner_target(w, values[k]);
   }
   if (!st) s.n_nodes = list_nodes(w, wanted, nodes);
   s.nodes = nodes;
   s.targets = targets;
+  w->watch.value = w->out->faults[fault].value;
+  w->watch.off = w->out->faults[fault].difference.rms;
+  if (!st)
+    assay_search_watch_tell(&w->watch,
+                            &(assay_search_suspect_t){w->out->faults[fault].node, (double)NAN},
+                            "looking for what is at fault", "", NULL);
   const bool inner = !w->out->outputs_only && n == 1;
   if (inner) s.deadline -= KEPT_FOR_MISSING * fmax(0, deadline - assay_clock_seconds());
   if (!st && w->out->outputs_only) st = assay_others_init(w->options, &s, &others);
-  if (!st && inner) st = repeat(w, &targets[0], fault, found, &n_found);
+  if (!st && inner) st = assay_inner_repeat(w, &targets[0], fault, found, &n_found);
   if (!st && !n_found) st = assay_search_run(&s, found, &n_found);
   assay_others_deinit(&others);
-  if (!st && inner) st = solve_node(w, &targets[0], deadline, found, &n_found);
+  if (!st && inner && !(n_found && found[0].restored))
+    assay_search_watch_tell(
+        &w->watch, &(assay_search_suspect_t){targets[0].value->producer, (double)NAN},
+        "solving for its constants and what may be missing", "", targets[0].value->producer);
+  if (!st && inner) st = assay_inner_solve(w, &targets[0], deadline, found, &n_found);
   if (!st) st = take_found(w, fault, found, n_found);
   w->out->cut_short |= s.cut_short;
   w->out->trials += s.trials;
@@ -317,9 +130,50 @@ static assay_status_t search_outputs(assay_golden_walk_t* w, double deadline) {
   return st;
 }
 
+static bool is_several(const assay_export_t* e) {
+  for (size_t i = 1; i < e->n; i++)
+    if (e->faults[i].node != e->faults[0].node) return true;
+  return false;
+}
+
+// Where several nodes are at fault, what the first of them needs was found before the others were
+// known. Those that do not hold together on other samples are looked for once more, one by one.
+static assay_status_t reconsider(assay_golden_walk_t* w, double end) {
+  enum { ROUNDS = 2 };
+  for (int k = 0; k < ROUNDS && is_several(w->out); k++)
+    for (size_t i = 0; i < w->out->n; i++) {
+      assay_fault_t was = w->out->faults[i];
+      const double now = assay_clock_seconds();
+      bool holds = true;
+      ASSAY_TRY(assay_inner_holds(w, &holds));
+      if (holds || now >= end) return NULL;
+      const size_t n = w->out->n;
+      const double share = (end - now) / (double)(n - i);
+      w->out->faults[i] = (assay_fault_t){.value = was.value,
+                                          .node = was.node,
+                                          .difference = was.difference,
+                                          .explained = was.explained,
+                                          .shape = was.shape};
+      assay_status_t st = search(w, &was.value, 1, now + share, i);
+      if (st) return assay_repair_deinit(&was.repair), st;
+      if (w->out->faults[i].restored) {
+        assay_repair_deinit(&was.repair);
+      } else {
+        assay_repair_deinit(&w->out->faults[i].repair);
+        w->out->faults[i] = was;
+      }
+      i += w->out->n - n;
+    }
+  return NULL;
+}
+
 static assay_status_t search_all(assay_golden_walk_t* w) {
   const double seconds = w->options->seconds > 0 ? w->options->seconds : 40;
-  const double end = assay_clock_seconds() + seconds;
+  const double start = assay_clock_seconds(), end = start + seconds;
+  w->watch.progress = w->options->progress;
+  w->watch.user = w->options->user;
+  w->watch.start = start;
+  w->watch.end = end;
   if (w->out->outputs_only) return search_outputs(w, end);
   ASSAY_TRY(assay_new_array((size_t)w->model->n_node_ids, sizeof *w->faulty, &w->faulty));
   for (size_t i = 0; i < w->out->n; i++) w->faulty[w->out->faults[i].node->id] = true;
@@ -335,7 +189,7 @@ static assay_status_t search_all(assay_golden_walk_t* w) {
     ASSAY_TRY(search(w, &w->out->faults[i].value, 1, now + share, i));
     i += 1 + w->out->n - n;  // several may hide behind one value
   }
-  return NULL;
+  return reconsider(w, end);
 }
 
 assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* const* inputs,
@@ -349,9 +203,11 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
     if (golden->at[i].value && !golden->at[i].value->is_output) out->outputs_only = false;
   assay_status_t st = assay_golden_walk_create(&w, golden, inputs);
   if (!st) st = assay_golden_walk_run(&w, inputs);
+  if (!st) st = assay_golden_drop_idle(&w);
   const bool searched = !st && out->n && !options->no_search;
   if (!st && !options->probe && (!out->n || !out->outputs_only))
     st = assay_golden_find_stray_casts(&w, inputs);
+  if (!st && searched) st = assay_golden_walk_fill(&w, inputs);
   if (!st && searched) st = search_all(&w);
   assay_golden_walk_deinit(&w);
   if (st) assay_export_deinit(out);

@@ -8,7 +8,7 @@
 //   + - * / ^ max min > < >= <= == and or xor matmul   of the two on top
 //   dup         the one on top again
 //   cast        the one on top in the source's type
-//   bool        the one on top as a condition: whether it is not 0
+//   bool        the one on top as a condition: whether it is not 0;   int: in 64-bit integers
 //   not         of booleans
 //   where       of condition, x, y
 //   mean, sum, highest, lowest   over the formula's axes, whose dimensions stay as 1; with a dot
@@ -18,9 +18,19 @@
 //   take        of data and indices: elements of data along the formula's one axis
 //   scatter, scatter+   of data, indices and updates: ScatterND, which sets or adds
 //   put, put+   the same by ScatterElements along the formula's one axis
+//   reverse     of data and lengths: ReverseSequence, the formula's axes being those of the batch
+//               and of the steps
 //   unsqueeze   one more dimension at its one axis
 //   reshape:0,8,-1   in this shape, 0 and -1 as in Reshape
+//   pad:0,1,0,1   with so many zeros before and behind each dimension, as Pad has it
 //   transpose:0,2,1   with its dimensions in this order
+//   w:0, k:0          the formula's further values and constants;   none: an input that is left out
+//   slice:2,0,5,1     elements 0 to before 5 of dimension 2, in steps of 1
+//   concat:2,3        the three on top joined along dimension 2
+//   reversed:0,1      of data and lengths: rows along dimension 0 turned round, one for each of 1
+//   last:1            of data and indices: GatherND with so many dimensions of the batch
+//   like:3,0,0        an operator on the three on top, as node 0 of the formula's has it with its
+//                     attributes: its output 0
 //   Relu, Erf ...     another word is a unary operator without attributes
 // "x 0.5 * Erf 1 + x *" is x (1 + erf(x / 2)).
 #ifndef ASSAY_DIAGNOSE_FORMULA_H_
@@ -32,13 +42,19 @@ struct assay_evaluator;
 
 typedef struct assay_formula assay_formula_t;
 
-enum { ASSAY_FORMULA_STEPS = 24, ASSAY_FORMULA_TEXT = 160 };
+enum { ASSAY_FORMULA_STEPS = 24, ASSAY_FORMULA_TEXT = 320, ASSAY_FORMULA_MORE = 8 };
 
 // What a program's words stand for. Texts are copied, tensors retained.
 typedef struct assay_formula_terms {
   const char* program;
   const assay_value_t* source;  // NULL: what the result takes the place of
   const assay_value_t *value, *value2;
+  // The same made by other formulas, where the model has no such value; retained.
+  assay_formula_t *source_made, *value_made, *value2_made;
+  const assay_value_t* more[ASSAY_FORMULA_MORE];
+  assay_formula_t* more_made[ASSAY_FORMULA_MORE];
+  assay_tensor_t* constants[ASSAY_FORMULA_MORE];
+  const assay_node_t* like[ASSAY_FORMULA_MORE];
   assay_tensor_t *c, *d;
   int64_t axes[ASSAY_MAX_RANK];  // 0 or more
   int n_axes;

@@ -1,15 +1,97 @@
-// What was exchanged: outputs of a node, such as the halves of a Split; the directions of a
-// recurrent layer, and what its two biases were taken for.
+// What was exchanged: inputs of a node; its outputs, such as the halves of a Split; the directions
+// of a recurrent layer, and what its two biases were taken for.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "diagnose/proposals.h"
 
+// ---- inputs in another order -------------------------------------------------------------------
+
+// Three or four inputs of one shape in an order that no single exchange gives.
+static assay_status_t offer_input_orders(const assay_suspect_t* s, const char* cause,
+                                         const assay_trial_t* t, bool* stop) {
+  enum { FEW = ASSAY_REPAIR_EDITS + 1 };
+  int64_t order[FEW];
+  const int n = (int)s->n_in;
+  if (n < 3 || n > FEW || strcmp(s->node->op_type, "Concat") != 0) return NULL;
+  for (int i = 0; i < n; i++) {
+    order[i] = i;
+    if (!s->in[i] || !assay_tensor_alike(s->in[i], s->in[0]) || s->in[i]->type != s->in[0]->type)
+      return NULL;
+  }
+  while (!*stop && assay_next_permutation(order, n)) {
+    assay_repair_t r = {.node = s->node, .cause = cause};
+    int64_t now[FEW];
+    for (int i = 0; i < n; i++) now[i] = i;
+    for (int i = 0; i < n; i++) {
+      int from = i;
+      while (now[from] != order[i]) from++;
+      if (from == i) continue;
+      now[from] = now[i], now[i] = order[i];
+      r.edits[r.n_edits++] =
+          (assay_repair_edit_t){.kind = ASSAY_EDIT_SWAP, .input = (size_t)i, .other = (size_t)from};
+    }
+    if (r.n_edits < 2) continue;
+    int used = snprintf(r.text, sizeof r.text, "inputs in the order ");
+    for (int i = 0; i < n; i++)
+      used += snprintf(r.text + used, sizeof r.text - (size_t)used, "%s%lld", i ? "," : "",
+                       (long long)order[i]);
+    ASSAY_TRY(assay_offer(t, &r, stop));
+  }
+  return NULL;
+}
+
+assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
+                                  const assay_trial_t* t, bool* stop) {
+  enum { MAX = 32 };  // inputs of a Concat, say
+  for (size_t i = 0; i < s->n_in; i++) {
+    for (size_t k = i + 1; k < s->n_in && k < MAX && !*stop; k++) {
+      if (!s->in[i] || !s->in[k] || s->in[i]->type != s->in[k]->type) continue;
+      if (s->in[i]->kind != ASSAY_KIND_TENSOR || s->in[k]->kind != ASSAY_KIND_TENSOR) continue;
+      assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_SWAP);
+      r.edits[0].input = i, r.edits[0].other = k;
+      snprintf(r.text, sizeof r.text, "inputs '%.80s' and '%.80s' exchanged",
+               s->node->inputs[i]->name, s->node->inputs[k]->name);
+      ASSAY_TRY(assay_offer(t, &r, stop));
+    }
+  }
+  return *stop ? NULL : offer_input_orders(s, cause, t, stop);
+}
+
+// ---- outputs in another order ------------------------------------------------------------------
+
 static bool are_alike(const assay_suspect_t* s, size_t a, size_t b) {
   const assay_tensor_t *x = s->out[a], *y = s->out[b];
   return s->node->outputs[a] && s->node->outputs[b] && x && y && x->kind == ASSAY_KIND_TENSOR &&
          assay_tensor_alike(x, y) && x->type == y->type;
+}
+
+// All of a few outputs in an order that no single exchange gives: a quaternion whose real part
+// stands first or last. Source: facebookresearch/fairmotion issue 90.
+static assay_status_t offer_orders(const assay_suspect_t* s, const char* cause,
+                                   const assay_trial_t* t, bool* stop) {
+  enum { FEW = 4 };
+  int64_t order[FEW];
+  const int n = (int)s->n_out;
+  if (n < 3 || n > FEW) return NULL;
+  for (int i = 0; i < n; i++) order[i] = i;
+  for (int i = 1; i < n; i++)
+    if (!are_alike(s, 0, (size_t)i)) return NULL;
+  while (!*stop && assay_next_permutation(order, n)) {
+    assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_OUTPUTS);
+    int moved = 0;
+    for (int i = 0; i < n; i++) moved += order[i] != i;
+    if (moved == 2) continue;
+    r.edits[0].rank = n;
+    memcpy(r.edits[0].numbers, order, sizeof order);
+    int used = snprintf(r.text, sizeof r.text, "outputs in the order ");
+    for (int i = 0; i < n; i++)
+      used += snprintf(r.text + used, sizeof r.text - (size_t)used, "%s%lld", i ? "," : "",
+                       (long long)order[i]);
+    ASSAY_TRY(assay_offer(t, &r, stop));
+  }
+  return NULL;
 }
 
 assay_status_t assay_propose_outputs(const assay_suspect_t* s, const char* cause,
@@ -24,7 +106,7 @@ assay_status_t assay_propose_outputs(const assay_suspect_t* s, const char* cause
                s->node->outputs[a]->name, s->node->outputs[b]->name);
       ASSAY_TRY(assay_offer(t, &r, stop));
     }
-  return NULL;
+  return *stop ? NULL : offer_orders(s, cause, t, stop);
 }
 
 static assay_status_t exchange_halves(const assay_tensor_t* x, assay_tensor_t** out) {

@@ -1,4 +1,4 @@
-// Proposals that change what a node reads, or which operator it is.
+// Proposals that change the constants that a node reads, or which operator it is.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,25 +25,6 @@ static assay_repair_t constant_repair(const assay_suspect_t* s, const char* caus
   r.edits[0].input = i;
   r.edits[0].tensor = take;
   return r;
-}
-
-// ---- inputs in another order -------------------------------------------------------------------
-
-assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
-                                  const assay_trial_t* t, bool* stop) {
-  enum { MAX = 32 };  // inputs of a Concat, say
-  for (size_t i = 0; i < s->n_in; i++) {
-    for (size_t k = i + 1; k < s->n_in && k < MAX && !*stop; k++) {
-      if (!s->in[i] || !s->in[k] || s->in[i]->type != s->in[k]->type) continue;
-      if (s->in[i]->kind != ASSAY_KIND_TENSOR || s->in[k]->kind != ASSAY_KIND_TENSOR) continue;
-      assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_SWAP);
-      r.edits[0].input = i, r.edits[0].other = k;
-      snprintf(r.text, sizeof r.text, "inputs '%.80s' and '%.80s' exchanged", value_name(s, i),
-               value_name(s, k));
-      ASSAY_TRY(assay_offer(t, &r, stop));
-    }
-  }
-  return NULL;
 }
 
 // ---- numbers in constants ----------------------------------------------------------------------

@@ -34,6 +34,18 @@ assay_status_t assay_repair_set_value(assay_repair_t* r, double value) {
 
 // ---- trying ------------------------------------------------------------------------------------
 
+// The type of what an input reads: of quantized numbers, which truth without quantizers knows as
+// real ones, the declared one.
+static assay_type_t type_of(const assay_tried_node_t* e, size_t i) {
+  const assay_type_t type = e->in[i]->type;
+  const assay_value_t* v = e->node.inputs[i];
+  const bool quantizes = e->node.op && e->node.op->flags & ASSAY_OP_QUANTIZES;
+  return quantizes && assay_type_is_float(type) && v && v->type && !v->constant &&
+                 assay_type_is_integer(v->type->elem)
+             ? v->type->elem
+             : type;
+}
+
 // Whether the operator takes inputs of these types: another operator, or inputs that have changed
 // places, may not, and evaluation relies on it. Inputs of one type variable are of one type.
 static bool takes_types(const assay_tried_node_t* e) {
@@ -41,12 +53,12 @@ static bool takes_types(const assay_tried_node_t* e) {
   for (size_t i = 0; schema && i < e->n_in; i++) {
     const assay_param_t* p = e->in[i] ? assay_schema_input(schema, i) : NULL;
     if (!p || e->in[i]->kind != ASSAY_KIND_TENSOR) continue;
-    const assay_valtype_t type = {.kind = ASSAY_KIND_TENSOR, .elem = e->in[i]->type};
+    const assay_valtype_t type = {.kind = ASSAY_KIND_TENSOR, .elem = type_of(e, i)};
     if (!assay_typeset_has(&p->types, &type)) return false;
     for (size_t k = 0; k < i && *p->type; k++) {
       const assay_param_t* q = e->in[k] ? assay_schema_input(schema, k) : NULL;
       const bool alike = q && (q == p ? p->is_homogeneous : strcmp(q->type, p->type) == 0);
-      if (alike && e->in[k]->type != e->in[i]->type) return false;
+      if (alike && type_of(e, k) != type_of(e, i)) return false;
     }
   }
   return true;
@@ -153,16 +165,21 @@ static assay_status_t put(assay_model_t* model, assay_node_t* n, const assay_rep
   return row->put ? row->put(model->graph, n, r->node, &r->edits[edit]) : NULL;
 }
 
+// Each chain is put directly after the node: the last one first. Exchanges of what outputs give
+// are, as exchanges of their names, made in the reverse order.
+static bool is_put_last(const assay_repair_edit_t* e) {
+  return assay_chain_follows(e) || e->kind == ASSAY_EDIT_OUTPUTS;
+}
+
 assay_status_t assay_repair_apply(const assay_repair_t* r, assay_model_t* model) {
   assay_node_t* n = node_of_label(model->graph, r->node->label);
   if (!n)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph",
                        r->node->label);
   for (size_t i = 0; i < r->n_edits; i++)
-    if (!assay_chain_follows(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
-  // Each chain is put directly after the node: the last one first.
+    if (!is_put_last(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
   for (size_t i = r->n_edits; i-- > 0;)
-    if (assay_chain_follows(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
+    if (is_put_last(&r->edits[i])) ASSAY_TRY(put(model, n, r, i));
   // What a node reads now may be made after it in the file.
   return assay_onnx_sort(model);
 }

@@ -23,7 +23,7 @@ enum {
   ASSAY_REPAIR_EDITS = 3,
   ASSAY_REPAIR_BESIDE = 3
 };
-enum { ASSAY_CHAIN_STEPS = 8, ASSAY_CHAIN_OPERANDS = 3 };
+enum { ASSAY_CHAIN_STEPS = 8, ASSAY_CHAIN_OPERANDS = 5 };
 
 // What a new node reads.
 typedef enum assay_chain_operand_kind {

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "diagnose/causes/surroundings.h"
 #include "diagnose/outputs/alike.h"
+#include "diagnose/outputs/bias_sets.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/likelihood.h"
 #include "diagnose/outputs/slips.h"
@@ -443,6 +444,23 @@ static assay_status_t pass_on(search_state_t* h, assay_predict_t* predict, size_
   return st;
 }
 
+// The repair that left least, or the one that is forecast to.
+static assay_search_suspect_t best_so_far(const search_state_t* h) {
+  const assay_trials_t* t = &h->trials;
+  if (t->n_best) return (assay_search_suspect_t){t->best[0].repair.node, t->best[0].remains};
+  const candidate_t* best = h->n ? &h->list[0] : NULL;
+  for (size_t i = 1; i < h->n; i++)
+    if (h->list[i].promise < best->promise) best = &h->list[i];
+  return (assay_search_suspect_t){best ? t->s->nodes[best->position] : NULL, (double)NAN};
+}
+
+static void tell(const search_state_t* h, const char* doing, const char* cause,
+                 const assay_node_t* at) {
+  if (!assay_search_watch_is_due(h->trials.s->watch)) return;
+  const assay_search_suspect_t best = best_so_far(h);
+  assay_search_watch_tell(h->trials.s->watch, &best, doing, cause, at);
+}
+
 static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
   const assay_search_t* s = h->trials.s;
   const double screen_end = h->start + 0.4 * (h->end - h->start);
@@ -452,6 +470,7 @@ static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
   size_t end = 0;
   for (size_t i = s->n_nodes; i-- > end && assay_clock_seconds() < until;) {
     const bool before = h->trials.found;
+    tell(h, "listing", "", s->nodes[i]);
     ASSAY_TRY(list_node(h, i, screen_end));
     if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
     ASSAY_TRY(pass_on(h, predict, i, screen_end));
@@ -496,6 +515,7 @@ static assay_status_t try_candidate(search_state_t* h, candidate_t* c) {
     if (same_pair(c, &h->list[i])) h->list[i].done = true;
   h->trying = c;
   h->trials.arrived = (double)NAN;
+  tell(h, "trying", assay_proposal_get(c->row)->cause, h->trials.s->nodes[c->position]);
   const int stage = assay_proposal_get(c->row)->stage;
   ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, stage, &trial));
   if (!(h->trials.arrived > 0) || c->expected != c->expected) return NULL;
@@ -717,6 +737,7 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
                                    size_t* out_n) {
   const double now = assay_clock_seconds();
   const assay_alike_source_t source = {make_again, h};
+  tell(h, "trying slips at nodes that belong together", "", NULL);
   assay_alike_t* offers = NULL;
   ASSAY_TRY(assay_new_array(h->n, sizeof *offers, &offers));
   for (size_t i = 0; i < h->n; i++)
@@ -732,16 +753,31 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
   return st;
 }
 
+typedef struct slip_keeper {
+  search_state_t* h;
+  assay_slips_t all;
+} slip_keeper_t;
+
+// With the forecast of when it was listed.
 static assay_status_t keep_slip(void* user, const assay_repair_t* r, bool* stop) {
+  slip_keeper_t* k = user;
+  const search_state_t* h = k->h;
+  const size_t ordinal = k->h->offered++;
+  const assay_forecast_t* forecast = NULL;
   *stop = false;
-  return assay_slips_add(user, r);
+  for (size_t i = 0; i < h->n && !forecast; i++) {
+    const candidate_t* c = &h->list[i];
+    if (c->position == h->trials.position && c->row == h->row && c->ordinal == ordinal)
+      forecast = &c->forecast;
+  }
+  return assay_slips_add(&k->all, r, forecast);
 }
 
 // The same attribute wrong at several nodes: an eighth of the time that is left.
 static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t* out,
                                    size_t* out_n) {
-  assay_slips_t all = {0};
-  const assay_trial_t keep = {keep_slip, &all};
+  slip_keeper_t kept = {.h = h};
+  const assay_trial_t keep = {keep_slip, &kept};
   const double now = assay_clock_seconds(), until = now + (end - now) / 8;
   assay_status_t st = NULL;
   size_t trials = 0;
@@ -749,16 +785,18 @@ static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t*
     if (assay_proposal_get(row)->stage != 1) continue;
     for (size_t i = 0; !st && i < h->trials.s->n_nodes && assay_clock_seconds() < until; i++)
       st = ask(h, i, row, row + 1, 1, &keep);
+    tell(h, "trying the same slip at several nodes:", assay_proposal_get(row)->cause, NULL);
   }
-  if (!st) st = assay_search_slips(h->trials.s, &all, until, out, out_n, &trials);
+  if (!st) st = assay_search_slips(h->trials.s, &kept.all, until, out, out_n, &trials);
   h->trials.s->trials += trials;
-  assay_slips_deinit(&all);
+  assay_slips_deinit(&kept.all);
   return st;
 }
 
 // A factor and a summand for each channel: half of the time that is left.
 static assay_status_t search_channels(search_state_t* h, double end) {
   const double now = assay_clock_seconds();
+  tell(h, "fitting channels", "", NULL);
   return assay_search_channels(&h->trials, now + (end - now) / 2);
 }
 
@@ -767,6 +805,7 @@ static assay_status_t search_joint(search_state_t* h, double end, assay_fault_t*
                                    size_t* out_n) {
   const double now = assay_clock_seconds();
   size_t trials = 0;
+  tell(h, "trying several repairs at once", "", NULL);
   ASSAY_TRY(assay_search_joint(h->trials.s, now + (end - now) / 2, out, out_n, &trials));
   h->trials.s->trials += trials;
   return NULL;
@@ -784,7 +823,9 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   // With inner values the constants of the node are solved for; without, channels get their turn.
   const bool alone = !s->n_adopted && !s->faulty;
   assay_status_t st = look_around(&h);
-  if (!st) st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
+  if (!st && alone) st = assay_search_bias_sets(s, &h.around, out, out_n);
+  if (st || *out_n) return search_deinit(&h), st;
+  st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);

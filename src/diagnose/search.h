@@ -3,6 +3,7 @@
 #define ASSAY_DIAGNOSE_SEARCH_H_
 
 #include "diagnose/export.h"
+#include "diagnose/golden/search_watch.h"
 #include "eval/evaluator.h"
 
 // One value that golden knows, and truth of it as the model has it.
@@ -36,7 +37,8 @@ typedef struct assay_search {
   // The same of other samples, which repairs are verified on; none where repairs are adopted.
   struct assay_search* others;
   size_t n_others;
-  uint64_t draw;  // which random signs forecasts are made with
+  uint64_t draw;                // which random signs forecasts are made with
+  assay_search_watch_t* watch;  // NULL: nobody watches
   bool cut_short;
   size_t trials;  // repairs whose effect was followed to the targets
 } assay_search_t;

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/spill.h"
+#include "diagnose/repair_chain.h"
 #include "eval/gradients/vjp.h"
 
 typedef enum state {
@@ -21,6 +23,7 @@ struct assay_predict {
   double residual;    // <r, r>
   double* overlaps;   // <p, r> / <r, r> of the random signs, before they are put at right angles
   double** adjoints;  // by value id: ASSAY_PROBES blocks of its elements; NULL: nothing, or unknown
+  assay_spilled_t** spilled;  // by value id: whose the block is, where it lies in a file
   unsigned char* states;
   bool* data;  // by value id: made from the model's inputs, not from constants and shapes alone
   bool blind;  // a node with a body, which may read anything, was passed
@@ -126,6 +129,7 @@ assay_status_t assay_predict_create(const assay_search_t* s, assay_predict_t** o
   p->s = s;
   assay_status_t st = assay_new_array(ASSAY_PROBES - 1, sizeof *p->overlaps, &p->overlaps);
   if (!st) st = assay_new_array(values, sizeof *p->adjoints, &p->adjoints);
+  if (!st) st = assay_new_array(values, sizeof *p->spilled, &p->spilled);
   if (!st) st = assay_new_array(values, sizeof *p->states, &p->states);
   if (!st) st = assay_new_array(values, sizeof *p->data, &p->data);
   if (!st) mark_data(p);
@@ -137,11 +141,21 @@ assay_status_t assay_predict_create(const assay_search_t* s, assay_predict_t** o
   return NULL;
 }
 
+static void free_adjoint(assay_predict_t* p, size_t id) {
+  if (p->spilled && p->spilled[id]) {
+    assay_spilled_release(p->spilled[id]);
+    p->spilled[id] = NULL;
+  } else {
+    assay_free(p->adjoints[id]);
+  }
+  p->adjoints[id] = NULL;
+}
+
 void assay_predict_destroy(assay_predict_t* p) {
   if (!p) return;
-  for (size_t i = 0; p->adjoints && i < (size_t)p->s->model->n_values; i++)
-    assay_free(p->adjoints[i]);
+  for (size_t i = 0; p->adjoints && i < (size_t)p->s->model->n_values; i++) free_adjoint(p, i);
   assay_free(p->adjoints);
+  assay_free(p->spilled);
   assay_free(p->states);
   assay_free(p->data);
   assay_free(p->overlaps);
@@ -253,8 +267,7 @@ double assay_forecast_best(const assay_forecast_t* f) {
 // ---- the pass -----------------------------------------------------------------------------------
 
 static void drop(assay_predict_t* p, const assay_value_t* v) {
-  assay_free(p->adjoints[v->id]);
-  p->adjoints[v->id] = NULL;
+  free_adjoint(p, (size_t)v->id);
   p->states[v->id] = NOTHING;
 }
 
@@ -277,6 +290,27 @@ static bool has_own_rule(const assay_predict_t* p, const assay_node_t* n) {
   return true;
 }
 
+// The same but for what is put in front of an input, which the rule gets.
+static bool reads_as_adopted(const assay_predict_t* p, const assay_node_t* n) {
+  const assay_repair_t* r = assay_search_adopted(p->s, n);
+  return has_own_rule(p, n) || (r->n_edits == 1 && r->edits[0].kind == ASSAY_EDIT_CHAIN &&
+                                r->edits[0].at_input && r->edits[0].input < n->n_inputs);
+}
+
+static assay_status_t take_chain(const assay_predict_t* p, const assay_node_t* n, pass_t* a) {
+  const assay_repair_t* r = assay_search_adopted(p->s, n);
+  assay_tensor_t* made = NULL;
+  if (has_own_rule(p, n) || !reads_as_adopted(p, n)) return NULL;
+  const size_t input = r->edits[0].input;
+  ASSAY_TRY(assay_chain_evaluate(p->s->evaluator, n, &r->edits[0], n->n_inputs, a->in, a->in[input],
+                                 &made));
+  assay_tensor_release(a->in[input]);
+  a->in[input] = NULL;
+  assay_status_t st = assay_tensor_widen(made, &a->in[input]);
+  assay_tensor_release(made);
+  return st;
+}
+
 // The constants that a repair which is taken as made gives the node.
 static void take_adopted(const assay_predict_t* p, const assay_node_t* n, pass_t* a) {
   const assay_repair_t* r = has_own_rule(p, n) ? assay_search_adopted(p->s, n) : NULL;
@@ -296,6 +330,7 @@ static assay_status_t pass_init(const assay_predict_t* p, const assay_node_t* n,
     if (t) ASSAY_TRY(assay_tensor_widen(t, &a->in[i]));
   }
   take_adopted(p, n, a);
+  ASSAY_TRY(take_chain(p, n, a));
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v) continue;
@@ -393,6 +428,17 @@ static void drop_oldest(assay_predict_t* p) {
   p->n_cached--;
 }
 
+// An adjoint that the pass has left behind is asked for now and then.
+static void spill(assay_predict_t* p, const assay_value_t* v, size_t bytes) {
+  double* was = p->adjoints[v->id];
+  if (!was || p->spilled[v->id] || !assay_spill_is_due(bytes)) return;
+  assay_spilled_t* s = assay_spill(was, bytes);
+  if (!s) return;
+  assay_free(was);
+  p->spilled[v->id] = s;
+  p->adjoints[v->id] = assay_spilled_data(s);
+}
+
 static void keep(assay_predict_t* p, const assay_value_t* v, size_t position) {
   if (p->states[v->id] != KNOWN) return;
   const assay_tensor_t* t = assay_evaluator_get(p->s->evaluator, v);
@@ -403,6 +449,7 @@ static void keep(assay_predict_t* p, const assay_value_t* v, size_t position) {
   p->cached[at].position = position;
   p->cached[at].bytes = bytes;
   p->cached_bytes += bytes;
+  spill(p, v, (size_t)bytes);
 }
 
 static void let_go(assay_predict_t* p, size_t position) {
@@ -416,7 +463,7 @@ assay_status_t assay_predict_constant(const assay_predict_t* p, size_t position,
   const assay_node_t* n = p->s->nodes[position];
   pass_t a = {0};
   double* to = NULL;
-  bool known = !p->blind && has_own_rule(p, n), any = false;
+  bool known = !p->blind && reads_as_adopted(p, n), any = false;
   *out = NULL;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];

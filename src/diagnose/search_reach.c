@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/functions.h"
+#include "base/spill.h"
 
 // Sum of squares of what is finite, and how many elements there are; 0 for what is not a float.
 static double energy(const assay_tensor_t* t) {
@@ -68,6 +69,7 @@ assay_status_t assay_search_reach(const assay_search_t* s, double** out) {
       const assay_value_t* v = k < n->n_inputs ? n->inputs[k] : n->outputs[k - n->n_inputs];
       if (v && energies[v->id] == 0) energies[v->id] = energy(assay_evaluator_get(s->evaluator, v));
     }
+    assay_spill_trim();
   }
   for (size_t k = 0; !st && k < s->n_targets; k++) reach[s->targets[k].value->id] = 1;
   for (size_t i = s->n_nodes; !st && i-- > 0;) add_reach(s->nodes[i], energies, reach);

@@ -45,15 +45,58 @@ static assay_status_t put(assay_trials_t* t, const assay_value_t* v, assay_tenso
   return NULL;
 }
 
+static void restore_one(assay_trials_t* t, const assay_value_t* v) {
+  if (!t->dirty[v->id]) return;
+  assay_evaluator_set(t->s->evaluator, v, t->old[v->id]);
+  assay_tensor_release(t->old[v->id]);
+  t->old[v->id] = NULL;
+  t->dirty[v->id] = false;
+}
+
 static void restore(assay_trials_t* t) {
-  for (size_t i = 0; i < t->n_touched; i++) {
-    const assay_value_t* v = t->touched[i];
-    assay_evaluator_set(t->s->evaluator, v, t->old[v->id]);
-    assay_tensor_release(t->old[v->id]);
-    t->old[v->id] = NULL;
-    t->dirty[v->id] = false;
-  }
+  for (size_t i = 0; i < t->n_touched; i++) restore_one(t, t->touched[i]);
   t->n_touched = 0;
+}
+
+// Whether a repair reads more than what its node does.
+static bool reads_besides(const assay_repair_t* r) {
+  for (size_t k = 0; k < r->n_edits; k++) {
+    const assay_repair_edit_t* e = &r->edits[k];
+    if (e->value || e->other_value || e->formula || e->n_chain) return true;
+  }
+  return false;
+}
+
+// Whether a node from a position on may read any value before it, by a repair that is taken as
+// made.
+static bool is_any_wanted(const assay_trials_t* t, size_t position) {
+  for (size_t i = 0; i < t->s->n_adopted; i++) {
+    if (!reads_besides(t->s->adopted[i])) continue;
+    for (size_t k = position; k < t->s->n_nodes; k++)
+      if (t->s->nodes[k] == t->s->adopted[i]->node) return true;
+  }
+  return false;
+}
+
+// A trial that changes an early node has not all values after it in memory at once: those that the
+// node at a position was the last to read go back to what they were.
+static void restore_read(assay_trials_t* t, size_t position) {
+  const assay_node_t* n = t->s->nodes[position];
+  if (is_any_wanted(t, position)) return;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_value_t* v = n->inputs[i];
+    if (v && t->dirty[v->id] && t->last[v->id] == position) restore_one(t, v);
+  }
+}
+
+// A node with a body may read anything.
+static void find_last(const assay_search_t* s, size_t* last) {
+  size_t control = 0;
+  for (size_t i = 0; i < s->n_nodes; i++)
+    if (s->nodes[i]->op && s->nodes[i]->op->flags & ASSAY_OP_CONTROL) control = i;
+  for (size_t i = 0; i < s->n_nodes; i++)
+    for (size_t k = 0; k < s->nodes[i]->n_inputs; k++)
+      if (s->nodes[i]->inputs[k]) last[s->nodes[i]->inputs[k]->id] = i > control ? i : control;
 }
 
 // A node with a body may read anything around it.
@@ -135,11 +178,12 @@ static void clear_got(assay_trials_t* t) {
   }
 }
 
-// Fills t->got with what the targets are with the repair, and leaves the values after it in the
-// machine. *out_fits: it could be evaluated and changed something. Where evaluation fails the
-// repair does not fit, also where it asks for more memory than there is.
-static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t* r,
-                                         bool* out_fits) {
+// Fills t->got with what the targets are with the repair. leave: the values after it stay in the
+// machine, which keeps all of them, until they are restored. *out_fits: it could be evaluated and
+// changed something. Where evaluation fails the repair does not fit, also where it asks for more
+// memory than there is.
+static assay_status_t evaluate_from(assay_trials_t* t, const assay_repair_t* r, bool leave,
+                                    bool* out_fits) {
   clear_got(t);
   size_t next = t->position + 1;
   assay_status_t st = NULL;
@@ -155,15 +199,18 @@ static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t
   bool any = t->n_touched > 0;
   for (size_t k = 0; k < t->s->n_targets; k++) any |= t->got[k] != NULL;
   if (any) t->s->trials++;
-  for (size_t i = next; !st && any && i < t->s->n_nodes; i++)
-    if (reads_dirty(t, t->s->nodes[i])) st = step(t, t->s->nodes[i], NULL);
+  for (size_t i = next; !st && any && i < t->s->n_nodes; i++) {
+    if (!reads_dirty(t, t->s->nodes[i])) continue;
+    st = step(t, t->s->nodes[i], NULL);
+    if (!leave) restore_read(t, i);
+  }
   *out_fits = !st && any;
   assay_status_free(st);
   return NULL;
 }
 
 static assay_status_t evaluate(assay_trials_t* t, const assay_repair_t* r, bool* out_fits) {
-  assay_status_t st = evaluate_and_leave(t, r, out_fits);
+  assay_status_t st = evaluate_from(t, r, false, out_fits);
   restore(t);
   return st;
 }
@@ -174,9 +221,11 @@ assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restor
   clear_got(t);
   *out_restored = false;
   t->s->trials++;
-  for (size_t i = 0; !st && i < t->s->n_nodes; i++)
-    if (assay_search_adopted(t->s, t->s->nodes[i]) || reads_dirty(t, t->s->nodes[i]))
-      st = step(t, t->s->nodes[i], NULL);
+  for (size_t i = 0; !st && i < t->s->n_nodes; i++) {
+    if (!assay_search_adopted(t->s, t->s->nodes[i]) && !reads_dirty(t, t->s->nodes[i])) continue;
+    st = step(t, t->s->nodes[i], NULL);
+    restore_read(t, i);
+  }
   restore(t);
   *out_fits = !st;
   assay_status_free(st);
@@ -189,6 +238,13 @@ assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restor
 
 // ---- scores ------------------------------------------------------------------------------------
 
+// Golden of fewer rows is what its rows say. Where truth had just golden's shape, what a repair
+// makes has to have it, too.
+static bool keeps_shape(const assay_search_target_t* g, const assay_tensor_t* got) {
+  return !got || !g->truth || !assay_tensor_same_shape(g->truth, g->golden) ||
+         assay_tensor_same_shape(got, g->golden);
+}
+
 // The sum over the targets of (difference / golden's size)^2, and whether all are within what is
 // explained.
 static double score(const assay_trials_t* t, assay_tensor_t* const* got, bool* out_restored) {
@@ -197,7 +253,7 @@ static double score(const assay_trials_t* t, assay_tensor_t* const* got, bool* o
   for (size_t k = 0; k < t->s->n_targets; k++) {
     const assay_search_target_t* g = &t->s->targets[k];
     const assay_difference_t d = assay_difference(got && got[k] ? got[k] : g->truth, g->golden);
-    if (!d.comparable) {
+    if (!d.comparable || (got && !keeps_shape(g, got[k]))) {
       *out_restored = false;
       sum += 1e6;
       continue;
@@ -457,7 +513,7 @@ assay_status_t assay_trials_adopt(assay_trials_t* t, const assay_repair_t* r,
   *out = NULL;
   t->position = 0;
   while (t->position < t->s->n_nodes && t->s->nodes[t->position] != r->node) t->position++;
-  assay_status_t st = evaluate_and_leave(t, r, &fits);
+  assay_status_t st = evaluate_from(t, r, true, &fits);
   if (!st && fits) st = assay_new_array(t->s->n_targets, sizeof *targets, &targets);
   for (size_t k = 0; targets && k < t->s->n_targets; k++) {
     targets[k] = t->s->targets[k];
@@ -487,9 +543,11 @@ assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
   *t = (assay_trials_t){.s = s};
   assay_status_t st = assay_new_array(values, sizeof *t->dirty, &t->dirty);
   if (!st) st = assay_new_array(values, sizeof *t->old, &t->old);
+  if (!st) st = assay_new_array(values, sizeof *t->last, &t->last);
   if (!st) st = assay_new_array(s->n_targets, sizeof *t->got, &t->got);
   if (!st) st = assay_new_array(s->n_nodes, sizeof *t->merit, &t->merit);
   if (st) return assay_trials_deinit(t), st;
+  find_last(s, t->last);
   if (s->n_others) st = assay_new_array(s->n_others, sizeof *t->others, &t->others);
   for (size_t i = 0; !st && i < s->n_others; i++)
     st = assay_trials_init(&s->others[i], &t->others[i]);
@@ -512,5 +570,6 @@ void assay_trials_deinit(assay_trials_t* t) {
   assay_free(t->merit);
   assay_free(t->dirty);
   assay_free(t->old);
+  assay_free(t->last);
   assay_free(t->touched);
 }

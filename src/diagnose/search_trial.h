@@ -27,6 +27,7 @@ typedef struct assay_trials {
   struct assay_trials* others;  // by other sample
   bool* dirty;                  // by value id: changed by the repair being tried
   assay_tensor_t** old;         // by value id: what its slot held
+  size_t* last;                 // by value id: the position after which no node reads it
   const assay_value_t** touched;
   size_t n_touched, cap_touched;
   assay_tensor_t** got;  // by target: with the repair

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/contention.h"
 #include "base/random.h"
+#include "base/spill.h"
 #include "ops/math/pointwise.h"
 #include "ops/quant/quant.h"
 
@@ -426,6 +427,7 @@ assay_status_t assay_evaluator_node(assay_evaluator_t* m, const assay_node_t* no
   for (size_t i = 0; i < n_out; i++) out[i] = NULL;
   assay_status_t st = evaluate(m, node, n_in, copy, n_out, out);
   for (size_t i = 0; i < n_in; i++) assay_tensor_release(copy[i]);
+  if (m->config.spill) assay_spill_trim();
   if (copy != few) assay_free(copy);
   return st;
 }
@@ -459,7 +461,9 @@ static assay_status_t step(assay_evaluator_t* m, const assay_node_t* node) {
   }
   if (!st) st = evaluate(m, node, node->n_inputs, in, node->n_outputs, out);
   for (size_t i = 0; i < n_in; i++) assay_tensor_release(in[i]);
+  if (m->config.spill) assay_spill_trim();
   for (size_t i = 0; !st && i < node->n_outputs; i++) {
+    if (node->outputs[i] && m->config.spill) assay_tensor_spill(out[i]);
     if (node->outputs[i]) assay_evaluator_set(m, node->outputs[i], out[i]);
     assay_tensor_release(out[i]);
   }

@@ -34,6 +34,7 @@ typedef struct assay_evaluator_config {
   uint64_t seed;
   bool verify;    // outputs must have the inferred type and shape: INTERNAL otherwise (tests)
   bool keep_all;  // slots stay full until the next run or reset
+  bool spill;     // what is kept may lie in a file (base/spill.h)
   assay_evaluator_hooks_t hooks;
 } assay_evaluator_config_t;
 

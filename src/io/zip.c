@@ -197,14 +197,16 @@ static uint32_t crc_of(uint32_t crc, const uint8_t* p, uint64_t n) {
   return crc;
 }
 
-// The same of a member in a mapped file, which does not come into memory as a whole by that.
+// The same of a member in a mapped file, which does not come into memory as a whole by that; nor do
+// many members, one after the other, but for SMALL ones.
 static uint32_t crc_in(const assay_mapping_t* file, const uint8_t* p, uint64_t n) {
-  enum { PIECE = 1 << 24 };
+  enum { PIECE = 1 << 24, SMALL = 1 << 16 };
+  const bool forgets = n > SMALL;
   uint32_t crc = 0;
   while (n) {
     const uint64_t k = n < PIECE ? n : PIECE;
     crc = crc_of(crc, p, k);
-    if (n > PIECE) assay_mapping_forget(file, p, (size_t)k);
+    if (forgets) assay_mapping_forget(file, p, (size_t)k);
     p += k;
     n -= k;
   }

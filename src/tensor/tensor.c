@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/spill.h"
 #include "formats/format.h"
 
 assay_store_t assay_type_store(assay_type_t type) {
@@ -271,6 +272,23 @@ void assay_tensor_forget_whole(const assay_tensor_t* t) {
   assay_tensor_forget(t);
 }
 
+void assay_tensor_spill(assay_tensor_t* t) {
+  int64_t bytes = 0;
+  if (!assay_tensor_is_sole(t) || t->store == ASSAY_STORE_STR || t->store > ASSAY_STORE_PACKED)
+    return;
+  if (t->store == ASSAY_STORE_PACKED)
+    (void)assay_type_packed_bytes(t->type, t->size, &bytes);
+  else
+    bytes = t->size * (int64_t)assay_store_elem_bytes(t->store);
+  if (!assay_spill_is_due((size_t)bytes)) return;
+  assay_spilled_t* s = assay_spill(t->data, (size_t)bytes);
+  if (!s) return;
+  assay_free(t->data);
+  t->data = assay_spilled_data(s);
+  t->owner = s;
+  t->release = assay_spilled_release;
+}
+
 assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {
   if (t->type == type) {
     *out = assay_tensor_retain(t);
@@ -407,6 +425,16 @@ assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) 
   }
   *out = c;
   return NULL;
+}
+
+double assay_tensor_element(const assay_tensor_t* t, int64_t i) {
+  double x = 0;
+  int64_t integer = 0;
+  if (t->store == ASSAY_STORE_F64) return assay_f64(t)[i];
+  if (t->store == ASSAY_STORE_I64) return (double)assay_i64(t)[i];
+  const bool real = assay_type_store(t->type) == ASSAY_STORE_F64;
+  assay_unpack(t->type, t->data, i, 1, real ? (void*)&x : (void*)&integer);
+  return real ? x : (double)integer;
 }
 
 // ---- small tensors, strings, containers -------------------------------------------------------

@@ -114,6 +114,9 @@ assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) ASSAY_
 void assay_tensor_forget(const assay_tensor_t* t);
 // The same of all elements of the tensor that this one shows a part of.
 void assay_tensor_forget_whole(const assay_tensor_t* t);
+// For a tensor that stays for long: its elements move into a file once memory gets short (spill.h).
+// Nothing where another has the tensor, or a part of it, too.
+void assay_tensor_spill(assay_tensor_t* t);
 // A copy in the same store that may be written.
 assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 
@@ -147,6 +150,10 @@ bool assay_tensor_alike(const assay_tensor_t* a, const assay_tensor_t* b);
 bool assay_tensor_is_sole(const assay_tensor_t* t);
 // Makes *t a container of the same items that may be given others: itself if nobody else holds it.
 assay_status_t assay_container_unshare(assay_tensor_t** t) ASSAY_MUST_USE;
+
+// Element i of a tensor of real numbers or integers that is F64, I64 or PACKED: for who reads a
+// few.
+double assay_tensor_element(const assay_tensor_t* t, int64_t i);
 
 // Elements of canonical tensors.
 static inline double* assay_f64(const assay_tensor_t* t) { return (double*)t->data; }

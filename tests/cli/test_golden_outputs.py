@@ -26,6 +26,8 @@ def normal(*shape):
 WEIGHTS = {"k1": normal(8, 3, 3, 3), "k2": normal(8, 8, 3, 3), "k3": normal(8, 8, 3, 3), "k4": normal(4, 8, 1, 1), "b1": normal(8), "b2": normal(8),
            "b3": normal(8), "b4": normal(4), "half": np.float32(0.5).reshape(()), "spare": normal(8)}
 
+FACTORS = np.exp(0.3 * R.normal(size=(1, 8, 1, 1))).astype(np.float32)
+
 
 def blocks():
     """Convolutions with SiLU and residuals, as nodes by name."""
@@ -75,6 +77,8 @@ ROWS = [
     ("bias dropped", changed(blocks(), "conv2", lambda n: n.input.pop()), WEIGHTS, ("conv2",), "'b2'"),
     ("bias of zeros", blocks(), other_weights("b3", np.zeros(8, np.float32)), ("conv3",), "by channel"),
     ("channels scaled", blocks(), {**WEIGHTS, "k2": WEIGHTS["k2"] * np.linspace(0.8, 1.3, 8, dtype=np.float32).reshape(8, 1, 1, 1)}, ("conv2",), "by channel"),
+    ("scale of one reader", blocks(), {**WEIGHTS, "k3": WEIGHTS["k3"] * FACTORS}, ("conv3",), "where it is read"),
+    ("scale on the other side", blocks(), {**WEIGHTS, "k3": WEIGHTS["k3"] * FACTORS / FACTORS.reshape(8, 1, 1, 1)}, ("conv3",), "not at those"),
 ]
 
 

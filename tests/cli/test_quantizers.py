@@ -218,6 +218,14 @@ def damage(path, what):
     elif what in ("without a sign", "zero point lost"):
         put("wq1", (nh.to_array(constants["wq1"]).view(np.uint8) if what == "without a sign" else nh.to_array(constants["wq1"]).astype(np.int16) + 128).astype(np.uint8))
         put("wz1", np.zeros(nh.to_array(constants["wz1"]).shape, np.uint8))
+    elif what == "cut off":
+        q = nh.to_array(constants["b1"])
+        limit = int(np.sort(np.abs(q))[-3] * 0.9)
+        put("b1", np.clip(q, -limit, limit))
+    elif what == "largest one cut off":
+        q = nh.to_array(constants["b1"])
+        limit = int(np.sort(np.abs(q))[-2] * 1.01)
+        put("b1", np.clip(q, -limit, limit))
     elif what == "reversed":
         put("ws1", nh.to_array(constants["ws1"])[::-1].copy())
     elif what == "one scale":
@@ -230,7 +238,7 @@ def damage(path, what):
 
 
 STORED = {"bias": "dequantize_b1", "axis": "dequantize_w1", "range of 127.5": "dequantize_w1", "twice": "dequantize_w2", "reversed": "dequantize_w1",
-          "without a sign": "dequantize_w1", "zero point lost": "dequantize_w1", "one scale": "dequantize_w1", "bias and axis": "dequantize_"}
+          "cut off": "dequantize_b1", "without a sign": "dequantize_w1", "zero point lost": "dequantize_w1", "one scale": "dequantize_w1", "bias and axis": "dequantize_"}
 
 
 def examine_of_itself(assay, what, x, fresh):
@@ -255,6 +263,32 @@ def examine_of_itself(assay, what, x, fresh):
     elif loss(run("fix/faulty.repaired.onnx", fresh)["y"], run("int8.onnx", fresh)["y"]) > 1e-4:
         wrong.append("the repaired model is not the intact one")
     return [f"of itself, {what}: {w}\n{done.stdout}{done.stderr}" for w in wrong]
+
+
+def examine_attributed(assay, x, fresh):
+    """One integer of many is wrong: several samples point at it, and tell what it was; ties point at nothing."""
+    float_model("float.onnx", "")
+    quantized_model("int8.onnx", {"x": x, **run("float.onnx", x, ["r0", "r1"])}, "")
+    store_weights("int8.onnx")
+    for folder_of in ("xs", "goldens"):
+        pathlib.Path(folder_of).mkdir()
+    for i in range(4):
+        np.savez(f"xs/{i}.npz", x=x[4 * i:4 * i + 4])
+        np.savez(f"goldens/{i}.npz", y=run("int8.onnx", x[4 * i:4 * i + 4])["y"])
+    wrong = []
+    for what in ("largest one cut off", "nothing"):
+        damage("int8.onnx", what)
+        done = subprocess.run([assay, "check", "faulty.onnx", "-i", "xs", "--golden", "goldens", "--search-time", "10", "--json", "out.json", "-o", "one"],
+                              capture_output=True, text=True, timeout=120, check=False)
+        report = json.loads(pathlib.Path("out.json").read_text())
+        first = (report["culprits"] or [{"nodes": []}])[0]["nodes"]
+        if what == "nothing":
+            good = done.returncode == 0 and report["blame"] == "none"
+        else:
+            good = done.returncode == 1 and "dequantize_b1" in first and loss(run("one/faulty.repaired.onnx", fresh)["y"], run("int8.onnx", fresh)["y"]) < 1e-6
+        if not good:
+            wrong.append(f"{what}, from samples: exit code {done.returncode}, {first}\n{done.stdout}{done.stderr}")
+    return wrong
 
 
 def examine_kind(assay, x):
@@ -329,8 +363,8 @@ def main(assay):
     x, fresh = (R.normal(size=(n, 3, 8, 8)).astype(np.float32) for n in (16, 8))
     wrong = [w for fault in ["", *FAULTS] for w in examine(assay, fault, x, fresh)]
     wrong += [w for what in ("pair", "large", "clips", *STORED) for w in examine_of_itself(assay, what, x, fresh)]
-    wrong += examine_kind(assay, x) + examine_dead(assay) + examine_mask(assay)
-    print("\n".join(wrong) or f"{5 + len(FAULTS) + len(STORED)} quantized models, 2 of floats, 4 of tune and debug precision")
+    wrong += examine_attributed(assay, x, fresh) + examine_kind(assay, x) + examine_dead(assay) + examine_mask(assay)
+    print("\n".join(wrong) or f"{7 + len(FAULTS) + len(STORED)} quantized models, 2 of floats, 4 of tune and debug precision")
     return 1 if wrong else 0
 
 

@@ -28,6 +28,8 @@ static const edit_row_t rows[] = {
     {ASSAY_EDIT_BYPASS, "Mul n x w -> y", .w = "w float[3,3]"},
     {ASSAY_EDIT_VALUE, "Constant n -> y | value_float=2", .tensor = "float[2] 3 4"},
     {ASSAY_EDIT_OUTPUTS, "Split n x -> y z | num_outputs=2", .edit = {.other = 1}},
+    {ASSAY_EDIT_OUTPUTS, "Split n x -> y z u | axis=1, num_outputs=3",
+     .edit = {.rank = 3, .numbers = {1, 2, 0}}},
     {ASSAY_EDIT_BEFORE, "Mul n x w -> y", .w = "w float[3,3]", .edit = {.input = 1},
      .program = "x 0.5 * Erf"},
     {ASSAY_EDIT_BEFORE, "Clip n x -> y", .edit = {.input = 1}, .program = "x 2 *"},
@@ -75,14 +77,16 @@ static void same(const edit_row_t* row, assay_tensor_t* tried, assay_tensor_t* m
 
 static void check_row(const edit_row_t* row) {
   const assay_evaluator_config_t truth = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
-  const char* outputs = strstr(row->node, " z ") ? "y z" : "y";
+  const char* outputs = strstr(row->node, " z u")  ? "y z u"
+                        : strstr(row->node, " z ") ? "y z"
+                                                   : "y";
   const graph_case_t g = {"edit",
                           18,
                           {strstr(row->node, "Split") ? "x float[4,3]" : "x float[3,3]"},
                           {"v float[] 0.25", row->w},
                           {row->node},
                           outputs};
-  assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *given[4] = {NULL}, *out[2] = {NULL};
+  assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *given[4] = {NULL}, *out[4] = {NULL};
   assay_model_t *m = graph_case_model(&g, in), *edited = NULL;
   assay_evaluator_t *before = NULL, *after = NULL;
   const assay_node_t* n = m->graph->nodes[0];

@@ -8,18 +8,19 @@
 #include "onnx/load.h"
 #include "passes/graph_case.h"
 
-static const graph_case_t network = {"network",
-                                     17,
-                                     {"x float[2,3,4]"},
-                                     {"u float[3,1]", "keep bool[2,3,1] 1 0 1 1 0 1"},
-                                     {"Neg neg x -> n", "Exp exp n -> e", "Mul mul e u -> y"},
-                                     "y"};
+static const graph_case_t network = {
+    "network",
+    17,
+    {"x float[2,3,4]"},
+    {"u float[3,1]", "keep bool[2,3,1] 1 0 1 1 0 1", "steps int32[2] 2 3"},
+    {"Neg neg x -> n", "Exp exp n -> e", "Mul mul e u -> y"},
+    "y"};
 
 typedef struct formula_row {
   const char* program;
   int opset;
   int n_axes, axes[2];
-  const char* value;
+  const char* value;  // after '=' another formula
 } formula_row_t;
 
 static const formula_row_t rows[] = {
@@ -46,8 +47,17 @@ static const formula_row_t rows[] = {
     {"x x mean. unsqueeze -", 13, 1, {1}, NULL},
     {"x x highest. unsqueeze -", 18, 1, {2}, NULL},
     {"x x lowest x highest + -", 17, 1, {1}, NULL},
+    {"x v int reverse", 17, 2, {0, 1}, "steps"},
+    {"x pad:1,0,0,0,0,2", 17, 0, {0}, NULL},
     {"x unsqueeze", 11, 1, {0}, NULL},
     {"x unsqueeze", 17, 1, {0}, NULL},
+    {"x slice:1,2,3,1 x slice:1,0,2,1 concat:1,2", 17, 0, {0}, NULL},
+    {"x slice:1,-1,-9,-1", 17, 0, {0}, NULL},
+    {"x slice:2,1,9,1", 9, 0, {0}, NULL},
+    {"x v + x w:0 like:2,0,0 -", 17, 0, {0}, "u"},
+    {"x k:0 +", 17, 0, {0}, NULL},
+    {"x v +", 17, 0, {0}, "=x Neg Relu"},
+    {"x v v * -", 17, 0, {0}, "=x w:0 like:2,0,0"},
 };
 
 static const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
@@ -60,16 +70,27 @@ static assay_tensor_t* constant_for(const formula_row_t* row, int which) {
 }
 
 static assay_formula_t* formula_of(const formula_row_t* row, const assay_model_t* m) {
-  assay_formula_t* f = NULL;
+  assay_formula_t *f = NULL, *other = NULL;
   assay_tensor_t *c = constant_for(row, 0), *d = constant_for(row, 1);
-  assay_formula_terms_t terms = {
-      .program = row->program,
-      .value = row->value ? assay_graph_find(m->graph, row->value) : NULL,
-      .c = c,
-      .d = d,
-      .n_axes = row->n_axes};
+  const bool is_made = row->value && *row->value == '=';
+  assay_formula_terms_t terms = {.program = row->program,
+                                 .more = {assay_graph_find(m->graph, "u")},
+                                 .constants = {c},
+                                 .like = {m->graph->nodes[2]},
+                                 .c = c,
+                                 .d = d,
+                                 .n_axes = row->n_axes};
   for (int i = 0; i < row->n_axes; i++) terms.axes[i] = row->axes[i];
+  if (is_made) {
+    assay_formula_terms_t made = terms;
+    made.program = row->value + 1;
+    op_case_ok(assay_formula_create(&made, &other));
+  } else if (row->value) {
+    terms.value = assay_graph_find(m->graph, row->value);
+  }
+  terms.value_made = other;
   op_case_ok(assay_formula_create(&terms, &f));
+  assay_formula_release(other);
   assay_tensor_release(c);
   assay_tensor_release(d);
   return f;

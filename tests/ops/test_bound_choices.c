@@ -186,11 +186,38 @@ static void choices_flip_near_edges(void** state) {
   }
 }
 
+// Which elements TopK takes is open where two of them may change places; a line by itself.
+static void indices_are_open_near_ties(void** state) {
+  (void)state;
+  static const struct {
+    op_case_t row;
+    int64_t open;
+  } rows[] = {
+      {{"TopK", 11, NULL, {"float[4] 1 3 2 0", "int64[1] 2"}, {"?", "?"}, NULL}, 0},
+      {{"TopK", 11, NULL, {"float[4] 1 3 2.99 0", "int64[1] 3"}, {"?", "?"}, NULL}, 2},
+      {{"TopK", 11, NULL, {"float[4] 1 3 2.99 0", "int64[1] 1"}, {"?", "?"}, NULL}, 1},
+      {{"TopK", 11, "axis=0", {"float[2,2] 1 3 1.01 0", "int64[1] 1"}, {"?", "?"}, NULL}, 1},
+  };
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    assay_tensor_t* x = op_case_tensor(rows[r].row.in[0]);
+    assay_limits_t in[2] = {{NULL, NULL}}, l = {0};
+    op_case_ok(assay_tensor_create(ASSAY_TYPE_DOUBLE, x->rank, x->dims, &in[0].guaranteed));
+    for (int64_t i = 0; i < x->size; i++) assay_f64(in[0].guaranteed)[i] = 0.01;
+    in[0].probable = in[0].guaranteed;
+    const int64_t open = limits_behind(&rows[r].row, false, in, true, &l);
+    if (open != rows[r].open) fail_msg("row %zu: %lld are open", r, (long long)open);
+    assay_limits_deinit(&l);
+    assay_tensor_release(in[0].guaranteed);
+    assay_tensor_release(x);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ties_have_two_answers),
       cmocka_unit_test(documented_order_has_none),
       cmocka_unit_test(choices_flip_near_edges),
+      cmocka_unit_test(indices_are_open_near_ties),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,14 @@ static assay_nearest_t near_values(const assay_model_t* m, const char* name) {
   return near;
 }
 
+// Canonical or packed: what is made only when it is widened is made here, once.
+static assay_status_t as_read(assay_tensor_t* t, assay_tensor_t** out) {
+  if (t->kind != ASSAY_KIND_TENSOR || t->store == ASSAY_STORE_LATE)
+    return assay_tensor_widen(t, out);
+  *out = assay_tensor_retain(t);
+  return NULL;
+}
+
 assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* model,
                                   const assay_name_map_t* map, assay_golden_t* out) {
   if (map) ASSAY_TRY(assay_name_map_check(map, set, model));
@@ -86,7 +94,7 @@ assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* m
     strcpy(name, set->names[i]);
     g->name = name;
     out->n++;
-    ASSAY_TRY(assay_tensor_widen(set->tensors[i], &g->tensor));
+    ASSAY_TRY(as_read(set->tensors[i], &g->tensor));
   }
   return NULL;
 }
@@ -136,7 +144,8 @@ assay_status_t assay_golden_outputs(const assay_golden_t* g, const assay_graph_t
   ASSAY_TRY(assay_new_array(s.n_values, sizeof *s.at, &s.at));
   for (size_t i = 0; i < graph->n_outputs; i++) {
     const assay_golden_tensor_t* known = assay_golden_of(g, graph->outputs[i]);
-    if (known) s.at[i] = assay_tensor_retain(known->tensor);
+    assay_status_t st = known ? assay_tensor_widen(known->tensor, &s.at[i]) : NULL;
+    if (st) return assay_samples_deinit(&s), st;
   }
   *out = s;
   return NULL;

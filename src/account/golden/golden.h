@@ -21,7 +21,7 @@ typedef enum assay_golden_match {
 typedef struct assay_golden_tensor {
   const char* name;            // in the user's file; owned by the golden
   const assay_value_t* value;  // NULL: matched nothing
-  assay_tensor_t* tensor;      // in its own type; retained
+  assay_tensor_t* tensor;      // as it was read, perhaps packed in a mapped file; retained
   assay_golden_match_t match;
 } assay_golden_tensor_t;
 
@@ -58,8 +58,9 @@ const assay_model_t* assay_golden_model(const assay_golden_t* g);
 
 // Takes the arrays of a set and finds the model's value of each: by name, by name with '|' in place
 // of '/', by the map (pairs of the user's name and the model's; NULL: none). Arrays without a match
-// stay with value NULL. Errors: NOT_FOUND if the map names a value that the model does not have;
-// those of assay_name_map_check.
+// stay with value NULL. The arrays are not converted: inner values of a large network would take
+// twice their size or more. Errors: NOT_FOUND if the map names a value that the model does not
+// have; those of assay_name_map_check.
 typedef struct assay_name_map {
   char** from;  // the user's
   char** to;    // the model's

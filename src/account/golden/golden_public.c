@@ -150,15 +150,13 @@ static assay_status_t note_dtypes(origin_t* o, const assay_tensor_reading_t* r) 
   return NULL;
 }
 
-static assay_status_t read(assay_golden_t* g, const char* file,
+static assay_status_t read(assay_golden_t* g, size_t n_files, const char* const* files,
                            const assay_golden_options_t* options, assay_saved_t* out) {
-  const assay_graph_t* graph = g->origin->model->graph;
   assay_tensor_reading_t reading;
   assay_saved_t runs = {0};
   ASSAY_TRY(assay_samples_reading(options->reading, &reading));
-  const assay_tensor_request_t request = {file, graph->outputs, graph->n_outputs, true, &reading};
-  assay_status_t st = assay_tensor_file_read(&request, &runs);
-  if (!st) st = assay_status_note(assay_tensor_files_retype(&reading, &runs), "'%s'", file);
+  const assay_sample_files_t of = {files, n_files, true, &reading};
+  assay_status_t st = assay_sample_files_read(&of, g->origin->model, &runs);
   if (!st) st = note_dtypes(g->origin, &reading);
   if (!st && reading.notes.len) assay_str_append(&g->notes, assay_str_get(&reading.notes));
   assay_samples_reading_deinit(&reading);
@@ -169,11 +167,19 @@ static assay_status_t read(assay_golden_t* g, const char* file,
 
 assay_status_t assay_golden_load(assay_model_t* model, const char* file, size_t n_samples,
                                  const assay_golden_options_t* options, assay_golden_t** out) {
+  return assay_golden_load_files(model, 1, &file, n_samples, options, out);
+}
+
+assay_status_t assay_golden_load_files(assay_model_t* model, size_t n_files,
+                                       const char* const* files, size_t n_samples,
+                                       const assay_golden_options_t* options,
+                                       assay_golden_t** out) {
   const assay_golden_options_t o = options_of(options);
   assay_golden_t* g = NULL;
   assay_saved_t runs = {0};
-  ASSAY_TRY(create(model, file, &o, &g));
-  assay_status_t st = read(g, file, &o, &runs);
+  if (!n_files) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "no files to load golden from");
+  ASSAY_TRY(create(model, files[0], &o, &g));
+  assay_status_t st = read(g, n_files, files, &o, &runs);
   if (!st) st = fill(g, &runs, n_samples);
   assay_saved_deinit(&runs);
   if (st) return assay_golden_destroy(g), st;
@@ -233,7 +239,7 @@ assay_status_t assay_golden_run(assay_model_t* model, const char* reference,
 static assay_status_t add(assay_golden_t* g, const char* file, const assay_golden_options_t* o) {
   assay_saved_t runs = {0};
   assay_set_t inner = {0}, *set = &g->origin->set;
-  ASSAY_TRY(read(g, file, o, &runs));
+  ASSAY_TRY(read(g, 1, &file, o, &runs));
   assay_status_t st = assay_status_note(join(&runs, &inner), "'%s'", file);
   for (size_t i = 0; !st && i < inner.n; i++)
     if (!assay_set_find(set, inner.names[i]))

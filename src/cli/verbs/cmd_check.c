@@ -9,12 +9,11 @@
 #include "cli/timeout.h"
 
 typedef struct args {
-  const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *reference, *json,
-      *truth;
+  const char *model, *precision, *accumulate, *layer_precision, *target, *reference, *json, *truth;
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *inject,
       *fp32;
   const char *report, *annotate;
-  opt_list_t inputs, no_pass, require, ops;
+  opt_list_t inputs, golden, no_pass, require, ops;
   bool allow_hard_links;
   double search_seconds, exec_timeout;
   bool shares;
@@ -54,7 +53,9 @@ static void job_deinit(job_t* j) {
 }
 
 // Where golden is from; NULL: there is none.
-static const char* golden_name(const args_t* a) { return a->reference ? a->reference : a->golden; }
+static const char* golden_name(const args_t* a) {
+  return a->reference ? a->reference : a->golden.n ? a->golden.items[0] : NULL;
+}
 
 // ---- what is asked ------------------------------------------------------------------------------
 
@@ -77,7 +78,7 @@ static const char* engine_conflict(const args_t* a) {
 static const char* conflict(const args_t* a) {
   if (a->annotate_names && !a->annotate)
     return "--annotate-names marks nodes of the file that --annotate names";
-  if (a->golden && a->reference)
+  if (a->golden.n && a->reference)
     return "--golden reads outputs, --reference runs a model that gives them: not both";
   if (a->fix && a->no_fix) return "--fix and --no-fix do not go together";
   if (a->unfused && a->fused) return "--fused and --unfused do not go together";
@@ -129,8 +130,8 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
     assay_cli_progress("running the reference", 0);
     st = assay_golden_run(j->model, a->reference, j->inputs, (uint64_t)a->seed, &o, &j->golden);
     assay_cli_progress("", 1);
-  } else if (a->golden) {
-    st = assay_golden_load(j->model, a->golden, n, &o, &j->golden);
+  } else if (a->golden.n) {
+    st = assay_golden_load_files(j->model, a->golden.n, a->golden.items, n, &o, &j->golden);
   }
   if (!st && a->golden_intermediates)
     st = assay_golden_add_intermediates(j->model, a->golden_intermediates, &o, &j->golden);
@@ -375,8 +376,10 @@ static const opt_t options[] = {
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "what sums are kept in (default: fp32)", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE", CLI_INPUTS_HELP, false},
-    {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
-     "the original framework's outputs, " CLI_LIKE_INPUTS_HELP, false},
+    {"--golden", 'g', OPT_LIST, offsetof(args_t, golden), "FILE",
+     "the original framework's outputs, " CLI_LIKE_INPUTS_HELP ".\nGiven again: more samples, or "
+     "more outputs",
+     false},
     {"--reference", 0, OPT_STRING, offsetof(args_t, reference), "MODEL",
      "another ONNX model whose outputs on the same inputs, in float64,\nare golden", false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",

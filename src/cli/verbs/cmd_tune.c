@@ -124,7 +124,7 @@ static assay_status_t create_with(const args_t* a, const formats_t* formats,
   o.seed = (uint64_t)d->seed;
   o.progress = cli_client_progress;
   ASSAY_TRY(assay_tune_create(j->model, &o, &j->tune));
-  if (d->golden || !assay_tune_needs_golden(j->tune)) return NULL;
+  if (d->golden.n || !assay_tune_needs_golden(j->tune)) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
 }
 
@@ -153,9 +153,10 @@ static assay_status_t read_files(const args_t* a, job_t* j) {
   assay_golden_options_t o = ASSAY_GOLDEN_OPTIONS_INIT;
   const assay_samples_options_t reading = cli_client_reading(&j->client);
   ASSAY_TRY(cli_client_inputs(&j->client, &d->inputs, j->model, (uint64_t)d->seed, &j->inputs));
-  if (!d->golden) return NULL;
+  if (!d->golden.n) return NULL;
   o.reading = &reading;
-  ASSAY_TRY(assay_golden_load(j->model, d->golden, assay_samples_count(j->inputs), &o, &j->golden));
+  ASSAY_TRY(assay_golden_load_files(j->model, d->golden.n, d->golden.items,
+                                    assay_samples_count(j->inputs), &o, &j->golden));
   for (size_t i = 0; i < reading.n_dtypes; i++)
     j->client.met[i] |= assay_golden_dtype_used(j->golden, i);
   return NULL;

@@ -32,7 +32,7 @@ static assay_status_t create_with(const cli_debug_args_t* a, const char* const* 
   o.inject = a->inject;
   o.progress = cli_client_progress;
   ASSAY_TRY(assay_debug_create(c->model, &o, &c->debug));
-  if (a->golden || !assay_debug_needs_golden(c->debug)) return NULL;
+  if (a->golden.n || !assay_debug_needs_golden(c->debug)) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
 }
 
@@ -60,9 +60,9 @@ static assay_status_t read_files(const cli_debug_args_t* a, cli_debug_client_t* 
   const assay_samples_options_t reading = cli_client_reading(&c->client);
   ASSAY_TRY(cli_client_inputs(&c->client, &a->inputs, c->model, (uint64_t)a->seed, &c->inputs));
   o.reading = &reading;
-  if (a->golden)
-    ASSAY_TRY(
-        assay_golden_load(c->model, a->golden, assay_samples_count(c->inputs), &o, &c->golden));
+  if (a->golden.n)
+    ASSAY_TRY(assay_golden_load_files(c->model, a->golden.n, a->golden.items,
+                                      assay_samples_count(c->inputs), &o, &c->golden));
   for (size_t i = 0; i < sizeof a->known / sizeof *a->known; i++)
     if (a->known[i])
       ASSAY_TRY(assay_golden_add_intermediates(c->model, a->known[i], &o, &c->golden));

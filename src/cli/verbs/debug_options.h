@@ -6,8 +6,8 @@
 #include "cli/shapes.h"
 
 typedef struct cli_debug_args {
-  const char *model, *precision, *layer_precision, *target, *golden, *fp32, *truth, *check;
-  opt_list_t inputs, no_pass, require, ops;
+  const char *model, *precision, *layer_precision, *target, *fp32, *truth, *check;
+  opt_list_t inputs, golden, no_pass, require, ops;
   bool allow_hard_links;
   int64_t seed, memory_limit;
   bool fused, unfused;
@@ -60,7 +60,7 @@ typedef struct cli_debug_args {
 #define CLI_DEBUG_REQUIREMENTS                                                                  \
   {"--golden",                                                                                  \
    'g',                                                                                         \
-   OPT_STRING,                                                                                  \
+   OPT_LIST,                                                                                    \
    offsetof(args_t, debug.golden),                                                              \
    "FILE",                                                                                      \
    "the original framework's outputs, for requirements on golden,\n" CLI_LIKE_INPUTS_HELP,      \

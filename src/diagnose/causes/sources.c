@@ -38,12 +38,20 @@ static assay_status_t offer_input(const assay_suspect_t* s, const char* cause, s
   return assay_offer(t, &r, stop);
 }
 
-// Values of the same type and shape, the nearest before and after the node in the file first.
+// What several nodes read: the stream that residuals are added to, and what blocks begin with.
+static bool is_stream(const assay_suspect_t* s, const assay_value_t* v) {
+  const assay_node_t* const* readers = NULL;
+  return assay_around_readers(s->around, v, &readers) > 1;
+}
+
+// Values of the same type and shape, the nearest before and after the node in the file first;
+// farther away those alone that several nodes read.
 static assay_status_t offer_sources(const assay_suspect_t* s, const char* cause, size_t input,
                                     size_t max, const assay_trial_t* t, bool* stop) {
   const assay_graph_t* g = s->model->graph;
   const size_t here = s->around->order[s->node->id];
   const assay_tensor_t* now = s->in[input];
+  const size_t near = 3 * max / 4;
   size_t offered = 0;
   for (size_t d = 1; d < g->n_nodes && offered < max && !*stop; d++) {
     for (int side = 0; side < 2 && !*stop; side++) {
@@ -54,6 +62,7 @@ static assay_status_t offer_sources(const assay_suspect_t* s, const char* cause,
         const assay_tensor_t* x = is_data(v) ? assay_around_tensor(s->around, v) : NULL;
         if (!x || x->type != now->type || !assay_tensor_same_shape(x, now)) continue;
         if (reads(s->node, v) || !assay_around_may_read(s->around, s->node, v)) continue;
+        if (offered >= near && !is_stream(s, v)) continue;
         offered++;
         ASSAY_TRY(offer_input(s, cause, input, v, t, stop));
       }
@@ -83,6 +92,8 @@ assay_status_t assay_propose_source(const assay_suspect_t* s, const char* cause,
 }
 
 // ---- two values exchanged ----------------------------------------------------------------------
+
+enum { NEAR = 12 };  // nodes between two that are exchanged
 
 // The earliest node that reads a value; n_nodes: none.
 static size_t first_reader(const assay_surroundings_t* a, const assay_value_t* v) {
@@ -133,11 +144,33 @@ static assay_status_t offer_inputs_crossed(const assay_suspect_t* s, const char*
   return NULL;
 }
 
+// Heads of one shape, each under the other's name. Source: CaoWGG/TensorRT-CenterNet issue 38.
+static assay_status_t offer_crossed_with_others(const assay_suspect_t* s, const char* cause,
+                                                const assay_trial_t* t, bool* stop) {
+  enum { MANY = 16, FAR = 48 };
+  const assay_graph_t* g = s->model->graph;
+  const assay_node_t* n = s->node;
+  const size_t here = s->around->order[n->id];
+  size_t offered = 0;
+  if (n->n_outputs != 1 || !is_data(n->outputs[0])) return NULL;
+  const assay_tensor_t* x = assay_around_tensor(s->around, n->outputs[0]);
+  const size_t first = first_reader(s->around, n->outputs[0]);
+  for (size_t i = here + 1; x && i < first && i <= here + FAR && offered < MANY && !*stop; i++) {
+    const assay_node_t* other = i < g->n_nodes ? g->nodes[i] : NULL;
+    const assay_value_t* v = other && other->n_outputs == 1 ? other->outputs[0] : NULL;
+    if (!is_data(v) || (strcmp(other->op_type, n->op_type) == 0 && i <= here + NEAR &&
+                        n->n_inputs && other->n_inputs && n->inputs[0] == other->inputs[0]))
+      continue;
+    offered++;
+    ASSAY_TRY(offer_crossed(s, cause, n->outputs[0], v, t, stop));
+  }
+  return NULL;
+}
+
 // Outputs of one node, and of two of one operator near each other that read the same: halves of a
 // gated unit, queries and keys.
 assay_status_t assay_propose_crossed(const assay_suspect_t* s, const char* cause,
                                      const assay_trial_t* t, bool* stop) {
-  enum { NEAR = 12 };
   if (!s->around) return NULL;
   const assay_graph_t* g = s->model->graph;
   const assay_node_t* n = s->node;
@@ -153,7 +186,7 @@ assay_status_t assay_propose_crossed(const assay_suspect_t* s, const char* cause
     if (!is_data(n->inputs[0]) || n->inputs[0] != other->inputs[0]) continue;
     ASSAY_TRY(offer_crossed(s, cause, n->outputs[0], other->outputs[0], t, stop));
   }
-  return NULL;
+  return *stop ? NULL : offer_crossed_with_others(s, cause, t, stop);
 }
 
 // ---- optional inputs that were dropped ---------------------------------------------------------

@@ -13,7 +13,7 @@
 #include "base/functions.h"
 #include "diagnose/proposals.h"
 
-enum { FEWEST_COLUMNS = 4, FEWEST_ROWS = 3, MOST = 1 << 20 };
+enum { FEWEST_COLUMNS = 4, FEWEST_ROWS = 3, MOST = 1 << 20, TOO_HIGH = 3 };
 
 // Which frequency, and which function, a column has.
 typedef struct layout {
@@ -79,24 +79,35 @@ static double angle_of(double x, bool cosine) {
   return cosine ? assay_acos(x) : assay_asin(x);
 }
 
-// What float32 has rounded: a first frequency of 1, a whole number as base.
+// What float32 has rounded: a whole number, or one over that, as first frequency, a whole number as
+// base: a usual one, if it is near.
+static const double bases[] = {10000, 500000, 1000000, 100000, 1000, 100, 50000, 10000000};
+
 static void make_round(table_t* y, int64_t n) {
-  static const double NEAR = 1e-4;
+  static const double NEAR = 1e-4, NEARLY = 2e-3, USUAL = 2e-2;
   const double base = assay_pow(y->ratio, -(double)n), whole = round(base);
-  if (fabs(y->first - 1) < NEAR) y->first = 1;
   if (fabs(base / whole - 1) < NEAR) y->ratio = assay_pow(whole, -1 / (double)n);
+  for (size_t k = 0; k < sizeof bases / sizeof *bases; k++)
+    if (fabs(base / bases[k] - 1) < USUAL) y->ratio = assay_pow(bases[k], -1 / (double)n);
+  const double first = round(y->first), over = round(1 / y->first);
+  if (first >= 1 && fabs(y->first / first - 1) < NEARLY) y->first = first;
+  if (first < 1 && fabs(y->first * over - 1) < NEARLY) y->first = 1 / over;
 }
 
-// The first frequency as it stands there, and the ratio by a line from it through the logarithms of
-// those that float32 tells well, the larger ones more.
-static bool fit_line(const layout_t* l, const double* row, int64_t columns, table_t* out) {
+// Frequency `from` as it stands there, and the ratio by a line from it through the logarithms of
+// those after it that float32 tells well, the larger ones more. Those before it are too high to be
+// told from their first step: they follow from the line.
+static bool fit_line(const layout_t* l, const double* row, int64_t columns, int64_t from,
+                     table_t* out) {
   static const double WELL = 0.01, TOO_FAR = 1.5;
-  double ii = 0, iy = 0;
-  const double first = angle_of(row[0], is_cosine(l, columns, 0));
+  double ii = 0, iy = 0, first = -1;
+  for (int64_t c = 0; c < columns && first < 0; c++)
+    if (frequency_of(l, columns, c) == from) first = angle_of(row[c], is_cosine(l, columns, c));
   if (!(first >= WELL && first <= TOO_FAR)) return false;
   for (int64_t c = 0; c < columns; c++) {
     const double w = angle_of(row[c], is_cosine(l, columns, c));
-    const double i = (double)frequency_of(l, columns, c);
+    const double i = (double)(frequency_of(l, columns, c) - from);
+    if (i < 0) continue;
     if (w < 0) return false;
     if (w < WELL || w > TOO_FAR) continue;
     // A cosine's rounding moves its angle by about that over the angle.
@@ -104,7 +115,8 @@ static bool fit_line(const layout_t* l, const double* row, int64_t columns, tabl
     ii += weight * i * i, iy += weight * i * assay_log(w / first);
   }
   if (!(ii > 0)) return false;
-  *out = (table_t){.layout = l, .first = first, .ratio = assay_exp(iy / ii)};
+  *out = (table_t){.layout = l, .ratio = assay_exp(iy / ii)};
+  out->first = first / assay_pow(out->ratio, (double)from);
   make_round(out, frequencies(l, columns));
   return out->ratio < 1 && out->ratio > 0;
 }
@@ -135,8 +147,9 @@ static bool find_table(const assay_tensor_t* x, int64_t* rows, int64_t* columns,
     bool fits = !l->twice || *columns % 2 == 0;
     for (int64_t c = 0; fits && c < *columns; c++)
       fits = fabs(data[c] - (is_cosine(l, *columns, c) ? 1 : 0)) < EXACT;
-    if (fits && fit_line(l, data + *columns, *columns, out) && is_table(out, data, *rows, *columns))
-      return true;
+    for (int64_t from = 0; fits && from <= TOO_HIGH; from++)
+      if (fit_line(l, data + *columns, *columns, from, out) && is_table(out, data, *rows, *columns))
+        return true;
   }
   return false;
 }
@@ -210,7 +223,6 @@ typedef struct change {
 
 enum { CHANGES = 24 };
 
-static const double bases[] = {10000, 500000, 1000000, 100000, 1000, 100, 50000, 10000000};
 static const double factors[] = {2, 0.5, 4, 0.25, 8, 0.125, 6.283185307179586, 0.15915494309189535};
 
 static size_t list_changes(double ratio, int64_t n, bool positions, change_t* out) {
@@ -243,6 +255,20 @@ static assay_status_t offer_frequencies(const offer_t* o) {
     y.first *= changes[k].first;
     y.ratio = assay_pow(y.ratio, changes[k].ratio);
     ASSAY_TRY(offer_table(o, &y, changes[k].text));
+  }
+  // Positions that were multiplied by what they should be divided by. Source: kekzl/imp issue 584.
+  for (int power = 1; power <= 2 && fabs(o->table.first - 1) > 1e-3; power++) {
+    table_t y = o->table;
+    y.first = power == 1 ? 1 : 1 / y.first;
+    ASSAY_TRY(offer_table(o, &y,
+                          power == 1 ? "positions as they are, not scaled"
+                                     : "positions divided, where they are multiplied"));
+  }
+  // Angles the other way round: rotations by them turn back.
+  if (o->table.layout->kinds != 'c') {
+    table_t y = o->table;
+    y.first = -y.first;
+    ASSAY_TRY(offer_table(o, &y, "its sines negative"));
   }
   for (int start = 1; start <= 2; start++) {
     table_t y = o->table;

@@ -1,8 +1,10 @@
 // Windows of spectra, alone or multiplied into the waves of a convolution, made again as another
-// one: symmetric for periodic, and of another kind.
+// one: symmetric for periodic, of another kind, and, where it is shorter than the transform, at
+// another place in it.
 //
 // Sources: F. J. Harris, On the Use of Windows for Harmonic Analysis, 1978; periodic by default in
-// PyTorch, symmetric in NumPy, Blaizzy/mlx-audio issue 920; tensorflow/tensorflow issue 16465.
+// PyTorch, symmetric in NumPy, Blaizzy/mlx-audio issue 920; tensorflow/tensorflow issue 16465; in
+// the middle of the transform, torch.stft, Blaizzy/mlx-audio issue 592.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +30,21 @@ static const window_t windows[] = {
 };
 enum { WINDOWS = sizeof windows / sizeof *windows };
 
+// A window of `n` places from `at` on.
+typedef struct placed {
+  const window_t* kind;
+  bool periodic;
+  int64_t n, at;
+} placed_t;
+
 static double value_of(const window_t* w, bool periodic, int64_t n, int64_t t) {
   const double x = TURN * (double)t / (double)(periodic ? n : n - 1);
   const double y = w->a - w->b * assay_cos(x) + w->c * assay_cos(2 * x);
   return fabs(y) < 1e-12 ? 0 : y;
+}
+
+static double placed_at(const placed_t* p, int64_t t) {
+  return t < p->at || t >= p->at + p->n ? 0 : value_of(p->kind, p->periodic, p->n, t - p->at);
 }
 
 // Whether the places of each row are waves times a window: scale * window(t) * (p cos(2 pi k t / n)
@@ -88,55 +101,109 @@ typedef struct offer {
   const assay_tensor_t* x;
 } offer_t;
 
-static assay_status_t offer_window(const offer_t* o, const waves_t* w, const window_t* kind,
-                                   bool periodic) {
+static assay_status_t offer_window(const offer_t* o, const waves_t* w, const placed_t* p) {
   assay_tensor_t* y = NULL;
   ASSAY_TRY(assay_tensor_create(o->x->type, o->x->rank, o->x->dims, &y));
   for (int64_t i = 0; i < y->size; i++) {
     const int64_t t = i % w->n;
     const double *row = w->row + 3 * (i / w->n), angle = TURN * row[0] * (double)t / (double)w->n;
     const double wave = row[1] * assay_cos(angle) + row[2] * assay_sin(angle);
-    assay_f64(y)[i] = (double)(float)(value_of(kind, periodic, w->n, t) * wave);
+    assay_f64(y)[i] = (double)(float)(placed_at(p, t) * wave);
   }
   assay_repair_t r = assay_repair_of(o->s, o->cause, ASSAY_EDIT_CONSTANT);
   r.edits[0].input = o->input;
   r.edits[0].tensor = y;
   const assay_value_t* v = o->s->node->inputs[o->input];
-  snprintf(r.text, sizeof r.text, "'%.100s' with %s%s", v ? v->name : "", kind->name,
-           kind->b == 0 ? ""
-           : periodic   ? " that goes on periodically"
-                        : " that ends as it begins");
+  const int used =
+      snprintf(r.text, sizeof r.text, "'%.100s' with %s%s", v ? v->name : "", p->kind->name,
+               p->kind->b == 0 ? ""
+               : p->periodic   ? " that goes on periodically"
+                               : " that ends as it begins");
+  if (p->n < w->n)
+    snprintf(r.text + used, sizeof r.text - (size_t)used, ", from %lld to %lld", (long long)p->at,
+             (long long)(p->at + p->n));
   return assay_offer(o->t, &r, o->stop);
 }
 
-static assay_status_t offer_others(const offer_t* o, const waves_t* w, size_t now, bool periodic) {
+// Other windows in the place of this one, and this one in other places.
+static assay_status_t offer_kinds(const offer_t* o, const waves_t* w, const placed_t* now) {
   for (size_t k = 0; k < WINDOWS; k++)
-    for (int p = 0; p < 2 && !*o->stop; p++) {
-      if (k == now && (p == periodic || windows[k].b == 0)) continue;
-      if (windows[k].b == 0 && p) continue;
-      ASSAY_TRY(offer_window(o, w, &windows[k], p));
+    for (int periodic = 0; periodic < 2 && !*o->stop; periodic++) {
+      const placed_t p = {&windows[k], periodic, now->n, now->at};
+      if (p.kind == now->kind && (periodic == now->periodic || p.kind->b == 0)) continue;
+      if (p.kind->b == 0 && periodic) continue;
+      ASSAY_TRY(offer_window(o, w, &p));
     }
   return NULL;
+}
+
+static assay_status_t offer_places(const offer_t* o, const waves_t* w, const placed_t* now) {
+  const int64_t room = w->n - now->n;
+  const int64_t places[] = {room / 2, 0, room - room / 2, room};
+  for (size_t i = 0; room && i < sizeof places / sizeof *places && !*o->stop; i++) {
+    placed_t p = *now;
+    p.at = places[i];
+    if (p.at == now->at) continue;
+    ASSAY_TRY(offer_window(o, w, &p));
+  }
+  const placed_t whole = {now->kind, now->periodic, w->n, 0};
+  return room && !*o->stop ? offer_window(o, w, &whole) : NULL;
 }
 
 // A wave without a window may be any weight of one row: what has none must be waves in many.
 static bool may_have(const window_t* kind, int64_t rows) { return kind->b != 0 || rows >= FEWEST; }
 
+// The places that are 0 in no row, from the first to the last.
+static void find_support(const waves_t* w, int64_t* first, int64_t* last) {
+  *first = w->n, *last = -1;
+  for (int64_t i = 0; i < w->rows * w->n; i++) {
+    if (fabs(w->x[i]) < ZERO) continue;
+    if (i % w->n < *first) *first = i % w->n;
+    if (i % w->n > *last) *last = i % w->n;
+  }
+}
+
+// Where windows may stand: all of the places, and where there are no zeros; windows begin with one,
+// and end with one.
+static size_t list_places(const waves_t* w, placed_t* out) {
+  int64_t first, last;
+  size_t n = 0;
+  find_support(w, &first, &last);
+  out[n++] = (placed_t){.n = w->n};
+  for (int before = 1; before >= 0; before--)
+    for (int behind = 1; behind >= 0; behind--) {
+      const placed_t p = {.at = first - before, .n = last + 1 + behind - (first - before)};
+      if (p.at < 0 || p.at + p.n > w->n || p.n < FEWEST || p.n == w->n) continue;
+      out[n++] = p;
+    }
+  return n;
+}
+
 static assay_status_t offer_all(const offer_t* o) {
+  enum { PLACES = 5 };
   const assay_tensor_t* x = o->x;
   waves_t w = {.x = assay_f64(x), .n = x->dims[x->rank - 1]};
+  placed_t places[PLACES];
   double* window = NULL;
   w.rows = x->size / w.n;
   ASSAY_TRY(assay_new_array((size_t)w.n, sizeof *window, &window));
   assay_status_t st = assay_new_array((size_t)w.rows * 3, sizeof *w.row, &w.row);
-  bool found = false;
-  for (size_t k = 0; !st && k < WINDOWS && !found; k++)
-    for (int p = 1; p >= 0 && !st && !found; p--) {
-      if (!may_have(&windows[k], w.rows)) continue;
-      for (int64_t t = 0; t < w.n; t++) window[t] = value_of(&windows[k], p, w.n, t);
-      found = find_waves(&w, window);
-      if (found) st = offer_others(o, &w, k, p);
-    }
+  bool any = false;
+  const size_t n = list_places(&w, places);
+  // A window that ends as it begins is one that goes on periodically, of one place less.
+  for (size_t i = 0; !st && i < n; i++) {
+    bool found = false;
+    for (size_t k = 0; !st && k < WINDOWS && !found; k++)
+      for (int p = 1; p >= 0 && !st && !found; p--) {
+        if (!may_have(&windows[k], w.rows)) continue;
+        places[i].kind = &windows[k], places[i].periodic = p;
+        for (int64_t t = 0; t < w.n; t++) window[t] = placed_at(&places[i], t);
+        found = find_waves(&w, window);
+        if (found && !any) st = offer_kinds(o, &w, &places[i]);
+        if (found && !st) st = offer_places(o, &w, &places[i]);
+      }
+    any |= found;
+  }
   assay_free(window);
   assay_free(w.row);
   return st;

@@ -142,6 +142,8 @@ static assay_status_t put_value(assay_graph_t* g, assay_node_t* n, const assay_n
       .name = "value", .doc = "", .ref = "", .type = ASSAY_ATTR_TENSOR, .n = 1, .u.t = packed};
   n->attrs = a;
   n->n_attrs = 1;
+  // Inference reads the content there: shapes may follow from it.
+  if (n->n_outputs && n->outputs[0]) n->outputs[0]->constant = packed;
   return NULL;
 }
 

@@ -1,4 +1,6 @@
 // Edits that exchange: inputs, outputs, constants of the whole model.
+#include <string.h>
+
 #include "diagnose/edits/row.h"
 
 static void exchange(assay_tensor_t** t, size_t a, size_t b) {
@@ -21,16 +23,27 @@ static assay_status_t put_swap(assay_graph_t* g, assay_node_t* n, const assay_no
   return NULL;
 }
 
+// All outputs in the order `numbers`, of which there are `rank`; none: two of them exchanged.
 static assay_status_t try_outputs(assay_tried_node_t* t, const assay_repair_edit_t* e,
                                   assay_tensor_t** out) {
-  (void)t;
-  exchange(out, e->input, e->other);
+  assay_tensor_t* was[ASSAY_EDIT_NUMBERS];
+  if (!e->rank) return exchange(out, e->input, e->other), NULL;
+  if ((size_t)e->rank != t->node.n_outputs)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the node does not have %d outputs", e->rank);
+  memcpy(was, out, (size_t)e->rank * sizeof(assay_tensor_t*));
+  for (int i = 0; i < e->rank; i++) out[i] = was[e->numbers[i]];
   return NULL;
 }
 
 static assay_status_t put_outputs(assay_graph_t* g, assay_node_t* n, const assay_node_t* was,
                                   const assay_repair_edit_t* e) {
+  assay_value_t* values[ASSAY_EDIT_NUMBERS];
   (void)g, (void)was;
+  if (e->rank) {
+    memcpy(values, n->outputs, (size_t)e->rank * sizeof(assay_value_t*));
+    for (int i = 0; i < e->rank; i++) assay_node_set_output(n, (size_t)e->numbers[i], values[i]);
+    return NULL;
+  }
   assay_value_t *a = n->outputs[e->input], *b = n->outputs[e->other];
   assay_node_set_output(n, e->input, b);
   assay_node_set_output(n, e->other, a);

@@ -90,6 +90,24 @@ static bool is_rounded_constant(const assay_node_t* n, const assay_tensor_t* tru
   return true;
 }
 
+// Whether a Constant node has what golden was before it was printed. Then the network goes on with
+// it: its numbers may be sizes, which golden's last digit must not change.
+static bool keep_constant(assay_golden_walk_t* w, const assay_node_t* n, const assay_value_t* v,
+                          assay_tensor_t* truth, const assay_tensor_t* golden) {
+  assay_printed_t* p = &w->printed[v->id];
+  if (*n->domain || strcmp(n->op_type, "Constant") != 0 || !assay_is_printed(p) ||
+      !assay_tensor_alike(truth, golden) || truth->store != ASSAY_STORE_F64)
+    return false;
+  for (int64_t i = 0; i < truth->size; i++) {
+    const double x = assay_f64(truth)[i], g = assay_f64(golden)[i];
+    const double by = 0.5 * assay_printed_unit(p, g) + unit_of(truth) * fabs(x);
+    if (!(fabs(x - g) <= by)) return false;
+  }
+  *p = (assay_printed_t){0, 0, ASSAY_FORMAT_NONE};
+  assay_evaluator_set(w->noisy, v, truth);
+  return true;
+}
+
 // Whether all that reads a value are quantizers that let nothing below 0 through.
 static bool is_cut_at_zero(const assay_golden_walk_t* w, const assay_value_t* v) {
   const assay_graph_t* g = w->model->graph;
@@ -117,8 +135,8 @@ static assay_status_t cut_at_zero(assay_tensor_t** t) {
 
 // Exporters drop a Relu in front of a quantizer that begins at 0, and what was before it keeps the
 // name of what came out of it: such a value counts from 0 on where golden has nothing below.
-static bool counts_from_zero(const assay_golden_walk_t* w, const assay_value_t* v) {
-  const assay_tensor_t* golden = w->golden_of[v->id]->tensor;
+static bool counts_from_zero(const assay_golden_walk_t* w, const assay_value_t* v,
+                             const assay_tensor_t* golden) {
   if (golden->kind != ASSAY_KIND_TENSOR || golden->store != ASSAY_STORE_F64 ||
       !is_cut_at_zero(w, v))
     return false;
@@ -130,50 +148,130 @@ static bool counts_from_zero(const assay_golden_walk_t* w, const assay_value_t* 
 assay_status_t assay_golden_explain(assay_golden_walk_t* w, const assay_value_t* v,
                                     const assay_tensor_t* truth, assay_difference_t* out) {
   assay_tensor_t** noisy = &w->noisy_out[v->id];
-  if (counts_from_zero(w, v)) ASSAY_TRY(cut_at_zero(noisy));
+  if (w->met[v->id].from_zero) ASSAY_TRY(cut_at_zero(noisy));
   *out = assay_difference(*noisy, truth);
   return NULL;
 }
 
-assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* n,
-                                    const assay_value_t* v, assay_tensor_t** out) {
+// Golden of a value, canonical, as it is held against this truth.
+static assay_status_t read_golden(assay_golden_walk_t* w, const assay_value_t* v,
+                                  const assay_tensor_t* truth, assay_tensor_t** out) {
   assay_golden_tensor_t* g = w->golden_of[v->id];
-  ASSAY_TRY(as_shaped(*out, g));
-  if (counts_from_zero(w, v)) ASSAY_TRY(cut_at_zero(out));
-  assay_tensor_t* clipped = NULL;
-  ASSAY_TRY(as_clipped(*out, g->tensor, &clipped));
-  if (clipped) {
-    assay_tensor_release(g->tensor);
-    g->tensor = clipped;
+  assay_tensor_t *wide = NULL, *clipped = NULL;
+  ASSAY_TRY(as_shaped(truth, g));
+  ASSAY_TRY(assay_tensor_widen(g->tensor, &wide));
+  assay_status_t st = as_clipped(truth, wide, &clipped);
+  if (st || !clipped) {
+    *out = wide;
+    return st ? (assay_tensor_release(wide), st) : NULL;
   }
-  if (is_rounded_constant(n, *out, g->tensor)) return w->out->values_compared++, NULL;
-  const assay_difference_t d = assay_difference(*out, g->tensor);
+  assay_tensor_release(wide);
+  assay_tensor_release(g->tensor);
+  g->tensor = clipped;
+  *out = assay_tensor_retain(clipped);
+  return NULL;
+}
+
+// How far truth is from golden, and how far rounding explains.
+static assay_status_t measure(assay_golden_walk_t* w, const assay_value_t* v,
+                              const assay_tensor_t* truth, const assay_tensor_t* golden,
+                              assay_difference_t* d) {
   assay_difference_t explained = {0};
-  if (w->noisy_out[v->id]) ASSAY_TRY(assay_golden_explain(w, v, *out, &explained));
+  *d = assay_difference(truth, golden);
+  if (w->noisy_out[v->id]) ASSAY_TRY(assay_golden_explain(w, v, truth, &explained));
   // Where the noisy run says nothing, one rounding of the value itself and its usual growth.
-  if (!w->noisy_out[v->id] || explained.mismatched > d.mismatched) {
-    explained.rms = fmax(explained.rms, 2 * unit_of(*out) * d.ref_rms);
-    explained.max = fmax(explained.max, 2 * unit_of(*out) * d.ref_max);
+  if (!w->noisy_out[v->id] || explained.mismatched > d->mismatched) {
+    explained.rms = fmax(explained.rms, 2 * unit_of(truth) * d->ref_rms);
+    explained.max = fmax(explained.max, 2 * unit_of(truth) * d->ref_max);
   }
   w->explained[v->id] = explained;
   w->out->values_compared++;
-  if (w->options->probe) {
-    ASSAY_TRY(assay_golden_arithmetic_probe_add(w->options->probe, v, *out, g->tensor,
-                                                w->noisy_out[v->id]));
-  } else if (assay_golden_is_fault(&d, &explained, g->tensor)) {
-    assay_export_t* e = w->out;
-    ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));
-    e->faults[e->n++] = (assay_fault_t){
-        .value = v, .node = n, .difference = d, .explained = explained.rms, .shape = !d.comparable};
-  }
+  return NULL;
+}
+
+// Whether truth of a value is asked for after the walk: where it is a fault, at outputs, and after
+// Casts (stray_casts.h). Of all others nothing stays.
+static bool is_kept(const assay_node_t* n, const assay_value_t* v, bool is_fault) {
+  return is_fault || v->is_output || (!*n->domain && strcmp(n->op_type, "Cast") == 0);
+}
+
+// Golden takes the value's place, if it can, in both runs.
+static assay_status_t go_on_from(assay_golden_walk_t* w, const assay_value_t* v,
+                                 assay_tensor_t* golden, assay_tensor_t** out) {
   assay_tensor_t* by = NULL;
-  ASSAY_TRY(stand_in(*out, g->tensor, &by));
-  w->missed[v->id] = *out;  // taken over, or retained below
-  if (!by) {
-    assay_tensor_retain(*out);
-    return NULL;
-  }
+  ASSAY_TRY(stand_in(*out, golden, &by));
+  if (!by) return NULL;
+  assay_tensor_release(*out);
   *out = by;
+  w->met[v->id].stands_in = true;
   assay_evaluator_set(w->noisy, v, by);
   return NULL;
+}
+
+static assay_status_t compare(assay_golden_walk_t* w, const assay_node_t* n, const assay_value_t* v,
+                              assay_tensor_t* golden, assay_tensor_t** out) {
+  assay_difference_t d;
+  w->met[v->id].from_zero = counts_from_zero(w, v, golden);
+  if (w->met[v->id].from_zero) ASSAY_TRY(cut_at_zero(out));
+  if (is_rounded_constant(n, *out, golden)) return w->out->values_compared++, NULL;
+  if (keep_constant(w, n, v, *out, golden)) return w->out->values_compared++, NULL;
+  ASSAY_TRY(measure(w, v, *out, golden, &d));
+  assay_golden_arithmetic_probe_t* probe = w->options->probe;
+  if (probe)
+    ASSAY_TRY(assay_golden_arithmetic_probe_add(probe, v, *out, golden, w->noisy_out[v->id]));
+  const bool is_fault = !probe && assay_golden_is_fault(&d, &w->explained[v->id], golden);
+  if (is_fault) {
+    assay_export_t* e = w->out;
+    ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));
+    e->faults[e->n++] = (assay_fault_t){.value = v,
+                                        .node = n,
+                                        .difference = d,
+                                        .explained = w->explained[v->id].rms,
+                                        .shape = !d.comparable};
+  }
+  w->met[v->id].compared = true;
+  if (is_kept(n, v, is_fault)) w->missed[v->id] = assay_tensor_retain(*out);
+  return go_on_from(w, v, golden, out);
+}
+
+assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* n,
+                                    const assay_value_t* v, assay_tensor_t** out) {
+  assay_tensor_t* golden = NULL;
+  ASSAY_TRY(read_golden(w, v, *out, &golden));
+  assay_status_t st = compare(w, n, v, golden, out);
+  assay_tensor_release(golden);
+  assay_tensor_forget_whole(w->golden_of[v->id]->tensor);
+  if (!w->missed[v->id]) assay_golden_drop_noisy(w, v);
+  return st;
+}
+
+void assay_golden_drop_noisy(assay_golden_walk_t* w, const assay_value_t* v) {
+  assay_tensor_release(w->noisy_out[v->id]);
+  w->noisy_out[v->id] = NULL;
+}
+
+assay_status_t assay_golden_hold(assay_golden_walk_t* w, const assay_value_t* v,
+                                 assay_tensor_t** out) {
+  assay_golden_tensor_t* g = w->golden_of[v->id];
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen(g->tensor, &wide));
+  assay_tensor_release(g->tensor);
+  *out = g->tensor = wide;
+  return NULL;
+}
+
+assay_status_t assay_golden_again(assay_golden_walk_t* w, const assay_value_t* v,
+                                  assay_tensor_t** out) {
+  assay_tensor_t *wide = NULL, *by = NULL;
+  if (w->met[v->id].from_zero) ASSAY_TRY(cut_at_zero(out));
+  if (!w->met[v->id].stands_in) return NULL;
+  ASSAY_TRY(assay_tensor_widen(w->golden_of[v->id]->tensor, &wide));
+  assay_tensor_forget_whole(w->golden_of[v->id]->tensor);
+  assay_status_t st = stand_in(*out, wide, &by);
+  if (!st && by) {
+    assay_tensor_release(*out);
+    *out = by;
+  }
+  assay_tensor_release(wide);
+  return st;
 }

@@ -62,18 +62,20 @@ typedef struct matcher {
 
 // ---- two tensors --------------------------------------------------------------------------------
 
+// What a tensor's elements are once they are widened.
+static assay_store_t store_of(const assay_tensor_t* t) {
+  return t->store == ASSAY_STORE_PACKED ? assay_type_store(t->type) : t->store;
+}
+
 // How many elements at the front both have: all, or those of the rows that both have. 0: the shapes
 // do not fit.
 static int64_t common(const assay_tensor_t* t, const assay_tensor_t* golden) {
   if (!t || t->kind != ASSAY_KIND_TENSOR || golden->kind != ASSAY_KIND_TENSOR) return 0;
-  if (t->store != golden->store || t->store > ASSAY_STORE_I64 || t->rank != golden->rank) return 0;
+  if (t->store != store_of(golden) || t->store > ASSAY_STORE_I64 || t->rank != golden->rank)
+    return 0;
   for (int i = 1; i < t->rank; i++)
     if (t->dims[i] != golden->dims[i]) return 0;
   return t->size < golden->size ? t->size : golden->size;
-}
-
-static double element(const assay_tensor_t* t, int64_t i) {
-  return t->store == ASSAY_STORE_F64 ? assay_f64(t)[i] : (double)assay_i64(t)[i];
 }
 
 // Relative RMS difference of every step-th element; 1 where one is not finite and the other is.
@@ -81,7 +83,7 @@ static double distance(const assay_tensor_t* a, const assay_tensor_t* b, int64_t
   double sum = 0, size = 0;
   int64_t odd = 0, seen = 0;
   for (int64_t i = 0; i < n; i += step, seen++) {
-    const double x = element(a, i), y = element(b, i);
+    const double x = assay_tensor_element(a, i), y = assay_tensor_element(b, i);
     if (!isfinite(x) || !isfinite(y)) {
       odd += !(x == y || (x != x && y != y));
       continue;
@@ -99,7 +101,7 @@ static bool is_flat(const assay_tensor_t* t, int64_t n) {
   const int64_t step = n > DRAWN ? n / DRAWN : 1;
   double min = (double)INFINITY, max = -(double)INFINITY;
   for (int64_t i = 0; i < n; i += step) {
-    const double x = element(t, i);
+    const double x = assay_tensor_element(t, i);
     if (!isfinite(x)) continue;
     min = fmin(min, x);
     max = fmax(max, x);
@@ -120,7 +122,7 @@ static spread_t spread_of(const assay_tensor_t* t, int64_t n) {
   // An odd step meets all rows and channels alike where dimensions are even.
   const int64_t step = n > DRAWN ? (n / DRAWN) | 1 : 1;
   for (int64_t i = 0; i < n && k < DRAWN; i += step)
-    if (isfinite(element(t, i))) drawn[k++] = element(t, i);
+    if (isfinite(assay_tensor_element(t, i))) drawn[k++] = assay_tensor_element(t, i);
   qsort(drawn, (size_t)k, sizeof *drawn, by_size);
   for (int q = 0; q < QUANTILES; q++) {
     s.quantiles[q] = k ? drawn[(int64_t)q * (k - 1) / (QUANTILES - 1)] : 0;
@@ -157,8 +159,11 @@ static assay_status_t inspect(matcher_t* m, const assay_value_t* v, bool by_elem
     const int64_t n = common(*out, g);
     if (v->is_output && (!n || distance(*out, g, n, 1) > m->differs)) m->outputs_differ = true;
     if (!n || n != g->size || n != (*out)->size) return NULL;
-    assay_tensor_t* by = NULL;
-    ASSAY_TRY(assay_tensor_retype((assay_tensor_t*)g, (*out)->type, &by));
+    assay_tensor_t *wide = NULL, *by = NULL;
+    ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)g, &wide));
+    assay_status_t st = assay_tensor_retype(wide, (*out)->type, &by);
+    assay_tensor_release(wide);
+    if (st) return st;
     assay_tensor_release(*out);
     *out = by;
     return NULL;

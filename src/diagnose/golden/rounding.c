@@ -1,5 +1,6 @@
 // What rounding explains: a run in which each constant is moved by one rounding, each quantized one
 // by up to half a step.
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -72,22 +73,35 @@ static bool is_quantized(const assay_node_t* n, size_t i, const assay_tensor_t* 
   return strcmp(n->op_type, "DequantizeLinear") == 0 ? i == 0 : t->rank >= 2;
 }
 
-// What golden was printed with is lost from it: moved by up to half a unit of the last digit.
-static assay_status_t move_digits(const assay_printed_t* printed, uint64_t draw,
+// What golden was printed with is lost from it: moved by up to half a unit of the last digit, a
+// value unlike another one, so that differences of two show it.
+static assay_status_t move_digits(const assay_golden_walk_t* w, const assay_value_t* v,
                                   assay_tensor_t** t) {
   const assay_tensor_t* x = *t;
+  const assay_printed_t* printed = &w->printed[v->id];
+  const uint64_t draw = w->draw + ((uint64_t)v->id + 1) * 0x9fb21c651e98df25U;
   assay_tensor_t* moved = NULL;
-  if ((!printed->digits && !printed->places) || x->kind != ASSAY_KIND_TENSOR ||
-      x->store != ASSAY_STORE_F64)
+  if (!assay_is_printed(printed) || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64)
     return NULL;
   ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &moved));
   for (int64_t i = 0; i < x->size; i++) {
-    const double by = (double)(chance(i, draw + 1) >> 11) * 0x1p-53 - 0.5;
+    const double by = (double)(chance(i, draw) >> 11) * 0x1p-53 - 0.5;
     assay_f64(moved)[i] = assay_f64(x)[i] + by * assay_printed_unit(printed, assay_f64(x)[i]);
   }
   assay_tensor_release(*t);
   *t = moved;
   return NULL;
+}
+
+// A value that has no more digits by itself lost none, nor did one whose type has no more.
+static void keep_printed(const assay_tensor_t* computed, assay_printed_t* printed) {
+  if (!assay_is_printed(printed)) return;
+  const bool as_stored = printed->format != ASSAY_FORMAT_NONE &&
+                         assay_type_is_float(computed->type) &&
+                         assay_format_info(assay_type_format(computed->type))->precision <=
+                             assay_format_info(printed->format)->precision;
+  if (as_stored || assay_printed_is_natural(printed, computed))
+    *printed = (assay_printed_t){0, 0, ASSAY_FORMAT_NONE};
 }
 
 assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size_t n_in,
@@ -98,7 +112,7 @@ assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size
   for (size_t i = 0; i < n_in; i++) {
     if (!in[i] || !n->inputs[i]) continue;
     // Golden has taken the place of what came before.
-    ASSAY_TRY(move_digits(&w->printed[n->inputs[i]->id], w->draw, &in[i]));
+    ASSAY_TRY(move_digits(w, n->inputs[i], &in[i]));
     if (!n->inputs[i]->constant) continue;
     const bool steps = w->options->unquantized && is_quantized(n, i, in[i]);
     ASSAY_TRY(steps ? move_steps(&in[i], w->draw) : move_constant(&in[i], w->draw));
@@ -127,6 +141,49 @@ static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
   return NULL;
 }
 
+static bool is_hard_length(int64_t n) { return n >= 3 && (n & (n - 1)) != 0; }
+
+// The largest length of a DFT that is no power of two, whichever its axis is: that may be what is
+// wrong; times how much larger the result would be. 0: there is none. The first dimension is the
+// batch, the last one real and imaginary parts.
+static double dft_length(size_t n_in, assay_tensor_t* const* in) {
+  const bool given = n_in > 1 && in[1] && in[1]->store == ASSAY_STORE_I64 && in[1]->size == 1;
+  double low = INFINITY, high = 0;
+  for (int i = 1; i + 1 < in[0]->rank; i++) {
+    const int64_t n = in[0]->dims[i];
+    if (n > 0) low = fmin(low, (double)n);
+    if (is_hard_length(n)) high = fmax(high, (double)n);
+  }
+  if (given && is_hard_length(assay_i64(in[1])[0])) high = fmax(high, (double)assay_i64(in[1])[0]);
+  return high > 0 ? high * sqrt(fmax(1, high / fmin(low, high))) : 0;
+}
+
+// Engines transform a length n that is no power of two as a convolution with a chirp, whose angles
+// pi k^2 / n they compute in float: these reach pi n, so that each term turns by up to pi n u, and
+// sums of n terms are off by that part of their usual size. Moved by as much.
+// Source: L. I. Bluestein, A linear filtering approach to the computation of discrete Fourier
+// transform, 1970; ONNX Runtime, core/providers/cpu/signal/dft.cc.
+static assay_status_t move_transform(size_t n_in, assay_tensor_t* const* in, uint64_t draw,
+                                     assay_tensor_t** t) {
+  static const double PI = 3.14159265358979323846;
+  if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT || !n_in || !in[0] ||
+      in[0]->kind != ASSAY_KIND_TENSOR)
+    return NULL;
+  const double length = dft_length(n_in, in);
+  if (!(length > 0)) return NULL;
+  assay_tensor_t* moved = NULL;
+  ASSAY_TRY(assay_tensor_copy(*t, &moved));
+  double sum = 0;
+  for (int64_t i = 0; i < moved->size; i++) sum += assay_f64(moved)[i] * assay_f64(moved)[i];
+  const double u = assay_format_info(ASSAY_FORMAT_FP32)->unit_roundoff;
+  const double by = moved->size ? PI * length * u * sqrt(sum / (double)moved->size) : 0;
+  for (int64_t i = 0; i < moved->size; i++)
+    assay_f64(moved)[i] += by * (2 * (double)(chance(i, draw) >> 11) * 0x1p-53 - 1);
+  assay_tensor_release(*t);
+  *t = moved;
+  return NULL;
+}
+
 // What the noisy run stores a value in. A float16 value keeps its digits and loses its range (tf32
 // has as many): truth and golden know no overflow, and NaN would explain nothing.
 static assay_format_t noisy_storage(const assay_tensor_t* t) {
@@ -144,6 +201,8 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
   if (!*n->domain && strcmp(n->op_type, "Constant") == 0 && out[0])
     ASSAY_TRY(move_constant(&out[0], w->draw));
   if (!*n->domain && strcmp(n->op_type, "Sigmoid") == 0) ASSAY_TRY(move_tails(&out[0], w->draw));
+  if (!*n->domain && strcmp(n->op_type, "DFT") == 0)
+    ASSAY_TRY(move_transform(n_in, in, w->draw, &out[0]));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i]) continue;
@@ -151,7 +210,8 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
     ASSAY_TRY(assay_round_tensor(out[i], noisy_storage(out[i]), &rounded));
     assay_tensor_release(out[i]);
     out[i] = rounded;
-    ASSAY_TRY(move_digits(&w->printed[v->id], w->draw, &out[i]));
+    keep_printed(out[i], &w->printed[v->id]);
+    ASSAY_TRY(move_digits(w, v, &out[i]));
     if (!w->golden_of[v->id]) continue;
     assay_tensor_release(w->noisy_out[v->id]);
     w->noisy_out[v->id] = assay_tensor_retain(out[i]);

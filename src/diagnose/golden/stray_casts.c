@@ -74,10 +74,8 @@ typedef struct truths {
 
 static assay_status_t run_truths(const assay_golden_walk_t* w, assay_tensor_t* const* inputs,
                                  truths_t* t) {
-  assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                     .unquantized = w->options->unquantized,
-                                     .seed = w->options->seed,
-                                     .keep_all = true};
+  assay_evaluator_config_t config = {
+      .mode = ASSAY_MODE_TRUTH, .unquantized = w->options->unquantized, .seed = w->options->seed};
   ASSAY_TRY(assay_evaluator_create_run(w->model, &config, inputs, &t->plain));
   config.hooks.after = round_narrow;
   return assay_evaluator_create_run(w->model, &config, inputs, &t->rounded);
@@ -132,43 +130,48 @@ static assay_status_t add_fault(assay_golden_walk_t* w, const assay_node_t* n,
 
 // Where golden has what comes out of the pair: truth of it, which did not round, and the same
 // rounded.
-static assay_status_t ask_value(const assay_golden_walk_t* w, const assay_node_t* n,
+static assay_status_t ask_value(assay_golden_walk_t* w, const assay_node_t* n,
                                 assay_difference_t* d, answer_t* out) {
   const assay_value_t* v = n->outputs[0];
-  assay_tensor_t* rounded = NULL;
+  assay_tensor_t *golden = NULL, *rounded = NULL;
   *out = SILENT;
   if (!w->golden_of[v->id] || !w->missed[v->id]) return NULL;
+  ASSAY_TRY(assay_golden_hold(w, v, &golden));
   ASSAY_TRY(
       assay_round_tensor(w->missed[v->id], assay_type_format(type_of(n->inputs[0])), &rounded));
-  *out = compare(w->golden_of[v->id]->tensor, w->missed[v->id], rounded, d);
+  *out = compare(golden, w->missed[v->id], rounded, d);
   assay_tensor_release(rounded);
   return NULL;
 }
 
 // Of all pairs together, by the outputs.
-static answer_t ask_outputs(const assay_golden_walk_t* w, const truths_t* t,
-                            const assay_value_t** seen, assay_difference_t* d) {
+static assay_status_t ask_outputs(assay_golden_walk_t* w, const truths_t* t,
+                                  const assay_value_t** seen, assay_difference_t* d,
+                                  answer_t* out) {
   const assay_graph_t* g = w->model->graph;
-  answer_t all = SILENT;
+  *out = SILENT;
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_value_t* v = g->outputs[i];
     assay_difference_t one;
-    if (!w->golden_of[v->id] || all == ROUNDS) continue;
-    const answer_t a = compare(w->golden_of[v->id]->tensor, assay_evaluator_get(t->plain, v),
-                               assay_evaluator_get(t->rounded, v), &one);
+    assay_tensor_t* golden = NULL;
+    if (!w->golden_of[v->id] || *out == ROUNDS) continue;
+    ASSAY_TRY(assay_golden_hold(w, v, &golden));
+    const answer_t a =
+        compare(golden, assay_evaluator_get(t->plain, v), assay_evaluator_get(t->rounded, v), &one);
     if (a == SILENT) continue;
-    all = a;
+    *out = a;
     *seen = v;
     *d = one;
   }
-  return all;
+  return NULL;
 }
 
 static assay_status_t ask_all(assay_golden_walk_t* w, const truths_t* t) {
   const assay_graph_t* g = w->model->graph;
   const assay_value_t* seen = NULL;
   assay_difference_t by_outputs = {0};
-  const answer_t outputs = ask_outputs(w, t, &seen, &by_outputs);
+  answer_t outputs;
+  ASSAY_TRY(ask_outputs(w, t, &seen, &by_outputs, &outputs));
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
     assay_difference_t d;

@@ -5,7 +5,15 @@
 
 #include "diagnose/export.h"
 #include "diagnose/golden/printed.h"
+#include "diagnose/golden/search_watch.h"
 #include "eval/evaluator.h"
+
+// What the walk found of a value that golden knows.
+typedef struct assay_golden_met {
+  bool compared;   // held against golden
+  bool stands_in;  // golden took its place
+  bool from_zero;  // nothing below 0 counts (compare.c)
+} assay_golden_met_t;
 
 typedef struct assay_golden_walk {
   const assay_model_t* model;
@@ -15,21 +23,35 @@ typedef struct assay_golden_walk {
   assay_printed_t* printed;           // by value id: digits of its golden
   assay_evaluator_t *truth, *noisy;
   uint64_t draw;                  // which roundings the noisy run makes
+  assay_golden_met_t* met;        // by value id
   assay_tensor_t** noisy_out;     // by value id: of the noisy run, until truth has been there
-  assay_tensor_t** missed;        // by value id: truth where golden took its place
+  assay_tensor_t** missed;        // by value id: truth of faults, of outputs and after Casts
   assay_difference_t* explained;  // by value id: of the noisy run from truth
   assay_export_t* out;
   bool* faulty;  // by node id; NULL: only outputs are known
+  assay_search_watch_t watch;
   bool walking;
+  bool full;  // truth's slots hold every value, golden in its place
 } assay_golden_walk_t;
 
 // model, options and out are set by the caller. inputs: in the order of the graph's inputs.
 assay_status_t assay_golden_walk_create(assay_golden_walk_t* w, const assay_golden_t* golden,
                                         assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 void assay_golden_walk_deinit(assay_golden_walk_t* w);
-// Fills out->faults.
+// Fills out->faults. Values are freed after their last reader: a healthy model's truth is never in
+// memory as a whole.
 assay_status_t assay_golden_walk_run(assay_golden_walk_t* w,
                                      assay_tensor_t* const* inputs) ASSAY_MUST_USE;
+// Runs truth again, for those who look at all of its values: w->truth keeps them.
+assay_status_t assay_golden_walk_fill(assay_golden_walk_t* w,
+                                      assay_tensor_t* const* inputs) ASSAY_MUST_USE;
+
+// Golden of a value that is known, canonical; borrowed, as long as the walk is there.
+assay_status_t assay_golden_hold(assay_golden_walk_t* w, const assay_value_t* v,
+                                 assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Takes out the faults of nodes that no output hangs on.
+assay_status_t assay_golden_drop_idle(assay_golden_walk_t* w) ASSAY_MUST_USE;
 
 // How far truth may lie from golden of this size where so much is explained: several times that.
 double assay_golden_allowed(double explained, const assay_tensor_t* golden, double size);
@@ -45,6 +67,11 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
 // Holds a value that a node has made against golden, which takes its place.
 assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* n,
                                     const assay_value_t* v, assay_tensor_t** out) ASSAY_MUST_USE;
+// Golden takes the place of a value once more, as it did when it was compared.
+assay_status_t assay_golden_again(assay_golden_walk_t* w, const assay_value_t* v,
+                                  assay_tensor_t** out) ASSAY_MUST_USE;
+// What the noisy run made of a value is not asked for again.
+void assay_golden_drop_noisy(assay_golden_walk_t* w, const assay_value_t* v);
 // What the noisy run, which has made the value, explains of its truth.
 assay_status_t assay_golden_explain(assay_golden_walk_t* w, const assay_value_t* v,
                                     const assay_tensor_t* truth,

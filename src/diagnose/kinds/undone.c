@@ -150,9 +150,9 @@ static assay_status_t ask_value(assay_undone_t* u, assay_undone_value_t* one,
   return st;
 }
 
-assay_status_t assay_undone_add(assay_undone_t* u, const assay_model_t* model,
-                                assay_tensor_t* const* inputs, const assay_golden_t* golden,
-                                uint64_t seed) {
+static assay_status_t add_canonical(assay_undone_t* u, const assay_model_t* model,
+                                    assay_tensor_t* const* inputs, const assay_golden_t* golden,
+                                    uint64_t seed) {
   const assay_graph_t* g = model->graph;
   assay_evaluator_t* truth = NULL;
   for (size_t i = 0; i < g->n_outputs; i++) u->failed |= !golden_of(golden, g->outputs[i]);
@@ -166,5 +166,21 @@ assay_status_t assay_undone_add(assay_undone_t* u, const assay_model_t* model,
     st = NULL;
     u->failed = true;
   }
+  return st;
+}
+
+assay_status_t assay_undone_add(assay_undone_t* u, const assay_model_t* model,
+                                assay_tensor_t* const* inputs, const assay_golden_t* golden,
+                                uint64_t seed) {
+  assay_golden_t wide = {0};
+  ASSAY_TRY(assay_new_array(golden->n, sizeof *wide.at, &wide.at));
+  assay_status_t st = NULL;
+  for (; !st && wide.n < golden->n; wide.n += !st) {
+    wide.at[wide.n] = (assay_golden_tensor_t){.value = golden->at[wide.n].value};
+    st = assay_tensor_widen(golden->at[wide.n].tensor, &wide.at[wide.n].tensor);
+  }
+  if (!st) st = add_canonical(u, model, inputs, &wide, seed);
+  for (size_t i = 0; i < wide.n; i++) assay_tensor_release(wide.at[i].tensor);
+  assay_free(wide.at);
   return st;
 }

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/functions.h"
+#include "diagnose/outputs/sides.h"
 #include "diagnose/outputs/sketch.h"
 #include "diagnose/search_predict.h"
 
@@ -18,21 +20,20 @@ enum {
 enum { FACTORS = ASSAY_SITE_FACTORS, SUMMANDS = ASSAY_SITE_SUMMANDS };
 enum { SAMPLES = 4, SPARE = ASSAY_SITE_SPARE };  // that equations are taken from
 
-// The families that the equations are enough for, the one that leaves least kept in the site.
+// What each family that the equations are enough for leaves; the best one counts for the site.
 static void judge(const assay_site_sketch_t* k, assay_site_t* site, double* a) {
-  static const double EACH = 2;  // two numbers a channel have to leave so much less than one
   double x[ASSAY_SITE_NUMBERS];
   const size_t all = assay_site_equations(k, site), n = all - SPARE / 2;
   site->left = 1;
   for (int family = FACTORS; family <= (FACTORS | SUMMANDS); family++) {
-    if (site->kind != ASSAY_SITE_OUTPUT && family != FACTORS) break;
+    double* left = &site->lefts[family];
+    *left = 1;
+    if (site->kind != ASSAY_SITE_OUTPUT && family != FACTORS) continue;
     const size_t needed = assay_site_unknowns(site, family) + SPARE;
     if (needed > all || needed > k->elements) continue;
     if (!assay_site_solve(site, family, k->sides, n, a, x)) continue;
-    const double left = assay_site_left(site, family, k->sides, n, all, x);
-    if (left * (family == (FACTORS | SUMMANDS) ? EACH : 1) >= site->left) continue;
-    site->left = left;
-    site->family = family;
+    *left = assay_site_left(site, family, k->sides, n, all, x);
+    site->left = fmin(site->left, *left);
   }
 }
 
@@ -120,6 +121,66 @@ static assay_status_t make_constant(const assay_search_t* s, const assay_site_t*
   return NULL;
 }
 
+// What comes in times factors.
+static assay_status_t make_input(const assay_search_t* s, const assay_site_t* site,
+                                 const double* factor, assay_repair_t* out) {
+  const assay_value_t* v = s->nodes[site->position]->inputs[site->input];
+  const assay_tensor_t* x = assay_evaluator_get(s->evaluator, v);
+  int64_t dims[ASSAY_MAX_RANK];
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  *out = (assay_repair_t){
+      .node = s->nodes[site->position], .cause = "scale of what is read", .n_edits = 1};
+  for (int i = 0; i < x->rank; i++) dims[i] = i == site->axis ? site->channels : 1;
+  assay_repair_edit_t* e = &out->edits[0];
+  *e = (assay_repair_edit_t){.kind = ASSAY_EDIT_CHAIN,
+                             .at_input = true,
+                             .input = site->input,
+                             .n_chain = 1,
+                             .type = x->type};
+  e->chain[0] = (assay_chain_step_t){
+      .op_type = "Mul",
+      .of = {{ASSAY_OPERAND_START, 0, 0, NULL}, {ASSAY_OPERAND_TENSOR, 0, 0, NULL}}};
+  ASSAY_TRY(assay_tensor_create(x->type, x->rank, dims, &e->tensor));
+  for (int64_t c = 0; c < site->channels; c++) {
+    assay_f64(e->tensor)[c] = (double)(float)factor[c];
+    low = fmin(low, factor[c]), high = fmax(high, factor[c]);
+  }
+  snprintf(out->text, sizeof out->text, "'%.120s' times %.4g to %.4g where it is read, by channel",
+           v->name, low, high);
+  return NULL;
+}
+
+// A weight whose scale stands at the channels that it reads, moved to those that it makes.
+static assay_status_t make_moved(const assay_search_t* s, const assay_site_t* site,
+                                 const double* factor, assay_repair_t* out) {
+  const assay_node_t* n = s->nodes[site->position];
+  const assay_value_t* v = n->inputs[site->input];
+  assay_tensor_t *w = NULL, *y = NULL;
+  assay_sides_t sides;
+  int read = 0, made = 0;
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  ASSAY_TRY(assay_tensor_widen(assay_evaluator_get(s->evaluator, v), &w));
+  assay_status_t st = assay_tensor_copy(w, &y);
+  assay_tensor_release(w);
+  if (st) return st;
+  if (assay_sides_of(n, &sides)) assay_sides_weight_axes(n, &sides, y, &read, &made);
+  const int64_t c = site->channels, inner = assay_dims_product(y->dims, 2, y->rank);
+  for (int64_t i = 0; i < y->size; i++) {
+    const int64_t at[2] = {i / inner / c, i / inner % c};
+    double* x = &assay_f64(y)[i];
+    *x = (double)(float)(*x * factor[at[made]] / factor[at[read]]);
+  }
+  for (int64_t i = 0; i < c; i++) low = fmin(low, factor[i]), high = fmax(high, factor[i]);
+  *out = (assay_repair_t){.node = n, .cause = "scale at the other channels", .n_edits = 1};
+  out->edits[0] =
+      (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = site->input, .tensor = y};
+  snprintf(out->text, sizeof out->text,
+           "'%.100s' with factors from %.4g to %.4g at the channels that it makes, not at those "
+           "that it reads",
+           v->name, low, high);
+  return NULL;
+}
+
 // The output times factors plus summands, or a constant plus summands, as fitted so far, and what
 // that leaves.
 typedef struct fit {
@@ -129,17 +190,41 @@ typedef struct fit {
 
 static assay_status_t make_repair(const assay_search_t* s, const assay_site_t* site,
                                   const fit_t* fit, assay_repair_t* out) {
-  return site->kind == ASSAY_SITE_OUTPUT ? make_chains(s, site, fit->factor, fit->summand, out)
-                                         : make_constant(s, site, fit->summand, out);
+  switch (site->kind) {
+    case ASSAY_SITE_OUTPUT:
+      return make_chains(s, site, fit->factor, fit->summand, out);
+    case ASSAY_SITE_INPUT:
+      return make_input(s, site, fit->factor, out);
+    case ASSAY_SITE_MOVED:
+      return make_moved(s, site, fit->factor, out);
+    default:
+      return make_constant(s, site, fit->summand, out);
+  }
+}
+
+static bool has_factors(const assay_site_t* site) {
+  return site->kind == ASSAY_SITE_OUTPUT || site->kind == ASSAY_SITE_INPUT ||
+         site->kind == ASSAY_SITE_MOVED;
+}
+
+// How a factor goes on: by its part more, or, where a logarithm or a division comes after it, by as
+// much as its logarithm says, which never turns its sign.
+static double times_of(double x, bool by_logarithm) {
+  static const double MOST = 3;
+  return by_logarithm ? assay_exp(fmax(fmin(x, MOST), -MOST)) : 1 + x;
 }
 
 // A step x from a fit, or a part of it.
 static void move(const assay_site_t* site, const fit_t* from, const double* x, double part,
-                 fit_t* to) {
-  for (size_t i = 0; site->kind != ASSAY_SITE_OUTPUT && i < site->columns; i++)
+                 bool by_logarithm, fit_t* to) {
+  for (size_t i = 0; !has_factors(site) && i < site->columns; i++)
     to->summand[i] = from->summand[i] + part * x[i];
-  for (int64_t c = 0; site->kind == ASSAY_SITE_OUTPUT && c < site->channels; c++) {
-    const double times = site->family & FACTORS ? 1 + part * x[c] : 1;
+  for (int64_t c = 0; has_factors(site) && c < site->channels; c++) {
+    const double times = site->family & FACTORS ? times_of(part * x[c], by_logarithm) : 1;
+    if (site->kind != ASSAY_SITE_OUTPUT) {
+      to->factor[c] = from->factor[c] * times;
+      continue;
+    }
     const double plus =
         site->family & SUMMANDS ? x[site->family == SUMMANDS ? c : site->channels + c] : 0;
     to->factor[c] = from->factor[c] * times;
@@ -147,28 +232,43 @@ static void move(const assay_site_t* site, const fit_t* from, const double* x, d
   }
 }
 
+// Factors that go far on may do so by their logarithm; a scale that was moved always does.
+static bool may_go(const assay_site_t* site, const double* x, bool by_logarithm) {
+  static const double FAR = 0.2;
+  const bool factors = has_factors(site) && site->family & FACTORS;
+  if (site->kind == ASSAY_SITE_MOVED) return by_logarithm;
+  if (!by_logarithm) return true;
+  for (int64_t c = 0; factors && c < site->channels; c++)
+    if (fabs(x[c]) > FAR) return true;
+  return false;
+}
+
 // The whole step, or the part of it that leaves less than before. *out_ok false: there is none.
 static assay_status_t take_step(assay_trials_t* t, const assay_site_sketch_t* all,
                                 const assay_site_t* site, const double* x, fit_t* fit,
                                 bool* out_ok) {
   *out_ok = false;
-  for (double part = 1; part > 0.1 && assay_clock_seconds() < all->end; part /= 2) {
-    fit_t next = *fit;
-    assay_repair_t r;
-    move(site, fit, x, part, &next);
-    ASSAY_TRY(make_repair(t->s, site, &next, &r));
-    t->rank = ROW + (int)assay_site_unknowns(site, site->family);
-    t->position = site->position;
-    t->fitted = true;
-    assay_status_t st = assay_trials_try(t, &r);
-    t->fitted = false;
-    assay_repair_deinit(&r);
-    if (st) return st;
-    next.left = t->remains;
-    if (!(next.left < fit->left)) continue;
-    *fit = next;
-    *out_ok = true;
-    return NULL;
+  for (double part = 1; part > 0.1 && !*out_ok; part /= 2) {
+    fit_t best = *fit;
+    for (int way = 0; way < 2 && assay_clock_seconds() < all->end; way++) {
+      fit_t next = *fit;
+      assay_repair_t r;
+      if (!may_go(site, x, way == 1)) continue;
+      move(site, fit, x, part, way == 1, &next);
+      ASSAY_TRY(make_repair(t->s, site, &next, &r));
+      t->rank = ROW + (int)assay_site_unknowns(site, site->family);
+      t->position = site->position;
+      t->fitted = true;
+      assay_status_t st = assay_trials_try(t, &r);
+      t->fitted = false;
+      assay_repair_deinit(&r);
+      if (st) return st;
+      next.left = t->remains;
+      if (!(next.left < best.left)) continue;
+      best = next;
+      *out_ok = true;
+    }
+    *fit = best;
   }
   return NULL;
 }
@@ -235,7 +335,7 @@ static assay_status_t go_on(assay_trials_t* t, const assay_site_sketch_t* all, a
   static const double ENOUGH = 0.9;  // a step that leaves more than this part is the last
   fit_t fit = {.left = 1};
   double x[ASSAY_SITE_NUMBERS];
-  for (int64_t c = 0; site->kind == ASSAY_SITE_OUTPUT && c < site->channels; c++) fit.factor[c] = 1;
+  for (int64_t c = 0; has_factors(site) && c < site->channels; c++) fit.factor[c] = 1;
   bool ok = assay_site_solve(site, site->family, all->sides, assay_site_equations(all, site), a, x);
   for (int k = 0; k < STEPS && ok && !t->found && assay_clock_seconds() < all->end; k++) {
     const double before = fit.left;
@@ -246,13 +346,28 @@ static assay_status_t go_on(assay_trials_t* t, const assay_site_sketch_t* all, a
   return NULL;
 }
 
-// What is left, as it counts for a turn: with two numbers a channel later than with one.
-static double turn_of(const assay_site_t* site) {
-  static const double LATER = 2;
-  return site->family == (FACTORS | SUMMANDS) ? LATER * site->left : site->left;
+// What a family leaves, as it counts for a turn: many numbers, which take a part of anything away,
+// later than few.
+static double turn_of(const assay_site_t* site, int family) {
+  static const double LATER = 0.75;
+  return site->lefts[family] * assay_pow((double)assay_site_unknowns(site, family), LATER);
 }
 
-// Whether both numbers of each channel can be fitted, and are not yet.
+// The site whose turn it is, and its family; NULL: none is worth one.
+static assay_site_t* next_site(const assay_site_sketch_t* k) {
+  assay_site_t* best = NULL;
+  for (size_t i = 0; i < k->n; i++)
+    for (int family = FACTORS; family <= (FACTORS | SUMMANDS); family++) {
+      assay_site_t* site = &k->sites[i];
+      if (!(site->lefts[family] < WORTH)) continue;
+      if (best && !(turn_of(site, family) < turn_of(best, best->family))) continue;
+      best = site;
+      best->family = family;
+    }
+  return best;
+}
+
+// Whether both numbers of each channel can be fitted.
 static bool has_more(const assay_site_sketch_t* k, const assay_site_t* site) {
   const int both = FACTORS | SUMMANDS;
   return site->kind == ASSAY_SITE_OUTPUT && site->family != both &&
@@ -260,9 +375,9 @@ static bool has_more(const assay_site_sketch_t* k, const assay_site_t* site) {
          assay_site_unknowns(site, both) + SPARE <= assay_site_equations(k, site);
 }
 
-// The family that fits best to first order; both numbers of each channel have another turn, after
-// the sites that leave as little with fewer numbers. The site's equations are of the model as it is
-// only until a step is taken: those of the other family are the same as before.
+// A family's turn; both numbers of each channel have another, after the sites that leave as little
+// with fewer numbers. The site's equations are of the model as it is only until a step is taken:
+// those of the other families are the same as before.
 static assay_status_t try_site(assay_trials_t* t, assay_site_sketch_t* k, assay_site_t* site,
                                double* a) {
   const size_t rows = site->max * site->columns;
@@ -272,12 +387,10 @@ static assay_status_t try_site(assay_trials_t* t, assay_site_sketch_t* k, assay_
   assay_status_t st = go_on(t, k, site, a);
   memcpy(site->rows, kept, rows * sizeof *kept);
   assay_free(kept);
-  if (!t->found && has_more(k, site)) {
-    site->family = FACTORS | SUMMANDS;
-    site->left = fmin(site->left, WORTH * (1 - 1e-6));
-  } else {
-    site->left = 1;
-  }
+  double* both = &site->lefts[FACTORS | SUMMANDS];
+  site->lefts[site->family] = 1;
+  if (!t->found && has_more(k, site) && !site->both_done) *both = fmin(*both, WORTH * (1 - 1e-6));
+  site->both_done |= site->family == (FACTORS | SUMMANDS);
   return st;
 }
 
@@ -293,6 +406,14 @@ static bool are_beside(const assay_search_t* s, size_t a, size_t b) {
   return a == b;
 }
 
+// Two numbers a channel have to leave so much less than one.
+static int least_family(const assay_site_t* site) {
+  static const double EACH = 2;
+  const double both = EACH * site->lefts[FACTORS | SUMMANDS];
+  const int one = site->lefts[SUMMANDS] < site->lefts[FACTORS] ? SUMMANDS : FACTORS;
+  return both < site->lefts[one] ? FACTORS | SUMMANDS : one;
+}
+
 // What restores golden with many numbers may be done by fewer in the node beside: that is likelier
 // to be what was lost.
 static assay_status_t try_beside(assay_trials_t* t, assay_site_sketch_t* k,
@@ -302,6 +423,7 @@ static assay_status_t try_beside(assay_trials_t* t, assay_site_sketch_t* k,
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < k->n && assay_clock_seconds() < k->end; i++) {
     assay_site_t* site = &k->sites[i];
+    if (site != found) site->family = least_family(site);
     if (site == found || !(site->left < NEARLY) ||
         !are_beside(t->s, site->position, found->position))
       continue;
@@ -355,10 +477,7 @@ assay_status_t assay_search_channels(assay_trials_t* t, double end) {
   }
   k.end = end;
   while (!st && !t->found) {
-    assay_site_t* best = NULL;
-    for (size_t i = 0; i < k.n; i++)
-      if (k.sites[i].left < WORTH && (!best || turn_of(&k.sites[i]) < turn_of(best)))
-        best = &k.sites[i];
+    assay_site_t* best = next_site(&k);
     if (!best || assay_clock_seconds() > end) break;
     st = try_site(t, &k, best, a);
     if (!st && t->found) st = try_beside(t, &k, best, a);

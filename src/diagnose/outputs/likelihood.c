@@ -61,26 +61,58 @@ static void add_rival(assay_fault_t* f, const assay_node_t* n) {
   if (!known) f->rivals[f->n_rivals++] = n;
 }
 
+static bool is_constant_node(const assay_node_t* n) { return strcmp(n->op_type, "Constant") == 0; }
+
 // What makes the last output: where nothing is known of any node.
 static const assay_node_t* last_node(const assay_search_t* s) {
   const assay_value_t* v = s->targets[s->n_targets - 1].value;
   return v->producer;
 }
 
-// What is exchanged before a node may have been exchanged where it is made.
+// Nodes that hand on what they read, in another shape at most.
+static bool hands_on(const assay_node_t* n) {
+  static const char* const names[] = {"Squeeze", "Unsqueeze", "Reshape",  "Flatten",
+                                      "Cast",    "Identity",  "Transpose"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!*n->domain && strcmp(n->op_type, names[i]) == 0) return true;
+  return false;
+}
+
+static void add_maker(assay_fault_t* f, const assay_value_t* v) {
+  if (v && v->producer && !is_constant_node(v->producer)) add_rival(f, v->producer);
+}
+
+// The node whose numbers a value has, where that is another than the one that makes it.
+static void add_first_maker(assay_fault_t* f, const assay_value_t* v) {
+  const assay_node_t* n = v ? v->producer : NULL;
+  while (n && hands_on(n) && n->inputs[0] && n->inputs[0]->producer) n = n->inputs[0]->producer;
+  if (n && n != v->producer && !is_constant_node(n)) add_rival(f, n);
+}
+
+// What is exchanged before a node, or read there instead of another value, may be wrong where it is
+// made: two slices of which each takes the other's part.
 static void add_makers(assay_fault_t* f) {
-  const assay_repair_edit_t* e = &f->repair.edits[0];
-  if (!f->has_repair || !f->restored || e->kind != ASSAY_EDIT_SWAP) return;
-  const size_t inputs[] = {e->input, e->other};
-  for (size_t i = 0; i < 2; i++) {
-    const assay_value_t* v = f->node->inputs[inputs[i]];
-    if (v && v->producer && strcmp(v->producer->op_type, "Constant") != 0)
-      add_rival(f, v->producer);
+  if (!f->has_repair || !f->restored) return;
+  for (size_t k = 0; k < f->repair.n_edits; k++) {
+    const assay_repair_edit_t* e = &f->repair.edits[k];
+    if (e->kind == ASSAY_EDIT_SWAP || e->kind == ASSAY_EDIT_INPUT) {
+      if (e->input < f->node->n_inputs) add_maker(f, f->node->inputs[e->input]);
+      if (e->kind == ASSAY_EDIT_SWAP) add_maker(f, f->node->inputs[e->other]);
+    } else if (e->kind == ASSAY_EDIT_CROSS) {
+      // What hands a value on is not at fault.
+      add_first_maker(f, e->value);
+      add_first_maker(f, e->other_value);
+      add_maker(f, e->value);
+      add_maker(f, e->other_value);
+    }
   }
 }
 
 static bool is_sum(const assay_node_t* n) {
-  return !*n->domain && (strcmp(n->op_type, "Add") == 0 || strcmp(n->op_type, "Sum") == 0);
+  static const char* const names[] = {"Add", "Sum", "Sub"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!*n->domain && strcmp(n->op_type, names[i]) == 0) return true;
+  return false;
 }
 
 // The node that reads a node's only output, if it is one.
@@ -95,8 +127,8 @@ static const assay_node_t* only_reader(const assay_search_t* s, const assay_node
   return found;
 }
 
-// A summand that mends one operand of a sum mends the others as well, also where a normalization
-// of learned statistics is between.
+// A summand that mends one operand of a sum mends the others as well, a constant too, also where a
+// normalization of learned statistics is between.
 static void add_other_operands(const assay_trials_t* t, assay_fault_t* f) {
   if (!f->has_repair || !f->restored || !f->repair.n_edits) return;
   const assay_repair_edit_t* e = &f->repair.edits[f->repair.n_edits - 1];
@@ -106,7 +138,10 @@ static void add_other_operands(const assay_trials_t* t, assay_fault_t* f) {
   const assay_node_t* sum = only_reader(t->s, f->node);
   if (sum && strcmp(sum->op_type, "BatchNormalization") == 0) sum = only_reader(t->s, sum);
   for (size_t k = 0; sum && is_sum(sum) && k < sum->n_inputs; k++)
-    if (sum->inputs[k] && sum->inputs[k]->producer) add_rival(f, sum->inputs[k]->producer);
+    if (sum->inputs[k] && sum->inputs[k]->producer && !is_constant_node(sum->inputs[k]->producer))
+      add_rival(f, sum->inputs[k]->producer);
+    else
+      add_rival(f, sum);
 }
 
 // Where nothing restores golden, what mends most for what it is made of comes first: numbers that
@@ -145,6 +180,7 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
               : t->n_partials ? t->partials[0].repair.node
                               : last_node(t->s);
   add_other_operands(t, out);
+  if (out->has_repair && out->repair.edits[0].kind == ASSAY_EDIT_CROSS) add_makers(out);
   for (size_t i = 0; restored && i < out->repair.n_beside; i++)
     add_rival(out, out->repair.beside[i]);
   for (size_t i = 1; i < t->n_best; i++) {

@@ -34,6 +34,12 @@ static assay_search_target_t target_like(const assay_search_target_t* main, assa
                                  .explained_max = times * main->explained_max};
 }
 
+static const assay_golden_tensor_t* golden_of(const assay_golden_t* g, const assay_value_t* v) {
+  for (size_t i = 0; i < g->n; i++)
+    if (g->at[i].value == v) return &g->at[i];
+  return NULL;
+}
+
 static assay_status_t set_targets(const assay_search_t* main, const assay_other_sample_t* from,
                                   assay_search_t* s, bool* out_fits) {
   assay_search_target_t* targets = NULL;
@@ -42,11 +48,12 @@ static assay_status_t set_targets(const assay_search_t* main, const assay_other_
   for (size_t k = 0; k < main->n_targets && *out_fits; k++) {
     const assay_value_t* v = main->targets[k].value;
     assay_tensor_t *golden = NULL, *truth = assay_evaluator_get(s->evaluator, v);
-    for (size_t i = 0; i < from->golden.n; i++)
-      if (from->golden.at[i].value == v) golden = from->golden.at[i].tensor;
+    const assay_golden_tensor_t* known = golden_of(&from->golden, v);
+    if (known) ASSAY_TRY(assay_tensor_widen(known->tensor, &golden));
     // Another shape is a difference as well: what restores golden gives that.
     *out_fits = golden && truth && truth->kind == golden->kind && truth->store == golden->store;
     if (*out_fits) targets[s->n_targets++] = target_like(&main->targets[k], golden, truth);
+    assay_tensor_release(golden);
   }
   return NULL;
 }
@@ -76,12 +83,6 @@ static assay_status_t run_node(assay_search_t* s, const assay_node_t* n, bool* c
   assay_free(in);
   assay_free(out);
   return st;
-}
-
-static const assay_golden_tensor_t* golden_of(const assay_golden_t* g, const assay_value_t* v) {
-  for (size_t i = 0; i < g->n; i++)
-    if (g->at[i].value == v) return &g->at[i];
-  return NULL;
 }
 
 // Truth goes on from golden behind a target that nodes read, as in the sample that is searched.
@@ -135,7 +136,8 @@ static assay_status_t add(const assay_export_options_t* options, const assay_sea
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH,
                                            .unquantized = options->unquantized,
                                            .seed = options->seed,
-                                           .keep_all = true};
+                                           .keep_all = true,
+                                           .spill = true};
   assay_search_t* s = &out->at[out->n];
   bool fits = true;
   *s = (assay_search_t){.model = main->model, .nodes = main->nodes, .n_nodes = main->n_nodes};

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "diagnose/outputs/sides.h"
 #include "diagnose/search_predict.h"
 
 void assay_site_sketch_deinit(assay_site_sketch_t* k) {
@@ -39,6 +40,9 @@ static int axis_of(const assay_node_t* n, const assay_tensor_t* y) {
   static const char* const last[] = {"MatMul",           "Gemm",   "LayerNormalization",
                                      "RMSNormalization", "Gather", NULL};
   if (is_one_of(n->op_type, second)) return y->rank > 1 ? 1 : -1;
+  // A matrix from the left: bands of a spectrum, tokens that are mixed.
+  if (strcmp(n->op_type, "MatMul") == 0 && n->inputs[0]->constant && !n->inputs[1]->constant)
+    return y->rank - 2;
   if (is_one_of(n->op_type, last)) return y->rank - 1;
   // A product with or a sum of a constant: the axis along which it lies.
   if (strcmp(n->op_type, "Mul") != 0 && strcmp(n->op_type, "Add") != 0) return -1;
@@ -54,8 +58,8 @@ static bool is_float(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
 }
 
-// As many unknowns as there are elements of golden can always be met. Takes site->at over.
-static assay_status_t add_site(assay_site_sketch_t* k, assay_site_t site, int64_t elements) {
+// As many unknowns as there are elements of golden can always be met.
+assay_status_t assay_site_add(assay_site_sketch_t* k, assay_site_t site, int64_t elements) {
   const size_t spare = site.kind == ASSAY_SITE_OUTPUT ? site.columns / 2 : site.columns;
   if ((int64_t)(spare + ASSAY_SITE_SPARE) > elements) return assay_free(site.at), NULL;
   assay_status_t st = assay_grow(&k->sites, &k->capacity, k->n + 1, sizeof *k->sites);
@@ -73,7 +77,7 @@ static assay_status_t list_output(assay_site_sketch_t* k, size_t position, const
                              .axis = axis,
                              .channels = y->dims[axis],
                              .columns = 2 * (size_t)y->dims[axis]};
-  return add_site(k, site, elements);
+  return assay_site_add(k, site, elements);
 }
 
 // Source: one slope for all in place of one for each, as PRelu has by default in PyTorch.
@@ -89,7 +93,7 @@ static assay_status_t list_slopes(assay_site_sketch_t* k, size_t position, const
                              .channels = y->dims[1],
                              .input = 1,
                              .columns = (size_t)y->dims[1]};
-  return add_site(k, site, elements);
+  return assay_site_add(k, site, elements);
 }
 
 static assay_status_t add_elements(assay_site_sketch_t* k, size_t position, size_t input, size_t n,
@@ -99,7 +103,7 @@ static assay_status_t add_elements(assay_site_sketch_t* k, size_t position, size
   memcpy(own, at, n * sizeof *own);
   const assay_site_t site = {
       .kind = ASSAY_SITE_CONSTANT, .position = position, .input = input, .at = own, .columns = n};
-  return add_site(k, site, elements);
+  return assay_site_add(k, site, elements);
 }
 
 // A scale that was fixed at 1, or lost: what comes out moves about the bias. Sources: fix_gamma of
@@ -122,7 +126,7 @@ static assay_status_t list_scale(assay_site_sketch_t* k, size_t position, const 
                              .channels = y->dims[axis],
                              .input = 1,
                              .columns = (size_t)y->dims[axis]};
-  return add_site(k, site, elements);
+  return assay_site_add(k, site, elements);
 }
 
 // The bias that the new state of a GRU has of the state, where it was added to that of the inputs:
@@ -225,6 +229,7 @@ assay_status_t assay_site_sketch_list(assay_site_sketch_t* k) {
     ASSAY_TRY(list_scale(k, i, y, elements));
     ASSAY_TRY(list_merged(k, i, elements));
     ASSAY_TRY(list_constants(k, i, elements));
+    ASSAY_TRY(assay_sides_list(k, i, elements));
   }
   return NULL;
 }
@@ -342,6 +347,8 @@ static assay_status_t add_equations(assay_site_sketch_t* k, const assay_search_t
       assay_site_t* site = &k->sites[at - 1];
       if (site->rows && site->kind == ASSAY_SITE_CONSTANT)
         st = add_by_constant(k, site, s, p, from);
+      else if (site->rows && (site->kind == ASSAY_SITE_INPUT || site->kind == ASSAY_SITE_MOVED))
+        st = assay_sides_equations(k, site, s, p, from);
       else if (site->rows)
         st = add_by_output(k, site, s, p, from);
     }

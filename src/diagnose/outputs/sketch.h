@@ -19,6 +19,8 @@ typedef enum assay_site_kind {
   ASSAY_SITE_SLOPES,    // a slope for each channel of a PRelu that has one for all
   ASSAY_SITE_CONSTANT,  // elements of a constant
   ASSAY_SITE_SCALE,     // the scale of a normalization, which leaves its bias as it is
+  ASSAY_SITE_INPUT,     // factors of the channels that a node reads (sides.h)
+  ASSAY_SITE_MOVED,     // factors of a weight's channels that stand on the other side of it
 } assay_site_kind_t;
 
 // What is fitted of an output: bit 0 factors, bit 1 summands. Others have numbers only.
@@ -36,8 +38,10 @@ typedef struct assay_site {
   size_t columns;  // numbers that an equation has
   double* rows;    // [max, columns]
   size_t max;
-  double left;  // of equations that took no part in the fit, over what they are without
-  int family;
+  double left;      // of equations that took no part in the fit, over what they are without
+  double lefts[4];  // the same by family
+  int family;       // whose turn it is
+  bool both_done;   // factors and summands had theirs
 } assay_site_t;
 
 typedef struct assay_site_sketch {
@@ -53,6 +57,9 @@ typedef struct assay_site_sketch {
 void assay_site_sketch_deinit(assay_site_sketch_t* k);
 assay_tensor_t* assay_site_sketch_truth(const assay_search_t* s, const assay_value_t* v);
 
+// Lists a site, if golden has elements enough. Takes site.at over.
+assay_status_t assay_site_add(assay_site_sketch_t* k, assay_site_t site,
+                              int64_t elements) ASSAY_MUST_USE;
 // Lists the numbers of all nodes that the elements of golden are enough for.
 assay_status_t assay_site_sketch_list(assay_site_sketch_t* k) ASSAY_MUST_USE;
 

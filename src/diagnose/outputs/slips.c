@@ -1,10 +1,12 @@
-// First the same change of all nodes that have the same attributes, a run each. Then each repair is
-// followed to the targets once. To first order their effects add: pairs whose sum is nearest to
-// what golden differs by are what sets begin with. A set is run as a whole; then what is left tells
-// which repair of another node comes next.
+// First the same change of all nodes that have the same attributes, and of all in which it changes
+// the same, a run each, by what is forecast of them: pads of [0, 0, 2, 2] are wrong whatever the
+// strides. Then each repair is followed to the targets once. To first order their effects add:
+// pairs whose sum is nearest to what golden differs by are what sets begin with. A set is run as a
+// whole; then what is left tells which repair of another node comes next.
 #include "diagnose/outputs/slips.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -23,19 +25,22 @@ static const double USELESS = 0.95;
 
 // ---- candidates ---------------------------------------------------------------------------------
 
-assay_status_t assay_slips_add(assay_slips_t* a, const assay_repair_t* r) {
+assay_status_t assay_slips_add(assay_slips_t* a, const assay_repair_t* r,
+                               const assay_forecast_t* forecast) {
   if (r->fits || !r->n_edits) return NULL;
   for (size_t i = 0; i < r->n_edits; i++)
     if (r->edits[i].kind != ASSAY_EDIT_ATTR) return NULL;
   ASSAY_TRY(assay_grow(&a->at, &a->capacity, a->n + 1, sizeof *a->at));
+  ASSAY_TRY(assay_grow(&a->forecasts, &a->cap_forecasts, a->n + 1, sizeof *a->forecasts));
   ASSAY_TRY(assay_repair_copy(r, &a->at[a->n]));
-  a->n++;
+  a->forecasts[a->n++] = forecast ? *forecast : (assay_forecast_t){0};
   return NULL;
 }
 
 void assay_slips_deinit(assay_slips_t* a) {
   for (size_t i = 0; i < a->n; i++) assay_repair_deinit(&a->at[i]);
   assay_free(a->at);
+  assay_free(a->forecasts);
   *a = (assay_slips_t){0};
 }
 
@@ -246,9 +251,23 @@ static bool sets_alike(const assay_repair_edit_t* x, const assay_repair_edit_t* 
   return assay_around_same_attrs(&one, &other);
 }
 
-static bool is_same_slip(const assay_repair_t* x, const assay_repair_t* y) {
+// Whether both nodes have the same now where an edit sets something.
+static bool have_alike(const assay_repair_t* x, const assay_repair_t* y) {
+  for (size_t i = 0; i < x->n_edits; i++) {
+    const assay_attr_t* a = assay_node_attr(x->node, x->edits[i].attr.name);
+    const assay_attr_t* b = assay_node_attr(y->node, x->edits[i].attr.name);
+    assay_attr_t was = a ? *a : (assay_attr_t){0}, other = b ? *b : (assay_attr_t){0};
+    const assay_node_t one = {.attrs = &was, .n_attrs = a ? 1 : 0};
+    const assay_node_t another = {.attrs = &other, .n_attrs = b ? 1 : 0};
+    if (!assay_around_same_attrs(&one, &another)) return false;
+  }
+  return true;
+}
+
+// wide: whatever other attributes the nodes have.
+static bool is_same_slip(const assay_repair_t* x, const assay_repair_t* y, bool wide) {
   if (x->n_edits != y->n_edits || strcmp(x->node->op_type, y->node->op_type) != 0 ||
-      !assay_around_same_attrs(x->node, y->node))
+      !(wide ? have_alike(x, y) : assay_around_same_attrs(x->node, y->node)))
     return false;
   for (size_t i = 0; i < x->n_edits; i++)
     if (!sets_alike(&x->edits[i], &y->edits[i])) return false;
@@ -256,11 +275,12 @@ static bool is_same_slip(const assay_repair_t* x, const assay_repair_t* y) {
 }
 
 // Repairs like the first of them, of all nodes that have one; left empty if that was done before.
-static void gather_slip(slip_search_t* a, const assay_slips_t* all, size_t first, slip_set_t* out) {
+static void gather_slip(slip_search_t* a, const assay_slips_t* all, size_t first, bool wide,
+                        slip_set_t* out) {
   *out = (slip_set_t){0};
   a->n_candidates = 0;
   for (size_t i = 0; i < all->n && a->n_candidates < CANDIDATES; i++) {
-    if (!is_same_slip(&all->at[i], &all->at[first])) continue;
+    if (!is_same_slip(&all->at[i], &all->at[first], wide)) continue;
     if (i < first) break;
     if (has_node(a, out, all->at[i].node)) continue;
     if (out->n == MAX) break;
@@ -269,17 +289,76 @@ static void gather_slip(slip_search_t* a, const assay_slips_t* all, size_t first
   }
 }
 
+// Repairs that are one slip.
+typedef struct slip_group {
+  size_t first;    // of the repairs
+  bool wide;       // is_same_slip
+  double promise;  // what is forecast to be left; NONE: nothing is
+} slip_group_t;
+
+static const double NONE = 2;
+
+// To first order effects add. How large they are then is not told: the sizes of many do not add.
+static double promise_of(const slip_search_t* a, const assay_slips_t* all, const slip_set_t* set) {
+  assay_forecast_t sum = {0};
+  for (size_t i = 0; i < set->n; i++) {
+    const assay_forecast_t* f = &all->forecasts[a->at[set->at[i]].repair - all->at];
+    if (!f->known) continue;  // it may not have been listed
+    sum.known = true;
+    sum.along += f->along;
+    for (int q = 0; q < ASSAY_PROBES - 1; q++) sum.across[q] += f->across[q];
+  }
+  const double best = assay_forecast_best(&sum);
+  return best <= 1 && sum.along < 0 ? best : NONE;
+}
+
+static int by_promise(const void* a, const void* b) {
+  const slip_group_t *x = a, *y = b;
+  if (x->promise != y->promise) return x->promise < y->promise ? -1 : 1;
+  if (x->first != y->first) return x->first < y->first ? -1 : 1;
+  return (x->wide > y->wide) - (x->wide < y->wide);
+}
+
+// Half of the time may go into it.
+static size_t list_groups(slip_search_t* a, const assay_slips_t* all, slip_group_t* out) {
+  const double now = assay_clock_seconds(), until = now + (a->end - now) / 2;
+  size_t n = 0;
+  for (size_t i = 0; i < all->n && assay_clock_seconds() < until; i++) {
+    size_t narrow = 0;
+    for (int wide = 0; wide < 2; wide++) {
+      slip_set_t set;
+      gather_slip(a, all, i, wide, &set);
+      if (set.n < 2 || (wide && set.n == narrow)) continue;
+      narrow = set.n;
+      out[n++] = (slip_group_t){i, wide, promise_of(a, all, &set)};
+    }
+  }
+  if (n) qsort(out, n, sizeof *out, by_promise);
+  return n;
+}
+
+// The first few that are forecast to leave less are run while there is any time.
+static bool has_time(const slip_search_t* a, const slip_group_t* g, size_t i) {
+  enum { FEW = 6 };
+  const double now = assay_clock_seconds();
+  return now < a->end || (i < FEW && g->promise < NONE && now < a->s.deadline);
+}
+
 static assay_status_t find_slip(slip_search_t* a, const assay_slips_t* all, double* rest,
                                 assay_fault_t* out, size_t* out_n) {
-  for (size_t i = 0; i < all->n && !*out_n && assay_clock_seconds() < a->end; i++) {
+  slip_group_t* groups = NULL;
+  ASSAY_TRY(assay_new_array(all->n, 2 * sizeof *groups, &groups));
+  const size_t n = list_groups(a, all, groups);
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < n && !*out_n && has_time(a, &groups[i], i); i++) {
     slip_set_t set;
     bool fits = false;
-    gather_slip(a, all, i, &set);
-    if (set.n < 2) continue;
-    ASSAY_TRY(run(a, &set, rest, &fits));
-    if (fits && a->restored) ASSAY_TRY(take(a, &set, rest, out, out_n));
+    gather_slip(a, all, groups[i].first, groups[i].wide, &set);
+    st = run(a, &set, rest, &fits);
+    if (!st && fits && a->restored) st = take(a, &set, rest, out, out_n);
   }
-  return NULL;
+  assay_free(groups);
+  return st;
 }
 
 // ---- any of one operator ------------------------------------------------------------------------

@@ -5,15 +5,19 @@
 #define ASSAY_DIAGNOSE_OUTPUTS_SLIPS_H_
 
 #include "diagnose/search.h"
+#include "diagnose/search_predict.h"
 
 // Repairs of attributes, likeliest first.
 typedef struct assay_slips {
   assay_repair_t* at;
-  size_t n, capacity;
+  assay_forecast_t* forecasts;  // of each
+  size_t n, capacity, cap_forecasts;
 } assay_slips_t;
 
 // Keeps a repair if it changes attributes only, and nothing is to be fitted.
-assay_status_t assay_slips_add(assay_slips_t* a, const assay_repair_t* r) ASSAY_MUST_USE;
+//   forecast  NULL: there is none
+assay_status_t assay_slips_add(assay_slips_t* a, const assay_repair_t* r,
+                               const assay_forecast_t* forecast) ASSAY_MUST_USE;
 void assay_slips_deinit(assay_slips_t* a);
 
 // Looks for a set of repairs of nodes of one operator, one for each node, that restores golden

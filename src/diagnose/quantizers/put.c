@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "diagnose/edits/row.h"
 #include "diagnose/quantizers/quantizers.h"
+#include "diagnose/quantizers/write_out.h"
 #include "onnx/onnx.h"
 
 static bool is_op(const assay_node_t* n, const char* op_type) {
@@ -221,6 +222,7 @@ static assay_status_t put(assay_model_t* raw, const assay_quantizer_site_t* s,
 }
 
 assay_status_t assay_quantizers_put(const assay_quantizers_t* q, assay_model_t* raw) {
+  if (q->written_out) ASSAY_TRY(assay_qlinear_write_out(raw));
   for (size_t i = 0; i < q->n; i++)
     if (q->change && q->change[i] != ASSAY_QUANTIZER_KEPT)
       ASSAY_TRY(put(raw, &q->at[i], q->change[i]));

@@ -99,6 +99,9 @@ typedef enum assay_quantizer_change {
 } assay_quantizer_change_t;
 
 typedef struct assay_quantizers {
+  // The model with operators on quantized numbers written out (write_out.h), of which nodes and
+  // values are; owned; NULL: the model as it is.
+  assay_model_t* written_out;
   assay_quantizer_site_t* at;  // the costliest first, once split
   size_t n, capacity;
   assay_quantizer_output_t* outputs;  // by graph output
@@ -112,6 +115,12 @@ typedef struct assay_quantizers {
   double before, after;  // then: the largest part of an output's energy that is off
   double ties;           // the part that ties of float32 may move
   bool cut_short;        // time ran out before all quantizers were measured
+  // Nothing mends golden, but moving this one takes the largest part of what it is off by away, on
+  // samples that took no part as well; NULL: none does. Rivals take nearly as much.
+  const assay_node_t* blamed;
+  const assay_node_t* rivals[2];
+  size_t n_rivals;
+  double explained;  // the part of the energy
   // The fix: by site; n_changed 0: none was found.
   assay_quantizer_change_t* change;
   size_t n_changed;
@@ -144,7 +153,13 @@ assay_status_t assay_quantizers_suspect(const assay_model_t* model,
                                         assay_quantizers_t* out) ASSAY_MUST_USE;
 void assay_quantizers_deinit(assay_quantizers_t* q);
 
-// Makes the changes in a model as it was read from its file. The nodes are found by their labels.
+// The model whose quantizers are looked at: `model`, or, where it has operators on quantized
+// numbers, q->written_out, which is made.
+assay_status_t assay_quantizers_view(assay_quantizers_t* q, const assay_model_t* model,
+                                     const assay_model_t** out) ASSAY_MUST_USE;
+
+// Makes the changes in a model as it was read from its file, with operators on quantized numbers
+// written out where they were looked at so. The nodes are found by their labels.
 assay_status_t assay_quantizers_put(const assay_quantizers_t* q, assay_model_t* raw) ASSAY_MUST_USE;
 // Runs the changed model as it declares, in float32, and tells whether the outputs do. Errors:
 // those of running it
@@ -165,6 +180,10 @@ assay_status_t assay_quantizers_find(const assay_model_t* model, bool biases,
 // The integers of a site that the model stores, wide; the caller releases them.
 assay_status_t assay_quantizer_integers(const assay_quantizer_site_t* s,
                                         assay_tensor_t** out) ASSAY_MUST_USE;
+// Of a stored bias: which integers are the largest in magnitude, if not all are; to be freed.
+// integers: wide. *out NULL: none.
+assay_status_t assay_quantizer_cut_off(const assay_quantizer_site_t* s,
+                                       const assay_tensor_t* integers, bool** out) ASSAY_MUST_USE;
 // A byte with a sign as one without, or the reverse.
 double assay_quantizer_other_sign(double q);
 // Adds what reaches them in a run of truth without quantizers that kept all; of `samples` samples.

@@ -79,12 +79,12 @@ static assay_status_t fit_channel(suspect_t* u, size_t site, assay_quantizer_alt
 }
 
 assay_status_t assay_suspect_fit_channels(suspect_t* u, size_t site,
-                                          assay_quantizer_alternative_t* a, double* off) {
-  static const double FINEST = 1.002;
-  for (double larger = 1.25; larger > FINEST && !assay_suspect_is_late(u);) {
+                                          assay_quantizer_alternative_t* a, const bool* only,
+                                          double finest, double* off) {
+  for (double larger = 1.25; larger > finest && *off > 0 && !assay_suspect_is_late(u);) {
     const double before = *off;
     for (int64_t c = 0; c < a->by.n && !assay_suspect_is_late(u); c++)
-      ASSAY_TRY(fit_channel(u, site, a, c, larger, off));
+      if (!only || only[c]) ASSAY_TRY(fit_channel(u, site, a, c, larger, off));
     if (*off > 0.9 * before) larger = 1 + (larger - 1) / 2;
   }
   return NULL;

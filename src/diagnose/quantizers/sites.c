@@ -4,6 +4,8 @@
 
 #include "base/alloc.h"
 #include "diagnose/quantizers/quantizers.h"
+#include "diagnose/quantizers/write_out.h"
+#include "onnx/load.h"
 #include "ops/quant/quant.h"
 
 enum { DRAWN = 1 << 14, MAX_CHANNELS = 1 << 16 };
@@ -85,6 +87,17 @@ static bool is_integer_of(assay_type_t type, int bits) {
   return type && assay_type_is_integer(type) && assay_type_bits(type) <= bits;
 }
 
+// Whether another node dequantizes the same integers by a scale of its own: then it is not the
+// scales that are wrong but that the integers are shared (causes/shared_bias.c).
+static bool is_shared(const assay_node_t* n) {
+  const assay_graph_t* g = n->graph;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->nodes[i] != n && is_op(g->nodes[i], "DequantizeLinear") &&
+        g->nodes[i]->inputs[0] == n->inputs[0] && g->nodes[i]->inputs[1] != n->inputs[1])
+      return true;
+  return false;
+}
+
 // What node n quantizes, if it does; type NONE: it does not.
 static assay_quantizer_site_t site_of(const assay_node_t* n, bool biases) {
   assay_quantizer_site_t s = {.node = n, .axes = {-1, -1}};
@@ -104,7 +117,8 @@ static assay_quantizer_site_t site_of(const assay_node_t* n, bool biases) {
   if (!t || t->kind != ASSAY_KIND_TENSOR || !s.dequantize) return s;
   // Biases are of 32 bits, and cost nothing.
   s.bias = s.stored && t->elem == ASSAY_TYPE_INT32;
-  if ((biases && s.bias) || is_integer_of(t->elem, s.stored ? 8 : 16)) s.type = t->elem;
+  if ((biases && s.bias && !is_shared(n)) || is_integer_of(t->elem, s.stored ? 8 : 16))
+    s.type = t->elem;
   return s;
 }
 
@@ -160,7 +174,24 @@ void assay_quantizers_deinit(assay_quantizers_t* q) {
   assay_free(q->outputs);
   assay_free(q->change);
   assay_outputs_free(q->fixed, q->n_outputs);
+  assay_model_release(q->written_out);
   *q = (assay_quantizers_t){0};
+}
+
+assay_status_t assay_quantizers_view(assay_quantizers_t* q, const assay_model_t* model,
+                                     const assay_model_t** out) {
+  assay_model_t* copy = NULL;
+  *out = model;
+  if (!assay_has_qlinear(model)) return NULL;
+  if (!q->written_out) {
+    ASSAY_TRY(assay_model_clone(model, &copy));
+    assay_status_t st = assay_qlinear_write_out(copy);
+    if (!st) st = assay_onnx_prepare(copy, 0, NULL, &q->written_out);
+    assay_model_release(copy);
+    if (st) return st;
+  }
+  *out = q->written_out;
+  return NULL;
 }
 
 // ---- what reaches them -------------------------------------------------------------------------

@@ -26,7 +26,8 @@ struct assay_states {
   int *site_of, *read_of;             // by node id: quantizes, dequantizes a site; -1: none
   assay_evaluator_t* runner;
   assay_evaluator_t* base[MAX_SAMPLES];  // truth without quantizers; NULL: not kept
-  size_t n_samples;
+  size_t n_samples, only;
+  const assay_evaluator_t* at_base;  // of the sample that is run
   int64_t kept;
   size_t base_of;  // the sample that the evaluator `lent` is of
   assay_evaluator_t* lent;
@@ -141,11 +142,26 @@ static assay_status_t before(void* user, const assay_node_t* n, size_t n_in, ass
   return move(&s->q->at[at], s->at[at] == ASSAY_STATE_FINE, &in[0]);
 }
 
+// What reaches a quantizer, in the place of what dequantizes it.
+static assay_status_t go_through(const assay_states_t* s, int site, size_t n_out,
+                                 assay_tensor_t** out) {
+  const assay_value_t* v = s->q->at[site].value;
+  const assay_evaluator_t* from = s->reached[v->id] ? s->runner : s->at_base;
+  assay_tensor_t *x = from ? assay_evaluator_get(from, v) : NULL, *wide = NULL;
+  if (!x || !n_out || !out[0] || !assay_tensor_same_shape(x, out[0])) return NULL;
+  ASSAY_TRY(assay_tensor_widen(x, &wide));
+  assay_tensor_release(out[0]);
+  out[0] = wide;
+  return NULL;
+}
+
 static assay_status_t after(void* user, const assay_node_t* n, size_t n_in,
                             assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   const assay_states_t* s = user;
   const int at = s->site_of[n->id];
   (void)n_in, (void)in;
+  const int read = s->written ? s->read_of[n->id] : -1;
+  if (read >= 0 && s->at[read] == ASSAY_STATE_THROUGH) return go_through(s, read, n_out, out);
   if (s->written) return at < 0 ? NULL : assay_written_after(&s->q->at[at], s->at[at], n_out, out);
   if (at < 0 || !n_out || !out[0] || s->q->at[at].stored || s->at[at] == ASSAY_STATE_OFF)
     return NULL;
@@ -181,7 +197,7 @@ assay_status_t assay_states_base(assay_states_t* s, size_t sample, const assay_e
   assay_evaluator_t* made = NULL;
   *out = s->base[sample] ? s->base[sample] : s->lent && s->base_of == sample ? s->lent : NULL;
   if (*out) return NULL;
-  config.keep_all = true;
+  config.keep_all = config.spill = true;
   if (!s->written) config.hooks = (assay_evaluator_hooks_t){0};
   s->at = s->resting;
   assay_status_t st = assay_evaluator_create_run(
@@ -273,13 +289,17 @@ static assay_status_t compare(assay_states_t* s, const assay_evaluator_t* base, 
 
 size_t assay_states_samples(const assay_states_t* s) { return s->n_samples; }
 
+void assay_states_only(assay_states_t* s, size_t sample) { s->only = sample; }
+
 assay_status_t assay_states_run(assay_states_t* s, const assay_quantizer_state_t* at,
                                 bool by_itself, assay_output_check_t* outputs) {
   s->at = at;
   s->q->runs++;
   for (size_t k = 0; k < s->n_samples; k++) {
     const assay_evaluator_t* base = NULL;
+    if (s->only != ASSAY_ALL_SAMPLES && s->only != k) continue;
     ASSAY_TRY(assay_states_base(s, k, &base));
+    s->at_base = base;
     ASSAY_TRY(run_nodes(s, base));
     ASSAY_TRY(compare(s, base, k, by_itself, outputs));
   }
@@ -330,6 +350,7 @@ assay_status_t assay_states_create(const assay_model_t* model, assay_quantizers_
   s->q = q;
   s->options = options;
   s->written = written;
+  s->only = ASSAY_ALL_SAMPLES;
   s->n_samples = options->inputs->n < MAX_SAMPLES ? options->inputs->n : MAX_SAMPLES;
   const assay_evaluator_config_t config = config_of(s);
   assay_status_t st = assay_new_array((size_t)model->n_node_ids, sizeof *s->site_of, &s->site_of);

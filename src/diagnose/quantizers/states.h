@@ -16,13 +16,15 @@ typedef enum assay_quantizer_state {
   ASSAY_STATE_READ,     // quantized by the scales that it is dequantized by
   ASSAY_STATE_FINE,     // the same, by the steps that a scale for each channel would have
   ASSAY_STATE_TIES,     // as the model has it, of numbers that arithmetic may have moved
+  ASSAY_STATE_AWAY,     // stored integers, each half a step farther from the zero point
+  ASSAY_STATE_THROUGH,  // what dequantizes it gives the numbers that reach the quantizer
 } assay_quantizer_state_t;
 
 typedef struct assay_states assay_states_t;
 
 // All are borrowed. The samples of golden may be fewer. written: the base is the model as it
 // declares, in float32, not truth without quantizers; what states change of it is run alone. States
-// are then ON, FITS, PAIRED, READ and TIES.
+// are then ON, FITS, PAIRED, READ, TIES, AWAY and THROUGH.
 assay_status_t assay_states_create(const assay_model_t* model, assay_quantizers_t* q,
                                    const assay_quantizers_options_t* options, bool written,
                                    assay_states_t** out) ASSAY_MUST_USE;
@@ -33,6 +35,9 @@ void assay_states_destroy(assay_states_t* s);
 assay_status_t assay_states_base(assay_states_t* s, size_t sample,
                                  const assay_evaluator_t** out) ASSAY_MUST_USE;
 size_t assay_states_samples(const assay_states_t* s);
+// Runs are of this sample alone from now on; ASSAY_ALL_SAMPLES: of all.
+#define ASSAY_ALL_SAMPLES SIZE_MAX
+void assay_states_only(assay_states_t* s, size_t sample);
 // What the quantizers get in truth of all samples, and the scales that fit it.
 assay_status_t assay_states_observe(assay_states_t* s, assay_quantizers_t* q) ASSAY_MUST_USE;
 // All samples with these states, by site. Fills outputs, which are empty: `error` is against truth

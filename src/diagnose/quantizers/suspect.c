@@ -21,6 +21,9 @@ static const double RESTORED = 1e-5;
 // With the change truth as written is so many times nearer to golden, as energy, than truth without
 // quantizers: golden is of a network that quantizes.
 static const double NEARER = 1.7;
+// Nothing is told of one quantizer unless it is so by a little more: of golden of the float network
+// healthy ones explain half.
+static const double QUANTIZES = 2;
 // Ties of float32 move outputs, too; what is no more than so many times that shows nothing.
 static const double TIES = 4, GONE = 0.03;
 
@@ -28,6 +31,8 @@ typedef assay_quantizer_suspect_t suspect_t;
 typedef assay_suspect_measured_t measured_t;
 
 enum { ROUNDS = 6, LIKELY = 6 };
+// The last of the steps by which scales are fitted, and what has to be exact.
+static const double FINEST = 1.002, EXACT = 1.00001;
 
 // ---- trying ------------------------------------------------------------------------------------
 
@@ -148,9 +153,11 @@ static bool is_slight(const suspect_t* u) {
   return true;
 }
 
-// One that is slight has to bring golden back.
+// One that is slight has to bring golden back; where ties may have done it, which any slight change
+// may turn back, golden has to point at it as well.
 static bool found_enough(const suspect_t* u) {
-  if (is_slight(u)) return is_done(u);
+  if (is_slight(u))
+    return is_done(u) && (is_left(u) || u->q->blamed == u->q->at[u->best_site].node);
   return found_any(u) && u->best_off <= LEFT * u->now;
 }
 
@@ -165,8 +172,66 @@ static assay_status_t fit_channels(suspect_t* u, size_t site, double explains) {
   assay_quantizer_alternative_t a = {.change = ASSAY_QUANTIZER_SCALED};
   double off = u->now;
   ASSAY_TRY(assay_quantizer_scaled(has, 1, "fitted to golden", &a.by));
-  assay_status_t st = assay_suspect_fit_channels(u, site, &a, &off);
+  assay_status_t st = assay_suspect_fit_channels(u, site, &a, NULL, FINEST, &off);
   if (!st && off < u->best_off)
+    st = assay_quantizer_offer(&(assay_quantizer_taker_t){try_alternative, u}, site, &a);
+  assay_quantizer_scales_deinit(&a.by);
+  return st;
+}
+
+// Integers of 32 bits are hardly ever the same: where two are of the largest magnitude, a limit has
+// left them.
+static bool is_cut_off(const suspect_t* u, const assay_quantizer_site_t* s, const bool* cut,
+                       int64_t n) {
+  int64_t same = 0;
+  for (int64_t i = 0; cut && i < n; i++) same += cut[i];
+  return same > 1 || (cut && u->q->blamed == s->node);
+}
+
+// Integers that were cut off: what they were, golden may tell.
+static assay_status_t fit_cut_off(suspect_t* u, size_t site) {
+  const assay_quantizer_site_t* s = &u->q->at[site];
+  assay_quantizer_alternative_t a = {.change = ASSAY_QUANTIZER_SCALED};
+  assay_tensor_t* integers = NULL;
+  bool* cut = NULL;
+  double off = u->now;
+  if (!s->stored || !s->bias) return NULL;
+  ASSAY_TRY(assay_quantizer_integers(s, &integers));
+  assay_status_t st = assay_quantizer_cut_off(s, integers, &cut);
+  if (!st && !is_cut_off(u, s, cut, integers->size)) assay_free(cut), cut = NULL;
+  if (!st && cut) st = assay_quantizer_scales_create(0, integers->size, &a.by);
+  for (int64_t i = 0; !st && cut && i < a.by.n; i++) {
+    const int64_t k = assay_quantizer_scale_at(&s->has, integers, i);
+    a.by.scale[i] = s->has.scale[k];
+    a.by.zero[i] = s->has.zero[k];
+  }
+  if (!st && cut) st = assay_suspect_fit_channels(u, site, &a, cut, EXACT, &off);
+  // They were integers.
+  for (int64_t i = 0; !st && cut && i < a.by.n; i++) {
+    const double scale = s->has.scale[assay_quantizer_scale_at(&s->has, integers, i)];
+    const double q = (double)assay_i64(integers)[i];
+    if (cut[i]) a.by.scale[i] = (double)(float)(scale * rint(q * a.by.scale[i] / scale) / q);
+  }
+  a.by.how = "its largest integers were cut off";
+  a.exact = true;
+  if (!st && cut && off < u->best_off)
+    st = assay_quantizer_offer(&(assay_quantizer_taker_t){try_alternative, u}, site, &a);
+  assay_quantizer_scales_deinit(&a.by);
+  assay_tensor_release(integers);
+  assay_free(cut);
+  return st;
+}
+
+// The scales of the one that golden points at: it has to be brought back.
+static assay_status_t fit_blamed(suspect_t* u, size_t site) {
+  enum { MOST = 64 };
+  const assay_quantizer_scales_t* has = &u->q->at[site].has;
+  assay_quantizer_alternative_t a = {.change = ASSAY_QUANTIZER_SCALED, .exact = true};
+  double off = u->now;
+  if (has->n > MOST) return NULL;
+  ASSAY_TRY(assay_quantizer_scaled(has, 1, "fitted to golden", &a.by));
+  assay_status_t st = assay_suspect_fit_channels(u, site, &a, NULL, EXACT, &off);
+  if (!st && off < fmin(u->best_off, GONE * u->now))
     st = assay_quantizer_offer(&(assay_quantizer_taker_t){try_alternative, u}, site, &a);
   assay_quantizer_scales_deinit(&a.by);
   return st;
@@ -185,6 +250,9 @@ static assay_status_t try_known(suspect_t* u) {
   }
   qsort(of, n, sizeof *of, by_part);
   begin_round(u);
+  for (size_t k = 0; !st && k < n; k++) st = fit_cut_off(u, of[k].site);
+  for (size_t k = 0; !st && k < n && !is_done(u); k++)
+    if (u->q->at[of[k].site].node == u->q->blamed) st = fit_blamed(u, of[k].site);
   for (size_t k = 0; !st && k < n && k < LIKELY; k++)
     st = assay_quantizer_known(u->q, of[k].site, of[k].times, &to);
   for (size_t i = 0; !st && !is_done(u) && i < u->q->n; i++)
@@ -229,6 +297,7 @@ static assay_status_t conclude(suspect_t* u, double plain) {
   measured_t m = {0};
   ASSAY_TRY(take_out(u));
   q->suspected = q->measured = true;
+  q->blamed = NULL;  // what mends golden is told
   q->certain = q->pair || u->now < RESTORED || NEARER * u->now < plain;
   q->before = u->before;
   q->after = u->now;
@@ -253,6 +322,7 @@ static assay_status_t search(suspect_t* u) {
   if (!(u->before > NEAR) || !isfinite(u->before)) return NULL;
   ASSAY_TRY(find_ties(u));
   ASSAY_TRY(try_told(u));
+  if (u->now > NEAR && QUANTIZES * u->before < plain.off) ASSAY_TRY(assay_suspect_attribute(u));
   if (u->now > NEAR) ASSAY_TRY(try_known(u));
   return q->n_changed && u->now <= LEFT * u->before ? conclude(u, plain.off) : NULL;
 }
@@ -279,6 +349,13 @@ assay_status_t assay_quantizers_suspect(const assay_model_t* model,
     assay_quantizer_scales_deinit(&u.best.by);
     assay_free(u.at);
   }
-  if (st || !out->suspected) assay_quantizers_deinit(out);
-  return st;
+  if (!st && out->suspected) return NULL;
+  const assay_quantizers_t found = *out;
+  assay_quantizers_deinit(out);
+  if (st || !found.blamed) return st;
+  out->blamed = found.blamed;
+  out->n_rivals = found.n_rivals;
+  memcpy(out->rivals, found.rivals, sizeof out->rivals);
+  out->explained = found.explained;
+  return NULL;
 }

@@ -41,9 +41,14 @@ assay_status_t assay_suspect_run_with(assay_quantizer_suspect_t* u, size_t site,
 bool assay_suspect_is_late(const assay_quantizer_suspect_t* u);
 // Moves the range of the best guess as long as golden comes nearer.
 assay_status_t assay_suspect_refine(assay_quantizer_suspect_t* u) ASSAY_MUST_USE;
-// Moves the scales of a site's channels, one after the other, as long as golden comes nearer.
+// Moves the scales of a site's channels, one after the other, as long as golden comes nearer. only:
+// of those that it is true of; NULL: of all. finest: the factor at which it ends.
 assay_status_t assay_suspect_fit_channels(assay_quantizer_suspect_t* u, size_t site,
-                                          assay_quantizer_alternative_t* a,
-                                          double* off) ASSAY_MUST_USE;
+                                          assay_quantizer_alternative_t* a, const bool* only,
+                                          double finest, double* off) ASSAY_MUST_USE;
+
+// Which site's change points where golden of a network that quantizes is: q->blamed, where no
+// change mends it.
+assay_status_t assay_suspect_attribute(assay_quantizer_suspect_t* u) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_QUANTIZERS_SUSPECT_H_

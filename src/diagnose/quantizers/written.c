@@ -66,19 +66,28 @@ assay_status_t assay_written_before(const assay_quantizer_site_t* s, assay_quant
 
 assay_status_t assay_written_after(const assay_quantizer_site_t* s, assay_quantizer_state_t state,
                                    size_t n_out, assay_tensor_t** out) {
+  static const double FARTHER = 1.25;  // what was cut off was larger
   assay_tensor_t *wide = NULL, *t = NULL;
-  if (!s->stored || state != ASSAY_STATE_FITS || !s->fits.n || !n_out || !out[0]) return NULL;
+  bool* cut = NULL;
+  const bool away = state == ASSAY_STATE_AWAY, fits = state == ASSAY_STATE_FITS && s->fits.n;
+  const assay_quantizer_scales_t* by = away ? &s->has : &s->fits;
+  if (!s->stored || (!away && !fits) || !n_out || !out[0]) return NULL;
   ASSAY_TRY(assay_quantizer_integers(s, &wide));
   assay_status_t st = assay_tensor_create(out[0]->type, wide->rank, wide->dims, &t);
+  if (!st && away && s->bias) st = assay_quantizer_cut_off(s, wide, &cut);
   for (int64_t i = 0; !st && i < wide->size; i++) {
-    const int64_t k = assay_quantizer_scale_at(&s->fits, wide, i);
+    const int64_t k = assay_quantizer_scale_at(by, wide, i);
     const double q = (double)assay_i64(wide)[i];
-    assay_f64(t)[i] =
-        (double)(float)(((s->other_sign ? assay_quantizer_other_sign(q) : q) - s->fits.zero[k]) *
-                        s->fits.scale[k]);
+    double steps = (s->other_sign && fits ? assay_quantizer_other_sign(q) : q) - by->zero[k];
+    if (away && cut)
+      steps *= cut[i] ? FARTHER : 1;
+    else if (away)
+      steps += steps > 0 ? 0.5 : steps < 0 ? -0.5 : 0;
+    assay_f64(t)[i] = (double)(float)(steps * by->scale[k]);
   }
   assay_tensor_release(wide);
-  if (st) return st;
+  assay_free(cut);
+  if (st) return assay_tensor_release(t), st;
   assay_tensor_release(out[0]);
   out[0] = t;
   return NULL;

@@ -2,6 +2,7 @@
 #include "diagnose/solve/holdout.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "diagnose/outputs/others.h"
@@ -14,6 +15,9 @@ static const double LEFT = 0.003;
 struct assay_holdout {
   assay_search_t main;
   assay_others_t others;
+  const assay_repair_t* adopted[ASSAY_SEARCH_FAULTS];
+  size_t n_adopted;
+  double left;
 };
 
 assay_status_t assay_holdout_create(const assay_export_options_t* options,
@@ -44,10 +48,22 @@ void assay_holdout_destroy(assay_holdout_t* h) {
 
 // ---- evaluating --------------------------------------------------------------------------------
 
-static assay_status_t evaluate(assay_search_t* s, const assay_repair_t* r, assay_trials_t* t,
-                               bool* out_restored, bool* out_fits) {
+bool assay_holdout_adopt(assay_holdout_t* h, const assay_repair_t* r) {
+  if (!h) return true;
+  if (h->n_adopted + 1 >= ASSAY_SEARCH_FAULTS) return false;
+  for (size_t i = 0; i < h->n_adopted; i++)
+    if (h->adopted[i]->node == r->node) return strcmp(h->adopted[i]->text, r->text) == 0;
+  h->adopted[h->n_adopted++] = r;
+  return true;
+}
+
+double assay_holdout_left(const assay_holdout_t* h) { return h ? h->left : (double)NAN; }
+
+static assay_status_t evaluate(const assay_holdout_t* h, assay_search_t* s, const assay_repair_t* r,
+                               assay_trials_t* t, bool* out_restored, bool* out_fits) {
   s->adopted[0] = r;
   s->n_adopted = 1;
+  for (size_t i = 0; i < h->n_adopted; i++) s->adopted[s->n_adopted++] = h->adopted[i];
   assay_status_t st = assay_trials_init(s, t);
   if (!st) {
     st = assay_trials_evaluate_adopted(t, out_restored, out_fits);
@@ -63,7 +79,7 @@ assay_status_t assay_holdout_run(assay_holdout_t* h, size_t sample, const assay_
                                  assay_holdout_see_t* see, void* user, bool* out_fits) {
   assay_trials_t t;
   bool restored = false;
-  ASSAY_TRY(evaluate(&h->others.at[sample], r, &t, &restored, out_fits));
+  ASSAY_TRY(evaluate(h, &h->others.at[sample], r, &t, &restored, out_fits));
   for (size_t k = 0; *out_fits && k < t.s->n_targets; k++) {
     const assay_search_target_t* g = &t.s->targets[k];
     see(user, t.got[k] ? t.got[k] : g->truth, g->golden);
@@ -97,16 +113,18 @@ assay_status_t assay_holdout_ask(assay_holdout_t* h, size_t first, const assay_r
   sums_t sums = {0};
   bool all_restored = true;
   *out = ASSAY_HOLDOUT_SILENT;
+  if (h) h->left = (double)NAN;
   for (size_t i = first; i < assay_holdout_count(h); i++) {
     assay_trials_t t;
     bool restored = false, fits = false;
-    ASSAY_TRY(evaluate(&h->others.at[i], r, &t, &restored, &fits));
+    ASSAY_TRY(evaluate(h, &h->others.at[i], r, &t, &restored, &fits));
     if (fits) add_targets(&t, &sums);
     assay_trials_deinit(&t);
     if (!fits) return *out = ASSAY_HOLDOUT_FAILS, NULL;
     all_restored &= restored;
   }
   if (!(sums.before > 0)) return NULL;
+  h->left = sqrt(sums.after / sums.before);
   *out = all_restored                              ? ASSAY_HOLDOUT_HOLDS
          : sums.after <= LEFT * LEFT * sums.before ? ASSAY_HOLDOUT_NEAR
                                                    : ASSAY_HOLDOUT_FAILS;

@@ -23,9 +23,17 @@ assay_status_t assay_holdout_create(const assay_export_options_t* options,
                                     assay_holdout_t** out) ASSAY_MUST_USE;
 void assay_holdout_destroy(assay_holdout_t* h);  // NULL is allowed
 
+// Takes a repair of another node as made in all that is asked from now on; borrowed. Those of one
+// node are one repair. False: there is no room.
+bool assay_holdout_adopt(assay_holdout_t* h, const assay_repair_t* r);
+
 // Whether a repair holds on them, from sample `first` on; h NULL: silent.
 assay_status_t assay_holdout_ask(assay_holdout_t* h, size_t first, const assay_repair_t* r,
                                  assay_holdout_answer_t* out) ASSAY_MUST_USE;
+
+// RMS that the repair which was asked for last leaves of the outputs' difference, over what there
+// was; NaN: it could not be told.
+double assay_holdout_left(const assay_holdout_t* h);
 
 // How many samples there are; h NULL: 0.
 size_t assay_holdout_count(const assay_holdout_t* h);

@@ -51,10 +51,13 @@ static assay_status_t find_facts(const assay_missing_search_t* s, facts_t* f) {
   for (size_t i = 0; i < g->n_inputs; i++) f->varies[g->inputs[i]->id] = true;
   for (size_t i = 0; i < g->n_outputs; i++) f->read[g->outputs[i]->id] = true;
   set_outputs(s->node, f->after);
+  bool later = false;
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
     // What a body reads is not listed among its node's inputs.
     bool varies = n->op && n->op->flags & ASSAY_OP_CONTROL, after = varies && n != s->node;
+    later |= n == s->node;
+    after |= later && n != s->node && s->faulty && s->faulty[n->id];
     for (size_t k = 0; k < n->n_inputs; k++) {
       if (!n->inputs[k]) continue;
       f->read[n->inputs[k]->id] = true;
@@ -68,14 +71,16 @@ static assay_status_t find_facts(const assay_missing_search_t* s, facts_t* f) {
 }
 
 // What the nodes before position `at` make, nearest first; then, where they do not need the node,
-// those after it: exporters put constants first.
+// those after it: branches stand side by side, and exporters put constants first.
 static assay_status_t list_made(assay_missing_search_t* s, const facts_t* f, size_t at,
                                 bool unread) {
   const assay_graph_t* g = s->node->graph;
+  enum { AFTER = 200 };
   const bool is_constant = s->node->n_inputs == 0;
+  size_t after = 0;
   for (size_t d = 1; d < g->n_nodes + 1; d++) {
     // Backwards from the node, then forwards.
-    if (d > at && !is_constant) break;
+    if (d > at && !is_constant && !unread && ++after > AFTER) break;
     const assay_node_t* n = g->nodes[d <= at ? at - d : d - 1];
     // Another constant tells no more than golden does, and may be wrong itself.
     if (n == s->node || (is_constant && !n->n_inputs)) continue;
@@ -123,9 +128,11 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   // A normalization over an image with its numbers is a factor and a summand for each channel, too:
   // those come first.
   static kind_t* const kinds[] = {
-      assay_missing_activations, assay_missing_values,    assay_missing_moves,
-      assay_missing_arranged,    assay_missing_functions, assay_missing_channels,
-      assay_missing_fits,        assay_missing_norms,     assay_missing_operators};
+      assay_missing_activations, assay_missing_values,   assay_missing_lengths,
+      assay_missing_moves,       assay_missing_pieces,   assay_missing_arranged,
+      assay_missing_functions,   assay_missing_branches, assay_missing_channels,
+      assay_missing_fits,        assay_missing_norms,    assay_missing_likes,
+      assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -203,9 +210,17 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
       if (i == input || assay_missing_is_twin(s, input, i)) s->in[i] = kept;
   }
   if (!st && fits) {
-    const assay_missing_place_t p = {
-        .kind = ASSAY_EDIT_BEFORE, .index = input, .x = kept, .want = want};
+    assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = input, .x = kept, .want = want};
     st = try_kinds(s, &p);
+    for (size_t i = 0; !st && i < s->n_made; i++) {
+      const assay_missing_other_t* o = &s->others[i];
+      assay_missing_place_t other = p;
+      other.x = o->tensor;
+      other.source = o->value;
+      if (!assay_missing_is_over(s))
+        st = assay_missing_try(s, &other, &(assay_formula_terms_t){.program = "x"}, "missing nodes",
+                               "take");
+    }
   }
   assay_tensor_release(want);
   return st;
@@ -256,24 +271,34 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   const bool is_constant_node = s->node->n_inputs == 0;
   assay_status_t st = is_constant_node ? in_place_of_constant(s, want) : NULL;
   if (is_constant_node) return assay_tensor_release(want), st;
+  if (!st) st = assay_missing_outputs(s);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_lost(s, golden);
   for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_arrays(s, i, golden);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_settings(s, want);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_uniform(s, want);
   if (!st && !assay_missing_is_over(s)) st = rearranged(s, want);
   if (!st && !assay_missing_is_over(s)) st = at_output(s, want);
   if (!st && !assay_missing_is_over(s)) st = from_ancestors(s, want);
   for (size_t i = 0; !st && i < inputs_of(s->node) && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_input(s, i);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_rewired(s);
   assay_tensor_release(want);
   return st;
 }
 
 assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
                                    const assay_search_target_t* target,
-                                   const assay_golden_t* golden, assay_holdout_t* holdout,
-                                   double deadline, assay_repair_t* out, bool* out_found) {
-  assay_missing_search_t s = {
-      .m = m, .node = node, .target = target, .deadline = deadline, .holdout = holdout, .out = out};
+                                   const assay_golden_t* golden, const bool* faulty,
+                                   assay_holdout_t* holdout, double deadline, assay_repair_t* out,
+                                   bool* out_found) {
+  assay_missing_search_t s = {.m = m,
+                              .node = node,
+                              .target = target,
+                              .faulty = faulty,
+                              .deadline = deadline,
+                              .holdout = holdout,
+                              .out = out};
   *out_found = false;
   while (s.output < node->n_outputs && node->outputs[s.output] != target->value) s.output++;
   if (s.output == node->n_outputs || (node->op && node->op->flags & ASSAY_OP_CONTROL) ||
@@ -292,6 +317,7 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
   *out_found = !st && (s.found || s.has_refuted);
   for (size_t i = 0; s.in && i < room; i++) assay_tensor_release(s.in[i]);
   for (size_t i = 0; i < s.n_others; i++) assay_tensor_release(s.others[i].tensor);
+  for (size_t i = 0; i < s.n_made; i++) assay_formula_release(s.made[i].formula);
   assay_free(s.in);
   assay_free(s.others);
   return st;

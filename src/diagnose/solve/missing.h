@@ -18,12 +18,13 @@
 #include "diagnose/solve/holdout.h"
 
 // golden: all of it; arrays that no value of the model has are looked for where a node is missing.
-// holdout: NULL: there is none.
+// faulty: by node id; what hangs on a node at fault that comes later takes no part: its repair may
+// read what this one makes. NULL: not known. holdout: NULL: there is none.
 // *out_found false: nothing fits, or the deadline (of assay_clock_seconds) has passed.
 assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
                                    const assay_search_target_t* target,
-                                   const assay_golden_t* golden, assay_holdout_t* holdout,
-                                   double deadline, assay_repair_t* out,
+                                   const assay_golden_t* golden, const bool* faulty,
+                                   assay_holdout_t* holdout, double deadline, assay_repair_t* out,
                                    bool* out_found) ASSAY_MUST_USE;
 
 // ---- for the parts of the solver ---------------------------------------------------------------
@@ -35,10 +36,20 @@ typedef struct assay_missing_other {
   bool varies;             // with the model's inputs
 } assay_missing_other_t;
 
+// A value that golden has and the model lost, and what makes it of the model's values.
+typedef struct assay_missing_made {
+  assay_value_t value;  // stands for it in the list of others; it is in no model
+  assay_formula_t* formula;
+  char text[64];  // what it is: its name
+} assay_missing_made_t;
+
+enum { ASSAY_MISSING_MADE = 8 };
+
 typedef struct assay_missing_search {
   assay_evaluator_t* m;
   const assay_node_t* node;
   const assay_search_target_t* target;
+  const bool* faulty;  // by node id; NULL: not known
   double deadline;
   size_t output;
   assay_tensor_t** in;  // canonical, by input of the node; NULL: left out
@@ -47,7 +58,14 @@ typedef struct assay_missing_search {
   size_t n_others, cap_others;
   assay_holdout_t* holdout;  // NULL: there is none
   assay_repair_t* out;
-  bool found, has_refuted;  // `out` is what was found, or the first that fails on other samples
+  // `out` is what was found, or, of those that fail on other samples, what leaves least there.
+  bool found, has_refuted;
+  double refuted_left;
+  assay_missing_made_t made[ASSAY_MISSING_MADE];
+  size_t n_made;
+  // Only what makes a place's `want` is looked for: it is put here. NULL: what restores the node.
+  assay_formula_t** collect;
+  char collected[64];  // what it is
 } assay_missing_search_t;
 
 // What a formula stands for: an output or an input of the node.
@@ -106,6 +124,28 @@ assay_status_t assay_missing_moves(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_operators(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Slices of values joined along one dimension: what stands at a border, what goes round.
+assay_status_t assay_missing_pieces(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// What goes by lengths: rows turned round, the last step of each, what is beyond them.
+assay_status_t assay_missing_lengths(assay_missing_search_t* s,
+                                     const assay_missing_place_t* p) ASSAY_MUST_USE;
+// What a condition chooses.
+assay_status_t assay_missing_branches(assay_missing_search_t* s,
+                                      const assay_missing_place_t* p) ASSAY_MUST_USE;
+// An operator as another node has it, on other values or with constants that nobody reads.
+assay_status_t assay_missing_likes(assay_missing_search_t* s,
+                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Two inputs of the node that read other values.
+assay_status_t assay_missing_rewired(assay_missing_search_t* s) ASSAY_MUST_USE;
+// Constants that are one number everywhere, which is another one.
+assay_status_t assay_missing_uniform(assay_missing_search_t* s,
+                                     const assay_tensor_t* want) ASSAY_MUST_USE;
+// Outputs of the node under each other's names.
+assay_status_t assay_missing_outputs(assay_missing_search_t* s) ASSAY_MUST_USE;
+// Finds what makes the arrays of golden that no value of the model has: they become others.
+assay_status_t assay_missing_lost(assay_missing_search_t* s,
+                                  const assay_golden_t* golden) ASSAY_MUST_USE;
 // Of the node itself: what it is told besides its weights.
 assay_status_t assay_missing_settings(assay_missing_search_t* s,
                                       const assay_tensor_t* want) ASSAY_MUST_USE;

@@ -11,9 +11,11 @@
 // What stands at a place may differ from what has to by so much of its RMS before the whole node is
 // evaluated.
 static const double NEAR = 1e-3;
+// What makes a value that the model lost.
+static const double SAME = 1e-5;
 
 bool assay_missing_is_over(const assay_missing_search_t* s) {
-  return s->found || assay_clock_seconds() >= s->deadline;
+  return s->found || (s->collect && *s->collect) || assay_clock_seconds() >= s->deadline;
 }
 
 static assay_status_t forgive(assay_status_t st) {
@@ -54,10 +56,24 @@ static assay_status_t is_near(assay_missing_search_t* s, const assay_missing_pla
   assay_status_t st = assay_formula_evaluate(f, s->m, s->node, p->x, &made);
   if (!st && assay_tensor_alike(made, p->want)) {
     const assay_difference_t d = assay_difference(made, p->want);
-    *out = d.comparable && !d.mismatched && d.rms <= NEAR * d.ref_rms;
+    *out = d.comparable && !d.mismatched && d.rms <= (s->collect ? SAME : NEAR) * d.ref_rms;
   }
   assay_tensor_release(made);
   return forgive(st);
+}
+
+// What makes a value that is in no model; NULL: the model has it.
+static assay_formula_t* made_by(const assay_missing_search_t* s, const assay_value_t** v) {
+  for (size_t i = 0; *v && i < s->n_made; i++)
+    if (*v == &s->made[i].value) return *v = NULL, s->made[i].formula;
+  return NULL;
+}
+
+static void resolve(const assay_missing_search_t* s, assay_formula_terms_t* terms) {
+  terms->source_made = made_by(s, &terms->source);
+  terms->value_made = made_by(s, &terms->value);
+  terms->value2_made = made_by(s, &terms->value2);
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) terms->more_made[i] = made_by(s, &terms->more[i]);
 }
 
 assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_place_t* p,
@@ -68,8 +84,17 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   bool fits = false;
   if (assay_missing_is_over(s)) return NULL;
   full.source = p->source;
+  resolve(s, &full);
   ASSAY_TRY(assay_formula_create(&full, &f));
   assay_status_t st = is_near(s, p, f, &fits);
+  if (s->collect) {
+    if (!st && fits) *s->collect = assay_formula_retain(f);
+    if (!st && fits && p->source)
+      snprintf(s->collected, sizeof s->collected, "%.30s '%.28s'", text, p->source->name);
+    else if (!st && fits)
+      snprintf(s->collected, sizeof s->collected, "%.63s", text);
+    return assay_formula_release(f), st;
+  }
   const bool near = !st && fits;
   assay_repair_t r = repair_of(s, p, f, true);
   if (near) st = assay_missing_restores(s, &r, &fits);
@@ -97,8 +122,12 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
 assay_status_t assay_missing_take(assay_missing_search_t* s, assay_repair_t* take) {
   assay_holdout_answer_t said;
   assay_status_t st = assay_holdout_ask(s->holdout, 0, take, &said);
+  static const double MUCH = 0.9;  // the first of those that leave about as much
   const bool refuted = said == ASSAY_HOLDOUT_FAILS;
-  if (st || (refuted && s->has_refuted)) return assay_repair_deinit(take), st;
+  const double left = assay_holdout_left(s->holdout);
+  const bool worse = s->has_refuted && !(left < MUCH * s->refuted_left);
+  if (st || (refuted && worse)) return assay_repair_deinit(take), st;
+  s->refuted_left = left;
   if (s->has_refuted) assay_repair_deinit(s->out);
   *s->out = *take;
   s->has_refuted = refuted;

@@ -36,6 +36,12 @@ assay_status_t assay_solve_quantizer(assay_evaluator_t* m, const assay_node_t* n
                                      const assay_search_target_t* target, assay_repair_t* out,
                                      bool* out_found) ASSAY_MUST_USE;
 
+// What a node makes that no input of the model reaches: its constant, read backwards; or, `whole`,
+// golden in the place of what it makes.
+assay_status_t assay_solve_folded(assay_evaluator_t* m, const assay_node_t* node,
+                                  const assay_search_target_t* target, bool whole,
+                                  assay_repair_t* out, bool* out_found) ASSAY_MUST_USE;
+
 // Whether a repair's node gives with it, on these inputs, what the target knows of an output.
 assay_status_t assay_solve_restores(assay_evaluator_t* m, const assay_repair_t* r,
                                     const assay_search_target_t* target, size_t n_in,

@@ -12,6 +12,7 @@ typedef struct product {
   int64_t rows, terms, columns, groups;
   double alpha;     // of Gemm
   bool transposed;  // of Gemm: weights lie as [columns][terms]
+  bool left;        // of MatMul: weights times x
   bool conv;
   // Conv: sizes in the order of axes.
   int spatial;
@@ -22,8 +23,23 @@ typedef struct product {
 
 // ---- what the node is ---------------------------------------------------------------------------
 
+// Weights in front: each column of x is a row of terms, and p->pixels columns lie side by side.
+static bool read_left(const assay_solve_t* s, product_t* p) {
+  const assay_tensor_t *w = s->in[0], *x = s->in[1];
+  if (!x || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64 || w->rank != 2 ||
+      x->rank < 2 || x->dims[x->rank - 2] != w->dims[1])
+    return false;
+  p->left = true;
+  p->terms = w->dims[1];
+  p->columns = w->dims[0];
+  p->pixels = x->dims[x->rank - 1];
+  p->rows = p->terms ? x->size / p->terms : 0;
+  return p->pixels > 0;
+}
+
 static bool read_matmul(const assay_solve_t* s, product_t* p) {
   const assay_tensor_t *x = s->in[0], *w = s->in[1];
+  if (s->input == 0) return read_left(s, p);
   if (s->input != 1 || w->rank != 2 || x->rank < 2 || x->dims[x->rank - 1] != w->dims[0])
     return false;
   p->terms = w->dims[0];
@@ -102,7 +118,12 @@ static bool read_product(const assay_solve_t* s, product_t* p) {
 // The terms of a row, for a group.
 static void fill_row(const assay_solve_t* s, const product_t* p, int64_t row, int64_t group,
                      double* out) {
-  const double* x = assay_f64(s->in[0]);
+  const double* x = assay_f64(s->in[p->left ? 1 : 0]);
+  if (p->left) {
+    const double* from = x + row / p->pixels * p->terms * p->pixels + row % p->pixels;
+    for (int64_t i = 0; i < p->terms; i++) out[i] = from[i * p->pixels];
+    return;
+  }
   if (!p->conv) {
     memcpy(out, x + row * p->terms, (size_t)p->terms * sizeof *out);
     return;
@@ -126,13 +147,14 @@ static void fill_row(const assay_solve_t* s, const product_t* p, int64_t row, in
 }
 
 static int64_t place_of(const product_t* p, int64_t row, int64_t group, int64_t column) {
+  if (p->left) return (row / p->pixels * p->columns + column) * p->pixels + row % p->pixels;
   if (!p->conv) return row * p->columns + column;
   return (row / p->out_pixels * p->out_channels + group * p->columns + column) * p->out_pixels +
          row % p->out_pixels;
 }
 
 static int64_t weight_of(const product_t* p, int64_t group, int64_t term, int64_t column) {
-  if (p->conv) return (group * p->columns + column) * p->terms + term;
+  if (p->conv || p->left) return (group * p->columns + column) * p->terms + term;
   return p->transposed ? column * p->terms + term : term * p->columns + column;
 }
 

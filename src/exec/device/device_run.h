@@ -46,8 +46,6 @@ typedef struct assay_device_kind {
 assay_status_t assay_device_share(const assay_device_kind_t* kind, const assay_layers_t* layers,
                                   const assay_backend_options_t* options, void** out_shared);
 void assay_device_unshare(void* shared);
-// What a driver says of device 0, or why there is none.
-void assay_device_describe(const assay_device_driver_t* driver, assay_str_t* out);
 assay_status_t assay_device_saved(void* shared, size_t i, const char** out_key,
                                   const void** out_data, size_t* out_bytes);
 assay_status_t assay_device_restore(void* shared, const char* key, const void* data, size_t bytes);

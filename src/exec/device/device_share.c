@@ -125,15 +125,6 @@ assay_status_t assay_device_share(const assay_device_kind_t* kind, const assay_l
   return NULL;
 }
 
-void assay_device_describe(const assay_device_driver_t* driver, assay_str_t* out) {
-  assay_device_t* device = NULL;
-  assay_status_t st = driver->open(0, &device);
-  if (!st) driver->describe(device, out);
-  if (!st) driver->close(device);
-  if (st) assay_str_append(out, assay_status_message(st));
-  assay_status_free(st);
-}
-
 assay_status_t assay_device_saved(void* shared, size_t i, const char** out_key,
                                   const void** out_data, size_t* out_bytes) {
   return assay_choice_saved(((assay_device_shared_t*)shared)->choice, i, out_key, out_data,

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/bound.h"
+#include "ops/bound_parts.h"
 #include "ops/content.h"
 #include "ops/data/strided.h"
 #include "ops/families.h"
@@ -201,6 +201,47 @@ static assay_status_t topk_eval(assay_eval_t* c) {
   return topk(c, assay_i64(c->in[1])[0]);
 }
 
+// Whether the element at a place of a line may change places with another one: x of n elements,
+// step apart, e their limits.
+static bool may_change_places(const double* x, const double* e, int64_t n, int64_t step,
+                              int64_t at) {
+  for (int64_t i = 0; i < n; i++)
+    if (i != at && !(fabs(x[i * step] - x[at * step]) > e[i * step] + e[at * step])) return true;
+  return false;
+}
+
+static void open_indices(const assay_bound_t* c, int axis, bool probable, assay_tensor_t* to) {
+  const assay_tensor_t *in = c->in[0], *indices = c->out[1];
+  const double* e = assay_bound_in(c, 0, probable);
+  const int64_t inner = assay_dims_product(in->dims, axis + 1, in->rank);
+  const int64_t n = in->dims[axis], k = indices->dims[axis];
+  for (int64_t i = 0; i < indices->size; i++) {
+    const int64_t from = i / inner / k * n * inner + i % inner;
+    if (may_change_places(assay_f64(in) + from, e + from, n, inner, assay_i64(indices)[i]))
+      assay_f64(to)[i] = (double)INFINITY;
+  }
+}
+
+// Values are sorted whatever comes in; which elements they are is open where two of them may change
+// places.
+static assay_status_t topk_bound(assay_bound_t* c) {
+  int axis;
+  double *guaranteed, *probable;
+  ASSAY_TRY(assay_bound_exact(c));
+  if (!assay_bound_is_limited(c, 0) || !assay_bound_is_float(c, 0) || c->n_out < 2 || !c->out[1] ||
+      !c->out[1]->size)
+    return NULL;
+  const assay_eval_t e = assay_bound_as_eval(c);
+  ASSAY_TRY(assay_eval_axis(&e, "attribute axis", assay_attr_i64(c->node, "axis", -1),
+                            c->in[0]->rank, &axis));
+  ASSAY_TRY(assay_bound_output(c, 1, &guaranteed, &probable));
+  memset(guaranteed, 0, (size_t)c->out[1]->size * sizeof *guaranteed);
+  memset(probable, 0, (size_t)c->out[1]->size * sizeof *probable);
+  open_indices(c, axis, false, c->out_error[1].guaranteed);
+  open_indices(c, axis, true, c->out_error[1].probable);
+  return NULL;
+}
+
 // ---- Unique ----------------------------------------------------------------------------------
 
 static assay_status_t unique_infer(assay_infer_t* c) {
@@ -337,7 +378,7 @@ const assay_op_t assay_ops_sort[] = {{.domain = "",
                                       .discrete = 2,
                                       .infer = topk1_infer,
                                       .eval = topk1_eval,
-                                      .bound = assay_bound_exact},
+                                      .bound = topk_bound},
                                      {.domain = "",
                                       .name = "TopK",
                                       .since = 10,
@@ -345,7 +386,7 @@ const assay_op_t assay_ops_sort[] = {{.domain = "",
                                       .discrete = 2,
                                       .infer = topk_infer,
                                       .eval = topk_eval,
-                                      .bound = assay_bound_exact},
+                                      .bound = topk_bound},
                                      {.domain = "",
                                       .name = "Unique",
                                       .since = 11,

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "exec/device/code.h"
 #include "exec/device/device_run.h"
+#include "exec/drivers.h"
 #include "mock.h"
 
 typedef struct own {
@@ -353,7 +354,7 @@ static assay_status_t open_state(const assay_layers_t* layers, void* shared, con
   return assay_device_open(&kind, layers, shared, tap, out_state);
 }
 
-static void describe(assay_str_t* out) { assay_device_describe(&mock_driver, out); }
+static void describe(assay_str_t* out) { assay_driver_describe(&mock_driver, out); }
 
 const assay_backend_t assay_backend_mock = {
     .name = "mock", .share = share, .open = open_state, .describe = describe, ASSAY_DEVICE_ROWS};

@@ -1,0 +1,44 @@
+// Faults in what nobody reads: exporters leave nodes behind that no output hangs on. What they make
+// does not matter, and a repair beside them need not mend them.
+#include "base/alloc.h"
+#include "diagnose/golden/walk.h"
+
+static bool has_bodies(const assay_graph_t* g) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (!g->nodes[i]->op || g->nodes[i]->op->flags & ASSAY_OP_CONTROL) return true;
+  return false;
+}
+
+// By value id, whether an output hangs on it.
+static assay_status_t find_needed(const assay_graph_t* g, bool** out) {
+  ASSAY_TRY(assay_new_array((size_t)g->model->n_values, sizeof **out, out));
+  for (size_t i = 0; i < g->n_outputs; i++) (*out)[g->outputs[i]->id] = true;
+  for (size_t i = g->n_nodes; i-- > 0;) {
+    const assay_node_t* n = g->nodes[i];
+    bool needed = false;
+    for (size_t k = 0; k < n->n_outputs; k++) needed |= n->outputs[k] && (*out)[n->outputs[k]->id];
+    for (size_t k = 0; needed && k < n->n_inputs; k++)
+      if (n->inputs[k]) (*out)[n->inputs[k]->id] = true;
+  }
+  return NULL;
+}
+
+assay_status_t assay_golden_drop_idle(assay_golden_walk_t* w) {
+  assay_export_t* e = w->out;
+  const assay_graph_t* g = w->model->graph;
+  bool* needed = NULL;
+  // What bodies read is not listed.
+  if (!e->n || e->outputs_only || has_bodies(g)) return NULL;
+  ASSAY_TRY(find_needed(g, &needed));
+  size_t n = 0;
+  for (size_t i = 0; i < e->n; i++) {
+    const assay_node_t* node = e->faults[i].node;
+    bool any = false;
+    for (size_t k = 0; k < node->n_outputs; k++)
+      any |= node->outputs[k] && needed[node->outputs[k]->id];
+    if (any) e->faults[n++] = e->faults[i];
+  }
+  e->n = n;
+  assay_free(needed);
+  return NULL;
+}

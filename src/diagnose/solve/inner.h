@@ -1,0 +1,26 @@
+// Where golden holds inner values: what it tells of one node, whose inputs and output it knows.
+#ifndef ASSAY_DIAGNOSE_SOLVE_INNER_H_
+#define ASSAY_DIAGNOSE_SOLVE_INNER_H_
+
+#include "diagnose/golden/walk.h"
+#include "diagnose/search.h"
+
+// What golden knows of a value, and truth of it.
+assay_search_target_t assay_inner_target(const assay_golden_walk_t* w, const assay_value_t* v);
+
+// What mended another output of the same node, among the faults before this one.
+assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                  size_t fault, assay_fault_t* found,
+                                  size_t* n_found) ASSAY_MUST_USE;
+
+// Solves for the constants of the target's node, its settings, or a node that is missing beside it,
+// unless what was found stands on other samples, too.
+assay_status_t assay_inner_solve(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                 double deadline, assay_fault_t* found,
+                                 size_t* n_found) ASSAY_MUST_USE;
+
+// Several faults were each found on this sample alone. Whether their repairs hold together on the
+// others; true where there are none, or a fault has no repair.
+assay_status_t assay_inner_holds(assay_golden_walk_t* w, bool* out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_DIAGNOSE_SOLVE_INNER_H_
