@@ -116,14 +116,16 @@ def main():
         report, said = check(assay, model, golden, xs, inner)
         first = (report.get("culprits") or [{}])[0].get("nodes", [None])[0]
         found = report["export"]["golden_arithmetic"]
-        if report["verdict"] != verdict or found != kind or (node and first != node) or text not in said:
+        if report["verdict"] != verdict or (kind and found != kind) or (node and first != node) or text not in said:
             wrong.append(f"{what}, inner {inner}: {report['verdict']}, {found}, {first}, wanted {verdict}, {kind}, {node}, '{text}'\n{said}")
 
     for kind, name, how in KINDS:
         golden = [values(x, c, kind, **how) for x in inputs]
         text = {("Conv",): "with convolutions in TF32", ("MatMul",): "with matrix products in TF32"}.get(how.get("of"), "golden seems to have been computed")
         for inner in (False, True):
-            look(f"{kind} {how}", c, golden, inner, "faithful", name, text=text)
+            # What was stored in 16 bits as well may be within the limits of that alone.
+            stored = how.get("scope") == "all"
+            look(f"{kind} {how}", c, golden, inner, "faithful", None if stored else name, text="" if stored else text)
     tf32 = [values(x, c, "tf32") for x in inputs]
     look("advice", c, tf32, True, "faithful", "tf32", text="torch.backends.cudnn.allow_tf32 = False")
     # cuBLAS has no TF32 for products with a vector.
