@@ -12,6 +12,8 @@
 #include "check/fix.h"
 #include "diagnose/chain.h"
 #include "diagnose/golden/golden_kind.h"
+#include "diagnose/kinds/arithmetic_find.h"
+#include "diagnose/kinds/undone_find.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
 
@@ -62,6 +64,28 @@ static double seconds_left(const assay_check_t* c) {
   return all > 0 ? fmax(all - c->seconds_of_quantizers, fmin(all, LEAST)) : all;
 }
 
+// Truth against golden; where they differ, golden's arithmetic may be why. What is left is
+// searched.
+static assay_status_t run_export(assay_check_t* c, const assay_samples_t* inputs,
+                                 const assay_export_options_t* options) {
+  const assay_golden_t* golden = c->options.golden;
+  assay_export_options_t o = *options;
+  o.no_search = true;
+  ASSAY_TRY(assay_chain_run(c->model, inputs, golden, &o, &c->export));
+  if (!c->export.n) return NULL;
+  ASSAY_TRY(assay_golden_arithmetic_find(c->model, inputs, golden, &o, &c->golden_arithmetic));
+  o.arithmetic = c->golden_arithmetic;
+  if (o.arithmetic.format != ASSAY_FORMAT_NONE) {
+    assay_export_deinit(&c->export);
+    ASSAY_TRY(assay_chain_run(c->model, inputs, golden, &o, &c->export));
+  }
+  ASSAY_TRY(assay_undone_find(c->model, inputs, golden, &o, &c->export, &c->undone));
+  if (!c->export.n || options->no_search) return NULL;
+  o.no_search = false;
+  assay_export_deinit(&c->export);
+  return assay_chain_run(c->model, inputs, golden, &o, &c->export);
+}
+
 // A quantizer that golden of a network which quantizes points at, in place of the output that shows
 // it. How often it is the one: 0.8 is of the checks of bench/strangers that were looked at.
 static assay_status_t blame_quantizer(assay_check_t* c) {
@@ -102,8 +126,7 @@ static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inpu
       .progress = c->options.progress,
       .user = c->options.user};
   const assay_samples_t* whole = c->options.whole_batch;
-  ASSAY_TRY(
-      assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export));
+  ASSAY_TRY(run_export(c, whole ? whole : inputs, &options));
   if (c->quantizers.blamed) return blame_quantizer(c);
   if (!c->quantizers.suspected) return NULL;
   // The quantizer is told, not the output that shows it.
@@ -512,6 +535,7 @@ void assay_check_clear(assay_check_t* c) {
   const assay_check_t keep = {
       .model = c->model, .plan = c->plan, .options = c->options, .job = c->job};
   assay_export_deinit(&c->export);
+  assay_undone_deinit(&c->undone);
   assay_quantizers_deinit(&c->quantizers);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);

@@ -17,6 +17,7 @@
 #include "diagnose/culprits.h"
 #include "diagnose/export.h"
 #include "diagnose/fp32_set.h"
+#include "diagnose/kinds/undone.h"
 #include "diagnose/quantizers/quantizers.h"
 #include "ranges/broadcasts.h"
 #include "ranges/constants.h"
@@ -83,7 +84,10 @@ struct assay_check {
   int64_t rewriting_mismatched;  // elements that are finite in one of them only, or integers that
                                  // differ
   bool has_golden;
-  bool golden_quantized;        // golden is of a network that quantizes, as the model does
+  bool golden_quantized;  // golden is of a network that quantizes, as the model does
+  assay_undone_t undone;  // inner values that differ from golden, which no output shows
+  assay_golden_arithmetic_t
+      golden_arithmetic;        // that golden was computed in, where it is not float32
   struct assay_check_job* job;  // of public checks (check_public.h); NULL: not public
 };
 

@@ -343,6 +343,7 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   assay_golden_t matched = {0};
   const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
                                           .seed = c->options.seed,
+                                          .arithmetic = c->golden_arithmetic,
                                           .no_search = true};
   assay_export_deinit(&j->repaired);
   assay_str_deinit(&j->repair_error);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "diagnose/golden/stray_casts.h"
 #include "diagnose/golden/walk.h"
+#include "diagnose/kinds/undone.h"
 #include "diagnose/outputs/others.h"
 #include "diagnose/search.h"
 #include "diagnose/solve/inner.h"
@@ -195,6 +196,8 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
                                   const assay_golden_t* golden,
                                   const assay_export_options_t* options, assay_export_t* out) {
   assay_golden_walk_t w = {.model = model, .options = options, .out = out};
+  if (options->undone)
+    return assay_undone_add(options->undone, model, inputs, golden, options->seed);
   out->outputs_only = true;
   for (size_t i = 0; i < golden->n; i++)
     if (golden->at[i].value && !golden->at[i].value->is_output) out->outputs_only = false;
@@ -202,7 +205,8 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
   if (!st) st = assay_golden_walk_run(&w, inputs);
   if (!st) st = assay_golden_drop_idle(&w);
   const bool searched = !st && out->n && !options->no_search;
-  if (!st && (!out->n || !out->outputs_only)) st = assay_golden_find_stray_casts(&w, inputs);
+  if (!st && !options->probe && (!out->n || !out->outputs_only))
+    st = assay_golden_find_stray_casts(&w, inputs);
   if (!st && searched) st = assay_golden_walk_fill(&w, inputs);
   if (!st && searched) st = search_all(&w);
   assay_golden_walk_deinit(&w);

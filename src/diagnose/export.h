@@ -13,6 +13,7 @@
 #define ASSAY_DIAGNOSE_EXPORT_H_
 
 #include "account/golden/golden.h"
+#include "diagnose/kinds/arithmetic.h"
 #include "diagnose/repair.h"
 
 enum { ASSAY_REGION_NODES = 128, ASSAY_REGION_VALUES = 4 };
@@ -68,6 +69,10 @@ typedef struct assay_export_options {
   uint64_t seed;
   double seconds;  // for the search; 0: 40
   bool no_search;
+  assay_golden_arithmetic_t arithmetic;  // that golden was computed in; 0: float32
+  assay_golden_arithmetic_probe_t*
+      probe;                    // measures how alike they are, and finds no faults; NULL: none
+  struct assay_undone* undone;  // asked instead (undone.h), and no faults are found; NULL: not
   const assay_other_sample_t* others;
   size_t n_others;
   void (*progress)(void* user, const char* what, double fraction);

@@ -71,6 +71,12 @@ assay_status_t assay_report_requirements_json(const assay_requirements_t* requir
                                               const assay_output_check_t* outputs, size_t n_outputs,
                                               const bool* met, json_t** out) ASSAY_MUST_USE;
 
+// That golden was not computed in float32, and how to get golden that is; nothing otherwise.
+void assay_report_arithmetic_lines(const assay_golden_arithmetic_t* a, assay_str_t* out);
+// Inner values that differ from golden while all outputs agree.
+void assay_report_undone_lines(const assay_undone_t* u, assay_str_t* out);
+json_t* assay_report_undone_json(const assay_undone_t* u);
+
 // The fix as options (fix_options.c): the value of --layer-precision, "PATTERN:FORMAT,...", as it
 // is; the others as words that a shell takes.
 void assay_report_layer_precision(const assay_fix_t* fix, assay_str_t* out);

@@ -52,6 +52,7 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
   }
   if (c->golden_quantized)
     assay_str_append(out, "          golden fits the model with its quantizers, not without\n");
+  assay_report_arithmetic_lines(&c->golden_arithmetic, out);
 }
 
 // What the engine's outputs are off by, where that is nobody's fault.
@@ -404,6 +405,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
   golden_lines(c, out);
   steps_line(c, out);
   export_lines(c, n, out);
+  assay_report_undone_lines(&c->undone, out);
   if (c->unmet.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&c->unmet));
   assay_report_quantizer_lines(c, out);
   share_lines(c, out);

@@ -216,7 +216,10 @@ static assay_status_t compare(assay_golden_walk_t* w, const assay_node_t* n, con
   if (is_rounded_constant(n, *out, golden)) return w->out->values_compared++, NULL;
   if (keep_constant(w, n, v, *out, golden)) return w->out->values_compared++, NULL;
   ASSAY_TRY(measure(w, v, *out, golden, &d));
-  const bool is_fault = assay_golden_is_fault(&d, &w->explained[v->id], golden);
+  assay_golden_arithmetic_probe_t* probe = w->options->probe;
+  if (probe)
+    ASSAY_TRY(assay_golden_arithmetic_probe_add(probe, v, *out, golden, w->noisy_out[v->id]));
+  const bool is_fault = !probe && assay_golden_is_fault(&d, &w->explained[v->id], golden);
   if (is_fault) {
     assay_export_t* e = w->out;
     ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));

@@ -107,6 +107,8 @@ static void keep_printed(const assay_tensor_t* computed, assay_printed_t* printe
 assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size_t n_in,
                                          assay_tensor_t** in) {
   const assay_golden_walk_t* w = user;
+  const assay_golden_arithmetic_t* arithmetic = &w->options->arithmetic;
+  if (w->options->probe) return assay_golden_arithmetic_round_inputs(arithmetic, n, n_in, in);
   for (size_t i = 0; i < n_in; i++) {
     if (!in[i] || !n->inputs[i]) continue;
     // Golden has taken the place of what came before.
@@ -115,7 +117,7 @@ assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size
     const bool steps = w->options->unquantized && is_quantized(n, i, in[i]);
     ASSAY_TRY(steps ? move_steps(&in[i], w->draw) : move_constant(&in[i], w->draw));
   }
-  return NULL;
+  return assay_golden_arithmetic_round_inputs(arithmetic, n, n_in, in);
 }
 
 // Engines approximate the logistic function with an error that is small beside 1, not beside a
@@ -193,6 +195,7 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
                                         assay_tensor_t* const* in, size_t n_out,
                                         assay_tensor_t** out) {
   assay_golden_walk_t* w = user;
+  ASSAY_TRY(assay_golden_arithmetic_round_outputs(&w->options->arithmetic, n, n_out, out));
   if (!w->options->unquantized && n_out && n_in && n->graph == w->model->graph)
     ASSAY_TRY(assay_near_ties_turn(w->truth, n, in[0], &out[0]));
   if (!*n->domain && strcmp(n->op_type, "Constant") == 0 && out[0])

@@ -1,0 +1,122 @@
+// Which arithmetic golden was computed in: each is emulated beside truth.
+#include "diagnose/kinds/arithmetic_find.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "plan/plan.h"
+
+// The part of the search's time that this may take, and the search's default.
+static const double PART = 0.25, DEFAULT_SECONDS = 40;
+
+static unsigned products_in(const assay_model_t* m) {
+  unsigned found = 0;
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++)
+      found |= assay_golden_arithmetic_products(m->graphs[g]->nodes[i]);
+  return found;
+}
+
+static bool has_outputs_only(const assay_golden_t* golden) {
+  for (size_t i = 0; i < golden->n; i++)
+    if (golden->at[i].value && !golden->at[i].value->is_output) return false;
+  return true;
+}
+
+typedef struct finder {
+  const assay_model_t* model;
+  const assay_samples_t* inputs;
+  const assay_golden_t* golden;
+  assay_export_options_t options;
+  assay_golden_arithmetic_probe_t probe;
+  double best;
+} finder_t;
+
+static assay_status_t measure(finder_t* f, const assay_golden_arithmetic_t* a, double* out) {
+  assay_export_t nothing = {0};
+  memset(f->probe.at, 0, f->probe.n * sizeof *f->probe.at);
+  f->options.arithmetic = *a;
+  assay_status_t st = assay_chain_run(f->model, f->inputs, f->golden, &f->options, &nothing);
+  assay_export_deinit(&nothing);
+  // A model that does not run in it is judged by the check, not here.
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) return assay_status_free(st), NULL;
+  if (st) return st;
+  *out = assay_golden_arithmetic_judge(&f->probe, has_outputs_only(f->golden));
+  return NULL;
+}
+
+static assay_status_t try_one(finder_t* f, const assay_golden_arithmetic_t* a,
+                              assay_golden_arithmetic_t* best) {
+  double score = 0;
+  ASSAY_TRY(measure(f, a, &score));
+  if (score > f->best) {
+    f->best = score;
+    *best = *a;
+  }
+  return NULL;
+}
+
+// Convolutions alone, matrix products alone, or all: libraries have a switch for each.
+static assay_status_t try_products(finder_t* f, const assay_golden_arithmetic_t* row,
+                                   unsigned found, double deadline,
+                                   assay_golden_arithmetic_t* best) {
+  const unsigned last = row->scope == ASSAY_ARITHMETIC_ALL ? ASSAY_PRODUCTS_ANY : 1;
+  for (unsigned some = ASSAY_PRODUCTS_ANY; some >= last; some--) {
+    if ((some & found) != some && some != ASSAY_PRODUCTS_ANY) continue;
+    if (some != ASSAY_PRODUCTS_ANY && (some & found) == found) continue;  // the same as all
+    if (row->spares_vectors && !(some & found & ASSAY_PRODUCTS_MATRIX)) continue;
+    if (assay_clock_seconds() > deadline) return NULL;
+    assay_golden_arithmetic_t a = *row;
+    a.products = some;
+    ASSAY_TRY(try_one(f, &a, best));
+  }
+  return NULL;
+}
+
+// Whether outputs are more alike than any errors of this size are among them: those of other draws
+// tell.
+static assay_status_t is_no_chance(finder_t* f, const assay_golden_arithmetic_t* a, bool* out) {
+  enum { DRAWS = 8 };
+  double squares = 0;
+  for (uint64_t k = 1; k <= DRAWS; k++) {
+    assay_golden_arithmetic_t by_chance = *a;
+    double score = 0;
+    by_chance.truncates = false;
+    by_chance.draw = k;
+    ASSAY_TRY(measure(f, &by_chance, &score));
+    const double c = assay_golden_arithmetic_correlation(&f->probe);
+    squares += c * c;
+  }
+  *out = assay_golden_arithmetic_is_sure(f->best, squares / DRAWS);
+  return NULL;
+}
+
+assay_status_t assay_golden_arithmetic_find(const assay_model_t* model,
+                                            const assay_samples_t* inputs,
+                                            const assay_golden_t* golden,
+                                            const assay_export_options_t* options,
+                                            assay_golden_arithmetic_t* out) {
+  const unsigned found = products_in(model);
+  const double seconds = options->seconds > 0 ? options->seconds : DEFAULT_SECONDS;
+  const double deadline = assay_clock_seconds() + PART * seconds;
+  *out = (assay_golden_arithmetic_t){.format = ASSAY_FORMAT_NONE};
+  if (!found || assay_model_quantizes(model)) return NULL;
+  finder_t f = {.model = model,
+                .inputs = inputs,
+                .golden = golden,
+                .options = *options,
+                .probe = {.n = (size_t)model->n_values}};
+  f.options.no_search = true;
+  f.options.probe = &f.probe;
+  assay_status_t st = assay_new_array(f.probe.n, sizeof *f.probe.at, &f.probe.at);
+  for (const assay_golden_arithmetic_t* a = assay_golden_arithmetics;
+       !st && a->format != ASSAY_FORMAT_NONE; a++)
+    st = try_products(&f, a, found, deadline, out);
+  bool sure = true;
+  if (!st && out->format != ASSAY_FORMAT_NONE && has_outputs_only(golden))
+    st = is_no_chance(&f, out, &sure);
+  if (!sure) *out = (assay_golden_arithmetic_t){.format = ASSAY_FORMAT_NONE};
+  assay_free(f.probe.at);
+  return st;
+}

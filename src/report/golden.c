@@ -1,0 +1,53 @@
+// What golden is: computed in another arithmetic than float32, or of a network whose layers the
+// exporter folded.
+#include "diagnose/kinds/arithmetic.h"
+#include "report/report.h"
+
+static const char* advice_of(const assay_golden_arithmetic_t* a) {
+  if (a->format == ASSAY_FORMAT_TF32)
+    return "torch.backends.cudnn.allow_tf32 = False, torch.backends.cuda.matmul.allow_tf32 = False";
+  if (a->scope == ASSAY_ARITHMETIC_OPERANDS)
+    return "jax.config.update('jax_default_matmul_precision', 'highest') or the like";
+  return "run the network in float32, without autocast";
+}
+
+void assay_report_arithmetic_lines(const assay_golden_arithmetic_t* a, assay_str_t* out) {
+  if (a->format == ASSAY_FORMAT_NONE) return;
+  assay_str_printf(out,
+                   "          golden seems to have been computed %s: differences up to the error "
+                   "of that\n          arithmetic say nothing against the export; for more exact "
+                   "golden: %s\n",
+                   assay_golden_arithmetic_text(a), advice_of(a));
+}
+
+static void undone_line(const assay_undone_value_t* u, assay_str_t* out) {
+  const double factor = assay_undone_factor(u);
+  assay_str_printf(out, "  note    '%s' of %s (%s) ", u->value->name, u->node->label,
+                   u->node->op_type);
+  if (factor != 0)
+    assay_str_printf(out, "is golden's times %.7g", factor);
+  else
+    assay_str_printf(out, "differs from golden by RMS %.3g of %.3g", u->rms, u->ref_rms);
+  assay_str_append(out, u->shown ? ": later layers undo it, all outputs agree with golden\n"
+                                 : ": no output shows it on these inputs, others may\n");
+}
+
+void assay_report_undone_lines(const assay_undone_t* u, assay_str_t* out) {
+  enum { SHOWN = 4 };
+  for (size_t i = 0; i < u->n && i < SHOWN; i++) undone_line(&u->at[i], out);
+  if (u->n > SHOWN) assay_str_printf(out, "  note    %zu more such values\n", u->n - SHOWN);
+}
+
+json_t* assay_report_undone_json(const assay_undone_t* u) {
+  json_t* all = json_array();
+  for (size_t i = 0; all && i < u->n; i++) {
+    const assay_undone_value_t* v = &u->at[i];
+    const double factor = assay_undone_factor(v);
+    json_t* one = json_pack("{s:s, s:s, s:s, s:f, s:f, s:b}", "value", v->value->name, "node",
+                            v->node->label, "op", v->node->op_type, "rms", v->rms, "golden_rms",
+                            v->ref_rms, "undone", v->shown);
+    if (one && factor != 0) json_object_set_new(one, "factor", json_real(factor));
+    if (!one || json_array_append_new(all, one)) return json_decref(all), NULL;
+  }
+  return all;
+}
