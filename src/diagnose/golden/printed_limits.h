@@ -9,8 +9,9 @@
 // Whether any value's golden was stored with few digits.
 bool assay_golden_any_printed(const assay_golden_walk_t* w);
 
-// After assay_golden_walk_fill: takes out the faults that are none within these limits: what is left of a difference behind them
-// is no more than rounding explains. Where a fault stays, they count as explained.
+// After assay_golden_walk_fill: takes out the faults that are none within these limits: what is
+// left of a difference behind them is no more than rounding explains. Where a fault stays, they
+// count as explained.
 assay_status_t assay_golden_forgive_printed(assay_golden_walk_t* w) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_GOLDEN_PRINTED_LIMITS_H_
