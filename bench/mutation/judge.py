@@ -56,6 +56,11 @@ def judge_export(report, injected, outputs_only, restored):
     return "right", facts
 
 
+def is_undone(report, injected):
+    """Whether the report says of a node at fault that later layers undo what it does."""
+    return any(v["node"] in injected.nodes for v in (report.get("export") or {}).get("undone") or [])
+
+
 def difference(got, want):
     """RMS difference over all arrays, each relative to its RMS; inf where shapes differ."""
     worst = 0.0

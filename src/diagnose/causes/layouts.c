@@ -63,8 +63,8 @@ static bool is_known(const assay_tensor_t* x, const layout_t* l) {
 
 // Source: filters of single channels, 1bit-MONSTER/1bit-MONSTER issue 572; kernels whose axes are
 // only renamed, onnx/tensorflow-onnx (HWIO, OIHW).
-assay_status_t assay_propose_layout(const assay_suspect_t* s, const char* cause,
-                                    const assay_trial_t* t, bool* stop) {
+assay_status_t assay_propose_constant_layout(const assay_suspect_t* s, const char* cause,
+                                             const assay_trial_t* t, bool* stop) {
   for (size_t i = 0; i < s->n_in && !*stop; i++) {
     assay_tensor_t* x = NULL;
     layout_t l = {.n = 0};

@@ -335,7 +335,14 @@ assay_status_t assay_choice_resize(assay_choice_t* c, const assay_sized_layer_t*
     assay_ways_deinit(&ways);
     if (st) return st;
   }
-  if (*out_ok) ASSAY_TRY(k->tactic->resize(l, k, out_ok));
+  if (*out_ok) {
+    // A tactic may make the kernel anew in its place.
+    const char *const name = k->name, *const numerics = k->numerics;
+    assay_status_t st = k->tactic->resize(l, k, out_ok);
+    k->name = name;
+    k->numerics = numerics;
+    if (st) return st;
+  }
   if (c->scratch && !forced.tactic && k->scratch > c->scratch) *out_ok = false;
   return NULL;
 }
