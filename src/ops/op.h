@@ -27,8 +27,8 @@ enum {
   ASSAY_OP_QUANTIZES =
       1 << 5,  // makes or takes quantized tensors: knows truth 'unquantized' (quant.h)
   ASSAY_OP_KEEPS_TYPE = 1 << 6,  // the outputs' format is given by the model, never by --precision
-  ASSAY_OP_CONTRACTS =
-      1 << 7,                 // sums products of two operands: what tensor cores do (tf32 applies)
+  ASSAY_OP_CONTRACTS = 1 << 7,  // sums products of two operands: what tensor cores do (tf32 applies
+                                // to `factors`)
   ASSAY_OP_SELECTS = 1 << 8,  // with MOVES: which element comes out hangs on what they are; NaN may
                               // come out or not
 };
@@ -43,6 +43,7 @@ typedef struct assay_op {
   const char* name;
   int since;
   uint32_t flags;
+  uint32_t factors;    // with CONTRACTS: bit i: input i is multiplied in these sums; 0: all are
   uint32_t discrete;   // bit i: output i is a discrete choice (index, comparison, rounding)
   const char* schema;  // text form, for operators that the onnx package lacks; NULL: generated
   // Types and shapes of the outputs. NULL: as many outputs as there are, types by the schema's

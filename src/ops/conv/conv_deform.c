@@ -446,6 +446,8 @@ static assay_status_t col2im_bound(assay_bound_t* c) {
 const assay_op_t assay_ops_conv_deform[] = {{.name = "DeformConv",
                                              .domain = "",
                                              .since = 19,
+                                             .flags = ASSAY_OP_CONTRACTS,
+                                             .factors = 0x3,
                                              .infer = deform_infer,
                                              .eval = deform_eval,
                                              .bound = deform_bound,

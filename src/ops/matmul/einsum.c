@@ -464,6 +464,7 @@ static assay_status_t einsum_bound(assay_bound_t* c) {
 const assay_op_t assay_ops_einsum[] = {{.domain = "",
                                         .name = "Einsum",
                                         .since = 12,
+                                        .flags = ASSAY_OP_CONTRACTS,
                                         .infer = einsum_infer,
                                         .eval = einsum_eval,
                                         .bound = einsum_bound,
