@@ -66,13 +66,16 @@ static assay_status_t offer_moved(const assay_suspect_t* s, const char* cause, c
   assay_repair_t repair = {.node = s->node, .cause = cause};
   for (size_t i = 0; i < r->n; i++) {
     if (axis < r->n && i != axis) continue;
+    // An end that is far away is none; what starts there moves nowhere.
+    const bool open = r->ends[i] >= FAR || r->ends[i] <= -FAR;
+    if (r->starts[i] >= FAR || r->starts[i] <= -FAR) return NULL;
     // What starts at 0 or at the end wraps around: not what was meant.
     if (r->starts[i] >= 0 && r->starts[i] + step < 0) return NULL;
     if (r->starts[i] < 0 && r->starts[i] + step >= 0) return NULL;
     y.starts[i] += step;
-    if (r->ends[i] < 0 && r->ends[i] + step >= 0)
+    if (!open && r->ends[i] < 0 && r->ends[i] + step >= 0)
       y.ends[i] = INT64_MAX;
-    else if (r->ends[i] < FAR)
+    else if (!open)
       y.ends[i] += step;
   }
   assay_status_t st = NULL;

@@ -592,7 +592,8 @@ static void ask(const proposal_row_t* row, const assay_model_t* m, assay_tensor_
                 offers_t* out) {
   const assay_node_t* n = m->graph->nodes[0];
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
-  assay_tensor_t *in[8] = {NULL}, *got[4] = {NULL};
+  assay_tensor_t *in[16] = {NULL}, *got[4] = {NULL};
+  assert_true(n->n_inputs <= 16 && n->n_outputs <= 4);
   bool stop = false;
   op_case_ok(assay_evaluator_create_run(m, &config, inputs, &out->evaluator));
   for (size_t i = 0; i < n->n_inputs; i++)

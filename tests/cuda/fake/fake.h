@@ -20,5 +20,7 @@ typedef struct fake_state {
 } fake_state_t;
 
 typedef fake_state_t* fake_state_fn_t(void);
+// Frees what is there, as a process that ends does for a context that was lost.
+typedef void fake_end_fn_t(void);
 
 #endif  // TESTS_CUDA_FAKE_FAKE_H_

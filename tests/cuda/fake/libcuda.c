@@ -63,6 +63,10 @@ static _Thread_local int stack;  // contexts that are current
 EXPORT fake_state_t* fake_state(void);
 EXPORT fake_state_t* fake_state(void) { return &fake.state; }
 
+// What made() has given, for fake_end().
+enum { MAX_MADE = 256 };
+static void* all_made[MAX_MADE];
+
 // ---- what goes wrong ----------------------------------------------------------------------------
 
 // What a call gives before it does anything.
@@ -95,14 +99,46 @@ static void live(int n) {
 
 static void* made(size_t bytes) {
   void* p = calloc(1, bytes);
-  if (p) live(1);
+  pthread_mutex_lock(&fake.lock);
+  size_t i = 0;
+  while (i < MAX_MADE && all_made[i]) i++;
+  if (p && i < MAX_MADE) {
+    all_made[i] = p;
+    fake.state.live++;
+  } else {
+    free(p);
+    p = NULL;
+  }
+  pthread_mutex_unlock(&fake.lock);
   return p;
 }
 
 static cuda_result_t gone(void* p) {
-  if (p) live(-1);
-  free(p);
+  pthread_mutex_lock(&fake.lock);
+  for (size_t i = 0; p && i < MAX_MADE; i++)
+    if (all_made[i] == p) {
+      all_made[i] = NULL;
+      fake.state.live--;
+      free(p);
+      break;
+    }
+  pthread_mutex_unlock(&fake.lock);
   return 0;
+}
+
+EXPORT void fake_end(void);
+EXPORT void fake_end(void) {
+  for (size_t i = 0; i < MAX_MADE; i++) gone(all_made[i]);
+  pthread_mutex_lock(&fake.lock);
+  while (fake.blocks) {
+    block_t* b = fake.blocks;
+    fake.blocks = b->next;
+    free(b->at);
+    free(b);
+  }
+  fake.used = 0;
+  fake.state.live = 0;
+  pthread_mutex_unlock(&fake.lock);
 }
 
 // Whether so many bytes lie within one allocation.
@@ -344,7 +380,7 @@ static cuda_result_t cuStreamCreate(cuda_stream_t* out, unsigned flags) {
 }
 
 static cuda_result_t cuStreamDestroy(cuda_stream_t stream) {
-  free(stream->capture);
+  gone(stream->capture);
   gone(stream);
   CALLED(true);
   return 0;
@@ -407,7 +443,7 @@ static cuda_result_t cuEventElapsedTime(float* out_milliseconds, cuda_event_t fr
 static cuda_result_t cuStreamBeginCapture(cuda_stream_t stream, int mode) {
   CALLED(true);
   if (stream->capture || mode != CUDA_CAPTURE_THREAD_LOCAL) return INVALID_VALUE;
-  stream->capture = calloc(1, sizeof *stream->capture);
+  stream->capture = made(sizeof *stream->capture);
   return stream->capture ? 0 : CUDA_OUT_OF_MEMORY;
 }
 
@@ -415,8 +451,7 @@ static cuda_result_t cuStreamEndCapture(cuda_stream_t stream, cuda_graph_t* out)
   cuda_graph_t graph = stream->capture;
   stream->capture = NULL;
   const cuda_result_t r = called(__func__, true);
-  if (r || !graph) return free(graph), r ? r : INVALID_VALUE;
-  live(1);
+  if (r || !graph) return gone(graph), r ? r : INVALID_VALUE;
   *out = graph;
   return 0;
 }
