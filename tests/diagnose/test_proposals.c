@@ -613,7 +613,7 @@ static void ask(const proposal_row_t* row, const assay_model_t* m, assay_tensor_
       op_case_ok(p->propose(&suspect, p->cause, &trial, &stop));
   }
   assay_surroundings_deinit(&around);
-  for (size_t i = 0; i < 8; i++) assay_tensor_release(in[i]);
+  for (size_t i = 0; i < sizeof in / sizeof *in; i++) assay_tensor_release(in[i]);
   for (size_t i = 0; i < 4; i++) assay_tensor_release(got[i]);
   assay_evaluator_destroy(out->evaluator);
 }
