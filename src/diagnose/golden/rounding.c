@@ -143,8 +143,8 @@ static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
 
 static bool is_hard_length(int64_t n) { return n >= 3 && (n & (n - 1)) != 0; }
 
-// The largest length of a DFT that is no power of two, whichever its axis is: that may be what is
-// wrong; times how much larger the result would be. 0: there is none. The first dimension is the
+// The largest length of a DFT that is not a power of two, whichever its axis is: that may be what
+// is wrong; times how much larger the result would be. 0: there is none. The first dimension is the
 // batch, the last one real and imaginary parts.
 static double dft_length(size_t n_in, assay_tensor_t* const* in) {
   const bool given = n_in > 1 && in[1] && in[1]->store == ASSAY_STORE_I64 && in[1]->size == 1;
@@ -158,11 +158,11 @@ static double dft_length(size_t n_in, assay_tensor_t* const* in) {
   return high > 0 ? high * sqrt(fmax(1, high / fmin(low, high))) : 0;
 }
 
-// Engines transform a length n that is no power of two as a convolution with a chirp, whose angles
-// pi k^2 / n they compute in float: these reach pi n, so that each term turns by up to pi n u, and
-// sums of n terms are off by that part of their usual size. Moved by as much.
-// Source: L. I. Bluestein, A linear filtering approach to the computation of discrete Fourier
-// transform, 1970; ONNX Runtime, core/providers/cpu/signal/dft.cc.
+// Engines transform a length n that is not a power of two as a convolution with a chirp, whose
+// angles pi k^2 / n they compute in float: these reach pi n, so that each term turns by up to pi n
+// u, and sums of n terms are off by that part of their usual size. Moved by as much. Source: L. I.
+// Bluestein, A linear filtering approach to the computation of discrete Fourier transform, 1970;
+// ONNX Runtime, core/providers/cpu/signal/dft.cc.
 static assay_status_t move_transform(size_t n_in, assay_tensor_t* const* in, uint64_t draw,
                                      assay_tensor_t** t) {
   static const double PI = 3.14159265358979323846;

@@ -131,7 +131,7 @@ static assay_status_t try_pieces(const pieces_t* k) {
   }
   const int64_t join[] = {k->axis, k->n};
   if (k->n > 1) used = assay_formula_append(program, used, "concat", join, 2);
-  // All of a value is no part of it.
+  // A slice that takes the whole value is not a part of it.
   if (used >= sizeof program || (k->n == 1 && k->at[0].whole)) return NULL;
   if (k->n == 1)
     snprintf(text, sizeof text, "elements %lld to %lld of dimension %d of '%.60s'",
