@@ -1,8 +1,8 @@
 // Attention written out in nodes (passes/assemble/attention.h): where its operands lie.
 #include <string.h>
 
+#include "backends/constants.h"
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/constants.h"
 #include "base/alloc.h"
 
 // ---- operands ----------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ static bool transpose(const assay_node_t* n, view_t* v) {
   const view_t from = *v;
   if (perm && count != (size_t)v->rank) return false;
   for (int i = 0; i < v->rank; i++) {
-    const int d = perm ? cpu_axis(perm[i], v->rank) : v->rank - 1 - i;
+    const int d = perm ? assay_known_axis(perm[i], v->rank) : v->rank - 1 - i;
     if (d < 0) return false;
     v->dims[i] = from.dims[d];
     v->strides[i] = from.strides[d];
@@ -39,9 +39,9 @@ static bool squeeze(const assay_sized_layer_t* l, const assay_node_t* n, view_t*
   int64_t axes[ASSAY_KERNEL_RANK];
   int count, rank = 0;
   bool gone[ASSAY_KERNEL_RANK] = {false};
-  if (!cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
+  if (!assay_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
   for (int i = 0; i < count; i++) {
-    const int d = cpu_axis(axes[i], v->rank);
+    const int d = assay_known_axis(axes[i], v->rank);
     if (d < 0 || v->dims[d] != 1) return false;
     gone[d] = true;
   }
@@ -58,13 +58,13 @@ static bool unsqueeze(const assay_sized_layer_t* l, const assay_node_t* n, view_
   int64_t axes[ASSAY_KERNEL_RANK];
   int count, at = 0;
   bool made[ASSAY_KERNEL_RANK] = {false};
-  if (!cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count) || count < 0 ||
+  if (!assay_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count) || count < 0 ||
       v->rank + count > ASSAY_KERNEL_RANK)
     return false;
   const view_t from = *v;
   v->rank += count;
   for (int i = 0; i < count; i++) {
-    const int d = cpu_axis(axes[i], v->rank);
+    const int d = assay_known_axis(axes[i], v->rank);
     if (d < 0 || made[d]) return false;
     made[d] = true;
   }
@@ -81,9 +81,9 @@ static bool split(const assay_sized_layer_t* l, const assay_node_t* n, int outpu
   enum { MAX_PARTS = 64 };
   int64_t sizes[MAX_PARTS], at = 0;
   int count;
-  const int axis = cpu_axis(assay_attr_i64(n, "axis", 0), v->rank);
+  const int axis = assay_known_axis(assay_attr_i64(n, "axis", 0), v->rank);
   if (axis < 0 || n->n_outputs > MAX_PARTS ||
-      !cpu_known_list(l, n, "split", 1, MAX_PARTS, sizes, &count))
+      !assay_known_list(l, n, "split", 1, MAX_PARTS, sizes, &count))
     return false;
   const int64_t parts = (int64_t)n->n_outputs, all = v->dims[axis];
   if (count >= 0 && count != parts) return false;
@@ -105,7 +105,7 @@ static bool reshape(const assay_sized_layer_t* l, const assay_node_t* n, bool pl
   int open = -1;
   const bool zero_is_size = assay_attr_i64(n, "allowzero", 0) != 0;
   for (int i = 0; i < v->rank; i++) size *= v->dims[i];
-  if (!cpu_known_list(l, n, "shape", 1, ASSAY_KERNEL_RANK, to.dims, &to.rank) || to.rank < 0)
+  if (!assay_known_list(l, n, "shape", 1, ASSAY_KERNEL_RANK, to.dims, &to.rank) || to.rank < 0)
     return false;
   for (int i = 0; i < to.rank; i++) {
     if (to.dims[i] == 0 && !zero_is_size) to.dims[i] = i < v->rank ? v->dims[i] : 0;

@@ -3,7 +3,7 @@
 // are strides.
 #include <string.h>
 
-#include "backends/cpu/constants.h"
+#include "backends/constants.h"
 #include "backends/cpu/data/copies.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "base/alloc.h"
@@ -99,10 +99,10 @@ static assay_status_t make_transpose(maker_t* k, bool* ok) {
   int64_t perm[ASSAY_KERNEL_RANK], from[ASSAY_KERNEL_RANK], to[ASSAY_KERNEL_RANK];
   int n;
   const int rank = k->x->rank;
-  *ok = cpu_known_list(k->l, k->node, "perm", SIZE_MAX, ASSAY_KERNEL_RANK, perm, &n) &&
+  *ok = assay_known_list(k->l, k->node, "perm", SIZE_MAX, ASSAY_KERNEL_RANK, perm, &n) &&
         (n < 0 || n == rank) && k->y->rank == rank;
   for (int i = 0; *ok && i < rank; i++) {
-    const int d = n < 0 ? rank - 1 - i : cpu_axis(perm[i], rank);
+    const int d = n < 0 ? rank - 1 - i : assay_known_axis(perm[i], rank);
     *ok = d >= 0 && k->x->dims[d] == k->y->dims[i];
     if (*ok) from[i] = k->x_strides[d];
   }
@@ -155,7 +155,7 @@ static void describe_rows(maker_t* k, int axis) {
 
 static assay_status_t make_concat(maker_t* k, bool* ok) {
   // Concat-1 joins along axis 1 by default, later versions have no default.
-  const int axis = cpu_axis(assay_attr_i64(k->node, "axis", 1), k->x->rank);
+  const int axis = assay_known_axis(assay_attr_i64(k->node, "axis", 1), k->x->rank);
   int64_t at = 0, strides[ASSAY_KERNEL_RANK];
   *ok = axis >= 0;
   for (size_t i = 0; *ok && i < k->node->n_inputs; i++) {
@@ -182,7 +182,7 @@ static assay_status_t make_concat(maker_t* k, bool* ok) {
 }
 
 static assay_status_t make_split(maker_t* k, bool* ok) {
-  const int axis = cpu_axis(assay_attr_i64(k->node, "axis", 0), k->x->rank);
+  const int axis = assay_known_axis(assay_attr_i64(k->node, "axis", 0), k->x->rank);
   int64_t at = 0, strides[ASSAY_KERNEL_RANK];
   *ok = axis >= 0;
   for (size_t i = 0; *ok && i < k->l->n_out; i++) {
@@ -218,7 +218,8 @@ static assay_status_t make_slice(maker_t* k, bool* ok) {
   cpu_box_t b;
   *ok = k->y->rank == rank;
   for (int i = 0; *ok && i < N; i++)
-    *ok = cpu_known_list(k->l, k->node, names[i], (size_t)i + 1, ASSAY_KERNEL_RANK, list[i], &n[i]);
+    *ok =
+        assay_known_list(k->l, k->node, names[i], (size_t)i + 1, ASSAY_KERNEL_RANK, list[i], &n[i]);
   *ok = *ok && n[STARTS] >= 0 && n[ENDS] == n[STARTS] && (n[AXES] < 0 || n[AXES] == n[STARTS]) &&
         (n[STEPS] < 0 || n[STEPS] == n[STARTS]) && n[STARTS] <= rank;
   if (!*ok) return NULL;
@@ -227,7 +228,7 @@ static assay_status_t make_slice(maker_t* k, bool* ok) {
   int64_t at = 0, dims[ASSAY_KERNEL_RANK];
   memcpy(dims, k->x->dims, sizeof dims);
   for (int i = 0; i < n[STARTS]; i++) {
-    const int d = cpu_axis(n[AXES] < 0 ? i : list[AXES][i], rank);
+    const int d = assay_known_axis(n[AXES] < 0 ? i : list[AXES][i], rank);
     const int64_t step = n[STEPS] < 0 ? 1 : list[STEPS][i];
     *ok = d >= 0 && !seen[d] && step && step > -INT32_MAX && step < INT32_MAX;
     if (!*ok) return NULL;
@@ -292,14 +293,14 @@ static bool read_pads(const maker_t* k, int64_t* begin, int64_t* end, pad_mode_t
   int at = 0;
   while (at < 4 && strcmp(modes[at], given) != 0) at++;
   *mode = (pad_mode_t)at;
-  if (at == 4 || !cpu_known_list(k->l, k->node, name, 1, 2 * ASSAY_KERNEL_RANK, pads, &n) ||
-      !cpu_known_ints(k->l, k->node, 3, ASSAY_KERNEL_RANK, axes, &n_axes))
+  if (at == 4 || !assay_known_list(k->l, k->node, name, 1, 2 * ASSAY_KERNEL_RANK, pads, &n) ||
+      !assay_known_ints(k->l, k->node, 3, ASSAY_KERNEL_RANK, axes, &n_axes))
     return false;
   const int count = n_axes < 0 ? k->x->rank : n_axes;
   if (n != 2 * count) return false;
   bool seen[ASSAY_KERNEL_RANK] = {false};
   for (int i = 0; i < count; i++) {
-    const int d = n_axes < 0 ? i : cpu_axis(axes[i], k->x->rank);
+    const int d = n_axes < 0 ? i : assay_known_axis(axes[i], k->x->rank);
     if (d < 0 || seen[d]) return false;
     seen[d] = true;
     begin[d] = pads[i];
@@ -328,7 +329,7 @@ static bool read_value(maker_t* k) {
   }
   int64_t whole = 0;
   int count;
-  if (assay_node_attr(n, "value") || !cpu_known_ints(k->l, n, 2, 1, &whole, &count)) return false;
+  if (assay_node_attr(n, "value") || !assay_known_ints(k->l, n, 2, 1, &whole, &count)) return false;
   memcpy(&k->m->value, &whole, k->m->elem);  // its low bytes, on a little-endian machine
   return !assay_type_is_float(k->y->type);
 }
@@ -378,7 +379,7 @@ static assay_status_t make_expand(maker_t* k, bool* ok) {
   int64_t shape[ASSAY_KERNEL_RANK], from[ASSAY_KERNEL_RANK] = {0};
   int n;
   const int rank = k->y->rank, before = rank - k->x->rank;
-  *ok = before >= 0 && cpu_known_ints(k->l, k->node, 1, ASSAY_KERNEL_RANK, shape, &n) && n >= 0 &&
+  *ok = before >= 0 && assay_known_ints(k->l, k->node, 1, ASSAY_KERNEL_RANK, shape, &n) && n >= 0 &&
         n <= rank;
   for (int i = 0; *ok && i < rank; i++) {
     const int64_t x = i < before ? 1 : k->x->dims[i - before];
@@ -395,7 +396,7 @@ static assay_status_t make_tile(maker_t* k, bool* ok) {
   int n;
   cpu_box_t b = {.from = (int)(k->x - k->l->in), .rank = 2 * k->x->rank};
   *ok = k->y->rank == k->x->rank &&
-        cpu_known_ints(k->l, k->node, 1, ASSAY_KERNEL_RANK, repeats, &n) && n == k->x->rank;
+        assay_known_ints(k->l, k->node, 1, ASSAY_KERNEL_RANK, repeats, &n) && n == k->x->rank;
   for (int i = 0; *ok && i < k->x->rank; i++) {
     int64_t size;
     *ok =

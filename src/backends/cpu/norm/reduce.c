@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/constants.h"
+#include "backends/constants.h"
 #include "backends/cpu/data/copies.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/threads.h"
@@ -291,12 +291,12 @@ static bool read_axes(const assay_sized_layer_t* l, const assay_node_t* n, int r
                       bool* reduced) {
   int64_t axes[ASSAY_KERNEL_RANK];
   int count;
-  if (!cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
+  if (!assay_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
   const bool all = count <= 0;
   if (all && assay_attr_i64(n, "noop_with_empty_axes", 0)) return false;
   for (int i = 0; i < rank; i++) reduced[i] = all;
   for (int i = 0; i < count; i++) {
-    const int d = cpu_axis(axes[i], rank);
+    const int d = assay_known_axis(axes[i], rank);
     if (d < 0 || reduced[d]) return false;
     reduced[d] = true;
   }

@@ -1,10 +1,10 @@
 // Constants that tactics read when they make a kernel.
-#include "backends/cpu/constants.h"
+#include "backends/constants.h"
 
 #include <string.h>
 
-bool cpu_known_ints(const assay_sized_layer_t* l, const assay_node_t* n, size_t i, int max,
-                    int64_t* out, int* out_n) {
+bool assay_known_ints(const assay_sized_layer_t* l, const assay_node_t* n, size_t i, int max,
+                      int64_t* out, int* out_n) {
   *out_n = -1;
   if (i >= n->n_inputs || !n->inputs[i]) return true;
   const assay_operand_t* o = assay_sized_input(l, n->inputs[i]);
@@ -21,18 +21,18 @@ bool cpu_known_ints(const assay_sized_layer_t* l, const assay_node_t* n, size_t 
   return ok;
 }
 
-bool cpu_known_list(const assay_sized_layer_t* l, const assay_node_t* n, const char* attribute,
-                    size_t i, int max, int64_t* out, int* out_n) {
+bool assay_known_list(const assay_sized_layer_t* l, const assay_node_t* n, const char* attribute,
+                      size_t i, int max, int64_t* out, int* out_n) {
   size_t count = 0;
   const int64_t* given = assay_attr_ints(n, attribute, &count);
-  if (i < n->n_inputs && n->inputs[i]) return cpu_known_ints(l, n, i, max, out, out_n);
+  if (i < n->n_inputs && n->inputs[i]) return assay_known_ints(l, n, i, max, out, out_n);
   *out_n = given ? (int)count : -1;
   if (count > (size_t)max) return false;
   if (given && count) memcpy(out, given, count * sizeof *out);
   return true;
 }
 
-int cpu_axis(int64_t a, int rank) {
+int assay_known_axis(int64_t a, int rank) {
   if (a < 0) a += rank;
   return a < 0 || a >= rank ? -1 : (int)a;
 }
