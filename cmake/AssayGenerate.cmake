@@ -1,5 +1,6 @@
 # Code made at build time: from the pinned onnx package of PyPI the protobuf messages and the table of operator
-# schemas; from src/report/page the pages of reports; from src/backends/cuda/kernels the texts of kernels. scripts/setup makes the Python environment below build/.
+# schemas; from src/report/page the pages of reports; from src/backends/cuda/kernels and
+# src/backends/vmath the texts of kernels. scripts/setup makes the Python environment below build/.
 
 set(ASSAY_PYTHON "${PROJECT_SOURCE_DIR}/build/venv/bin/python" CACHE FILEPATH
     "Python with the pinned onnx package (scripts/setup makes it)")
@@ -60,7 +61,8 @@ endfunction()
 
 # Kernels of GPUs are compiled where there is one: their texts are part of the program.
 function(assay_generate_backends target)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/cuda/kernels/*")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/cuda/kernels/*"
+       "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.h" "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.inc")
   add_custom_command(
     OUTPUT "${ASSAY_GENERATED}/backends/kernels.inc"
     COMMAND "${ASSAY_PYTHON}" "${PROJECT_SOURCE_DIR}/scripts/embed_kernels.py" "${ASSAY_GENERATED}/backends/kernels.inc"

@@ -76,7 +76,7 @@ static assay_status_t collect(const cuda_compilation_t* what, headers_t* h) {
   const cuda_kernel_file_t* f;
   for (size_t i = 0; (f = cuda_kernel_file_at(i)) != NULL; i++) {
     const size_t length = strlen(f->name);
-    if (length < 2 || strcmp(f->name + length - 2, ".h") != 0) continue;
+    if (length > 3 && strcmp(f->name + length - 3, ".cu") == 0) continue;
     if (h->n == MAX_HEADERS - 1)
       return ASSAY_ERROR(ASSAY_INTERNAL, "kernels have more than %d headers", MAX_HEADERS - 1);
     h->texts[h->n] = f->text;

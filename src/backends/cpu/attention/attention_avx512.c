@@ -5,9 +5,9 @@
 #include "backends/cpu/gemm/gemm.h"
 
 #if defined(__x86_64__)
-#include "backends/cpu/vmath/lanes_avx512.h"
+#include "backends/vmath/lanes_avx512.h"
 // Its functions need the lanes.
-#include "backends/cpu/vmath/float32.h"
+#include "backends/vmath/float32.h"
 
 #define TARGET VTARGET
 #define TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")))

@@ -10,7 +10,7 @@
 #include "backends/cpu/data/copies.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 

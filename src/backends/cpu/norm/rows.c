@@ -8,7 +8,7 @@
 #include "backends/cpu/norm/norm_rows.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "backends/cpu/pointwise/chain.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "base/target.h"
 
 // Min(max, Max(x, min)), also where min is the larger one; NaN stays, as everywhere here.
@@ -77,14 +77,14 @@ STATIC(is_nan, X != X ? 1 : 0)
 #define VFAST(id, in_float32, in_float64) \
   VECTOR(FLOAT32, id) VECTOR(FLOAT16, id) VECTOR(BFLOAT16, id)
 #define VFUNCTION(id, n_in, in_float64) VFAST(id, , )
-#include "backends/cpu/vmath/functions.inc"
+#include "backends/vmath/functions.inc"
 #undef VFAST
 #undef VFUNCTION
 
 #define VFUNCTION(id, n_in, in_float64) {FLOAT32_##id, FLOAT16_##id, BFLOAT16_##id},
 #define VFAST(id, in_float32, in_float64) VFUNCTION(id, , )
 static cpu_function_t* const vectors[CPU_V_COUNT][CPU_V_USES] = {
-#include "backends/cpu/vmath/functions.inc"
+#include "backends/vmath/functions.inc"
 };
 #undef VFAST
 #undef VFUNCTION

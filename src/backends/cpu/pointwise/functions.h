@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "formats/format.h"
 
 // y[i] = f(a[i], b[i], c[i]) for n elements; those that the function does not take are not read. y

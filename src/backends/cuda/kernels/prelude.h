@@ -89,6 +89,9 @@ DEVICE float ROUND_EVEN(float x) { return rintf(x); }  // to an integer, ties to
 DEVICE float FLOOR(float x) { return floorf(x); }
 DEVICE float CEIL(float x) { return ceilf(x); }
 DEVICE float TRUNC(float x) { return truncf(x); }
+DEVICE double ROUND_EVEN64(double x) { return rint(x); }
+DEVICE double TRUNC64(double x) { return trunc(x); }
+DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }  // exact
 DEVICE uint32_t bits_of(float x) { return __float_as_uint(x); }
 DEVICE float float_of(uint32_t bits) { return __uint_as_float(bits); }
 DEVICE uint64_t bits_of64(double x) { return (uint64_t)__double_as_longlong(x); }

@@ -12,6 +12,7 @@ typedef unsigned uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
 #else
+#include <stdbool.h>
 #include <stdint.h>
 #endif
 

@@ -1,11 +1,13 @@
-// Lanes of the vector functions: a vector of AVX-512 of float32, or two of float64. lanes_plain.h
+// Lanes of the vector functions: a vector of AVX-512 of float32, or two of float64. lanes_one.h
 // says what each operation does.
-#ifndef ASSAY_BACKENDS_CPU_VMATH_LANES_H_
-#define ASSAY_BACKENDS_CPU_VMATH_LANES_H_
+#ifndef ASSAY_BACKENDS_VMATH_LANES_H_
+#define ASSAY_BACKENDS_VMATH_LANES_H_
 
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "backends/vmath/reduce.h"
 
 #define VTARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma")))
 #define VFN static inline VTARGET __attribute__((always_inline, unused))
@@ -158,4 +160,4 @@ VFN vd d_load(const double* p) { return (vd){_mm512_loadu_pd(p), _mm512_loadu_pd
 #undef EACH2
 #undef CHOICE
 #undef ROUNDED
-#endif  // ASSAY_BACKENDS_CPU_VMATH_LANES_H_
+#endif  // ASSAY_BACKENDS_VMATH_LANES_H_

@@ -1,11 +1,13 @@
-// Lanes of the vector functions: a vector of AVX2 of float32, or two of float64. lanes_plain.h says
+// Lanes of the vector functions: a vector of AVX2 of float32, or two of float64. lanes_one.h says
 // what each operation does.
-#ifndef ASSAY_BACKENDS_CPU_VMATH_LANES_H_
-#define ASSAY_BACKENDS_CPU_VMATH_LANES_H_
+#ifndef ASSAY_BACKENDS_VMATH_LANES_H_
+#define ASSAY_BACKENDS_VMATH_LANES_H_
 
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "backends/vmath/reduce.h"
 
 #define VTARGET __attribute__((target("avx2,fma")))
 #define VFN static inline VTARGET __attribute__((always_inline, unused))
@@ -186,4 +188,4 @@ VFN vd d_load(const double* p) { return (vd){_mm256_loadu_pd(p), _mm256_loadu_pd
 #undef CHOICE
 #undef CHOICE2
 #undef ROUNDED
-#endif  // ASSAY_BACKENDS_CPU_VMATH_LANES_H_
+#endif  // ASSAY_BACKENDS_VMATH_LANES_H_

@@ -5,15 +5,15 @@
 //
 // One source, float32.h and float64.h, is compiled for each instruction set over the operations of
 // a lanes_*.h; functions.inc is the list.
-#ifndef ASSAY_BACKENDS_CPU_VMATH_VMATH_H_
-#define ASSAY_BACKENDS_CPU_VMATH_VMATH_H_
+#ifndef ASSAY_BACKENDS_VMATH_VMATH_H_
+#define ASSAY_BACKENDS_VMATH_VMATH_H_
 
 #include <stdint.h>
 
 typedef enum cpu_vmath_id {
 #define VFAST(name, in_float32, in_float64) CPU_V_##name,
 #define VFUNCTION(name, n_in, in_float64) CPU_V_##name,
-#include "backends/cpu/vmath/functions.inc"
+#include "backends/vmath/functions.inc"
 #undef VFAST
 #undef VFUNCTION
   CPU_V_COUNT,
@@ -51,4 +51,4 @@ extern const cpu_vmath_t cpu_vmath_plain;
 extern const cpu_vmath_t cpu_vmath_avx2, cpu_vmath_avx512;
 #endif
 
-#endif  // ASSAY_BACKENDS_CPU_VMATH_VMATH_H_
+#endif  // ASSAY_BACKENDS_VMATH_VMATH_H_

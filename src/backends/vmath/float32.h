@@ -1,14 +1,14 @@
 // Functions that networks spend their time in, evaluated in float32 lanes with at most 1 ulp (those
 // that are called short: 2.5); their twins in float64 (float64.h) serve 16-bit results. Included
 // after one of the lanes_*.h.
-#ifndef ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
-#define ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
+#ifndef ASSAY_BACKENDS_VMATH_FLOAT32_H_
+#define ASSAY_BACKENDS_VMATH_FLOAT32_H_
 
-#include "backends/cpu/vmath/float64.h"
+#include "backends/vmath/float64.h"
 
 VFN vf f_horner(vf x, const float* c, int n) {
   vf y = f_set(c[0]);
-#pragma GCC unroll 16
+  VUNROLL
   for (int i = 1; i < n; i++) y = f_fma(y, x, f_set(c[i]));
   return y;
 }
@@ -133,7 +133,7 @@ VFN vf gelu_by_pieces(vf x, const float (*t)[32]) {
   const vf b = f_min(f_set(7.75F), f_abs(x)), n = b + shift, d = b - (n - shift);
   const vf value = f_look_up_32(t[VALUE], n);
   vf p = f_look_up_32(t[HIGHEST], n);
-#pragma GCC unroll 8
+  VUNROLL
   for (int i = HIGHEST + 1; i < TERMS; i++) p = f_fma(p, d, f_look_up_32(t[i], n));
   p = f_fma(p, d, f_look_up_32(t[LOST], n));
   const vf top = b * value, y = top + f_fma(b, p, f_fma(b, value, f_set(0) - top));
@@ -173,4 +173,4 @@ VFN vm half_is_open(vf y) {
 }
 VFN vm bf16_is_open(vf y) { return f_near(y, 0xffff, 0x8000); }
 
-#endif  // ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
+#endif  // ASSAY_BACKENDS_VMATH_FLOAT32_H_

@@ -1,15 +1,8 @@
-// Lanes of the vector functions without vectors: one element at a time, in C. What each operation
-// does is defined here; the other headers of this kind do the same to the bit.
-#ifndef ASSAY_BACKENDS_CPU_VMATH_LANES_H_
-#define ASSAY_BACKENDS_CPU_VMATH_LANES_H_
-
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
-#define VTARGET
-#define VFN static inline __attribute__((always_inline, unused))
+// One lane of the vector functions: what each operation does is defined here, and the headers for
+// vectors do the same to the bit. Included by lanes_plain.h, and by kernels of GPUs, after what
+// differs between these: bits of numbers, and operations that are not C's operators.
+#ifndef ASSAY_BACKENDS_VMATH_LANES_ONE_H_
+#define ASSAY_BACKENDS_VMATH_LANES_ONE_H_
 
 enum { LANES = 1 };
 
@@ -18,26 +11,7 @@ typedef double vd;  // LANES of float64
 typedef bool vm;    // a choice for each lane of vf
 typedef bool vw;    // the same for vd
 
-VFN uint32_t f_bits(vf x) {
-  uint32_t b;
-  memcpy(&b, &x, sizeof b);
-  return b;
-}
-VFN vf f_from_bits(uint32_t b) {
-  vf x;
-  memcpy(&x, &b, sizeof x);
-  return x;
-}
-VFN uint64_t d_bits(vd x) {
-  uint64_t b;
-  memcpy(&b, &x, sizeof b);
-  return b;
-}
-VFN vd d_from_bits(uint64_t b) {
-  vd x;
-  memcpy(&x, &b, sizeof x);
-  return x;
-}
+#define SIGNLESS ((uint64_t)0x7fffffffffffffff)
 
 // ---- float32; + - * / are C's operators ---------------------------------------------------------
 
@@ -49,8 +23,6 @@ VFN vf f_load_some(const float* p, int64_t n) { return n > 0 ? *p : 0; }
 VFN void f_store_some(float* p, int64_t n, vf x) {
   if (n > 0) *p = x;
 }
-VFN vf f_fma(vf a, vf b, vf c) { return fmaf(a, b, c); }
-VFN vf f_sqrt(vf a) { return sqrtf(a); }
 VFN vf f_abs(vf a) { return f_from_bits(f_bits(a) & 0x7fffffff); }
 VFN vf f_copysign(vf a, vf sign) {
   return f_from_bits((f_bits(a) & 0x7fffffff) | (f_bits(sign) & 0x80000000));
@@ -93,11 +65,9 @@ VFN vd d_add(vd a, vd b) { return a + b; }
 VFN vd d_sub(vd a, vd b) { return a - b; }
 VFN vd d_mul(vd a, vd b) { return a * b; }
 VFN vd d_div(vd a, vd b) { return a / b; }
-VFN vd d_fma(vd a, vd b, vd c) { return fma(a, b, c); }
-VFN vd d_sqrt(vd a) { return sqrt(a); }
-VFN vd d_abs(vd a) { return d_from_bits(d_bits(a) & INT64_MAX); }
+VFN vd d_abs(vd a) { return d_from_bits(d_bits(a) & SIGNLESS); }
 VFN vd d_copysign(vd a, vd sign) {
-  return d_from_bits((d_bits(a) & INT64_MAX) | (d_bits(sign) & (uint64_t)INT64_MIN));
+  return d_from_bits((d_bits(a) & SIGNLESS) | (d_bits(sign) & ~SIGNLESS));
 }
 VFN vd d_min(vd a, vd b) { return a < b ? a : b; }
 VFN vd d_max(vd a, vd b) { return a > b ? a : b; }
@@ -127,9 +97,7 @@ VFN vd d_split(vd x, vd* m) {
   const uint64_t k = (t + ((uint64_t)1024 << 52)) >> 52;
   return d_from_bits(k | 0x4330000000000000u) - (0x1p52 + 1024);
 }
-VFN vd d_round(vd x) { return rint(x); }  // ties to even
-VFN vd d_truncate(vd x) { return trunc(x); }
 VFN void d_store(double* p, vd x) { *p = x; }
 VFN vd d_load(const double* p) { return *p; }
 
-#endif  // ASSAY_BACKENDS_CPU_VMATH_LANES_H_
+#endif  // ASSAY_BACKENDS_VMATH_LANES_ONE_H_

@@ -1,5 +1,5 @@
 // The choice of an instruction set.
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 
 #include <stdbool.h>
 #include <stddef.h>

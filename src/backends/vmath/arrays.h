@@ -2,8 +2,8 @@
 // instruction set, after its lanes_*.h.
 #include <stddef.h>
 
-#include "backends/cpu/vmath/float32.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/uses.h"
+#include "backends/vmath/vmath.h"
 
 // The last elements by loads and stores of some lanes: by the same operations.
 #define LOOP(name, n_in, expression)                                                              \
@@ -22,32 +22,14 @@
     }                                                                                             \
   }
 
-#define VFAST(name, in_float32, in_float64)      \
-  VFN vf half_##name(vf x, const float* p) {     \
-    (void)p;                                     \
-    const bool odd = true;                       \
-    const vf y = in_float32;                     \
-    const vm open = half_is_open(y);             \
-    return OPEN_IN_FLOAT64(y, open, in_float64); \
-  }                                              \
-  VFN vf bf16_##name(vf x, const float* p) {     \
-    (void)p;                                     \
-    const bool odd = true;                       \
-    const vf y = in_float32;                     \
-    const vm open = bf16_is_open(y);             \
-    return OPEN_IN_FLOAT64(y, open, in_float64); \
-  }                                              \
-  LOOP(to_float_##name, 1, in_float32)           \
-  LOOP(to_half_##name, 1, half_##name(x, p))     \
-  LOOP(to_bf16_##name, 1, bf16_##name(x, p))
-#define VFUNCTION(name, n_in, in_float64)                         \
-  VFN vf any_##name(vf x, vf z, const float* p, const bool odd) { \
-    (void)z, (void)p, (void)odd;                                  \
-    return in_float64;                                            \
-  }                                                               \
-  LOOP(to_float_##name, n_in, any_##name(x, z, p, false))         \
-  LOOP(to_half_##name, n_in, any_##name(x, z, p, true))
-#include "backends/cpu/vmath/functions.inc"
+#define VFAST(name, in_float32, in_float64)       \
+  LOOP(to_float_##name, 1, float_##name(x, z, p)) \
+  LOOP(to_half_##name, 1, half_##name(x, z, p))   \
+  LOOP(to_bf16_##name, 1, bf16_##name(x, z, p))
+#define VFUNCTION(name, n_in, in_float64)            \
+  LOOP(to_float_##name, n_in, float_##name(x, z, p)) \
+  LOOP(to_half_##name, n_in, half_##name(x, z, p))
+#include "backends/vmath/functions.inc"
 #undef VFAST
 #undef VFUNCTION
 
@@ -68,19 +50,19 @@ const cpu_vmath_t LEVEL = {
     .function = {{
 #define VFAST(name, in_float32, in_float64) to_float_##name,
 #define VFUNCTION(name, n_in, in_float64) to_float_##name,
-#include "backends/cpu/vmath/functions.inc"
+#include "backends/vmath/functions.inc"
                  },
                  {
 #undef VFAST
 #undef VFUNCTION
 #define VFAST(name, in_float32, in_float64) to_half_##name,
 #define VFUNCTION(name, n_in, in_float64) to_half_##name,
-#include "backends/cpu/vmath/functions.inc"
+#include "backends/vmath/functions.inc"
                  },
                  {
 #undef VFAST
 #define VFAST(name, in_float32, in_float64) to_bf16_##name,
-#include "backends/cpu/vmath/functions.inc"
+#include "backends/vmath/functions.inc"
 #undef VFAST
 #undef VFUNCTION
                  }},

@@ -5,14 +5,18 @@
 // instead: a result that is then rounded to a 16-bit format is rounded as if once (S. Boldo and
 // G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using rounding to
 // odd, IEEE Trans. Comput. 57, 2008).
-#ifndef ASSAY_BACKENDS_CPU_VMATH_FLOAT64_H_
-#define ASSAY_BACKENDS_CPU_VMATH_FLOAT64_H_
+#ifndef ASSAY_BACKENDS_VMATH_FLOAT64_H_
+#define ASSAY_BACKENDS_VMATH_FLOAT64_H_
 
-#include "backends/cpu/vmath/polynomials.h"
-#include "backends/cpu/vmath/reduce.h"
-
+// What kernels of GPUs say otherwise.
+#ifndef VTABLE
+#define VTABLE static const
+#define VUNROLL _Pragma("GCC unroll 16")
 #define HUGE_F __builtin_inff()
 #define NAN_F __builtin_nanf("")
+#endif
+
+#include "backends/vmath/polynomials.h"
 
 VFN vf finish(vd y, bool odd) {
   const vf near = f_of(y);
@@ -25,7 +29,7 @@ VFN vf finish(vd y, bool odd) {
 // Horner's scheme; n is known when this is compiled.
 VFN vd d_horner(vd x, const double* c, int n) {
   vd y = d_set(c[0]);
-#pragma GCC unroll 16
+  VUNROLL
   for (int i = 1; i < n; i++) y = d_fma(y, x, d_set(c[i]));
   return y;
 }
@@ -245,7 +249,7 @@ VFN vd quadrant(vf x, vd* r) {
     f_store(from, x);
     d_store(rest, *r);
     d_store(turns, n);
-    cpu_vmath_reduce(from, LANES, rest, turns);
+    vmath_reduce(from, LANES, rest, turns);
     *r = d_load(rest);
     n = d_load(turns);
   }
@@ -339,10 +343,10 @@ VFN vf v_fmod(vf x, vf y) {
     f_store(u, x);
     f_store(v, y);
     f_store(w, result);
-    cpu_vmath_remainder(u, v, LANES, w);
+    vmath_remainder(u, v, LANES, w);
     result = f_load(w);
   }
   return result;
 }
 
-#endif  // ASSAY_BACKENDS_CPU_VMATH_FLOAT64_H_
+#endif  // ASSAY_BACKENDS_VMATH_FLOAT64_H_
