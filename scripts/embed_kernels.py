@@ -19,7 +19,7 @@ def name_of(path):
 
 def main(out, *files):
     digest, lines, rows = hashlib.sha256(), [], []
-    paths = [p for p in map(pathlib.Path, files) if p.parent.name != "vmath" or p.name not in LEFT_OUT]
+    paths = [p for p in map(pathlib.Path, files) if p.suffix != ".md" and (p.parent.name != "vmath" or p.name not in LEFT_OUT)]
     for i, path in enumerate(sorted(paths, key=name_of)):
         data = path.read_bytes()
         digest.update(name_of(path).encode() + b"\0" + data + b"\0")
