@@ -117,12 +117,6 @@ DEVICE bf16_t f32_to_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
   return y;
 }
-// tf32: 10 bits of fraction, to nearest, ties away from zero, as tensor cores' inputs are made.
-DEVICE uint32_t f32_to_tf32(float x) {
-  uint32_t y;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-  return y;
-}
 
 // ---- tensor cores: d += a b, fragments as PTX lays them out (mma.sync) --------------------------
 
