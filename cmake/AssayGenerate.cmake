@@ -62,7 +62,8 @@ endfunction()
 # Kernels of GPUs are compiled where there is one: their texts are part of the program.
 function(assay_generate_backends target)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/cuda/kernels/*"
-       "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.h" "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.inc")
+       "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.h" "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.inc"
+       "${PROJECT_SOURCE_DIR}/src/backends/layers/*.inc")
   add_custom_command(
     OUTPUT "${ASSAY_GENERATED}/backends/kernels.inc"
     COMMAND "${ASSAY_PYTHON}" "${PROJECT_SOURCE_DIR}/scripts/embed_kernels.py" "${ASSAY_GENERATED}/backends/kernels.inc"

@@ -69,6 +69,22 @@ DEVICE float shuffle_up_f32(float x, int by) { return __shfl_up_sync(ALL_LANES, 
 DEVICE float shuffle_down_f32(float x, int by) { return __shfl_down_sync(ALL_LANES, x, by); }
 DEVICE uint32_t ballot(int x) { return __ballot_sync(ALL_LANES, x); }
 
+// ---- memory: words of 32 bits at multiples of so many bytes
+// --------------------------------------
+
+DEVICE void READ_16(const void* p, uint32_t* words) {
+  const uint4 v = *(const uint4*)p;
+  words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+}
+DEVICE void READ_8(const void* p, uint32_t* words) {
+  const uint2 v = *(const uint2*)p;
+  words[0] = v.x, words[1] = v.y;
+}
+DEVICE void WRITE_16(void* p, const uint32_t* words) {
+  *(uint4*)p = make_uint4(words[0], words[1], words[2], words[3]);
+}
+DEVICE void WRITE_8(void* p, const uint32_t* words) { *(uint2*)p = make_uint2(words[0], words[1]); }
+
 // ---- atomics ------------------------------------------------------------------------------------
 
 DEVICE int32_t atomic_add_s32(int32_t* p, int32_t x) { return atomicAdd(p, x); }
