@@ -31,8 +31,7 @@ static void kernels_run(void** state) {
   const cuda_grid_t grid = {.blocks = N / 256, .threads = 256};
   ok(cuda_queue_launch(p.queue, get_kernel(&p, m, "adds", 0), &grid, &args));
   ok(driver->download(p.queue, args.y, y, sizeof y));
-  for (int i = 0; i < N; i++)
-    assert_int_equal((int)y[i], i / 256 * 256 + 255 - i % 256 + 1);
+  for (int i = 0; i < N; i++) assert_int_equal((int)y[i], i / 256 * 256 + 255 - i % 256 + 1);
   cuda_module_unload(p.device, m);
   platform_deinit(&p);
 }
@@ -68,6 +67,7 @@ static void kernels_compile(void** state) {
 
 int main(void) {
   find_platform();
-  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_run), cmocka_unit_test(kernels_compile)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_run),
+                                     cmocka_unit_test(kernels_compile)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,19 +17,19 @@ enum { GRANULE = 4, LARGE = 1 << 16 };
 typedef _Atomic uint64_t cell_t;
 enum { BY_ONE, BY_LANES, BY_WARPS, BY_BLOCKS, IS_PENDING = BY_LANES };
 
-struct shadow {
+struct history {
   size_t n, mapped;
   cell_t *written, *read;
-  atomic_uint launch;            // of which the cells are
-  atomic_uint last_written_by;   // a launch
+  atomic_uint launch;           // of which the cells are
+  atomic_uint last_written_by;  // a launch
 };
 
 static atomic_uint this_launch = 1;
 
 void start_checks(void) { atomic_fetch_add(&this_launch, 1); }
 
-struct shadow* make_shadow(size_t bytes) {
-  struct shadow* s = calloc(1, sizeof *s);
+struct history* make_history(size_t bytes) {
+  struct history* s = calloc(1, sizeof *s);
   if (!s) return NULL;
   s->n = bytes / GRANULE + 1;
   s->mapped = 2 * s->n * sizeof(cell_t);
@@ -41,13 +41,13 @@ struct shadow* make_shadow(size_t bytes) {
   return s;
 }
 
-void free_shadow(struct shadow* s) {
+void free_history(struct history* s) {
   if (!s) return;
   munmap((void*)s->written, s->mapped);
   free(s);
 }
 
-void clear_shadow(struct shadow* s) {
+void clear_history(struct history* s) {
   if (s->mapped > LARGE)
     madvise((void*)s->written, s->mapped, MADV_DONTNEED);
   else
@@ -59,14 +59,14 @@ void clear_shadow(struct shadow* s) {
 typedef struct place {
   const char* low;
   size_t bytes;
-  struct shadow* shadow;
+  struct history* history;
   bool is_shared, is_constant;
 } place_t;
 
 // Memory of the device comes into being as the launch sees it for the first time.
-static struct shadow* shadow_of(const range_t* range) {
-  if (range->shadow) return range->shadow;
-  return add_shadow(range->at);
+static struct history* history_of(const range_t* range) {
+  if (range->history) return range->history;
+  return add_history(range->at);
 }
 
 static bool in_global(run_t* r, const char* p, place_t* out) {
@@ -76,12 +76,12 @@ static bool in_global(run_t* r, const char* p, place_t* out) {
   for (int i = 0; i < 4; i++)
     if (p >= r->seen[i].low && p < r->seen[i].high) {
       *out = (place_t){r->seen[i].low, (size_t)(r->seen[i].high - r->seen[i].low),
-                       r->seen[i].shadow, false, false};
+                       r->seen[i].history, false, false};
       return true;
     }
   range_t range;
   if (!find_range(p, &range)) return false;
-  struct shadow* s = shadow_of(&range);
+  struct history* s = history_of(&range);
   if (s) r->seen[r->next_seen++ % 4] = (seen_t){range.at, range.at + range.bytes, s};
   *out = (place_t){range.at, range.bytes, s, false, false};
   return true;
@@ -91,9 +91,9 @@ static bool find_place(run_t* r, const char* p, place_t* out) {
   const code_t* c = r->code;
   const size_t dynamic = (size_t)r->launch->dynamic_bytes;
   if (p >= c->shared && p < c->shared + c->shared_bytes)
-    *out = (place_t){c->shared, c->shared_bytes, r->shared_shadow, true, false};
+    *out = (place_t){c->shared, c->shared_bytes, r->shared_history, true, false};
   else if (p >= r->dynamic && p < r->dynamic + dynamic)
-    *out = (place_t){r->dynamic, dynamic, r->dynamic_shadow, true, false};
+    *out = (place_t){r->dynamic, dynamic, r->dynamic_history, true, false};
   else if (p >= c->image && p < c->image + c->image_bytes)
     *out = (place_t){c->image, c->image_bytes, NULL, false, true};
   else
@@ -194,14 +194,15 @@ static uint64_t with_reader(uint64_t before, uint64_t now) {
 }
 
 static void check_cell(const access_t* a, const place_t* p, size_t i, unsigned mask) {
-  struct shadow* s = p->shadow;
+  struct history* s = p->history;
   const uint64_t now = cell_now(a->run, a->thread, p->is_shared, mask);
   const uint64_t w = atomic_load_explicit(&s->written[i], memory_order_relaxed);
   const uint64_t rd = atomic_load_explicit(&s->read[i], memory_order_relaxed);
   const size_t offset = i * GRANULE;
   if (w && is_open(w, now, BY_ONE)) fail_race(a, p, offset, w, "wrote");
   if (a->kind == IS_READ) {
-    if (w >> 60 & mask && how(w) == IS_PENDING) fail_race(a, p, offset, w, "has not brought yet, or brought");
+    if (w >> 60 & mask && how(w) == IS_PENDING)
+      fail_race(a, p, offset, w, "has not brought yet, or brought");
     atomic_store_explicit(&s->read[i], with_reader(rd, now), memory_order_relaxed);
     return;
   }
@@ -214,13 +215,13 @@ static void check_cell(const access_t* a, const place_t* p, size_t i, unsigned m
 }
 
 // What another launch did is of no interest.
-static void refresh(struct shadow* s, bool shared) {
+static void refresh(struct history* s, bool shared) {
   const unsigned now = atomic_load_explicit(&this_launch, memory_order_relaxed);
   if (shared || atomic_load_explicit(&s->launch, memory_order_acquire) == now) return;
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&lock);
   if (atomic_load(&s->launch) != now) {
-    clear_shadow(s);
+    clear_history(s);
     atomic_store_explicit(&s->launch, now, memory_order_release);
   }
   pthread_mutex_unlock(&lock);
@@ -229,7 +230,7 @@ static void refresh(struct shadow* s, bool shared) {
 static void check_order(const access_t* a, const place_t* p) {
   enum { NEAR = 2 };  // launches that a dependent one may run beside
   const run_t* r = a->run;
-  struct shadow* s = p->shadow;
+  struct history* s = p->history;
   const unsigned now = atomic_load_explicit(&this_launch, memory_order_relaxed);
   if (p->is_shared) return;
   if (!r->fibers[a->thread].waited) {
@@ -268,12 +269,13 @@ void check_access(run_t* r, int thread, const void* at, size_t bytes, access_kin
     fail_lane(r, ILLEGAL_ADDRESS, "%s: thread %d %s %zu bytes out of all memory", where, thread,
               verb(&a), bytes);
   }
-  if (!place.shadow) return;
-  refresh(place.shadow, place.is_shared);
+  if (!place.history) return;
+  refresh(place.history, place.is_shared);
   check_order(&a, &place);
   size_t offset = (size_t)(p - place.low);
   for (const size_t end = offset + bytes; offset < end;) {
-    const size_t in = offset % GRANULE, n = end - offset < GRANULE - in ? end - offset : GRANULE - in;
+    const size_t in = offset % GRANULE,
+                 n = end - offset < GRANULE - in ? end - offset : GRANULE - in;
     check_cell(&a, &place, offset / GRANULE, ((1U << n) - 1) << in);
     offset += n;
   }

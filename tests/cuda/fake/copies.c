@@ -1,6 +1,6 @@
 // Copies and fills. Pinned memory of the host is read and written when the stream comes to it,
-// pageable memory as the real driver does (CUDA driver API, "API synchronization behavior"): what is
-// uploaded is read before the call returns; what is downloaded is there when it does.
+// pageable memory as the real driver does (CUDA driver API, "API synchronization behavior"): what
+// is uploaded is read before the call returns; what is downloaded is there when it does.
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +22,7 @@ cuda_result_t cuMemcpyHtoDAsync(cuda_pointer_t to, const void* from, size_t byte
   return put(stream, &w);
 }
 
-cuda_result_t cuMemcpyDtoHAsync(void* to, cuda_pointer_t from, size_t bytes,
-                                cuda_stream_t stream) {
+cuda_result_t cuMemcpyDtoHAsync(void* to, cuda_pointer_t from, size_t bytes, cuda_stream_t stream) {
   CALLED(true);
   if (is_capturing(stream)) return CAPTURE_UNSUPPORTED;
   if (!device_memory(from, bytes)) return INVALID_VALUE;

@@ -1,5 +1,5 @@
-// Copies behind a lane's back (cp.async): done at the wait and not before, so that reading too early
-// shows.
+// Copies behind a lane's back (cp.async): done at the wait and not before, so that reading too
+// early shows.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,16 +15,14 @@ void lane_copy(fake_lane_t* lane, void* shared, const void* global, int bytes, i
   run_t* r = lane->run;
   fiber_t* f = &r->fibers[lane->thread];
   if ((uintptr_t)shared % (unsigned)bytes || (valid > 0 && (uintptr_t)global % (unsigned)bytes))
-    fail_lane(r, LAUNCH_FAILED, "line %d: copy_%d at an address that is no multiple of it", line,
-              bytes);
+    fail_lane(r, LAUNCH_FAILED, "line %d: copy_%d at an address off its own size", line, bytes);
   if (valid < 0 || valid > bytes)
     fail_lane(r, LAUNCH_FAILED, "line %d: copy_%d of %d valid bytes", line, bytes, valid);
   if (f->n_copies == MAX_ASYNC)
     fail_lane(r, LAUNCH_FAILED, "line %d: more than %d copies that nobody waits for", line,
               MAX_ASYNC);
   check_access(r, lane->thread, shared, (size_t)bytes, IS_ASKED, NULL, line);
-  if (valid > 0)
-    check_access(r, lane->thread, global, (size_t)valid, IS_READ, NULL, line);
+  if (valid > 0) check_access(r, lane->thread, global, (size_t)valid, IS_READ, NULL, line);
   f->copies[f->n_copies++] = (late_copy_t){shared, global, bytes, valid, line};
   f->open++;
 }

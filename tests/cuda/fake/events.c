@@ -32,8 +32,7 @@ static cuda_result_t put_event(cuda_stream_t stream, cuda_event_t e, work_kind_t
   const uint64_t moment = e->recorded;
   e->users++;
   pthread_mutex_unlock(&fake.lock);
-  const cuda_result_t r =
-      put(stream, &(work_t){.kind = kind, .event = e, .moment = moment});
+  const cuda_result_t r = put(stream, &(work_t){.kind = kind, .event = e, .moment = moment});
   if (r) {
     pthread_mutex_lock(&fake.lock);
     if (kind == RECORD) e->reached = moment;

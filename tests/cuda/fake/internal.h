@@ -74,7 +74,7 @@ typedef struct range {
   char* at;  // the host's address
   size_t bytes;
   bool is_pinned;
-  struct shadow* shadow;  // of checks; NULL: none yet
+  struct history* history;  // of checks; NULL: none yet
 } range_t;
 
 // The host's address of bytes that lie within one allocation; NULL: they do not.
@@ -83,8 +83,8 @@ bool is_pinned(const void* p);
 // The allocation around a host address that a kernel has.
 bool find_range(const void* p, range_t* out);
 uint64_t memory_version(void);  // another one where allocations came or went
-// The shadow of the allocation that begins at `at`, made now if need be; NULL: no memory.
-struct shadow* add_shadow(const void* at);
+// The history of the allocation that begins at `at`, made now if need be; NULL: no memory.
+struct history* add_history(const void* at);
 bool release_memory(cuda_pointer_t p);  // false: there is no such allocation
 void memory_end(void);
 
@@ -106,12 +106,12 @@ typedef enum work_kind {
 typedef struct work {
   work_kind_t kind;
   cuda_pointer_t to, from;
-  void* host;         // to or from which it is copied; what a function is called with
-  bool owns_host;     // it is a copy of the caller's
-  unsigned value;     // a byte, or a number that is written
+  void* host;      // to or from which it is copied; what a function is called with
+  bool owns_host;  // it is a copy of the caller's
+  unsigned value;  // a byte, or a number that is written
   size_t bytes;
   cuda_event_t event;
-  uint64_t moment;    // of the event
+  uint64_t moment;  // of the event
   void (*function)(void*);
   struct launch* launch;
   struct work* next;
@@ -198,17 +198,17 @@ typedef struct fiber {
   lane_state_t state;
   fake_warp_op_t op;
   int line;
-  unsigned turn;                      // which of the slots is the next operation's
-  uint64_t slots[2][SLOT_WORDS];      // what the lane gives to the others of its warp
-  late_copy_t copies[MAX_ASYNC];      // that were asked for
-  int groups[MAX_ASYNC];              // copies of each group that was committed
-  int n_copies, n_groups, open;       // open: copies that no group has yet
-  bool waited;                        // for inputs
+  unsigned turn;                  // which of the slots is the next operation's
+  uint64_t slots[2][SLOT_WORDS];  // what the lane gives to the others of its warp
+  late_copy_t copies[MAX_ASYNC];  // that were asked for
+  int groups[MAX_ASYNC];          // copies of each group that was committed
+  int n_copies, n_groups, open;   // open: copies that no group has yet
+  bool waited;                    // for inputs
 } fiber_t;
 
 typedef struct seen {  // where an address was found
   const char *low, *high;
-  struct shadow* shadow;
+  struct history* history;
 } seen_t;
 
 typedef struct fake_run {
@@ -231,7 +231,7 @@ typedef struct fake_run {
   char message[512];
   // Of checks.
   uint32_t block_epoch, warp_epochs[FAKE_MAX_THREADS / FAKE_WARP];
-  struct shadow *shared_shadow, *dynamic_shadow;
+  struct history *shared_history, *dynamic_history;
   seen_t seen[4];
   uint64_t seen_version;
   unsigned next_seen;
@@ -265,9 +265,9 @@ void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op);
 
 typedef enum access_kind { IS_READ, IS_WRITE, IS_ASKED } access_kind_t;
 
-struct shadow* make_shadow(size_t bytes);
-void free_shadow(struct shadow* s);
-void clear_shadow(struct shadow* s);
+struct history* make_history(size_t bytes);
+void free_history(struct history* s);
+void clear_history(struct history* s);
 // An access by a lane, at `at` in its code, or by an operation at a line (at: NULL).
 void lane_access(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);
 void check_access(run_t* r, int thread, const void* p, size_t bytes, access_kind_t kind,

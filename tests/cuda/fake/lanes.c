@@ -34,8 +34,8 @@ static void lane_wait_for_inputs(fake_lane_t* lane) {
 
 // ---- a warp -------------------------------------------------------------------------------------
 
-// Two slots in turn: nobody gives for the operation after the next before all have come to the next,
-// and so have read what was given for this one.
+// Two slots in turn: nobody gives for the operation after the next before all have come to the
+// next, and so have read what was given for this one.
 static uint64_t* next_slot(fake_lane_t* lane) {
   fiber_t* f = fiber_of(lane);
   return f->slots[f->turn++ & 1];

@@ -39,8 +39,8 @@ static bool read_attributes(const cuda_launch_config_t* c, launch_t* l) {
       l->dependent = a->value.on != 0;
     } else if (a->id == CUDA_LAUNCH_CLUSTER) {
       l->cluster = (int)a->value.cluster.x;
-      if (l->cluster < 1 || l->cluster > 16 || a->value.cluster.y != 1 ||
-          a->value.cluster.z != 1 || l->grid[0] % l->cluster != 0)
+      if (l->cluster < 1 || l->cluster > 16 || a->value.cluster.y != 1 || a->value.cluster.z != 1 ||
+          l->grid[0] % l->cluster != 0)
         return false;
     } else {
       return false;

@@ -44,13 +44,13 @@ bool find_range(const void* p, range_t* out) {
   return r != NULL;
 }
 
-struct shadow* add_shadow(const void* at) {
-  struct shadow* s = NULL;
+struct history* add_history(const void* at) {
+  struct history* s = NULL;
   pthread_mutex_lock(&fake.lock);
   range_t* r = around(at, 0);
   if (r) {
-    if (!r->shadow) r->shadow = make_shadow(r->bytes);
-    s = r->shadow;
+    if (!r->history) r->history = make_history(r->bytes);
+    s = r->history;
   }
   pthread_mutex_unlock(&fake.lock);
   return s;
@@ -116,7 +116,7 @@ static void release_at(ptrdiff_t i) {
   ranges.used -= r->is_pinned ? 0 : r->bytes;
   memset(r->at, 0xff, r->bytes);
   free(r->at);
-  free_shadow(r->shadow);
+  free_history(r->history);
   ranges.n--;
   memmove(r, r + 1, (ranges.n - (size_t)i) * sizeof *r);
   fake.state.live--;

@@ -147,8 +147,7 @@ cuda_result_t cuModuleLoadData(cuda_module_t* out, const void* code) {
   mkdir(FAKE_CACHE, 0777);
   snprintf(m->path, sizeof m->path, "%s/%016llx.so", FAKE_CACHE, (unsigned long long)image.hash);
   const char* elf = (const char*)code + sizeof image;
-  if ((access(m->path, R_OK) != 0 && !write_file(m->path, elf, image.bytes)) ||
-      !load_copy(m, 0))
+  if ((access(m->path, R_OK) != 0 && !write_file(m->path, elf, image.bytes)) || !load_copy(m, 0))
     return unload(m), INVALID_IMAGE;
   *out = m;
   return 0;

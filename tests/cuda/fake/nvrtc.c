@@ -1,6 +1,8 @@
 // A CUDA compiler without a GPU, for tests: gcc or clang on the kernel's text, behind a prelude for
-// the host (kernel/prelude.h). It gives a shared object as the "cubin". What was compiled before lies
-// in files of the build folder.
+// the host (kernel/prelude.h). It gives a shared object as the "cubin". What was compiled before
+// lies in files of the build folder.
+#include "backends/cuda/nvrtc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/cuda/nvrtc.h"
 #include "image.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -15,8 +15,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static char* map_stacks(void) {
   const size_t all = FAKE_MAX_THREADS * FAKE_STACK, bytes = 2 * all;
-  char* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                  -1, 0);
+  char* at =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return NULL;
   at += all - (uintptr_t)at % all;
   // What a lane writes past the end of its stack is not another's.
@@ -55,9 +55,9 @@ run_t* take_run(void) {
 static void free_dynamic(run_t* r) {
   free(r->dynamic);
   r->dynamic = NULL;
-  free_shadow(r->dynamic_shadow);
-  free_shadow(r->shared_shadow);
-  r->dynamic_shadow = r->shared_shadow = NULL;
+  free_history(r->dynamic_history);
+  free_history(r->shared_history);
+  r->dynamic_history = r->shared_history = NULL;
 }
 
 void give_run(run_t* r) {
@@ -90,12 +90,15 @@ void rest(run_t* r, lane_state_t state, fake_warp_op_t op, int line) {
 }
 
 static void start_lane(void) {
-  fake_lane_t* lane = (fake_lane_t*)(((uintptr_t)__builtin_frame_address(0) | (FAKE_STACK - 1)) + 1) - 1;
+  fake_lane_t* lane =
+      (fake_lane_t*)(((uintptr_t)__builtin_frame_address(0) | (FAKE_STACK - 1)) + 1) - 1;
   run_t* r = lane->run;
   ARRIVE(NULL, &r->main_bottom, &r->main_size);
   r->enter(r->launch->args);
   const fiber_t* f = &r->fibers[r->current];
-  if (f->n_copies) fail_lane(r, LAUNCH_FAILED, "thread %d ends before its copies have arrived (WAIT_COPIES)", lane->thread);
+  if (f->n_copies)
+    fail_lane(r, LAUNCH_FAILED, "thread %d ends before its copies have arrived (WAIT_COPIES)",
+              lane->thread);
   rest(r, DONE, 0, 0);
 }
 
@@ -129,10 +132,13 @@ static void fail_block(run_t* r, const char* format, ...) {
 }
 
 const char* op_name(fake_warp_op_t op) {
-  static const char* const names[] = {
-      "SYNC_WARP", "shuffle", "shuffle_xor", "shuffle_up", "shuffle_down", "ballot", "match_lanes",
-      "mma_f16",   "mma_bf16", "mma_tf32",   "mma_s8",     "mma_u8s8",     "load_matrices",
-      "load_matrices_transposed"};
+  static const char* const names[] = {"SYNC_WARP",     "shuffle",
+                                      "shuffle_xor",   "shuffle_up",
+                                      "shuffle_down",  "ballot",
+                                      "match_lanes",   "mma_f16",
+                                      "mma_bf16",      "mma_tf32",
+                                      "mma_s8",        "mma_u8s8",
+                                      "load_matrices", "load_matrices_transposed"};
   return names[op];
 }
 
@@ -206,10 +212,10 @@ static bool prepare_shared(run_t* r) {
   if (!r->dynamic && bytes) {
     if (posix_memalign(&at, 128, (size_t)bytes) != 0) return false;
     r->dynamic = at;
-    r->dynamic_shadow = make_shadow((size_t)bytes);
+    r->dynamic_history = make_history((size_t)bytes);
   }
-  if (r->code->shared_bytes && !r->shared_shadow)
-    r->shared_shadow = make_shadow(r->code->shared_bytes);
+  if (r->code->shared_bytes && !r->shared_history)
+    r->shared_history = make_history(r->code->shared_bytes);
   if (bytes) poison(r->dynamic, (size_t)bytes);
   poison(r->code->shared, r->code->shared_bytes);
   return true;
@@ -245,8 +251,8 @@ static void check_barrier(run_t* r) {
     if (g->state == f->state && g->line == f->line) continue;
     print_where(f, where[0], sizeof where[0]);
     print_where(g, where[1], sizeof where[1]);
-    fail_block(r, "a barrier is not reached by all threads: thread 0 %s, thread %d %s", where[0],
-               t, where[1]);
+    fail_block(r, "a barrier is not reached by all threads: thread 0 %s, thread %d %s", where[0], t,
+               where[1]);
     return;
   }
   r->block_epoch++;

@@ -1,6 +1,6 @@
 // Streams: a thread each, which does what was put into it behind the caller's back. It begins late:
-// what was put is held until the caller waits for something, or for a short time, or a random number
-// says so.
+// what was put is held until the caller waits for something, or for a short time, or a random
+// number says so.
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>

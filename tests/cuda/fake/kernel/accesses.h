@@ -16,11 +16,9 @@ FAKE_CALLED void fake_accessed(const void* p, size_t bytes, int is_write, const 
   fake_engine.access(lane, p, bytes, is_write, at);
 }
 
-#define FAKE_ACCESS(name, bytes, is_write)                             \
-  FAKE_CALLED void name(void* p);                                      \
-  FAKE_CALLED void name(void* p) {                                     \
-    fake_accessed(p, bytes, is_write, __builtin_return_address(0));    \
-  }
+#define FAKE_ACCESS(name, bytes, is_write) \
+  FAKE_CALLED void name(void* p);          \
+  FAKE_CALLED void name(void* p) { fake_accessed(p, bytes, is_write, __builtin_return_address(0)); }
 #define FAKE_ACCESSES(bytes)                                   \
   FAKE_ACCESS(__tsan_read##bytes, bytes, 0)                    \
   FAKE_ACCESS(__tsan_write##bytes, bytes, 1)                   \
@@ -36,9 +34,9 @@ FAKE_ACCESSES(4)
 FAKE_ACCESSES(8)
 FAKE_ACCESSES(16)
 
-#define FAKE_RANGE(name, is_write)                                         \
-  FAKE_CALLED void name(void* p, long bytes);                            \
-  FAKE_CALLED void name(void* p, long bytes) {                           \
+#define FAKE_RANGE(name, is_write)                                          \
+  FAKE_CALLED void name(void* p, long bytes);                               \
+  FAKE_CALLED void name(void* p, long bytes) {                              \
     fake_accessed(p, (size_t)bytes, is_write, __builtin_return_address(0)); \
   }
 FAKE_RANGE(__tsan_read_range, 0)

@@ -19,8 +19,7 @@ DEVICE f16_t f32_to_f16(float x) {
   const uint32_t sign = bits_of(x) >> 16 & 0x8000, a = bits_of(x) & 0x7fffffff;
   if (a > 0x7f800000) return 0x7fff;
   if (a >= 0x477ff000) return (f16_t)(sign | 0x7c00);
-  if (a < 0x38800000)
-    return (f16_t)(sign | (bits_of(float_of(a) + 0.5F) - 0x3f000000));
+  if (a < 0x38800000) return (f16_t)(sign | (bits_of(float_of(a) + 0.5F) - 0x3f000000));
   return (f16_t)(sign | (a + 0xc8000fff + (a >> 13 & 1)) >> 13);
 }
 

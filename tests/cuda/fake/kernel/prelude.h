@@ -13,13 +13,13 @@
 #define FAKE_VISIBLE __attribute__((visibility("default")))
 FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
 
-#define KERNEL(name, args_t, max)                                                        \
-  static void name(args_t a);                                                            \
-  static void fake_enter_##name(const void* args) {                                      \
-    args_t a;                                                                            \
-    memcpy(&a, args, sizeof a);                                                          \
-    name(a);                                                                             \
-  }                                                                                      \
+#define KERNEL(name, args_t, max)                                                                 \
+  static void name(args_t a);                                                                     \
+  static void fake_enter_##name(const void* args) {                                               \
+    args_t a;                                                                                     \
+    memcpy(&a, args, sizeof a);                                                                   \
+    name(a);                                                                                      \
+  }                                                                                               \
   FAKE_VISIBLE const fake_kernel_t fake_kernel_##name = {fake_enter_##name, sizeof(args_t), max}; \
   static void name(args_t a)
 #define DEVICE static inline __attribute__((unused))
@@ -84,16 +84,14 @@ DEVICE double double_of(uint64_t bits) {
 #define FAKE_SHUFFLED(op, x, other) fake_engine.shuffle(FAKE_LANE, op, (x), (other), __LINE__)
 #define shuffle_xor_f32(x, mask) \
   float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_XOR, bits_of(x), mask))
-#define shuffle_xor_u32(x, mask) \
-  ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_XOR, (uint32_t)(x), mask))
+#define shuffle_xor_u32(x, mask) ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_XOR, (uint32_t)(x), mask))
 #define shuffle_xor_u64(x, mask) FAKE_SHUFFLED(FAKE_SHUFFLE_XOR, x, mask)
 #define shuffle_f32(x, lane) float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE, bits_of(x), lane))
 #define shuffle_u32(x, lane) ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE, (uint32_t)(x), lane))
 #define shuffle_u64(x, lane) FAKE_SHUFFLED(FAKE_SHUFFLE, x, lane)
 #define shuffle_up_f32(x, by) float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_UP, bits_of(x), by))
 #define shuffle_up_u32(x, by) ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_UP, (uint32_t)(x), by))
-#define shuffle_down_f32(x, by) \
-  float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_DOWN, bits_of(x), by))
+#define shuffle_down_f32(x, by) float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_DOWN, bits_of(x), by))
 #define shuffle_down_u32(x, by) ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_DOWN, (uint32_t)(x), by))
 #define ballot(x) fake_engine.vote(FAKE_LANE, FAKE_BALLOT, (x) != 0, __LINE__)
 #define any_lane(x) (ballot(x) != 0)
