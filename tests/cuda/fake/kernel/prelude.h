@@ -97,6 +97,20 @@ DEVICE double double_of(uint64_t bits) {
 #define any_lane(x) (ballot(x) != 0)
 #define match_lanes_u32(x) fake_engine.vote(FAKE_LANE, FAKE_MATCH, (x), __LINE__)
 
+// ---- memory: words of 32 bits at multiples of so many bytes
+// --------------------------------------
+
+DEVICE void fake_align(const void* p, uintptr_t bytes, int line) {
+  if ((uintptr_t)p % bytes)
+    fake_engine.fail(FAKE_LANE, "READ_ or WRITE_ off a multiple of its bytes", line);
+}
+#define FAKE_WORDS(to, from, at, bytes) \
+  (fake_align(at, bytes, __LINE__), (void)memcpy(to, from, bytes))
+#define READ_16(p, words) FAKE_WORDS(words, p, p, 16)
+#define READ_8(p, words) FAKE_WORDS(words, p, p, 8)
+#define WRITE_16(p, words) FAKE_WORDS(p, words, p, 16)
+#define WRITE_8(p, words) FAKE_WORDS(p, words, p, 8)
+
 // ---- atomics: relaxed, as a GPU's ---------------------------------------------------------------
 
 #define FAKE_UNCHECKED __attribute__((no_sanitize("thread")))
