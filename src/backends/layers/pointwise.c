@@ -68,7 +68,8 @@ static bool output_is_known(const assay_sized_layer_t* l, bool integers) {
   for (size_t i = 1; i < l->n_out; i++)
     if (l->out[i].value) return false;
   const assay_type_t t = l->out[0].type;
-  if (integers) return assay_type_is_integer(t) || t == ASSAY_TYPE_BOOL;
+  if (integers)
+    return t == ASSAY_TYPE_BOOL || (assay_type_is_integer(t) && assay_type_bits(t) >= 8);
   return assay_type_is_kernel_float(t) || t == ASSAY_TYPE_BOOL;
 }
 

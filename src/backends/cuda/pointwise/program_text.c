@@ -135,9 +135,9 @@ static void print_row(const pointwise_code_t* c, assay_str_t* text) {
   for (int d = c->rank - 2; d > 0; d--)
     assay_str_printf(text,
                      "  const index_t r%d = rest %% (index_t)p->dims[%d];\n"
-                     "  rest /= (index_t)p->dims[%d];\n",
-                     d, d, d);
-  if (c->rank > 1) assay_str_append(text, "  const index_t r0 = rest;\n");
+                     "  rest /= (index_t)p->dims[%d];\n  (void)r%d;\n",
+                     d, d, d, d);
+  if (c->rank > 1) assay_str_append(text, "  const index_t r0 = rest;\n  (void)r0;\n");
 }
 
 static void print_place(const pointwise_code_t* c, size_t s, assay_str_t* text) {
@@ -220,12 +220,12 @@ static void print_vector(const pointwise_code_t* c, assay_str_t* text) {
 
 void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way,
                         assay_str_t* text) {
+  if (c->integers) assay_str_append(text, "#define PROGRAM_INTEGERS\n");
   assay_str_printf(text,
                    "#define PROGRAM_OUT %s\n#define PROGRAM_VECTOR %d\n#define PROGRAM_ROWS %d\n"
-                   "%s#include \"program_args.h\"\n#include \"functions.h\"\n"
+                   "#include \"program_args.h\"\n#include \"functions.h\"\n"
                    "typedef %s index_t;\n",
                    word_name(way->out), way->vector, c->rank > 1,
-                   c->integers ? "#define PROGRAM_INTEGERS\n" : "",
                    way->short_index ? "uint32_t" : "int64_t");
   print_code(c, way->out, text);
   print_one(c, text);

@@ -174,6 +174,19 @@ DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
 #define load_matrices_transposed(d, row) \
   fake_engine.load_matrices(FAKE_LANE, FAKE_LOAD_MATRICES_TRANSPOSED, d, row, __LINE__)
 
+// ---- memory: words of 32 bits at multiples of so many bytes
+// ---------------------------------------
+
+DEVICE const void* fake_aligned(const void* p, int bytes, int line) {
+  if ((uintptr_t)p % (uintptr_t)bytes)
+    fake_engine.fail(FAKE_LANE, "an address that is not aligned", line);
+  return p;
+}
+#define READ_16(p, words) memcpy(words, fake_aligned(p, 16, __LINE__), 16)
+#define READ_8(p, words) memcpy(words, fake_aligned(p, 8, __LINE__), 8)
+#define WRITE_16(p, words) memcpy((void*)(uintptr_t)fake_aligned(p, 16, __LINE__), words, 16)
+#define WRITE_8(p, words) memcpy((void*)(uintptr_t)fake_aligned(p, 8, __LINE__), words, 8)
+
 // ---- copies behind the thread's back ------------------------------------------------------------
 
 #define copy_16(shared, global, valid) \
