@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "backends/constants.h"
-#include "backends/cpu/attention/attention.h"
+#include "backends/layers/attention.h"
 #include "base/alloc.h"
 
 // ---- operands ----------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ static bool walk(const assay_sized_layer_t* l, const assay_attention_operand_t* 
   return true;
 }
 
-static bool read_view(const assay_sized_layer_t* l, attention_t* k,
+static bool read_view(const assay_sized_layer_t* l, attention_layer_t* k,
                       const assay_attention_operand_t* from, int rank, view_t* v,
                       attention_view_t* out) {
   const assay_operand_t* o = assay_sized_input(l, from->value);
@@ -164,12 +164,12 @@ static bool read_view(const assay_sized_layer_t* l, attention_t* k,
                             .at = v->at,
                             .row = v->strides[rank - 2],
                             .column = v->strides[rank - 1]};
-  k->base.in[out->index] = (assay_storage_t){o->type, ASSAY_LAYOUT_PLAIN};
+  k->in[out->index] = (assay_storage_t){o->type, ASSAY_LAYOUT_PLAIN};
   return true;
 }
 
 // Distances along the batch, in which a dimension of 1 stands still.
-static bool spread(const attention_t* k, const view_t* v, attention_view_t* out) {
+static bool spread(const attention_layer_t* k, const view_t* v, attention_view_t* out) {
   for (int i = 0; i < k->n_batch; i++) {
     if (v->dims[i] != 1 && v->dims[i] != k->batch[i]) return false;
     out->batch[i] = v->dims[i] == 1 ? 0 : v->strides[i];
@@ -178,7 +178,7 @@ static bool spread(const attention_t* k, const view_t* v, attention_view_t* out)
 }
 
 static bool read_output(const assay_sized_layer_t* l, const assay_attention_nodes_t* a,
-                        attention_t* k) {
+                        attention_layer_t* k) {
   const assay_operand_t* y = &l->out[0];
   view_t plain = {.rank = y->rank}, v = {.rank = a->rank};
   if (y->rank != a->rank || !assay_type_is_kernel_float(y->type)) return false;
@@ -192,13 +192,13 @@ static bool read_output(const assay_sized_layer_t* l, const assay_attention_node
     if (v.dims[i] != k->batch[i]) return false;
   k->y = (attention_view_t){
       .type = y->type, .row = v.strides[a->rank - 2], .column = v.strides[a->rank - 1]};
-  k->base.out[0] = (assay_storage_t){y->type, ASSAY_LAYOUT_PLAIN};
+  k->out = (assay_storage_t){y->type, ASSAY_LAYOUT_PLAIN};
   return v.dims[a->rank - 2] == k->q_len && v.dims[a->rank - 1] == k->v_size &&
          spread(k, &v, &k->y);
 }
 
 static bool read_operands(const assay_sized_layer_t* l, const assay_attention_nodes_t* a,
-                          attention_t* k) {
+                          attention_layer_t* k) {
   view_t q, keys, v;
   const int rank = a->rank;
   if (!read_view(l, k, &a->q, rank, &q, &k->q) || !read_view(l, k, &a->k, rank, &keys, &k->k) ||
@@ -227,8 +227,8 @@ static bool read_operands(const assay_sized_layer_t* l, const assay_attention_no
 
 // The dimensions of the hidden value that a mask makes: the scores' own, or what a Reshape before
 // it has made of them.
-static bool scores_dims(const assay_sized_layer_t* l, const attention_t* k, const assay_value_t* v,
-                        view_t* out) {
+static bool scores_dims(const assay_sized_layer_t* l, const attention_layer_t* k,
+                        const assay_value_t* v, view_t* out) {
   const assay_node_t* n = v->producer;
   while (n && strcmp(n->op_type, "MatMul") != 0 && strcmp(n->op_type, "Reshape") != 0) {
     // The operand that is hidden in the layer is the one that leads back.
@@ -250,8 +250,8 @@ static bool scores_dims(const assay_sized_layer_t* l, const attention_t* k, cons
   return out->rank >= 1 && out->dims[out->rank - 1] == k->kv_len;
 }
 
-static bool read_mask(const assay_sized_layer_t* l, attention_t* k, const assay_attention_mask_t* m,
-                      attention_mask_t* out) {
+static bool read_mask(const assay_sized_layer_t* l, attention_layer_t* k,
+                      const assay_attention_mask_t* m, attention_mask_t* out) {
   const assay_operand_t* o = assay_sized_input(l, m->value);
   view_t scores, mask = {0};
   if (!o || !scores_dims(l, k, m->scores, &scores) || o->rank > scores.rank) return false;
@@ -276,8 +276,8 @@ static bool read_mask(const assay_sized_layer_t* l, attention_t* k, const assay_
       out->strides[i] = stride;
   }
   // One input in one form.
-  const assay_type_t read = k->base.in[out->index].type;
-  k->base.in[out->index] = (assay_storage_t){out->type, ASSAY_LAYOUT_PLAIN};
+  const assay_type_t read = k->in[out->index].type;
+  k->in[out->index] = (assay_storage_t){out->type, ASSAY_LAYOUT_PLAIN};
   return !read || read == out->type;
 }
 
@@ -297,7 +297,7 @@ static assay_status_t number(const assay_sized_layer_t* l, const assay_value_t* 
 }
 
 static assay_status_t read_numbers(const assay_sized_layer_t* l, const assay_attention_nodes_t* a,
-                                   attention_t* k, bool* ok) {
+                                   attention_layer_t* k, bool* ok) {
   double scale = 1;
   for (int i = 0; i < a->n_factors; i++) {
     float x = 1;
@@ -310,15 +310,15 @@ static assay_status_t read_numbers(const assay_sized_layer_t* l, const assay_att
   return NULL;
 }
 
-assay_status_t attention_read_nodes(const assay_sized_layer_t* l, attention_t* k, bool* ok) {
+assay_status_t attention_read_nodes(const assay_sized_layer_t* l, attention_layer_t* k, bool* ok) {
   assay_attention_nodes_t a;
   *ok = l->layer->n_nodes >= 3 && l->n_out == 1 &&
         assay_attention_read(l->layer->nodes, l->layer->n_nodes, &a) && read_operands(l, &a, k);
   for (int i = 0; *ok && i < a.n_masks; i++) *ok = read_mask(l, k, &a.masks[i], &k->masks[i]);
   if (!*ok) return NULL;
   // Q, K and V may lie with room; masks and the result do not.
-  k->base.rooms = !l->out[0].capacity.size;
-  for (int i = 0; i < a.n_masks; i++) k->base.rooms &= !l->in[k->masks[i].index].capacity.size;
+  k->rooms = !l->out[0].capacity.size;
+  for (int i = 0; i < a.n_masks; i++) k->rooms &= !l->in[k->masks[i].index].capacity.size;
   k->n_masks = a.n_masks;
   return read_numbers(l, &a, k, ok);
 }

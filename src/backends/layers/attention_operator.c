@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/attention/attention.h"
+#include "backends/layers/attention.h"
 
 // An operand [batch, heads, rows, channels], or [batch, rows, heads * channels].
 static bool read_heads(const assay_operand_t* o, int index, int64_t heads, attention_view_t* at,
@@ -29,7 +29,7 @@ static bool read_heads(const assay_operand_t* o, int index, int64_t heads, atten
 // Heads of queries and of results, of which `group` neighbours share keys, as heads of keys and
 // members of the group. Where their rows lie as one matrix, the group's queries are rows of one
 // head, so that keys are packed once.
-static void share_keys(attention_t* k, int64_t group) {
+static void share_keys(attention_layer_t* k, int64_t group) {
   attention_view_t* const heads[] = {&k->q, &k->y};
   const bool single = k->q_len == 1;
   bool one = true;
@@ -52,7 +52,7 @@ static void share_keys(attention_t* k, int64_t group) {
 // The mask that is added, or that says which keys are seen: [batch, heads, queries, keys] or what
 // is broadcast to that.
 static bool read_mask(const assay_sized_layer_t* l, const assay_value_t* v, const int64_t to[4],
-                      attention_t* k) {
+                      attention_layer_t* k) {
   const assay_operand_t* o = assay_sized_input(l, v);
   if (!o || o->rank > 4 || (!assay_type_is_kernel_float(o->type) && o->type != ASSAY_TYPE_BOOL))
     return false;
@@ -73,8 +73,8 @@ static bool read_mask(const assay_sized_layer_t* l, const assay_value_t* v, cons
   memcpy(m.dims, to, 3 * sizeof *m.dims);
   memcpy(m.strides, strides, 3 * sizeof *m.strides);
   m.key = strides[3];
-  if (k->base.in[m.index].type) return false;  // one input in one form
-  k->base.in[m.index] = (assay_storage_t){m.type, ASSAY_LAYOUT_PLAIN};
+  if (k->in[m.index].type) return false;  // one input in one form
+  k->in[m.index] = (assay_storage_t){m.type, ASSAY_LAYOUT_PLAIN};
   k->masks[k->n_masks++] = m;
   return true;
 }
@@ -88,7 +88,7 @@ static bool left_out(const assay_sized_layer_t* l, const assay_node_t* n, size_t
 }
 
 // Numbers of a node's attributes.
-static bool read_attributes(const assay_node_t* n, bool onnx, attention_t* k) {
+static bool read_attributes(const assay_node_t* n, bool onnx, attention_layer_t* k) {
   const double otherwise = 1 / sqrt((double)k->size);
   const double scale = assay_attr_f64(n, "scale", onnx ? otherwise : 0);
   const int64_t left = onnx ? assay_attr_i64(n, "left_window_size", -1) : -1;
@@ -107,13 +107,13 @@ static bool read_attributes(const assay_node_t* n, bool onnx, attention_t* k) {
 }
 
 static bool read_operands(const assay_sized_layer_t* l, const assay_node_t* n, bool onnx,
-                          attention_t* k, int64_t* out_group) {
+                          attention_layer_t* k, int64_t* out_group) {
   int64_t q[4], kd[4], v[4], y[4];
   const assay_operand_t *o[3], *out = &l->out[0];
   for (size_t i = 0; i < 3; i++) {
     o[i] = assay_sized_input(l, n->inputs[i]);
     if (!o[i] || (!onnx && o[i]->rank != 3)) return false;
-    k->base.in[o[i] - l->in] = (assay_storage_t){o[i]->type, ASSAY_LAYOUT_PLAIN};
+    k->in[o[i] - l->in] = (assay_storage_t){o[i]->type, ASSAY_LAYOUT_PLAIN};
   }
   const int64_t qh = assay_attr_i64(n, onnx ? "q_num_heads" : "num_heads", 0);
   const int64_t kvh = onnx ? assay_attr_i64(n, "kv_num_heads", 0) : qh;
@@ -121,7 +121,7 @@ static bool read_operands(const assay_sized_layer_t* l, const assay_node_t* n, b
       !read_heads(o[1], (int)(o[1] - l->in), kvh, &k->k, kd) ||
       !read_heads(o[2], (int)(o[2] - l->in), kvh, &k->v, v) || !read_heads(out, 0, q[1], &k->y, y))
     return false;
-  k->base.out[0] = (assay_storage_t){out->type, ASSAY_LAYOUT_PLAIN};
+  k->out = (assay_storage_t){out->type, ASSAY_LAYOUT_PLAIN};
   k->n_batch = 2;
   memcpy(k->batch, q, 2 * sizeof *q);
   k->q_len = k->period = q[2];
@@ -134,7 +134,7 @@ static bool read_operands(const assay_sized_layer_t* l, const assay_node_t* n, b
          y[2] == q[2] && y[3] == v[3] && assay_mul_i64(q[0], q[1], &k->heads);
 }
 
-bool attention_read_operator(const assay_sized_layer_t* l, attention_t* k) {
+bool attention_read_operator(const assay_sized_layer_t* l, attention_layer_t* k) {
   const assay_node_t* n = l->layer->nodes[0];
   const bool onnx = !*n->domain && strcmp(n->op_type, "Attention") == 0;
   const bool ms =
