@@ -47,8 +47,7 @@ typedef struct fake_engine {
   uint32_t (*vote)(fake_lane_t* lane, fake_warp_op_t op, uint64_t x, int line);
   void (*mma)(fake_lane_t* lane, fake_warp_op_t op, void* d, const uint32_t* a, const uint32_t* b,
               int line);
-  void (*load_matrices)(fake_lane_t* lane, fake_warp_op_t op, uint32_t* d, const void* row,
-                        int line);
+  void (*matrices)(fake_lane_t* lane, fake_warp_op_t op, uint32_t* d, const void* row, int line);
   void (*copy)(fake_lane_t* lane, void* shared, const void* global, int bytes, int valid, int line);
   void (*commit_copies)(fake_lane_t* lane);
   void (*wait_copies)(fake_lane_t* lane, int left, int line);

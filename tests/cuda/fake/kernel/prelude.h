@@ -169,10 +169,9 @@ DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
 #define mma_tf32(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_TF32, d, x, y, __LINE__)
 #define mma_s8(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_S8, d, x, y, __LINE__)
 #define mma_u8s8(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_U8S8, d, x, y, __LINE__)
-#define load_matrices(d, row) \
-  fake_engine.load_matrices(FAKE_LANE, FAKE_LOAD_MATRICES, d, row, __LINE__)
+#define load_matrices(d, row) fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES, d, row, __LINE__)
 #define load_matrices_transposed(d, row) \
-  fake_engine.load_matrices(FAKE_LANE, FAKE_LOAD_MATRICES_TRANSPOSED, d, row, __LINE__)
+  fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES_TRANSPOSED, d, row, __LINE__)
 
 // ---- memory: words of 32 bits at multiples of so many bytes
 // ---------------------------------------
