@@ -108,7 +108,7 @@ static inline cuda_module_t load_text(platform_t* p, const char* text, const cha
   char* log = NULL;
   cuda_module_t m = NULL;
   char* code = compile_text(text, options, &log);
-  if (!code) fail_msg("%s\n%s", text, log);
+  if (!code) fail_msg("%s", log);
   ok(cuda_module_load(p->device, code, 0, &m));
   assay_free(code);
   assay_free(log);

@@ -15,7 +15,7 @@ enum { GRANULE = 4, LARGE = 1 << 16 };
 // A cell, from the lowest bit: 14 bits of the warp's epoch, 14 of the block's, 20 of the block's
 // number, 10 of the thread, 2 of how (below), 4 of which bytes.
 typedef _Atomic uint64_t cell_t;
-enum { BY_ONE, BY_LANES, BY_WARPS, BY_BLOCKS, IS_PENDING = BY_LANES };
+enum { BY_ONE, BY_LANES, BY_WARPS, BY_BLOCKS, WAS_ASKED = BY_LANES, WAS_ATOMIC = BY_WARPS };
 
 struct history {
   size_t n, mapped;
@@ -127,7 +127,10 @@ typedef struct access {
 } access_t;
 
 static const char* verb(const access_t* a) {
-  return a->kind == IS_READ ? "reads" : a->kind == IS_WRITE ? "writes" : "has copied";
+  return a->kind == IS_READ     ? "reads"
+         : a->kind == IS_WRITE  ? "writes"
+         : a->kind == IS_ATOMIC ? "changes"
+                                : "has copied";
 }
 
 static void fail_race(const access_t* a, const place_t* p, size_t offset, uint64_t other,
@@ -199,9 +202,10 @@ static void check_cell(const access_t* a, const place_t* p, size_t i, unsigned m
   const uint64_t w = atomic_load_explicit(&s->written[i], memory_order_relaxed);
   const uint64_t rd = atomic_load_explicit(&s->read[i], memory_order_relaxed);
   const size_t offset = i * GRANULE;
-  if (w && is_open(w, now, BY_ONE)) fail_race(a, p, offset, w, "wrote");
+  const bool both_atomic = a->kind == IS_ATOMIC && how(w) == WAS_ATOMIC;
+  if (w && !both_atomic && is_open(w, now, BY_ONE)) fail_race(a, p, offset, w, "wrote");
   if (a->kind == IS_READ) {
-    if (w >> 60 & mask && how(w) == IS_PENDING)
+    if (w >> 60 & mask && how(w) == WAS_ASKED)
       fail_race(a, p, offset, w, "has not brought yet, or brought");
     atomic_store_explicit(&s->read[i], with_reader(rd, now), memory_order_relaxed);
     return;
@@ -210,7 +214,8 @@ static void check_cell(const access_t* a, const place_t* p, size_t i, unsigned m
   uint64_t next = now;
   if (same_thread(w, now) && same_block_epoch(w, now) && same_warp_epoch(w, now))
     next |= w & (uint64_t)15 << 60;
-  if (a->kind == IS_ASKED) next |= (uint64_t)IS_PENDING << 58;
+  if (a->kind == IS_ASKED) next |= (uint64_t)WAS_ASKED << 58;
+  if (a->kind == IS_ATOMIC) next |= (uint64_t)WAS_ATOMIC << 58;
   atomic_store_explicit(&s->written[i], next, memory_order_relaxed);
 }
 
@@ -262,7 +267,8 @@ void check_access(run_t* r, int thread, const void* at, size_t bytes, access_kin
     if (found)
       fail_lane(r, ILLEGAL_ADDRESS, "%s: thread %d %s %zu bytes at byte %zu of %s of %zu bytes",
                 where, thread, verb(&a), bytes, (size_t)(p - place.low),
-                place.is_constant ? "constants"
+                place.is_constant
+                    ? "the code's image, behind its shared memory or in its constants,"
                 : place.is_shared ? "shared memory"
                                   : "an allocation",
                 place.bytes);

@@ -263,7 +263,7 @@ void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op);
 
 // ---- checks.c -----------------------------------------------------------------------------------
 
-typedef enum access_kind { IS_READ, IS_WRITE, IS_ASKED } access_kind_t;
+typedef enum access_kind { IS_READ, IS_WRITE, IS_ATOMIC, IS_ASKED } access_kind_t;
 
 struct history* make_history(size_t bytes);
 void free_history(struct history* s);

@@ -21,6 +21,10 @@ static void lane_sync_warp(fake_lane_t* lane, int line) {
   rest(lane->run, AT_WARP, FAKE_SYNC_WARP, line);
 }
 
+static void lane_atomic(fake_lane_t* lane, const void* p, size_t bytes, int line) {
+  check_access(lane->run, lane->thread, p, bytes, IS_ATOMIC, NULL, line);
+}
+
 static void lane_relax(fake_lane_t* lane) { rest(lane->run, RELAXES, 0, 0); }
 
 static void lane_fail(fake_lane_t* lane, const char* what, int line) {
@@ -127,5 +131,6 @@ const fake_engine_t fake_engine_of_lanes = {.global = lane_global,
                                             .wait_copies = lane_wait_copies,
                                             .wait_for_inputs = lane_wait_for_inputs,
                                             .access = lane_access,
+                                            .atomic = lane_atomic,
                                             .relax = lane_relax,
                                             .fail = lane_fail};

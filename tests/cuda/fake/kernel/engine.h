@@ -54,6 +54,7 @@ typedef struct fake_engine {
   void (*wait_for_inputs)(fake_lane_t* lane);
   // Accesses of the kernel's own; `at`: where its code is.
   void (*access)(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);
+  void (*atomic)(fake_lane_t* lane, const void* p, size_t bytes, int line);
   void (*relax)(fake_lane_t* lane);
   void (*fail)(fake_lane_t* lane, const char* what, int line);
 } fake_engine_t;

@@ -114,36 +114,38 @@ DEVICE void fake_align(const void* p, uintptr_t bytes, int line) {
 // ---- atomics: relaxed, as a GPU's ---------------------------------------------------------------
 
 #define FAKE_UNCHECKED __attribute__((no_sanitize("thread")))
-DEVICE FAKE_UNCHECKED int32_t atomic_add_s32(int32_t* p, int32_t x) {
-  return __atomic_fetch_add(p, x, __ATOMIC_RELAXED);
-}
-DEVICE FAKE_UNCHECKED uint32_t atomic_add_u32(uint32_t* p, uint32_t x) {
-  return __atomic_fetch_add(p, x, __ATOMIC_RELAXED);
-}
-DEVICE FAKE_UNCHECKED uint32_t atomic_cas_u32(uint32_t* p, uint32_t compare, uint32_t x) {
+#define FAKE_ATOMIC(name, type)                                                             \
+  DEVICE FAKE_UNCHECKED type fake_##name(type* p, type x, int line) {                       \
+    type old;                                                                               \
+    fake_engine.atomic(FAKE_LANE, p, sizeof *p, line);                                      \
+    __atomic_load(p, &old, __ATOMIC_RELAXED);                                               \
+    for (;;) {                                                                              \
+      type next = FAKE_NEXT_##name(old, x);                                                 \
+      if (__atomic_compare_exchange(p, &old, &next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) \
+        return old;                                                                         \
+    }                                                                                       \
+  }
+#define FAKE_NEXT_add_s32(old, x) (int32_t)((uint32_t)(old) + (uint32_t)(x))
+#define FAKE_NEXT_add_u32(old, x) ((old) + (x))
+#define FAKE_NEXT_add_f32(old, x) ((old) + (x))
+#define FAKE_NEXT_max_u32(old, x) ((old) > (x) ? (old) : (x))
+#define FAKE_NEXT_min_u32(old, x) ((old) < (x) ? (old) : (x))
+FAKE_ATOMIC(add_s32, int32_t)
+FAKE_ATOMIC(add_u32, uint32_t)
+FAKE_ATOMIC(add_f32, float)
+FAKE_ATOMIC(max_u32, uint32_t)
+FAKE_ATOMIC(min_u32, uint32_t)
+DEVICE FAKE_UNCHECKED uint32_t fake_cas_u32(uint32_t* p, uint32_t compare, uint32_t x, int line) {
+  fake_engine.atomic(FAKE_LANE, p, sizeof *p, line);
   __atomic_compare_exchange_n(p, &compare, x, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return compare;
 }
-DEVICE FAKE_UNCHECKED uint32_t atomic_max_u32(uint32_t* p, uint32_t x) {
-  uint32_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
-  while (old < x && !__atomic_compare_exchange_n(p, &old, x, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-    ;
-  return old;
-}
-DEVICE FAKE_UNCHECKED uint32_t atomic_min_u32(uint32_t* p, uint32_t x) {
-  uint32_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
-  while (old > x && !__atomic_compare_exchange_n(p, &old, x, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-    ;
-  return old;
-}
-DEVICE FAKE_UNCHECKED float atomic_add_f32(float* p, float x) {
-  uint32_t* at = (uint32_t*)(void*)p;
-  uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(at, &old, bits_of(float_of(old) + x), 0, __ATOMIC_RELAXED,
-                                      __ATOMIC_RELAXED))
-    ;
-  return float_of(old);
-}
+#define atomic_add_s32(p, x) fake_add_s32(p, x, __LINE__)
+#define atomic_add_u32(p, x) fake_add_u32(p, x, __LINE__)
+#define atomic_add_f32(p, x) fake_add_f32(p, x, __LINE__)
+#define atomic_max_u32(p, x) fake_max_u32(p, x, __LINE__)
+#define atomic_min_u32(p, x) fake_min_u32(p, x, __LINE__)
+#define atomic_cas_u32(p, compare, x) fake_cas_u32(p, compare, x, __LINE__)
 
 // ---- numbers ------------------------------------------------------------------------------------
 
@@ -172,19 +174,6 @@ DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
 #define load_matrices(d, row) fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES, d, row, __LINE__)
 #define load_matrices_transposed(d, row) \
   fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES_TRANSPOSED, d, row, __LINE__)
-
-// ---- memory: words of 32 bits at multiples of so many bytes
-// ---------------------------------------
-
-DEVICE const void* fake_aligned(const void* p, int bytes, int line) {
-  if ((uintptr_t)p % (uintptr_t)bytes)
-    fake_engine.fail(FAKE_LANE, "an address that is not aligned", line);
-  return p;
-}
-#define READ_16(p, words) memcpy(words, fake_aligned(p, 16, __LINE__), 16)
-#define READ_8(p, words) memcpy(words, fake_aligned(p, 8, __LINE__), 8)
-#define WRITE_16(p, words) memcpy((void*)(uintptr_t)fake_aligned(p, 16, __LINE__), words, 16)
-#define WRITE_8(p, words) memcpy((void*)(uintptr_t)fake_aligned(p, 8, __LINE__), words, 8)
 
 // ---- copies behind the thread's back ------------------------------------------------------------
 
