@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/shown.h"
 
-enum { MAX_HEADERS = 64, MAX_OPTIONS = 48 };
+enum { MAX_HEADERS = 64, MAX_OPTIONS = 48, LOG_BYTES = 1500 };
 
 static struct {
   pthread_mutex_t lock;
@@ -109,9 +109,12 @@ static void read_log(const cuda_compiler_t* c, nvrtc_program_t p, assay_str_t* o
   assay_free(text);
 }
 
+// The first complaints are what the others follow from.
 static assay_status_t failed(const cuda_compilation_t* what, int result, const assay_str_t* log) {
+  char first[LOG_BYTES];
+  snprintf(first, sizeof first, "%s", assay_str_get(log));
   return ASSAY_ERROR(ASSAY_INTERNAL, "the CUDA compiler refuses '%s' with '%s' (%d):\n" ASSAY_LINES,
-                     what->file, what->options, result, assay_str_get(log));
+                     what->file, what->options, result, first);
 }
 
 static assay_status_t take_code(const cuda_compiler_t* c, nvrtc_program_t p, void** out,

@@ -21,6 +21,6 @@ KERNEL(direct_conv, product_args_t, 256) {
       const float weight = ROUND(OPERAND)(LOAD(IN)(w, k * made + channel));
       sum = FMA(at < 0 ? 0.0F : ROUND(OPERAND)(LOAD(IN)(x, at)), weight, sum);
     }
-    finish(&a, &t, i / made, column, sum);
+    finish_sum(&a, &t, i / made, column, sum);
   }
 }

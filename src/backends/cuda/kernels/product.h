@@ -8,6 +8,9 @@
 
 #include "elements.h"
 #include "product_args.h"
+#if EPILOGUE
+#include "program.h"
+#endif
 
 // A tile of one matrix: the first row and column, and where the matrix begins in each operand.
 typedef struct tile {
@@ -88,12 +91,19 @@ DEVICE int64_t find_term(const product_args_t* a, const row_t* r, int64_t k) {
 
 // ---- the output ---------------------------------------------------------------------------------
 
-DEVICE void finish(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
+DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
                    float sum) {
-  ELEMENT(OUT)* y = GLOBAL(ELEMENT(OUT), a->y);
   if (row >= a->m || column >= a->n) return;
   if (a->bias) sum += GLOBAL(const float, a->bias)[t->matrix * a->bias_step + column];
-  STORE(OUT)(y, t->y + row * a->y_row + column, sum);
+  const int64_t at = t->y + row * a->y_row + column;
+#if EPILOGUE
+  const index_t line = (index_t)(t->y / a->y_row + row);
+  const index_t place = (index_t)(t->y % a->y_row + column);
+  GLOBAL(WORD_OF(PROGRAM_OUT), a->y)
+  [at] = TO_WORD(PROGRAM_OUT)(program(sum, line, place, &a->program));
+#else
+  STORE(OUT)(GLOBAL(ELEMENT(OUT), a->y), at, sum);
+#endif
 }
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_

@@ -2,7 +2,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_
 
-#include "types.h"
+#include "program_args.h"
 
 enum { PRODUCT_DIMS = 6, PRODUCT_AXES = 3 };
 
@@ -27,6 +27,7 @@ typedef struct product_args {
   int64_t x_sample;  // step of a sample
   int64_t x_place;   // and of a place of the input
   product_axis_t axes[PRODUCT_AXES];
+  program_args_t program;  // with EPILOGUE
 } product_args_t;
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_

@@ -54,5 +54,5 @@ KERNEL(product_fma, product_args_t, N_THREADS) {
   LAUNCH_NEXT();
   UNROLL
   for (int i = 0; i < TM; i++) UNROLL
-  for (int j = 0; j < TN; j++) finish(&a, &t, t.row + down + i, t.column + right + j, sums[i][j]);
+  for (int j = 0; j < TN; j++) finish_sum(&a, &t, t.row + down + i, t.column + right + j, sums[i][j]);
 }

@@ -166,6 +166,6 @@ KERNEL(product_mma, product_args_t, N_THREADS) {
   for (int i = 0; i < TM; i++) UNROLL
   for (int j = 0; j < TN; j++) UNROLL
   for (int r = 0; r < 4; r++)
-    finish(&a, &t, t.row + down + i * 16 + LANE / 4 + r / 2 * 8,
+    finish_sum(&a, &t, t.row + down + i * 16 + LANE / 4 + r / 2 * 8,
            t.column + right + j * 8 + 2 * (LANE % 4) + r % 2, sums[i][j][r]);
 }

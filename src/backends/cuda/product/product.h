@@ -3,6 +3,7 @@
 #define ASSAY_BACKENDS_CUDA_PRODUCT_PRODUCT_H_
 
 #include "backends/cuda/kernels/product_args.h"
+#include "backends/cuda/pointwise/program.h"
 #include "backends/cuda/tactic.h"
 
 typedef enum cuda_left { CUDA_LEFT_MATRIX = 0, CUDA_LEFT_CONV, CUDA_LEFT_TRANSPOSED } cuda_left_t;
@@ -28,7 +29,13 @@ assay_status_t cuda_product_read(const assay_sized_layer_t* l, cuda_product_t* p
 assay_status_t cuda_product_read_direct(const assay_sized_layer_t* l, cuda_product_t* p,
                                         bool* ok) ASSAY_MUST_USE;
 
-// A kernel of a product that was read: that of a source, on this grid.
+// What the layer does after the product; *out stays NULL where there is nothing, and *ok becomes
+// false where no program does it. Destroyed with cuda_program_destroy.
+assay_status_t cuda_product_program(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                    cuda_program_t** out, bool* ok) ASSAY_MUST_USE;
+
+// A kernel of a product that was read: that of a source (with its options; what comes after the
+// product is added), on this grid. *out stays NULL where no program does what comes after it.
 assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_product_t* p,
                                    const cuda_source_t* source, const cuda_grid_t* grid,
                                    assay_kernel_t** out) ASSAY_MUST_USE;

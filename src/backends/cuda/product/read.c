@@ -89,8 +89,8 @@ static assay_status_t read(const assay_sized_layer_t* l, bool direct, cuda_produ
   const bool conv = strcmp(n->op_type, "Conv") == 0 || strcmp(n->op_type, "ConvTranspose") == 0;
   *p = (cuda_product_t){.x = -1, .w = -1};
   *ok = false;
-  if (*n->domain || !(product || conv) || (direct && product) || l->layer->n_nodes != 1 ||
-      l->n_out != 1 || !l->out[0].value || !l->out[0].size || n->n_inputs < 2)
+  if (*n->domain || !(product || conv) || (direct && product) || l->layer->int8 || l->n_out != 1 ||
+      !l->out[0].value || !l->out[0].size || n->n_inputs < 2)
     return NULL;
   p->x = assay_sized_input_index(l, n->inputs[0]);
   if (p->x < 0 || !l->in[p->x].size) return NULL;
@@ -102,8 +102,18 @@ static assay_status_t read(const assay_sized_layer_t* l, bool direct, cuda_produ
   return product ? read_product(l, p, ok) : cuda_conv_read(l, direct, p, ok);
 }
 
+// Whether a program does what comes after the product.
+static assay_status_t check_program(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                    bool* ok) {
+  cuda_program_t* program = NULL;
+  ASSAY_TRY(cuda_product_program(l, p, &program, ok));
+  cuda_program_destroy(program);
+  return NULL;
+}
+
 assay_status_t cuda_product_read(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {
-  return read(l, false, p, ok);
+  ASSAY_TRY(read(l, false, p, ok));
+  return *ok ? check_program(l, p, ok) : NULL;
 }
 
 assay_status_t cuda_product_read_direct(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {
