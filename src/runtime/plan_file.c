@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "exec/choice/accuracy_gate.h"
+#include "exec/targets.h"
 #include "formats/format.h"
 #include "io/json.h"
 #include "onnx/onnx.h"
@@ -59,8 +60,7 @@ assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,
 
 static assay_status_t describe_machine(const assay_backend_t* backend, char* out, size_t capacity) {
   assay_str_t text = {0};
-  if (backend->describe) backend->describe(&text);
-  assay_status_t st = assay_str_status(&text);
+  assay_status_t st = assay_backend_describe_need(backend, &text);
   memset(out, 0, capacity);
   strncpy(out, assay_str_get(&text), capacity - 1);
   assay_str_deinit(&text);
@@ -525,8 +525,19 @@ static assay_status_t check_hash(const assay_mapping_t* file, uint64_t bytes) {
   return hash == kept ? NULL : corrupt("the plan file is damaged: its checksum does not hold");
 }
 
+// The target that the caller names, which is the plan's on one of its devices.
+static assay_status_t find_device(const head_t* h, const char* target,
+                                  const assay_backend_t** out) {
+  ASSAY_TRY(assay_target_find(target, ASSAY_TARGET_BUILD, out));
+  if (strcmp((*out)->name, h->backend) == 0) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "the plan was built for target '%s', not for '%s'; build it for that one",
+                     h->backend, target);
+}
+
 // Copies the head out and holds everything in it against the file.
-static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
+static assay_status_t read_head(assay_mapping_t* file, const char* target, head_t* h,
+                                const assay_backend_t** out_backend) {
   const uint64_t bytes = assay_mapping_size(file);
   const uint8_t* data = assay_mapping_data(file);
   if (bytes < sizeof magic || memcmp(data, magic, sizeof magic) != 0)
@@ -545,7 +556,9 @@ static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
       !is_inside(&h->saved, PAGE, end) || !is_text(h->assay, sizeof h->assay) ||
       !is_text(h->backend, sizeof h->backend) || !is_text(h->machine, sizeof h->machine))
     return corrupt("the plan file is damaged: its head makes no sense");
-  ASSAY_TRY(check_machine(h, assay_backend_find(h->backend)));
+  *out_backend = assay_backend_find(h->backend);
+  if (target) ASSAY_TRY(find_device(h, target, out_backend));
+  ASSAY_TRY(check_machine(h, *out_backend));
   return check_hash(file, end);
 }
 
@@ -812,13 +825,14 @@ static assay_status_t restore_saved(const assay_engine_t* e, const head_t* h, co
   return NULL;
 }
 
-static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
+static assay_status_t load(assay_mapping_t* file, const char* target, assay_engine_t** out) {
   head_t h;
+  const assay_backend_t* backend;
   json_t* text = NULL;
   assay_model_t* m = NULL;
   assay_plan_t* plan = NULL;
   assay_stripped_t* stripped = NULL;
-  ASSAY_TRY(read_head(file, &h));
+  ASSAY_TRY(read_head(file, target, &h, &backend));
   ASSAY_TRY(
       assay_json_parse(assay_mapping_data(file) + h.text.offset, (size_t)h.text.bytes, &text));
   const json_t* missing = json_object_get(text, "stripped");
@@ -836,7 +850,7 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   if (st)
     assay_plan_destroy(plan);
   else
-    st = assay_engine_create(plan, assay_backend_find(h.backend), &options, out);
+    st = assay_engine_create(plan, backend, &options, out);
   if (!st) {
     assay_mapping_retain(file);
     (*out)->file = file;
@@ -853,13 +867,17 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   return st;
 }
 
-assay_status_t assay_engine_load(const char* path, assay_engine_t** out) {
+assay_status_t assay_engine_load_on(const char* path, const char* target, assay_engine_t** out) {
   assay_mapping_t* file = NULL;
   assay_engine_t* e = NULL;
   ASSAY_TRY(assay_mapping_open(path, &file));
-  assay_status_t st = load(file, &e);
+  assay_status_t st = load(file, target, &e);
   assay_mapping_release(file);
   if (st) return assay_status_note(st, "'%s'", path);
   *out = e;
   return NULL;
+}
+
+assay_status_t assay_engine_load(const char* path, assay_engine_t** out) {
+  return assay_engine_load_on(path, NULL, out);
 }

@@ -371,7 +371,6 @@ static assay_status_t make_engine(const refit_t* r, assay_plan_t* take_plan, ass
                                            .timings_bytes = times.len,
                                            .forced = assay_engine_forced_tactics(r->engine),
                                            .batch_variant = assay_engine_batch_variant(r->engine),
-                                           .device = assay_engine_device(r->engine),
                                            .max_scratch = assay_engine_max_scratch(r->engine)};
   if (st)
     assay_plan_destroy(take_plan);

@@ -3,7 +3,6 @@
 #include "backends/cuda/tactic.h"
 #include "base/alloc.h"
 #include "exec/device/device_run.h"
-#include "exec/drivers.h"
 
 static void unshare_own(void* own) {
   cuda_functions_destroy(((cuda_own_t*)own)->functions);
@@ -67,7 +66,14 @@ static assay_status_t open_state(const assay_layers_t* layers, void* shared, con
   return assay_device_open(&kind, layers, shared, tap, out_state);
 }
 
-static void describe(assay_str_t* out) { assay_driver_describe(&assay_device_driver_cuda, out); }
+static assay_status_t open_on(const assay_layers_t* layers, int device, const assay_tap_t* tap,
+                              void** out_state) {
+  return assay_device_open_on(&kind, layers, device, tap, out_state);
+}
 
-const assay_backend_t assay_backend_cuda = {
-    .name = "cuda", .share = share, .open = open_state, .describe = describe, ASSAY_DEVICE_ROWS};
+const assay_backend_t assay_backend_cuda = {.name = "cuda",
+                                            .driver = &assay_device_driver_cuda,
+                                            .share = share,
+                                            .open = open_state,
+                                            .open_on = open_on,
+                                            ASSAY_DEVICE_ROWS};

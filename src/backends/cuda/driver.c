@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/cuda/driver_internal.h"
+#include "backends/cuda/nvrtc.h"
 #include "base/alloc.h"
 
 typedef struct event {
@@ -124,6 +125,31 @@ static assay_status_t open_gpu(int number, assay_device_t** out) {
   if (st) return close_gpu(&g->base), st;
   *out = &g->base;
   return NULL;
+}
+
+static assay_status_t count_gpus(int* out) {
+  const cuda_api_t* api;
+  ASSAY_TRY(cuda_api_get(&api));
+  CUDA_TRY(api, cuDeviceGetCount, out);
+  return NULL;
+}
+
+// Compiled code is for one architecture.
+static void describe_need(assay_device_t* d, assay_str_t* out) {
+  const cuda_gpu_t* g = gpu_of(d);
+  assay_str_printf(out, "GPUs of compute capability %d.%d", g->capability / 10, g->capability % 10);
+}
+
+static void describe_libraries(assay_str_t* out) {
+  const cuda_api_t* api;
+  const cuda_compiler_t* compiler;
+  assay_status_t st = cuda_api_get(&api);
+  if (!st) st = cuda_compiler_get(api->version, &compiler);
+  if (st)
+    assay_str_append(out, assay_status_message(st));
+  else
+    assay_str_printf(out, "NVRTC %d.%d", compiler->major, compiler->minor);
+  assay_status_free(st);
 }
 
 static void describe(assay_device_t* d, assay_str_t* out) {
@@ -386,7 +412,10 @@ static assay_status_t capture_launch(assay_capture_t* base, assay_queue_t* queue
 const assay_device_driver_t assay_device_driver_cuda = {.name = "cuda",
                                                         .open = open_gpu,
                                                         .close = close_gpu,
+                                                        .count = count_gpus,
                                                         .describe = describe,
+                                                        .describe_need = describe_need,
+                                                        .describe_libraries = describe_libraries,
                                                         .memory = memory,
                                                         .queue_create = queue_create,
                                                         .queue_destroy = queue_destroy,

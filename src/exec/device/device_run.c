@@ -633,17 +633,32 @@ static assay_status_t open_run(device_run_t* d, const assay_layers_t* layers,
   return d->driver->queue_create(d->shared->device, &d->queue);
 }
 
-assay_status_t assay_device_open(const assay_device_kind_t* kind, const assay_layers_t* layers,
-                                 void* shared, const assay_tap_t* tap, void** out_state) {
+// own: NULL: what is shared is somebody else's. It is the state's in any case.
+static assay_status_t open_with(const assay_device_kind_t* kind, const assay_layers_t* layers,
+                                assay_device_shared_t* shared, assay_device_shared_t* take_own,
+                                const assay_tap_t* tap, void** out_state) {
   device_run_t* d = NULL;
-  void* own = NULL;
-  ASSAY_TRY(ASSAY_NEW(&d));
+  assay_status_t st = ASSAY_NEW(&d);
+  if (st) return assay_device_unshare(take_own), st;
   d->driver = kind->driver;
-  assay_status_t st = shared ? NULL : assay_device_share(kind, layers, NULL, &own);
-  d->own = own;
-  d->shared = shared ? shared : own;
-  if (!st) st = open_run(d, layers, tap);
+  d->own = take_own;
+  d->shared = shared;
+  st = open_run(d, layers, tap);
   if (st) return assay_device_close(d), st;
   *out_state = d;
   return NULL;
+}
+
+assay_status_t assay_device_open_on(const assay_device_kind_t* kind, const assay_layers_t* layers,
+                                    int device, const assay_tap_t* tap, void** out_state) {
+  const assay_backend_options_t options = {.device = device};
+  void* own = NULL;
+  ASSAY_TRY(assay_device_share(kind, layers, &options, &own));
+  return open_with(kind, layers, own, own, tap, out_state);
+}
+
+assay_status_t assay_device_open(const assay_device_kind_t* kind, const assay_layers_t* layers,
+                                 void* shared, const assay_tap_t* tap, void** out_state) {
+  if (!shared) return assay_device_open_on(kind, layers, 0, tap, out_state);
+  return open_with(kind, layers, shared, NULL, tap, out_state);
 }
