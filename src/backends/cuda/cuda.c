@@ -1,10 +1,12 @@
 // The target "cuda": plans on a GPU (exec/device/device_run.h).
 #include "backends/cuda/driver.h"
+#include "backends/cuda/host/host.h"
 #include "backends/cuda/tactic.h"
 #include "base/alloc.h"
 #include "exec/device/device_run.h"
 
 static void unshare_own(void* own) {
+  cuda_host_destroy(((cuda_own_t*)own)->host);
   cuda_functions_destroy(((cuda_own_t*)own)->functions);
   assay_free(own);
 }
@@ -12,12 +14,13 @@ static void unshare_own(void* own) {
 static assay_status_t share_own(assay_device_t* d, const assay_layers_t* layers,
                                 const assay_backend_options_t* options, assay_weights_t* store,
                                 void** out) {
-  (void)layers, (void)options;
+  (void)options;
   cuda_own_t* own = NULL;
   ASSAY_TRY(ASSAY_NEW(&own));
   own->device = d;
   own->properties = cuda_device_properties(d);
   assay_status_t st = cuda_functions_create(d, store, &own->functions);
+  if (!st) st = cuda_host_create(layers, &own->host);
   if (st) return unshare_own(own), st;
   *out = own;
   return NULL;

@@ -184,6 +184,9 @@ static void queue_destroy(assay_queue_t* base) {
     CUDA_CALL_END(q->gpu, cuStreamDestroy, q->stream);
   }
   host_free(&q->gpu->base, q->mark);
+  for (size_t i = 0; i < q->n_staging; i++) host_free(&q->gpu->base, q->staging[i].memory);
+  assay_free(q->staging);
+  assay_status_free(atomic_load(&q->failed));
   assay_free(q);
 }
 
@@ -217,11 +220,14 @@ static assay_status_t queue_wait(assay_queue_t* base, int64_t* out_mark) {
   ASSAY_TRY(cuda_enter(q->gpu));
   const cuda_result_t r = q->gpu->api->cuStreamSynchronize(q->stream);
   cuda_leave(q->gpu);
-  if (r != CUDA_SUCCESS_RESULT && out_mark && q->marked) {
+  assay_status_t st = cuda_told(q->gpu, r, "cuStreamSynchronize");
+  // What the host's calls gave says itself where that was.
+  assay_status_t failed = atomic_exchange(&q->failed, NULL);
+  if (st && out_mark && q->marked) {
     const volatile uint32_t* at = q->mark;
     *out_mark = *at;
   }
-  return cuda_told(q->gpu, r, "cuStreamSynchronize");
+  return assay_status_join(st, failed);
 }
 
 static assay_status_t mark(assay_queue_t* base, int64_t at) {

@@ -18,6 +18,11 @@ typedef struct cuda_gpu {
   atomic_bool lost;  // a kernel broke the context: nothing works any more
 } cuda_gpu_t;
 
+typedef struct cuda_staging {
+  void* memory;
+  size_t bytes;
+} cuda_staging_t;
+
 typedef struct cuda_queue {
   assay_queue_t base;
   cuda_gpu_t* gpu;
@@ -25,6 +30,10 @@ typedef struct cuda_queue {
   uint32_t* mark;  // pinned; written by the stream
   cuda_pointer_t mark_at;
   bool marked, capturing;
+  _Atomic(assay_status_t)
+      failed;               // of the host's calls in it (call.h) the first since it was waited for
+  cuda_staging_t* staging;  // the last one is in use
+  size_t n_staging, cap_staging;
 } cuda_queue_t;
 
 // Makes the context of a GPU current; and no longer. Errors: DEVICE: it was lost

@@ -58,9 +58,3 @@ assay_status_t cuda_queue_launch(assay_queue_t* base, cuda_kernel_t k, const cud
   CUDA_CALL(q->gpu, cuLaunchKernelEx, &config, k, parameters, NULL);
   return NULL;
 }
-
-assay_status_t cuda_queue_call(assay_queue_t* base, void (*function)(void* user), void* user) {
-  const cuda_queue_t* q = (const cuda_queue_t*)base;
-  CUDA_CALL(q->gpu, cuLaunchHostFunc, q->stream, function, user);
-  return NULL;
-}

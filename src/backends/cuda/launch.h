@@ -37,9 +37,4 @@ typedef struct cuda_grid {
 assay_status_t cuda_queue_launch(assay_queue_t* q, cuda_kernel_t k, const cuda_grid_t* grid,
                                  const void* args) ASSAY_MUST_USE;
 
-// Calls a function of the host in the queue's order, in a thread of the driver's; it may not call
-// the driver.
-assay_status_t cuda_queue_call(assay_queue_t* q, void (*function)(void* user),
-                               void* user) ASSAY_MUST_USE;
-
 #endif  // ASSAY_BACKENDS_CUDA_LAUNCH_H_
