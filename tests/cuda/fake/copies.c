@@ -9,7 +9,7 @@
 cuda_result_t cuMemcpyHtoDAsync(cuda_pointer_t to, const void* from, size_t bytes,
                                 cuda_stream_t stream) {
   CALLED(true);
-  if (is_capturing(stream)) return CAPTURE_UNSUPPORTED;
+  if (is_capturing(stream) && !is_pinned(from)) return CAPTURE_UNSUPPORTED;
   if (!device_memory(to, bytes)) return INVALID_VALUE;
   work_t w = {.kind = UPLOAD, .to = to, .bytes = bytes, .owns_host = !is_pinned(from)};
   if (w.owns_host) {
@@ -24,7 +24,7 @@ cuda_result_t cuMemcpyHtoDAsync(cuda_pointer_t to, const void* from, size_t byte
 
 cuda_result_t cuMemcpyDtoHAsync(void* to, cuda_pointer_t from, size_t bytes, cuda_stream_t stream) {
   CALLED(true);
-  if (is_capturing(stream)) return CAPTURE_UNSUPPORTED;
+  if (is_capturing(stream) && !is_pinned(to)) return CAPTURE_UNSUPPORTED;
   if (!device_memory(from, bytes)) return INVALID_VALUE;
   const cuda_result_t r =
       put(stream, &(work_t){.kind = DOWNLOAD, .host = to, .from = from, .bytes = bytes});
