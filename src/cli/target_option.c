@@ -6,7 +6,7 @@
 #include "base/shown.h"
 #include "exec/targets.h"
 
-static const char* tell_auto(void) {
+static const char* report_auto(void) {
   assay_str_t why = {0};
   const assay_backend_t* b = assay_target_auto(&why);
   assay_print(stderr, "assay: --target auto: %s\n", assay_str_get(&why));
@@ -22,7 +22,7 @@ bool cli_target_settle(const verb_t* verb, void* args, int* out_exit) {
     memcpy(&given, field, sizeof given);
     if (!given) continue;
     if (strcmp(given, "auto") == 0) {
-      given = tell_auto();
+      given = report_auto();
       memcpy(field, &given, sizeof given);
     }
     const assay_backend_t* b = assay_backend_find(given);
