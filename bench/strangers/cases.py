@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 
 import healthy
-from architectures import FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of
+from architectures import FIFTH as FIFTH_ARCHITECTURES, FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of
 from data import draw
 from faults import KINDS, LEAST, difference, inject, same_shapes
 from golden import Runner, double_values, reference_values
@@ -18,7 +18,9 @@ COLUMNS = ("own", "new kind", "new architecture", "both new")  # the last three 
 LATER = "second generation"  # kinds and architectures alike, all of it held out
 THIRD = "third generation"   # the same
 FOURTH = "fourth generation"  # the same
-GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES), 4: (FOURTH, FOURTH_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
+FIFTH = "fifth generation"   # the same
+GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES), 4: (FOURTH, FOURTH_ARCHITECTURES),
+          5: (FIFTH, FIFTH_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
 
 
 @dataclass
