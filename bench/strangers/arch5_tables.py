@@ -88,9 +88,10 @@ def calibrated_margin(net):
 
 
 def kinds_and_numbers(net):
-    """Kinds as columns of ones beside numbers that were scaled; layers with gates."""
+    """Kinds as columns of ones beside numbers that the largest of a row scales; layers with gates."""
     kind, other = net.input("kind", [BATCH], "tokens", vocab=6), net.input("region", [BATCH], "tokens", vocab=4)
-    x = standardized(net, net.input("numbers", [BATCH, 5], "features", scale=2.0), 5)
+    x = net.input("numbers", [BATCH, 5], "features", scale=2.0)
+    x = net.op("Div", x, net.reduce("Max", net.op("Abs", x), [1]))
     x = net.concat(columns_of(net, kind, 6), columns_of(net, other, 4), x, axis=1)
     h = gated(net, x, 15, 16)
     h = net.add(h, gated(net, layer_norm(net, h, 16), 16, 16))

@@ -213,7 +213,7 @@ def half_zero(net):
 
 
 def mirrored(net):
-    """Seen as it is and in the mirror, with the same filters, and both averaged."""
+    """Seen as it is and turned by half, with the same filters, and both averaged."""
     n, x = 8, images(net)
     w1, b1 = net.trained((n, 3, 3, 3), 27, 1.4, "conv1.weight"), net.vector(n)
     w2, b2 = net.trained((n, n, 3, 3), n * 9, 1.4, "conv2.weight"), net.vector(n)
@@ -223,8 +223,9 @@ def mirrored(net):
         y = activation(net, net.op("Conv", y, w1, b1, kernel_shape=[3, 3], pads=[1] * 4), "relu")
         y = activation(net, net.op("Conv", y, w2, b2, kernel_shape=[3, 3], pads=[1] * 4), "relu")
         return net.op("Conv", y, w3, b3, kernel_shape=[1, 1])
-    turned = net.slice(x, 3, -1, -(1 << 31), -1)
-    back = net.slice(branch(turned), 3, -1, -(1 << 31), -1)
+    def flip(y):  # rows and columns
+        return net.op("Slice", y, net.ints(-1, -1), net.ints(-(1 << 62), -(1 << 62)), net.ints(2, 3), net.ints(-1, -1))
+    back = flip(branch(flip(x)))
     net.output(net.op("Sigmoid", net.mul(net.add(branch(x), back), net.const(0.5))), "heat")
 
 

@@ -157,6 +157,47 @@ def keys_from_values(s):
     return s.set_const(site[0], 1, s.const(site[1].input[1])) if site else None
 
 
+def filled_with_zeros(s):
+    """Keys and values were looked for under another name."""
+    sites = []
+    for n, chain in attention_scores(s):
+        behind = next((b for b in s.consumers(n.output[0]) if b.op_type == "MatMul"), None)
+        found = [layer_behind(s, chain[-1].input[1]), layer_behind(s, behind.input[1]) if behind is not None else None]
+        if all(f is not None for f in found) and found[0] is not found[1]:
+            sites.append(found)
+    site = s.choose(sites)
+    return [m for n in site for m in s.set_const(n, 1, np.zeros_like(s.const(n.input[1])))] if site else None
+
+
+def scale_of_heads(s):
+    """Scores divided by the root of how many heads there are, not of how wide one is."""
+    sites = []
+    for _, chain in attention_scores(s):
+        shape = s.shape(chain[-1].input[0])
+        for n in [*chain[:-1], s.producer(chain[-1].input[0])]:
+            c = scalar(s, n.input[1]) if n is not None and n.op_type in ("Mul", "Div") else None
+            if c is not None and len(shape) == 4 and shape[1] not in (1, shape[3]) and np.isclose(c if n.op_type == "Div" else 1 / c, shape[3] ** 0.5, rtol=1e-3):
+                sites.append((n, shape[1]))
+    site = s.choose(sites)
+    if site is None:
+        return None
+    n, heads = site
+    return s.set_const(n, 1, np.full_like(s.const(n.input[1]), heads ** (0.5 if n.op_type == "Div" else -0.5)))
+
+
+def gate_squashed(s):
+    """How much of a branch is added was meant as it is, not between nothing and all."""
+    def gates(n):
+        for i in (0, 1):
+            wide = s.made_by(n.input[i], "Unsqueeze")
+            if wide is not None and s.made_by(wide.input[0], "Split") is not None and any(b.op_type == "Add" for b in s.consumers(n.output[0])):
+                other = s.producer(n.input[1 - i])
+                if other is not None and other.op_type not in ("Add", "LayerNormalization", "Mul") or other is not None and layer_behind(s, n.input[1 - i]) is not None:
+                    yield n, i
+    site = s.choose([x for n in s.nodes("Mul") for x in gates(n)])
+    return s.before(*site, ("Sigmoid", ["."], {})) if site else None
+
+
 def block_left_out(s):
     """One block too few."""
     sums = [n for n in s.nodes("Add") if all(s.const(x) is None and x in s.values for x in n.input) and s.shape(n.input[0]) == s.shape(n.input[1])]
@@ -173,6 +214,9 @@ ROWS = [
     ("keys_not_turned", "sglang", "kvcache-ai/sglang#31", keys_not_turned),
     ("attention_scaled_twice", "maxtext", "AI-Hypercomputer/maxtext#3138", scaled_twice),
     ("keys_from_values", "transformers", "huggingface/transformers#40253", keys_from_values),
+    ("keys_filled_with_zeros", "TransformerLens", "TransformerLensOrg/TransformerLens#1620", filled_with_zeros),
+    ("attention_scale_of_heads", "tt-metal", "tenstorrent/tt-metal#56789", scale_of_heads),
+    ("gate_squashed", "transfusion-pytorch", "lucidrains/transfusion-pytorch#43", gate_squashed),
     ("became_causal", "transformers", "huggingface/transformers#46077", became_causal),
     ("mask_after_softmax", "timm", "huggingface/pytorch-image-models#2236", mask_after_softmax),
     ("relative_buckets_one_sided", "transformers", "huggingface/transformers#8518", buckets_one_sided),

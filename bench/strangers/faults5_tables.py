@@ -34,7 +34,40 @@ def metric_default(s):
     return [node]
 
 
+def range_lost(s):
+    """From nothing to one, whatever range was asked for."""
+    def fits(n):
+        wide = s.made_by(n.input[0], "Mul")
+        share = s.made_by(wide.input[0], "Div") if wide is not None else None
+        return scalar(s, n.input[1]) is not None and share is not None and scalar(s, wide.input[1]) is not None and \
+            s.const(share.input[1]) is not None and s.const(share.input[1]).size > 1
+    node = s.pick("Add", fits)
+    if node is None:
+        return None
+    wide = s.producer(node.input[0])
+    made = s.bypass(node, wide.output[0])
+    return [*made, *s.bypass(wide, wide.input[0])]
+
+
+def largest_not_absolute(s):
+    node = s.pick("Abs", lambda n: [b.op_type for b in s.consumers(n.output[0])] == ["ReduceMax"])
+    return s.bypass(node, node.input[0]) if node is not None else None
+
+
+def curve_turned(s):
+    """A chance that rises with the margin falls with it."""
+    def fits(n):
+        c, more = s.const(n.input[1]), s.consumers(n.output[0])
+        return c is not None and c.ndim == 1 and np.all(c < 0) and len(more) == 1 and more[0].op_type == "Add" and \
+            [b.op_type for b in s.consumers(more[0].output[0])] == ["Exp"]
+    node = s.pick("Mul", fits)
+    return s.set_const(node, 1, -s.const(node.input[1])) if node is not None else None
+
+
 ROWS = [
+    ("range_of_scaler_lost", "skl2onnx", "onnx/sklearn-onnx#986", range_lost),
+    ("largest_not_absolute", "skl2onnx", "onnx/sklearn-onnx#793", largest_not_absolute),
+    ("curve_of_margin_turned", "skl2onnx", "onnx/sklearn-onnx#990", curve_turned),
     ("missing_values_kept", "skl2onnx", "onnx/sklearn-onnx#191", missing_kept),
     ("neighbours_count_alike", "skl2onnx", "onnx/sklearn-onnx#112", neighbours_alike),
     ("neighbour_metric_default", "skl2onnx", "onnx/sklearn-onnx#203", metric_default),
