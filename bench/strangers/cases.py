@@ -115,8 +115,15 @@ def draw_healthy(seed, number, assay, of=1):
             column = GROUPS[of][0] if of > 1 else "held out" if held_out(name) else "own"
             case = Case(id_of("H", seed, number, of), column, name, kind, given.proto, intact.proto,
                         model.style, model.opset, model.batch, options=options, intermediates=intermediates, recipe=given)
-            if runs(case):
+            if runs(case) and (of < 5 or "float network" not in kind or near(case)):
                 return case
+
+
+def near(case, most=0.3):
+    """Whether few bits leave the outputs what they were, more or less: who loses more is not a healthy model."""
+    feed = feeds(case, "given", 1)[0]
+    given, want = Runner(case.model)(feed), Runner(case.intact)(feed)
+    return max(difference(given[k], want[k]) for k in want) < most
 
 
 def runs(case):
