@@ -4,7 +4,7 @@ import numpy as np
 from arch3_audio import mel_bank, windowed_basis
 from blocks import activation, layer_norm, linear, recurrent
 from layers4 import block, feed_forward, learned
-from layers5 import modulated, snake, table_of, unit_length, waves
+from layers5 import grouped_attention, modulated, snake, table_of, unit_length, waves
 from net import BATCH
 from vision import conv
 
@@ -175,3 +175,50 @@ def sound_from_noise(net):
             y = net.transpose(conv(net, net.transpose(y, 0, 2, 1), d, d, 3, rank=1, hint="conv"), 0, 2, 1)
             h = net.add(h, net.mul(feed_forward(net, y, d, 20, "mish"), gate))
     net.output(linear(net, h, d, 6, hint="out"), "noise")
+
+
+def near_frames(net):
+    """Frames look at each other with a bias for how far apart they are, in few buckets; each frame's vector at length one."""
+    n, d, heads, buckets = 9, 16, 2, net.pick(6, 8)
+    x = net.input("frames", [BATCH, n, 6], "signal")
+    gap = np.arange(n)[None] - np.arange(n)[:, None]
+    index = np.where(gap > 0, buckets // 2, 0) + np.minimum(np.abs(gap), buckets // 2 - 1)
+    bias = net.op("Gather", learned(net, (buckets, heads), "rel_attn_embed.weight", 1.0), net.const(index, np.int64), axis=0)
+    bias = net.unsqueeze(net.transpose(bias, 2, 0, 1), 0)
+    h = linear(net, x, 6, d, hint="in")
+    for i in range(2):
+        with net.scope(f"layers.{i}"):
+            h = net.add(h, grouped_attention(net, layer_norm(net, h, d, hint="ln1"), n, d, heads, bias, like=x, turned=False))
+            h = net.add(h, feed_forward(net, layer_norm(net, h, d, hint="ln2"), d, 24, net.pick("gelu", "relu")))
+    net.output(unit_length(net, linear(net, h, d, 12, hint="project")), "vectors")
+
+
+def gated_dilations(net):
+    """Samples through gates that see further and further, what each adds to the end, and the next sample's shares."""
+    n = 8
+    x = conv(net, net.input("samples", [BATCH, 1, 24], "signal"), 1, n, 3, rank=1, hint="causal")
+    ends = None
+    for i, step in enumerate((1, 2, 4)):
+        with net.scope(f"layer{i}"):
+            y = net.mul(net.op("Tanh", conv(net, x, n, n, 3, rank=1, dilation=step, hint="filter")),
+                        net.op("Sigmoid", conv(net, x, n, n, 3, rank=1, dilation=step, hint="gate")))
+            skip = conv(net, y, n, 12, 1, rank=1, hint="skip")
+            ends = net.add(ends, skip) if ends else skip
+            x = net.add(x, conv(net, y, n, n, 1, rank=1, hint="res"))
+    y = conv(net, activation(net, ends, net.pick("relu", "mish")), 12, 16, 1, rank=1, hint="out", gain=2.0)
+    net.output(net.softmax(net.transpose(y, 0, 2, 1), 3), "shares")
+
+
+def two_way_letters(net):
+    """Bands without each recording's mean, layers in both directions that are added, and the logarithm of each letter's share."""
+    bands, h, kind = 6, 10, net.pick("GRU", "LSTM", "RNN")
+    x = net.input("bands", [BATCH, bands, 20], "signal")
+    x = net.op("Sub", x, net.reduce("Mean", x, [2]))
+    x = activation(net, conv(net, x, bands, 8, 3, stride=2, rank=1, hint="conv"), "relu")
+    x = net.transpose(x, 2, 0, 1)
+    for i in range(2):
+        y, _ = recurrent(net, x, kind, 8 if i == 0 else h, h, "bidirectional", hint=f"rnn{i}")
+        a, b = net.split(y, [h, h], 2)
+        x = net.add(a, b)
+    y = linear(net, net.transpose(x, 1, 0, 2), h, 15, hint="letters", gain=2.0)
+    net.output(net.op("LogSoftmax", y, axis=2), "log_probs")

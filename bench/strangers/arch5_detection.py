@@ -3,7 +3,7 @@ import numpy as np
 
 from blocks import activation, layer_norm, linear
 from layers4 import feed_forward, learned
-from layers5 import cross_attention, flat_tokens
+from layers5 import cross_attention, flat_tokens, unit_length
 from net import BATCH
 from vision import conv, conv_bn, global_pool, images, resize
 
@@ -191,3 +191,31 @@ def three_heads(net):
     net.output(net.op("MatMul", years, net.weight(8.0 * np.arange(12, dtype=np.float32).reshape(12, 1), "years")), "age")
     net.output(net.op("Sigmoid", linear(net, x, n, 1, rank=2, hint="gender", gain=2.0)), "gender")
     net.output(net.op("LogSoftmax", linear(net, x, n, 7, rank=2, hint="mood", gain=2.0), axis=1), "mood")
+
+
+def second_stage(net):
+    """Boxes of one picture at two levels: what is in each, its class, and by how much it should move."""
+    boxes = net.input("boxes", [4, 4], "boxes")
+    c2 = conv_bn(net, images(net), 3, 8, 3, "relu", stride=2, hint="c2")
+    c3 = conv_bn(net, c2, 8, 8, 3, "relu", stride=2, hint="c3")
+    more = {"coordinate_transformation_mode": net.pick("half_pixel", "output_half_pixel")} if net.opset >= 16 else {}
+    parts = [net.op("RoiAlign", c, boxes, net.const(np.zeros(4), np.int64), output_height=2, output_width=2, spatial_scale=scale,
+                    sampling_ratio=net.pick(0, 2), **more) for c, scale in ((c2, 0.5), (c3, 0.25))]
+    x = net.op("Flatten", net.concat(*parts, axis=1), axis=1)
+    h = activation(net, linear(net, x, 64, 20, rank=2, hint="fc1"), net.pick("relu", "gelu"))
+    net.output(net.op("LogSoftmax", linear(net, h, 20, 6, rank=2, hint="cls", gain=2.0), axis=1), "classes")
+    net.output(net.add(boxes, net.mul(linear(net, h, 20, 4, rank=2, hint="move"), net.const(0.5))), "moved")
+
+
+def plane_boxes(net):
+    """Seen from above: boxes with an angle, offsets within twice a cell, and the vector of each at length one."""
+    n = 10
+    x = conv_bn(net, net.input("pillars", [BATCH, 4, 8, 8], "image"), 4, n, 3, "relu", hint="c1")
+    x = conv_bn(net, x, n, n, 3, net.pick("relu", "mish"), stride=2, hint="c2")
+    y = flat_tokens(net, conv(net, x, n, 8, 1, hint="head"), 8, 16)
+    move, turn, looks = net.split(y, [2, 1, 5], 2)
+    at = net.op("Sub", net.mul(net.op("Sigmoid", move), net.const(2.0)), net.const(0.5))
+    at = net.mul(net.add(at, net.const(places(4, 0.0))), net.const(2.0))
+    angle = net.mul(net.mul(net.op("Tanh", turn), net.const(180.0)), net.const(np.pi / 180))
+    net.output(net.concat(at, net.op("Cos", angle), net.op("Sin", angle), axis=2), "boxes")
+    net.output(unit_length(net, looks, 2), "looks")

@@ -114,8 +114,9 @@ def mixed_steps(net):
         with net.scope(f"blocks.{i}/att"):
             h = layer_norm(net, x, d, hint="ln")
             before = shifted(net, h, n)
-            k, v, r = (linear(net, lerp(net, h, before, net.weight(net.rng.uniform(0.1, 0.9, (1, 1, d)).astype(np.float32), f"time_mix_{m}")), d, d, bias=False, hint=m)
-                       for m in ("key", "value", "receptance"))
+            mixed = {m: lerp(net, h, before, net.weight(net.rng.uniform(0.1, 0.9, (1, 1, d)).astype(np.float32), f"time_mix_{m}"))
+                     for m in ("key", "value", "receptance")}
+            k, v, r = (linear(net, x_m, d, d, bias=False, hint=m) for m, x_m in mixed.items())
             decay = net.op("Exp", net.op("Neg", net.op("Exp", learned(net, (1, 1, d), "time_decay", 0.6))))
             weight = net.op("Exp", net.clip(k, -4.0, 4.0))
             rows, top, below = [], None, None

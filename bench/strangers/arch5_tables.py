@@ -205,7 +205,8 @@ def ray_field(net):
     h = activation(net, linear(net, net.concat(h, x, axis=1), d + 3 + 6 * count, d, rank=2, hint="fc2"), "relu")
     net.output(net.op("Softplus", linear(net, h, d, 1, rank=2, hint="density")), "density")
     y = net.concat(linear(net, h, d, 12, rank=2, hint="bottle"), encoded(view, 2), axis=1)
-    net.output(net.op("Sigmoid", linear(net, activation(net, linear(net, y, 27, 16, rank=2, hint="rgb1"), "relu"), 16, 3, rank=2, hint="rgb2", gain=2.0)), "rgb")
+    y = activation(net, linear(net, y, 27, 16, rank=2, hint="rgb1"), "relu")
+    net.output(net.op("Sigmoid", linear(net, y, 16, 3, rank=2, hint="rgb2", gain=2.0)), "rgb")
 
 
 def real_fourier(net):
@@ -240,3 +241,54 @@ def normal_series(net):
     y = linear(net, net.reshape(h, [BATCH, c, 48], like=x), 48, later, hint="head")
     y = net.transpose(y, 0, 2, 1)
     net.output(net.add(net.mul(y, deviation), mean), "later")
+
+
+def wind_and_load(net):
+    """Where the wind comes from in degrees, how strong it is, and what plants will give; the angle as a point on a circle."""
+    n = net.pick(6, 8)
+    degrees, rest = net.input("direction", [BATCH, n], "time"), net.input("weather", [BATCH, n, 4], "signal")
+    angle = net.mul(degrees, net.const(np.pi / 180)) if net.pick(True, False) else net.op("Div", degrees, net.const(180 / np.pi))
+    x = net.concat(net.unsqueeze(net.op("Sin", angle), 2), net.unsqueeze(net.op("Cos", angle), 2), rest, axis=2)
+    h = linear(net, x, 6, 12, hint="in")
+    gate = net.mul(net.op("Tanh", linear(net, h, 12, 12, hint="value")), net.op("Sigmoid", linear(net, h, 12, 12, hint="gate")))
+    h = net.op("CumSum", net.mul(gate, net.const(1 / n)), net.const(1, np.int64))
+    net.output(net.op("Softplus", linear(net, net.concat(h, x, axis=2), 18, 2, hint="out")), "power")
+
+
+def drawn_codes(net):
+    """A code for each row with given noise, by the logarithm of how uncertain it is, and the row from it."""
+    n, d, act = 9, net.pick(4, 6), net.pick("relu", "gelu", "gelu_tanh")
+    x, noise = net.input("x", [BATCH, n], "features"), net.input("noise", [BATCH, d], "features")
+    h = activation(net, linear(net, x, n, 16, rank=2, hint="enc"), act)
+    mean, logs = linear(net, h, 16, d, rank=2, hint="mu"), linear(net, h, 16, d, rank=2, hint="log_var")
+    z = net.add(mean, net.mul(noise, net.op("Exp", net.mul(logs, net.const(0.5)))))
+    h = activation(net, linear(net, z, d, 16, rank=2, hint="dec1"), act)
+    net.output(linear(net, h, 16, n, rank=2, hint="dec2"), "x_again")
+    net.output(mean, "mean")
+
+
+def picture_of_places(net):
+    """Colours of places in a plane, from waves that are doubled, and from a code that says which picture."""
+    count, d = net.pick(3, 4), 20
+    p, code = net.input("xy", [BATCH, 2], "points"), net.input("code", [BATCH, 6], "features")
+    angle = net.mul(net.unsqueeze(p, 2), net.const(np.pi * 2.0 ** np.arange(count).reshape(1, 1, count)))
+    x = net.reshape(net.concat(net.op("Sin", angle), net.op("Cos", angle), axis=2), [BATCH, 4 * count], like=p)
+    h = linear(net, net.concat(x, code, axis=1), 4 * count + 6, d, rank=2, hint="fc1")
+    for i in range(2):
+        h = net.add(h, linear(net, activation(net, layer_norm(net, h, d, hint=f"ln{i}"), net.pick("relu", "swish", "mish")), d, d, rank=2, hint=f"fc{i + 2}"))
+    net.output(net.op("Sigmoid", linear(net, h, d, 3, rank=2, hint="rgb", gain=2.0)), "rgb")
+
+
+def nearest_centres(net):
+    """Rows scaled to a range, how far each learned centre is, and the mean of the answers of those that are near."""
+    n, centres, k = 5, 14, 3
+    x = net.input("rows", [BATCH, n], "features", scale=2.0)
+    x = net.op("Div", net.op("Sub", x, net.const(net.rng.uniform(-3, -2, n))), net.const(net.rng.uniform(4, 6, n)))
+    x = net.add(net.mul(x, net.const(net.pick(2.0, 3.0))), net.const(-1.0))
+    gap = net.op("Sub", net.unsqueeze(x, 1), net.const(0.8 * net.rng.standard_normal((1, centres, n))))
+    distance = net.reduce(net.pick("L1", "L2"), gap, [2], 0)
+    values, index = net.topk(distance, k, axis=1, largest=0)
+    weight = net.unsqueeze(net.op("Div", net.const(1.0), net.op("Max", values, net.const(1e-6))), 2)
+    answers = net.op("Gather", net.weight((2 * net.rng.standard_normal((centres, 3))).astype(np.float32), "answers"), index, axis=0)
+    net.output(net.op("Div", net.reduce("Sum", net.mul(answers, weight), [1], 0), net.reduce("Sum", weight, [1], 0)), "answer")
+    net.output(values, "distances")

@@ -63,8 +63,9 @@ TABLES = {"dlrm", "deep_fm", "two_towers", "tabular", "flow", "n_beats", "autoen
           "prototypes", "universal", "early_exit", "nearest", "kernel_machine", "boosted", "discriminant", "multi_task", "neural_ode", "mixture_density",
           "price", "one_against_rest", "softmax_regression", "mlp_classifier", "self_scaled", "res_table", "ensemble", "recommender", "step_time",
           "sparse_code", "filled_columns", "logged_target", "whitened_parts", "weighed_neighbours", "even_trees", "calibrated_margin",
-          "kinds_and_numbers", "scaled_denoiser", "guided_step", "four_slopes", "ray_field"}
-FIXED = {"flow_warp", "gcn", "dgcnn", "memory", "roi_heads", "sage", "pooled_regions", "kept_boxes"}  # no batch
+          "kinds_and_numbers", "scaled_denoiser", "guided_step", "four_slopes", "ray_field", "drawn_codes", "picture_of_places",
+          "nearest_centres"}
+FIXED = {"flow_warp", "gcn", "dgcnn", "memory", "roi_heads", "sage", "pooled_regions", "kept_boxes", "second_stage"}  # no batch
 
 
 def generation(architecture):

@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 
 import healthy
-from architectures import FIFTH as FIFTH_ARCHITECTURES, FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of
+from architectures import (FIFTH as FIFTH_ARCHITECTURES, FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, THIRD as THIRD_ARCHITECTURES, build,
+                           generation, held_out, seed_of)
 from data import draw
 from faults import KINDS, LEAST, difference, inject, same_shapes
 from golden import Runner, double_values, reference_values
@@ -195,7 +196,7 @@ def write(case, folder):
 
 
 def row_by_row(proto, feed, whole):
-    """Outputs of a run for each row of the batch, one behind the other; {} where a row alone does not give what it gives in the batch."""
+    """Outputs of a run for each row of the batch, one after the other; {} where a row alone does not give what it gives in the batch."""
     run, batch = Runner(proto), len(next(iter(feed.values())))
     rows = [run({k: v[i:i + 1] for k, v in feed.items()}) for i in range(batch)]
     joined = {k: np.concatenate([np.atleast_1d(r[k]) for r in rows]) for k in whole}

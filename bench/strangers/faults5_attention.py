@@ -50,7 +50,8 @@ def buckets_one_sided(s):
     """All that comes later is as near as what is here; what came before is counted in all buckets."""
     def fits(n):
         index, rows = s.const(n.input[1]), s.const(n.input[0])
-        return index is not None and index.ndim == 2 and index.shape[0] == index.shape[1] > 3 and rows is not None and rows.ndim == 2 and np.all(np.diag(index) == 0)
+        return index is not None and index.ndim == 2 and index.shape[0] == index.shape[1] > 3 and rows is not None and rows.ndim == 2 \
+            and np.all(np.diag(index) == 0)
     node = s.pick("Gather", fits)
     if node is None:
         return None
@@ -97,9 +98,10 @@ def turned(s, value):
             return None
         if p.op_type == "Add":
             parts = [s.made_by(x, "Mul") for x in p.input]
-            plain = next((m.input[0] for m in parts if m is not None and s.made_by(m.input[0], "Concat") is None and s.made_by(m.input[0], "Reshape") is None
-                          or m is not None and s.made_by(m.input[0], "Transpose") is not None), None)
-            return (p, plain) if all(m is not None and any(s.const(x) is not None for x in m.input) for m in parts) and plain else None
+            if not all(m is not None and any(s.const(x) is not None for x in m.input) for m in parts):
+                return None
+            plain = next((m.input[0] for m in parts if s.made_by(m.input[0], "Concat", "Reshape") is None), None)
+            return (p, plain) if plain else None
         value = p.input[0]
     return None
 
@@ -120,7 +122,8 @@ def scaled_twice(s):
     sites = []
     for _, chain in attention_scores(s):
         product = chain[-1]
-        factors = [n for n in [*chain[:-1], s.producer(product.input[0])] if n is not None and n.op_type in ("Mul", "Div") and scalar(s, n.input[1]) not in (None, 1.0)]
+        factors = [n for n in [*chain[:-1], s.producer(product.input[0])] if n is not None and n.op_type in ("Mul", "Div")
+                   and scalar(s, n.input[1]) not in (None, 1.0)]
         if len(factors) == 1:
             c = scalar(s, factors[0].input[1])
             sites.append((product, c if factors[0].op_type == "Mul" else 1 / c))
@@ -176,7 +179,8 @@ def scale_of_heads(s):
         shape = s.shape(chain[-1].input[0])
         for n in [*chain[:-1], s.producer(chain[-1].input[0])]:
             c = scalar(s, n.input[1]) if n is not None and n.op_type in ("Mul", "Div") else None
-            if c is not None and len(shape) == 4 and shape[1] not in (1, shape[3]) and np.isclose(c if n.op_type == "Div" else 1 / c, shape[3] ** 0.5, rtol=1e-3):
+            root = c if c is None or n.op_type == "Div" else 1 / c
+            if root is not None and len(shape) == 4 and shape[1] not in (1, shape[3]) and np.isclose(root, shape[3] ** 0.5, rtol=1e-3):
                 sites.append((n, shape[1]))
     site = s.choose(sites)
     if site is None:
@@ -191,8 +195,7 @@ def gate_squashed(s):
         for i in (0, 1):
             wide = s.made_by(n.input[i], "Unsqueeze")
             if wide is not None and s.made_by(wide.input[0], "Split") is not None and any(b.op_type == "Add" for b in s.consumers(n.output[0])):
-                other = s.producer(n.input[1 - i])
-                if other is not None and other.op_type not in ("Add", "LayerNormalization", "Mul") or other is not None and layer_behind(s, n.input[1 - i]) is not None:
+                if layer_behind(s, n.input[1 - i]) is not None:
                     yield n, i
     site = s.choose([x for n in s.nodes("Mul") for x in gates(n)])
     return s.before(*site, ("Sigmoid", ["."], {})) if site else None

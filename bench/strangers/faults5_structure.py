@@ -1,7 +1,6 @@
 """Fifth generation: steps, bins, layouts, what is joined, and what a step of a sampler mixes."""
 import numpy as np
 
-from faults4_structure import computed
 from surgery import scalar
 
 

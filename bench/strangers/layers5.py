@@ -40,7 +40,8 @@ def bins_matrix(side, bins):
 def modulated(net, x, dim, condition, n_in, gate=False, hint="ada"):
     """A norm whose scale and offset come from a condition, and perhaps a gate."""
     with net.scope(hint):
-        parts = net.split(linear(net, activation(net, condition, "swish"), n_in, (3 if gate else 2) * dim, rank=2, hint="linear"), [dim] * (3 if gate else 2), 1)
+        count = 3 if gate else 2
+        parts = net.split(linear(net, activation(net, condition, "swish"), n_in, count * dim, rank=2, hint="linear"), [dim] * count, 1)
         shift, scale, *rest = (net.unsqueeze(p, 1) for p in parts)
         y = layer_norm(net, x, dim, hint="norm")
         return net.add(net.mul(y, net.add(scale, net.const(1.0))), shift), *rest

@@ -15,7 +15,7 @@ from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_floa
 
 from data import draw
 from forms4 import powers_of_two
-from forms5 import in_set_21, quantizers_written_out
+from forms5_layers import in_set_21, quantizers_written_out
 from net import Model
 
 
