@@ -43,17 +43,21 @@ def older_offset(s):
     return [*made, *s.bypass(wide, wide.input[0])]
 
 
-def middle_of_pixel_lost(s):
-    """A place is a pixel's corner."""
+def middle_at_other_scale(s):
+    """Half a pixel of the picture is added, not half a cell of the map."""
     def fits(n):
         behind = s.consumers(n.output[0])
         return scalar(s, n.input[1]) == 0.5 and len(behind) == 1 and behind[0].op_type == "Mul" and (scalar(s, behind[0].input[1]) or 0) > 1
     node = s.pick("Add", fits)
-    return s.bypass(node, node.input[0]) if node is not None else None
+    if node is None:
+        return None
+    wide, half = s.consumers(node.output[0])[0], node.input[1]
+    made = s.bypass(node, node.input[0])
+    return [*made, *s.after(wide.output[0], ("Add", [".", half], {}))]
 
 
 ROWS = [
-    ("middle_of_pixel_lost", "pytorch-pose", "bearpaw/pytorch-pose#16", middle_of_pixel_lost),
+    ("middle_at_other_scale", "HigherHRNet", "HRNet/HigherHRNet-Human-Pose-Estimation#67", middle_at_other_scale),
     ("region_samples_default", "openvino", "openvinotoolkit/openvino#37826", sampling_default),
     ("suppressed_across_classes", "yolov5", "ultralytics/yolov5#422", across_classes),
     ("suppression_score_threshold", "tf_trt_models", "NVIDIA-AI-IOT/tf_trt_models#19", threshold_of_scores),
