@@ -31,6 +31,7 @@ DEVICE query_t find_query(const attention_args_t* a, int64_t head, int32_t at) {
   query_t q;
   q.low = 0;
   q.high = a->kv_len;
+  q.masks[MASKS] = 0;
   for (int i = 0; i < MASKS; i++) {
     const attention_args_mask_t* m = &a->masks[i];
     int64_t left = head * a->q_len + at;
