@@ -308,7 +308,7 @@ static bool output_strides(const assay_operand_t* x, const assay_operand_t* y, c
                            assay_layout_t layout, int64_t* strides) {
   int64_t own[ASSAY_KERNEL_RANK] = {0};
   const bool keeps = y->rank == x->rank;
-  cpu_layout_strides(y->rank, y->dims, layout, own);
+  box_layout_strides(y->rank, y->dims, layout, own);
   int at = 0;
   for (int i = 0; i < x->rank; i++) {
     strides[i] = 0;
@@ -338,7 +338,7 @@ static void keep(reduce_t* k, int64_t size, int64_t from, int64_t to) {
 static void lay_out(reduce_t* k, const assay_operand_t* x, const bool* reduced,
                     assay_layout_t layout, const int64_t* to) {
   int64_t from[ASSAY_KERNEL_RANK];
-  cpu_layout_strides(x->rank, x->dims, layout, from);
+  box_layout_strides(x->rank, x->dims, layout, from);
   int order[ASSAY_KERNEL_RANK], n = 0, last = -1;
   for (int i = 0; i < x->rank; i++)
     if (x->dims[i] != 1) order[n++] = i;
