@@ -1,6 +1,6 @@
 // Each access of a kernel to memory: within bounds, and not in a race with another lane's.
 //
-// For every four bytes it is kept who wrote and who read last, and when: two accesses of which one
+// For every byte it is kept who wrote and who read last, and when: two accesses of which one
 // writes race if different lanes made them with no barrier in between: of the block, or of the warp
 // where it is one; lanes of different blocks always do.
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "internal.h"
 
-enum { GRANULE = 4, LARGE = 1 << 16 };
+enum { GRANULE = 1, LARGE = 1 << 16 };
 
 // A cell, from the lowest bit: 14 bits of the warp's epoch, 14 of the block's, 20 of the block's
 // number, 10 of the thread, 2 of how (below), 4 of which bytes.
