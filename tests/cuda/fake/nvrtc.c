@@ -250,6 +250,15 @@ static int compile_in(nvrtc_program_t p, const words_t* words, const char* folde
   return rename(made, out) == 0 ? 0 : NVRTC_INTERNAL;
 }
 
+// For whoever looks for an example of a program: ASSAY_FAKE_PROGRAMS names a folder for them.
+static void keep_program(nvrtc_program_t p, uint64_t key) {
+  const char* folder = getenv("ASSAY_FAKE_PROGRAMS");
+  char name[64];
+  snprintf(name, sizeof name, "%016llx.h", (unsigned long long)key);
+  for (int i = 0; folder && i < p->n; i++)
+    if (strcmp(p->texts[i].name, "program.h") == 0) write_text(folder, name, p->texts[i].text);
+}
+
 static int compile(nvrtc_program_t p, const words_t* w, const char* out) {
   char folder[] = FAKE_CACHE "/compile.XXXXXX";
   mkdir(FAKE_CACHE, 0777);
@@ -308,6 +317,7 @@ int nvrtcCompileProgram(nvrtc_program_t p, int n_options, const char* const* opt
   add(&w, arch);
   image.hash = key_of(p, &w);
   snprintf(path, sizeof path, "%s/%016llx.so", FAKE_CACHE, (unsigned long long)image.hash);
+  keep_program(p, image.hash);
   const int r = access(path, R_OK) == 0 ? 0 : compile(p, &w, path);
   return r ? r : take_image(p, path, image);
 }
