@@ -58,10 +58,10 @@ typedef struct pointwise_options {
   size_t first;                 // node of the layer
   const assay_value_t* result;  // that the node before it makes; NULL: there is none
   assay_layout_t layout;        // of the output, and of all streams of its size
-  int64_t columns;      // the last dimensions that make so many elements stay rows; 0: as it comes
-  int64_t most_copied;  // elements that a constant may have to become one of a stream's own; others
-                        // stay inputs of the layer
-  bool integers;        // nodes on integers, in int64; nodes on floats are none then
+  int64_t columns;     // the last dimensions that make so many elements stay rows; 0: as it comes
+  int64_t max_copied;  // elements that a constant may have to become one of a stream's own; others
+                       // stay inputs of the layer
+  bool integers;       // nodes on integers, in int64; nodes on floats are none then
 } pointwise_options_t;
 
 // The code of nodes [first, end) of a layer. *ok false: a node is no pointwise function that is

@@ -27,13 +27,16 @@ int pointwise_result_stream(pointwise_compiler_t* c);
 // A stream of one number a channel; the values are taken over.
 int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values);
 
-// ---- nodes --------------------------------------------------------------------------------------
+// ---- instructions (pointwise_instructions.c) ----------------------------------------------------
 
 // Operands are streams, or POINTWISE_STREAMS + an instruction; -1: there is none.
 // The stream or instruction that gives a value.
 int pointwise_value(pointwise_compiler_t* c, const assay_value_t* v, bool integers);
 int pointwise_emit(pointwise_compiler_t* c, int function, int n, const int* operands,
                    const float* param, int cost);
+
+// ---- nodes --------------------------------------------------------------------------------------
+
 // The instruction that a node ends in.
 int pointwise_node(pointwise_compiler_t* c, const assay_node_t* n);      // pointwise_nodes.c
 int pointwise_int_node(pointwise_compiler_t* c, const assay_node_t* n);  // pointwise_integers.c

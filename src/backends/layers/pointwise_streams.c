@@ -95,7 +95,7 @@ int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int 
   if (c->p->n_streams == POINTWISE_STREAMS ||
       !stream_strides(c, o, s.layout, c->strides[c->p->n_streams]))
     return -1;
-  if (o->constant && assay_type_is_kernel_float(o->type) && o->size <= c->options->most_copied) {
+  if (o->constant && assay_type_is_kernel_float(o->type) && o->size <= c->options->max_copied) {
     c->status = constant_in_layout(o, s.layout, &s.constant);
     if (c->status) return -1;
     s.type = ASSAY_TYPE_FLOAT;

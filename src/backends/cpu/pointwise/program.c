@@ -155,7 +155,7 @@ assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
                                 const assay_value_t* result, assay_layout_t layout,
                                 cpu_program_t** out) {
   const pointwise_options_t options = {
-      .first = first, .result = result, .layout = layout, .most_copied = INT64_MAX};
+      .first = first, .result = result, .layout = layout, .max_copied = INT64_MAX};
   pointwise_code_t code;
   bool ok = false;
   *out = NULL;

@@ -92,15 +92,15 @@ DEVICE int64_t find_term(const product_args_t* a, const row_t* r, int64_t k) {
 // ---- the output ---------------------------------------------------------------------------------
 
 DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
-                   float sum) {
+                       float sum) {
   if (row >= a->m || column >= a->n) return;
   if (a->bias) sum += GLOBAL(const float, a->bias)[t->matrix * a->bias_step + column];
   const int64_t at = t->y + row * a->y_row + column;
 #if EPILOGUE
   const index_t line = (index_t)(t->y / a->y_row + row);
   const index_t place = (index_t)(t->y % a->y_row + column);
-  GLOBAL(WORD_OF(PROGRAM_OUT), a->y)
-  [at] = TO_WORD(PROGRAM_OUT)(program(sum, line, place, &a->program));
+  WORD_OF(PROGRAM_OUT)* y = GLOBAL(WORD_OF(PROGRAM_OUT), a->y);
+  y[at] = TO_WORD(PROGRAM_OUT)(program(sum, line, place, &a->program));
 #else
   STORE(OUT)(GLOBAL(ELEMENT(OUT), a->y), at, sum);
 #endif

@@ -108,7 +108,7 @@ assay_status_t cuda_program_make(const assay_sized_layer_t* l, const pointwise_o
   pointwise_options_t o = *options;
   cuda_program_t* p = NULL;
   bool ok = false;
-  o.most_copied = 1;
+  o.max_copied = 1;
   *out = NULL;
   ASSAY_TRY(ASSAY_NEW(&p));
   assay_status_t st = pointwise_compile(l, &o, &p->code, &ok);
