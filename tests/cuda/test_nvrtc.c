@@ -58,17 +58,25 @@ static char* read_program(const char* name) {
   return text;
 }
 
-// The number before or behind some words of ptxas.
+// The largest of the numbers that ptxas says before or behind some words, one for each kernel.
 static int number_behind(const char* log, const char* words) {
-  const char* at = strstr(log, words);
-  return at ? (int)strtol(at + strlen(words), NULL, 10) : -1;
+  int most = -1;
+  for (const char* at = strstr(log, words); at; at = strstr(at + 1, words)) {
+    const int n = (int)strtol(at + strlen(words), NULL, 10);
+    if (most < n) most = n;
+  }
+  return most;
 }
 
 static int number_before(const char* log, const char* words) {
-  const char* at = strstr(log, words);
-  if (!at) return -1;
-  while (at > log && (at[-1] == ' ' || (at[-1] >= '0' && at[-1] <= '9'))) at--;
-  return (int)strtol(at, NULL, 10);
+  int most = -1;
+  for (const char* found = strstr(log, words); found; found = strstr(found + 1, words)) {
+    const char* at = found;
+    while (at > log && (at[-1] == ' ' || (at[-1] >= '0' && at[-1] <= '9'))) at--;
+    const int n = (int)strtol(at, NULL, 10);
+    if (most < n) most = n;
+  }
+  return most;
 }
 
 // How many of a row's demands are not met.
