@@ -10,8 +10,8 @@
 //   then          what the backend has saved
 //   last 8        XXH3 of all bytes before, in blocks of 1 MiB, each seeded with the last one's
 //
-// A stripped plan has none of those elements, and of what the backend has saved only the times; its
-// text says what is missing ("stripped", stripped.h).
+// A stripped plan has none of those elements, and of what the backend has saved only the times and
+// compiled kernels; its text says what is missing ("stripped", stripped.h).
 //
 // Each part begins at a multiple of 4096 bytes. Numbers are little-endian, as on all machines that
 // Assay runs on; a file of another order fails by its version.
@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "exec/choice/accuracy_gate.h"
+#include "exec/device/code.h"
 #include "exec/targets.h"
 #include "formats/format.h"
 #include "io/json.h"
@@ -140,9 +141,11 @@ static assay_status_t saved_entry(const assay_engine_t* e, size_t i, const char*
 
 static uint64_t aligned(uint64_t offset) { return (offset + PAGE - 1) / PAGE * PAGE; }
 
-// How many of those entries are written: of a stripped plan the first one, which holds times; the
-// others are made of weights.
-static size_t n_saved(const assay_stripped_t* stripped) { return stripped ? 1 : SIZE_MAX; }
+// Whether such an entry is written: of a stripped plan the first one, which holds times, and
+// compiled kernels; the others are made of weights.
+static bool is_written(const assay_stripped_t* stripped, size_t i, const char* key) {
+  return !stripped || !i || assay_code_is(key);
+}
 
 // The names of what the backend saves, and where each lies from the beginning of that part.
 static assay_status_t add_saved(const assay_engine_t* e, const assay_stripped_t* stripped,
@@ -151,15 +154,15 @@ static assay_status_t add_saved(const assay_engine_t* e, const assay_stripped_t*
   const void* data;
   size_t bytes;
   *out_bytes = 0;
-  for (size_t i = 0; i < n_saved(stripped); i++) {
+  for (size_t i = 0;; i++) {
     ASSAY_TRY(saved_entry(e, i, &key, &data, &bytes));
     if (!key) return NULL;
+    if (!is_written(stripped, i, key)) continue;
     json_t* line = assay_json_push(json_array(), assay_json_text(key));
     line = assay_json_push(line, json_integer((json_int_t)*out_bytes));
     *list = assay_json_push(*list, assay_json_push(line, json_integer((json_int_t)bytes)));
     *out_bytes = aligned(*out_bytes + bytes);
   }
-  return NULL;
 }
 
 static json_t* dims_json(int rank, const int64_t* dims) {
@@ -314,14 +317,14 @@ static assay_status_t write_saved(output_t* o, const assay_engine_t* e,
   const char* key;
   const void* data;
   size_t bytes;
-  for (size_t i = 0; i < n_saved(stripped); i++) {
+  for (size_t i = 0;; i++) {
     ASSAY_TRY(saved_entry(e, i, &key, &data, &bytes));
     ASSAY_TRY(fill_to(o, at));
     if (!key) return NULL;
+    if (!is_written(stripped, i, key)) continue;
     ASSAY_TRY(write_bytes(o, data, bytes));
     at = aligned(at + bytes);
   }
-  return fill_to(o, at);
 }
 
 static assay_status_t write_parts(output_t* o, const head_t* h, const assay_onnx_parts_t* model) {

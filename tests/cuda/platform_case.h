@@ -54,13 +54,13 @@ typedef struct platform {
   assay_queue_t* queue;
 } platform_t;
 
-static void platform_init(platform_t* p) {
+static inline void platform_init(platform_t* p) {
   *fake = (fake_state_t){.version = 13000, .devices = 1, .capability = 90};
   ok(driver->open(0, &p->device));
   ok(driver->queue_create(p->device, &p->queue));
 }
 
-static void platform_deinit(platform_t* p) {
+static inline void platform_deinit(platform_t* p) {
   driver->queue_destroy(p->queue);
   driver->close(p->device);
   fake_end();  // also what a lost device held

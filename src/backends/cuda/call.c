@@ -23,11 +23,12 @@ assay_status_t cuda_queue_staging(assay_queue_t* base, size_t bytes, void** out)
   cuda_queue_t* q = (cuda_queue_t*)base;
   size_t size = q->n_staging ? q->staging[q->n_staging - 1].bytes : 0;
   void* memory = NULL;
-  if (bytes > size) {
+  if (bytes > size || !q->n_staging) {
     if (q->capturing)
       return ASSAY_ERROR(ASSAY_INTERNAL, "staging memory is allocated in a capture");
     // Each is twice the one before, so that all of them take no more than twice the last one.
     size = bytes > SIZE_MAX / 4 || bytes > 2 * size ? bytes : 2 * size;
+    if (!size) size = 1;
     ASSAY_TRY(assay_grow(&q->staging, &q->cap_staging, q->n_staging + 1, sizeof *q->staging));
     ASSAY_TRY(base->device->driver->host_alloc(base->device, size, &memory));
     q->staging[q->n_staging++] = (cuda_staging_t){memory, size};

@@ -66,10 +66,11 @@ static assay_status_t compile(void* user, void** out, size_t* out_bytes) {
 // Names all that the code depends on but the compiler's version: a plan is run without one.
 static void print_key(const cuda_functions_t* f, const cuda_source_t* s, assay_str_t* out) {
   const size_t n = s->program ? strlen(s->program) : 0;
-  assay_str_printf_raw(
-      out, "cubin sm_%d %s %s %016llx%016llx of %s", cuda_device_properties(f->device).capability,
-      s->file, s->options, (unsigned long long)(n ? assay_hash(s->program, n, 1) : 0),
-      (unsigned long long)(n ? assay_hash(s->program, n, 2) : 0), cuda_kernel_files_digest());
+  assay_str_printf_raw(out, ASSAY_CODE_KEY "sm_%d %s %s %016llx%016llx of %s",
+                       cuda_device_properties(f->device).capability, s->file, s->options,
+                       (unsigned long long)(n ? assay_hash(s->program, n, 1) : 0),
+                       (unsigned long long)(n ? assay_hash(s->program, n, 2) : 0),
+                       cuda_kernel_files_digest());
 }
 
 // ---- modules ------------------------------------------------------------------------------------
