@@ -46,6 +46,14 @@ static const layer_case_t boxes[] = {
         "DepthToSpace n x -> y | blocksize=2 mode=CRD"),
     ROW("SpaceToDepth", 17, LIST("x float[2,3,4,6]"), NONE, "boxes",
         "SpaceToDepth n x -> y | blocksize=2"),
+    ROW("Gather", 17, LIST("x float[9,7]"), LIST("i int64[3] 0 -1 8"), "gather",
+        "Gather n x i -> y"),
+    ROW("Gather of the last axis", 17, LIST("x float[2,3,9]"), LIST("i int32[2,2] 0 4 -9 8"),
+        "gather", "Gather n x i -> y | axis=2"),
+    ROW("Gather by an input", 17, LIST("x float[9,8]", "i int64[2,2] 3 -9 8 0"), NONE, "gather",
+        "Gather n x i -> y"),
+    ROW("Gather of one", 17, LIST("x int64[3,5]"), LIST("i int64[] 1"), "gather",
+        "Gather n x i -> y | axis=1"),
     ROW("a view", 17, LIST("x float[3,4,5]"), LIST("s int64[2] -1 10"), "views", "Relu r x -> h",
         "Reshape n h s -> y"),
     ROW("nothing", 17, LIST("x float[3,0]"), NONE, "boxes", "Transpose n x -> y"),
@@ -56,8 +64,33 @@ static void boxes_are_the_emulated_engines(void** state) {
   for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++) layer_case_check(&boxes[i], "emu");
 }
 
+// As on the CPU: with its words, after a run that was right and before another one.
+static void indices_out_of_range_are_errors(void** state) {
+  static const struct {
+    int64_t index;
+    bool wrong;
+  } runs[] = {{-9, false}, {9, true}, {8, false}, {-10, true}};
+  const graph_case_t c = {
+      "Gather", 17, {"x float[9,8]", "i int64[2] 3 4"}, {0}, {"Gather n x i -> y"}, "y"};
+  (void)state;
+  for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&c, in);
+    tactic_run_t run;
+    assay_i64(in[1])[1] = runs[k].index;
+    assay_status_t st = tactic_case_try(m, "cuda", ASSAY_FORMAT_FP32, in, &run);
+    assert_int_equal(st != NULL, runs[k].wrong);
+    if (st) assert_non_null(strstr(assay_status_message(st), "expected -9 to 8"));
+    assay_status_free(st);
+    tactic_case_release(&run);
+    graph_case_release(in);
+    assay_model_release(m);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(boxes_are_the_emulated_engines)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(boxes_are_the_emulated_engines),
+                                     cmocka_unit_test(indices_out_of_range_are_errors)};
   layer_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
