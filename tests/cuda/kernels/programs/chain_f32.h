@@ -1,8 +1,9 @@
+// A program as cuda/pointwise/program.h writes it.
 #define PROGRAM_OUT f32
 #define PROGRAM_VECTOR 4
 #define PROGRAM_ROWS 0
-#include "program_args.h"
 #include "functions.h"
+#include "program_args.h"
 typedef uint32_t index_t;
 DEVICE value_t program_of(float x, float s0, const program_args_t* p) {
   (void)x, (void)p;
@@ -19,7 +20,8 @@ DEVICE value_t program(float x, index_t row, index_t column, const program_args_
   const float s0 = of_f32(GLOBAL(const word_f32, p->streams[0])[column]);
   return program_of(x, s0, p);
 }
-DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p, value_t* y) {
+DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
+                           value_t* y) {
   (void)x, (void)row, (void)column;
   const word_f32* at0 = GLOBAL(const word_f32, p->streams[0]) + (column);
   float s0[PROGRAM_VECTOR];
