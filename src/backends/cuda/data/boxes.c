@@ -8,7 +8,7 @@
 #include "backends/cuda/tactic.h"
 #include "base/alloc.h"
 
-enum { THREADS = 256, SIDE = 32, LEAST_SIDE = 16, WORD_BYTES = 16 };
+enum { THREADS = 256, SIDE = 32, MIN_SIDE = 16, WORD_BYTES = 16 };
 
 typedef struct boxes {
   assay_kernel_t base;
@@ -25,8 +25,8 @@ static void destroy(assay_kernel_t* k) {
 
 // A matrix that is large enough to be worth its way through shared memory.
 static bool is_matrix(const box_t* b) {
-  return b->from >= 0 && box_is_matrix(b) && b->dims[b->rank - 1] >= LEAST_SIDE &&
-         b->dims[b->rank - 2] >= LEAST_SIDE;
+  return b->from >= 0 && box_is_matrix(b) && b->dims[b->rank - 1] >= MIN_SIDE &&
+         b->dims[b->rank - 2] >= MIN_SIDE;
 }
 
 static int64_t size_of(const box_t* b) { return assay_dims_product(b->dims, 0, b->rank); }
