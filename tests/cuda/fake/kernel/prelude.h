@@ -13,9 +13,11 @@
 #define FAKE_VISIBLE __attribute__((visibility("default")))
 FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
 
+#define FAKE_UNCHECKED __attribute__((no_sanitize("thread")))  // accesses.h
+
 #define KERNEL(name, args_t, max)                                                                 \
-  static void name(args_t a);                                                                     \
-  static void fake_enter_##name(const void* args) {                                               \
+  static __attribute__((noinline)) void name(args_t a);                                           \
+  FAKE_UNCHECKED static void fake_enter_##name(const void* args) {                                \
     args_t a;                                                                                     \
     memcpy(&a, args, sizeof a);                                                                   \
     name(a);                                                                                      \
@@ -113,7 +115,6 @@ DEVICE void fake_align(const void* p, uintptr_t bytes, int line) {
 
 // ---- atomics: relaxed, as a GPU's ---------------------------------------------------------------
 
-#define FAKE_UNCHECKED __attribute__((no_sanitize("thread")))
 #define FAKE_ATOMIC(name, type)                                                             \
   DEVICE FAKE_UNCHECKED type fake_##name(type* p, type x, int line) {                       \
     type old;                                                                               \
