@@ -30,7 +30,7 @@ void assay_backend_describe(const assay_backend_t* b, assay_str_t* out) {
 }
 
 assay_status_t assay_backend_describe_need(const assay_backend_t* b, assay_str_t* out) {
-  if (b->driver) return assay_driver_describe_need(b->driver, b->device, out);
+  if (b->driver) return b->driver->describe_need(b->device, out);
   if (b->describe) b->describe(out);
   return assay_str_status(out);
 }

@@ -1,36 +1,17 @@
 // Drivers of devices.
 #include "exec/drivers.h"
 
-typedef void describe_t(assay_device_t* d, assay_str_t* out);
-
-static assay_status_t say(const assay_device_driver_t* driver, int number, describe_t* describe,
-                          assay_str_t* out) {
-  assay_device_t* device = NULL;
-  ASSAY_TRY(driver->open(number, &device));
-  describe(device, out);
-  driver->close(device);
-  return assay_str_status(out);
-}
-
 static void append_failure(assay_status_t st, assay_str_t* out) {
   if (st) assay_str_append(out, assay_status_message(st));
   assay_status_free(st);
 }
 
-assay_status_t assay_driver_want(const assay_device_driver_t* driver, int number) {
-  assay_device_t* device = NULL;
-  ASSAY_TRY(driver->open(number, &device));
-  driver->close(device);
-  return NULL;
-}
-
 void assay_driver_describe(const assay_device_driver_t* driver, int number, assay_str_t* out) {
-  append_failure(say(driver, number, driver->describe, out), out);
-}
-
-assay_status_t assay_driver_describe_need(const assay_device_driver_t* driver, int number,
-                                          assay_str_t* out) {
-  return say(driver, number, driver->describe_need ? driver->describe_need : driver->describe, out);
+  assay_device_t* device = NULL;
+  assay_status_t st = driver->open(number, &device);
+  if (!st) driver->describe(device, out);
+  if (!st) driver->close(device);
+  append_failure(st, out);
 }
 
 void assay_driver_describe_all(const assay_device_driver_t* driver, assay_str_t* out) {

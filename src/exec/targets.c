@@ -77,8 +77,7 @@ const assay_backend_t* assay_backend_find(const char* name) {
 
 assay_status_t assay_target_want(const assay_backend_t* target) {
   if (!target->driver) return NULL;
-  return assay_status_note(assay_driver_want(target->driver, target->device), "target '%s'",
-                           target->name);
+  return assay_status_note(target->driver->want(target->device), "target '%s'", target->name);
 }
 
 const assay_backend_t* assay_target_auto(assay_str_t* out_why) {

@@ -1,6 +1,7 @@
-// Random graphs as plans on the CPU backend.
+// Random graphs as plans on the CPU backend, or on another target.
 //
 //   random_graphs MODE SEED COUNT [--first K] [--format F] [--scale 1|2] [--report FILE] [--print]
+//                 [--target TARGET]
 //
 //   check   fused in fp32, bf16 and fp16: the account finds no defect; outputs are of the class
 //           (finite, NaN, infinite) that the emulated engine gives, are the same without taps, and
@@ -31,6 +32,8 @@ enum { MAX_OUTPUTS = RANDOM_GRAPH_VALUES, MAX_TACTICS = 64, SHOWN = 4000 };
 
 static const assay_format_t formats[] = {ASSAY_FORMAT_FP32, ASSAY_FORMAT_BF16, ASSAY_FORMAT_FP16};
 static const char* const format_names[] = {"fp32", "bf16", "fp16"};
+
+static const assay_backend_t* tested = &assay_backend_cpu;
 
 typedef struct tally {
   const char* key;
@@ -204,7 +207,7 @@ static assay_executor_t* traced(const random_graph_t* g, const way_t* w, trace_t
   omp_set_num_threads(w->threads);
   t->n = assay_plan_layers(w->plan)->model->n_values;
   op_case_ok(assay_new_array((size_t)t->n, sizeof *t->at, &t->at));
-  random_graph_ok(g, assay_executor_run_plan(w->plan, &assay_backend_cpu, &tap, &e));
+  random_graph_ok(g, assay_executor_run_plan(w->plan, tested, &tap, &e));
   random_graph_ok(g, run_once(e, w->in, &out));
   free_outputs(&out);
   return e;
@@ -342,7 +345,7 @@ static void check_format(runner_t* r, const random_graph_t* g, assay_model_t* m,
   const assay_account_options_t options = {0};
   const char* name = format_names[format];
   assay_status_t st = run_plan(plan, "emu", NULL, in, &emu);
-  random_graph_ok(g, assay_executor_run_plan(plan, &assay_backend_cpu, NULL, &e));
+  random_graph_ok(g, assay_executor_run_plan(plan, tested, NULL, &e));
   assay_status_t same = run_once(e, in, &cpu);
   if (st || same) {
     if (!st != !same)
@@ -350,7 +353,7 @@ static void check_format(runner_t* r, const random_graph_t* g, assay_model_t* m,
               same ? assay_status_message(same) : "");
     r->skipped += st && same;
   } else {
-    random_graph_ok(g, assay_account_create(plan, &assay_backend_cpu, &options, &a));
+    random_graph_ok(g, assay_account_create(plan, tested, &options, &a));
     random_graph_ok(g, assay_account_run(a, in->at));
     note_account(r, g, a, e, name);
     for (size_t i = 0; i < cpu.n; i++) {
@@ -437,7 +440,7 @@ static void bits_graph(runner_t* r, random_graph_t* g) {
     const way_t w = {plan, &in, threads[t]};
     assay_executor_t* e = NULL;
     omp_set_num_threads(w.threads);
-    random_graph_ok(g, assay_executor_run_plan(plan, &assay_backend_cpu, NULL, &e));
+    random_graph_ok(g, assay_executor_run_plan(plan, tested, NULL, &e));
     random_graph_ok(g, run_once(e, &in, t ? &out : &first));
     if (t) compare_runs(r, g, "with more threads", name, &base, &first, &w, &out);
     free_outputs(&out);
@@ -448,15 +451,15 @@ static void bits_graph(runner_t* r, random_graph_t* g) {
   }
   omp_set_num_threads(2);
   const way_t of_fixed = {other, &in, 2}, base2 = {plan, &in, 2}, of_eight = {plan, &in8, 2};
-  random_graph_ok(g, run_plan(other, "cpu", NULL, &in, &out));
+  random_graph_ok(g, run_plan(other, tested->name, NULL, &in, &out));
   compare_runs(r, g, "with fixed sizes", name, &base2, &first, &of_fixed, &out);
   free_outputs(&out);
-  random_graph_ok(g, run_plan(plan, "cpu", NULL, &in8, &eight));
+  random_graph_ok(g, run_plan(plan, tested->name, NULL, &in8, &eight));
   for (int b = 0; b < 2; b++)
     for (int64_t s = 0; s < batches[b]; s += b ? 5 : 1) {
       inputs_t one = make_inputs(g, s, 1, L);
       const way_t alone = {plan, &one, 2};
-      random_graph_ok(g, run_plan(plan, "cpu", NULL, &one, &out));
+      random_graph_ok(g, run_plan(plan, tested->name, NULL, &one, &out));
       compare_batch(r, g, name, &alone, &out, b ? &of_eight : &base2, b ? &eight : &first, s);
       free_outputs(&out);
       free_inputs(&one);
@@ -494,7 +497,7 @@ static void compare_emulated(runner_t* r, const random_graph_t* g, const char* f
   size_t at;
   for (int k = 0; k < 2; k++) {
     outputs_t out = {.n = 0};
-    random_graph_ok(g, assay_executor_run_plan(plans[k], &assay_backend_cpu, NULL, &e[k]));
+    random_graph_ok(g, assay_executor_run_plan(plans[k], tested, NULL, &e[k]));
     random_graph_ok(g, run_once(e[k], in, &out));
     free_outputs(&out);
   }
@@ -529,9 +532,9 @@ static bool cuts_format(runner_t* r, const random_graph_t* g, assay_model_t* m, 
     assay_model_release(fixed);
     const way_t a = {plans[b], &in[b], threads[b]}, w = {open, &in[b], 2};
     omp_set_num_threads(a.threads);
-    random_graph_ok(g, run_plan(plans[b], "cpu", NULL, &in[b], &out[b]));
+    random_graph_ok(g, run_plan(plans[b], tested->name, NULL, &in[b], &out[b]));
     omp_set_num_threads(w.threads);
-    random_graph_ok(g, run_plan(open, "cpu", NULL, &in[b], &other));
+    random_graph_ok(g, run_plan(open, tested->name, NULL, &in[b], &other));
     compare_runs(r, g, "with open sizes", name, &a, &out[b], &w, &other);
     if (!b) compare_emulated(r, g, name, plans[b], open, &in[b]);
     free_outputs(&other);
@@ -582,7 +585,7 @@ static void memory(runner_t* r) {
     random_graph_make(&graphs[i], r->seed, (uint64_t)(r->first + i), r->scale, false);
     models[i] = random_graph_model(&graphs[i], -1, -1);
     plans[i] = make_plan(&graphs[i], models[i], i % 3);
-    op_case_ok(assay_executor_run_plan(plans[i], &assay_backend_cpu, NULL, &open[i]));
+    op_case_ok(assay_executor_run_plan(plans[i], tested, NULL, &open[i]));
   }
   for (int64_t k = 0; k < r->count; k++) {
     random_graph_t* g = &graphs[k % PLANS];
@@ -664,6 +667,8 @@ int main(int argc, char** argv) {
       r.scale = atoi(value), i++;
     else if (strcmp(argv[i], "--report") == 0)
       r.report = value, i++;
+    else if (strcmp(argv[i], "--target") == 0 && assay_backend_find(value))
+      tested = assay_backend_find(value), i++;
     else if (strcmp(argv[i], "--format") == 0)
       for (i++, r.only_format = 2;
            r.only_format && strcmp(format_names[r.only_format], value) != 0;)

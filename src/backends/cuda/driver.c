@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "backends/cuda/driver_internal.h"
-#include "backends/cuda/nvrtc.h"
 #include "base/alloc.h"
 
 typedef struct event {
@@ -59,30 +58,6 @@ static cuda_gpu_t* gpu_of(assay_device_t* d) { return (cuda_gpu_t*)d; }
 
 // ---- devices ------------------------------------------------------------------------------------
 
-static assay_status_t read_properties(cuda_gpu_t* g) {
-  const cuda_api_t* api = g->api;
-  int major = 0, minor = 0, pools = 0;
-  CUDA_TRY(api, cuDeviceGetName, g->name, (int)sizeof g->name, g->id);
-  g->name[sizeof g->name - 1] = 0;
-  CUDA_TRY(api, cuDeviceGetAttribute, &major, CUDA_ATTRIBUTE_MAJOR, g->id);
-  CUDA_TRY(api, cuDeviceGetAttribute, &minor, CUDA_ATTRIBUTE_MINOR, g->id);
-  CUDA_TRY(api, cuDeviceGetAttribute, &g->multiprocessors, CUDA_ATTRIBUTE_MULTIPROCESSORS, g->id);
-  CUDA_TRY(api, cuDeviceGetAttribute, &g->shared_bytes, CUDA_ATTRIBUTE_SHARED_BYTES, g->id);
-  CUDA_TRY(api, cuDeviceGetAttribute, &pools, CUDA_ATTRIBUTE_POOLS, g->id);
-  g->capability = 10 * major + minor;
-  if (g->capability < CUDA_CAPABILITY_NEEDED)
-    return ASSAY_ERROR(ASSAY_DEVICE,
-                       "GPU %d, %s, has compute capability %d.%d; 8.0 (Ampere) or later is "
-                       "needed",
-                       g->number, g->name, major, minor);
-  if (!pools)
-    return ASSAY_ERROR(ASSAY_DEVICE,
-                       "the driver has no memory pools for GPU %d, %s: it is set up in a mode "
-                       "that cannot be used",
-                       g->number, g->name);
-  return NULL;
-}
-
 // Memory that was freed stays in the pool for the next one, as long as the device is open.
 static assay_status_t keep_pool(cuda_gpu_t* g) {
   uint64_t threshold = UINT64_MAX;
@@ -100,56 +75,21 @@ static void close_gpu(assay_device_t* d) {
   assay_free(g);
 }
 
-static assay_status_t open_numbered(cuda_gpu_t* g) {
-  int n = 0;
-  CUDA_TRY(g->api, cuDeviceGetCount, &n);
-  if (g->number < 0 || g->number >= n)
-    return ASSAY_ERROR(ASSAY_DEVICE, "there is no GPU %d: %d %s there that this process may use%s",
-                       g->number, n, n == 1 ? "is" : "are", n ? ", counted from 0" : "");
-  CUDA_TRY(g->api, cuDeviceGet, &g->id, g->number);
-  ASSAY_TRY(read_properties(g));
+static assay_status_t retain(cuda_gpu_t* g) {
   CUDA_TRY(g->api, cuDevicePrimaryCtxRetain, &g->context, g->id);
   return keep_pool(g);
 }
 
 static assay_status_t open_gpu(int number, assay_device_t** out) {
   cuda_gpu_t* g = NULL;
-  const cuda_api_t* api;
   *out = NULL;
-  ASSAY_TRY(cuda_api_get(&api));
   ASSAY_TRY(ASSAY_NEW(&g));
   g->base = (assay_device_t){&assay_device_driver_cuda, ALIGNMENT};
-  g->api = api;
-  g->number = number;
-  assay_status_t st = open_numbered(g);
+  assay_status_t st = cuda_gpu_find(number, g);
+  if (!st) st = retain(g);
   if (st) return close_gpu(&g->base), st;
   *out = &g->base;
   return NULL;
-}
-
-static assay_status_t count_gpus(int* out) {
-  const cuda_api_t* api;
-  ASSAY_TRY(cuda_api_get(&api));
-  CUDA_TRY(api, cuDeviceGetCount, out);
-  return NULL;
-}
-
-// Compiled code is for one architecture.
-static void describe_need(assay_device_t* d, assay_str_t* out) {
-  const cuda_gpu_t* g = gpu_of(d);
-  assay_str_printf(out, "GPUs of compute capability %d.%d", g->capability / 10, g->capability % 10);
-}
-
-static void describe_libraries(assay_str_t* out) {
-  const cuda_api_t* api;
-  const cuda_compiler_t* compiler;
-  assay_status_t st = cuda_api_get(&api);
-  if (!st) st = cuda_compiler_get(api->version, &compiler);
-  if (st)
-    assay_str_append(out, assay_status_message(st));
-  else
-    assay_str_printf(out, "NVRTC %d.%d", compiler->major, compiler->minor);
-  assay_status_free(st);
 }
 
 static void describe(assay_device_t* d, assay_str_t* out) {
@@ -415,33 +355,35 @@ static assay_status_t capture_launch(assay_capture_t* base, assay_queue_t* queue
   return NULL;
 }
 
-const assay_device_driver_t assay_device_driver_cuda = {.name = "cuda",
-                                                        .open = open_gpu,
-                                                        .close = close_gpu,
-                                                        .count = count_gpus,
-                                                        .describe = describe,
-                                                        .describe_need = describe_need,
-                                                        .describe_libraries = describe_libraries,
-                                                        .memory = memory,
-                                                        .queue_create = queue_create,
-                                                        .queue_destroy = queue_destroy,
-                                                        .queue_wait = queue_wait,
-                                                        .mark = mark,
-                                                        .alloc = alloc,
-                                                        .free = free_memory,
-                                                        .upload = upload,
-                                                        .download = download,
-                                                        .copy = copy,
-                                                        .fill = fill,
-                                                        .host_alloc = host_alloc,
-                                                        .host_free = host_free,
-                                                        .event_create = event_create,
-                                                        .event_destroy = event_destroy,
-                                                        .event_record = event_record,
-                                                        .event_order = event_order,
-                                                        .event_wait = event_wait,
-                                                        .event_elapsed = event_elapsed,
-                                                        .capture_begin = capture_begin,
-                                                        .capture_end = capture_end,
-                                                        .capture_launch = capture_launch,
-                                                        .capture_destroy = capture_destroy};
+const assay_device_driver_t assay_device_driver_cuda = {
+    .name = "cuda",
+    .open = open_gpu,
+    .close = close_gpu,
+    .count = cuda_gpu_count,
+    .want = cuda_gpu_want,
+    .describe = describe,
+    .describe_need = cuda_gpu_describe_need,
+    .describe_libraries = cuda_describe_libraries,
+    .memory = memory,
+    .queue_create = queue_create,
+    .queue_destroy = queue_destroy,
+    .queue_wait = queue_wait,
+    .mark = mark,
+    .alloc = alloc,
+    .free = free_memory,
+    .upload = upload,
+    .download = download,
+    .copy = copy,
+    .fill = fill,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_order = event_order,
+    .event_wait = event_wait,
+    .event_elapsed = event_elapsed,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+    .capture_launch = capture_launch,
+    .capture_destroy = capture_destroy};

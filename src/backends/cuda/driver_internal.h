@@ -36,6 +36,15 @@ typedef struct cuda_queue {
   size_t n_staging, cap_staging;
 } cuda_queue_t;
 
+// Fills in all of a GPU but its context (gpu.c). Errors: DEVICE: there is none of that number, or
+// it cannot be used
+assay_status_t cuda_gpu_find(int number, cuda_gpu_t* g) ASSAY_MUST_USE;
+// Rows of the driver that need no context.
+assay_status_t cuda_gpu_count(int* out) ASSAY_MUST_USE;
+assay_status_t cuda_gpu_want(int number) ASSAY_MUST_USE;
+assay_status_t cuda_gpu_describe_need(int number, assay_str_t* out) ASSAY_MUST_USE;
+void cuda_describe_libraries(assay_str_t* out);
+
 // Makes the context of a GPU current; and no longer. Errors: DEVICE: it was lost
 assay_status_t cuda_enter(cuda_gpu_t* g) ASSAY_MUST_USE;
 void cuda_leave(const cuda_gpu_t* g);

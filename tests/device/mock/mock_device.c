@@ -597,9 +597,14 @@ static void capture_destroy(assay_capture_t* base) {
 
 // ---- the device ---------------------------------------------------------------------------------
 
+static assay_status_t want_device(int number) {
+  if (!number) return NULL;
+  return ASSAY_ERROR(ASSAY_DEVICE, "there is no device %d; there is one, 0", number);
+}
+
 static assay_status_t open_device(int number, assay_device_t** out) {
   static assay_device_t the_device = {&mock_driver, ALIGNMENT};
-  if (number) return ASSAY_ERROR(ASSAY_DEVICE, "there is no device %d; there is one, 0", number);
+  ASSAY_TRY(want_device(number));
   lock();
   if (!device.opened++) device.lost = false;
   unlock();
@@ -616,6 +621,12 @@ static void close_device(assay_device_t* d) {
 
 static assay_status_t count_devices(int* out) {
   *out = 1;
+  return NULL;
+}
+
+static assay_status_t describe_need(int number, assay_str_t* out) {
+  ASSAY_TRY(want_device(number));
+  assay_str_append(out, "a device for tests");
   return NULL;
 }
 
@@ -637,7 +648,9 @@ const assay_device_driver_t mock_driver = {.name = "mock",
                                            .open = open_device,
                                            .close = close_device,
                                            .count = count_devices,
+                                           .want = want_device,
                                            .describe = describe,
+                                           .describe_need = describe_need,
                                            .memory = memory,
                                            .queue_create = queue_create,
                                            .queue_destroy = queue_destroy,
