@@ -228,9 +228,11 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
 
 // What stood between an input and the node has left its array in golden: nothing tells more.
 static assay_status_t at_arrays(assay_missing_search_t* s, size_t i, const assay_golden_t* golden) {
+  const bool reshaped = assay_missing_is_reshaped(s);  // then it may be of another size
   for (size_t k = 0; s->in[i] && k < golden->n && !assay_missing_is_over(s); k++) {
     const assay_tensor_t* t = golden->at[k].tensor;
-    if (!golden->at[k].value && t->kind == ASSAY_KIND_TENSOR && t->size == s->in[i]->size)
+    if (!golden->at[k].value && t->kind == ASSAY_KIND_TENSOR &&
+        (t->size == s->in[i]->size || reshaped))
       ASSAY_TRY(with_array(s, i, t));
   }
   return NULL;
@@ -239,7 +241,20 @@ static assay_status_t at_arrays(assay_missing_search_t* s, size_t i, const assay
 static assay_status_t at_input(assay_missing_search_t* s, size_t i) {
   const assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i]};
   ASSAY_TRY(assay_missing_activations(s, &p));
+  if (!assay_missing_is_over(s)) ASSAY_TRY(assay_missing_reduced(s, &p));
   return assay_missing_is_over(s) ? NULL : assay_missing_values(s, &p);
+}
+
+// What has to go in, by what has to come out.
+static assay_status_t backwards(assay_missing_search_t* s, size_t i, const assay_tensor_t* want) {
+  assay_tensor_t* x = NULL;
+  ASSAY_TRY(assay_missing_inverse(s, i, want, &x));
+  if (!x) return NULL;
+  const assay_missing_place_t p = {
+      .kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i], .want = x};
+  assay_status_t st = try_kinds(s, &p);
+  assay_tensor_release(x);
+  return st;
 }
 
 // How many inputs the operator may have, those that the node leaves out among them.
@@ -282,6 +297,8 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   if (!st && !assay_missing_is_over(s)) st = from_ancestors(s, want);
   for (size_t i = 0; !st && i < inputs_of(s->node) && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_input(s, i);
+  for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
+    if (!is_constant(s->node, i)) st = backwards(s, i, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_rewired(s);
   assay_tensor_release(want);
   return st;

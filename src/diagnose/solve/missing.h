@@ -136,6 +136,17 @@ assay_status_t assay_missing_branches(assay_missing_search_t* s,
 // An operator as another node has it, on other values or with constants that nobody reads.
 assay_status_t assay_missing_likes(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// A reduction, a pooling or a slice that an input went through; for places of which nothing is
+// known.
+assay_status_t assay_missing_reduced(assay_missing_search_t* s,
+                                     const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Whether golden has another shape than what the node makes.
+bool assay_missing_is_reshaped(const assay_missing_search_t* s);
+// What input `input` has to be, canonical, where the node can be read backwards from its output
+// `want`; *out NULL: it cannot, or the input is that.
+assay_status_t assay_missing_inverse(assay_missing_search_t* s, size_t input,
+                                     const assay_tensor_t* want,
+                                     assay_tensor_t** out) ASSAY_MUST_USE;
 // Two inputs of the node that read other values.
 assay_status_t assay_missing_rewired(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Constants that are one number everywhere, which is another one.

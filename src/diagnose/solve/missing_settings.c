@@ -263,6 +263,10 @@ static const struct {
     {"LSTM", ASSAY_STORE_F64, assay_settings_recurrent},
     {"GRU", ASSAY_STORE_F64, assay_settings_recurrent},
     {"RNN", ASSAY_STORE_F64, assay_settings_recurrent},
+    {"Unsqueeze", ASSAY_STORE_F64, assay_settings_shape},
+    {"Squeeze", ASSAY_STORE_F64, assay_settings_shape},
+    {"Reshape", ASSAY_STORE_F64, assay_settings_shape},
+    {"Flatten", ASSAY_STORE_F64, assay_settings_shape},
 };
 
 assay_status_t assay_missing_settings(assay_missing_search_t* s, const assay_tensor_t* want) {

@@ -152,6 +152,27 @@ static assay_status_t combine(assay_missing_search_t* s, const sampled_t* k,
   return try_line(s, k, o, need, v, n, "+", " Relu", "added, with Relu after it,");
 }
 
+// The larger or the smaller one of both, where it is each of them somewhere.
+static assay_status_t choose_extreme(assay_missing_search_t* s, const sampled_t* k,
+                                     const assay_missing_other_t* o, bool larger) {
+  double scale = 0;
+  int taken = 0;
+  char text[160];
+  if (o->tensor->store != ASSAY_STORE_F64) return NULL;
+  for (int i = 0; i < k->n; i++) scale = fmax(scale, fabs(k->want[i]));
+  for (int i = 0; i < k->n; i++) {
+    const double v = broadcast_at(o->tensor, k->p->want, k->at[i]);
+    const double made = larger ? fmax(k->x[i], v) : fmin(k->x[i], v);
+    if (!(fabs(made - k->want[i]) <= 1e-4 * fabs(k->want[i]) + 1e-6 * scale)) return NULL;
+    taken += made == v && v != k->x[i];
+  }
+  if (!taken) return NULL;
+  snprintf(text, sizeof text, "%s with '%.60s' is missing", larger ? "Max" : "Min", o->value->name);
+  const assay_formula_terms_t terms = {.program = larger ? "x v max" : "x v min",
+                                       .value = o->value};
+  return assay_missing_try(s, k->p, &terms, "missing node", text);
+}
+
 // Where a condition holds, x stays; elsewhere it is one number.
 static assay_status_t choose(assay_missing_search_t* s, const sampled_t* k,
                              const assay_missing_other_t* o, bool keep) {
@@ -189,6 +210,8 @@ static assay_status_t by_samples(assay_missing_search_t* s, const assay_missing_
     const assay_missing_other_t* o = &s->others[i];
     if (!broadcasts(o->tensor, p->want) || o->tensor->size < 2) continue;
     st = combine(s, k, o);
+    if (!st) st = choose_extreme(s, k, o, true);
+    if (!st) st = choose_extreme(s, k, o, false);
     if (!st) st = choose(s, k, o, true);
     if (!st) st = choose(s, k, o, false);
   }
