@@ -263,6 +263,9 @@ static const struct {
     {"LSTM", ASSAY_STORE_F64, assay_settings_recurrent},
     {"GRU", ASSAY_STORE_F64, assay_settings_recurrent},
     {"RNN", ASSAY_STORE_F64, assay_settings_recurrent},
+    {"LSTM", ASSAY_STORE_F64, assay_settings_gates},
+    {"GRU", ASSAY_STORE_F64, assay_settings_gates},
+    {"RNN", ASSAY_STORE_F64, assay_settings_gates},
     {"Unsqueeze", ASSAY_STORE_F64, assay_settings_shape},
     {"Squeeze", ASSAY_STORE_F64, assay_settings_shape},
     {"Reshape", ASSAY_STORE_F64, assay_settings_shape},
@@ -277,7 +280,8 @@ assay_status_t assay_missing_settings(assay_missing_search_t* s, const assay_ten
     return NULL;
   for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS && !assay_missing_is_over(s); i++)
     if (strcmp(ROWS[i].op_type, s->node->op_type) == 0 && x->store == ROWS[i].store &&
-        (!several || ROWS[i].offer == assay_settings_recurrent))
+        (!several || ROWS[i].offer == assay_settings_recurrent ||
+         ROWS[i].offer == assay_settings_gates))
       ASSAY_TRY(ROWS[i].offer(s, want));
   return NULL;
 }

@@ -217,12 +217,20 @@ static assay_status_t solve_inputs(assay_solve_t* s, best_t* best) {
   return NULL;
 }
 
-static assay_status_t solve_by_samples(assay_solve_t* s, bool shares, double deadline,
+// How a constant is solved for by several samples.
+typedef enum unknowns {
+  PARTS,   // only elements that look wrong
+  EACH,    // every element
+  SHARES,  // what many elements share
+} unknowns_t;
+
+static assay_status_t solve_by_samples(assay_solve_t* s, unknowns_t which, double deadline,
                                        best_t* best) {
   for (s->input = 0; s->input < s->node->n_inputs && !best->now; s->input++) {
     assay_tensor_t *now = NULL, *made = NULL;
     if (!is_solvable(s) || assay_clock_seconds() >= deadline) continue;
-    ASSAY_TRY(assay_solve_samples(s, shares, deadline, &now));
+    ASSAY_TRY(which == PARTS ? assay_solve_partly(s, deadline, &now)
+                             : assay_solve_samples(s, which == SHARES, deadline, &now));
     if (!now) continue;
     keep_same(s->in[s->input], now);
     assay_status_t st = assay_solve_evaluate(s, now, &made);
@@ -258,8 +266,9 @@ static assay_status_t take_value(const assay_node_t* node, const assay_search_ta
 static assay_status_t solve_best(assay_solve_t* s, bool by_samples, double deadline, best_t* best) {
   if (!by_samples) return solve_inputs(s, best);
   // Each constant by itself, before any whose elements share what is wrong.
-  ASSAY_TRY(solve_by_samples(s, false, deadline, best));
-  return best->now ? NULL : solve_by_samples(s, true, deadline, best);
+  for (int which = PARTS; which <= SHARES && !best->now; which++)
+    ASSAY_TRY(solve_by_samples(s, (unknowns_t)which, deadline, best));
+  return NULL;
 }
 
 assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,

@@ -73,6 +73,14 @@ assay_status_t assay_solve_choice(const assay_solve_t* s, assay_tensor_t** out) 
 // shares: elements share their changes, where there are too many of them.
 assay_status_t assay_solve_samples(const assay_solve_t* s, bool shares, double deadline,
                                    assay_tensor_t** out) ASSAY_MUST_USE;
+// The same from `start` on, where the elements are known but for some (a flag each).
+assay_status_t assay_solve_unknown(const assay_solve_t* s, assay_tensor_t* start,
+                                   const bool* unknown, double deadline,
+                                   assay_tensor_t** out) ASSAY_MUST_USE;
+// The constant where only some elements of it are wrong, by what it looks like: those that all have
+// one number, or, where its data were read from a wrong place, those at an end of it.
+assay_status_t assay_solve_partly(const assay_solve_t* s, double deadline,
+                                  assay_tensor_t** out) ASSAY_MUST_USE;
 // Solves (a + ridge I) x = b in place: a [k][k], of which the lower part is read; b [k][n], which
 // becomes x. False: a is not positive definite.
 bool assay_solve_cholesky(int64_t k, int64_t n, double ridge, double* a, double* b);

@@ -31,7 +31,9 @@ typedef struct system {
   size_t samples;  // others that take part
   bool tests;      // a quarter of the node's output is kept for the test
   int64_t n, m;    // unknowns; equations
-  // Which unknown an element shares, and by how much it goes with it; NULL: it is its own.
+  assay_tensor_t* start;  // what the constant begins as; borrowed
+  // Which unknown an element shares, -1: it is known, and by how much it goes with it; NULL: it is
+  // its own.
   const int64_t* shared;
   const double* part;
   double *now, *moved, *jacobian;  // [m], [m], [n][m]
@@ -102,8 +104,12 @@ static double square_sum(const double* x, int64_t n) {
 
 // Adds to an unknown: to its element, or to all that share it in proportion.
 static void add_to(const system_t* y, assay_tensor_t* x, const double* d, double part) {
-  for (int64_t i = 0; i < x->size; i++)
-    assay_f64(x)[i] += part * (y->shared ? d[y->shared[i]] * y->part[i] : d[i]);
+  for (int64_t i = 0; i < x->size; i++) {
+    if (!y->shared)
+      assay_f64(x)[i] += part * d[i];
+    else if (y->shared[i] >= 0)
+      assay_f64(x)[i] += part * d[y->shared[i]] * y->part[i];
+  }
 }
 
 static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t* at, int64_t j,
@@ -262,7 +268,7 @@ static assay_status_t solve_from(system_t* y, double deadline, assay_tensor_t** 
   assay_tensor_t* x = NULL;
   bool solved = false;
   if (y->n < 1 || y->n > MAX_UNKNOWNS) return NULL;
-  ASSAY_TRY(assay_tensor_copy(y->s->in[y->s->input], &x));
+  ASSAY_TRY(assay_tensor_copy(y->start, &x));
   assay_status_t st = solve_system(y, x, deadline, &solved);
   y->now = y->moved = y->jacobian = NULL;
   if (!st && solved) {
@@ -334,7 +340,33 @@ assay_status_t assay_solve_samples(const assay_solve_t* s, bool shares, double d
                 .samples = others ? others - 1 : 0,
                 .tests = others == 0,
                 .n = s->in[s->input]->size,
+                .start = s->in[s->input],
                 .scale_of_want = fmax(rms_of(s->want), 1e-300)};
   *out = NULL;
   return shares ? solve_shared(&y, deadline, out) : solve_from(&y, deadline, out);
+}
+
+assay_status_t assay_solve_unknown(const assay_solve_t* s, assay_tensor_t* start,
+                                   const bool* unknown, double deadline, assay_tensor_t** out) {
+  const size_t others = assay_holdout_count(s->holdout);
+  system_t y = {.s = s,
+                .samples = others ? others - 1 : 0,
+                .tests = others == 0,
+                .start = start,
+                .scale_of_want = fmax(rms_of(s->want), 1e-300)};
+  int64_t* shared = NULL;
+  double* part = NULL;
+  *out = NULL;
+  assay_status_t st = assay_new_array((size_t)start->size, sizeof *shared, &shared);
+  if (!st) st = assay_new_array((size_t)start->size, sizeof *part, &part);
+  for (int64_t i = 0; !st && i < start->size; i++) {
+    shared[i] = unknown[i] ? y.n++ : -1;
+    part[i] = fmax(rms_of(start), 1e-6);
+  }
+  y.shared = shared;
+  y.part = part;
+  if (!st) st = solve_from(&y, deadline, out);
+  assay_free(shared);
+  assay_free(part);
+  return st;
 }
