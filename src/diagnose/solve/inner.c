@@ -116,6 +116,33 @@ assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_tar
   return NULL;
 }
 
+// Whether golden knows what is dequantized from a value.
+static bool knows_dequantized(const assay_golden_walk_t* w, const assay_value_t* v) {
+  const assay_graph_t* g = w->model->graph;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const assay_node_t* n = g->nodes[i];
+    if (!*n->domain && strcmp(n->op_type, "DequantizeLinear") == 0 && n->inputs[0] == v &&
+        n->outputs[0] && w->golden_of[n->outputs[0]->id])
+      return true;
+  }
+  return false;
+}
+
+assay_status_t assay_inner_quantizer(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                     assay_fault_t* found, size_t* n_found) {
+  const assay_node_t* node = target->value->producer;
+  assay_repair_t r = {0};
+  bool solved = false, restores = false;
+  if (!node || node->graph != w->model->graph || *n_found ||
+      strcmp(node->op_type, "QuantizeLinear") != 0 || !knows_dequantized(w, target->value))
+    return NULL;
+  ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &solved));
+  assay_status_t st = solved ? repair_restores(w, &r, target, &restores) : NULL;
+  if (st || !restores) return assay_repair_deinit(&r), st;
+  take_restored(node, &r, found, n_found);
+  return NULL;
+}
+
 // Whether a repair that restores this sample does better on the others than one that was refuted.
 static assay_status_t is_better_elsewhere(assay_holdout_t* holdout, const assay_repair_t* r,
                                           const assay_repair_t* than, bool* out) {

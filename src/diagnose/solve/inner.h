@@ -13,6 +13,11 @@ assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_tar
                                   size_t fault, assay_fault_t* found,
                                   size_t* n_found) ASSAY_MUST_USE;
 
+// The scale of a quantizer whose integers and what they stand for golden knows: integers alone leave
+// an interval open, in which many a usual number lies.
+assay_status_t assay_inner_quantizer(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                     assay_fault_t* found, size_t* n_found) ASSAY_MUST_USE;
+
 // Solves for the constants of the target's node, its settings, or a node that is missing beside it,
 // unless what was found stands on other samples, too.
 assay_status_t assay_inner_solve(assay_golden_walk_t* w, const assay_search_target_t* target,

@@ -58,7 +58,7 @@ typedef struct assay_missing_search {
   size_t n_others, cap_others;
   assay_holdout_t* holdout;  // NULL: there is none
   assay_repair_t* out;
-  // `out` is what was found, or, of those that fail on other samples, what leaves least there.
+  // `out` is what was found, or, of those that do not hold on other samples, what leaves least there.
   bool found, has_refuted;
   double refuted_left;
   assay_missing_made_t made[ASSAY_MISSING_MADE];

@@ -122,25 +122,41 @@ static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t
     if (y->shared[i] == j) assay_f64(x)[i] = assay_f64(at)[i] + step * y->part[i];
 }
 
-// One column for each unknown. *out_fits false also where there is no time.
+// The differences that a step of an unknown makes. *out_shows: there are any.
+static assay_status_t take_column(system_t* y, assay_tensor_t* moved, const assay_tensor_t* x,
+                                  int64_t j, double step, bool* out_shows, bool* out_fits) {
+  double* column = y->jacobian + j * y->m;
+  set_moved(y, moved, x, j, step);
+  assay_status_t st = fill(y, moved, column, out_fits);
+  set_moved(y, moved, x, j, 0);
+  *out_shows = false;
+  for (int64_t i = 0; !st && i < y->m; i++) {
+    column[i] = (column[i] - y->now[i]) / step;
+    *out_shows |= column[i] != 0;
+  }
+  return st;
+}
+
+// One column for each unknown. What a small step does not show, as where a Relu gives 0, a large one
+// may. *out_fits false also where there is no time.
 static assay_status_t differentiate(system_t* y, assay_tensor_t* x, double until, bool* out_fits) {
+  static const double LARGE = 3e4;
   const double step = 1e-5 * (y->shared ? 1 : fmax(rms_of(x), 1e-6));
   const double begun = assay_clock_seconds();
   assay_tensor_t* moved = NULL;
   *out_fits = true;
   ASSAY_TRY(assay_tensor_copy(x, &moved));
-  for (int64_t j = 0; *out_fits && j < y->n; j++) {
-    double* column = y->jacobian + j * y->m;
-    set_moved(y, moved, x, j, step);
-    assay_status_t st = fill(y, moved, column, out_fits);
-    set_moved(y, moved, x, j, 0);
-    if (st) return assay_tensor_release(moved), st;
-    for (int64_t i = 0; i < y->m; i++) column[i] = (column[i] - y->now[i]) / step;
+  assay_status_t st = NULL;
+  for (int64_t j = 0; !st && *out_fits && j < y->n; j++) {
+    bool shows = false;
+    st = take_column(y, moved, x, j, step, &shows, out_fits);
+    for (int k = 0; !st && *out_fits && !shows && k < 2; k++)
+      st = take_column(y, moved, x, j, k ? -LARGE * step : LARGE * step, &shows, out_fits);
     const double now = assay_clock_seconds();
     if (begun + (now - begun) * (double)y->n / (double)(j + 1) > until && j >= 4) *out_fits = false;
   }
   assay_tensor_release(moved);
-  return NULL;
+  return st;
 }
 
 // ---- a step ------------------------------------------------------------------------------------
