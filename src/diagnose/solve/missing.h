@@ -65,6 +65,7 @@ typedef struct assay_missing_search {
   size_t n_made;
   // Only what makes a place's `want` is looked for: it is put here. NULL: what restores the node.
   assay_formula_t** collect;
+  const assay_repair_edit_t* also;  // an edit that goes with every formula; NULL: none
   char collected[64];  // what it is
 } assay_missing_search_t;
 

@@ -34,6 +34,10 @@ static assay_repair_t repair_of(const assay_missing_search_t* s, const assay_mis
   assay_repair_t r = {.node = s->node};
   r.edits[r.n_edits++] =
       (assay_repair_edit_t){.kind = p->kind, .input = p->index, .formula = assay_formula_retain(f)};
+  if (s->also) {
+    r.edits[r.n_edits] = *s->also;
+    assay_tensor_retain(r.edits[r.n_edits++].tensor);
+  }
   if (!everywhere || p->kind != ASSAY_EDIT_BEFORE) return r;
   for (size_t i = 0; i < s->n_in && r.n_edits < ASSAY_REPAIR_EDITS; i++)
     if (assay_missing_is_twin(s, p->index, i))
@@ -98,7 +102,7 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   const bool near = !st && fits;
   assay_repair_t r = repair_of(s, p, f, true);
   if (near) st = assay_missing_restores(s, &r, &fits);
-  if (near && !st && !fits && r.n_edits > 1) {
+  if (near && !st && !fits && r.n_edits > (s->also ? 2 : 1)) {
     assay_repair_deinit(&r);
     r = repair_of(s, p, f, false);
     st = assay_missing_restores(s, &r, &fits);
@@ -116,6 +120,12 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   else
     snprintf(r.text, sizeof r.text, "%s %s %zu '%.80s'", text,
              out ? "after its output" : "before its input", p->index, v ? v->name : "");
+  if (s->also) {
+    const size_t length = strlen(r.text);
+    const assay_value_t* c = s->node->inputs[s->also->input];
+    snprintf(r.text + length, sizeof r.text - length, ", with other numbers in '%.40s'",
+             c ? c->name : "");
+  }
   return assay_missing_take(s, &r);
 }
 

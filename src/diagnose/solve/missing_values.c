@@ -156,7 +156,7 @@ static assay_status_t combine(assay_missing_search_t* s, const sampled_t* k,
 static assay_status_t choose_extreme(assay_missing_search_t* s, const sampled_t* k,
                                      const assay_missing_other_t* o, bool larger) {
   double scale = 0;
-  int taken = 0;
+  int taken = 0, kept = 0;
   char text[160];
   if (o->tensor->store != ASSAY_STORE_F64) return NULL;
   for (int i = 0; i < k->n; i++) scale = fmax(scale, fabs(k->want[i]));
@@ -165,8 +165,9 @@ static assay_status_t choose_extreme(assay_missing_search_t* s, const sampled_t*
     const double made = larger ? fmax(k->x[i], v) : fmin(k->x[i], v);
     if (!(fabs(made - k->want[i]) <= 1e-4 * fabs(k->want[i]) + 1e-6 * scale)) return NULL;
     taken += made == v && v != k->x[i];
+    kept += made == k->x[i] && v != k->x[i];
   }
-  if (!taken) return NULL;
+  if (!taken || !kept) return NULL;
   snprintf(text, sizeof text, "%s with '%.60s' is missing", larger ? "Max" : "Min", o->value->name);
   const assay_formula_terms_t terms = {.program = larger ? "x v max" : "x v min",
                                        .value = o->value};
