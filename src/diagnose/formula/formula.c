@@ -311,6 +311,10 @@ static assay_status_t do_numbered(const assay_formula_t* f, const assay_formula_
   if (read_list(text, "transpose", list, &n)) return do_transpose(r, list, n);
   if (read_list(text, "pad", list, &n)) return do_pad(r, list, n);
   if (read_list(text, "slice", list, &n) && n == 4) return do_slice(r, list);
+  if (read_list(text, "maxpool", list, &n) && n == 6)
+    return assay_formula_put_pool(r, "MaxPool", list);
+  if (read_list(text, "meanpool", list, &n) && n == 6)
+    return assay_formula_put_pool(r, "AveragePool", list);
   if (read_list(text, "reversed", list, &n) && n == 2) return do_reversed(r, list);
   if (read_list(text, "concat", list, &n) && n == 2) {
     const assay_attr_t axis = int_attr("axis", list[0]);

@@ -131,6 +131,7 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   static kind_t* const kinds[] = {
       assay_missing_activations, assay_missing_values,   assay_missing_lengths,
       assay_missing_moves,       assay_missing_pieces,   assay_missing_arranged,
+      assay_missing_pooled,
       assay_missing_functions,   assay_missing_branches, assay_missing_channels,
       assay_missing_fits,        assay_missing_norms,    assay_missing_likes,
       assay_missing_operators};
@@ -283,6 +284,7 @@ static assay_status_t at_input(assay_missing_search_t* s, size_t i) {
   const assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i]};
   ASSAY_TRY(assay_missing_activations(s, &p));
   if (!assay_missing_is_over(s)) ASSAY_TRY(assay_missing_reduced(s, &p));
+  if (!assay_missing_is_over(s)) ASSAY_TRY(assay_missing_pooled(s, &p));
   return assay_missing_is_over(s) ? NULL : assay_missing_values(s, &p);
 }
 

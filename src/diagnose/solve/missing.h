@@ -137,8 +137,10 @@ assay_status_t assay_missing_branches(assay_missing_search_t* s,
 // An operator as another node has it, on other values or with constants that nobody reads.
 assay_status_t assay_missing_likes(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
-// A reduction, a pooling or a slice that an input went through; for places of which nothing is
-// known.
+// A pooling.
+assay_status_t assay_missing_pooled(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// A reduction or a slice that an input went through; for places of which nothing is known.
 assay_status_t assay_missing_reduced(assay_missing_search_t* s,
                                      const assay_missing_place_t* p) ASSAY_MUST_USE;
 // Whether golden has another shape than what the node makes.

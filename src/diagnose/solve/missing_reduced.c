@@ -1,5 +1,5 @@
 // What an input was reduced to before the node read it: a mean or a maximum over dimensions that was
-// lost, a window of two, one slice. Nothing but the node's output tells, so all of them are tried;
+// lost, or one slice. Nothing but the node's output tells, so all of them are tried;
 // where the node is dear only if golden's output has another shape, as after a lost pooling.
 #include <stdio.h>
 #include <string.h>
@@ -56,32 +56,6 @@ static assay_status_t over_sets(assay_missing_search_t* s, const assay_missing_p
   return NULL;
 }
 
-// A pooling by windows of so many that lie side by side, over the last dimensions but the first two.
-static assay_status_t windows(assay_missing_search_t* s, const assay_missing_place_t* p,
-                              int64_t size) {
-  int64_t dims[ASSAY_MAX_RANK] = {0};
-  char program[ASSAY_FORMULA_TEXT], text[96];
-  assay_formula_terms_t terms = {.program = program};
-  int n = 2;
-  if (p->x->rank < 3 || 2 * p->x->rank - 2 > ASSAY_MAX_RANK) return NULL;
-  for (int i = 2; i < p->x->rank; i++) {
-    if (p->x->dims[i] % size != 0) return NULL;
-    dims[n++] = p->x->dims[i] / size;
-    terms.axes[terms.n_axes++] = n;
-    dims[n++] = size;
-  }
-  for (size_t i = 0; i < 2; i++) {
-    size_t used = assay_formula_append(program, 0, "x", NULL, 0);
-    used = assay_formula_append(program, used, "reshape", dims, n);
-    used = assay_formula_append(program, used, REDUCTIONS[i].drops, NULL, 0);
-    if (used >= sizeof program) return NULL;
-    snprintf(text, sizeof text, "%s by windows of %lld is missing", i ? "a maximum" : "a mean",
-             (long long)size);
-    ASSAY_TRY(assay_missing_try(s, p, &terms, "missing node", text));
-  }
-  return NULL;
-}
-
 // The first or the last slice along a dimension.
 static assay_status_t slices(assay_missing_search_t* s, const assay_missing_place_t* p) {
   for (int axis = 0; axis < p->x->rank && !assay_missing_is_over(s); axis++)
@@ -107,7 +81,5 @@ assay_status_t assay_missing_reduced(assay_missing_search_t* s, const assay_miss
   ASSAY_TRY(over_sets(s, p, true));
   if (!reshaped) return NULL;
   if (!assay_missing_is_over(s)) ASSAY_TRY(over_sets(s, p, false));
-  for (int64_t size = 2; size <= 4 && !assay_missing_is_over(s); size++)
-    ASSAY_TRY(windows(s, p, size));
   return assay_missing_is_over(s) ? NULL : slices(s, p);
 }

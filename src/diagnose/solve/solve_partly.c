@@ -15,11 +15,12 @@ enum { MAX_SHIFT = 64, MAX_ROWS = 4 };
 
 // ---- elements of one number --------------------------------------------------------------------
 
-// 0 if several elements are, else the largest or the smallest number if several have it.
-static bool find_common(const assay_tensor_t* t, double* out) {
+// The numbers that several elements have: 0, or the largest and the smallest one. How many they are.
+static int find_common(const assay_tensor_t* t, double* out) {
   enum { SEVERAL = 2 };
   double low = INFINITY, high = -INFINITY;
   int64_t zeros = 0, lows = 0, highs = 0;
+  int n = 0;
   for (int64_t i = 0; i < t->size; i++) {
     low = fmin(low, assay_f64(t)[i]);
     high = fmax(high, assay_f64(t)[i]);
@@ -29,17 +30,23 @@ static bool find_common(const assay_tensor_t* t, double* out) {
     lows += assay_f64(t)[i] == low;
     highs += assay_f64(t)[i] == high;
   }
-  *out = zeros >= SEVERAL ? 0 : highs >= lows ? high : low;
-  return low < high && (zeros >= SEVERAL || highs >= SEVERAL || lows >= SEVERAL);
+  if (!(low < high)) return 0;
+  if (zeros >= SEVERAL) return out[0] = 0, 1;
+  if (highs >= SEVERAL) out[n++] = high;
+  if (lows >= SEVERAL) out[n++] = low;
+  return n;
 }
 
 static assay_status_t solve_common(const assay_solve_t* s, bool* unknown, double deadline,
                                    assay_tensor_t** out) {
   assay_tensor_t* t = s->in[s->input];
-  double number;
-  if (!find_common(t, &number)) return NULL;
-  for (int64_t i = 0; i < t->size; i++) unknown[i] = assay_f64(t)[i] == number;
-  return assay_solve_unknown(s, t, unknown, deadline, out);
+  double numbers[2];
+  const int n = find_common(t, numbers);
+  for (int64_t i = 0; i < t->size; i++) {
+    unknown[i] = false;
+    for (int k = 0; k < n; k++) unknown[i] |= assay_f64(t)[i] == numbers[k];
+  }
+  return n ? assay_solve_unknown(s, t, unknown, deadline, out) : NULL;
 }
 
 // ---- data from another place -------------------------------------------------------------------

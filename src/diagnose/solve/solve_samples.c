@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "diagnose/solve/solve.h"
 
-enum { MAX_UNKNOWNS = 640, MAX_BLOCK = 4096, STEPS = 8 };
+enum { MAX_UNKNOWNS = 640, MAX_BLOCK = 4096, STEPS = 20 };
 
 // Golden's rounding grows on the way to the outputs: equations of the node itself count more.
 static const double WEIGHT_OF_OUTPUTS = 0.1;
@@ -194,6 +194,7 @@ static bool solve_step(const system_t* y, double ridge, normal_t* z) {
 static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_t* z,
                            double* out_left, bool* out_fits) {
   static const double RIDGES[] = {1e-12, 1e-9, 1e-6, 1e-4, 1e-2};
+  static const double NEARER = 0.85;
   const double before = square_sum(y->now, y->m);
   ASSAY_TRY(differentiate(y, x, until, out_fits));
   if (!*out_fits) return NULL;
@@ -205,7 +206,7 @@ static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_
     add_to(y, x, z->d, 1);
     ASSAY_TRY(fill(y, x, y->moved, &evaluated));
     *out_left = square_sum(y->moved, y->m);
-    *out_fits = evaluated && *out_left < 0.7 * before;
+    *out_fits = evaluated && *out_left < NEARER * before;
     if (!*out_fits) add_to(y, x, z->d, -1);
   }
   if (*out_fits) memcpy(y->now, y->moved, (size_t)y->m * sizeof *y->now);
