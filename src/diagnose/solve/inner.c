@@ -200,23 +200,32 @@ static bool is_read(const assay_graph_t* g, const assay_value_t* v) {
   return false;
 }
 
-// Other samples, by the outputs that golden knows and no node reads; repairs of other nodes at
-// fault are taken as made. *targets: to be freed after the holdout. Where another node is at fault
-// whose repair is not known, nothing restores outputs.
-static assay_status_t find_holdout(assay_golden_walk_t* w, const assay_node_t* node,
-                                   assay_search_target_t** targets, assay_holdout_t** out) {
+// Outputs that golden knows: those that no node reads, or, where there are none, as where a
+// suppression reads all scores and boxes, those that are read. Returns how many.
+static size_t list_outputs(assay_golden_walk_t* w, bool read, assay_search_target_t* targets) {
   const assay_graph_t* g = w->model->graph;
   size_t n = 0;
-  for (size_t i = 0; i < w->out->n; i++)
-    if (w->out->faults[i].node != node && !w->out->faults[i].restored) return NULL;
-  ASSAY_TRY(assay_new_array(g->n_outputs, sizeof **targets, targets));
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_value_t* v = g->outputs[i];
     const assay_tensor_t* t = w->golden_of[v->id] ? w->golden_of[v->id]->tensor : NULL;
     // Integers may be as many as a threshold lets through: their shapes differ.
-    if (t && t->store == ASSAY_STORE_F64 && v->producer && w->missed[v->id] && !is_read(g, v))
-      (*targets)[n++] = assay_inner_target(w, v);
+    if (t && t->store == ASSAY_STORE_F64 && v->producer && w->missed[v->id] &&
+        is_read(g, v) == read)
+      targets[n++] = assay_inner_target(w, v);
   }
+  return n;
+}
+
+// Other samples, by the outputs that golden knows; repairs of other nodes at fault are taken as
+// made. *targets: to be freed after the holdout. Where another node is at fault whose repair is not
+// known, nothing restores outputs.
+static assay_status_t find_holdout(assay_golden_walk_t* w, const assay_node_t* node,
+                                   assay_search_target_t** targets, assay_holdout_t** out) {
+  for (size_t i = 0; i < w->out->n; i++)
+    if (w->out->faults[i].node != node && !w->out->faults[i].restored) return NULL;
+  ASSAY_TRY(assay_new_array(w->model->graph->n_outputs, sizeof **targets, targets));
+  size_t n = list_outputs(w, false, *targets);
+  if (!n) n = list_outputs(w, true, *targets);
   ASSAY_TRY(assay_holdout_create(w->options, w->model, w->truth, *targets, n, out));
   for (size_t i = 0; i < w->out->n; i++) {
     const assay_fault_t* f = &w->out->faults[i];

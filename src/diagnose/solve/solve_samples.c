@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "diagnose/solve/solve.h"
 
-enum { MAX_UNKNOWNS = 640, MAX_BLOCK = 4096, STEPS = 20 };
+enum { MAX_UNKNOWNS = 640, MAX_BLOCK = 4096, STEPS = 30 };
 
 // Golden's rounding grows on the way to the outputs: equations of the node itself count more.
 static const double WEIGHT_OF_OUTPUTS = 0.1;
@@ -189,28 +189,41 @@ static bool solve_step(const system_t* y, double ridge, normal_t* z) {
   return assay_solve_cholesky(y->n, 1, ridge * trace / (double)y->n, z->factor, z->d);
 }
 
-// One step, shorter while it does not lead much nearer. *out_left: squares that are left;
-// *out_fits false: none leads nearer.
+// One step, with the ridge that leads nearest: where that is by much, no larger one is tried.
+// *out_left: squares that are left; *out_fits false: none leads nearer.
 static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_t* z,
                            double* out_left, bool* out_fits) {
-  static const double RIDGES[] = {1e-12, 1e-9, 1e-6, 1e-4, 1e-2};
-  static const double NEARER = 0.85;
+  static const double RIDGES[] = {1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6,
+                                  1e-5,  1e-4,  1e-3,  1e-2, 0.1,  1,    10};
+  static const double NEARER = 0.95, MUCH = 0.1;
+  assay_tensor_t *moved = NULL, *best = NULL;
   const double before = square_sum(y->now, y->m);
+  *out_left = before;
   ASSAY_TRY(differentiate(y, x, until, out_fits));
   if (!*out_fits) return NULL;
   set_normal(y, z);
-  *out_fits = false;
-  for (size_t i = 0; i < sizeof RIDGES / sizeof *RIDGES && !*out_fits; i++) {
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < sizeof RIDGES / sizeof *RIDGES; i++) {
     bool evaluated = false;
+    if (*out_left < MUCH * before) break;
     if (!solve_step(y, RIDGES[i], z)) continue;
-    add_to(y, x, z->d, 1);
-    ASSAY_TRY(fill(y, x, y->moved, &evaluated));
-    *out_left = square_sum(y->moved, y->m);
-    *out_fits = evaluated && *out_left < NEARER * before;
-    if (!*out_fits) add_to(y, x, z->d, -1);
+    st = assay_tensor_copy(x, &moved);
+    if (!st) add_to(y, moved, z->d, 1);
+    if (!st) st = fill(y, moved, y->moved, &evaluated);
+    const double left = !st && evaluated ? square_sum(y->moved, y->m) : INFINITY;
+    if (left < *out_left && left < NEARER * before) {
+      *out_left = left;
+      assay_tensor_release(best);
+      best = assay_tensor_retain(moved);
+    }
+    assay_tensor_release(moved);
+    moved = NULL;
   }
-  if (*out_fits) memcpy(y->now, y->moved, (size_t)y->m * sizeof *y->now);
-  return NULL;
+  *out_fits = !st && best;
+  if (*out_fits) memcpy(assay_f64(x), assay_f64(best), (size_t)x->size * sizeof(double));
+  if (*out_fits) st = fill(y, x, y->now, out_fits);
+  assay_tensor_release(best);
+  return st;
 }
 
 static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline, normal_t* z,
