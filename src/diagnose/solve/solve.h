@@ -84,6 +84,15 @@ assay_status_t assay_solve_partly(const assay_solve_t* s, double deadline,
 // Solves (a + ridge I) x = b in place: a [k][k], of which the lower part is read; b [k][n], which
 // becomes x. False: a is not positive definite.
 bool assay_solve_cholesky(int64_t k, int64_t n, double ridge, double* a, double* b);
+// Room for a step of n unknowns: J^T J [n][n], the same factored, -J^T r, and the step.
+typedef struct assay_solve_normal {
+  double *a, *factor, *b, *d;
+} assay_solve_normal_t;
+// Fills a and b in by a Jacobian, a row of m equations each unknown, and what is left of them.
+void assay_solve_set_normal(int64_t n, int64_t m, const double* jacobian, const double* now,
+                            assay_solve_normal_t* z);
+// The step with a ridge, a part of the mean of a's diagonal. False: there is none.
+bool assay_solve_step(int64_t n, double ridge, assay_solve_normal_t* z);
 // The node's output with the constant in place; *out NULL: it cannot be evaluated so.
 assay_status_t assay_solve_evaluate(const assay_solve_t* s, assay_tensor_t* constant,
                                     assay_tensor_t** out) ASSAY_MUST_USE;

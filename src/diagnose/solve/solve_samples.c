@@ -161,37 +161,9 @@ static assay_status_t differentiate(system_t* y, assay_tensor_t* x, double until
 
 // ---- a step ------------------------------------------------------------------------------------
 
-// Room for a step: J^T J, the same factored, -J^T r, and the step.
-typedef struct normal {
-  double *a, *factor, *b, *d;
-} normal_t;
-
-static void set_normal(const system_t* y, normal_t* z) {
-  for (int64_t i = 0; i < y->n; i++) {
-    const double* p = y->jacobian + i * y->m;
-    z->b[i] = 0;
-    for (int64_t t = 0; t < y->m; t++) z->b[i] -= p[t] * y->now[t];
-    for (int64_t j = 0; j <= i; j++) {
-      const double* q = y->jacobian + j * y->m;
-      double sum = 0;
-      for (int64_t t = 0; t < y->m; t++) sum += p[t] * q[t];
-      z->a[i * y->n + j] = sum;
-    }
-  }
-}
-
-static bool solve_step(const system_t* y, double ridge, normal_t* z) {
-  double trace = 0;
-  for (int64_t i = 0; i < y->n; i++) trace += z->a[i * y->n + i];
-  if (!(trace > 0) || !isfinite(trace)) return false;
-  memcpy(z->factor, z->a, (size_t)(y->n * y->n) * sizeof *z->a);
-  memcpy(z->d, z->b, (size_t)y->n * sizeof *z->d);
-  return assay_solve_cholesky(y->n, 1, ridge * trace / (double)y->n, z->factor, z->d);
-}
-
 // One step, with the ridge that leads nearest: where that is by much, no larger one is tried.
 // *out_left: squares that are left; *out_fits false: none leads nearer.
-static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_t* z,
+static assay_status_t step(system_t* y, assay_tensor_t* x, double until, assay_solve_normal_t* z,
                            double* out_left, bool* out_fits) {
   static const double RIDGES[] = {1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6,
                                   1e-5,  1e-4,  1e-3,  1e-2, 0.1,  1,    10};
@@ -201,12 +173,12 @@ static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_
   *out_left = before;
   ASSAY_TRY(differentiate(y, x, until, out_fits));
   if (!*out_fits) return NULL;
-  set_normal(y, z);
+  assay_solve_set_normal(y->n, y->m, y->jacobian, y->now, z);
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < sizeof RIDGES / sizeof *RIDGES; i++) {
     bool evaluated = false;
     if (*out_left < MUCH * before) break;
-    if (!solve_step(y, RIDGES[i], z)) continue;
+    if (!assay_solve_step(y->n, RIDGES[i], z)) continue;
     st = assay_tensor_copy(x, &moved);
     if (!st) add_to(y, moved, z->d, 1);
     if (!st) st = fill(y, moved, y->moved, &evaluated);
@@ -219,14 +191,14 @@ static assay_status_t step(system_t* y, assay_tensor_t* x, double until, normal_
     assay_tensor_release(moved);
     moved = NULL;
   }
-  *out_fits = !st && best;
-  if (*out_fits) memcpy(assay_f64(x), assay_f64(best), (size_t)x->size * sizeof(double));
-  if (*out_fits) st = fill(y, x, y->now, out_fits);
+  *out_fits = best != NULL;
+  if (best) memcpy(assay_f64(x), assay_f64(best), (size_t)x->size * sizeof(double));
+  if (best && !st) st = fill(y, x, y->now, out_fits);
   assay_tensor_release(best);
   return st;
 }
 
-static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline, normal_t* z,
+static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline, assay_solve_normal_t* z,
                                 bool* out_solved) {
   // RMS that is left of the equations at most: golden's own rounding, as it goes through a network.
   static const double NOTHING = 3e-6;
@@ -244,8 +216,6 @@ static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline,
 
 // ---- the constant ------------------------------------------------------------------------------
 
-static double squared(double x) { return x * x; }
-
 // Whether the places that were kept for the test are as they have to be.
 static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* out) {
   assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
@@ -258,8 +228,10 @@ static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* ou
   ASSAY_TRY(assay_solve_evaluate(y->s, x, &made));
   for (int64_t i = 0; made && i < y->s->want->size; i++) {
     if (!assay_solve_tests(i)) continue;
-    left += squared(assay_f64(made)[i] - assay_f64(y->s->want)[i]);
-    before += squared(assay_f64(y->s->have)[i] - assay_f64(y->s->want)[i]);
+    const double now = assay_f64(made)[i] - assay_f64(y->s->want)[i];
+    const double was = assay_f64(y->s->have)[i] - assay_f64(y->s->want)[i];
+    left += now * now;
+    before += was * was;
   }
   *out = made && before > 0 && left <= 1e-6 * before;
   assay_tensor_release(made);
@@ -267,7 +239,7 @@ static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* ou
 }
 
 static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadline, bool* out) {
-  normal_t z = {0};
+  assay_solve_normal_t z = {0};
   bool fits = false;
   *out = false;
   ASSAY_TRY(fill(y, x, NULL, &fits));
