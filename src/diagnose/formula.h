@@ -23,9 +23,10 @@
 //   unsqueeze   one more dimension at its one axis
 //   reshape:0,8,-1   in this shape, 0 and -1 as in Reshape
 //   pad:0,1,0,1   with so many zeros before and behind each dimension, as Pad has it
-//   maxpool:2,3,2,1,1,0   MaxPool over 2 dimensions by windows of 3, in steps of 2, with 1 of padding
-//                     on either side;   meanpool: AveragePool, the last number being whether padding
-//                     counts
+//   maxpool:2,3,2,1,1,0   MaxPool over 2 dimensions by windows of 3, in steps of 2, with 1 of
+//   padding
+//                     on either side;   meanpool: AveragePool, the last number being whether
+//                     padding counts
 //   transpose:0,2,1   with its dimensions in this order
 //   w:0, k:0          the formula's further values and constants;   none: an input that is left out
 //   slice:2,0,5,1     elements 0 to before 5 of dimension 2, in steps of 1

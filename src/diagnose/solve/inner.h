@@ -13,8 +13,8 @@ assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_tar
                                   size_t fault, assay_fault_t* found,
                                   size_t* n_found) ASSAY_MUST_USE;
 
-// The scale of a quantizer whose integers and what they stand for golden knows: integers alone leave
-// an interval open, in which many a usual number lies.
+// The scale of a quantizer whose integers and what they stand for golden knows: integers alone
+// leave an interval open, in which many a usual number lies.
 assay_status_t assay_inner_quantizer(assay_golden_walk_t* w, const assay_search_target_t* target,
                                      assay_fault_t* found, size_t* n_found) ASSAY_MUST_USE;
 

@@ -129,12 +129,11 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   // A normalization over an image with its numbers is a factor and a summand for each channel, too:
   // those come first.
   static kind_t* const kinds[] = {
-      assay_missing_activations, assay_missing_values,   assay_missing_lengths,
-      assay_missing_moves,       assay_missing_pieces,   assay_missing_arranged,
-      assay_missing_pooled,
-      assay_missing_functions,   assay_missing_branches, assay_missing_channels,
-      assay_missing_fits,        assay_missing_norms,    assay_missing_likes,
-      assay_missing_operators};
+      assay_missing_activations, assay_missing_values,    assay_missing_lengths,
+      assay_missing_moves,       assay_missing_pieces,    assay_missing_arranged,
+      assay_missing_pooled,      assay_missing_functions, assay_missing_branches,
+      assay_missing_channels,    assay_missing_fits,      assay_missing_norms,
+      assay_missing_likes,       assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -220,8 +219,8 @@ static void put_input(assay_missing_search_t* s, size_t input, assay_tensor_t* t
   s->in[input] = t;
 }
 
-// An array in the place of an input with which the node gives golden only if one of its constants is
-// another, too: what was folded into a bias or a weight, and cannot be.
+// An array in the place of an input with which the node gives golden only if one of its constants
+// is another, too: what was folded into a bias or a weight, and cannot be.
 static assay_status_t with_constant(assay_missing_search_t* s, size_t input, assay_tensor_t* want) {
   const assay_value_t* v = s->node->inputs[input];
   assay_tensor_t* kept = assay_tensor_retain(assay_evaluator_get(s->m, v));
@@ -230,8 +229,8 @@ static assay_status_t with_constant(assay_missing_search_t* s, size_t input, ass
   bool solved = false;
   if (s->collect) return assay_tensor_release(kept), NULL;
   assay_evaluator_set(s->m, v, want);
-  assay_status_t st = assay_solve_constant(s->m, s->node, s->target, NULL, false, s->deadline, &r,
-                                           &left, &solved);
+  assay_status_t st =
+      assay_solve_constant(s->m, s->node, s->target, NULL, false, s->deadline, &r, &left, &solved);
   assay_evaluator_set(s->m, v, kept);
   assay_tensor_release(kept);
   if (st || !solved) return st;
@@ -293,8 +292,7 @@ static assay_status_t backwards(assay_missing_search_t* s, size_t i, const assay
   assay_tensor_t* x = NULL;
   ASSAY_TRY(assay_missing_inverse(s, i, want, &x));
   if (!x) return NULL;
-  const assay_missing_place_t p = {
-      .kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i], .want = x};
+  const assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i], .want = x};
   assay_status_t st = try_kinds(s, &p);
   assay_tensor_release(x);
   return st;

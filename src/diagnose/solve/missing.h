@@ -58,7 +58,8 @@ typedef struct assay_missing_search {
   size_t n_others, cap_others;
   assay_holdout_t* holdout;  // NULL: there is none
   assay_repair_t* out;
-  // `out` is what was found, or, of those that do not hold on other samples, what leaves least there.
+  // `out` is what was found, or, of those that do not hold on other samples, what leaves least
+  // there.
   bool found, has_refuted;
   double refuted_left;
   assay_missing_made_t made[ASSAY_MISSING_MADE];
@@ -66,7 +67,7 @@ typedef struct assay_missing_search {
   // Only what makes a place's `want` is looked for: it is put here. NULL: what restores the node.
   assay_formula_t** collect;
   const assay_repair_edit_t* also;  // an edit that goes with every formula; NULL: none
-  char collected[64];  // what it is
+  char collected[64];               // what it is
 } assay_missing_search_t;
 
 // What a formula stands for: an output or an input of the node.

@@ -100,8 +100,7 @@ static assay_status_t divide(const product_t* p, const double* w, const double* 
       for (int64_t c = 0; c < m; c++)
         b[i * p->rows + r] += u[c * p->column_step] * y[place_of(p, r, c, m)];
   }
-  *out = !st && trace > 0 &&
-         assay_solve_cholesky(n, p->rows, 1e-15 * trace / (double)n, a, b);
+  *out = !st && trace > 0 && assay_solve_cholesky(n, p->rows, 1e-15 * trace / (double)n, a, b);
   for (int64_t r = 0; *out && r < p->rows; r++)
     for (int64_t c = 0; c < m; c++) {
       double sum = -y[place_of(p, r, c, m)];
@@ -179,8 +178,7 @@ static bool is_one_of(const assay_node_t* n, const char* const* ops, size_t coun
 static bool of_elements(const assay_missing_search_t* s, size_t input, const assay_tensor_t* want,
                         assay_tensor_t* x) {
   static const char* const PAIRS[] = {"Add", "Sub", "Mul", "Div"};
-  static const char* const ONES[] = {"Sigmoid", "Tanh",       "Exp",
-                                     "Sqrt",    "Reciprocal", "LeakyRelu"};
+  static const char* const ONES[] = {"Sigmoid", "Tanh", "Exp", "Sqrt", "Reciprocal", "LeakyRelu"};
   const bool pair = s->n_in == 2 && is_one_of(s->node, PAIRS, sizeof PAIRS / sizeof *PAIRS);
   const bool one = s->n_in == 1 && is_one_of(s->node, ONES, sizeof ONES / sizeof *ONES);
   const double alpha = assay_attr_f64(s->node, "alpha", 0.01);
@@ -189,9 +187,8 @@ static bool of_elements(const assay_missing_search_t* s, size_t input, const ass
   if (pair && (!fits_into(other, want) || s->node->inputs[0] == s->node->inputs[1])) return false;
   for (int64_t i = 0; i < want->size; i++) {
     const double y = assay_f64(want)[i];
-    const double v =
-        pair ? of_pair(s->node->op_type, input == 0, y, element_for(other, want, i))
-             : of_function(s->node->op_type, y, alpha);
+    const double v = pair ? of_pair(s->node->op_type, input == 0, y, element_for(other, want, i))
+                          : of_function(s->node->op_type, y, alpha);
     if (!isfinite(v)) return false;
     assay_f64(x)[i] = v;
   }

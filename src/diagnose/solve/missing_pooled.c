@@ -9,8 +9,8 @@ typedef struct pooling {
   int64_t window, stride, begin, end;
 } pooling_t;
 
-// Whether the windows make what is wanted of the spatial dimensions; none is known: whether they are
-// such as networks have.
+// Whether the windows make what is wanted of the spatial dimensions; none is known: whether they
+// are such as networks have.
 static bool makes(const assay_missing_search_t* s, const assay_missing_place_t* p,
                   const pooling_t* k) {
   const bool usual = k->stride == 1 ? k->window % 2 == 1 : k->window <= k->stride + 1;
@@ -29,9 +29,11 @@ static assay_status_t try_pooling(assay_missing_search_t* s, const assay_missing
   static const struct {
     const char *word, *name;
     int64_t counts;
-  } FORMS[] = {{"maxpool", "MaxPool", 0}, {"meanpool", "AveragePool", 0}, {"meanpool", "AveragePool", 1}};
+  } FORMS[] = {
+      {"maxpool", "MaxPool", 0}, {"meanpool", "AveragePool", 0}, {"meanpool", "AveragePool", 1}};
   for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS && !assay_missing_is_over(s); i++) {
-    const int64_t list[] = {p->x->rank - 2, k->window, k->stride, k->begin, k->end, FORMS[i].counts};
+    const int64_t list[] = {p->x->rank - 2, k->window, k->stride,
+                            k->begin,       k->end,    FORMS[i].counts};
     char program[ASSAY_FORMULA_TEXT], text[96];
     const assay_formula_terms_t terms = {.program = program};
     if (FORMS[i].counts && !k->begin && !k->end) continue;

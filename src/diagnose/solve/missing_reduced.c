@@ -1,6 +1,6 @@
-// What an input was reduced to before the node read it: a mean or a maximum over dimensions that was
-// lost, or one slice. Nothing but the node's output tells, so all of them are tried;
-// where the node is dear only if golden's output has another shape, as after a lost pooling.
+// What an input was reduced to before the node read it: a mean or a maximum over dimensions that
+// was lost, or one slice. Nothing but the node's output tells, so all of them are tried; where the
+// node is dear only if golden's output has another shape, as after a lost pooling.
 #include <stdio.h>
 #include <string.h>
 

@@ -129,8 +129,8 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
   return assay_missing_take(s, &r);
 }
 
-// What holds on other samples within rounding ends the search. What leaves next to nothing there may
-// still be another function that looks alike, so the search goes on for a while, but keeps it.
+// What holds on other samples within rounding ends the search. What leaves next to nothing there
+// may still be another function that looks alike, so the search goes on for a while, but keeps it.
 assay_status_t assay_missing_take(assay_missing_search_t* s, assay_repair_t* take) {
   static const double MUCH = 0.9;  // the first of those that leave about as much
   static const double SECONDS = 2;
@@ -140,8 +140,7 @@ assay_status_t assay_missing_take(assay_missing_search_t* s, assay_repair_t* tak
   const double left = assay_holdout_left(s->holdout);
   const bool worse = s->has_refuted && !(left < MUCH * s->refuted_left);
   if (st || (doubted && worse)) return assay_repair_deinit(take), st;
-  if (said == ASSAY_HOLDOUT_NEAR)
-    s->deadline = fmin(s->deadline, assay_clock_seconds() + SECONDS);
+  if (said == ASSAY_HOLDOUT_NEAR) s->deadline = fmin(s->deadline, assay_clock_seconds() + SECONDS);
   s->refuted_left = left;
   if (s->has_refuted) assay_repair_deinit(s->out);
   *s->out = *take;

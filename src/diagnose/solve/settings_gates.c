@@ -13,11 +13,11 @@ enum { GATES = 4, WEIGHTS = 1, STATE = 2, BIASES = 3, ORDERS = 24 };
 
 typedef enum layout {
   AS_IT_IS,
-  GATE_TURNED,      // each gate's matrix, which is square
-  GATE_READ_ACROSS, // each gate's numbers are those of its transposed matrix
-  ALL_READ_ACROSS,  // the same of all gates together
-  UNITS_FIRST,      // rows lie unit by unit, and within a unit gate by gate
-  GATES_FIRST,      // they should lie so
+  GATE_TURNED,       // each gate's matrix, which is square
+  GATE_READ_ACROSS,  // each gate's numbers are those of its transposed matrix
+  ALL_READ_ACROSS,   // the same of all gates together
+  UNITS_FIRST,       // rows lie unit by unit, and within a unit gate by gate
+  GATES_FIRST,       // they should lie so
   LAYOUTS
 } layout_t;
 
@@ -38,9 +38,9 @@ typedef struct map {
 
 typedef struct gates {
   assay_missing_search_t* s;
-  int n;           // gates
-  int64_t h;       // units
-  int64_t dirs;    // directions
+  int n;         // gates
+  int64_t h;     // units
+  int64_t dirs;  // directions
   int orders[ORDERS][GATES], n_orders;
 } gates_t;
 
@@ -82,15 +82,20 @@ static int64_t place_of(const gates_t* k, layout_t layout, int64_t columns, int6
                         int64_t c) {
   const int64_t rows = k->n * k->h;
   switch (layout) {
-    case GATE_TURNED: return (g * k->h + c) * columns + u;
-    case GATE_READ_ACROSS: return g * k->h * columns + c * k->h + u;
-    case ALL_READ_ACROSS: return c * rows + g * k->h + u;
-    case UNITS_FIRST: return (u * k->n + g) * columns + c;
+    case GATE_TURNED:
+      return (g * k->h + c) * columns + u;
+    case GATE_READ_ACROSS:
+      return g * k->h * columns + c * k->h + u;
+    case ALL_READ_ACROSS:
+      return c * rows + g * k->h + u;
+    case UNITS_FIRST:
+      return (u * k->n + g) * columns + c;
     case GATES_FIRST: {
       const int64_t row = g * k->h + u;
       return (row % k->n * k->h + row / k->n) * columns + c;
     }
-    default: return (g * k->h + u) * columns + c;
+    default:
+      return (g * k->h + u) * columns + c;
   }
 }
 
@@ -102,8 +107,7 @@ static bool applies(const gates_t* k, layout_t layout, int64_t columns) {
 }
 
 // A constant as the map has it; biases are two matrices of one column.
-static assay_status_t mapped(const gates_t* k, size_t input, const map_t* m,
-                             assay_tensor_t** out) {
+static assay_status_t mapped(const gates_t* k, size_t input, const map_t* m, assay_tensor_t** out) {
   const assay_tensor_t* was = k->s->in[input];
   const int64_t parts = input == BIASES ? 2 : 1;
   const int64_t columns = input == BIASES ? 1 : was->dims[2], block = k->n * k->h * columns;

@@ -1,5 +1,5 @@
-// The axes of Unsqueeze and Squeeze, the shape of Reshape, the axis of Flatten: where golden has the
-// same elements in the same order, its shape tells which.
+// The axes of Unsqueeze and Squeeze, the shape of Reshape, the axis of Flatten: where golden has
+// the same elements in the same order, its shape tells which.
 #include <stdio.h>
 #include <string.h>
 
@@ -99,10 +99,8 @@ static assay_status_t flatten(const shapes_t* k) {
 static const struct {
   const char* op_type;
   assay_status_t (*offer)(const shapes_t* k);
-} ROWS[] = {{"Unsqueeze", unsqueeze},
-            {"Squeeze", squeeze},
-            {"Reshape", reshape},
-            {"Flatten", flatten}};
+} ROWS[] = {
+    {"Unsqueeze", unsqueeze}, {"Squeeze", squeeze}, {"Reshape", reshape}, {"Flatten", flatten}};
 
 assay_status_t assay_settings_shape(assay_missing_search_t* s, const assay_tensor_t* want) {
   const shapes_t k = {s, s->in[0], want};

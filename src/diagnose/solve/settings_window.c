@@ -91,8 +91,7 @@ static assay_status_t offer(window_t* w, const int64_t* begin, const int64_t* en
         .kind = ASSAY_EDIT_DROP,
         .attr = {.name = "auto_pad", .type = ASSAY_ATTR_STRING, .doc = "", .ref = ""}};
   list_text(pads, 2 * w->n, text, sizeof text);
-  if (dilates || w->strides)
-    list_text(dilates ? dilation : w->stride, w->n, more, sizeof more);
+  if (dilates || w->strides) list_text(dilates ? dilation : w->stride, w->n, more, sizeof more);
   snprintf(r.text, sizeof r.text, "pads = [%s]%s%s%s", text,
            dilates      ? ", dilations = ["
            : w->strides ? ", strides = ["

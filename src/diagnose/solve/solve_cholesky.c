@@ -1,5 +1,5 @@
-// Symmetric linear systems and steps of Gauss and Newton, by Cholesky (N. J. Higham, Accuracy and Stability of Numerical
-// Algorithms, 2nd ed., 10.1).
+// Symmetric linear systems and steps of Gauss and Newton, by Cholesky (N. J. Higham, Accuracy and
+// Stability of Numerical Algorithms, 2nd ed., 10.1).
 #include <math.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // Constants only a part of which is wrong: by what they look like.
 //
-// A file that ended too early, a half of a bias that was not copied, numbers that were clipped leave
-// many elements that are exactly one number, often 0: those are unknown, the others are right. Data
-// that were read from a place some elements too far on, or too early, are right but for their end,
-// whose numbers are lost.
+// A file that ended too early, a half of a bias that was not copied, numbers that were clipped
+// leave many elements that are exactly one number, often 0: those are unknown, the others are
+// right. Data that were read from a place some elements too far on, or too early, are right but for
+// their end, whose numbers are lost.
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@ enum { MAX_SHIFT = 64, MAX_ROWS = 4 };
 
 // ---- elements of one number --------------------------------------------------------------------
 
-// The numbers that several elements have: 0, or the largest and the smallest one. How many they are.
+// The numbers that several elements have: 0, or the largest and the smallest one. How many they
+// are.
 static int find_common(const assay_tensor_t* t, double* out) {
   enum { SEVERAL = 2 };
   double low = INFINITY, high = -INFINITY;

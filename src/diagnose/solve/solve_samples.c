@@ -28,9 +28,9 @@ static const double WEIGHT_OF_OUTPUTS = 0.1;
 // The equations: what is there, over golden's size, less golden.
 typedef struct system {
   const assay_solve_t* s;
-  size_t samples;  // others that take part
-  bool tests;      // a quarter of the node's output is kept for the test
-  int64_t n, m;    // unknowns; equations
+  size_t samples;         // others that take part
+  bool tests;             // a quarter of the node's output is kept for the test
+  int64_t n, m;           // unknowns; equations
   assay_tensor_t* start;  // what the constant begins as; borrowed
   // Which unknown an element shares, -1: it is known, and by how much it goes with it; NULL: it is
   // its own.
@@ -137,8 +137,8 @@ static assay_status_t take_column(system_t* y, assay_tensor_t* moved, const assa
   return st;
 }
 
-// One column for each unknown. What a small step does not show, as where a Relu gives 0, a large one
-// may. *out_fits false also where there is no time.
+// One column for each unknown. What a small step does not show, as where a Relu gives 0, a large
+// one may. *out_fits false also where there is no time.
 static assay_status_t differentiate(system_t* y, assay_tensor_t* x, double until, bool* out_fits) {
   static const double LARGE = 3e4;
   const double step = 1e-5 * (y->shared ? 1 : fmax(rms_of(x), 1e-6));
@@ -198,8 +198,8 @@ static assay_status_t step(system_t* y, assay_tensor_t* x, double until, assay_s
   return st;
 }
 
-static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline, assay_solve_normal_t* z,
-                                bool* out_solved) {
+static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline,
+                                assay_solve_normal_t* z, bool* out_solved) {
   // RMS that is left of the equations at most: golden's own rounding, as it goes through a network.
   static const double NOTHING = 3e-6;
   const double start = square_sum(y->now, y->m);
