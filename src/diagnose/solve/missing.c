@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/solve/settings.h"
 #include "diagnose/solve/solve.h"
 
 // ---- the other values --------------------------------------------------------------------------
@@ -341,6 +342,7 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = backwards(s, i, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_rewired(s);
+  if (!st && !assay_missing_is_over(s)) st = assay_settings_order(s);
   assay_tensor_release(want);
   return st;
 }

@@ -17,6 +17,8 @@ assay_status_t assay_settings_recurrent(assay_missing_search_t* s,
 // The weights of a recurrent layer in another framework's layout.
 assay_status_t assay_settings_gates(assay_missing_search_t* s,
                                     const assay_tensor_t* want) ASSAY_MUST_USE;
+// A weight's numbers in another order: tiles, groups that were dealt out, pairs turned round.
+assay_status_t assay_settings_order(assay_missing_search_t* s) ASSAY_MUST_USE;
 // The axes of Unsqueeze and Squeeze, the shape of Reshape, the axis of Flatten.
 assay_status_t assay_settings_shape(assay_missing_search_t* s,
                                     const assay_tensor_t* want) ASSAY_MUST_USE;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "diagnose/solve/settings.h"
 
 enum { GATES = 4, WEIGHTS = 1, STATE = 2, BIASES = 3, ORDERS = 24 };
@@ -33,11 +34,13 @@ typedef struct map {
   layout_t layout;
   int order;        // of its gates, in `orders`; 0: as it is
   bool directions;  // exchanged
+  int only;         // 1 + the direction that is laid out so; 0: all are
   bool halves;      // of the biases, exchanged
 } map_t;
 
 typedef struct gates {
   assay_missing_search_t* s;
+  double until;  // of assay_clock_seconds
   int n;         // gates
   int64_t h;     // units
   int64_t dirs;  // directions
@@ -114,6 +117,7 @@ static assay_status_t mapped(const gates_t* k, size_t input, const map_t* m, ass
   ASSAY_TRY(assay_tensor_copy(was, out));
   for (int64_t d = 0; d < k->dirs; d++)
     for (int64_t part = 0; part < parts; part++) {
+      if (m->only && m->only != d + 1) continue;
       const int64_t from_d = m->directions ? k->dirs - 1 - d : d;
       const int64_t from_part = m->halves ? parts - 1 - part : part;
       const double* from = assay_f64(was) + (from_d * parts + from_part) * block;
@@ -145,15 +149,18 @@ static void describe(const gates_t* k, size_t input, const map_t* m, char* out, 
     }
   }
   end = strlen(out);
-  snprintf(out + end, size - end, "%s%s", m->directions ? " directions exchanged" : "",
-           m->halves ? " halves exchanged" : "");
+  snprintf(out + end, size - end, "%s%s%s", m->directions ? " directions exchanged" : "",
+           m->halves ? " halves exchanged" : "",
+           m->only == 1  ? " in the first direction"
+           : m->only > 1 ? " in the second direction"
+                         : "");
 }
 
 // maps: of the weights, the state's and the biases; those that change nothing are left out.
 static assay_status_t offer(const gates_t* k, const map_t* maps) {
   assay_repair_t r = {.node = k->s->node, .cause = "layout of gates"};
   assay_status_t st = NULL;
-  if (assay_missing_is_over(k->s)) return NULL;
+  if (assay_missing_is_over(k->s) || assay_clock_seconds() >= k->until) return NULL;
   for (size_t i = 0; !st && i < BIASES; i++) {
     const size_t input = WEIGHTS + i;
     if (!changes(&maps[i]) || input >= k->s->n_in || !k->s->in[input]) continue;
@@ -167,17 +174,21 @@ static assay_status_t offer(const gates_t* k, const map_t* maps) {
   return st;
 }
 
-// One constant alone in every layout and order.
-static assay_status_t alone(const gates_t* k, size_t i) {
+// One constant alone in every layout and order. only: a direction (map_t).
+static assay_status_t alone(const gates_t* k, size_t i, int only) {
   const size_t input = WEIGHTS + i;
   const bool has = input < k->s->n_in && k->s->in[input];
   const int64_t columns = !has ? 0 : input == BIASES ? 1 : k->s->in[input]->dims[2];
   for (int flags = 0; has && flags < 4; flags++) {
-    if ((flags & 1 && k->dirs < 2) || (flags & 2 && input != BIASES)) continue;
+    if ((flags & 1 && (k->dirs < 2 || only)) || (flags & 2 && input != BIASES)) continue;
     for (int layout = 0; layout < LAYOUTS; layout++)
       for (int order = 0; order < k->n_orders && !assay_missing_is_over(k->s); order++) {
         map_t maps[BIASES] = {{0}};
-        maps[i] = (map_t){(layout_t)layout, order, flags & 1, flags & 2};
+        maps[i] = (map_t){.layout = (layout_t)layout,
+                          .order = order,
+                          .directions = flags & 1,
+                          .only = only,
+                          .halves = flags & 2};
         if (applies(k, (layout_t)layout, columns)) ASSAY_TRY(offer(k, maps));
       }
   }
@@ -186,15 +197,16 @@ static assay_status_t alone(const gates_t* k, size_t i) {
 
 // All of them in one order of gates, input and recurrent weights each in a layout, the biases with
 // them or as they are.
-static assay_status_t together(const gates_t* k) {
+static assay_status_t together(const gates_t* k, int only) {
   for (int order = 0; order < k->n_orders; order++)
     for (int w = 0; w < LAYOUTS; w++)
       for (int r = 0; r < LAYOUTS; r++)
         for (int b = 0; b < 2 && !assay_missing_is_over(k->s); b++) {
           const layout_t rows = w == UNITS_FIRST || w == GATES_FIRST ? (layout_t)w : AS_IT_IS;
-          const map_t maps[BIASES] = {{.layout = (layout_t)w, .order = order},
-                                      {.layout = (layout_t)r, .order = order},
-                                      {.layout = b ? AS_IT_IS : rows, .order = b ? 0 : order}};
+          const map_t maps[BIASES] = {
+              {.layout = (layout_t)w, .order = order, .only = only},
+              {.layout = (layout_t)r, .order = order, .only = only},
+              {.layout = b ? AS_IT_IS : rows, .order = b ? 0 : order, .only = only}};
           if ((b && !order && !rows) || !applies(k, (layout_t)w, k->s->in[WEIGHTS]->dims[2]) ||
               !applies(k, (layout_t)r, k->h))
             continue;
@@ -204,9 +216,15 @@ static assay_status_t together(const gates_t* k) {
 }
 
 assay_status_t assay_settings_gates(assay_missing_search_t* s, const assay_tensor_t* want) {
+  static const double PART = 0.4;  // of the time that is left
+  const double now = assay_clock_seconds();
   gates_t k;
   (void)want;
   if (!read_gates(s, &k)) return NULL;
-  for (size_t i = 0; i < BIASES; i++) ASSAY_TRY(alone(&k, i));
-  return assay_missing_is_over(s) ? NULL : together(&k);
+  k.until = now + PART * (s->deadline - now);
+  for (int only = 0; only <= (k.dirs > 1 ? (int)k.dirs : 0); only++) {
+    for (size_t i = 0; i < BIASES; i++) ASSAY_TRY(alone(&k, i, only));
+    if (!assay_missing_is_over(s)) ASSAY_TRY(together(&k, only));
+  }
+  return NULL;
 }
