@@ -299,6 +299,13 @@ static assay_status_t do_like(const assay_formula_t* f, const assay_formula_rece
   return r->node(r->user, &op, (size_t)list[0]);
 }
 
+static assay_status_t do_pool(const assay_formula_receiver_t* r, const char* op_type,
+                              const int64_t* list) {
+  assay_formula_pool_t pool;
+  const size_t n = assay_formula_read_pool(list, &pool);
+  return n ? assay_formula_put_node(r, op_type, 1, pool.attrs, n) : assay_formula_no_room(op_type);
+}
+
 static bool is_place(int64_t i) { return i >= 0 && i < ASSAY_FORMULA_MORE; }
 
 // Words with numbers. *out_is false: it is another word.
@@ -311,10 +318,8 @@ static assay_status_t do_numbered(const assay_formula_t* f, const assay_formula_
   if (read_list(text, "transpose", list, &n)) return do_transpose(r, list, n);
   if (read_list(text, "pad", list, &n)) return do_pad(r, list, n);
   if (read_list(text, "slice", list, &n) && n == 4) return do_slice(r, list);
-  if (read_list(text, "maxpool", list, &n) && n == 6)
-    return assay_formula_put_pool(r, "MaxPool", list);
-  if (read_list(text, "meanpool", list, &n) && n == 6)
-    return assay_formula_put_pool(r, "AveragePool", list);
+  if (read_list(text, "maxpool", list, &n) && n == 6) return do_pool(r, "MaxPool", list);
+  if (read_list(text, "meanpool", list, &n) && n == 6) return do_pool(r, "AveragePool", list);
   if (read_list(text, "reversed", list, &n) && n == 2) return do_reversed(r, list);
   if (read_list(text, "concat", list, &n) && n == 2) {
     const assay_attr_t axis = int_attr("axis", list[0]);

@@ -42,10 +42,14 @@ assay_status_t assay_formula_run(const assay_formula_t* f,
 assay_status_t assay_formula_put_node(const assay_formula_receiver_t* r, const char* op_type,
                                       size_t n, const assay_attr_t* attrs,
                                       size_t n_attrs) ASSAY_MUST_USE;
-// A pooling of what is on top. list: spatial dimensions, and in each the window, the stride, the
-// padding before and behind; whether padding counts.
-assay_status_t assay_formula_put_pool(const assay_formula_receiver_t* r, const char* op_type,
-                                      const int64_t* list) ASSAY_MUST_USE;
 assay_status_t assay_formula_no_room(const char* program) ASSAY_MUST_USE;
+
+// A pooling's attributes. list: spatial dimensions, and in each the window, the stride, the padding
+// before and behind; whether padding counts. Returns how many there are; 0: it is not one.
+typedef struct assay_formula_pool {
+  int64_t kernel[ASSAY_MAX_RANK], strides[ASSAY_MAX_RANK], pads[2 * ASSAY_MAX_RANK];
+  assay_attr_t attrs[4];
+} assay_formula_pool_t;
+size_t assay_formula_read_pool(const int64_t* list, assay_formula_pool_t* out);
 
 #endif  // ASSAY_DIAGNOSE_FORMULA_PROGRAM_H_

@@ -74,19 +74,20 @@ static assay_status_t solve_whole(assay_golden_walk_t* w, const assay_search_tar
 }
 
 // Where golden knows what goes into the node, its constant can be solved for: by that, or by the
-// outputs of other samples as well.
+// outputs of other samples as well. *out_tested: as assay_solve_constant has it.
 static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t* target,
                             assay_holdout_t* holdout, bool by_samples, double deadline,
-                            assay_fault_t* found, size_t* n_found) {
+                            bool* out_tested, assay_fault_t* found, size_t* n_found) {
   assay_repair_t r = {0};
   double left = 0;
   bool is_solved = false;
   const assay_node_t* node = target->value->producer;
+  *out_tested = true;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
   if (!by_samples) ASSAY_TRY(solve_whole(w, target, &r, &is_solved));
   if (is_solved) return take_restored(node, &r, found, n_found), NULL;
   ASSAY_TRY(assay_solve_constant(w->truth, node, target, holdout, by_samples, deadline, &r, &left,
-                                 &is_solved));
+                                 out_tested, &is_solved));
   if (!is_solved) return NULL;
   const assay_difference_t d = assay_difference(target->truth, target->golden);
   const bool restored = left * d.rms <= target->explained_rms;
@@ -143,17 +144,23 @@ assay_status_t assay_inner_quantizer(assay_golden_walk_t* w, const assay_search_
   return NULL;
 }
 
-// Whether a repair that restores this sample does better on the others than one that was refuted.
+// Whether a repair that restores this sample does better on the others than one before it. Of two
+// that hold there the later one is better, which is not made of so many numbers.
 static assay_status_t is_better_elsewhere(assay_holdout_t* holdout, const assay_repair_t* r,
                                           const assay_repair_t* than, bool* out) {
   static const double MUCH = 0.9;
-  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  assay_holdout_answer_t before = ASSAY_HOLDOUT_SILENT, said = ASSAY_HOLDOUT_SILENT;
   *out = true;
-  ASSAY_TRY(assay_holdout_ask(holdout, 0, than, &said));
+  ASSAY_TRY(assay_holdout_ask(holdout, 0, than, &before));
   const double left = assay_holdout_left(holdout);
-  if (said != ASSAY_HOLDOUT_FAILS) return NULL;
+  if (before == ASSAY_HOLDOUT_SILENT) return NULL;
   ASSAY_TRY(assay_holdout_ask(holdout, 0, r, &said));
-  *out = said != ASSAY_HOLDOUT_FAILS || assay_holdout_left(holdout) < MUCH * left;
+  const double now = assay_holdout_left(holdout);
+  if (before == ASSAY_HOLDOUT_FAILS)
+    *out = said != ASSAY_HOLDOUT_FAILS || now < MUCH * left;
+  else
+    *out = said == ASSAY_HOLDOUT_HOLDS ||
+           (before == ASSAY_HOLDOUT_NEAR && said == ASSAY_HOLDOUT_NEAR && now < MUCH * left);
   return NULL;
 }
 
@@ -247,7 +254,8 @@ static assay_status_t solve_constant_node(assay_golden_walk_t* w,
   assay_fault_t as_golden[1] = {{0}};
   size_t n = 0;
   assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
-  ASSAY_TRY(solve(w, target, holdout, false, deadline, as_golden, &n));
+  bool tested = false;
+  ASSAY_TRY(solve(w, target, holdout, false, deadline, &tested, as_golden, &n));
   assay_status_t st = n && as_golden[0].restored
                           ? assay_holdout_ask(holdout, 0, &as_golden[0].repair, &said)
                           : NULL;
@@ -279,6 +287,19 @@ static assay_status_t take_golden(assay_golden_walk_t* w, const assay_search_tar
   return NULL;
 }
 
+// A constant that holds on the others only because they show what this sample shows: for a short
+// while something is looked for that needs fewer numbers.
+static assay_status_t look_beside(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                  assay_holdout_t* holdout, double until, assay_fault_t* found,
+                                  size_t* n_found) {
+  static const double SECONDS = 2;
+  found[0].restored = false;
+  ASSAY_TRY(
+      insert(w, target, holdout, fmin(until, assay_clock_seconds() + SECONDS), found, n_found));
+  found[0].restored = true;
+  return NULL;
+}
+
 // A constant, or a node that is missing beside it. What one sample says of a constant and the
 // others do not bear out stands last.
 static assay_status_t solve_or_insert(assay_golden_walk_t* w, const assay_search_target_t* target,
@@ -286,13 +307,16 @@ static assay_status_t solve_or_insert(assay_golden_walk_t* w, const assay_search
                                       assay_fault_t* found, size_t* n_found) {
   const double now = assay_clock_seconds(), part = now + 0.7 * fmax(0, deadline - now);
   assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
-  ASSAY_TRY(solve(w, target, holdout, false, deadline, found, n_found));
+  bool tested = false;
+  ASSAY_TRY(solve(w, target, holdout, false, deadline, &tested, found, n_found));
   const bool solved = *n_found && found[0].restored;
   if (solved) ASSAY_TRY(assay_holdout_ask(holdout, 0, &found[0].repair, &said));
+  if (solved && !tested && said == ASSAY_HOLDOUT_HOLDS)
+    return look_beside(w, target, holdout, part, found, n_found);
   const bool doubted = said == ASSAY_HOLDOUT_NEAR || said == ASSAY_HOLDOUT_FAILS;
   if (doubted) found[0].restored = false;
   ASSAY_TRY(insert(w, target, holdout, part, found, n_found));
-  ASSAY_TRY(solve(w, target, holdout, true, deadline, found, n_found));
+  ASSAY_TRY(solve(w, target, holdout, true, deadline, &tested, found, n_found));
   ASSAY_TRY(take_golden(w, target, found, n_found));
   if (doubted) found[0].restored = true;
   return NULL;

@@ -227,11 +227,11 @@ static assay_status_t with_constant(assay_missing_search_t* s, size_t input, ass
   assay_tensor_t* kept = assay_tensor_retain(assay_evaluator_get(s->m, v));
   assay_repair_t r = {0};
   double left = 0;
-  bool solved = false;
+  bool tested = false, solved = false;
   if (s->collect) return assay_tensor_release(kept), NULL;
   assay_evaluator_set(s->m, v, want);
-  assay_status_t st =
-      assay_solve_constant(s->m, s->node, s->target, NULL, false, s->deadline, &r, &left, &solved);
+  assay_status_t st = assay_solve_constant(s->m, s->node, s->target, NULL, false, s->deadline, &r,
+                                           &left, &tested, &solved);
   assay_evaluator_set(s->m, v, kept);
   assay_tensor_release(kept);
   if (st || !solved) return st;

@@ -3,7 +3,7 @@
 
 #include "diagnose/solve/missing.h"
 
-enum { MOST_WINDOW = 5, MOST_STRIDE = 4 };
+enum { MAX_WINDOW = 5, MAX_STRIDE = 4 };
 
 typedef struct pooling {
   int64_t window, stride, begin, end;
@@ -54,8 +54,8 @@ assay_status_t assay_missing_pooled(assay_missing_search_t* s, const assay_missi
   if (want && (want->store != ASSAY_STORE_F64 || want->rank != x->rank ||
                want->dims[0] != x->dims[0] || want->dims[1] != x->dims[1]))
     return NULL;
-  for (k.window = 2; k.window <= MOST_WINDOW; k.window++)
-    for (k.stride = 1; k.stride <= MOST_STRIDE; k.stride++)
+  for (k.window = 2; k.window <= MAX_WINDOW; k.window++)
+    for (k.stride = 1; k.stride <= MAX_STRIDE; k.stride++)
       for (k.begin = 0; 2 * k.begin <= k.window; k.begin++)
         for (k.end = 0; 2 * k.end <= k.window && !assay_missing_is_over(s); k.end++)
           if (makes(s, p, &k)) ASSAY_TRY(try_pooling(s, p, &k));

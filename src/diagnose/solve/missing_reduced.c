@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "diagnose/solve/missing.h"
 
-enum { LEAST_RANK = 2, MOST_RANK = 5 };
+enum { MIN_RANK = 2, MAX_RANK = 5 };
 
 static bool is_pointwise(const assay_node_t* n) {
   static const char* const OPS[] = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow", "Sum"};
@@ -75,8 +75,8 @@ static assay_status_t slices(assay_missing_search_t* s, const assay_missing_plac
 
 assay_status_t assay_missing_reduced(assay_missing_search_t* s, const assay_missing_place_t* p) {
   const bool reshaped = assay_missing_is_reshaped(s);
-  if (!p->x || p->want || p->x->store != ASSAY_STORE_F64 || p->x->rank < LEAST_RANK ||
-      p->x->rank > MOST_RANK || !p->x->size || (!reshaped && !is_pointwise(s->node)))
+  if (!p->x || p->want || p->x->store != ASSAY_STORE_F64 || p->x->rank < MIN_RANK ||
+      p->x->rank > MAX_RANK || !p->x->size || (!reshaped && !is_pointwise(s->node)))
     return NULL;
   ASSAY_TRY(over_sets(s, p, true));
   if (!reshaped) return NULL;

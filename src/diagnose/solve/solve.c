@@ -67,7 +67,7 @@ static assay_status_t holds_elsewhere(const assay_solve_t* s, assay_tensor_t* no
 }
 
 static assay_status_t try_solver(const assay_solve_t* s, solver_t* solver, double* out_left,
-                                 assay_tensor_t** out) {
+                                 bool* out_tested, assay_tensor_t** out) {
   bool* held = NULL;
   assay_tensor_t *part = NULL, *made = NULL;
   *out = NULL;
@@ -84,6 +84,7 @@ static assay_status_t try_solver(const assay_solve_t* s, solver_t* solver, doubl
     for (int64_t i = 0; i < s->want->size; i++) held[i] = true;
     *out_left = left_of(s, held, made);
   }
+  *out_tested = holds;
   if (!st && made && !holds) st = holds_elsewhere(s, *out, *out_left, &holds);
   if (st || !made || !holds || !(*out_left <= MAX_LEFT)) assay_tensor_release(*out), *out = NULL;
   assay_tensor_release(made);
@@ -176,6 +177,7 @@ typedef struct best {
   assay_tensor_t* now;  // NULL: there is none
   size_t input;
   double left;
+  bool tested;
   int64_t changed;
 } best_t;
 
@@ -183,7 +185,7 @@ static assay_status_t solve_input(assay_solve_t* s, best_t* best) {
   static solver_t* const solvers[] = {assay_solve_diagonal, assay_solve_rows};
   for (size_t k = 0; k < sizeof solvers / sizeof *solvers; k++) {
     best_t b = {.input = s->input};
-    ASSAY_TRY(try_solver(s, solvers[k], &b.left, &b.now));
+    ASSAY_TRY(try_solver(s, solvers[k], &b.left, &b.tested, &b.now));
     if (!b.now) continue;
     const change_t c = change_of(s->in[s->input], b.now);
     b.changed = c.n - c.same;
@@ -238,7 +240,8 @@ static assay_status_t solve_by_samples(assay_solve_t* s, unknowns_t which, doubl
     const assay_difference_t d = assay_difference(made, s->want);
     const assay_difference_t was = assay_difference(s->have, s->want);
     assay_tensor_release(made);
-    *best = (best_t){.now = now, .input = s->input, .left = was.rms > 0 ? d.rms / was.rms : 0};
+    *best = (best_t){
+        .now = now, .input = s->input, .left = was.rms > 0 ? d.rms / was.rms : 0, .tested = true};
   }
   return NULL;
 }
@@ -274,10 +277,11 @@ static assay_status_t solve_best(assay_solve_t* s, bool by_samples, double deadl
 assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,
                                     const assay_search_target_t* target, assay_holdout_t* holdout,
                                     bool by_samples, double deadline, assay_repair_t* out,
-                                    double* out_left, bool* out_found) {
+                                    double* out_left, bool* out_tested, bool* out_found) {
   assay_solve_t s = {.m = m, .node = node, .holdout = holdout};
   *out_found = false;
   *out_left = 0;
+  *out_tested = true;
   if (!*node->domain && strcmp(node->op_type, "Constant") == 0 && node->n_outputs == 1)
     return take_value(node, target, out, out_found);
   while (s.output < node->n_outputs && node->outputs[s.output] != target->value) s.output++;
@@ -296,6 +300,7 @@ assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* no
     *out = repair_of(&s, best.now);
     describe(&s, best.now, out);
     *out_left = best.left;
+    *out_tested = best.tested;
     *out_found = true;
   }
   for (size_t i = 0; s.in && i < node->n_inputs; i++) assay_tensor_release(s.in[i]);

@@ -26,10 +26,13 @@
 //   deadline  of assay_clock_seconds
 //   out       the repair, with its text; *out_found false: none holds
 //   out_left  RMS of what it leaves over what there was
+//   out_tested  whether it held where it did not look, too; false: it holds on other samples only,
+//               and where those are much like this one something else may do as well
 assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,
                                     const assay_search_target_t* target, assay_holdout_t* holdout,
                                     bool by_samples, double deadline, assay_repair_t* out,
-                                    double* out_left, bool* out_found) ASSAY_MUST_USE;
+                                    double* out_left, bool* out_tested,
+                                    bool* out_found) ASSAY_MUST_USE;
 
 // The scale and the zero point of a QuantizeLinear or DequantizeLinear that makes the target.
 assay_status_t assay_solve_quantizer(assay_evaluator_t* m, const assay_node_t* node,

@@ -133,11 +133,11 @@ static assay_status_t at_once(window_t* w, const int64_t* dilation) {
 
 // Another stride, where that gives golden's shape.
 static assay_status_t strides(window_t* w) {
-  enum { MOST_STRIDE = 4 };
+  enum { MAX_STRIDE = 4 };
   int64_t was[SPATIAL];
   memcpy(was, w->stride, sizeof was);
   w->strides = true;
-  for (int64_t k = 1; k <= MOST_STRIDE && !assay_missing_is_over(w->s); k++) {
+  for (int64_t k = 1; k <= MAX_STRIDE && !assay_missing_is_over(w->s); k++) {
     for (int i = 0; i < w->n; i++) w->stride[i] = k;
     if (memcmp(was, w->stride, (size_t)w->n * sizeof *was) != 0) {
       ASSAY_TRY(offer(w, w->begin, w->end, w->dilation));
