@@ -39,7 +39,8 @@ C = {"w": f32(8, 10), "gw": f32(12, 8), "gb": f32(12), "k": f32(6, 3, 3, 3) * np
      "back": f32(4, 6), "v": f32(10, 4), "v8": f32(8, 4), "gv": f32(12, 4), "ow": f32(4, 4), "lw": f32(1, 16, 6) * np.float32(0.4), "lr": f32(1, 16, 4) * np.float32(0.4),
      "lb": f32(1, 32) * np.float32(0.3), "uw": f32(1, 15, 6) * np.float32(0.4), "ur": f32(1, 15, 5) * np.float32(0.4), "ub": f32(1, 30) * np.float32(0.3),
      "wide": f32(8, 16) * np.float32(0.3), "wv": f32(16, 12), "a1": i64(1), "axes": i64(1, 2), "wrong": i64(1, 3), "rows": f32(2, 1, 7, 7), "last": i64(2, 3),
-     "third": i64(2), "whole": i64(0, 6, 7), "other": i64(0, 3, 14), "join": i64(0, 42), "jv": f32(42, 4), "m3": f32(8, 10), "m4": f32(8, 10), "m5": f32(8, 10)}
+     "bw": f32(2, 16, 6) * np.float32(0.4), "br": f32(2, 16, 4) * np.float32(0.4), "bb": f32(2, 32) * np.float32(0.3), "qs": scalar(0.0375361), "z": np.array(0, np.int8),
+     "small": scalar(0.1), "third": i64(2), "whole": i64(0, 6, 7), "other": i64(0, 3, 14), "join": i64(0, 42), "jv": f32(42, 4), "m3": f32(8, 10), "m4": f32(8, 10), "m5": f32(8, 10)}
 
 
 def per_gate_turned(w, gates, units):
@@ -52,6 +53,17 @@ def read_across(w):
 
 def units_first(w, gates, units):
     return np.ascontiguousarray(w.reshape(1, gates, units, -1).swapaxes(1, 2)).reshape(w.shape)
+
+
+def second_in_another_order(w, order):
+    w = w.copy()
+    w[1] = w[1].reshape(4, 4, -1)[list(order)].reshape(w[1].shape)
+    return w
+
+
+def in_tiles(w):
+    """4 x 4 tiles, one after the other."""
+    return np.ascontiguousarray(w.reshape(2, 4, 4, 4).transpose(0, 2, 1, 3)).reshape(w.shape)
 
 
 def without(a, part):
@@ -100,6 +112,8 @@ LSTM = [("Transpose", ["x"], "t", {"perm": [1, 0, 2]}), ("LSTM", ["t", "lw", "lr
 GRU = [("Transpose", ["x"], "t", {"perm": [1, 0, 2]}), ("GRU", ["t", "uw", "ur", "ub"], "all", {"hidden_size": 5, "linear_before_reset": 1}), ("Mul", ["all", "all"], "y", {})]
 WIDE = [("MatMul", ["x", "wide"], "m", {}), ("Tanh", ["m"], "t", {}), ("MatMul", ["t", "wv"], "y", {})]
 TURNED = [("Transpose", ["x"], "t", {"perm": [0, 2, 1]}), ("Reshape", ["t", "whole"], "r", {}), ("Reshape", ["r", "join"], "j", {}), ("MatMul", ["j", "jv"], "y", {})]
+BOTH = [("Transpose", ["x"], "t", {"perm": [1, 0, 2]}), ("LSTM", ["t", "bw", "br", "bb"], "all", {"hidden_size": 4, "direction": "bidirectional"}), ("MatMul", ["all", "ow"], "y", {})]
+QUANTIZED = [("Mul", ["x", "small"], "m", {}), ("QuantizeLinear", ["m", "qs", "z"], "q", {}), ("DequantizeLinear", ["q", "qs", "z"], "d", {}), ("MatMul", ["d", "v8"], "y", {})]
 ORDER = R.permutation(8)
 # what it is: input, good nodes, bad nodes, bad constants, part of what is said
 ROWS = {
@@ -115,6 +129,10 @@ ROWS = {
     "both kernels read across": (TOKENS, *other(LSTM, lw=read_across(C["lw"]), lr=read_across(C["lr"])), "the matrix read the other way"),
     "units first": (TOKENS, *other(GRU, ur=units_first(C["ur"], 3, 5)), "its rows sorted by gates"),
     "half of a bias": (TOKENS, *other(GRU, ub=without(C["ub"], slice(15, 30))), "'ub'"),
+    "one direction": (TOKENS, *other(BOTH, br=second_in_another_order(C["br"], (2, 0, 3, 1))), "in the second direction"),
+    "tiles": (TABLE, *other(WIDE, wide=in_tiles(C["wide"])), "are counted as ["),
+    # Twice the wrong scale gives the same integers.
+    "a usual number within an interval": (TABLE, *other(QUANTIZED, qs=scalar(0.0187169)), "0.0375361"),
     "cut short": (TABLE, *other(WIDE, wide=without(C["wide"], slice(90, 128))), "'wide'"),
     "from a place too far on": (TABLE, *other(WIDE, wide=read_too_far(C["wide"], 3)), "'wide'"),
     "an offset under a border": (IMAGE, *folded(), "with other numbers in 'kb'"),
