@@ -133,6 +133,7 @@ ROWS = {
     "tiles": (TABLE, *other(WIDE, wide=in_tiles(C["wide"])), "are counted as ["),
     # Twice the wrong scale gives the same integers.
     "a usual number within an interval": (TABLE, *other(QUANTIZED, qs=scalar(0.0187169)), "0.0375361"),
+    "no quantizer": (TABLE, *lost(QUANTIZED, "d", "q"), "a quantizer in steps of 0.037536"),
     "cut short": (TABLE, *other(WIDE, wide=without(C["wide"], slice(90, 128))), "'wide'"),
     "from a place too far on": (TABLE, *other(WIDE, wide=read_too_far(C["wide"], 3)), "'wide'"),
     "an offset under a border": (IMAGE, *folded(), "with other numbers in 'kb'"),

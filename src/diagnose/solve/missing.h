@@ -49,6 +49,7 @@ typedef struct assay_missing_search {
   assay_evaluator_t* m;
   const assay_node_t* node;
   const assay_search_target_t* target;
+  const assay_golden_t* golden;
   const bool* faulty;  // by node id; NULL: not known
   double deadline;
   size_t output;
@@ -138,6 +139,9 @@ assay_status_t assay_missing_branches(assay_missing_search_t* s,
 // An operator as another node has it, on other values or with constants that nobody reads.
 assay_status_t assay_missing_likes(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// A quantizer: what is there, rounded to a grid.
+assay_status_t assay_missing_grid(assay_missing_search_t* s,
+                                  const assay_missing_place_t* p) ASSAY_MUST_USE;
 // A pooling.
 assay_status_t assay_missing_pooled(assay_missing_search_t* s,
                                     const assay_missing_place_t* p) ASSAY_MUST_USE;
