@@ -20,3 +20,27 @@ bool cuda_type_bits(assay_type_t type, int64_t* out) {
   *out = bytes;  // of eight elements: bits of one
   return bytes == 8 || bytes == 16 || bytes == 32 || bytes == 64;
 }
+
+const char* cuda_whole_name(assay_type_t type) {
+  switch (type) {
+    case ASSAY_TYPE_INT8:
+      return "int8_t";
+    case ASSAY_TYPE_INT16:
+      return "int16_t";
+    case ASSAY_TYPE_INT32:
+      return "int32_t";
+    case ASSAY_TYPE_INT64:
+      return "int64_t";
+    case ASSAY_TYPE_BOOL:
+    case ASSAY_TYPE_UINT8:
+      return "uint8_t";
+    case ASSAY_TYPE_UINT16:
+      return "uint16_t";
+    case ASSAY_TYPE_UINT32:
+      return "uint32_t";
+    case ASSAY_TYPE_UINT64:
+      return "uint64_t";
+    default:
+      return NULL;
+  }
+}

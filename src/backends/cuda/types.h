@@ -13,4 +13,7 @@ const char* cuda_type_name(assay_type_t type);
 // Bits of an element that is moved as it is: 8, 16, 32 or 64; false: other.
 bool cuda_type_bits(assay_type_t type, int64_t* out);
 
+// C's name of whole numbers: "int32_t"; of bool "uint8_t"; NULL: other.
+const char* cuda_whole_name(assay_type_t type);
+
 #endif  // ASSAY_BACKENDS_CUDA_TYPES_H_

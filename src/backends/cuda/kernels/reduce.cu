@@ -1,0 +1,89 @@
+// Reductions of rows (rows.h) of floats of type T to type TO, in float32.
+//
+// Each term is put through OF (itself, magnitude, square), joined by JOIN (sum, product, larger,
+// smaller), and the result put through END (itself, mean, root, logarithm). LOG_SUM_EXP is a kernel
+// of its own. Long rows are cut into parts, whose number follows from the terms alone: a block
+// takes one, and another launch joins what they have.
+#include "rows.h"
+
+#if defined LOG_SUM_EXP || defined LOGARITHM
+#include "vmath.h"
+#endif
+
+DEVICE float itself(float x) { return x; }
+DEVICE float magnitude(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
+DEVICE float square(float x) { return x * x; }
+
+DEVICE float end_itself(float x, float count) { return (void)count, x; }
+DEVICE float end_mean(float x, float count) { return x / count; }
+DEVICE float end_root(float x, float count) { return (void)count, SQRT(x); }
+#ifdef LOGARITHM
+DEVICE float end_logarithm(float x, float count) { return (void)count, v_log(x, false); }
+#endif
+
+#define NEUTRAL(join) JOINED(neutral_, join)
+#define neutral_sum 0
+#define neutral_product 1
+#define neutral_larger (-POSITIVE_INFINITY)
+#define neutral_smaller POSITIVE_INFINITY
+
+// Vector v of this block's part of a row that begins at `first`.
+DEVICE void take(const reduce_args_t* a, int64_t first, int v, float* x) {
+  const uint32_t e = (uint32_t)BLOCK_Y * (uint32_t)a->part + (uint32_t)v * VEC;
+  LOAD_N(VEC, T)(GLOBAL(const ELEMENT(T), a->x), first + term_place(&a->g, e), x);
+}
+
+DEVICE int vectors_of(const reduce_args_t* a, int64_t row) {
+  const int left = a->g.terms - BLOCK_Y * a->part;
+  return row < a->g.rows ? (left < a->part ? left : a->part) / VEC : 0;
+}
+
+#ifndef LOG_SUM_EXP
+#define JOIN_FLOATS_BY(join) JOIN_FLOATS(join)
+JOIN_FLOATS_BY(JOIN)
+
+KERNEL(reduce_floats, reduce_args_t, ROW_THREADS) {
+  SHARED float joined[JOINED_PLACES];
+  const int64_t row = ROW_OF_BLOCKS, first = row_place(&a.g, a.g.row_from, row);
+  const int n = vectors_of(&a, row);
+  float s = NEUTRAL(JOIN);
+  WAIT_FOR_INPUTS();
+  EACH_OF_ROW(v, n) {
+    float x[VEC];
+    take(&a, first, v, x);
+    UNROLL for (int i = 0; i < VEC; i++) s = JOIN(s, OF(x[i]));
+  }
+  s = JOINED(JOIN, _of_row)(s, joined);
+  if (FIRST_VECTOR || !n) return;
+  if (a.parts > 1)
+    GLOBAL(float, a.y)[row * a.parts + BLOCK_Y] = s;
+  else
+    STORE(TO)(GLOBAL(ELEMENT(TO), a.y), row_place(&a.g, a.g.row_to, row),
+              JOINED(end_, END)(s, a.count));
+}
+#else
+JOIN_FLOATS(larger)
+JOIN_FLOATS(sum)
+
+// The largest term is taken off before, and added again; where it is infinite, it is left alone.
+KERNEL(reduce_log_sum_exp, reduce_args_t, ROW_THREADS) {
+  SHARED float joined[2][JOINED_PLACES];
+  const int64_t row = ROW_OF_BLOCKS, first = row_place(&a.g, a.g.row_from, row);
+  const int n = vectors_of(&a, row);
+  float x[VEC], m = -POSITIVE_INFINITY, s = 0;
+  WAIT_FOR_INPUTS();
+  EACH_OF_ROW(v, n) {
+    take(&a, first, v, x);
+    UNROLL for (int i = 0; i < VEC; i++) m = larger(m, x[i]);
+  }
+  m = larger_of_row(m, joined[0]);
+  if (!(magnitude(m) < POSITIVE_INFINITY)) m = 0;
+  EACH_OF_ROW(v, n) {
+    take(&a, first, v, x);
+    UNROLL for (int i = 0; i < VEC; i++) s = s + v_exp(x[i] - m);
+  }
+  s = sum_of_row(s, joined[1]);
+  if (FIRST_VECTOR || !n) return;
+  STORE(TO)(GLOBAL(ELEMENT(TO), a.y), row_place(&a.g, a.g.row_to, row), v_log(s, false) + m);
+}
+#endif

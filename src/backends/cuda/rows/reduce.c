@@ -1,0 +1,171 @@
+// Reductions of floats over any axes, in the layout in which the input lies; pooling over all
+// places.
+#include <string.h>
+
+#include "backends/cuda/rows/reduced.h"
+#include "base/alloc.h"
+
+typedef struct kind {
+  const char *op, *of, *join, *end;
+} kind_t;
+
+static const kind_t kinds[] = {
+    {"ReduceMean", "itself", "sum", "mean"},
+    {"ReduceSum", "itself", "sum", "itself"},
+    {"ReduceProd", "itself", "product", "itself"},
+    {"ReduceMax", "itself", "larger", "itself"},
+    {"ReduceMin", "itself", "smaller", "itself"},
+    {"ReduceL1", "magnitude", "sum", "itself"},
+    {"ReduceL2", "square", "sum", "root"},
+    {"ReduceSumSquare", "square", "sum", "itself"},
+    {"ReduceLogSum", "itself", "sum", "logarithm"},
+    {"ReduceLogSumExp", NULL, NULL, NULL},
+    {"GlobalAveragePool", "itself", "sum", "mean"},
+    {"GlobalMaxPool", "itself", "larger", "itself"},
+    {"GlobalLpPool", NULL, NULL, NULL},
+};
+static const kind_t sum_of_magnitudes = {"", "magnitude", "sum", "itself"};
+static const kind_t root_of_squares = {"", "square", "sum", "root"};
+
+// Rows of more terms than LONG are cut into parts, so that more than one block has a row.
+enum { LONG = 1 << 16, PART = 1 << 14, LAUNCHES = 2 };
+
+typedef struct launch {
+  cuda_kernel_t function;
+  cuda_grid_t grid;
+  reduce_args_t args;
+} launch_t;
+
+typedef struct reduce {
+  assay_kernel_t base;
+  int x, n;  // launches
+  launch_t launches[LAUNCHES];
+} reduce_t;
+
+static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
+                              const assay_device_ptr_t* out, assay_device_ptr_t scratch) {
+  const reduce_t* k = (const reduce_t*)base;
+  for (int i = 0; i < k->n; i++) {
+    reduce_args_t a = k->launches[i].args;
+    a.x = i ? scratch : in[k->x];
+    a.y = i + 1 < k->n ? scratch : out[0];
+    ASSAY_TRY(cuda_queue_launch(q, k->launches[i].function, &k->launches[i].grid, &a));
+  }
+  return NULL;
+}
+
+static void destroy(assay_kernel_t* base) { assay_free(base); }
+
+// ---- making -------------------------------------------------------------------------------------
+
+// of, end: what is done to terms and to results in this launch.
+static assay_status_t add_launch(const assay_sized_layer_t* l, const kind_t* kind, const char* of,
+                                 const char* end, assay_type_t from, const cuda_rows_t* rows,
+                                 reduce_t* k) {
+  launch_t* a = &k->launches[k->n++];
+  assay_str_t options = {0};
+  assay_str_printf(&options, "-DT=%s -DTO=%s ", cuda_type_name(from),
+                   cuda_type_name(l->out[0].type));
+  if (!kind->of)
+    assay_str_printf(&options, "-DLOG_SUM_EXP ");
+  else
+    assay_str_printf(&options, "-DOF=%s -DJOIN=%s -DEND=%s %s", of, kind->join, end,
+                     strcmp(end, "logarithm") == 0 ? "-DLOGARITHM " : "");
+  cuda_rows_print(rows, &options);
+  const cuda_source_t source = {.file = "reduce.cu",
+                                .kernel = kind->of ? "reduce_floats" : "reduce_log_sum_exp",
+                                .options = assay_str_get(&options)};
+  assay_status_t st = assay_str_status(&options);
+  if (!st) st = cuda_function_get(cuda_own_of(l)->functions, &source, &a->function);
+  assay_str_deinit(&options);
+  a->grid = rows->grid;
+  a->args.g = rows->geometry;
+  return st;
+}
+
+// The sums of parts, one row after the other.
+static void lay_out_parts(const rows_geometry_t* from, int parts, cuda_row_dim_t* dims, int* n) {
+  *n = 0;
+  for (int i = 0; i < from->n_row; i++)
+    dims[(*n)++] = (cuda_row_dim_t){.size = from->row[i], .to = from->row_to[i]};
+  dims[(*n)++] = (cuda_row_dim_t){.size = parts, .is_term = true};
+}
+
+static assay_status_t add_launches(const assay_sized_layer_t* l, const cuda_reduced_t* r,
+                                   const kind_t* kind, reduce_t* k, bool* ok) {
+  const assay_operand_t* x = &l->in[k->x];
+  const cuda_own_t* own = cuda_own_of(l);
+  cuda_rows_t rows, rest;
+  cuda_row_dim_t dims[ROWS_RANK + 1];
+  int n;
+  *ok = cuda_rows_make(own, r->dims, r->rank, (int)assay_kernel_float_bytes(x->type), false, &rows);
+  if (!*ok) return NULL;
+  const int terms = rows.geometry.terms;
+  const int parts = kind->of && terms > LONG ? (terms + PART - 1) / PART : 1;
+  const float count = (float)r->terms;
+  rows.grid.blocks_y = parts;
+  ASSAY_TRY(add_launch(l, kind, kind->of, kind->end, x->type, &rows, k));
+  k->launches[0].args.part = parts > 1 ? PART : terms;
+  k->launches[0].args.parts = parts;
+  k->launches[0].args.count = count;
+  if (parts == 1) return NULL;
+  lay_out_parts(&rows.geometry, parts, dims, &n);
+  *ok = cuda_rows_make(own, dims, n, sizeof(float), false, &rest) &&
+        !__builtin_mul_overflow((size_t)rows.geometry.rows * (size_t)parts, sizeof(float),
+                                &k->base.scratch);
+  if (!*ok) return NULL;
+  ASSAY_TRY(add_launch(l, kind, "itself", kind->end, ASSAY_TYPE_FLOAT, &rest, k));
+  k->launches[1].args.part = parts;
+  k->launches[1].args.parts = 1;
+  k->launches[1].args.count = count;
+  return NULL;
+}
+
+// ---- which layers -------------------------------------------------------------------------------
+
+static const kind_t* find_kind(const assay_node_t* n) {
+  for (size_t i = 0; !*n->domain && i < sizeof kinds / sizeof *kinds; i++) {
+    if (strcmp(kinds[i].op, n->op_type) != 0) continue;
+    if (strcmp(n->op_type, "GlobalLpPool") != 0) return &kinds[i];
+    // An integer since version 2, a float before.
+    const bool is_float = n->schema && n->schema->since < 2;
+    const double p = is_float ? assay_attr_f64(n, "p", 2) : (double)assay_attr_i64(n, "p", 2);
+    const bool one = p > 0 && p <= 1 && p >= 1, two = p <= 2 && p >= 2;
+    return one ? &sum_of_magnitudes : two ? &root_of_squares : NULL;
+  }
+  return NULL;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  const assay_node_t* n = l->layer->nodes[0];
+  const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
+  const kind_t* kind = find_kind(n);
+  bool reduced[ASSAY_KERNEL_RANK], ok = false;
+  cuda_reduced_t r;
+  if (!kind || l->layer->n_nodes != 1 || l->n_out != 1 || !l->out[0].value || !x || !x->size ||
+      x->rank > ASSAY_KERNEL_RANK || !assay_type_is_kernel_float(x->type) ||
+      !assay_type_is_kernel_float(l->out[0].type) || !cuda_reduced_axes(l, n, x->rank, reduced) ||
+      !cuda_reduced_dims(l, x, reduced, &r))
+    return NULL;
+  reduce_t* k = NULL;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
+  k->x = r.x;
+  k->base.in[k->x] = (assay_storage_t){x->type, r.from};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, r.to};
+  assay_status_t st = add_launches(l, &r, kind, k, &ok);
+  if (st || !ok) return destroy(&k->base), st;
+  *out = &k->base;
+  return NULL;
+}
+
+const assay_tactic_t cuda_tactic_reduce = {
+    .name = "reduce",
+    .source = "assay",
+    .make = make,
+    .layouts = ASSAY_LAYOUT_FOLLOWS_BITS,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .by_definition = true,
+                 .function_ulps = 2},
+};
