@@ -708,15 +708,26 @@ static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p,
   return NULL;
 }
 
-// Tries to go on from each repair that mended a part, the best first.
+// What takes a part of anything is seldom the first of several, and there are many.
+static bool is_put_in(const assay_repair_t* r) {
+  const assay_repair_edit_t* e = &r->edits[0];
+  return e->kind == ASSAY_EDIT_BEFORE || e->kind == ASSAY_EDIT_AFTER ||
+         (e->kind == ASSAY_EDIT_CHAIN && e->n_chain > 1);
+}
+
+// Tries to go on from each repair that mended a part, the best first; what is put in after all
+// others.
 static assay_status_t search_more(search_state_t* h, double end, assay_fault_t* out,
                                   size_t* out_n) {
-  const size_t max = h->trials.s->n_adopted ? 4 : ASSAY_TRIAL_PARTIALS;
-  for (size_t i = 0; i < h->trials.n_partials && i < max && !*out_n; i++) {
-    const double now = assay_clock_seconds();
-    if (now > end) break;
-    ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
-  }
+  size_t left = h->trials.s->n_adopted ? 4 : ASSAY_TRIAL_PARTIALS;
+  for (int put_in = 0; put_in < 2; put_in++)
+    for (size_t i = 0; i < h->trials.n_partials && left && !*out_n; i++) {
+      if (is_put_in(&h->trials.partials[i].repair) != put_in) continue;
+      left--;
+      const double now = assay_clock_seconds();
+      if (now > end) return NULL;
+      ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
+    }
   return NULL;
 }
 
