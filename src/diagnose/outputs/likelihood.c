@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "diagnose/outputs/odd.h"
 #include "diagnose/outputs/region.h"
 
 enum { RIVALS = sizeof((assay_fault_t*)0)->rivals / sizeof *((assay_fault_t*)0)->rivals };
@@ -189,6 +190,10 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
   }
   t->n_best = 0;
   add_makers(out);
+  const assay_node_t* odd[ASSAY_ODD_NODES];
+  size_t n_odd = 0;
+  if (!restored && outputs) ASSAY_TRY(assay_search_odd(t->s, odd, &n_odd));
+  for (size_t i = 0; i < n_odd; i++) add_rival(out, odd[i]);
   // What mends a part says something only where nothing mends the whole.
   for (size_t i = 0; !restored && !t->s->faulty && i < t->n_partials; i++)
     add_rival(out, t->partials[i].repair.node);
