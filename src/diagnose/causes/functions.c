@@ -229,7 +229,8 @@ assay_status_t assay_propose_diagonal(const assay_suspect_t* s, const char* caus
     if (!v || !is_float(x) || x->rank < 2 || (before && v->producer)) continue;
     const int64_t n = x->dims[x->rank - 1];
     if (n < 3 || n > LARGEST || x->dims[x->rank - 2] != n) continue;
-    if (has_diagonal(x, 0)) ASSAY_TRY(offer_identity(s, cause, i, x, true, t, stop));
+    const bool given = before && !assay_around_is_constant(v) && range_of(x).low >= 0;
+    if (given || has_diagonal(x, 0)) ASSAY_TRY(offer_identity(s, cause, i, x, true, t, stop));
     if (!*stop && has_diagonal(x, 1)) ASSAY_TRY(offer_identity(s, cause, i, x, false, t, stop));
   }
   return NULL;

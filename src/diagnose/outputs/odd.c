@@ -148,13 +148,29 @@ static void mark_copies(readers_t* r) {
     }
 }
 
-static bool has(const assay_node_t* const* list, size_t n, const assay_node_t* node) {
+static bool has(const assay_odd_t* list, size_t n, const assay_node_t* node) {
   for (size_t i = 0; i < n; i++)
-    if (list[i] == node) return true;
+    if (list[i].node == node) return true;
   return false;
 }
 
-assay_status_t assay_search_odd(const assay_search_t* s, const assay_node_t** out, size_t* out_n) {
+// Those of one kind, if they are few.
+static size_t take(const readers_t* readers, oddity_t kind, assay_odd_t* out) {
+  static const char* const texts[ODDITIES] = {"all its rows are the same",
+                                              "its last numbers are zeros",
+                                              "its numbers have two digits after the point at most",
+                                              "it has the numbers of another constant"};
+  size_t n = 0;
+  for (size_t i = 0; i < readers->n; i++) {
+    const reader_t* r = &readers->at[i];
+    if (!r->odd[kind] || has(out, n, r->node)) continue;
+    if (n == ASSAY_ODD_NODES) return 0;
+    out[n++] = (assay_odd_t){r->node, r->value, texts[kind]};
+  }
+  return n;
+}
+
+assay_status_t assay_search_odd(const assay_search_t* s, assay_odd_t* out, size_t* out_n) {
   readers_t readers = {0};
   bool* makes = NULL;
   *out_n = 0;
@@ -163,17 +179,10 @@ assay_status_t assay_search_odd(const assay_search_t* s, const assay_node_t** ou
   assay_status_t st = list(s, makes, &readers);
   if (!st) mark_copies(&readers);
   for (int kind = 0; !st && kind < ODDITIES; kind++) {
-    const assay_node_t* found[ASSAY_ODD_NODES];
-    size_t n = 0;
-    bool many = false;
-    for (size_t i = 0; i < readers.n && !many; i++) {
-      const reader_t* r = &readers.at[i];
-      if (!r->odd[kind] || has(found, n, r->node)) continue;
-      many = n == ASSAY_ODD_NODES;
-      if (!many) found[n++] = r->node;
-    }
-    for (size_t i = 0; i < n && !many && *out_n < ASSAY_ODD_NODES; i++)
-      if (!has(out, *out_n, found[i])) out[(*out_n)++] = found[i];
+    assay_odd_t found[ASSAY_ODD_NODES];
+    const size_t n = take(&readers, (oddity_t)kind, found);
+    for (size_t i = 0; i < n && *out_n < ASSAY_ODD_NODES; i++)
+      if (!has(out, *out_n, found[i].node)) out[(*out_n)++] = found[i];
   }
   readers_deinit(&readers);
   assay_free(makes);
