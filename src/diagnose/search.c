@@ -14,6 +14,7 @@
 #include "diagnose/outputs/bias_sets.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/likelihood.h"
+#include "diagnose/outputs/permuted.h"
 #include "diagnose/outputs/slips.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
@@ -836,6 +837,8 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   assay_status_t st = look_around(&h);
   if (!st && alone) st = assay_search_bias_sets(s, &h.around, out, out_n);
   if (st || *out_n) return search_deinit(&h), st;
+  if (alone) st = assay_search_permuted(&h.trials);
+  if (st) return search_deinit(&h), st;
   st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
