@@ -340,8 +340,8 @@ void assay_trials_note(assay_trials_t* t, size_t position, double remains, doubl
 
 static const double FLEXIBLE_SHARE = 0.6;
 
-// Keeps a repair among those that mend a part: of a node one that is made of what can take a part of
-// anything, and one that is not, which the others would hide.
+// Keeps a repair among those that mend a part: of a node one that is made of what can take a part
+// of anything, and one that is not, which the others would hide.
 static assay_status_t keep_partial(assay_trials_t* t, const assay_repair_t* r, double remains) {
   assay_partial_t next = {.repair = *r,
                           .remains = remains,

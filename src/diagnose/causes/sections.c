@@ -1,5 +1,5 @@
-// Small regions of one entry: the nodes that make a value from a single other one.
-#include "diagnose/causes/regions.h"
+// Small sections of one entry: the nodes that make a value from a single other one.
+#include "diagnose/causes/sections.h"
 
 #include <string.h>
 
@@ -23,14 +23,14 @@ static bool can_copy(const assay_surroundings_t* a, const assay_node_t* n) {
   return is_float(a, n->outputs[0]) && strcmp(n->op_type, "Constant") != 0;
 }
 
-static bool has(const assay_region_t* r, const assay_node_t* n) {
+static bool has(const assay_section_t* r, const assay_node_t* n) {
   for (size_t i = 0; i < r->n; i++)
     if (r->nodes[i] == n) return true;
   return false;
 }
 
-// What a region's nodes read from outside, if that is a single value.
-static const assay_value_t* entry_of(const assay_region_t* r) {
+// What a section's nodes read from outside, if that is a single value.
+static const assay_value_t* entry_of(const assay_section_t* r) {
   const assay_value_t* found = NULL;
   for (size_t i = 0; i < r->n; i++)
     for (size_t k = 0; k < r->nodes[i]->n_inputs; k++) {
@@ -42,18 +42,18 @@ static const assay_value_t* entry_of(const assay_region_t* r) {
   return found;
 }
 
-bool assay_region_begin(const assay_surroundings_t* a, const assay_node_t* last,
-                        assay_region_t* out) {
-  *out = (assay_region_t){0};
+bool assay_section_begin(const assay_surroundings_t* a, const assay_node_t* last,
+                         assay_section_t* out) {
+  *out = (assay_section_t){0};
   if (!can_copy(a, last)) return false;
   out->nodes[out->n++] = last;
   out->entry = entry_of(out);
   return true;
 }
 
-bool assay_region_grow(const assay_surroundings_t* a, assay_region_t* r) {
+bool assay_section_grow(const assay_surroundings_t* a, assay_section_t* r) {
   const assay_node_t* last = NULL;
-  if (r->n == ASSAY_REGION_NODES) return false;
+  if (r->n == ASSAY_SECTION_NODES) return false;
   for (size_t i = 0; i < r->n; i++)
     for (size_t k = 0; k < r->nodes[i]->n_inputs; k++) {
       const assay_value_t* v = r->nodes[i]->inputs[k];
@@ -66,11 +66,11 @@ bool assay_region_grow(const assay_surroundings_t* a, assay_region_t* r) {
   return true;
 }
 
-bool assay_region_steps(const assay_region_t* r, const assay_chain_operand_t* entry,
-                        assay_chain_step_t* steps, size_t* n) {
+bool assay_section_steps(const assay_section_t* r, const assay_chain_operand_t* entry,
+                         assay_chain_step_t* steps, size_t* n) {
   const size_t first = *n;
   if (!r->entry || first + r->n > ASSAY_CHAIN_STEPS) return false;
-  // The last node is the first of the region's list: node i becomes step first + r->n - 1 - i.
+  // The last node is the first of the section's list: node i becomes step first + r->n - 1 - i.
   for (size_t i = r->n; i-- > 0;) {
     const assay_node_t* node = r->nodes[i];
     assay_chain_step_t* step = &steps[(*n)++];
