@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 
 typedef struct row {
   const char* name;

@@ -1,5 +1,6 @@
 # Code made at build time: from the pinned onnx package of PyPI the protobuf messages and the table of operator
-# schemas; from src/report/page the pages of reports. scripts/setup makes the Python environment below build/.
+# schemas; from src/report/page the pages of reports; from src/backends/cuda/kernels and
+# src/backends/vmath the texts of kernels. scripts/setup makes the Python environment below build/.
 
 set(ASSAY_PYTHON "${PROJECT_SOURCE_DIR}/build/venv/bin/python" CACHE FILEPATH
     "Python with the pinned onnx package (scripts/setup makes it)")
@@ -11,7 +12,7 @@ execute_process(COMMAND "${ASSAY_PYTHON}" -c "import onnx, os; print(os.path.dir
                 OUTPUT_VARIABLE ASSAY_ONNX_DIR OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
 set(ASSAY_GENERATED "${PROJECT_BINARY_DIR}/generated")
-file(MAKE_DIRECTORY "${ASSAY_GENERATED}/ops" "${ASSAY_GENERATED}/onnx" "${ASSAY_GENERATED}/report")
+file(MAKE_DIRECTORY "${ASSAY_GENERATED}/ops" "${ASSAY_GENERATED}/onnx" "${ASSAY_GENERATED}/report" "${ASSAY_GENERATED}/backends")
 
 function(assay_generate_ops target)
   add_custom_command(
@@ -55,5 +56,19 @@ function(assay_generate_report target)
             "${ASSAY_GENERATED}/report/page.inc"
     DEPENDS "${PROJECT_SOURCE_DIR}/scripts/embed_page.py" ${sources} COMMENT "The pages of reports" VERBATIM)
   target_sources(${target} PRIVATE "${ASSAY_GENERATED}/report/page.inc")
+  target_include_directories(${target} PRIVATE "${ASSAY_GENERATED}")
+endfunction()
+
+# Kernels of GPUs are compiled where there is one: their texts are part of the program.
+function(assay_generate_backends target)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/cuda/kernels/*"
+       "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.h" "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.inc"
+       "${PROJECT_SOURCE_DIR}/src/backends/layers/*.inc")
+  add_custom_command(
+    OUTPUT "${ASSAY_GENERATED}/backends/kernels.inc"
+    COMMAND "${ASSAY_PYTHON}" "${PROJECT_SOURCE_DIR}/scripts/embed_kernels.py" "${ASSAY_GENERATED}/backends/kernels.inc"
+            ${sources}
+    DEPENDS "${PROJECT_SOURCE_DIR}/scripts/embed_kernels.py" ${sources} COMMENT "Kernels of GPUs" VERBATIM)
+  target_sources(${target} PRIVATE "${ASSAY_GENERATED}/backends/kernels.inc")
   target_include_directories(${target} PRIVATE "${ASSAY_GENERATED}")
 endfunction()

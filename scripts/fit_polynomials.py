@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of src/backends/cpu/vmath/polynomials.h and prints that file's tables.
+"""Fits the polynomials of src/backends/vmath/polynomials.h and prints that file's tables.
 
-    python3 scripts/fit_polynomials.py >src/backends/cpu/vmath/polynomials.h     (needs mpmath)
+    python3 scripts/fit_polynomials.py >src/backends/vmath/polynomials.h     (needs mpmath)
 
 Each is the polynomial of its degree with the smallest largest error, |p - f| * weight, on an interval: Remez's
 exchange algorithm (E. Remez, 1934) in 60 digits. The weight makes it the relative error of the function that the
@@ -101,7 +101,7 @@ def numbers(name, values):
 
 def show(kind, name, values, single):
     values = list(values)
-    print("static const %s %s[%d] = {" % (kind, name, len(values)))
+    print("VTABLE %s %s[%d] = {" % (kind, name, len(values)))
     line = "   "
     for k in values:
         word = " " + hexadecimal(k, single) + ","
@@ -160,7 +160,7 @@ def pieces(name, what, f, limit):
             if 0 <= middle + x <= limit:
                 error = max(error, abs(value(used, x) / f(middle + x) - 1))
     print("// %s; 2^%.1f." % (what, float(mp.log(error, 2))))
-    print("static const float %s[%d][32] = {" % (name, degree + 2))
+    print("VTABLE float %s[%d][32] = {" % (name, degree + 2))
     for j in range(degree + 2):
         line = "    {"
         for k in range(32):
@@ -177,8 +177,8 @@ def pieces(name, what, f, limit):
 def main():
     print("""// Polynomials of the vector functions, highest coefficient first. Made by
 // scripts/fit_polynomials.py; behind each its largest error, relative to the function's value.
-#ifndef ASSAY_BACKENDS_CPU_VMATH_POLYNOMIALS_H_
-#define ASSAY_BACKENDS_CPU_VMATH_POLYNOMIALS_H_
+#ifndef ASSAY_BACKENDS_VMATH_POLYNOMIALS_H_
+#define ASSAY_BACKENDS_VMATH_POLYNOMIALS_H_
 """)
     fact = mp.factorial
     table("poly_expm1", "(e^r - 1 - r) / r^2, |r| <= ln(2) / 16",
@@ -238,7 +238,7 @@ def main():
     show("double", "table_exp2", [rounded(p, False) for p in powers[::2]], False)
     numbers("table32_exp2", powers)
     numbers("table32_exp2_low", [p - rounded(p, True) for p in powers])
-    print("\n#endif  // ASSAY_BACKENDS_CPU_VMATH_POLYNOMIALS_H_")
+    print("\n#endif  // ASSAY_BACKENDS_VMATH_POLYNOMIALS_H_")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ WORDS = [
     (r"(?<!there )(?:is|was) no (?:error|number|tensor|size|type|layout|multiple of|float|fault)", "is not an error, is not a number, ...", []),
     # Models are trained, and batch normalization trains.
     ("train", "row pipeline", ["src/ops/norm/norm.c", "src/passes/no_ops.c", "fuzz/make_corpus.py"]),
-    ("trains", "row pipelines", ["src/backends/cpu/pointwise/program.c", "src/plan/plan.c"]),
+    ("trains", "row pipelines", ["src/backends/layers/pointwise_nodes.c", "src/plan/plan.c"]),
 ]
 PLACES = ("src", "include", "docs", "tests", "bench", "fuzz", "examples", "README.md", "CONTRIBUTING.md", "ROADMAP.md")
 LEFT_OUT = ("docs/adr/*", "bench/results/*", "tests/check_words.py", "tests/models/*")

@@ -21,17 +21,22 @@ import arch4_detection
 import arch4_sequence
 import arch4_tables
 import arch4_vision
+import arch5_audio
+import arch5_detection
+import arch5_sequence
+import arch5_tables
+import arch5_vision
 import arch_other
 import arch_sequence
 import arch_vision
 from data import draw
 from net import Net
-from styles import FOURTH as FOURTH_STYLES, LATER, STYLES, THIRD as THIRD_STYLES
+from styles import FIFTH as FIFTH_STYLES, FOURTH as FOURTH_STYLES, LATER, STYLES, THIRD as THIRD_STYLES
 
 ort.set_default_logger_severity(4)
 HELPERS = {"embed", "positions", "time_first", "padding_mask", "scatter_add", "standardized", "pixels", "channel_shuffle", "pixel_norm", "squash",
            "distances", "rms_plus_one", "soft_cap", "log_mel", "sinusoids", "celu", "standardized_conv", "shared_group_norm", "rms", "stretched_rotary",
-           "mel_bank", "mel_bands", "wrapped", "windowed_basis", "gated_residual", "unit", "cross", "cells", "rows", "joined", "spectrum", "decibels", "standard", "units"}
+           "mel_bank", "mel_bands", "wrapped", "windowed_basis", "gated_residual", "unit", "cross", "cells", "rows", "joined", "spectrum", "decibels", "standard", "units", "places", "powers"}
 # Whole architectures and kinds of faults are held out, chosen by a hash. When the held-out column has been used to tune anything,
 # draw a new one: another word here.
 SPLIT = "second"
@@ -45,9 +50,11 @@ FIRST = _functions(arch_vision, arch_sequence, arch_other)
 SECOND = _functions(arch2_vision, arch2_images, arch2_sequence, arch2_audio, arch2_other)
 THIRD = _functions(arch3_vision, arch3_sequence, arch3_audio, arch3_other, arch3_science)
 FOURTH = _functions(arch4_vision, arch4_detection, arch4_sequence, arch4_audio, arch4_tables)
-ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH}
+FIFTH = _functions(arch5_vision, arch5_detection, arch5_sequence, arch5_audio, arch5_tables)
+ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH}
 # What an operator needs of the operator set.
-LEAST = {"transformer_net": 16, "relative_bert": 13, "roi_heads": 16, "deform_net": 16, "hyena": 17, "sage": 18, "warp_net": 16, "deskew": 16}
+LEAST = {"transformer_net": 16, "relative_bert": 13, "roi_heads": 16, "deform_net": 16, "hyena": 17, "sage": 18, "warp_net": 16, "deskew": 16,
+         "flow_pyramid": 16}
 # Networks that only one framework's users write.
 ONLY = {"keras_lstm": ("tf2onnx", "keras2onnx"), "memory": ("torch", "torch17", "dynamo", "unnamed"),
         "flow_warp": ("torch", "torch_old", "paddle", "unnamed")}
@@ -55,12 +62,14 @@ ONLY = {"keras_lstm": ("tf2onnx", "keras2onnx"), "memory": ("torch", "torch17", 
 TABLES = {"dlrm", "deep_fm", "two_towers", "tabular", "flow", "n_beats", "autoencoder", "deep_cross", "ft_transformer", "tab_net", "vae", "interest",
           "prototypes", "universal", "early_exit", "nearest", "kernel_machine", "boosted", "discriminant", "multi_task", "neural_ode", "mixture_density",
           "price", "one_against_rest", "softmax_regression", "mlp_classifier", "self_scaled", "res_table", "ensemble", "recommender", "step_time",
-          "sparse_code"}
-FIXED = {"flow_warp", "gcn", "dgcnn", "memory", "roi_heads", "sage"}  # no batch
+          "sparse_code", "filled_columns", "logged_target", "whitened_parts", "weighed_neighbours", "even_trees", "calibrated_margin",
+          "kinds_and_numbers", "scaled_denoiser", "guided_step", "four_slopes", "ray_field", "drawn_codes", "picture_of_places",
+          "nearest_centres"}
+FIXED = {"flow_warp", "gcn", "dgcnn", "memory", "roi_heads", "sage", "pooled_regions", "kept_boxes", "second_stage"}  # no batch
 
 
 def generation(architecture):
-    return next(g for g, names in ((1, FIRST), (2, SECOND), (3, THIRD), (4, FOURTH)) if architecture in names)
+    return next(g for g, names in ((1, FIRST), (2, SECOND), (3, THIRD), (4, FOURTH), (5, FIFTH)) if architecture in names)
 
 
 def held_out(name):
@@ -113,7 +122,7 @@ def build(name, seed, style=None, batch=None):
     """The architecture in a style, an operator set and a batch drawn by the seed, unless given."""
     rng = np.random.default_rng(seed_of(name, seed))
     rows = {**STYLES, **(LATER if generation(name) > 1 else {}), **(THIRD_STYLES if generation(name) > 2 else {}),
-            **(FOURTH_STYLES if generation(name) > 3 else {})}
+            **(FOURTH_STYLES if generation(name) > 3 else {}), **(FIFTH_STYLES if generation(name) > 4 else {})}
     styles = [s for s in ONLY.get(name, rows) if max(rows[s].opsets) >= LEAST.get(name, 0)]
     style = style or styles[int(rng.integers(len(styles)))]
     opsets = [o for o in rows[style].opsets if o >= LEAST.get(name, 0)]

@@ -55,6 +55,11 @@ def flags(rng, shape):
     return mask(rng, shape).astype(np.int64)
 
 
+def late_flags(rng, shape):
+    """1 from somewhere in the first half on: padding stands in front."""
+    return np.ascontiguousarray(flags(rng, shape)[..., ::-1])
+
+
 def lengths(rng, shape, most=8):
     return rng.integers(most // 2, most + 1, shape).astype(np.int64)
 
@@ -91,7 +96,7 @@ def boxes(rng, shape, side=16):
     return np.concatenate([low, low + rng.uniform(2, 0.4 * side, low.shape)], -1).astype(np.float32)
 
 
-KINDS = {f.__name__: f for f in (image, pixels, tokens, prompts, signal, features, mask, flags, lengths, time, edges, points, boxes, fraction, wave, counts)}
+KINDS = {f.__name__: f for f in (image, pixels, tokens, prompts, signal, features, mask, flags, late_flags, lengths, time, edges, points, boxes, fraction, wave, counts)}
 
 
 def draw(model, rng, batch=None):

@@ -25,6 +25,15 @@ import faults4_quantizers
 import faults4_structure
 import faults4_tables
 import faults4_weights
+import faults5_activations
+import faults5_attention
+import faults5_boxes
+import faults5_quantizers
+import faults5_recurrent
+import faults5_structure
+import faults5_tables
+import faults5_waves
+import faults5_weights
 import faults_attention
 import faults_attributes
 import faults_constants
@@ -60,7 +69,9 @@ LATER = (faults2_attention, faults2_norms, faults2_recurrent, faults2_vision, fa
 THIRD = (faults3_attention, faults3_norms, faults3_quantizers, faults3_structure, faults3_vision, faults3_waves)
 FOURTH = (faults4_activations, faults4_attention, faults4_boxes, faults4_folding, faults4_norms, faults4_quantizers, faults4_structure,
           faults4_tables, faults4_weights)
-KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD), (4, FOURTH))
+FIFTH = (faults5_activations, faults5_attention, faults5_boxes, faults5_quantizers, faults5_recurrent, faults5_structure, faults5_tables, faults5_waves,
+         faults5_weights)
+KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD), (4, FOURTH), (5, FIFTH))
          for module in modules for row in module.ROWS}
 
 
@@ -121,5 +132,5 @@ if __name__ == "__main__":
     out = sys.stdout
     for k in KINDS.values():
         repository, number = k.source.split("#")
-        group = {2: "second", 3: "third", 4: "fourth"}.get(k.generation, "held out" if k.held_out else "")
+        group = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}.get(k.generation, "held out" if k.held_out else "")
         out.write(f"{k.name:32} {group:9} {k.exporter:22} https://github.com/{repository}/issues/{number}\n")

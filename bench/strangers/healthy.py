@@ -1,10 +1,12 @@
 """Healthy models: what a false alarm would be about. Rows say what check gets and where golden is from."""
 import forms
 import forms4
+import forms5
 from variants import (METHODS, TYPES, fused_offline, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_in_style, quantize_integers,
-                      to_half, to_mixed)
+                      quantize_to_sixteen, to_half, to_mixed)
 
-SAME, OTHER = {**forms.SAME, **forms4.SAME}, {**forms.OTHER, **forms4.OTHER}
+SAME, OTHER = {**forms.SAME, **forms4.SAME, **forms5.SAME}, {**forms.OTHER, **forms4.OTHER, **forms5.OTHER}
+FLOAT_OPERATORS = ("Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "ReduceMean", "Pow", "Sqrt", "Div", "Exp", "Log")
 
 # Name, how the model is made, options of check, whether inner values are given.
 ROWS = [
@@ -115,10 +117,61 @@ FOURTH = [
     ("uint4 weights with middles, golden of the float network", "uint4 weights of float", [], False),
     ("fp8 weights, golden of itself, inner values", "fp8 weights", [], True),
 ]
+# The fifth generation's: what accelerators' tools and model builders write, what quantizers make good elsewhere, and golden that was saved in parts.
+FIFTH = [
+    ("limits by Min and Max, golden of the original, inner values", "clips as limits", [], True),
+    ("squares as products, golden of the original", "squares as products", [], False),
+    ("divisions as products, golden of the original, inner values", "divisions as products", [], True),
+    ("pools as means, golden float64", "pools as means", [], False),
+    ("linear layers as convolutions, golden of the original, inner values", "linear as convolution", [], True),
+    ("lines as planes, golden of the original", "line as plane", [], False),
+    ("constants shared, golden of the original, inner values", "constants shared", [], True),
+    ("matrices stored turned, golden of the original", "stored turned", [], False),
+    ("rows as one matrix, golden of the original, inner values", "rows as matrix", [], True),
+    ("splits as slices, golden of the original", "splits as slices", [], False),
+    ("joined in pairs, golden of the original, inner values", "joined in pairs", [], True),
+    ("moves as Reshape, golden of the original", "moves as reshape", [], False),
+    ("biases apart, golden of the original, inner values", "biases apart", [], True),
+    ("groups apart, golden of the original", "groups apart", [], False),
+    ("kernels widened, golden of the original, inner values", "kernels widened", [], True),
+    ("computed twice, golden of onnx's reference", "computed twice", [], False),
+    ("shapes made at run, golden of the original, inner values", "shapes at run", [], True),
+    ("scales for sizes, golden of the original", "scales for sizes", [], False),
+    ("directions apart, golden of the original, inner values", "directions apart", [], True),
+    ("adapters apart, golden of the original", "adapters apart", [], False),
+    ("smoothed on both sides, golden of the original, inner values", "smoothed", [], True),
+    ("layers equalized, golden of the original", "equalized", [], False),
+    ("constants made at run, golden of the original, inner values", "constants at run", [], True),
+    ("golden row by row", "row by row", [], False),
+    ("golden fp32, a few inner values", "float", [], True),
+    ("golden fp32, inner values saved as fp16", "float", [], True),
+    ("golden saved as doubles, inner values", "float", [], True),
+    ("--precision fp16, biases apart, golden of the original", "biases apart", ["--precision", "fp16"], False),
+    ("--precision bf16, smoothed on both sides, golden float64", "smoothed", ["--precision", "bf16"], False),
+    ("typed fp16, golden of itself, inner values", "own half", [], True),
+    ("fp16 but for norms and shares, golden fp32, inner values", "half but for norms", [], True),
+    ("int16 and int8, golden of itself, inner values", "int16", [], True),
+    ("int16 and int8, golden of the float network", "int16 of float", [], False),
+    ("int8 by moving averages, golden of itself", "int8 style moving", [], False),
+    ("int8 of convolutions only, golden of itself, inner values", "int8 style convolutions", [], True),
+    ("int8 with quantizers written out, golden of itself, inner values", "int8 style written out", [], True),
+    ("int8 optimized offline, golden of itself", "int8 optimized", [], False),
+    ("weights in a book, golden of itself, inner values", "book weights", [], True),
+    ("weights in a book, golden of the float network", "book weights of float", [], False),
+]
 
 
 def make(model, made, rng, assay):
     form = made.removesuffix(" of float")
+    if form == "int16":
+        return quantize_to_sixteen(model, rng)
+    if form == "int8 optimized":
+        given = quantize(model, rng, model.opset >= 13, types="S8S8")
+        return given and optimized_offline(given)
+    if form == "own half":
+        return to_half(model, False)
+    if form == "half but for norms":
+        return to_half(model, True, FLOAT_OPERATORS)
     if form in SAME or form in OTHER:
         return {**SAME, **OTHER}[form](model, rng)
     if made == "fused":
@@ -141,9 +194,11 @@ def make(model, made, rng, assay):
 
 def variant(model, number, rng, assay, of=1):
     """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant; of: the generation."""
-    rows = {1: ROWS, 2: LATER, 3: THIRD, 4: FOURTH}[of]
+    rows = {1: ROWS, 2: LATER, 3: THIRD, 4: FOURTH, 5: FIFTH}[of]
     kind, made, options, inner = rows[number % len(rows)]
-    if made == "float":
+    if made == "row by row" and model.batch != "N":
+        return None
+    if made in ("float", "row by row"):
         return kind, model, model, options, inner
     try:
         given = forms4.in_tf32(model, rng) if made == "tf32" else make(model, made, rng, assay)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from styles import FOURTH, LATER, STYLES, THIRD
+from styles import FIFTH, FOURTH, LATER, STYLES, THIRD
 
 BATCH = "B"  # stands for the batch in shapes
 
@@ -42,7 +42,7 @@ def trained(rng, shape, fan_in, gain=1.0):
 
 class Net:
     def __init__(self, name, style, opset, batch, rng):
-        self.name, self.style_name, self.style = name, style, {**STYLES, **LATER, **THIRD, **FOURTH}[style]
+        self.name, self.style_name, self.style = name, style, {**STYLES, **LATER, **THIRD, **FOURTH, **FIFTH}[style]
         self.opset, self.batch, self.rng = opset, batch, rng
         self.inputs, self.outputs, self.nodes, self.initializers = [], [], [], []
         self.counts, self.scopes, self.values, self.norms = {}, [], 0, []
@@ -201,7 +201,7 @@ class Net:
 
     def finish(self):
         def info(i):
-            kind = TensorProto.INT64 if i.kind in ("tokens", "prompts", "lengths", "edges", "flags") else TensorProto.FLOAT
+            kind = TensorProto.INT64 if i.kind in ("tokens", "prompts", "lengths", "edges", "flags", "late_flags") else TensorProto.FLOAT
             return helper.make_tensor_value_info(i.name, kind, [self.batch if d == BATCH else d for d in i.dims])
         outputs = [onnx.ValueInfoProto(name=x) for x in self.outputs]
         graph = helper.make_graph(self.nodes, self.name, [info(i) for i in self.inputs], outputs, self.initializers)

@@ -85,3 +85,14 @@ FOURTH = {
                      "erf", "op", False, (16, 17)),
     "onnxscript": Style("pytorch", "node_{op}_{n}", "val_{m}", "{dots}.{w}", "initializer", "chain", "gemm", "fused", "op", "op", False, (18, 20)),
 }
+
+# Of the fifth generation: ONNX Runtime's model builder, executorch's and Keras' own exporters, Burn's, and what a graph is after onnxslim.
+FIFTH = {
+    "builder": Style("onnxruntime-genai", "/model/{scope}/{op}{_k}", "/model/{scope}/{op}{_k}/output_{i}", "model.{dots}.{w}", "initializer", "zero", "matmul",
+                     "fused", "erf", "op", False, (17, 18)),
+    "keras_own": Style("", "{scope}/{low}{_k}", "{scope}/{low}{_k}:{i}", "{scope}/{w}/Read/ReadVariableOp:0", "initializer", "minus", "matmul", "mul",
+                       "erf", "op", True, (15, 18)),
+    "burn": Style("", "{low}{n}", "{low}{n}_out{i}", "{dots}.{w}", "node", "chain", "matmul", "pow", "erf", "op", False, (16, 18)),
+    "slim": Style("pytorch", "{op}_{n}", "{scope}/{op}{_k}_output_{i}", "{dots}.{w}", "initializer", "zero", "gemm", "fused", "erf", "op", False, (17, 19)),
+    "pnnx": Style("pnnx", "{low}_{n}", "{m}", "{dots}.{w}", "initializer", "minus", "gemm", "pow", "op", "op", False, (18, 20)),
+}

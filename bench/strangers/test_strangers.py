@@ -21,7 +21,7 @@ import healthy
 import report
 import run
 import variants
-from architectures import ARCHITECTURES, FIRST, FOURTH, SECOND, THIRD, build, held_out
+from architectures import ARCHITECTURES, FIFTH, FIRST, FOURTH, SECOND, THIRD, build, held_out
 from data import draw
 from golden import Runner, difference, double_values, reference_values
 from surgery import Surgery
@@ -80,7 +80,8 @@ class Architectures(unittest.TestCase):
         self.assertGreaterEqual(len(SECOND), 20)
         self.assertGreaterEqual(len(THIRD), 30)
         self.assertGreaterEqual(len(FOURTH), 45)
-        self.assertEqual(len(ARCHITECTURES), len(FIRST) + len(SECOND) + len(THIRD) + len(FOURTH))  # no name is used twice
+        self.assertGreaterEqual(len(FIFTH), 50)
+        self.assertEqual(len(ARCHITECTURES), len(FIRST) + len(SECOND) + len(THIRD) + len(FOURTH) + len(FIFTH))  # no name is used twice
         for name, seed in itertools.product(ARCHITECTURES, range(2)):
             with self.subTest(name=name, seed=seed):
                 model = build(name, seed)
@@ -114,18 +115,20 @@ class Architectures(unittest.TestCase):
 
 class Faults(unittest.TestCase):
     def test_every_kind_has_a_place_changes_outputs_and_is_where_it_is_said_to_be(self):
-        counts = [sum(k.generation == g for k in faults.KINDS.values()) for g in (1, 2, 3, 4)]
-        self.assertTrue(counts[0] >= 60 and counts[1] >= 40 and counts[2] >= 60 and counts[3] >= 60, counts)
-        self.assertEqual(sum(len(m.ROWS) for m in faults.MODULES + faults.LATER + faults.THIRD + faults.FOURTH), sum(counts))  # no name is used twice
+        counts = [sum(k.generation == g for k in faults.KINDS.values()) for g in (1, 2, 3, 4, 5)]
+        self.assertTrue(counts[0] >= 60 and counts[1] >= 40 and counts[2] >= 60 and counts[3] >= 60 and counts[4] >= 65, counts)
+        self.assertEqual(sum(len(m.ROWS) for m in faults.MODULES + faults.LATER + faults.THIRD + faults.FOURTH + faults.FIFTH), sum(counts))  # no name is used twice
         places = Places()
         quantized = {g: [m for m in (variants.quantize(places.model(n, s), np.random.default_rng(1), True) for n in names for s in range(4)) if m]
                      for g, names in ((1, ("resnet", "unet")), (2, ("alex_lrn", "segformer")), (3, ("pool_pyramid", "rep_vgg")))}
         quantized[4] = [m for m in (variants.quantize_further(places.model(n, s), np.random.default_rng(s)) for n in ("vgg_behind", "maxout_net")
                                     for s in range(5)) if m]
+        quantized[5] = [m for m in (variants.quantize_further(places.model(n, s), np.random.default_rng(s)) for n in ("half_zero", "score_map")
+                                    for s in range(3)) if m]
         for kind in faults.KINDS.values():
             with self.subTest(kind=kind.name):
                 self.assertRegex(kind.source, r"^[\w.-]+/[\w.-]+#\d+$")
-                names = {1: FIRST, 2: SECOND, 3: THIRD, 4: FOURTH}[kind.generation]
+                names = {1: FIRST, 2: SECOND, 3: THIRD, 4: FOURTH, 5: FIFTH}[kind.generation]
                 models = ((m, 0) for m in quantized[kind.generation]) if kind.quantized else ((places.model(n, s), s) for s in range(12) for n in names)
                 found = ((m, faults.inject(m, kind.name, 3 + s)) for m, s in models if places.has(m, kind))
                 for m, fault in found:
@@ -226,6 +229,46 @@ class Healthy(unittest.TestCase):
                     self.assertLess(worst, np.inf if "int" in row[1] else 0.1 if row[1] == "tf32" else 1e-4, (case.architecture, case.style))
         self.assertGreater(len({c.architecture for c in drawn}), len(drawn) * 3 // 4)
 
+    @unittest.skipIf(ASSAY is None, "no assay given")
+    def test_every_row_of_the_fifth_generation_is_drawn(self):
+        self.assertGreaterEqual(len(healthy.FIFTH), 24)
+        drawn = [cases.draw_healthy(3, number, ASSAY, 5) for number in range(len(healthy.FIFTH))]
+        for case, row in zip(drawn, healthy.FIFTH):
+            with self.subTest(kind=row[0]):
+                self.assertEqual((case.kind, case.column), (row[0], cases.FIFTH))
+                whole = row[1] in ("float", "row by row", "own half", "int16") or row[1].startswith("int8 ")
+                own = whole or row[1] in healthy.OTHER
+                self.assertEqual(case.model.SerializeToString() == case.intact.SerializeToString(), own)
+                if not own:  # another form of the same, but for few bits
+                    feed = cases.feeds(case, "given", 1)[0]
+                    given, want = Runner(case.model)(feed), Runner(case.intact)(feed)
+                    worst = max(difference(given[k], want[k]) for k in want)
+                    limit = np.inf if row[1].endswith("of float") else 0.1 if row[1].startswith("half") else 1e-4
+                    self.assertLess(worst, limit, (case.architecture, case.style))
+        self.assertGreater(len({c.architecture for c in drawn}), len(drawn) * 3 // 5)
+
+    def test_quantizers_that_are_written_out_give_what_they_gave(self):
+        for name in ("score_map", "half_zero", "projection_shortcuts"):
+            quantized = variants.quantize(build(name, 1), np.random.default_rng(1), False)
+            written, feed = variants.quantizers_written_out(quantized, np.random.default_rng(2)), draw(quantized, np.random.default_rng(3))
+            given, want = Runner(written.proto)(feed), Runner(quantized.proto)(feed)
+            self.assertLess(max(difference(given[k], want[k]) for k in want), 1e-4)
+
+    def test_golden_that_is_saved_in_parts(self):
+        """Row by row, a few inner values, and inner values in half precision: each is what it says, and near what the model gives."""
+        rows = {kind: number for number, (kind, *_) in enumerate(healthy.FIFTH)}
+        for kind in ("golden row by row", "golden fp32, a few inner values", "golden fp32, inner values saved as fp16"):
+            case = cases.draw_healthy(3, rows[kind], None, 5)
+            with self.subTest(kind=kind), tempfile.TemporaryDirectory() as folder:
+                cases.write(case, folder)
+                golden, inner = (np.load(pathlib.Path(folder) / name) for name in ("golden/0.npz", "intermediates.npz"))
+                want = Runner(case.intact, every=True)(cases.feeds(case, "given", 1)[0])
+                self.assertTrue(all(golden[k].dtype == want[k].dtype and difference(golden[k], want[k]) < 1e-4 for k in golden.files))
+                self.assertEqual({inner[k].dtype for k in inner.files if want[k].dtype == np.float32},
+                                 {np.dtype(np.float16 if "fp16" in kind else np.float32)})
+                few = len(inner.files) * 4 < len(want)
+                self.assertEqual(few, "a few" in kind, (len(inner.files), len(want)))
+
     def test_golden_that_was_saved_in_few_bits_is_near(self):
         x = np.array([1 / 3, -2.7182818, 1e-3, 100.006], np.float32)
         worst = {word: float(np.max(np.abs(saved(x).astype(np.float32) / x - 1))) for word, saved in cases.SAVED.items()}
@@ -257,9 +300,10 @@ class Runs(unittest.TestCase):
             options = types.SimpleNamespace(assay=ASSAY.resolve(), work=pathlib.Path(folder), search_time=2, limit=60)
             rows = run.examine("F7-2-2", options) + run.examine("H7-0", options)
             third = run.examine("F7-2-3", options)
-            fourth = run.examine("F7-2-4", options)
-            self.assertEqual([r["error"] for r in rows + third + fourth], [""] * 7)
-            self.assertEqual([r["column"] for r in rows[:2] + third + fourth], [cases.LATER] * 2 + [cases.THIRD] * 2 + [cases.FOURTH] * 2)
+            fourth, fifth = run.examine("F7-2-4", options), run.examine("F7-2-5", options)
+            self.assertEqual([r["error"] for r in rows + third + fourth + fifth], [""] * 9)
+            self.assertEqual([r["column"] for r in rows[:2] + third + fourth + fifth],
+                             [cases.LATER] * 2 + [cases.THIRD] * 2 + [cases.FOURTH] * 2 + [cases.FIFTH] * 2)
             for row in rows[:2] + third:
                 self.assertTrue(row["probability"] is None or 0 <= row["probability"] <= 1, row)
             path = pathlib.Path(folder) / "rows.jsonl"
@@ -270,7 +314,7 @@ class Runs(unittest.TestCase):
             self.assertIn("| 0.85 to 0.94 | 1 | 0.90 | 1 (1.00) |", text)
             about = types.SimpleNamespace(seed=7, search_time=2, faults=1, healthy=1, generation="2", columns_only=True)
             text = report.tables(rows, 2, about)
-            self.assertIn(f"| {cases.LATER} | {cases.THIRD} | {cases.FOURTH} |", text)
+            self.assertIn(f"| {cases.LATER} | {cases.THIRD} | {cases.FOURTH} | {cases.FIFTH} |", text)
             self.assertNotIn(rows[0]["kind"], text)  # those who tune do not see it
             self.assertEqual([r["mode"] for r in rows], [run.INNER, run.OUTPUTS, run.INNER])
             self.assertIn("first", rows[0])

@@ -15,6 +15,7 @@ from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST, convert_floa
 
 from data import draw
 from forms4 import powers_of_two
+from forms5_layers import in_set_21, quantizers_written_out
 from net import Model
 
 
@@ -68,9 +69,10 @@ class Samples(CalibrationDataReader):
 
 
 # Networks that compute indices in floats, which nobody quantizes.
-FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net", "packed_llm", "neural_codec", "boosted"}
+FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net", "packed_llm", "neural_codec", "boosted", "even_trees", "sentence_vectors", "padded_in_front", "kept_boxes"}
 METHODS = {"MinMax", "Entropy", "Percentile"}
-TYPES = {"U8S8": (QuantType.QUInt8, QuantType.QInt8), "S8S8": (QuantType.QInt8, QuantType.QInt8), "U8U8": (QuantType.QUInt8, QuantType.QUInt8)}
+TYPES = {"U8S8": (QuantType.QUInt8, QuantType.QInt8), "S8S8": (QuantType.QInt8, QuantType.QInt8), "U8U8": (QuantType.QUInt8, QuantType.QUInt8),
+         "S16S8": (QuantType.QInt16, QuantType.QInt8)}
 QUANTIZED = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"}
 
 
@@ -108,10 +110,16 @@ def quantize_further(model, rng):
 def quantize_in_style(model, rng, style):
     """As other tools write it: ranges around zero, biases or weights that stay float, a pair for each reader, scales that are shifts."""
     extra = {"symmetric": {"ActivationSymmetric": True, "WeightSymmetric": True}, "float biases": {"QuantizeBias": False},
-             "float weights": {"AddQDQPairToWeight": True}, "pairs": {"DedicatedQDQPair": True}}.get(style, {})
+             "float weights": {"AddQDQPairToWeight": True}, "pairs": {"DedicatedQDQPair": True}, "moving": {"CalibMovingAverage": True}}.get(style, {})
     channels = model.opset >= 13 and style in ("symmetric", "float biases", "float weights")
-    made = quantize(model, rng, channels, types="S8S8", extra=extra, operators=["MatMul", "Gemm"] if style == "products" else None, narrow=style == "narrow")
-    return powers_of_two(made, rng) if made and style == "powers" else made
+    made = quantize(model, rng, channels, types="S8S8", extra=extra, operators={"products": ["MatMul", "Gemm"], "convolutions": ["Conv"]}.get(style), narrow=style == "narrow")
+    return {"powers": powers_of_two, "written out": quantizers_written_out}[style](made, rng) if made and style in ("powers", "written out") else made
+
+
+def quantize_to_sixteen(model, rng):
+    """Activations in sixteen bits and weights in eight, by ONNX's own operators, which are of set 21."""
+    model = in_set_21(model)
+    return quantize(model, rng, False, types="S16S8", extra={"ActivationSymmetric": True}) if model else None
 
 
 def quantize_integers(model, rng, per_channel, types):

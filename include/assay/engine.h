@@ -25,7 +25,7 @@ typedef struct assay_engine_shape {
 
 typedef struct assay_engine_options {
   size_t struct_size;
-  const char* target;           // a name that assay_target_name gives; NULL: "cpu"
+  const char* target;           // a name that assay_target_name gives; NULL: "cpu". See there
   assay_format_t precision;     // of float32 values; NONE: as declared; INT8: of a model that
                                 // quantizes, as declared
   assay_format_t accumulator;   // what sums are kept in; NONE: the precision's own
@@ -57,6 +57,9 @@ typedef struct assay_engine_options {
 
 // The targets of this library: the name of number i, which lives as long as the library, and in
 // a short description; NULL after the last.
+// Where a target has devices of its own, a number behind the name says which one ("cuda:1"; the
+// name alone: device 0). "auto" is the first target with such a device that can be used here, and
+// "cpu" where there is none. Both can stand wherever a target is asked for.
 ASSAY_API const char* assay_target_name(size_t i);
 ASSAY_API const char* assay_target_description(size_t i);
 // Whether this is a target that runs on this machine as it will be deployed, so that times measured
@@ -83,6 +86,11 @@ ASSAY_API bool assay_engine_is_plan_file(const char* path);
 // Errors: NOT_FOUND; CORRUPT not a whole plan file; UNSUPPORTED made by another version, or for
 // another machine
 ASSAY_API assay_status_t assay_engine_load(const char* path, assay_engine_t** out);
+// The same on one of several devices: target is that of the plan, with the device's number
+// ("cuda:1"); NULL: as assay_engine_load(), on device 0. Errors: also INVALID_ARGUMENT the plan is
+// for another target
+ASSAY_API assay_status_t assay_engine_load_on(const char* path, const char* target,
+                                              assay_engine_t** out);
 // Writes a plan file, with what runs have made so far of the weights. Readers of the path see the
 // old file or the new one. Of an engine that was built with strip_weights, or loaded without its
 // weights, the file has of each weight its name, type, shape and digest only.

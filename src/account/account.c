@@ -40,7 +40,8 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
   if (!st && !options->predict)
-    st = backend->open(a->layers, NULL, options->outputs_only ? NULL : &a->tap, &a->engine);
+    st = assay_backend_open(backend, a->layers, NULL, options->outputs_only ? NULL : &a->tap,
+                            &a->engine);
   if (!st && backend->external && a->engine) {
     const assay_outer_t outer = {.get = backend->get, .user = a->engine};
     assay_locals_set_outer(a->locals, &outer);

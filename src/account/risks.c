@@ -91,7 +91,7 @@ assay_status_t assay_risks_run(const assay_plan_t* plan, const assay_backend_t* 
   for (size_t i = 0; i < r.layers->n_layers; i++) any |= hides(&r.layers->layers[i]);
   if (!any) return NULL;
   ASSAY_TRY(assay_locals_create(r.layers, false, &r.locals));
-  assay_status_t st = backend->open(r.layers, shared, &tap, &r.state);
+  assay_status_t st = assay_backend_open(backend, r.layers, shared, &tap, &r.state);
   if (!st) st = assay_backend_set_inputs(backend, r.state, r.layers->model->graph, inputs);
   for (size_t i = 0; !st && i < r.layers->n_layers; i++) st = backend->step(r.state, i);
   if (r.state) backend->close(r.state);

@@ -260,8 +260,9 @@ static assay_status_t try_state(assay_runs_t* r, const assay_plan_t* plan, assay
   const assay_backend_t* b = r->setting->backend;
   const assay_layers_t* layers = assay_plan_layers(plan);
   engine_t e = {.graph = layers->model->graph, .backend = b, .n_layers = layers->n_layers};
-  if (b->share && !r->shared) ASSAY_TRY(b->share(layers, NULL, &r->shared));
-  ASSAY_TRY(b->open(layers, r->shared, taken ? assay_taken_tap(taken) : NULL, &e.state));
+  if (b->share && !r->shared) ASSAY_TRY(assay_backend_share(b, layers, NULL, &r->shared));
+  ASSAY_TRY(
+      assay_backend_open(b, layers, r->shared, taken ? assay_taken_tap(taken) : NULL, &e.state));
   assay_status_t st = judge(r, &e, taken, out);
   b->close(e.state);
   return st;

@@ -102,7 +102,7 @@ assay_tensor_t* assay_taken_get(const assay_taken_t* t, const assay_value_t* val
 assay_status_t assay_taken_run(assay_taken_t* t, const assay_backend_t* backend,
                                assay_tensor_t* const* inputs) {
   void* state = NULL;
-  ASSAY_TRY(backend->open(t->layers, NULL, &t->tap, &state));
+  ASSAY_TRY(assay_backend_open(backend, t->layers, NULL, &t->tap, &state));
   assay_status_t st = assay_backend_set_inputs(backend, state, t->graph, inputs);
   for (size_t l = 0; !st && l < t->layers->n_layers; l++) st = backend->step(state, l);
   backend->close(state);

@@ -53,7 +53,7 @@ assay_status_t assay_certificate_inputs(const assay_samples_t* inputs, uint64_t*
 
 assay_status_t assay_certificate_machine(const assay_backend_t* backend, uint32_t* out_hash) {
   assay_str_t text = {0};
-  if (backend->describe) backend->describe(&text);
+  assay_backend_describe(backend, &text);
   assay_status_t st = assay_str_status(&text);
   *out_hash = (uint32_t)assay_hash(assay_str_get(&text), text.len, 0);
   assay_str_deinit(&text);

@@ -221,7 +221,7 @@ assay_status_t assay_outputs_of(const assay_plan_t* plan, const assay_backend_t*
   if (*state)
     backend->reset(*state);
   else
-    ASSAY_TRY(backend->open(l, NULL, NULL, state));
+    ASSAY_TRY(assay_backend_open(backend, l, NULL, NULL, state));
   ASSAY_TRY(assay_backend_set_inputs(backend, *state, g, inputs));
   for (size_t i = 0; i < l->n_layers; i++) ASSAY_TRY(backend->step(*state, i));
   for (size_t i = 0; i < g->n_outputs; i++) {

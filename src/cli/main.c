@@ -10,6 +10,7 @@
 #include "base/shown.h"
 #include "cli/cli.h"
 #include "cli/output_paths.h"
+#include "cli/target_option.h"
 #include "cli/timeout.h"
 #include "cli/verbs.h"
 #include "onnx/onnx.h"
@@ -91,7 +92,9 @@ static int check_and_run(const verb_t* verb, void* args) {
   assay_status_t st = cli_outputs_check(verb, args);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   st = load_operators(verb, args);
-  return st ? assay_cli_fail(st, ASSAY_EXIT_USAGE) : verb->run(args);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  int code = ASSAY_EXIT_FAILED;
+  return cli_target_settle(verb, args, &code) ? verb->run(args) : code;
 }
 
 static int run_verb(const verb_t* verb, int argc, char** argv) {

@@ -38,7 +38,7 @@ const value_row_t assay_cli_value_rows[] = {{"run", "--mode", "truth native plan
                                             {"edit cast", "--to", "fp16 bf16 fp32"},
                                             {NULL, "--truth", "unquantized"},
                                             {NULL, "--fix", "fewest best"},
-                                            {NULL, "TARGET", "{targets}"},
+                                            {NULL, "TARGET", "auto {targets}"},
                                             {NULL, "SETTING", "plain tight bound"},
                                             {0}};
 

@@ -5,7 +5,6 @@
 
 #include "base/shown.h"
 #include "cli/cli.h"
-#include "exec/drivers.h"
 #include "exec/targets.h"
 #include "ops/libraries.h"
 
@@ -56,16 +55,8 @@ void assay_cli_print_version(void) {
   assay_str_deinit(&text);
   for (size_t i = 0; (b = assay_target_at(i)); i++) {
     text = (assay_str_t){0};
-    if (b->describe) b->describe(&text);
-    assay_print(stdout, "target     %s%s%s\n", b->name, b->describe ? ": " : "",
-                assay_str_get(&text));
-    assay_str_deinit(&text);
-  }
-  const assay_device_driver_t* d;
-  for (size_t i = 0; (d = assay_driver_at(i)); i++) {
-    text = (assay_str_t){0};
-    assay_driver_describe(d, &text);
-    assay_print(stdout, "device     %s: %s\n", d->name, assay_str_get(&text));
+    assay_target_describe(b, &text);
+    assay_print(stdout, "target     %s%s%s\n", b->name, text.len ? ": " : "", assay_str_get(&text));
     assay_str_deinit(&text);
   }
   printf("threads    %d\n", omp_get_max_threads());

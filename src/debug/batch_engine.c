@@ -236,7 +236,7 @@ static assay_status_t engine_open(run_t* r, assay_model_t* model, assay_tensor_t
   ASSAY_TRY(assay_plan_create(model, &o->precision, &plan, o->seed, &e->plan));
   e->layers = assay_plan_layers(e->plan);
   ASSAY_TRY(assay_locals_create(e->layers, o->unquantized, &e->locals));
-  ASSAY_TRY(e->backend->open(e->layers, NULL, tap, &e->state));
+  ASSAY_TRY(assay_backend_open(e->backend, e->layers, NULL, tap, &e->state));
   const assay_outer_t outer = {.get = e->backend->get, .user = e->state};
   if (e->backend->external) assay_locals_set_outer(e->locals, &outer);
   return NULL;

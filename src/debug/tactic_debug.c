@@ -276,7 +276,7 @@ static assay_status_t run(job_t* j, assay_model_t* model, const assay_samples_t*
   j->layers = assay_plan_layers(j->out->plan);
   ASSAY_TRY(list_layers(j));
   ASSAY_TRY(assay_locals_create(j->layers, o->unquantized, &j->locals));
-  ASSAY_TRY(o->backend->open(j->layers, NULL, &tap, &j->state));
+  ASSAY_TRY(assay_backend_open(o->backend, j->layers, NULL, &tap, &j->state));
   for (size_t k = 0; k < inputs->n; k++) {
     j->timed = j->options->timed && !k;
     ASSAY_TRY(run_sample(j, assay_samples_get(inputs, k)));

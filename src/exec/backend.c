@@ -3,8 +3,36 @@
 
 #include <string.h>
 
+#include "exec/drivers.h"
+
 bool assay_tactic_is_emulated(const char* tactic) {
   return strcmp(tactic, assay_backend_emu.name) == 0;
+}
+
+assay_status_t assay_backend_share(const assay_backend_t* b, const assay_layers_t* layers,
+                                   const assay_backend_options_t* options, void** out_shared) {
+  assay_backend_options_t o = options ? *options : (assay_backend_options_t){0};
+  o.device = b->device;
+  return b->share(layers, &o, out_shared);
+}
+
+assay_status_t assay_backend_open(const assay_backend_t* b, const assay_layers_t* layers,
+                                  void* shared, const assay_tap_t* tap, void** out_state) {
+  return shared || !b->open_on ? b->open(layers, shared, tap, out_state)
+                               : b->open_on(layers, b->device, tap, out_state);
+}
+
+void assay_backend_describe(const assay_backend_t* b, assay_str_t* out) {
+  if (b->driver)
+    assay_driver_describe(b->driver, b->device, out);
+  else if (b->describe)
+    b->describe(out);
+}
+
+assay_status_t assay_backend_describe_need(const assay_backend_t* b, assay_str_t* out) {
+  if (b->driver) return assay_driver_describe_need(b->driver, b->device, out);
+  if (b->describe) b->describe(out);
+  return assay_str_status(out);
 }
 
 assay_status_t assay_backend_set_inputs(const assay_backend_t* backend, void* state,

@@ -33,7 +33,7 @@ typedef struct assay_backend_options {
   size_t timings_bytes;
   bool measure;  // time the tactics that compete for a layer, where the cache does not know them
   bool batch_variant;  // all that take a layer compete, not only those that give the same bits
-  int device;          // of several: its number
+  int device;          // of several: its number (assay_backend_share)
   int max_tactics;     // so many of a layer are timed at most, the first ones; 0: all
   // These tactics for these layers where they take them, whatever the times and the sources: lines
   // "TACTIC LAYER". NULL: none.
@@ -76,12 +76,19 @@ typedef struct assay_backend {
   // What is shared holds then more than runs need: share again with these. NULL: there are none.
   assay_status_t (*timings)(void* shared, assay_str_t* out, bool* out_measured);
   void (*freeze)(void* shared);  // nothing is timed from now on. NULL with timings
-  // What it is made for, besides the plan: libraries, their versions, instruction sets. A plan file
-  // with anything else in it is refused. NULL: nothing.
+  // A target with devices of its own: what is asked for them, and which one of them this is
+  // (targets.h). NULL: the host.
+  const struct assay_device_driver* driver;
+  int device;
+  // Of the host: what it is made for, besides the plan: libraries, their versions, instruction
+  // sets. NULL: nothing. See assay_backend_describe().
   void (*describe)(assay_str_t* out);
   // shared: from `share`; NULL: the state's own. tap may be NULL. *out_state is closed with close.
   assay_status_t (*open)(const assay_layers_t* layers, void* shared, const assay_tap_t* tap,
                          void** out_state);
+  // With a share of its own, on this device. NULL: it has none.
+  assay_status_t (*open_on)(const assay_layers_t* layers, int device, const assay_tap_t* tap,
+                            void** out_state);
   void (*close)(void* state);
   // Sets a graph input; retained.
   assay_status_t (*set)(void* state, const assay_value_t* value, assay_tensor_t* t);
@@ -153,6 +160,19 @@ extern const assay_backend_t assay_backend_cpu;
 extern const assay_backend_t assay_backend_recorded;
 // The backend of a target's name (exec/targets.h); NULL if there is none.
 const assay_backend_t* assay_backend_find(const char* name);
+
+// Its rows, for the device that it is of.
+assay_status_t assay_backend_share(const assay_backend_t* b, const assay_layers_t* layers,
+                                   const assay_backend_options_t* options,
+                                   void** out_shared) ASSAY_MUST_USE;
+assay_status_t assay_backend_open(const assay_backend_t* b, const assay_layers_t* layers,
+                                  void* shared, const assay_tap_t* tap,
+                                  void** out_state) ASSAY_MUST_USE;
+// What times and numbers depend on besides the plan; and what a plan file needs: one with anything
+// else in it is refused. One line each. Errors: DEVICE there is none
+void assay_backend_describe(const assay_backend_t* b, assay_str_t* out);
+assay_status_t assay_backend_describe_need(const assay_backend_t* b,
+                                           assay_str_t* out) ASSAY_MUST_USE;
 
 // Whether a step that this tactic ran was the emulated engine's: no kernel took its layer.
 bool assay_tactic_is_emulated(const char* tactic);

@@ -55,8 +55,15 @@ struct assay_device_driver {
   // none, or it cannot be used: says why.
   assay_status_t (*open)(int number, assay_device_t** out);
   void (*close)(assay_device_t* d);  // after all of its queues, events, captures and memory
-  // What kernels and packed weights depend on: model, compute capability, versions of libraries.
+  // How many devices there are. Errors: DEVICE none can be used: says why. CUDA: cuDeviceGetCount.
+  assay_status_t (*count)(int* out);
+  // What times depend on: model, multiprocessors, the driver's version. What compiled kernels and
+  // packed weights need, which is less: a plan that was made for anything else is refused. NULL:
+  // the same. And what there is besides devices, such as a compiler, or what is missing; NULL:
+  // nothing.
   void (*describe)(assay_device_t* d, assay_str_t* out);
+  void (*describe_need)(assay_device_t* d, assay_str_t* out);
+  void (*describe_libraries)(assay_str_t* out);
   // Bytes of memory: cuMemGetInfo.
   assay_status_t (*memory)(assay_device_t* d, size_t* out_free, size_t* out_total);
 

@@ -1,25 +1,51 @@
-// The table of drivers of devices.
+// Drivers of devices.
 #include "exec/drivers.h"
 
-#define ASSAY_DRIVER(name, about) extern const assay_device_driver_t assay_device_driver_##name;
-#include "exec/drivers.inc"
-#undef ASSAY_DRIVER
+typedef void describe_t(assay_device_t* d, assay_str_t* out);
 
-static const assay_device_driver_t* const rows[] = {
-#define ASSAY_DRIVER(name, about) &assay_device_driver_##name,
-#include "exec/drivers.inc"
-#undef ASSAY_DRIVER
-};
-
-const assay_device_driver_t* assay_driver_at(size_t i) {
-  return i < sizeof rows / sizeof *rows ? rows[i] : NULL;
+static assay_status_t say(const assay_device_driver_t* driver, int number, describe_t* describe,
+                          assay_str_t* out) {
+  assay_device_t* device = NULL;
+  ASSAY_TRY(driver->open(number, &device));
+  describe(device, out);
+  driver->close(device);
+  return assay_str_status(out);
 }
 
-void assay_driver_describe(const assay_device_driver_t* driver, assay_str_t* out) {
-  assay_device_t* device = NULL;
-  assay_status_t st = driver->open(0, &device);
-  if (!st) driver->describe(device, out);
-  if (!st) driver->close(device);
+static void append_failure(assay_status_t st, assay_str_t* out) {
   if (st) assay_str_append(out, assay_status_message(st));
   assay_status_free(st);
+}
+
+assay_status_t assay_driver_want(const assay_device_driver_t* driver, int number) {
+  assay_device_t* device = NULL;
+  ASSAY_TRY(driver->open(number, &device));
+  driver->close(device);
+  return NULL;
+}
+
+void assay_driver_describe(const assay_device_driver_t* driver, int number, assay_str_t* out) {
+  append_failure(say(driver, number, driver->describe, out), out);
+}
+
+assay_status_t assay_driver_describe_need(const assay_device_driver_t* driver, int number,
+                                          assay_str_t* out) {
+  return say(driver, number, driver->describe_need ? driver->describe_need : driver->describe, out);
+}
+
+void assay_driver_describe_all(const assay_device_driver_t* driver, assay_str_t* out) {
+  int n = 0;
+  assay_status_t st = driver->count(&n);
+  if (st) {
+    append_failure(st, out);
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    assay_str_printf(out, "%s%d: ", i ? "; " : "", i);
+    assay_driver_describe(driver, i, out);
+  }
+  if (driver->describe_libraries) {
+    assay_str_append(out, "; ");
+    driver->describe_libraries(out);
+  }
 }

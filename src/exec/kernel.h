@@ -93,6 +93,10 @@ struct assay_kernel {
   // Set by whoever chose it (ways.h), and as long-lived: the tactic's name, or "TACTIC/VARIANT";
   // and as assay_tactic_t's of the same name.
   const char *name, *numerics;
+  // How it rounds, where that is not as its tactic does: as another one, or, emulated, as the
+  // emulated engine computes the layer. NULL and false: as its tactic.
+  const assay_rounding_t* rounding;
+  bool emulated;
   assay_storage_t in[ASSAY_KERNEL_OPERANDS];  // UNDEFINED: this input is not read in a run
   assay_storage_t out[ASSAY_KERNEL_OPERANDS];
   // The output takes the memory of this input, which must be of as many bytes; -1: its own. A

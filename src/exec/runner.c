@@ -347,6 +347,11 @@ static void let_go(assay_runner_t* r, size_t i) {
   for (size_t k = 0; k < ends->n; k++) assay_value_slot_clear(&r->values[ends->at[k]->id]);
 }
 
+static assay_runner_ran_t ran_by(const assay_kernel_t* k) {
+  const assay_rounding_t* own = k->rounding ? k->rounding : &k->tactic->rounding;
+  return (assay_runner_ran_t){k->tactic, k->name, k->emulated ? NULL : own};
+}
+
 assay_status_t assay_runner_step(void* state, size_t i) {
   assay_runner_t* r = state;
   r->layer = i;
@@ -358,7 +363,7 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   bool prepared = s && (s->kernel || s->known);
   // A tap asks how the layer that it sees rounds.
   r->ran[i] = (assay_runner_ran_t){0};
-  if (prepared && s->kernel) r->ran[i] = (assay_runner_ran_t){s->kernel->tactic, s->kernel->name};
+  if (prepared && s->kernel) r->ran[i] = ran_by(s->kernel);
   if (prepared) ASSAY_TRY(r->tap ? run_tapped(r, i, &prepared) : run_prepared(r, i, &prepared));
   const assay_pipeline_t* pipeline = s ? assay_segment_pipeline(r->now, (int)i) : NULL;
   const size_t first = pipeline ? (size_t)pipeline->first : i;
@@ -381,8 +386,8 @@ void assay_runner_rounding(void* state, const assay_layer_t* layer, size_t n_in,
                            assay_tensor_t* const* in, assay_rounding_t* out) {
   const assay_runner_t* r = state;
   const ptrdiff_t i = layer ? layer - r->layers->layers : -1;
-  if (i >= 0 && (size_t)i < r->layers->n_layers && r->ran[i].tactic)
-    *out = r->ran[i].tactic->rounding;
+  if (i >= 0 && (size_t)i < r->layers->n_layers && r->ran[i].rounding)
+    *out = *r->ran[i].rounding;
   else
     assay_backend_emu.rounding(r->emu, layer, n_in, in, out);
 }
@@ -406,7 +411,7 @@ assay_format_t assay_runner_executed(void* state, size_t i) {
   const assay_runner_t* r = state;
   const assay_step_t* s = assay_runner_last_step(r, i);
   if (s && s->known) return ASSAY_FORMAT_NONE;
-  if (!s || !s->kernel) return r->layers->layers[i].format;
+  if (!s || !s->kernel || s->kernel->emulated) return r->layers->layers[i].format;
   for (int k = 0; k < s->n_in; k++)
     if (assay_type_is_kernel_float(s->kernel->in[k].type))
       return assay_type_format(s->kernel->in[k].type);

@@ -31,9 +31,11 @@ typedef struct assay_runner_memory {
 } assay_runner_memory_t;
 
 // What ran a layer: a kernel's tactic and name (assay_kernel_t); NULL: the emulated engine.
+// rounding: how; NULL: as the emulated engine does.
 typedef struct assay_runner_ran {
   const assay_tactic_t* tactic;
   const char* name;
+  const assay_rounding_t* rounding;
 } assay_runner_ran_t;
 
 // The first member of a backend's state.

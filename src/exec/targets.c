@@ -3,7 +3,12 @@
 #include "exec/targets.h"
 
 #include <assay/engine.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/shown.h"
+#include "exec/drivers.h"
 
 #define ASSAY_TARGET(name, about) extern const assay_backend_t assay_backend_##name;
 #include "exec/targets.inc"
@@ -17,6 +22,8 @@ static const struct {
 #include "exec/targets.inc"
 #undef ASSAY_TARGET
 };
+
+#define AUTO "auto"
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -32,11 +39,76 @@ const assay_backend_t* assay_target_default(assay_target_use_t use) {
   return rows[0].backend;
 }
 
-const assay_backend_t* assay_backend_find(const char* name) {
+// ---- devices of targets -------------------------------------------------------------------------
+
+// The rows of targets with devices, once for each device.
+static assay_backend_t of_device[N_ROWS][ASSAY_TARGET_DEVICES];
+
+static void make_devices(void) {
   for (size_t i = 0; i < N_ROWS; i++)
-    if (strcmp(rows[i].backend->name, name) == 0) return rows[i].backend;
+    for (int d = 0; rows[i].backend->driver && d < ASSAY_TARGET_DEVICES; d++) {
+      of_device[i][d] = *rows[i].backend;
+      of_device[i][d].device = d;
+    }
+}
+
+// The number behind "NAME:"; -1: it is none, or too large.
+static int device_number(const char* text) {
+  char* end = NULL;
+  const long n = strtol(text, &end, 10);
+  return *text >= '0' && *text <= '9' && !*end && n < ASSAY_TARGET_DEVICES ? (int)n : -1;
+}
+
+const assay_backend_t* assay_backend_find(const char* name) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  const size_t n = strcspn(name, ":");
+  if (strcmp(name, AUTO) == 0) return assay_target_auto(NULL);
+  for (size_t i = 0; i < N_ROWS; i++) {
+    const assay_backend_t* b = rows[i].backend;
+    if (strlen(b->name) != n || strncmp(b->name, name, n) != 0) continue;
+    if (!name[n]) return b;
+    const int device = b->driver ? device_number(name + n + 1) : -1;
+    if (device <= 0) return device ? NULL : b;
+    pthread_once(&once, make_devices);
+    return &of_device[i][device];
+  }
   return NULL;
 }
+
+assay_status_t assay_target_want(const assay_backend_t* target) {
+  if (!target->driver) return NULL;
+  return assay_status_note(assay_driver_want(target->driver, target->device), "target '%s'",
+                           target->name);
+}
+
+const assay_backend_t* assay_target_auto(assay_str_t* out_why) {
+  const assay_backend_t* usual = assay_target_default(ASSAY_TARGET_BUILD);
+  assay_str_t missing = {0};
+  for (size_t i = 0; i < N_ROWS; i++) {
+    const assay_backend_t* b = rows[i].backend;
+    assay_status_t st = b->driver ? assay_target_want(b) : NULL;
+    if (st) assay_str_printf(&missing, "%s%s", missing.len ? "; " : "", assay_status_message(st));
+    if (b->driver && !st) {
+      assay_str_deinit(&missing);
+      if (out_why) assay_str_printf(out_why, "%s, ", b->name);
+      if (out_why) assay_backend_describe(b, out_why);
+      return b;
+    }
+    assay_status_free(st);
+  }
+  if (out_why) assay_str_printf(out_why, "%s (%s)", usual->name, assay_str_get(&missing));
+  assay_str_deinit(&missing);
+  return usual;
+}
+
+void assay_target_describe(const assay_backend_t* target, assay_str_t* out) {
+  if (target->driver)
+    assay_driver_describe_all(target->driver, out);
+  else
+    assay_backend_describe(target, out);
+}
+
+// ---- names --------------------------------------------------------------------------------------
 
 bool assay_target_is_here(const char* name) {
   const assay_backend_t* b = name ? assay_backend_find(name) : NULL;
@@ -50,11 +122,11 @@ void assay_target_names(assay_str_t* out, const char* between) {
 
 void assay_target_choice(assay_str_t* out, assay_target_use_t use) {
   const assay_backend_t* first = assay_target_default(use);
-  size_t left = N_ROWS - 1;
   assay_str_printf(out, "%s (default)", first->name);
   for (size_t i = 0; i < N_ROWS; i++)
     if (rows[i].backend != first)
-      assay_str_printf(out, "%s%s", --left ? ", " : " or ", rows[i].backend->name);
+      assay_str_printf(out, ", %s%s", rows[i].backend->name, rows[i].backend->driver ? "[:N]" : "");
+  assay_str_append(out, " or " AUTO);
 }
 
 assay_status_t assay_target_find(const char* name, assay_target_use_t use,
@@ -63,8 +135,11 @@ assay_status_t assay_target_find(const char* name, assay_target_use_t use,
   if (*out) return NULL;
   assay_str_t names = {0};
   assay_target_names(&names, ", ");
-  assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has %s",
-                                  name, assay_str_get(&names));
+  assay_status_t st = ASSAY_ERROR(
+      ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has %s%s", name,
+      assay_str_get(&names),
+      strchr(name, ':') ? "; behind ':' is the number of a device, where a target has several"
+                        : "");
   assay_str_deinit(&names);
   return st;
 }

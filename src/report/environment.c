@@ -14,7 +14,6 @@
 #endif
 
 #include "base/shown.h"
-#include "exec/drivers.h"
 #include "exec/targets.h"
 #include "io/json.h"
 #include "ops/libraries.h"
@@ -48,17 +47,8 @@ static json_t* put_versions(json_t* list) {
     char key[32];
     text = (assay_str_t){0};
     snprintf(key, sizeof key, "target %s", b->name);
-    if (b->describe) b->describe(&text);
-    if (b->describe) list = put(list, key, assay_str_get(&text), true);
-    assay_str_deinit(&text);
-  }
-  const assay_device_driver_t* d;
-  for (size_t i = 0; (d = assay_driver_at(i)); i++) {  // no target runs there, so far
-    char key[32];
-    text = (assay_str_t){0};
-    snprintf(key, sizeof key, "device %s", d->name);
-    assay_driver_describe(d, &text);
-    list = put(list, key, assay_str_get(&text), false);
+    assay_target_describe(b, &text);
+    if (text.len) list = put(list, key, assay_str_get(&text), true);
     assay_str_deinit(&text);
   }
   if (uname(&u) == 0) list = put(list, "system", u.release, false);

@@ -24,10 +24,10 @@ assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_
   e->backend = backend;
   e->batch_variant = options && options->batch_variant;
   e->max_scratch = options ? options->max_scratch : 0;
-  e->device = options ? options->device : 0;
   if (options) st = keep_text(options->tactic_sources, &e->tactic_sources);
   if (!st && options) st = keep_text(options->forced, &e->forced_tactics);
-  if (!st && backend->share) st = backend->share(assay_plan_layers(take_plan), options, &e->shared);
+  if (!st && backend->share)
+    st = assay_backend_share(backend, assay_plan_layers(take_plan), options, &e->shared);
   if (st) return assay_engine_release(e), st;
   *out = e;
   return NULL;
@@ -37,7 +37,7 @@ assay_status_t assay_engine_share_again(assay_engine_t* e, const assay_backend_o
   if (!e->shared) return NULL;
   e->backend->unshare(e->shared);
   e->shared = NULL;
-  return e->backend->share(assay_plan_layers(e->plan), options, &e->shared);
+  return assay_backend_share(e->backend, assay_plan_layers(e->plan), options, &e->shared);
 }
 
 assay_engine_t* assay_engine_retain(assay_engine_t* e) {
@@ -213,7 +213,6 @@ assay_status_t assay_engine_check_whole(const assay_engine_t* e) {
 
 const char* assay_engine_note(const assay_engine_t* e) { return e->note; }
 
-int assay_engine_device(const assay_engine_t* e) { return e->device; }
 const char* assay_engine_tactic_sources(const assay_engine_t* e) { return e->tactic_sources; }
 const char* assay_engine_forced_tactics(const assay_engine_t* e) { return e->forced_tactics; }
 bool assay_engine_batch_variant(const assay_engine_t* e) { return e->batch_variant; }

@@ -54,7 +54,6 @@ assay_status_t assay_engine_check_whole(const assay_engine_t* e) ASSAY_MUST_USE;
 // caller. Of a plan file it is read now.
 assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out) ASSAY_MUST_USE;
 const char* assay_engine_tactic_sources(const assay_engine_t* e);  // NULL: all
-int assay_engine_device(const assay_engine_t* e);                  // its number, of several
 const char* assay_engine_forced_tactics(const assay_engine_t* e);  // NULL: none
 bool assay_engine_batch_variant(const assay_engine_t* e);
 uint64_t assay_engine_max_scratch(const assay_engine_t* e);  // bytes; 0: no limit

@@ -14,7 +14,6 @@ struct assay_engine {
   size_t n_profiles;
   assay_mapping_t* file;       // of a plan file; NULL: none
   char* tactic_sources;        // as asked for; NULL: all
-  int device;                  // its number, of several
   char* forced_tactics;        // as asked for, as assay_backend_options_t has them; NULL: none
   char* note;                  // of whoever built it; NULL: none
   bool batch_variant;          // as asked for

@@ -33,7 +33,7 @@ static assay_status_t open_state(const assay_plan_t* plan, const assay_backend_t
   ASSAY_TRY(ASSAY_NEW(&e));
   e->graph = layers->model->graph;
   e->n_steps = layers->n_layers;
-  assay_status_t st = backend->open(layers, shared, tap, &e->state);
+  assay_status_t st = assay_backend_open(backend, layers, shared, tap, &e->state);
   if (st) return assay_executor_destroy(e), st;
   e->backend = backend;
   e->profiles = UINT64_MAX;

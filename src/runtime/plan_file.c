@@ -10,8 +10,8 @@
 //   then          what the backend has saved
 //   last 8        XXH3 of all bytes before, in blocks of 1 MiB, each seeded with the last one's
 //
-// A stripped plan has none of those elements, and of what the backend has saved only the times; its
-// text says what is missing ("stripped", stripped.h).
+// A stripped plan has none of those elements, and of what the backend has saved only the times and
+// compiled kernels; its text says what is missing ("stripped", stripped.h).
 //
 // Each part begins at a multiple of 4096 bytes. Numbers are little-endian, as on all machines that
 // Assay runs on; a file of another order fails by its version.
@@ -20,6 +20,8 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "exec/choice/accuracy_gate.h"
+#include "exec/device/code.h"
+#include "exec/targets.h"
 #include "formats/format.h"
 #include "io/json.h"
 #include "onnx/onnx.h"
@@ -59,8 +61,7 @@ assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,
 
 static assay_status_t describe_machine(const assay_backend_t* backend, char* out, size_t capacity) {
   assay_str_t text = {0};
-  if (backend->describe) backend->describe(&text);
-  assay_status_t st = assay_str_status(&text);
+  assay_status_t st = assay_backend_describe_need(backend, &text);
   memset(out, 0, capacity);
   strncpy(out, assay_str_get(&text), capacity - 1);
   assay_str_deinit(&text);
@@ -140,9 +141,11 @@ static assay_status_t saved_entry(const assay_engine_t* e, size_t i, const char*
 
 static uint64_t aligned(uint64_t offset) { return (offset + PAGE - 1) / PAGE * PAGE; }
 
-// How many of those entries are written: of a stripped plan the first one, which holds times; the
-// others are made of weights.
-static size_t n_saved(const assay_stripped_t* stripped) { return stripped ? 1 : SIZE_MAX; }
+// Whether such an entry is written: of a stripped plan the first one, which holds times, and
+// compiled kernels; the others are made of weights.
+static bool is_written(const assay_stripped_t* stripped, size_t i, const char* key) {
+  return !stripped || !i || assay_code_is(key);
+}
 
 // The names of what the backend saves, and where each lies from the beginning of that part.
 static assay_status_t add_saved(const assay_engine_t* e, const assay_stripped_t* stripped,
@@ -151,15 +154,15 @@ static assay_status_t add_saved(const assay_engine_t* e, const assay_stripped_t*
   const void* data;
   size_t bytes;
   *out_bytes = 0;
-  for (size_t i = 0; i < n_saved(stripped); i++) {
+  for (size_t i = 0;; i++) {
     ASSAY_TRY(saved_entry(e, i, &key, &data, &bytes));
     if (!key) return NULL;
+    if (!is_written(stripped, i, key)) continue;
     json_t* line = assay_json_push(json_array(), assay_json_text(key));
     line = assay_json_push(line, json_integer((json_int_t)*out_bytes));
     *list = assay_json_push(*list, assay_json_push(line, json_integer((json_int_t)bytes)));
     *out_bytes = aligned(*out_bytes + bytes);
   }
-  return NULL;
 }
 
 static json_t* dims_json(int rank, const int64_t* dims) {
@@ -314,14 +317,14 @@ static assay_status_t write_saved(output_t* o, const assay_engine_t* e,
   const char* key;
   const void* data;
   size_t bytes;
-  for (size_t i = 0; i < n_saved(stripped); i++) {
+  for (size_t i = 0;; i++) {
     ASSAY_TRY(saved_entry(e, i, &key, &data, &bytes));
     ASSAY_TRY(fill_to(o, at));
     if (!key) return NULL;
+    if (!is_written(stripped, i, key)) continue;
     ASSAY_TRY(write_bytes(o, data, bytes));
     at = aligned(at + bytes);
   }
-  return fill_to(o, at);
 }
 
 static assay_status_t write_parts(output_t* o, const head_t* h, const assay_onnx_parts_t* model) {
@@ -525,8 +528,19 @@ static assay_status_t check_hash(const assay_mapping_t* file, uint64_t bytes) {
   return hash == kept ? NULL : corrupt("the plan file is damaged: its checksum does not hold");
 }
 
+// The target that the caller names, which is the plan's on one of its devices.
+static assay_status_t find_device(const head_t* h, const char* target,
+                                  const assay_backend_t** out) {
+  ASSAY_TRY(assay_target_find(target, ASSAY_TARGET_BUILD, out));
+  if (strcmp((*out)->name, h->backend) == 0) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "the plan was built for target '%s', not for '%s'; build it for that one",
+                     h->backend, target);
+}
+
 // Copies the head out and holds everything in it against the file.
-static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
+static assay_status_t read_head(assay_mapping_t* file, const char* target, head_t* h,
+                                const assay_backend_t** out_backend) {
   const uint64_t bytes = assay_mapping_size(file);
   const uint8_t* data = assay_mapping_data(file);
   if (bytes < sizeof magic || memcmp(data, magic, sizeof magic) != 0)
@@ -545,7 +559,9 @@ static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
       !is_inside(&h->saved, PAGE, end) || !is_text(h->assay, sizeof h->assay) ||
       !is_text(h->backend, sizeof h->backend) || !is_text(h->machine, sizeof h->machine))
     return corrupt("the plan file is damaged: its head makes no sense");
-  ASSAY_TRY(check_machine(h, assay_backend_find(h->backend)));
+  *out_backend = assay_backend_find(h->backend);
+  if (target) ASSAY_TRY(find_device(h, target, out_backend));
+  ASSAY_TRY(check_machine(h, *out_backend));
   return check_hash(file, end);
 }
 
@@ -812,13 +828,14 @@ static assay_status_t restore_saved(const assay_engine_t* e, const head_t* h, co
   return NULL;
 }
 
-static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
+static assay_status_t load(assay_mapping_t* file, const char* target, assay_engine_t** out) {
   head_t h;
+  const assay_backend_t* backend;
   json_t* text = NULL;
   assay_model_t* m = NULL;
   assay_plan_t* plan = NULL;
   assay_stripped_t* stripped = NULL;
-  ASSAY_TRY(read_head(file, &h));
+  ASSAY_TRY(read_head(file, target, &h, &backend));
   ASSAY_TRY(
       assay_json_parse(assay_mapping_data(file) + h.text.offset, (size_t)h.text.bytes, &text));
   const json_t* missing = json_object_get(text, "stripped");
@@ -836,7 +853,7 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   if (st)
     assay_plan_destroy(plan);
   else
-    st = assay_engine_create(plan, assay_backend_find(h.backend), &options, out);
+    st = assay_engine_create(plan, backend, &options, out);
   if (!st) {
     assay_mapping_retain(file);
     (*out)->file = file;
@@ -853,13 +870,17 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   return st;
 }
 
-assay_status_t assay_engine_load(const char* path, assay_engine_t** out) {
+assay_status_t assay_engine_load_on(const char* path, const char* target, assay_engine_t** out) {
   assay_mapping_t* file = NULL;
   assay_engine_t* e = NULL;
   ASSAY_TRY(assay_mapping_open(path, &file));
-  assay_status_t st = load(file, &e);
+  assay_status_t st = load(file, target, &e);
   assay_mapping_release(file);
   if (st) return assay_status_note(st, "'%s'", path);
   *out = e;
   return NULL;
+}
+
+assay_status_t assay_engine_load(const char* path, assay_engine_t** out) {
+  return assay_engine_load_on(path, NULL, out);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "exec/device/code.h"
 #include "formats/format.h"
 #include "ir/compare.h"
 #include "onnx/load.h"
@@ -355,6 +356,18 @@ static assay_status_t has_packed(const assay_engine_t* e, bool* out) {
   return NULL;
 }
 
+// Compiled kernels go over as they are: where plans are refitted there may be no compiler.
+static assay_status_t keep_code(const assay_engine_t* e) {
+  const char* key = NULL;
+  const void* data;
+  size_t bytes;
+  for (size_t i = 0; e->backend->saved && (!i || key); i++) {
+    ASSAY_TRY(e->backend->saved(e->shared, i, &key, &data, &bytes));
+    if (key && assay_code_is(key)) ASSAY_TRY(assay_code_keep(key, data, bytes));
+  }
+  return NULL;
+}
+
 // An engine whose tactics are chosen by the old one's times.
 static assay_status_t make_engine(const refit_t* r, assay_plan_t* take_plan, assay_engine_t** out) {
   const assay_backend_t* backend = assay_engine_backend(r->engine);
@@ -364,6 +377,7 @@ static assay_status_t make_engine(const refit_t* r, assay_plan_t* take_plan, ass
   assay_engine_t* e = NULL;
   bool measured, packed = false;
   assay_status_t st = has_packed(r->engine, &packed);
+  if (!st) st = keep_code(r->engine);
   if (!st && backend->timings)
     st = backend->timings(assay_engine_shared(r->engine), &times, &measured);
   const assay_backend_options_t options = {.tactic_sources = assay_engine_tactic_sources(r->engine),
@@ -371,7 +385,6 @@ static assay_status_t make_engine(const refit_t* r, assay_plan_t* take_plan, ass
                                            .timings_bytes = times.len,
                                            .forced = assay_engine_forced_tactics(r->engine),
                                            .batch_variant = assay_engine_batch_variant(r->engine),
-                                           .device = assay_engine_device(r->engine),
                                            .max_scratch = assay_engine_max_scratch(r->engine)};
   if (st)
     assay_plan_destroy(take_plan);

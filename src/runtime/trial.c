@@ -67,7 +67,6 @@ assay_status_t assay_engine_settle(assay_engine_t* engine, const assay_backend_o
                                        .timings_bytes = strlen(assay_str_get(&text)),
                                        .forced = known->forced,
                                        .batch_variant = known->batch_variant,
-                                       .device = known->device,
                                        .max_scratch = known->max_scratch};
   if (!st && measured) st = assay_engine_share_again(engine, &now);
   if (!st && measured) st = trial(user, engine);

@@ -35,6 +35,9 @@ enum { TACTIC_CASE_OFF = sizeof tactic_case_off / sizeof *tactic_case_off };
 // What --tactic-sources restricts the CPU's tactics to in the runs from now on; NULL: to nothing.
 static const char* tactic_case_sources;
 
+// Whose tactics they are.
+static const char* tactic_case_backend = "cpu";
+
 static inline void tactic_case_release(tactic_run_t* r) {
   for (size_t i = 0; i < r->n_out; i++) assay_tensor_release(r->out[i]);
   *r = (tactic_run_t){0};
@@ -143,7 +146,7 @@ static inline void tactic_case_judge(const tactic_case_t* c, assay_fp32_t fp32, 
   const assay_plan_options_t plan_options = {
       .fused = true, .fp32 = fp32, .passes = {.off = tactic_case_off, .n_off = TACTIC_CASE_OFF}};
   op_case_ok(assay_plan_create(m, &precision, &plan_options, 1, &plan));
-  op_case_ok(assay_account_create(plan, assay_backend_find("cpu"), &options, &a));
+  op_case_ok(assay_account_create(plan, assay_backend_find(tactic_case_backend), &options, &a));
   op_case_ok(assay_account_run(a, in));
   for (size_t i = 0; i < assay_account_layer_count(a); i++) {
     const assay_layer_account_t* l = assay_account_layer(a, i);
@@ -176,11 +179,11 @@ static inline void tactic_case_check_in(assay_fp32_t fp32, const tactic_case_t* 
     tactic_run_t want, got, again;
     for (size_t i = 0; c->specials && in[i]; i++) tactic_case_specials(in[i]);
     tactic_case_run(m, "emu", formats[f].format, in, &want);
-    op_case_ok(tactic_case_try_in(fp32, m, "cpu", formats[f].format, in, &got));
+    op_case_ok(tactic_case_try_in(fp32, m, tactic_case_backend, formats[f].format, in, &got));
     if (c->tactic && !tactic_case_is_by(got.tactic, c->tactic))
       fail_msg("%s, %s: by %s, not by %s", c->graph.name, formats[f].name, got.tactic, c->tactic);
     omp_set_num_threads(threads == 1 ? 3 : 1);
-    op_case_ok(tactic_case_try_in(fp32, m, "cpu", formats[f].format, in, &again));
+    op_case_ok(tactic_case_try_in(fp32, m, tactic_case_backend, formats[f].format, in, &again));
     omp_set_num_threads(threads);
     const bool judged = c->tolerance > 0;
     if (judged) tactic_case_judge(c, fp32, m, formats[f].format, in);

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "backends/cpu/pointwise/convert.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "base/random.h"
 #include "ops/math/activation.h"
 

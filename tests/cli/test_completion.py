@@ -27,7 +27,7 @@ ROWS = [
     (["check", "--precision", "fp1"], {"fp16"}),
     (["check", "--precision", "=", "bf"], {"bf16"}),
     (["check", "--precision", "="], {"fp64", "fp32", "tf32", "bf16", "fp16", "fp8e4m3", "fp8e4m3fnuz", "fp8e5m2", "fp8e5m2fnuz", "fp8e8m0", "int8"}),
-    (["check", "model.onnx", "--target", ""], {"emu", "cpu"}),
+    (["check", "model.onnx", "--target", ""], {"auto", "cpu", "cuda", "emu"}),
     (["check", "model.onnx", "-i", "inner"], {"inner folder"}),
     (["check", "model.onnx", "--seed", ""], set()),
     (["debug", "precision", "model.onnx", "--mode", ""], {"account", "bisect", "linear"}),

@@ -92,7 +92,10 @@ typedef struct tools {
   void* pinned;
 } tools_t;
 
+// Whatever failed, what is still in the queues uses the memory.
 static void tools_deinit(tools_t* t) {
+  if (t->a) assay_status_free(driver->queue_wait(t->a, NULL));
+  if (t->b) assay_status_free(driver->queue_wait(t->b, NULL));
   driver->capture_destroy(t->capture);
   driver->event_destroy(t->made);
   driver->event_destroy(t->read);

@@ -89,6 +89,52 @@ static void spans_are_captured_once(void** state) {
   }
 }
 
+// Callers that bring their memory in turn have a capture each, up to four; the least recently used
+// one makes room.
+static void captures_are_kept_by_addresses(void** state) {
+  (void)state;
+  enum { MEMORIES = 5 };
+  const assay_backend_t* b = &assay_backend_mock;
+  run_case_t c;
+  run_outputs_t want, got;
+  void* s = NULL;
+  assay_device_ptr_t at[MEMORIES];
+  run_case_load(&c, "classifier", ASSAY_FORMAT_FP32, true);
+  run_case_run(&c, &assay_backend_emu, &want);
+  const assay_value_t* input = run_case_graph(&c)->inputs[0];
+  assay_tensor_t *image = assay_set_find(&c.inputs, input->name), *packed = NULL;
+  ok(assay_tensor_pack(image, &packed));
+  const size_t bytes = assay_tensor_bytes(packed);
+  for (int i = 0; i < MEMORIES; i++) {
+    ok(mock_alloc(bytes, &at[i]));
+    ok(mock_write(at[i], packed->data, bytes));
+  }
+  for (int n = 2; n <= MEMORIES; n += 3) {
+    ok(b->open(assay_plan_layers(c.plan), NULL, NULL, &s));
+    for (int k = 0; k < 4 * n; k++) {
+      const assay_device_view_t view = {ASSAY_TYPE_FLOAT, packed->rank, packed->dims, at[k % n],
+                                        bytes};
+      assay_tensor_t* t = NULL;
+      b->reset(s);
+      ok(b->set_on_device(s, input, &view));
+      ok(run_case_steps(&c, b, s));
+      ok(assay_backend_output(b, s, run_case_graph(&c)->outputs[0], &t));
+      got = (run_outputs_t){.at = {assay_tensor_retain(t)}, .n = 1};
+      outputs_same("in turn", &want, &got);
+      outputs_release(&got);
+    }
+    const assay_device_counts_t counts = assay_device_counts(s);
+    assert_int_equal(counts.captures, n == 2 ? 2 : 0);
+    assert_int_equal(counts.launches, n == 2 ? 6 : 0);
+    assert_int_equal(counts.spans, n == 2 ? 2 : 4 * n);
+    b->close(s);
+  }
+  for (int i = 0; i < MEMORIES; i++) mock_free(at[i]);
+  assay_tensor_release(packed);
+  outputs_release(&want);
+  run_case_close(&c);
+}
+
 static void layers_without_kernels_are_emulated(void** state) {
   (void)state;
   const assay_backend_t* b = &assay_backend_mock;
@@ -438,6 +484,7 @@ int main(void) {
       TEST(bits_are_those_of_the_emulated_engine),
       TEST(kernels_with_layouts_of_their_own_give_the_same_each_time),
       TEST(spans_are_captured_once),
+      TEST(captures_are_kept_by_addresses),
       TEST(layers_without_kernels_are_emulated),
       TEST(kernels_are_timed),
       TEST(taps_see_every_layer),

@@ -269,7 +269,6 @@ static void lines(void** state) {
       {"--onnx=m --percentile=50,101", "0 to 100", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --memPoolSize=attic:5", "is not a pool", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --memPoolSize=workspace:-5", "not a size", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --device=1", "no such device", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --runtimePlatform=WindowsAMD64", "not supported", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --useRuntime=lean", "needs --loadEngine", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --preview=+profileSharing0806,-nothing", "is not a feature", NULL,

@@ -24,10 +24,9 @@ typedef struct cpu {
 
 // ---- what segments are prepared for ------------------------------------------------------------
 
-// What sums are kept in is fp32 in all tactics; tf32 is not a format of a CPU.
 static bool takes(void* user, const assay_layer_t* l) {
   (void)user;
-  return l->format != ASSAY_FORMAT_TF32 && l->accumulator == ASSAY_FORMAT_FP32;
+  return cpu_takes(l);
 }
 
 static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_kernel_t** out,

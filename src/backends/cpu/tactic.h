@@ -12,6 +12,12 @@
   .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .fma = true, \
   .by_definition = true, .flushes = true, .function_ulps = 4
 
+// Whether any may compute in the layer's format. What sums are kept in is fp32 in all of them; tf32
+// is not a format of a CPU.
+static inline bool cpu_takes(const assay_layer_t* l) {
+  return l->format != ASSAY_FORMAT_TF32 && l->accumulator == ASSAY_FORMAT_FP32;
+}
+
 // All tactics; of those that fit a layer the first one runs it.
 extern const assay_tactic_t* const cpu_tactics[];
 extern const size_t cpu_n_tactics;

@@ -1,11 +1,10 @@
 // Opens the CUDA driver.
 #include "backends/cuda/api.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/library.h"
 #include "base/shown.h"
 #include "base/str.h"
 
@@ -35,26 +34,12 @@ assay_status_t cuda_check(const cuda_api_t* api, cuda_result_t result, const cha
 
 // ---- opening ------------------------------------------------------------------------------------
 
-static void* open_library(assay_str_t* looked) {
-  const char* folder = getenv("ASSAY_CUDA_PATH");
-  void* library = NULL;
-  if (folder && *folder) {
-    assay_str_t path = {0};
-    assay_str_printf_raw(&path, "%s/" LIBRARY, folder);
-    if (!assay_str_status(&path)) library = dlopen(assay_str_get(&path), RTLD_NOW | RTLD_LOCAL);
-    assay_str_printf(looked, "in ASSAY_CUDA_PATH ('%s') and ", folder);
-    assay_str_deinit(&path);
-  }
-  assay_str_append(looked, "where the system's loader looks");
-  return library ? library : dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-}
-
 // A function by its address: ISO C has no cast for it.
 static get_address_t* find_get_address(void* library) {
   union {
     void* symbol;
     get_address_t* function;
-  } found = {.symbol = dlsym(library, "cuGetProcAddress_v2")};
+  } found = {.symbol = cuda_library_symbol(library, "cuGetProcAddress_v2")};
   return found.function;
 }
 
@@ -103,7 +88,8 @@ static assay_status_t start(cuda_api_t* api) {
 
 static assay_status_t open_driver(cuda_api_t* api) {
   assay_str_t looked = {0};
-  void* library = open_library(&looked);
+  static const char* const names[] = {LIBRARY, NULL};
+  void* library = cuda_library_open(names, &looked);
   assay_status_t st = assay_str_status(&looked);
   if (!st && !library)
     st = ASSAY_ERROR(ASSAY_DEVICE,

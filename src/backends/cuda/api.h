@@ -17,6 +17,8 @@ typedef struct cuda_stream* cuda_stream_t;
 typedef struct cuda_event* cuda_event_t;
 typedef struct cuda_graph* cuda_graph_t;
 typedef struct cuda_exec* cuda_exec_t;
+typedef struct cuda_module* cuda_module_t;
+typedef struct cuda_kernel* cuda_kernel_t;  // CUfunction
 
 // Numbers of cuda.h.
 enum {
@@ -33,8 +35,31 @@ enum {
   CUDA_ATTRIBUTE_MULTIPROCESSORS = 16,
   CUDA_ATTRIBUTE_MAJOR = 75,
   CUDA_ATTRIBUTE_MINOR = 76,
+  CUDA_ATTRIBUTE_SHARED_BYTES = 97,  // that a block may ask for
   CUDA_ATTRIBUTE_POOLS = 115,
+  CUDA_FUNCTION_DYNAMIC_SHARED = 8,
+  CUDA_LAUNCH_CLUSTER = 4,
+  CUDA_LAUNCH_DEPENDENT = 6,  // programmatic stream serialization
 };
+
+// CUlaunchAttribute and CUlaunchConfig.
+typedef struct cuda_launch_attribute {
+  int id;
+  union {
+    char all[64];
+    struct {
+      unsigned x, y, z;
+    } cluster;
+    int on;
+    uint64_t alignment;
+  } value;
+} cuda_launch_attribute_t;
+typedef struct cuda_launch_config {
+  unsigned blocks[3], threads[3], shared_bytes;
+  cuda_stream_t stream;
+  cuda_launch_attribute_t* attributes;
+  unsigned n_attributes;
+} cuda_launch_config_t;
 
 typedef struct cuda_api {
 #define CUDA_FUNCTION(name, parameters) cuda_result_t(*name) parameters;

@@ -4,41 +4,21 @@
 // the length of a call only, so that theirs stays as it was.
 #include "backends/cuda/driver.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
+#include "backends/cuda/driver_internal.h"
+#include "backends/cuda/nvrtc.h"
 #include "base/alloc.h"
-
-typedef struct gpu {
-  assay_device_t base;
-  const cuda_api_t* api;
-  cuda_device_id_t id;
-  int number;
-  cuda_context_t context;
-  cuda_pool_t pool;
-  char name[96];
-  int capability, multiprocessors;  // 10 * major + minor
-  atomic_bool lost;                 // a kernel broke the context: nothing works any more
-} gpu_t;
-
-typedef struct queue {
-  assay_queue_t base;
-  gpu_t* gpu;
-  cuda_stream_t stream;
-  uint32_t* mark;  // pinned; written by the stream
-  cuda_pointer_t mark_at;
-  bool marked, capturing;
-} queue_t;
 
 typedef struct event {
   assay_event_t base;
-  gpu_t* gpu;
+  cuda_gpu_t* gpu;
   cuda_event_t event;
 } event_t;
 
 typedef struct capture {
   assay_capture_t base;
-  gpu_t* gpu;
+  cuda_gpu_t* gpu;
   cuda_exec_t exec;
   cuda_event_t launched;  // the last launch has ended
 } capture_t;
@@ -47,16 +27,17 @@ enum {
   ALIGNMENT = 256
 };  // of what a pool gives (CUDA C Programming Guide, device memory accesses)
 
-// ---- calls --------------------------------------------------------------------------------------
+// ---- calls
+// ---------------------------------------------------------------------------------------
 
 // Errors behind which the context is of no use: those of kernels (cuda.h says "the process must be
 // terminated and relaunched"), and of the hardware.
-static bool is_fatal(cuda_result_t r) {
+bool cuda_is_fatal(cuda_result_t r) {
   return r == 214 || r == 220 || (r >= 700 && r <= 702) || (r >= 709 && r <= 710) ||
          (r >= 714 && r <= 719) || r == 721;
 }
 
-static assay_status_t enter(gpu_t* g) {
+assay_status_t cuda_enter(cuda_gpu_t* g) {
   if (atomic_load(&g->lost))
     return ASSAY_ERROR(ASSAY_DEVICE,
                        "GPU %d was lost by an earlier failure; a new process can use it again",
@@ -64,44 +45,21 @@ static assay_status_t enter(gpu_t* g) {
   return cuda_check(g->api, g->api->cuCtxPushCurrent(g->context), "cuCtxPushCurrent");
 }
 
-static void leave(const gpu_t* g) {
+void cuda_leave(const cuda_gpu_t* g) {
   cuda_context_t ours;
   (void)g->api->cuCtxPopCurrent(&ours);
 }
 
-static assay_status_t told(gpu_t* g, cuda_result_t r, const char* function) {
-  if (is_fatal(r)) atomic_store(&g->lost, true);
+assay_status_t cuda_told(cuda_gpu_t* g, cuda_result_t r, const char* function) {
+  if (cuda_is_fatal(r)) atomic_store(&g->lost, true);
   return cuda_check(g->api, r, function);
 }
 
-// One call in the context of a GPU.
-#define CALL(g, function, ...)                                           \
-  do {                                                                   \
-    gpu_t* gpu_called = (g);                                             \
-    ASSAY_TRY(enter(gpu_called));                                        \
-    const cuda_result_t result = gpu_called->api->function(__VA_ARGS__); \
-    leave(gpu_called);                                                   \
-    ASSAY_TRY(told(gpu_called, result, #function));                      \
-  } while (0)
-
-// The same where nothing can be done about a failure: what is given back is gone in any case, also
-// where the context could not be made current. That of a lost GPU took all with it.
-#define CALL_END(g, function, ...)                                       \
-  do {                                                                   \
-    gpu_t* gpu_called = (g);                                             \
-    if (atomic_load(&gpu_called->lost)) break;                           \
-    assay_status_t outside = enter(gpu_called);                          \
-    const cuda_result_t result = gpu_called->api->function(__VA_ARGS__); \
-    if (!outside) leave(gpu_called);                                     \
-    if (is_fatal(result)) atomic_store(&gpu_called->lost, true);         \
-    assay_status_free(outside);                                          \
-  } while (0)
-
-static gpu_t* gpu_of(assay_device_t* d) { return (gpu_t*)d; }
+static cuda_gpu_t* gpu_of(assay_device_t* d) { return (cuda_gpu_t*)d; }
 
 // ---- devices ------------------------------------------------------------------------------------
 
-static assay_status_t read_properties(gpu_t* g) {
+static assay_status_t read_properties(cuda_gpu_t* g) {
   const cuda_api_t* api = g->api;
   int major = 0, minor = 0, pools = 0;
   CUDA_TRY(api, cuDeviceGetName, g->name, (int)sizeof g->name, g->id);
@@ -109,6 +67,7 @@ static assay_status_t read_properties(gpu_t* g) {
   CUDA_TRY(api, cuDeviceGetAttribute, &major, CUDA_ATTRIBUTE_MAJOR, g->id);
   CUDA_TRY(api, cuDeviceGetAttribute, &minor, CUDA_ATTRIBUTE_MINOR, g->id);
   CUDA_TRY(api, cuDeviceGetAttribute, &g->multiprocessors, CUDA_ATTRIBUTE_MULTIPROCESSORS, g->id);
+  CUDA_TRY(api, cuDeviceGetAttribute, &g->shared_bytes, CUDA_ATTRIBUTE_SHARED_BYTES, g->id);
   CUDA_TRY(api, cuDeviceGetAttribute, &pools, CUDA_ATTRIBUTE_POOLS, g->id);
   g->capability = 10 * major + minor;
   if (g->capability < CUDA_CAPABILITY_NEEDED)
@@ -125,7 +84,7 @@ static assay_status_t read_properties(gpu_t* g) {
 }
 
 // Memory that was freed stays in the pool for the next one, as long as the device is open.
-static assay_status_t keep_pool(gpu_t* g) {
+static assay_status_t keep_pool(cuda_gpu_t* g) {
   uint64_t threshold = UINT64_MAX;
   CUDA_TRY(g->api, cuDeviceGetDefaultMemPool, &g->pool, g->id);
   CUDA_TRY(g->api, cuMemPoolSetAttribute, g->pool, CUDA_POOL_RELEASE_THRESHOLD, &threshold);
@@ -133,7 +92,7 @@ static assay_status_t keep_pool(gpu_t* g) {
 }
 
 static void close_gpu(assay_device_t* d) {
-  gpu_t* g = gpu_of(d);
+  cuda_gpu_t* g = gpu_of(d);
   if (g->context) {
     if (g->pool) (void)g->api->cuMemPoolTrimTo(g->pool, 0);
     (void)g->api->cuDevicePrimaryCtxRelease(g->id);
@@ -141,7 +100,7 @@ static void close_gpu(assay_device_t* d) {
   assay_free(g);
 }
 
-static assay_status_t open_numbered(gpu_t* g) {
+static assay_status_t open_numbered(cuda_gpu_t* g) {
   int n = 0;
   CUDA_TRY(g->api, cuDeviceGetCount, &n);
   if (g->number < 0 || g->number >= n)
@@ -154,7 +113,7 @@ static assay_status_t open_numbered(gpu_t* g) {
 }
 
 static assay_status_t open_gpu(int number, assay_device_t** out) {
-  gpu_t* g = NULL;
+  cuda_gpu_t* g = NULL;
   const cuda_api_t* api;
   *out = NULL;
   ASSAY_TRY(cuda_api_get(&api));
@@ -168,53 +127,81 @@ static assay_status_t open_gpu(int number, assay_device_t** out) {
   return NULL;
 }
 
+static assay_status_t count_gpus(int* out) {
+  const cuda_api_t* api;
+  ASSAY_TRY(cuda_api_get(&api));
+  CUDA_TRY(api, cuDeviceGetCount, out);
+  return NULL;
+}
+
+// Compiled code is for one architecture.
+static void describe_need(assay_device_t* d, assay_str_t* out) {
+  const cuda_gpu_t* g = gpu_of(d);
+  assay_str_printf(out, "GPUs of compute capability %d.%d", g->capability / 10, g->capability % 10);
+}
+
+static void describe_libraries(assay_str_t* out) {
+  const cuda_api_t* api;
+  const cuda_compiler_t* compiler;
+  assay_status_t st = cuda_api_get(&api);
+  if (!st) st = cuda_compiler_get(api->version, &compiler);
+  if (st)
+    assay_str_append(out, assay_status_message(st));
+  else
+    assay_str_printf(out, "NVRTC %d.%d", compiler->major, compiler->minor);
+  assay_status_free(st);
+}
+
 static void describe(assay_device_t* d, assay_str_t* out) {
-  const gpu_t* g = gpu_of(d);
+  const cuda_gpu_t* g = gpu_of(d);
   assay_str_printf(out, "%s, compute capability %d.%d, %d multiprocessors, CUDA %d.%d", g->name,
                    g->capability / 10, g->capability % 10, g->multiprocessors,
                    g->api->version / 1000, g->api->version % 1000 / 10);
 }
 
 static assay_status_t memory(assay_device_t* d, size_t* out_free, size_t* out_total) {
-  CALL(gpu_of(d), cuMemGetInfo, out_free, out_total);
+  CUDA_CALL(gpu_of(d), cuMemGetInfo, out_free, out_total);
   return NULL;
 }
 
 // ---- queues -------------------------------------------------------------------------------------
 
 static void host_free(assay_device_t* d, void* p) {
-  if (p) CALL_END(gpu_of(d), cuMemFreeHost, p);
+  if (p) CUDA_CALL_END(gpu_of(d), cuMemFreeHost, p);
 }
 
 static assay_status_t host_alloc(assay_device_t* d, size_t bytes, void** out) {
   *out = NULL;
-  CALL(gpu_of(d), cuMemHostAlloc, out, bytes ? bytes : 1,
-       CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
+  CUDA_CALL(gpu_of(d), cuMemHostAlloc, out, bytes ? bytes : 1,
+            CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
   return NULL;
 }
 
 static void queue_destroy(assay_queue_t* base) {
-  queue_t* q = (queue_t*)base;
+  cuda_queue_t* q = (cuda_queue_t*)base;
   if (q->stream) {
-    CALL_END(q->gpu, cuStreamSynchronize, q->stream);
-    CALL_END(q->gpu, cuStreamDestroy, q->stream);
+    CUDA_CALL_END(q->gpu, cuStreamSynchronize, q->stream);
+    CUDA_CALL_END(q->gpu, cuStreamDestroy, q->stream);
   }
   host_free(&q->gpu->base, q->mark);
+  for (size_t i = 0; i < q->n_staging; i++) host_free(&q->gpu->base, q->staging[i].memory);
+  assay_free(q->staging);
+  assay_status_free(atomic_load(&q->failed));
   assay_free(q);
 }
 
-static assay_status_t fill_queue(queue_t* q) {
+static assay_status_t fill_queue(cuda_queue_t* q) {
   void* mark = NULL;
-  CALL(q->gpu, cuStreamCreate, &q->stream, CUDA_STREAM_NON_BLOCKING);
+  CUDA_CALL(q->gpu, cuStreamCreate, &q->stream, CUDA_STREAM_NON_BLOCKING);
   ASSAY_TRY(host_alloc(&q->gpu->base, sizeof *q->mark, &mark));
   q->mark = mark;
   *q->mark = 0;
-  CALL(q->gpu, cuMemHostGetDevicePointer, &q->mark_at, q->mark, 0);
+  CUDA_CALL(q->gpu, cuMemHostGetDevicePointer, &q->mark_at, q->mark, 0);
   return NULL;
 }
 
 static assay_status_t queue_create(assay_device_t* d, assay_queue_t** out) {
-  queue_t* q = NULL;
+  cuda_queue_t* q = NULL;
   *out = NULL;
   ASSAY_TRY(ASSAY_NEW(&q));
   q->base.device = d;
@@ -226,37 +213,40 @@ static assay_status_t queue_create(assay_device_t* d, assay_queue_t** out) {
 }
 
 static assay_status_t queue_wait(assay_queue_t* base, int64_t* out_mark) {
-  queue_t* q = (queue_t*)base;
+  cuda_queue_t* q = (cuda_queue_t*)base;
   if (out_mark) *out_mark = -1;
   if (q->capturing)
     return ASSAY_ERROR(ASSAY_INTERNAL, "a queue is waited for while it is captured");
-  ASSAY_TRY(enter(q->gpu));
+  ASSAY_TRY(cuda_enter(q->gpu));
   const cuda_result_t r = q->gpu->api->cuStreamSynchronize(q->stream);
-  leave(q->gpu);
-  if (r != CUDA_SUCCESS_RESULT && out_mark && q->marked) {
+  cuda_leave(q->gpu);
+  assay_status_t st = cuda_told(q->gpu, r, "cuStreamSynchronize");
+  // What the host's calls gave says itself where that was.
+  assay_status_t failed = atomic_exchange(&q->failed, NULL);
+  if (st && out_mark && q->marked) {
     const volatile uint32_t* at = q->mark;
     *out_mark = *at;
   }
-  return told(q->gpu, r, "cuStreamSynchronize");
+  return assay_status_join(st, failed);
 }
 
 static assay_status_t mark(assay_queue_t* base, int64_t at) {
-  queue_t* q = (queue_t*)base;
+  cuda_queue_t* q = (cuda_queue_t*)base;
   if (q->capturing || at < 0 || at > UINT32_MAX) return NULL;
-  CALL(q->gpu, cuStreamWriteValue32, q->stream, q->mark_at, (uint32_t)at, 0);
+  CUDA_CALL(q->gpu, cuStreamWriteValue32, q->stream, q->mark_at, (uint32_t)at, 0);
   q->marked = true;
   return NULL;
 }
 
 // ---- memory -------------------------------------------------------------------------------------
 
-static assay_status_t not_in_a_capture(const queue_t* q, const char* what) {
+static assay_status_t not_in_a_capture(const cuda_queue_t* q, const char* what) {
   if (!q->capturing) return NULL;
   return ASSAY_ERROR(ASSAY_INTERNAL, "%s in a capture", what);
 }
 
 // What the device's memory is taken by, for the message of a failure.
-static assay_status_t no_room(gpu_t* g, size_t bytes) {
+static assay_status_t no_room(cuda_gpu_t* g, size_t bytes) {
   size_t left = 0, total = 0;
   assay_status_t st = memory(&g->base, &left, &total);
   if (st) return st;
@@ -267,49 +257,49 @@ static assay_status_t no_room(gpu_t* g, size_t bytes) {
 }
 
 static assay_status_t alloc(assay_queue_t* base, size_t bytes, assay_device_ptr_t* out) {
-  queue_t* q = (queue_t*)base;
-  gpu_t* g = q->gpu;
+  cuda_queue_t* q = (cuda_queue_t*)base;
+  cuda_gpu_t* g = q->gpu;
   *out = 0;
   ASSAY_TRY(not_in_a_capture(q, "memory is allocated"));
-  ASSAY_TRY(enter(g));
+  ASSAY_TRY(cuda_enter(g));
   cuda_result_t r = g->api->cuMemAllocAsync(out, bytes ? bytes : 1, q->stream);
-  leave(g);
+  cuda_leave(g);
   if (r == CUDA_OUT_OF_MEMORY) return *out = 0, no_room(g, bytes);
   if (r != CUDA_SUCCESS_RESULT) *out = 0;
-  return told(g, r, "cuMemAllocAsync");
+  return cuda_told(g, r, "cuMemAllocAsync");
 }
 
 static void free_memory(assay_queue_t* base, assay_device_ptr_t p) {
-  queue_t* q = (queue_t*)base;
-  if (p) CALL_END(q->gpu, cuMemFreeAsync, p, q->stream);
+  cuda_queue_t* q = (cuda_queue_t*)base;
+  if (p) CUDA_CALL_END(q->gpu, cuMemFreeAsync, p, q->stream);
 }
 
 static assay_status_t upload(assay_queue_t* base, const void* from, assay_device_ptr_t to,
                              size_t bytes) {
-  queue_t* q = (queue_t*)base;
+  cuda_queue_t* q = (cuda_queue_t*)base;
   ASSAY_TRY(not_in_a_capture(q, "host memory is read"));
-  if (bytes) CALL(q->gpu, cuMemcpyHtoDAsync, to, from, bytes, q->stream);
+  if (bytes) CUDA_CALL(q->gpu, cuMemcpyHtoDAsync, to, from, bytes, q->stream);
   return NULL;
 }
 
 static assay_status_t download(assay_queue_t* base, assay_device_ptr_t from, void* to,
                                size_t bytes) {
-  queue_t* q = (queue_t*)base;
+  cuda_queue_t* q = (cuda_queue_t*)base;
   ASSAY_TRY(not_in_a_capture(q, "host memory is written"));
-  if (bytes) CALL(q->gpu, cuMemcpyDtoHAsync, to, from, bytes, q->stream);
+  if (bytes) CUDA_CALL(q->gpu, cuMemcpyDtoHAsync, to, from, bytes, q->stream);
   return NULL;
 }
 
 static assay_status_t copy(assay_queue_t* base, assay_device_ptr_t from, assay_device_ptr_t to,
                            size_t bytes) {
-  queue_t* q = (queue_t*)base;
-  if (bytes) CALL(q->gpu, cuMemcpyAsync, to, from, bytes, q->stream);
+  cuda_queue_t* q = (cuda_queue_t*)base;
+  if (bytes) CUDA_CALL(q->gpu, cuMemcpyAsync, to, from, bytes, q->stream);
   return NULL;
 }
 
 static assay_status_t fill(assay_queue_t* base, assay_device_ptr_t p, uint8_t byte, size_t bytes) {
-  queue_t* q = (queue_t*)base;
-  if (bytes) CALL(q->gpu, cuMemsetD8Async, p, byte, bytes, q->stream);
+  cuda_queue_t* q = (cuda_queue_t*)base;
+  if (bytes) CUDA_CALL(q->gpu, cuMemsetD8Async, p, byte, bytes, q->stream);
   return NULL;
 }
 
@@ -318,12 +308,12 @@ static assay_status_t fill(assay_queue_t* base, assay_device_ptr_t p, uint8_t by
 static void event_destroy(assay_event_t* base) {
   event_t* e = (event_t*)base;
   if (!e) return;
-  if (e->event) CALL_END(e->gpu, cuEventDestroy, e->event);
+  if (e->event) CUDA_CALL_END(e->gpu, cuEventDestroy, e->event);
   assay_free(e);
 }
 
 static assay_status_t make_event(event_t* e) {
-  CALL(e->gpu, cuEventCreate, &e->event, 0);
+  CUDA_CALL(e->gpu, cuEventCreate, &e->event, 0);
   return NULL;
 }
 
@@ -341,19 +331,19 @@ static assay_status_t event_create(assay_device_t* d, assay_event_t** out) {
 
 static assay_status_t event_record(assay_event_t* base, assay_queue_t* q) {
   event_t* e = (event_t*)base;
-  CALL(e->gpu, cuEventRecord, e->event, ((queue_t*)q)->stream);
+  CUDA_CALL(e->gpu, cuEventRecord, e->event, ((cuda_queue_t*)q)->stream);
   return NULL;
 }
 
 static assay_status_t event_order(assay_event_t* base, assay_queue_t* q) {
   event_t* e = (event_t*)base;
-  CALL(e->gpu, cuStreamWaitEvent, ((queue_t*)q)->stream, e->event, 0);
+  CUDA_CALL(e->gpu, cuStreamWaitEvent, ((cuda_queue_t*)q)->stream, e->event, 0);
   return NULL;
 }
 
 static assay_status_t event_wait(assay_event_t* base) {
   event_t* e = (event_t*)base;
-  CALL(e->gpu, cuEventSynchronize, e->event);
+  CUDA_CALL(e->gpu, cuEventSynchronize, e->event);
   return NULL;
 }
 
@@ -361,7 +351,7 @@ static assay_status_t event_elapsed(assay_event_t* from, assay_event_t* to,
                                     double* out_microseconds) {
   event_t *a = (event_t*)from, *b = (event_t*)to;
   float milliseconds = 0;
-  CALL(a->gpu, cuEventElapsedTime, &milliseconds, a->event, b->event);
+  CUDA_CALL(a->gpu, cuEventElapsedTime, &milliseconds, a->event, b->event);
   *out_microseconds = 1e3 * (double)milliseconds;
   return NULL;
 }
@@ -372,46 +362,46 @@ static void capture_destroy(assay_capture_t* base) {
   capture_t* c = (capture_t*)base;
   if (!c) return;
   if (c->launched) {
-    CALL_END(c->gpu, cuEventSynchronize, c->launched);
-    CALL_END(c->gpu, cuEventDestroy, c->launched);
+    CUDA_CALL_END(c->gpu, cuEventSynchronize, c->launched);
+    CUDA_CALL_END(c->gpu, cuEventDestroy, c->launched);
   }
-  if (c->exec) CALL_END(c->gpu, cuGraphExecDestroy, c->exec);
+  if (c->exec) CUDA_CALL_END(c->gpu, cuGraphExecDestroy, c->exec);
   assay_free(c);
 }
 
 static assay_status_t capture_begin(assay_queue_t* base) {
-  queue_t* q = (queue_t*)base;
-  CALL(q->gpu, cuStreamBeginCapture, q->stream, CUDA_CAPTURE_THREAD_LOCAL);
+  cuda_queue_t* q = (cuda_queue_t*)base;
+  CUDA_CALL(q->gpu, cuStreamBeginCapture, q->stream, CUDA_CAPTURE_THREAD_LOCAL);
   q->capturing = true;
   return NULL;
 }
 
 // Brings a graph to the device now, so that its first launch is not slower than the others.
 static assay_status_t instantiate(capture_t* c, cuda_graph_t graph, cuda_stream_t stream) {
-  CALL(c->gpu, cuGraphInstantiateWithFlags, &c->exec, graph, 0);
-  CALL(c->gpu, cuEventCreate, &c->launched, 0);
-  CALL(c->gpu, cuGraphUpload, c->exec, stream);
-  CALL(c->gpu, cuEventRecord, c->launched, stream);
+  CUDA_CALL(c->gpu, cuGraphInstantiateWithFlags, &c->exec, graph, 0);
+  CUDA_CALL(c->gpu, cuEventCreate, &c->launched, 0);
+  CUDA_CALL(c->gpu, cuGraphUpload, c->exec, stream);
+  CUDA_CALL(c->gpu, cuEventRecord, c->launched, stream);
   return NULL;
 }
 
 static assay_status_t capture_end(assay_queue_t* base, assay_capture_t** out) {
-  queue_t* q = (queue_t*)base;
+  cuda_queue_t* q = (cuda_queue_t*)base;
   capture_t* c = NULL;
   cuda_graph_t graph = NULL;
   *out = NULL;
   q->capturing = false;
-  ASSAY_TRY(enter(q->gpu));
+  ASSAY_TRY(cuda_enter(q->gpu));
   const cuda_result_t r = q->gpu->api->cuStreamEndCapture(q->stream, &graph);
-  leave(q->gpu);
-  ASSAY_TRY(told(q->gpu, r, "cuStreamEndCapture"));
+  cuda_leave(q->gpu);
+  ASSAY_TRY(cuda_told(q->gpu, r, "cuStreamEndCapture"));
   assay_status_t st = ASSAY_NEW(&c);
   if (!st) {
     c->base.device = q->base.device;
     c->gpu = q->gpu;
     st = instantiate(c, graph, q->stream);
   }
-  CALL_END(q->gpu, cuGraphDestroy, graph);
+  CUDA_CALL_END(q->gpu, cuGraphDestroy, graph);
   if (st) return capture_destroy(c ? &c->base : NULL), st;
   *out = &c->base;
   return NULL;
@@ -419,16 +409,19 @@ static assay_status_t capture_end(assay_queue_t* base, assay_capture_t** out) {
 
 static assay_status_t capture_launch(assay_capture_t* base, assay_queue_t* queue) {
   capture_t* c = (capture_t*)base;
-  const queue_t* q = (queue_t*)queue;
-  CALL(c->gpu, cuGraphLaunch, c->exec, q->stream);
-  CALL(c->gpu, cuEventRecord, c->launched, q->stream);
+  const cuda_queue_t* q = (cuda_queue_t*)queue;
+  CUDA_CALL(c->gpu, cuGraphLaunch, c->exec, q->stream);
+  CUDA_CALL(c->gpu, cuEventRecord, c->launched, q->stream);
   return NULL;
 }
 
 const assay_device_driver_t assay_device_driver_cuda = {.name = "cuda",
                                                         .open = open_gpu,
                                                         .close = close_gpu,
+                                                        .count = count_gpus,
                                                         .describe = describe,
+                                                        .describe_need = describe_need,
+                                                        .describe_libraries = describe_libraries,
                                                         .memory = memory,
                                                         .queue_create = queue_create,
                                                         .queue_destroy = queue_destroy,

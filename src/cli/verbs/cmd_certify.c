@@ -7,7 +7,7 @@
 #include "cli/verbs/debug_options.h"
 
 #define VERB "certify"
-#define CLI_DEBUG_TARGET_HELP "{look}; with --verify: of the run that is verified"
+#define CLI_DEBUG_TARGET_HELP "{look};\nwith --verify: of the run that is verified"
 
 typedef struct args {
   cli_debug_args_t debug;

@@ -391,7 +391,7 @@ static const opt_t options[] = {
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
      "how long to look for what an exporter did wrong (default: 40)", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET",
-     "{look}; emu judges the formats, whatever the engine;\nothers the plan that 'build' makes by "
+     "{look};\nemu judges the formats, whatever the engine; others the plan\nthat 'build' makes by "
      "the same options, to the bit",
      false},
     {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING", CLI_FP32_HELP, false},

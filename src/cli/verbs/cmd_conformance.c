@@ -163,13 +163,31 @@ static void keep_matching(assay_case_list_t* list, const char* pattern) {
   list->n = kept;
 }
 
+// Whether the target can be used, asked in a process of its own: drivers of devices do not live on
+// in children, and each case is run in one. Returns an exit code; what is missing was told.
+static int want_target(const assay_backend_t* target) {
+  int status = 0;
+  if (!target->driver) return ASSAY_EXIT_OK;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    assay_status_t st = assay_target_want(target);
+    _exit(st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK);
+  }
+  if (pid < 0 || waitpid(pid, &status, 0) != pid) return ASSAY_EXIT_FAILED;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : ASSAY_EXIT_FAILED;
+}
+
 static int run(void* p) {
   args_t* a = p;
   const char* backend = a->backend && strcmp(a->backend, "native") != 0 ? a->backend : NULL;
   const assay_backend_t* found;
   assay_status_t st = NULL;
+  if (backend && strcmp(backend, "auto") == 0)
+    return assay_cli_usage("conformance", "--backend is native or the name of a target");
   if (backend) st = assay_target_find(backend, ASSAY_TARGET_INSPECT, &found);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  const int missing = backend ? want_target(found) : ASSAY_EXIT_OK;
+  if (missing) return missing;
   if (!a->timeout_s) a->timeout_s = 60;
   if (a->jobs <= 0) a->jobs = sysconf(_SC_NPROCESSORS_ONLN);
   if (a->jobs > MAX_JOBS) a->jobs = MAX_JOBS;

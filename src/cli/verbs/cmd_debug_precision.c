@@ -4,7 +4,7 @@
 #include "cli/verbs/debug_client.h"
 
 #define VERB "debug precision"
-#define CLI_DEBUG_TARGET_HELP "emu (default) or cpu"
+#define CLI_DEBUG_TARGET_HELP "{look}"
 
 typedef struct args {
   cli_debug_args_t debug;

@@ -2,7 +2,7 @@
 #include "cli/verbs/debug_client.h"
 
 #define VERB "debug tactics"
-#define CLI_DEBUG_TARGET_HELP "{build}; one with several ways to run a layer"
+#define CLI_DEBUG_TARGET_HELP "{build};\none with several ways to run a layer"
 
 typedef struct args {
   cli_debug_args_t debug;

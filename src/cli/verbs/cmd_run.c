@@ -74,7 +74,7 @@ static assay_status_t open_model(const args_t* a, job_t* j) {
 
 // A plan file has all settled that a plan is made of.
 static assay_status_t open_engine(const args_t* a, job_t* j) {
-  ASSAY_TRY(assay_engine_load(a->model, &j->engine));
+  ASSAY_TRY(assay_engine_load_on(a->model, a->target, &j->engine));
   j->model = assay_engine_model(j->engine);
   return assay_session_of_engine(j->engine, cli_client_progress, NULL, &j->session);
 }
@@ -205,8 +205,9 @@ static assay_status_t hand_over(const args_t* a, job_t* j) {
 
 // Says what does not go together, and in which mode the model is run.
 static int settle_options(const args_t* a, bool built, job_t* j) {
-  const bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused ||
-                         a->no_pass.n || a->inject || a->target || a->fp32;
+  const bool settled = a->precision || a->layer_precision || a->accumulate || a->fused ||
+                       a->no_pass.n || a->inject || a->fp32;
+  const bool asks_plan = settled || a->target;
   const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
@@ -226,7 +227,7 @@ static int settle_options(const args_t* a, bool built, job_t* j) {
                            mode);
   if (plan && a->values)
     return assay_cli_usage("run", "--all-values is for --mode truth and native, not plan");
-  if (built && (asks_plan || a->mode || a->values || cli_shapes_given(&a->shape) || a->truth))
+  if (built && (settled || a->mode || a->values || cli_shapes_given(&a->shape) || a->truth))
     return assay_cli_usage("run",
                            "'%s' is a plan: its shapes, formats and passes were settled when it "
                            "was built; give the model instead",

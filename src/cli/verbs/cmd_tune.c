@@ -9,7 +9,7 @@
 #include "cli/verbs/debug_options.h"
 
 #define VERB "tune"
-#define CLI_DEBUG_TARGET_HELP "{look}: what outputs are measured on"
+#define CLI_DEBUG_TARGET_HELP "{look}:\nwhat outputs are measured on"
 #undef CLI_DEBUG_FORMAT_HELP
 #define CLI_DEBUG_FORMAT_HELP "formats for layers below fp32, FORMAT[,FORMAT...]\n(default: fp16)"
 

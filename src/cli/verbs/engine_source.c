@@ -174,7 +174,6 @@ static assay_status_t refuse_options(const cli_engine_args_t* a) {
   const char* given = a->precision         ? "--precision"
                       : a->layer_precision ? "--layer-precision"
                       : a->fp32            ? "--fp32"
-                      : a->target          ? "--target"
                       : a->shape.batch     ? "--batch"
                       : a->shape.dims.n    ? "--dim"
                       : a->tactic_sources  ? "--tactic-sources"
@@ -219,7 +218,7 @@ assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_o
   if (!a->loaded && assay_engine_is_plan_file(a->model)) {
     ASSAY_TRY(refuse_options(a));
     *exit_code = ASSAY_EXIT_INPUT;
-    return assay_engine_load(a->model, out);
+    return assay_engine_load_on(a->model, a->target, out);
   }
   ASSAY_TRY(cli_shapes_parse(&a->shape, &shapes));
   assay_status_t st = parse_profiles(&a->profiles, &profiles);

@@ -187,7 +187,7 @@ static assay_status_t run_ours(const job_t* j, const assay_plan_t* plan, assay_t
   const assay_layers_t* layers = assay_plan_layers(plan);
   const assay_graph_t* g = layers->model->graph;
   void* state = NULL;
-  assay_status_t st = b->open(layers, NULL, NULL, &state);
+  assay_status_t st = assay_backend_open(b, layers, NULL, NULL, &state);
   if (!st) st = assay_backend_set_inputs(b, state, g, in);
   for (size_t l = 0; !st && l < layers->n_layers; l++) st = b->step(state, l);
   for (size_t i = 0; !st && i < g->n_outputs; i++) {

@@ -97,7 +97,7 @@ static assay_status_t run_ours(run_t* r, assay_tensor_t* const* in) {
   size_t l = 0;
   ASSAY_TRY(assay_plan_create(r->v->model, &c->precision, &c->plan, c->seed, &plan));
   const assay_layers_t* layers = assay_plan_layers(plan);
-  assay_status_t st = c->backend->open(layers, NULL, &tap, &state);
+  assay_status_t st = assay_backend_open(c->backend, layers, NULL, &tap, &state);
   if (!st) st = assay_backend_set_inputs(c->backend, state, layers->model->graph, in);
   for (; !st && l < layers->n_layers && !r->found; l++) st = c->backend->step(state, l);
   if (!st && l == layers->n_layers) r->v->ran[r->source][r->sample] = !r->full;

@@ -87,6 +87,23 @@ assay_status_t assay_code_get(assay_weights_t* store, const char* key,
   return st;
 }
 
+bool assay_code_is(const char* key) {
+  return strncmp(key, ASSAY_CODE_KEY, strlen(ASSAY_CODE_KEY)) == 0;
+}
+
+assay_status_t assay_code_keep(const char* key, const void* data, size_t bytes) {
+  const entry_t* e;
+  char* copy = NULL;
+  ASSAY_TRY(assay_new_array(bytes, 1, &copy));
+  memcpy(copy, data, bytes);
+  pthread_mutex_lock(&kept.lock);
+  const bool is_there = find(key) != NULL;
+  assay_status_t st = is_there ? NULL : keep(key, copy, bytes, &e);
+  pthread_mutex_unlock(&kept.lock);
+  if (is_there) assay_free(copy);
+  return st;
+}
+
 void assay_code_forget(void) {
   pthread_mutex_lock(&kept.lock);
   while (kept.n) drop(kept.n - 1);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "exec/device/captures.h"
 #include "exec/device/device_share.h"
 
 // What a mark (device.h) says: what * number of layers + layer.
@@ -36,41 +37,6 @@ typedef struct device_run {
   bool stepwise;
   assay_device_counts_t counts;
 } device_run_t;
-
-// ---- captures -----------------------------------------------------------------------------------
-
-// A kernel span as it ran last.
-typedef struct span {
-  assay_device_ptr_t* at;    // of all slots, and scratch memory; NULL: it has not run
-  assay_capture_t* capture;  // of a run with these addresses; NULL: none
-  bool refused;              // the driver cannot capture it
-} span_t;
-
-typedef struct captured {
-  const assay_device_driver_t* driver;
-  size_t n;
-  span_t spans[];  // by first layer
-} captured_t;
-
-static void drop(void* p) {
-  captured_t* k = p;
-  for (size_t i = 0; i < k->n; i++) {
-    assay_free(k->spans[i].at);
-    if (k->spans[i].capture) k->driver->capture_destroy(k->spans[i].capture);
-  }
-  assay_free(k);
-}
-
-static assay_status_t keep(const device_run_t* d, assay_segment_t* s) {
-  const size_t n = (size_t)(s->end - s->first);
-  captured_t* k = assay_calloc(1, sizeof *k + n * sizeof *k->spans);
-  if (!k) return assay_status_no_memory();
-  k->driver = d->driver;
-  k->n = n;
-  s->kept = k;
-  s->drop = drop;
-  return NULL;
-}
 
 // ---- what is under way --------------------------------------------------------------------------
 
@@ -267,6 +233,14 @@ static assay_status_t output_at(const device_run_t* d, const assay_slot_t* slot,
   return NULL;
 }
 
+static assay_status_t keep(const device_run_t* d, assay_segment_t* s) {
+  assay_captures_t* c = NULL;
+  ASSAY_TRY(assay_captures_create(d->driver, (size_t)(s->end - s->first), &c));
+  s->kept = c;
+  s->drop = assay_captures_destroy;
+  return NULL;
+}
+
 static assay_status_t begin(assay_runner_t* r, assay_segment_t* s) {
   device_run_t* d = (device_run_t*)r;
   ASSAY_TRY(reserve(d, &d->arena, &d->arena_bytes, s->arena_bytes));
@@ -416,7 +390,7 @@ static assay_status_t capture(device_run_t* d, int from, int to, assay_capture_t
   return st;
 }
 
-static assay_status_t launch(device_run_t* d, span_t* g, int from) {
+static assay_status_t launch(device_run_t* d, const assay_captured_t* g, int from) {
   ASSAY_TRY(mark(d, LAUNCHING, from));
   d->counts.launches++;
   return d->driver->capture_launch(g->capture, d->queue);
@@ -434,25 +408,21 @@ static int count_kernels(const device_run_t* d, int from, int to) {
 // with the same addresses is captured.
 static assay_status_t run_span(device_run_t* d, int from, int to) {
   const assay_segment_t* s = d->runner.now;
-  span_t* g = &((captured_t*)s->kept)->spans[from - s->first];
-  const size_t bytes = (s->n_slots + 1) * sizeof *d->at;
-  const bool whole = d->driver->capture_begin && !d->stepwise && !d->runner.tap && !g->refused &&
-                     count_kernels(d, from, to) > 1;
-  const bool again = whole && g->at && memcmp(g->at, d->at, bytes) == 0;
+  assay_captures_t* captures = s->kept;
+  const size_t layer = (size_t)(from - s->first);
+  assay_captured_t* g = NULL;
+  bool again = false;
+  if (d->driver->capture_begin && !d->stepwise && !d->runner.tap &&
+      !assay_captures_refused(captures, layer) && count_kernels(d, from, to) > 1)
+    ASSAY_TRY(assay_captures_find(captures, layer, d->at, s->n_slots + 1, &g, &again));
   if (again && !g->capture) {
     assay_status_t st = capture(d, from, to, &g->capture);
-    g->refused = assay_status_code(st) == ASSAY_UNSUPPORTED;
-    if (st && !g->refused) return st;
+    if (st && assay_status_code(st) != ASSAY_UNSUPPORTED) return st;
+    if (st) assay_captures_refuse(captures, layer);
     assay_status_free(st);
-    d->counts.captures += !g->refused;
+    d->counts.captures += g->capture != NULL;
   }
   if (again && g->capture) return launch(d, g, from);
-  if (whole && !again) {
-    if (g->capture) d->driver->capture_destroy(g->capture);
-    g->capture = NULL;
-    if (!g->at) ASSAY_TRY(assay_new_array(bytes, 1, &g->at));
-    memcpy(g->at, d->at, bytes);
-  }
   d->counts.spans++;
   return enqueue(d, from, to);
 }
@@ -633,17 +603,32 @@ static assay_status_t open_run(device_run_t* d, const assay_layers_t* layers,
   return d->driver->queue_create(d->shared->device, &d->queue);
 }
 
-assay_status_t assay_device_open(const assay_device_kind_t* kind, const assay_layers_t* layers,
-                                 void* shared, const assay_tap_t* tap, void** out_state) {
+// own: NULL: what is shared is somebody else's. It is the state's in any case.
+static assay_status_t open_with(const assay_device_kind_t* kind, const assay_layers_t* layers,
+                                assay_device_shared_t* shared, assay_device_shared_t* take_own,
+                                const assay_tap_t* tap, void** out_state) {
   device_run_t* d = NULL;
-  void* own = NULL;
-  ASSAY_TRY(ASSAY_NEW(&d));
+  assay_status_t st = ASSAY_NEW(&d);
+  if (st) return assay_device_unshare(take_own), st;
   d->driver = kind->driver;
-  assay_status_t st = shared ? NULL : assay_device_share(kind, layers, NULL, &own);
-  d->own = own;
-  d->shared = shared ? shared : own;
-  if (!st) st = open_run(d, layers, tap);
+  d->own = take_own;
+  d->shared = shared;
+  st = open_run(d, layers, tap);
   if (st) return assay_device_close(d), st;
   *out_state = d;
   return NULL;
+}
+
+assay_status_t assay_device_open_on(const assay_device_kind_t* kind, const assay_layers_t* layers,
+                                    int device, const assay_tap_t* tap, void** out_state) {
+  const assay_backend_options_t options = {.device = device};
+  void* own = NULL;
+  ASSAY_TRY(assay_device_share(kind, layers, &options, &own));
+  return open_with(kind, layers, own, own, tap, out_state);
+}
+
+assay_status_t assay_device_open(const assay_device_kind_t* kind, const assay_layers_t* layers,
+                                 void* shared, const assay_tap_t* tap, void** out_state) {
+  if (!shared) return assay_device_open_on(kind, layers, 0, tap, out_state);
+  return open_with(kind, layers, shared, NULL, tap, out_state);
 }

@@ -10,8 +10,11 @@
 //
 //   static assay_status_t share(...) { return assay_device_share(&kind, layers, options, out); }
 //   static assay_status_t open(...) { return assay_device_open(&kind, layers, shared, tap, out); }
-//   const assay_backend_t assay_backend_x = {
-//       .name = "x", .share = share, .open = open, .describe = describe, ASSAY_DEVICE_ROWS};
+//   static assay_status_t open_on(...) {
+//     return assay_device_open_on(&kind, layers, device, tap, out);
+//   }
+//   const assay_backend_t assay_backend_x = {.name = "x", .driver = &driver, .share = share,
+//                                            .open = open, .open_on = open_on, ASSAY_DEVICE_ROWS};
 #ifndef ASSAY_EXEC_DEVICE_DEVICE_RUN_H_
 #define ASSAY_EXEC_DEVICE_DEVICE_RUN_H_
 
@@ -54,6 +57,8 @@ void assay_device_freeze(void* shared);
 
 assay_status_t assay_device_open(const assay_device_kind_t* kind, const assay_layers_t* layers,
                                  void* shared, const assay_tap_t* tap, void** out_state);
+assay_status_t assay_device_open_on(const assay_device_kind_t* kind, const assay_layers_t* layers,
+                                    int device, const assay_tap_t* tap, void** out_state);
 void assay_device_close(void* state);
 assay_status_t assay_device_step(void* state, size_t i);
 void assay_device_reset(void* state);

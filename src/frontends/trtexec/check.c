@@ -317,11 +317,6 @@ static assay_status_t check_needs(const trt_options_t* o) {
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "--runtimePlatform=WindowsAMD64 is not supported: plans "
                        "are built on the machine that runs them");
-  if (trt_number(o, TRT_FLAG_device) != 0)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--device=%s: there is no such device; the CPU is "
-                       "number 0",
-                       trt_text(o, TRT_FLAG_device));
   return NULL;
 }
 

@@ -364,7 +364,7 @@ static assay_status_t load(trt_job_t* j) {
   ASSAY_TRY(trt_refuse_tensorrt(path));
   warn_of_build_flags(j->options);
   const double start = trt_now_ms();
-  ASSAY_TRY(assay_engine_load(path, &j->engine));
+  ASSAY_TRY(assay_engine_load_on(path, j->native.target, &j->engine));
   const double seconds = 1e-3 * (trt_now_ms() - start);
   trt_info("Engine loaded in %g sec.", seconds);
   trt_info("Engine deserialized in %g sec.", seconds);

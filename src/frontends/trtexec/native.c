@@ -58,6 +58,7 @@ static void print_build(const trt_job_t* j, const char* plan) {
   fputs("assay build", stdout);
   print_word(model);
   print_option("--output", plan);
+  print_option("--target", n->target);
   print_option("--precision", n->precision);
   print_option("--layer-precision", n->layer_precision);
   if (n->layer_precision && j->obey) fputs(" --strict", stdout);

@@ -38,23 +38,47 @@ static assay_status_t make_command_line(assay_arena_t* arena, int argc, char** a
   return st;
 }
 
-static void report_device(void) {
+// What --device means to the native commands. Where it is not given, all is as on a machine without
+// a GPU.
+static assay_status_t choose_device(trt_job_t* j) {
+  const trt_options_t* o = j->options;
+  const assay_backend_t* b;
+  if (!trt_given(o, TRT_FLAG_device)) return NULL;
+  ASSAY_TRY(
+      assay_arena_printf(j->arena, &j->native.target, "cuda:%s", trt_text(o, TRT_FLAG_device)));
+  assay_status_t st = assay_target_find(j->native.target, ASSAY_TARGET_BUILD, &b);
+  if (!st) st = assay_target_want(b);
+  if (!st) return NULL;
+  j->native.target = NULL;
+  if (trt_number(o, TRT_FLAG_device) == 0) return assay_status_free(st), NULL;
+  return assay_status_note(
+      st, "--device=%s: there is no such device; without a GPU the CPU is number 0",
+      trt_text(o, TRT_FLAG_device));
+}
+
+static void report_device(const trt_job_t* j) {
   assay_str_t text = {0};
-  const assay_backend_t* b = assay_target_default(ASSAY_TARGET_BUILD);
-  if (b->describe) b->describe(&text);
+  const assay_backend_t* b = j->native.target ? assay_backend_find(j->native.target)
+                                              : assay_target_default(ASSAY_TARGET_BUILD);
+  assay_backend_describe(b, &text);
   trt_info("=== Device Information ===");
-  trt_info("Device 0: this CPU, %d threads (%s)", omp_get_max_threads(), assay_str_get(&text));
-  trt_info(
-      "The device is a CPU: 'GPU Compute Time' is its compute time, and nothing is transferred");
+  if (b->driver) {
+    trt_info("Device %d: %s", b->device, assay_str_get(&text));
+    trt_info("'GPU Compute Time' has in it what goes to the GPU and back");
+  } else {
+    trt_info("Device 0: this CPU, %d threads (%s)", omp_get_max_threads(), assay_str_get(&text));
+    trt_info(
+        "The device is a CPU: 'GPU Compute Time' is its compute time, and nothing is transferred");
+  }
   trt_info("%s", "");
   assay_str_deinit(&text);
 }
 
 // How long the plan takes to load that was just written.
-static assay_status_t time_load(const char* path) {
+static assay_status_t time_load(const char* path, const char* target) {
   assay_engine_t* engine = NULL;
   const double start = trt_now_ms();
-  ASSAY_TRY(assay_engine_load(path, &engine));
+  ASSAY_TRY(assay_engine_load_on(path, target, &engine));
   trt_info("Engine deserialized in %g sec.", 1e-3 * (trt_now_ms() - start));
   assay_engine_release(engine);
   return NULL;
@@ -80,7 +104,8 @@ static assay_status_t run_job(trt_job_t* j) {
   }
   if (trt_given(o, TRT_FLAG_timeDeserialize)) {
     if (trt_given(o, TRT_FLAG_loadEngine)) return NULL;
-    if (trt_given(o, TRT_FLAG_saveEngine)) return time_load(trt_text(o, TRT_FLAG_saveEngine));
+    if (trt_given(o, TRT_FLAG_saveEngine))
+      return time_load(trt_text(o, TRT_FLAG_saveEngine), j->native.target);
     trt_warn(
         "--timeDeserialize has no effect without --loadEngine or --saveEngine: there is no plan "
         "to load");
@@ -127,9 +152,10 @@ static int run(trt_options_t* o, trt_job_t* j, int argc, char** argv) {
     if (!st) st = trt_options_check(o);
     if (!st && !trt_given(o, TRT_FLAG_show_native)) st = trt_options_check_outputs(o);
     if (!st) st = trt_rule_temporary(o);
+    if (!st) st = choose_device(j);
     if (!st && !trt_given(o, TRT_FLAG_show_native)) {
       trt_print_options(o);
-      report_device();
+      report_device(j);
     }
     if (!st) st = run_job(j);
   }

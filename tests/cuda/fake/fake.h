@@ -1,22 +1,26 @@
-// What a test says to the driver without a GPU (libcuda.c), by its function `fake_state`.
+// What a test says to the CUDA platform without a GPU, by its function `fake_state` (README.md).
 #ifndef TESTS_CUDA_FAKE_FAKE_H_
 #define TESTS_CUDA_FAKE_FAKE_H_
 
 #include <stdbool.h>
 
 typedef struct fake_state {
-  int version;       // of the driver: 1000 * major + 10 * minor
-  int devices;       // that are there
-  int capability;    // 10 * major + minor
-  bool no_pools;     // a device without memory pools
-  char without[64];  // a function that the driver does not have
-  int fail_after;    // the nth call from now on gives `result`; 0: none
-  int result;        // a number of cuda.h
-  char failed[64];   // the function that did
-  int breaks;        // what a kernel in the queue will give; 0: nothing
-  int broken;        // what every call gives since then
-  int calls;         // so far
-  int live;          // contexts, allocations, streams, events and graphs that are there
+  int version;         // of the driver: 1000 * major + 10 * minor
+  int devices;         // that are there
+  int capability;      // 10 * major + minor
+  bool no_pools;       // a device without memory pools
+  char without[64];    // a function that the driver does not have
+  int fail_after;      // the nth call from now on gives `result`; 0: none
+  int result;          // a number of cuda.h
+  char failed[64];     // the function that did
+  int breaks;          // what a kernel in the queue will give; 0: nothing
+  int broken;          // what every call gives since then
+  int calls;           // so far
+  int live;            // contexts, allocations, streams, events, graphs and modules that are there
+  bool paused;         // streams begin nothing
+  bool quiet;          // launches that fail are not told on stderr
+  int launches;        // of kernels that were done
+  char message[1024];  // of the launch that failed first
 } fake_state_t;
 
 typedef fake_state_t* fake_state_fn_t(void);

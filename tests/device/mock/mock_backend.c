@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "exec/device/code.h"
 #include "exec/device/device_run.h"
-#include "exec/drivers.h"
 #include "mock.h"
 
 typedef struct own {
@@ -354,7 +353,14 @@ static assay_status_t open_state(const assay_layers_t* layers, void* shared, con
   return assay_device_open(&kind, layers, shared, tap, out_state);
 }
 
-static void describe(assay_str_t* out) { assay_driver_describe(&mock_driver, out); }
+static assay_status_t open_on(const assay_layers_t* layers, int device, const assay_tap_t* tap,
+                              void** out_state) {
+  return assay_device_open_on(&kind, layers, device, tap, out_state);
+}
 
-const assay_backend_t assay_backend_mock = {
-    .name = "mock", .share = share, .open = open_state, .describe = describe, ASSAY_DEVICE_ROWS};
+const assay_backend_t assay_backend_mock = {.name = "mock",
+                                            .driver = &mock_driver,
+                                            .share = share,
+                                            .open = open_state,
+                                            .open_on = open_on,
+                                            ASSAY_DEVICE_ROWS};

@@ -614,6 +614,11 @@ static void close_device(assay_device_t* d) {
   unlock();
 }
 
+static assay_status_t count_devices(int* out) {
+  *out = 1;
+  return NULL;
+}
+
 static void describe(assay_device_t* d, assay_str_t* out) {
   (void)d;
   assay_str_append(out, "a device for tests");
@@ -631,6 +636,7 @@ static assay_status_t memory(assay_device_t* d, size_t* out_free, size_t* out_to
 const assay_device_driver_t mock_driver = {.name = "mock",
                                            .open = open_device,
                                            .close = close_device,
+                                           .count = count_devices,
                                            .describe = describe,
                                            .memory = memory,
                                            .queue_create = queue_create,

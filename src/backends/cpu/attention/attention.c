@@ -1,6 +1,8 @@
 // Which layers of attention are taken.
 #include "backends/cpu/attention/attention.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 
 extern const assay_tactic_t cpu_tactic_attention_bf16;
@@ -9,20 +11,20 @@ static void destroy(assay_kernel_t* k) { assay_free(k); }
 
 // Whether Q, K and V of a layer are all bf16, as its inner values may be.
 static bool is_bf16(const assay_sized_layer_t* l, const attention_t* k) {
-  return l->layer->format == ASSAY_FORMAT_BF16 && k->q.type == ASSAY_TYPE_BFLOAT16 &&
-         k->k.type == ASSAY_TYPE_BFLOAT16 && k->v.type == ASSAY_TYPE_BFLOAT16;
+  return l->layer->format == ASSAY_FORMAT_BF16 && k->layer.q.type == ASSAY_TYPE_BFLOAT16 &&
+         k->layer.k.type == ASSAY_TYPE_BFLOAT16 && k->layer.v.type == ASSAY_TYPE_BFLOAT16;
 }
 
 static assay_status_t read(const assay_sized_layer_t* l, bool bf16, attention_t* k, bool* out_ok) {
   const attention_kind_t* kind = bf16 ? attention_bf16() : attention_fp32();
   *k = (attention_t){.base = {.in_place = -1, .run = attention_run, .destroy = destroy},
                      .kind = kind};
-  *out_ok = kind && l->n_out && l->out[0].value && l->out[0].size;
-  if (!*out_ok) return NULL;
-  if (l->layer->n_nodes == 1)
-    *out_ok = attention_read_operator(l, k);
-  else
-    ASSAY_TRY(attention_read_nodes(l, k, out_ok));
+  *out_ok = kind != NULL;
+  if (!kind) return NULL;
+  ASSAY_TRY(attention_read(l, &k->layer, out_ok));
+  memcpy(k->base.in, k->layer.in, sizeof k->base.in);
+  k->base.out[0] = k->layer.out;
+  k->base.rooms = k->layer.rooms;
   // One of the two takes a layer: their results differ.
   *out_ok = *out_ok && bf16 == (is_bf16(l, k) && attention_bf16()) && attention_sizes(k);
   return NULL;

@@ -1,5 +1,5 @@
-// Attention as one kernel, of an operator (attention_operator.c) or written out in nodes
-// (attention_nodes.c): operands read where they lie, scores in tiles that stay in the cache.
+// Attention as one kernel (backends/layers/attention.h): operands read where they lie, scores in
+// tiles that stay in the cache.
 //
 // For each batch and head the keys are packed, and a tile of queries after the other takes them in
 // blocks; from one block to the next the rows' maxima may grow, and what has been summed is scaled
@@ -10,7 +10,7 @@
 #define ASSAY_BACKENDS_CPU_ATTENTION_ATTENTION_H_
 
 #include "backends/cpu/tactic.h"
-#include "passes/assemble/attention.h"
+#include "backends/layers/attention.h"
 
 // The least x whose exp(x) is not subnormal. Of those below 0 is taken: beside a row's largest
 // weight, 1, the others are nothing, and multiply-adds of subnormal numbers take some CPUs a
@@ -22,24 +22,6 @@ enum {
   ATTENTION_KEYS = 512,  // keys of a block
   ATTENTION_PARTS = 64,  // the most pieces of work at a time
 };
-
-// Distances between elements of an operand, from one batch and head, row, column to the next. Rows
-// of keys are keys.
-typedef struct attention_view {
-  int index;  // of the layer's inputs; 0 for the output
-  assay_type_t type;
-  int64_t at, batch[ASSAY_ATTENTION_RANK], row, column;
-} attention_view_t;
-
-typedef struct attention_mask {
-  int index;
-  assay_attention_mask_kind_t kind;
-  assay_type_t type;
-  float fill;
-  // The scores' rows are counted through these dimensions; distances along them and along keys.
-  int rank;
-  int64_t dims[ASSAY_KERNEL_RANK], strides[ASSAY_KERNEL_RANK], key;
-} attention_mask_t;
 
 typedef struct attention attention_t;
 
@@ -75,18 +57,7 @@ typedef struct attention_kind {
 struct attention {
   assay_kernel_t base;
   const attention_kind_t* kind;
-  int n_batch;
-  int64_t batch[ASSAY_ATTENTION_RANK], heads;  // all batches and heads
-  int64_t q_len, kv_len, size, v_size;
-  attention_view_t q, k, v, y;
-  float scale, cap;  // of scores; cap 0: none
-  // Keys before and after its own place that a query sees. Places begin anew after `period` rows:
-  // queries of heads that share keys may be rows of one head here.
-  bool windowed;
-  int64_t left, right, period;
-  bool zero_unseen;  // a query without keys gives zeros, not NaN
-  attention_mask_t masks[ASSAY_ATTENTION_MASKS];
-  int n_masks;
+  attention_layer_t layer;
   bool odd_masks;  // a cap, or masks that do not just add numbers that lie side by side
   int64_t tile, tiles;
   // In units: a row of queries, keys and values of a head, what a part works with.
@@ -114,10 +85,6 @@ int64_t attention_mask_at(const attention_t* k, const attention_tile_t* t, int i
 attention_span_t attention_span(const attention_t* k, const attention_tile_t* t, int64_t row,
                                 int64_t key, int64_t n);
 static inline int64_t attention_padded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-// What a layer computes and where its operands lie; *ok: whether it is one of these.
-assay_status_t attention_read_nodes(const assay_sized_layer_t* l, attention_t* k, bool* ok);
-bool attention_read_operator(const assay_sized_layer_t* l, attention_t* k);
 
 assay_status_t attention_run(assay_kernel_t* k, const void* const* in, void* const* out,
                              void* scratch);

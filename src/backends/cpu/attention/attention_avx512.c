@@ -5,9 +5,9 @@
 #include "backends/cpu/gemm/gemm.h"
 
 #if defined(__x86_64__)
-#include "backends/cpu/vmath/lanes_avx512.h"
+#include "backends/vmath/lanes_avx512.h"
 // Its functions need the lanes.
-#include "backends/cpu/vmath/float32.h"
+#include "backends/vmath/float32.h"
 
 #define TARGET VTARGET
 #define TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")))
@@ -45,13 +45,13 @@ TARGET ALWAYS __mmask16 first_lanes(int64_t n) {
 TARGET ALWAYS float scores(const attention_t* k, const attention_tile_t* t, int64_t row,
                            int64_t key, int64_t n, float* s) {
   const float* masks[ASSAY_ATTENTION_MASKS] = {NULL};
-  const int n_masks = k->odd_masks ? 0 : k->n_masks;
+  const int n_masks = k->odd_masks ? 0 : k->layer.n_masks;
   const attention_span_t seen = attention_span(k, t, row, key, n);
   __m512 largest = _mm512_set1_ps(t->m[row]);
-  const __m512 scale = _mm512_set1_ps(k->odd_masks ? 1 : k->scale);
+  const __m512 scale = _mm512_set1_ps(k->odd_masks ? 1 : k->layer.scale);
   if (k->odd_masks) attention_masks(k, t, row, key, n, s);
   for (int i = 0; i < n_masks; i++)
-    masks[i] = (const float*)t->in[k->masks[i].index] + attention_mask_at(k, t, i, row, key);
+    masks[i] = (const float*)t->in[k->layer.masks[i].index] + attention_mask_at(k, t, i, row, key);
   for (int64_t j = 0; j < n; j += LANES) {
     const __mmask16 some = first_lanes(n - j);
     const __mmask16 visible = _mm512_kandn(first_lanes(seen.low - j), first_lanes(seen.high - j));
@@ -102,9 +102,10 @@ TARGET_BF16 static void weigh_bf16(const attention_t* k, attention_tile_t* t, in
 
 TARGET_BF16 static void block_bf16(const attention_t* k, attention_tile_t* t, int64_t key,
                                    int64_t n) {
-  const int64_t width = attention_padded(k->v_size, CPU_PANEL), pairs = (k->kv_len + 1) / 2;
+  const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL),
+                pairs = (k->layer.kv_len + 1) / 2;
   for (int64_t c = 0; c < n; c += CPU_PANEL)
-    cpu_gemm_panel_bf16(t->rows, (k->size + 1) / 2, t->q, t->q_step,
+    cpu_gemm_panel_bf16(t->rows, (k->layer.size + 1) / 2, t->q, t->q_step,
                         t->keys + (key + c) * k->q_units, t->s + c, ATTENTION_KEYS, false);
   weigh_bf16(k, t, key, n, width);
   for (int64_t c = 0; c < width; c += CPU_PANEL)
@@ -116,9 +117,10 @@ TARGET_BF16 static void block_bf16(const attention_t* k, attention_tile_t* t, in
 // Two rows become one of pairs.
 TARGET static void pack_rows(const attention_t* k, const void* const* rows, int64_t unit,
                              uint32_t* to) {
-  const int64_t pairs = (k->kv_len + 1) / 2, width = attention_padded(k->v_size, CPU_PANEL);
+  const int64_t pairs = (k->layer.kv_len + 1) / 2,
+                width = attention_padded(k->layer.v_size, CPU_PANEL);
   for (int64_t c = 0; c < width; c += LANES) {
-    const __mmask16 some = k->v_size < c ? 0 : first_lanes(k->v_size - c);
+    const __mmask16 some = k->layer.v_size < c ? 0 : first_lanes(k->layer.v_size - c);
     const uint16_t* even = (const uint16_t*)rows[0] + c;
     const uint16_t* odd = rows[1] ? (const uint16_t*)rows[1] + c : NULL;
     const __m512i a = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(some, even));
@@ -148,7 +150,7 @@ TARGET static void weigh(const attention_t* k, attention_tile_t* t, int64_t key,
 }
 
 static void block_fp32(const attention_t* k, attention_tile_t* t, int64_t key, int64_t n) {
-  const int64_t width = attention_padded(k->v_size, CPU_PANEL);
+  const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL);
   attention_first_product(k, t, key, n);
   weigh(k, t, key, n, width);
   attention_second_product(k, t, key, n);

@@ -7,7 +7,7 @@
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/scratch.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "base/target.h"
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
@@ -34,8 +34,8 @@ static void cap_row(float* s, int64_t n, float cap) {
 
 int64_t attention_mask_at(const attention_t* k, const attention_tile_t* t, int i, int64_t row,
                           int64_t key) {
-  const attention_mask_t* m = &k->masks[i];
-  int64_t at = key * m->key, left = t->head * k->q_len + t->first + row;
+  const attention_mask_t* m = &k->layer.masks[i];
+  int64_t at = key * m->key, left = t->head * k->layer.q_len + t->first + row;
   for (int d = m->rank - 1; d >= 0 && left; d--) {
     if (m->strides[d]) at += left % m->dims[d] * m->strides[d];
     left /= m->dims[d];
@@ -45,10 +45,10 @@ int64_t attention_mask_at(const attention_t* k, const attention_tile_t* t, int i
 
 void attention_masks(const attention_t* k, const attention_tile_t* t, int64_t row, int64_t key,
                      int64_t n, float* s) {
-  scale_row(s, n, k->scale);
-  if (k->cap > 0) cap_row(s, n, k->cap);
-  for (int i = 0; i < k->n_masks; i++) {
-    const attention_mask_t* m = &k->masks[i];
+  scale_row(s, n, k->layer.scale);
+  if (k->layer.cap > 0) cap_row(s, n, k->layer.cap);
+  for (int i = 0; i < k->layer.n_masks; i++) {
+    const attention_mask_t* m = &k->layer.masks[i];
     const int64_t at = attention_mask_at(k, t, i, row, key), step = m->key;
     if (m->kind == ASSAY_ATTENTION_ADDED) {
       const float* x = (const float*)t->in[m->index] + at;
@@ -63,9 +63,9 @@ void attention_masks(const attention_t* k, const attention_tile_t* t, int64_t ro
 
 attention_span_t attention_span(const attention_t* k, const attention_tile_t* t, int64_t row,
                                 int64_t key, int64_t n) {
-  if (!k->windowed) return (attention_span_t){0, n};
-  const int64_t own = (t->first + row) % k->period - key;
-  const int64_t low = own - k->left, high = own + k->right + 1;
+  if (!k->layer.windowed) return (attention_span_t){0, n};
+  const int64_t own = (t->first + row) % k->layer.period - key;
+  const int64_t low = own - k->layer.left, high = own + k->layer.right + 1;
   return (attention_span_t){low < 0 ? 0 : low < n ? low : n, high < 0 ? 0 : high < n ? high : n};
 }
 
@@ -99,15 +99,15 @@ static void copy_row(const attention_t* k, const attention_view_t* v, const void
 // Whether rows can be read where they lie: side by side, and each from a whole unit on.
 static bool lies_in_units(const attention_t* k, const attention_view_t* v) {
   int64_t all = v->at | v->row;
-  for (int i = 0; i < k->n_batch; i++) all |= v->batch[i];
+  for (int i = 0; i < k->layer.n_batch; i++) all |= v->batch[i];
   return v->type == k->kind->type && v->column == 1 && all % k->kind->per_unit == 0;
 }
 
 static int64_t head_start(const attention_t* k, const attention_view_t* v, int64_t head) {
   int64_t at = v->at;
-  for (int d = k->n_batch - 1; d >= 0; d--) {
-    at += head % k->batch[d] * v->batch[d];
-    head /= k->batch[d];
+  for (int d = k->layer.n_batch - 1; d >= 0; d--) {
+    at += head % k->layer.batch[d] * v->batch[d];
+    head /= k->layer.batch[d];
   }
   return at;
 }
@@ -147,19 +147,19 @@ static void turn(const uint32_t* const* rows, uint32_t* to, int64_t step) {
 static void pack_keys(const attention_t* k, const void* const* in, int64_t head, uint32_t* rows,
                       uint32_t* to) {
   static const uint32_t zeros[BLOCK];
-  const int64_t start = head_start(k, &k->k, head), units = k->q_units;
-  const bool direct =
-      k->k.type == k->kind->type && k->k.column == 1 && k->size % (BLOCK * k->kind->per_unit) == 0;
-  for (int64_t key = 0; key < attention_padded(k->kv_len, CPU_PANEL); key += BLOCK) {
-    const int64_t n = k->kv_len - key < BLOCK ? k->kv_len - key : BLOCK;
+  const int64_t start = head_start(k, &k->layer.k, head), units = k->q_units;
+  const bool direct = k->layer.k.type == k->kind->type && k->layer.k.column == 1 &&
+                      k->layer.size % (BLOCK * k->kind->per_unit) == 0;
+  for (int64_t key = 0; key < attention_padded(k->layer.kv_len, CPU_PANEL); key += BLOCK) {
+    const int64_t n = k->layer.kv_len - key < BLOCK ? k->layer.kv_len - key : BLOCK;
     uint32_t* panel = to + key / CPU_PANEL * CPU_PANEL * units + key % CPU_PANEL;
     const uint32_t* row[BLOCK];
     for (int64_t i = 0; i < n; i++) {
-      const int64_t at = start + (key + i) * k->k.row;
-      row[i] = (const void*)element(&k->k, in, at);
+      const int64_t at = start + (key + i) * k->layer.k.row;
+      row[i] = (const void*)element(&k->layer.k, in, at);
       if (direct) continue;
       memset(rows + i * units, 0, (size_t)units * sizeof *rows);
-      copy_row(k, &k->k, in, at, k->size, rows + i * units);
+      copy_row(k, &k->layer.k, in, at, k->layer.size, rows + i * units);
       row[i] = rows + i * units;
     }
     for (int64_t u = 0; u < units; u += BLOCK) {
@@ -173,15 +173,15 @@ static void pack_keys(const attention_t* k, const void* const* in, int64_t head,
 // rows: memory for two rows of values.
 static void pack_values(const attention_t* k, const void* const* in, int64_t head, uint32_t* rows,
                         uint32_t* to) {
-  const int64_t start = head_start(k, &k->v, head), per = k->kind->per_unit;
-  const bool direct = k->v.type == k->kind->type && k->v.column == 1;
-  for (int64_t key = 0; key < k->kv_len; key += per) {
+  const int64_t start = head_start(k, &k->layer.v, head), per = k->kind->per_unit;
+  const bool direct = k->layer.v.type == k->kind->type && k->layer.v.column == 1;
+  for (int64_t key = 0; key < k->layer.kv_len; key += per) {
     const void* from[2] = {NULL};
-    for (int64_t i = 0; i < per && key + i < k->kv_len; i++) {
-      const int64_t at = start + (key + i) * k->v.row;
-      uint32_t* row = rows + i * attention_padded(k->v_size, CPU_PANEL);
-      from[i] = direct ? (const void*)element(&k->v, in, at) : row;
-      if (!direct) copy_row(k, &k->v, in, at, k->v_size, row);
+    for (int64_t i = 0; i < per && key + i < k->layer.kv_len; i++) {
+      const int64_t at = start + (key + i) * k->layer.v.row;
+      uint32_t* row = rows + i * attention_padded(k->layer.v_size, CPU_PANEL);
+      from[i] = direct ? (const void*)element(&k->layer.v, in, at) : row;
+      if (!direct) copy_row(k, &k->layer.v, in, at, k->layer.v_size, row);
     }
     k->kind->pack_values(k, from, key / per, to);
   }
@@ -233,31 +233,32 @@ static float exponentials(float* s, int64_t n, float m) {
 void attention_first_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                              int64_t n) {
   for (int64_t c = 0; c < n; c += CPU_PANEL)
-    cpu_gemm_panel(t->rows, k->size, (const float*)(const void*)t->q, t->q_step,
+    cpu_gemm_panel(t->rows, k->layer.size, (const float*)(const void*)t->q, t->q_step,
                    (const float*)(const void*)t->keys + (key + c) * k->q_units, t->s + c,
                    ATTENTION_KEYS, false);
 }
 
 void attention_second_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                               int64_t n) {
-  const int64_t width = attention_padded(k->v_size, CPU_PANEL);
+  const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL);
   for (int64_t c = 0; c < width; c += CPU_PANEL)
     cpu_gemm_panel(t->rows, n, t->s, ATTENTION_KEYS,
-                   (const float*)(const void*)t->values + c * k->kv_len + key * CPU_PANEL, t->o + c,
-                   width, key > t->begin);
+                   (const float*)(const void*)t->values + c * k->layer.kv_len + key * CPU_PANEL,
+                   t->o + c, width, key > t->begin);
 }
 
 static void block(const attention_t* k, attention_tile_t* t, int64_t key, int64_t n) {
-  const int64_t width = attention_padded(k->v_size, CPU_PANEL);
+  const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL);
   attention_first_product(k, t, key, n);
   for (int64_t i = 0; i < t->rows; i++) {
     float* s = t->s + i * ATTENTION_KEYS;
     if (k->odd_masks) {
       attention_masks(k, t, i, key, n, s);
     } else {
-      scale_row(s, n, k->scale);
-      for (int j = 0; j < k->n_masks; j++)
-        add_row(s, n, (const float*)t->in[k->masks[j].index] + attention_mask_at(k, t, j, i, key));
+      scale_row(s, n, k->layer.scale);
+      for (int j = 0; j < k->layer.n_masks; j++)
+        add_row(s, n,
+                (const float*)t->in[k->layer.masks[j].index] + attention_mask_at(k, t, j, i, key));
     }
     const attention_span_t seen = attention_span(k, t, i, key, n);
     for (int64_t j = 0; j < seen.low; j++) s[j] = -INFINITY;
@@ -274,9 +275,9 @@ static void block(const attention_t* k, attention_tile_t* t, int64_t key, int64_
 }
 
 void attention_pack_row(const attention_t* k, const void* const* rows, int64_t unit, uint32_t* to) {
-  for (int64_t c = 0; c < k->v_size; c += CPU_PANEL) {
-    const int64_t n = k->v_size - c < CPU_PANEL ? k->v_size - c : CPU_PANEL;
-    uint32_t* at = to + c * k->kv_len + unit * CPU_PANEL;
+  for (int64_t c = 0; c < k->layer.v_size; c += CPU_PANEL) {
+    const int64_t n = k->layer.v_size - c < CPU_PANEL ? k->layer.v_size - c : CPU_PANEL;
+    uint32_t* at = to + c * k->layer.kv_len + unit * CPU_PANEL;
     memcpy(at, (const uint32_t*)rows[0] + c, (size_t)n * sizeof *at);
     if (n < CPU_PANEL) memset(at + n, 0, (size_t)(CPU_PANEL - n) * sizeof *at);
   }
@@ -289,51 +290,52 @@ const attention_kind_t attention_plain = {
 
 bool attention_sizes(attention_t* k) {
   enum { MAX = 1 << 16 };
-  if (k->size > MAX || k->v_size > MAX || k->kv_len > INT32_MAX || k->q_len > INT32_MAX)
+  if (k->layer.size > MAX || k->layer.v_size > MAX || k->layer.kv_len > INT32_MAX ||
+      k->layer.q_len > INT32_MAX)
     return false;
-  const int64_t per = k->kind->per_unit, width = attention_padded(k->v_size, CPU_PANEL);
-  k->q_units = attention_padded(k->size, BLOCK * per) / per;
-  k->k_packed = attention_padded(k->kv_len, CPU_PANEL) * k->q_units;
-  k->v_packed = (k->kv_len + per - 1) / per * width;
+  const int64_t per = k->kind->per_unit, width = attention_padded(k->layer.v_size, CPU_PANEL);
+  k->q_units = attention_padded(k->layer.size, BLOCK * per) / per;
+  k->k_packed = attention_padded(k->layer.kv_len, CPU_PANEL) * k->q_units;
+  k->v_packed = (k->layer.kv_len + per - 1) / per * width;
   // Large enough that keys are read seldom, and small enough that scores stay near.
-  k->tile = k->q_len <= ATTENTION_TILE ? k->q_len : 24;
-  k->tiles = (k->q_len + k->tile - 1) / k->tile;
+  k->tile = k->layer.q_len <= ATTENTION_TILE ? k->layer.q_len : 24;
+  k->tiles = (k->layer.q_len + k->tile - 1) / k->tile;
   // Rows: of queries, or of keys or values while those are packed.
   const int64_t row = k->q_units > width ? k->q_units : width;
   const int64_t rows = k->tile > BLOCK ? k->tile : BLOCK;
   k->part = k->k_packed + k->v_packed + rows * row + k->tile * (ATTENTION_KEYS + width);
   k->part = attention_padded(k->part, BLOCK);
-  k->odd_masks = k->cap > 0;
-  for (int i = 0; i < k->n_masks; i++)
-    k->odd_masks |= k->masks[i].kind != ASSAY_ATTENTION_ADDED || k->masks[i].key != 1;
+  k->odd_masks = k->layer.cap > 0;
+  for (int i = 0; i < k->layer.n_masks; i++)
+    k->odd_masks |= k->layer.masks[i].kind != ASSAY_ATTENTION_ADDED || k->layer.masks[i].key != 1;
   const int64_t parts =
-      k->heads * k->tiles < ATTENTION_PARTS ? k->heads * k->tiles : ATTENTION_PARTS;
+      k->layer.heads * k->tiles < ATTENTION_PARTS ? k->layer.heads * k->tiles : ATTENTION_PARTS;
   k->base.scratch = (size_t)(parts * k->part + BLOCK) * sizeof(uint32_t);
   return true;
 }
 
 static void write_rows(const attention_t* k, const attention_tile_t* t, void* y) {
-  const int64_t width = attention_padded(k->v_size, CPU_PANEL);
-  const int64_t start = head_start(k, &k->y, t->head);
+  const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL);
+  const int64_t start = head_start(k, &k->layer.y, t->head);
   for (int64_t i = 0; i < t->rows; i++) {
     float* o = t->o + i * width;
-    const int64_t at = start + (t->first + i) * k->y.row;
-    const float by = k->zero_unseen && t->sum[i] == 0 ? 0 : 1 / t->sum[i];
-    scale_row(o, k->v_size, by);
-    if (k->y.column == 1) {
-      cpu_narrow(o, k->v_size, k->y.type, at, y);
+    const int64_t at = start + (t->first + i) * k->layer.y.row;
+    const float by = k->layer.zero_unseen && t->sum[i] == 0 ? 0 : 1 / t->sum[i];
+    scale_row(o, k->layer.v_size, by);
+    if (k->layer.y.column == 1) {
+      cpu_narrow(o, k->layer.v_size, k->layer.y.type, at, y);
       continue;
     }
-    for (int64_t c = 0; c < k->v_size; c++)
-      cpu_narrow(o + c, 1, k->y.type, at + c * k->y.column, y);
+    for (int64_t c = 0; c < k->layer.v_size; c++)
+      cpu_narrow(o + c, 1, k->layer.y.type, at + c * k->layer.y.column, y);
   }
 }
 
 // Keys that any of a tile's queries sees; where none sees one, the first.
 static attention_span_t seen_by_tile(const attention_t* k, const attention_tile_t* t) {
-  attention_span_t all = {k->kv_len, 0};
+  attention_span_t all = {k->layer.kv_len, 0};
   for (int64_t r = 0; r < t->rows; r++) {
-    const attention_span_t seen = attention_span(k, t, r, 0, k->kv_len);
+    const attention_span_t seen = attention_span(k, t, r, 0, k->layer.kv_len);
     if (seen.low >= seen.high) continue;
     if (seen.low < all.low) all.low = seen.low;
     if (seen.high > all.high) all.high = seen.high;
@@ -345,15 +347,15 @@ static attention_span_t seen_by_tile(const attention_t* k, const attention_tile_
 static void run_head(const attention_t* k, const void* const* in, int64_t head, int64_t from,
                      int64_t to, uint32_t* own, void* y) {
   uint32_t *keys = own, *values = keys + k->k_packed, *rows = values + k->v_packed;
-  const int64_t width = attention_padded(k->v_size, CPU_PANEL);
+  const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL);
   const int64_t row = k->q_units > width ? k->q_units : width;
   float* s = (float*)(void*)(rows + row * (k->tile > BLOCK ? k->tile : BLOCK));
-  const int64_t start = head_start(k, &k->q, head);
+  const int64_t start = head_start(k, &k->layer.q, head);
   pack_keys(k, in, head, rows, keys);
   pack_values(k, in, head, rows, values);
-  const bool direct = k->size % k->kind->per_unit == 0 && lies_in_units(k, &k->q);
+  const bool direct = k->layer.size % k->kind->per_unit == 0 && lies_in_units(k, &k->layer.q);
   for (int64_t i = from; i < to; i++) {
-    const int64_t first = i * k->tile, left = k->q_len - first;
+    const int64_t first = i * k->tile, left = k->layer.q_len - first;
     attention_tile_t t = {.in = in,
                           .head = head,
                           .first = first,
@@ -366,13 +368,13 @@ static void run_head(const attention_t* k, const void* const* in, int64_t head, 
                           .o = s + k->tile * ATTENTION_KEYS};
     for (int64_t r = 0; r < t.rows; r++) t.m[r] = -INFINITY;
     if (direct) {
-      t.q = (const void*)element(&k->q, in, start + first * k->q.row);
-      t.q_step = k->q.row / k->kind->per_unit;
+      t.q = (const void*)element(&k->layer.q, in, start + first * k->layer.q.row);
+      t.q_step = k->layer.q.row / k->kind->per_unit;
     }
     for (int64_t r = 0; !direct && r < t.rows; r++) {
       uint32_t* q = rows + r * k->q_units;
       memset(q, 0, (size_t)k->q_units * sizeof *q);
-      copy_row(k, &k->q, in, start + (first + r) * k->q.row, k->size, q);
+      copy_row(k, &k->layer.q, in, start + (first + r) * k->layer.q.row, k->layer.size, q);
     }
     const attention_span_t seen = seen_by_tile(k, &t);
     t.begin = seen.low / ATTENTION_KEYS * ATTENTION_KEYS;
@@ -387,9 +389,10 @@ static void run_head(const attention_t* k, const void* const* in, int64_t head, 
 assay_status_t attention_run(assay_kernel_t* base, const void* const* in, void* const* out,
                              void* scratch) {
   const attention_t* k = (const attention_t*)base;
-  const int64_t all = k->heads * k->tiles;
+  const int64_t all = k->layer.heads * k->tiles;
   uint32_t* own = cpu_scratch(scratch);
-  int parts = cpu_threads(k->heads * k->q_len * k->kv_len * ((k->size + k->v_size) / 16 + 4));
+  int parts = cpu_threads(k->layer.heads * k->layer.q_len * k->layer.kv_len *
+                          ((k->layer.size + k->layer.v_size) / 16 + 4));
   if (parts > ATTENTION_PARTS) parts = ATTENTION_PARTS;
   if (parts > all) parts = (int)all;
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)

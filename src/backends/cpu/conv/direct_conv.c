@@ -164,12 +164,12 @@ static void find_finish(direct_t* k) {
   const assay_type_t type = k->base.out[0].type;
   if (!k->way->finish || (k->way->pairs && type != ASSAY_TYPE_BFLOAT16)) return;
   const int n = p->n_links;
-  if (n < 1 || n > 2 || p->streams[p->first_stream].input != PROGRAM_RESULT) return;
+  if (n < 1 || n > 2 || p->streams[p->first_stream].input != POINTWISE_RESULT) return;
   int i = 0;
   if (p->links[i].kind == CPU_LINK_ADD) {
     const int s = p->links[i++].stream;
     if (p->streams[s].constant || p->streams[s].input < 0 || p->streams[s].type != type ||
-        p->walks[s].access != PROGRAM_WHOLE)
+        p->walks[s].access != POINTWISE_WHOLE)
       return;
     k->add = p->streams[s].input;
   }

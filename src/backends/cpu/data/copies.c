@@ -9,82 +9,6 @@
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 
-void cpu_layout_strides(int rank, const int64_t* dims, assay_layout_t layout, int64_t* strides) {
-  const bool last = layout == ASSAY_LAYOUT_CHANNELS_LAST && rank >= 3;
-  int64_t step = last ? dims[1] : 1;
-  for (int i = rank - 1; i >= 0; i--) {
-    if (last && i == 1) continue;
-    strides[i] = step;
-    step *= dims[i];
-  }
-  if (last) strides[1] = 1;
-}
-
-// ---- the order of a copy --------------------------------------------------------------------
-
-static void swap(int64_t* x, int a, int b) {
-  const int64_t t = x[a];
-  x[a] = x[b];
-  x[b] = t;
-}
-
-static void swap_dims(cpu_box_t* b, int i, int k) {
-  swap(b->dims, i, k);
-  swap(b->from_strides, i, k);
-  swap(b->to_strides, i, k);
-}
-
-// The output is written from its beginning to its end: dimensions by falling strides.
-static void sort_dims(cpu_box_t* b) {
-  for (int i = 1; i < b->rank; i++)
-    for (int k = i; k && b->to_strides[k - 1] < b->to_strides[k]; k--) swap_dims(b, k - 1, k);
-}
-
-// Those of 1 go, and neighbours over which both sides run on become one.
-static void merge_dims(cpu_box_t* b) {
-  int n = 0;
-  for (int d = 0; d < b->rank; d++) {
-    if (b->dims[d] == 1) continue;
-    const bool joins = n && b->from_strides[n - 1] == b->from_strides[d] * b->dims[d] &&
-                       b->to_strides[n - 1] == b->to_strides[d] * b->dims[d];
-    if (!joins) n++;
-    b->dims[n - 1] = joins ? b->dims[n - 1] * b->dims[d] : b->dims[d];
-    b->from_strides[n - 1] = b->from_strides[d];
-    b->to_strides[n - 1] = b->to_strides[d];
-  }
-  b->rank = n;
-}
-
-// Where the input runs along another dimension than the output, the two come last: a matrix that is
-// transposed.
-static void find_matrix(cpu_box_t* b) {
-  if (b->rank < 2 || b->to_strides[b->rank - 1] != 1 || b->from_strides[b->rank - 1] == 1) return;
-  for (int d = 0; d + 1 < b->rank; d++)
-    if (b->from_strides[d] == 1) {
-      for (; d + 2 < b->rank; d++) swap_dims(b, d, d + 1);
-      return;
-    }
-}
-
-void cpu_box_prepare(cpu_box_t* b) {
-  for (int i = 0; b->from < 0 && i < b->rank; i++) b->from_strides[i] = 0;
-  sort_dims(b);
-  merge_dims(b);
-  while (b->rank < 2) {
-    for (int i = b->rank; i; i--) swap_dims(b, i, i - 1);
-    b->dims[0] = 1;
-    b->from_strides[0] = b->to_strides[0] = b->rank ? 0 : 1;
-    b->rank++;
-  }
-  find_matrix(b);
-}
-
-bool cpu_box_is_empty(const cpu_box_t* b) {
-  for (int i = 0; i < b->rank; i++)
-    if (b->dims[i] <= 0) return true;
-  return false;
-}
-
 // ---- runs -----------------------------------------------------------------------------------
 
 // A row of n elements: with steps of 1 in the output, and of `step` in the input.
@@ -266,18 +190,13 @@ static void copy_matrix(const char* from, int64_t step, int64_t m, int64_t n, si
 
 enum { STRIP = 64 };  // rows of a matrix that are one piece of work: some lines of cache wide
 
-static bool is_matrix(const cpu_box_t* b) {
-  const int n = b->rank;
-  return b->to_strides[n - 1] == 1 && b->from_strides[n - 2] == 1 && b->from_strides[n - 1] != 1;
-}
-
 // Pieces [first, end) of a box: rows, or strips of matrices.
-static void copy_pieces(const cpu_box_t* b, size_t elem, const char* x, char* y, int64_t first,
+static void copy_pieces(const box_t* b, size_t elem, const char* x, char* y, int64_t first,
                         int64_t end) {
-  const bool matrix = is_matrix(b);
+  const bool matrix = box_is_matrix(b);
   const int last = b->rank - 1, outer = matrix ? last - 1 : last;
   const int64_t strips = matrix ? (b->dims[outer] + STRIP - 1) / STRIP : 1;
-  int64_t index[CPU_COPY_RANK] = {0}, rest = first / strips, strip = first % strips;
+  int64_t index[BOX_RANK] = {0}, rest = first / strips, strip = first % strips;
   int64_t from = b->from_at, to = b->to_at;
   for (int d = outer - 1; d >= 0; d--) {
     index[d] = rest % b->dims[d];
@@ -309,12 +228,12 @@ static void copy_pieces(const cpu_box_t* b, size_t elem, const char* x, char* y,
   }
 }
 
-void cpu_box_copy(const cpu_box_t* b, size_t elem, const void* const* in, const void* value,
+void cpu_box_copy(const box_t* b, size_t elem, const void* const* in, const void* value,
                   void* const* out) {
   const char* x = b->from < 0 ? value : in[b->from];
   char* y = out[b->to];
   const int last = b->rank - 1;
-  const bool matrix = is_matrix(b);
+  const bool matrix = box_is_matrix(b);
   int64_t pieces = matrix ? (b->dims[last - 1] + STRIP - 1) / STRIP : 1;
   int64_t elements = b->dims[last] * (matrix ? b->dims[last - 1] : 1);
   for (int d = 0; d < last - matrix; d++) {
@@ -334,11 +253,11 @@ void cpu_box_copy(const cpu_box_t* b, size_t elem, const void* const* in, const 
     copy_pieces(b, elem, x, y, pieces * i / parts, pieces * (i + 1) / parts);
 }
 
-bool cpu_box_is_runs(const cpu_box_t* b) {
+bool cpu_box_is_runs(const box_t* b) {
   return b->rank == 2 && b->from_strides[1] == 1 && b->to_strides[1] == 1;
 }
 
-void cpu_box_copy_runs(const cpu_box_t* b, size_t elem, const void* const* in, const void* value,
+void cpu_box_copy_runs(const box_t* b, size_t elem, const void* const* in, const void* value,
                        void* const* out, int64_t first, int64_t end) {
   copy_pieces(b, elem, b->from < 0 ? value : in[b->from], out[b->to], first, end);
 }

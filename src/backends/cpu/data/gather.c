@@ -1,7 +1,7 @@
 // Gather: rows of a table by their numbers.
 #include <string.h>
 
-#include "backends/cpu/constants.h"
+#include "backends/constants.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 
@@ -76,7 +76,8 @@ static bool read(const assay_sized_layer_t* l, gather_t* k) {
       (x->type != y->type &&
        !(assay_type_is_kernel_float(x->type) && assay_type_is_kernel_float(y->type))))
     return false;
-  const int bits = assay_type_bits(y->type), axis = cpu_axis(assay_attr_i64(n, "axis", 0), x->rank);
+  const int bits = assay_type_bits(y->type),
+            axis = assay_known_axis(assay_attr_i64(n, "axis", 0), x->rank);
   if (y->type == ASSAY_TYPE_STRING || bits % 8 || !fits(x, i, y, axis)) return false;
   k->node = n;
   k->data = (int)(x - l->in);

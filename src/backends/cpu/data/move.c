@@ -15,11 +15,11 @@ void cpu_reorder(const void* from, assay_layout_t from_layout, int rank, const i
                  size_t elem, void* to) {
   const assay_layout_t to_layout =
       from_layout == ASSAY_LAYOUT_PLAIN ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
-  cpu_box_t b = {.rank = rank};
+  box_t b = {.rank = rank};
   for (int i = 0; i < rank; i++) b.dims[i] = dims[i];
-  cpu_layout_strides(rank, dims, from_layout, b.from_strides);
-  cpu_layout_strides(rank, dims, to_layout, b.to_strides);
-  cpu_box_prepare(&b);
+  box_layout_strides(rank, dims, from_layout, b.from_strides);
+  box_layout_strides(rank, dims, to_layout, b.to_strides);
+  box_prepare(&b);
   cpu_box_copy(&b, elem, &from, NULL, &to);
 }
 

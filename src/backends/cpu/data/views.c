@@ -1,45 +1,14 @@
 // Layers that only give an input another shape: nothing is moved.
-#include <string.h>
+#include "backends/layers/views.h"
 
 #include "backends/cpu/tactic.h"
 #include "base/alloc.h"
 
 static void destroy(assay_kernel_t* k) { assay_free(k); }
 
-static bool only_reshapes(const assay_node_t* n) {
-  static const char* const names[] = {"Reshape",   "Flatten",  "Squeeze",
-                                      "Unsqueeze", "Identity", "Dropout"};
-  if (*n->domain || !n->n_outputs) return false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(n->op_type, names[i]) == 0) return true;
-  return false;
-}
-
-// Whether only places are joined or parted: what lies channels last, does so in the new shape.
-static bool keeps_channels(const assay_operand_t* x, const assay_operand_t* y) {
-  return x->rank >= 3 && y->rank >= 3 && x->dims[0] == y->dims[0] && x->dims[1] == y->dims[1];
-}
-
-// False: the layer is none.
-static bool read(const assay_sized_layer_t* l, assay_kernel_t* k) {
-  const assay_node_t* n = l->layer->nodes[0];
-  if (l->layer->n_nodes != 1 || !only_reshapes(n) || l->n_out != 1 || !l->out[0].value)
-    return false;
-  const assay_operand_t* x = assay_sized_input(l, n->inputs[0]);
-  // Dropout may draw; in a format of its own the layer has to round.
-  const bool training =
-      strcmp(n->op_type, "Dropout") == 0 && n->schema && (n->schema->since < 7 || n->n_inputs > 2);
-  if (!x || training || x->size != l->out[0].size || x->type != l->out[0].type) return false;
-  k->in_place = assay_sized_input_index(l, n->inputs[0]);
-  const assay_storage_t form = {x->type,
-                                keeps_channels(x, &l->out[0]) ? x->layout : ASSAY_LAYOUT_PLAIN};
-  k->in[k->in_place] = k->out[0] = form;
-  return true;
-}
-
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   assay_kernel_t *k = NULL, read_kernel = {.destroy = destroy};
-  if (!read(l, &read_kernel)) return NULL;
+  if (!layer_view_read(l, &read_kernel)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   *k = read_kernel;
   *out = k;
@@ -47,7 +16,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
 }
 
 static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* k, bool* out_ok) {
-  *out_ok = read(l, k);
+  *out_ok = layer_view_read(l, k);
   return NULL;
 }
 

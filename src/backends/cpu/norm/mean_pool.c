@@ -7,7 +7,7 @@
 // leaves it there, where layers that take places before and after do so, too.
 #include <string.h>
 
-#include "backends/cpu/constants.h"
+#include "backends/constants.h"
 #include "backends/cpu/data/copies.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/tactic.h"
@@ -133,10 +133,10 @@ static bool reads_places(const assay_sized_layer_t* l, const assay_node_t* n, in
   uint64_t seen = 0;
   if (strcmp(n->op_type, "GlobalAveragePool") == 0) return true;
   if (strcmp(n->op_type, "ReduceMean") != 0 ||
-      !cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count) || count < 1)
+      !assay_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count) || count < 1)
     return false;
   for (int i = 0; i < count; i++) {
-    const int d = cpu_axis(axes[i], rank);
+    const int d = assay_known_axis(axes[i], rank);
     if (d < 0) return false;
     seen |= UINT64_C(1) << d;
   }

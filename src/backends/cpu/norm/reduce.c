@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/constants.h"
+#include "backends/constants.h"
 #include "backends/cpu/data/copies.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 
@@ -291,12 +291,12 @@ static bool read_axes(const assay_sized_layer_t* l, const assay_node_t* n, int r
                       bool* reduced) {
   int64_t axes[ASSAY_KERNEL_RANK];
   int count;
-  if (!cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
+  if (!assay_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
   const bool all = count <= 0;
   if (all && assay_attr_i64(n, "noop_with_empty_axes", 0)) return false;
   for (int i = 0; i < rank; i++) reduced[i] = all;
   for (int i = 0; i < count; i++) {
-    const int d = cpu_axis(axes[i], rank);
+    const int d = assay_known_axis(axes[i], rank);
     if (d < 0 || reduced[d]) return false;
     reduced[d] = true;
   }
@@ -308,7 +308,7 @@ static bool output_strides(const assay_operand_t* x, const assay_operand_t* y, c
                            assay_layout_t layout, int64_t* strides) {
   int64_t own[ASSAY_KERNEL_RANK] = {0};
   const bool keeps = y->rank == x->rank;
-  cpu_layout_strides(y->rank, y->dims, layout, own);
+  box_layout_strides(y->rank, y->dims, layout, own);
   int at = 0;
   for (int i = 0; i < x->rank; i++) {
     strides[i] = 0;
@@ -338,7 +338,7 @@ static void keep(reduce_t* k, int64_t size, int64_t from, int64_t to) {
 static void lay_out(reduce_t* k, const assay_operand_t* x, const bool* reduced,
                     assay_layout_t layout, const int64_t* to) {
   int64_t from[ASSAY_KERNEL_RANK];
-  cpu_layout_strides(x->rank, x->dims, layout, from);
+  box_layout_strides(x->rank, x->dims, layout, from);
   int order[ASSAY_KERNEL_RANK], n = 0, last = -1;
   for (int i = 0; i < x->rank; i++)
     if (x->dims[i] != 1) order[n++] = i;

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/constants.h"
+#include "backends/constants.h"
 #include "backends/cpu/norm/norm_rows.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 
@@ -310,7 +310,7 @@ static bool read_softmax(const assay_sized_layer_t* l, const assay_node_t* n,
   // Before opset 13 a row is everything from the axis on.
   const bool flat = n->schema->since < 13;
   const int64_t given = assay_attr_i64(n, "axis", flat ? 1 : -1);
-  const int axis = cpu_axis(given, x->rank);
+  const int axis = assay_known_axis(given, x->rank);
   (void)l;
   if (axis < 0) return false;
   const bool channels = !flat && axis == 1 && assay_operand_is_channels_last(x);
@@ -377,7 +377,7 @@ static assay_status_t read_norm(const assay_sized_layer_t* l, const assay_node_t
     k->size = k->channels * assay_dims_product(x->dims, 2, x->rank);
     period = norm->grouped && n->schema && n->schema->since < 21 ? groups : channels;
   } else {
-    const int axis = cpu_axis(assay_attr_i64(n, "axis", -1), x->rank);
+    const int axis = assay_known_axis(assay_attr_i64(n, "axis", -1), x->rank);
     *ok &= axis >= 0;
     if (!*ok) return NULL;
     k->groups = 1;
@@ -412,7 +412,7 @@ static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base,
   const norm_t* norm = find_norm(n);
   *out_ok = x->size && x->size == l->out[0].size;
   if (*out_ok && norm) {
-    const int axis = cpu_axis(assay_attr_i64(n, "axis", -1), x->rank);
+    const int axis = assay_known_axis(assay_attr_i64(n, "axis", -1), x->rank);
     *out_ok =
         !norm->by_channel && axis >= 0 && assay_dims_product(x->dims, axis, x->rank) == k->size;
   } else if (*out_ok) {

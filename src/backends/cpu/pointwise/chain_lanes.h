@@ -4,9 +4,9 @@
 #define ASSAY_BACKENDS_CPU_POINTWISE_CHAIN_LANES_H_
 
 #include "backends/cpu/pointwise/chain.h"
-#include "backends/cpu/vmath/lanes_avx512.h"
+#include "backends/vmath/lanes_avx512.h"
 // Its functions need the lanes.
-#include "backends/cpu/vmath/float32.h"
+#include "backends/vmath/float32.h"
 
 #define TARGET VTARGET
 #define INLINE VFN

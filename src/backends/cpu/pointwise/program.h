@@ -7,17 +7,11 @@
 #define ASSAY_BACKENDS_CPU_POINTWISE_PROGRAM_H_
 
 #include "backends/cpu/tactic.h"
+#include "backends/layers/pointwise.h"
 
-enum { CPU_MAX_INSTRUCTIONS = 48, CPU_MAX_STREAMS = 16 };
+enum { CPU_MAX_INSTRUCTIONS = POINTWISE_INSTRUCTIONS, CPU_MAX_STREAMS = POINTWISE_STREAMS };
 
-typedef struct cpu_stream {
-  int input;  // of the layer; -1: the contraction's result, float32, one an output element; -2:
-              // none
-  assay_type_t type;
-  assay_layout_t layout;
-  float* constant;  // owned; NULL: given with each run
-} cpu_stream_t;
-
+typedef pointwise_stream_t cpu_stream_t;
 typedef struct cpu_program cpu_program_t;
 
 // Compiles nodes [first, end) of a layer. `result` is the value that the anchor before them makes

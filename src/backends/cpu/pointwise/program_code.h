@@ -5,7 +5,6 @@
 #include "backends/cpu/pointwise/chain.h"
 #include "backends/cpu/pointwise/program.h"
 
-enum { PROGRAM_RESULT = -1, PROGRAM_NO_INPUT = -2 };  // as cpu_stream_t's input
 enum { PROGRAM_SLOTS = 24, PROGRAM_TILE = 1024 };
 
 // Where an operand or a result of an instruction is: a stream, or a slot (a tile of memory).
@@ -21,15 +20,8 @@ typedef struct program_instruction {
   float param[2];
 } program_instruction_t;
 
-// How a stream runs along the output's elements, whose dimensions are [outer..., columns].
-typedef enum program_access {
-  PROGRAM_WHOLE = 0,  // element by element, as the output
-  PROGRAM_PERIODIC,   // every row the same
-  PROGRAM_STRIDED,    // by strides of its own
-} program_access_t;
-
 typedef struct program_walk {
-  program_access_t access;
+  pointwise_access_t access;
   int64_t strides[ASSAY_KERNEL_RANK];  // by dimension of the program; 0: broadcast
   int slot;                            // where its tiles are made; -1: read where they lie
 } program_walk_t;

@@ -29,7 +29,7 @@ static float* slot_of(const run_t* r, int slot) {
 static const void* data_of(const run_t* r, size_t s) {
   const cpu_stream_t* stream = &r->p->streams[s];
   if (stream->constant) return stream->constant;
-  return stream->input == PROGRAM_RESULT ? (const void*)r->result : r->in[stream->input];
+  return stream->input == POINTWISE_RESULT ? (const void*)r->result : r->in[stream->input];
 }
 
 static void fill(float* to, int64_t n, float value) {
@@ -95,7 +95,7 @@ static void load_periodic(const run_t* r, size_t s, float* to) {
 
 static bool is_made_once(const cpu_program_t* p, size_t s) {
   const program_walk_t* w = &p->walks[s];
-  return w->access == PROGRAM_PERIODIC && w->slot >= 0 &&
+  return w->access == POINTWISE_PERIODIC && w->slot >= 0 &&
          (p->tile_columns == p->columns || w->strides[p->rank - 1] == 0);
 }
 
@@ -111,18 +111,18 @@ static void load(run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n)
       continue;
     }
     if (w->slot < 0) {
-      const int64_t start = p->streams[s].input == PROGRAM_RESULT ? at - r->result_from
-                            : w->access == PROGRAM_WHOLE          ? at
-                            : w->access == PROGRAM_PERIODIC       ? column
-                                                                  : row_start(p, w, row) + column;
+      const int64_t start = p->streams[s].input == POINTWISE_RESULT ? at - r->result_from
+                            : w->access == POINTWISE_WHOLE          ? at
+                            : w->access == POINTWISE_PERIODIC       ? column
+                                                                    : row_start(p, w, row) + column;
       r->stream[s] = (const float*)data_of(r, s) + start;
       continue;
     }
     float* to = slot_of(r, w->slot);
     r->stream[s] = to;
-    if (w->access == PROGRAM_WHOLE)
+    if (w->access == POINTWISE_WHOLE)
       cpu_widen(data_of(r, s), p->streams[s].type, at, rows * n, to);
-    else if (w->access == PROGRAM_PERIODIC)
+    else if (w->access == POINTWISE_PERIODIC)
       row_of(data_of(r, s), p->streams[s].type, column * step, step, n, to);
     else
       load_strided(r, s, row, rows, column, n, to);
@@ -178,10 +178,10 @@ static void run_links(const run_t* r, int64_t row, int64_t rows, int64_t column,
   cpu_chain_stream_t streams[CPU_MAX_STREAMS];
   for (size_t s = 0; s < p->n_streams; s++) {
     const program_walk_t* w = &p->walks[s];
-    const bool whole = w->access == PROGRAM_WHOLE;
+    const bool whole = w->access == POINTWISE_WHOLE;
     const int step = (int)w->strides[p->rank - 1];
     int64_t start = whole ? at : row_start(p, w, row) + column * step;
-    if (p->streams[s].input == PROGRAM_RESULT) start -= r->result_from;
+    if (p->streams[s].input == POINTWISE_RESULT) start -= r->result_from;
     const size_t size = p->streams[s].type == ASSAY_TYPE_FLOAT ? 4 : 2;
     streams[s] = (cpu_chain_stream_t){.data = (const char*)data_of(r, s) + (ptrdiff_t)size * start,
                                       .type = p->streams[s].type,
@@ -214,9 +214,9 @@ static bool run_at_once(const run_t* r, const cpu_program_part_t* part) {
     const program_walk_t* w = &p->walks[s];
     const assay_type_t type = p->streams[s].type;
     const size_t size = type == ASSAY_TYPE_FLOAT ? 4 : 2;
-    const bool result = p->streams[s].input == PROGRAM_RESULT;
-    const bool whole = w->access == PROGRAM_WHOLE;
-    if (!whole && !(aligned && w->access == PROGRAM_PERIODIC)) return false;
+    const bool result = p->streams[s].input == POINTWISE_RESULT;
+    const bool whole = w->access == POINTWISE_WHOLE;
+    if (!whole && !(aligned && w->access == POINTWISE_PERIODIC)) return false;
     const int step = whole ? 1 : (int)w->strides[p->rank - 1];
     const int64_t start = result ? 0 : whole ? part->from : column * step;
     streams[s] = (cpu_chain_stream_t){.data = (const char*)data_of(r, s) + (ptrdiff_t)size * start,
@@ -257,9 +257,9 @@ static int64_t run_joined(const run_t* r, int64_t row, int64_t rows) {
     const program_walk_t* w = &p->walks[s];
     const assay_type_t type = p->streams[s].type;
     const size_t size = type == ASSAY_TYPE_FLOAT ? 4 : 2;
-    const bool result = p->streams[s].input == PROGRAM_RESULT;
+    const bool result = p->streams[s].input == POINTWISE_RESULT;
     streams[s] = (cpu_chain_stream_t){.data = data_of(r, s), .type = type};
-    if (w->access == PROGRAM_WHOLE) {
+    if (w->access == POINTWISE_WHOLE) {
       const int64_t start = result ? at - r->result_from : at;
       streams[s].data = (const char*)streams[s].data + (ptrdiff_t)size * start;
       streams[s].row_step = each * n;
@@ -267,7 +267,7 @@ static int64_t run_joined(const run_t* r, int64_t row, int64_t rows) {
     } else if (result || (p->rank > 1 && w->strides[p->rank - 2])) {
       return 0;
     } else if (!w->strides[p->rank - 1]) {
-      if (w->access == PROGRAM_STRIDED) return 0;
+      if (w->access == POINTWISE_STRIDED) return 0;
     } else {
       if (used == LAID_OUT) return 0;
       float* to = memory[used++];

@@ -6,7 +6,7 @@
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/recurrent/recurrent.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath/vmath.h"
+#include "backends/vmath/vmath.h"
 #include "base/target.h"
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")

@@ -1,5 +1,0 @@
-// The vector functions one element at a time: for CPUs that have no other version.
-#include "backends/cpu/vmath/lanes_plain.h"
-#define LEVEL cpu_vmath_plain
-#define LEVEL_NAME "plain"
-#include "backends/cpu/vmath/arrays.h"

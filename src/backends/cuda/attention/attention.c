@@ -1,0 +1,105 @@
+// Kernels of attention.
+#include "backends/cuda/attention/attention.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+_Static_assert((int)ATTENTION_ARGS_RANK == (int)ASSAY_ATTENTION_RANK, "as many dimensions");
+_Static_assert((int)ATTENTION_ARGS_MASKS == (int)ASSAY_ATTENTION_MASKS, "as many masks");
+
+typedef struct attention_kernel {
+  assay_kernel_t base;
+  attention_args_t args;  // without addresses
+  int q, k, v, masks[ATTENTION_ARGS_MASKS], n_masks;
+  cuda_kernel_t kernel;
+  cuda_grid_t grid;
+} attention_kernel_t;
+
+static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
+                              const assay_device_ptr_t* out, assay_device_ptr_t scratch) {
+  const attention_kernel_t* k = (const attention_kernel_t*)base;
+  attention_args_t args = k->args;
+  (void)scratch;
+  args.q.at = in[k->q];
+  args.k.at = in[k->k];
+  args.v.at = in[k->v];
+  args.y.at = out[0];
+  for (int i = 0; i < k->n_masks; i++) args.masks[i].at = in[k->masks[i]];
+  return cuda_queue_launch(q, k->kernel, &k->grid, &args);
+}
+
+static void destroy(assay_kernel_t* k) { assay_free(k); }
+
+assay_status_t cuda_attention_read(const assay_sized_layer_t* l, attention_layer_t* out, bool* ok) {
+  ASSAY_TRY(attention_read(l, out, ok));
+  *ok = *ok && out->q_len <= INT32_MAX / 2 && out->kv_len <= INT32_MAX / 2 &&
+        out->size <= INT32_MAX / 2 && out->v_size <= INT32_MAX / 2;
+  return NULL;
+}
+
+void cuda_attention_options(const attention_layer_t* a, assay_str_t* out) {
+  assay_str_printf(out, "-DCAP=%d -DWINDOWED=%d -DMASKS=%d", a->cap > 0, a->windowed, a->n_masks);
+}
+
+static attention_side_t side(const attention_view_t* v) {
+  attention_side_t s = {.start = v->at, .row = v->row, .column = v->column};
+  memcpy(s.batch, v->batch, sizeof s.batch);
+  return s;
+}
+
+static attention_args_mask_t mask(const attention_mask_t* m) {
+  attention_args_mask_t a = {.key = m->key, .rank = m->rank, .fill = m->fill};
+  a.kind = m->kind == ASSAY_ATTENTION_ADDED ? 0 : m->kind == ASSAY_ATTENTION_KEEPS ? 1 : 2;
+  memcpy(a.dims, m->dims, sizeof a.dims);
+  memcpy(a.strides, m->strides, sizeof a.strides);
+  return a;
+}
+
+static attention_args_t arguments(const attention_layer_t* a) {
+  attention_args_t to = {.q = side(&a->q),
+                         .k = side(&a->k),
+                         .v = side(&a->v),
+                         .y = side(&a->y),
+                         .n_batch = a->n_batch,
+                         .q_len = (int32_t)a->q_len,
+                         .kv_len = (int32_t)a->kv_len,
+                         .size = (int32_t)a->size,
+                         .v_size = (int32_t)a->v_size,
+                         .scale = a->scale,
+                         .cap = a->cap,
+                         .left = (int32_t)a->left,
+                         .right = (int32_t)a->right,
+                         .period = (int32_t)(a->period ? a->period : a->q_len),
+                         .zero_unseen = a->zero_unseen};
+  memcpy(to.batch, a->batch, sizeof to.batch);
+  for (int i = 0; i < a->n_masks; i++) to.masks[i] = mask(&a->masks[i]);
+  // Reaches without end, that nothing overflows with.
+  if (to.left > INT32_MAX / 2) to.left = INT32_MAX / 2;
+  if (to.right > INT32_MAX / 2) to.right = INT32_MAX / 2;
+  return to;
+}
+
+assay_status_t cuda_attention_kernel(const assay_sized_layer_t* l, const attention_layer_t* a,
+                                     const cuda_source_t* source, int queries, int threads,
+                                     assay_kernel_t** out) {
+  attention_kernel_t* k = NULL;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  k->base =
+      (assay_kernel_t){.in_place = -1, .rooms = a->rooms, .enqueue = enqueue, .destroy = destroy};
+  memcpy(k->base.in, a->in, sizeof k->base.in);
+  k->base.out[0] = a->out;
+  k->args = arguments(a);
+  k->q = a->q.index;
+  k->k = a->k.index;
+  k->v = a->v.index;
+  k->n_masks = a->n_masks;
+  for (int i = 0; i < a->n_masks; i++) k->masks[i] = a->masks[i].index;
+  k->grid = (cuda_grid_t){.blocks = a->heads * ((a->q_len + queries - 1) / queries),
+                          .threads = threads,
+                          .shared_bytes = source->shared_bytes};
+  assay_status_t st = cuda_function_get(cuda_own_of(l)->functions, source, &k->kernel);
+  if (st) return destroy(&k->base), st;
+  *out = &k->base;
+  return NULL;
+}

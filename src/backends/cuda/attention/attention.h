@@ -1,0 +1,21 @@
+// Layers of attention: what the tactics of them have in common.
+#ifndef ASSAY_BACKENDS_CUDA_ATTENTION_ATTENTION_H_
+#define ASSAY_BACKENDS_CUDA_ATTENTION_ATTENTION_H_
+
+#include "backends/cuda/kernels/attention_args.h"
+#include "backends/cuda/tactic.h"
+#include "backends/layers/attention.h"
+
+// *ok: whether a layer is attention of sizes that kernels count in 32 bits.
+assay_status_t cuda_attention_read(const assay_sized_layer_t* l, attention_layer_t* out,
+                                   bool* ok) ASSAY_MUST_USE;
+
+// Options of what comes after the scores, which all kernels have.
+void cuda_attention_options(const attention_layer_t* a, assay_str_t* out);
+
+// A kernel of a layer: `queries` of a head are a block of so many threads.
+assay_status_t cuda_attention_kernel(const assay_sized_layer_t* l, const attention_layer_t* a,
+                                     const cuda_source_t* source, int queries, int threads,
+                                     assay_kernel_t** out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_BACKENDS_CUDA_ATTENTION_ATTENTION_H_

@@ -1,0 +1,117 @@
+// Kernels by their sources.
+#include "backends/cuda/function.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "backends/cuda/kernels.h"
+#include "backends/cuda/nvrtc.h"
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/shown.h"
+#include "exec/device/code.h"
+
+typedef struct loaded {
+  char* key;  // of the code
+  cuda_module_t module;
+} loaded_t;
+
+struct cuda_functions {
+  assay_device_t* device;
+  assay_weights_t* store;
+  pthread_mutex_t lock;
+  loaded_t* loaded;
+  size_t n, cap;
+};
+
+assay_status_t cuda_functions_create(assay_device_t* d, assay_weights_t* store,
+                                     cuda_functions_t** out) {
+  ASSAY_TRY(ASSAY_NEW(out));
+  (*out)->device = d;
+  (*out)->store = store;
+  pthread_mutex_init(&(*out)->lock, NULL);
+  return NULL;
+}
+
+void cuda_functions_destroy(cuda_functions_t* f) {
+  if (!f) return;
+  for (size_t i = 0; i < f->n; i++) {
+    cuda_module_unload(f->device, f->loaded[i].module);
+    assay_free(f->loaded[i].key);
+  }
+  assay_free(f->loaded);
+  pthread_mutex_destroy(&f->lock);
+  assay_free(f);
+}
+
+// ---- code ---------------------------------------------------------------------------------------
+
+typedef struct asked {
+  const cuda_functions_t* functions;
+  const cuda_source_t* source;
+} asked_t;
+
+static assay_status_t compile(void* user, void** out, size_t* out_bytes) {
+  const asked_t* a = user;
+  const cuda_properties_t p = cuda_device_properties(a->functions->device);
+  const cuda_compiler_t* compiler;
+  ASSAY_TRY(cuda_compiler_get(p.driver_version, &compiler));
+  const cuda_compilation_t what = {.file = a->source->file,
+                                   .program = a->source->program,
+                                   .options = a->source->options,
+                                   .capability = p.capability};
+  return cuda_compile(compiler, &what, out, out_bytes, NULL);
+}
+
+// Names all that the code depends on but the compiler's version: a plan is run without one.
+static void print_key(const cuda_functions_t* f, const cuda_source_t* s, assay_str_t* out) {
+  const size_t n = s->program ? strlen(s->program) : 0;
+  assay_str_printf_raw(out, ASSAY_CODE_KEY "sm_%d %s %s %016llx%016llx of %s",
+                       cuda_device_properties(f->device).capability, s->file, s->options,
+                       (unsigned long long)(n ? assay_hash(s->program, n, 1) : 0),
+                       (unsigned long long)(n ? assay_hash(s->program, n, 2) : 0),
+                       cuda_kernel_files_digest());
+}
+
+// ---- modules ------------------------------------------------------------------------------------
+
+static cuda_module_t find(const cuda_functions_t* f, const char* key) {
+  for (size_t i = 0; i < f->n; i++)
+    if (strcmp(f->loaded[i].key, key) == 0) return f->loaded[i].module;
+  return NULL;
+}
+
+static assay_status_t load(cuda_functions_t* f, const cuda_source_t* s, const char* key,
+                           cuda_module_t* out) {
+  asked_t asked = {f, s};
+  const void* code = NULL;
+  size_t bytes = 0;
+  char* copy = NULL;
+  ASSAY_TRY(assay_code_get(f->store, key, compile, &asked, &code, &bytes));
+  ASSAY_TRY(assay_grow(&f->loaded, &f->cap, f->n + 1, sizeof *f->loaded));
+  ASSAY_TRY(assay_new_array(strlen(key) + 1, 1, &copy));
+  strcpy(copy, key);
+  assay_status_t st = cuda_module_load(f->device, code, bytes, out);
+  if (st) return assay_free(copy), st;
+  f->loaded[f->n++] = (loaded_t){copy, *out};
+  return NULL;
+}
+
+static assay_status_t get(cuda_functions_t* f, const cuda_source_t* s, const char* key,
+                          cuda_kernel_t* out) {
+  cuda_module_t module = find(f, key);
+  if (!module) ASSAY_TRY(load(f, s, key, &module));
+  return cuda_module_kernel(f->device, module, s->kernel, s->shared_bytes, out);
+}
+
+assay_status_t cuda_function_get(cuda_functions_t* f, const cuda_source_t* source,
+                                 cuda_kernel_t* out) {
+  assay_str_t key = {0};
+  print_key(f, source, &key);
+  assay_status_t st = assay_str_status(&key);
+  pthread_mutex_lock(&f->lock);
+  if (!st) st = get(f, source, assay_str_get(&key), out);
+  pthread_mutex_unlock(&f->lock);
+  assay_str_deinit(&key);
+  return assay_status_note(st, "kernel '%s' of %s", source->kernel, source->file);
+}

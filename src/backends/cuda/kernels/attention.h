@@ -1,0 +1,90 @@
+// What the kernels of attention have in common: where heads begin, and what becomes of a score.
+//
+// Options: CAP 1: scores have one; WINDOWED 1: queries see some keys only; MASKS: how many.
+#ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_
+#define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_
+
+#include "attention_args.h"
+#include "elements.h"
+#include "vmath.h"
+
+// Weights below the normal numbers are nothing beside a row's largest one, which is 1.
+#define SMALLEST_WEIGHT (float_of(0x00800000u))
+#define NO_SCORE (-POSITIVE_INFINITY)
+
+DEVICE int64_t head_start(const attention_args_t* a, const attention_side_t* s, int64_t head) {
+  int64_t at = s->start;
+  for (int d = a->n_batch - 1; d >= 0; d--) {
+    at += head % a->batch[d] * s->batch[d];
+    head /= a->batch[d];
+  }
+  return at;
+}
+
+// What of masks and windows is a query's: where each mask's row begins, and the keys that it sees.
+typedef struct query {
+  int64_t masks[MASKS + 1];
+  int32_t low, high;
+} query_t;
+
+DEVICE query_t find_query(const attention_args_t* a, int64_t head, int32_t at) {
+  query_t q;
+  q.low = 0;
+  q.high = a->kv_len;
+  q.masks[MASKS] = 0;
+  for (int i = 0; i < MASKS; i++) {
+    const attention_args_mask_t* m = &a->masks[i];
+    int64_t left = head * a->q_len + at;
+    q.masks[i] = 0;
+    for (int d = m->rank - 1; d >= 0; d--) {
+      q.masks[i] += left % m->dims[d] * m->strides[d];
+      left /= m->dims[d];
+    }
+  }
+#if WINDOWED
+  const int32_t own = at % a->period;
+  if (own - a->left > q.low) q.low = own - a->left;
+  if (own + a->right + 1 < q.high) q.high = own + a->right + 1;
+#endif
+  return q;
+}
+
+// A score behind its scale, cap and masks; -infinity where the query does not see the key.
+DEVICE float masked(const attention_args_t* a, const query_t* q, int32_t key, float s) {
+  if (key < q->low || key >= q->high) return NO_SCORE;
+  s *= a->scale;
+#if CAP
+  s = v_tanh(s / a->cap) * a->cap;
+#endif
+  for (int i = 0; i < MASKS; i++) {
+    const attention_args_mask_t* m = &a->masks[i];
+    const int64_t at = q->masks[i] + key * m->key;
+    if (m->kind == 0)
+      s += GLOBAL(const float, m->at)[at];
+    else
+      s = (GLOBAL(const uint8_t, m->at)[at] != 0) == (m->kind == 1) ? s : m->fill;
+  }
+  return s;
+}
+
+// exp(s - m), where m is the largest score so far; 0 where there is none yet.
+DEVICE float weight(float s, float m) {
+  const float w = v_exp(s - (m == NO_SCORE ? 0.0F : m));
+  return w < SMALLEST_WEIGHT ? 0.0F : w;
+}
+
+// The larger one; NaN is none, since it makes the row's sum NaN.
+DEVICE float larger(float a, float b) { return b > a ? b : a; }
+
+// Blocks of keys that any query of [first, end) sees: from *low on, before *high.
+DEVICE void seen_keys(const attention_args_t* a, int32_t first, int32_t end, int32_t* low,
+                      int32_t* high) {
+  *low = 0;
+  *high = a->kv_len;
+  if (!WINDOWED || first / a->period != (end - 1) / a->period) return;
+  const int32_t from = first % a->period - a->left, to = (end - 1) % a->period + a->right + 1;
+  if (from > 0) *low = from < a->kv_len ? from : a->kv_len - 1;
+  if (to < *high) *high = to < 1 ? 1 : to;
+}
+
+#endif  // ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_

@@ -1,0 +1,91 @@
+// Attention in float32: a block takes QUERIES queries of a head and goes over the keys, KEYS at a
+// time, with maxima that grow and sums that are scaled down to them (M. Milakov and N. Gimelshein,
+// Online normalizer calculation for softmax, 2018). What a query gives depends on nothing but
+// sizes.
+//
+// Options: Q, K, V, Y: types; KEYS, a multiple of 8.
+#include "attention.h"
+
+#define QUERIES 16
+#define SHARE 8  // threads of a query
+#define N_THREADS (QUERIES * SHARE)
+
+KERNEL(attention_fma, attention_args_t, N_THREADS) {
+  DYNAMIC(float, memory);
+  const int32_t wide = a.size > a.v_size ? a.size : a.v_size;
+  float* queries = memory;                    // [QUERIES][size]
+  float* rows = queries + QUERIES * a.size;   // keys or values: [KEYS][wide + 1]
+  float* weights = rows + KEYS * (wide + 1);  // [QUERIES][KEYS]
+  float* sums = weights + QUERIES * KEYS;     // [QUERIES][v_size]
+  const ELEMENT(Q)* q = GLOBAL(const ELEMENT(Q), a.q.at);
+  const ELEMENT(K)* k = GLOBAL(const ELEMENT(K), a.k.at);
+  const ELEMENT(V)* v = GLOBAL(const ELEMENT(V), a.v.at);
+  ELEMENT(Y)* y = GLOBAL(ELEMENT(Y), a.y.at);
+  const int32_t tiles = (a.q_len + QUERIES - 1) / QUERIES;
+  const int64_t head = BLOCK / tiles;
+  const int32_t first = (int32_t)(BLOCK % tiles) * QUERIES;
+  const int32_t end = first + QUERIES < a.q_len ? first + QUERIES : a.q_len;
+  const int row = THREAD / SHARE, own = THREAD % SHARE;
+  const int32_t query = first + row < a.q_len ? first + row : a.q_len - 1;
+  const query_t of_query = find_query(&a, head, query);
+  int32_t low, high;
+  float m = NO_SCORE, sum = 0;
+  seen_keys(&a, first, end, &low, &high);
+  WAIT_FOR_INPUTS();
+  const int64_t q_at = head_start(&a, &a.q, head);
+  const int64_t k_at = head_start(&a, &a.k, head);
+  const int64_t v_at = head_start(&a, &a.v, head);
+  for (int i = THREAD; i < QUERIES * a.size; i += N_THREADS) {
+    const int32_t r = first + i / a.size, c = i % a.size;
+    queries[i] = r < a.q_len ? LOAD(Q)(q, q_at + r * a.q.row + c * a.q.column) : 0.0F;
+  }
+  for (int i = THREAD; i < QUERIES * a.v_size; i += N_THREADS) sums[i] = 0;
+  for (int32_t key = low / KEYS * KEYS; key < high; key += KEYS) {
+    SYNC();
+    for (int i = THREAD; i < KEYS * a.size; i += N_THREADS) {
+      const int32_t r = i / a.size, c = i % a.size;
+      rows[r * (wide + 1) + c] =
+          key + r < a.kv_len ? LOAD(K)(k, k_at + (key + r) * a.k.row + c * a.k.column) : 0.0F;
+    }
+    SYNC();
+    float top = m;
+    for (int j = own; j < KEYS; j += SHARE) {
+      float s = 0;
+      for (int c = 0; c < a.size; c++)
+        s = FMA(queries[row * a.size + c], rows[j * (wide + 1) + c], s);
+      s = masked(&a, &of_query, key + j, s);
+      weights[row * KEYS + j] = s;
+      top = larger(top, s);
+    }
+    for (int lane = SHARE / 2; lane; lane /= 2) top = larger(top, shuffle_xor_f32(top, lane));
+    float part = 0;
+    for (int j = own; j < KEYS; j += SHARE) {
+      const float w = weight(weights[row * KEYS + j], top);
+      weights[row * KEYS + j] = w;
+      part += w;
+    }
+    for (int lane = SHARE / 2; lane; lane /= 2) part += shuffle_xor_f32(part, lane);
+    const float kept = weight(m, top);
+    sum = FMA(sum, kept, part);
+    m = top;
+    SYNC();
+    for (int i = THREAD; i < KEYS * a.v_size; i += N_THREADS) {
+      const int32_t r = i / a.v_size, c = i % a.v_size;
+      rows[r * (wide + 1) + c] =
+          key + r < a.kv_len ? LOAD(V)(v, v_at + (key + r) * a.v.row + c * a.v.column) : 0.0F;
+    }
+    SYNC();
+    const int n = a.kv_len - key < KEYS ? a.kv_len - key : KEYS;
+    for (int c = own; c < a.v_size; c += SHARE) {
+      float s = sums[row * a.v_size + c] * kept;
+      for (int j = 0; j < n; j++) s = FMA(weights[row * KEYS + j], rows[j * (wide + 1) + c], s);
+      sums[row * a.v_size + c] = s;
+    }
+  }
+  LAUNCH_NEXT();
+  if (first + row >= a.q_len) return;
+  const int64_t y_at = head_start(&a, &a.y, head) + query * a.y.row;
+  const float by = a.zero_unseen && sum == 0 ? 0.0F : 1 / sum;
+  for (int c = own; c < a.v_size; c += SHARE)
+    STORE(Y)(y, y_at + c * a.y.column, sums[row * a.v_size + c] * by);
+}

@@ -1,0 +1,159 @@
+// Attention on tensor cores (mma.sync), fp16 or bf16: a warp takes 16 queries of a head, and the
+// four warps of a block share blocks of 64 keys. Scores and weights stay in registers; weights are
+// rounded to the type where they are multiplied (T. Dao, FlashAttention-2, 2023).
+//
+// Options: T: the type of all; SIZE, V_SIZE: those of heads up to multiples of 16, at most 128;
+// FAST 1: rows of keys and values lie in pieces of 16 bytes.
+#include "attention.h"
+
+#define KEYS 64
+#define N_THREADS 128
+#define QUERIES 64
+#define K_STEP (SIZE + 8)  // between rows in shared memory: eight rows lie in different banks
+#define V_STEP (V_SIZE + 8)
+#define MMA_f16 mma_f16
+#define MMA_bf16 mma_bf16
+
+typedef ELEMENT(T) element_t;
+
+DEVICE uint32_t pair(float low, float high) {
+  element_t two[2];
+  STORE(T)(two, 0, low);
+  STORE(T)(two, 1, high);
+  return two[0] | (uint32_t)two[1] << 16;
+}
+
+// Rows [first, first + n) of one side, of `size` elements, into rows of `width`, zeros around them.
+DEVICE void load_rows(const attention_side_t* s, const element_t* from, int64_t start,
+                      int32_t first, int32_t n, int32_t length, int32_t size, int width,
+                      element_t* to) {
+#if FAST
+  for (int i = THREAD; i < n * width / 8; i += N_THREADS) {
+    const int32_t r = i / (width / 8), c = i % (width / 8) * 8;
+    const bool inside = first + r < length && c < size;
+    copy_16(to + r * (width + 8) + c, from + (inside ? start + (first + r) * s->row + c : 0),
+            inside ? 16 : 0);
+  }
+#else
+  for (int i = THREAD; i < n * width; i += N_THREADS) {
+    const int32_t r = i / width, c = i % width;
+    const bool inside = first + r < length && c < size;
+    to[r * (width + 8) + c] =
+        inside ? from[start + (first + r) * s->row + c * s->column] : (element_t)0;
+  }
+#endif
+}
+
+KERNEL(attention_mma, attention_args_t, N_THREADS) {
+  DYNAMIC(element_t, memory);
+  element_t* keys = memory;  // first the queries
+  element_t* values = memory + KEYS * K_STEP;
+  const element_t* q = GLOBAL(const element_t, a.q.at);
+  const element_t* k = GLOBAL(const element_t, a.k.at);
+  const element_t* v = GLOBAL(const element_t, a.v.at);
+  element_t* y = GLOBAL(element_t, a.y.at);
+  const int32_t tiles = (a.q_len + QUERIES - 1) / QUERIES;
+  const int64_t head = BLOCK / tiles;
+  const int32_t first = (int32_t)(BLOCK % tiles) * QUERIES;
+  const int32_t end = first + QUERIES < a.q_len ? first + QUERIES : a.q_len;
+  const int g = LANE / 4, two = LANE % 4 * 2, own = THREAD / WARP * 16;
+  uint32_t of_q[SIZE / 16][4];
+  float sums[V_SIZE / 8][4];
+  float m[2] = {NO_SCORE, NO_SCORE}, sum[2] = {0, 0};
+  query_t rows[2];
+  int32_t low, high;
+  seen_keys(&a, first, end, &low, &high);
+  UNROLL
+  for (int h = 0; h < 2; h++) {
+    const int32_t query = first + own + g + h * 8;
+    rows[h] = find_query(&a, head, query < a.q_len ? query : a.q_len - 1);
+  }
+  WAIT_FOR_INPUTS();
+  const int64_t k_at = head_start(&a, &a.k, head), v_at = head_start(&a, &a.v, head);
+  load_rows(&a.q, q, head_start(&a, &a.q, head), first, QUERIES, a.q_len, a.size, SIZE, keys);
+  COMMIT_COPIES();
+  WAIT_COPIES(0);
+  SYNC();
+  UNROLL
+  for (int i = 0; i < SIZE / 16; i++)
+    load_matrices(of_q[i], keys + (own + LANE % 16) * K_STEP + i * 16 + LANE / 16 * 8);
+  UNROLL
+  for (int i = 0; i < V_SIZE / 8; i++) UNROLL
+  for (int r = 0; r < 4; r++) sums[i][r] = 0;
+  for (int32_t key = low / KEYS * KEYS; key < high; key += KEYS) {
+    SYNC();
+    load_rows(&a.k, k, k_at, key, KEYS, a.kv_len, a.size, SIZE, keys);
+    COMMIT_COPIES();
+    load_rows(&a.v, v, v_at, key, KEYS, a.kv_len, a.v_size, V_SIZE, values);
+    COMMIT_COPIES();
+    WAIT_COPIES(0);
+    SYNC();
+    float s[KEYS / 8][4];
+    UNROLL
+    for (int j = 0; j < KEYS / 8; j++) UNROLL
+    for (int r = 0; r < 4; r++) s[j][r] = 0;
+    UNROLL
+    for (int i = 0; i < SIZE / 16; i++) UNROLL
+    for (int j = 0; j < KEYS / 8; j += 2) {
+      uint32_t of_k[4];
+      load_matrices(of_k,
+                    keys + (j * 8 + LANE % 8 + LANE / 16 * 8) * K_STEP + i * 16 + LANE / 8 % 2 * 8);
+      JOINED(MMA_, T)(s[j], of_q[i], of_k);
+      JOINED(MMA_, T)(s[j + 1], of_q[i], of_k + 2);
+    }
+    float top[2] = {m[0], m[1]};
+    UNROLL
+    for (int j = 0; j < KEYS / 8; j++) UNROLL
+    for (int r = 0; r < 4; r++) {
+      s[j][r] = masked(&a, &rows[r / 2], key + j * 8 + two + r % 2, s[j][r]);
+      top[r / 2] = larger(top[r / 2], s[j][r]);
+    }
+    float kept[2], part[2] = {0, 0};
+    UNROLL
+    for (int h = 0; h < 2; h++) {
+      top[h] = larger(top[h], shuffle_xor_f32(top[h], 1));
+      top[h] = larger(top[h], shuffle_xor_f32(top[h], 2));
+      kept[h] = weight(m[h], top[h]);
+      m[h] = top[h];
+    }
+    UNROLL
+    for (int j = 0; j < KEYS / 8; j++) UNROLL
+    for (int r = 0; r < 4; r++) {
+      s[j][r] = weight(s[j][r], top[r / 2]);
+      part[r / 2] += s[j][r];
+    }
+    UNROLL
+    for (int h = 0; h < 2; h++) {
+      part[h] += shuffle_xor_f32(part[h], 1);
+      part[h] += shuffle_xor_f32(part[h], 2);
+      sum[h] = FMA(sum[h], kept[h], part[h]);
+    }
+    UNROLL
+    for (int i = 0; i < V_SIZE / 8; i++) UNROLL
+    for (int r = 0; r < 4; r++) sums[i][r] *= kept[r / 2];
+    UNROLL
+    for (int j = 0; j < KEYS / 16; j++) {
+      const uint32_t of_w[4] = {pair(s[2 * j][0], s[2 * j][1]), pair(s[2 * j][2], s[2 * j][3]),
+                                pair(s[2 * j + 1][0], s[2 * j + 1][1]),
+                                pair(s[2 * j + 1][2], s[2 * j + 1][3])};
+      UNROLL
+      for (int i = 0; i < V_SIZE / 8; i += 2) {
+        uint32_t of_v[4];
+        load_matrices_transposed(
+            of_v, values + (j * 16 + LANE % 8 + LANE / 8 % 2 * 8) * V_STEP + i * 8 + LANE / 16 * 8);
+        JOINED(MMA_, T)(sums[i], of_w, of_v);
+        JOINED(MMA_, T)(sums[i + 1], of_w, of_v + 2);
+      }
+    }
+  }
+  LAUNCH_NEXT();
+  const int64_t y_at = head_start(&a, &a.y, head);
+  UNROLL
+  for (int i = 0; i < V_SIZE / 8; i++) UNROLL
+  for (int r = 0; r < 4; r++) {
+    const int32_t query = first + own + g + r / 2 * 8, column = i * 8 + two + r % 2;
+    const float all = sum[r / 2], by = a.zero_unseen && all == 0 ? 0.0F : 1 / all;
+    if (query < a.q_len && column < a.v_size)
+      STORE(T)(y, y_at + query * a.y.row + column * a.y.column, sums[i][r] * by);
+  }
+}

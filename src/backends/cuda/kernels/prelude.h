@@ -1,0 +1,205 @@
+// What kernels are written in: all that differs between a GPU and the host.
+//
+// This one is the GPU's, compiled by NVRTC without any header, and the only place with `asm`. The
+// tests have another of the same names, by which gcc and clang compile the same kernels
+// (tests/cuda/fake/kernel). So a kernel is C17 and CUDA C at once: no templates, no references, no
+// overloads; shared memory is declared by SHARED; sizes that loops are unrolled by are macros that
+// the options give (-DTILE=64).
+//
+//   KERNEL(name, args_t, 256) { ... a.n ... }   a kernel of at most 256 threads a block; `a`: its
+//                                               arguments, a struct that is passed by value
+#ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRELUDE_H_
+#define ASSAY_BACKENDS_CUDA_KERNELS_PRELUDE_H_
+
+#include "types.h"
+
+#define KERNEL(name, args_t, threads) \
+  extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ args_t a)
+#define DEVICE __device__ __forceinline__
+#define TABLE __device__ const  // a constant array of the file
+#define UNROLL _Pragma("unroll")
+#define RESTRICT __restrict__
+#define GLOBAL(type, address) ((type*)(address))
+
+// ---- threads ------------------------------------------------------------------------------------
+
+#define WARP 32
+#define THREAD ((int)threadIdx.x)
+#define THREADS ((int)blockDim.x)
+#define LANE ((int)(threadIdx.x % 32))
+#define BLOCK ((int64_t)blockIdx.x)
+#define BLOCKS ((int64_t)gridDim.x)
+#define BLOCK_Y ((int)blockIdx.y)
+#define BLOCK_Z ((int)blockIdx.z)
+
+#define SHARED __shared__
+// The shared memory that the launch asks for, as an array.
+#define DYNAMIC(type, name)                             \
+  extern __shared__ __align__(128) char shared_bytes[]; \
+  type* name = (type*)shared_bytes
+#define SYNC() __syncthreads()
+#define SYNC_WARP() __syncwarp()
+
+// Programmatic dependent launches: what this grid reads of the one before it is there behind WAIT;
+// the next one may start from LAUNCH_NEXT on.
+DEVICE void WAIT_FOR_INPUTS(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+DEVICE void LAUNCH_NEXT(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+// ---- operations of a warp; all of its lanes take part -------------------------------------------
+
+#define ALL_LANES 0xffffffffu
+DEVICE float shuffle_xor_f32(float x, int mask) { return __shfl_xor_sync(ALL_LANES, x, mask); }
+DEVICE uint32_t shuffle_xor_u32(uint32_t x, int mask) {
+  return __shfl_xor_sync(ALL_LANES, x, mask);
+}
+DEVICE uint64_t shuffle_xor_u64(uint64_t x, int mask) {
+  return __shfl_xor_sync(ALL_LANES, x, mask);
+}
+DEVICE float shuffle_f32(float x, int lane) { return __shfl_sync(ALL_LANES, x, lane); }
+DEVICE uint32_t shuffle_u32(uint32_t x, int lane) { return __shfl_sync(ALL_LANES, x, lane); }
+DEVICE float shuffle_up_f32(float x, int by) { return __shfl_up_sync(ALL_LANES, x, by); }
+DEVICE float shuffle_down_f32(float x, int by) { return __shfl_down_sync(ALL_LANES, x, by); }
+DEVICE uint32_t ballot(int x) { return __ballot_sync(ALL_LANES, x); }
+
+// ---- memory: words of 32 bits at multiples of so many bytes
+// --------------------------------------
+
+DEVICE void READ_16(const void* p, uint32_t* words) {
+  const uint4 v = *(const uint4*)p;
+  words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+}
+DEVICE void READ_8(const void* p, uint32_t* words) {
+  const uint2 v = *(const uint2*)p;
+  words[0] = v.x, words[1] = v.y;
+}
+DEVICE void WRITE_16(void* p, const uint32_t* words) {
+  *(uint4*)p = make_uint4(words[0], words[1], words[2], words[3]);
+}
+DEVICE void WRITE_8(void* p, const uint32_t* words) { *(uint2*)p = make_uint2(words[0], words[1]); }
+
+// ---- atomics ------------------------------------------------------------------------------------
+
+DEVICE int32_t atomic_add_s32(int32_t* p, int32_t x) { return atomicAdd(p, x); }
+DEVICE uint32_t atomic_add_u32(uint32_t* p, uint32_t x) { return atomicAdd(p, x); }
+DEVICE uint32_t atomic_max_u32(uint32_t* p, uint32_t x) { return atomicMax(p, x); }
+DEVICE uint32_t atomic_min_u32(uint32_t* p, uint32_t x) { return atomicMin(p, x); }
+DEVICE uint32_t atomic_cas_u32(uint32_t* p, uint32_t compare, uint32_t x) {
+  return atomicCAS(p, compare, x);
+}
+
+// ---- numbers ------------------------------------------------------------------------------------
+
+DEVICE float FMA(float x, float y, float z) { return __fmaf_rn(x, y, z); }
+DEVICE double FMA64(double x, double y, double z) { return __fma_rn(x, y, z); }
+DEVICE float SQRT(float x) { return __fsqrt_rn(x); }
+DEVICE double SQRT64(double x) { return __dsqrt_rn(x); }
+DEVICE float ROUND_EVEN(float x) { return rintf(x); }  // to an integer, ties to even
+DEVICE float FLOOR(float x) { return floorf(x); }
+DEVICE float CEIL(float x) { return ceilf(x); }
+DEVICE float TRUNC(float x) { return truncf(x); }
+DEVICE double ROUND_EVEN64(double x) { return rint(x); }
+DEVICE double TRUNC64(double x) { return trunc(x); }
+DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }  // exact
+DEVICE uint32_t bits_of(float x) { return __float_as_uint(x); }
+DEVICE float float_of(uint32_t bits) { return __uint_as_float(bits); }
+DEVICE uint64_t bits_of64(double x) { return (uint64_t)__double_as_longlong(x); }
+DEVICE double double_of(uint64_t bits) { return __longlong_as_double((long long)bits); }
+#define POSITIVE_INFINITY (float_of(0x7f800000u))
+
+// binary16 and bfloat16 are kept as their bits; rounding is to nearest, ties to even.
+typedef uint16_t f16_t;
+typedef uint16_t bf16_t;
+DEVICE float f16_to_f32(f16_t x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
+DEVICE f16_t f32_to_f16(float x) {
+  f16_t y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+DEVICE float bf16_to_f32(bf16_t x) { return float_of((uint32_t)x << 16); }
+DEVICE bf16_t f32_to_bf16(float x) {
+  bf16_t y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+
+// ---- tensor cores: d += a b, fragments as PTX lays them out (mma.sync) --------------------------
+
+DEVICE void mma_f16(float* d, const uint32_t* x, const uint32_t* y) {  // m16n8k16
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+}
+DEVICE void mma_bf16(float* d, const uint32_t* x, const uint32_t* y) {  // m16n8k16
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+      "{%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+}
+DEVICE void mma_tf32(float* d, const uint32_t* x, const uint32_t* y) {  // m16n8k8
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+}
+// 8 bits; A unsigned or signed, B signed.
+DEVICE void mma_s8(int32_t* d, const uint32_t* x, const uint32_t* y) {  // m16n8k32
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+}
+DEVICE void mma_u8s8(int32_t* d, const uint32_t* x, const uint32_t* y) {  // m16n8k32
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+}
+// Four 8x8 matrices of 16 bits out of shared memory: lane l gives the address of row l % 8 of
+// matrix l / 8; _transposed: each is handed out transposed.
+DEVICE void load_matrices(uint32_t* d, const void* row) {
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+               : "r"(at)
+               : "memory");
+}
+DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+               : "r"(at)
+               : "memory");
+}
+
+// ---- copies into shared memory behind the thread's back -----------------------------------------
+
+// 16 bytes, both sides at multiples of 16; bytes past `valid` become zeros. They are there for the
+// thread that asked behind WAIT_COPIES, and for others behind SYNC after that.
+DEVICE void copy_16(void* shared, const void* global, int valid) {
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(shared);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(global), "r"(valid)
+               : "memory");
+}
+DEVICE void COMMIT_COPIES(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// All but the last `left` groups that were committed have arrived; left is a constant.
+#define WAIT_COPIES(left) asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
+
+#endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRELUDE_H_

@@ -1,0 +1,109 @@
+// What the kernels of products have in common: where a block works, where elements of the left side
+// lie, and what becomes of a sum.
+//
+// Options: CONV 0: the left side is a matrix; 1: the input of a convolution, 2: of a transposed
+// one. OUT: the type of the output. EPILOGUE 1: what follows is in "program.h".
+#ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
+#define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
+
+#include "elements.h"
+#include "product_args.h"
+#if EPILOGUE
+#include "program.h"
+#endif
+
+// A tile of one matrix: the first row and column, and where the matrix begins in each operand.
+typedef struct tile {
+  int64_t row, column, x, w, y, matrix;
+} tile_t;
+
+DEVICE tile_t find_tile(const product_args_t* a, int rows, int columns) {
+  const int64_t across = (a->n + columns - 1) / columns, down = (a->m + rows - 1) / rows;
+  int64_t matrix = BLOCK / (across * down);
+  const int64_t at = BLOCK % (across * down);
+  tile_t t = {at / across * rows, at % across * columns, 0, 0, 0, matrix};
+  for (int d = a->n_dims - 1; d >= 0; d--) {
+    const int64_t i = matrix % a->dims[d];
+    matrix /= a->dims[d];
+    t.x += i * a->x_step[d];
+    t.w += i * a->w_step[d];
+    t.y += i * a->y_step[d];
+  }
+  return t;
+}
+
+// ---- the left side ------------------------------------------------------------------------------
+
+// A row: where it begins, and with CONV where its window begins.
+typedef struct row {
+  int64_t at;  // -1: past the last row
+#if CONV
+  int32_t window[PRODUCT_AXES];
+#endif
+} row_t;
+
+DEVICE row_t find_row(const product_args_t* a, const tile_t* t, int64_t i) {
+  row_t r;
+  r.at = -1;
+  if (i >= a->m) return r;
+#if CONV
+  int64_t place = i;
+  for (int d = PRODUCT_AXES - 1; d >= 0; d--) {
+    const product_axis_t* x = &a->axes[d];
+    const int32_t o = (int32_t)(place % x->out);
+    place /= x->out;
+    r.window[d] = CONV == 1 ? o * x->stride - x->pad : o + x->pad;
+  }
+  r.at = t->x + place * a->x_sample;
+#else
+  r.at = t->x + i * a->x_row;
+#endif
+  return r;
+}
+
+// The element of a row that is term k < a->k; -1: a zero.
+DEVICE int64_t find_term(const product_args_t* a, const row_t* r, int64_t k) {
+  if (r->at < 0) return -1;
+#if CONV
+  int32_t tap = (int32_t)k / a->channels;
+  const int32_t channel = (int32_t)k % a->channels;
+  int64_t place = 0, step = 1;
+  for (int d = PRODUCT_AXES - 1; d >= 0; d--) {
+    const product_axis_t* x = &a->axes[d];
+    int32_t i = tap % x->kernel * x->dilation;
+    tap /= x->kernel;
+#if CONV == 1
+    i = r->window[d] + i;
+#else
+    i = r->window[d] - i;
+    if (i < 0 || i % x->stride) return -1;
+    i /= x->stride;
+#endif
+    if (i < 0 || i >= x->in) return -1;
+    place += i * step;
+    step *= x->in;
+  }
+  return r->at + place * a->x_place + channel;
+#else
+  return r->at + k * a->x_k;
+#endif
+}
+
+// ---- the output ---------------------------------------------------------------------------------
+
+DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
+                       float sum) {
+  if (row >= a->m || column >= a->n) return;
+  if (a->bias) sum += GLOBAL(const float, a->bias)[t->matrix * a->bias_step + column];
+  const int64_t at = t->y + row * a->y_row + column;
+#if EPILOGUE
+  const index_t line = (index_t)(t->y / a->y_row + row);
+  const index_t place = (index_t)(t->y % a->y_row + column);
+  WORD_OF(PROGRAM_OUT)* y = GLOBAL(WORD_OF(PROGRAM_OUT), a->y);
+  y[at] = TO_WORD(PROGRAM_OUT)(program(sum, line, place, &a->program));
+#else
+  STORE(OUT)(GLOBAL(ELEMENT(OUT), a->y), at, sum);
+#endif
+}
+
+#endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_

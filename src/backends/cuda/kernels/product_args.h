@@ -1,0 +1,33 @@
+// Arguments of products of matrices and of convolutions as such products.
+#ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_
+#define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_
+
+#include "program_args.h"
+
+enum { PRODUCT_DIMS = 6, PRODUCT_AXES = 3 };
+
+// An axis of a convolution (ops/conv/window.h): window o begins at o * stride - pad.
+typedef struct product_axis {
+  int32_t in, out, kernel, stride, dilation, pad;
+} product_axis_t;
+
+// y[i] = x[i] w[i] + bias for each of some matrices: m rows, n columns, sums of k terms. Steps are
+// in elements.
+typedef struct product_args {
+  address_t x, w, y;
+  address_t bias;  // of float32: element column + matrix * bias_step; 0: none
+  int64_t m, n, k, matrices;
+  int64_t x_row, x_k, w_k, w_column, y_row;
+  // Matrix i is taken apart by these dimensions, the last one fastest.
+  int64_t dims[PRODUCT_DIMS], x_step[PRODUCT_DIMS], w_step[PRODUCT_DIMS], y_step[PRODUCT_DIMS];
+  int32_t n_dims;
+  int32_t bias_step;
+  // With CONV a row is a place of the output, and a term (tap, channel): x lies channels last.
+  int32_t channels;  // of a group
+  int64_t x_sample;  // step of a sample
+  int64_t x_place;   // and of a place of the input
+  product_axis_t axes[PRODUCT_AXES];
+  program_args_t program;  // with EPILOGUE
+} product_args_t;
+
+#endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_

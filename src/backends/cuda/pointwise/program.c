@@ -1,0 +1,152 @@
+// Programs of pointwise nodes for kernels.
+#include "backends/cuda/pointwise/program.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/shown.h"
+#include "exec/device/resident.h"
+
+struct cuda_program {
+  pointwise_code_t code;
+  int vector;
+  assay_str_t text;
+  program_args_t args;  // with the addresses of constants
+};
+
+static size_t bytes_of(assay_type_t t) { return (size_t)assay_type_bits(t) / 8; }
+
+static bool is_read(const pointwise_stream_t* s) {
+  return s->input != POINTWISE_RESULT && !(s->constant && s->n_constant == 1);
+}
+
+// Elements at once: 16 bytes of what is narrowest, where all that runs along rows is aligned so.
+static int choose_vector(const pointwise_code_t* c, assay_type_t out) {
+  size_t narrowest = bytes_of(out);
+  for (size_t s = 0; s < c->n_streams; s++)
+    if (is_read(&c->streams[s]) && bytes_of(c->streams[s].type) < narrowest)
+      narrowest = bytes_of(c->streams[s].type);
+  const int vector = narrowest < 4 ? 8 : 4;
+  if (c->rank == 1) return vector;
+  if (c->columns % vector) return 1;
+  for (size_t s = 0; s < c->n_streams; s++) {
+    const pointwise_walk_t* w = &c->walks[s];
+    if (!is_read(&c->streams[s]) || w->strides[c->rank - 1] != 1) continue;
+    for (int d = 0; d < c->rank - 1; d++)
+      if (w->strides[d] % vector) return 1;
+  }
+  return vector;
+}
+
+// Whether 31 bits hold every place of an element, and what counts them in steps of a grid.
+static bool is_short(const pointwise_code_t* c) {
+  const int64_t most = INT32_MAX;
+  if (c->rows && c->columns > most / c->rows) return false;
+  for (size_t s = 0; s < c->n_streams; s++) {
+    int64_t at = 0;
+    for (int d = 0; d < c->rank; d++) {
+      const int64_t stride = c->walks[s].strides[d];
+      if (stride && c->dims[d] > most / stride) return false;
+      at += stride * c->dims[d];
+    }
+    if (at > most) return false;
+  }
+  return true;
+}
+
+// ---- constants ----------------------------------------------------------------------------------
+
+typedef struct values {
+  const assay_device_driver_t* driver;
+  const float* at;
+  size_t bytes;
+} values_t;
+
+static assay_status_t fill(void* user, assay_queue_t* q, assay_device_ptr_t to) {
+  const values_t* v = user;
+  return v->driver->upload(q, v->at, to, v->bytes);
+}
+
+// What the program has made of constants lies on the device, by what it is.
+static assay_status_t bring(const assay_sized_layer_t* l, const pointwise_stream_t* s,
+                            address_t* out) {
+  const size_t bytes = (size_t)s->n_constant * sizeof(float);
+  values_t values = {cuda_own_of(l)->device->driver, s->constant, bytes};
+  assay_str_t key = {0};
+  assay_device_ptr_t at = 0;
+  assay_str_printf_raw(&key, "floats %016llx%016llx %zu",
+                       (unsigned long long)assay_hash(s->constant, bytes, 1),
+                       (unsigned long long)assay_hash(s->constant, bytes, 2), bytes);
+  assay_status_t st = assay_str_status(&key);
+  if (!st) st = assay_resident_get(l->resident, assay_str_get(&key), bytes, fill, &values, &at);
+  assay_str_deinit(&key);
+  *out = at;
+  return st;
+}
+
+static assay_status_t fill_args(const assay_sized_layer_t* l, cuda_program_t* p) {
+  const pointwise_code_t* c = &p->code;
+  p->args.columns = c->columns;
+  memcpy(p->args.dims, c->dims, sizeof p->args.dims);
+  for (size_t s = 0; s < c->n_streams; s++) {
+    const pointwise_stream_t* stream = &c->streams[s];
+    memcpy(p->args.strides[s], c->walks[s].strides, sizeof p->args.strides[s]);
+    if (!stream->constant) continue;
+    if (stream->n_constant == 1)
+      p->args.scalars[s] = stream->constant[0];
+    else if (stream->n_constant)
+      ASSAY_TRY(bring(l, stream, &p->args.streams[s]));
+  }
+  return NULL;
+}
+
+// ---- entry --------------------------------------------------------------------------------------
+
+assay_status_t cuda_program_make(const assay_sized_layer_t* l, const pointwise_options_t* options,
+                                 cuda_program_t** out) {
+  pointwise_options_t o = *options;
+  cuda_program_t* p = NULL;
+  bool ok = false;
+  o.max_copied = 1;
+  *out = NULL;
+  ASSAY_TRY(ASSAY_NEW(&p));
+  assay_status_t st = pointwise_compile(l, &o, &p->code, &ok);
+  if (st || !ok) return cuda_program_destroy(p), st;
+  p->vector = choose_vector(&p->code, l->out[0].type);
+  const cuda_program_way_t way = {l->out[0].type, p->vector, is_short(&p->code)};
+  cuda_program_print(&p->code, &way, &p->text);
+  st = assay_str_status(&p->text);
+  if (!st) st = fill_args(l, p);
+  if (st) return cuda_program_destroy(p), st;
+  *out = p;
+  return NULL;
+}
+
+void cuda_program_destroy(cuda_program_t* p) {
+  if (!p) return;
+  pointwise_deinit(&p->code);
+  assay_str_deinit(&p->text);
+  assay_free(p);
+}
+
+const pointwise_code_t* cuda_program_code(const cuda_program_t* p) { return &p->code; }
+const char* cuda_program_text(const cuda_program_t* p) { return assay_str_get(&p->text); }
+int cuda_program_vector(const cuda_program_t* p) { return p->vector; }
+
+bool cuda_program_forms(const cuda_program_t* p, assay_kernel_t* k) {
+  for (size_t i = 0; i < p->code.n_streams; i++) {
+    const pointwise_stream_t* s = &p->code.streams[i];
+    if (s->constant || s->input < 0) continue;
+    if (k->in[s->input].type) return false;
+    k->in[s->input] = (assay_storage_t){s->type, s->layout};
+  }
+  return true;
+}
+
+void cuda_program_fill(const cuda_program_t* p, const assay_device_ptr_t* in, program_args_t* out) {
+  *out = p->args;
+  for (size_t i = 0; i < p->code.n_streams; i++)
+    if (!p->code.streams[i].constant && p->code.streams[i].input >= 0)
+      out->streams[i] = in[p->code.streams[i].input];
+}

@@ -1,0 +1,233 @@
+// The texts of programs.
+#include <string.h>
+
+#include "backends/cuda/pointwise/program.h"
+
+static const char* word_name(assay_type_t t) {
+  switch (t) {
+    case ASSAY_TYPE_FLOAT16:
+      return "f16";
+    case ASSAY_TYPE_BFLOAT16:
+      return "bf16";
+    case ASSAY_TYPE_BOOL:
+      return "b8";
+    case ASSAY_TYPE_UINT8:
+      return "u8";
+    case ASSAY_TYPE_INT8:
+      return "s8";
+    case ASSAY_TYPE_UINT16:
+      return "u16";
+    case ASSAY_TYPE_INT16:
+      return "s16";
+    case ASSAY_TYPE_UINT32:
+      return "u32";
+    case ASSAY_TYPE_INT32:
+      return "s32";
+    case ASSAY_TYPE_UINT64:
+      return "u64";
+    case ASSAY_TYPE_INT64:
+      return "s64";
+    default:
+      return "f32";
+  }
+}
+
+// do_ADD, or one of vmath's in the form in which its result is used.
+static void print_function(const pointwise_code_t* c, int f, bool last, assay_type_t out,
+                           assay_str_t* text) {
+#define POINTWISE(name, n, expression) #name,
+  static const char* const floats[] = {
+#include "backends/layers/pointwise_functions.inc"
+  };
+#undef POINTWISE
+#define POINTWISE_INTEGER(name, expression) #name,
+  static const char* const integers[] = {
+#include "backends/layers/pointwise_integers.inc"
+  };
+#undef POINTWISE_INTEGER
+#define VFAST(name, in_float32, in_float64) #name,
+#define VFUNCTION(name, n_in, in_float64) #name,
+  static const char* const vmath[] = {
+#include "backends/vmath/functions.inc"
+  };
+#undef VFAST
+#undef VFUNCTION
+  static const char* const uses[] = {
+      [CPU_V_FLOAT32] = "float", [CPU_V_FLOAT16] = "half", [CPU_V_BFLOAT16] = "bf16"};
+  if (c->integers && f == POINTWISE_INT_OF_FLOAT)
+    assay_str_printf(text, "to_%s_of", word_name(out));
+  else if (c->integers)
+    assay_str_printf(text, "do_%s", integers[f]);
+  else if (f < POINTWISE_VMATH)
+    assay_str_printf(text, "do_%s", floats[f]);
+  else
+    assay_str_printf(text, "%s_%s", uses[last ? pointwise_use(out) : CPU_V_FLOAT32],
+                     vmath[f - POINTWISE_VMATH]);
+}
+
+static bool is_scalar(const pointwise_stream_t* s) { return s->constant && s->n_constant == 1; }
+static bool in_memory(const pointwise_stream_t* s) {
+  return s->input != POINTWISE_RESULT && !is_scalar(s);
+}
+
+static void print_operand(const pointwise_code_t* c, int operand, assay_str_t* text) {
+  if (operand < 0)
+    assay_str_append(text, "0");
+  else if (operand >= POINTWISE_STREAMS)
+    assay_str_printf(text, "v%d", operand - POINTWISE_STREAMS);
+  else if (c->streams[operand].input == POINTWISE_RESULT)
+    assay_str_append(text, "x");
+  else if (is_scalar(&c->streams[operand]))
+    assay_str_printf(text, "p->scalars[%d]", operand);
+  else
+    assay_str_printf(text, "s%d", operand);
+}
+
+static unsigned bits_of(float x) {
+  unsigned b;
+  memcpy(&b, &x, sizeof b);
+  return b;
+}
+
+static const char* value_type(const pointwise_code_t* c, const pointwise_stream_t* s) {
+  return !c->integers || assay_type_is_kernel_float(s->type) ? "float" : "int64_t";
+}
+
+// What is done to one element.
+static void print_code(const pointwise_code_t* c, assay_type_t out, assay_str_t* text) {
+  assay_str_append(text, "DEVICE value_t program_of(float x, ");
+  for (size_t s = 0; s < c->n_streams; s++)
+    if (in_memory(&c->streams[s]))
+      assay_str_printf(text, "%s s%d, ", value_type(c, &c->streams[s]), (int)s);
+  assay_str_append(text, "const program_args_t* p) {\n  (void)x, (void)p;\n");
+  for (size_t i = 0; i < c->n_code; i++) {
+    const pointwise_instruction_t* code = &c->code[i];
+    const bool from_float = c->integers && code->function == POINTWISE_INT_OF_FLOAT;
+    if (!from_float)
+      assay_str_printf(text, "  const float p%d[2] = {float_of(0x%08xu), float_of(0x%08xu)};\n",
+                       (int)i, bits_of(code->param[0]), bits_of(code->param[1]));
+    assay_str_printf(text, "  const value_t v%d = ", (int)i);
+    print_function(c, code->function, i + 1 == c->n_code, out, text);
+    const bool simple = c->integers || code->function < POINTWISE_VMATH;
+    const int n = from_float ? 1 : simple ? 3 : 2;
+    for (int k = 0; k < n; k++) {
+      assay_str_append(text, k ? ", " : "(");
+      print_operand(c, code->operand[k], text);
+    }
+    if (!from_float) assay_str_printf(text, ", p%d", (int)i);
+    assay_str_append(text, ");\n");
+  }
+  assay_str_printf(text, "  return v%d;\n}\n", (int)c->n_code - 1);
+}
+
+// ---- where elements are -------------------------------------------------------------------------
+
+static bool needs_row(const pointwise_code_t* c, size_t s) {
+  return in_memory(&c->streams[s]) && c->walks[s].access == POINTWISE_STRIDED;
+}
+
+// The row's number in each dimension, where a stream goes by it.
+static void print_row(const pointwise_code_t* c, assay_str_t* text) {
+  bool needed = false;
+  for (size_t s = 0; s < c->n_streams; s++) needed |= needs_row(c, s);
+  if (!needed) return;
+  assay_str_append(text, "  index_t rest = row;\n");
+  for (int d = c->rank - 2; d > 0; d--)
+    assay_str_printf(text,
+                     "  const index_t r%d = rest %% (index_t)p->dims[%d];\n"
+                     "  rest /= (index_t)p->dims[%d];\n  (void)r%d;\n",
+                     d, d, d, d);
+  if (c->rank > 1) assay_str_append(text, "  const index_t r0 = rest;\n  (void)r0;\n");
+}
+
+static void print_place(const pointwise_code_t* c, size_t s, assay_str_t* text) {
+  const pointwise_walk_t* w = &c->walks[s];
+  const int last = c->rank - 1;
+  if (w->access == POINTWISE_WHOLE) {
+    assay_str_append(text, last ? "row * (index_t)p->columns + column" : "column");
+    return;
+  }
+  bool any = false;
+  for (int d = 0; d < last; d++)
+    if (w->strides[d]) {
+      assay_str_printf(text, "%sr%d * (index_t)p->strides[%d][%d]", any ? " + " : "", d, (int)s, d);
+      any = true;
+    }
+  if (w->strides[last] == 1)
+    assay_str_printf(text, "%scolumn", any ? " + " : "");
+  else if (w->strides[last])
+    assay_str_printf(text, "%scolumn * (index_t)p->strides[%d][%d]", any ? " + " : "", (int)s,
+                     last);
+  else if (!any)
+    assay_str_append(text, "0");
+}
+
+static void print_call(const pointwise_code_t* c, const char* x, bool vector, assay_str_t* text) {
+  assay_str_printf(text, "program_of(%s, ", x);
+  for (size_t s = 0; s < c->n_streams; s++)
+    if (in_memory(&c->streams[s]))
+      assay_str_printf(text, "s%d%s, ", (int)s,
+                       vector && c->walks[s].strides[c->rank - 1] ? "[i]" : "");
+  assay_str_append(text, "p);\n}\n");
+}
+
+static void print_one(const pointwise_code_t* c, assay_str_t* text) {
+  assay_str_append(text,
+                   "DEVICE value_t program(float x, index_t row, index_t column, const "
+                   "program_args_t* p) {\n  (void)row, (void)column;\n");
+  print_row(c, text);
+  for (size_t s = 0; s < c->n_streams; s++) {
+    if (!in_memory(&c->streams[s])) continue;
+    const char* word = word_name(c->streams[s].type);
+    assay_str_printf(text, "  const %s s%d = of_%s(GLOBAL(const word_%s, p->streams[%d])[",
+                     value_type(c, &c->streams[s]), (int)s, word, word, (int)s);
+    print_place(c, s, text);
+    assay_str_append(text, "]);\n");
+  }
+  assay_str_append(text, "  return ");
+  print_call(c, "x", false, text);
+}
+
+// Streams that run along the row as vectors, others element by element or once.
+static void print_vector(const pointwise_code_t* c, assay_str_t* text) {
+  const int last = c->rank - 1;
+  assay_str_append(text,
+                   "DEVICE void program_vector(const float* x, index_t row, index_t column, const "
+                   "program_args_t* p, value_t* y) {\n  (void)x, (void)row, (void)column;\n");
+  print_row(c, text);
+  for (size_t s = 0; s < c->n_streams; s++) {
+    if (!in_memory(&c->streams[s])) continue;
+    const int64_t step = c->walks[s].strides[last];
+    const char *word = word_name(c->streams[s].type), *type = value_type(c, &c->streams[s]);
+    assay_str_printf(text, "  const word_%s* at%d = GLOBAL(const word_%s, p->streams[%d]) + (",
+                     word, (int)s, word, (int)s);
+    print_place(c, s, text);
+    assay_str_append(text, ");\n");
+    if (step == 0)
+      assay_str_printf(text, "  const %s s%d = of_%s(*at%d);\n", type, (int)s, word, (int)s);
+    else if (step == 1)
+      assay_str_printf(text, "  %s s%d[PROGRAM_VECTOR];\n  LOAD_VECTOR(%s, at%d, s%d)\n", type,
+                       (int)s, word, (int)s, (int)s);
+    else
+      assay_str_printf(text,
+                       "  %s s%d[PROGRAM_VECTOR];\n  UNROLL for (int i = 0; i < PROGRAM_VECTOR; "
+                       "i++) s%d[i] = of_%s(at%d[(index_t)i * (index_t)p->strides[%d][%d]]);\n",
+                       type, (int)s, (int)s, word, (int)s, (int)s, last);
+  }
+  assay_str_append(text, "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) y[i] = ");
+  print_call(c, "x ? x[i] : 0", true, text);
+}
+
+void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way,
+                        assay_str_t* text) {
+  if (c->integers) assay_str_append(text, "#define PROGRAM_INTEGERS\n");
+  assay_str_printf(text,
+                   "#define PROGRAM_OUT %s\n#define PROGRAM_VECTOR %d\n#define PROGRAM_ROWS %d\n"
+                   "#include \"program_args.h\"\n#include \"functions.h\"\n"
+                   "typedef %s index_t;\n",
+                   word_name(way->out), way->vector, c->rank > 1,
+                   way->short_index ? "uint32_t" : "int64_t");
+  print_code(c, way->out, text);
+  print_one(c, text);
+  if (way->vector > 1) print_vector(c, text);
+}

@@ -1,0 +1,95 @@
+// Constants of products in a device's memory.
+#include "backends/cuda/product/constants.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/shown.h"
+#include "exec/device/resident.h"
+
+// Floats of the host that become elements of a type on the device.
+typedef struct floats {
+  const cuda_own_t* own;
+  const float* at;
+  int64_t n;
+  assay_type_t type;
+} floats_t;
+
+static assay_status_t fill(void* user, assay_queue_t* q, assay_device_ptr_t to) {
+  const floats_t* f = user;
+  const assay_device_driver_t* driver = f->own->device->driver;
+  const size_t bytes = (size_t)f->n * sizeof(float);
+  const assay_reformat_t m = {.rank = 1,
+                              .dims = {f->n},
+                              .size = f->n,
+                              .from = {ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN},
+                              .to = {f->type, ASSAY_LAYOUT_PLAIN},
+                              .through = f->type};
+  assay_device_ptr_t wide = 0;
+  if (f->type == ASSAY_TYPE_FLOAT) return driver->upload(q, f->at, to, bytes);
+  ASSAY_TRY(driver->alloc(q, bytes, &wide));
+  assay_status_t st = driver->upload(q, f->at, wide, bytes);
+  if (!st) st = cuda_move(f->own, &m, q, wide, to);
+  driver->free(q, wide);
+  return st;
+}
+
+// Takes the key and what the floats lie in, also where it fails.
+static assay_status_t bring(const assay_sized_layer_t* l, assay_str_t* take_key, float* take,
+                            int64_t n, assay_type_t type, assay_device_ptr_t* out) {
+  floats_t f = {cuda_own_of(l), take, n, type};
+  const size_t bytes = (size_t)n * assay_kernel_float_bytes(type);
+  assay_status_t st = assay_str_status(take_key);
+  if (!st) st = assay_resident_get(l->resident, assay_str_get(take_key), bytes, fill, &f, out);
+  assay_str_deinit(take_key);
+  assay_free(take);
+  return st;
+}
+
+assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t* bias, int64_t n,
+                             assay_device_ptr_t* out) {
+  float *given = NULL, *all = NULL;
+  assay_str_t key = {0};
+  ASSAY_TRY(assay_operand_floats(bias, &given));
+  assay_status_t st = assay_new_array((size_t)n, sizeof *all, &all);
+  for (int64_t i = 0; !st && i < n; i++) all[i] = given[bias->size == 1 ? 0 : i];
+  assay_free(given);
+  if (st) return st;
+  assay_str_printf_raw(&key, "%s as %lld floats of %s", bias->value->name, (long long)n,
+                       assay_type_name(bias->type));
+  return bring(l, &key, all, n, ASSAY_TYPE_FLOAT, out);
+}
+
+// Where the weight of a channel made (of all groups), a channel read (of its group) and a tap lies.
+static int64_t given_at(const cuda_taps_t* t, int64_t made, int64_t read, int64_t tap) {
+  if (!t->transposed) return (made * t->cg + read) * t->taps + tap;
+  const int64_t group = made / t->mg;
+  return ((group * t->cg + read) * t->mg + made % t->mg) * t->taps + tap;
+}
+
+static void reorder(const cuda_taps_t* t, const float* from, float* to) {
+  for (int64_t made = 0; made < t->m; made++)
+    for (int64_t tap = 0; tap < t->taps; tap++)
+      for (int64_t read = 0; read < t->cg; read++) {
+        const int64_t term = tap * t->cg + read;
+        const int64_t at = t->terms_first ? term * t->m + made : made * t->taps * t->cg + term;
+        to[at] = from[given_at(t, made, read, tap)];
+      }
+}
+
+assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
+                             const cuda_taps_t* t, assay_device_ptr_t* out) {
+  const float* given = NULL;
+  float *made = NULL, *ordered = NULL;
+  assay_str_t key = {0};
+  ASSAY_TRY(assay_operand_view(weights, &given, &made));
+  assay_status_t st = assay_new_array((size_t)weights->size, sizeof *ordered, &ordered);
+  if (!st) reorder(t, given, ordered);
+  assay_free(made);
+  if (st) return st;
+  assay_str_printf_raw(&key, "%s as %s, %s of %lld x %lld x %lld%s", weights->value->name,
+                       assay_type_name(weights->type), t->terms_first ? "terms" : "columns",
+                       (long long)t->m, (long long)t->taps, (long long)t->cg,
+                       t->transposed ? " transposed" : "");
+  return bring(l, &key, ordered, weights->size, weights->type, out);
+}

@@ -1,0 +1,21 @@
+// Constants of products in a device's memory, in the order in which kernels read them.
+#ifndef ASSAY_BACKENDS_CUDA_PRODUCT_CONSTANTS_H_
+#define ASSAY_BACKENDS_CUDA_PRODUCT_CONSTANTS_H_
+
+#include "backends/cuda/tactic.h"
+
+// A bias of n elements, or one for all, as n elements of float32.
+assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t* bias, int64_t n,
+                             assay_device_ptr_t* out) ASSAY_MUST_USE;
+
+// Weights of a convolution, [m, cg, taps] (transposed: [groups * cg, mg, taps]), of the operand's
+// type.
+typedef struct cuda_taps {
+  int64_t m, mg, cg, taps;
+  bool transposed;
+  bool terms_first;  // as [taps, cg, m], and else as [m, taps, cg]
+} cuda_taps_t;
+assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
+                             const cuda_taps_t* t, assay_device_ptr_t* out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_BACKENDS_CUDA_PRODUCT_CONSTANTS_H_

@@ -1,0 +1,85 @@
+// Kernels of products.
+#include "backends/cuda/product/product.h"
+
+#include "base/alloc.h"
+
+typedef struct product_kernel {
+  assay_kernel_t base;
+  cuda_product_t p;
+  cuda_program_t* program;  // NULL: nothing comes after it
+  cuda_kernel_t kernel;
+  cuda_grid_t grid;
+} product_kernel_t;
+
+static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
+                              const assay_device_ptr_t* out, assay_device_ptr_t scratch) {
+  const product_kernel_t* k = (const product_kernel_t*)base;
+  product_args_t args = k->p.args;
+  (void)scratch;
+  args.x = in[k->p.x];
+  if (k->p.w >= 0) args.w = in[k->p.w];
+  args.y = out[0];
+  if (k->program) cuda_program_fill(k->program, in, &args.program);
+  return cuda_queue_launch(q, k->kernel, &k->grid, &args);
+}
+
+static void destroy(assay_kernel_t* k) {
+  cuda_program_destroy(((product_kernel_t*)k)->program);
+  assay_free(k);
+}
+
+assay_status_t cuda_product_program(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                    cuda_program_t** out, bool* ok) {
+  const pointwise_options_t options = {.first = 1,
+                                       .result = l->layer->nodes[0]->outputs[0],
+                                       .layout = p->layout,
+                                       .columns = p->args.y_row};
+  *out = NULL;
+  if (l->layer->n_nodes == 1) return NULL;
+  ASSAY_TRY(cuda_program_make(l, &options, out));
+  *ok = *out != NULL;
+  return NULL;
+}
+
+// The forms of the operands; *ok false: the program reads one in another form than the product.
+static void set_forms(const cuda_product_t* p, product_kernel_t* k, bool* ok) {
+  k->base.in[p->x] = (assay_storage_t){p->in, p->layout};
+  if (p->w >= 0) k->base.in[p->w] = (assay_storage_t){p->in, ASSAY_LAYOUT_PLAIN};
+  k->base.out[0] = (assay_storage_t){p->out, p->layout};
+  *ok = !k->program || cuda_program_forms(k->program, &k->base);
+}
+
+static assay_status_t load(const assay_sized_layer_t* l, const cuda_source_t* source,
+                           product_kernel_t* k) {
+  assay_str_t options = {0};
+  assay_str_printf(&options, "%s -DEPILOGUE=%d", source->options, k->program != NULL);
+  cuda_source_t whole = *source;
+  whole.options = assay_str_get(&options);
+  whole.program = k->program ? cuda_program_text(k->program) : NULL;
+  assay_status_t st = assay_str_status(&options);
+  if (!st) st = cuda_function_get(cuda_own_of(l)->functions, &whole, &k->kernel);
+  assay_str_deinit(&options);
+  return st;
+}
+
+assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                   const cuda_source_t* source, const cuda_grid_t* grid,
+                                   assay_kernel_t** out) {
+  product_kernel_t* k = NULL;
+  bool ok = true;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
+  k->p = *p;
+  k->grid = *grid;
+  assay_status_t st = cuda_product_program(l, p, &k->program, &ok);
+  if (!st && ok) set_forms(p, k, &ok);
+  if (!st && ok) st = load(l, source, k);
+  if (st || !ok) return destroy(&k->base), st;
+  *out = &k->base;
+  return NULL;
+}
+
+void cuda_product_options(const cuda_product_t* p, assay_str_t* out) {
+  assay_str_printf(out, "-DIN=%s -DOUT=%s -DCONV=%d", cuda_type_name(p->in), cuda_type_name(p->out),
+                   (int)p->left);
+}

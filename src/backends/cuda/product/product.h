@@ -1,0 +1,46 @@
+// Products of matrices, and convolutions as such products: what the tactics of them have in common.
+#ifndef ASSAY_BACKENDS_CUDA_PRODUCT_PRODUCT_H_
+#define ASSAY_BACKENDS_CUDA_PRODUCT_PRODUCT_H_
+
+#include "backends/cuda/kernels/product_args.h"
+#include "backends/cuda/pointwise/program.h"
+#include "backends/cuda/tactic.h"
+
+typedef enum cuda_left { CUDA_LEFT_MATRIX = 0, CUDA_LEFT_CONV, CUDA_LEFT_TRANSPOSED } cuda_left_t;
+
+// What a layer multiplies. Addresses are filled in where it runs, but for those of constants that
+// it has packed.
+typedef struct cuda_product {
+  product_args_t args;
+  cuda_left_t left;
+  int x, w;  // inputs of the layer; w -1: the weights are constants, packed (args.w)
+  assay_type_t in, out;
+  bool tf32;  // float32 is rounded to tf32 where it is multiplied
+  assay_layout_t layout;
+} cuda_product_t;
+
+// *ok false: the layer is no product, or not one of this form. Weights of convolutions and biases
+// are brought to the device. Errors: NO_MEMORY, DEVICE; sizes that do not fit together.
+assay_status_t cuda_product_read(const assay_sized_layer_t* l, cuda_product_t* p,
+                                 bool* ok) ASSAY_MUST_USE;
+
+// Weights of groups with few columns: [terms, columns of all groups] instead of
+// [columns of all groups, terms], for direct_conv.cu.
+assay_status_t cuda_product_read_direct(const assay_sized_layer_t* l, cuda_product_t* p,
+                                        bool* ok) ASSAY_MUST_USE;
+
+// What the layer does after the product; *out stays NULL where there is nothing, and *ok becomes
+// false where no program does it. Destroyed with cuda_program_destroy.
+assay_status_t cuda_product_program(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                    cuda_program_t** out, bool* ok) ASSAY_MUST_USE;
+
+// A kernel of a product that was read: that of a source (with its options; what comes after the
+// product is added), on this grid. *out stays NULL where no program does what comes after it.
+assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                   const cuda_source_t* source, const cuda_grid_t* grid,
+                                   assay_kernel_t** out) ASSAY_MUST_USE;
+
+// Options that all kernels of products have.
+void cuda_product_options(const cuda_product_t* p, assay_str_t* out);
+
+#endif  // ASSAY_BACKENDS_CUDA_PRODUCT_PRODUCT_H_

@@ -1,0 +1,115 @@
+// Products on tensor cores by mma.sync (kernels/product_mma.cu).
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/cuda/product/product.h"
+
+typedef struct tile_shape {
+  int rows, columns, down, across;  // the tile; its warps
+} tile_shape_t;
+
+static const tile_shape_t shapes[] = {
+    {64, 64, 2, 2}, {128, 128, 2, 2}, {128, 64, 2, 2}, {32, 64, 1, 4}, {16, 64, 1, 4}};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes, STEP_BYTES = 128, STAGES = 2 };
+
+static int64_t blocks_of(const product_args_t* a, int rows, int columns) {
+  return a->matrices * ((a->m + rows - 1) / rows) * ((a->n + columns - 1) / columns);
+}
+
+// Waves of blocks over the multiprocessors: 1024 multiply-adds of 16 bits a clock each (half of
+// tf32), of which larger tiles reach a larger share.
+static double predict(const cuda_own_t* own, const cuda_product_t* p, const tile_shape_t* s) {
+  const double blocks = (double)blocks_of(&p->args, s->rows, s->columns);
+  const double waves = ceil(blocks / own->properties.multiprocessors);
+  const double share = 0.7 * s->rows * s->columns / (s->rows * s->columns + 64.0 * 64);
+  const double rate = (p->in == ASSAY_TYPE_FLOAT ? 512 : 1024) * 1700 * share;
+  return 2 + waves * (0.7 + (double)p->args.k * s->rows * s->columns / rate);
+}
+
+static bool is_for(const cuda_product_t* p) { return p->in != ASSAY_TYPE_FLOAT || p->tf32; }
+
+static bool suits(const cuda_product_t* p, const tile_shape_t* s) {
+  return blocks_of(&p->args, s->rows, s->columns) <= INT32_MAX;
+}
+
+static bool steps_fit(const int64_t* steps, int n, int64_t piece) {
+  bool fit = true;
+  for (int i = 0; i < n; i++) fit &= steps[i] % piece == 0;
+  return fit;
+}
+
+// Whether pieces of 16 bytes along k lie at multiples of 16 bytes.
+static bool x_is_fast(const cuda_product_t* p, int64_t piece) {
+  const product_args_t* a = &p->args;
+  if (!steps_fit(a->x_step, a->n_dims, piece) || a->k % piece) return false;
+  if (p->left) return a->channels % piece == 0 && a->x_place % piece == 0;
+  return a->x_k == 1 && a->x_row % piece == 0;
+}
+
+static int w_way(const cuda_product_t* p, int64_t piece) {
+  const product_args_t* a = &p->args;
+  if (!steps_fit(a->w_step, a->n_dims, piece)) return 0;
+  if (a->w_k == 1 && a->w_column % piece == 0 && a->k % piece == 0) return 1;
+  return a->w_column == 1 && a->w_k % piece == 0 && a->n % piece == 0 ? 2 : 0;
+}
+
+static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
+  cuda_product_t p;
+  bool ok = false;
+  *out_n = 0;
+  ASSAY_TRY(cuda_product_read(l, &p, &ok));
+  for (int i = 0; ok && is_for(&p) && i < N_SHAPES; i++) {
+    if (!suits(&p, &shapes[i])) continue;
+    assay_variant_t* v = &out[(*out_n)++];
+    *v = (assay_variant_t){.numerics = "tensor", .predicted = predict(l->own, &p, &shapes[i])};
+    snprintf(v->name, sizeof v->name, "%dx%d", shapes[i].rows, shapes[i].columns);
+  }
+  return NULL;
+}
+
+static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                   assay_kernel_t** out) {
+  cuda_product_t p;
+  bool ok = false;
+  int rows = 0, columns = 0;
+  const tile_shape_t* s = NULL;
+  assay_str_t options = {0};
+  ASSAY_TRY(cuda_product_read(l, &p, &ok));
+  if (!ok || !is_for(&p) || sscanf(v->name, "%dx%d", &rows, &columns) != 2) return NULL;
+  for (int i = 0; i < N_SHAPES; i++)
+    if (shapes[i].rows == rows && shapes[i].columns == columns) s = &shapes[i];
+  if (!s || !suits(&p, s)) return NULL;
+  const bool wide = p.in == ASSAY_TYPE_FLOAT;
+  const int64_t piece = wide ? 4 : 8;
+  cuda_product_options(&p, &options);
+  assay_str_printf(&options,
+                   " -DIN_IS_F32=%d -DBM=%d -DBN=%d -DWM=%d -DWN=%d -DX_FAST=%d -DW_FAST=%d", wide,
+                   rows, columns, s->down, s->across, x_is_fast(&p, piece), w_way(&p, piece));
+  const int shared = STAGES * (rows + columns) * STEP_BYTES;
+  const cuda_source_t source = {.file = "product_mma.cu",
+                                .kernel = "product_mma",
+                                .options = assay_str_get(&options),
+                                .shared_bytes = shared};
+  const cuda_grid_t grid = {.blocks = blocks_of(&p.args, rows, columns),
+                            .threads = 32 * s->down * s->across,
+                            .shared_bytes = shared};
+  assay_status_t st = assay_str_status(&options);
+  if (!st) st = cuda_product_kernel(l, &p, &source, &grid, out);
+  assay_str_deinit(&options);
+  return st;
+}
+
+// A step's 16 products (8 of tf32) and the accumulator are cut where the largest one's 25th bit is:
+// no more than if each were added by a sum that rounds towards zero.
+const assay_tactic_t cuda_tactic_product_mma = {
+    .name = "product_mma",
+    .source = "assay",
+    .variants = variants,
+    .make_variant = make_variant,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .truncates = true,
+                 .fma = true,
+                 .by_definition = true,
+                 .function_ulps = 4},
+};

@@ -1,0 +1,121 @@
+// What a layer that is MatMul or Gemm multiplies; Conv and ConvTranspose: read_conv.c.
+#include <string.h>
+
+#include "backends/cuda/product/constants.h"
+#include "backends/cuda/product/read_conv.h"
+
+// Dimension i of an operand, with ones in front.
+static int64_t dim_of(const assay_operand_t* o, int rank, int i) {
+  return i < rank - o->rank ? 1 : o->dims[i - (rank - o->rank)];
+}
+
+// The dimensions of the batch; false: they do not fit together, or are too many.
+static bool read_batch(const assay_operand_t* x, const assay_operand_t* w, int rank,
+                       product_args_t* a) {
+  int64_t x_step = a->m * a->k, w_step = a->k * a->n, y_step = a->m * a->n;
+  if (rank - 2 > PRODUCT_DIMS) return false;
+  a->n_dims = rank - 2;
+  a->matrices = 1;
+  for (int i = rank - 3; i >= 0; i--) {
+    const int64_t of_x = dim_of(x, rank, i), of_w = dim_of(w, rank, i);
+    if (of_x != of_w && of_x != 1 && of_w != 1) return false;
+    a->dims[i] = of_x > of_w ? of_x : of_w;
+    a->x_step[i] = of_x == 1 ? 0 : x_step;
+    a->w_step[i] = of_w == 1 ? 0 : w_step;
+    a->y_step[i] = y_step;
+    x_step *= of_x;
+    w_step *= of_w;
+    y_step *= a->dims[i];
+    if (!assay_mul_i64(a->matrices, a->dims[i], &a->matrices)) return false;
+  }
+  return true;
+}
+
+// One right side for all: rows of the batch are rows of one product.
+static void join_batch(product_args_t* a) {
+  for (int i = 0; i < a->n_dims; i++)
+    if (a->w_step[i] || !a->x_step[i]) return;
+  a->m *= a->matrices;
+  a->matrices = 1;
+  a->n_dims = 0;
+}
+
+static bool read_sides(const assay_sized_layer_t* l, cuda_product_t* p, bool x_turned,
+                       bool w_turned) {
+  const assay_operand_t *x = &l->in[p->x], *w = &l->in[p->w], *y = &l->out[0];
+  product_args_t* a = &p->args;
+  const int rank = x->rank > w->rank ? x->rank : w->rank;
+  if (x->rank < 2 || w->rank < 2) return false;
+  a->m = dim_of(x, rank, x_turned ? rank - 1 : rank - 2);
+  a->k = dim_of(x, rank, x_turned ? rank - 2 : rank - 1);
+  a->n = dim_of(w, rank, w_turned ? rank - 2 : rank - 1);
+  if (a->k != dim_of(w, rank, w_turned ? rank - 1 : rank - 2) || !read_batch(x, w, rank, a))
+    return false;
+  a->x_row = x_turned ? 1 : a->k;
+  a->x_k = x_turned ? a->m : 1;
+  a->w_k = w_turned ? 1 : a->n;
+  a->w_column = w_turned ? a->k : 1;
+  a->y_row = a->n;
+  int64_t size;
+  if (!assay_mul_i64(a->m * a->n, a->matrices, &size) || size != y->size) return false;
+  if (!x_turned) join_batch(a);
+  return true;
+}
+
+// Gemm's third input: an element a column, or one for all, that is a constant.
+static assay_status_t read_addend(const assay_sized_layer_t* l, const assay_node_t* n,
+                                  cuda_product_t* p, bool* ok) {
+  if (n->n_inputs < 3 || !n->inputs[2]) return NULL;
+  const assay_operand_t* c = assay_sized_input(l, n->inputs[2]);
+  *ok = c && c->constant && (c->size == 1 || c->size == p->args.n) &&
+        (c->size == 1 || c->dims[c->rank - 1] == c->size);
+  return *ok ? cuda_bias_get(l, c, p->args.n, &p->args.bias) : NULL;
+}
+
+static assay_status_t read_product(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {
+  const assay_node_t* n = l->layer->nodes[0];
+  const bool gemm = strcmp(n->op_type, "Gemm") == 0;
+  p->w = assay_sized_input_index(l, n->inputs[1]);
+  *ok = p->w >= 0 && l->in[p->w].type == p->in &&
+        (!gemm || (assay_attr_f64(n, "alpha", 1) == 1 && assay_attr_f64(n, "beta", 1) == 1)) &&
+        read_sides(l, p, gemm && assay_attr_i64(n, "transA", 0) != 0,
+                   gemm && assay_attr_i64(n, "transB", 0) != 0);
+  return *ok && gemm ? read_addend(l, n, p, ok) : NULL;
+}
+
+static assay_status_t read(const assay_sized_layer_t* l, bool direct, cuda_product_t* p, bool* ok) {
+  const assay_node_t* n = l->layer->nodes[0];
+  const bool product = strcmp(n->op_type, "MatMul") == 0 || strcmp(n->op_type, "Gemm") == 0;
+  const bool conv = strcmp(n->op_type, "Conv") == 0 || strcmp(n->op_type, "ConvTranspose") == 0;
+  *p = (cuda_product_t){.x = -1, .w = -1};
+  *ok = false;
+  if (*n->domain || !(product || conv) || (direct && product) || l->layer->int8 || l->n_out != 1 ||
+      !l->out[0].value || !l->out[0].size || n->n_inputs < 2)
+    return NULL;
+  p->x = assay_sized_input_index(l, n->inputs[0]);
+  if (p->x < 0 || !l->in[p->x].size) return NULL;
+  p->in = l->in[p->x].type;
+  p->out = l->out[0].type;
+  p->tf32 = l->layer->format == ASSAY_FORMAT_TF32;
+  if (!cuda_type_name(p->in) || !cuda_type_name(p->out)) return NULL;
+  *ok = true;
+  return product ? read_product(l, p, ok) : cuda_conv_read(l, direct, p, ok);
+}
+
+// Whether a program does what comes after the product.
+static assay_status_t check_program(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                    bool* ok) {
+  cuda_program_t* program = NULL;
+  ASSAY_TRY(cuda_product_program(l, p, &program, ok));
+  cuda_program_destroy(program);
+  return NULL;
+}
+
+assay_status_t cuda_product_read(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {
+  ASSAY_TRY(read(l, false, p, ok));
+  return *ok ? check_program(l, p, ok) : NULL;
+}
+
+assay_status_t cuda_product_read_direct(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {
+  return read(l, true, p, ok);
+}

@@ -1,0 +1,137 @@
+// What a layer that is Conv or ConvTranspose multiplies: a row is a place of the output, a term a
+// position of the kernel and a channel, a matrix a group.
+#include "backends/cuda/product/read_conv.h"
+
+#include <string.h>
+
+#include "backends/cuda/product/constants.h"
+#include "ops/conv/conv.h"
+#include "ops/conv/conv_transpose.h"
+
+// An operand's type and shape, as the functions of ops/ want them.
+static assay_tensor_t head_of(const assay_operand_t* o) {
+  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
+  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
+  return t;
+}
+
+static bool is_small(int64_t x) { return x >= 0 && x <= INT32_MAX / 4; }
+
+// Axes as the kernel walks them, those that are not there in front; transposed: windows are of the
+// output. False: numbers that are too large for it.
+static bool read_axes(const assay_window_t* w, bool transposed, product_args_t* a) {
+  const int missing = PRODUCT_AXES - w->rank;
+  if (missing < 0) return false;
+  for (int i = 0; i < PRODUCT_AXES; i++) {
+    a->axes[i] = (product_axis_t){1, 1, 1, 1, 1, 0};
+    if (i < missing) continue;
+    const assay_window_axis_t* x = &w->axis[i - missing];
+    if (!is_small(x->in) || !is_small(x->out) || !is_small(x->kernel) || !is_small(x->stride) ||
+        !is_small(x->dilation) || !is_small(x->kernel * x->dilation) ||
+        !is_small(x->out * x->stride) || x->pads[0] < -(INT32_MAX / 4) ||
+        x->pads[0] > INT32_MAX / 4)
+      return false;
+    a->axes[i] = (product_axis_t){(int32_t)(transposed ? x->out : x->in),
+                                  (int32_t)(transposed ? x->in : x->out),
+                                  (int32_t)x->kernel,
+                                  (int32_t)x->stride,
+                                  (int32_t)x->dilation,
+                                  (int32_t)x->pads[0]};
+  }
+  return true;
+}
+
+// Sizes of either kind.
+typedef struct sizes {
+  int64_t n, c, m, group, cg, mg, kernel_size, in_size, out_size;
+} sizes_t;
+
+static bool use_sizes(const sizes_t* s, cuda_product_t* p) {
+  product_args_t* a = &p->args;
+  int64_t rows, terms;
+  if (!assay_mul_i64(s->n, s->out_size, &rows) || !assay_mul_i64(s->kernel_size, s->cg, &terms) ||
+      !is_small(terms) || !is_small(s->m))
+    return false;
+  a->m = rows;
+  a->k = terms;
+  a->n = s->mg;
+  a->matrices = s->group;
+  a->n_dims = 1;
+  a->dims[0] = s->group;
+  a->x_step[0] = s->cg;
+  a->w_step[0] = s->mg * terms;
+  a->y_step[0] = s->mg;
+  a->w_k = 1;
+  a->w_column = terms;
+  a->y_row = s->m;
+  a->channels = (int32_t)s->cg;
+  a->x_sample = s->in_size * s->c;
+  a->x_place = s->c;
+  a->bias_step = (int32_t)s->mg;
+  return true;
+}
+
+static assay_status_t read_forward(const assay_node_t* n, const assay_tensor_t* x,
+                                   const assay_tensor_t* w, cuda_product_t* p, sizes_t* s,
+                                   bool* ok) {
+  assay_conv_t c;
+  ASSAY_TRY(assay_conv_read(n, x, w, NULL, false, &c));
+  *s = (sizes_t){c.n, c.c, c.m, c.group, c.cg, c.mg, c.kernel_size, c.in_size, c.out_size};
+  p->left = CUDA_LEFT_CONV;
+  *ok = read_axes(&c.w, false, &p->args);
+  return NULL;
+}
+
+static assay_status_t read_transposed(const assay_node_t* n, const assay_tensor_t* x,
+                                      const assay_tensor_t* w, const assay_operand_t* y,
+                                      cuda_product_t* p, sizes_t* s, bool* ok) {
+  assay_conv_transpose_t c;
+  ASSAY_TRY(assay_conv_transpose_read(n, x, w, NULL, n->op->since, &c));
+  *s = (sizes_t){c.n, c.c, c.m, c.group, c.cg, c.mg, c.kernel_size, c.in_size, c.out_size};
+  p->left = CUDA_LEFT_TRANSPOSED;
+  *ok = read_axes(&c.w, true, &p->args);
+  for (int i = 0; *ok && i < c.w.rank; i++) *ok = y->dims[2 + i] == c.w.axis[i].in;
+  return NULL;
+}
+
+static assay_status_t read_sizes(const assay_sized_layer_t* l, const assay_operand_t* w,
+                                 cuda_product_t* p, sizes_t* s, bool* ok) {
+  const assay_node_t* n = l->layer->nodes[0];
+  const assay_tensor_t x_head = head_of(&l->in[p->x]), w_head = head_of(w);
+  if (strcmp(n->op_type, "Conv") == 0)
+    ASSAY_TRY(read_forward(n, &x_head, &w_head, p, s, ok));
+  else
+    ASSAY_TRY(read_transposed(n, &x_head, &w_head, &l->out[0], p, s, ok));
+  // What does not fit together is for the emulated engine, which says so.
+  int64_t size;
+  *ok = *ok && use_sizes(s, p) && assay_mul_i64(p->args.m, s->m, &size) && size == l->out[0].size;
+  return NULL;
+}
+
+assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_product_t* p,
+                              bool* ok) {
+  const assay_node_t* n = l->layer->nodes[0];
+  const assay_operand_t* x = &l->in[p->x];
+  const assay_operand_t* w = assay_sized_input(l, n->inputs[1]);
+  const assay_operand_t* bias = NULL;
+  sizes_t s;
+  if (n->n_inputs > 2 && n->inputs[2]) {
+    bias = assay_sized_input(l, n->inputs[2]);
+    *ok = bias && bias->constant;
+  }
+  *ok = *ok && w && w->constant && w->type == p->in && x->rank >= 3 && x->rank <= 5 &&
+        w->rank == x->rank;
+  if (!*ok) return NULL;
+  p->layout = ASSAY_LAYOUT_CHANNELS_LAST;
+  ASSAY_TRY(read_sizes(l, w, p, &s, ok));
+  *ok = *ok && (!bias || bias->size == s.m);
+  if (!*ok) return NULL;
+  const cuda_taps_t taps = {.m = s.m,
+                            .mg = s.mg,
+                            .cg = s.cg,
+                            .taps = s.kernel_size,
+                            .transposed = p->left == CUDA_LEFT_TRANSPOSED,
+                            .terms_first = direct};
+  ASSAY_TRY(cuda_taps_get(l, w, &taps, &p->args.w));
+  return bias ? cuda_bias_get(l, bias, s.m, &p->args.bias) : NULL;
+}

@@ -1,0 +1,44 @@
+// What the files of the compiler of pointwise nodes share.
+#ifndef ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_
+#define ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_
+
+#include "backends/layers/pointwise.h"
+
+typedef struct pointwise_compiler {
+  const assay_sized_layer_t* l;
+  const pointwise_options_t* options;
+  pointwise_code_t* p;
+  // By dimension in memory, not merged.
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+  int64_t strides[POINTWISE_STREAMS][ASSAY_KERNEL_RANK];
+  // By instruction: the hidden value that it makes.
+  const assay_value_t* made[POINTWISE_INSTRUCTIONS];
+  assay_status_t status;
+} pointwise_compiler_t;
+
+// ---- streams (pointwise_streams.c); numbers of streams, -1: there is none -----------------------
+
+// Which dimension of the output comes at place i in memory.
+int pointwise_memory_order(const pointwise_compiler_t* c, int i);
+int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int input,
+                         bool integers);
+int pointwise_result_stream(pointwise_compiler_t* c);
+// A stream of one number a channel; the values are taken over.
+int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values);
+
+// ---- instructions (pointwise_instructions.c) ----------------------------------------------------
+
+// Operands are streams, or POINTWISE_STREAMS + an instruction; -1: there is none.
+// The stream or instruction that gives a value.
+int pointwise_value(pointwise_compiler_t* c, const assay_value_t* v, bool integers);
+int pointwise_emit(pointwise_compiler_t* c, int function, int n, const int* operands,
+                   const float* param, int cost);
+
+// ---- nodes --------------------------------------------------------------------------------------
+
+// The instruction that a node ends in.
+int pointwise_node(pointwise_compiler_t* c, const assay_node_t* n);      // pointwise_nodes.c
+int pointwise_int_node(pointwise_compiler_t* c, const assay_node_t* n);  // pointwise_integers.c
+
+#endif  // ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_

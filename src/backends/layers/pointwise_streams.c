@@ -1,0 +1,127 @@
+// How the operands of pointwise nodes lie along the output's elements.
+#include "backends/layers/pointwise_internal.h"
+#include "base/alloc.h"
+
+static bool channels_last(const pointwise_compiler_t* c, int rank) {
+  return c->options->layout == ASSAY_LAYOUT_CHANNELS_LAST && rank >= 3;
+}
+
+// Which dimension of the output comes at place i in memory.
+int pointwise_memory_order(const pointwise_compiler_t* c, int i) {
+  const int rank = c->l->out[0].rank;
+  if (!channels_last(c, rank) || i == 0) return i;
+  return i == rank - 1 ? 1 : i + 1;
+}
+
+// With at most one size other than 1: lies alike in every layout.
+static bool is_vector(const assay_operand_t* o) {
+  int n = 0;
+  for (int i = 0; i < o->rank; i++) n += o->dims[i] != 1;
+  return n <= 1;
+}
+
+// The steps in memory of an operand in a layout, by its own dimensions.
+static void own_strides(const assay_operand_t* o, assay_layout_t layout, int64_t* strides) {
+  const bool last = layout == ASSAY_LAYOUT_CHANNELS_LAST && o->rank >= 3;
+  int64_t step = last ? o->dims[1] : 1;
+  for (int i = o->rank - 1; i >= 0; i--) {
+    if (last && i == 1) continue;
+    strides[i] = step;
+    step *= o->dims[i];
+  }
+  if (last) strides[1] = 1;
+}
+
+// By place in memory of the output; false: it cannot be broadcast to it.
+static bool stream_strides(const pointwise_compiler_t* c, const assay_operand_t* o,
+                           assay_layout_t layout, int64_t* strides) {
+  const assay_operand_t* y = &c->l->out[0];
+  int64_t own[ASSAY_KERNEL_RANK] = {0};
+  if (o->rank > y->rank) return false;
+  own_strides(o, layout, own);
+  for (int i = 0; i < y->rank; i++) {
+    const int d = pointwise_memory_order(c, i), from = d - (y->rank - o->rank);
+    const int64_t size = from < 0 ? 1 : o->dims[from];
+    if (size != 1 && size != y->dims[d]) return false;
+    strides[i] = size == 1 ? 0 : own[from];
+  }
+  return true;
+}
+
+// The layout in which a stream is asked for: the output's, unless its dimensions are not those.
+static assay_layout_t stream_layout(const pointwise_compiler_t* c, const assay_operand_t* o) {
+  return is_vector(o) || o->rank != c->l->out[0].rank ? ASSAY_LAYOUT_PLAIN : c->options->layout;
+}
+
+// A constant's elements in the order of a layout.
+static assay_status_t constant_in_layout(const assay_operand_t* o, assay_layout_t layout,
+                                         float** out) {
+  float *plain = NULL, *x = NULL;
+  ASSAY_TRY(assay_operand_floats(o, &plain));
+  if (layout == ASSAY_LAYOUT_PLAIN || o->rank < 3) return *out = plain, NULL;
+  assay_status_t st = assay_new_array((size_t)o->size, sizeof *x, &x);
+  const int64_t places = assay_dims_product(o->dims, 2, o->rank), channels = o->dims[1];
+  for (int64_t i = 0; !st && i < o->size; i++) {
+    const int64_t place = i % places, channel = i / places % channels, n = i / places / channels;
+    x[(n * places + place) * channels + channel] = plain[i];
+  }
+  assay_free(plain);
+  *out = x;
+  return st;
+}
+
+static bool is_integer(const pointwise_compiler_t* c, assay_type_t t) {
+  if (c->options->integers && (t == ASSAY_TYPE_INT16 || t == ASSAY_TYPE_UINT16 ||
+                               t == ASSAY_TYPE_UINT32 || t == ASSAY_TYPE_UINT64))
+    return true;
+  return t == ASSAY_TYPE_INT8 || t == ASSAY_TYPE_UINT8 || t == ASSAY_TYPE_INT32 ||
+         t == ASSAY_TYPE_INT64;
+}
+
+static int new_stream(pointwise_compiler_t* c, pointwise_stream_t s) {
+  if (c->p->n_streams == POINTWISE_STREAMS) return assay_free(s.constant), -1;
+  c->p->streams[c->p->n_streams] = s;
+  return (int)c->p->n_streams++;
+}
+
+int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int input,
+                         bool integers) {
+  pointwise_stream_t s = {.input = input, .type = o->type, .layout = stream_layout(c, o)};
+  for (size_t i = 0; i < c->p->n_streams; i++)
+    if (c->p->streams[i].input == input) return (int)i;
+  if (!assay_type_is_kernel_float(o->type) && o->type != ASSAY_TYPE_BOOL &&
+      !(integers && is_integer(c, o->type)))
+    return -1;
+  if (c->p->n_streams == POINTWISE_STREAMS ||
+      !stream_strides(c, o, s.layout, c->strides[c->p->n_streams]))
+    return -1;
+  if (o->constant && assay_type_is_kernel_float(o->type) && o->size <= c->options->max_copied) {
+    c->status = constant_in_layout(o, s.layout, &s.constant);
+    if (c->status) return -1;
+    s.type = ASSAY_TYPE_FLOAT;
+    s.n_constant = o->size;
+  }
+  return new_stream(c, s);
+}
+
+int pointwise_result_stream(pointwise_compiler_t* c) {
+  for (size_t i = 0; i < c->p->n_streams; i++)
+    if (c->p->streams[i].input == POINTWISE_RESULT) return (int)i;
+  if (c->p->n_streams == POINTWISE_STREAMS ||
+      !stream_strides(c, &c->l->out[0], c->options->layout, c->strides[c->p->n_streams]))
+    return -1;
+  return new_stream(c, (pointwise_stream_t){.input = POINTWISE_RESULT, .type = ASSAY_TYPE_FLOAT});
+}
+
+// A stream of one number a channel; the values are taken over.
+int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values) {
+  const assay_operand_t* y = &c->l->out[0];
+  const pointwise_stream_t s = {.input = POINTWISE_NO_INPUT,
+                                .type = ASSAY_TYPE_FLOAT,
+                                .constant = take_values,
+                                .n_constant = y->dims[1]};
+  if (c->p->n_streams == POINTWISE_STREAMS) return assay_free(take_values), -1;
+  for (int i = 0; i < y->rank; i++)
+    c->strides[c->p->n_streams][i] = pointwise_memory_order(c, i) == 1 && y->dims[1] != 1;
+  return new_stream(c, s);
+}

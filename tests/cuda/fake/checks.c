@@ -1,0 +1,292 @@
+// Each access of a kernel to memory: within bounds, and not in a race with another lane's.
+//
+// For every byte it is kept who wrote and who read last, and when: two accesses of which one
+// writes race if different lanes made them with no barrier in between: of the block, or of the warp
+// where it is one; lanes of different blocks always do.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "internal.h"
+
+enum { GRANULE = 1, LARGE = 1 << 16 };
+
+// A cell, from the lowest bit: 14 bits of the warp's epoch, 14 of the block's, 20 of the block's
+// number, 10 of the thread, 2 of how (below), 4 of which bytes.
+typedef _Atomic uint64_t cell_t;
+enum { BY_ONE, BY_LANES, BY_WARPS, BY_BLOCKS, WAS_ASKED = BY_LANES, WAS_ATOMIC = BY_WARPS };
+
+struct history {
+  size_t n, mapped;
+  cell_t *written, *read;
+  atomic_uint launch;           // of which the cells are
+  atomic_uint last_written_by;  // a launch
+};
+
+static atomic_uint this_launch = 1;
+
+void start_checks(void) { atomic_fetch_add(&this_launch, 1); }
+
+struct history* make_history(size_t bytes) {
+  struct history* s = calloc(1, sizeof *s);
+  if (!s) return NULL;
+  s->n = bytes / GRANULE + 1;
+  s->mapped = 2 * s->n * sizeof(cell_t);
+  void* at = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return free(s), NULL;
+  s->written = at;
+  s->read = s->written + s->n;
+  return s;
+}
+
+void free_history(struct history* s) {
+  if (!s) return;
+  munmap((void*)s->written, s->mapped);
+  free(s);
+}
+
+void clear_history(struct history* s) {
+  if (s->mapped > LARGE)
+    madvise((void*)s->written, s->mapped, MADV_DONTNEED);
+  else
+    memset((void*)s->written, 0, s->mapped);
+}
+
+// ---- where --------------------------------------------------------------------------------------
+
+typedef struct place {
+  const char* low;
+  size_t bytes;
+  struct history* history;
+  bool is_shared, is_constant;
+} place_t;
+
+// Memory of the device comes into being as the launch sees it for the first time.
+static struct history* history_of(const range_t* range) {
+  if (range->history) return range->history;
+  return add_history(range->at);
+}
+
+static bool in_global(run_t* r, const char* p, place_t* out) {
+  const uint64_t version = memory_version();
+  if (r->seen_version != version) memset(r->seen, 0, sizeof r->seen);
+  r->seen_version = version;
+  for (int i = 0; i < 4; i++)
+    if (p >= r->seen[i].low && p < r->seen[i].high) {
+      *out = (place_t){r->seen[i].low, (size_t)(r->seen[i].high - r->seen[i].low),
+                       r->seen[i].history, false, false};
+      return true;
+    }
+  range_t range;
+  if (!find_range(p, &range)) return false;
+  struct history* s = history_of(&range);
+  if (s) r->seen[r->next_seen++ % 4] = (seen_t){range.at, range.at + range.bytes, s};
+  *out = (place_t){range.at, range.bytes, s, false, false};
+  return true;
+}
+
+static bool find_place(run_t* r, const char* p, place_t* out) {
+  const code_t* c = r->code;
+  const size_t dynamic = (size_t)r->launch->dynamic_bytes;
+  if (p >= c->shared && p < c->shared + c->shared_bytes)
+    *out = (place_t){c->shared, c->shared_bytes, r->shared_history, true, false};
+  else if (p >= r->dynamic && p < r->dynamic + dynamic)
+    *out = (place_t){r->dynamic, dynamic, r->dynamic_history, true, false};
+  else if (p >= c->image && p < c->image + c->image_bytes)
+    *out = (place_t){c->image, c->image_bytes, NULL, false, true};
+  else
+    return in_global(r, p, out);
+  return true;
+}
+
+// ---- what is said -------------------------------------------------------------------------------
+
+// "rows.cu:31", as the compiler noted it.
+static void print_line(const run_t* r, const void* at, int line, char* out, size_t bytes) {
+  char command[700];
+  snprintf(out, bytes, "line %d", line);
+  if (!at) return;
+  snprintf(command, sizeof command, "addr2line -s -e '%s' 0x%llx 2>/dev/null",
+           module_path(r->launch->kernel->module),
+           (unsigned long long)((uintptr_t)at - 1 - (uintptr_t)r->code->image));
+  FILE* f = popen(command, "r");  // NOLINT(cert-env33-c)
+  if (f) {
+    if (fgets(out, (int)bytes, f)) out[strcspn(out, " \n")] = 0;
+    pclose(f);
+  }
+}
+
+typedef struct access {
+  run_t* run;
+  int thread;
+  access_kind_t kind;
+  const void* at;
+  int line;
+} access_t;
+
+static const char* verb(const access_t* a) {
+  return a->kind == IS_READ     ? "reads"
+         : a->kind == IS_WRITE  ? "writes"
+         : a->kind == IS_ATOMIC ? "changes"
+                                : "has copied";
+}
+
+static void fail_race(const access_t* a, const place_t* p, size_t offset, uint64_t other,
+                      const char* did) {
+  char where[128];
+  print_line(a->run, a->at, a->line, where, sizeof where);
+  const unsigned thread = other >> 48 & 0x3ff, block = other >> 28 & 0xfffff;
+  char who[64];
+  if (p->is_shared)
+    snprintf(who, sizeof who, "thread %u", thread);
+  else
+    snprintf(who, sizeof who, "thread %u of block %u", thread, block);
+  fail_lane(a->run, LAUNCH_FAILED,
+            "%s: a race: thread %d %s byte %zu of %s, which %s %s with no barrier in between",
+            where, a->thread, verb(a), offset, p->is_shared ? "shared memory" : "an allocation",
+            who, did);
+}
+
+// ---- races --------------------------------------------------------------------------------------
+
+static uint64_t cell_now(const run_t* r, int thread, bool shared, unsigned mask) {
+  const uint64_t block = shared ? 0 : (uint64_t)r->block & 0xfffff;
+  return (r->warp_epochs[thread / FAKE_WARP] & 0x3fff) | (uint64_t)(r->block_epoch & 0x3fff) << 14 |
+         block << 28 | (uint64_t)thread << 48 | (uint64_t)mask << 60;
+}
+
+static unsigned how(uint64_t c) { return c >> 58 & 3; }
+static bool same_block(uint64_t a, uint64_t b) { return !((a ^ b) >> 28 & 0xfffff); }
+static bool same_thread(uint64_t a, uint64_t b) { return !((a ^ b) >> 28 & 0x3fffffff); }
+static bool same_warp(uint64_t a, uint64_t b) { return !((a ^ b) >> 53 & 0x1f); }
+static bool same_block_epoch(uint64_t a, uint64_t b) { return !((a ^ b) >> 14 & 0x3fff); }
+static bool same_warp_epoch(uint64_t a, uint64_t b) { return !((a ^ b) & 0x3fff); }
+
+// Whether nothing orders an earlier access and one of now.
+static bool is_open(uint64_t before, uint64_t now, unsigned by) {
+  if (!(before >> 60 & now >> 60)) return false;  // other bytes
+  if (by == BY_BLOCKS || !same_block(before, now)) return true;
+  if (!same_block_epoch(before, now)) return false;
+  if (by == BY_WARPS || !same_warp(before, now)) return true;
+  if (!same_warp_epoch(before, now)) return false;
+  return by == BY_LANES || !same_thread(before, now);
+}
+
+// Who reads, with who has read before.
+static uint64_t with_reader(uint64_t before, uint64_t now) {
+  const uint64_t bytes = before & (uint64_t)15 << 60;
+  unsigned by = how(before);
+  if (!bytes) return now;
+  if (!same_block(before, now))
+    by = BY_BLOCKS;
+  else if (by == BY_BLOCKS)
+    ;
+  else if (!same_block_epoch(before, now))
+    return now;
+  else if (!same_warp(before, now))
+    by = BY_WARPS;
+  else if (by == BY_WARPS)
+    ;
+  else if (!same_warp_epoch(before, now))
+    return now;
+  else if (!same_thread(before, now))
+    by = BY_LANES;
+  return now | bytes | (uint64_t)by << 58;
+}
+
+static void check_cell(const access_t* a, const place_t* p, size_t i, unsigned mask) {
+  struct history* s = p->history;
+  const uint64_t now = cell_now(a->run, a->thread, p->is_shared, mask);
+  const uint64_t w = atomic_load_explicit(&s->written[i], memory_order_relaxed);
+  const uint64_t rd = atomic_load_explicit(&s->read[i], memory_order_relaxed);
+  const size_t offset = i * GRANULE;
+  const bool both_atomic = a->kind == IS_ATOMIC && how(w) == WAS_ATOMIC;
+  if (w && !both_atomic && is_open(w, now, BY_ONE)) fail_race(a, p, offset, w, "wrote");
+  if (a->kind == IS_READ) {
+    if (w >> 60 & mask && how(w) == WAS_ASKED)
+      fail_race(a, p, offset, w, "has not brought yet, or brought");
+    atomic_store_explicit(&s->read[i], with_reader(rd, now), memory_order_relaxed);
+    return;
+  }
+  if (rd && is_open(rd, now, how(rd))) fail_race(a, p, offset, rd, "reads");
+  uint64_t next = now;
+  if (same_thread(w, now) && same_block_epoch(w, now) && same_warp_epoch(w, now))
+    next |= w & (uint64_t)15 << 60;
+  if (a->kind == IS_ASKED) next |= (uint64_t)WAS_ASKED << 58;
+  if (a->kind == IS_ATOMIC) next |= (uint64_t)WAS_ATOMIC << 58;
+  atomic_store_explicit(&s->written[i], next, memory_order_relaxed);
+}
+
+// What another launch did is of no interest.
+static void refresh(struct history* s, bool shared) {
+  const unsigned now = atomic_load_explicit(&this_launch, memory_order_relaxed);
+  if (shared || atomic_load_explicit(&s->launch, memory_order_acquire) == now) return;
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&lock);
+  if (atomic_load(&s->launch) != now) {
+    clear_history(s);
+    atomic_store_explicit(&s->launch, now, memory_order_release);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static void check_order(const access_t* a, const place_t* p) {
+  enum { NEAR = 2 };  // launches that a dependent one may run beside
+  const run_t* r = a->run;
+  struct history* s = p->history;
+  const unsigned now = atomic_load_explicit(&this_launch, memory_order_relaxed);
+  if (p->is_shared) return;
+  if (!r->fibers[a->thread].waited) {
+    const unsigned last = atomic_load_explicit(&s->last_written_by, memory_order_relaxed);
+    char where[128];
+    if (a->kind != IS_READ || (last && now - last <= NEAR)) {
+      print_line(r, a->at, a->line, where, sizeof where);
+      fail_lane(a->run, LAUNCH_FAILED,
+                "%s: thread %d %s memory that kernels before this one use, before "
+                "WAIT_FOR_INPUTS",
+                where, a->thread, verb(a));
+    }
+  }
+  if (a->kind != IS_READ) atomic_store_explicit(&s->last_written_by, now, memory_order_relaxed);
+}
+
+// ---- accesses -----------------------------------------------------------------------------------
+
+void check_access(run_t* r, int thread, const void* at, size_t bytes, access_kind_t kind,
+                  const void* code, int line) {
+  const access_t a = {r, thread, kind, code, line};
+  const char* p = at;
+  place_t place = {NULL, 0, NULL, false, false};
+  char where[128];
+  const bool found = find_place(r, p, &place);
+  if (!found || bytes > place.bytes - (size_t)(p - place.low) ||
+      (place.is_constant && kind != IS_READ)) {
+    print_line(r, code, line, where, sizeof where);
+    if (found)
+      fail_lane(r, ILLEGAL_ADDRESS, "%s: thread %d %s %zu bytes at byte %zu of %s of %zu bytes",
+                where, thread, verb(&a), bytes, (size_t)(p - place.low),
+                place.is_constant
+                    ? "the code's image, behind its shared memory or in its constants,"
+                : place.is_shared ? "shared memory"
+                                  : "an allocation",
+                place.bytes);
+    fail_lane(r, ILLEGAL_ADDRESS, "%s: thread %d %s %zu bytes out of all memory", where, thread,
+              verb(&a), bytes);
+  }
+  if (!place.history) return;
+  refresh(place.history, place.is_shared);
+  check_order(&a, &place);
+  size_t offset = (size_t)(p - place.low);
+  for (const size_t end = offset + bytes; offset < end;) {
+    const size_t in = offset % GRANULE,
+                 n = end - offset < GRANULE - in ? end - offset : GRANULE - in;
+    check_cell(&a, &place, offset / GRANULE, ((1U << n) - 1) << in);
+    offset += n;
+  }
+}
+
+void lane_access(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at) {
+  check_access(lane->run, lane->thread, p, bytes, is_write ? IS_WRITE : IS_READ, at, 0);
+}

@@ -1,0 +1,69 @@
+// What a kernel that was compiled for the host (prelude.h) and the platform that runs it (../) know
+// of each other. A lane is a fiber; what it is stands at the upper end of its stack.
+#ifndef TESTS_CUDA_FAKE_KERNEL_ENGINE_H_
+#define TESTS_CUDA_FAKE_KERNEL_ENGINE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAKE_WARP = 32, FAKE_MAX_THREADS = 1024 };
+// Bytes of a lane's stack. Stack i of a block lies at i * FAKE_STACK behind a multiple of
+// FAKE_STACK * FAKE_MAX_THREADS: so a lane finds itself by the address of anything on its stack.
+#define FAKE_STACK ((uintptr_t)256 << 10)
+
+typedef struct fake_lane {
+  int thread, threads;
+  int block_y, block_z;
+  int64_t block, blocks;
+  void* dynamic;         // shared memory that the launch asked for
+  struct fake_run* run;  // the platform's
+} fake_lane_t;
+
+// Operations that all lanes of a warp take part in.
+typedef enum fake_warp_op {
+  FAKE_SYNC_WARP,
+  FAKE_SHUFFLE,
+  FAKE_SHUFFLE_XOR,
+  FAKE_SHUFFLE_UP,
+  FAKE_SHUFFLE_DOWN,
+  FAKE_BALLOT,
+  FAKE_MATCH,
+  FAKE_MMA_F16,
+  FAKE_MMA_BF16,
+  FAKE_MMA_TF32,
+  FAKE_MMA_S8,
+  FAKE_MMA_U8S8,
+  FAKE_LOAD_MATRICES,
+  FAKE_LOAD_MATRICES_TRANSPOSED
+} fake_warp_op_t;
+
+// `line` is the kernel's.
+typedef struct fake_engine {
+  void* (*global)(fake_lane_t* lane, uint64_t address, int line);
+  void (*sync)(fake_lane_t* lane, int line);
+  void (*sync_warp)(fake_lane_t* lane, int line);
+  // `other`: a lane, a mask or a distance. bytes: 4 or 8
+  uint64_t (*shuffle)(fake_lane_t* lane, fake_warp_op_t op, uint64_t x, int other, int line);
+  uint32_t (*vote)(fake_lane_t* lane, fake_warp_op_t op, uint64_t x, int line);
+  void (*mma)(fake_lane_t* lane, fake_warp_op_t op, void* d, const uint32_t* a, const uint32_t* b,
+              int line);
+  void (*matrices)(fake_lane_t* lane, fake_warp_op_t op, uint32_t* d, const void* row, int line);
+  void (*copy)(fake_lane_t* lane, void* shared, const void* global, int bytes, int valid, int line);
+  void (*commit_copies)(fake_lane_t* lane);
+  void (*wait_copies)(fake_lane_t* lane, int left, int line);
+  void (*wait_for_inputs)(fake_lane_t* lane);
+  // Accesses of the kernel's own; `at`: where its code is.
+  void (*access)(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);
+  void (*atomic)(fake_lane_t* lane, const void* p, size_t bytes, int line);
+  void (*relax)(fake_lane_t* lane);
+  void (*fail)(fake_lane_t* lane, const char* what, int line);
+} fake_engine_t;
+
+// A kernel's symbol is fake_kernel_NAME.
+typedef struct fake_kernel {
+  void (*enter)(const void* args);
+  size_t args_bytes;
+  int max_threads;
+} fake_kernel_t;
+
+#endif  // TESTS_CUDA_FAKE_KERNEL_ENGINE_H_

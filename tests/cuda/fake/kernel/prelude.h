@@ -1,0 +1,187 @@
+// What kernels are written in, on the host: the same names as src/backends/cuda/kernels/prelude.h,
+// for gcc and clang. A lane is a fiber of its own; what lanes do together is done by the platform
+// (engine.h), which this reaches through the table `fake_engine`.
+#ifndef TESTS_CUDA_FAKE_KERNEL_PRELUDE_H_
+#define TESTS_CUDA_FAKE_KERNEL_PRELUDE_H_
+
+#include <math.h>
+#include <string.h>
+
+#include "engine.h"
+#include "types.h"
+
+#define FAKE_VISIBLE __attribute__((visibility("default")))
+FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
+
+#define KERNEL(name, args_t, max)                                                                 \
+  static void name(args_t a);                                                                     \
+  static void fake_enter_##name(const void* args) {                                               \
+    args_t a;                                                                                     \
+    memcpy(&a, args, sizeof a);                                                                   \
+    name(a);                                                                                      \
+  }                                                                                               \
+  FAKE_VISIBLE const fake_kernel_t fake_kernel_##name = {fake_enter_##name, sizeof(args_t), max}; \
+  static void name(args_t a)
+#define DEVICE static inline __attribute__((unused))
+#define TABLE static const __attribute__((unused))
+#define UNROLL
+#define RESTRICT restrict
+#define GLOBAL(type, address) ((type*)fake_engine.global(FAKE_LANE, (address), __LINE__))
+
+// ---- threads ------------------------------------------------------------------------------------
+
+// The lane that runs: above its stack.
+DEVICE fake_lane_t* fake_lane(void) {
+  const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+  return (fake_lane_t*)((here | (FAKE_STACK - 1)) + 1) - 1;
+}
+#define FAKE_LANE fake_lane()
+
+#define WARP 32
+#define THREAD ((int)((uintptr_t)__builtin_frame_address(0) / FAKE_STACK % FAKE_MAX_THREADS))
+#define THREADS (FAKE_LANE->threads)
+#define LANE (THREAD % WARP)
+#define BLOCK (FAKE_LANE->block)
+#define BLOCKS (FAKE_LANE->blocks)
+#define BLOCK_Y (FAKE_LANE->block_y)
+#define BLOCK_Z (FAKE_LANE->block_z)
+
+// One for each copy of the compiled kernel: blocks that run at the same time have their own.
+#define SHARED static __attribute__((section("shared.memory")))
+#define DYNAMIC(type, name) type* name = (type*)FAKE_LANE->dynamic
+#define SYNC() fake_engine.sync(FAKE_LANE, __LINE__)
+#define SYNC_WARP() fake_engine.sync_warp(FAKE_LANE, __LINE__)
+
+DEVICE void WAIT_FOR_INPUTS(void) { fake_engine.wait_for_inputs(FAKE_LANE); }
+DEVICE void LAUNCH_NEXT(void) {}
+
+// ---- numbers as bits ----------------------------------------------------------------------------
+
+DEVICE uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+DEVICE float float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+DEVICE uint64_t bits_of64(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+DEVICE double double_of(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+// ---- operations of a warp -----------------------------------------------------------------------
+
+#define ALL_LANES 0xffffffffu
+#define FAKE_SHUFFLED(op, x, other) fake_engine.shuffle(FAKE_LANE, op, (x), (other), __LINE__)
+#define shuffle_xor_f32(x, mask) \
+  float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_XOR, bits_of(x), mask))
+#define shuffle_xor_u32(x, mask) ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_XOR, (uint32_t)(x), mask))
+#define shuffle_xor_u64(x, mask) FAKE_SHUFFLED(FAKE_SHUFFLE_XOR, x, mask)
+#define shuffle_f32(x, lane) float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE, bits_of(x), lane))
+#define shuffle_u32(x, lane) ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE, (uint32_t)(x), lane))
+#define shuffle_u64(x, lane) FAKE_SHUFFLED(FAKE_SHUFFLE, x, lane)
+#define shuffle_up_f32(x, by) float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_UP, bits_of(x), by))
+#define shuffle_up_u32(x, by) ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_UP, (uint32_t)(x), by))
+#define shuffle_down_f32(x, by) float_of((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_DOWN, bits_of(x), by))
+#define shuffle_down_u32(x, by) ((uint32_t)FAKE_SHUFFLED(FAKE_SHUFFLE_DOWN, (uint32_t)(x), by))
+#define ballot(x) fake_engine.vote(FAKE_LANE, FAKE_BALLOT, (x) != 0, __LINE__)
+#define any_lane(x) (ballot(x) != 0)
+#define match_lanes_u32(x) fake_engine.vote(FAKE_LANE, FAKE_MATCH, (x), __LINE__)
+
+// ---- memory: words of 32 bits at multiples of so many bytes
+// --------------------------------------
+
+DEVICE void fake_align(const void* p, uintptr_t bytes, int line) {
+  if ((uintptr_t)p % bytes)
+    fake_engine.fail(FAKE_LANE, "READ_ or WRITE_ off a multiple of its bytes", line);
+}
+#define FAKE_WORDS(to, from, at, bytes) \
+  (fake_align(at, bytes, __LINE__), (void)memcpy(to, from, bytes))
+#define READ_16(p, words) FAKE_WORDS(words, p, p, 16)
+#define READ_8(p, words) FAKE_WORDS(words, p, p, 8)
+#define WRITE_16(p, words) FAKE_WORDS(p, words, p, 16)
+#define WRITE_8(p, words) FAKE_WORDS(p, words, p, 8)
+
+// ---- atomics: relaxed, as a GPU's ---------------------------------------------------------------
+
+#define FAKE_UNCHECKED __attribute__((no_sanitize("thread")))
+#define FAKE_ATOMIC(name, type)                                                             \
+  DEVICE FAKE_UNCHECKED type fake_##name(type* p, type x, int line) {                       \
+    type old;                                                                               \
+    fake_engine.atomic(FAKE_LANE, p, sizeof *p, line);                                      \
+    __atomic_load(p, &old, __ATOMIC_RELAXED);                                               \
+    for (;;) {                                                                              \
+      type next = FAKE_NEXT_##name(old, x);                                                 \
+      if (__atomic_compare_exchange(p, &old, &next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) \
+        return old;                                                                         \
+    }                                                                                       \
+  }
+#define FAKE_NEXT_add_s32(old, x) (int32_t)((uint32_t)(old) + (uint32_t)(x))
+#define FAKE_NEXT_add_u32(old, x) ((old) + (x))
+#define FAKE_NEXT_add_f32(old, x) ((old) + (x))
+#define FAKE_NEXT_max_u32(old, x) ((old) > (x) ? (old) : (x))
+#define FAKE_NEXT_min_u32(old, x) ((old) < (x) ? (old) : (x))
+FAKE_ATOMIC(add_s32, int32_t)
+FAKE_ATOMIC(add_u32, uint32_t)
+FAKE_ATOMIC(add_f32, float)
+FAKE_ATOMIC(max_u32, uint32_t)
+FAKE_ATOMIC(min_u32, uint32_t)
+DEVICE FAKE_UNCHECKED uint32_t fake_cas_u32(uint32_t* p, uint32_t compare, uint32_t x, int line) {
+  fake_engine.atomic(FAKE_LANE, p, sizeof *p, line);
+  __atomic_compare_exchange_n(p, &compare, x, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return compare;
+}
+#define atomic_add_s32(p, x) fake_add_s32(p, x, __LINE__)
+#define atomic_add_u32(p, x) fake_add_u32(p, x, __LINE__)
+#define atomic_add_f32(p, x) fake_add_f32(p, x, __LINE__)
+#define atomic_max_u32(p, x) fake_max_u32(p, x, __LINE__)
+#define atomic_min_u32(p, x) fake_min_u32(p, x, __LINE__)
+#define atomic_cas_u32(p, compare, x) fake_cas_u32(p, compare, x, __LINE__)
+
+// ---- numbers ------------------------------------------------------------------------------------
+
+DEVICE float FMA(float x, float y, float z) { return fmaf(x, y, z); }
+DEVICE double FMA64(double x, double y, double z) { return fma(x, y, z); }
+DEVICE float SQRT(float x) { return sqrtf(x); }
+DEVICE double SQRT64(double x) { return sqrt(x); }
+DEVICE float ROUND_EVEN(float x) { return rintf(x); }
+DEVICE float FLOOR(float x) { return floorf(x); }
+DEVICE float CEIL(float x) { return ceilf(x); }
+DEVICE float TRUNC(float x) { return truncf(x); }
+DEVICE double ROUND_EVEN64(double x) { return rint(x); }
+DEVICE double TRUNC64(double x) { return trunc(x); }
+DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
+#define POSITIVE_INFINITY (float_of(0x7f800000u))
+
+#include "formats.h"
+
+// ---- tensor cores -------------------------------------------------------------------------------
+
+#define mma_f16(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_F16, d, x, y, __LINE__)
+#define mma_bf16(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_BF16, d, x, y, __LINE__)
+#define mma_tf32(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_TF32, d, x, y, __LINE__)
+#define mma_s8(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_S8, d, x, y, __LINE__)
+#define mma_u8s8(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_U8S8, d, x, y, __LINE__)
+#define load_matrices(d, row) fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES, d, row, __LINE__)
+#define load_matrices_transposed(d, row) \
+  fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES_TRANSPOSED, d, row, __LINE__)
+
+// ---- copies behind the thread's back ------------------------------------------------------------
+
+#define copy_16(shared, global, valid) \
+  fake_engine.copy(FAKE_LANE, shared, global, 16, valid, __LINE__)
+#define COMMIT_COPIES() fake_engine.commit_copies(FAKE_LANE)
+#define WAIT_COPIES(left) fake_engine.wait_copies(FAKE_LANE, left, __LINE__)
+
+#include "accesses.h"
+
+#endif  // TESTS_CUDA_FAKE_KERNEL_PRELUDE_H_

@@ -1,0 +1,312 @@
+// Kernels with faults put into them: the platform without a GPU (fake/) finds each, as a launch
+// that fails with a message, or as another result. Faults are replacements in the kernels' texts,
+// so that they follow the kernels.
+#include "backends/cuda/kernels/product_args.h"
+#include "platform_case.h"
+
+enum { MAX_BYTES = 1 << 17, SEEDS = 3 };
+
+typedef struct sample_args {
+  uint64_t x, y, z;
+  int32_t rows, columns, depth;
+} sample_args_t;
+
+// A kernel and a launch of it. Of the backend's own the file is that of its folder.
+typedef struct sample {
+  const char *file, *kernel, *options;
+  int32_t rows, columns, depth;  // z has rows * columns numbers of 32 bits
+  bool halves;                   // x and y: fp16
+  cuda_grid_t grid;
+} sample_t;
+
+static const char mma_options[] =
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DIN_IS_F32=0 -DBM=32 -DBN=64 -DWM=2 -DWN=2 -DX_FAST=1 -DW_FAST=2";
+
+enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA };
+static const sample_t samples[] = {
+    [NORM] =
+        {"norm.cu", "norm", "", 6, 300, 0, false, {.blocks = 6, .threads = 256, .dependent = true}},
+    [TURN] = {"turn.cu", "turn", "", 70, 45, 0, false, {.blocks = 6, .threads = 256}},
+    [COUNT] = {"count.cu",
+               "count",
+               "",
+               64,
+               50,
+               0,
+               false,
+               {.blocks = 4, .threads = 128, .shared_bytes = 256}},
+    [PRODUCT] = {"product.cu",
+                 "product",
+                 "",
+                 60,
+                 64,
+                 96,
+                 true,
+                 {.blocks = 4, .threads = 128, .shared_bytes = 2 * 64 * 40 * 2}},
+    [MOVE] =
+        {"move.cu", "move_bytes", "-DBITS=32", 30, 40, 0, false, {.blocks = 3, .threads = 256}},
+    [MMA] = {"product_mma.cu",
+             "product_mma",
+             mma_options,
+             50,
+             128,
+             136,
+             true,
+             {.blocks = 4, .threads = 128, .shared_bytes = 2 * (32 + 64) * 128}},
+};
+
+// ---- texts --------------------------------------------------------------------------------------
+
+static char* read_sample(const char* name) {
+  char path[256];
+  snprintf(path, sizeof path, "cuda/kernels/%s", name);
+  FILE* f = fopen(path, "rb");
+  char* text = assay_malloc(MAX_BYTES);
+  assert_non_null(text);
+  if (f) {
+    text[fread(text, 1, MAX_BYTES - 1, f)] = 0;
+    fclose(f);
+    return text;
+  }
+  const cuda_kernel_file_t* own = cuda_kernel_file_find(name);
+  if (!own) fail_msg("there is no kernel '%s'", name);
+  snprintf(text, MAX_BYTES, "%s", own->text);
+  return text;
+}
+
+// With the n-th `from` (from 0) replaced by `to`.
+static char* replaced(const char* text, const char* from, const char* to, int n) {
+  const char* at = strstr(text, from);
+  while (at && n--) at = strstr(at + 1, from);
+  if (!at) fail_msg("'%s' is not in the kernel any more: choose another place for the fault", from);
+  char* out = assay_malloc(MAX_BYTES);
+  assert_non_null(out);
+  snprintf(out, MAX_BYTES, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+  return out;
+}
+
+// ---- launches -----------------------------------------------------------------------------------
+
+static void fill(uint32_t* words, size_t n, bool halves) {
+  uint32_t random = 7;
+  for (size_t i = 0; i < n; i++) {
+    random = random * 1664525U + 1013904223U;
+    const uint32_t high = random >> 8;
+    // Between 1 and 2, and with other signs.
+    const float x = (float)(high & 0xffff) / 65536.0F + 1.0F;
+    if (halves)
+      words[i] = 0x3c003c00U | (random & 0x83ff83ffU);
+    else
+      memcpy(&words[i], &x, sizeof x);
+  }
+}
+
+static void give_mma(product_args_t* a, const sample_args_t* s) {
+  *a = (product_args_t){.x = s->x,
+                        .w = s->y,
+                        .y = s->z,
+                        .m = s->rows,
+                        .n = s->columns,
+                        .k = s->depth,
+                        .matrices = 1,
+                        .x_row = s->depth,
+                        .x_k = 1,
+                        .w_k = s->columns,
+                        .w_column = 1,
+                        .y_row = s->columns};
+}
+
+// {from, to, size, rows, columns} of move_args_t: to the other layout.
+static void give_move(uint64_t* a, const sample_args_t* s) {
+  a[0] = s->x;
+  a[1] = s->z;
+  a[2] = (uint64_t)s->rows * (uint64_t)s->columns;
+  a[3] = (uint64_t)s->rows;
+  a[4] = (uint64_t)s->columns;
+}
+
+static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, uint32_t* z) {
+  static uint32_t words[MAX_BYTES / 4];
+  const size_t n = (size_t)(s->rows * s->columns), each = s->halves ? 2 : 4;
+  const size_t n_x = s->depth ? (size_t)(s->rows * s->depth) : n;
+  const size_t n_y = (size_t)(s->columns * s->depth);
+  union {
+    sample_args_t sample;
+    product_args_t mma;
+    uint64_t move[5];
+  } args;
+  fill(words, sizeof words / 4, s->halves);
+  const sample_args_t a = {.x = upload(p, words, n_x * each),
+                           .y = n_y ? upload(p, words, n_y * each) : 0,
+                           .z = upload(p, NULL, n * 4),
+                           .rows = s->rows,
+                           .columns = s->columns,
+                           .depth = s->depth};
+  if (s == &samples[MMA])
+    give_mma(&args.mma, &a);
+  else if (s == &samples[MOVE])
+    give_move(args.move, &a);
+  else
+    args.sample = a;
+  if (s == &samples[COUNT]) ok(driver->fill(p->queue, a.z, 0, n * 4));
+  ASSAY_TRY(cuda_queue_launch(p->queue, k, &s->grid, &args));
+  return driver->download(p->queue, a.z, z, n * 4);
+}
+
+// Runs a text; *z is what comes out; message: what failed.
+static bool run(const sample_t* s, const char* text, uint32_t* z, char* message, size_t bytes) {
+  platform_t p;
+  char* sample_header = read_sample("sample_args.h");
+  char* whole = assay_malloc(MAX_BYTES);
+  // Its header is not among the backend's.
+  const char* rest = strstr(text, "#include \"sample_args.h\"");
+  if (rest)
+    snprintf(whole, MAX_BYTES, "%s%s", sample_header, rest + strlen("#include \"sample_args.h\""));
+  else
+    snprintf(whole, MAX_BYTES, "%s", text);
+  platform_init(&p);
+  fake->quiet = true;
+  cuda_module_t m = load_text(&p, whole, s->options);
+  assay_status_t st = launch(&p, s, get_kernel(&p, m, s->kernel, s->grid.shared_bytes), z);
+  snprintf(message, bytes, "%s", st ? fake->message : "");
+  const bool good = !st;
+  assay_status_free(st);
+  assay_free(sample_header);
+  assay_free(whole);
+  cuda_module_unload(p.device, m);
+  platform_deinit(&p);
+  return good;
+}
+
+static void seed(int n) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", n);
+  setenv("ASSAY_FAKE_SEED", text, 1);
+}
+
+static uint32_t right[sizeof samples / sizeof *samples][MAX_BYTES / 4];
+
+static void kernels_are_right(void** state) {
+  (void)state;
+  static uint32_t z[MAX_BYTES / 4];
+  for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+    const sample_t* s = &samples[i];
+    char* text = read_sample(s->file);
+    for (int n = 1; n <= SEEDS; n++) {
+      char message[sizeof fake->message];
+      seed(n);
+      if (!run(s, text, n == 1 ? right[i] : z, message, sizeof message))
+        fail_msg("%s, seed %d: %s", s->file, n, message);
+      if (n > 1) assert_memory_equal(z, right[i], (size_t)(s->rows * s->columns) * 4);
+    }
+    assay_free(text);
+  }
+}
+
+// ---- faults -------------------------------------------------------------------------------------
+
+typedef struct fault {
+  int sample;
+  const char *what, *from, *to;
+  int n;             // which of the places
+  const char* says;  // NULL: the result is another
+} fault_t;
+
+static const fault_t faults[] = {
+    {NORM, "no barrier", "SYNC();", "", 0, "a race"},
+    {NORM, "a barrier for some", "SYNC();", "if (THREAD < 64) SYNC();", 0, ""},
+    {NORM, "threads leave before a barrier", "SYNC();", "if (THREAD >= 200) return;\nSYNC();", 0,
+     "has ended"},
+    {NORM, "half of the lanes summed", "m = 16", "m = 8", 0, NULL},
+    {NORM, "a shuffle under divergence", "sum += shuffle", "if (LANE < 16) sum += shuffle", 0,
+     "diverge"},
+    {NORM, "two lanes write", "LANE == 0", "LANE <= 1", 0, "a race"},
+    {NORM, "past the end of shared memory",
+     "parts[1][THREAD / WARP] =", "parts[1][THREAD / WARP + 1] =", 0, ""},
+    {NORM, "past the end of a row, read", "i < a.columns", "i <= a.columns", 0,
+     "out of all memory"},
+    {NORM, "past the end of a row, written", "i < a.columns", "i <= a.columns", 1, ""},
+    {NORM, "an index wrong by one", "z[i] =", "z[i + 1] =", 0, ""},
+    {NORM, "inputs are not waited for", "WAIT_FOR_INPUTS();", "", 0, "WAIT_FOR_INPUTS"},
+    {NORM, "written before inputs are waited for", "WAIT_FOR_INPUTS();",
+     "z[THREAD] = 0; WAIT_FOR_INPUTS();", 0, "WAIT_FOR_INPUTS"},
+    {NORM, "its parts are of no warp", "parts[0][w]", "parts[0][w + 1]", 0, ""},
+    {TURN, "no barrier", "SYNC();", "", 0, "a race"},
+    {TURN, "a warp's barrier for a block's", "SYNC();", "SYNC_WARP();", 0, "a race"},
+    {TURN, "columns are not bounded", "left + LANE < a.columns", "left < a.columns", 0, ""},
+    {TURN, "rows are not bounded", "top + LANE < a.rows", "top < a.rows", 0, ""},
+    {TURN, "read one line off", "tile[LANE][i]", "tile[LANE + 1][i]", 0, ""},
+    {TURN, "blocks overlap", "(BLOCK / across) * 32", "(BLOCK / across) * 31", 0, "a race"},
+    {COUNT, "no atomic", "atomic_add_u32(&counts[bits_of(x[i]) >> 16 & 63], 1)",
+     "counts[bits_of(x[i]) >> 16 & 63] += 1", 0, "a race"},
+    {COUNT, "no atomic between blocks", "atomic_add_u32(&z[i], counts[i])", "z[i] += counts[i]", 0,
+     "a race"},
+    {COUNT, "counts that are not zero at first", "i < 64", "i < 60", 0, NULL},
+    {COUNT, "no barrier before counting", "SYNC();", "", 0, "a race"},
+    {COUNT, "no barrier after counting", "SYNC();", "", 1, "a race"},
+    {COUNT, "one count too many", "& 63]", "& 64]", 0, ""},
+    {PRODUCT, "a wait too few", "WAIT_COPIES(1)", "WAIT_COPIES(2)", 0, ""},
+    {PRODUCT, "no wait", "WAIT_COPIES(1);", "", 0, ""},
+    {PRODUCT, "no commit", "COMMIT_COPIES();", "", 1, ""},
+    {PRODUCT, "no barrier behind the wait", "SYNC();", "", 0, "a race"},
+    {PRODUCT, "no barrier before the next copy", "SYNC();", "", 1, "a race"},
+    {PRODUCT, "one buffer", "(step + 1) % 2 * 64", "0 * 64", 0, ""},
+    {PRODUCT, "lanes of a fragment turned", "LANE / 4 + r", "LANE % 4 + r", 0, ""},
+    {PRODUCT, "rows of a fragment", "r / 2 * 8", "r % 2 * 8", 0, ""},
+    {PRODUCT, "matrices that are not transposed", "load_matrices_transposed(v", "load_matrices(v",
+     0, NULL},
+    {PRODUCT, "rows of matrices", "(down + LANE % 16)", "(down + LANE % 8)", 0, NULL},
+    {PRODUCT, "off a multiple of 16 bytes", "#define PITCH 40", "#define PITCH 36", 0, "16"},
+    {PRODUCT, "rows of x are not bounded", "top + row < a->rows", "true", 0, ""},
+    {PRODUCT, "rows of z are not bounded", "row < a.rows", "row >= 0", 0, "out of all memory"},
+    {MOVE, "one element too many", "i < a.size", "i <= a.size", 0, "out of all memory"},
+    {MOVE, "elements twice", "i += BLOCKS * THREADS", "i += THREADS", 0, "a race"},
+    {MOVE, "another order", "at % a->columns * a->rows", "at / a->columns * a->rows", 0, ""},
+    {MMA, "a wait too few", "WAIT_COPIES(0)", "WAIT_COPIES(1)", 0, ""},
+    {MMA, "no barrier behind the wait", "WAIT_COPIES(0);\n    SYNC();", "WAIT_COPIES(0);", 0,
+     "a race"},
+    {MMA, "the same tile twice", "next = 1 - now", "next = now", 0, ""},
+    {MMA, "columns of a fragment", "2 * (LANE % 4)", "2 * (LANE / 8)", 0, ""},
+};
+
+// "": either. What the message says may depend on the seed.
+static bool is_found(const fault_t* f, const char* text) {
+  static uint32_t z[MAX_BYTES / 4];
+  const sample_t* s = &samples[f->sample];
+  char message[sizeof fake->message] = "";
+  for (int n = 1; n <= SEEDS; n++) {
+    seed(n);
+    const bool good = run(s, text, z, message, sizeof message);
+    const bool same = memcmp(z, right[f->sample], (size_t)(s->rows * s->columns) * 4) == 0;
+    if (!good && f->says && strstr(message, f->says)) return true;
+    if (good && !same && (!f->says || !*f->says)) return true;
+    if (!good && !f->says) print_message("%s: '%s' is found as: %s\n", s->file, f->what, message);
+  }
+  print_message("%s: '%s' says '%s'\n", s->file, f->what, message);
+  return false;
+}
+
+static void faults_are_found(void** state) {
+  (void)state;
+  int n = 0, missed = 0;
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++, n++) {
+    const fault_t* f = &faults[i];
+    char* text = read_sample(samples[f->sample].file);
+    char* wrong = replaced(text, f->from, f->to, f->n);
+    if (!is_found(f, wrong)) {
+      print_message("%s: not found: %s\n", samples[f->sample].file, f->what);
+      missed++;
+    }
+    assay_free(text);
+    assay_free(wrong);
+  }
+  print_message("%d faults, %d not found\n", n, missed);
+  assert_int_equal(missed, 0);
+}
+
+int main(void) {
+  find_platform();
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_are_right),
+                                     cmocka_unit_test(faults_are_found)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
