@@ -41,6 +41,9 @@ typedef struct assay_fault {
   // That the node, or one that it is beside, is at fault; 0: golden has inner values, which show
   // it, or nothing is known.
   double probability;
+  // Of a node that is named for a constant that looks damaged: the constant, and what is odd.
+  const assay_value_t* damaged;  // NULL: none is
+  const char* damage;
   // Other nodes whose repair explains as much, best first.
   const assay_node_t* rivals[3];
   size_t n_rivals;

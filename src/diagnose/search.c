@@ -13,7 +13,9 @@
 #include "diagnose/outputs/alike.h"
 #include "diagnose/outputs/bias_sets.h"
 #include "diagnose/outputs/channels.h"
+#include "diagnose/outputs/columns.h"
 #include "diagnose/outputs/likelihood.h"
+#include "diagnose/outputs/permuted.h"
 #include "diagnose/outputs/slips.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
@@ -708,15 +710,26 @@ static assay_status_t search_behind(search_state_t* h, const assay_partial_t* p,
   return NULL;
 }
 
-// Tries to go on from each repair that mended a part, the best first.
+// What takes a part of anything is seldom the first of several, and there are many.
+static bool is_put_in(const assay_repair_t* r) {
+  const assay_repair_edit_t* e = &r->edits[0];
+  return e->kind == ASSAY_EDIT_BEFORE || e->kind == ASSAY_EDIT_AFTER ||
+         (e->kind == ASSAY_EDIT_CHAIN && e->n_chain > 1);
+}
+
+// Tries to go on from each repair that mended a part, the best first; what is put in after all
+// others.
 static assay_status_t search_more(search_state_t* h, double end, assay_fault_t* out,
                                   size_t* out_n) {
-  const size_t max = h->trials.s->n_adopted ? 4 : ASSAY_TRIAL_PARTIALS;
-  for (size_t i = 0; i < h->trials.n_partials && i < max && !*out_n; i++) {
-    const double now = assay_clock_seconds();
-    if (now > end) break;
-    ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
-  }
+  size_t left = h->trials.s->n_adopted ? 4 : ASSAY_TRIAL_PARTIALS;
+  for (int put_in = 0; put_in < 2; put_in++)
+    for (size_t i = 0; i < h->trials.n_partials && left && !*out_n; i++) {
+      if (is_put_in(&h->trials.partials[i].repair) != put_in) continue;
+      left--;
+      const double now = assay_clock_seconds();
+      if (now > end) return NULL;
+      ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
+    }
   return NULL;
 }
 
@@ -800,6 +813,13 @@ static assay_status_t search_channels(search_state_t* h, double end) {
   return assay_search_channels(&h->trials, now + (end - now) / 2);
 }
 
+// Columns in another order: an eighth of the time that is left.
+static assay_status_t search_columns(search_state_t* h, double end) {
+  const double now = assay_clock_seconds();
+  tell(h, "trying orders of columns", "", NULL);
+  return assay_search_columns(&h->trials, now + (end - now) / 8);
+}
+
 // Several faults of one kind: half of the time that is left.
 static assay_status_t search_joint(search_state_t* h, double end, assay_fault_t* out,
                                    size_t* out_n) {
@@ -825,7 +845,10 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   assay_status_t st = look_around(&h);
   if (!st && alone) st = assay_search_bias_sets(s, &h.around, out, out_n);
   if (st || *out_n) return search_deinit(&h), st;
+  if (alone) st = assay_search_permuted(&h.trials);
+  if (st) return search_deinit(&h), st;
   st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
+  if (!st && more && alone && !h.trials.plausible) st = search_columns(&h, end);
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);

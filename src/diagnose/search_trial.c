@@ -340,13 +340,16 @@ void assay_trials_note(assay_trials_t* t, size_t position, double remains, doubl
 
 static const double FLEXIBLE_SHARE = 0.6;
 
-// Keeps a repair among those that mend a part, one a node.
+// Keeps a repair among those that mend a part: of a node one that is made of what can take a part
+// of anything, and one that is not, which the others would hide.
 static assay_status_t keep_partial(assay_trials_t* t, const assay_repair_t* r, double remains) {
   assay_partial_t next = {.repair = *r,
                           .remains = remains,
                           .merit = (1 - remains) * (is_flexible(t, r) ? FLEXIBLE_SHARE : 1)};
   size_t at = 0;
-  while (at < t->n_partials && t->partials[at].repair.node != r->node) at++;
+  while (at < t->n_partials && (t->partials[at].repair.node != r->node ||
+                                is_flexible(t, &t->partials[at].repair) != is_flexible(t, r)))
+    at++;
   if (at == ASSAY_TRIAL_PARTIALS) at--;
   if (at < t->n_partials) {
     if (t->partials[at].merit >= next.merit) return NULL;

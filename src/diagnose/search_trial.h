@@ -20,7 +20,7 @@ typedef struct assay_partial {
   double merit;  // what counts: fitted parameters can take a part of anything
 } assay_partial_t;
 
-enum { ASSAY_TRIAL_MAX_REPAIRS = 4, ASSAY_TRIAL_PARTIALS = 10 };
+enum { ASSAY_TRIAL_MAX_REPAIRS = 4, ASSAY_TRIAL_PARTIALS = 24 };
 
 typedef struct assay_trials {
   assay_search_t* s;

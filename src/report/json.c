@@ -82,6 +82,10 @@ static json_t* fault(const assay_fault_t* f) {
   j = assay_json_put(j, "difference_rms", assay_json_number(f->difference.rms));
   j = assay_json_put(j, "explained_rms", assay_json_number(f->explained));
   j = assay_json_put(j, "rivals", rivals);
+  if (f->damaged)
+    j = assay_json_put(
+        j, "damaged",
+        json_pack("{s:o, s:s}", "constant", assay_json_text(f->damaged->name), "how", f->damage));
   return assay_json_put(j, "region", region(&f->region));
 }
 

@@ -106,6 +106,8 @@ static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* ou
   if (f->has_repair)
     assay_str_printf(out, "          %s: %s%s\n", f->repair.cause, f->repair.text,
                      f->restored ? "" : " (reduces the error but does not remove it)");
+  if (f->damaged)
+    assay_str_printf(out, "          '%s' looks damaged: %s\n", f->damaged->name, f->damage);
   guess_line(f, out);
   region_line(&f->region, out);
 }

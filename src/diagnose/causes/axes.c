@@ -40,11 +40,36 @@ static assay_status_t offer(const assay_suspect_t* s, const char* cause, size_t 
   return assay_offer(t, &r, stop);
 }
 
+static bool is_op(const assay_node_t* n, const char* op) {
+  return !*n->domain && strcmp(n->op_type, op) == 0;
+}
+
+// A list that is laid along another axis than it should be: what is asked hides, not what is asked
+// of. Where it is given its axes, and where it is a constant. Source: hyunwoongko/transformer issue
+// 40.
+static assay_status_t offer_laid(const assay_suspect_t* s, const char* cause,
+                                 const assay_trial_t* t, bool* stop) {
+  const bool lays = is_op(s->node, "Unsqueeze") || is_op(s->node, "Reshape");
+  const bool joins = is_op(s->node, "Where") || is_op(s->node, "Add") || is_op(s->node, "Mul");
+  for (size_t i = 0; (lays || joins) && i <= s->n_in && !*stop; i++) {
+    const bool before = i < s->n_in;
+    const assay_tensor_t* x = before ? s->in[i] : s->out[0];
+    if (!x || x->kind != ASSAY_KIND_TENSOR || x->rank < 3 || before == lays) continue;
+    if (before && !assay_around_is_constant(s->node->inputs[i])) continue;
+    for (int a = 1; a < x->rank; a++)
+      for (int b = a + 1; b < x->rank && !*stop; b++)
+        if ((x->dims[a] == 1) != (x->dims[b] == 1)) ASSAY_TRY(offer(s, cause, i, a, b, t, stop));
+  }
+  return NULL;
+}
+
 // Source: lucidrains/x-transformers, scores of keys and queries; scikit-learn's and NumPy's orders.
 assay_status_t assay_propose_value_axes(const assay_suspect_t* s, const char* cause,
                                         const assay_trial_t* t, bool* stop) {
   enum { FEW = 3 };
-  if (!s->around || !s->n_in || !s->n_out || !tells_axes(s->node)) return NULL;
+  if (!s->around || !s->n_in || !s->n_out || !s->node->outputs[0]) return NULL;
+  ASSAY_TRY(offer_laid(s, cause, t, stop));
+  if (!tells_axes(s->node)) return NULL;
   for (size_t i = 0; i <= s->n_in && i <= FEW && !*stop; i++) {
     const bool before = i < s->n_in;
     const assay_tensor_t* x = before ? s->in[i] : s->out[0];

@@ -358,7 +358,8 @@ static assay_status_t is_entangled(const assay_suspect_t* s, const assay_value_t
 assay_status_t assay_propose_unread(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
   static const char* const operators[] = {"Add", "Mul", "Sub"};
-  if (!may_have_residual(s)) return NULL;
+  static const char* const also[] = {"Max", "Min", "Mean", NULL};
+  if (!may_have_residual(s) && !(makes_floats(s) && is_one_of(s->node->op_type, also))) return NULL;
   const assay_graph_t* g = s->model->graph;
   const size_t all = g->n_initializers + g->n_inputs + g->n_nodes;
   for (size_t i = 0; i < all && !*stop; i++) {
@@ -380,6 +381,11 @@ assay_status_t assay_propose_unread(const assay_suspect_t* s, const char* cause,
     if (is_no_branch) continue;
     for (size_t k = 0; k < sizeof operators / sizeof *operators && !*stop; k++)
       ASSAY_TRY(offer_with(s, cause, operators[k], v, t, stop));
+    // One of several that the node joins, and now does not. Source: MegEngine/mgeconvert pull
+    // request 104.
+    static const char* const joins[] = {"Max", "Min", NULL};
+    if (is_one_of(s->node->op_type, joins) && !*stop)
+      ASSAY_TRY(offer_with(s, cause, s->node->op_type, v, t, stop));
   }
   return NULL;
 }

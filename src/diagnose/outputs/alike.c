@@ -29,6 +29,15 @@ static uint64_t add_text(uint64_t h, const char* text) {
   return h;
 }
 
+// What is lost before an input of the model is lost for all that read it, whatever they are.
+static const assay_value_t* given_to(const assay_repair_t* r) {
+  const assay_repair_edit_t* e = &r->edits[0];
+  const bool before = e->kind == ASSAY_EDIT_BEFORE || (e->kind == ASSAY_EDIT_CHAIN && e->at_input);
+  const assay_value_t* v =
+      before && e->input < r->node->n_inputs ? r->node->inputs[e->input] : NULL;
+  return v && !v->producer && !v->constant ? v : NULL;
+}
+
 // The text without what stands in quotes; an axis as what it is to the node. FNV-1a (G. Fowler, L.
 // C. Noll, K.-P. Vo).
 uint64_t assay_alike_key(const assay_repair_t* r, size_t row) {
@@ -54,6 +63,8 @@ uint64_t assay_alike_key(const assay_repair_t* r, size_t row) {
     }
     h = add_byte(h, (unsigned char)*c);
   }
+  const assay_value_t* given = given_to(r);
+  if (given) return add_text(h, given->name) | 1;
   return own ? add_text(h, r->node->op_type) | 1 : h | 1;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "diagnose/outputs/odd.h"
 #include "diagnose/outputs/region.h"
 
 enum { RIVALS = sizeof((assay_fault_t*)0)->rivals / sizeof *((assay_fault_t*)0)->rivals };
@@ -28,6 +29,7 @@ static const double CHOSEN = 0.98,  // 381 of 386: one of few changes
     NEARLY = 0.6,      // 3 of 4: nothing restores golden, but one leaves next to nothing
     IN_PART = 0.28,    // 7 of 28: the best leaves less than half
     GUESSED = 0.3,     // 8 of 24: the best leaves more than that
+    DAMAGED = 0.55,    // not counted yet: nothing restores golden, but a constant looks damaged
     IN_REGION = 0.83;  // 20 of 24: a region has a node at fault
 
 static double probability_of_repair(const assay_repair_t* r) {
@@ -157,6 +159,30 @@ static assay_status_t put_first(assay_trials_t* t) {
   return NULL;
 }
 
+// A constant that looks damaged says more than what mends a part, unless that is nearly all.
+static assay_status_t name_odd(const assay_trials_t* t, assay_fault_t* f) {
+  assay_odd_t odd[ASSAY_ODD_NODES];
+  size_t n = 0;
+  ASSAY_TRY(assay_search_odd(t->s, odd, &n));
+  if (!n) return NULL;
+  const bool first = f->probability < DAMAGED;
+  const assay_node_t* best = f->node;
+  if (first) {
+    if (f->has_repair && f->node != odd[0].node) {
+      assay_repair_deinit(&f->repair);
+      f->has_repair = false;
+    }
+    f->node = odd[0].node;
+    f->damaged = odd[0].value;
+    f->damage = odd[0].text;
+    f->probability = DAMAGED;
+    f->n_rivals = 0;
+  }
+  for (size_t i = 0; i < n; i++) add_rival(f, odd[i].node);
+  if (best) add_rival(f, best);
+  return NULL;
+}
+
 assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
   const bool restored = t->n_best && t->best[0].restored;
   const bool outputs = !t->s->faulty && !t->s->n_adopted;
@@ -189,6 +215,7 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
   }
   t->n_best = 0;
   add_makers(out);
+  if (!restored && outputs) ASSAY_TRY(name_odd(t, out));
   // What mends a part says something only where nothing mends the whole.
   for (size_t i = 0; !restored && !t->s->faulty && i < t->n_partials; i++)
     add_rival(out, t->partials[i].repair.node);

@@ -1,0 +1,237 @@
+// Constants whose numbers are evenly spaced, laid out by another convention: whether the ends are
+// places, whether a place is a pixel's corner or its middle, and constants that are a function of
+// what they should be.
+//
+// Sources: align_corners of grid_sample and affine_grid (their documentation); half_pixel and
+// asymmetric of ONNX Resize 11; centres of anchors, open-mmlab/mmdetection; deviations that are
+// kept as variances or logarithms.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/functions.h"
+#include "diagnose/causes/surroundings.h"
+#include "diagnose/proposals.h"
+
+enum { FEWEST = 4, MOST = 1 << 18, COORDINATES = 4 };
+
+static bool is_float(const assay_tensor_t* t) {
+  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64 && t->size > 0;
+}
+
+// ---- evenly spaced numbers ---------------------------------------------------------------------
+
+// n numbers from `first` on.
+typedef struct grid {
+  double first, step;
+  int64_t n;
+} grid_t;
+
+static int by_size(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return x < y ? -1 : x > y;
+}
+
+// Elements begin, begin + stride ... of which there are `count`; scratch: room for them. False:
+// they are not evenly spaced.
+static bool find_grid(const double* x, int64_t count, int64_t stride, double* scratch,
+                      grid_t* out) {
+  static const double NEAR = 1e-3;  // of a step
+  for (int64_t i = 0; i < count; i++) scratch[i] = x[i * stride];
+  qsort(scratch, (size_t)count, sizeof *scratch, by_size);
+  const double width = scratch[count - 1] - scratch[0];
+  if (!(width > 0) || !isfinite(width)) return false;
+  int64_t n = 1;
+  for (int64_t i = 1; i < count; i++)
+    if (scratch[i] - scratch[n - 1] > 1e-6 * width) scratch[n++] = scratch[i];
+  if (n < FEWEST) return false;
+  *out = (grid_t){scratch[0], width / (double)(n - 1), n};
+  for (int64_t i = 0; i < n; i++)
+    if (fabs(scratch[i] - out->first - out->step * (double)i) > NEAR * out->step) return false;
+  return true;
+}
+
+// Another convention for n places: `first` and `step` from the number of places and the step now.
+typedef struct convention {
+  const char* text;
+  double first_0, first_n;  // first_0 + first_n / n
+  double width;             // 0: the step stays
+  bool ends;                // the step is width / (n - 1), not width / n
+} convention_t;
+
+static const convention_t conventions[] = {
+    {"from -1 to 1, both counted", -1, 0, 2, true}, {"from -1 to before 1", -1, 0, 2, false},
+    {"middles from -1 to 1", -1, 1, 2, false},      {"from 0 to 1, both counted", 0, 0, 1, true},
+    {"from 0 to before 1", 0, 0, 1, false},         {"middles from 0 to 1", 0, 0.5, 1, false},
+};
+// Where the step stays: the first is so many steps.
+static const struct {
+  const char* text;
+  double steps, places;  // steps * step + places
+} starts[] = {
+    {"from 0 on", 0, 0},
+    {"from half a step on", 0.5, 0},
+    {"from half of one less than a step on", 0.5, -0.5},
+    {"from a step on", 1, 0},
+};
+
+// How columns are told apart: coordinates along the last axis, along the first, or one for all.
+typedef struct columns {
+  int64_t n, count, stride, apart;
+} columns_t;
+
+static size_t list_columns(const assay_tensor_t* x, columns_t* out) {
+  const int64_t last = x->dims[x->rank - 1], first = x->dims[0];
+  size_t n = 0;
+  if (x->rank > 1 && last <= COORDINATES) out[n++] = (columns_t){last, x->size / last, last, 1};
+  if (x->rank > 1 && first <= COORDINATES)
+    out[n++] = (columns_t){first, x->size / first, 1, x->size / first};
+  out[n++] = (columns_t){1, x->size, 1, 0};
+  return n;
+}
+
+static grid_t laid(const grid_t* g, size_t convention) {
+  const size_t n = sizeof conventions / sizeof *conventions;
+  grid_t y = *g;
+  if (convention >= n) {
+    y.first = starts[convention - n].steps * g->step + starts[convention - n].places;
+    return y;
+  }
+  const convention_t* c = &conventions[convention];
+  y.first = c->first_0 + c->first_n / (double)g->n;
+  y.step = c->width / (double)(c->ends ? g->n - 1 : g->n);
+  return y;
+}
+
+static assay_status_t offer_grid(const assay_suspect_t* s, const char* cause, size_t input,
+                                 const assay_tensor_t* x, const columns_t* c, const grid_t* grids,
+                                 const bool* is_grid, size_t convention, const assay_trial_t* t,
+                                 bool* stop) {
+  const size_t n = sizeof conventions / sizeof *conventions;
+  assay_tensor_t* y = NULL;
+  bool changed = false;
+  char text[200];
+  ASSAY_TRY(assay_tensor_copy(x, &y));
+  for (int64_t k = 0; k < c->n; k++) {
+    if (!is_grid[k]) continue;
+    const grid_t now = grids[k], next = laid(&now, convention);
+    changed |= fabs(next.first - now.first) > 1e-3 * now.step ||
+               fabs(next.step - now.step) > 1e-4 * now.step;
+    for (int64_t i = 0; i < c->count; i++) {
+      double* at = &assay_f64(y)[k * c->apart + i * c->stride];
+      const double place = round((*at - now.first) / now.step);
+      *at = (double)(float)(next.first + next.step * place);
+    }
+  }
+  if (!changed) return assay_tensor_release(y), NULL;
+  snprintf(text, sizeof text, "'%.100s' %s", s->node->inputs[input]->name,
+           convention < n ? conventions[convention].text : starts[convention - n].text);
+  return assay_offer_constant(s, cause, input, y, text, t, stop);
+}
+
+static assay_status_t offer_columns(const assay_suspect_t* s, const char* cause, size_t input,
+                                    const assay_tensor_t* x, const columns_t* c, double* scratch,
+                                    bool* out_any, const assay_trial_t* t, bool* stop) {
+  const size_t all = sizeof conventions / sizeof *conventions + sizeof starts / sizeof *starts;
+  grid_t grids[COORDINATES] = {{0}};
+  bool is_grid[COORDINATES] = {false};
+  *out_any = false;
+  for (int64_t k = 0; k < c->n; k++) {
+    is_grid[k] = find_grid(assay_f64(x) + k * c->apart, c->count, c->stride, scratch, &grids[k]);
+    *out_any |= is_grid[k];
+  }
+  for (size_t i = 0; *out_any && i < all && !*stop; i++)
+    ASSAY_TRY(offer_grid(s, cause, input, x, c, grids, is_grid, i, t, stop));
+  return NULL;
+}
+
+static assay_status_t propose_input(const assay_suspect_t* s, const char* cause, size_t input,
+                                    const assay_tensor_t* x, const assay_trial_t* t, bool* stop) {
+  columns_t columns[3];
+  double* scratch = NULL;
+  bool any = false;
+  if (!is_float(x) || !x->rank || x->size < FEWEST || x->size > MOST) return NULL;
+  const size_t n = list_columns(x, columns);
+  ASSAY_TRY(assay_new_array((size_t)x->size, sizeof *scratch, &scratch));
+  assay_status_t st = NULL;
+  for (size_t i = 0; i < n && !any && !st && !*stop; i++)
+    st = offer_columns(s, cause, input, x, &columns[i], scratch, &any, t, stop);
+  assay_free(scratch);
+  return st;
+}
+
+assay_status_t assay_propose_grid(const assay_suspect_t* s, const char* cause,
+                                  const assay_trial_t* t, bool* stop) {
+  assay_status_t st = NULL;
+  for (size_t i = 0; i < s->n_in && !st && !*stop; i++) {
+    assay_tensor_t* x = NULL;
+    ASSAY_TRY(assay_suspect_constant(s, i, &x));
+    st = propose_input(s, cause, i, x, t, stop);
+    assay_tensor_release(x);
+  }
+  return st;
+}
+
+// ---- functions of constants --------------------------------------------------------------------
+
+static double squared(double x) { return x * x; }
+static double inverse(double x) { return 1 / x; }
+static double inverse_root(double x) { return 1 / sqrt(x); }
+
+static const struct {
+  const char* text;
+  double (*f)(double);
+  bool positive;
+} forms[] = {
+    {"its root", sqrt, true},
+    {"its square", squared, false},
+    {"its reciprocal", inverse, true},
+    {"the reciprocal of its root", inverse_root, true},
+    {"its exponential", assay_exp, false},
+    {"its logarithm", assay_log, true},
+};
+
+static assay_status_t offer_forms(const assay_suspect_t* s, const char* cause, size_t input,
+                                  const assay_tensor_t* x, const assay_trial_t* t, bool* stop) {
+  static const double LARGEST = 60;  // of which the exponential is asked
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  for (int64_t i = 0; i < x->size; i++) {
+    low = fmin(low, assay_f64(x)[i]);
+    high = fmax(high, assay_f64(x)[i]);
+  }
+  for (size_t k = 0; k < sizeof forms / sizeof *forms && !*stop; k++) {
+    assay_tensor_t* y = NULL;
+    char text[200];
+    if ((forms[k].positive && !(low > 0)) || fabs(low) > 1e6 || fabs(high) > 1e6) continue;
+    if (forms[k].f == assay_exp && (high > LARGEST || low < -LARGEST)) continue;
+    ASSAY_TRY(assay_tensor_copy(x, &y));
+    for (int64_t i = 0; i < x->size; i++)
+      assay_f64(y)[i] = (double)(float)forms[k].f(assay_f64(x)[i]);
+    snprintf(text, sizeof text, "%s in place of '%.120s'", forms[k].text,
+             s->node->inputs[input]->name);
+    ASSAY_TRY(assay_offer_constant(s, cause, input, y, text, t, stop));
+  }
+  return NULL;
+}
+
+// Scales and deviations of channels: of single numbers the usual ones are asked. Source:
+// hanlu-nju/channel_independent_MTSF issue 3.
+assay_status_t assay_propose_form(const assay_suspect_t* s, const char* cause,
+                                  const assay_trial_t* t, bool* stop) {
+  static const char* const ops[] = {"Mul", "Div", "Add", "Sub", "BatchNormalization"};
+  enum { CHANNELS = 4096 };
+  bool is_one = false;
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    is_one |= !*s->node->domain && strcmp(s->node->op_type, ops[i]) == 0;
+  assay_status_t st = NULL;
+  for (size_t i = 0; is_one && i < s->n_in && !st && !*stop; i++) {
+    assay_tensor_t* x = NULL;
+    ASSAY_TRY(assay_suspect_constant(s, i, &x));
+    if (is_float(x) && x->size > 1 && x->size <= CHANNELS)
+      st = offer_forms(s, cause, i, x, t, stop);
+    assay_tensor_release(x);
+  }
+  return st;
+}

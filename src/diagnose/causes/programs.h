@@ -1,0 +1,12 @@
+// Offers whose only edit is a formula: in place of an input, or of what comes out.
+#ifndef ASSAY_DIAGNOSE_CAUSES_PROGRAMS_H_
+#define ASSAY_DIAGNOSE_CAUSES_PROGRAMS_H_
+
+#include "diagnose/causes/surroundings.h"
+
+// input: of the node; s->n_in: output 0. The node that makes the input may be at fault as well.
+assay_status_t assay_offer_program(const assay_suspect_t* s, const char* cause, size_t input,
+                                   const assay_formula_terms_t* terms, const char* text,
+                                   const assay_trial_t* t, bool* stop) ASSAY_MUST_USE;
+
+#endif  // ASSAY_DIAGNOSE_CAUSES_PROGRAMS_H_
