@@ -14,6 +14,7 @@
 #include "diagnose/outputs/bias_sets.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/likelihood.h"
+#include "diagnose/outputs/permuted.h"
 #include "diagnose/outputs/slips.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
@@ -793,9 +794,14 @@ static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t*
   return st;
 }
 
-// A factor and a summand for each channel: half of the time that is left.
+// Another order of classes, columns or channels: a sixth of the time that is left. A factor and a
+// summand for each channel: half of what is left then.
 static assay_status_t search_channels(search_state_t* h, double end) {
+  const double begun = assay_clock_seconds();
+  tell(h, "ordering channels", "", NULL);
+  ASSAY_TRY(assay_search_permuted(&h->trials, begun + (end - begun) / 6));
   const double now = assay_clock_seconds();
+  if (h->trials.found) return NULL;
   tell(h, "fitting channels", "", NULL);
   return assay_search_channels(&h->trials, now + (end - now) / 2);
 }

@@ -69,13 +69,9 @@ size_t assay_site_fitted_others(const assay_search_t* s) {
   return used < SAMPLES - 1 ? used : SAMPLES - 1;
 }
 
-// A step from a fit, tried.
-static assay_status_t try_step(assay_trials_t* t, const assay_site_t* site, const double* x,
-                               double part, bool by_logarithm, const assay_site_fit_t* from,
-                               assay_site_fit_t* to) {
+// Tries a fit, and notes what it leaves.
+static assay_status_t try_fit(assay_trials_t* t, const assay_site_t* site, assay_site_fit_t* to) {
   assay_repair_t r;
-  *to = *from;
-  move(site, from, x, part, by_logarithm, to);
   ASSAY_TRY(assay_site_repair(t->s, site, to, &r));
   t->rank = ROW + (int)assay_site_unknowns(site, site->family);
   t->position = site->position;
@@ -89,20 +85,52 @@ static assay_status_t try_step(assay_trials_t* t, const assay_site_t* site, cons
   return st;
 }
 
-// The whole step, or the part of it that leaves less than before, if there is one.
+// A step from a fit, tried.
+static assay_status_t try_step(assay_trials_t* t, const assay_site_t* site, const double* x,
+                               double part, bool by_logarithm, const assay_site_fit_t* from,
+                               assay_site_fit_t* to) {
+  *to = *from;
+  move(site, from, x, part, by_logarithm, to);
+  return try_fit(t, site, to);
+}
+
+// Goes on as the last step went, twice as far each time, as long as less is left: along a bent
+// valley steps are short.
+static assay_status_t leap(assay_trials_t* t, double end, const assay_site_t* site,
+                           const assay_site_fit_t* before, assay_site_fit_t* fit) {
+  enum { MOST = 64 };
+  const assay_site_fit_t from = *fit;
+  for (int times = 1; times <= MOST && !t->found && assay_clock_seconds() < end; times *= 2) {
+    assay_site_fit_t next = from;
+    for (size_t i = 0; i < ASSAY_SITE_NUMBERS; i++)
+      next.summand[i] += times * (from.summand[i] - before->summand[i]);
+    for (size_t i = 0; i < ASSAY_SITE_CHANNELS; i++)
+      next.factor[i] += times * (from.factor[i] - before->factor[i]);
+    ASSAY_TRY(try_fit(t, site, &next));
+    if (!(next.left < fit->left)) break;
+    *fit = next;
+  }
+  return NULL;
+}
+
+// The part of a step that leaves least, halved as long as less is left, if any leaves less than
+// before.
 static assay_status_t take_step(assay_trials_t* t, double end, const assay_site_t* site,
                                 const double* x, const assay_site_fit_t* from,
                                 assay_site_fit_t* best) {
   static const double LEAST = 0.1;
-  bool ok = false;
-  for (double part = 1; part > LEAST && !ok; part /= 2)
+  double least = from->left;
+  for (double part = 1; part > LEAST; part /= 2) {
+    const double before = least;
     for (int way = 0; way < 2 && assay_clock_seconds() < end && !t->found; way++) {
       assay_site_fit_t next;
       if (!may_go(site, x, way == 1)) continue;
       ASSAY_TRY(try_step(t, site, x, part, way == 1, from, &next));
-      ok |= next.left < from->left;
+      least = fmin(least, next.left);
       if (next.left < best->left) *best = next;
     }
+    if (least < from->left && least >= before) break;
+  }
   return NULL;
 }
 
@@ -137,8 +165,7 @@ static assay_status_t take_best(assay_trials_t* t, double end, const assay_site_
 
 // ---- going on -----------------------------------------------------------------------------------
 
-// The searches of these samples with a repair made, as far as it fits.
-static assay_status_t adopt_all(assay_trials_t* t, const assay_repair_t* r, assay_search_t* next,
+assay_status_t assay_site_adopt(assay_trials_t* t, const assay_repair_t* r, assay_search_t* next,
                                 size_t* out_n) {
   const size_t others = assay_site_fitted_others(t->s);
   *out_n = 0;
@@ -155,7 +182,7 @@ static assay_status_t adopt_all(assay_trials_t* t, const assay_repair_t* r, assa
   return NULL;
 }
 
-static void drop_all(assay_trials_t* t, assay_search_t* next, size_t n) {
+void assay_site_drop(assay_trials_t* t, assay_search_t* next, size_t n) {
   for (size_t i = 0; i < n; i++) assay_free((assay_search_target_t*)next[i].targets);
   for (size_t i = 0; i < t->s->n_others; i++) assay_trials_drop(&t->others[i]);
   assay_trials_drop(t);
@@ -171,11 +198,11 @@ static assay_status_t next_step(assay_trials_t* t, double end, assay_site_t* sit
   size_t n = 0;
   *out_ok = false;
   ASSAY_TRY(assay_site_repair(t->s, site, fit, &r));
-  assay_status_t st = adopt_all(t, &r, next, &n);
+  assay_status_t st = assay_site_adopt(t, &r, next, &n);
   k.s = next;
   if (!st && n) st = assay_new_array(k.max, sizeof *k.sides, &k.sides);
   if (!st && n) st = assay_site_sketch_equations(&k, next, n, site->position);
-  drop_all(t, next, n);
+  assay_site_drop(t, next, n);
   assay_repair_deinit(&r);
   if (!st && n && k.equations >= m + ASSAY_SITE_SPARE / 2)
     st = take_best(t, end, site, k.sides, assay_site_equations(&k, site), a, fit, out_ok);
@@ -193,13 +220,14 @@ assay_status_t assay_site_fit_go_on(assay_trials_t* t, const assay_site_sketch_t
                                     assay_site_fit_t* fit) {
   bool ok = true;
   for (int k = 0; k < STEPS && ok && !t->found && assay_clock_seconds() < all->end; k++) {
-    const double before = fit->left;
-    if (before < 1)
+    const assay_site_fit_t last = *fit;
+    if (last.left < 1)
       ASSAY_TRY(next_step(t, all->end, site, a, fit, &ok));
     else
       ASSAY_TRY(
           take_best(t, all->end, site, all->sides, assay_site_equations(all, site), a, fit, &ok));
-    if (fit->left > enough * before) break;
+    if (ok && k) ASSAY_TRY(leap(t, all->end, site, &last, fit));
+    if (fit->left > enough * last.left) break;
   }
   return NULL;
 }

@@ -3,6 +3,7 @@
 #define ASSAY_DIAGNOSE_OUTPUTS_SITE_FIT_H_
 
 #include "diagnose/outputs/sketch.h"
+#include "diagnose/search_predict.h"
 #include "diagnose/search_trial.h"
 
 enum { ASSAY_SITE_SAMPLES = 4 };  // that equations are taken from
@@ -30,6 +31,12 @@ assay_status_t assay_site_fit_go_on(assay_trials_t* t, const assay_site_sketch_t
 // goes on from the best, if it leaves less than the fit does.
 assay_status_t assay_site_fit_scan(assay_trials_t* t, double end, assay_site_t* site,
                                    assay_site_fit_t* fit) ASSAY_MUST_USE;
+
+// The searches of the samples that are fitted to with a repair made, as far as it fits. next: room
+// for ASSAY_SITE_SAMPLES.
+assay_status_t assay_site_adopt(assay_trials_t* t, const assay_repair_t* r, assay_search_t* next,
+                                size_t* out_n) ASSAY_MUST_USE;
+void assay_site_drop(assay_trials_t* t, assay_search_t* next, size_t n);
 
 // The repair that a fit is.
 assay_status_t assay_site_repair(const assay_search_t* s, const assay_site_t* site,
