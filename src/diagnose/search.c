@@ -794,12 +794,12 @@ static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t*
   return st;
 }
 
-// Another order of classes, columns or channels: a sixth of the time that is left. A factor and a
+// Another order of classes, columns or channels: a quarter of the time that is left. A factor and
 // summand for each channel: half of what is left then.
 static assay_status_t search_channels(search_state_t* h, double end) {
   const double begun = assay_clock_seconds();
   tell(h, "ordering channels", "", NULL);
-  ASSAY_TRY(assay_search_permuted(&h->trials, begun + (end - begun) / 6));
+  ASSAY_TRY(assay_search_permuted(&h->trials, begun + (end - begun) / 4));
   const double now = assay_clock_seconds();
   if (h->trials.found) return NULL;
   tell(h, "fitting channels", "", NULL);

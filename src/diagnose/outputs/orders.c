@@ -226,6 +226,11 @@ static double improve(const sites_t* k, const site_t* site, int64_t* order, doub
   return sum;
 }
 
+static uint64_t draw(uint64_t* state, int64_t n) {
+  *state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+  return (*state >> 33) % (uint64_t)n;
+}
+
 // The order that leaves least, from `now` and from random ones; what it leaves over what is there.
 static double best_order(const sites_t* k, const site_t* site, const int64_t* now, double* left,
                          int64_t* out) {
@@ -236,8 +241,7 @@ static double best_order(const sites_t* k, const site_t* site, const int64_t* no
     int64_t order[MOST];
     memcpy(order, now, sizeof order);
     for (int64_t i = site->n - 1; start && i > 0; i--) {
-      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-      const int64_t j = (int64_t)((state >> 33) % (uint64_t)(i + 1)), x = order[i];
+      const int64_t j = (int64_t)draw(&state, i + 1), x = order[i];
       order[i] = order[j], order[j] = x;
     }
     const double sum = improve(k, site, order, left, leave(k, site, now, order, left));
@@ -295,19 +299,50 @@ static assay_status_t try_order(assay_trials_t* t, const site_t* site, double* o
   return st;
 }
 
+static void exchange(site_t* site, int64_t i, int64_t j) {
+  const int64_t x = site->order[i];
+  site->order[i] = site->order[j];
+  site->order[j] = x;
+}
+
 // Exchanges of two rows, each tried as it is: where the first order is far off, they tell more.
 static assay_status_t exchange_tried(assay_trials_t* t, site_t* site, double end, double* left) {
   for (int64_t i = 0; i < site->n && !t->found; i++)
     for (int64_t j = i + 1; j < site->n && !t->found && assay_clock_seconds() < end; j++) {
       double next = 0;
-      const int64_t a = site->order[i], b = site->order[j];
-      site->order[i] = b, site->order[j] = a;
+      exchange(site, i, j);
       ASSAY_TRY(try_order(t, site, &next));
       if (next < *left)
         *left = next;
-      else
-        site->order[i] = a, site->order[j] = b;
+      else if (!t->found)
+        exchange(site, i, j);
     }
+  return NULL;
+}
+
+// From the best order with a few rows exchanged at random, again and again (H. R. Lourenco et al.,
+// Iterated Local Search, 2003).
+static assay_status_t shake(assay_trials_t* t, site_t* site, double end, double* left) {
+  enum { EXCHANGED = 3 };
+  uint64_t state = 0x9E3779B97F4A7C15ULL;
+  while (!t->found && assay_clock_seconds() < end) {
+    int64_t best[MOST];
+    double next = 0;
+    memcpy(best, site->order, sizeof best);
+    for (int k = 0; k < EXCHANGED; k++) {
+      const int64_t i = (int64_t)draw(&state, site->n), j = (int64_t)draw(&state, site->n);
+      exchange(site, i, j);
+    }
+    ASSAY_TRY(try_order(t, site, &next));
+    for (double before = HUGE_VAL; next < before && !t->found && assay_clock_seconds() < end;) {
+      before = next;
+      ASSAY_TRY(exchange_tried(t, site, end, &next));
+    }
+    if (next < *left)
+      *left = next;
+    else if (!t->found)
+      memcpy(site->order, best, sizeof best);
+  }
   return NULL;
 }
 
@@ -328,6 +363,7 @@ static assay_status_t renew(assay_trials_t* t, site_t* site, sites_t* k, double 
 // A site's best order, made better as long as less is left.
 static assay_status_t try_site(assay_trials_t* t, const sites_t* all, site_t* site, double end) {
   sites_t k = {.sides = all->sides, .max = site->max, .equations = all->equations};
+  static const double PROMISING = 0.7;
   double reached = 1, left[MOST + EXTRA];
   int64_t now[MOST];
   memcpy(now, site->order, sizeof now);
@@ -351,6 +387,7 @@ static assay_status_t try_site(assay_trials_t* t, const sites_t* all, site_t* si
     if (!st && !t->found) st = exchange_tried(t, site, end, &reached);
     if (!(reached < before)) break;
   }
+  if (!st && reached < PROMISING) st = shake(t, site, end, &reached);
   return st;
 }
 
