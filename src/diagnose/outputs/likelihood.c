@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "diagnose/outputs/oddities.h"
 #include "diagnose/outputs/region.h"
 
 enum { RIVALS = sizeof((assay_fault_t*)0)->rivals / sizeof *((assay_fault_t*)0)->rivals };
@@ -28,6 +29,7 @@ static const double CHOSEN = 0.98,  // 381 of 386: one of few changes
     NEARLY = 0.6,      // 3 of 4: nothing restores golden, but one leaves next to nothing
     IN_PART = 0.28,    // 7 of 28: the best leaves less than half
     GUESSED = 0.3,     // 8 of 24: the best leaves more than that
+    ODD = 0.8,         // a constant that has come to harm: not counted yet
     IN_REGION = 0.83;  // 20 of 24: a region has a node at fault
 
 static double probability_of_repair(const assay_repair_t* r) {
@@ -157,6 +159,26 @@ static assay_status_t put_first(assay_trials_t* t) {
   return NULL;
 }
 
+// Where nothing restores golden, a constant that has come to harm is likelier than what mends a
+// part: the oddest is named first if it hardly looks like anything else, or second. Another fault
+// may have been found in part at the same node.
+static assay_status_t name_oddities(const assay_trials_t* t, assay_fault_t* f) {
+  static const double SURE = 0.8;
+  assay_oddity_t odd[ASSAY_ODDITIES];
+  size_t n = 0;
+  ASSAY_TRY(assay_search_oddities(t->s, odd, &n));
+  if (!n || odd[0].node == f->node) return NULL;
+  if (odd[0].score < SURE) return add_rival(f, odd[0].node), NULL;
+  const assay_node_t* was = f->node;
+  if (f->has_repair) assay_repair_deinit(&f->repair);
+  f->has_repair = f->restored = false;
+  f->repair = (assay_repair_t){.node = odd[0].node};
+  f->node = odd[0].node;
+  f->probability = ODD;
+  add_rival(f, was);
+  return NULL;
+}
+
 assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* out_any) {
   const bool restored = t->n_best && t->best[0].restored;
   const bool outputs = !t->s->faulty && !t->s->n_adopted;
@@ -179,6 +201,7 @@ assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out, bool* 
   out->node = t->n_best       ? t->best[0].repair.node
               : t->n_partials ? t->partials[0].repair.node
                               : last_node(t->s);
+  if (outputs && !restored) ASSAY_TRY(name_oddities(t, out));
   add_other_operands(t, out);
   if (out->has_repair && out->repair.edits[0].kind == ASSAY_EDIT_CROSS) add_makers(out);
   for (size_t i = 0; restored && i < out->repair.n_beside; i++)
