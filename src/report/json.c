@@ -69,11 +69,14 @@ static json_t* fault(const assay_fault_t* f) {
   json_t* rivals = json_array();
   for (size_t i = 0; i < f->n_rivals; i++)
     rivals = assay_json_push(rivals, assay_json_text(f->rivals[i]->label));
-  json_t* j =
-      json_pack("{s:[o], s:o, s:o, s:s, s:o, s:n, s:b}", "nodes", assay_json_text(f->node->label),
-                "op", assay_json_text(f->node->op_type), "value",
-                r && r->fits ? assay_json_number(r->value) : json_null(), "verdict", "export",
-                "why", assay_json_text(r ? r->text : "it differs from golden"), "share", "born", 1);
+  json_t* j = json_pack("{s:[o], s:o, s:o, s:s, s:o, s:n, s:b}", "nodes",
+                        assay_json_text(f->node->label), "op", assay_json_text(f->node->op_type),
+                        "value", r && r->fits ? assay_json_number(r->value) : json_null(),
+                        "verdict", "export", "why",
+                        assay_json_text(r         ? r->text
+                                        : f->harm ? f->harm
+                                                  : "it differs from golden"),
+                        "share", "born", 1);
   j = assay_json_put(j, "tensor", assay_json_text(f->value->name));
   j = assay_json_put(j, "cause", r ? json_string(r->cause) : json_null());
   j = assay_json_put(j, "restored", json_boolean(f->restored));

@@ -69,6 +69,7 @@ static void steps_line(const assay_check_t* c, assay_str_t* out) {
 // A node that outputs alone do not show for sure, with those that are likely besides.
 static void guess_line(const assay_fault_t* f, assay_str_t* out) {
   static const double SURE = 0.5;
+  if (f->harm) assay_str_printf(out, "          %s\n", f->harm);
   if (!(f->probability > 0) || f->probability >= SURE) return;
   assay_str_printf(out, "          a guess, of probability %.2g", f->probability);
   for (size_t i = 0; i < f->n_rivals; i++)

@@ -174,6 +174,7 @@ static assay_status_t name_oddities(const assay_trials_t* t, assay_fault_t* f) {
   f->has_repair = f->restored = false;
   f->repair = (assay_repair_t){.node = odd[0].node};
   f->node = odd[0].node;
+  f->harm = odd[0].what;
   f->probability = ODD;
   add_rival(f, was);
   return NULL;

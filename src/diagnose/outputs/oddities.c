@@ -131,13 +131,14 @@ static assay_oddity_t judge(const looks_t* all, const looked_t* x) {
   static const double SELDOM = 0.25, END = 0.02;
   static const double DIGITS = 0.9, CUT = 0.9, BEGUN = 0.7;
   assay_oddity_t out = {.node = x->node};
-  if (x->few_digits && share_of(all, x, 'd') <= SELDOM) out.what = "few digits", out.score = DIGITS;
+  if (x->few_digits && share_of(all, x, 'd') <= SELDOM)
+    out.what = "one of its constants has few digits, as no other", out.score = DIGITS;
   // Tables have rows of zeros that nothing reads, to round their length.
   if (x->zeros > END && strcmp(x->node->op_type, "Gather") != 0 &&
       share_of(all, x, 'z') <= SELDOM && CUT > out.score)
-    out.what = "ends in zeros", out.score = CUT;
+    out.what = "one of its constants ends in zeros, as no other", out.score = CUT;
   if (x->as_begun && share_of(all, x, 'b') <= SELDOM && BEGUN > out.score)
-    out.what = "as before training", out.score = BEGUN;
+    out.what = "one of its constants is as before training, as no other", out.score = BEGUN;
   return out;
 }
 

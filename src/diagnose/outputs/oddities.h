@@ -9,7 +9,7 @@ enum { ASSAY_ODDITIES = 4 };
 
 typedef struct assay_oddity {
   const assay_node_t* node;
-  const char* what;  // "few digits", "ends in zeros" ...
+  const char* what;  // "a constant of few digits" ...
   double score;      // near 1: hardly ever seen of a healthy constant
 } assay_oddity_t;
 
