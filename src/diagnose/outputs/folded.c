@@ -52,8 +52,8 @@ static assay_status_t add_both(assay_site_sketch_t* k, assay_site_t site, int64_
 static assay_status_t list_around(assay_site_sketch_t* k, size_t position, const assay_tensor_t* y,
                                   int64_t elements) {
   const assay_node_t* n = k->s->nodes[position];
-  const assay_node_t* maker = n->inputs[0] ? n->inputs[0]->producer : NULL;
-  if (!is_activation(n) || !y->rank) return NULL;
+  const assay_node_t* maker = n->n_inputs && n->inputs[0] ? n->inputs[0]->producer : NULL;
+  if (!is_activation(n) || !n->n_inputs || !n->inputs[0] || !y->rank) return NULL;
   const int axis = maker ? assay_site_axis(maker, y) : -1;
   assay_site_t site = {
       .kind = ASSAY_SITE_AROUND, .position = position, .axis = axis < 0 ? y->rank - 1 : axis};

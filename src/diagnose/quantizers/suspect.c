@@ -149,7 +149,9 @@ static bool is_slight(const suspect_t* u) {
   const assay_quantizer_scales_t* has = &u->q->at[u->best_site].has;
   if (u->best.change != ASSAY_QUANTIZER_SCALED || u->best.by.n != has->n) return false;
   for (int64_t i = 0; i < has->n; i++)
-    if (!(fabs(u->best.by.scale[i] / has->scale[i] - 1) < SLIGHT)) return false;
+    if (!(fabs(u->best.by.scale[i] / has->scale[i] - 1) < SLIGHT) ||
+        u->best.by.zero[i] != has->zero[i])
+      return false;
   return true;
 }
 
