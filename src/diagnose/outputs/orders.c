@@ -51,6 +51,15 @@ static void sites_deinit(sites_t* k) {
   assay_free(k->sides);
 }
 
+void assay_order_text(const int64_t* order, int64_t n, char* text, size_t size) {
+  enum { SHOWN = 16 };
+  size_t used = 0;
+  *text = 0;
+  for (int64_t i = 0; i < n && i < SHOWN && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, i ? ",%lld" : "%lld", (long long)order[i]);
+  if (n > SHOWN && used < size) snprintf(text + used, size - used, ",...");
+}
+
 // ---- which --------------------------------------------------------------------------------------
 
 static bool is_weight(const assay_search_t* s, const assay_value_t* v) {

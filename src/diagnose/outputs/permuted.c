@@ -12,15 +12,6 @@
 
 enum { LEAST = 3, MOST = 4096, ROW = 900 };  // elements of an axis; after all rows of the table
 
-void assay_order_text(const int64_t* order, int64_t n, char* text, size_t size) {
-  enum { SHOWN = 16 };
-  size_t used = 0;
-  *text = 0;
-  for (int64_t i = 0; i < n && i < SHOWN && used < size; i++)
-    used += (size_t)snprintf(text + used, size - used, i ? ",%lld" : "%lld", (long long)order[i]);
-  if (n > SHOWN && used < size) snprintf(text + used, size - used, ",...");
-}
-
 // ---- the order ----------------------------------------------------------------------------------
 
 static bool is_fit(const assay_search_target_t* g) {
@@ -46,14 +37,14 @@ static double distance(const assay_search_target_t* g, int axis, int64_t i, int6
 // The same over all samples, over what rounding explains there.
 static double distance_in_all(const assay_search_t* s, size_t target, int axis, int64_t i,
                               int64_t j) {
-  static const double LEAST_EXPLAINED = 1e-12;
+  static const double SMALLEST = 1e-12;
   double far = 0;
   for (size_t o = 0; o <= s->n_others; o++) {
     const assay_search_target_t* g = o ? &s->others[o - 1].targets[target] : &s->targets[target];
     if (!is_fit(g) || g->truth->rank <= axis || g->truth->dims[axis] <= i ||
         g->truth->dims[axis] <= j)
       return HUGE_VAL;
-    far = fmax(far, distance(g, axis, i, j) / fmax(g->explained_max, LEAST_EXPLAINED));
+    far = fmax(far, distance(g, axis, i, j) / fmax(g->explained_max, SMALLEST));
   }
   return far;
 }

@@ -27,27 +27,6 @@ static bool is_one_of(const char* op, const char* const* names) {
   return false;
 }
 
-int assay_site_axis(const assay_node_t* n, const assay_tensor_t* y) {
-  static const char* const second[] = {
-      "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization", "GroupNormalization",
-      NULL};
-  static const char* const last[] = {"MatMul",           "Gemm",   "LayerNormalization",
-                                     "RMSNormalization", "Gather", NULL};
-  if (is_one_of(n->op_type, second)) return y->rank > 1 ? 1 : -1;
-  // A matrix from the left: bands of a spectrum, tokens that are mixed.
-  if (strcmp(n->op_type, "MatMul") == 0 && n->inputs[0]->constant && !n->inputs[1]->constant)
-    return y->rank - 2;
-  if (is_one_of(n->op_type, last)) return y->rank - 1;
-  // A product with or a sum of a constant: the axis along which it lies.
-  if (strcmp(n->op_type, "Mul") != 0 && strcmp(n->op_type, "Add") != 0) return -1;
-  for (size_t i = 0; i < n->n_inputs; i++) {
-    const assay_tensor_t* c = n->inputs[i] ? n->inputs[i]->constant : NULL;
-    for (int k = 0; c && c->rank <= y->rank && k < c->rank; k++)
-      if (c->dims[k] == c->size && c->size > 1) return k + y->rank - c->rank;
-  }
-  return -1;
-}
-
 static bool is_float(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
 }
