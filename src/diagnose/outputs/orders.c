@@ -34,7 +34,7 @@ typedef struct site {
   int64_t n;
   double* products;  // [max, n, n]: of each equation, for row i what row j gives in its place
   size_t max;
-  double left;
+  double left, reached;  // as predicted, and as tried
   int64_t order[MOST];
 } site_t;
 
@@ -372,7 +372,6 @@ static assay_status_t renew(assay_trials_t* t, site_t* site, sites_t* k, double 
 // A site's best order, made better as long as less is left.
 static assay_status_t try_site(assay_trials_t* t, const sites_t* all, site_t* site, double end) {
   sites_t k = {.sides = all->sides, .max = site->max, .equations = all->equations};
-  static const double PROMISING = 0.7;
   double reached = 1, left[MOST + EXTRA];
   int64_t now[MOST];
   memcpy(now, site->order, sizeof now);
@@ -396,8 +395,17 @@ static assay_status_t try_site(assay_trials_t* t, const sites_t* all, site_t* si
     if (!st && !t->found) st = exchange_tried(t, site, end, &reached);
     if (!(reached < before)) break;
   }
-  if (!st && reached < PROMISING) st = shake(t, site, end, &reached);
+  site->reached = reached;
   return st;
+}
+
+// The one whose order left least, from other orders, in the time that is left.
+static assay_status_t shake_best(assay_trials_t* t, const sites_t* k, double end) {
+  static const double PROMISING = 0.7;
+  site_t* best = NULL;
+  for (size_t i = 0; i < k->n; i++)
+    if (k->at[i].reached > 0 && (!best || k->at[i].reached < best->reached)) best = &k->at[i];
+  return best && best->reached < PROMISING ? shake(t, best, end, &best->reached) : NULL;
 }
 
 static site_t* next_site(const sites_t* k) {
@@ -430,6 +438,7 @@ assay_status_t assay_search_orders(assay_trials_t* t, double end) {
     st = try_site(t, &k, site, at + (end - at) / 2);
     site->left = 1;
   }
+  if (!st && !t->found) st = shake_best(t, &k, end);
   sites_deinit(&k);
   if (assay_status_code(st) == ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
   return st;
