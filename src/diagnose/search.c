@@ -15,6 +15,7 @@
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/columns.h"
 #include "diagnose/outputs/likelihood.h"
+#include "diagnose/outputs/orders.h"
 #include "diagnose/outputs/permuted.h"
 #include "diagnose/outputs/slips.h"
 #include "diagnose/search_joint.h"
@@ -806,9 +807,14 @@ static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t*
   return st;
 }
 
-// A factor and a summand for each channel: half of the time that is left.
+// Another order of columns or channels: a quarter of the time that is left. A factor and
+// summand for each channel: half of what is left then.
 static assay_status_t search_channels(search_state_t* h, double end) {
+  const double begun = assay_clock_seconds();
+  tell(h, "ordering channels", "", NULL);
+  ASSAY_TRY(assay_search_orders(&h->trials, begun + (end - begun) / 4));
   const double now = assay_clock_seconds();
+  if (h->trials.found) return NULL;
   tell(h, "fitting channels", "", NULL);
   return assay_search_channels(&h->trials, now + (end - now) / 2);
 }

@@ -290,11 +290,21 @@ static bool has_own_rule(const assay_predict_t* p, const assay_node_t* n) {
   return true;
 }
 
-// The same but for what is put in front of an input, which the rule gets.
+// A sum with a constant behind a node whose rule does not look at what it gives.
+static bool is_sum_behind(const assay_node_t* n, const assay_repair_edit_t* e) {
+  return e->kind == ASSAY_EDIT_CHAIN && !e->at_input && e->n_chain == 1 && e->chain[0].op_type &&
+         strcmp(e->chain[0].op_type, "Add") == 0 &&
+         e->chain[0].of[1].kind == ASSAY_OPERAND_TENSOR && strcmp(n->op_type, "Conv") == 0;
+}
+
+// The same but for what is put in front of an input, which the rule gets, and for a sum behind it.
 static bool reads_as_adopted(const assay_predict_t* p, const assay_node_t* n) {
   const assay_repair_t* r = assay_search_adopted(p->s, n);
-  return has_own_rule(p, n) || (r->n_edits == 1 && r->edits[0].kind == ASSAY_EDIT_CHAIN &&
-                                r->edits[0].at_input && r->edits[0].input < n->n_inputs);
+  if (has_own_rule(p, n)) return true;
+  if (r->edits[0].kind != ASSAY_EDIT_CHAIN || !r->edits[0].at_input ||
+      r->edits[0].input >= n->n_inputs)
+    return false;
+  return r->n_edits == 1 || (r->n_edits == 2 && is_sum_behind(n, &r->edits[1]));
 }
 
 static assay_status_t take_chain(const assay_predict_t* p, const assay_node_t* n, pass_t* a) {

@@ -540,6 +540,23 @@ assay_status_t assay_trials_try(assay_trials_t* t, const assay_repair_t* r) {
   return try_once(t, r, &restored, &fits);
 }
 
+assay_status_t assay_trials_leave(assay_trials_t* t, const assay_repair_t* r, size_t n,
+                                  double* out) {
+  double after = 0, before = 0;
+  *out = (double)NAN;
+  for (size_t i = 0; i <= n; i++) {
+    assay_trials_t* one = i ? &t->others[i - 1] : t;
+    bool fits = false, restored = false;
+    one->position = t->position;
+    ASSAY_TRY(evaluate(one, r, &fits));
+    if (!fits && i == 0) return NULL;
+    after += fits ? score(one, one->got, &restored) : one->before;
+    before += one->before;
+  }
+  *out = sqrt(after / fmax(before, 1e-300));
+  return NULL;
+}
+
 assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
   bool restored;
   const size_t values = (size_t)s->model->n_values;

@@ -53,6 +53,11 @@ void assay_trials_deinit(assay_trials_t* t);
 // Tries a repair, or fits its parameter, and keeps it if it helps.
 assay_status_t assay_trials_try(assay_trials_t* t, const assay_repair_t* r) ASSAY_MUST_USE;
 
+// What a repair leaves of the difference in this sample and the first n others together, without
+// keeping it. *out NAN: not known. The repair is of the node at t->position.
+assay_status_t assay_trials_leave(assay_trials_t* t, const assay_repair_t* r, size_t n,
+                                  double* out) ASSAY_MUST_USE;
+
 // Notes that a change of the node at a position leaves so much of the difference; `share` of it
 // counts, since a change of many numbers can take a part of anything.
 void assay_trials_note(assay_trials_t* t, size_t position, double remains, double share);

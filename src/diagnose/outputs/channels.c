@@ -8,20 +8,15 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/functions.h"
-#include "diagnose/outputs/sides.h"
-#include "diagnose/outputs/sketch.h"
+#include "diagnose/outputs/site_fit.h"
 #include "diagnose/search_predict.h"
 
-enum {
-  STEPS = 12,
-  ROW = 1000  // after all rows of the table; fewer numbers before more
-};
-
 enum { FACTORS = ASSAY_SITE_FACTORS, SUMMANDS = ASSAY_SITE_SUMMANDS };
-enum { SAMPLES = 4, SPARE = ASSAY_SITE_SPARE };  // that equations are taken from
+enum { SAMPLES = ASSAY_SITE_SAMPLES, SPARE = ASSAY_SITE_SPARE };
 
 // What each family that the equations are enough for leaves; the best one counts for the site.
 static void judge(const assay_site_sketch_t* k, assay_site_t* site, double* a) {
+  static const double RIDGE = 1e-10;
   double x[ASSAY_SITE_NUMBERS];
   const size_t all = assay_site_equations(k, site), n = all - SPARE / 2;
   site->left = 1;
@@ -29,9 +24,10 @@ static void judge(const assay_site_sketch_t* k, assay_site_t* site, double* a) {
     double* left = &site->lefts[family];
     *left = 1;
     if (site->kind != ASSAY_SITE_OUTPUT && family != FACTORS) continue;
-    const size_t needed = assay_site_unknowns(site, family) + SPARE;
+    const size_t unknowns = assay_site_unknowns(site, family);
+    const size_t needed = unknowns + assay_site_spare(unknowns);
     if (needed > all || needed > k->elements) continue;
-    if (!assay_site_solve(site, family, k->sides, n, a, x)) continue;
+    if (!assay_site_solve(site, family, k->sides, n, RIDGE, a, x)) continue;
     *left = assay_site_left(site, family, k->sides, n, all, x);
     site->left = fmin(site->left, *left);
   }
@@ -39,316 +35,7 @@ static void judge(const assay_site_sketch_t* k, assay_site_t* site, double* a) {
 
 static const double WORTH = 0.98;  // equations that took no part are met so far, at least
 
-// ---- going on ----------------------------------------------------------------------------------
-
-// Of the numbers that a site has fitted those that do something: factors that are all 1 are none.
-static int effective(const assay_site_t* site, const double* factor) {
-  static const double SEEN = 1e-4;
-  double far = 0;
-  for (int64_t c = 0; c < site->channels; c++) far = fmax(far, fabs(factor[c] - 1));
-  return far > SEEN || !(site->family & SUMMANDS) ? site->family : SUMMANDS;
-}
-
-// The repair: output times factors, plus summands.
-static assay_status_t make_chains(const assay_search_t* s, const assay_site_t* site,
-                                  const double* factor, const double* summand,
-                                  assay_repair_t* out) {
-  static const char* const causes[] = {"", "scale of each channel", "bias of each channel",
-                                       "scale and bias of each channel"};
-  static const char* const operators[] = {"Mul", "Add"};
-  static const char* const words[] = {" times", " plus"};
-  const assay_tensor_t* y = assay_site_sketch_truth(s, s->nodes[site->position]->outputs[0]);
-  const int family = effective(site, factor);
-  int64_t dims[ASSAY_MAX_RANK];
-  *out = (assay_repair_t){.node = s->nodes[site->position], .cause = causes[family]};
-  for (int i = 0; i < y->rank; i++) dims[i] = i == site->axis ? site->channels : 1;
-  size_t used = (size_t)snprintf(out->text, sizeof out->text, "what comes out");
-  for (int k = 0; k < 2; k++) {
-    if (!(family >> k & 1)) continue;
-    const double* number = k ? summand : factor;
-    double low = HUGE_VAL, high = -HUGE_VAL;
-    assay_repair_edit_t* e = &out->edits[out->n_edits];
-    *e = (assay_repair_edit_t){.kind = ASSAY_EDIT_CHAIN, .n_chain = 1, .type = y->type};
-    e->chain[0] = (assay_chain_step_t){
-        .op_type = operators[k],
-        .of = {{ASSAY_OPERAND_START, 0, 0, NULL}, {ASSAY_OPERAND_TENSOR, 0, 0, NULL}}};
-    assay_status_t st = assay_tensor_create(y->type, y->rank, dims, &e->tensor);
-    if (st) return assay_repair_deinit(out), st;
-    out->n_edits++;
-    for (int64_t c = 0; c < site->channels; c++) {
-      assay_f64(e->tensor)[c] = (double)(float)number[c];
-      low = fmin(low, number[c]), high = fmax(high, number[c]);
-    }
-    used += (size_t)snprintf(out->text + used, sizeof out->text - used, "%s %.4g to %.4g", words[k],
-                             low, high);
-  }
-  snprintf(out->text + used, sizeof out->text - used, ", by channel");
-  return NULL;
-}
-
-// A constant with other elements, or with one for each channel in place of one.
-static assay_status_t make_constant(const assay_search_t* s, const assay_site_t* site,
-                                    const double* change, assay_repair_t* out) {
-  const assay_node_t* n = s->nodes[site->position];
-  assay_tensor_t *x = NULL, *y = NULL;
-  ASSAY_TRY(assay_tensor_widen(assay_evaluator_get(s->evaluator, n->inputs[site->input]), &x));
-  assay_status_t st = NULL;
-  double most = 0;
-  if (site->kind == ASSAY_SITE_SLOPES) {
-    const assay_tensor_t* like = assay_site_sketch_truth(s, n->outputs[0]);
-    int64_t dims[ASSAY_MAX_RANK] = {site->channels};
-    for (int i = 1; i + 1 < like->rank; i++) dims[i] = 1;
-    st = assay_tensor_create(x->type, like->rank - 1, dims, &y);
-    for (int64_t c = 0; !st && c < site->channels; c++) assay_f64(y)[c] = assay_f64(x)[0];
-  } else {
-    st = assay_tensor_copy(x, &y);
-  }
-  assay_tensor_release(x);
-  if (st) return st;
-  for (size_t i = 0; i < site->columns; i++) {
-    double* to = &assay_f64(y)[site->at ? site->at[i] : (int64_t)i];
-    *to = (double)(float)(*to + change[i]);
-    if (site->taken) to[-site->taken] = (double)(float)(to[-site->taken] - change[i]);
-    most = fmax(most, fabs(change[i]));
-  }
-  const bool slopes = site->kind == ASSAY_SITE_SLOPES;
-  *out = (assay_repair_t){.node = n,
-                          .cause = slopes                           ? "slope of each channel"
-                                   : site->kind == ASSAY_SITE_SCALE ? "scale of a normalization"
-                                                                    : "numbers of a constant",
-                          .n_edits = 1};
-  out->edits[0] =
-      (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = site->input, .tensor = y};
-  snprintf(out->text, sizeof out->text, "'%.120s' with %zu other numbers, by up to %.3g%s",
-           n->inputs[site->input]->name, site->columns, most,
-           slopes ? ": one for each channel in place of one" : "");
-  return NULL;
-}
-
-// What comes in times factors.
-static assay_status_t make_input(const assay_search_t* s, const assay_site_t* site,
-                                 const double* factor, assay_repair_t* out) {
-  const assay_value_t* v = s->nodes[site->position]->inputs[site->input];
-  const assay_tensor_t* x = assay_evaluator_get(s->evaluator, v);
-  int64_t dims[ASSAY_MAX_RANK];
-  double low = HUGE_VAL, high = -HUGE_VAL;
-  *out = (assay_repair_t){
-      .node = s->nodes[site->position], .cause = "scale of what is read", .n_edits = 1};
-  for (int i = 0; i < x->rank; i++) dims[i] = i == site->axis ? site->channels : 1;
-  assay_repair_edit_t* e = &out->edits[0];
-  *e = (assay_repair_edit_t){.kind = ASSAY_EDIT_CHAIN,
-                             .at_input = true,
-                             .input = site->input,
-                             .n_chain = 1,
-                             .type = x->type};
-  e->chain[0] = (assay_chain_step_t){
-      .op_type = "Mul",
-      .of = {{ASSAY_OPERAND_START, 0, 0, NULL}, {ASSAY_OPERAND_TENSOR, 0, 0, NULL}}};
-  ASSAY_TRY(assay_tensor_create(x->type, x->rank, dims, &e->tensor));
-  for (int64_t c = 0; c < site->channels; c++) {
-    assay_f64(e->tensor)[c] = (double)(float)factor[c];
-    low = fmin(low, factor[c]), high = fmax(high, factor[c]);
-  }
-  snprintf(out->text, sizeof out->text, "'%.120s' times %.4g to %.4g where it is read, by channel",
-           v->name, low, high);
-  return NULL;
-}
-
-// A weight whose scale stands at the channels that it reads, moved to those that it makes.
-static assay_status_t make_moved(const assay_search_t* s, const assay_site_t* site,
-                                 const double* factor, assay_repair_t* out) {
-  const assay_node_t* n = s->nodes[site->position];
-  const assay_value_t* v = n->inputs[site->input];
-  assay_tensor_t *w = NULL, *y = NULL;
-  assay_sides_t sides;
-  int read = 0, made = 0;
-  double low = HUGE_VAL, high = -HUGE_VAL;
-  ASSAY_TRY(assay_tensor_widen(assay_evaluator_get(s->evaluator, v), &w));
-  assay_status_t st = assay_tensor_copy(w, &y);
-  assay_tensor_release(w);
-  if (st) return st;
-  if (assay_sides_of(n, &sides)) assay_sides_weight_axes(n, &sides, y, &read, &made);
-  const int64_t c = site->channels, inner = assay_dims_product(y->dims, 2, y->rank);
-  for (int64_t i = 0; i < y->size; i++) {
-    const int64_t at[2] = {i / inner / c, i / inner % c};
-    double* x = &assay_f64(y)[i];
-    *x = (double)(float)(*x * factor[at[made]] / factor[at[read]]);
-  }
-  for (int64_t i = 0; i < c; i++) low = fmin(low, factor[i]), high = fmax(high, factor[i]);
-  *out = (assay_repair_t){.node = n, .cause = "scale at the other channels", .n_edits = 1};
-  out->edits[0] =
-      (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = site->input, .tensor = y};
-  snprintf(out->text, sizeof out->text,
-           "'%.100s' with factors from %.4g to %.4g at the channels that it makes, not at those "
-           "that it reads",
-           v->name, low, high);
-  return NULL;
-}
-
-// The output times factors plus summands, or a constant plus summands, as fitted so far, and what
-// that leaves.
-typedef struct fit {
-  double factor[ASSAY_SITE_CHANNELS], summand[ASSAY_SITE_NUMBERS];
-  double left;
-} fit_t;
-
-static assay_status_t make_repair(const assay_search_t* s, const assay_site_t* site,
-                                  const fit_t* fit, assay_repair_t* out) {
-  switch (site->kind) {
-    case ASSAY_SITE_OUTPUT:
-      return make_chains(s, site, fit->factor, fit->summand, out);
-    case ASSAY_SITE_INPUT:
-      return make_input(s, site, fit->factor, out);
-    case ASSAY_SITE_MOVED:
-      return make_moved(s, site, fit->factor, out);
-    default:
-      return make_constant(s, site, fit->summand, out);
-  }
-}
-
-static bool has_factors(const assay_site_t* site) {
-  return site->kind == ASSAY_SITE_OUTPUT || site->kind == ASSAY_SITE_INPUT ||
-         site->kind == ASSAY_SITE_MOVED;
-}
-
-// How a factor goes on: by its part more, or, where a logarithm or a division comes after it, by as
-// much as its logarithm says, which never turns its sign.
-static double times_of(double x, bool by_logarithm) {
-  static const double MOST = 3;
-  return by_logarithm ? assay_exp(fmax(fmin(x, MOST), -MOST)) : 1 + x;
-}
-
-// A step x from a fit, or a part of it.
-static void move(const assay_site_t* site, const fit_t* from, const double* x, double part,
-                 bool by_logarithm, fit_t* to) {
-  for (size_t i = 0; !has_factors(site) && i < site->columns; i++)
-    to->summand[i] = from->summand[i] + part * x[i];
-  for (int64_t c = 0; has_factors(site) && c < site->channels; c++) {
-    const double times = site->family & FACTORS ? times_of(part * x[c], by_logarithm) : 1;
-    if (site->kind != ASSAY_SITE_OUTPUT) {
-      to->factor[c] = from->factor[c] * times;
-      continue;
-    }
-    const double plus =
-        site->family & SUMMANDS ? x[site->family == SUMMANDS ? c : site->channels + c] : 0;
-    to->factor[c] = from->factor[c] * times;
-    to->summand[c] = from->summand[c] * times + part * plus;
-  }
-}
-
-// Factors that go far on may do so by their logarithm; a scale that was moved always does.
-static bool may_go(const assay_site_t* site, const double* x, bool by_logarithm) {
-  static const double FAR = 0.2;
-  const bool factors = has_factors(site) && site->family & FACTORS;
-  if (site->kind == ASSAY_SITE_MOVED) return by_logarithm;
-  if (!by_logarithm) return true;
-  for (int64_t c = 0; factors && c < site->channels; c++)
-    if (fabs(x[c]) > FAR) return true;
-  return false;
-}
-
-// The whole step, or the part of it that leaves less than before. *out_ok false: there is none.
-static assay_status_t take_step(assay_trials_t* t, const assay_site_sketch_t* all,
-                                const assay_site_t* site, const double* x, fit_t* fit,
-                                bool* out_ok) {
-  *out_ok = false;
-  for (double part = 1; part > 0.1 && !*out_ok; part /= 2) {
-    fit_t best = *fit;
-    for (int way = 0; way < 2 && assay_clock_seconds() < all->end; way++) {
-      fit_t next = *fit;
-      assay_repair_t r;
-      if (!may_go(site, x, way == 1)) continue;
-      move(site, fit, x, part, way == 1, &next);
-      ASSAY_TRY(make_repair(t->s, site, &next, &r));
-      t->rank = ROW + (int)assay_site_unknowns(site, site->family);
-      t->position = site->position;
-      t->fitted = true;
-      assay_status_t st = assay_trials_try(t, &r);
-      t->fitted = false;
-      assay_repair_deinit(&r);
-      if (st) return st;
-      next.left = t->remains;
-      if (!(next.left < best.left)) continue;
-      best = next;
-      *out_ok = true;
-    }
-    *fit = best;
-  }
-  return NULL;
-}
-
-// The other samples that equations are of: the last one takes no part, so that a fit has to hold
-// where nothing was fitted.
-static size_t fitted_others(const assay_search_t* s) {
-  const size_t used = s->n_others ? s->n_others - 1 : 0;
-  return used < SAMPLES - 1 ? used : SAMPLES - 1;
-}
-
-// The searches of these samples with a repair made, as far as it fits.
-static assay_status_t adopt_all(assay_trials_t* t, const assay_repair_t* r, assay_search_t* next,
-                                size_t* out_n) {
-  const size_t others = fitted_others(t->s);
-  *out_n = 0;
-  for (size_t i = 0; i <= others; i++) {
-    assay_trials_t* one = i ? &t->others[i - 1] : t;
-    assay_search_target_t* targets = NULL;
-    ASSAY_TRY(assay_trials_adopt(one, r, &targets));
-    if (!targets) continue;
-    next[*out_n] = *one->s;
-    next[*out_n].targets = targets;
-    next[*out_n].adopted[next[*out_n].n_adopted++] = r;
-    ++*out_n;
-  }
-  return NULL;
-}
-
-static void drop_all(assay_trials_t* t, assay_search_t* next, size_t n) {
-  for (size_t i = 0; i < n; i++) assay_free((assay_search_target_t*)next[i].targets);
-  for (size_t i = 0; i < t->s->n_others; i++) assay_trials_drop(&t->others[i]);
-  assay_trials_drop(t);
-}
-
-// The equations with the fit made, solved for the next step.
-static assay_status_t find_step(assay_trials_t* t, const assay_site_sketch_t* all,
-                                assay_site_t* site, const fit_t* fit, double* x, bool* out_ok) {
-  assay_search_t next[SAMPLES];
-  assay_repair_t r;
-  const size_t m = assay_site_unknowns(site, site->family);
-  assay_site_sketch_t k = {.sites = site, .n = 1, .max = site->max, .end = all->end};
-  double* a = NULL;
-  size_t n = 0;
-  *out_ok = false;
-  ASSAY_TRY(make_repair(t->s, site, fit, &r));
-  assay_status_t st = adopt_all(t, &r, next, &n);
-  k.s = next;
-  if (!st && n) st = assay_new_array(k.max, sizeof *k.sides, &k.sides);
-  if (!st && n) st = assay_new_array(m * m, sizeof *a, &a);
-  if (!st && n) st = assay_site_sketch_equations(&k, next, n, site->position);
-  if (!st && n && k.equations >= m + SPARE / 2)
-    *out_ok = assay_site_solve(site, site->family, k.sides, assay_site_equations(&k, site), a, x);
-  drop_all(t, next, n);
-  assay_free(k.sides);
-  assay_free(a);
-  assay_repair_deinit(&r);
-  return st;
-}
-
-// Gauss-Newton steps at a site, as long as less is left. a: room for the equations.
-static assay_status_t go_on(assay_trials_t* t, const assay_site_sketch_t* all, assay_site_t* site,
-                            double* a) {
-  static const double ENOUGH = 0.9;  // a step that leaves more than this part is the last
-  fit_t fit = {.left = 1};
-  double x[ASSAY_SITE_NUMBERS];
-  for (int64_t c = 0; has_factors(site) && c < site->channels; c++) fit.factor[c] = 1;
-  bool ok = assay_site_solve(site, site->family, all->sides, assay_site_equations(all, site), a, x);
-  for (int k = 0; k < STEPS && ok && !t->found && assay_clock_seconds() < all->end; k++) {
-    const double before = fit.left;
-    ASSAY_TRY(take_step(t, all, site, x, &fit, &ok));
-    if (!ok || t->found || fit.left > ENOUGH * before) break;
-    ASSAY_TRY(find_step(t, all, site, &fit, x, &ok));
-  }
-  return NULL;
-}
+// ---- turns --------------------------------------------------------------------------------------
 
 // What a family leaves, as it counts for a turn: many numbers, which take a part of anything away,
 // later than few.
@@ -379,18 +66,77 @@ static bool has_more(const assay_site_sketch_t* k, const assay_site_t* site) {
          assay_site_unknowns(site, both) + SPARE <= assay_site_equations(k, site);
 }
 
+// A step that leaves more than this part of what was left is the last at first.
+static const double ENOUGH = 0.9;
+
+// ---- fits that went on slowly -------------------------------------------------------------------
+
+enum { HOPES = 6 };
+
+typedef struct hopes {
+  struct {
+    assay_site_t* site;
+    int family;
+    double merit;
+    assay_site_fit_t fit;
+  } at[HOPES];
+  size_t n;
+} hopes_t;
+
+// Keeps a fit if it is among those that leave least for how many numbers they have.
+static void note_hope(hopes_t* h, assay_site_t* site, const assay_site_fit_t* fit) {
+  static const double NUMBERS = 0.25;
+  const double numbers = (double)assay_site_unknowns(site, site->family);
+  const double merit = fit->left * assay_pow(numbers, NUMBERS);
+  size_t at = h->n;
+  if (!(fit->left < 1)) return;
+  if (h->n < HOPES) h->n++;
+  for (; at > 0 && h->at[at - 1].merit > merit; at--)
+    if (at < HOPES) h->at[at] = h->at[at - 1];
+  if (at == HOPES) return;
+  h->at[at].site = site;
+  h->at[at].family = site->family;
+  h->at[at].merit = merit;
+  h->at[at].fit = *fit;
+}
+
+// Where an activation bends, or a border is far off, steps are many.
+static assay_status_t try_hopes(assay_trials_t* t, assay_site_sketch_t* k, double* a, hopes_t* h) {
+  static const double PATIENT = 0.99;
+  const double end = k->end;
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < h->n && !t->found; i++) {
+    const double now = assay_clock_seconds();
+    k->end = now + (end - now) / 2;
+    h->at[i].site->family = h->at[i].family;
+    st = assay_site_fit_go_on(t, k, h->at[i].site, a, PATIENT, &h->at[i].fit);
+  }
+  k->end = end;
+  return st;
+}
+
+// ---- one after the other ------------------------------------------------------------------------
+
 // A family's turn; both numbers of each channel have another, after the sites that leave as little
 // with fewer numbers. The site's equations are of the model as it is only until a step is taken:
 // those of the other families are the same as before.
 static assay_status_t try_site(assay_trials_t* t, assay_site_sketch_t* k, assay_site_t* site,
-                               double* a) {
+                               double* a, hopes_t* hopes) {
   const size_t rows = site->max * site->columns;
   double* kept = NULL;
   ASSAY_TRY(assay_new_array(rows, sizeof *kept, &kept));
   memcpy(kept, site->rows, rows * sizeof *kept);
-  assay_status_t st = go_on(t, k, site, a);
+  assay_site_fit_t fit;
+  assay_site_fit_begin(site, &fit);
+  assay_status_t st = assay_site_fit_go_on(t, k, site, a, ENOUGH, &fit);
+  if (!st && !t->found && site->columns == 1) {
+    const double before = fit.left;
+    st = assay_site_fit_scan(t, k->end, site, &fit);
+    if (!st && fit.left < before) st = assay_site_fit_go_on(t, k, site, a, ENOUGH, &fit);
+  }
   memcpy(site->rows, kept, rows * sizeof *kept);
   assay_free(kept);
+  if (!st && !t->found) note_hope(hopes, site, &fit);
   double* both = &site->lefts[FACTORS | SUMMANDS];
   site->lefts[site->family] = 1;
   if (!t->found && has_more(k, site) && !site->both_done) *both = fmin(*both, WORTH * (1 - 1e-6));
@@ -433,7 +179,9 @@ static assay_status_t try_beside(assay_trials_t* t, assay_site_sketch_t* k,
       continue;
     if (assay_site_unknowns(site, site->family) >= numbers) continue;
     t->found = false;
-    st = go_on(t, k, site, a);
+    assay_site_fit_t fit;
+    assay_site_fit_begin(site, &fit);
+    st = assay_site_fit_go_on(t, k, site, a, ENOUGH, &fit);
     t->found = true;
   }
   return st;
@@ -449,7 +197,7 @@ static size_t max_unknowns(const assay_site_sketch_t* k) {
 static assay_status_t first_equations(assay_site_sketch_t* k) {
   assay_search_t all[SAMPLES] = {*k->s};
   size_t n = 1;
-  for (; n <= fitted_others(k->s); n++) all[n] = k->s->others[n - 1];
+  for (; n <= assay_site_fitted_others(k->s); n++) all[n] = k->s->others[n - 1];
   k->max = (max_unknowns(k) + SPARE + ASSAY_PROBES) * (n > 1 ? 2 : 1);
   ASSAY_TRY(assay_new_array(k->max, sizeof *k->sides, &k->sides));
   for (size_t i = 0; i < k->n; i++) {
@@ -466,7 +214,7 @@ assay_status_t assay_search_channels(assay_trials_t* t, double end) {
   assay_site_sketch_t k = {.s = t->s, .end = now + (end - now) / 2};
   double* a = NULL;
   for (size_t i = 0; i < t->s->n_targets; i++) k.elements += (size_t)t->s->targets[i].golden->size;
-  for (size_t o = 0; o < fitted_others(t->s); o++)
+  for (size_t o = 0; o < assay_site_fitted_others(t->s); o++)
     for (size_t i = 0; i < t->s->others[o].n_targets; i++)
       k.elements += (size_t)t->s->others[o].targets[i].golden->size;
   assay_status_t st = assay_site_sketch_list(&k);
@@ -479,13 +227,15 @@ assay_status_t assay_search_channels(assay_trials_t* t, double end) {
       assay_trials_note(t, k.sites[i].position, k.sites[i].left, CHANNELS_SHARE);
     }
   }
+  hopes_t hopes = {.n = 0};
   k.end = end;
   while (!st && !t->found) {
     assay_site_t* best = next_site(&k);
     if (!best || assay_clock_seconds() > end) break;
-    st = try_site(t, &k, best, a);
+    st = try_site(t, &k, best, a, &hopes);
     if (!st && t->found) st = try_beside(t, &k, best, a);
   }
+  if (!st && !t->found) st = try_hopes(t, &k, a, &hopes);
   assay_free(a);
   assay_site_sketch_deinit(&k);
   // Without memory for it the search goes on.

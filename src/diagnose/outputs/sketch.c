@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "diagnose/outputs/folded.h"
 #include "diagnose/outputs/sides.h"
 #include "diagnose/search_predict.h"
 
@@ -26,35 +27,13 @@ static bool is_one_of(const char* op, const char* const* names) {
   return false;
 }
 
-// The axis of a node's channels; -1: it has none that anything could be folded into.
-static int axis_of(const assay_node_t* n, const assay_tensor_t* y) {
-  static const char* const second[] = {
-      "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization", "GroupNormalization",
-      NULL};
-  static const char* const last[] = {"MatMul",           "Gemm",   "LayerNormalization",
-                                     "RMSNormalization", "Gather", NULL};
-  if (is_one_of(n->op_type, second)) return y->rank > 1 ? 1 : -1;
-  // A matrix from the left: bands of a spectrum, tokens that are mixed.
-  if (strcmp(n->op_type, "MatMul") == 0 && n->inputs[0]->constant && !n->inputs[1]->constant)
-    return y->rank - 2;
-  if (is_one_of(n->op_type, last)) return y->rank - 1;
-  // A product with or a sum of a constant: the axis along which it lies.
-  if (strcmp(n->op_type, "Mul") != 0 && strcmp(n->op_type, "Add") != 0) return -1;
-  for (size_t i = 0; i < n->n_inputs; i++) {
-    const assay_tensor_t* c = n->inputs[i] ? n->inputs[i]->constant : NULL;
-    for (int k = 0; c && c->rank <= y->rank && k < c->rank; k++)
-      if (c->dims[k] == c->size && c->size > 1) return k + y->rank - c->rank;
-  }
-  return -1;
-}
-
 static bool is_float(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
 }
 
 static assay_status_t list_output(assay_site_sketch_t* k, size_t position, const assay_tensor_t* y,
                                   int64_t elements) {
-  const int axis = axis_of(k->s->nodes[position], y);
+  const int axis = assay_site_axis(k->s->nodes[position], y);
   if (axis < 0 || y->dims[axis] < 2 || y->dims[axis] > ASSAY_SITE_CHANNELS) return NULL;
   const assay_site_t site = {.kind = ASSAY_SITE_OUTPUT,
                              .position = position,
@@ -97,7 +76,7 @@ static assay_status_t list_scale(assay_site_sketch_t* k, size_t position, const 
   static const char* const operators[] = {"BatchNormalization", "InstanceNormalization",
                                           "LayerNormalization", NULL};
   const assay_node_t* n = k->s->nodes[position];
-  const int axis = axis_of(n, y);
+  const int axis = assay_site_axis(n, y);
   if (axis < 0 || !is_one_of(n->op_type, operators) || n->n_inputs < 3) return NULL;
   for (size_t i = 1; i <= 2; i++) {
     const assay_tensor_t* c = n->inputs[i] ? n->inputs[i]->constant : NULL;
@@ -214,6 +193,7 @@ assay_status_t assay_site_sketch_list(assay_site_sketch_t* k) {
     ASSAY_TRY(list_merged(k, i, elements));
     ASSAY_TRY(list_constants(k, i, elements));
     ASSAY_TRY(assay_sides_list(k, i, elements));
+    ASSAY_TRY(assay_folded_list(k, i, y, elements));
   }
   return NULL;
 }
@@ -333,6 +313,8 @@ static assay_status_t add_equations(assay_site_sketch_t* k, const assay_search_t
         st = add_by_constant(k, site, s, p, from);
       else if (site->rows && (site->kind == ASSAY_SITE_INPUT || site->kind == ASSAY_SITE_MOVED))
         st = assay_sides_equations(k, site, s, p, from);
+      else if (site->rows && (site->kind == ASSAY_SITE_AROUND || site->kind == ASSAY_SITE_BORDER))
+        st = assay_folded_equations(k, site, s, p, from);
       else if (site->rows)
         st = add_by_output(k, site, s, p, from);
     }
@@ -376,9 +358,8 @@ static size_t first_of(const assay_site_t* site, int family) {
 }
 
 bool assay_site_solve(const assay_site_t* site, int family, const double* sides, size_t n,
-                      double* a, double* x) {
+                      double damping, double* a, double* x) {
   const size_t m = assay_site_unknowns(site, family), from = first_of(site, family);
-  static const double RIDGE = 1e-10;
   const size_t stride = site->columns;
   double length[ASSAY_SITE_NUMBERS];
   for (size_t i = 0; i < m; i++) {
@@ -395,7 +376,7 @@ bool assay_site_solve(const assay_site_t* site, int family, const double* sides,
   }
   for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; j <= i; j++) {
-      double sum = a[i * m + j] / (length[i] * length[j]) + (i == j ? RIDGE : 0);
+      double sum = a[i * m + j] / (length[i] * length[j]) + (i == j ? damping : 0);
       if (i == j && !(a[i * m + i] > 0)) sum = 1;  // it does nothing, and stays
       for (size_t k = 0; k < j; k++) sum -= a[i * m + k] * a[j * m + k];
       if (i == j && !(sum > 0)) return false;

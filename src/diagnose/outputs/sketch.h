@@ -21,6 +21,8 @@ typedef enum assay_site_kind {
   ASSAY_SITE_SCALE,     // the scale of a normalization, which leaves its bias as it is
   ASSAY_SITE_INPUT,     // factors of the channels that a node reads (sides.h)
   ASSAY_SITE_MOVED,     // factors of a weight's channels that stand on the other side of it
+  ASSAY_SITE_AROUND,    // summands of channels on the wrong side of an activation (folded.h)
+  ASSAY_SITE_BORDER,    // what a border of each channel lacks
 } assay_site_kind_t;
 
 // What is fitted of an output: bit 0 factors, bit 1 summands. Others have numbers only.
@@ -57,6 +59,8 @@ typedef struct assay_site_sketch {
 void assay_site_sketch_deinit(assay_site_sketch_t* k);
 assay_tensor_t* assay_site_sketch_truth(const assay_search_t* s, const assay_value_t* v);
 
+// The axis of a node's channels; -1: it has none that anything could be folded into.
+int assay_site_axis(const assay_node_t* n, const assay_tensor_t* y);
 // Lists a site, if golden has elements enough. Takes site.at over.
 assay_status_t assay_site_add(assay_site_sketch_t* k, assay_site_t site,
                               int64_t elements) ASSAY_MUST_USE;
@@ -70,10 +74,12 @@ assay_status_t assay_site_sketch_equations(assay_site_sketch_t* k, const assay_s
 size_t assay_site_equations(const assay_site_sketch_t* k, const assay_site_t* site);
 
 size_t assay_site_unknowns(const assay_site_t* site, int family);
+// How many elements of golden there have to be besides one for each number.
+size_t assay_site_spare(size_t unknowns);
 // Solves for the unknowns of a family in the first n equations, columns scaled to length 1, by
-// Cholesky. a: room for their square. False: it is singular.
+// Cholesky, with `damping` added to the diagonal. a: room for their square. False: it is singular.
 bool assay_site_solve(const assay_site_t* site, int family, const double* sides, size_t n,
-                      double* a, double* x);
+                      double damping, double* a, double* x);
 // What is left in equations [n, end) with x, over what they are.
 double assay_site_left(const assay_site_t* site, int family, const double* sides, size_t n,
                        size_t end, const double* x);

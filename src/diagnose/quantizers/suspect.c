@@ -149,7 +149,9 @@ static bool is_slight(const suspect_t* u) {
   const assay_quantizer_scales_t* has = &u->q->at[u->best_site].has;
   if (u->best.change != ASSAY_QUANTIZER_SCALED || u->best.by.n != has->n) return false;
   for (int64_t i = 0; i < has->n; i++)
-    if (!(fabs(u->best.by.scale[i] / has->scale[i] - 1) < SLIGHT)) return false;
+    if (!(fabs(u->best.by.scale[i] / has->scale[i] - 1) < SLIGHT) ||
+        u->best.by.zero[i] != has->zero[i])
+      return false;
   return true;
 }
 
@@ -237,6 +239,20 @@ static assay_status_t fit_blamed(suspect_t* u, size_t site) {
   return st;
 }
 
+// The zero points of stored weights: they have to bring golden back.
+static assay_status_t fit_zeros(suspect_t* u, size_t site) {
+  assay_quantizer_alternative_t a = {
+      .change = ASSAY_QUANTIZER_SCALED, .exact = true, .pattern = ASSAY_QUANTIZER_ZERO};
+  double off = u->now;
+  if (!is_left(u)) return NULL;
+  ASSAY_TRY(assay_quantizer_scaled(&u->q->at[site].has, 1, "fitted to golden", &a.by));
+  assay_status_t st = assay_suspect_fit_zeros(u, site, &a, &off);
+  if (!st && off < fmin(u->best_off, GONE * u->now))
+    st = assay_quantizer_offer(&(assay_quantizer_taker_t){try_alternative, u}, site, &a);
+  assay_quantizer_scales_deinit(&a.by);
+  return st;
+}
+
 static assay_status_t try_known(suspect_t* u) {
   const assay_quantizer_taker_t to = {try_alternative, u};
   likely_t* of = NULL;
@@ -251,6 +267,7 @@ static assay_status_t try_known(suspect_t* u) {
   qsort(of, n, sizeof *of, by_part);
   begin_round(u);
   for (size_t k = 0; !st && k < n; k++) st = fit_cut_off(u, of[k].site);
+  for (size_t k = 0; !st && k < n && !is_done(u); k++) st = fit_zeros(u, of[k].site);
   for (size_t k = 0; !st && k < n && !is_done(u); k++)
     if (u->q->at[of[k].site].node == u->q->blamed) st = fit_blamed(u, of[k].site);
   for (size_t k = 0; !st && k < n && k < LIKELY; k++)

@@ -47,6 +47,11 @@ assay_status_t assay_suspect_fit_channels(assay_quantizer_suspect_t* u, size_t s
                                           assay_quantizer_alternative_t* a, const bool* only,
                                           double finest, double* off) ASSAY_MUST_USE;
 
+// Moves the zero points of stored weights to where golden is nearest (middles.c).
+assay_status_t assay_suspect_fit_zeros(assay_quantizer_suspect_t* u, size_t site,
+                                       assay_quantizer_alternative_t* a,
+                                       double* off) ASSAY_MUST_USE;
+
 // Which site's change points where golden of a network that quantizes is: q->blamed, where no
 // change mends it.
 assay_status_t assay_suspect_attribute(assay_quantizer_suspect_t* u) ASSAY_MUST_USE;
