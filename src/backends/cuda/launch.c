@@ -23,13 +23,12 @@ void cuda_module_unload(assay_device_t* d, cuda_module_t m) {
   if (m) CUDA_CALL_END((cuda_gpu_t*)d, cuModuleUnload, m);
 }
 
-enum { SHARED_BYTES_OF_ALL = 48 << 10 };  // that a kernel gets without asking
-
 assay_status_t cuda_module_kernel(assay_device_t* d, cuda_module_t m, const char* name,
                                   int shared_bytes, cuda_kernel_t* out) {
   *out = NULL;
   CUDA_CALL((cuda_gpu_t*)d, cuModuleGetFunction, out, m, name);
-  if (shared_bytes > SHARED_BYTES_OF_ALL)
+  // 48 KB without asking, for what the kernel declares and this together.
+  if (shared_bytes)
     CUDA_CALL((cuda_gpu_t*)d, cuFuncSetAttribute, *out, CUDA_FUNCTION_DYNAMIC_SHARED, shared_bytes);
   return NULL;
 }

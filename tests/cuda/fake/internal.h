@@ -155,6 +155,7 @@ struct cuda_kernel {
   char name[128];
   fake_kernel_t kernel;
   int max_dynamic;
+  bool asked_for;  // it: else there is no more for all of the kernel's shared memory
   size_t shared_bytes;
   struct cuda_kernel* next;
 };

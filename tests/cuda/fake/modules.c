@@ -183,5 +183,6 @@ cuda_result_t cuFuncSetAttribute(cuda_kernel_t kernel, int attribute, int value)
   if (attribute != CUDA_FUNCTION_DYNAMIC_SHARED || value < 0 || value > MAX_SHARED)
     return INVALID_VALUE;
   kernel->max_dynamic = value;
+  kernel->asked_for = true;
   return 0;
 }
