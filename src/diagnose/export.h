@@ -37,7 +37,7 @@ typedef struct assay_fault {
   bool shape;                     // shapes or kinds do not fit
   bool has_repair, restored;  // restored: the repair brings golden back within what is explained
   assay_repair_t repair;
-  double remains;    // RMS difference with the repair over that without
+  double remains;  // RMS difference with the repair over that without
   // That the node, or one that it is beside, is at fault; 0: golden has inner values, which show
   // it, or nothing is known.
   double probability;

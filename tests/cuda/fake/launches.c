@@ -28,7 +28,8 @@ static bool is_possible(const cuda_launch_config_t* c, const struct cuda_kernel*
          c->blocks[2] && c->blocks[2] <= 65535 && threads &&
          threads <= (uint64_t)k->kernel.max_threads && c->threads[0] == threads &&
          c->shared_bytes <= (unsigned)k->max_dynamic &&
-         c->shared_bytes + k->shared_bytes <= (k->asked_for ? MAX_SHARED : SHARED_OF_ALL);
+         c->shared_bytes + k->shared_bytes <=
+             (k->asked_for || !c->shared_bytes ? MAX_SHARED : SHARED_OF_ALL);
 }
 
 static bool read_attributes(const cuda_launch_config_t* c, launch_t* l) {
