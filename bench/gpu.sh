@@ -70,9 +70,9 @@ driver() {
 conformance() {
   cases
   local target
-  for target in cpu cuda; do
+  for target in cuda cpu; do
     "$ASSAY" conformance "$CASES" --backend $target --json "$OUT/gpu-conformance-$target.json" \
-      -j "$(($(nproc) / 2))" > "$OUT/gpu-conformance-$target.txt" 2>&1 || true
+      -j "$(nproc)" > "$OUT/gpu-conformance-$target.txt" 2>&1 || true
     printf '%s: %s\n' $target "$(tail -1 "$OUT/gpu-conformance-$target.txt")"
   done
 }

@@ -163,6 +163,13 @@ static void test_roi(void** state) {
        {"float[1,1,2,2] 1 2 3 4", "float[1,4] 0 0 1e30 1e30", "int64[1] 0"},
        {NULL},
        "too many"},
+      // Corners in another unit: points would take minutes.
+      {"RoiAlign",
+       16,
+       NULL,
+       {"float[1,1,2,2] 1 2 3 4", "float[1,4] 0 0 60000 60000", "int64[1] 0"},
+       {NULL},
+       "too many"},
       {"RoiAlign",
        16,
        NULL,

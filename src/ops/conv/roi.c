@@ -186,6 +186,16 @@ static void align_roi(const assay_eval_t* c, const align_t* a, int64_t roi, cons
   }
 }
 
+// Sampling points of all bins along the axes; false: more samples than a roi of an image asks for,
+// which would take minutes (2^31 are some seconds).
+static bool count_points(const align_t* a, const span_t* sy, const span_t* sx, int64_t channels,
+                         int64_t* n_y, int64_t* n_x) {
+  int64_t samples, work;
+  return assay_mul_i64(a->height, sy->grid, n_y) && assay_mul_i64(a->width, sx->grid, n_x) &&
+         assay_mul_i64(*n_y, *n_x, &samples) && assay_mul_i64(samples, channels, &work) &&
+         work <= (int64_t)1 << 31 && *n_y < (int64_t)1 << 30 && *n_x < (int64_t)1 << 30;
+}
+
 // A roi whose corners are not numbers gives NaN.
 static assay_status_t align_one(const assay_eval_t* c, const align_t* a, int64_t roi,
                                 assay_tensor_t* out) {
@@ -199,10 +209,8 @@ static assay_status_t align_one(const assay_eval_t* c, const align_t* a, int64_t
     for (int64_t i = 0; i < per_roi; i++) to[i] = finite ? 0 : NAN;
     return NULL;
   }
-  int64_t n_y, n_x, samples, work;
-  bool sane = assay_mul_i64(a->height, sy.grid, &n_y) && assay_mul_i64(a->width, sx.grid, &n_x) &&
-              assay_mul_i64(n_y, n_x, &samples) && assay_mul_i64(samples, out->dims[1], &work) &&
-              work < (int64_t)1 << 40 && n_y < (int64_t)1 << 30 && n_x < (int64_t)1 << 30;
+  int64_t n_y, n_x;
+  const bool sane = count_points(a, &sy, &sx, out->dims[1], &n_y, &n_x);
   if (!sane) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
                             "roi %lld [%g, %g, %g, %g] asks for too many sampling points",
@@ -346,12 +354,12 @@ static assay_status_t align_roi_bound(const align_bound_t* b, int64_t roi, doubl
     certain = certain && isfinite(s[k].start) && isfinite(s[k].length) &&
               grid_is_certain(b, from, to, bins[k], error[k]);
   }
-  if (!certain) {
+  int64_t n[2] = {0};
+  if (!certain || !count_points(a, &s[0], &s[1], channels, &n[0], &n[1])) {
     for (int64_t i = 0; i < per_roi; i++) g[i] = p[i] = (double)INFINITY;
     return NULL;
   }
   point_t* points = NULL;
-  const int64_t n[2] = {bins[0] * s[0].grid, bins[1] * s[1].grid};
   ASSAY_TRY(assay_new_array((size_t)(3 * (n[0] + n[1])), sizeof *points, &points));
   point_set_t set[2];
   for (int k = 0; k < 2; k++) {
