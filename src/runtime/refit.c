@@ -361,6 +361,7 @@ static assay_status_t keep_code(const assay_engine_t* e) {
   const char* key = NULL;
   const void* data;
   size_t bytes;
+  if (!e->backend->bind_on_device) return NULL;  // it has none
   for (size_t i = 0; e->backend->saved && (!i || key); i++) {
     ASSAY_TRY(e->backend->saved(e->shared, i, &key, &data, &bytes));
     if (key && assay_code_is(key)) ASSAY_TRY(assay_code_keep(key, data, bytes));

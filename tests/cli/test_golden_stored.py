@@ -2,7 +2,8 @@
 """Golden that was stored with few digits: test_golden_stored.py ASSAY
 
 A healthy network whose nodes amplify what printing loses: 1 - x of an x near 1, logarithms and quotients of small numbers, sums of
-several terms, comparisons and choices next to ties. Its golden goes through text (with digits, with places) or 16 bits, with inner
+several terms, comparisons and choices next to ties, a mask of a
+number past what 16 bits hold. Its golden goes through text (with digits, with places) or 16 bits, with inner
 values and without: no alarm is raised, of three outputs of three numbers either. A fault of clear size, ten times the resolution, is
 found in all of them. Where only one file was printed, it alone is excused.
 """
@@ -17,6 +18,7 @@ import onnx
 from onnx import TensorProto as T, helper as h, numpy_helper as nh
 from onnx.reference import ReferenceEvaluator
 
+np.seterr(over="ignore")  # 16 bits of the mask
 R = np.random.default_rng(3)
 SAMPLES = 3
 NODES = [
@@ -32,11 +34,15 @@ NODES = [
     h.make_node("Greater", ["bent", "half"], ["over"], "over"),
     h.make_node("Cast", ["over"], ["as_float"], "as_float", to=T.FLOAT),
     h.make_node("Mul", ["as_float", "bent"], ["kept"], "kept"),
+    h.make_node("Constant", [], ["floor"], "floor", value=h.make_tensor("floor", T.FLOAT, [], [-1e9])),
+    h.make_node("Where", ["over", "bent", "floor"], ["masked"], "masked"),
+    h.make_node("Softmax", ["masked"], ["shares"], "shares"),
+    h.make_node("ReduceMax", ["shares"], ["share"], "share", axes=[1], keepdims=0),
     h.make_node("ReduceMean", ["log_rest"], ["loss"], "loss", axes=[1], keepdims=0),
     h.make_node("ReduceMean", ["odds"], ["mean_odds"], "mean_odds", axes=[1], keepdims=0),
 ]
 CONSTANTS = {"w": R.normal(size=(20, 40)) / 3, "b": R.normal(size=40), "v": R.normal(size=(40, 12)) / 4, "one": np.array(1.0), "half": np.array(0.5)}
-OUTPUTS = [("kept", T.FLOAT), ("best", T.INT64), ("loss", T.FLOAT), ("mean_odds", T.FLOAT)]
+OUTPUTS = [("kept", T.FLOAT), ("share", T.FLOAT), ("best", T.INT64), ("loss", T.FLOAT), ("mean_odds", T.FLOAT)]
 
 
 def digits(form):

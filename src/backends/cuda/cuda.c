@@ -14,13 +14,13 @@ static void unshare_own(void* own) {
 static assay_status_t share_own(assay_device_t* d, const assay_layers_t* layers,
                                 const assay_backend_options_t* options, assay_weights_t* store,
                                 void** out) {
-  (void)options;
+  (void)layers, (void)options;
   cuda_own_t* own = NULL;
   ASSAY_TRY(ASSAY_NEW(&own));
   own->device = d;
   own->properties = cuda_device_properties(d);
   assay_status_t st = cuda_functions_create(d, store, &own->functions);
-  if (!st) st = cuda_host_create(layers, &own->host);
+  if (!st) st = cuda_host_create(&own->host);
   if (st) return unshare_own(own), st;
   *out = own;
   return NULL;

@@ -66,6 +66,8 @@ static double unit_of(const assay_printed_t* p, double x) {
   if (!isfinite(x) || x == 0) return 0;
   if (p->digits) return power_of_ten(decade_of(x) - p->digits + 1);
   if (p->format == ASSAY_FORMAT_NONE) return 0;
+  // Past the format's end the array has an infinity, of whatever it was.
+  if (!isfinite(stored_as(p, x))) return (double)INFINITY;
   const assay_format_info_t* info = assay_format_info(p->format);
   int two = 0;
   frexp(x, &two);

@@ -149,18 +149,23 @@ assay_status_t assay_site_fit_scan(assay_trials_t* t, double end, assay_site_t* 
 }
 
 // Goes on with the best of the steps that equations give, a more damped one if others leave hardly
-// less: numbers that do the same together run away without. *out_ok false: none leaves less.
+// less: numbers that do the same together run away without. Near the end the least damped one comes
+// first, since the search stops at the first that restores golden. *out_ok false: none leaves less.
 static assay_status_t take_best(assay_trials_t* t, double end, const assay_site_t* site,
                                 const double* sides, size_t n, double* a, assay_site_fit_t* fit,
                                 bool* out_ok) {
-  static const double dampings[] = {0.3, 3e-2, 1e-3, 1e-6, 1e-10}, HARDLY = 0.98;
+  static const double dampings[] = {0.3, 3e-2, 1e-3, 1e-6, 1e-10}, HARDLY = 0.98, NEAR = 1e-2;
+  enum { DAMPINGS = sizeof dampings / sizeof *dampings };
+  const bool near = fit->left < NEAR;
+  const double less = near ? 1 : HARDLY;
   assay_site_fit_t best = *fit;
   double x[ASSAY_SITE_NUMBERS];
-  for (size_t k = 0; k < sizeof dampings / sizeof *dampings && !t->found; k++) {
+  for (int k = 0; k < DAMPINGS && !t->found; k++) {
     assay_site_fit_t next = *fit;
-    if (!assay_site_solve(site, site->family, sides, n, dampings[k], a, x)) continue;
+    const double damping = dampings[near ? DAMPINGS - 1 - k : k];
+    if (!assay_site_solve(site, site->family, sides, n, damping, a, x)) continue;
     ASSAY_TRY(take_step(t, end, site, x, fit, &next));
-    if (next.left < HARDLY * best.left || (next.left < fit->left && !(best.left < fit->left)))
+    if (next.left < less * best.left || (next.left < fit->left && !(best.left < fit->left)))
       best = next;
   }
   *out_ok = best.left < fit->left;

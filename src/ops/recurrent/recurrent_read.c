@@ -84,7 +84,8 @@ static assay_status_t read_activations(const assay_eval_t* c, assay_recurrent_t*
   const float* alphas = assay_attr_floats(c->node, "activation_alpha", &n_alpha);
   const float* betas = assay_attr_floats(c->node, "activation_beta", &n_beta);
   const size_t each = (size_t)n->cell + 1;  // functions a direction: 1, 2, 3
-  if (n_names > 0 && n_names != each * (size_t)n->directions) {
+  // More are left alone, as in ONNX Runtime: the default that RNN declares has two.
+  if (n_names > 0 && n_names < each * (size_t)n->directions) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "activations has %zu names; expected %zu", n_names,
                             each * (size_t)n->directions);

@@ -4,7 +4,7 @@
 
 #include "exec/kernel.h"
 
-// One engine for all layers of a plan, which take turns.
+// An engine for single layers of a plan, which take turns.
 typedef struct cuda_evaluator cuda_evaluator_t;
 
 // The layers outlive it.

@@ -20,15 +20,12 @@ enum { ALIGNMENT = 64 };  // of operands, for the CPU's kernels
 // ---- what such layers share ---------------------------------------------------------------------
 
 struct cuda_host {
-  const assay_layers_t* layers;
   pthread_mutex_t lock;
-  assay_choice_t* kernels;      // NULL: not needed yet
-  cuda_evaluator_t* evaluator;  // likewise
+  assay_choice_t* kernels;  // NULL: not needed yet
 };
 
-assay_status_t cuda_host_create(const assay_layers_t* layers, cuda_host_t** out) {
+assay_status_t cuda_host_create(cuda_host_t** out) {
   ASSAY_TRY(ASSAY_NEW(out));
-  (*out)->layers = layers;
   pthread_mutex_init(&(*out)->lock, NULL);
   return NULL;
 }
@@ -36,7 +33,6 @@ assay_status_t cuda_host_create(const assay_layers_t* layers, cuda_host_t** out)
 void cuda_host_destroy(cuda_host_t* h) {
   if (!h) return;
   assay_choice_destroy(h->kernels);
-  cuda_evaluator_destroy(h->evaluator);
   pthread_mutex_destroy(&h->lock);
   assay_free(h);
 }
@@ -46,15 +42,6 @@ static assay_status_t kernels_of(cuda_host_t* h, assay_choice_t** out) {
   pthread_mutex_lock(&h->lock);
   if (!h->kernels) st = assay_host_kernels_create(&h->kernels);
   *out = h->kernels;
-  pthread_mutex_unlock(&h->lock);
-  return st;
-}
-
-static assay_status_t evaluator_of(cuda_host_t* h, cuda_evaluator_t** out) {
-  assay_status_t st = NULL;
-  pthread_mutex_lock(&h->lock);
-  if (!h->evaluator) st = cuda_evaluator_create(h->layers, &h->evaluator);
-  *out = h->evaluator;
   pthread_mutex_unlock(&h->lock);
   return st;
 }
@@ -74,6 +61,7 @@ typedef struct placed {
 struct host {
   assay_kernel_t base;
   assay_kernel_t* inner;  // the CPU's; NULL: the layer is evaluated
+  // Of the layers of the context: those that were there when it was shared may be gone.
   cuda_evaluator_t* evaluator;
   assay_sized_layer_t layer;
   size_t in[ASSAY_KERNEL_OPERANDS], out[ASSAY_KERNEL_OPERANDS], scratch;  // offsets
@@ -149,6 +137,7 @@ static void destroy(assay_kernel_t* base) {
     p = next;
   }
   if (k->inner) k->inner->destroy(k->inner);
+  cuda_evaluator_destroy(k->evaluator);
   for (size_t i = 0; i < ASSAY_KERNEL_OPERANDS; i++) assay_value_slot_clear(&k->known[i]);
   assay_free(k);
 }
@@ -221,7 +210,7 @@ static assay_status_t fill(host_t* k, cuda_host_t* h) {
     wrap(k);
     for (size_t i = 0; i < k->layer.n_in; i++) ASSAY_TRY(keep_known(k, i));
   } else {
-    ASSAY_TRY(evaluator_of(h, &k->evaluator));
+    ASSAY_TRY(cuda_evaluator_create(k->layer.layers, &k->evaluator));
     evaluated(k);
   }
   lay_out(k);

@@ -2,12 +2,12 @@
 #ifndef ASSAY_BACKENDS_CUDA_HOST_HOST_H_
 #define ASSAY_BACKENDS_CUDA_HOST_HOST_H_
 
-#include "plan/layers.h"
+#include "base/status.h"
 
 typedef struct cuda_host cuda_host_t;
 
-// The layers outlive it. Nothing is prepared until there is such a layer.
-assay_status_t cuda_host_create(const assay_layers_t* layers, cuda_host_t** out) ASSAY_MUST_USE;
+// Nothing is prepared until there is such a layer.
+assay_status_t cuda_host_create(cuda_host_t** out) ASSAY_MUST_USE;
 void cuda_host_destroy(cuda_host_t* h);  // NULL is allowed
 
 #endif  // ASSAY_BACKENDS_CUDA_HOST_HOST_H_
