@@ -88,6 +88,12 @@ def check_targets(program, platform, nothing):
     expect("conformance without a driver", said.returncode == 4 and len(said.stderr.splitlines()) == 1, said)
 
 
+def check_account(program, platform):
+    """Several plans one after the other, with a layer that the host evaluates in each."""
+    said = assay(program, platform, "check", "m.onnx", "-i", "x.npz", "--precision", "fp16", "--target", "cuda")
+    expect("check", said.returncode in (0, 1) and "in fp16 on cuda" in said.stdout, said)
+
+
 def check_plans(program, platform, without_compiler):
     build = ["build", "m.onnx", "--target", "cuda"]
     said = assay(program, platform, *build, "--batch", "3", "-o", "fixed.plan")
@@ -154,6 +160,7 @@ def main(program, platform):
         make_model("n.onnx", 0.4)
         np.savez("x.npz", x=np.random.default_rng(3).standard_normal((3, 24)).astype(np.float32))
         check_targets(program, platform, f"{folder}/nothing")
+        check_account(program, platform)
         check_plans(program, platform, f"{folder}/driver")
         os.chdir("/")
     for line in failures:
