@@ -110,7 +110,7 @@ static int compile_gelu(pointwise_compiler_t* c, const assay_node_t* n) {
   const char* approximate = assay_attr_str(n, "approximate", "none");
   const bool tanh = strcmp(approximate, "tanh") == 0;
   if (!tanh && strcmp(approximate, "none") != 0) return -1;
-  return emit_one(c, pointwise_of_vmath(tanh ? CPU_V_GELU_TANH : CPU_V_GELU),
+  return emit_one(c, (int)pointwise_of_vmath(tanh ? CPU_V_GELU_TANH : CPU_V_GELU),
                   pointwise_value(c, n->inputs[0], false), NULL, 40);
 }
 
