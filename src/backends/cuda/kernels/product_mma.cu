@@ -17,7 +17,10 @@
 // Rows of 128 bytes; their pieces of 16 bytes change places by the row, so that eight rows lie in
 // different banks.
 DEVICE int place(int row, int piece) { return row * BK + (piece ^ (row & 7)) * PIECE; }
-// The same in rows of BN elements.
+// The same in rows of BN elements, which have eight pieces at least.
+#if W_FAST == 2 && BN < (IN_IS_F32 ? 32 : 64)
+#error "rows of columns are too short to change the places of their pieces"
+#endif
 DEVICE int wide_place(int row, int piece) { return row * BN + (piece ^ (row & 7)) * PIECE; }
 
 typedef ELEMENT(IN) element_t;
