@@ -123,7 +123,7 @@ static void unload(cuda_module_t m) {
     if (m->copies[i].library) dlclose(m->copies[i].library);
   for (struct cuda_kernel *k = m->kernels, *next; k; k = next) {
     next = k->next;
-    free(k);
+    gone(k);
   }
   pthread_mutex_destroy(&m->lock);
   gone(m);
@@ -163,7 +163,7 @@ cuda_result_t cuModuleGetFunction(cuda_kernel_t* out, cuda_module_t module, cons
   CALLED(true);
   const fake_kernel_t* found = code_kernel(&module->copies[0], name);
   if (!found || strlen(name) >= sizeof(*out)->name) return NOT_FOUND;
-  cuda_kernel_t k = calloc(1, sizeof *k);
+  cuda_kernel_t k = made(sizeof *k);
   if (!k) return CUDA_OUT_OF_MEMORY;
   k->module = module;
   k->kernel = *found;
