@@ -11,7 +11,7 @@
 #include "exec/kernel.h"
 
 enum { POINTWISE_INSTRUCTIONS = 48, POINTWISE_STREAMS = 16 };
-// What a stream is where it is no input of the layer.
+// Streams that are not inputs of the layer.
 enum { POINTWISE_RESULT = -1, POINTWISE_NO_INPUT = -2 };
 
 typedef struct pointwise_stream {

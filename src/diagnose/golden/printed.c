@@ -66,8 +66,6 @@ static double unit_of(const assay_printed_t* p, double x) {
   if (!isfinite(x) || x == 0) return 0;
   if (p->digits) return power_of_ten(decade_of(x) - p->digits + 1);
   if (p->format == ASSAY_FORMAT_NONE) return 0;
-  // Past the format's end the array has an infinity, of whatever it was.
-  if (!isfinite(stored_as(p, x))) return (double)INFINITY;
   const assay_format_info_t* info = assay_format_info(p->format);
   int two = 0;
   frexp(x, &two);
@@ -87,6 +85,11 @@ double assay_printed_unit(const assay_printed_t* p, double x) {
     largest = fmax(largest, unit_of(&one, x));
   }
   return largest;
+}
+
+bool assay_printed_is_past(const assay_printed_t* p, double x, double golden) {
+  return p->format != ASSAY_FORMAT_NONE && isfinite(x) && isinf(golden) &&
+         assay_format_round(p->format, x, ASSAY_OVERFLOW_IEEE) == golden;
 }
 
 // Whether an element needs most of the digits.

@@ -37,4 +37,8 @@ bool assay_printed_is_natural(const assay_printed_t* p, const assay_tensor_t* t)
 // The unit of the last digit of x; 0: it was not printed.
 double assay_printed_unit(const assay_printed_t* p, double x);
 
+// Whether golden's infinity is what its format made of x, which is past its end (a mask's -1e9 in
+// fp16).
+bool assay_printed_is_past(const assay_printed_t* p, double x, double golden);
+
 #endif  // ASSAY_DIAGNOSE_GOLDEN_PRINTED_H_

@@ -173,9 +173,10 @@ static assay_status_t propagate(propagation_t* p) {
 
 // Golden where truth may be it, else truth moved towards it as far as it is open. *out_rms,
 // *out_max: of what it is open by.
-static assay_status_t nearest(const assay_tensor_t* truth, const assay_tensor_t* golden,
-                              const assay_tensor_t* made, const assay_tensor_t* half,
-                              assay_tensor_t** out, double* out_rms, double* out_max) {
+static assay_status_t nearest(const assay_printed_t* printed, const assay_tensor_t* truth,
+                              const assay_tensor_t* golden, const assay_tensor_t* made,
+                              const assay_tensor_t* half, assay_tensor_t** out, double* out_rms,
+                              double* out_max) {
   double sum = 0, max = 0;
   ASSAY_TRY(assay_tensor_copy(truth, out));
   for (int64_t i = 0; i < golden->size; i++) {
@@ -188,7 +189,7 @@ static assay_status_t nearest(const assay_tensor_t* truth, const assay_tensor_t*
       continue;
     }
     const double x = assay_f64(truth)[i], y = assay_f64(golden)[i];
-    if (isfinite(by) && !(fabs(x - y) <= by))
+    if (isfinite(by) && !(fabs(x - y) <= by) && !assay_printed_is_past(printed, x, y))
       assay_f64(*out)[i] = x + copysign(by, y - x);
     else
       assay_f64(*out)[i] = y;
@@ -209,7 +210,9 @@ static assay_status_t consider(const propagation_t* p, const assay_fault_t* f, b
   *out = true;
   if (f->shape || !truth || p->unknown[v->id] || golden->size > truth->size) return NULL;
   ASSAY_TRY(half_units(w, v, golden, &half));
-  assay_status_t st = made || half ? nearest(truth, golden, made, half, &moved, &rms, &max) : NULL;
+  assay_status_t st =
+      made || half ? nearest(&w->printed[v->id], truth, golden, made, half, &moved, &rms, &max)
+                   : NULL;
   if (!st && moved) {
     assay_difference_t* e = &w->explained[v->id];
     const assay_difference_t d = assay_difference(moved, golden);

@@ -99,8 +99,7 @@ DEVICE double double_of(uint64_t bits) {
 #define any_lane(x) (ballot(x) != 0)
 #define match_lanes_u32(x) fake_engine.vote(FAKE_LANE, FAKE_MATCH, (x), __LINE__)
 
-// ---- memory: words of 32 bits at multiples of so many bytes
-// --------------------------------------
+// ---- memory: aligned words of 32 bits ----------------------------------------------------------
 
 DEVICE void fake_align(const void* p, uintptr_t bytes, int line) {
   if ((uintptr_t)p % bytes)
