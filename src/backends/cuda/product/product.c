@@ -1,6 +1,9 @@
 // Kernels of products.
 #include "backends/cuda/product/product.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/alloc.h"
 
 typedef struct product_kernel {
@@ -82,4 +85,39 @@ assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_prod
 void cuda_product_options(const cuda_product_t* p, assay_str_t* out) {
   assay_str_printf(out, "-DIN=%s -DOUT=%s -DCONV=%d", cuda_type_name(p->in), cuda_type_name(p->out),
                    (int)p->left);
+}
+
+// ---- tiles --------------------------------------------------------------------------------------
+
+int64_t cuda_tile_blocks(const product_args_t* a, const cuda_tile_t* t) {
+  return a->matrices * ((a->m + t->rows - 1) / t->rows) * ((a->n + t->columns - 1) / t->columns);
+}
+
+static void name_tile(const cuda_tile_t* t, char* to) {
+  snprintf(to, ASSAY_VARIANT_BYTES, "%dx%d", t->rows, t->columns);
+}
+
+static bool suits(const cuda_product_t* p, const cuda_tile_t* t) {
+  return cuda_tile_blocks(&p->args, t) <= INT32_MAX;
+}
+
+void cuda_tile_variants(const assay_sized_layer_t* l, const cuda_product_t* p,
+                        const cuda_tile_t* tiles, int n, const char* numerics,
+                        cuda_tile_predict_t* predict, assay_variant_t* out, size_t* out_n) {
+  for (int i = 0; i < n; i++) {
+    if (!suits(p, &tiles[i])) continue;
+    assay_variant_t* v = &out[(*out_n)++];
+    *v = (assay_variant_t){.numerics = numerics, .predicted = predict(l->own, p, &tiles[i])};
+    name_tile(&tiles[i], v->name);
+  }
+}
+
+const cuda_tile_t* cuda_tile_find(const cuda_product_t* p, const cuda_tile_t* tiles, int n,
+                                  const assay_variant_t* v) {
+  char name[ASSAY_VARIANT_BYTES];
+  for (int i = 0; i < n; i++) {
+    name_tile(&tiles[i], name);
+    if (strcmp(name, v->name) == 0) return suits(p, &tiles[i]) ? &tiles[i] : NULL;
+  }
+  return NULL;
 }

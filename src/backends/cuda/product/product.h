@@ -40,6 +40,22 @@ assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_prod
                                    const cuda_source_t* source, const cuda_grid_t* grid,
                                    assay_kernel_t** out) ASSAY_MUST_USE;
 
+// A tile of a product, and how it is shared out: the part of a thread, or its warps.
+typedef struct cuda_tile {
+  int rows, columns, down, across;
+} cuda_tile_t;
+// Microseconds by a tile.
+typedef double cuda_tile_predict_t(const cuda_own_t* own, const cuda_product_t* p,
+                                   const cuda_tile_t* t);
+
+int64_t cuda_tile_blocks(const product_args_t* a, const cuda_tile_t* t);
+// Tiles as variants, named "ROWSxCOLUMNS"; the way back, NULL: it is none of them.
+void cuda_tile_variants(const assay_sized_layer_t* l, const cuda_product_t* p,
+                        const cuda_tile_t* tiles, int n, const char* numerics,
+                        cuda_tile_predict_t* predict, assay_variant_t* out, size_t* out_n);
+const cuda_tile_t* cuda_tile_find(const cuda_product_t* p, const cuda_tile_t* tiles, int n,
+                                  const assay_variant_t* v);
+
 // Options that all kernels of products have.
 void cuda_product_options(const cuda_product_t* p, assay_str_t* out);
 

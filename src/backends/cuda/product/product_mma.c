@@ -1,25 +1,16 @@
 // Products on tensor cores by mma.sync (kernels/product_mma.cu).
 #include <math.h>
-#include <stdio.h>
 
 #include "backends/cuda/product/product.h"
 
-typedef struct tile_shape {
-  int rows, columns, down, across;  // the tile; its warps
-} tile_shape_t;
-
-static const tile_shape_t shapes[] = {
+static const cuda_tile_t shapes[] = {
     {64, 64, 2, 2}, {128, 128, 2, 2}, {128, 64, 2, 2}, {32, 64, 1, 4}, {16, 64, 1, 4}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes, STEP_BYTES = 128, STAGES = 2 };
 
-static int64_t blocks_of(const product_args_t* a, int rows, int columns) {
-  return a->matrices * ((a->m + rows - 1) / rows) * ((a->n + columns - 1) / columns);
-}
-
 // Waves of blocks over the multiprocessors: 1024 multiply-adds of 16 bits a clock each (half of
 // tf32), of which larger tiles reach a larger share.
-static double predict(const cuda_own_t* own, const cuda_product_t* p, const tile_shape_t* s) {
-  const double blocks = (double)blocks_of(&p->args, s->rows, s->columns);
+static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
+  const double blocks = (double)cuda_tile_blocks(&p->args, s);
   const double waves = ceil(blocks / own->properties.multiprocessors);
   const double share = 0.7 * s->rows * s->columns / (s->rows * s->columns + 64.0 * 64);
   const double rate = (p->in == ASSAY_TYPE_FLOAT ? 512 : 1024) * 1700 * share;
@@ -27,10 +18,6 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const tile
 }
 
 static bool is_for(const cuda_product_t* p) { return p->in != ASSAY_TYPE_FLOAT || p->tf32; }
-
-static bool suits(const cuda_product_t* p, const tile_shape_t* s) {
-  return blocks_of(&p->args, s->rows, s->columns) <= INT32_MAX;
-}
 
 static bool steps_fit(const int64_t* steps, int n, int64_t piece) {
   bool fit = true;
@@ -58,12 +45,7 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
   bool ok = false;
   *out_n = 0;
   ASSAY_TRY(cuda_product_read(l, &p, &ok));
-  for (int i = 0; ok && is_for(&p) && i < N_SHAPES; i++) {
-    if (!suits(&p, &shapes[i])) continue;
-    assay_variant_t* v = &out[(*out_n)++];
-    *v = (assay_variant_t){.numerics = "tensor", .predicted = predict(l->own, &p, &shapes[i])};
-    snprintf(v->name, sizeof v->name, "%dx%d", shapes[i].rows, shapes[i].columns);
-  }
+  if (ok && is_for(&p)) cuda_tile_variants(l, &p, shapes, N_SHAPES, "tensor", predict, out, out_n);
   return NULL;
 }
 
@@ -71,26 +53,22 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
                                    assay_kernel_t** out) {
   cuda_product_t p;
   bool ok = false;
-  int rows = 0, columns = 0;
-  const tile_shape_t* s = NULL;
   assay_str_t options = {0};
   ASSAY_TRY(cuda_product_read(l, &p, &ok));
-  if (!ok || !is_for(&p) || sscanf(v->name, "%dx%d", &rows, &columns) != 2) return NULL;
-  for (int i = 0; i < N_SHAPES; i++)
-    if (shapes[i].rows == rows && shapes[i].columns == columns) s = &shapes[i];
-  if (!s || !suits(&p, s)) return NULL;
+  const cuda_tile_t* s = ok && is_for(&p) ? cuda_tile_find(&p, shapes, N_SHAPES, v) : NULL;
+  if (!s) return NULL;
   const bool wide = p.in == ASSAY_TYPE_FLOAT;
   const int64_t piece = wide ? 4 : 8;
   cuda_product_options(&p, &options);
   assay_str_printf(&options,
                    " -DIN_IS_F32=%d -DBM=%d -DBN=%d -DWM=%d -DWN=%d -DX_FAST=%d -DW_FAST=%d", wide,
-                   rows, columns, s->down, s->across, x_is_fast(&p, piece), w_way(&p, piece));
-  const int shared = STAGES * (rows + columns) * STEP_BYTES;
+                   s->rows, s->columns, s->down, s->across, x_is_fast(&p, piece), w_way(&p, piece));
+  const int shared = STAGES * (s->rows + s->columns) * STEP_BYTES;
   const cuda_source_t source = {.file = "product_mma.cu",
                                 .kernel = "product_mma",
                                 .options = assay_str_get(&options),
                                 .shared_bytes = shared};
-  const cuda_grid_t grid = {.blocks = blocks_of(&p.args, rows, columns),
+  const cuda_grid_t grid = {.blocks = cuda_tile_blocks(&p.args, s),
                             .threads = 32 * s->down * s->across,
                             .shared_bytes = shared};
   assay_status_t st = assay_str_status(&options);
