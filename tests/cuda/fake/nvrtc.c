@@ -301,7 +301,7 @@ static bool take_option(const char* option, words_t* w, fake_image_t* image) {
 }
 
 int nvrtcCompileProgram(nvrtc_program_t p, int n_options, const char* const* options) {
-  static const char* const fixed[] = {FAKE_COMPILER, "-I" FAKE_KERNEL_FOLDER, FAKE_FLAGS};
+  static const char* const fixed[] = {FAKE_COMPILER, "-I", FAKE_KERNEL_FOLDER, FAKE_FLAGS};
   words_t w = {.n = 0};
   fake_image_t image = {.capability = 0};
   char path[1024], arch[64];
