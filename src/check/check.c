@@ -16,6 +16,7 @@
 #include "diagnose/kinds/undone_find.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
+#include "ops/quant/book.h"
 
 const char* assay_blame_name(assay_blame_t b) {
   static const char* const names[] = {"none", "precision", "engine", "export", "model", "input"};
@@ -53,8 +54,13 @@ assay_status_t assay_check_find_golden_kind(assay_check_t* c, const assay_sample
   return NULL;
 }
 
+// Whether golden may be of a network whose numbers the model has in few bits.
+static bool has_few_bits(const assay_check_t* c) {
+  return assay_model_quantizes(c->model) || assay_model_has_books(c->model);
+}
+
 bool assay_check_compares_unquantized(const assay_check_t* c) {
-  return c->options.unquantized || (!c->golden_quantized && assay_model_quantizes(c->model));
+  return c->options.unquantized || (!c->golden_quantized && has_few_bits(c));
 }
 
 // What the search for wrong quantizers has left of the time that there is; 0: the default.
@@ -365,7 +371,7 @@ static assay_quantizers_options_t quantizers_options(const assay_check_t* c,
 
 static bool compares_quantizers(const assay_check_t* c, const assay_samples_t* golden) {
   return golden && golden->n && !c->options.unquantized && !c->options.whole_batch &&
-         assay_model_quantizes(c->model);
+         has_few_bits(c);
 }
 
 // Whether the engine is off golden by more than this part of its energy, or a part of it is.

@@ -35,13 +35,27 @@ void assay_report_slices_line(const char* output, const assay_slices_found_t* f,
   }
 }
 
+// Books have no scales that could be others.
+static bool all_books(const assay_quantizers_t* q) {
+  bool all = true;
+  for (size_t i = 0; i < q->n; i++) all &= q->at[i].book;
+  return all;
+}
+
+// Where nothing else is to be told: what golden and the model differ by, and why.
 static void loss_lines(const assay_check_t* c, assay_str_t* out) {
+  static const double NOTHING = 1e-4;  // 40 dB
+  const bool books = all_books(&c->quantizers), told = is_told(c);
   for (size_t i = 0; i < c->quantizers.n_outputs; i++) {
     const assay_quantizer_output_t* o = &c->quantizers.outputs[i];
-    if (!o->known) continue;
-    assay_str_printf(out, "  loss    '%s': quantizers leave", o->value->name);
+    if (!o->known || (!told && !(o->loss > NOTHING))) continue;
+    assay_str_printf(out, "  loss    '%s': %s leave", o->value->name,
+                     books ? "weights of a few numbers" : "quantizers");
     assay_report_decibels(out, " SNR", decibels(o->loss));
-    assay_report_decibels(out, " of golden, scales that fit", decibels(o->fitting));
+    if (books)
+      assay_str_append(out, " of golden");
+    else
+      assay_report_decibels(out, " of golden, scales that fit", decibels(o->fitting));
     if (o->loss > o->allowed)
       assay_str_printf(out, "; at least %.1f dB are asked for", decibels(o->allowed));
     assay_str_append(out, "\n");
@@ -59,8 +73,8 @@ void assay_report_quantizer_lines(const assay_check_t* c, assay_str_t* out) {
   enum { SHOWN = 4 };
   const assay_quantizers_t* q = &c->quantizers;
   size_t shown = 0, more = 0;
-  if (!is_told(c)) return;
   loss_lines(c, out);
+  if (!is_told(c)) return;
   if (q->suspected) {
     assay_str_append(out, "  loss    golden is");
     assay_report_decibels(out, " off by SNR", decibels(q->before));

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "eval/evaluator.h"
+#include "ops/quant/book.h"
 #include "plan/plan.h"
 
 // How many times nearer golden has to lie to one truth to speak for it. Where the export is at
@@ -68,6 +69,7 @@ typedef struct truth {
   assay_evaluator_t* evaluator;
   const assay_graph_t* graph;
   assay_tensor_t** made;  // by value id: of the node that has just run
+  bool moves_books;       // what books gave is moved by chance
 } truth_t;
 
 static assay_status_t keep_made(void* user, const assay_node_t* n, size_t n_in,
@@ -75,6 +77,8 @@ static assay_status_t keep_made(void* user, const assay_node_t* n, size_t n_in,
   truth_t* t = user;
   (void)n_in;
   (void)in;
+  if (t->moves_books && n_out && out[0] && assay_is_book(n))
+    ASSAY_TRY(assay_book_move(n, 0, &out[0]));
   for (size_t i = 0; n->graph == t->graph && i < n_out; i++)
     if (n->outputs[i]) t->made[n->outputs[i]->id] = assay_tensor_retain(out[i]);
   return NULL;
@@ -147,6 +151,7 @@ static assay_status_t ask_sample(const assay_model_t* m, assay_tensor_t* const* 
                                  uint64_t seed, votes_t* votes) {
   truth_t written = {0}, plain = {0};
   votes_t those = *votes;
+  plain.moves_books = !assay_model_quantizes(m);
   assay_status_t st = start(m, inputs, false, seed, &written);
   if (!st) st = start(m, inputs, true, seed, &plain);
   if (!st) st = run_both(&those, golden, m->graph, outputs, &written, &plain);
@@ -156,8 +161,16 @@ static assay_status_t ask_sample(const assay_model_t* m, assay_tensor_t* const* 
   return st;
 }
 
-// Where nothing is much nearer to one of them, what is a little nearer.
-static int turn_of(const votes_t* v) { return v->for_written[0] == v->for_plain[0]; }
+// Where nothing is much nearer to one of them, what is a little nearer. Not of books: what their
+// numbers were before is not known, and the truth of moved ones is a little farther from any
+// golden.
+static int turn_of(const assay_model_t* m, const votes_t* v) {
+  return assay_model_quantizes(m) && v->for_written[0] == v->for_plain[0];
+}
+
+static bool has_few_bits(const assay_model_t* m) {
+  return assay_model_quantizes(m) || assay_model_has_books(m);
+}
 
 // Whether golden has a quantizer's steps themselves, as integers.
 static bool has_steps(const assay_golden_t* golden) {
@@ -178,13 +191,13 @@ assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const ass
   votes_t votes = {0};
   *out = false;
   *out_sure = true;
-  if (!assay_model_quantizes(model)) return NULL;
+  if (!has_few_bits(model)) return NULL;
   *out = has_steps(golden);
   if (*out) return NULL;
   assay_status_t st = ask_sample(model, inputs, golden, outputs, seed, &votes);
   if (assay_status_code(st) == ASSAY_NO_MEMORY) return st;
   if (st) return assay_status_free(st), NULL;
-  const int turn = turn_of(&votes);
+  const int turn = turn_of(model, &votes);
   *out_sure = !turn;
   *out = votes.for_written[turn] > votes.for_plain[turn];
   return NULL;
@@ -197,13 +210,13 @@ assay_status_t assay_golden_outputs_are_quantized(const assay_model_t* model,
   enum { SAMPLES = 16 };
   votes_t votes = {0};
   *out = false;
-  if (!golden || !golden->n || !inputs->n || !assay_model_quantizes(model)) return NULL;
+  if (!golden || !golden->n || !inputs->n || !has_few_bits(model)) return NULL;
   const size_t n = inputs->n < SAMPLES ? inputs->n : SAMPLES;
   assay_status_t st = NULL;
   for (size_t k = 0; !st && k < n; k++)
     st = ask_sample(model, assay_samples_get(inputs, k), NULL,
                     assay_samples_get(golden, golden->n == 1 ? 0 : k), seed, &votes);
-  const int turn = turn_of(&votes);
+  const int turn = turn_of(model, &votes);
   *out = votes.for_written[turn] > votes.for_plain[turn];
   if (assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
   return st;

@@ -8,6 +8,7 @@
 #include "diagnose/golden/walk.h"
 #include "formats/format.h"
 #include "ops/math/pointwise.h"
+#include "ops/quant/book.h"
 
 // Whether a number has so few significant bits, less than half of what its type holds, that nobody
 // rounded it: 2, 0.5, -1e3. Such constants mean what they say (an exponent of 2 must stay 2: other
@@ -198,6 +199,9 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
   ASSAY_TRY(assay_golden_arithmetic_round_outputs(&w->options->arithmetic, n, n_out, out));
   if (!w->options->unquantized && n_out && n_in && n->graph == w->model->graph)
     ASSAY_TRY(assay_near_ties_turn(w->truth, n, in[0], &out[0]));
+  // Golden is of the network before its weights were looked up in a book.
+  if (w->options->unquantized && n_out && out[0] && assay_is_book(n))
+    ASSAY_TRY(assay_book_move(n, w->draw, &out[0]));
   if (!*n->domain && strcmp(n->op_type, "Constant") == 0 && out[0])
     ASSAY_TRY(move_constant(&out[0], w->draw));
   if (!*n->domain && strcmp(n->op_type, "Sigmoid") == 0) ASSAY_TRY(move_tails(&out[0], w->draw));

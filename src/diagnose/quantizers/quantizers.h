@@ -49,12 +49,13 @@ typedef enum assay_quantizer_pattern {
 const char* assay_quantizer_pattern_name(assay_quantizer_pattern_t p);
 
 typedef struct assay_quantizer_site {
-  const assay_node_t* node;        // QuantizeLinear; DequantizeLinear of stored integers
+  const assay_node_t* node;        // QuantizeLinear; DequantizeLinear of stored integers; Gather
   const assay_node_t* dequantize;  // the first that reads it; the node itself where stored
   const assay_value_t* value;      // what is quantized
   bool weight;                     // a constant
   bool stored;                     // whose integers the model holds
   bool bias;                       // stored integers of 32 bits
+  bool book;                       // stored, as places in a table of numbers (ops/quant/book.h)
   bool other_sign;                 // by `fits` stored bytes are read with a sign, or without it
   assay_type_t type;
   double low, high;                // of the type
@@ -174,8 +175,9 @@ void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_c
 // ---- for the parts -----------------------------------------------------------------------------
 
 // The quantizers of the model's top graph: to integers of at most 16 bits, by constant scales;
-// biases: of stored ones those of 32 bits, too.
-assay_status_t assay_quantizers_find(const assay_model_t* model, bool biases,
+// by_golden: those whose scales golden may show to be wrong: of stored ones those of 32 bits, too;
+// else what costs something: books, too.
+assay_status_t assay_quantizers_find(const assay_model_t* model, bool by_golden,
                                      assay_quantizers_t* out) ASSAY_MUST_USE;
 // The integers of a site that the model stores, wide; the caller releases them.
 assay_status_t assay_quantizer_integers(const assay_quantizer_site_t* s,

@@ -6,6 +6,7 @@
 #include "diagnose/quantizers/quantizers.h"
 #include "diagnose/quantizers/write_out.h"
 #include "onnx/load.h"
+#include "ops/quant/book.h"
 #include "ops/quant/quant.h"
 
 enum { DRAWN = 1 << 14, MAX_CHANNELS = 1 << 16 };
@@ -99,7 +100,7 @@ static bool is_shared(const assay_node_t* n) {
 }
 
 // What node n quantizes, if it does; type NONE: it does not.
-static assay_quantizer_site_t site_of(const assay_node_t* n, bool biases) {
+static assay_quantizer_site_t site_of(const assay_node_t* n, bool by_golden) {
   assay_quantizer_site_t s = {.node = n, .axes = {-1, -1}};
   if (*n->domain || n->n_inputs < 2 || !n->inputs[0] || !n->inputs[1] || !n->outputs[0]) return s;
   const assay_valtype_t* t = NULL;
@@ -117,7 +118,7 @@ static assay_quantizer_site_t site_of(const assay_node_t* n, bool biases) {
   if (!t || t->kind != ASSAY_KIND_TENSOR || !s.dequantize) return s;
   // Biases are of 32 bits, and cost nothing.
   s.bias = s.stored && t->elem == ASSAY_TYPE_INT32;
-  if ((biases && s.bias && !is_shared(n)) || is_integer_of(t->elem, s.stored ? 8 : 16))
+  if ((by_golden && s.bias && !is_shared(n)) || is_integer_of(t->elem, s.stored ? 8 : 16))
     s.type = t->elem;
   return s;
 }
@@ -145,12 +146,37 @@ static void site_deinit(assay_quantizer_site_t* s) {
   assay_free(s->drawn);
 }
 
-assay_status_t assay_quantizers_find(const assay_model_t* model, bool biases,
+static assay_status_t add_site(assay_quantizers_t* q, assay_quantizer_site_t* s) {
+  s->min = (double)INFINITY;
+  s->max = -(double)INFINITY;
+  assay_status_t st = assay_grow(&q->at, &q->capacity, q->n + 1, sizeof *q->at);
+  if (st) return site_deinit(s), st;
+  q->at[q->n++] = *s;
+  return NULL;
+}
+
+// A book's numbers are steps that need not be alike: its scale is what they are apart on average.
+static assay_status_t add_book(assay_quantizers_t* q, const assay_node_t* n) {
+  assay_quantizer_site_t s = {.node = n,
+                              .dequantize = n,
+                              .value = n->outputs[0],
+                              .weight = true,
+                              .stored = true,
+                              .book = true,
+                              .type = ASSAY_TYPE_UINT8,
+                              .axes = {-1, -1}};
+  ASSAY_TRY(assay_quantizer_scales_create(-1, 1, &s.has));
+  s.high = (double)(assay_book_size(n, &s.has.scale[0]) - 1);
+  return add_site(q, &s);
+}
+
+assay_status_t assay_quantizers_find(const assay_model_t* model, bool by_golden,
                                      assay_quantizers_t* out) {
   const assay_graph_t* g = model->graph;
   for (size_t i = 0; i < g->n_nodes; i++) {
-    assay_quantizer_site_t s = site_of(g->nodes[i], biases);
+    assay_quantizer_site_t s = site_of(g->nodes[i], by_golden);
     bool known = false;
+    if (!by_golden && assay_is_book(g->nodes[i])) ASSAY_TRY(add_book(out, g->nodes[i]));
     if (!s.type) continue;
     ASSAY_TRY(read_scales(&s, s.node, &s.has, &known));
     if (!known) continue;
@@ -159,11 +185,7 @@ assay_status_t assay_quantizers_find(const assay_model_t* model, bool biases,
     s.low = (double)assay_type_saturate(s.type, -(double)INFINITY);
     s.high = (double)assay_type_saturate(s.type, (double)INFINITY);
     s.cuts = !s.stored && assay_quant_cuts_at_zero(s.node);
-    s.min = (double)INFINITY;
-    s.max = -(double)INFINITY;
-    st = assay_grow(&out->at, &out->capacity, out->n + 1, sizeof *out->at);
-    if (st) return site_deinit(&s), st;
-    out->at[out->n++] = s;
+    ASSAY_TRY(add_site(out, &s));
   }
   return NULL;
 }
@@ -268,7 +290,7 @@ static assay_status_t read_stored(const assay_quantizer_site_t* s, assay_tensor_
 static assay_status_t observe(assay_quantizer_site_t* s, const assay_evaluator_t* truth,
                               size_t samples) {
   assay_tensor_t *t = NULL, *found = s->stored ? NULL : assay_evaluator_get(truth, s->value);
-  if (s->weight && s->elements) return NULL;  // the same in every sample
+  if (s->book || (s->weight && s->elements)) return NULL;  // the same in every sample
   if (s->stored)
     ASSAY_TRY(read_stored(s, &t));
   else if (found && found->kind == ASSAY_KIND_TENSOR)

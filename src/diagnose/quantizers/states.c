@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/quant/book.h"
 #include "ops/quant/quant.h"
 
 enum { MAX_SAMPLES = 8 };
@@ -131,14 +132,18 @@ static assay_status_t move(const assay_quantizer_site_t* s, bool fine, assay_ten
   return NULL;
 }
 
+static bool is_moved(assay_quantizer_state_t state) {
+  return state == ASSAY_STATE_DRAWN || state == ASSAY_STATE_FINE;
+}
+
 static assay_status_t before(void* user, const assay_node_t* n, size_t n_in, assay_tensor_t** in) {
   const assay_states_t* s = user;
   const int at = s->site_of[n->id], read = s->read_of[n->id];
   if (s->written && (at >= 0 || read >= 0))
     return assay_written_before(&s->q->at[at >= 0 ? at : read], s->at[at >= 0 ? at : read], at < 0,
                                 n_in, in);
-  if (at < 0 || !n_in || !in[0] || !s->q->at[at].stored) return NULL;
-  if (s->at[at] != ASSAY_STATE_DRAWN && s->at[at] != ASSAY_STATE_FINE) return NULL;
+  if (at < 0 || !n_in || !in[0] || !s->q->at[at].stored || s->q->at[at].book) return NULL;
+  if (!is_moved(s->at[at])) return NULL;
   return move(&s->q->at[at], s->at[at] == ASSAY_STATE_FINE, &in[0]);
 }
 
@@ -163,6 +168,8 @@ static assay_status_t after(void* user, const assay_node_t* n, size_t n_in,
   const int read = s->written ? s->read_of[n->id] : -1;
   if (read >= 0 && s->at[read] == ASSAY_STATE_THROUGH) return go_through(s, read, n_out, out);
   if (s->written) return at < 0 ? NULL : assay_written_after(&s->q->at[at], s->at[at], n_out, out);
+  if (at >= 0 && n_out && out[0] && s->q->at[at].book)
+    return is_moved(s->at[at]) ? assay_book_move(n, 0, &out[0]) : NULL;
   if (at < 0 || !n_out || !out[0] || s->q->at[at].stored || s->at[at] == ASSAY_STATE_OFF)
     return NULL;
   if (out[0]->kind != ASSAY_KIND_TENSOR || out[0]->store != ASSAY_STORE_F64) return NULL;

@@ -114,6 +114,12 @@ static void explain_scale(assay_quantizer_site_t* s) {
 
 void assay_quantizer_explain(assay_quantizer_site_t* s) {
   double spread = 1;
+  if (s->book) {
+    s->pattern = ASSAY_QUANTIZER_BITS;
+    snprintf(s->why, sizeof s->why, "rounds weights to the %g numbers of '%.80s'", s->high + 1,
+             s->node->inputs[0]->name);
+    return;
+  }
   const int axis = assay_quantizer_unlike_axis(s, &spread);
   const double steps = s->high - s->low;
   if (s->reads.n) {
