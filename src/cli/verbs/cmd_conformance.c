@@ -1,4 +1,4 @@
-// assay conformance: the ONNX operator tests, each in a process of its own.
+// assay conformance: the ONNX operator tests, in processes of their own: of one case, or of a few.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,63 +19,70 @@ typedef struct args {
   const char *folder, *backend, *json, *match;
   opt_list_t ops;
   bool allow_hard_links;
-  int64_t jobs, timeout_s;
+  int64_t jobs, each, timeout_s;
   bool verbose;
 } args_t;
 
-// A case being run by a child process, which writes why it failed into a pipe and nothing if it
-// passed.
+// Cases being run by a child process, one after the other, which writes into a pipe why each of
+// them failed, nothing if it passed, and a NUL.
 typedef struct job {
   pid_t pid;  // 0: free
   int fd;
-  size_t number;
-  double deadline;
-  assay_str_t why;
+  size_t number, first, end;  // the case that is run, of those of the child
+  double deadline;            // of this case
+  assay_str_t why;            // of this case, so far
 } job_t;
 
-enum { MAX_JOBS = 64 };
+// A process takes longer to begin, a device's driver much longer, than most cases: so many have
+// one.
+enum { MAX_JOBS = 64, EACH = 32 };
 
-static void child(const char* folder, const char* backend, int fd) {
-  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+static bool run_case(const char* root, const char* name, const char* backend, int fd) {
+  char folder[8192];
   assay_str_t why = {0};
+  snprintf(folder, sizeof folder, "%s/%s", root, name);
   assay_status_t st = assay_conformance_run(folder, backend, &why);
   const char* text = st ? assay_status_message(st) : assay_str_get(&why);
-  size_t n = strlen(text);
-  bool reported = write(fd, text, n) == (ssize_t)n;
-  // A plain exit, so that a sanitizer's checks at the end count; its exit code is then not 0.
+  const size_t n = strlen(text) + 1;
+  const bool reported = write(fd, text, n) == (ssize_t)n;
   assay_status_free(st);
   assay_str_deinit(&why);
+  return reported;
+}
+
+static void child(const args_t* a, const assay_case_list_t* list, const char* backend, size_t first,
+                  size_t end, int fd) {
+  bool reported = true;
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  for (size_t i = first; i < end && reported; i++)
+    reported = run_case(a->folder, list->names[i], backend, fd);
+  // A plain exit, so that a sanitizer's checks at the end count; its exit code is then not 0.
   exit(reported ? 0 : 1);
 }
 
-static bool start(job_t* job, const char* root, const char* name, size_t number,
-                  const char* backend, double timeout_s) {
-  char folder[8192];
+static bool start(job_t* job, const args_t* a, const assay_case_list_t* list, const char* backend,
+                  size_t first, size_t end) {
   int fds[2];
-  snprintf(folder, sizeof folder, "%s/%s", root, name);
   if (pipe(fds)) return false;
   fflush(NULL);
   pid_t pid = fork();
   if (pid < 0) return close(fds[0]), close(fds[1]), false;
   if (!pid) {
     close(fds[0]);
-    child(folder, backend, fds[1]);
+    child(a, list, backend, first, end, fds[1]);
   }
   close(fds[1]);
-  *job = (job_t){
-      .pid = pid, .fd = fds[0], .number = number, .deadline = assay_clock_seconds() + timeout_s};
+  *job = (job_t){.pid = pid,
+                 .fd = fds[0],
+                 .number = first,
+                 .first = first,
+                 .end = end,
+                 .deadline = assay_clock_seconds() + (double)a->timeout_s};
   return true;
 }
 
-// Reads what there is; true at the end of the pipe.
-static bool drain(job_t* job) {
-  char buffer[4096];
-  ssize_t n = read(job->fd, buffer, sizeof buffer);
-  if (n > 0) assay_str_append_n(&job->why, buffer, (size_t)n);
-  return n == 0 || (n < 0 && errno != EINTR);
-}
-
-// Collects a finished child; afterwards job->why says why its case failed, if it did.
+// Waits for a child's end; afterwards job->why says why the case that it ended in failed, if it
+// did: the last one, which an exit code alone is told of, or the one that it was at.
 static void finish(job_t* job, bool timed_out, double timeout_s) {
   int status = 0;
   if (timed_out) kill(job->pid, SIGKILL);
@@ -89,6 +96,8 @@ static void finish(job_t* job, bool timed_out, double timeout_s) {
     assay_str_printf(&job->why, "crash: %s", strsignal(WTERMSIG(status)));
   else if (WEXITSTATUS(status) && !job->why.len)
     assay_str_printf(&job->why, "crash: exit code %d", WEXITSTATUS(status));
+  if (WIFEXITED(status) && WEXITSTATUS(status) && job->end - job->first > 1)
+    assay_str_printf(&job->why, ", of a process of %zu cases", job->end - job->first);
 }
 
 typedef struct totals {
@@ -115,37 +124,87 @@ static void record(totals_t* t, const char* name, const job_t* job, bool verbose
            : json_pack("{s:s, s:o}", "status", "failed", "why", assay_json_text(why)));
 }
 
-// Runs the cases, `jobs` at a time.
-static bool run_all(const args_t* a, assay_case_list_t* list, const char* backend,
+typedef struct all {
+  const args_t* args;
+  const assay_case_list_t* list;
+  const char* backend;
+  totals_t* totals;
+  job_t jobs[MAX_JOBS];
+  size_t next, busy;  // case that no child has yet; children
+} all_t;
+
+static void record_case(all_t* all, job_t* job) {
+  record(all->totals, all->list->names[job->number], job, all->args->verbose);
+  assay_str_deinit(&job->why);
+  job->number++;
+  job->deadline = assay_clock_seconds() + (double)all->args->timeout_s;
+}
+
+// Reads what there is; true at the end of the pipe. The last case waits for how the child ends.
+static bool drain(all_t* all, job_t* job) {
+  char buffer[4096];
+  const ssize_t n = read(job->fd, buffer, sizeof buffer);
+  for (ssize_t i = 0; i < n; i++) {
+    if (buffer[i])
+      assay_str_append_n(&job->why, &buffer[i], 1);
+    else if (job->number + 1 < job->end)
+      record_case(all, job);
+  }
+  return n == 0 || (n < 0 && errno != EINTR);
+}
+
+// A child that ended, or is late. Cases that it has not come to get another one.
+static bool collect(all_t* all, job_t* job, bool late) {
+  finish(job, late, (double)all->args->timeout_s);
+  record_case(all, job);
+  const size_t number = job->number, end = job->end;
+  all->busy--;
+  if (number == end) return true;
+  all->busy++;
+  return start(job, all->args, all->list, all->backend, number, end);
+}
+
+static bool start_free(all_t* all) {
+  const size_t each = (size_t)all->args->each, jobs = (size_t)all->args->jobs;
+  for (size_t k = 0; k < jobs && all->next < all->list->n; k++) {
+    // No process is to be left with many at the end.
+    const size_t share = (all->list->n - all->next) / (2 * jobs) + 1,
+                 n = share < each ? share : each;
+    if (all->jobs[k].pid) continue;
+    if (!start(&all->jobs[k], all->args, all->list, all->backend, all->next, all->next + n))
+      return false;
+    all->next += n;
+    all->busy++;
+  }
+  return true;
+}
+
+// Waits for what children have to say.
+static bool watch(all_t* all) {
+  struct pollfd polls[MAX_JOBS];
+  job_t* owner[MAX_JOBS];
+  size_t n = 0;
+  for (size_t k = 0; k < (size_t)all->args->jobs; k++) {
+    if (!all->jobs[k].pid) continue;
+    owner[n] = &all->jobs[k];
+    polls[n++] = (struct pollfd){.fd = all->jobs[k].fd, .events = POLLIN};
+  }
+  if (poll(polls, n, 200) < 0 && errno != EINTR) return false;
+  for (size_t i = 0; i < n; i++) {
+    const bool ended = polls[i].revents && drain(all, owner[i]);
+    const bool late = !ended && assay_clock_seconds() > owner[i]->deadline;
+    if ((ended || late) && !collect(all, owner[i], late)) return false;
+  }
+  return true;
+}
+
+// Runs the cases, `jobs` processes at a time.
+static bool run_all(const args_t* a, const assay_case_list_t* list, const char* backend,
                     totals_t* totals) {
-  static job_t jobs[MAX_JOBS];
-  size_t width = (size_t)a->jobs, next = 0, busy = 0;
-  double timeout_s = (double)a->timeout_s;
-  while (next < list->n || busy) {
-    for (size_t k = 0; k < width && next < list->n; k++) {
-      if (jobs[k].pid) continue;
-      if (!start(&jobs[k], a->folder, list->names[next], next, backend, timeout_s)) return false;
-      next++;
-      busy++;
-    }
-    struct pollfd polls[MAX_JOBS];
-    size_t owner[MAX_JOBS], n = 0;
-    for (size_t k = 0; k < width; k++) {
-      if (!jobs[k].pid) continue;
-      owner[n] = k;
-      polls[n++] = (struct pollfd){.fd = jobs[k].fd, .events = POLLIN};
-    }
-    if (poll(polls, n, 200) < 0 && errno != EINTR) return false;
-    for (size_t i = 0; i < n; i++) {
-      job_t* job = &jobs[owner[i]];
-      bool late = assay_clock_seconds() > job->deadline;
-      if (!(polls[i].revents && drain(job)) && !late) continue;
-      finish(job, late, timeout_s);
-      record(totals, list->names[job->number], job, a->verbose);
-      assay_str_deinit(&job->why);
-      busy--;
-    }
-    assay_cli_progress("conformance", (double)(next - busy) / (double)list->n);
+  all_t all = {.args = a, .list = list, .backend = backend, .totals = totals};
+  while (all.next < list->n || all.busy) {
+    if (!start_free(&all) || !watch(&all)) return false;
+    assay_cli_progress("conformance", (double)(totals->passed + totals->failed) / (double)list->n);
   }
   return true;
 }
@@ -164,7 +223,7 @@ static void keep_matching(assay_case_list_t* list, const char* pattern) {
 }
 
 // Whether the target can be used, asked in a process of its own: drivers of devices do not live on
-// in children, and each case is run in one. Returns an exit code; what is missing was told.
+// in children, and cases are run in these. Returns an exit code; what is missing was told.
 static int want_target(const assay_backend_t* target) {
   int status = 0;
   if (!target->driver) return ASSAY_EXIT_OK;
@@ -191,6 +250,7 @@ static int run(void* p) {
   if (!a->timeout_s) a->timeout_s = 60;
   if (a->jobs <= 0) a->jobs = sysconf(_SC_NPROCESSORS_ONLN);
   if (a->jobs > MAX_JOBS) a->jobs = MAX_JOBS;
+  if (a->each <= 0) a->each = EACH;
   assay_case_list_t list = {0};
   st = assay_conformance_find(a->folder, &list);
   if (!st && a->match) keep_matching(&list, a->match);
@@ -235,6 +295,11 @@ static const opt_t options[] = {
     {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE",
      "every case's result as JSON; - is stdout", false},
     {"--jobs", 'j', OPT_INT, offsetof(args_t, jobs), "N", "cases at a time (default: cores)",
+     false},
+    {"--each", 0, OPT_INT, offsetof(args_t, each), "N",
+     "cases in a process, one after the other, at most (default: 32); those\nthat come after a "
+     "crash "
+     "get another one",
      false},
     {"--timeout", 0, OPT_INT, offsetof(args_t, timeout_s), "S",
      "seconds until a case counts as hung (default: 60)", false},
