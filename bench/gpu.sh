@@ -8,9 +8,12 @@
 # Parts:
 #   driver        the tests of the driver on the real one
 #   conformance   the ONNX operator tests through --target cuda (onnx's Python package writes them)
-#   sanitize      the same, every 8th of them, under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
+#   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck (EVERY=4: each 4th case)
+#   graphs        2,000 random graphs (GRAPHS=N) in fp32, bf16 and fp16 against truth, by all cores at once
 #   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16
-#   bits          the same bits run after run, by 1, 2 and 4 contexts, in a batch of 8, from a plan file
+#   bits          of each model of the folder MODELS (a small one without): the same bits run after run, by 1, 2 and 4
+#                 contexts, alone and in a batch of 8, for open and fixed sizes, from a plan file; plans of two builds
+#   soak          10,000 runs (RUNS=N) of each of these: no growth of the process, its contexts, the GPU's memory
 #   speed         `bench` of each model of the folder MODELS, in batches of 1 and 8
 #
 # A GPU's driver, NVRTC 12 or 13 (ASSAY_CUDA_PATH, CUDA_HOME or the loader finds it) and python3 with onnx are needed there.
@@ -24,15 +27,17 @@ usage() {
 }
 
 pack() {
-  local file=${1:-build/gpu.tar.xz} folder
+  local file=${1:-build/gpu.tar.xz} folder programs=(assay cuda_test_driver promises backends_random_graphs)
   folder=$(mktemp -d)
   mkdir -p "$folder/lib"
-  cp build/release/src/cli/assay build/release/tests/cuda_test_driver "$folder"
-  strip "$folder/assay" "$folder/cuda_test_driver"
-  git rev-parse --short=8 HEAD > "$folder/commit"
+  cmake --build build/release --target promises
+  cp build/release/src/cli/assay build/release/tests/cuda_test_driver build/release/bench/promises \
+    build/release/tests/backends_random_graphs "$folder"
+  (cd "$folder" && strip "${programs[@]}")
   # What each machine has for itself stays here.
-  ldd "$folder/assay" "$folder/cuda_test_driver" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u |
+  (cd "$folder" && ldd "${programs[@]/#/./}") | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u |
     grep -vE '/lib(c|m|pthread|dl|rt)\.so|/ld-linux' | xargs -I{} cp -L {} "$folder/lib"
+  git rev-parse --short=8 HEAD > "$folder/commit"
   tar -C "$folder" -cJf "$file" .
   rm -r "$folder"
   ls -l "$file"
@@ -79,18 +84,32 @@ conformance() {
 
 sanitize() {
   cases
-  local tool log errors
+  local tool log errors few=$HOME_/few
+  rm -rf "$few"
+  find "$CASES" -name model.onnx | sort | awk "NR % ${EVERY:-4} == 1 || ${EVERY:-4} == 1" | xargs -n1 dirname |
+    while read -r case; do
+      mkdir -p "$few/$(basename "$(dirname "$case")")"
+      cp -r "$case" "$few/$(basename "$(dirname "$case")")"
+    done
   for tool in memcheck racecheck initcheck synccheck; do
     log=$OUT/gpu-sanitize-$tool.txt
-    find "$CASES" -name model.onnx | sort | awk 'NR % 8 == 1' | xargs -n1 dirname > "$HOME_/every8"
-    rm -rf "$HOME_/few"
-    mkdir "$HOME_/few"
-    while read -r case; do cp -r "$case" "$HOME_/few/$(basename "$case")"; done < "$HOME_/every8"
-    timeout 140 compute-sanitizer --tool $tool --target-processes all "$ASSAY" conformance "$HOME_/few" --backend cuda -j 1 \
-      > "$log" 2>&1 || true
-    errors=$(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | sort | uniq -c | tr '\n' ';')
-    printf '%s: %s %s\n' $tool "$(grep -E '^[0-9]+ (cases|passed)|passed' "$log" | tail -1)" "$errors"
+    timeout 140 compute-sanitizer --tool $tool --target-processes all "$ASSAY" conformance "$few" --backend cuda -j "$(nproc)" \
+      > "$log" 2>&1 || printf '%s: exit code %s\n' $tool $?
+    errors=$(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | sed 's/^=* *//' | sort | uniq -c | tr '\n' ';')
+    printf '%s: %s %s\n' $tool "$(grep -E '^[0-9]+ passed' "$log" | tail -1)" "$errors"
   done
+}
+
+graphs() {
+  local jobs each i
+  jobs=$(nproc) each=$(((${GRAPHS:-2000} + $(nproc) - 1) / $(nproc)))
+  for ((i = 0; i < jobs; i++)); do
+    LD_LIBRARY_PATH=$HOME_/lib OMP_NUM_THREADS=1 timeout 560 "$HOME_/backends_random_graphs" check 9 $each --first $((i * each)) \
+      --target cuda --quiet > "$OUT/gpu-graphs-$i.txt" 2>&1 &
+  done
+  wait
+  for ((i = 0; i < jobs; i++)); do tail -1 "$OUT/gpu-graphs-$i.txt"; done
+  grep -h '^FAIL' "$OUT"/gpu-graphs-*.txt | head -20 || true
 }
 
 # One line a model and format: the verdict, and the seconds of building and checking.
@@ -111,16 +130,43 @@ same() {
   if cmp -s "$1" "$2"; then echo equal; else echo DIFFERENT; fi
 }
 
+models() {
+  if [ -n "$MODELS" ]; then ls "$MODELS"/*.onnx; else echo "$ROOT/tests/models/small/cnn.onnx"; fi
+}
+
+# promises MODEL FORMAT RUNS
+promises() {
+  LD_LIBRARY_PATH=$HOME_/lib timeout 200 "$HOME_/promises" "$1" cuda "$2" "$3" 8 2>&1 | sed "s#^$(dirname "$1")/##"
+}
+
 bits() {
-  local model=$ROOT/tests/models/small/cnn.onnx format plan out=$HOME_/bits
+  local model format plan out=$HOME_/bits
   mkdir -p "$out"
-  for format in fp32 fp16 bf16; do
-    for plan in a b; do
-      "$ASSAY" build "$model" --precision $format --target cuda --timing-cache "$out/times" -o "$out/$plan.plan" > /dev/null 2>&1
+  for model in $(models); do
+    for format in fp32 tf32 bf16 fp16; do
+      promises "$model" $format 100
+      for plan in a b; do
+        "$ASSAY" build "$model" --precision $format --target cuda --timing-cache "$out/times" -o "$out/$plan.plan" > /dev/null 2>&1
+      done
+      printf 'plans of two builds with a timing cache: %s\n' "$(same "$out/a.plan" "$out/b.plan")"
     done
-    printf '%s: plans of two builds with a timing cache: %s\n' $format "$(same "$out/a.plan" "$out/b.plan")"
-    for i in 1 2; do "$ASSAY" run "$out/a.plan" --seed 1 -o "$out/$i.npz" > /dev/null 2>&1 || true; done
-    printf '%s: two runs: %s\n' $format "$(same "$out/1.npz" "$out/2.npz")"
+  done
+}
+
+# The GPU's memory in use, in MiB, every second, until it is killed.
+watch_memory() {
+  while sleep 1; do nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits || break; done > "$1" 2> /dev/null
+}
+
+soak() {
+  local model watch
+  for model in $(models); do
+    watch_memory "$HOME_/memory" &
+    watch=$!
+    promises "$model" fp16 "${RUNS:-10000}"
+    kill $watch 2> /dev/null || true
+    awk '{ at[NR] = $1 } END { if (NR > 3) printf "memory of the GPU in use: %d MiB after half of the time, %d MiB at the end\n", at[int(NR / 2)], at[NR - 1] }' \
+      "$HOME_/memory"
   done
 }
 
@@ -142,7 +188,7 @@ case $PART in
   pack)
     pack "${2:-}"
     ;;
-  driver | conformance | sanitize | account | bits | speed)
+  driver | conformance | sanitize | graphs | account | bits | soak | speed)
     [ $# -ge 3 ] || usage
     unpack "$2"
     OUT=$3
