@@ -14,20 +14,21 @@ def log_bands(net, wave, count, kind, top=1.0, floor=1e-4):
 
 
 def lifted_cepstra(net):
-    """Cepstra whose later numbers are lifted, each recording standardized, layers over frames, a word."""
+    """Cepstra whose later numbers are lifted, each recording standardized as a whole, layers over frames, a word."""
     wave = net.input("audio", [BATCH, 1, 96], "signal")
     x = cepstra(net, log_bands(net, wave, 8, net.pick("hann", "hamming"), net.pick(1.0, 0.8)), 8, 7, 22.0)
-    x = each_standardized(net, x, 2)
+    x = each_standardized(net, x, 1, 2)
     for i in range(2):
         x = activation(net, conv(net, x, 7 if i == 0 else 12, 12, 3, rank=1, hint=f"c{i}"), "relu")
     net.output(linear(net, net.reduce("Mean", x, [2], 0), 12, 8, rank=2, hint="word", gain=2.0), "word")
 
 
 def lifted_voices(net):
-    """Cepstra to a voice's vector: a recurrent layer, its last frame, length one."""
+    """Cepstra, lifted and without their means, to a voice's vector: a recurrent layer, its last frame, length one."""
     wave = net.input("voice", [BATCH, 1, 80], "signal")
     x = cepstra(net, log_bands(net, wave, 7, "hamming"), 7, 6, net.pick(22.0, 12.0))
-    x = net.transpose(each_standardized(net, x, 2), 2, 0, 1)
+    x = net.mul(net.op("Sub", x, net.reduce("Mean", x, [2])), net.const(0.15))
+    x = net.transpose(x, 2, 0, 1)
     h, _ = recurrent(net, x, net.pick("GRU", "LSTM"), 6, 12, hint="rnn")
     y = net.op("Gather", h, net.const(-1, np.int64), axis=0)
     net.output(unit_length(net, linear(net, y, 12, 10, rank=2, hint="proj")), "vector")

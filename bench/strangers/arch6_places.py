@@ -220,7 +220,7 @@ def inverse_depths(net):
     with net.scope("coarse"):
         disparity, depth = depth_head(net, b, n, net.pick(0.1, 0.5), net.pick(20.0, 80.0))
     net.output(depth, "depth_coarse")
-    up = net.concat(resize(net, b, 2.0, (n, 8, 8)), a, resize(net, disparity, 2.0, (1, 8, 8)), axis=1)
+    up = net.concat(resize(net, b, 2.0, (n, 8, 8)), a, resize(net, disparity, 2.0, (1, 8, 8), net.pick("nearest", "linear")), axis=1)
     with net.scope("fine"):
         x = activation(net, conv(net, up, 2 * n + 1, n, 3, hint="mix"), act)
         net.output(depth_head(net, x, n, 0.5, 40.0)[1], "depth")

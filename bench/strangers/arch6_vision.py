@@ -163,7 +163,7 @@ def sloped_enlarger(net):
     for i in range(2):
         y = slopes(net, conv(net, y, n, n, 3, hint=f"map{i}"), n, -0.4, 1.4)
     y = up_conv(net, y, n, 1, hint="up")
-    net.output(net.add(resize(net, x, 2.0, (1, 16, 16)), y), "high")
+    net.output(net.add(resize(net, x, 2.0, (1, 16, 16), net.pick("linear", "nearest")), y), "high")
 
 
 def scan_segments(net):
@@ -193,6 +193,8 @@ def plant_indices(net):
     x = net.concat(x, *index, soil, axis=1)
     n = 10
     x = conv_bn(net, conv_bn(net, x, 7, n, 3, "relu", hint="c1"), n, n, 3, "relu", dilation=2, pads=[2] * 4, hint="c2")
+    wide = conv_bn(net, x, n, n, 3, "relu", stride=2, hint="wide")
+    x = net.add(x, resize(net, wide, 2.0, (n, 16, 16), "nearest"))
     net.output(net.op("Relu", net.concat(*index, axis=1)), "indices")
     net.output(net.softmax(conv(net, x, n, 5, 1, hint="classes", gain=2.0), 4, 1), "cover")
 

@@ -196,10 +196,10 @@ def cepstra(net, x, count, kept, lifter, frames_last=True):
     return net.mul(y, net.const(1 + lifter / 2 * np.sin(np.pi * np.arange(1, kept + 1) / lifter).reshape(1, kept, 1)))
 
 
-def each_standardized(net, x, axis):
+def each_standardized(net, x, *axes):
     """Less its own mean, by its own deviation."""
-    gap = net.op("Sub", x, net.reduce("Mean", x, [axis]))
-    return net.op("Div", gap, net.add(net.op("Sqrt", net.reduce("Mean", net.mul(gap, gap), [axis])), net.const(1e-5)))
+    gap = net.op("Sub", x, net.reduce("Mean", x, list(axes)))
+    return net.op("Div", gap, net.add(net.op("Sqrt", net.reduce("Mean", net.mul(gap, gap), list(axes))), net.const(1e-5)))
 
 
 def expanded(net, x, mu=255.0):
