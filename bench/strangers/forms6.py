@@ -282,19 +282,38 @@ def inverse_roots(model, rng):
 
 # ---- golden that another precision made ----
 
-def under_autocast(model, rng, to):
+def in_few_bits(s, at, x, out, half):
+    """x with the bits of half precision, or of a brain float: those are cut by a product that pushes the others out. Gives how many nodes that takes."""
+    names = [s.fresh("bits") for _ in range(2)]
+    if half:
+        s.insert(at, "Cast", [x], [names[0]], to=TensorProto.FLOAT16)
+        s.insert(at + 1, "Cast", [names[0]], [out], to=TensorProto.FLOAT)
+        return 2
+    s.insert(at, "Mul", [x, s.constant(f32(2 ** 16 + 1), "push")], [names[0]])
+    s.insert(at + 1, "Sub", [names[0], x], [names[1]])
+    s.insert(at + 2, "Sub", [names[0], names[1]], [out])
+    return 3
+
+
+def under_autocast(model, rng, half):
     """What products and convolutions read and give has few bits, as where a framework casts by itself."""
     s = copy(model, rng)
-    for n in list(s.nodes("Conv", "MatMul", "Gemm", "ConvTranspose")):
-        if max(np.abs(s.values[x]).max() if x in s.values else np.abs(s.const(x)).max() for x in [*n.input[:2], n.output[0]]) > 6e4:
+    for out in [n.output[0] for n in s.nodes("Conv", "MatMul", "Gemm", "ConvTranspose")]:
+        n = s.producer(out)
+        if max(np.abs(s.values[x]).max() if x in s.values else np.abs(s.const(x)).max() for x in [*n.input[:2], out]) > 6e4:
             return None
+        at = s.place(n)
         for i in (0, 1):
-            n = s.before(n, i, ("Cast", ["."], {"to": to}), ("Cast", ["."], {"to": TensorProto.FLOAT}))[-1]
-        s.after(n.output[0], ("Cast", ["."], {"to": to}), ("Cast", ["."], {"to": TensorProto.FLOAT}))
+            new = s.fresh("low")
+            at += in_few_bits(s, at, n.input[i], new, half)
+            n = s.graph.node[at]
+            n.input[i] = new
+        n.output[0] = s.fresh("raw")
+        in_few_bits(s, at + 1, n.output[0], out, half)
     return done(model, s)
 
 
-GOLDEN = {"autocast half": lambda m, rng: under_autocast(m, rng, TensorProto.FLOAT16), "autocast brain": lambda m, rng: under_autocast(m, rng, TensorProto.BFLOAT16)}
+GOLDEN = {"autocast half": lambda m, rng: under_autocast(m, rng, True), "autocast brain": lambda m, rng: under_autocast(m, rng, False)}
 # Of these, golden is the original's.
 SAME = {"einsum": products_as_einsum, "squeezes as gathers": squeezes_as_gathers, "slices as gathers": slices_as_gathers, "means as products": means_as_products,
         "shares made safe": shares_made_safe, "sigmoids by tanh": sigmoids_by_tanh, "tanh by sigmoids": tanh_by_sigmoids, "two rectifiers": slopes_by_two_rectifiers,
