@@ -99,7 +99,8 @@ def expanded_samples(net):
     x = conv(net, net.input("past", [BATCH, 1, 24], "signal"), 1, 8, 3, rank=1, hint="in")
     for i, step in enumerate((1, 2)):
         with net.scope(f"layer{i}"):
-            y = net.mul(net.op("Tanh", conv(net, x, 8, 8, 3, rank=1, dilation=step, hint="filter")), net.op("Sigmoid", conv(net, x, 8, 8, 3, rank=1, dilation=step, hint="gate")))
+            y = net.mul(net.op("Tanh", conv(net, x, 8, 8, 3, rank=1, dilation=step, hint="filter")),
+                        net.op("Sigmoid", conv(net, x, 8, 8, 3, rank=1, dilation=step, hint="gate")))
             x = net.add(x, conv(net, y, 8, 8, 1, rank=1, hint="mix"))
     y = net.op("Tanh", conv(net, x, 8, 1, 1, rank=1, hint="out"))
     net.output(expanded(net, y, net.pick(255.0, 127.0)), "samples")

@@ -199,7 +199,8 @@ def adapted_reader(net):
     for i in range(2):
         with net.scope(f"layers.{i}"):
             y = layer_norm(net, x, 16, hint="n1")
-            scores = net.mul(net.op("MatMul", adapted(net, y, 16, 16, 2, scale, "q_proj"), net.transpose(linear(net, y, 16, 16, hint="k_proj"), 0, 2, 1)), net.const(0.25))
+            key = net.transpose(linear(net, y, 16, 16, hint="k_proj"), 0, 2, 1)
+            scores = net.mul(net.op("MatMul", adapted(net, y, 16, 16, 2, scale, "q_proj"), key), net.const(0.25))
             y = net.op("MatMul", net.softmax(net.add(scores, net.squeeze(mask, 0)), 3), adapted(net, y, 16, 16, 2, scale, "v_proj"))
             x = net.add(x, linear(net, y, 16, 16, hint="o_proj"))
             x = net.add(x, feed_forward(net, layer_norm(net, x, 16, hint="n2"), 16, 24, "swish"))
@@ -266,7 +267,8 @@ def byte_scales(net):
             x = net.add(x, attention(net, layer_norm(net, x, 16, hint="n1"), 6, 16, 2, None, None, ids))
             y = layer_norm(net, x, 16, hint="n2")
             gate = activation(net, net.op("MatMul", y, scaled_weight(net, 16, 24, "gate_proj")), "swish")
-            x = net.add(x, net.op("MatMul", net.mul(gate, net.op("MatMul", y, scaled_weight(net, 16, 24, "up_proj"))), scaled_weight(net, 24, 16, "down_proj")))
+            y = net.mul(gate, net.op("MatMul", y, scaled_weight(net, 16, 24, "up_proj")))
+            x = net.add(x, net.op("MatMul", y, scaled_weight(net, 24, 16, "down_proj")))
     next_word(net, x, 16)
 
 

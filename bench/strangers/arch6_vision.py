@@ -184,7 +184,7 @@ def scan_segments(net):
     net.output(net.softmax(conv(net, y, n, 4, 1, rank=3, hint="out", gain=2.0), 5, 1), "tissues")
 
 
-def plant_indices(net):
+def field_indices(net):
     """Light of four colours from above: ratios of differences to sums beside it, and what grows where."""
     x = net.op("Div", net.add(net.input("bands", [BATCH, 4, 16, 16], "pixels"), net.const(1.0)), net.const(256.0))
     red, green, blue, infra = net.split(x, [1] * 4, 1)

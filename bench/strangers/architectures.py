@@ -27,6 +27,7 @@ import arch5_sequence
 import arch5_tables
 import arch5_vision
 import arch6_audio
+import arch6_bodies
 import arch6_places
 import arch6_sequence
 import arch6_tables
@@ -59,7 +60,7 @@ SECOND = _functions(arch2_vision, arch2_images, arch2_sequence, arch2_audio, arc
 THIRD = _functions(arch3_vision, arch3_sequence, arch3_audio, arch3_other, arch3_science)
 FOURTH = _functions(arch4_vision, arch4_detection, arch4_sequence, arch4_audio, arch4_tables)
 FIFTH = _functions(arch5_vision, arch5_detection, arch5_sequence, arch5_audio, arch5_tables)
-SIXTH = _functions(arch6_vision, arch6_places, arch6_sequence, arch6_audio, arch6_tables)
+SIXTH = _functions(arch6_vision, arch6_places, arch6_sequence, arch6_audio, arch6_bodies, arch6_tables)
 ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH}
 # What an operator needs of the operator set.
 LEAST = {"transformer_net": 16, "relative_bert": 13, "roi_heads": 16, "deform_net": 16, "hyena": 17, "sage": 18, "warp_net": 16, "deskew": 16,

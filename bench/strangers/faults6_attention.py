@@ -31,8 +31,8 @@ def turning_tables(s):
     for n in s.nodes("Mul"):
         for i in (0, 1):
             c = s.const(n.input[i])
-            if c is not None and c.ndim == 2 and c.dtype == np.float32 and min(c.shape) > 2 and c.shape[1] % 2 == 0 and np.ptp(c[0]) < 1e-6 and computed(s, n.input[1 - i]) \
-                    and np.abs(c).max() < 1.7 and len(s.shape(n.input[1 - i])) == 4:
+            table = c is not None and c.ndim == 2 and c.dtype == np.float32 and min(c.shape) > 2 and c.shape[1] % 2 == 0 and np.ptp(c[0]) < 1e-6
+            if table and np.abs(c).max() < 1.7 and computed(s, n.input[1 - i]) and len(s.shape(n.input[1 - i])) == 4:
                 yield n, i, c
 
 
@@ -54,7 +54,7 @@ def replace_tables(s, change):
 
 def frequencies_of_head(s):
     """Turns of a part, as slow as if the whole head were turned."""
-    sliced = {n.output[0] for n in s.nodes("Concat") if any(s.made_by(x, "Slice") is not None for x in n.input) and any(s.made_by(x, "Add") is not None for x in n.input)}
+    sliced = {n.output[0] for n in s.nodes("Concat") if {"Slice", "Add"} <= {getattr(s.producer(x), "op_type", "") for x in n.input}}
     whole = {s.shape(x)[-1] for x in sliced if len(s.shape(x)) == 4}
 
     def change(c):
@@ -64,8 +64,9 @@ def frequencies_of_head(s):
         rows = np.arange(len(c))[:, None]
         angle = rows * 10000.0 ** (-np.arange(0, part, 2) / max(wide))[None]
         angle = np.concatenate([angle, angle], 1)
-        factor = max(np.abs(c[0, 0]), 0.0)
-        return None if factor == 0 and c[1, 0] == 0 else (np.cos(angle) if c[0, 0] > 0.5 else np.sin(angle)) * (c[0, 0] if c[0, 0] > 0.5 else 1.0)
+        cosines = c[0, 0] > 0.5
+        factor = c[0, 0] if cosines else float(np.max(np.abs(c[1] / np.sin(1.0)))) if np.isclose(c[1, 0], c[1].max()) else 1.0
+        return (np.cos(angle) if cosines else np.sin(angle)) * factor
     return replace_tables(s, change)
 
 

@@ -160,7 +160,8 @@ def time_backwards(s):
             if p is None or not p.input:
                 break
             x = p.input[0]
-        return scalar(s, n.input[0]) == 1 and x in names and s.shape(n.input[1])[-1:] == (1,) and np.min(s.values[n.input[1]]) > 0 and s.made_by(n.input[1], "Gather", "Unsqueeze") is None
+        share = x in names and s.shape(n.input[1])[-1:] == (1,) and np.min(s.values[n.input[1]]) > 0
+        return scalar(s, n.input[0]) == 1 and share and s.made_by(n.input[1], "Gather", "Unsqueeze") is None
     node = s.pick("Sub", fits)
     return s.bypass(node, node.input[1]) if node is not None else None
 

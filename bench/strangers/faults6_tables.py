@@ -76,7 +76,8 @@ def logarithm_of_count_lost(s):
     """How often, for its logarithm and one."""
     def fits(n):
         log = s.made_by(n.input[0], "Log")
-        return log is not None and scalar(s, n.input[1]) == 1 and s.made_by(log.input[0], "Max") is not None and any(b.op_type == "Where" for b in s.consumers(n.output[0]))
+        counted = log is not None and scalar(s, n.input[1]) == 1 and s.made_by(log.input[0], "Max") is not None
+        return counted and any(b.op_type == "Where" for b in s.consumers(n.output[0]))
     node = s.pick("Add", fits)
     return s.bypass(node, s.producer(node.input[0]).input[0]) if node is not None else None
 

@@ -54,7 +54,10 @@ def window_of_other_kind(s):
 def bank_of_bands(s):
     for n in s.nodes("MatMul"):
         w = s.const(n.input[0])
-        if w is not None and w.ndim == 2 and w.min() >= 0 and w.shape[0] > 3 and w.shape[1] > w.shape[0] - 1 and np.all(np.diff(w.argmax(1)) >= 0) and w.argmax(1)[-1] > w.argmax(1)[0]:
+        if w is None or w.ndim != 2 or w.min() < 0 or not 3 < w.shape[0] <= w.shape[1]:
+            continue
+        top = w.argmax(1)
+        if np.all(np.diff(top) >= 0) and top[-1] > top[0]:
             yield n, w
 
 

@@ -141,7 +141,8 @@ def choices_as_sums(model, rng):
         if any(v is None or np.asarray(v).dtype != np.float32 or not np.isfinite(v).all() or np.abs(v).max() > 1e30 for v in pair):
             continue
         one = s.constant(f32(1), "one")
-        replaced(s, n, [("Cast", ["."], {"to": TensorProto.FLOAT}), ("Mul", [0, n.input[1]], {}), ("Sub", [one, 0], {}), ("Mul", [2, n.input[2]], {}), ("Add", [1, 3], {})])
+        replaced(s, n, [("Cast", ["."], {"to": TensorProto.FLOAT}), ("Mul", [0, n.input[1]], {}), ("Sub", [one, 0], {}), ("Mul", [2, n.input[2]], {}),
+                        ("Add", [1, 3], {})])
     return done(model, s)
 
 
@@ -228,7 +229,8 @@ def nearest_by_copies(model, rng):
     s = copy(model, rng)
     for n in s.nodes("Resize"):
         a, b = s.shape(n.input[0]), s.shape(n.output[0])
-        if s.attr(n, "mode", "nearest") != "nearest" or len(a) != 4 or any(y % x for x, y in zip(a, b)) or s.attr(n, "coordinate_transformation_mode") != "asymmetric":
+        whole = len(a) == 4 and not any(y % x for x, y in zip(a, b))
+        if s.attr(n, "mode", "nearest") != "nearest" or not whole or s.attr(n, "coordinate_transformation_mode") != "asymmetric":
             continue
         u, v = b[2] // a[2], b[3] // a[3]
         shapes = [s.constant(np.array(x), "shape") for x in ([0, a[1], a[2], 1, a[3], 1], [1, 1, 1, u, 1, v], [0, a[1], b[2], b[3]])]

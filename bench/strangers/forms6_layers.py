@@ -62,7 +62,8 @@ def norms_as_convolutions(model, rng):
         if len(s.shape(n.input[0])) != 4:
             continue
         scale, shift = (f32(v) for v in scale_and_shift(s, n))
-        replaced(s, n, [("Conv", [".", s.constant(scale.reshape(-1, 1, 1, 1), "scale"), s.constant(shift.reshape(-1), "shift")], {"kernel_shape": [1, 1], "group": len(scale)})])
+        names = s.constant(scale.reshape(-1, 1, 1, 1), "scale"), s.constant(shift.reshape(-1), "shift")
+        replaced(s, n, [("Conv", [".", *names], {"kernel_shape": [1, 1], "group": scale.size})])
     return done(model, s)
 
 
@@ -193,7 +194,8 @@ def layers_as_functions(model, rng):
     for n in list(s.nodes("Add")):
         i = next((i for i in (0, 1) if s.made_by(n.input[i], "MatMul") is not None), None)
         product = s.producer(n.input[i]) if i is not None else None
-        if product is None or s.const(n.input[1 - i]) is None or s.const(n.input[1 - i]).ndim != 1 or len(s.consumers(product.output[0])) > 1 or s.is_output(product.output[0]):
+        bias = s.const(n.input[1 - i]) if i is not None else None
+        if product is None or bias is None or bias.ndim != 1 or len(s.consumers(product.output[0])) > 1 or s.is_output(product.output[0]):
             continue
         inputs = [*product.input, n.input[1 - i]]
         s.graph.node.remove(product)
@@ -216,8 +218,8 @@ def pools_as_convolutions(model, rng):
         k, shape = s.attr(n, "kernel_shape"), s.shape(n.input[0])
         if any(s.attr(n, "pads", [0])) or s.attr(n, "ceil_mode", 0) or s.attr(n, "auto_pad", "NOTSET") != "NOTSET":
             continue
-        w = np.full((shape[1], 1, *k), 1 / np.prod(k))
-        replaced(s, n, [("Conv", [".", s.constant(f32(w), "mean")], {"kernel_shape": list(k), "strides": list(s.attr(n, "strides", [1] * len(k))), "group": shape[1]})])
+        w, strides = np.full((shape[1], 1, *k), 1 / np.prod(k)), list(s.attr(n, "strides", [1] * len(k)))
+        replaced(s, n, [("Conv", [".", s.constant(f32(w), "mean")], {"kernel_shape": list(k), "strides": strides, "group": shape[1]})])
     return done(model, s)
 
 
@@ -235,7 +237,8 @@ def weights_with_middles(model, rng):
         scale = f32((high - low) / 255 + 1e-9)
         zero = np.clip(np.rint(-low / scale), 0, 255)
         q = np.clip(np.rint(w / scale) + zero, 0, 255).astype(np.uint8)
-        s.before(n, 1, ("DequantizeLinear", [s.constant(q, "stored"), s.constant(scale.reshape(-1), "scale"), s.constant(zero.reshape(-1).astype(np.uint8), "middle")], {"axis": axis}))
+        names = s.constant(q, "stored"), s.constant(scale.reshape(-1), "scale"), s.constant(zero.reshape(-1).astype(np.uint8), "middle")
+        s.before(n, 1, ("DequantizeLinear", list(names), {"axis": axis}))
     return done(model, s) if s.nodes("DequantizeLinear") else None
 
 
