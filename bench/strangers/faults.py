@@ -34,6 +34,13 @@ import faults5_structure
 import faults5_tables
 import faults5_waves
 import faults5_weights
+import faults6_activations
+import faults6_attention
+import faults6_places
+import faults6_structure
+import faults6_tables
+import faults6_waves
+import faults6_weights
 import faults_attention
 import faults_attributes
 import faults_constants
@@ -71,7 +78,8 @@ FOURTH = (faults4_activations, faults4_attention, faults4_boxes, faults4_folding
           faults4_tables, faults4_weights)
 FIFTH = (faults5_activations, faults5_attention, faults5_boxes, faults5_quantizers, faults5_recurrent, faults5_structure, faults5_tables, faults5_waves,
          faults5_weights)
-KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD), (4, FOURTH), (5, FIFTH))
+SIXTH = (faults6_activations, faults6_attention, faults6_places, faults6_structure, faults6_tables, faults6_waves, faults6_weights)
+KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD), (4, FOURTH), (5, FIFTH), (6, SIXTH))
          for module in modules for row in module.ROWS}
 
 
@@ -132,5 +140,5 @@ if __name__ == "__main__":
     out = sys.stdout
     for k in KINDS.values():
         repository, number = k.source.split("#")
-        group = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}.get(k.generation, "held out" if k.held_out else "")
+        group = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"}.get(k.generation, "held out" if k.held_out else "")
         out.write(f"{k.name:32} {group:9} {k.exporter:22} https://github.com/{repository}/issues/{number}\n")

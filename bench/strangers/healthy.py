@@ -2,10 +2,11 @@
 import forms
 import forms4
 import forms5
+import forms6
 from variants import (METHODS, TYPES, fused_offline, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_in_style, quantize_integers,
-                      quantize_to_sixteen, to_half, to_mixed)
+                      quantize_some, quantize_to_sixteen, quantize_to_sixteen_unsigned, to_half, to_mixed)
 
-SAME, OTHER = {**forms.SAME, **forms4.SAME, **forms5.SAME}, {**forms.OTHER, **forms4.OTHER, **forms5.OTHER}
+SAME, OTHER = {**forms.SAME, **forms4.SAME, **forms5.SAME, **forms6.SAME}, {**forms.OTHER, **forms4.OTHER, **forms5.OTHER, **forms6.OTHER}
 FLOAT_OPERATORS = ("Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "ReduceMean", "Pow", "Sqrt", "Div", "Exp", "Log")
 
 # Name, how the model is made, options of check, whether inner values are given.
@@ -159,12 +160,68 @@ FIFTH = [
     ("weights in a book, golden of itself, inner values", "book weights", [], True),
     ("weights in a book, golden of the float network", "book weights of float", [], False),
 ]
+# The sixth generation's: what tracers, accelerators' converters and streaming exports write, golden of frameworks that cast by themselves or add
+# in another order, and other bytes.
+SIXTH = [
+    ("products as Einsum, golden of the original, inner values", "einsum", [], True),
+    ("squeezes as gathers, golden of the original", "squeezes as gathers", [], False),
+    ("slices as gathers, golden of the original, inner values", "slices as gathers", [], True),
+    ("means as products, golden of the original", "means as products", [], False),
+    ("shares made safe, golden of the original, inner values", "shares made safe", [], True),
+    ("sigmoids by tanh, golden of the original", "sigmoids by tanh", [], False),
+    ("tanh by sigmoids, golden of the original, inner values", "tanh by sigmoids", [], True),
+    ("slopes by two rectifiers, golden of the original", "two rectifiers", [], False),
+    ("exponentials as powers of two, golden of the original, inner values", "powers of two for e", [], True),
+    ("differences as sums, golden of the original", "differences as sums", [], False),
+    ("choices as sums, golden of the original, inner values", "choices as sums", [], True),
+    ("look-ups as products, golden of the original", "look-ups as products", [], False),
+    ("activations in another layout, golden of the original, inner values", "layouts around", [], True),
+    ("shares by logarithms of sums, golden float64", "logarithms by sums", [], False),
+    ("broadcasts spelled out, golden of the original, inner values", "broadcasts spelled out", [], True),
+    ("indices in 32 bits, golden of the original", "indices in 32 bits", [], False),
+    ("other spellings of shapes, golden of the original, inner values", "other spellings", [], True),
+    ("nearest pixels by copies, golden of the original", "nearest by copies", [], False),
+    ("the largest by TopK, golden of the original, inner values", "largest by TopK", [], True),
+    ("running sums as products, golden of the original", "running sums as products", [], False),
+    ("roots as powers, golden of the original, inner values", "roots as powers", [], True),
+    ("divisions by inverse roots, golden of the original", "inverse roots", [], False),
+    ("siblings joined, golden of the original, inner values", "siblings joined", [], True),
+    ("recurrent layers in chunks, golden of the original", "recurrent in chunks", [], False),
+    ("norms as convolutions, golden of the original, inner values", "norms as convolutions", [], True),
+    ("single pixels as products, golden of the original", "one by one as product", [], False),
+    ("steps as slices, golden of the original, inner values", "steps as slices", [], True),
+    ("dilated filters spread, golden of the original", "dilation spread", [], False),
+    ("groups as one, golden of the original, inner values", "groups as one", [], True),
+    ("channels padded, golden of the original", "channels padded", [], False),
+    ("joined inputs apart, golden of the original, inner values", "inputs apart", [], True),
+    ("weight norms left in the graph, golden of the original", "weight norms left", [], False),
+    ("layers as functions, golden of the original, inner values", "layers as functions", [], True),
+    ("mean pools as convolutions, golden of onnx's reference", "mean pools as convolutions", [], False),
+    ("--precision fp16, siblings joined, golden of the original", "siblings joined", ["--precision", "fp16"], False),
+    ("--precision bf16, products as Einsum, golden float64, inner values", "einsum", ["--precision", "bf16"], True),
+    ("golden under autocast of fp16", "autocast half", [], False),
+    ("golden under autocast of fp16, inner values", "autocast half", [], True),
+    ("golden under autocast of bf16", "autocast brain", [], False),
+    ("golden with a GPU's order of sums, inner values", "float", [], True),
+    ("golden with a GPU's order of sums", "float", [], False),
+    ("int8 of every other layer, golden of itself, inner values", "int8 alternate", [], True),
+    ("int16 and int8 without signs, golden of itself", "unsigned int16", [], False),
+    ("int16 and int8 without signs, golden of the float network, inner values", "unsigned int16 of float", [], True),
+    ("uint8 weights with middles, golden of itself, inner values", "byte middles", [], True),
+    ("int8 weights in blocks, golden of itself", "byte blocks", [], False),
+    ("int8 weights in blocks, golden of the float network, inner values", "byte blocks of float", [], True),
+    ("weights of shifts, golden of itself, inner values", "shift weights", [], True),
+    ("weights in two parts, golden of itself", "two-part weights", [], False),
+    ("weights in two parts, golden of the float network", "two-part weights of float", [], False),
+]
 
 
 def make(model, made, rng, assay):
     form = made.removesuffix(" of float")
     if form == "int16":
         return quantize_to_sixteen(model, rng)
+    if form in ("int8 alternate", "unsigned int16"):
+        return {"int8 alternate": quantize_some, "unsigned int16": quantize_to_sixteen_unsigned}[form](model, rng)
     if form == "int8 optimized":
         given = quantize(model, rng, model.opset >= 13, types="S8S8")
         return given and optimized_offline(given)
@@ -194,19 +251,20 @@ def make(model, made, rng, assay):
 
 def variant(model, number, rng, assay, of=1):
     """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant; of: the generation."""
-    rows = {1: ROWS, 2: LATER, 3: THIRD, 4: FOURTH, 5: FIFTH}[of]
+    rows = {1: ROWS, 2: LATER, 3: THIRD, 4: FOURTH, 5: FIFTH, 6: SIXTH}[of]
     kind, made, options, inner = rows[number % len(rows)]
     if made == "row by row" and model.batch != "N":
         return None
     if made in ("float", "row by row"):
         return kind, model, model, options, inner
     try:
-        given = forms4.in_tf32(model, rng) if made == "tf32" else make(model, made, rng, assay)
+        golden = {"tf32": forms4.in_tf32, **forms6.GOLDEN}.get(made)
+        given = golden(model, rng) if golden else make(model, made, rng, assay)
     except Exception:  # noqa: BLE001: the converter or the quantizer cannot
         return None
     if given is None:
         return None
-    if made == "tf32":  # golden is of the network that rounds
+    if golden:  # golden is of the network that rounds
         return kind, model, given, options, inner
     original = made.startswith("half") or made in ("optimized", "fused") or made in SAME or made.endswith("of float")
     return kind, given, model if original else given, options, inner

@@ -96,3 +96,13 @@ FIFTH = {
     "slim": Style("pytorch", "{op}_{n}", "{scope}/{op}{_k}_output_{i}", "{dots}.{w}", "initializer", "zero", "gemm", "fused", "erf", "op", False, (17, 19)),
     "pnnx": Style("pnnx", "{low}_{n}", "{m}", "{dots}.{w}", "initializer", "minus", "gemm", "pow", "op", "op", False, (18, 20)),
 }
+
+# Of the sixth generation: scikit-learn's converter, torch's exporter of whole programs, tf2onnx from TensorFlow Lite, and Paddle's newer one.
+SIXTH = {
+    "skl": Style("skl2onnx", "N{n}", "{op}_C{i}", "{dots}_{w}cst", "initializer", "minus", "matmul", "pow", "erf", "op", False, (15, 17, 20)),
+    "torch_export": Style("pytorch", "node_{op}_{n}", "{low}_{n}", "p_{dots}_{w}", "initializer", "chain", "gemm", "fused", "op", "op", False, (18, 20)),
+    "tflite": Style("tf2onnx", "{scope}/{op}{_k};StatefulPartitionedCall", "{scope}/{op}{_k};StatefulPartitionedCall:{i}", "{scope}/{w};{n}", "initializer",
+                    "minus", "matmul", "mul", "erf", "op", True, (13, 15, 18)),
+    "pir": Style("PaddlePaddle", "p2o.pd_op.{low}.{n}", "p2o.pd_op.{low}.{n}.{i}", "{dots}.{w}_{n}", "initializer", "minus", "matmul", "fused", "erf", "op", False,
+                 (17, 19)),
+}

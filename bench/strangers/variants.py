@@ -72,11 +72,11 @@ class Samples(CalibrationDataReader):
 FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net", "packed_llm", "neural_codec", "boosted", "even_trees", "sentence_vectors", "padded_in_front", "kept_boxes"}
 METHODS = {"MinMax", "Entropy", "Percentile"}
 TYPES = {"U8S8": (QuantType.QUInt8, QuantType.QInt8), "S8S8": (QuantType.QInt8, QuantType.QInt8), "U8U8": (QuantType.QUInt8, QuantType.QUInt8),
-         "S16S8": (QuantType.QInt16, QuantType.QInt8)}
+         "S16S8": (QuantType.QInt16, QuantType.QInt8), "U16U8": (QuantType.QUInt16, QuantType.QUInt8)}
 QUANTIZED = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"}
 
 
-def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantFormat.QDQ, operators=None, method="MinMax", extra=None, narrow=False):
+def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantFormat.QDQ, operators=None, method="MinMax", extra=None, narrow=False, exclude=None):
     """By ONNX Runtime, calibrated on drawn data: QuantizeLinear and DequantizeLinear, or operators of integers."""
     if model.name in FLOAT_INDICES or model.opset < 13 and per_channel:  # scales of an axis are of opset 13
         return None
@@ -88,7 +88,7 @@ def quantize(model, rng, per_channel, samples=6, types="U8S8", format=QuantForma
             with contextlib.redirect_stdout(io.StringIO()):
                 quantize_static(source, target, Samples(draw(model, rng) for _ in range(samples)), quant_format=format,
                                 op_types_to_quantize=operators, per_channel=per_channel, reduce_range=narrow, activation_type=TYPES[types][0],
-                                weight_type=TYPES[types][1], calibrate_method=CalibrationMethod[method], extra_options=extra)
+                                weight_type=TYPES[types][1], calibrate_method=CalibrationMethod[method], extra_options=extra, nodes_to_exclude=exclude)
         finally:
             logging.disable(logging.NOTSET)
         proto = onnx.load(target)
@@ -116,10 +116,24 @@ def quantize_in_style(model, rng, style):
     return {"powers": powers_of_two, "written out": quantizers_written_out}[style](made, rng) if made and style in ("powers", "written out") else made
 
 
+def quantize_some(model, rng):
+    """Every other layer stays as it was, as where a search found it to matter; None where nodes have no names."""
+    layers = [n.name for n in model.proto.graph.node if n.op_type in ("Conv", "MatMul", "Gemm")]
+    if len(layers) < 3 or not all(layers):
+        return None
+    return quantize(model, rng, False, types="S8S8", operators=["Conv", "MatMul", "Gemm"], exclude=layers[1::2])
+
+
 def quantize_to_sixteen(model, rng):
     """Activations in sixteen bits and weights in eight, by ONNX's own operators, which are of set 21."""
     model = in_set_21(model)
     return quantize(model, rng, False, types="S16S8", extra={"ActivationSymmetric": True}) if model else None
+
+
+def quantize_to_sixteen_unsigned(model, rng):
+    """The same without signs, with middles, as phones' chips have it."""
+    model = in_set_21(model)
+    return quantize(model, rng, False, types="U16U8") if model else None
 
 
 def quantize_integers(model, rng, per_channel, types):
