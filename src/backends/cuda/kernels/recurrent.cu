@@ -5,7 +5,8 @@
 // is in the batch. States are float32 from step to step.
 //
 // Options: CELL_RNN, CELL_GRU or CELL_LSTM; F0, F1, F2, its functions (activations.h); T, the type
-// of the weights; Y, Y_H, Y_C, those of the outputs; COUPLED: the forget gate is 1 - input gate.
+// of the weights; Y, Y_H, Y_C, those of the outputs; COUPLED: the forget gate is 1 - input gate;
+// TF32: weights and the first states are rounded to tf32; states that are made are not.
 // Source: the equations of ONNX LSTM, GRU and RNN; gates are in their order (i o f c, z r h).
 #include "activations.h"
 #include "recurrent_args.h"
@@ -16,6 +17,11 @@
 #define GATES 3
 #else
 #define GATES 1
+#endif
+#ifdef TF32
+#define FACTOR(x) round_tf32(x)
+#else
+#define FACTOR(x) (x)
 #endif
 #define ACTIVATE(which, d, x) JOINED(activate_, JOINED(F, which))(x, a->parameters[d][which])
 
@@ -75,13 +81,16 @@ DEVICE void multiply(const recurrent_args_t* a, const place_t* p, address_t stat
   UNROLL
   for (int g = 0; g < count; g++) UNROLL
   for (int i = 0; i < ROWS; i++) sums[g][i] = 0;
-  for (int64_t k = LANE; k < a->hidden; k += WARP) {
+  const int n = (int)a->hidden;  // of which ROWS fit 32 bits (cuda/recurrent/read.c)
+  const int64_t left = a->batch - p->b;
+  const int rows = left < ROWS ? (int)left : ROWS;
+  for (int k = LANE; k < n; k += WARP) {
     float v[ROWS];
     UNROLL
-    for (int i = 0; i < ROWS; i++) v[i] = p->b + i < a->batch ? h[i * a->hidden + k] : 0;
+    for (int i = 0; i < ROWS; i++) v[i] = i < rows ? h[i * n + k] : 0;
     UNROLL
     for (int g = 0; g < count; g++) {
-      const float w = LOAD(T)(r, from + g * a->hidden * a->hidden + k);
+      const float w = FACTOR(LOAD(T)(r, from + g * a->hidden * a->hidden + k));
       UNROLL
       for (int i = 0; i < ROWS; i++) sums[g][i] = FMA(w, v[i], sums[g][i]);
     }
@@ -236,10 +245,12 @@ KERNEL(recurrent_states, recurrent_args_t, 128) {
 }
 #endif
 
-// Element i of [directions, batch, hidden] where the layer's states have it.
+// Element i of [directions, batch, hidden], which fits 32 bits, where the layer's states have it.
 DEVICE int64_t outside(const recurrent_args_t* a, int64_t i) {
-  const int64_t unit = i % a->hidden, row = i / a->hidden, b = row % a->batch, d = row / a->batch;
-  return a->batch_first ? (b * a->directions + d) * a->hidden + unit : i;
+  const uint32_t hidden = (uint32_t)a->hidden, batch = (uint32_t)a->batch;
+  const uint32_t unit = (uint32_t)i % hidden, row = (uint32_t)i / hidden;
+  const uint32_t b = row % batch, d = row / batch;
+  return a->batch_first ? (b * (uint32_t)a->directions + d) * hidden + unit : (uint32_t)i;
 }
 
 // The states that it begins with, and those that are left.
@@ -248,7 +259,7 @@ KERNEL(recurrent_begin, recurrent_args_t, 256) {
   WAIT_FOR_INPUTS();
   for (int64_t i = BLOCK * THREADS + THREAD; i < n; i += BLOCKS * THREADS) {
     const int64_t at = outside(&a, i);
-    GLOBAL(float, a.before)[i] = a.initial_h ? GLOBAL(const float, a.initial_h)[at] : 0;
+    GLOBAL(float, a.before)[i] = a.initial_h ? FACTOR(GLOBAL(const float, a.initial_h)[at]) : 0;
     if (a.cells) GLOBAL(float, a.cells)[i] = a.initial_c ? GLOBAL(const float, a.initial_c)[at] : 0;
   }
 }

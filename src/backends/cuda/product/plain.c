@@ -4,8 +4,8 @@
 #include "backends/cuda/product/product.h"
 
 // A tile has no influence on bits: few rows get the one that wastes least.
-static cuda_tile_t tile_of(bool wide, int64_t m) {
-  if (wide) return m > 32 ? (cuda_tile_t){64, 64, 4, 4} : (cuda_tile_t){16, 64, 4, 4};
+static cuda_tile_t tile_of(bool fma, int64_t m) {
+  if (fma) return m > 32 ? (cuda_tile_t){64, 64, 4, 4} : (cuda_tile_t){16, 64, 4, 4};
   return m > 32 ? (cuda_tile_t){64, 64, 2, 2} : (cuda_tile_t){16, 64, 1, 4};
 }
 
@@ -29,12 +29,14 @@ static assay_status_t get_fma(const cuda_own_t* own, const cuda_tile_t* t,
 
 static assay_status_t get_mma(const cuda_own_t* own, assay_type_t type, const cuda_tile_t* t,
                               cuda_plain_product_t* p) {
-  const int fast = p->args.k % 8 == 0;  // pieces of 16 bytes along k lie at multiples of 16 bytes
+  const bool wide = type == ASSAY_TYPE_FLOAT;
+  const int fast =
+      p->args.k % (wide ? 4 : 8) == 0;  // pieces of 16 bytes along k lie at multiples of 16 bytes
   assay_str_t options = {0};
   assay_str_printf(&options,
-                   "-DIN=%s -DOUT=f32 -DCONV=0 -DIN_IS_F32=0 -DBM=%d -DBN=%d -DWM=%d -DWN=%d "
+                   "-DIN=%s -DOUT=f32 -DCONV=0 -DIN_IS_F32=%d -DBM=%d -DBN=%d -DWM=%d -DWN=%d "
                    "-DX_FAST=%d -DW_FAST=%d -DEPILOGUE=0",
-                   cuda_type_name(type), t->rows, t->columns, t->down, t->across, fast, fast);
+                   cuda_type_name(type), wide, t->rows, t->columns, t->down, t->across, fast, fast);
   p->grid.threads = 32 * t->down * t->across;
   p->grid.shared_bytes = STAGES * (t->rows + t->columns) * STEP_BYTES;
   const cuda_source_t source = {.file = "product_mma.cu",
@@ -47,10 +49,11 @@ static assay_status_t get_mma(const cuda_own_t* own, assay_type_t type, const cu
   return st;
 }
 
-assay_status_t cuda_plain_product_get(const cuda_own_t* own, assay_type_t type, int64_t m,
-                                      int64_t n, int64_t k, cuda_plain_product_t* out, bool* ok) {
-  const bool wide = type == ASSAY_TYPE_FLOAT;
-  const cuda_tile_t t = tile_of(wide, m);
+assay_status_t cuda_plain_product_get(const cuda_own_t* own, assay_type_t type, bool tf32,
+                                      int64_t m, int64_t n, int64_t k, cuda_plain_product_t* out,
+                                      bool* ok) {
+  const bool fma = type == ASSAY_TYPE_FLOAT && !tf32;
+  const cuda_tile_t t = tile_of(fma, m);
   *out = (cuda_plain_product_t){.args = {.m = m,
                                          .n = n,
                                          .k = k,
@@ -63,7 +66,7 @@ assay_status_t cuda_plain_product_get(const cuda_own_t* own, assay_type_t type, 
   out->grid.blocks = cuda_tile_blocks(&out->args, &t);
   *ok = out->grid.blocks <= INT32_MAX;
   if (!*ok) return NULL;
-  return wide ? get_fma(own, &t, out) : get_mma(own, type, &t, out);
+  return fma ? get_fma(own, &t, out) : get_mma(own, type, &t, out);
 }
 
 assay_status_t cuda_plain_product_enqueue(const cuda_plain_product_t* p, assay_queue_t* q,

@@ -12,9 +12,10 @@ typedef struct cuda_plain_product {
 } cuda_plain_product_t;
 
 // x [m, k] and w [n, k] of this type, y [m, n] in float32: of float32 by multiply-adds, of 16 bits
-// by tensor cores. *ok false: too large. Errors: DEVICE, NO_MEMORY.
-assay_status_t cuda_plain_product_get(const cuda_own_t* own, assay_type_t type, int64_t m,
-                                      int64_t n, int64_t k, cuda_plain_product_t* out,
+// and of float32 that is rounded to tf32 by tensor cores. *ok false: too large. Errors: DEVICE,
+// NO_MEMORY.
+assay_status_t cuda_plain_product_get(const cuda_own_t* own, assay_type_t type, bool tf32,
+                                      int64_t m, int64_t n, int64_t k, cuda_plain_product_t* out,
                                       bool* ok) ASSAY_MUST_USE;
 assay_status_t cuda_plain_product_enqueue(const cuda_plain_product_t* p, assay_queue_t* q,
                                           assay_device_ptr_t x, assay_device_ptr_t w,

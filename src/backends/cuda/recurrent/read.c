@@ -86,7 +86,7 @@ static bool sizes_fit(const cuda_recurrent_t* k) {
   const recurrent_args_t* a = &k->args;
   const int64_t max = INT64_C(1) << 40;
   int64_t n;
-  return a->hidden < max / 8 && assay_mul_i64(a->length, a->batch, &n) &&
+  return a->hidden <= INT32_MAX / 16 && assay_mul_i64(a->length, a->batch, &n) &&
          assay_mul_i64(n, a->directions, &n) && assay_mul_i64(n, k->gates * a->hidden, &n) &&
          n < max && assay_mul_i64(a->batch, a->directions, &n) && assay_mul_i64(n, a->hidden, &n) &&
          n < INT32_MAX;
@@ -135,12 +135,12 @@ static bool clashes(const cuda_recurrent_t* k) {
 
 bool cuda_recurrent_read(const assay_sized_layer_t* l, cuda_recurrent_t* k) {
   const assay_node_t* n = l->layer->nodes[0];
-  if (l->layer->n_nodes != 1 || n->n_inputs < 3 || !n->inputs[X] ||
-      l->layer->format == ASSAY_FORMAT_TF32 || !find_cell(n, k) || !read_attributes(n, k) ||
-      !read_sizes(l, k) || !read_operands(l, k) || !sizes_fit(k) || !read_outputs(l, k) ||
-      clashes(k))
+  if (l->layer->n_nodes != 1 || n->n_inputs < 3 || !n->inputs[X] || !find_cell(n, k) ||
+      !read_attributes(n, k) || !read_sizes(l, k) || !read_operands(l, k) || !sizes_fit(k) ||
+      !read_outputs(l, k) || clashes(k))
     return false;
   k->node = n;
+  k->tf32 = l->layer->format == ASSAY_FORMAT_TF32;
   set_forms(l, k);
   return true;
 }

@@ -33,6 +33,7 @@ static void put_options(const assay_sized_layer_t* l, const cuda_recurrent_t* k,
                    k->rows, cuda_type_name(k->type), type_of(l, k->y), type_of(l, k->y_h),
                    type_of(l, k->y_c));
   for (int i = 0; i <= (int)k->cell; i++) assay_str_printf(to, " -DF%d=%s", i, k->functions[i]);
+  if (k->tf32) assay_str_printf(to, " -DTF32");
   if (k->couples) assay_str_printf(to, " -DCOUPLED");
 }
 
@@ -67,19 +68,19 @@ static assay_status_t fill(const assay_sized_layer_t* l, cuda_recurrent_t* k, bo
   const recurrent_args_t* a = &k->args;
   share_out(k);
   k->base.scratch = cuda_recurrent_scratch(k);
-  ASSAY_TRY(cuda_plain_product_get(k->own, k->type, a->length * a->batch,
+  ASSAY_TRY(cuda_plain_product_get(k->own, k->type, k->tf32, a->length * a->batch,
                                    a->directions * k->gates * a->hidden, k->inputs, &k->product,
                                    ok));
   return *ok ? load(l, k) : NULL;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, bool wide, assay_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, bool fma, assay_kernel_t** out) {
   cuda_recurrent_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = cuda_recurrent_enqueue, .destroy = destroy};
   k->own = cuda_own_of(l);
   k->watch = (cuda_watch_t){.look = look, .user = k};
-  bool ok = cuda_recurrent_read(l, k) && (k->type == ASSAY_TYPE_FLOAT) == wide;
+  bool ok = cuda_recurrent_read(l, k) && (k->type == ASSAY_TYPE_FLOAT && !k->tf32) == fma;
   assay_status_t st = ok ? fill(l, k, &ok) : NULL;
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;

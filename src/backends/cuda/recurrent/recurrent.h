@@ -18,6 +18,7 @@ typedef struct cuda_recurrent {
   int gates;
   int64_t inputs;
   assay_type_t type;         // of what is multiplied
+  bool tf32;                 // float32 is rounded to tf32 there, but for states of the layer's own
   const char* functions[3];  // as activations.h names them; those of both directions
   // Inputs and outputs of the layer; -1: none.
   int x, w, r, bias, lengths, initial_h, initial_c, peepholes, y, y_h, y_c;
