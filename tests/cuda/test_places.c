@@ -90,6 +90,42 @@ static const tactic_case_t scatters[] = {
      false},
 };
 
+#define PATTERN(name, opset, inputs, constants, node) \
+  { {name, opset, LIST(inputs), {constants}, {node}, "y"}, "patterns", 0, false }
+static const tactic_case_t patterns[] = {
+    PATTERN("one hot", 17, "i int64[2,3] 0 1 4 -1 5 -6" AND "v float[2]", "d int64[] 5",
+            "OneHot n i d v -> y"),
+    PATTERN("one hot, first axis", 17, "i int32[2,3] 0 1 4 -1 5 -6" AND "v float[2]", "d int64[] 5",
+            "OneHot n i d v -> y | axis=0"),
+    PATTERN("one hot, in the middle", 17, "i int8[2,3] 0 1 2 -1 3 -4" AND "v int64[2] 7 -9",
+            "d int64[] 3", "OneHot n i d v -> y | axis=1"),
+    PATTERN("one hot, an older one", 9, "i int64[4] 0 -1 2 3" AND "v float[2]", "d int64[] 3",
+            "OneHot n i d v -> y"),
+    PATTERN("one hot of floats", 17, "i float[4] 0.5 -1.5 2.75 3" AND "v bool[2] 0 1",
+            "d float[] 3", "OneHot n i d v -> y"),
+    PATTERN("upper triangle", 17, "x float[2,4,5]", NULL, "Trilu n x -> y"),
+    PATTERN("lower triangle", 17, "x float[3,4]" AND "k int64[] 1", NULL,
+            "Trilu n x k -> y | upper=0"),
+    PATTERN("below the diagonal", 17, "x int64[3,3] 1 2 3 4 5 6 7 8 9" AND "k int64[] -1", NULL,
+            "Trilu n x k -> y"),
+    PATTERN("beyond the corners", 17, "x int8[2,2] 1 2 3 4" AND "k int64[] 9223372036854775807",
+            NULL, "Trilu n x k -> y"),
+    PATTERN("all of it", 17, "x bool[2,3] 1 1 1 1 1 1" AND "k int64[] -9223372036854775808", NULL,
+            "Trilu n x k -> y"),
+    PATTERN("diagonal", 17, "x float[3,5]", NULL, "EyeLike n x -> y | k=1"),
+    PATTERN("diagonal below", 17, "x int32[3,2] 0 0 0 0 0 0", NULL,
+            "EyeLike n x -> y | k=-2 dtype=7"),
+    {{"special triangle", 17, {"x float[6,6]"}, {0}, {"Trilu n x -> y | upper=0"}, "y"},
+     "patterns",
+     0,
+     true},
+};
+
+static void patterns_agree(void** state) {
+  (void)state;
+  tactic_case_all(patterns, sizeof patterns / sizeof *patterns);
+}
+
 static void gathers_agree(void** state) {
   (void)state;
   tactic_case_all(gathers, sizeof gathers / sizeof *gathers);
@@ -162,10 +198,10 @@ static void indices_out_of_range_are_errors(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gathers_agree),
-                                     cmocka_unit_test(scatters_agree),
-                                     cmocka_unit_test(many_updates_have_an_order),
-                                     cmocka_unit_test(indices_out_of_range_are_errors)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gathers_agree), cmocka_unit_test(scatters_agree),
+      cmocka_unit_test(patterns_agree), cmocka_unit_test(many_updates_have_an_order),
+      cmocka_unit_test(indices_out_of_range_are_errors)};
   const char* platform = getenv("ASSAY_TEST_LIBCUDA");
   setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
   tactic_case_backend = "cuda";
