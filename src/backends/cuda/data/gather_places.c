@@ -1,4 +1,4 @@
-// GatherElements and GatherND (kernels/gather_places.cu).
+// GatherElements and GatherND (kernels/data/gather_places.cu).
 #include <string.h>
 
 #include "backends/cuda/data/places.h"

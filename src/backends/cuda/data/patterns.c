@@ -1,4 +1,4 @@
-// OneHot, Trilu and EyeLike (kernels/one_hot.cu, triangle.cu): what few numbers
+// OneHot, Trilu and EyeLike (kernels/data/one_hot.cu, triangle.cu): what few numbers
 // make of sizes.
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // ScatterElements and ScatterND: updates in their order, the last of several for the same place
-// wins (kernels/scatter.cu), or all of them one after the other (kernels/scatter_reduce.cu).
+// wins (kernels/data/scatter.cu), or all of them one after the other
+// (kernels/data/scatter_reduce.cu).
 #include <string.h>
 
 #include "backends/cuda/data/places.h"

@@ -1,4 +1,4 @@
-// GridSample (kernels/grid_sample.cu).
+// GridSample (kernels/pool/grid_sample.cu).
 #include <string.h>
 
 #include "backends/cuda/kernels/grid_sample_args.h"

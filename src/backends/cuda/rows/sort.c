@@ -1,4 +1,4 @@
-// TopK: the first elements of lines, in order (kernels/sort.cu).
+// TopK: the first elements of lines, in order (kernels/rows/sort.cu).
 #include <string.h>
 
 #include "backends/constants.h"
