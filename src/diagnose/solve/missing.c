@@ -333,6 +333,8 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_arrays(s, i, golden);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_settings(s, want);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_exchanged(s);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_discrete(s);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_uniform(s, want);
   if (!st && !assay_missing_is_over(s)) st = rearranged(s, want);
   if (!st && !assay_missing_is_over(s)) st = at_output(s, want);

@@ -160,6 +160,10 @@ assay_status_t assay_missing_rewired(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Constants that are one number everywhere, which is another one.
 assay_status_t assay_missing_uniform(assay_missing_search_t* s,
                                      const assay_tensor_t* want) ASSAY_MUST_USE;
+// Whole numbers, words and thresholds that the node is told, by twos, too.
+assay_status_t assay_missing_discrete(assay_missing_search_t* s) ASSAY_MUST_USE;
+// Another operator in the node's place.
+assay_status_t assay_missing_exchanged(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Outputs of the node under each other's names.
 assay_status_t assay_missing_outputs(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Finds what makes the arrays of golden that no value of the model has: they become others.
