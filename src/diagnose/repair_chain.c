@@ -18,7 +18,7 @@ typedef struct run {
   assay_tensor_t* made[ASSAY_CHAIN_STEPS];
 } run_t;
 
-// *out: retained.
+// *out: retained; it stays NULL for an input that is left out.
 static assay_status_t operand(const run_t* r, const assay_chain_operand_t* o,
                               assay_tensor_t** out) {
   assay_tensor_t* t = NULL;
@@ -42,6 +42,8 @@ static assay_status_t operand(const run_t* r, const assay_chain_operand_t* o,
     case ASSAY_OPERAND_TENSOR:
       t = r->edit->tensor;
       break;
+    case ASSAY_OPERAND_OMITTED:
+      return NULL;
   }
   if (!t) return ASSAY_ERROR(ASSAY_NOT_FOUND, "an operand of the new node has no value");
   *out = assay_tensor_retain(t);
@@ -161,6 +163,7 @@ static assay_status_t read_operand(const build_t* b, const assay_chain_operand_t
   assay_tensor_t* t = NULL;
   switch (o->kind) {
     case ASSAY_OPERAND_NONE:
+    case ASSAY_OPERAND_OMITTED:
       return NULL;
     case ASSAY_OPERAND_START:
       return *out = b->start, NULL;

@@ -75,8 +75,9 @@ bool assay_section_steps(const assay_section_t* r, const assay_chain_operand_t* 
     *step = (assay_chain_step_t){.like = node, .other_inputs = true};
     for (size_t k = 0; k < node->n_inputs; k++) {
       const assay_value_t* v = node->inputs[k];
-      if (!v) continue;  // left out
-      step->of[k] = (assay_chain_operand_t){.kind = ASSAY_OPERAND_VALUE, .value = v};
+      step->of[k] = (assay_chain_operand_t){.kind = v ? ASSAY_OPERAND_VALUE : ASSAY_OPERAND_OMITTED,
+                                            .value = v};
+      if (!v) continue;
       if (v == r->entry) step->of[k] = *entry;
       for (size_t q = i + 1; q < r->n; q++)
         if (v->producer == r->nodes[q])
