@@ -105,6 +105,12 @@ assay_status_t assay_missing_values(assay_missing_search_t* s,
                                     const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_channels(assay_missing_search_t* s,
                                       const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Weights that are a sum of known arrays times numbers.
+assay_status_t assay_missing_blends(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Weights each of whose elements is what is there, or 0, or its negative.
+assay_status_t assay_missing_masked(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_fits(assay_missing_search_t* s,
                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
 // Numbers after a formula: along one dimension, or along some. made: what the formula gives;

@@ -30,4 +30,20 @@ void assay_product_row(const assay_solve_t* s, const assay_product_t* p, int64_t
 int64_t assay_product_place(const assay_product_t* p, int64_t row, int64_t group, int64_t column);
 int64_t assay_product_weight(const assay_product_t* p, int64_t group, int64_t term, int64_t column);
 
+// Directions of the weight of which the rows of one sample tell nothing.
+typedef struct assay_null_space {
+  assay_product_t p;
+  int64_t n;          // directions of all groups, times columns
+  int64_t* count;     // of each group
+  double* direction;  // [groups][terms][terms]: the first `count` rows of each are of length 1
+} assay_null_space_t;
+
+// n = 0: there are none, or the node is no such product.
+assay_status_t assay_null_space_create(const assay_solve_t* s,
+                                       assay_null_space_t* out) ASSAY_MUST_USE;
+void assay_null_space_deinit(assay_null_space_t* k);
+// x = at + step times unknown j, in the elements that it moves.
+void assay_null_space_move(const assay_null_space_t* k, assay_tensor_t* x, const assay_tensor_t* at,
+                           int64_t j, double step);
+
 #endif  // ASSAY_DIAGNOSE_SOLVE_PRODUCTS_H_

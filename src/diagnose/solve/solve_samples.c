@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "diagnose/solve/products.h"
 #include "diagnose/solve/solve.h"
 
 enum { MAX_UNKNOWNS = 640, MAX_BLOCK = 4096, STEPS = 30 };
@@ -36,6 +37,9 @@ typedef struct system {
   // its own.
   const int64_t* shared;
   const double* part;
+  // Unknowns are what one sample leaves open of a weight, which is as that sample has it; NULL:
+  // they are elements.
+  const assay_null_space_t* open;
   double *now, *moved, *jacobian;  // [m], [m], [n][m]
   double scale_of_want;
   // What is being filled in.
@@ -104,7 +108,9 @@ static double square_sum(const double* x, int64_t n) {
 
 // Adds to an unknown: to its element, or to all that share it in proportion.
 static void add_to(const system_t* y, assay_tensor_t* x, const double* d, double part) {
-  for (int64_t i = 0; i < x->size; i++) {
+  for (int64_t j = 0; y->open && j < y->n; j++)
+    assay_null_space_move(y->open, x, x, j, part * d[j]);
+  for (int64_t i = 0; !y->open && i < x->size; i++) {
     if (!y->shared)
       assay_f64(x)[i] += part * d[i];
     else if (y->shared[i] >= 0)
@@ -114,6 +120,10 @@ static void add_to(const system_t* y, assay_tensor_t* x, const double* d, double
 
 static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t* at, int64_t j,
                       double step) {
+  if (y->open) {
+    assay_null_space_move(y->open, x, at, j, step);
+    return;
+  }
   if (!y->shared) {
     assay_f64(x)[j] = assay_f64(at)[j] + step;
     return;
@@ -238,13 +248,21 @@ static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* ou
   return NULL;
 }
 
+// Whether there are enough equations. Of what one sample leaves open its own equations tell
+// nothing.
+static bool has_enough(const system_t* y) {
+  const int64_t own = (y->s->want->size + stride_of(y->s->want) - 1) / stride_of(y->s->want);
+  if (y->open) return 4 * (y->m - own) >= 5 * y->n;
+  return y->m >= (y->shared ? y->n : y->n / 2);
+}
+
 static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadline, bool* out) {
   assay_solve_normal_t z = {0};
   bool fits = false;
   *out = false;
   ASSAY_TRY(fill(y, x, NULL, &fits));
   y->m = y->at;
-  if (!fits || y->m < (y->shared ? y->n : y->n / 2)) return NULL;
+  if (!fits || !has_enough(y)) return NULL;
   assay_status_t st = assay_new_array((size_t)y->m, sizeof *y->now, &y->now);
   if (!st) st = assay_new_array((size_t)y->m, sizeof *y->moved, &y->moved);
   if (!st) st = assay_new_array((size_t)(y->m * y->n), sizeof *y->jacobian, &y->jacobian);
@@ -346,6 +364,40 @@ assay_status_t assay_solve_samples(const assay_solve_t* s, bool shares, double d
                 .scale_of_want = fmax(rms_of(s->want), 1e-300)};
   *out = NULL;
   return shares ? solve_shared(&y, deadline, out) : solve_from(&y, deadline, out);
+}
+
+// Whether a weight gives what the sample at hand has.
+static assay_status_t fits_sample(const assay_solve_t* s, assay_tensor_t* w, bool* out) {
+  assay_tensor_t* made = NULL;
+  ASSAY_TRY(assay_solve_evaluate(s, w, &made));
+  *out = made && assay_difference(made, s->want).rms <= 1e-4 * rms_of(s->want);
+  assay_tensor_release(made);
+  return NULL;
+}
+
+assay_status_t assay_solve_open(const assay_solve_t* s, double deadline, assay_tensor_t** out) {
+  const size_t others = assay_holdout_count(s->holdout);
+  assay_null_space_t open = {0};
+  assay_tensor_t* start = NULL;
+  bool fits = false;
+  *out = NULL;
+  if (others < 2) return NULL;
+  ASSAY_TRY(assay_null_space_create(s, &open));
+  assay_status_t st =
+      open.n > 0 && open.n <= MAX_UNKNOWNS ? assay_solve_rows(s, NULL, &start) : NULL;
+  if (!st && start) st = fits_sample(s, start, &fits);
+  if (!st && fits) {
+    system_t y = {.s = s,
+                  .samples = others - 1,
+                  .n = open.n,
+                  .start = start,
+                  .open = &open,
+                  .scale_of_want = fmax(rms_of(s->want), 1e-300)};
+    st = solve_from(&y, deadline, out);
+  }
+  assay_tensor_release(start);
+  assay_null_space_deinit(&open);
+  return st;
 }
 
 assay_status_t assay_solve_unknown(const assay_solve_t* s, assay_tensor_t* start,
