@@ -21,6 +21,8 @@ typedef struct change {
   size_t input;
   size_t of;  // the setting's number
   bool alone;
+  int ratio;  // 1, -1: a number that goes with, or against, the whole number that is changed with
+              // it
   int64_t i;
   double f;
   const char* text;
@@ -86,7 +88,8 @@ static bool is_count(const char* name) {
 
 // ---- numbers -----------------------------------------------------------------------------------
 
-// Over or times what the node's whole numbers are: a factor that is meant for each of so many.
+// Over or times what the node's whole numbers are, or become: a factor that is meant for each of so
+// many.
 static void add_scaled(changes_t* c, change_t x, double now) {
   const assay_node_t* n = c->s->node;
   for (int i = 0; i < n->schema->n_attrs; i++) {
@@ -98,6 +101,8 @@ static void add_scaled(changes_t* c, change_t x, double now) {
     x.f = now / (double)k;
     add(c, x);
   }
+  x.f = now;
+  for (x.ratio = -1; x.ratio < 2; x.ratio += 2) add(c, x);
 }
 
 // What a threshold is usually given as, the rounder first.
@@ -205,16 +210,30 @@ static assay_status_t offer(const changes_t* c, const change_t* x, const change_
   return st;
 }
 
+// A number that goes with the whole number that is changed with it. False: it does not fit it.
+static bool set_ratio(const changes_t* c, change_t* x, const change_t* with) {
+  if (!x->ratio) return true;
+  const assay_attr_spec_t* a = with->attr;
+  if (!a || a->type != ASSAY_ATTR_INT) return false;
+  const double was = (double)assay_attr_i64(c->s->node, a->name, a->has_default ? a->i : 0);
+  if (!(was > 0) || with->i < 1) return false;
+  x->f *= x->ratio > 0 ? (double)with->i / was : was / (double)with->i;
+  return true;
+}
+
+static assay_status_t try_pair(const changes_t* c, change_t x, change_t y, int* pairs) {
+  if (x.of == y.of || x.alone || y.alone || !set_ratio(c, &x, &y) || !set_ratio(c, &y, &x))
+    return NULL;
+  return ++*pairs > PAIRS ? NULL : offer(c, &x, &y);
+}
+
 static assay_status_t try_all(changes_t* c) {
   int pairs = 0;
   for (size_t i = 0; i < c->n && !assay_missing_is_over(c->s); i++)
-    ASSAY_TRY(offer(c, &c->at[i], NULL));
+    if (!c->at[i].ratio) ASSAY_TRY(offer(c, &c->at[i], NULL));
   for (size_t i = 0; i < c->n; i++)
-    for (size_t k = i + 1; k < c->n && pairs < PAIRS && !assay_missing_is_over(c->s); k++) {
-      if (c->at[i].of == c->at[k].of || c->at[i].alone || c->at[k].alone) continue;
-      pairs++;
-      ASSAY_TRY(offer(c, &c->at[i], &c->at[k]));
-    }
+    for (size_t k = i + 1; k < c->n && !assay_missing_is_over(c->s); k++)
+      ASSAY_TRY(try_pair(c, c->at[i], c->at[k], &pairs));
   return NULL;
 }
 
