@@ -79,8 +79,9 @@ static void add_whole(changes_t* c, change_t x, int64_t now) {
 
 // Neither a type nor an axis, of which others know more, nor what would make another weight.
 static bool is_count(const char* name) {
-  static const char* const others[] = {"to",         "dtype",     "output_dtype", "group",   "axis",
-                                       "batch_axis", "time_axis", "num_outputs",  "saturate"};
+  static const char* const others[] = {"to",       "dtype",      "output_dtype",     "group",
+                                       "axis",     "batch_axis", "time_axis",        "num_outputs",
+                                       "saturate", "stash_type", "softmax_precision"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (strcmp(name, others[i]) == 0) return false;
   return true;

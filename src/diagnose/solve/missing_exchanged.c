@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnose/repair_chain.h"
 #include "diagnose/solve/missing.h"
 
 enum { DROPPED = ASSAY_REPAIR_EDITS - 1 };
@@ -24,12 +25,28 @@ static bool takes(const assay_schema_t* x, const assay_node_t* n) {
     return false;
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_param_t *p = assay_schema_input(x, i), *was = assay_schema_input(n->schema, i);
-    if (!p || !was) return false;
+    if (!p || !was || (!n->inputs[i] && !p->is_optional)) return false;
     // Lengths and axes are of one name wherever they are read; data have many.
     if (i && in > 2 && strcmp(p->name, was->name) != 0) return false;
   }
   for (int i = 0; i < x->n_attrs; i++)
     if (x->attrs[i].required && !has_attr(n, x->attrs[i].name)) return false;
+  return true;
+}
+
+// Whether an operator that takes these inputs gives outputs of the type that golden has.
+static bool gives(const assay_missing_search_t* s, const assay_schema_t* x) {
+  const int last = x->n_outputs - 1, at = (int)s->output < last ? (int)s->output : last;
+  const assay_valtype_t type = {.kind = ASSAY_KIND_TENSOR, .elem = s->target->golden->type};
+  const assay_param_t* out = at < 0 ? NULL : &x->outputs[at];
+  if (!out || !s->target->truth || s->target->truth->type != s->target->golden->type ||
+      !assay_typeset_has(&out->types, &type))
+    return false;
+  for (size_t i = 0; i < s->n_in && *out->type; i++) {
+    const assay_param_t* p = assay_schema_input(x, i);
+    if (p && s->in[i] && strcmp(p->type, out->type) == 0 && s->in[i]->type != type.elem)
+      return false;
+  }
   return true;
 }
 
@@ -50,7 +67,9 @@ static assay_status_t try_operator(assay_missing_search_t* s, const assay_op_t* 
                                    int64_t version) {
   const assay_schema_t* x = assay_schema_find("", op->name, version, NULL);
   assay_repair_t r = {.node = s->node, .cause = "operator"};
-  if (!x || !takes(x, s->node) || !drop_settings(x, s->node, &r)) return NULL;
+  if (!x || !takes(x, s->node) || !assay_chain_takes(x, s->n_in, s->in) || !gives(s, x) ||
+      !drop_settings(x, s->node, &r))
+    return NULL;
   r.edits[r.n_edits++] = (assay_repair_edit_t){.kind = ASSAY_EDIT_OPERATOR, .op_type = op->name};
   snprintf(r.text, sizeof r.text, "%s in place of %s", op->name, s->node->op_type);
   return assay_missing_offer(s, &r);

@@ -145,6 +145,23 @@ static assay_status_t differentiate(assay_by_samples_t* y, assay_tensor_t* x, do
   return st;
 }
 
+// How many equations of the node itself there are.
+static int64_t own_equations(const assay_by_samples_t* y) {
+  return (y->s->want->size + stride_of(y->s->want) - 1) / stride_of(y->s->want);
+}
+
+// Whether outputs that go with the unknowns are more than these. Of what one sample leaves open its
+// own equations tell nothing, nor does an output that hangs on another branch.
+static bool is_determined(const assay_by_samples_t* y) {
+  int64_t tell = 0;
+  for (int64_t i = own_equations(y); i < y->m; i++) {
+    bool any = false;
+    for (int64_t j = 0; j < y->n && !any; j++) any = y->jacobian[j * y->m + i] != 0;
+    tell += any;
+  }
+  return 4 * tell >= 5 * y->n;
+}
+
 // ---- a step ------------------------------------------------------------------------------------
 
 // One step, with the ridge that leads nearest: where that is by much, no larger one is tried.
@@ -158,6 +175,7 @@ static assay_status_t step(assay_by_samples_t* y, assay_tensor_t* x, double unti
   const double before = square_sum(y->now, y->m);
   *out_left = before;
   ASSAY_TRY(differentiate(y, x, until, out_fits));
+  if (*out_fits && y->open) *out_fits = is_determined(y);
   if (!*out_fits) return NULL;
   assay_solve_set_normal(y->n, y->m, y->jacobian, y->now, z);
   assay_status_t st = NULL;
@@ -229,11 +247,9 @@ static assay_status_t passes_test(const assay_by_samples_t* y, assay_tensor_t* x
   return NULL;
 }
 
-// Whether there are enough equations. Of what one sample leaves open its own equations tell
-// nothing.
+// Whether there are enough equations.
 static bool has_enough(const assay_by_samples_t* y) {
-  const int64_t own = (y->s->want->size + stride_of(y->s->want) - 1) / stride_of(y->s->want);
-  if (y->open) return 4 * (y->m - own) >= 5 * y->n;
+  if (y->open) return 4 * (y->m - own_equations(y)) >= 5 * y->n;
   return y->m >= (y->shared ? y->n : y->n / 2);
 }
 
