@@ -15,6 +15,7 @@
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/columns.h"
 #include "diagnose/outputs/likelihood.h"
+#include "diagnose/outputs/likely.h"
 #include "diagnose/outputs/orders.h"
 #include "diagnose/outputs/permuted.h"
 #include "diagnose/outputs/slips.h"
@@ -24,7 +25,7 @@
 #include "diagnose/search_screening.h"
 #include "diagnose/search_trial.h"
 
-enum { STAGES = 3 };
+enum { STAGES = 3, ANYWHERE = 4 };  // stages that all nodes are asked for; the likeliest only
 
 // A repair that may be tried: a row of the table makes it again when its turn comes.
 typedef struct candidate {
@@ -85,6 +86,9 @@ typedef struct search_state {
   pending_t pending[PENDING];
   size_t n_pending;
   double pending_bytes;
+  // Of small expressions at every place: which nodes are asked, by position, and how many are left.
+  bool* likely;  // NULL: all are, for the other stages
+  size_t n_likely;
   weight_t weights[WEIGHTS];  // derivatives by constants of the node that is looked at
   // What is done with offers of the row at work.
   const candidate_t* trying;
@@ -425,11 +429,12 @@ static assay_status_t list_node(search_state_t* h, size_t position, double until
   const assay_search_t* s = h->trials.s;
   if (assay_search_adopted(s, s->nodes[position])) return NULL;
   const double now = assay_clock_seconds(), before = position ? h->screening.work[position - 1] : 0;
-  const double share = (h->screening.work[position] - before) / h->screening.work[position];
+  double share = (h->screening.work[position] - before) / h->screening.work[position];
+  if (h->likely) share = 1 / (double)h->n_likely--;
   h->screen_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
   assay_status_t st = NULL;
   h->trials.position = position;
-  for (int stage = 1; !st && stage <= STAGES; stage++)
+  for (int stage = h->likely ? ANYWHERE : 1; !st && stage <= (h->likely ? ANYWHERE : STAGES); stage++)
     st = ask(h, position, 0, assay_proposal_count(), stage, &trial);
   if (!st) st = screen_pending(h);
   forget_weights(h);
@@ -474,7 +479,7 @@ static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
   for (size_t i = s->n_nodes; i-- > end && assay_clock_seconds() < until;) {
     const bool before = h->trials.found;
     tell(h, "listing", "", s->nodes[i]);
-    ASSAY_TRY(list_node(h, i, screen_end));
+    if (!h->likely || h->likely[i]) ASSAY_TRY(list_node(h, i, screen_end));
     if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
     ASSAY_TRY(pass_on(h, predict, i, screen_end));
   }
@@ -676,6 +681,7 @@ static void search_deinit(search_state_t* h) {
   assay_screening_deinit(&h->screening);
   assay_free(h->measures);
   assay_free(h->corrections);
+  assay_free(h->likely);
   assay_free(h->reach);
   assay_trials_deinit(&h->trials);
 }
@@ -764,6 +770,67 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
   assay_status_t st = assay_search_alike(&h->trials, &h->around, offers, h->n, &source,
                                          now + (end - now) / 4, out, out_n);
   assay_free(offers);
+  return st;
+}
+
+// What is listed, while something else is.
+typedef struct listed {
+  candidate_t* list;
+  size_t n, capacity;
+  candidate_t **by_suspicion, **by_forecast;
+  double *corrections, start, end;
+} listed_t;
+
+static listed_t put_away(search_state_t* h) {
+  const listed_t kept = {h->list,        h->n,     h->capacity, h->by_suspicion, h->by_forecast,
+                         h->corrections, h->start, h->end};
+  h->list = NULL;
+  h->by_suspicion = h->by_forecast = NULL;
+  h->corrections = NULL;
+  h->n = h->capacity = 0;
+  assay_screening_deinit(&h->screening);
+  return kept;
+}
+
+static void take_back(search_state_t* h, const listed_t* kept) {
+  assay_free(h->list);
+  assay_free(h->by_suspicion);
+  assay_free(h->by_forecast);
+  assay_free(h->corrections);
+  assay_free(h->likely);
+  h->likely = NULL;
+  h->list = kept->list;
+  h->n = kept->n;
+  h->capacity = kept->capacity;
+  h->by_suspicion = kept->by_suspicion;
+  h->by_forecast = kept->by_forecast;
+  h->corrections = kept->corrections;
+  h->start = kept->start;
+  h->end = kept->end;
+}
+
+static assay_status_t try_anywhere(search_state_t* h, double until, assay_fault_t* out,
+                                   size_t* out_n) {
+  enum { MOST = 40 };
+  const size_t n = h->trials.s->n_nodes;
+  ASSAY_TRY(assay_new_array(n, sizeof *h->likely, &h->likely));
+  ASSAY_TRY(assay_search_likely(&h->trials, MOST, h->likely, &h->n_likely));
+  h->start = assay_clock_seconds();
+  h->end = until;
+  ASSAY_TRY(list_all(h));
+  ASSAY_TRY(try_all(h));
+  return h->trials.plausible ? NULL : search_alike(h, until + (until - h->start), out, out_n);
+}
+
+// Small expressions at every place of the likeliest nodes: two fifths of the time that is left.
+static assay_status_t search_anywhere(search_state_t* h, double end, assay_fault_t* out,
+                                      size_t* out_n) {
+  static const double SHARE = 0.4;
+  const double now = assay_clock_seconds();
+  tell(h, "trying small expressions", "", NULL);
+  const listed_t kept = put_away(h);
+  assay_status_t st = try_anywhere(h, now + SHARE * (end - now), out, out_n);
+  take_back(h, &kept);
   return st;
 }
 
@@ -858,6 +925,8 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_anywhere(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_channels(&h, end);
   if (!st && !*out_n) st = search_rest(&h);
   if (!st && more && !h.trials.plausible && !s->n_adopted && !*out_n)
