@@ -809,7 +809,7 @@ static void take_back(search_state_t* h, const listed_t* kept) {
   h->end = kept->end;
 }
 
-static assay_status_t try_anywhere(search_state_t* h, double until, assay_fault_t* out,
+static assay_status_t try_anywhere(search_state_t* h, double until, double end, assay_fault_t* out,
                                    size_t* out_n) {
   enum { MOST = 40 };
   const size_t n = h->trials.s->n_nodes;
@@ -819,7 +819,7 @@ static assay_status_t try_anywhere(search_state_t* h, double until, assay_fault_
   h->end = until;
   ASSAY_TRY(list_all(h));
   ASSAY_TRY(try_all(h));
-  return h->trials.plausible ? NULL : search_alike(h, until + (until - h->start), out, out_n);
+  return h->trials.plausible ? NULL : search_alike(h, end, out, out_n);
 }
 
 // Small expressions at every place of the likeliest nodes: two fifths of the time that is left.
@@ -829,7 +829,7 @@ static assay_status_t search_anywhere(search_state_t* h, double end, assay_fault
   const double now = assay_clock_seconds();
   tell(h, "trying small expressions", "", NULL);
   const listed_t kept = put_away(h);
-  assay_status_t st = try_anywhere(h, now + SHARE * (end - now), out, out_n);
+  assay_status_t st = try_anywhere(h, now + SHARE * (end - now), end, out, out_n);
   take_back(h, &kept);
   return st;
 }
@@ -920,13 +920,13 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   if (st || *out_n) return search_deinit(&h), st;
   if (alone) st = assay_search_permuted(&h.trials);
   if (st) return search_deinit(&h), st;
-  st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
+  st = search_run(&h, more ? h.start + (alone ? 0.25 : 0.7) * (end - h.start) : end);
   if (!st && more && alone && !h.trials.plausible) st = search_columns(&h, end);
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
-    st = search_alike(&h, end, out, out_n);
-  if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_anywhere(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_channels(&h, end);
   if (!st && !*out_n) st = search_rest(&h);
   if (!st && more && !h.trials.plausible && !s->n_adopted && !*out_n)

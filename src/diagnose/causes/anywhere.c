@@ -27,8 +27,9 @@ static bool is_own(const assay_suspect_t* s, const assay_value_t* v) {
 size_t assay_places_of(const assay_suspect_t* s, assay_place_t* out) {
   size_t n = 0;
   if (!s->around || *s->node->domain || is_constant_node(s->node)) return 0;
-  if (s->n_out && s->node->outputs[0] && is_float(s->out[0]))
-    out[n++] = (assay_place_t){.input = s->n_in, .v = s->node->outputs[0], .x = s->out[0]};
+  for (size_t k = 0; k < s->n_out && n < ASSAY_PLACES - 1; k++)
+    if (s->node->outputs[k] && is_float(s->out[k]))
+      out[n++] = (assay_place_t){.input = s->n_in + k, .v = s->node->outputs[k], .x = s->out[k]};
   for (size_t i = 0; i < s->n_in && n < ASSAY_PLACES; i++) {
     const assay_value_t* v = s->node->inputs[i];
     if (v && is_float(s->in[i]) && is_own(s, v))
@@ -170,6 +171,9 @@ static const function_t along[] = {
     {"over the root of its mean square, with 1e-6", "x x dup * mean 1e-06 + Sqrt /"},
     {"from 0 to 1", "x x lowest - x highest x lowest - /"},
     {"mean in place of each", "x 0 * x mean +"},
+    // Decades, and decibels, below the loudest: A. Radford et al., 2022 (Whisper); librosa.
+    {"no less than 8 below its largest", "x x highest 8 - max"},
+    {"no less than 80 below its largest", "x x highest 80 - max"},
     {"plus its mean", "x x mean +"},
 };
 
@@ -181,7 +185,7 @@ static size_t list_axes(const assay_tensor_t* x, unsigned* out) {
   const unsigned all = (1U << x->rank) - 1;
   for (int i = x->rank; i-- > 0;)
     if (x->dims[i] > 1) out[n++] = 1U << i;
-  const unsigned sets[] = {x->rank > 1 ? all & ~1U : 0, x->rank > 2 ? all & ~3U : 0,
+  const unsigned sets[] = {all, x->rank > 1 ? all & ~1U : 0, x->rank > 2 ? all & ~3U : 0,
                            x->rank > 2 ? 3U << (x->rank - 2) : 0};
   for (size_t k = 0; k < sizeof sets / sizeof *sets; k++) {
     bool known = !(sets[k] & (sets[k] - 1));

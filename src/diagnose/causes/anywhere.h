@@ -7,7 +7,7 @@
 
 // What an expression takes the place of.
 typedef struct assay_place {
-  size_t input;  // of the node; s->n_in: output 0
+  size_t input;  // of the node; s->n_in and more: its outputs
   const assay_value_t* v;
   const assay_tensor_t* x;  // truth of it, canonical
   const assay_value_t* source;  // what the expression begins from; NULL: what is there
@@ -15,7 +15,7 @@ typedef struct assay_place {
 
 enum { ASSAY_PLACES = 8 };
 
-// The output, and inputs that are not another node's output alone: what several nodes read, what
+// The outputs, and inputs that are not another node's output alone: what several nodes read, what
 // nobody makes, constants. Floats only. Returns how many.
 size_t assay_places_of(const assay_suspect_t* s, assay_place_t* out);
 // Offers an expression at a place; `what` is what it does: "its square".
