@@ -69,8 +69,17 @@ typedef struct weight {
   double* derivatives;  // NULL: not known
 } weight_t;
 
+// Candidates, in three orders, and what measures say of positions.
+typedef struct listed {
+  candidate_t* list;
+  size_t n, capacity;
+  candidate_t **by_suspicion, **by_forecast;
+  double* corrections;
+} listed_t;
+
 typedef struct search_state {
   assay_trials_t trials;
+  listed_t away;  // small expressions at every place, while the others are at work; and the reverse
   assay_surroundings_t around;
   bool* hidden;   // by value id: targets
   double* reach;  // by value id
@@ -670,7 +679,16 @@ static assay_status_t look_around(search_state_t* h) {
   return assay_surroundings_init(s->model, s->evaluator, h->hidden, &h->around);
 }
 
+static void listed_deinit(listed_t* l) {
+  assay_free(l->list);
+  assay_free(l->by_forecast);
+  assay_free(l->by_suspicion);
+  assay_free(l->corrections);
+  *l = (listed_t){0};
+}
+
 static void search_deinit(search_state_t* h) {
+  listed_deinit(&h->away);
   assay_surroundings_deinit(&h->around);
   assay_free(h->hidden);
   assay_free(h->list);
@@ -752,7 +770,7 @@ static assay_status_t make_again(void* user, size_t number, assay_repair_t* out)
   return st;
 }
 
-// One slip in several nodes: a quarter of the time that is left.
+// One slip in several nodes: an eighth of the time that is left.
 static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t* out,
                                    size_t* out_n) {
   const double now = assay_clock_seconds();
@@ -768,69 +786,57 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
                                 .row = h->list[i].row,
                                 .forecast = &h->list[i].forecast};
   assay_status_t st = assay_search_alike(&h->trials, &h->around, offers, h->n, &source,
-                                         now + (end - now) / 4, out, out_n);
+                                         now + (end - now) / 8, out, out_n);
   assay_free(offers);
   return st;
 }
 
-// What is listed, while something else is.
-typedef struct listed {
-  candidate_t* list;
-  size_t n, capacity;
-  candidate_t **by_suspicion, **by_forecast;
-  double *corrections, start, end;
-} listed_t;
-
-static listed_t put_away(search_state_t* h) {
-  const listed_t kept = {h->list,        h->n,     h->capacity, h->by_suspicion, h->by_forecast,
-                         h->corrections, h->start, h->end};
-  h->list = NULL;
-  h->by_suspicion = h->by_forecast = NULL;
-  h->corrections = NULL;
-  h->n = h->capacity = 0;
-  assay_screening_deinit(&h->screening);
-  return kept;
+// Exchanges what is listed with what is put away.
+static void swap_lists(search_state_t* h) {
+  const listed_t now = {h->list,         h->n,           h->capacity,
+                        h->by_suspicion, h->by_forecast, h->corrections};
+  const listed_t* next = &h->away;
+  h->list = next->list;
+  h->n = next->n;
+  h->capacity = next->capacity;
+  h->by_suspicion = next->by_suspicion;
+  h->by_forecast = next->by_forecast;
+  h->corrections = next->corrections;
+  h->away = now;
 }
 
-static void take_back(search_state_t* h, const listed_t* kept) {
-  assay_free(h->list);
-  assay_free(h->by_suspicion);
-  assay_free(h->by_forecast);
-  assay_free(h->corrections);
-  assay_free(h->likely);
-  h->likely = NULL;
-  h->list = kept->list;
-  h->n = kept->n;
-  h->capacity = kept->capacity;
-  h->by_suspicion = kept->by_suspicion;
-  h->by_forecast = kept->by_forecast;
-  h->corrections = kept->corrections;
-  h->start = kept->start;
-  h->end = kept->end;
-}
-
-static assay_status_t try_anywhere(search_state_t* h, double until, double end, assay_fault_t* out,
-                                   size_t* out_n) {
+static assay_status_t try_anywhere(search_state_t* h) {
   enum { MOST = 40 };
-  const size_t n = h->trials.s->n_nodes;
-  ASSAY_TRY(assay_new_array(n, sizeof *h->likely, &h->likely));
+  ASSAY_TRY(assay_new_array(h->trials.s->n_nodes, sizeof *h->likely, &h->likely));
   ASSAY_TRY(assay_search_likely(&h->trials, MOST, h->likely, &h->n_likely));
-  h->start = assay_clock_seconds();
-  h->end = until;
+  assay_screening_deinit(&h->screening);
   ASSAY_TRY(list_all(h));
-  ASSAY_TRY(try_all(h));
-  return h->trials.plausible ? NULL : search_alike(h, end, out, out_n);
+  return try_all(h);
 }
 
 // Small expressions at every place of the likeliest nodes: two fifths of the time that is left.
-static assay_status_t search_anywhere(search_state_t* h, double end, assay_fault_t* out,
-                                      size_t* out_n) {
+static assay_status_t search_anywhere(search_state_t* h, double end) {
   static const double SHARE = 0.4;
-  const double now = assay_clock_seconds();
+  const double start = h->start, until = h->end;
   tell(h, "trying small expressions", "", NULL);
-  const listed_t kept = put_away(h);
-  assay_status_t st = try_anywhere(h, now + SHARE * (end - now), end, out, out_n);
-  take_back(h, &kept);
+  swap_lists(h);
+  h->start = assay_clock_seconds();
+  h->end = h->start + SHARE * (end - h->start);
+  assay_status_t st = try_anywhere(h);
+  swap_lists(h);
+  assay_free(h->likely);
+  h->likely = NULL;
+  h->start = start;
+  h->end = until;
+  return st;
+}
+
+// The same of several nodes, as of other slips.
+static assay_status_t search_anywhere_alike(search_state_t* h, double end, assay_fault_t* out,
+                                            size_t* out_n) {
+  swap_lists(h);
+  assay_status_t st = h->n ? search_alike(h, end, out, out_n) : NULL;
+  swap_lists(h);
   return st;
 }
 
@@ -924,9 +930,10 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   if (!st && more && alone && !h.trials.plausible) st = search_columns(&h, end);
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
-    st = search_anywhere(&h, end, out, out_n);
-  if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_anywhere(&h, end);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_anywhere_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_channels(&h, end);
   if (!st && !*out_n) st = search_rest(&h);
   if (!st && more && !h.trials.plausible && !s->n_adopted && !*out_n)

@@ -170,7 +170,6 @@ static const function_t along[] = {
     {"over the root of its mean square, with 1e-5", "x x dup * mean 1e-05 + Sqrt /"},
     {"over the root of its mean square, with 1e-6", "x x dup * mean 1e-06 + Sqrt /"},
     {"from 0 to 1", "x x lowest - x highest x lowest - /"},
-    {"mean in place of each", "x 0 * x mean +"},
     // Decades, and decibels, below the loudest: A. Radford et al., 2022 (Whisper); librosa.
     {"no less than 8 below its largest", "x x highest 8 - max"},
     {"no less than 80 below its largest", "x x highest 80 - max"},
@@ -210,6 +209,16 @@ static void print_axes(const assay_formula_terms_t* terms, const char* name, cha
                      (long long)terms->axes[i]);
 }
 
+// Of constants those alone that layers multiply with: what else is a constant has no axes that
+// anything is taken over.
+static bool has_axes(const assay_suspect_t* s, const assay_place_t* p) {
+  static const char* const layers[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
+  if (!assay_around_is_constant(p->v)) return true;
+  for (const char* const* name = layers; *name; name++)
+    if (strcmp(s->node->op_type, *name) == 0) return p->x->rank > 1;
+  return false;
+}
+
 // Means, lengths and extremes of what is there.
 assay_status_t assay_propose_any_norm(const assay_suspect_t* s, const char* cause,
                                       const assay_trial_t* t, bool* stop) {
@@ -217,7 +226,7 @@ assay_status_t assay_propose_any_norm(const assay_suspect_t* s, const char* caus
   unsigned sets[ASSAY_MAX_RANK + 3];
   const size_t n = assay_places_of(s, places);
   for (size_t i = 0; i < n && !*stop; i++) {
-    const size_t n_sets = list_axes(places[i].x, sets);
+    const size_t n_sets = has_axes(s, &places[i]) ? list_axes(places[i].x, sets) : 0;
     for (size_t k = 0; k < n_sets; k++)
       for (size_t f = 0; f < sizeof along / sizeof *along && !*stop; f++) {
         assay_formula_terms_t terms = over(sets[k]);
