@@ -36,7 +36,8 @@ typedef struct candidate {
   double base;      // what does not depend on that
   double score;     // smaller ones first
   assay_forecast_t forecast;
-  double promise;  // what it is forecast to leave; smaller ones first
+  double promise;  // what it is forecast to leave
+  double turn;     // when it is tried by that; smaller ones first
   int pair[2];     // ids of constants that are exchanged; -1: none
   uint64_t key;    // of the slip (outputs/alike.h)
   size_t input;    // of its first edit
@@ -324,18 +325,6 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
   return screen_pending(h);
 }
 
-// Each row is about as likely to have the right one: what it offers in all nodes shares that.
-static assay_status_t share_out(search_state_t* h) {
-  size_t* offers = NULL;
-  ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
-  for (size_t i = 0; i < h->n; i++)
-    if (!h->list[i].done) offers[h->list[i].row]++;
-  for (size_t i = 0; i < h->n; i++)
-    h->list[i].base += MANY_OFFERS * assay_log10(fmax(1, (double)offers[h->list[i].row]));
-  assay_free(offers);
-  return NULL;
-}
-
 // Forecasts that leave no more than this are believed before anything else is tried; those that
 // leave nearly everything are not looked at.
 static const double SURE = 0.5, USELESS = 0.98;
@@ -376,9 +365,36 @@ static double promise_of(const candidate_t* c) {
   return c->fits ? best : fmin(assay_forecast_remains(&c->forecast), (1 + best) / 2);
 }
 
+// Of small expressions there are so many that some are forecast to leave little anywhere: those of
+// the nodes whose repairs took most away before come earlier, and those of rows that offer few.
+static double turn_of(const search_state_t* h, const candidate_t* c, double most, size_t offers) {
+  static const double SUSPECTED = 0.5, EACH_DECADE = 0.1, LAST = 10;
+  if (!h->likely || c->promise >= USELESS) return c->promise + (c->promise >= USELESS ? LAST : 0);
+  const double merit = most > 0 ? h->trials.merit[c->position] / most : 0;
+  return c->promise * (1 - SUSPECTED * merit) * (1 + EACH_DECADE * assay_log10((double)offers));
+}
+
+// Each row is about as likely to have the right one: what it offers in all nodes shares that.
+static assay_status_t share_out(search_state_t* h) {
+  size_t* offers = NULL;
+  ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
+  for (size_t i = 0; i < h->n; i++)
+    if (!h->list[i].done) offers[h->list[i].row]++;
+  double most = 0;
+  for (size_t i = 0; i < h->trials.s->n_nodes; i++) most = fmax(most, h->trials.merit[i]);
+  for (size_t i = 0; i < h->n; i++) {
+    candidate_t* c = &h->list[i];
+    const size_t count = offers[c->row] ? offers[c->row] : 1;
+    c->base += MANY_OFFERS * assay_log10((double)count);
+    c->turn = turn_of(h, c, most, count);
+  }
+  assay_free(offers);
+  return NULL;
+}
+
 static int by_promise(const void* a, const void* b) {
   const candidate_t *x = *(candidate_t*const*)a, *y = *(candidate_t*const*)b;
-  if (x->promise != y->promise) return x->promise < y->promise ? -1 : 1;
+  if (x->turn != y->turn) return x->turn < y->turn ? -1 : 1;
   return by_score(a, b);
 }
 
