@@ -459,7 +459,8 @@ static assay_status_t list_node(search_state_t* h, size_t position, double until
   h->screen_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
   assay_status_t st = NULL;
   h->trials.position = position;
-  for (int stage = h->likely ? ANYWHERE : 1; !st && stage <= (h->likely ? ANYWHERE : STAGES); stage++)
+  for (int stage = h->likely ? ANYWHERE : 1; !st && stage <= (h->likely ? ANYWHERE : STAGES);
+       stage++)
     st = ask(h, position, 0, assay_proposal_count(), stage, &trial);
   if (!st) st = screen_pending(h);
   forget_weights(h);

@@ -28,9 +28,8 @@ typedef struct values {
 
 static void add(const assay_suspect_t* s, const assay_place_t* p, const assay_value_t* v,
                 values_t* out) {
-  const assay_tensor_t* x = v && v != p->v && !assay_around_is_constant(v)
-                                ? assay_around_tensor(s->around, v)
-                                : NULL;
+  const assay_tensor_t* x =
+      v && v != p->v && !assay_around_is_constant(v) ? assay_around_tensor(s->around, v) : NULL;
   if (out->n == NEAREST || !is_float(x) || !fits_into(x, p->x) ||
       !assay_around_may_read(s->around, s->node, v))
     return;

@@ -128,9 +128,22 @@ assay_status_t assay_propose_any_function(const assay_suspect_t* s, const char* 
 assay_status_t assay_propose_any_factor(const assay_suspect_t* s, const char* cause,
                                         const assay_trial_t* t, bool* stop) {
   static const double PI = 3.14159265358979323846;
-  const double usual[] = {PI,   2 * PI,  PI / 180, 180 / PI,           PI / 2,          2,
-                          -1,   4,       10,       100,                1000,            255,
-                          127.5, 0.69314718055994531, 2.3025850929940457, 4.3429448190325183};
+  const double usual[] = {PI,
+                          2 * PI,
+                          PI / 180,
+                          180 / PI,
+                          PI / 2,
+                          2,
+                          -1,
+                          4,
+                          10,
+                          100,
+                          1000,
+                          255,
+                          127.5,
+                          0.69314718055994531,
+                          2.3025850929940457,
+                          4.3429448190325183};
   assay_place_t places[ASSAY_PLACES];
   const size_t n = assay_places_of(s, places), count = sizeof usual / sizeof *usual;
   for (size_t i = 0; i < n && !*stop; i++) {
@@ -257,7 +270,7 @@ static int64_t element_of(order_t order, int64_t i, int64_t n) {
 static assay_status_t offer_order(const assay_suspect_t* s, const char* cause,
                                   const assay_place_t* p, int axis, order_t order,
                                   const assay_trial_t* t, bool* stop) {
-  static const char* const names[] = {"turned round",     "moved on by one", "moved back by one",
+  static const char* const names[] = {"turned round",       "moved on by one", "moved back by one",
                                       "every second first", "halves woven",    "halves exchanged"};
   const int64_t n = p->x->dims[axis];
   assay_formula_terms_t terms = {.program = "x gather", .axes = {axis}, .n_axes = 1};

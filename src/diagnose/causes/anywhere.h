@@ -1,5 +1,5 @@
-// Offers of stage 4: small expressions at every place of a node, whatever its operator is. There are
-// too many of them to ask every node for; the search asks those that it suspects most.
+// Offers of stage 4: small expressions at every place of a node, whatever its operator is. There
+// are too many of them to ask every node for; the search asks those that it suspects most.
 #ifndef ASSAY_DIAGNOSE_CAUSES_ANYWHERE_H_
 #define ASSAY_DIAGNOSE_CAUSES_ANYWHERE_H_
 
@@ -9,7 +9,7 @@
 typedef struct assay_place {
   size_t input;  // of the node; s->n_in and more: its outputs
   const assay_value_t* v;
-  const assay_tensor_t* x;  // truth of it, canonical
+  const assay_tensor_t* x;      // truth of it, canonical
   const assay_value_t* source;  // what the expression begins from; NULL: what is there
 } assay_place_t;
 
