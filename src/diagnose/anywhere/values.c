@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/causes/anywhere.h"
+#include "diagnose/anywhere/anywhere.h"
 #include "diagnose/proposals.h"
 
 static bool is_float(const assay_tensor_t* t) {
@@ -26,7 +26,7 @@ typedef struct values {
   size_t n;
 } values_t;
 
-static void add(const assay_suspect_t* s, const assay_place_t* p, const assay_value_t* v,
+static void add(const assay_suspect_t* s, const assay_anywhere_place_t* p, const assay_value_t* v,
                 values_t* out) {
   const assay_tensor_t* x =
       v && v != p->v && !assay_around_is_constant(v) ? assay_around_tensor(s->around, v) : NULL;
@@ -40,7 +40,7 @@ static void add(const assay_suspect_t* s, const assay_place_t* p, const assay_va
 
 // What the node reads, then what nobody reads, as what makes a value that was lost often stays
 // behind; then what is near in the file, and what the model is given.
-static void list_values(const assay_suspect_t* s, const assay_place_t* p, values_t* out) {
+static void list_values(const assay_suspect_t* s, const assay_anywhere_place_t* p, values_t* out) {
   const assay_graph_t* g = s->model->graph;
   const assay_node_t* const* readers = NULL;
   const size_t here = s->around->order[s->node->id];
@@ -82,7 +82,7 @@ static const struct {
 
 assay_status_t assay_propose_any_value(const assay_suspect_t* s, const char* cause,
                                        const assay_trial_t* t, bool* stop) {
-  assay_place_t places[ASSAY_PLACES];
+  assay_anywhere_place_t places[ASSAY_PLACES];
   const size_t n = assay_places_of(s, places);
   for (size_t i = 0; i < n && !*stop; i++) {
     values_t values = {.n = 0};

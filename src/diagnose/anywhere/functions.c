@@ -1,10 +1,9 @@
 // Places of a node, and functions of one value at each: of its numbers, and along its axes.
-#include "diagnose/causes/anywhere.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnose/anywhere/anywhere.h"
 #include "diagnose/proposals.h"
 
 static bool is_float(const assay_tensor_t* t) {
@@ -24,23 +23,24 @@ static bool is_own(const assay_suspect_t* s, const assay_value_t* v) {
          assay_around_readers(s->around, v, &readers) > 1;
 }
 
-size_t assay_places_of(const assay_suspect_t* s, assay_place_t* out) {
+size_t assay_places_of(const assay_suspect_t* s, assay_anywhere_place_t* out) {
   size_t n = 0;
   if (!s->around || *s->node->domain || is_constant_node(s->node)) return 0;
   for (size_t k = 0; k < s->n_out && n < ASSAY_PLACES - 1; k++)
     if (s->node->outputs[k] && is_float(s->out[k]))
-      out[n++] = (assay_place_t){.input = s->n_in + k, .v = s->node->outputs[k], .x = s->out[k]};
+      out[n++] =
+          (assay_anywhere_place_t){.input = s->n_in + k, .v = s->node->outputs[k], .x = s->out[k]};
   for (size_t i = 0; i < s->n_in && n < ASSAY_PLACES; i++) {
     const assay_value_t* v = s->node->inputs[i];
     if (v && is_float(s->in[i]) && is_own(s, v))
-      out[n++] = (assay_place_t){.input = i, .v = v, .x = s->in[i]};
+      out[n++] = (assay_anywhere_place_t){.input = i, .v = v, .x = s->in[i]};
   }
   return n;
 }
 
-assay_status_t assay_offer_at(const assay_suspect_t* s, const char* cause, const assay_place_t* p,
-                              const assay_formula_terms_t* terms, const char* what,
-                              const assay_trial_t* t, bool* stop) {
+assay_status_t assay_offer_at(const assay_suspect_t* s, const char* cause,
+                              const assay_anywhere_place_t* p, const assay_formula_terms_t* terms,
+                              const char* what, const assay_trial_t* t, bool* stop) {
   assay_formula_terms_t full = *terms;
   char text[200];
   full.source = p->source;
@@ -79,7 +79,7 @@ static const function_t functions[] = {
     {"the bound at -1 and 1", "x -1 max 1 min"},
 };
 
-// Not where it would make anything that is no number.
+// Not where it would make infinities or NaN.
 static bool is_defined(const char* program, const assay_tensor_t* x) {
   double low = HUGE_VAL, high = -HUGE_VAL;
   for (int64_t i = 0; i < x->size; i++) {
@@ -93,7 +93,8 @@ static bool is_defined(const char* program, const assay_tensor_t* x) {
 }
 
 static assay_status_t offer_functions(const assay_suspect_t* s, const char* cause,
-                                      const assay_place_t* p, const assay_trial_t* t, bool* stop) {
+                                      const assay_anywhere_place_t* p, const assay_trial_t* t,
+                                      bool* stop) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions && !*stop; i++) {
     const assay_formula_terms_t terms = {.program = functions[i].program};
     if (is_defined(functions[i].program, p->x))
@@ -105,7 +106,7 @@ static assay_status_t offer_functions(const assay_suspect_t* s, const char* caus
 // After what the node gives, before what it reads, or of what it reads in place of what it gives.
 assay_status_t assay_propose_any_function(const assay_suspect_t* s, const char* cause,
                                           const assay_trial_t* t, bool* stop) {
-  assay_place_t places[ASSAY_PLACES];
+  assay_anywhere_place_t places[ASSAY_PLACES];
   const size_t n = assay_places_of(s, places);
   for (size_t i = 0; i < n && !*stop; i++)
     ASSAY_TRY(offer_functions(s, cause, &places[i], t, stop));
@@ -115,7 +116,8 @@ assay_status_t assay_propose_any_function(const assay_suspect_t* s, const char* 
     if (!v || assay_around_is_constant(v) || !is_float(s->in[i]) ||
         !assay_tensor_same_shape(s->in[i], s->out[0]))
       continue;
-    const assay_place_t p = {.input = s->n_in, .v = places[0].v, .x = s->in[i], .source = v};
+    const assay_anywhere_place_t p = {
+        .input = s->n_in, .v = places[0].v, .x = s->in[i], .source = v};
     ASSAY_TRY(offer_functions(s, cause, &p, t, stop));
   }
   return NULL;
@@ -144,7 +146,7 @@ assay_status_t assay_propose_any_factor(const assay_suspect_t* s, const char* ca
                           0.69314718055994531,
                           2.3025850929940457,
                           4.3429448190325183};
-  assay_place_t places[ASSAY_PLACES];
+  assay_anywhere_place_t places[ASSAY_PLACES];
   const size_t n = assay_places_of(s, places), count = sizeof usual / sizeof *usual;
   for (size_t i = 0; i < n && !*stop; i++) {
     const assay_tensor_t* x = places[i].x;
@@ -224,7 +226,7 @@ static void print_axes(const assay_formula_terms_t* terms, const char* name, cha
 
 // Of constants those alone that layers multiply with: what else is a constant has no axes that
 // anything is taken over.
-static bool has_axes(const assay_suspect_t* s, const assay_place_t* p) {
+static bool has_axes(const assay_suspect_t* s, const assay_anywhere_place_t* p) {
   static const char* const layers[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
   if (!assay_around_is_constant(p->v)) return true;
   for (const char* const* name = layers; *name; name++)
@@ -235,7 +237,7 @@ static bool has_axes(const assay_suspect_t* s, const assay_place_t* p) {
 // Means, lengths and extremes of what is there.
 assay_status_t assay_propose_any_norm(const assay_suspect_t* s, const char* cause,
                                       const assay_trial_t* t, bool* stop) {
-  assay_place_t places[ASSAY_PLACES];
+  assay_anywhere_place_t places[ASSAY_PLACES];
   unsigned sets[ASSAY_MAX_RANK + 3];
   const size_t n = assay_places_of(s, places);
   for (size_t i = 0; i < n && !*stop; i++) {
@@ -268,7 +270,7 @@ static int64_t element_of(order_t order, int64_t i, int64_t n) {
 }
 
 static assay_status_t offer_order(const assay_suspect_t* s, const char* cause,
-                                  const assay_place_t* p, int axis, order_t order,
+                                  const assay_anywhere_place_t* p, int axis, order_t order,
                                   const assay_trial_t* t, bool* stop) {
   static const char* const names[] = {"turned round",       "moved on by one", "moved back by one",
                                       "every second first", "halves woven",    "halves exchanged"};
@@ -286,7 +288,7 @@ static assay_status_t offer_order(const assay_suspect_t* s, const char* cause,
 assay_status_t assay_propose_any_order(const assay_suspect_t* s, const char* cause,
                                        const assay_trial_t* t, bool* stop) {
   enum { LONGEST = 8192 };
-  assay_place_t places[ASSAY_PLACES];
+  assay_anywhere_place_t places[ASSAY_PLACES];
   const size_t n = assay_places_of(s, places);
   for (size_t i = 0; i < n; i++)
     for (int axis = places[i].x->rank - 1; axis >= 0; axis--) {
