@@ -839,7 +839,9 @@ static assay_status_t search_anywhere(search_state_t* h, double end) {
   swap_lists(h);
   h->start = assay_clock_seconds();
   h->end = h->start + SHARE * (end - h->start);
+  h->trials.anywhere = true;
   assay_status_t st = try_anywhere(h);
+  h->trials.anywhere = false;
   swap_lists(h);
   assay_free(h->likely);
   h->likely = NULL;
