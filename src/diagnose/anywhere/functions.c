@@ -71,6 +71,13 @@ static const function_t functions[] = {
     {"the half of the logarithm as Exp", "x 0.5 * Exp"},
     {"2x - 1", "x 2 * 1 -"},
     {"(x + 1) / 2", "x 1 + 0.5 *"},
+    // Centres within a cell, and what they were made from: C.-Y. Wang et al., 2021 (Scaled-YOLOv4).
+    {"2x - 0.5", "x 2 * 0.5 -"},
+    {"(x + 0.5) / 2", "x 0.5 + 0.5 *"},
+    {"1.05x - 0.025", "x 1.05 * 0.025 -"},
+    {"1.1x - 0.05", "x 1.1 * 0.05 -"},
+    {"1.2x - 0.1", "x 1.2 * 0.1 -"},
+    {"the square of 2x", "x 2 * dup *"},
     {"x + 1", "x 1 +"},
     {"x - 1", "x 1 -"},
     {"x + 0.5", "x 0.5 +"},
