@@ -80,6 +80,36 @@ static const struct {
     {"times the hyperbolic tangent of", "x v Tanh *"},
 };
 
+// A square of neighbours, divided by a number of each row and by the roots of each row's and each
+// column's. Source: T. N. Kipf and M. Welling, 2017, 2, against D^-1 A.
+static assay_status_t offer_square(const assay_suspect_t* s, const char* cause,
+                                   const assay_anywhere_place_t* p, const assay_value_t* v,
+                                   const assay_trial_t* t, bool* stop) {
+  static const char* const forms[][2] = {
+      {"x v Sqrt * v", " Sqrt /"}, {"x v * v", " /"}, {"x v Sqrt / v", " Sqrt /"}};
+  const assay_tensor_t *x = p->x, *d = assay_around_tensor(s->around, v);
+  const int rank = x->rank;
+  int64_t perm[ASSAY_MAX_RANK];
+  if (rank < 2 || !d || d->rank != rank || d->dims[rank - 1] != 1 ||
+      d->dims[rank - 2] != x->dims[rank - 2] || x->dims[rank - 2] != x->dims[rank - 1] ||
+      x->dims[rank - 1] < 2)
+    return NULL;
+  for (int i = 0; i < rank; i++) perm[i] = i;
+  perm[rank - 2] = rank - 1;
+  perm[rank - 1] = rank - 2;
+  for (size_t f = 0; f < sizeof forms / sizeof *forms && !*stop; f++) {
+    char program[ASSAY_FORMULA_TEXT], what[160];
+    size_t used = (size_t)snprintf(program, sizeof program, "%s", forms[f][0]);
+    used = assay_formula_append(program, used, "transpose", perm, rank);
+    if (used >= ASSAY_FORMULA_TEXT) return NULL;
+    snprintf(program + used, sizeof program - used, "%s", forms[f][1]);
+    const assay_formula_terms_t terms = {.program = program, .value = v};
+    snprintf(what, sizeof what, "rows and columns by '%.80s', form %zu,", v->name, f + 1);
+    ASSAY_TRY(assay_offer_at(s, cause, p, &terms, what, t, stop));
+  }
+  return NULL;
+}
+
 assay_status_t assay_propose_any_value(const assay_suspect_t* s, const char* cause,
                                        const assay_trial_t* t, bool* stop) {
   assay_anywhere_place_t places[ASSAY_PLACES];
@@ -88,6 +118,8 @@ assay_status_t assay_propose_any_value(const assay_suspect_t* s, const char* cau
     values_t values = {.n = 0};
     if (assay_around_is_constant(places[i].v)) continue;
     list_values(s, &places[i], &values);
+    for (size_t k = 0; k < values.n && !*stop; k++)
+      ASSAY_TRY(offer_square(s, cause, &places[i], values.at[k], t, stop));
     for (size_t k = 0; k < values.n; k++)
       for (size_t f = 0; f < sizeof pairs / sizeof *pairs && !*stop; f++) {
         const assay_formula_terms_t terms = {.program = pairs[f].program, .value = values.at[k]};
