@@ -307,7 +307,7 @@ static const proposal_row_t rows[] = {
       "standardized over dimensions 1,2 before it of 'w'",
       "over its length over dimension 1 after it of 'y'"}},
     // A table that is no layer's weight has no axes that anything is taken over.
-    {"a norm", "Add n w u -> y", {"x float[2]", "w float[3,4]", "u float[3,4]"}, 54, {NULL}},
+    {"a norm", "Add n w u -> y", {"x float[2]", "w float[3,4]", "u float[3,4]"}, 57, {NULL}},
     {"another value",
      "Tanh n x -> z; Sqrt m x -> u; Add a z x -> y",
      {"x float[2,3] positive"},

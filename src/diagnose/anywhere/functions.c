@@ -188,6 +188,8 @@ static const function_t along[] = {
     {"less its smallest", "x x lowest -"},
     {"over its mean", "x x mean /"},
     {"standardized", "x x mean - dup dup * mean Sqrt /"},
+    // As filters that are learned without their mean and length: S. Qiao et al., 2019.
+    {"less its mean, over its length", "x x mean - dup dup * sum Sqrt /"},
     {"standardized, with 1e-5", "x x mean - dup dup * mean 1e-05 + Sqrt /"},
     {"over the root of its mean square, with 1e-5", "x x dup * mean 1e-05 + Sqrt /"},
     {"over the root of its mean square, with 1e-6", "x x dup * mean 1e-06 + Sqrt /"},
