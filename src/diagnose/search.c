@@ -15,6 +15,7 @@
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/columns.h"
 #include "diagnose/outputs/likelihood.h"
+#include "diagnose/outputs/likely.h"
 #include "diagnose/outputs/orders.h"
 #include "diagnose/outputs/permuted.h"
 #include "diagnose/outputs/slips.h"
@@ -24,7 +25,7 @@
 #include "diagnose/search_screening.h"
 #include "diagnose/search_trial.h"
 
-enum { STAGES = 3 };
+enum { STAGES = 3, ANYWHERE = 4 };  // stages that all nodes are asked for; the likeliest only
 
 // A repair that may be tried: a row of the table makes it again when its turn comes.
 typedef struct candidate {
@@ -35,7 +36,8 @@ typedef struct candidate {
   double base;      // what does not depend on that
   double score;     // smaller ones first
   assay_forecast_t forecast;
-  double promise;  // what it is forecast to leave; smaller ones first
+  double promise;  // what it is forecast to leave
+  double turn;     // when it is tried by that; smaller ones first
   int pair[2];     // ids of constants that are exchanged; -1: none
   uint64_t key;    // of the slip (outputs/alike.h)
   size_t input;    // of its first edit
@@ -68,8 +70,17 @@ typedef struct weight {
   double* derivatives;  // NULL: not known
 } weight_t;
 
+// Candidates, in three orders, and what measures say of positions.
+typedef struct listed {
+  candidate_t* list;
+  size_t n, capacity;
+  candidate_t **by_suspicion, **by_forecast;
+  double* corrections;
+} listed_t;
+
 typedef struct search_state {
   assay_trials_t trials;
+  listed_t away;  // small expressions at every place, while the others are at work; and the reverse
   assay_surroundings_t around;
   bool* hidden;   // by value id: targets
   double* reach;  // by value id
@@ -85,6 +96,9 @@ typedef struct search_state {
   pending_t pending[PENDING];
   size_t n_pending;
   double pending_bytes;
+  // Of small expressions at every place: which nodes are asked, by position, and how many are left.
+  bool* likely;  // NULL: all are, for the other stages
+  size_t n_likely;
   weight_t weights[WEIGHTS];  // derivatives by constants of the node that is looked at
   // What is done with offers of the row at work.
   const candidate_t* trying;
@@ -311,18 +325,6 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
   return screen_pending(h);
 }
 
-// Each row is about as likely to have the right one: what it offers in all nodes shares that.
-static assay_status_t share_out(search_state_t* h) {
-  size_t* offers = NULL;
-  ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
-  for (size_t i = 0; i < h->n; i++)
-    if (!h->list[i].done) offers[h->list[i].row]++;
-  for (size_t i = 0; i < h->n; i++)
-    h->list[i].base += MANY_OFFERS * assay_log10(fmax(1, (double)offers[h->list[i].row]));
-  assay_free(offers);
-  return NULL;
-}
-
 // Forecasts that leave no more than this are believed before anything else is tried; those that
 // leave nearly everything are not looked at.
 static const double SURE = 0.5, USELESS = 0.98;
@@ -363,9 +365,36 @@ static double promise_of(const candidate_t* c) {
   return c->fits ? best : fmin(assay_forecast_remains(&c->forecast), (1 + best) / 2);
 }
 
+// Of small expressions there are so many that some are forecast to leave little anywhere: those of
+// the nodes whose repairs took most away before come earlier, and those of rows that offer few.
+static double turn_of(const search_state_t* h, const candidate_t* c, double most, size_t offers) {
+  static const double SUSPECTED = 0.5, EACH_DECADE = 0.1, LAST = 10;
+  if (!h->likely || c->promise >= USELESS) return c->promise + (c->promise >= USELESS ? LAST : 0);
+  const double merit = most > 0 ? h->trials.merit[c->position] / most : 0;
+  return c->promise * (1 - SUSPECTED * merit) * (1 + EACH_DECADE * assay_log10((double)offers));
+}
+
+// Each row is about as likely to have the right one: what it offers in all nodes shares that.
+static assay_status_t share_out(search_state_t* h) {
+  size_t* offers = NULL;
+  ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
+  for (size_t i = 0; i < h->n; i++)
+    if (!h->list[i].done) offers[h->list[i].row]++;
+  double most = 0;
+  for (size_t i = 0; i < h->trials.s->n_nodes; i++) most = fmax(most, h->trials.merit[i]);
+  for (size_t i = 0; i < h->n; i++) {
+    candidate_t* c = &h->list[i];
+    const size_t count = offers[c->row] ? offers[c->row] : 1;
+    c->base += MANY_OFFERS * assay_log10((double)count);
+    c->turn = turn_of(h, c, most, count);
+  }
+  assay_free(offers);
+  return NULL;
+}
+
 static int by_promise(const void* a, const void* b) {
   const candidate_t *x = *(candidate_t*const*)a, *y = *(candidate_t*const*)b;
-  if (x->promise != y->promise) return x->promise < y->promise ? -1 : 1;
+  if (x->turn != y->turn) return x->turn < y->turn ? -1 : 1;
   return by_score(a, b);
 }
 
@@ -425,11 +454,13 @@ static assay_status_t list_node(search_state_t* h, size_t position, double until
   const assay_search_t* s = h->trials.s;
   if (assay_search_adopted(s, s->nodes[position])) return NULL;
   const double now = assay_clock_seconds(), before = position ? h->screening.work[position - 1] : 0;
-  const double share = (h->screening.work[position] - before) / h->screening.work[position];
+  double share = (h->screening.work[position] - before) / h->screening.work[position];
+  if (h->likely) share = 1 / (double)h->n_likely--;
   h->screen_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
   assay_status_t st = NULL;
   h->trials.position = position;
-  for (int stage = 1; !st && stage <= STAGES; stage++)
+  for (int stage = h->likely ? ANYWHERE : 1; !st && stage <= (h->likely ? ANYWHERE : STAGES);
+       stage++)
     st = ask(h, position, 0, assay_proposal_count(), stage, &trial);
   if (!st) st = screen_pending(h);
   forget_weights(h);
@@ -474,7 +505,7 @@ static assay_status_t list_nodes(search_state_t* h, assay_predict_t* predict) {
   for (size_t i = s->n_nodes; i-- > end && assay_clock_seconds() < until;) {
     const bool before = h->trials.found;
     tell(h, "listing", "", s->nodes[i]);
-    ASSAY_TRY(list_node(h, i, screen_end));
+    if (!h->likely || h->likely[i]) ASSAY_TRY(list_node(h, i, screen_end));
     if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
     ASSAY_TRY(pass_on(h, predict, i, screen_end));
   }
@@ -665,7 +696,16 @@ static assay_status_t look_around(search_state_t* h) {
   return assay_surroundings_init(s->model, s->evaluator, h->hidden, &h->around);
 }
 
+static void listed_deinit(listed_t* l) {
+  assay_free(l->list);
+  assay_free(l->by_forecast);
+  assay_free(l->by_suspicion);
+  assay_free(l->corrections);
+  *l = (listed_t){0};
+}
+
 static void search_deinit(search_state_t* h) {
+  listed_deinit(&h->away);
   assay_surroundings_deinit(&h->around);
   assay_free(h->hidden);
   assay_free(h->list);
@@ -676,6 +716,7 @@ static void search_deinit(search_state_t* h) {
   assay_screening_deinit(&h->screening);
   assay_free(h->measures);
   assay_free(h->corrections);
+  assay_free(h->likely);
   assay_free(h->reach);
   assay_trials_deinit(&h->trials);
 }
@@ -746,7 +787,7 @@ static assay_status_t make_again(void* user, size_t number, assay_repair_t* out)
   return st;
 }
 
-// One slip in several nodes: a quarter of the time that is left.
+// One slip in several nodes: an eighth of the time that is left.
 static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t* out,
                                    size_t* out_n) {
   const double now = assay_clock_seconds();
@@ -762,8 +803,59 @@ static assay_status_t search_alike(search_state_t* h, double end, assay_fault_t*
                                 .row = h->list[i].row,
                                 .forecast = &h->list[i].forecast};
   assay_status_t st = assay_search_alike(&h->trials, &h->around, offers, h->n, &source,
-                                         now + (end - now) / 4, out, out_n);
+                                         now + (end - now) / 8, out, out_n);
   assay_free(offers);
+  return st;
+}
+
+// Exchanges what is listed with what is put away.
+static void swap_lists(search_state_t* h) {
+  const listed_t now = {h->list,         h->n,           h->capacity,
+                        h->by_suspicion, h->by_forecast, h->corrections};
+  const listed_t* next = &h->away;
+  h->list = next->list;
+  h->n = next->n;
+  h->capacity = next->capacity;
+  h->by_suspicion = next->by_suspicion;
+  h->by_forecast = next->by_forecast;
+  h->corrections = next->corrections;
+  h->away = now;
+}
+
+static assay_status_t try_anywhere(search_state_t* h) {
+  enum { MOST = 40 };
+  ASSAY_TRY(assay_new_array(h->trials.s->n_nodes, sizeof *h->likely, &h->likely));
+  ASSAY_TRY(assay_search_likely(&h->trials, MOST, h->likely, &h->n_likely));
+  assay_screening_deinit(&h->screening);
+  ASSAY_TRY(list_all(h));
+  return try_all(h);
+}
+
+// Small expressions at every place of the likeliest nodes: two fifths of the time that is left.
+static assay_status_t search_anywhere(search_state_t* h, double end) {
+  static const double SHARE = 0.4;
+  const double start = h->start, until = h->end;
+  tell(h, "trying small expressions", "", NULL);
+  swap_lists(h);
+  h->start = assay_clock_seconds();
+  h->end = h->start + SHARE * (end - h->start);
+  h->trials.anywhere = true;
+  assay_status_t st = try_anywhere(h);
+  h->trials.anywhere = false;
+  swap_lists(h);
+  assay_free(h->likely);
+  h->likely = NULL;
+  h->start = start;
+  h->end = until;
+  return st;
+}
+
+// The same of several nodes, as of other slips.
+static assay_status_t search_anywhere_alike(search_state_t* h, double end, assay_fault_t* out,
+                                            size_t* out_n) {
+  swap_lists(h);
+  assay_status_t st = h->n ? search_alike(h, end, out, out_n) : NULL;
+  swap_lists(h);
   return st;
 }
 
@@ -853,11 +945,14 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   if (st || *out_n) return search_deinit(&h), st;
   if (alone) st = assay_search_permuted(&h.trials);
   if (st) return search_deinit(&h), st;
-  st = search_run(&h, more ? h.start + (alone ? 0.35 : 0.7) * (end - h.start) : end);
+  st = search_run(&h, more ? h.start + (alone ? 0.25 : 0.7) * (end - h.start) : end);
   if (!st && more && alone && !h.trials.plausible) st = search_columns(&h, end);
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_anywhere(&h, end);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_anywhere_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_channels(&h, end);
   if (!st && !*out_n) st = search_rest(&h);
   if (!st && more && !h.trials.plausible && !s->n_adopted && !*out_n)

@@ -381,7 +381,7 @@ static assay_status_t verify(assay_trials_t* t, const assay_repair_t* r, double*
 }
 
 // A repair that leaves nearly everything is none. One that takes a part may be one of several.
-static const double HELPS = 0.5, HELPS_IN_PART = 0.97;
+static const double HELPS = 0.5, HELPS_IN_PART = 0.97, NEARLY_ALL = 0.05;
 
 // What fitted numbers leave of the sample that they were not fitted to, if there is one: many can
 // take everything away where they were.
@@ -408,6 +408,7 @@ static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool*
   if (*out_restored) ASSAY_TRY(verify(t, r, &remains, out_restored));
   t->remains = remains;
   if (!*out_restored) ASSAY_TRY(ask_last(t, r, &remains));
+  if (t->anywhere && !*out_restored && remains > NEARLY_ALL) return NULL;
   assay_trials_note(t, t->position, remains, is_flexible(t, r) ? FLEXIBLE_SHARE : 1);
   if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
   if (!*out_restored && remains < HELPS_IN_PART) ASSAY_TRY(keep_partial(t, r, remains));

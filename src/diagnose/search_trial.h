@@ -42,6 +42,7 @@ typedef struct assay_trials {
   assay_partial_t partials[ASSAY_TRIAL_PARTIALS];  // best first
   size_t n_partials;
   double* merit;   // by position: the largest part of the difference that a change of it took away
+  bool anywhere;   // of what is tried there is so much that a part taken away says nothing
   bool fitted;     // what is tried has numbers that were fitted to all samples but the last
   bool found;      // something restored golden
   bool plausible;  // something did, but leaves what can be seen: it may only hide the fault

@@ -275,6 +275,50 @@ static const proposal_row_t rows[] = {
      {"x float[2,3]", "w float[3,5]"},
      -1,
      {"what comes out of it bounded by tanh: 30 tanh(x / 30)"}},
+    {"another operator",
+     "ReduceL2 n x -> y",
+     {"x float[2,3]"},
+     9,
+     {"ReduceL1 in place of ReduceL2", "ReduceMax in place of ReduceL2"}},
+    {"another operator", "Transpose n x -> y", {"x float[2,3]"}, 0, {NULL}},
+    {"another integer",
+     "LRN n x -> y | size=2",
+     {"x float[1,6,2,2]"},
+     -1,
+     {"size = 5 instead of 2", "size = 3 instead of 2", "size = 4 instead of 2"}},
+    {"another integer", "Concat n x x -> y | axis=1", {"x float[2,3]"}, 0, {NULL}},
+    {"a function",
+     "ReduceMax n x -> y",
+     {"x float[2,3]"},
+     -1,
+     {"Abs before it of 'x'", "square after it of 'y'"}},
+    {"a function", "Tanh n x -> y", {"x float[2,3]"}, -1, {"Mish of 'x' in place of it"}},
+    {"a usual factor",
+     "Sin n x -> y",
+     {"x float[2,4]"},
+     -1,
+     {"factor 3.14159265 before it of 'x'", "factor 0.0174532925 before it of 'x'",
+      "factor 2 after it of 'y'", "factor 0.25 after it of 'y'"}},
+    {"a norm",
+     "Conv n x w -> y",
+     {"x float[1,2,6]", "w float[3,2,2]"},
+     -1,
+     {"less its mean over dimension 2 before it of 'x'",
+      "standardized over dimensions 1,2 before it of 'w'",
+      "over its length over dimension 1 after it of 'y'"}},
+    // A table that is no layer's weight has no axes that anything is taken over.
+    {"a norm", "Add n w u -> y", {"x float[2]", "w float[3,4]", "u float[3,4]"}, 57, {NULL}},
+    {"another value",
+     "Tanh n x -> z; Sqrt m x -> u; Add a z x -> y",
+     {"x float[2,3] positive"},
+     -1,
+     {"over 'x' after it of 'z'", "times 'u' after it of 'z'"}},
+    {"another order",
+     "Sigmoid n x -> y",
+     {"x float[2,6]"},
+     -1,
+     {"turned round over dimension 1 after it of 'y'", "halves exchanged over dimension 1",
+      "turned round over dimension 0 before it of 'x'", "every second first over dimension 1"}},
     {"constant numbers",
      "ReduceSum n x axes -> y",
      {"x float[2,3,4]", "axes int64[1] 1"},
@@ -634,7 +678,7 @@ static const proposal_row_t rows[] = {
 };
 
 typedef struct offers {
-  char texts[64][240];
+  char texts[512][240];
   int n, evaluated;
   const assay_suspect_t* suspect;
   assay_evaluator_t* evaluator;
@@ -646,7 +690,7 @@ static assay_status_t take(void* user, const assay_repair_t* r, bool* stop) {
   *stop = false;
   assert_ptr_equal(r->node, o->suspect->node);
   assert_in_range(r->n_edits, 1, ASSAY_REPAIR_EDITS);
-  assert_true(o->n < 64);
+  assert_true(o->n < 512);
   strcpy(o->texts[o->n++], r->text);
   assay_status_t st = assay_repair_evaluate(o->evaluator, r, o->suspect->n_in, o->suspect->in,
                                             o->suspect->n_out, out);

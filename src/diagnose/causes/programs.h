@@ -4,7 +4,8 @@
 
 #include "diagnose/causes/surroundings.h"
 
-// input: of the node; s->n_in: output 0. The node that makes the input may be at fault as well.
+// input: of the node; s->n_in and more: output 0 and those after it. The node that makes the input,
+// or those that read the output where they are few, may be at fault as well.
 assay_status_t assay_offer_program(const assay_suspect_t* s, const char* cause, size_t input,
                                    const assay_formula_terms_t* terms, const char* text,
                                    const assay_trial_t* t, bool* stop) ASSAY_MUST_USE;

@@ -38,6 +38,11 @@ static const assay_value_t* given_to(const assay_repair_t* r) {
   return v && !v->producer && !v->constant ? v : NULL;
 }
 
+// A sine and a cosine of one angle are two nodes of one operator.
+static const char* operator_of(const assay_node_t* n) {
+  return strcmp(n->op_type, "Cos") == 0 ? "Sin" : n->op_type;
+}
+
 // The text without what stands in quotes; an axis as what it is to the node. FNV-1a (G. Fowler, L.
 // C. Noll, K.-P. Vo).
 uint64_t assay_alike_key(const assay_repair_t* r, size_t row) {
@@ -65,7 +70,7 @@ uint64_t assay_alike_key(const assay_repair_t* r, size_t row) {
   }
   const assay_value_t* given = given_to(r);
   if (given) return add_text(h, given->name) | 1;
-  return own ? add_text(h, r->node->op_type) | 1 : h | 1;
+  return own ? add_text(h, operator_of(r->node)) | 1 : h | 1;
 }
 
 // ---- sets ---------------------------------------------------------------------------------------

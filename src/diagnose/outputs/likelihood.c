@@ -146,6 +146,26 @@ static void add_other_operands(const assay_trials_t* t, assay_fault_t* f) {
       add_rival(f, sum);
 }
 
+// Channels that come out in another order may as well be taken apart in another order, where all
+// that is between are sums.
+static void add_taker(const assay_search_t* s, assay_fault_t* f) {
+  enum { HOPS = 4 };
+  const assay_node_t* n = f->node;
+  if (!f->repair.n_edits || f->repair.edits[0].kind != ASSAY_EDIT_CONSTANT) return;
+  for (int hops = 0; n && hops < HOPS; hops++) {
+    n = n->n_outputs && n->outputs[0] ? only_reader(s, n) : NULL;
+    if (!n || is_sum(n)) continue;
+    add_rival(f, n);
+    return;
+  }
+}
+
+void assay_search_add_rivals(const assay_search_t* s, assay_fault_t* f) {
+  for (size_t i = 0; i < f->repair.n_beside; i++) add_rival(f, f->repair.beside[i]);
+  add_makers(f);
+  add_taker(s, f);
+}
+
 // Where nothing restores golden, what mends most for what it is made of comes first: numbers that
 // are fitted, and what is put in, mend a part of anything.
 static assay_status_t put_first(assay_trials_t* t) {

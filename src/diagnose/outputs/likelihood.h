@@ -10,4 +10,7 @@
 assay_status_t assay_search_report(assay_trials_t* t, assay_fault_t* out,
                                    bool* out_any) ASSAY_MUST_USE;
 
+// Adds to a repair of a set, which restores golden, the nodes that it may as well be a matter of.
+void assay_search_add_rivals(const assay_search_t* s, assay_fault_t* f);
+
 #endif  // ASSAY_DIAGNOSE_OUTPUTS_LIKELIHOOD_H_

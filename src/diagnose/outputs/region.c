@@ -96,6 +96,16 @@ static void find_possible(part_t* p, size_t* out_agreeing) {
   for (size_t i = 0; left && i < s->n_nodes; i++) p->in[i] = p->in[i] && !p->above[i];
 }
 
+assay_status_t assay_search_possible(const assay_search_t* s, bool* out) {
+  part_t p;
+  size_t agreeing = 0;
+  ASSAY_TRY(part_init(s, &p));
+  find_possible(&p, &agreeing);
+  memcpy(out, p.in, s->n_nodes * sizeof *out);
+  part_deinit(&p);
+  return NULL;
+}
+
 // ---- the region --------------------------------------------------------------------------------
 
 // Of the possible nodes those whose merit is near the largest; all if none has any.

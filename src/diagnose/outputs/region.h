@@ -10,4 +10,8 @@
 // those are made by as well are left out, unless that leaves none.
 assay_status_t assay_search_region(const assay_trials_t* t, assay_region_t* out) ASSAY_MUST_USE;
 
+// Marks, by position, the nodes that all differing outputs are made by, and of those the ones that
+// no agreeing output is made by, if there are any.
+assay_status_t assay_search_possible(const assay_search_t* s, bool* out) ASSAY_MUST_USE;
+
 #endif  // ASSAY_DIAGNOSE_OUTPUTS_REGION_H_

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/outputs/likelihood.h"
 
 void assay_repair_set_deinit(assay_repair_set_t* s) {
   for (size_t i = 0; i < s->n; i++) assay_repair_deinit(&s->at[i]);
@@ -84,6 +85,7 @@ void assay_repair_set_report(const assay_trials_t* t, assay_repair_set_t* s, ass
                              .repair = s->at[i],
                              .remains = t->remains,
                              .probability = t->s->faulty ? 0 : PROBABILITY};
+  for (size_t i = 0; i < s->n; i++) assay_search_add_rivals(t->s, &out[i]);
   *out_n = s->n;
   s->n = 0;
 }
