@@ -254,3 +254,29 @@ bool int8_stream_find(const assay_operand_t* o, const assay_operand_t* y, assay_
   s->whole = o->size == y->size;
   return s->outer * s->n == o->size;
 }
+
+// ---- quantizers ---------------------------------------------------------------------------------
+
+// A constant's only number.
+static bool number(const assay_operand_t* o, double otherwise, double* out) {
+  assay_tensor_t* wide = NULL;
+  *out = otherwise;
+  if (!o) return true;
+  if (!o->constant || o->size != 1) return false;
+  assay_status_t st = assay_tensor_widen((assay_tensor_t*)(uintptr_t)o->constant, &wide);
+  assay_status_free(st);
+  if (st) return false;
+  const bool ok = wide->store <= ASSAY_STORE_I64;
+  if (ok) *out = wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[0] : (double)assay_i64(wide)[0];
+  assay_tensor_release(wide);
+  return ok;
+}
+
+bool int8_quantizer_read(const assay_sized_layer_t* l, const assay_node_t* n, double* scale,
+                         double* zero) {
+  const bool has_zero = n->n_inputs > 2 && n->inputs[2];
+  const assay_operand_t* z = has_zero ? assay_sized_input(l, n->inputs[2]) : NULL;
+  const assay_operand_t* s = assay_sized_input(l, n->inputs[1]);
+  return s && (z || !has_zero) && number(s, 1, scale) && number(z, 0, zero) &&
+         s->type == ASSAY_TYPE_FLOAT;
+}

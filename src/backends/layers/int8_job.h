@@ -71,4 +71,9 @@ typedef struct int8_stream {
 bool int8_stream_find(const assay_operand_t* o, const assay_operand_t* y, assay_layout_t layout,
                       int8_stream_t* out);
 
+// Scale and zero point of QuantizeLinear or DequantizeLinear; false: they are not known, or more
+// than one.
+bool int8_quantizer_read(const assay_sized_layer_t* l, const assay_node_t* n, double* scale,
+                         double* zero);
+
 #endif  // ASSAY_BACKENDS_LAYERS_INT8_JOB_H_
