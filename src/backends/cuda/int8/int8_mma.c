@@ -3,8 +3,9 @@
 
 #include "backends/cuda/int8/product.h"
 
+// The first one is what is built where nothing is timed.
 static const cuda_tile_t shapes[] = {
-    {64, 64, 2, 2}, {128, 128, 4, 2}, {128, 64, 4, 1}, {32, 64, 1, 4}, {16, 64, 1, 4}};
+    {64, 64, 2, 2}, {128, 64, 4, 1}, {32, 64, 1, 4}, {16, 64, 1, 4}, {128, 128, 4, 2}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes, STEP_BYTES = 128, STAGES = 2, PIECE = 16 };
 enum { FEW = 8 };  // columns or channels of a group that a tile would waste
 
@@ -20,6 +21,11 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
 static bool is_for(const cuda_int8_t* p) {
   const product_args_t* a = &p->p.args;
   return !p->p.left || a->matrices == 1 || a->n > FEW || a->channels > FEW;
+}
+
+// The last tile has no registers left for sums of x.
+static int n_shapes(const cuda_int8_t* p) {
+  return p->job.weights && p->job.fits_int8 ? N_SHAPES : N_SHAPES - 1;
 }
 
 // How many terms of the left side lie side by side at a multiple of as many bytes: 16, 4 or 1.
@@ -43,7 +49,7 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
   *out_n = 0;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  if (is_for(&p)) cuda_tile_variants(l, &p.p, shapes, N_SHAPES, "integers", predict, out, out_n);
+  if (is_for(&p)) cuda_tile_variants(l, &p.p, shapes, n_shapes(&p), "integers", predict, out, out_n);
   cuda_int8_close(&p);
   return NULL;
 }
@@ -83,7 +89,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   bool ok = false;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  const cuda_tile_t* s = is_for(&p) ? cuda_tile_find(&p.p, shapes, N_SHAPES, v) : NULL;
+  const cuda_tile_t* s = is_for(&p) ? cuda_tile_find(&p.p, shapes, n_shapes(&p), v) : NULL;
   assay_status_t st = s ? make_of(l, &p, s, out) : NULL;
   cuda_int8_close(&p);
   return st;

@@ -24,6 +24,6 @@ KERNEL(int8_direct, int8_product_args_t, 256) {
       if (at >= 0)
         sum += (uint32_t)(((int32_t)x[at] - zero_x) * ((int32_t)terms[k * p->w_k] - a.zero_w));
     }
-    finish_integer(&a, &t, i / made, column, sum);
+    finish_integer(&a, &t, i / made, column, zero_x, sum);
   }
 }

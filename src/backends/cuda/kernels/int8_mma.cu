@@ -59,6 +59,7 @@ DEVICE void load_x(const product_args_t* a, const row_t* rows, int64_t k0, uint3
     }
   }
 #else
+  ROLLED
   for (int i = THREAD; i < BM * WORDS; i += N_THREADS) {
     const row_t* row = &rows[i / WORDS];
     const int64_t k = k0 + i % WORDS * 4;
@@ -69,6 +70,7 @@ DEVICE void load_x(const product_args_t* a, const row_t* rows, int64_t k0, uint3
       word = at < 0 ? zeros : ((const uint32_t*)(const void*)x)[at / 4];
     }
 #else
+    ROLLED
     for (int b = 0; b < 4 && k + b < a->k; b++) {
       const int64_t at = find_term(a, row, k + b);
       const uint32_t byte = at < 0 ? zeros & 255 : x[at];
@@ -83,21 +85,26 @@ DEVICE void load_x(const product_args_t* a, const row_t* rows, int64_t k0, uint3
 DEVICE void load_w(const product_args_t* a, const tile_t* t, int64_t k0, uint32_t* to) {
   const uint8_t* w = GLOBAL(const uint8_t, a->w);
 #if W_PIECE == 16
+  const int64_t k = k0 + THREAD % 8 * 16;
+  const int64_t first = t->w + t->column * a->w_column + k;
+  const int columns = k >= a->k ? 0 : a->n - t->column < BN ? (int)(a->n - t->column) : BN;
   UNROLL
   for (int i = THREAD; i < BN * 8; i += N_THREADS) {
-    const int64_t k = k0 + i % 8 * 16, column = t->column + i / 8;
-    const bool inside = k < a->k && column < a->n;
-    copy_16(to + place(i / 8, i % 8), w + (inside ? t->w + column * a->w_column + k : 0),
+    const bool inside = i / 8 < columns;
+    copy_16(to + place(i / 8, i % 8), w + (inside ? first + i / 8 * a->w_column : 0),
             inside ? 16 : 0);
   }
 #else
+  ROLLED
   for (int i = THREAD; i < BN * WORDS; i += N_THREADS) {
     const int column = W_ALONG_K ? i / WORDS : i % BN, place = W_ALONG_K ? i % WORDS : i / BN;
     const int64_t k = k0 + place * 4;
     const uint8_t* from = w + t->w + (t->column + column) * a->w_column + k * a->w_k;
+    const int64_t left = t->column + column < a->n ? a->k - k : 0;
     uint32_t word = 0;
+    UNROLL
     for (int b = 0; b < 4; b++)
-      if (k + b < a->k && t->column + column < a->n) word |= (uint32_t)from[b * a->w_k] << (8 * b);
+      if (b < left) word |= (uint32_t)from[b * a->w_k] << (8 * b);
     to[word_place(column, place)] = word;
   }
 #endif
@@ -177,9 +184,6 @@ DEVICE uint32_t exact(const int8_product_args_t* a, int64_t column, int32_t zero
   const uint32_t rest = (uint32_t)s->x[i][r] - (uint32_t)zero_x * (uint32_t)a->product.k;
   sum -= (uint32_t)zero_x * (uint32_t)s->w[j][r] + (uint32_t)a->zero_w * rest;
 #else
-#if ZERO_READ
-  if (inside) sum -= (uint32_t)zero_x * GLOBAL(const uint32_t, a->due)[column];
-#endif
 #if W_ZEROS
   if (inside) sum -= GLOBAL(const uint32_t, a->zeros)[column] * (uint32_t)s->x[i][r];
 #endif
@@ -232,6 +236,8 @@ KERNEL(int8_mma, int8_product_args_t, N_THREADS) {
     stages[sum_place(row, column)] = exact(&a, at, zero_x, &sums, i, j, r);
   }
   SYNC();
+  ROLLED
   for (int i = THREAD; i < BM * BN; i += N_THREADS)
-    finish_integer(&a, &t, t.row + i / BN, t.column + i % BN, stages[sum_place(i / BN, i % BN)]);
+    finish_integer(&a, &t, t.row + i / BN, t.column + i % BN, zero_x,
+                   stages[sum_place(i / BN, i % BN)]);
 }

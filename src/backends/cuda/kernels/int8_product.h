@@ -21,13 +21,15 @@ DEVICE int32_t find_zero(const int8_product_args_t* a) {
 #endif
 }
 
-// Of exact sums, modulo 2^32.
+// Of sums modulo 2^32, from which all is taken off but what is due for x's zero point where that is
+// read.
 DEVICE void finish_integer(const int8_product_args_t* a, const tile_t* t, int64_t row,
-                           int64_t column, uint32_t sum) {
+                           int64_t column, int32_t zero_x, uint32_t sum) {
   const product_args_t* p = &a->product;
   if (row >= p->m || column >= p->n) return;
-  const int64_t at = t->y + row * p->y_row + column;
-  if (a->start) sum += GLOBAL(const uint32_t, a->start)[t->matrix * a->step + column];
+  const int64_t at = t->y + row * p->y_row + column, of_all = t->matrix * a->step + column;
+  if (a->start) sum += GLOBAL(const uint32_t, a->start)[of_all];
+  if (a->due) sum -= (uint32_t)zero_x * GLOBAL(const uint32_t, a->due)[of_all];
 #if END
   const index_t c = (index_t)(t->matrix * p->bias_step + column), i = (index_t)at;
   const float f = int8_result(&a->end, (int32_t)sum, c);

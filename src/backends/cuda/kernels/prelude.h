@@ -18,6 +18,7 @@
 #define DEVICE __device__ __forceinline__
 #define TABLE __device__ const  // a constant array of the file
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")  // a loop that takes too many registers otherwise
 #define RESTRICT __restrict__
 #define GLOBAL(type, address) ((type*)(address))
 

@@ -27,6 +27,7 @@ FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
 #define DEVICE static inline __attribute__((unused))
 #define TABLE static const __attribute__((unused))
 #define UNROLL
+#define ROLLED
 #define RESTRICT restrict
 #define GLOBAL(type, address) ((type*)fake_engine.global(FAKE_LANE, (address), __LINE__))
 
