@@ -2,32 +2,31 @@
 // bits of the emulated engine and of the CPU. Random quantized models: backends/test_int8_layers.
 #include <stdlib.h>
 
-#include "backends/tactic_case.h"
+#include "cuda/forced_case.h"
 
 #define LIST(...) \
   { __VA_ARGS__ }
 
 typedef struct int8_case {
   graph_case_t graph;
-  const char* layer;  // that is forced
-  int tiles;          // of those of kernels[], which are the first ones
+  int tiles;  // of those of kernels[], which are the first ones
 } int8_case_t;
 
-#define ROW(name, inputs, constants, nodes, layer, tiles) \
-  { {name, 21, inputs, constants, nodes, "y"}, layer, tiles }
+#define ROW(name, inputs, constants, nodes, tiles) \
+  { {name, 21, inputs, constants, nodes, "y"}, tiles }
 
 // Sizes at which tiles, pieces of 16 and 4 bytes and steps of 128 terms have something left over.
 #define QMATMUL(xt, xz, wt, wz, m, k, n, tiles)                                              \
   ROW("QLinearMatMul " xt " " wt " " m " x " k " x " n, LIST("x " xt "[" m "," k "]"),       \
       LIST("xs float[] 0.02", "xz " xt "[] " xz, "w " wt "[" k "," n "]", "ws float[] 0.01", \
            "wz " wt "[] " wz, "ys float[] 3", "yz uint8[] 100"),                             \
-      LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), "p", tiles)
+      LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), tiles)
 #define QCONV(name, x, xz, w, attributes, tiles)                                                 \
   ROW(name, LIST("x uint8[" x "]"),                                                              \
       LIST("xs float[] 0.02", "xz uint8[] " xz, "w int8[" w "]",                                 \
            "ws float[8] 0.01 0.02 0.03 0.01 0.005 0.02 0.01 0.07", "wz int8[8] 0 0 0 0 0 0 0 0", \
            "ys float[] 0.5", "yz uint8[] 3", "b int32[8] 100 -200 300 0 5000 -6000 7 8"),        \
-      LIST("QLinearConv c x xs xz w ws wz ys yz b -> y" attributes), "c", tiles)
+      LIST("QLinearConv c x xs xz w ws wz ys yz b -> y" attributes), tiles)
 
 static const char* const kernels[] = {"int8_mma/64x64", "int8_mma/128x64",  "int8_mma/32x64",
                                       "int8_mma/16x64", "int8_mma/128x128", "int8_direct"};
@@ -48,36 +47,35 @@ static const int8_case_t rows[] = {
     ROW("zero points by column", {"x int8[20,33]"},
         LIST("xs float[] 0.02", "xz int8[] 9", "w uint8[33,4]", "ws float[4] 0.01 0.02 0.03 0.04",
              "wz uint8[4] 0 255 128 3", "ys float[] 3", "yz int8[] -100"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), "p", SOME),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
     ROW("two activations", LIST("x uint8[2,3,20,36]", "w int8[2,3,36,70]"),
         LIST("xs float[] 0.02", "xz uint8[] 77", "ws float[] 0.01", "wz int8[] -9", "ys float[] 3",
              "yz uint8[] 100"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), "p", SOME),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
     ROW("one right side that is read", LIST("x int8[3,7,32]", "w uint8[32,16]"),
         LIST("xs float[] 0.02", "xz int8[] 0", "ws float[] 0.01", "wz uint8[] 9", "ys float[] 3",
              "yz int8[] 0"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), "p", SOME),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
     ROW("a matrix of weights for each sample", {"x uint8[3,5,32]"},
         LIST("xs float[] 0.02", "xz uint8[] 0", "w int8[3,32,10]", "ws float[] 0.01", "wz int8[] 0",
              "ys float[] 3", "yz uint8[] 100"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), "p", ALL),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), ALL),
     ROW("weights for each sample, zero points", {"x uint8[3,5,33]"},
         LIST("xs float[] 0.02", "xz uint8[] 50", "w uint8[3,33,10]", "ws float[] 0.01",
              "wz uint8[] 99", "ys float[] 3", "yz uint8[] 100"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), "p", SOME),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
     ROW("MatMulInteger", {"x uint8[4,9,40]"}, LIST("xz uint8[] 3", "w int8[40,24]", "wz int8[] -4"),
-        LIST("MatMulInteger p x w xz wz -> y"), "p", SOME),
+        LIST("MatMulInteger p x w xz wz -> y"), SOME),
     ROW("MatMulInteger, a zero point that is read", LIST("x uint8[9,40]", "xz uint8[]"),
-        LIST("w uint8[40,24]", "wz uint8[] 140"), LIST("MatMulInteger p x w xz wz -> y"), "p",
-        SOME),
+        LIST("w uint8[40,24]", "wz uint8[] 140"), LIST("MatMulInteger p x w xz wz -> y"), SOME),
     ROW("MatMulInteger, both sides and a zero point read",
         LIST("x int8[9,33]", "w int8[33,9]", "xz int8[]"), LIST("wz int8[] 3"),
-        LIST("MatMulInteger p x w xz wz -> y"), "p", SOME),
+        LIST("MatMulInteger p x w xz wz -> y"), SOME),
     ROW("ConvInteger", {"x uint8[2,5,9,7]"}, LIST("w int8[9,5,3,3]", "xz uint8[] 200"),
-        LIST("ConvInteger c x w xz -> y | pads=1,2,0,1 strides=2,1"), "c", ALL),
+        LIST("ConvInteger c x w xz -> y | pads=1,2,0,1 strides=2,1"), ALL),
     ROW("ConvInteger, a zero point that is read", LIST("x uint8[1,32,6,5]", "xz uint8[]"),
         LIST("w uint8[12,32,3,3]", "wz uint8[] 120"),
-        LIST("ConvInteger c x w xz wz -> y | pads=1,1,1,1"), "c", SOME),
+        LIST("ConvInteger c x w xz wz -> y | pads=1,1,1,1"), SOME),
     QCONV("1x1", "2,16,5,6", "0", "8,16,1,1", "", ALL),
     QCONV("3x3, pads", "1,16,7,9", "131", "8,16,3,3", " | pads=1,0,1,2", ALL),
     QCONV("few channels", "1,3,11,13", "7", "8,3,5,5", " | pads=2,2,2,2 strides=2,3", ALL),
@@ -101,42 +99,6 @@ static void fill(assay_tensor_t* t, uint64_t* state) {
   }
 }
 
-static void run(assay_model_t* m, const char* backend, const char* forced,
-                assay_tensor_t* const* in, tactic_run_t* r) {
-  const assay_precision_t precision = {.format = ASSAY_FORMAT_FP32};
-  const assay_plan_options_t options = {.fused = true};
-  const assay_backend_options_t choice = {.forced = forced};
-  assay_plan_t* plan = NULL;
-  assay_engine_t* engine = NULL;
-  assay_executor_t* e = NULL;
-  *r = (tactic_run_t){0};
-  op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
-  op_case_ok(assay_engine_create(plan, assay_backend_find(backend), &choice, &engine));
-  op_case_ok(assay_executor_run_engine(engine, NULL, &e));
-  const assay_graph_t* g = assay_executor_graph(e);
-  for (size_t i = 0; i < g->n_inputs; i++) op_case_ok(assay_executor_set(e, g->inputs[i], in[i]));
-  op_case_ok(assay_executor_run(e));
-  for (; r->n_out < g->n_outputs; r->n_out++)
-    r->out[r->n_out] = assay_tensor_retain(assay_executor_get(e, g->outputs[r->n_out]));
-  snprintf(r->tactic, sizeof r->tactic, "%s",
-           assay_executor_tactic(e, assay_executor_n_steps(e) - 1));
-  assay_executor_destroy(e);
-  assay_engine_release(engine);
-}
-
-static void compare(const int8_case_t* c, const tactic_run_t* want, assay_model_t* m,
-                    const char* backend, const char* kernel, assay_tensor_t* const* in) {
-  char forced[128];
-  tactic_run_t got;
-  snprintf(forced, sizeof forced, "%s %s\n", kernel ? kernel : "", c->layer);
-  run(m, backend, kernel ? forced : NULL, in, &got);
-  if (kernel && !tactic_case_is_by(got.tactic, kernel))
-    fail_msg("%s: by %s, not by %s", c->graph.name, got.tactic, kernel);
-  if (!tactic_case_identical(want->out[0], got.out[0]))
-    fail_msg("%s: %s on %s has other bits", c->graph.name, got.tactic, backend);
-  tactic_case_release(&got);
-}
-
 static void kernels_give_the_same_bits(void** state) {
   (void)state;
   for (size_t i = 0; i < N_ROWS; i++) {
@@ -146,10 +108,11 @@ static void kernels_give_the_same_bits(void** state) {
     uint64_t random = i;
     tactic_run_t want;
     for (size_t k = 0; in[k]; k++) fill(in[k], &random);
-    run(m, "emu", NULL, in, &want);
-    compare(c, &want, m, "cpu", NULL, in);
+    forced_case_run(m, "emu", NULL, in, &want);
+    forced_case_compare(c->graph.name, &want, m, "cpu", NULL, in);
     for (size_t k = 0; k < N_KERNELS; k++)
-      if ((int)k < c->tiles || k == N_KERNELS - 1) compare(c, &want, m, "cuda", kernels[k], in);
+      if ((int)k < c->tiles || k == N_KERNELS - 1)
+        forced_case_compare(c->graph.name, &want, m, "cuda", kernels[k], in);
     tactic_case_release(&want);
     graph_case_release(in);
     assay_model_release(m);

@@ -29,10 +29,6 @@ bool cuda_int8_end_forms(const cuda_int8_end_t* e, const assay_sized_layer_t* l,
 void cuda_int8_end_fill(const cuda_int8_end_t* e, const assay_device_ptr_t* in,
                         int8_end_args_t* out);
 
-// Bytes of the host, made for a layer, on the device: `what` they are, for whoever shares them.
-assay_status_t cuda_int8_bring(const assay_sized_layer_t* l, const char* what, const void* from,
-                               size_t bytes, assay_device_ptr_t* out) ASSAY_MUST_USE;
-
 // ---- within this folder -------------------------------------------------------------------------
 
 void cuda_int8_end_print(const assay_int8_t* q, const int8_stream_t* streams, bool short_index,

@@ -49,7 +49,8 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
   *out_n = 0;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  if (is_for(&p)) cuda_tile_variants(l, &p.p, shapes, n_shapes(&p), "integers", predict, out, out_n);
+  if (is_for(&p))
+    cuda_tile_variants(l, &p.p, shapes, n_shapes(&p), "integers", predict, out, out_n);
   cuda_int8_close(&p);
   return NULL;
 }

@@ -1,6 +1,7 @@
 // Weights of products on 8-bit integers in a device's memory, and what goes with them.
 #include <stdio.h>
 
+#include "backends/cuda/bytes.h"
 #include "backends/cuda/int8/product.h"
 #include "base/alloc.h"
 
@@ -37,7 +38,7 @@ static assay_status_t bring_numbers(const cuda_int8_t* p, const char* what, cons
   int64_t any = 0;
   const int64_t n = n_matrices(p) * p->p.args.n;
   for (int64_t i = 0; i < n; i++) any |= x[i];
-  return any ? cuda_int8_bring(p->job.l, what, x, (size_t)n * sizeof *x, out) : NULL;
+  return any ? cuda_bytes_bring(p->job.l, what, x, (size_t)n * sizeof *x, out) : NULL;
 }
 
 // ---- bytes: [columns of all matrices, terms] ----------------------------------------------------
@@ -95,8 +96,8 @@ assay_status_t cuda_int8_bring_bytes(const cuda_int8_t* p, int8_product_args_t* 
   for (int64_t i = 0; !st && i < matrices; i++)
     for (int64_t c = 0; c < a->n; c++) pack_column(p, i, c, column_bytes, &k);
   if (!st)
-    st = cuda_int8_bring(p->job.l, "int8 weights by columns", k.bytes,
-                         (size_t)(matrices * a->n * column_bytes), &args->product.w);
+    st = cuda_bytes_bring(p->job.l, "int8 weights by columns", k.bytes,
+                          (size_t)(matrices * a->n * column_bytes), &args->product.w);
   if (!st) st = bring_numbers(p, "int8 starts", k.start, &args->start);
   if (!st && p->job.zero_input >= 0) st = bring_numbers(p, "int8 dues", k.due, &args->due);
   if (!st) st = bring_numbers(p, "int8 zeros", k.zeros, &args->zeros);
@@ -122,8 +123,8 @@ assay_status_t cuda_int8_bring_terms(const cuda_int8_t* p, int8_product_args_t* 
       terms[t * columns + i] = (int16_t)weight(p, i / a->n, i % a->n, t);
   for (int64_t i = 0; !st && i < columns; i++) start[i] = bias_of(p, i / a->n, i % a->n);
   if (!st)
-    st = cuda_int8_bring(p->job.l, "int8 weights by terms", terms,
-                         (size_t)p->job.n_weights * sizeof *terms, &args->product.w);
+    st = cuda_bytes_bring(p->job.l, "int8 weights by terms", terms,
+                          (size_t)p->job.n_weights * sizeof *terms, &args->product.w);
   if (!st) st = bring_numbers(p, "int8 biases", start, &args->start);
   assay_free(terms);
   assay_free(start);
