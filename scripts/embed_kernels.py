@@ -2,7 +2,7 @@
 """Makes C of the sources of kernels: embed_kernels.py OUT FILE...
 
 OUT is included by src/backends/cuda/kernels.c: an array of the files, by the names by which they include each other, and a
-digest of them all. Files of a folder "kernels" are named alone, others by their path below src/.
+digest of them all. Files below a folder "kernels" are named alone, others by their path below src/.
 """
 import hashlib
 import pathlib
@@ -14,12 +14,16 @@ LEFT_OUT = {"arrays.h", "vmath.h", "lanes_plain.h", "lanes_avx2.h", "lanes_avx51
 
 
 def name_of(path):
-    return path.name if path.parent.name == "kernels" else path.as_posix().rpartition("/src/")[2]
+    below = path.as_posix().rpartition("/src/")[2]
+    return path.name if "kernels" in below.split("/")[:-1] else below
 
 
 def main(out, *files):
     digest, lines, rows = hashlib.sha256(), [], []
     paths = [p for p in map(pathlib.Path, files) if p.suffix != ".md" and (p.parent.name != "vmath" or p.name not in LEFT_OUT)]
+    names = [name_of(p) for p in paths]
+    if twice := {n for n in names if names.count(n) > 1}:
+        sys.exit(f"two kernels' files are named alike: {', '.join(sorted(twice))}")
     for i, path in enumerate(sorted(paths, key=name_of)):
         data = path.read_bytes()
         digest.update(name_of(path).encode() + b"\0" + data + b"\0")

@@ -23,7 +23,7 @@ LIBRARIES = {
 }
 # What backends have in common, of which each includes itself and those before it.
 SHARED = ("vmath", "layers")
-# Sources that are compiled on a GPU: they include the headers beside them by name.
+# Sources that are compiled on a GPU: they include each other by name.
 KERNELS = ("backends", "cuda", "kernels")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
@@ -45,7 +45,7 @@ def source_fault(parts, quote, name):
     target = name.split("/")
     if name.startswith("assay/"):
         return "public headers are included as <assay/...>"
-    if parts[:-1] == KERNELS and len(target) == 1:
+    if parts[:len(KERNELS)] == KERNELS and len(target) == 1:
         return None
     if len(target) < 2 or target[0] not in ORDER:
         return "name the folder: \"folder/file.h\""

@@ -6,7 +6,7 @@
 #include "backends/cuda/tactic.h"
 #include "ops/quant/coded_matrix.h"
 
-// Sets where codes, scales, zeros and the bias lie. *ok false: a zero point is no float32.
+// Sets where codes, scales, zeros and the bias lie. *ok false: float32 does not hold a zero point.
 assay_status_t cuda_coded_bring(const assay_sized_layer_t* l, const assay_coded_matrix_t* m,
                                 coded_args_t* args, bool* ok) ASSAY_MUST_USE;
 

@@ -1,6 +1,6 @@
 // What an int8 layer does to its sums (ops/quant/int8.h), for kernels: a text that they include as
-// "program.h" (kernels/int8_end.h), and its arguments. Numbers are arguments, so that layers that
-// do the same share a text.
+// "program.h" (kernels/int8/int8_end.h), and its arguments. Numbers are arguments, so that layers
+// that do the same share a text.
 #ifndef ASSAY_BACKENDS_CUDA_INT8_END_H_
 #define ASSAY_BACKENDS_CUDA_INT8_END_H_
 

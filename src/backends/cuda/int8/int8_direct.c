@@ -1,4 +1,4 @@
-// Products on 8-bit integers, an element a thread (kernels/int8_direct.cu).
+// Products on 8-bit integers, an element a thread (kernels/int8/int8_direct.cu).
 #include "backends/cuda/int8/product.h"
 
 enum { THREADS = 256 };

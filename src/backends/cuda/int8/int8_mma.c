@@ -1,4 +1,4 @@
-// Products on 8-bit integers by tensor cores (kernels/int8_mma.cu).
+// Products on 8-bit integers by tensor cores (kernels/int8/int8_mma.cu).
 #include <math.h>
 
 #include "backends/cuda/int8/product.h"

@@ -1,4 +1,4 @@
-// Pointwise nodes on 8-bit integers, and quantizers alone (kernels/int8_pointwise.cu).
+// Pointwise nodes on 8-bit integers, and quantizers alone (kernels/int8/int8_pointwise.cu).
 #include <math.h>
 
 #include "backends/cuda/int8/product.h"

@@ -2,7 +2,8 @@
 // lie, and what becomes of a sum.
 //
 // Options: CONV 0: the left side is a matrix; 1: the input of a convolution, 2: of a transposed
-// one. OUT: the type of the output, where sums are floats. EPILOGUE 1: what follows is in "program.h".
+// one. OUT: the type of the output (not there: sums are not floats). EPILOGUE 1: what follows is in
+// "program.h".
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
 

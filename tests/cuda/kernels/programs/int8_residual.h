@@ -1,3 +1,4 @@
+// A text as cuda/int8/end_text.c prints it: a residual.
 #include "types.h"
 typedef uint32_t index_t;
 #define INT8_QUANTIZES 1
