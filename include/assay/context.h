@@ -52,9 +52,10 @@ typedef struct assay_context_options {
   // run needs more all the same, it is as with RUNTIME.
   assay_allocation_t allocation;
   int allocation_profile;  // PROFILE: its number
+  bool times;              // take the parts of each run's time: assay_context_times()
 } assay_context_options_t;
 #define ASSAY_CONTEXT_OPTIONS_INIT \
-  { sizeof(assay_context_options_t), 0, false, 0, 0, ASSAY_ALLOCATE_RUNTIME, 0 }
+  { sizeof(assay_context_options_t), 0, false, 0, 0, ASSAY_ALLOCATE_RUNTIME, 0, false }
 
 // options may be NULL. The context holds a reference to the engine.
 // Threads: any; contexts of one engine run side by side. Of one context, only
@@ -194,10 +195,27 @@ typedef struct assay_layer_run {
   const char* tactic;     // what ran it: "onednn_conv", "emu"
   assay_format_t format;  // what its float32 values are stored in
   int64_t start_ns;       // since the run began, if the context profiles; else 0
-  int64_t duration_ns;    // 0: it was not run, or the context does not profile
+  int64_t duration_ns;    // on a device, by its events; 0: it was not run, or no profile
 } assay_layer_run_t;
 #define ASSAY_LAYER_RUN_INIT \
   { sizeof(assay_layer_run_t), 0, 0, 0, ASSAY_FORMAT_NONE, 0, 0 }
+
+// The parts of a run's time, in microseconds: on a device by its events, so that compute is what
+// its kernels took, waits between them included; on the host all is compute.
+typedef struct assay_run_times {
+  size_t struct_size;
+  double enqueue;  // of the calling thread, until all was in the device's queue
+  double upload;   // copying to the device
+  double compute;
+  double download;  // copying from it
+} assay_run_times_t;
+#define ASSAY_RUN_TIMES_INIT \
+  { sizeof(assay_run_times_t), 0, 0, 0, 0 }
+
+// Those of the last run; all 0 if it failed, or the context does not take times.
+// out->struct_size says how much of it there is room for. Errors: INVALID_ARGUMENT a run is under
+// way
+ASSAY_API assay_status_t assay_context_times(assay_context_t* context, assay_run_times_t* out);
 
 ASSAY_API size_t assay_context_layer_count(const assay_context_t* context);
 // Layer i in the last run. out->struct_size says how much of it there is room for. Text lives as

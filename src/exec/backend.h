@@ -10,9 +10,10 @@
 #include "ops/op.h"
 #include "plan/layers.h"
 
-struct assay_sizes;   // exec/segment/sizes.h
-struct assay_growth;  // there, too
-struct assay_append;  // exec/append.h
+struct assay_sizes;      // exec/segment/sizes.h
+struct assay_growth;     // there, too
+struct assay_append;     // exec/append.h
+struct assay_run_times;  // <assay/context.h>
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For
 // a node inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of
@@ -126,6 +127,10 @@ typedef struct assay_backend {
   assay_status_t (*step)(void* state, size_t i);
   // Whether each step waits until its layer has run, so that it can be timed. NULL: always.
   void (*stepwise)(void* state, bool on);
+  // From now on runs are timed by events of the device; and what a run took so far, of which all
+  // that was asked for has been waited for. NULL: the caller's clock tells.
+  void (*timed)(void* state, bool on);
+  assay_status_t (*times)(void* state, struct assay_run_times* out);
   void (*reset)(void* state);
   // What ran layer i of the top graph when it was last run: "onednn_conv", "emu"; "sizes": nothing
   // did, as its contents follow from sizes. NULL: only one way.

@@ -146,6 +146,7 @@ assay_status_t assay_context_create(assay_engine_t* engine, const assay_context_
   st = list_values(c);
   if (!st) st = assay_executor_run_engine(engine, c->options.tap ? &c->tap : NULL, &c->executor);
   if (!st) assay_executor_stepwise(c->executor, c->options.profile);
+  if (!st) assay_executor_timed(c->executor, c->options.profile || c->options.times);
   if (!st) st = reserve(c);
   if (st) return assay_context_destroy(c), st;
   *out = c;
@@ -444,6 +445,14 @@ bool assay_context_output_copied(const assay_context_t* c, size_t i) {
 }
 
 // ---- what ran -----------------------------------------------------------------------------------
+
+assay_status_t assay_context_times(assay_context_t* c, assay_run_times_t* out) {
+  ASSAY_TRY(assay_context_check_idle(c));
+  assay_run_times_t times = c->times;
+  times.struct_size = out->struct_size;
+  memcpy(out, &times, out->struct_size < sizeof times ? out->struct_size : sizeof times);
+  return NULL;
+}
 
 size_t assay_context_layer_count(const assay_context_t* c) { return c->n_layers; }
 

@@ -58,6 +58,7 @@ struct assay_context {
   context_state_t* states;
   size_t n_states, cap_states;
   int64_t *start_ns, *duration_ns;  // by layer
+  assay_run_times_t times;          // of the last run
   bool reserving;                   // the tap is not called
   atomic_bool cancelled;            // the run that is under way
   // Under the lock.

@@ -188,21 +188,44 @@ static assay_status_t collect(assay_context_t* c) {
 
 // ---- the run ------------------------------------------------------------------------------------
 
+// Of a device its own clock tells how long a layer ran: before it, what all before took.
+static assay_status_t note_duration(assay_context_t* c, size_t i, int64_t now, double* before) {
+  assay_run_times_t times;
+  bool known = false;
+  ASSAY_TRY(assay_executor_times(c->executor, &times, &known));
+  const double by_device = 1e3 * (times.compute - *before);
+  // A layer that the host runs takes nothing of the device's time.
+  c->duration_ns[i] = known && by_device > 0 ? (int64_t)by_device : now - c->start_ns[i];
+  *before = times.compute;
+  return NULL;
+}
+
 static assay_status_t run_layers(assay_context_t* c) {
   const int64_t begin = c->options.profile ? assay_clock_ns() : 0;
+  double before = 0;
   for (size_t i = 0; i < c->n_layers; i++) {
     if (atomic_load(&c->cancelled))
       return ASSAY_ERROR(ASSAY_CANCELLED, "the run was cancelled before layer %zu of %zu", i,
                          c->n_layers);
     if (c->options.profile) c->start_ns[i] = assay_clock_ns() - begin;
     ASSAY_TRY(assay_executor_step(c->executor, i));
-    if (c->options.profile) c->duration_ns[i] = assay_clock_ns() - begin - c->start_ns[i];
+    if (c->options.profile) ASSAY_TRY(note_duration(c, i, assay_clock_ns() - begin, &before));
   }
   return NULL;
 }
 
+static assay_status_t note_times(assay_context_t* c, int64_t begin) {
+  bool known = false;
+  if (!c->options.times) return NULL;
+  ASSAY_TRY(assay_executor_times(c->executor, &c->times, &known));
+  if (!known) c->times.compute = 1e-3 * (double)(assay_clock_ns() - begin);
+  return NULL;
+}
+
 assay_status_t assay_context_run_now(assay_context_t* c) {
+  const int64_t begin = c->options.times ? assay_clock_ns() : 0;
   assay_context_drop_results(c);
+  c->times = (assay_run_times_t)ASSAY_RUN_TIMES_INIT;
   if (c->n_layers) {
     memset(c->start_ns, 0, c->n_layers * sizeof *c->start_ns);
     memset(c->duration_ns, 0, c->n_layers * sizeof *c->duration_ns);
@@ -213,6 +236,7 @@ assay_status_t assay_context_run_now(assay_context_t* c) {
   if (!st) st = bind_outputs(c);
   if (!st) st = run_layers(c);
   if (!st) st = collect(c);
+  if (!st) st = note_times(c, begin);
   if (!st) st = assay_context_advance_states(c);
   // Nothing of the caller's memory is held on to between runs.
   assay_executor_reset(c->executor);

@@ -1,6 +1,8 @@
 // Something that runs a model: the evaluator, or a plan on a backend.
 #include "runtime/executor.h"
 
+#include <assay/context.h>
+
 #include "base/alloc.h"
 
 struct assay_executor {
@@ -192,6 +194,16 @@ const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
 
 size_t assay_executor_scratch(const assay_executor_t* e, size_t i) {
   return e->backend && e->backend->scratch ? e->backend->scratch(e->state, i) : 0;
+}
+
+void assay_executor_timed(assay_executor_t* e, bool on) {
+  if (e->backend && e->backend->timed) e->backend->timed(e->state, on);
+}
+
+assay_status_t assay_executor_times(assay_executor_t* e, assay_run_times_t* out, bool* out_known) {
+  *out = (assay_run_times_t)ASSAY_RUN_TIMES_INIT;
+  *out_known = e->backend && e->backend->times;
+  return *out_known ? e->backend->times(e->state, out) : NULL;
 }
 
 size_t assay_executor_planned_bytes(const assay_executor_t* e) {

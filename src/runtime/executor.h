@@ -43,6 +43,11 @@ bool assay_layer_computes(const assay_layers_t* layers, const assay_layer_t* lay
                           assay_format_t executed);
 // How the tactic of step i was chosen: lines for people; nothing where there is no choice.
 void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out);
+// Runs are timed by events of a device from now on, and what this run took so far (backend.h):
+// *out_known false: the device has no clock of its own.
+void assay_executor_timed(assay_executor_t* e, bool on);
+assay_status_t assay_executor_times(assay_executor_t* e, struct assay_run_times* out,
+                                    bool* out_known) ASSAY_MUST_USE;
 // Bytes of scratch that the kernel of step i needed in the last run; 0: none, or not known.
 size_t assay_executor_scratch(const assay_executor_t* e, size_t i);
 // Bytes that a run takes beside inputs, outputs and weights, as planned for the last one; 0: not

@@ -1,6 +1,7 @@
 // Layers that the host runs in a GPU's queue, on the CUDA platform without a GPU (fake/).
 #include <pthread.h>
 
+#include "account/account.h"
 #include "device/run_case.h"
 #include "fail_case.h"
 #include "passes/graph_case.h"
@@ -133,6 +134,32 @@ static void rounding_is_that_of_the_kernel(void** state) {
   }
 }
 
+// An emulated layer gives all of its outputs: whoever checks it looks at those that nothing reads,
+// too.
+static void outputs_without_readers_are_made(void** state) {
+  (void)state;
+  static const graph_case_t graph = {.name = "values only",
+                                     .inputs = {"x int64[2,5] 3 1 4 1 5 9 2 6 5 3"},
+                                     .constants = {"k int64[1] 2"},
+                                     .nodes = {"TopK n x k -> v i", "Neg last v -> y"},
+                                     .outputs = "y"};
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  run_case_t c = {.model = graph_case_model(&graph, in)};
+  const assay_account_options_t options = {0};
+  assay_account_t* a = NULL;
+  run_case_plan(&c, ASSAY_FORMAT_FP32, false);
+  ok(assay_account_create(c.plan, cuda, &options, &a));
+  ok(assay_account_run(a, in));
+  for (size_t i = 0; i < assay_account_layer_count(a); i++) {
+    const assay_layer_account_t* l = assay_account_layer(a, i);
+    if (l->judged.beyond || l->verdict == ASSAY_VERDICT_DEFECT)
+      fail_msg("layer '%s': %lld elements beyond", l->layer->name, (long long)l->judged.beyond);
+  }
+  assay_account_destroy(a);
+  graph_case_release(in);
+  run_case_close(&c);
+}
+
 // ---- failures -----------------------------------------------------------------------------------
 
 static const graph_case_t looks_up = {
@@ -242,11 +269,9 @@ int main(void) {
   find_platform();
 #define TEST(name) cmocka_unit_test_setup_teardown(name, calm_platform, nothing_is_left)
   const struct CMUnitTest tests[] = {
-      TEST(bits_are_those_of_the_cpu),
-      TEST(a_run_is_captured_as_a_whole),
-      TEST(rounding_is_that_of_the_kernel),
-      TEST(a_failure_is_that_of_the_run),
-      TEST(contexts_do_not_share_staging_memory),
+      TEST(bits_are_those_of_the_cpu),      TEST(a_run_is_captured_as_a_whole),
+      TEST(rounding_is_that_of_the_kernel), TEST(outputs_without_readers_are_made),
+      TEST(a_failure_is_that_of_the_run),   TEST(contexts_do_not_share_staging_memory),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);

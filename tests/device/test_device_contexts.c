@@ -2,6 +2,7 @@
 // inputs and outputs lie in its memory.
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "exec/device/code.h"
 #include "mock/mock.h"
 #include "runtime/engine_case.h"
@@ -211,6 +212,58 @@ static void taps_read_the_device(void** state) {
   release(m);
 }
 
+// Runs layer by layer and captured ones: the parts of a run are those of the device's clock, and no
+// longer together than the run; bits stay what they are.
+static void runs_are_timed_by_events(void** state) {
+  (void)state;
+  float out[MAX * CLASSES];
+  assay_engine_t* e = classifier();
+  for (int profile = 0; profile < 2; profile++) {
+    assay_context_options_t o = ASSAY_CONTEXT_OPTIONS_INIT;
+    o.times = true;
+    o.profile = profile;
+    assay_context_t* c = open_context(e, &o);
+    for (int i = 0; i < 5; i++) {
+      assay_run_times_t t = ASSAY_RUN_TIMES_INIT;
+      const double begin = assay_clock_seconds();
+      ok(run(c, 2, i % 2, out));
+      const double wall = 1e6 * (assay_clock_seconds() - begin);
+      expect(out, 2);
+      ok(assay_context_times(c, &t));
+      assert_true(t.enqueue > 0 && t.upload > 0 && t.compute > 0 && t.download > 0);
+      assert_true(t.upload + t.compute + t.download <= wall + 1 && t.enqueue <= wall);
+      int64_t sum = 0;
+      for (size_t k = 0; k < assay_context_layer_count(c); k++) {
+        assay_layer_run_t layer = ASSAY_LAYER_RUN_INIT;
+        ok(assay_context_layer(c, k, &layer));
+        sum += layer.duration_ns;
+      }
+      assert_true(profile ? sum > 0 && 1e-3 * (double)sum <= wall + 1 : sum == 0);
+    }
+    assay_context_destroy(c);
+  }
+  assay_engine_release(e);
+}
+
+// On the host all of a run is computing; a context that was not asked to does not tell.
+static void hosts_only_compute(void** state) {
+  (void)state;
+  float out[MAX * CLASSES];
+  assay_engine_t* e = build_model("classifier", NULL);
+  for (int times = 0; times < 2; times++) {
+    assay_context_options_t o = ASSAY_CONTEXT_OPTIONS_INIT;
+    assay_run_times_t t = ASSAY_RUN_TIMES_INIT;
+    o.times = times;
+    assay_context_t* c = open_context(e, &o);
+    ok(run(c, 2, false, out));
+    ok(assay_context_times(c, &t));
+    assert_true(times ? t.compute > 0 : t.compute == 0);
+    assert_true(t.enqueue == 0 && t.upload == 0 && t.download == 0);
+    assay_context_destroy(c);
+  }
+  assay_engine_release(e);
+}
+
 static void bad_memory_is_refused(void** state) {
   (void)state;
   const int64_t dims[] = {2, 3, 16, 16};
@@ -346,6 +399,8 @@ int main(void) {
                                       calm),
       TEST(an_output_may_lie_over_an_input),
       TEST(taps_read_the_device),
+      TEST(runs_are_timed_by_events),
+      TEST(hosts_only_compute),
       TEST(bad_memory_is_refused),
       TEST(what_is_emulated_is_copied_there),
       TEST(plans_are_written_and_read),

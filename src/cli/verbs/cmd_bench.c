@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/shown.h"
 #include "cli/verbs/bench/bench_pair.h"
+#include "cli/verbs/bench/bench_parts.h"
 #include "cli/verbs/bench/bench_source.h"
 #include "cli/verbs/bench/bench_trace.h"
 
@@ -50,6 +51,7 @@ typedef struct job {
   bool reserve;     // contexts take their memory when they are opened,
   int profile;      // for the largest shapes of this profile; -1: of all
   size_t reserved;  // bytes of a context then
+  bench_parts_t parts;
 } job_t;
 
 static void job_deinit(job_t* j) {
@@ -99,10 +101,17 @@ static assay_status_t run_timed(lane_t* l) {
   const bool traced = has_capacity(l);
   bench_lane_t* t = &l->trace;
   if (traced) ASSAY_TRY(assay_grow(&t->events, &t->cap, t->n + n, sizeof *t->events));
+  double before = 0;
   for (size_t i = 0; i < n; i++) {
     const double start = assay_clock_seconds();
+    assay_run_times_t times;
+    bool known = false;
     ASSAY_TRY(assay_executor_step(l->executor, i));
-    const double seconds = assay_clock_seconds() - start;
+    double seconds = assay_clock_seconds() - start;
+    // Of a device its own clock tells; a layer that the host runs takes nothing of that.
+    ASSAY_TRY(assay_executor_times(l->executor, &times, &known));
+    if (known && times.compute > before) seconds = 1e-6 * (times.compute - before);
+    before = times.compute;
     l->layer_seconds[i] += seconds;
     if (traced)
       t->events[t->n++] =
@@ -116,6 +125,7 @@ static assay_status_t run_timed(lane_t* l) {
 static assay_status_t run_once(lane_t* l, bool timed) {
   const job_t* j = l->job;
   assay_executor_stepwise(l->executor, j->args->layers || j->args->trace);
+  assay_executor_timed(l->executor, j->args->layers || j->args->trace);
   assay_executor_reset(l->executor);
   ASSAY_TRY(bench_source_set(&j->source, l->executor));
   return timed ? run_timed(l) : assay_executor_run(l->executor);
@@ -189,6 +199,8 @@ static assay_status_t measure_all(job_t* j) {
   j->start = assay_clock_seconds();
   ASSAY_TRY(in_all(j, measure_lane));
   j->seconds = assay_clock_seconds() - j->start;
+  if (!j->args->layers && !j->args->trace)
+    ASSAY_TRY(bench_parts_measure(&j->source, j->lanes[0].executor, &j->parts));
   return gather(j);
 }
 
@@ -263,6 +275,7 @@ static void print_text(const args_t* a, const job_t* j) {
   assay_print(stdout, "throughput %.1f runs/s, %zu runs, %zu context%s of %d thread%s\n",
               runs_per_second(j), j->n_runs, j->n_lanes, j->n_lanes == 1 ? "" : "s", j->threads,
               j->threads == 1 ? "" : "s");
+  bench_parts_print(&j->parts);
   if (a->allocation)
     assay_print(stdout, "memory     %s a context when it was opened, %s now (--allocation %s)\n",
                 ASSAY_BYTES_TEXT(j->reserved),
@@ -277,6 +290,7 @@ static assay_status_t write_json(const args_t* a, const job_t* j, const row_t* r
                         "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99), "runs_per_s",
                         runs_per_second(j), "contexts", (int)j->n_lanes, "threads", j->threads);
   if (rows) o = assay_json_put(o, "layers", layers_json(rows, n));
+  o = bench_parts_put(o, &j->parts);
   if (!o) return assay_status_no_memory();
   assay_status_t st = assay_cli_write_json(a->json, o);
   json_decref(o);

@@ -35,6 +35,7 @@ typedef struct device_run {
   caller_memory_t *inputs, *outputs;  // by value id
   bool* delivered;                    // by value id: the output lies where it is wanted
   bool stepwise;
+  assay_run_clock_t clock;
   assay_device_counts_t counts;
 } device_run_t;
 
@@ -458,11 +459,15 @@ static assay_status_t run_layer(assay_runner_t* r, size_t i, bool* ok) {
   if (from < d->until) return NULL;
   const bool alone = d->stepwise || r->tap;
   const int to = alone ? from + 1 : assay_segment_span_end(r->now, from);
+  ASSAY_TRY(assay_run_clock_mark(&d->clock, d->queue, 0));
   ASSAY_TRY(copy_in(d, from, to, ok));
   if (!*ok) return NULL;
   d->until = to;
+  ASSAY_TRY(assay_run_clock_mark(&d->clock, d->queue, 1));
   ASSAY_TRY(run_span(d, from, to));
+  ASSAY_TRY(assay_run_clock_mark(&d->clock, d->queue, 2));
   ASSAY_TRY(copy_out(d, from, to));
+  ASSAY_TRY(assay_run_clock_mark(&d->clock, d->queue, 3));
   return alone ? wait(d) : NULL;
 }
 
@@ -483,11 +488,22 @@ void assay_device_reset(void* state) {
   // Of a run that has failed, or was given up, the rest is nobody's any more.
   assay_status_free(wait(d));
   assay_runner_reset(state);
+  assay_run_clock_reset(&d->clock);
   for (size_t i = 0; i < n; i++) d->inputs[i].at = 0;
   if (n) memset(d->delivered, 0, n * sizeof *d->delivered);
 }
 
 void assay_device_stepwise(void* state, bool on) { ((device_run_t*)state)->stepwise = on; }
+
+void assay_device_timed(void* state, bool on) { ((device_run_t*)state)->clock.on = on; }
+
+assay_status_t assay_device_times(void* state, assay_run_times_t* out) {
+  device_run_t* d = state;
+  ASSAY_TRY(wait(d));
+  ASSAY_TRY(assay_run_clock_read(&d->clock));
+  *out = d->clock.sum;
+  return NULL;
+}
 
 size_t assay_device_planned(void* state) {
   const device_run_t* d = state;
@@ -570,6 +586,7 @@ void assay_device_close(void* state) {
   if (d->queue) assay_status_free(wait(d));
   give_back(d);
   assay_runner_deinit(&d->runner);
+  assay_run_clock_deinit(&d->clock);
   if (d->queue) {
     d->driver->free(d->queue, d->arena);
     d->driver->free(d->queue, d->scratch);

@@ -20,6 +20,7 @@
 
 #include "exec/choice/choice.h"
 #include "exec/device/resident.h"
+#include "exec/device/run_clock.h"
 #include "exec/runner.h"
 
 // What a backend brings besides its driver.
@@ -64,6 +65,8 @@ assay_status_t assay_device_step(void* state, size_t i);
 void assay_device_reset(void* state);
 size_t assay_device_planned(void* state);
 void assay_device_stepwise(void* state, bool on);
+void assay_device_timed(void* state, bool on);
+assay_status_t assay_device_times(void* state, assay_run_times_t* out);
 assay_status_t assay_device_set(void* state, const assay_value_t* v, const assay_device_view_t* at);
 assay_status_t assay_device_bind(void* state, const assay_value_t* v, assay_device_ptr_t at,
                                  size_t bytes);
@@ -87,7 +90,7 @@ assay_device_counts_t assay_device_counts(const void* state);
   .tactic = assay_runner_tactic, .executed = assay_runner_executed,                              \
   .explain = assay_runner_explain, .planned = assay_device_planned,                              \
   .rounding = assay_runner_rounding, .stepwise = assay_device_stepwise,                          \
-  .set_on_device = assay_device_set, .bind_on_device = assay_device_bind,                        \
-  .deliver = assay_device_deliver
+  .timed = assay_device_timed, .times = assay_device_times, .set_on_device = assay_device_set,   \
+  .bind_on_device = assay_device_bind, .deliver = assay_device_deliver
 
 #endif  // ASSAY_EXEC_DEVICE_DEVICE_RUN_H_

@@ -29,6 +29,7 @@ typedef struct session {
   double start, warm_up, duration, sleep, idle;
   size_t iterations, n_layers;
   bool profile;
+  bool transfers;  // copies count to the runs' times
   int threads;
   double memory;  // MiB that report_memory has told
   lane_t* lanes;
@@ -66,18 +67,33 @@ static assay_status_t keep_layers(lane_t* l) {
   return NULL;
 }
 
+// What a device's events say of the run. Its computing begins when what it reads is there.
+static assay_status_t take_parts(const lane_t* l, trt_run_t* r, double end) {
+  assay_run_times_t t = ASSAY_RUN_TIMES_INIT;
+  ASSAY_TRY(assay_context_times(l->context, &t));
+  r->enqueue_ms = 1e-3 * t.enqueue;
+  r->h2d_ms = l->session->transfers ? 1e-3 * t.upload : 0;
+  r->d2h_ms = l->session->transfers ? 1e-3 * t.download : 0;
+  r->end_compute = end - 1e-3 * t.download;
+  // On a CPU the whole run is.
+  if (r->enqueue_ms > 0) r->start_compute = r->end_compute - 1e-3 * t.compute;
+  r->compute_ms = r->end_compute - r->start_compute;
+  return NULL;
+}
+
 static assay_status_t run_once(lane_t* l, bool measured) {
   const session_t* s = l->session;
   trt_run_t r = {.enqueue = trt_now_ms() - s->start};
   pause_ms(s->sleep);
   r.start_compute = trt_now_ms() - s->start;
   ASSAY_TRY(assay_context_run(l->context));
-  r.end_compute = trt_now_ms() - s->start;
+  const double end = trt_now_ms() - s->start;
   if (!measured) {
     l->n_warm_up++;
-    l->warm_up_ms = r.end_compute;
+    l->warm_up_ms = end;
     return NULL;
   }
+  ASSAY_TRY(take_parts(l, &r, end));
   ASSAY_TRY(assay_grow(&l->runs, &l->cap_runs, l->n_runs + 1, sizeof *l->runs));
   if (s->profile) ASSAY_TRY(keep_layers(l));
   l->runs[l->n_runs++] = r;
@@ -126,6 +142,7 @@ static assay_status_t open_lanes(const trt_job_t* j, const trt_inputs_t* in, ses
   assay_context_options_t options = ASSAY_CONTEXT_OPTIONS_INIT;
   options.threads = s->threads;
   options.profile = s->profile;
+  options.times = true;
   const char* when = trt_text(j->options, TRT_FLAG_allocationStrategy);
   options.allocation = strcmp(when, "static") == 0    ? ASSAY_ALLOCATE_STATIC
                        : strcmp(when, "profile") == 0 ? ASSAY_ALLOCATE_PROFILE
@@ -219,6 +236,7 @@ assay_status_t trt_measure(const trt_job_t* j, const trt_inputs_t* in, bool prof
                  .idle = trt_number(o, TRT_FLAG_idleTime),
                  .iterations = (size_t)trt_number(o, TRT_FLAG_iterations),
                  .profile = profile,
+                 .transfers = !trt_given(o, TRT_FLAG_noDataTransfers),
                  .threads = cores / (int)n > 0 ? cores / (int)n : 1};
   const struct sigaction handler = {.sa_handler = interrupt};
   struct sigaction old;

@@ -4,10 +4,12 @@
 
 #include "frontends/trtexec/bindings.h"
 
-// Milliseconds since the runs of all streams began. A CPU transfers nothing: what comes in is there
-// at start_compute, and what goes out at end_compute.
+// Milliseconds since the runs of all streams began, and what a device's events say of a run's
+// parts. A CPU transfers nothing: what comes in is there at start_compute, and what goes out at
+// end_compute.
 typedef struct trt_run {
   double enqueue, start_compute, end_compute;
+  double enqueue_ms, h2d_ms, compute_ms, d2h_ms;
 } trt_run_t;
 
 typedef struct trt_trace {

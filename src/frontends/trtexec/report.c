@@ -24,7 +24,7 @@ double trt_median(const double* sorted, size_t n) {
   return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-static double compute_ms(const trt_run_t* r) { return r->end_compute - r->start_compute; }
+static double latency_ms(const trt_run_t* r) { return r->h2d_ms + r->compute_ms + r->d2h_ms; }
 
 // ---- the trace ----------------------------------------------------------------------------------
 
@@ -35,47 +35,65 @@ static void print_trace(const trt_job_t* j, const trt_trace_t* t) {
   trt_info("=== Trace details ===");
   trt_info("Trace averages of %zu runs:", each);
   for (size_t k = 0; k < lines; k++) {
-    double sum = 0;
+    double gpu = 0, host = 0, enqueue = 0;
     if (k == ENDS && lines > 2 * ENDS) {
       trt_info("... Omitting %zu lines", lines - 2 * ENDS);
       k = lines - ENDS;
     }
-    for (size_t i = 0; i < each; i++) sum += compute_ms(&t->runs[k * each + i]);
-    const double mean = sum / (double)each;
-    trt_info("Average on %zu runs - GPU latency: %g ms - Host latency: %g ms (enqueue 0 ms)", each,
-             mean, mean);
+    for (size_t i = 0; i < each; i++) {
+      const trt_run_t* r = &t->runs[k * each + i];
+      gpu += r->compute_ms;
+      host += latency_ms(r);
+      enqueue += r->enqueue_ms;
+    }
+    trt_info("Average on %zu runs - GPU latency: %g ms - Host latency: %g ms (enqueue %g ms)", each,
+             gpu / (double)each, host / (double)each, enqueue / (double)each);
   }
   trt_info("%s", "");
 }
 
 // ---- the summary --------------------------------------------------------------------------------
 
-// "Latency: min = 3.3 ms, max = ...", of sorted times; NULL: all are 0.
-static void print_times(const char* name, const double* sorted, size_t n, const double* percentiles,
-                        size_t n_percentiles) {
+// What of a run a line is about.
+typedef double part_fn_t(const trt_run_t* r);
+static double enqueue_ms(const trt_run_t* r) { return r->enqueue_ms; }
+static double h2d_ms(const trt_run_t* r) { return r->h2d_ms; }
+static double compute_ms(const trt_run_t* r) { return r->compute_ms; }
+static double d2h_ms(const trt_run_t* r) { return r->d2h_ms; }
+
+// "Latency: min = 3.3 ms, max = ..."; sorted: room for a number a run, which they are in then.
+static void print_times(const char* name, const trt_trace_t* t, part_fn_t* part, double* sorted,
+                        const double* percentiles, size_t n_percentiles) {
+  const size_t n = t->n_runs;
   assay_str_t text = {0};
   double sum = 0;
-  for (size_t i = 0; sorted && i < n; i++) sum += sorted[i];
+  for (size_t i = 0; i < n; i++) sum += sorted[i] = part(&t->runs[i]);
+  qsort(sorted, n, sizeof *sorted, trt_ascending);
   assay_str_printf(&text, "%s: min = %g ms, max = %g ms, mean = %g ms, median = %g ms", name,
-                   sorted ? sorted[0] : 0, sorted ? sorted[n - 1] : 0, sum / (double)n,
-                   sorted ? trt_median(sorted, n) : 0);
+                   sorted[0], sorted[n - 1], sum / (double)n, trt_median(sorted, n));
   for (size_t i = 0; i < n_percentiles; i++)
     assay_str_printf(&text, ", percentile(%g%%) = %g ms", percentiles[i],
-                     sorted ? trt_percentile(sorted, n, percentiles[i]) : 0);
+                     trt_percentile(sorted, n, percentiles[i]));
   trt_info("%s", assay_str_get(&text));
   assay_str_deinit(&text);
 }
 
-static void explain(void) {
+static void explain(bool on_gpu) {
   trt_verbose("=== Explanations of the performance metrics ===");
   trt_verbose(
       "Total Host Walltime: the time from the first measured run's start to the last one's end.");
   trt_verbose(
-      "GPU Compute Time: how long a run took; on this device, a CPU, in the thread that started "
-      "it.");
+      on_gpu
+          ? "GPU Compute Time: by the GPU's events, from the first kernel of a run to the last one."
+          : "GPU Compute Time: how long a run took; on this device, a CPU, in the thread that "
+            "started it.");
   trt_verbose("Total GPU Compute Time: the sum of these over all runs.");
   trt_verbose(
-      "Enqueue Time, H2D Latency, D2H Latency: 0, since a CPU starts no queue and copies nothing.");
+      on_gpu
+          ? "Enqueue Time: how long the host took until a run was in the GPU's queue. H2D Latency, "
+            "D2H Latency: copying to the GPU and from it, by its events."
+          : "Enqueue Time, H2D Latency, D2H Latency: 0, since a CPU starts no queue and copies "
+            "nothing.");
   trt_verbose("Throughput: runs by the wall time. A run is one query, whatever its batch.");
   trt_verbose("Latency: the sum of H2D Latency, GPU Compute Time and D2H Latency.");
 }
@@ -103,23 +121,23 @@ static assay_status_t print_summary(const trt_job_t* j, const trt_trace_t* t) {
                                   &n_percentiles));
   ASSAY_TRY(assay_new_array(n, sizeof *times, &times));
   for (size_t i = 0; i < n; i++) {
-    sum += times[i] = compute_ms(&t->runs[i]);
+    sum += t->runs[i].compute_ms;
     end = fmax(end, t->runs[i].end_compute);
   }
-  qsort(times, n, sizeof *times, trt_ascending);
   const double wall = 1e-3 * (end - t->runs[0].start_compute);
   trt_info("=== Performance summary ===");
   trt_info("Throughput: %g qps", (double)n / wall);
-  print_times("Latency", times, n, percentiles, n_percentiles);
-  print_times("Enqueue Time", NULL, n, percentiles, n_percentiles);
-  print_times("H2D Latency", NULL, n, percentiles, n_percentiles);
-  print_times("GPU Compute Time", times, n, percentiles, n_percentiles);
-  print_times("D2H Latency", NULL, n, percentiles, n_percentiles);
+  print_times("Latency", t, latency_ms, times, percentiles, n_percentiles);
+  print_times("Enqueue Time", t, enqueue_ms, times, percentiles, n_percentiles);
+  print_times("H2D Latency", t, h2d_ms, times, percentiles, n_percentiles);
+  print_times("GPU Compute Time", t, compute_ms, times, percentiles, n_percentiles);
+  print_times("D2H Latency", t, d2h_ms, times, percentiles, n_percentiles);
   trt_info("Total Host Walltime: %g s", wall);
   trt_info("Total GPU Compute Time: %g s", 1e-3 * sum);
+  for (size_t i = 0; i < n; i++) times[i] = t->runs[i].compute_ms;
   warn_of_noise(j, times, n, sum);
   trt_info("Explanations of the performance metrics are printed in the verbose logs.");
-  explain();
+  explain(t->runs[0].enqueue_ms > 0);
   assay_free(times);
   return NULL;
 }
@@ -131,14 +149,15 @@ static assay_status_t export_times(const char* path, const trt_trace_t* t) {
   assay_str_append(&text, "[\n");
   for (size_t i = 0; i < t->n_runs; i++) {
     const trt_run_t* r = &t->runs[i];
-    const double ms = compute_ms(r);
+    const double begin = r->start_compute - r->h2d_ms, end = r->end_compute + r->d2h_ms;
     assay_str_printf(&text,
                      "%s{ \"startEnqMs\" : %g, \"endEnqMs\" : %g, \"startH2dMs\" : %g, "
                      "\"endH2dMs\" : %g, \"startComputeMs\" : %g, \"endComputeMs\" : %g, "
-                     "\"startD2hMs\" : %g, \"endD2hMs\" : %g, \"h2dMs\" : 0, \"computeMs\" : %g, "
-                     "\"d2hMs\" : 0, \"latencyMs\" : %g }\n",
-                     i ? ", " : "  ", r->enqueue, r->enqueue, r->start_compute, r->start_compute,
-                     r->start_compute, r->end_compute, r->end_compute, r->end_compute, ms, ms);
+                     "\"startD2hMs\" : %g, \"endD2hMs\" : %g, \"h2dMs\" : %g, \"computeMs\" : %g, "
+                     "\"d2hMs\" : %g, \"latencyMs\" : %g }\n",
+                     i ? ", " : "  ", r->enqueue, r->enqueue + r->enqueue_ms, begin,
+                     r->start_compute, r->start_compute, r->end_compute, r->end_compute, end,
+                     r->h2d_ms, r->compute_ms, r->d2h_ms, latency_ms(r));
   }
   assay_str_append(&text, "]\n");
   return trt_write_text("--exportTimes", path, &text);

@@ -64,7 +64,6 @@ static void report_device(const trt_job_t* j) {
   trt_info("=== Device Information ===");
   if (b->driver) {
     trt_info("Device %d: %s", b->device, assay_str_get(&text));
-    trt_info("'GPU Compute Time' has in it what goes to the GPU and back");
   } else {
     trt_info("Device 0: this CPU, %d threads (%s)", omp_get_max_threads(), assay_str_get(&text));
     trt_info(

@@ -1,4 +1,5 @@
-// Ends: an operator that ends the process it runs in, as its attribute says, or does not end at all.
+// Ends: an operator that ends the process it runs in, as its attribute says, or does not end at
+// all.
 #include <assay/ops.h>
 #include <stdlib.h>
 #include <unistd.h>

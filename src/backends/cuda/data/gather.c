@@ -3,56 +3,29 @@
 // fails as on the CPU.
 #include "backends/layers/gather.h"
 
-#include "backends/cuda/call.h"
 #include "backends/cuda/kernels/gather_args.h"
 #include "backends/cuda/tactic.h"
+#include "backends/cuda/watch.h"
 #include "base/alloc.h"
 
 enum { THREADS = 256, WORD_BYTES = 16 };
 
-typedef struct gather gather_t;
-
-// The host's part, for one piece of its memory.
-typedef struct watch {
-  struct watch* next;
-  const gather_t* kernel;
-  void* indices;
-  cuda_call_t call;
-} watch_t;
-
-struct gather {
+typedef struct gather {
   assay_kernel_t base;
   const cuda_own_t* own;
   layer_gather_t layer;
   bool known;  // the indices, which are there
   int64_t word;
   cuda_kernel_t function;
-  watch_t* watches;
-};
+  cuda_watch_t watch;
+} gather_t;
 
 static int64_t words_of(const gather_t* k) {
   return k->layer.outer * k->layer.n * (int64_t)k->layer.slice / k->word;
 }
 
-static assay_status_t look(void* user, bool failed) {
-  const watch_t* w = user;
-  return failed ? NULL : layer_gather_check(&w->kernel->layer, w->indices);
-}
-
-static assay_status_t watch(gather_t* k, assay_queue_t* q, assay_device_ptr_t indices) {
-  const size_t bytes = (size_t)k->layer.n * (k->layer.index_type == ASSAY_TYPE_INT32 ? 4 : 8);
-  void* staging;
-  ASSAY_TRY(cuda_queue_staging(q, bytes, &staging));
-  watch_t* w = k->watches;
-  while (w && w->indices != staging) w = w->next;
-  if (!w) {
-    ASSAY_TRY(ASSAY_NEW(&w));
-    *w = (watch_t){.next = k->watches, .kernel = k, .indices = staging};
-    w->call = (cuda_call_t){.function = look, .user = w};
-    k->watches = w;
-  }
-  ASSAY_TRY(cuda_queue_fetch(q, indices, staging, bytes));
-  return cuda_queue_call(q, &w->call);
+static assay_status_t look(const void* user, const void* indices) {
+  return layer_gather_check(&((const gather_t*)user)->layer, indices);
 }
 
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
@@ -69,17 +42,16 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
                               .slice = (int64_t)g->slice / k->word};
   const cuda_grid_t grid = {.blocks = cuda_blocks_for(k->own, words, THREADS), .threads = THREADS};
   (void)scratch;
-  if (!k->known && g->n) ASSAY_TRY(watch(k, q, in[g->indices]));
+  if (!k->known && g->n) {
+    const size_t bytes = (size_t)g->n * (g->index_type == ASSAY_TYPE_INT32 ? 4 : 8);
+    ASSAY_TRY(cuda_watch_enqueue(&k->watch, q, in[g->indices], bytes));
+  }
   return words ? cuda_queue_launch(q, k->function, &grid, &args) : NULL;
 }
 
 static void destroy(assay_kernel_t* base) {
   gather_t* k = (gather_t*)base;
-  for (watch_t* w = k->watches; w;) {
-    watch_t* next = w->next;
-    assay_free(w);
-    w = next;
-  }
+  cuda_watch_deinit(&k->watch);
   assay_free(k);
 }
 
@@ -125,6 +97,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   bool ok = false;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
+  k->watch = (cuda_watch_t){.look = look, .user = k};
   assay_status_t st = read(l, k, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;

@@ -35,7 +35,7 @@ static void destroy(assay_kernel_t* base) { assay_free(base); }
 
 // ---- which layers -------------------------------------------------------------------------------
 
-// What is done with a window's elements (kernels/pool.cu); NULL: another operator.
+// What is done with a window's elements (kernels/pool/pool.cu); NULL: another operator.
 static const char* kind_of(const assay_node_t* n) {
   if (*n->domain) return NULL;
   if (strcmp(n->op_type, "MaxPool") == 0) return "MAXIMUM";

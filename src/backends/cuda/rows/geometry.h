@@ -1,4 +1,4 @@
-// Rows in memory, and how threads share them out (kernels/rows.h).
+// Rows in memory, and how threads share them out (kernels/rows/rows.h).
 #ifndef ASSAY_BACKENDS_CUDA_ROWS_GEOMETRY_H_
 #define ASSAY_BACKENDS_CUDA_ROWS_GEOMETRY_H_
 

@@ -1,45 +1,23 @@
-// TopK: the first elements of lines, in order (kernels/sort.cu).
+// TopK: the first elements of lines, in order (kernels/rows/sort.cu).
 #include <string.h>
 
 #include "backends/constants.h"
-#include "backends/cuda/kernels/sort_args.h"
-#include "backends/cuda/rows/geometry.h"
+#include "backends/cuda/rows/sorting.h"
 #include "base/alloc.h"
 
-enum {
-  CHUNK = 4096,     // keys that a block sorts
-  LEAST = 64,       // it is compiled for
-  FEW = CHUNK / 2,  // taken of each chunk, they become fewer from launch to launch
-  THREADS = 256,
-  BLOCK_THREADS = 512
-};
+enum { FEW = CUDA_SORT_CHUNK / 2 };  // taken of each chunk, they become fewer from launch to launch
 
 typedef struct sort {
   assay_kernel_t base;
-  cuda_kernel_t elements, keys, step, merge, take;
-  const cuda_own_t* own;
-  int x, chunk;
-  bool whole;      // all keys are sorted
-  int64_t padded;  // keys of a line then
-  size_t half;     // bytes of keys: they move from one half of the scratch memory to the other
+  cuda_sorting_t all;
+  cuda_kernel_t keys, take;
+  int x;
+  bool whole;   // all keys are sorted
+  size_t half;  // bytes of keys: they move from one half of the scratch memory to the other
   sort_args_t args;
 } sort_t;
 
 static int64_t chunks_of(int64_t n, int chunk) { return (n + chunk - 1) / chunk; }
-
-static assay_status_t launch_blocks(const sort_t* k, assay_queue_t* q, cuda_kernel_t f,
-                                    int64_t blocks, const sort_args_t* a) {
-  const int threads = k->chunk / 2 < BLOCK_THREADS ? k->chunk / 2 : BLOCK_THREADS;
-  const cuda_grid_t grid = {.blocks = blocks, .threads = threads, .dependent = true};
-  return cuda_queue_launch(q, f, &grid, a);
-}
-
-static assay_status_t launch_each(const sort_t* k, assay_queue_t* q, cuda_kernel_t f, int64_t n,
-                                  const sort_args_t* a) {
-  const cuda_grid_t grid = {
-      .blocks = cuda_blocks_for(k->own, n, THREADS), .threads = THREADS, .dependent = true};
-  return cuda_queue_launch(q, f, &grid, a);
-}
 
 // ---- a few of many ------------------------------------------------------------------------------
 
@@ -48,12 +26,13 @@ static assay_status_t run_few(const sort_t* k, assay_queue_t* q, sort_args_t a,
                               assay_device_ptr_t scratch) {
   a.keys = a.n;
   for (int pass = 0;; pass++) {
-    a.chunks = (int32_t)chunks_of(a.keys, k->chunk);
+    a.chunks = (int32_t)chunks_of(a.keys, k->all.chunk);
     const bool last = a.chunks == 1;
     a.taken = (int32_t)a.k;
     a.from = scratch + (pass % 2 ? 0 : k->half);
     a.to = last ? 0 : scratch + (pass % 2 ? k->half : 0);
-    ASSAY_TRY(launch_blocks(k, q, pass ? k->keys : k->elements, a.lines * a.chunks, &a));
+    ASSAY_TRY(cuda_sorting_launch_blocks(&k->all, q, pass ? k->keys : k->all.elements,
+                                         a.lines * a.chunks, &a));
     if (last) return NULL;
     a.keys = a.k * a.chunks;
   }
@@ -61,22 +40,12 @@ static assay_status_t run_few(const sort_t* k, assay_queue_t* q, sort_args_t a,
 
 // ---- all ----------------------------------------------------------------------------------------
 
-// Chunks sorted up and down in turn are what the larger steps of the network begin with.
 static assay_status_t run_whole(const sort_t* k, assay_queue_t* q, sort_args_t a,
                                 assay_device_ptr_t scratch) {
-  const int64_t pairs = a.lines * (k->padded / 2), blocks = a.lines * (k->padded / k->chunk);
-  a.from = a.to = scratch;
-  a.keys = k->padded;
-  a.chunks = (int32_t)(k->padded / k->chunk);
-  a.taken = k->chunk;
-  a.alternate = 1;
-  ASSAY_TRY(launch_blocks(k, q, k->elements, blocks, &a));
-  for (a.size = 2 * k->chunk; a.size <= a.keys; a.size *= 2) {
-    for (a.stride = a.size / 2; a.stride >= k->chunk; a.stride /= 2)
-      ASSAY_TRY(launch_each(k, q, k->step, pairs, &a));
-    ASSAY_TRY(launch_blocks(k, q, k->merge, blocks, &a));
-  }
-  return launch_each(k, q, k->take, a.lines * a.k, &a);
+  ASSAY_TRY(cuda_sorting_enqueue(&k->all, q, &a, scratch));
+  a.from = scratch;
+  a.keys = k->all.padded;
+  return cuda_sorting_launch_each(&k->all, q, k->take, a.lines * a.k, &a);
 }
 
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
@@ -97,7 +66,8 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
                               sort_t* k) {
   static const char* const names[] = {"sort_elements", "sort_keys", "sort_step", "sort_merge",
                                       "sort_take"};
-  cuda_kernel_t* const functions[] = {&k->elements, &k->keys, &k->step, &k->merge, &k->take};
+  cuda_kernel_t* const functions[] = {&k->all.elements, &k->keys, &k->all.step, &k->all.merge,
+                                      &k->take};
   const char* name = cuda_type_name(x->type);
   const char* to = cuda_type_name(l->out[0].value ? l->out[0].type : x->type);
   assay_str_t options = {0};
@@ -106,7 +76,7 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
   else
     assay_str_printf(&options, "-DT=%s%s", cuda_whole_name(x->type),
                      x->type == ASSAY_TYPE_UINT32 ? " -DUNSIGNED" : "");
-  assay_str_printf(&options, " -DLARGEST=%d -DSIZE=%d", largest, k->chunk);
+  assay_str_printf(&options, " -DLARGEST=%d -DSIZE=%d", largest, k->all.chunk);
   assay_status_t st = assay_str_status(&options);
   for (size_t i = 0; !st && i < sizeof names / sizeof *names; i++) {
     const cuda_source_t source = {
@@ -121,17 +91,14 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
 static bool plan(sort_t* k) {
   const sort_args_t* a = &k->args;
   int64_t keys = 0;
-  k->chunk = LEAST;
-  while (k->chunk < CHUNK && k->chunk < a->n) k->chunk *= 2;
-  k->whole = a->n > k->chunk && a->k > FEW;
-  k->padded = k->chunk;
-  while (k->padded < a->n) k->padded *= 2;
+  cuda_sorting_plan(a->n, &k->all);
+  k->whole = a->n > k->all.chunk && a->k > FEW;
   if (k->whole)
-    keys = k->padded;
-  else if (a->n > k->chunk)
-    keys = chunks_of(a->n, k->chunk) * a->k;
+    keys = k->all.padded;
+  else if (a->n > k->all.chunk)
+    keys = chunks_of(a->n, k->all.chunk) * a->k;
   int64_t blocks, all;
-  if (!assay_mul_i64(a->lines, k->padded / k->chunk, &blocks) || blocks > INT32_MAX ||
+  if (!assay_mul_i64(a->lines, k->all.padded / k->all.chunk, &blocks) || blocks > INT32_MAX ||
       !assay_mul_i64(a->lines, keys, &all) || !assay_mul_i64(all, 16, &all))
     return false;
   k->half = (size_t)all / 2;
@@ -173,7 +140,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   sort_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
-  k->own = cuda_own_of(l);
+  k->all.own = cuda_own_of(l);
   k->x = (int)(x - l->in);
   if (!lay_out(l, n, x, k)) return destroy(&k->base), NULL;
   assay_status_t st = compile(l, x, assay_attr_i64(n, "largest", 1) != 0, k);
