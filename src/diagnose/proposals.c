@@ -165,6 +165,16 @@ static const choice_t choices[] = {
     {"keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}},
 };
 
+const char* assay_attr_word(const char* name, size_t i) {
+  enum { TEXTS = sizeof choices->texts / sizeof *choices->texts };
+  for (size_t c = 0; c < sizeof choices / sizeof *choices; c++) {
+    if (strcmp(choices[c].name, name) != 0) continue;
+    for (size_t k = 0; k < TEXTS && choices[c].texts[k]; k++)
+      if (i-- == 0) return choices[c].texts[k];
+  }
+  return NULL;
+}
+
 assay_status_t assay_propose_mode(const assay_suspect_t* s, const char* cause,
                                   const assay_trial_t* t, bool* stop) {
   const assay_schema_t* schema = s->node->schema;
@@ -172,16 +182,13 @@ assay_status_t assay_propose_mode(const assay_suspect_t* s, const char* cause,
     const assay_attr_spec_t* a = &schema->attrs[i];
     if (a->type != ASSAY_ATTR_STRING) continue;
     const char* now = assay_attr_str(s->node, a->name, a->has_default && a->s ? a->s : "");
-    for (size_t c = 0; c < sizeof choices / sizeof *choices; c++) {
-      if (strcmp(choices[c].name, a->name) != 0) continue;
-      for (size_t k = 0; k < 10 && choices[c].texts[k] && !*stop; k++) {
-        const char* text = choices[c].texts[k];
-        if (strcmp(text, now) == 0) continue;
-        assay_repair_t r = attr_repair(s, cause, a);
-        r.edits[0].attr.u.s = (assay_string_t){text, strlen(text)};
-        snprintf(r.text, sizeof r.text, "%s = '%s' instead of '%s'", a->name, text, now);
-        ASSAY_TRY(assay_offer(t, &r, stop));
-      }
+    const char* text = NULL;
+    for (size_t k = 0; (text = assay_attr_word(a->name, k)) && !*stop; k++) {
+      if (strcmp(text, now) == 0) continue;
+      assay_repair_t r = attr_repair(s, cause, a);
+      r.edits[0].attr.u.s = (assay_string_t){text, strlen(text)};
+      snprintf(r.text, sizeof r.text, "%s = '%s' instead of '%s'", a->name, text, now);
+      ASSAY_TRY(assay_offer(t, &r, stop));
     }
   }
   return NULL;

@@ -26,6 +26,9 @@ assay_status_t assay_suspect_constant(const assay_suspect_t* s, size_t i,
                                       assay_tensor_t** out) ASSAY_MUST_USE;
 const char* assay_suspect_input_name(const assay_suspect_t* s, size_t i);  // of the schema
 
+// The texts that an attribute of this name takes in some operator, one by one; NULL: no more.
+const char* assay_attr_word(const char* name, size_t i);
+
 // Changes a list of small integers in the ways that fit what it is: an attribute or a constant
 // input of this name. emit is called with each changed list.
 typedef struct assay_numbers {

@@ -31,9 +31,10 @@ typedef enum assay_chain_operand_kind {
   ASSAY_OPERAND_START,  // what the chain begins with: the output as the node gives it, or the input
   ASSAY_OPERAND_STEP,   // what step `index` gave
   ASSAY_OPERAND_INPUT,  // the node's input `index`
-  ASSAY_OPERAND_NUMBER,  // `number`, in the type of the chain's start
-  ASSAY_OPERAND_VALUE,   // another value of the graph, made before the node
-  ASSAY_OPERAND_TENSOR,  // the edit's tensor
+  ASSAY_OPERAND_NUMBER,   // `number`, in the type of the chain's start
+  ASSAY_OPERAND_VALUE,    // another value of the graph, made before the node
+  ASSAY_OPERAND_TENSOR,   // the edit's tensor
+  ASSAY_OPERAND_OMITTED,  // an input that is left out, where others come after it
 } assay_chain_operand_kind_t;
 
 typedef struct assay_chain_operand {

@@ -18,7 +18,7 @@ typedef struct run {
   assay_tensor_t* made[ASSAY_CHAIN_STEPS];
 } run_t;
 
-// *out: retained.
+// *out: retained; it stays NULL for an input that is left out.
 static assay_status_t operand(const run_t* r, const assay_chain_operand_t* o,
                               assay_tensor_t** out) {
   assay_tensor_t* t = NULL;
@@ -42,22 +42,23 @@ static assay_status_t operand(const run_t* r, const assay_chain_operand_t* o,
     case ASSAY_OPERAND_TENSOR:
       t = r->edit->tensor;
       break;
+    case ASSAY_OPERAND_OMITTED:
+      return NULL;
   }
   if (!t) return ASSAY_ERROR(ASSAY_NOT_FOUND, "an operand of the new node has no value");
   *out = assay_tensor_retain(t);
   return NULL;
 }
 
-// Whether the operator takes these inputs: evaluation relies on it.
-static bool takes(const assay_node_t* n, size_t n_in, assay_tensor_t* const* in) {
+bool assay_chain_takes(const assay_schema_t* schema, size_t n_in, assay_tensor_t* const* in) {
   for (size_t i = 0; i < n_in; i++) {
-    const assay_param_t* p = in[i] ? assay_schema_input(n->schema, i) : NULL;
+    const assay_param_t* p = in[i] ? assay_schema_input(schema, i) : NULL;
     if (!in[i]) continue;
     if (!p || in[i]->kind != ASSAY_KIND_TENSOR) return false;
     const assay_valtype_t type = {.kind = ASSAY_KIND_TENSOR, .elem = in[i]->type};
     if (!assay_typeset_has(&p->types, &type)) return false;
     for (size_t k = 0; k < i && *p->type; k++) {
-      const assay_param_t* q = in[k] ? assay_schema_input(n->schema, k) : NULL;
+      const assay_param_t* q = in[k] ? assay_schema_input(schema, k) : NULL;
       if (q && strcmp(q->type, p->type) == 0 && in[k]->type != in[i]->type) return false;
     }
   }
@@ -111,7 +112,7 @@ static assay_status_t run_step(run_t* r, size_t k) {
     node.n_inputs = n;
   }
   node.n_outputs = 1;
-  if (!st && !takes(&node, n, in))
+  if (!st && !assay_chain_takes(node.schema, n, in))
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s does not take these types", step->op_type);
   if (!st) st = assay_evaluator_node(r->evaluator, &node, n, in, 1, &r->made[k]);
   for (size_t i = 0; i < MAX; i++) assay_tensor_release(in[i]);
@@ -161,6 +162,7 @@ static assay_status_t read_operand(const build_t* b, const assay_chain_operand_t
   assay_tensor_t* t = NULL;
   switch (o->kind) {
     case ASSAY_OPERAND_NONE:
+    case ASSAY_OPERAND_OMITTED:
       return NULL;
     case ASSAY_OPERAND_START:
       return *out = b->start, NULL;

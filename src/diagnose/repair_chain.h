@@ -16,6 +16,9 @@ assay_status_t assay_chain_evaluate(assay_evaluator_t* m, const assay_node_t* no
 assay_status_t assay_chain_apply(assay_graph_t* g, assay_node_t* n,
                                  const assay_repair_edit_t* edit) ASSAY_MUST_USE;
 
+// Whether an operator takes inputs of these types: evaluation relies on it. NULL: left out.
+bool assay_chain_takes(const assay_schema_t* schema, size_t n_in, assay_tensor_t* const* in);
+
 // Whether an edit is a chain after the node, which stays as it is.
 static inline bool assay_chain_follows(const assay_repair_edit_t* edit) {
   return edit->kind == ASSAY_EDIT_CHAIN && !edit->at_input;

@@ -98,6 +98,14 @@ def mean(count):
             ("ReduceSum", ["mask", "steps"], "number", {"keepdims": 0}), ("Add", ["number", "e"], "count", {}), ("Div", ["sum", count], "d", {}), out("d")]
 
 
+def lrn(**attributes):
+    return ("LRN", ["x"], "c", {"alpha": 0.5, "beta": 0.75, "bias": 1.0, **attributes})
+
+
+def length(op):
+    return [(op, ["x", "last"], "l", {"keepdims": 1}), ("Div", ["x", "l"], "c", {}), out("c")]
+
+
 RECURRENT = [("Transpose", ["x"], "t", {"perm": [1, 0, 2]}), ("LSTM", ["t", "lw", "lr", "lb"], "all", {"hidden_size": 4}), out("all")]
 PEEPHOLES = [RECURRENT[0], ("LSTM", ["t", "lw", "lr", "lb", "", "", "", "lp"], "all", {"hidden_size": 4}), out("all")]
 ROWS = {
@@ -122,6 +130,16 @@ ROWS = {
     "a mean over all": (TOKENS, *other(mean("count"), {}, {"all": scalar(12)}, mean("all")), "count"),
     "no centring": (TOKENS, *other(CENTRE, {}, {}, NO_CENTRE), "not taken off"),
     "peepholes in another order": (TOKENS, *other(PEEPHOLES, {}, {"lp": np.roll(W["lp"].reshape(3, 4), 1, 0).reshape(1, 12)}), "order of peepholes"),
+    "a radius for a size": (IMAGE, *other([lrn(size=5), out("c")], {}, {}, [lrn(size=2), out("c")]), "size = 5"),
+    "a size and its share": (IMAGE, *other([lrn(size=3, alpha=0.9), out("c")], {}, {}, [lrn(size=1, alpha=0.3), out("c")]), "size = 3"),
+    "another norm": (TOKENS, *other([("Abs", ["x"], "a", {}), ("LpNormalization", ["a"], "c", {"axis": 2, "p": 1}), out("c")], {}, {},
+                                    [("Abs", ["x"], "a", {}), ("LpNormalization", ["a"], "c", {"axis": 2, "p": 2}), out("c")]), "p = 1"),
+    "squares for sums": (TOKENS, *other(length("ReduceL2"), {}, {}, length("ReduceL1")), "ReduceL2 in place of ReduceL1"),
+    "shares for single chances": (TOKENS, *other([mul(), ("Sigmoid", ["m"], "c", {}), out("c")], {}, {}, [mul(), ("Softmax", ["m"], "c", {"axis": -1}), out("c")]),
+                                  "Sigmoid in place of"),
+    "a filter before it grows": (IMAGE, *other([("Resize", ["x", "", "scales"], "r", {"mode": "nearest"}), ("Conv", ["r", "k2"], "c", {"pads": [1, 1, 1, 1]}), out("c")], {}, {},
+                                               [("Conv", ["x", "k2"], "r", {"pads": [1, 1, 1, 1]}), ("Resize", ["r", "", "scales"], "c", {"mode": "nearest"}), out("c")]),
+                                 "on the wrong side"),
     "a forget bias": (TOKENS, *other(RECURRENT, {}, {"lb": LSTM}), "the bias of gate f plus 1"),
 }
 NUMBERS = {"two": scalar(2), "cap": scalar(6), "e": scalar(0.01), "low": scalar(-1.5), "high": scalar(2.3), "three": scalar(3), "split": i64(0, 0, 2, 3), "join": i64(0, 12, 6),

@@ -18,8 +18,6 @@ static bool can_copy(const assay_surroundings_t* a, const assay_node_t* n) {
   if (n->n_inputs < 1 || n->n_inputs > ASSAY_CHAIN_OPERANDS) return false;
   for (size_t i = 1; i < n->n_outputs; i++)
     if (n->outputs[i]) return false;
-  for (size_t i = 0; i < n->n_inputs; i++)
-    if (!n->inputs[i]) return false;
   return is_float(a, n->outputs[0]) && strcmp(n->op_type, "Constant") != 0;
 }
 
@@ -35,7 +33,7 @@ static const assay_value_t* entry_of(const assay_section_t* r) {
   for (size_t i = 0; i < r->n; i++)
     for (size_t k = 0; k < r->nodes[i]->n_inputs; k++) {
       const assay_value_t* v = r->nodes[i]->inputs[k];
-      if (assay_around_is_constant(v) || (v->producer && has(r, v->producer))) continue;
+      if (!v || assay_around_is_constant(v) || (v->producer && has(r, v->producer))) continue;
       if (found && found != v) return NULL;
       found = v;
     }
@@ -57,7 +55,7 @@ bool assay_section_grow(const assay_surroundings_t* a, assay_section_t* r) {
   for (size_t i = 0; i < r->n; i++)
     for (size_t k = 0; k < r->nodes[i]->n_inputs; k++) {
       const assay_value_t* v = r->nodes[i]->inputs[k];
-      const assay_node_t* n = assay_around_is_constant(v) ? NULL : v->producer;
+      const assay_node_t* n = !v || assay_around_is_constant(v) ? NULL : v->producer;
       if (n && !has(r, n) && (!last || a->order[n->id] > a->order[last->id])) last = n;
     }
   if (!can_copy(a, last)) return false;
@@ -77,7 +75,9 @@ bool assay_section_steps(const assay_section_t* r, const assay_chain_operand_t* 
     *step = (assay_chain_step_t){.like = node, .other_inputs = true};
     for (size_t k = 0; k < node->n_inputs; k++) {
       const assay_value_t* v = node->inputs[k];
-      step->of[k] = (assay_chain_operand_t){.kind = ASSAY_OPERAND_VALUE, .value = v};
+      step->of[k] = (assay_chain_operand_t){.kind = v ? ASSAY_OPERAND_VALUE : ASSAY_OPERAND_OMITTED,
+                                            .value = v};
+      if (!v) continue;
       if (v == r->entry) step->of[k] = *entry;
       for (size_t q = i + 1; q < r->n; q++)
         if (v->producer == r->nodes[q])

@@ -134,7 +134,8 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
       assay_missing_moves,       assay_missing_pieces,    assay_missing_arranged,
       assay_missing_pooled,      assay_missing_functions, assay_missing_branches,
       assay_missing_grid,        assay_missing_channels,  assay_missing_fits,
-      assay_missing_norms,       assay_missing_likes,     assay_missing_operators};
+      assay_missing_blends,      assay_missing_masked,    assay_missing_norms,
+      assay_missing_likes,       assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -333,6 +334,8 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = at_arrays(s, i, golden);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_settings(s, want);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_exchanged(s);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_discrete(s);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_uniform(s, want);
   if (!st && !assay_missing_is_over(s)) st = rearranged(s, want);
   if (!st && !assay_missing_is_over(s)) st = at_output(s, want);

@@ -105,6 +105,12 @@ assay_status_t assay_missing_values(assay_missing_search_t* s,
                                     const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_channels(assay_missing_search_t* s,
                                       const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Weights that are a sum of known arrays times numbers.
+assay_status_t assay_missing_blends(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Weights each of whose elements is what is there, or 0, or its negative.
+assay_status_t assay_missing_masked(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_fits(assay_missing_search_t* s,
                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
 // Numbers after a formula: along one dimension, or along some. made: what the formula gives;
@@ -160,6 +166,10 @@ assay_status_t assay_missing_rewired(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Constants that are one number everywhere, which is another one.
 assay_status_t assay_missing_uniform(assay_missing_search_t* s,
                                      const assay_tensor_t* want) ASSAY_MUST_USE;
+// Whole numbers, words and thresholds that the node is told, by twos, too.
+assay_status_t assay_missing_discrete(assay_missing_search_t* s) ASSAY_MUST_USE;
+// Another operator in the node's place.
+assay_status_t assay_missing_exchanged(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Outputs of the node under each other's names.
 assay_status_t assay_missing_outputs(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Finds what makes the arrays of golden that no value of the model has: they become others.

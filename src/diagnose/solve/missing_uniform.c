@@ -47,6 +47,13 @@ static bool is_uniform(const assay_tensor_t* t) {
   return t->size > 0;
 }
 
+// Numbers that say how large the output is: others would make it of any size.
+static bool is_size(const assay_missing_search_t* s, size_t input) {
+  const assay_param_t* p = s->node->schema ? assay_schema_input(s->node->schema, input) : NULL;
+  return p && (strcmp(p->name, "depth") == 0 || strcmp(p->name, "limit") == 0 ||
+               strcmp(p->name, "delta") == 0 || strcmp(p->name, "start") == 0);
+}
+
 static assay_status_t offer_number(assay_missing_search_t* s, size_t input, double number) {
   const assay_tensor_t* was = s->in[input];
   assay_repair_t r = {.node = s->node, .cause = "constant numbers", .n_edits = 1};
@@ -70,7 +77,7 @@ assay_status_t assay_missing_uniform(assay_missing_search_t* s, const assay_tens
   for (size_t i = 0; i < s->n_in; i++) {
     const assay_value_t* v = s->node->inputs[i];
     if (!v || !v->constant || !s->in[i] || s->in[i]->store != ASSAY_STORE_F64 ||
-        !is_uniform(s->in[i]))
+        !is_uniform(s->in[i]) || is_size(s, i))
       continue;
     for (int k = 0; k < n && !assay_missing_is_over(s); k++)
       if (numbers[k] != assay_f64(s->in[i])[0]) ASSAY_TRY(offer_number(s, i, numbers[k]));

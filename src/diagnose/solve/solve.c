@@ -222,6 +222,7 @@ static assay_status_t solve_inputs(assay_solve_t* s, best_t* best) {
 // How a constant is solved for by several samples.
 typedef enum unknowns {
   PARTS,   // only elements that look wrong
+  OPEN,    // what one sample leaves open of a weight
   EACH,    // every element
   SHARES,  // what many elements share
 } unknowns_t;
@@ -231,8 +232,9 @@ static assay_status_t solve_by_samples(assay_solve_t* s, unknowns_t which, doubl
   for (s->input = 0; s->input < s->node->n_inputs && !best->now; s->input++) {
     assay_tensor_t *now = NULL, *made = NULL;
     if (!is_solvable(s) || assay_clock_seconds() >= deadline) continue;
-    ASSAY_TRY(which == PARTS ? assay_solve_partly(s, deadline, &now)
-                             : assay_solve_samples(s, which == SHARES, deadline, &now));
+    ASSAY_TRY(which == PARTS  ? assay_solve_partly(s, deadline, &now)
+              : which == OPEN ? assay_solve_open(s, deadline, &now)
+                              : assay_solve_samples(s, which == SHARES, deadline, &now));
     if (!now) continue;
     keep_same(s->in[s->input], now);
     assay_status_t st = assay_solve_evaluate(s, now, &made);

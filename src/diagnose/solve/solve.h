@@ -76,6 +76,9 @@ assay_status_t assay_solve_choice(const assay_solve_t* s, assay_tensor_t** out) 
 // shares: elements share their changes, where there are too many of them.
 assay_status_t assay_solve_samples(const assay_solve_t* s, bool shares, double deadline,
                                    assay_tensor_t** out) ASSAY_MUST_USE;
+// A weight of which this sample tells a part, and other samples the rest.
+assay_status_t assay_solve_open(const assay_solve_t* s, double deadline,
+                                assay_tensor_t** out) ASSAY_MUST_USE;
 // The same from `start` on, where the elements are known but for some (a flag each).
 assay_status_t assay_solve_unknown(const assay_solve_t* s, assay_tensor_t* start,
                                    const bool* unknown, double deadline,

@@ -46,8 +46,7 @@ void assay_run_clock_reset(assay_run_clock_t* c) {
 void assay_run_clock_deinit(assay_run_clock_t* c) {
   for (size_t i = 0; i < c->made; i++)
     for (int k = 0; k < ASSAY_RUN_EVENTS; k++)
-      if (c->pieces[i].at[k])
-        c->pieces[i].at[k]->device->driver->event_destroy(c->pieces[i].at[k]);
+      if (c->pieces[i].at[k]) c->pieces[i].at[k]->device->driver->event_destroy(c->pieces[i].at[k]);
   assay_free(c->pieces);
   *c = (assay_run_clock_t){0};
 }

@@ -23,7 +23,8 @@ typedef struct assay_run_clock {
 } assay_run_clock_t;
 
 // Event number `which` of the piece, the first of which begins it. Nothing while it is off.
-assay_status_t assay_run_clock_mark(assay_run_clock_t* c, assay_queue_t* q, int which) ASSAY_MUST_USE;
+assay_status_t assay_run_clock_mark(assay_run_clock_t* c, assay_queue_t* q,
+                                    int which) ASSAY_MUST_USE;
 // The queue has been waited for: adds what came since the last call.
 assay_status_t assay_run_clock_read(assay_run_clock_t* c) ASSAY_MUST_USE;
 void assay_run_clock_reset(assay_run_clock_t* c);  // another run begins

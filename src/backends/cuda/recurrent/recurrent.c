@@ -1,4 +1,5 @@
-// LSTM, GRU and RNN (kernels/recurrent/recurrent.cu): the tactics, one by the format of what is multiplied.
+// LSTM, GRU and RNN (kernels/recurrent/recurrent.cu): the tactics, one by the format of what is
+// multiplied.
 #include "backends/cuda/recurrent/recurrent.h"
 
 #include "base/alloc.h"

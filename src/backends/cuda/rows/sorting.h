@@ -1,4 +1,5 @@
-// All elements of lines in order, as keys (kernels/rows/sort.cu): a bitonic network in several launches.
+// All elements of lines in order, as keys (kernels/rows/sort.cu): a bitonic network in several
+// launches.
 #ifndef ASSAY_BACKENDS_CUDA_ROWS_SORTING_H_
 #define ASSAY_BACKENDS_CUDA_ROWS_SORTING_H_
 

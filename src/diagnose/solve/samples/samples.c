@@ -8,40 +8,17 @@
 // are none, a quarter of the node's output. As many equations as unknowns are no test: where the
 // network is ill-conditioned such a constant leaves nothing on any sample that took part, and is
 // off on all others.
-//
-// Where the elements are too many for the equations, those of a weight may be off by a factor that
-// many of them share: each row's, each column's, or that of a block of rows in each column, as
-// weights of few bits have their scales. Those of a bias may be off by a number that the elements
-// of a gate share.
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "diagnose/solve/solve.h"
+#include "diagnose/solve/by_samples.h"
 
-enum { MAX_UNKNOWNS = 640, MAX_BLOCK = 4096, STEPS = 30 };
+enum { MAX_BLOCK = 4096, STEPS = 30 };
 
 // Golden's rounding grows on the way to the outputs: equations of the node itself count more.
 static const double WEIGHT_OF_OUTPUTS = 0.1;
-
-// The equations: what is there, over golden's size, less golden.
-typedef struct system {
-  const assay_solve_t* s;
-  size_t samples;         // others that take part
-  bool tests;             // a quarter of the node's output is kept for the test
-  int64_t n, m;           // unknowns; equations
-  assay_tensor_t* start;  // what the constant begins as; borrowed
-  // Which unknown an element shares, -1: it is known, and by how much it goes with it; NULL: it is
-  // its own.
-  const int64_t* shared;
-  const double* part;
-  double *now, *moved, *jacobian;  // [m], [m], [n][m]
-  double scale_of_want;
-  // What is being filled in.
-  double* to;
-  int64_t at;
-} system_t;
 
 // ---- equations ---------------------------------------------------------------------------------
 
@@ -54,7 +31,7 @@ static double rms_of(const assay_tensor_t* t) {
 static int64_t stride_of(const assay_tensor_t* t) { return t->size / MAX_BLOCK + 1; }
 
 static void see(void* user, const assay_tensor_t* got, const assay_tensor_t* golden) {
-  system_t* y = user;
+  assay_by_samples_t* y = user;
   const double scale = fmax(rms_of(golden), 1e-300);
   const bool fits = assay_tensor_alike(got, golden);
   for (int64_t i = 0; i < golden->size; i += stride_of(golden), y->at++) {
@@ -64,7 +41,7 @@ static void see(void* user, const assay_tensor_t* got, const assay_tensor_t* gol
   }
 }
 
-static void see_node(system_t* y, const assay_tensor_t* made) {
+static void see_node(assay_by_samples_t* y, const assay_tensor_t* made) {
   const assay_tensor_t* want = y->s->want;
   for (int64_t i = 0; i < want->size; i += stride_of(want)) {
     if (y->tests && assay_solve_tests(i)) continue;
@@ -82,7 +59,8 @@ static assay_repair_t repair_of(const assay_solve_t* s, assay_tensor_t* now) {
 
 // Fills in all equations with a constant, or counts them (to NULL). *out_fits false: it cannot be
 // evaluated.
-static assay_status_t fill(system_t* y, assay_tensor_t* constant, double* to, bool* out_fits) {
+static assay_status_t fill(assay_by_samples_t* y, assay_tensor_t* constant, double* to,
+                           bool* out_fits) {
   assay_tensor_t* made = NULL;
   const assay_repair_t r = repair_of(y->s, constant);
   y->to = to;
@@ -103,8 +81,10 @@ static double square_sum(const double* x, int64_t n) {
 }
 
 // Adds to an unknown: to its element, or to all that share it in proportion.
-static void add_to(const system_t* y, assay_tensor_t* x, const double* d, double part) {
-  for (int64_t i = 0; i < x->size; i++) {
+static void add_to(const assay_by_samples_t* y, assay_tensor_t* x, const double* d, double part) {
+  for (int64_t j = 0; y->open && j < y->n; j++)
+    assay_null_space_move(y->open, x, x, j, part * d[j]);
+  for (int64_t i = 0; !y->open && i < x->size; i++) {
     if (!y->shared)
       assay_f64(x)[i] += part * d[i];
     else if (y->shared[i] >= 0)
@@ -112,8 +92,12 @@ static void add_to(const system_t* y, assay_tensor_t* x, const double* d, double
   }
 }
 
-static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t* at, int64_t j,
-                      double step) {
+static void set_moved(const assay_by_samples_t* y, assay_tensor_t* x, const assay_tensor_t* at,
+                      int64_t j, double step) {
+  if (y->open) {
+    assay_null_space_move(y->open, x, at, j, step);
+    return;
+  }
   if (!y->shared) {
     assay_f64(x)[j] = assay_f64(at)[j] + step;
     return;
@@ -123,8 +107,9 @@ static void set_moved(const system_t* y, assay_tensor_t* x, const assay_tensor_t
 }
 
 // The differences that a step of an unknown makes. *out_shows: there are any.
-static assay_status_t take_column(system_t* y, assay_tensor_t* moved, const assay_tensor_t* x,
-                                  int64_t j, double step, bool* out_shows, bool* out_fits) {
+static assay_status_t take_column(assay_by_samples_t* y, assay_tensor_t* moved,
+                                  const assay_tensor_t* x, int64_t j, double step, bool* out_shows,
+                                  bool* out_fits) {
   double* column = y->jacobian + j * y->m;
   set_moved(y, moved, x, j, step);
   assay_status_t st = fill(y, moved, column, out_fits);
@@ -139,7 +124,8 @@ static assay_status_t take_column(system_t* y, assay_tensor_t* moved, const assa
 
 // One column for each unknown. What a small step does not show, as where a Relu gives 0, a large
 // one may. *out_fits false also where there is no time.
-static assay_status_t differentiate(system_t* y, assay_tensor_t* x, double until, bool* out_fits) {
+static assay_status_t differentiate(assay_by_samples_t* y, assay_tensor_t* x, double until,
+                                    bool* out_fits) {
   static const double LARGE = 3e4;
   const double step = 1e-5 * (y->shared ? 1 : fmax(rms_of(x), 1e-6));
   const double begun = assay_clock_seconds();
@@ -159,12 +145,29 @@ static assay_status_t differentiate(system_t* y, assay_tensor_t* x, double until
   return st;
 }
 
+// How many equations of the node itself there are.
+static int64_t own_equations(const assay_by_samples_t* y) {
+  return (y->s->want->size + stride_of(y->s->want) - 1) / stride_of(y->s->want);
+}
+
+// Whether outputs that go with the unknowns are more than these. Of what one sample leaves open its
+// own equations tell nothing, nor does an output that hangs on another branch.
+static bool is_determined(const assay_by_samples_t* y) {
+  int64_t tell = 0;
+  for (int64_t i = own_equations(y); i < y->m; i++) {
+    bool any = false;
+    for (int64_t j = 0; j < y->n && !any; j++) any = y->jacobian[j * y->m + i] != 0;
+    tell += any;
+  }
+  return 4 * tell >= 5 * y->n;
+}
+
 // ---- a step ------------------------------------------------------------------------------------
 
 // One step, with the ridge that leads nearest: where that is by much, no larger one is tried.
 // *out_left: squares that are left; *out_fits false: none leads nearer.
-static assay_status_t step(system_t* y, assay_tensor_t* x, double until, assay_solve_normal_t* z,
-                           double* out_left, bool* out_fits) {
+static assay_status_t step(assay_by_samples_t* y, assay_tensor_t* x, double until,
+                           assay_solve_normal_t* z, double* out_left, bool* out_fits) {
   static const double RIDGES[] = {1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6,
                                   1e-5,  1e-4,  1e-3,  1e-2, 0.1,  1,    10};
   static const double NEARER = 0.95, MUCH = 0.1;
@@ -172,6 +175,7 @@ static assay_status_t step(system_t* y, assay_tensor_t* x, double until, assay_s
   const double before = square_sum(y->now, y->m);
   *out_left = before;
   ASSAY_TRY(differentiate(y, x, until, out_fits));
+  if (*out_fits && y->open) *out_fits = is_determined(y);
   if (!*out_fits) return NULL;
   assay_solve_set_normal(y->n, y->m, y->jacobian, y->now, z);
   assay_status_t st = NULL;
@@ -198,7 +202,7 @@ static assay_status_t step(system_t* y, assay_tensor_t* x, double until, assay_s
   return st;
 }
 
-static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline,
+static assay_status_t run_steps(assay_by_samples_t* y, assay_tensor_t* x, double deadline,
                                 assay_solve_normal_t* z, bool* out_solved) {
   // RMS that is left of the equations at most: golden's own rounding, as it goes through a network.
   static const double NOTHING = 3e-6;
@@ -210,19 +214,24 @@ static assay_status_t run_steps(system_t* y, assay_tensor_t* x, double deadline,
     if (!fits || sqrt(left / (double)y->m) < 0.01 * NOTHING) break;
   }
   left = square_sum(y->now, y->m);
-  *out_solved = left < 1e-4 * start && sqrt(left / (double)y->m) <= NOTHING;
+  *out_solved = (y->refines || left < 1e-4 * start) && sqrt(left / (double)y->m) <= NOTHING;
   return NULL;
 }
 
 // ---- the constant ------------------------------------------------------------------------------
 
 // Whether the places that were kept for the test are as they have to be.
-static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* out) {
+static const double FORETOLD = 0.03;  // of what a sample lacks that took no part
+
+static assay_status_t passes_test(const assay_by_samples_t* y, assay_tensor_t* x, bool* out) {
   assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
   assay_tensor_t* made = NULL;
   double left = 0, before = 0;
   const assay_repair_t r = repair_of(y->s, x);
+  if (y->refines) return *out = true, NULL;
   ASSAY_TRY(assay_holdout_ask(y->s->holdout, y->samples, &r, &said));
+  // What is known of a weight by few samples is not known well, until all have taken part.
+  if (y->open) return *out = assay_holdout_left(y->s->holdout) <= FORETOLD, NULL;
   *out = said == ASSAY_HOLDOUT_HOLDS || said == ASSAY_HOLDOUT_NEAR;
   if (!y->tests || said == ASSAY_HOLDOUT_FAILS) return NULL;
   ASSAY_TRY(assay_solve_evaluate(y->s, x, &made));
@@ -238,13 +247,20 @@ static assay_status_t passes_test(const system_t* y, assay_tensor_t* x, bool* ou
   return NULL;
 }
 
-static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadline, bool* out) {
+// Whether there are enough equations.
+static bool has_enough(const assay_by_samples_t* y) {
+  if (y->open) return 4 * (y->m - own_equations(y)) >= 5 * y->n;
+  return y->m >= (y->shared ? y->n : y->n / 2);
+}
+
+static assay_status_t solve_system(assay_by_samples_t* y, assay_tensor_t* x, double deadline,
+                                   bool* out) {
   assay_solve_normal_t z = {0};
   bool fits = false;
   *out = false;
   ASSAY_TRY(fill(y, x, NULL, &fits));
   y->m = y->at;
-  if (!fits || y->m < (y->shared ? y->n : y->n / 2)) return NULL;
+  if (!fits || !has_enough(y)) return NULL;
   assay_status_t st = assay_new_array((size_t)y->m, sizeof *y->now, &y->now);
   if (!st) st = assay_new_array((size_t)y->m, sizeof *y->moved, &y->moved);
   if (!st) st = assay_new_array((size_t)(y->m * y->n), sizeof *y->jacobian, &y->jacobian);
@@ -266,10 +282,11 @@ static assay_status_t solve_system(system_t* y, assay_tensor_t* x, double deadli
 }
 
 // From what the constant is. *out NULL: it does not hold.
-static assay_status_t solve_from(system_t* y, double deadline, assay_tensor_t** out) {
+assay_status_t assay_by_samples_solve(assay_by_samples_t* y, double deadline,
+                                      assay_tensor_t** out) {
   assay_tensor_t* x = NULL;
   bool solved = false;
-  if (y->n < 1 || y->n > MAX_UNKNOWNS) return NULL;
+  if (y->n < 1 || y->n > ASSAY_BY_SAMPLES_UNKNOWNS) return NULL;
   ASSAY_TRY(assay_tensor_copy(y->start, &x));
   assay_status_t st = solve_system(y, x, deadline, &solved);
   y->now = y->moved = y->jacobian = NULL;
@@ -281,94 +298,12 @@ static assay_status_t solve_from(system_t* y, double deadline, assay_tensor_t** 
   return st;
 }
 
-// ---- factors that elements share ---------------------------------------------------------------
-
-// A weight as a matrix; blocks of its rows, each with a factor for each column or for all of them.
-typedef struct sharing {
-  int64_t blocks;
-  bool by_column, turned;  // turned: what is said of rows holds for columns
-  bool adds;               // a number, not a factor
-} sharing_t;
-
-// How many unknowns a sharing has; 0: it is none of this weight.
-static int64_t share(const assay_tensor_t* w, const sharing_t* k, int64_t* shared) {
-  const int64_t rows = w->rank > 1 ? w->dims[0] : 1, columns = rows ? w->size / rows : 0;
-  if (k->adds ? rows > 2 : w->rank < 2) return 0;
-  const int64_t along = k->turned ? columns : rows, across = k->turned ? rows : columns;
-  const int64_t blocks = k->blocks ? k->blocks : along;
-  if (!along || !across || along % blocks != 0 || blocks > along) return 0;
-  for (int64_t i = 0; i < w->size; i++) {
-    const int64_t a = k->turned ? i % columns : i / columns;
-    const int64_t b = k->turned ? i / columns : i % columns;
-    const int64_t block = a / (along / blocks);
-    shared[i] = k->by_column ? block * across + b : block;
-  }
-  return k->by_column ? blocks * across : blocks;
-}
-
-static assay_status_t solve_shared(const system_t* like, double deadline, assay_tensor_t** out) {
-  // Gates: of RNN, GRU, LSTM with its two biases, of both directions.
-  static const sharing_t SHARINGS[] = {
-      {1, false, true, true},   {3, false, true, true},   {4, false, true, true},
-      {6, false, true, true},   {8, false, true, true},   {8, true, true, true},
-      {0, false, false, false}, {0, false, true, false},  {2, true, false, false},
-      {2, true, true, false},   {4, true, false, false},  {4, true, true, false},
-      {8, true, false, false},  {8, true, true, false},   {3, true, false, false},
-      {3, true, true, false},   {16, true, false, false}, {16, true, true, false}};
-  assay_tensor_t *w = like->s->in[like->s->input], *part = NULL;
-  int64_t* shared = NULL;
-  if (!w->rank) return NULL;
-  ASSAY_TRY(assay_tensor_copy(w, &part));
-  assay_status_t st = assay_new_array((size_t)w->size, sizeof *shared, &shared);
-  for (size_t i = 0; !st && !*out && i < sizeof SHARINGS / sizeof *SHARINGS; i++) {
-    system_t y = *like;
-    y.n = share(w, &SHARINGS[i], shared);
-    y.shared = shared;
-    y.part = assay_f64(part);
-    for (int64_t k = 0; k < w->size; k++)
-      assay_f64(part)[k] = SHARINGS[i].adds ? 1 : assay_f64(w)[k];
-    // As many unknowns as elements are those that were tried before.
-    if (y.n < w->size && assay_clock_seconds() < deadline) st = solve_from(&y, deadline, out);
-  }
-  assay_free(shared);
-  assay_tensor_release(part);
-  return st;
-}
-
-assay_status_t assay_solve_samples(const assay_solve_t* s, bool shares, double deadline,
-                                   assay_tensor_t** out) {
+assay_by_samples_t assay_by_samples_of(const assay_solve_t* s) {
   const size_t others = assay_holdout_count(s->holdout);
-  system_t y = {.s = s,
-                .samples = others ? others - 1 : 0,
-                .tests = others == 0,
-                .n = s->in[s->input]->size,
-                .start = s->in[s->input],
-                .scale_of_want = fmax(rms_of(s->want), 1e-300)};
-  *out = NULL;
-  return shares ? solve_shared(&y, deadline, out) : solve_from(&y, deadline, out);
-}
-
-assay_status_t assay_solve_unknown(const assay_solve_t* s, assay_tensor_t* start,
-                                   const bool* unknown, double deadline, assay_tensor_t** out) {
-  const size_t others = assay_holdout_count(s->holdout);
-  system_t y = {.s = s,
-                .samples = others ? others - 1 : 0,
-                .tests = others == 0,
-                .start = start,
-                .scale_of_want = fmax(rms_of(s->want), 1e-300)};
-  int64_t* shared = NULL;
-  double* part = NULL;
-  *out = NULL;
-  assay_status_t st = assay_new_array((size_t)start->size, sizeof *shared, &shared);
-  if (!st) st = assay_new_array((size_t)start->size, sizeof *part, &part);
-  for (int64_t i = 0; !st && i < start->size; i++) {
-    shared[i] = unknown[i] ? y.n++ : -1;
-    part[i] = fmax(rms_of(start), 1e-6);
-  }
-  y.shared = shared;
-  y.part = part;
-  if (!st) st = solve_from(&y, deadline, out);
-  assay_free(shared);
-  assay_free(part);
-  return st;
+  return (assay_by_samples_t){.s = s,
+                              .samples = others ? others - 1 : 0,
+                              .tests = others == 0,
+                              .n = s->in[s->input]->size,
+                              .start = s->in[s->input],
+                              .scale_of_want = fmax(rms_of(s->want), 1e-300)};
 }
