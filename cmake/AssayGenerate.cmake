@@ -63,7 +63,7 @@ endfunction()
 function(assay_generate_backends target)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/cuda/kernels/*"
        "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.h" "${PROJECT_SOURCE_DIR}/src/backends/vmath/*.inc"
-       "${PROJECT_SOURCE_DIR}/src/backends/layers/*.inc")
+       "${PROJECT_SOURCE_DIR}/src/backends/layers/*.inc" "${PROJECT_SOURCE_DIR}/src/ops/quant/*.inc")
   add_custom_command(
     OUTPUT "${ASSAY_GENERATED}/backends/kernels.inc"
     COMMAND "${ASSAY_PYTHON}" "${PROJECT_SOURCE_DIR}/scripts/embed_kernels.py" "${ASSAY_GENERATED}/backends/kernels.inc"

@@ -2,7 +2,7 @@
 // quantized models (odd channels, depthwise, strides, dilations, padding with zero points, extreme
 // weights, activations of one and of several nodes, residuals, joins and slices around quantizers),
 // and the account finds nothing wrong with either. Which models are tried is told by their seeds:
-//   backends_test_int8_layers [FIRST_SEED [COUNT]]
+//   backends_test_int8_layers [FIRST_SEED [COUNT [TARGET]]]   TARGET: in place of the CPU
 #include <stdlib.h>
 
 #include "account/account.h"
@@ -15,6 +15,7 @@
 
 static uint64_t first_seed = 1;
 static uint64_t n_seeds = 60;
+static const char* target = "cpu";
 
 // ---- making models ------------------------------------------------------------------------------
 
@@ -423,7 +424,7 @@ static assay_model_t* make_model(uint64_t seed, assay_tensor_t** in) {
 
 typedef struct outcome {
   assay_tensor_t* out[2];
-  size_t n_out, by_emu, int8_layers;
+  size_t n_out, by_emu, by_host, int8_layers;
 } outcome_t;
 
 static void run_model(uint64_t seed, assay_model_t* m, const char* backend, assay_tensor_t* in,
@@ -443,8 +444,13 @@ static void run_model(uint64_t seed, assay_model_t* m, const char* backend, assa
   const assay_layers_t* layers = assay_plan_layers(plan);
   for (size_t i = 0; i < layers->n_layers; i++) {
     const bool emu = strcmp(assay_executor_tactic(e, i), "emu") == 0;
+    const bool host = strncmp(assay_executor_tactic(e, i), "host", 4) == 0;
     r->int8_layers += layers->layers[i].int8 != NULL;
     r->by_emu += layers->layers[i].int8 && emu;
+    r->by_host += layers->layers[i].int8 && host;
+    if (host && layers->layers[i].int8)
+      print_message("seed %llu: layer '%s' by the host\n", (unsigned long long)seed,
+                    layers->layers[i].name);
     const bool fell_back = layers->layers[i].int8 && emu && strcmp(backend, "cpu") == 0;
     if (fell_back && !layers->layers[i].int8->anchor)  // any CPU has kernels for these
       fail_msg("seed %llu: pointwise layer '%s' by emu", (unsigned long long)seed,
@@ -486,35 +492,41 @@ static void check_account(uint64_t seed, assay_model_t* m, const char* backend,
   assay_plan_destroy(plan);
 }
 
-static void emu_and_cpu_give_the_same_bits(void** state) {
+static void emu_and_target_give_the_same_bits(void** state) {
   (void)state;
-  size_t layers = 0, by_emu = 0;
+  size_t layers = 0, by_emu = 0, by_host = 0;
   for (uint64_t seed = first_seed; seed < first_seed + n_seeds; seed++) {
     assay_tensor_t* in = NULL;
     assay_model_t* m = make_model(seed, &in);
-    outcome_t emu, cpu;
+    outcome_t emu, got;
     run_model(seed, m, "emu", in, &emu);
-    run_model(seed, m, "cpu", in, &cpu);
+    run_model(seed, m, target, in, &got);
     for (size_t i = 0; i < emu.n_out; i++) {
-      if (!same_bits(emu.out[i], cpu.out[i]))
+      if (!same_bits(emu.out[i], got.out[i]))
         fail_msg("seed %llu: output %zu differs", (unsigned long long)seed, i);
       assay_tensor_release(emu.out[i]);
-      assay_tensor_release(cpu.out[i]);
+      assay_tensor_release(got.out[i]);
     }
-    layers += cpu.int8_layers;
-    by_emu += cpu.by_emu;
+    layers += got.int8_layers;
+    by_emu += got.by_emu;
+    by_host += got.by_host;
     check_account(seed, m, "emu", in);
-    check_account(seed, m, "cpu", in);
+    check_account(seed, m, target, in);
     assay_tensor_release(in);
     assay_model_release(m);
   }
-  print_message("%zu int8 layers, %zu of them by the emulated engine\n", layers, by_emu);
+  print_message("%zu int8 layers, %zu of them by the emulated engine, %zu by a GPU's host\n",
+                layers, by_emu, by_host);
+  assert_true(by_host * 10 <= layers);
   assert_true(layers > n_seeds);
 }
 
 int main(int argc, char** argv) {
   if (argc > 1) first_seed = strtoull(argv[1], NULL, 10);
   if (argc > 2) n_seeds = strtoull(argv[2], NULL, 10);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(emu_and_cpu_give_the_same_bits)};
+  if (argc > 3) target = argv[3];
+  const char* platform = getenv("ASSAY_TEST_LIBCUDA");
+  if (strcmp(target, "cuda") == 0) setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(emu_and_target_give_the_same_bits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ typedef struct assay_int8_source {
 
 // One step of the pointwise part, over registers: first the sources, then one a step.
 typedef struct assay_int8_step {
-  int function;  // in the table of int8_epilogue.c
+  int function;  // a row of int8_steps.inc
   int a, b;      // b -1: none
   double p[2];
 } assay_int8_step_t;
@@ -148,5 +148,6 @@ bool assay_int8_table(const assay_int8_t* q, void* out);
 // node's first two inputs, or only the first.
 int assay_int8_function(const assay_node_t* node, double p[2], bool* out_binary);
 int assay_int8_function_named(const char* name);
+const char* assay_int8_function_name(int function);
 
 #endif  // ASSAY_OPS_QUANT_INT8_H_

@@ -23,56 +23,20 @@ static inline double limited(double x, double min, double max) {
   const double above = x < min ? min : x;
   return above > max ? max : above;
 }
+#define INT8_LIMITED(x, min, max) limited(x, min, max)
 
-#define UNARY(name, expression)                                                        \
-  WIDE static void name(int64_t n, const double* restrict a, const double* restrict b, \
-                        const double* restrict p, double* restrict y) {                \
-    (void)b, (void)p;                                                                  \
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                              \
-      const double x = a[i];                                                           \
-      y[i] = expression;                                                               \
-    }                                                                                  \
+#define INT8_STEP(name, binary, a0, d0, a1, d1, expression)                                   \
+  WIDE static void step_##name(int64_t n, const double* restrict a, const double* restrict b, \
+                               const double* restrict p, double* restrict y) {                \
+    (void)b, (void)p;                                                                         \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                     \
+      const double x = a[i], z = (binary) ? b[i] : 0;                                         \
+      (void)z;                                                                                \
+      y[i] = expression;                                                                      \
+    }                                                                                         \
   }
-#define BINARY(name, expression)                                                       \
-  WIDE static void name(int64_t n, const double* restrict a, const double* restrict b, \
-                        const double* restrict p, double* restrict y) {                \
-    (void)p;                                                                           \
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                              \
-      const double x = a[i], z = b[i];                                                 \
-      y[i] = expression;                                                               \
-    }                                                                                  \
-  }
-
-BINARY(add, x + z)
-BINARY(sub, x - z)
-BINARY(mul, (x * z))
-BINARY(quotient, x / z)
-BINARY(larger, x != x ? x : z != z ? z : x > z ? x : z)
-BINARY(smaller, x != x ? x : z != z ? z : x < z ? x : z)
-BINARY(sloped, x < 0 ? z * x : x)
-UNARY(identity, x)
-UNARY(negative, -x)
-UNARY(absolute, fabs(x))
-UNARY(reciprocal, 1 / x)
-UNARY(root, sqrt(x))
-UNARY(exponential, int8_exp(x))
-UNARY(error_function, int8_erf(x))
-UNARY(hyperbolic_tangent, int8_tanh(x))
-UNARY(sigmoid, int8_sigmoid(x))
-UNARY(softplus, int8_softplus(x))
-UNARY(silu, int8_silu(x))
-UNARY(mish, int8_mish(x))
-UNARY(gelu, int8_gelu(x))
-UNARY(gelu_tanh, int8_gelu_tanh(x))
-UNARY(swish, int8_finite(x) * int8_sigmoid(p[0] * x))
-UNARY(relu, x < 0 ? 0 : x)
-UNARY(clip, limited(x, p[0], p[1]))
-UNARY(leaky_relu, x < 0 ? p[0] * x : x)
-UNARY(thresholded, x > p[0] ? x : x != x ? x : 0)
-UNARY(hard_sigmoid, limited(p[0] * x + p[1], 0, 1))
-UNARY(hard_swish, x <= -3 ? -0.0 : x >= 3 ? x : x * limited(0x1.555556p-3 * x + 0.5, 0, 1))
-UNARY(elu, x < 0 ? p[0] * int8_expm1(x) : x)
-UNARY(softsign, x / (1 + fabs(x)))
+#include "ops/quant/int8_steps.inc"
+#undef INT8_STEP
 
 typedef struct known {
   const char* op;  // of ai.onnx; a name in lower case: made of several nodes
@@ -85,38 +49,14 @@ typedef struct known {
 } known_t;
 
 static const known_t functions[] = {
-    {"Add", add, true, {{0}}},
-    {"Sub", sub, true, {{0}}},
-    {"Mul", mul, true, {{0}}},
-    {"Div", quotient, true, {{0}}},
-    {"Max", larger, true, {{0}}},
-    {"Min", smaller, true, {{0}}},
-    {"PRelu", sloped, true, {{0}}},
-    {"Identity", identity, false, {{0}}},
-    {"Neg", negative, false, {{0}}},
-    {"Abs", absolute, false, {{0}}},
-    {"Reciprocal", reciprocal, false, {{0}}},
-    {"Sqrt", root, false, {{0}}},
-    {"Exp", exponential, false, {{0}}},
-    {"Erf", error_function, false, {{0}}},
-    {"Tanh", hyperbolic_tangent, false, {{0}}},
-    {"Sigmoid", sigmoid, false, {{0}}},
-    {"Softplus", softplus, false, {{0}}},
-    {"Softsign", softsign, false, {{0}}},
-    {"silu", silu, false, {{0}}},
-    {"Mish", mish, false, {{0}}},
-    {"Gelu", gelu, false, {{0}}},
-    {"gelu_tanh", gelu_tanh, false, {{0}}},
-    {"Swish", swish, false, {{"alpha", 1}}},
-    {"Relu", relu, false, {{0}}},
-    {"Clip", clip, false, {{0}}},
-    {"LeakyRelu", leaky_relu, false, {{"alpha", 0x1.47ae14p-7}}},
-    {"ThresholdedRelu", thresholded, false, {{"alpha", 1}}},
-    {"HardSigmoid", hard_sigmoid, false, {{"alpha", 0x1.99999ap-3}, {"beta", 0.5}}},
-    {"HardSwish", hard_swish, false, {{0}}},
-    {"Elu", elu, false, {{"alpha", 1}}},
+#define INT8_STEP(name, binary, a0, d0, a1, d1, expression) \
+  {#name, step_##name, binary, {{a0, d0}, {a1, d1}}},
+#include "ops/quant/int8_steps.inc"
+#undef INT8_STEP
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+const char* assay_int8_function_name(int function) { return functions[function].op; }
 
 int assay_int8_function_named(const char* name) {
   for (int i = 0; i < FUNCTIONS; i++)

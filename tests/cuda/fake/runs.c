@@ -132,13 +132,11 @@ static void fail_block(run_t* r, const char* format, ...) {
 }
 
 const char* op_name(fake_warp_op_t op) {
-  static const char* const names[] = {"SYNC_WARP",     "shuffle",
-                                      "shuffle_xor",   "shuffle_up",
-                                      "shuffle_down",  "ballot",
-                                      "match_lanes",   "mma_f16",
-                                      "mma_bf16",      "mma_tf32",
-                                      "mma_s8",        "mma_u8s8",
-                                      "load_matrices", "load_matrices_transposed"};
+  static const char* const names[] = {
+      "SYNC_WARP",    "shuffle",  "shuffle_xor",   "shuffle_up",
+      "shuffle_down", "ballot",   "match_lanes",   "mma_f16",
+      "mma_bf16",     "mma_tf32", "mma_s8",        "mma_u8s8",
+      "mma_s8u8",     "mma_u8",   "load_matrices", "load_matrices_transposed"};
   return names[op];
 }
 
@@ -178,7 +176,7 @@ static void meet(run_t* r, int low, int high) {
   int first = low;
   while (r->fibers[first].state != AT_WARP) first++;
   const fiber_t* f = &r->fibers[first];
-  if (f->op >= FAKE_MMA_F16 && f->op <= FAKE_MMA_U8S8)
+  if (f->op >= FAKE_MMA_F16 && f->op <= FAKE_MMA_U8)
     warp_mma(&r->fibers[low], (f->turn - 1) & 1, f->op);
   if (f->op == FAKE_SYNC_WARP) r->warp_epochs[low / FAKE_WARP]++;
   for (int t = low; t < high; t++)

@@ -124,15 +124,16 @@ static void multiply_floats(fiber_t* warp, unsigned slot, format_t f, int k, int
     }
 }
 
-static void multiply_integers(fiber_t* warp, unsigned slot, bool is_unsigned) {
+static int32_t integer(uint32_t x, bool is_unsigned) {
+  return is_unsigned ? (int32_t)(uint8_t)x : (int32_t)(int8_t)x;
+}
+
+static void multiply_integers(fiber_t* warp, unsigned slot, bool a_unsigned, bool b_unsigned) {
   enum { K = 32 };
   int32_t a[M][K], b[N][K];
   for (int i = 0; i < K; i++) {
-    for (int r = 0; r < M; r++) {
-      const uint32_t x = element_a(warp, slot, r, i, 4);
-      a[r][i] = is_unsigned ? (int32_t)(uint8_t)x : (int32_t)(int8_t)x;
-    }
-    for (int c = 0; c < N; c++) b[c][i] = (int8_t)element_b(warp, slot, c, i, 4);
+    for (int r = 0; r < M; r++) a[r][i] = integer(element_a(warp, slot, r, i, 4), a_unsigned);
+    for (int c = 0; c < N; c++) b[c][i] = integer(element_b(warp, slot, c, i, 4), b_unsigned);
   }
   for (int r = 0; r < M; r++)
     for (int c = 0; c < N; c++) {
@@ -151,5 +152,6 @@ void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op) {
   else if (op == FAKE_MMA_TF32)
     multiply_floats(warp, slot, tf32, 8, 1);
   else
-    multiply_integers(warp, slot, op == FAKE_MMA_U8S8);
+    multiply_integers(warp, slot, op == FAKE_MMA_U8S8 || op == FAKE_MMA_U8,
+                      op == FAKE_MMA_S8U8 || op == FAKE_MMA_U8);
 }

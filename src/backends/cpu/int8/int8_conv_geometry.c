@@ -1,32 +1,9 @@
 // Geometry of int8 contractions, and what is due to their sums for the zero point of x.
 #include "backends/cpu/int8/int8_conv_geometry.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 
 // ---- convolutions -------------------------------------------------------------------------------
-
-assay_status_t int8_conv_read(const int8_job_t* j, assay_conv_t* out, bool* out_fits) {
-  assay_tensor_t x = {.kind = ASSAY_KIND_TENSOR, .rank = j->x->rank, .size = j->x->size};
-  assay_tensor_t w = {.kind = ASSAY_KIND_TENSOR, .rank = j->rank, .size = j->n_weights};
-  memcpy(x.dims, j->x->dims, (size_t)x.rank * sizeof *x.dims);
-  memcpy(w.dims, j->dims, (size_t)w.rank * sizeof *w.dims);
-  ASSAY_TRY(assay_conv_read(j->anchor, &x, &w, NULL, false, out));
-  *out_fits = out->n * out->m * out->out_size == j->l->out[0].size;
-  return NULL;
-}
-
-assay_status_t int8_transposed_read(const int8_job_t* j, assay_conv_transpose_t* out,
-                                    bool* out_fits) {
-  assay_tensor_t x = {.kind = ASSAY_KIND_TENSOR, .rank = j->x->rank, .size = j->x->size};
-  assay_tensor_t w = {.kind = ASSAY_KIND_TENSOR, .rank = j->rank, .size = j->n_weights};
-  memcpy(x.dims, j->x->dims, (size_t)x.rank * sizeof *x.dims);
-  memcpy(w.dims, j->dims, (size_t)w.rank * sizeof *w.dims);
-  ASSAY_TRY(assay_conv_transpose_read(j->anchor, &x, &w, NULL, j->anchor->op->since, out));
-  *out_fits = out->n * out->m * out->out_size == j->l->out[0].size;
-  return NULL;
-}
 
 // The taps of one axis that lie inside the image, and which outputs have the same ones.
 typedef struct axis_classes {
@@ -116,31 +93,6 @@ assay_status_t int8_conv_taps(int8_kernel_t* k, const int8_job_t* j, const assay
 }
 
 // ---- products -----------------------------------------------------------------------------------
-
-// Dimensions in front of the last two that are alike, or 1 in all of the weights.
-bool int8_product_read(const int8_job_t* j, int8_product_t* out) {
-  const assay_operand_t *x = j->x, *y = &j->l->out[0];
-  const bool gemm = int8_is(j->anchor, "Gemm");
-  if (gemm && assay_attr_i64(j->anchor, "transA", 0)) return false;
-  if (x->rank < 1 || j->rank < 2 || y->rank < 2 || !x->size) return false;
-  int8_product_t p = {.batch = 1, .swapped = gemm && assay_attr_i64(j->anchor, "transB", 0)};
-  p.k = x->dims[x->rank - 1];
-  p.n = j->dims[j->rank - (p.swapped ? 2 : 1)];
-  if (j->dims[j->rank - (p.swapped ? 1 : 2)] != p.k) return false;
-  p.shared = assay_dims_product(j->dims, 0, j->rank - 2) == 1;
-  if (p.shared) {
-    p.m = x->size / p.k;
-  } else {
-    if (x->rank != j->rank) return false;
-    p.m = x->dims[x->rank - 2];
-    for (int i = 0; i < x->rank - 2; i++) {
-      if (x->dims[i] != j->dims[i]) return false;
-      p.batch *= x->dims[i];
-    }
-  }
-  *out = p;
-  return y->dims[y->rank - 1] == p.n && p.batch * p.m * p.n == y->size;
-}
 
 assay_status_t int8_product_taps(int8_kernel_t* k, const int8_job_t* j, const int8_product_t* p,
                                  bool* out_ok) {

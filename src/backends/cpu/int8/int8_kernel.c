@@ -7,180 +7,8 @@
 #include "backends/cpu/scratch.h"
 #include "base/alloc.h"
 #include "base/target.h"
-#include "ops/math/pointwise.h"
 
 enum { TILE = ASSAY_INT8_TILE, CHUNK = 8192, ALIGNMENT = 64 };
-
-bool int8_is(const assay_node_t* n, const char* op_type) {
-  return !*n->domain && strcmp(n->op_type, op_type) == 0;
-}
-
-bool int8_is_conv(const assay_node_t* n) {
-  return int8_is(n, "Conv") || int8_is(n, "ConvInteger") || strcmp(n->op_type, "QLinearConv") == 0;
-}
-
-bool int8_is_product(const assay_node_t* n) {
-  return int8_is(n, "MatMul") || int8_is(n, "Gemm") || int8_is(n, "MatMulInteger") ||
-         int8_is(n, "QLinearMatMul");
-}
-
-// ---- reading a layer ----------------------------------------------------------------------------
-
-static bool is_8bit(assay_type_t t) { return t == ASSAY_TYPE_INT8 || t == ASSAY_TYPE_UINT8; }
-
-void int8_job_close(int8_job_t* j) {
-  assay_arena_destroy(j->arena);
-  assay_free(j->weights);
-  *j = (int8_job_t){0};
-}
-
-// Weights less their zero points; they lie as [outer][channels][inner].
-static assay_status_t center(int8_job_t* j, const assay_tensor_t* t, const int32_t* zeros,
-                             int64_t n_zeros) {
-  assay_tensor_t* wide = NULL;
-  ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)(uintptr_t)t, &wide));
-  assay_status_t st = assay_new_array((size_t)t->size, sizeof *j->weights, &j->weights);
-  const int64_t n = j->dims[j->weight_axis];
-  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
-  int64_t min = 0, max = 0;
-  j->n_weights = t->size;
-  for (int64_t run = 0; !st && run < t->size / inner; run++) {
-    const int64_t zero = zeros[n_zeros > 1 ? run % n : 0];
-    for (int64_t i = run * inner; i < (run + 1) * inner; i++) {
-      const int64_t w = assay_i64(wide)[i] - zero;
-      j->weights[i] = (int16_t)w;
-      min = w < min ? w : min;
-      max = w > max ? w : max;
-    }
-  }
-  j->fits_int8 = min >= -128 && max <= 127;
-  assay_tensor_release(wide);
-  return st;
-}
-
-// Whether no sum of products of any input, nor one that leaves out the zero point of x, passes
-// int32.
-static assay_status_t sums_fit(const int8_job_t* j, bool* out_fit) {
-  int64_t* size = NULL;
-  const int64_t n = j->dims[j->weight_axis];
-  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
-  ASSAY_TRY(assay_new_array((size_t)n, sizeof *size, &size));
-  for (int64_t run = 0, c = 0; run < j->n_weights / inner; run++, c = c + 1 < n ? c + 1 : 0)
-    for (int64_t i = run * inner; i < (run + 1) * inner; i++)
-      size[c] += j->weights[i] < 0 ? -j->weights[i] : j->weights[i];
-  *out_fit = true;
-  for (int64_t c = 0; c < n; c++) {
-    int64_t max = size[c] * 255 * 2;
-    const int64_t bias = j->q && j->q->bias ? j->q->bias[c] : 0;
-    max += bias < 0 ? -bias : bias;
-    *out_fit &= max <= INT32_MAX;
-  }
-  assay_free(size);
-  return NULL;
-}
-
-// The zero point of ConvInteger and MatMulInteger: one number, known or not.
-static bool integer_zero(const int8_job_t* j, size_t i, int32_t* out, int* out_input) {
-  const assay_node_t* n = j->anchor;
-  *out = 0;
-  *out_input = -1;
-  if (i >= n->n_inputs || !n->inputs[i]) return true;
-  const assay_operand_t* o = assay_sized_input(j->l, n->inputs[i]);
-  if (!o || o->size != 1 || !is_8bit(o->type)) return false;
-  if (!o->constant) {
-    *out_input = (int)(o - j->l->in);
-    return true;
-  }
-  const assay_tensor_t* t = o->constant;
-  if (t->store == ASSAY_STORE_I64)
-    *out = (int32_t)assay_i64(t)[0];
-  else if (o->type == ASSAY_TYPE_INT8)
-    *out = *(const int8_t*)t->data;
-  else
-    *out = *(const uint8_t*)t->data;
-  return true;
-}
-
-static assay_status_t open_integer(int8_job_t* j, bool* out_is) {
-  const assay_node_t* n = j->anchor;
-  int dynamic;
-  *out_is = false;
-  j->x = assay_sized_input(j->l, n->inputs[0]);
-  j->w = assay_sized_input(j->l, n->inputs[1]);
-  if (!j->x || !j->w || !is_8bit(j->x->type) || !is_8bit(j->w->type) ||
-      j->l->out[0].type != ASSAY_TYPE_INT32 || !integer_zero(j, 2, &j->zero_x, &j->zero_input) ||
-      !integer_zero(j, 3, &j->zero_w, &dynamic) || dynamic >= 0)
-    return NULL;
-  if (j->zero_input >= 0) j->zero_type = j->l->in[j->zero_input].type;
-  j->x_type = j->x->type;
-  j->w_type = j->w->type;
-  *out_is = true;
-  return NULL;
-}
-
-// With what is said about the layer in ops/quant/int8.h.
-static assay_status_t open_described(int8_job_t* j, bool* out_is) {
-  const assay_layer_t* layer = j->l->layer;
-  assay_int8_t* own = NULL;
-  assay_tensor_t* weights = NULL;
-  *out_is = false;
-  if (!layer->int8) {
-    const char* op = layer->nodes[0]->op_type;
-    if (layer->n_nodes != 1 || strncmp(op, "QLinear", 7) != 0) return NULL;
-    if (layer->format != ASSAY_FORMAT_FP32) return NULL;
-    ASSAY_TRY(assay_arena_create(&j->arena));
-    ASSAY_TRY(assay_int8_read(j->arena, layer->nodes, 1, &own, &weights));
-    assay_tensor_release(weights);  // QLinear operators quantize none
-  }
-  j->q = own ? own : layer->int8;
-  if (!j->q || !j->q->anchor) return NULL;
-  j->anchor = j->q->anchor;
-  j->x = assay_sized_input(j->l, j->q->x.value);
-  j->w = j->q->w.value ? assay_sized_input(j->l, j->q->w.value) : NULL;
-  j->x_type = j->q->x.type;
-  j->w_type = j->q->w.type;
-  j->zero_x = j->q->x.zeros[0];
-  j->zero_w = j->q->w.zeros[0];
-  *out_is = j->x && j->x->type == j->x_type && (j->w || j->q->w.constant);
-  return NULL;
-}
-
-static int axis_of(const int8_job_t* j) {
-  if (int8_is_conv(j->anchor)) return 0;
-  if (int8_is(j->anchor, "ConvTranspose")) return 1;
-  return int8_is(j->anchor, "Gemm") && assay_attr_i64(j->anchor, "transB", 0) ? 0 : j->rank - 1;
-}
-
-static assay_status_t read_weights(int8_job_t* j, bool* out_is) {
-  const assay_tensor_t* t = j->q ? j->q->w.constant : j->w->constant;
-  const int32_t* zeros = j->q ? j->q->w.zeros : &j->zero_w;
-  const int64_t n_zeros = j->q ? j->q->w.n_zeros : 1;
-  if (t && (t->rank < 2 || t->rank > ASSAY_KERNEL_RANK || !t->size)) return *out_is = false, NULL;
-  j->rank = t ? t->rank : j->w->rank;
-  if (j->rank < 2) return *out_is = false, NULL;
-  memcpy(j->dims, t ? t->dims : j->w->dims, (size_t)j->rank * sizeof *j->dims);
-  j->weight_axis = axis_of(j);
-  const int64_t group =
-      int8_is(j->anchor, "ConvTranspose") ? assay_attr_i64(j->anchor, "group", 1) : 1;
-  j->channels = j->dims[j->weight_axis] * group;
-  if (!t) return NULL;
-  ASSAY_TRY(center(j, t, zeros, n_zeros));
-  return sums_fit(j, out_is);
-}
-
-assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool* out_is) {
-  int8_job_t j = {.l = l, .zero_input = -1, .anchor = l->layer->nodes[0]};
-  *out_is = false;
-  if (l->n_out != 1 || !l->out[0].value || !l->out[0].size || l->out[0].rank < 2) return NULL;
-  const bool integer = l->layer->n_nodes == 1 &&
-                       (int8_is(j.anchor, "ConvInteger") || int8_is(j.anchor, "MatMulInteger"));
-  assay_status_t st = integer ? open_integer(&j, out_is) : open_described(&j, out_is);
-  if (!st && *out_is && (!j.x->size || j.x->rank < 2)) *out_is = false;
-  if (!st && *out_is) st = read_weights(&j, out_is);
-  if (st || !*out_is) return int8_job_close(&j), st;
-  *out = j;
-  return NULL;
-}
 
 // ---- making a kernel ----------------------------------------------------------------------------
 
@@ -191,42 +19,14 @@ static assay_status_t repeated(const float* x, int64_t n, int64_t m, float** out
   return NULL;
 }
 
-static void memory_dims(const assay_operand_t* o, int rank, assay_layout_t layout, int64_t* dims) {
-  for (int i = 0; i < rank; i++) dims[i] = i < rank - o->rank ? 1 : o->dims[i - (rank - o->rank)];
-  if (layout != ASSAY_LAYOUT_CHANNELS_LAST || rank < 3) return;
-  const int64_t channels = dims[1];
-  for (int i = 1; i + 1 < rank; i++) dims[i] = dims[i + 1];
-  dims[rank - 1] = channels;
-}
-
-// Broadcast as [1..., outer, 1..., n, 1...] of the output's [repeats, outer, middle, n, inner].
-static bool find_stream(const assay_operand_t* o, const assay_operand_t* y, assay_layout_t layout,
-                        int8_stream_t* s) {
-  int64_t a[ASSAY_KERNEL_RANK] = {0}, b[ASSAY_KERNEL_RANK] = {0};
-  if (o->rank > y->rank || (layout != ASSAY_LAYOUT_PLAIN && o->rank != y->rank && o->size != 1))
-    return false;
-  memory_dims(y, y->rank, layout, b);
-  memory_dims(o, y->rank, layout, a);
-  int end = y->rank;
-  s->n = s->inner = 1;
-  while (end > 0 && a[end - 1] == 1) s->inner *= b[--end];
-  while (end > 0 && a[end - 1] == b[end - 1]) s->n *= b[--end];
-  int64_t middle = 1;
-  while (end > 0 && a[end - 1] == 1) middle *= b[--end];
-  s->block = middle * s->n * s->inner;
-  s->outer = 1;
-  while (end > 0 && a[end - 1] == b[end - 1]) s->outer *= b[--end];
-  s->whole = o->size == y->size;
-  return s->outer * s->n == o->size;
-}
-
 static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
   for (size_t i = 0; i < k->q->n_sources; i++) {
     const assay_int8_source_t* s = &k->q->sources[i];
     k->streams[i].input = -1;
     if (s->kind != ASSAY_INT8_OPERAND) continue;
     const assay_operand_t* o = assay_sized_input(l, s->value);
-    if (!o || !is_8bit(o->type) || !find_stream(o, &l->out[0], layout, &k->streams[i]))
+    if (!o || (o->type != ASSAY_TYPE_INT8 && o->type != ASSAY_TYPE_UINT8) ||
+        !int8_stream_find(o, &l->out[0], layout, &k->streams[i]))
       return false;
     const assay_layout_t lies = o->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout;
     assay_storage_t* form = &k->base.in[o - l->in];

@@ -4,15 +4,8 @@
 #define ASSAY_BACKENDS_CPU_INT8_INT8_KERNEL_H_
 
 #include "backends/cpu/tactic.h"
+#include "backends/layers/int8_job.h"
 #include "ops/quant/int8_quick.h"
-
-// An operand of the pointwise part. Element i of the output reads element
-// i / block % outer * n + i / inner % n of it.
-typedef struct int8_stream {
-  int input;  // of the layer; -1: none
-  int64_t block, inner, n, outer;
-  bool whole;  // element i reads element i
-} int8_stream_t;
 
 typedef struct int8_kernel int8_kernel_t;
 struct int8_kernel {
@@ -43,32 +36,6 @@ struct int8_kernel {
   void (*close)(int8_kernel_t* k);  // of what the tactic added; NULL: nothing
 };
 
-// A contraction of a layer, as the tactics for sums see it.
-typedef struct int8_job {
-  const assay_sized_layer_t* l;
-  const assay_int8_t* q;  // NULL: ConvInteger, MatMulInteger
-  const assay_node_t* anchor;
-  assay_arena_t* arena;          // of q if that was read here; goes over to the kernel
-  const assay_operand_t *x, *w;  // w NULL: constant weights that the layer quantizes itself
-  assay_type_t x_type, w_type;
-  int64_t channels;
-  // Constant weights less their zero points, in the order of ONNX; NULL: w is read in each run.
-  int16_t* weights;
-  int64_t n_weights;
-  int rank;  // of the weights
-  int64_t dims[ASSAY_KERNEL_RANK];
-  int weight_axis;         // of the output channels
-  bool fits_int8;          // all of `weights` do
-  int32_t zero_x, zero_w;  // zero_w: of weights that are read
-  int zero_input;          // zero_x is this input; -1
-  assay_type_t zero_type;
-} int8_job_t;
-
-// Reads a layer with a contraction on 8-bit integers; false: it is none, or its sums may not fit
-// into int32. Closed with int8_job_close.
-assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool* out_is);
-void int8_job_close(int8_job_t* j);
-
 // Makes what a kernel needs besides its sums; `layout` is that of the output and of the streams.
 // *out_ok tells whether that is possible. The kernel takes over the job's arena.
 assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, assay_layout_t layout,
@@ -97,9 +64,5 @@ void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, cons
 // point of x, sums[c] times. *out is freed with assay_free.
 assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
                                  int64_t capacity, int32_t** out);
-
-bool int8_is(const assay_node_t* n, const char* op_type);  // of ai.onnx
-bool int8_is_conv(const assay_node_t* n);                  // Conv, QLinearConv, ConvInteger
-bool int8_is_product(const assay_node_t* n);               // MatMul, Gemm, QLinear-, -Integer
 
 #endif  // ASSAY_BACKENDS_CPU_INT8_INT8_KERNEL_H_

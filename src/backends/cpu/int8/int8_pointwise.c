@@ -139,35 +139,11 @@ static assay_status_t run_quantize(assay_kernel_t* base, const void* const* in, 
   return NULL;
 }
 
-// A constant's only number.
-static bool number(const assay_operand_t* o, double otherwise, double* out) {
-  assay_tensor_t* wide = NULL;
-  *out = otherwise;
-  if (!o) return true;
-  if (!o->constant || o->size != 1) return false;
-  assay_status_t st = assay_tensor_widen((assay_tensor_t*)(uintptr_t)o->constant, &wide);
-  assay_status_free(st);
-  if (st) return false;
-  const bool ok = wide->store <= ASSAY_STORE_I64;
-  if (ok) *out = wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[0] : (double)assay_i64(wide)[0];
-  assay_tensor_release(wide);
-  return ok;
-}
-
-static bool read_numbers(const assay_sized_layer_t* l, const assay_node_t* n, double* scale,
-                         double* zero) {
-  const bool has_zero = n->n_inputs > 2 && n->inputs[2];
-  const assay_operand_t* z = has_zero ? assay_sized_input(l, n->inputs[2]) : NULL;
-  const assay_operand_t* s = assay_sized_input(l, n->inputs[1]);
-  return s && (z || !has_zero) && number(s, 1, scale) && number(z, 0, zero) &&
-         s->type == ASSAY_TYPE_FLOAT;
-}
-
 static assay_status_t make_quantize(const assay_sized_layer_t* l, const assay_node_t* n,
                                     const assay_operand_t* x, assay_kernel_t** out) {
   double scale, zero;
   quantize_t* k = NULL;
-  if (x->type != ASSAY_TYPE_FLOAT || !read_numbers(l, n, &scale, &zero)) return NULL;
+  if (x->type != ASSAY_TYPE_FLOAT || !int8_quantizer_read(l, n, &scale, &zero)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = run_quantize, .destroy = destroy};
   k->input = (int)(x - l->in);
@@ -185,7 +161,7 @@ static assay_status_t make_dequantize(const assay_sized_layer_t* l, const assay_
                                       const assay_operand_t* x, assay_kernel_t** out) {
   double scale, zero;
   table_t* k = NULL;
-  if (l->out[0].type != ASSAY_TYPE_FLOAT || !read_numbers(l, n, &scale, &zero)) return NULL;
+  if (l->out[0].type != ASSAY_TYPE_FLOAT || !int8_quantizer_read(l, n, &scale, &zero)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = run_table, .destroy = destroy};
   k->floats = true;

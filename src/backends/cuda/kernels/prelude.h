@@ -18,6 +18,7 @@
 #define DEVICE __device__ __forceinline__
 #define TABLE __device__ const  // a constant array of the file
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")  // a loop that takes too many registers otherwise
 #define RESTRICT __restrict__
 #define GLOBAL(type, address) ((type*)(address))
 
@@ -157,21 +158,19 @@ DEVICE void mma_tf32(float* d, const uint32_t* x, const uint32_t* y) {  // m16n8
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
 }
-// 8 bits; A unsigned or signed, B signed.
-DEVICE void mma_s8(int32_t* d, const uint32_t* x, const uint32_t* y) {  // m16n8k32
-  asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
-}
-DEVICE void mma_u8s8(int32_t* d, const uint32_t* x, const uint32_t* y) {  // m16n8k32
-  asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
-}
+// 8 bits, A and B signed or not; sums modulo 2^32.
+#define MMA_8(name, a, b)                                                             \
+  DEVICE void name(int32_t* d, const uint32_t* x, const uint32_t* y) { /* m16n8k32 */ \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a "." b                     \
+                 ".s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"         \
+                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])                     \
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1])); \
+  }
+MMA_8(mma_s8, "s8", "s8")
+MMA_8(mma_s8u8, "s8", "u8")
+MMA_8(mma_u8s8, "u8", "s8")
+MMA_8(mma_u8, "u8", "u8")
+#undef MMA_8
 // Four 8x8 matrices of 16 bits out of shared memory: lane l gives the address of row l % 8 of
 // matrix l / 8; _transposed: each is handed out transposed.
 DEVICE void load_matrices(uint32_t* d, const void* row) {

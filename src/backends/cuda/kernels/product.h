@@ -2,7 +2,8 @@
 // lie, and what becomes of a sum.
 //
 // Options: CONV 0: the left side is a matrix; 1: the input of a convolution, 2: of a transposed
-// one. OUT: the type of the output. EPILOGUE 1: what follows is in "program.h".
+// one. OUT: the type of the output (not there: sums are not floats). EPILOGUE 1: what follows is in
+// "program.h".
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
 
@@ -91,6 +92,7 @@ DEVICE int64_t find_term(const product_args_t* a, const row_t* r, int64_t k) {
 
 // ---- the output ---------------------------------------------------------------------------------
 
+#ifdef OUT
 DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
                        float sum) {
   if (row >= a->m || column >= a->n) return;
@@ -105,5 +107,6 @@ DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, in
   STORE(OUT)(GLOBAL(ELEMENT(OUT), a->y), at, sum);
 #endif
 }
+#endif
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_

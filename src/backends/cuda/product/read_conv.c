@@ -41,12 +41,7 @@ static bool read_axes(const assay_window_t* w, bool transposed, product_args_t* 
   return true;
 }
 
-// Sizes of either kind.
-typedef struct sizes {
-  int64_t n, c, m, group, cg, mg, kernel_size, in_size, out_size;
-} sizes_t;
-
-static bool use_sizes(const sizes_t* s, cuda_product_t* p) {
+static bool use_sizes(const cuda_conv_sizes_t* s, cuda_product_t* p) {
   product_args_t* a = &p->args;
   int64_t rows, terms;
   if (!assay_mul_i64(s->n, s->out_size, &rows) || !assay_mul_i64(s->kernel_size, s->cg, &terms) ||
@@ -72,11 +67,12 @@ static bool use_sizes(const sizes_t* s, cuda_product_t* p) {
 }
 
 static assay_status_t read_forward(const assay_node_t* n, const assay_tensor_t* x,
-                                   const assay_tensor_t* w, cuda_product_t* p, sizes_t* s,
+                                   const assay_tensor_t* w, cuda_product_t* p, cuda_conv_sizes_t* s,
                                    bool* ok) {
   assay_conv_t c;
   ASSAY_TRY(assay_conv_read(n, x, w, NULL, false, &c));
-  *s = (sizes_t){c.n, c.c, c.m, c.group, c.cg, c.mg, c.kernel_size, c.in_size, c.out_size};
+  *s =
+      (cuda_conv_sizes_t){c.n, c.c, c.m, c.group, c.cg, c.mg, c.kernel_size, c.in_size, c.out_size};
   p->left = CUDA_LEFT_CONV;
   *ok = read_axes(&c.w, false, &p->args);
   return NULL;
@@ -84,27 +80,27 @@ static assay_status_t read_forward(const assay_node_t* n, const assay_tensor_t* 
 
 static assay_status_t read_transposed(const assay_node_t* n, const assay_tensor_t* x,
                                       const assay_tensor_t* w, const assay_operand_t* y,
-                                      cuda_product_t* p, sizes_t* s, bool* ok) {
+                                      cuda_product_t* p, cuda_conv_sizes_t* s, bool* ok) {
   assay_conv_transpose_t c;
   ASSAY_TRY(assay_conv_transpose_read(n, x, w, NULL, n->op->since, &c));
-  *s = (sizes_t){c.n, c.c, c.m, c.group, c.cg, c.mg, c.kernel_size, c.in_size, c.out_size};
+  *s =
+      (cuda_conv_sizes_t){c.n, c.c, c.m, c.group, c.cg, c.mg, c.kernel_size, c.in_size, c.out_size};
   p->left = CUDA_LEFT_TRANSPOSED;
   *ok = read_axes(&c.w, true, &p->args);
   for (int i = 0; *ok && i < c.w.rank; i++) *ok = y->dims[2 + i] == c.w.axis[i].in;
   return NULL;
 }
 
-static assay_status_t read_sizes(const assay_sized_layer_t* l, const assay_operand_t* w,
-                                 cuda_product_t* p, sizes_t* s, bool* ok) {
-  const assay_node_t* n = l->layer->nodes[0];
-  const assay_tensor_t x_head = head_of(&l->in[p->x]), w_head = head_of(w);
-  if (strcmp(n->op_type, "Conv") == 0)
-    ASSAY_TRY(read_forward(n, &x_head, &w_head, p, s, ok));
+assay_status_t cuda_conv_read_sizes(const assay_node_t* n, const assay_tensor_t* x,
+                                    const assay_tensor_t* w, const assay_operand_t* y,
+                                    cuda_product_t* p, cuda_conv_sizes_t* s, bool* ok) {
+  if (strcmp(n->op_type, "ConvTranspose") != 0)
+    ASSAY_TRY(read_forward(n, x, w, p, s, ok));
   else
-    ASSAY_TRY(read_transposed(n, &x_head, &w_head, &l->out[0], p, s, ok));
+    ASSAY_TRY(read_transposed(n, x, w, y, p, s, ok));
   // What does not fit together is for the emulated engine, which says so.
   int64_t size;
-  *ok = *ok && use_sizes(s, p) && assay_mul_i64(p->args.m, s->m, &size) && size == l->out[0].size;
+  *ok = *ok && use_sizes(s, p) && assay_mul_i64(p->args.m, s->m, &size) && size == y->size;
   return NULL;
 }
 
@@ -114,7 +110,7 @@ assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_pr
   const assay_operand_t* x = &l->in[p->x];
   const assay_operand_t* w = assay_sized_input(l, n->inputs[1]);
   const assay_operand_t* bias = NULL;
-  sizes_t s;
+  cuda_conv_sizes_t s;
   if (n->n_inputs > 2 && n->inputs[2]) {
     bias = assay_sized_input(l, n->inputs[2]);
     *ok = bias && bias->constant;
@@ -123,7 +119,8 @@ assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_pr
         w->rank == x->rank;
   if (!*ok) return NULL;
   p->layout = ASSAY_LAYOUT_CHANNELS_LAST;
-  ASSAY_TRY(read_sizes(l, w, p, &s, ok));
+  const assay_tensor_t x_head = head_of(x), w_head = head_of(w);
+  ASSAY_TRY(cuda_conv_read_sizes(n, &x_head, &w_head, &l->out[0], p, &s, ok));
   *ok = *ok && (!bias || bias->size == s.m);
   if (!*ok) return NULL;
   const cuda_taps_t taps = {.m = s.m,

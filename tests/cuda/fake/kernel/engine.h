@@ -33,6 +33,8 @@ typedef enum fake_warp_op {
   FAKE_MMA_TF32,
   FAKE_MMA_S8,
   FAKE_MMA_U8S8,
+  FAKE_MMA_S8U8,
+  FAKE_MMA_U8,
   FAKE_LOAD_MATRICES,
   FAKE_LOAD_MATRICES_TRANSPOSED
 } fake_warp_op_t;

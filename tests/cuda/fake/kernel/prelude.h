@@ -27,6 +27,7 @@ FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
 #define DEVICE static inline __attribute__((unused))
 #define TABLE static const __attribute__((unused))
 #define UNROLL
+#define ROLLED
 #define RESTRICT restrict
 #define GLOBAL(type, address) ((type*)fake_engine.global(FAKE_LANE, (address), __LINE__))
 
@@ -170,6 +171,8 @@ DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
 #define mma_bf16(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_BF16, d, x, y, __LINE__)
 #define mma_tf32(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_TF32, d, x, y, __LINE__)
 #define mma_s8(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_S8, d, x, y, __LINE__)
+#define mma_s8u8(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_S8U8, d, x, y, __LINE__)
+#define mma_u8(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_U8, d, x, y, __LINE__)
 #define mma_u8s8(d, x, y) fake_engine.mma(FAKE_LANE, FAKE_MMA_U8S8, d, x, y, __LINE__)
 #define load_matrices(d, row) fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES, d, row, __LINE__)
 #define load_matrices_transposed(d, row) \

@@ -1,0 +1,39 @@
+// Products and convolutions on 8-bit integers: what the tactics of them have in common.
+#ifndef ASSAY_BACKENDS_CUDA_INT8_PRODUCT_H_
+#define ASSAY_BACKENDS_CUDA_INT8_PRODUCT_H_
+
+#include "backends/cuda/int8/end.h"
+#include "backends/cuda/product/product.h"
+
+// What a layer multiplies.
+typedef struct cuda_int8 {
+  cuda_product_t p;  // p.w -1: the weights are constants
+  int8_job_t job;
+} cuda_int8_t;
+
+// *ok false: the layer is none. Closed with cuda_int8_close where it is. Errors: NO_MEMORY.
+assay_status_t cuda_int8_open(const assay_sized_layer_t* l, cuda_int8_t* p,
+                              bool* ok) ASSAY_MUST_USE;
+void cuda_int8_close(cuda_int8_t* p);
+
+// A kernel of it: that of a source, with its options; those that all such kernels have are added.
+// Takes over what the job owns. *out stays NULL where operands lie in another way.
+assay_status_t cuda_int8_kernel(const assay_sized_layer_t* l, cuda_int8_t* p,
+                                const int8_product_args_t* args, const cuda_source_t* source,
+                                const cuda_grid_t* grid, assay_kernel_t** out) ASSAY_MUST_USE;
+
+// Constant weights for a kernel, and what goes with them: args' product.w and its steps, start, due
+// and zeros.
+assay_status_t cuda_int8_bring_bytes(const cuda_int8_t* p,
+                                     int8_product_args_t* args) ASSAY_MUST_USE;
+assay_status_t cuda_int8_bring_terms(const cuda_int8_t* p,
+                                     int8_product_args_t* args) ASSAY_MUST_USE;
+
+// How sums of all integer layers round: not at all, and then as ops/quant/int8.h says.
+#define CUDA_INT8_ROUNDING                                                              \
+  {                                                                                     \
+    .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .documented = true, \
+    .fma = true, .function_ulps = 1                                                     \
+  }
+
+#endif  // ASSAY_BACKENDS_CUDA_INT8_PRODUCT_H_

@@ -1,0 +1,127 @@
+// Layers on 8-bit integers on a GPU that is not there (fake/): by each of their kernels, with the
+// bits of the emulated engine and of the CPU. Random quantized models: backends/test_int8_layers.
+#include <stdlib.h>
+
+#include "cuda/forced_case.h"
+
+#define LIST(...) \
+  { __VA_ARGS__ }
+
+typedef struct int8_case {
+  graph_case_t graph;
+  int tiles;  // of those of kernels[], which are the first ones
+} int8_case_t;
+
+#define ROW(name, inputs, constants, nodes, tiles) \
+  { {name, 21, inputs, constants, nodes, "y"}, tiles }
+
+// Sizes at which tiles, pieces of 16 and 4 bytes and steps of 128 terms have something left over.
+#define QMATMUL(xt, xz, wt, wz, m, k, n, tiles)                                              \
+  ROW("QLinearMatMul " xt " " wt " " m " x " k " x " n, LIST("x " xt "[" m "," k "]"),       \
+      LIST("xs float[] 0.02", "xz " xt "[] " xz, "w " wt "[" k "," n "]", "ws float[] 0.01", \
+           "wz " wt "[] " wz, "ys float[] 3", "yz uint8[] 100"),                             \
+      LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), tiles)
+#define QCONV(name, x, xz, w, attributes, tiles)                                                 \
+  ROW(name, LIST("x uint8[" x "]"),                                                              \
+      LIST("xs float[] 0.02", "xz uint8[] " xz, "w int8[" w "]",                                 \
+           "ws float[8] 0.01 0.02 0.03 0.01 0.005 0.02 0.01 0.07", "wz int8[8] 0 0 0 0 0 0 0 0", \
+           "ys float[] 0.5", "yz uint8[] 3", "b int32[8] 100 -200 300 0 5000 -6000 7 8"),        \
+      LIST("QLinearConv c x xs xz w ws wz ys yz b -> y" attributes), tiles)
+
+static const char* const kernels[] = {"int8_mma/64x64", "int8_mma/128x64",  "int8_mma/32x64",
+                                      "int8_mma/16x64", "int8_mma/128x128", "int8_direct"};
+// SOME: where sums of x are due, too.
+enum {
+  N_KERNELS = sizeof kernels / sizeof *kernels,
+  ALL = N_KERNELS - 1,
+  SOME = ALL - 1,
+  NONE = 0
+};
+
+static const int8_case_t rows[] = {
+    QMATMUL("uint8", "0", "int8", "0", "1", "1", "1", ALL),
+    QMATMUL("uint8", "128", "int8", "0", "17", "65", "129", ALL),
+    QMATMUL("int8", "-5", "int8", "7", "65", "48", "40", SOME),
+    QMATMUL("int8", "3", "uint8", "130", "9", "300", "65", SOME),
+    QMATMUL("uint8", "255", "uint8", "0", "130", "36", "66", SOME),
+    ROW("zero points by column", {"x int8[20,33]"},
+        LIST("xs float[] 0.02", "xz int8[] 9", "w uint8[33,4]", "ws float[4] 0.01 0.02 0.03 0.04",
+             "wz uint8[4] 0 255 128 3", "ys float[] 3", "yz int8[] -100"),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
+    ROW("two activations", LIST("x uint8[2,3,20,36]", "w int8[2,3,36,70]"),
+        LIST("xs float[] 0.02", "xz uint8[] 77", "ws float[] 0.01", "wz int8[] -9", "ys float[] 3",
+             "yz uint8[] 100"),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
+    ROW("one right side that is read", LIST("x int8[3,7,32]", "w uint8[32,16]"),
+        LIST("xs float[] 0.02", "xz int8[] 0", "ws float[] 0.01", "wz uint8[] 9", "ys float[] 3",
+             "yz int8[] 0"),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
+    ROW("a matrix of weights for each sample", {"x uint8[3,5,32]"},
+        LIST("xs float[] 0.02", "xz uint8[] 0", "w int8[3,32,10]", "ws float[] 0.01", "wz int8[] 0",
+             "ys float[] 3", "yz uint8[] 100"),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), ALL),
+    ROW("weights for each sample, zero points", {"x uint8[3,5,33]"},
+        LIST("xs float[] 0.02", "xz uint8[] 50", "w uint8[3,33,10]", "ws float[] 0.01",
+             "wz uint8[] 99", "ys float[] 3", "yz uint8[] 100"),
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
+    ROW("MatMulInteger", {"x uint8[4,9,40]"}, LIST("xz uint8[] 3", "w int8[40,24]", "wz int8[] -4"),
+        LIST("MatMulInteger p x w xz wz -> y"), SOME),
+    ROW("MatMulInteger, a zero point that is read", LIST("x uint8[9,40]", "xz uint8[]"),
+        LIST("w uint8[40,24]", "wz uint8[] 140"), LIST("MatMulInteger p x w xz wz -> y"), SOME),
+    ROW("MatMulInteger, both sides and a zero point read",
+        LIST("x int8[9,33]", "w int8[33,9]", "xz int8[]"), LIST("wz int8[] 3"),
+        LIST("MatMulInteger p x w xz wz -> y"), SOME),
+    ROW("ConvInteger", {"x uint8[2,5,9,7]"}, LIST("w int8[9,5,3,3]", "xz uint8[] 200"),
+        LIST("ConvInteger c x w xz -> y | pads=1,2,0,1 strides=2,1"), ALL),
+    ROW("ConvInteger, a zero point that is read", LIST("x uint8[1,32,6,5]", "xz uint8[]"),
+        LIST("w uint8[12,32,3,3]", "wz uint8[] 120"),
+        LIST("ConvInteger c x w xz wz -> y | pads=1,1,1,1"), SOME),
+    QCONV("1x1", "2,16,5,6", "0", "8,16,1,1", "", ALL),
+    QCONV("3x3, pads", "1,16,7,9", "131", "8,16,3,3", " | pads=1,0,1,2", ALL),
+    QCONV("few channels", "1,3,11,13", "7", "8,3,5,5", " | pads=2,2,2,2 strides=2,3", ALL),
+    QCONV("channels by 4", "1,12,9,11", "255", "8,12,3,3", " | pads=2,1,2,1 dilations=2,1", ALL),
+    QCONV("two groups", "1,32,6,5", "9", "8,16,3,3", " | group=2 pads=1,1,1,1", ALL),
+    QCONV("small groups", "2,8,6,5", "9", "8,2,3,3", " | group=4 pads=1,1,1,1", NONE),
+    QCONV("depthwise", "2,8,6,5", "200", "8,1,3,3", " | group=8 pads=1,1,1,1", NONE),
+    QCONV("one axis", "2,16,20", "1", "8,16,5", " | strides=3 pads=2,1", ALL),
+    QCONV("three axes", "1,4,3,4,5", "3", "8,4,2,3,3", " | pads=0,1,1,1,1,0", ALL),
+    QCONV("SAME", "1,8,7,7", "12", "8,8,4,4", " | auto_pad=SAME_LOWER strides=2,2", ALL),
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+// All of a type's numbers, the ends more often.
+static void fill(assay_tensor_t* t, uint64_t* state) {
+  for (int64_t i = 0; i < t->size; i++) {
+    const double x = graph_case_random(state);
+    const int64_t byte = (int64_t)((x + 1) * 160) - 32;  // -32 to 287
+    const int64_t within = byte < 0 ? 0 : byte > 255 ? 255 : byte;
+    assay_i64(t)[i] = t->type == ASSAY_TYPE_INT8 ? within - 128 : within;
+  }
+}
+
+static void kernels_give_the_same_bits(void** state) {
+  (void)state;
+  for (size_t i = 0; i < N_ROWS; i++) {
+    const int8_case_t* c = &rows[i];
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&c->graph, in);
+    uint64_t random = i;
+    tactic_run_t want;
+    for (size_t k = 0; in[k]; k++) fill(in[k], &random);
+    forced_case_run(m, "emu", NULL, in, &want);
+    forced_case_compare(c->graph.name, &want, m, "cpu", NULL, in);
+    for (size_t k = 0; k < N_KERNELS; k++)
+      if ((int)k < c->tiles || k == N_KERNELS - 1)
+        forced_case_compare(c->graph.name, &want, m, "cuda", kernels[k], in);
+    tactic_case_release(&want);
+    graph_case_release(in);
+    assay_model_release(m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_give_the_same_bits)};
+  const char* platform = getenv("ASSAY_TEST_LIBCUDA");
+  setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
