@@ -44,6 +44,8 @@ static void add(changes_t* c, change_t x) {
 static void add_whole(changes_t* c, change_t x, int64_t now) {
   // Of what comes out: some whole numbers are its sizes, and many times as much is never right.
   static const int64_t LARGEST = 1 << 12, ELEMENTS = 1 << 21;
+  const assay_tensor_t* made = c->s->target->truth;
+  if (now < -1 || now > LARGEST || (made && made->size > ELEMENTS)) return;
   const int64_t near[] = {1,
                           2,
                           3,
@@ -69,8 +71,6 @@ static void add_whole(changes_t* c, change_t x, int64_t now) {
                           9,
                           16,
                           32};
-  const assay_tensor_t* made = c->s->target->truth;
-  if (now < -1 || now > LARGEST || (made && made->size > ELEMENTS)) return;
   for (size_t k = 0; k < sizeof near / sizeof *near; k++) {
     bool known = near[k] == now || near[k] < 0 || near[k] > LARGEST;
     for (size_t j = 0; j < k; j++) known |= near[j] == near[k];
