@@ -272,7 +272,7 @@ static void many(job_t* j, long runs) {
   printf(
       "%ld runs: %.1f MB resident after a quarter, %.1f MB at the end; the context takes %.1f MB: "
       "%s\n",
-      runs, before, after, (double)assay_context_memory(c) / 1e6, grown ? "GROWN" : "no growth");
+      runs, before, after, (double)assay_context_memory(c) / 1e3, grown ? "GROWN" : "no growth");
   j->holds &= !grown;
   assay_context_destroy(c);
   tell(j, "all of these runs", equal);
