@@ -270,7 +270,7 @@ static void many(job_t* j, long runs) {
   const double after = resident_mb();
   const bool grown = after > 1.02 * before + ROOM_MB || assay_context_memory(c) > taken;
   printf(
-      "%ld runs: %.1f MB resident after a quarter, %.1f MB at the end; the context takes %.1f MB: "
+      "%ld runs: %.1f MB resident after a quarter, %.1f MB at the end; the context takes %.1f kB: "
       "%s\n",
       runs, before, after, (double)assay_context_memory(c) / 1e3, grown ? "GROWN" : "no growth");
   j->holds &= !grown;
