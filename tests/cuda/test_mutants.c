@@ -22,7 +22,8 @@ typedef struct sample {
 } sample_t;
 
 static const char mma_options[] =
-    "-DIN=f16 -DOUT=f32 -DCONV=0 -DIN_IS_F32=0 -DBM=32 -DBN=64 -DWM=2 -DWN=2 -DX_FAST=1 -DW_FAST=2";
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DIN_IS_F32=0 -DBM=32 -DBN=64 -DWM=2 -DWN=2 -DX_FAST=1 -DW_FAST=2 "
+    "-DSTAGES=2 -DW_CONSTANT=0";
 
 enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA };
 static const sample_t samples[] = {
@@ -288,10 +289,13 @@ static const fault_t faults[] = {
     {MOVE, "one element too many", "i < a.size", "i <= a.size", 0, "out of all memory"},
     {MOVE, "elements twice", "i += BLOCKS * THREADS", "i += THREADS", 0, "a race"},
     {MOVE, "another order", "at % a->columns * a->rows", "at / a->columns * a->rows", 0, ""},
-    {MMA, "a wait too few", "WAIT_COPIES(0)", "WAIT_COPIES(1)", 0, ""},
-    {MMA, "no barrier behind the wait", "WAIT_COPIES(0);\n    SYNC();", "WAIT_COPIES(0);", 0,
-     "a race"},
-    {MMA, "the same tile twice", "next = 1 - now", "next = now", 0, ""},
+    {MMA, "a wait too few", "WAIT_COPIES(STAGES - 2)", "WAIT_COPIES(STAGES - 1)", 0, ""},
+    {MMA, "no barrier behind the wait", "WAIT_COPIES(STAGES - 2);\n    SYNC();",
+     "WAIT_COPIES(STAGES - 2);", 0, "a race"},
+    {MMA, "the same tile twice", "x_tiles + now * BM * BK", "x_tiles", 0, ""},
+    {MMA, "a step too late", "int to = 0, now = 0;", "int to = 0, now = 1;", 0, ""},
+    {MMA, "the term of another thread", "next_term(&a, &term, BK);", "next_term(&a, &term, BK / 2);",
+     1, ""},
     {MMA, "columns of a fragment", "2 * (LANE % 4)", "2 * (LANE / 8)", 0, ""},
 };
 

@@ -26,7 +26,42 @@ struct history {
 
 static atomic_uint this_launch = 1;
 
-void start_checks(void) { atomic_fetch_add(&this_launch, 1); }
+// The last launches: by which stream's thread, and whether the host has waited for it since.
+enum { NEAR = 2 };  // launches that a dependent one may run beside
+static struct {
+  pthread_mutex_t lock;
+  struct {
+    pthread_t by;
+    unsigned number;
+    bool waited_for;
+  } at[NEAR + 1];
+} recent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void start_checks(void) {
+  pthread_mutex_lock(&recent.lock);
+  const unsigned now = atomic_fetch_add(&this_launch, 1) + 1;
+  recent.at[now % (NEAR + 1)].by = pthread_self();
+  recent.at[now % (NEAR + 1)].number = now;
+  recent.at[now % (NEAR + 1)].waited_for = false;
+  pthread_mutex_unlock(&recent.lock);
+}
+
+void checks_waited_for(pthread_t stream) {
+  pthread_mutex_lock(&recent.lock);
+  for (int i = 0; i <= NEAR; i++)
+    if (pthread_equal(recent.at[i].by, stream)) recent.at[i].waited_for = true;
+  pthread_mutex_unlock(&recent.lock);
+}
+
+// Whether what a launch wrote is there for all that comes now, or may yet be on its way.
+static bool is_settled(unsigned launch, unsigned now) {
+  if (!launch || now - launch > NEAR) return true;
+  pthread_mutex_lock(&recent.lock);
+  const bool yes = recent.at[launch % (NEAR + 1)].number != launch ||
+                   recent.at[launch % (NEAR + 1)].waited_for;
+  pthread_mutex_unlock(&recent.lock);
+  return yes;
+}
 
 struct history* make_history(size_t bytes) {
   struct history* s = calloc(1, sizeof *s);
@@ -233,7 +268,6 @@ static void refresh(struct history* s, bool shared) {
 }
 
 static void check_order(const access_t* a, const place_t* p) {
-  enum { NEAR = 2 };  // launches that a dependent one may run beside
   const run_t* r = a->run;
   struct history* s = p->history;
   const unsigned now = atomic_load_explicit(&this_launch, memory_order_relaxed);
@@ -241,7 +275,7 @@ static void check_order(const access_t* a, const place_t* p) {
   if (!r->fibers[a->thread].waited) {
     const unsigned last = atomic_load_explicit(&s->last_written_by, memory_order_relaxed);
     char where[128];
-    if (a->kind != IS_READ || (last && now - last <= NEAR)) {
+    if (a->kind != IS_READ || !is_settled(last, now)) {
       print_line(r, a->at, a->line, where, sizeof where);
       fail_lane(a->run, LAUNCH_FAILED,
                 "%s: thread %d %s memory that kernels before this one use, before "

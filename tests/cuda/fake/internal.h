@@ -273,6 +273,8 @@ void clear_history(struct history* s);
 void lane_access(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);
 void check_access(run_t* r, int thread, const void* p, size_t bytes, access_kind_t kind,
                   const void* at, int line);
-void start_checks(void);  // of a launch
+void start_checks(void);  // of a launch, by the thread of its stream
+// The host has waited for all launches of a stream so far.
+void checks_waited_for(pthread_t stream);
 
 #endif  // TESTS_CUDA_FAKE_INTERNAL_H_

@@ -194,6 +194,7 @@ void wait_for_stream(cuda_stream_t s) {
   const uint64_t until = s->queued;
   release_all();
   while (s->started && s->done < until) pthread_cond_wait(&fake.changed, &fake.lock);
+  if (s->started) checks_waited_for(s->thread);
   pthread_mutex_unlock(&fake.lock);
 }
 

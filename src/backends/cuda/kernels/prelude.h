@@ -15,6 +15,9 @@
 
 #define KERNEL(name, args_t, threads) \
   extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ args_t a)
+// The same, of which one block may take all registers of a multiprocessor.
+#define LARGE_KERNEL(name, args_t, threads) \
+  extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ args_t a)
 #define DEVICE __device__ __forceinline__
 #define TABLE __device__ const  // a constant array of the file
 #define UNROLL _Pragma("unroll")

@@ -49,6 +49,7 @@ DEVICE row_t find_row(const product_args_t* a, const tile_t* t, int64_t i) {
   if (i >= a->m) return r;
 #if CONV
   int64_t place = i;
+  UNROLL
   for (int d = PRODUCT_AXES - 1; d >= 0; d--) {
     const product_axis_t* x = &a->axes[d];
     const int32_t o = (int32_t)(place % x->out);
@@ -62,32 +63,81 @@ DEVICE row_t find_row(const product_args_t* a, const tile_t* t, int64_t i) {
   return r;
 }
 
-// The element of a row that is term k < a->k; -1: a zero.
-DEVICE int64_t find_term(const product_args_t* a, const row_t* r, int64_t k) {
-  if (r->at < 0) return -1;
+// A term: with CONV a tap of the kernel, by its place along each axis, and a channel.
+typedef struct term {
+#if CONV
+  int32_t channel, tap[PRODUCT_AXES];
+#else
+  int64_t k;
+#endif
+} term_t;
+
+DEVICE term_t term_at(const product_args_t* a, int64_t k) {
+  term_t t;
 #if CONV
   int32_t tap = (int32_t)k / a->channels;
-  const int32_t channel = (int32_t)k % a->channels;
-  int64_t place = 0, step = 1;
+  t.channel = (int32_t)k % a->channels;
+  UNROLL
   for (int d = PRODUCT_AXES - 1; d >= 0; d--) {
-    const product_axis_t* x = &a->axes[d];
-    int32_t i = tap % x->kernel * x->dilation;
-    tap /= x->kernel;
-#if CONV == 1
-    i = r->window[d] + i;
+    t.tap[d] = tap % a->axes[d].kernel;
+    tap /= a->axes[d].kernel;
+  }
 #else
-    i = r->window[d] - i;
+  (void)a;
+  t.k = k;
+#endif
+  return t;
+}
+
+// The term `by` behind it, without a division.
+DEVICE void next_term(const product_args_t* a, term_t* t, int by) {
+#if CONV
+  t->channel += by;
+  while (t->channel >= a->channels) {
+    t->channel -= a->channels;
+    bool carry = true;
+    UNROLL
+    for (int d = PRODUCT_AXES - 1; d >= 0; d--) {
+      t->tap[d] += carry;
+      carry = t->tap[d] == a->axes[d].kernel;
+      if (carry) t->tap[d] = 0;
+    }
+  }
+#else
+  (void)a;
+  t->k += by;
+#endif
+}
+
+// The element of a row that is a term, which is not past the last one; -1: a zero.
+DEVICE int64_t element_of(const product_args_t* a, const row_t* r, const term_t* t) {
+  if (r->at < 0) return -1;
+#if CONV
+  int32_t place = 0;
+  UNROLL
+  for (int d = 0; d < PRODUCT_AXES; d++) {
+    const product_axis_t* x = &a->axes[d];
+#if CONV == 1
+    const int32_t i = r->window[d] + t->tap[d] * x->dilation;
+    if ((uint32_t)i >= (uint32_t)x->in) return -1;
+#else
+    int32_t i = r->window[d] - t->tap[d] * x->dilation;
     if (i < 0 || i % x->stride) return -1;
     i /= x->stride;
+    if (i >= x->in) return -1;
 #endif
-    if (i < 0 || i >= x->in) return -1;
-    place += i * step;
-    step *= x->in;
+    place = place * x->in + i;
   }
-  return r->at + place * a->x_place + channel;
+  return r->at + (int64_t)place * a->x_place + t->channel;
 #else
-  return r->at + k * a->x_k;
+  return r->at + t->k * a->x_k;
 #endif
+}
+
+// The same of term k < a->k.
+DEVICE int64_t find_term(const product_args_t* a, const row_t* r, int64_t k) {
+  const term_t t = term_at(a, k);
+  return element_of(a, r, &t);
 }
 
 // ---- the output ---------------------------------------------------------------------------------

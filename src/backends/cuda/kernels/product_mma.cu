@@ -4,15 +4,15 @@
 // Options besides those of product.h: IN f16, bf16, or f32 (which is rounded to tf32); BM x BN, the
 // tile; WM x WN, its warps; X_FAST 1: rows of the left side begin at multiples of 16 bytes, and
 // eight terms lie side by side (of one tap, with CONV), four of f32; W_FAST 1: so do terms of a
-// column, 2: so do columns of a term, 0: neither.
+// column, 2: so do columns of a term, 0: neither; STAGES, steps that shared memory has, so that
+// copies of the next ones are under way; W_CONSTANT 1: no layer before this one writes the weights.
 #include "product.h"
 
 #define N_THREADS (32 * WM * WN)
 #define TM (BM / WM / 16)  // matrices of 16 x 8 that a warp makes
 #define TN (BN / WN / 8)
-#define BK (128 / (int)sizeof(ELEMENT(IN)))  // terms of a step: rows of 128 bytes
-#define PIECE (16 / (int)sizeof(ELEMENT(IN)))
-#define STAGES 2
+#define BK (IN_IS_F32 ? 32 : 64)  // terms of a step: rows of 128 bytes
+#define PIECE (IN_IS_F32 ? 4 : 8)
 
 // Rows of 128 bytes; their pieces of 16 bytes change places by the row, so that eight rows lie in
 // different banks.
@@ -25,20 +25,42 @@ DEVICE int wide_place(int row, int piece) { return row * BN + (piece ^ (row & 7)
 
 typedef ELEMENT(IN) element_t;
 
-DEVICE void load_x(const product_args_t* a, const row_t* rows, const element_t* x, int64_t k0,
-                   element_t* to) {
+// The piece of 16 bytes of each row that a thread copies, or the term: the same one in all rows.
+#if X_FAST
+#define X_WIDTH 8
+#define X_TERMS PIECE
+#else
+#define X_WIDTH BK
+#define X_TERMS 1
+#define LOADS (BM * BK / N_THREADS)
+#define AT_ONCE (LOADS < 8 ? LOADS : 8)  // loads of a thread under way
+#endif
+#if N_THREADS % X_WIDTH || (!X_FAST && LOADS % AT_ONCE)
+#error "threads do not share the left side out evenly"
+#endif
+
+// The left side of a step: `term` is the thread's.
+DEVICE void load_x(const product_args_t* a, const row_t* rows, const term_t* term, bool inside,
+                   const element_t* x, element_t* to) {
+  const int place_in = THREAD % X_WIDTH;
 #if X_FAST
   UNROLL
-  for (int i = THREAD; i < BM * 8; i += N_THREADS) {
-    const int64_t k = k0 + i % 8 * PIECE;
-    const int64_t at = k < a->k ? find_term(a, &rows[i / 8], k) : -1;
-    copy_16(to + place(i / 8, i % 8), x + (at < 0 ? 0 : at), at < 0 ? 0 : 16);
+  for (int row = THREAD / X_WIDTH; row < BM; row += N_THREADS / X_WIDTH) {
+    const int64_t at = inside ? element_of(a, &rows[row], term) : -1;
+    copy_16(to + place(row, place_in), x + (at < 0 ? 0 : at), at < 0 ? 0 : 16);
   }
 #else
-  for (int i = THREAD; i < BM * BK; i += N_THREADS) {
-    const int row = i / BK, k = i % BK;
-    const int64_t at = k0 + k < a->k ? find_term(a, &rows[row], k0 + k) : -1;
-    to[place(row, k / PIECE) + k % PIECE] = at < 0 ? (element_t)0 : x[at];
+  for (int i = THREAD; i < BM * BK; i += N_THREADS * AT_ONCE) {
+    element_t loaded[AT_ONCE];
+    UNROLL
+    for (int j = 0; j < AT_ONCE; j++) {
+      const int row = (i + j * N_THREADS) / BK;
+      const int64_t at = inside ? element_of(a, &rows[row], term) : -1;
+      loaded[j] = at < 0 ? (element_t)0 : x[at];
+    }
+    UNROLL
+    for (int j = 0; j < AT_ONCE; j++)
+      to[place((i + j * N_THREADS) / BK, place_in / PIECE) + place_in % PIECE] = loaded[j];
   }
 #endif
 }
@@ -46,11 +68,12 @@ DEVICE void load_x(const product_args_t* a, const row_t* rows, const element_t* 
 DEVICE void load_w(const product_args_t* a, const tile_t* t, const element_t* w, int64_t k0,
                    element_t* to) {
 #if W_FAST == 1
+  const int64_t k = k0 + THREAD % 8 * PIECE;
   UNROLL
-  for (int i = THREAD; i < BN * 8; i += N_THREADS) {
-    const int64_t k = k0 + i % 8 * PIECE, column = t->column + i / 8;
+  for (int row = THREAD / 8; row < BN; row += N_THREADS / 8) {
+    const int64_t column = t->column + row;
     const bool inside = k < a->k && column < a->n;
-    copy_16(to + place(i / 8, i % 8), w + (inside ? t->w + column * a->w_column + k : 0),
+    copy_16(to + place(row, THREAD % 8), w + (inside ? t->w + column * a->w_column + k : 0),
             inside ? 16 : 0);
   }
 #elif W_FAST == 2
@@ -133,7 +156,7 @@ DEVICE void multiply(float (*sums)[TN][4], const element_t* x, const element_t* 
 }
 #endif
 
-KERNEL(product_mma, product_args_t, N_THREADS) {
+LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
   DYNAMIC(element_t, stages);
   SHARED row_t rows[BM];
   const element_t* x = GLOBAL(const element_t, a.x);
@@ -148,23 +171,40 @@ KERNEL(product_mma, product_args_t, N_THREADS) {
   for (int j = 0; j < TN; j++) UNROLL
   for (int r = 0; r < 4; r++) sums[i][j][r] = 0;
   for (int i = THREAD; i < BM; i += N_THREADS) rows[i] = find_row(&a, &t, t.row + i);
-  WAIT_FOR_INPUTS();
+#if W_CONSTANT
+  UNROLL
+  for (int s = 0; s < STAGES - 1; s++) load_w(&a, &t, w, s * BK, w_tiles + s * BN * BK);
+#endif
   SYNC();
-  load_x(&a, rows, x, 0, x_tiles);
-  load_w(&a, &t, w, 0, w_tiles);
-  COMMIT_COPIES();
-  for (int64_t k0 = 0, step = 0; k0 < a.k; k0 += BK, step++) {
-    const int now = (int)(step % STAGES), next = 1 - now;
-    WAIT_COPIES(0);
+  WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
+  // Steps are loaded STAGES - 1 before they are multiplied.
+  int64_t loaded = 0;
+  int to = 0, now = 0;
+  term_t term = term_at(&a, THREAD % X_WIDTH * X_TERMS);
+  int64_t k = THREAD % X_WIDTH * X_TERMS;  // of the term
+  for (int s = 0; s < STAGES - 1; s++) {
+    load_x(&a, rows, &term, k < a.k, x, x_tiles + to * BM * BK);
+    if (!W_CONSTANT) load_w(&a, &t, w, loaded, w_tiles + to * BN * BK);
+    COMMIT_COPIES();
+    next_term(&a, &term, BK);
+    k += BK, loaded += BK, to++;
+  }
+  for (int64_t k0 = 0; k0 < a.k; k0 += BK) {
+    WAIT_COPIES(STAGES - 2);
     SYNC();
-    if (k0 + BK < a.k) {
-      load_x(&a, rows, x, k0 + BK, x_tiles + next * BM * BK);
-      load_w(&a, &t, w, k0 + BK, w_tiles + next * BN * BK);
+    if (loaded < a.k) {
+      load_x(&a, rows, &term, k < a.k, x, x_tiles + to * BM * BK);
+      load_w(&a, &t, w, loaded, w_tiles + to * BN * BK);
+      next_term(&a, &term, BK);
+      k += BK, loaded += BK;
+      to = to == STAGES - 1 ? 0 : to + 1;
     }
     COMMIT_COPIES();
     multiply(sums, x_tiles + now * BM * BK, w_tiles + now * BN * BK, down, right);
+    now = now == STAGES - 1 ? 0 : now + 1;
   }
-  LAUNCH_NEXT();
+  WAIT_COPIES(0);  // of steps past the last one
   UNROLL
   for (int i = 0; i < TM; i++) UNROLL
   for (int j = 0; j < TN; j++) UNROLL

@@ -45,7 +45,7 @@ static bool use_sizes(const cuda_conv_sizes_t* s, cuda_product_t* p) {
   product_args_t* a = &p->args;
   int64_t rows, terms;
   if (!assay_mul_i64(s->n, s->out_size, &rows) || !assay_mul_i64(s->kernel_size, s->cg, &terms) ||
-      !is_small(terms) || !is_small(s->m))
+      !is_small(terms) || !is_small(s->m) || !is_small(s->in_size))
     return false;
   a->m = rows;
   a->k = terms;

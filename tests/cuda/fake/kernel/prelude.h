@@ -24,6 +24,7 @@ FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
   }                                                                                               \
   FAKE_VISIBLE const fake_kernel_t fake_kernel_##name = {fake_enter_##name, sizeof(args_t), max}; \
   static void name(args_t a)
+#define LARGE_KERNEL(name, args_t, max) KERNEL(name, args_t, max)
 #define DEVICE static inline __attribute__((unused))
 #define TABLE static const __attribute__((unused))
 #define UNROLL
