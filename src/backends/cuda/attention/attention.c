@@ -97,6 +97,7 @@ assay_status_t cuda_attention_kernel(const assay_sized_layer_t* l, const attenti
   for (int i = 0; i < a->n_masks; i++) k->masks[i] = a->masks[i].index;
   k->grid = (cuda_grid_t){.blocks = a->heads * ((a->q_len + queries - 1) / queries),
                           .threads = threads,
+                          .dependent = true,
                           .shared_bytes = source->shared_bytes};
   assay_status_t st = cuda_function_get(cuda_own_of(l)->functions, source, &k->kernel);
   if (st) return destroy(&k->base), st;

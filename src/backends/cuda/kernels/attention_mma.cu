@@ -1,14 +1,15 @@
 // Attention on tensor cores (mma.sync), fp16 or bf16: a warp takes 16 queries of a head, and the
-// four warps of a block share blocks of 64 keys. Scores and weights stay in registers; weights are
-// rounded to the type where they are multiplied (T. Dao, FlashAttention-2, 2023).
+// warps of a block share blocks of 64 keys, of which the next one is copied meanwhile. Scores and
+// weights stay in registers; weights are rounded to the type where they are multiplied (T. Dao,
+// FlashAttention-2, 2023). What a query gives does not depend on how many warps share a block.
 //
 // Options: T: the type of all; SIZE, V_SIZE: those of heads up to multiples of 16, at most 128;
-// FAST 1: rows of keys and values lie in pieces of 16 bytes.
+// FAST 1: rows of keys and values lie in pieces of 16 bytes; WARPS: 1 to 4.
 #include "attention.h"
 
 #define KEYS 64
-#define N_THREADS 128
-#define QUERIES 64
+#define N_THREADS (32 * WARPS)
+#define QUERIES (16 * WARPS)
 #define K_STEP (SIZE + 8)  // between rows in shared memory: eight rows lie in different banks
 #define V_STEP (V_SIZE + 8)
 #define MMA_f16 mma_f16
@@ -44,10 +45,10 @@ DEVICE void load_rows(const attention_side_t* s, const element_t* from, int64_t 
 #endif
 }
 
-KERNEL(attention_mma, attention_args_t, N_THREADS) {
-  DYNAMIC(element_t, memory);
-  element_t* keys = memory;  // first the queries
-  element_t* values = memory + KEYS * K_STEP;
+#define STAGE (KEYS * (K_STEP + V_STEP))  // elements: keys, and behind them values
+
+LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
+  DYNAMIC(element_t, stages);  // two
   const element_t* q = GLOBAL(const element_t, a.q.at);
   const element_t* k = GLOBAL(const element_t, a.k.at);
   const element_t* v = GLOBAL(const element_t, a.v.at);
@@ -69,25 +70,36 @@ KERNEL(attention_mma, attention_args_t, N_THREADS) {
     rows[h] = find_query(&a, head, query < a.q_len ? query : a.q_len - 1);
   }
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   const int64_t k_at = head_start(&a, &a.k, head), v_at = head_start(&a, &a.v, head);
-  load_rows(&a.q, q, head_start(&a, &a.q, head), first, QUERIES, a.q_len, a.size, SIZE, keys);
+  // Queries lie where the second block of keys will.
+  load_rows(&a.q, q, head_start(&a, &a.q, head), first, QUERIES, a.q_len, a.size, SIZE,
+            stages + STAGE);
   COMMIT_COPIES();
-  WAIT_COPIES(0);
+  int32_t key = low / KEYS * KEYS;
+  load_rows(&a.k, k, k_at, key, KEYS, a.kv_len, a.size, SIZE, stages);
+  load_rows(&a.v, v, v_at, key, KEYS, a.kv_len, a.v_size, V_SIZE, stages + KEYS * K_STEP);
+  COMMIT_COPIES();
+  WAIT_COPIES(1);
   SYNC();
   UNROLL
   for (int i = 0; i < SIZE / 16; i++)
-    load_matrices(of_q[i], keys + (own + LANE % 16) * K_STEP + i * 16 + LANE / 16 * 8);
+    load_matrices(of_q[i],
+                  stages + STAGE + (own + LANE % 16) * K_STEP + i * 16 + LANE / 16 * 8);
   UNROLL
   for (int i = 0; i < V_SIZE / 8; i++) UNROLL
   for (int r = 0; r < 4; r++) sums[i][r] = 0;
-  for (int32_t key = low / KEYS * KEYS; key < high; key += KEYS) {
-    SYNC();
-    load_rows(&a.k, k, k_at, key, KEYS, a.kv_len, a.size, SIZE, keys);
-    COMMIT_COPIES();
-    load_rows(&a.v, v, v_at, key, KEYS, a.kv_len, a.v_size, V_SIZE, values);
-    COMMIT_COPIES();
+  for (int now = 0; key < high; key += KEYS, now = 1 - now) {
+    const element_t* keys = stages + now * STAGE;
+    const element_t* values = keys + KEYS * K_STEP;
     WAIT_COPIES(0);
     SYNC();
+    if (key + KEYS < high) {
+      element_t* to = stages + (1 - now) * STAGE;
+      load_rows(&a.k, k, k_at, key + KEYS, KEYS, a.kv_len, a.size, SIZE, to);
+      load_rows(&a.v, v, v_at, key + KEYS, KEYS, a.kv_len, a.v_size, V_SIZE, to + KEYS * K_STEP);
+    }
+    COMMIT_COPIES();
     float s[KEYS / 8][4];
     UNROLL
     for (int j = 0; j < KEYS / 8; j++) UNROLL
@@ -146,7 +158,7 @@ KERNEL(attention_mma, attention_args_t, N_THREADS) {
       }
     }
   }
-  LAUNCH_NEXT();
+  WAIT_COPIES(0);
   const int64_t y_at = head_start(&a, &a.y, head);
   UNROLL
   for (int i = 0; i < V_SIZE / 8; i++) UNROLL

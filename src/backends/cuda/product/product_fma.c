@@ -43,7 +43,8 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   const cuda_source_t source = {
       .file = "product_fma.cu", .kernel = "product_fma", .options = assay_str_get(&options)};
   const cuda_grid_t grid = {.blocks = cuda_tile_blocks(&p.args, s),
-                            .threads = s->rows / s->down * (s->columns / s->across)};
+                            .threads = s->rows / s->down * (s->columns / s->across),
+                            .dependent = true};
   assay_status_t st = assay_str_status(&options);
   if (!st) st = cuda_product_kernel(l, &p, &source, &grid, out);
   assay_str_deinit(&options);
