@@ -10,7 +10,7 @@
 #   conformance   the ONNX operator tests through --target cuda (onnx's Python package writes them)
 #   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck (EVERY=4: each 4th case)
 #   graphs        2,000 random graphs (GRAPHS=N) in fp32, bf16 and fp16 against truth, by all cores at once
-#   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16
+#   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16, JOBS=4 at a time
 #   bits          of each model of the folder MODELS (a small one without): the same bits run after run, by 1, 2 and 4
 #                 contexts, alone and in a batch of 8, for open and fixed sizes, from a plan file; plans of two builds
 #   soak          10,000 runs (RUNS=N) of each of these: no growth of the process, its contexts, the GPU's memory
@@ -112,18 +112,27 @@ graphs() {
   grep -h '^FAIL' "$OUT"/gpu-graphs-*.txt | head -20 || true
 }
 
-# One line a model and format: the verdict, and the seconds of building and checking.
+# account_of MODEL FORMAT: the verdict in one line, the seconds of building and checking, and what is at fault.
+account_of() {
+  local begin text=$HOME_/check/$(basename "$1" .onnx)-$2
+  begin=$(date +%s.%N)
+  timeout 150 "$ASSAY" check "$1" --precision "$2" --target cuda --seed 1 > "$text" 2>&1 || true
+  printf '%-28s %-5s %5.1f s  %s\n' "$(basename "$1" .onnx)" "$2" "$(python3 -c "print($(date +%s.%N) - $begin)")" \
+    "$(grep -v 'no inputs given' "$text" | head -1 | cut -c1-120)" > "$text.line"
+  grep -E '^  (origin|also|blame)' "$text" | cut -c1-160 >> "$text.line" || true
+}
+
+# JOBS=4 models at a time.
 account() {
-  local model format begin
+  local model format
+  rm -rf "$HOME_/check"
+  mkdir -p "$HOME_/check"
+  export -f account_of
+  export ASSAY HOME_
   for model in "$MODELS"/*.onnx; do
-    for format in fp32 tf32 fp16 bf16; do
-      begin=$(date +%s.%N)
-      timeout 120 "$ASSAY" check "$model" --precision $format --target cuda --seed 1 > "$HOME_/check.txt" 2>&1 || true
-      printf '%-28s %-5s %5.1f s  %s\n' "$(basename "$model" .onnx)" $format "$(python3 -c "print($(date +%s.%N) - $begin)")" \
-        "$(grep -v 'no inputs given' "$HOME_/check.txt" | head -1 | cut -c1-120)"
-      grep -E '^  (origin|also|blame)' "$HOME_/check.txt" | cut -c1-160 || true
-    done
-  done
+    for format in fp32 tf32 fp16 bf16; do printf '%s %s\n' "$model" $format; done
+  done | xargs -P "${JOBS:-4}" -L 1 bash -c 'account_of "$@"' _
+  cat "$HOME_"/check/*.line
 }
 
 same() {

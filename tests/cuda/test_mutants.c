@@ -294,8 +294,8 @@ static const fault_t faults[] = {
      "WAIT_COPIES(STAGES - 2);", 0, "a race"},
     {MMA, "the same tile twice", "x_tiles + now * BM * BK", "x_tiles", 0, ""},
     {MMA, "a step too late", "int to = 0, now = 0;", "int to = 0, now = 1;", 0, ""},
-    {MMA, "the term of another thread", "next_term(&a, &term, BK);", "next_term(&a, &term, BK / 2);",
-     1, ""},
+    {MMA, "the term of another thread", "next_term(&a, &term, BK);",
+     "next_term(&a, &term, BK / 2);", 1, ""},
     {MMA, "columns of a fragment", "2 * (LANE % 4)", "2 * (LANE / 8)", 0, ""},
 };
 

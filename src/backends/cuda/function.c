@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "backends/cuda/compiled.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/nvrtc.h"
 #include "base/alloc.h"
@@ -49,18 +50,31 @@ void cuda_functions_destroy(cuda_functions_t* f) {
 typedef struct asked {
   const cuda_functions_t* functions;
   const cuda_source_t* source;
+  const char* key;
 } asked_t;
 
+// By the compiler, or by it in an earlier process.
 static assay_status_t compile(void* user, void** out, size_t* out_bytes) {
   const asked_t* a = user;
   const cuda_properties_t p = cuda_device_properties(a->functions->device);
   const cuda_compiler_t* compiler;
+  assay_str_t key = {0};
   ASSAY_TRY(cuda_compiler_get(p.driver_version, &compiler));
   const cuda_compilation_t what = {.file = a->source->file,
                                    .program = a->source->program,
                                    .options = a->source->options,
                                    .capability = p.capability};
-  return cuda_compile(compiler, &what, out, out_bytes, NULL);
+  assay_str_printf_raw(&key, "%s by %d.%d " CUDA_COMPILER_OPTIONS, a->key, compiler->major,
+                       compiler->minor);
+  assay_status_t st = assay_str_status(&key);
+  if (!st) st = cuda_compiled_read(assay_str_get(&key), out, out_bytes);
+  if (!st && !*out) {
+    st = cuda_compile(compiler, &what, out, out_bytes, NULL);
+    if (!st) st = cuda_compiled_write(assay_str_get(&key), *out, *out_bytes);
+  }
+  assay_str_deinit(&key);
+  if (st) assay_free(*out), *out = NULL;
+  return st;
 }
 
 // Names all that the code depends on but the compiler's version: a plan is run without one.
@@ -83,7 +97,7 @@ static cuda_module_t find(const cuda_functions_t* f, const char* key) {
 
 static assay_status_t load(cuda_functions_t* f, const cuda_source_t* s, const char* key,
                            cuda_module_t* out) {
-  asked_t asked = {f, s};
+  asked_t asked = {f, s, key};
   const void* code = NULL;
   size_t bytes = 0;
   char* copy = NULL;

@@ -22,6 +22,9 @@ typedef struct cuda_compiler {
 // (1000 * major + ...). Errors: DEVICE: there is none, and where it was looked for
 assay_status_t cuda_compiler_get(int driver_version, const cuda_compiler_t** out) ASSAY_MUST_USE;
 
+// Of all kernels: they ask for fused multiply-adds by name, so nothing else may be contracted.
+#define CUDA_COMPILER_OPTIONS "--fmad=false --std=c++17 --device-int128 --ptxas-options=-v"
+
 typedef struct cuda_compilation {
   const char* file;     // the kernel's (kernels.h)
   const char* program;  // what it includes as "program.h"; NULL: it includes none

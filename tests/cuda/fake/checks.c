@@ -57,8 +57,8 @@ void checks_waited_for(pthread_t stream) {
 static bool is_settled(unsigned launch, unsigned now) {
   if (!launch || now - launch > NEAR) return true;
   pthread_mutex_lock(&recent.lock);
-  const bool yes = recent.at[launch % (NEAR + 1)].number != launch ||
-                   recent.at[launch % (NEAR + 1)].waited_for;
+  const bool yes =
+      recent.at[launch % (NEAR + 1)].number != launch || recent.at[launch % (NEAR + 1)].waited_for;
   pthread_mutex_unlock(&recent.lock);
   return yes;
 }

@@ -285,8 +285,8 @@ static int take_image(nvrtc_program_t p, const char* path, fake_image_t image) {
 
 // Options that the real one needs, and the architecture; false: unknown.
 static bool take_option(const char* option, words_t* w, fake_image_t* image) {
-  static const char* const others[] = {"--fmad=false", "--std=c++17", "--device-int128",
-                                       "--ptxas-options=-v", "-default-device"};
+  static const char* const others[] = {"--fmad=false", "--std=c++17",        "--device-int128",
+                                       "--minimal",    "--ptxas-options=-v", "-default-device"};
   static const char arch[] = "--gpu-architecture=sm_";
   if (strncmp(option, "-D", 2) == 0) return add(w, option), true;
   if (strncmp(option, arch, sizeof arch - 1) == 0) {

@@ -18,9 +18,9 @@ static int find_stages(const cuda_own_t* own, const cuda_tile_t* s) {
   return stages < MIN_STAGES ? MIN_STAGES : stages > MAX_STAGES ? MAX_STAGES : stages;
 }
 
-// Steps of a wave of blocks follow each other at the pace of the tensor cores (1024 multiply-adds of
-// 16 bits a clock on a multiprocessor, half of tf32, of which larger tiles reach a larger share), and
-// none takes less than its copies and barriers.
+// Steps of a wave of blocks follow each other at the pace of the tensor cores (1024 multiply-adds
+// of 16 bits a clock on a multiprocessor, half of tf32, of which larger tiles reach a larger
+// share), and none takes less than its copies and barriers.
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const double blocks = (double)cuda_tile_blocks(&p->args, s);
   const double waves = ceil(blocks / own->properties.multiprocessors);
