@@ -9,7 +9,7 @@
 #   driver        the tests of the driver on the real one
 #   conformance   the ONNX operator tests through --target cuda (onnx's Python package writes them)
 #   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck (EVERY=4: each 4th case)
-#   graphs        2,000 random graphs (GRAPHS=N) in fp32, bf16 and fp16 against truth, by all cores at once
+#   graphs        2,000 random graphs (GRAPHS=N) in fp32, bf16 and fp16 against truth, on all cores
 #   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16, JOBS=4 at a time
 #   bits          of each model of the folder MODELS (a small one without): the same bits run after run, by 1, 2 and 4
 #                 contexts, alone and in a batch of 8, for open and fixed sizes, from a plan file; plans of two builds
@@ -53,6 +53,8 @@ unpack() {
     chmod +x "$HOME_/assay.sh"
   fi
   ASSAY=$HOME_/assay.sh
+  # Parts, and the processes of one, share what they compile.
+  export ASSAY_KERNEL_CACHE=${ASSAY_KERNEL_CACHE:-$HOME_/kernels}
 }
 
 header() {
@@ -100,16 +102,18 @@ sanitize() {
   done
 }
 
+# In parts of 20 graphs, of which all are counted that end in SECONDS_FOR_GRAPHS=540.
 graphs() {
-  local jobs each i
-  jobs=$(nproc) each=$(((${GRAPHS:-2000} + $(nproc) - 1) / $(nproc)))
-  for ((i = 0; i < jobs; i++)); do
-    LD_LIBRARY_PATH=$HOME_/lib OMP_NUM_THREADS=1 timeout 560 "$HOME_/backends_random_graphs" check 9 $each --first $((i * each)) \
-      --target cuda --quiet > "$OUT/gpu-graphs-$i.txt" 2>&1 &
-  done
-  wait
-  for ((i = 0; i < jobs; i++)); do tail -1 "$OUT/gpu-graphs-$i.txt"; done
-  grep -h '^FAIL' "$OUT"/gpu-graphs-*.txt | head -20 || true
+  local folder=$HOME_/graphs
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  seq 0 20 $((${GRAPHS:-2000} - 1)) | LD_LIBRARY_PATH=$HOME_/lib OMP_NUM_THREADS=1 timeout "${SECONDS_FOR_GRAPHS:-540}" \
+    xargs -P "$(nproc)" -I{} sh -c "$HOME_/backends_random_graphs check 9 20 --first {} --target cuda --quiet > $folder/{}.txt 2>&1 || true" ||
+    printf 'cut off by time\n'
+  grep -hE '^[0-9]+ graphs' "$folder"/*.txt |
+    awk '{ graphs += $1; plans += $3; layers += $5; refused += $7; failures += $(NF - 3) }
+      END { printf "%d graphs, %d plans, %d layers, %d plans refused by both engines, %d failures\n", graphs, plans, layers, refused, failures }'
+  grep -h '^FAIL' "$folder"/*.txt | cut -c1-300 | head -40 || true
 }
 
 # account_of MODEL FORMAT: the verdict in one line, the seconds of building and checking, and what is at fault.
