@@ -2,10 +2,12 @@
 // BatchNormalization with constants only is one of them.
 //
 // A layer grows from its last node upwards: a node whose readers are all in the layer may join it.
+// So may, in the end, a Slice or Split whose parts are read in the layer alone: gates of linear
+// units (GLU, SwiGLU, GeGLU) read their halves where they lie.
 #include <string.h>
 
 #include "base/alloc.h"
-#include "passes/pass.h"
+#include "passes/edit.h"
 
 enum { MAX_NODES = 16 };
 
@@ -62,6 +64,61 @@ static bool grow(const assay_pass_context_t* c, chain_t* l) {
   return false;
 }
 
+// ---- cuts ---------------------------------------------------------------------------------------
+
+// A Slice, forwards, or a Split of floats by constants.
+static bool is_cut(const assay_node_t* n) {
+  enum { X, STEPS = 4, AXES = 16 };
+  int64_t steps[AXES];
+  if (!assay_is(n, "Split") && !assay_is(n, "Slice")) return false;
+  const assay_type_t elem = n->n_inputs ? assay_elem_of(n->inputs[X]) : ASSAY_TYPE_UNDEFINED;
+  if (elem != ASSAY_TYPE_FLOAT && elem != ASSAY_TYPE_FLOAT16 && elem != ASSAY_TYPE_BFLOAT16)
+    return false;
+  for (size_t i = 1; i < n->n_inputs; i++)
+    if (n->inputs[i] && !assay_pass_constant(n->inputs[i])) return false;
+  if (n->n_inputs <= STEPS || !n->inputs[STEPS]) return true;
+  const int count = assay_ints_of(n->inputs[STEPS], AXES, steps);
+  for (int i = 0; i < count; i++)
+    if (steps[i] < 1) return false;
+  return count >= 0;
+}
+
+static bool reads_all_of(const chain_t* l, const assay_node_t* n) {
+  for (size_t o = 0; o < n->n_outputs; o++) {
+    const assay_value_t* v = n->outputs[o];
+    int inside = 0;
+    if (!v) continue;
+    if (v->is_output) return false;
+    for (size_t i = 0; i < l->n; i++)
+      for (size_t k = 0; k < l->nodes[i]->n_inputs; k++) inside += l->nodes[i]->inputs[k] == v;
+    if (inside != l->uses->n_reads[v->id]) return false;
+  }
+  return true;
+}
+
+// What is cut enters a layer as it is, what is computed with in the layer's format: one value
+// cannot be both.
+static bool computes_with(const chain_t* l, const assay_value_t* v) {
+  for (size_t i = 0; i < l->n; i++)
+    for (size_t k = 0; !is_cut(l->nodes[i]) && k < l->nodes[i]->n_inputs; k++)
+      if (l->nodes[i]->inputs[k] == v) return true;
+  return false;
+}
+
+// Nodes that only cut what the layer reads.
+static void take_cuts(const assay_pass_context_t* c, chain_t* l) {
+  for (size_t i = 0; i < l->n && l->n < MAX_NODES; i++)
+    for (size_t k = 0; k < l->nodes[i]->n_inputs && l->n < MAX_NODES; k++) {
+      const assay_value_t* v = l->nodes[i]->inputs[k];
+      assay_node_t* n = v ? v->producer : NULL;
+      if (n && n->graph == l->nodes[0]->graph && !contains(l, n) && assay_pass_may_group(c, n) &&
+          is_cut(n) && reads_all_of(l, n) && !computes_with(l, n->inputs[0]))
+        l->nodes[l->n++] = n;
+    }
+}
+
+// ---- of the graph -------------------------------------------------------------------------------
+
 // Into the graph's order: layers are short.
 static void sort(chain_t* l) {
   for (size_t i = 1; i < l->n; i++)
@@ -83,6 +140,7 @@ static assay_status_t run(assay_pass_context_t* c) {
     if (assay_pass_is_grouped(c, last) || !is_member(last)) continue;
     chain_t l = {.uses = &uses, .nodes = {last}, .n = 1};
     while (grow(c, &l)) continue;
+    take_cuts(c, &l);
     if (l.n < 2) continue;
     sort(&l);
     st = assay_pass_group(c, l.nodes, l.n, "pointwise nodes of one shape");
@@ -93,6 +151,6 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_pointwise_fusion = {
     .name = "pointwise_fusion",
-    .summary = "chains of pointwise nodes become one layer",
+    .summary = "chains of pointwise nodes become one layer, with the Slices and Splits before them",
     .run = run,
 };

@@ -3,53 +3,27 @@
 
 #include "backends/constants.h"
 #include "backends/layers/boxes_internal.h"
+#include "backends/layers/slice.h"
 #include "base/alloc.h"
 
 enum { MAX_BOXES = 256 };
 
 // ---- Slice ----------------------------------------------------------------------------------
 
-static int64_t clamped(int64_t i, int64_t size, int64_t low, int64_t high) {
-  if (i < 0) i = i < -size ? -1 : i + size;
-  return i < low ? low : i > high ? high : i;
-}
-
-// Source: ONNX Slice-13, which counts as numpy does.
 assay_status_t boxes_of_slice(boxes_maker_t* k, bool* ok) {
-  enum { STARTS, ENDS, AXES, STEPS, N };
-  int64_t list[N][ASSAY_KERNEL_RANK], from[ASSAY_KERNEL_RANK];
-  int n[N];
-  static const char* const names[] = {"starts", "ends", "axes", "steps"};
+  int64_t from[ASSAY_KERNEL_RANK];
+  layer_slice_t slice;
   const int rank = k->x->rank;
-  box_t b;
-  *ok = k->y->rank == rank;
-  for (int i = 0; *ok && i < N; i++)
-    *ok =
-        assay_known_list(k->l, k->node, names[i], (size_t)i + 1, ASSAY_KERNEL_RANK, list[i], &n[i]);
-  *ok = *ok && n[STARTS] >= 0 && n[ENDS] == n[STARTS] && (n[AXES] < 0 || n[AXES] == n[STARTS]) &&
-        (n[STEPS] < 0 || n[STEPS] == n[STARTS]) && n[STARTS] <= rank;
+  *ok = k->y->rank == rank && layer_slice_read(k->l, k->node, rank, k->x->dims, &slice);
   if (!*ok) return NULL;
-  memcpy(from, k->x_strides, sizeof from);
-  bool seen[ASSAY_KERNEL_RANK] = {false};
-  int64_t at = 0, dims[ASSAY_KERNEL_RANK];
-  memcpy(dims, k->x->dims, sizeof dims);
-  for (int i = 0; i < n[STARTS]; i++) {
-    const int d = assay_known_axis(n[AXES] < 0 ? i : list[AXES][i], rank);
-    const int64_t step = n[STEPS] < 0 ? 1 : list[STEPS][i];
-    *ok = d >= 0 && !seen[d] && step && step > -INT32_MAX && step < INT32_MAX;
-    if (!*ok) return NULL;
-    seen[d] = true;
-    const int64_t size = k->x->dims[d], back = step < 0;
-    const int64_t first = clamped(list[STARTS][i], size, 0, size - back);
-    const int64_t end = clamped(list[ENDS][i], size, -back, size - back);
-    const int64_t span = back ? first - end : end - first, stride = back ? -step : step;
-    dims[d] = span > 0 ? (span + stride - 1) / stride : 0;
-    at += first * k->x_strides[d];
-    from[d] = dims[d] > 1 ? from[d] * step : 0;  // a step past the end cannot overflow
+  int64_t at = 0;
+  for (int d = 0; d < rank; d++) {
+    *ok &= slice.dims[d] == k->y->dims[d];
+    at += slice.first[d] * k->x_strides[d];
+    from[d] = slice.step[d] * k->x_strides[d];
   }
-  b = boxes_whole(k, rank, dims, from, k->y_strides);
+  box_t b = boxes_whole(k, rank, slice.dims, from, k->y_strides);
   b.from_at = at;
-  for (int d = 0; d < rank; d++) *ok &= dims[d] == k->y->dims[d];
   return *ok ? boxes_add(k->m, b) : NULL;
 }
 

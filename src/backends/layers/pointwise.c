@@ -84,14 +84,31 @@ static bool finish(pointwise_compiler_t* c) {
   return !c->options->columns || p->columns == c->options->columns;
 }
 
+// ---- layouts ------------------------------------------------------------------------------------
+
+assay_layout_t pointwise_layout(const assay_sized_layer_t* l) {
+  for (size_t i = 0; i < l->n_in; i++)
+    if (assay_operand_is_channels_last(&l->in[i]) && l->in[i].rank == l->out[0].rank &&
+        l->in[i].size >= l->out[0].size)
+      return ASSAY_LAYOUT_CHANNELS_LAST;
+  return ASSAY_LAYOUT_PLAIN;
+}
+
 // ---- entry --------------------------------------------------------------------------------------
 
 static bool compile_nodes(pointwise_compiler_t* c) {
   const assay_layer_t* layer = c->l->layer;
   const size_t first = c->options->first, n = layer->n_nodes;
+  size_t computing = 0;
+  for (size_t i = 0; i < n; i++) computing += i < first || !pointwise_is_cut(layer->nodes[i]);
   for (size_t i = first; i < n; i++) {
     const assay_node_t* node = layer->nodes[i];
-    if (!(c->options->integers ? n == 1 : type_is_known(node, n == 1))) return false;
+    const bool only = computing == 1;
+    if (pointwise_is_cut(node)) {
+      if (!pointwise_cut_node(c, node)) return false;
+      continue;
+    }
+    if (!(c->options->integers ? only : type_is_known(node, only))) return false;
     if (!compile_node(c, node)) return false;
   }
   if (first < n) return true;
@@ -116,18 +133,23 @@ void pointwise_deinit(pointwise_code_t* c) {
   *c = (pointwise_code_t){0};
 }
 
+// Whether a stream is an input as a whole, of which no other one is a part.
+static bool is_whole(const pointwise_code_t* c, size_t s) {
+  const pointwise_stream_t* stream = &c->streams[s];
+  if (stream->constant || stream->input < 0 || c->walks[s].access != POINTWISE_WHOLE) return false;
+  for (size_t i = 0; i < c->n_streams; i++)
+    if (c->streams[i].cut && c->streams[i].input == stream->input) return false;
+  return true;
+}
+
 int pointwise_first_whole(const pointwise_code_t* c) {
   for (size_t i = 0; i < c->n_streams; i++)
-    if (!c->streams[i].constant && c->streams[i].input >= 0 &&
-        c->walks[i].access == POINTWISE_WHOLE)
-      return c->streams[i].input;
+    if (is_whole(c, i)) return c->streams[i].input;
   return -1;
 }
 
 int pointwise_in_place(const pointwise_code_t* c, assay_type_t type) {
   for (size_t s = 0; s < c->n_streams; s++)
-    if (c->walks[s].access == POINTWISE_WHOLE && c->streams[s].input >= 0 &&
-        !c->streams[s].constant && c->streams[s].type == type)
-      return c->streams[s].input;
+    if (is_whole(c, s) && c->streams[s].type == type) return c->streams[s].input;
   return -1;
 }

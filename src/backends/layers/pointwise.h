@@ -4,6 +4,9 @@
 // A backend makes of it what its machine runs: tiles and functions over arrays, or the text of a
 // kernel. Other types are widened as they are read, and the result is rounded once as it is
 // written.
+//
+// Slices and Splits before the nodes are a part of it: streams begin at an offset then, and have
+// the strides of the tensor that was cut.
 #ifndef ASSAY_BACKENDS_LAYERS_POINTWISE_H_
 #define ASSAY_BACKENDS_LAYERS_POINTWISE_H_
 
@@ -19,6 +22,8 @@ typedef struct pointwise_stream {
               // an output element; POINTWISE_NO_INPUT: `constant` alone
   assay_type_t type;
   assay_layout_t layout;
+  int64_t offset;   // in memory, in elements: where the stream's first element is in the input
+  bool cut;         // it is a part of the input, which a Slice or Split of the layer takes
   float* constant;  // owned; NULL: given with each run
   int64_t n_constant;
 } pointwise_stream_t;
@@ -64,11 +69,16 @@ typedef struct pointwise_options {
   bool integers;       // nodes on integers, in int64; nodes on floats are none then
 } pointwise_options_t;
 
-// The code of nodes [first, end) of a layer. *ok false: a node is no pointwise function that is
-// known. Without nodes it hands the result on, rounded. Errors: NO_MEMORY.
+// The code of nodes [first, end) of a layer. *ok false: a node is neither a pointwise function that
+// is known, nor a Slice or Split, forwards, of an input. Without nodes it hands the result on,
+// rounded. Errors: NO_MEMORY.
 assay_status_t pointwise_compile(const assay_sized_layer_t* l, const pointwise_options_t* options,
                                  pointwise_code_t* out, bool* ok) ASSAY_MUST_USE;
 void pointwise_deinit(pointwise_code_t* c);
+
+// Channels last where an input of the output's size, or of which it is a part, lies so: nothing
+// needs to be moved then.
+assay_layout_t pointwise_layout(const assay_sized_layer_t* l);
 
 // The first input of the layer that is read element by element, as the output; -1: none.
 int pointwise_first_whole(const pointwise_code_t* c);

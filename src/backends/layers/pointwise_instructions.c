@@ -8,6 +8,8 @@ int pointwise_value(pointwise_compiler_t* c, const assay_value_t* v, bool intege
   for (size_t i = 0; i < c->p->n_code; i++)
     if (c->made[i] == v) return POINTWISE_STREAMS + (int)i;
   if (v == c->options->result) return pointwise_result_stream(c);
+  const pointwise_cut_t* cut = pointwise_cut_of(c, v);
+  if (cut) return pointwise_cut_stream(c, cut);
   const int input = assay_sized_input_index(c->l, v);
   return input < 0 ? -1 : pointwise_add_stream(c, &c->l->in[input], input, integers);
 }

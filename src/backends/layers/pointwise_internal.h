@@ -3,6 +3,16 @@
 #define ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_
 
 #include "backends/layers/pointwise.h"
+#include "backends/layers/slice.h"
+
+enum { POINTWISE_CUTS = 2 * POINTWISE_STREAMS };
+
+// A value that is a part of an input.
+typedef struct pointwise_cut {
+  const assay_value_t* value;
+  int input;
+  layer_slice_t slice;
+} pointwise_cut_t;
 
 typedef struct pointwise_compiler {
   const assay_sized_layer_t* l;
@@ -14,6 +24,9 @@ typedef struct pointwise_compiler {
   int64_t strides[POINTWISE_STREAMS][ASSAY_KERNEL_RANK];
   // By instruction: the hidden value that it makes.
   const assay_value_t* made[POINTWISE_INSTRUCTIONS];
+  pointwise_cut_t cuts[POINTWISE_CUTS];
+  int stream_of_cut[POINTWISE_CUTS];  // 1 + its number; 0: not read yet
+  size_t n_cuts;
   assay_status_t status;
 } pointwise_compiler_t;
 
@@ -23,6 +36,7 @@ typedef struct pointwise_compiler {
 int pointwise_memory_order(const pointwise_compiler_t* c, int i);
 int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int input,
                          bool integers);
+int pointwise_cut_stream(pointwise_compiler_t* c, const pointwise_cut_t* cut);
 int pointwise_result_stream(pointwise_compiler_t* c);
 // A stream of one number a channel; the values are taken over.
 int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values);
@@ -34,6 +48,14 @@ int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values);
 int pointwise_value(pointwise_compiler_t* c, const assay_value_t* v, bool integers);
 int pointwise_emit(pointwise_compiler_t* c, int function, int n, const int* operands,
                    const float* param, int cost);
+
+// ---- cuts (pointwise_cuts.c)
+// ---------------------------------------------------------------------
+
+bool pointwise_is_cut(const assay_node_t* n);
+// Notes what a Slice or Split takes; false: that is not known, or backwards.
+bool pointwise_cut_node(pointwise_compiler_t* c, const assay_node_t* n);
+const pointwise_cut_t* pointwise_cut_of(const pointwise_compiler_t* c, const assay_value_t* v);
 
 // ---- nodes --------------------------------------------------------------------------------------
 

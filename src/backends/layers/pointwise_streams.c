@@ -32,16 +32,24 @@ static void own_strides(const assay_operand_t* o, assay_layout_t layout, int64_t
   if (last) strides[1] = 1;
 }
 
-// By place in memory of the output; false: it cannot be broadcast to it.
+// By place in memory of the output, of an operand or a part of it; false: it cannot be broadcast to
+// it.
 static bool stream_strides(const pointwise_compiler_t* c, const assay_operand_t* o,
-                           assay_layout_t layout, int64_t* strides) {
+                           const layer_slice_t* cut, assay_layout_t layout, int64_t* strides,
+                           int64_t* out_offset) {
   const assay_operand_t* y = &c->l->out[0];
+  const int64_t* dims = cut ? cut->dims : o->dims;
   int64_t own[ASSAY_KERNEL_RANK] = {0};
+  *out_offset = 0;
   if (o->rank > y->rank) return false;
   own_strides(o, layout, own);
+  for (int d = 0; cut && d < o->rank; d++) {
+    *out_offset += cut->first[d] * own[d];
+    own[d] *= cut->step[d];
+  }
   for (int i = 0; i < y->rank; i++) {
     const int d = pointwise_memory_order(c, i), from = d - (y->rank - o->rank);
-    const int64_t size = from < 0 ? 1 : o->dims[from];
+    const int64_t size = from < 0 ? 1 : dims[from];
     if (size != 1 && size != y->dims[d]) return false;
     strides[i] = size == 1 ? 0 : own[from];
   }
@@ -84,16 +92,16 @@ static int new_stream(pointwise_compiler_t* c, pointwise_stream_t s) {
   return (int)c->p->n_streams++;
 }
 
-int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int input,
-                         bool integers) {
-  pointwise_stream_t s = {.input = input, .type = o->type, .layout = stream_layout(c, o)};
-  for (size_t i = 0; i < c->p->n_streams; i++)
-    if (c->p->streams[i].input == input) return (int)i;
+// The stream of an input, or of a part of it.
+static int add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int input,
+                      const layer_slice_t* cut, bool integers) {
+  pointwise_stream_t s = {
+      .input = input, .type = o->type, .layout = stream_layout(c, o), .cut = cut};
   if (!assay_type_is_kernel_float(o->type) && o->type != ASSAY_TYPE_BOOL &&
       !(integers && is_integer(c, o->type)))
     return -1;
   if (c->p->n_streams == POINTWISE_STREAMS ||
-      !stream_strides(c, o, s.layout, c->strides[c->p->n_streams]))
+      !stream_strides(c, o, cut, s.layout, c->strides[c->p->n_streams], &s.offset))
     return -1;
   if (o->constant && assay_type_is_kernel_float(o->type) && o->size <= c->options->max_copied) {
     c->status = constant_in_layout(o, s.layout, &s.constant);
@@ -104,11 +112,26 @@ int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int 
   return new_stream(c, s);
 }
 
+int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int input,
+                         bool integers) {
+  for (size_t i = 0; i < c->p->n_streams; i++)
+    if (c->p->streams[i].input == input && !c->p->streams[i].cut) return (int)i;
+  return add_stream(c, o, input, NULL, integers);
+}
+
+int pointwise_cut_stream(pointwise_compiler_t* c, const pointwise_cut_t* cut) {
+  int* number = &c->stream_of_cut[cut - c->cuts];
+  if (!*number) *number = 1 + add_stream(c, &c->l->in[cut->input], cut->input, &cut->slice, true);
+  return *number - 1;
+}
+
 int pointwise_result_stream(pointwise_compiler_t* c) {
+  int64_t offset;
   for (size_t i = 0; i < c->p->n_streams; i++)
     if (c->p->streams[i].input == POINTWISE_RESULT) return (int)i;
   if (c->p->n_streams == POINTWISE_STREAMS ||
-      !stream_strides(c, &c->l->out[0], c->options->layout, c->strides[c->p->n_streams]))
+      !stream_strides(c, &c->l->out[0], NULL, c->options->layout, c->strides[c->p->n_streams],
+                      &offset))
     return -1;
   return new_stream(c, (pointwise_stream_t){.input = POINTWISE_RESULT, .type = ASSAY_TYPE_FLOAT});
 }

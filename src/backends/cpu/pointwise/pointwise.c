@@ -21,15 +21,6 @@ static void destroy(assay_kernel_t* k) {
   assay_free(k);
 }
 
-// Channels last where an input of the output's size lies so: nothing needs to be moved then.
-static assay_layout_t layout_of(const assay_sized_layer_t* l) {
-  for (size_t i = 0; i < l->n_in; i++)
-    if (assay_operand_is_channels_last(&l->in[i]) && l->in[i].rank == l->out[0].rank &&
-        l->in[i].size == l->out[0].size)
-      return ASSAY_LAYOUT_CHANNELS_LAST;
-  return ASSAY_LAYOUT_PLAIN;
-}
-
 // Rows [row, end) of a sample (assay_by_rows_t): all streams but whole ones are read as a whole.
 static void run_rows(const assay_kernel_t* k, const void* const* in, void* const* out,
                      void* scratch, int64_t sample, int64_t row, int64_t end) {
@@ -66,7 +57,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_type_t type = l->out[0].type;
   if (!assay_type_is_kernel_float(type) && type != ASSAY_TYPE_BOOL) return NULL;
   cpu_program_t* program = NULL;
-  assay_layout_t layout = layout_of(l);
+  assay_layout_t layout = pointwise_layout(l);
   ASSAY_TRY(cpu_program_make(l, 0, NULL, layout, &program));
   if (!program && layout != ASSAY_LAYOUT_PLAIN)
     ASSAY_TRY(cpu_program_make(l, 0, NULL, layout = ASSAY_LAYOUT_PLAIN, &program));
@@ -80,7 +71,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
     const cpu_stream_t* s = cpu_program_stream(program, i);
     if (!s->constant && s->input >= 0) p->base.in[s->input] = (assay_storage_t){s->type, s->layout};
   }
-  p->base.in_place = cpu_program_in_place(program, type);
+  p->base.in_place = cpu_program_in_place(program);
   describe_rows(p, l);
   *out = &p->base;
   return NULL;

@@ -138,6 +138,8 @@ static void take_code(compiler_t* c) {
   p->rows = code->rows;
   p->columns = code->columns;
   p->cost = code->cost;
+  p->first_whole = pointwise_first_whole(code);
+  p->in_place = pointwise_in_place(code, c->l->out[0].type);
 }
 
 static bool finish(compiler_t* c) {
@@ -183,24 +185,12 @@ bool cpu_program_reads(const cpu_program_t* p, int input) {
   return false;
 }
 
-int cpu_program_first_whole(const cpu_program_t* p) {
-  for (size_t i = 0; i < p->n_streams; i++)
-    if (!p->streams[i].constant && p->streams[i].input >= 0 &&
-        p->walks[i].access == POINTWISE_WHOLE)
-      return p->streams[i].input;
-  return -1;
-}
+int cpu_program_first_whole(const cpu_program_t* p) { return p->first_whole; }
 
 size_t cpu_program_n_streams(const cpu_program_t* p) { return p->n_streams; }
 const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i) { return &p->streams[i]; }
 
-int cpu_program_in_place(const cpu_program_t* p, assay_type_t type) {
-  for (size_t s = 0; s < p->n_streams; s++)
-    if (p->walks[s].access == POINTWISE_WHOLE && p->streams[s].input >= 0 &&
-        !p->streams[s].constant && p->streams[s].type == type)
-      return p->streams[s].input;
-  return -1;
-}
+int cpu_program_in_place(const cpu_program_t* p) { return p->in_place; }
 
 const cpu_link_t* cpu_program_only_link(const cpu_program_t* p) {
   const bool only = p->n_links == 1 && p->n_streams == 1 && p->streams[0].input == POINTWISE_RESULT;

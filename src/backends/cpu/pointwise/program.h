@@ -31,7 +31,7 @@ const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i);
 
 // The input over which an output of this type may be written: it is read element by element, and so
 // are all others of that memory. -1: none.
-int cpu_program_in_place(const cpu_program_t* p, assay_type_t type);
+int cpu_program_in_place(const cpu_program_t* p);
 
 // All elements, shared out among the threads. in[]: by input of the layer; result: what stream -1
 // reads, indexed like the output; out: of `type`, a float of at most 32 bits or bool; it may be

@@ -38,6 +38,7 @@ struct cpu_program {
   int64_t dims[ASSAY_KERNEL_RANK], rows, columns;
   int64_t tile_rows, tile_columns;  // one of them is all, or 1
   int64_t cost;                     // operations on an element
+  int first_whole, in_place;        // inputs; -1: none
   // The same as a chain; 0: it is none.
   cpu_link_t links[CPU_MAX_INSTRUCTIONS];
   int n_links, first_stream;

@@ -28,8 +28,10 @@ static float* slot_of(const run_t* r, int slot) {
 
 static const void* data_of(const run_t* r, size_t s) {
   const cpu_stream_t* stream = &r->p->streams[s];
-  if (stream->constant) return stream->constant;
-  return stream->input == POINTWISE_RESULT ? (const void*)r->result : r->in[stream->input];
+  if (stream->constant) return stream->constant + stream->offset;
+  if (stream->input == POINTWISE_RESULT) return r->result;
+  const ptrdiff_t bytes = assay_type_bits(stream->type) / 8;
+  return (const char*)r->in[stream->input] + bytes * stream->offset;
 }
 
 static void fill(float* to, int64_t n, float value) {

@@ -29,15 +29,6 @@ static void destroy(assay_kernel_t* k) {
   assay_free(k);
 }
 
-// Channels last where an input of the output's size lies so: nothing needs to be moved then.
-static assay_layout_t layout_of(const assay_sized_layer_t* l) {
-  for (size_t i = 0; i < l->n_in; i++)
-    if (assay_operand_is_channels_last(&l->in[i]) && l->in[i].rank == l->out[0].rank &&
-        l->in[i].size == l->out[0].size)
-      return ASSAY_LAYOUT_CHANNELS_LAST;
-  return ASSAY_LAYOUT_PLAIN;
-}
-
 // On floats, else on integers.
 static assay_status_t compile(const assay_sized_layer_t* l, assay_layout_t layout,
                               cuda_program_t** out) {
@@ -59,7 +50,7 @@ static assay_status_t load(const cuda_own_t* own, chain_t* k) {
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   cuda_program_t* program = NULL;
   if (l->n_out < 1 || !l->out[0].value) return NULL;
-  assay_layout_t layout = layout_of(l);
+  assay_layout_t layout = pointwise_layout(l);
   ASSAY_TRY(compile(l, layout, &program));
   if (!program && layout != ASSAY_LAYOUT_PLAIN)
     ASSAY_TRY(compile(l, layout = ASSAY_LAYOUT_PLAIN, &program));

@@ -32,7 +32,7 @@ static int choose_vector(const pointwise_code_t* c, assay_type_t out) {
   if (c->columns % vector) return 1;
   for (size_t s = 0; s < c->n_streams; s++) {
     const pointwise_walk_t* w = &c->walks[s];
-    if (!is_read(&c->streams[s]) || w->strides[c->rank - 1] != 1) continue;
+    if (!is_read(&c->streams[s]) || c->streams[s].cut || w->strides[c->rank - 1] != 1) continue;
     for (int d = 0; d < c->rank - 1; d++)
       if (w->strides[d] % vector) return 1;
   }
@@ -44,7 +44,7 @@ static bool is_short(const pointwise_code_t* c) {
   const int64_t most = INT32_MAX;
   if (c->rows && c->columns > most / c->rows) return false;
   for (size_t s = 0; s < c->n_streams; s++) {
-    int64_t at = 0;
+    int64_t at = c->streams[s].offset;
     for (int d = 0; d < c->rank; d++) {
       const int64_t stride = c->walks[s].strides[d];
       if (stride && c->dims[d] > most / stride) return false;
@@ -93,10 +93,10 @@ static assay_status_t fill_args(const assay_sized_layer_t* l, cuda_program_t* p)
     const pointwise_stream_t* stream = &c->streams[s];
     memcpy(p->args.strides[s], c->walks[s].strides, sizeof p->args.strides[s]);
     if (!stream->constant) continue;
-    if (stream->n_constant == 1)
-      p->args.scalars[s] = stream->constant[0];
-    else if (stream->n_constant)
-      ASSAY_TRY(bring(l, stream, &p->args.streams[s]));
+    if (stream->n_constant == 1) p->args.scalars[s] = stream->constant[0];
+    if (stream->n_constant < 2) continue;
+    ASSAY_TRY(bring(l, stream, &p->args.streams[s]));
+    p->args.streams[s] += (address_t)stream->offset * sizeof(float);
   }
   return NULL;
 }
@@ -138,7 +138,9 @@ bool cuda_program_forms(const cuda_program_t* p, assay_kernel_t* k) {
   for (size_t i = 0; i < p->code.n_streams; i++) {
     const pointwise_stream_t* s = &p->code.streams[i];
     if (s->constant || s->input < 0) continue;
-    if (k->in[s->input].type) return false;
+    bool again = false;  // parts of an input are read in one form
+    for (size_t j = 0; j < i; j++) again |= p->code.streams[j].input == s->input;
+    if (!again && k->in[s->input].type) return false;
     k->in[s->input] = (assay_storage_t){s->type, s->layout};
   }
   return true;
@@ -146,7 +148,9 @@ bool cuda_program_forms(const cuda_program_t* p, assay_kernel_t* k) {
 
 void cuda_program_fill(const cuda_program_t* p, const assay_device_ptr_t* in, program_args_t* out) {
   *out = p->args;
-  for (size_t i = 0; i < p->code.n_streams; i++)
-    if (!p->code.streams[i].constant && p->code.streams[i].input >= 0)
-      out->streams[i] = in[p->code.streams[i].input];
+  for (size_t i = 0; i < p->code.n_streams; i++) {
+    const pointwise_stream_t* s = &p->code.streams[i];
+    if (s->constant || s->input < 0) continue;
+    out->streams[i] = in[s->input] + (address_t)s->offset * bytes_of(s->type);
+  }
 }

@@ -188,8 +188,16 @@ static void print_one(const pointwise_code_t* c, assay_str_t* text) {
   print_call(c, "x", false, text);
 }
 
+// Whether a stream's vectors begin where vectors may: parts of inputs may begin anywhere.
+static bool is_aligned(const pointwise_code_t* c, size_t s, int vector) {
+  const int64_t* strides = c->walks[s].strides;
+  bool aligned = strides[c->rank - 1] == 1 && c->streams[s].offset % vector == 0;
+  for (int d = 0; c->streams[s].cut && d < c->rank - 1; d++) aligned &= strides[d] % vector == 0;
+  return aligned;
+}
+
 // Streams that run along the row as vectors, others element by element or once.
-static void print_vector(const pointwise_code_t* c, assay_str_t* text) {
+static void print_vector(const pointwise_code_t* c, int vector, assay_str_t* text) {
   const int last = c->rank - 1;
   assay_str_append(text,
                    "DEVICE void program_vector(const float* x, index_t row, index_t column, const "
@@ -205,7 +213,7 @@ static void print_vector(const pointwise_code_t* c, assay_str_t* text) {
     assay_str_append(text, ");\n");
     if (step == 0)
       assay_str_printf(text, "  const %s s%d = of_%s(*at%d);\n", type, (int)s, word, (int)s);
-    else if (step == 1)
+    else if (is_aligned(c, s, vector))
       assay_str_printf(text, "  %s s%d[PROGRAM_VECTOR];\n  LOAD_VECTOR(%s, at%d, s%d)\n", type,
                        (int)s, word, (int)s, (int)s);
     else
@@ -229,5 +237,5 @@ void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way
                    way->short_index ? "uint32_t" : "int64_t");
   print_code(c, way->out, text);
   print_one(c, text);
-  if (way->vector > 1) print_vector(c, text);
+  if (way->vector > 1) print_vector(c, way->vector, text);
 }
