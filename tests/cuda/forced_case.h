@@ -5,9 +5,10 @@
 #include "backends/tactic_case.h"
 
 // kernel: "TACTIC/VARIANT" or "TACTIC" that runs the last layer; NULL: whichever.
-static inline void forced_case_run(assay_model_t* m, const char* backend, const char* kernel,
-                                   assay_tensor_t* const* in, tactic_run_t* r) {
-  const assay_precision_t precision = {.format = ASSAY_FORMAT_FP32};
+static inline void forced_case_run_in(assay_format_t format, assay_model_t* m, const char* backend,
+                                      const char* kernel, assay_tensor_t* const* in,
+                                      tactic_run_t* r) {
+  const assay_precision_t precision = {.format = format};
   const assay_plan_options_t options = {
       .fused = true, .passes = {.off = tactic_case_off, .n_off = TACTIC_CASE_OFF}};
   char forced[256];
@@ -31,6 +32,11 @@ static inline void forced_case_run(assay_model_t* m, const char* backend, const 
            assay_executor_tactic(e, assay_executor_n_steps(e) - 1));
   assay_executor_destroy(e);
   assay_engine_release(engine);
+}
+
+static inline void forced_case_run(assay_model_t* m, const char* backend, const char* kernel,
+                                   assay_tensor_t* const* in, tactic_run_t* r) {
+  forced_case_run_in(ASSAY_FORMAT_FP32, m, backend, kernel, in, r);
 }
 
 // The same bits by this kernel.
