@@ -5,6 +5,8 @@ enum {
   WARP = 32,
   MAX_TERMS = 1 << 30,
   MAX_BLOCKS = INT32_MAX,
+  FEW = 8,  // terms of a thread where that takes no more than SPAN threads
+  SPAN = 512,
   FLOATS = 32,        // that a thread keeps at most
   VECTORS = 8,        // in so many pieces
   LARGE_FLOATS = 16,  // where a block has LARGE_SPAN threads, which share the registers
@@ -91,23 +93,36 @@ static int kept(int64_t vectors, int threads, int vector) {
   return n <= VECTORS && n * vector <= most ? (int)n : 0;
 }
 
+// Threads of a row: a part of a warp, where rows are short, or whole warps; each has few terms, as
+// what one thread does takes longer than joining what several have.
+static int span_of(int64_t vectors, int vector) {
+  const int each = vector < FEW ? FEW / vector : 1;
+  const int64_t threads = ceil_div(vectors, each);
+  int span = 1;
+  if (threads > WARP) {
+    span = threads < SPAN ? (int)ceil_div(threads, WARP) * WARP : SPAN;
+    return kept(vectors, span, vector) ? span : LARGE_SPAN;
+  }
+  while (span < threads) span *= 2;
+  return span;
+}
+
 static void share_along(const cuda_own_t* own, bool keeps, cuda_rows_t* r) {
-  static const int spans[] = {WARP, 128, 512, LARGE_SPAN};
   const int64_t vectors = r->geometry.terms / r->vector;
-  r->span = LARGE_SPAN;
-  for (size_t i = sizeof spans / sizeof *spans; i-- > 0;)
-    if (kept(vectors, spans[i], r->vector)) r->span = spans[i];
+  r->span = span_of(vectors, r->vector);
   r->keep = keeps ? kept(vectors, r->span, r->vector) : 0;
-  // Rows of a warp share blocks where there are enough of them.
-  const bool many = r->geometry.rows > 4 * (int64_t)own->properties.multiprocessors;
-  const int rows = r->span == WARP && many ? 4 : 1;
-  r->grid.threads = r->span * rows;
-  r->grid.blocks = ceil_div(r->geometry.rows, rows);
+  // Rows of a warp or less share blocks where there are enough of them.
+  const int rows = r->span < WARP ? WARP / r->span : 1;
+  const bool many = r->geometry.rows > 4 * (int64_t)rows * own->properties.multiprocessors;
+  const int together = r->span <= WARP && many ? 4 * rows : rows;
+  r->grid.threads = r->span * together;
+  r->grid.blocks = ceil_div(r->geometry.rows, together);
 }
 
 static void share_across(bool keeps, cuda_rows_t* r) {
   const int terms = r->geometry.terms;
-  r->across = terms <= 8 ? 1 : terms <= 32 ? 4 : terms <= 512 ? 8 : 16;
+  r->across = terms <= 8 ? 1 : terms <= 32 ? 4 : terms <= (keeps ? 512 : 128) ? 8 : 16;
+  if (terms > 256 && !keeps) r->across = 32;
   r->span = WARP;
   r->vector = 1;
   r->keep = keeps ? kept(terms, r->across, 1) : 0;

@@ -27,8 +27,10 @@ static const kind_t kinds[] = {
 static const kind_t sum_of_magnitudes = {"", "magnitude", "sum", "itself"};
 static const kind_t root_of_squares = {"", "square", "sum", "root"};
 
-// Rows of more terms than LONG are cut into parts, so that more than one block has a row.
-enum { LONG = 1 << 16, PART = 1 << 14, LAUNCHES = 2 };
+// Rows of more than four parts of terms are cut into these, so that more than one block has a row.
+// Where neighbours in memory are of different rows, a part is shorter, as its terms are read one by
+// one.
+enum { PART = 1 << 14, PART_ACROSS = 1 << 10, MAX_PARTS = 256, LAUNCHES = 2 };
 
 typedef struct launch {
   cuda_kernel_t function;
@@ -91,6 +93,15 @@ static void lay_out_parts(const rows_geometry_t* from, int parts, cuda_row_dim_t
   dims[(*n)++] = (cuda_row_dim_t){.size = parts, .is_term = true};
 }
 
+// The order of sums follows from it, so it is of the terms alone.
+static int part_of(const cuda_rows_t* r) {
+  const int terms = r->geometry.terms;
+  int part = r->across ? PART_ACROSS : PART;
+  if (terms <= 4 * part) return terms;
+  while (terms / MAX_PARTS >= part) part *= 2;
+  return part;
+}
+
 static assay_status_t add_launches(const assay_sized_layer_t* l, const cuda_reduced_t* r,
                                    const kind_t* kind, reduce_t* k, bool* ok) {
   const assay_operand_t* x = &l->in[k->x];
@@ -101,11 +112,11 @@ static assay_status_t add_launches(const assay_sized_layer_t* l, const cuda_redu
   *ok = cuda_rows_make(own, r->dims, r->rank, (int)assay_kernel_float_bytes(x->type), false, &rows);
   if (!*ok) return NULL;
   const int terms = rows.geometry.terms;
-  const int parts = kind->of && terms > LONG ? (terms + PART - 1) / PART : 1;
+  const int part = kind->of ? part_of(&rows) : terms, parts = (terms - 1) / part + 1;
   const float count = (float)r->terms;
   rows.grid.blocks_y = parts;
   ASSAY_TRY(add_launch(l, kind, kind->of, kind->end, x->type, &rows, k));
-  k->launches[0].args.part = parts > 1 ? PART : terms;
+  k->launches[0].args.part = part;
   k->launches[0].args.parts = parts;
   k->launches[0].args.count = count;
   if (parts == 1) return NULL;

@@ -41,6 +41,7 @@ DEVICE int vectors_of(const reduce_args_t* a, int64_t row) {
 #ifndef LOG_SUM_EXP
 #define JOIN_FLOATS_BY(join) JOIN_FLOATS(join)
 JOIN_FLOATS_BY(JOIN)
+#define AHEAD (VEC == 1 ? 16 : VEC == 2 ? 8 : 4)
 
 KERNEL(reduce_floats, reduce_args_t, ROW_THREADS) {
   SHARED float joined[JOINED_PLACES];
@@ -48,11 +49,15 @@ KERNEL(reduce_floats, reduce_args_t, ROW_THREADS) {
   const int n = vectors_of(&a, row);
   float s = NEUTRAL(JOIN);
   WAIT_FOR_INPUTS();
-  EACH_OF_ROW(v, n) {
-    float x[VEC];
-    take(&a, first, v, x);
-    UNROLL for (int i = 0; i < VEC; i++) s = JOIN(s, OF(x[i]));
+  // Several are asked for before the first is joined.
+  for (int v = FIRST_VECTOR; v < n; v += AHEAD * NEXT_VECTOR) {
+    float x[AHEAD][VEC];
+    UNROLL for (int k = 0; k < AHEAD; k++) if (v + k * NEXT_VECTOR < n)
+        take(&a, first, v + k * NEXT_VECTOR, x[k]);
+    UNROLL for (int k = 0; k < AHEAD; k++) if (v + k * NEXT_VECTOR < n) UNROLL
+    for (int i = 0; i < VEC; i++) s = JOIN(s, OF(x[k][i]));
   }
+  LAUNCH_NEXT();
   s = JOINED(JOIN, _of_row)(s, joined);
   if (FIRST_VECTOR || !n) return;
   if (a.parts > 1)

@@ -85,6 +85,7 @@ KERNEL(rows_softmax, rows_args_t, ROW_THREADS) {
     }
   }
   s = sum_of_row(s, joined[1]);
+  LAUNCH_NEXT();
 #ifdef LOGARITHM
   s = v_log(s, false);
 #endif
@@ -137,18 +138,52 @@ DEVICE void parameters(const rows_args_t* a, address_t from, int single, int64_t
 }
 #endif
 
-// y = x scale + bias.
-DEVICE void scale_and_put(const rows_args_t* a, const row_t* row, int v, float* y) {
-#ifdef AFFINE
+// Those of the thread's vectors, where it keeps few elements: they are read beside the row, before
+// anybody waits for sums.
+#if defined AFFINE && KEEP * VEC > 0 && KEEP * VEC <= 8
+#define EARLY 1
+#else
+#define EARLY 0
+#endif
+typedef struct affine {
+#if EARLY
+  float scale[KEPT][VEC], bias[KEPT][VEC];
+#else
+  char nothing;
+#endif
+} affine_t;
+
+DEVICE void take_parameters(const rows_args_t* a, const row_t* row, int n, affine_t* p) {
+#if EARLY
   const int64_t first = first_parameter(a, row);
-  float p[VEC];
+  EACH_VECTOR(k, v, n) {
+    if (a->scale) parameters(a, a->scale, a->single_scale, first, v, p->scale[k]);
+    if (a->bias) parameters(a, a->bias, a->single_bias, first, v, p->bias[k]);
+  }
+#else
+  (void)a, (void)row, (void)n, (void)p;
+#endif
+}
+
+// y = x scale + bias, of vector v, the k-th that the thread keeps.
+DEVICE void scale_and_put(const rows_args_t* a, const row_t* row, const affine_t* p, int k, int v,
+                          float* y) {
+  (void)p, (void)k;
+#if EARLY
+  if (a->scale) UNROLL
+  for (int i = 0; i < VEC; i++) y[i] = y[i] * p->scale[k][i];
+  if (a->bias) UNROLL
+  for (int i = 0; i < VEC; i++) y[i] = y[i] + p->bias[k][i];
+#elif defined AFFINE
+  const int64_t first = first_parameter(a, row);
+  float of[VEC];
   if (a->scale) {
-    parameters(a, a->scale, a->single_scale, first, v, p);
-    UNROLL for (int i = 0; i < VEC; i++) y[i] = y[i] * p[i];
+    parameters(a, a->scale, a->single_scale, first, v, of);
+    UNROLL for (int i = 0; i < VEC; i++) y[i] = y[i] * of[i];
   }
   if (a->bias) {
-    parameters(a, a->bias, a->single_bias, first, v, p);
-    UNROLL for (int i = 0; i < VEC; i++) y[i] = y[i] + p[i];
+    parameters(a, a->bias, a->single_bias, first, v, of);
+    UNROLL for (int i = 0; i < VEC; i++) y[i] = y[i] + of[i];
   }
 #endif
   put(a, row, v, y);
@@ -167,9 +202,11 @@ KERNEL(rows_normalize, rows_args_t, ROW_THREADS) {
   const int n = vectors_of(&a, &row);
   const float terms = (float)a.g.terms;
   float x[KEPT][VEC] = {{0}}, mean = 0, s = 0;
+  affine_t affine;
   (void)mean;
   WAIT_FOR_INPUTS();
   TAKE_ROW(&a, &row, n, x);
+  take_parameters(&a, &row, n, &affine);
 #ifdef CENTERED
   EACH_VECTOR(k, v, n) {
     TAKE_AGAIN(&a, &row, v, x[k]);
@@ -185,6 +222,7 @@ KERNEL(rows_normalize, rows_args_t, ROW_THREADS) {
     }
   }
   const float variance = sum_of_row(s, joined[1]) / terms;
+  LAUNCH_NEXT();
 #ifdef DEVIATION  // MeanVarianceNormalization's
   const float deviation = SQRT(variance) + a.epsilon;
 #else
@@ -203,7 +241,7 @@ KERNEL(rows_normalize, rows_args_t, ROW_THREADS) {
       y[i] = MINUS_MEAN(x[k][i]) * inverse;
 #endif
     }
-    scale_and_put(&a, &row, v, y);
+    scale_and_put(&a, &row, &affine, k, v, y);
   }
 #ifdef M
   if (FIRST_VECTOR || !n) return;

@@ -2,7 +2,8 @@
 // and any grid.
 //
 // ACROSS 0: SPAN threads side by side have a row, VEC terms that lie side by side at once; what
-// they have is joined by shuffles within warps, and over the warps in order. ACROSS W: a thread
+// they have is joined by shuffles within warps, and over the warps in order. SPAN is a power of two
+// or whole warps. ACROSS W: a thread
 // of each of W warps has a row, lanes beside each other have neighbours; over the warps in order.
 // KEEP vectors of a thread stay in registers; 0: they are read again for each pass. DIMS: along so
 // many dimensions lie the terms.
@@ -23,7 +24,7 @@
 #define ROW_OF_BLOCKS (BLOCK * (THREADS / SPAN) + THREAD / SPAN)
 #define FIRST_VECTOR (THREAD % SPAN)
 #define NEXT_VECTOR SPAN
-#define JOINED_PLACES (SPAN / WARP)
+#define JOINED_PLACES (SPAN < WARP ? 1 : SPAN / WARP)
 #endif
 
 // Vectors v of this thread among `n` of a row; k: where they are kept.
@@ -81,15 +82,15 @@ DEVICE float smaller(float x, float y) { return x < y || x != x ? x : y; }
     return x;                                                              \
   }
 #else
-#define JOIN_ROW(join, type, shuffle)                                    \
-  DEVICE type join##_of_row(type x, type* shared) {                      \
-    UNROLL for (int i = WARP / 2; i; i /= 2) x = join(x, shuffle(x, i)); \
-    if (SPAN == WARP) return x;                                          \
-    if (LANE == 0) shared[THREAD / WARP] = x;                            \
-    SYNC();                                                              \
-    x = shared[0];                                                       \
-    for (int w = 1; w < SPAN / WARP; w++) x = join(x, shared[w]);        \
-    return x;                                                            \
+#define JOIN_ROW(join, type, shuffle)                                                           \
+  DEVICE type join##_of_row(type x, type* shared) {                                             \
+    UNROLL for (int i = (SPAN < WARP ? SPAN : WARP) / 2; i; i /= 2) x = join(x, shuffle(x, i)); \
+    if (SPAN <= WARP) return x;                                                                 \
+    if (LANE == 0) shared[THREAD / WARP] = x;                                                   \
+    SYNC();                                                                                     \
+    x = shared[0];                                                                              \
+    for (int w = 1; w < SPAN / WARP; w++) x = join(x, shared[w]);                               \
+    return x;                                                                                   \
   }
 #endif
 
