@@ -38,6 +38,7 @@ int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int 
                          bool integers);
 int pointwise_cut_stream(pointwise_compiler_t* c, const pointwise_cut_t* cut);
 int pointwise_result_stream(pointwise_compiler_t* c);
+int pointwise_number_stream(pointwise_compiler_t* c, float x);
 // A stream of one number a channel; the values are taken over.
 int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values);
 

@@ -142,6 +142,21 @@ static int compile_known(pointwise_compiler_t* c, const assay_node_t* n) {
   return -1;
 }
 
+static int times(pointwise_compiler_t* c, int a, double factor) {
+  return factor == 1 ? a : emit_two(c, POINTWISE_MUL, a, pointwise_number_stream(c, (float)factor));
+}
+
+// What a Gemm does with its product: alpha times it, and beta times the addend. Source: ONNX
+// Gemm-13.
+static int compile_gemm(pointwise_compiler_t* c, const assay_node_t* n) {
+  if (c->options->result != n->outputs[0]) return -1;
+  int at = times(c, pointwise_result_stream(c), assay_attr_f64(n, "alpha", 1));
+  if (n->n_inputs > 2 && n->inputs[2])
+    at = emit_two(c, POINTWISE_ADD, at,
+                  times(c, pointwise_value(c, n->inputs[2], false), assay_attr_f64(n, "beta", 1)));
+  return at < POINTWISE_STREAMS ? emit_one(c, POINTWISE_IDENTITY, at, NULL, 1) : at;
+}
+
 int pointwise_node(pointwise_compiler_t* c, const assay_node_t* n) {
   static const struct {
     const char* name;
@@ -149,7 +164,7 @@ int pointwise_node(pointwise_compiler_t* c, const assay_node_t* n) {
   } own[] = {
       {"Clip", compile_clip}, {"Pow", compile_pow},       {"BatchNormalization", compile_batchnorm},
       {"Cast", compile_cast}, {"CastLike", compile_cast}, {"Gelu", compile_gelu},
-      {"Mod", compile_mod}};
+      {"Mod", compile_mod},   {"Gemm", compile_gemm}};
   static const char* const biased[] = {"BiasGelu", "FastGelu", "BiasAdd"};
   const char* op = n->op_type;
   for (size_t i = 0; !*n->domain && i < sizeof own / sizeof *own; i++)

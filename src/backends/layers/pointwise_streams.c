@@ -1,4 +1,6 @@
 // How the operands of pointwise nodes lie along the output's elements.
+#include <string.h>
+
 #include "backends/layers/pointwise_internal.h"
 #include "base/alloc.h"
 
@@ -134,6 +136,16 @@ int pointwise_result_stream(pointwise_compiler_t* c) {
                       &offset))
     return -1;
   return new_stream(c, (pointwise_stream_t){.input = POINTWISE_RESULT, .type = ASSAY_TYPE_FLOAT});
+}
+
+int pointwise_number_stream(pointwise_compiler_t* c, float x) {
+  pointwise_stream_t s = {.input = POINTWISE_NO_INPUT, .type = ASSAY_TYPE_FLOAT, .n_constant = 1};
+  if (c->p->n_streams == POINTWISE_STREAMS) return -1;
+  c->status = assay_new_array(1, sizeof *s.constant, &s.constant);
+  if (c->status) return -1;
+  s.constant[0] = x;
+  memset(c->strides[c->p->n_streams], 0, sizeof *c->strides);
+  return new_stream(c, s);
 }
 
 // A stream of one number a channel; the values are taken over.

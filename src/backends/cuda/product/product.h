@@ -15,6 +15,7 @@ typedef struct cuda_product {
   cuda_left_t left;
   int x, w;  // inputs of the layer; w -1: the weights are constants, packed (args.w)
   assay_type_t in, out;
+  bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm
   bool tf32;  // float32 is rounded to tf32 where it is multiplied
   assay_layout_t layout;
 } cuda_product_t;

@@ -4,14 +4,30 @@
 #include "backends/cuda/product/constants.h"
 #include "backends/cuda/product/read_conv.h"
 
-// Dimension i of an operand, with ones in front.
-static int64_t dim_of(const assay_operand_t* o, int rank, int i) {
+// An operand as matrices.
+typedef struct side {
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+} side_t;
+
+// A vector is a row on the left, a column on the right. Source: ONNX MatMul-13, as numpy.matmul.
+static side_t side_of(const assay_operand_t* o, bool right) {
+  side_t s = {.rank = o->rank};
+  memcpy(s.dims, o->dims, sizeof s.dims);
+  if (o->rank != 1) return s;
+  s.rank = 2;
+  s.dims[right] = 1;
+  s.dims[!right] = o->dims[0];
+  return s;
+}
+
+// Dimension i of a side, with ones in front.
+static int64_t dim_of(const side_t* o, int rank, int i) {
   return i < rank - o->rank ? 1 : o->dims[i - (rank - o->rank)];
 }
 
 // The dimensions of the batch; false: they do not fit together, or are too many.
-static bool read_batch(const assay_operand_t* x, const assay_operand_t* w, int rank,
-                       product_args_t* a) {
+static bool read_batch(const side_t* x, const side_t* w, int rank, product_args_t* a) {
   int64_t x_step = a->m * a->k, w_step = a->k * a->n, y_step = a->m * a->n;
   if (rank - 2 > PRODUCT_DIMS) return false;
   a->n_dims = rank - 2;
@@ -42,14 +58,14 @@ static void join_batch(product_args_t* a) {
 
 static bool read_sides(const assay_sized_layer_t* l, cuda_product_t* p, bool x_turned,
                        bool w_turned) {
-  const assay_operand_t *x = &l->in[p->x], *w = &l->in[p->w], *y = &l->out[0];
+  const side_t x = side_of(&l->in[p->x], false), w = side_of(&l->in[p->w], true);
   product_args_t* a = &p->args;
-  const int rank = x->rank > w->rank ? x->rank : w->rank;
-  if (x->rank < 2 || w->rank < 2) return false;
-  a->m = dim_of(x, rank, x_turned ? rank - 1 : rank - 2);
-  a->k = dim_of(x, rank, x_turned ? rank - 2 : rank - 1);
-  a->n = dim_of(w, rank, w_turned ? rank - 2 : rank - 1);
-  if (a->k != dim_of(w, rank, w_turned ? rank - 1 : rank - 2) || !read_batch(x, w, rank, a))
+  const int rank = x.rank > w.rank ? x.rank : w.rank;
+  if (x.rank < 2 || w.rank < 2) return false;
+  a->m = dim_of(&x, rank, x_turned ? rank - 1 : rank - 2);
+  a->k = dim_of(&x, rank, x_turned ? rank - 2 : rank - 1);
+  a->n = dim_of(&w, rank, w_turned ? rank - 2 : rank - 1);
+  if (a->k != dim_of(&w, rank, w_turned ? rank - 1 : rank - 2) || !read_batch(&x, &w, rank, a))
     return false;
   a->x_row = x_turned ? 1 : a->k;
   a->x_k = x_turned ? a->m : 1;
@@ -57,19 +73,22 @@ static bool read_sides(const assay_sized_layer_t* l, cuda_product_t* p, bool x_t
   a->w_column = w_turned ? a->k : 1;
   a->y_row = a->n;
   int64_t size;
-  if (!assay_mul_i64(a->m * a->n, a->matrices, &size) || size != y->size) return false;
+  if (!assay_mul_i64(a->m * a->n, a->matrices, &size) || size != l->out[0].size) return false;
   if (!x_turned) join_batch(a);
   return true;
 }
 
-// Gemm's third input: an element a column, or one for all, that is a constant.
-static assay_status_t read_addend(const assay_sized_layer_t* l, const assay_node_t* n,
-                                  cuda_product_t* p, bool* ok) {
-  if (n->n_inputs < 3 || !n->inputs[2]) return NULL;
-  const assay_operand_t* c = assay_sized_input(l, n->inputs[2]);
-  *ok = c && c->constant && (c->size == 1 || c->size == p->args.n) &&
-        (c->size == 1 || c->dims[c->rank - 1] == c->size);
-  return *ok ? cuda_bias_get(l, c, p->args.n, &p->args.bias) : NULL;
+// Gemm's factors and its third input: a constant element a column, or one for all, is added as a
+// bias; what is more is a part of the program.
+static assay_status_t read_end(const assay_sized_layer_t* l, const assay_node_t* n,
+                               cuda_product_t* p) {
+  const bool adds = n->n_inputs > 2 && n->inputs[2];
+  const assay_operand_t* c = adds ? assay_sized_input(l, n->inputs[2]) : NULL;
+  const bool row = c && c->constant && (c->size == 1 || c->size == p->args.n) &&
+                   (c->size == 1 || c->dims[c->rank - 1] == c->size);
+  p->ends =
+      assay_attr_f64(n, "alpha", 1) != 1 || (adds && (assay_attr_f64(n, "beta", 1) != 1 || !row));
+  return row && !p->ends ? cuda_bias_get(l, c, p->args.n, &p->args.bias) : NULL;
 }
 
 static assay_status_t read_product(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {
@@ -77,10 +96,10 @@ static assay_status_t read_product(const assay_sized_layer_t* l, cuda_product_t*
   const bool gemm = strcmp(n->op_type, "Gemm") == 0;
   p->w = assay_sized_input_index(l, n->inputs[1]);
   *ok = p->w >= 0 && l->in[p->w].type == p->in &&
-        (!gemm || (assay_attr_f64(n, "alpha", 1) == 1 && assay_attr_f64(n, "beta", 1) == 1)) &&
+        (!gemm || (l->in[p->x].rank == 2 && l->in[p->w].rank == 2)) &&
         read_sides(l, p, gemm && assay_attr_i64(n, "transA", 0) != 0,
                    gemm && assay_attr_i64(n, "transB", 0) != 0);
-  return *ok && gemm ? read_addend(l, n, p, ok) : NULL;
+  return *ok && gemm ? read_end(l, n, p) : NULL;
 }
 
 static assay_status_t read(const assay_sized_layer_t* l, bool direct, cuda_product_t* p, bool* ok) {
