@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "passes/edit.h"
+#include "passes/parts.h"
+#include "passes/pass.h"
 
 enum { MAX_NODES = 16 };
 
@@ -66,23 +67,6 @@ static bool grow(const assay_pass_context_t* c, chain_t* l) {
 
 // ---- cuts ---------------------------------------------------------------------------------------
 
-// A Slice, forwards, or a Split of floats by constants.
-static bool is_cut(const assay_node_t* n) {
-  enum { X, STEPS = 4, AXES = 16 };
-  int64_t steps[AXES];
-  if (!assay_is(n, "Split") && !assay_is(n, "Slice")) return false;
-  const assay_type_t elem = n->n_inputs ? assay_elem_of(n->inputs[X]) : ASSAY_TYPE_UNDEFINED;
-  if (elem != ASSAY_TYPE_FLOAT && elem != ASSAY_TYPE_FLOAT16 && elem != ASSAY_TYPE_BFLOAT16)
-    return false;
-  for (size_t i = 1; i < n->n_inputs; i++)
-    if (n->inputs[i] && !assay_pass_constant(n->inputs[i])) return false;
-  if (n->n_inputs <= STEPS || !n->inputs[STEPS]) return true;
-  const int count = assay_ints_of(n->inputs[STEPS], AXES, steps);
-  for (int i = 0; i < count; i++)
-    if (steps[i] < 1) return false;
-  return count >= 0;
-}
-
 static bool reads_all_of(const chain_t* l, const assay_node_t* n) {
   for (size_t o = 0; o < n->n_outputs; o++) {
     const assay_value_t* v = n->outputs[o];
@@ -100,7 +84,7 @@ static bool reads_all_of(const chain_t* l, const assay_node_t* n) {
 // cannot be both.
 static bool computes_with(const chain_t* l, const assay_value_t* v) {
   for (size_t i = 0; i < l->n; i++)
-    for (size_t k = 0; !is_cut(l->nodes[i]) && k < l->nodes[i]->n_inputs; k++)
+    for (size_t k = 0; !assay_takes_parts(l->nodes[i]) && k < l->nodes[i]->n_inputs; k++)
       if (l->nodes[i]->inputs[k] == v) return true;
   return false;
 }
@@ -112,7 +96,7 @@ static void take_cuts(const assay_pass_context_t* c, chain_t* l) {
       const assay_value_t* v = l->nodes[i]->inputs[k];
       assay_node_t* n = v ? v->producer : NULL;
       if (n && n->graph == l->nodes[0]->graph && !contains(l, n) && assay_pass_may_group(c, n) &&
-          is_cut(n) && reads_all_of(l, n) && !computes_with(l, n->inputs[0]))
+          assay_takes_parts(n) && reads_all_of(l, n) && !computes_with(l, n->inputs[0]))
         l->nodes[l->n++] = n;
     }
 }

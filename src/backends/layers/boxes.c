@@ -208,9 +208,8 @@ assay_status_t layer_boxes_read(const assay_sized_layer_t* l, assay_kernel_t* ke
   size_t op = 0;
   *m = (layer_boxes_t){.boxes = m->boxes, .cap = m->cap, .joined_axis = -1};
   while (op < sizeof moves / sizeof *moves && strcmp(moves[op].op, n->op_type) != 0) op++;
-  if (op == sizeof moves / sizeof *moves || l->layer->n_nodes != 1 || *n->domain || !x ||
-      !l->n_out || !l->out[0].value || !is_movable(l->out[0].type) ||
-      !type_fits(x->type, l->out[0].type))
+  if (op == sizeof moves / sizeof *moves || *n->domain || !x || !l->n_out || !l->out[0].value ||
+      !is_movable(l->out[0].type) || !type_fits(x->type, l->out[0].type))
     return *ok = false, NULL;
   // Tile-1 repeats along one axis.
   if (strcmp(n->op_type, "Tile") == 0 && n->n_inputs != 2) return *ok = false, NULL;
@@ -225,5 +224,5 @@ assay_status_t layer_boxes_read(const assay_sized_layer_t* l, assay_kernel_t* ke
   kernel->rooms = k.layout == ASSAY_LAYOUT_PLAIN && !(k.y->capacity.size && moves[op].close);
   m->elem = (size_t)assay_type_bits(k.y->type) / 8;
   kernel->in[x - l->in] = kernel->out[0] = (assay_storage_t){k.y->type, k.layout};
-  return moves[op].make(&k, ok);
+  return l->layer->n_nodes > 1 ? boxes_of_joined(&k, ok) : moves[op].make(&k, ok);
 }

@@ -22,6 +22,7 @@ box_t boxes_whole(const boxes_maker_t* k, int rank, const int64_t* dims, const i
                   const int64_t* to);
 
 assay_status_t boxes_of_slice(boxes_maker_t* k, bool* ok);
+assay_status_t boxes_of_joined(const boxes_maker_t* k, bool* ok);  // layers of several nodes
 assay_status_t boxes_of_pad(boxes_maker_t* k, bool* ok);
 
 #endif  // ASSAY_BACKENDS_LAYERS_BOXES_INTERNAL_H_
