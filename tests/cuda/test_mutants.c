@@ -293,9 +293,8 @@ static const fault_t faults[] = {
     {MMA, "no barrier behind the wait", "WAIT_COPIES(STAGES - 2);\n    SYNC();",
      "WAIT_COPIES(STAGES - 2);", 0, "a race"},
     {MMA, "the same tile twice", "x_tiles + now * BM * BK", "x_tiles", 0, ""},
-    {MMA, "a step too late", "int to = 0, now = 0;", "int to = 0, now = 1;", 0, ""},
-    {MMA, "the term of another thread", "next_term(&a, &term, BK);",
-     "next_term(&a, &term, BK / 2);", 1, ""},
+    {MMA, "a step too late", "int now = 0,", "int now = 1,", 0, ""},
+    {MMA, "half a step further", "l->from[i] += BK;", "l->from[i] += BK / 2;", 0, ""},
     {MMA, "columns of a fragment", "2 * (LANE % 4)", "2 * (LANE / 8)", 0, ""},
 };
 

@@ -25,75 +25,166 @@ DEVICE int wide_place(int row, int piece) { return row * BN + (piece ^ (row & 7)
 
 typedef ELEMENT(IN) element_t;
 
-// The piece of 16 bytes of each row that a thread copies, or the term: the same one in all rows.
+// ---- the left side ------------------------------------------------------------------------------
+
+// Of each row a thread copies the same piece of 16 bytes, or reads the same term.
 #if X_FAST
 #define X_WIDTH 8
 #define X_TERMS PIECE
 #else
 #define X_WIDTH BK
 #define X_TERMS 1
-#define LOADS (BM * BK / N_THREADS)
-#define AT_ONCE (LOADS < 8 ? LOADS : 8)  // loads of a thread under way
+#define AT_ONCE (X_LOADS < 8 ? X_LOADS : 8)  // loads of a thread under way
 #endif
-#if N_THREADS % X_WIDTH || (!X_FAST && LOADS % AT_ONCE)
+#define X_LOADS (BM * X_WIDTH / N_THREADS)
+#define X_ROW(i) (THREAD / X_WIDTH + (i) * (N_THREADS / X_WIDTH))
+#if N_THREADS % X_WIDTH || BM % (N_THREADS / X_WIDTH) || (!X_FAST && X_LOADS % AT_ONCE)
 #error "threads do not share the left side out evenly"
 #endif
 
-// The left side of a step: `term` is the thread's.
-DEVICE void load_x(const product_args_t* a, const row_t* rows, const term_t* term, bool inside,
-                   const element_t* x, element_t* to) {
-  const int place_in = THREAD % X_WIDTH;
+typedef struct left {
+  term_t term;  // of the thread
+  int64_t k;    // its number
+#if X_FAST
+  const element_t* from[X_LOADS];  // where rows have it
+  bool there[X_LOADS];             // it is not a zero
+#endif
+} left_t;
+
+// Looks up where rows have the term.
+DEVICE void aim_left(const product_args_t* a, const row_t* rows, const element_t* x, left_t* l) {
 #if X_FAST
   UNROLL
-  for (int row = THREAD / X_WIDTH; row < BM; row += N_THREADS / X_WIDTH) {
-    const int64_t at = inside ? element_of(a, &rows[row], term) : -1;
-    copy_16(to + place(row, place_in), x + (at < 0 ? 0 : at), at < 0 ? 0 : 16);
+  for (int i = 0; i < X_LOADS; i++) {
+    const int64_t at = l->k < a->k ? element_of(a, &rows[X_ROW(i)], &l->term) : -1;
+    l->there[i] = at >= 0;
+    l->from[i] = x + (at < 0 ? 0 : at);
   }
 #else
-  for (int i = THREAD; i < BM * BK; i += N_THREADS * AT_ONCE) {
+  (void)a;
+  (void)rows;
+  (void)x;
+  (void)l;
+#endif
+}
+
+// Goes on by a step: within a tap, and in a matrix, to what lies behind it.
+DEVICE void next_left(const product_args_t* a, const row_t* rows, const element_t* x, left_t* l) {
+  l->k += BK;
+#if CONV
+  const bool same_tap = l->term.channel + BK < a->channels;
+#else
+  const bool same_tap = true;
+#endif
+  next_term(a, &l->term, BK);
+  if (!same_tap) {
+    aim_left(a, rows, x, l);
+    return;
+  }
+#if X_FAST
+  UNROLL
+  for (int i = 0; i < X_LOADS; i++) l->from[i] += BK;
+#endif
+}
+
+DEVICE void load_left(const product_args_t* a, const row_t* rows, const element_t* x,
+                      const left_t* l, element_t* to) {
+  const bool inside = l->k < a->k;
+  const int place_in = THREAD % X_WIDTH;
+#if X_FAST
+  (void)rows;
+  UNROLL
+  for (int i = 0; i < X_LOADS; i++) {
+    const bool there = inside && l->there[i];
+    copy_16(to + place(X_ROW(i), place_in), there ? l->from[i] : x, there ? 16 : 0);
+  }
+#else
+  for (int i = 0; i < X_LOADS; i += AT_ONCE) {
     element_t loaded[AT_ONCE];
     UNROLL
     for (int j = 0; j < AT_ONCE; j++) {
-      const int row = (i + j * N_THREADS) / BK;
-      const int64_t at = inside ? element_of(a, &rows[row], term) : -1;
+      const int64_t at = inside ? element_of(a, &rows[X_ROW(i + j)], &l->term) : -1;
       loaded[j] = at < 0 ? (element_t)0 : x[at];
     }
     UNROLL
     for (int j = 0; j < AT_ONCE; j++)
-      to[place((i + j * N_THREADS) / BK, place_in / PIECE) + place_in % PIECE] = loaded[j];
+      to[place(X_ROW(i + j), place_in / PIECE) + place_in % PIECE] = loaded[j];
   }
 #endif
 }
 
-DEVICE void load_w(const product_args_t* a, const tile_t* t, const element_t* w, int64_t k0,
-                   element_t* to) {
-#if W_FAST == 1
-  const int64_t k = k0 + THREAD % 8 * PIECE;
+// ---- the weights --------------------------------------------------------------------------------
+
+#if W_FAST == 1  // rows are columns of the product
+#define W_LOADS (BN * 8 / N_THREADS)
+#define W_ROW(i) (THREAD / 8 + (i) * (N_THREADS / 8))
+#define W_PIECE(i) (THREAD % 8)
+#define W_TO(i) place(W_ROW(i), W_PIECE(i))
+#elif W_FAST == 2  // rows are terms
+#define W_LOADS (BK * BN / PIECE / N_THREADS)
+#define W_ROW(i) ((THREAD + (i) * N_THREADS) / (BN / PIECE))
+#define W_PIECE(i) ((THREAD + (i) * N_THREADS) % (BN / PIECE))
+#define W_TO(i) wide_place(W_ROW(i), W_PIECE(i))
+#endif
+#if W_FAST && (BN * 8 % N_THREADS || BK * BN / PIECE % N_THREADS)
+#error "threads do not share the weights out evenly"
+#endif
+
+typedef struct right {
+  int64_t k;  // the first term of the step
+#if W_FAST
+  const element_t* from[W_LOADS];
+  bool there[W_LOADS];
+#endif
+} right_t;
+
+DEVICE void aim_right(const product_args_t* a, const tile_t* t, const element_t* w, right_t* r) {
+  r->k = 0;
+#if W_FAST
   UNROLL
-  for (int row = THREAD / 8; row < BN; row += N_THREADS / 8) {
-    const int64_t column = t->column + row;
-    const bool inside = k < a->k && column < a->n;
-    copy_16(to + place(row, THREAD % 8), w + (inside ? t->w + column * a->w_column + k : 0),
-            inside ? 16 : 0);
+  for (int i = 0; i < W_LOADS; i++) {
+    const int64_t column = t->column + (W_FAST == 1 ? W_ROW(i) : W_PIECE(i) * PIECE);
+    const int64_t k = W_FAST == 1 ? W_PIECE(i) * PIECE : W_ROW(i);
+    r->there[i] = column < a->n;
+    r->from[i] = w + (column < a->n ? t->w + column * a->w_column + k * a->w_k : 0);
   }
-#elif W_FAST == 2
+#else
+  (void)a;
+  (void)t;
+  (void)w;
+#endif
+}
+
+DEVICE void next_right(const product_args_t* a, right_t* r) {
+  r->k += BK;
+#if W_FAST
   UNROLL
-  for (int i = THREAD; i < BK * BN / PIECE; i += N_THREADS) {
-    const int row = i / (BN / PIECE), piece = i % (BN / PIECE);
-    const int64_t k = k0 + row, column = t->column + piece * PIECE;
-    const bool inside = k < a->k && column < a->n;
-    copy_16(to + wide_place(row, piece), w + (inside ? t->w + k * a->w_k + column : 0),
-            inside ? 16 : 0);
+  for (int i = 0; i < W_LOADS; i++) r->from[i] += BK * (W_FAST == 1 ? 1 : a->w_k);
+#else
+  (void)a;
+#endif
+}
+
+DEVICE void load_right(const product_args_t* a, const tile_t* t, const element_t* w,
+                       const right_t* r, element_t* to) {
+#if W_FAST
+  (void)t;
+  UNROLL
+  for (int i = 0; i < W_LOADS; i++) {
+    const bool there = r->there[i] && r->k + (W_FAST == 1 ? W_PIECE(i) * PIECE : W_ROW(i)) < a->k;
+    copy_16(to + W_TO(i), there ? r->from[i] : w, there ? 16 : 0);
   }
 #else
   for (int i = THREAD; i < BN * BK; i += N_THREADS) {
     const int column = i / BK, k = i % BK;
-    const bool inside = k0 + k < a->k && t->column + column < a->n;
-    const int64_t at = t->w + (k0 + k) * a->w_k + (t->column + column) * a->w_column;
+    const bool inside = r->k + k < a->k && t->column + column < a->n;
+    const int64_t at = t->w + (r->k + k) * a->w_k + (t->column + column) * a->w_column;
     to[place(column, k / PIECE) + k % PIECE] = inside ? w[at] : (element_t)0;
   }
 #endif
 }
+
+// ---- a step's sums ------------------------------------------------------------------------------
 
 #define MMA_f16 mma_f16
 #define MMA_bf16 mma_bf16
@@ -127,31 +218,43 @@ DEVICE void multiply(float (*sums)[TN][4], const element_t* x, const element_t* 
   }
 }
 #else
+// What a warp multiplies at once: 16 terms.
+typedef struct fragments {
+  uint32_t x[TM][4], w[TN][2];
+} fragments_t;
+
+DEVICE void load_fragments(const element_t* x, const element_t* w, int down, int right, int k,
+                           fragments_t* f) {
+  UNROLL
+  for (int i = 0; i < TM; i++)
+    load_matrices(f->x[i], x + place(down + i * 16 + LANE % 16, k * 2 + LANE / 16));
+  UNROLL
+  for (int j = 0; j < TN; j += 2) {
+    uint32_t r[4];
+#if W_FAST == 2
+    load_matrices_transposed(
+        r, w + wide_place(k * 16 + LANE % 8 + LANE / 8 % 2 * 8, (right + j * 8) / 8 + LANE / 16));
+#else
+    load_matrices(r, w + place(right + j * 8 + LANE % 8 + LANE / 16 * 8, k * 2 + LANE / 8 % 2));
+#endif
+    f->w[j][0] = r[0];
+    f->w[j][1] = r[1];
+    f->w[j + 1][0] = r[2];
+    f->w[j + 1][1] = r[3];
+  }
+}
+
+// The next terms are read while these are multiplied.
 DEVICE void multiply(float (*sums)[TN][4], const element_t* x, const element_t* w, int down,
                      int right) {
+  fragments_t f[2];
+  load_fragments(x, w, down, right, 0, &f[0]);
   UNROLL
   for (int k = 0; k < BK / 16; k++) {
-    uint32_t u[TM][4], v[TN][2];
-    UNROLL
-    for (int i = 0; i < TM; i++)
-      load_matrices(u[i], x + place(down + i * 16 + LANE % 16, k * 2 + LANE / 16));
-    UNROLL
-    for (int j = 0; j < TN; j += 2) {
-      uint32_t r[4];
-#if W_FAST == 2
-      load_matrices_transposed(
-          r, w + wide_place(k * 16 + LANE % 8 + LANE / 8 % 2 * 8, (right + j * 8) / 8 + LANE / 16));
-#else
-      load_matrices(r, w + place(right + j * 8 + LANE % 8 + LANE / 16 * 8, k * 2 + LANE / 8 % 2));
-#endif
-      v[j][0] = r[0];
-      v[j][1] = r[1];
-      v[j + 1][0] = r[2];
-      v[j + 1][1] = r[3];
-    }
+    if (k + 1 < BK / 16) load_fragments(x, w, down, right, k + 1, &f[(k + 1) % 2]);
     UNROLL
     for (int i = 0; i < TM; i++) UNROLL
-    for (int j = 0; j < TN; j++) JOINED(MMA_, IN)(sums[i][j], u[i], v[j]);
+    for (int j = 0; j < TN; j++) JOINED(MMA_, IN)(sums[i][j], f[k % 2].x[i], f[k % 2].w[j]);
   }
 }
 #endif
@@ -171,38 +274,45 @@ LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
   for (int j = 0; j < TN; j++) UNROLL
   for (int r = 0; r < 4; r++) sums[i][j][r] = 0;
   for (int i = THREAD; i < BM; i += N_THREADS) rows[i] = find_row(&a, &t, t.row + i);
+  left_t of_x;
+  right_t of_w;
+  aim_right(&a, &t, w, &of_w);
 #if W_CONSTANT
-  UNROLL
-  for (int s = 0; s < STAGES - 1; s++) load_w(&a, &t, w, s * BK, w_tiles + s * BN * BK);
+  for (int s = 0; s < STAGES - 1; s++) {
+    load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);
+    next_right(&a, &of_w);
+  }
 #endif
   SYNC();
+  of_x.k = THREAD % X_WIDTH * X_TERMS;
+  of_x.term = term_at(&a, of_x.k);
+  aim_left(&a, rows, x, &of_x);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
   // Steps are loaded STAGES - 1 before they are multiplied.
-  int64_t loaded = 0;
-  int to = 0, now = 0;
-  term_t term = term_at(&a, THREAD % X_WIDTH * X_TERMS);
-  int64_t k = THREAD % X_WIDTH * X_TERMS;  // of the term
   for (int s = 0; s < STAGES - 1; s++) {
-    load_x(&a, rows, &term, k < a.k, x, x_tiles + to * BM * BK);
-    if (!W_CONSTANT) load_w(&a, &t, w, loaded, w_tiles + to * BN * BK);
+    load_left(&a, rows, x, &of_x, x_tiles + s * BM * BK);
+    next_left(&a, rows, x, &of_x);
+#if !W_CONSTANT
+    load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);
+    next_right(&a, &of_w);
+#endif
     COMMIT_COPIES();
-    next_term(&a, &term, BK);
-    k += BK, loaded += BK, to++;
   }
+  int now = 0, to = STAGES - 1;
   for (int64_t k0 = 0; k0 < a.k; k0 += BK) {
     WAIT_COPIES(STAGES - 2);
     SYNC();
-    if (loaded < a.k) {
-      load_x(&a, rows, &term, k < a.k, x, x_tiles + to * BM * BK);
-      load_w(&a, &t, w, loaded, w_tiles + to * BN * BK);
-      next_term(&a, &term, BK);
-      k += BK, loaded += BK;
-      to = to == STAGES - 1 ? 0 : to + 1;
+    if (of_w.k < a.k) {
+      load_left(&a, rows, x, &of_x, x_tiles + to * BM * BK);
+      load_right(&a, &t, w, &of_w, w_tiles + to * BN * BK);
+      next_left(&a, rows, x, &of_x);
+      next_right(&a, &of_w);
     }
     COMMIT_COPIES();
     multiply(sums, x_tiles + now * BM * BK, w_tiles + now * BN * BK, down, right);
     now = now == STAGES - 1 ? 0 : now + 1;
+    to = to == STAGES - 1 ? 0 : to + 1;
   }
   WAIT_COPIES(0);  // of steps past the last one
   UNROLL

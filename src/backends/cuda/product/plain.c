@@ -9,7 +9,7 @@ static cuda_tile_t tile_of(bool fma, int64_t m) {
   return m > 32 ? (cuda_tile_t){64, 64, 2, 2} : (cuda_tile_t){16, 64, 1, 4};
 }
 
-enum { STEP_BYTES = 128, STAGES = 2 };  // of product_mma.cu
+enum { STEP_BYTES = 128, STAGES = 4 };  // of product_mma.cu
 
 static assay_status_t get_fma(const cuda_own_t* own, const cuda_tile_t* t,
                               cuda_plain_product_t* p) {
@@ -35,8 +35,9 @@ static assay_status_t get_mma(const cuda_own_t* own, assay_type_t type, const cu
   assay_str_t options = {0};
   assay_str_printf(&options,
                    "-DIN=%s -DOUT=f32 -DCONV=0 -DIN_IS_F32=%d -DBM=%d -DBN=%d -DWM=%d -DWN=%d "
-                   "-DX_FAST=%d -DW_FAST=%d -DEPILOGUE=0",
-                   cuda_type_name(type), wide, t->rows, t->columns, t->down, t->across, fast, fast);
+                   "-DX_FAST=%d -DW_FAST=%d -DSTAGES=%d -DW_CONSTANT=0 -DEPILOGUE=0",
+                   cuda_type_name(type), wide, t->rows, t->columns, t->down, t->across, fast, fast,
+                   STAGES);
   p->grid.threads = 32 * t->down * t->across;
   p->grid.shared_bytes = STAGES * (t->rows + t->columns) * STEP_BYTES;
   const cuda_source_t source = {.file = "product_mma.cu",
