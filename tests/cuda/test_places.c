@@ -197,11 +197,46 @@ static void indices_out_of_range_are_errors(void** state) {
     }
 }
 
+// Runs that are captured, too: the error is that of the run with the index, and of no other.
+static void each_run_is_looked_at(void** state) {
+  static const graph_case_t graph = {
+      "runs", 18, {"x float[3,4]", "i int64[2] 0 2"}, {NULL}, {"Gather n x i -> y"}, "y"};
+  static const int64_t indices[] = {2, 1, 0, 3, 1, 2, -4, 0, -3};
+  const assay_precision_t precision = {.format = ASSAY_FORMAT_FP32};
+  const assay_plan_options_t options = {.fused = true};
+  const assay_backend_options_t choice = {0};
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(&graph, in);
+  assay_plan_t* plan = NULL;
+  assay_engine_t* engine = NULL;
+  assay_executor_t* e = NULL;
+  (void)state;
+  op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
+  op_case_ok(assay_engine_create(plan, assay_backend_find("cuda"), &choice, &engine));
+  op_case_ok(assay_executor_run_engine(engine, NULL, &e));
+  const assay_graph_t* g = assay_executor_graph(e);
+  for (size_t k = 0; k < sizeof indices / sizeof *indices; k++) {
+    const bool there = indices[k] >= -3 && indices[k] < 3;
+    assay_i64(in[1])[1] = indices[k];
+    for (size_t i = 0; i < g->n_inputs; i++) op_case_ok(assay_executor_set(e, g->inputs[i], in[i]));
+    assay_status_t st = assay_executor_run(e);
+    if (there != !st || (st && !strstr(assay_status_message(st), "at element 1, dim 0")))
+      fail_msg("run %zu: %s", k, st ? assay_status_message(st) : "no error");
+    assay_status_free(st);
+  }
+  assay_executor_destroy(e);
+  assay_engine_release(engine);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gathers_agree), cmocka_unit_test(scatters_agree),
-      cmocka_unit_test(patterns_agree), cmocka_unit_test(many_updates_have_an_order),
-      cmocka_unit_test(indices_out_of_range_are_errors)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gathers_agree),
+                                     cmocka_unit_test(scatters_agree),
+                                     cmocka_unit_test(patterns_agree),
+                                     cmocka_unit_test(many_updates_have_an_order),
+                                     cmocka_unit_test(indices_out_of_range_are_errors),
+                                     cmocka_unit_test(each_run_is_looked_at)};
   const char* platform = getenv("ASSAY_TEST_LIBCUDA");
   setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
   tactic_case_backend = "cuda";

@@ -123,6 +123,7 @@ static void queue_destroy(assay_queue_t* base) {
     CUDA_CALL_END(q->gpu, cuStreamSynchronize, q->stream);
     CUDA_CALL_END(q->gpu, cuStreamDestroy, q->stream);
   }
+  if (q->watching) q->watching->end(base);
   host_free(&q->gpu->base, q->mark);
   for (size_t i = 0; i < q->n_staging; i++) host_free(&q->gpu->base, q->staging[i].memory);
   assay_free(q->staging);
@@ -163,6 +164,12 @@ static assay_status_t queue_wait(assay_queue_t* base, int64_t* out_mark) {
   assay_status_t st = cuda_told(q->gpu, r, "cuStreamSynchronize");
   // What the host's calls gave says itself where that was.
   assay_status_t failed = atomic_exchange(&q->failed, NULL);
+  // What is not valid is the cause of what came of it.
+  assay_status_t not_valid = st || !q->watching ? NULL : q->watching->look(base);
+  if (not_valid) {
+    assay_status_free(failed);
+    failed = not_valid;
+  }
   if (st && out_mark && q->marked) {
     const volatile uint32_t* at = q->mark;
     *out_mark = *at;
@@ -350,6 +357,7 @@ static assay_status_t capture_end(assay_queue_t* base, assay_capture_t** out) {
 static assay_status_t capture_launch(assay_capture_t* base, assay_queue_t* queue) {
   capture_t* c = (capture_t*)base;
   const cuda_queue_t* q = (cuda_queue_t*)queue;
+  if (q->watching) ASSAY_TRY(q->watching->launch(queue));
   CUDA_CALL(c->gpu, cuGraphLaunch, c->exec, q->stream);
   CUDA_CALL(c->gpu, cuEventRecord, c->launched, q->stream);
   return NULL;

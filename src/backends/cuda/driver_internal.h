@@ -4,7 +4,9 @@
 
 #include <stdatomic.h>
 
+#include "backends/cuda/call.h"
 #include "backends/cuda/driver.h"
+#include "backends/cuda/watch.h"
 
 typedef struct cuda_gpu {
   assay_device_t base;
@@ -23,6 +25,15 @@ typedef struct cuda_staging {
   size_t bytes;
 } cuda_staging_t;
 
+// Integers that are fetched in a queue, and looked at by the host (watch.c).
+typedef struct cuda_watching {
+  // What they are like, in a queue that has been waited for.
+  assay_status_t (*look)(assay_queue_t* q);
+  // Before a capture is launched that may fetch some.
+  assay_status_t (*launch)(assay_queue_t* q);
+  void (*end)(assay_queue_t* q);  // before it is destroyed
+} cuda_watching_t;
+
 typedef struct cuda_queue {
   assay_queue_t base;
   cuda_gpu_t* gpu;
@@ -34,6 +45,9 @@ typedef struct cuda_queue {
       failed;               // of the host's calls in it (call.h) the first since it was waited for
   cuda_staging_t* staging;  // the last one is in use
   size_t n_staging, cap_staging;
+  const cuda_watching_t* watching;  // NULL: there are none
+  _Atomic(cuda_watch_place_t*) watched;
+  cuda_call_t look;
 } cuda_queue_t;
 
 // Fills in all of a GPU but its context (gpu.c). Errors: DEVICE: there is none of that number, or

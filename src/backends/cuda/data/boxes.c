@@ -80,7 +80,8 @@ static assay_status_t copy_matrix(const boxes_t* k, assay_queue_t* q, const box_
   a.column_tiles = (n + SIDE - 1) / SIDE;
   a.tiles = a.row_tiles * a.column_tiles * assay_dims_product(b->dims, 0, b->rank - 2);
   const cuda_grid_t grid = {.blocks = cuda_blocks_for(k->own, a.tiles * THREADS, THREADS),
-                            .threads = THREADS};
+                            .threads = THREADS,
+                            .dependent = true};
   return cuda_queue_launch(q, k->transpose, &grid, &a);
 }
 
@@ -95,7 +96,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   // What is there already is not copied.
   const int there = base->extends && in[base->extends - 1] == out[0] ? base->extends - 1 : -2;
   copy_args_t a = {.n = 0};
-  cuda_grid_t grid = {.threads = THREADS};
+  cuda_grid_t grid = {.threads = THREADS, .dependent = true};
   (void)scratch;
   put_value(k, &a);
   for (size_t i = 0; i < k->boxes.n; i++) {

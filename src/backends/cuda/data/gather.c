@@ -40,7 +40,8 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
                               .n = g->n,
                               .size = g->size,
                               .slice = (int64_t)g->slice / k->word};
-  const cuda_grid_t grid = {.blocks = cuda_blocks_for(k->own, words, THREADS), .threads = THREADS};
+  const cuda_grid_t grid = {
+      .blocks = cuda_blocks_for(k->own, words, THREADS), .threads = THREADS, .dependent = k->known};
   (void)scratch;
   if (!k->known && g->n) {
     const size_t bytes = (size_t)g->n * (g->index_type == ASSAY_TYPE_INT32 ? 4 : 8);

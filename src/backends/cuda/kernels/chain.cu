@@ -12,6 +12,8 @@ KERNEL(chain, chain_args_t, 256) {
   const index_t size = (index_t)a.size, vectors = size / PROGRAM_VECTOR;
   const index_t columns = (index_t)a.program.columns;
   const index_t first = (index_t)(BLOCK * THREADS + THREAD), step = (index_t)(BLOCKS * THREADS);
+  WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   for (index_t i = first; i < vectors; i += step) {
     const index_t at = i * PROGRAM_VECTOR, row = PROGRAM_ROWS ? at / columns : 0;
 #if PROGRAM_VECTOR == 1

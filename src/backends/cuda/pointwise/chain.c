@@ -16,7 +16,8 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
                               const assay_device_ptr_t* out, assay_device_ptr_t scratch) {
   const chain_t* k = (const chain_t*)base;
   const int64_t pieces = k->size / cuda_program_vector(k->program) + 1;
-  const cuda_grid_t grid = {.blocks = cuda_blocks_for(k->own, pieces, THREADS), .threads = THREADS};
+  const cuda_grid_t grid = {
+      .blocks = cuda_blocks_for(k->own, pieces, THREADS), .threads = THREADS, .dependent = true};
   chain_args_t args = {.out = out[0], .size = k->size};
   (void)scratch;
   if (!k->size) return NULL;

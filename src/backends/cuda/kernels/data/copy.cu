@@ -24,6 +24,8 @@ KERNEL(copy_boxes, copy_args_t, 256) {
   const int64_t step = (end - b->first_block) * THREADS;
   const word_t* x = b->from ? GLOBAL(const word_t, b->from) : 0;
   word_t* y = GLOBAL(word_t, b->to);
+  WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   for (int64_t i = (BLOCK - b->first_block) * THREADS + THREAD; i < b->size; i += step) {
     int64_t from, to;
     places(b, (INDEX)i, 0, &from, &to);
@@ -39,6 +41,8 @@ KERNEL(copy_matrix, matrix_args_t, 256) {
   const int m = (int)a.box.rank - 2, n = m + 1;
   const word_t* x = GLOBAL(const word_t, a.box.from);
   word_t* y = GLOBAL(word_t, a.box.to);
+  WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   for (int64_t t = BLOCK; t < a.tiles; t += BLOCKS) {
     const int64_t matrix = t / (a.row_tiles * a.column_tiles);
     const int64_t rest = t - matrix * (a.row_tiles * a.column_tiles);
