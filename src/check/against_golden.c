@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "check/rounded_golden.h"
 #include "diagnose/chain.h"
 #include "diagnose/golden/golden_kind.h"
 #include "diagnose/kinds/arithmetic_find.h"
@@ -76,7 +77,14 @@ static assay_status_t run_export(assay_check_t* c, const assay_samples_t* inputs
     ASSAY_TRY(assay_chain_run(c->model, inputs, golden, &o, &c->export));
   }
   ASSAY_TRY(assay_undone_find(c->model, inputs, golden, &o, &c->export, &c->undone));
-  if (!c->export.n || options->no_search) return NULL;
+  if (!c->export.n) return NULL;
+  if (o.arithmetic.format == ASSAY_FORMAT_NONE && !o.unquantized) {
+    bool done = false;
+    o.no_search = options->no_search;
+    ASSAY_TRY(assay_check_rounded(c, inputs, &o, &done));
+    if (done) return NULL;
+  }
+  if (options->no_search) return NULL;
   o.no_search = false;
   assay_export_deinit(&c->export);
   return assay_chain_run(c->model, inputs, golden, &o, &c->export);
@@ -210,13 +218,6 @@ static assay_status_t check_quantizers(assay_check_t* c, const assay_samples_t* 
   return assay_quantizers_run(model, &options, c->options.shares, &c->quantizers);
 }
 
-// Whether each fault has a repair that brings golden back.
-static bool is_proved(const assay_export_t* e) {
-  bool proved = e->n > 0;
-  for (size_t i = 0; i < e->n; i++) proved &= e->faults[i].has_repair && e->faults[i].restored;
-  return proved;
-}
-
 // What weights in books may be off from the float network's, outputs of a faulty export may be off
 // from the model's own as well, and outputs alone do not say whose they are. A repair that brings
 // them back to rounding does: no network before the books gives them so.
@@ -234,7 +235,7 @@ static assay_status_t look_behind_books(assay_check_t* c, const assay_samples_t*
       !misses_golden(c, LOST))
     return NULL;
   assay_status_t st = assay_chain_run(c->model, inputs, c->options.golden, &options, &found);
-  if (st || !is_proved(&found)) return assay_export_deinit(&found), st;
+  if (st || !assay_export_is_proved(&found)) return assay_export_deinit(&found), st;
   assay_export_deinit(&c->export);
   c->export = found;
   c->golden_quantized = true;

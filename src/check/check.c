@@ -10,6 +10,7 @@
 #include "check/against_golden.h"
 #include "check/check_public.h"
 #include "check/fix.h"
+#include "check/rounded_golden.h"
 #include "eval/evaluator.h"
 #include "formats/format.h"
 
@@ -60,7 +61,7 @@ static bool truth_is_unfinite(const assay_check_t* c) {
 
 // Whether quantizers lose more of golden than they may.
 static bool is_lossy(const assay_check_t* c) {
-  return c->quantizers.n_outputs && !c->quantizers.met;
+  return (c->quantizers.n_outputs && !c->quantizers.met) || assay_check_rounding_loses(c);
 }
 
 static assay_blame_t find_blame(const assay_check_t* c) {
@@ -345,6 +346,7 @@ void assay_check_clear(assay_check_t* c) {
   assay_export_deinit(&c->export);
   assay_undone_deinit(&c->undone);
   assay_quantizers_deinit(&c->quantizers);
+  assay_rounded_deinit(&c->rounded);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);
   assay_str_deinit(&c->unfinite_inputs);

@@ -87,8 +87,10 @@ struct assay_check {
   bool golden_quantized;  // golden is of a network that quantizes, as the model does
   assay_undone_t undone;  // inner values that differ from golden, which no output shows
   assay_golden_arithmetic_t
-      golden_arithmetic;        // that golden was computed in, where it is not float32
-  struct assay_check_job* job;  // of public checks (check_public.h); NULL: not public
+      golden_arithmetic;            // that golden was computed in, where it is not float32
+  bool golden_rounded;              // golden is of the network before its weights were rounded
+  assay_rounded_weights_t rounded;  // then: these
+  struct assay_check_job* job;      // of public checks (check_public.h); NULL: not public
 };
 
 // Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is

@@ -341,9 +341,11 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   assay_check_job_t* j = c->job;
   assay_model_t* prepared = NULL;
   assay_golden_t matched = {0};
+  assay_rounded_weights_t rounded = {0};
   const assay_export_options_t options = {.unquantized = assay_check_compares_unquantized(c),
                                           .seed = c->options.seed,
                                           .arithmetic = c->golden_arithmetic,
+                                          .rounded = &rounded,
                                           .no_search = true};
   assay_export_deinit(&j->repaired);
   assay_str_deinit(&j->repair_error);
@@ -354,8 +356,10 @@ static assay_status_t repair(assay_check_t* c, assay_model_t* raw, const assay_s
   st = prepare(c, raw, &prepared);
   if (!st) st = assay_golden_rematch(golden, prepared, &matched);
   if (!st) forget_followed(&c->export, prepared, &matched);
+  if (!st && c->golden_rounded) st = assay_rounded_list(prepared, &rounded);
   if (!st) st = assay_chain_run(prepared, inputs, &matched, &options, &j->repaired);
   assay_golden_deinit(&matched);
+  assay_rounded_deinit(&rounded);
   assay_model_release(prepared);
   return hand_over(j, st, raw, path);
 }

@@ -196,7 +196,7 @@ static assay_status_t search_all(assay_golden_walk_t* w) {
 assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* const* inputs,
                                   const assay_golden_t* golden,
                                   const assay_export_options_t* options, assay_export_t* out) {
-  assay_golden_walk_t w = {.model = model, .options = options, .out = out};
+  assay_golden_walk_t w = {.model = model, .options = options, .draw = options->draw, .out = out};
   if (options->undone)
     return assay_undone_add(options->undone, model, inputs, golden, options->seed);
   out->outputs_only = true;
@@ -219,4 +219,10 @@ void assay_export_deinit(assay_export_t* e) {
   for (size_t i = 0; i < e->n; i++) assay_repair_deinit(&e->faults[i].repair);
   assay_free(e->faults);
   *e = (assay_export_t){0};
+}
+
+bool assay_export_is_proved(const assay_export_t* e) {
+  bool proved = e->n > 0;
+  for (size_t i = 0; i < e->n; i++) proved &= e->faults[i].has_repair && e->faults[i].restored;
+  return proved;
 }

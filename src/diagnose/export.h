@@ -14,6 +14,7 @@
 
 #include "account/golden/golden.h"
 #include "diagnose/kinds/arithmetic.h"
+#include "diagnose/kinds/rounded.h"
 #include "diagnose/repair.h"
 
 enum { ASSAY_REGION_NODES = 128, ASSAY_REGION_VALUES = 4 };
@@ -74,7 +75,10 @@ typedef struct assay_export_options {
   bool no_search;
   assay_golden_arithmetic_t arithmetic;  // that golden was computed in; 0: float32
   assay_golden_arithmetic_probe_t*
-      probe;                    // measures how alike they are, and finds no faults; NULL: none
+      probe;  // measures how alike they are, and finds no faults; NULL: none
+  const assay_rounded_weights_t*
+      rounded;                  // weights that golden has as they were before; NULL: none
+  uint64_t draw;                // which roundings the noisy run makes
   struct assay_undone* undone;  // asked instead (undone.h), and no faults are found; NULL: not
   const assay_other_sample_t* others;
   size_t n_others;
@@ -89,5 +93,7 @@ assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* co
                                   const assay_export_options_t* options,
                                   assay_export_t* out) ASSAY_MUST_USE;
 void assay_export_deinit(assay_export_t* e);
+// Whether each fault has a repair that brings golden back; false: there is none.
+bool assay_export_is_proved(const assay_export_t* e);
 
 #endif  // ASSAY_DIAGNOSE_EXPORT_H_

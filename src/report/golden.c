@@ -1,6 +1,9 @@
 // What golden is: computed in another arithmetic than float32, or of a network whose layers the
 // exporter folded.
+#include "base/functions.h"
+#include "check/rounded_golden.h"
 #include "diagnose/kinds/arithmetic.h"
+#include "diagnose/quantizers/states.h"
 #include "report/report.h"
 
 static const char* advice_of(const assay_golden_arithmetic_t* a) {
@@ -18,6 +21,24 @@ void assay_report_arithmetic_lines(const assay_golden_arithmetic_t* a, assay_str
                    "of that\n          arithmetic say nothing against the export; for more exact "
                    "golden: %s\n",
                    assay_golden_arithmetic_text(a), advice_of(a));
+}
+
+void assay_report_rounded_lines(const assay_check_t* c, assay_str_t* out) {
+  if (!c->golden_rounded) return;
+  assay_str_printf(out,
+                   "          golden seems to be of the network before its weights were rounded "
+                   "(%zu constants: %s):\n          half a step of each explains such a "
+                   "difference\n",
+                   c->rounded.n, assay_rounded_text(&c->rounded));
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    const double loss = assay_check_rounding_loss(c, i);
+    if (!(loss > 0)) continue;
+    assay_str_printf(out, "  loss    '%s': the rounding of weights leaves",
+                     c->outputs[i].value->name);
+    assay_report_decibels(out, " SNR", -10 * assay_log10(loss));
+    assay_str_printf(out, " of golden%s\n",
+                     loss > ASSAY_LOSS_MOST ? "; at least 10 dB are asked for" : "");
+  }
 }
 
 static void undone_line(const assay_undone_value_t* u, assay_str_t* out) {

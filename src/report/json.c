@@ -286,12 +286,12 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
   if (c->has_golden)
     j = assay_json_put(
         j, "export",
-        json_pack("{s:I, s:b, s:I, s:b, s:b, s:s, s:o}", "values_compared",
+        json_pack("{s:I, s:b, s:I, s:b, s:b, s:s, s:s, s:o}", "values_compared",
                   (json_int_t)c->export.values_compared, "outputs_only", c->export.outputs_only,
                   "trials", (json_int_t)c->export.trials, "cut_short", c->export.cut_short,
                   "golden_quantized", c->golden_quantized, "golden_arithmetic",
-                  assay_golden_arithmetic_name(&c->golden_arithmetic), "undone",
-                  assay_report_undone_json(&c->undone)));
+                  assay_golden_arithmetic_name(&c->golden_arithmetic), "golden_rounded",
+                  assay_rounded_name(&c->rounded), "undone", assay_report_undone_json(&c->undone)));
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;

@@ -75,6 +75,8 @@ assay_status_t assay_report_requirements_json(const assay_requirements_t* requir
 void assay_report_arithmetic_lines(const assay_golden_arithmetic_t* a, assay_str_t* out);
 // Inner values that differ from golden while all outputs agree.
 void assay_report_undone_lines(const assay_undone_t* u, assay_str_t* out);
+// What the rounding of weights loses of golden: of which golden is the network before.
+void assay_report_rounded_lines(const assay_check_t* c, assay_str_t* out);
 json_t* assay_report_undone_json(const assay_undone_t* u);
 
 // The fix as options (fix_options.c): the value of --layer-precision, "PATTERN:FORMAT,...", as it

@@ -53,6 +53,7 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
   if (c->golden_quantized)
     assay_str_append(out, "          golden fits the model with its quantizers, not without\n");
   assay_report_arithmetic_lines(&c->golden_arithmetic, out);
+  assay_report_rounded_lines(c, out);
 }
 
 // What the engine's outputs are off by, where that is nobody's fault.

@@ -1,0 +1,21 @@
+// Golden of the network before its weights were rounded, in a type that does not say so.
+#ifndef ASSAY_CHECK_ROUNDED_GOLDEN_H_
+#define ASSAY_CHECK_ROUNDED_GOLDEN_H_
+
+#include "check/check.h"
+
+// Asked where c->export differs from golden and nothing else explains it: whether the rounding of
+// weights does (c->golden_rounded). It does not where a repair brings golden back to rounding: no
+// network before gives that by chance.
+//   options   of the export's check; with the search's seconds
+//   out_done  c->export is final; else the export is searched as if nothing were rounded
+assay_status_t assay_check_rounded(assay_check_t* c, const assay_samples_t* inputs,
+                                   const assay_export_options_t* options,
+                                   bool* out_done) ASSAY_MUST_USE;
+
+// The part of an output's energy that is lost, or 0 where that is not known or not the weights'.
+double assay_check_rounding_loss(const assay_check_t* c, size_t output);
+// Whether that is too much for an output, where the user demands nothing else.
+bool assay_check_rounding_loses(const assay_check_t* c);
+
+#endif  // ASSAY_CHECK_ROUNDED_GOLDEN_H_

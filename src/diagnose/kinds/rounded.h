@@ -1,0 +1,35 @@
+// Weights that whoever made a model rounded, in a type that does not say so: float32 numbers on a
+// grid, of a palette, of a few bits, or with the smallest ones put to 0. Golden may be of the
+// network before; then it differs by what half a step of such weights explains.
+#ifndef ASSAY_DIAGNOSE_KINDS_ROUNDED_H_
+#define ASSAY_DIAGNOSE_KINDS_ROUNDED_H_
+
+#include "diagnose/kinds/rounded_numbers.h"
+#include "ir/ir.h"
+
+typedef struct assay_rounded_weights {
+  // By value id: how far each number may have been from where it is, an array like it; NULL: it is
+  // not rounded, or what is lost of it is in another one that is added.
+  assay_tensor_t** reach;
+  size_t n_values;
+  size_t n;                 // weights that are rounded
+  assay_rounded_way_t way;  // of the first
+} assay_rounded_weights_t;
+
+void assay_rounded_deinit(assay_rounded_weights_t* r);
+
+// Lists the weights of products that are rounded. None (n 0) where other weights of the same
+// operators are not: one of many that looks so is no choice of who made the model.
+assay_status_t assay_rounded_list(const assay_model_t* model,
+                                  assay_rounded_weights_t* out) ASSAY_MUST_USE;
+
+// Moves the numbers of a constant by up to `part` of as far as they may have been moved, up or down
+// by chance, each draw another way. *t is replaced; nothing happens to others.
+assay_status_t assay_rounded_move(const assay_rounded_weights_t* r, const assay_value_t* v,
+                                  uint64_t draw, double part, assay_tensor_t** t) ASSAY_MUST_USE;
+
+// "weights on a grid": after "the rounding of".
+const char* assay_rounded_text(const assay_rounded_weights_t* r);
+const char* assay_rounded_name(const assay_rounded_weights_t* r);  // "grid"; "none": for programs
+
+#endif  // ASSAY_DIAGNOSE_KINDS_ROUNDED_H_
