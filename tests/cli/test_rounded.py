@@ -2,7 +2,7 @@
 """Weights that were rounded in a type that does not say so: test_rounded.py ASSAY
 
 Float32 constants on a grid (by tensor, by channel, by block, in two parts that are added), of a palette, of few bits, of powers of two, ternary and
-binary ones with their scale after the product, and 2:4 sparse ones. Golden of the network before is no fault of the export, and the report says what
+binary ones with their scale after the product, and 2:4 sparse ones. Golden of the network before is not blamed on the export, and the report says what
 the rounding loses. A wrong constant besides is found, with inner values and without; one whose golden is the rounded network's own is found to
 rounding. Constants that a rule made, and one rounded weight among others, excuse nothing.
 """

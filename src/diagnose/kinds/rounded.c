@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 
-enum { DEPTH = 6, LEAST = 48, LEAST_WEIGHTS = 2 };
+enum { DEPTH = 6, LEAST = 48, MIN_WEIGHTS = 2 };
 // Elements that are looked at in all.
-static const int64_t MOST_ELEMENTS = INT64_C(64) << 20;
+static const int64_t MAX_ELEMENTS = INT64_C(64) << 20;
 
 static bool is_op(const assay_node_t* n, const char* op_type) {
   return n && !*n->domain && strcmp(n->op_type, op_type) == 0;
@@ -156,7 +156,7 @@ static assay_status_t take_all(lister_t* l, const assay_model_t* model,
                                assay_rounded_weights_t* out) {
   size_t n = 0;
   for (size_t i = 0; i < l->n; i++) n += l->at[i].rounded;
-  if (n < LEAST_WEIGHTS) return NULL;
+  if (n < MIN_WEIGHTS) return NULL;
   out->n_values = (size_t)model->n_values;
   ASSAY_TRY(assay_new_array(out->n_values, sizeof *out->reach, &out->reach));
   for (size_t i = 0; i < l->n; i++) {
@@ -175,7 +175,7 @@ assay_status_t assay_rounded_list(const assay_model_t* model, assay_rounded_weig
   for (size_t g = 0; !st && g < model->n_graphs; g++)
     for (size_t i = 0; !st && i < model->graphs[g]->n_nodes; i++)
       st = add_weights(&l, model->graphs[g]->nodes[i]);
-  if (!st && l.elements <= MOST_ELEMENTS) {
+  if (!st && l.elements <= MAX_ELEMENTS) {
     for (size_t i = 0; !st && i < l.n; i++) st = judge_weight(&l.at[i]);
     drop_mixed(&l);
     free_wholes(&l);

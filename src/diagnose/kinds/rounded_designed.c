@@ -10,7 +10,8 @@ enum { ROWS = 48, PART = 4096, SHORTEST = 5, LONG = 16 };
 
 // The part of rows, or of pairs of rows, that shows a rule. Those of ternary numbers by chance: a
 // third at most.
-static const double MOST_ROWS = 0.75, MOST_PAIRS = 0.6, MOST_PLACES = 0.95, REPEATED = 0.25;
+static const double SHARE_OF_ROWS = 0.75, SHARE_OF_PAIRS = 0.6, SHARE_OF_PLACES = 0.95,
+                    REPEATED = 0.25;
 static const double SAME = 1e-6;
 
 typedef struct rows {
@@ -47,8 +48,8 @@ static bool is_by_pairs(const rows_t* r) {
     }
     again += repeated;
   }
-  return pairs >= LEAST &&
-         ((double)apart >= MOST_PAIRS * (double)pairs || (double)again >= REPEATED * (double)known);
+  return pairs >= LEAST && ((double)apart >= SHARE_OF_PAIRS * (double)pairs ||
+                            (double)again >= REPEATED * (double)known);
 }
 
 // Whether a row reads the same from its end, or with the other sign; from its second element on as
@@ -73,7 +74,7 @@ static bool is_of_mirrors(const rows_t* r) {
     known++;
     mirrored += is_mirrored(r, a);
   }
-  return known && (double)mirrored >= MOST_ROWS * (double)known;
+  return known && (double)mirrored >= SHARE_OF_ROWS * (double)known;
 }
 
 // Bands, triangles, differences, averages that move; weights of a graph's edges, both ways.
@@ -86,8 +87,8 @@ static bool is_by_place(const assay_tensor_t* t) {
       moved += assay_f64(t)[i * m + k] == assay_f64(t)[(i + 1) * m + k + 1];
       turned += n == m && assay_f64(t)[i * m + k] == assay_f64(t)[k * m + i];
     }
-  return places && ((double)moved >= MOST_PLACES * (double)places ||
-                    (double)turned >= MOST_PLACES * (double)places);
+  return places && ((double)moved >= SHARE_OF_PLACES * (double)places ||
+                    (double)turned >= SHARE_OF_PLACES * (double)places);
 }
 
 // Whether all that is not 0 is one number: masks, selections, averages, edges.
