@@ -235,7 +235,7 @@ static assay_status_t look_behind_books(assay_check_t* c, const assay_samples_t*
       !misses_golden(c, LOST))
     return NULL;
   assay_status_t st = assay_chain_run(c->model, inputs, c->options.golden, &options, &found);
-  if (st || !assay_export_is_proved(&found)) return assay_export_deinit(&found), st;
+  if (st || !assay_check_is_proof(c, &found)) return assay_export_deinit(&found), st;
   assay_export_deinit(&c->export);
   c->export = found;
   c->golden_quantized = true;

@@ -13,6 +13,11 @@ assay_status_t assay_check_rounded(assay_check_t* c, const assay_samples_t* inpu
                                    const assay_export_options_t* options,
                                    bool* out_done) ASSAY_MUST_USE;
 
+// Whether repairs bring golden back to rounding, which proves that it is the model's own and not of
+// the network before its weights were rounded or looked up. One number proves nothing: any constant
+// can be scaled until it is right.
+bool assay_check_is_proof(const assay_check_t* c, const assay_export_t* e);
+
 // The part of an output's energy that is lost, or 0 where that is not known or not the weights'.
 double assay_check_rounding_loss(const assay_check_t* c, size_t output);
 // Whether that is too much for an output, where the user demands nothing else.

@@ -109,8 +109,29 @@ def write_distances(path, distances):
     np.savez("distances_outputs.npz", y=np.log(np.exp(scores).sum(2)).astype(np.float32))
 
 
+def write_heads(k):
+    """Two heads, one without a book: the other one gives a single number, which any draw may be near to or far from."""
+    random = np.random.default_rng(100 + k)
+    w = (random.normal(size=(SIZES[0], 12)) / 5).astype(np.float32)
+    plain = (random.normal(size=(SIZES[0], 1)) / 5).astype(np.float32)
+    years = (5 * np.arange(12, dtype=np.float32))[:, None]
+    places, scale = places_of(w, BOOKS["sorted"])
+    nodes = [h.make_node("Gather", ["book", "places"], ["looked_up"], name="look_up"), h.make_node("Mul", ["looked_up", "scale"], ["w"], name="scale"),
+             h.make_node("MatMul", ["x", "w"], ["scores"], name="product"), h.make_node("Softmax", ["scores"], ["shares"], axis=-1),
+             h.make_node("MatMul", ["shares", "years"], ["age"], name="age"), h.make_node("MatMul", ["x", "plain"], ["other"], name="other")]
+    constants = [nh.from_array(a, n) for a, n in ((BOOKS["sorted"], "book"), (places, "places"), (scale, "scale"), (years, "years"), (plain, "plain"))]
+    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, ["n", SIZES[0]])],
+                         [h.make_tensor_value_info(n, T.FLOAT, ["n", 1]) for n in ("age", "other")], constants)
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 20)], ir_version=9), f"heads{k}.onnx")
+    x = X[:1].astype(np.float64)
+    e = np.exp(x @ w)
+    np.savez(f"heads{k}_outputs.npz", age=(e / e.sum(1, keepdims=True) @ years).astype(np.float32), other=(x @ plain).astype(np.float32))
+    return (f"heads{k}.onnx", f"heads{k}_outputs.npz", True, None)
+
+
 def check(assay, model, golden):
-    run = subprocess.run([assay, "check", model, "-i", "x.npz", "--golden", golden, "--search-time", "3", "--json", "r.json"], capture_output=True,
+    inputs = "x1.npz" if model.startswith("heads") else "x.npz"
+    run = subprocess.run([assay, "check", model, "-i", inputs, "--golden", golden, "--search-time", "3", "--json", "r.json"], capture_output=True,
                          text=True, timeout=120, check=False)
     with open("r.json", encoding="utf-8") as f:
         return run, json.load(f)
@@ -118,6 +139,7 @@ def check(assay, model, golden):
 
 def main(assay):
     np.savez("x.npz", x=X)
+    np.savez("x1.npz", x=X[:1])
     write_golden("float", WEIGHTS)
     rows = []
     for name, book in BOOKS.items():
@@ -143,6 +165,7 @@ def main(assay):
     other[7] += np.float32(0.02)
     write_distances("distances.onnx", other)
     rows.append(("distances.onnx", "distances_outputs.npz", False, None))
+    rows += [write_heads(k) for k in range(12)]
     failures = 0
     for model, golden, faithful, blamed in rows:
         run, report = check(assay, model, golden)
