@@ -80,11 +80,25 @@ static assay_status_t read_window(const assay_node_t* n, const assay_operand_t* 
   return NULL;
 }
 
+// Whether 31 bits count all elements, and positions of windows, also those outside of the input.
+static bool is_short(const pool_args_t* a, const assay_operand_t* x) {
+  const int64_t most = INT32_MAX / 4;
+  bool yes = x->size < most && a->size < most;
+  for (int i = 0; i < x->rank - 2; i++) {
+    const pool_axis_t* d = &a->axis[i];
+    yes = yes && d->in < most && d->pads[0] < most && d->pads[1] < most && d->kernel < most &&
+          d->stride < most && d->dilation < most && d->out < most / d->stride &&
+          d->kernel < most / d->dilation;
+  }
+  return yes;
+}
+
 static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_t* x,
                               const char* kind, pool_t* k) {
   const char *name = cuda_type_name(x->type), *to = cuda_type_name(l->out[0].type);
   assay_str_t options = {0};
-  assay_str_printf(&options, "-DKIND=%s -DRANK=%d -DT=%s -DTO=%s%s", kind, x->rank - 2,
+  assay_str_printf(&options, "-DKIND=%s -DRANK=%d -DPLACE=%s -DT=%s -DTO=%s%s", kind, x->rank - 2,
+                   is_short(&k->args, x) ? "int32_t" : "int64_t",
                    name ? name : cuda_whole_name(x->type), name ? to : cuda_whole_name(x->type),
                    name ? "" : " -DWHOLE");
   const cuda_source_t source = {
