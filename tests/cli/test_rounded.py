@@ -82,7 +82,13 @@ def signs(w, least):
     return t, ((np.abs(w) * (t != 0)).sum(0) / (t != 0).sum(0)).astype(np.float32)
 
 
-WAYS = {"tensor8": lambda w: on_grid(w, 8), "channel8": lambda w: on_grid(w, 8, 0), "channel4": lambda w: on_grid(w, 4, 0),
+def both_parts(w):
+    """Two parts in one constant."""
+    coarse = on_grid(w, 4)
+    return coarse + on_grid(w - coarse, 4)
+
+
+WAYS = {"both_parts": both_parts, "tensor8": lambda w: on_grid(w, 8), "channel8": lambda w: on_grid(w, 8, 0), "channel4": lambda w: on_grid(w, 4, 0),
         "tensor16": lambda w: on_grid(w, 12), "block4": lambda w: by_blocks(w, 4, 16), "offset4": lambda w: with_offset(w, 4),
         "palette16": lambda w: palette(w, 16), "bf16": lambda w: bits_of(w, 8), "cut16": cut, "fp16": lambda w: bits_of(w, 11), "fp8": lambda w: bits_of(w, 4),
         "powers": lambda w: powers(w, 1), "two_powers": lambda w: powers(w, 2), "sparse": sparse}
@@ -162,8 +168,7 @@ def models():
     save("one.onnx", [([on_grid(w, 6)] if i == 1 else [w], None) for i, w in enumerate(WEIGHTS)], BIASES)
     save("text.onnx", [([np.round(w, 2)], None) for w in WEIGHTS], BIASES)
     rows += [("one.onnx", "float_inner.npz", "bias1"), ("text.onnx", "float_outputs.npz", "")]
-    rows += designed()
-    return rows
+    return rows + designed() + convolutions()
 
 
 def designed():
@@ -191,8 +196,47 @@ def designed():
     return [("designed.onnx", "designed_outputs.npz", "shift")]
 
 
+def convolutions():
+    """The same of convolutions, a scale for each filter; their golden is made by the operators' definition, in float64."""
+    weights = [(R.normal(size=s) / np.sqrt(np.prod(s[1:]))).astype(np.float32) for s in ((8, 3, 3, 3), (12, 8, 3, 3), (8, 12, 3, 3))]
+    x = R.normal(size=(6, 3, 8, 8)).astype(np.float32)
+    np.savez("x3.npz", x=x)
+
+    def by_filter(w, bits):
+        return np.stack([on_grid(f, bits) for f in w])
+
+    def write(path, some, slope):
+        nodes, constants, at = [], [], "x"
+        for i, w in enumerate(some):
+            constants.append(nh.from_array(w, f"w{i}"))
+            nodes.append(h.make_node("Conv", [at, f"w{i}"], [f"c{i}"], name=f"conv{i}", pads=[1, 1, 1, 1]))
+            nodes.append(h.make_node("LeakyRelu", [f"c{i}"], [f"r{i}"], name=f"leaky{i}", alpha=slope))
+            at = f"r{i}"
+        nodes.append(h.make_node("GlobalAveragePool", [at], ["y"], name="pool"))
+        graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, ["n", 3, 8, 8])],
+                             [h.make_tensor_value_info("y", T.FLOAT, ["n", 8, 1, 1])], constants)
+        onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), path)
+
+    def golden(path, some):
+        y = x.astype(np.float64)
+        for w in some:
+            padded = np.pad(y, ((0, 0), (0, 0), (1, 1), (1, 1)))
+            windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+            y = np.einsum("nchwij,ocij->nohw", windows, w.astype(np.float64))
+            y = np.where(y > 0, y, SLOPE * y)
+        np.savez(path, y=y.mean((2, 3), keepdims=True).astype(np.float32))
+
+    eight, four = [by_filter(w, 8) for w in weights], [by_filter(w, 4) for w in weights]
+    golden("conv_float.npz", weights)
+    golden("conv_own.npz", four)
+    for name, some, slope in (("conv8", eight, SLOPE), ("conv8_slope", eight, 3 * SLOPE), ("conv4", four, SLOPE), ("conv4_slope", four, 1.3 * SLOPE)):
+        write(f"{name}.onnx", some, slope)
+    return [("conv8.onnx", "conv_float.npz", "kept"), ("conv4.onnx", "conv_float.npz", "kept"), ("conv8_slope.onnx", "conv_float.npz", "leaky"),
+            ("conv4.onnx", "conv_own.npz", "plain"), ("conv4_slope.onnx", "conv_own.npz", "leaky")]
+
+
 def check(assay, model, golden):
-    inputs = "x16.npz" if model == "designed.onnx" else "x.npz"
+    inputs = "x16.npz" if model == "designed.onnx" else "x3.npz" if model.startswith("conv") else "x.npz"
     run = subprocess.run([assay, "check", model, "-i", inputs, "--golden", golden, "--search-time", "3", "--json", "r.json"], capture_output=True,
                          text=True, timeout=120, check=False)
     with open("r.json", encoding="utf-8") as f:
