@@ -8,7 +8,7 @@ static assay_status_t open_plan(const assay_run_request_t* r, const assay_backen
   *out = (assay_plan_options_t){.passes = {.off = r->passes_off, .n_off = r->n_passes_off},
                                 .fp32 = r->fp32,
                                 .inject = r->inject};
-  return assay_plan_options_settle(out, r->fusion, !backend->emulates);
+  return assay_plan_options_settle(out, r->fusion, !backend->emulates || backend->is_like);
 }
 
 assay_status_t assay_run_options_open(assay_model_t* model, const assay_run_request_t* r,

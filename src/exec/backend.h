@@ -59,6 +59,11 @@ typedef struct assay_backend {
   // It stands for hardware that is not here: plans made for it are about the model's own values, so
   // that layers are not fused unless that is asked for.
   bool emulates;
+  // Hardware whose arithmetic it can have: the names of targets, "NAME:HARDWARE", NULL after the
+  // last one; NULL: none. Such a target is this row with that name and its place, from 1 on, as
+  // `device`, and plans for it are those that engines are built with.
+  const char* const* likes;
+  bool is_like;  // it is one of these
   // An engine that is not ours: what it gives may have any shape, and control nodes are run as a
   // whole, without taps in their bodies.
   bool external;

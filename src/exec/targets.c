@@ -41,15 +41,27 @@ const assay_backend_t* assay_target_default(assay_target_use_t use) {
 
 // ---- devices of targets -------------------------------------------------------------------------
 
-// The rows of targets with devices, once for each device.
+// The rows of targets with devices, once for each device, and of those that are like others, once
+// for each of these.
 static assay_backend_t of_device[N_ROWS][ASSAY_TARGET_DEVICES];
 
 static void make_devices(void) {
-  for (size_t i = 0; i < N_ROWS; i++)
-    for (int d = 0; rows[i].backend->driver && d < ASSAY_TARGET_DEVICES; d++) {
+  for (size_t i = 0; i < N_ROWS; i++) {
+    const char* const* likes = rows[i].backend->likes;
+    for (int d = 0; d < ASSAY_TARGET_DEVICES && (likes ? likes[d] != NULL : true); d++) {
       of_device[i][d] = *rows[i].backend;
-      of_device[i][d].device = d;
+      of_device[i][d].device = likes ? d + 1 : d;
+      if (likes) of_device[i][d].name = likes[d];
+      of_device[i][d].is_like = likes;
     }
+  }
+}
+
+// The place of a name among those of a target that is like others; -1: it is none of them.
+static int like_number(const assay_backend_t* b, const char* name) {
+  for (int d = 0; d < ASSAY_TARGET_DEVICES && b->likes[d]; d++)
+    if (strcmp(b->likes[d], name) == 0) return d;
+  return -1;
 }
 
 // The number behind "NAME:"; -1: it is none, or too large.
@@ -67,8 +79,10 @@ const assay_backend_t* assay_backend_find(const char* name) {
     const assay_backend_t* b = rows[i].backend;
     if (strlen(b->name) != n || strncmp(b->name, name, n) != 0) continue;
     if (!name[n]) return b;
-    const int device = b->driver ? device_number(name + n + 1) : -1;
-    if (device <= 0) return device ? NULL : b;
+    const int device = b->likes    ? like_number(b, name)
+                       : b->driver ? device_number(name + n + 1)
+                                   : -1;
+    if (device < 0 || (!device && !b->likes)) return device ? NULL : b;
     pthread_once(&once, make_devices);
     return &of_device[i][device];
   }

@@ -5,9 +5,11 @@
 // again. Hidden values are kept in the accumulator's format. tf32 is a format of operands: only
 // contractions round their inputs to it, and everything is stored as fp32. Tensors declared in
 // another type than float32 keep that type. Layers that are computed on integers are so as
-// ops/quant/int8.h says.
+// ops/quant/int8.h says. As "emu:sm_90" and the like, sums of products are those of a GPU's tensor
+// cores (like/layer.h).
 #include "backends/emu/inject.h"
 #include "backends/emu/int8.h"
+#include "backends/emu/like/layer.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "eval/evaluator.h"
@@ -20,6 +22,7 @@ typedef struct emu {
   assay_evaluator_t* evaluator;
   assay_evaluator_t* sums;    // for those of integers; made when the first one is run
   assay_injection_t* inject;  // NULL: nothing is wrong on purpose
+  emu_like_t* like;           // NULL: no hardware in particular
   assay_tensor_t** entering;  // inputs of the layer being run, as stored, for the tap
   size_t n_entering, cap_entering;
 } emu_t;
@@ -101,6 +104,11 @@ static assay_status_t store(const emu_t* e, const assay_layer_t* layer, const as
   return e->layers->draws ? round_by_chance(e, v, format, t) : assay_round_replace(t, format);
 }
 
+static assay_status_t note_sizes(emu_t* e, const assay_value_t* v, const assay_tensor_t* t) {
+  if (!e->like || !v->type || t->kind != ASSAY_KIND_TENSOR) return NULL;
+  return assay_sizes_bind(&e->like->sizes, v->type, t->rank, t->dims);
+}
+
 static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
                             assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   emu_t* e = user;
@@ -109,6 +117,7 @@ static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = node->outputs[i];
     if (v && out[i]) ASSAY_TRY(store(e, layer, v, &out[i]));
+    if (v && out[i]) ASSAY_TRY(note_sizes(e, v, out[i]));
   }
   if (!e->tap || (layer && layer->nodes[layer->n_nodes - 1] != node)) return NULL;
   // A control node's body has overwritten `entering`: its own inputs are those that it holds.
@@ -123,6 +132,7 @@ static void emu_close(void* state) {
   for (size_t i = 0; i < e->n_entering; i++) assay_tensor_release(e->entering[i]);
   assay_free(e->entering);
   assay_injection_destroy(e->inject);
+  emu_like_destroy(e->like);
   assay_evaluator_destroy(e->evaluator);
   assay_evaluator_destroy(e->sums);
   assay_free(e);
@@ -147,69 +157,143 @@ static assay_status_t emu_open(const assay_layers_t* layers, void* shared, const
   return NULL;
 }
 
+// Device 0 is like nothing in particular, others are like a GPU.
+static assay_status_t open_on(const assay_layers_t* layers, int device, const assay_tap_t* tap,
+                              void** out_state) {
+  emu_like_t* like = NULL;
+  void* state = NULL;
+  if (!device) return emu_open(layers, NULL, tap, out_state);
+  ASSAY_TRY(emu_like_create(device - 1, layers, &like));
+  assay_status_t st = emu_open(layers, NULL, tap, &state);
+  if (st) return emu_like_destroy(like), st;
+  ((emu_t*)state)->like = like;
+  *out_state = state;
+  return NULL;
+}
+
 static assay_status_t emu_set(void* state, const assay_value_t* value, assay_tensor_t* t) {
   emu_t* e = state;
   assay_evaluator_set(e->evaluator, value, t);
-  return NULL;
+  return note_sizes(e, value, t);
 }
 
 static assay_tensor_t* emu_get(void* state, const assay_value_t* value) {
   return assay_evaluator_get(((emu_t*)state)->evaluator, value);
 }
 
-// A layer on integers, with what `before` and `after` do around single nodes.
-static assay_status_t step_int8(emu_t* e, const assay_layer_t* layer) {
-  enum { FEW = 8 };  // none of their operators has more inputs
-  const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
-  const assay_evaluator_config_t exact = {.mode = ASSAY_MODE_TRUTH};
-  if (!e->sums) ASSAY_TRY(assay_evaluator_create(e->layers->model, &exact, &e->sums));
+// What enters a layer that is run as a whole.
+static assay_status_t note_all_entering(emu_t* e, const assay_layer_t* layer) {
   for (size_t k = 0; e->tap && k < layer->n_nodes; k++) {
-    assay_tensor_t* in[FEW] = {NULL};
     const assay_node_t* node = layer->nodes[k];
-    for (size_t i = 0; i < node->n_inputs && i < FEW; i++)
+    assay_tensor_t** in = NULL;
+    ASSAY_TRY(assay_new_array(node->n_inputs, sizeof *in, &in));
+    for (size_t i = 0; i < node->n_inputs; i++)
       if (node->inputs[i]) in[i] = assay_evaluator_get(e->evaluator, node->inputs[i]);
-    ASSAY_TRY(note_entering(e, layer, node, node->n_inputs, in));
+    assay_status_t st = note_entering(e, layer, node, node->n_inputs, in);
+    assay_free(in);
+    if (st) return st;
   }
-  assay_tensor_t* out = NULL;
-  ASSAY_TRY(emu_int8_run(layer, e->sums, e->evaluator, &out));
-  assay_status_t st = NULL;
-  assay_evaluator_set(e->evaluator, last->outputs[0], out);
-  if (e->tap) st = e->tap->layer(e->tap->user, layer, last, 0, e->n_entering, e->entering, 1, &out);
-  assay_tensor_release(out);
+  return NULL;
+}
+
+// Gives a layer that was run as a whole its output, with what `after` does behind single nodes.
+static assay_status_t put_whole(emu_t* e, const assay_layer_t* layer, assay_tensor_t* take_out) {
+  const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
+  assay_tensor_t** out = NULL;
+  assay_status_t st = assay_new_array(last->n_outputs, sizeof *out, &out);
+  assay_evaluator_set(e->evaluator, last->outputs[0], take_out);
+  if (!st) out[0] = take_out;
+  if (!st) st = note_sizes(e, last->outputs[0], take_out);
+  if (!st && e->tap)
+    st = e->tap->layer(e->tap->user, layer, last, 0, e->n_entering, e->entering, last->n_outputs,
+                       out);
+  assay_tensor_release(take_out);
+  assay_free(out);
   for (size_t k = 0; !st && k < layer->n_nodes; k++)
     assay_evaluator_pass(e->evaluator, layer->nodes[k]);
   return st;
 }
 
-static assay_status_t emu_step(void* state, size_t i) {
-  emu_t* e = state;
-  const assay_layer_t* layer = &e->layers->layers[i];
-  if (layer->int8 && !assay_injection_is_in(e->inject, layer)) return step_int8(e, layer);
+// A layer on integers.
+static assay_status_t step_int8(emu_t* e, const assay_layer_t* layer) {
+  const assay_evaluator_config_t exact = {.mode = ASSAY_MODE_TRUTH};
+  assay_tensor_t* out = NULL;
+  if (!e->sums) ASSAY_TRY(assay_evaluator_create(e->layers->model, &exact, &e->sums));
+  ASSAY_TRY(note_all_entering(e, layer));
+  ASSAY_TRY(emu_int8_run(layer, e->sums, e->evaluator, &out));
+  return put_whole(e, layer, out);
+}
+
+static assay_status_t step_nodes(emu_t* e, const assay_layer_t* layer) {
   // Nodes of a layer are neighbours in the plan's order, which the top graph has, too.
   for (size_t k = 0; k < layer->n_nodes; k++)
     ASSAY_TRY(assay_evaluator_step(e->evaluator, layer->nodes[k]));
   return NULL;
 }
 
-static void emu_reset(void* state) { assay_evaluator_reset(((emu_t*)state)->evaluator); }
+// A layer as the GPU computes it, where that is known.
+static assay_status_t step_like(emu_t* e, size_t i) {
+  const assay_layer_t* layer = &e->layers->layers[i];
+  assay_tensor_t* out = NULL;
+  ASSAY_TRY(emu_like_run(e->like, e->layers, i, e->evaluator, &out));
+  if (!out) return step_nodes(e, layer);
+  assay_status_t st = note_all_entering(e, layer);
+  if (st) return assay_tensor_release(out), st;
+  return put_whole(e, layer, out);
+}
+
+static assay_status_t emu_step(void* state, size_t i) {
+  emu_t* e = state;
+  const assay_layer_t* layer = &e->layers->layers[i];
+  if (assay_injection_is_in(e->inject, layer)) return step_nodes(e, layer);
+  if (layer->int8) return step_int8(e, layer);
+  return e->like && !e->layers->draws ? step_like(e, i) : step_nodes(e, layer);
+}
+
+static const char* emu_tactic(void* state, size_t i) {
+  const emu_t* e = state;
+  return e->like ? emu_way_name(e->like->ways[i]) : assay_backend_emu.name;
+}
+
+static void emu_reset(void* state) {
+  emu_t* e = state;
+  assay_evaluator_reset(e->evaluator);
+  if (e->like) emu_like_reset(e->like);
+}
+
+// Tensor cores cut what does not fit, weights of attention are rounded to the layer's format, and
+// functions are those of backends/vmath. Layers that are computed otherwise are within that.
+static void round_like(const assay_layer_t* layer, assay_rounding_t* out) {
+  const bool narrow = layer && (layer->format == ASSAY_FORMAT_FP16 ||
+                                layer->format == ASSAY_FORMAT_BF16);
+  out->documented = false;
+  out->truncates = narrow || (layer && layer->format == ASSAY_FORMAT_TF32);
+  out->by_definition = out->flushes = true;
+  out->function_ulps = 4;
+  out->operands = narrow ? layer->format : ASSAY_FORMAT_NONE;
+}
 
 // Functions are those of base/functions.h in float64, rounded once.
 static void emu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
                          assay_tensor_t* const* in, assay_rounding_t* out) {
-  (void)state;
+  const emu_t* e = state;
   assay_format_t acc = layer ? layer->accumulator : ASSAY_FORMAT_FP32;
   if (assay_layer_is_double(n_in, in)) acc = ASSAY_FORMAT_FP64;
   *out =
       (assay_rounding_t){.accumulator = acc, .documented = true, .fma = true, .function_ulps = 1};
   out->compute = acc == ASSAY_FORMAT_FP64 ? ASSAY_FORMAT_FP64 : ASSAY_FORMAT_FP32;
+  if (e && e->like && acc == ASSAY_FORMAT_FP32) round_like(layer, out);
 }
 
 const assay_backend_t assay_backend_emu = {.name = "emu",
                                            .emulates = true,
+                                           .likes = emu_gpu_names,
                                            .open = emu_open,
+                                           .open_on = open_on,
                                            .close = emu_close,
                                            .set = emu_set,
                                            .get = emu_get,
                                            .step = emu_step,
                                            .reset = emu_reset,
+                                           .tactic = emu_tactic,
                                            .rounding = emu_rounding};
