@@ -39,14 +39,29 @@ static assay_status_t take_rows(assay_output_check_t* o, const assay_tensor_t* t
   return assay_slice_take(&rows, golden, out);
 }
 
+// Where golden is the hardware's: how far the engine, which is like that, is from it.
+static void compare_bits(assay_output_check_t* o, const assay_tensor_t* engine,
+                         const assay_tensor_t* golden) {
+  o->bits_of += golden->size;
+  for (int64_t i = 0; i < golden->size; i++) {
+    const double e = assay_f64(engine)[i], g = assay_f64(golden)[i];
+    if (e == g || (isnan(e) && isnan(g))) continue;
+    const bool finite = isfinite(e) && isfinite(g);
+    const int64_t ulps = finite ? assay_format_ulp_distance(o->bits, e, g) : INT64_MAX;
+    o->bits_differ++;
+    if (ulps > o->bits_ulps) o->bits_ulps = ulps;
+  }
+}
+
 static void add_golden(assay_output_check_t* o, const assay_tensor_t* engine,
                        const assay_tensor_t* truth, const assay_tensor_t* golden) {
   const size_t n = (size_t)truth->size;
   o->has_golden = true;
   o->golden_samples++;
   assay_error_sum_add(&o->golden, assay_f64(truth), assay_f64(golden), n);
-  if (assay_tensor_alike(engine, golden))
-    assay_error_sum_add(&o->engine_golden, assay_f64(engine), assay_f64(golden), n);
+  if (!assay_tensor_alike(engine, golden)) return;
+  assay_error_sum_add(&o->engine_golden, assay_f64(engine), assay_f64(golden), n);
+  if (o->bits) compare_bits(o, engine, golden);
 }
 
 // The same part of all three; those that cannot be taken have been told of with the output.

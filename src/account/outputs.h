@@ -21,6 +21,11 @@ typedef struct assay_output_check {
   assay_error_sum_t error;          // engine against truth
   assay_error_sum_t golden;         // truth against golden, if has_golden
   assay_error_sum_t engine_golden;  // engine against golden
+  // Golden is what the hardware gave that the engine is like: elements that both have, those that
+  // differ, and by how many units in the last place of this format at most (infinities and NaN:
+  // INT64_MAX). NONE: it is not.
+  assay_format_t bits;
+  int64_t bits_of, bits_differ, bits_ulps;
   bool has_golden, is_float, faithful;
   bool quantized;             // integers that stand for numbers: made by quantizing
   int64_t differing;          // elements, where not float

@@ -259,6 +259,17 @@ static assay_status_t split_error(assay_check_t* c, const assay_samples_t* input
                           &c->shares);
 }
 
+// Of an engine that is like a piece of hardware golden may be what that gave: to the bit then.
+static void want_bits(assay_check_t* c) {
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  const assay_graph_t* g = layers->model->graph;
+  for (size_t i = 0; c->options.backend->is_like && i < c->n_outputs && i < g->n_outputs; i++) {
+    const assay_node_t* maker = g->outputs[i]->producer;
+    const int l = maker ? layers->layer_of_node[maker->id] : -1;
+    c->outputs[i].bits = assay_layer_storage(l < 0 ? NULL : &layers->layers[l], ASSAY_TYPE_FLOAT);
+  }
+}
+
 assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
                                        const assay_samples_t* golden) {
   assay_account_options_t account = {
@@ -278,6 +289,7 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(note_unfinite_inputs(c, inputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
+  want_bits(c);
   ASSAY_TRY(assay_check_find_golden_kind(c, inputs, c->options.golden, golden));
   ASSAY_TRY(assay_outputs_want_slices(
       c->outputs, c->n_outputs,

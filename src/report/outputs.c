@@ -108,6 +108,13 @@ static json_t* output(const assay_output_check_t* o) {
   j = assay_json_put(j, "truth_against_golden", assay_report_sums_json(&o->golden, o->has_golden));
   j = assay_json_put(j, "engine_against_golden",
                      assay_report_sums_json(&o->engine_golden, o->has_golden));
+  if (o->bits_of)
+    j = assay_json_put(
+        j, "bits_against_golden",
+        json_pack(
+            "{s:I, s:I, s:o}", "elements", (json_int_t)o->bits_of, "differing",
+            (json_int_t)o->bits_differ, "ulps",
+            o->bits_ulps == INT64_MAX ? json_null() : json_integer((json_int_t)o->bits_ulps)));
   return j;
 }
 

@@ -40,6 +40,26 @@ static void unfinite_lines(const assay_check_t* c, assay_str_t* out) {
   }
 }
 
+// Golden against the hardware that the engine is like.
+static void bits_line(const assay_check_t* c, const assay_output_check_t* o, assay_str_t* out) {
+  const char* of = strrchr(c->options.backend->name, ':');
+  if (!o->bits_of || !of) return;
+  assay_str_printf(out, "  %-7s '%s': golden ", of + 1, o->value->name);
+  if (!o->bits_differ)
+    assay_str_printf(out, "is equal to what %s computes, bit for bit, in all %s elements\n", of + 1,
+                     ASSAY_GROUPED(o->bits_of));
+  else if (o->bits_ulps == INT64_MAX)
+    assay_str_printf(out,
+                     "differs from what %s computes in %s of %s elements, NaN and infinities among "
+                     "them\n",
+                     of + 1, ASSAY_GROUPED(o->bits_differ), ASSAY_GROUPED(o->bits_of));
+  else
+    assay_str_printf(
+        out, "differs from what %s computes in %s of %s elements, by at most %s ulp%s of %s\n",
+        of + 1, ASSAY_GROUPED(o->bits_differ), ASSAY_GROUPED(o->bits_of),
+        ASSAY_GROUPED(o->bits_ulps), o->bits_ulps == 1 ? "" : "s", assay_format_name(o->bits));
+}
+
 static void golden_lines(const assay_check_t* c, assay_str_t* out) {
   for (size_t i = 0; i < c->n_outputs; i++) {
     const assay_output_check_t* o = &c->outputs[i];
@@ -49,6 +69,7 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_printf(
         out, ", max abs %.3g of %.3g%s\n", o->golden.max_abs, o->golden.ref_max,
         c->blame == ASSAY_BLAME_EXPORT ? ": the export is to blame, not the precision" : "");
+    bits_line(c, o, out);
   }
   if (c->golden_quantized)
     assay_str_append(out, "          golden fits the model with its quantizers, not without\n");

@@ -264,8 +264,8 @@ static void emu_reset(void* state) {
 // Tensor cores cut what does not fit, weights of attention are rounded to the layer's format, and
 // functions are those of backends/vmath. Layers that are computed otherwise are within that.
 static void round_like(const assay_layer_t* layer, assay_rounding_t* out) {
-  const bool narrow = layer && (layer->format == ASSAY_FORMAT_FP16 ||
-                                layer->format == ASSAY_FORMAT_BF16);
+  const bool narrow =
+      layer && (layer->format == ASSAY_FORMAT_FP16 || layer->format == ASSAY_FORMAT_BF16);
   out->documented = false;
   out->truncates = narrow || (layer && layer->format == ASSAY_FORMAT_TF32);
   out->by_definition = out->flushes = true;

@@ -6,10 +6,12 @@
 #include "base/file.h"
 #include "base/shown.h"
 #include "cli/client.h"
+#include "cli/target_option.h"
 #include "cli/timeout.h"
 
 typedef struct args {
-  const char *model, *precision, *accumulate, *layer_precision, *target, *reference, *json, *truth;
+  const char *model, *precision, *accumulate, *layer_precision, *target, *like, *reference, *json,
+      *truth;
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *inject,
       *fp32;
   const char *report, *annotate;
@@ -394,6 +396,7 @@ static const opt_t options[] = {
      "{look};\nemu judges the formats, whatever the engine; others the plan\nthat 'build' makes by "
      "the same options, to the bit",
      false},
+    CLI_LIKE_OPTION(like),
     {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING", CLI_FP32_HELP, false},
     {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
      "check another engine: runs COMMAND for each sample, with {model}\n{inputs} {outputs} "

@@ -11,10 +11,11 @@
 #include "base/nearest.h"
 #include "base/shown.h"
 #include "cli/client.h"
+#include "cli/target_option.h"
 
 typedef struct args {
   const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *inject,
-      *target, *fp32;
+      *target, *like, *fp32;
   opt_list_t inputs, outputs, no_pass, ops;
   bool allow_hard_links;
   int64_t seed, memory_limit;
@@ -325,6 +326,7 @@ static const opt_t options[] = {
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "mode plan: what sums are kept in", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "mode plan: {look}", false},
+    CLI_LIKE_OPTION(like),
     {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING",
      "mode plan: which kernels fp32 layers may use: plain, tight (default),\nbound", false},
     CLI_FUSED_OPTIONS,

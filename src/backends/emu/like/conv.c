@@ -1,15 +1,17 @@
 // Layers that are Conv or ConvTranspose: a matrix is a group.
+#include "ops/conv/conv.h"
+
 #include <string.h>
 
 #include "backends/emu/like/product.h"
-#include "ops/conv/conv.h"
 #include "ops/conv/conv_transpose.h"
 
 // Where kernels take a thread an element, by fused multiply-adds: groups with few channels, of
 // which a tile would be mostly empty.
 enum { FEW = 8, AXES = 3 };
 
-// The place of the input that position `tap` of the kernel meets at a place of the output; -1: none.
+// The place of the input that position `tap` of the kernel meets at a place of the output; -1:
+// none.
 static int64_t met(const emu_product_t* p, int64_t out, int64_t tap) {
   int64_t at = 0, step = 1;
   for (int d = p->window.rank - 1; d >= 0; d--) {
@@ -39,7 +41,8 @@ static void conv_row(const emu_product_t* p, int64_t group, int64_t i, float* to
   }
 }
 
-// Weights are [channels made, channels read, taps], transposed [channels read, channels made, taps].
+// Weights are [channels made, channels read, taps], transposed [channels read, channels made,
+// taps].
 static void conv_column(const emu_product_t* p, int64_t group, int64_t j, float* to) {
   for (int64_t c = 0; c < p->group_channels; c++) {
     const int64_t pair = p->transposed ? (group * p->group_channels + c) * p->n + j
@@ -63,7 +66,8 @@ static assay_status_t read_sizes(const assay_node_t* n, const assay_operand_t* x
   p->transposed = strcmp(n->op_type, "ConvTranspose") == 0;
   if (p->transposed) {
     ASSAY_TRY(assay_conv_transpose_read(n, &of_x, &of_w, NULL, n->op->since, &t));
-    c = (assay_conv_t){t.n, t.c, t.m, t.group, t.cg, t.mg, t.kernel_size, t.in_size, t.out_size, t.w};
+    c = (assay_conv_t){t.n,  t.c,           t.m,       t.group,    t.cg,
+                       t.mg, t.kernel_size, t.in_size, t.out_size, t.w};
   } else {
     ASSAY_TRY(assay_conv_read(n, &of_x, &of_w, NULL, false, &c));
   }
@@ -89,8 +93,8 @@ static bool is_few(const emu_product_t* p) {
 assay_status_t emu_conv_read(emu_operands_t* o, const emu_gpu_t* gpu, emu_product_t* p, bool* ok) {
   const assay_sized_layer_t* l = o->l;
   const assay_node_t* n = l->layer->nodes[0];
-  *p = (emu_product_t){
-      .layout = ASSAY_LAYOUT_CHANNELS_LAST, .row = conv_row, .column = conv_column};
+  *p =
+      (emu_product_t){.layout = ASSAY_LAYOUT_CHANNELS_LAST, .row = conv_row, .column = conv_column};
   *ok = false;
   if (*n->domain || n->n_inputs < 2 ||
       (strcmp(n->op_type, "Conv") != 0 && strcmp(n->op_type, "ConvTranspose") != 0))

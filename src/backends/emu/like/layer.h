@@ -19,7 +19,7 @@ typedef enum emu_way {
 typedef struct emu_like {
   const emu_gpu_t* gpu;
   assay_sizes_t sizes;
-  bool asked;      // sizes that no expression tells have been asked for
+  bool asked;       // sizes that no expression tells have been asked for
   emu_way_t* ways;  // by layer: how it was run last
 } emu_like_t;
 

@@ -16,7 +16,8 @@ void emu_relayout(int rank, const int64_t* dims, assay_layout_t from, const floa
   for (int64_t n = 0; n < dims[0]; n++)
     for (int64_t c = 0; c < channels; c++)
       for (int64_t p = 0; p < places; p++) {
-        const int64_t plain = (n * channels + c) * places + p, last = (n * places + p) * channels + c;
+        const int64_t plain = (n * channels + c) * places + p,
+                      last = (n * places + p) * channels + c;
         if (from == ASSAY_LAYOUT_PLAIN)
           y[last] = x[plain];
         else

@@ -58,8 +58,8 @@ static void join_batch(emu_product_t* p) {
   p->n_dims = 0;
 }
 
-static bool read_sides(const assay_operand_t* x, const assay_operand_t* w,
-                       const assay_operand_t* y, bool x_turned, bool w_turned, emu_product_t* p) {
+static bool read_sides(const assay_operand_t* x, const assay_operand_t* w, const assay_operand_t* y,
+                       bool x_turned, bool w_turned, emu_product_t* p) {
   const int rank = x->rank > w->rank ? x->rank : w->rank;
   int64_t size;
   if (x->rank < 2 || w->rank < 2) return false;
@@ -107,8 +107,7 @@ assay_status_t emu_product_read(emu_operands_t* o, const emu_gpu_t* gpu, emu_pro
                    gemm && assay_attr_i64(n, "transB", 0), p);
   if (!*ok) return NULL;
   const bool tf32 = l->layer->format == ASSAY_FORMAT_TF32 && l->in[x].type == ASSAY_TYPE_FLOAT;
-  p->arithmetic =
-      emu_arithmetic(gpu, tf32 ? ASSAY_FORMAT_TF32 : assay_type_format(l->in[x].type));
+  p->arithmetic = emu_arithmetic(gpu, tf32 ? ASSAY_FORMAT_TF32 : assay_type_format(l->in[x].type));
   ASSAY_TRY(emu_operand_get(o, x, ASSAY_LAYOUT_PLAIN, &p->x));
   ASSAY_TRY(emu_operand_get(o, w, ASSAY_LAYOUT_PLAIN, &p->w));
   return gemm ? read_addend(o, n, p, ok) : NULL;

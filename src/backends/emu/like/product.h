@@ -11,11 +11,11 @@
 typedef struct emu_product emu_product_t;
 struct emu_product {
   emu_arithmetic_t arithmetic;
-  assay_layout_t layout;           // of the output's memory
-  int64_t matrices, m, n, k;       // of each matrix
-  int64_t y_row;                   // between rows of the output
-  const float *x, *w, *bias;       // bias: one a column of all matrices; NULL: none
-  int64_t bias_step;               // from one matrix to the next; one_bias: the same for all columns
+  assay_layout_t layout;      // of the output's memory
+  int64_t matrices, m, n, k;  // of each matrix
+  int64_t y_row;              // between rows of the output
+  const float *x, *w, *bias;  // bias: one a column of all matrices; NULL: none
+  int64_t bias_step;          // from one matrix to the next; one_bias: the same for all columns
   bool one_bias;
   // Row i of a matrix's left side, and column j of its right side, of k terms.
   void (*row)(const emu_product_t* p, int64_t matrix, int64_t i, float* to);

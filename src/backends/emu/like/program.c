@@ -12,10 +12,10 @@ enum { TILE = 64 };
 #define POINTWISE_CEIL(x) ceilf(x)
 #define POINTWISE_FLOOR(x) floorf(x)
 #define POINTWISE_NEAREST(x) nearbyintf(x)
-#define POINTWISE(name, n_in, expression)                                  \
-  static float do_##name(float X, float Z, float W, const float* P) {      \
-    (void)X, (void)Z, (void)W, (void)P;                                    \
-    return (float)(expression);                                            \
+#define POINTWISE(name, n_in, expression)                             \
+  static float do_##name(float X, float Z, float W, const float* P) { \
+    (void)X, (void)Z, (void)W, (void)P;                               \
+    return (float)(expression);                                       \
   }
 #include "backends/layers/pointwise_functions.inc"
 #undef POINTWISE
@@ -51,9 +51,9 @@ static int64_t place(const run_t* r, size_t s, int64_t i) {
 static void load(const run_t* r, size_t s, int64_t from, int64_t n, float* to) {
   const pointwise_stream_t* stream = &r->c->streams[s];
   for (int64_t i = 0; i < n; i++)
-    to[i] = stream->input == POINTWISE_RESULT         ? r->result[from + i]
+    to[i] = stream->input == POINTWISE_RESULT             ? r->result[from + i]
             : stream->constant && stream->n_constant == 1 ? stream->constant[0]
-                                                      : r->streams[s][place(r, s, from + i)];
+                                                          : r->streams[s][place(r, s, from + i)];
 }
 
 static void run_tile(const run_t* r, int64_t from, int64_t n) {
@@ -69,7 +69,7 @@ static void run_tile(const run_t* r, int64_t from, int64_t n) {
     const cpu_vmath_use_t use = k + 1 == c->n_code ? r->use : CPU_V_FLOAT32;
     if (code->function >= POINTWISE_VMATH)
       cpu_vmath()->function[use][code->function - POINTWISE_VMATH](in[0], in[1], code->param, n,
-                                                                    to);
+                                                                   to);
     else
       for (int64_t i = 0; i < n; i++)
         to[i] = simple[code->function](in[0][i], in[1][i], in[2][i], code->param);

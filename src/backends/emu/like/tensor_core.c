@@ -80,8 +80,8 @@ void emu_rows_set(const emu_arithmetic_t* a, emu_rows_t* r, int64_t i, const flo
   bool finite = true;
   for (int64_t k = 0; k < r->step; k++) {
     const double given = k < r->k ? (double)x[k] : 0;
-    value[k] =
-        (float)(a->tf32 ? assay_format_round(ASSAY_FORMAT_TF32, given, ASSAY_OVERFLOW_IEEE) : given);
+    value[k] = (float)(a->tf32 ? assay_format_round(ASSAY_FORMAT_TF32, given, ASSAY_OVERFLOW_IEEE)
+                               : given);
     finite &= isfinite(value[k]);
   }
   r->finite[i] = finite;
@@ -90,8 +90,7 @@ void emu_rows_set(const emu_arithmetic_t* a, emu_rows_t* r, int64_t i, const flo
     const int64_t at = i * r->step + k;
     r->mantissa[at] = 0;
     r->exponent[at] = NOTHING;
-    if (isfinite(value[k]))
-      take_operand_apart(a, value[k], &r->mantissa[at], &r->exponent[at]);
+    if (isfinite(value[k])) take_operand_apart(a, value[k], &r->mantissa[at], &r->exponent[at]);
   }
 }
 
@@ -134,7 +133,8 @@ static inline __attribute__((always_inline)) float step(const factors_t* f, int 
     const int end = from + HALF_STEP < n ? from + HALF_STEP : n;
     for (int i = from; i < end; i++) {
       const int32_t product = f->x[i] * f->w[i], away = top - exponent[i];
-      const int32_t cut_off = (product < 0 ? -product : product) << a->up >> (away < 31 ? away : 31);
+      const int32_t cut_off =
+          (product < 0 ? -product : product) << a->up >> (away < 31 ? away : 31);
       part += product < 0 ? -cut_off : cut_off;
     }
     sum += part;

@@ -10,11 +10,11 @@
 #include "formats/format.h"
 
 typedef struct emu_arithmetic {
-  bool fma;        // one chain of fused multiply-adds in float32
-  bool tf32;       // operands are rounded to it
-  int terms;       // of a step
-  int up;          // places by which a product's mantissa moves to its place in a step
-  int fraction;    // of the step
+  bool fma;         // one chain of fused multiply-adds in float32
+  bool tf32;        // operands are rounded to it
+  int terms;        // of a step
+  int up;           // places by which a product's mantissa moves to its place in a step
+  int fraction;     // of the step
   int bits, least;  // of an operand: behind the point, and the smallest exponent
 } emu_arithmetic_t;
 
