@@ -143,7 +143,9 @@ typedef struct assay_tactic {
   // *out stays NULL where the layer is none for this tactic. Errors: NO_MEMORY, DEVICE.
   assay_status_t (*make)(const assay_sized_layer_t* l, assay_kernel_t** out);
   // Of a tactic with variants, which has no `make`: those for a layer, each named once; they
-  // compete as tactics do, those that are predicted to be fastest first. out: room for
+  // compete as tactics do, those that are predicted to be fastest first. The first one listed says
+  // which bits the layer has: which it is may follow from constants, formats and operators, not
+  // from sizes that can be open, so that all profiles of an engine have the same. out: room for
   // ASSAY_MAX_VARIANTS; *out_n 0: the layer is none for it.
   assay_status_t (*variants)(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n);
   assay_status_t (*make_variant)(const assay_sized_layer_t* l, const assay_variant_t* v,

@@ -25,6 +25,7 @@ static inline int calm(void** state) {
   mock_memory(0);
   mock_prefer_cpu_kernels(false);
   mock_decline(0, false);
+  mock_offer_tiles(false);
   assay_code_forget();
   return mock_live() ? -1 : 0;
 }

@@ -145,14 +145,22 @@ static inline assay_model_t* graph_case_begin(const graph_case_t* row, assay_ten
   return m;
 }
 
-static inline assay_model_t* graph_case_model(const graph_case_t* row, assay_tensor_t** in) {
+// open: sizes of inputs are symbols.
+static inline assay_model_t* graph_case_model_of(const graph_case_t* row, bool open,
+                                                 assay_tensor_t** in) {
   assay_model_t* m = graph_case_begin(row, in);
+  for (size_t i = 0; open && i < m->graph->n_inputs; i++)
+    m->graph->inputs[i]->declared = op_case_type(m, in[i], true);
   for (size_t i = 0; i < GRAPH_CASE_ROWS && row->nodes[i]; i++)
     graph_case_node(m->graph, row->nodes[i], (int)m->opsets[0].version);
   graph_case_outputs(m->graph, row->outputs);
   op_case_ok(assay_onnx_check(m));
   op_case_ok(assay_infer_model(m));
   return m;
+}
+
+static inline assay_model_t* graph_case_model(const graph_case_t* row, assay_tensor_t** in) {
+  return graph_case_model_of(row, false, in);
 }
 
 static inline void graph_case_release(assay_tensor_t** in) {

@@ -48,10 +48,26 @@ static bool is_allowed(const char* sources, const assay_tactic_t* tactic) {
 
 // ---- listing ------------------------------------------------------------------------------------
 
-// Appends a tactic's variants, those that are predicted to be fastest first.
+bool assay_ways_compete(const assay_choice_t* c, const char* a, const char* b) {
+  return c->any_bits || (a && b && strcmp(a, b) == 0);
+}
+
+// Whether one variant comes before another: those of the bits of the first that the tactic lists
+// come first, whatever is predicted, since predictions go by sizes: were another one's bits taken
+// for a batch of 8 than for one of 1, a sample's result would depend on the batch, and on which
+// profile of an engine it ran in.
+static bool is_before(const assay_choice_t* c, const char* bits, const assay_way_t* a,
+                      const assay_way_t* b) {
+  const bool own = assay_ways_compete(c, bits, a->numerics);
+  if (own != assay_ways_compete(c, bits, b->numerics)) return own;
+  return a->predicted < b->predicted;
+}
+
+// Appends a tactic's variants, of the same bits those that are predicted to be fastest first.
 static assay_status_t add(assay_choice_t* c, const assay_tactic_t* tactic,
                           const assay_variant_t* variants, size_t n, assay_ways_t* out) {
   const size_t first = out->n;
+  const char* bits = n ? variants[0].numerics : NULL;
   ASSAY_TRY(assay_grow(&out->at, &out->cap, out->n + n, sizeof *out->at));
   for (size_t i = 0; i < n; i++) {
     assay_way_t w = {.tactic = tactic,
@@ -60,7 +76,7 @@ static assay_status_t add(assay_choice_t* c, const assay_tactic_t* tactic,
                      .variant = variants[i]};
     ASSAY_TRY(name_of(c, tactic, w.variant.name, &w.name));
     size_t at = out->n++;
-    for (; at > first && w.predicted < out->at[at - 1].predicted; at--)
+    for (; at > first && is_before(c, bits, &w, &out->at[at - 1]); at--)
       out->at[at] = out->at[at - 1];
     out->at[at] = w;
   }
@@ -80,10 +96,6 @@ static assay_status_t add_tactic(assay_choice_t* c, const assay_sized_layer_t* l
   if (!st) st = add(c, tactic, variants, n, out);
   assay_free(variants);
   return st;
-}
-
-bool assay_ways_compete(const assay_choice_t* c, const char* a, const char* b) {
-  return c->any_bits || (a && b && strcmp(a, b) == 0);
 }
 
 // Of those that compete with the first, the ones with predictions by these, in the places that they

@@ -1,6 +1,7 @@
 // The ways in which a layer can be run, in the order in which they are tried: tactics by rank, and
-// of one with variants these. Those that give the same bits as the first compete by time; of these
-// the ones that are predicted to be fastest come first, since not all are timed.
+// of one with variants these, the bits of the first that it lists before others. Those that give
+// the same bits as the first compete by time; of these the ones that are predicted to be fastest
+// come first, since not all are timed. No prediction has a say in which bits these are.
 #ifndef ASSAY_EXEC_CHOICE_WAYS_H_
 #define ASSAY_EXEC_CHOICE_WAYS_H_
 

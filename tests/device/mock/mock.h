@@ -70,6 +70,10 @@ void mock_prefer_cpu_kernels(bool on);
 // other, so that it is emulated on the host.
 void mock_decline(unsigned every, bool declined);
 
+// Products have variants that keep their sums in different formats, and predictions by which
+// another one would be the fastest for few rows than for many.
+void mock_offer_tiles(bool on);
+
 // How often the code of a kernel was compiled: once in a process, and never for a plan that has it.
 int mock_compiled(void);
 

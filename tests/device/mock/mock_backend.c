@@ -14,14 +14,16 @@
 typedef struct own {
   assay_choice_t* cpu;
   assay_weights_t* store;
-  bool prefer_cpu, declined;
+  bool prefer_cpu, declined, tiles;
   unsigned every;
 } own_t;
 
-static atomic_bool prefer_cpu, some_declined;
+static atomic_bool prefer_cpu, some_declined, with_tiles;
 static atomic_uint declined_every;
 
 void mock_prefer_cpu_kernels(bool on) { atomic_store(&prefer_cpu, on); }
+
+void mock_offer_tiles(bool on) { atomic_store(&with_tiles, on); }
 
 void mock_decline(unsigned every, bool declined) {
   atomic_store(&declined_every, every);
@@ -81,6 +83,9 @@ typedef struct evaluation {
   const char* code;
   assay_sized_layer_t layer;
   void* emu;  // for the queue's thread
+  // With sums of its own the plan's layers again, with another accumulator.
+  assay_layers_t layers;
+  assay_layer_t* own_layers;
 } evaluation_t;
 
 static assay_status_t read_input(const evaluation_t* e, size_t k, span_t s) {
@@ -155,10 +160,27 @@ static assay_status_t evaluation_enqueue(assay_kernel_t* k, assay_queue_t* q,
 static void evaluation_destroy(assay_kernel_t* k) {
   evaluation_t* e = (evaluation_t*)k;
   if (e->emu) assay_backend_emu.close(e->emu);
+  assay_free(e->own_layers);
   assay_free(e);
 }
 
-static assay_status_t evaluation_make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+// The layer's sums in a format of their own; NONE: as the plan says.
+static assay_status_t keep_sums_in(evaluation_t* e, assay_format_t format) {
+  const assay_layers_t* given = e->layer.layers;
+  if (!format) return NULL;
+  ASSAY_TRY(assay_new_array(given->n_all_layers, sizeof *e->own_layers, &e->own_layers));
+  memcpy(e->own_layers, given->layers, given->n_all_layers * sizeof *e->own_layers);
+  const size_t i = (size_t)(e->layer.layer - given->layers);
+  e->own_layers[i].accumulator = format;
+  e->layers = *given;
+  e->layers.layers = e->own_layers;
+  e->layer.layers = &e->layers;
+  e->layer.layer = &e->own_layers[i];
+  return NULL;
+}
+
+static assay_status_t make_with_sums(const assay_sized_layer_t* l, assay_format_t format,
+                                     assay_kernel_t** out) {
   const own_t* own = l->own;
   evaluation_t* e = NULL;
   if (own->declined && is_chosen(own, l)) return NULL;
@@ -175,10 +197,15 @@ static assay_status_t evaluation_make(const assay_sized_layer_t* l, assay_kernel
   e->code = code;
   if (!st && bytes != sizeof machine_code)
     st = ASSAY_ERROR(ASSAY_CORRUPT, "the code of a kernel has %zu bytes", bytes);
-  if (!st) st = assay_backend_emu.open(l->layers, NULL, NULL, &e->emu);
+  if (!st) st = keep_sums_in(e, format);
+  if (!st) st = assay_backend_emu.open(e->layer.layers, NULL, NULL, &e->emu);
   if (st) return evaluation_destroy(&e->base), st;
   *out = &e->base;
   return NULL;
+}
+
+static assay_status_t evaluation_make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  return make_with_sums(l, ASSAY_FORMAT_NONE, out);
 }
 
 // Both say that they give the same bits, so that they compete: how is what tests want to see.
@@ -191,6 +218,39 @@ static const assay_tactic_t evaluation = {.name = "mock_eval",
                                                        .documented = true,
                                                        .fma = true,
                                                        .function_ulps = 1}};
+
+// ---- products in variants of different bits
+// ------------------------------------------------------
+
+// "long": one sum, predicted to be faster for many rows, "parts" for few, as where a sum that is
+// split fills a device that has little to do. The split one keeps its sums in fp16.
+static assay_status_t list_tiles(const assay_sized_layer_t* l, assay_variant_t* out,
+                                 size_t* out_n) {
+  enum { MANY = 4 };
+  const bool is_product = strcmp(l->layer->nodes[0]->op_type, "MatMul") == 0;
+  *out_n = 0;
+  if (!((const own_t*)l->own)->tiles || !is_product || !l->out[0].rank) return NULL;
+  out[0] = (assay_variant_t){.name = "long", .numerics = "long", .predicted = MANY};
+  out[1] = (assay_variant_t){
+      .name = "parts", .numerics = "parts", .predicted = (double)l->out[0].dims[0]};
+  *out_n = 2;
+  return NULL;
+}
+
+static assay_status_t make_tile(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                assay_kernel_t** out) {
+  const bool parts = strcmp(v->name, "parts") == 0;
+  return make_with_sums(l, parts ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_NONE, out);
+}
+
+static const assay_tactic_t tiles = {.name = "mock_tiles",
+                                     .source = "mock",
+                                     .variants = list_tiles,
+                                     .make_variant = make_tile,
+                                     .rounding = {.compute = ASSAY_FORMAT_FP32,
+                                                  .accumulator = ASSAY_FORMAT_FP16,
+                                                  .fma = true,
+                                                  .function_ulps = 4}};
 
 // ---- layers as the CPU's kernels compute them ---------------------------------------------------
 
@@ -274,6 +334,7 @@ static assay_status_t share_own(assay_device_t* d, const assay_layers_t* layers,
   own->store = store;
   own->every = atomic_load(&declined_every);
   own->declined = atomic_load(&some_declined);
+  own->tiles = atomic_load(&with_tiles);
   own->prefer_cpu = atomic_load(&prefer_cpu) || (kernels && strcmp(kernels, "cpu") == 0);
   assay_status_t st = cpu_choice_create(NULL, &own->cpu);
   if (st) return assay_free(own), st;
@@ -329,11 +390,11 @@ static assay_status_t move(void* own, const assay_reformat_t* m, assay_queue_t* 
   return mock_enqueue(q, &(mock_work_t){run_move, free, c});
 }
 
-static const assay_tactic_t* const tactics[] = {&wrapped, &evaluation};
+static const assay_tactic_t* const tactics[] = {&tiles, &wrapped, &evaluation};
 
 static const assay_device_kind_t kind = {.driver = &mock_driver,
                                          .tactics = tactics,
-                                         .n_tactics = 2,
+                                         .n_tactics = 3,
                                          .share = share_own,
                                          .unshare = unshare_own,
                                          .takes = takes,
