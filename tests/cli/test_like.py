@@ -47,9 +47,9 @@ class Model:
         self.weights.append(numpy_helper.from_array(np.float32(scale * self.draw.standard_normal(shape)), name))
         return name
 
-    def integers(self, *values):
+    def number(self, value):
         name = self.name()
-        self.weights.append(numpy_helper.from_array(np.array(values, np.int64), name))
+        self.weights.append(numpy_helper.from_array(np.float32(value), name))
         return name
 
     def add(self, op, *more, shape=None, **attributes):
@@ -116,6 +116,9 @@ def products(draw):
     yield "transposed", Model(draw, 1, 18, 6, 7).deconv(10, 4, strides=[2, 2], pads=[1, 1, 1, 1]).add("LeakyRelu", alpha=0.1)
     yield "transposed groups", Model(draw, 2, 8, 5, 5).deconv(4, 3, group=4)
     yield "huge and tiny", huge(draw)
+    # The last bits of sums, which the 16-bit formats round away, turn the sine around.
+    for name, m in (("last bits", Model(draw, 40, 300).matmul(30)), ("last bits of conv", Model(draw, 1, 20, 9, 9).conv(16, 3))):
+        yield name, m.add("Mul", m.number(2.0**15)).add("Sin")
 
 
 def huge(draw):
@@ -207,12 +210,70 @@ def check_bits(program, platform, seed, count):
         runs(program, platform, f"drawn {seed} {k}", m, ("fp16", "bf16", "tf32", "fp32")[k % 4], k % 8 != 7)
 
 
+def check_models_differ(program):
+    """Each generation has bits of its own where it has another model, and none of them the emulated engine's."""
+    m = dict(products(np.random.default_rng(11)))["last bits"]
+    onnx.save(m.made(), "m.onnx")
+    np.savez("x.npz", x=np.float32(np.random.default_rng(3).standard_normal((40, 300))))
+    made = {}
+    for target in ("emu", "emu:sm_80", "emu:sm_86", "emu:sm_89", "emu:sm_90", "emu:sm_100", "emu:sm_120"):
+        for precision in ("fp16", "tf32"):
+            said = assay(program, None, "run", "m.onnx", "-i", "x.npz", "--target", target, "--precision", precision, "--fused", "-o", "y.npz")
+            expect(f"{target} in {precision}", said.returncode == 0, said)
+            with np.load("y.npz") as z:
+                made[target, precision] = z[z.files[0]].tobytes()
+    for precision in ("fp16", "tf32"):
+        old, new = made["emu:sm_80", precision], made["emu:sm_90", precision]
+        expect(f"bits of two generations in {precision}", len({made["emu", precision], old, new}) == 3)
+        for like, bits in (("sm_86", old), ("sm_89", old), ("sm_100", new), ("sm_120", new)):
+            expect(f"bits of {like} in {precision}", made[f"emu:{like}", precision] == bits)
+
+
+def check_command_line(program, platform):
+    m = Model(np.random.default_rng(5), 30, 200).matmul(40)
+    onnx.save(m.made(), "m.onnx")
+    np.savez("x.npz", x=np.float32(np.random.default_rng(6).standard_normal((30, 200))))
+    assay(program, platform, "run", "m.onnx", "-i", "x.npz", "--target", "cuda", "--precision", "tf32", "--fused", "-o", "gpu.npz")
+    like = ["check", "m.onnx", "-i", "x.npz", "--precision", "tf32", "--target", "emu", "--like"]
+    said = assay(program, None, *like, "sm_90", "-g", "gpu.npz")
+    expect("equal", said.returncode == 0 and "on emu:sm_90" in said.stdout and
+           "golden is equal to what sm_90 computes, bit for bit, in all 1,200 elements" in said.stdout, said)
+    said = assay(program, None, *like, "sm_80", "-g", "gpu.npz")
+    expect("another GPU", "golden differs from what sm_80 computes in " in said.stdout and "ulps of fp32" in said.stdout, said)
+    with np.load("gpu.npz") as z:
+        y = z[z.files[0]]
+    y[3, 4] = np.nextafter(y[3, 4], np.float32(9))
+    np.savez("off.npz", **{m.at: y})
+    said = assay(program, None, *like, "sm_90", "-g", "off.npz")
+    expect("one ulp", "golden differs from what sm_90 computes in 1 of 1,200 elements, by at most 1 ulp of fp32" in said.stdout, said)
+    y[3, 4] = np.inf
+    np.savez("off.npz", **{m.at: y})
+    said = assay(program, None, *like, "sm_90", "-g", "off.npz", "--json", "-")
+    expect("an infinity", '"bits_against_golden"' in said.stdout and '"ulps": null' in said.stdout, said)
+    said = assay(program, None, *like[:-1], "-g", "gpu.npz")
+    expect("emu is like nothing", "computes, bit for bit" not in said.stdout and "on emu:" in said.stdout, said)
+    for arguments, words in ((["--target", "emu", "--like", "sm_70"], "--like 'sm_70' is no GPU whose sums are known; use sm_80, "),
+                             (["--target", "cpu", "--like", "sm_90"], "--like is for --target emu, not 'cpu'"),
+                             (["--target", "emu:sm_70"], "unknown target 'emu:sm_70'")):
+        for verb in ("check", "run"):
+            said = assay(program, None, verb, "m.onnx", "-i", "x.npz", *arguments)
+            expect(f"{verb} {arguments}", said.returncode == 2 and words in said.stderr and len(said.stderr.splitlines()) == 1, said)
+    said = assay(program, None, "check", "m.onnx", "-i", "x.npz", "--precision", "fp8e4m3", "--like", "sm_90")
+    expect("fp8", said.returncode and "multiplies in fp8e4m3: how sm_90 sums that is not known to the bit" in said.stderr and
+           len(said.stderr.splitlines()) == 1, said)
+    said = assay(program, None, "run", "m.onnx", "-i", "x.npz", "--like", "sm_90", "--precision", "tf32", "--fused", "-o", "y.npz")
+    with np.load("y.npz") as a, np.load("gpu.npz") as b:
+        expect("run --like", a[m.at].tobytes() == b[m.at].tobytes(), said)
+
+
 def main():
     program, platform = map(os.path.abspath, sys.argv[1:3])
     seed, count = map(int, sys.argv[3:5]) if len(sys.argv) > 4 else (1, 40)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         check_bits(program, platform, seed, count)
+        check_models_differ(program)
+        check_command_line(program, platform)
     for f in failures:
         print(f)
     print(f"{len(failures)} failures")

@@ -467,7 +467,8 @@ const verb_t assay_verb_check = {
         "  assay check model.onnx --precision fp16 --inputs inputs.npz --golden golden.npz\n"
         "  assay check model.onnx --precision fp16 --layer-precision '/head/*:fp32' --json "
         "out.json\n"
-        "  assay check model.onnx --precision fp16 --inputs inputs.npz --report out.html\n",
+        "  assay check model.onnx --precision fp16 --inputs inputs.npz --report out.html\n"
+        "  assay check model.onnx --precision fp16 --target emu --like sm_90 -g of_the_gpu.npz\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

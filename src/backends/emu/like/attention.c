@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 
 // Queries of a block skip the keys that none of them sees.
-enum { KEYS = 64, TENSOR_QUERIES = 64, FMA_QUERIES = 16, TENSOR_SIZE = 128, FMA_LANES = 8 };
+enum { KEYS = 64, QUERIES = 16, TENSOR_SIZE = 128, FMA_LANES = 8 };
 // In float32 blocks of keys are as large as this where a GPU's shared memory holds them.
 enum { LEAST_SHARED = 99 << 10 };
 #define NO_SCORE (-HUGE_VALF)
@@ -62,8 +62,7 @@ static void seen_by(const job_t* j, int64_t query, int64_t* low, int64_t* high) 
 // Those that the block of queries around it goes through.
 static void gone_through(const job_t* j, int64_t query, int64_t* low, int64_t* high) {
   const attention_layer_t* a = j->a;
-  const int64_t tile = j->tensor ? TENSOR_QUERIES : FMA_QUERIES;
-  const int64_t first = query / tile * tile, last = least(first + tile, a->q_len) - 1;
+  const int64_t first = query / QUERIES * QUERIES, last = least(first + QUERIES, a->q_len) - 1;
   *low = 0;
   *high = a->kv_len;
   if (!a->windowed || first / j->period != last / j->period) return;
@@ -281,7 +280,7 @@ static bool is_all(const attention_layer_t* a, assay_type_t type) {
 static bool fits(const attention_layer_t* a) {
   const int64_t wide = most(a->size, a->v_size);
   return wide <= INT16_MAX &&
-         4 * (FMA_QUERIES * (a->size + a->v_size + KEYS) + KEYS * (wide + 1)) <= LEAST_SHARED;
+         4 * (QUERIES * (a->size + a->v_size + KEYS) + KEYS * (wide + 1)) <= LEAST_SHARED;
 }
 
 static assay_status_t get_operands(emu_operands_t* o, job_t* j) {
