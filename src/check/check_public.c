@@ -74,7 +74,8 @@ static assay_status_t set_plan(const assay_check_options_t* o, const assay_check
       .passes = {.off = (const char* const*)j->passes_off, .n_off = j->n_passes_off},
       .fp32 = o->fp32,
       .inject = j->inject};
-  return assay_plan_options_settle(&s->plan, o->fusion, !s->backend->emulates || s->backend->is_like);
+  return assay_plan_options_settle(&s->plan, o->fusion,
+                                   !s->backend->emulates || s->backend->is_like);
 }
 
 static assay_status_t set_requirements(const assay_model_t* m, const assay_check_options_t* o,

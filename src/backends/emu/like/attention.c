@@ -12,7 +12,7 @@
 // Queries of a block skip the keys that none of them sees.
 enum { KEYS = 64, QUERIES = 16, TENSOR_SIZE = 128, FMA_LANES = 8 };
 // In float32 blocks of keys are as large as this where a GPU's shared memory holds them.
-enum { LEAST_SHARED = 99 << 10 };
+enum { MIN_SHARED = 99 << 10 };
 #define NO_SCORE (-HUGE_VALF)
 
 typedef struct job {
@@ -28,11 +28,11 @@ typedef struct job {
   emu_rows_t of_k, of_v;
 } job_t;
 
-// What a thread works on: a query, weights of a block of keys.
+// A query that a thread works on, and the weights of a block of keys.
 typedef struct room {
   emu_rows_t q, w;
   float *terms, *sums;
-} room_t;
+} query_t;
 
 // ---- places -------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ static emu_rows_t terms_from(const emu_rows_t* r, int64_t first) {
 }
 
 // Scores of the block of keys that begins at `key`.
-static void score(const job_t* j, const room_t* r, int64_t query, int64_t key, float* s) {
+static void score(const job_t* j, const query_t* r, int64_t query, int64_t key, float* s) {
   const emu_rows_t keys = rows_from(&j->of_k, key, KEYS);
   int64_t low, high;
   seen_by(j, query, &low, &high);
@@ -161,7 +161,7 @@ static void score(const job_t* j, const room_t* r, int64_t query, int64_t key, f
 }
 
 // sums += weights times the values of these keys.
-static void add_values(const job_t* j, room_t* r, int64_t key, const float* w) {
+static void add_values(const job_t* j, query_t* r, int64_t key, const float* w) {
   const emu_rows_t values = terms_from(&j->of_v, key);
   float rounded[KEYS];
   for (int i = 0; i < KEYS; i++)
@@ -173,7 +173,7 @@ static void add_values(const job_t* j, room_t* r, int64_t key, const float* w) {
   emu_rows_multiply(&j->arithmetic, &r->w, 0, &values, r->sums);
 }
 
-static void attend(const job_t* j, room_t* r, int64_t query) {
+static void attend(const job_t* j, query_t* r, int64_t query) {
   const attention_layer_t* a = j->a;
   const float* q = j->q + head_start(a, &a->q, j->head) + query * a->q.row;
   float s[KEYS], m = NO_SCORE, sum = 0;
@@ -201,14 +201,14 @@ static void attend(const job_t* j, room_t* r, int64_t query) {
 
 // ---- a head -------------------------------------------------------------------------------------
 
-static void free_room(room_t* r) {
+static void free_query(query_t* r) {
   emu_rows_deinit(&r->q);
   emu_rows_deinit(&r->w);
   assay_free(r->terms);
   assay_free(r->sums);
 }
 
-static assay_status_t make_room(const job_t* j, room_t* r) {
+static assay_status_t make_query(const job_t* j, query_t* r) {
   const attention_layer_t* a = j->a;
   ASSAY_TRY(emu_rows_create(&j->arithmetic, 1, a->size, &r->q));
   ASSAY_TRY(emu_rows_create(&j->arithmetic, 1, KEYS, &r->w));
@@ -237,12 +237,12 @@ static assay_status_t attend_head(const job_t* j) {
   assay_status_t st = NULL;
 #pragma omp parallel
   {
-    room_t r = {0};
-    assay_status_t own = make_room(j, &r);
+    query_t r = {0};
+    assay_status_t own = make_query(j, &r);
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < j->a->q_len; i++)
       if (!own) attend(j, &r, i);
-    free_room(&r);
+    free_query(&r);
 #pragma omp critical(emu_attention)
     {
       if (!st)
@@ -280,7 +280,7 @@ static bool is_all(const attention_layer_t* a, assay_type_t type) {
 static bool fits(const attention_layer_t* a) {
   const int64_t wide = most(a->size, a->v_size);
   return wide <= INT16_MAX &&
-         4 * (QUERIES * (a->size + a->v_size + KEYS) + KEYS * (wide + 1)) <= LEAST_SHARED;
+         4 * (QUERIES * (a->size + a->v_size + KEYS) + KEYS * (wide + 1)) <= MIN_SHARED;
 }
 
 static assay_status_t get_operands(emu_operands_t* o, job_t* j) {

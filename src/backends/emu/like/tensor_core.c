@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/target.h"
 
-enum { NOTHING = -10000, FLOAT_BITS = 23, FLOAT_LEAST = -126, HALF_STEP = 8, MOST_TERMS = 16 };
+enum { NOTHING = -10000, FLOAT_BITS = 23, FLOAT_LEAST = -126, HALF_STEP = 8, MAX_TERMS = 16 };
 
 static uint32_t bits_of(float x) {
   uint32_t b;
@@ -117,7 +117,7 @@ typedef struct factors {
 // to 27 here, so that eight fit into 32 bits.
 static inline __attribute__((always_inline)) float step(const factors_t* f, int n,
                                                         const emu_arithmetic_t* a, float c) {
-  int32_t m, e, top, exponent[MOST_TERMS];
+  int32_t m, e, top, exponent[MAX_TERMS];
   take_apart(c, &m, &e);
   top = e;
   for (int i = 0; i < n; i++) {
