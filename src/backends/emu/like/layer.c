@@ -124,13 +124,13 @@ static assay_status_t run_product(emu_operands_t* o, const emu_gpu_t* gpu, made_
   ASSAY_TRY(emu_product_read(o, gpu, &p, &m->ok));
   if (!m->ok) ASSAY_TRY(emu_conv_read(o, gpu, &p, &m->ok));
   if (!m->ok) return NULL;
-  const pointwise_options_t options = {.first = 1,
+  const pointwise_options_t options = {.first = p.ends ? 0 : 1,
                                        .result = layer->nodes[0]->outputs[0],
                                        .layout = p.layout,
                                        .columns = p.y_row,
                                        .max_copied = 1};
   m->layout = p.layout;
-  if (layer->n_nodes == 1) return emu_product_run(&p, m->y);
+  if (layer->n_nodes == 1 && !p.ends) return emu_product_run(&p, m->y);
   ASSAY_TRY(check_program(o, &options, &m->ok));
   if (!m->ok) return NULL;
   ASSAY_TRY(assay_new_array((size_t)o->l->out[0].size, sizeof *sums, &sums));

@@ -27,12 +27,27 @@ static void matrix_column(const emu_product_t* p, int64_t matrix, int64_t j, flo
   for (int64_t k = 0; k < p->k; k++) to[k] = w[k * p->w_k];
 }
 
-static int64_t dim_of(const assay_operand_t* o, int rank, int i) {
+// An operand as matrices: a vector is a row on the left, a column on the right.
+typedef struct side {
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+} side_t;
+
+static side_t side_of(const assay_operand_t* o, bool right) {
+  side_t s = {.rank = o->rank};
+  memcpy(s.dims, o->dims, sizeof s.dims);
+  if (o->rank != 1) return s;
+  s.rank = 2;
+  s.dims[right] = 1;
+  s.dims[!right] = o->dims[0];
+  return s;
+}
+
+static int64_t dim_of(const side_t* o, int rank, int i) {
   return i < rank - o->rank ? 1 : o->dims[i - (rank - o->rank)];
 }
 
-static bool read_batch(const assay_operand_t* x, const assay_operand_t* w, int rank,
-                       emu_product_t* p) {
+static bool read_batch(const side_t* x, const side_t* w, int rank, emu_product_t* p) {
   int64_t x_step = p->m * p->k, w_step = p->k * p->n;
   p->matrices = 1;
   p->n_dims = rank - 2;
@@ -58,15 +73,16 @@ static void join_batch(emu_product_t* p) {
   p->n_dims = 0;
 }
 
-static bool read_sides(const assay_operand_t* x, const assay_operand_t* w, const assay_operand_t* y,
-                       bool x_turned, bool w_turned, emu_product_t* p) {
-  const int rank = x->rank > w->rank ? x->rank : w->rank;
+static bool read_sides(const assay_operand_t* of_x, const assay_operand_t* of_w,
+                       const assay_operand_t* y, bool x_turned, bool w_turned, emu_product_t* p) {
+  const side_t x = side_of(of_x, false), w = side_of(of_w, true);
+  const int rank = x.rank > w.rank ? x.rank : w.rank;
   int64_t size;
-  if (x->rank < 2 || w->rank < 2) return false;
-  p->m = dim_of(x, rank, x_turned ? rank - 1 : rank - 2);
-  p->k = dim_of(x, rank, x_turned ? rank - 2 : rank - 1);
-  p->n = dim_of(w, rank, w_turned ? rank - 2 : rank - 1);
-  if (p->k != dim_of(w, rank, w_turned ? rank - 1 : rank - 2) || !read_batch(x, w, rank, p))
+  if (x.rank < 2 || w.rank < 2) return false;
+  p->m = dim_of(&x, rank, x_turned ? rank - 1 : rank - 2);
+  p->k = dim_of(&x, rank, x_turned ? rank - 2 : rank - 1);
+  p->n = dim_of(&w, rank, w_turned ? rank - 2 : rank - 1);
+  if (p->k != dim_of(&w, rank, w_turned ? rank - 1 : rank - 2) || !read_batch(&x, &w, rank, p))
     return false;
   p->x_row = x_turned ? 1 : p->k;
   p->x_k = x_turned ? p->m : 1;
@@ -78,16 +94,18 @@ static bool read_sides(const assay_operand_t* x, const assay_operand_t* w, const
   return true;
 }
 
-// Gemm's third input: a constant with an element a column, or one for all.
-static assay_status_t read_addend(emu_operands_t* o, const assay_node_t* n, emu_product_t* p,
-                                  bool* ok) {
-  if (n->n_inputs < 3 || !n->inputs[2]) return NULL;
-  const int i = assay_sized_input_index(o->l, n->inputs[2]);
+// Gemm's third input: a constant element a column, or one for all, is added to the sum as a bias;
+// that, and factors, else follow in the program.
+static assay_status_t read_end(emu_operands_t* o, const assay_node_t* n, emu_product_t* p) {
+  const bool adds = n->n_inputs > 2 && n->inputs[2];
+  const int i = adds ? assay_sized_input_index(o->l, n->inputs[2]) : -1;
   const assay_operand_t* c = i < 0 ? NULL : &o->l->in[i];
-  *ok = c && c->constant && (c->size == 1 || c->size == p->n) &&
-        (c->size == 1 || c->dims[c->rank - 1] == c->size);
-  p->one_bias = *ok && c->size == 1;
-  return *ok ? emu_operand_get(o, i, ASSAY_LAYOUT_PLAIN, &p->bias) : NULL;
+  const bool row = c && c->constant && (c->size == 1 || c->size == p->n) &&
+                   (c->size == 1 || c->dims[c->rank - 1] == c->size);
+  p->ends =
+      assay_attr_f64(n, "alpha", 1) != 1 || (adds && (assay_attr_f64(n, "beta", 1) != 1 || !row));
+  p->one_bias = row && c->size == 1;
+  return row && !p->ends ? emu_operand_get(o, i, ASSAY_LAYOUT_PLAIN, &p->bias) : NULL;
 }
 
 assay_status_t emu_product_read(emu_operands_t* o, const emu_gpu_t* gpu, emu_product_t* p,
@@ -102,7 +120,7 @@ assay_status_t emu_product_read(emu_operands_t* o, const emu_gpu_t* gpu, emu_pro
   const int w = assay_sized_input_index(l, n->inputs[1]);
   *ok = x >= 0 && w >= 0 && l->in[x].type == l->in[w].type &&
         assay_type_is_kernel_float(l->in[x].type) && assay_type_is_kernel_float(l->out[0].type) &&
-        (!gemm || (assay_attr_f64(n, "alpha", 1) == 1 && assay_attr_f64(n, "beta", 1) == 1)) &&
+        (!gemm || (l->in[x].rank == 2 && l->in[w].rank == 2)) &&
         read_sides(&l->in[x], &l->in[w], &l->out[0], gemm && assay_attr_i64(n, "transA", 0),
                    gemm && assay_attr_i64(n, "transB", 0), p);
   if (!*ok) return NULL;
@@ -110,7 +128,7 @@ assay_status_t emu_product_read(emu_operands_t* o, const emu_gpu_t* gpu, emu_pro
   p->arithmetic = emu_arithmetic(gpu, tf32 ? ASSAY_FORMAT_TF32 : assay_type_format(l->in[x].type));
   ASSAY_TRY(emu_operand_get(o, x, ASSAY_LAYOUT_PLAIN, &p->x));
   ASSAY_TRY(emu_operand_get(o, w, ASSAY_LAYOUT_PLAIN, &p->w));
-  return gemm ? read_addend(o, n, p, ok) : NULL;
+  return gemm ? read_end(o, n, p) : NULL;
 }
 
 // ---- sums ---------------------------------------------------------------------------------------

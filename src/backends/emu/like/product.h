@@ -17,6 +17,7 @@ struct emu_product {
   const float *x, *w, *bias;  // bias: one a column of all matrices; NULL: none
   int64_t bias_step;          // from one matrix to the next; one_bias: the same for all columns
   bool one_bias;
+  bool ends;  // the program behind it begins with the node's own end: factors, an addend
   // Row i of a matrix's left side, and column j of its right side, of k terms.
   void (*row)(const emu_product_t* p, int64_t matrix, int64_t i, float* to);
   void (*column)(const emu_product_t* p, int64_t matrix, int64_t j, float* to);

@@ -86,6 +86,7 @@ assay_status_t emu_program_run(emu_operands_t* o, const pointwise_code_t* c, con
     r.streams[s] = stream->constant;
     if (!stream->constant && stream->input >= 0)
       ASSAY_TRY(emu_operand_get(o, stream->input, stream->layout, &r.streams[s]));
+    if (r.streams[s]) r.streams[s] += stream->offset;
   }
 #pragma omp parallel for schedule(static) if (tiles > 16)
   for (int64_t t = 0; t < tiles; t++)
