@@ -52,6 +52,11 @@ class Model:
         self.weights.append(numpy_helper.from_array(np.float32(value), name))
         return name
 
+    def integers(self, *values):
+        name = self.name()
+        self.weights.append(numpy_helper.from_array(np.array(values, np.int64), name))
+        return name
+
     def add(self, op, *more, shape=None, **attributes):
         out = self.name()
         self.nodes.append(helper.make_node(op, [self.at, *more], [out], out, **attributes))
