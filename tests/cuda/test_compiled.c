@@ -78,8 +78,7 @@ static void compile_anew(platform_t* p) {
   assay_weights_t* store = NULL;
   cuda_functions_t* functions = NULL;
   cuda_kernel_t kernel = NULL;
-  const cuda_source_t source = {
-      .file = "move.cu", .kernel = "move_bytes", .options = "-DBITS=32"};
+  const cuda_source_t source = {.file = "move.cu", .kernel = "move_bytes", .options = "-DBITS=32"};
   ok(assay_weights_create(&store));
   ok(cuda_functions_create(p->device, store, &functions));
   ok(cuda_function_get(functions, &source, &kernel));

@@ -75,9 +75,8 @@ assay_status_t cuda_compiled_read(const char* key, void** out, size_t* out_bytes
 static assay_status_t write_file(const char* path, const char* key, const void* code,
                                  size_t bytes) {
   const size_t key_bytes = strlen(key) + 1;
-  head_t h = {.key_bytes = key_bytes,
-              .code_bytes = bytes,
-              .hash = hash_of(key, key_bytes, code, bytes)};
+  head_t h = {
+      .key_bytes = key_bytes, .code_bytes = bytes, .hash = hash_of(key, key_bytes, code, bytes)};
   assay_writer_t* w = NULL;
   memcpy(h.magic, magic, sizeof magic);
   ASSAY_TRY(assay_writer_open(path, &w));

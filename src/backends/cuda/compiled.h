@@ -1,5 +1,5 @@
-// Compiled kernels on disk, for other processes: the folder that ASSAY_KERNEL_CACHE names has a file
-// for each. Without that variable nothing is kept.
+// Compiled kernels on disk, for other processes: the folder that ASSAY_KERNEL_CACHE names has a
+// file for each. Without that variable nothing is kept.
 #ifndef ASSAY_BACKENDS_CUDA_COMPILED_H_
 #define ASSAY_BACKENDS_CUDA_COMPILED_H_
 

@@ -157,6 +157,70 @@ DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, in
   STORE(OUT)(GLOBAL(ELEMENT(OUT), a->y), at, sum);
 #endif
 }
+
+// The same of TOGETHER sums that lie side by side, which are stored at once where all of them are
+// there and the place is a multiple of their bytes.
+#define TOGETHER 4
+#if EPILOGUE
+typedef WORD_OF(PROGRAM_OUT) product_word_t;
+#else
+typedef ELEMENT(OUT) product_word_t;
+#endif
+
+DEVICE void store_together(product_word_t* to, const product_word_t* from) {
+  enum { BYTES = TOGETHER * sizeof *from };
+  union {
+    product_word_t all[TOGETHER];
+    uint32_t words[BYTES / 4];
+  } u;
+  UNROLL
+  for (int i = 0; i < TOGETHER; i++) u.all[i] = from[i];
+  switch ((int)BYTES) {
+    case 4:
+      *(uint32_t*)(void*)to = u.words[0];
+      break;
+    case 8:
+      WRITE_8(to, u.words);
+      break;
+    case 16:
+      WRITE_16(to, u.words);
+      break;
+    default:
+      UNROLL
+      for (int i = 0; i < TOGETHER; i++) to[i] = from[i];
+  }
+}
+
+DEVICE void finish_together(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
+                            const float* sums) {
+  if (row >= a->m || column >= a->n) return;
+  const int64_t at = t->y + row * a->y_row + column;
+  const int n = a->n - column < TOGETHER ? (int)(a->n - column) : TOGETHER;
+  product_word_t* y = GLOBAL(product_word_t, a->y);
+  product_word_t all[TOGETHER];
+#if EPILOGUE
+  const index_t line = (index_t)(t->y / a->y_row + row);
+  const index_t place = (index_t)(t->y % a->y_row + column);
+#endif
+  UNROLL
+  for (int i = 0; i < TOGETHER; i++) {
+    if (i >= n) continue;
+    float sum = sums[i];
+    if (a->bias) sum += GLOBAL(const float, a->bias)[t->matrix * a->bias_step + column + i];
+#if EPILOGUE
+    all[i] = TO_WORD(PROGRAM_OUT)(program(sum, line, place + (index_t)i, &a->program));
+#else
+    STORE(OUT)(all, i, sum);
+#endif
+  }
+  if (n == TOGETHER && at % TOGETHER == 0 && a->y % (TOGETHER * sizeof *y) == 0) {
+    store_together(y + at, all);
+  } else {
+    UNROLL
+    for (int i = 0; i < TOGETHER; i++)
+      if (i < n) y[at + i] = all[i];
+  }
+}
 #endif
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_

@@ -259,6 +259,9 @@ DEVICE void multiply(float (*sums)[TN][4], const element_t* x, const element_t* 
 }
 #endif
 
+// Rows of sums, whose groups of four change places by the row.
+DEVICE int sum_place(int row, int column) { return row * BN + (column ^ (row & 7) * 4); }
+
 LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
   DYNAMIC(element_t, stages);
   SHARED row_t rows[BM];
@@ -315,10 +318,22 @@ LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
     to = to == STAGES - 1 ? 0 : to + 1;
   }
   WAIT_COPIES(0);  // of steps past the last one
+  // What comes after sums may be long: it is there once, and not for each sum of a thread. They lie
+  // where the steps were.
+  float* tile = (float*)(void*)stages;
+  SYNC();
   UNROLL
   for (int i = 0; i < TM; i++) UNROLL
   for (int j = 0; j < TN; j++) UNROLL
   for (int r = 0; r < 4; r++)
-    finish_sum(&a, &t, t.row + down + i * 16 + LANE / 4 + r / 2 * 8,
-           t.column + right + j * 8 + 2 * (LANE % 4) + r % 2, sums[i][j][r]);
+    tile[sum_place(down + i * 16 + LANE / 4 + r / 2 * 8, right + j * 8 + 2 * (LANE % 4) + r % 2)] =
+        sums[i][j][r];
+  SYNC();
+  ROLLED
+  for (int i = THREAD * TOGETHER; i < BM * BN; i += N_THREADS * TOGETHER) {
+    float together[TOGETHER];
+    UNROLL
+    for (int j = 0; j < TOGETHER; j++) together[j] = tile[sum_place(i / BN, i % BN + j)];
+    finish_together(&a, &t, t.row + i / BN, t.column + i % BN, together);
+  }
 }
