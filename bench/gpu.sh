@@ -8,7 +8,7 @@
 # Parts:
 #   driver        the tests of the driver on the real one
 #   conformance   the ONNX operator tests through --target cuda (onnx's Python package writes them)
-#   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck (EVERY=4: each 4th case)
+#   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck side by side (EVERY=4: each 4th case)
 #   graphs        2,000 random graphs (GRAPHS=N) in fp32, bf16 and fp16 against truth, on all cores
 #   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16, JOBS=4 at a time
 #   bits          of each model of the folder MODELS (a small one without): the same bits run after run, by 1, 2 and 4
@@ -38,7 +38,7 @@ pack() {
   (cd "$folder" && ldd "${programs[@]/#/./}") | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u |
     grep -vE '/lib(c|m|pthread|dl|rt)\.so|/ld-linux' | xargs -I{} cp -L {} "$folder/lib"
   git rev-parse --short=8 HEAD > "$folder/commit"
-  tar -C "$folder" -cJf "$file" .
+  XZ_OPT=-2 tar -C "$folder" -cJf "$file" .
   rm -r "$folder"
   ls -l "$file"
 }
@@ -94,9 +94,13 @@ sanitize() {
       cp -r "$case" "$few/$(basename "$(dirname "$case")")"
     done
   for tool in memcheck racecheck initcheck synccheck; do
+    timeout "${SECONDS_FOR_TOOLS:-560}" compute-sanitizer --tool $tool --target-processes all "$ASSAY" conformance "$few" \
+      --backend cuda --timeout 300 -j $((($(nproc) + 3) / 4)) > "$OUT/gpu-sanitize-$tool.txt" 2>&1 ||
+      printf '%s: exit code %s\n' $tool $? &
+  done
+  wait
+  for tool in memcheck racecheck initcheck synccheck; do
     log=$OUT/gpu-sanitize-$tool.txt
-    timeout 140 compute-sanitizer --tool $tool --target-processes all "$ASSAY" conformance "$few" --backend cuda -j "$(nproc)" \
-      > "$log" 2>&1 || printf '%s: exit code %s\n' $tool $?
     errors=$(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | sed 's/^=* *//' | sort | uniq -c | tr '\n' ';')
     printf '%s: %s %s\n' $tool "$(grep -E '^[0-9]+ passed' "$log" | tail -1)" "$errors"
   done
