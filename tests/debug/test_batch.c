@@ -152,6 +152,7 @@ static void the_spoiled_layer_is_named(void** state) {
   (void)state;
   assay_backend_t backend = assay_backend_emu;
   backend.open = open_spoiled;
+  backend.open_on = NULL;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const row_t* r = &rows[i];
     assay_batch_blame_t b = {0};
