@@ -119,7 +119,10 @@ static bool read_site(assay_node_t* n, site_t* s) {
     if (!n->inputs[k] || !assay_type_is_float(assay_elem_of(n->inputs[k])) ||
         assay_rank_of(n->inputs[k]) != s->in[k].n)
       return false;
-  return assay_rank_of(n->outputs[0]) == s->out.n && find_roles(s) && can_join(s);
+  if (assay_rank_of(n->outputs[0]) != s->out.n || !find_roles(s)) return false;
+  // Products of single elements, as of "ij,ij->ij", would be as many matrices.
+  const bool single = !s->of[SUMMED].n && (!s->of[ROWS].n || !s->of[COLUMNS].n);
+  return !single && can_join(s);
 }
 
 // ---- writing ------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ DEVICE uint32_t exact(const int8_product_args_t* a, int64_t column, int32_t zero
 // Where a sum lies between the two parts of the kernel.
 DEVICE int sum_place(int row, int column) { return row * BN + (column ^ (row & 7) * 8); }
 
-KERNEL(int8_mma, int8_product_args_t, N_THREADS) {
+LARGE_KERNEL(int8_mma, int8_product_args_t, N_THREADS) {
   DYNAMIC(uint32_t, stages);
   SHARED row_t rows[BM];
   const product_args_t* p = &a.product;
