@@ -53,9 +53,11 @@ static bool read_term(const char** p, const char* ends, letters_t* out) {
 
 // Without an output: the letters that occur once, by the alphabet, capitals first.
 static bool implied_output(site_t* s) {
-  for (char c = 'A'; c <= 'z'; c++)
+  for (int i = 'A'; i <= 'z'; i++) {
+    const char c = (char)i;
     if ((place_of(&s->in[0], c) >= 0) != (place_of(&s->in[1], c) >= 0) && !add(&s->out, c))
       return false;
+  }
   return true;
 }
 
