@@ -82,16 +82,6 @@ static bool is_of_one(const joined_t* j) {
   return x && !assay_pass_constant(x);
 }
 
-static void sort(joined_t* j) {
-  for (size_t i = 1; i < j->n; i++)
-    for (size_t k = i;
-         k && j->uses->position[j->nodes[k]->id] < j->uses->position[j->nodes[k - 1]->id]; k--) {
-      assay_node_t* t = j->nodes[k];
-      j->nodes[k] = j->nodes[k - 1];
-      j->nodes[k - 1] = t;
-    }
-}
-
 static assay_status_t run(assay_pass_context_t* c) {
   assay_graph_t* g = c->model->graph;
   assay_uses_t uses = {0};
@@ -102,7 +92,7 @@ static assay_status_t run(assay_pass_context_t* c) {
     if (!assay_is(g->nodes[i], "Concat") || !assay_pass_may_group(c, g->nodes[i])) continue;
     while (grow(c, &j)) continue;
     if (j.n < 2 || !is_of_one(&j)) continue;
-    sort(&j);
+    assay_uses_sort(&uses, j.nodes, j.n);
     st = assay_pass_group(c, j.nodes, j.n, "parts of one tensor, joined");
   }
   assay_uses_deinit(&uses);

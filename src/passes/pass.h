@@ -176,6 +176,8 @@ typedef struct assay_uses {
   int* position;           // by node id: place in its graph
 } assay_uses_t;
 assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) ASSAY_MUST_USE;
+// Puts the few nodes of a layer into the graph's order.
+void assay_uses_sort(const assay_uses_t* u, assay_node_t** nodes, size_t n);
 void assay_uses_deinit(assay_uses_t* u);
 // How often a value is read; INT_MAX for one that is newer than the count.
 int assay_uses_of(const assay_uses_t* u, const assay_value_t* v);

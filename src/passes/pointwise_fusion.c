@@ -103,17 +103,6 @@ static void take_cuts(const assay_pass_context_t* c, chain_t* l) {
 
 // ---- of the graph -------------------------------------------------------------------------------
 
-// Into the graph's order: layers are short.
-static void sort(chain_t* l) {
-  for (size_t i = 1; i < l->n; i++)
-    for (size_t k = i;
-         k && l->uses->position[l->nodes[k]->id] < l->uses->position[l->nodes[k - 1]->id]; k--) {
-      assay_node_t* t = l->nodes[k];
-      l->nodes[k] = l->nodes[k - 1];
-      l->nodes[k - 1] = t;
-    }
-}
-
 static assay_status_t run(assay_pass_context_t* c) {
   assay_graph_t* g = c->model->graph;
   assay_uses_t uses = {0};
@@ -126,7 +115,7 @@ static assay_status_t run(assay_pass_context_t* c) {
     while (grow(c, &l)) continue;
     take_cuts(c, &l);
     if (l.n < 2) continue;
-    sort(&l);
+    assay_uses_sort(&uses, l.nodes, l.n);
     st = assay_pass_group(c, l.nodes, l.n, "pointwise nodes of one shape");
   }
   assay_uses_deinit(&uses);

@@ -207,6 +207,15 @@ void assay_pass_remove(assay_pass_context_t* c, const bool* dead, size_t n) {
 
 // ---- readers -----------------------------------------------------------------------------------
 
+void assay_uses_sort(const assay_uses_t* u, assay_node_t** nodes, size_t n) {
+  for (size_t i = 1; i < n; i++)
+    for (size_t k = i; k && u->position[nodes[k]->id] < u->position[nodes[k - 1]->id]; k--) {
+      assay_node_t* t = nodes[k];
+      nodes[k] = nodes[k - 1];
+      nodes[k - 1] = t;
+    }
+}
+
 void assay_uses_deinit(assay_uses_t* u) {
   assay_free(u->n_reads);
   assay_free(u->first);

@@ -18,8 +18,9 @@ typedef struct assay_rounded_weights {
 
 void assay_rounded_deinit(assay_rounded_weights_t* r);
 
-// Lists the weights of products that are rounded. None (n 0) where other weights of the same
-// operators are not: one of many that looks so is no choice of who made the model.
+// Lists the weights of products that are rounded. None (n 0) where most weights of the same
+// operators are not: whoever rounds weights rounds all of them, and a single one looks so by
+// chance.
 assay_status_t assay_rounded_list(const assay_model_t* model,
                                   assay_rounded_weights_t* out) ASSAY_MUST_USE;
 

@@ -1,7 +1,8 @@
 // Attention on tensor cores (mma.sync), fp16 or bf16: a warp takes 16 queries of a head, and the
 // warps of a block share blocks of 64 keys, of which the next one is copied meanwhile. Scores and
 // weights stay in registers; weights are rounded to the type where they are multiplied (T. Dao,
-// FlashAttention-2, 2023). What a query gives does not depend on how many warps share a block.
+// FlashAttention-2, 2023). What a query gives does not depend on how many warps share a block, as
+// long as values are finite: of keys that none of them sees, whole blocks are left out.
 //
 // Options: T: the type of all; SIZE, V_SIZE: those of heads up to multiples of 16, at most 128;
 // FAST 1: rows of keys and values lie in pieces of 16 bytes; WARPS: 1 to 4.
