@@ -82,6 +82,25 @@ static const function_t functions[] = {
     {"x - 1", "x 1 -"},
     {"x + 0.5", "x 0.5 +"},
     {"x - 0.5", "x 0.5 -"},
+    {"1 + log(x)", "x Log 1 +"},
+    {"1 / (1 + x)", "x 1 + Reciprocal"},
+    {"x / (1 - x)", "x 1 x - /"},
+    {"2 to its power", "2 x ^"},
+    {"10 to its power", "10 x ^"},
+    {"the cube", "x dup dup * *"},
+    {"the cube root", "x 0.33333333333333333 ^"},
+    // Light as screens have it, and back: IEC 61966-2-1; M. Stokes et al., 1996.
+    {"the power of 2.2", "x 2.2 ^"},
+    {"the root of 2.2", "x 0.45454545454545455 ^"},
+    {"light as sRGB", "x 0.0031308 <= x 12.92 * x 0.41666666666666667 ^ 1.055 * 0.055 - where"},
+    {"sRGB as light", "x 0.04045 <= x 12.92 / x 0.055 + 1.055 / 2.4 ^ where"},
+    // Sound in even steps of loudness, and back: ITU-T G.711.
+    {"sound from mu-law", "256 x Abs ^ 1 - 255 / x Sign *"},
+    {"sound as mu-law", "x Abs 255 * 1 + Log 5.5451774444795625 / x Sign *"},
+    // Targets of all sizes, with their sign: D. Hafner et al., 2023 (DreamerV3).
+    {"sign(x) log(1 + |x|)", "x Abs 1 + Log x Sign *"},
+    {"sign(x) (exp(|x|) - 1)", "x Abs Exp 1 - x Sign *"},
+    {"the root with its sign", "x Abs Sqrt x Sign *"},
     {"the bound at 0 and 1", "x 0 max 1 min"},
     {"the bound at -1 and 1", "x -1 max 1 min"},
 };
@@ -95,8 +114,12 @@ static bool is_defined(const char* program, const assay_tensor_t* x) {
   }
   if (strncmp(program, "x Log", 5) == 0 || strstr(program, "Reciprocal")) return low > 0;
   if (strncmp(program, "x 1 + Log", 9) == 0) return low > -1;
+  if (strncmp(program, "x 1 x - /", 9) == 0) return low >= 0 && high < 1;
+  if (strncmp(program, "10 x ^", 6) == 0 || strncmp(program, "2 x ^", 5) == 0) return high < 30;
+  if (strncmp(program, "256 x", 5) == 0) return low > -1.5 && high < 1.5;
+  if (strchr(program, '^') && !strstr(program, "Abs")) return low >= 0;
   if (strncmp(program, "x Sqrt", 6) == 0) return low >= 0;
-  return !strstr(program, "Exp") || high < 80;
+  return !strstr(program, "Exp") || (high < 80 && (low > -80 || !strstr(program, "Abs")));
 }
 
 static assay_status_t offer_functions(const assay_suspect_t* s, const char* cause,
@@ -259,6 +282,53 @@ assay_status_t assay_propose_any_norm(const assay_suspect_t* s, const char* caus
         terms.program = along[f].program;
         ASSAY_TRY(assay_offer_at(s, cause, &places[i], &terms, what, t, stop));
       }
+  }
+  return NULL;
+}
+
+// ---- sums until there --------------------------------------------------------------------------
+
+// How far a thing has come, for how far it goes in each step: phases, places, times, shares. The
+// product until there is that of numbers above 0.
+static const struct {
+  const char *name, *before, *after;
+  int64_t exclusive, reverse;
+  bool positive;
+} running[] = {
+    {"the sum until there", "x", "", 0, 0, false},
+    {"the sum until before there", "x", "", 1, 0, false},
+    {"the sum from there on", "x", "", 0, 1, false},
+    {"the sum from behind there on", "x", "", 1, 1, false},
+    {"the product until there", "x Log", " Exp", 0, 0, true},
+    {"the product until before there", "x Log", " Exp", 1, 0, true},
+};
+
+static assay_status_t offer_running(const assay_suspect_t* s, const char* cause,
+                                    const assay_anywhere_place_t* p, int axis, size_t k,
+                                    const assay_trial_t* t, bool* stop) {
+  const int64_t list[] = {axis, running[k].exclusive, running[k].reverse};
+  char program[ASSAY_FORMULA_TEXT], what[80];
+  size_t used = (size_t)snprintf(program, sizeof program, "%s", running[k].before);
+  used = assay_formula_append(program, used, "cumsum", list, 3);
+  if (used >= ASSAY_FORMULA_TEXT) return NULL;
+  snprintf(program + used, sizeof program - used, "%s", running[k].after);
+  snprintf(what, sizeof what, "%s over dimension %d", running[k].name, axis);
+  const assay_formula_terms_t terms = {.program = program};
+  return assay_offer_at(s, cause, p, &terms, what, t, stop);
+}
+
+assay_status_t assay_propose_any_sum(const assay_suspect_t* s, const char* cause,
+                                     const assay_trial_t* t, bool* stop) {
+  assay_anywhere_place_t places[ASSAY_PLACES];
+  const size_t n = assay_places_of(s, places);
+  for (size_t i = 0; i < n && !*stop; i++) {
+    const assay_tensor_t* x = places[i].x;
+    const bool positive = is_defined("x Log", x);
+    if (assay_around_is_constant(places[i].v) && x->rank != 1) continue;
+    for (int axis = x->rank - 1; axis >= 0; axis--)
+      for (size_t k = 0; x->dims[axis] > 1 && k < sizeof running / sizeof *running && !*stop; k++)
+        if (positive || !running[k].positive)
+          ASSAY_TRY(offer_running(s, cause, &places[i], axis, k, t, stop));
   }
   return NULL;
 }

@@ -43,6 +43,7 @@ static assay_status_t offer(const assay_suspect_t* s, const char* cause, size_t 
 
 static const assay_chain_t factor = {"factor", {{.op_type = "Mul", .of = {ASSAY_START, TENSOR}}}};
 static const assay_chain_t summand = {"summand", {{.op_type = "Add", .of = {ASSAY_START, TENSOR}}}};
+static const assay_chain_t power = {"power", {{.op_type = "Pow", .of = {ASSAY_START, TENSOR}}}};
 static const assay_chain_t cap = {"cap",
                                   {{.op_type = "Div", .of = {ASSAY_START, TENSOR}},
                                    {.op_type = "Tanh", .of = {ASSAY_STEP(0)}},
@@ -117,6 +118,23 @@ assay_status_t assay_propose_summand(const assay_suspect_t* s, const char* cause
   if (!s->around || *s->node->domain || !s->n_out || !is_float(s->out[0])) return NULL;
   if (only_moves(s->node) || has_own_summand(s)) return NULL;
   return offer(s, cause, s->n_in, s->out[0], &summand, NEXT_TO_NOTHING, true, t, stop);
+}
+
+// A power of what is above 0, whose exponent is fitted: light as screens have it, what is heard,
+// means of powers. Sources: IEC 61966-2-1 (2.4 and 2.2); R. Hermansky, 1990 (the cube root of
+// power); F. Radenovic et al., 2018 (generalized means).
+assay_status_t assay_propose_power(const assay_suspect_t* s, const char* cause,
+                                   const assay_trial_t* t, bool* stop) {
+  static const char* const scales[] = {"Pow", "Sqrt", "Softmax", "Constant", NULL};
+  if (!s->around || *s->node->domain || !s->n_out || !is_float(s->out[0])) return NULL;
+  if (only_moves(s->node) || is_op(s->node, scales)) return NULL;
+  double low = HUGE_VAL, high = 0;
+  for (int64_t i = 0; i < s->out[0]->size; i++) {
+    low = fmin(low, assay_f64(s->out[0])[i]);
+    high = fmax(high, assay_f64(s->out[0])[i]);
+  }
+  if (low < 0 || !(high > low)) return NULL;
+  return offer(s, cause, s->n_in, s->out[0], &power, 1, true, t, stop);
 }
 
 static double largest(const assay_tensor_t* x) {

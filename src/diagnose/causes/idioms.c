@@ -231,6 +231,76 @@ assay_status_t assay_propose_functions(const assay_suspect_t* s, const char* cau
   return NULL;
 }
 
+static bool has_function(const assay_node_t* n, const char* name) {
+  size_t count = 0;
+  const assay_string_t* list = assay_attr_strings(n, "activations", &count);
+  for (size_t i = 0; list && i < count; i++)
+    if (list[i].len == strlen(name) && strncmp(list[i].text, name, list[i].len) == 0) return true;
+  return false;
+}
+
+// The alphas that are the default where no list says them: 0.2 of each HardSigmoid. Returns how
+// many; 0: other functions have alphas as well.
+static size_t fill_alphas(const assay_node_t* n, float* out) {
+  static const char* const others[] = {"LeakyRelu", "Elu",    "ThresholdedRelu",
+                                       "ScaledTanh", "Affine", NULL};
+  size_t count = 0, used = 0;
+  const assay_string_t* list = assay_attr_strings(n, "activations", &count);
+  for (const char* const* name = others; *name; name++)
+    if (has_function(n, *name)) return 0;
+  for (size_t i = 0; i < count && used < ASSAY_EDIT_FLOATS; i++)
+    if (list[i].len == 11 && strncmp(list[i].text, "HardSigmoid", 11) == 0) out[used++] = 0.2F;
+  return used;
+}
+
+// One number of a list, wherever it is there: another usual one (value), or fitted.
+static assay_status_t offer_in_list(const assay_suspect_t* s, const char* cause, const char* attr,
+                                    const float* list, size_t n, size_t at, bool fits, double value,
+                                    const assay_trial_t* t, bool* stop) {
+  assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_ATTR);
+  r.edits[0].attr =
+      (assay_attr_t){.name = attr, .type = ASSAY_ATTR_FLOATS, .n = n, .doc = "", .ref = ""};
+  memcpy(r.edits[0].floats, list, n * sizeof *list);
+  r.start = r.value = (double)list[at];
+  r.fits = fits;
+  if ((float)value == list[at] && !fits) return NULL;
+  ASSAY_TRY(assay_repair_set_value(&r, fits ? r.start : value));
+  return assay_offer(t, &r, stop);
+}
+
+// What the functions of a recurrent layer's gates are told: the steepness of HardSigmoid is 0.2 in
+// ONNX and older Keras and 1/6 in PyTorch and Keras 3, tensorflow/tensorflow issue 65381; slopes of
+// LeakyRelu, Elu.
+assay_status_t assay_propose_steepness(const assay_suspect_t* s, const char* cause,
+                                       const assay_trial_t* t, bool* stop) {
+  static const struct {
+    const char *attr, *function;
+    double numbers[4];
+  } lists[] = {{"activation_alpha", "HardSigmoid", {1. / 6, 0.2, 0.25, 0.5}},
+               {"activation_alpha", "LeakyRelu", {0.01, 0.1, 0.2, 0.3}},
+               {"activation_alpha", "Elu", {1, 0.1, 0.5, 1.67326}},
+               {"activation_beta", "HardSigmoid", {0.5, 0.25, 1, 0}}};
+  for (size_t k = 0; k < sizeof lists / sizeof *lists && !*stop; k++) {
+    float known[ASSAY_EDIT_FLOATS] = {0};
+    size_t n = 0;
+    if (!has_function(s->node, lists[k].function)) continue;
+    const float* list = assay_attr_floats(s->node, lists[k].attr, &n);
+    if (n > ASSAY_EDIT_FLOATS) continue;
+    if (list && n) memcpy(known, list, n * sizeof *list);
+    if (!n && k == 0) n = fill_alphas(s->node, known);
+    for (size_t i = 0; i < n && !*stop; i++) {
+      bool before = false;
+      for (size_t j = 0; j < i; j++) before |= known[j] == known[i];
+      for (size_t q = 0; q < 4 && !before && !*stop; q++)
+        ASSAY_TRY(offer_in_list(s, cause, lists[k].attr, known, n, i, false, lists[k].numbers[q], t,
+                                stop));
+      if (!before && known[i] != 0 && !*stop)
+        ASSAY_TRY(offer_in_list(s, cause, lists[k].attr, known, n, i, true, 0, t, stop));
+    }
+  }
+  return NULL;
+}
+
 // ---- numbers that stand for something ----------------------------------------------------------
 
 // Sources: HardSigmoid of 1/6 against ONNX's 0.2: PaddlePaddle/Paddle2ONNX issue 930; Keras'

@@ -73,7 +73,10 @@ static assay_status_t fit_chain(assay_repair_t* r, double value) {
              value);
   else
     snprintf(r->text, sizeof r->text, "%s %s %.7g", what,
-             op && strcmp(op, "Add") == 0 ? "plus" : "times", value);
+             op && strcmp(op, "Add") == 0   ? "plus"
+             : op && strcmp(op, "Pow") == 0 ? "to the power of"
+                                            : "times",
+             value);
   return NULL;
 }
 

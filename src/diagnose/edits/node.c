@@ -19,6 +19,7 @@ static assay_status_t try_attr(assay_tried_node_t* t, const assay_repair_edit_t*
   assay_attr_t* a = &t->attrs[t->node.n_attrs++];
   *a = e->attr;
   if (a->type == ASSAY_ATTR_INTS) a->u.ints = e->numbers;
+  if (a->type == ASSAY_ATTR_FLOATS) a->u.floats = e->floats;
   if (a->type == ASSAY_ATTR_STRINGS) a->u.strings = e->functions;
   return NULL;
 }
@@ -32,6 +33,11 @@ static assay_status_t copy_attr(assay_arena_t* arena, const assay_repair_edit_t*
     ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *numbers, &numbers));
     memcpy(numbers, e->numbers, a->n * sizeof *numbers);
     a->u.ints = numbers;
+  } else if (a->type == ASSAY_ATTR_FLOATS) {
+    float* floats = NULL;
+    ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *floats, &floats));
+    memcpy(floats, e->floats, a->n * sizeof *floats);
+    a->u.floats = floats;
   } else if (a->type == ASSAY_ATTR_STRINGS) {
     assay_string_t* texts = NULL;
     ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *texts, &texts));
@@ -69,8 +75,21 @@ static assay_status_t put_drop(assay_graph_t* g, assay_node_t* n, const assay_no
   return put(n, e, false);
 }
 
+// Of a list all that are what the number is now.
+static assay_status_t fit_list(assay_repair_t* r, double value) {
+  const assay_attr_t* a = &r->edits[0].attr;
+  float* list = r->edits[0].floats;
+  const float now = (float)r->value;
+  for (size_t i = 0; i < a->n; i++)
+    if (list[i] == now) list[i] = (float)value;
+  r->value = (double)(float)value;
+  snprintf(r->text, sizeof r->text, "%s with %.7g in place of %.7g", a->name, r->value, r->start);
+  return NULL;
+}
+
 static assay_status_t fit_attr(assay_repair_t* r, double value) {
   assay_attr_t* a = &r->edits[0].attr;
+  if (a->type == ASSAY_ATTR_FLOATS) return fit_list(r, value);
   a->u.f = (float)value;
   r->value = (double)a->u.f;
   snprintf(r->text, sizeof r->text, "%s = %.7g instead of %.7g", a->name, r->value, r->start);

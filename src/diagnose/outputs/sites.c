@@ -16,11 +16,20 @@ int assay_site_axis(const assay_node_t* n, const assay_tensor_t* y) {
       NULL};
   static const char* const last[] = {"MatMul",           "Gemm",   "LayerNormalization",
                                      "RMSNormalization", "Gather", NULL};
+  static const char* const bent[] = {"Tanh", "Sigmoid", "HardSigmoid", "Softplus", "Softsign",
+                                     "Exp",  "Log",     "Sqrt",        "Clip",     "Erf",
+                                     "Sin",  "Cos",     "Abs",         NULL};
   if (is_one_of(n->op_type, second)) return y->rank > 1 ? 1 : -1;
   // A matrix from the left: bands of a spectrum, tokens that are mixed.
   if (strcmp(n->op_type, "MatMul") == 0 && n->inputs[0]->constant && !n->inputs[1]->constant)
     return y->rank - 2;
   if (is_one_of(n->op_type, last)) return y->rank - 1;
+  // What comes out of a function that is bounded, or bends, is often put into units afterwards: its
+  // channels are those of what it reads.
+  if (is_one_of(n->op_type, bent) && n->n_inputs && n->inputs[0]) {
+    const assay_node_t* from = n->inputs[0]->producer;
+    return from && !is_one_of(from->op_type, bent) ? assay_site_axis(from, y) : -1;
+  }
   // A product with or a sum of a constant: the axis along which it lies.
   if (strcmp(n->op_type, "Mul") != 0 && strcmp(n->op_type, "Add") != 0) return -1;
   for (size_t i = 0; i < n->n_inputs; i++) {
