@@ -19,6 +19,7 @@
 #include "diagnose/outputs/orders.h"
 #include "diagnose/outputs/permuted.h"
 #include "diagnose/outputs/slips.h"
+#include "diagnose/outputs/tied.h"
 #include "diagnose/search_joint.h"
 #include "diagnose/search_predict.h"
 #include "diagnose/search_reach.h"
@@ -203,7 +204,9 @@ static double base_of(const search_state_t* h, size_t row, const assay_effect_t*
 static assay_status_t list_pending(search_state_t* h, pending_t* p) {
   candidate_t* c = &p->candidate;
   const assay_effect_t* e = &p->effect;
-  if (!e->fits) return NULL;
+  // Another shape that what comes after does not take may be right together with others.
+  if (!e->fits && !e->reshapes) return NULL;
+  c->done = !e->fits;
   if (!c->fits && e->change > 0) c->expected = assay_log10(fmax(e->change * reach_of(h), 1e-300));
   c->forecast = e->forecast;
   c->base = base_of(h, c->row, e) - (c->fits ? assay_log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
@@ -899,6 +902,14 @@ static assay_status_t search_slips(search_state_t* h, double end, assay_fault_t*
   return st;
 }
 
+// Numbers that go together: an eighth of the time that is left.
+static assay_status_t search_tied(search_state_t* h, double end, assay_fault_t* out,
+                                  size_t* out_n) {
+  const double now = assay_clock_seconds();
+  tell(h, "trying numbers that go together", "", NULL);
+  return assay_search_tied(&h->trials, &h->around, now + (end - now) / 8, out, out_n);
+}
+
 // Another order of columns or channels: a quarter of the time that is left. A factor and
 // summand for each channel: half of what is left then.
 static assay_status_t search_channels(search_state_t* h, double end) {
@@ -951,6 +962,8 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_anywhere(&h, end);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_tied(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_anywhere_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_channels(&h, end);

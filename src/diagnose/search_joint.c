@@ -14,7 +14,7 @@
 
 // SPARE: elements of golden that there have to be besides one for each number. As many can always
 // be met; that so many more are met to within rounding is no chance.
-enum { MAX = 12, STEPS = 16, DAMPINGS = 5, SPARE = 4 };
+enum { MAX = ASSAY_JOINT_NUMBERS, STEPS = 16, DAMPINGS = 5, SPARE = 4 };
 
 // Elements that are kept for the derivatives: of more the targets are thinned out.
 static const int64_t KEPT = 1 << 20;
@@ -72,11 +72,12 @@ static void deinit_groups(groups_t* g) {
 typedef struct fit {
   assay_search_t s;
   assay_trials_t trials;
-  group_t* group;
+  assay_joint_group_t* group;
+  size_t n_numbers;
   double end;
   int64_t stride, n;    // every stride-th element of the targets; so many of them
   double* residual;     // [n]
-  double* derivatives;  // [group n, n]
+  double* derivatives;  // [numbers, n]
   double value[MAX];
   double size;  // residual's sum of squares
   bool restored;
@@ -85,10 +86,16 @@ typedef struct fit {
 static void set_sizes(fit_t* f) {
   int64_t all = 0;
   for (size_t k = 0; k < f->s.n_targets; k++) all += f->s.targets[k].golden->size;
-  f->stride = (all * (int64_t)(f->group->n + 1) + KEPT - 1) / KEPT;
+  f->stride = (all * (int64_t)(f->n_numbers + 1) + KEPT - 1) / KEPT;
   if (f->stride < 1) f->stride = 1;
   for (size_t k = 0; k < f->s.n_targets; k++)
     f->n += (f->s.targets[k].golden->size + f->stride - 1) / f->stride;
+}
+
+// What a repair sets by the numbers.
+static double value_of(const fit_t* f, size_t repair, const double* values) {
+  const signed char* ties = f->group->ties;
+  return !ties ? values[repair] : ties[repair] > 0 ? values[0] : 1 / values[0];
 }
 
 // Evaluates the targets with these numbers: out[n]. *out_fits false: they cannot be evaluated, or
@@ -96,8 +103,13 @@ static void set_sizes(fit_t* f) {
 static assay_status_t evaluate(fit_t* f, const double* values, double* out, bool* out_fits) {
   int64_t at = 0;
   *out_fits = true;
-  for (size_t k = 0; k < f->group->n; k++)
-    ASSAY_TRY(assay_repair_set_value(&f->group->repairs[k], values[k]));
+  for (size_t k = 0; k < f->group->n; k++) {
+    assay_status_t st = assay_repair_set_value(&f->group->repairs[k], value_of(f, k, values));
+    if (assay_status_code(st) != ASSAY_INVALID_ARGUMENT) ASSAY_TRY(st);
+    if (!st) continue;
+    *out_fits = false;
+    return assay_status_free(st), NULL;
+  }
   ASSAY_TRY(assay_trials_evaluate_adopted(&f->trials, &f->restored, out_fits));
   for (size_t t = 0; *out_fits && t < f->s.n_targets; t++) {
     const assay_search_target_t* g = &f->s.targets[t];
@@ -124,7 +136,7 @@ static double step_of(const fit_t* f, size_t k) { return fmax(fabs(f->value[k]),
 
 static assay_status_t find_derivatives(fit_t* f, bool* out_fits) {
   *out_fits = true;
-  for (size_t k = 0; *out_fits && k < f->group->n; k++) {
+  for (size_t k = 0; *out_fits && k < f->n_numbers; k++) {
     double moved[MAX], *d = f->derivatives + (int64_t)k * f->n;
     memcpy(moved, f->value, sizeof moved);
     moved[k] += step_of(f, k);
@@ -141,7 +153,7 @@ static assay_status_t find_derivatives(fit_t* f, bool* out_fits) {
 
 // Solves (J'J + damping diag J'J) x = -J'r by Cholesky. False: it is singular.
 static bool solve(const fit_t* f, double damping, double* x) {
-  const size_t n = f->group->n;
+  const size_t n = f->n_numbers;
   double a[MAX][MAX], y[MAX];
   for (size_t i = 0; i < n; i++) {
     for (size_t j = 0; j <= i; j++)
@@ -172,7 +184,7 @@ static double expected(const fit_t* f, const double* x) {
   double sum = 0;
   for (int64_t i = 0; i < f->n; i++) {
     double r = f->residual[i];
-    for (size_t k = 0; k < f->group->n; k++) r += x[k] * f->derivatives[(int64_t)k * f->n + i];
+    for (size_t k = 0; k < f->n_numbers; k++) r += x[k] * f->derivatives[(int64_t)k * f->n + i];
     sum += r * r;
   }
   return sqrt(sum / fmax(f->size, 1e-300));
@@ -185,13 +197,13 @@ static assay_status_t go(fit_t* f, double* damping, double* scratch, bool* out_o
     bool fits;
     *out_ok = false;
     if (!solve(f, *damping, x)) return NULL;
-    for (size_t k = 0; k < f->group->n; k++) next[k] = f->value[k] + x[k];
+    for (size_t k = 0; k < f->n_numbers; k++) next[k] = f->value[k] + x[k];
     ASSAY_TRY(evaluate(f, next, scratch, &fits));
     const double size = fits ? dot(scratch, scratch, f->n) : (double)INFINITY;
     *out_ok = size < f->size;
     if (*out_ok) {
       memcpy(f->residual, scratch, (size_t)f->n * sizeof *scratch);
-      for (size_t k = 0; k < f->group->n; k++) f->value[k] = f->group->repairs[k].value;
+      for (size_t k = 0; k < f->n_numbers; k++) f->value[k] = f->group->repairs[k].value;
       f->size = size;
       *damping /= 8;
       return NULL;
@@ -206,7 +218,7 @@ static assay_status_t go(fit_t* f, double* damping, double* scratch, bool* out_o
 static assay_status_t descend(fit_t* f, double* scratch) {
   double damping = 1e-3;
   bool fits;
-  for (size_t k = 0; k < f->group->n; k++) f->value[k] = f->group->repairs[k].start;
+  for (size_t k = 0; k < f->n_numbers; k++) f->value[k] = f->group->repairs[k].start;
   ASSAY_TRY(evaluate(f, f->value, f->residual, &fits));
   f->size = dot(f->residual, f->residual, f->n);
   for (int step = 0; fits && step < STEPS && !f->restored; step++) {
@@ -224,7 +236,7 @@ static assay_status_t descend(fit_t* f, double* scratch) {
 static assay_status_t shorten(fit_t* f, double* scratch) {
   double values[MAX];
   bool fits;
-  for (size_t k = 0; k < f->group->n; k++) {
+  for (size_t k = 0; k < f->n_numbers; k++) {
     const double exact = f->value[k], start = f->group->repairs[k].start;
     bool done = false;
     memcpy(values, f->value, sizeof values);
@@ -259,18 +271,18 @@ static assay_status_t report(const fit_t* f, const double* scratch, assay_fault_
   return NULL;
 }
 
-static assay_status_t fit_group(const assay_search_t* s, group_t* g, double end, assay_fault_t* out,
-                                size_t* out_n, size_t* trials) {
-  fit_t f = {.s = *s, .group = g, .end = end};
+assay_status_t assay_search_joint_fit(const assay_search_t* s, assay_joint_group_t* g, double end,
+                                      assay_fault_t* out, size_t* out_n, size_t* trials) {
+  fit_t f = {.s = *s, .group = g, .n_numbers = g->ties ? 1 : g->n, .end = end};
   f.s.n_others = 0;
   double* scratch = NULL;
   for (size_t k = 0; k < g->n; k++) f.s.adopted[f.s.n_adopted++] = &g->repairs[k];
   set_sizes(&f);
-  if (f.n < (int64_t)g->n + SPARE) return NULL;
+  if (f.n < (int64_t)f.n_numbers + SPARE) return NULL;
   ASSAY_TRY(assay_trials_init(&f.s, &f.trials));
   assay_status_t st = assay_new_array((size_t)f.n, sizeof *scratch, &scratch);
   if (!st) st = assay_new_array((size_t)f.n, sizeof *f.residual, &f.residual);
-  if (!st) st = assay_new_array((size_t)f.n * g->n, sizeof *f.derivatives, &f.derivatives);
+  if (!st) st = assay_new_array((size_t)f.n * f.n_numbers, sizeof *f.derivatives, &f.derivatives);
   if (!st) st = descend(&f, scratch);
   if (!st && f.restored) st = shorten(&f, scratch);
   if (!st && f.restored) st = report(&f, scratch, out, out_n);
@@ -297,7 +309,9 @@ assay_status_t assay_search_joint(const assay_search_t* s, double end, assay_fau
   }
   for (size_t i = 0; !st && i < groups.n && !*out_n && assay_clock_seconds() < end; i++)
     if (groups.at[i].n > 1 && !groups.at[i].full)
-      st = fit_group(s, &groups.at[i], end, out, out_n, trials);
+      st = assay_search_joint_fit(
+          s, &(assay_joint_group_t){.repairs = groups.at[i].repairs, .n = groups.at[i].n}, end, out,
+          out_n, trials);
   for (size_t i = 0; st && i < *out_n; i++) assay_repair_deinit(&out[i].repair);
   if (st) *out_n = 0;
   deinit_groups(&groups);

@@ -229,6 +229,8 @@ static assay_status_t screen_from(trail_t* t, const assay_repair_t* r, assay_eff
   const size_t own = t->n;
   if (!fits || !own) return NULL;
   if (t->l->predict) ASSAY_TRY(go_on(t, &fits));
+  for (size_t i = 0; !fits && i < own; i++)
+    out->reshapes |= !assay_tensor_same_shape(t->at[i].now, t->at[i].was);
   if (!fits) return NULL;
   for (size_t i = 0; i < own; i++) note_change(&t->at[i], out);
   if (!t->l->predict) return NULL;

@@ -28,7 +28,7 @@ void assay_screening_deinit(assay_screening_t* l);
 // What a repair does to its own node.
 typedef struct assay_effect {
   bool fits;      // the nodes can be evaluated with it, and the first gives something else
-  bool reshapes;  // an output has another shape
+  bool reshapes;  // an output has another shape; also where only the nodes after it do not take it
   double change;  // RMS over the RMS that it had, of the output that changes most
   // What the targets will do; of a parameter to be fitted: for a small step of it. Of constants
   // that are exchanged: this node's part.
