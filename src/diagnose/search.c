@@ -962,8 +962,7 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_anywhere(&h, end);
-  if (!st && more && alone && !h.trials.plausible && !*out_n)
-    st = search_tied(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_tied(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_anywhere_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_channels(&h, end);

@@ -23,6 +23,22 @@ typedef struct row {
       "Transpose t" name " " from "r -> " from "t | perm=0,1,3,2", \
       "Reshape b" name " " from "t z -> " to
 
+#define HEADS(n, size)                                                                    \
+  {                                                                                       \
+    "wq float[8,8]", "wk float[8,8]", "wv float[8,8]", "hq int64[4] 0 0 " n " " size,     \
+        "hk int64[4] 0 0 " n " " size, "hv int64[4] 0 0 " n " " size, "z int64[3] 0 0 8", \
+        "wo float[8,6]", NULL,                                                            \
+  }
+#define ATTENTION_OF_HEADS                                                                     \
+  {                                                                                            \
+    "MatMul mq x wq -> q0", "MatMul mk x wk -> k0", "MatMul mv x wv -> v0",                    \
+        "Reshape rq q0 hq -> q1", "Reshape rk k0 hk -> k1", "Reshape rv v0 hv -> v1",          \
+        "Transpose tq q1 -> q | perm=0,2,1,3", "Transpose tk k1 -> k | perm=0,2,3,1",          \
+        "Transpose tv v1 -> v | perm=0,2,1,3", "MatMul s q k -> c", "Softmax p c -> d",        \
+        "MatMul o d v -> e", "Transpose back e -> f | perm=0,2,1,3", "Reshape merge f z -> g", \
+        "MatMul out g wo -> y", NULL,                                                          \
+  }
+
 static const row_t rows[] = {
     {{"queries and keys",
       17,
@@ -42,6 +58,9 @@ static const row_t rows[] = {
       ATTENTION("Identity iq q0 -> q1", "Identity ik k0 -> k1"),
       "y"},
      {"mq", "mk"}},
+    {{"numbers of heads", 17, {"x float[1,5,8]"}, HEADS("2", "4"), ATTENTION_OF_HEADS, "y"},
+     {"wrong", 17, {"x float[1,5,8]"}, HEADS("4", "2"), ATTENTION_OF_HEADS, "y"},
+     {"rq", "rk", "rv"}},
     {{"classes",
       17,
       {"x float[7,6]"},
@@ -135,7 +154,7 @@ static void slips_in_several_nodes_are_found(void** state) {
 static void keys_tell_slips(void** state) {
   (void)state;
   search_case_t c;
-  search_case_init(&rows[1].wrong, &rows[1].wrong, &c);
+  search_case_init(&rows[2].wrong, &rows[2].wrong, &c);
   const assay_node_t* nodes[2] = {NULL, NULL};  // n and p
   for (size_t i = 0; i < c.search.n_nodes; i++)
     for (int k = 0; k < 2; k++)

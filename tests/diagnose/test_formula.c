@@ -55,6 +55,7 @@ static const formula_row_t rows[] = {
     {"x slice:1,-1,-9,-1", 17, 0, {0}, NULL},
     {"x slice:2,1,9,1", 9, 0, {0}, NULL},
     {"x v + x w:0 like:2,0,0 -", 17, 0, {0}, "u"},
+    {"x cumsum:1,0,0 x cumsum:2,1,1 *", 17, 0, {0}, NULL},
     {"x k:0 +", 17, 0, {0}, NULL},
     {"x v +", 17, 0, {0}, "=x Neg Relu"},
     {"x v v * -", 17, 0, {0}, "=x w:0 like:2,0,0"},

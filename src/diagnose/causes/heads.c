@@ -6,9 +6,9 @@
 #include "diagnose/proposals.h"
 
 // A part of the shape is taken to be so many times as many parts of so many times fewer numbers.
-static assay_status_t offer(const assay_suspect_t* s, const char* cause, const assay_tensor_t* shape,
-                            int at, int64_t first, int64_t second, const assay_trial_t* t,
-                            bool* stop) {
+static assay_status_t offer(const assay_suspect_t* s, const char* cause,
+                            const assay_tensor_t* shape, int at, int64_t first, int64_t second,
+                            const assay_trial_t* t, bool* stop) {
   assay_tensor_t* y = NULL;
   char text[160];
   const int64_t* now = assay_i64(shape);

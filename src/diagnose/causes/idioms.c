@@ -242,7 +242,7 @@ static bool has_function(const assay_node_t* n, const char* name) {
 // The alphas that are the default where no list says them: 0.2 of each HardSigmoid. Returns how
 // many; 0: other functions have alphas as well.
 static size_t fill_alphas(const assay_node_t* n, float* out) {
-  static const char* const others[] = {"LeakyRelu", "Elu",    "ThresholdedRelu",
+  static const char* const others[] = {"LeakyRelu",  "Elu",    "ThresholdedRelu",
                                        "ScaledTanh", "Affine", NULL};
   size_t count = 0, used = 0;
   const assay_string_t* list = assay_attr_strings(n, "activations", &count);

@@ -70,9 +70,10 @@ static assay_status_t propose_input(const assay_suspect_t* s, const char* cause,
 // multiplied up, huggingface/diffusers issue 26 (J. Ho et al., 2020, 2).
 assay_status_t assay_propose_series(const assay_suspect_t* s, const char* cause,
                                     const assay_trial_t* t, bool* stop) {
-  static const char* const ops[] = {"Gather", "Mul", "Div", "Add", "Sub", "Pow", "Sqrt", "Exp",
-                                    "Log", "Where", "Less", "Greater", "GreaterOrEqual",
-                                    "LessOrEqual"};
+  static const char* const ops[] = {
+      "Gather",         "Mul",        "Div", "Add",   "Sub",  "Pow",
+      "Sqrt",           "Exp",        "Log", "Where", "Less", "Greater",
+      "GreaterOrEqual", "LessOrEqual"};
   enum { FEWEST = 4, MOST = 1 << 16 };
   bool is_one = false;
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)

@@ -117,8 +117,7 @@ static assay_status_t add_node(places_t* p, size_t position) {
   }
   const assay_value_t* y = n->n_outputs ? n->outputs[0] : NULL;
   const assay_tensor_t* made = y ? assay_evaluator_get(p->s->evaluator, y) : NULL;
-  if (!made || made->kind != ASSAY_KIND_TENSOR || !assay_type_is_float(made->type) ||
-      only_moves(n))
+  if (!made || made->kind != ASSAY_KIND_TENSOR || !assay_type_is_float(made->type) || only_moves(n))
     return NULL;
   const uint64_t role = p->around->role[n->id];
   ASSAY_TRY(add(p, (place_t){FACTORS, role, position, 0, 0}));
@@ -270,11 +269,16 @@ static const struct {
   const char* text;
   double (*f)(double);
 } forms[] = {
-    {"one more step in", one_step_more}, {"one step less in", one_step_less},
-    {"the reciprocal of", inverse},      {"the square of", squared},
-    {"the root of", root},               {"1 more than", one_more},
-    {"1 less than", one_less},           {"1 less", rest},
-    {"half of", halved},                 {"twice", doubled},
+    {"one more step in", one_step_more},
+    {"one step less in", one_step_less},
+    {"the reciprocal of", inverse},
+    {"the square of", squared},
+    {"the root of", root},
+    {"1 more than", one_more},
+    {"1 less than", one_less},
+    {"1 less", rest},
+    {"half of", halved},
+    {"twice", doubled},
     {"the opposite of", opposite},
 };
 
