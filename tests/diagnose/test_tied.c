@@ -10,30 +10,30 @@ typedef struct row {
   const char* nodes[4];  // those to be repaired; none: nothing is found
 } row_t;
 
-#define POWERS(p, q)                                                                  \
-  {                                                                                   \
-    "w float[6,7]", "p float[] " p, "q float[] " q, "axes int64[1] 1", "u float[7,4]" \
-  }
-#define MEAN_OF_POWERS                                                            \
-  {                                                                               \
-    "MatMul m x w -> a", "Sigmoid s a -> b", "Pow up b p -> c",                   \
-        "ReduceMean r c axes -> d", "Pow back d q -> e", "MatMul n e u -> y", NULL, \
+#define POWERS(p, q) \
+  { "w float[6,7]", "p float[] " p, "q float[] " q, "axes int64[1] 1", "u float[7,4]" }
+#define MEAN_OF_POWERS                                                                      \
+  {                                                                                         \
+    "MatMul m x w -> a", "Sigmoid s a -> b", "Pow up b p -> c", "ReduceMean r c axes -> d", \
+        "Pow back d q -> e", "MatMul n e u -> y", NULL,                                     \
   }
 
-#define BLOCK(i, from, to)                                                    \
+#define BLOCK(i, from, to)                                                   \
   "MatMul m" i " " from " w" i " -> a" i, "Mul s" i " a" i " t" i " -> b" i, \
       "Tanh h" i " b" i " -> " to
-#define BLOCKS(t, u)                                                                \
-  {                                                                                 \
-    "w1 float[6,6]", "w2 float[6,6]", "t1 float[6] " t, "t2 float[6] " u, "v float[6,5]" \
-  }
+#define BLOCKS(t, u) \
+  { "w1 float[6,6]", "w2 float[6,6]", "t1 float[6] " t, "t2 float[6] " u, "v float[6,5]" }
 
 static const row_t rows[] = {
     // A mean of powers: the power, and the root of it. Source: F. Radenovic et al., 2018.
     {{"power and root", 18, {"x float[3,5,6]"}, POWERS("4.5", "0.222222222"), MEAN_OF_POWERS, "y"},
      {"wrong", 18, {"x float[3,5,6]"}, POWERS("3", "0.333333333"), MEAN_OF_POWERS, "y"},
      {"up", "back"}},
-    {{"power and root of 1", 18, {"x float[3,5,6]"}, POWERS("3", "0.333333333"), MEAN_OF_POWERS,
+    {{"power and root of 1",
+      18,
+      {"x float[3,5,6]"},
+      POWERS("3", "0.333333333"),
+      MEAN_OF_POWERS,
       "y"},
      {"wrong", 18, {"x float[3,5,6]"}, POWERS("1", "1"), MEAN_OF_POWERS, "y"},
      {"up", "back"}},
@@ -73,8 +73,8 @@ static const row_t rows[] = {
       18,
       {"x float[9,6]"},
       {"w1 float[6,6]", "w2 float[6,6]", "v float[6,5]", "k1 float[] 0.3", "k2 float[] -0.45"},
-      {"MatMul m1 x w1 -> a1", "Softsign s1 a1 -> b1", "Add p1 b1 k1 -> c1", "MatMul m2 c1 w2 -> a2",
-       "Softsign s2 a2 -> b2", "Add p2 b2 k2 -> c2", "MatMul o c2 v -> y"},
+      {"MatMul m1 x w1 -> a1", "Softsign s1 a1 -> b1", "Add p1 b1 k1 -> c1",
+       "MatMul m2 c1 w2 -> a2", "Softsign s2 a2 -> b2", "Add p2 b2 k2 -> c2", "MatMul o c2 v -> y"},
       "y"},
      {"wrong",
       18,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "diagnose/causes/surroundings.h"
+#include "diagnose/causes/programs.h"
 #include "diagnose/proposals.h"
 
 enum { MANY = 1 << 20 };  // elements; larger masks are left alone
@@ -148,6 +148,115 @@ assay_status_t assay_propose_mask(const assay_suspect_t* s, const char* cause,
       st = offer_all(s, cause, i, x, t, stop);
     assay_tensor_release(x);
     if (st) return st;
+  }
+  return NULL;
+}
+
+// ---- masks that were lost ----------------------------------------------------------------------
+
+static bool is_unread(const assay_suspect_t* s, const assay_value_t* v) {
+  const assay_node_t* const* readers = NULL;
+  return v && !v->is_output && !assay_around_readers(s->around, v, &readers);
+}
+
+// Whether a value says of each element, or of rows and columns, one of two things.
+static bool may_hide(const assay_tensor_t* v, const assay_tensor_t* y) {
+  bool zero = false, one = false;
+  if (!v || v->kind != ASSAY_KIND_TENSOR || v->store > ASSAY_STORE_I64 || v->rank > y->rank ||
+      v->size < 2)
+    return false;
+  for (int i = 1; i <= v->rank; i++)
+    if (v->dims[v->rank - i] != 1 && v->dims[v->rank - i] != y->dims[y->rank - i]) return false;
+  if (v->type == ASSAY_TYPE_BOOL) return true;
+  if (v->store != ASSAY_STORE_F64 && v->store != ASSAY_STORE_I64) return false;
+  for (int64_t i = 0; i < v->size; i++) {
+    const double x =
+        v->store == ASSAY_STORE_F64 ? assay_f64(v)[i] : (double)assay_i64((assay_tensor_t*)v)[i];
+    zero |= x == 0;
+    one |= x == 1;
+    if (x != 0 && x != 1) return false;
+  }
+  return zero && one;
+}
+
+// What is chosen among, and what is given: where a number that is hidden counts.
+static bool is_chosen_among(const assay_suspect_t* s, bool* out_given) {
+  static const char* const choices[] = {"Softmax", "LogSoftmax", "ReduceMax", "ArgMax",
+                                        "Hardmax", "TopK",       "ReduceSum", "ReduceLogSumExp"};
+  const assay_node_t* const* readers = NULL;
+  const assay_value_t* y = s->node->outputs[0];
+  const size_t n = assay_around_readers(s->around, y, &readers);
+  bool any = false;
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < sizeof choices / sizeof *choices; k++)
+      any |= strcmp(readers[i]->op_type, choices[k]) == 0;
+  *out_given = y->is_output;
+  return any || *out_given;
+}
+
+enum { HIDDEN_NUMBERS = 16 };
+
+// Numbers that nobody reads, as what was put there often stays behind as well; then usual ones.
+static size_t list_hidden(const assay_suspect_t* s, bool given, double* out) {
+  // The first is as good as any where it is chosen among.
+  static const double usual[] = {-1e9, 0, -1e8, -1e4, -1e5, -1000, -100, -50, -1e30, 1e9};
+  enum { OF_CHOICES = 2, LEFT_BEHIND = 4 };
+  const assay_graph_t* g = s->model->graph;
+  size_t n = 0;
+  for (size_t i = 0; given && i < g->n_initializers + g->n_nodes && n < LEFT_BEHIND; i++) {
+    const bool initializer = i < g->n_initializers;
+    const assay_node_t* maker = initializer ? NULL : g->nodes[i - g->n_initializers];
+    const assay_value_t* v = initializer        ? g->initializers[i]
+                             : maker->n_outputs ? maker->outputs[0]
+                                                : NULL;
+    const assay_tensor_t* x = v && assay_around_is_constant(v) && is_unread(s, v)
+                                  ? assay_around_tensor(s->around, v)
+                                  : NULL;
+    if (x && x->kind == ASSAY_KIND_TENSOR && x->size == 1 && assay_type_is_float(x->type))
+      out[n++] = assay_tensor_element(x, 0);
+  }
+  const size_t all = given ? sizeof usual / sizeof *usual : OF_CHOICES;
+  for (size_t k = 0; k < all; k++) out[n++] = usual[k];
+  return n;
+}
+
+static assay_status_t offer_hidden(const assay_suspect_t* s, const char* cause,
+                                   const assay_value_t* v, bool is_bool, bool given,
+                                   const assay_trial_t* t, bool* stop) {
+  double numbers[HIDDEN_NUMBERS];
+  const size_t n = list_hidden(s, given, numbers);
+  for (size_t k = 0; k < n; k++)
+    for (int turned = 0; turned < 2 && !*stop; turned++) {
+      char program[80], text[200];
+      snprintf(program, sizeof program, "v%s%s x %.9g where", is_bool ? "" : " bool",
+               turned ? " not" : "", numbers[k]);
+      snprintf(text, sizeof text, "%.9g after it where '%.120s' is %s", numbers[k], v->name,
+               turned ? "true" : "false");
+      const assay_formula_terms_t terms = {.program = program, .value = v};
+      ASSAY_TRY(assay_offer_program(s, cause, s->n_in, &terms, text, t, stop));
+    }
+  return NULL;
+}
+
+// What is not allowed, or is not there: a mask that is left behind and read by nobody. Source:
+// Stable-Baselines-Team/stable-baselines3-contrib issue 212.
+assay_status_t assay_propose_hidden(const assay_suspect_t* s, const char* cause,
+                                    const assay_trial_t* t, bool* stop) {
+  bool given = false;
+  if (!s->around || *s->node->domain || !s->n_out || !s->node->outputs[0] || !s->out[0] ||
+      s->out[0]->store != ASSAY_STORE_F64 || s->out[0]->rank < 1 || !is_chosen_among(s, &given))
+    return NULL;
+  const assay_graph_t* g = s->model->graph;
+  for (size_t i = 0; i < g->n_inputs + g->n_nodes && !*stop; i++) {
+    const bool input = i < g->n_inputs;
+    const assay_value_t* v = input ? g->inputs[i]
+                             : g->nodes[i - g->n_inputs]->n_outputs
+                                 ? g->nodes[i - g->n_inputs]->outputs[0]
+                                 : NULL;
+    if (!is_unread(s, v) || assay_around_is_constant(v)) continue;
+    const assay_tensor_t* x = assay_around_tensor(s->around, v);
+    if (!may_hide(x, s->out[0]) || !assay_around_may_read(s->around, s->node, v)) continue;
+    ASSAY_TRY(offer_hidden(s, cause, v, x->type == ASSAY_TYPE_BOOL, given, t, stop));
   }
   return NULL;
 }
