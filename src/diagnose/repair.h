@@ -58,8 +58,10 @@ typedef struct assay_repair_edit {
   assay_edit_kind_t kind;
   size_t input, other;
   assay_attr_t attr;  // name, type, and u.i, u.f or u.s (text that lives as long as
-                      // the schema or the model); INTS: `numbers`; STRINGS: `functions`
+                      // the schema or the model); INTS: `numbers`; FLOATS: `floats`; STRINGS:
+                      // `functions`
   int64_t numbers[ASSAY_EDIT_NUMBERS];
+  float floats[ASSAY_EDIT_FUNCTIONS];
   assay_string_t functions[ASSAY_EDIT_FUNCTIONS];  // text that lives as long as the program
   assay_tensor_t* tensor;                          // retained by the repair
   const char* op_type;

@@ -19,6 +19,7 @@ static assay_status_t try_attr(assay_tried_node_t* t, const assay_repair_edit_t*
   assay_attr_t* a = &t->attrs[t->node.n_attrs++];
   *a = e->attr;
   if (a->type == ASSAY_ATTR_INTS) a->u.ints = e->numbers;
+  if (a->type == ASSAY_ATTR_FLOATS) a->u.floats = e->floats;
   if (a->type == ASSAY_ATTR_STRINGS) a->u.strings = e->functions;
   return NULL;
 }
@@ -32,6 +33,11 @@ static assay_status_t copy_attr(assay_arena_t* arena, const assay_repair_edit_t*
     ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *numbers, &numbers));
     memcpy(numbers, e->numbers, a->n * sizeof *numbers);
     a->u.ints = numbers;
+  } else if (a->type == ASSAY_ATTR_FLOATS) {
+    float* numbers = NULL;
+    ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *numbers, &numbers));
+    memcpy(numbers, e->floats, a->n * sizeof *numbers);
+    a->u.floats = numbers;
   } else if (a->type == ASSAY_ATTR_STRINGS) {
     assay_string_t* texts = NULL;
     ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *texts, &texts));
