@@ -127,6 +127,9 @@ int64_t assay_missing_slice_of(const assay_tensor_t* x, const assay_tensor_t* wa
                                int64_t slots, int64_t j);
 assay_status_t assay_missing_functions(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Running sums and products, differences, shares along an axis.
+assay_status_t assay_missing_along(assay_missing_search_t* s,
+                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_norms(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_moves(assay_missing_search_t* s,
@@ -166,6 +169,9 @@ assay_status_t assay_missing_rewired(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Constants that are one number everywhere, which is another one.
 assay_status_t assay_missing_uniform(assay_missing_search_t* s,
                                      const assay_tensor_t* want) ASSAY_MUST_USE;
+// Constants that are a function of what is there.
+assay_status_t assay_missing_remade(assay_missing_search_t* s,
+                                    const assay_tensor_t* want) ASSAY_MUST_USE;
 // Whole numbers, words and thresholds that the node is told, by twos, too.
 assay_status_t assay_missing_discrete(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Another operator in the node's place.
