@@ -135,7 +135,8 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
       assay_missing_pooled,      assay_missing_functions, assay_missing_branches,
       assay_missing_grid,        assay_missing_channels,  assay_missing_fits,
       assay_missing_blends,      assay_missing_masked,    assay_missing_along,
-      assay_missing_norms,       assay_missing_likes,     assay_missing_operators};
+      assay_missing_norms,       assay_missing_likes,     assay_missing_pairs,
+      assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -348,6 +349,7 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
     if (!is_constant(s->node, i)) st = backwards(s, i, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_rewired(s);
   if (!st && !assay_missing_is_over(s)) st = assay_settings_order(s);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_numbers(s, want);
   assay_tensor_release(want);
   return st;
 }
