@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "diagnose/solve/curves.h"
+#include "diagnose/solve/formulas/curves.h"
 #include "diagnose/solve/missing.h"
 
 enum { SORTED = 512, NUMBERS = 24 };

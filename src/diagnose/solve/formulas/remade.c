@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/functions.h"
-#include "diagnose/solve/along.h"
-#include "diagnose/solve/curves.h"
+#include "diagnose/solve/formulas/along.h"
+#include "diagnose/solve/formulas/curves.h"
 #include "diagnose/solve/missing.h"
 
 static double negative(double x) { return -x; }

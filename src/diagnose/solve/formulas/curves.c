@@ -1,5 +1,5 @@
 // Functions of one value with numbers, fitted to pairs.
-#include "diagnose/solve/curves.h"
+#include "diagnose/solve/formulas/curves.h"
 
 #include <math.h>
 

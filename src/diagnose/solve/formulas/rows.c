@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "diagnose/solve/along.h"
+#include "diagnose/solve/formulas/along.h"
 #include "diagnose/solve/missing.h"
 
 enum { ROWS = 6, LONGEST = 4096, LEAST = 6 };

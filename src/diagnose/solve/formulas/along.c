@@ -1,5 +1,5 @@
 // What runs along one axis.
-#include "diagnose/solve/along.h"
+#include "diagnose/solve/formulas/along.h"
 
 #include <math.h>
 

@@ -11,120 +11,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/functions.h"
+#include "diagnose/solve/formulas/grammar.h"
 #include "diagnose/solve/missing.h"
 
 enum { VALUES = 14, PLACES = 40, LEAST = 12, THIRDS = 10 };
-
-// ---- the grammar -------------------------------------------------------------------------------
-
-static double same(double x) { return x; }
-static double relu(double x) { return fmax(x, 0); }
-static double sigmoid(double x) { return 1 / (1 + assay_exp(-x)); }
-static double square(double x) { return x * x; }
-static double silu(double x) { return x * sigmoid(x); }
-static double softplus(double x) { return fmax(x, 0) + assay_log1p(assay_exp(-fabs(x))); }
-static double gelu(double x) { return 0.5 * x * (1 + assay_erf(x * 0.70710678118654752)); }
-static double reciprocal(double x) { return 1 / x; }
-static double sign(double x) { return (x > 0) - (x < 0); }
-
-typedef struct inner {
-  const char* program;  // of what is on top
-  double (*of)(double x);
-} inner_t;
-
-static const inner_t INNER[] = {
-    {"", same},
-    {" Sigmoid", sigmoid},
-    {" Tanh", assay_tanh},
-    {" Relu", relu},
-    {" Exp", assay_exp},
-    {" dup *", square},
-    {" Softplus", softplus},
-    {" Sqrt", sqrt},
-    {" Log", assay_log},
-    {" Abs", fabs},
-    {" dup Sigmoid *", silu},
-    {" dup 0.70710678118654752 * Erf 1 + * 0.5 *", gelu},
-    {" Sin", assay_sin},
-    {" Cos", assay_cos},
-    {" Reciprocal", reciprocal},
-    {" Sign", sign},
-};
-
-static double logit(double y) { return assay_log(y / (1 - y)); }
-static double exp_less(double y) { return assay_log(assay_expm1(y)); }
-
-// What stands outside, and what it was made of.
-static const struct {
-  const char* program;
-  double (*inverse)(double y);
-} OUTER[] = {
-    {"", same},          {" Sqrt", square},   {" Sigmoid", logit},         {" Tanh", assay_atanh},
-    {" Exp", assay_log}, {" Log", assay_exp}, {" Reciprocal", reciprocal}, {" Softplus", exp_less}};
-
-enum { N_INNER = sizeof INNER / sizeof *INNER, N_OUTER = sizeof OUTER / sizeof *OUTER };
-
-// Of g(a) and h(b); a and b as they are decide where one of the two is chosen.
-static const struct {
-  const char* program;  // % for g(a), & for h(b)
-  bool turns;           // the other way round it is the same
-} OPERATORS[] = {{"% & +", true},
-                 {"% & -", false},
-                 {"% & *", true},
-                 {"% & /", false},
-                 {"% & max", true},
-                 {"% & min", true},
-                 {"x 0 > % & where", false},
-                 {"v 0 > % & where", false},
-                 {"x v > % & where", false}};
-
-enum { N_OPERATORS = sizeof OPERATORS / sizeof *OPERATORS };
-
-static double combine(size_t op, double a, double b, double ga, double hb) {
-  switch (op) {
-    case 0:
-      return ga + hb;
-    case 1:
-      return ga - hb;
-    case 2:
-      return ga * hb;
-    case 3:
-      return ga / hb;
-    case 4:
-      return fmax(ga, hb);
-    case 5:
-      return fmin(ga, hb);
-    case 6:
-      return a > 0 ? ga : hb;
-    case 7:
-      return b > 0 ? ga : hb;
-    default:
-      return a > b ? ga : hb;
-  }
-}
-
-// Of three values.
-static const char* const THREE[] = {"x v * u +", "x v + u *", "x v - u *",
-                                    "x v - u /", "x v * u *", "v x v - u * +"};
-enum { N_THREE = sizeof THREE / sizeof *THREE };
-
-static double combine_three(size_t op, double a, double b, double c) {
-  switch (op) {
-    case 0:
-      return a * b + c;
-    case 1:
-      return (a + b) * c;
-    case 2:
-      return (a - b) * c;
-    case 3:
-      return (a - b) / c;
-    case 4:
-      return a * b * c;
-    default:
-      return b + (a - b) * c;
-  }
-}
 
 // ---- elements ----------------------------------------------------------------------------------
 
@@ -133,12 +23,13 @@ typedef struct pairs {
   const assay_missing_place_t* p;
   int n;  // places
   int64_t at[PLACES];
-  double need[N_OUTER][PLACES], size[N_OUTER];
-  bool has_need[N_OUTER];
-  const assay_missing_other_t* value[VALUES];
+  double need[ASSAY_GRAMMAR_OUTER][PLACES], size[ASSAY_GRAMMAR_OUTER];
+  bool has_need[ASSAY_GRAMMAR_OUTER];
+  const assay_missing_other_t* value[VALUES];  // the first may be what is there: `there`
+  assay_missing_other_t there;
   int values;
-  double of[VALUES][N_INNER][PLACES];
-  bool has[VALUES][N_INNER];
+  double of[VALUES][ASSAY_GRAMMAR_INNER][PLACES];
+  bool has[VALUES][ASSAY_GRAMMAR_INNER];
 } pairs_t;
 
 // Whether elements tell more than a number or two.
@@ -163,10 +54,10 @@ static void take_golden(pairs_t* k) {
         want->size <= PLACES ? i : (int64_t)((double)i * (double)want->size / PLACES) + i % 5;
     k->at[i] = at < want->size ? at : want->size - 1;
   }
-  for (size_t f = 0; f < N_OUTER; f++) {
+  for (size_t f = 0; f < ASSAY_GRAMMAR_OUTER; f++) {
     double sum = 0;
     for (int i = 0; i < k->n; i++) {
-      k->need[f][i] = OUTER[f].inverse(assay_f64(want)[k->at[i]]);
+      k->need[f][i] = assay_grammar_outer[f].inverse(assay_f64(want)[k->at[i]]);
       sum += k->need[f][i] * k->need[f][i];
     }
     k->size[f] = sqrt(sum / k->n);
@@ -189,11 +80,11 @@ static void add_value(pairs_t* k, const assay_missing_other_t* o) {
     return;
   for (int v = 0; v < k->values; v++)
     if (k->value[v]->value == o->value) return;
-  for (size_t g = 0; g < N_INNER; g++) {
+  for (size_t g = 0; g < ASSAY_GRAMMAR_INNER; g++) {
     double* to = k->of[k->values][g];
     k->has[k->values][g] = true;
     for (int i = 0; i < k->n; i++) {
-      to[i] = INNER[g].of(assay_missing_element(t, k->p->want, k->at[i]));
+      to[i] = assay_grammar_inner[g].of(assay_missing_element(t, k->p->want, k->at[i]));
       k->has[k->values][g] &= isfinite(to[i]) != 0;
     }
   }
@@ -206,8 +97,10 @@ static bool is_read_by(const assay_node_t* n, const assay_value_t* v) {
   return false;
 }
 
-// What the node reads, then what is near before it.
+// What is there, what the node reads, then what is near before it.
 static void take_values(pairs_t* k) {
+  k->there = (assay_missing_other_t){.value = k->p->source, .tensor = k->p->x, .varies = true};
+  if (k->p->x && k->p->x->kind == ASSAY_KIND_TENSOR) add_value(k, &k->there);
   for (int own = 1; own >= 0; own--)
     for (size_t i = 0; i < k->s->n_others; i++)
       if (is_read_by(k->s->node, k->s->others[i].value) == own) add_value(k, &k->s->others[i]);
@@ -261,19 +154,23 @@ static void append_line(char* program, size_t size, const line_t* l, double need
   if (offset != 0 && at < size) snprintf(program + at, size - at, " %.9g +", offset);
 }
 
-static assay_status_t try_formula(const pairs_t* k, const char* program,
-                                  const assay_missing_other_t* a, const assay_missing_other_t* b,
-                                  const assay_missing_other_t* c) {
-  char text[150];
+// Names what a formula is of. What is there can only be x.
+static assay_status_t try_formula(const pairs_t* k, const char* program, const char* says, int a,
+                                  int b, int c) {
+  char text[160], third[48] = "";
   assay_missing_place_t p = *k->p;
+  const assay_missing_other_t *v = k->value[b], *u = c < 0 ? NULL : k->value[c];
   const assay_formula_terms_t terms = {
-      .program = program, .value = b->value, .value2 = c ? c->value : NULL};
-  p.x = a->tensor;
-  p.source = a->value;
-  snprintf(text, sizeof text, "\"%.60s\" with v = '%.30s'%s%.30s%s and x =", program,
-           b->value->name, c ? ", u = '" : "", c ? c->value->name : "", c ? "'" : "");
+      .program = program, .value = v->value, .value2 = u ? u->value : NULL};
+  p.x = k->value[a]->tensor;
+  p.source = k->value[a]->value;
+  if (u) snprintf(third, sizeof third, ", u = '%.30s'", u->value->name);
+  snprintf(text, sizeof text, "%.72s with v = '%.30s'%s%s", says, v->value->name, third,
+           p.source ? " and x =" : "");
   return assay_missing_try(k->s, &p, &terms, "another formula", text);
 }
+
+static bool is_there(const pairs_t* k, int v) { return k->value[v] == &k->there; }
 
 // ---- of two ------------------------------------------------------------------------------------
 
@@ -282,28 +179,49 @@ typedef struct choice {
   size_t g, h, op, f;
 } choice_t;
 
-static void write_pair(const choice_t* x, char* out, size_t size) {
+// A template with g(a) and h(b) filled in: as a program, or for people.
+static void fill(const choice_t* x, const char* from, bool for_people, char* out, size_t size) {
   size_t at = 0;
-  for (const char* c = OPERATORS[x->op].program; *c && at + 1 < size; c++) {
-    if (*c == '%')
-      at += (size_t)snprintf(out + at, size - at, "x%s", INNER[x->g].program);
-    else if (*c == '&')
-      at += (size_t)snprintf(out + at, size - at, "v%s", INNER[x->h].program);
-    else
+  for (const char* c = from; *c && at + 1 < size; c++) {
+    const assay_grammar_inner_t* f = *c == '%'   ? &assay_grammar_inner[x->g]
+                                     : *c == '&' ? &assay_grammar_inner[x->h]
+                                                 : NULL;
+    const char name = *c == '%' ? 'x' : 'v';
+    if (!f)
       out[at++] = *c;
+    else if (!for_people)
+      at += (size_t)snprintf(out + at, size - at, "%c%s", name, f->program);
+    else
+      at += (size_t)snprintf(out + at, size - at, *f->says ? "%s(%c)" : "%s%c", f->says, name);
   }
   out[at < size ? at : size - 1] = 0;
+}
+
+static assay_status_t try_choice(const pairs_t* k, const choice_t* x, const line_t* line,
+                                 bool plain) {
+  char program[ASSAY_FORMULA_TEXT], inside[72], says[120];
+  const char* outer = assay_grammar_outer[x->f].says;
+  fill(x, assay_grammar_operators[x->op].program, false, program, sizeof program);
+  fill(x, assay_grammar_operators[x->op].says, true, inside, sizeof inside);
+  if (!plain) append_line(program, sizeof program, line, k->size[x->f]);
+  const size_t at = strlen(program);
+  snprintf(program + at, sizeof program - at, "%s", assay_grammar_outer[x->f].program);
+  if (plain)
+    snprintf(says, sizeof says, *outer ? "%s(%s)" : "%s%s", outer, inside);
+  else
+    snprintf(says, sizeof says, *outer ? "%s(%.5g (%s) + %.5g)" : "%s%.5g (%s) + %.5g", outer,
+             line->factor, inside, as_meant(line->offset, k->size[x->f]));
+  return try_formula(k, program, says, x->a, x->b, -1);
 }
 
 static assay_status_t try_pair(const pairs_t* k, const choice_t* x, bool plain) {
   double made[PLACES];
   line_t line;
-  char program[ASSAY_FORMULA_TEXT];
   const double *a = k->of[x->a][0], *b = k->of[x->b][0];
   const double *ga = k->of[x->a][x->g], *hb = k->of[x->b][x->h];
   int chosen = 0;
   for (int i = 0; i < k->n; i++) {
-    made[i] = combine(x->op, a[i], b[i], ga[i], hb[i]);
+    made[i] = assay_grammar_combine(x->op, a[i], b[i], ga[i], hb[i]);
     chosen += made[i] == ga[i];
     // Most are no line by their third element.
     if (i == 2 && plain && !is_near(made[0], k->need[x->f][0], k->size[x->f])) return NULL;
@@ -318,13 +236,9 @@ static assay_status_t try_pair(const pairs_t* k, const choice_t* x, bool plain) 
     }
   }
   // What is chosen has to be each of the two somewhere.
-  if (x->op >= 4 && (chosen < 2 || chosen > k->n - 2)) return NULL;
+  if (x->op >= ASSAY_GRAMMAR_CHOICES && (chosen < 2 || chosen > k->n - 2)) return NULL;
   if (!is_varied(made, k->n) || !fits_line(k, x->f, made, plain, &line)) return NULL;
-  write_pair(x, program, sizeof program);
-  if (!plain) append_line(program, sizeof program, &line, k->size[x->f]);
-  const size_t at = strlen(program);
-  snprintf(program + at, sizeof program - at, "%s", OUTER[x->f].program);
-  return try_formula(k, program, k->value[x->a], k->value[x->b], NULL);
+  return try_choice(k, x, &line, plain);
 }
 
 // How many words a choice has more than two values and an operator.
@@ -337,9 +251,9 @@ static assay_status_t all_pairs(const pairs_t* k, size_t g, size_t h, size_t f, 
   for (x.a = 0; x.a < k->values && !assay_missing_is_over(k->s); x.a++)
     for (x.b = 0; x.b < k->values; x.b++) {
       const bool varies = k->value[x.a]->varies || k->value[x.b]->varies;
-      if (x.a == x.b || !varies || !k->has[x.a][g] || !k->has[x.b][h]) continue;
-      for (x.op = 0; x.op < N_OPERATORS; x.op++) {
-        if (OPERATORS[x.op].turns && g == h && x.b < x.a) continue;
+      if (x.a == x.b || is_there(k, x.b) || !varies || !k->has[x.a][g] || !k->has[x.b][h]) continue;
+      for (x.op = 0; x.op < ASSAY_GRAMMAR_OPERATORS; x.op++) {
+        if (assay_grammar_operators[x.op].turns && g == h && x.b < x.a) continue;
         ASSAY_TRY(try_pair(k, &x, plain));
       }
     }
@@ -347,10 +261,10 @@ static assay_status_t all_pairs(const pairs_t* k, size_t g, size_t h, size_t f, 
 }
 
 static assay_status_t of_length(const pairs_t* k, int length) {
-  for (size_t f = 0; f < N_OUTER; f++)
+  for (size_t f = 0; f < ASSAY_GRAMMAR_OUTER; f++)
     for (int plain = 1; k->has_need[f] && plain >= 0; plain--)
-      for (size_t g = 0; g < N_INNER; g++)
-        for (size_t h = 0; h < N_INNER; h++)
+      for (size_t g = 0; g < ASSAY_GRAMMAR_INNER; g++)
+        for (size_t h = 0; h < ASSAY_GRAMMAR_INNER; h++)
           if (length_of(g, h, f, plain) == length && !assay_missing_is_over(k->s))
             ASSAY_TRY(all_pairs(k, g, h, f, plain));
   return NULL;
@@ -362,20 +276,21 @@ static assay_status_t try_three(const pairs_t* k, size_t op, int a, int b, int c
   double made[PLACES];
   line_t line;
   for (int i = 0; i < k->n; i++) {
-    made[i] = combine_three(op, k->of[a][0][i], k->of[b][0][i], k->of[c][0][i]);
+    made[i] = assay_grammar_combine_three(op, k->of[a][0][i], k->of[b][0][i], k->of[c][0][i]);
     if (!is_near(made[i], k->need[0][i], k->size[0])) return NULL;
   }
   if (!is_varied(made, k->n) || !fits_line(k, 0, made, true, &line)) return NULL;
-  return try_formula(k, THREE[op], k->value[a], k->value[b], k->value[c]);
+  return try_formula(k, assay_grammar_three[op].program, assay_grammar_three[op].says, a, b, c);
 }
 
 static assay_status_t of_three(const pairs_t* k) {
   const int n = k->values < THIRDS ? k->values : THIRDS;
-  for (size_t op = 0; op < N_THREE && k->has_need[0]; op++)
+  for (size_t op = 0; op < ASSAY_GRAMMAR_THREE && k->has_need[0]; op++)
     for (int a = 0; a < n && !assay_missing_is_over(k->s); a++)
       for (int b = 0; b < n; b++)
         for (int c = 0; c < n; c++)
-          if (a != b && b != c && c != a) ASSAY_TRY(try_three(k, op, a, b, c));
+          if (a != b && b != c && c != a && !is_there(k, b) && !is_there(k, c))
+            ASSAY_TRY(try_three(k, op, a, b, c));
   return NULL;
 }
 
