@@ -14,7 +14,8 @@
 #   bits          of each model of the folder MODELS (a small one without): the same bits run after run, by 1, 2 and 4
 #                 contexts, alone and in a batch of 8, for open and fixed sizes, from a plan file; plans of two builds
 #   soak          10,000 runs (RUNS=N) of each of these: no growth of the process, its contexts, the GPU's memory
-#   speed         `bench` of each model of the folder MODELS, in batches of 1 and 8
+#   speed         builds and `bench` of each model of the folder MODELS, BATCHES="1 8", FORMATS="fp16 fp32"; with PEERS beside torch
+#                 (gpu_peers.py)
 #
 # A GPU's driver, NVRTC 12 or 13 (ASSAY_CUDA_PATH, CUDA_HOME or the loader finds it) and python3 with onnx are needed there.
 set -euo pipefail
@@ -118,6 +119,10 @@ graphs() {
     awk '{ graphs += $1; plans += $3; layers += $5; refused += $7; failures += $(NF - 3) }
       END { printf "%d graphs, %d plans, %d layers, %d plans refused by both engines, %d failures\n", graphs, plans, layers, refused, failures }'
   grep -h '^FAIL' "$folder"/*.txt | cut -c1-300 | head -40 || true
+  # Parts that did not come to their end.
+  grep -LE '^[0-9]+ graphs' "$folder"/*.txt | while read -r part; do
+    printf 'NO END from graph %s on: %s\n' "$(basename "$part" .txt)" "$(tail -3 "$part" | tr '\n' ' ' | cut -c1-300)"
+  done
 }
 
 # account_of MODEL FORMAT: the verdict in one line, the seconds of building and checking, and what is at fault.
@@ -187,15 +192,36 @@ soak() {
   done
 }
 
+# speed_of MODEL FORMAT BATCH: seconds of a build whose kernels and times nobody kept, and of one that finds both; times of runs.
+speed_of() {
+  local name begin built again plan=$HOME_/speed/$2-b$3-$(basename "$1" .onnx)
+  name=$(basename "$1" .onnx)
+  export ASSAY_KERNEL_CACHE=$plan.kernels
+  build_one() { timeout 100 "$ASSAY" build "$@" --target cuda -o "$plan.plan" --timing-cache "$plan.times" > "$plan.txt" 2>&1 || true; }
+  begin=$(date +%s.%N)
+  build_one "$1" --precision "$2" --batch "$3"
+  built=$(date +%s.%N)
+  build_one "$1" --precision "$2" --batch "$3"
+  again=$(date +%s.%N)
+  timeout 60 "$ASSAY" bench "$plan.plan" --target cuda --seconds "${SECONDS_FOR_BENCH:-0.6}" > "$plan.txt" 2>&1 || true
+  printf '%-20s %-5s b%-3s built in %5.1f s, again in %4.1f s; %s\n' "$name" "$2" "$3" \
+    "$(python3 -c "print($built - $begin)")" "$(python3 -c "print($again - $built)")" \
+    "$(grep -E '^(latency|device|assay:)' "$plan.txt" | grep -v 'no inputs given' | sed 's/  */ /g' | cut -c1-75 | tr '\n' ' ')"
+  rm -f "$plan.plan"
+}
+
+# The peers compile first, as far as they can while nothing is timed (PEERS: a folder with bench_common.py, see gpu_peers.py); then
+# all is timed one after the other.
 speed() {
   local model batch format
-  for model in "$MODELS"/*.onnx; do
-    for format in fp16 fp32; do
-      for batch in 1 8; do
-        timeout 100 "$ASSAY" bench "$model" --precision $format --target cuda --batch $batch > "$HOME_/bench.txt" 2>&1 || true
-        printf '%-24s %-5s b%d  %s\n' "$(basename "$model" .onnx)" $format $batch \
-          "$(grep -E '^(latency|assay:)' "$HOME_/bench.txt" | grep -v 'no inputs given' | head -1 | cut -c1-110)"
-      done
+  mkdir -p "$HOME_/speed"
+  if [ -n "${PEERS:-}" ]; then
+    python3 bench/gpu_peers.py "$PEERS" "$OUT/gpu-peers.txt" ${PEER_ROWS:-} > "$HOME_/peers.txt" 2>&1 || tail -5 "$HOME_/peers.txt"
+    cat "$OUT/gpu-peers.txt"
+  fi
+  for format in ${FORMATS:-fp16 fp32}; do
+    for batch in ${BATCHES:-1 8}; do
+      for model in "$MODELS"/*.onnx; do speed_of "$model" "$format" "$batch"; done
     done
   done
 }

@@ -32,8 +32,8 @@
 //   slice:2,0,5,1     elements 0 to before 5 of dimension 2, in steps of 1
 //   concat:2,3        the three on top joined along dimension 2
 //   reversed:0,1      of data and lengths: rows along dimension 0 turned round, one for each of 1
+//   cumsum:1,0,0     sums of all before along dimension 1; without the element itself; from the end
 //   last:1            of data and indices: GatherND with so many dimensions of the batch
-//   cumsum:1,0,0      sums along dimension 1 until there: the element itself left out, from the end
 //   like:3,0,0        an operator on the three on top, as node 0 of the formula's has it with its
 //                     attributes: its output 0
 //   Relu, Erf ...     another word is a unary operator without attributes

@@ -19,7 +19,6 @@ typedef enum assay_edit_kind {
 
 enum {
   ASSAY_EDIT_NUMBERS = 16,
-  ASSAY_EDIT_FLOATS = 12,
   ASSAY_EDIT_FUNCTIONS = 6,
   ASSAY_REPAIR_EDITS = 3,
   ASSAY_REPAIR_BESIDE = 3
@@ -59,10 +58,10 @@ typedef struct assay_repair_edit {
   assay_edit_kind_t kind;
   size_t input, other;
   assay_attr_t attr;  // name, type, and u.i, u.f or u.s (text that lives as long as
-                      // the schema or the model); INTS: `numbers`; FLOATS: `floats`;
-                      // STRINGS: `functions`
+                      // the schema or the model); INTS: `numbers`; FLOATS: `floats`; STRINGS:
+                      // `functions`
   int64_t numbers[ASSAY_EDIT_NUMBERS];
-  float floats[ASSAY_EDIT_FLOATS];
+  float floats[ASSAY_EDIT_FUNCTIONS];
   assay_string_t functions[ASSAY_EDIT_FUNCTIONS];  // text that lives as long as the program
   assay_tensor_t* tensor;                          // retained by the repair
   const char* op_type;

@@ -94,6 +94,15 @@ assay_status_t assay_target_want(const assay_backend_t* target) {
   return assay_status_note(target->driver->want(target->device), "target '%s'", target->name);
 }
 
+assay_status_t assay_target_hold(const assay_backend_t* target, assay_device_t** out) {
+  *out = NULL;
+  return target->driver ? target->driver->open(target->device, out) : NULL;
+}
+
+void assay_target_let_go(assay_device_t* held) {
+  if (held) held->driver->close(held);
+}
+
 const assay_backend_t* assay_target_auto(assay_str_t* out_why) {
   const assay_backend_t* usual = assay_target_default(ASSAY_TARGET_BUILD);
   assay_str_t missing = {0};

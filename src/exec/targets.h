@@ -20,6 +20,11 @@ assay_status_t assay_target_find(const char* name, assay_target_use_t use,
                                  const assay_backend_t** out) ASSAY_MUST_USE;
 // Whether plans can run there now. Errors: DEVICE: what is missing, and where it was looked for
 assay_status_t assay_target_want(const assay_backend_t* target) ASSAY_MUST_USE;
+// Opens the target's device, so that it stays open from engine to engine until it is let go of;
+// *out NULL where it has none of its own. Errors: DEVICE
+assay_status_t assay_target_hold(const assay_backend_t* target,
+                                 assay_device_t** out) ASSAY_MUST_USE;
+void assay_target_let_go(assay_device_t* held);
 // The first target with devices of its own that can be used; else the one that engines are built
 // for by default. out_why (may be NULL): says which, and why; one line.
 const assay_backend_t* assay_target_auto(assay_str_t* out_why);

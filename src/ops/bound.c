@@ -30,6 +30,10 @@ double assay_bound_operands(const assay_rounding_t* r) {
   return u > assay_bound_unit(r->compute) ? u : 0;
 }
 
+double assay_bound_operand_tiny(const assay_rounding_t* r) {
+  return assay_bound_operands(r) > 0 ? assay_format_info(r->operands)->min_subnormal / 2 : 0;
+}
+
 // Roundings on the longest way of a term into a sum of n: its product's, and one an addition.
 static double roundings(const assay_rounding_t* r, double n) {
   double joins = r->splits > 1 ? (double)r->splits : 0;

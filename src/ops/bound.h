@@ -101,6 +101,8 @@ void assay_limits_deinit(assay_limits_t* l);
 double assay_bound_unit(assay_format_t format);  // u; 0 for integers
 // u of `operands`; 0 where they are rounded no further than the arithmetic's own formats.
 double assay_bound_operands(const assay_rounding_t* r);
+// What rounding to `operands` adds where the result is subnormal: absolute; 0 as there.
+double assay_bound_operand_tiny(const assay_rounding_t* r);
 
 // A factor on sum|terms|: what adding n terms, each rounded once before (a product), can do.
 typedef struct assay_factor {

@@ -24,6 +24,7 @@
 #include "backends/bit_cases.h"
 #include "backends/cut_cases.h"
 #include "backends/random_graph_steps.h"
+#include "exec/targets.h"
 #include "onnx/load.h"
 #include "runtime/executor.h"
 #include "seed_case.h"
@@ -646,7 +647,7 @@ static void report(const runner_t* r, const char* mode, double seconds) {
   fclose(f);
 }
 
-int main(int argc, char** argv) {
+static int run(int argc, char** argv) {
   runner_t r = {.scale = 1, .only_format = -1, .failed_graph = -1, .print = true};
   if (argc < 4)
     return fprintf(stderr, "random_graphs check|bits|cuts|sizes|memory SEED COUNT [options]\n"), 2;
@@ -668,7 +669,7 @@ int main(int argc, char** argv) {
     else if (strcmp(argv[i], "--report") == 0)
       r.report = value, i++;
     else if (strcmp(argv[i], "--target") == 0 && assay_backend_find(value))
-      tested = assay_backend_find(value), i++;
+      i++;  // main() has taken it
     else if (strcmp(argv[i], "--format") == 0)
       for (i++, r.only_format = 2;
            r.only_format && strcmp(format_names[r.only_format], value) != 0;)
@@ -714,4 +715,18 @@ int main(int argc, char** argv) {
       (long long)r.failures, seconds);
   if (r.report) report(&r, mode, seconds);
   return r.failures ? 1 : 0;
+}
+
+// The device stays open from plan to plan: opening one takes longer than most of these run.
+int main(int argc, char** argv) {
+  for (int i = 4; i + 1 < argc; i++)
+    if (strcmp(argv[i], "--target") == 0 && assay_backend_find(argv[i + 1]))
+      tested = assay_backend_find(argv[i + 1]);
+  assay_device_t* held = NULL;
+  assay_status_t st = assay_target_hold(tested, &held);
+  if (st) fprintf(stderr, "%s\n", assay_status_message(st));
+  const int code = st ? 2 : run(argc, argv);
+  assay_status_free(st);
+  assay_target_let_go(held);
+  return code;
 }

@@ -108,6 +108,90 @@ static void another_process_compiles_nothing(void** state) {
   platform_deinit(&p);
 }
 
+static int count_files(void) {
+  DIR* d = opendir(inner);
+  int files = 0;
+  assert_non_null(d);
+  for (struct dirent* e; (e = readdir(d));) files += e->d_name[0] != '.';
+  closedir(d);
+  return files;
+}
+
+static void remove_files(void) {
+  DIR* d = opendir(inner);
+  char path[600];
+  assert_non_null(d);
+  for (struct dirent* e; (e = readdir(d));) {
+    snprintf(path, sizeof path, "%s/%s", inner, e->d_name);
+    if (e->d_name[0] != '.') unlink(path);
+  }
+  closedir(d);
+}
+
+typedef struct rehearsal {
+  platform_t platform;
+  assay_weights_t* store;
+  cuda_functions_t* functions;
+} rehearsal_t;
+
+static void begin(rehearsal_t* r) {
+  platform_init(&r->platform);
+  assay_code_forget();
+  ok(assay_weights_create(&r->store));
+  ok(cuda_functions_create(r->platform.device, r->store, &r->functions));
+}
+
+static void end(rehearsal_t* r) {
+  cuda_functions_destroy(r->functions);
+  assay_weights_destroy(r->store);
+  platform_deinit(&r->platform);
+  remove_files();
+}
+
+static void ask(const rehearsal_t* r, const char* options, bool at_once) {
+  const cuda_source_t source = {
+      .file = "move.cu", .kernel = "move_bytes", .options = options, .at_once = at_once};
+  cuda_kernel_t kernel = NULL;
+  ok(cuda_function_get(r->functions, &source, &kernel));
+  assert_non_null(kernel);
+}
+
+// The texts that a source is made of are gone when it is compiled.
+static void what_is_rehearsed_is_compiled_at_the_end(void** state) {
+  static const char* const bits[] = {"-DBITS=8", "-DBITS=16", "-DBITS=32", "-DBITS=8"};
+  rehearsal_t r;
+  (void)state;
+  begin(&r);
+  cuda_functions_rehearse(r.functions);
+  for (int i = 0; i < 4; i++) {
+    char text[16];
+    snprintf(text, sizeof text, "%s", bits[i]);
+    ask(&r, text, false);
+  }
+  assert_int_equal(count_files(), 0);
+  ask(&r, "-DBITS=64", true);
+  assert_int_equal(count_files(), 1);
+  ok(cuda_functions_rehearsed(r.functions));
+  assert_int_equal(count_files(), 4);
+  remove_files();
+  for (int i = 0; i < 4; i++) ask(&r, bits[i], false);
+  assert_int_equal(count_files(), 0);  // they were compiled before
+  end(&r);
+}
+
+static void an_error_of_a_rehearsal_names_the_kernel(void** state) {
+  rehearsal_t r;
+  (void)state;
+  begin(&r);
+  cuda_functions_rehearse(r.functions);
+  ask(&r, "-DBITS=nonsense", false);
+  ask(&r, "-DBITS=8", false);
+  fails(cuda_functions_rehearsed(r.functions), ASSAY_INTERNAL, "kernel 'move_bytes' of move.cu");
+  cuda_functions_rehearse(r.functions);
+  ok(cuda_functions_rehearsed(r.functions));  // it is not asked for any more
+  end(&r);
+}
+
 static void a_folder_that_cannot_be_written_is_said(void** state) {
   (void)state;
   char file[600];
@@ -122,6 +206,8 @@ static void a_folder_that_cannot_be_written_is_said(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keys_find_their_code),
+      cmocka_unit_test(what_is_rehearsed_is_compiled_at_the_end),
+      cmocka_unit_test(an_error_of_a_rehearsal_names_the_kernel),
       cmocka_unit_test(another_process_compiles_nothing),
       cmocka_unit_test(a_folder_that_cannot_be_written_is_said),
   };

@@ -98,6 +98,41 @@ static void limits_of_terms_are_added(void** state) {
   assay_limits_deinit(&l);
 }
 
+// ---- operands -----------------------------------------------------------------------------------
+
+// A weight of e^-11 has 2^-25 as half a step of float16, 4 times what 2^-11 of it is; the other
+// key's value is 0.
+static void small_weights_lose_more_as_operands(void** state) {
+  static const struct {
+    op_case_t row;
+    int at;
+    double min;
+  } rows[] = {
+      {{"Softmax", 13, NULL, {"float[2] 0 -11"}, {"?"}, NULL}, 1, 0x1p-25},
+      {{"Attention",
+        23,
+        "scale=1.0",
+        {"float[1,1,1,1] 1", "float[1,1,2,1] 0 -11", "float[1,1,2,1] 0 16"},
+        {"?"},
+        NULL},
+       0,
+       0x1p-21},
+  };
+  assay_rounding_t wide = fp32, narrow = fp32;
+  (void)state;
+  narrow.operands = ASSAY_FORMAT_FP16;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_limits_t l = {0}, less = {0};
+    bound_case_limits(&rows[i].row, &narrow, NULL, false, &l);
+    bound_case_limits(&rows[i].row, &wide, NULL, false, &less);
+    assert_true(assay_f64(l.probable)[rows[i].at] >= rows[i].min);
+    assert_true(assay_f64(l.guaranteed)[rows[i].at] < 3 * rows[i].min);
+    assert_true(assay_f64(less.guaranteed)[rows[i].at] < rows[i].min / 2);
+    assay_limits_deinit(&l);
+    assay_limits_deinit(&less);
+  }
+}
+
 // ---- dynamic quantization -----------------------------------------------------------------------
 
 // The scale of numbers from 0 to 255 is 1.
@@ -143,6 +178,7 @@ int main(void) {
       cmocka_unit_test(truncated_sums_keep_the_factor),
       cmocka_unit_test(running_sums_follow_their_terms),
       cmocka_unit_test(limits_of_terms_are_added),
+      cmocka_unit_test(small_weights_lose_more_as_operands),
       cmocka_unit_test(steps_are_as_far_as_a_tie),
       cmocka_unit_test(a_zero_point_beside_a_tie_moves_the_ends),
       cmocka_unit_test(uncertain_ranges_have_limits),

@@ -26,6 +26,12 @@ static assay_status_t share_own(assay_device_t* d, const assay_layers_t* layers,
   return NULL;
 }
 
+static void rehearse(void* own) { cuda_functions_rehearse(((cuda_own_t*)own)->functions); }
+
+static assay_status_t rehearsed(void* own) {
+  return cuda_functions_rehearsed(((cuda_own_t*)own)->functions);
+}
+
 // Sums are kept in fp32, or are those of whole numbers.
 static bool takes(void* own, const assay_layer_t* l) {
   (void)own;
@@ -54,6 +60,8 @@ static const assay_device_kind_t kind = {.driver = &assay_device_driver_cuda,
                                          .n_tactics = CUDA_N_TACTICS,
                                          .share = share_own,
                                          .unshare = unshare_own,
+                                         .rehearse = rehearse,
+                                         .rehearsed = rehearsed,
                                          .takes = takes,
                                          .can_move = can_move,
                                          .move_scratch = move_scratch,

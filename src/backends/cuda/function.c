@@ -17,12 +17,24 @@ typedef struct loaded {
   cuda_module_t module;
 } loaded_t;
 
+// A source that was asked for in a rehearsal, with texts of its own.
+typedef struct noted {
+  cuda_source_t source;
+  char* texts;  // of the source and the key
+  const char* key;
+  void* code;  // once compiled
+  size_t bytes;
+} noted_t;
+
 struct cuda_functions {
   assay_device_t* device;
   assay_weights_t* store;
   pthread_mutex_t lock;
   loaded_t* loaded;
   size_t n, cap;
+  bool rehearses;
+  noted_t* noted;
+  size_t n_noted, cap_noted;
 };
 
 assay_status_t cuda_functions_create(assay_device_t* d, assay_weights_t* store,
@@ -34,6 +46,16 @@ assay_status_t cuda_functions_create(assay_device_t* d, assay_weights_t* store,
   return NULL;
 }
 
+static void forget_noted(cuda_functions_t* f) {
+  for (size_t i = 0; i < f->n_noted; i++) {
+    assay_free(f->noted[i].texts);
+    assay_free(f->noted[i].code);
+  }
+  assay_free(f->noted);
+  f->noted = NULL;
+  f->n_noted = f->cap_noted = 0;
+}
+
 void cuda_functions_destroy(cuda_functions_t* f) {
   if (!f) return;
   for (size_t i = 0; i < f->n; i++) {
@@ -41,6 +63,7 @@ void cuda_functions_destroy(cuda_functions_t* f) {
     assay_free(f->loaded[i].key);
   }
   assay_free(f->loaded);
+  forget_noted(f);
   pthread_mutex_destroy(&f->lock);
   assay_free(f);
 }
@@ -111,9 +134,78 @@ static assay_status_t load(cuda_functions_t* f, const cuda_source_t* s, const ch
   return NULL;
 }
 
+// ---- rehearsals ---------------------------------------------------------------------------------
+
+static const char* add_text(char** at, const char* text) {
+  char* const to = *at;
+  if (!text) return NULL;
+  *at = stpcpy(to, text) + 1;
+  return to;
+}
+
+static size_t length(const char* text) { return text ? strlen(text) + 1 : 0; }
+
+static bool is_noted(const cuda_functions_t* f, const char* key) {
+  for (size_t i = 0; i < f->n_noted; i++)
+    if (strcmp(f->noted[i].key, key) == 0) return true;
+  return false;
+}
+
+// Whether its code is at hand already.
+static bool is_kept(const cuda_functions_t* f, const char* key) {
+  const void* code;
+  size_t bytes;
+  return find(f, key) || assay_weights_find(f->store, key, &code, &bytes) ||
+         assay_code_is_kept(key);
+}
+
+static assay_status_t note(cuda_functions_t* f, const cuda_source_t* s, const char* key) {
+  char* at = NULL;
+  if (is_noted(f, key) || is_kept(f, key)) return NULL;
+  ASSAY_TRY(assay_grow(&f->noted, &f->cap_noted, f->n_noted + 1, sizeof *f->noted));
+  ASSAY_TRY(assay_new_array(
+      length(s->file) + length(s->kernel) + length(s->options) + length(s->program) + length(key),
+      1, &at));
+  noted_t* n = &f->noted[f->n_noted++];
+  *n = (noted_t){.texts = at};
+  n->source = (cuda_source_t){.file = add_text(&at, s->file),
+                              .kernel = add_text(&at, s->kernel),
+                              .options = add_text(&at, s->options),
+                              .program = add_text(&at, s->program)};
+  n->key = add_text(&at, key);
+  return NULL;
+}
+
+void cuda_functions_rehearse(cuda_functions_t* f) { f->rehearses = true; }
+
+static assay_status_t compile_noted(const cuda_functions_t* f, noted_t* n) {
+  asked_t asked = {f, &n->source, n->key};
+  return assay_status_note(compile(&asked, &n->code, &n->bytes), "kernel '%s' of %s",
+                           n->source.kernel, n->source.file);
+}
+
+assay_status_t cuda_functions_rehearsed(cuda_functions_t* f) {
+  assay_status_t first = NULL;
+  f->rehearses = false;
+#pragma omp parallel for schedule(dynamic)
+  for (size_t i = 0; i < f->n_noted; i++) {
+    assay_status_t st = compile_noted(f, &f->noted[i]);
+    if (!st) st = assay_code_keep(f->noted[i].key, f->noted[i].code, f->noted[i].bytes);
+#pragma omp critical(cuda_functions_rehearsed)
+    first = assay_status_join(first, st);
+  }
+  forget_noted(f);
+  return first;
+}
+
+// ---- asking -------------------------------------------------------------------------------------
+
 static assay_status_t get(cuda_functions_t* f, const cuda_source_t* s, const char* key,
                           cuda_kernel_t* out) {
+  // Not NULL, as what could be launched is not.
+  static char nothing;
   cuda_module_t module = find(f, key);
+  if (f->rehearses && !s->at_once) return *out = (cuda_kernel_t)(void*)&nothing, note(f, s, key);
   if (!module) ASSAY_TRY(load(f, s, key, &module));
   return cuda_module_kernel(f->device, module, s->kernel, s->shared_bytes, out);
 }

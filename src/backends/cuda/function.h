@@ -18,7 +18,15 @@ typedef struct cuda_source {
   const char* options;  // "-DT=f16"; "": none
   const char* program;  // what it includes as "program.h"; NULL: nothing
   int shared_bytes;     // of dynamic shared memory that a launch may ask for
+  bool at_once;         // it is launched before a rehearsal ends, such as for a constant
 } cuda_source_t;
+
+// While an engine's choice is rehearsed, kernels are asked for that nobody runs: their sources are
+// noted, and compiled side by side at its end, for whoever asks for them then. A compiler takes
+// half a second for one, and of each layer several compete. Errors of the end: as of
+// cuda_function_get
+void cuda_functions_rehearse(cuda_functions_t* f);
+assay_status_t cuda_functions_rehearsed(cuda_functions_t* f) ASSAY_MUST_USE;
 
 // The kernel of a source. Threads: any; one compiles at a time. Errors: DEVICE: there is no
 // compiler and it was not compiled before, or the GPU does not take it; INTERNAL: the source is

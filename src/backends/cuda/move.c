@@ -51,7 +51,8 @@ assay_status_t cuda_move(const cuda_own_t* own, const assay_reformat_t* m, assay
                      cuda_type_name(m->to.type), cuda_type_name(m->through));
   const cuda_source_t source = {.file = "move.cu",
                                 .kernel = bytes ? "move_bytes" : "move_floats",
-                                .options = assay_str_get(&options)};
+                                .options = assay_str_get(&options),
+                                .at_once = true};
   assay_status_t st = assay_str_status(&options);
   if (!st) st = cuda_function_get(own->functions, &source, &kernel);
   assay_str_deinit(&options);

@@ -54,8 +54,13 @@ static void child(const args_t* a, const assay_case_list_t* list, const char* ba
                   size_t end, int fd) {
   bool reported = true;
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  // A GPU takes longer to open than most cases take to run, and processes that open one wait for
+  // each other. What cannot be opened the cases say.
+  assay_device_t* held = NULL;
+  if (backend) assay_status_free(assay_target_hold(assay_backend_find(backend), &held));
   for (size_t i = first; i < end && reported; i++)
     reported = run_case(a->folder, list->names[i], backend, fd);
+  assay_target_let_go(held);
   // A plain exit, so that a sanitizer's checks at the end count; its exit code is then not 0.
   exit(reported ? 0 : 1);
 }

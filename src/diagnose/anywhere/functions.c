@@ -60,7 +60,7 @@ typedef struct function {
 
 static const function_t functions[] = {
 #define ASSAY_ACTIVATION(name, program) {name, program},
-#include "diagnose/solve/activations.inc"
+#include "diagnose/solve/formulas/activations.inc"
 #undef ASSAY_ACTIVATION
     {"LeakyRelu of 0.01", "x dup 0.01 * max"},
     {"LeakyRelu of 0.1", "x dup 0.1 * max"},

@@ -248,7 +248,7 @@ static size_t fill_alphas(const assay_node_t* n, float* out) {
   const assay_string_t* list = assay_attr_strings(n, "activations", &count);
   for (const char* const* name = others; *name; name++)
     if (has_function(n, *name)) return 0;
-  for (size_t i = 0; i < count && used < ASSAY_EDIT_FLOATS; i++)
+  for (size_t i = 0; i < count && used < ASSAY_EDIT_FUNCTIONS; i++)
     if (list[i].len == 11 && strncmp(list[i].text, "HardSigmoid", 11) == 0) out[used++] = 0.2F;
   return used;
 }
@@ -281,11 +281,11 @@ assay_status_t assay_propose_steepness(const assay_suspect_t* s, const char* cau
                {"activation_alpha", "Elu", {1, 0.1, 0.5, 1.67326}},
                {"activation_beta", "HardSigmoid", {0.5, 0.25, 1, 0}}};
   for (size_t k = 0; k < sizeof lists / sizeof *lists && !*stop; k++) {
-    float known[ASSAY_EDIT_FLOATS] = {0};
+    float known[ASSAY_EDIT_FUNCTIONS] = {0};
     size_t n = 0;
     if (!has_function(s->node, lists[k].function)) continue;
     const float* list = assay_attr_floats(s->node, lists[k].attr, &n);
-    if (n > ASSAY_EDIT_FLOATS) continue;
+    if (n > ASSAY_EDIT_FUNCTIONS) continue;
     if (list && n) memcpy(known, list, n * sizeof *list);
     if (!n && k == 0) n = fill_alphas(s->node, known);
     for (size_t i = 0; i < n && !*stop; i++) {

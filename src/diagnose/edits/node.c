@@ -34,10 +34,10 @@ static assay_status_t copy_attr(assay_arena_t* arena, const assay_repair_edit_t*
     memcpy(numbers, e->numbers, a->n * sizeof *numbers);
     a->u.ints = numbers;
   } else if (a->type == ASSAY_ATTR_FLOATS) {
-    float* floats = NULL;
-    ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *floats, &floats));
-    memcpy(floats, e->floats, a->n * sizeof *floats);
-    a->u.floats = floats;
+    float* numbers = NULL;
+    ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *numbers, &numbers));
+    memcpy(numbers, e->floats, a->n * sizeof *numbers);
+    a->u.floats = numbers;
   } else if (a->type == ASSAY_ATTR_STRINGS) {
     assay_string_t* texts = NULL;
     ASSAY_TRY(assay_arena_new(arena, a->n, sizeof *texts, &texts));

@@ -282,18 +282,18 @@ static assay_status_t do_slice(const assay_formula_receiver_t* r, const int64_t*
   return assay_formula_put_node(r, "Slice", 5, NULL, 0);
 }
 
-static assay_status_t do_reversed(const assay_formula_receiver_t* r, const int64_t* list) {
-  const assay_attr_t attrs[] = {int_attr("time_axis", list[0]), int_attr("batch_axis", list[1])};
-  return assay_formula_put_node(r, "ReverseSequence", 2, attrs, 2);
-}
-
+// Sums of all before, of an axis; exclusive: without the element itself.
 static assay_status_t do_cumsum(const assay_formula_receiver_t* r, const int64_t* list) {
   const assay_attr_t attrs[] = {int_attr("exclusive", list[1]), int_attr("reverse", list[2])};
   assay_tensor_t* axis = NULL;
-  assay_status_t st = assay_tensor_create(ASSAY_TYPE_INT64, 0, NULL, &axis);
-  if (!st) assay_i64(axis)[0] = list[0];
+  assay_status_t st = assay_tensor_scalar_i64(ASSAY_TYPE_INT64, list[0], &axis);
   ASSAY_TRY(push_new(r, st, axis));
   return assay_formula_put_node(r, "CumSum", 2, attrs, 2);
+}
+
+static assay_status_t do_reversed(const assay_formula_receiver_t* r, const int64_t* list) {
+  const assay_attr_t attrs[] = {int_attr("time_axis", list[0]), int_attr("batch_axis", list[1])};
+  return assay_formula_put_node(r, "ReverseSequence", 2, attrs, 2);
 }
 
 static assay_status_t do_like(const assay_formula_t* f, const assay_formula_receiver_t* r,
@@ -327,9 +327,9 @@ static assay_status_t do_numbered(const assay_formula_t* f, const assay_formula_
   if (read_list(text, "transpose", list, &n)) return do_transpose(r, list, n);
   if (read_list(text, "pad", list, &n)) return do_pad(r, list, n);
   if (read_list(text, "slice", list, &n) && n == 4) return do_slice(r, list);
-  if (read_list(text, "cumsum", list, &n) && n == 3) return do_cumsum(r, list);
   if (read_list(text, "maxpool", list, &n) && n == 6) return do_pool(r, "MaxPool", list);
   if (read_list(text, "meanpool", list, &n) && n == 6) return do_pool(r, "AveragePool", list);
+  if (read_list(text, "cumsum", list, &n) && n == 3) return do_cumsum(r, list);
   if (read_list(text, "reversed", list, &n) && n == 2) return do_reversed(r, list);
   if (read_list(text, "concat", list, &n) && n == 2) {
     const assay_attr_t axis = int_attr("axis", list[0]);

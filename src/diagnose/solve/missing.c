@@ -134,8 +134,9 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
       assay_missing_moves,       assay_missing_pieces,    assay_missing_arranged,
       assay_missing_pooled,      assay_missing_functions, assay_missing_branches,
       assay_missing_grid,        assay_missing_channels,  assay_missing_fits,
-      assay_missing_blends,      assay_missing_masked,    assay_missing_norms,
-      assay_missing_likes,       assay_missing_operators};
+      assay_missing_blends,      assay_missing_masked,    assay_missing_along,
+      assay_missing_norms,       assay_missing_likes,     assay_missing_pairs,
+      assay_missing_operators};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
     ASSAY_TRY(kinds[i](s, p));
   return NULL;
@@ -172,6 +173,7 @@ static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* 
     ASSAY_TRY(assay_missing_activations(s, &p));
     ASSAY_TRY(assay_missing_moves(s, &p));
     ASSAY_TRY(assay_missing_functions(s, &p));
+    ASSAY_TRY(assay_missing_along(s, &p));
     // Numbers in place of what the node does: statistics of training, not of what is there.
     if (is_input(s->node, o->value)) ASSAY_TRY(assay_missing_fits(s, &p));
   }
@@ -337,6 +339,7 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   if (!st && !assay_missing_is_over(s)) st = assay_missing_exchanged(s);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_discrete(s);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_uniform(s, want);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_remade(s, want);
   if (!st && !assay_missing_is_over(s)) st = rearranged(s, want);
   if (!st && !assay_missing_is_over(s)) st = at_output(s, want);
   if (!st && !assay_missing_is_over(s)) st = from_ancestors(s, want);
@@ -346,6 +349,7 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
     if (!is_constant(s->node, i)) st = backwards(s, i, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_rewired(s);
   if (!st && !assay_missing_is_over(s)) st = assay_settings_order(s);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_numbers(s, want);
   assay_tensor_release(want);
   return st;
 }

@@ -80,6 +80,8 @@ typedef struct assay_missing_place {
   assay_tensor_t* want;  // what has to be there, canonical; NULL: only the node's output is known
 } assay_missing_place_t;
 
+// A value's element where another of the shape that it is broadcast to has element `at`.
+double assay_missing_element(const assay_tensor_t* t, const assay_tensor_t* to, int64_t at);
 // Whether the search is over: something was found, or there is no time left.
 bool assay_missing_is_over(const assay_missing_search_t* s);
 // Whether two inputs of the node read the same value.
@@ -127,6 +129,9 @@ int64_t assay_missing_slice_of(const assay_tensor_t* x, const assay_tensor_t* wa
                                int64_t slots, int64_t j);
 assay_status_t assay_missing_functions(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Running sums and products, differences, shares along an axis.
+assay_status_t assay_missing_along(assay_missing_search_t* s,
+                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_norms(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_moves(assay_missing_search_t* s,
@@ -142,6 +147,9 @@ assay_status_t assay_missing_lengths(assay_missing_search_t* s,
 // What a condition chooses.
 assay_status_t assay_missing_branches(assay_missing_search_t* s,
                                       const assay_missing_place_t* p) ASSAY_MUST_USE;
+// A formula of two or three values.
+assay_status_t assay_missing_pairs(assay_missing_search_t* s,
+                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
 // An operator as another node has it, on other values or with constants that nobody reads.
 assay_status_t assay_missing_likes(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
@@ -161,11 +169,17 @@ bool assay_missing_is_reshaped(const assay_missing_search_t* s);
 assay_status_t assay_missing_inverse(assay_missing_search_t* s, size_t input,
                                      const assay_tensor_t* want,
                                      assay_tensor_t** out) ASSAY_MUST_USE;
+// A factor, a bias or both that are missing, by several samples, where one tells too little.
+assay_status_t assay_missing_numbers(assay_missing_search_t* s,
+                                     assay_tensor_t* want) ASSAY_MUST_USE;
 // Two inputs of the node that read other values.
 assay_status_t assay_missing_rewired(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Constants that are one number everywhere, which is another one.
 assay_status_t assay_missing_uniform(assay_missing_search_t* s,
                                      const assay_tensor_t* want) ASSAY_MUST_USE;
+// Constants that are a function of what is there.
+assay_status_t assay_missing_remade(assay_missing_search_t* s,
+                                    const assay_tensor_t* want) ASSAY_MUST_USE;
 // Whole numbers, words and thresholds that the node is told, by twos, too.
 assay_status_t assay_missing_discrete(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Another operator in the node's place.

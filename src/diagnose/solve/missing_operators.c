@@ -24,18 +24,6 @@ static double element(const assay_tensor_t* t, int64_t i) {
   return t->store == ASSAY_STORE_I64 ? (double)assay_i64(t)[i] : assay_f64(t)[i];
 }
 
-// A value's element where another of the shape that it is broadcast to has element `at`.
-static double broadcast_at(const assay_tensor_t* t, const assay_tensor_t* to, int64_t at) {
-  int64_t index = 0, step = 1;
-  for (int i = 1; i <= t->rank; i++) {
-    const int64_t d = to->dims[to->rank - i];
-    if (t->dims[t->rank - i] != 1) index += at % d * step;
-    step *= t->dims[t->rank - i];
-    at /= d;
-  }
-  return element(t, index);
-}
-
 static int64_t place(const assay_tensor_t* want, int k) {
   return want->size <= PLACES ? k : (int64_t)((double)k * (double)want->size / PLACES);
 }
@@ -209,8 +197,8 @@ static bool agrees(const operators_t* k, const pointwise_t* op, const assay_tens
   const int n = want->size < PLACES ? (int)want->size : PLACES;
   for (int i = 0; i < n; i++) {
     const int64_t at = place(want, i);
-    if (!is_near(op->of(broadcast_at(a, want, at), broadcast_at(b, want, at)), element(want, at),
-                 k->scale))
+    if (!is_near(op->of(assay_missing_element(a, want, at), assay_missing_element(b, want, at)),
+                 element(want, at), k->scale))
       return false;
   }
   return true;

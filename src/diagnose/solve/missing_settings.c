@@ -260,6 +260,9 @@ static const struct {
     {"AveragePool", ASSAY_STORE_F64, assay_settings_window},
     {"LpPool", ASSAY_STORE_F64, assay_settings_window},
     {"Resize", ASSAY_STORE_F64, assay_settings_resize},
+    {"LSTM", ASSAY_STORE_F64, assay_settings_activations},
+    {"GRU", ASSAY_STORE_F64, assay_settings_activations},
+    {"RNN", ASSAY_STORE_F64, assay_settings_activations},
     {"LSTM", ASSAY_STORE_F64, assay_settings_recurrent},
     {"GRU", ASSAY_STORE_F64, assay_settings_recurrent},
     {"RNN", ASSAY_STORE_F64, assay_settings_recurrent},
@@ -280,8 +283,8 @@ assay_status_t assay_missing_settings(assay_missing_search_t* s, const assay_ten
     return NULL;
   for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS && !assay_missing_is_over(s); i++)
     if (strcmp(ROWS[i].op_type, s->node->op_type) == 0 && x->store == ROWS[i].store &&
-        (!several || ROWS[i].offer == assay_settings_recurrent ||
-         ROWS[i].offer == assay_settings_gates))
+        (!several || ROWS[i].offer == assay_settings_activations ||
+         ROWS[i].offer == assay_settings_recurrent || ROWS[i].offer == assay_settings_gates))
       ASSAY_TRY(ROWS[i].offer(s, want));
   return NULL;
 }

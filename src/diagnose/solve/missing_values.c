@@ -41,8 +41,7 @@ static bool broadcasts(const assay_tensor_t* from, const assay_tensor_t* to) {
   return true;
 }
 
-// A value's element where another of the shape that it is broadcast to has element `at`.
-static double broadcast_at(const assay_tensor_t* t, const assay_tensor_t* to, int64_t at) {
+double assay_missing_element(const assay_tensor_t* t, const assay_tensor_t* to, int64_t at) {
   int64_t index = 0, step = 1;
   for (int i = 1; i <= t->rank; i++) {
     const int64_t d = to->dims[to->rank - i];
@@ -124,12 +123,12 @@ static assay_status_t combine(assay_missing_search_t* s, const sampled_t* k,
   double need[SAMPLES], v[SAMPLES];
   int n = 0;
   for (int i = 0; i < k->n; i++) {
-    v[i] = broadcast_at(o->tensor, k->p->want, k->at[i]);
+    v[i] = assay_missing_element(o->tensor, k->p->want, k->at[i]);
     need[i] = k->want[i] - k->x[i];
   }
   ASSAY_TRY(try_line(s, k, o, need, v, k->n, "+", "", "added"));
   for (int i = 0; i < k->n; i++) {
-    const double b = broadcast_at(o->tensor, k->p->want, k->at[i]);
+    const double b = assay_missing_element(o->tensor, k->p->want, k->at[i]);
     if (fabs(k->x[i]) < 1e-3 || !isfinite(k->want[i] / k->x[i])) continue;
     v[n] = b;
     need[n++] = k->want[i] / k->x[i];
@@ -138,14 +137,14 @@ static assay_status_t combine(assay_missing_search_t* s, const sampled_t* k,
   n = 0;
   for (int i = 0; i < k->n; i++) {
     if (fabs(k->want[i]) < 1e-3 || !isfinite(k->x[i] / k->want[i])) continue;
-    v[n] = broadcast_at(o->tensor, k->p->want, k->at[i]);
+    v[n] = assay_missing_element(o->tensor, k->p->want, k->at[i]);
     need[n++] = k->x[i] / k->want[i];
   }
   ASSAY_TRY(try_line(s, k, o, need, v, n, "/", "", "divided by"));
   n = 0;
   for (int i = 0; i < k->n; i++) {
     if (!(k->want[i] > 0)) continue;
-    v[n] = broadcast_at(o->tensor, k->p->want, k->at[i]);
+    v[n] = assay_missing_element(o->tensor, k->p->want, k->at[i]);
     need[n++] = k->want[i] - k->x[i];
   }
   if (n == k->n || n < 8) return NULL;
@@ -161,7 +160,7 @@ static assay_status_t choose_extreme(assay_missing_search_t* s, const sampled_t*
   if (o->tensor->store != ASSAY_STORE_F64) return NULL;
   for (int i = 0; i < k->n; i++) scale = fmax(scale, fabs(k->want[i]));
   for (int i = 0; i < k->n; i++) {
-    const double v = broadcast_at(o->tensor, k->p->want, k->at[i]);
+    const double v = assay_missing_element(o->tensor, k->p->want, k->at[i]);
     const double made = larger ? fmax(k->x[i], v) : fmin(k->x[i], v);
     if (!(fabs(made - k->want[i]) <= 1e-4 * fabs(k->want[i]) + 1e-6 * scale)) return NULL;
     taken += made == v && v != k->x[i];
@@ -181,7 +180,7 @@ static assay_status_t choose(assay_missing_search_t* s, const sampled_t* k,
   int kept = 0, others = 0;
   char program[ASSAY_FORMULA_TEXT], text[160];
   for (int i = 0; i < k->n; i++) {
-    const bool is = broadcast_at(o->tensor, k->p->want, k->at[i]) != 0;
+    const bool is = assay_missing_element(o->tensor, k->p->want, k->at[i]) != 0;
     const double near = 1e-3 * fabs(k->want[i]) + 1e-30;
     if (is == keep) {
       if (!(fabs(k->want[i] - k->x[i]) <= near)) return NULL;

@@ -10,6 +10,9 @@ assay_status_t assay_settings_window(assay_missing_search_t* s,
 // The scales of Resize, and its modes together.
 assay_status_t assay_settings_resize(assay_missing_search_t* s,
                                      const assay_tensor_t* want) ASSAY_MUST_USE;
+// The functions of a recurrent layer's gates, and their numbers.
+assay_status_t assay_settings_activations(assay_missing_search_t* s,
+                                          const assay_tensor_t* want) ASSAY_MUST_USE;
 // The number that a recurrent layer clips its sums at, and the order of its peepholes.
 assay_status_t assay_settings_recurrent(assay_missing_search_t* s,
                                         const assay_tensor_t* want) ASSAY_MUST_USE;

@@ -248,7 +248,8 @@ static assay_status_t choose_timed(assay_choice_t* choice, const assay_sized_lay
   assay_kernel_t* kernels[ASSAY_MAX_CANDIDATES] = {NULL};
   int fastest = 0;
   assay_status_t st = make_all(choice, l, ways, !choice->measure, kernels, c, n);
-  if (!st && *n > 1) st = time_all(choice, l, signature, kernels, c, *n, &fastest);
+  if (!st && *n > 1 && !choice->rehearses)
+    st = time_all(choice, l, signature, kernels, c, *n, &fastest);
   if (!st && *n) {
     *out = kernels[fastest];
     kernels[fastest] = NULL;
@@ -355,7 +356,8 @@ assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l
   *out_microseconds = (double)NAN;
   assay_status_t st = assay_layer_signature(l, &signature);
   const char* text = assay_str_get(&signature);
-  if (!st && !assay_timings_find(c->timings, k->name, text, out_microseconds) && c->measure) {
+  if (!st && !assay_timings_find(c->timings, k->name, text, out_microseconds) && c->measure &&
+      !c->rehearses) {
     st = c->setting.time(c->setting.user, l, k, c->runs, out_microseconds);
     if (!st) st = assay_timings_add(c->timings, k->name, text, *out_microseconds);
     c->measured = true;
@@ -376,7 +378,7 @@ assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_reformat_t*
   assay_status_t st = assay_str_status(&signature);
   const char* text = assay_str_get(&signature);
   if (!st && !assay_timings_find(c->timings, name, text, out_microseconds) && c->measure &&
-      c->setting.time_move) {
+      !c->rehearses && c->setting.time_move) {
     st = c->setting.time_move(c->setting.user, m, out_microseconds);
     if (!st) st = assay_timings_add(c->timings, name, text, *out_microseconds);
     c->measured = true;

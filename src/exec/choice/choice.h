@@ -36,6 +36,7 @@ typedef struct assay_choice {
   char* forced;      // lines "TACTIC LAYER" or "TACTIC/VARIANT LAYER"; NULL: none
   bool measure;      // kernels that compete are timed where the timings do not know them
   bool any_bits;     // all compete
+  bool rehearses;    // what is made now is never run, so not timed either
   int max;           // so many at most
   int runs;          // of a time; 0: the fastest of some
   uint64_t scratch;  // bytes that a kernel may need where another takes the layer; 0: any

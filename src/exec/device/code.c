@@ -91,6 +91,13 @@ bool assay_code_is(const char* key) {
   return strncmp(key, ASSAY_CODE_KEY, strlen(ASSAY_CODE_KEY)) == 0;
 }
 
+bool assay_code_is_kept(const char* key) {
+  pthread_mutex_lock(&kept.lock);
+  const bool is_there = find(key) != NULL;
+  pthread_mutex_unlock(&kept.lock);
+  return is_there;
+}
+
 assay_status_t assay_code_keep(const char* key, const void* data, size_t bytes) {
   const entry_t* e;
   char* copy = NULL;

@@ -21,6 +21,9 @@ assay_status_t assay_code_get(assay_weights_t* store, const char* key,
                               assay_code_compile_t* compile, void* user, const void** out,
                               size_t* out_bytes) ASSAY_MUST_USE;
 
+// Whether this process keeps the code of a key.
+bool assay_code_is_kept(const char* key);
+
 // Keeps a copy as if it had been compiled in this process: what a plan file has for an engine that
 // is made of it.
 assay_status_t assay_code_keep(const char* key, const void* data, size_t bytes) ASSAY_MUST_USE;

@@ -126,6 +126,22 @@ static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_ker
   return assay_choose(((device_run_t*)user)->shared->choice, l, out, candidates, n_candidates);
 }
 
+// Where kernels have to be compiled: not for a plan that brings them.
+static bool rehearse(void* user) {
+  const assay_device_shared_t* s = ((device_run_t*)user)->shared;
+  if (!s->kind->rehearse || (!s->choice->measure && assay_weights_count(s->choice->store)))
+    return false;
+  s->choice->rehearses = true;
+  s->kind->rehearse(s->own);
+  return true;
+}
+
+static assay_status_t rehearsed(void* user) {
+  const assay_device_shared_t* s = ((device_run_t*)user)->shared;
+  s->choice->rehearses = false;
+  return s->kind->rehearsed(s->own);
+}
+
 static assay_status_t cost(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
                            double* out_microseconds) {
   return assay_choice_cost(((device_run_t*)user)->shared->choice, l, k, out_microseconds);
@@ -186,6 +202,8 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_r
 static const assay_target_t target = {.apart = true,
                                       .takes = takes,
                                       .choose = choose,
+                                      .rehearse = rehearse,
+                                      .rehearsed = rehearsed,
                                       .cost = cost,
                                       .move_cost = move_cost,
                                       .can_move = can_move,

@@ -37,6 +37,10 @@ typedef struct assay_device_kind {
                           const assay_backend_options_t* options, assay_weights_t* store,
                           void** out_own);
   void (*unshare)(void* own);
+  // From the first to the second, kernels are made that are never run: what they need of code can
+  // be had all at once at the end, and faster. Both NULL: it is had where a kernel is made.
+  void (*rehearse)(void* own);
+  assay_status_t (*rehearsed)(void* own);
   // As in assay_target_t.
   bool (*takes)(void* own, const assay_layer_t* l);
   bool (*can_move)(void* own, const assay_reformat_t* m);

@@ -429,7 +429,7 @@ static size_t max_bytes(const assay_pipeline_t* t) {
   return (size_t)t->max_parts * t->thread_bytes;
 }
 
-assay_status_t segment_build(builder_t* b) {
+assay_status_t segment_begin(builder_t* b) {
   assay_segment_t* s = b->s;
   const int n = (int)b->in->layers->n_layers, n_values = b->in->layers->model->n_values;
   ASSAY_TRY(assay_new_array((size_t)(n - s->first), sizeof *s->steps, &s->steps));
@@ -442,7 +442,12 @@ assay_status_t segment_build(builder_t* b) {
         assay_sizes_at_capacity(b->in->sizes, b->in->growth, b->in->n_growth, 0, &b->at_capacity));
   if (s->grows)
     ASSAY_TRY(assay_sizes_at_capacity(b->in->sizes, b->in->growth, b->in->n_growth, 1, &b->beyond));
-  ASSAY_TRY(segment_survey(b));
+  return segment_survey(b);
+}
+
+assay_status_t segment_build(builder_t* b) {
+  assay_segment_t* s = b->s;
+  ASSAY_TRY(segment_begin(b));
   ASSAY_TRY(segment_find_pipelines(b));
   for (size_t t = 0; t < s->n_pipelines; t++)
     if (max_bytes(&s->pipelines[t]) > s->scratch_bytes)

@@ -134,6 +134,11 @@ typedef struct assay_target {
   // ASSAY_MAX_CANDIDATES of those that were looked at.
   assay_status_t (*choose)(void* user, const assay_sized_layer_t* l, assay_kernel_t** out,
                            assay_candidate_t* candidates, int* n_candidates);
+  // Before a segment is prepared its layers' kernels are chosen once for nothing, if `rehearse`
+  // says so: that is faster where what kernels need takes long by one, and less by many. NULL:
+  // never.
+  bool (*rehearse)(void* user);
+  assay_status_t (*rehearsed)(void* user);
   // Gives a kernel the sizes of the layer, if `choose` would make one of the same bits for them;
   // *out_ok false: it has to be made anew. NULL: kernels keep their sizes.
   assay_status_t (*resize)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,

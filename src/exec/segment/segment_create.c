@@ -80,9 +80,28 @@ static assay_status_t create(const assay_setting_t* setting, int first, bool app
   return NULL;
 }
 
+// Chooses kernels for all layers and drops them.
+static assay_status_t rehearse(const assay_setting_t* setting, int first) {
+  builder_t b = {.in = setting, .span = first};
+  assay_status_t st = ASSAY_NEW(&b.s);
+  if (st) return st;
+  b.s->first = b.s->end = first;
+  b.s->apart = setting->apart;
+  st = segment_begin(&b);
+  segment_survey_end(&b);
+  assay_segment_destroy(b.s);
+  return st;
+}
+
 assay_status_t assay_segment_create(const assay_setting_t* setting, int first,
                                     assay_segment_t** out) {
+  const assay_target_t* target = setting->target;
   bool ok = false;
+  if (target->rehearse && target->rehearse(setting->user)) {
+    assay_status_t st = rehearse(setting, first);
+    // Its end is told in any case.
+    ASSAY_TRY(assay_status_join(st, target->rehearsed(setting->user)));
+  }
   const bool appends = setting->n_appends && setting->n_growth && !setting->apart && first == 0;
   if (appends) ASSAY_TRY(create(setting, first, true, true, &ok, out));
   if (!ok) ASSAY_TRY(create(setting, first, false, true, &ok, out));

@@ -36,7 +36,9 @@ typedef struct builder {
 // All layers: sets the segment's end, its places, the steps that are known, and b->layers.
 assay_status_t segment_survey(builder_t* b);
 void segment_survey_end(builder_t* b);
-// All of it: survey, row pipelines, slots and moves, places in memory (segment.c).
+// The segment for the setting's sizes, with nothing in it, and the survey.
+assay_status_t segment_begin(builder_t* b);
+// All of it: that, row pipelines, slots and moves, places in memory (segment.c).
 assay_status_t segment_build(builder_t* b);
 // After the survey: the row pipelines (segment_pipelines.c).
 assay_status_t segment_find_pipelines(builder_t* b);

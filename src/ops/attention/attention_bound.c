@@ -327,6 +327,8 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
   relative_limits(x, row, &terms, &denominator);
   const double tiny = (row->keys + 1) * x->rules->steps.tiny;
   for (int64_t d = 0; d < n; d++) {
+    // What is left of small weights as operands: of each of them, and the largest one is 1.
+    const double lost = row->keys * assay_bound_operand_tiny(x->rules->r) * x->v_max[d];
     const double others = m->sums[d] * x->v_scale, v_max = x->v_max[d];
     const double sum = others + lead_of(x, row, d);
     const double mean = truth ? fmin(fabs(truth[d]), sum) : sum;
@@ -355,10 +357,10 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
     }
     g += terms.guaranteed * (sum + g) + denominator.guaranteed * (mean + g);
     p += terms.probable * (sum + p) + denominator.probable * (mean + p);
-    g += tiny * (1 + v_max);
+    g += tiny * (1 + v_max) + lost;
     if (!(sum + g <= x->rules->range)) g = p = INFINITY;
     to.guaranteed[d] = g;
-    to.probable[d] = fmin(p + tiny * (1 + v_max), g);
+    to.probable[d] = fmin(p + tiny * (1 + v_max) + lost, g);
   }
 }
 

@@ -91,12 +91,13 @@ static double row_max(const assay_softmax_bound_t* b) {
 
 // y = e^x / sum: above, if it is moved up and all others down, and the other way round. No engine's
 // softmax leaves [0, 1] by more than its rounding. What is multiplied next may be rounded once
-// more, as an operand.
+// more, as an operand: the share, or what is divided by the sum, which is at least 1, only then.
 static void bound_row(const assay_softmax_bound_t* b, bool probable) {
   const terms_t t = terms_of(b->rounding, (double)b->n, probable);
   const double max = row_max(b);
   const spread_t s = spread_of(b, &t, probable, max, b->y, b->stride, false);
   const double operand = assay_bound_operands(b->rounding);
+  const double operand_tiny = t.inner.tiny + assay_bound_operand_tiny(b->rounding);
   const double low = fmax(s.low, 0), lost = t.inner.tiny * (2 + (double)b->n);
   for (int64_t i = 0; i < b->n; i++) {
     const int64_t at = i * b->stride;
@@ -106,7 +107,7 @@ static void bound_row(const assay_softmax_bound_t* b, bool probable) {
     const double cap = fmax(y, 1 - y) + t.apply + t.sum;
     const double made = fmax(up, down) + y * lost + 2 * t.inner.tiny;
     const double e = made < cap ? made : made == made ? cap : (double)INFINITY;
-    b->limits[probable][at] = operand > 0 ? e + operand * (y + e) + t.inner.tiny : e;
+    b->limits[probable][at] = operand > 0 ? e + operand * (y + e) + operand_tiny : e;
   }
 }
 

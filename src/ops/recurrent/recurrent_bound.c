@@ -464,13 +464,14 @@ static operand_t operand_of(const pass_t* p, int64_t s, int turn, const double* 
                             const double* limit, const float* draws) {
   const int64_t hidden = p->n->hidden;
   const double u = assay_bound_operands(p->r);
+  const double tiny = p->steps.tiny + assay_bound_operand_tiny(p->r);
   if (u == 0) return (operand_t){x, limit, draws};
   for (int64_t b = 0; b < p->n->batch; b++)
     for (int64_t j = 0; j < hidden; j++) {
       uint64_t bits = bits_of(p, s + (turn + 2) * INT64_C(0x100000000), b, j);
       number_t a = stored(x, limit, draws, b, j, hidden);
-      a.g += u * (fabs(a.x) + a.g) + p->steps.tiny;
-      add_noise(p, &a, u * fabs(a.x) + p->steps.tiny, &bits);
+      a.g += u * (fabs(a.x) + a.g) + tiny;
+      add_noise(p, &a, u * fabs(a.x) + tiny, &bits);
       store(a, p->made, p->made_limit, p->made_draws, b, j, hidden);
     }
   return (operand_t){p->made, p->made_limit, p->made_draws};

@@ -51,10 +51,18 @@ static void see_node(assay_by_samples_t* y, const assay_tensor_t* made) {
   }
 }
 
-static assay_repair_t repair_of(const assay_solve_t* s, assay_tensor_t* now) {
-  assay_repair_t r = {.node = s->node, .cause = "solved constant", .n_edits = 1};
-  r.edits[0] = (assay_repair_edit_t){.kind = ASSAY_EDIT_CONSTANT, .input = s->input, .tensor = now};
-  return r;
+static assay_status_t repair_of(const assay_by_samples_t* y, assay_tensor_t* now,
+                                assay_repair_t* r) {
+  if (y->numbers) return assay_by_samples_insert(y, now, r);
+  *r = (assay_repair_t){.node = y->s->node, .cause = "solved constant", .n_edits = 1};
+  r->edits[0] = (assay_repair_edit_t){
+      .kind = ASSAY_EDIT_CONSTANT, .input = y->s->input, .tensor = assay_tensor_retain(now)};
+  return NULL;
+}
+
+static assay_status_t evaluate(const assay_by_samples_t* y, const assay_repair_t* r,
+                               assay_tensor_t* now, assay_tensor_t** out) {
+  return y->numbers ? assay_by_samples_evaluate(y, r, out) : assay_solve_evaluate(y->s, now, out);
 }
 
 // Fills in all equations with a constant, or counts them (to NULL). *out_fits false: it cannot be
@@ -62,16 +70,18 @@ static assay_repair_t repair_of(const assay_solve_t* s, assay_tensor_t* now) {
 static assay_status_t fill(assay_by_samples_t* y, assay_tensor_t* constant, double* to,
                            bool* out_fits) {
   assay_tensor_t* made = NULL;
-  const assay_repair_t r = repair_of(y->s, constant);
+  assay_repair_t r;
   y->to = to;
   y->at = 0;
-  ASSAY_TRY(assay_solve_evaluate(y->s, constant, &made));
+  ASSAY_TRY(repair_of(y, constant, &r));
+  assay_status_t st = evaluate(y, &r, constant, &made);
   *out_fits = made != NULL;
-  if (made) see_node(y, made);
+  if (!st && made) see_node(y, made);
   assay_tensor_release(made);
-  for (size_t i = 0; *out_fits && i < y->samples; i++)
-    ASSAY_TRY(assay_holdout_run(y->s->holdout, i, &r, see, y, out_fits));
-  return NULL;
+  for (size_t i = 0; !st && *out_fits && i < y->samples; i++)
+    st = assay_holdout_run(y->s->holdout, i, &r, see, y, out_fits);
+  assay_repair_deinit(&r);
+  return st;
 }
 
 static double square_sum(const double* x, int64_t n) {
@@ -227,14 +237,17 @@ static assay_status_t passes_test(const assay_by_samples_t* y, assay_tensor_t* x
   assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
   assay_tensor_t* made = NULL;
   double left = 0, before = 0;
-  const assay_repair_t r = repair_of(y->s, x);
+  assay_repair_t r;
   if (y->refines) return *out = true, NULL;
-  ASSAY_TRY(assay_holdout_ask(y->s->holdout, y->samples, &r, &said));
+  ASSAY_TRY(repair_of(y, x, &r));
+  assay_status_t st = assay_holdout_ask(y->s->holdout, y->samples, &r, &said);
   // What is known of a weight by few samples is not known well, until all have taken part.
-  if (y->open) return *out = assay_holdout_left(y->s->holdout) <= FORETOLD, NULL;
-  *out = said == ASSAY_HOLDOUT_HOLDS || said == ASSAY_HOLDOUT_NEAR;
-  if (!y->tests || said == ASSAY_HOLDOUT_FAILS) return NULL;
-  ASSAY_TRY(assay_solve_evaluate(y->s, x, &made));
+  *out = y->open ? assay_holdout_left(y->s->holdout) <= FORETOLD
+                 : said == ASSAY_HOLDOUT_HOLDS || said == ASSAY_HOLDOUT_NEAR;
+  const bool tests = !y->open && y->tests && said != ASSAY_HOLDOUT_FAILS;
+  if (!st && tests) st = evaluate(y, &r, x, &made);
+  assay_repair_deinit(&r);
+  if (st || !tests) return st;
   for (int64_t i = 0; made && i < y->s->want->size; i++) {
     if (!assay_solve_tests(i)) continue;
     const double now = assay_f64(made)[i] - assay_f64(y->s->want)[i];
@@ -249,7 +262,7 @@ static assay_status_t passes_test(const assay_by_samples_t* y, assay_tensor_t* x
 
 // Whether there are enough equations.
 static bool has_enough(const assay_by_samples_t* y) {
-  if (y->open) return 4 * (y->m - own_equations(y)) >= 5 * y->n;
+  if (y->open || y->numbers) return 4 * (y->m - (y->open ? own_equations(y) : 0)) >= 5 * y->n;
   return y->m >= (y->shared ? y->n : y->n / 2);
 }
 
@@ -303,7 +316,7 @@ assay_by_samples_t assay_by_samples_of(const assay_solve_t* s) {
   return (assay_by_samples_t){.s = s,
                               .samples = others ? others - 1 : 0,
                               .tests = others == 0,
-                              .n = s->in[s->input]->size,
+                              .n = s->in[s->input] ? s->in[s->input]->size : 0,
                               .start = s->in[s->input],
                               .scale_of_want = fmax(rms_of(s->want), 1e-300)};
 }

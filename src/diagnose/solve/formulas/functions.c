@@ -1,4 +1,4 @@
-// A function of one value with its numbers: c f(a x + b) + d, a clipping, slopes, a power.
+// A function of one value with its numbers: c f(a x + b) + d, c (x + b)^a + d, a clipping, slopes.
 //
 // Sorted by what is there, what has to be is a curve if it is a function of it. That is looked at
 // first; then the function is fitted on some elements, those with the fewest unknown numbers first,
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "diagnose/solve/curves.h"
+#include "diagnose/solve/formulas/curves.h"
 #include "diagnose/solve/missing.h"
 
 enum { SORTED = 512, NUMBERS = 24 };
@@ -121,12 +121,19 @@ static void say(const assay_curve_kind_t* f, const assay_curve_fit_t* fit, char*
   *out = 0;
   if (fit->c != 1) append(out, size, "%.5g ", fit->c);
   append_text(out, size, f->name);
+  if (f->power) append(out, size, " %.5g ", fit->a);
   append_text(out, size, "(");
-  if (fit->a != 1) append(out, size, "%.5g ", fit->a);
+  if (fit->a != 1 && !f->power) append(out, size, "%.5g ", fit->a);
   append_text(out, size, "x");
   if (fit->b != 0) append(out, size, " + %.5g", fit->b);
   append_text(out, size, ")");
   if (fit->d != 0) append(out, size, " + %.5g", fit->d);
+}
+
+// An exponent as people write it: 1 / 2.2 has more digits than 2.2.
+static double written(double x, int digits) {
+  const double by = rounded(x, digits), over = 1 / rounded(1 / x, digits);
+  return fabs(over - x) < fabs(by - x) ? over : by;
 }
 
 // With numbers of few digits first, as people write them.
@@ -137,8 +144,10 @@ static assay_status_t try_fit(assay_missing_search_t* s, const assay_missing_pla
   for (size_t i = 0; i < sizeof DIGITS / sizeof *DIGITS && !assay_missing_is_over(s); i++) {
     char program[ASSAY_FORMULA_TEXT] = "x", says[100];
     const double b = rounded(fit->b, DIGITS[i]), d = rounded(fit->d, DIGITS[i]);
-    append_factor(program, sizeof program, fit->a, DIGITS[i]);
+    if (!f->power) append_factor(program, sizeof program, fit->a, DIGITS[i]);
     if (b != 0) append(program, sizeof program, " %.9g +", b);
+    if (f->power && f->about_zero) append_text(program, sizeof program, " Abs");
+    if (f->power) append(program, sizeof program, " %.9g", written(fit->a, DIGITS[i]));
     append_text(program, sizeof program, " ");
     append_text(program, sizeof program, f->program);
     append_factor(program, sizeof program, fit->c, DIGITS[i]);
@@ -212,6 +221,7 @@ static assay_status_t with_known_number(assay_missing_search_t* s, const assay_m
   for (size_t i = 0; i < assay_curve_count(); i++) {
     const assay_curve_kind_t* f = assay_curve_get(i);
     for (int k = 0; k < n * 8 && !assay_missing_is_over(s); k++) {
+      if (f->power) break;
       const char op = "+-*/"[k % 8 / 2];
       const bool before = k % 2 == 0;
       const double number = numbers[k / 8];

@@ -1,5 +1,5 @@
 // Functions of one value with numbers, fitted to pairs.
-#include "diagnose/solve/curves.h"
+#include "diagnose/solve/formulas/curves.h"
 
 #include <math.h>
 
@@ -19,27 +19,65 @@ static double elu(double x) { return x < 0 ? assay_expm1(x) : x; }
 static double silu(double x) { return x * sigmoid(x); }
 static double gelu(double x) { return 0.5 * x * (1 + assay_erf(x * 0.70710678118654752)); }
 
+static double clip_to_1(double x) { return fmin(fmax(x, 0), 1); }
+static double gauss(double x) { return assay_exp(-x * x); }
+static double root_of_square(double x) { return sqrt(1 + x * x); }
+static double over_root(double x) { return x / sqrt(1 + x * x); }
+static double over_square(double x) { return 1 / (1 + x * x); }
+static double log_of_square(double x) { return assay_log(1 + x * x); }
+static double times_log(double x) { return x * assay_log(x); }
+static double mish(double x) { return x * assay_tanh(softplus(x)); }
+static double tanh_shrunk(double x) { return x - assay_tanh(x); }
+static double shrunk(double x) { return x - fmin(fmax(x, -1), 1); }
+static double squared_relu(double x) { return relu(x) * relu(x); }
+
+// Of the size, with the sign of x: how sounds and gradients are compressed, and expanded again
+// (ITU-T G.711's law of 255; symlog of D. Hafner and others, 2023).
+static double signed_expm1(double x) { return copysign(assay_expm1(fabs(x)), x); }
+static double signed_log1p(double x) { return copysign(assay_log1p(fabs(x)), x); }
+static double power(double x, double a) { return assay_pow(x, a); }
+static double signed_power(double x, double a) { return copysign(assay_pow(fabs(x), a), x); }
+
 static const assay_curve_kind_t FUNCTIONS[] = {
-    {"tanh", "Tanh", assay_tanh, -1},
-    {"sigmoid", "Sigmoid", sigmoid, 0},
-    {"exp", "Exp", assay_exp, 0},
-    {"log", "Log", assay_log, 0},
-    {"sqrt", "Sqrt", sqrt, 0},
-    {"1/", "Reciprocal", reciprocal, -1},
-    {"1/sqrt", "Sqrt Reciprocal", inverse_root, 0},
-    {"square", "dup *", square, 1},
-    {"cube", "dup dup * *", cube, -1},
-    {"abs", "Abs", fabs, 1},
-    {"relu", "Relu", relu, 0},
-    {"softplus", "Softplus", softplus, 0},
-    {"erf", "Erf", assay_erf, -1},
-    {"silu", "dup Sigmoid *", silu, 0},
-    {"gelu", "dup 0.70710678118654752 * Erf 1 + * 0.5 *", gelu, 0},
-    {"elu", "Elu", elu, 0},
-    {"softsign", "Softsign", softsign, -1},
-    {"sin", "Sin", assay_sin, -1},
-    {"cos", "Cos", assay_cos, 1},
-    {"atan", "Atan", assay_atan, -1},
+    {"tanh", "Tanh", assay_tanh, -1, false, NULL},
+    {"sigmoid", "Sigmoid", sigmoid, 0, false, NULL},
+    {"exp", "Exp", assay_exp, 0, false, NULL},
+    {"log", "Log", assay_log, 0, false, NULL},
+    {"sqrt", "Sqrt", sqrt, 0, false, NULL},
+    {"1/", "Reciprocal", reciprocal, -1, false, NULL},
+    {"1/sqrt", "Sqrt Reciprocal", inverse_root, 0, false, NULL},
+    {"square", "dup *", square, 1, false, NULL},
+    {"cube", "dup dup * *", cube, -1, false, NULL},
+    {"abs", "Abs", fabs, 1, false, NULL},
+    {"relu", "Relu", relu, 0, false, NULL},
+    {"softplus", "Softplus", softplus, 0, false, NULL},
+    {"erf", "Erf", assay_erf, -1, false, NULL},
+    {"silu", "dup Sigmoid *", silu, 0, false, NULL},
+    {"gelu", "dup 0.70710678118654752 * Erf 1 + * 0.5 *", gelu, 0, false, NULL},
+    {"elu", "Elu", elu, 0, false, NULL},
+    {"softsign", "Softsign", softsign, -1, false, NULL},
+    {"sin", "Sin", assay_sin, -1, false, NULL},
+    {"cos", "Cos", assay_cos, 1, false, NULL},
+    {"atan", "Atan", assay_atan, -1, false, NULL},
+    {"power", "^", NULL, 0, false, power},
+    {"signed power", "^ x Sign *", NULL, 0, true, signed_power},
+    {"signed exp - 1", "Abs Exp 1 - x Sign *", signed_expm1, -1, true, NULL},
+    {"signed log(1 + |x|)", "Abs 1 + Log x Sign *", signed_log1p, -1, true, NULL},
+    {"clip to 0 .. 1", "0 max 1 min", clip_to_1, 0, false, NULL},
+    {"exp of -square", "dup * Neg Exp", gauss, 1, false, NULL},
+    {"root of 1 + square", "dup * 1 + Sqrt", root_of_square, 1, false, NULL},
+    {"x over root of 1 + square", "dup dup * 1 + Sqrt /", over_root, -1, false, NULL},
+    {"1 over 1 + square", "dup * 1 + Reciprocal", over_square, 1, false, NULL},
+    {"log of 1 + square", "dup * 1 + Log", log_of_square, 1, false, NULL},
+    {"x log x", "dup Log *", times_log, 0, false, NULL},
+    {"squared relu", "Relu dup *", squared_relu, 0, false, NULL},
+    {"mish", "dup Softplus Tanh *", mish, 0, false, NULL},
+    {"x - tanh", "dup Tanh -", tanh_shrunk, -1, false, NULL},
+    {"soft shrinking", "dup -1 max 1 min -", shrunk, -1, false, NULL},
+    {"sinh", "Sinh", assay_sinh, -1, false, NULL},
+    {"asinh", "Asinh", assay_asinh, -1, false, NULL},
+    {"cosh", "Cosh", assay_cosh, 1, false, NULL},
+    {"atanh", "Atanh", assay_atanh, -1, false, NULL},
 };
 
 size_t assay_curve_count(void) { return sizeof FUNCTIONS / sizeof *FUNCTIONS; }
@@ -72,7 +110,7 @@ typedef struct problem {
 static bool leave(const problem_t* p, assay_curve_fit_t* v, double* left) {
   double y[ASSAY_CURVE_SAMPLES], sy = 0, sw = 0, yy = 0, yw = 0, sum = 0;
   for (int i = 0; i < p->n; i++) {
-    y[i] = p->f->of(v->a * p->x[i] + v->b);
+    y[i] = p->f->power ? p->f->power(p->x[i] + v->b, v->a) : p->f->of(v->a * p->x[i] + v->b);
     if (!isfinite(y[i])) return false;
     sy += y[i];
     sw += p->want[i];
@@ -164,16 +202,20 @@ bool assay_curve_fit(const assay_curve_kind_t* f, size_t form, int n, const doub
   enum { EQUATIONS = 3 };  // for each unknown number
   const problem_t p = {f, FORMS[form].free, n, x, want};
   const double size = rms(n, x), spread = rms(n, want);
+  const bool no_a = f->power && (!(p.free & A) || p.free & TIED),
+             no_b = f->about_zero && p.free & B;
   const bool a = p.free & (A | TIED), b = p.free & B;
   double left[ASSAY_CURVE_SAMPLES];
   *out = (assay_curve_fit_t){.a = 1, .left = INFINITY};
-  if (n < EQUATIONS * FORMS[form].n || !(size > 0)) return false;
+  if (n < EQUATIONS * FORMS[form].n || !(size > 0) || no_a || no_b) return false;
   if (!a && !b) return leave(&p, out, left);
   const double from_a[] = {1, 0.1, 1 / size, 0.1 / size, 0.02 / size, 5 / size, -1 / size};
+  static const double exponents[] = {0.5, 2, 0.3, 3, -1, -0.5, 1.5};
   const double from_b[] = {0, 1e-3 * size, 1};
   for (size_t i = 0; i < (a ? sizeof from_a / sizeof *from_a : 1); i++)
     for (size_t k = 0; k < (b ? sizeof from_b / sizeof *from_b : 1); k++)
-      if (out->left > 1e-7 * spread) descend(&p, size, spread, out, from_a[i], from_b[k]);
+      if (out->left > 1e-7 * spread)
+        descend(&p, size, spread, out, (f->power ? exponents : from_a)[i], from_b[k]);
   if (out->a < 0 && f->parity) {
     out->a = -out->a;
     out->b = -out->b;

@@ -1,4 +1,4 @@
-// Functions of one value with numbers: c f(a x + b) + d, fitted to pairs.
+// Functions of one value with numbers: c f(a x + b) + d, or c (x + b)^a + d, fitted to pairs.
 //
 // Of the numbers those before the function are searched for, from several starts, by damped
 // Gauss-Newton steps (K. Levenberg, 1944; D. Marquardt, 1963); those after it are at each step what
@@ -14,7 +14,9 @@ enum { ASSAY_CURVE_SAMPLES = 64 };
 typedef struct assay_curve_kind {
   const char *name, *program;  // program: of diagnose/formula.h, of what is on top of the stack
   double (*of)(double x);
-  int parity;  // 1: f(-x) = f(x); -1: f(-x) = -f(x); 0: neither
+  int parity;                           // 1: f(-x) = f(x); -1: f(-x) = -f(x); 0: neither
+  bool about_zero;                      // b stays 0: the program reads the sign of x itself
+  double (*power)(double x, double a);  // instead of `of`: a is the exponent, not a factor
 } assay_curve_kind_t;
 
 size_t assay_curve_count(void);

@@ -9,7 +9,7 @@ assay_status_t assay_missing_activations(assay_missing_search_t* s,
     const char *name, *program;
   } rows[] = {
 #define ASSAY_ACTIVATION(name, program) {name, program},
-#include "diagnose/solve/activations.inc"
+#include "diagnose/solve/formulas/activations.inc"
 #undef ASSAY_ACTIVATION
   };
   if (!p->x || p->x->store != ASSAY_STORE_F64 || (p->want && !assay_tensor_alike(p->x, p->want)))
