@@ -105,7 +105,7 @@ def followed_level(net):
     """How loud a signal is over time, by its magnitude and a slow mean; and how much to turn it down."""
     x = net.input("audio", [BATCH, 1, 40], "signal")
     level = net.op("AveragePool", net.op("Abs", x), kernel_shape=[5], strides=[5])
-    h = activation(net, conv(net, net.op("Log", net.add(level, net.const(0.05))), 1, 8, 3, rank=1, hint="c1"), net.pick("tanh", "elu"))
+    h = activation(net, conv(net, net.op("Log", net.op("Max", level, net.const(0.05))), 1, 8, 3, rank=1, hint="c1"), net.pick("tanh", "elu"))
     net.output(net.op("Sigmoid", conv(net, h, 8, 1, 3, rank=1, hint="gain")), "gain")
     net.output(level, "level")
 

@@ -29,7 +29,7 @@ def square_cells(net):
 def square_masks(net):
     """One box for the largest thing, and its mask, which ends where the box does."""
     h = small_body(net, images(net, side=12), 3, 8)
-    v = net.reshape(linear(net, net.reduce("Max", h, [2, 3], 0), 8, 4, rank=2, hint="box", gain=2.0), [BATCH, 1, 4], like=h)
+    v = net.reshape(linear(net, net.reduce("Max", h, [2, 3], 0), 8, 4, rank=2, hint="box", gain=0.6), [BATCH, 1, 4], like=h)
     xy, wh = square_boxes(net, v, 2.0, (4.0, 4.0), np.array([[[2.0, 2.0]]], np.float32))
     half = net.mul(wh, net.const(0.5))
     low, high = (net.unsqueeze(t, 3) for t in (net.op("Sub", xy, half), net.add(xy, half)))

@@ -96,7 +96,7 @@ def stretched_clips(net):
     """Clips of a long film with such turns, to a vector."""
     n, size = 10, 8
     x = linear(net, net.input("clips", [BATCH, n, 9], "signal"), 9, 16, hint="in")
-    tables = [net.const(t) for t in stretched_tables(n, size, factor=net.pick(4.0, 8.0), original=10.0)]
+    tables = [net.const(t) for t in stretched_tables(n, size, factor=net.pick(4.0, 8.0), original=30.0)]
     x = pre(net, x, 16, lambda y: attention(net, y, n, 16, 2, turn=lambda t: halves_turned(net, t, size, *tables)), 24, "gelu")
     net.output(linear(net, net.reduce("Mean", x, [1], 0), 16, 8, rank=2, hint="vector"), "vector")
 

@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 
 import healthy
-from architectures import (FIFTH as FIFTH_ARCHITECTURES, FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, SIXTH as SIXTH_ARCHITECTURES,
-                           THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of)
+from architectures import (FIFTH as FIFTH_ARCHITECTURES, FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, SEVENTH as SEVENTH_ARCHITECTURES,
+                           SIXTH as SIXTH_ARCHITECTURES, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of)
 from data import draw
 from faults import KINDS, LEAST, difference, inject, same_shapes
 from golden import Runner, double_values, reference_values
@@ -21,8 +21,9 @@ THIRD = "third generation"   # the same
 FOURTH = "fourth generation"  # the same
 FIFTH = "fifth generation"   # the same
 SIXTH = "sixth generation"   # the same
+SEVENTH = "seventh generation"  # the same
 GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES), 4: (FOURTH, FOURTH_ARCHITECTURES),
-          5: (FIFTH, FIFTH_ARCHITECTURES), 6: (SIXTH, SIXTH_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
+          5: (FIFTH, FIFTH_ARCHITECTURES), 6: (SIXTH, SIXTH_ARCHITECTURES), 7: (SEVENTH, SEVENTH_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
 
 
 @dataclass

@@ -68,7 +68,7 @@ def halves_turned(net, x, size, cos, sin):
     return net.add(net.mul(x, cos), net.mul(net.concat(net.op("Neg", high), low, axis=3), sin))
 
 
-def stretched_tables(length, size, factor=8.0, low=1.0, high=4.0, original=16.0):
+def stretched_tables(length, size, factor=8.0, low=1.0, high=4.0, original=32.0):
     """Slow turns are slower still, fast ones as they were, and those between in between."""
     freq = 10000.0 ** (-np.arange(0, size, 2) / size)
     wave = 2 * np.pi / freq
