@@ -125,6 +125,9 @@ def pre(net, x, dim, mixer, inner=None, act="gelu", norm=None, hint="block"):
 # ---- states over time ----
 
 def step_of(net, x, t):
+    """[B, steps, d] to the step's [B, d]: by its number where exporters do so, else cut out."""
+    if net.style.shapes == "chain":
+        return net.op("Gather", x, net.const(t, np.int64), axis=1)
     return net.squeeze(net.slice(x, 1, t, t + 1), 1)
 
 
