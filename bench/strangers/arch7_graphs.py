@@ -179,11 +179,15 @@ def support_values(net):
     h = two_layers(net, x, 12, 20, 16, net.pick("relu", "elu"), hint="body")
     share = net.softmax(linear(net, h, 16, 11, rank=2, hint="value", gain=2.0), 2)
     v = net.op("MatMul", share, net.const(np.arange(-5.0, 6.0).reshape(11, 1)))
-    e = net.pick(0.01, 0.02)
+    net.output(root_undone(net, v, net.pick(0.01, 0.02)), "value")
+    net.output(net.softmax(linear(net, h, 16, 6, rank=2, hint="policy"), 2), "policy")
+
+
+def root_undone(net, v, e):
+    """From the scale on which values are learned to that of the game."""
     root = net.op("Sqrt", net.add(net.mul(net.add(net.op("Abs", v), net.const(1 + e)), net.const(4 * e)), net.const(1.0)))
     root = net.op("Div", net.op("Sub", root, net.const(1.0)), net.const(2 * e))
-    net.output(net.mul(net.op("Sign", v), net.op("Sub", net.mul(root, root), net.const(1.0))), "value")
-    net.output(net.softmax(linear(net, h, 16, 6, rank=2, hint="policy"), 2), "policy")
+    return net.mul(net.op("Sign", v), net.op("Sub", net.mul(root, root), net.const(1.0)))
 
 
 def support_rewards(net):

@@ -31,7 +31,7 @@ def square_masks(net):
     h = small_body(net, images(net, side=12), 3, 8)
     v = net.reshape(linear(net, net.reduce("Max", h, [2, 3], 0), 8, 4, rank=2, hint="box", gain=0.6), [BATCH, 1, 4], like=h)
     xy, wh = square_boxes(net, v, 2.0, (4.0, 4.0), np.array([[[2.0, 2.0]]], np.float32))
-    half = net.mul(wh, net.const(0.5))
+    half = net.add(net.mul(wh, net.const(0.5)), net.const(0.8))
     low, high = (net.unsqueeze(t, 3) for t in (net.op("Sub", xy, half), net.add(xy, half)))
     x = net.const(np.stack(np.meshgrid(np.arange(6), np.arange(6), indexing="xy")).reshape(1, 1, 2, 36) + 0.5)
     inside = net.op("And", net.op("Greater", x, low), net.op("Less", x, high))
@@ -59,21 +59,25 @@ def hand_anchors(net):
     net.output(net.op("Sigmoid", linear(net, h, 20, 1, rank=2, hint="left", gain=2.0)), "left")
 
 
-def quarter_joints(net):
-    """The hottest pixel for each joint, and a quarter towards the hotter neighbour."""
-    side = 6
-    heat = conv(net, small_body(net, images(net, side=12), 3, 8), 8, 3, 1, hint="heat", gain=2.0)
-    flat = net.reshape(heat, [BATCH, 3, side * side], like=heat)
+def quarter_places(net, heat, count, side):
+    """[B, count, side, side] to columns and rows of the hottest pixels, each with a quarter towards the hotter neighbour."""
+    flat = net.reshape(heat, [BATCH, count, side * side], like=heat)
     best = net.op("ArgMax", flat, axis=2, keepdims=1)
     out = []
     for axis, pads in ((3, [0, 0, 0, 1, 0, 0, 0, 1]), (2, [0, 0, 1, 0, 0, 0, 1, 0])):
         wide = net.pad(heat, pads, mode="edge")
         gap = net.op("Sub", net.slice(wide, axis, 2, side + 2), net.slice(wide, axis, 0, side))
-        gap = net.op("GatherElements", net.reshape(gap, [BATCH, 3, side * side], like=heat), best, axis=2)
+        gap = net.op("GatherElements", net.reshape(gap, [BATCH, count, side * side], like=heat), best, axis=2)
         place = np.arange(side * side) % side if axis == 3 else np.arange(side * side) // side
         at = net.op("Gather", net.const(place.astype(np.float32)), best, axis=0)
         out.append(net.add(at, net.mul(net.op("Sign", gap), net.const(0.25))))
-    net.output(net.concat(*out, axis=2), "joints")
+    return net.concat(*out, axis=2)
+
+
+def quarter_joints(net):
+    """The hottest pixel for each joint, and a quarter towards the hotter neighbour."""
+    heat = conv(net, small_body(net, images(net, side=12), 3, 8), 8, 3, 1, hint="heat", gain=2.0)
+    net.output(quarter_places(net, heat, 3, 6), "joints")
     net.output(heat, "heat")
 
 
@@ -148,15 +152,19 @@ def offset_reader(net):
     """Questions that read a map at places which they choose, in cells of it, and weigh what they read."""
     n, points, h, w = 4, 3, 4, 6
     value = conv(net, net.input("map", [BATCH, 6, h, w], "image"), 6, 8, 1, hint="value")
-    q = net.input("queries", [BATCH, n, 10], "features")
+    y = read_at_offsets(net, value, net.input("queries", [BATCH, n, 10], "features"), n, points, h, w)
+    net.output(linear(net, y, 8, 5, hint="out"), "answers")
+
+
+def read_at_offsets(net, value, q, n, points, h, w):
+    """[B, n, 8] of what questions of ten numbers read of a map of eight."""
     start = net.op("Sigmoid", linear(net, q, 10, 2, hint="reference"))
     steps = net.reshape(linear(net, q, 10, 2 * points, hint="offsets", gain=1.5), [BATCH, n, points, 2], like=q)
     place = net.add(net.unsqueeze(start, 2), net.op("Div", steps, net.const(np.array([w, h], np.float32))))
     grid = net.op("Sub", net.mul(place, net.const(2.0)), net.const(1.0))
     read = net.op("GridSample", value, grid, mode="linear" if net.opset >= 20 else "bilinear", padding_mode="zeros", align_corners=0)
     share = net.softmax(linear(net, q, 10, points, hint="weights"), 3)
-    y = net.transpose(net.reduce("Sum", net.mul(read, net.unsqueeze(share, 1)), [3], 0), 0, 2, 1)
-    net.output(linear(net, y, 8, 5, hint="out"), "answers")
+    return net.transpose(net.reduce("Sum", net.mul(read, net.unsqueeze(share, 1)), [3], 0), 0, 2, 1)
 
 
 def relative_planes(net):
@@ -167,12 +175,10 @@ def relative_planes(net):
     net.output(net.reshape(net.transpose(linear(net, x, 12, 4, hint="mask"), 0, 2, 1), [BATCH, 4, 4, 4], like=x), "masks")
 
 
-def window_pictures(net):
-    """Attention within windows, which are cut out and put back."""
-    n, ws, count = 8, 3, 2
+def in_windows(net, x, n, ws, count, hint="swin"):
+    """[B, side, side, n]: attention within windows, which are cut out and put back."""
     side = ws * count
-    x = net.transpose(conv(net, images(net, side=12), 3, n, 2, stride=2, pads=[0] * 4, hint="patch"), 0, 2, 3, 1)
-    with net.scope("swin"):
+    with net.scope(hint):
         y = layer_norm(net, x, n, hint="norm1")
         y = net.transpose(net.reshape(y, [BATCH, count, ws, count, ws, n], like=x), 0, 1, 3, 2, 4, 5)
         y = net.op("Reshape", y, net.ints(-1, ws * ws, n))
@@ -180,8 +186,14 @@ def window_pictures(net):
         y = net.op("Reshape", net.transpose(attend(net, q, k, v, n // 2), 0, 2, 1, 3), net.ints(-1, ws * ws, n))
         y = net.reshape(linear(net, y, n, n, hint="proj"), [BATCH, count, count, ws, ws, n], like=x)
         y = net.reshape(net.transpose(y, 0, 1, 3, 2, 4, 5), [BATCH, side, side, n], like=x)
-        x = net.add(x, y)
-    x = net.transpose(x, 0, 3, 1, 2)
+        return net.add(x, y)
+
+
+def window_pictures(net):
+    """A picture in windows, and a field of what is where."""
+    n = 8
+    x = net.transpose(conv(net, images(net, side=12), 3, n, 2, stride=2, pads=[0] * 4, hint="patch"), 0, 2, 3, 1)
+    x = net.transpose(in_windows(net, x, n, 3, 2), 0, 3, 1, 2)
     net.output(conv(net, activation(net, conv(net, x, n, 8, 3, hint="c1"), "relu"), 8, 3, 1, hint="out"), "field")
 
 

@@ -33,6 +33,7 @@ import arch6_sequence
 import arch6_tables
 import arch6_vision
 import arch7_audio
+import arch7_further
 import arch7_graphs
 import arch7_places
 import arch7_sequence
@@ -52,7 +53,7 @@ HELPERS = {"embed", "positions", "time_first", "padding_mask", "scatter_add", "s
            "slopes", "brightness", "power_mean", "lit", "wide_images", "cell_places", "corners_within", "priors_of", "decoded", "regions_at", "sample", "depth_head",
            "words", "next_word", "coupled_layer", "hard_layer", "with_weight", "log_bands", "value_and_advantage", "atoms", "pair_energy", "kernel_between",
            "process", "stumps", "weighed_counts", "parts_and_back", "accumulated", "noise_body", "square_boxes", "written", "classes_of_pitch", "changes_of", "links",
-           "even_both_ways", "oblivious", "bent", "ordered", "reversible"}
+           "even_both_ways", "oblivious", "bent", "ordered", "reversible", "quarter_places", "in_windows", "read_at_offsets", "root_undone"}
 # Whole architectures and kinds of faults are held out, chosen by a hash. When the held-out column has been used to tune anything,
 # draw a new one: another word here.
 SPLIT = "second"
@@ -68,11 +69,11 @@ THIRD = _functions(arch3_vision, arch3_sequence, arch3_audio, arch3_other, arch3
 FOURTH = _functions(arch4_vision, arch4_detection, arch4_sequence, arch4_audio, arch4_tables)
 FIFTH = _functions(arch5_vision, arch5_detection, arch5_sequence, arch5_audio, arch5_tables)
 SIXTH = _functions(arch6_vision, arch6_places, arch6_sequence, arch6_audio, arch6_bodies, arch6_tables)
-SEVENTH = _functions(arch7_vision, arch7_places, arch7_sequence, arch7_audio, arch7_graphs, arch7_tables)
+SEVENTH = _functions(arch7_vision, arch7_places, arch7_sequence, arch7_audio, arch7_graphs, arch7_tables, arch7_further)
 ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH}
 # What an operator needs of the operator set.
 LEAST = {"transformer_net": 16, "relative_bert": 13, "roi_heads": 16, "deform_net": 16, "hyena": 17, "sage": 18, "warp_net": 16, "deskew": 16,
-         "flow_pyramid": 16, "seen_from_above": 16, "frame_between": 16, "registered_scans": 16, "sampled_places": 16, "offset_reader": 16}
+         "flow_pyramid": 16, "seen_from_above": 16, "frame_between": 16, "registered_scans": 16, "sampled_places": 16, "offset_reader": 16, "offset_field": 16}
 # Networks that only one framework's users write.
 ONLY = {"keras_lstm": ("tf2onnx", "keras2onnx"), "memory": ("torch", "torch17", "dynamo", "unnamed"),
         "flow_warp": ("torch", "torch_old", "paddle", "unnamed")}
@@ -88,7 +89,7 @@ TABLES = {"dlrm", "deep_fm", "two_towers", "tabular", "flow", "n_beats", "autoen
           "packed_router", "byte_columns", "levels_of_gait",
           "hand_anchors", "binned_gaze", "turned_relations", "support_values", "support_rewards", "noisy_values", "pair_machine", "pair_ratings",
           "crossed_columns", "crossed_shops", "oblivious_credit", "oblivious_prices", "seen_words", "seen_signs", "bent_columns", "bent_alarm",
-          "power_kernel", "power_wine", "ordered_ages", "ordered_grades", "hidden_causes"}
+          "power_kernel", "power_wine", "ordered_ages", "ordered_grades", "hidden_causes", "turned_friends", "rooted_stakes", "weighed_offers", "median_sensors"}
 FIXED = {"flow_warp", "gcn", "dgcnn", "memory", "roi_heads", "sage", "pooled_regions", "kept_boxes", "second_stage",
          "level_regions", "region_masks"}  # no batch
 

@@ -188,6 +188,30 @@ def fast_functions(model, rng):
     return done(model, s)
 
 
+def fake_quantized(quantized, rng):
+    """What training saw of a quantized model: products with inverse scales, roundings and limits, as torch computes them, where pairs of quantizers stand."""
+    s = copy(quantized)
+    for n in list(s.nodes("QuantizeLinear")):
+        readers, scale = s.consumers(n.output[0]), s.const(n.input[1])
+        zero = s.const(n.input[2]) if len(n.input) > 2 and n.input[2] else None
+        if s.const(n.input[0]) is not None or scale is None or scale.size != 1 or zero is None or {r.op_type for r in readers} != {"DequantizeLinear"}:
+            continue
+        ends = [s.constant(f32(v), "end") for v in (np.iinfo(zero.dtype).min, np.iinfo(zero.dtype).max)]
+        inverse, step, middle = (s.constant(f32(v), "number") for v in (f32(1) / scale.item(), scale.item(), zero.item()))
+        out = readers[0].output[0]
+        if any(s.is_output(r.output[0]) for r in readers[1:]):
+            continue
+        for r in readers:
+            for reader in s.consumers(r.output[0]):
+                for i, x in enumerate(reader.input):
+                    if x == r.output[0]:
+                        reader.input[i] = out
+            s.graph.node.remove(r)
+        n.output[0] = out
+        replaced(s, n, [("Mul", [".", inverse], {}), ("Add", [0, middle], {}), ("Round", [1], {}), ("Clip", [2, *ends], {}), ("Sub", [3, middle], {}), ("Mul", [4, step], {})])
+    return done(quantized, s)
+
+
 GOLDEN = {"winograd": winograd_sums, "brain products": lambda m, rng: products_in(m, rng, False), "half products": lambda m, rng: products_in(m, rng, True),
           "half sums": half_sums, "three brains": three_brain_products, "all brain": lambda m, rng: all_in(m, rng, False), "all half": lambda m, rng: all_in(m, rng, True),
           "brain weights": lambda m, rng: weights_in(m, rng, False), "half weights": lambda m, rng: weights_in(m, rng, True), "double sums": double_sums,

@@ -4,7 +4,6 @@ import forms4
 import forms5
 import forms6
 import healthy7
-from forms5_layers import quantizers_written_out
 from variants import (METHODS, TYPES, fused_offline, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_in_style, quantize_integers,
                       quantize_some, quantize_to_sixteen, quantize_to_sixteen_unsigned, to_half, to_mixed)
 
@@ -263,7 +262,8 @@ def variant(model, number, rng, assay, of=1):
         golden = {"tf32": forms4.in_tf32, **forms6.GOLDEN, **healthy7.GOLDEN}.get(made)
         if made == "fake quantization":  # golden is what training saw: quantizers as divisions, roundings and limits
             given = quantize(model, rng, model.opset >= 13, types="S8S8")
-            return given and (kind, given, quantizers_written_out(given, rng), options, inner)
+            seen = given and healthy7.fake_quantized(given, rng)
+            return seen and (kind, given, seen, options, inner)
         given = golden(model, rng) if golden else make(model, made, rng, assay)
     except Exception:  # noqa: BLE001: the converter or the quantizer cannot
         return None

@@ -6,6 +6,7 @@ import forms7
 import forms7_golden
 import forms7_layers
 import forms7_weights
+from forms7_golden import fake_quantized  # noqa: F401: of healthy models
 
 SAME = {**forms7.SAME, **forms7_layers.SAME, **forms7_weights.SAME}
 OTHER, GOLDEN = forms7_weights.OTHER, forms7_golden.GOLDEN

@@ -70,7 +70,7 @@ class Samples(CalibrationDataReader):
 
 # Networks that compute indices in floats, which nobody quantizes.
 FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net", "packed_llm", "neural_codec", "boosted", "even_trees", "sentence_vectors", "padded_in_front", "kept_boxes",
-                 "quarter_joints", "oblivious_credit", "oblivious_prices"}
+                 "quarter_joints", "quarter_marks", "oblivious_credit", "oblivious_prices"}
 METHODS = {"MinMax", "Entropy", "Percentile"}
 TYPES = {"U8S8": (QuantType.QUInt8, QuantType.QInt8), "S8S8": (QuantType.QInt8, QuantType.QInt8), "U8U8": (QuantType.QUInt8, QuantType.QUInt8),
          "S16S8": (QuantType.QInt16, QuantType.QInt8), "U16U8": (QuantType.QUInt16, QuantType.QUInt8)}
