@@ -207,8 +207,8 @@ def noisy_values(net):
 
 
 def rescaled_guidance(net):
-    """Noise with and without a wish: more of what the wish changes, then as large as it was, in part."""
-    x, c = net.input("latent", [BATCH, 4, 6, 6], "image"), net.input("wish", [BATCH, 6], "features")
+    """Noise with and without a prompt: more of what it changes, then as large as it was, in part."""
+    x, c = net.input("latent", [BATCH, 4, 6, 6], "image"), net.input("prompt", [BATCH, 6], "features")
     add = net.unsqueeze(linear(net, c, 6, 4, rank=2, hint="cond"), 2, 3)
 
     w1, w2 = (net.trained((4, 4, 3, 3), 36, 1.3, h) for h in ("conv1.weight", "conv2.weight"))

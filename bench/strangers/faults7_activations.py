@@ -129,7 +129,7 @@ def product_as_sum(s):
     return [node]
 
 
-def least_as_largest(s):
+def minimum_as_maximum(s):
     node = s.pick("ReduceMin")
     if node is None:
         return None
@@ -173,7 +173,7 @@ ROWS = [
     ("magnitude_lost", "torch", "pytorch/pytorch#125135", magnitude_lost),
     ("shrinking_as_growing", "kornia", "kornia/kornia#1030", shrinking_as_growing),
     ("product_as_sum", "glow", "pytorch/glow#4863", product_as_sum),
-    ("least_as_largest", "mace", "XiaoMi/mace#362", least_as_largest),
+    ("minimum_as_maximum", "mace", "XiaoMi/mace#362", minimum_as_maximum),
     ("either_for_both", "mmpretrain", "open-mmlab/mmpretrain#1754", either_for_both),
     ("lengths_over_channels", "ConvNeXt-V2", "facebookresearch/ConvNeXt-V2#86", lengths_over_channels),
     ("pool_power_default", "onnx", "onnx/onnx#1614", pool_power_default),

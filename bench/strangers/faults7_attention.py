@@ -46,7 +46,7 @@ def sections_interleaved(s):
     return s.set_const(node, 1, np.arange(s.const(node.input[1]).size) % 3) if node is not None else None
 
 
-def stretch_ignored(s):
+def slower_turns_ignored(s):
     """Turns as they were learned, before they were made slower."""
     def change(c):
         half = c.shape[1] // 2
@@ -161,7 +161,7 @@ ROWS = [
     ("head_norm_over_all_heads", "vllm-metal", "vllm-project/vllm-metal#691", head_norm_over_all),
     ("window_of_attention_ignored", "optimum", "sonos/tract#2323", window_ignored),
     ("rotary_sections_interleaved", "vllm-gaudi", "vllm-project/vllm-gaudi#1437", sections_interleaved),
-    ("rotary_stretch_ignored", "mlxcel", "lablup/mlxcel#1355", stretch_ignored),
+    ("rotary_slowing_ignored", "mlxcel", "lablup/mlxcel#1355", slower_turns_ignored),
     ("rows_for_columns_of_scores", "segment-anything", "facebookresearch/segment-anything#438", rows_for_columns_of_scores),
     ("windows_not_turned_back", "CMOS", "ByChelsea/CMOS#4", windows_not_turned_back),
     ("steps_by_other_side", "Deformable-DETR", "fundamentalvision/Deformable-DETR#6", steps_by_other_side),
