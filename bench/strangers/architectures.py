@@ -32,12 +32,19 @@ import arch6_places
 import arch6_sequence
 import arch6_tables
 import arch6_vision
+import arch7_audio
+import arch7_further
+import arch7_graphs
+import arch7_places
+import arch7_sequence
+import arch7_tables
+import arch7_vision
 import arch_other
 import arch_sequence
 import arch_vision
 from data import draw
 from net import Net
-from styles import FIFTH as FIFTH_STYLES, FOURTH as FOURTH_STYLES, LATER, SIXTH as SIXTH_STYLES, STYLES, THIRD as THIRD_STYLES
+from styles import FIFTH as FIFTH_STYLES, FOURTH as FOURTH_STYLES, LATER, SEVENTH as SEVENTH_STYLES, SIXTH as SIXTH_STYLES, STYLES, THIRD as THIRD_STYLES
 
 ort.set_default_logger_severity(4)
 HELPERS = {"embed", "positions", "time_first", "padding_mask", "scatter_add", "standardized", "pixels", "channel_shuffle", "pixel_norm", "squash",
@@ -45,7 +52,8 @@ HELPERS = {"embed", "positions", "time_first", "padding_mask", "scatter_add", "s
            "mel_bank", "mel_bands", "wrapped", "windowed_basis", "gated_residual", "unit", "cross", "cells", "rows", "joined", "spectrum", "decibels", "standard", "units", "places", "powers",
            "slopes", "brightness", "power_mean", "lit", "wide_images", "cell_places", "corners_within", "priors_of", "decoded", "regions_at", "sample", "depth_head",
            "words", "next_word", "coupled_layer", "hard_layer", "with_weight", "log_bands", "value_and_advantage", "atoms", "pair_energy", "kernel_between",
-           "process", "stumps", "weighed_counts", "parts_and_back", "accumulated", "noise_body"}
+           "process", "stumps", "weighed_counts", "parts_and_back", "accumulated", "noise_body", "square_boxes", "written", "classes_of_pitch", "changes_of", "links",
+           "even_both_ways", "oblivious", "bent", "ordered", "reversible", "quarter_places", "in_windows", "read_at_offsets", "root_undone"}
 # Whole architectures and kinds of faults are held out, chosen by a hash. When the held-out column has been used to tune anything,
 # draw a new one: another word here.
 SPLIT = "second"
@@ -61,10 +69,11 @@ THIRD = _functions(arch3_vision, arch3_sequence, arch3_audio, arch3_other, arch3
 FOURTH = _functions(arch4_vision, arch4_detection, arch4_sequence, arch4_audio, arch4_tables)
 FIFTH = _functions(arch5_vision, arch5_detection, arch5_sequence, arch5_audio, arch5_tables)
 SIXTH = _functions(arch6_vision, arch6_places, arch6_sequence, arch6_audio, arch6_bodies, arch6_tables)
-ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH}
+SEVENTH = _functions(arch7_vision, arch7_places, arch7_sequence, arch7_audio, arch7_graphs, arch7_tables, arch7_further)
+ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH}
 # What an operator needs of the operator set.
 LEAST = {"transformer_net": 16, "relative_bert": 13, "roi_heads": 16, "deform_net": 16, "hyena": 17, "sage": 18, "warp_net": 16, "deskew": 16,
-         "flow_pyramid": 16, "seen_from_above": 16, "frame_between": 16, "registered_scans": 16, "sampled_places": 16}
+         "flow_pyramid": 16, "seen_from_above": 16, "frame_between": 16, "registered_scans": 16, "sampled_places": 16, "offset_reader": 16, "offset_field": 16}
 # Networks that only one framework's users write.
 ONLY = {"keras_lstm": ("tf2onnx", "keras2onnx"), "memory": ("torch", "torch17", "dynamo", "unnamed"),
         "flow_warp": ("torch", "torch_old", "paddle", "unnamed")}
@@ -77,13 +86,16 @@ TABLES = {"dlrm", "deep_fm", "two_towers", "tabular", "flow", "n_beats", "autoen
           "nearest_centres",
           "dueling_values", "bounded_actions", "bell_process", "rough_process", "counted_claims", "boosted_counts", "boosted_stages", "weighed_terms",
           "term_topics", "whitened_codes", "whitened_alarm", "step_back", "noised_plan", "straight_path", "path_policy", "bell_edges", "adapted_labels",
-          "packed_router", "byte_columns", "levels_of_gait"}
+          "packed_router", "byte_columns", "levels_of_gait",
+          "hand_anchors", "binned_gaze", "turned_relations", "support_values", "support_rewards", "noisy_values", "pair_machine", "pair_ratings",
+          "crossed_columns", "crossed_shops", "oblivious_credit", "oblivious_prices", "seen_words", "seen_signs", "bent_columns", "bent_alarm",
+          "power_kernel", "power_wine", "ordered_ages", "ordered_grades", "hidden_causes", "turned_friends", "rooted_stakes", "weighed_offers", "median_sensors"}
 FIXED = {"flow_warp", "gcn", "dgcnn", "memory", "roi_heads", "sage", "pooled_regions", "kept_boxes", "second_stage",
          "level_regions", "region_masks"}  # no batch
 
 
 def generation(architecture):
-    return next(g for g, names in ((1, FIRST), (2, SECOND), (3, THIRD), (4, FOURTH), (5, FIFTH), (6, SIXTH)) if architecture in names)
+    return next(g for g, names in ((1, FIRST), (2, SECOND), (3, THIRD), (4, FOURTH), (5, FIFTH), (6, SIXTH), (7, SEVENTH)) if architecture in names)
 
 
 def held_out(name):
@@ -137,7 +149,7 @@ def build(name, seed, style=None, batch=None):
     rng = np.random.default_rng(seed_of(name, seed))
     rows = {**STYLES, **(LATER if generation(name) > 1 else {}), **(THIRD_STYLES if generation(name) > 2 else {}),
             **(FOURTH_STYLES if generation(name) > 3 else {}), **(FIFTH_STYLES if generation(name) > 4 else {}),
-            **(SIXTH_STYLES if generation(name) > 5 else {})}
+            **(SIXTH_STYLES if generation(name) > 5 else {}), **(SEVENTH_STYLES if generation(name) > 6 else {})}
     styles = [s for s in ONLY.get(name, rows) if max(rows[s].opsets) >= LEAST.get(name, 0)]
     style = style or styles[int(rng.integers(len(styles)))]
     opsets = [o for o in rows[style].opsets if o >= LEAST.get(name, 0)]

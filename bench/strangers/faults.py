@@ -41,6 +41,13 @@ import faults6_structure
 import faults6_tables
 import faults6_waves
 import faults6_weights
+import faults7_activations
+import faults7_attention
+import faults7_graphs
+import faults7_places
+import faults7_recurrent
+import faults7_tables
+import faults7_vision
 import faults_attention
 import faults_attributes
 import faults_constants
@@ -79,7 +86,8 @@ FOURTH = (faults4_activations, faults4_attention, faults4_boxes, faults4_folding
 FIFTH = (faults5_activations, faults5_attention, faults5_boxes, faults5_quantizers, faults5_recurrent, faults5_structure, faults5_tables, faults5_waves,
          faults5_weights)
 SIXTH = (faults6_activations, faults6_attention, faults6_places, faults6_structure, faults6_tables, faults6_waves, faults6_weights)
-KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD), (4, FOURTH), (5, FIFTH), (6, SIXTH))
+SEVENTH = (faults7_activations, faults7_attention, faults7_graphs, faults7_places, faults7_recurrent, faults7_tables, faults7_vision)
+KINDS = {row[0]: Kind(*row, generation) for generation, modules in ((1, MODULES), (2, LATER), (3, THIRD), (4, FOURTH), (5, FIFTH), (6, SIXTH), (7, SEVENTH))
          for module in modules for row in module.ROWS}
 
 
@@ -140,5 +148,5 @@ if __name__ == "__main__":
     out = sys.stdout
     for k in KINDS.values():
         repository, number = k.source.split("#")
-        group = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"}.get(k.generation, "held out" if k.held_out else "")
+        group = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth", 7: "seventh"}.get(k.generation, "held out" if k.held_out else "")
         out.write(f"{k.name:32} {group:9} {k.exporter:22} https://github.com/{repository}/issues/{number}\n")

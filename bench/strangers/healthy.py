@@ -3,10 +3,11 @@ import forms
 import forms4
 import forms5
 import forms6
+import healthy7
 from variants import (METHODS, TYPES, fused_offline, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_in_style, quantize_integers,
                       quantize_some, quantize_to_sixteen, quantize_to_sixteen_unsigned, to_half, to_mixed)
 
-SAME, OTHER = {**forms.SAME, **forms4.SAME, **forms5.SAME, **forms6.SAME}, {**forms.OTHER, **forms4.OTHER, **forms5.OTHER, **forms6.OTHER}
+SAME, OTHER = {**forms.SAME, **forms4.SAME, **forms5.SAME, **forms6.SAME, **healthy7.SAME}, {**forms.OTHER, **forms4.OTHER, **forms5.OTHER, **forms6.OTHER, **healthy7.OTHER}
 FLOAT_OPERATORS = ("Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "ReduceMean", "Pow", "Sqrt", "Div", "Exp", "Log")
 
 # Name, how the model is made, options of check, whether inner values are given.
@@ -251,14 +252,18 @@ def make(model, made, rng, assay):
 
 def variant(model, number, rng, assay, of=1):
     """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant; of: the generation."""
-    rows = {1: ROWS, 2: LATER, 3: THIRD, 4: FOURTH, 5: FIFTH, 6: SIXTH}[of]
+    rows = {1: ROWS, 2: LATER, 3: THIRD, 4: FOURTH, 5: FIFTH, 6: SIXTH, 7: healthy7.SEVENTH}[of]
     kind, made, options, inner = rows[number % len(rows)]
     if made == "row by row" and model.batch != "N":
         return None
     if made in ("float", "row by row"):
         return kind, model, model, options, inner
     try:
-        golden = {"tf32": forms4.in_tf32, **forms6.GOLDEN}.get(made)
+        golden = {"tf32": forms4.in_tf32, **forms6.GOLDEN, **healthy7.GOLDEN}.get(made)
+        if made == "fake quantization":  # golden is what training saw: quantizers as divisions, roundings and limits
+            given = quantize(model, rng, model.opset >= 13, types="S8S8")
+            seen = given and healthy7.fake_quantized(given, rng)
+            return seen and (kind, given, seen, options, inner)
         given = golden(model, rng) if golden else make(model, made, rng, assay)
     except Exception:  # noqa: BLE001: the converter or the quantizer cannot
         return None
@@ -276,7 +281,7 @@ def alarm(row, report):
     A precision may well be at fault where one was asked for or is typed, and quantization beside the float network: not the export.
     """
     blame, verdict = report.get("blame"), report.get("verdict")
-    low = any(word in row["kind"] for word in ("fp16", "bf16", "TF32", "four decimals", "float network"))
+    low = any(word in row["kind"] for word in ("fp16", "bf16", "TF32", "four decimals", "float network", *healthy7.LOW))
     if verdict == "faithful" or low and blame != "export":
         return ""
     first = (report.get("culprits") or [{}])[0]

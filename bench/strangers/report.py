@@ -6,7 +6,7 @@ import platform
 import subprocess
 
 from architectures import SPLIT
-from cases import COLUMNS, FIFTH, FOURTH, LATER, SIXTH, THIRD
+from cases import COLUMNS, FIFTH, FOURTH, LATER, SEVENTH, SIXTH, THIRD
 from faults import KINDS
 from judge import INNER, OUTPUTS
 
@@ -24,13 +24,13 @@ def machine():
 
 def acceptance(faults):
     held = "held out, first generation"
-    lines = ["| | " + " | ".join((*COLUMNS, held, LATER, THIRD, FOURTH, FIFTH, SIXTH)) + " |", "|---" * (len(COLUMNS) + 7) + "|"]
+    lines = ["| | " + " | ".join((*COLUMNS, held, LATER, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)) + " |", "|---" * (len(COLUMNS) + 8) + "|"]
     for mode, key, text in ((INNER, "first", "golden intermediates: first culprit right"), (INNER, "fixed", "golden intermediates: fix verified"),
                             (OUTPUTS, "three", "golden outputs only: right among three"),
                             (OUTPUTS, "explained", "golden outputs only: right among three, or mended elsewhere"),
                             (OUTPUTS, "fixed", "golden outputs only: fix verified")):
         rows = [{**r, "explained": r.get("three") or r.get("fixed")} for r in faults if r["mode"] == mode]
-        columns = [(c,) for c in COLUMNS] + [COLUMNS[1:], (LATER,), (THIRD,), (FOURTH,), (FIFTH,), (SIXTH,)]
+        columns = [(c,) for c in COLUMNS] + [COLUMNS[1:], (LATER,), (THIRD,), (FOURTH,), (FIFTH,), (SIXTH,), (SEVENTH,)]
         cells = [share([r for r in rows if r["column"] in c], key) for c in columns]
         lines.append(f"| {text} | " + " | ".join(cells) + " |")
     return lines

@@ -54,7 +54,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", type=int, default=0, help="how many faulty models")
     parser.add_argument("--healthy", type=int, default=0, help="how many healthy ones")
-    parser.add_argument("--generation", choices=("1", "2", "3", "4", "5", "6", "both", "all"), default="1",
+    parser.add_argument("--generation", choices=("1", "2", "3", "4", "5", "6", "7", "both", "all"), default="1",
                         help="of kinds and architectures; both: so many of the first and of the second; all: so many of each")
     parser.add_argument("--columns-only", action="store_true", help="figures by column, nothing by kind or architecture of a fault")
     parser.add_argument("--case", help="only this one, with all that is said")
@@ -72,7 +72,7 @@ def main():
     rows = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     rows = [r for r in rows if r["program"] == program(options.assay)]
     done = {r["id"] for r in rows}
-    generations = {"both": (1, 2), "all": (1, 2, 3, 4, 5, 6)}.get(options.generation) or (int(options.generation),)
+    generations = {"both": (1, 2), "all": (1, 2, 3, 4, 5, 6, 7)}.get(options.generation) or (int(options.generation),)
     counts = (("F", options.faults), ("H", options.healthy))
     ids = [id_of(letter, options.seed, i, g) for g in generations for letter, count in counts for i in range(count)]
     todo, start = [i for i in ids if i not in done], time.monotonic()

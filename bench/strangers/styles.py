@@ -106,3 +106,12 @@ SIXTH = {
     "pir": Style("PaddlePaddle", "p2o.pd_op.{low}.{n}", "p2o.pd_op.{low}.{n}.{i}", "{dots}.{w}_{n}", "initializer", "minus", "matmul", "fused", "erf", "op", False,
                  (17, 19)),
 }
+
+# Of the seventh generation: torch's exporter as it names values of whole programs, MLIR's, Olive's after its passes, and what PaddleDetection writes.
+SEVENTH = {
+    "torch_program": Style("pytorch", "n{n}_{low}", "{scope}.{low}_{m}", "{dots}.{w}", "initializer", "chain", "matmul", "fused", "op", "op", False, (18, 20, 21)),
+    "mlir": Style("onnx-mlir", "", "%{m}", "{dots}_{w}_{n}", "node", "zero", "matmul", "mul", "erf", "decomposed", False, (13, 17)),
+    "olive": Style("pytorch", "/{scope}/{op}_{k}/fused", "/{scope}/{op}_{k}/fused_{i}", "{dots}.{w}", "initializer", "zero", "gemm", "fused", "erf", "op", False, (16, 17, 19)),
+    "detection": Style("PaddlePaddle", "{low}_{n}.tmp", "{low}_{n}.tmp_{i}", "{dots}_{n}.{w}_0", "node", "minus", "matmul", "pow", "erf", "op", False, (11, 13, 16)),
+    "keras_tf": Style("tf2onnx", "{scope}/{op}{_k}", "{scope}/{op}{_k}:{i}", "{scope}/{w}/Read:0", "initializer", "minus", "matmul", "mul", "erf", "op", True, (13, 17)),
+}

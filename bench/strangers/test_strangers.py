@@ -20,8 +20,9 @@ import forms
 import healthy
 import report
 import run
+import test_strangers7
 import variants
-from architectures import ARCHITECTURES, FIFTH, FIRST, FOURTH, SECOND, SIXTH, THIRD, build, held_out
+from architectures import ARCHITECTURES, FIFTH, FIRST, FOURTH, SECOND, SEVENTH, SIXTH, THIRD, build, held_out
 from data import draw
 from golden import Runner, difference, double_values, reference_values
 from surgery import Surgery
@@ -82,7 +83,8 @@ class Architectures(unittest.TestCase):
         self.assertGreaterEqual(len(FOURTH), 45)
         self.assertGreaterEqual(len(FIFTH), 50)
         self.assertGreaterEqual(len(SIXTH), 60)
-        self.assertEqual(len(ARCHITECTURES), len(FIRST) + len(SECOND) + len(THIRD) + len(FOURTH) + len(FIFTH) + len(SIXTH))  # no name is used twice
+        self.assertGreaterEqual(len(SEVENTH), 100)
+        self.assertEqual(len(ARCHITECTURES), len(FIRST) + len(SECOND) + len(THIRD) + len(FOURTH) + len(FIFTH) + len(SIXTH) + len(SEVENTH))  # no name is used twice
         for name, seed in itertools.product(ARCHITECTURES, range(2)):
             with self.subTest(name=name, seed=seed):
                 model = build(name, seed)
@@ -116,9 +118,9 @@ class Architectures(unittest.TestCase):
 
 class Faults(unittest.TestCase):
     def test_every_kind_has_a_place_changes_outputs_and_is_where_it_is_said_to_be(self):
-        counts = [sum(k.generation == g for k in faults.KINDS.values()) for g in (1, 2, 3, 4, 5, 6)]
-        self.assertTrue(counts[0] >= 60 and counts[1] >= 40 and counts[2] >= 60 and counts[3] >= 60 and counts[4] >= 65 and counts[5] >= 60, counts)
-        self.assertEqual(sum(len(m.ROWS) for m in faults.MODULES + faults.LATER + faults.THIRD + faults.FOURTH + faults.FIFTH + faults.SIXTH), sum(counts))  # no name is used twice
+        counts = [sum(k.generation == g for k in faults.KINDS.values()) for g in (1, 2, 3, 4, 5, 6, 7)]
+        self.assertTrue(counts[0] >= 60 and counts[1] >= 40 and counts[2] >= 60 and counts[3] >= 60 and counts[4] >= 65 and min(counts[5:]) >= 60, counts)
+        self.assertEqual(sum(len(m.ROWS) for m in faults.MODULES + faults.LATER + faults.THIRD + faults.FOURTH + faults.FIFTH + faults.SIXTH + faults.SEVENTH), sum(counts))  # no name is used twice
         places = Places()
         quantized = {g: [m for m in (variants.quantize(places.model(n, s), np.random.default_rng(1), True) for n in names for s in range(4)) if m]
                      for g, names in ((1, ("resnet", "unet")), (2, ("alex_lrn", "segformer")), (3, ("pool_pyramid", "rep_vgg")))}
@@ -128,10 +130,12 @@ class Faults(unittest.TestCase):
                                     for s in range(3)) if m]
         quantized[6] = [m for m in (variants.quantize_further(places.model(n, s), np.random.default_rng(s)) for n in ("powered_search", "events_and_frames")
                                     for s in range(3)) if m]
+        quantized[7] = [m for m in (variants.quantize_further(places.model(n, s), np.random.default_rng(s)) for n in ("response_segments", "equal_rate_judge")
+                                    for s in range(3)) if m]
         for kind in faults.KINDS.values():
             with self.subTest(kind=kind.name):
                 self.assertRegex(kind.source, r"^[\w.-]+/[\w.-]+#\d+$")
-                names = {1: FIRST, 2: SECOND, 3: THIRD, 4: FOURTH, 5: FIFTH, 6: SIXTH}[kind.generation]
+                names = {1: FIRST, 2: SECOND, 3: THIRD, 4: FOURTH, 5: FIFTH, 6: SIXTH, 7: SEVENTH}[kind.generation]
                 models = ((m, 0) for m in quantized[kind.generation]) if kind.quantized else ((places.model(n, s), s) for s in range(12) for n in names)
                 found = ((m, faults.inject(m, kind.name, 3 + s)) for m, s in models if places.has(m, kind))
                 for m, fault in found:
@@ -340,10 +344,10 @@ class Runs(unittest.TestCase):
             options = types.SimpleNamespace(assay=ASSAY.resolve(), work=pathlib.Path(folder), search_time=2, limit=60)
             rows = run.examine("F7-2-2", options) + run.examine("H7-0", options)
             third = run.examine("F7-2-3", options)
-            fourth, fifth, sixth = (run.examine(f"F7-2-{g}", options) for g in (4, 5, 6))
-            self.assertEqual([r["error"] for r in rows + third + fourth + fifth + sixth], [""] * 11)
-            self.assertEqual([r["column"] for r in rows[:2] + third + fourth + fifth + sixth],
-                             [cases.LATER] * 2 + [cases.THIRD] * 2 + [cases.FOURTH] * 2 + [cases.FIFTH] * 2 + [cases.SIXTH] * 2)
+            later = [r for g in (4, 5, 6, 7) for r in run.examine(f"F7-2-{g}", options)]
+            self.assertEqual([r["error"] for r in rows + third + later], [""] * 13)
+            columns = (cases.LATER, cases.THIRD, cases.FOURTH, cases.FIFTH, cases.SIXTH, cases.SEVENTH)
+            self.assertEqual([r["column"] for r in rows[:2] + third + later], [c for c in columns for _ in range(2)])
             for row in rows[:2] + third:
                 self.assertTrue(row["probability"] is None or 0 <= row["probability"] <= 1, row)
             path = pathlib.Path(folder) / "rows.jsonl"
@@ -354,12 +358,16 @@ class Runs(unittest.TestCase):
             self.assertIn("| 0.85 to 0.94 | 1 | 0.90 | 1 (1.00) |", text)
             about = types.SimpleNamespace(seed=7, search_time=2, faults=1, healthy=1, generation="2", columns_only=True)
             text = report.tables(rows, 2, about)
-            self.assertIn(f"| {cases.LATER} | {cases.THIRD} | {cases.FOURTH} | {cases.FIFTH} | {cases.SIXTH} |", text)
+            self.assertIn(f"| {' | '.join(columns)} |", text)
             self.assertNotIn(rows[0]["kind"], text)  # those who tune do not see it
             self.assertEqual([r["mode"] for r in rows], [run.INNER, run.OUTPUTS, run.INNER])
             self.assertIn("first", rows[0])
             self.assertIn("alarm", rows[2])
             self.assertEqual({r["program"] for r in rows}, {run.program(ASSAY.resolve())})
+
+
+class SeventhGeneration(test_strangers7.SeventhGeneration):
+    assay = ASSAY
 
 
 if __name__ == "__main__":

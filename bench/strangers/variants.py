@@ -69,7 +69,8 @@ class Samples(CalibrationDataReader):
 
 
 # Networks that compute indices in floats, which nobody quantizes.
-FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net", "packed_llm", "neural_codec", "boosted", "even_trees", "sentence_vectors", "padded_in_front", "kept_boxes"}
+FLOAT_INDICES = {"flow_warp", "t5_encoder", "tab_net", "packed_llm", "neural_codec", "boosted", "even_trees", "sentence_vectors", "padded_in_front", "kept_boxes",
+                 "quarter_joints", "quarter_marks", "oblivious_credit", "oblivious_prices"}
 METHODS = {"MinMax", "Entropy", "Percentile"}
 TYPES = {"U8S8": (QuantType.QUInt8, QuantType.QInt8), "S8S8": (QuantType.QInt8, QuantType.QInt8), "U8U8": (QuantType.QUInt8, QuantType.QUInt8),
          "S16S8": (QuantType.QInt16, QuantType.QInt8), "U16U8": (QuantType.QUInt16, QuantType.QUInt8)}
@@ -110,7 +111,9 @@ def quantize_further(model, rng):
 def quantize_in_style(model, rng, style):
     """As other tools write it: ranges around zero, biases or weights that stay float, a pair for each reader, scales that are shifts."""
     extra = {"symmetric": {"ActivationSymmetric": True, "WeightSymmetric": True}, "float biases": {"QuantizeBias": False},
-             "float weights": {"AddQDQPairToWeight": True}, "pairs": {"DedicatedQDQPair": True}, "moving": {"CalibMovingAverage": True}}.get(style, {})
+             "float weights": {"AddQDQPairToWeight": True}, "pairs": {"DedicatedQDQPair": True}, "moving": {"CalibMovingAverage": True},
+             "constant products": {"MatMulConstBOnly": True}, "float outputs": {"OpTypesToExcludeOutputQuantization": ["Conv", "MatMul", "Gemm"]},
+             "removable": {"QDQKeepRemovableActivations": True}, "even ranges": {"CalibTensorRangeSymmetric": True}}.get(style, {})
     channels = model.opset >= 13 and style in ("symmetric", "float biases", "float weights")
     made = quantize(model, rng, channels, types="S8S8", extra=extra, operators={"products": ["MatMul", "Gemm"], "convolutions": ["Conv"]}.get(style), narrow=style == "narrow")
     return {"powers": powers_of_two, "written out": quantizers_written_out}[style](made, rng) if made and style in ("powers", "written out") else made
