@@ -105,6 +105,8 @@ static const proposal_row_t rows[] = {
      {"x float[2,2]", "w float[2,2]", "z float[] 0"},
      -1,
      {NULL}},
+    {"one of two", "Max n x w -> y", {"x float[2,3]", "w float[2,3]"}, 6, {NULL}},
+    {"one of two", "Add n x w -> y", {"x float[2,3]", "w float[2,3]"}, 0, {NULL}},
     {"numbers of parts",
      "Reshape n x s -> y",
      {"x float[2,3,8]", "s int64[4] 0 0 2 4"},

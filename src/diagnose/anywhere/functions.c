@@ -1,4 +1,6 @@
 // Places of a node, and functions of one value at each: of its numbers, and along its axes.
+#include "base/functions.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +124,15 @@ static bool is_defined(const char* program, const assay_tensor_t* x) {
   return !strstr(program, "Exp") || (high < 80 && (low > -80 || !strstr(program, "Abs")));
 }
 
+static bool is_sound(const assay_tensor_t* x) {
+  double low = 0, high = 0;
+  for (int64_t i = 0; i < x->size; i++) {
+    low = fmin(low, assay_f64(x)[i]);
+    high = fmax(high, assay_f64(x)[i]);
+  }
+  return low < 0 && high > 0 && low > -1.01 && high < 1.01;
+}
+
 static assay_status_t offer_functions(const assay_suspect_t* s, const char* cause,
                                       const assay_anywhere_place_t* p, const assay_trial_t* t,
                                       bool* stop) {
@@ -133,13 +144,39 @@ static assay_status_t offer_functions(const assay_suspect_t* s, const char* caus
   return NULL;
 }
 
+// Sound from even steps of loudness, by so many levels: of 7 to 10 bits (A. van den Oord et al.,
+// 2016; fatchord/WaveRNN), and as it is in them. 8 bits are among the functions.
+static assay_status_t offer_loudness(const assay_suspect_t* s, const char* cause,
+                                     const assay_anywhere_place_t* p, const assay_trial_t* t,
+                                     bool* stop) {
+  static const int highest[] = {127, 1023, 511, 63, 65535};
+  for (size_t i = 0; i < sizeof highest / sizeof *highest && !*stop; i++) {
+    const int mu = highest[i];
+    char program[80], what[40];
+    snprintf(program, sizeof program, "%d x Abs ^ 1 - %d / x Sign *", mu + 1, mu);
+    snprintf(what, sizeof what, "sound from mu-law of %d", mu);
+    const assay_formula_terms_t from = {.program = program};
+    ASSAY_TRY(assay_offer_at(s, cause, p, &from, what, t, stop));
+    if (*stop) return NULL;
+    snprintf(program, sizeof program, "x Abs %d * 1 + Log %.17g / x Sign *", mu,
+             assay_log(mu + 1.0));
+    snprintf(what, sizeof what, "sound as mu-law of %d", mu);
+    const assay_formula_terms_t as = {.program = program};
+    ASSAY_TRY(assay_offer_at(s, cause, p, &as, what, t, stop));
+  }
+  return NULL;
+}
+
 // After what the node gives, before what it reads, or of what it reads in place of what it gives.
 assay_status_t assay_propose_any_function(const assay_suspect_t* s, const char* cause,
                                           const assay_trial_t* t, bool* stop) {
   assay_anywhere_place_t places[ASSAY_PLACES];
   const size_t n = assay_places_of(s, places);
-  for (size_t i = 0; i < n && !*stop; i++)
+  for (size_t i = 0; i < n && !*stop; i++) {
     ASSAY_TRY(offer_functions(s, cause, &places[i], t, stop));
+    // Of what is between -1 and 1, both signs.
+    if (!*stop && is_sound(places[i].x)) ASSAY_TRY(offer_loudness(s, cause, &places[i], t, stop));
+  }
   if (!n || places[0].input != s->n_in) return NULL;
   for (size_t i = 0; i < s->n_in && !*stop; i++) {
     const assay_value_t* v = s->node->inputs[i];
@@ -282,53 +319,6 @@ assay_status_t assay_propose_any_norm(const assay_suspect_t* s, const char* caus
         terms.program = along[f].program;
         ASSAY_TRY(assay_offer_at(s, cause, &places[i], &terms, what, t, stop));
       }
-  }
-  return NULL;
-}
-
-// ---- sums until there --------------------------------------------------------------------------
-
-// How far a thing has come, for how far it goes in each step: phases, places, times, shares. The
-// product until there is that of numbers above 0.
-static const struct {
-  const char *name, *before, *after;
-  int64_t exclusive, reverse;
-  bool positive;
-} running[] = {
-    {"the sum until there", "x", "", 0, 0, false},
-    {"the sum until before there", "x", "", 1, 0, false},
-    {"the sum from there on", "x", "", 0, 1, false},
-    {"the sum from behind there on", "x", "", 1, 1, false},
-    {"the product until there", "x Log", " Exp", 0, 0, true},
-    {"the product until before there", "x Log", " Exp", 1, 0, true},
-};
-
-static assay_status_t offer_running(const assay_suspect_t* s, const char* cause,
-                                    const assay_anywhere_place_t* p, int axis, size_t k,
-                                    const assay_trial_t* t, bool* stop) {
-  const int64_t list[] = {axis, running[k].exclusive, running[k].reverse};
-  char program[ASSAY_FORMULA_TEXT], what[80];
-  size_t used = (size_t)snprintf(program, sizeof program, "%s", running[k].before);
-  used = assay_formula_append(program, used, "cumsum", list, 3);
-  if (used >= ASSAY_FORMULA_TEXT) return NULL;
-  snprintf(program + used, sizeof program - used, "%s", running[k].after);
-  snprintf(what, sizeof what, "%s over dimension %d", running[k].name, axis);
-  const assay_formula_terms_t terms = {.program = program};
-  return assay_offer_at(s, cause, p, &terms, what, t, stop);
-}
-
-assay_status_t assay_propose_any_sum(const assay_suspect_t* s, const char* cause,
-                                     const assay_trial_t* t, bool* stop) {
-  assay_anywhere_place_t places[ASSAY_PLACES];
-  const size_t n = assay_places_of(s, places);
-  for (size_t i = 0; i < n && !*stop; i++) {
-    const assay_tensor_t* x = places[i].x;
-    const bool positive = is_defined("x Log", x);
-    if (assay_around_is_constant(places[i].v) && x->rank != 1) continue;
-    for (int axis = x->rank - 1; axis >= 0; axis--)
-      for (size_t k = 0; x->dims[axis] > 1 && k < sizeof running / sizeof *running && !*stop; k++)
-        if (positive || !running[k].positive)
-          ASSAY_TRY(offer_running(s, cause, &places[i], axis, k, t, stop));
   }
   return NULL;
 }

@@ -169,6 +169,35 @@ assay_status_t assay_propose_product(const assay_suspect_t* s, const char* cause
   return NULL;
 }
 
+// ---- one of two --------------------------------------------------------------------------------
+
+// Of two values one by a sign or by its size, not the larger: slopes that are below 0 or above 1,
+// parts of two sides. Source: alibaba/heterogeneity-aware-lowering-and-optimization issue 163.
+assay_status_t assay_propose_choice(const assay_suspect_t* s, const char* cause,
+                                    const assay_trial_t* t, bool* stop) {
+  static const char* const ops[] = {"Max", "Min", NULL};
+  static const struct {
+    const char *program, *text;
+  } choices[] = {
+      {"x 0 > x v where", "the first of what it reads where that is above 0, else the second"},
+      {"v 0 > v x where", "the second of what it reads where that is above 0, else the first"},
+      {"x 0 > v x where", "the second of what it reads where the first is above 0, else that"},
+      {"v 0 > x v where", "the first of what it reads where the second is above 0, else that"},
+      {"x Abs v Abs > x v where", "what is farther from 0 of what it reads"},
+      {"x Abs v Abs > v x where", "what is nearer to 0 of what it reads"},
+  };
+  if (!makes_floats(s) || !is_one_of(s->node, ops) || s->n_in != 2) return NULL;
+  if (!s->node->inputs[0] || !s->node->inputs[1] || !is_float(s->in[0]) || !is_float(s->in[1]))
+    return NULL;
+  if (s->in[0]->size == 1 || s->in[1]->size == 1) return NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !*stop; i++) {
+    const assay_formula_terms_t terms = {
+        .program = choices[i].program, .source = s->node->inputs[0], .value = s->node->inputs[1]};
+    ASSAY_TRY(assay_offer_program(s, cause, s->n_in, &terms, choices[i].text, t, stop));
+  }
+  return NULL;
+}
+
 // ---- rounded on the way ------------------------------------------------------------------------
 
 // A Cast to integers, or to a narrower float, and one back: the second reads what the first does.
