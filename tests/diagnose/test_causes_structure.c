@@ -232,6 +232,21 @@ static const cause_row_t rows[] = {
      {"RNN l x w r -> y | hidden_size=4 activations=LeakyRelu activation_alpha=0.25"},
      0,
      NULL},
+    // Places on a plane, of which one axis was taken for both.
+    {"axes of a plane",
+     "p",
+     {"rows and columns",
+      17,
+      {"x float[9,4]"},
+      {"t float[9,4] 0 1 0 1 0 1 0.5 2 0 1 1 3 0.5 2 0 1 0.5 2 0.5 2 0.5 2 1 3 1 3 0 1 1 3 0.5 2 1 "
+       "3 1 3",
+       "w float[4,5]"},
+      {"Mul p x t -> a", "Tanh h a -> b", "MatMul m b w -> y"},
+      "y"},
+     {"Mul p x t -> a", "Tanh h a -> b", "MatMul m b w -> y"},
+     0,
+     "t float[9,4] 0 1 0 1 0 1 0 1 0 1 0 1 0.5 2 0.5 2 0.5 2 0.5 2 0.5 2 0.5 2 1 3 1 3 1 3 1 3 1 3 "
+     "1 3"},
     // A slope above 1, and one below 0: the larger of the two is another function.
     {"one of two",
      "m",

@@ -319,3 +319,71 @@ assay_status_t assay_propose_series(const assay_suspect_t* s, const char* cause,
   }
   return NULL;
 }
+
+// ---- tables of a plane -------------------------------------------------------------------------
+
+// Whether columns [from, from + n) of a table are those beside them.
+static bool repeats(const assay_tensor_t* x, int64_t from, int64_t n) {
+  const int64_t columns = x->dims[x->rank - 1];
+  for (int64_t r = 0; r < x->size / columns; r++)
+    for (int64_t c = from; c < from + n; c++)
+      if (assay_f64(x)[r * columns + c] != assay_f64(x)[r * columns + c + n]) return false;
+  return true;
+}
+
+// Whether rows of a table are of a square of `side` places, and columns [0, n) of its first axis
+// (down) alone, or of its second.
+static bool is_of_axis(const assay_tensor_t* x, int64_t side, int64_t n, bool down) {
+  const int64_t columns = x->dims[x->rank - 1];
+  bool moves = false;
+  for (int64_t i = 0; i < side; i++)
+    for (int64_t j = 0; j < side; j++)
+      for (int64_t c = 0; c < n; c++) {
+        const int64_t same = down ? i * side : j, other = down ? j * side : i;
+        const double now = assay_f64(x)[(i * side + j) * columns + c];
+        if (now != assay_f64(x)[same * columns + c]) return false;
+        moves |= now != assay_f64(x)[other * columns + c];
+      }
+  return moves;
+}
+
+// Every second part of so many columns, or every first, as it would be of the other axis.
+static assay_status_t offer_other_axis(const assay_suspect_t* s, const char* cause, size_t input,
+                                       const assay_tensor_t* x, int64_t side, int64_t n, int first,
+                                       const assay_trial_t* t, bool* stop) {
+  const int64_t columns = x->dims[x->rank - 1];
+  assay_tensor_t* y = NULL;
+  char text[200];
+  ASSAY_TRY(assay_tensor_copy(x, &y));
+  for (int64_t r = 0; r < side * side; r++)
+    for (int64_t c = 0; c < columns; c++)
+      if (c / n % 2 != first)
+        assay_f64(y)[r * columns + c] = assay_f64(x)[(r % side * side + r / side) * columns + c];
+  snprintf(text, sizeof text, "every %s %lld columns of '%.100s' of the other axis of its plane",
+           first ? "first" : "second", (long long)n, s->node->inputs[input]->name);
+  return assay_offer_constant(s, cause, input, y, text, t, stop);
+}
+
+// Positions on a plane, of which one axis was taken for both. Sources: Tencent/ncnn issue 6833;
+// sines and cosines of both axes, K. He et al., 2022 (masked autoencoders).
+assay_status_t assay_propose_plane(const assay_suspect_t* s, const char* cause,
+                                   const assay_trial_t* t, bool* stop) {
+  for (size_t i = 0; i < s->n_in && !*stop; i++) {
+    assay_tensor_t* x = NULL;
+    ASSAY_TRY(assay_suspect_constant(s, i, &x));
+    const int64_t columns = is_float(x) && x->rank >= 2 ? x->dims[x->rank - 1] : 0;
+    const int64_t side = columns ? (int64_t)(sqrt((double)(x->size / columns)) + 0.5) : 0;
+    const bool square = side > 1 && x->size <= MOST && side * side * columns == x->size &&
+                        x->dims[x->rank - 2] == side * side;
+    assay_status_t st = NULL;
+    for (int64_t n = columns / 2; square && !st && n >= 2 && n >= columns / 4; n /= 2) {
+      if (columns % (2 * n) != 0 || !repeats(x, 0, n)) continue;
+      if (!is_of_axis(x, side, n, true) && !is_of_axis(x, side, n, false)) continue;
+      for (int first = 0; first < 2 && !st && !*stop; first++)
+        st = offer_other_axis(s, cause, i, x, side, n, first, t, stop);
+    }
+    assay_tensor_release(x);
+    ASSAY_TRY(st);
+  }
+  return NULL;
+}
