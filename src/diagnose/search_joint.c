@@ -19,8 +19,10 @@ enum { MAX = ASSAY_JOINT_NUMBERS, STEPS = 16, DAMPINGS = 5, SPARE = 4 };
 // Elements that are kept for the derivatives: of more the targets are thinned out.
 static const int64_t KEPT = 1 << 20;
 
-// A first step that is not expected to leave less than this of the difference is not the way.
-static const double USELESS = 0.9;
+// A first step that is not expected to leave less than this of the difference is not the way; of
+// numbers that nothing says the size of, behind what bends, it may be. A later one that is expected
+// to leave as good as all has come to an end.
+static const double USELESS = 0.9, USELESS_FROM_NOTHING = 0.98, STANDS_STILL = 0.999;
 
 // ---- groups -------------------------------------------------------------------------------------
 
@@ -216,6 +218,9 @@ static assay_status_t go(fit_t* f, double* damping, double* scratch, bool* out_o
 // ---- one group ----------------------------------------------------------------------------------
 
 static assay_status_t descend(fit_t* f, double* scratch) {
+  const bool from_nothing =
+      !f->group->ties && f->group->repairs[0].edits[0].kind == ASSAY_EDIT_CHAIN;
+  const double useless = from_nothing ? USELESS_FROM_NOTHING : USELESS;
   double damping = 1e-3;
   bool fits;
   for (size_t k = 0; k < f->n_numbers; k++) f->value[k] = f->group->repairs[k].start;
@@ -225,7 +230,8 @@ static assay_status_t descend(fit_t* f, double* scratch) {
     double x[MAX];
     ASSAY_TRY(find_derivatives(f, &fits));
     if (!fits) break;
-    if (step == 0 && (!solve(f, 0x1p-40, x) || expected(f, x) > USELESS)) break;
+    const double most = step == 0 ? useless : STANDS_STILL;
+    if (!solve(f, 0x1p-40, x) || expected(f, x) > most) break;
     ASSAY_TRY(go(f, &damping, scratch, &fits));
   }
   f->restored &= fits;

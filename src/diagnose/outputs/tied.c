@@ -179,7 +179,7 @@ static assay_status_t constant_of(const places_t* p, const place_t* at, assay_te
 }
 
 // A factor of a constant, or a factor or summand after a node, that is fitted.
-static assay_status_t make(const places_t* p, const place_t* at, assay_repair_t* out) {
+static assay_status_t make(const places_t* p, const place_t* at, bool turned, assay_repair_t* out) {
   static const assay_chain_step_t factor[ASSAY_CHAIN_STEPS] = {
       {.op_type = "Mul", .of = {ASSAY_START, {ASSAY_OPERAND_TENSOR, 0, 0, NULL}}}};
   static const assay_chain_step_t summand[ASSAY_CHAIN_STEPS] = {
@@ -197,6 +197,8 @@ static assay_status_t make(const places_t* p, const place_t* at, assay_repair_t*
   }
   const assay_tensor_t* made = assay_evaluator_get(p->s->evaluator, n->outputs[0]);
   assay_chain_edit(e, at->kind == SUMMANDS ? summand : factor, made);
+  // Far from what it is a fit may not find the way: then from as much as there is.
+  if (turned) out->start = out->value = fmax(assay_difference(made, made).ref_rms, NEXT_TO_NOTHING);
   return assay_tensor_scalar_f64(made->type, out->start, &e->tensor);
 }
 
@@ -237,7 +239,7 @@ static assay_status_t fit(assay_trials_t* t, const places_t* p, const group_t* g
   if (g->kind == SUMMANDS) joint.ties = NULL;
   for (size_t i = 0; !st && i < g->n; i++) {
     ties[i] = is_reciprocal(at, g->n, i, turned) ? -1 : 1;
-    st = make(p, &at[i], &joint.repairs[i]);
+    st = make(p, &at[i], turned && g->kind == SUMMANDS, &joint.repairs[i]);
   }
   if (!st) st = assay_search_joint_fit(t->s, &joint, end, out, out_n, &trials);
   t->s->trials += trials;
@@ -329,7 +331,9 @@ static assay_status_t try_group(assay_trials_t* t, const places_t* p, const grou
                                 assay_fault_t* out, size_t* out_n) {
   assay_status_t st = NULL;
   if (g->kind != SAME) st = fit(t, p, g, false, end, out, out_n);
-  if (!st && !*out_n && g->kind == NUMBER && is_reciprocal(&p->at[g->first], g->n, 1, true))
+  if (!st && !*out_n &&
+      (g->kind == SUMMANDS ||
+       (g->kind == NUMBER && is_reciprocal(&p->at[g->first], g->n, 1, true))))
     st = fit(t, p, g, true, end, out, out_n);
   if (g->kind != SAME) return st;
   for (size_t k = 0; !st && !*out_n && k < sizeof forms / sizeof *forms; k++)
