@@ -207,7 +207,8 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
                                         assay_tensor_t* const* in, size_t n_out,
                                         assay_tensor_t** out) {
   assay_golden_walk_t* w = user;
-  ASSAY_TRY(assay_golden_arithmetic_round_outputs(&w->options->arithmetic, n, n_out, out));
+  ASSAY_TRY(
+      assay_golden_arithmetic_round_outputs(&w->options->arithmetic, n, n_in, in, n_out, out));
   if (!w->options->unquantized && n_out && n_in && n->graph == w->model->graph)
     ASSAY_TRY(assay_near_ties_turn(w->truth, n, in[0], &out[0]));
   // Golden is of the network before its weights were looked up in a book.
