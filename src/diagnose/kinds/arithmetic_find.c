@@ -26,10 +26,10 @@ static bool has_outputs_only(const assay_golden_t* golden) {
 
 enum { MOST_TRIED = 16 };
 
-typedef struct tried {
+typedef struct tried_arithmetic {
   assay_golden_arithmetic_t arithmetic;
   double like;  // correlation of errors
-} tried_t;
+} tried_arithmetic_t;
 
 typedef struct finder {
   const assay_model_t* model;
@@ -38,7 +38,7 @@ typedef struct finder {
   assay_export_options_t options;
   assay_golden_arithmetic_probe_t probe;
   double best;
-  tried_t tried[MOST_TRIED];
+  tried_arithmetic_t tried[MOST_TRIED];
   size_t n_tried;
 } finder_t;
 
