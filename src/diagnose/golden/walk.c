@@ -1,12 +1,8 @@
 // Truth of a model and a run with everything rounded move through it side by side.
 #include "diagnose/golden/walk.h"
 
-#include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "diagnose/golden/printed_limits.h"
-#include "plan/plan.h"
 
 static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
@@ -195,7 +191,7 @@ static assay_status_t pass_over(assay_golden_walk_t* w, const assay_node_t* n, a
   return put_golden(w, n);
 }
 
-static assay_status_t walk_on(assay_golden_walk_t* w) {
+assay_status_t assay_golden_walk_on(assay_golden_walk_t* w) {
   const assay_graph_t* g = w->model->graph;
   w->walking = true;
   for (size_t i = 0; i < g->n_nodes; i++) {
@@ -242,45 +238,4 @@ assay_status_t assay_golden_walk_fill(assay_golden_walk_t* w, assay_tensor_t* co
   w->walking = false;
   w->full = !st;
   return st;
-}
-
-// ---- another engine's integer kernels ----------------------------------------------------------
-
-// Whether golden is no farther from truth with its quantizers than these move truth at all.
-static bool is_within_steps(const assay_golden_walk_t* w, const assay_evaluator_t* plain,
-                            const assay_fault_t* f) {
-  const assay_tensor_t* truth = w->missed[f->value->id];
-  const assay_difference_t steps = assay_difference(assay_evaluator_get(plain, f->value), truth);
-  return !f->shape && steps.comparable && !f->difference.mismatched &&
-         f->difference.rms <= steps.rms && f->difference.max <= 2 * steps.max;
-}
-
-// An engine that fuses quantizers into integer kernels rounds otherwise, and one step at an early
-// quantizer moves others after it. Where golden has outputs alone, what lies within the error of
-// the quantizers themselves says nothing against the export.
-static assay_status_t forgive_steps(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
-  const assay_evaluator_config_t config = {
-      .mode = ASSAY_MODE_TRUTH, .unquantized = true, .seed = w->options->seed};
-  assay_evaluator_t* plain = NULL;
-  assay_export_t* e = w->out;
-  size_t n = 0;
-  assay_status_t st = assay_evaluator_create_run(w->model, &config, inputs, &plain);
-  for (size_t i = 0; !st && i < e->n; i++)
-    if (!is_within_steps(w, plain, &e->faults[i])) e->faults[n++] = e->faults[i];
-  if (!st) e->n = n;
-  assay_evaluator_destroy(plain);
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
-  return st;
-}
-
-assay_status_t assay_golden_walk_run(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
-  ASSAY_TRY(walk_on(w));
-  if (w->options->probe) return NULL;
-  if (w->out->n && assay_golden_any_printed(w)) {
-    ASSAY_TRY(assay_golden_walk_fill(w, inputs));
-    ASSAY_TRY(assay_golden_forgive_printed(w));
-  }
-  ASSAY_TRY(assay_golden_draw_again(w, inputs));
-  const bool quantizes = !w->options->unquantized && assay_model_quantizes(w->model);
-  return quantizes && w->out->outputs_only && w->out->n ? forgive_steps(w, inputs) : NULL;
 }

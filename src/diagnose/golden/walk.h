@@ -48,6 +48,8 @@ assay_status_t assay_golden_walk_run(assay_golden_walk_t* w,
 assay_status_t assay_golden_walk_fill(assay_golden_walk_t* w,
                                       assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 
+// The walk alone, for assay_golden_walk_run.
+assay_status_t assay_golden_walk_on(assay_golden_walk_t* w) ASSAY_MUST_USE;
 // Takes out the faults that more noisy runs explain: of few elements, and where golden's inner
 // values are not quite what was computed from them.
 assay_status_t assay_golden_draw_again(assay_golden_walk_t* w,

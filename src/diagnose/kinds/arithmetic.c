@@ -183,19 +183,10 @@ assay_status_t assay_golden_arithmetic_holds(const assay_golden_arithmetic_t* a,
   return NULL;
 }
 
-assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmetic_t* a,
-                                                     const assay_node_t* n, size_t n_in,
-                                                     assay_tensor_t* const* in, size_t n_out,
-                                                     assay_tensor_t** out) {
-  bool casts = true;
-  if (a->format == ASSAY_FORMAT_NONE || a->scope == ASSAY_ARITHMETIC_OPERANDS) return NULL;
-  if (a->scope == ASSAY_ARITHMETIC_PRODUCTS)
-    casts = (assay_golden_arithmetic_products(n) & a->products) != 0;
-  if (a->scope == ASSAY_ARITHMETIC_AUTOCAST)
-    ASSAY_TRY(assay_golden_arithmetic_casts(a, n, n_in, in, &casts));
-  for (size_t i = 0; casts && i < n_out; i++)
-    ASSAY_TRY(to_format(a, false, place_of(n, n->n_inputs + i), &out[i]));
-  return NULL;
+assay_status_t assay_golden_arithmetic_round_output(const assay_golden_arithmetic_t* a,
+                                                    const assay_node_t* n, size_t i,
+                                                    assay_tensor_t** t) {
+  return to_format(a, false, place_of(n, n->n_inputs + i), t);
 }
 
 // ---- words -------------------------------------------------------------------------------------

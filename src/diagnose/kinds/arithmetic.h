@@ -49,10 +49,10 @@ assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmet
                                                      const assay_node_t* n, size_t n_in,
                                                      assay_tensor_t* const* in, size_t n_out,
                                                      assay_tensor_t** out) ASSAY_MUST_USE;
-// Of AUTOCAST: whether a node gives 16 bits.
-assay_status_t assay_golden_arithmetic_casts(const assay_golden_arithmetic_t* a,
-                                             const assay_node_t* n, size_t n_in,
-                                             assay_tensor_t* const* in, bool* out) ASSAY_MUST_USE;
+// One output, whichever node it is of.
+assay_status_t assay_golden_arithmetic_round_output(const assay_golden_arithmetic_t* a,
+                                                    const assay_node_t* n, size_t i,
+                                                    assay_tensor_t** t) ASSAY_MUST_USE;
 // Whether all numbers are of the arithmetic's format.
 assay_status_t assay_golden_arithmetic_holds(const assay_golden_arithmetic_t* a, assay_tensor_t* t,
                                              bool* out) ASSAY_MUST_USE;

@@ -24,7 +24,7 @@ static bool has_outputs_only(const assay_golden_t* golden) {
   return true;
 }
 
-enum { MOST_TRIED = 16 };
+enum { MAX_TRIED = 16 };
 
 typedef struct tried_arithmetic {
   assay_golden_arithmetic_t arithmetic;
@@ -38,7 +38,7 @@ typedef struct finder {
   assay_export_options_t options;
   assay_golden_arithmetic_probe_t probe;
   double best;
-  tried_arithmetic_t tried[MOST_TRIED];
+  tried_arithmetic_t tried[MAX_TRIED];
   size_t n_tried;
 } finder_t;
 
@@ -78,7 +78,7 @@ static void take_up(finder_t* f, const assay_golden_arithmetic_t* a) {
   static const double CLEARLY = 1e-3;
   const double like =
       has_outputs_only(f->golden) ? assay_golden_arithmetic_correlation(&f->probe) : 0;
-  if (f->n_tried == MOST_TRIED) return;
+  if (f->n_tried == MAX_TRIED) return;
   size_t i = f->n_tried++;
   for (; i && like > f->tried[i - 1].like + CLEARLY; i--) f->tried[i] = f->tried[i - 1];
   f->tried[i].arithmetic = *a;

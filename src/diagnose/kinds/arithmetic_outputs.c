@@ -1,4 +1,5 @@
-// What a framework that casts by itself gives in 16 bits: products and what goes on from them.
+// Which nodes give few bits: products, all, or, where a framework casts by itself, products and
+// what goes on from them.
 #include <string.h>
 
 #include "diagnose/kinds/arithmetic.h"
@@ -90,11 +91,24 @@ static assay_status_t goes_on(const assay_golden_arithmetic_t* a, const assay_no
   return NULL;
 }
 
-assay_status_t assay_golden_arithmetic_casts(const assay_golden_arithmetic_t* a,
-                                             const assay_node_t* n, size_t n_in,
-                                             assay_tensor_t* const* in, bool* out) {
+static assay_status_t casts(const assay_golden_arithmetic_t* a, const assay_node_t* n, size_t n_in,
+                            assay_tensor_t* const* in, bool* out) {
   *out = false;
   if (assay_golden_arithmetic_products(n) & a->products) return *out = !has_bias_to_come(n), NULL;
   if (ends_product(a, n)) return *out = true, NULL;
   return is_wide(n) ? NULL : goes_on(a, n, n_in, in, out);
+}
+
+assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmetic_t* a,
+                                                     const assay_node_t* n, size_t n_in,
+                                                     assay_tensor_t* const* in, size_t n_out,
+                                                     assay_tensor_t** out) {
+  bool rounds = true;
+  if (a->format == ASSAY_FORMAT_NONE || a->scope == ASSAY_ARITHMETIC_OPERANDS) return NULL;
+  if (a->scope == ASSAY_ARITHMETIC_PRODUCTS)
+    rounds = (assay_golden_arithmetic_products(n) & a->products) != 0;
+  if (a->scope == ASSAY_ARITHMETIC_AUTOCAST) ASSAY_TRY(casts(a, n, n_in, in, &rounds));
+  for (size_t i = 0; rounds && i < n_out; i++)
+    ASSAY_TRY(assay_golden_arithmetic_round_output(a, n, i, &out[i]));
+  return NULL;
 }
