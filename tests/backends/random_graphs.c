@@ -24,6 +24,7 @@
 #include "backends/bit_cases.h"
 #include "backends/cut_cases.h"
 #include "backends/random_graph_steps.h"
+#include "exec/kernel.h"
 #include "exec/targets.h"
 #include "onnx/load.h"
 #include "runtime/executor.h"

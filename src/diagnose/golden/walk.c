@@ -1,7 +1,6 @@
 // Truth of a model and a run with everything rounded move through it side by side.
 #include "diagnose/golden/walk.h"
 
-
 #include "base/alloc.h"
 
 static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in,
