@@ -87,6 +87,26 @@ void cuda_product_options(const cuda_product_t* p, assay_str_t* out) {
                    (int)p->left);
 }
 
+// ---- operands -----------------------------------------------------------------------------------
+
+static bool steps_fit(const int64_t* steps, int n, int64_t piece) {
+  bool fit = true;
+  for (int i = 0; i < n; i++) fit &= steps[i] % piece == 0;
+  return fit;
+}
+
+bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece) {
+  if (!steps_fit(a->x_step, a->n_dims, piece) || a->k % piece) return false;
+  if (left) return a->channels % piece == 0 && a->x_place % piece == 0;
+  return a->x_k == 1 && a->x_row % piece == 0;
+}
+
+int cuda_w_way(const product_args_t* a, int64_t piece) {
+  if (!steps_fit(a->w_step, a->n_dims, piece)) return 0;
+  if (a->w_k == 1 && a->w_column % piece == 0 && a->k % piece == 0) return 1;
+  return a->w_column == 1 && a->w_k % piece == 0 && a->n % piece == 0 ? 2 : 0;
+}
+
 // ---- tiles --------------------------------------------------------------------------------------
 
 int64_t cuda_tile_blocks(const product_args_t* a, const cuda_tile_t* t) {

@@ -57,6 +57,11 @@ void cuda_tile_variants(const assay_sized_layer_t* l, const cuda_product_t* p,
 const cuda_tile_t* cuda_tile_find(const cuda_product_t* p, const cuda_tile_t* tiles, int n,
                                   const assay_variant_t* v);
 
+// How kernels bring operands (kernels/product_tiles.h), by `piece` elements of 16 bytes: X_FAST,
+// whether pieces along k of the left side lie at multiples of 16 bytes; W_FAST.
+bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece);
+int cuda_w_way(const product_args_t* a, int64_t piece);
+
 // Options that all kernels of products have.
 void cuda_product_options(const cuda_product_t* p, assay_str_t* out);
 
