@@ -2,7 +2,7 @@
 // Warpgroup Level Matrix Multiply-Accumulate", "Shared Memory Matrix Layout" and "Matrix
 // Descriptor Format".
 //
-// Lines of 128 bytes (or 64) lie one behind the other; in the line at address a, the pieces of 16
+// Lines of 128 bytes (or 64) lie one after the other; in the line at address a, the pieces of 16
 // bytes change places: piece i lies where i ^ a / 128 % 8 would (of 64 bytes: i ^ a / 128 % 4). So
 // eight lines, 1024 bytes (512), are a pattern, which begins at a multiple of its size. A line has
 // terms of one row or column (in their order: "terms"), or columns of one term ("turned").
