@@ -330,7 +330,7 @@ static const fault_t faults[] = {
      "sums[0] += 0; WGMMA_WAIT(1);", 0, "touched"},
     {WGMMA, "memory that is multiplied yet is written", "WGMMA_WAIT(1);", "WGMMA_WAIT(2);", 0, ""},
     {WGMMA, "copies into the step that is multiplied", "to = STAGES - 2;", "to = STAGES;", 0, ""},
-    {WGMMA, "a step too far ahead", "s < STAGES - 2", "s < STAGES - 1", 1, ""},
+    {WGMMA, "a step too far ahead", "s < STAGES - 2", "s < STAGES - 1", 0, ""},
     {WGMMA, "half of the threads multiply", "multiply(sums, x_tiles",
      "if (group) multiply(sums, x_tiles", 0, ""},
     {WGMMA, "warps of a group ask for other products", "THREAD / 128, 0)", "THREAD / 64, 0)", 0,

@@ -22,6 +22,7 @@
 #define TABLE __device__ const  // a constant array of the file
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")  // a loop that takes too many registers otherwise
+#define UNROLL_4 _Pragma("unroll 4")
 #define RESTRICT __restrict__
 #define GLOBAL(type, address) ((type*)(address))
 

@@ -179,9 +179,14 @@ DEVICE void load_right(const product_args_t* a, const tile_t* t, const element_t
 DEVICE int sum_place(int row, int column) { return row * BN + (column ^ (row & 7) * 4); }
 
 // What comes after sums may be long: it is there once, and not for each sum of a thread, which the
-// kernel has put into shared memory (sum_place).
+// kernel has put into shared memory (sum_place). Where nothing does, more of them are on their way.
+#if EPILOGUE
+#define FINISH ROLLED
+#else
+#define FINISH UNROLL_4
+#endif
 DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums) {
-  ROLLED
+  FINISH
   for (int i = THREAD * TOGETHER; i < BM * BN; i += N_THREADS * TOGETHER) {
     float together[TOGETHER];
     UNROLL

@@ -11,6 +11,9 @@
 #define BK 64  // terms of a step: lines of 128 bytes
 #define PIECE 8
 #define ALIGNED 1024  // where patterns of eight lines begin
+// Steps of the weights that are asked for before inputs are there. Copies arrive in order, so that
+// the first product waits for all of these.
+#define EARLY (!W_CONSTANT ? 0 : STAGES - 2 < 4 ? STAGES - 2 : 4)
 
 // Rows of 128 bytes, whose pieces of 16 bytes change places by the row (wgmma.h).
 DEVICE int place(int row, int piece) { return row * BK + (piece ^ (row & 7)) * PIECE; }
@@ -68,12 +71,10 @@ LARGE_KERNEL(product_wgmma, product_args_t, N_THREADS) {
   left_t of_x;
   right_t of_w;
   aim_right(&a, &t, w, &of_w);
-#if W_CONSTANT
-  for (int s = 0; s < STAGES - 2; s++) {
+  for (int s = 0; s < EARLY; s++) {
     load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);
     next_right(&a, &of_w);
   }
-#endif
   SYNC();
   of_x.k = THREAD % X_WIDTH * X_TERMS;
   of_x.term = term_at(&a, of_x.k);
@@ -85,10 +86,10 @@ LARGE_KERNEL(product_wgmma, product_args_t, N_THREADS) {
   for (int s = 0; s < STAGES - 2; s++) {
     load_left(&a, rows, x, &of_x, x_tiles + s * BM * BK);
     next_left(&a, rows, x, &of_x);
-#if !W_CONSTANT
-    load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);
-    next_right(&a, &of_w);
-#endif
+    if (s >= EARLY) {
+      load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);
+      next_right(&a, &of_w);
+    }
     COMMIT_COPIES();
   }
   int now = 0, to = STAGES - 2;

@@ -29,6 +29,7 @@ FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
 #define TABLE static const __attribute__((unused))
 #define UNROLL
 #define ROLLED
+#define UNROLL_4
 #define RESTRICT restrict
 #define GLOBAL(type, address) ((type*)fake_engine.global(FAKE_LANE, (address), __LINE__))
 
