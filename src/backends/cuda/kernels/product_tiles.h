@@ -76,16 +76,18 @@ DEVICE void next_left(const product_args_t* a, const row_t* rows, const element_
 #endif
 }
 
+// Where there is nothing to read, nothing is read: where it would lie does not matter.
 DEVICE void load_left(const product_args_t* a, const row_t* rows, const element_t* x,
                       const left_t* l, element_t* to) {
   const bool inside = l->k < a->k;
   const int place_in = THREAD % X_WIDTH;
 #if X_FAST
   (void)rows;
+  (void)x;
   UNROLL
   for (int i = 0; i < X_LOADS; i++) {
     const bool there = inside && l->there[i];
-    copy_16(to + place(X_ROW(i), place_in), there ? l->from[i] : x, there ? 16 : 0);
+    copy_16(to + place(X_ROW(i), place_in), l->from[i], there ? 16 : 0);
   }
 #else
   for (int i = 0; i < X_LOADS; i += AT_ONCE) {
@@ -157,11 +159,13 @@ DEVICE void next_right(const product_args_t* a, right_t* r) {
 DEVICE void load_right(const product_args_t* a, const tile_t* t, const element_t* w,
                        const right_t* r, element_t* to) {
 #if W_FAST
+  const int rest = a->k - r->k < BK ? (int)(a->k - r->k) : BK;  // terms of the step
   (void)t;
+  (void)w;
   UNROLL
   for (int i = 0; i < W_LOADS; i++) {
-    const bool there = r->there[i] && r->k + (W_FAST == 1 ? W_PIECE(i) * PIECE : W_ROW(i)) < a->k;
-    copy_16(to + W_TO(i), there ? r->from[i] : w, there ? 16 : 0);
+    const bool there = r->there[i] && (W_FAST == 1 ? W_PIECE(i) * PIECE : W_ROW(i)) < rest;
+    copy_16(to + W_TO(i), r->from[i], there ? 16 : 0);
   }
 #else
   for (int i = THREAD; i < BN * BK; i += N_THREADS) {

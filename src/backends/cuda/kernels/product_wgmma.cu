@@ -29,6 +29,7 @@ DEVICE int wide_place(int row, int piece) {
 }
 #else
 #define W_TURNED 0
+#define LINE 64
 #endif
 
 #include "product_tiles.h"
@@ -39,20 +40,27 @@ DEVICE int wide_place(int row, int piece) {
 
 WGMMA(multiply_16, IN, BN, W_TURNED)
 
-// A step of a group; x: its rows.
-DEVICE void multiply(float* sums, const element_t* x, const element_t* w) {
-  const uint32_t at_x = shared_address(x), at_w = shared_address(w);
-  UNROLL
-  for (int k = 0; k < BK / 16; k++) {
-    // Eight rows are 1024 bytes; 16 terms lie 32 bytes further in each.
-    const uint64_t of_x = describe_matrix(at_x + 32 * k, 16, 1024, WGMMA_LINE_128);
-#if W_FAST == 2
-    const uint64_t of_w = describe_matrix(at_w + 16 * k * LINE * 2, BK * LINE * 2, 8 * LINE * 2, W_LINES);
+// How far the next 16 terms lie behind: in rows, 32 bytes; turned, 16 lines.
+#define X_NEXT 32
+#define W_NEXT (W_TURNED ? 16 * LINE * 2 : 32)
+
+// Descriptors of steps at the beginning of their tiles: eight rows are 1024 bytes.
+DEVICE uint64_t describe_left(const element_t* x) {
+  return describe_matrix(shared_address(x), 16, 1024, WGMMA_LINE_128);
+}
+DEVICE uint64_t describe_right(const element_t* w) {
+#if W_TURNED
+  return describe_matrix(shared_address(w), BK * LINE * 2, 8 * LINE * 2, W_LINES);
 #else
-    const uint64_t of_w = describe_matrix(at_w + 32 * k, 16, 1024, WGMMA_LINE_128);
+  return describe_matrix(shared_address(w), 16, 1024, WGMMA_LINE_128);
 #endif
-    multiply_16(sums, of_x, of_w);
-  }
+}
+
+// A step of a group.
+DEVICE void multiply(float* sums, uint64_t x, uint64_t w) {
+  UNROLL
+  for (int k = 0; k < BK / 16; k++)
+    multiply_16(sums, further(x, k * X_NEXT), further(w, k * W_NEXT));
 }
 
 LARGE_KERNEL(product_wgmma, product_args_t, N_THREADS) {
@@ -64,6 +72,7 @@ LARGE_KERNEL(product_wgmma, product_args_t, N_THREADS) {
   element_t* w_tiles = x_tiles + STAGES * BM * BK;
   const tile_t t = find_tile(&a, BM, BN);
   const int group = (int)shuffle_u32((uint32_t)THREAD / 128, 0);  // the same for all, visibly
+  const uint64_t all_x = describe_left(x_tiles + group * 64 * BK), all_w = describe_right(w_tiles);
   float sums[BN / 2];
   UNROLL
   for (int i = 0; i < BN / 2; i++) sums[i] = 0;
@@ -98,7 +107,7 @@ LARGE_KERNEL(product_wgmma, product_args_t, N_THREADS) {
     FENCE_ASYNC();
     SYNC();
     WGMMA_FENCE();
-    multiply(sums, x_tiles + (now * BM + group * 64) * BK, w_tiles + now * BN * BK);
+    multiply(sums, further(all_x, now * BM * BK * 2), further(all_w, now * BN * BK * 2));
     WGMMA_COMMIT();
     if (of_w.k < a.k) {
       load_left(&a, rows, x, &of_x, x_tiles + to * BM * BK);

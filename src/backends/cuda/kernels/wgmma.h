@@ -23,4 +23,9 @@ DEVICE uint64_t describe_matrix(uint32_t at, uint32_t across, uint32_t down, uin
          (uint64_t)(down >> 4 & 0x3fff) << 32 | (uint64_t)lines << 62;
 }
 
+// The same of a matrix that lies so many bytes further, a multiple of 16; both below 256 KB.
+DEVICE uint64_t further(uint64_t matrix, int bytes) {
+  return (matrix & ~(uint64_t)0xffffffff) | ((uint32_t)matrix + (uint32_t)bytes / 16);
+}
+
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_WGMMA_H_
