@@ -14,12 +14,19 @@
 
 enum { NUMBERS = 65536, CODES = 256 };
 
-#define TO(type, more) {"x float[65536]", "Cast n x -> y | to=" #type more}
+#define TO(type, more) \
+  { "x float[65536]", "Cast n x -> y | to=" #type more }
 static const struct {
   const char *input, *node;
 } casts[] = {
-    TO(17, ""), TO(18, ""), TO(19, ""), TO(20, ""),
-    TO(17, " saturate=0"), TO(18, " saturate=0"), TO(19, " saturate=0"), TO(20, " saturate=0"),
+    TO(17, ""),
+    TO(18, ""),
+    TO(19, ""),
+    TO(20, ""),
+    TO(17, " saturate=0"),
+    TO(18, " saturate=0"),
+    TO(19, " saturate=0"),
+    TO(20, " saturate=0"),
 };
 
 // Numbers of fp16 and bf16; of float32 what lies at and beside each number of 8 bits, and halfway.
@@ -27,8 +34,9 @@ static void fill_numbers(assay_tensor_t* t, int format) {
   for (int64_t i = 0; i < t->size; i++) {
     const uint16_t half = (uint16_t)i;
     const uint32_t low[] = {0, 1, 0x7ffff, 0x80000};
-    const uint32_t bits = format == 2 ? (uint32_t)half << 16
-                                      : (uint32_t)(half & 0xfff0) << 16 | low[i & 3] | (uint32_t)(half & 12) << 16;
+    const uint32_t bits =
+        format == 2 ? (uint32_t)half << 16
+                    : (uint32_t)(half & 0xfff0) << 16 | low[i & 3] | (uint32_t)(half & 12) << 16;
     float x;
     memcpy(&x, &bits, sizeof x);
     if (format == 1)
@@ -56,14 +64,11 @@ static void casts_to_float8(void** state) {
 
 static const char* const float8s[] = {"float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
                                       "float8e5m2fnuz"};
-static const char* const readers[] = {"Cast n x -> y | to=1",
-                                      "Cast n x -> y | to=10",
-                                      "Cast n x -> y | to=16",
-                                      "Cast n x -> y | to=9",
-                                      "Cast n x -> y | to=6",
-                                      "Cast n x -> y | to=3",
-                                      "DequantizeLinear n x s -> y",
-                                      "DequantizeLinear n x s -> y | output_dtype=10"};
+static const char* const readers[] = {
+    "Cast n x -> y | to=1",        "Cast n x -> y | to=10",
+    "Cast n x -> y | to=16",       "Cast n x -> y | to=9",
+    "Cast n x -> y | to=6",        "Cast n x -> y | to=3",
+    "DequantizeLinear n x s -> y", "DequantizeLinear n x s -> y | output_dtype=10"};
 
 static void codes_are_read(void** state) {
   (void)state;
@@ -107,8 +112,8 @@ static const layer_case_t quantizers[] = {
         ("s float[] 0.01"), "QuantizeLinear n x s z -> y"),
     ROW("zero points by channel", 19, ("x float[3,16,5]"),
         ("s float[16] positive", "z float8e5m2[16]"), "QuantizeLinear n x s z -> y | axis=1"),
-    ROW("by the last axis", 19, ("x float[5,24]"),
-        ("s float[24] positive", "z float8e4m3fn[24]"), "QuantizeLinear n x s z -> y | axis=-1"),
+    ROW("by the last axis", 19, ("x float[5,24]"), ("s float[24] positive", "z float8e4m3fn[24]"),
+        "QuantizeLinear n x s z -> y | axis=-1"),
     ROW("a vector, by its only axis", 19, ("x float[24]"),
         ("s float[24] positive", "z float8e4m3fn[24]"), "QuantizeLinear n x s z -> y"),
     ROW("blocks of rows", 21, ("x float[6,16]"), ("s float[3,16] positive"),
@@ -147,23 +152,24 @@ static void quantizers_have_the_emulated_engines_bits(void** state) {
   CASE(name, opset, LIST inputs, LIST constants, node, false)
 static const layer_case_t dequantizers[] = {
     OF("by channel", 19, ("x float8e4m3fn[3,16,5]"), ("s float[16] positive"),
-        "DequantizeLinear n x s -> y | axis=1"),
+       "DequantizeLinear n x s -> y | axis=1"),
     OF("zero points of the run", 19, ("x float8e5m2[3,16]", "z float8e5m2[16]"),
-        ("s float[16] positive"), "DequantizeLinear n x s z -> y"),
+       ("s float[16] positive"), "DequantizeLinear n x s z -> y"),
     OF("to fp16 with zero points", 19, ("x float8e5m2[3,16]", "z float8e5m2[16]"),
-        ("s float16[16] positive"), "DequantizeLinear n x s z -> y"),
+       ("s float16[16] positive"), "DequantizeLinear n x s z -> y"),
     OF("blocks", 21, ("x float8e4m3fn[4,64]"), ("s float[4,4] positive"),
-        "DequantizeLinear n x s -> y | axis=1 block_size=16"),
+       "DequantizeLinear n x s -> y | axis=1 block_size=16"),
     OF("blocks with scales of bf16", 21, ("x float8e4m3fn[8,6]"), ("s bfloat16[2,6] positive"),
-        "DequantizeLinear n x s -> y | axis=0 block_size=4"),
+       "DequantizeLinear n x s -> y | axis=0 block_size=4"),
     OF("of int8", 17, ("x int8[2,8,3]"), ("s float[8] positive", "z int8[8] 0 1 -128 127 3 -4 5 9"),
-        "DequantizeLinear n x s z -> y"),
+       "DequantizeLinear n x s z -> y"),
     OF("of uint8 to fp16", 21, ("x uint8[2,24]"), ("s float16[] 0.013", "z uint8[] 7"),
-        "DequantizeLinear n x s z -> y"),
-    OF("of uint16 to fp16, which rounds twice otherwise", 21, ("x uint16[6] 65535 1 40001 40003 77 30001"),
-        ("s float16[] 0.01312", "z uint16[] 12345"), "DequantizeLinear n x s z -> y"),
+       "DequantizeLinear n x s z -> y"),
+    OF("of uint16 to fp16, which rounds twice otherwise", 21,
+       ("x uint16[6] 65535 1 40001 40003 77 30001"), ("s float16[] 0.01312", "z uint16[] 12345"),
+       "DequantizeLinear n x s z -> y"),
     OF("of int16 to fp16 with scales of float32", 23, ("x int16[6] -32768 1 4001 4003 77 30001"),
-        ("s float[] 0.013123"), "DequantizeLinear n x s -> y | output_dtype=10"),
+       ("s float[] 0.013123"), "DequantizeLinear n x s -> y | output_dtype=10"),
 };
 
 static void dequantizers_have_the_emulated_engines_bits(void** state) {

@@ -1,6 +1,6 @@
-// Floats of 8 bits: value_TYPE(code), and code_TYPE(x) of a number that is one of them, for the types
-// e4m3, e5m2, and e4m3z and e5m2z, whose only zero is 0 and whose only NaN is 0x80 (ONNX's "FNUZ").
-// In integers, so that every architecture has them.
+// Floats of 8 bits: value_TYPE(code), and code_TYPE(x) of a number that is one of them, for the
+// types e4m3, e5m2, and e4m3z and e5m2z, whose only zero is 0 and whose only NaN is 0x80 (ONNX's
+// "FNUZ"). In integers, so that every architecture has them.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_FLOAT8_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_FLOAT8_H_
 
@@ -30,7 +30,8 @@ DEVICE float value_e4m3(uint8_t code) {
 DEVICE float value_e5m2(uint8_t code) {
   const uint32_t rest = code & 0x7f;
   if (rest > 0x7c) return float8_nan(code);
-  return rest == 0x7c ? float_of(0x7f800000u | (uint32_t)(code & 0x80) << 24) : float8_value(code, 2, 15);
+  return rest == 0x7c ? float_of(0x7f800000u | (uint32_t)(code & 0x80) << 24)
+                      : float8_value(code, 2, 15);
 }
 DEVICE float value_e4m3z(uint8_t code) {
   return code == 0x80 ? float8_nan(0) : float8_value(code, 3, 8);
@@ -45,7 +46,9 @@ DEVICE uint8_t code_e4m3(float x) {
 DEVICE uint8_t code_e5m2(float x) {
   const uint8_t sign = (uint8_t)(bits_of(x) >> 24 & 0x80);
   const uint32_t a = bits_of(x) & 0x7fffffffu;
-  return a > 0x7f800000u ? (uint8_t)(sign | 0x7e) : a == 0x7f800000u ? (uint8_t)(sign | 0x7c) : float8_code(x, 2, 15);
+  return a > 0x7f800000u    ? (uint8_t)(sign | 0x7e)
+         : a == 0x7f800000u ? (uint8_t)(sign | 0x7c)
+                            : float8_code(x, 2, 15);
 }
 DEVICE uint8_t code_e4m3z(float x) { return x != x ? 0x80 : float8_code(x, 3, 8); }
 DEVICE uint8_t code_e5m2z(float x) { return x != x ? 0x80 : float8_code(x, 2, 16); }

@@ -1,10 +1,10 @@
-// A program as cuda/pointwise/program.h writes it: (x - zero) scale of floats of 8 bits, rounded once
-// to float16.
+// A program as cuda/pointwise/program.h writes it: (x - zero) scale of floats of 8 bits, rounded
+// once to float16.
 #define PROGRAM_OUT f16
 #define PROGRAM_VECTOR 8
 #define PROGRAM_ROWS 0
-#include "program_args.h"
 #include "functions.h"
+#include "program_args.h"
 typedef uint32_t index_t;
 DEVICE value_t program_of(float x, float s0, float s1, const program_args_t* p) {
   (void)x, (void)p;

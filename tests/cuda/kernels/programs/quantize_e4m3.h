@@ -3,8 +3,8 @@
 #define PROGRAM_OUT e4m3
 #define PROGRAM_VECTOR 8
 #define PROGRAM_ROWS 1
-#include "program_args.h"
 #include "functions.h"
+#include "program_args.h"
 typedef uint32_t index_t;
 DEVICE value_t program_of(float x, float s0, float s1, float s2, const program_args_t* p) {
   (void)x, (void)p;
@@ -21,8 +21,10 @@ DEVICE value_t program(float x, index_t row, index_t column, const program_args_
   index_t rest = row;
   const index_t r0 = rest;
   (void)r0;
-  const float s0 = of_f16(GLOBAL(const word_f16, p->streams[0])[row * (index_t)p->columns + column]);
-  const float s1 = of_f32(GLOBAL(const word_f32, p->streams[1])[r0 * (index_t)p->strides[1][0] + column / 3u]);
+  const float s0 =
+      of_f16(GLOBAL(const word_f16, p->streams[0])[row * (index_t)p->columns + column]);
+  const float s1 =
+      of_f32(GLOBAL(const word_f32, p->streams[1])[r0 * (index_t)p->strides[1][0] + column / 3u]);
   const float s2 = of_e4m3(GLOBAL(const word_e4m3, p->streams[2])[column]);
   return program_of(x, s0, s1, s2, p);
 }
@@ -32,7 +34,8 @@ DEVICE void program_vector(const float* x, index_t row, index_t column, const pr
   index_t rest = row;
   const index_t r0 = rest;
   (void)r0;
-  const word_f16* at0 = GLOBAL(const word_f16, p->streams[0]) + (row * (index_t)p->columns + column);
+  const word_f16* at0 =
+      GLOBAL(const word_f16, p->streams[0]) + (row * (index_t)p->columns + column);
   float s0[PROGRAM_VECTOR];
   LOAD_VECTOR(f16, at0, s0)
   const word_f32* at1 = GLOBAL(const word_f32, p->streams[1]) + (r0 * (index_t)p->strides[1][0]);
@@ -41,5 +44,6 @@ DEVICE void program_vector(const float* x, index_t row, index_t column, const pr
   const word_e4m3* at2 = GLOBAL(const word_e4m3, p->streams[2]) + (column);
   float s2[PROGRAM_VECTOR];
   LOAD_VECTOR(e4m3, at2, s2)
-  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) y[i] = program_of(x ? x[i] : 0, s0[i], s1[i], s2[i], p);
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) y[i] =
+      program_of(x ? x[i] : 0, s0[i], s1[i], s2[i], p);
 }
