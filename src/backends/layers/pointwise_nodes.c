@@ -160,14 +160,27 @@ static int compile_gemm(pointwise_compiler_t* c, const assay_node_t* n) {
   return at < POINTWISE_STREAMS ? emit_one(c, POINTWISE_IDENTITY, at, NULL, 1) : at;
 }
 
+// The bias of a convolution, one for each channel that it makes.
+static int compile_conv(pointwise_compiler_t* c, const assay_node_t* n) {
+  if (c->options->result != n->outputs[0] || n->n_inputs < 3 || !n->inputs[2]) return -1;
+  return emit_two(c, POINTWISE_ADD, pointwise_result_stream(c),
+                  pointwise_axis_stream(c, n->inputs[2], 1, 0));
+}
+
 int pointwise_node(pointwise_compiler_t* c, const assay_node_t* n) {
   static const struct {
     const char* name;
     int (*compile)(pointwise_compiler_t* c, const assay_node_t* n);
-  } own[] = {
-      {"Clip", compile_clip}, {"Pow", compile_pow},       {"BatchNormalization", compile_batchnorm},
-      {"Cast", compile_cast}, {"CastLike", compile_cast}, {"Gelu", compile_gelu},
-      {"Mod", compile_mod},   {"Gemm", compile_gemm}};
+  } own[] = {{"Clip", compile_clip},
+             {"Pow", compile_pow},
+             {"BatchNormalization", compile_batchnorm},
+             {"Cast", compile_cast},
+             {"CastLike", compile_cast},
+             {"Gelu", compile_gelu},
+             {"Mod", compile_mod},
+             {"Gemm", compile_gemm},
+             {"Conv", compile_conv},
+             {"ConvTranspose", compile_conv}};
   static const struct {
     const char* name;
     int (*compile)(pointwise_compiler_t* c, const assay_node_t* n);

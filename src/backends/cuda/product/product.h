@@ -2,6 +2,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_PRODUCT_PRODUCT_H_
 #define ASSAY_BACKENDS_CUDA_PRODUCT_PRODUCT_H_
 
+#include "backends/cuda/kernels/copy_args.h"
 #include "backends/cuda/kernels/product_args.h"
 #include "backends/cuda/pointwise/program.h"
 #include "backends/cuda/tactic.h"
@@ -15,7 +16,9 @@ typedef struct cuda_product {
   cuda_left_t left;
   int x, w;  // inputs of the layer; w -1: the weights are constants, packed (args.w)
   assay_type_t in, out;
-  bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm
+  copy_box_t packing;  // of weights of the run (packing.h); size 0: they are taken as they lie
+  bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm,
+              // a convolution's bias that is no constant
   bool tf32;  // float32 is rounded to tf32 where it is multiplied
   assay_layout_t layout;
 } cuda_product_t;
