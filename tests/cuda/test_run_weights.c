@@ -11,24 +11,28 @@ static const weights_row_t rows[] = {
     {"x float[2,16,5,6]", "w float[8,16,1,1]", "b float[8]", "Conv", "", NULL},
     {"x float[1,8,7,9]", "w float[8,8,3,3]", "b float[8]", "Conv", "pads=1,0,1,2", "Relu r h -> y"},
     {"x float[1,3,11,13]", "w float[8,3,5,5]", NULL, "Conv", "pads=2,2,2,2 strides=2,3", NULL},
-    {"x float[1,32,6,5]", "w float[8,16,3,3]", "b float[8]", "Conv", "group=2", "HardSwish r h -> y"},
+    {"x float[1,32,6,5]", "w float[8,16,3,3]", "b float[8]", "Conv", "group=2",
+     "HardSwish r h -> y"},
     {"x float[2,8,6,5]", "w float[8,2,3,3]", "b float[8]", "Conv", "group=4 pads=1,1,1,1", NULL},
-    {"x float[2,8,6,5]", "w float[8,1,3,3]", "b float[8]", "Conv", "group=8 pads=1,1,1,1", "Relu r h -> y"},
+    {"x float[2,8,6,5]", "w float[8,1,3,3]", "b float[8]", "Conv", "group=8 pads=1,1,1,1",
+     "Relu r h -> y"},
     {"x float[1,4,6,5]", "w float[8,1,3,3]", NULL, "Conv", "group=4", NULL},
     {"x float[2,16,20]", "w float[8,16,5]", "b float[8]", "Conv", "strides=3 pads=2,1", NULL},
     {"x float[1,4,3,4,5]", "w float[8,4,2,3,3]", "b float[8]", "Conv", "pads=0,1,1,1,1,0", NULL},
-    {"x float[2,8,5,4]", "w float[8,6,4,4]", "b float[6]", "ConvTranspose", "strides=2,2 pads=1,1,1,1",
-     "Relu r h -> y"},
+    {"x float[2,8,5,4]", "w float[8,6,4,4]", "b float[6]", "ConvTranspose",
+     "strides=2,2 pads=1,1,1,1", "Relu r h -> y"},
     {"x float[1,6,4,5]", "w float[6,4,3,3]", NULL, "ConvTranspose",
      "group=3 strides=3,2 output_padding=1,1", NULL},
-    {"x float[1,8,5,4]", "w float[8,1,4,4]", "b float[8]", "ConvTranspose", "group=8 strides=2,2", NULL},
+    {"x float[1,8,5,4]", "w float[8,1,4,4]", "b float[8]", "ConvTranspose", "group=8 strides=2,2",
+     NULL},
     {"x float[2,4,9]", "w float[4,8,3]", "b float[8]", "ConvTranspose", "strides=2", NULL},
 };
 
 static void fill(const weights_row_t* r, bool constant, char node[160], graph_case_t* g) {
   snprintf(node, 160, "%s c x w%s -> %s%s%s", r->op, r->b ? " b" : "", r->behind ? "h" : "y",
            *r->attributes ? " | " : "", r->attributes);
-  *g = (graph_case_t){.name = node, .opset = 17, .inputs = {r->x}, .nodes = {node, r->behind}, .outputs = "y"};
+  *g = (graph_case_t){
+      .name = node, .opset = 17, .inputs = {r->x}, .nodes = {node, r->behind}, .outputs = "y"};
   const char** to = constant ? g->constants : &g->inputs[1];
   to[0] = r->w;
   to[1] = r->b;

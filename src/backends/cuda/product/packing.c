@@ -44,9 +44,8 @@ assay_status_t cuda_packing_enqueue(const cuda_own_t* own, cuda_kernel_t kernel,
                                     const copy_box_t* box, assay_queue_t* q,
                                     assay_device_ptr_t from, assay_device_ptr_t to) {
   copy_args_t a = {.n = 1, .boxes = {*box}};
-  const cuda_grid_t grid = {.blocks = cuda_blocks_for(own, box->size, THREADS),
-                            .threads = THREADS,
-                            .dependent = true};
+  const cuda_grid_t grid = {
+      .blocks = cuda_blocks_for(own, box->size, THREADS), .threads = THREADS, .dependent = true};
   a.boxes[0].from = from;
   a.boxes[0].to = to;
   return cuda_queue_launch(q, kernel, &grid, &a);
