@@ -138,7 +138,7 @@ NO_RANGES = [mul(), ("Tanh", ["m"], "y", {})]
 
 def turned(first, second):
     """Two tables, half of which is lost: one sample tells both, the others have to bear them out together."""
-    return [mul(), ("Mul", ["m", first], "p", {}), ("MatMul", ["x", "w2"], "v", {}), ("Mul", ["v", second], "q", {}), ("Add", ["p", "q"], "c", {}), ("Tanh", ["c"], "y", {})]
+    return [mul(), ("Mul", ["m", first], "p", {}), ("MatMul", ["x", "w2"], "v", {}), ("Mul", ["v", second], "r", {}), ("Add", ["p", "r"], "c", {}), ("Tanh", ["c"], "y", {})]
 
 
 def main(assay):
@@ -151,7 +151,7 @@ def main(assay):
         faults += recurrent(assay, "a slope that nobody has", lines(0.3172, 0.46), lines(0.2, 0.5), "HardSigmoid of 0.3172 and 0.46")
         faults += recurrent(assay, "names left out", {"activations": ["Sigmoid", "Softsign", "Softsign"]}, {}, "Softsign")
         faults += by_samples(assay, "ranges", RANGES, NO_RANGES, ["m"], "a factor and a bias (12 numbers)")
-        faults += by_samples(assay, "tables", turned("turn", "turn2"), turned("turn_bad", "turn2_bad"), ["m", "p", "v", "q", "c"], "elements of 'turn")
+        faults += by_samples(assay, "tables", turned("turn", "turn2"), turned("turn_bad", "turn2_bad"), ["m", "p", "v", "r", "c"], "elements of 'turn")
     print("\n".join(faults) or f"{len(ROWS) + 5} formulas found")
     return 1 if faults else 0
 
