@@ -30,7 +30,7 @@ def key_of_song(net):
     """The same classes through a recurrent layer, and a song's key."""
     power = power_spectrum(net, net.input("song", [BATCH, 1, 80], "signal"), 16, 8, "hann")
     x = net.op("MatMul", net.weight(classes_of_pitch(9, 82.0), "chroma"), net.op("Sqrt", net.add(power, net.const(1e-6))))
-    h, last = recurrent(net, net.transpose(x, 2, 0, 1), net.pick("LSTM", "GRU"), 12, 10, hint="rnn")
+    h, _ = recurrent(net, net.transpose(x, 2, 0, 1), net.pick("LSTM", "GRU"), 12, 10, hint="rnn")
     net.output(net.softmax(linear(net, net.squeeze(net.slice(h, 0, 10, 11), 0), 10, 12, rank=2, hint="key", gain=2.0), 2), "key")
 
 

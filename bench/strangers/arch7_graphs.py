@@ -210,10 +210,9 @@ def rescaled_guidance(net):
     """Noise with and without a prompt: more of what it changes, then as large as it was, in part."""
     x, c = net.input("latent", [BATCH, 4, 6, 6], "image"), net.input("prompt", [BATCH, 6], "features")
     add = net.unsqueeze(linear(net, c, 6, 4, rank=2, hint="cond"), 2, 3)
-
     w1, w2 = (net.trained((4, 4, 3, 3), 36, 1.3, h) for h in ("conv1.weight", "conv2.weight"))
     outs = []
-    for k, y in enumerate((x, net.add(x, add))):
+    for y in (x, net.add(x, add)):
         y = net.op("Conv", y, w1, kernel_shape=[3, 3], pads=[1] * 4)
         outs.append(net.op("Conv", activation(net, y, "swish"), w2, kernel_shape=[3, 3], pads=[1] * 4))
     free, bound = outs

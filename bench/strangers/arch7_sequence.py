@@ -42,7 +42,6 @@ def bent_reader(net):
 def headwise_reader(net):
     """Queries and keys of unit size in each head; the next word."""
     x = written(net)
-    cos, sin = None, None
     for i in range(2):
         x = pre(net, x, 12, lambda y: attention(net, y, 8, 12, 3, band_mask(net, 8, 8), head_norm=True), 24, "swish", hint=f"layers.{i}")
     net.output(linear(net, root_mean_norm(net, x, 12), 12, 30, bias=False, hint="lm_head", gain=2.0), "next")

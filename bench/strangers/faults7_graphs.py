@@ -10,7 +10,8 @@ def slope_after_sum(s):
     """One number for each pair first, then the slope."""
     def fits(n):
         behind = s.consumers(n.output[0])
-        return len(behind) == 1 and behind[0].op_type == "MatMul" and s.const(behind[0].input[1]) is not None and s.const(behind[0].input[1]).shape[-1] == 1
+        w = s.const(behind[0].input[1]) if len(behind) == 1 and behind[0].op_type == "MatMul" else None
+        return w is not None and w.shape[-1] == 1
     node = s.pick("LeakyRelu", fits)
     if node is None:
         return None
@@ -28,7 +29,8 @@ def own_share_lost(s):
     """Each counts itself as much as its neighbours."""
     def fits(n):
         behind = s.consumers(n.output[0])
-        return 1 < (scalar(s, n.input[1]) or 0) < 1.6 and len(behind) == 1 and behind[0].op_type == "Add" and any(s.made_by(x, "MatMul") is not None for x in behind[0].input)
+        summed = len(behind) == 1 and behind[0].op_type == "Add" and any(s.made_by(x, "MatMul") is not None for x in behind[0].input)
+        return summed and 1 < (scalar(s, n.input[1]) or 0) < 1.6
     node = s.pick("Mul", fits)
     return s.bypass(node, node.input[0]) if node is not None else None
 
@@ -61,7 +63,8 @@ def two_of_recurrence_lost(s):
     """Each polynomial from the last one once, not twice."""
     def fits(n):
         behind = s.consumers(n.output[0])
-        return scalar(s, n.input[1]) == 2 and s.made_by(n.input[0], "MatMul") is not None and len(behind) == 1 and behind[0].op_type == "Sub" and behind[0].input[0] == n.output[0]
+        less = len(behind) == 1 and behind[0].op_type == "Sub" and behind[0].input[0] == n.output[0]
+        return less and scalar(s, n.input[1]) == 2 and s.made_by(n.input[0], "MatMul") is not None
     node = s.pick("Mul", fits)
     return s.bypass(node, node.input[0]) if node is not None else None
 
@@ -86,7 +89,10 @@ def numbers_from_nothing(s):
     """Shares of numbers from nothing on, where they lay on both sides."""
     def fits(n):
         c = s.const(n.input[1])
-        return c is not None and c.shape[-1] == 1 and c.size > 4 and abs(float(c.sum())) < 1e-3 and c.min() < -1 and np.allclose(np.diff(c.reshape(-1)), c.reshape(-1)[1] - c.reshape(-1)[0], atol=1e-4)
+        if c is None or c.shape[-1] != 1 or c.size < 5 or abs(float(c.sum())) > 1e-3 or c.min() > -1:
+            return False
+        steps = np.diff(c.reshape(-1))
+        return np.allclose(steps, steps[0], atol=1e-4)
     node = s.pick("MatMul", fits)
     if node is None:
         return None
@@ -115,7 +121,8 @@ def length_of_columns_lost(s):
     """Columns as the adapter left them, without the length that was learned."""
     def fits(n):
         share = s.made_by(n.input[1], "Div")
-        return share is not None and s.const(share.input[0]) is not None and s.made_by(n.input[0], "MatMul") is not None and s.made_by(share.input[1], "Sqrt", "ReduceL2") is not None
+        length = s.made_by(share.input[1], "Sqrt", "ReduceL2") if share is not None else None
+        return length is not None and s.const(share.input[0]) is not None and s.made_by(n.input[0], "MatMul") is not None
     node = s.pick("Mul", fits)
     return s.bypass(node, node.input[0]) if node is not None else None
 
@@ -157,7 +164,7 @@ ROWS = [
     ("slope_after_sum", "torch-geometric", "pyg-team/pytorch_geometric#8200", slope_after_sum),
     ("own_share_lost", "SimSGT", "syr-cn/SimSGT#4", own_share_lost),
     ("evened_at_one_end", "pygcn", "tkipf/pygcn#11", evened_at_one_end),
-    ("restart_turned", "hotnet2", "raphael-group/hotnet2#11", restart_turned),
+    ("restart_turned", "ngraph.pagerank", "anvaka/ngraph.pagerank#1", restart_turned),
     ("two_of_recurrence_lost", "ProNE", "THUDM/ProNE#14", two_of_recurrence_lost),
     ("one_of_length_lost", "egnn-pytorch", "lucidrains/egnn-pytorch#7", one_of_length_lost),
     ("unit_of_angle_lost", "KnowledgeGraphEmbedding", "DeepGraphLearning/KnowledgeGraphEmbedding#9", unit_of_angle_lost),

@@ -1,7 +1,6 @@
 """Seventh generation: faults of boxes, masks, joints, headings, and of how pictures become larger or smaller."""
 import numpy as np
 
-from faults4_structure import computed
 from faults7_activations import kinds_behind
 from surgery import scalar
 

@@ -1,7 +1,4 @@
 """Seventh generation: faults of cells that are written out."""
-import numpy as np
-
-from faults7_activations import kinds_behind
 from surgery import scalar
 
 

@@ -44,7 +44,8 @@ def scale_of_weights_lost(s):
     """Weights as they were trained, without the number that makes them smaller."""
     def fits(n):
         behind = s.consumers(n.output[0])
-        return s.const(n.input[0]) is not None and scalar(s, n.input[1]) is not None and len(behind) == 1 and behind[0].op_type == "Conv" and behind[0].input[1] == n.output[0]
+        weight = len(behind) == 1 and behind[0].op_type == "Conv" and behind[0].input[1] == n.output[0]
+        return weight and s.const(n.input[0]) is not None and scalar(s, n.input[1]) is not None
     node = s.pick("Mul", fits)
     return s.bypass(node, node.input[0]) if node is not None else None
 

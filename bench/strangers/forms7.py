@@ -116,7 +116,8 @@ def bells_joined(model, rng):
         product = s.consumers(one.output[0])[0]
         half = s.consumers(product.output[0])[0]
         x = div.input[0]
-        if s.opset < 20 or div.op_type != "Div" or one.op_type != "Add" or product.op_type != "Mul" or x not in product.input or half.op_type != "Mul" or scalar(s, half.input[1]) != 0.5:
+        kinds = [n.op_type for n in (div, one, product, half)]
+        if s.opset < 20 or kinds != ["Div", "Add", "Mul", "Mul"] or x not in product.input or scalar(s, half.input[1]) != 0.5:
             continue
         for node in (div, erf, one, product):
             s.graph.node.remove(node)

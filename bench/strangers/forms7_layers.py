@@ -117,7 +117,7 @@ def products_turned_around(model, rng):
 
 def products_as_weighed_sums(model, rng):
     s = copy(model, rng)
-    for n, w in products(s, 2):
+    for n, _ in products(s, 2):
         rank = len(s.shape(n.input[0]))
         axis = [s.constant(np.array([rank]))] if s.opset >= 13 else []
         kind, inputs, more = reduced(s, "ReduceSum", 1, [rank - 1])

@@ -288,7 +288,7 @@ def nibbles_packed(model, rng):
     for n, w in list(matrices(s)):
         if w.ndim != 2 or len(w) % 2 or n.op_type == "Conv":
             continue
-        axis, other = columns_of(s, n, w)
+        _, other = columns_of(s, n, w)
         scale = f32(np.abs(w).max(other, keepdims=True) / 7 + 1e-9)
         q = (np.clip(np.rint(w / scale), -8, 7) + 8).astype(np.int32)
         half = len(w) // 2

@@ -260,6 +260,10 @@ def variant(model, number, rng, assay, of=1):
         return kind, model, model, options, inner
     try:
         golden = {"tf32": forms4.in_tf32, **forms6.GOLDEN, **healthy7.GOLDEN}.get(made)
+        if " beside " in made:  # another form, and golden in another arithmetic
+            form, arithmetic = made.split(" beside ")
+            given, seen = SAME[form](model, rng), healthy7.GOLDEN[arithmetic](model, rng)
+            return given and seen and (kind, given, seen, options, inner)
         if made == "fake quantization":  # golden is what training saw: quantizers as divisions, roundings and limits
             given = quantize(model, rng, model.opset >= 13, types="S8S8")
             seen = given and healthy7.fake_quantized(given, rng)

@@ -8,7 +8,44 @@ import forms7_layers
 import forms7_weights
 from forms7_golden import fake_quantized  # noqa: F401: of healthy models
 
-SAME = {**forms7.SAME, **forms7_layers.SAME, **forms7_weights.SAME}
+FORMS = {**forms7.SAME, **forms7_layers.SAME, **forms7_weights.SAME}
+
+
+def all_names(proto):
+    """Of values and of nodes."""
+    graph = proto.graph
+    return {x for n in graph.node for x in (*n.input, *n.output, n.name)} | {t.name for t in graph.initializer} | {v.name for v in (*graph.input, *graph.output)}
+
+
+def told_apart(proto, before, tail):
+    """New names get a tail, so that those of the next form are not the same."""
+    for n in proto.graph.node:
+        n.name = n.name + tail if n.name and n.name not in before else n.name
+        for names in (n.input, n.output):
+            for i, x in enumerate(names):
+                names[i] = x + tail if x and x not in before else x
+    for t in proto.graph.initializer:
+        t.name = t.name + tail if t.name not in before else t.name
+
+
+def several_forms(model, rng, most=4):
+    """Some forms, one after the other, as where an exporter, a simplifier and a chip's tool each had their turn."""
+    made = []
+    for form in rng.permutation(sorted(FORMS)):
+        try:
+            new = FORMS[str(form)](model, rng)
+        except Exception:  # noqa: BLE001: an operator that the set does not have
+            continue
+        if new is not None:
+            told_apart(new.proto, all_names(model.proto), f"_form{len(made)}")
+            model = new
+            made.append(form)
+        if len(made) == most:
+            break
+    return model if len(made) > 1 else None
+
+
+SAME = {**FORMS, "several forms": several_forms}
 OTHER, GOLDEN = forms7_weights.OTHER, forms7_golden.GOLDEN
 # What other engines' arithmetic is called, and with what it is given.
 ARITHMETIC = [
@@ -35,8 +72,17 @@ def inner(given):
 
 
 SEVENTH = [
-    *((f"{form}, golden {'float64' if k % 7 == 3 else 'of the original'}{inner(k % 2 == 0)}", form, [], k % 2 == 0) for k, form in enumerate(SAME)),
+    *((f"{form}, golden {'float64' if k % 7 == 3 else 'of the original'}{inner(k % 2 == 0)}", form, [], k % 2 == 0) for k, form in enumerate(FORMS)),
     *((name + inner(given), made, [], given) for name, made, ways in ARITHMETIC for given in ways),
+    ("several forms at once, golden of the original, inner values", "several forms", [], True),
+    ("several forms at once, golden float64", "several forms", [], False),
+    ("several forms at once, golden with a GPU's order of sums, inner values", "several forms", [], True),
+    ("several forms at once, golden printed with six digits", "several forms", [], False),
+    ("several forms at once, golden saved as bf16", "several forms", [], False),
+    ("several forms at once, golden of products in bf16, inner values", "several forms beside brain products", [], True),
+    ("several forms at once, golden of sums in fp16", "several forms beside half sums", [], False),
+    ("several forms at once, golden of Winograd's sums", "several forms beside winograd", [], False),
+    ("--precision fp16, several forms at once, golden of the original, inner values", "several forms", ["--precision", "fp16"], True),
     ("--precision fp16, convolutions by places, golden of the original", "convolutions by places", ["--precision", "fp16"], False),
     ("--precision bf16, heads apart, golden of the original, inner values", "heads apart", ["--precision", "bf16"], True),
     ("--precision fp16, recurrent written out, golden float64", "recurrent written out", ["--precision", "fp16"], False),

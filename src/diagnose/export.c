@@ -190,6 +190,7 @@ static assay_status_t search_all(assay_golden_walk_t* w) {
     ASSAY_TRY(search(w, &w->out->faults[i].value, 1, now + share, i));
     i += 1 + w->out->n - n;  // several may hide behind one value
   }
+  ASSAY_TRY(assay_inner_together(w));
   return reconsider(w, end);
 }
 

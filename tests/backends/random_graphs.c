@@ -24,6 +24,7 @@
 #include "backends/bit_cases.h"
 #include "backends/cut_cases.h"
 #include "backends/random_graph_steps.h"
+#include "exec/kernel.h"
 #include "exec/targets.h"
 #include "onnx/load.h"
 #include "runtime/executor.h"
@@ -37,7 +38,7 @@ static const char* const format_names[] = {"fp32", "bf16", "fp16"};
 static const assay_backend_t* tested = &assay_backend_cpu;
 
 typedef struct tally {
-  const char* key;
+  char key[2 * ASSAY_VARIANT_BYTES];  // a name of a tactic may end with its engine
   int64_t n;
 } tally_t;
 
@@ -76,7 +77,8 @@ static void tally(runner_t* r, const char* key) {
   size_t i = 0;
   while (i < r->n_tactics && strcmp(r->tactics[i].key, key) != 0) i++;
   if (i == MAX_TACTICS) return;
-  if (i == r->n_tactics) r->tactics[r->n_tactics++].key = key;
+  if (i == r->n_tactics)
+    snprintf(r->tactics[r->n_tactics++].key, sizeof r->tactics->key, "%s", key);
   r->tactics[i].n++;
 }
 

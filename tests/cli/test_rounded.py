@@ -53,6 +53,14 @@ def bits_of(w, bits):
     return np.ldexp(np.rint(np.ldexp(m, bits)), e - bits).astype(np.float32)
 
 
+def in_few_bits(w, bits, least, largest, axis=None):
+    """A format of so many bits with its hidden one, whose smallest number is 2^least, times a scale of the tensor or of each index along the other axis."""
+    scale = (np.abs(w).max(axis, keepdims=axis is not None) / largest).astype(np.float32)
+    x = (w / scale).astype(np.float64)
+    step = np.exp2(np.maximum(np.floor(np.log2(np.maximum(np.abs(x), 1e-30))) - bits + 1, least))
+    return (np.clip(np.rint(x / step) * step, -largest, largest).astype(np.float32) * scale).astype(np.float32)
+
+
 def cut(w):
     """bfloat16 by the first half of each float's bytes."""
     return (w.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
@@ -91,7 +99,9 @@ def both_parts(w):
 WAYS = {"both_parts": both_parts, "tensor8": lambda w: on_grid(w, 8), "channel8": lambda w: on_grid(w, 8, 0), "channel4": lambda w: on_grid(w, 4, 0),
         "tensor16": lambda w: on_grid(w, 12), "block4": lambda w: by_blocks(w, 4, 16), "offset4": lambda w: with_offset(w, 4),
         "palette16": lambda w: palette(w, 16), "bf16": lambda w: bits_of(w, 8), "cut16": cut, "fp16": lambda w: bits_of(w, 11), "fp8": lambda w: bits_of(w, 4),
-        "powers": lambda w: powers(w, 1), "two_powers": lambda w: powers(w, 2), "sparse": sparse}
+        "powers": lambda w: powers(w, 1), "two_powers": lambda w: powers(w, 2), "sparse": sparse,
+        "e4m3_channel": lambda w: in_few_bits(w, 4, -9, 448, 0), "e4m3_tensor": lambda w: in_few_bits(w, 4, -9, 448), "e5m2_channel": lambda w: in_few_bits(w, 3, -16, 57344, 0),
+        "fp6_row": lambda w: in_few_bits(w, 3, -4, 28, 1), "e4m3_block": lambda w: np.concatenate([in_few_bits(w[i:i + 16], 4, -9, 448, 0) for i in range(0, len(w), 16)])}
 
 
 def save(path, parts, biases, slope=SLOPE, opset=17):

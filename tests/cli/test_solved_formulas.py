@@ -23,7 +23,8 @@ from test_solved_settings import RECURRENT, TOKENS, check, draw, i64, lost, mode
 C = {"axis": np.array(1), "zero": scalar(0), "one": scalar(1), "tiny": scalar(1e-3), "gamma": scalar(1 / 2.4), "third": scalar(0.3), "mu": scalar(np.log(256)),
      "over": scalar(1 / 255), "channels": i64(-1), "begin": i64(0), "end": i64(-1), "steps": i64(1), "front": i64(0, 1, 0, 0, 0, 0),
      "table": np.cumprod(np.linspace(0.99, 0.7, 12)).astype(np.float32), "rates": np.exp(np.linspace(-1, 1, 12)).astype(np.float32),
-     "slope": np.linspace(-0.5, 1.8, 6, dtype=np.float32), "w2": np.linspace(-1, 1, 36, dtype=np.float32).reshape(6, 6) ** 3}
+     "slope": np.linspace(-0.5, 1.8, 6, dtype=np.float32), "low": np.array([-2, 0.5, 0, 1, -1, 3], np.float32), "wide": np.array([0.5, 2, 3, 1.5, 0.25, 4], np.float32),
+     "turn": np.cos(np.arange(6)).astype(np.float32), "turn2": np.sin(np.arange(1, 7)).astype(np.float32), "w2": np.linspace(-1, 1, 36, dtype=np.float32).reshape(6, 6) ** 3}
 
 
 def gone(nodes, *outputs):
@@ -71,7 +72,7 @@ ROWS = {
     "steps": (TOKENS, *gone(STEPS, "c"), ""),
     "shares": (TOKENS, *gone(SHARES, "c"), ""),
     "places in a range": (TOKENS, *gone(RANGE, "up", "c"), "between minimum and maximum"),
-    "noise of each step": (TOKENS, *looked_up(np.linspace(0.99, 0.7, 12, dtype=np.float32)), "running products along axis 0 of what is there"),
+    "noise of each step": (TOKENS, *looked_up(np.linspace(0.99, 0.7, 12, dtype=np.float32)), ""),
     "logarithms of rates": (TOKENS, *other(looked_up(None)[0], {**C, "table": C["rates"]}, {**C, "table": np.linspace(-1, 1, 12, dtype=np.float32)}), "exp of what is there"),
     "a screen's curve": (TOKENS, *gone(LIGHT, "c"), "power 0.41667"),
     "a root with a sign": (TOKENS, *exchanged(ROOTED, [mul(), out("m")]), "signed power 0.3"),
@@ -109,28 +110,35 @@ def lines(alpha, beta):
     return {"activations": ["HardSigmoid", "Tanh", "Tanh"], "activation_alpha": [alpha], "activation_beta": [beta]}
 
 
-def ranges(assay):
-    """Each channel's range is lost, and a sample has one row: three samples tell it, the fourth is the test."""
-    low, wide = np.array([-2, 0.5, 0, 1, -1, 3], np.float32), np.array([0.5, 2, 3, 1.5, 0.25, 4], np.float32)
-    constants = {**C, "low": low, "wide": wide}
-    x, row = ("x", [1, 6]), [mul(), ("Tanh", ["m"], "t", {}), ("Mul", ["t", "wide"], "s", {}), ("Add", ["s", "low"], "y", {})]
-    good, bad = model(x, row, constants), model(x, [mul(), ("Tanh", ["m"], "y", {})], constants)
-    for part in ("ins", "golds"):
-        pathlib.Path(part).mkdir()
+def by_samples(assay, name, good, bad, inner, says):
+    """One row each in four samples; golden has inner values of the first."""
+    x = ("x", [1, 6])
+    good, bad = model(x, good, C), model(x, bad, {**C, **{k + "_bad": np.tile(v[:3], 2) for k, v in C.items() if k in ("turn", "turn2")}})
     for i in range(4):
         seen = draw(x, 1)
-        np.savez(f"ins/{i}.npz", **seen)
         values = inner_values(good, seen)
-        np.savez(f"golds/{i}.npz", y=values["y"])
-        if i == 0:
-            np.savez("inner.npz", m=values["m"])
+        for part, arrays in (("ins", seen), ("golds", {"y": values["y"]}), ("inner", {k: values[k] for k in inner})):
+            pathlib.Path(f"{name}/{part}").mkdir(parents=True, exist_ok=True)
+            if part != "inner" or i == 0:
+                np.savez(f"{name}/{part}/{i}.npz", **arrays)
     onnx.save(bad, "m.onnx")
-    done = subprocess.run([assay, "check", "m.onnx", "-i", "ins", "-g", "golds", "--golden-intermediates", "inner.npz", "-o", "fix"], capture_output=True, text=True, check=False)
-    if "verified: its truth" not in done.stdout:
-        return [f"a range of each channel:\n{done.stdout}{done.stderr}"]
+    done = subprocess.run([assay, "check", "m.onnx", "-i", f"{name}/ins", "-g", f"{name}/golds", "--golden-intermediates", f"{name}/inner/0.npz", "-o", "fix"],
+                          capture_output=True, text=True, check=False)
+    if "verified: its truth" not in done.stdout or says not in done.stdout:
+        return [f"{name}: not as expected ('{says}'):\n{done.stdout}{done.stderr}"]
     unseen = draw(x, 1)
     got, want = (ReferenceEvaluator(m).run(None, unseen)[0] for m in (onnx.load("fix/m.repaired.onnx"), good))
-    return [] if np.abs(got - want).max() < 1e-4 else [f"a range of each channel: it differs where it was not checked:\n{done.stdout}"]
+    return [] if np.abs(got - want).max() < 1e-4 else [f"{name}: it differs where it was not checked:\n{done.stdout}"]
+
+
+# Each channel's range is lost: three samples tell it, the fourth is the test.
+RANGES = [mul(), ("Tanh", ["m"], "t", {}), ("Mul", ["t", "wide"], "d", {}), ("Add", ["d", "low"], "y", {})]
+NO_RANGES = [mul(), ("Tanh", ["m"], "y", {})]
+
+
+def turned(first, second):
+    """Two tables, half of which is lost: one sample tells both, the others have to bear them out together."""
+    return [mul(), ("Mul", ["m", first], "p", {}), ("MatMul", ["x", "w2"], "v", {}), ("Mul", ["v", second], "r", {}), ("Add", ["p", "r"], "c", {}), ("Tanh", ["c"], "y", {})]
 
 
 def main(assay):
@@ -139,11 +147,12 @@ def main(assay):
         os.chdir(folder)
         for name, row in ROWS.items():
             faults += check(assay, name, row)
-        faults += recurrent(assay, "another slope", lines(1 / 6, 0.5), lines(0.2, 0.5), "HardSigmoid of 0.166667 and 0.5")
+        faults += recurrent(assay, "another slope", lines(1 / 6, 0.5), lines(0.2, 0.5), "0.16666")
         faults += recurrent(assay, "a slope that nobody has", lines(0.3172, 0.46), lines(0.2, 0.5), "HardSigmoid of 0.3172 and 0.46")
         faults += recurrent(assay, "names left out", {"activations": ["Sigmoid", "Softsign", "Softsign"]}, {}, "Softsign")
-        faults += ranges(assay)
-    print("\n".join(faults) or f"{len(ROWS) + 4} formulas found")
+        faults += by_samples(assay, "ranges", RANGES, NO_RANGES, ["m"], "a factor and a bias (12 numbers)")
+        faults += by_samples(assay, "tables", turned("turn", "turn2"), turned("turn_bad", "turn2_bad"), ["m", "p", "v", "r", "c"], "elements of 'turn")
+    print("\n".join(faults) or f"{len(ROWS) + 5} formulas found")
     return 1 if faults else 0
 
 

@@ -25,7 +25,10 @@ static const char mma_options[] =
     "-DIN=f16 -DOUT=f32 -DCONV=0 -DIN_IS_F32=0 -DBM=32 -DBN=64 -DWM=2 -DWN=2 -DX_FAST=1 -DW_FAST=2 "
     "-DSTAGES=2 -DW_CONSTANT=0";
 
-enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA };
+static const char wgmma_options[] =
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DX_FAST=1 -DW_FAST=2 -DSTAGES=4 -DW_CONSTANT=0";
+
+enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA };
 static const sample_t samples[] = {
     [NORM] =
         {"norm.cu", "norm", "", 6, 300, 0, false, {.blocks = 6, .threads = 256, .dependent = true}},
@@ -56,6 +59,14 @@ static const sample_t samples[] = {
              136,
              true,
              {.blocks = 4, .threads = 128, .shared_bytes = 2 * (32 + 64) * 128}},
+    [WGMMA] = {"product_wgmma.cu",
+               "product_wgmma",
+               wgmma_options,
+               120,
+               96,
+               456,
+               true,
+               {.blocks = 1, .threads = 256, .shared_bytes = 4 * (128 + 96) * 128 + 1024}},
 };
 
 // ---- texts --------------------------------------------------------------------------------------
@@ -73,7 +84,15 @@ static char* read_sample(const char* name) {
   }
   const cuda_kernel_file_t* own = cuda_kernel_file_find(name);
   if (!own) fail_msg("there is no kernel '%s'", name);
-  snprintf(text, MAX_BYTES, "%s", own->text);
+  // What they have in common in a header is part of the text, for faults in it.
+  static const char include[] = "#include \"product_tiles.h\"";
+  const char* at = strstr(own->text, include);
+  const cuda_kernel_file_t* tiles = cuda_kernel_file_find("product_tiles.h");
+  if (at && tiles)
+    snprintf(text, MAX_BYTES, "%.*s%s%s", (int)(at - own->text), own->text, tiles->text,
+             at + sizeof include - 1);
+  else
+    snprintf(text, MAX_BYTES, "%s", own->text);
   return text;
 }
 
@@ -145,7 +164,7 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
                            .rows = s->rows,
                            .columns = s->columns,
                            .depth = s->depth};
-  if (s == &samples[MMA])
+  if (s == &samples[MMA] || s == &samples[WGMMA])
     give_mma(&args.mma, &a);
   else if (s == &samples[MOVE])
     give_move(args.move, &a);
@@ -296,6 +315,38 @@ static const fault_t faults[] = {
     {MMA, "a step too late", "int now = 0,", "int now = 1,", 0, ""},
     {MMA, "half a step further", "l->from[i] += BK;", "l->from[i] += BK / 2;", 0, ""},
     {MMA, "columns of a fragment", "2 * (LANE % 4)", "2 * (LANE / 8)", 0, ""},
+    {WGMMA, "a wait for copies too few", "WAIT_COPIES(STAGES - 3)", "WAIT_COPIES(STAGES - 2)", 0,
+     ""},
+    {WGMMA, "no fence behind copies", "FENCE_ASYNC();", "", 0, "FENCE_ASYNC"},
+    {WGMMA, "the fence before copies arrive", "WAIT_COPIES(STAGES - 3);\n    FENCE_ASYNC();",
+     "FENCE_ASYNC();\n    WAIT_COPIES(STAGES - 3);", 0, "FENCE_ASYNC"},
+    {WGMMA, "no barrier behind the wait", "FENCE_ASYNC();\n    SYNC();", "FENCE_ASYNC();", 0, ""},
+    {WGMMA, "registers are not fenced", "WGMMA_FENCE();", "", 0, "WGMMA_FENCE"},
+    {WGMMA, "products of one step are never committed", "WGMMA_COMMIT();",
+     "if (k0) WGMMA_COMMIT();", 0, ""},
+    {WGMMA, "sums are not waited for", "WGMMA_WAIT(0);", "", 0, ""},
+    {WGMMA, "sums of the last step are not waited for", "WGMMA_WAIT(0);", "WGMMA_WAIT(1);", 0, ""},
+    {WGMMA, "sums are touched before they are there", "WGMMA_WAIT(1);",
+     "sums[0] += 0; WGMMA_WAIT(1);", 0, "touched"},
+    {WGMMA, "memory that is multiplied yet is written", "WGMMA_WAIT(1);", "WGMMA_WAIT(2);", 0, ""},
+    {WGMMA, "copies into the step that is multiplied", "to = STAGES - 2;", "to = STAGES;", 0, ""},
+    {WGMMA, "a step too far ahead", "s < STAGES - 2", "s < STAGES - 1", 0, ""},
+    {WGMMA, "half of the threads multiply", "multiply(sums, further",
+     "if (group) multiply(sums, further", 0, ""},
+    {WGMMA, "warps of a group ask for other products", "THREAD / 128, 0)", "THREAD / 64, 0)", 0,
+     ""},
+    {WGMMA, "patterns begin off their multiples", "% ALIGNED) % ALIGNED / 2", "% 128) % 128 / 2", 0,
+     ""},
+    {WGMMA, "pieces of the left side in order", "row * BK + (piece ^ (row & 7))",
+     "row * BK + piece", 0, NULL},
+    {WGMMA, "pieces of weights in order", "(in_line ^ turn)", "(in_line + 0 * turn)", 0, NULL},
+    {WGMMA, "pieces of short lines turned as long ones", "row >> 1 & 3", "row & 3", 0, NULL},
+    {WGMMA, "steps across and down exchanged", "BK * LINE * 2, 8 * LINE * 2",
+     "8 * LINE * 2, BK * LINE * 2", 0, ""},
+    {WGMMA, "steps down of half as much", "16, 1024", "16, 512", 0, NULL},
+    {WGMMA, "the next terms too near", "#define X_NEXT 32", "#define X_NEXT 16", 0, NULL},
+    {WGMMA, "rows of weights for columns", "#define W_TURNED 1", "#define W_TURNED 0", 0, ""},
+    {WGMMA, "columns of sums", "LANE % 4 * 2", "LANE / 8 * 2", 0, ""},
 };
 
 // "": either. What the message says may depend on the seed.

@@ -185,6 +185,9 @@ static void kernels_compile(void** state) {
       {"product_mma.cu",
        "-DIN=f32 -DOUT=f32 -DCONV=1 -DIN_IS_F32=1 -DBM=64 -DBN=64 -DWM=2 -DWN=2 -DX_FAST=1 "
        "-DW_FAST=2 -DSTAGES=3 -DW_CONSTANT=0"},
+      {"product_wgmma.cu",
+       "-DIN=bf16 -DOUT=f16 -DCONV=1 -DBM=128 -DBN=256 -DX_FAST=0 -DW_FAST=1 -DSTAGES=4 "
+       "-DW_CONSTANT=1"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char* log = NULL;

@@ -227,6 +227,40 @@ static void known_times_do_not_change_bits(void** state) {
   assay_choice_destroy(c);
 }
 
+// Times of a cache that was made where the first tactic was left out, or where all competed and it
+// was not among those that were timed.
+static void unknown_tactics_of_other_bits_come_first(void** state) {
+  static const struct {
+    const assay_tactic_t* table[4];
+    const char *text, *taken;
+    bool measure, any;
+  } cases[] = {
+      {{&slow, &other, &quick}, "1 other |\n", "slow", false, false},
+      {{&slow, &other, &quick}, "1 other |\n", "quick", true, false},
+      {{&never, &other, &quick}, "1 other |\n", "other", false, false},
+      {{&never, &other, &lone}, "1 lone |\n", "other", false, false},
+      {{&slow, &other, &quick}, "1 other |\n2 quick |\n", "slow", false, false},
+      {{&slow, &other, &quick}, "1 other |\n", "other", false, true},
+      {{&slow, &tiled}, "1 tiled/split_a |\n", "slow", false, false},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[128];
+    assay_choice_setting_t setting = {.tactics = cases[i].table, .machine = "any", .time = time_of};
+    while (setting.n_tactics < 4 && cases[i].table[setting.n_tactics]) setting.n_tactics++;
+    snprintf(text, sizeof text, "assay timing cache 1\nany\n%s", cases[i].text);
+    const assay_backend_options_t o = {.timings = text,
+                                       .timings_bytes = strlen(text),
+                                       .measure = cases[i].measure,
+                                       .batch_variant = cases[i].any};
+    assay_choice_t* c = NULL;
+    int n = 0;
+    op_case_ok(assay_choice_create(&setting, &o, &c));
+    expect(take(c, &n), cases[i].taken);
+    assay_choice_destroy(c);
+  }
+}
+
 // A tactic that is forced on a layer runs it, whatever the times, the bits and the sources; where
 // it does not take the layer, others do.
 static void forced_tactics(void** state) {
@@ -311,6 +345,7 @@ int main(void) {
       cmocka_unit_test(variants_compete),
       cmocka_unit_test(times_of_variants_are_kept),
       cmocka_unit_test(known_times_do_not_change_bits),
+      cmocka_unit_test(unknown_tactics_of_other_bits_come_first),
       cmocka_unit_test(forced_tactics),
       cmocka_unit_test(scratch_is_limited),
   };

@@ -26,25 +26,34 @@ static bool compile_node(pointwise_compiler_t* c, const assay_node_t* n) {
   return true;
 }
 
-// Hidden values are float32, which is what instructions leave, or bool.
-static bool type_is_known(const assay_node_t* n, bool only) {
+// Hidden values are float32, which is what instructions leave, bool, or what quantizers make.
+static bool type_is_known(const pointwise_compiler_t* c, const assay_node_t* n, bool only) {
   const assay_valtype_t* t = n->outputs[0] ? n->outputs[0]->type : NULL;
   if (!t) return false;
+  if (c->options->quantizers &&
+      (pointwise_is_float8(t->elem) ||
+       (pointwise_is_whole(t->elem) && strcmp(n->op_type, "QuantizeLinear") == 0)))
+    return true;
   if (t->elem == ASSAY_TYPE_FLOAT || t->elem == ASSAY_TYPE_BOOL) return true;
   return only && (t->elem == ASSAY_TYPE_FLOAT16 || t->elem == ASSAY_TYPE_BFLOAT16);
 }
 
-static bool output_is_known(const assay_sized_layer_t* l, bool integers) {
+static bool output_is_known(const assay_sized_layer_t* l, const pointwise_options_t* o) {
   if (l->n_out < 1 || !l->out[0].value) return false;
   for (size_t i = 1; i < l->n_out; i++)
     if (l->out[i].value) return false;
   const assay_type_t t = l->out[0].type;
-  if (integers)
+  if (o->integers)
     return t == ASSAY_TYPE_BOOL || (assay_type_is_integer(t) && assay_type_bits(t) >= 8);
-  return assay_type_is_kernel_float(t) || t == ASSAY_TYPE_BOOL;
+  return assay_type_is_kernel_float(t) || t == ASSAY_TYPE_BOOL ||
+         (o->quantizers && (pointwise_is_float8(t) || pointwise_is_whole(t)));
 }
 
 // ---- dimensions ---------------------------------------------------------------------------------
+
+static bool is_blocked(const pointwise_compiler_t* c, size_t s, int d) {
+  return c->blocks[s] && c->blocked[s] == d;
+}
 
 // Dimensions over which every stream runs on, or stands still, become one; those of 1 go. What
 // makes up a row of so many columns as are asked for is joined to nothing before it.
@@ -55,10 +64,17 @@ static void merge_dims(pointwise_compiler_t* c) {
     if (c->dims[d] == 1) continue;
     bool joins = p->rank && !(columns && assay_dims_product(c->dims, d, c->rank) == columns);
     for (size_t s = 0; joins && s < p->n_streams; s++)
-      joins = p->walks[s].strides[p->rank - 1] == c->strides[s][d] * c->dims[d];
+      joins = p->walks[s].strides[p->rank - 1] == c->strides[s][d] * c->dims[d] &&
+              !is_blocked(c, s, d) && !(p->walks[s].block && p->walks[s].blocked == p->rank - 1);
     if (!joins) p->rank++;
     p->dims[p->rank - 1] = joins ? p->dims[p->rank - 1] * c->dims[d] : c->dims[d];
-    for (size_t s = 0; s < p->n_streams; s++) p->walks[s].strides[p->rank - 1] = c->strides[s][d];
+    for (size_t s = 0; s < p->n_streams; s++) {
+      pointwise_walk_t* w = &p->walks[s];
+      w->strides[p->rank - 1] = c->strides[s][d];
+      if (!is_blocked(c, s, d)) continue;
+      w->block = c->blocks[s];
+      w->blocked = p->rank - 1;
+    }
   }
   // Strides of a dimension of 1 are 0.
   if (!p->rank || (columns == 1 && p->dims[p->rank - 1] != 1)) p->dims[p->rank++] = 1;
@@ -68,7 +84,7 @@ static void merge_dims(pointwise_compiler_t* c) {
 
 static void find_access(pointwise_code_t* p, pointwise_walk_t* w) {
   int64_t step = 1;
-  bool whole = true, outer = false;
+  bool whole = !w->block, outer = false;
   for (int d = p->rank - 1; d >= 0; d--) {
     whole &= w->strides[d] == step || p->dims[d] == 1;
     outer |= d < p->rank - 1 && w->strides[d];
@@ -108,7 +124,7 @@ static bool compile_nodes(pointwise_compiler_t* c) {
       if (!pointwise_cut_node(c, node)) return false;
       continue;
     }
-    if (!(c->options->integers ? only : type_is_known(node, only))) return false;
+    if (!(c->options->integers ? only : type_is_known(c, node, only))) return false;
     if (!compile_node(c, node)) return false;
   }
   if (first < n) return true;
@@ -120,7 +136,7 @@ assay_status_t pointwise_compile(const assay_sized_layer_t* l, const pointwise_o
                                  pointwise_code_t* out, bool* ok) {
   pointwise_compiler_t c = {.l = l, .options = options, .p = out};
   *out = (pointwise_code_t){.integers = options->integers};
-  *ok = output_is_known(l, options->integers);
+  *ok = output_is_known(l, options);
   c.rank = *ok ? l->out[0].rank : 0;
   for (int i = 0; i < c.rank; i++) c.dims[i] = l->out[0].dims[pointwise_memory_order(&c, i)];
   *ok = *ok && compile_nodes(&c) && out->n_code && finish(&c) && !c.status;

@@ -38,6 +38,9 @@ typedef enum pointwise_access {
 typedef struct pointwise_walk {
   pointwise_access_t access;
   int64_t strides[ASSAY_KERNEL_RANK];  // by dimension of the code; 0: broadcast
+  // So many indices of a dimension share an element, as scales of blocks do; 0: of none.
+  int64_t block;
+  int blocked;  // the dimension
 } pointwise_walk_t;
 
 typedef struct pointwise_instruction {
@@ -67,6 +70,8 @@ typedef struct pointwise_options {
   int64_t max_copied;  // elements that a constant may have to become one of a stream's own; others
                        // stay inputs of the layer
   bool integers;       // nodes on integers, in int64; nodes on floats are none then
+  bool quantizers;  // QuantizeLinear, DequantizeLinear and Cast from and to all types of 8 and 16
+                    // bits: streams and outputs may have these types then
 } pointwise_options_t;
 
 // The code of nodes [first, end) of a layer. *ok false: a node is neither a pointwise function that

@@ -79,7 +79,8 @@ static int compile_clip(pointwise_compiler_t* c, const assay_node_t* n, bool is_
 }
 
 static int compile_cast(pointwise_compiler_t* c, const assay_node_t* n) {
-  const bool floats = assay_type_is_kernel_float(type_of(c, n, 0));
+  const assay_type_t from = type_of(c, n, 0);
+  const bool floats = assay_type_is_kernel_float(from) || pointwise_is_float8(from);
   const int x = floats ? pointwise_value(c, n->inputs[0], false) : value(c, n, 0);
   const bool to_bool = c->l->out[0].type == ASSAY_TYPE_BOOL;
   const int f = floats ? INT(OF_FLOAT) : to_bool ? INT(IS_TRUE) : INT(IDENTITY);

@@ -22,6 +22,8 @@ typedef struct pointwise_compiler {
   int rank;
   int64_t dims[ASSAY_KERNEL_RANK];
   int64_t strides[POINTWISE_STREAMS][ASSAY_KERNEL_RANK];
+  int64_t blocks[POINTWISE_STREAMS];  // of the walk; and its dimension here
+  int blocked[POINTWISE_STREAMS];
   // By instruction: the hidden value that it makes.
   const assay_value_t* made[POINTWISE_INSTRUCTIONS];
   pointwise_cut_t cuts[POINTWISE_CUTS];
@@ -39,6 +41,12 @@ int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int 
 int pointwise_cut_stream(pointwise_compiler_t* c, const pointwise_cut_t* cut);
 int pointwise_result_stream(pointwise_compiler_t* c);
 int pointwise_number_stream(pointwise_compiler_t* c, float x);
+// An input with one element for each index of an axis of the output, or for each block of indices;
+// 0: no blocks. Axis -1: it has one element.
+int pointwise_axis_stream(pointwise_compiler_t* c, const assay_value_t* v, int axis, int64_t block);
+// Whether a type is one of those that quantizers bring.
+bool pointwise_is_float8(assay_type_t t);
+bool pointwise_is_whole(assay_type_t t);  // of at most 16 bits
 // A stream of one number a channel; the values are taken over.
 int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values);
 
@@ -63,5 +71,11 @@ const pointwise_cut_t* pointwise_cut_of(const pointwise_compiler_t* c, const ass
 // The instruction that a node ends in.
 int pointwise_node(pointwise_compiler_t* c, const assay_node_t* n);      // pointwise_nodes.c
 int pointwise_int_node(pointwise_compiler_t* c, const assay_node_t* n);  // pointwise_integers.c
+// pointwise_quantizers.c
+int pointwise_quantize(pointwise_compiler_t* c, const assay_node_t* n);
+int pointwise_dequantize(pointwise_compiler_t* c, const assay_node_t* n);
+// A value as one of a float of 8 bits, as a node's attribute `saturate` says.
+int pointwise_to_float8(pointwise_compiler_t* c, const assay_node_t* n, int value,
+                        assay_type_t type);
 
 #endif  // ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_

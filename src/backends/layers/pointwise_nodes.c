@@ -90,7 +90,10 @@ static int compile_mod(pointwise_compiler_t* c, const assay_node_t* n) {
 }
 
 static int compile_cast(pointwise_compiler_t* c, const assay_node_t* n) {
-  const bool to_bool = n->outputs[0]->type->elem == ASSAY_TYPE_BOOL;
+  const assay_type_t to = n->outputs[0]->type->elem;
+  const bool to_bool = to == ASSAY_TYPE_BOOL;
+  if (pointwise_is_float8(to))
+    return pointwise_to_float8(c, n, pointwise_value(c, n->inputs[0], true), to);
   return emit_one(c, to_bool ? POINTWISE_IS_TRUE : POINTWISE_IDENTITY,
                   pointwise_value(c, n->inputs[0], true), NULL, 1);
 }
@@ -157,18 +160,38 @@ static int compile_gemm(pointwise_compiler_t* c, const assay_node_t* n) {
   return at < POINTWISE_STREAMS ? emit_one(c, POINTWISE_IDENTITY, at, NULL, 1) : at;
 }
 
+// The bias of a convolution, one for each channel that it makes.
+static int compile_conv(pointwise_compiler_t* c, const assay_node_t* n) {
+  if (c->options->result != n->outputs[0] || n->n_inputs < 3 || !n->inputs[2]) return -1;
+  return emit_two(c, POINTWISE_ADD, pointwise_result_stream(c),
+                  pointwise_axis_stream(c, n->inputs[2], 1, 0));
+}
+
 int pointwise_node(pointwise_compiler_t* c, const assay_node_t* n) {
   static const struct {
     const char* name;
     int (*compile)(pointwise_compiler_t* c, const assay_node_t* n);
-  } own[] = {
-      {"Clip", compile_clip}, {"Pow", compile_pow},       {"BatchNormalization", compile_batchnorm},
-      {"Cast", compile_cast}, {"CastLike", compile_cast}, {"Gelu", compile_gelu},
-      {"Mod", compile_mod},   {"Gemm", compile_gemm}};
+  } own[] = {{"Clip", compile_clip},
+             {"Pow", compile_pow},
+             {"BatchNormalization", compile_batchnorm},
+             {"Cast", compile_cast},
+             {"CastLike", compile_cast},
+             {"Gelu", compile_gelu},
+             {"Mod", compile_mod},
+             {"Gemm", compile_gemm},
+             {"Conv", compile_conv},
+             {"ConvTranspose", compile_conv}};
+  static const struct {
+    const char* name;
+    int (*compile)(pointwise_compiler_t* c, const assay_node_t* n);
+  } quantizers[] = {{"QuantizeLinear", pointwise_quantize},
+                    {"DequantizeLinear", pointwise_dequantize}};
   static const char* const biased[] = {"BiasGelu", "FastGelu", "BiasAdd"};
   const char* op = n->op_type;
   for (size_t i = 0; !*n->domain && i < sizeof own / sizeof *own; i++)
     if (strcmp(op, own[i].name) == 0) return own[i].compile(c, n);
+  for (size_t i = 0; c->options->quantizers && i < sizeof quantizers / sizeof *quantizers; i++)
+    if (strcmp(op, quantizers[i].name) == 0) return quantizers[i].compile(c, n);
   if (!*n->domain && strcmp(op, "Max") == 0) return compile_variadic(c, n, POINTWISE_LARGER, false);
   if (!*n->domain && strcmp(op, "Min") == 0)
     return compile_variadic(c, n, POINTWISE_SMALLER, false);

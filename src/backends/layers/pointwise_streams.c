@@ -88,6 +88,23 @@ static bool is_integer(const pointwise_compiler_t* c, assay_type_t t) {
          t == ASSAY_TYPE_INT64;
 }
 
+bool pointwise_is_float8(assay_type_t t) {
+  return t == ASSAY_TYPE_FLOAT8E4M3FN || t == ASSAY_TYPE_FLOAT8E4M3FNUZ ||
+         t == ASSAY_TYPE_FLOAT8E5M2 || t == ASSAY_TYPE_FLOAT8E5M2FNUZ;
+}
+
+bool pointwise_is_whole(assay_type_t t) {
+  return t == ASSAY_TYPE_INT8 || t == ASSAY_TYPE_UINT8 || t == ASSAY_TYPE_INT16 ||
+         t == ASSAY_TYPE_UINT16;
+}
+
+// Whether streams may have a type that is neither a float of kernels nor bool.
+static bool is_taken(const pointwise_compiler_t* c, assay_type_t t, bool integers) {
+  if (c->options->quantizers && (pointwise_is_float8(t) || (integers && pointwise_is_whole(t))))
+    return true;
+  return integers && is_integer(c, t);
+}
+
 static int new_stream(pointwise_compiler_t* c, pointwise_stream_t s) {
   if (c->p->n_streams == POINTWISE_STREAMS) return assay_free(s.constant), -1;
   c->p->streams[c->p->n_streams] = s;
@@ -100,7 +117,7 @@ static int add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int inp
   pointwise_stream_t s = {
       .input = input, .type = o->type, .layout = stream_layout(c, o), .cut = cut};
   if (!assay_type_is_kernel_float(o->type) && o->type != ASSAY_TYPE_BOOL &&
-      !(integers && is_integer(c, o->type)))
+      !is_taken(c, o->type, integers))
     return -1;
   if (c->p->n_streams == POINTWISE_STREAMS ||
       !stream_strides(c, o, cut, s.layout, c->strides[c->p->n_streams], &s.offset))
@@ -159,4 +176,37 @@ int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values) {
   for (int i = 0; i < y->rank; i++)
     c->strides[c->p->n_streams][i] = pointwise_memory_order(c, i) == 1 && y->dims[1] != 1;
   return new_stream(c, s);
+}
+
+// Blocks have the output's rank, with that axis divided; others have one dimension.
+static bool fits_axis(const pointwise_compiler_t* c, const assay_operand_t* o, int axis,
+                      int64_t block) {
+  const assay_operand_t* y = &c->l->out[0];
+  if (axis < 0) return o->size == 1;
+  bool fits = block ? o->rank == y->rank : o->rank == 1 && o->dims[0] == y->dims[axis];
+  for (int d = 0; fits && block && d < y->rank; d++) {
+    const int64_t size = y->dims[d];
+    fits = o->dims[d] == (d == axis ? size / block + (size % block != 0) : size);
+  }
+  return fits;
+}
+
+int pointwise_axis_stream(pointwise_compiler_t* c, const assay_value_t* v, int axis,
+                          int64_t block) {
+  const int input = assay_sized_input_index(c->l, v);
+  const size_t s = c->p->n_streams;
+  if (input < 0 || s == POINTWISE_STREAMS || !fits_axis(c, &c->l->in[input], axis, block))
+    return -1;
+  const assay_operand_t* o = &c->l->in[input];
+  if (!assay_type_is_kernel_float(o->type) && !is_taken(c, o->type, true)) return -1;
+  int64_t own[ASSAY_KERNEL_RANK] = {0};
+  const pointwise_stream_t stream = {
+      .input = input, .type = o->type, .layout = block ? stream_layout(c, o) : ASSAY_LAYOUT_PLAIN};
+  own_strides(o, stream.layout, own);
+  for (int i = 0; i < c->rank; i++) {
+    const int d = pointwise_memory_order(c, i);
+    c->strides[s][i] = c->dims[i] == 1 ? 0 : block ? own[d] : d == axis;
+    if (d == axis && block > 1 && c->dims[i] != 1) c->blocks[s] = block, c->blocked[s] = i;
+  }
+  return new_stream(c, stream);
 }

@@ -1,12 +1,7 @@
 // Truth of a model and a run with everything rounded move through it side by side.
 #include "diagnose/golden/walk.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/alloc.h"
-#include "diagnose/golden/printed_limits.h"
-#include "plan/plan.h"
 
 static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
@@ -195,7 +190,7 @@ static assay_status_t pass_over(assay_golden_walk_t* w, const assay_node_t* n, a
   return put_golden(w, n);
 }
 
-static assay_status_t walk_on(assay_golden_walk_t* w) {
+assay_status_t assay_golden_walk_on(assay_golden_walk_t* w) {
   const assay_graph_t* g = w->model->graph;
   w->walking = true;
   for (size_t i = 0; i < g->n_nodes; i++) {
@@ -242,114 +237,4 @@ assay_status_t assay_golden_walk_fill(assay_golden_walk_t* w, assay_tensor_t* co
   w->walking = false;
   w->full = !st;
   return st;
-}
-
-// ---- more draws --------------------------------------------------------------------------------
-
-// Of a few elements one noisy run may show next to nothing by chance. DRAWS more tell, where what
-// is left to explain is not too much.
-enum { FEW = 256, DRAWS = 7 };
-static const double BORDERLINE = 16;
-
-static bool is_borderline(const assay_golden_walk_t* w, const assay_fault_t* f) {
-  const assay_golden_tensor_t* g = w->golden_of[f->value->id];
-  if (f->shape || !g || g->tensor->size > FEW) return false;
-  return f->difference.rms <=
-         BORDERLINE * assay_golden_allowed(f->explained, g->tensor, f->difference.ref_rms);
-}
-
-// Adds what this run explains of a fault: the squares of the RMS, the largest maximum.
-static assay_status_t add_draw(assay_golden_walk_t* w, const assay_value_t* v) {
-  assay_difference_t d = {0}, *sum = &w->explained[v->id];
-  if (!w->met[v->id].compared || !w->noisy_out[v->id]) return NULL;
-  if (w->missed[v->id]) {
-    ASSAY_TRY(assay_golden_explain(w, v, w->missed[v->id], &d));
-    sum->rms += d.rms * d.rms;
-    sum->max = fmax(sum->max, d.max);
-    sum->mismatched = d.mismatched > sum->mismatched ? d.mismatched : sum->mismatched;
-  }
-  if (w->met[v->id].stands_in) assay_evaluator_set(w->noisy, v, assay_evaluator_get(w->truth, v));
-  if (!w->missed[v->id]) assay_golden_drop_noisy(w, v);
-  return NULL;
-}
-
-static assay_status_t draw_again(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
-  const assay_graph_t* g = w->model->graph;
-  w->draw++;
-  assay_evaluator_reset(w->noisy);
-  ASSAY_TRY(assay_evaluator_set_inputs_widened(w->noisy, inputs));
-  for (size_t i = 0; i < g->n_nodes; i++) {
-    assay_status_t st = assay_evaluator_step(w->noisy, g->nodes[i]);
-    if (st && assay_status_code(st) == ASSAY_NO_MEMORY) return st;
-    assay_status_free(st);
-    for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
-      if (g->nodes[i]->outputs[k]) ASSAY_TRY(add_draw(w, g->nodes[i]->outputs[k]));
-  }
-  return NULL;
-}
-
-// Takes out the faults that more draws explain.
-static assay_status_t reconsider(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
-  assay_export_t* e = w->out;
-  const size_t values = (size_t)w->model->n_values;
-  ASSAY_TRY(assay_golden_walk_fill(w, inputs));
-  for (size_t i = 0; i < values; i++) w->explained[i].rms *= w->explained[i].rms;
-  for (int k = 0; k < DRAWS; k++) ASSAY_TRY(draw_again(w, inputs));
-  for (size_t i = 0; i < values; i++) w->explained[i].rms = sqrt(w->explained[i].rms / (DRAWS + 1));
-  size_t n = 0;
-  for (size_t i = 0; i < e->n; i++) {
-    const assay_value_t* v = e->faults[i].value;
-    const assay_difference_t* explained = &w->explained[v->id];
-    const assay_golden_tensor_t* g = w->golden_of[v->id];
-    if (is_borderline(w, &e->faults[i]) &&
-        !assay_golden_is_fault(&e->faults[i].difference, explained, g->tensor))
-      continue;
-    e->faults[i].explained = fmax(e->faults[i].explained, explained->rms);
-    e->faults[n++] = e->faults[i];
-  }
-  e->n = n;
-  return NULL;
-}
-
-// ---- another engine's integer kernels ----------------------------------------------------------
-
-// Whether golden is no farther from truth with its quantizers than these move truth at all.
-static bool is_within_steps(const assay_golden_walk_t* w, const assay_evaluator_t* plain,
-                            const assay_fault_t* f) {
-  const assay_tensor_t* truth = w->missed[f->value->id];
-  const assay_difference_t steps = assay_difference(assay_evaluator_get(plain, f->value), truth);
-  return !f->shape && steps.comparable && !f->difference.mismatched &&
-         f->difference.rms <= steps.rms && f->difference.max <= 2 * steps.max;
-}
-
-// An engine that fuses quantizers into integer kernels rounds otherwise, and one step at an early
-// quantizer moves others after it. Where golden has outputs alone, what lies within the error of
-// the quantizers themselves says nothing against the export.
-static assay_status_t forgive_steps(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
-  const assay_evaluator_config_t config = {
-      .mode = ASSAY_MODE_TRUTH, .unquantized = true, .seed = w->options->seed};
-  assay_evaluator_t* plain = NULL;
-  assay_export_t* e = w->out;
-  size_t n = 0;
-  assay_status_t st = assay_evaluator_create_run(w->model, &config, inputs, &plain);
-  for (size_t i = 0; !st && i < e->n; i++)
-    if (!is_within_steps(w, plain, &e->faults[i])) e->faults[n++] = e->faults[i];
-  if (!st) e->n = n;
-  assay_evaluator_destroy(plain);
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
-  return st;
-}
-
-assay_status_t assay_golden_walk_run(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
-  bool borderline = false;
-  ASSAY_TRY(walk_on(w));
-  if (w->options->probe) return NULL;
-  if (w->out->n && assay_golden_any_printed(w)) {
-    ASSAY_TRY(assay_golden_walk_fill(w, inputs));
-    ASSAY_TRY(assay_golden_forgive_printed(w));
-  }
-  for (size_t i = 0; i < w->out->n; i++) borderline |= is_borderline(w, &w->out->faults[i]);
-  if (borderline) ASSAY_TRY(reconsider(w, inputs));
-  const bool quantizes = !w->options->unquantized && assay_model_quantizes(w->model);
-  return quantizes && w->out->outputs_only && w->out->n ? forgive_steps(w, inputs) : NULL;
 }

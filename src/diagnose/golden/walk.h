@@ -22,7 +22,9 @@ typedef struct assay_golden_walk {
   assay_golden_tensor_t** golden_of;  // by value id
   assay_printed_t* printed;           // by value id: digits of its golden
   assay_evaluator_t *truth, *noisy;
-  uint64_t draw;                  // which roundings the noisy run makes
+  uint64_t draw;  // which roundings the noisy run makes
+  // By value id: what golden's next nodes may have read is so far off what it has; NULL: is that.
+  const double* apart;
   assay_golden_met_t* met;        // by value id
   assay_tensor_t** noisy_out;     // by value id: of the noisy run, until truth has been there
   assay_tensor_t** missed;        // by value id: truth of faults, of outputs and after Casts
@@ -45,6 +47,13 @@ assay_status_t assay_golden_walk_run(assay_golden_walk_t* w,
 // Runs truth again, for those who look at all of its values: w->truth keeps them.
 assay_status_t assay_golden_walk_fill(assay_golden_walk_t* w,
                                       assay_tensor_t* const* inputs) ASSAY_MUST_USE;
+
+// The walk alone, for assay_golden_walk_run.
+assay_status_t assay_golden_walk_on(assay_golden_walk_t* w) ASSAY_MUST_USE;
+// Takes out the faults that more noisy runs explain: of few elements, and where golden's inner
+// values are not quite what was computed from them.
+assay_status_t assay_golden_draw_again(assay_golden_walk_t* w,
+                                       assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 
 // Golden of a value that is known, canonical; borrowed, as long as the walk is there.
 assay_status_t assay_golden_hold(assay_golden_walk_t* w, const assay_value_t* v,
@@ -70,6 +79,9 @@ assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* 
 // Golden takes the place of a value once more, as it did when it was compared.
 assay_status_t assay_golden_again(assay_golden_walk_t* w, const assay_value_t* v,
                                   assay_tensor_t** out) ASSAY_MUST_USE;
+// Golden of a value as what was computed from it may have read it, in the noisy run (w->apart).
+assay_status_t assay_golden_put_apart(assay_golden_walk_t* w, const assay_value_t* v,
+                                      assay_tensor_t* golden) ASSAY_MUST_USE;
 // What the noisy run made of a value is not asked for again.
 void assay_golden_drop_noisy(assay_golden_walk_t* w, const assay_value_t* v);
 // What the noisy run, which has made the value, explains of its truth.

@@ -14,12 +14,19 @@
 // What the format is a format of.
 typedef enum assay_golden_arithmetic_scope {
   ASSAY_ARITHMETIC_OPERANDS = 0,  // what products read; sums and results are float32
-  ASSAY_ARITHMETIC_PRODUCTS,      // the same, and what they give: autocast
+  ASSAY_ARITHMETIC_PRODUCTS,      // the same, and what they give
+  ASSAY_ARITHMETIC_AUTOCAST,      // the same, and what goes on from that in 16 bits
   ASSAY_ARITHMETIC_ALL,           // every value
 } assay_golden_arithmetic_scope_t;
 
-// Products by what switches their arithmetic: cuDNN's and cuBLAS's are apart in PyTorch.
-enum { ASSAY_PRODUCTS_CUDNN = 1, ASSAY_PRODUCTS_MATRIX = 2, ASSAY_PRODUCTS_ANY = 3 };
+// Products by what switches their arithmetic: cuDNN's and cuBLAS's are apart in PyTorch, and lists
+// of what is cast by itself have convolutions and matrix products, some recurrent layers as well.
+enum {
+  ASSAY_PRODUCTS_CONVOLUTION = 1,
+  ASSAY_PRODUCTS_MATRIX = 2,
+  ASSAY_PRODUCTS_RECURRENT = 4,
+  ASSAY_PRODUCTS_ANY = 7
+};
 
 typedef struct assay_golden_arithmetic {
   assay_format_t format;  // NONE: float32 throughout
@@ -27,6 +34,7 @@ typedef struct assay_golden_arithmetic {
   assay_golden_arithmetic_scope_t scope;
   unsigned products;    // which of them
   bool spares_vectors;  // products of a matrix and a single row or column stay in float32
+  bool spares_biases;   // of what products read, a bias is added in float32, as the sums are
   uint64_t draw;  // rounds up or down by chance, by the draw of this number; 0: to the nearest
 } assay_golden_arithmetic_t;
 
@@ -38,8 +46,16 @@ assay_status_t assay_golden_arithmetic_round_inputs(const assay_golden_arithmeti
                                                     const assay_node_t* n, size_t n_in,
                                                     assay_tensor_t** in) ASSAY_MUST_USE;
 assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmetic_t* a,
-                                                     const assay_node_t* n, size_t n_out,
+                                                     const assay_node_t* n, size_t n_in,
+                                                     assay_tensor_t* const* in, size_t n_out,
                                                      assay_tensor_t** out) ASSAY_MUST_USE;
+// One output, whichever node it is of.
+assay_status_t assay_golden_arithmetic_round_output(const assay_golden_arithmetic_t* a,
+                                                    const assay_node_t* n, size_t i,
+                                                    assay_tensor_t** t) ASSAY_MUST_USE;
+// Whether all numbers are of the arithmetic's format.
+assay_status_t assay_golden_arithmetic_holds(const assay_golden_arithmetic_t* a, assay_tensor_t* t,
+                                             bool* out) ASSAY_MUST_USE;
 
 // "TF32 convolutions and matrix products", "bf16 throughout": after "computed in" or "with".
 const char* assay_golden_arithmetic_text(const assay_golden_arithmetic_t* a);

@@ -24,6 +24,13 @@ static bool has_outputs_only(const assay_golden_t* golden) {
   return true;
 }
 
+enum { MAX_TRIED = 16 };
+
+typedef struct tried_arithmetic {
+  assay_golden_arithmetic_t arithmetic;
+  double like;  // correlation of errors
+} tried_arithmetic_t;
+
 typedef struct finder {
   const assay_model_t* model;
   const assay_samples_t* inputs;
@@ -31,6 +38,8 @@ typedef struct finder {
   assay_export_options_t options;
   assay_golden_arithmetic_probe_t probe;
   double best;
+  tried_arithmetic_t tried[MAX_TRIED];
+  size_t n_tried;
 } finder_t;
 
 static assay_status_t measure(finder_t* f, const assay_golden_arithmetic_t* a, double* out) {
@@ -57,19 +66,66 @@ static assay_status_t try_one(finder_t* f, const assay_golden_arithmetic_t* a,
   return NULL;
 }
 
-// Convolutions alone, matrix products alone, or all: libraries have a switch for each.
-static assay_status_t try_products(finder_t* f, const assay_golden_arithmetic_t* row,
+// Whether outputs are as emulated to the bit: then nothing is left to try.
+static bool is_settled(const finder_t* f) {
+  static const double EXACT = 0.99999;
+  return has_outputs_only(f->golden) && f->best > EXACT;
+}
+
+// Takes a row up among those that were tried: of outputs alone the likeliest first, those that are
+// about as likely as in the table. Inner values are counted, and none of them is likelier.
+static void take_up(finder_t* f, const assay_golden_arithmetic_t* a) {
+  static const double CLEARLY = 1e-3;
+  const double like =
+      has_outputs_only(f->golden) ? assay_golden_arithmetic_correlation(&f->probe) : 0;
+  if (f->n_tried == MAX_TRIED) return;
+  size_t i = f->n_tried++;
+  for (; i && like > f->tried[i - 1].like + CLEARLY; i--) f->tried[i] = f->tried[i - 1];
+  f->tried[i].arithmetic = *a;
+  f->tried[i].like = like;
+}
+
+// All products; where they give few bits, with their biases and without.
+static assay_status_t try_rows(finder_t* f, double deadline, assay_golden_arithmetic_t* best) {
+  for (const assay_golden_arithmetic_t* row = assay_golden_arithmetics;
+       row->format != ASSAY_FORMAT_NONE; row++) {
+    assay_golden_arithmetic_t a = *row;
+    const bool twice = row->scope == ASSAY_ARITHMETIC_PRODUCTS;
+    for (int spared = 0; spared <= twice; spared++) {
+      if (is_settled(f) || assay_clock_seconds() > deadline) return NULL;
+      a.spares_biases = spared;
+      ASSAY_TRY(try_one(f, &a, best));
+      take_up(f, &a);
+    }
+  }
+  return NULL;
+}
+
+// Some products, the whole set first where it was not tried.
+static assay_status_t try_parts_of(finder_t* f, const assay_golden_arithmetic_t* row, bool whole,
                                    unsigned found, double deadline,
                                    assay_golden_arithmetic_t* best) {
-  const unsigned last = row->scope == ASSAY_ARITHMETIC_ALL ? ASSAY_PRODUCTS_ANY : 1;
-  for (unsigned some = ASSAY_PRODUCTS_ANY; some >= last; some--) {
-    if ((some & found) != some && some != ASSAY_PRODUCTS_ANY) continue;
-    if (some != ASSAY_PRODUCTS_ANY && (some & found) == found) continue;  // the same as all
-    if (row->spares_vectors && !(some & found & ASSAY_PRODUCTS_MATRIX)) continue;
-    if (assay_clock_seconds() > deadline) return NULL;
-    assay_golden_arithmetic_t a = *row;
-    a.products = some;
+  assay_golden_arithmetic_t a = *row;
+  for (unsigned some = whole ? found : (found - 1) & found; some; some = (some - 1) & found) {
+    if (a.spares_vectors && !(some & ASSAY_PRODUCTS_MATRIX)) continue;
+    if (is_settled(f) || assay_clock_seconds() > deadline) return NULL;
+    a.products = some == found ? ASSAY_PRODUCTS_ANY : some;
     ASSAY_TRY(try_one(f, &a, best));
+  }
+  return NULL;
+}
+
+// Convolutions alone, matrix products alone, all but recurrent layers, for libraries have a switch
+// for each; of TF32 all that have no vector, too.
+static assay_status_t try_parts(finder_t* f, unsigned found, double deadline,
+                                assay_golden_arithmetic_t* best) {
+  for (size_t i = 0; i < f->n_tried; i++) {
+    assay_golden_arithmetic_t a = f->tried[i].arithmetic;
+    if (a.scope == ASSAY_ARITHMETIC_ALL) continue;
+    ASSAY_TRY(try_parts_of(f, &a, false, found, deadline, best));
+    a.spares_vectors = true;
+    if (a.format == ASSAY_FORMAT_TF32 && !a.truncates)
+      ASSAY_TRY(try_parts_of(f, &a, true, found, deadline, best));
   }
   return NULL;
 }
@@ -110,9 +166,8 @@ assay_status_t assay_golden_arithmetic_find(const assay_model_t* model,
   f.options.no_search = true;
   f.options.probe = &f.probe;
   assay_status_t st = assay_new_array(f.probe.n, sizeof *f.probe.at, &f.probe.at);
-  for (const assay_golden_arithmetic_t* a = assay_golden_arithmetics;
-       !st && a->format != ASSAY_FORMAT_NONE; a++)
-    st = try_products(&f, a, found, deadline, out);
+  if (!st) st = try_rows(&f, deadline, out);
+  if (!st) st = try_parts(&f, found, deadline, out);
   bool sure = true;
   if (!st && out->format != ASSAY_FORMAT_NONE && has_outputs_only(golden))
     st = is_no_chance(&f, out, &sure);

@@ -6,7 +6,8 @@
 
 #include "base/alloc.h"
 
-enum { DEPTH = 6, LEAST = 48, MIN_WEIGHTS = 2 };
+// LEAST: fewer numbers are no weights. PLAIN: fewer numbers that are not rounded say nothing.
+enum { DEPTH = 6, LEAST = 16, PLAIN = 48, MIN_WEIGHTS = 2 };
 // Elements that are looked at in all.
 static const int64_t MAX_ELEMENTS = INT64_C(64) << 20;
 
@@ -117,7 +118,8 @@ static assay_status_t judge_weight(weight_t* w) {
 static void drop_mixed(lister_t* l) {
   size_t rounded[KINDS] = {0}, plain[KINDS] = {0}, all_plain = 0;
   for (size_t i = 0; i < l->n; i++) {
-    if (l->at[i].designed) continue;
+    const bool small = constant_of(l->at[i].value)->size < PLAIN;
+    if (l->at[i].designed || (small && !l->at[i].rounded)) continue;
     rounded[l->at[i].kind] += l->at[i].rounded;
     plain[l->at[i].kind] += !l->at[i].rounded;
     all_plain += !l->at[i].rounded;
@@ -225,6 +227,7 @@ static const struct {
             {"weights on a grid", "grid"},
             {"weights of a few numbers", "palette"},
             {"weights of a few bits", "bits"},
+            {"weights of a few bits times a scale", "scaled bits"},
             {"weights of which the smallest are 0", "zeros"}};
 
 const char* assay_rounded_text(const assay_rounded_weights_t* r) { return WAYS[r->way].text; }

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 
 // Fewer numbers are no weights; so many bits of evidence are no chance.
-enum { LEAST = 48 };
+enum { LEAST = 16 };
 static const double SURE = 64;
 
 // ---- sets --------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ static bool may_be_rounded(const assay_tensor_t* t, const sets_t* s) {
     if (set_at(t, s, i) == 0) zeros += assay_f64(t)[i] == 0, some[n++] = assay_f64(t)[i];
   if (zeros == n) return true;
   const assay_rounded_set_t found = assay_rounded_set_of(some, n);
-  return found.way || (double)found.repeated > REPEATED * (double)found.used;
+  return found.way || found.bits || (double)found.repeated > REPEATED * (double)found.used;
 }
 
 // How a tensor is rounded, by some sets.
@@ -82,36 +82,79 @@ typedef struct rounding {
   bool few;               // in every set numbers are used again and again
 } rounding_t;
 
+// What the sets of a tensor are together.
+typedef struct together {
+  bool all, palette, few;
+  int64_t numbers;
+  double evidence;
+  int bits;  // of numbers times a scale, of all sets; 0: they are not
+} together_t;
+
+// Whether sets of few bits are that, and not even steps: these end where their bits do, with most
+// sets.
+static bool is_scaled(const assay_rounded_set_t* found, int64_t n, int bits) {
+  int64_t known = 0, uneven = 0;
+  for (int64_t k = 0; k < n; k++) {
+    if (found[k].n < 2 || !found[k].bits) continue;
+    known++;
+    uneven += found[k].largest / found[k].last > ldexp(1.25, bits);
+  }
+  return 2 * uneven > known;
+}
+
+static together_t put_together(const assay_rounded_set_t* found, int64_t n) {
+  together_t t = {.all = true, .few = true};
+  bool scaled = true;
+  double sure = 0;
+  for (int64_t k = 0; k < n; k++) {
+    const assay_rounded_set_t* s = &found[k];
+    t.evidence += s->evidence;
+    t.all &= s->way || s->n < 2;
+    t.palette |= s->way == ASSAY_ROUNDED_FEW;
+    t.few &= s->few;
+    t.numbers += s->n;
+    if (s->n < 2) continue;
+    scaled &= s->bits > 0;
+    t.bits = s->bits > t.bits ? s->bits : t.bits;
+  }
+  for (int64_t k = 0; k < n; k++) sure += assay_rounded_scaled_evidence(&found[k], t.bits);
+  if (!scaled || !t.bits || (t.all && t.few) || sure < SURE || !is_scaled(found, n, t.bits))
+    t.bits = 0;
+  return t;
+}
+
+static double reach_of(const together_t* all, const assay_rounded_set_t* s, const double* numbers,
+                       double x) {
+  if (all->bits) return s->bits ? assay_rounded_scaled_reach(s, all->bits, x) : 0;
+  return s->way ? assay_rounded_set_reach(s, numbers, x) : 0;
+}
+
 static assay_status_t try_sets(const assay_tensor_t* t, const sets_t* s, rounding_t* out) {
   members_t m = {0};
   assay_rounded_set_t* found = NULL;
   assay_tensor_t* reach = NULL;
-  double evidence = 0;
-  bool all = true, palette = false, few = true;
-  int64_t numbers = 0;
+  together_t all = {.all = true};
   if (!may_be_rounded(t, s)) return NULL;
   ASSAY_TRY(gather(t, s, &m));
   assay_status_t st = assay_new_array((size_t)s->n, sizeof *found, &found);
-  for (int64_t k = 0; !st && all && k < s->n; k++) {
+  for (int64_t k = 0; !st && all.all && k < s->n; k++) {
     found[k] = assay_rounded_set_of(m.numbers + m.first[k], m.first[k + 1] - m.first[k]);
-    evidence += found[k].evidence;
-    all = found[k].way || found[k].n < 2;
-    palette |= found[k].way == ASSAY_ROUNDED_FEW;
-    few &= found[k].few;
-    numbers += found[k].n;
+    all.all = found[k].way || found[k].bits || found[k].n < 2;
   }
-  if (!st && all && evidence >= SURE)
+  if (!st && all.all) all = put_together(found, s->n);
+  if (!st && (all.bits || (all.all && all.evidence >= SURE)))
     st = assay_tensor_create(ASSAY_TYPE_FLOAT, t->rank, t->dims, &reach);
   for (int64_t i = 0; !st && reach && i < t->size; i++) {
     const int64_t k = set_at(t, s, i);
-    assay_f64(reach)[i] =
-        found[k].way ? assay_rounded_set_reach(&found[k], m.numbers + m.first[k], assay_f64(t)[i])
-                     : 0;
+    assay_f64(reach)[i] = reach_of(&all, &found[k], m.numbers + m.first[k], assay_f64(t)[i]);
   }
   assay_free(found);
   members_deinit(&m);
   if (st) return assay_tensor_release(reach), st;
-  *out = (rounding_t){palette ? ASSAY_ROUNDED_FEW : ASSAY_ROUNDED_GRID, reach, numbers, few};
+  const assay_rounded_way_t way = all.bits      ? ASSAY_ROUNDED_SCALED
+                                  : all.palette ? ASSAY_ROUNDED_FEW
+                                                : ASSAY_ROUNDED_GRID;
+  *out = (rounding_t){way, reach, all.numbers, all.few && !all.bits};
   return NULL;
 }
 

@@ -7,10 +7,11 @@
 
 typedef enum assay_rounded_way {
   ASSAY_ROUNDED_NOT = 0,
-  ASSAY_ROUNDED_GRID,   // multiples of a scale, of the tensor, of a channel or of a block
-  ASSAY_ROUNDED_FEW,    // a palette: few numbers, not evenly spaced
-  ASSAY_ROUNDED_SHORT,  // few significant bits: of bfloat16, float16, or fewer
-  ASSAY_ROUNDED_ZEROS,  // half of each four or more are 0, the smallest ones
+  ASSAY_ROUNDED_GRID,    // multiples of a scale, of the tensor, of a channel or of a block
+  ASSAY_ROUNDED_FEW,     // a palette: few numbers, not evenly spaced
+  ASSAY_ROUNDED_SHORT,   // few significant bits: of bfloat16, float16, or fewer
+  ASSAY_ROUNDED_SCALED,  // the same times a scale, of the tensor, of a channel or of a block: FP8
+  ASSAY_ROUNDED_ZEROS,   // half of each four or more are 0, the smallest ones
 } assay_rounded_way_t;
 
 // *out: how far each number may have been from where it is, a tensor like t; NULL: t does not look
@@ -34,11 +35,22 @@ typedef struct assay_rounded_set {
   bool few;          // each number is used again and again
   int64_t n;         // how many unlike numbers there are, ascending, at the front of the set
   double evidence;   // bits: minus the logarithm of how likely any numbers look so
+  // Whether all are few significant bits times a scale: how many bits, 0: they are not; one such
+  // number, the last bit of all of them, and the largest number.
+  int bits;
+  double unit, last, largest;
 } assay_rounded_set_t;
 
 // The numbers of a set, n of them, which are sorted; where they are few, each is at the front once.
 // way NOT: neither.
 assay_rounded_set_t assay_rounded_set_of(double* numbers, int64_t n);
+// The bits, unit and last of the numbers of a set, each of which is there once, and how sure that
+// is.
+void assay_rounded_scaled_bits(assay_rounded_set_t* s, const double* numbers);
+// Bits of evidence that a set is of so many bits times a scale.
+double assay_rounded_scaled_evidence(const assay_rounded_set_t* s, int bits);
+// How far a number of so many bits times the set's scale may have been from where it is.
+double assay_rounded_scaled_reach(const assay_rounded_set_t* s, int bits, double x);
 // How far a number of the set may have been from where it is.
 double assay_rounded_set_reach(const assay_rounded_set_t* s, const double* numbers, double x);
 

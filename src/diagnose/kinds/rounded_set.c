@@ -97,6 +97,7 @@ assay_rounded_set_t assay_rounded_set_of(double* numbers, int64_t n) {
   s.few = s.n <= MAX_FEW && s.used >= USES * s.unlike && 2 * s.repeated >= s.unlike;
   s.step = grid_of(numbers, s.n);
   s.evidence += BITS_NEAR * fmax(0, (double)(s.n - FREE));
+  assay_rounded_scaled_bits(&s, numbers);
   // A palette whose numbers happen to lie on some fine grid is one still.
   const bool even = is_even(numbers, s.n, low, high, s.step);
   if (s.few)

@@ -347,15 +347,21 @@ assay_status_t assay_inner_solve(assay_golden_walk_t* w, const assay_search_targ
   return st;
 }
 
-assay_status_t assay_inner_holds(assay_golden_walk_t* w, bool* out) {
+assay_status_t assay_inner_ask(assay_golden_walk_t* w, assay_holdout_answer_t* out) {
   assay_search_target_t* outputs = NULL;
   assay_holdout_t* holdout = NULL;
-  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
   const assay_fault_t* first = &w->out->faults[0];
+  *out = ASSAY_HOLDOUT_SILENT;
   assay_status_t st = find_holdout(w, first->repair.node, &outputs, &holdout);
-  if (!st && holdout) st = assay_holdout_ask(holdout, 0, &first->repair, &said);
-  *out = said != ASSAY_HOLDOUT_FAILS;
+  if (!st && holdout) st = assay_holdout_ask(holdout, 0, &first->repair, out);
   assay_holdout_destroy(holdout);
   assay_free(outputs);
   return st;
+}
+
+assay_status_t assay_inner_holds(assay_golden_walk_t* w, bool* out) {
+  assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
+  ASSAY_TRY(assay_inner_ask(w, &said));
+  *out = said != ASSAY_HOLDOUT_FAILS;
+  return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include "diagnose/golden/walk.h"
 #include "diagnose/search.h"
+#include "diagnose/solve/holdout.h"
 
 // What golden knows of a value, and truth of it.
 assay_search_target_t assay_inner_target(const assay_golden_walk_t* w, const assay_value_t* v);
@@ -27,5 +28,11 @@ assay_status_t assay_inner_solve(assay_golden_walk_t* w, const assay_search_targ
 // Several faults were each found on this sample alone. Whether their repairs hold together on the
 // others; true where there are none, or a fault has no repair.
 assay_status_t assay_inner_holds(assay_golden_walk_t* w, bool* out) ASSAY_MUST_USE;
+// The same as an answer: silent where there are none.
+assay_status_t assay_inner_ask(assay_golden_walk_t* w, assay_holdout_answer_t* out) ASSAY_MUST_USE;
+
+// Where several nodes are at fault and nothing was found for some: constants that this sample tells
+// element by element, without a test, if all repairs hold together on the others.
+assay_status_t assay_inner_together(assay_golden_walk_t* w) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_SOLVE_INNER_H_

@@ -173,6 +173,25 @@ static bool chooses(const branches_t* k, const assay_tensor_t* c, bool when) {
   return wrong_elsewhere;
 }
 
+// Of the numbers between two, the one that a person would have written: of the fewest digits, and
+// of those the one nearest to the middle.
+static double roundest(double from, double to) {
+  enum { DIGITS = 9 };
+  static const double USUAL[] = {0, 1, -1, 0.5, -0.5, 2, 3, 6, -3, 10};
+  const double middle = (from + to) / 2;
+  for (size_t i = 0; i < sizeof USUAL / sizeof *USUAL; i++)
+    if (from <= USUAL[i] && USUAL[i] <= to) return USUAL[i];
+  for (double unit = 1e9; unit > 1e-12 && isfinite(middle); unit /= 10) {
+    const double x = floor(middle / unit + 0.5) * unit;
+    if (from <= x && x <= to) {
+      char text[32];
+      snprintf(text, sizeof text, "%.*g", DIGITS, x);
+      return strtod(text, NULL);
+    }
+  }
+  return middle;
+}
+
 // Whether a number parts the places that are right from the others. *above: those are above it.
 static bool parts(const branches_t* k, const assay_tensor_t* c, bool* above, double* number) {
   double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
@@ -184,10 +203,7 @@ static bool parts(const branches_t* k, const assay_tensor_t* c, bool* above, dou
   *above = low[1] > high[0];
   if (!*above && !(high[1] < low[0])) return false;
   const double from = *above ? high[0] : high[1], to = *above ? low[1] : low[0];
-  static const double USUAL[] = {0, 1, -1, 0.5, -0.5, 2, 3, 6, -3, 10};
-  *number = (from + to) / 2;
-  for (size_t i = sizeof USUAL / sizeof *USUAL; i-- > 0;)
-    if (from <= USUAL[i] && USUAL[i] <= to) *number = USUAL[i];
+  *number = roundest(from, to);
   return isfinite(*number);
 }
 

@@ -11,6 +11,8 @@
 
 // What is left of the difference where the solution did not look, at most.
 static const double MAX_LEFT = 0.05;
+// The same where it looked, if nothing tests it.
+static const double NOTHING = 1e-3;
 // A change of an element below this part of it, or of the constant's RMS, is golden's rounding.
 static const double SAME = 2e-6;
 
@@ -58,7 +60,6 @@ static assay_repair_t repair_of(const assay_solve_t* s, assay_tensor_t* now) {
 // Whether a solution by all places, which leaves next to nothing there, holds on other samples.
 static assay_status_t holds_elsewhere(const assay_solve_t* s, assay_tensor_t* now, double left,
                                       bool* out) {
-  static const double NOTHING = 1e-3;
   assay_holdout_answer_t said = ASSAY_HOLDOUT_SILENT;
   const assay_repair_t r = repair_of(s, now);
   if (left <= NOTHING) ASSAY_TRY(assay_holdout_ask(s->holdout, 0, &r, &said));
@@ -72,12 +73,12 @@ static assay_status_t try_solver(const assay_solve_t* s, solver_t* solver, doubl
   assay_tensor_t *part = NULL, *made = NULL;
   *out = NULL;
   ASSAY_TRY(assay_new_array((size_t)s->want->size, sizeof *held, &held));
-  assay_status_t st = solver(s, held, &part);
+  assay_status_t st = s->untested ? NULL : solver(s, held, &part);
   if (!st && part) st = assay_solve_evaluate(s, part, &made);
   bool holds = !st && made && left_of(s, held, made) <= MAX_LEFT;
   assay_tensor_release(made);
   made = NULL;
-  if (!st && part && (holds || s->holdout)) st = solver(s, NULL, out);
+  if (!st && ((part && (holds || s->holdout)) || s->untested)) st = solver(s, NULL, out);
   if (!st && *out) keep_same(s->in[s->input], *out);
   if (!st && *out) st = assay_solve_evaluate(s, *out, &made);
   if (!st && made) {
@@ -85,7 +86,10 @@ static assay_status_t try_solver(const assay_solve_t* s, solver_t* solver, doubl
     *out_left = left_of(s, held, made);
   }
   *out_tested = holds;
-  if (!st && made && !holds) st = holds_elsewhere(s, *out, *out_left, &holds);
+  if (!st && made && s->untested)
+    holds = *out_left <= NOTHING;
+  else if (!st && made && !holds)
+    st = holds_elsewhere(s, *out, *out_left, &holds);
   if (st || !made || !holds || !(*out_left <= MAX_LEFT)) assay_tensor_release(*out), *out = NULL;
   assay_tensor_release(made);
   assay_tensor_release(part);
@@ -183,7 +187,7 @@ typedef struct best {
 
 static assay_status_t solve_input(assay_solve_t* s, best_t* best) {
   static solver_t* const solvers[] = {assay_solve_diagonal, assay_solve_rows};
-  for (size_t k = 0; k < sizeof solvers / sizeof *solvers; k++) {
+  for (size_t k = 0; k < (s->untested ? 1 : sizeof solvers / sizeof *solvers); k++) {
     best_t b = {.input = s->input};
     ASSAY_TRY(try_solver(s, solvers[k], &b.left, &b.tested, &b.now));
     if (!b.now) continue;
@@ -276,11 +280,10 @@ static assay_status_t solve_best(assay_solve_t* s, bool by_samples, double deadl
   return NULL;
 }
 
-assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,
-                                    const assay_search_target_t* target, assay_holdout_t* holdout,
-                                    bool by_samples, double deadline, assay_repair_t* out,
-                                    double* out_left, bool* out_tested, bool* out_found) {
-  assay_solve_t s = {.m = m, .node = node, .holdout = holdout};
+static assay_status_t solve_node(assay_solve_t s, const assay_search_target_t* target,
+                                 bool by_samples, double deadline, assay_repair_t* out,
+                                 double* out_left, bool* out_tested, bool* out_found) {
+  const assay_node_t* node = s.node;
   *out_found = false;
   *out_left = 0;
   *out_tested = true;
@@ -310,4 +313,21 @@ assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* no
   assay_tensor_release(s.want);
   assay_tensor_release(s.have);
   return st;
+}
+
+assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* node,
+                                    const assay_search_target_t* target, assay_holdout_t* holdout,
+                                    bool by_samples, double deadline, assay_repair_t* out,
+                                    double* out_left, bool* out_tested, bool* out_found) {
+  return solve_node((assay_solve_t){.m = m, .node = node, .holdout = holdout}, target, by_samples,
+                    deadline, out, out_left, out_tested, out_found);
+}
+
+assay_status_t assay_solve_untested(assay_evaluator_t* m, const assay_node_t* node,
+                                    const assay_search_target_t* target, assay_repair_t* out,
+                                    bool* out_found) {
+  double left = 0;
+  bool tested = false;
+  return solve_node((assay_solve_t){.m = m, .node = node, .untested = true}, target, false,
+                    INFINITY, out, &left, &tested, out_found);
 }

@@ -34,6 +34,12 @@ assay_status_t assay_solve_constant(assay_evaluator_t* m, const assay_node_t* no
                                     double* out_left, bool* out_tested,
                                     bool* out_found) ASSAY_MUST_USE;
 
+// The same where each element of a constant reaches places of its own, untested: each place tells
+// its element, so that others have to say whether it holds.
+assay_status_t assay_solve_untested(assay_evaluator_t* m, const assay_node_t* node,
+                                    const assay_search_target_t* target, assay_repair_t* out,
+                                    bool* out_found) ASSAY_MUST_USE;
+
 // The scale and the zero point of a QuantizeLinear or DequantizeLinear that makes the target.
 assay_status_t assay_solve_quantizer(assay_evaluator_t* m, const assay_node_t* node,
                                      const assay_search_target_t* target, assay_repair_t* out,
@@ -55,6 +61,7 @@ typedef struct assay_solve {
   assay_evaluator_t* m;
   const assay_node_t* node;
   assay_holdout_t* holdout;
+  bool untested;         // others say whether it holds
   size_t input;          // the constant
   assay_tensor_t** in;   // canonical, by input of the node
   assay_tensor_t* want;  // golden of output `output`, canonical

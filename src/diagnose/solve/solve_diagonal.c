@@ -97,7 +97,7 @@ static assay_status_t count_places(const assay_solve_t* s, const reach_t* r, ele
 
 // Weighted means of (want - zero) / factor; elements that no place shows stay. An element that one
 // place alone shows, and shows to be wrong, is not tested by another: if many are such, *out_enough
-// is false. A few are the row of an embedding that a sample has once.
+// is false, unless others test it. A few are the row of an embedding that a sample has once.
 static assay_status_t solve(const assay_solve_t* s, const reach_t* r, const double* zero,
                             bool* held, assay_tensor_t* out, bool* out_enough) {
   element_t* e = NULL;
@@ -118,7 +118,7 @@ static assay_status_t solve(const assay_solve_t* s, const reach_t* r, const doub
     once += e[k].seen == 1 && e[k].differs;
     if (e[k].weight > 0) assay_f64(out)[k] = e[k].sum / e[k].weight;
   }
-  *out_enough = !st && shown > 0 && 4 * once < shown;
+  *out_enough = !st && shown > 0 && (s->untested || 4 * once < shown);
   assay_free(e);
   return st;
 }

@@ -168,12 +168,34 @@ static assay_status_t make_smallest(const assay_ways_t* ways, const assay_sized_
   return NULL;
 }
 
-// What the timings know of the layer; only the fastest is made then.
+// Whether none of the ways before one takes the layer, of those that give other bits; resized: of
+// those whose kernels can be given other sizes.
+static assay_status_t is_first(const assay_choice_t* c, const assay_sized_layer_t* l,
+                               const assay_ways_t* ways, const char* name, const char* numerics,
+                               bool resized, bool* out) {
+  *out = true;
+  for (size_t i = 0; *out && i < ways->n && strcmp(ways->at[i].name, name) != 0; i++) {
+    const assay_way_t* before = &ways->at[i];
+    assay_kernel_t* k = NULL;
+    if (assay_ways_compete(c, numerics, before->numerics) || (resized && !before->tactic->resize))
+      continue;
+    ASSAY_TRY(assay_way_make(before, l, c->scratch, &k));
+    *out = !k;
+    if (k) k->destroy(k);
+  }
+  return NULL;
+}
+
+// What the timings know of the layer; only the fastest is made then. They say how long kernels
+// take, not whose bits the layer has: they may have been measured where others were left out, where
+// all competed, or where a kernel's constants or its scratch were others. So a way before the first
+// of them that gives other bits and takes the layer voids what they say.
 static assay_status_t choose_known(const assay_choice_t* choice, const assay_sized_layer_t* l,
                                    const assay_ways_t* ways, const char* signature,
                                    assay_kernel_t** out, assay_candidate_t* c, int* n) {
   const assay_way_t *first = NULL, *best = NULL;
   double least = 0;
+  bool is_class = false;
   for (size_t i = 0; i < ways->n && *n < ASSAY_MAX_CANDIDATES; i++) {
     const assay_way_t* w = &ways->at[i];
     double us;
@@ -186,7 +208,8 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
     best = w;
     least = us;
   }
-  return best ? assay_way_make(best, l, choice->scratch, out) : NULL;
+  if (first) ASSAY_TRY(is_first(choice, l, ways, first->name, first->numerics, false, &is_class));
+  return is_class ? assay_way_make(best, l, choice->scratch, out) : NULL;
 }
 
 // Makes a kernel of the first way that takes the layer, and of all that compete with it.
@@ -307,23 +330,6 @@ assay_status_t assay_choose(assay_choice_t* choice, const assay_sized_layer_t* l
 
 // ---- other sizes --------------------------------------------------------------------------------
 
-// Whether no way of other bits that comes before the kernel's own takes the layer.
-static assay_status_t is_first(const assay_choice_t* c, const assay_sized_layer_t* l,
-                               const assay_ways_t* ways, const assay_kernel_t* own, bool* out) {
-  *out = true;
-  for (size_t i = 0; *out && i < ways->n && strcmp(ways->at[i].name, own->name) != 0; i++) {
-    const assay_way_t* before = &ways->at[i];
-    assay_kernel_t* k = NULL;
-    if (assay_ways_compete(c, own->numerics, before->numerics) ||
-        (l->grows && !before->tactic->resize))
-      continue;
-    ASSAY_TRY(assay_way_make(before, l, c->scratch, &k));
-    *out = !k;
-    if (k) k->destroy(k);
-  }
-  return NULL;
-}
-
 assay_status_t assay_choice_resize(assay_choice_t* c, const assay_sized_layer_t* l,
                                    assay_kernel_t* k, bool* out_ok) {
   assay_way_t forced;
@@ -332,7 +338,7 @@ assay_status_t assay_choice_resize(assay_choice_t* c, const assay_sized_layer_t*
   if (*out_ok && !forced.tactic) {
     assay_ways_t ways = {0};
     assay_status_t st = assay_ways_list(c, l, &ways);
-    if (!st) st = is_first(c, l, &ways, k, out_ok);
+    if (!st) st = is_first(c, l, &ways, k->name, k->numerics, l->grows, out_ok);
     assay_ways_deinit(&ways);
     if (st) return st;
   }

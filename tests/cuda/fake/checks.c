@@ -309,6 +309,7 @@ void check_access(run_t* r, int thread, const void* at, size_t bytes, access_kin
     fail_lane(r, ILLEGAL_ADDRESS, "%s: thread %d %s %zu bytes out of all memory", where, thread,
               verb(&a), bytes);
   }
+  if (kind == IS_WRITE && place.low == r->dynamic && r->dynamic) note_unfenced(r, thread, p, bytes);
   if (!place.history) return;
   refresh(place.history, place.is_shared);
   check_order(&a, &place);

@@ -184,7 +184,7 @@ int run_launch(const launch_t* l, char* message, size_t bytes);
 // ---- runs.c: blocks, of lanes as fibers ---------------------------------------------------------
 
 typedef enum lane_state { RUNS, AT_BLOCK, AT_WARP, RELAXES, DONE } lane_state_t;
-enum { MAX_ASYNC = 64, SLOT_WORDS = 12 };
+enum { MAX_ASYNC = 256, MAX_PRODUCTS = 64, SLOT_WORDS = 12, MAX_SUMS = 128, MAX_TILES = 4 };
 
 // A copy behind the thread's back (cp.async).
 typedef struct late_copy {
@@ -192,6 +192,22 @@ typedef struct late_copy {
   const char* from;
   int bytes, valid, line;
 } late_copy_t;
+
+// A product that the tensor cores do behind the thread's back (wgmma).
+typedef struct late_product {
+  fake_warp_op_t op;
+  struct late_sums* sums;
+  uint64_t x, w;  // descriptors
+  bool turned;
+  int line;
+} late_product_t;
+
+// Sums of products under way, which the lane does not see.
+typedef struct late_sums {
+  float* at;  // the lane's; NULL: free
+  int n, products;
+  float sums[MAX_SUMS];
+} late_sums_t;
 
 typedef struct fiber {
   void* sp;
@@ -205,6 +221,13 @@ typedef struct fiber {
   int groups[MAX_ASYNC];          // copies of each group that was committed
   int n_copies, n_groups, open;   // open: copies that no group has yet
   bool waited;                    // for inputs
+  late_product_t products[MAX_PRODUCTS];
+  int product_groups[MAX_PRODUCTS];  // products of each group that was committed
+  int n_products, n_product_groups, open_products;
+  late_sums_t sums[MAX_TILES];
+  bool fenced;               // registers, for products to come
+  uint32_t fences;           // of shared memory
+  uint64_t products_digest;  // of all so far: the same in a group of four warps
 } fiber_t;
 
 typedef struct seen {  // where an address was found
@@ -227,6 +250,7 @@ typedef struct fake_run {
   const void* main_bottom;
   size_t main_size;
   uint32_t random;
+  uint32_t* unfenced;  // for each 16 bytes of `dynamic` who wrote, and when (wgmma.c); 0: nobody
   bool any_waited, failed, torn;  // torn: lanes were left in the middle
   int result;
   char message[512];
@@ -258,6 +282,22 @@ void lane_copy(fake_lane_t* lane, void* shared, const void* global, int bytes, i
 void lane_commit_copies(fake_lane_t* lane);
 void lane_wait_copies(fake_lane_t* lane, int left, int line);
 void forget_copies(fiber_t* f);
+
+// ---- wgmma.c ------------------------------------------------------------------------------------
+
+void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
+                int turned, int line);
+void lane_wgmma_fence(fake_lane_t* lane, int line);
+void lane_wgmma_commit(fake_lane_t* lane, int line);
+void lane_wgmma_wait(fake_lane_t* lane, int left, int line);
+void lane_fence_async(fake_lane_t* lane);
+uint32_t lane_shared_address(fake_lane_t* lane, const void* p, int line);
+void forget_products(fiber_t* f);
+// A write into dynamic shared memory.
+void note_unfenced(run_t* r, int thread, const char* at, size_t bytes);
+
+// d + x w of n terms, as tensor cores compute it; elements of 16 bits as `op` says.
+float tensor_sum(fake_warp_op_t op, const uint16_t* x, const uint16_t* w, int n, float d);
 
 // All of a warp's d += a b: slots of its 32 lanes hold d, a and b; d is replaced.
 void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op);

@@ -55,6 +55,8 @@ run_t* take_run(void) {
 static void free_dynamic(run_t* r) {
   free(r->dynamic);
   r->dynamic = NULL;
+  free(r->unfenced);
+  r->unfenced = NULL;
   free_history(r->dynamic_history);
   free_history(r->shared_history);
   r->dynamic_history = r->shared_history = NULL;
@@ -99,6 +101,9 @@ static void start_lane(void) {
   if (f->n_copies)
     fail_lane(r, LAUNCH_FAILED, "thread %d ends before its copies have arrived (WAIT_COPIES)",
               lane->thread);
+  if (f->n_products)
+    fail_lane(r, LAUNCH_FAILED, "thread %d ends before its products are done (WGMMA_WAIT)",
+              lane->thread);
   rest(r, DONE, 0, 0);
 }
 
@@ -133,10 +138,12 @@ static void fail_block(run_t* r, const char* format, ...) {
 
 const char* op_name(fake_warp_op_t op) {
   static const char* const names[] = {
-      "SYNC_WARP",    "shuffle",  "shuffle_xor",   "shuffle_up",
-      "shuffle_down", "ballot",   "match_lanes",   "mma_f16",
-      "mma_bf16",     "mma_tf32", "mma_s8",        "mma_u8s8",
-      "mma_s8u8",     "mma_u8",   "load_matrices", "load_matrices_transposed"};
+      "SYNC_WARP",    "shuffle",       "shuffle_xor",   "shuffle_up",
+      "shuffle_down", "ballot",        "match_lanes",   "mma_f16",
+      "mma_bf16",     "mma_tf32",      "mma_s8",        "mma_u8s8",
+      "mma_s8u8",     "mma_u8",        "load_matrices", "load_matrices_transposed",
+      "wgmma of f16", "wgmma of bf16", "WGMMA_FENCE",   "WGMMA_COMMIT",
+      "WGMMA_WAIT"};
   return names[op];
 }
 
@@ -211,10 +218,13 @@ static bool prepare_shared(run_t* r) {
     if (posix_memalign(&at, 128, (size_t)bytes) != 0) return false;
     r->dynamic = at;
     r->dynamic_history = make_history((size_t)bytes);
+    r->unfenced = calloc((size_t)bytes / 16 + 1, sizeof *r->unfenced);
+    if (!r->unfenced) return false;
   }
   if (r->code->shared_bytes && !r->shared_history)
     r->shared_history = make_history(r->code->shared_bytes);
   if (bytes) poison(r->dynamic, (size_t)bytes);
+  if (bytes) memset(r->unfenced, 0, ((size_t)bytes / 16 + 1) * sizeof *r->unfenced);
   poison(r->code->shared, r->code->shared_bytes);
   return true;
 }
@@ -239,6 +249,7 @@ static void prepare_lane(run_t* r, int thread) {
   f->turn = 0;
   f->waited = !l->dependent;
   forget_copies(f);
+  forget_products(f);
 }
 
 static void check_barrier(run_t* r) {
@@ -255,6 +266,16 @@ static void check_barrier(run_t* r) {
   }
   r->block_epoch++;
   for (int t = 0; t < r->n_threads; t++) r->fibers[t].state = RUNS;
+}
+
+// Each product was asked for by all threads of a group of four warps.
+static void check_groups(run_t* r) {
+  for (int t = 0; t < r->n_threads; t++)
+    if (r->fibers[t].products_digest != r->fibers[t - t % FAKE_GROUP].products_digest) {
+      fail_block(r, "threads %d and %d of a group did not ask for the same products (wgmma)",
+                 t - t % FAKE_GROUP, t);
+      return;
+    }
 }
 
 static void run_warps(run_t* r) {
@@ -295,6 +316,7 @@ void run_block(run_t* r, int64_t block) {
     }
   }
   r->torn = r->failed;
+  if (!r->failed) check_groups(r);
   if (!r->failed && l->dependent && !r->any_waited)
     fail_block(r, "a dependent launch without WAIT_FOR_INPUTS");
 }

@@ -143,6 +143,17 @@ static void multiply_integers(fiber_t* warp, unsigned slot, bool a_unsigned, boo
     }
 }
 
+float tensor_sum(fake_warp_op_t op, const uint16_t* x, const uint16_t* w, int n, float d) {
+  static const format_t fp16 = {5, 10}, bf16 = {8, 7};
+  const format_t f = op == FAKE_WGMMA_F16 ? fp16 : bf16;
+  number_t a[MAX_K], b[MAX_K];
+  for (int i = 0; i < n; i++) {
+    a[i] = decode(x[i], f);
+    b[i] = decode(w[i], f);
+  }
+  return step(a, b, n, 2 * f.fraction_bits, d);
+}
+
 void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op) {
   static const format_t fp16 = {5, 10}, bf16 = {8, 7}, tf32 = {8, 10};
   if (op == FAKE_MMA_F16)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "backends/cpu/pointwise/chain.h"
+#include "backends/layers/pointwise_rounding.h"
 #include "base/target.h"
 
 // Loops that compilers turn into vector code where the function allows it; that y may be an input

@@ -93,7 +93,7 @@ static assay_status_t load_sorting(scatter_t* k) {
   cuda_kernel_t* const to[] = {&s->elements, &s->step, &s->merge};
   assay_str_t options = {0};
   s->own = k->own;
-  cuda_sorting_plan(k->places.args.n, s);
+  cuda_sorting_plan(k->places.args.n, 32, s);
   assay_str_printf(&options, "-DT=uint32_t -DUNSIGNED -DLARGEST=0 -DSIZE=%d", s->chunk);
   assay_status_t st = assay_str_status(&options);
   for (int i = 0; !st && i < 3; i++)

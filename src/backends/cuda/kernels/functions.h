@@ -40,6 +40,10 @@ DEVICE int64_t to_narrow_of(double t) { return fits(t, 0x1p31) ? (int64_t)t : 0;
 #define POINTWISE_CEIL(x) CEIL(x)
 #define POINTWISE_FLOOR(x) FLOOR(x)
 #define POINTWISE_NEAREST(x) ROUND_EVEN(x)
+#define ROUNDING_FUNCTION DEVICE
+#define ROUNDING_BITS(x) bits_of(x)
+#define ROUNDING_FLOAT(bits) float_of(bits)
+#include "backends/layers/pointwise_rounding.inc"
 #define POINTWISE(name, n_in, expression)                             \
   DEVICE float do_##name(float X, float Z, float W, const float* P) { \
     (void)X, (void)Z, (void)W, (void)P;                               \

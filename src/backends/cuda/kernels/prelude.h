@@ -22,6 +22,7 @@
 #define TABLE __device__ const  // a constant array of the file
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")  // a loop that takes too many registers otherwise
+#define UNROLL_4 _Pragma("unroll 4")
 #define RESTRICT __restrict__
 #define GLOBAL(type, address) ((type*)(address))
 
@@ -190,6 +191,81 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
                : "r"(at)
                : "memory");
 }
+
+// ---- tensor cores by groups of four warps (wgmma), which only sm_90a has ------------------------
+
+// A group's 128 threads take part, and give the same. WGMMA(name, type, columns, turned) makes
+// name(d, x, w): d += x w of 64 rows, so many columns (32, 64, 96, 128, 192, 256) and 16 terms; x
+// and w: where they lie in shared memory (wgmma.h); turned 1: columns of w lie side by side, 0: its
+// terms. Thread 32 w + l has row 16 w + l / 4 + i / 2 % 2 * 8, column i / 4 * 8 + l % 4 * 2 + i % 2
+// as d[i]. It is done behind WGMMA_WAIT: nobody touches d or writes to x and w before that.
+#define WGMMA(name, type, columns, turned) WGMMA_OF(name, type, columns, turned)
+#if __CUDA_ARCH__ == 900
+#define WGMMA_OF(name, type, n, turned)                                                        \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) {                                         \
+    asm volatile(                                                                              \
+        "{.reg .pred all; setp.eq.u32 all, 0, 0; "                                             \
+        "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." #type "." #type " {" WGMMA_NAMES_##n \
+        "}, " WGMMA_XW_##n ", all, 1, 1, 0, " #turned ";}"                                     \
+        : WGMMA_SUMS_##n                                                                       \
+        : "l"(x), "l"(w)                                                                       \
+        : "memory");                                                                           \
+  }
+#define WGMMA_NAMES_32 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define WGMMA_NAMES_64 \
+  WGMMA_NAMES_32 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define WGMMA_NAMES_96 \
+  WGMMA_NAMES_64 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
+#define WGMMA_NAMES_128 \
+  WGMMA_NAMES_96 ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define WGMMA_NAMES_192                                                   \
+  WGMMA_NAMES_128                                                         \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80," \
+  "%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define WGMMA_NAMES_256                                                         \
+  WGMMA_NAMES_192                                                               \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,"    \
+  "%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125," \
+  "%126,%127"
+#define WGMMA_XW_32 "%16, %17"
+#define WGMMA_XW_64 "%32, %33"
+#define WGMMA_XW_96 "%48, %49"
+#define WGMMA_XW_128 "%64, %65"
+#define WGMMA_XW_192 "%96, %97"
+#define WGMMA_XW_256 "%128, %129"
+#define WGMMA_4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define WGMMA_16(i) WGMMA_4(i), WGMMA_4((i) + 4), WGMMA_4((i) + 8), WGMMA_4((i) + 12)
+#define WGMMA_SUMS_32 WGMMA_16(0)
+#define WGMMA_SUMS_64 WGMMA_SUMS_32, WGMMA_16(16)
+#define WGMMA_SUMS_96 WGMMA_SUMS_64, WGMMA_16(32)
+#define WGMMA_SUMS_128 WGMMA_SUMS_96, WGMMA_16(48)
+#define WGMMA_SUMS_192 WGMMA_SUMS_128, WGMMA_16(64), WGMMA_16(80)
+#define WGMMA_SUMS_256 WGMMA_SUMS_192, WGMMA_16(96), WGMMA_16(112)
+// Registers of sums are in order: before the first product that was not committed.
+#define WGMMA_FENCE() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
+#define WGMMA_COMMIT() asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
+// All but the last `left` groups that were committed are done; left is a constant.
+#define WGMMA_WAIT(left) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory")
+// What this thread has written into shared memory is there for products, behind a SYNC after it.
+DEVICE void FENCE_ASYNC(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+#else  // it compiles, and must not run
+#define WGMMA_OF(name, type, n, turned)                \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) { \
+    (void)d, (void)x, (void)w;                         \
+    __trap();                                          \
+  }
+#define WGMMA_FENCE()
+#define WGMMA_COMMIT()
+#define WGMMA_WAIT(left)
+DEVICE void FENCE_ASYNC(void) {}
+#endif
+// Behind the last wait: the compiler leaves sums where they are until here.
+DEVICE void hold_sums(float* d, int n) {
+  UNROLL
+  for (int i = 0; i < n; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
+// In the shared memory of a block, from 0 on.
+DEVICE uint32_t shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
 // ---- copies into shared memory behind the thread's back -----------------------------------------
 

@@ -1,11 +1,9 @@
 // Products by the tensor cores' mma.sync: each sum is one accumulator of float32 over steps of 16
 // terms (8 of tf32) in ascending order, whatever the tile is.
 //
-// Options besides those of product.h: IN f16, bf16, or f32 (which is rounded to tf32); BM x BN, the
-// tile; WM x WN, its warps; X_FAST 1: rows of the left side begin at multiples of 16 bytes, and
-// eight terms lie side by side (of one tap, with CONV), four of f32; W_FAST 1: so do terms of a
-// column, 2: so do columns of a term, 0: neither; STAGES, steps that shared memory has, so that
-// copies of the next ones are under way; W_CONSTANT 1: no layer before this one writes the weights.
+// Options besides those of product_tiles.h: IN f16, bf16, or f32 (which is rounded to tf32); BM x BN,
+// the tile; WM x WN, its warps; STAGES, steps that shared memory has, so that copies of the next
+// ones are under way; W_CONSTANT 1: no layer before this one writes the weights.
 #include "product.h"
 
 #define N_THREADS (32 * WM * WN)
@@ -23,166 +21,7 @@ DEVICE int place(int row, int piece) { return row * BK + (piece ^ (row & 7)) * P
 #endif
 DEVICE int wide_place(int row, int piece) { return row * BN + (piece ^ (row & 7)) * PIECE; }
 
-typedef ELEMENT(IN) element_t;
-
-// ---- the left side ------------------------------------------------------------------------------
-
-// Of each row a thread copies the same piece of 16 bytes, or reads the same term.
-#if X_FAST
-#define X_WIDTH 8
-#define X_TERMS PIECE
-#else
-#define X_WIDTH BK
-#define X_TERMS 1
-#define AT_ONCE (X_LOADS < 8 ? X_LOADS : 8)  // loads of a thread under way
-#endif
-#define X_LOADS (BM * X_WIDTH / N_THREADS)
-#define X_ROW(i) (THREAD / X_WIDTH + (i) * (N_THREADS / X_WIDTH))
-#if N_THREADS % X_WIDTH || BM % (N_THREADS / X_WIDTH) || (!X_FAST && X_LOADS % AT_ONCE)
-#error "threads do not share the left side out evenly"
-#endif
-
-typedef struct left {
-  term_t term;  // of the thread
-  int64_t k;    // its number
-#if X_FAST
-  const element_t* from[X_LOADS];  // where rows have it
-  bool there[X_LOADS];             // it is not a zero
-#endif
-} left_t;
-
-// Looks up where rows have the term.
-DEVICE void aim_left(const product_args_t* a, const row_t* rows, const element_t* x, left_t* l) {
-#if X_FAST
-  UNROLL
-  for (int i = 0; i < X_LOADS; i++) {
-    const int64_t at = l->k < a->k ? element_of(a, &rows[X_ROW(i)], &l->term) : -1;
-    l->there[i] = at >= 0;
-    l->from[i] = x + (at < 0 ? 0 : at);
-  }
-#else
-  (void)a;
-  (void)rows;
-  (void)x;
-  (void)l;
-#endif
-}
-
-// Goes on by a step: within a tap, and in a matrix, to what lies behind it.
-DEVICE void next_left(const product_args_t* a, const row_t* rows, const element_t* x, left_t* l) {
-  l->k += BK;
-#if CONV
-  const bool same_tap = l->term.channel + BK < a->channels;
-#else
-  const bool same_tap = true;
-#endif
-  next_term(a, &l->term, BK);
-  if (!same_tap) {
-    aim_left(a, rows, x, l);
-    return;
-  }
-#if X_FAST
-  UNROLL
-  for (int i = 0; i < X_LOADS; i++) l->from[i] += BK;
-#endif
-}
-
-DEVICE void load_left(const product_args_t* a, const row_t* rows, const element_t* x,
-                      const left_t* l, element_t* to) {
-  const bool inside = l->k < a->k;
-  const int place_in = THREAD % X_WIDTH;
-#if X_FAST
-  (void)rows;
-  UNROLL
-  for (int i = 0; i < X_LOADS; i++) {
-    const bool there = inside && l->there[i];
-    copy_16(to + place(X_ROW(i), place_in), there ? l->from[i] : x, there ? 16 : 0);
-  }
-#else
-  for (int i = 0; i < X_LOADS; i += AT_ONCE) {
-    element_t loaded[AT_ONCE];
-    UNROLL
-    for (int j = 0; j < AT_ONCE; j++) {
-      const int64_t at = inside ? element_of(a, &rows[X_ROW(i + j)], &l->term) : -1;
-      loaded[j] = at < 0 ? (element_t)0 : x[at];
-    }
-    UNROLL
-    for (int j = 0; j < AT_ONCE; j++)
-      to[place(X_ROW(i + j), place_in / PIECE) + place_in % PIECE] = loaded[j];
-  }
-#endif
-}
-
-// ---- the weights --------------------------------------------------------------------------------
-
-#if W_FAST == 1  // rows are columns of the product
-#define W_LOADS (BN * 8 / N_THREADS)
-#define W_ROW(i) (THREAD / 8 + (i) * (N_THREADS / 8))
-#define W_PIECE(i) (THREAD % 8)
-#define W_TO(i) place(W_ROW(i), W_PIECE(i))
-#elif W_FAST == 2  // rows are terms
-#define W_LOADS (BK * BN / PIECE / N_THREADS)
-#define W_ROW(i) ((THREAD + (i) * N_THREADS) / (BN / PIECE))
-#define W_PIECE(i) ((THREAD + (i) * N_THREADS) % (BN / PIECE))
-#define W_TO(i) wide_place(W_ROW(i), W_PIECE(i))
-#endif
-#if W_FAST && (BN * 8 % N_THREADS || BK * BN / PIECE % N_THREADS)
-#error "threads do not share the weights out evenly"
-#endif
-
-typedef struct right {
-  int64_t k;  // the first term of the step
-#if W_FAST
-  const element_t* from[W_LOADS];
-  bool there[W_LOADS];
-#endif
-} right_t;
-
-DEVICE void aim_right(const product_args_t* a, const tile_t* t, const element_t* w, right_t* r) {
-  r->k = 0;
-#if W_FAST
-  UNROLL
-  for (int i = 0; i < W_LOADS; i++) {
-    const int64_t column = t->column + (W_FAST == 1 ? W_ROW(i) : W_PIECE(i) * PIECE);
-    const int64_t k = W_FAST == 1 ? W_PIECE(i) * PIECE : W_ROW(i);
-    r->there[i] = column < a->n;
-    r->from[i] = w + (column < a->n ? t->w + column * a->w_column + k * a->w_k : 0);
-  }
-#else
-  (void)a;
-  (void)t;
-  (void)w;
-#endif
-}
-
-DEVICE void next_right(const product_args_t* a, right_t* r) {
-  r->k += BK;
-#if W_FAST
-  UNROLL
-  for (int i = 0; i < W_LOADS; i++) r->from[i] += BK * (W_FAST == 1 ? 1 : a->w_k);
-#else
-  (void)a;
-#endif
-}
-
-DEVICE void load_right(const product_args_t* a, const tile_t* t, const element_t* w,
-                       const right_t* r, element_t* to) {
-#if W_FAST
-  (void)t;
-  UNROLL
-  for (int i = 0; i < W_LOADS; i++) {
-    const bool there = r->there[i] && r->k + (W_FAST == 1 ? W_PIECE(i) * PIECE : W_ROW(i)) < a->k;
-    copy_16(to + W_TO(i), there ? r->from[i] : w, there ? 16 : 0);
-  }
-#else
-  for (int i = THREAD; i < BN * BK; i += N_THREADS) {
-    const int column = i / BK, k = i % BK;
-    const bool inside = r->k + k < a->k && t->column + column < a->n;
-    const int64_t at = t->w + (r->k + k) * a->w_k + (t->column + column) * a->w_column;
-    to[place(column, k / PIECE) + k % PIECE] = inside ? w[at] : (element_t)0;
-  }
-#endif
-}
+#include "product_tiles.h"
 
 // ---- a step's sums ------------------------------------------------------------------------------
 
@@ -259,9 +98,6 @@ DEVICE void multiply(float (*sums)[TN][4], const element_t* x, const element_t* 
 }
 #endif
 
-// Rows of sums, whose groups of four change places by the row.
-DEVICE int sum_place(int row, int column) { return row * BN + (column ^ (row & 7) * 4); }
-
 LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
   DYNAMIC(element_t, stages);
   SHARED row_t rows[BM];
@@ -318,8 +154,7 @@ LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
     to = to == STAGES - 1 ? 0 : to + 1;
   }
   WAIT_COPIES(0);  // of steps past the last one
-  // What comes after sums may be long: it is there once, and not for each sum of a thread. They lie
-  // where the steps were.
+  // Sums lie where the steps were.
   float* tile = (float*)(void*)stages;
   SYNC();
   UNROLL
@@ -329,11 +164,5 @@ LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
     tile[sum_place(down + i * 16 + LANE / 4 + r / 2 * 8, right + j * 8 + 2 * (LANE % 4) + r % 2)] =
         sums[i][j][r];
   SYNC();
-  ROLLED
-  for (int i = THREAD * TOGETHER; i < BM * BN; i += N_THREADS * TOGETHER) {
-    float together[TOGETHER];
-    UNROLL
-    for (int j = 0; j < TOGETHER; j++) together[j] = tile[sum_place(i / BN, i % BN + j)];
-    finish_together(&a, &t, t.row + i / BN, t.column + i % BN, together);
-  }
+  finish_tile(&a, &t, tile);
 }

@@ -5,7 +5,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_WORDS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_WORDS_H_
 
-#include "elements.h"
+#include "float8.h"
 
 #ifdef PROGRAM_INTEGERS
 typedef int64_t value_t;
@@ -19,13 +19,17 @@ typedef float value_t;
 
 typedef uint32_t word_f32;
 typedef uint16_t word_f16, word_bf16, word_s16, word_u16;
-typedef uint8_t word_b8, word_s8, word_u8;
+typedef uint8_t word_b8, word_s8, word_u8, word_e4m3, word_e5m2, word_e4m3z, word_e5m2z;
 typedef uint32_t word_s32, word_u32;
 typedef uint64_t word_s64, word_u64;
 
 DEVICE float of_f32(word_f32 w) { return float_of(w); }
 DEVICE float of_f16(word_f16 w) { return f16_to_f32(w); }
 DEVICE float of_bf16(word_bf16 w) { return bf16_to_f32(w); }
+DEVICE float of_e4m3(word_e4m3 w) { return value_e4m3(w); }
+DEVICE float of_e5m2(word_e5m2 w) { return value_e5m2(w); }
+DEVICE float of_e4m3z(word_e4m3z w) { return value_e4m3z(w); }
+DEVICE float of_e5m2z(word_e5m2z w) { return value_e5m2z(w); }
 DEVICE value_t of_b8(word_b8 w) { return (value_t)w; }
 DEVICE value_t of_u8(word_u8 w) { return (value_t)w; }
 DEVICE value_t of_s8(word_s8 w) { return (value_t)(int8_t)w; }
@@ -50,6 +54,15 @@ DEVICE word_s64 to_s64(value_t x) { return (word_s64)x; }
 DEVICE word_f32 to_f32(float x) { return bits_of(x); }
 DEVICE word_f16 to_f16(float x) { return f32_to_f16(x); }
 DEVICE word_bf16 to_bf16(float x) { return f32_to_bf16(x); }
+// Of whole numbers that fit, and of numbers that are ones of 8 bits.
+DEVICE word_u8 to_u8(float x) { return (word_u8)(int)x; }
+DEVICE word_s8 to_s8(float x) { return (word_s8)(int)x; }
+DEVICE word_u16 to_u16(float x) { return (word_u16)(int)x; }
+DEVICE word_s16 to_s16(float x) { return (word_s16)(int)x; }
+DEVICE word_e4m3 to_e4m3(float x) { return code_e4m3(x); }
+DEVICE word_e5m2 to_e5m2(float x) { return code_e5m2(x); }
+DEVICE word_e4m3z to_e4m3z(float x) { return code_e4m3z(x); }
+DEVICE word_e5m2z to_e5m2z(float x) { return code_e5m2z(x); }
 #endif
 
 #ifdef PROGRAM_VECTOR

@@ -33,7 +33,7 @@ static void destroy(assay_kernel_t* k) {
 // On floats, else on integers.
 static assay_status_t compile(const assay_sized_layer_t* l, assay_layout_t layout,
                               cuda_program_t** out) {
-  pointwise_options_t o = {.layout = layout};
+  pointwise_options_t o = {.layout = layout, .quantizers = true};
   ASSAY_TRY(cuda_program_make(l, &o, out));
   if (*out) return NULL;
   o.integers = true;

@@ -32,7 +32,9 @@ static int choose_vector(const pointwise_code_t* c, assay_type_t out) {
   if (c->columns % vector) return 1;
   for (size_t s = 0; s < c->n_streams; s++) {
     const pointwise_walk_t* w = &c->walks[s];
-    if (!is_read(&c->streams[s]) || c->streams[s].cut || w->strides[c->rank - 1] != 1) continue;
+    const bool blocks = w->block && w->blocked == c->rank - 1;
+    if (!is_read(&c->streams[s]) || c->streams[s].cut || blocks || w->strides[c->rank - 1] != 1)
+      continue;
     for (int d = 0; d < c->rank - 1; d++)
       if (w->strides[d] % vector) return 1;
   }

@@ -1,4 +1,5 @@
 // The texts of programs.
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/cuda/pointwise/program.h"
@@ -9,6 +10,14 @@ static const char* word_name(assay_type_t t) {
       return "f16";
     case ASSAY_TYPE_BFLOAT16:
       return "bf16";
+    case ASSAY_TYPE_FLOAT8E4M3FN:
+      return "e4m3";
+    case ASSAY_TYPE_FLOAT8E4M3FNUZ:
+      return "e4m3z";
+    case ASSAY_TYPE_FLOAT8E5M2:
+      return "e5m2";
+    case ASSAY_TYPE_FLOAT8E5M2FNUZ:
+      return "e5m2z";
     case ASSAY_TYPE_BOOL:
       return "b8";
     case ASSAY_TYPE_UINT8:
@@ -90,7 +99,7 @@ static unsigned bits_of(float x) {
 }
 
 static const char* value_type(const pointwise_code_t* c, const pointwise_stream_t* s) {
-  return !c->integers || assay_type_is_kernel_float(s->type) ? "float" : "int64_t";
+  return !c->integers || assay_type_is_float(s->type) ? "float" : "int64_t";
 }
 
 // What is done to one element.
@@ -140,7 +149,32 @@ static void print_row(const pointwise_code_t* c, assay_str_t* text) {
   if (c->rank > 1) assay_str_append(text, "  const index_t r0 = rest;\n  (void)r0;\n");
 }
 
-static void print_place(const pointwise_code_t* c, size_t s, assay_str_t* text) {
+// Whether the last dimension is one of blocks.
+static bool blocks_columns(const pointwise_code_t* c, size_t s) {
+  return c->walks[s].block && c->walks[s].blocked == c->rank - 1;
+}
+
+// Whether a stream has more than one element in a vector.
+static bool varies(const pointwise_code_t* c, size_t s, int vector) {
+  return c->walks[s].strides[c->rank - 1] &&
+         !(blocks_columns(c, s) && c->walks[s].block % vector == 0);
+}
+
+// The term of a dimension, whose number has a name.
+static void print_term(const pointwise_code_t* c, size_t s, int d, const char* number,
+                       assay_str_t* text) {
+  const pointwise_walk_t* w = &c->walks[s];
+  if (w->block && w->blocked == d)
+    assay_str_printf(text, "%s / %lldu", number, (long long)w->block);
+  else
+    assay_str_append(text, number);
+  if (d < c->rank - 1 || w->strides[d] != 1)
+    assay_str_printf(text, " * (index_t)p->strides[%d][%d]", (int)s, d);
+}
+
+// column: what it is called; NULL: without its term.
+static void print_place(const pointwise_code_t* c, size_t s, const char* column,
+                        assay_str_t* text) {
   const pointwise_walk_t* w = &c->walks[s];
   const int last = c->rank - 1;
   if (w->access == POINTWISE_WHOLE) {
@@ -148,26 +182,23 @@ static void print_place(const pointwise_code_t* c, size_t s, assay_str_t* text) 
     return;
   }
   bool any = false;
-  for (int d = 0; d < last; d++)
-    if (w->strides[d]) {
-      assay_str_printf(text, "%sr%d * (index_t)p->strides[%d][%d]", any ? " + " : "", d, (int)s, d);
-      any = true;
-    }
-  if (w->strides[last] == 1)
-    assay_str_printf(text, "%scolumn", any ? " + " : "");
-  else if (w->strides[last])
-    assay_str_printf(text, "%scolumn * (index_t)p->strides[%d][%d]", any ? " + " : "", (int)s,
-                     last);
-  else if (!any)
-    assay_str_append(text, "0");
+  for (int d = 0; d <= last; d++) {
+    char number[16];
+    snprintf(number, sizeof number, "r%d", d);
+    if (!w->strides[d] || (d == last && !column)) continue;
+    if (any) assay_str_append(text, " + ");
+    print_term(c, s, d, d == last ? column : number, text);
+    any = true;
+  }
+  if (!any) assay_str_append(text, "0");
 }
 
-static void print_call(const pointwise_code_t* c, const char* x, bool vector, assay_str_t* text) {
+// vector: 0: of one element.
+static void print_call(const pointwise_code_t* c, const char* x, int vector, assay_str_t* text) {
   assay_str_printf(text, "program_of(%s, ", x);
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s]))
-      assay_str_printf(text, "s%d%s, ", (int)s,
-                       vector && c->walks[s].strides[c->rank - 1] ? "[i]" : "");
+      assay_str_printf(text, "s%d%s, ", (int)s, vector && varies(c, s, vector) ? "[i]" : "");
   assay_str_append(text, "p);\n}\n");
 }
 
@@ -181,49 +212,56 @@ static void print_one(const pointwise_code_t* c, assay_str_t* text) {
     const char* word = word_name(c->streams[s].type);
     assay_str_printf(text, "  const %s s%d = of_%s(GLOBAL(const word_%s, p->streams[%d])[",
                      value_type(c, &c->streams[s]), (int)s, word, word, (int)s);
-    print_place(c, s, text);
+    print_place(c, s, "column", text);
     assay_str_append(text, "]);\n");
   }
   assay_str_append(text, "  return ");
-  print_call(c, "x", false, text);
+  print_call(c, "x", 0, text);
 }
 
 // Whether a stream's vectors begin where vectors may: parts of inputs may begin anywhere.
 static bool is_aligned(const pointwise_code_t* c, size_t s, int vector) {
   const int64_t* strides = c->walks[s].strides;
-  bool aligned = strides[c->rank - 1] == 1 && c->streams[s].offset % vector == 0;
+  bool aligned =
+      !blocks_columns(c, s) && strides[c->rank - 1] == 1 && c->streams[s].offset % vector == 0;
   for (int d = 0; c->streams[s].cut && d < c->rank - 1; d++) aligned &= strides[d] % vector == 0;
   return aligned;
 }
 
+// The elements of a vector one by one.
+static void print_each(const pointwise_code_t* c, size_t s, const char* type, assay_str_t* text) {
+  assay_str_printf(text,
+                   "  %s s%d[PROGRAM_VECTOR];\n  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) "
+                   "s%d[i] = of_%s(at%d[",
+                   type, (int)s, (int)s, word_name(c->streams[s].type), (int)s);
+  print_term(c, s, c->rank - 1, blocks_columns(c, s) ? "(column + (index_t)i)" : "(index_t)i",
+             text);
+  assay_str_append(text, "]);\n");
+}
+
 // Streams that run along the row as vectors, others element by element or once.
 static void print_vector(const pointwise_code_t* c, int vector, assay_str_t* text) {
-  const int last = c->rank - 1;
   assay_str_append(text,
                    "DEVICE void program_vector(const float* x, index_t row, index_t column, const "
                    "program_args_t* p, value_t* y) {\n  (void)x, (void)row, (void)column;\n");
   print_row(c, text);
   for (size_t s = 0; s < c->n_streams; s++) {
     if (!in_memory(&c->streams[s])) continue;
-    const int64_t step = c->walks[s].strides[last];
     const char *word = word_name(c->streams[s].type), *type = value_type(c, &c->streams[s]);
     assay_str_printf(text, "  const word_%s* at%d = GLOBAL(const word_%s, p->streams[%d]) + (",
                      word, (int)s, word, (int)s);
-    print_place(c, s, text);
+    print_place(c, s, blocks_columns(c, s) && varies(c, s, vector) ? NULL : "column", text);
     assay_str_append(text, ");\n");
-    if (step == 0)
+    if (!varies(c, s, vector))
       assay_str_printf(text, "  const %s s%d = of_%s(*at%d);\n", type, (int)s, word, (int)s);
     else if (is_aligned(c, s, vector))
       assay_str_printf(text, "  %s s%d[PROGRAM_VECTOR];\n  LOAD_VECTOR(%s, at%d, s%d)\n", type,
                        (int)s, word, (int)s, (int)s);
     else
-      assay_str_printf(text,
-                       "  %s s%d[PROGRAM_VECTOR];\n  UNROLL for (int i = 0; i < PROGRAM_VECTOR; "
-                       "i++) s%d[i] = of_%s(at%d[(index_t)i * (index_t)p->strides[%d][%d]]);\n",
-                       type, (int)s, (int)s, word, (int)s, (int)s, last);
+      print_each(c, s, type, text);
   }
   assay_str_append(text, "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) y[i] = ");
-  print_call(c, "x ? x[i] : 0", true, text);
+  print_call(c, "x ? x[i] : 0", vector, text);
 }
 
 void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way,

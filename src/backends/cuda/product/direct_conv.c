@@ -95,7 +95,7 @@ static assay_status_t make_pieces(const assay_sized_layer_t* l, const cuda_produ
       "-DDH=%d -DDW=%d -DMADE=%d -DREAD=%d -DPRELOAD=%d",
       s->channels, s->places, is_depthwise(a), a->channels, down->kernel, across->kernel,
       down->stride, across->stride, down->dilation, across->dilation, (int)a->y_row,
-      (int)a->x_place, words <= KEPT_WORDS);
+      (int)a->x_place, p->w < 0 && words <= KEPT_WORDS);
   ASSAY_TRY(assay_str_status(options));
   const cuda_source_t source = {
       .file = "direct_conv_row.cu", .kernel = "direct_conv_row", .options = assay_str_get(options)};

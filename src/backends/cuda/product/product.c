@@ -4,13 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cuda/product/packing.h"
 #include "base/alloc.h"
 
 typedef struct product_kernel {
   assay_kernel_t base;
   cuda_product_t p;
   cuda_program_t* program;  // NULL: nothing comes after it
-  cuda_kernel_t kernel;
+  const cuda_own_t* own;
+  cuda_kernel_t kernel, pack;
   cuda_grid_t grid;
 } product_kernel_t;
 
@@ -18,9 +20,12 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
                               const assay_device_ptr_t* out, assay_device_ptr_t scratch) {
   const product_kernel_t* k = (const product_kernel_t*)base;
   product_args_t args = k->p.args;
-  (void)scratch;
   args.x = in[k->p.x];
   if (k->p.w >= 0) args.w = in[k->p.w];
+  if (k->p.packing.size) {
+    ASSAY_TRY(cuda_packing_enqueue(k->own, k->pack, &k->p.packing, q, args.w, scratch));
+    args.w = scratch;
+  }
   args.y = out[0];
   if (k->program) cuda_program_fill(k->program, in, &args.program);
   return cuda_queue_launch(q, k->kernel, &k->grid, &args);
@@ -52,15 +57,15 @@ static void set_forms(const cuda_product_t* p, product_kernel_t* k, bool* ok) {
   *ok = !k->program || cuda_program_forms(k->program, &k->base);
 }
 
-static assay_status_t load(const assay_sized_layer_t* l, const cuda_source_t* source,
-                           product_kernel_t* k) {
+static assay_status_t load(const cuda_source_t* source, product_kernel_t* k) {
   assay_str_t options = {0};
   assay_str_printf(&options, "%s -DEPILOGUE=%d", source->options, k->program != NULL);
   cuda_source_t whole = *source;
   whole.options = assay_str_get(&options);
   whole.program = k->program ? cuda_program_text(k->program) : NULL;
   assay_status_t st = assay_str_status(&options);
-  if (!st) st = cuda_function_get(cuda_own_of(l)->functions, &whole, &k->kernel);
+  if (!st) st = cuda_function_get(k->own->functions, &whole, &k->kernel);
+  if (!st && k->p.packing.size) st = cuda_packing_get(k->own, k->p.in, &k->p.packing, &k->pack);
   assay_str_deinit(&options);
   return st;
 }
@@ -73,10 +78,12 @@ assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_prod
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
   k->p = *p;
+  k->own = cuda_own_of(l);
   k->grid = *grid;
+  k->base.scratch = (size_t)p->packing.size * assay_kernel_float_bytes(p->in);
   assay_status_t st = cuda_product_program(l, p, &k->program, &ok);
   if (!st && ok) set_forms(p, k, &ok);
-  if (!st && ok) st = load(l, source, k);
+  if (!st && ok) st = load(source, k);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;
@@ -85,6 +92,26 @@ assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_prod
 void cuda_product_options(const cuda_product_t* p, assay_str_t* out) {
   assay_str_printf(out, "-DIN=%s -DOUT=%s -DCONV=%d", cuda_type_name(p->in), cuda_type_name(p->out),
                    (int)p->left);
+}
+
+// ---- operands -----------------------------------------------------------------------------------
+
+static bool steps_fit(const int64_t* steps, int n, int64_t piece) {
+  bool fit = true;
+  for (int i = 0; i < n; i++) fit &= steps[i] % piece == 0;
+  return fit;
+}
+
+bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece) {
+  if (!steps_fit(a->x_step, a->n_dims, piece) || a->k % piece) return false;
+  if (left) return a->channels % piece == 0 && a->x_place % piece == 0;
+  return a->x_k == 1 && a->x_row % piece == 0;
+}
+
+int cuda_w_way(const product_args_t* a, int64_t piece) {
+  if (!steps_fit(a->w_step, a->n_dims, piece)) return 0;
+  if (a->w_k == 1 && a->w_column % piece == 0 && a->k % piece == 0) return 1;
+  return a->w_column == 1 && a->w_k % piece == 0 && a->n % piece == 0 ? 2 : 0;
 }
 
 // ---- tiles --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_PRODUCT_PRODUCT_H_
 #define ASSAY_BACKENDS_CUDA_PRODUCT_PRODUCT_H_
 
+#include "backends/cuda/kernels/copy_args.h"
 #include "backends/cuda/kernels/product_args.h"
 #include "backends/cuda/pointwise/program.h"
 #include "backends/cuda/tactic.h"
@@ -15,7 +16,9 @@ typedef struct cuda_product {
   cuda_left_t left;
   int x, w;  // inputs of the layer; w -1: the weights are constants, packed (args.w)
   assay_type_t in, out;
-  bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm
+  copy_box_t packing;  // of weights of the run (packing.h); size 0: they are taken as they lie
+  bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm,
+              // a convolution's bias that is no constant
   bool tf32;  // float32 is rounded to tf32 where it is multiplied
   assay_layout_t layout;
 } cuda_product_t;
@@ -56,6 +59,11 @@ void cuda_tile_variants(const assay_sized_layer_t* l, const cuda_product_t* p,
                         cuda_tile_predict_t* predict, assay_variant_t* out, size_t* out_n);
 const cuda_tile_t* cuda_tile_find(const cuda_product_t* p, const cuda_tile_t* tiles, int n,
                                   const assay_variant_t* v);
+
+// How kernels bring operands (kernels/product_tiles.h), by `piece` elements of 16 bytes: X_FAST,
+// whether pieces along k of the left side lie at multiples of 16 bytes; W_FAST.
+bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece);
+int cuda_w_way(const product_args_t* a, int64_t piece);
 
 // Options that all kernels of products have.
 void cuda_product_options(const cuda_product_t* p, assay_str_t* out);

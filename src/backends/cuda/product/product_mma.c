@@ -33,27 +33,6 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
 
 static bool is_for(const cuda_product_t* p) { return p->in != ASSAY_TYPE_FLOAT || p->tf32; }
 
-static bool steps_fit(const int64_t* steps, int n, int64_t piece) {
-  bool fit = true;
-  for (int i = 0; i < n; i++) fit &= steps[i] % piece == 0;
-  return fit;
-}
-
-// Whether pieces of 16 bytes along k lie at multiples of 16 bytes.
-static bool x_is_fast(const cuda_product_t* p, int64_t piece) {
-  const product_args_t* a = &p->args;
-  if (!steps_fit(a->x_step, a->n_dims, piece) || a->k % piece) return false;
-  if (p->left) return a->channels % piece == 0 && a->x_place % piece == 0;
-  return a->x_k == 1 && a->x_row % piece == 0;
-}
-
-static int w_way(const cuda_product_t* p, int64_t piece) {
-  const product_args_t* a = &p->args;
-  if (!steps_fit(a->w_step, a->n_dims, piece)) return 0;
-  if (a->w_k == 1 && a->w_column % piece == 0 && a->k % piece == 0) return 1;
-  return a->w_column == 1 && a->w_k % piece == 0 && a->n % piece == 0 ? 2 : 0;
-}
-
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
   cuda_product_t p;
   bool ok = false;
@@ -73,14 +52,15 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   if (!s) return NULL;
   const bool wide = p.in == ASSAY_TYPE_FLOAT;
   const int64_t piece = wide ? 4 : 8;
-  const int stages = find_stages(cuda_own_of(l), s), w = w_way(&p, piece);
+  const int stages = find_stages(cuda_own_of(l), s), w = cuda_w_way(&p.args, piece);
   // Its columns of a term are too few for pieces to change places.
   if (w == 2 && s->columns / piece < 8) return NULL;
   cuda_product_options(&p, &options);
   assay_str_printf(&options,
                    " -DIN_IS_F32=%d -DBM=%d -DBN=%d -DWM=%d -DWN=%d -DX_FAST=%d -DW_FAST=%d"
                    " -DSTAGES=%d -DW_CONSTANT=%d",
-                   wide, s->rows, s->columns, s->down, s->across, x_is_fast(&p, piece), w, stages,
+                   wide, s->rows, s->columns, s->down, s->across,
+                   cuda_x_is_fast(&p.args, p.left, piece), w, stages,
                    p.w < 0 || l->in[p.w].constant);
   const int shared = stages * (s->rows + s->columns) * STEP_BYTES;
   const cuda_source_t source = {.file = "product_mma.cu",

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "backends/cuda/product/constants.h"
+#include "backends/cuda/product/packing.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_transpose.h"
 
@@ -104,18 +104,23 @@ assay_status_t cuda_conv_read_sizes(const assay_node_t* n, const assay_tensor_t*
   return NULL;
 }
 
+// Constants are packed once, values of the run before each product.
+static assay_status_t read_weights(const assay_sized_layer_t* l, const assay_operand_t* w,
+                                   const cuda_taps_t* taps, cuda_product_t* p) {
+  if (w->constant) return cuda_taps_get(l, w, taps, &p->args.w);
+  p->w = assay_sized_input_index(l, w->value);
+  p->packing = cuda_packing_box(taps);
+  return NULL;
+}
+
 assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_product_t* p,
                               bool* ok) {
   const assay_node_t* n = l->layer->nodes[0];
-  const assay_operand_t* x = &l->in[p->x];
-  const assay_operand_t* w = assay_sized_input(l, n->inputs[1]);
-  const assay_operand_t* bias = NULL;
+  const bool adds = n->n_inputs > 2 && n->inputs[2];
+  const assay_operand_t *x = &l->in[p->x], *w = assay_sized_input(l, n->inputs[1]);
+  const assay_operand_t* bias = adds ? assay_sized_input(l, n->inputs[2]) : NULL;
   cuda_conv_sizes_t s;
-  if (n->n_inputs > 2 && n->inputs[2]) {
-    bias = assay_sized_input(l, n->inputs[2]);
-    *ok = bias && bias->constant;
-  }
-  *ok = *ok && w && w->constant && w->type == p->in && x->rank >= 3 && x->rank <= 5 &&
+  *ok = w && w != x && w->type == p->in && (!adds || bias) && x->rank >= 3 && x->rank <= 5 &&
         w->rank == x->rank;
   if (!*ok) return NULL;
   p->layout = ASSAY_LAYOUT_CHANNELS_LAST;
@@ -129,6 +134,7 @@ assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_pr
                             .taps = s.kernel_size,
                             .transposed = p->left == CUDA_LEFT_TRANSPOSED,
                             .terms_first = direct};
-  ASSAY_TRY(cuda_taps_get(l, w, &taps, &p->args.w));
-  return bias ? cuda_bias_get(l, bias, s.m, &p->args.bias) : NULL;
+  ASSAY_TRY(read_weights(l, w, &taps, p));
+  p->ends = bias && !bias->constant;
+  return bias && bias->constant ? cuda_bias_get(l, bias, s.m, &p->args.bias) : NULL;
 }

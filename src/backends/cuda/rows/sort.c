@@ -5,8 +5,6 @@
 #include "backends/cuda/rows/sorting.h"
 #include "base/alloc.h"
 
-enum { FEW = CUDA_SORT_CHUNK / 2 };  // taken of each chunk, they become fewer from launch to launch
-
 typedef struct sort {
   assay_kernel_t base;
   cuda_sorting_t all;
@@ -74,8 +72,10 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
   if (name)
     assay_str_printf(&options, "-DFLOATS -DT=%s -DTO=%s", name, to);
   else
-    assay_str_printf(&options, "-DT=%s%s", cuda_whole_name(x->type),
-                     x->type == ASSAY_TYPE_UINT32 ? " -DUNSIGNED" : "");
+    assay_str_printf(
+        &options, "-DT=%s%s%s", cuda_whole_name(x->type),
+        x->type == ASSAY_TYPE_UINT32 || x->type == ASSAY_TYPE_UINT64 ? " -DUNSIGNED" : "",
+        k->all.key_bytes > 8 ? " -DWIDE" : "");
   assay_str_printf(&options, " -DLARGEST=%d -DSIZE=%d", largest, k->all.chunk);
   assay_status_t st = assay_str_status(&options);
   for (size_t i = 0; !st && i < sizeof names / sizeof *names; i++) {
@@ -88,18 +88,19 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
 }
 
 // Sizes of chunks and of scratch memory; false: too many elements.
-static bool plan(sort_t* k) {
+static bool plan(int bits, sort_t* k) {
   const sort_args_t* a = &k->args;
   int64_t keys = 0;
-  cuda_sorting_plan(a->n, &k->all);
-  k->whole = a->n > k->all.chunk && a->k > FEW;
+  cuda_sorting_plan(a->n, bits, &k->all);
+  // Half of each chunk at most, taken, become fewer from launch to launch.
+  k->whole = a->n > k->all.chunk && a->k > k->all.most / 2;
   if (k->whole)
     keys = k->all.padded;
   else if (a->n > k->all.chunk)
     keys = chunks_of(a->n, k->all.chunk) * a->k;
   int64_t blocks, all;
   if (!assay_mul_i64(a->lines, k->all.padded / k->all.chunk, &blocks) || blocks > INT32_MAX ||
-      !assay_mul_i64(a->lines, keys, &all) || !assay_mul_i64(all, 16, &all))
+      !assay_mul_i64(a->lines, keys, &all) || !assay_mul_i64(all, 2 * k->all.key_bytes, &all))
     return false;
   k->half = (size_t)all / 2;
   k->base.scratch = k->whole ? k->half : 2 * k->half;
@@ -127,15 +128,15 @@ static bool lay_out(const assay_sized_layer_t* l, const assay_node_t* n, const a
   k->base.in[k->x] = (assay_storage_t){x->type, ASSAY_LAYOUT_PLAIN};
   for (size_t i = 0; i < l->n_out; i++)
     if (l->out[i].value) k->base.out[i] = (assay_storage_t){l->out[i].type, ASSAY_LAYOUT_PLAIN};
-  return k->args.k <= k->args.n && plan(k);
+  return k->args.k <= k->args.n && plan(assay_type_bits(x->type), k);
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   if (*n->domain || strcmp(n->op_type, "TopK") != 0 || l->layer->n_nodes != 1 || !x || !x->size ||
-      x->type == ASSAY_TYPE_INT64 || x->type == ASSAY_TYPE_UINT64 || x->type == ASSAY_TYPE_BOOL ||
-      (!cuda_type_name(x->type) && !cuda_whole_name(x->type)) || !l->n_out || !is_for_us(l, x))
+      x->type == ASSAY_TYPE_BOOL || (!cuda_type_name(x->type) && !cuda_whole_name(x->type)) ||
+      !l->n_out || !is_for_us(l, x))
     return NULL;
   sort_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));

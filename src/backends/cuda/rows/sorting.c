@@ -3,9 +3,11 @@
 
 enum { THREADS = 256, BLOCK_THREADS = 512 };
 
-void cuda_sorting_plan(int64_t n, cuda_sorting_t* s) {
+void cuda_sorting_plan(int64_t n, int bits, cuda_sorting_t* s) {
+  s->key_bytes = bits > 32 ? 16 : 8;
+  s->most = CUDA_SORT_BYTES / s->key_bytes;
   s->chunk = CUDA_SORT_LEAST;
-  while (s->chunk < CUDA_SORT_CHUNK && s->chunk < n) s->chunk *= 2;
+  while (s->chunk < s->most && s->chunk < n) s->chunk *= 2;
   s->padded = s->chunk;
   while (s->padded < n) s->padded *= 2;
 }

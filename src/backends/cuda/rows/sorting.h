@@ -6,18 +6,21 @@
 #include "backends/cuda/kernels/sort_args.h"
 #include "backends/cuda/tactic.h"
 
-enum { CUDA_SORT_CHUNK = 4096, CUDA_SORT_LEAST = 64 };  // keys that a block sorts
+// Keys that a block sorts: 32 KB of them at most.
+enum { CUDA_SORT_BYTES = 32 << 10, CUDA_SORT_LEAST = 64 };
 
 typedef struct cuda_sorting {
   const cuda_own_t* own;
   cuda_kernel_t elements, step, merge;  // "sort_elements", ...
+  int key_bytes;                        // 8; of elements of 64 bits 16
+  int most;                             // keys of a chunk
   int chunk;                            // SIZE, which they are compiled for
   int64_t padded;                       // keys of a line: a power of two
 } cuda_sorting_t;
 
-// Chunks and keys for lines of n elements.
-void cuda_sorting_plan(int64_t n, cuda_sorting_t* s);
-// Of a: x, lines, inner, n. keys: lines * padded keys of 64 bits, which are in order then.
+// Chunks and keys for lines of n elements of so many bits.
+void cuda_sorting_plan(int64_t n, int bits, cuda_sorting_t* s);
+// Of a: x, lines, inner, n. keys: lines * padded keys, which are in order then.
 assay_status_t cuda_sorting_enqueue(const cuda_sorting_t* s, assay_queue_t* q, const sort_args_t* a,
                                     assay_device_ptr_t keys) ASSAY_MUST_USE;
 

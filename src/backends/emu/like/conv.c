@@ -103,9 +103,9 @@ assay_status_t emu_conv_read(emu_operands_t* o, const emu_gpu_t* gpu, emu_produc
   const int w = assay_sized_input_index(l, n->inputs[1]);
   const bool has_bias = n->n_inputs > 2 && n->inputs[2];
   const int bias = has_bias ? assay_sized_input_index(l, n->inputs[2]) : -1;
-  if (x < 0 || w < 0 || (has_bias && (bias < 0 || !l->in[bias].constant))) return NULL;
+  if (x < 0 || w < 0 || (has_bias && bias < 0)) return NULL;
   const assay_operand_t *of_x = &l->in[x], *of_w = &l->in[w];
-  if (!of_w->constant || of_w->type != of_x->type || !assay_type_is_kernel_float(of_x->type) ||
+  if (of_w->type != of_x->type || !assay_type_is_kernel_float(of_x->type) ||
       !assay_type_is_kernel_float(l->out[0].type) || of_x->rank < 3 || of_x->rank > 2 + AXES ||
       of_w->rank != of_x->rank)
     return NULL;

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "backends/layers/pointwise_rounding.h"
+
 enum { TILE = 64 };
 
 // ---- functions ----------------------------------------------------------------------------------

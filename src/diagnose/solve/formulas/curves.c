@@ -2,6 +2,7 @@
 #include "diagnose/solve/formulas/curves.h"
 
 #include <math.h>
+#include <stdint.h>
 
 #include "base/functions.h"
 
@@ -197,25 +198,54 @@ static void descend(const problem_t* p, double size, double spread, assay_curve_
 
 static double rms(int n, const double* x) { return sqrt(dot(n, x, x) / n); }
 
-bool assay_curve_fit(const assay_curve_kind_t* f, size_t form, int n, const double* x,
-                     const double* want, assay_curve_fit_t* out) {
-  enum { EQUATIONS = 3 };  // for each unknown number
-  const problem_t p = {f, FORMS[form].free, n, x, want};
-  const double size = rms(n, x), spread = rms(n, want);
-  const bool no_a = f->power && (!(p.free & A) || p.free & TIED),
-             no_b = f->about_zero && p.free & B;
-  const bool a = p.free & (A | TIED), b = p.free & B;
-  double left[ASSAY_CURVE_SAMPLES];
-  *out = (assay_curve_fit_t){.a = 1, .left = INFINITY};
-  if (n < EQUATIONS * FORMS[form].n || !(size > 0) || no_a || no_b) return false;
-  if (!a && !b) return leave(&p, out, left);
+// From several starts.
+static void search(const problem_t* p, double size, double spread, assay_curve_fit_t* out) {
+  static const double EXPONENTS[] = {0.5, 2, 0.3, 3, -1, -0.5, 1.5};
+  const bool a = p->free & (A | TIED), b = p->free & B;
   const double from_a[] = {1, 0.1, 1 / size, 0.1 / size, 0.02 / size, 5 / size, -1 / size};
-  static const double exponents[] = {0.5, 2, 0.3, 3, -1, -0.5, 1.5};
   const double from_b[] = {0, 1e-3 * size, 1};
   for (size_t i = 0; i < (a ? sizeof from_a / sizeof *from_a : 1); i++)
     for (size_t k = 0; k < (b ? sizeof from_b / sizeof *from_b : 1); k++)
       if (out->left > 1e-7 * spread)
-        descend(&p, size, spread, out, (f->power ? exponents : from_a)[i], from_b[k]);
+        descend(p, size, spread, out, (p->f->power ? EXPONENTS : from_a)[i], from_b[k]);
+}
+
+// A quarter of the pairs, where that is enough: most functions are out of the question by these.
+static bool may_fit(const problem_t* p, double size, double spread, assay_curve_fit_t* out) {
+  enum { EACH = 4 };
+  double x[ASSAY_CURVE_SAMPLES / EACH], want[ASSAY_CURVE_SAMPLES / EACH];
+  problem_t few = *p;
+  few.n = p->n / EACH;
+  few.x = x;
+  few.want = want;
+  for (int i = 0; i < few.n; i++) {
+    // From end to end.
+    const int at = (int)((int64_t)i * (p->n - 1) / (few.n - 1));
+    x[i] = p->x[at];
+    want[i] = p->want[at];
+  }
+  search(&few, size, spread, out);
+  return out->left <= 1e-3 * spread;
+}
+
+bool assay_curve_fit(const assay_curve_kind_t* f, size_t form, int n, const double* x,
+                     const double* want, assay_curve_fit_t* out) {
+  enum { EQUATIONS = 3, MANY = 48 };  // for each unknown number; with which a part tells
+  const problem_t p = {f, FORMS[form].free, n, x, want};
+  const double size = rms(n, x), spread = rms(n, want);
+  const bool no_a = f->power && (!(p.free & A) || p.free & TIED);
+  const bool no_b = f->about_zero && p.free & B;
+  double left[ASSAY_CURVE_SAMPLES];
+  *out = (assay_curve_fit_t){.a = 1, .left = INFINITY};
+  if (n < EQUATIONS * FORMS[form].n || !(size > 0) || no_a || no_b) return false;
+  if (!(p.free & (A | B | TIED))) return leave(&p, out, left);
+  if (n >= MANY) {
+    assay_curve_fit_t few = *out;
+    if (!may_fit(&p, size, spread, &few)) return false;
+    descend(&p, size, spread, out, few.a, few.b);
+  } else {
+    search(&p, size, spread, out);
+  }
   if (out->a < 0 && f->parity) {
     out->a = -out->a;
     out->b = -out->b;

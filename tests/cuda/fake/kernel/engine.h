@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FAKE_WARP = 32, FAKE_MAX_THREADS = 1024 };
+enum { FAKE_WARP = 32, FAKE_GROUP = 128, FAKE_MAX_THREADS = 1024 };
 // Bytes of a lane's stack. Stack i of a block lies at i * FAKE_STACK behind a multiple of
 // FAKE_STACK * FAKE_MAX_THREADS: so a lane finds itself by the address of anything on its stack.
 #define FAKE_STACK ((uintptr_t)256 << 10)
@@ -36,7 +36,12 @@ typedef enum fake_warp_op {
   FAKE_MMA_S8U8,
   FAKE_MMA_U8,
   FAKE_LOAD_MATRICES,
-  FAKE_LOAD_MATRICES_TRANSPOSED
+  FAKE_LOAD_MATRICES_TRANSPOSED,
+  FAKE_WGMMA_F16,
+  FAKE_WGMMA_BF16,
+  FAKE_WGMMA_FENCE,
+  FAKE_WGMMA_COMMIT,
+  FAKE_WGMMA_WAIT
 } fake_warp_op_t;
 
 // `line` is the kernel's.
@@ -53,6 +58,14 @@ typedef struct fake_engine {
   void (*copy)(fake_lane_t* lane, void* shared, const void* global, int bytes, int valid, int line);
   void (*commit_copies)(fake_lane_t* lane);
   void (*wait_copies)(fake_lane_t* lane, int left, int line);
+  // d += x w of a group of four warps; d is of n / 2 sums, x and w are descriptors.
+  void (*wgmma)(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
+                int turned, int line);
+  void (*wgmma_fence)(fake_lane_t* lane, int line);
+  void (*wgmma_commit)(fake_lane_t* lane, int line);
+  void (*wgmma_wait)(fake_lane_t* lane, int left, int line);
+  void (*fence_async)(fake_lane_t* lane);
+  uint32_t (*shared_address)(fake_lane_t* lane, const void* p, int line);
   void (*wait_for_inputs)(fake_lane_t* lane);
   // Accesses of the kernel's own; `at`: where its code is.
   void (*access)(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);

@@ -29,6 +29,7 @@ FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
 #define TABLE static const __attribute__((unused))
 #define UNROLL
 #define ROLLED
+#define UNROLL_4
 #define RESTRICT restrict
 #define GLOBAL(type, address) ((type*)fake_engine.global(FAKE_LANE, (address), __LINE__))
 
@@ -178,6 +179,25 @@ DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
 #define load_matrices(d, row) fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES, d, row, __LINE__)
 #define load_matrices_transposed(d, row) \
   fake_engine.matrices(FAKE_LANE, FAKE_LOAD_MATRICES_TRANSPOSED, d, row, __LINE__)
+
+// ---- wgmma -------------------------------------------------------------------------------------
+
+#define WGMMA(name, type, columns, turned) WGMMA_OF(name, type, columns, turned)
+#define WGMMA_OF(name, type, n, turned)                                               \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) {                                \
+    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_OF_##type, d, n, x, w, turned, __LINE__); \
+  }
+#define FAKE_WGMMA_OF_f16 FAKE_WGMMA_F16
+#define FAKE_WGMMA_OF_bf16 FAKE_WGMMA_BF16
+#define WGMMA_FENCE() fake_engine.wgmma_fence(FAKE_LANE, __LINE__)
+#define WGMMA_COMMIT() fake_engine.wgmma_commit(FAKE_LANE, __LINE__)
+#define WGMMA_WAIT(left) fake_engine.wgmma_wait(FAKE_LANE, left, __LINE__)
+#define FENCE_ASYNC() fake_engine.fence_async(FAKE_LANE)
+DEVICE void hold_sums(float* d, int n) {
+  (void)d;
+  (void)n;
+}
+#define shared_address(p) fake_engine.shared_address(FAKE_LANE, p, __LINE__)
 
 // ---- copies behind the thread's back ------------------------------------------------------------
 

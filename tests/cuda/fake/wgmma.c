@@ -1,0 +1,222 @@
+// Products of groups of four warps (wgmma): done at the wait and not before, so that sums that are
+// touched too early, and operands that are written too early, show. A lane computes its own sums.
+#include <string.h>
+
+#include "internal.h"
+
+// Where a block's dynamic shared memory begins: no more than what DYNAMIC promises.
+enum { BASE = 1024 + 128, TERMS = 16 };
+
+void forget_products(fiber_t* f) {
+  f->n_products = f->n_product_groups = f->open_products = 0;
+  for (int i = 0; i < MAX_TILES; i++) f->sums[i].at = NULL;
+  f->fenced = false;
+  f->fences = 0;
+  f->products_digest = 0;
+}
+
+static fiber_t* fiber_of(const fake_lane_t* lane) { return &lane->run->fibers[lane->thread]; }
+
+uint32_t lane_shared_address(fake_lane_t* lane, const void* p, int line) {
+  const run_t* r = lane->run;
+  const char* at = p;
+  if (!r->dynamic || at < r->dynamic || at > r->dynamic + r->launch->dynamic_bytes)
+    fail_lane(lane->run, LAUNCH_FAILED, "line %d: shared_address of what is not in DYNAMIC", line);
+  return BASE + (uint32_t)(at - r->dynamic);
+}
+
+// ---- what other lanes have written --------------------------------------------------------------
+
+void note_unfenced(run_t* r, int thread, const char* at, size_t bytes) {
+  const size_t offset = (size_t)(at - r->dynamic);
+  const uint32_t now = (uint32_t)thread << 20 | (r->fibers[thread].fences & 0xfffff);
+  for (size_t i = offset / 16; i <= (offset + bytes - 1) / 16; i++) r->unfenced[i] = now + 1;
+}
+
+static void check_fenced(fake_lane_t* lane, size_t offset, int line) {
+  const run_t* r = lane->run;
+  const uint32_t written = r->unfenced[offset / 16];
+  if (!written) return;
+  const uint32_t thread = (written - 1) >> 20, then = (written - 1) & 0xfffff;
+  if ((r->fibers[thread].fences & 0xfffff) == then)
+    fail_lane(lane->run, LAUNCH_FAILED,
+              "line %d: wgmma reads what thread %u has written with no FENCE_ASYNC after it", line,
+              thread);
+}
+
+void lane_fence_async(fake_lane_t* lane) { fiber_of(lane)->fences++; }
+
+// ---- descriptors: "Matrix Descriptor Format", PTX ISA -------------------------------------------
+
+typedef struct matrix {
+  uint32_t at, across, down;
+  int line;  // bytes
+} matrix_t;
+
+static matrix_t read_descriptor(fake_lane_t* lane, uint64_t d, int line) {
+  const unsigned swizzle = (unsigned)(d >> 62), base = d >> 49 & 7;
+  if ((swizzle != 1 && swizzle != 2) || base)
+    fail_lane(
+        lane->run, LAUNCH_FAILED,
+        "line %d: wgmma of a matrix in lines of kind %u, base %u: the platform knows 1 and 2, "
+        "base 0",
+        line, swizzle, base);
+  return (matrix_t){.at = (uint32_t)(d & 0x3fff) << 4,
+                    .across = (uint32_t)(d >> 16 & 0x3fff) << 4,
+                    .down = (uint32_t)(d >> 32 & 0x3fff) << 4,
+                    .line = swizzle == 1 ? 128 : 64};
+}
+
+// Where element (i, k) of rows or columns i lies; bits of the address change places.
+static uint32_t place_of(const matrix_t* m, bool turned, uint32_t i, uint32_t k) {
+  const uint32_t pieces = (uint32_t)m->line / 16, width = (uint32_t)m->line;
+  const uint32_t at = turned ? m->at + i / 8 % pieces * 16 + i / 8 / pieces * m->across +
+                                   k % 8 * width + k / 8 * m->down + i % 8 * 2
+                             : m->at + i % 8 * width + i / 8 * m->down + k * 2;
+  return at ^ (at >> 7 & (pieces - 1)) << 4;
+}
+
+static const char* pointer_of(fake_lane_t* lane, uint32_t at, int line) {
+  const run_t* r = lane->run;
+  if (at < BASE || at - BASE + 2 > (uint32_t)r->launch->dynamic_bytes)
+    fail_lane(lane->run, ILLEGAL_ADDRESS,
+              "line %d: wgmma reads shared memory at %u, out of DYNAMIC", line, at);
+  return r->dynamic + (at - BASE);
+}
+
+// Looks at the pieces of 16 bytes that a warp reads: rows [first, first + n) of a matrix.
+static void check_matrix(fake_lane_t* lane, const matrix_t* m, bool turned, int first, int n,
+                         int line) {
+  for (int i = first; i < first + n; i += turned ? 8 : 1)
+    for (int k = 0; k < TERMS; k += turned ? 1 : 8) {
+      const char* at = pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k), line);
+      check_access(lane->run, lane->thread, at, 16, IS_READ, NULL, line);
+      check_fenced(lane, (size_t)(at - lane->run->dynamic), line);
+    }
+}
+
+static int row_of(const fake_lane_t* lane) {
+  return lane->thread % FAKE_GROUP / FAKE_WARP * 16;  // of its warp
+}
+
+// One lane looks for its warp.
+static void check_operands(fake_lane_t* lane, const late_product_t* p) {
+  if (lane->thread % FAKE_WARP) return;
+  const matrix_t x = read_descriptor(lane, p->x, p->line), w = read_descriptor(lane, p->w, p->line);
+  check_matrix(lane, &x, false, row_of(lane), 16, p->line);
+  check_matrix(lane, &w, p->turned, 0, 2 * p->sums->n, p->line);
+}
+
+// ---- products -----------------------------------------------------------------------------------
+
+static void load(fake_lane_t* lane, const matrix_t* m, bool turned, int i, int line, uint16_t* to) {
+  for (int k = 0; k < TERMS; k++)
+    memcpy(&to[k], pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k), line), 2);
+}
+
+// "Register Fragments for wgmma", PTX ISA.
+static void compute(fake_lane_t* lane, const late_product_t* p) {
+  const matrix_t x = read_descriptor(lane, p->x, p->line), w = read_descriptor(lane, p->w, p->line);
+  const int l = lane->thread % FAKE_WARP;
+  uint16_t rows[2][TERMS], columns[2][TERMS];
+  check_operands(lane, p);
+  for (int i = 0; i < 2; i++) load(lane, &x, false, row_of(lane) + l / 4 + 8 * i, p->line, rows[i]);
+  for (int j = 0; j < p->sums->n; j += 4) {
+    for (int i = 0; i < 2; i++)
+      load(lane, &w, p->turned, 2 * j + l % 4 * 2 + i, p->line, columns[i]);
+    for (int i = 0; i < 4; i++) {
+      float* d = &p->sums->sums[j + i];
+      *d = tensor_sum(p->op, rows[i / 2], columns[i % 2], TERMS, *d);
+    }
+  }
+}
+
+// Until its sums are there a lane has NaN, of bits that no operation gives (a signalling one).
+static const uint32_t untouched = 0xffbfffff;
+
+static late_sums_t* take_sums(fake_lane_t* lane, float* d, int n, int line) {
+  fiber_t* f = fiber_of(lane);
+  late_sums_t* spare = NULL;
+  for (int i = 0; i < MAX_TILES; i++) {
+    if (f->sums[i].at == d && f->sums[i].n == n) return &f->sums[i];
+    if (!f->sums[i].at) spare = &f->sums[i];
+  }
+  if (!spare) {
+    fail_lane(lane->run, LAUNCH_FAILED, "line %d: wgmma of more than %d tiles at once", line,
+              MAX_TILES);
+  }
+  spare->at = d;
+  spare->n = n;
+  spare->products = 0;
+  memcpy(spare->sums, d, (size_t)n * sizeof *d);
+  for (int i = 0; i < n; i++) memcpy(&d[i], &untouched, sizeof untouched);
+  return spare;
+}
+
+static uint64_t mixed(uint64_t digest, uint64_t with) {
+  return (digest ^ with) * 0x100000001b3 + (digest >> 29);
+}
+
+void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
+                int turned, int line) {
+  run_t* r = lane->run;
+  fiber_t* f = fiber_of(lane);
+  rest(r, AT_WARP, op, line);
+  if (lane->thread - lane->thread % FAKE_GROUP + FAKE_GROUP > lane->threads)
+    fail_lane(r, LAUNCH_FAILED, "line %d: wgmma in a group of less than %d threads", line,
+              FAKE_GROUP);
+  if (!f->fenced) fail_lane(r, LAUNCH_FAILED, "line %d: wgmma with no WGMMA_FENCE before it", line);
+  if (f->n_products == MAX_PRODUCTS)
+    fail_lane(r, LAUNCH_FAILED, "line %d: more than %d products that nobody waits for", line,
+              MAX_PRODUCTS);
+  late_product_t* p = &f->products[f->n_products++];
+  *p = (late_product_t){op, take_sums(lane, d, n / 2, line), x, w, turned != 0, line};
+  p->sums->products++;
+  f->open_products++;
+  f->products_digest = mixed(mixed(mixed(f->products_digest, x), w), (uint64_t)line);
+  check_operands(lane, p);
+}
+
+void lane_wgmma_fence(fake_lane_t* lane, int line) {
+  rest(lane->run, AT_WARP, FAKE_WGMMA_FENCE, line);
+  fiber_of(lane)->fenced = true;
+}
+
+void lane_wgmma_commit(fake_lane_t* lane, int line) {
+  fiber_t* f = fiber_of(lane);
+  rest(lane->run, AT_WARP, FAKE_WGMMA_COMMIT, line);
+  if (f->n_product_groups == MAX_PRODUCTS)
+    fail_lane(lane->run, LAUNCH_FAILED, "line %d: more than %d groups that nobody waits for", line,
+              MAX_PRODUCTS);
+  f->product_groups[f->n_product_groups++] = f->open_products;
+  f->open_products = 0;
+  f->fenced = false;
+}
+
+static void finish(fake_lane_t* lane, const late_product_t* p) {
+  late_sums_t* s = p->sums;
+  compute(lane, p);
+  if (--s->products) return;
+  for (int i = 0; i < s->n; i++)
+    if (memcmp(&s->at[i], &untouched, sizeof untouched) != 0)
+      fail_lane(lane->run, LAUNCH_FAILED,
+                "line %d: sums of wgmma were touched before they were waited for", p->line);
+  memcpy(s->at, s->sums, (size_t)s->n * sizeof *s->at);
+  s->at = NULL;
+}
+
+void lane_wgmma_wait(fake_lane_t* lane, int left, int line) {
+  fiber_t* f = fiber_of(lane);
+  int products = 0;
+  rest(lane->run, AT_WARP, FAKE_WGMMA_WAIT, line);
+  const int groups = f->n_product_groups - left;
+  if (left < 0) fail_lane(lane->run, LAUNCH_FAILED, "line %d: WGMMA_WAIT(%d)", line, left);
+  if (groups <= 0) return;
+  for (int i = 0; i < groups; i++) products += f->product_groups[i];
+  for (int i = 0; i < products; i++) finish(lane, &f->products[i]);
+  f->n_products -= products;
+  f->n_product_groups -= groups;
+  memmove(f->products, f->products + products, (size_t)f->n_products * sizeof *f->products);
+  memmove(f->product_groups, f->product_groups + groups,
+          (size_t)f->n_product_groups * sizeof *f->product_groups);
+}
