@@ -25,6 +25,7 @@ static bool is_8bit(assay_type_t t) { return t == ASSAY_TYPE_INT8 || t == ASSAY_
 void int8_job_close(int8_job_t* j) {
   assay_arena_destroy(j->arena);
   assay_free(j->weights);
+  assay_free(j->zeros_w);
   *j = (int8_job_t){0};
 }
 
@@ -95,6 +96,26 @@ static bool integer_zero(const int8_job_t* j, size_t i, int32_t* out, int* out_i
   return true;
 }
 
+// Constant zero points of constant weights, one for each column or channel that is made: a vector,
+// or [1..., n]. False where they are of another kind.
+static bool are_by_column(const int8_job_t* j, const assay_operand_t* o) {
+  if (!o || !o->constant || o->size < 2 || !is_8bit(o->type) || !j->w->constant || j->w->rank < 2)
+    return false;
+  const bool conv = int8_is_conv(j->anchor);
+  return o->dims[o->rank - 1] == o->size && (!conv || o->rank == 1) &&
+         o->size == j->w->dims[conv ? 0 : j->w->rank - 1];
+}
+
+static assay_status_t read_columns(int8_job_t* j, const assay_operand_t* o) {
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)(uintptr_t)o->constant, &wide));
+  assay_status_t st = assay_new_array((size_t)o->size, sizeof *j->zeros_w, &j->zeros_w);
+  for (int64_t i = 0; !st && i < o->size; i++) j->zeros_w[i] = (int32_t)assay_i64(wide)[i];
+  j->n_zeros_w = o->size;
+  assay_tensor_release(wide);
+  return st;
+}
+
 static assay_status_t open_integer(int8_job_t* j, bool* out_is) {
   const assay_node_t* n = j->anchor;
   int dynamic;
@@ -102,8 +123,13 @@ static assay_status_t open_integer(int8_job_t* j, bool* out_is) {
   j->x = assay_sized_input(j->l, n->inputs[0]);
   j->w = assay_sized_input(j->l, n->inputs[1]);
   if (!j->x || !j->w || !is_8bit(j->x->type) || !is_8bit(j->w->type) ||
-      j->l->out[0].type != ASSAY_TYPE_INT32 || !integer_zero(j, 2, &j->zero_x, &j->zero_input) ||
-      !integer_zero(j, 3, &j->zero_w, &dynamic) || dynamic >= 0)
+      j->l->out[0].type != ASSAY_TYPE_INT32 || !integer_zero(j, 2, &j->zero_x, &j->zero_input))
+    return NULL;
+  const assay_operand_t* zeros =
+      n->n_inputs > 3 && n->inputs[3] ? assay_sized_input(j->l, n->inputs[3]) : NULL;
+  if (are_by_column(j, zeros))
+    ASSAY_TRY(read_columns(j, zeros));
+  else if (!integer_zero(j, 3, &j->zero_w, &dynamic) || dynamic >= 0)
     return NULL;
   if (j->zero_input >= 0) j->zero_type = j->l->in[j->zero_input].type;
   j->x_type = j->x->type;
@@ -147,8 +173,8 @@ static int axis_of(const int8_job_t* j) {
 
 static assay_status_t read_weights(int8_job_t* j, bool* out_is) {
   const assay_tensor_t* t = j->q ? j->q->w.constant : j->w->constant;
-  const int32_t* zeros = j->q ? j->q->w.zeros : &j->zero_w;
-  const int64_t n_zeros = j->q ? j->q->w.n_zeros : 1;
+  const int32_t* zeros = j->q ? j->q->w.zeros : j->zeros_w ? j->zeros_w : &j->zero_w;
+  const int64_t n_zeros = j->q ? j->q->w.n_zeros : j->zeros_w ? j->n_zeros_w : 1;
   if (t && (t->rank < 2 || t->rank > ASSAY_KERNEL_RANK || !t->size)) return *out_is = false, NULL;
   j->rank = t ? t->rank : j->w->rank;
   if (j->rank < 2) return *out_is = false, NULL;

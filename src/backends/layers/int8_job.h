@@ -25,7 +25,9 @@ typedef struct int8_job {
   int weight_axis;         // of the output channels
   bool fits_int8;          // all of `weights` do
   int32_t zero_x, zero_w;  // zero_w: of weights that are read
-  int zero_input;          // zero_x is this input; -1
+  int32_t* zeros_w;        // of ConvInteger and MatMulInteger, one for each column; NULL: zero_w
+  int64_t n_zeros_w;
+  int zero_input;  // zero_x is this input; -1
   assay_type_t zero_type;
 } int8_job_t;
 
