@@ -13,7 +13,7 @@
 #include "base/functions.h"
 #include "diagnose/proposals.h"
 
-enum { FEWEST = 6, MOST = 1 << 22 };
+enum { FEWEST = 6, MOST = 1 << 22, LONGEST = 1 << 13 };  // LONGEST: of a transform
 static const double TURN = 6.283185307179586, NEAR = 2e-5, ZERO = 1e-6;
 
 // a - b cos(2 pi t / T) + c cos(4 pi t / T).
@@ -51,26 +51,27 @@ static double placed_at(const placed_t* p, int64_t t) {
 // + q sin(2 pi k t / n)). row[3 * r]: k, p and q.
 typedef struct waves {
   const double* x;
-  int64_t rows, n;
+  int64_t rows, n, frequencies;  // k below these
   double* row;
+  const double *cosine, *sine;  // of t / n turns
 } waves_t;
 
 // p and q of a wave by least squares; what is left, over the row's largest.
-static double fit_wave(const waves_t* w, const double* x, const double* window, double k,
+static double fit_wave(const waves_t* w, const double* x, const double* window, int64_t k,
                        double* out) {
-  double cc = 0, cs = 0, ss = 0, cx = 0, sx = 0, most = 0, left = 0;
-  for (int64_t t = 0; t < w->n; t++) {
-    const double angle = TURN * k * (double)t / (double)w->n;
-    const double c = window[t] * assay_cos(angle), s = window[t] * assay_sin(angle);
-    cc += c * c, cs += c * s, ss += s * s, cx += c * x[t], sx += s * x[t];
+  double cc = 0, cs = 0, ss = 0, cx = 0, sx = 0, xx = 0, most = 0, left = 0;
+  for (int64_t t = 0, at = 0; t < w->n; t++, at = (at + k) % w->n) {
+    const double c = window[t] * w->cosine[at], s = window[t] * w->sine[at];
+    cc += c * c, cs += c * s, ss += s * s, cx += c * x[t], sx += s * x[t], xx += x[t] * x[t];
   }
   const double det = cc * ss - cs * cs;
-  out[0] = k;
+  out[0] = (double)k;
   out[1] = det > 1e-9 * cc * cc ? (cx * ss - sx * cs) / det : cc > 0 ? cx / cc : 0;
   out[2] = det > 1e-9 * cc * cc ? (sx * cc - cx * cs) / det : 0;
-  for (int64_t t = 0; t < w->n; t++) {
-    const double angle = TURN * k * (double)t / (double)w->n;
-    const double y = window[t] * (out[1] * assay_cos(angle) + out[2] * assay_sin(angle));
+  // Of nearly all waves it is clear by now.
+  if (xx - out[1] * cx - out[2] * sx > 1e-6 * xx) return 1;
+  for (int64_t t = 0, at = 0; t < w->n; t++, at = (at + k) % w->n) {
+    const double y = window[t] * (out[1] * w->cosine[at] + out[2] * w->sine[at]);
     most = fmax(most, fabs(x[t]));
     left = fmax(left, fabs(x[t] - y));
   }
@@ -82,9 +83,9 @@ static bool find_waves(waves_t* w, const double* window) {
   for (int64_t r = 0; r < w->rows; r++) {
     bool found = false;
     // Rows stand in the order of their frequencies: the next one is tried first.
-    for (int64_t i = 0; !found && i <= w->n / 2; i++) {
-      const int64_t k = (last + i) % (w->n / 2 + 1);
-      found = fit_wave(w, w->x + r * w->n, window, (double)k, w->row + 3 * r) < NEAR;
+    for (int64_t i = 0; !found && i < w->frequencies; i++) {
+      const int64_t k = (last + i) % w->frequencies;
+      found = fit_wave(w, w->x + r * w->n, window, k, w->row + 3 * r) < NEAR;
       if (found) last = k + 1;
     }
     if (!found) return false;
@@ -179,32 +180,45 @@ static size_t list_places(const waves_t* w, placed_t* out) {
   return n;
 }
 
-static assay_status_t offer_all(const offer_t* o) {
+static assay_status_t offer_found(const offer_t* o, waves_t* w, double* window) {
   enum { PLACES = 5 };
-  const assay_tensor_t* x = o->x;
-  waves_t w = {.x = assay_f64(x), .n = x->dims[x->rank - 1]};
   placed_t places[PLACES];
-  double* window = NULL;
-  w.rows = x->size / w.n;
-  ASSAY_TRY(assay_new_array((size_t)w.n, sizeof *window, &window));
-  assay_status_t st = assay_new_array((size_t)w.rows * 3, sizeof *w.row, &w.row);
+  assay_status_t st = NULL;
   bool any = false;
-  const size_t n = list_places(&w, places);
+  const size_t n = list_places(w, places);
   // A window that ends as it begins is one that goes on periodically, of one place less.
   for (size_t i = 0; !st && i < n; i++) {
     bool found = false;
     for (size_t k = 0; !st && k < WINDOWS && !found; k++)
       for (int p = 1; p >= 0 && !st && !found; p--) {
-        if (!may_have(&windows[k], w.rows)) continue;
+        if (!may_have(&windows[k], w->rows)) continue;
         places[i].kind = &windows[k], places[i].periodic = p;
-        for (int64_t t = 0; t < w.n; t++) window[t] = placed_at(&places[i], t);
-        found = find_waves(&w, window);
-        if (found && !any) st = offer_kinds(o, &w, &places[i]);
-        if (found && !st) st = offer_places(o, &w, &places[i]);
+        for (int64_t t = 0; t < w->n; t++) window[t] = placed_at(&places[i], t);
+        found = find_waves(w, window);
+        if (found && !any) st = offer_kinds(o, w, &places[i]);
+        if (found && !st) st = offer_places(o, w, &places[i]);
       }
     any |= found;
   }
-  assay_free(window);
+  return st;
+}
+
+// A window alone is one of a wave that stands still.
+static assay_status_t offer_all(const offer_t* o) {
+  const assay_tensor_t* x = o->x;
+  const int64_t n = x->dims[x->rank - 1], rows = x->size / n;
+  const bool alone = strcmp(o->s->node->op_type, "Conv") != 0;
+  waves_t w = {.x = assay_f64(x), .n = n, .rows = rows, .frequencies = alone ? 1 : n / 2 + 1};
+  double* room = NULL;  // cosine, sine and a window
+  ASSAY_TRY(assay_new_array((size_t)n * 3, sizeof *room, &room));
+  assay_status_t st = assay_new_array((size_t)rows * 3, sizeof *w.row, &w.row);
+  for (int64_t t = 0; !st && t < n; t++) {
+    room[t] = assay_cos(TURN * (double)t / (double)n);
+    room[n + t] = assay_sin(TURN * (double)t / (double)n);
+  }
+  w.cosine = room, w.sine = room + n;
+  if (!st) st = offer_found(o, &w, room + 2 * n);
+  assay_free(room);
   assay_free(w.row);
   return st;
 }
@@ -212,9 +226,10 @@ static assay_status_t offer_all(const offer_t* o) {
 // A window alone, or a convolution of one channel along one dimension.
 static bool is_candidate(const assay_node_t* n, const assay_tensor_t* x) {
   if (!x || x->kind != ASSAY_KIND_TENSOR || x->store != ASSAY_STORE_F64 || !x->rank) return false;
-  if (x->size < FEWEST || x->size > MOST || x->dims[x->rank - 1] < FEWEST) return false;
+  const int64_t length = x->dims[x->rank - 1];
+  if (x->size < FEWEST || x->size > MOST || length < FEWEST || length > LONGEST) return false;
   if (strcmp(n->op_type, "Conv") == 0) return x->rank == 3 && x->dims[1] == 1;
-  return x->size == x->dims[x->rank - 1];
+  return x->size == length;
 }
 
 assay_status_t assay_propose_window(const assay_suspect_t* s, const char* cause,
