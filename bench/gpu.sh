@@ -8,7 +8,8 @@
 # Parts:
 #   driver        the tests of the driver on the real one
 #   conformance   the ONNX operator tests through --target cuda (onnx's Python package writes them)
-#   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck side by side (EVERY=4: each 4th case)
+#   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck side by side (EVERY=4: each 4th case;
+#                 RACE_EVERY=6: for races, each 6th of these)
 #   graphs        2,000 random graphs (GRAPHS=N) in fp32, bf16 and fp16 against truth, on all cores
 #   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16, JOBS=4 at a time
 #   bits          of each model of the folder MODELS (a small one without): the same bits run after run, by 1, 2 and 4
@@ -85,25 +86,35 @@ conformance() {
   done
 }
 
+# few_of EVERY FOLDER: a copy of each so manieth case.
+few_of() {
+  rm -rf "$2"
+  find -L "$CASES" -name model.onnx | sort | awk "NR % $1 == 1 || $1 == 1" | xargs -n1 dirname |
+    while read -r case; do
+      mkdir -p "$2/$(basename "$(dirname "$case")")"
+      cp -r "$case" "$2/$(basename "$(dirname "$case")")"
+    done
+}
+
+# The tool for races takes many times as long as the others: it gets each RACE_EVERY-th case of theirs.
 sanitize() {
   cases
-  local tool log errors few=$HOME_/few
-  rm -rf "$few"
-  find "$CASES" -name model.onnx | sort | awk "NR % ${EVERY:-4} == 1 || ${EVERY:-4} == 1" | xargs -n1 dirname |
-    while read -r case; do
-      mkdir -p "$few/$(basename "$(dirname "$case")")"
-      cp -r "$case" "$few/$(basename "$(dirname "$case")")"
-    done
+  local tool log errors few
+  few_of "${EVERY:-4}" "$HOME_/few"
+  few_of $((${EVERY:-4} * ${RACE_EVERY:-6})) "$HOME_/few-racecheck"
   for tool in memcheck racecheck initcheck synccheck; do
+    few=$HOME_/few
+    [ -d "$few-$tool" ] && few=$few-$tool
     timeout "${SECONDS_FOR_TOOLS:-560}" compute-sanitizer --tool $tool --target-processes all "$ASSAY" conformance "$few" \
-      --backend cuda --timeout 300 -j $((($(nproc) + 3) / 4)) > "$OUT/gpu-sanitize-$tool.txt" 2>&1 ||
+      --backend cuda --verbose --timeout 300 -j $((($(nproc) + 3) / 4)) > "$OUT/gpu-sanitize-$tool.txt" 2>&1 ||
       printf '%s: exit code %s\n' $tool $? &
   done
   wait
   for tool in memcheck racecheck initcheck synccheck; do
     log=$OUT/gpu-sanitize-$tool.txt
     errors=$(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | sed 's/^=* *//' | sort | uniq -c | tr '\n' ';')
-    printf '%s: %s %s\n' $tool "$(grep -E '^[0-9]+ passed' "$log" | tail -1)" "$errors"
+    printf '%s: %s of %s cases passed, %s failed; %s\n' $tool "$(grep -c '^ok ' "$log")" \
+      "$(find "$HOME_/few$([ -d "$HOME_/few-$tool" ] && printf -- '-%s' $tool)" -name model.onnx | wc -l)" "$(grep -c '^FAIL' "$log")" "$errors"
   done
 }
 
