@@ -23,18 +23,28 @@ void assay_report_arithmetic_lines(const assay_golden_arithmetic_t* a, assay_str
                    assay_golden_arithmetic_text(a), advice_of(a));
 }
 
+// "weights", "values" or both, by what was rounded.
+static const char* rounded_what(const assay_rounded_weights_t* r) {
+  return !r->n_steps ? "weights" : r->n ? "weights and values" : "values";
+}
+
 void assay_report_rounded_lines(const assay_check_t* c, assay_str_t* out) {
+  const assay_rounded_weights_t* r = &c->rounded;
   if (!c->golden_rounded) return;
-  assay_str_printf(out,
-                   "          golden seems to be of the network before its weights were rounded "
-                   "(%zu constants: %s):\n          half a step of each explains such a "
-                   "difference\n",
-                   c->rounded.n, assay_rounded_text(&c->rounded));
+  assay_str_printf(
+      out, "          golden seems to be of the network before quantization rounded its %s (",
+      rounded_what(r));
+  if (r->n)
+    assay_str_printf(out, "%zu constant%s: %s", r->n, r->n == 1 ? "" : "s", assay_rounded_text(r));
+  if (r->n_steps)
+    assay_str_printf(out, "%s%zu quantizer%s that nodes spell out", r->n ? "; " : "", r->n_steps,
+                     r->n_steps == 1 ? "" : "s");
+  assay_str_printf(out, "):\n          half a step of each explains such a difference\n");
   for (size_t i = 0; i < c->n_outputs; i++) {
     const double loss = assay_check_rounding_loss(c, i);
     if (!(loss > 0)) continue;
-    assay_str_printf(out, "  loss    '%s': the rounding of weights leaves",
-                     c->outputs[i].value->name);
+    assay_str_printf(out, "  loss    '%s': the rounding of %s leaves", c->outputs[i].value->name,
+                     rounded_what(r));
     assay_report_decibels(out, " SNR", -10 * assay_log10(loss));
     assay_str_printf(out, " of golden%s\n",
                      loss > ASSAY_LOSS_MOST ? "; at least 10 dB are asked for" : "");

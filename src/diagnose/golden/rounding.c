@@ -73,6 +73,11 @@ static assay_status_t move_rounded(const assay_golden_walk_t* w, const assay_val
   return assay_rounded_move(w->options->rounded, v, w->draw, w->options->probe ? 1 : PART, t);
 }
 
+// What such a node makes is moved where it is made.
+static bool is_constant_node(const assay_node_t* n) {
+  return n && !*n->domain && strcmp(n->op_type, "Constant") == 0;
+}
+
 // Whether a constant input holds quantized numbers: what is dequantized, or weights. Zero points
 // have less dimensions than those.
 static bool is_quantized(const assay_node_t* n, size_t i, const assay_tensor_t* t) {
@@ -156,7 +161,7 @@ assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size
   const assay_golden_walk_t* w = user;
   const assay_golden_arithmetic_t* arithmetic = &w->options->arithmetic;
   for (size_t i = 0; i < n_in; i++)
-    if (in[i] && n->inputs[i] && n->inputs[i]->constant)
+    if (in[i] && n->inputs[i] && !is_constant_node(n->inputs[i]->producer))
       ASSAY_TRY(move_rounded(w, n->inputs[i], &in[i]));
   if (w->options->probe) return assay_golden_arithmetic_round_inputs(arithmetic, n, n_in, in);
   for (size_t i = 0; i < n_in; i++) {
@@ -252,7 +257,7 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
   // Golden is of the network before its weights were looked up in a book.
   if (w->options->unquantized && n_out && out[0] && assay_is_book(n))
     ASSAY_TRY(assay_book_move(n, w->draw, &out[0]));
-  if (!*n->domain && strcmp(n->op_type, "Constant") == 0 && out[0]) {
+  if (is_constant_node(n) && out[0]) {
     ASSAY_TRY(move_rounded(w, n->outputs[0], &out[0]));
     ASSAY_TRY(move_constant(&out[0], w->draw));
   }

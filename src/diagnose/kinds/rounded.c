@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/kinds/rounded_made.h"
+#include "diagnose/kinds/rounded_steps.h"
 
 // LEAST: fewer numbers are no weights. PLAIN: fewer numbers that are not rounded say nothing.
 enum { DEPTH = 6, LEAST = 16, PLAIN = 48, MIN_WEIGHTS = 2 };
@@ -13,13 +15,6 @@ static const int64_t MAX_ELEMENTS = INT64_C(64) << 20;
 
 static bool is_op(const assay_node_t* n, const char* op_type) {
   return n && !*n->domain && strcmp(n->op_type, op_type) == 0;
-}
-
-static assay_tensor_t* constant_of(const assay_value_t* v) {
-  if (!v) return NULL;
-  if (v->constant || !is_op(v->producer, "Constant")) return v->constant;
-  const assay_attr_t* a = assay_node_attr(v->producer, "value");
-  return a && a->type == ASSAY_ATTR_TENSOR ? a->u.t : NULL;
 }
 
 // ---- which constants are weights ---------------------------------------------------------------
@@ -36,6 +31,8 @@ static const struct {
 
 typedef struct weight {
   const assay_value_t* value;
+  assay_tensor_t* tensor;  // canonical
+  bool computed, decoded;  // by the graph, of constants; of codes
   int kind;
   bool rounded, designed;
   assay_rounded_way_t way;
@@ -45,6 +42,7 @@ typedef struct weight {
 } weight_t;
 
 typedef struct lister {
+  assay_rounded_made_t made;
   weight_t* at;
   size_t n, capacity;
   int64_t elements;
@@ -59,23 +57,37 @@ static bool passes_on(const assay_node_t* n) {
   return is;
 }
 
+// Takes the tensor.
+static assay_status_t take_weight(lister_t* l, const assay_value_t* v, int kind,
+                                  const assay_node_t* product, assay_tensor_t* t) {
+  const bool computed = !assay_rounded_constant(v);
+  bool is = t->rank >= 2 && t->size >= LEAST;
+  is &= t->type == ASSAY_TYPE_FLOAT || (computed && assay_type_is_float(t->type));
+  for (size_t i = 0; i < l->n; i++) is &= l->at[i].value != v;
+  assay_status_t st = is ? assay_grow(&l->at, &l->capacity, l->n + 1, sizeof *l->at) : NULL;
+  if (st || !is) return assay_tensor_release(t), st;
+  l->at[l->n++] = (weight_t){.value = v,
+                             .tensor = t,
+                             .computed = computed,
+                             .decoded = assay_rounded_is_decoded(&l->made, v, t->size),
+                             .kind = kind,
+                             .product = product};
+  l->elements += t->size;
+  return NULL;
+}
+
+// What a graph decodes of constants is a weight as a whole, whatever decodes it.
 static assay_status_t add_weight(lister_t* l, const assay_value_t* v, int kind,
                                  const assay_node_t* product, int depth) {
-  const assay_tensor_t* t = constant_of(v);
   if (!v) return NULL;
-  if (!t) {
-    if (!depth || !passes_on(v->producer)) return NULL;
-    for (size_t i = 0; i < v->producer->n_inputs; i++)
-      ASSAY_TRY(add_weight(l, v->producer->inputs[i], kind, product, depth - 1));
-    return NULL;
+  if (assay_rounded_is_made(&l->made, v)) {
+    assay_tensor_t* t = NULL;
+    ASSAY_TRY(assay_rounded_made_get(&l->made, v, &t));
+    return t ? take_weight(l, v, kind, product, t) : NULL;
   }
-  if (t->kind != ASSAY_KIND_TENSOR || t->type != ASSAY_TYPE_FLOAT || t->rank < 2 || t->size < LEAST)
-    return NULL;
-  for (size_t i = 0; i < l->n; i++)
-    if (l->at[i].value == v) return NULL;
-  ASSAY_TRY(assay_grow(&l->at, &l->capacity, l->n + 1, sizeof *l->at));
-  l->at[l->n++] = (weight_t){.value = v, .kind = kind, .product = product};
-  l->elements += t->size;
+  if (!depth || !passes_on(v->producer)) return NULL;
+  for (size_t i = 0; i < v->producer->n_inputs; i++)
+    ASSAY_TRY(add_weight(l, v->producer->inputs[i], kind, product, depth - 1));
   return NULL;
 }
 
@@ -99,26 +111,28 @@ static bool is_decimal(double step) {
 }
 
 static assay_status_t judge_weight(weight_t* w) {
-  assay_tensor_t* wide = NULL;
-  ASSAY_TRY(assay_tensor_widen(constant_of(w->value), &wide));
-  w->designed = assay_rounded_is_designed(wide);
-  assay_status_t st = w->designed ? NULL : assay_rounded_numbers(wide, &w->way, &w->reach);
-  for (int64_t i = 0; !st && w->reach && i < wide->size; i++) {
-    w->largest = fmax(w->largest, fabs(assay_f64(wide)[i]));
+  const assay_tensor_t* t = w->tensor;
+  w->designed = assay_rounded_is_designed(t);
+  if (!w->designed) ASSAY_TRY(assay_rounded_numbers(t, &w->way, &w->reach));
+  for (int64_t i = 0; w->reach && i < t->size; i++) {
+    w->largest = fmax(w->largest, fabs(assay_f64(t)[i]));
     w->step = fmax(w->step, 2 * assay_f64(w->reach)[i]);
   }
-  assay_tensor_release(wide);
-  w->rounded = !st && w->reach && !(w->way == ASSAY_ROUNDED_GRID && is_decimal(w->step));
-  return st;
+  // The digits that a type has are its own.
+  const bool typed = t->type != ASSAY_TYPE_FLOAT && w->way == ASSAY_ROUNDED_SHORT;
+  // Nobody computes a text's digits.
+  const bool text = !w->computed && w->way == ASSAY_ROUNDED_GRID && is_decimal(w->step);
+  w->rounded = w->reach && !typed && !text;
+  return NULL;
 }
 
 // Tools leave some layers as they are, the first and the last one; of a kind of product most
 // weights are rounded then. A rule's do not count. Few digits may be a stray Cast's, unless all
-// weights have them.
+// weights have them. What is decoded was rounded, whatever others are.
 static void drop_mixed(lister_t* l) {
   size_t rounded[KINDS] = {0}, plain[KINDS] = {0}, all_plain = 0;
   for (size_t i = 0; i < l->n; i++) {
-    const bool small = constant_of(l->at[i].value)->size < PLAIN;
+    const bool small = l->at[i].tensor->size < PLAIN;
     if (l->at[i].designed || (small && !l->at[i].rounded)) continue;
     rounded[l->at[i].kind] += l->at[i].rounded;
     plain[l->at[i].kind] += !l->at[i].rounded;
@@ -126,6 +140,7 @@ static void drop_mixed(lister_t* l) {
   }
   for (size_t i = 0; i < l->n; i++) {
     const weight_t* w = &l->at[i];
+    if (w->decoded) continue;
     if (rounded[w->kind] <= plain[w->kind] || (all_plain && w->way == ASSAY_ROUNDED_SHORT))
       l->at[i].rounded = false;
   }
@@ -134,7 +149,7 @@ static void drop_mixed(lister_t* l) {
 // Whether b is what was left of a: the same shape and input, no larger than half a step of a.
 static bool is_rest_of(const weight_t* b, const weight_t* a) {
   static const double SLACK = 1.02;
-  const assay_tensor_t *x = constant_of(a->value), *y = constant_of(b->value);
+  const assay_tensor_t *x = a->tensor, *y = b->tensor;
   if (a == b || !a->rounded || !b->rounded || !assay_tensor_same_shape(x, y) ||
       strcmp(a->product->op_type, b->product->op_type) != 0 || !(b->step < a->step))
     return false;
@@ -157,11 +172,17 @@ static void free_wholes(lister_t* l) {
 static assay_status_t take_all(lister_t* l, const assay_model_t* model,
                                assay_rounded_weights_t* out) {
   size_t n = 0;
-  for (size_t i = 0; i < l->n; i++) n += l->at[i].rounded;
-  if (n < MIN_WEIGHTS) return NULL;
+  bool sure = false;
+  ASSAY_TRY(assay_new_array((size_t)model->n_values + 1, sizeof *out->steps, &out->steps));
+  ASSAY_TRY(assay_rounded_steps_list(model, &l->made, out->steps, &out->n_steps));
+  for (size_t i = 0; i < l->n; i++) {
+    n += l->at[i].rounded;
+    sure |= l->at[i].rounded && l->at[i].decoded;
+  }
+  if (out->n_steps) out->way = ASSAY_ROUNDED_STEPS;
   out->n_values = (size_t)model->n_values;
   ASSAY_TRY(assay_new_array(out->n_values, sizeof *out->reach, &out->reach));
-  for (size_t i = 0; i < l->n; i++) {
+  for (size_t i = 0; (sure || n >= MIN_WEIGHTS) && i < l->n; i++) {
     if (!l->at[i].rounded) continue;
     if (!out->n) out->way = l->at[i].way;
     out->n++;
@@ -170,21 +191,28 @@ static assay_status_t take_all(lister_t* l, const assay_model_t* model,
   return NULL;
 }
 
+static assay_status_t list(const assay_model_t* model, lister_t* l, assay_rounded_weights_t* out) {
+  ASSAY_TRY(assay_rounded_made_create(model, &l->made));
+  for (size_t g = 0; g < model->n_graphs; g++)
+    for (size_t i = 0; i < model->graphs[g]->n_nodes; i++)
+      ASSAY_TRY(add_weights(l, model->graphs[g]->nodes[i]));
+  if (l->elements > MAX_ELEMENTS) return NULL;
+  for (size_t i = 0; i < l->n; i++) ASSAY_TRY(judge_weight(&l->at[i]));
+  drop_mixed(l);
+  free_wholes(l);
+  return take_all(l, model, out);
+}
+
 assay_status_t assay_rounded_list(const assay_model_t* model, assay_rounded_weights_t* out) {
   lister_t l = {0};
-  assay_status_t st = NULL;
   *out = (assay_rounded_weights_t){0};
-  for (size_t g = 0; !st && g < model->n_graphs; g++)
-    for (size_t i = 0; !st && i < model->graphs[g]->n_nodes; i++)
-      st = add_weights(&l, model->graphs[g]->nodes[i]);
-  if (!st && l.elements <= MAX_ELEMENTS) {
-    for (size_t i = 0; !st && i < l.n; i++) st = judge_weight(&l.at[i]);
-    drop_mixed(&l);
-    free_wholes(&l);
-    if (!st) st = take_all(&l, model, out);
+  assay_status_t st = list(model, &l, out);
+  for (size_t i = 0; i < l.n; i++) {
+    assay_tensor_release(l.at[i].reach);
+    assay_tensor_release(l.at[i].tensor);
   }
-  for (size_t i = 0; i < l.n; i++) assay_tensor_release(l.at[i].reach);
   assay_free(l.at);
+  assay_rounded_made_deinit(&l.made);
   if (st) assay_rounded_deinit(out);
   return st;
 }
@@ -192,6 +220,7 @@ assay_status_t assay_rounded_list(const assay_model_t* model, assay_rounded_weig
 void assay_rounded_deinit(assay_rounded_weights_t* r) {
   for (size_t i = 0; r->reach && i < r->n_values; i++) assay_tensor_release(r->reach[i]);
   assay_free(r->reach);
+  assay_free(r->steps);
   *r = (assay_rounded_weights_t){0};
 }
 
@@ -199,10 +228,12 @@ void assay_rounded_deinit(assay_rounded_weights_t* r) {
 
 assay_status_t assay_rounded_move(const assay_rounded_weights_t* r, const assay_value_t* v,
                                   uint64_t draw, double part, assay_tensor_t** t) {
-  const assay_tensor_t* reach =
-      r && v && v->id >= 0 && (size_t)v->id < r->n_values ? r->reach[v->id] : NULL;
+  static const double HALF = 0.5;
+  if (!r || !v || v->id < 0 || (size_t)v->id >= r->n_values || !*t) return NULL;
+  const assay_tensor_t* reach = r->reach[v->id];
   assay_tensor_t *wide = NULL, *moved = NULL;
-  if (!reach || !*t || !assay_tensor_same_shape(reach, *t)) return NULL;
+  if (reach ? !assay_tensor_same_shape(reach, *t) : !r->steps[v->id]) return NULL;
+  if ((*t)->kind != ASSAY_KIND_TENSOR || !assay_type_is_float((*t)->type)) return NULL;
   ASSAY_TRY(assay_tensor_widen(*t, &wide));
   assay_status_t st = assay_tensor_copy(wide, &moved);
   assay_tensor_release(wide);
@@ -212,7 +243,7 @@ assay_status_t assay_rounded_move(const assay_rounded_weights_t* r, const assay_
     uint64_t hash = ((uint64_t)i + 1 + of) * 0x9e3779b97f4a7c15U;
     hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93U;
     const double by = 2 * (double)(hash >> 11) * 0x1p-53 - 1;
-    assay_f64(moved)[i] += part * by * assay_f64(reach)[i];
+    assay_f64(moved)[i] += part * by * (reach ? assay_f64(reach)[i] : HALF);
   }
   assay_tensor_release(*t);
   *t = moved;
@@ -228,7 +259,8 @@ static const struct {
             {"weights of a few numbers", "palette"},
             {"weights of a few bits", "bits"},
             {"weights of a few bits times a scale", "scaled bits"},
-            {"weights of which the smallest are 0", "zeros"}};
+            {"weights of which the smallest are 0", "zeros"},
+            {"values in steps", "steps"}};
 
 const char* assay_rounded_text(const assay_rounded_weights_t* r) { return WAYS[r->way].text; }
 

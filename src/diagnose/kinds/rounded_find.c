@@ -87,7 +87,7 @@ assay_status_t assay_rounded_find(const assay_model_t* model, const assay_sample
   counts_t counts = {0};
   *out_verdict = ASSAY_ROUNDED_NO;
   ASSAY_TRY(assay_rounded_list(model, out));
-  if (!out->n) return NULL;
+  if (!out->n && !out->n_steps) return assay_rounded_deinit(out), NULL;
   o.rounded = out;
   assay_status_t st = assay_new_array(probe.n, sizeof *probe.at, &probe.at);
   if (!st) st = assay_new_array(probe.n, sizeof *drawn, &drawn);

@@ -112,7 +112,7 @@ static together_t put_together(const assay_rounded_set_t* found, int64_t n) {
     t.all &= s->way || s->n < 2;
     t.palette |= s->way == ASSAY_ROUNDED_FEW;
     t.few &= s->few;
-    t.numbers += s->n;
+    t.numbers += s->unlike;  // 0 is of all channels
     if (s->n < 2) continue;
     scaled &= s->bits > 0;
     t.bits = s->bits > t.bits ? s->bits : t.bits;

@@ -12,6 +12,7 @@ typedef enum assay_rounded_way {
   ASSAY_ROUNDED_SHORT,   // few significant bits: of bfloat16, float16, or fewer
   ASSAY_ROUNDED_SCALED,  // the same times a scale, of the tensor, of a channel or of a block: FP8
   ASSAY_ROUNDED_ZEROS,   // half of each four or more are 0, the smallest ones
+  ASSAY_ROUNDED_STEPS,   // not weights: values that quantizers in the graph round
 } assay_rounded_way_t;
 
 // *out: how far each number may have been from where it is, a tensor like t; NULL: t does not look
