@@ -56,6 +56,15 @@ static assay_status_t search_besides(assay_check_t* c, const assay_samples_t* in
   return search(c, inputs, options, &c->rounded, part, out);
 }
 
+static void leave_no_fault(assay_check_t* c) {
+  const size_t compared = c->export.values_compared;
+  const bool outputs_only = c->export.outputs_only;
+  assay_export_deinit(&c->export);
+  c->export.values_compared = compared;
+  c->export.outputs_only = outputs_only;
+  c->golden_rounded = true;
+}
+
 static assay_status_t answer(assay_check_t* c, const assay_samples_t* inputs,
                              const assay_export_options_t* options, assay_rounded_verdict_t verdict,
                              bool* out_done, assay_export_t* found) {
@@ -64,16 +73,12 @@ static assay_status_t answer(assay_check_t* c, const assay_samples_t* inputs,
   bool proved = false;
   *out_done = false;
   if (more && options->no_search) return NULL;
+  if (verdict == ASSAY_ROUNDED_EXACT) return leave_no_fault(c), *out_done = true, NULL;
   if (outputs_only) ASSAY_TRY(search_as_own(c, inputs, options, part, &proved, found));
   *out_done = true;
   if (proved) return NULL;
   if (outputs_only && !more) {
-    // All outputs are explained: no fault is left.
-    const size_t compared = c->export.values_compared;
-    assay_export_deinit(&c->export);
-    c->export.values_compared = compared;
-    c->export.outputs_only = true;
-    c->golden_rounded = true;
+    leave_no_fault(c);  // all outputs are explained
     return NULL;
   }
   if (more) take(c, found);  // the guess that stands where nothing better is found

@@ -25,7 +25,8 @@ void assay_report_arithmetic_lines(const assay_golden_arithmetic_t* a, assay_str
 
 // "weights", "values" or both, by what was rounded.
 static const char* rounded_what(const assay_rounded_weights_t* r) {
-  return !r->n_steps ? "weights" : r->n ? "weights and values" : "values";
+  const bool weights = r->n || r->n_before > r->n_steps;
+  return !r->n_steps ? "weights" : weights ? "weights and values" : "values";
 }
 
 void assay_report_rounded_lines(const assay_check_t* c, assay_str_t* out) {
@@ -36,9 +37,9 @@ void assay_report_rounded_lines(const assay_check_t* c, assay_str_t* out) {
       rounded_what(r));
   if (r->n)
     assay_str_printf(out, "%zu constant%s: %s", r->n, r->n == 1 ? "" : "s", assay_rounded_text(r));
-  if (r->n_steps)
-    assay_str_printf(out, "%s%zu quantizer%s that nodes spell out", r->n ? "; " : "", r->n_steps,
-                     r->n_steps == 1 ? "" : "s");
+  if (r->n_before)
+    assay_str_printf(out, "%s%zu quantizer%s that nodes spell out", r->n ? "; " : "", r->n_before,
+                     r->n_before == 1 ? "" : "s");
   assay_str_printf(out, "):\n          half a step of each explains such a difference\n");
   for (size_t i = 0; i < c->n_outputs; i++) {
     const double loss = assay_check_rounding_loss(c, i);

@@ -173,13 +173,18 @@ static assay_status_t take_all(lister_t* l, const assay_model_t* model,
                                assay_rounded_weights_t* out) {
   size_t n = 0;
   bool sure = false;
-  ASSAY_TRY(assay_new_array((size_t)model->n_values + 1, sizeof *out->steps, &out->steps));
-  ASSAY_TRY(assay_rounded_steps_list(model, &l->made, out->steps, &out->n_steps));
+  assay_rounded_steps_t steps;
+  assay_status_t st = assay_rounded_steps_list(model, &l->made, &steps);
+  out->steps = steps.is;
+  out->before = steps.before;
+  out->n_steps = steps.n;
+  out->n_before = steps.n_before;
+  if (st) return st;
   for (size_t i = 0; i < l->n; i++) {
     n += l->at[i].rounded;
     sure |= l->at[i].rounded && l->at[i].decoded;
   }
-  if (out->n_steps) out->way = ASSAY_ROUNDED_STEPS;
+  if (out->n_before) out->way = ASSAY_ROUNDED_STEPS;
   out->n_values = (size_t)model->n_values;
   ASSAY_TRY(assay_new_array(out->n_values, sizeof *out->reach, &out->reach));
   for (size_t i = 0; (sure || n >= MIN_WEIGHTS) && i < l->n; i++) {
@@ -221,6 +226,7 @@ void assay_rounded_deinit(assay_rounded_weights_t* r) {
   for (size_t i = 0; r->reach && i < r->n_values; i++) assay_tensor_release(r->reach[i]);
   assay_free(r->reach);
   assay_free(r->steps);
+  assay_free(r->before);
   *r = (assay_rounded_weights_t){0};
 }
 

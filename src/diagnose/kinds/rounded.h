@@ -12,8 +12,9 @@ typedef struct assay_rounded_weights {
   // By value id: how far each number may have been from where it is, an array like it; NULL: it is
   // not rounded, or what is lost of it is in another one that is added.
   assay_tensor_t** reach;
-  bool* steps;  // by value id: made in steps of 1 at run
-  size_t n_values;
+  bool* steps;                   // by value id: made in steps of 1 at run
+  const assay_value_t** before;  // by value id: what was to be rounded (rounded_steps.h)
+  size_t n_values, n_before;
   size_t n, n_steps;        // weights that are rounded; values in steps
   assay_rounded_way_t way;  // of the first weight; STEPS: there are only values
 } assay_rounded_weights_t;

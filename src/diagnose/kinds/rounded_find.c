@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/kinds/rounded_without.h"
 
 enum { DRAWS = 4 };
 
@@ -87,9 +88,14 @@ assay_status_t assay_rounded_find(const assay_model_t* model, const assay_sample
   counts_t counts = {0};
   *out_verdict = ASSAY_ROUNDED_NO;
   ASSAY_TRY(assay_rounded_list(model, out));
-  if (!out->n && !out->n_steps) return assay_rounded_deinit(out), NULL;
+  bool exact = false;
+  if (!out->n && !out->n_before) return assay_rounded_deinit(out), NULL;
+  assay_status_t st = assay_rounded_without(model, inputs, golden, options, out, &exact);
+  if (exact) *out_verdict = ASSAY_ROUNDED_EXACT;
+  if (st) assay_rounded_deinit(out);
+  if (st || exact) return st;
   o.rounded = out;
-  assay_status_t st = assay_new_array(probe.n, sizeof *probe.at, &probe.at);
+  st = assay_new_array(probe.n, sizeof *probe.at, &probe.at);
   if (!st) st = assay_new_array(probe.n, sizeof *drawn, &drawn);
   if (!st) st = draw_all(model, inputs, golden, &o, &probe, drawn);
   for (size_t i = 0; !st && i < probe.n; i++) count(&probe.at[i], &drawn[i], &counts);

@@ -7,6 +7,7 @@
 typedef enum assay_rounded_verdict {
   ASSAY_ROUNDED_NO = 0,  // the rounding of weights does not explain how golden differs
   ASSAY_ROUNDED_YES,     // it does: with outputs alone in size, with inner values at most products
+  ASSAY_ROUNDED_EXACT,   // golden is what the model gives without the quantizers that it spells out
   ASSAY_ROUNDED_MORE,    // outputs differ by more: there may be a fault besides
 } assay_rounded_verdict_t;
 
@@ -15,7 +16,7 @@ typedef enum assay_rounded_verdict {
 // over all samples, is about what the rounding of those weights did. A fault's effect has no reason
 // to be of that size, at every output.
 //   options   as for assay_chain_run
-//   out       the weights; empty unless the verdict is YES or MORE
+//   out       the weights; empty where the verdict is NO
 assay_status_t assay_rounded_find(const assay_model_t* model, const assay_samples_t* inputs,
                                   const assay_golden_t* golden,
                                   const assay_export_options_t* options,

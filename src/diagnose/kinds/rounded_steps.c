@@ -117,31 +117,36 @@ static assay_status_t are_a_pair(assay_rounded_made_t* made, const factor_t* a, 
   return st;
 }
 
-static assay_status_t add_node(const assay_node_t* n, assay_rounded_made_t* made, bool* is,
-                               size_t* n_steps) {
+static assay_status_t add_node(const assay_node_t* n, assay_rounded_made_t* made,
+                               assay_rounded_steps_t* out) {
+  const bool at_run = !assay_rounded_is_made(made, n->outputs[0]);
   factors_t back = {0}, on = {0};
   look_back(n->inputs[0], DEPTH, &back);
   if (back.n) look_on(n->graph, n->outputs[0], DEPTH, &on);
   for (size_t i = 0; i < back.n; i++)
     for (size_t k = 0; k < on.n; k++) {
+      const assay_value_t* steps = on.at[k].steps;
       bool pair = false;
-      if (!is_float(on.at[k].steps)) continue;
+      if (!is_float(steps) || out->before[steps->id]) continue;
       ASSAY_TRY(are_a_pair(made, &back.at[i], &on.at[k], &pair));
-      if (!pair || is[on.at[k].steps->id]) continue;
-      is[on.at[k].steps->id] = true;
-      ++*n_steps;
+      if (!pair) continue;
+      out->before[steps->id] = back.at[i].steps;
+      out->is[steps->id] = at_run;
+      out->n_before++;
+      out->n += at_run;
     }
   return NULL;
 }
 
 assay_status_t assay_rounded_steps_list(const assay_model_t* model, assay_rounded_made_t* made,
-                                        bool* is, size_t* out_n) {
-  *out_n = 0;
+                                        assay_rounded_steps_t* out) {
+  const size_t n_values = (size_t)model->n_values + 1;
+  *out = (assay_rounded_steps_t){0};
+  ASSAY_TRY(assay_new_array(n_values, sizeof *out->before, &out->before));
+  ASSAY_TRY(assay_new_array(n_values, sizeof *out->is, &out->is));
   for (size_t g = 0; g < model->n_graphs; g++)
-    for (size_t i = 0; i < model->graphs[g]->n_nodes; i++) {
-      const assay_node_t* n = model->graphs[g]->nodes[i];
-      if (rounds(n) && !assay_rounded_is_made(made, n->outputs[0]))
-        ASSAY_TRY(add_node(n, made, is, out_n));
-    }
+    for (size_t i = 0; i < model->graphs[g]->n_nodes; i++)
+      if (rounds(model->graphs[g]->nodes[i]))
+        ASSAY_TRY(add_node(model->graphs[g]->nodes[i], made, out));
   return NULL;
 }
