@@ -10,7 +10,9 @@
 // they read to ten bits behind the point, libraries round it before: cuBLAS 13 on an H200 to the
 // nearest, ties to even, and it computes products with a vector in float32 (arithmetic_find.c tries
 // that, too). XLA's default precision
-// on TPUs is products of bfloat16 operands.
+// on TPUs is products of bfloat16 operands, and three of them for each where more is asked for
+// ("high"). Source: G. Henry, P. T. P. Tang, A. Heinecke, Leveraging the bfloat16 artificial
+// intelligence datatype for higher-precision computations, 2019.
 const assay_golden_arithmetic_t assay_golden_arithmetics[] = {
     {.format = ASSAY_FORMAT_TF32, .products = ASSAY_PRODUCTS_ANY},
     {.format = ASSAY_FORMAT_TF32, .products = ASSAY_PRODUCTS_ANY, .truncates = true},
@@ -30,40 +32,21 @@ const assay_golden_arithmetic_t assay_golden_arithmetics[] = {
      .products = ASSAY_PRODUCTS_ANY},
     {.format = ASSAY_FORMAT_FP16, .scope = ASSAY_ARITHMETIC_ALL, .products = ASSAY_PRODUCTS_ANY},
     {.format = ASSAY_FORMAT_BF16, .scope = ASSAY_ARITHMETIC_ALL, .products = ASSAY_PRODUCTS_ANY},
+    {.format = ASSAY_FORMAT_BF16,
+     .scope = ASSAY_ARITHMETIC_WEIGHTS,
+     .products = ASSAY_PRODUCTS_ANY},
+    {.format = ASSAY_FORMAT_FP16,
+     .scope = ASSAY_ARITHMETIC_WEIGHTS,
+     .products = ASSAY_PRODUCTS_ANY},
+    {.format = ASSAY_FORMAT_BF16,
+     .scope = ASSAY_ARITHMETIC_CONSTANTS,
+     .products = ASSAY_PRODUCTS_ANY},
+    {.format = ASSAY_FORMAT_FP16,
+     .scope = ASSAY_ARITHMETIC_CONSTANTS,
+     .products = ASSAY_PRODUCTS_ANY},
+    {.format = ASSAY_FORMAT_BF16, .products = ASSAY_PRODUCTS_ANY, .parts = 2},
+    {.format = ASSAY_FORMAT_BF16, .products = ASSAY_PRODUCTS_ANY, .parts = 2, .truncates = true},
     {.format = ASSAY_FORMAT_NONE}};
-
-typedef struct product {
-  const char* op_type;
-  unsigned kind;
-  size_t n_operands;  // the first inputs; a bias after them is added in float32
-} product_t;
-
-static const product_t PRODUCTS[] = {{"Conv", ASSAY_PRODUCTS_CONVOLUTION, 2},
-                                     {"FusedConv", ASSAY_PRODUCTS_CONVOLUTION, 2},
-                                     {"ConvTranspose", ASSAY_PRODUCTS_CONVOLUTION, 2},
-                                     {"DeformConv", ASSAY_PRODUCTS_CONVOLUTION, 2},
-                                     {"LSTM", ASSAY_PRODUCTS_RECURRENT, 3},
-                                     {"GRU", ASSAY_PRODUCTS_RECURRENT, 3},
-                                     {"RNN", ASSAY_PRODUCTS_RECURRENT, 3},
-                                     {"MatMul", ASSAY_PRODUCTS_MATRIX, 2},
-                                     {"FusedMatMul", ASSAY_PRODUCTS_MATRIX, 2},
-                                     {"Gemm", ASSAY_PRODUCTS_MATRIX, 2},
-                                     {"FusedGemm", ASSAY_PRODUCTS_MATRIX, 2},
-                                     {"Einsum", ASSAY_PRODUCTS_MATRIX, SIZE_MAX},
-                                     {"Attention", ASSAY_PRODUCTS_MATRIX, 3},
-                                     {"MultiHeadAttention", ASSAY_PRODUCTS_MATRIX, 3}};
-
-static const product_t* product_of(const assay_node_t* n) {
-  const product_t* end = PRODUCTS + sizeof PRODUCTS / sizeof *PRODUCTS;
-  for (const product_t* p = PRODUCTS; p < end; p++)
-    if (strcmp(n->op_type, p->op_type) == 0) return p;
-  return NULL;
-}
-
-unsigned assay_golden_arithmetic_products(const assay_node_t* n) {
-  const product_t* p = product_of(n);
-  return p ? p->kind : 0;
-}
 
 // ---- rounding ----------------------------------------------------------------------------------
 
@@ -135,38 +118,88 @@ static uint64_t place_of(const assay_node_t* n, size_t i) {
   return ((uint64_t)n->id << 16) + (uint64_t)i + 1;
 }
 
-static bool is_turned(const assay_node_t* n, const char* attribute) {
-  return strcmp(n->op_type, "Gemm") == 0 && assay_attr_i64(n, attribute, 0) != 0;
+assay_status_t assay_golden_arithmetic_large_part(const assay_golden_arithmetic_t* a,
+                                                  const assay_node_t* n, size_t i,
+                                                  assay_tensor_t** t) {
+  return to_format(a, a->truncates, place_of(n, i), t);
 }
 
-// Whether a product's result has one row or one column; a batch by one matrix counts as rows.
-static bool is_by_vector(const assay_node_t* n, size_t n_in, assay_tensor_t* const* in) {
-  const bool gemm = strcmp(n->op_type, "Gemm") == 0;
-  if ((!gemm && strcmp(n->op_type, "MatMul") != 0) || n_in < 2 || !in[0] || !in[1]) return false;
-  const assay_tensor_t *a = in[0], *b = in[1];
-  if (a->kind != ASSAY_KIND_TENSOR || b->kind != ASSAY_KIND_TENSOR || a->rank < 1 || b->rank < 1)
-    return false;
-  const int64_t inner = a->dims[is_turned(n, "transA") ? 0 : a->rank - 1];
-  const int64_t columns = b->rank < 2 ? 1 : b->dims[is_turned(n, "transB") ? 0 : b->rank - 1];
-  const int64_t rows = a->rank < 2   ? 1
-                       : b->rank > 2 ? a->dims[a->rank - 2]
-                       : inner       ? a->size / inner
-                                     : 0;
-  return rows == 1 || columns == 1;
+// x - y, for a tensor and what it was before.
+static assay_status_t less(const assay_tensor_t* x, assay_tensor_t* y, assay_tensor_t** out) {
+  assay_tensor_t *from = NULL, *by = NULL;
+  ASSAY_TRY(assay_tensor_copy(x, &from));
+  assay_status_t st = assay_tensor_widen(y, &by);
+  for (int64_t i = 0; !st && i < from->size; i++) assay_f64(from)[i] -= assay_f64(by)[i];
+  assay_tensor_release(by);
+  if (st) return assay_tensor_release(from), st;
+  *out = from;
+  return NULL;
+}
+
+static bool is_float(const assay_tensor_t* t) {
+  return t && t->kind == ASSAY_KIND_TENSOR && t->type == ASSAY_TYPE_FLOAT;
+}
+
+// A number as the sum of two of the format: what the first one leaves is rounded, too.
+static assay_status_t to_parts(const assay_golden_arithmetic_t* a, const assay_node_t* n, size_t i,
+                               assay_tensor_t** t) {
+  assay_tensor_t *wide = NULL, *large = NULL, *rest = NULL, *lost = NULL, *sum = NULL;
+  if (!is_float(*t)) return NULL;
+  ASSAY_TRY(assay_tensor_widen(*t, &wide));
+  large = assay_tensor_retain(wide);
+  assay_status_t st = assay_golden_arithmetic_large_part(a, n, i, &large);
+  if (!st) st = less(wide, large, &rest);
+  lost = st ? NULL : assay_tensor_retain(rest);
+  if (!st) st = to_format(a, a->truncates, place_of(n, i + n->n_inputs), &lost);
+  // wide - (rest - small): what is lost at last.
+  assay_tensor_t* error = NULL;
+  if (!st) st = less(rest, lost, &error);
+  if (!st) st = less(wide, error, &sum);
+  assay_tensor_release(error);
+  assay_tensor_release(lost);
+  assay_tensor_release(rest);
+  assay_tensor_release(large);
+  assay_tensor_release(wide);
+  if (st) return st;
+  assay_tensor_release(*t);
+  *t = sum;
+  return NULL;
+}
+
+static assay_status_t round_constants(const assay_golden_arithmetic_t* a, const assay_node_t* n,
+                                      size_t n_in, assay_tensor_t** in) {
+  for (size_t i = 0; i < n_in && i < n->n_inputs; i++)
+    if (n->inputs[i] && assay_value_constant(n->inputs[i]))
+      ASSAY_TRY(to_format(a, a->truncates, place_of(n, i), &in[i]));
+  return NULL;
+}
+
+// How many inputs of a node are rounded; 0: none.
+static size_t rounded_inputs(const assay_golden_arithmetic_t* a, const assay_node_t* n, size_t n_in,
+                             assay_tensor_t* const* in) {
+  if (a->scope == ASSAY_ARITHMETIC_ALL) return n_in;
+  if (!(assay_golden_arithmetic_products(n) & a->products) ||
+      (a->spares_vectors && assay_golden_arithmetic_is_by_vector(n, n_in, in)))
+    return 0;
+  const bool no_bias =
+      a->scope == ASSAY_ARITHMETIC_OPERANDS || a->scope == ASSAY_ARITHMETIC_WEIGHTS;
+  const size_t operands = assay_golden_arithmetic_operands(n);
+  return (no_bias || a->spares_biases) && operands < n_in ? operands : n_in;
 }
 
 assay_status_t assay_golden_arithmetic_round_inputs(const assay_golden_arithmetic_t* a,
                                                     const assay_node_t* n, size_t n_in,
                                                     assay_tensor_t** in) {
   if (a->format == ASSAY_FORMAT_NONE) return NULL;
-  const bool all = a->scope == ASSAY_ARITHMETIC_ALL;
-  const product_t* p = product_of(n);
-  if (!all && (!p || !(p->kind & a->products))) return NULL;
-  if (a->spares_vectors && is_by_vector(n, n_in, in)) return NULL;
-  const bool biases = a->scope != ASSAY_ARITHMETIC_OPERANDS && !a->spares_biases;
-  const size_t operands = all || biases ? SIZE_MAX : p->n_operands;
-  for (size_t i = 0; i < n_in && i < operands; i++)
-    ASSAY_TRY(to_format(a, a->truncates, place_of(n, i), &in[i]));
+  if (a->scope == ASSAY_ARITHMETIC_CONSTANTS) return round_constants(a, n, n_in, in);
+  const size_t some = rounded_inputs(a, n, n_in, in);
+  for (size_t i = 0; i < some; i++) {
+    if (a->scope == ASSAY_ARITHMETIC_WEIGHTS &&
+        !(i < n->n_inputs && assay_golden_arithmetic_is_weight(n->inputs[i])))
+      continue;
+    ASSAY_TRY(a->parts > 1 ? to_parts(a, n, i, &in[i])
+                           : to_format(a, a->truncates, place_of(n, i), &in[i]));
+  }
   return NULL;
 }
 
@@ -187,24 +220,4 @@ assay_status_t assay_golden_arithmetic_round_output(const assay_golden_arithmeti
                                                     const assay_node_t* n, size_t i,
                                                     assay_tensor_t** t) {
   return to_format(a, false, place_of(n, n->n_inputs + i), t);
-}
-
-// ---- words -------------------------------------------------------------------------------------
-
-const char* assay_golden_arithmetic_name(const assay_golden_arithmetic_t* a) {
-  const bool bf16 = a->format == ASSAY_FORMAT_BF16;
-  if (a->format == ASSAY_FORMAT_NONE) return "fp32";
-  if (a->format == ASSAY_FORMAT_TF32) return "tf32";
-  if (a->scope == ASSAY_ARITHMETIC_ALL) return bf16 ? "bf16" : "fp16";
-  return bf16 ? "bf16 products" : "fp16 products";
-}
-
-const char* assay_golden_arithmetic_text(const assay_golden_arithmetic_t* a) {
-  const bool bf16 = a->format == ASSAY_FORMAT_BF16;
-  if (a->format == ASSAY_FORMAT_TF32)
-    return a->products == ASSAY_PRODUCTS_CONVOLUTION ? "with convolutions in TF32"
-           : a->products == ASSAY_PRODUCTS_MATRIX    ? "with matrix products in TF32"
-                                                     : "with its products in TF32";
-  if (a->scope == ASSAY_ARITHMETIC_ALL) return bf16 ? "wholly in bf16" : "wholly in fp16";
-  return bf16 ? "with its products in bf16" : "with its products in fp16";
 }

@@ -1,6 +1,7 @@
 // Which arithmetic golden was computed in: each is emulated beside truth.
 #include "diagnose/kinds/arithmetic_find.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,7 +25,7 @@ static bool has_outputs_only(const assay_golden_t* golden) {
   return true;
 }
 
-enum { MAX_TRIED = 16 };
+enum { MAX_TRIED = 24 };
 
 typedef struct tried_arithmetic {
   assay_golden_arithmetic_t arithmetic;
@@ -38,6 +39,7 @@ typedef struct finder {
   assay_export_options_t options;
   assay_golden_arithmetic_probe_t probe;
   double best;
+  double half;  // the largest correlation of golden's errors with those of fp16
   tried_arithmetic_t tried[MAX_TRIED];
   size_t n_tried;
 } finder_t;
@@ -46,12 +48,15 @@ static assay_status_t measure(finder_t* f, const assay_golden_arithmetic_t* a, d
   assay_export_t nothing = {0};
   memset(f->probe.at, 0, f->probe.n * sizeof *f->probe.at);
   f->options.arithmetic = *a;
+  f->probe.faint = a->parts > 1;
   assay_status_t st = assay_chain_run(f->model, f->inputs, f->golden, &f->options, &nothing);
   assay_export_deinit(&nothing);
   // A model that does not run in it is judged by the check, not here.
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) return assay_status_free(st), NULL;
   if (st) return st;
   *out = assay_golden_arithmetic_judge(&f->probe, has_outputs_only(f->golden));
+  if (a->format == ASSAY_FORMAT_FP16)
+    f->half = fmax(f->half, assay_golden_arithmetic_correlation(&f->probe));
   return NULL;
 }
 
@@ -109,7 +114,7 @@ static assay_status_t try_parts_of(finder_t* f, const assay_golden_arithmetic_t*
   for (unsigned some = whole ? found : (found - 1) & found; some; some = (some - 1) & found) {
     if (a.spares_vectors && !(some & ASSAY_PRODUCTS_MATRIX)) continue;
     if (is_settled(f) || assay_clock_seconds() > deadline) return NULL;
-    a.products = some == found ? ASSAY_PRODUCTS_ANY : some;
+    a.products = some == found ? some | ASSAY_PRODUCTS_ANY : some;
     ASSAY_TRY(try_one(f, &a, best));
   }
   return NULL;
@@ -121,12 +126,42 @@ static assay_status_t try_parts(finder_t* f, unsigned found, double deadline,
                                 assay_golden_arithmetic_t* best) {
   for (size_t i = 0; i < f->n_tried; i++) {
     assay_golden_arithmetic_t a = f->tried[i].arithmetic;
-    if (a.scope == ASSAY_ARITHMETIC_ALL) continue;
-    ASSAY_TRY(try_parts_of(f, &a, false, found, deadline, best));
+    if (a.scope == ASSAY_ARITHMETIC_ALL || a.scope == ASSAY_ARITHMETIC_CONSTANTS) continue;
+    const bool written = found & ASSAY_PRODUCTS_WRITTEN;
+    ASSAY_TRY(try_parts_of(f, &a, written, found, deadline, best));
     a.spares_vectors = true;
-    if (a.format == ASSAY_FORMAT_TF32 && !a.truncates)
+    if (a.format == ASSAY_FORMAT_TF32 && !a.truncates && a.scope == ASSAY_ARITHMETIC_OPERANDS)
       ASSAY_TRY(try_parts_of(f, &a, true, found, deadline, best));
   }
+  return NULL;
+}
+
+// Sums in fp16, of so many products at a time as units for them add up at once: ARM's vectors one,
+// NVIDIA's tensor cores four (Volta), eight (Ampere) or sixteen. Only the emulation in the same
+// steps is alike; that operands were rounded shows in the others, too, and without it none of these
+// is tried. Source: M. Fasi and others, Numerical behavior of NVIDIA tensor cores, PeerJ Computer
+// Science 7 (2021).
+static assay_status_t try_sums(finder_t* f, unsigned found, double deadline,
+                               assay_golden_arithmetic_t* best) {
+  static const double LEAST = 0.1;
+  static const int ADDENDS[] = {4, 8, 16, 1};
+  static const assay_golden_arithmetic_scope_t SCOPES[] = {
+      ASSAY_ARITHMETIC_OPERANDS, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_ARITHMETIC_AUTOCAST,
+      ASSAY_ARITHMETIC_ALL};
+  const unsigned matrices = found & (ASSAY_PRODUCTS_MATRIX | ASSAY_PRODUCTS_COMPUTED);
+  if (f->half < LEAST || !matrices) return NULL;
+  for (size_t k = 0; k < sizeof SCOPES / sizeof *SCOPES; k++)
+    for (size_t i = 0; i < sizeof ADDENDS / sizeof *ADDENDS; i++)
+      for (int apart = 0; apart < (ADDENDS[i] > 1 ? 2 : 1); apart++) {
+        const assay_golden_arithmetic_t a = {
+            .format = ASSAY_FORMAT_FP16,
+            .scope = SCOPES[k],
+            .products = ASSAY_PRODUCTS_ANY,
+            .spares_biases = SCOPES[k] == ASSAY_ARITHMETIC_PRODUCTS,
+            .addends = ADDENDS[i],
+            .sums_apart = apart};
+        ASSAY_TRY(try_parts_of(f, &a, true, found, deadline, best));
+      }
   return NULL;
 }
 
@@ -168,6 +203,7 @@ assay_status_t assay_golden_arithmetic_find(const assay_model_t* model,
   assay_status_t st = assay_new_array(f.probe.n, sizeof *f.probe.at, &f.probe.at);
   if (!st) st = try_rows(&f, deadline, out);
   if (!st) st = try_parts(&f, found, deadline, out);
+  if (!st) st = try_sums(&f, found, deadline, out);
   bool sure = true;
   if (!st && out->format != ASSAY_FORMAT_NONE && has_outputs_only(golden))
     st = is_no_chance(&f, out, &sure);

@@ -37,21 +37,6 @@ static bool is_wide(const assay_node_t* n) {
   return false;
 }
 
-// The only reader of a value; NULL: there are more or none.
-static const assay_node_t* only_reader(const assay_value_t* v) {
-  const assay_node_t* found = NULL;
-  if (v->is_output) return NULL;
-  for (size_t i = 0; i < v->graph->n_nodes; i++) {
-    const assay_node_t* n = v->graph->nodes[i];
-    for (size_t k = 0; k < n->n_inputs; k++) {
-      if (n->inputs[k] != v) continue;
-      if (found) return NULL;
-      found = n;
-    }
-  }
-  return found;
-}
-
 // Whether a node adds the bias of a product, which a library adds before it rounds.
 static bool adds_bias(const assay_node_t* n, const assay_value_t* product) {
   if (*n->domain || strcmp(n->op_type, "Add") != 0 || n->n_inputs != 2) return false;
@@ -63,14 +48,15 @@ static bool ends_product(const assay_golden_arithmetic_t* a, const assay_node_t*
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_value_t* v = n->inputs[i];
     if (v && v->producer && assay_golden_arithmetic_products(v->producer) & a->products &&
-        adds_bias(n, v) && only_reader(v) == n)
+        adds_bias(n, v) && assay_golden_arithmetic_reader(v) == n)
       return true;
   }
   return false;
 }
 
 static bool has_bias_to_come(const assay_node_t* n) {
-  const assay_node_t* next = n->n_outputs && n->outputs[0] ? only_reader(n->outputs[0]) : NULL;
+  const assay_node_t* next =
+      n->n_outputs && n->outputs[0] ? assay_golden_arithmetic_reader(n->outputs[0]) : NULL;
   return next && adds_bias(next, n->outputs[0]);
 }
 
@@ -91,12 +77,24 @@ static assay_status_t goes_on(const assay_golden_arithmetic_t* a, const assay_no
   return NULL;
 }
 
+// Whether a node gives a product of these kinds.
+static bool gives_product(const assay_golden_arithmetic_t* a, const assay_node_t* n) {
+  const unsigned kind = assay_golden_arithmetic_products(n) & a->products;
+  return (kind && kind != ASSAY_PRODUCTS_WRITTEN) ||
+         (a->products & ASSAY_PRODUCTS_WRITTEN && assay_golden_arithmetic_sums_written(n));
+}
+
 static assay_status_t casts(const assay_golden_arithmetic_t* a, const assay_node_t* n, size_t n_in,
                             assay_tensor_t* const* in, bool* out) {
   *out = false;
-  if (assay_golden_arithmetic_products(n) & a->products) return *out = !has_bias_to_come(n), NULL;
+  if (gives_product(a, n)) return *out = !has_bias_to_come(n), NULL;
   if (ends_product(a, n)) return *out = true, NULL;
   return is_wide(n) ? NULL : goes_on(a, n, n_in, in, out);
+}
+
+static bool is_of_outputs(const assay_golden_arithmetic_t* a) {
+  return a->scope == ASSAY_ARITHMETIC_PRODUCTS || a->scope == ASSAY_ARITHMETIC_AUTOCAST ||
+         a->scope == ASSAY_ARITHMETIC_ALL;
 }
 
 assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmetic_t* a,
@@ -104,9 +102,10 @@ assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmet
                                                      assay_tensor_t* const* in, size_t n_out,
                                                      assay_tensor_t** out) {
   bool rounds = true;
-  if (a->format == ASSAY_FORMAT_NONE || a->scope == ASSAY_ARITHMETIC_OPERANDS) return NULL;
-  if (a->scope == ASSAY_ARITHMETIC_PRODUCTS)
-    rounds = (assay_golden_arithmetic_products(n) & a->products) != 0;
+  if (a->format == ASSAY_FORMAT_NONE) return NULL;
+  if (a->parts > 1 || a->addends) ASSAY_TRY(assay_golden_arithmetic_redo(a, n, n_in, in, out));
+  if (!is_of_outputs(a)) return NULL;
+  if (a->scope == ASSAY_ARITHMETIC_PRODUCTS) rounds = gives_product(a, n);
   if (a->scope == ASSAY_ARITHMETIC_AUTOCAST) ASSAY_TRY(casts(a, n, n_in, in, &rounds));
   for (size_t i = 0; rounds && i < n_out; i++)
     ASSAY_TRY(assay_golden_arithmetic_round_output(a, n, i, &out[i]));
