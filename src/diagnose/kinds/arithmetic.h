@@ -24,7 +24,8 @@ typedef enum assay_golden_arithmetic_scope {
 
 // Products by what switches their arithmetic: cuDNN's and cuBLAS's are apart in PyTorch, and lists
 // of what is cast by itself have convolutions and matrix products, some recurrent layers as well.
-// Those of weights are prepared before a run, those of two computed matrices (attention) are not.
+// Layers' matrix products, by a weight on the right, are apart from those of two computed matrices
+// (attention) and of a constant by what is computed (a transform).
 enum {
   ASSAY_PRODUCTS_CONVOLUTION = 1,
   ASSAY_PRODUCTS_MATRIX = 2,
@@ -126,8 +127,10 @@ double assay_golden_arithmetic_judge(const assay_golden_arithmetic_probe_t* p, b
 // The correlation of golden's errors with the emulation's over all outputs, each in units of its
 // own; 0: none is known.
 double assay_golden_arithmetic_correlation(const assay_golden_arithmetic_probe_t* p);
+// The logarithm of how many times as large the one is as the other (squares), without its sign.
+double assay_golden_arithmetic_size(const assay_golden_arithmetic_probe_t* p);
 // Whether so much is no chance, where errors of other draws have a mean square of `by_chance`.
-bool assay_golden_arithmetic_is_sure(double correlation, double by_chance);
+bool assay_golden_arithmetic_is_sure(double correlation, double size, double by_chance);
 
 // The arithmetics that are tried, the last one's format NONE; products is ANY. Sums in few bits
 // are not among them (arithmetic_find.c).

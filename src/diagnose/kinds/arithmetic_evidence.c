@@ -1,6 +1,7 @@
 // Whether golden's values look like those of an arithmetic.
 #include <math.h>
 
+#include "base/functions.h"
 #include "diagnose/kinds/arithmetic.h"
 
 assay_status_t assay_golden_arithmetic_probe_add(assay_golden_arithmetic_probe_t* p,
@@ -118,15 +119,24 @@ double assay_golden_arithmetic_correlation(const assay_golden_arithmetic_probe_t
   return correlation_of(&all);
 }
 
+double assay_golden_arithmetic_size(const assay_golden_arithmetic_probe_t* p) {
+  assay_golden_arithmetic_sums_t all;
+  add_up(p, &all);
+  return all.dd > 0 && all.ee > 0 ? fabs(assay_log(all.dd / all.ee)) : assay_log(SIZE);
+}
+
 // Outputs have many numbers, and errors that go different ways about few: then any two errors are
 // alike. In n dimensions two vectors have a correlation of at least c by a chance of about
-// (1 - c^2)^((n - 1) / 2), and a mean square of 1 / n.
+// (1 - c^2)^((n - 1) / 2), and a mean square of 1 / n. That they are of the same size as well is
+// another chance: sizes of errors are of all magnitudes, those that are asked about within SIZE;
+// nearer to each other than their directions are, says no more.
 // Source: distribution of the sample correlation of independent normal vectors (R. A. Fisher,
 // 1915).
-bool assay_golden_arithmetic_is_sure(double correlation, double by_chance) {
+bool assay_golden_arithmetic_is_sure(double correlation, double size, double by_chance) {
   static const double CHANCE = 1e-7;  // of each arithmetic that is tried
   const double rest = fmax(1 - correlation * correlation, 0), n = 1 / fmax(by_chance, 1e-3);
-  double p = 1;
+  const double same_size = fmin(1, fmax(size, sqrt(rest)) / assay_log(SIZE));
+  double p = same_size * same_size;
   for (double k = 1; k + 1 <= n; k++) p *= rest;  // n - 1 times: p^2
   return p <= CHANCE * CHANCE;
 }

@@ -79,16 +79,16 @@ bool assay_golden_arithmetic_sums_written(const assay_node_t* n) {
   return is_sum(n) && n->inputs[0]->producer && is_written(n->inputs[0]->producer);
 }
 
-static bool has_weights(const assay_node_t* n) {
-  for (size_t i = 0; i < n->n_inputs; i++)
-    if (assay_golden_arithmetic_is_weight(n->inputs[i])) return true;
-  return false;
+// Whether a matrix product is a layer's: of what is computed by a weight on its right. What has a
+// constant on its left is a transform that a network begins with, a bank of filters.
+static bool is_layer(const assay_node_t* n) {
+  return n->n_inputs > 1 && assay_golden_arithmetic_is_weight(n->inputs[1]);
 }
 
 unsigned assay_golden_arithmetic_products(const assay_node_t* n) {
   const product_t* p = product_of(n);
   if (!p) return is_written(n) ? ASSAY_PRODUCTS_WRITTEN : 0;
-  return p->kind == ASSAY_PRODUCTS_MATRIX && !has_weights(n) ? ASSAY_PRODUCTS_COMPUTED : p->kind;
+  return p->kind == ASSAY_PRODUCTS_MATRIX && !is_layer(n) ? ASSAY_PRODUCTS_COMPUTED : p->kind;
 }
 
 size_t assay_golden_arithmetic_operands(const assay_node_t* n) {
