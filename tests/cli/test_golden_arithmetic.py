@@ -94,7 +94,7 @@ def values(x, c, kind, scope="operands", of=("Conv", "MatMul"), only=None, vecto
     return {out: v[out] for _, _, out in network()}
 
 
-def check(assay, c, golden, inputs, inner, save=save):
+def check(assay, c, golden, inputs, inner, save=save, seconds=2):
     with tempfile.TemporaryDirectory() as folder:
         at = lambda *p: os.path.join(folder, *p)
         save(at("model.onnx"), c, len(inputs[0]))
@@ -103,7 +103,7 @@ def check(assay, c, golden, inputs, inner, save=save):
             np.savez(at("inputs", f"{k}.npz"), x=x)
             np.savez(at("golden", f"{k}.npz"), y=g["y"])
         np.savez(at("inner.npz"), **golden[0])
-        line = [assay, "check", at("model.onnx"), "-i", at("inputs"), "-g", at("golden"), "--search-time", "2", "--json", at("out.json")]
+        line = [assay, "check", at("model.onnx"), "-i", at("inputs"), "-g", at("golden"), "--search-time", str(seconds), "--json", at("out.json")]
         done = subprocess.run(line + (["--golden-intermediates", at("inner.npz")] if inner else []), capture_output=True, text=True)
         with open(at("out.json"), encoding="utf-8") as f:
             return json.load(f), done.stdout + done.stderr

@@ -124,42 +124,35 @@ assay_status_t assay_golden_arithmetic_large_part(const assay_golden_arithmetic_
   return to_format(a, a->truncates, place_of(n, i), t);
 }
 
-// x - y, for a tensor and what it was before.
-static assay_status_t less(const assay_tensor_t* x, assay_tensor_t* y, assay_tensor_t** out) {
-  assay_tensor_t *from = NULL, *by = NULL;
-  ASSAY_TRY(assay_tensor_copy(x, &from));
-  assay_status_t st = assay_tensor_widen(y, &by);
-  for (int64_t i = 0; !st && i < from->size; i++) assay_f64(from)[i] -= assay_f64(by)[i];
-  assay_tensor_release(by);
-  if (st) return assay_tensor_release(from), st;
-  *out = from;
-  return NULL;
+// x + by y.
+static assay_status_t sum_of(assay_tensor_t* x, double by, assay_tensor_t* y,
+                             assay_tensor_t** out) {
+  assay_tensor_t *a = NULL, *b = NULL, *sum = NULL;
+  ASSAY_TRY(assay_tensor_widen(x, &a));
+  assay_status_t st = assay_tensor_widen(y, &b);
+  if (!st) st = assay_tensor_copy(a, &sum);
+  for (int64_t i = 0; !st && i < sum->size; i++) assay_f64(sum)[i] += by * assay_f64(b)[i];
+  assay_tensor_release(a);
+  assay_tensor_release(b);
+  if (!st) *out = sum;
+  return st;
 }
 
-static bool is_float(const assay_tensor_t* t) {
-  return t && t->kind == ASSAY_KIND_TENSOR && t->type == ASSAY_TYPE_FLOAT;
-}
-
-// A number as the sum of two of the format: what the first one leaves is rounded, too.
+// A number as the sum of two of the format: what the first one leaves is rounded, too. That is a
+// little less than half a step of the first one even where it was rounded up to that: which the
+// large part is can be told from the sum.
 static assay_status_t to_parts(const assay_golden_arithmetic_t* a, const assay_node_t* n, size_t i,
                                assay_tensor_t** t) {
-  assay_tensor_t *wide = NULL, *large = NULL, *rest = NULL, *lost = NULL, *sum = NULL;
-  if (!is_float(*t)) return NULL;
-  ASSAY_TRY(assay_tensor_widen(*t, &wide));
-  large = assay_tensor_retain(wide);
+  static const double LESS = 1 - 0x1p-30;
+  assay_tensor_t *small = NULL, *sum = NULL;
+  if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT) return NULL;
+  assay_tensor_t* large = assay_tensor_retain(*t);
   assay_status_t st = assay_golden_arithmetic_large_part(a, n, i, &large);
-  if (!st) st = less(wide, large, &rest);
-  lost = st ? NULL : assay_tensor_retain(rest);
-  if (!st) st = to_format(a, a->truncates, place_of(n, i + n->n_inputs), &lost);
-  // wide - (rest - small): what is lost at last.
-  assay_tensor_t* error = NULL;
-  if (!st) st = less(rest, lost, &error);
-  if (!st) st = less(wide, error, &sum);
-  assay_tensor_release(error);
-  assay_tensor_release(lost);
-  assay_tensor_release(rest);
+  if (!st) st = sum_of(*t, -1, large, &small);
+  if (!st) st = to_format(a, a->truncates, place_of(n, i + n->n_inputs), &small);
+  if (!st) st = sum_of(large, LESS, small, &sum);
   assay_tensor_release(large);
-  assay_tensor_release(wide);
+  assay_tensor_release(small);
   if (st) return st;
   assay_tensor_release(*t);
   *t = sum;

@@ -124,6 +124,15 @@ assay_status_t assay_golden_arithmetic_probe_add(assay_golden_arithmetic_probe_t
 //   outputs_only   golden has no inner values: outputs show the sum of all that went before
 double assay_golden_arithmetic_judge(const assay_golden_arithmetic_probe_t* p, bool outputs_only);
 
+// How likely it is that some of the arithmetic is golden's, of all products or of a part: the
+// larger, the likelier.
+double assay_golden_arithmetic_likeness(const assay_golden_arithmetic_probe_t* p,
+                                        bool outputs_only);
+// Whether inner values are as emulated, each that differs from truth, and several do.
+bool assay_golden_arithmetic_is_whole(const assay_golden_arithmetic_probe_t* p);
+// The largest correlation of one value's errors with the emulation's.
+double assay_golden_arithmetic_trace(const assay_golden_arithmetic_probe_t* p);
+
 // The correlation of golden's errors with the emulation's over all outputs, each in units of its
 // own; 0: none is known.
 double assay_golden_arithmetic_correlation(const assay_golden_arithmetic_probe_t* p);

@@ -66,30 +66,53 @@ static bool is_like(const assay_golden_arithmetic_sums_t* s) {
          correlation_of(s) >= fmax(LIKE, BY_CHANCE / sqrt(s->n));
 }
 
-// Inner values: each product by itself, from golden's own operands.
-static double judge_inner(const assay_golden_arithmetic_probe_t* p) {
-  static const double MIXED = 3;
-  double same = 0, like = 0, against = 0, other = 0;
+typedef struct counts {
+  double same, like, against, other;
+} counts_t;
+
+static counts_t count(const assay_golden_arithmetic_probe_t* p) {
+  counts_t c = {0, 0, 0, 0};
   for (size_t i = 0; i < p->n; i++) {
     const assay_golden_arithmetic_sums_t* s = &p->at[i];
     if (!s->value || s->n < LEAST) continue;
     if (!is_shown(p, s))
-      other += s->dd > 1e3 * NOISE * s->ref;
+      c.other += s->dd > 1e3 * NOISE * s->ref;
     else if (is_same(s))
-      same++;
+      c.same++;
     else if (NEARER * s->dd < s->ee)
-      against++;
+      c.against++;
     else if (is_like(s))
-      like++;
+      c.like++;
     else
-      other++;
+      c.other++;
   }
+  return c;
+}
+
+// Inner values: each product by itself, from golden's own operands.
+static double judge_inner(const assay_golden_arithmetic_probe_t* p) {
+  static const double MIXED = 3;
+  const counts_t c = count(p);
   // Faults of the export may be among them, and products in float32: cuDNN has kernels of either
   // kind, and takes those of TF32 for large convolutions only. That one of several products alone
   // looks so says nothing of the network.
-  if (against > MIXED * (same + like) || other > same + like) return 0;
-  const bool several = same >= 2 || (same + like >= 3 && against < 1);
-  return several || (same > 0 && against + other < 1) ? same + 0.5 * like - other - against : 0;
+  if (c.against > MIXED * (c.same + c.like) || c.other > c.same + c.like) return 0;
+  const bool several = c.same >= 2 || (c.same + c.like >= 3 && c.against < 1);
+  return several || (c.same > 0 && c.against + c.other < 1)
+             ? c.same + 0.5 * c.like - c.other - c.against
+             : 0;
+}
+
+bool assay_golden_arithmetic_is_whole(const assay_golden_arithmetic_probe_t* p) {
+  const counts_t c = count(p);
+  return c.same >= 2 && c.like + c.against + c.other < 1;
+}
+
+double assay_golden_arithmetic_trace(const assay_golden_arithmetic_probe_t* p) {
+  double most = 0;
+  for (size_t i = 0; i < p->n; i++)
+    if (p->at[i].value && p->at[i].n >= LEAST) most = fmax(most, correlation_of(&p->at[i]));
+  return most;
 }
 
 // All values together, each in units of its own error; false: one shows what the emulation has not.
@@ -111,6 +134,13 @@ static bool add_up(const assay_golden_arithmetic_probe_t* p, assay_golden_arithm
     each = each && s->dd <= SIZE * s->ee && s->ee <= 4 * SIZE * s->dd;
   }
   return each;
+}
+
+double assay_golden_arithmetic_likeness(const assay_golden_arithmetic_probe_t* p,
+                                        bool outputs_only) {
+  if (outputs_only) return assay_golden_arithmetic_correlation(p);
+  const counts_t c = count(p);
+  return c.same + 0.5 * c.like;
 }
 
 double assay_golden_arithmetic_correlation(const assay_golden_arithmetic_probe_t* p) {

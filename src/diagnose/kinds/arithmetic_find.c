@@ -29,7 +29,7 @@ enum { MAX_TRIED = 24 };
 
 typedef struct tried_arithmetic {
   assay_golden_arithmetic_t arithmetic;
-  double like;  // correlation of errors
+  double like;  // assay_golden_arithmetic_likeness
 } tried_arithmetic_t;
 
 typedef struct finder {
@@ -40,7 +40,8 @@ typedef struct finder {
   assay_golden_arithmetic_probe_t probe;
   double best;
   double size;  // of that: assay_golden_arithmetic_size
-  double half;  // the largest correlation of golden's errors with those of fp16
+  bool whole;   // it explains all inner values
+  double half;  // the largest correlation of a value's errors with those of fp16
   tried_arithmetic_t tried[MAX_TRIED];
   size_t n_tried;
 } finder_t;
@@ -57,7 +58,7 @@ static assay_status_t measure(finder_t* f, const assay_golden_arithmetic_t* a, d
   if (st) return st;
   *out = assay_golden_arithmetic_judge(&f->probe, has_outputs_only(f->golden));
   if (a->format == ASSAY_FORMAT_FP16)
-    f->half = fmax(f->half, assay_golden_arithmetic_correlation(&f->probe));
+    f->half = fmax(f->half, assay_golden_arithmetic_trace(&f->probe));
   return NULL;
 }
 
@@ -67,24 +68,25 @@ static assay_status_t try_one(finder_t* f, const assay_golden_arithmetic_t* a,
   ASSAY_TRY(measure(f, a, &score));
   if (score > f->best) {
     f->best = score;
+    f->whole = !has_outputs_only(f->golden) && assay_golden_arithmetic_is_whole(&f->probe);
     f->size = assay_golden_arithmetic_size(&f->probe);
     *best = *a;
   }
   return NULL;
 }
 
-// Whether outputs are as emulated to the bit: then nothing is left to try.
+// Whether outputs are as emulated to the bit, or inner values each by itself: then nothing is left
+// to try.
 static bool is_settled(const finder_t* f) {
   static const double EXACT = 0.99999;
-  return has_outputs_only(f->golden) && f->best > EXACT;
+  return has_outputs_only(f->golden) ? f->best > EXACT : f->whole;
 }
 
-// Takes a row up among those that were tried: of outputs alone the likeliest first, those that are
-// about as likely as in the table. Inner values are counted, and none of them is likelier.
+// Takes a row up among those that were tried: the likeliest first, those that are about as likely
+// as in the table.
 static void take_up(finder_t* f, const assay_golden_arithmetic_t* a) {
   static const double CLEARLY = 1e-3;
-  const double like =
-      has_outputs_only(f->golden) ? assay_golden_arithmetic_correlation(&f->probe) : 0;
+  const double like = assay_golden_arithmetic_likeness(&f->probe, has_outputs_only(f->golden));
   if (f->n_tried == MAX_TRIED) return;
   size_t i = f->n_tried++;
   for (; i && like > f->tried[i - 1].like + CLEARLY; i--) f->tried[i] = f->tried[i - 1];
@@ -108,13 +110,15 @@ static assay_status_t try_rows(finder_t* f, double deadline, assay_golden_arithm
   return NULL;
 }
 
+static const unsigned MATRICES = ASSAY_PRODUCTS_MATRIX | ASSAY_PRODUCTS_COMPUTED;
+
 // Some products, the whole set first where it was not tried.
 static assay_status_t try_parts_of(finder_t* f, const assay_golden_arithmetic_t* row, bool whole,
                                    unsigned found, double deadline,
                                    assay_golden_arithmetic_t* best) {
   assay_golden_arithmetic_t a = *row;
   for (unsigned some = whole ? found : (found - 1) & found; some; some = (some - 1) & found) {
-    if (a.spares_vectors && !(some & ASSAY_PRODUCTS_MATRIX)) continue;
+    if ((a.spares_vectors || a.addends) && !(some & MATRICES)) continue;
     if (is_settled(f) || assay_clock_seconds() > deadline) return NULL;
     a.products = some == found ? some | ASSAY_PRODUCTS_ANY : some;
     ASSAY_TRY(try_one(f, &a, best));
@@ -150,8 +154,7 @@ static assay_status_t try_sums(finder_t* f, unsigned found, double deadline,
   static const assay_golden_arithmetic_scope_t SCOPES[] = {
       ASSAY_ARITHMETIC_OPERANDS, ASSAY_ARITHMETIC_PRODUCTS, ASSAY_ARITHMETIC_AUTOCAST,
       ASSAY_ARITHMETIC_ALL};
-  const unsigned matrices = found & (ASSAY_PRODUCTS_MATRIX | ASSAY_PRODUCTS_COMPUTED);
-  if (f->half < LEAST || !matrices) return NULL;
+  if (f->half < LEAST || !(found & MATRICES)) return NULL;
   for (size_t k = 0; k < sizeof SCOPES / sizeof *SCOPES; k++)
     for (size_t i = 0; i < sizeof ADDENDS / sizeof *ADDENDS; i++)
       for (int apart = 0; apart < (ADDENDS[i] > 1 ? 2 : 1); apart++) {
