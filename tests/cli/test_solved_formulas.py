@@ -77,7 +77,7 @@ ROWS = {
     "a screen's curve": (TOKENS, *gone(LIGHT, "c"), "power 0.41667"),
     "a root with a sign": (TOKENS, *exchanged(ROOTED, [mul(), out("m")]), "signed power 0.3"),
     "levels of sound": (TOKENS, *exchanged(SAMPLES, [*SAMPLES[:2], out("t")]), "signed exp - 1(5.5452 x)"),
-    "slopes as a maximum": (TOKENS, *exchanged(SLOPES, AS_MAXIMUM), "x where x > 0, else v"),
+    "slopes as a maximum": (TOKENS, *exchanged(SLOPES, AS_MAXIMUM), "above 0, else the second"),
     "a length as a sum": (TOKENS, *exchanged(LENGTH, pair(("Add", ["m", "v"], "c", {}))), "sqrt("),
     "a mixture": (TOKENS, *exchanged(MIXED, NOT_MIXED), ""),
 }
