@@ -126,11 +126,11 @@ static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_ker
   return assay_choose(((device_run_t*)user)->shared->choice, l, out, candidates, n_candidates);
 }
 
-// Where kernels have to be compiled: not for a plan that brings them.
+// Where an engine is built, which one context does: in a rehearsal whatever shares the engine is
+// given kernels that cannot be launched.
 static bool rehearse(void* user) {
   const assay_device_shared_t* s = ((device_run_t*)user)->shared;
-  if (!s->kind->rehearse || (!s->choice->measure && assay_weights_count(s->choice->store)))
-    return false;
+  if (!s->kind->rehearse || !s->choice->measure) return false;
   s->choice->rehearses = true;
   s->kind->rehearse(s->own);
   return true;
