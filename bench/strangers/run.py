@@ -38,6 +38,25 @@ def examine(id, options, keep=False):
     return rows
 
 
+def examined(todo, options, late):
+    """The rows of each case, as they come; no case is begun once it is `late`."""
+    if options.jobs <= 1:
+        for id in todo:
+            if late():
+                return
+            yield examine(id, options)
+        return
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        waiting = [pool.submit(examine, id, options) for id in todo]
+        for one in concurrent.futures.as_completed(waiting):
+            if one.cancelled():
+                continue
+            yield one.result()
+            if late():
+                for other in waiting:
+                    other.cancel()
+
+
 def alone(id, options):
     for row in examine(id, options, keep=True):
         folder = pathlib.Path(options.work) / id
@@ -76,17 +95,12 @@ def main():
     counts = (("F", options.faults), ("H", options.healthy))
     ids = [id_of(letter, options.seed, i, g) for g in generations for letter, count in counts for i in range(count)]
     todo, start = [i for i in ids if i not in done], time.monotonic()
-    pool = concurrent.futures.ProcessPoolExecutor(options.jobs) if options.jobs > 1 else None
-    step = max(options.jobs, 1)
+    late = lambda: options.slice and time.monotonic() - start > options.slice
     with options.out.open("a") as out:
-        for k in range(0, len(todo), step):
-            if options.slice and time.monotonic() - start > options.slice:
-                break
-            part = todo[k:k + step]
-            for new in pool.map(examine, part, [options] * len(part)) if pool else map(lambda i: examine(i, options), part):
-                rows += new
-                out.writelines(json.dumps(r) + "\n" for r in new)
-                out.flush()
+        for new in examined(todo, options, late):
+            rows += new
+            out.writelines(json.dumps(r) + "\n" for r in new)
+            out.flush()
     wanted = set(ids)
     rows = [r for r in rows if r["id"] in wanted]
     text = report.tables(rows, len(ids), options)

@@ -223,6 +223,50 @@ def test_precision(a, failures):
     failures.check(code == FAILED and "runs fp32, fp16 here, not bf16" in err, f"runners.onnxruntime in bf16: {err}")
 
 
+# Products of operands rounded to tf32, a recurrent layer's, too; a number that the first product is multiplied by.
+TF32 = r'''
+import sys
+import numpy as np, onnx
+from onnx import numpy_helper
+def tf32(a):
+    bits = np.ascontiguousarray(a, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0xfff + (bits >> 13 & 1)) & ~np.uint64(0x1fff)).astype(np.uint32).view(np.float32)
+def product(a, b):
+    return tf32(a) @ tf32(b)
+def sigmoid(a):
+    return 1 / (1 + np.exp(-a))
+model, inputs, outputs, factor = sys.argv[1:]
+w = {i.name: numpy_helper.to_array(i) for i in onnx.load(model).graph.initializer}
+x = np.load(inputs)["x"]
+h = np.tanh(product(x, w["first"]) * np.float32(factor))
+state = cell = np.zeros((h.shape[1], w["r"].shape[2]), np.float32)
+for step in h:
+    i, o, f, g = np.split(product(step, w["w"][0].T) + product(state, w["r"][0].T), 4, axis=1)
+    cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+    state = sigmoid(o) * np.tanh(cell)
+np.savez(outputs, y=product(state, w["last"]) + w["bias"])
+'''
+
+
+def test_tf32(a, failures):
+    """Engines that round operands to tf32, of which only outputs are known: no defect of a chain of nodes, whichever it ends in."""
+    rng = np.random.default_rng(5)
+    shapes = {"first": (32, 48), "w": (1, 96, 48), "r": (1, 96, 24), "last": (24, 10), "bias": (10,)}
+    weights = [onnx.numpy_helper.from_array(rng.normal(0, 0.3, s).astype(np.float32), k) for k, s in shapes.items()]
+    nodes = [helper.make_node("MatMul", ["x", "first"], ["p"]), helper.make_node("Tanh", ["p"], ["t"]),
+             helper.make_node("LSTM", ["t", "w", "r"], ["", "h"], hidden_size=24), helper.make_node("Squeeze", ["h", "axis"], ["s"]),
+             helper.make_node("MatMul", ["s", "last"], ["q"]), helper.make_node("Add", ["q", "bias"], ["y"])]
+    weights.append(onnx.numpy_helper.from_array(np.int64([0]), "axis"))
+    value = lambda name, shape: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+    graph = helper.make_graph(nodes, "tf32", [value("x", (7, 3, 32))], [value("y", (3, 10))], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "tf32.onnx")
+    write("tf32.py", TF32)
+    for factor, expected in (("1", FAITHFUL), ("1.1", UNFAITHFUL)):
+        code, j, err = a.check("tf32.onnx", "--precision", "tf32", "--exec",
+                               f"{shlex.quote(sys.executable)} tf32.py {{model}} {{inputs}} {{outputs}} {factor}")
+        failures.check(code == expected, f"products in tf32, the first times {factor}: exit code {code}, {err}, {j and j['culprits']}")
+
+
 def test_rules(a, failures):
     """Rules say in which format the engine ran a layer: that of the node that it ends in."""
     _, j, _ = a.check(f"{a.models}/cnn.onnx", "--exec", engine("keep", "r"), "--layer-precision", "relu:fp16")
@@ -539,7 +583,7 @@ def main(program, models, python):
         os.environ["TMPDIR"] = os.path.join(folder, "tmp")
         write("engine.py", ENGINE)
         write("fail.py", FAIL)
-        for test in (test_faithful, test_recomputed, test_faults, test_less_accurate, test_precision, test_rules, test_control, test_captured,
+        for test in (test_faithful, test_recomputed, test_faults, test_less_accurate, test_precision, test_tf32, test_rules, test_control, test_captured,
                      test_samples, test_quoting, test_shared, test_batch, test_reduce, test_failures, test_interrupt, test_usage, test_files, test_random):
             test(a, failures)
         os.chdir("/")
