@@ -131,7 +131,8 @@ static assay_status_t rerun_error(assay_locals_t* l, const assay_external_run_t*
 }
 
 // The unit of the roundings that reruns do not show: they round no operands of inner products, and
-// a layer of several nodes has the rounding of the one that it ends in, which need not be a product.
+// a layer of several nodes has the rounding of the one that it ends in, which need not be a
+// product.
 static double coarsest_unit(const assay_external_run_t* r) {
   const bool tf32 = r->layer && r->layer->format == ASSAY_FORMAT_TF32;
   const double operands = tf32 ? assay_bound_unit(ASSAY_FORMAT_TF32) : 0;
@@ -148,8 +149,7 @@ assay_status_t assay_external_compare(assay_locals_t* l, const assay_external_ru
   *out_asked = false;
   *out_by = 0;
   if (!as_asked.finite || as_asked.mismatched) return NULL;
-  double usual =
-      ROUNDINGS * coarsest_unit(r) * sqrt(as_asked.sum_ref2 / (double)as_asked.finite);
+  double usual = ROUNDINGS * coarsest_unit(r) * sqrt(as_asked.sum_ref2 / (double)as_asked.finite);
   if (!(error > FACTOR * usual)) return NULL;
   *out_asked = true;
   ASSAY_TRY(rerun_error(l, r, &usual));
