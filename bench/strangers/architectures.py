@@ -39,12 +39,16 @@ import arch7_places
 import arch7_sequence
 import arch7_tables
 import arch7_vision
+import arch8_choices
+import arch8_numbers
+import arch8_sequence
+import arch8_steps
 import arch_other
 import arch_sequence
 import arch_vision
 from data import draw
 from net import Net
-from styles import FIFTH as FIFTH_STYLES, FOURTH as FOURTH_STYLES, LATER, SEVENTH as SEVENTH_STYLES, SIXTH as SIXTH_STYLES, STYLES, THIRD as THIRD_STYLES
+from styles import EIGHTH as EIGHTH_STYLES, FIFTH as FIFTH_STYLES, FOURTH as FOURTH_STYLES, LATER, SEVENTH as SEVENTH_STYLES, SIXTH as SIXTH_STYLES, STYLES, THIRD as THIRD_STYLES
 
 ort.set_default_logger_severity(4)
 HELPERS = {"embed", "positions", "time_first", "padding_mask", "scatter_add", "standardized", "pixels", "channel_shuffle", "pixel_norm", "squash",
@@ -53,7 +57,7 @@ HELPERS = {"embed", "positions", "time_first", "padding_mask", "scatter_add", "s
            "slopes", "brightness", "power_mean", "lit", "wide_images", "cell_places", "corners_within", "priors_of", "decoded", "regions_at", "sample", "depth_head",
            "words", "next_word", "coupled_layer", "hard_layer", "with_weight", "log_bands", "value_and_advantage", "atoms", "pair_energy", "kernel_between",
            "process", "stumps", "weighed_counts", "parts_and_back", "accumulated", "noise_body", "square_boxes", "written", "classes_of_pitch", "changes_of", "links",
-           "even_both_ways", "oblivious", "bent", "ordered", "reversible", "quarter_places", "in_windows", "read_at_offsets", "root_undone"}
+           "even_both_ways", "oblivious", "bent", "ordered", "reversible", "quarter_places", "in_windows", "read_at_offsets", "root_undone", "small_maps", "turned"}
 # Whole architectures and kinds of faults are held out, chosen by a hash. When the held-out column has been used to tune anything,
 # draw a new one: another word here.
 SPLIT = "second"
@@ -70,10 +74,12 @@ FOURTH = _functions(arch4_vision, arch4_detection, arch4_sequence, arch4_audio, 
 FIFTH = _functions(arch5_vision, arch5_detection, arch5_sequence, arch5_audio, arch5_tables)
 SIXTH = _functions(arch6_vision, arch6_places, arch6_sequence, arch6_audio, arch6_bodies, arch6_tables)
 SEVENTH = _functions(arch7_vision, arch7_places, arch7_sequence, arch7_audio, arch7_graphs, arch7_tables, arch7_further)
-ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH}
+EIGHTH = _functions(arch8_numbers, arch8_steps, arch8_choices, arch8_sequence)
+ARCHITECTURES = {**FIRST, **SECOND, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH, **EIGHTH}
 # What an operator needs of the operator set.
 LEAST = {"transformer_net": 16, "relative_bert": 13, "roi_heads": 16, "deform_net": 16, "hyena": 17, "sage": 18, "warp_net": 16, "deskew": 16,
-         "flow_pyramid": 16, "seen_from_above": 16, "frame_between": 16, "registered_scans": 16, "sampled_places": 16, "offset_reader": 16, "offset_field": 16}
+         "flow_pyramid": 16, "seen_from_above": 16, "frame_between": 16, "registered_scans": 16, "sampled_places": 16, "offset_reader": 16, "offset_field": 16,
+         "storm_steps": 13, "settled_state": 13, "said_letters": 13, "ringing_filter": 13}
 # Networks that only one framework's users write.
 ONLY = {"keras_lstm": ("tf2onnx", "keras2onnx"), "memory": ("torch", "torch17", "dynamo", "unnamed"),
         "flow_warp": ("torch", "torch_old", "paddle", "unnamed")}
@@ -89,13 +95,15 @@ TABLES = {"dlrm", "deep_fm", "two_towers", "tabular", "flow", "n_beats", "autoen
           "packed_router", "byte_columns", "levels_of_gait",
           "hand_anchors", "binned_gaze", "turned_relations", "support_values", "support_rewards", "noisy_values", "pair_machine", "pair_ratings",
           "crossed_columns", "crossed_shops", "oblivious_credit", "oblivious_prices", "seen_words", "seen_signs", "bent_columns", "bent_alarm",
-          "power_kernel", "power_wine", "ordered_ages", "ordered_grades", "hidden_causes", "turned_friends", "rooted_stakes", "weighed_offers", "median_sensors"}
+          "power_kernel", "power_wine", "ordered_ages", "ordered_grades", "hidden_causes", "turned_friends", "rooted_stakes", "weighed_offers", "median_sensors",
+          "thousand_steps", "weighed_scales", "far_bells", "evidence_of_bells", "narrow_way", "waves_in_hertz", "storm_steps", "crowded_ponds", "orbit_angles",
+          "last_noise", "limits_kept", "stepped_dose", "settled_state"}
 FIXED = {"flow_warp", "gcn", "dgcnn", "memory", "roi_heads", "sage", "pooled_regions", "kept_boxes", "second_stage",
          "level_regions", "region_masks"}  # no batch
 
 
 def generation(architecture):
-    return next(g for g, names in ((1, FIRST), (2, SECOND), (3, THIRD), (4, FOURTH), (5, FIFTH), (6, SIXTH), (7, SEVENTH)) if architecture in names)
+    return next(g for g, names in ((1, FIRST), (2, SECOND), (3, THIRD), (4, FOURTH), (5, FIFTH), (6, SIXTH), (7, SEVENTH), (8, EIGHTH)) if architecture in names)
 
 
 def held_out(name):
@@ -149,7 +157,8 @@ def build(name, seed, style=None, batch=None):
     rng = np.random.default_rng(seed_of(name, seed))
     rows = {**STYLES, **(LATER if generation(name) > 1 else {}), **(THIRD_STYLES if generation(name) > 2 else {}),
             **(FOURTH_STYLES if generation(name) > 3 else {}), **(FIFTH_STYLES if generation(name) > 4 else {}),
-            **(SIXTH_STYLES if generation(name) > 5 else {}), **(SEVENTH_STYLES if generation(name) > 6 else {})}
+            **(SIXTH_STYLES if generation(name) > 5 else {}), **(SEVENTH_STYLES if generation(name) > 6 else {}),
+            **(EIGHTH_STYLES if generation(name) > 7 else {})}
     styles = [s for s in ONLY.get(name, rows) if max(rows[s].opsets) >= LEAST.get(name, 0)]
     style = style or styles[int(rng.integers(len(styles)))]
     opsets = [o for o in rows[style].opsets if o >= LEAST.get(name, 0)]

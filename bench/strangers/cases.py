@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
+import golden8
 import healthy
 import healthy7
-from architectures import (FIFTH as FIFTH_ARCHITECTURES, FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, SEVENTH as SEVENTH_ARCHITECTURES,
+import healthy8
+from architectures import (EIGHTH as EIGHTH_ARCHITECTURES, FIFTH as FIFTH_ARCHITECTURES, FIRST, FOURTH as FOURTH_ARCHITECTURES, SECOND, SEVENTH as SEVENTH_ARCHITECTURES,
                            SIXTH as SIXTH_ARCHITECTURES, THIRD as THIRD_ARCHITECTURES, build, generation, held_out, seed_of)
 from data import draw
 from faults import KINDS, LEAST, difference, inject, same_shapes
@@ -23,8 +25,11 @@ FOURTH = "fourth generation"  # the same
 FIFTH = "fifth generation"   # the same
 SIXTH = "sixth generation"   # the same
 SEVENTH = "seventh generation"  # the same
+EIGHTH = "eighth generation"  # of healthy models alone
 GROUPS = {2: (LATER, SECOND), 3: (THIRD, THIRD_ARCHITECTURES), 4: (FOURTH, FOURTH_ARCHITECTURES),
-          5: (FIFTH, FIFTH_ARCHITECTURES), 6: (SIXTH, SIXTH_ARCHITECTURES), 7: (SEVENTH, SEVENTH_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
+          5: (FIFTH, FIFTH_ARCHITECTURES), 6: (SIXTH, SIXTH_ARCHITECTURES), 7: (SEVENTH, SEVENTH_ARCHITECTURES),
+          8: (EIGHTH, EIGHTH_ARCHITECTURES)}  # of a generation that is one column: its name, its architectures
+FAULTY = tuple(sorted({k.generation for k in KINDS.values()}))  # generations that have faults, too
 
 
 @dataclass
@@ -57,6 +62,8 @@ def draw_fault(seed, number, of=1):
 
     of: the generation. Those after the first are one column each: their kinds take turns, in an order that the seed gives.
     """
+    if of not in FAULTY:
+        raise LookupError(f"generation {of} has healthy models alone: ask for no faults of it (--faults 0)")
     if of > 1:
         column, names = GROUPS[of][0], list(GROUPS[of][1])
         kinds = [k for k in KINDS if KINDS[k].generation == of]
@@ -119,7 +126,10 @@ def draw_healthy(seed, number, assay, of=1):
             column = GROUPS[of][0] if of > 1 else "held out" if held_out(name) else "own"
             case = Case(id_of("H", seed, number, of), column, name, kind, given.proto, intact.proto,
                         model.style, model.opset, model.batch, options=options, intermediates=intermediates, recipe=given)
-            if runs(case) and (of < 5 or not few_bits(kind, of) or near(case, count=1 if of < 6 else SAMPLES)):
+            if of > 7:
+                if runs(case) and healthy8.fair(case, feeds(case, "given"), [outputs for *_, outputs in golden_samples(case)]):
+                    return case
+            elif runs(case) and (of < 5 or not few_bits(kind, of) or near(case, count=1 if of < 6 else SAMPLES)):
                 return case
 
 
@@ -158,6 +168,8 @@ def feeds(case, stream, count=SAMPLES):
     """Inputs that the golden run takes; where the batch is open, of one size."""
     rng = np.random.default_rng(seed_of(case.id, stream))
     drawn = [draw(case.recipe, rng, 3) for _ in range(count)]
+    if case.column == EIGHTH:
+        drawn = golden8.changed_inputs(case.kind, drawn, case.recipe, rng)
     if any(i.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16 for i in case.model.graph.input):
         # The framework sees what the model sees.
         drawn = [{k: v.astype(np.float16).astype(np.float32) if v.dtype == np.float32 else v for k, v in feed.items()} for feed in drawn]
@@ -169,10 +181,27 @@ def write(case, folder):
     folder = pathlib.Path(folder)
     for part in ("inputs", "golden"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    onnx.save(case.model, folder / "model.onnx")
+    beside = {"save_as_external_data": True, "location": "weights.bin", "size_threshold": 64} if "beside in a file" in case.kind else {}
+    onnx.save(onnx.ModelProto.FromString(case.model.SerializeToString()) if beside else case.model, folder / "model.onnx", **beside)
+    for i, (given, values, golden) in enumerate(golden_samples(case)):
+        golden8.saved(case.kind if "inputs and" in case.kind else "", folder / f"inputs/{i}.npz", golden8.input_types(case.kind, given))
+        golden8.saved(case.kind, folder / f"golden/{i}.npz", golden)
+        if i == 0:
+            inner = {k: v for k, v in values.items() if k not in golden and np.asarray(v).dtype.kind in "fiub"}
+            if "a few inner values" in case.kind:
+                chosen = np.random.default_rng(seed_of(case.id, "few")).permutation(list(inner))[:max(2, len(inner) // 8)]
+                inner = {k: inner[k] for k in map(str, chosen)}
+            np.savez(folder / "intermediates.npz", **inner)
+    names = ("id", "column", "architecture", "kind", "style", "opset", "batch", "blamed", "effect", "options", "source")
+    about = {k: getattr(case, k) for k in names}
+    (folder / "case.json").write_text(json.dumps(about, indent=1) + "\n")
+
+
+def golden_samples(case):
+    """What check gets of each sample: inputs, all values of the run that golden is of, and golden outputs as they are saved."""
     run, outputs = Runner(case.intact, every=True), [o.name for o in case.intact.graph.output]
     optimized = Runner(case.intact, optimized=True) if "all optimizations" in case.kind else None
-    for i, feed in enumerate(feeds(case, "given")):
+    for feed in feeds(case, "given"):
         values = run(feed)
         if "float64" in case.kind:
             values = double_values(case.intact, feed, values) or values
@@ -190,17 +219,7 @@ def write(case, folder):
         if saved:
             kept = outputs if "inner values saved" in case.kind else ()
             values = {k: saved(np.asarray(v)) if np.asarray(v).dtype == np.float32 and k not in kept else v for k, v in values.items()}
-        np.savez(folder / f"inputs/{i}.npz", **given)
-        np.savez(folder / f"golden/{i}.npz", **{k: values[k] for k in outputs})
-        if i == 0:
-            inner = {k: v for k, v in values.items() if k not in outputs and np.asarray(v).dtype.kind in "fiub"}
-            if "a few inner values" in case.kind:
-                chosen = np.random.default_rng(seed_of(case.id, "few")).permutation(list(inner))[:max(2, len(inner) // 8)]
-                inner = {k: inner[k] for k in map(str, chosen)}
-            np.savez(folder / "intermediates.npz", **inner)
-    names = ("id", "column", "architecture", "kind", "style", "opset", "batch", "blamed", "effect", "options", "source")
-    about = {k: getattr(case, k) for k in names}
-    (folder / "case.json").write_text(json.dumps(about, indent=1) + "\n")
+        yield given, values, golden8.kept(case.kind, {k: values[k] for k in outputs})
 
 
 def row_by_row(proto, feed, whole):

@@ -4,6 +4,7 @@ import forms4
 import forms5
 import forms6
 import healthy7
+import healthy8
 from variants import (METHODS, TYPES, fused_offline, optimized_offline, quantize, quantize_at_run, quantize_by_assay, quantize_in_style, quantize_integers,
                       quantize_some, quantize_to_sixteen, quantize_to_sixteen_unsigned, to_half, to_mixed)
 
@@ -252,6 +253,8 @@ def make(model, made, rng, assay):
 
 def variant(model, number, rng, assay, of=1):
     """(kind, what check gets, what golden is of, options, inner values), or None: this model has no such variant; of: the generation."""
+    if of == 8:
+        return healthy8.variant(model, number, rng)
     rows = {1: ROWS, 2: LATER, 3: THIRD, 4: FOURTH, 5: FIFTH, 6: SIXTH, 7: healthy7.SEVENTH}[of]
     kind, made, options, inner = rows[number % len(rows)]
     if made == "row by row" and model.batch != "N":
@@ -285,7 +288,7 @@ def alarm(row, report):
     A precision may well be at fault where one was asked for or is typed, and quantization beside the float network: not the export.
     """
     blame, verdict = report.get("blame"), report.get("verdict")
-    low = any(word in row["kind"] for word in ("fp16", "bf16", "TF32", "four decimals", "float network", *healthy7.LOW))
+    low = any(word in row["kind"] for word in ("fp16", "bf16", "TF32", "four decimals", "four digits", "float network", *healthy7.LOW))
     if verdict == "faithful" or low and blame != "export":
         return ""
     first = (report.get("culprits") or [{}])[0]

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from styles import FIFTH, FOURTH, LATER, SEVENTH, SIXTH, STYLES, THIRD
+from styles import EIGHTH, FIFTH, FOURTH, LATER, SEVENTH, SIXTH, STYLES, THIRD
 
 BATCH = "B"  # stands for the batch in shapes
 
@@ -42,7 +42,7 @@ def trained(rng, shape, fan_in, gain=1.0):
 
 class Net:
     def __init__(self, name, style, opset, batch, rng):
-        self.name, self.style_name, self.style = name, style, {**STYLES, **LATER, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH}[style]
+        self.name, self.style_name, self.style = name, style, {**STYLES, **LATER, **THIRD, **FOURTH, **FIFTH, **SIXTH, **SEVENTH, **EIGHTH}[style]
         self.opset, self.batch, self.rng = opset, batch, rng
         self.inputs, self.outputs, self.nodes, self.initializers = [], [], [], []
         self.counts, self.scopes, self.values, self.norms = {}, [], 0, []

@@ -73,8 +73,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", type=int, default=0, help="how many faulty models")
     parser.add_argument("--healthy", type=int, default=0, help="how many healthy ones")
-    parser.add_argument("--generation", choices=("1", "2", "3", "4", "5", "6", "7", "both", "all"), default="1",
-                        help="of kinds and architectures; both: so many of the first and of the second; all: so many of each")
+    parser.add_argument("--generation", choices=("1", "2", "3", "4", "5", "6", "7", "8", "both", "all"), default="1",
+                        help="of kinds and architectures; both: so many of the first and of the second; all: so many of each that has faults; 8: healthy models alone")
     parser.add_argument("--columns-only", action="store_true", help="figures by column, nothing by kind or architecture of a fault")
     parser.add_argument("--case", help="only this one, with all that is said")
     parser.add_argument("--jobs", type=int, default=1)
@@ -86,6 +86,8 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, help="tables as Markdown")
     options = parser.parse_args()
     options.assay, options.work = options.assay.resolve(), options.work.resolve()
+    if options.generation == "8" and options.faults:
+        parser.error("generation 8 has healthy models alone: give --faults 0")
     if options.case:
         return alone(options.case, options)
     rows = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []

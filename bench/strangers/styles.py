@@ -115,3 +115,13 @@ SEVENTH = {
     "detection": Style("PaddlePaddle", "{low}_{n}.tmp", "{low}_{n}.tmp_{i}", "{dots}_{n}.{w}_0", "node", "minus", "matmul", "pow", "erf", "op", False, (11, 13, 16)),
     "keras_tf": Style("tf2onnx", "{scope}/{op}{_k}", "{scope}/{op}{_k}:{i}", "{scope}/{w}/Read:0", "initializer", "minus", "matmul", "mul", "erf", "op", True, (13, 17)),
 }
+
+# Of the eighth generation: Olive's and ModelOpt's graphs, Quark's, ExecuTorch's notation, optimum's after its merges, and Hummingbird's.
+EIGHTH = {
+    "modelopt": Style("pytorch", "/{scope}/{op}{_k}_mo", "/{scope}/{op}{_k}_output_{i}_mo", "{dots}.{w}", "initializer", "chain", "gemm", "fused", "erf", "op", False, (19, 20, 21)),
+    "quark": Style("pytorch", "{scope}/{op}_{n}", "{scope}/{op}_{n}_out{i}", "{dots}.{w}", "node", "minus", "matmul", "pow", "erf", "op", False, (17, 18)),
+    "executor": Style("", "aten.{low}.default_{n}", "aten_{low}_default_{m}", "{dots}_{w}", "initializer", "minus", "gemm", "pow", "op", "op", False, (18, 20)),
+    "hummingbird": Style("pytorch", "_operators.0.{op}_{n}", "_operators.0.{m}", "_operators.0.{dots}_{w}", "node", "chain", "gemm", "pow", "erf", "decomposed", False, (11, 13, 15)),
+    "tf_signature": Style("tf2onnx", "PartitionedCall/{scope}/{op}{_k}", "PartitionedCall/{scope}/{op}{_k}:{i}", "Func/{scope}/{w}:0", "initializer", "minus", "matmul", "mul", "erf",
+                          "op", True, (13, 16, 17)),
+}
