@@ -110,6 +110,8 @@ def draw_healthy(seed, number, assay, of=1):
     rng, tries = np.random.default_rng(seed_of("healthy", seed, number, *([of] if of > 1 else []))), 0
     while True:
         tries += 1
+        if of > 7 and tries > 400:
+            raise LookupError(f"no network of generation {of} has the variant of number {number}")
         if of > 4 and tries > 5:  # the network whose turn it is has no such variant
             name = str(rng.choice(list(GROUPS[of][1])))
         elif of > 1:

@@ -7,13 +7,18 @@ from onnx.reference import ReferenceEvaluator
 from architectures import session
 
 
+def in_brain(node):
+    """Whether a cast gives brain floats, which NumPy does not have."""
+    return node.op_type == "Cast" and any(a.name == "to" and a.i == TensorProto.BFLOAT16 for a in node.attribute)
+
+
 def all_values(proto):
     """The model with every value as an output."""
     every = onnx.ModelProto.FromString(proto.SerializeToString())
     have = {o.name for o in every.graph.output}
     for node in every.graph.node:
         for name in node.output:
-            if name and name not in have:
+            if name and name not in have and not in_brain(node):
                 every.graph.output.add().name = name
                 have.add(name)
     return every

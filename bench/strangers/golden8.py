@@ -26,7 +26,7 @@ def changed_inputs(kind, feeds, model, rng):
     free = {i.name for i in model.inputs if i.kind in FREE - (CALIBRATED if "times as" in kind or "thousandth" in kind else set())}
     if change and free:
         feeds = [{k: change(rng, v) if k in free and v.size else v for k, v in feed.items()} for feed in feeds]
-    if "one sample four times" in kind:
+    if "same sample four times" in kind:
         feeds = feeds[:1] * len(feeds)
     return feeds[:1] if "of one sample" in kind else feeds
 

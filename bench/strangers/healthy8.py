@@ -1,8 +1,9 @@
 """The eighth generation's healthy models: name, how the model (or golden) is made, options of check, whether inner values are given.
 
-Their networks are hard on purpose: chaos, cancellation, saturation, ties, choices, empty outputs. So each case is held against three rules before it
+Their networks are hard on purpose: chaos, cancellation, saturation, ties, choices, empty outputs. So each case is held against four rules before it
 counts as healthy (`fair`), all by ONNX Runtime:
 
+- onnx's checker takes the model.
 - The model gives golden as it was saved within what its kind says: LIMITS, else 2e-4 of the output's largest magnitude; whole numbers, truths and
   shapes are the same. Of few bits, 0.3, as in the generations before.
 - Last bits of weights and inputs change outputs by less than 1e-3 (of quantized models, where a last bit may move a number by a step, 5e-2), and change no
@@ -10,6 +11,7 @@ counts as healthy (`fair`), all by ONNX Runtime:
 - With `--precision`, the network in such a precision is within 0.3 and makes the same choices.
 """
 import numpy as np
+import onnx
 from onnx import TensorProto, numpy_helper
 
 import forms8
@@ -25,7 +27,7 @@ SAME, OWN, GOLDEN = forms8.SAME, forms8_bits.OWN, golden8.GOLDEN
 SAVINGS = [  # of golden, and of inputs; inner values
     ("golden in big endian", True), ("golden in Fortran's order, inner values", True), ("golden compressed", False), ("golden as JSON", False), ("golden as safetensors", False),
     ("inputs and golden as test data", False), ("inputs in other types, inner values", True), ("golden of one sample", False), ("golden of one sample, inner values", True),
-    ("golden of one sample four times", False), ("golden whole numbers in 32 bits", False), ("golden yes and no as bytes", False), ("golden with eight decimals", False),
+    ("golden of the same sample four times", False), ("golden whole numbers in 32 bits", False), ("golden yes and no as bytes", False), ("golden with eight decimals", False),
     ("golden with four digits", False), ("golden without axes of one", False), ("golden without axes of one, inner values", True)]
 LOST = ("one round of a loop", "units in another order", "names in other letters")  # inner values are not what they were called
 
@@ -61,7 +63,7 @@ EIGHTH = [
     ("mixed fp16, golden float64 in Fortran's order, inner values", "mixed half", [], True),
     ("--precision fp16, golden of one sample", "float", ["--precision", "fp16"], False),
     ("--precision bf16, inputs of bell noise, golden fp32, inner values", "float", ["--precision", "bf16"], True),
-    ("--precision fp16, sums regrouped or turned around, golden as JSON", "sums turned around", ["--precision", "fp16"], False),
+    ("--precision fp16, sums turned around, golden as JSON", "sums turned around", ["--precision", "fp16"], False),
     ("--precision bf16, functions in double precision, golden float64", "functions in double precision", ["--precision", "bf16"], False),
     ("one round of a loop, golden of one sample with four digits", "one round of a loop", [], False),
     ("short constants, golden without axes of one in big endian", "short constants", [], False),
@@ -143,6 +145,10 @@ def distance(given, want):
 
 def fair(case, feeds, golden):
     """Whether the rules above hold; golden: outputs as they were saved, a sample each."""
+    try:
+        onnx.checker.check_model(case.model)
+    except onnx.checker.ValidationError:  # ONNX Runtime takes some models that are not quite ones, as of converters that mix up the order of nodes
+        return False
     model = Model(case.architecture, case.style, case.opset, case.batch, case.model, case.recipe.inputs)
     rng = np.random.default_rng(1)
     run, other, low = Runner(case.model), Runner(moved(model, rng).proto), few_bits(case.kind)
