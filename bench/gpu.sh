@@ -203,7 +203,7 @@ soak() {
       END { if (NR < 8 || at[NR - 2] !~ /^[0-9]+$/) { printf "memory of the GPU in use: not read: %s\n", at[1]; exit }
         before = at[int(NR * 3 / 4)]; after = at[NR - 2]
         printf "memory of the GPU in use: %d MiB after three quarters of the time, %d MiB at the end: %s\n", before, after,
-          after > before + 2 ? "GROWTH" : "no growth" }' "$HOME_/memory"
+          (after > before + 2 ? "GROWTH" : "no growth") }' "$HOME_/memory"
   done
 }
 
