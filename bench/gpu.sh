@@ -16,7 +16,7 @@
 #                 contexts, alone and in a batch of 8, for open and fixed sizes, from a plan file; plans of two builds
 #   soak          10,000 runs (RUNS=N) of each of these: no growth of the process, its contexts, the GPU's memory
 #   speed         builds and `bench` of each model of the folder MODELS, BATCHES="1 8", FORMATS="fp16 fp32"; with PEERS beside torch
-#                 (gpu_peers.py)
+#                 (gpu_peers.py); BUILD_GPU=1: builds on that GPU while the peers compile
 #
 # A GPU's driver, NVRTC 12 or 13 (ASSAY_CUDA_PATH, CUDA_HOME or the loader finds it) and python3 with onnx are needed there.
 set -euo pipefail
@@ -207,10 +207,9 @@ soak() {
   done
 }
 
-# speed_of MODEL FORMAT BATCH: seconds of a build whose kernels and times nobody kept, and of one that finds both; times of runs.
-speed_of() {
-  local name begin built again plan=$HOME_/speed/$2-b$3-$(basename "$1" .onnx)
-  name=$(basename "$1" .onnx)
+# build_of MODEL FORMAT BATCH: a plan; seconds of a build whose kernels and times nobody kept, and of one that finds both.
+build_of() {
+  local begin built again plan=$HOME_/speed/$2-b$3-$(basename "$1" .onnx)
   export ASSAY_KERNEL_CACHE=$plan.kernels
   build_one() { timeout 100 "$ASSAY" build "$@" --target cuda -o "$plan.plan" --timing-cache "$plan.times" > "$plan.txt" 2>&1 || true; }
   begin=$(date +%s.%N)
@@ -218,27 +217,51 @@ speed_of() {
   built=$(date +%s.%N)
   build_one "$1" --precision "$2" --batch "$3"
   again=$(date +%s.%N)
+  python3 -c "print('built in %5.1f s, again in %4.1f s' % ($built - $begin, $again - $built))" > "$plan.built"
+  "$ASSAY" inspect plan "$plan.plan" > "$plan.layers" 2>&1 || true
+}
+
+# time_of MODEL FORMAT BATCH: times of runs, and how many layers a library's kernels run.
+time_of() {
+  local name plan=$HOME_/speed/$2-b$3-$(basename "$1" .onnx)
+  name=$(basename "$1" .onnx)
   timeout 60 "$ASSAY" bench "$plan.plan" --target cuda --seconds "${SECONDS_FOR_BENCH:-0.6}" > "$plan.txt" 2>&1 || true
-  printf '%-20s %-5s b%-3s built in %5.1f s, again in %4.1f s; %s\n' "$name" "$2" "$3" \
-    "$(python3 -c "print($built - $begin)")" "$(python3 -c "print($again - $built)")" \
-    "$(grep -E '^(latency|device|assay:)' "$plan.txt" | grep -v 'no inputs given' | sed 's/  */ /g' | cut -c1-75 | tr '\n' ' ')"
+  printf '%-20s %-5s b%-3s %s; %s; %s layers by cublaslt\n' "$name" "$2" "$3" "$(cat "$plan.built")" \
+    "$(grep -E '^(latency|device|assay:)' "$plan.txt" | grep -v 'no inputs given' | sed 's/  */ /g' | cut -c1-75 | tr '\n' ' ')" \
+    "$(grep -c cublaslt "$plan.layers" || true)"
+  cp "$plan.layers" "$OUT/$2-b$3-$name.layers"
   rm -f "$plan.plan"
 }
 
-# The peers compile first, as far as they can while nothing is timed (PEERS: a folder with bench_common.py, see gpu_peers.py); then
-# all is timed one after the other.
-speed() {
+# each_row DO: for each format, batch and model.
+each_row() {
   local model batch format
-  mkdir -p "$HOME_/speed"
-  if [ -n "${PEERS:-}" ]; then
-    python3 bench/gpu_peers.py "$PEERS" "$OUT/gpu-peers.txt" ${PEER_ROWS:-} > "$HOME_/peers.txt" 2>&1 || tail -5 "$HOME_/peers.txt"
-    cat "$OUT/gpu-peers.txt"
-  fi
   for format in ${FORMATS:-fp16 fp32}; do
     for batch in ${BATCHES:-1 8}; do
-      for model in "$MODELS"/*.onnx; do speed_of "$model" "$format" "$batch"; done
+      for model in "$MODELS"/*.onnx; do "$1" "$model" "$format" "$batch"; done
     done
   done
+}
+
+peers() {
+  [ -n "${PEERS:-}" ] || return 0
+  python3 bench/gpu_peers.py "$PEERS" "$OUT/gpu-peers.txt" ${PEER_ROWS:-} > "$HOME_/peers.txt" 2>&1 || tail -5 "$HOME_/peers.txt"
+  cat "$OUT/gpu-peers.txt"
+}
+
+# The peers compile first, as far as they can while nothing is timed (PEERS: a folder with bench_common.py, see gpu_peers.py), beside
+# the builds where these have a GPU of their own (BUILD_GPU=1, of one kind with the first); then all is timed one after the other.
+speed() {
+  mkdir -p "$HOME_/speed"
+  if [ -n "${BUILD_GPU:-}" ]; then
+    CUDA_VISIBLE_DEVICES=$BUILD_GPU each_row build_of &
+    peers
+    wait
+  else
+    peers
+    each_row build_of
+  fi
+  each_row time_of
 }
 
 # Processes take turns on a GPU: with 16 each case took 3.6 s, where a process alone needs less than half of that.
