@@ -15,7 +15,8 @@
 enum {
   ASSAY_KERNEL_RANK = 8,
   ASSAY_KERNEL_OPERANDS = 40,
-  ASSAY_MAX_CANDIDATES = 8,
+  ASSAY_MAX_CANDIDATES = 12,  // of a layer: of ours, and of a library's ways
+  ASSAY_MAX_LIBRARY_WAYS = 4,
   ASSAY_MAX_VARIANTS = 64,   // of a tactic
   ASSAY_VARIANT_BYTES = 32,  // of its name
 };
@@ -157,6 +158,10 @@ typedef struct assay_tactic {
   // Errors: NO_MEMORY.
   assay_status_t (*resize)(const assay_sized_layer_t* l, assay_kernel_t* k, bool* out_ok);
   assay_layout_use_t layouts;
+  // Its kernels are a library's, which promises no order of sums: where bits matter, one competes
+  // only if it gave the bits of the layer's own kernels where it was timed (choice_times.h), and it
+  // never decides which bits those are.
+  bool verify;
   // How its kernels round (ops/bound.h).
   assay_rounding_t rounding;
 } assay_tactic_t;
@@ -168,6 +173,7 @@ typedef struct assay_candidate {
   double microseconds;  // NAN: not known
   double predicted;     // by the machine's costs (costs.h), of one sample on one thread; NAN: none
   bool forced;          // it was asked for, whatever the times
+  bool differs;         // it was left out: its bits are not the layer's (assay_tactic_t.verify)
 } assay_candidate_t;
 
 // ---- for tactics (describe.c) -------------------------------------------------------------------

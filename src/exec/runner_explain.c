@@ -48,6 +48,8 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
                        x->name, x->tactic->source);
       if (x->forced)
         assay_str_append(out, "as a tactic replay says");
+      else if (x->differs)
+        assay_str_append(out, "left out: its bits are not those of this layer's kernels");
       else if (isnan(x->microseconds))
         assay_str_append(out, "not timed: the first that takes it");
       else

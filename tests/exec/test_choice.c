@@ -339,6 +339,208 @@ static void scratch_is_limited(void** state) {
   }
 }
 
+// ---- kernels of a library -----------------------------------------------------------------------
+
+static const variant_row_t* library;  // what it offers
+static size_t n_library;
+
+static assay_status_t offer(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
+  (void)l;
+  return list(library, n_library, out, n);
+}
+
+static assay_status_t make_offered(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                   assay_kernel_t** out) {
+  for (size_t i = 0; i < n_library; i++)
+    if (strcmp(library[i].name, v->name) == 0) return make(l, out);
+  return NULL;
+}
+
+static const assay_tactic_t brought = {.name = "brought",
+                                       .source = "f",
+                                       .variants = offer,
+                                       .make_variant = make_offered,
+                                       .verify = true};
+
+static int compared;
+
+// Those whose names begin with 's' have the bits of the first.
+static assay_status_t same_bits(void* user, const assay_sized_layer_t* l, assay_kernel_t* const* k,
+                                int n, bool* out) {
+  (void)user, (void)l;
+  assert_false(k[0]->tactic->verify);
+  for (int i = 1; i < n; i++) {
+    assert_true(k[i]->tactic->verify);
+    out[i] = k[i]->name[strlen("brought/")] == 's';
+    compared++;
+  }
+  return NULL;
+}
+
+static const variant_row_t offered[] = {{"sb", "x", 1}, {"sa", "x", 2}, {"oa", "x", 3}};
+static const variant_row_t others_offered[] = {{"oa", "x", 1}, {"pA", NULL, 2}};
+
+typedef struct library_row {
+  const assay_tactic_t* table[3];
+  const variant_row_t* offers;
+  size_t n;
+  const char *text, *taken;  // what is known
+  bool measure, any, forced, compares;
+  int left_out;
+} library_row_t;
+
+static const library_row_t library_rows[] = {
+    // Bits decide, then times; where nothing is measured or known, ours run.
+    {{&slow, &brought}, offered, 3, "", "brought/sa", true, false, false, true, 1},
+    {{&brought, &slow}, offered, 3, "", "brought/sa", true, false, false, true, 1},
+    {{&slow, &brought}, others_offered, 2, "", "slow", true, false, false, true, 1},
+    {{&slow, &brought}, offered, 3, "", "slow", false, false, false, false, 0},
+    {{&brought, &slow}, offered, 3, "", "slow", false, false, false, false, 0},
+    // It says nobody's bits: without one of ours there is none of it, and none of other numerics.
+    {{&brought, &never}, offered, 3, "", NULL, true, false, false, true, 3},
+    {{&other, &brought}, offered, 3, "", "other", true, false, false, false, 0},
+    {{&brought, &other}, offered, 3, "", "other", false, false, false, false, 0},
+    // Where any bits do, nobody looks.
+    {{&slow, &brought}, others_offered, 2, "", "brought/pA", true, true, false, false, 0},
+    {{&slow, &brought}, offered, 3, "", "brought/oa", false, false, true, false, 0},
+    // Known by the numerics whose bits it had, and in no other way.
+    {{&slow, &brought},
+     offered,
+     3,
+     "5 slow |\n2 brought/sb=x |\n0 brought/oa!x |\n",
+     "brought/sb",
+     false,
+     false,
+     false,
+     false,
+     1},
+    {{&slow, &brought},
+     offered,
+     3,
+     "5 slow |\n2 brought/sb |\n",
+     "slow",
+     false,
+     false,
+     false,
+     false,
+     0},
+    {{&slow, &brought},
+     offered,
+     3,
+     "5 slow |\n2 brought/sb=y |\n",
+     "slow",
+     false,
+     false,
+     false,
+     false,
+     0},
+    {{&slow, &brought},
+     offered,
+     3,
+     "5 slow |\n7 brought/sb=x |\n",
+     "slow",
+     false,
+     false,
+     false,
+     false,
+     0},
+    {{&slow, &brought}, offered, 3, "2 brought/sb=x |\n", "slow", false, false, false, false, 0},
+    // What is not there any more makes room for the next one.
+    {{&slow, &brought},
+     others_offered,
+     2,
+     "5 slow |\n2 brought/sb=x |\n",
+     "slow",
+     false,
+     false,
+     false,
+     false,
+     0},
+    {{&slow, &quick, &brought},
+     others_offered,
+     2,
+     "5 slow |\n3 quick |\n2 brought/sb=x |\n1 brought/sa=x |\n",
+     "quick",
+     false,
+     false,
+     false,
+     false,
+     0},
+};
+
+static void expect_library_row(const library_row_t* r) {
+  char text[256];
+  assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
+  static const assay_layer_t layer = {.name = "a layer", .n_nodes = 0};
+  const assay_sized_layer_t sized = {.layer = &layer};
+  assay_choice_setting_t setting = {
+      .tactics = r->table, .machine = "any", .time = time_of, .same_bits = same_bits};
+  while (setting.n_tactics < 3 && r->table[setting.n_tactics]) setting.n_tactics++;
+  snprintf(text, sizeof text, "assay timing cache 1\nany\n%s", r->text);
+  const assay_backend_options_t o = {.measure = r->measure,
+                                     .batch_variant = r->any,
+                                     .timings = text,
+                                     .timings_bytes = strlen(text),
+                                     .forced = r->forced ? "brought/oa a layer\n" : NULL};
+  assay_choice_t* c = NULL;
+  library = r->offers;
+  n_library = r->n;
+  compared = 0;
+  op_case_ok(assay_choice_create(&setting, &o, &c));
+  for (int again = 0; again < 2; again++) {
+    assay_kernel_t* k = NULL;
+    int n = 0, left_out = 0;
+    op_case_ok(assay_choose(c, &sized, &k, candidates, &n));
+    expect(k ? k->name : NULL, r->taken);
+    for (int i = 0; i < n; i++) left_out += candidates[i].differs;
+    assert_int_equal(left_out, r->left_out);
+    if (k) k->destroy(k);
+  }
+  if (!r->compares || r->table[0] == &never || r->table[1] == &never)
+    assert_int_equal(compared, 0);
+  else
+    assert_true(compared > 0);
+  assay_choice_destroy(c);
+}
+
+static void bits_of_a_library_are_looked_at(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof library_rows / sizeof *library_rows; i++) {
+    print_message("row %zu\n", i);
+    expect_library_row(&library_rows[i]);
+  }
+}
+
+// A plan is made with these: times, and what was left out.
+static void what_was_found_is_kept(void** state) {
+  static const assay_tactic_t* const table[] = {&slow, &brought};
+  const assay_choice_setting_t setting = {
+      .tactics = table, .n_tactics = 2, .machine = "any", .time = time_of, .same_bits = same_bits};
+  const assay_backend_options_t o = {.measure = true};
+  assay_choice_t* c = NULL;
+  assay_str_t text = {0};
+  bool measured = false;
+  int n = 0;
+  (void)state;
+  library = offered;
+  n_library = 3;
+  op_case_ok(assay_choice_create(&setting, &o, &c));
+  expect(take(c, &n), "brought/sa");
+  op_case_ok(assay_choice_timings(c, &text, &measured));
+  assert_true(measured);
+  assert_string_equal(assay_str_get(&text),
+                      "assay timing cache 1\nany\n0 brought/oa!x |\n97 brought/sa=x |\n98 "
+                      "brought/sb=x |\n115 slow |\n");
+  assay_choice_destroy(c);
+  const assay_backend_options_t later = {.timings = assay_str_get(&text),
+                                         .timings_bytes = strlen(assay_str_get(&text))};
+  op_case_ok(assay_choice_create(&setting, &later, &c));
+  expect(take(c, &n), "brought/sa");
+  assert_int_equal(n, 4);
+  assay_choice_destroy(c);
+  assay_str_deinit(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_bits_compete),
@@ -348,6 +550,8 @@ int main(void) {
       cmocka_unit_test(unknown_tactics_of_other_bits_come_first),
       cmocka_unit_test(forced_tactics),
       cmocka_unit_test(scratch_is_limited),
+      cmocka_unit_test(bits_of_a_library_are_looked_at),
+      cmocka_unit_test(what_was_found_is_kept),
   };
   return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/shown.h"
+#include "exec/choice/choice_times.h"
 #include "exec/choice/signature.h"
 #include "exec/choice/ways.h"
 
@@ -87,8 +88,8 @@ assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
   c->any_bits = o->batch_variant;
   c->runs = o->timing_runs;
   c->scratch = o->max_scratch;
-  c->max = o->max_tactics > 0 && o->max_tactics < ASSAY_MAX_CANDIDATES ? o->max_tactics
-                                                                       : ASSAY_MAX_CANDIDATES;
+  const int max = ASSAY_MAX_CANDIDATES - ASSAY_MAX_LIBRARY_WAYS;
+  c->max = o->max_tactics > 0 && o->max_tactics < max ? o->max_tactics : max;
   assay_status_t st = assay_weights_create(&c->store);
   if (!st) st = names_init(c);
   if (!st) st = assay_timings_create(setting->machine, &c->timings);
@@ -150,11 +151,12 @@ static assay_candidate_t candidate(const assay_way_t* w, double microseconds) {
 }
 
 // Of all kernels that take the layer the one that needs the least scratch.
-static assay_status_t make_smallest(const assay_ways_t* ways, const assay_sized_layer_t* l,
-                                    assay_kernel_t** out) {
+static assay_status_t make_smallest(const assay_choice_t* choice, const assay_ways_t* ways,
+                                    const assay_sized_layer_t* l, assay_kernel_t** out) {
   *out = NULL;
   for (size_t t = 0; t < ways->n; t++) {
     assay_kernel_t* k = NULL;
+    if (!assay_ways_trust(choice, ways->at[t].tactic)) continue;
     assay_status_t st = assay_way_make(&ways->at[t], l, 0, &k);
     if (st) {
       if (*out) (*out)->destroy(*out);
@@ -177,13 +179,46 @@ static assay_status_t is_first(const assay_choice_t* c, const assay_sized_layer_
   for (size_t i = 0; *out && i < ways->n && strcmp(ways->at[i].name, name) != 0; i++) {
     const assay_way_t* before = &ways->at[i];
     assay_kernel_t* k = NULL;
-    if (assay_ways_compete(c, numerics, before->numerics) || (resized && !before->tactic->resize))
+    if (!assay_ways_trust(c, before->tactic) || assay_ways_compete(c, numerics, before->numerics) ||
+        (resized && !before->tactic->resize))
       continue;
     ASSAY_TRY(assay_way_make(before, l, c->scratch, &k));
     *out = !k;
     if (k) k->destroy(k);
   }
   return NULL;
+}
+
+// Of ways and their times the fastest that is not out; -1: none is left.
+static int find_fastest(const assay_candidate_t* c, int n, const bool* out, bool ours) {
+  int best = -1;
+  for (int i = 0; i < n; i++)
+    if (!out[i] && !(ours && c[i].tactic->verify) &&
+        (best < 0 || c[i].microseconds < c[best].microseconds))
+      best = i;
+  return best;
+}
+
+// Makes the fastest. A library may be another one by now, or none: then the next one. Where it is a
+// library's, the fastest of ours is made as well, so that a plan has what that needs.
+static assay_status_t make_known(const assay_choice_t* choice, const assay_sized_layer_t* l,
+                                 const assay_way_t* const* ways, const assay_candidate_t* c, int n,
+                                 assay_kernel_t** out) {
+  bool gone[ASSAY_MAX_CANDIDATES];
+  int best = -1;
+  for (int i = 0; i < n; i++) gone[i] = c[i].differs;
+  while (!*out && (best = find_fastest(c, n, gone, false)) >= 0) {
+    ASSAY_TRY(assay_way_make(ways[best], l, choice->scratch, out));
+    gone[best] = true;
+    if (!*out && !ways[best]->tactic->verify) return NULL;
+  }
+  if (!*out || assay_ways_trust(choice, ways[best]->tactic)) return NULL;
+  const int ours = find_fastest(c, n, gone, true);
+  assay_kernel_t* other = NULL;
+  assay_status_t st = ours < 0 ? NULL : assay_way_make(ways[ours], l, choice->scratch, &other);
+  if (other) other->destroy(other);
+  if (st) (*out)->destroy(*out), *out = NULL;
+  return st;
 }
 
 // What the timings know of the layer; only the fastest is made then. They say how long kernels
@@ -193,50 +228,41 @@ static assay_status_t is_first(const assay_choice_t* c, const assay_sized_layer_
 static assay_status_t choose_known(const assay_choice_t* choice, const assay_sized_layer_t* l,
                                    const assay_ways_t* ways, const char* signature,
                                    assay_kernel_t** out, assay_candidate_t* c, int* n) {
-  const assay_way_t *first = NULL, *best = NULL;
-  double least = 0;
+  const assay_way_t *first = NULL, *known[ASSAY_MAX_CANDIDATES];
   bool is_class = false;
   for (size_t i = 0; i < ways->n && *n < ASSAY_MAX_CANDIDATES; i++) {
     const assay_way_t* w = &ways->at[i];
     double us;
+    bool differs = false;
     if ((first && !assay_ways_compete(choice, first->numerics, w->numerics)) ||
-        !assay_timings_find(choice->timings, w->name, signature, &us))
+        !assay_choice_knows(choice, w, signature, &us, &differs))
       continue;
-    c[(*n)++] = candidate(w, us);
-    if (!first) first = w;
-    if (best && !(us < least)) continue;
-    best = w;
-    least = us;
+    known[*n] = w;
+    c[*n] = candidate(w, us);
+    c[(*n)++].differs = differs;
+    if (!first && assay_ways_trust(choice, w->tactic)) first = w;
   }
   if (first) ASSAY_TRY(is_first(choice, l, ways, first->name, first->numerics, false, &is_class));
-  return is_class ? assay_way_make(best, l, choice->scratch, out) : NULL;
+  return is_class ? make_known(choice, l, known, c, *n, out) : NULL;
 }
 
-// Makes a kernel of the first way that takes the layer, and of all that compete with it.
+// Makes a kernel of the first way that takes the layer, and of all that compete with it: so many of
+// ours as before, whether there is a library or not.
 static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
                                const assay_ways_t* ways, bool first_only, assay_kernel_t** kernels,
                                assay_candidate_t* c, int* n) {
-  const int max = first_only ? 1 : choice->max;
-  for (size_t i = 0; i < ways->n && *n < max; i++) {
+  int left[2] = {choice->max, ASSAY_MAX_LIBRARY_WAYS};  // of ours, and of a library's
+  if (left[1] > choice->max - 1) left[1] = choice->max - 1;
+  for (size_t i = 0; i < ways->n && !(first_only && *n); i++) {
     const assay_way_t* w = &ways->at[i];
-    if (*n && !assay_ways_compete(choice, kernels[0]->numerics, w->numerics)) continue;
+    if (!left[w->tactic->verify] || (first_only && !assay_ways_trust(choice, w->tactic)) ||
+        (*n && !assay_ways_compete(choice, kernels[0]->numerics, w->numerics)))
+      continue;
     ASSAY_TRY(assay_way_make(w, l, choice->scratch, &kernels[*n]));
-    if (kernels[*n]) c[(*n)++] = candidate(w, (double)NAN);
+    if (!kernels[*n]) continue;
+    c[(*n)++] = candidate(w, (double)NAN);
+    left[w->tactic->verify]--;
   }
-  return NULL;
-}
-
-static assay_status_t time_all(assay_choice_t* choice, const assay_sized_layer_t* l,
-                               const char* signature, assay_kernel_t* const* kernels,
-                               assay_candidate_t* c, int n, int* out_fastest) {
-  *out_fastest = 0;
-  for (int i = 0; i < n; i++) {
-    ASSAY_TRY(choice->setting.time(choice->setting.user, l, kernels[i], choice->runs,
-                                   &c[i].microseconds));
-    ASSAY_TRY(assay_timings_add(choice->timings, c[i].name, signature, c[i].microseconds));
-    if (c[i].microseconds < c[*out_fastest].microseconds) *out_fastest = i;
-  }
-  choice->measured = true;
   return NULL;
 }
 
@@ -271,13 +297,13 @@ static assay_status_t choose_timed(assay_choice_t* choice, const assay_sized_lay
   assay_kernel_t* kernels[ASSAY_MAX_CANDIDATES] = {NULL};
   int fastest = 0;
   assay_status_t st = make_all(choice, l, ways, !choice->measure, kernels, c, n);
-  if (!st && *n > 1 && !choice->rehearses)
-    st = time_all(choice, l, signature, kernels, c, *n, &fastest);
-  if (!st && *n) {
+  if (!st && choice->measure && !choice->rehearses)
+    st = assay_choice_time(choice, l, signature, kernels, c, *n, &fastest);
+  if (!st && kernels[fastest]) {
     *out = kernels[fastest];
     kernels[fastest] = NULL;
   } else if (!st && choice->scratch) {
-    st = make_smallest(ways, l, out);
+    st = make_smallest(choice, ways, l, out);
     if (*out)
       c[(*n)++] = (assay_candidate_t){.tactic = (*out)->tactic,
                                       .name = (*out)->name,
@@ -295,7 +321,7 @@ static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* 
   assay_ways_t ways = {0};
   ASSAY_TRY(choose_forced(choice, l, out, c, n));
   if (*out) return NULL;
-  assay_status_t st = assay_ways_list(choice, l, &ways);
+  assay_status_t st = assay_ways_list(choice, l, signature, &ways);
   if (!st) st = choose_growing(choice, l, &ways, out, c, n);
   if (!st && !*out) st = choose_known(choice, l, &ways, signature, out, c, n);
   if (!st && !*out) {
@@ -337,7 +363,7 @@ assay_status_t assay_choice_resize(assay_choice_t* c, const assay_sized_layer_t*
   *out_ok = k->tactic->resize && (!forced.tactic || strcmp(forced.name, k->name) == 0);
   if (*out_ok && !forced.tactic) {
     assay_ways_t ways = {0};
-    assay_status_t st = assay_ways_list(c, l, &ways);
+    assay_status_t st = assay_ways_list(c, l, NULL, &ways);
     if (!st) st = is_first(c, l, &ways, k->name, k->numerics, l->grows, out_ok);
     assay_ways_deinit(&ways);
     if (st) return st;
@@ -352,43 +378,4 @@ assay_status_t assay_choice_resize(assay_choice_t* c, const assay_sized_layer_t*
   }
   if (c->scratch && !forced.tactic && k->scratch > c->scratch) *out_ok = false;
   return NULL;
-}
-
-// ---- costs --------------------------------------------------------------------------------------
-
-assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t* k,
-                                 double* out_microseconds) {
-  assay_str_t signature = {0};
-  *out_microseconds = (double)NAN;
-  assay_status_t st = assay_layer_signature(l, &signature);
-  const char* text = assay_str_get(&signature);
-  if (!st && !assay_timings_find(c->timings, k->name, text, out_microseconds) && c->measure &&
-      !c->rehearses) {
-    st = c->setting.time(c->setting.user, l, k, c->runs, out_microseconds);
-    if (!st) st = assay_timings_add(c->timings, k->name, text, *out_microseconds);
-    c->measured = true;
-  }
-  assay_str_deinit(&signature);
-  return st;
-}
-
-assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_reformat_t* m,
-                                      double* out_microseconds) {
-  static const char name[] = "reorder";
-  assay_str_t signature = {0};
-  *out_microseconds = (double)NAN;
-  assay_str_printf_raw(&signature, "%s[", assay_type_name(m->from.type));
-  for (int d = 0; d < m->rank; d++)
-    assay_str_printf_raw(&signature, "%s%lld", d ? "," : "", (long long)m->dims[d]);
-  assay_str_printf_raw(&signature, "] %d to %d", (int)m->from.layout, (int)m->to.layout);
-  assay_status_t st = assay_str_status(&signature);
-  const char* text = assay_str_get(&signature);
-  if (!st && !assay_timings_find(c->timings, name, text, out_microseconds) && c->measure &&
-      !c->rehearses && c->setting.time_move) {
-    st = c->setting.time_move(c->setting.user, m, out_microseconds);
-    if (!st) st = assay_timings_add(c->timings, name, text, *out_microseconds);
-    c->measured = true;
-  }
-  assay_str_deinit(&signature);
-  return st;
 }

@@ -22,6 +22,9 @@ typedef struct assay_choice_setting {
   // The mean of so many runs of a kernel, on operands of zeros; 0: the fastest of some.
   assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
                          double* out_microseconds);
+  // Which of n kernels give the bits of the first one, on the same numbers. NULL: none is known to.
+  assay_status_t (*same_bits)(void* user, const assay_sized_layer_t* l, assay_kernel_t* const* k,
+                              int n, bool* out_same);
   // The same of a move. NULL: they are not timed.
   assay_status_t (*time_move)(void* user, const assay_reformat_t* m, double* out_microseconds);
   void* user;
@@ -37,7 +40,7 @@ typedef struct assay_choice {
   bool measure;      // kernels that compete are timed where the timings do not know them
   bool any_bits;     // all compete
   bool rehearses;    // what is made now is never run, so not timed either
-  int max;           // so many at most
+  int max;           // so many at most, besides a library's ways (assay_tactic_t.verify)
   int runs;          // of a time; 0: the fastest of some
   uint64_t scratch;  // bytes that a kernel may need where another takes the layer; 0: any
   bool measured;     // that has been done: weights of kernels that lost are in the store

@@ -131,6 +131,25 @@ assay_status_t assay_timings_print(const assay_timings_t* t, bool only_used, ass
   return assay_str_status(out);
 }
 
+static bool is_way_of(const char* key, const char* tactic, const char* signature, size_t* out_n) {
+  const size_t n = strlen(tactic);
+  if (strncmp(key, tactic, n) != 0 || !key[n] || !strchr("/=!", key[n])) return false;
+  *out_n = strcspn(key, " ");
+  return key[*out_n] && strcmp(key + *out_n + 1, signature) == 0;
+}
+
+bool assay_timings_next(assay_timings_t* t, size_t* at, const char* tactic, const char* signature,
+                        const char** out_name, size_t* out_n) {
+  bool found = false;
+  pthread_mutex_lock(&t->lock);
+  for (; !found && *at < t->n; (*at)++) {
+    *out_name = t->lines[*at].key;
+    found = is_way_of(*out_name, tactic, signature, out_n);
+  }
+  pthread_mutex_unlock(&t->lock);
+  return found;
+}
+
 bool assay_timings_find(assay_timings_t* t, const char* tactic, const char* signature,
                         double* out_microseconds) {
   assay_str_t key = {0};

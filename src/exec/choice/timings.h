@@ -21,6 +21,11 @@ assay_status_t assay_timings_parse(assay_timings_t* t, const char* text, size_t 
 assay_status_t assay_timings_print(const assay_timings_t* t, bool only_used,
                                    assay_str_t* out) ASSAY_MUST_USE;
 
+// The next line, from *at on, of a tactic's ways in a layer: of names that begin with the tactic's
+// and go on with '/', '=' or '!'. *out_name: out_n characters. False: there are no more.
+bool assay_timings_next(assay_timings_t* t, size_t* at, const char* tactic, const char* signature,
+                        const char** out_name, size_t* out_n);
+
 // Threads: any.
 bool assay_timings_find(assay_timings_t* t, const char* tactic, const char* signature,
                         double* out_microseconds);

@@ -8,23 +8,30 @@
 
 // ---- names --------------------------------------------------------------------------------------
 
-// "TACTIC/VARIANT", kept once.
+// A text, kept once.
+static assay_status_t keep(assay_choice_t* c, const char* text, const char** out) {
+  uint64_t at = 0;
+  assay_status_t st = NULL;
+  pthread_mutex_lock(&c->lock);
+  if (assay_map_get(&c->names, text, &at)) {
+    *out = (const char*)(uintptr_t)at;
+  } else {
+    st = assay_arena_strdup(c->arena, text, out);
+    if (!st) st = assay_map_put(&c->names, *out, (uint64_t)(uintptr_t)*out, NULL);
+  }
+  pthread_mutex_unlock(&c->lock);
+  return st;
+}
+
+// "TACTIC/VARIANT".
 static assay_status_t name_of(assay_choice_t* c, const assay_tactic_t* tactic, const char* variant,
                               const char** out) {
   assay_str_t text = {0};
-  uint64_t at = 0;
   *out = tactic->name;
   if (!*variant) return NULL;
   assay_str_printf(&text, "%s/%s", tactic->name, variant);
   assay_status_t st = assay_str_status(&text);
-  pthread_mutex_lock(&c->lock);
-  if (!st && assay_map_get(&c->names, assay_str_get(&text), &at)) {
-    *out = (const char*)(uintptr_t)at;
-  } else if (!st) {
-    st = assay_arena_strdup(c->arena, assay_str_get(&text), out);
-    if (!st) st = assay_map_put(&c->names, *out, (uint64_t)(uintptr_t)*out, NULL);
-  }
-  pthread_mutex_unlock(&c->lock);
+  if (!st) st = keep(c, assay_str_get(&text), out);
   assay_str_deinit(&text);
   return st;
 }
@@ -50,6 +57,10 @@ static bool is_allowed(const char* sources, const assay_tactic_t* tactic) {
 
 bool assay_ways_compete(const assay_choice_t* c, const char* a, const char* b) {
   return c->any_bits || (a && b && strcmp(a, b) == 0);
+}
+
+bool assay_ways_trust(const assay_choice_t* c, const assay_tactic_t* tactic) {
+  return c->any_bits || !tactic->verify;
 }
 
 // Whether one variant comes before another: those of the bits of the first that the tactic lists
@@ -98,6 +109,33 @@ static assay_status_t add_tactic(assay_choice_t* c, const assay_sized_layer_t* l
   return st;
 }
 
+// A way as timings name it: "TACTIC/VARIANT=NUMERICS", '!' for one of other bits.
+static assay_status_t add_known(assay_choice_t* c, const assay_tactic_t* tactic, const char* name,
+                                size_t n, assay_ways_t* out) {
+  const size_t called = strlen(tactic->name), mark = strcspn(name, "=! ");
+  assay_way_t w = {.tactic = tactic, .predicted = (double)NAN, .variant.predicted = (double)NAN};
+  const size_t variant = mark > called ? mark - called - 1 : 0;
+  char numerics[ASSAY_VARIANT_BYTES] = "";
+  if (mark >= n || variant >= sizeof w.variant.name || n - mark > sizeof numerics) return NULL;
+  if (variant) memcpy(w.variant.name, name + called + 1, variant);
+  ASSAY_TRY(name_of(c, tactic, w.variant.name, &w.name));
+  memcpy(numerics, name + mark + 1, n - mark - 1);
+  ASSAY_TRY(keep(c, numerics, &w.numerics));
+  w.variant.numerics = w.numerics;
+  ASSAY_TRY(assay_grow(&out->at, &out->cap, out->n + 1, sizeof *out->at));
+  out->at[out->n++] = w;
+  return NULL;
+}
+
+static assay_status_t add_library(assay_choice_t* c, const assay_tactic_t* tactic,
+                                  const char* signature, assay_ways_t* out) {
+  const char* name = NULL;
+  size_t at = 0, n = 0;
+  while (signature && assay_timings_next(c->timings, &at, tactic->name, signature, &name, &n))
+    ASSAY_TRY(add_known(c, tactic, name, n, out));
+  return NULL;
+}
+
 // Of those that compete with the first, the ones with predictions by these, in the places that they
 // have: several tactics' variants are timed before the slow ones of the first tactic.
 static void order_competitors(const assay_choice_t* c, assay_ways_t* w) {
@@ -113,13 +151,18 @@ static void order_competitors(const assay_choice_t* c, assay_ways_t* w) {
     }
 }
 
-assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l, assay_ways_t* out) {
+assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l,
+                               const char* signature, assay_ways_t* out) {
   size_t order[ASSAY_MAX_TACTICS];
   assay_costs_rank(c->setting.costs, l, c->any_bits, c->setting.tactics, c->setting.n_tactics,
                    order);
   for (size_t i = 0; i < c->setting.n_tactics; i++) {
     const assay_tactic_t* tactic = c->setting.tactics[order[i]];
-    if (is_allowed(c->sources, tactic)) ASSAY_TRY(add_tactic(c, l, tactic, out));
+    if (!is_allowed(c->sources, tactic)) continue;
+    if (c->measure || assay_ways_trust(c, tactic))
+      ASSAY_TRY(add_tactic(c, l, tactic, out));
+    else
+      ASSAY_TRY(add_library(c, tactic, signature, out));
   }
   order_competitors(c, out);
   return NULL;

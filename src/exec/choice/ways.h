@@ -20,14 +20,20 @@ typedef struct assay_ways {
   size_t n, cap;
 } assay_ways_t;
 
-// Those of the tactics that the choice's sources allow.
+// Those of the tactics that the choice's sources allow. Where bits matter and nothing is timed now,
+// the ways of a library (assay_tactic_t.verify) are those that the timings know of the layer, so
+// that it is not asked, nor opened, before one is made. signature: of the layer; NULL: without
+// such.
 assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l,
-                               assay_ways_t* out) ASSAY_MUST_USE;
+                               const char* signature, assay_ways_t* out) ASSAY_MUST_USE;
 void assay_ways_deinit(assay_ways_t* w);
 
 // Whether time may decide between kernels of these numerics (assay_tactic_t): any two in a choice
 // where bits do not matter.
 bool assay_ways_compete(const assay_choice_t* c, const char* a, const char* b);
+
+// Whether a tactic's kernels may be taken without a look at their bits.
+bool assay_ways_trust(const assay_choice_t* c, const assay_tactic_t* tactic);
 
 // The kernel of a way; *out NULL: the layer is none for it. limit: of its scratch, past which there
 // is none; 0: any.
