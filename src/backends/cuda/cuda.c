@@ -1,4 +1,5 @@
 // The target "cuda": plans on a GPU (exec/device/device_run.h).
+#include "backends/cuda/cublaslt.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/host/host.h"
 #include "backends/cuda/tactic.h"
@@ -7,6 +8,7 @@
 
 static void unshare_own(void* own) {
   cuda_host_destroy(((cuda_own_t*)own)->host);
+  cublaslt_destroy(((cuda_own_t*)own)->cublaslt);
   cuda_functions_destroy(((cuda_own_t*)own)->functions);
   assay_free(own);
 }
@@ -20,6 +22,7 @@ static assay_status_t share_own(assay_device_t* d, const assay_layers_t* layers,
   own->device = d;
   own->properties = cuda_device_properties(d);
   assay_status_t st = cuda_functions_create(d, store, &own->functions);
+  if (!st) st = cublaslt_create(d, &own->cublaslt);
   if (!st) st = cuda_host_create(&own->host);
   if (st) return unshare_own(own), st;
   *out = own;
@@ -55,6 +58,14 @@ static assay_status_t move(void* own, const assay_reformat_t* m, assay_queue_t* 
   return cuda_move(own, m, q, from, to);
 }
 
+// Versions of libraries whose kernels are timed beside ours.
+static void describe_timed(assay_device_t* d, assay_str_t* out) {
+  const cublaslt_api_t* api;
+  assay_status_t st = cublaslt_api_get(cuda_device_properties(d).driver_version, &api);
+  if (!st) assay_str_printf(out, ", cuBLASLt %d.%d.%d", api->major, api->minor, api->patch);
+  assay_status_free(st);
+}
+
 static const assay_device_kind_t kind = {.driver = &assay_device_driver_cuda,
                                          .tactics = cuda_tactics,
                                          .n_tactics = CUDA_N_TACTICS,
@@ -62,6 +73,7 @@ static const assay_device_kind_t kind = {.driver = &assay_device_driver_cuda,
                                          .unshare = unshare_own,
                                          .rehearse = rehearse,
                                          .rehearsed = rehearsed,
+                                         .describe_timed = describe_timed,
                                          .takes = takes,
                                          .can_move = can_move,
                                          .move_scratch = move_scratch,

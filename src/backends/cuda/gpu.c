@@ -1,4 +1,5 @@
 // GPUs as the driver describes them, without a context, which takes a fifth of a second to make.
+#include "backends/cuda/cublaslt_api.h"
 #include "backends/cuda/driver_internal.h"
 #include "backends/cuda/nvrtc.h"
 
@@ -58,14 +59,35 @@ assay_status_t cuda_gpu_describe_need(int number, assay_str_t* out) {
   return assay_str_status(out);
 }
 
-void cuda_describe_libraries(assay_str_t* out) {
-  const cuda_api_t* api;
+static void describe_compiler(int driver_version, assay_str_t* out) {
   const cuda_compiler_t* compiler;
-  assay_status_t st = cuda_api_get(&api);
-  if (!st) st = cuda_compiler_get(api->version, &compiler);
+  assay_status_t st = cuda_compiler_get(driver_version, &compiler);
   if (st)
     assay_str_append(out, assay_status_message(st));
   else
     assay_str_printf(out, "NVRTC %d.%d", compiler->major, compiler->minor);
   assay_status_free(st);
+}
+
+static void describe_products(int driver_version, assay_str_t* out) {
+  const cublaslt_api_t* api;
+  assay_status_t st = cublaslt_api_get(driver_version, &api);
+  if (st)
+    assay_str_append(out, assay_status_message(st));
+  else
+    assay_str_printf(out, "cuBLASLt %d.%d.%d", api->major, api->minor, api->patch);
+  assay_status_free(st);
+}
+
+void cuda_describe_libraries(assay_str_t* out) {
+  const cuda_api_t* api;
+  assay_status_t st = cuda_api_get(&api);
+  if (st) {
+    assay_str_append(out, assay_status_message(st));
+    assay_status_free(st);
+    return;
+  }
+  describe_compiler(api->version, out);
+  assay_str_append(out, "; ");
+  describe_products(api->version, out);
 }

@@ -9,7 +9,8 @@ typedef struct cuda_own {
   assay_device_t* device;
   cuda_properties_t properties;
   cuda_functions_t* functions;
-  struct cuda_host* host;  // for layers that the host runs (host/host.h)
+  struct cublaslt* cublaslt;  // a library's products (cublaslt.h)
+  struct cuda_host* host;     // for layers that the host runs (host/host.h)
 } cuda_own_t;
 
 // Moves (exec/device/device_run.h) by a kernel.

@@ -18,44 +18,44 @@ typedef struct cli_engine_args {
 } cli_engine_args_t;
 
 // Rows for a verb whose args_t has `cli_engine_args_t engine`.
-#define CLI_ENGINE_OPTIONS                                                                        \
-  {"MODEL", 0, OPT_STRING, offsetof(args_t, engine.model), NULL, "the ONNX file", true},          \
-      CLI_SHAPE_OPTIONS(engine.shape),                                                            \
-      {"--precision",                                                                             \
-       0,                                                                                         \
-       OPT_STRING,                                                                                \
-       offsetof(args_t, engine.precision),                                                        \
-       "FORMAT",                                                                                  \
-       "format of float32 values: fp32 (default), bf16, fp16;\nint8: as the model's quantizers "  \
-       "say",                                                                                     \
-       false},                                                                                    \
-      CLI_RULES_OPTIONS(engine.layer_precision, ""),                                              \
-      {"--fp32", 0, OPT_STRING, offsetof(args_t, engine.fp32), "SETTING", CLI_FP32_HELP, false},  \
-      {"--target", 0, OPT_STRING, offsetof(args_t, engine.target), "TARGET", "{build}", false},   \
-      {"--tactic-sources",                                                                        \
-       0,                                                                                         \
-       OPT_STRING,                                                                                \
-       offsetof(args_t, engine.tactic_sources),                                                   \
-       "NAMES",                                                                                   \
-       "kernels of these sources only: assay, onednn (with ',' between);\n-TACTIC: without this " \
-       "one",                                                                                     \
-       false},                                                                                    \
-      {"--no-batch-invariant",                                                                    \
-       0,                                                                                         \
-       OPT_FLAG,                                                                                  \
-       offsetof(args_t, engine.batch_variant),                                                    \
-       NULL,                                                                                      \
-       "the fastest of all kernels: bits may depend on the batch",                                \
-       false},                                                                                    \
-      {"--unfused", 0,                                                                            \
-       OPT_FLAG,    offsetof(args_t, engine.unfused),                                             \
-       NULL,        "one layer a node, without graph passes",                                     \
-       false},                                                                                    \
-      {"--no-pass",         0,    OPT_LIST, offsetof(args_t, engine.no_pass), "NAME",             \
-       "without this pass", false},                                                               \
-  {                                                                                               \
-    "--seed", 0, OPT_INT, offsetof(args_t, engine.seed), "N",                                     \
-        "seed of random inputs and operators", false                                              \
+#define CLI_ENGINE_OPTIONS                                                                       \
+  {"MODEL", 0, OPT_STRING, offsetof(args_t, engine.model), NULL, "the ONNX file", true},         \
+      CLI_SHAPE_OPTIONS(engine.shape),                                                           \
+      {"--precision",                                                                            \
+       0,                                                                                        \
+       OPT_STRING,                                                                               \
+       offsetof(args_t, engine.precision),                                                       \
+       "FORMAT",                                                                                 \
+       "format of float32 values: fp32 (default), bf16, fp16;\nint8: as the model's quantizers " \
+       "say",                                                                                    \
+       false},                                                                                   \
+      CLI_RULES_OPTIONS(engine.layer_precision, ""),                                             \
+      {"--fp32", 0, OPT_STRING, offsetof(args_t, engine.fp32), "SETTING", CLI_FP32_HELP, false}, \
+      {"--target", 0, OPT_STRING, offsetof(args_t, engine.target), "TARGET", "{build}", false},  \
+      {"--tactic-sources",                                                                       \
+       0,                                                                                        \
+       OPT_STRING,                                                                               \
+       offsetof(args_t, engine.tactic_sources),                                                  \
+       "NAMES",                                                                                  \
+       "kernels of these sources only: assay, onednn, on a GPU cublaslt\n(with ',' between); "   \
+       "-TACTIC: without this one",                                                              \
+       false},                                                                                   \
+      {"--no-batch-invariant",                                                                   \
+       0,                                                                                        \
+       OPT_FLAG,                                                                                 \
+       offsetof(args_t, engine.batch_variant),                                                   \
+       NULL,                                                                                     \
+       "the fastest of all kernels: bits may depend on the batch",                               \
+       false},                                                                                   \
+      {"--unfused", 0,                                                                           \
+       OPT_FLAG,    offsetof(args_t, engine.unfused),                                            \
+       NULL,        "one layer a node, without graph passes",                                    \
+       false},                                                                                   \
+      {"--no-pass",         0,    OPT_LIST, offsetof(args_t, engine.no_pass), "NAME",            \
+       "without this pass", false},                                                              \
+  {                                                                                              \
+    "--seed", 0, OPT_INT, offsetof(args_t, engine.seed), "N",                                    \
+        "seed of random inputs and operators", false                                             \
   }
 
 // Loads a plan file, or loads a model, closes its open dimensions, and makes a plan of it, which

@@ -56,50 +56,84 @@ static assay_status_t choose_workspace(trt_job_t* j) {
   return NULL;
 }
 
+// Sources of kernels, by our name and another one of TensorRT's; native NULL: nothing here is of
+// it.
+typedef struct source_row {
+  const char *name, *other, *native;
+  bool on_cpu, on_gpu;
+} source_row_t;
+static const source_row_t source_rows[] = {{"OWN", NULL, "assay", true, true},
+                                           {"ONEDNN", NULL, "onednn", true, false},
+                                           {"CUBLAS_LT", "CUBLASLT", "cublaslt", false, true},
+                                           {.name = "LIBXSMM"},
+                                           {.name = "CUBLAS"},
+                                           {.name = "CUDNN"},
+                                           {.name = "EDGE_MASK_CONVOLUTIONS"},
+                                           {.name = "JIT_CONVOLUTIONS"}};
+enum { N_SOURCES = sizeof source_rows / sizeof *source_rows };
+
+static bool is_source_here(const trt_job_t* j, size_t k) {
+  return j->native.target ? source_rows[k].on_gpu : source_rows[k].on_cpu;
+}
+
+static size_t find_source(const char* name) {
+  size_t k = 0;
+  while (k < N_SOURCES && strcasecmp(source_rows[k].name, name) != 0 &&
+         !(source_rows[k].other && strcasecmp(source_rows[k].other, name) == 0))
+    k++;
+  return k;
+}
+
+// Of those that this target has the list of what is on, unless all are.
+static assay_status_t list_sources(trt_job_t* j, const int* state) {
+  bool only = false, all = true;  // only: one was switched on, so those that were not are off
+  assay_str_t list = {0};
+  for (size_t k = 0; k < N_SOURCES; k++) only |= is_source_here(j, k) && state[k] > 0;
+  for (size_t k = 0; k < N_SOURCES; k++) {
+    if (!is_source_here(j, k)) continue;
+    if (state[k] > 0 || (!only && state[k] == 0))
+      assay_str_printf(&list, "%s%s", list.len ? "," : "", source_rows[k].native);
+    else
+      all = false;
+  }
+  assay_status_t st = assay_str_status(&list);
+  if (!st && !list.len)
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: no source is left");
+  if (!st && !all)
+    st = assay_arena_strdup(j->arena, assay_str_get(&list), &j->native.tactic_sources);
+  assay_str_deinit(&list);
+  return st;
+}
+
 // "+ONEDNN,-OWN" as the native list of those that are on.
 static assay_status_t choose_sources(trt_job_t* j) {
-  static const struct {
-    const char *name, *native;
-  } rows[] = {{"OWN", "assay"},          {"ONEDNN", "onednn"},
-              {"LIBXSMM", NULL},         {"CUBLAS", NULL},
-              {"CUBLAS_LT", NULL},       {"CUBLASLT", NULL},
-              {"CUDNN", NULL},           {"EDGE_MASK_CONVOLUTIONS", NULL},
-              {"JIT_CONVOLUTIONS", NULL}};
-  enum { N = sizeof rows / sizeof *rows };
-  int state[N] = {0};  // 1: on, -1: off
+  int state[N_SOURCES] = {0};  // 1: on, -1: off
   const char** words = NULL;
   size_t n = 0;
-  bool only = false;  // a source was switched on: those that were not are off
   if (!trt_given(j->options, TRT_FLAG_tacticSources)) return NULL;
   ASSAY_TRY(trt_words_parse(j->arena, "--tacticSources",
                             trt_text(j->options, TRT_FLAG_tacticSources), &words, &n));
   for (size_t i = 0; i < n; i++) {
     const char sign = words[i][0];
-    size_t k = 0;
     if (sign != '+' && sign != '-')
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: '%s' needs + or - before it",
                          words[i]);
-    while (k < N && strcasecmp(rows[k].name, words[i] + 1) != 0) k++;
-    if (k == N)
+    const size_t k = find_source(words[i] + 1);
+    if (k == N_SOURCES)
       return ASSAY_ERROR(
           ASSAY_INVALID_ARGUMENT,
           "--tacticSources: '%s' is not a source: ONEDNN and OWN, or one of TensorRT's",
           words[i] + 1);
     const int value = sign == '+' ? 1 : -1;
     if (state[k] == -value)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: %s is on and off", rows[k].name);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: %s is on and off",
+                         source_rows[k].name);
     state[k] = value;
-    if (!rows[k].native)
+    if (!is_source_here(j, k))
       trt_warn("--tacticSources=%s has no effect in Assay: this target has no such kernels",
                words[i]);
-    only |= rows[k].native && value > 0;
   }
-  const bool own = state[0] > 0 || (!only && state[0] == 0),
-             dnn = state[1] > 0 || (!only && state[1] == 0);
-  if (!own && !dnn)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: no source is left");
-  if (!own || !dnn) j->native.tactic_sources = own ? "assay" : "onednn";
-  return NULL;
+  return list_sources(j, state);
 }
 
 static void choose_strip(trt_job_t* j) {

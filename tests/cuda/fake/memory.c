@@ -65,6 +65,10 @@ char* device_memory(cuda_pointer_t p, size_t bytes) {
   return at;
 }
 
+// For the platform's other libraries.
+EXPORT char* fake_memory(cuda_pointer_t p, size_t bytes);
+EXPORT char* fake_memory(cuda_pointer_t p, size_t bytes) { return device_memory(p, bytes); }
+
 bool is_pinned(const void* p) {
   pthread_mutex_lock(&fake.lock);
   const range_t* r = around(p, 0);

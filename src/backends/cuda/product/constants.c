@@ -46,8 +46,8 @@ static assay_status_t bring(const assay_sized_layer_t* l, assay_str_t* take_key,
   return st;
 }
 
-assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t* bias, int64_t n,
-                             assay_device_ptr_t* out) {
+assay_status_t cuda_typed_bias_get(const assay_sized_layer_t* l, const assay_operand_t* bias,
+                                   int64_t n, assay_type_t type, assay_device_ptr_t* out) {
   float *given = NULL, *all = NULL;
   assay_str_t key = {0};
   ASSAY_TRY(assay_operand_floats(bias, &given));
@@ -55,9 +55,14 @@ assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t
   for (int64_t i = 0; !st && i < n; i++) all[i] = given[bias->size == 1 ? 0 : i];
   assay_free(given);
   if (st) return st;
-  assay_str_printf_raw(&key, "%s as %lld floats of %s", bias->value->name, (long long)n,
-                       assay_type_name(bias->type));
-  return bring(l, &key, all, n, ASSAY_TYPE_FLOAT, out);
+  assay_str_printf_raw(&key, "%s as %lld of %s, of %s", bias->value->name, (long long)n,
+                       assay_type_name(type), assay_type_name(bias->type));
+  return bring(l, &key, all, n, type, out);
+}
+
+assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t* bias, int64_t n,
+                             assay_device_ptr_t* out) {
+  return cuda_typed_bias_get(l, bias, n, ASSAY_TYPE_FLOAT, out);
 }
 
 // Where the weight of a channel made (of all groups), a channel read (of its group) and a tap lies.

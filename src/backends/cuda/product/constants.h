@@ -8,6 +8,11 @@
 assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t* bias, int64_t n,
                              assay_device_ptr_t* out) ASSAY_MUST_USE;
 
+// The same as elements of a type that holds them.
+assay_status_t cuda_typed_bias_get(const assay_sized_layer_t* l, const assay_operand_t* bias,
+                                   int64_t n, assay_type_t type,
+                                   assay_device_ptr_t* out) ASSAY_MUST_USE;
+
 // Weights of a convolution, [m, cg, taps] (transposed: [groups * cg, mg, taps]), of the operand's
 // type.
 typedef struct cuda_taps {
