@@ -403,6 +403,8 @@ static const library_row_t library_rows[] = {
     // Where any bits do, nobody looks.
     {{&slow, &brought}, others_offered, 2, "", "brought/pA", true, true, false, false, 0},
     {{&slow, &brought}, offered, 3, "", "brought/oa", false, false, true, false, 0},
+    // One that came after the times were measured.
+    {{&slow, &brought}, offered, 3, "5 slow |\n", "brought/sa", true, false, false, true, 1},
     // Known by the numerics whose bits it had, and in no other way.
     {{&slow, &brought},
      offered,

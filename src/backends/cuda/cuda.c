@@ -58,14 +58,6 @@ static assay_status_t move(void* own, const assay_reformat_t* m, assay_queue_t* 
   return cuda_move(own, m, q, from, to);
 }
 
-// Versions of libraries whose kernels are timed beside ours.
-static void describe_timed(assay_device_t* d, assay_str_t* out) {
-  const cublaslt_api_t* api;
-  assay_status_t st = cublaslt_api_get(cuda_device_properties(d).driver_version, &api);
-  if (!st) assay_str_printf(out, ", cuBLASLt %d.%d.%d", api->major, api->minor, api->patch);
-  assay_status_free(st);
-}
-
 static const assay_device_kind_t kind = {.driver = &assay_device_driver_cuda,
                                          .tactics = cuda_tactics,
                                          .n_tactics = CUDA_N_TACTICS,
@@ -73,7 +65,6 @@ static const assay_device_kind_t kind = {.driver = &assay_device_driver_cuda,
                                          .unshare = unshare_own,
                                          .rehearse = rehearse,
                                          .rehearsed = rehearsed,
-                                         .describe_timed = describe_timed,
                                          .takes = takes,
                                          .can_move = can_move,
                                          .move_scratch = move_scratch,

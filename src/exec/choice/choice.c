@@ -221,6 +221,17 @@ static assay_status_t make_known(const assay_choice_t* choice, const assay_sized
   return st;
 }
 
+// Whether a way is a library's that competes, and of which the timings know nothing yet: it came
+// after they were measured. Where kernels are timed, they are all timed again then.
+static bool is_new(const assay_choice_t* c, const assay_way_t* first, const assay_way_t* w,
+                   const char* signature) {
+  double us;
+  bool differs;
+  return c->measure && !assay_ways_trust(c, w->tactic) &&
+         assay_ways_compete(c, first->numerics, w->numerics) &&
+         !assay_choice_knows(c, w, signature, &us, &differs);
+}
+
 // What the timings know of the layer; only the fastest is made then. They say how long kernels
 // take, not whose bits the layer has: they may have been measured where others were left out, where
 // all competed, or where a kernel's constants or its scratch were others. So a way before the first
@@ -243,6 +254,8 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
     if (!first && assay_ways_trust(choice, w->tactic)) first = w;
   }
   if (first) ASSAY_TRY(is_first(choice, l, ways, first->name, first->numerics, false, &is_class));
+  for (size_t i = 0; is_class && i < ways->n; i++)
+    is_class = !is_new(choice, first, &ways->at[i], signature);
   return is_class ? make_known(choice, l, known, c, *n, out) : NULL;
 }
 

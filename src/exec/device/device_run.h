@@ -41,8 +41,6 @@ typedef struct assay_device_kind {
   // be had all at once at the end, and faster. Both NULL: it is had where a kernel is made.
   void (*rehearse)(void* own);
   assay_status_t (*rehearsed)(void* own);
-  // What times depend on besides the device: libraries whose kernels compete. NULL: nothing.
-  void (*describe_timed)(assay_device_t* d, assay_str_t* out);
   // As in assay_target_t.
   bool (*takes)(void* own, const assay_layer_t* l);
   bool (*can_move)(void* own, const assay_reformat_t* m);

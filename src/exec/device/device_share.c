@@ -20,9 +20,6 @@ static assay_status_t make_choice(assay_device_shared_t* s,
                                   const assay_backend_options_t* options) {
   assay_str_t machine = {0};
   s->kind->driver->describe(s->device, &machine);
-  // Libraries are opened where times are read or measured; in a plan times say what they are of.
-  if (s->kind->describe_timed && options && (options->measure || options->timings))
-    s->kind->describe_timed(s->device, &machine);
   const assay_choice_setting_t setting = {.tactics = s->kind->tactics,
                                           .n_tactics = s->kind->n_tactics,
                                           .machine = assay_str_get(&machine),
