@@ -77,6 +77,7 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
                       .evaluator = w->truth,
                       .faulty = w->faulty,
                       .deadline = deadline,
+                      .options = w->options,
                       .watch = &w->watch,
                       .several = true};
   assay_status_t st = assay_new_array((size_t)w->model->n_values, sizeof *wanted, &wanted);

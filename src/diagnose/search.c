@@ -18,6 +18,7 @@
 #include "diagnose/outputs/likely.h"
 #include "diagnose/outputs/orders.h"
 #include "diagnose/outputs/permuted.h"
+#include "diagnose/outputs/pulled.h"
 #include "diagnose/outputs/slips.h"
 #include "diagnose/outputs/tied.h"
 #include "diagnose/search_joint.h"
@@ -910,6 +911,14 @@ static assay_status_t search_tied(search_state_t* h, double end, assay_fault_t* 
   return assay_search_tied(&h->trials, &h->around, now + (end - now) / 8, out, out_n);
 }
 
+// What the solvers say of the last nodes: a quarter of the time that is left.
+static assay_status_t search_pulled(search_state_t* h, double end, assay_fault_t* out,
+                                    size_t* out_n) {
+  const double now = assay_clock_seconds();
+  tell(h, "solving from outputs backwards", "", NULL);
+  return assay_search_pulled(&h->trials, now + (end - now) / 4, out, out_n);
+}
+
 // Another order of columns or channels: a quarter of the time that is left. A factor and
 // summand for each channel: half of what is left then.
 static assay_status_t search_channels(search_state_t* h, double end) {
@@ -961,6 +970,8 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_pulled(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_anywhere(&h, end);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_tied(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)

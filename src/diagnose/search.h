@@ -37,6 +37,8 @@ typedef struct assay_search {
   // The same of other samples, which repairs are verified on; none where repairs are adopted.
   struct assay_search* others;
   size_t n_others;
+  // Of golden outputs alone: what other samples are made of. NULL: not known.
+  const assay_export_options_t* options;
   uint64_t draw;                // which random signs forecasts are made with
   assay_search_watch_t* watch;  // NULL: nobody watches
   bool cut_short;

@@ -122,6 +122,53 @@ static assay_status_t offer_turned(const assay_suspect_t* s, const char* cause, 
   return offer(s, cause, input, y, "with its last two axes exchanged", t, stop);
 }
 
+// Which places a window leaves: those up to `width` - 1 before, those at both sides, or those of
+// the same block.
+typedef enum reach { BEFORE, AROUND, BLOCKS, REACHES } reach_t;
+
+static bool is_in_reach(reach_t reach, int64_t width, int64_t i, int64_t j) {
+  if (reach == BLOCKS) return i / width == j / width;
+  return i - j < width && (reach == BEFORE || j - i < width);
+}
+
+// What is seen, but for what a window leaves out; hidden: the number of what is not.
+static assay_status_t offer_window(const assay_suspect_t* s, const char* cause, size_t input,
+                                   const assay_tensor_t* x, int64_t hidden, reach_t reach,
+                                   int64_t width, const assay_trial_t* t, bool* stop) {
+  static const char* const names[] = {"before each", "around each", "in each block"};
+  const int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
+  assay_tensor_t* y = NULL;
+  char text[80];
+  bool changes = false;
+  ASSAY_TRY(assay_tensor_create(x->type, x->rank, x->dims, &y));
+  for (int64_t e = 0; e < x->size; e++) {
+    const bool kept = is_in_reach(reach, width, e / columns % rows, e % columns);
+    const char* now = at(x, e);
+    const char* next = kept ? now : at(x, hidden);
+    // Around each it is another one than before each only where something behind is hidden.
+    const bool counts = reach != AROUND || e % columns > e / columns % rows;
+    changes |= counts && memcmp(now, next, elem_bytes(x)) != 0;
+    memcpy((char*)y->data + (size_t)e * elem_bytes(x), next, elem_bytes(x));
+  }
+  if (!changes) return assay_tensor_release(y), NULL;
+  snprintf(text, sizeof text, "by a window of %lld places %s", (long long)width, names[reach]);
+  return offer(s, cause, input, y, text, t, stop);
+}
+
+// Attention to what is near, and that by blocks. other: an element unlike the first one, which each
+// place sees of itself.
+static assay_status_t offer_windows(const assay_suspect_t* s, const char* cause, size_t input,
+                                    const assay_tensor_t* x, int64_t other, const assay_trial_t* t,
+                                    bool* stop) {
+  enum { WIDEST = 128 };
+  const int64_t n = x->dims[x->rank - 1];
+  if (x->dims[x->rank - 2] != n || n < 3) return NULL;
+  for (reach_t reach = 0; reach < REACHES; reach++)
+    for (int64_t width = 1; width < n && width <= WIDEST && !*stop; width++)
+      ASSAY_TRY(offer_window(s, cause, input, x, other, reach, width, t, stop));
+  return NULL;
+}
+
 static assay_status_t offer_all(const assay_suspect_t* s, const char* cause, size_t input,
                                 const assay_tensor_t* x, const assay_trial_t* t, bool* stop) {
   const int64_t other = find_other(x);
@@ -133,11 +180,13 @@ static assay_status_t offer_all(const assay_suspect_t* s, const char* cause, siz
   for (int axis = x->rank - 2; x->rank >= 2 && !diagonals && axis < x->rank; axis++)
     for (int64_t step = -1; step <= 1 && !*stop; step += 2)
       if (x->dims[axis] > 2) ASSAY_TRY(offer_band(s, cause, input, x, axis, step, t, stop));
-  return x->rank >= 2 && !*stop ? offer_turned(s, cause, input, x, t, stop) : NULL;
+  if (x->rank >= 2 && !*stop) ASSAY_TRY(offer_turned(s, cause, input, x, t, stop));
+  return diagonals && !*stop ? offer_windows(s, cause, input, x, other, t, stop) : NULL;
 }
 
-// Sources: the diagonal of Trilu, onnx/onnx issue 8068; masks of True for what is seen and for what
-// is not, pytorch/pytorch pull request 165780.
+// Sources: the diagonal of Trilu, onnx/onnx issue 8068; windows of attention, I. Beltagy et al.,
+// 2020 (Longformer), sonos/tract pull request 2323, and blocks, R. Child et al., 2019; masks of
+// True for what is seen and for what is not, pytorch/pytorch pull request 165780.
 assay_status_t assay_propose_mask(const assay_suspect_t* s, const char* cause,
                                   const assay_trial_t* t, bool* stop) {
   for (size_t i = 0; i < s->n_in && !*stop; i++) {

@@ -1,7 +1,7 @@
 // What an input must have been, where the node can be read backwards: a product with a weight that
-// has as many columns as rows or more, an operator of two values or of one, a part of Concat. What
-// has to be there is known then, and all kinds are asked for it: columns in another order, an
-// activation, numbers, another value.
+// has as many columns as rows or more, an operator of two values or of one, a part of Concat,
+// moves. What has to be there is known then, and all kinds are asked for it: columns in another
+// order, an activation, numbers, another value.
 #include <math.h>
 #include <string.h>
 
@@ -218,6 +218,43 @@ static bool of_concat(const assay_missing_search_t* s, size_t input, const assay
   return true;
 }
 
+// ---- elements that stand elsewhere
+// ---------------------------------------------------------------
+
+// What only moves elements, and loses none, tells by numbers in their place where each went.
+static assay_status_t of_moves(assay_missing_search_t* s, size_t input, const assay_tensor_t* want,
+                               assay_tensor_t* x, bool* out) {
+  static const char* const MOVES[] = {"Transpose", "Reshape",      "Flatten",      "Squeeze",
+                                      "Unsqueeze", "DepthToSpace", "SpaceToDepth", "Gather",
+                                      "Slice",     "Identity"};
+  *out = false;
+  if (input != 0 || !is_one_of(s->node, MOVES, sizeof MOVES / sizeof *MOVES) ||
+      x->size != want->size)
+    return NULL;
+  assay_tensor_t* places = NULL;
+  bool* seen = NULL;
+  const assay_solve_t solve = {.m = s->m,
+                               .node = s->node,
+                               .input = input,
+                               .in = s->in,
+                               .want = (assay_tensor_t*)want,
+                               .output = s->output};
+  for (int64_t i = 0; i < x->size; i++) assay_f64(x)[i] = (double)i;
+  ASSAY_TRY(assay_solve_evaluate(&solve, x, &places));
+  assay_status_t st = places ? assay_new_array((size_t)x->size, sizeof *seen, &seen) : NULL;
+  *out = !st && is_float(places) && assay_tensor_same_shape(places, want);
+  for (int64_t i = 0; *out && i < want->size; i++) {
+    const double at = assay_f64(places)[i];
+    *out = at >= 0 && at < (double)x->size && !seen[(int64_t)at];
+    if (!*out) break;
+    seen[(int64_t)at] = true;
+    assay_f64(x)[(int64_t)at] = assay_f64(want)[i];
+  }
+  assay_free(seen);
+  assay_tensor_release(places);
+  return st;
+}
+
 // ---- all of them -------------------------------------------------------------------------------
 
 assay_status_t assay_missing_inverse(assay_missing_search_t* s, size_t input,
@@ -231,6 +268,7 @@ assay_status_t assay_missing_inverse(assay_missing_search_t* s, size_t input,
   const assay_tensor_t* is = s->in[input];
   ASSAY_TRY(assay_tensor_create_zero(is->type, is->rank, is->dims, &x));
   assay_status_t st = of_product(s, input, want, x, &known);
+  if (!st && !known) st = of_moves(s, input, want, x, &known);
   if (!st && !known) known = of_elements(s, input, want, x) || of_concat(s, input, want, x);
   if (!st && known) {
     const assay_difference_t d = assay_difference(is, x);
