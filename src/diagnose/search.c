@@ -16,6 +16,7 @@
 #include "diagnose/outputs/columns.h"
 #include "diagnose/outputs/likelihood.h"
 #include "diagnose/outputs/likely.h"
+#include "diagnose/outputs/numbers.h"
 #include "diagnose/outputs/orders.h"
 #include "diagnose/outputs/permuted.h"
 #include "diagnose/outputs/pulled.h"
@@ -911,6 +912,14 @@ static assay_status_t search_tied(search_state_t* h, double end, assay_fault_t* 
   return assay_search_tied(&h->trials, &h->around, now + (end - now) / 8, out, out_n);
 }
 
+// Several numbers that are lost at once: an eighth of the time that is left.
+static assay_status_t search_numbers(search_state_t* h, double end, assay_fault_t* out,
+                                     size_t* out_n) {
+  const double now = assay_clock_seconds();
+  tell(h, "fitting several numbers", "", NULL);
+  return assay_search_numbers(&h->trials, &h->around, now + (end - now) / 8, out, out_n);
+}
+
 // What the solvers say of the last nodes: a quarter of the time that is left.
 static assay_status_t search_pulled(search_state_t* h, double end, assay_fault_t* out,
                                     size_t* out_n) {
@@ -972,6 +981,8 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
     st = search_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_pulled(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_numbers(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_anywhere(&h, end);
   if (!st && more && alone && !h.trials.plausible && !*out_n) st = search_tied(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)

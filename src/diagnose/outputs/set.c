@@ -89,3 +89,21 @@ void assay_repair_set_report(const assay_trials_t* t, assay_repair_set_t* s, ass
   *out_n = s->n;
   s->n = 0;
 }
+
+assay_status_t assay_repair_set_confirm(assay_trials_t* t, assay_fault_t* out, size_t* out_n) {
+  assay_repair_set_t set = {0};
+  const size_t n = *out_n;
+  bool restored = false, fits = true;
+  assay_status_t st = NULL;
+  *out_n = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (st || !fits)
+      assay_repair_deinit(&out[i].repair);
+    else
+      st = assay_repair_set_add(&set, &out[i].repair, &fits);
+  }
+  if (!st && fits) st = assay_trials_try_set(t, &set, &restored);
+  if (!st && restored) assay_repair_set_report(t, &set, out, out_n);
+  assay_repair_set_deinit(&set);
+  return st;
+}

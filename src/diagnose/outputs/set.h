@@ -25,4 +25,9 @@ assay_status_t assay_trials_try_set(assay_trials_t* t, const assay_repair_set_t*
 void assay_repair_set_report(const assay_trials_t* t, assay_repair_set_t* s, assay_fault_t* out,
                              size_t* out_n);
 
+// Of repairs that were found on one sample whether they restore golden of all; else *out_n is 0,
+// and they are released.
+assay_status_t assay_repair_set_confirm(assay_trials_t* t, assay_fault_t* out,
+                                        size_t* out_n) ASSAY_MUST_USE;
+
 #endif  // ASSAY_DIAGNOSE_OUTPUTS_SET_H_

@@ -202,25 +202,6 @@ static assay_status_t make(const places_t* p, const place_t* at, bool turned, as
   return assay_tensor_scalar_f64(made->type, out->start, &e->tensor);
 }
 
-// Whether the repairs restore golden of all samples; takes those of found over.
-static assay_status_t confirm(assay_trials_t* t, assay_fault_t* out, size_t* out_n) {
-  assay_repair_set_t set = {0};
-  const size_t n = *out_n;
-  bool restored = false, fits = true;
-  assay_status_t st = NULL;
-  *out_n = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (st || !fits)
-      assay_repair_deinit(&out[i].repair);
-    else
-      st = assay_repair_set_add(&set, &out[i].repair, &fits);
-  }
-  if (!st && fits) st = assay_trials_try_set(t, &set, &restored);
-  if (!st && restored) assay_repair_set_report(t, &set, out, out_n);
-  assay_repair_set_deinit(&set);
-  return st;
-}
-
 // Of two numbers whether the second is the reciprocal of the first; of 1 both may be meant.
 static bool is_reciprocal(const place_t* at, size_t n, size_t i, bool turned) {
   const double a = at[0].number, b = at[i].number;
@@ -248,7 +229,7 @@ static assay_status_t fit(assay_trials_t* t, const places_t* p, const group_t* g
   if (st)
     for (size_t i = 0; i < *out_n; i++) assay_repair_deinit(&out[i].repair);
   if (st) *out_n = 0;
-  return st || !*out_n ? st : confirm(t, out, out_n);
+  return st || !*out_n ? st : assay_repair_set_confirm(t, out, out_n);
 }
 
 // ---- other forms of what is the same -----------------------------------------------------------
