@@ -16,6 +16,7 @@
 #include "diagnose/outputs/columns.h"
 #include "diagnose/outputs/likelihood.h"
 #include "diagnose/outputs/likely.h"
+#include "diagnose/outputs/limits.h"
 #include "diagnose/outputs/numbers.h"
 #include "diagnose/outputs/orders.h"
 #include "diagnose/outputs/permuted.h"
@@ -912,11 +913,15 @@ static assay_status_t search_tied(search_state_t* h, double end, assay_fault_t* 
   return assay_search_tied(&h->trials, &h->around, now + (end - now) / 8, out, out_n);
 }
 
-// Several numbers that are lost at once: an eighth of the time that is left.
+// Several numbers that are lost at once: an eighth of the time that is left for limits, and as much
+// for others.
 static assay_status_t search_numbers(search_state_t* h, double end, assay_fault_t* out,
                                      size_t* out_n) {
-  const double now = assay_clock_seconds();
+  double now = assay_clock_seconds();
   tell(h, "fitting several numbers", "", NULL);
+  ASSAY_TRY(assay_search_limits(&h->trials, now + (end - now) / 8, out, out_n));
+  if (*out_n) return NULL;
+  now = assay_clock_seconds();
   return assay_search_numbers(&h->trials, &h->around, now + (end - now) / 8, out, out_n);
 }
 
