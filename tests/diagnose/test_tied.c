@@ -24,6 +24,18 @@ typedef struct row {
 #define BLOCKS(t, u) \
   { "w1 float[6,6]", "w2 float[6,6]", "t1 float[6] " t, "t2 float[6] " u, "v float[6,5]" }
 
+#define POWERS_OF(q)                                                                  \
+  {                                                                                   \
+    "w float[6,4]", "p float[4] 0.5 1.25 0.75 1.5", "q float[4] " q, "one float[] 1", \
+        "u float[4,5]"                                                                \
+  }
+#define TWO_FORMULAS                                                                 \
+  {                                                                                  \
+    "MatMul m x w -> a", "Sigmoid s a -> b", "Pow up b p -> c", "Div e c p -> d",    \
+        "Sub r one b -> f", "Pow down f q -> g", "Div h g q -> i", "Add j d i -> k", \
+        "MatMul n k u -> y"                                                          \
+  }
+
 static const row_t rows[] = {
     // A mean of powers: the power, and the root of it. Source: F. Radenovic et al., 2018.
     {{"power and root", 18, {"x float[3,5,6]"}, POWERS("4.5", "0.222222222"), MEAN_OF_POWERS, "y"},
@@ -68,6 +80,10 @@ static const row_t rows[] = {
        "MatMul o e v -> y"},
       "y"},
      {"d", "p"}},
+    // One array in two formulas, of which one is wrong: below nothing the power is 2 less.
+    {{"two formulas", 18, {"x float[9,6]"}, POWERS_OF("1.5 0.75 1.25 0.5"), TWO_FORMULAS, "y"},
+     {"wrong", 18, {"x float[9,6]"}, POWERS_OF("0.5 1.25 0.75 1.5"), TWO_FORMULAS, "y"},
+     {"down", "h"}},
     // Of two blocks each has lost a summand of its own.
     {{"summands",
       18,

@@ -154,9 +154,50 @@ static int by_turn(const void* a, const void* b) {
   return x->first < y->first ? -1 : x->first > y->first;
 }
 
+// Whether a node's output goes into another one, through two others at most.
+static bool leads_to(const assay_node_t* a, const assay_node_t* b, int through) {
+  for (size_t i = 0; i < b->n_inputs; i++) {
+    const assay_node_t* by = b->inputs[i] ? b->inputs[i]->producer : NULL;
+    if (by && (by == a || (through > 0 && leads_to(a, by, through - 1)))) return true;
+  }
+  return false;
+}
+
+// Of what is the same everywhere, that in one formula may be wrong: the places of a group are
+// ordered by formula, and each is a group of its own, too.
+static void add_formulas(const places_t* p, const group_t* whole, group_t* out, size_t* out_n) {
+  enum { FEW = 16, THROUGH = 2 };
+  const size_t n = whole->n, last = whole->first + n;
+  if (n < 3 || n > FEW) return;
+  const size_t before = *out_n;
+  for (size_t first = whole->first, end; first < last; first = end) {
+    end = first + 1;
+    for (size_t i = end; i < last; i++) {
+      bool joined = false;
+      for (size_t k = first; k < end && !joined; k++) {
+        const assay_node_t *a = p->s->nodes[p->at[k].position], *b = p->s->nodes[p->at[i].position];
+        joined = leads_to(a, b, THROUGH) || leads_to(b, a, THROUGH);
+      }
+      if (!joined) continue;
+      const place_t found = p->at[i];
+      p->at[i] = p->at[end];
+      p->at[end++] = found;
+      i = end - 1;
+    }
+    if (end - first < n)
+      out[(*out_n)++] =
+          (group_t){.kind = SAME, .first = first, .n = end - first, .merit = whole->merit};
+  }
+  // One node alone is what other rows change.
+  size_t kept = before;
+  for (size_t i = before; i < *out_n; i++)
+    if (out[i].n > 1) out[kept++] = out[i];
+  *out_n = kept;
+}
+
 static assay_status_t list_groups(const assay_trials_t* t, places_t* p, group_t** out,
                                   size_t* out_n) {
-  ASSAY_TRY(assay_new_array(p->n, sizeof **out, out));
+  ASSAY_TRY(assay_new_array(2 * p->n, sizeof **out, out));
   for (size_t i = 0, end; i < p->n; i = end) {
     group_t g = {.kind = p->at[i].kind, .first = i};
     for (end = i; end < p->n && p->at[end].kind == p->at[i].kind && p->at[end].key == p->at[i].key;
@@ -165,6 +206,7 @@ static assay_status_t list_groups(const assay_trials_t* t, places_t* p, group_t*
     g.n = end - i;
     const size_t most = g.kind == SUMMANDS ? ASSAY_JOINT_NUMBERS : ASSAY_SEARCH_FAULTS;
     if (g.n > 1 && g.n <= most) (*out)[(*out_n)++] = g;
+    if (g.kind == SAME) add_formulas(p, &g, *out, out_n);
   }
   if (*out_n) qsort(*out, *out_n, sizeof **out, by_turn);
   return NULL;
@@ -242,6 +284,7 @@ static double root(double x) { return sqrt(x); }
 static double one_more(double x) { return x + 1; }
 static double one_less(double x) { return x - 1; }
 static double rest(double x) { return 1 - x; }
+static double rest_of_two(double x) { return 2 - x; }
 static double halved(double x) { return x / 2; }
 static double doubled(double x) { return 2 * x; }
 static double opposite(double x) { return -x; }
@@ -260,6 +303,7 @@ static const struct {
     {"1 more than", one_more},
     {"1 less than", one_less},
     {"1 less", rest},
+    {"2 less", rest_of_two},  // below nothing: I.-K. Yeo and R. A. Johnson, 2000
     {"half of", halved},
     {"twice", doubled},
     {"the opposite of", opposite},
