@@ -21,13 +21,18 @@ die() {
   exit 1
 }
 
-# configure_and_build PRESET OPTION...: compiles build/PRESET.
-configure_and_build() {
+# configure PRESET OPTION...: makes build/PRESET.
+configure() {
   local preset=$1
   shift
   cmake --preset "$preset" "$@" >"build/$preset.configure.log" 2>&1 || {
     cat "build/$preset.configure.log"
     return 1
   }
-  cmake --build "build/$preset" -j "$JOBS"
+}
+
+# configure_and_build PRESET OPTION...: compiles build/PRESET.
+configure_and_build() {
+  configure "$@" || return 1
+  cmake --build "build/$1" -j "$JOBS"
 }

@@ -189,8 +189,10 @@ def other():
     return [("other.onnx", "other.npz", "shift")]
 
 
-def check(assay, model, golden):
-    run = subprocess.run([assay, "check", model, "-i", "x.npz", "--golden", golden, "--search-time", "3", "--json", "r.json"], capture_output=True, text=True,
+def check(assay, model, golden, right):
+    # Where no place is asked for, how long is searched changes nothing that is judged.
+    seconds = "3" if right else "0.5"
+    run = subprocess.run([assay, "check", model, "-i", "x.npz", "--golden", golden, "--search-time", seconds, "--json", "r.json"], capture_output=True, text=True,
                          timeout=120, check=False)
     with open("r.json", encoding="utf-8") as f:
         return run, json.load(f)
@@ -214,7 +216,7 @@ def main(assay):
     np.savez("outputs.npz", a2=made["a2"])
     rows, failures = models(), 0
     for model, golden, right in rows:
-        run, report = check(assay, model, golden)
+        run, report = check(assay, model, golden, right)
         wrong = judge(run, report, right)
         if wrong:
             failures += 1

@@ -104,8 +104,9 @@ def main(assay):
         models.append((f"{i}.onnx", names))
     for name, faulty in models:
         for golden in ("inner.npz", "outputs.npz") + ("rows.npz",) * (name == "0.onnx"):
+            seconds = 1 if golden == "rows.npz" else SECONDS  # of that one only what is compared matters
             start = time.monotonic()
-            run = subprocess.run([assay, "check", name, "-i", "x.npz", "--golden", golden, "--search-time", str(SECONDS), "--json", "-"],
+            run = subprocess.run([assay, "check", name, "-i", "x.npz", "--golden", golden, "--search-time", str(seconds), "--json", "-"],
                                  capture_output=True, text=True, timeout=120, check=False)
             took = time.monotonic() - start
             report = json.loads(run.stdout) if run.stdout.startswith("{") else {"culprits": []}

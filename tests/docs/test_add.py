@@ -30,6 +30,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import check_house  # noqa: E402
 
 TIMEOUT_S = 300
+UNCHANGED = ["-O1", "-g0", "-w"]  # compiled in half the time
 NOT_COPIED = ("build", ".git", ".github", "shared", "__pycache__")
 
 
@@ -113,7 +114,10 @@ class Example:
         for output, unit in wanted.items():
             made = self.path("objects", output)
             self.objects[output] = made
-            jobs.append((self.build.relocated(unit.command, self.tree, unit.source, unit.source, made), unit.source))
+            command = self.build.relocated(unit.command, self.tree, unit.source, unit.source, made)
+            if unit.source not in self.changed:  # a header that it has is changed; BUILD has it with all warnings
+                command += UNCHANGED
+            jobs.append((command, unit.source))
         for source in self.sources_of("src/"):
             if source in self.added:
                 made = self.path("objects", source + ".o")
