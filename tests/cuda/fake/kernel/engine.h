@@ -19,6 +19,13 @@ typedef struct fake_lane {
   struct fake_run* run;  // the platform's
 } fake_lane_t;
 
+// The lane that runs: above its stack.
+static inline __attribute__((unused)) fake_lane_t* fake_lane(void) {
+  const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+  return (fake_lane_t*)((here | (FAKE_STACK - 1)) + 1) - 1;
+}
+#define FAKE_LANE fake_lane()
+
 // Operations that all lanes of a warp take part in.
 typedef enum fake_warp_op {
   FAKE_SYNC_WARP,

@@ -12,8 +12,10 @@
 
 #define FAKE_VISIBLE __attribute__((visibility("default")))
 FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
+// The same for accesses.c, which is part of this kernel.
+extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t fake_own_engine;
 
-#define FAKE_UNCHECKED __attribute__((no_sanitize("thread")))  // accesses.h
+#define FAKE_UNCHECKED __attribute__((no_sanitize("thread")))  // accesses.c
 
 #define KERNEL(name, args_t, max)                                                                 \
   static __attribute__((noinline)) void name(args_t a);                                           \
@@ -34,13 +36,6 @@ FAKE_VISIBLE fake_engine_t fake_engine;  // set when it is loaded
 #define GLOBAL(type, address) ((type*)fake_engine.global(FAKE_LANE, (address), __LINE__))
 
 // ---- threads ------------------------------------------------------------------------------------
-
-// The lane that runs: above its stack.
-DEVICE fake_lane_t* fake_lane(void) {
-  const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-  return (fake_lane_t*)((here | (FAKE_STACK - 1)) + 1) - 1;
-}
-#define FAKE_LANE fake_lane()
 
 #define WARP 32
 #define THREAD ((int)((uintptr_t)__builtin_frame_address(0) / FAKE_STACK % FAKE_MAX_THREADS))
@@ -205,7 +200,5 @@ DEVICE void hold_sums(float* d, int n) {
   fake_engine.copy(FAKE_LANE, shared, global, 16, valid, __LINE__)
 #define COMMIT_COPIES() fake_engine.commit_copies(FAKE_LANE)
 #define WAIT_COPIES(left) fake_engine.wait_copies(FAKE_LANE, left, __LINE__)
-
-#include "accesses.h"
 
 #endif  // TESTS_CUDA_FAKE_KERNEL_PRELUDE_H_

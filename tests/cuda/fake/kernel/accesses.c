@@ -1,19 +1,22 @@
-// With FAKE_CHECKED the kernel is compiled by -fsanitize=thread, of which only the calls are used
-// that the compiler puts before each access to memory: the platform looks at the address (bounds,
-// races), and no sanitizer's library is linked. Part of prelude.h.
-#ifndef TESTS_CUDA_FAKE_KERNEL_ACCESSES_H_
-#define TESTS_CUDA_FAKE_KERNEL_ACCESSES_H_
+// What the compiler calls before each access to memory of a kernel that is compiled by
+// -fsanitize=thread: the platform looks at the address (bounds, races), and no sanitizer's library
+// is linked. Compiled once, and linked into each kernel (../nvrtc.c).
+#include <string.h>
 
-#ifdef FAKE_CHECKED
-#define FAKE_CALLED __attribute__((visibility("hidden"), no_sanitize("thread"), used))
+#include "engine.h"
+
+// The kernel's own one, of prelude.h.
+extern __attribute__((visibility("hidden"))) fake_engine_t fake_own_engine;
+
+#define FAKE_CALLED __attribute__((visibility("hidden")))
 
 FAKE_CALLED void fake_accessed(const void* p, size_t bytes, int is_write, const void* at);
 FAKE_CALLED void fake_accessed(const void* p, size_t bytes, int is_write, const void* at) {
   fake_lane_t* lane = FAKE_LANE;
   // Its own variables, and the prelude's.
   if (((uintptr_t)p ^ (uintptr_t)lane) < FAKE_STACK) return;
-  if ((uintptr_t)p - (uintptr_t)&fake_engine < sizeof fake_engine) return;
-  fake_engine.access(lane, p, bytes, is_write, at);
+  if ((uintptr_t)p - (uintptr_t)&fake_own_engine < sizeof fake_own_engine) return;
+  fake_own_engine.access(lane, p, bytes, is_write, at);
 }
 
 #define FAKE_ACCESS(name, bytes, is_write) \
@@ -59,6 +62,3 @@ FAKE_CALLED void* __tsan_memset(void* to, int byte, size_t bytes) {
   fake_accessed(to, bytes, 1, __builtin_return_address(0));
   return memset(to, byte, bytes);
 }
-#endif
-
-#endif  // TESTS_CUDA_FAKE_KERNEL_ACCESSES_H_
