@@ -3,6 +3,9 @@
 // and cli/test_cublaslt.py for plans.
 #include <stdlib.h>
 
+#include "backends/cuda/cublaslt.h"
+#include "backends/cuda/driver.h"
+#include "base/alloc.h"
 #include "cuda/forced_case.h"
 
 #define LIST(...) \
@@ -131,10 +134,68 @@ static void unasked_it_does_not_run(void** state) {
   }
 }
 
+// ---- what the library is asked ------------------------------------------------------------------
+
+static assay_status_t ask(assay_device_t* d, const char* want) {
+  const cublaslt_product_t p = {.m = 4,
+                                .n = 8,
+                                .k = 16,
+                                .matrices = 1,
+                                .x_row = 16,
+                                .w_row = 8,
+                                .y_row = 8,
+                                .in = ASSAY_TYPE_FLOAT16,
+                                .out = ASSAY_TYPE_FLOAT16};
+  const cublaslt_way_t* ways = NULL;
+  char names[256] = "";
+  size_t n = 0;
+  cublaslt_t* lt = NULL;
+  cublaslt_call_t* call = NULL;
+  ASSAY_TRY(cublaslt_create(d, &lt));
+  assay_status_t st = cublaslt_ways(lt, &p, &ways, &n);
+  for (int again = 0; !st && again < 2; again++) st = cublaslt_ways(lt, &p, &ways, &n);
+  for (size_t i = 0; i < n; i++)
+    snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s:%zu ", ways[i].name,
+             ways[i].splits ? " splits" : "", ways[i].scratch);
+  if (!st && n) st = cublaslt_call_create(lt, &p, &ways[0], &call);
+  if (!st) assert_string_equal(names, want);
+  cublaslt_call_destroy(call);
+  cublaslt_destroy(lt);
+  return st;
+}
+
+// Ways by their names, those that split sums apart; where it takes no product there are none.
+static void ways_are_by_name(void** state) {
+  static const char* const cases[][2] = {
+      {"", ""},
+      {"same", SAME ":0 "},
+      {"parts,same,turned",
+       "13.1.0-67.20.20.20.20.20:0 " SAME ":0 13.1.0-68.20.20.20.20.20_2 splits:4096 "},
+  };
+  (void)state;
+  assay_device_t* d = NULL;
+  op_case_ok(assay_device_driver_cuda.open(0, &d));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    setenv("ASSAY_FAKE_CUBLASLT", cases[i][0], 1);
+    op_case_ok(ask(d, cases[i][1]));
+    for (uint64_t n = 1;; n++) {
+      const int64_t before = assay_alloc_live();
+      assay_alloc_fail_after(n, false);
+      assay_status_t st = ask(d, cases[i][1]);
+      const bool done = assay_alloc_fail_after(0, false) < n;
+      if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+      assay_status_free(st);
+      assert_int_equal(assay_alloc_live(), before);
+      if (done) break;
+    }
+  }
+  assay_device_driver_cuda.close(d);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(it_multiplies_as_our_kernels),
-                                     cmocka_unit_test(it_is_not_for_all_layers),
-                                     cmocka_unit_test(unasked_it_does_not_run)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(it_multiplies_as_our_kernels), cmocka_unit_test(it_is_not_for_all_layers),
+      cmocka_unit_test(unasked_it_does_not_run), cmocka_unit_test(ways_are_by_name)};
   const char* platform = getenv("ASSAY_TEST_LIBCUDA");
   setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
   return cmocka_run_group_tests(tests, NULL, NULL);

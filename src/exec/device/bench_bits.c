@@ -11,10 +11,11 @@
 // and ones of both signs among small numbers, so that large parts cancel, and what is left shows
 // how each of the small ones was rounded on its way. Few infinities, NaN and zeros of both signs go
 // through the end of a kernel.
-typedef enum numbers { WIDE = 0, CANCELLING, SPECIAL, KINDS } numbers_t;
+typedef enum numbers { SPECIAL = 0, WIDE, CANCELLING, KINDS } numbers_t;
 
-// So many draws at least, and more where a draw has few elements, up to so many.
-enum { MIN_DRAWS = KINDS, MAX_DRAWS = 15, ELEMENTS = 1 << 18, RARE = 4096 };
+// So many draws at least, and more where a draw has few elements, up to so many. Large operands
+// stay in these as they are then: drawing them takes longer than the runs.
+enum { MIN_DRAWS = KINDS, MAX_DRAWS = 15, ELEMENTS = 1 << 18, LARGE_BYTES = 4 << 20, RARE = 4096 };
 
 typedef struct form {
   int bits, mantissa, bias;
@@ -123,7 +124,8 @@ static assay_status_t fill_inputs(const assay_sized_layer_t* l, const assay_kern
     form_t f;
     char* data = NULL;
     const size_t bytes = k->in[i].type ? assay_operand_bytes(&l->in[i], k->in[i].type) : 0;
-    if (!bytes || !find_form(k->in[i].type, &f)) continue;
+    if (!bytes || !find_form(k->in[i].type, &f) || (number >= MIN_DRAWS && bytes > LARGE_BYTES))
+      continue;
     ASSAY_TRY(assay_new_array(bytes, 1, &data));
     fill(&f, number, (uint32_t)i, bytes, data);
     assay_status_t st = b->driver->upload(b->q, data, b->in[i], bytes);
