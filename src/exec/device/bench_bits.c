@@ -8,7 +8,7 @@
 #include "exec/device/bench.h"
 
 // Numbers that tell orders of sums apart where the result is rounded to 16 bits: of all magnitudes;
-// and ones of both signs among small numbers, so that large parts cancel, and what is left shows
+// and eights of both signs among small numbers, so that large parts cancel, and what is left shows
 // how each of the small ones was rounded on its way. Few infinities, NaN and zeros of both signs go
 // through the end of a kernel.
 typedef enum numbers { SPECIAL = 0, WIDE, CANCELLING, KINDS } numbers_t;
@@ -45,10 +45,12 @@ static uint32_t encode(const form_t* f, int exponent, uint32_t random) {
 }
 
 static uint32_t draw(const form_t* f, numbers_t kind, const uint32_t r[2]) {
-  const uint32_t one = (uint32_t)f->bias << f->mantissa, sign = r[0] >> 31 << (f->bits - 1);
+  const uint32_t eight = (uint32_t)(f->bias + 3) << f->mantissa;
+  const uint32_t sign = r[0] >> 31 << (f->bits - 1);
+  const int least = f->bias < 127 ? 1 - f->bias : -19;
   const uint32_t infinity = (2U * (uint32_t)f->bias + 1) << f->mantissa;
   if (kind == CANCELLING)
-    return r[1] & 1 ? sign | one : encode(f, -13 + (int)(r[1] >> 1 & 3), r[0]);
+    return r[1] & 1 ? sign | eight : encode(f, least + (int)(r[1] >> 1 & 3), r[0]);
   if (kind == SPECIAL && r[1] % RARE == 0) {
     const uint32_t which = r[1] / RARE % 4;
     return which == 0 ? infinity | 1U << (f->mantissa - 1) : which == 1 ? sign | infinity : sign;
