@@ -37,6 +37,19 @@ static size_t list_nodes(const assay_golden_walk_t* w, bool* wanted, const assay
   return n;
 }
 
+// What nobody reads may be what a repair reads, and goes with what comes before it.
+static void add_dead_ends(const assay_graph_t* g, bool* wanted, bool* read) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++)
+      if (g->nodes[i]->inputs[k]) read[g->nodes[i]->inputs[k]->id] = true;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const assay_node_t* n = g->nodes[i];
+    if (n->n_outputs == 1 && n->n_inputs && n->outputs[0] && !n->outputs[0]->is_output &&
+        !read[n->outputs[0]->id])
+      wanted[n->outputs[0]->id] = true;
+  }
+}
+
 // The part of the time that is kept for what is tried where a node is missing.
 static const double KEPT_FOR_MISSING = 0.3;
 
@@ -67,7 +80,7 @@ static assay_status_t take_found(assay_golden_walk_t* w, size_t fault, assay_fau
 static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const* values, size_t n,
                              double deadline, size_t fault) {
   const assay_graph_t* g = w->model->graph;
-  bool* wanted = NULL;
+  bool *wanted = NULL, *read = NULL;
   const assay_node_t** nodes = NULL;
   assay_search_target_t* targets = NULL;
   assay_fault_t found[ASSAY_SEARCH_FAULTS];
@@ -81,12 +94,14 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
                       .watch = &w->watch,
                       .several = true};
   assay_status_t st = assay_new_array((size_t)w->model->n_values, sizeof *wanted, &wanted);
+  if (!st) st = assay_new_array((size_t)w->model->n_values, sizeof *read, &read);
   if (!st) st = assay_new_array(g->n_nodes, sizeof *nodes, &nodes);
   if (!st) st = assay_new_array(n, sizeof *targets, &targets);
   for (size_t k = 0; !st && k < n; k++) {
     wanted[values[k]->id] = true;
     targets[s.n_targets++] = assay_inner_target(w, values[k]);
   }
+  if (!st && w->out->outputs_only) add_dead_ends(g, wanted, read);
   if (!st) s.n_nodes = list_nodes(w, wanted, nodes);
   s.nodes = nodes;
   s.targets = targets;
@@ -112,6 +127,7 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
   w->out->cut_short |= s.cut_short;
   w->out->trials += s.trials;
   assay_free(wanted);
+  assay_free(read);
   assay_free(nodes);
   assay_free(targets);
   return st;

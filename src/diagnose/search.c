@@ -14,6 +14,7 @@
 #include "diagnose/outputs/bias_sets.h"
 #include "diagnose/outputs/channels.h"
 #include "diagnose/outputs/columns.h"
+#include "diagnose/outputs/dead_ends.h"
 #include "diagnose/outputs/likelihood.h"
 #include "diagnose/outputs/likely.h"
 #include "diagnose/outputs/limits.h"
@@ -913,6 +914,14 @@ static assay_status_t search_tied(search_state_t* h, double end, assay_fault_t* 
   return assay_search_tied(&h->trials, &h->around, now + (end - now) / 8, out, out_n);
 }
 
+// What nobody reads: an eighth of the time that is left.
+static assay_status_t search_dead_ends(search_state_t* h, double end, assay_fault_t* out,
+                                       size_t* out_n) {
+  const double now = assay_clock_seconds();
+  tell(h, "trying what nobody reads", "", NULL);
+  return assay_search_dead_ends(&h->trials, &h->around, now + (end - now) / 8, out, out_n);
+}
+
 // Several numbers that are lost at once: an eighth of the time that is left for limits, and as much
 // for others.
 static assay_status_t search_numbers(search_state_t* h, double end, assay_fault_t* out,
@@ -981,7 +990,9 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   if (st) return search_deinit(&h), st;
   st = search_run(&h, more ? h.start + (alone ? 0.25 : 0.7) * (end - h.start) : end);
   if (!st && more && alone && !h.trials.plausible) st = search_columns(&h, end);
-  if (!st && more && alone && !h.trials.plausible) st = search_slips(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible) st = search_dead_ends(&h, end, out, out_n);
+  if (!st && more && alone && !h.trials.plausible && !*out_n)
+    st = search_slips(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
     st = search_alike(&h, end, out, out_n);
   if (!st && more && alone && !h.trials.plausible && !*out_n)
