@@ -12,10 +12,10 @@ typedef struct row {
 } row_t;
 
 #define GATES                                                                                  \
-  "MatMul m1 x w -> a1", "Split p1 a1 -> f1,g1 | axis=1 num_outputs=2", "Sigmoid s1 g1 -> b1", \
+  "MatMul m1 x w -> a1", "Split p1 a1 -> f1 g1 | axis=1 num_outputs=2", "Sigmoid s1 g1 -> b1", \
       "Tanh t1 f1 -> c1"
 #define GATES_OF(c)                                                                                \
-  "MatMul m2 " c " v -> a2", "Split p2 a2 -> f2,g2 | axis=1 num_outputs=2", "Sigmoid s2 g2 -> b2", \
+  "MatMul m2 " c " v -> a2", "Split p2 a2 -> f2 g2 | axis=1 num_outputs=2", "Sigmoid s2 g2 -> b2", \
       "Tanh t2 f2 -> c2"
 
 static const row_t rows[] = {

@@ -1,8 +1,8 @@
 // Several numbers that are lost at once: a factor and a summand, a factor before each of several
 // functions, both limits of several nodes; and that what no numbers explain is left alone.
 #include "base/clock.h"
-#include "diagnose/outputs/limits.h"
-#include "diagnose/outputs/numbers.h"
+#include "diagnose/outputs/numbers/limits.h"
+#include "diagnose/outputs/numbers/numbers.h"
 #include "diagnose/search_case.h"
 #include "onnx/onnx.h"
 

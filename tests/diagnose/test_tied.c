@@ -1,7 +1,7 @@
 // Numbers that go together: one number in several nodes, as it is, as its reciprocal, in every
 // block, or a summand of its own in each; and that what differs otherwise is left alone.
 #include "base/clock.h"
-#include "diagnose/outputs/tied.h"
+#include "diagnose/outputs/numbers/tied.h"
 #include "diagnose/search_case.h"
 #include "onnx/onnx.h"
 

@@ -1,8 +1,8 @@
 // Numbers that go together: one number of a formula stands in several nodes, as it is, as its
 // reciprocal, or in every block, and an exporter that has it wrong has it wrong in all of them. No
 // change of one node brings golden near.
-#ifndef ASSAY_DIAGNOSE_OUTPUTS_TIED_H_
-#define ASSAY_DIAGNOSE_OUTPUTS_TIED_H_
+#ifndef ASSAY_DIAGNOSE_OUTPUTS_NUMBERS_TIED_H_
+#define ASSAY_DIAGNOSE_OUTPUTS_NUMBERS_TIED_H_
 
 #include "diagnose/causes/surroundings.h"
 #include "diagnose/search_trial.h"
@@ -15,4 +15,4 @@
 assay_status_t assay_search_tied(assay_trials_t* t, const assay_surroundings_t* around, double end,
                                  assay_fault_t* out, size_t* out_n) ASSAY_MUST_USE;
 
-#endif  // ASSAY_DIAGNOSE_OUTPUTS_TIED_H_
+#endif  // ASSAY_DIAGNOSE_OUTPUTS_NUMBERS_TIED_H_

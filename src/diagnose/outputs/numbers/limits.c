@@ -1,7 +1,7 @@
 // Both limits of Clip, at all nodes that have the same ones.
 // Sources: limits that an exporter takes for its operator's own, pytorch/executorch pull request
 // 18102; A. Howard et al., 2017 (ReLU6); gates within limits, OpenAI, gpt-oss, 2025.
-#include "diagnose/outputs/limits.h"
+#include "diagnose/outputs/numbers/limits.h"
 
 #include <math.h>
 #include <stdio.h>

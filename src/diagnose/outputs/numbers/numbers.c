@@ -5,7 +5,7 @@
 // wrong, and neither alone brings golden near. Steepness: a number before each of the functions
 // that bend (J. Zhu et al., Transformers without Normalization, 2025), all of which are lost
 // together.
-#include "diagnose/outputs/numbers.h"
+#include "diagnose/outputs/numbers/numbers.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // Numbers that go together, as groups of places that have one key.
-#include "diagnose/outputs/tied.h"
+#include "diagnose/outputs/numbers/tied.h"
 
 #include <math.h>
 #include <stdio.h>
