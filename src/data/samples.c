@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/shell.h"
 #include "base/shown.h"
+#include "data/array_shape.h"
 #include "formats/extremes.h"
 #include "formats/format.h"
 
@@ -32,44 +33,8 @@ static assay_status_t allocate(assay_samples_t* s, size_t n, size_t n_values) {
 
 // ---- cutting arrays -----------------------------------------------------------------------------
 
-// How an array relates to what the model declares.
-typedef struct cut {
-  int64_t n;       // samples in it
-  bool extra_dim;  // the leading dimension counts samples and is dropped
-} cut_t;
-
-static bool dim_fits(const assay_dim_t* want, int64_t have) {
-  int64_t d;
-  return !assay_dim_value(want, &d) || d == have;
-}
-
-static bool tail_fits(const assay_valtype_t* want, const assay_tensor_t* t, int want_from,
-                      int have_from) {
-  if (want->rank - want_from != t->rank - have_from) return false;
-  for (int i = want_from; i < want->rank; i++)
-    if (!dim_fits(want->dims[i], t->dims[have_from + i - want_from])) return false;
-  return true;
-}
-
-static bool find_cut(const assay_valtype_t* want, const assay_tensor_t* t, cut_t* out) {
-  int64_t lead;
-  *out = (cut_t){1, false};
-  if (!want || !want->has_shape || t->kind != ASSAY_KIND_TENSOR) return true;
-  if (tail_fits(want, t, 0, 0)) return true;
-  if (want->rank == t->rank && want->rank && tail_fits(want, t, 1, 1) &&
-      assay_dim_value(want->dims[0], &lead) && lead > 0 && t->dims[0] % lead == 0) {
-    out->n = t->dims[0] / lead;
-    return out->n > 0;
-  }
-  if (tail_fits(want, t, 0, 1)) {
-    *out = (cut_t){t->dims[0], true};
-    return t->dims[0] > 0;
-  }
-  return false;
-}
-
 // Sample k of an array: a view of its bytes, but of strings and of elements that share bytes.
-static assay_status_t slice(assay_tensor_t* t, const cut_t* cut, int64_t k, assay_tensor_t** out) {
+static assay_status_t slice(assay_tensor_t* t, const assay_cut_t* cut, int64_t k, assay_tensor_t** out) {
   if (cut->n == 1 && !cut->extra_dim) return *out = assay_tensor_retain(t), NULL;
   int64_t dims[ASSAY_MAX_RANK];
   int rank = t->rank - cut->extra_dim;
@@ -203,7 +168,7 @@ static void note_converted(assay_str_t* notes, const char* name, assay_type_t fr
 // Samples are cut first and converted one by one: of many there is never a whole copy. many: this
 // is one of several runs.
 static assay_status_t one_array(assay_samples_t* s, size_t value, const assay_value_t* v,
-                                assay_tensor_t* t, const cut_t* cut, bool many) {
+                                assay_tensor_t* t, const assay_cut_t* cut, bool many) {
   const assay_valtype_t* want = v->type ? v->type : v->declared;
   const bool tensor = want && want->kind == ASSAY_KIND_TENSOR && t->kind == ASSAY_KIND_TENSOR;
   const assay_type_t type = tensor && want->elem ? want->elem : t->type;
@@ -268,9 +233,9 @@ static void note_unused(const assay_set_t* set, assay_value_t* const* values, si
   assay_str_printf(notes, "note: array '%s' is not used%s\n", name, ASSAY_NEAREST_TEXT(&near));
 }
 
-static assay_status_t from_set(const assay_set_t* set, assay_value_t* const* values,
-                               size_t n_values, bool required, bool many, assay_samples_t* out) {
-  cut_t* cuts = NULL;
+static assay_status_t cut_set(const assay_set_t* set, assay_value_t* const* values,
+                              size_t n_values, bool required, bool many, assay_samples_t* out) {
+  assay_cut_t* cuts = NULL;
   int64_t n = 1;
   ASSAY_TRY(assay_new_array(n_values, sizeof *cuts, &cuts));
   assay_status_t st = NULL;
@@ -283,7 +248,7 @@ static assay_status_t from_set(const assay_set_t* set, assay_value_t* const* val
       if (required && !v->constant) st = no_array(set, v, want, values, n_values);
       continue;
     }
-    if (!find_cut(want, t, &cuts[i]))
+    if (!assay_find_cut(want, t, &cuts[i]))
       st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "array '%s' has shape %s; the model wants %s",
                        v->name, ASSAY_DIMS_TEXT(t), ASSAY_VALTYPE_TEXT(want));
     else if (cuts[i].n != 1 && n != 1 && cuts[i].n != n)
@@ -305,6 +270,31 @@ static assay_status_t from_set(const assay_set_t* set, assay_value_t* const* val
   assay_free(cuts);
   if (!st) st = assay_str_status(&out->notes);
   if (st) assay_samples_deinit(out);
+  return st;
+}
+
+// Inputs may have been saved without axes of one. Whether golden was, its other arrays tell
+// (account/golden).
+static assay_status_t from_set(const assay_set_t* set, assay_value_t* const* values,
+                               size_t n_values, bool required, bool many, assay_samples_t* out) {
+  const assay_value_t** of = NULL;
+  assay_set_t whole = {0};
+  if (!required) return cut_set(set, values, n_values, required, many, out);
+  ASSAY_TRY(assay_new_array(set->n, sizeof *of, &of));
+  for (size_t k = 0; k < set->n; k++)
+    for (size_t i = 0; i < n_values; i++)
+      if (strcmp(values[i]->name, set->names[k]) == 0) of[k] = values[i];
+  assay_str_t notes = {0};
+  assay_status_t st = assay_put_axes_in(set, of, &notes, &whole);
+  assay_free(of);
+  if (!st) st = cut_set(&whole, values, n_values, required, many, out);
+  assay_set_deinit(&whole);
+  if (!st && notes.len) {
+    assay_str_append(&out->notes, assay_str_get(&notes));
+    st = assay_str_status(&out->notes);
+    if (st) assay_samples_deinit(out);
+  }
+  assay_str_deinit(&notes);
   return st;
 }
 
@@ -373,7 +363,7 @@ assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value
   assay_status_t st = allocate(&cut_up, (size_t)n, batch->n_values);
   for (size_t i = 0; !st && i < batch->n_values; i++) {
     assay_tensor_t* t = batch->at[i];
-    cut_t cut = {open_batch(values[i], t) ? n : 1, false};
+    assay_cut_t cut = {open_batch(values[i], t) ? n : 1, false};
     for (int64_t k = 0; !st && t && k < n; k++)
       st = slice(t, &cut, k, &cut_up.at[(size_t)k * batch->n_values + i]);
   }

@@ -11,6 +11,7 @@ static const char* advice_of(const assay_golden_arithmetic_t* a) {
     return "torch.backends.cudnn.allow_tf32 = False, torch.backends.cuda.matmul.allow_tf32 = False";
   if (a->scope == ASSAY_ARITHMETIC_WEIGHTS || a->scope == ASSAY_ARITHMETIC_CONSTANTS)
     return "run the network with the weights that were exported";
+  if (a->scope == ASSAY_ARITHMETIC_INPUTS) return "give the network the inputs that the model gets";
   if (a->scope == ASSAY_ARITHMETIC_OPERANDS && a->format == ASSAY_FORMAT_BF16)
     return "jax.config.update('jax_default_matmul_precision', 'highest') or the like";
   return "run the network in float32, without autocast";

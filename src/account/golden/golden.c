@@ -54,6 +54,13 @@ assay_status_t assay_name_map_check(const assay_name_map_t* map, const assay_set
   return NULL;
 }
 
+const assay_value_t* assay_golden_value(const assay_model_t* model, const assay_name_map_t* map,
+                                        const char* name) {
+  for (size_t k = 0; map && k < map->n; k++)
+    if (strcmp(map->from[k], name) == 0) return value_of(model, map->to[k]);
+  return value_of(model, name);
+}
+
 // The values of the top graph whose names are near to one that is none of them.
 static assay_nearest_t near_values(const assay_model_t* m, const char* name) {
   const assay_graph_t* g = m->graph;

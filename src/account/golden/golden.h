@@ -23,6 +23,7 @@ typedef struct assay_golden_tensor {
   const assay_value_t* value;  // NULL: matched nothing
   assay_tensor_t* tensor;      // as it was read, perhaps packed in a mapped file; retained
   assay_golden_match_t match;
+  bool lost_axes;  // no array of its file has an axis of one: it may lack some that its value has
 } assay_golden_tensor_t;
 
 // Inside the library golden is what was matched; public one (assay/golden.h) also knows where it is
@@ -68,6 +69,9 @@ typedef struct assay_name_map {
 } assay_name_map_t;
 assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* model,
                                   const assay_name_map_t* map, assay_golden_t* out) ASSAY_MUST_USE;
+// The value that an array of this name is of; NULL: none.
+const assay_value_t* assay_golden_value(const assay_model_t* model, const assay_name_map_t* map,
+                                        const char* name);
 assay_golden_tensor_t* assay_golden_of(const assay_golden_t* g, const assay_value_t* value);
 
 // What is known of a graph's outputs, as one sample (of all rows): for statistics of outputs.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "account/golden/golden.h"
+#include "account/golden/golden_axes.h"
 #include "account/golden/reference.h"
 #include "base/alloc.h"
 #include "base/nearest.h"
@@ -15,6 +16,7 @@ typedef struct assay_golden_origin {
   assay_set_t set;          // arrays by name, outputs and inner values
   assay_samples_t outputs;  // n 0: none
   bool gave_outputs;        // by a file of outputs
+  bool lost_axes[2];        // no array of inner values, of outputs has an axis of one
   assay_name_map_t map;
   bool has_map;
   char* from;  // what the user gave, for messages
@@ -66,13 +68,21 @@ static assay_status_t create(assay_model_t* model, const char* from,
   return NULL;
 }
 
+// Which arrays may lack axes of one.
+static void note_lost(const origin_t* o, assay_golden_t* g) {
+  for (size_t i = 0; i < g->n; i++)
+    g->at[i].lost_axes = g->at[i].value && o->lost_axes[g->at[i].value->is_output];
+}
+
 // Which array is which value, anew, by names.
 static assay_status_t match(assay_golden_t* g) {
   origin_t* o = g->origin;
   g->origin = NULL;
   assay_golden_deinit(g);
   g->origin = o;
-  return assay_golden_match(&o->set, o->model, o->has_map ? &o->map : NULL, g);
+  ASSAY_TRY(assay_golden_match(&o->set, o->model, o->has_map ? &o->map : NULL, g));
+  note_lost(o, g);
+  return NULL;
 }
 
 // All runs as one set; of runs whose shapes differ, the first one's arrays.
@@ -118,13 +128,20 @@ static assay_status_t cut(assay_golden_t* g, const assay_saved_t* runs, size_t n
   return NULL;
 }
 
+static assay_status_t put_axes_in(assay_golden_t* g, assay_saved_t* runs, bool outputs,
+                                  assay_str_t* notes) {
+  origin_t* o = g->origin;
+  return assay_golden_put_axes_in(runs, o->model, o->has_map ? &o->map : NULL, notes,
+                                  &o->lost_axes[outputs]);
+}
+
 // Takes the runs over.
 static assay_status_t fill(assay_golden_t* g, assay_saved_t* runs, size_t n_samples) {
   origin_t* o = g->origin;
   assay_str_t notes = g->notes;
   g->notes = (assay_str_t){0};
   assay_saved_t cuts = {0};  // join may move the arrays of a single run
-  assay_status_t st = NULL;
+  assay_status_t st = put_axes_in(g, runs, true, &notes);
   for (size_t i = 0; !st && i < runs->n; i++) {
     assay_set_t* run = NULL;
     st = assay_saved_add_run(&cuts, &run);
@@ -240,7 +257,8 @@ static assay_status_t add(assay_golden_t* g, const char* file, const assay_golde
   assay_saved_t runs = {0};
   assay_set_t inner = {0}, *set = &g->origin->set;
   ASSAY_TRY(read(g, 1, &file, o, &runs));
-  assay_status_t st = assay_status_note(join(&runs, &inner), "'%s'", file);
+  assay_status_t st = put_axes_in(g, &runs, false, &g->notes);
+  if (!st) st = assay_status_note(join(&runs, &inner), "'%s'", file);
   for (size_t i = 0; !st && i < inner.n; i++)
     if (!assay_set_find(set, inner.names[i]))
       st = assay_set_add(set, inner.names[i], assay_tensor_retain(inner.tensors[i]));
@@ -291,6 +309,7 @@ assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t
   assay_golden_t made = {0};
   assay_status_t st = assay_golden_match(&o->set, model, o->has_map ? &o->map : NULL, &made);
   if (st) return assay_golden_deinit(&made), st;
+  note_lost(o, &made);
   // In a repaired model what was found by its contents has the same name.
   for (size_t i = 0; i < g->n && i < made.n; i++) {
     if (g->at[i].match != ASSAY_GOLDEN_BY_CONTENT || !g->at[i].value) continue;

@@ -43,12 +43,25 @@ static double unit_of(const assay_tensor_t* t) {
              : 0;
 }
 
-// One number has no shape: exporters write it as a scalar, or as a vector of one.
+// Whether two shapes differ in axes of one alone.
+static bool are_same_but_ones(const assay_tensor_t* a, const assay_tensor_t* b) {
+  int i = 0, k = 0;
+  for (;; i++, k++) {
+    while (i < a->rank && a->dims[i] == 1) i++;
+    while (k < b->rank && b->dims[k] == 1) k++;
+    if (i == a->rank || k == b->rank) return i == a->rank && k == b->rank;
+    if (a->dims[i] != b->dims[k]) return false;
+  }
+}
+
+// One number has no shape: exporters write it as a scalar, or as a vector of one. Nor have arrays
+// that were saved without axes of one.
 static assay_status_t as_shaped(const assay_tensor_t* truth, assay_golden_tensor_t* golden) {
   assay_tensor_t *g = golden->tensor, *view = NULL;
-  if (truth->kind != ASSAY_KIND_TENSOR || g->kind != ASSAY_KIND_TENSOR || truth->size != 1 ||
-      g->size != 1 || truth->rank == g->rank)
+  if (truth->kind != ASSAY_KIND_TENSOR || g->kind != ASSAY_KIND_TENSOR || truth->rank == g->rank ||
+      truth->size != g->size)
     return NULL;
+  if (truth->size != 1 && !(golden->lost_axes && are_same_but_ones(truth, g))) return NULL;
   ASSAY_TRY(assay_tensor_view(g, truth->rank, truth->dims, &view));
   assay_tensor_release(g);
   golden->tensor = view;

@@ -167,6 +167,14 @@ static assay_status_t round_constants(const assay_golden_arithmetic_t* a, const 
   return NULL;
 }
 
+static assay_status_t round_places(const assay_golden_arithmetic_t* a, const assay_node_t* n,
+                                   size_t n_in, assay_tensor_t** in) {
+  for (size_t i = 0; i < n_in && i < n->n_inputs; i++)
+    if (assay_golden_arithmetic_is_place(a, n, i))
+      ASSAY_TRY(to_format(a, a->truncates, place_of(n, i), &in[i]));
+  return NULL;
+}
+
 // How many inputs of a node are rounded; 0: none.
 static size_t rounded_inputs(const assay_golden_arithmetic_t* a, const assay_node_t* n, size_t n_in,
                              assay_tensor_t* const* in) {
@@ -185,6 +193,7 @@ assay_status_t assay_golden_arithmetic_round_inputs(const assay_golden_arithmeti
                                                     assay_tensor_t** in) {
   if (a->format == ASSAY_FORMAT_NONE) return NULL;
   if (a->scope == ASSAY_ARITHMETIC_CONSTANTS) return round_constants(a, n, n_in, in);
+  if (a->scope >= ASSAY_ARITHMETIC_SHARES) return round_places(a, n, n_in, in);
   const size_t some = rounded_inputs(a, n, n_in, in);
   for (size_t i = 0; i < some; i++) {
     if (a->scope == ASSAY_ARITHMETIC_WEIGHTS &&

@@ -20,6 +20,14 @@ typedef enum assay_golden_arithmetic_scope {
   ASSAY_ARITHMETIC_ALL,           // every value
   ASSAY_ARITHMETIC_WEIGHTS,       // constants that products read: stored so, all else float32
   ASSAY_ARITHMETIC_CONSTANTS,     // all constants
+  // From here on single places, all else float32 (arithmetic_places.c).
+  ASSAY_ARITHMETIC_SHARES,       // what a softmax gives, where it is multiplied
+  ASSAY_ARITHMETIC_SCORES,       // what a softmax reads
+  ASSAY_ARITHMETIC_CACHE,        // the right one of two computed matrices: keys, values
+  ASSAY_ARITHMETIC_ACTIVATIONS,  // what products read, but for weights
+  ASSAY_ARITHMETIC_NORMS,        // what normalizations give
+  ASSAY_ARITHMETIC_INPUTS,       // what the network is given
+  ASSAY_ARITHMETIC_TABLES,       // rows that are looked up
 } assay_golden_arithmetic_scope_t;
 
 // Products by what switches their arithmetic: cuDNN's and cuBLAS's are apart in PyTorch, and lists
@@ -63,6 +71,13 @@ bool assay_golden_arithmetic_is_by_vector(const assay_node_t* n, size_t n_in,
                                           assay_tensor_t* const* in);
 // The only reader of a value; NULL: there are more or none.
 const assay_node_t* assay_golden_arithmetic_reader(const assay_value_t* v);
+
+// Of scopes that are single places: whether input i of a node is one; whether a node is a
+// normalization; whether a model has any.
+bool assay_golden_arithmetic_is_place(const assay_golden_arithmetic_t* a, const assay_node_t* n,
+                                      size_t i);
+bool assay_golden_arithmetic_is_norm(const assay_node_t* n);
+bool assay_golden_arithmetic_has_place(const assay_golden_arithmetic_t* a, const assay_model_t* m);
 
 // Rounds what a node reads, and what it gives, as the arithmetic does. in[i], out[i] are replaced.
 assay_status_t assay_golden_arithmetic_round_inputs(const assay_golden_arithmetic_t* a,
@@ -144,5 +159,7 @@ bool assay_golden_arithmetic_is_sure(double correlation, double size, double by_
 // The arithmetics that are tried, the last one's format NONE; products is ANY. Sums in few bits
 // are not among them (arithmetic_find.c).
 extern const assay_golden_arithmetic_t assay_golden_arithmetics[];
+// Of single places, likewise.
+extern const assay_golden_arithmetic_t assay_golden_arithmetic_places[];
 
 #endif  // ASSAY_DIAGNOSE_KINDS_ARITHMETIC_H_

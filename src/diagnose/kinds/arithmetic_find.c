@@ -110,6 +110,16 @@ static assay_status_t try_rows(finder_t* f, double deadline, assay_golden_arithm
   return NULL;
 }
 
+// Single places that the model has.
+static assay_status_t try_places(finder_t* f, double deadline, assay_golden_arithmetic_t* best) {
+  for (const assay_golden_arithmetic_t* row = assay_golden_arithmetic_places;
+       row->format != ASSAY_FORMAT_NONE; row++) {
+    if (is_settled(f) || assay_clock_seconds() > deadline) return NULL;
+    if (assay_golden_arithmetic_has_place(row, f->model)) ASSAY_TRY(try_one(f, row, best));
+  }
+  return NULL;
+}
+
 static const unsigned MATRICES = ASSAY_PRODUCTS_MATRIX | ASSAY_PRODUCTS_COMPUTED;
 
 // Some products, the whole set first where it was not tried.
@@ -208,7 +218,7 @@ assay_status_t assay_golden_arithmetic_find(const assay_model_t* model,
   const double seconds = options->seconds > 0 ? options->seconds : DEFAULT_SECONDS;
   const double deadline = assay_clock_seconds() + PART * seconds;
   *out = (assay_golden_arithmetic_t){.format = ASSAY_FORMAT_NONE};
-  if (!found || assay_model_quantizes(model)) return NULL;
+  if (assay_model_quantizes(model)) return NULL;
   finder_t f = {.model = model,
                 .inputs = inputs,
                 .golden = golden,
@@ -217,9 +227,10 @@ assay_status_t assay_golden_arithmetic_find(const assay_model_t* model,
   f.options.no_search = true;
   f.options.probe = &f.probe;
   assay_status_t st = assay_new_array(f.probe.n, sizeof *f.probe.at, &f.probe.at);
-  if (!st) st = try_rows(&f, deadline, out);
-  if (!st) st = try_parts(&f, found, deadline, out);
-  if (!st) st = try_sums(&f, found, deadline, out);
+  if (!st && found) st = try_rows(&f, deadline, out);
+  if (!st) st = try_places(&f, deadline, out);
+  if (!st && found) st = try_parts(&f, found, deadline, out);
+  if (!st && found) st = try_sums(&f, found, deadline, out);
   bool sure = true;
   if (!st && out->format != ASSAY_FORMAT_NONE && has_outputs_only(golden))
     st = is_no_chance(&f, out, &sure);

@@ -94,7 +94,7 @@ static assay_status_t casts(const assay_golden_arithmetic_t* a, const assay_node
 
 static bool is_of_outputs(const assay_golden_arithmetic_t* a) {
   return a->scope == ASSAY_ARITHMETIC_PRODUCTS || a->scope == ASSAY_ARITHMETIC_AUTOCAST ||
-         a->scope == ASSAY_ARITHMETIC_ALL;
+         a->scope == ASSAY_ARITHMETIC_ALL || a->scope == ASSAY_ARITHMETIC_NORMS;
 }
 
 assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmetic_t* a,
@@ -106,6 +106,7 @@ assay_status_t assay_golden_arithmetic_round_outputs(const assay_golden_arithmet
   if (a->parts > 1 || a->addends) ASSAY_TRY(assay_golden_arithmetic_redo(a, n, n_in, in, out));
   if (!is_of_outputs(a)) return NULL;
   if (a->scope == ASSAY_ARITHMETIC_PRODUCTS) rounds = gives_product(a, n);
+  if (a->scope == ASSAY_ARITHMETIC_NORMS) rounds = assay_golden_arithmetic_is_norm(n);
   if (a->scope == ASSAY_ARITHMETIC_AUTOCAST) ASSAY_TRY(casts(a, n, n_in, in, &rounds));
   for (size_t i = 0; rounds && i < n_out; i++)
     ASSAY_TRY(assay_golden_arithmetic_round_output(a, n, i, &out[i]));
