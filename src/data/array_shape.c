@@ -47,7 +47,7 @@ typedef struct filling {
   const assay_set_t* set;
   const assay_value_t* const* of;
   const assay_valtype_t* want;
-  int n;                          // of sizes, but those of 1
+  int n;  // of sizes, but those of 1
   int64_t have[ASSAY_MAX_RANK];
   int64_t dims[ASSAY_MAX_RANK];   // being tried
   int64_t found[ASSAY_MAX_RANK];  // the way that was found first

@@ -44,8 +44,9 @@ void assay_report_output(const assay_output_check_t* o, assay_str_t* out) {
     assay_str_printf(out, " is NaN in %s of %s places", ASSAY_GROUPED(e->nan - e->ref_nan),
                      ASSAY_GROUPED(e->n));
   } else if (e->inf > e->ref_inf) {
-    assay_str_printf(out, " is Inf in %s of %s places", ASSAY_GROUPED(e->inf - e->ref_inf),
-                     ASSAY_GROUPED(e->n));
+    assay_str_printf(out, " is Inf in %s of %s places%s", ASSAY_GROUPED(e->inf - e->ref_inf),
+                     ASSAY_GROUPED(e->n),
+                     e->mismatched == o->unfinite_as_golden ? ", as golden is" : "");
   } else if (e->mismatched) {
     assay_str_printf(out, " has other NaN and Inf than truth in %s of %s places",
                      ASSAY_GROUPED(e->mismatched), ASSAY_GROUPED(e->n));

@@ -49,8 +49,7 @@ assay_status_t assay_golden_put_axes_in(assay_saved_t* runs, const assay_model_t
   *out_lost = !has_ones(runs);
   if (!*out_lost) return NULL;
   assay_status_t st = NULL;
-  for (size_t r = 0; !st && r < runs->n; r++)
-    st = put_in_run(runs, r, model, map, notes, &made);
+  for (size_t r = 0; !st && r < runs->n; r++) st = put_in_run(runs, r, model, map, notes, &made);
   if (st) return assay_saved_deinit(&made), st;
   for (size_t r = 0; r < runs->n; r++) {
     const assay_set_t old = runs->runs[r];

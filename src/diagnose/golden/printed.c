@@ -22,6 +22,7 @@ enum {
 
 // Of a float, relative: its own rounding; that of what comes near it.
 static const double STORED = 0x1p-24, COMPUTED = 0x1p-22;
+static const double SMALLEST_NORMAL = 0x1p-126;
 
 // 10^n, rounded once or twice.
 static double power_of_ten(int n) {
@@ -56,8 +57,11 @@ static double stored_as(const assay_printed_t* p, double x) {
   return strtod(text, NULL);
 }
 
+// Floats below the smallest normal one are off by up to half the smallest of all, whatever they
+// are.
 static bool comes_back(const assay_printed_t* p, double x, double within) {
-  return fabs(stored_as(p, x) - x) <= within * fabs(x);
+  static const double HALF_SMALLEST = 0x1p-150;
+  return fabs(stored_as(p, x) - x) <= fmax(within * fabs(x), HALF_SMALLEST);
 }
 
 // The unit of the last digit by one way of storing.
@@ -112,6 +116,7 @@ static double evidence_of(const assay_printed_t* p, const double* x, size_t n, d
   double sum = 0;
   for (size_t i = 0; i < n; i++) {
     if (!comes_back(p, x[i], p->format == ASSAY_FORMAT_NONE ? within : within - STORED)) return -1;
+    if (fabs(x[i]) < SMALLEST_NORMAL) continue;
     const double chance = 2 * within * fabs(x[i]) / unit_of(p, x[i]);
     if (chance < 1 && (any || needs_them(p, x[i]))) sum -= assay_log2(chance);
   }

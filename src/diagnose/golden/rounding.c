@@ -175,70 +175,6 @@ assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size
   return assay_golden_arithmetic_round_inputs(arithmetic, n, n_in, in);
 }
 
-// Engines approximate the logistic function with an error that is small beside 1, not beside a
-// small result: ONNX Runtime gives 1.5e-8 for everything below, which is much where a square root
-// or a logarithm follows. Moved by up to a roundoff of 1, towards the middle, so that it stays
-// between 0 and 1.
-static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
-  if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT) return NULL;
-  assay_tensor_t *wide = NULL, *moved = NULL;
-  ASSAY_TRY(assay_tensor_widen(*t, &wide));
-  assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &moved);
-  const double u = assay_format_info(ASSAY_FORMAT_FP32)->unit_roundoff;
-  for (int64_t i = 0; !st && i < wide->size; i++) {
-    const double x = assay_f64(wide)[i], by = u * (double)(chance(i, draw) >> 11) * 0x1p-53;
-    assay_f64(moved)[i] = x < 0.5 ? x + by : x > 0.5 ? x - by : x;
-  }
-  assay_tensor_release(wide);
-  if (st) return st;
-  assay_tensor_release(*t);
-  *t = moved;
-  return NULL;
-}
-
-static bool is_hard_length(int64_t n) { return n >= 3 && (n & (n - 1)) != 0; }
-
-// The largest length of a DFT that is not a power of two, whichever its axis is: that may be what
-// is wrong; times how much larger the result would be. 0: there is none. The first dimension is the
-// batch, the last one real and imaginary parts.
-static double dft_length(size_t n_in, assay_tensor_t* const* in) {
-  const bool given = n_in > 1 && in[1] && in[1]->store == ASSAY_STORE_I64 && in[1]->size == 1;
-  double low = INFINITY, high = 0;
-  for (int i = 1; i + 1 < in[0]->rank; i++) {
-    const int64_t n = in[0]->dims[i];
-    if (n > 0) low = fmin(low, (double)n);
-    if (is_hard_length(n)) high = fmax(high, (double)n);
-  }
-  if (given && is_hard_length(assay_i64(in[1])[0])) high = fmax(high, (double)assay_i64(in[1])[0]);
-  return high > 0 ? high * sqrt(fmax(1, high / fmin(low, high))) : 0;
-}
-
-// Engines transform a length n that is not a power of two as a convolution with a chirp, whose
-// angles pi k^2 / n they compute in float: these reach pi n, so that each term turns by up to pi n
-// u, and sums of n terms are off by that part of their usual size. Moved by as much. Source: L. I.
-// Bluestein, A linear filtering approach to the computation of discrete Fourier transform, 1970;
-// ONNX Runtime, core/providers/cpu/signal/dft.cc.
-static assay_status_t move_transform(size_t n_in, assay_tensor_t* const* in, uint64_t draw,
-                                     assay_tensor_t** t) {
-  static const double PI = 3.14159265358979323846;
-  if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT || !n_in || !in[0] ||
-      in[0]->kind != ASSAY_KIND_TENSOR)
-    return NULL;
-  const double length = dft_length(n_in, in);
-  if (!(length > 0)) return NULL;
-  assay_tensor_t* moved = NULL;
-  ASSAY_TRY(assay_tensor_copy(*t, &moved));
-  double sum = 0;
-  for (int64_t i = 0; i < moved->size; i++) sum += assay_f64(moved)[i] * assay_f64(moved)[i];
-  const double u = assay_format_info(ASSAY_FORMAT_FP32)->unit_roundoff;
-  const double by = moved->size ? PI * length * u * sqrt(sum / (double)moved->size) : 0;
-  for (int64_t i = 0; i < moved->size; i++)
-    assay_f64(moved)[i] += by * (2 * (double)(chance(i, draw) >> 11) * 0x1p-53 - 1);
-  assay_tensor_release(*t);
-  *t = moved;
-  return NULL;
-}
-
 // What the noisy run stores a value in. A float16 value keeps its digits and loses its range (tf32
 // has as many): truth and golden know no overflow, and NaN would explain nothing.
 static assay_format_t noisy_storage(const assay_tensor_t* t) {
@@ -261,9 +197,7 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
     ASSAY_TRY(move_rounded(w, n->outputs[0], &out[0]));
     ASSAY_TRY(move_constant(&out[0], w->draw));
   }
-  if (!*n->domain && strcmp(n->op_type, "Sigmoid") == 0) ASSAY_TRY(move_tails(&out[0], w->draw));
-  if (!*n->domain && strcmp(n->op_type, "DFT") == 0)
-    ASSAY_TRY(move_transform(n_in, in, w->draw, &out[0]));
+  if (n_out && out[0]) ASSAY_TRY(assay_golden_move_as_engines(n, n_in, in, w->draw, &out[0]));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i]) continue;

@@ -73,6 +73,11 @@ assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size
 assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_t n_in,
                                         assay_tensor_t* const* in, size_t n_out,
                                         assay_tensor_t** out) ASSAY_MUST_USE;
+// Moves what a node made as far as engines' kernels are off where that is more than a rounding;
+// from the first further draw on sums of numbers by their order, too.
+assay_status_t assay_golden_move_as_engines(const assay_node_t* n, size_t n_in,
+                                            assay_tensor_t* const* in, uint64_t draw,
+                                            assay_tensor_t** t) ASSAY_MUST_USE;
 // Holds a value that a node has made against golden, which takes its place.
 assay_status_t assay_golden_compare(assay_golden_walk_t* w, const assay_node_t* n,
                                     const assay_value_t* v, assay_tensor_t** out) ASSAY_MUST_USE;

@@ -71,7 +71,8 @@ static bool is_of_two(const assay_node_t* n) {
 
 static bool is_activation(const assay_node_t* n, size_t i) {
   return assay_golden_arithmetic_products(n) & ASSAY_PRODUCTS_ANY &&
-         i < assay_golden_arithmetic_operands(n) && !assay_golden_arithmetic_is_weight(n->inputs[i]);
+         i < assay_golden_arithmetic_operands(n) &&
+         !assay_golden_arithmetic_is_weight(n->inputs[i]);
 }
 
 bool assay_golden_arithmetic_is_place(const assay_golden_arithmetic_t* a, const assay_node_t* n,
@@ -79,22 +80,33 @@ bool assay_golden_arithmetic_is_place(const assay_golden_arithmetic_t* a, const 
   const assay_value_t* v = n->inputs[i];
   if (!v) return false;
   switch (a->scope) {
-    case ASSAY_ARITHMETIC_SHARES: return is_of_two(n) && is_share(v, FARTHEST);
-    case ASSAY_ARITHMETIC_SCORES: return is_softmax(n) && i == 0;
-    case ASSAY_ARITHMETIC_CACHE: return is_of_two(n) && i > 0;
-    case ASSAY_ARITHMETIC_ACTIVATIONS: return is_activation(n, i);
-    case ASSAY_ARITHMETIC_INPUTS: return v->is_input && !v->constant && v->graph == n->graph;
+    case ASSAY_ARITHMETIC_SHARES:
+      return is_of_two(n) && is_share(v, FARTHEST);
+    case ASSAY_ARITHMETIC_SCORES:
+      return is_softmax(n) && i == 0;
+    case ASSAY_ARITHMETIC_CACHE:
+      return is_of_two(n) && i > 0;
+    case ASSAY_ARITHMETIC_ACTIVATIONS:
+      return is_activation(n, i);
+    case ASSAY_ARITHMETIC_INPUTS:
+      return v->is_input && !v->constant && v->graph == n->graph;
     case ASSAY_ARITHMETIC_TABLES:
       return i == 0 && strcmp(n->op_type, "Gather") == 0 && assay_golden_arithmetic_is_weight(v);
-    default: return false;
+    default:
+      return false;
   }
 }
 
 bool assay_golden_arithmetic_is_norm(const assay_node_t* n) {
-  static const char* const NORMS[] = {
-      "LayerNormalization",          "GroupNormalization",    "InstanceNormalization",
-      "SimplifiedLayerNormalization", "BatchNormalization",   "RMSNormalization",
-      "LpNormalization",             "SkipLayerNormalization", NULL};
+  static const char* const NORMS[] = {"LayerNormalization",
+                                      "GroupNormalization",
+                                      "InstanceNormalization",
+                                      "SimplifiedLayerNormalization",
+                                      "BatchNormalization",
+                                      "RMSNormalization",
+                                      "LpNormalization",
+                                      "SkipLayerNormalization",
+                                      NULL};
   return is_one_of(n, NORMS);
 }
 

@@ -8,8 +8,8 @@ typedef struct place_words {
 
 static const place_words_t* words_of(const assay_golden_arithmetic_t* a) {
   static const place_words_t WORDS[] = {
-      {"bf16 softmax outputs", "fp16 softmax outputs", "", "with softmax outputs multiplied in bf16",
-       "with softmax outputs multiplied in fp16", ""},
+      {"bf16 softmax outputs", "fp16 softmax outputs", "",
+       "with softmax outputs multiplied in bf16", "with softmax outputs multiplied in fp16", ""},
       {"bf16 softmax inputs", "fp16 softmax inputs", "", "with softmax inputs in bf16",
        "with softmax inputs in fp16", ""},
       {"bf16 keys and values", "fp16 keys and values", "fp8 keys and values",
@@ -52,9 +52,9 @@ const char* assay_golden_arithmetic_text(const assay_golden_arithmetic_t* a) {
                                                      : "with its products in TF32";
   const place_words_t* place = words_of(a);
   if (place)
-    return bf16                               ? place->text_bf16
+    return bf16                             ? place->text_bf16
            : a->format == ASSAY_FORMAT_FP16 ? place->text_fp16
-                                              : place->text_fp8;
+                                            : place->text_fp8;
   if (a->addends)
     return bf16 ? "with its products in bf16, added up in bf16, too"
                 : "with its products in fp16, added up in fp16, too";
