@@ -158,10 +158,31 @@ static bool counts_from_zero(const assay_golden_walk_t* w, const assay_value_t* 
   return true;
 }
 
+// Where golden is not finite the noisy run explains that, and no difference of numbers.
+static assay_status_t leave_unfinite_out(const assay_tensor_t* golden, const assay_tensor_t* truth,
+                                         assay_tensor_t** noisy) {
+  assay_tensor_t* left = NULL;
+  if (!*noisy || !golden || !assay_tensor_alike(truth, *noisy) || truth->size != golden->size ||
+      truth->store != ASSAY_STORE_F64 || assay_type_store(golden->type) != ASSAY_STORE_F64 ||
+      golden->store == ASSAY_STORE_LATE)
+    return NULL;
+  for (int64_t i = 0; i < golden->size; i++) {
+    if (isfinite(assay_tensor_element(golden, i)) || !isfinite(assay_f64(*noisy)[i])) continue;
+    if (!left) ASSAY_TRY(assay_tensor_copy(*noisy, &left));
+    assay_f64(left)[i] = assay_f64(truth)[i];
+  }
+  if (!left) return NULL;
+  assay_tensor_release(*noisy);
+  *noisy = left;
+  return NULL;
+}
+
 assay_status_t assay_golden_explain(assay_golden_walk_t* w, const assay_value_t* v,
-                                    const assay_tensor_t* truth, assay_difference_t* out) {
+                                    const assay_tensor_t* truth, bool unfinite,
+                                    assay_difference_t* out) {
   assay_tensor_t** noisy = &w->noisy_out[v->id];
   if (w->met[v->id].from_zero) ASSAY_TRY(cut_at_zero(noisy));
+  if (unfinite) ASSAY_TRY(leave_unfinite_out(w->golden_of[v->id]->tensor, truth, noisy));
   *out = assay_difference(*noisy, truth);
   return NULL;
 }
@@ -191,7 +212,8 @@ static assay_status_t measure(assay_golden_walk_t* w, const assay_value_t* v,
                               assay_difference_t* d) {
   assay_difference_t explained = {0};
   *d = assay_difference(truth, golden);
-  if (w->noisy_out[v->id]) ASSAY_TRY(assay_golden_explain(w, v, truth, &explained));
+  if (w->noisy_out[v->id])
+    ASSAY_TRY(assay_golden_explain(w, v, truth, d->mismatched > 0, &explained));
   // Where the noisy run says nothing, one rounding of the value itself and its usual growth.
   if (!w->noisy_out[v->id] || explained.mismatched > d->mismatched) {
     explained.rms = fmax(explained.rms, 2 * unit_of(truth) * d->ref_rms);

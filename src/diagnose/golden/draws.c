@@ -53,7 +53,7 @@ static assay_status_t pass_value(assay_golden_walk_t* w, const assay_value_t* v)
   assay_difference_t d = {0};
   if (!w->met[v->id].compared || !w->noisy_out[v->id]) return NULL;
   if (w->missed[v->id]) {
-    ASSAY_TRY(assay_golden_explain(w, v, w->missed[v->id], &d));
+    ASSAY_TRY(assay_golden_explain(w, v, w->missed[v->id], true, &d));
     add_draw(w, v, &d);
   }
   if (w->met[v->id].stands_in)
@@ -105,7 +105,7 @@ static assay_status_t pass_runs(assay_golden_walk_t* w, const assay_value_t* v,
   assay_difference_t d = {0};
   assay_tensor_t* golden = assay_evaluator_get(w->truth, v);
   if (!w->met[v->id].compared || !w->noisy_out[v->id] || !golden) return NULL;
-  ASSAY_TRY(assay_golden_explain(w, v, *truth, &d));
+  ASSAY_TRY(assay_golden_explain(w, v, *truth, true, &d));
   add_draw(w, v, &d);
   if (w->met[v->id].stands_in) {
     assay_evaluator_set(w->noisy, v, golden);

@@ -14,6 +14,8 @@ static double swing(int64_t i, uint64_t draw) {
   return 2 * (double)(chance(i, draw) >> 11) * 0x1p-53 - 1;
 }
 
+static const double SMALLEST_NORMAL = 0x1p-126;
+
 static double roundoff(void) { return assay_format_info(ASSAY_FORMAT_FP32)->unit_roundoff; }
 
 static bool holds_floats(const assay_tensor_t* t) {
@@ -23,16 +25,17 @@ static bool holds_floats(const assay_tensor_t* t) {
 // Engines approximate the logistic function with an error that is small beside 1, not beside a
 // small result: ONNX Runtime gives 1.5e-8 for everything below, which is much where a square root
 // or a logarithm follows. Moved by up to a roundoff of 1, towards the middle, so that it stays
-// between 0 and 1.
+// between 0 and 1. Others let vanish what float32 does not hold: in every other draw.
 static assay_status_t move_tails(assay_tensor_t** t, uint64_t draw) {
   if (!*t || (*t)->kind != ASSAY_KIND_TENSOR || (*t)->type != ASSAY_TYPE_FLOAT) return NULL;
   assay_tensor_t *wide = NULL, *moved = NULL;
   ASSAY_TRY(assay_tensor_widen(*t, &wide));
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &moved);
-  const double u = assay_format_info(ASSAY_FORMAT_FP32)->unit_roundoff;
+  const double u = roundoff();
   for (int64_t i = 0; !st && i < wide->size; i++) {
     const double x = assay_f64(wide)[i], by = u * (double)(chance(i, draw) >> 11) * 0x1p-53;
-    assay_f64(moved)[i] = x < 0.5 ? x + by : x > 0.5 ? x - by : x;
+    const bool vanishes = x < SMALLEST_NORMAL && draw % 2;
+    assay_f64(moved)[i] = vanishes ? 0 : x < 0.5 ? x + by : x > 0.5 ? x - by : x;
   }
   assay_tensor_release(wide);
   if (st) return st;

@@ -89,9 +89,10 @@ assay_status_t assay_golden_put_apart(assay_golden_walk_t* w, const assay_value_
                                       assay_tensor_t* golden) ASSAY_MUST_USE;
 // What the noisy run made of a value is not asked for again.
 void assay_golden_drop_noisy(assay_golden_walk_t* w, const assay_value_t* v);
-// What the noisy run, which has made the value, explains of its truth.
+// What the noisy run, which has made the value, explains of its truth. unfinite: golden may hold
+// what is not finite.
 assay_status_t assay_golden_explain(assay_golden_walk_t* w, const assay_value_t* v,
-                                    const assay_tensor_t* truth,
+                                    const assay_tensor_t* truth, bool unfinite,
                                     assay_difference_t* out) ASSAY_MUST_USE;
 bool assay_golden_is_fault(const assay_difference_t* d, const assay_difference_t* explained,
                            const assay_tensor_t* golden);

@@ -88,8 +88,8 @@ bool assay_golden_arithmetic_is_place(const assay_golden_arithmetic_t* a, const 
       return is_of_two(n) && i > 0;
     case ASSAY_ARITHMETIC_ACTIVATIONS:
       return is_activation(n, i);
-    case ASSAY_ARITHMETIC_INPUTS:
-      return v->is_input && !v->constant && v->graph == n->graph;
+    case ASSAY_ARITHMETIC_INPUTS:  // of the network, not of a body
+      return v->is_input && !v->constant && !v->graph->outer;
     case ASSAY_ARITHMETIC_TABLES:
       return i == 0 && strcmp(n->op_type, "Gather") == 0 && assay_golden_arithmetic_is_weight(v);
     default:
