@@ -18,9 +18,9 @@ static bool tail_fits(const assay_valtype_t* want, const assay_tensor_t* t, int 
   return true;
 }
 
-bool assay_find_cut(const assay_valtype_t* want, const assay_tensor_t* t, assay_cut_t* out) {
+bool assay_find_cut(const assay_valtype_t* want, const assay_tensor_t* t, assay_array_cut_t* out) {
   int64_t lead;
-  *out = (assay_cut_t){1, false};
+  *out = (assay_array_cut_t){1, false};
   if (!want || !want->has_shape || t->kind != ASSAY_KIND_TENSOR) return true;
   if (tail_fits(want, t, 0, 0)) return true;
   if (want->rank == t->rank && want->rank && tail_fits(want, t, 1, 1) &&
@@ -29,7 +29,7 @@ bool assay_find_cut(const assay_valtype_t* want, const assay_tensor_t* t, assay_
     return out->n > 0;
   }
   if (tail_fits(want, t, 0, 1)) {
-    *out = (assay_cut_t){t->dims[0], true};
+    *out = (assay_array_cut_t){t->dims[0], true};
     return t->dims[0] > 0;
   }
   return false;
@@ -136,7 +136,7 @@ static assay_status_t put_in(const assay_set_t* set, const assay_value_t* const*
   filling_t f = {.set = set, .of = of, .want = type_of(of[k])};
   assay_tensor_t* t = set->tensors[k];
   int64_t dims[ASSAY_MAX_RANK + 1];
-  assay_cut_t cut;
+  assay_array_cut_t cut;
   int rank;
   if (f.want && t->kind == ASSAY_KIND_TENSOR && !assay_find_cut(f.want, t, &cut) &&
       whole_shape(&f, t, &rank, dims))

@@ -7,13 +7,13 @@
 #include "io/set.h"
 #include "ir/ir.h"
 
-typedef struct assay_cut {
+typedef struct assay_array_cut {
   int64_t n;       // samples in an array
   bool extra_dim;  // the leading dimension counts samples and is dropped
-} assay_cut_t;
+} assay_array_cut_t;
 
 // How an array of a value of this type is cut into samples; false: it has another shape.
-bool assay_find_cut(const assay_valtype_t* want, const assay_tensor_t* t, assay_cut_t* out);
+bool assay_find_cut(const assay_valtype_t* want, const assay_tensor_t* t, assay_array_cut_t* out);
 
 // The same arrays, and those whose shape is not their value's, but would be with axes of one put in
 // in a single way, as of that shape: the order of elements is the same. Samples may be in a leading

@@ -34,7 +34,8 @@ static assay_status_t allocate(assay_samples_t* s, size_t n, size_t n_values) {
 // ---- cutting arrays -----------------------------------------------------------------------------
 
 // Sample k of an array: a view of its bytes, but of strings and of elements that share bytes.
-static assay_status_t slice(assay_tensor_t* t, const assay_cut_t* cut, int64_t k, assay_tensor_t** out) {
+static assay_status_t slice(assay_tensor_t* t, const assay_array_cut_t* cut, int64_t k,
+                            assay_tensor_t** out) {
   if (cut->n == 1 && !cut->extra_dim) return *out = assay_tensor_retain(t), NULL;
   int64_t dims[ASSAY_MAX_RANK];
   int rank = t->rank - cut->extra_dim;
@@ -168,7 +169,7 @@ static void note_converted(assay_str_t* notes, const char* name, assay_type_t fr
 // Samples are cut first and converted one by one: of many there is never a whole copy. many: this
 // is one of several runs.
 static assay_status_t one_array(assay_samples_t* s, size_t value, const assay_value_t* v,
-                                assay_tensor_t* t, const assay_cut_t* cut, bool many) {
+                                assay_tensor_t* t, const assay_array_cut_t* cut, bool many) {
   const assay_valtype_t* want = v->type ? v->type : v->declared;
   const bool tensor = want && want->kind == ASSAY_KIND_TENSOR && t->kind == ASSAY_KIND_TENSOR;
   const assay_type_t type = tensor && want->elem ? want->elem : t->type;
@@ -233,9 +234,9 @@ static void note_unused(const assay_set_t* set, assay_value_t* const* values, si
   assay_str_printf(notes, "note: array '%s' is not used%s\n", name, ASSAY_NEAREST_TEXT(&near));
 }
 
-static assay_status_t cut_set(const assay_set_t* set, assay_value_t* const* values,
-                              size_t n_values, bool required, bool many, assay_samples_t* out) {
-  assay_cut_t* cuts = NULL;
+static assay_status_t cut_set(const assay_set_t* set, assay_value_t* const* values, size_t n_values,
+                              bool required, bool many, assay_samples_t* out) {
+  assay_array_cut_t* cuts = NULL;
   int64_t n = 1;
   ASSAY_TRY(assay_new_array(n_values, sizeof *cuts, &cuts));
   assay_status_t st = NULL;
@@ -363,7 +364,7 @@ assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value
   assay_status_t st = allocate(&cut_up, (size_t)n, batch->n_values);
   for (size_t i = 0; !st && i < batch->n_values; i++) {
     assay_tensor_t* t = batch->at[i];
-    assay_cut_t cut = {open_batch(values[i], t) ? n : 1, false};
+    assay_array_cut_t cut = {open_batch(values[i], t) ? n : 1, false};
     for (int64_t k = 0; !st && t && k < n; k++)
       st = slice(t, &cut, k, &cut_up.at[(size_t)k * batch->n_values + i]);
   }

@@ -131,8 +131,8 @@ static assay_status_t cut(assay_golden_t* g, const assay_saved_t* runs, size_t n
 static assay_status_t put_axes_in(assay_golden_t* g, assay_saved_t* runs, bool outputs,
                                   assay_str_t* notes) {
   origin_t* o = g->origin;
-  return assay_golden_put_axes_in(runs, o->model, o->has_map ? &o->map : NULL, notes,
-                                  &o->lost_axes[outputs]);
+  return assay_golden_put_axes_in(runs, o->model, o->has_map ? &o->map : NULL, assay_golden_value,
+                                  notes, &o->lost_axes[outputs]);
 }
 
 // Takes the runs over.
