@@ -74,7 +74,7 @@ class Work:
 
     def run(self, row, line, flag):
         folder = tempfile.mkdtemp(dir=self.place)
-        shutil.copytree(self.models, folder, dirs_exist_ok=True)  # external data with several names is refused
+        shutil.copytree(self.models, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)  # external data with several names is refused
         r = Run(self.program, folder, row.env)
         try:
             for step in row.before:
