@@ -11,8 +11,9 @@
 //   bool        the one on top as a condition: whether it is not 0;   int: in 64-bit integers
 //   not         of booleans
 //   where       of condition, x, y
-//   mean, sum, highest, lowest   over the formula's axes, whose dimensions stay as 1; with a dot
-//               after it (mean.) they go
+//   mean, sum, highest, lowest, product, length, magnitude, squares, logsumexp
+//               over the formula's axes, whose dimensions stay as 1; with a dot after it (mean.) they
+//               go. length: of a vector, ReduceL2; magnitude: ReduceL1; squares: their sum
 //   softmax, logsoftmax   over its one axis
 //   gather      elements `c` along its one axis;   gather2: elements `d` along the second
 //   take        of data and indices: elements of data along the formula's one axis
@@ -76,6 +77,10 @@ void assay_formula_release(assay_formula_t* f);  // NULL is allowed
 
 // The value on other data than the model's own; NULL: what the result takes the place of.
 const assay_value_t* assay_formula_source(const assay_formula_t* f);
+
+// From now on each of its nodes rounds what it makes to its type, as a run does, or not: what
+// rounding makes of the result is the difference.
+void assay_formula_set_rounding(assay_formula_t* f, bool rounds);
 
 // The result with `x` as source, in truth. Values are read from the evaluator's slots. `like`: a
 // node of the top graph of the model, which the formula's nodes are to stand beside.

@@ -10,6 +10,7 @@ typedef struct run {
   assay_tensor_t* x;  // borrowed
   assay_tensor_t* stack[ASSAY_FORMULA_STACK];
   int n;
+  bool rounds;
 } run_t;
 
 static assay_status_t push(run_t* s, assay_tensor_t* t) {
@@ -61,6 +62,8 @@ static assay_status_t run_operator(run_t* s, assay_node_t* node, size_t n, size_
   assay_status_t st = assay_evaluator_node(s->m, node, n, in, node->n_outputs, made);
   for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
   s->n -= (int)n;
+  if (!st && s->rounds && assay_type_is_float(made[of]->type))
+    st = assay_round_replace(&made[of], assay_type_format(made[of]->type));
   if (!st) st = push(s, made[of]);
   for (size_t i = 0; i < node->n_outputs; i++) assay_tensor_release(made[i]);
   assay_free(made);
@@ -94,7 +97,7 @@ static assay_status_t run_node(void* user, const assay_formula_operator_t* op, s
 assay_status_t assay_formula_evaluate(const assay_formula_t* f, assay_evaluator_t* m,
                                       const assay_node_t* like, assay_tensor_t* x,
                                       assay_tensor_t** out) {
-  run_t s = {.f = f, .m = m, .like = like, .x = x};
+  run_t s = {.f = f, .m = m, .like = like, .x = x, .rounds = f->rounds};
   const assay_formula_receiver_t r = {.user = &s,
                                       .type = x ? x->type : ASSAY_TYPE_FLOAT,
                                       .opset = assay_model_opset(like->graph->model, ""),

@@ -52,6 +52,8 @@ void assay_formula_release(assay_formula_t* f) {
   assay_free(f);
 }
 
+void assay_formula_set_rounding(assay_formula_t* f, bool rounds) { f->rounds = rounds; }
+
 const assay_value_t* assay_formula_source(const assay_formula_t* f) { return f->terms.source; }
 
 // ---- words -------------------------------------------------------------------------------------
@@ -112,6 +114,41 @@ static const word_t WORDS[] = {
     {.text = "lowest", .op_type = "ReduceMin", .n = 1, .axes = true, .axes_from = 18},
     {.text = "lowest.",
      .op_type = "ReduceMin",
+     .n = 1,
+     .axes = true,
+     .axes_from = 18,
+     .drops = true},
+    {.text = "product", .op_type = "ReduceProd", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "product.",
+     .op_type = "ReduceProd",
+     .n = 1,
+     .axes = true,
+     .axes_from = 18,
+     .drops = true},
+    {.text = "length", .op_type = "ReduceL2", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "length.",
+     .op_type = "ReduceL2",
+     .n = 1,
+     .axes = true,
+     .axes_from = 18,
+     .drops = true},
+    {.text = "magnitude", .op_type = "ReduceL1", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "magnitude.",
+     .op_type = "ReduceL1",
+     .n = 1,
+     .axes = true,
+     .axes_from = 18,
+     .drops = true},
+    {.text = "squares", .op_type = "ReduceSumSquare", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "squares.",
+     .op_type = "ReduceSumSquare",
+     .n = 1,
+     .axes = true,
+     .axes_from = 18,
+     .drops = true},
+    {.text = "logsumexp", .op_type = "ReduceLogSumExp", .n = 1, .axes = true, .axes_from = 18},
+    {.text = "logsumexp.",
+     .op_type = "ReduceLogSumExp",
      .n = 1,
      .axes = true,
      .axes_from = 18,

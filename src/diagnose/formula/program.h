@@ -8,6 +8,7 @@ enum { ASSAY_FORMULA_STACK = 16, ASSAY_FORMULA_ATTRS = 16 };
 
 struct assay_formula {
   size_t references;
+  bool rounds;  // what its nodes make is rounded to its type
   assay_formula_terms_t terms;
   char program[ASSAY_FORMULA_TEXT];
 };

@@ -130,15 +130,16 @@ static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_p
   // A normalization over an image with its numbers is a factor and a summand for each channel, too:
   // those come first.
   static kind_t* const kinds[] = {
-      assay_missing_activations, assay_missing_values,    assay_missing_lengths,
-      assay_missing_moves,       assay_missing_pieces,    assay_missing_arranged,
-      assay_missing_pooled,      assay_missing_functions, assay_missing_branches,
-      assay_missing_grid,        assay_missing_channels,  assay_missing_fits,
-      assay_missing_blends,      assay_missing_masked,    assay_missing_along,
-      assay_missing_norms,       assay_missing_likes,     assay_missing_pairs,
-      assay_missing_operators};
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !assay_missing_is_over(s); i++)
-    ASSAY_TRY(kinds[i](s, p));
+      assay_missing_bounds,   assay_missing_activations, assay_missing_values,
+      assay_missing_lengths,  assay_missing_moves,       assay_missing_pieces,
+      assay_missing_arranged, assay_missing_pooled,      assay_missing_functions,
+      assay_missing_branches, assay_missing_grid,        assay_missing_channels,
+      assay_missing_fits,     assay_missing_blends,      assay_missing_masked,
+      assay_missing_along,    assay_missing_norms,       assay_missing_likes,
+      assay_missing_pairs,    assay_missing_operators};
+  enum { SIMPLE = 3 };  // of arrays alone
+  const size_t n = s->arrays_only ? SIMPLE : sizeof kinds / sizeof *kinds;
+  for (size_t i = 0; i < n && !assay_missing_is_over(s); i++) ASSAY_TRY(kinds[i](s, p));
   return NULL;
 }
 
@@ -170,6 +171,7 @@ static assay_status_t from_ancestors(assay_missing_search_t* s, assay_tensor_t* 
                                      .want = want};
     ASSAY_TRY(assay_missing_try(s, &p, &(assay_formula_terms_t){.program = "x"}, "another source",
                                 "take"));
+    ASSAY_TRY(assay_missing_bounds(s, &p));
     ASSAY_TRY(assay_missing_activations(s, &p));
     ASSAY_TRY(assay_missing_moves(s, &p));
     ASSAY_TRY(assay_missing_functions(s, &p));
@@ -262,7 +264,7 @@ static assay_status_t with_array(assay_missing_search_t* s, size_t input,
     put_input(s, input, kept);
     if (!st && fits) st = make_array(s, input, want);
     if (!st && !fits && assay_tensor_alike(want, kept) && kept->store == ASSAY_STORE_F64 &&
-        (*tries)-- > 0)
+        !s->arrays_only && (*tries)-- > 0)
       st = with_constant(s, input, want);
   }
   assay_tensor_release(want);
@@ -325,6 +327,12 @@ static assay_status_t in_place_of_constant(assay_missing_search_t* s, assay_tens
   return assay_missing_is_over(s) ? NULL : from_ancestors(s, want);
 }
 
+static assay_status_t by_arrays(assay_missing_search_t* s, const assay_golden_t* golden) {
+  for (size_t i = 0; i < s->n_in && !assay_missing_is_over(s); i++)
+    if (!is_constant(s->node, i)) ASSAY_TRY(at_arrays(s, i, golden));
+  return NULL;
+}
+
 static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t* golden) {
   assay_tensor_t* want = NULL;
   ASSAY_TRY(assay_tensor_widen(s->target->golden, &want));
@@ -332,9 +340,9 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   assay_status_t st = is_constant_node ? in_place_of_constant(s, want) : NULL;
   if (is_constant_node) return assay_tensor_release(want), st;
   if (!st) st = assay_missing_outputs(s);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_hanging(s, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_lost(s, golden);
-  for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
-    if (!is_constant(s->node, i)) st = at_arrays(s, i, golden);
+  if (!st && !assay_missing_is_over(s)) st = by_arrays(s, golden);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_settings(s, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_exchanged(s);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_discrete(s);
@@ -354,6 +362,32 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   return st;
 }
 
+static assay_status_t solve(assay_missing_search_t* s, bool* out_found) {
+  const assay_node_t* node = s->node;
+  *out_found = false;
+  while (s->output < node->n_outputs && node->outputs[s->output] != s->target->value) s->output++;
+  if (s->output == node->n_outputs || (node->op && node->op->flags & ASSAY_OP_CONTROL) ||
+      !is_known(s->target->golden))
+    return NULL;
+  const size_t room = inputs_of(node);
+  assay_status_t st = assay_new_array(room, sizeof *s->in, &s->in);
+  s->n_in = node->n_inputs;
+  for (size_t i = 0; !st && i < s->n_in; i++) {
+    assay_tensor_t* t = node->inputs[i] ? assay_evaluator_get(s->m, node->inputs[i]) : NULL;
+    if (t) st = assay_tensor_widen(t, &s->in[i]);
+  }
+  if (!st) st = list_others(s);
+  if (!st) st = s->arrays_only ? by_arrays(s, s->golden) : try_places(s, s->golden);
+  if (st && (s->found || s->has_refuted)) assay_repair_deinit(s->out);
+  *out_found = !st && (s->found || s->has_refuted);
+  for (size_t i = 0; s->in && i < room; i++) assay_tensor_release(s->in[i]);
+  for (size_t i = 0; i < s->n_others; i++) assay_tensor_release(s->others[i].tensor);
+  for (size_t i = 0; i < s->n_made; i++) assay_formula_release(s->made[i].formula);
+  assay_free(s->in);
+  assay_free(s->others);
+  return st;
+}
+
 assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* node,
                                    const assay_search_target_t* target,
                                    const assay_golden_t* golden, const bool* faulty,
@@ -367,26 +401,21 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
                               .deadline = deadline,
                               .holdout = holdout,
                               .out = out};
-  *out_found = false;
-  while (s.output < node->n_outputs && node->outputs[s.output] != target->value) s.output++;
-  if (s.output == node->n_outputs || (node->op && node->op->flags & ASSAY_OP_CONTROL) ||
-      !is_known(target->golden))
-    return NULL;
-  const size_t room = inputs_of(node);
-  assay_status_t st = assay_new_array(room, sizeof *s.in, &s.in);
-  s.n_in = node->n_inputs;
-  for (size_t i = 0; !st && i < s.n_in; i++) {
-    assay_tensor_t* t = node->inputs[i] ? assay_evaluator_get(m, node->inputs[i]) : NULL;
-    if (t) st = assay_tensor_widen(t, &s.in[i]);
-  }
-  if (!st) st = list_others(&s);
-  if (!st) st = try_places(&s, golden);
-  if (st && (s.found || s.has_refuted)) assay_repair_deinit(out);
-  *out_found = !st && (s.found || s.has_refuted);
-  for (size_t i = 0; s.in && i < room; i++) assay_tensor_release(s.in[i]);
-  for (size_t i = 0; i < s.n_others; i++) assay_tensor_release(s.others[i].tensor);
-  for (size_t i = 0; i < s.n_made; i++) assay_formula_release(s.made[i].formula);
-  assay_free(s.in);
-  assay_free(s.others);
-  return st;
+  return solve(&s, out_found);
+}
+
+assay_status_t assay_solve_array(assay_evaluator_t* m, const assay_node_t* node,
+                                 const assay_search_target_t* target, const assay_golden_t* golden,
+                                 const bool* faulty, assay_holdout_t* holdout, double deadline,
+                                 assay_repair_t* out, bool* out_found) {
+  assay_missing_search_t s = {.m = m,
+                              .node = node,
+                              .target = target,
+                              .golden = golden,
+                              .faulty = faulty,
+                              .deadline = deadline,
+                              .holdout = holdout,
+                              .out = out,
+                              .arrays_only = true};
+  return solve(&s, out_found);
 }

@@ -27,6 +27,13 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
                                    assay_holdout_t* holdout, double deadline, assay_repair_t* out,
                                    bool* out_found) ASSAY_MUST_USE;
 
+// The same by arrays of golden that no value of the model has alone: what stood before an input is
+// looked for among limits, activations and other values.
+assay_status_t assay_solve_array(assay_evaluator_t* m, const assay_node_t* node,
+                                 const assay_search_target_t* target, const assay_golden_t* golden,
+                                 const bool* faulty, assay_holdout_t* holdout, double deadline,
+                                 assay_repair_t* out, bool* out_found) ASSAY_MUST_USE;
+
 // ---- for the parts of the solver ---------------------------------------------------------------
 
 // Another value that may take part.
@@ -36,14 +43,15 @@ typedef struct assay_missing_other {
   bool varies;             // with the model's inputs
 } assay_missing_other_t;
 
-// A value that golden has and the model lost, and what makes it of the model's values.
+// A value that the model has not for this node, and what makes it: one that golden has and the model
+// lost, or what hangs on the node.
 typedef struct assay_missing_made {
   assay_value_t value;  // stands for it in the list of others; it is in no model
   assay_formula_t* formula;
   char text[64];  // what it is: its name
 } assay_missing_made_t;
 
-enum { ASSAY_MISSING_MADE = 8 };
+enum { ASSAY_MISSING_MADE = 12 };
 
 typedef struct assay_missing_search {
   assay_evaluator_t* m;
@@ -65,6 +73,7 @@ typedef struct assay_missing_search {
   double refuted_left;
   assay_missing_made_t made[ASSAY_MISSING_MADE];
   size_t n_made;
+  bool arrays_only;  // assay_solve_array
   // Only what makes a place's `want` is looked for: it is put here. NULL: what restores the node.
   assay_formula_t** collect;
   const assay_repair_edit_t* also;  // an edit that goes with every formula; NULL: none
@@ -103,6 +112,9 @@ assay_status_t assay_missing_offer(assay_missing_search_t* s,
 // The kinds, each for one place. They do nothing where they do not apply.
 assay_status_t assay_missing_activations(assay_missing_search_t* s,
                                          const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Limits that what is there does not go beyond.
+assay_status_t assay_missing_bounds(assay_missing_search_t* s,
+                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_values(assay_missing_search_t* s,
                                     const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_channels(assay_missing_search_t* s,
@@ -138,6 +150,9 @@ assay_status_t assay_missing_moves(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
 assay_status_t assay_missing_operators(assay_missing_search_t* s,
                                        const assay_missing_place_t* p) ASSAY_MUST_USE;
+// Only of two of the others, the first `n`.
+assay_status_t assay_missing_of_two(assay_missing_search_t* s, const assay_missing_place_t* p,
+                                    size_t n) ASSAY_MUST_USE;
 // Slices of values joined along one dimension: what stands at a border, what goes round.
 assay_status_t assay_missing_pieces(assay_missing_search_t* s,
                                     const assay_missing_place_t* p) ASSAY_MUST_USE;
@@ -189,6 +204,14 @@ assay_status_t assay_missing_outputs(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Finds what makes the arrays of golden that no value of the model has: they become others.
 assay_status_t assay_missing_lost(assay_missing_search_t* s,
                                   const assay_golden_t* golden) ASSAY_MUST_USE;
+// What a formula (taken over) makes, called s->collected, becomes the first of the others: there has
+// to be room in s->made.
+assay_status_t assay_missing_add_made(assay_missing_search_t* s, assay_tensor_t* t,
+                                      assay_formula_t* take_f) ASSAY_MUST_USE;
+// Nodes that read the output and that nobody reads: what joined them is looked for. Comes before
+// all that makes others.
+assay_status_t assay_missing_hanging(assay_missing_search_t* s,
+                                     assay_tensor_t* want) ASSAY_MUST_USE;
 // Of the node itself: what it is told besides its weights.
 assay_status_t assay_missing_settings(assay_missing_search_t* s,
                                       const assay_tensor_t* want) ASSAY_MUST_USE;

@@ -53,9 +53,8 @@ static assay_status_t find_maker(assay_missing_search_t* s, assay_tensor_t* want
   return NULL;
 }
 
-// It becomes the first of the others.
-static assay_status_t add_made(assay_missing_search_t* s, assay_tensor_t* t,
-                               assay_formula_t* take_f) {
+assay_status_t assay_missing_add_made(assay_missing_search_t* s, assay_tensor_t* t,
+                                      assay_formula_t* take_f) {
   assay_missing_made_t* m = &s->made[s->n_made];
   assay_status_t st = assay_grow(&s->others, &s->cap_others, s->n_others + 1, sizeof *s->others);
   if (st) return assay_formula_release(take_f), st;
@@ -82,7 +81,7 @@ static assay_status_t look_for(assay_missing_search_t* s, const assay_golden_ten
   s->collect = NULL;
   s->deadline = deadline;
   if (!st && made)
-    st = add_made(s, want, made);
+    st = assay_missing_add_made(s, want, made);
   else
     assay_formula_release(made);
   assay_tensor_release(want);

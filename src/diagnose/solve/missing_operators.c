@@ -88,6 +88,11 @@ static const reduction_t REDUCTIONS[] = {
     {"x highest", "x highest.", "ReduceMax"},
     {"x sum", "x sum.", "ReduceSum"},
     {"x lowest", "x lowest.", "ReduceMin"},
+    {"x product", "x product.", "ReduceProd"},
+    {"x length", "x length.", "ReduceL2"},
+    {"x magnitude", "x magnitude.", "ReduceL1"},
+    {"x squares", "x squares.", "ReduceSumSquare"},
+    {"x logsumexp", "x logsumexp.", "ReduceLogSumExp"},
 };
 
 // Whether a value reduced over the axes of a mask has a shape.
@@ -345,6 +350,17 @@ static assay_status_t into_data(const operators_t* k, const assay_missing_other_
     for (size_t j = 0; j < s->n_others && !assay_missing_is_over(s); j++)
       if (s->others[j].varies) ASSAY_TRY(put_into(k, data, &s->others[i], &s->others[j]));
   }
+  return NULL;
+}
+
+assay_status_t assay_missing_of_two(assay_missing_search_t* s, const assay_missing_place_t* p,
+                                    size_t n) {
+  operators_t k = {.s = s, .p = p};
+  if (!p->want || !is_number(p->want) || !p->want->size || (!s->holdout && !is_telling(p->want)))
+    return NULL;
+  k.scale = rms_of(p->want);
+  for (size_t i = 0; i < n && !assay_missing_is_over(s); i++)
+    for (size_t j = 0; j < n; j++) ASSAY_TRY(in_pair(&k, &s->others[i], &s->others[j]));
   return NULL;
 }
 

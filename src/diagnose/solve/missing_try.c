@@ -54,10 +54,13 @@ assay_status_t assay_missing_restores(assay_missing_search_t* s, const assay_rep
 // Whether a formula gives about what has to be there; where that is not known, it may.
 static assay_status_t is_near(assay_missing_search_t* s, const assay_missing_place_t* p,
                               const assay_formula_t* f, bool* out) {
-  assay_tensor_t* made = NULL;
+  assay_tensor_t *made = NULL, *x = p->x;
   *out = !p->want;
   if (!p->want) return NULL;
-  assay_status_t st = assay_formula_evaluate(f, s->m, s->node, p->x, &made);
+  // A source that is made anew begins with what stands at the place.
+  if (p->source && !assay_formula_source(f))
+    x = p->kind == ASSAY_EDIT_AFTER ? s->target->truth : s->in[p->index];
+  assay_status_t st = assay_formula_evaluate(f, s->m, s->node, x, &made);
   if (!st && assay_tensor_alike(made, p->want)) {
     const assay_difference_t d = assay_difference(made, p->want);
     *out = d.comparable && !d.mismatched && d.rms <= (s->collect ? SAME : NEAR) * d.ref_rms;

@@ -1,11 +1,14 @@
 // Where a convolution or a pooling begins to read: every padding on either side, with every
-// dilation, that gives an output of the size that golden has.
+// dilation, that gives an output of the size that golden has; strides where it has another size.
 #include <stdio.h>
 #include <string.h>
 
 #include "diagnose/solve/settings.h"
 
 enum { SPATIAL = ASSAY_EDIT_NUMBERS / 2, MOST = 256 };  // tries
+
+static const int64_t DILATIONS[] = {1, 2, 3, 4, 6, 8, 12, 16};
+enum { N_DILATIONS = sizeof DILATIONS / sizeof *DILATIONS };
 
 typedef struct window {
   assay_missing_search_t* s;
@@ -131,6 +134,48 @@ static assay_status_t at_once(window_t* w, const int64_t* dilation) {
   return NULL;
 }
 
+// As much padding before as behind, which is what layers that keep the size have.
+static assay_status_t centered(window_t* w, const int64_t* dilation) {
+  int64_t begin[SPATIAL], end[SPATIAL];
+  for (int i = 0; i < w->n; i++) {
+    const int64_t sum = total(w, i, dilation[i]) < 0 ? 0 : total(w, i, dilation[i]);
+    begin[i] = sum / 2;
+    end[i] = sum - begin[i];
+  }
+  return offer(w, begin, end, dilation);
+}
+
+// What the dimensions are told, the other way round: height first for width first. Of strides only
+// where golden's shape is another, since others give the same one.
+static assay_status_t turned(window_t* w) {
+  int64_t dilation[SPATIAL], stride[SPATIAL];
+  memcpy(stride, w->stride, sizeof stride);
+  for (int i = 0; i < w->n; i++) dilation[i] = w->dilation[w->n - 1 - i];
+  if (memcmp(dilation, w->dilation, (size_t)w->n * sizeof *dilation) != 0) {
+    ASSAY_TRY(centered(w, dilation));
+    if (!assay_missing_is_over(w->s)) ASSAY_TRY(at_once(w, dilation));
+  }
+  if (!assay_missing_is_reshaped(w->s) || assay_missing_is_over(w->s)) return NULL;
+  for (int i = 0; i < w->n; i++) w->stride[i] = stride[w->n - 1 - i];
+  w->strides = memcmp(stride, w->stride, (size_t)w->n * sizeof *stride) != 0;
+  assay_status_t st = w->strides ? centered(w, w->dilation) : NULL;
+  if (!st && w->strides && !assay_missing_is_over(w->s)) st = at_once(w, w->dilation);
+  if (!st && w->strides && !assay_missing_is_over(w->s)) st = centered(w, dilation);
+  w->strides = false;
+  memcpy(w->stride, stride, sizeof stride);
+  return st;
+}
+
+// A dilation of its own for each dimension, of two.
+static assay_status_t unlike(window_t* w) {
+  if (w->n != 2) return NULL;
+  for (size_t k = 0; k < N_DILATIONS * N_DILATIONS && !assay_missing_is_over(w->s); k++) {
+    const int64_t dilation[SPATIAL] = {DILATIONS[k / N_DILATIONS], DILATIONS[k % N_DILATIONS]};
+    if (dilation[0] != dilation[1]) ASSAY_TRY(centered(w, dilation));
+  }
+  return NULL;
+}
+
 // Another stride, where that gives golden's shape.
 static assay_status_t strides(window_t* w) {
   enum { MAX_STRIDE = 4 };
@@ -150,16 +195,18 @@ static assay_status_t strides(window_t* w) {
 }
 
 assay_status_t assay_settings_window(assay_missing_search_t* s, const assay_tensor_t* want) {
-  static const int64_t DILATIONS[] = {1, 2, 3, 4, 6, 8, 12, 16};
   window_t w;
   int64_t begin[SPATIAL], end[SPATIAL], dilation[SPATIAL];
   if (!read_window(s, want, &w)) return NULL;
-  if (assay_missing_is_reshaped(s)) ASSAY_TRY(strides(&w));
+  if (w.n > 1) ASSAY_TRY(turned(&w));
+  if (assay_missing_is_reshaped(s) && !assay_missing_is_over(s)) ASSAY_TRY(strides(&w));
   if (!assay_missing_is_over(s)) ASSAY_TRY(at_once(&w, w.dilation));
   if (w.n > 1 && !assay_missing_is_over(s)) ASSAY_TRY(begins(&w, w.dilation, begin, end, 0));
-  for (size_t k = 0; k < sizeof DILATIONS / sizeof *DILATIONS && !assay_missing_is_over(s); k++) {
+  w.tries = 0;
+  for (size_t k = 0; k < N_DILATIONS && !assay_missing_is_over(s); k++) {
     for (int i = 0; i < w.n; i++) dilation[i] = DILATIONS[k];
     ASSAY_TRY(at_once(&w, dilation));
   }
-  return NULL;
+  w.tries = 0;
+  return assay_missing_is_over(s) ? NULL : unlike(&w);
 }
