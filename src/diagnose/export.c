@@ -208,6 +208,7 @@ static assay_status_t search_all(assay_golden_walk_t* w) {
     i += 1 + w->out->n - n;  // several may hide behind one value
   }
   ASSAY_TRY(assay_inner_together(w));
+  ASSAY_TRY(assay_inner_twins(w));
   return reconsider(w, end);
 }
 

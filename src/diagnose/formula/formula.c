@@ -56,6 +56,51 @@ void assay_formula_set_rounding(assay_formula_t* f, bool rounds) { f->rounds = r
 
 const assay_value_t* assay_formula_source(const assay_formula_t* f) { return f->terms.source; }
 
+// ---- other values ------------------------------------------------------------------------------
+
+static bool translate_value(const assay_value_t** v, const assay_value_t* const* to) {
+  if (!*v || !to[(*v)->id]) return !*v || !(*v)->producer || !(*v)->producer->n_inputs;
+  *v = to[(*v)->id];
+  return true;
+}
+
+// A formula that another one reads; whole turns false where it cannot be.
+static assay_status_t translate_made(assay_formula_t** f, const assay_value_t* const* to,
+                                     bool* whole) {
+  assay_formula_t* was = *f;
+  *f = NULL;
+  if (!was || !*whole) return NULL;
+  assay_status_t st = assay_formula_translate(was, to, f);
+  *whole = *f;
+  return st;
+}
+
+assay_status_t assay_formula_translate(const assay_formula_t* f, const assay_value_t* const* to,
+                                       assay_formula_t** out) {
+  assay_formula_terms_t t = f->terms;
+  bool whole = translate_value(&t.source, to) && translate_value(&t.value, to) &&
+               translate_value(&t.value2, to);
+  *out = NULL;
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) whole = whole && translate_value(&t.more[i], to);
+  assay_status_t st = translate_made(&t.source_made, to, &whole);
+  if (st) t.value_made = t.value2_made = NULL;
+  if (!st) st = translate_made(&t.value_made, to, &whole);
+  if (st) t.value2_made = NULL;
+  if (!st) st = translate_made(&t.value2_made, to, &whole);
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) {
+    if (st)
+      t.more_made[i] = NULL;
+    else
+      st = translate_made(&t.more_made[i], to, &whole);
+  }
+  if (!st && whole) st = assay_formula_create(&t, out);
+  assay_formula_release(t.source_made);
+  assay_formula_release(t.value_made);
+  assay_formula_release(t.value2_made);
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) assay_formula_release(t.more_made[i]);
+  return st;
+}
+
 // ---- words -------------------------------------------------------------------------------------
 
 // What one word does: an operator of so many operands from the stack, then maybe one that belongs

@@ -332,16 +332,14 @@ static bool is_vague(const assay_repair_t* r) {
 // What is left out as if it divided by 1 may have been held at 1 on this sample: where golden has
 // the array of what stood there, that is what the node needs.
 static assay_status_t ask_arrays(assay_golden_walk_t* w, const assay_search_target_t* target,
-                                 assay_holdout_t* holdout, double deadline, assay_fault_t* found,
-                                 size_t* n_found) {
-  static const double SECONDS = 1;
+                                 assay_holdout_t* holdout, assay_fault_t* found, size_t* n_found) {
+  static const double SECONDS = 0.5;  // also where none is left: it is much shorter as a rule
   assay_repair_t r = {0};
   bool is_found = false;
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || found[0].node != node) return NULL;
-  assay_status_t st =
-      assay_solve_array(w->truth, node, target, &w->golden, w->faulty, holdout,
-                        fmin(deadline, assay_clock_seconds() + SECONDS), &r, &is_found);
+  assay_status_t st = assay_solve_array(w->truth, node, target, &w->golden, w->faulty, holdout,
+                                        assay_clock_seconds() + SECONDS, &r, &is_found);
   if (!st && is_found) take_restored(node, &r, found, n_found);
   return st;
 }
@@ -359,7 +357,7 @@ assay_status_t assay_inner_solve(assay_golden_walk_t* w, const assay_search_targ
   if (!st && restored && *n_found == 1) st = assay_holdout_ask(holdout, 0, &found[0].repair, &said);
   const bool refuted = restored && said == ASSAY_HOLDOUT_FAILS;
   if (!st && restored && !refuted && *n_found == 1 && is_vague(&found[0].repair))
-    st = ask_arrays(w, target, holdout, deadline, found, n_found);
+    st = ask_arrays(w, target, holdout, found, n_found);
   if (refuted) found[0].restored = false;
   if (st || (restored && !refuted))
     ;  // nothing more to find

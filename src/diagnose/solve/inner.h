@@ -34,5 +34,8 @@ assay_status_t assay_inner_ask(assay_golden_walk_t* w, assay_holdout_answer_t* o
 // Where several nodes are at fault and nothing was found for some: constants that this sample tells
 // element by element, without a test, if all repairs hold together on the others.
 assay_status_t assay_inner_together(assay_golden_walk_t* w) ASSAY_MUST_USE;
+// Where the repairs do not hold on the other samples: what mends one node, at all that have the same
+// part, also where this sample shows no fault.
+assay_status_t assay_inner_twins(assay_golden_walk_t* w) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_SOLVE_INNER_H_

@@ -201,12 +201,11 @@ static assay_status_t rearranged(assay_missing_search_t* s, assay_tensor_t* want
   return NULL;
 }
 
-// Places are tried before an input, of which it is known what has to be there; or values that were
-// found to be missing are taken.
+// Before an input, of which it is known what has to be there: values that were found to be missing
+// are taken, since one of them may be just that; then all kinds are tried.
 static assay_status_t make_array(assay_missing_search_t* s, size_t input, assay_tensor_t* want) {
   assay_missing_place_t p = {
       .kind = ASSAY_EDIT_BEFORE, .index = input, .x = s->in[input], .want = want};
-  ASSAY_TRY(try_kinds(s, &p));
   for (size_t i = 0; i < s->n_made; i++) {
     const assay_missing_other_t* o = &s->others[i];
     assay_missing_place_t other = p;
@@ -216,7 +215,7 @@ static assay_status_t make_array(assay_missing_search_t* s, size_t input, assay_
       ASSAY_TRY(assay_missing_try(s, &other, &(assay_formula_terms_t){.program = "x"},
                                   "missing nodes", "take"));
   }
-  return NULL;
+  return assay_missing_is_over(s) ? NULL : try_kinds(s, &p);
 }
 
 static void put_input(assay_missing_search_t* s, size_t input, assay_tensor_t* t) {

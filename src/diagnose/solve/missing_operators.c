@@ -222,6 +222,8 @@ static assay_status_t of_two(const operators_t* k, const assay_missing_other_t* 
       continue;
     if (op->takes_bool != (a->tensor->type == ASSAY_TYPE_BOOL) || (in_turn && op->is_symmetric))
       continue;
+    // Of a value and itself the others say nothing.
+    if (a == b && op->of != add && op->of != multiply) continue;
     if (!agrees(k, op, a->tensor, b->tensor) || assay_missing_is_over(k->s)) continue;
     const assay_formula_terms_t terms = {.program = op->program, .value = b->value};
     ASSAY_TRY(try_formula(k, a, &terms, op->op_type));
