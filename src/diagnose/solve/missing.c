@@ -201,11 +201,12 @@ static assay_status_t rearranged(assay_missing_search_t* s, assay_tensor_t* want
   return NULL;
 }
 
-// Before an input, of which it is known what has to be there: values that were found to be missing
-// are taken, since one of them may be just that; then all kinds are tried.
+// Before an input, of which it is known what has to be there: a limit; values that were found to be
+// missing, since one of them may be just that; then all kinds.
 static assay_status_t make_array(assay_missing_search_t* s, size_t input, assay_tensor_t* want) {
   assay_missing_place_t p = {
       .kind = ASSAY_EDIT_BEFORE, .index = input, .x = s->in[input], .want = want};
+  ASSAY_TRY(assay_missing_bounds(s, &p));
   for (size_t i = 0; i < s->n_made; i++) {
     const assay_missing_other_t* o = &s->others[i];
     assay_missing_place_t other = p;

@@ -25,11 +25,11 @@ static bool is_known(const assay_missing_search_t* s, const assay_tensor_t* t) {
 // By one operator of one value, which is near before the node or read by nobody.
 static assay_status_t from_sources(assay_missing_search_t* s, const assay_missing_place_t* at) {
   typedef assay_status_t kind_t(assay_missing_search_t*, const assay_missing_place_t*);
-  static kind_t* const kinds[] = {assay_missing_activations, assay_missing_values,
-                                  assay_missing_moves,       assay_missing_arranged,
-                                  assay_missing_slices,      assay_missing_functions,
-                                  assay_missing_pooled,      assay_missing_along,
-                                  assay_missing_branches,    assay_missing_fits};
+  static kind_t* const kinds[] = {
+      assay_missing_bounds,    assay_missing_activations, assay_missing_values,
+      assay_missing_moves,     assay_missing_arranged,    assay_missing_slices,
+      assay_missing_functions, assay_missing_pooled,      assay_missing_along,
+      assay_missing_branches,  assay_missing_fits};
   for (size_t i = 0, n = 0; i < s->n_others && n < SOURCES && !assay_missing_is_over(s); i++) {
     const assay_missing_other_t* o = &s->others[i];
     if (!o->varies || o->tensor->store != ASSAY_STORE_F64) continue;
