@@ -205,7 +205,10 @@ static assay_status_t search_all(assay_golden_walk_t* w) {
     }
     const double share = fmax(0, end - now) / (double)(n - i);
     ASSAY_TRY(search(w, &w->out->faults[i].value, 1, now + share, i));
-    i += 1 + w->out->n - n;  // several may hide behind one value
+    const size_t next = i + 1 + w->out->n - n;  // several may hide behind one value
+    for (; i < next; i++)
+      if (w->out->faults[i].restored)
+        ASSAY_TRY(assay_golden_revive_idle(w, &w->out->faults[i].repair));
   }
   ASSAY_TRY(assay_inner_together(w));
   ASSAY_TRY(assay_inner_twins(w));

@@ -75,6 +75,9 @@ assay_status_t assay_formula_create(const assay_formula_terms_t* terms,
 assay_formula_t* assay_formula_retain(assay_formula_t* f);
 void assay_formula_release(assay_formula_t* f);  // NULL is allowed
 
+// Marks the values that it reads, by id; false: there are none.
+bool assay_formula_mark(const assay_formula_t* f, bool* read);
+
 // The formula of other values. to: by id of a value, what takes its place; NULL: constants and inputs
 // of the graph stay what they are. *out NULL: a value that a node makes has no other.
 assay_status_t assay_formula_translate(const assay_formula_t* f, const assay_value_t* const* to,

@@ -58,6 +58,27 @@ const assay_value_t* assay_formula_source(const assay_formula_t* f) { return f->
 
 // ---- other values ------------------------------------------------------------------------------
 
+static bool mark_value(const assay_value_t* v, bool* read) {
+  if (v) read[v->id] = true;
+  return v;
+}
+
+bool assay_formula_mark(const assay_formula_t* f, bool* read) {
+  if (!f) return false;
+  const assay_formula_terms_t* t = &f->terms;
+  bool any = mark_value(t->source, read);
+  any |= mark_value(t->value, read);
+  any |= mark_value(t->value2, read);
+  any |= assay_formula_mark(t->source_made, read);
+  any |= assay_formula_mark(t->value_made, read);
+  any |= assay_formula_mark(t->value2_made, read);
+  for (int i = 0; i < ASSAY_FORMULA_MORE; i++) {
+    any |= mark_value(t->more[i], read);
+    any |= assay_formula_mark(t->more_made[i], read);
+  }
+  return any;
+}
+
 static bool translate_value(const assay_value_t** v, const assay_value_t* const* to) {
   if (!*v || !to[(*v)->id]) return !*v || !(*v)->producer || !(*v)->producer->n_inputs;
   *v = to[(*v)->id];

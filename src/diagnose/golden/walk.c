@@ -152,6 +152,7 @@ void assay_golden_walk_deinit(assay_golden_walk_t* w) {
   assay_free(w->missed);
   assay_free(w->explained);
   assay_free(w->faulty);
+  assay_free(w->idle);
 }
 
 static bool knows_outputs(const assay_golden_walk_t* w, const assay_node_t* n) {

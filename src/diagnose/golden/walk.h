@@ -30,6 +30,8 @@ typedef struct assay_golden_walk {
   assay_tensor_t** missed;        // by value id: truth of faults, of outputs and after Casts
   assay_difference_t* explained;  // by value id: of the noisy run from truth
   assay_export_t* out;
+  assay_fault_t* idle;  // of nodes that no output hangs on
+  size_t n_idle;
   bool* faulty;  // by node id; NULL: only outputs are known
   assay_search_watch_t watch;
   bool walking;
@@ -61,6 +63,9 @@ assay_status_t assay_golden_hold(assay_golden_walk_t* w, const assay_value_t* v,
 
 // Takes out the faults of nodes that no output hangs on.
 assay_status_t assay_golden_drop_idle(assay_golden_walk_t* w) ASSAY_MUST_USE;
+// Puts those behind the others that what a repair reads hangs on.
+assay_status_t assay_golden_revive_idle(assay_golden_walk_t* w,
+                                        const assay_repair_t* r) ASSAY_MUST_USE;
 
 // How far truth may lie from golden of this size where so much is explained: several times that.
 double assay_golden_allowed(double explained, const assay_tensor_t* golden, double size);

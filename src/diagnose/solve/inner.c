@@ -99,15 +99,50 @@ static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t*
   return NULL;
 }
 
-// What mended another output of the same node.
+// What another node has to read in the place of a value that this one reads, too: the value is what
+// was lost, and each of its readers a fault. *out_found false: there is no such repair.
+static assay_status_t read_alike(const assay_repair_t* r, const assay_node_t* node,
+                                 assay_repair_t* take, bool* out_found) {
+  const assay_repair_edit_t* e = &r->edits[0];
+  *out_found = false;
+  if (r->n_edits != 1 || e->kind != ASSAY_EDIT_BEFORE || e->input >= r->node->n_inputs) return NULL;
+  const assay_value_t* v = r->node->inputs[e->input];
+  for (size_t i = 0; i < node->n_inputs && v && !*out_found; i++) {
+    if (node->inputs[i] != v || node == r->node) continue;
+    ASSAY_TRY(assay_repair_copy(r, take));
+    take->node = node;
+    take->edits[0].input = i;
+    *out_found = true;
+  }
+  return NULL;
+}
+
+static assay_status_t repeat_at_reader(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                       const assay_repair_t* r, assay_fault_t* found,
+                                       size_t* n_found) {
+  assay_repair_t take = {0};
+  bool fits = false, restores = false;
+  ASSAY_TRY(read_alike(r, target->value->producer, &take, &fits));
+  assay_status_t st = fits ? repair_restores(w, &take, target, &restores) : NULL;
+  if (restores && !st)
+    take_restored(target->value->producer, &take, found, n_found);
+  else if (fits)
+    assay_repair_deinit(&take);
+  return st;
+}
+
+// What mended another output of the same node, or another reader of a value.
 assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_target_t* target,
                                   size_t fault, assay_fault_t* found, size_t* n_found) {
   const assay_export_t* e = w->out;
   for (size_t k = 0; k < fault && !*n_found; k++) {
     const assay_fault_t* f = &e->faults[k];
     bool restores = false;
-    if (!f->restored || !target->value->producer || f->repair.node != target->value->producer)
+    if (!f->restored || !target->value->producer) continue;
+    if (f->repair.node != target->value->producer) {
+      ASSAY_TRY(repeat_at_reader(w, target, &f->repair, found, n_found));
       continue;
+    }
     ASSAY_TRY(repair_restores(w, &f->repair, target, &restores));
     if (!restores) continue;
     found[0] = (assay_fault_t){.node = f->repair.node, .has_repair = true, .restored = true};

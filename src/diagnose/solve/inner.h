@@ -9,7 +9,8 @@
 // What golden knows of a value, and truth of it.
 assay_search_target_t assay_inner_target(const assay_golden_walk_t* w, const assay_value_t* v);
 
-// What mended another output of the same node, among the faults before this one.
+// What mended another output of the same node, or another reader of a value that the node reads,
+// among the faults before this one.
 assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_target_t* target,
                                   size_t fault, assay_fault_t* found,
                                   size_t* n_found) ASSAY_MUST_USE;
