@@ -2,6 +2,7 @@
 #include "diagnose/solve/inner.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,8 +32,8 @@ assay_search_target_t assay_inner_target(const assay_golden_walk_t* w, const ass
 }
 
 // A repair that restores golden, in place of what was found before.
-static void take_restored(const assay_node_t* node, const assay_repair_t* r, assay_fault_t* found,
-                          size_t* n_found) {
+void assay_inner_take(const assay_node_t* node, const assay_repair_t* r, assay_fault_t* found,
+                      size_t* n_found) {
   for (size_t i = 0; i < *n_found; i++) assay_repair_deinit(&found[i].repair);
   found[0] = (assay_fault_t){.node = node, .has_repair = true, .restored = true, .repair = *r};
   *n_found = 1;
@@ -43,8 +44,8 @@ static bool is_constant_node(const assay_node_t* n) {
 }
 
 // Whether a repair of the target's node gives what the target knows.
-static assay_status_t repair_restores(assay_golden_walk_t* w, const assay_repair_t* r,
-                                      const assay_search_target_t* target, bool* out) {
+assay_status_t assay_inner_restores(assay_golden_walk_t* w, const assay_repair_t* r,
+                                    const assay_search_target_t* target, bool* out) {
   const assay_node_t* node = target->value->producer;
   assay_tensor_t** in = NULL;
   *out = false;
@@ -64,7 +65,7 @@ static assay_status_t solve_whole(assay_golden_walk_t* w, const assay_search_tar
   assay_repair_t scales = {0}, folded = {0};
   bool has_scales = false, has_folded = false, restores = false;
   ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &scales, &has_scales));
-  assay_status_t st = has_scales ? repair_restores(w, &scales, target, &restores) : NULL;
+  assay_status_t st = has_scales ? assay_inner_restores(w, &scales, target, &restores) : NULL;
   if (!st && !restores)
     st = assay_solve_folded(w->truth, node, target, false, &folded, &has_folded);
   *out_found = !st && (has_scales || has_folded);
@@ -85,7 +86,7 @@ static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t*
   *out_tested = true;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
   if (!by_samples) ASSAY_TRY(solve_whole(w, target, &r, &is_solved));
-  if (is_solved) return take_restored(node, &r, found, n_found), NULL;
+  if (is_solved) return assay_inner_take(node, &r, found, n_found), NULL;
   ASSAY_TRY(assay_solve_constant(w->truth, node, target, holdout, by_samples, deadline, &r, &left,
                                  out_tested, &is_solved));
   if (!is_solved) return NULL;
@@ -96,59 +97,6 @@ static assay_status_t solve(assay_golden_walk_t* w, const assay_search_target_t*
   found[0] = (assay_fault_t){
       .node = node, .has_repair = true, .restored = restored, .repair = r, .remains = left};
   *n_found = 1;
-  return NULL;
-}
-
-// What another node has to read in the place of a value that this one reads, too: the value is what
-// was lost, and each of its readers a fault. *out_found false: there is no such repair.
-static assay_status_t read_alike(const assay_repair_t* r, const assay_node_t* node,
-                                 assay_repair_t* take, bool* out_found) {
-  const assay_repair_edit_t* e = &r->edits[0];
-  *out_found = false;
-  if (r->n_edits != 1 || e->kind != ASSAY_EDIT_BEFORE || e->input >= r->node->n_inputs) return NULL;
-  const assay_value_t* v = r->node->inputs[e->input];
-  for (size_t i = 0; i < node->n_inputs && v && !*out_found; i++) {
-    if (node->inputs[i] != v || node == r->node) continue;
-    ASSAY_TRY(assay_repair_copy(r, take));
-    take->node = node;
-    take->edits[0].input = i;
-    *out_found = true;
-  }
-  return NULL;
-}
-
-static assay_status_t repeat_at_reader(assay_golden_walk_t* w, const assay_search_target_t* target,
-                                       const assay_repair_t* r, assay_fault_t* found,
-                                       size_t* n_found) {
-  assay_repair_t take = {0};
-  bool fits = false, restores = false;
-  ASSAY_TRY(read_alike(r, target->value->producer, &take, &fits));
-  assay_status_t st = fits ? repair_restores(w, &take, target, &restores) : NULL;
-  if (restores && !st)
-    take_restored(target->value->producer, &take, found, n_found);
-  else if (fits)
-    assay_repair_deinit(&take);
-  return st;
-}
-
-// What mended another output of the same node, or another reader of a value.
-assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_target_t* target,
-                                  size_t fault, assay_fault_t* found, size_t* n_found) {
-  const assay_export_t* e = w->out;
-  for (size_t k = 0; k < fault && !*n_found; k++) {
-    const assay_fault_t* f = &e->faults[k];
-    bool restores = false;
-    if (!f->restored || !target->value->producer) continue;
-    if (f->repair.node != target->value->producer) {
-      ASSAY_TRY(repeat_at_reader(w, target, &f->repair, found, n_found));
-      continue;
-    }
-    ASSAY_TRY(repair_restores(w, &f->repair, target, &restores));
-    if (!restores) continue;
-    found[0] = (assay_fault_t){.node = f->repair.node, .has_repair = true, .restored = true};
-    ASSAY_TRY(assay_repair_copy(&f->repair, &found[0].repair));
-    *n_found = 1;
-  }
   return NULL;
 }
 
@@ -173,9 +121,9 @@ assay_status_t assay_inner_quantizer(assay_golden_walk_t* w, const assay_search_
       strcmp(node->op_type, "QuantizeLinear") != 0 || !knows_dequantized(w, target->value))
     return NULL;
   ASSAY_TRY(assay_solve_quantizer(w->truth, node, target, &r, &solved));
-  assay_status_t st = solved ? repair_restores(w, &r, target, &restores) : NULL;
+  assay_status_t st = solved ? assay_inner_restores(w, &r, target, &restores) : NULL;
   if (st || !restores) return assay_repair_deinit(&r), st;
-  take_restored(node, &r, found, n_found);
+  assay_inner_take(node, &r, found, n_found);
   return NULL;
 }
 
@@ -213,7 +161,7 @@ static assay_status_t insert(assay_golden_walk_t* w, const assay_search_target_t
   bool better = true;
   if (*n_found) ASSAY_TRY(is_better_elsewhere(holdout, &r, &found[0].repair, &better));
   if (better)
-    take_restored(node, &r, found, n_found);
+    assay_inner_take(node, &r, found, n_found);
   else
     assay_repair_deinit(&r);
   return NULL;
@@ -318,7 +266,7 @@ static assay_status_t take_golden(assay_golden_walk_t* w, const assay_search_tar
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || (*n_found && found[0].restored)) return NULL;
   ASSAY_TRY(assay_solve_folded(w->truth, node, target, true, &r, &is_found));
-  if (is_found) take_restored(node, &r, found, n_found);
+  if (is_found) assay_inner_take(node, &r, found, n_found);
   return NULL;
 }
 
@@ -375,7 +323,7 @@ static assay_status_t ask_arrays(assay_golden_walk_t* w, const assay_search_targ
   if (!node || node->graph != w->model->graph || found[0].node != node) return NULL;
   assay_status_t st = assay_solve_array(w->truth, node, target, &w->golden, w->faulty, holdout,
                                         assay_clock_seconds() + SECONDS, &r, &is_found);
-  if (!st && is_found) take_restored(node, &r, found, n_found);
+  if (!st && is_found) assay_inner_take(node, &r, found, n_found);
   return st;
 }
 

@@ -9,8 +9,14 @@
 // What golden knows of a value, and truth of it.
 assay_search_target_t assay_inner_target(const assay_golden_walk_t* w, const assay_value_t* v);
 
-// What mended another output of the same node, or another reader of a value that the node reads,
-// among the faults before this one.
+// A repair (taken over) that restores golden, in place of what was found before.
+void assay_inner_take(const assay_node_t* node, const assay_repair_t* r, assay_fault_t* found,
+                      size_t* n_found);
+// Whether a repair of the target's node gives what the target knows.
+assay_status_t assay_inner_restores(assay_golden_walk_t* w, const assay_repair_t* r,
+                                    const assay_search_target_t* target, bool* out) ASSAY_MUST_USE;
+// What mended another output of the same node, another reader of a value that the node reads, or a
+// constant like one of the node's, among the faults before this one.
 assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_target_t* target,
                                   size_t fault, assay_fault_t* found,
                                   size_t* n_found) ASSAY_MUST_USE;
@@ -35,8 +41,8 @@ assay_status_t assay_inner_ask(assay_golden_walk_t* w, assay_holdout_answer_t* o
 // Where several nodes are at fault and nothing was found for some: constants that this sample tells
 // element by element, without a test, if all repairs hold together on the others.
 assay_status_t assay_inner_together(assay_golden_walk_t* w) ASSAY_MUST_USE;
-// Where the repairs do not hold on the other samples: what mends one node, at all that have the same
-// part, also where this sample shows no fault.
+// Where the repairs do not hold on the other samples: what mends one node, at all that have the
+// same part, also where this sample shows no fault.
 assay_status_t assay_inner_twins(assay_golden_walk_t* w) ASSAY_MUST_USE;
 
 #endif  // ASSAY_DIAGNOSE_SOLVE_INNER_H_

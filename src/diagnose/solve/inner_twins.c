@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "diagnose/solve/inner.h"
-#include "diagnose/solve/solve.h"
 
 enum { DEPTH = 6, SURE = 2, CANDIDATES = 12 };
 
@@ -43,7 +42,8 @@ static bool pair_nodes(const assay_node_t* a, const assay_node_t* b, int depth,
 // ---- a repair at another node ------------------------------------------------------------------
 
 // Names of the node's values are those of the other.
-static void name_there(assay_repair_t* r, const assay_node_t* from, const assay_value_t* const* to) {
+static void name_there(assay_repair_t* r, const assay_node_t* from,
+                       const assay_value_t* const* to) {
   for (size_t i = 0; i < from->n_inputs + from->n_outputs; i++) {
     const assay_value_t* v =
         i < from->n_inputs ? from->inputs[i] : from->outputs[i - from->n_inputs];
@@ -102,16 +102,11 @@ static assay_status_t mend(assay_golden_walk_t* w, const assay_repair_t* r,
                            const assay_node_t* node, const assay_value_t* v, assay_repair_t* take,
                            bool* out) {
   bool restores = false;
-  assay_tensor_t** in = NULL;
   const assay_search_target_t target = assay_inner_target(w, v);
   *take = (assay_repair_t){0};
   ASSAY_TRY(move(r, node, (size_t)w->model->n_values, take, out));
   if (!*out) return NULL;
-  assay_status_t st = assay_new_array(node->n_inputs, sizeof *in, &in);
-  for (size_t i = 0; !st && i < node->n_inputs; i++)
-    in[i] = node->inputs[i] ? assay_evaluator_get(w->truth, node->inputs[i]) : NULL;
-  if (!st) st = assay_solve_restores(w->truth, take, &target, node->n_inputs, in, &restores);
-  assay_free(in);
+  assay_status_t st = assay_inner_restores(w, take, &target, &restores);
   if (!st && restores) return NULL;
   *out = false;
   assay_repair_deinit(take);

@@ -125,7 +125,7 @@ static assay_status_t list_others(assay_missing_search_t* s) {
 
 // ---- the places --------------------------------------------------------------------------------
 
-static assay_status_t try_kinds(assay_missing_search_t* s, const assay_missing_place_t* p) {
+assay_status_t assay_missing_kinds(assay_missing_search_t* s, const assay_missing_place_t* p) {
   typedef assay_status_t kind_t(assay_missing_search_t*, const assay_missing_place_t*);
   // A normalization over an image with its numbers is a factor and a summand for each channel, too:
   // those come first.
@@ -147,7 +147,7 @@ static assay_status_t at_output(assay_missing_search_t* s, assay_tensor_t* want)
   const assay_missing_place_t p = {
       .kind = ASSAY_EDIT_AFTER, .index = s->output, .x = s->target->truth, .want = want};
   if (!p.x || p.x->kind != ASSAY_KIND_TENSOR) return NULL;
-  return try_kinds(s, &p);
+  return assay_missing_kinds(s, &p);
 }
 
 static bool is_input(const assay_node_t* n, const assay_value_t* v) {
@@ -201,90 +201,6 @@ static assay_status_t rearranged(assay_missing_search_t* s, assay_tensor_t* want
   return NULL;
 }
 
-// Before an input, of which it is known what has to be there: a limit; values that were found to be
-// missing, since one of them may be just that; then all kinds.
-static assay_status_t make_array(assay_missing_search_t* s, size_t input, assay_tensor_t* want) {
-  assay_missing_place_t p = {
-      .kind = ASSAY_EDIT_BEFORE, .index = input, .x = s->in[input], .want = want};
-  ASSAY_TRY(assay_missing_bounds(s, &p));
-  for (size_t i = 0; i < s->n_made; i++) {
-    const assay_missing_other_t* o = &s->others[i];
-    assay_missing_place_t other = p;
-    other.x = o->tensor;
-    other.source = o->value;
-    if (!assay_missing_is_over(s))
-      ASSAY_TRY(assay_missing_try(s, &other, &(assay_formula_terms_t){.program = "x"},
-                                  "missing nodes", "take"));
-  }
-  return assay_missing_is_over(s) ? NULL : try_kinds(s, &p);
-}
-
-static void put_input(assay_missing_search_t* s, size_t input, assay_tensor_t* t) {
-  for (size_t i = 0; i < s->n_in; i++)
-    if (i != input && assay_missing_is_twin(s, input, i)) s->in[i] = t;
-  s->in[input] = t;
-}
-
-// An array in the place of an input with which the node gives golden only if one of its constants
-// is another, too: what was folded into a bias or a weight, and cannot be.
-static assay_status_t with_constant(assay_missing_search_t* s, size_t input, assay_tensor_t* want) {
-  const assay_value_t* v = s->node->inputs[input];
-  assay_tensor_t* kept = assay_tensor_retain(assay_evaluator_get(s->m, v));
-  assay_repair_t r = {0};
-  double left = 0;
-  bool tested = false, solved = false;
-  if (s->collect) return assay_tensor_release(kept), NULL;
-  assay_evaluator_set(s->m, v, want);
-  assay_status_t st = assay_solve_constant(s->m, s->node, s->target, NULL, false, s->deadline, &r,
-                                           &left, &tested, &solved);
-  assay_evaluator_set(s->m, v, kept);
-  assay_tensor_release(kept);
-  if (st || !solved) return st;
-  if (left < 1e-3 && r.edits[0].kind == ASSAY_EDIT_CONSTANT && r.edits[0].input != input) {
-    s->also = &r.edits[0];
-    st = make_array(s, input, want);
-    s->also = NULL;
-  }
-  assay_repair_deinit(&r);
-  return st;
-}
-
-// An array of golden that matches no value of the model, in the place of an input. tries: how many
-// are still tried with another constant.
-static assay_status_t with_array(assay_missing_search_t* s, size_t input,
-                                 const assay_tensor_t* array, int* tries) {
-  assay_tensor_t *want = NULL, *kept = s->in[input];
-  bool fits = false;
-  ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)array, &want));
-  assay_status_t st = NULL;
-  if (want->store == kept->store) {
-    const assay_repair_t none = {.node = s->node};
-    put_input(s, input, want);
-    st = assay_missing_restores(s, &none, &fits);
-    put_input(s, input, kept);
-    if (!st && fits) st = make_array(s, input, want);
-    if (!st && !fits && assay_tensor_alike(want, kept) && kept->store == ASSAY_STORE_F64 &&
-        !s->arrays_only && (*tries)-- > 0)
-      st = with_constant(s, input, want);
-  }
-  assay_tensor_release(want);
-  return st;
-}
-
-// What stood between an input and the node has left its array in golden: nothing tells more.
-static assay_status_t at_arrays(assay_missing_search_t* s, size_t i, const assay_golden_t* golden) {
-  enum { WITH_CONSTANTS = 32 };
-  const bool reshaped = assay_missing_is_reshaped(s);  // then it may be of another size
-  int tries = WITH_CONSTANTS;
-  for (size_t k = 0; s->in[i] && k < golden->n && !assay_missing_is_over(s); k++) {
-    const assay_tensor_t* t = golden->at[k].tensor;
-    if (!golden->at[k].value && t->kind == ASSAY_KIND_TENSOR &&
-        (t->size == s->in[i]->size || reshaped))
-      ASSAY_TRY(with_array(s, i, t, &tries));
-  }
-  return NULL;
-}
-
 static assay_status_t at_input(assay_missing_search_t* s, size_t i) {
   const assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i]};
   ASSAY_TRY(assay_missing_activations(s, &p));
@@ -299,7 +215,7 @@ static assay_status_t backwards(assay_missing_search_t* s, size_t i, const assay
   ASSAY_TRY(assay_missing_inverse(s, i, want, &x));
   if (!x) return NULL;
   const assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i], .want = x};
-  assay_status_t st = try_kinds(s, &p);
+  assay_status_t st = assay_missing_kinds(s, &p);
   assay_tensor_release(x);
   return st;
 }
@@ -327,12 +243,6 @@ static assay_status_t in_place_of_constant(assay_missing_search_t* s, assay_tens
   return assay_missing_is_over(s) ? NULL : from_ancestors(s, want);
 }
 
-static assay_status_t by_arrays(assay_missing_search_t* s, const assay_golden_t* golden) {
-  for (size_t i = 0; i < s->n_in && !assay_missing_is_over(s); i++)
-    if (!is_constant(s->node, i)) ASSAY_TRY(at_arrays(s, i, golden));
-  return NULL;
-}
-
 static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t* golden) {
   assay_tensor_t* want = NULL;
   ASSAY_TRY(assay_tensor_widen(s->target->golden, &want));
@@ -342,7 +252,7 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
   if (!st) st = assay_missing_outputs(s);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_hanging(s, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_lost(s, golden);
-  if (!st && !assay_missing_is_over(s)) st = by_arrays(s, golden);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_arrays(s, golden);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_settings(s, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_exchanged(s);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_discrete(s);
@@ -355,6 +265,7 @@ static assay_status_t try_places(assay_missing_search_t* s, const assay_golden_t
     if (!is_constant(s->node, i)) st = at_input(s, i);
   for (size_t i = 0; !st && i < s->n_in && !assay_missing_is_over(s); i++)
     if (!is_constant(s->node, i)) st = backwards(s, i, want);
+  if (!st && !assay_missing_is_over(s)) st = assay_missing_joined(s, want);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_rewired(s);
   if (!st && !assay_missing_is_over(s)) st = assay_settings_order(s);
   if (!st && !assay_missing_is_over(s)) st = assay_missing_numbers(s, want);
@@ -377,7 +288,7 @@ static assay_status_t solve(assay_missing_search_t* s, bool* out_found) {
     if (t) st = assay_tensor_widen(t, &s->in[i]);
   }
   if (!st) st = list_others(s);
-  if (!st) st = s->arrays_only ? by_arrays(s, s->golden) : try_places(s, s->golden);
+  if (!st) st = s->arrays_only ? assay_missing_arrays(s, s->golden) : try_places(s, s->golden);
   if (st && (s->found || s->has_refuted)) assay_repair_deinit(s->out);
   *out_found = !st && (s->found || s->has_refuted);
   for (size_t i = 0; s->in && i < room; i++) assay_tensor_release(s->in[i]);

@@ -109,6 +109,16 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
 assay_status_t assay_missing_offer(assay_missing_search_t* s,
                                    const assay_repair_t* r) ASSAY_MUST_USE;
 
+// All kinds at one place, in order; of arrays alone the first few.
+assay_status_t assay_missing_kinds(assay_missing_search_t* s,
+                                   const assay_missing_place_t* p) ASSAY_MUST_USE;
+// What stood before an input and left its array in golden.
+assay_status_t assay_missing_arrays(assay_missing_search_t* s,
+                                    const assay_golden_t* golden) ASSAY_MUST_USE;
+// Before several inputs of a Concat at once.
+assay_status_t assay_missing_joined(assay_missing_search_t* s,
+                                    const assay_tensor_t* want) ASSAY_MUST_USE;
+
 // The kinds, each for one place. They do nothing where they do not apply.
 assay_status_t assay_missing_activations(assay_missing_search_t* s,
                                          const assay_missing_place_t* p) ASSAY_MUST_USE;
