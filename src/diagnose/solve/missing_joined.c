@@ -4,15 +4,20 @@
 
 #include "diagnose/solve/missing.h"
 
+enum { NEAR = 24 };
+
 // What has to stand before one input, of which it is known what has to be there. *out NULL: nothing
 // makes it.
 static assay_status_t find_part(assay_missing_search_t* s, size_t input, assay_tensor_t* want,
                                 assay_formula_t** out) {
   const assay_missing_place_t p = {
       .kind = ASSAY_EDIT_BEFORE, .index = input, .x = s->in[input], .want = want};
+  const size_t near = s->n_made + NEAR;
   *out = NULL;
   s->collect = out;
-  assay_status_t st = assay_missing_kinds(s, &p);
+  // What nobody reads comes first among the others, and explains more than numbers do.
+  assay_status_t st = assay_missing_of_two(s, &p, near < s->n_others ? near : s->n_others);
+  if (!st && !*out) st = assay_missing_kinds(s, &p);
   s->collect = NULL;
   if (!st || !*out) return st;
   assay_formula_release(*out);
