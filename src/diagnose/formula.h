@@ -12,8 +12,8 @@
 //   not         of booleans
 //   where       of condition, x, y
 //   mean, sum, highest, lowest, product, length, magnitude, squares, logsumexp
-//               over the formula's axes, whose dimensions stay as 1; with a dot after it (mean.) they
-//               go. length: of a vector, ReduceL2; magnitude: ReduceL1; squares: their sum
+//               over the formula's axes, whose dimensions stay as 1; with a dot after it (mean.)
+//               they go. length: of a vector, ReduceL2; magnitude: ReduceL1; squares: their sum
 //   softmax, logsoftmax   over its one axis
 //   gather      elements `c` along its one axis;   gather2: elements `d` along the second
 //   take        of data and indices: elements of data along the formula's one axis
@@ -78,8 +78,8 @@ void assay_formula_release(assay_formula_t* f);  // NULL is allowed
 // Marks the values that it reads, by id; false: there are none.
 bool assay_formula_mark(const assay_formula_t* f, bool* read);
 
-// The formula of other values. to: by id of a value, what takes its place; NULL: constants and inputs
-// of the graph stay what they are. *out NULL: a value that a node makes has no other.
+// The formula of other values. to: by id of a value, what takes its place; NULL: constants and
+// inputs of the graph stay what they are. *out NULL: a value that a node makes has no other.
 assay_status_t assay_formula_translate(const assay_formula_t* f, const assay_value_t* const* to,
                                        assay_formula_t** out) ASSAY_MUST_USE;
 

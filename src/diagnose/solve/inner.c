@@ -305,9 +305,9 @@ static assay_status_t solve_or_insert(assay_golden_walk_t* w, const assay_search
   return NULL;
 }
 
-// Whether a repair says less than that something was lost: a node is left out, or a fitted number.
+// Whether a repair says less than that something was lost: a node is left out, or a factor.
 static bool is_vague(const assay_repair_t* r) {
-  bool vague = r->fits || strcmp(r->cause, "lost factor") == 0;
+  bool vague = strcmp(r->cause, "lost factor") == 0;
   for (size_t i = 0; i < r->n_edits; i++) vague |= r->edits[i].kind == ASSAY_EDIT_BYPASS;
   return vague;
 }

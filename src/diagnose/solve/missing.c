@@ -125,29 +125,16 @@ static assay_status_t list_others(assay_missing_search_t* s) {
 
 // ---- the places --------------------------------------------------------------------------------
 
-assay_status_t assay_missing_kinds(assay_missing_search_t* s, const assay_missing_place_t* p) {
-  typedef assay_status_t kind_t(assay_missing_search_t*, const assay_missing_place_t*);
-  // A normalization over an image with its numbers is a factor and a summand for each channel, too:
-  // those come first.
-  static kind_t* const kinds[] = {
-      assay_missing_bounds,   assay_missing_activations, assay_missing_values,
-      assay_missing_lengths,  assay_missing_moves,       assay_missing_pieces,
-      assay_missing_arranged, assay_missing_pooled,      assay_missing_functions,
-      assay_missing_branches, assay_missing_grid,        assay_missing_channels,
-      assay_missing_fits,     assay_missing_blends,      assay_missing_masked,
-      assay_missing_along,    assay_missing_norms,       assay_missing_likes,
-      assay_missing_pairs,    assay_missing_operators};
-  enum { SIMPLE = 3 };  // of arrays alone
-  const size_t n = s->arrays_only ? SIMPLE : sizeof kinds / sizeof *kinds;
-  for (size_t i = 0; i < n && !assay_missing_is_over(s); i++) ASSAY_TRY(kinds[i](s, p));
-  return NULL;
+static assay_status_t all_kinds(assay_missing_search_t* s, const assay_missing_place_t* p) {
+  ASSAY_TRY(assay_missing_kinds(s, p));
+  return assay_missing_formulas(s, p);
 }
 
 static assay_status_t at_output(assay_missing_search_t* s, assay_tensor_t* want) {
   const assay_missing_place_t p = {
       .kind = ASSAY_EDIT_AFTER, .index = s->output, .x = s->target->truth, .want = want};
   if (!p.x || p.x->kind != ASSAY_KIND_TENSOR) return NULL;
-  return assay_missing_kinds(s, &p);
+  return all_kinds(s, &p);
 }
 
 static bool is_input(const assay_node_t* n, const assay_value_t* v) {
@@ -215,7 +202,7 @@ static assay_status_t backwards(assay_missing_search_t* s, size_t i, const assay
   ASSAY_TRY(assay_missing_inverse(s, i, want, &x));
   if (!x) return NULL;
   const assay_missing_place_t p = {.kind = ASSAY_EDIT_BEFORE, .index = i, .x = s->in[i], .want = x};
-  assay_status_t st = assay_missing_kinds(s, &p);
+  assay_status_t st = all_kinds(s, &p);
   assay_tensor_release(x);
   return st;
 }

@@ -43,8 +43,8 @@ typedef struct assay_missing_other {
   bool varies;             // with the model's inputs
 } assay_missing_other_t;
 
-// A value that the model has not for this node, and what makes it: one that golden has and the model
-// lost, or what hangs on the node.
+// A value that the model has not for this node, and what makes it: one that golden has and the
+// model lost, or what hangs on the node.
 typedef struct assay_missing_made {
   assay_value_t value;  // stands for it in the list of others; it is in no model
   assay_formula_t* formula;
@@ -109,9 +109,12 @@ assay_status_t assay_missing_try(assay_missing_search_t* s, const assay_missing_
 assay_status_t assay_missing_offer(assay_missing_search_t* s,
                                    const assay_repair_t* r) ASSAY_MUST_USE;
 
-// All kinds at one place, in order; of arrays alone the first few.
+// All kinds at one place, in order, but for formulas of several values; of arrays alone the first
+// few.
 assay_status_t assay_missing_kinds(assay_missing_search_t* s,
                                    const assay_missing_place_t* p) ASSAY_MUST_USE;
+assay_status_t assay_missing_formulas(assay_missing_search_t* s,
+                                      const assay_missing_place_t* p) ASSAY_MUST_USE;
 // What stood before an input and left its array in golden.
 assay_status_t assay_missing_arrays(assay_missing_search_t* s,
                                     const assay_golden_t* golden) ASSAY_MUST_USE;
@@ -214,8 +217,8 @@ assay_status_t assay_missing_outputs(assay_missing_search_t* s) ASSAY_MUST_USE;
 // Finds what makes the arrays of golden that no value of the model has: they become others.
 assay_status_t assay_missing_lost(assay_missing_search_t* s,
                                   const assay_golden_t* golden) ASSAY_MUST_USE;
-// What a formula (taken over) makes, called s->collected, becomes the first of the others: there has
-// to be room in s->made.
+// What a formula (taken over) makes, called s->collected, becomes the first of the others: there
+// has to be room in s->made.
 assay_status_t assay_missing_add_made(assay_missing_search_t* s, assay_tensor_t* t,
                                       assay_formula_t* take_f) ASSAY_MUST_USE;
 // Nodes that read the output and that nobody reads: what joined them is looked for. Comes before

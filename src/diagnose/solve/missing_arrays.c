@@ -3,12 +3,12 @@
 #include "diagnose/solve/missing.h"
 #include "diagnose/solve/solve.h"
 
-// Before an input, of which it is known what has to be there: a limit; values that were found to be
-// missing, since one of them may be just that; then all kinds.
+// Before an input, of which it is known what has to be there. Values that were found to be missing
+// are taken before formulas of several values are tried: one of them may be just that.
 static assay_status_t make_array(assay_missing_search_t* s, size_t input, assay_tensor_t* want) {
   assay_missing_place_t p = {
       .kind = ASSAY_EDIT_BEFORE, .index = input, .x = s->in[input], .want = want};
-  ASSAY_TRY(assay_missing_bounds(s, &p));
+  ASSAY_TRY(assay_missing_kinds(s, &p));
   for (size_t i = 0; i < s->n_made; i++) {
     const assay_missing_other_t* o = &s->others[i];
     assay_missing_place_t other = p;
@@ -18,7 +18,7 @@ static assay_status_t make_array(assay_missing_search_t* s, size_t input, assay_
       ASSAY_TRY(assay_missing_try(s, &other, &(assay_formula_terms_t){.program = "x"},
                                   "missing nodes", "take"));
   }
-  return assay_missing_is_over(s) ? NULL : assay_missing_kinds(s, &p);
+  return assay_missing_is_over(s) ? NULL : assay_missing_formulas(s, &p);
 }
 
 static void put_input(assay_missing_search_t* s, size_t input, assay_tensor_t* t) {

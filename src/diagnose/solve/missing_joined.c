@@ -18,6 +18,7 @@ static assay_status_t find_part(assay_missing_search_t* s, size_t input, assay_t
   // What nobody reads comes first among the others, and explains more than numbers do.
   assay_status_t st = assay_missing_of_two(s, &p, near < s->n_others ? near : s->n_others);
   if (!st && !*out) st = assay_missing_kinds(s, &p);
+  if (!st && !*out) st = assay_missing_formulas(s, &p);
   s->collect = NULL;
   if (!st || !*out) return st;
   assay_formula_release(*out);
