@@ -101,7 +101,7 @@ ROWS = {
     "kept": kept(),
     "both_sides": both_sides(),
     # Height first for width first.
-    "dilations": window({"dilations": [1, 3], "pads": [1, 3, 1, 3]}, {"dilations": [3, 1], "pads": [3, 1, 3, 1]}, says="dilations = [1,3]"),
+    "dilations": window({"dilations": [1, 3], "pads": [1, 3, 1, 3]}, {"dilations": [3, 1], "pads": [3, 1, 3, 1]}, says="dilations"),
     "dilations_unlike": window({"dilations": [2, 4], "pads": [2, 4, 2, 4]}, {"dilations": [1, 1], "pads": [1, 1, 1, 1]}, says="dilations = [2,4]"),
     "strides": window({"strides": [1, 2], "pads": [1, 1, 1, 1]}, {"strides": [2, 1], "pads": [1, 1, 1, 1]}, says="strides = [1,2]"),
 }
