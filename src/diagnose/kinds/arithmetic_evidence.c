@@ -166,9 +166,9 @@ bool assay_golden_arithmetic_is_sure(double correlation, double size, double by_
   static const double CHANCE = 1e-7;  // of each arithmetic that is tried
   const double rest = fmax(1 - correlation * correlation, 0), n = 1 / fmax(by_chance, 1e-3);
   const double same_size = fmin(1, fmax(size, sqrt(rest)) / assay_log(SIZE));
-  double p = same_size * same_size;
-  for (double k = 1; k + 1 <= n; k++) p *= rest;  // n - 1 times: p^2
-  return p <= CHANCE * CHANCE;
+  // Errors that go less than two ways show nothing by going one of them.
+  const double alike = n < 2 ? 1 : rest > 0 ? assay_exp((n - 1) * assay_log(rest)) : 0;
+  return same_size * same_size * alike <= CHANCE * CHANCE;  // chances' squares
 }
 
 static double judge_outputs(const assay_golden_arithmetic_probe_t* p) {
