@@ -171,10 +171,16 @@ bool assay_golden_arithmetic_is_sure(double correlation, double size, double by_
   return same_size * same_size * alike <= CHANCE * CHANCE;  // chances' squares
 }
 
+static const double NEARLY = 0.9999;
+enum { FEWEST = 3 };
+
 static double judge_outputs(const assay_golden_arithmetic_probe_t* p) {
   assay_golden_arithmetic_sums_t all;
-  if (!add_up(p, &all) || all.n < LEAST) return 0;
+  const bool each = add_up(p, &all);
   const double c = correlation_of(&all);
+  // A few numbers tell where they are as emulated to most of their digits: draws of others say how
+  // likely that is by chance (assay_golden_arithmetic_is_sure).
+  if (!each || all.n < (c >= NEARLY ? FEWEST : LEAST)) return 0;
   const bool alike = c >= LIKE && all.dd <= SIZE * all.ee && all.ee <= SIZE * all.dd;
   return alike ? c : 0;
 }
