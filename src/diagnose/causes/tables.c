@@ -42,6 +42,10 @@ enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 typedef struct table {
   const layout_t* layout;
   double first, ratio, start;
+  struct stretch {
+    double factor, length;  // factor 0: none
+    bool by_places;
+  } stretch;
 } table_t;
 
 static int64_t frequencies(const layout_t* l, int64_t columns) {
@@ -59,14 +63,42 @@ static bool is_cosine(const layout_t* l, int64_t columns, int64_t c) {
   return second != l->cosine_first;
 }
 
+static double between(double x, double low, double high) {
+  const double part = (x - low) / fmax(high - low, 1e-3);
+  return part < 0 ? 0 : part > 1 ? 1 : part;
+}
+
+// Slow turns made slower, for longer texts than those of training, and fast ones as they were: by
+// how often each turns in the old length (Llama 3.1), or by its place (B. Peng et al., YaRN, 2023).
+static double stretched(const table_t* y, int64_t n, double i, double w) {
+  static const double FULL = 6.283185307179586, SLOW = 1, FAST = 4, FASTEST = 32;
+  const struct stretch* s = &y->stretch;
+  if (!(s->factor > 0)) return w;
+  double kept = between(s->length * w / FULL, SLOW, FAST);
+  if (s->by_places) {
+    const double place = -1 / assay_log(y->ratio), turns = s->length / FULL;
+    const double low = floor(place * assay_log(turns / FASTEST)),
+                 high = ceil(place * assay_log(turns));
+    kept = 1 - between(i, fmax(low, 0), fmin(high, (double)(2 * n - 1)));
+  }
+  return kept * w + (1 - kept) * w / s->factor;
+}
+
+// By places all of a table is larger, too.
+static double size_of(const table_t* y) {
+  return y->stretch.by_places ? 1 + 0.1 * assay_log(y->stretch.factor) : 1;
+}
+
 static void fill(const table_t* y, int64_t rows, int64_t columns, double* out) {
   for (int64_t c = 0; c < columns; c++) {
     const double i = (double)frequency_of(y->layout, columns, c);
-    const double w = y->first * assay_pow(y->ratio, i);
+    const double plain = y->first * assay_pow(y->ratio, i);
+    const double w = stretched(y, frequencies(y->layout, columns), i, plain);
     const bool cosine = is_cosine(y->layout, columns, c);
     for (int64_t t = 0; t < rows; t++) {
       const double angle = w * (y->start + (double)t);
-      out[t * columns + c] = (double)(float)(cosine ? assay_cos(angle) : assay_sin(angle));
+      out[t * columns + c] =
+          (double)(float)(size_of(y) * (cosine ? assay_cos(angle) : assay_sin(angle)));
     }
   }
 }
@@ -246,6 +278,36 @@ static size_t list_changes(double ratio, int64_t n, bool positions, change_t* ou
   return count;
 }
 
+// Of a stretch that leaves all turns as they are, or makes all slower alike, nothing is to be said.
+static bool is_stretch(const table_t* y, int64_t n) {
+  bool kept = false, slower = false;
+  for (int64_t i = 0; i < n; i++) {
+    const double w = y->first * assay_pow(y->ratio, (double)i);
+    const double now = stretched(y, n, (double)i, w);
+    kept |= now > w / y->stretch.factor;
+    slower |= now < w;
+  }
+  return kept && slower;
+}
+
+// Lengths of training, and how many times they grew.
+static assay_status_t offer_stretches(const offer_t* o) {
+  static const double FACTORS[] = {8, 32, 4, 16, 2, 40};
+  static const double LENGTHS[] = {8192, 4096, 32768, 2048, 1024, 512, 256, 128, 64, 32};
+  const int64_t n = frequencies(o->table.layout, o->columns);
+  for (int by_places = 0; by_places < 2; by_places++)
+    for (size_t f = 0; f < sizeof FACTORS / sizeof *FACTORS; f++)
+      for (size_t k = 0; k < sizeof LENGTHS / sizeof *LENGTHS && !*o->stop; k++) {
+        table_t y = o->table;
+        char text[80];
+        y.stretch = (struct stretch){FACTORS[f], LENGTHS[k], by_places};
+        snprintf(text, sizeof text, "slow turns of %g places slower by %g%s", LENGTHS[k],
+                 FACTORS[f], by_places ? ", as in YaRN" : "");
+        if (is_stretch(&y, n)) ASSAY_TRY(offer_table(o, &y, text));
+      }
+  return NULL;
+}
+
 static assay_status_t offer_frequencies(const offer_t* o) {
   change_t changes[CHANGES];
   const int64_t n = frequencies(o->table.layout, o->columns);
@@ -328,6 +390,7 @@ assay_status_t assay_propose_table(const assay_suspect_t* s, const char* cause,
     if (find_table(x, &o.rows, &o.columns, &o.table)) {
       st = offer_layouts(&o);
       if (!st) st = offer_frequencies(&o);
+      if (!st) st = offer_stretches(&o);
     } else if (find_sequence(x, &ratio)) {
       st = offer_sequences(&o, ratio);
     }
