@@ -108,6 +108,21 @@ static const cause_row_t rows[] = {
      {"Add a x t -> b", "Tanh h b -> c", "MatMul m c w -> y"},
      0,
      "t float[5] -1 -0.6 -0.2 0.2 0.6"},
+    // Of 32 places, slower by 8: Llama 3.1's scaling.
+    {"table by its formula",
+     "a",
+     {"slow turns",
+      17,
+      {"x float[3,4]"},
+      {"t float[3,4] 0 0 1 1 0.841470985 0.012499674 0.540302306 0.999921876 0.909297427 "
+       "0.024997396 -0.416146837 0.999687516",
+       "w float[4,5]"},
+      {"Add a x t -> b", "Tanh h b -> c", "MatMul m c w -> y"},
+      "y"},
+     {"Add a x t -> b", "Tanh h b -> c", "MatMul m c w -> y"},
+     0,
+     "t float[3,4] 0 0 1 1 0.841470985 0.0998334166 0.540302306 0.995004165 0.909297427 "
+     "0.198669331 -0.416146837 0.980066578"},
     {"function of a constant",
      "d",
      {"variance for deviation",

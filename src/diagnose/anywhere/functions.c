@@ -102,6 +102,14 @@ static const function_t functions[] = {
     // Targets of all sizes, with their sign: D. Hafner et al., 2023 (DreamerV3).
     {"sign(x) log(1 + |x|)", "x Abs 1 + Log x Sign *"},
     {"sign(x) (exp(|x|) - 1)", "x Abs Exp 1 - x Sign *"},
+    // Values of games, and what is learned: T. Pohlen et al., 2018.
+    {"the value of its scaled root", "x Abs 1.001 + 0.004 * 1 + Sqrt 1 - 500 * dup * 1 - x Sign *"},
+    {"the value of its scaled root, of 0.01",
+     "x Abs 1.01 + 0.04 * 1 + Sqrt 1 - 50 * dup * 1 - x Sign *"},
+    {"the value of its scaled root, of 0.02",
+     "x Abs 1.02 + 0.08 * 1 + Sqrt 1 - 25 * dup * 1 - x Sign *"},
+    {"the scaled root", "x Abs 1 + Sqrt 1 - x Sign * x 0.001 * +"},
+    {"the scaled root, of 0.01", "x Abs 1 + Sqrt 1 - x Sign * x 0.01 * +"},
     {"the root with its sign", "x Abs Sqrt x Sign *"},
     {"the bound at 0 and 1", "x 0 max 1 min"},
     {"the bound at -1 and 1", "x -1 max 1 min"},
