@@ -172,14 +172,13 @@ static assay_status_t fit_biases(assay_model_t* raw, const assay_value_t* change
 
 // ---- a quantizer -------------------------------------------------------------------------------
 
-// The nodes that dequantize a value; the caller frees the list.
-static assay_status_t list_dequantizers(const assay_graph_t* g, const assay_value_t* steps,
+// The nodes that dequantize what a quantizer gives; the caller frees the list.
+static assay_status_t list_dequantizers(const assay_graph_t* g, const assay_node_t* quantizer,
                                         assay_node_t*** out, size_t* out_n) {
   ASSAY_TRY(assay_new_array(g->n_nodes, sizeof **out, out));
   *out_n = 0;
   for (size_t i = 0; i < g->n_nodes; i++)
-    if (is_op(g->nodes[i], "DequantizeLinear") && g->nodes[i]->inputs[0] == steps)
-      (*out)[(*out_n)++] = g->nodes[i];
+    if (assay_quantizer_is_read_by(quantizer, g->nodes[i])) (*out)[(*out_n)++] = g->nodes[i];
   return NULL;
 }
 
@@ -206,7 +205,7 @@ static assay_status_t put(assay_model_t* raw, const assay_quantizer_site_t* s,
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no quantizer '%s' in its top graph",
                        s->node->label);
   assay_value_t* steps = quantize->outputs[0];
-  ASSAY_TRY(list_dequantizers(raw->graph, steps, &readers, &n));
+  ASSAY_TRY(list_dequantizers(raw->graph, quantize, &readers, &n));
   assay_status_t st = is_float ? NULL : put_scales(raw, quantize, s, by);
   for (size_t i = 0; !st && i < n; i++) {
     if (is_float) {

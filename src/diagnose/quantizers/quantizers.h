@@ -58,7 +58,7 @@ typedef struct assay_quantizer_site {
   bool book;                       // stored, as places in a table of numbers (ops/quant/book.h)
   bool other_sign;                 // by `fits` stored bytes are read with a sign, or without it
   assay_type_t type;
-  double low, high;                // of the type
+  double low, high;                // of the type, or of limits of fewer bits
   bool cuts;                       // nothing below 0 comes out: it may stand for a Relu
   assay_quantizer_scales_t has;    // the model's
   assay_quantizer_scales_t reads;  // of what dequantizes it, where they are others; n 0: not
@@ -179,6 +179,9 @@ void assay_quantizer_describe(const assay_quantizer_site_t* s, assay_quantizer_c
 // else what costs something: books, too.
 assay_status_t assay_quantizers_find(const assay_model_t* model, bool by_golden,
                                      assay_quantizers_t* out) ASSAY_MUST_USE;
+// Whether a node dequantizes what a quantizer gives, through limits of fewer bits at most
+// (ops/quant/limits.h).
+bool assay_quantizer_is_read_by(const assay_node_t* quantizer, const assay_node_t* n);
 // The integers of a site that the model stores, wide; the caller releases them.
 assay_status_t assay_quantizer_integers(const assay_quantizer_site_t* s,
                                         assay_tensor_t** out) ASSAY_MUST_USE;

@@ -7,6 +7,7 @@
 #include "diagnose/quantizers/write_out.h"
 #include "onnx/load.h"
 #include "ops/quant/book.h"
+#include "ops/quant/limits.h"
 #include "ops/quant/quant.h"
 
 enum { DRAWN = 1 << 14, MAX_CHANNELS = 1 << 16 };
@@ -45,11 +46,17 @@ static assay_tensor_t* constant_of(const assay_value_t* v) {
   return a && a->type == ASSAY_ATTR_TENSOR ? a->u.t : NULL;
 }
 
+bool assay_quantizer_is_read_by(const assay_node_t* quantizer, const assay_node_t* n) {
+  const assay_value_t* v = is_op(n, "DequantizeLinear") && n->n_inputs ? n->inputs[0] : NULL;
+  if (!v) return false;
+  return v == quantizer->outputs[0] ||
+         (v->producer && assay_quant_limited(v->producer) == quantizer);
+}
+
 static const assay_node_t* first_dequantizer(const assay_node_t* n) {
   const assay_graph_t* g = n->graph;
   for (size_t i = 0; i < g->n_nodes; i++)
-    if (is_op(g->nodes[i], "DequantizeLinear") && g->nodes[i]->inputs[0] == n->outputs[0])
-      return g->nodes[i];
+    if (assay_quantizer_is_read_by(n, g->nodes[i])) return g->nodes[i];
   return NULL;
 }
 
@@ -170,6 +177,18 @@ static assay_status_t add_book(assay_quantizers_t* q, const assay_node_t* n) {
   return add_site(q, &s);
 }
 
+// Limits of fewer bits before what dequantizes it are the ends of its range.
+static void narrow(assay_quantizer_site_t* s) {
+  const assay_value_t* v = s->stored ? NULL : s->dequantize->inputs[0];
+  assay_quant_limits_t l;
+  while (v && v->producer && v->producer != s->node && assay_quant_limits_of(v->producer, &l)) {
+    s->low = fmax(s->low, l.low);
+    s->high = fmin(s->high, l.high);
+    s->cuts |= isfinite(l.low) && !l.low_saturates && l.low == s->has.zero[0];
+    v = assay_quant_limited_value(v->producer);
+  }
+}
+
 assay_status_t assay_quantizers_find(const assay_model_t* model, bool by_golden,
                                      assay_quantizers_t* out) {
   const assay_graph_t* g = model->graph;
@@ -185,6 +204,7 @@ assay_status_t assay_quantizers_find(const assay_model_t* model, bool by_golden,
     s.low = (double)assay_type_saturate(s.type, -(double)INFINITY);
     s.high = (double)assay_type_saturate(s.type, (double)INFINITY);
     s.cuts = !s.stored && assay_quant_cuts_at_zero(s.node);
+    narrow(&s);
     ASSAY_TRY(add_site(out, &s));
   }
   return NULL;

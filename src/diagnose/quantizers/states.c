@@ -343,9 +343,7 @@ static void find_readers(assay_states_t* s, size_t site) {
   const assay_graph_t* g = s->model->graph;
   const assay_quantizer_site_t* of = &s->q->at[site];
   for (size_t i = 0; i < g->n_nodes && !of->stored; i++)
-    if (strcmp(g->nodes[i]->op_type, "DequantizeLinear") == 0 &&
-        g->nodes[i]->inputs[0] == of->node->outputs[0])
-      s->read_of[g->nodes[i]->id] = (int)site;
+    if (assay_quantizer_is_read_by(of->node, g->nodes[i])) s->read_of[g->nodes[i]->id] = (int)site;
 }
 
 assay_status_t assay_states_create(const assay_model_t* model, assay_quantizers_t* q,

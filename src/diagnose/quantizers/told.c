@@ -18,7 +18,7 @@ const assay_quantizer_site_t* assay_quantizer_site_of(const assay_quantizers_t* 
   const assay_node_t* n = v ? v->producer : NULL;
   for (size_t i = 0; n && i < q->n; i++)
     if (is_op(n, "DequantizeLinear") && n->n_inputs &&
-        (q->at[i].dequantize == n || n->inputs[0] == q->at[i].node->outputs[0]))
+        (q->at[i].dequantize == n || assay_quantizer_is_read_by(q->at[i].node, n)))
       return &q->at[i];
   return NULL;
 }

@@ -9,6 +9,7 @@
 #include "ops/dd_array.h"
 #include "ops/families.h"
 #include "ops/math/pointwise.h"
+#include "ops/quant/limits.h"
 
 typedef struct fold {
   const assay_eval_t* c;
@@ -130,10 +131,12 @@ static assay_status_t run(assay_eval_t* c, fold_t* p, assay_span_fn* f64, assay_
 }
 
 static assay_status_t max_eval(assay_eval_t* c) {
+  ASSAY_TRY(assay_quant_free_limits(c));
   return run(c, &(fold_t){0}, max_span, max_int_span);
 }
 
 static assay_status_t min_eval(assay_eval_t* c) {
+  ASSAY_TRY(assay_quant_free_limits(c));
   return run(c, &(fold_t){0}, min_span, min_int_span);
 }
 
@@ -242,6 +245,7 @@ static assay_status_t clip_1_eval(assay_eval_t* c) {
 }
 
 static assay_status_t clip_eval(assay_eval_t* c) {
+  ASSAY_TRY(assay_quant_free_limits(c));
   const assay_tensor_t* x = c->in[0];
   assay_type_t type = x->type;
   clip_t p = {.lo = -(double)INFINITY, .hi = (double)INFINITY};
