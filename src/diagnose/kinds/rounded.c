@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "diagnose/kinds/rounded_codes.h"
 #include "diagnose/kinds/rounded_made.h"
 #include "diagnose/kinds/rounded_steps.h"
 
@@ -32,7 +33,8 @@ static const struct {
 typedef struct weight {
   const assay_value_t* value;
   assay_tensor_t* tensor;  // canonical
-  bool computed, decoded;  // by the graph, of constants; of codes
+  bool computed, decoded;  // by the graph, of constants; of codes, by whatever operators
+  bool coded;              // of codes that are cast to floats
   int kind;
   bool rounded, designed;
   assay_rounded_way_t way;
@@ -61,7 +63,8 @@ static bool passes_on(const assay_node_t* n) {
 static assay_status_t take_weight(lister_t* l, const assay_value_t* v, int kind,
                                   const assay_node_t* product, assay_tensor_t* t) {
   const bool computed = !assay_rounded_constant(v);
-  bool is = t->rank >= 2 && t->size >= LEAST;
+  const bool coded = assay_rounded_has_codes(&l->made, v, t->size);
+  bool is = t->rank >= 2 && (coded || t->size >= LEAST);
   is &= t->type == ASSAY_TYPE_FLOAT || (computed && assay_type_is_float(t->type));
   for (size_t i = 0; i < l->n; i++) is &= l->at[i].value != v;
   assay_status_t st = is ? assay_grow(&l->at, &l->capacity, l->n + 1, sizeof *l->at) : NULL;
@@ -69,7 +72,8 @@ static assay_status_t take_weight(lister_t* l, const assay_value_t* v, int kind,
   l->at[l->n++] = (weight_t){.value = v,
                              .tensor = t,
                              .computed = computed,
-                             .decoded = assay_rounded_is_decoded(&l->made, v, t->size),
+                             .coded = coded,
+                             .decoded = coded || assay_rounded_is_decoded(&l->made, v, t->size),
                              .kind = kind,
                              .product = product};
   l->elements += t->size;
@@ -110,10 +114,16 @@ static bool is_decimal(double step) {
   return false;
 }
 
-static assay_status_t judge_weight(weight_t* w) {
+// Codes say how far numbers were moved; where there are none, the numbers themselves may show it.
+// Those of steps of steps lie on a grid that is far finer than either.
+static assay_status_t judge_weight(lister_t* l, weight_t* w) {
   const assay_tensor_t* t = w->tensor;
-  w->designed = assay_rounded_is_designed(t);
-  if (!w->designed) ASSAY_TRY(assay_rounded_numbers(t, &w->way, &w->reach));
+  w->designed = !w->coded && assay_rounded_is_designed(t);
+  if (w->coded) {
+    ASSAY_TRY(assay_rounded_codes_reach(&l->made, w->value, t, &w->reach));
+    if (w->reach) w->way = ASSAY_ROUNDED_GRID;
+  }
+  if (!w->designed && !w->reach) ASSAY_TRY(assay_rounded_numbers(t, &w->way, &w->reach));
   for (int64_t i = 0; w->reach && i < t->size; i++) {
     w->largest = fmax(w->largest, fabs(assay_f64(t)[i]));
     w->step = fmax(w->step, 2 * assay_f64(w->reach)[i]);
@@ -202,7 +212,7 @@ static assay_status_t list(const assay_model_t* model, lister_t* l, assay_rounde
     for (size_t i = 0; i < model->graphs[g]->n_nodes; i++)
       ASSAY_TRY(add_weights(l, model->graphs[g]->nodes[i]));
   if (l->elements > MAX_ELEMENTS) return NULL;
-  for (size_t i = 0; i < l->n; i++) ASSAY_TRY(judge_weight(&l->at[i]));
+  for (size_t i = 0; i < l->n; i++) ASSAY_TRY(judge_weight(l, &l->at[i]));
   drop_mixed(l);
   free_wholes(l);
   return take_all(l, model, out);

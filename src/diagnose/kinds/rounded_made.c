@@ -36,7 +36,7 @@ bool assay_rounded_is_made(const assay_rounded_made_t* m, const assay_value_t* v
 assay_status_t assay_rounded_made_create(const assay_model_t* model, assay_rounded_made_t* out) {
   const assay_evaluator_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
   const assay_graph_t* g = model->graph;
-  *out = (assay_rounded_made_t){0};
+  *out = (assay_rounded_made_t){.n_values = (size_t)model->n_values};
   ASSAY_TRY(assay_new_array((size_t)model->n_values + 1, sizeof *out->is, &out->is));
   ASSAY_TRY(assay_new_array((size_t)model->n_node_ids + 1, sizeof *out->ran, &out->ran));
   ASSAY_TRY(assay_evaluator_create(model, &config, &out->machine));

@@ -8,6 +8,7 @@
 typedef struct assay_rounded_made {
   bool* is;   // by value id: a constant, or made of constants alone
   bool* ran;  // by node id
+  size_t n_values;
   assay_evaluator_t* machine;
 } assay_rounded_made_t;
 
