@@ -11,6 +11,7 @@
 #include "diagnose/kinds/arithmetic_find.h"
 #include "diagnose/kinds/undone_find.h"
 #include "ops/quant/book.h"
+#include "plan/plan.h"
 
 // ---- which network it is of --------------------------------------------------------------------
 
@@ -36,6 +37,9 @@ assay_status_t assay_check_find_golden_kind(assay_check_t* c, const assay_sample
   ASSAY_TRY(assay_golden_is_quantized(golden, c->model, assay_samples_get(inputs, 0),
                                       outputs && outputs->n ? assay_samples_get(outputs, 0) : NULL,
                                       c->options.seed, &c->golden_quantized, &sure));
+  if (!c->golden_quantized && !sure && outputs)
+    return assay_golden_outputs_are_quantized(c->model, inputs, outputs, c->options.seed,
+                                              &c->golden_quantized);
   // About as far from both: a fault of the export is not to be made of what a quantizer may lose.
   if (!c->golden_quantized || sure || !outputs) return NULL;
   ASSAY_TRY(fits_unquantized(c, inputs, golden, &fits));
@@ -43,13 +47,8 @@ assay_status_t assay_check_find_golden_kind(assay_check_t* c, const assay_sample
   return NULL;
 }
 
-// Whether golden may be of a network whose numbers the model has in few bits.
-static bool has_few_bits(const assay_check_t* c) {
-  return assay_model_quantizes(c->model) || assay_model_has_books(c->model);
-}
-
 bool assay_check_compares_unquantized(const assay_check_t* c) {
-  return c->options.unquantized || (!c->golden_quantized && has_few_bits(c));
+  return c->options.unquantized || (!c->golden_quantized && assay_model_has_few_bits(c->model));
 }
 
 // ---- the export ---------------------------------------------------------------------------------
@@ -158,7 +157,7 @@ static assay_quantizers_options_t quantizers_options(const assay_check_t* c,
 
 bool assay_check_compares_quantizers(const assay_check_t* c, const assay_samples_t* golden) {
   return golden && golden->n && !c->options.unquantized && !c->options.whole_batch &&
-         has_few_bits(c);
+         assay_model_has_few_bits(c->model);
 }
 
 // Whether the engine is off golden by more than this part of its energy, or a part of it is.

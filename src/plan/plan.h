@@ -42,6 +42,9 @@ void assay_precision_deinit(assay_precision_t* p);
 assay_status_t assay_precision_open(const assay_model_t* model, assay_format_t format,
                                     assay_format_t accumulator, const char* rules,
                                     assay_precision_t* out) ASSAY_MUST_USE;
+// Whether golden may be of a network whose numbers the model has in few bits: it quantizes, looks
+// its weights up in books, or casts to small floats.
+bool assay_model_has_few_bits(const assay_model_t* m);
 // Whether a model may be asked for in int8: UNSUPPORTED if it has no operators that quantize
 // (assay_model_quantizes).
 assay_status_t assay_model_want_quantizers(const assay_model_t* m) ASSAY_MUST_USE;

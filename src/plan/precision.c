@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/shown.h"
 #include "formats/format.h"
+#include "ops/quant/book.h"
 #include "plan/plan.h"
 
 void assay_precision_deinit(assay_precision_t* p) {
@@ -20,6 +21,21 @@ bool assay_model_quantizes(const assay_model_t* m) {
       const assay_op_t* op = m->graphs[g]->nodes[i]->op;
       if (op && op->flags & ASSAY_OP_QUANTIZES) return true;
     }
+  return false;
+}
+
+// Whether a Cast makes small floats: 8 bits or fewer.
+static bool casts_to_few(const assay_node_t* n) {
+  const assay_valtype_t* t = n->n_outputs && n->outputs[0] ? n->outputs[0]->type : NULL;
+  return !*n->domain && strcmp(n->op_type, "Cast") == 0 && t && t->kind == ASSAY_KIND_TENSOR &&
+         assay_type_is_float(t->elem) && assay_type_bits(t->elem) <= 8;
+}
+
+bool assay_model_has_few_bits(const assay_model_t* m) {
+  if (assay_model_quantizes(m) || assay_model_has_books(m)) return true;
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++)
+      if (casts_to_few(m->graphs[g]->nodes[i])) return true;
   return false;
 }
 

@@ -173,10 +173,6 @@ static int turn_of(const assay_model_t* m, const votes_t* v) {
   return assay_model_quantizes(m) && v->for_written[0] == v->for_plain[0];
 }
 
-static bool has_few_bits(const assay_model_t* m) {
-  return assay_model_quantizes(m) || assay_model_has_books(m);
-}
-
 // Whether golden has a quantizer's steps themselves, as integers.
 static bool has_steps(const assay_golden_t* golden) {
   for (size_t i = 0; i < golden->n; i++) {
@@ -196,7 +192,7 @@ assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const ass
   votes_t votes = {0};
   *out = false;
   *out_sure = true;
-  if (!has_few_bits(model)) return NULL;
+  if (!assay_model_has_few_bits(model)) return NULL;
   *out = has_steps(golden);
   if (*out) return NULL;
   assay_status_t st = ask_sample(model, inputs, golden, outputs, seed, &votes);
@@ -206,6 +202,8 @@ assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const ass
   *out = votes.for_written[turn] > votes.for_plain[turn];
   // A draw of what a book's numbers were may by chance lie farther from golden than they do.
   *out_sure = !turn && (votes.exact || assay_model_quantizes(model));
+  // Choices may be the same in both: other samples may tell.
+  if (!*out) *out_sure = votes.for_written[1] || votes.for_plain[1];
   return NULL;
 }
 
@@ -216,7 +214,7 @@ assay_status_t assay_golden_outputs_are_quantized(const assay_model_t* model,
   enum { SAMPLES = 16 };
   votes_t votes = {0};
   *out = false;
-  if (!golden || !golden->n || !inputs->n || !has_few_bits(model)) return NULL;
+  if (!golden || !golden->n || !inputs->n || !assay_model_has_few_bits(model)) return NULL;
   const size_t n = inputs->n < SAMPLES ? inputs->n : SAMPLES;
   assay_status_t st = NULL;
   for (size_t k = 0; !st && k < n; k++)

@@ -11,7 +11,8 @@
 // many speak for both, golden is the float network's. A model that quantizes nothing: false.
 //   inputs   in the order of the graph's inputs
 // *out_sure: golden has integers, or lies much nearer to one of the truths; of books, where it is
-// as written: some value is so to rounding.
+// as written: some value is so to rounding; of the float network: some value speaks for it, if
+// little.
 //   outputs  golden of the graph's outputs where golden has them as samples alone; NULL: none
 assay_status_t assay_golden_is_quantized(const assay_golden_t* golden, const assay_model_t* model,
                                          assay_tensor_t* const* inputs,

@@ -65,6 +65,23 @@ static assay_status_t move_steps(assay_tensor_t** t, uint64_t draw) {
   return NULL;
 }
 
+// Constants in small floats: each is moved by up to half of its last bit.
+static assay_status_t move_small(assay_tensor_t** t, uint64_t draw) {
+  assay_tensor_t *wide = NULL, *moved = NULL;
+  ASSAY_TRY(assay_tensor_widen(*t, &wide));
+  assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &moved);
+  const double u = assay_format_info(assay_type_format((*t)->type))->unit_roundoff;
+  for (int64_t i = 0; !st && i < wide->size; i++) {
+    const double by = 2 * (double)(chance(i, draw) >> 11) * 0x1p-53 - 1;
+    assay_f64(moved)[i] = assay_f64(wide)[i] * (1 + u * by);
+  }
+  assay_tensor_release(wide);
+  if (st) return st;
+  assay_tensor_release(*t);
+  *t = moved;
+  return NULL;
+}
+
 // Weights that were rounded in a type that does not say so. What they do is known but for a factor
 // of three (kinds/rounded_find.c), of which several times an explained difference makes eight.
 static assay_status_t move_rounded(const assay_golden_walk_t* w, const assay_value_t* v,
@@ -85,6 +102,15 @@ static bool is_quantized(const assay_node_t* n, size_t i, const assay_tensor_t* 
       !assay_type_is_integer(t->type))
     return false;
   return strcmp(n->op_type, "DequantizeLinear") == 0 ? i == 0 : t->rank >= 2;
+}
+
+// Whether a constant holds numbers in 8 bits or fewer that become floats: no scales, which have
+// exponents alone.
+static bool is_small_float(const assay_node_t* n, size_t i, const assay_tensor_t* t) {
+  const bool becomes =
+      i == 0 && (strcmp(n->op_type, "DequantizeLinear") == 0 || strcmp(n->op_type, "Cast") == 0);
+  return becomes && t->kind == ASSAY_KIND_TENSOR && assay_type_is_float(t->type) &&
+         assay_type_bits(t->type) <= 8 && t->type != ASSAY_TYPE_FLOAT8E8M0;
 }
 
 // What golden was printed with is lost from it: moved by up to half a unit of the last digit, a
@@ -170,6 +196,10 @@ assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size
     ASSAY_TRY(move_digits(w, n->inputs[i], &in[i]));
     if (!n->inputs[i]->constant) continue;
     const bool steps = w->options->unquantized && is_quantized(n, i, in[i]);
+    if (w->options->unquantized && is_small_float(n, i, in[i])) {
+      ASSAY_TRY(move_small(&in[i], w->draw));
+      continue;
+    }
     ASSAY_TRY(steps ? move_steps(&in[i], w->draw) : move_constant(&in[i], w->draw));
   }
   return assay_golden_arithmetic_round_inputs(arithmetic, n, n_in, in);
