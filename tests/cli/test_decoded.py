@@ -189,10 +189,10 @@ def other():
     return [("other.onnx", "other.npz", "shift")]
 
 
-def check(assay, model, golden, right):
+def check(assay, model, golden, right, inputs="x.npz"):
     # Where no place is asked for, how long is searched changes nothing that is judged.
     seconds = "3" if right else "0.5"
-    run = subprocess.run([assay, "check", model, "-i", "x.npz", "--golden", golden, "--search-time", seconds, "--json", "r.json"], capture_output=True, text=True,
+    run = subprocess.run([assay, "check", model, "-i", inputs, "--golden", golden, "--search-time", seconds, "--json", "r.json"], capture_output=True, text=True,
                          timeout=120, check=False)
     with open("r.json", encoding="utf-8") as f:
         return run, json.load(f)

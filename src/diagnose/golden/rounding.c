@@ -207,8 +207,11 @@ assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size
 
 // What the noisy run stores a value in. A float16 value keeps its digits and loses its range (tf32
 // has as many): truth and golden know no overflow, and NaN would explain nothing.
-static assay_format_t noisy_storage(const assay_tensor_t* t) {
+// Small floats that truth does not round are real numbers.
+static assay_format_t noisy_storage(const assay_golden_walk_t* w, const assay_tensor_t* t) {
   const assay_format_t format = assay_type_format(t->type);
+  if (w->options->unquantized && assay_type_is_float(t->type) && assay_type_bits(t->type) <= 8)
+    return ASSAY_FORMAT_FP32;
   return format == ASSAY_FORMAT_FP16 ? ASSAY_FORMAT_TF32 : format;
 }
 
@@ -232,7 +235,7 @@ assay_status_t assay_golden_after_noisy(void* user, const assay_node_t* n, size_
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i]) continue;
     assay_tensor_t* rounded = NULL;
-    ASSAY_TRY(assay_round_tensor(out[i], noisy_storage(out[i]), &rounded));
+    ASSAY_TRY(assay_round_tensor(out[i], noisy_storage(w, out[i]), &rounded));
     assay_tensor_release(out[i]);
     out[i] = rounded;
     keep_printed(out[i], &w->printed[v->id]);

@@ -118,8 +118,8 @@ static bool is_decimal(double step) {
 // Those of steps of steps lie on a grid that is far finer than either.
 static assay_status_t judge_weight(lister_t* l, weight_t* w) {
   const assay_tensor_t* t = w->tensor;
-  w->designed = !w->coded && assay_rounded_is_designed(t);
-  if (w->coded) {
+  w->designed = (!w->coded || t->size >= LEAST) && assay_rounded_is_designed(t);
+  if (w->coded && !w->designed) {
     ASSAY_TRY(assay_rounded_codes_reach(&l->made, w->value, t, &w->reach));
     if (w->reach) w->way = ASSAY_ROUNDED_GRID;
   }

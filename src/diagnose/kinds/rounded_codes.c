@@ -30,13 +30,14 @@ static assay_type_t type_of(const assay_value_t* v) {
   return v && v->type && v->type->kind == ASSAY_KIND_TENSOR ? v->type->elem : ASSAY_TYPE_UNDEFINED;
 }
 
-// Whole numbers that become floats.
+// Whole numbers that become floats; truth values where they are stored: others are choices.
 static bool is_of_codes(const assay_node_t* n) {
-  const bool casts =
-      !*n->domain && (strcmp(n->op_type, "Cast") == 0 || strcmp(n->op_type, "CastLike") == 0);
-  const assay_type_t from = casts ? type_of(n->inputs[0]) : ASSAY_TYPE_UNDEFINED;
-  return casts && n->outputs[0] && (assay_type_is_integer(from) || from == ASSAY_TYPE_BOOL) &&
-         assay_type_is_float(type_of(n->outputs[0]));
+  const bool casts = !*n->domain && n->n_inputs && n->outputs[0] &&
+                     (strcmp(n->op_type, "Cast") == 0 || strcmp(n->op_type, "CastLike") == 0);
+  if (!casts || !assay_type_is_float(type_of(n->outputs[0]))) return false;
+  const assay_type_t from = type_of(n->inputs[0]);
+  return from == ASSAY_TYPE_BOOL ? assay_rounded_constant(n->inputs[0]) != NULL
+                                 : assay_type_is_integer(from);
 }
 
 static void look_for(const assay_rounded_made_t* m, const assay_value_t* v, int64_t least,

@@ -163,7 +163,7 @@ static assay_status_t cast(assay_eval_t* c, assay_type_t to) {
               .x = x,
               .saturate = assay_attr_i64(c->node, "saturate", 1) != 0,
               .odd = c->mode != ASSAY_MODE_TRUTH && to != ASSAY_TYPE_DOUBLE,
-              .as_is = c->mode == ASSAY_MODE_TRUTH && c->unquantized};
+              .as_is = c->mode != ASSAY_MODE_NATIVE && c->unquantized};
   p.e8m0 = ASSAY_E8M0_UP;
   if (strcmp(mode, "down") == 0)
     p.e8m0 = ASSAY_E8M0_DOWN;
