@@ -1,6 +1,7 @@
 // Golden of the network before its weights were rounded.
 #include "check/rounded_golden.h"
 
+#include "check/against_golden.h"
 #include "diagnose/chain.h"
 #include "diagnose/kinds/rounded_find.h"
 #include "diagnose/quantizers/states.h"
@@ -102,11 +103,24 @@ assay_status_t assay_check_rounded(assay_check_t* c, const assay_samples_t* inpu
   return st;
 }
 
+// Whether golden is of the network before few bits that no quantizer of integers makes, which are
+// measured by themselves: casts to small floats, and quantizers to those.
+static bool are_few_bits_measured_here(const assay_check_t* c) {
+  const assay_requirements_t* r = c->options.require;
+  return c->has_golden && !c->options.unquantized && !c->options.whole_batch &&
+         assay_check_compares_unquantized(c) && !c->export.n && !c->quantizers.n_outputs &&
+         !c->quantizers.suspected && !(r && r->n);
+}
+
 double assay_check_rounding_loss(const assay_check_t* c, size_t output) {
+  static const double TOLD = 1e-4;  // as of quantizers: 40 dB
   const assay_output_check_t* o = &c->outputs[output];
-  const bool known = c->golden_rounded && o->has_golden && o->is_float && o->engine_golden.n > 0 &&
-                     !o->engine_golden.mismatched;
-  return known ? assay_golden_loss(o) : 0;
+  const bool known =
+      o->has_golden && o->is_float && o->engine_golden.n > 0 && !o->engine_golden.mismatched;
+  if (!known) return 0;
+  if (c->golden_rounded) return assay_golden_loss(o);
+  const double loss = are_few_bits_measured_here(c) ? assay_golden_loss(o) : 0;
+  return loss > TOLD ? loss : 0;
 }
 
 bool assay_check_rounding_loses(const assay_check_t* c) {

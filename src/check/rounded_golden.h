@@ -18,7 +18,8 @@ assay_status_t assay_check_rounded(assay_check_t* c, const assay_samples_t* inpu
 // can be scaled until it is right.
 bool assay_check_is_proof(const assay_check_t* c, const assay_export_t* e);
 
-// The part of an output's energy that is lost, or 0 where that is not known or not the weights'.
+// The part of an output's energy that is lost by weights, or by few bits that no quantizer of
+// integers makes; 0: that is not known, or not theirs.
 double assay_check_rounding_loss(const assay_check_t* c, size_t output);
 // Whether that is too much for an output, where the user demands nothing else.
 bool assay_check_rounding_loses(const assay_check_t* c);

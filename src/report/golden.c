@@ -32,9 +32,7 @@ static const char* rounded_what(const assay_rounded_weights_t* r) {
   return !r->n_steps ? "weights" : weights ? "weights and values" : "values";
 }
 
-void assay_report_rounded_lines(const assay_check_t* c, assay_str_t* out) {
-  const assay_rounded_weights_t* r = &c->rounded;
-  if (!c->golden_rounded) return;
+static void before_rounding_lines(const assay_rounded_weights_t* r, assay_str_t* out) {
   assay_str_printf(
       out, "          golden seems to be of the network before quantization rounded its %s (",
       rounded_what(r));
@@ -44,11 +42,18 @@ void assay_report_rounded_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_printf(out, "%s%zu quantizer%s that nodes spell out", r->n ? "; " : "", r->n_before,
                      r->n_before == 1 ? "" : "s");
   assay_str_printf(out, "):\n          half a step of each explains such a difference\n");
+}
+
+void assay_report_rounded_lines(const assay_check_t* c, assay_str_t* out) {
+  if (c->golden_rounded) before_rounding_lines(&c->rounded, out);
   for (size_t i = 0; i < c->n_outputs; i++) {
     const double loss = assay_check_rounding_loss(c, i);
     if (!(loss > 0)) continue;
-    assay_str_printf(out, "  loss    '%s': the rounding of %s leaves", c->outputs[i].value->name,
-                     rounded_what(r));
+    assay_str_printf(out, "  loss    '%s': ", c->outputs[i].value->name);
+    if (c->golden_rounded)
+      assay_str_printf(out, "the rounding of %s leaves", rounded_what(&c->rounded));
+    else
+      assay_str_append(out, "few bits leave");
     assay_report_decibels(out, " SNR", -10 * assay_log10(loss));
     assay_str_printf(out, " of golden%s\n",
                      loss > ASSAY_LOSS_MOST ? "; at least 10 dB are asked for" : "");
