@@ -1,10 +1,10 @@
 // Golden of the network before its weights were rounded.
 #include "check/rounded_golden.h"
 
-#include "check/against_golden.h"
 #include "diagnose/chain.h"
 #include "diagnose/kinds/rounded_find.h"
 #include "diagnose/quantizers/states.h"
+#include "plan/plan.h"
 
 // The part of the search's time in which golden is taken for the model's own, where the rounding of
 // weights explains it, too, and where it does not.
@@ -108,8 +108,8 @@ assay_status_t assay_check_rounded(assay_check_t* c, const assay_samples_t* inpu
 static bool are_few_bits_measured_here(const assay_check_t* c) {
   const assay_requirements_t* r = c->options.require;
   return c->has_golden && !c->options.unquantized && !c->options.whole_batch &&
-         assay_check_compares_unquantized(c) && !c->export.n && !c->quantizers.n_outputs &&
-         !c->quantizers.suspected && !(r && r->n);
+         !c->golden_quantized && assay_model_has_few_bits(c->model) && !c->export.n &&
+         !c->quantizers.n_outputs && !c->quantizers.suspected && !(r && r->n);
 }
 
 double assay_check_rounding_loss(const assay_check_t* c, size_t output) {
