@@ -38,12 +38,13 @@ static void take(assay_check_t* c, assay_export_t* found) {
   *found = (assay_export_t){0};
 }
 
-// Golden may be the model's own, and a repair tells.
+// Golden may be the model's own, and a repair tells. None does where the file still has weights as
+// they were: reading these brings golden back, too.
 static assay_status_t search_as_own(assay_check_t* c, const assay_samples_t* inputs,
                                     const assay_export_options_t* options, double part,
                                     bool* out_proved, assay_export_t* out) {
   *out_proved = false;
-  if (options->no_search) return NULL;
+  if (options->no_search || c->rounded.n_left) return NULL;
   ASSAY_TRY(search(c, inputs, options, NULL, part, out));
   *out_proved = assay_check_is_proof(c, out);
   if (*out_proved) take(c, out);
@@ -82,10 +83,10 @@ static assay_status_t answer(assay_check_t* c, const assay_samples_t* inputs,
     leave_no_fault(c);  // all outputs are explained
     return NULL;
   }
-  if (more) take(c, found);  // the guess that stands where nothing better is found
+  if (more && !c->rounded.n_left) take(c, found);  // the guess, where nothing better is found
   ASSAY_TRY(search_besides(c, inputs, options, 1 - part, found));
   c->golden_rounded = !more || assay_export_is_proved(found);
-  if (c->golden_rounded) take(c, found);
+  if (c->golden_rounded || (c->rounded.n_left && found->n)) take(c, found);
   return NULL;
 }
 

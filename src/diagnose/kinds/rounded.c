@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "diagnose/kinds/rounded_codes.h"
+#include "diagnose/kinds/rounded_left.h"
 #include "diagnose/kinds/rounded_made.h"
 #include "diagnose/kinds/rounded_steps.h"
 
@@ -118,7 +119,7 @@ static bool is_decimal(double step) {
 // Those of steps of steps lie on a grid that is far finer than either.
 static assay_status_t judge_weight(lister_t* l, weight_t* w) {
   const assay_tensor_t* t = w->tensor;
-  w->designed = (!w->coded || t->size >= LEAST) && assay_rounded_is_designed(t);
+  w->designed = w->coded ? assay_rounded_is_exact(t) : assay_rounded_is_designed(t);
   if (w->coded && !w->designed) {
     ASSAY_TRY(assay_rounded_codes_reach(&l->made, w->value, t, &w->reach));
     if (w->reach) w->way = ASSAY_ROUNDED_GRID;
@@ -199,9 +200,13 @@ static assay_status_t take_all(lister_t* l, const assay_model_t* model,
   ASSAY_TRY(assay_new_array(out->n_values, sizeof *out->reach, &out->reach));
   for (size_t i = 0; (sure || n >= MIN_WEIGHTS) && i < l->n; i++) {
     if (!l->at[i].rounded) continue;
+    bool left = false;
     if (!out->n) out->way = l->at[i].way;
     out->n++;
-    if (l->at[i].reach) out->reach[l->at[i].value->id] = assay_tensor_retain(l->at[i].reach);
+    if (!l->at[i].reach) continue;
+    out->reach[l->at[i].value->id] = assay_tensor_retain(l->at[i].reach);
+    ASSAY_TRY(assay_rounded_is_left(model, l->at[i].tensor, l->at[i].reach, &left));
+    out->n_left += left;
   }
   return NULL;
 }

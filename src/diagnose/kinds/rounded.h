@@ -16,6 +16,7 @@ typedef struct assay_rounded_weights {
   const assay_value_t** before;  // by value id: what was to be rounded (rounded_steps.h)
   size_t n_values, n_before;
   size_t n, n_steps;        // weights that are rounded; values in steps
+  size_t n_left;            // weights of which the file has what they were (rounded_left.h)
   assay_rounded_way_t way;  // of the first weight; STEPS: there are only values
 } assay_rounded_weights_t;
 

@@ -103,6 +103,12 @@ static bool is_one_number(const assay_tensor_t* t) {
   return true;
 }
 
+bool assay_rounded_is_exact(const assay_tensor_t* t) {
+  bool whole = true;
+  for (int64_t i = 0; i < t->size; i++) whole &= assay_f64(t)[i] == rint(assay_f64(t)[i]);
+  return whole || is_one_number(t);
+}
+
 static int64_t at_most(int64_t n, int64_t most) { return n < most ? n : most; }
 
 bool assay_rounded_is_designed(const assay_tensor_t* t) {

@@ -23,6 +23,9 @@ assay_status_t assay_rounded_numbers(const assay_tensor_t* t, assay_rounded_way_
 // Whether a constant is made by a rule, not learned: one-hot and pooling matrices, transforms,
 // filters that are the same for each channel. It means what it says.
 bool assay_rounded_is_designed(const assay_tensor_t* t);
+// Whether all its numbers are whole, or one number and 0: what codes that were not rounded make. t:
+// canonical, of floats.
+bool assay_rounded_is_exact(const assay_tensor_t* t);
 
 // ---- for the parts -----------------------------------------------------------------------------
 
