@@ -116,6 +116,7 @@ static assay_status_t search(assay_golden_walk_t* w, const assay_value_t* const*
   if (!st && w->out->outputs_only) st = assay_others_init(w->options, &s, &others);
   if (!st && inner) st = assay_inner_repeat(w, &targets[0], fault, found, &n_found);
   if (!st && inner) st = assay_inner_quantizer(w, &targets[0], found, &n_found);
+  if (!st && inner) st = assay_inner_unread(w, &targets[0], found, &n_found);
   if (!st && !n_found) st = assay_search_run(&s, found, &n_found);
   assay_others_deinit(&others);
   if (!st && inner && !(n_found && found[0].restored))

@@ -322,9 +322,22 @@ static assay_status_t ask_arrays(assay_golden_walk_t* w, const assay_search_targ
   const assay_node_t* node = target->value->producer;
   if (!node || node->graph != w->model->graph || found[0].node != node) return NULL;
   assay_status_t st = assay_solve_array(w->truth, node, target, &w->golden, w->faulty, holdout,
-                                        assay_clock_seconds() + SECONDS, &r, &is_found);
+                                        assay_clock_seconds() + SECONDS, false, &r, &is_found);
   if (!st && is_found) assay_inner_take(node, &r, found, n_found);
   return st;
+}
+
+assay_status_t assay_inner_unread(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                  assay_fault_t* found, size_t* n_found) {
+  static const double SECONDS = 0.5;
+  assay_repair_t r = {0};
+  bool is_found = false;
+  const assay_node_t* node = target->value->producer;
+  if (*n_found || !node || node->graph != w->model->graph || !target->truth) return NULL;
+  ASSAY_TRY(assay_solve_array(w->truth, node, target, &w->golden, w->faulty, NULL,
+                              assay_clock_seconds() + SECONDS, true, &r, &is_found));
+  if (is_found) assay_inner_take(node, &r, found, n_found);
+  return NULL;
 }
 
 // What golden's inner values tell of the target's node.

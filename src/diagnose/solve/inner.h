@@ -26,6 +26,10 @@ assay_status_t assay_inner_repeat(assay_golden_walk_t* w, const assay_search_tar
 assay_status_t assay_inner_quantizer(assay_golden_walk_t* w, const assay_search_target_t* target,
                                      assay_fault_t* found, size_t* n_found) ASSAY_MUST_USE;
 
+// An array of golden that no value of the model has, in the place of an input, which an operator of
+// two values gives that nobody reads: it was lost, and nothing needs to be searched.
+assay_status_t assay_inner_unread(assay_golden_walk_t* w, const assay_search_target_t* target,
+                                  assay_fault_t* found, size_t* n_found) ASSAY_MUST_USE;
 // Solves for the constants of the target's node, its settings, or a node that is missing beside it,
 // unless what was found stands on other samples, too.
 assay_status_t assay_inner_solve(assay_golden_walk_t* w, const assay_search_target_t* target,

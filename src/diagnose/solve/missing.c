@@ -101,6 +101,7 @@ static assay_status_t list_with(assay_missing_search_t* s, const facts_t* f) {
   size_t at = 0;
   while (at < g->n_nodes && g->nodes[at] != s->node) at++;
   ASSAY_TRY(list_made(s, f, at, true));
+  s->n_unread = s->n_others;
   ASSAY_TRY(list_made(s, f, at, false));
   for (size_t i = 0; i < g->n_inputs; i++) ASSAY_TRY(add_other(s, g->inputs[i], true));
   int64_t sum = 0;
@@ -305,7 +306,7 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
 assay_status_t assay_solve_array(assay_evaluator_t* m, const assay_node_t* node,
                                  const assay_search_target_t* target, const assay_golden_t* golden,
                                  const bool* faulty, assay_holdout_t* holdout, double deadline,
-                                 assay_repair_t* out, bool* out_found) {
+                                 bool unread, assay_repair_t* out, bool* out_found) {
   assay_missing_search_t s = {.m = m,
                               .node = node,
                               .target = target,
@@ -314,6 +315,7 @@ assay_status_t assay_solve_array(assay_evaluator_t* m, const assay_node_t* node,
                               .deadline = deadline,
                               .holdout = holdout,
                               .out = out,
-                              .arrays_only = true};
+                              .arrays_only = true,
+                              .unread_only = unread};
   return solve(&s, out_found);
 }

@@ -28,11 +28,12 @@ assay_status_t assay_solve_missing(assay_evaluator_t* m, const assay_node_t* nod
                                    bool* out_found) ASSAY_MUST_USE;
 
 // The same by arrays of golden that no value of the model has alone: what stood before an input is
-// looked for among limits, activations and other values.
+// looked for among limits, activations and other values; unread: among operators of two values that
+// nobody reads.
 assay_status_t assay_solve_array(assay_evaluator_t* m, const assay_node_t* node,
                                  const assay_search_target_t* target, const assay_golden_t* golden,
                                  const bool* faulty, assay_holdout_t* holdout, double deadline,
-                                 assay_repair_t* out, bool* out_found) ASSAY_MUST_USE;
+                                 bool unread, assay_repair_t* out, bool* out_found) ASSAY_MUST_USE;
 
 // ---- for the parts of the solver ---------------------------------------------------------------
 
@@ -73,7 +74,9 @@ typedef struct assay_missing_search {
   double refuted_left;
   assay_missing_made_t made[ASSAY_MISSING_MADE];
   size_t n_made;
+  size_t n_unread;   // of the others: those that nobody reads come first
   bool arrays_only;  // assay_solve_array
+  bool unread_only;  // the same
   // Only what makes a place's `want` is looked for: it is put here. NULL: what restores the node.
   assay_formula_t** collect;
   const assay_repair_edit_t* also;  // an edit that goes with every formula; NULL: none

@@ -8,6 +8,9 @@
 static assay_status_t make_array(assay_missing_search_t* s, size_t input, assay_tensor_t* want) {
   assay_missing_place_t p = {
       .kind = ASSAY_EDIT_BEFORE, .index = input, .x = s->in[input], .want = want};
+  enum { UNREAD = 64 };
+  if (s->unread_only)
+    return assay_missing_of_two(s, &p, s->n_unread < UNREAD ? s->n_unread : UNREAD);
   ASSAY_TRY(assay_missing_kinds(s, &p));
   for (size_t i = 0; i < s->n_made; i++) {
     const assay_missing_other_t* o = &s->others[i];
