@@ -42,10 +42,10 @@ enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 typedef struct table {
   const layout_t* layout;
   double first, ratio, start;
-  struct stretch {
+  struct slowing {
     double factor, length;  // factor 0: none
     bool by_places;
-  } stretch;
+  } slowing;
 } table_t;
 
 static int64_t frequencies(const layout_t* l, int64_t columns) {
@@ -70,9 +70,9 @@ static double between(double x, double low, double high) {
 
 // Slow turns made slower, for longer texts than those of training, and fast ones as they were: by
 // how often each turns in the old length (Llama 3.1), or by its place (B. Peng et al., YaRN, 2023).
-static double stretched(const table_t* y, int64_t n, double i, double w) {
+static double slowed(const table_t* y, int64_t n, double i, double w) {
   static const double FULL = 6.283185307179586, SLOW = 1, FAST = 4, FASTEST = 32;
-  const struct stretch* s = &y->stretch;
+  const struct slowing* s = &y->slowing;
   if (!(s->factor > 0)) return w;
   double kept = between(s->length * w / FULL, SLOW, FAST);
   if (s->by_places) {
@@ -86,14 +86,14 @@ static double stretched(const table_t* y, int64_t n, double i, double w) {
 
 // By places all of a table is larger, too.
 static double size_of(const table_t* y) {
-  return y->stretch.by_places ? 1 + 0.1 * assay_log(y->stretch.factor) : 1;
+  return y->slowing.by_places ? 1 + 0.1 * assay_log(y->slowing.factor) : 1;
 }
 
 static void fill(const table_t* y, int64_t rows, int64_t columns, double* out) {
   for (int64_t c = 0; c < columns; c++) {
     const double i = (double)frequency_of(y->layout, columns, c);
     const double plain = y->first * assay_pow(y->ratio, i);
-    const double w = stretched(y, frequencies(y->layout, columns), i, plain);
+    const double w = slowed(y, frequencies(y->layout, columns), i, plain);
     const bool cosine = is_cosine(y->layout, columns, c);
     for (int64_t t = 0; t < rows; t++) {
       const double angle = w * (y->start + (double)t);
@@ -278,20 +278,20 @@ static size_t list_changes(double ratio, int64_t n, bool positions, change_t* ou
   return count;
 }
 
-// Of a stretch that leaves all turns as they are, or makes all slower alike, nothing is to be said.
-static bool is_stretch(const table_t* y, int64_t n) {
+// Of a slowing that leaves all turns as they are, or makes all slower alike, nothing is to be said.
+static bool is_slowing(const table_t* y, int64_t n) {
   bool kept = false, slower = false;
   for (int64_t i = 0; i < n; i++) {
     const double w = y->first * assay_pow(y->ratio, (double)i);
-    const double now = stretched(y, n, (double)i, w);
-    kept |= now > w / y->stretch.factor;
+    const double now = slowed(y, n, (double)i, w);
+    kept |= now > w / y->slowing.factor;
     slower |= now < w;
   }
   return kept && slower;
 }
 
 // Lengths of training, and how many times they grew.
-static assay_status_t offer_stretches(const offer_t* o) {
+static assay_status_t offer_slowings(const offer_t* o) {
   static const double FACTORS[] = {8, 32, 4, 16, 2, 40};
   static const double LENGTHS[] = {8192, 4096, 32768, 2048, 1024, 512, 256, 128, 64, 32};
   const int64_t n = frequencies(o->table.layout, o->columns);
@@ -300,10 +300,10 @@ static assay_status_t offer_stretches(const offer_t* o) {
       for (size_t k = 0; k < sizeof LENGTHS / sizeof *LENGTHS && !*o->stop; k++) {
         table_t y = o->table;
         char text[80];
-        y.stretch = (struct stretch){FACTORS[f], LENGTHS[k], by_places};
+        y.slowing = (struct slowing){FACTORS[f], LENGTHS[k], by_places};
         snprintf(text, sizeof text, "slow turns of %g places slower by %g%s", LENGTHS[k],
                  FACTORS[f], by_places ? ", as in YaRN" : "");
-        if (is_stretch(&y, n)) ASSAY_TRY(offer_table(o, &y, text));
+        if (is_slowing(&y, n)) ASSAY_TRY(offer_table(o, &y, text));
       }
   return NULL;
 }
@@ -390,7 +390,7 @@ assay_status_t assay_propose_table(const assay_suspect_t* s, const char* cause,
     if (find_table(x, &o.rows, &o.columns, &o.table)) {
       st = offer_layouts(&o);
       if (!st) st = offer_frequencies(&o);
-      if (!st) st = offer_stretches(&o);
+      if (!st) st = offer_slowings(&o);
     } else if (find_sequence(x, &ratio)) {
       st = offer_sequences(&o, ratio);
     }
