@@ -154,6 +154,20 @@ static assay_status_t take(pulled_t* p, const place_t* from, assay_repair_t* r) 
   return NULL;
 }
 
+// Elements that are moved before an input which a node that moves elements makes: two parts of one
+// order, of which one was lost. That node is asked as well, and is the one to name.
+static bool is_of_order_before(const pulled_t* p, const assay_repair_t* r) {
+  const assay_repair_edit_t* e = &r->edits[0];
+  const bool before = r->n_edits == 1 && e->kind == ASSAY_EDIT_BEFORE && r->cause &&
+                      strcmp(r->cause, "moved elements") == 0 && e->input < r->node->n_inputs;
+  const assay_value_t* v = before ? r->node->inputs[e->input] : NULL;
+  const assay_op_t* op = v && v->producer ? v->producer->op : NULL;
+  bool asked = false;
+  for (size_t i = 0; op && op->flags & ASSAY_OP_MOVES && i < p->n; i++)
+    asked |= p->at[i].value == v;
+  return asked;
+}
+
 static assay_status_t solve(pulled_t* p, const place_t* from) {
   const assay_search_t* s = p->t->s;
   const assay_node_t* n = from->value->producer;
@@ -176,6 +190,7 @@ static assay_status_t solve(pulled_t* p, const place_t* from) {
   if (p->t->found || assay_clock_seconds() > until) return NULL;
   ASSAY_TRY(
       assay_solve_missing(s->evaluator, n, &target, &nothing, NULL, p->holdout, until, &r, &found));
+  if (found && is_of_order_before(p, &r)) return assay_repair_deinit(&r), NULL;
   return found ? take(p, from, &r) : NULL;
 }
 
