@@ -57,7 +57,7 @@ static void compare_bits(assay_output_check_t* o, const assay_tensor_t* engine,
 // vanished), the network's own framework has the same infinity.
 static void count_unfinite(assay_output_check_t* o, const assay_tensor_t* engine,
                            const assay_tensor_t* truth, const assay_tensor_t* golden) {
-  for (int64_t i = 0; o->error.mismatched && i < golden->size; i++) {
+  for (int64_t i = 0; o->float_range && o->error.mismatched && i < golden->size; i++) {
     const double e = assay_f64(engine)[i], g = assay_f64(golden)[i];
     o->unfinite_as_golden += isfinite(assay_f64(truth)[i]) && isinf(e) && e == g;
   }

@@ -21,7 +21,9 @@ typedef struct assay_output_check {
   assay_error_sum_t error;          // engine against truth
   assay_error_sum_t golden;         // truth against golden, if has_golden
   assay_error_sum_t engine_golden;  // engine against golden
-  int64_t unfinite_as_golden;       // of error.mismatched, infinities that golden has, too
+  bool float_range;  // nothing of the engine is below float32: an infinity that golden has, too, is
+                     // the network's then, and not what a format does to it; set by the caller
+  int64_t unfinite_as_golden;  // of error.mismatched, such infinities
   // Golden is what the hardware gave that the engine is like: elements that both have, those that
   // differ, and by how many units in the last place of this format at most (infinities and NaN:
   // INT64_MAX). NONE: it is not.

@@ -270,6 +270,14 @@ static void want_bits(assay_check_t* c) {
   }
 }
 
+static void note_range(assay_check_t* c) {
+  const bool wide = !is_lowered(c);
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    c->outputs[i].float_range = wide;
+    for (size_t k = 0; k < c->outputs[i].n_parts; k++) c->outputs[i].parts[k].float_range = wide;
+  }
+}
+
 assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
                                        const assay_samples_t* golden) {
   assay_account_options_t account = {
@@ -290,6 +298,7 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
   want_bits(c);
+  note_range(c);
   ASSAY_TRY(assay_check_find_golden_kind(c, inputs, c->options.golden, golden));
   ASSAY_TRY(assay_outputs_want_slices(
       c->outputs, c->n_outputs,

@@ -26,7 +26,7 @@ def save(path, nodes, constants, width, output):
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), path)
 
 
-def check(assay, nodes, constants, inputs, golden, outputs, inner):
+def check(assay, nodes, constants, inputs, golden, outputs, inner, *options):
     with tempfile.TemporaryDirectory() as folder:
         at = lambda *p: os.path.join(folder, *p)
         save(at("model.onnx"), nodes, constants, inputs[0].shape, outputs)
@@ -35,7 +35,7 @@ def check(assay, nodes, constants, inputs, golden, outputs, inner):
             np.savez(at("i", f"{k}.npz"), x=x)
             np.savez(at("g", f"{k}.npz"), **{o: g[o] for o in outputs})
         np.savez(at("inner.npz"), **golden[0])
-        line = [assay, "check", at("model.onnx"), "-i", at("i"), "-g", at("g"), "--search-time", "2", "--json", at("out.json")]
+        line = [assay, "check", at("model.onnx"), "-i", at("i"), "-g", at("g"), "--search-time", "2", "--json", at("out.json"), *options]
         done = subprocess.run(line + (["--golden-intermediates", at("inner.npz")] if inner else []), capture_output=True, text=True)
         return json.load(open(at("out.json"), encoding="utf-8"))["verdict"], done.stdout + done.stderr
 
@@ -107,8 +107,21 @@ def vanished():
     return "vanished", nodes, {"w": w}, [x] * SAMPLES, golden, ["y"], {"w": (w * np.where(np.arange(6) == 1, 1.1, 1)).astype(F)}
 
 
+def past_fp16(assay):
+    """What passes fp16 is infinite in golden of a framework that ran it in fp16, too; it is the format's doing, and is mended."""
+    x, c = R.normal(size=(4, 8)).astype(F), F(30000)
+    nodes = [h.make_node("Mul", ["x", "c"], ["p"], "scale"), h.make_node("Add", ["p", "c"], ["y"], "add")]
+    with np.errstate(over="ignore"):
+        y = (x.astype(np.float16) * np.float16(c) + np.float16(c)).astype(F)
+    if not np.isinf(y).any():
+        raise ValueError("nothing passes fp16: nothing is tested")
+    got, said = check(assay, nodes, {"c": c}, [x], [{"y": y}], ["y"], False, "--precision", "fp16")
+    return [] if got == "unfaithful" and "fp16 ends at 65504" in said and "nodes in fp32" in said else [f"past fp16: {got}\n{said}"]
+
+
 def main():
-    assay, wrong = sys.argv[1], []
+    assay = sys.argv[1]
+    wrong = past_fp16(assay)
     cases = [beside_one("Elu", True, alpha=0.6), beside_one("Celu", True), beside_one("Selu", True), beside_one("Softplus", False), distances(6), distances(40), printed(), vanished()]
     for name, nodes, constants, inputs, golden, outputs, twin in cases:
         known = [golden(x) for x in inputs]
