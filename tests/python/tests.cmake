@@ -1,0 +1,1 @@
+# Tests of the Python package: assay_package_test(NAME ENVIRONMENT SCRIPT ARGUMENT...), see ../CMakeLists.txt.
