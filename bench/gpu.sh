@@ -11,7 +11,10 @@
 #   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck side by side (EVERY=4: each 4th case;
 #                 RACE_EVERY=6: for races, each 6th of these)
 #   graphs        2,000 random graphs (GRAPHS=N) in fp32, bf16 and fp16 against truth, on all cores
-#   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16, JOBS=4 at a time
+#   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16, JOBS=4 at a time, in batches of BATCH=1
+#   users         `check` of each model of each case in the folder MODELS (CASE/model*.onnx, inputs.npz, golden.npz) in these formats,
+#                 as it is on the GPU and on the emulated engine: verdict, blame and cause, side by side
+#   load          of each model of the folder MODELS: from a plan file to the end of its first run, in a process of its own
 #   bits          of each model of the folder MODELS (a small one without): the same bits run after run, by 1, 2 and 4
 #                 contexts, alone and in a batch of 8, for open and fixed sizes, from a plan file; plans of two builds
 #   soak          10,000 runs (RUNS=N) of each of these: no growth of the process, its contexts, the GPU's memory
@@ -140,7 +143,7 @@ graphs() {
 account_of() {
   local begin text=$HOME_/check/$(basename "$1" .onnx)-$2
   begin=$(date +%s.%N)
-  timeout 150 "$ASSAY" check "$1" --precision "$2" --target cuda --seed 1 > "$text" 2>&1 || true
+  timeout "${SECONDS_FOR_CHECK:-150}" "$ASSAY" check "$1" --precision "$2" --target cuda --seed 1 --batch "${BATCH:-1}" > "$text" 2>&1 || true
   printf '%-28s %-5s %5.1f s  %s\n' "$(basename "$1" .onnx)" "$2" "$(python3 -c "print($(date +%s.%N) - $begin)")" \
     "$(grep -v 'no inputs given' "$text" | head -1 | cut -c1-120)" > "$text.line"
   grep -E '^  (origin|also|blame)' "$text" | cut -c1-160 >> "$text.line" || true
@@ -157,6 +160,55 @@ account() {
     for format in fp32 tf32 fp16 bf16; do printf '%s %s\n' "$model" $format; done
   done | xargs -P "${JOBS:-4}" -L 1 bash -c 'account_of "$@"' _
   cat "$HOME_"/check/*.line
+}
+
+# user_case_of CASE MODEL FORMAT: the verdicts on both targets, and what the GPU's has to say.
+user_case_of() {
+  local target text=$HOME_/users/$(basename "$1")-$2-$3 golden=()
+  [ ! -f "$1/golden.npz" ] || golden=(--golden "$1/golden.npz")
+  for target in cuda emu; do
+    timeout 280 "$ASSAY" check "$1/$2.onnx" --precision "$3" --target $target --inputs "$1/inputs.npz" "${golden[@]}" > "$text.$target" 2>&1 || true
+  done
+  printf '%-24s %-38s %-5s %-10s %-10s %s\n' "$(basename "$1")" "$2" "$3" "$(grep -oEm1 '^(UN)?FAITHFUL|^error' "$text.cuda")" \
+    "$(grep -oEm1 '^(UN)?FAITHFUL|^error' "$text.emu")" "$(head -1 "$text.cuda" | sed 's/.*on cuda: //' | cut -c1-90)" > "$text.line"
+  # What is told of causes, and where the emulated engine's says something else.
+  grep -E '^  (origin|also|blame|export|repair|fix)' "$text.cuda" | cut -c1-160 | head -8 >> "$text.line" || true
+  diff <(grep -E '^  (origin|blame|export|repair)' "$text.emu" | cut -c1-160) \
+    <(grep -E '^  (origin|blame|export|repair)' "$text.cuda" | cut -c1-160) | sed -n 's/^< /      on emu: /p' | head -4 >> "$text.line" || true
+}
+
+users() {
+  local case model format
+  rm -rf "$HOME_/users"
+  mkdir -p "$HOME_/users"
+  export -f user_case_of
+  export ASSAY HOME_
+  for case in "$MODELS"/*/; do
+    for model in "$case"model*.onnx; do
+      for format in fp32 tf32 fp16 bf16 int8; do
+        case $format-$model in int8-*int8*) ;; int8-*) continue ;; esac
+        printf '%s %s %s\n' "${case%/}" "$(basename "$model" .onnx)" $format
+      done
+    done
+  done | xargs -P "${JOBS:-4}" -L 1 bash -c 'user_case_of "$@"' _
+  printf '%-24s %-38s %-5s %-10s %s\n' case model in 'on cuda' 'on emu'
+  cat "$HOME_"/users/*.line
+}
+
+# One model after the other; the second of two processes, so that files are in memory.
+load() {
+  local model format=${FORMATS:-fp16} plan=$HOME_/load.plan
+  for model in "$MODELS"/*.onnx; do
+    "$ASSAY" build "$model" --precision "$format" --target cuda --batch 1 -o "$plan" > /dev/null 2>&1 || continue
+    "$ASSAY" run "$plan" --target cuda:0 > /dev/null 2>&1 || true
+    local begin end
+    begin=$(date +%s.%N)
+    "$ASSAY" run "$plan" --target cuda:0 --time > "$HOME_/load.txt" 2>&1 || true
+    end=$(date +%s.%N)
+    printf '%-20s %-5s plan of %4d MB: %s; the whole process %s s\n' "$(basename "$model" .onnx)" "$format" \
+      $(($(stat -c %s "$plan") / 1000000)) "$(grep -E '^loaded' "$HOME_/load.txt")" "$(python3 -c "print(f'{$end - $begin:.3f}')")"
+    rm -f "$plan"
+  done
 }
 
 same() {
@@ -276,7 +328,7 @@ case $PART in
   pack)
     pack "${2:-}"
     ;;
-  driver | conformance | sanitize | graphs | account | bits | soak | speed)
+  driver | conformance | sanitize | graphs | account | users | load | bits | soak | speed)
     [ $# -ge 3 ] || usage
     unpack "$2"
     OUT=$3
