@@ -141,6 +141,28 @@ ASSAY_API assay_status_t assay_engine_find_input(const assay_engine_t* engine, c
 ASSAY_API assay_status_t assay_engine_find_output(const assay_engine_t* engine, const char* name,
                                                   size_t* out);
 
+// What one profile says of an input: rank numbers each, min <= best <= max. Of an input that holds
+// a shape they are its elements and not its sizes (values).
+typedef struct assay_engine_range {
+  size_t struct_size;
+  bool values;
+  int rank;
+  int64_t min[8], best[8], max[8];
+} assay_engine_range_t;
+#define ASSAY_ENGINE_RANGE_INIT                             \
+  {                                                         \
+    sizeof(assay_engine_range_t), false, 0, {0}, {0}, { 0 } \
+  }
+
+// How many profiles an engine has; 0: it was built without ranges, and runs all sizes that the
+// model's inputs leave open.
+ASSAY_API size_t assay_engine_profile_count(const assay_engine_t* engine);
+// What profile number `profile` says of input i. out->struct_size says how much of it there is room
+// for. Errors: INVALID_ARGUMENT no such profile or input, or too little room; NOT_FOUND the
+// profiles say nothing of that input
+ASSAY_API assay_status_t assay_engine_profile_range(const assay_engine_t* engine, size_t profile,
+                                                    size_t i, assay_engine_range_t* out);
+
 ASSAY_API const char* assay_io_name(const assay_io_t* io);
 ASSAY_API assay_kind_t assay_io_kind(const assay_io_t* io);
 // Of the elements; UNDEFINED if the value is not a tensor.

@@ -323,6 +323,36 @@ const assay_io_t* assay_engine_input(const assay_engine_t* e, size_t i) {
   return NULL;
 }
 
+size_t assay_engine_profile_count(const assay_engine_t* e) {
+  const assay_profile_t* p;
+  const size_t n = assay_engine_profiles(e, &p);
+  return (size_t)assay_profiles_count(p, n);
+}
+
+assay_status_t assay_engine_profile_range(const assay_engine_t* e, size_t profile, size_t i,
+                                          assay_engine_range_t* out) {
+  const assay_io_t* io = assay_engine_input(e, i);
+  const assay_profile_t* all;
+  const size_t n = assay_engine_profiles(e, &all), count = assay_engine_profile_count(e);
+  if (!io || profile >= count)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "there is no profile %zu of input %zu: the engine has %zu profiles and %zu "
+                       "inputs",
+                       profile, i, count, assay_engine_input_count(e));
+  if (out->struct_size < sizeof *out)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a range takes %zu bytes, not %zu", sizeof *out,
+                       out->struct_size);
+  const assay_profile_t* p = assay_profiles_find(all, n, io->name, (int)profile);
+  if (!p) return ASSAY_ERROR(ASSAY_NOT_FOUND, "the profiles say nothing of input '%s'", io->name);
+  const size_t bytes = (size_t)p->rank * sizeof *p->min;
+  out->values = p->values;
+  out->rank = p->rank;
+  memcpy(out->min, p->min, bytes);
+  memcpy(out->best, p->opt, bytes);
+  memcpy(out->max, p->max, bytes);
+  return NULL;
+}
+
 size_t assay_engine_output_count(const assay_engine_t* e) { return graph_of(e)->n_outputs; }
 
 const assay_io_t* assay_engine_output(const assay_engine_t* e, size_t i) {

@@ -156,6 +156,25 @@ static void one_of_several_takes_a_run(void** state) {
   assay_engine_release(engine);
 }
 
+// What built_with_several() gave comes back, and what is not there is an error.
+static void expect_ranges(const assay_engine_t* engine) {
+  assay_engine_range_t r = ASSAY_ENGINE_RANGE_INIT, small = {.struct_size = 8};
+  assert_int_equal(assay_engine_profile_count(engine), 2);
+  ok(assay_engine_profile_range(engine, 1, 0, &r));
+  assert_true(!r.values && r.rank == 2 && r.min[0] == 6 && r.min[1] == 8);
+  assert_true(r.best[0] == 6 && r.best[1] == 8 && r.max[0] == 8 && r.max[1] == 16);
+  const struct {
+    size_t profile, input;
+    assay_engine_range_t* out;
+  } bad[] = {{2, 0, &r}, {0, 9, &r}, {0, 0, &small}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assay_status_t st =
+        assay_engine_profile_range(engine, bad[i].profile, bad[i].input, bad[i].out);
+    assert_int_equal(assay_status_code(st), ASSAY_INVALID_ARGUMENT);
+    assay_status_free(st);
+  }
+}
+
 // The public way: a range of an input that has one already belongs to the next profile.
 static void built_with_several(void** state) {
   (void)state;
@@ -176,6 +195,7 @@ static void built_with_several(void** state) {
   ok(assay_engine_build(m, &o, &engine));
   assert_int_equal(assay_engine_profiles(engine, &p), 2);
   assert_true(p[0].profile == 0 && p[1].profile == 1 && p[1].max[1] == 16);
+  expect_ranges(engine);
   ok(assay_executor_run_engine(engine, NULL, &e));
   ok(run_shape(engine, e, 8, 16));
   ok(run_shape(engine, e, 3, 1));
