@@ -76,8 +76,8 @@ def client_faults(root):
 
 
 def test_faults(root):
-    """Tests in Python run only where tests/CMakeLists.txt names them."""
-    named = (root / "tests/CMakeLists.txt").read_text(encoding="utf-8")
+    """Tests in Python run only where tests/CMakeLists.txt or tests/python/tests.cmake name them."""
+    named = "".join((root / "tests" / name).read_text(encoding="utf-8") for name in ("CMakeLists.txt", "python/tests.cmake"))
     for path in sorted((root / "tests").glob("*/test_*.py")):
         if path.stem not in named:
             yield f"{path.relative_to(root)} is not named in tests/CMakeLists.txt: it never runs"

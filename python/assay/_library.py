@@ -1,89 +1,168 @@
-"""libassay through ctypes: loading, prototypes, errors."""
+"""libassay by ctypes: where it is, the prototypes of its functions, and statuses as exceptions."""
+from __future__ import annotations
+
 import ctypes
 import os
-from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
+import sys
+from ctypes import (CFUNCTYPE, POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64,
+                    c_void_p)
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from .errors import BY_CODE, InternalError
+
+TENSOR, SEQUENCE, OPTIONAL, MAP = range(4)  # assay_kind_t
+TEXT, JSON, PAGE = range(3)                 # assay_report_kind_t
+
+# Functions of Python's that the library calls.
+PROGRESS_FN = CFUNCTYPE(None, c_void_p, c_char_p, c_double)
+TAP_FN = CFUNCTYPE(c_void_p, c_void_p, c_void_p)
 
 
-class AssayError(Exception):
-    """What libassay reported; `code` is an assay_code_t."""
+class Options(ctypes.Structure):
+    """A struct that begins with struct_size: the library is told how much of it this package knows."""
 
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
-
-
-INVALID_ARGUMENT, UNSUPPORTED, NOT_FOUND, CORRUPT, NO_MEMORY, DEVICE, INTERNAL = range(1, 8)
-TENSOR, SEQUENCE, OPTIONAL, MAP = range(4)
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(struct_size=ctypes.sizeof(type(self)), **fields)
 
 
-class SessionOptions(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("mode", c_int), ("precision", c_int), ("accumulator", c_int),
-                ("layer_precision", c_char_p), ("seed", c_uint64), ("unquantized", c_bool)]
-
-
-def _candidates():
+def _candidates() -> Iterator[str]:
     if os.environ.get("ASSAY_LIBRARY"):
         yield os.environ["ASSAY_LIBRARY"]
+        return
     here = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(here, "libassay.so")
     yield os.path.join(here, "..", "..", "build", "release", "libassay.so")
     yield "libassay.so.0"
 
 
-def _load():
+def _load() -> ctypes.CDLL:
+    why = ""
     for path in _candidates():
         try:
             return ctypes.CDLL(path)
-        except OSError:
-            continue
-    raise ImportError("libassay.so was not found: install it, or set ASSAY_LIBRARY to its path")
+        except OSError as e:
+            why = why or str(e)
+    raise ImportError("libassay.so cannot be loaded (%s): install it, or set ASSAY_LIBRARY to its path" % why)
 
 
 lib = _load()
-
-_STATUS = c_void_p
-_PROTOTYPES = {
-    "assay_status_code": (c_int, [_STATUS]),
-    "assay_status_message": (c_char_p, [_STATUS]),
-    "assay_status_free": (None, [_STATUS]),
-    "assay_model_load": (_STATUS, [c_char_p, POINTER(c_void_p)]),
-    "assay_model_load_bytes": (_STATUS, [c_char_p, c_size_t, c_char_p, POINTER(c_void_p)]),
-    "assay_model_release": (None, [c_void_p]),
-    "assay_model_input_count": (c_size_t, [c_void_p]),
-    "assay_model_input_name": (c_char_p, [c_void_p, c_size_t]),
-    "assay_model_input_type": (_STATUS, [c_void_p, c_size_t, c_char_p, c_size_t]),
-    "assay_model_input_elem": (c_int, [c_void_p, c_size_t]),
-    "assay_model_output_count": (c_size_t, [c_void_p]),
-    "assay_model_output_name": (c_char_p, [c_void_p, c_size_t]),
-    "assay_session_create": (_STATUS, [c_void_p, POINTER(SessionOptions), POINTER(c_void_p)]),
-    "assay_session_destroy": (None, [c_void_p]),
-    "assay_session_run": (_STATUS, [c_void_p, c_size_t, POINTER(c_void_p), c_size_t, POINTER(c_void_p)]),
-    "assay_tensor_make": (_STATUS, [c_int, c_int, POINTER(c_int64), c_char_p, c_size_t, POINTER(c_void_p)]),
-    "assay_tensor_make_strings": (_STATUS, [c_int, POINTER(c_int64), POINTER(c_char_p), POINTER(c_size_t),
-                                            POINTER(c_void_p)]),
-    "assay_tensor_make_container": (_STATUS, [c_int, c_int, c_int64, POINTER(c_void_p), POINTER(c_void_p)]),
-    "assay_tensor_release": (None, [c_void_p]),
-    "assay_tensor_kind": (c_int, [c_void_p]),
-    "assay_tensor_type": (c_int, [c_void_p]),
-    "assay_tensor_rank": (c_int, [c_void_p]),
-    "assay_tensor_dims": (POINTER(c_int64), [c_void_p]),
-    "assay_tensor_size": (c_int64, [c_void_p]),
-    "assay_tensor_bytes": (c_size_t, [c_void_p]),
-    "assay_tensor_read": (_STATUS, [c_void_p, c_void_p, c_size_t]),
-    "assay_tensor_read_f64": (_STATUS, [c_void_p, POINTER(c_double), c_size_t]),
-    "assay_tensor_string": (c_void_p, [c_void_p, c_int64, POINTER(c_size_t)]),
-    "assay_tensor_item_count": (c_int64, [c_void_p]),
-    "assay_tensor_item": (c_void_p, [c_void_p, c_int64]),
-}
-for _name, (_result, _arguments) in _PROTOTYPES.items():
-    _function = getattr(lib, _name)
-    _function.restype, _function.argtypes = _result, _arguments
+STATUS = c_void_p
 
 
-def check(status):
-    """Raises AssayError unless a status is OK."""
-    if not status:
-        return
-    code, message = lib.assay_status_code(status), lib.assay_status_message(status).decode("utf-8", "replace")
+def declare(prototypes: Dict[str, Tuple[Any, Sequence[Any]]]) -> None:
+    """Gives functions of the library their types: name -> (result, arguments)."""
+    for name, (result, arguments) in prototypes.items():
+        function = getattr(lib, name, None)
+        if function is None:
+            raise ImportError("the libassay.so that was loaded (%s) is older than this package: it has no %s()"
+                              % (lib._name, name))
+        function.restype, function.argtypes = result, list(arguments)
+
+
+declare({
+    "assay_status_create": (STATUS, [c_int, c_char_p]),
+    "assay_status_code": (c_int, [STATUS]),
+    "assay_status_message": (c_char_p, [STATUS]),
+    "assay_status_free": (None, [STATUS]),
+    "assay_text_free": (None, [c_void_p]),
+    "assay_format_parse": (c_int, [c_char_p]),
+    "assay_format_name": (c_char_p, [c_int]),
+    "assay_type_name": (c_char_p, [c_int]),
+})
+
+
+def check(status: Optional[int]) -> None:
+    """Raises the exception of a status, unless it is OK."""
+    if status:
+        raise error_of(status)
+
+
+def error_of(status: int) -> Exception:
+    """A status as an exception; the status is freed."""
+    code = lib.assay_status_code(status)
+    message = text(lib.assay_status_message(status))
     lib.assay_status_free(status)
-    raise AssayError(code, message)
+    return BY_CODE.get(code, InternalError)(message)
+
+
+def text(data: Optional[bytes]) -> str:
+    """Text of the library; names in models need not be UTF-8."""
+    return data.decode("utf-8", "surrogateescape") if data else ""
+
+
+def encode(value: Optional[str]) -> Optional[bytes]:
+    """Text for the library; None stays None."""
+    return None if value is None else str(value).encode("utf-8", "surrogateescape")
+
+
+def strings(values: Sequence[str]) -> Any:
+    """An array of C strings, which lives as long as the result."""
+    return (c_char_p * len(values))(*[encode(v) for v in values])
+
+
+def format_of(name: Optional[str]) -> int:
+    """assay_format_t of a name such as "fp16"; None: as declared."""
+    if name is None:
+        return 0
+    code: int = lib.assay_format_parse(encode(name))
+    if not code:
+        from .errors import InvalidArgument
+        raise InvalidArgument("%r is not a format; use fp32, tf32, bf16, fp16, fp8e4m3, fp8e5m2, int8 ..." % (name,))
+    return code
+
+
+def format_name(code: int) -> str:
+    """The name of an assay_format_t."""
+    return text(lib.assay_format_name(code))
+
+
+def choice(what: str, value: Any, choices: Sequence[str]) -> int:
+    """The number of a word among the choices of an enum."""
+    if value not in choices:
+        from .errors import InvalidArgument
+        raise InvalidArgument("%s is %r; use one of %s" % (what, value, ", ".join(map(repr, choices))))
+    return list(choices).index(value)
+
+
+def fusion_of(value: Optional[bool]) -> int:
+    """assay_fusion_t: None lets the target decide."""
+    return 0 if value is None else 1 if value else 2
+
+
+class Handle:
+    """Owns one thing of the library, and frees it when it dies; whatever order things die in is right."""
+
+    __slots__ = ("value", "_free")
+
+    def __init__(self, value: Any, free: Callable[[Any], None]) -> None:
+        self.value = value
+        self._free = free
+
+    def close(self) -> None:
+        value, self.value = self.value, None
+        if value:
+            self._free(value)
+
+    def __del__(self) -> None:
+        # At the interpreter's end the process frees everything, and modules may be gone.
+        if not sys.is_finalizing():
+            self.close()
+
+
+def collect(call: Callable[[Any, Any], Optional[int]]) -> str:
+    """A report: call(write, user) is to hand the two to a ..._report() function."""
+    out = c_void_p()
+    check(call(lib.assay_report_collect, ctypes.byref(out)))
+    try:
+        return text(ctypes.string_at(out.value)) if out.value else ""
+    finally:
+        lib.assay_text_free(out)
+
+
+def names_of(count: int, name: Callable[[int], Optional[bytes]]) -> List[str]:
+    """The texts of a function of an index."""
+    return [text(name(i)) for i in range(count)]
+
+
+__all__ = ["CFUNCTYPE", "POINTER", "c_bool", "c_char_p", "c_double", "c_int", "c_int64", "c_size_t", "c_uint64",
+           "c_void_p"]

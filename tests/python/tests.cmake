@@ -1,1 +1,2 @@
 # Tests of the Python package: assay_package_test(NAME ENVIRONMENT SCRIPT ARGUMENT...), see ../CMakeLists.txt.
+assay_package_test(run "" test_api_run.py)

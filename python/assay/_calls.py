@@ -1,0 +1,161 @@
+"""Long calls of the library that Ctrl-C ends, and reports of how far they are.
+
+The library knows nothing of signals, and Python runs their handlers in the main thread, between its own
+instructions. So a long call from the main thread is made in another thread, while the main thread waits where
+signals reach it. A signal handler that raises ends the call: it is cancelled, what it held is freed in its own
+thread, and the exception goes on. Calls from other threads are made where they are.
+"""
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import sys
+import threading
+from typing import Any, Callable, List, Optional, TypeVar, Union
+
+T = TypeVar("T")
+Progress = Union[None, bool, Callable[[str, float], Any]]
+
+# How long a cancelled call is waited for. One that is in a long kernel ends behind the caller's back.
+PATIENCE_S = 0.05
+
+
+class Job:
+    """A call in a thread of a worker."""
+
+    __slots__ = ("work", "result", "error", "done")
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work: Optional[Callable[[], Any]] = work
+        self.result: Any = None
+        self.error: Optional[BaseException] = None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+    def run(self) -> None:
+        work, self.work = self.work, None
+        try:
+            assert work is not None
+            self.result = work()
+        except BaseException as e:  # it is raised where the call was made
+            self.error = e
+        finally:
+            del work
+            self.done.release()
+
+
+class Worker:
+    """A thread that makes one call after the other."""
+
+    def __init__(self) -> None:
+        self.jobs: "queue.SimpleQueue[Job]" = queue.SimpleQueue()
+        self.job: Optional[Job] = None
+        self.thread = threading.Thread(target=self._loop, name="assay", daemon=True)
+        self.thread.start()
+
+    def _loop(self) -> None:
+        while True:
+            job = self.jobs.get()
+            self.job = job
+            job.run()
+            self.job = None
+            _idle.append(self)
+            del job
+
+
+_idle: List[Worker] = []
+_workers: List[Worker] = []
+_main = threading.main_thread().ident
+
+
+def _forget() -> None:
+    """In the child of a fork there are no workers."""
+    global _main
+    _main = threading.get_ident()
+    _idle.clear()
+    _workers.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+@atexit.register
+def _finish() -> None:
+    """A cancelled call that goes on in a worker must not outlive the library."""
+    for worker in _workers:
+        job = worker.job
+        if job and job.done.acquire(timeout=60):
+            job.done.release()
+
+
+def in_main_thread() -> bool:
+    """Whether signals reach this thread."""
+    return threading.get_ident() == _main
+
+
+def start(work: Callable[[], Any]) -> Job:
+    """Begins a call in a worker's thread."""
+    job = Job(work)
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = Worker()
+        _workers.append(worker)
+    worker.jobs.put(job)
+    return job
+
+
+def interruptible(work: Callable[[], T], cancel: Callable[[], None]) -> T:
+    """work(), which a signal handler that raises ends: then cancel() is called, from this thread."""
+    if not in_main_thread():
+        return work()
+    job = start(work)
+    try:
+        job.done.acquire()
+    except BaseException:
+        cancel()
+        job.done.acquire(timeout=PATIENCE_S)
+        raise
+    if job.error is not None:
+        try:
+            raise job.error
+        finally:
+            job.error = None
+    result: T = job.result
+    return result
+
+
+class Bar:
+    """A line on a terminal that shows how far a call is."""
+
+    WIDTH = 24
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.shown = stream, ""
+
+    def __call__(self, what: str, fraction: float) -> None:
+        full = int(max(0.0, min(1.0, fraction)) * self.WIDTH)
+        line = "%3d%%|%s%s| %s" % (100 * fraction, "#" * full, " " * (self.WIDTH - full), what)
+        if line != self.shown:
+            self.stream.write("\r" + line[:100].ljust(len(self.shown)))
+            self.stream.flush()
+            self.shown = line[:100]
+
+    def close(self) -> None:
+        if self.shown:
+            self.stream.write("\r" + " " * len(self.shown) + "\r")
+            self.stream.flush()
+            self.shown = ""
+
+
+def reporter(progress: Progress) -> Any:
+    """What is told of progress: the caller's function, a bar on a terminal (None: only on one), or nothing."""
+    if callable(progress):
+        return progress
+    if progress is False:
+        return None
+    stream = sys.stderr
+    if progress or (stream is not None and stream.isatty()):
+        return Bar(stream)
+    return None

@@ -1,0 +1,440 @@
+"""Contexts: runs of an engine, numpy arrays in and out."""
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Union
+
+import numpy as np
+
+from . import _library as L
+from ._calls import interruptible, in_main_thread
+from ._library import STATUS, check, lib
+from ._slots import Input, Output, numeric_array, writable_array, wrong_type
+from ._taps import Tap
+from ._tensors import shape_of, take, to_tensor
+from .errors import AssayError, InvalidArgument
+from .values import Outputs, in_order, place_of
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+L.declare({
+    "assay_context_create": (STATUS, [c_void_p, c_void_p, POINTER(c_void_p)]),
+    "assay_context_destroy": (None, [c_void_p]),
+    "assay_context_memory": (c_size_t, [c_void_p]),
+    "assay_context_bind_input": (STATUS, [c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p, c_size_t]),
+    "assay_context_set_input": (STATUS, [c_void_p, c_size_t, c_void_p]),
+    "assay_context_bind_output": (STATUS, [c_void_p, c_size_t, c_void_p, c_size_t]),
+    "assay_context_output": (c_void_p, [c_void_p, c_size_t]),
+    "assay_context_output_shape": (STATUS, [c_void_p, c_size_t, POINTER(c_int), POINTER(c_int64)]),
+    "assay_context_output_copied": (c_bool, [c_void_p, c_size_t]),
+    "assay_context_bind_state": (STATUS, [c_void_p, c_char_p, c_char_p, c_int64]),
+    "assay_context_unbind_state": (STATUS, [c_void_p, c_char_p]),
+    "assay_context_reset_states": (STATUS, [c_void_p]),
+    "assay_context_state": (STATUS, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "assay_context_set_state": (STATUS, [c_void_p, c_char_p, c_void_p]),
+    "assay_context_run": (STATUS, [c_void_p]),
+    "assay_context_cancel": (None, [c_void_p]),
+    "assay_context_times": (STATUS, [c_void_p, c_void_p]),
+    "assay_context_layer_count": (c_size_t, [c_void_p]),
+    "assay_context_layer": (STATUS, [c_void_p, c_size_t, c_void_p]),
+})
+
+ALLOCATIONS = ("runtime", "static", "profile")
+QUICK_S = 0.03  # runs that take less are made in the main thread: a signal waits for their end
+
+
+class _ContextOptions(L.Options):
+    _fields_ = [("struct_size", c_size_t), ("threads", c_int), ("profile", c_bool), ("tap", c_void_p),
+                ("tap_user", c_void_p), ("allocation", c_int), ("allocation_profile", c_int), ("times", c_bool)]
+
+
+class _LayerRun(L.Options):
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("op", c_char_p), ("tactic", c_char_p),
+                ("format", c_int), ("start_ns", c_int64), ("duration_ns", c_int64)]
+
+
+class _Times(L.Options):
+    _fields_ = [("struct_size", c_size_t), ("enqueue", c_double), ("upload", c_double), ("compute", c_double),
+                ("download", c_double)]
+
+
+class LayerRun(NamedTuple):
+    """A layer of the last run. Times in nanoseconds; 0: it was not run, or the context takes no profile."""
+
+    name: str
+    op: str
+    tactic: str
+    format: str
+    start_ns: int
+    duration_ns: int
+
+
+class RunTimes(NamedTuple):
+    """The parts of the last run's time, in microseconds."""
+
+    enqueue: float
+    upload: float
+    compute: float
+    download: float
+
+
+class Context:
+    """Runs an engine. Of one context one thread at a time makes calls; contexts of an engine run side by side.
+
+    threads     that a run uses; 0: as many as the thread that makes the context would
+    profile     take each layer's time: layers()
+    tap         called after each layer with a LayerValues, in the thread that runs; what it raises ends the run
+    allocation  memory is taken "runtime": when a run needs it; "static": now, for all profiles; or the number of
+                a profile: now, for that one
+    times       take the parts of each run's time: times()
+
+    A context manager: at its end, or by close(), memory is freed. Arrays that runs gave stay.
+    """
+
+    def __init__(self, engine: "Engine", threads: int = 0, profile: bool = False,
+                 tap: Optional[Callable[[Any], Any]] = None, allocation: Union[str, int] = "runtime",
+                 times: bool = False) -> None:
+        self._tap = Tap(tap, self._give_up) if tap else None
+        numbered = isinstance(allocation, int)
+        options = _ContextOptions(
+            threads=threads, profile=profile, tap=self._tap.address if self._tap else None, times=times,
+            allocation=2 if numbered else L.choice("allocation", allocation, ALLOCATIONS),
+            allocation_profile=allocation if numbered else 0)
+        out = c_void_p()
+        check(lib.assay_context_create(engine._handle.value, byref(options), byref(out)))
+        self._engine = engine._handle  # weights outlive the context
+        self._handle = L.Handle(out.value, lib.assay_context_destroy)
+        self._c = out.value
+        self._infos = engine.inputs
+        self._inputs = [Input(i) for i in engine.inputs]
+        self._outputs = [Output(o, engine.inputs) for o in engine.outputs]
+        self._names = tuple(o.name for o in engine.outputs)
+        self._by_name = {i.info.name: i for i in self._inputs}
+        self._places = list(range(len(self._inputs)))
+        self._lock = threading.Lock()
+        self._quick = False
+        self._pool: Optional[ThreadPoolExecutor] = None
+
+    # ---- life -----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Frees its memory; a run that is under way is cancelled and waited for."""
+        if self._pool:
+            self.cancel()
+            self._pool.shutdown(wait=True)
+            self._pool = None
+        self._handle.close()
+        self._c = None
+        self._inputs_dropped()
+
+    def _inputs_dropped(self) -> None:
+        for i in self._inputs:
+            i.held, i.bound, i.address = None, False, 0
+        for o in self._outputs:
+            o.array, o.pool = None, []
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def _begin(self) -> None:
+        """Takes the context for a call of this thread; fails at once where another has it."""
+        if not self._lock.acquire(False):
+            raise InvalidArgument("the context is in a call of another thread, or in a cancelled one that has not "
+                                  "ended; give each thread a context of its own: engine.context()")
+        if not self._c:
+            self._lock.release()
+            raise InvalidArgument("the context is closed")
+
+    def _give_up(self) -> None:
+        """A tap or a signal ends the run."""
+        if self._c:
+            lib.assay_context_cancel(self._c)
+
+    cancel = _give_up
+
+    # ---- inputs ---------------------------------------------------------------------------------
+
+    def _bind(self, place: int, i: Input, value: Any) -> None:
+        """The next run reads an input from an array; fails where it is of another type or shape."""
+        if not i.numeric:
+            self._bind_tensor(place, i, value)
+            return
+        if type(value) is not np.ndarray:
+            value = numeric_array(i, value)
+        if value.dtype != i.dtype:
+            raise wrong_type(i, value)
+        if not value.flags.c_contiguous:
+            value = np.ascontiguousarray(value).reshape(value.shape)
+        address = value.__array_interface__["data"][0]
+        i.held = value
+        if address == i.address and value.shape == i.shape:
+            return
+        shape = value.shape
+        i.address = 0
+        check(lib.assay_context_bind_input(self._c, place, i.elem, len(shape), (c_int64 * len(shape))(*shape), address,
+                                           value.nbytes))
+        if shape != i.shape:
+            self._new_shapes()
+        i.address, i.shape = address, shape
+
+    def _bind_tensor(self, place: int, i: Input, value: Any) -> None:
+        try:
+            tensor = to_tensor(value, i.info.type if i.info.kind != "tensor" else "")
+        except (AssayError, TypeError, ValueError) as e:
+            raise InvalidArgument("input '%s' (%s): %s" % (i.info.name, i.info.type, e)) from None
+        check(lib.assay_context_set_input(self._c, place, tensor.value))
+        i.held = tensor
+        self._new_shapes()
+
+    def _new_shapes(self) -> None:
+        """Outputs may have other shapes from now on."""
+        for o in self._outputs:
+            o.shape, o.pool = None, []
+        self._quick = False
+
+    def _bind_inputs(self, inputs: Any) -> None:
+        if type(inputs) is dict and len(inputs) == len(self._inputs):
+            try:
+                for place in self._places:
+                    i = self._inputs[place]
+                    self._bind(place, i, inputs[i.info.name])
+                return
+            except KeyError:
+                pass
+        wanted = [(p, i) for p, i in zip(self._places, self._inputs) if not i.state]
+        if hasattr(inputs, "keys"):
+            wanted = [(p, i) for p, i in wanted if not i.bound or i.info.name in inputs.keys()]
+        elif isinstance(inputs, (list, tuple)) and len(inputs) != len(wanted):
+            wanted = [(p, i) for p, i in wanted if not i.bound]
+        for (place, i), value in zip(wanted, in_order(inputs, [i.info for _, i in wanted])):
+            i.bound = False
+            self._bind(place, i, value)
+
+    def bind_input(self, name: Union[str, int], array: Any) -> None:
+        """An input is read from this array in every run, until it is bound or given again.
+
+        The array's memory is used as it is where it is contiguous; what is written to it between runs is read.
+        """
+        self._begin()
+        try:
+            place = place_of(name, self._infos, "input")
+            self._bind(place, self._inputs[place], array)
+            self._inputs[place].bound = True
+        finally:
+            self._lock.release()
+
+    # ---- outputs --------------------------------------------------------------------------------
+
+    def bind_output(self, name: Union[str, int], array: Optional[Any]) -> None:
+        """An output is written to this array in every run, until it is bound again; None: to new ones.
+
+        array: contiguous, writable, of the output's type and shape
+        """
+        self._begin()
+        try:
+            o = self._outputs[place_of(name, [o.info for o in self._outputs], "output")]
+            o.array = None if array is None else writable_array(o, array)
+        finally:
+            self._lock.release()
+
+    def _place_outputs(self, outputs: Optional[Mapping[str, Any]]) -> List[Any]:
+        """Tells the library where outputs go; None: to memory of its own."""
+        given: Dict[int, Any] = {}
+        if outputs:
+            for name, array in outputs.items():
+                place = place_of(name, [o.info for o in self._outputs], "output")
+                given[place] = writable_array(self._outputs[place], array)
+        arrays: List[Any] = []
+        for place, o in enumerate(self._outputs):
+            array = given.get(place) if given else None
+            if array is None:
+                array = o.array
+            if array is None and o.shape is not None:
+                array = o.room()
+            address = array.__array_interface__["data"][0] if array is not None else 0
+            nbytes = array.nbytes if array is not None else 0
+            if address != o.address or nbytes != o.bytes:
+                o.address = 0
+                check(lib.assay_context_bind_output(self._c, place, address or None, nbytes))
+                o.address, o.bytes = address, nbytes
+            arrays.append(array)
+        return arrays
+
+    def _shape(self, place: int) -> Any:
+        rank, dims = c_int(), (c_int64 * 32)()
+        check(lib.assay_context_output_shape(self._c, place, byref(rank), dims))
+        return tuple(dims[:rank.value])
+
+    def _collect(self, arrays: List[Any]) -> Outputs:
+        for place, o in enumerate(self._outputs):
+            array = arrays[place]
+            if array is None:
+                handle = lib.assay_context_output(self._c, place)
+                if o.follows and handle:
+                    o.shape = shape_of(handle)
+                arrays[place] = take(handle)
+            elif o.shape is None or array.shape != o.shape:
+                shape = self._shape(place)
+                if shape != array.shape:
+                    raise InvalidArgument("output '%s' (%s) has the shape %s; the array for it has %s"
+                                          % (o.info.name, o.info.type, list(shape), list(array.shape)))
+        return Outputs(self._names, arrays)
+
+    # ---- running --------------------------------------------------------------------------------
+
+    def run(self, inputs: Any = None, outputs: Optional[Mapping[str, Any]] = None) -> Outputs:
+        """Runs once.
+
+        inputs   {name: array}, arrays in the engine's order, or the only one. Arrays are those of numpy, DLPack or
+                 the array interface; memory that is contiguous is read where it lies. A list is a sequence, None an
+                 empty optional. Inputs that are bound, or states, may be left out.
+        outputs  {name: array} for outputs to be written to; others are new arrays
+        """
+        self._begin()
+        held = True
+        try:
+            self._bind_inputs({} if inputs is None else inputs)
+            arrays = self._place_outputs(outputs)
+            if self._quick or not in_main_thread():
+                before = time.perf_counter()
+                try:
+                    check(lib.assay_context_run(self._c))
+                except AssayError as e:
+                    raise self._failure(e)
+                self._quick = time.perf_counter() - before < QUICK_S
+                return self._collect(arrays)
+            held = False
+            return interruptible(lambda: self._run_and_leave(arrays), self._give_up)
+        finally:
+            if held:
+                self._lock.release()
+
+    def _run_and_leave(self, arrays: List[Any]) -> Outputs:
+        """A run in a worker's thread, which has the context until it ends, whoever waits for it."""
+        try:
+            before = time.perf_counter()
+            try:
+                check(lib.assay_context_run(self._c))
+            except AssayError as e:
+                raise self._failure(e)
+            self._quick = time.perf_counter() - before < QUICK_S
+            return self._collect(arrays)
+        finally:
+            self._lock.release()
+
+    def _failure(self, e: AssayError) -> BaseException:
+        """What a run failed with: what the tap raised, if it did."""
+        raised = self._tap.take() if self._tap else None
+        return raised or e
+
+    def run_async(self, inputs: Any = None, outputs: Optional[Mapping[str, Any]] = None) -> "Future[Outputs]":
+        """Starts a run in the context's own thread; the future gives its Outputs. What is given must stay as it is
+        until then. Runs that are started one after the other wait for each other. Future.cancel() takes back one
+        that has not begun, Context.cancel() ends one that has."""
+        if not self._c:
+            raise InvalidArgument("the context is closed")
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, "assay-context")
+        return self._pool.submit(self.run, inputs, outputs)
+
+    # ---- states ---------------------------------------------------------------------------------
+
+    def bind_state(self, input: str, output: str, capacity: int = 0) -> None:
+        """Makes a state: what a run makes of the output, the next one reads as the input.
+
+        capacity  elements along the dimension that grows; 0: the state does not grow
+        """
+        self._begin()
+        try:
+            check(lib.assay_context_bind_state(self._c, L.encode(input), L.encode(output), capacity))
+            self._by_name[input].state = True
+            self._new_shapes()
+        finally:
+            self._lock.release()
+
+    def unbind_state(self, input: str) -> None:
+        """Ends a state: its input has to be given again."""
+        self._begin()
+        try:
+            check(lib.assay_context_unbind_state(self._c, L.encode(input)))
+            self._by_name[input].state, self._by_name[input].address = False, 0
+        finally:
+            self._lock.release()
+
+    def reset_states(self) -> None:
+        """All states begin anew."""
+        self._begin()
+        try:
+            check(lib.assay_context_reset_states(self._c))
+        finally:
+            self._lock.release()
+
+    def state(self, input: str) -> Any:
+        """What the next run reads of a state: a copy."""
+        self._begin()
+        try:
+            out = c_void_p()
+            check(lib.assay_context_state(self._c, L.encode(input), byref(out)))
+            return take(out.value)
+        finally:
+            self._lock.release()
+
+    def set_state(self, input: str, array: Any) -> None:
+        """What the next run reads of a state; copied. A shorter one takes back what runs have appended."""
+        self._begin()
+        try:
+            tensor = to_tensor(array)
+            check(lib.assay_context_set_state(self._c, L.encode(input), tensor.value))
+        finally:
+            self._lock.release()
+
+    # ---- what ran -------------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the context has taken so far for values between layers and for scratch."""
+        self._begin()
+        try:
+            return int(lib.assay_context_memory(self._c))
+        finally:
+            self._lock.release()
+
+    def layers(self) -> List[LayerRun]:
+        """The layers of the last run; with times if the context was made with profile=True."""
+        self._begin()
+        try:
+            each = []
+            for i in range(lib.assay_context_layer_count(self._c)):
+                run = _LayerRun()
+                check(lib.assay_context_layer(self._c, i, byref(run)))
+                each.append(LayerRun(L.text(run.name), L.text(run.op), L.text(run.tactic), L.format_name(run.format),
+                                     run.start_ns, run.duration_ns))
+            return each
+        finally:
+            self._lock.release()
+
+    def times(self) -> RunTimes:
+        """The parts of the last run's time; zeros unless the context was made with times=True."""
+        self._begin()
+        try:
+            out = _Times()
+            check(lib.assay_context_times(self._c, byref(out)))
+            return RunTimes(out.enqueue, out.upload, out.compute, out.download)
+        finally:
+            self._lock.release()
+
+    def output_copied(self, name: Union[str, int]) -> bool:
+        """Whether the last run made an output elsewhere and copied it to its array."""
+        self._begin()
+        try:
+            place = place_of(name, [o.info for o in self._outputs], "output")
+            return bool(lib.assay_context_output_copied(self._c, place))
+        finally:
+            self._lock.release()
