@@ -14,7 +14,8 @@
 #   account       `check` of each model of the folder MODELS in fp32, tf32, fp16 and bf16, JOBS=4 at a time, in batches of BATCH=1
 #   users         `check` of each model of each case in the folder MODELS (CASE/model*.onnx, inputs.npz, golden.npz) in these formats,
 #                 as it is on the GPU and on the emulated engine: verdict, blame and cause, side by side
-#   load          of each model of the folder MODELS: from a plan file to the end of its first run, in a process of its own
+#   load          of each model of the folder MODELS: from a plan file to the end of its first run, in a process of its own; with a
+#                 library's kernels and without
 #   bits          of each model of the folder MODELS (a small one without): the same bits run after run, by 1, 2 and 4
 #                 contexts, alone and in a batch of 8, for open and fixed sizes, from a plan file; plans of two builds
 #   soak          10,000 runs (RUNS=N) of each of these: no growth of the process, its contexts, the GPU's memory
@@ -52,10 +53,13 @@ pack() {
 unpack() {
   HOME_=/tmp/assay-gpu-$(sha256sum "$1" | cut -c1-12)
   if [ ! -x "$HOME_/assay.sh" ]; then
-    mkdir -p "$HOME_"
-    tar -C "$HOME_" -xJf "$1"
-    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/lib:$LD_LIBRARY_PATH exec %s/assay "$@"\n' "$HOME_" "$HOME_" > "$HOME_/assay.sh"
-    chmod +x "$HOME_/assay.sh"
+    # Two parts may begin at once: the folder is there whole or not at all.
+    local made
+    made=$(mktemp -d "$HOME_.XXXX")
+    tar -C "$made" -xJf "$1"
+    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/lib:$LD_LIBRARY_PATH exec %s/assay "$@"\n' "$HOME_" "$HOME_" > "$made/assay.sh"
+    chmod +x "$made/assay.sh"
+    mv -T "$made" "$HOME_" 2> /dev/null || rm -r "$made"
   fi
   ASSAY=$HOME_/assay.sh
   # Parts, and the processes of one, share what they compile.
@@ -197,17 +201,21 @@ users() {
 
 # One model after the other; the second of two processes, so that files are in memory.
 load() {
-  local model format=${FORMATS:-fp16} plan=$HOME_/load.plan
+  local model begin end sources format=${FORMATS:-fp16} plan=$HOME_/load.plan
   for model in "$MODELS"/*.onnx; do
-    "$ASSAY" build "$model" --precision "$format" --target cuda --batch 1 -o "$plan" > /dev/null 2>&1 || continue
-    "$ASSAY" run "$plan" --target cuda:0 > /dev/null 2>&1 || true
-    local begin end
-    begin=$(date +%s.%N)
-    "$ASSAY" run "$plan" --target cuda:0 --time > "$HOME_/load.txt" 2>&1 || true
-    end=$(date +%s.%N)
-    printf '%-20s %-5s plan of %4d MB: %s; the whole process %s s\n' "$(basename "$model" .onnx)" "$format" \
-      $(($(stat -c %s "$plan") / 1000000)) "$(grep -E '^loaded' "$HOME_/load.txt")" "$(python3 -c "print(f'{$end - $begin:.3f}')")"
-    rm -f "$plan"
+    for sources in assay,cublaslt assay; do
+      "$ASSAY" build "$model" --precision "$format" --target cuda --batch 1 --tactic-sources $sources --timing-cache "$HOME_/load.times" -o "$plan" > /dev/null 2>&1 ||
+        continue
+      "$ASSAY" inspect plan "$plan" > "$HOME_/load.layers" 2>&1 || true
+      "$ASSAY" run "$plan" --target cuda:0 > /dev/null 2>&1 || true
+      begin=$(date +%s.%N)
+      "$ASSAY" run "$plan" --target cuda:0 --time > "$HOME_/load.txt" 2>&1 || true
+      end=$(date +%s.%N)
+      printf '%-20s %-5s plan of %4d MB, %2d layers of a library: %s; the whole process %s s\n' "$(basename "$model" .onnx)" "$format" \
+        $(($(stat -c %s "$plan") / 1000000)) "$(grep -c cublaslt "$HOME_/load.layers" || true)" "$(grep -E '^loaded' "$HOME_/load.txt")" \
+        "$(python3 -c "print(f'{$end - $begin:.3f}')")"
+      rm -f "$plan"
+    done
   done
 }
 
