@@ -2,7 +2,12 @@
 # schemas; from src/report/page the pages of reports; from src/backends/cuda/kernels and
 # src/backends/vmath the texts of kernels. scripts/setup makes the Python environment below build/.
 
-set(ASSAY_PYTHON "${PROJECT_SOURCE_DIR}/build/venv/bin/python" CACHE FILEPATH
+# A wheel's build has an environment of its own (pyproject.toml).
+set(python "${PROJECT_SOURCE_DIR}/build/venv/bin/python")
+if(SKBUILD)
+  set(python "${Python_EXECUTABLE}")
+endif()
+set(ASSAY_PYTHON "${python}" CACHE FILEPATH
     "Python with the pinned onnx package (scripts/setup makes it)")
 if(NOT EXISTS "${ASSAY_PYTHON}")
   message(FATAL_ERROR "no ${ASSAY_PYTHON}: run scripts/setup first, or set ASSAY_PYTHON")

@@ -1,8 +1,8 @@
 # oneDNN, from the wheels that scripts/setup puts into the Python environment: a library and headers.
 # Without it (another CPU, another system) its tactics are left out and the emulated engine runs their
 # layers.
-cmake_path(GET ASSAY_PYTHON PARENT_PATH onednn_root)
-cmake_path(GET onednn_root PARENT_PATH onednn_root)
+# ROOT/lib/python3.X/site-packages/onnx: of the environment that has the onnx package.
+cmake_path(SET onednn_root NORMALIZE "${ASSAY_ONNX_DIR}/../../../..")
 find_library(ASSAY_ONEDNN_LIBRARY NAMES libdnnl.so.3 PATHS "${onednn_root}/lib" NO_DEFAULT_PATH)
 find_path(ASSAY_ONEDNN_INCLUDE oneapi/dnnl/dnnl.h PATHS "${onednn_root}/include" NO_DEFAULT_PATH)
 

@@ -36,3 +36,38 @@ configure_and_build() {
   configure "$@" || return 1
   cmake --build "build/$1" -j "$JOBS"
 }
+
+# python_is_ready FOLDER FILE...: whether the environment holds exactly what the files ask for.
+python_is_ready() {
+  [ -x "$1/bin/python" ] && "$1/bin/python" - "${@:2}" <<'PY'
+import platform
+import sys
+from importlib import metadata
+
+for path in sys.argv[1:]:
+    for line in open(path):
+        line, _, only = line.split("#")[0].partition(";")
+        if only and platform.machine() not in only:
+            continue
+        name, sep, version = line.strip().partition("==")
+        try:
+            if sep and metadata.version(name) != version:
+                sys.exit(1)
+        except metadata.PackageNotFoundError:
+            sys.exit(1)
+PY
+}
+
+# install_python FOLDER FILE...: the files name all packages, those that others need as well.
+install_python() {
+  local folder=$1 file files=()
+  shift
+  if python_is_ready "$folder" "$@"; then return; fi
+  say "Python packages in $folder"
+  # An environment that was cut short in the making is made again.
+  "$folder/bin/python" -m pip --version >/dev/null 2>&1 || rm -rf "$folder"
+  [ -d "$folder" ] || /usr/bin/python3 -m venv "$folder"
+  for file in "$@"; do files+=(-r "$file"); done
+  "$folder/bin/python" -m pip install --quiet --no-input --disable-pip-version-check --retries 5 --no-deps "${files[@]}"
+  python_is_ready "$folder" "$@" || die "$folder lacks packages; remove it and run scripts/setup again"
+}

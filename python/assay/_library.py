@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from ctypes import (CFUNCTYPE, POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64,
                     c_void_p)
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from . import _places
 from .errors import BY_CODE, InternalError
 
 TENSOR, SEQUENCE, OPTIONAL, MAP = range(4)  # assay_kind_t
@@ -25,19 +25,10 @@ class Options(ctypes.Structure):
         super().__init__(struct_size=ctypes.sizeof(type(self)), **fields)
 
 
-def _candidates() -> Iterator[str]:
-    if os.environ.get("ASSAY_LIBRARY"):
-        yield os.environ["ASSAY_LIBRARY"]
-        return
-    here = os.path.dirname(os.path.abspath(__file__))
-    yield os.path.join(here, "libassay.so")
-    yield os.path.join(here, "..", "..", "build", "release", "libassay.so")
-    yield "libassay.so.0"
-
-
 def _load() -> ctypes.CDLL:
     why = ""
-    for path in _candidates():
+    _places.use_nvidia_packages()
+    for path in _places.libraries():
         try:
             return ctypes.CDLL(path)
         except OSError as e:

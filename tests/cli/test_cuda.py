@@ -112,6 +112,8 @@ def check_plans(program, platform, without_compiler):
     is_there = "libnvrtc.so.13 was not found" not in assay(program, without_compiler, "--version").stdout
     expect("no build without a compiler", is_there or said.returncode == 4 and "plans for a GPU can be run, not built: libnvrtc.so.13 was not found" in said.stderr
            and len(said.stderr.splitlines()) == 1, said)
+    said = assay(program, f"{without_compiler}::{platform}", *build, "--batch", "3", "-o", "second.plan")
+    expect("a compiler in the second folder", said.returncode == 0, said)
     for target, words in (("cpu", "the plan was built for target 'cuda', not for 'cpu'"), ("cuda:1", "there is no GPU 1")):
         said = assay(program, platform, "run", "fixed.plan", "-i", "x.npz", "--target", target)
         expect(f"a plan on {target}", said.returncode != 0 and words in said.stderr, said)

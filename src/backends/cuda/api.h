@@ -69,7 +69,7 @@ typedef struct cuda_api {
 } cuda_api_t;
 
 // The functions of the driver that is installed; opened once in a process and never closed, since
-// the driver cannot be started again. Searched: the folder ASSAY_CUDA_PATH names, then where the
+// the driver cannot be started again. Searched: the folders ASSAY_CUDA_PATH names, then where the
 // loader looks. Errors: DEVICE with what is missing, and where it was looked for
 assay_status_t cuda_api_get(const cuda_api_t** out) ASSAY_MUST_USE;
 

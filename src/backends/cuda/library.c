@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/shown.h"
 
@@ -18,13 +19,26 @@ static void* open_in(const char* folder, const char* below, const char* const* n
   return library;
 }
 
+// In the folders of a list, "A:B".
+static void* open_in_list(const char* list, const char* const* names) {
+  void* library = NULL;
+  for (size_t at = 0, length; !library && list[at]; at += length + (list[at + length] == ':')) {
+    length = strcspn(list + at, ":");
+    assay_str_t folder = {0};
+    assay_str_printf_raw(&folder, "%.*s", (int)length, list + at);
+    if (length && !assay_str_status(&folder)) library = open_in(assay_str_get(&folder), "/", names);
+    assay_str_deinit(&folder);
+  }
+  return library;
+}
+
 void* cuda_library_open(const char* const* names, assay_str_t* looked) {
   static const char* const toolkits[] = {"CUDA_PATH", "CUDA_HOME"};
-  const char* folder = getenv("ASSAY_CUDA_PATH");
+  const char* folders = getenv("ASSAY_CUDA_PATH");
   void* library = NULL;
-  if (folder && *folder) {
-    library = open_in(folder, "/", names);
-    assay_str_printf(looked, "in ASSAY_CUDA_PATH ('%s'), ", folder);
+  if (folders && *folders) {
+    library = open_in_list(folders, names);
+    assay_str_printf(looked, "in ASSAY_CUDA_PATH ('%s'), ", folders);
   }
   if (!library) library = open_in("", "", names);
   for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits; i++) {

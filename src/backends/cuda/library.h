@@ -4,8 +4,8 @@
 
 #include "base/str.h"
 
-// The first of some names (the last one NULL) that is found: in the folder that ASSAY_CUDA_PATH
-// names, in this process, where the loader looks, and in the toolkit's folder (CUDA_PATH or
+// The first of some names (the last one NULL) that is found: in the folders that ASSAY_CUDA_PATH
+// names ("A:B"), in this process, where the loader looks, and in the toolkit's folder (CUDA_PATH or
 // CUDA_HOME). NULL: none is; `looked` says where it was looked for. It is never closed.
 void* cuda_library_open(const char* const* names, assay_str_t* looked);
 
