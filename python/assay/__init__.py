@@ -15,6 +15,12 @@ from .errors import (AssayError, Cancelled, Corrupt, DeviceError, InternalError,
                      Unsupported)
 
 if TYPE_CHECKING:
+    from ._audit import AuditResult, audit
+    from ._certify import Certificate, Verification, certify
+    from ._check import CheckResult, check
+    from ._compare import CompareResult, compare
+    from ._edit import EditResult, edit, edits, quantize
+    from ._tune import TuneResult, devices, tune
     from .context import Context
     from .engine import Engine, build, targets
     from .model import Model, load
@@ -22,13 +28,19 @@ if TYPE_CHECKING:
     from .values import Outputs, Range, ValueInfo
 
 _PLACES = {
+    "AuditResult": "_audit", "Certificate": "_certify", "CheckResult": "_check", "CompareResult": "_compare",
+    "EditResult": "_edit", "TuneResult": "_tune", "Verification": "_certify", "audit": "_audit", "certify": "_certify",
+    "check": "_check", "compare": "_compare", "devices": "_tune", "edit": "_edit", "edits": "_edit",
+    "quantize": "_edit", "tune": "_tune",
     "Context": "context", "Engine": "engine", "Model": "model", "Outputs": "values", "Range": "values",
     "Session": "session", "ValueInfo": "values", "build": "engine", "load": "model", "targets": "engine",
 }
 
-__all__ = ["AssayError", "Cancelled", "Context", "Corrupt", "DeviceError", "Engine", "InternalError", "InvalidArgument",
-           "Model", "NoMemory", "NotFound", "Outputs", "Range", "Session", "Unsupported", "ValueInfo", "build", "load",
-           "targets"]
+__all__ = ["AssayError", "AuditResult", "Cancelled", "Certificate", "CheckResult", "CompareResult", "Context", "Corrupt",
+           "DeviceError", "EditResult", "Engine", "InternalError", "InvalidArgument", "Model", "NoMemory",
+           "NotFound", "Outputs", "Range", "Session", "TuneResult", "Unsupported", "ValueInfo",
+           "Verification", "audit", "build", "certify", "check", "compare", "devices", "edit", "edits",
+           "load", "quantize", "targets", "tune"]
 
 
 def __getattr__(name: str) -> Any:

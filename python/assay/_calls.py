@@ -8,11 +8,15 @@ thread, and the exception goes on. Calls from other threads are made where they 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import queue
 import sys
 import threading
 from typing import Any, Callable, List, Optional, TypeVar, Union
+
+from . import _library as L
+from .errors import AssayError
 
 T = TypeVar("T")
 Progress = Union[None, bool, Callable[[str, float], Any]]
@@ -147,6 +151,54 @@ class Bar:
             self.stream.write("\r" + " " * len(self.shown) + "\r")
             self.stream.flush()
             self.shown = ""
+
+
+class Reports:
+    """Reports of progress as the library calls for them: `address` is for its structs, which need this object alive.
+
+    What the caller's function raises ends the call, and goes on where it was made.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._function = reporter(progress)
+        self.raised: Optional[BaseException] = None
+        self.cancel: Callable[[], None] = lambda: None
+        self._callback = L.PROGRESS_FN(self._call)
+        self.address = ctypes.cast(self._callback, ctypes.c_void_p) if self._function else None
+
+    def _call(self, user: Any, what: bytes, fraction: float) -> None:
+        if self.raised:
+            return
+        try:
+            self._function(L.text(what), fraction)
+        except BaseException as e:  # it goes on where the call was made
+            self.raised = e
+            self.cancel()
+
+    def close(self) -> None:
+        if isinstance(self._function, Bar):
+            self._function.close()
+
+
+def long_call(work: Callable[[], T], reports: Optional[Reports] = None) -> T:
+    """work(), which Ctrl-C and what a progress function raises end."""
+    def cancel() -> None:
+        pass
+
+    if reports:
+        reports.cancel = cancel
+    try:
+        result = interruptible(work, cancel)
+    except AssayError:
+        if reports and reports.raised:
+            raise reports.raised from None
+        raise
+    finally:
+        if reports:
+            reports.close()
+    if reports and reports.raised:
+        raise reports.raised
+    return result
 
 
 def reporter(progress: Progress) -> Any:

@@ -8,7 +8,7 @@ from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_int64, c_size_t, c
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _library as L
-from ._calls import interruptible
+from ._calls import long_call
 from ._library import STATUS, check, lib
 from ._tensors import as_array, array_tensor
 from .errors import InvalidArgument
@@ -138,7 +138,7 @@ def _make(call: Callable[[Any], Any]) -> "Engine":
         check(call(byref(out)))
         return L.Handle(out.value, lib.assay_engine_release)
 
-    return Engine(interruptible(work, lambda: None))
+    return Engine(long_call(work))
 
 
 def _io(io: int) -> ValueInfo:

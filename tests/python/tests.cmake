@@ -1,3 +1,4 @@
 # Tests of the Python package: assay_package_test(NAME ENVIRONMENT SCRIPT ARGUMENT...), see ../CMakeLists.txt.
 assay_package_test(run "" test_api_run.py)
 assay_package_test(wheel wheel test_wheel.py "${PROJECT_BINARY_DIR}")
+assay_package_test(results "" test_api_results.py)
