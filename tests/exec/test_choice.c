@@ -24,6 +24,8 @@ static assay_status_t decline(const assay_sized_layer_t* l, assay_kernel_t** out
 
 static const assay_tactic_t never = {
     .name = "never", .source = "a", .make = decline, .numerics = "x"};
+static const assay_tactic_t absent = {
+    .name = "absent", .source = "a", .make = decline, .numerics = "z"};
 static const assay_tactic_t slow = {.name = "slow", .source = "a", .make = make, .numerics = "x"};
 static const assay_tactic_t quick = {.name = "quick", .source = "b", .make = make, .numerics = "x"};
 static const assay_tactic_t other = {.name = "other", .source = "b", .make = make, .numerics = "y"};
@@ -168,6 +170,8 @@ static void variants_compete(void** state) {
       {{&quick, &tiled}, true, false, NULL, "tiled/tile_h", 3},
       {{&quick, &tiled}, false, false, NULL, "quick", 1},
       {{&many, &tiled}, true, false, NULL, "tiled/tile_h", 8},
+      {{&absent, &many, &tiled}, true, false, NULL, "tiled/tile_h", 8},
+      {{&other, &many, &tiled}, true, false, NULL, "tiled/split_a", 2},
       {{&many}, true, false, NULL, "many/tr", 8},
       {{&none, &tiled}, true, false, NULL, "tiled/tile_h", 2},
       {{&none}, true, true, NULL, NULL, 0},

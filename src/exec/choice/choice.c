@@ -259,10 +259,10 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
   return is_class ? make_known(choice, l, known, c, *n, out) : NULL;
 }
 
-// Makes a kernel of the first way that takes the layer, and of all that compete with it: so many of
-// ours as before, whether there is a library or not.
+// Makes a kernel of the first way that takes the layer, and of those that compete with it the
+// likeliest: so many of ours as before, whether there is a library or not.
 static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
-                               const assay_ways_t* ways, bool first_only, assay_kernel_t** kernels,
+                               assay_ways_t* ways, bool first_only, assay_kernel_t** kernels,
                                assay_candidate_t* c, int* n) {
   int left[2] = {choice->max, ASSAY_MAX_LIBRARY_WAYS};  // of ours, and of a library's
   if (left[1] > choice->max - 1) left[1] = choice->max - 1;
@@ -275,6 +275,7 @@ static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_l
     if (!kernels[*n]) continue;
     c[(*n)++] = candidate(w, (double)NAN);
     left[w->tactic->verify]--;
+    if (*n == 1) assay_ways_order(choice, w->numerics, i + 1, ways);
   }
   return NULL;
 }
@@ -305,8 +306,8 @@ static assay_status_t choose_forced(assay_choice_t* choice, const assay_sized_la
 
 // By times, which are measured where that is wanted.
 static assay_status_t choose_timed(assay_choice_t* choice, const assay_sized_layer_t* l,
-                                   const assay_ways_t* ways, const char* signature,
-                                   assay_kernel_t** out, assay_candidate_t* c, int* n) {
+                                   assay_ways_t* ways, const char* signature, assay_kernel_t** out,
+                                   assay_candidate_t* c, int* n) {
   assay_kernel_t* kernels[ASSAY_MAX_CANDIDATES] = {NULL};
   int fastest = 0;
   assay_status_t st = make_all(choice, l, ways, !choice->measure, kernels, c, n);

@@ -136,14 +136,12 @@ static assay_status_t add_library(assay_choice_t* c, const assay_tactic_t* tacti
   return NULL;
 }
 
-// Of those that compete with the first, the ones with predictions by these, in the places that they
-// have: several tactics' variants are timed before the slow ones of the first tactic.
-static void order_competitors(const assay_choice_t* c, assay_ways_t* w) {
-  for (size_t i = 0; i < w->n; i++)
+void assay_ways_order(const assay_choice_t* c, const char* numerics, size_t from, assay_ways_t* w) {
+  for (size_t i = from; i < w->n; i++)
     for (size_t k = i + 1; k < w->n; k++) {
       if (!(w->at[k].predicted < w->at[i].predicted) ||
-          !assay_ways_compete(c, w->at[0].numerics, w->at[i].numerics) ||
-          !assay_ways_compete(c, w->at[0].numerics, w->at[k].numerics))
+          !assay_ways_compete(c, numerics, w->at[i].numerics) ||
+          !assay_ways_compete(c, numerics, w->at[k].numerics))
         continue;
       const assay_way_t later = w->at[i];
       w->at[i] = w->at[k];
@@ -164,7 +162,7 @@ assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l,
     else
       ASSAY_TRY(add_library(c, tactic, signature, out));
   }
-  order_competitors(c, out);
+  if (c->any_bits) assay_ways_order(c, NULL, 0, out);
   return NULL;
 }
 

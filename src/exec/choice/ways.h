@@ -1,7 +1,8 @@
 // The ways in which a layer can be run, in the order in which they are tried: tactics by rank, and
 // of one with variants these, the bits of the first that it lists before others. Those that give
-// the same bits as the first compete by time; of these the ones that are predicted to be fastest
-// come first, since not all are timed. No prediction has a say in which bits these are.
+// the same bits as the first that takes the layer compete by time; of these the ones that are
+// predicted to be fastest are timed (assay_ways_order), since not all are. No prediction has a say
+// in which bits these are.
 #ifndef ASSAY_EXEC_CHOICE_WAYS_H_
 #define ASSAY_EXEC_CHOICE_WAYS_H_
 
@@ -27,6 +28,12 @@ typedef struct assay_ways {
 assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l,
                                const char* signature, assay_ways_t* out) ASSAY_MUST_USE;
 void assay_ways_deinit(assay_ways_t* w);
+
+// Of the ways from a place on, those of the same bits as these numerics by their predictions, in
+// the places that they have: several tactics' variants are timed before the slow ones of the first
+// tactic. Call it behind the first that takes the layer, which stays where it is: which bits a
+// layer has goes by the table alone.
+void assay_ways_order(const assay_choice_t* c, const char* numerics, size_t from, assay_ways_t* w);
 
 // Whether time may decide between kernels of these numerics (assay_tactic_t): any two in a choice
 // where bits do not matter.
