@@ -20,10 +20,12 @@ failures = []
 SAME, TURNED, PARTS = "cublaslt/13.1.0-66.", "cublaslt/13.1.0-67.", "cublaslt/13.1.0-68."
 
 
-def assay(program, path, has, *arguments):
+def assay(program, path, has, *arguments, times=None):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("ASSAY_CUDA", "CUDA_", "ASSAY_FAKE_CUBLASLT"))}
+    if times:
+        env["ASSAY_FAKE_TIMES"] = times
     return subprocess.run([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300,
-                          env={**env, "ASSAY_CUDA_PATH": path, "ASSAY_FAKE_CUBLASLT": has})
+                          env={**env, "ASSAY_CUDA_PATH": path, "ASSAY_FAKE_CUBLASLT": has, "ASSAY_KERNEL_CACHE": os.path.abspath("kernels")})
 
 
 def expect(what, ok, said):
@@ -127,6 +129,21 @@ def check_other_ways(program, platform):
     expect("--version", "cuBLASLt 13.1.0" in said.stdout, said)
 
 
+def check_times(program, platform):
+    """A kernel's time is none of its launch, whatever that takes the host: of one of ours 8 us, of the library's call 40 or 1."""
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"], "short")], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 16])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 16])], [numpy_helper.from_array(np.eye(16, dtype=np.float32), "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "short.onnx")
+    for times, took, fastest in (("8000,40000,80000,60000", "60.00 us", SAME), ("8000,1000,60000,65000", "65.00 us", "product_")):
+        said = assay(program, platform, "same", "build", "short.onnx", "--target", "cuda", "--precision", "fp16", "-o", "short.plan", times=times)
+        expect(f"build with times {times}", said.returncode == 0, said)
+        said = assay(program, platform, "same", "inspect", "plan", "short.plan", "--explain", "short")
+        expect(f"times {times}", any(SAME in line and took in line for line in said.stdout.splitlines()), said)
+        said = assay(program, platform, "same", "inspect", "plan", "short.plan")
+        expect(f"choice by times {times}", tactics(said.stdout).get("short", "").startswith(fastest), said)
+
+
 def check_trtexec(program, platform):
     for words, has in ((["--tacticSources=-CUBLAS_LT"], False), (["--tacticSources=-CUBLAS_LT,-CUBLAS"], False),
                        (["--tacticSources=+CUBLAS_LT,+OWN"], True), ([], True)):
@@ -144,12 +161,14 @@ def main():
         make_model("m.onnx")
         np.savez("x.npz", x=np.random.default_rng(7).standard_normal((9, 96)).astype(np.float32))
         os.mkdir("driver")
+        os.mkdir("kernels")
         shutil.copy(os.path.join(platform, "libcuda.so.1"), "driver")
         want, got = check_build(program, platform)
         if want is None or want != got:
             failures.append("bits with the library are not those without it")
         check_plans(program, platform, os.path.abspath("driver"), want)
         check_other_ways(program, platform)
+        check_times(program, platform)
         check_trtexec(program, platform)
     print("\n".join(failures) or "ok")
     sys.exit(bool(failures))

@@ -19,7 +19,7 @@ typedef struct assay_choice_setting {
   size_t n_tactics;
   const char* machine;         // what times depend on, one line; copied
   const assay_costs_t* costs;  // of the machine's class, by which tactics are ranked; NULL: none
-  // The mean of so many runs of a kernel, on operands of zeros; 0: the fastest of some.
+  // The mean of so many runs of a kernel at least, on operands of zeros; 0: the fastest of some.
   assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
                          double* out_microseconds);
   // Which of n kernels give the bits of the first one, on the same numbers. NULL: none is known to.

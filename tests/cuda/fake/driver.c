@@ -1,5 +1,6 @@
 // The driver and its devices, and its table of functions.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -11,6 +12,10 @@ enum { MAX_STACK = 8, MULTIPROCESSORS = 4 };
 cuda_result_t cuInit(unsigned flags) {
   (void)flags;
   CALLED(false);
+  const char* times = getenv("ASSAY_FAKE_TIMES");
+  fake_times_t* t = &fake.state.times;
+  if (times && sscanf(times, "%d,%d,%d,%d", &t->launching, &t->calling, &t->kernel, &t->call) != 4)
+    return INVALID_VALUE;
   return fake.state.devices ? 0 : CUDA_NO_DEVICE;
 }
 

@@ -10,6 +10,10 @@ cuda_result_t cuEventCreate(cuda_event_t* out, unsigned flags) {
   return *out ? 0 : CUDA_OUT_OF_MEMORY;
 }
 
+static uint64_t nanoseconds_of(const struct timespec* t) {
+  return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
 // Locked: until `moment` of the event.
 static void wait_until(cuda_event_t e, uint64_t moment) {
   while (e->reached < moment) pthread_cond_wait(&fake.changed, &fake.lock);
@@ -61,6 +65,7 @@ cuda_result_t cuEventSynchronize(cuda_event_t event) {
   release_streams();
   pthread_mutex_lock(&fake.lock);
   wait_until(event, event->recorded);
+  if (fake.state.times.kernel) host_waits(nanoseconds_of(&event->at));
   const int r = fake.state.broken;
   pthread_mutex_unlock(&fake.lock);
   return r;
@@ -123,9 +128,12 @@ cuda_result_t cuGraphLaunch(cuda_exec_t exec, cuda_stream_t stream) {
   CALLED(true);
   if (is_capturing(stream)) return CAPTURE_UNSUPPORTED;
   cuda_result_t r = 0;
+  host_takes(fake.state.times.launching);
   for (const work_t* w = exec->graph->first; w && !r; w = w->next) {
+    work_t once = *w;
+    once.in_graph = true;
     if (w->launch) use_launch(w->launch);
-    r = put(stream, w);
+    r = put(stream, &once);
   }
   return r;
 }

@@ -4,6 +4,13 @@
 
 #include <stdbool.h>
 
+// Nanoseconds of a clock that is told, not measured, so that tests of times need no luck: what it
+// takes the host to launch a kernel or a graph, and to have a library's function called; and what
+// these take in the stream. No kernel time: events are measured.
+typedef struct fake_times {
+  int launching, calling, kernel, call;
+} fake_times_t;
+
 typedef struct fake_state {
   int version;         // of the driver: 1000 * major + 10 * minor
   int devices;         // that are there
@@ -20,6 +27,7 @@ typedef struct fake_state {
   bool paused;         // streams begin nothing
   bool quiet;          // launches that fail are not told on stderr
   int launches;        // of kernels that were done
+  fake_times_t times;  // as ASSAY_FAKE_TIMES, "LAUNCHING,CALLING,KERNEL,CALL", says at cuInit
   char message[1024];  // of the launch that failed first
 } fake_state_t;
 

@@ -42,6 +42,7 @@ typedef struct fake {
   pthread_mutex_t lock;  // of all that streams, events and memory are
   pthread_cond_t changed;
   fake_state_t state;
+  uint64_t host;  // the host's clock, as fake_times_t tells it
 } fake_t;
 extern fake_t fake;
 extern _Thread_local int context_stack;  // contexts that are current
@@ -114,6 +115,8 @@ typedef struct work {
   uint64_t moment;  // of the event
   void (*function)(void*);
   struct launch* launch;
+  bool in_graph;   // the host puts it into the stream with others
+  uint64_t ready;  // when the host has: it begins no earlier
   struct work* next;
 } work_t;
 
@@ -138,6 +141,9 @@ void wait_for_stream(cuda_stream_t stream);
 void release_graph(cuda_graph_t graph);
 void work_deinit(work_t* w);
 void streams_end(void);
+// What the host does takes so long. Locked: it has waited until then.
+void host_takes(int nanoseconds);
+void host_waits(uint64_t until);
 
 // ---- modules.c ----------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ struct cuda_stream {
   bool started, stops;
   work_t *first, **last;
   uint64_t queued, released, done;  // works so far
+  uint64_t clock;                   // when what was done ends, as fake_times_t tells it
   cuda_graph_t capture;             // NULL: not captured
   cuda_stream_t next;
 };
@@ -28,10 +29,32 @@ void work_deinit(work_t* w) {
   if (w->launch) release_launch(w->launch);
 }
 
-static void reach(const work_t* w) {
+void host_takes(int nanoseconds) {
+  pthread_mutex_lock(&fake.lock);
+  fake.host += (uint64_t)nanoseconds;
+  pthread_mutex_unlock(&fake.lock);
+}
+
+void host_waits(uint64_t until) {
+  if (fake.host < until) fake.host = until;
+}
+
+// What waits for no host begins when what was before it ends.
+static void pass(cuda_stream_t s, const work_t* w) {
+  const fake_times_t* t = &fake.state.times;
+  pthread_mutex_lock(&fake.lock);
+  if (s->clock < w->ready) s->clock = w->ready;
+  s->clock += (uint64_t)(w->kind == LAUNCH ? t->kernel : w->kind == CALL ? t->call : 0);
+  pthread_mutex_unlock(&fake.lock);
+}
+
+static void reach(cuda_stream_t s, const work_t* w) {
   pthread_mutex_lock(&fake.lock);
   if (w->event->reached < w->moment) w->event->reached = w->moment;
   clock_gettime(CLOCK_MONOTONIC, &w->event->at);
+  if (fake.state.times.kernel)
+    w->event->at = (struct timespec){.tv_sec = (time_t)(s->clock / 1000000000),
+                                     .tv_nsec = (long)(s->clock % 1000000000)};
   w->event->users--;
   pthread_cond_broadcast(&fake.changed);
   pthread_mutex_unlock(&fake.lock);
@@ -74,14 +97,15 @@ static void launch(const work_t* w) {
 }
 
 // A context that is broken does nothing but free and end.
-static void perform(const work_t* w) {
+static void perform(cuda_stream_t s, const work_t* w) {
   pthread_mutex_lock(&fake.lock);
   const bool is_broken = fake.state.broken != 0;
   pthread_mutex_unlock(&fake.lock);
+  pass(s, w);
   if (w->kind == FREE)
     (void)release_memory(w->to);
   else if (w->kind == RECORD)
-    reach(w);
+    reach(s, w);
   else if (w->kind == AWAIT)
     await(w);
   else if (is_broken)
@@ -124,7 +148,7 @@ static void* run(void* stream) {
     if (!w) break;
     pthread_mutex_unlock(&fake.lock);
     if (draw() % 4 == 0) sched_yield();
-    perform(w);
+    perform(s, w);
     work_deinit(w);
     pthread_mutex_lock(&fake.lock);
     s->first = w->next;
@@ -161,7 +185,11 @@ static work_t* copy_of(const work_t* w) {
 }
 
 static void append(cuda_stream_t s, work_t* w) {
+  const fake_times_t* t = &fake.state.times;
   pthread_mutex_lock(&fake.lock);
+  if (!w->in_graph)
+    fake.host += (uint64_t)(w->kind == LAUNCH ? t->launching : w->kind == CALL ? t->calling : 0);
+  w->ready = fake.host;
   if (!s->started) s->started = pthread_create(&s->thread, NULL, run, s) == 0;
   *s->last = w;
   s->last = &w->next;
@@ -195,6 +223,7 @@ void wait_for_stream(cuda_stream_t s) {
   release_all();
   while (s->started && s->done < until) pthread_cond_wait(&fake.changed, &fake.lock);
   if (s->started) checks_waited_for(s->thread);
+  host_waits(s->clock);
   pthread_mutex_unlock(&fake.lock);
 }
 
