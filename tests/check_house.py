@@ -55,7 +55,7 @@ def tag_faults(root):
 
 
 def opening_faults(root):
-    for top in ("src", "include", "tests", "fuzz", "bench", "examples"):
+    for top in ("src", "include", "tests", "fuzz", "bench", "examples", "integrations"):
         for path in sorted((root / top).rglob("*.[ch]")):
             if not path.read_text(encoding="utf-8").startswith("//"):
                 yield f"{path.relative_to(root)}: begins with no comment that says what it is"

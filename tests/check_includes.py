@@ -3,8 +3,8 @@
 
 A folder of src/ includes itself and those before it; backends do not include each other, but what they share (backends/vmath,
 backends/layers);
-include/assay includes itself only; examples include only <assay/...>; what a library is hidden
-behind stays the only folder that includes it.
+include/assay includes itself only; examples and integrations include only <assay/...>, integrations their own folder,
+too; what a library is hidden behind stays the only folder that includes it.
 """
 import pathlib
 import re
@@ -67,10 +67,15 @@ def example_fault(_, quote, name):
     return None if quote == "<" else "examples include only <assay/...> and the system"
 
 
+def integration_fault(_, quote, name):
+    return None if quote == "<" or "/" not in name else "integrations include only <assay/...>, the system and their own folder"
+
+
 def main(root):
     root = pathlib.Path(root)
     wrong = files = 0
-    for top, check in (("src", source_fault), ("include/assay", public_fault), ("examples", example_fault)):
+    for top, check in (("src", source_fault), ("include/assay", public_fault), ("examples", example_fault),
+                       ("integrations", integration_fault)):
         for path in sorted((root / top).rglob("*")):
             if path.suffix not in (".c", ".h", ".inc", ".cu", ".cc"):
                 continue

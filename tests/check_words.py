@@ -48,7 +48,7 @@ WORDS = [
     ("train", "row pipeline", ["src/ops/norm/norm.c", "src/passes/no_ops.c", "fuzz/make_corpus.py"]),
     ("trains", "row pipelines", ["src/backends/layers/pointwise_nodes.c", "src/plan/plan.c"]),
 ]
-PLACES = ("src", "include", "docs", "tests", "bench", "fuzz", "examples", "README.md", "CONTRIBUTING.md", "ROADMAP.md")
+PLACES = ("src", "include", "docs", "tests", "bench", "fuzz", "examples", "integrations", "README.md", "CONTRIBUTING.md", "ROADMAP.md")
 LEFT_OUT = ("docs/adr/*", "bench/results/*", "tests/check_words.py", "tests/models/*")
 ENDINGS = {".c", ".h", ".inc", ".cc", ".md", ".py", ".sh", ".txt", ".html", ""}
 

@@ -112,6 +112,22 @@ def check_static_package(tree, work, cmake, cc):
     run(source / "build/user")
 
 
+def check_triton(tree, work, cmake, cc):
+    """The backend exports what Triton looks for and finds Assay beside it; its project builds against the tree."""
+    place = "lib/triton/backends/assay/libtriton_assay.so"
+    run(cmake, "-G", "Ninja", "-S", PROJECT / "integrations/triton", "-B", work / "triton", f"-DCMAKE_PREFIX_PATH={tree}",
+        f"-DCMAKE_C_COMPILER={cc}", "-DCMAKE_C_FLAGS=-Werror", f"-DCMAKE_INSTALL_PREFIX={work}/triton_tree", "-DCMAKE_INSTALL_LIBDIR=lib")
+    run(cmake, "--build", work / "triton")
+    run(cmake, "--install", work / "triton")
+    names = set(re.findall(r"^BACKEND_EXPORT .*?(TRITONBACKEND_\w+)\(", (PROJECT / "integrations/triton/api.h").read_text(), re.M | re.S))
+    for file in (tree / place, work / "triton_tree" / place):
+        if exported("-D", file) != names or not names:
+            sys.exit(f"{file} exports {sorted(exported('-D', file))}, not {sorted(names)}")
+    if "libassay.so.0 => not found" in run("ldd", tree / place):
+        sys.exit(f"{tree / place} does not find libassay")
+    print(f"the backend for Triton exports {len(names)} functions")
+
+
 def main(build, cmake, cc, models):
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
@@ -124,6 +140,7 @@ def main(build, cmake, cc, models):
         check_share(tree)
         build_examples(tree, work, cmake, cc, models)
         check_static_package(tree, work, cmake, cc)
+        check_triton(tree, work, cmake, cc)
         print("installed:", ", ".join(sorted(str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file())))
 
 

@@ -1,0 +1,158 @@
+// The inputs and outputs of a model, as the server knows them.
+#include "io.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A type of both sides.
+typedef struct type_row {
+  assay_type_t type;
+  TRITONSERVER_DataType server;
+  size_t bytes;
+  const char* config;
+} type_row_t;
+
+static const type_row_t rows[] = {
+    {ASSAY_TYPE_BOOL, TRITONSERVER_TYPE_BOOL, 1, "TYPE_BOOL"},
+    {ASSAY_TYPE_UINT8, TRITONSERVER_TYPE_UINT8, 1, "TYPE_UINT8"},
+    {ASSAY_TYPE_UINT16, TRITONSERVER_TYPE_UINT16, 2, "TYPE_UINT16"},
+    {ASSAY_TYPE_UINT32, TRITONSERVER_TYPE_UINT32, 4, "TYPE_UINT32"},
+    {ASSAY_TYPE_UINT64, TRITONSERVER_TYPE_UINT64, 8, "TYPE_UINT64"},
+    {ASSAY_TYPE_INT8, TRITONSERVER_TYPE_INT8, 1, "TYPE_INT8"},
+    {ASSAY_TYPE_INT16, TRITONSERVER_TYPE_INT16, 2, "TYPE_INT16"},
+    {ASSAY_TYPE_INT32, TRITONSERVER_TYPE_INT32, 4, "TYPE_INT32"},
+    {ASSAY_TYPE_INT64, TRITONSERVER_TYPE_INT64, 8, "TYPE_INT64"},
+    {ASSAY_TYPE_FLOAT16, TRITONSERVER_TYPE_FP16, 2, "TYPE_FP16"},
+    {ASSAY_TYPE_FLOAT, TRITONSERVER_TYPE_FP32, 4, "TYPE_FP32"},
+    {ASSAY_TYPE_DOUBLE, TRITONSERVER_TYPE_FP64, 8, "TYPE_FP64"},
+    {ASSAY_TYPE_STRING, TRITONSERVER_TYPE_BYTES, 0, "TYPE_STRING"},
+    {ASSAY_TYPE_BFLOAT16, TRITONSERVER_TYPE_BF16, 2, "TYPE_BF16"},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static const type_row_t* find_row(assay_type_t type) {
+  for (size_t i = 0; i < N_ROWS; i++)
+    if (rows[i].type == type) return &rows[i];
+  return NULL;
+}
+
+const char* io_config_type(TRITONSERVER_DataType type) {
+  for (size_t i = 0; i < N_ROWS; i++)
+    if (rows[i].server == type) return rows[i].config;
+  return "TYPE_INVALID";
+}
+
+TRITONSERVER_DataType io_parse_config_type(const char* name) {
+  for (size_t i = 0; i < N_ROWS; i++)
+    if (strcmp(rows[i].config, name) == 0) return rows[i].server;
+  return TRITONSERVER_TYPE_INVALID;
+}
+
+const char* io_shape_text(int rank, const int64_t* dims, char* out, size_t capacity) {
+  size_t n = (size_t)snprintf(out, capacity, "[");
+  for (int d = 0; d < rank && n < capacity; d++)
+    n += (size_t)snprintf(out + n, capacity - n, "%s%lld", d ? "," : "", (long long)dims[d]);
+  if (n < capacity) snprintf(out + n, capacity - n, "]");
+  return out;
+}
+
+bool io_bytes(int rank, const int64_t* dims, size_t bytes, uint64_t* out) {
+  uint64_t size = bytes;
+  bool empty = false;
+  for (int d = 0; d < rank; d++) {
+    if (dims[d] < 0) return false;
+    empty = empty || dims[d] == 0;
+    if (dims[d] && __builtin_mul_overflow(size, (uint64_t)dims[d], &size)) return false;
+  }
+  *out = empty ? 0 : size;
+  return size <= INT64_MAX;
+}
+
+// Of an optional the type that it holds: its text is "optional(float[2, N])". The dimensions inside
+// are not known here: a request's are passed on as they are.
+static assay_type_t optional_elem(const assay_io_t* value) {
+  char text[256];
+  assay_io_type(value, text, sizeof text);
+  if (strncmp(text, "optional(", 9) != 0) return ASSAY_TYPE_UNDEFINED;
+  const size_t n = strcspn(text + 9, "[)");
+  if (text[9 + n] == '\0') return ASSAY_TYPE_UNDEFINED;
+  text[9 + n] = '\0';
+  for (int t = 1; t < ASSAY_TYPE_COUNT; t++)
+    if (strcmp(assay_type_name((assay_type_t)t), text + 9) == 0) return (assay_type_t)t;
+  return ASSAY_TYPE_UNDEFINED;
+}
+
+static TRITONSERVER_Error* unsupported(const assay_io_t* value, const char* what) {
+  char text[256];
+  return error_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                   "%s '%s' is %s, for which the server has no type", what, assay_io_name(value),
+                   assay_io_type(value, text, sizeof text));
+}
+
+static TRITONSERVER_Error* init_value(io_value_t* out, const assay_io_t* value, const char* what) {
+  const bool optional = assay_io_kind(value) == ASSAY_KIND_OPTIONAL && *what == 'i';
+  if (!optional && assay_io_kind(value) != ASSAY_KIND_TENSOR) return unsupported(value, what);
+  const type_row_t* row = find_row(optional ? optional_elem(value) : assay_io_elem(value));
+  if (!row || assay_io_rank(value) > MAX_RANK) return unsupported(value, what);
+  out->type = row->type;
+  out->server_type = row->server;
+  out->element_bytes = row->bytes;
+  out->optional = optional;
+  out->rank = optional ? -1 : assay_io_rank(value);
+  for (int d = 0; d < out->rank; d++) out->dims[d] = assay_io_dim(value, d);
+  const char* batch = out->rank > 0 && out->dims[0] < 0 ? assay_io_dim_name(value, 0) : NULL;
+  out->name = strdup(assay_io_name(value));
+  out->batch_name = batch ? strdup(batch) : NULL;
+  return out->name && (!batch || out->batch_name) ? NULL : error_no_memory();
+}
+
+TRITONSERVER_Error* io_init(io_t* io, const assay_engine_t* engine) {
+  TRITONSERVER_Error* error = NULL;
+  io->n_inputs = assay_engine_input_count(engine);
+  io->n_outputs = assay_engine_output_count(engine);
+  io->inputs = calloc(io->n_inputs + 1, sizeof *io->inputs);
+  io->outputs = calloc(io->n_outputs + 1, sizeof *io->outputs);
+  if (!io->inputs || !io->outputs) error = error_no_memory();
+  for (size_t i = 0; !error && i < io->n_inputs; i++)
+    error = init_value(&io->inputs[i], assay_engine_input(engine, i), "input");
+  for (size_t i = 0; !error && i < io->n_outputs; i++)
+    error = init_value(&io->outputs[i], assay_engine_output(engine, i), "output");
+  if (error) io_deinit(io);
+  return error;
+}
+
+static void free_values(io_value_t* values, size_t n) {
+  for (size_t i = 0; values && i < n; i++) {
+    free(values[i].name);
+    free(values[i].batch_name);
+  }
+  free(values);
+}
+
+void io_deinit(io_t* io) {
+  free_values(io->inputs, io->n_inputs);
+  free_values(io->outputs, io->n_outputs);
+  *io = (io_t){0};
+}
+
+size_t io_find(const io_value_t* values, size_t n, const char* name) {
+  size_t i = 0;
+  while (i < n && strcmp(values[i].name, name) != 0) i++;
+  return i;
+}
+
+static bool shares_batch(const io_value_t* v, const io_value_t* first) {
+  if (v->rank < 1 || v->dims[0] >= 0) return false;
+  if (!v->batch_name || !first->batch_name) return v->batch_name == first->batch_name;
+  return strcmp(v->batch_name, first->batch_name) == 0;
+}
+
+bool io_takes_batches(const io_t* io) {
+  if (io->n_inputs == 0 || io->n_outputs == 0) return false;
+  for (size_t i = 0; i < io->n_inputs; i++)
+    if (!shares_batch(&io->inputs[i], &io->inputs[0])) return false;
+  for (size_t i = 0; i < io->n_outputs; i++)
+    if (!shares_batch(&io->outputs[i], &io->inputs[0])) return false;
+  return true;
+}
