@@ -83,8 +83,17 @@ def array_tensor(array: Any) -> L.Handle:
     return owned(out.value)
 
 
+def _map(value: Any, kind: str) -> L.Handle:
+    """A map of a type such as "map(string, float[])": keys and values in the order of the dict."""
+    key, item = (word.split("[", 1)[0] for word in kind[len("map("):-1].split(", ", 1))
+    types = {"string": object, "float": np.float32, "double": np.float64}
+    keys = np.asarray(list(value.keys()), types.get(key, key))
+    items = np.asarray(list(value.values()), types.get(item, item))
+    return _container(L.MAP, [array_tensor(keys), array_tensor(items)])
+
+
 def to_tensor(value: Any, kind: str = "") -> L.Handle:
-    """A value as a tensor: an array or a number; a list for a sequence; None for an empty optional.
+    """A value as a tensor: an array or a number; a list for a sequence; a dict for a map; None for an empty optional.
 
     kind: the ONNX type that it is for, such as "seq(float[N])"; "": by the value, where a list is a sequence.
     """
@@ -94,6 +103,10 @@ def to_tensor(value: Any, kind: str = "") -> L.Handle:
         if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__"):
             raise InvalidArgument("a sequence (%s) is given as a list of arrays, not as %s" % (kind, type(value).__name__))
         return _container(L.SEQUENCE, [to_tensor(v, kind[len("seq("):-1]) for v in value])
+    if kind.startswith("map("):
+        if not hasattr(value, "keys"):
+            raise InvalidArgument("a map (%s) is given as a dict, not as %s" % (kind, type(value).__name__))
+        return _map(value, kind)
     if not kind and value is None:
         return _container(L.OPTIONAL, [])
     if not kind and isinstance(value, (list, tuple)):

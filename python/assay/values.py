@@ -46,7 +46,7 @@ def describe(name: str, text: str, elem: int) -> ValueInfo:
         return ValueInfo(name, text, 0, None, _KINDS[container.group(1)])
     dims = re.search(r"\[(.*)\]$", text)
     shape = None
-    if dims:
+    if dims and dims.group(1) != "...":
         shape = tuple(_dim(word) for word in dims.group(1).split(", ")) if dims.group(1) else ()
     return ValueInfo(name, text, elem, shape, "tensor")
 

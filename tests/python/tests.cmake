@@ -2,3 +2,4 @@
 assay_package_test(run "" test_api_run.py)
 assay_package_test(wheel wheel test_wheel.py "${PROJECT_BINARY_DIR}")
 assay_package_test(results "" test_api_results.py)
+assay_package_test(ort_scripts "" test_ort_scripts.py)
