@@ -11,7 +11,7 @@ from . import _library as L
 from ._calls import long_call
 from ._library import STATUS, check, lib
 from ._tensors import as_array, array_tensor
-from .errors import InvalidArgument
+from .errors import InvalidArgument, NotFound
 from .model import Model, as_model
 from .values import Outputs, Range, ValueInfo, describe
 
@@ -29,6 +29,8 @@ L.declare({
     "assay_engine_input": (c_void_p, [c_void_p, c_size_t]),
     "assay_engine_output_count": (c_size_t, [c_void_p]),
     "assay_engine_output": (c_void_p, [c_void_p, c_size_t]),
+    "assay_engine_profile_count": (c_size_t, [c_void_p]),
+    "assay_engine_profile_range": (STATUS, [c_void_p, c_size_t, c_size_t, c_void_p]),
     "assay_io_name": (c_char_p, [c_void_p]),
     "assay_io_elem": (c_int, [c_void_p]),
     "assay_io_type": (c_char_p, [c_void_p, c_char_p, c_size_t]),
@@ -42,6 +44,11 @@ Shapes = Union[None, Mapping[str, Union[Sequence[int], Range]], Sequence[Mapping
 class _Shape(ctypes.Structure):
     _fields_ = [("input", c_char_p), ("rank", c_int), ("dims", POINTER(c_int64)), ("min", POINTER(c_int64)),
                 ("max", POINTER(c_int64))]
+
+
+class _EngineRange(L.Options):
+    _fields_ = [("struct_size", c_size_t), ("values", c_bool), ("rank", c_int), ("min", c_int64 * 8),
+                ("best", c_int64 * 8), ("max", c_int64 * 8)]
 
 
 class EngineOptions(L.Options):
@@ -167,6 +174,23 @@ class Engine:
         out = c_void_p()
         check(lib.assay_engine_load_on(os.fsencode(path), L.encode(target), byref(out)))
         return cls(L.Handle(out.value, lib.assay_engine_release))
+
+    @property
+    def profiles(self) -> List[Dict[str, Range]]:
+        """What each profile says of the shapes of inputs; empty: the engine was built without ranges. Inputs that
+        hold a shape, whose values have ranges, are left out."""
+        h = self._handle.value
+        return [{info.name: r for i, info in enumerate(self.inputs) for r in self._range(profile, i)}
+                for profile in range(lib.assay_engine_profile_count(h))]
+
+    def _range(self, profile: int, i: int) -> List[Range]:
+        """What a profile says of input i; empty: nothing."""
+        out = _EngineRange()
+        try:
+            check(lib.assay_engine_profile_range(self._handle.value, profile, i, byref(out)))
+        except NotFound:
+            return []
+        return [] if out.values else [Range(*[tuple(v[:out.rank]) for v in (out.min, out.best, out.max)])]
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes a plan file. No context of the engine may run meanwhile."""
