@@ -143,6 +143,44 @@ ASSAY_API bool assay_check_dtype_used(const assay_check_t* check, size_t i);
 //          of its values, a requirement on golden without any, a second run; UNSUPPORTED; NO_MEMORY
 ASSAY_API assay_status_t assay_check_run(assay_check_t* check, const assay_samples_t* inputs,
                                          assay_golden_t* golden);
+// ---- samples in parts ---------------------------------------------------------------------------
+//
+// The account of many samples can be taken in parts, by several processes or machines, or one after
+// the other where memory is short. Sums are exact until they are read, so parts that are added in
+// the order of their samples make the same check as one run of all samples, to the bit of its
+// reports, wherever the samples were divided:
+//
+//   assay_check_create(model, &options, &check);                    each process: its own check
+//   assay_check_add_samples(check, some_inputs, some_golden);       once or several times
+//   assay_check_save_part(check, write, user);
+//
+//   assay_check_create(model, &options, &whole);                    the one who gathers
+//   assay_check_add_part(whole, data, size);                        in the order of the samples
+//   assay_check_run(whole, inputs, golden);                         of all samples
+//
+// That run takes no account again. It looks at the samples as far as findings ask for them: the
+// inputs' NaN and infinities, the first samples where errors are split, all where a fix is tried or
+// golden differs. Parts are of one model file, one set of options, one version and one kind of
+// machine: truth's sums of products are in the order of the CPU's BLAS.
+
+// Adds the account of samples that follow those which the check has. After a failure it has none.
+//   golden  as of the run, of these samples: one of its own for each
+// Errors:  as of the run; UNSUPPORTED options.pictures, a requirement that is a command, another
+//          engine, golden of several samples in one
+ASSAY_API assay_status_t assay_check_add_samples(assay_check_t* check,
+                                                 const assay_samples_t* inputs,
+                                                 assay_golden_t* golden);
+// Hands over what has been added, as bytes (for `write`, see report.h).
+// Errors:  INVALID_ARGUMENT nothing has been added, or the check has run; NO_MEMORY
+ASSAY_API assay_status_t assay_check_save_part(const assay_check_t* check, assay_report_fn_t* write,
+                                               void* user);
+// Adds what was saved. After a failure the check has no samples.
+// Errors:  CORRUPT no part, or damaged; INVALID_ARGUMENT of another check, or held against another
+//          kind of golden than those before; as of assay_check_add_samples()
+ASSAY_API assay_status_t assay_check_add_part(assay_check_t* check, const void* data, size_t size);
+// Samples that have been added.
+ASSAY_API size_t assay_check_added(const assay_check_t* check);
+
 // Lines for the user; "": none.
 ASSAY_API const char* assay_check_notes(const assay_check_t* check);
 

@@ -34,11 +34,11 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->entering, &a->entering);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->accounts, &a->accounts);
+  if (!st && !options->predict)
+    st = assay_new_array((size_t)m->n_node_ids, sizeof *a->sums, &a->sums);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_error, &a->value_error);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_max, &a->value_max);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->stored, &a->stored);
-  if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
-  for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
   if (!st && !options->predict)
     st = assay_backend_open(backend, a->layers, NULL, options->outputs_only ? NULL : &a->tap,
                             &a->engine);
@@ -69,8 +69,8 @@ void assay_account_destroy(assay_account_t* a) {
   assay_free(a->queues);
   assay_free(a->entering);
   assay_free(a->accounts);
+  assay_free(a->sums);
   assay_free(a->order);
-  assay_free(a->outputs);
   assay_free(a->value_error);
   assay_free(a->value_max);
   assay_free(a->stored);
@@ -82,6 +82,8 @@ static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inpu
   assay_evaluator_reset(a->truth);
   if (a->engine) a->backend->reset(a->engine);
   empty_queues(a);
+  // Of the last sample: a value that this one does not have carries nothing over.
+  for (int v = 0; v < a->layers->model->n_values; v++) a->value_error[v] = a->value_max[v] = 0;
   ASSAY_TRY(assay_evaluator_set_inputs_widened(a->truth, inputs));
   // The same canonical tensors: one copy of an input serves both.
   for (size_t i = 0; a->engine && i < g->n_inputs; i++)
@@ -106,6 +108,10 @@ static void judge(const assay_account_t* a, assay_layer_account_t* acc) {
       : j->unbounded || j->exact + j->not_judged == j->elements   ? ASSAY_VERDICT_UNCLASSIFIED
       : j->uncertain                                              ? ASSAY_VERDICT_UNCERTAIN
                                                                   : ASSAY_VERDICT_ROUNDING;
+}
+
+void assay_account_judge_all(assay_account_t* a) {
+  for (size_t i = 0; a->engine && i < a->n_order; i++) judge(a, &a->accounts[a->order[i]->id]);
 }
 
 // Runs truth by itself, following nothing.
@@ -145,15 +151,12 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
   }
   // Outputs are judged by truth itself, not by truth that went on with the engine's choices.
   if (a->flipped && !drawn) ASSAY_TRY(run_plain(a, inputs));
+  // What the backend has not brought over yet.
   for (size_t i = 0; a->engine && i < g->n_outputs; i++) {
     assay_tensor_t* e = NULL;
     ASSAY_TRY(assay_backend_output(a->backend, a->engine, g->outputs[i], &e));
-    const assay_tensor_t* t = assay_account_truth_output(a, i);
-    if (assay_account_holds_floats(e) && assay_account_holds_floats(t) &&
-        assay_tensor_same_shape(e, t))
-      assay_error_sum_add(&a->outputs[i], assay_f64(e), assay_f64(t), (size_t)e->size);
   }
-  for (size_t i = 0; a->engine && i < a->n_order; i++) judge(a, &a->accounts[a->order[i]->id]);
+  assay_account_judge_all(a);
   return NULL;
 }
 
@@ -177,7 +180,4 @@ const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
 }
 assay_storage_loss_t assay_account_stored(const assay_account_t* a, const assay_value_t* value) {
   return a->stored ? a->stored[value->id] : (assay_storage_loss_t){0};
-}
-const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i) {
-  return &a->outputs[i];
 }

@@ -40,7 +40,8 @@ typedef struct assay_layer_account {
   double truth_max_in;       // largest |float input| in truth, constants included
   double local_max;          // largest finite |output| of the layer's truth on the engine's inputs
   double own_worst_rms;      // largest RMS of a single run, for loops
-  // How much larger, relative to the values, an error left than it came in; 0 where none came in.
+  // How much larger, relative to the values, an error left a run than it came in; 0 where none
+  // came in.
   double condition;
   double perturbation;  // the largest relative RMS error of an input
   // Where the condition is past what is harmless: each input's error by itself, of the run with
@@ -108,7 +109,15 @@ const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
 // Foreseen: what a value of the top graph loses in its layer's format, in the last sample; of one
 // that no node makes, in that of its last reader. Zeros where nothing was predicted.
 assay_storage_loss_t assay_account_stored(const assay_account_t* a, const assay_value_t* value);
-// Statistics of graph output i over all samples: engine against truth.
-const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i);
+
+// The account as bytes, and back: accounts of parts of the samples, added in the order of the
+// samples to one of the same plan (here: one that has run none of them), are the account of all of
+// them, to the bit. Errors: CORRUPT it is of another plan, or damaged; then the account is of no
+// use any more.
+struct assay_packing;
+assay_status_t assay_account_save_part(const assay_account_t* a,
+                                       struct assay_packing* to) ASSAY_MUST_USE;
+assay_status_t assay_account_add_part(assay_account_t* a,
+                                      struct assay_packing* from) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCOUNT_ACCOUNT_H_

@@ -68,17 +68,21 @@ static void note_condition(assay_account_t* a, assay_layer_account_t* acc, const
   assay_error_sum_t total = ASSAY_ERROR_SUM_INIT;
   if (assay_tensor_same_shape(engine, truth))
     assay_error_sum_add(&total, assay_f64(engine), assay_f64(truth), (size_t)truth->size);
-  assay_error_sum_join(&acc->total, &total);
+  assay_layer_sums_t* sums = assay_account_sums(a, acc);
+  assay_error_exact_add(&sums->total, &acc->total, &total);
   a->value_error[v->id] = relative(&total);
   const double left = relative(inherited);
   const double u = assay_bound_unit(assay_layer_storage(acc->layer, truth->type));
-  if (acc->perturbation <= 0 || left <= STANDS_OUT * u) return;
-  acc->condition = fmax(acc->condition, left / acc->perturbation);
+  if (sums->perturbation <= 0 || left <= STANDS_OUT * u) return;
+  sums->condition = fmax(sums->condition, left / sums->perturbation);
+  acc->condition = fmax(acc->condition, sums->condition);
 }
 
 static void note_perturbation(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_value_t* v) {
+  assay_layer_sums_t* sums = a->sums ? assay_account_sums(a, acc) : NULL;
   acc->perturbation = fmax(acc->perturbation, a->value_error[v->id]);
+  if (sums) sums->perturbation = fmax(sums->perturbation, a->value_error[v->id]);
 }
 
 // True inputs of a layer of several nodes, as they come by: the machine forgets them after their
@@ -131,9 +135,10 @@ static assay_status_t note_range(assay_account_t* a, assay_layer_account_t* acc,
 // Which input's error an ill-conditioned layer makes so large; asked for in its worst run.
 static assay_status_t perturb(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_record_t* r, size_t n_in, assay_tensor_t* const* in) {
-  if (acc->condition <= ASSAY_CONDITION_LIMIT || acc->condition <= acc->perturbed_at) return NULL;
+  const double condition = assay_account_sums(a, acc)->condition;
+  if (condition <= ASSAY_CONDITION_LIMIT || condition <= acc->perturbed_at) return NULL;
   if (!r->n_in || r->n_in != n_in || !all_entered(r, n_in, in)) return NULL;
-  acc->perturbed_at = acc->condition;
+  acc->perturbed_at = condition;
   assay_locals_set_iteration(a->locals, r->iteration);
   return assay_perturb(a->locals, acc->layer, acc->node, n_in, r->in, in, &acc->perturbations);
 }
@@ -183,7 +188,7 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
     }
     assay_error_sum_t inherited = ASSAY_ERROR_SUM_INIT;
     assay_error_sum_add(&inherited, assay_f64(l), assay_f64(t), (size_t)t->size);
-    assay_error_sum_join(&acc->inherited, &inherited);
+    assay_error_exact_add(&assay_account_sums(a, acc)->inherited, &acc->inherited, &inherited);
     note_condition(a, acc, node->outputs[i], &inherited, e, t);
     if (a->options.watch.value && assay_tensor_same_shape(e, t))
       a->options.watch.value(a->options.watch.user, acc, node->outputs[i], e, l, t);
@@ -277,6 +282,8 @@ assay_status_t assay_account_after_truth(void* user, const assay_node_t* node, s
   if (!st) st = perturb(a, acc, r, n_entered, entered);
   if (!st && r->n_in && r->n_in == n_entered && all_entered(r, n_entered, entered))
     st = note_range(a, acc, r->iteration, n_entered, entered, n_out, out);
+  assay_layer_sums_t* sums = assay_account_sums(a, acc);
+  sums->perturbation = sums->condition = 0;
   assay_entering_deinit(e);
   assay_record_free(r);
   return st;

@@ -5,6 +5,7 @@
 #include "account/account.h"
 #include "account/local.h"
 #include "eval/evaluator.h"
+#include "formats/exact_sum.h"
 
 // ---- records (account_records.c) ----------------------------------------------------------------
 
@@ -44,6 +45,16 @@ void assay_entering_deinit(assay_entering_t* e);
 
 // ---- the account --------------------------------------------------------------------------------
 
+// What stands behind a layer's account: its sums as they are before they are rounded, so that
+// accounts of parts of the samples, joined, are the account of all of them to the bit; and what is
+// of the run at hand only.
+typedef struct assay_layer_sums {
+  assay_error_exact_t own, inherited, total;
+  assay_exact_sum_t ratio2, error2, limit2, truth2, error_truth, whole2;  // of `judged`
+  assay_exact_sum_t gated_own2, gated_plain2, gated_bound2;
+  double perturbation, condition;  // of the run at hand
+} assay_layer_sums_t;
+
 struct assay_account {
   const assay_layers_t* layers;
   const assay_backend_t* backend;
@@ -58,13 +69,31 @@ struct assay_account {
   assay_record_queue_t* queues;     // by node id
   assay_entering_t* entering;       // by the id of a layer's last node
   assay_layer_account_t* accounts;  // by node id
+  assay_layer_sums_t* sums;         // by node id; NULL where nothing but truth runs
   const assay_node_t** order;       // nodes as they first ended
   size_t n_order, cap_order;
-  assay_error_sum_t* outputs;    // by graph output
   double* value_error;           // by value id: RMS of engine's minus truth's over RMS of truth's
   double* value_max;             // by value id: largest magnitude when truth last read it
   assay_storage_loss_t* stored;  // by value id, where predicted
 };
+
+// The sums behind an account.
+static inline assay_layer_sums_t* assay_account_sums(const assay_account_t* a,
+                                                     const assay_layer_account_t* acc) {
+  return &a->sums[acc - a->accounts];
+}
+
+// Adds the judgement of one run; makes the sums of a judgement those that stand behind it
+// (account_records.c).
+void assay_account_add_judgement(assay_layer_sums_t* sums, assay_judgement_t* to,
+                                 const assay_judgement_t* run);
+void assay_account_settle_judgement(const assay_layer_sums_t* sums, assay_judgement_t* j);
+// Joins the account of a layer in samples that follow (account_part.c).
+void assay_account_join_layer(assay_layer_account_t* acc, assay_layer_sums_t* sums,
+                              const assay_layer_account_t* more,
+                              const assay_layer_sums_t* more_sums);
+// The verdicts, by what has been added.
+void assay_account_judge_all(assay_account_t* a);
 
 // A layer is ill-conditioned where an error leaves so many times larger, relative to the values,
 // than it came in.

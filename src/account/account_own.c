@@ -120,10 +120,15 @@ static assay_status_t test_accuracy_gate(assay_account_t* a, assay_layer_account
   const bool known = a->backend->gate && i >= 0 && (size_t)i < a->layers->n_layers;
   const assay_accuracy_gate_t* gate = known ? a->backend->gate(a->engine, (size_t)i) : NULL;
   if (!gate) return NULL;
+  assay_gated_t run = {0};
+  assay_layer_sums_t* sums = assay_account_sums(a, acc);
+  ASSAY_TRY(assay_gated_measure(a->locals, layer, node, n_in, in, rounding, local, engine, &run));
   acc->gated.here = true;
   acc->gated.gate = *gate;
-  return assay_gated_measure(a->locals, layer, node, n_in, in, rounding, local, engine,
-                             &acc->gated);
+  assay_exact_add_to(&sums->gated_own2, &acc->gated.own2, run.own2);
+  assay_exact_add_to(&sums->gated_plain2, &acc->gated.plain2, run.plain2);
+  assay_exact_add_to(&sums->gated_bound2, &acc->gated.bound2, run.bound2);
+  return NULL;
 }
 
 // The judgement of one run; special: what explains its NaN and infinities.
@@ -138,7 +143,7 @@ static assay_status_t judge_run(assay_account_t* a, assay_layer_account_t* acc,
       assay_local_judge(local, local->converted, run->engine, run->layer, rounding, special, &j));
   if (a->backend->external) ASSAY_TRY(assay_external_judge(a->locals, &run_of, &j, &final));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
-  assay_judgement_join(&acc->judged, &j);
+  assay_account_add_judgement(assay_account_sums(a, acc), &acc->judged, &j);
   ASSAY_TRY(test_accuracy_gate(a, acc, run->layer, run->node, run->n_in, run->in, run->engine,
                                local, rounding));
   const bool unlimited = a->backend->external || !local->bounded;
@@ -176,7 +181,7 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
     assay_error_sum_add(&run, assay_f64(e), assay_f64(l), (size_t)e->size);
   }
   acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&run));
-  assay_error_sum_join(&acc->own, &run);
+  assay_error_exact_add(&assay_account_sums(a, acc)->own, &acc->own, &run);
   if (!local->truth) return NULL;
   const assay_layer_rerun_t of = {layer, node, n_in, in, r->engine};
   assay_special_t special = {0};

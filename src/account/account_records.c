@@ -106,3 +106,26 @@ assay_status_t assay_account_note_first(assay_account_t* a, assay_layer_account_
   acc->own = acc->inherited = acc->total = ASSAY_ERROR_SUM_INIT;
   return NULL;
 }
+
+// ---- sums ---------------------------------------------------------------------------------------
+
+void assay_account_settle_judgement(const assay_layer_sums_t* s, assay_judgement_t* j) {
+  j->sum_ratio2 = assay_exact_get(&s->ratio2);
+  j->sum_error2 = assay_exact_get(&s->error2);
+  j->sum_limit2 = assay_exact_get(&s->limit2);
+  j->sum_truth2 = assay_exact_get(&s->truth2);
+  j->sum_error_truth = assay_exact_get(&s->error_truth);
+  j->sum_whole2 = assay_exact_get(&s->whole2);
+}
+
+void assay_account_add_judgement(assay_layer_sums_t* sums, assay_judgement_t* to,
+                                 const assay_judgement_t* run) {
+  assay_judgement_join(to, run);
+  assay_exact_add(&sums->ratio2, run->sum_ratio2);
+  assay_exact_add(&sums->error2, run->sum_error2);
+  assay_exact_add(&sums->limit2, run->sum_limit2);
+  assay_exact_add(&sums->truth2, run->sum_truth2);
+  assay_exact_add(&sums->error_truth, run->sum_error_truth);
+  assay_exact_add(&sums->whole2, run->sum_whole2);
+  assay_account_settle_judgement(sums, to);
+}

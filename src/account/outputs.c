@@ -68,9 +68,10 @@ static void add_golden(assay_output_check_t* o, const assay_tensor_t* engine,
   const size_t n = (size_t)truth->size;
   o->has_golden = true;
   o->golden_samples++;
-  assay_error_sum_add(&o->golden, assay_f64(truth), assay_f64(golden), n);
+  assay_error_exact_pairs(&o->sums.golden, &o->golden, assay_f64(truth), assay_f64(golden), n);
   if (!assay_tensor_alike(engine, golden)) return;
-  assay_error_sum_add(&o->engine_golden, assay_f64(engine), assay_f64(golden), n);
+  assay_error_exact_pairs(&o->sums.engine_golden, &o->engine_golden, assay_f64(engine),
+                          assay_f64(golden), n);
   count_unfinite(o, engine, truth, golden);
   if (o->bits) compare_bits(o, engine, golden);
 }
@@ -156,15 +157,19 @@ static void count_top(assay_output_check_t* o, const assay_tensor_t* e, const as
   }
 }
 
-static void add_steps(assay_step_sum_t* sum, const assay_tensor_t* e, const assay_tensor_t* t) {
-  sum->n += t->size;
+static void add_steps(assay_output_check_t* o, const assay_tensor_t* e, const assay_tensor_t* t) {
+  assay_step_sum_t run = {0}, *all = &o->steps;
+  all->n += t->size;
   for (int64_t k = 0; k < t->size; k++) {
     const double x = (double)assay_i64(t)[k], d = (double)assay_i64(e)[k] - x;
-    if (fabs(d) > (double)sum->largest) sum->largest = (int64_t)fmin(fabs(d), 0x1p62);
-    sum->difference2 += d * d;
-    sum->sum += x;
-    sum->sum2 += x * x;
+    if (fabs(d) > (double)all->largest) all->largest = (int64_t)fmin(fabs(d), 0x1p62);
+    run.difference2 += d * d;
+    run.sum += x;
+    run.sum2 += x * x;
   }
+  assay_exact_add_to(&o->sums.difference2, &all->difference2, run.difference2);
+  assay_exact_add_to(&o->sums.sum, &all->sum, run.sum);
+  assay_exact_add_to(&o->sums.sum2, &all->sum2, run.sum2);
 }
 
 // Whether integers stand for numbers: made by an operator that quantizes, and at most moved since.
@@ -194,14 +199,15 @@ static void compare(assay_output_check_t* o, const assay_tensor_t* e, const assa
     case ASSAY_STORE_F64:
     case ASSAY_STORE_C128: {  // a complex number is two
       size_t n = (size_t)t->size * (t->store == ASSAY_STORE_C128 ? 2 : 1);
-      assay_error_sum_add(&o->error, t->store == ASSAY_STORE_F64 ? assay_f64(e) : assay_c128(e),
-                          t->store == ASSAY_STORE_F64 ? assay_f64(t) : assay_c128(t), n);
+      assay_error_exact_pairs(&o->sums.error, &o->error,
+                              t->store == ASSAY_STORE_F64 ? assay_f64(e) : assay_c128(e),
+                              t->store == ASSAY_STORE_F64 ? assay_f64(t) : assay_c128(t), n);
       count_top(o, e, t);
       return;
     }
     case ASSAY_STORE_I64:
       for (int64_t k = 0; k < t->size; k++) o->differing += assay_i64(e)[k] != assay_i64(t)[k];
-      if (o->quantized) add_steps(&o->steps, e, t);
+      if (o->quantized) add_steps(o, e, t);
       return;
     case ASSAY_STORE_STR:
       for (int64_t k = 0; k < t->size; k++)

@@ -6,12 +6,20 @@
 #include "account/verdict/slices.h"
 #include "data/script.h"
 #include "eval/evaluator.h"
+#include "formats/exact_sum.h"
 
 // How quantized integers differ from truth's, in steps; sums are of float64.
 typedef struct assay_step_sum {
   int64_t n, largest;             // elements; the largest difference
   double difference2, sum, sum2;  // sums: of squared differences, of truth, of its squares
 } assay_step_sum_t;
+
+// The sums behind the statistics, before they are rounded: parts of the samples, joined, give all
+// of them to the bit.
+typedef struct assay_output_sums {
+  assay_error_exact_t error, golden, engine_golden;
+  assay_exact_sum_t difference2, sum, sum2;  // of steps
+} assay_output_sums_t;
 
 enum { ASSAY_OUTPUT_WHY = 120 };
 
@@ -50,6 +58,7 @@ typedef struct assay_output_check {
   double part_ratio;  // of a forecast: what the parts' errors are to be resized by; 0: nothing
   const assay_slice_t* part;        // of a part: which
   char part_why[ASSAY_OUTPUT_WHY];  // why it could not be taken; "": it could
+  assay_output_sums_t sums;
 } assay_output_check_t;
 
 // Statistics for each output of a graph, and after them for the parts that are required (NULL:
@@ -60,6 +69,8 @@ assay_status_t assay_output_checks_create(const assay_graph_t* g,
 // Slices for the graph's outputs, which are freed by assay_outputs_free, with the statistics.
 assay_status_t assay_outputs_want_slices(assay_output_check_t* outputs, size_t n,
                                          bool of_truth) ASSAY_MUST_USE;
+// Keeps slices of every shape: before these samples there may be others.
+void assay_outputs_keep_slices(assay_output_check_t* outputs, size_t n);
 void assay_outputs_free(assay_output_check_t* outputs, size_t n);  // NULL is allowed
 // Notes what entered before a sample is added.
 void assay_outputs_note_inputs(assay_output_check_t* outputs, size_t n, size_t n_inputs,
@@ -72,6 +83,13 @@ assay_status_t assay_output_add(assay_output_check_t* o, const assay_tensor_t* e
 assay_status_t assay_output_add_golden(assay_output_check_t* o, const assay_tensor_t* engine,
                                        const assay_tensor_t* exported,
                                        assay_tensor_t* golden) ASSAY_MUST_USE;
+// The statistics as bytes, and back: those of parts of the samples, added in the order of the
+// samples to empty ones of the same model and requirements, are those of all of them, to the bit.
+// Errors: UNSUPPORTED outputs of too many shapes to keep slices of each; CORRUPT.
+assay_status_t assay_outputs_save_part(const assay_output_check_t* outputs, size_t n,
+                                       assay_packing_t* to) ASSAY_MUST_USE;
+assay_status_t assay_outputs_add_part(assay_output_check_t* outputs, size_t n,
+                                      assay_packing_t* from) ASSAY_MUST_USE;
 // Whether the statistics of all outputs meet what is required; each is told, too. require may be
 // NULL: cosine at least 0.999, the same NaN and infinities, none of them by what came in.
 bool assay_outputs_hold(assay_output_check_t* outputs, size_t n,

@@ -44,10 +44,8 @@ static assay_status_t run_sample(assay_account_t* account, const assay_model_t* 
   return st;
 }
 
-static assay_status_t run_all(assay_account_t* account, bool golden_quantized,
-                              const assay_requirements_t* require, assay_script_data_t* data,
-                              assay_output_check_t* outputs, bool* out_faithful, bool* met,
-                              assay_str_t* unmet) {
+static assay_status_t add_all(assay_account_t* account, bool golden_quantized,
+                              assay_script_data_t* data, assay_output_check_t* outputs) {
   const assay_graph_t* g = data->model->graph;
   const assay_samples_t* golden = data->golden;
   for (size_t k = 0; k < data->inputs->n; k++) {
@@ -59,8 +57,29 @@ static assay_status_t run_all(assay_account_t* account, bool golden_quantized,
                          golden_quantized, outputs));
     keep_outputs(account, k, g->n_outputs, data);
   }
-  ASSAY_TRY(assay_outputs_want_any(outputs, g->n_outputs));
-  *out_faithful = assay_outputs_hold(outputs, g->n_outputs, require);
+  return NULL;
+}
+
+assay_status_t assay_samples_add(assay_account_t* account, const assay_model_t* model,
+                                 const assay_samples_t* inputs, const assay_samples_t* golden,
+                                 bool golden_quantized, assay_output_check_t* outputs) {
+  assay_script_data_t data = {.model = model, .inputs = inputs, .golden = golden};
+  return add_all(account, golden_quantized, &data, outputs);
+}
+
+assay_status_t assay_samples_judge(const assay_model_t* model, const assay_requirements_t* require,
+                                   assay_output_check_t* outputs, bool* out_faithful) {
+  ASSAY_TRY(assay_outputs_want_any(outputs, model->graph->n_outputs));
+  *out_faithful = assay_outputs_hold(outputs, model->graph->n_outputs, require);
+  return NULL;
+}
+
+static assay_status_t run_all(assay_account_t* account, bool golden_quantized,
+                              const assay_requirements_t* require, assay_script_data_t* data,
+                              assay_output_check_t* outputs, bool* out_faithful, bool* met,
+                              assay_str_t* unmet) {
+  ASSAY_TRY(add_all(account, golden_quantized, data, outputs));
+  ASSAY_TRY(assay_samples_judge(data->model, require, outputs, out_faithful));
   return data->engine ? assay_outputs_ask(require, data, out_faithful, met, unmet) : NULL;
 }
 

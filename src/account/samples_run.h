@@ -20,4 +20,14 @@ assay_status_t assay_samples_run(assay_account_t* account, const assay_model_t* 
                                  assay_output_check_t* outputs, bool* out_faithful, bool* met,
                                  assay_str_t* unmet) ASSAY_MUST_USE;
 
+// The same of one sample after the other, for parts of the samples; nothing is judged.
+assay_status_t assay_samples_add(assay_account_t* account, const assay_model_t* model,
+                                 const assay_samples_t* inputs, const assay_samples_t* golden,
+                                 bool golden_quantized,
+                                 assay_output_check_t* outputs) ASSAY_MUST_USE;
+// Judges what has been added, where no command of the user's is asked.
+assay_status_t assay_samples_judge(const assay_model_t* model, const assay_requirements_t* require,
+                                   assay_output_check_t* outputs,
+                                   bool* out_faithful) ASSAY_MUST_USE;
+
 #endif  // ASSAY_ACCOUNT_SAMPLES_RUN_H_

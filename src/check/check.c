@@ -278,8 +278,8 @@ static void note_range(assay_check_t* c) {
   }
 }
 
-assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
-                                       const assay_samples_t* golden) {
+assay_status_t assay_check_begin(assay_check_t* c, const assay_samples_t* inputs,
+                                 const assay_samples_t* golden) {
   assay_account_options_t account = {
       .unquantized = c->options.unquantized, .progress = report_progress, .user = &c->options};
   if (c->options.pictures) {
@@ -294,17 +294,25 @@ assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* 
   ASSAY_TRY(assay_output_checks_create(c->model->graph, c->options.require, &c->outputs));
   if (c->options.require)
     ASSAY_TRY(assay_new_array(c->options.require->n, sizeof *c->met, &c->met));
-  ASSAY_TRY(note_unfinite_inputs(c, inputs));
   c->n_outputs = c->model->graph->n_outputs;
-  c->n_samples = inputs->n;
   want_bits(c);
   note_range(c);
   ASSAY_TRY(assay_check_find_golden_kind(c, inputs, c->options.golden, golden));
-  ASSAY_TRY(assay_outputs_want_slices(
-      c->outputs, c->n_outputs,
-      !assay_check_compares_quantizers(c, golden) || c->golden_quantized));
-  ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->golden_quantized,
-                              c->options.require, c->outputs, &c->faithful, c->met, &c->unmet));
+  return assay_outputs_want_slices(
+      c->outputs, c->n_outputs, !assay_check_compares_quantizers(c, golden) || c->golden_quantized);
+}
+
+assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
+                                       const assay_samples_t* golden) {
+  const bool added = c->n_added > 0;
+  if (!added) ASSAY_TRY(assay_check_begin(c, inputs, golden));
+  ASSAY_TRY(note_unfinite_inputs(c, inputs));
+  c->n_samples = inputs->n;
+  if (added)
+    ASSAY_TRY(assay_samples_judge(c->model, c->options.require, c->outputs, &c->faithful));
+  else
+    ASSAY_TRY(assay_samples_run(c->account, c->model, inputs, golden, c->golden_quantized,
+                                c->options.require, c->outputs, &c->faithful, c->met, &c->unmet));
   if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));
   find_dead(c);
   ASSAY_TRY(explain_by_ties(c, inputs));

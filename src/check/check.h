@@ -49,6 +49,8 @@ struct assay_check {
   assay_account_t* account;
   assay_check_setting_t options;  // with the precision taken over
   size_t n_samples;
+  size_t n_added;  // samples whose account is here before the run (check_part.c)
+  bool parts_have_golden;
   bool faithful;
   assay_blame_t blame;
   assay_output_check_t* outputs;  // by graph output
@@ -108,6 +110,9 @@ assay_status_t assay_check_find_golden_kind(assay_check_t* c, const assay_sample
 // after which (also where it failed) assay_check_clear() drops what was found.
 assay_status_t assay_check_make(assay_model_t* model, assay_check_setting_t* options,
                                 assay_check_t** out) ASSAY_MUST_USE;
+// Makes an empty account, and statistics of outputs; golden as of the run.
+assay_status_t assay_check_begin(assay_check_t* c, const assay_samples_t* inputs,
+                                 const assay_samples_t* golden) ASSAY_MUST_USE;
 assay_status_t assay_check_run_samples(assay_check_t* c, const assay_samples_t* inputs,
                                        const assay_samples_t* golden) ASSAY_MUST_USE;
 void assay_check_clear(assay_check_t* c);

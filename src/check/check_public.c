@@ -6,6 +6,7 @@
 
 #include "account/golden/golden.h"
 #include "base/alloc.h"
+#include "check/against_golden.h"
 #include "data/sample_files.h"
 #include "diagnose/chain.h"
 #include "diagnose/golden/golden_content.h"
@@ -140,6 +141,8 @@ bool assay_check_needs_golden(const assay_check_t* c) {
 static assay_status_t want_external(const assay_check_t* c) {
   if (c->job->ran || c->job->engine)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the check has run, or has an engine already");
+  if (c->n_added)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "samples have been added to the check");
   if (c->options.plan.fused || c->options.backend != assay_target_default(ASSAY_TARGET_INSPECT))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "a target, fusion and passes are about Assay's own plan; the layers of "
@@ -222,6 +225,14 @@ static assay_status_t match_golden(assay_check_t* c, const assay_samples_t* inpu
   return NULL;
 }
 
+assay_status_t assay_check_set_golden(assay_check_t* c, const assay_samples_t* inputs,
+                                      assay_golden_t* golden) {
+  ASSAY_TRY(assay_samples_fit(inputs, c->model, false));
+  if (!golden && assay_check_needs_golden(c))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give golden");
+  return golden ? match_golden(c, inputs, golden) : NULL;
+}
+
 // A model that cannot take a whole batch may still be right row by row. Without rows, `why` stays.
 static assay_status_t run_rows(assay_check_t* c, const assay_samples_t* inputs,
                                const assay_samples_t* golden, assay_status_t why) {
@@ -246,19 +257,34 @@ static assay_status_t run_rows(assay_check_t* c, const assay_samples_t* inputs,
   return why;
 }
 
+// Which network golden is of may show in all samples only: then parts were judged otherwise.
+static assay_status_t settle_parts(assay_check_t* c, const assay_samples_t* inputs,
+                                   const assay_golden_t* golden, const assay_samples_t* outputs) {
+  const bool quantized = c->golden_quantized;
+  if (c->n_added != inputs->n || c->parts_have_golden != (outputs != NULL))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "%zu samples were added %s golden, and the run is of %zu %s", c->n_added,
+                       c->parts_have_golden ? "with" : "without", inputs->n,
+                       outputs ? "with it" : "without it");
+  ASSAY_TRY(assay_check_find_golden_kind(c, inputs, golden, outputs));
+  if (c->golden_quantized == quantized) return NULL;
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                     "only all samples together show whether golden is of the quantized network; "
+                     "check them on one machine");
+}
+
 assay_status_t assay_check_run(assay_check_t* c, const assay_samples_t* inputs,
                                assay_golden_t* golden) {
   assay_check_job_t* j = c->job;
   if (j->ran) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the check has run; make another one");
-  ASSAY_TRY(assay_samples_fit(inputs, c->model, false));
-  if (!golden && assay_check_needs_golden(c))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give golden");
-  if (golden) ASSAY_TRY(match_golden(c, inputs, golden));
+  ASSAY_TRY(assay_check_set_golden(c, inputs, golden));
   const assay_samples_t* outputs = golden ? assay_golden_samples(golden) : NULL;
   if (outputs && !outputs->n) outputs = NULL;
+  const bool added = c->n_added > 0;
+  assay_status_t st = added ? settle_parts(c, inputs, golden, outputs) : NULL;
   j->ran = true;
-  assay_status_t st = assay_check_run_samples(c, inputs, outputs);
-  if (assay_status_code(st) == ASSAY_INVALID_ARGUMENT && !j->engine)
+  if (!st) st = assay_check_run_samples(c, inputs, outputs);
+  if (assay_status_code(st) == ASSAY_INVALID_ARGUMENT && !j->engine && !added)
     st = run_rows(c, inputs, outputs, st);
   // What was borrowed for the run.
   c->options.whole_batch = NULL;

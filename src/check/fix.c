@@ -40,9 +40,10 @@ assay_status_t assay_fix_search(assay_check_t* c, const assay_samples_t* inputs,
                                     .seed = o->seed};
   ASSAY_TRY(assay_runs_create(c->model, &how, &runs));
   // The account holds truth of the sample that it ran last; with what an engine drew, not by
-  // itself.
+  // itself, of a rewritten model not to the bit, and of parts of the samples none.
   assay_status_t st = NULL;
-  if (inputs->n && !draws(c)) st = assay_runs_know(runs, inputs->n - 1, c->account);
+  if (inputs->n && !c->n_added && !draws(c) && !assay_plan_rewrite(c->plan))
+    st = assay_runs_know(runs, inputs->n - 1, c->account);
   const assay_fewest_setting_t setting = {
       .strategy = ASSAY_FEWEST_OBSERVED,
       .subject = {.model = c->model,

@@ -7,6 +7,7 @@
 #ifndef ASSAY_ACCOUNT_VERDICT_SLICES_H_
 #define ASSAY_ACCOUNT_VERDICT_SLICES_H_
 
+#include "base/packing.h"
 #include "tensor/tensor.h"
 
 typedef struct assay_slices assay_slices_t;
@@ -28,5 +29,14 @@ void assay_slices_destroy(assay_slices_t* s);  // NULL is allowed
 assay_status_t assay_slices_add(assay_slices_t* s, const assay_tensor_t* got,
                                 const assay_tensor_t* ref) ASSAY_MUST_USE;
 assay_slices_found_t assay_slices_judge(const assay_slices_t* s);
+
+// From now on samples of other shapes than the first one's are kept, too: of a part of the samples,
+// before which there may be others (assay_slices_join).
+void assay_slices_keep_all(assay_slices_t* s);
+// As bytes, and back into empty ones. Errors: UNSUPPORTED too many shapes; NO_MEMORY; what a
+// packing has against its bytes shows there.
+assay_status_t assay_slices_pack(assay_packing_t* p, assay_slices_t* s) ASSAY_MUST_USE;
+// Adds those of samples that follow, which have kept all.
+assay_status_t assay_slices_join(assay_slices_t* s, const assay_slices_t* more) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCOUNT_VERDICT_SLICES_H_

@@ -1,0 +1,67 @@
+// Packed state: what a struct holds as bytes, and back.
+#include "base/packing.h"
+
+#include <string.h>
+
+void assay_pack_bytes(assay_packing_t* p, void* data, size_t n) {
+  if (p->to) {
+    assay_str_append_n(p->to, data, n);
+    return;
+  }
+  if (p->failed || n > p->n - p->at) {
+    p->failed = true;
+    memset(data, 0, n);
+    return;
+  }
+  memcpy(data, p->from + p->at, n);
+  p->at += n;
+}
+
+void assay_pack_u64(assay_packing_t* p, uint64_t* x) {
+  uint8_t bytes[8];
+  for (int i = 0; p->to && i < 8; i++) bytes[i] = (uint8_t)(*x >> 8 * i);
+  assay_pack_bytes(p, bytes, sizeof bytes);
+  if (p->to) return;
+  *x = 0;
+  for (int i = 0; i < 8; i++) *x |= (uint64_t)bytes[i] << 8 * i;
+}
+
+void assay_pack_i64(assay_packing_t* p, int64_t* x) {
+  uint64_t bits = (uint64_t)*x;
+  assay_pack_u64(p, &bits);
+  *x = (int64_t)bits;
+}
+
+void assay_pack_f64(assay_packing_t* p, double* x) {
+  uint64_t bits;
+  memcpy(&bits, x, sizeof bits);
+  assay_pack_u64(p, &bits);
+  memcpy(x, &bits, sizeof bits);
+}
+
+void assay_pack_count(assay_packing_t* p, uint64_t* x, uint64_t max) {
+  assay_pack_u64(p, x);
+  if (*x <= max) return;
+  p->failed = true;
+  *x = 0;
+}
+
+void assay_pack_bool(assay_packing_t* p, bool* x) {
+  uint64_t one = *x;
+  assay_pack_count(p, &one, 1);
+  *x = one != 0;
+}
+
+void assay_pack_text(assay_packing_t* p, char* text, size_t room) {
+  uint64_t n = p->to ? strlen(text) : 0;
+  assay_pack_count(p, &n, room - 1);
+  assay_pack_bytes(p, text, (size_t)n);
+  if (!p->to) text[n] = '\0';
+}
+
+assay_status_t assay_packing_status(const assay_packing_t* p) {
+  if (p->to) return assay_str_status(p->to);
+  if (!p->failed && p->at == p->n) return NULL;
+  return ASSAY_ERROR(ASSAY_CORRUPT, "saved state %s at byte %zu of %zu",
+                     p->failed ? "ends early, or holds what cannot be," : "goes on", p->at, p->n);
+}
