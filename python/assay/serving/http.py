@@ -17,6 +17,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 # A body that is too large is read to its end, not kept, so that the client gets to read why it is refused: as long as
 # it is not larger than so many times the limit, and there so soon.
 DISCARD_TIMES, DISCARD_S = 16, 10.0
+JOINED = 1 << 20  # bytes of an answer up to which its parts are sent as one
 
 
 class Disconnected(Exception):
@@ -109,6 +110,8 @@ async def _disconnect(receive: Receive) -> None:
 async def send_parts(send: Send, status: int, headers: Sequence[Tuple[str, str]], parts: Sequence[Any]) -> None:
     await send({"type": "http.response.start", "status": status,
                 "headers": [(k.encode("latin-1"), v.encode("latin-1")) for k, v in headers]})
+    if sum(len(p) for p in parts) <= JOINED:
+        parts = [b"".join(parts)]  # a system call, and not one for each
     for n, part in enumerate(parts):
         await send({"type": "http.response.body", "body": bytes(part), "more_body": n + 1 < len(parts)})
 
