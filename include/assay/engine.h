@@ -71,7 +71,8 @@ ASSAY_API bool assay_target_is_here(const char* name);
 // from the tensors that a run is given. Where all sizes or their ranges are known, and where
 // kernels are measured or held to `strict`, the model is run with made-up inputs (for the ends of
 // ranges, and for what is best; open sizes being 1), so that weights are packed when this returns;
-// else that is done in the first run.
+// else, and where made-up values are not what the model takes (a shape of zeros), that is done in
+// the first run.
 // Errors:  INVALID_ARGUMENT unknown target or source, shape that does not fit, format that is no
 //          float; NOT_FOUND a pattern that matches nothing; CORRUPT a timing cache that is none;
 //          UNSUPPORTED a layer that fails `strict`, INT8 of a model without quantizers; NO_MEMORY

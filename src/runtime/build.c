@@ -189,6 +189,13 @@ static assay_status_t run_made_up(const assay_engine_t* engine, assay_executor_t
   return assay_executor_run(e);
 }
 
+// Whether a run failed by the values of its inputs: a shape of zeros, a threshold below 0. Where
+// they are made up, that is not a fault of the engine's.
+static bool by_values(assay_status_t st) {
+  const assay_code_t code = assay_status_code(st);
+  return code == ASSAY_INVALID_ARGUMENT || code == ASSAY_CORRUPT;
+}
+
 static assay_status_t try_out(void* user, assay_engine_t* engine) {
   const assay_engine_options_t* o = user;
   assay_executor_t* e = NULL;
@@ -273,8 +280,9 @@ static assay_status_t build(assay_model_t* model, assay_engine_options_t* o,
   if (!st) st = assay_engine_create(plan, backend, options, &e);
   if (!st) st = set_profiles(e, o);
   if (!st) assay_engine_set_strip(e, (assay_strip_t){o->strip_weights, o->refittable});
-  const bool worth = !st && (asked || (can_make_up(g) && all_known(e)));
-  if (!st && worth) st = assay_status_note(try_out(o, e), "trying the engine out");
+  bool worth = !st && (asked || (can_make_up(g) && all_known(e)));
+  if (worth) st = assay_status_note(try_out(o, e), "trying the engine out");
+  if (st && worth && !asked && by_values(st)) assay_status_free(st), st = NULL, worth = false;
   if (!st && worth) st = assay_engine_settle(e, options, o->timing_cache, try_out, o);
   assay_model_release(shaped);
   if (st) return assay_engine_release(e), st;

@@ -5,8 +5,11 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any, Union
 
+import numpy as np
+
 from .. import engine
 from ..errors import AssayError
+from . import wire
 from .enums import OrtAllocatorType, OrtDeviceMemoryType, OrtDeviceVendorId, OrtHardwareDeviceType, OrtMemType
 
 CPU_PROVIDER, CUDA_PROVIDER = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -18,14 +21,16 @@ _TYPES = {"cpu": 0, "cuda": 1, "gpu": 1, "dml": 1, "webgpu": 1, "npu": 3, "cann"
 _VENDORS = {"cuda": OrtDeviceVendorId.NVIDIA, "dml": OrtDeviceVendorId.MICROSOFT, "cann": OrtDeviceVendorId.HUAWEI}
 
 
-@functools.lru_cache(maxsize=None)
 def cuda_is_here() -> bool:
     """Whether engines for a GPU can be built and run on this machine."""
-    return "cuda" in engine.targets() and _smallest_model_builds("cuda")
+    return runs_here("cuda")
 
 
-def _smallest_model_builds(target: str) -> bool:
-    from . import wire
+@functools.lru_cache(maxsize=None)
+def runs_here(target: str) -> bool:
+    """Whether engines for a target, such as "cuda:1", can be built and run on this machine: a small one is."""
+    if target.split(":")[0] not in engine.targets():
+        return False
     value = wire.bytes_field(2, wire.bytes_field(1, wire.number_field(1, 1) + wire.bytes_field(2, wire.bytes_field(
         1, wire.number_field(1, 1)))))
     node = b"".join(wire.bytes_field(n, t) for n, t in ((1, b"x"), (2, b"y"), (4, b"Relu")))
@@ -33,7 +38,7 @@ def _smallest_model_builds(target: str) -> bool:
              + wire.bytes_field(12, wire.bytes_field(1, b"y") + value))
     model = wire.number_field(1, 8) + wire.bytes_field(7, graph) + wire.bytes_field(8, wire.number_field(2, 17))
     try:
-        engine.build(model, target=target)
+        engine.build(model, target=target).run(np.ones(1, np.float32))
     except AssayError:
         return False
     return True
