@@ -28,6 +28,13 @@ blocks        a quantized network of layers of every kind, wide enough for kerne
 gpt2          a decoder with a cache, as examples/decode has it; gpt2_whole: the same without one
 series        layers of many kinds over a sequence that grows
 recurrent     a state that keeps its shape, and one that is a number
+
+    OUT/serving/NAME.onnx
+
+strings       strings in and out; batch open
+scalars       inputs and outputs without dimensions, and one whose size depends on the data
+rows          a number a row of the batch
+optional      an input that may be left out
 """
 import os
 import sys
@@ -326,6 +333,43 @@ def states(folder):
         onnx.save(model, os.path.join(folder, f"{name}.onnx"))
 
 
+def plain(nodes, inputs, outputs):
+    """A model without weights."""
+    graph = helper.make_graph([helper.make_node(kind, of, to, **attributes) for kind, of, to, attributes in nodes], "g", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def strings():
+    return plain([("StringConcat", ["a", "b"], ["joined"], {})], [value(n, TensorProto.STRING, ["N", 2]) for n in "ab"],
+                 [value("joined", TensorProto.STRING, ["N", 2])])
+
+
+def scalars():
+    return plain([("Add", ["x", "s"], ["moved"], {}), ("ReduceSum", ["moved"], ["total"], {"keepdims": 0}), ("NonZero", ["x"], ["places"], {})],
+                 [value("x", FLOAT, ["L"]), value("s", FLOAT, [])],
+                 [value("moved", FLOAT, ["L"]), value("total", FLOAT, []), value("places", INT64, [1, None])])
+
+
+def rows():
+    return plain([("Neg", ["x"], ["y"], {})], [value("x", FLOAT, ["N"])], [value("y", FLOAT, ["N"])])
+
+
+def optional():
+    given = helper.make_graph([helper.make_node("OptionalGetElement", ["x"], ["given"])], "given", [], [value("given", FLOAT, ["N", 2])])
+    missing = helper.make_graph([helper.make_node("Neg", ["z"], ["missing"])], "missing", [], [value("missing", FLOAT, ["N", 2])])
+    kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, ["N", 2]))
+    return plain([("OptionalHasElement", ["x"], ["has"], {}), ("If", ["has"], ["y"], {"then_branch": given, "else_branch": missing})],
+                 [helper.make_value_info("x", kind), value("z", FLOAT, ["N", 2])], [value("y", FLOAT, ["N", 2])])
+
+
+def serving(folder):
+    os.makedirs(folder, exist_ok=True)
+    for make in (strings, scalars, rows, optional):
+        onnx.save(make(), os.path.join(folder, f"{make.__name__}.onnx"))
+
+
 def main(out):
     for make in (classifier, transformer, loop, external, quantized, detector):
         model, inputs = make()
@@ -348,6 +392,7 @@ def main(out):
         onnx.save(model, os.path.join(folder, f"{make.__name__}.onnx"))
         np.savez(os.path.join(folder, f"{make.__name__}.npz"), **inputs)
     states(os.path.join(out, "states"))
+    serving(os.path.join(out, "serving"))
 
 
 if __name__ == "__main__":

@@ -46,9 +46,9 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model* server) {
 TRITONSERVER_Error* TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model* server) {
   void* state = NULL;
   TRITONSERVER_Error* error = TRITONBACKEND_ModelState(server, &state);
-  if (error) return error;
-  model_destroy(state);
-  return TRITONBACKEND_ModelSetState(server, NULL);
+  if (!error) error = TRITONBACKEND_ModelSetState(server, NULL);
+  if (!error) model_destroy(state);
+  return error;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance* server) {
@@ -68,9 +68,9 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* server) {
   void* state = NULL;
   TRITONSERVER_Error* error = TRITONBACKEND_ModelInstanceState(server, &state);
-  if (error) return error;
-  instance_destroy(state);
-  return TRITONBACKEND_ModelInstanceSetState(server, NULL);
+  if (!error) error = TRITONBACKEND_ModelInstanceSetState(server, NULL);
+  if (!error) instance_destroy(state);
+  return error;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance* server,

@@ -69,18 +69,23 @@ bool io_bytes(int rank, const int64_t* dims, size_t bytes, uint64_t* out) {
   return size <= INT64_MAX;
 }
 
-// Of an optional the type that it holds: its text is "optional(float[2, N])". The dimensions inside
-// are not known here: a request's are passed on as they are.
-static assay_type_t optional_elem(const assay_io_t* value) {
-  char text[256];
+// What an optional holds, by its text: "optional(float[2, N])". False: no tensor.
+static bool read_optional(const assay_io_t* value, io_value_t* out) {
+  char text[512];
   assay_io_type(value, text, sizeof text);
-  if (strncmp(text, "optional(", 9) != 0) return ASSAY_TYPE_UNDEFINED;
-  const size_t n = strcspn(text + 9, "[)");
-  if (text[9 + n] == '\0') return ASSAY_TYPE_UNDEFINED;
-  text[9 + n] = '\0';
+  char* kind = text + strcspn(text, "(");
+  char* end = *kind ? strchr(++kind, ']') : NULL;
+  char* shape = kind + strcspn(kind, "[");
+  if (!end || shape > end) return false;
+  *shape++ = *end = '\0';
   for (int t = 1; t < ASSAY_TYPE_COUNT; t++)
-    if (strcmp(assay_type_name((assay_type_t)t), text + 9) == 0) return (assay_type_t)t;
-  return ASSAY_TYPE_UNDEFINED;
+    if (strcmp(assay_type_name((assay_type_t)t), kind) == 0) out->type = (assay_type_t)t;
+  for (char* dim = strtok_r(shape, ", ", &end); dim; dim = strtok_r(NULL, ", ", &end)) {
+    if (out->rank == MAX_RANK) return false;
+    const int64_t size = strtoll(dim, &dim, 10);
+    out->dims[out->rank++] = *dim ? -1 : size;  // a name: open
+  }
+  return true;
 }
 
 static TRITONSERVER_Error* unsupported(const assay_io_t* value, const char* what) {
@@ -91,16 +96,18 @@ static TRITONSERVER_Error* unsupported(const assay_io_t* value, const char* what
 }
 
 static TRITONSERVER_Error* init_value(io_value_t* out, const assay_io_t* value, const char* what) {
-  const bool optional = assay_io_kind(value) == ASSAY_KIND_OPTIONAL && *what == 'i';
-  if (!optional && assay_io_kind(value) != ASSAY_KIND_TENSOR) return unsupported(value, what);
-  const type_row_t* row = find_row(optional ? optional_elem(value) : assay_io_elem(value));
-  if (!row || assay_io_rank(value) > MAX_RANK) return unsupported(value, what);
-  out->type = row->type;
+  out->optional = assay_io_kind(value) == ASSAY_KIND_OPTIONAL && *what == 'i';
+  out->type = ASSAY_TYPE_UNDEFINED;
+  if (out->optional && !read_optional(value, out)) return unsupported(value, what);
+  if (assay_io_kind(value) == ASSAY_KIND_TENSOR) {
+    out->type = assay_io_elem(value);
+    out->rank = assay_io_rank(value);
+  }
+  const type_row_t* row = find_row(out->type);
+  if (!row || out->rank > MAX_RANK) return unsupported(value, what);
   out->server_type = row->server;
   out->element_bytes = row->bytes;
-  out->optional = optional;
-  out->rank = optional ? -1 : assay_io_rank(value);
-  for (int d = 0; d < out->rank; d++) out->dims[d] = assay_io_dim(value, d);
+  for (int d = 0; !out->optional && d < out->rank; d++) out->dims[d] = assay_io_dim(value, d);
   const char* batch = out->rank > 0 && out->dims[0] < 0 ? assay_io_dim_name(value, 0) : NULL;
   out->name = strdup(assay_io_name(value));
   out->batch_name = batch ? strdup(batch) : NULL;
@@ -143,7 +150,7 @@ size_t io_find(const io_value_t* values, size_t n, const char* name) {
 }
 
 static bool shares_batch(const io_value_t* v, const io_value_t* first) {
-  if (v->rank < 1 || v->dims[0] >= 0) return false;
+  if (v->optional || v->rank < 1 || v->dims[0] >= 0) return false;
   if (!v->batch_name || !first->batch_name) return v->batch_name == first->batch_name;
   return strcmp(v->batch_name, first->batch_name) == 0;
 }

@@ -16,30 +16,11 @@ import assay
 from triton_server import ROOT, Server, ServerError, program
 
 BACKEND, MODELS = sys.argv[1], sys.argv[2]
-FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
-
-
-def graph(nodes, inputs, outputs):
-    made = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(*i) for i in inputs],
-                             [helper.make_tensor_value_info(*o) for o in outputs])
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-
-
-def strings():
-    return graph([helper.make_node("StringConcat", ["a", "b"], ["joined"])], [("a", STRING, ["N", 2]), ("b", STRING, ["N", 2])],
-                 [("joined", STRING, ["N", 2])])
-
-
-def scalars():
-    """A scalar and a vector without a batch; an output that depends on the data."""
-    return graph([helper.make_node("Add", ["x", "s"], ["moved"]), helper.make_node("ReduceSum", ["moved"], ["total"], keepdims=0),
-                  helper.make_node("NonZero", ["x"], ["places"])],
-                 [("x", FLOAT, ["L"]), ("s", FLOAT, [])], [("moved", FLOAT, ["L"]), ("total", FLOAT, []), ("places", INT64, [1, None])])
-
-
-def rows_of_one():
-    """float[N] in and out: a scalar for each row of a batch."""
-    return graph([helper.make_node("Neg", ["x"], ["y"])], [("x", FLOAT, ["N"])], [("y", FLOAT, ["N"])])
+def relu():
+    """float[N, 4] in and out."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 4]) for name in "xy")
+    return helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 
 class Repository:
@@ -154,7 +135,7 @@ class ServerTest(unittest.TestCase):
                 self.same(outputs, engine.run({"tokens": tokens[k]}).asdict())
 
     def test_strings(self):
-        self.add("strings", strings())
+        self.add("strings", f"{MODELS}/serving/strings.onnx")
         self.server.load("strings")
         a = np.array([["x", ""], ["größer", "a\nb"]], object)
         b = np.array([["1", "2"], ["", "4" * 1000]], object)
@@ -163,7 +144,7 @@ class ServerTest(unittest.TestCase):
 
     def test_shapes(self):
         """Scalars, sizes that only a run knows, and the outputs that a request names."""
-        path = self.add("scalars", scalars())
+        path = self.add("scalars", f"{MODELS}/serving/scalars.onnx")
         self.server.load("scalars")
         self.assertEqual(self.server.config("scalars")["max_batch_size"], 0)
         x = np.array([0, 1, 0, 2], np.float32)
@@ -171,9 +152,19 @@ class ServerTest(unittest.TestCase):
         got = self.server.infer("scalars", {"x": x, "s": np.array([3], np.float32)})
         self.same(got, {**wanted, "total": wanted["total"].reshape(1)})
         self.assertEqual(list(self.server.infer("scalars", {"x": x, "s": np.array([3], np.float32)}, ["places"])), ["places"])
-        self.add("rows", rows_of_one())
+        self.add("rows", f"{MODELS}/serving/rows.onnx")
         self.server.load("rows")
         self.same(self.server.infer("rows", {"x": np.array([[1], [2]], np.float32)}), {"y": np.array([[-1], [-2]], np.float32)})
+
+    def test_optional(self):
+        """An input that a request may leave out."""
+        self.add("optional", f"{MODELS}/serving/optional.onnx")
+        self.server.load("optional")
+        self.assertEqual([(v["dims"], v["optional"]) for v in self.server.config("optional")["input"]], [([-1, 2], True), ([-1, 2], False)])
+        x, z = np.array([[1, 2]], np.float32), np.array([[3, 4], [5, 6]], np.float32)
+        self.same(self.server.infer("optional", {"x": x, "z": z}), {"y": x})
+        self.same(self.server.infer("optional", {"z": z}), {"y": -z})
+        self.fails(400, ["'z'"], self.server.infer, "optional", {"x": x})
 
     def test_bad_configurations(self):
         """Each is refused when it is loaded, with a message that says what is wrong; the server lives on."""
@@ -197,7 +188,7 @@ class ServerTest(unittest.TestCase):
             ("decoupled", "model_transaction_policy { decoupled: true }\n", ["decoupled"]),
             ("file", 'default_model_filename: "other.onnx"\n', ["other.onnx"]),
         ]
-        model = graph([helper.make_node("Relu", ["x"], ["y"])], [("x", FLOAT, ["N", 4])], [("y", FLOAT, ["N", 4])])
+        model = relu()
         for name, config, words in rows:
             with self.subTest(name):
                 self.add("bad_" + name, model, config)
@@ -209,7 +200,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(self.server.call("GET", "/v2/health/live")[0], 200)
 
     def test_sequences(self):
-        self.add("states", rows_of_one())
+        self.add("states", f"{MODELS}/serving/rows.onnx")
         self.server.load("states")
         x = {"x": np.zeros((1, 1), np.float32)}
         self.fails(None, ["sequence"], self.server.infer, "states", x, None, {"sequence_id": 7, "sequence_start": True})
