@@ -68,6 +68,8 @@ install_python() {
   "$folder/bin/python" -m pip --version >/dev/null 2>&1 || rm -rf "$folder"
   [ -d "$folder" ] || /usr/bin/python3 -m venv "$folder"
   for file in "$@"; do files+=(-r "$file"); done
-  "$folder/bin/python" -m pip install --quiet --no-input --disable-pip-version-check --retries 5 --no-deps "${files[@]}"
+  # What is imported is compiled then; compiling all of PyTorch here takes longer than unpacking it.
+  "$folder/bin/python" -m pip install --quiet --no-input --disable-pip-version-check --retries 5 --no-deps --no-compile "${files[@]}"
+  /usr/bin/python3 "$ROOT/scripts/make_cuda_stand_ins.py" "$folder"
   python_is_ready "$folder" "$@" || die "$folder lacks packages; remove it and run scripts/setup again"
 }

@@ -23,11 +23,16 @@ if TYPE_CHECKING:
     from ._tune import TuneResult, devices, tune
     from .context import Context
     from .engine import Engine, build, targets
+    from .frameworks import (ExportError, check_huggingface, check_keras, check_torch, from_huggingface, from_keras,
+                             from_onnxscript, from_torch)
     from .model import Model, load
     from .session import Session
     from .values import Outputs, Range, ValueInfo
 
 _PLACES = {
+    "ExportError": "frameworks", "check_huggingface": "frameworks", "check_keras": "frameworks",
+    "check_torch": "frameworks", "from_huggingface": "frameworks", "from_keras": "frameworks",
+    "from_onnxscript": "frameworks", "from_torch": "frameworks",
     "AuditResult": "_audit", "Certificate": "_certify", "CheckResult": "_check", "CompareResult": "_compare",
     "EditResult": "_edit", "TuneResult": "_tune", "Verification": "_certify", "audit": "_audit", "certify": "_certify",
     "check": "_check", "compare": "_compare", "devices": "_tune", "edit": "_edit", "edits": "_edit",
@@ -37,10 +42,11 @@ _PLACES = {
 }
 
 __all__ = ["AssayError", "AuditResult", "Cancelled", "Certificate", "CheckResult", "CompareResult", "Context", "Corrupt",
-           "DeviceError", "EditResult", "Engine", "InternalError", "InvalidArgument", "Model", "NoMemory",
+           "DeviceError", "EditResult", "Engine", "ExportError", "InternalError", "InvalidArgument", "Model", "NoMemory",
            "NotFound", "Outputs", "Range", "Session", "TuneResult", "Unsupported", "ValueInfo",
-           "Verification", "audit", "build", "certify", "check", "compare", "devices", "edit", "edits",
-           "load", "quantize", "targets", "tune"]
+           "Verification", "audit", "build", "certify", "check",
+           "check_huggingface", "check_keras", "check_torch", "compare", "devices", "edit", "edits",
+           "from_huggingface", "from_keras", "from_onnxscript", "from_torch", "load", "quantize", "targets", "tune"]
 
 
 def __getattr__(name: str) -> Any:

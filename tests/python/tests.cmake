@@ -10,3 +10,5 @@ assay_package_test(portable_wheel wheel test_portable_wheel.py "${PROJECT_BINARY
 set_tests_properties(python/portable_wheel PROPERTIES LABELS "release;long" TIMEOUT 5400 RUN_SERIAL ON)
 assay_package_test(serving_mlserver serving test_serving_mlserver.py)
 set_property(TEST python/serving_mlserver APPEND PROPERTY ENVIRONMENT "ASSAY_ONNX_PYTHON=${ASSAY_PYTHON}")
+assay_package_test(frameworks "" test_frameworks.py)
+assay_package_test(frameworks_torch torch test_frameworks_torch.py)
