@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, MAX_DEVICES = 64, DRIVER_VERSION = 12000 };
+enum { ALIGNMENT = 64, MAX_DEVICES = 64, DRIVER_VERSION = 12000, NON_BLOCKING = 1 };
 
 TRITONSERVER_Error* buffer_reserve(buffer_t* buffer, uint64_t bytes) {
   if (bytes > PTRDIFF_MAX - ALIGNMENT) return error_no_memory();
@@ -117,7 +117,7 @@ static TRITONSERVER_Error* open_device(int64_t number, device_t** out) {
   result = state.driver.cuCtxPushCurrent(d->context);
   if (!result) {
     driver_context_t popped = NULL;
-    result = state.driver.cuStreamCreate(&d->stream, 0);
+    result = state.driver.cuStreamCreate(&d->stream, NON_BLOCKING);
     state.driver.cuCtxPopCurrent(&popped);
   }
   d->open = !result;

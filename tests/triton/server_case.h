@@ -89,6 +89,8 @@ static inline TRITONBACKEND_Request* tokens_request(int64_t first, int64_t lengt
 // ---- the engine's own runs
 // ----------------------------------------------------------------------
 
+static const char* run_target = "cpu";
+
 // Output 0 of a run of a model by one input; the caller frees it.
 static inline uint8_t* run_alone(const char* model, assay_type_t type, int rank,
                                  const int64_t* shape, const void* data, size_t bytes,
@@ -99,7 +101,9 @@ static inline uint8_t* run_alone(const char* model, assay_type_t type, int rank,
   assay_context_t* context = NULL;
   snprintf(path, sizeof path, "%s/%s", getenv("ASSAY_TEST_MODELS"), model);
   assay_status_t status = assay_model_load(path, &loaded);
-  if (!status) status = assay_engine_build(loaded, NULL, &engine);
+  assay_engine_options_t options = ASSAY_ENGINE_OPTIONS_INIT;
+  options.target = run_target;
+  if (!status) status = assay_engine_build(loaded, &options, &engine);
   if (!status) status = assay_context_create(engine, NULL, &context);
   if (!status) status = assay_context_bind_input(context, 0, type, rank, shape, data, bytes);
   if (!status) status = assay_context_run(context);

@@ -266,10 +266,10 @@ static void test_wrong_buffers(void** state) {
   fake_model_t* model = load(classifier, "{}");
   for (int k = 0; k < N; k++) {
     const int64_t shape[] = {1, 3, 16, 16};
-    static const uint8_t zeros[IMAGE * 4 + 64];
+    static const uint8_t zeros[IMAGE * 4 + 640];
     requests[k] = fake_request();
     fake_add_input(requests[k], "image", TRITONSERVER_TYPE_FP32, 4, shape, zeros,
-                   IMAGE * 4 + (k % 2 ? 64 : -64), k / 2 ? 3 : 1);
+                   IMAGE * 4 + (k % 2 ? 640 : -64), k / 2 ? 3 : 1);
     fake_claim_bytes(requests[k], IMAGE * 4);
   }
   execute(model, requests, N);

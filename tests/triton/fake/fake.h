@@ -29,6 +29,11 @@ void fake_set_version(uint32_t major, uint32_t minor);
 // the corpses.
 void fake_reset(void);
 
+// ---- memory of a GPU
+// ----------------------------------------------------------------------------
+
+bool fake_gpu_open(void);  // GPU 0, for this thread; false: there is none
+
 // ---- models
 // -------------------------------------------------------------------------------------
 
@@ -61,6 +66,7 @@ TRITONBACKEND_Request* fake_request(void);
 void fake_add_input(TRITONBACKEND_Request* request, const char* name, TRITONSERVER_DataType type,
                     uint32_t rank, const int64_t* shape, const void* data, size_t bytes,
                     uint32_t n_pieces);
+// memory: GPU moves them there, if fake_gpu_open() has one; else they only say so.
 void fake_place_inputs(TRITONBACKEND_Request* request, TRITONSERVER_MemoryType memory);
 // The first input says that it has so many bytes, whatever its buffers have.
 void fake_claim_bytes(TRITONBACKEND_Request* request, uint64_t bytes);
@@ -68,6 +74,8 @@ void fake_add_output(TRITONBACKEND_Request* request, const char* name);  // that
 void fake_set_flags(TRITONBACKEND_Request* request, uint32_t flags);
 // The client cancels after so many questions whether it has; 0: at once.
 void fake_cancel_after(TRITONBACKEND_Request* request, int questions);
+// Outputs of this request are to be put into the GPU's memory.
+void fake_place_outputs(TRITONBACKEND_Request* request);
 // The server has no memory for outputs of this request.
 void fake_refuse_outputs(TRITONBACKEND_Request* request);
 

@@ -70,6 +70,7 @@ struct TRITONBACKEND_Input {
   uint8_t* pieces[FAKE_PIECES];
   uint64_t piece_bytes[FAKE_PIECES];
   TRITONSERVER_MemoryType memory;
+  bool is_on_gpu;  // the pieces are the GPU's indeed
 };
 
 struct TRITONBACKEND_Output {
@@ -92,7 +93,7 @@ struct TRITONBACKEND_Request {
   TRITONBACKEND_Input inputs[FAKE_VALUES];
   char wanted[FAKE_VALUES][32];
   int cancel_after;  // -1: never
-  bool refuses_outputs;
+  bool refuses_outputs, outputs_on_gpu;
   bool is_executing, is_reported;
   int n_answers;
   char* error;
@@ -112,6 +113,12 @@ const char* fake_take_error(TRITONSERVER_Error* error);
 TRITONSERVER_Message* fake_message(const char* text, bool is_lent);
 void fake_forgive(void);  // what was broken is forgotten
 void fake_free_request(TRITONBACKEND_Request* request);
+
+bool fake_gpu_is_open(void);
+void* fake_gpu_alloc(size_t bytes);
+void fake_gpu_free(void* at);
+void fake_gpu_write(void* to, const void* from, size_t bytes);
+void fake_gpu_read(void* to, const void* from, size_t bytes);
 
 #define FAULT                                         \
   do {                                                \

@@ -32,9 +32,24 @@ void fake_add_input(TRITONBACKEND_Request* request, const char* name, TRITONSERV
   }
 }
 
-void fake_place_inputs(TRITONBACKEND_Request* request, TRITONSERVER_MemoryType memory) {
-  for (size_t i = 0; i < request->n_inputs; i++) request->inputs[i].memory = memory;
+static void move_to_gpu(TRITONBACKEND_Input* input) {
+  for (uint32_t k = 0; k < input->n_pieces; k++) {
+    uint8_t* at = fake_gpu_alloc(input->piece_bytes[k]);
+    fake_gpu_write(at, input->pieces[k], input->piece_bytes[k]);
+    free(input->pieces[k]);
+    input->pieces[k] = at;
+  }
+  input->is_on_gpu = true;
 }
+
+void fake_place_inputs(TRITONBACKEND_Request* request, TRITONSERVER_MemoryType memory) {
+  for (size_t i = 0; i < request->n_inputs; i++) {
+    request->inputs[i].memory = memory;
+    if (memory == TRITONSERVER_MEMORY_GPU && fake_gpu_is_open()) move_to_gpu(&request->inputs[i]);
+  }
+}
+
+void fake_place_outputs(TRITONBACKEND_Request* request) { request->outputs_on_gpu = true; }
 
 void fake_claim_bytes(TRITONBACKEND_Request* request, uint64_t bytes) {
   request->inputs[0].bytes = bytes;
@@ -51,7 +66,11 @@ void fake_refuse_outputs(TRITONBACKEND_Request* request) { request->refuses_outp
 static void free_inputs(TRITONBACKEND_Request* request) {
   for (size_t i = 0; i < request->n_inputs; i++) {
     TRITONBACKEND_Input* input = &request->inputs[i];
-    for (uint32_t k = 0; k < input->n_pieces; k++) free(input->pieces[k]);
+    for (uint32_t k = 0; k < input->n_pieces; k++)
+      if (input->is_on_gpu)
+        fake_gpu_free(input->pieces[k]);
+      else
+        free(input->pieces[k]);
     free(input->shape);
     input->n_pieces = 0;
     input->shape = NULL;
@@ -206,11 +225,13 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
   if (output->response->request->refuses_outputs)
     return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, "no memory for outputs");
   output->has_buffer = true;
+  const bool on_gpu = output->response->request->outputs_on_gpu;
   output->made.bytes = bytes;
-  output->made.data = malloc(bytes ? bytes : 1);
-  memset(output->made.data, 0xa5, bytes);
+  output->made.data = on_gpu ? fake_gpu_alloc(bytes) : malloc(bytes ? bytes : 1);
+  if (!on_gpu) memset(output->made.data, 0xa5, bytes);
   *buffer = bytes ? output->made.data : NULL;
-  *memory = TRITONSERVER_MEMORY_CPU_PINNED;  // not what was asked for, which is allowed
+  // Not what was asked for, which is allowed.
+  *memory = on_gpu ? TRITONSERVER_MEMORY_GPU : TRITONSERVER_MEMORY_CPU_PINNED;
   *device = 0;
   return NULL;
 }
@@ -248,9 +269,15 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
       fake_output_t* out = &request->outputs[request->n_outputs++];
       *out = *made;
       out->data = malloc(made->bytes + 1);
-      memcpy(out->data, made->data, made->bytes);
+      if (request->outputs_on_gpu)
+        fake_gpu_read(out->data, made->data, made->bytes);
+      else
+        memcpy(out->data, made->data, made->bytes);
     }
-    free(made->data);
+    if (request->outputs_on_gpu && made->data)
+      fake_gpu_free(made->data);
+    else
+      free(made->data);
   }
   if (error && fake_is(error, "error", __func__)) {
     char text[2048];
