@@ -91,6 +91,7 @@ static bool writes_batch(const json_t* config, const char* kind, const io_value_
 
 static bool fill_batch(json_t* config, const io_t* io, int64_t max_batch, bool* changed) {
   if (config_integer(json_object_get(config, "max_batch_size"), 0) != 0) return true;
+  if (io->max_rows > 0) max_batch = io->max_rows;
   if (max_batch <= 0 || !io_takes_batches(io) ||
       writes_batch(config, "input", io->inputs, io->n_inputs) ||
       writes_batch(config, "output", io->outputs, io->n_outputs))

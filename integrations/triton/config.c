@@ -45,7 +45,6 @@ TRITONSERVER_Error* config_check_features(const json_t* config) {
   const json_t* policy = json_object_get(config, "model_transaction_policy");
   const json_t* optimization = json_object_get(config, "optimization");
   const json_t* accelerators = json_object_get(optimization, "execution_accelerators");
-  const json_t* operations = json_object_get(config, "model_operations");
   if (chooses(config, "sequence_batching"))
     return refuse("sequence_batching",
                   "each request is a run of its own: pass states as inputs and outputs");
@@ -60,8 +59,6 @@ TRITONSERVER_Error* config_check_features(const json_t* config) {
   if (says(accelerators, "gpu_execution_accelerator") ||
       says(accelerators, "cpu_execution_accelerator"))
     return refuse("execution_accelerators", "say the format by the parameter 'precision'");
-  if (says(operations, "op_library_filename"))
-    return refuse("op_library_filename", "use operators that Assay has");
   return NULL;
 }
 
@@ -172,6 +169,10 @@ TRITONSERVER_Error* config_check(const json_t* config, const io_t* io, int64_t* 
   if (max_batch < 0 || max_batch > INT32_MAX)
     return error_new(TRITONSERVER_ERROR_INVALID_ARG, "max_batch_size is %lld",
                      (long long)max_batch);
+  if (io->max_rows > 0 && max_batch > io->max_rows)
+    return error_new(TRITONSERVER_ERROR_INVALID_ARG,
+                     "max_batch_size is %lld, and the plan was built for batches of up to %lld",
+                     (long long)max_batch, (long long)io->max_rows);
   TRITONSERVER_Error* error = check_entries(config, "input", max_batch, io->inputs, io->n_inputs);
   if (!error) error = check_entries(config, "output", max_batch, io->outputs, io->n_outputs);
   if (!error) *out_max_batch = max_batch;

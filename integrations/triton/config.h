@@ -17,7 +17,8 @@ int64_t config_integer(const json_t* value, int64_t otherwise);
 TRITONSERVER_Error* config_check_features(const json_t* config);
 
 // Fills in what the model tells and the configuration does not: inputs, outputs, max_batch_size
-// (max_batch, where the model takes batches), dynamic_batching. Sets *out_changed if it did.
+// (where the model takes batches: as many rows as its profiles do, or max_batch), dynamic_batching.
+// Sets *out_changed if it did.
 TRITONSERVER_Error* config_complete(json_t* config, const io_t* io, int64_t max_batch,
                                     bool* out_changed);
 

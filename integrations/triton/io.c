@@ -13,7 +13,7 @@ typedef struct type_row {
   const char* config;
 } type_row_t;
 
-static const type_row_t rows[] = {
+static const type_row_t types[] = {
     {ASSAY_TYPE_BOOL, TRITONSERVER_TYPE_BOOL, 1, "TYPE_BOOL"},
     {ASSAY_TYPE_UINT8, TRITONSERVER_TYPE_UINT8, 1, "TYPE_UINT8"},
     {ASSAY_TYPE_UINT16, TRITONSERVER_TYPE_UINT16, 2, "TYPE_UINT16"},
@@ -29,23 +29,23 @@ static const type_row_t rows[] = {
     {ASSAY_TYPE_STRING, TRITONSERVER_TYPE_BYTES, 0, "TYPE_STRING"},
     {ASSAY_TYPE_BFLOAT16, TRITONSERVER_TYPE_BF16, 2, "TYPE_BF16"},
 };
-enum { N_ROWS = sizeof rows / sizeof *rows };
+enum { N_TYPES = sizeof types / sizeof *types };
 
 static const type_row_t* find_row(assay_type_t type) {
-  for (size_t i = 0; i < N_ROWS; i++)
-    if (rows[i].type == type) return &rows[i];
+  for (size_t i = 0; i < N_TYPES; i++)
+    if (types[i].type == type) return &types[i];
   return NULL;
 }
 
 const char* io_config_type(TRITONSERVER_DataType type) {
-  for (size_t i = 0; i < N_ROWS; i++)
-    if (rows[i].server == type) return rows[i].config;
+  for (size_t i = 0; i < N_TYPES; i++)
+    if (types[i].server == type) return types[i].config;
   return "TYPE_INVALID";
 }
 
 TRITONSERVER_DataType io_parse_config_type(const char* name) {
-  for (size_t i = 0; i < N_ROWS; i++)
-    if (strcmp(rows[i].config, name) == 0) return rows[i].server;
+  for (size_t i = 0; i < N_TYPES; i++)
+    if (strcmp(types[i].config, name) == 0) return types[i].server;
   return TRITONSERVER_TYPE_INVALID;
 }
 
@@ -114,6 +114,29 @@ static TRITONSERVER_Error* init_value(io_value_t* out, const assay_io_t* value, 
   return out->name && (!batch || out->batch_name) ? NULL : error_no_memory();
 }
 
+// The rows of a batch that a profile takes with all inputs; INT64_MAX: it says nothing of them.
+static int64_t profile_rows(const io_t* io, const assay_engine_t* engine, size_t profile) {
+  int64_t rows = INT64_MAX;
+  for (size_t i = 0; i < io->n_inputs; i++) {
+    assay_engine_range_t range = ASSAY_ENGINE_RANGE_INIT;
+    assay_status_t status = assay_engine_profile_range(engine, profile, i, &range);
+    const bool says = !status && !range.values && range.rank > 0 && io->inputs[i].rank > 0;
+    if (says && io->inputs[i].dims[0] < 0 && range.max[0] < rows) rows = range.max[0];
+    assay_status_free(status);
+  }
+  return rows;
+}
+
+static int64_t max_rows(const io_t* io, const assay_engine_t* engine) {
+  int64_t max = 0;
+  for (size_t p = 0; p < assay_engine_profile_count(engine); p++) {
+    const int64_t rows = profile_rows(io, engine, p);
+    if (rows == INT64_MAX) return 0;
+    if (rows > max) max = rows;
+  }
+  return max;
+}
+
 TRITONSERVER_Error* io_init(io_t* io, const assay_engine_t* engine) {
   TRITONSERVER_Error* error = NULL;
   io->n_inputs = assay_engine_input_count(engine);
@@ -125,7 +148,10 @@ TRITONSERVER_Error* io_init(io_t* io, const assay_engine_t* engine) {
     error = init_value(&io->inputs[i], assay_engine_input(engine, i), "input");
   for (size_t i = 0; !error && i < io->n_outputs; i++)
     error = init_value(&io->outputs[i], assay_engine_output(engine, i), "output");
-  if (error) io_deinit(io);
+  if (error)
+    io_deinit(io);
+  else
+    io->max_rows = max_rows(io, engine);
   return error;
 }
 

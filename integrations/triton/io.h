@@ -20,6 +20,7 @@ typedef struct io_value {
 typedef struct io {
   size_t n_inputs, n_outputs;
   io_value_t *inputs, *outputs;  // in the engine's order
+  int64_t max_rows;              // of a batch, by the engine's profiles; 0: any
 } io_t;
 
 // Errors: UNSUPPORTED a value that the server has no type for

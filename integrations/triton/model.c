@@ -110,6 +110,25 @@ static TRITONSERVER_Error* find_file(model_t* model, const json_t* config, const
                    (unsigned long long)version);
 }
 
+// Libraries of operators, for all models from now on. A path that does not begin at the root begins
+// in the model's folder.
+static TRITONSERVER_Error* load_operators(const json_t* config, const char* folder) {
+  const json_t* names =
+      json_object_get(json_object_get(config, "model_operations"), "op_library_filename");
+  for (size_t i = 0; i < json_array_size(names); i++) {
+    char path[4096];
+    const char* name = json_string_value(json_array_get(names, i));
+    const bool whole = name && *name == '/';
+    const int n = snprintf(path, sizeof path, "%s%s%s", whole ? "" : folder, whole ? "" : "/",
+                           name ? name : "");
+    if (!name || n >= (int)sizeof path)
+      return error_new(TRITONSERVER_ERROR_INVALID_ARG, "op_library_filename is not a path");
+    TRITONSERVER_Error* error = error_of_status(assay_ops_load(path), "op_library_filename: ");
+    if (error) return error;
+  }
+  return NULL;
+}
+
 static TRITONSERVER_Error* check_plan(model_t* model) {
   model->is_plan = assay_engine_is_plan_file(model->path);
   if (!model->is_plan || !model->settings.build_only) return NULL;
@@ -195,6 +214,7 @@ static TRITONSERVER_Error* load(model_t* model, TRITONBACKEND_Model* server, jso
   if (!error) error = TRITONBACKEND_ModelVersion(server, &version);
   if (!error) error = config_check_features(*config);
   if (!error) error = read_settings(model, server, *config, folder);
+  if (!error) error = load_operators(*config, folder);
   if (!error) error = find_file(model, *config, folder, version);
   if (!error) error = check_plan(model);
   if (!error) error = first_target(model, *config, target);

@@ -19,7 +19,7 @@ typedef struct row {
 static bool take_text(char** to, const char* value) {
   free(*to);
   *to = strdup(value);
-  return *value != '\0';
+  return *to && *value;
 }
 
 static bool take_bool(bool* to, const char* value) {

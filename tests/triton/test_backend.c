@@ -363,6 +363,33 @@ static void test_optional(void** state) {
   fake_unload(model);
 }
 
+// Operators of one's own come with the configuration; a library that is none is refused.
+static void test_operators(void** state) {
+  char config[1024];
+  fake_model_t* model = NULL;
+  (void)state;
+  static const char pattern[] = "{\"model_operations\":{\"op_library_filename\":[\"%s\"]}}";
+  snprintf(config, sizeof config, pattern, "1/model.onnx");
+  has_error(fake_load(repository("operators/custom.onnx"), config, true, &model),
+            "INVALID_ARG: op_library_filename: ");
+  snprintf(config, sizeof config, pattern, "gone.so");
+  has_error(fake_load(repository("operators/custom.onnx"), config, true, &model), "NOT_FOUND: ");
+  has_error(fake_load(repository("operators/custom.onnx"), "{}", true, &model), "SoftClip");
+  char library_path[512];
+  snprintf(library_path, sizeof library_path, "%s/operators.so", getenv("ASSAY_TEST_OPS"));
+  snprintf(config, sizeof config, pattern, library_path);
+  no_error(fake_load(repository("operators/custom.onnx"), config, true, &model));
+  const int64_t shape[] = {2, 64};
+  float x[128];
+  for (size_t i = 0; i < 128; i++) x[i] = number(1, i);
+  TRITONBACKEND_Request* request = fake_request();
+  fake_add_input(request, "x", TRITONSERVER_TYPE_FP32, 2, shape, x, sizeof x, 1);
+  execute(model, &request, 1);
+  no_error(fake_answer_error(request));
+  assert_int_equal(fake_answer_count(request), 2);
+  fake_unload(model);
+}
+
 // ---- instances at a time
 // ------------------------------------------------------------------------
 
@@ -423,7 +450,7 @@ int main(int argc, char** argv) {
       CASE(test_unlike),         CASE(test_one_fails),     CASE(test_cancelled_run),
       CASE(test_wrong_requests), CASE(test_wrong_buffers), CASE(test_gpu_memory),
       CASE(test_strings),        CASE(test_scalars),       CASE(test_optional),
-      CASE(test_instances),
+      CASE(test_operators),      CASE(test_instances),
   };
   if (argc < 2) return 2;
   library = argv[1];

@@ -112,6 +112,20 @@ class ServerTest(unittest.TestCase):
             self.same(self.server.infer(name, {"tokens": tokens}), wanted)
         self.fails(400, ["plan file", "'precision'"], self.server.load, "plan_fp16")
 
+    def test_ranges(self):
+        """A plan that was built for a range of batches is served with these."""
+        sizes = assay.Range(min=(1, 3, 16, 16), best=(2, 3, 16, 16), max=(6, 3, 16, 16))
+        engine = assay.build(f"{MODELS}/classifier/model.onnx", shapes={"image": sizes})
+        with tempfile.TemporaryDirectory() as folder:
+            engine.save(f"{folder}/model.plan")
+            self.add("ranges", f"{folder}/model.plan", file="model.plan")
+            self.add("ranges_of_8", f"{folder}/model.plan", "max_batch_size: 8\n", file="model.plan")
+        self.server.load("ranges")
+        self.assertEqual(self.server.config("ranges")["max_batch_size"], 6)
+        image = self.rng.standard_normal((6, 3, 16, 16)).astype(np.float32)
+        self.same(self.server.infer("ranges", {"image": image}), engine.run({"image": image}).asdict())
+        self.fails(400, ["max_batch_size is 8", "up to 6"], self.server.load, "ranges_of_8")
+
     def test_one_bad_request(self):
         """Of requests that are a batch together only the one with a bad index fails."""
         path = self.add("indices", f"{MODELS}/transformer/model.onnx",
