@@ -44,10 +44,10 @@ def numpy_of(number: int) -> Any:
 
 
 def as_told(value: Any) -> Any:
-    """An array with the C type that ONNX Runtime's int64 and uint64 have, which its text form shows; else the value."""
+    """An array (or a list of them) with the C type that ONNX Runtime's int64 has, which its text form shows; else the value."""
     if isinstance(value, np.ndarray) and value.dtype.char in _CHARS:
         return value.view(_CHARS[value.dtype.char])
-    return value
+    return [as_told(item) for item in value] if isinstance(value, list) else value
 
 
 def element_number(element_type: Any) -> int:

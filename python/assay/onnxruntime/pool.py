@@ -16,11 +16,11 @@ class Pool:
     """An engine's contexts.
 
     names  of the model's nodes, for messages
-    after  called with a context when a run of it has ended well, before another thread can have it
+    after  called with a context when a run of it has ended well, before another thread can have it; None: nothing
     """
 
     def __init__(self, engine: engines.Engine, threads: int, profile: bool, names: set[str],
-                 after: Callable[[Context], None]) -> None:
+                 after: Optional[Callable[[Context], None]]) -> None:
         self.engine = engine
         self._threads, self._profile, self._names, self._after = threads, profile, names, after
         self._free: list[Context] = []
@@ -41,7 +41,8 @@ class Pool:
             raise Fail.of(TERMINATED)
         try:
             result = context.run(feeds, outputs)
-            self._after(context)
+            if self._after:
+                self._after(context)
         except AssayError as e:
             raise failure(e, self._names) from None
         finally:

@@ -4,13 +4,13 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from .._edit import edit
-from ..context import Context
 from ..errors import AssayError
 from . import feeds as feeding
 from .binding import IOBinding
@@ -41,7 +41,6 @@ class Session:
         self._lock = threading.Lock()
         self._executor: Optional[ThreadPoolExecutor] = None
         self._trace: Optional[Trace] = None
-        self._trace_start_ns = 0
         self._sess_options: SessionOptions
         self._source: Source
         self._providers: Providers
@@ -55,6 +54,8 @@ class Session:
         self._providers = Providers(providers, provider_options)
         options = self._sess_options
         self._trace = Trace(options.profile_file_prefix, self._providers.names[0]) if options.enable_profiling else None
+        if self._trace:
+            weakref.finalize(self, self._trace.write)  # a session that is not asked for it writes it at its end
         self._pools = {}
         pool = self._pool(Changes())
         if self._trace:
@@ -76,7 +77,7 @@ class Session:
             if key not in self._pools:
                 self._pools[key] = Pool(self._build(changes), self._sess_options.intra_op_num_threads,
                                         self._trace is not None, {n.name for n in self._source.file.nodes},
-                                        self._traced)
+                                        self._trace.run if self._trace else None)
             return self._pools[key]
 
     def _build(self, changes: Changes) -> Any:
@@ -89,12 +90,8 @@ class Session:
             self._providers = Providers([CPU_PROVIDER])
             return self._source.build(self._providers.target, seed(), changes)
 
-    def _traced(self, context: Context) -> None:
-        if self._trace:
-            layers = context.layers()
-            took = max((layer.start_ns + layer.duration_ns for layer in layers), default=0)
-            end = self._trace.now()
-            self._trace.run(layers, max(0, end - took), end)
+    def __getstate__(self) -> Any:
+        raise TypeError("cannot pickle '%s' object" % type(self).__name__)
 
     # ---- what it is -----------------------------------------------------------------------------
 
@@ -117,6 +114,8 @@ class Session:
     def get_modelmeta(self) -> ModelMetadata:
         """Where the model comes from."""
         return ModelMetadata(self._source.file)
+
+    _inputs_meta, _outputs_meta = property(get_inputs), property(get_outputs)  # which scripts reach for
 
     def declared_input(self, name: str) -> Optional[Value]:
         """An input or an initializer that can be overridden."""
@@ -176,13 +175,11 @@ class Session:
 
     def end_profiling(self) -> str:
         """Writes the trace, if the session takes one, and gives its path; "" if it does not, or was written."""
-        trace, self._trace = self._trace, None
-        self._trace_start_ns = trace.start_ns if trace else self._trace_start_ns
-        return trace.write() if trace else ""
+        return self._trace.write() if self._trace else ""
 
     def get_profiling_start_time_ns(self) -> int:
         """When the trace began; 0: there was none."""
-        return self._trace.start_ns if self._trace else self._trace_start_ns
+        return self._trace.start_ns if self._trace else 0
 
     # ---- running --------------------------------------------------------------------------------
 
@@ -314,9 +311,6 @@ class Session:
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
         """No effect: nothing is captured."""
-
-    def __reduce__(self) -> Any:
-        raise TypeError("cannot pickle '%s' object" % type(self).__name__)
 
 
 class InferenceSession(Session):

@@ -24,10 +24,13 @@ from .rewrite import Changes
 _FOLDER_ENTRY = "session.model_external_initializers_file_folder_path"
 
 
-def _mapped(path: str) -> wire.Buffer:
+MAPPED_BYTES = 1 << 28  # files from this size on are mapped: they must not change while the session lives
+
+
+def _contents(path: str) -> wire.Buffer:
     with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return b""
+        if os.fstat(file.fileno()).st_size < MAPPED_BYTES:
+            return memoryview(file.read())
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
@@ -60,7 +63,7 @@ class Source:
         if not os.path.exists(model):
             raise NoSuchFile.of("Load model from %s failed:Load model %s failed. File doesn't exist" % (model, model))
         try:
-            return _mapped(model)
+            return _contents(model)
         except (OSError, ValueError):
             raise InvalidProtobuf.of(self._prefix + "Protobuf parsing failed.") from None
 
@@ -79,7 +82,7 @@ class Source:
         changes = replace(changes, initializers=self.fixed.initializers, external=self.fixed.external,
                           sizes=self.fixed.sizes, by_denotation=self.fixed.by_denotation)
         folder = self.options._entries.get(_FOLDER_ENTRY)
-        if self.path and not changes.any() and not folder:
+        if self.path and not changes.any() and not folder and len(self._buffer) >= MAPPED_BYTES:
             return models.as_model(self.path)
         data = rewrite.apply(self._buffer, changes) if changes.any() else bytes(self._buffer)
         beside = os.path.dirname(os.path.abspath(self.path)) if self.path else os.getcwd()

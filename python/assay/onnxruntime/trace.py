@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+from ..context import Context
+
 
 class Trace:
     """Events since the session began: its making, its runs, their layers. Times in microseconds."""
@@ -17,6 +19,7 @@ class Trace:
         self._zero = time.perf_counter_ns()
         self._events: list[dict[str, Any]] = []
         self._lock = threading.Lock()
+        self._written = False
 
     def now(self) -> int:
         """Nanoseconds since the session began."""
@@ -26,8 +29,10 @@ class Trace:
         """An event of the session as a whole."""
         self._add("Session", name, begin, end - begin, {})
 
-    def run(self, layers: Any, begin: int, end: int) -> None:
-        """A run and its layers."""
+    def run(self, context: Context) -> None:
+        """A run of a context, which has just ended, and its layers."""
+        layers, end = context.layers(), self.now()
+        begin = max(0, end - max((layer.start_ns + layer.duration_ns for layer in layers), default=0))
         for index, layer in enumerate(layers):
             name = layer.name or "%s_%d" % (layer.op, index)
             self._add("Node", "%s_kernel_time" % name, begin + layer.start_ns, layer.duration_ns,
@@ -42,7 +47,10 @@ class Trace:
                                  "dur": duration // 1000, "ts": begin // 1000, "ph": "X", "name": name, "args": details})
 
     def write(self) -> str:
-        """Writes the file and gives its path."""
+        """Writes the file, once, and gives its path."""
+        if self._written:
+            return ""
+        self._written = True
         moment = self.start_ns // 1_000_000
         path = "%s_%s_%03d.json" % (self._prefix, time.strftime("%Y-%m-%d_%H-%M-%S", time.localtime(moment // 1000)),
                                     moment % 1000)
