@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._compare import CompareResult, compare
     from ._edit import EditResult, edit, edits, quantize
     from ._tune import TuneResult, devices, tune
+    from .calibration import Calibration, ValueRange, calibrate
     from .context import Context
     from .engine import Engine, build, targets
     from .frameworks import (ExportError, check_huggingface, check_keras, check_torch, from_huggingface, from_keras,
@@ -37,14 +38,15 @@ _PLACES = {
     "EditResult": "_edit", "TuneResult": "_tune", "Verification": "_certify", "audit": "_audit", "certify": "_certify",
     "check": "_check", "compare": "_compare", "devices": "_tune", "edit": "_edit", "edits": "_edit",
     "quantize": "_edit", "tune": "_tune",
+    "Calibration": "calibration", "ValueRange": "calibration", "calibrate": "calibration",
     "Context": "context", "Engine": "engine", "Model": "model", "Outputs": "values", "Range": "values",
     "Session": "session", "ValueInfo": "values", "build": "engine", "load": "model", "targets": "engine",
 }
 
-__all__ = ["AssayError", "AuditResult", "Cancelled", "Certificate", "CheckResult", "CompareResult", "Context", "Corrupt",
+__all__ = ["AssayError", "AuditResult", "Calibration", "Cancelled", "Certificate", "CheckResult", "CompareResult", "Context", "Corrupt",
            "DeviceError", "EditResult", "Engine", "ExportError", "InternalError", "InvalidArgument", "Model", "NoMemory",
-           "NotFound", "Outputs", "Range", "Session", "TuneResult", "Unsupported", "ValueInfo",
-           "Verification", "audit", "build", "certify", "check",
+           "NotFound", "Outputs", "Range", "Session", "TuneResult", "Unsupported", "ValueInfo", "ValueRange",
+           "Verification", "audit", "build", "calibrate", "certify", "check",
            "check_huggingface", "check_keras", "check_torch", "compare", "devices", "edit", "edits",
            "from_huggingface", "from_keras", "from_onnxscript", "from_torch", "load", "quantize", "targets", "tune"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 from . import _library as L
 from ._calls import Progress, Reports, long_call
@@ -15,7 +15,7 @@ from ._library import check as ok, lib
 from ._plans import Rules, Texts, plan_fields, require_fields
 from ._results import Path, Result
 from ._samples import golden_of, samples_of
-from .model import as_model
+from .model import Model, as_model
 
 FIXES = ("any", "fewest", "best")
 
@@ -61,7 +61,8 @@ class CheckResult(Result):
             "of %d nodes" % len(self.fix.nodes) if self.fix else "none")
 
 
-def _result(handle: L.Handle, names: Any, keep: Any) -> CheckResult:
+def check_result(handle: L.Handle, names: Any, keep: Any) -> CheckResult:
+    """What a check that has run found. keep: what has to live as long."""
     c = handle.value
     layers = [layer_account(c, i, o) for i, o in enumerate(structs_of(lib.assay_check_layer_count(c), lib.assay_check_layer, c, LayerStruct))]
     culprits = structs_of(lib.assay_check_culprit_count(c), lib.assay_check_culprit, c, CulpritStruct)
@@ -82,6 +83,24 @@ def _result(handle: L.Handle, names: Any, keep: Any) -> CheckResult:
     result._open(handle, lambda kind, write, user: lib.assay_check_report(c, kind, byref(names), write, user), "layers")
     result._keep = keep  # type: ignore[attr-defined]
     return result
+
+
+def create_check(loaded: Model, reports: Optional[Reports], golden: Any = None, *, precision: Optional[str] = None,
+                 target: str = "emu", accumulator: Optional[str] = None, layer_precision: Rules = None,
+                 fusion: Optional[bool] = None, passes_off: Texts = None, fp32: str = "tight", require: Texts = None,
+                 unquantized: bool = False, fix: Optional[str] = "any", shares: bool = False, pictures: bool = True,
+                 search_seconds: float = 0, seed: int = 0) -> Tuple[L.Handle, NamesStruct]:
+    """The library's check, not run, and what its reports call things. Options as of check()."""
+    options = OptionsStruct(
+        precision=L.format_of(precision), accumulator=L.format_of(accumulator), unquantized=unquantized, no_fix=fix is None,
+        shares=shares, pictures=pictures, search_seconds=search_seconds, seed=seed,
+        progress=reports.address if reports else None, fix=0 if fix is None else L.choice("fix", fix, FIXES),
+        **plan_fields(target, layer_precision, fusion, passes_off, fp32), **require_fields(require))
+    names = NamesStruct(model=os.fsencode(loaded.path) if loaded.path else None, precision=L.encode(precision),
+                        golden=L.encode(str(golden)) if isinstance(golden, (str, os.PathLike)) else None)
+    out = c_void_p()
+    ok(lib.assay_check_create(loaded._handle.value, byref(options), byref(out)))
+    return L.Handle(out.value, lib.assay_check_destroy), names
 
 
 def check(model: Any, *, precision: Optional[str] = None, target: str = "emu", inputs: Any = None, golden: Any = None,
@@ -119,18 +138,12 @@ def check(model: Any, *, precision: Optional[str] = None, target: str = "emu", i
     """
     loaded = as_model(model)
     reports = Reports(progress)
-    options = OptionsStruct(
-        precision=L.format_of(precision), accumulator=L.format_of(accumulator), unquantized=unquantized, no_fix=fix is None,
-        shares=shares, pictures=pictures, search_seconds=search_seconds, seed=seed, progress=reports.address,
-        fix=0 if fix is None else L.choice("fix", fix, FIXES),
-        **plan_fields(target, layer_precision, fusion, passes_off, fp32), **require_fields(require))
-    names = NamesStruct(model=os.fsencode(loaded.path) if loaded.path else None, precision=L.encode(precision),
-                   golden=L.encode(str(golden)) if isinstance(golden, (str, os.PathLike)) else None)
 
     def work() -> CheckResult:
-        out = c_void_p()
-        ok(lib.assay_check_create(loaded._handle.value, byref(options), byref(out)))
-        handle = L.Handle(out.value, lib.assay_check_destroy)
+        handle, names = create_check(
+            loaded, reports, golden, precision=precision, target=target, accumulator=accumulator,
+            layer_precision=layer_precision, fusion=fusion, passes_off=passes_off, fp32=fp32, require=require,
+            unquantized=unquantized, fix=fix, shares=shares, pictures=pictures, search_seconds=search_seconds, seed=seed)
         samples = samples_of(loaded, inputs, seed, shapes)
         told = golden_of(loaded, golden, samples, seed, intermediates, name_map)
         map_path = os.fsencode(name_map) if name_map else None
@@ -140,6 +153,6 @@ def check(model: Any, *, precision: Optional[str] = None, target: str = "emu", i
         if engine_outputs:
             ok(lib.assay_check_use_outputs(handle.value, os.fsencode(engine_outputs), None, samples.value, map_path))
         ok(lib.assay_check_run(handle.value, samples.value, told.value if told else None))
-        return _result(handle, names, (samples, told, reports))
+        return check_result(handle, names, (samples, told, reports))
 
     return long_call(work, reports)

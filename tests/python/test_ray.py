@@ -1,0 +1,295 @@
+"""assay.ray on a cluster of two raylets: one machine's results to the bit, also after workers and drivers were killed."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+HERE = pathlib.Path(__file__).resolve().parent
+# Workers import this folder's modules, too.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+import ray  # noqa: E402
+from onnx import numpy_helper  # noqa: E402
+from ray.cluster_utils import Cluster  # noqa: E402
+
+import assay  # noqa: E402
+import assay.ray  # noqa: E402
+from api_case import ApiCase, F, chain, model, value  # noqa: E402
+from onnx import helper as h  # noqa: E402
+
+STORE = 80 << 20  # bytes of each raylet's object store
+cluster = None
+
+
+def setUpModule():
+    global cluster
+    cluster = Cluster(initialize_head=True, head_node_args={
+        "num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False})
+    cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="warning")
+
+
+def tearDownModule():
+    ray.shutdown()
+    cluster.shutdown()
+    if processes("raylet") or processes("gcs_server"):
+        raise AssertionError("processes are left: %s" % (processes("raylet") + processes("gcs_server")))
+
+
+def processes(word):
+    """Ids of this user's processes below this one whose command line has a word."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            command = pathlib.Path("/proc", entry, "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            environment = pathlib.Path("/proc", entry, "environ").read_bytes()
+        except (OSError, ValueError):
+            continue
+        if entry.isdigit() and word in command and str(HERE).encode() in environment and int(entry) != os.getpid():
+            found.append(int(entry))
+    return found
+
+
+def workers():
+    """Ids of processes that have a shard of this cluster's: they show a title in place of their command line."""
+    found, raylets = [], processes("raylet")
+    for entry in os.listdir("/proc"):
+        try:
+            title = pathlib.Path("/proc", entry, "cmdline").read_bytes()
+            parent = int(pathlib.Path("/proc", entry, "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            continue
+        if title.startswith(b"ray::_run") and parent in raylets:
+            found.append(int(entry))
+    return found
+
+
+def images(n=23, shape=(1, 3, 8, 8), seed=0):
+    """Samples whose sizes differ, so that no part of them is like another."""
+    draw = np.random.default_rng(seed)
+    return [(draw.standard_normal(shape) * (1 + i % 5)).astype(np.float32) for i in range(n)]
+
+
+def net(seed=1):
+    """A small CNN: image float[1,3,8,8] -> scores float[1,5], which fp16 can hold."""
+    draw = np.random.default_rng(seed)
+    return model(
+        [h.make_node("Conv", ["image", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]), h.make_node("Relu", ["c"], ["r"], name="relu"),
+         h.make_node("GlobalAveragePool", ["r"], ["p"], name="pool"), h.make_node("Flatten", ["p"], ["f"], name="flatten"),
+         h.make_node("MatMul", ["f", "m"], ["z"], name="fc"), h.make_node("Softmax", ["z"], ["scores"], name="softmax")],
+        [value("image", F, [1, 3, 8, 8])], [value("scores", F, [1, 5])],
+        {"w": draw.standard_normal((8, 3, 3, 3)).astype(np.float32), "m": draw.standard_normal((8, 5)).astype(np.float32)})
+
+
+class RayCase(ApiCase):
+    def net(self, name="net.onnx", **options):
+        path = self.path(name)
+        onnx.save(net(**options), path)
+        return path
+
+    def files(self, arrays, name="image", folder="images"):
+        os.makedirs(self.path(folder))
+        paths = [os.path.join(self.path(folder), "%03d.npz" % i) for i in range(len(arrays))]
+        for path, array in zip(paths, arrays):
+            np.savez(path, **{name: array})
+        return paths
+
+    def parts(self, folder):
+        return sorted(pathlib.Path(folder, "parts").glob("*[0-9a-f]"))
+
+
+class Check(RayCase):
+    def test_of_files(self):
+        path, files = self.net(), self.files(images())
+        whole = assay.check(path, precision="bf16", inputs=files, pictures=False)
+        for shard in (1, 4, 50):
+            self.assertEqual(assay.ray.check(path, self.path("images"), precision="bf16", shard=shard).json, whole.json)
+
+    def test_of_arrays_with_golden(self):
+        made = net().SerializeToString()
+        loaded, data = assay.load(made), [{"image": x} for x in images(11)]
+        golden = [loaded.run(d, mode="truth").asdict() for d in data]
+        options = {"precision": "fp16", "require": "snr_db >= 20"}
+        whole = assay.check(made, inputs=data, golden=golden, pictures=False, **options)
+        found = assay.ray.check(made, data, golden=golden, shard=3, **options)
+        self.assertEqual(found.json, whole.json)
+        self.assertTrue(found.outputs[0].golden_snr_db > 100)
+        self.assertEqual(found.outputs, whole.outputs)
+
+    def test_of_a_fix(self):
+        """What fp16 cannot hold is found in some samples only, and mended on all."""
+        path = self.path("wide.onnx")
+        onnx.save(model([h.make_node("Mul", ["x", "k"], ["p"], name="up"), h.make_node("Mul", ["p", "l"], ["y"], name="down")],
+                        [value("x", F, [4])], [value("y", F, [4])],
+                        {"k": np.float32(2e4), "l": np.float32(1e-5)}), path)
+        data = [{"x": x} for x in images(9, (4,))]
+        whole = assay.check(path, precision="fp16", inputs=data, pictures=False)
+        found = assay.ray.check(path, data, precision="fp16", shard=2)
+        self.assertFalse(found.faithful)
+        self.assertTrue(found.fix)
+        self.assertEqual(found.json, whole.json)
+
+    def test_of_several_models(self):
+        paths = [self.net("a.onnx"), self.net("b.onnx", seed=5)]
+        data = [{"image": x} for x in images(5)]
+        found = assay.ray.check(paths, data, precision="fp16", shard=2)
+        self.assertEqual([r.json for r in found],
+                         [assay.check(p, precision="fp16", inputs=data, pictures=False).json for p in paths])
+
+    def test_of_data_sets(self):
+        path, arrays = self.net(), images(13)
+        whole = assay.check(path, precision="bf16", inputs=[{"image": x} for x in arrays], pictures=False)
+        rows = [{"image": x[0], "number": i} for i, x in enumerate(arrays)]
+        dataset = ray.data.from_items(rows, override_num_blocks=4)
+        self.assertEqual(assay.ray.check(path, dataset, precision="bf16", shard=4).json, whole.json)
+        dataset.write_parquet(self.path("rows"))
+        files = sorted(str(f) for f in pathlib.Path(self.path("rows")).glob("*.parquet"))
+        self.assertEqual(assay.ray.check(path, files, precision="bf16", shard=5).json, whole.json)
+        with self.assertRaisesRegex(assay.InvalidArgument, "no column 'image'"):
+            assay.ray.check(path, dataset.drop_columns(["image"]))
+
+    def test_what_makes_no_sense(self):
+        path, files = self.net(), self.files(images(3))
+        for words, call in {
+                "shard has 1": lambda: assay.ray.check(path, files, shard=0),
+                "in_flight is 1": lambda: assay.ray.check(path, files, in_flight=0),
+                "takes no pictures": lambda: assay.ray.check(path, files, pictures=True),
+                "golden has 2 files": lambda: assay.ray.check(path, files, golden=files[:2]),
+                "there is no": lambda: assay.ray.check(path, self.path("nothing")),
+                "no input or output": lambda: assay.ray.check(path, [{"picture": images(1)[0]}]),
+                "not int": lambda: assay.ray.check(path, 3),
+                "path or bytes": lambda: assay.ray.check(3, files),
+                "precision|format": lambda: assay.ray.check(path, files, precision="fp17")}.items():
+            with self.assertRaisesRegex(assay.AssayError, words):
+                call()
+        np.savez(files[1], image=np.zeros((2, 2), np.float32))  # an error of a worker's is raised here
+        with self.assertRaises(assay.AssayError):
+            assay.ray.check(path, files, shard=1)
+
+
+class Others(RayCase):
+    def test_calibration(self):
+        path, files = self.net(), self.files(images(9))
+        whole, found = assay.calibrate(path, inputs=files), assay.ray.calibrate(path, files, shard=2)
+        self.assertEqual(found.to_bytes(), whole.to_bytes())
+        self.assertEqual(found.json, whole.json)
+        self.assertEqual(list(found)[:3], ["image", "c", "r"])
+        arrays = np.concatenate([np.abs(x).ravel() for x in images(9)])
+        image = found["image"]
+        self.assertEqual((image.count, found.samples), (arrays.size, 9))
+        self.assertEqual(image.largest, float(arrays.max()))
+        for percent in (1, 50, 99, 99.9, 100):
+            within = np.mean(arrays <= image.percentile(percent)) * 100
+            self.assertGreaterEqual(within, percent)
+            self.assertLess(image.percentile(percent), np.percentile(arrays, percent) * 17 / 16 + 1e-30)
+
+    def test_conformance(self):
+        root = pathlib.Path(self.path("cases"))
+        for i in range(7):
+            data = root / "node" / ("test_relu_%d" % i) / "test_data_set_0"
+            data.mkdir(parents=True)
+            x = images(1, (2, 3), i)[0]
+            y = np.maximum(x, 0) + (i == 4)  # one is wrong
+            onnx.save(model([h.make_node("Relu", ["x"], ["y"])], [value("x", F, [2, 3])], [value("y", F, [2, 3])]),
+                      data.parent / "model.onnx")
+            for name, array in (("input_0", x), ("output_0", y)):
+                (data / (name + ".pb")).write_bytes(numpy_helper.from_array(array.astype(np.float32)).SerializeToString())
+        out = self.path("whole.json")
+        subprocess.run([os.environ["ASSAY_PROGRAM"], "conformance", str(root), "-j", "1", "--json", out], stdout=subprocess.DEVNULL)
+        found = assay.ray.conformance(root, shard=2)
+        self.assertEqual(found.json, pathlib.Path(out).read_text())
+        self.assertEqual(list(found.failed), ["node/test_relu_4"])
+        self.assertIn("6 passed, 1 failed", str(found))
+        with self.assertRaises(assay.NotFound):
+            assay.ray.conformance(root, match="no_such*")
+
+
+# What a driver of its own runs, which is killed.
+DRIVER = """
+import sys, ray, assay, assay.ray
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level="warning")
+assay.ray.check(sys.argv[2], sys.argv[3], precision="bf16", folder=sys.argv[4], shard=1, in_flight=2)
+"""
+
+
+class Killed(RayCase):
+    def setUp(self):
+        super().setUp()
+        self.model = self.path("chain.onnx")
+        onnx.save(chain(layers=6, width=192, batch=48), self.model)
+        self.inputs = self.files(images(20, (48, 192)), "x", "x")
+        self.run_folder = self.path("run")
+
+    def whole(self):
+        return assay.check(self.model, precision="bf16", inputs=self.inputs, pictures=False).json
+
+    def wait_for_parts(self, n):
+        deadline = time.time() + 60
+        while len(self.parts(self.run_folder)) < n and time.time() < deadline:
+            time.sleep(0.005)
+        self.assertLess(time.time(), deadline)
+
+    def test_driver(self):
+        driver = subprocess.Popen([sys.executable, "-c", DRIVER, cluster.address, self.model, self.path("x"), self.run_folder])
+        self.wait_for_parts(3)
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        done = self.parts(self.run_folder)
+        self.assertLess(len(done), len(self.inputs))
+        times = [p.stat().st_mtime_ns for p in done]
+        found = assay.ray.check(self.model, self.path("x"), precision="bf16", folder=self.run_folder, shard=1)
+        self.assertEqual(found.json, self.whole())
+        self.assertEqual([p.stat().st_mtime_ns for p in done], times)  # they were not run again
+        self.assertEqual(len(self.parts(self.run_folder)), len(self.inputs))
+
+    def test_worker(self):
+        killed = []
+
+        def kill():
+            self.wait_for_parts(2)
+            while not killed and len(self.parts(self.run_folder)) < len(self.inputs):
+                for pid in workers()[:1]:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+
+        os.makedirs(os.path.join(self.run_folder, "parts"))
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = assay.ray.check(self.model, self.inputs, precision="bf16", folder=self.run_folder, shard=1, in_flight=3)
+        killer.join()
+        self.assertTrue(killed)
+        self.assertEqual(found.json, self.whole())
+
+
+class Page(unittest.TestCase):
+    def test_snippets(self):
+        """The snippets of docs/ray.md run one after the other."""
+        page = (HERE.parents[1] / "docs" / "ray.md").read_text(encoding="utf-8")
+        snippets = re.findall(r"```python\n(.*?)```", page, re.S)
+        self.assertGreater(len(snippets), 2)
+        with tempfile.TemporaryDirectory() as folder:
+            before = os.getcwd()
+            os.chdir(folder)
+            try:
+                onnx.save(net(), "model.onnx")
+                os.makedirs("images")
+                for i, x in enumerate(images(6)):
+                    np.savez("images/%d.npz" % i, image=x)
+                names = {}
+                for snippet in snippets:
+                    exec(compile(snippet, "docs/ray.md", "exec"), names)
+            finally:
+                os.chdir(before)
+
+
+if __name__ == "__main__":
+    unittest.main()
