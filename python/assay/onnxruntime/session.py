@@ -185,14 +185,17 @@ class Session:
 
     def _names(self, output_names: Optional[Sequence[str]], call: str) -> list[str]:
         """The outputs that are wanted; None and nothing mean all."""
-        if not output_names:
-            return list(self._outputs)
-        if isinstance(output_names, (str, bytes)) or not all(isinstance(name, str) for name in output_names):
+        if isinstance(output_names, (str, bytes)):
             raise TypeError(_WRONG_CALL % call)
-        for name in output_names:
+        names = list(output_names or self._outputs)
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(_WRONG_CALL % call)
+        for name in names:
             if name not in self._outputs:
                 raise InvalidArgument.of("Invalid output name:%s" % name)
-        return list(output_names)
+        if not names:
+            raise InvalidArgument.of("At least one output should be requested.")
+        return names
 
     def _checked(self, input_feed: Mapping[str, Any], run_options: Any, call: str) -> None:
         """Fails where required inputs are missing, or arguments are of wrong types."""

@@ -311,6 +311,24 @@ static bool is_binary(const assay_trees_t* t, int64_t classes) {
   return classes == 2 && t->n_votes > 0;
 }
 
+// The base values of a classifier. Exporters of boosted trees give a binary one a single value,
+// which belongs to the class that the votes are for.
+static assay_status_t read_class_base(const assay_node_t* n, const assay_trees_t* t,
+                                      int64_t classes, double** out) {
+  size_t len = 0;
+  assay_attr_floats(n, "base_values", &len);
+  const assay_tensor_t* tensor = assay_attr_tensor(n, "base_values_as_tensor");
+  const int64_t count = tensor ? tensor->size : (int64_t)len;
+  if (count != 1 || !is_binary(t, classes)) return read_base(n, classes, out);
+  double *one = NULL, *both = NULL;
+  ASSAY_TRY(read_base(n, 1, &one));
+  assay_status_t st = assay_new_array(2, sizeof *both, &both);
+  if (!st) both[0] = both[1] = one[0];
+  assay_free(one);
+  *out = both;
+  return st;
+}
+
 static bool all_positive(const assay_trees_t* t) {
   for (int64_t i = 0; i < t->n_votes; i++)
     if (t->votes[i].weight < 0) return false;
@@ -365,7 +383,7 @@ static assay_status_t classifier_eval(assay_eval_t* c) {
   ASSAY_TRY(assay_ml_rows(c, c->in[0], &rows, &features));
   ASSAY_TRY(assay_trees_read(c->node, "class", &t));
   assay_status_t st = assay_trees_check(c->node, &t, labels.n);
-  if (!st) st = read_base(c->node, labels.n, &base);
+  if (!st) st = read_class_base(c->node, &t, labels.n, &base);
   if (!st && assay_eval_wants(c, 0))
     st = assay_eval_output(c, 0, assay_ml_labels_type(&labels), 1, &rows, &y);
   if (!st) st = assay_tensor_create(ASSAY_TYPE_FLOAT, 2, (int64_t[]){rows, labels.n}, &z);
@@ -419,7 +437,7 @@ static assay_status_t classifier_bound(assay_bound_t* c) {
   ASSAY_TRY(assay_ml_labels(c->node, "classlabels_int64s", "classlabels_strings", &labels));
   ASSAY_TRY(assay_ml_post_read(c->node, &post));
   ASSAY_TRY(assay_trees_read(c->node, "class", &t));
-  assay_status_t st = read_base(c->node, labels.n, &base);
+  assay_status_t st = read_class_base(c->node, &t, labels.n, &base);
   if (!st) st = classify_bound(c, &labels, post, &t, base);
   assay_free(base);
   assay_trees_deinit(&t);
