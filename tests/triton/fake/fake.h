@@ -84,6 +84,8 @@ void fake_refuse_outputs(TRITONBACKEND_Request* request);
 const char* fake_execute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests,
                          uint32_t n);
 
+uint64_t fake_execute_ns(void);  // that this thread's last call of the backend took
+
 // What came back; valid until fake_reset().
 typedef struct fake_output {
   char name[32];

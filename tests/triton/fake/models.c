@@ -1,6 +1,7 @@
 // Models and instances of the server, and what it does with them.
 #include <dlfcn.h>
 #include <jansson.h>
+#include <time.h>
 
 #include "inside.h"
 
@@ -340,13 +341,26 @@ static void check_done(TRITONBACKEND_Request* request, bool server_failed) {
   if (request->n_answers != 1) fake_break("a request has %d answers", request->n_answers);
 }
 
+static _Thread_local uint64_t execute_ns;
+
+uint64_t fake_execute_ns(void) { return execute_ns; }
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 const char* fake_execute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests,
                          uint32_t n) {
   const int faults = fake_faults();
   TRITONBACKEND_Request** lent = malloc(n * sizeof *lent);  // the array goes back with the call
   memcpy(lent, requests, n * sizeof *lent);
   for (uint32_t k = 0; k < n; k++) requests[k]->is_executing = true;
-  const char* error = fake_take_error(loaded.execute(instance, lent, n));
+  const uint64_t start = now();
+  TRITONSERVER_Error* result = loaded.execute(instance, lent, n);
+  execute_ns = now() - start;
+  const char* error = fake_take_error(result);
   free(lent);
   for (uint32_t k = 0; k < n; k++) {
     if (!error) {

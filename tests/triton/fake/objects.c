@@ -96,7 +96,12 @@ int fake_fail_call(int n) {
   return made;
 }
 
-int fake_faults(void) { return n_faults; }
+int fake_faults(void) {
+  pthread_mutex_lock(&lock);
+  const int n = n_faults;
+  pthread_mutex_unlock(&lock);
+  return n;
+}
 
 void fake_fail_function(const char* name, TRITONSERVER_Error_Code code) {
   failing_function = name;
