@@ -14,3 +14,4 @@ set_property(TEST python/serving_mlserver APPEND PROPERTY ENVIRONMENT "ASSAY_ONN
 assay_package_test(frameworks "" test_frameworks.py)
 assay_package_test(frameworks_torch torch test_frameworks_torch.py)
 assay_package_test(ray ray test_ray.py)
+assay_package_test(notebooks torch test_notebooks.py)
