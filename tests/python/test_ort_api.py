@@ -1,19 +1,23 @@
 """assay.onnxruntime in what ort_scripts/ do not show: every name there is, odd models, broken files, threads, plans."""
+import contextlib
 import copy
 import gc
+import io
 import os
 import random
 import threading
 import unittest
 import warnings
 import weakref
+from unittest import mock
 
 import onnxruntime as theirs
 from api_case import ApiCase, F, T, assay, chain, draw, h, model, np, onnx, unary, value
 
 import assay.onnxruntime as ours
-from assay.onnxruntime import source
+from assay.onnxruntime import devices, pool, source
 from assay.onnxruntime.capi import onnxruntime_pybind11_state as state
+from assay.onnxruntime.providers import Providers
 
 theirs.set_default_logger_severity(4)
 # Of ONNX Runtime's names: what belongs to other devices, to its own file formats, or to training.
@@ -228,6 +232,73 @@ class TestThreads(ApiCase):
         finally:
             gc.enable()
         self.assertEqual(out.shape, (2, 3))
+
+
+class TestProviders(ApiCase):
+    """Where a GPU can be used. Target emu takes its place: what providers mean needs no GPU."""
+
+    def setUp(self):
+        super().setUp()
+        for patch in (mock.patch.object(devices, "runs_here", lambda target: True),
+                      mock.patch.dict(devices.TARGETS, {devices.CUDA_PROVIDER: "emu"})):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.data, self.x = chain(2, 4).SerializeToString(), {"x": draw(2, 4)}
+
+    def test_the_first_is_used(self):
+        self.assertEqual(ours.get_available_providers(), ["CUDAExecutionProvider", "CPUExecutionProvider"])
+        self.assertEqual(ours.get_device(), "GPU")
+        for asked, names, target in ((None, ["CUDAExecutionProvider", "CPUExecutionProvider"], "emu"),
+                                     (["CUDAExecutionProvider"], ["CUDAExecutionProvider", "CPUExecutionProvider"], "emu"),
+                                     (["CPUExecutionProvider"], ["CPUExecutionProvider"], "cpu"),
+                                     (["CPUExecutionProvider", "CUDAExecutionProvider"],
+                                      ["CPUExecutionProvider", "CUDAExecutionProvider"], "cpu")):
+            session = ours.InferenceSession(self.data, providers=asked)
+            self.assertEqual((session.get_providers(), session._providers.target), (names, target))
+            self.assertEqual(session.run(None, self.x)[0].shape, (2, 4))
+        options = ours.InferenceSession(self.data, providers=[("CUDAExecutionProvider", {"do_copy": True})]).get_provider_options()
+        self.assertEqual(options, {"CUDAExecutionProvider": {"device_id": "0", "do_copy": "True"}, "CPUExecutionProvider": {}})
+        self.assertEqual(Providers([("CUDAExecutionProvider", {"device_id": 1})]).target, "emu:1")
+        session.set_providers(["CUDAExecutionProvider"])
+        self.assertEqual(session._providers.target, "emu")
+
+    def test_options_name_providers(self):
+        options = ours.SessionOptions()
+        options.add_provider("CPUExecutionProvider", {})
+        self.assertEqual(ours.InferenceSession(self.data, options).get_providers(), ["CPUExecutionProvider"])
+
+    def test_a_device_that_fails(self):
+        run = pool.Pool.run
+
+        def fails_on_a_device(this, *arguments):
+            if this is first:
+                raise state.EPFail.of("the device is lost")
+            return run(this, *arguments)
+
+        with mock.patch.object(pool.Pool, "run", fails_on_a_device):
+            session = ours.InferenceSession(self.data)
+            first = session._pool(ours.session.Changes())
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                out = session.run(None, self.x)[0]
+            self.assertIn("EP Error: [ONNXRuntimeError] : 11 : EP_FAIL : the device is lost", said.getvalue())
+            self.assertEqual((out.shape, session.get_providers()), ((2, 4), ["CPUExecutionProvider"]))
+            session = ours.InferenceSession(self.data)
+            first = session._pool(ours.session.Changes())
+            session.disable_fallback()
+            with self.assertRaises(state.EPFail):
+                session.run(None, self.x)
+
+    def test_a_device_that_cannot_be_used(self):
+        build = source.engines.build
+
+        def no_device(model, target, **options):
+            if target != "cpu":
+                raise assay.DeviceError("no driver")
+            return build(model, target=target, **options)
+
+        with mock.patch.object(source.engines, "build", no_device), self.assertWarnsRegex(UserWarning, "CUDA.*no driver"):
+            session = ours.InferenceSession(self.data, providers=["CUDAExecutionProvider"])
+        self.assertEqual(session.get_providers(), ["CPUExecutionProvider"])
 
 
 class TestValues(ApiCase):
