@@ -1,6 +1,7 @@
 """IOBinding: inputs and outputs that lie where the caller wants them, for runs without copies."""
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from .devices import OrtDevice
 from .elements import element_number, numpy_of, tensor_type
 from .feeds import check_shape, value_of
 from .memory import array_at
-from .values import OrtValue, host_only
+from .values import OrtValue, place, value_on_device
 
 if TYPE_CHECKING:
     from .session import Session
@@ -24,12 +25,14 @@ class IOBinding:
 
     bound_inputs   values by names
     bound_outputs  values that outputs are written to; None: to memory of their own
+    devices        where outputs without a value say that they lie
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.bound_inputs: dict[str, OrtValue] = {}
         self.bound_outputs: dict[str, Optional[OrtValue]] = {}
+        self.devices: dict[str, str] = {}
         self.results: list[OrtValue] = []
 
     @property
@@ -62,8 +65,8 @@ class IOBinding:
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None,
                     shape: Optional[Sequence[int]] = None, buffer_ptr: Optional[int] = None) -> None:
         """An output is wanted: at an address of the host, or (without one) in new memory, a run each."""
+        self.devices[name] = "cpu" if OrtDevice.make(device_type, device_id).device_type() == OrtDevice.cpu() else "cuda"
         if buffer_ptr is None:
-            OrtDevice.make(device_type, device_id)
             self.bound_outputs[name] = None
             return
         if element_type is None or shape is None:
@@ -119,6 +122,8 @@ class IOBinding:
 
 
 def _at(device_type: str, device_id: int, element_type: Any, shape: Sequence[int], address: int) -> OrtValue:
-    host_only(device_type, device_id)
     number = element_number(element_type)
-    return OrtValue.of(array_at(address, numpy_of(number), shape), tensor_type(number))
+    dtype, device, owner = numpy_of(number), place(device_type, device_id), None
+    if device != "cpu":
+        owner = value_on_device(address, math.prod(shape) * dtype.itemsize)
+    return OrtValue.of(array_at(address, dtype, shape, owner), tensor_type(number)).on(device)

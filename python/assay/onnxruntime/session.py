@@ -14,7 +14,7 @@ from .._edit import edit
 from ..errors import AssayError
 from . import feeds as feeding
 from .binding import IOBinding
-from .devices import CPU_PROVIDER, OrtEpDevice, OrtMemoryInfo, get_ep_devices
+from .devices import CPU_PROVIDER, OrtEpDevice, OrtMemoryInfo, cuda_is_here, get_ep_devices
 from .elements import as_told
 from .errors import EPFail, Fail, InvalidArgument, OrtException
 from .meta import ModelMetadata, NodeArg, assignment
@@ -304,8 +304,10 @@ class Session:
             out = self._execute(iobinding.bound_inputs, arrays, run_options)
         except OrtException as e:
             raise RuntimeError("Error in execution: " + e.detail) from None
-        iobinding.results = [bound if name in arrays and bound is not None else self._output(name, out[name])
-                             for name, bound in iobinding.bound_outputs.items()]
+        iobinding.results = [
+            bound if name in arrays and bound is not None else
+            self._output(name, out[name]).on(iobinding.devices.get(name, "cpu") if cuda_is_here() else "cpu")
+            for name, bound in iobinding.bound_outputs.items()]
 
     def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any, device_type: str,
                                             device_id: int = 0, vendor_id: int = -1) -> OrtValue:

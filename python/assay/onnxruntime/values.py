@@ -1,12 +1,17 @@
-"""OrtValue: a value with its type, in memory of the host that numpy, DLPack and sessions share."""
+"""OrtValue: a value with its type, in memory of the host that numpy, DLPack and sessions share.
+
+Values "on" a GPU lie in the host's memory, too: sessions copy them. Their addresses are known, so that a binding to
+one reads the host's memory, and a binding to any other address of a device is refused.
+"""
 from __future__ import annotations
 
 import warnings
+import weakref
 from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from .devices import OrtDevice
+from .devices import OrtDevice, cuda_is_here
 from .elements import STRING, as_told, element_number, element_of, number_of, numpy_of, tensor_type
 from .memory import array_of_dlpack
 from .sparse import SparseTensor
@@ -16,10 +21,27 @@ NO_DEVICE = ("Can't allocate memory on the device using this package of OnnxRunt
              "OnnxRuntime for your hardware to use this feature.")
 
 
-def host_only(device_type: str, device_id: int, vendor_id: int = -1) -> None:
-    """Values lie in the memory of the host; RuntimeError for another device's."""
-    if OrtDevice.make(device_type, device_id, vendor_id).device_type() != OrtDevice.cpu():
+# Values on a GPU, by the addresses of their elements.
+_on_device: weakref.WeakValueDictionary[int, OrtValue] = weakref.WeakValueDictionary()
+
+
+def place(device_type: str, device_id: int, vendor_id: int = -1) -> str:
+    """"cpu", or "cuda" where there is a GPU; RuntimeError for what is not here."""
+    kind = OrtDevice.make(device_type, device_id, vendor_id).device_type()
+    if kind == OrtDevice.cpu():
+        return "cpu"
+    if kind != OrtDevice.cuda() or not cuda_is_here():
         raise RuntimeError(NO_DEVICE)
+    return "cuda"
+
+
+def value_on_device(address: int, nbytes: int) -> OrtValue:
+    """The value on a GPU that has this address. RuntimeError for memory that is somebody else's."""
+    value = _on_device.get(int(address))
+    if value is None or value.tensor_size_in_bytes() < nbytes:
+        raise RuntimeError("address %#x is not that of an OrtValue of %d bytes: memory of a device is bound by "
+                           "OrtValue.ortvalue_from_numpy(array, 'cuda', 0)" % (address, nbytes))
+    return value
 
 
 class OrtValue:
@@ -30,12 +52,14 @@ class OrtValue:
 
     _value: Any
     _type: str
+    _device = "cpu"
 
     def __init__(self, ortvalue: Any, numpy_obj: Any = None, session: Any = None) -> None:
         if not isinstance(ortvalue, OrtValue):
             raise ValueError("`Provided ortvalue` needs to be of type "
                              "`onnxruntime.capi.onnxruntime_pybind11_state.OrtValue`")
         self._value, self._type = ortvalue._value, ortvalue._type
+        self.on(ortvalue._device)
 
     @classmethod
     def of(cls, value: Any, type_text: str) -> OrtValue:
@@ -43,6 +67,13 @@ class OrtValue:
         made = cls.__new__(cls)
         made._value, made._type = value, type_text
         return made
+
+    def on(self, device: str) -> OrtValue:
+        """The value itself, which says that it lies there."""
+        self._device = device
+        if device != "cpu" and self.is_tensor() and self._value.nbytes:
+            _on_device[self.data_ptr()] = self
+        return self
 
     @property
     def _ortvalue(self) -> OrtValue:
@@ -56,14 +87,15 @@ class OrtValue:
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: Any, /, device_type: Any = "cpu", device_id: int = 0,
                             vendor_id: int = -1) -> OrtValue:
-        """A tensor on an array; only one that is not contiguous is copied."""
+        """A tensor on an array; for the CPU only one that is not contiguous is copied."""
         if isinstance(device_type, OrtDevice):
             device_type = "cpu" if device_type.device_type() == OrtDevice.cpu() else "gpu"
-        host_only(device_type, device_id, vendor_id)
+        device = place(device_type, device_id, vendor_id)
         if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "OUST":
             raise RuntimeError(ONLY_NUMBERS)
         number = number_of(numpy_obj.dtype)
-        return cls.of(np.asarray(numpy_obj, numpy_of(number), order="C"), tensor_type(number))
+        take = np.asarray if device == "cpu" else np.array
+        return cls.of(take(numpy_obj, numpy_of(number), order="C"), tensor_type(number)).on(device)
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: Any, /, onnx_element_type: int) -> OrtValue:
@@ -79,14 +111,15 @@ class OrtValue:
     def ortvalue_from_shape_and_type(cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu",
                                      device_id: int = 0, vendor_id: int = -1, memory_info: Any = None) -> OrtValue:
         """A tensor with memory of its own. element_type: a numpy type, or ONNX's number of one."""
-        if memory_info is not None and (device_type, device_id, vendor_id) != ("cpu", 0, -1):
+        device = "cpu"
+        if memory_info is None:
+            device = place(device_type, device_id, vendor_id)
+        elif (device_type, device_id, vendor_id) != ("cpu", 0, -1):
             warnings.warn("device_type, device_id, and vendor_id are ignored when memory_info is provided.", stacklevel=2)
-        else:
-            host_only(device_type, device_id, vendor_id)
         number = element_number(element_type)
         if number == STRING:
             raise RuntimeError(ONLY_NUMBERS)
-        return cls.of(np.zeros([int(size) for size in shape], numpy_of(number)), tensor_type(number))
+        return cls.of(np.zeros([int(size) for size in shape], numpy_of(number)), tensor_type(number)).on(device)
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> OrtValue:
@@ -126,8 +159,8 @@ class OrtValue:
         return element_of(self._type)
 
     def device_name(self) -> str:
-        """Always "cpu"."""
-        return "cpu"
+        """"cpu", or "cuda" of a value that was made for a GPU."""
+        return self._device
 
     def shape(self) -> list[int]:
         """The sizes of a tensor."""
