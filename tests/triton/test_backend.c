@@ -267,9 +267,10 @@ static void test_wrong_buffers(void** state) {
   for (int k = 0; k < N; k++) {
     const int64_t shape[] = {1, 3, 16, 16};
     static const uint8_t zeros[IMAGE * 4 + 640];
+    const size_t bytes = k % 2 ? IMAGE * 4 + 640 : IMAGE * 4 - 64;
     requests[k] = fake_request();
-    fake_add_input(requests[k], "image", TRITONSERVER_TYPE_FP32, 4, shape, zeros,
-                   IMAGE * 4 + (k % 2 ? 640 : -64), k / 2 ? 3 : 1);
+    fake_add_input(requests[k], "image", TRITONSERVER_TYPE_FP32, 4, shape, zeros, bytes,
+                   k / 2 ? 3 : 1);
     fake_claim_bytes(requests[k], IMAGE * 4);
   }
   execute(model, requests, N);
