@@ -424,6 +424,22 @@ static void test_instances(void** state) {
   fake_unload(model);
 }
 
+// What a model took is given back, each time.
+static void test_unload(void** state) {
+  int64_t used[3];
+  (void)state;
+  for (int k = 0; k < 3; k++) {
+    fake_model_t* model = load(transformer, "{\"instance_group\":[{},{}]}");
+    TRITONBACKEND_Request* request = tokens_request(k, 7);
+    execute(model, &request, 1);
+    assert_true(assay_memory_used() > 0);
+    fake_unload(model);
+    used[k] = assay_memory_used();
+  }
+  assert_true(used[1] == used[0]);
+  assert_true(used[2] == used[0]);
+}
+
 // ---- all
 // ----------------------------------------------------------------------------------------
 
@@ -451,7 +467,7 @@ int main(int argc, char** argv) {
       CASE(test_unlike),         CASE(test_one_fails),     CASE(test_cancelled_run),
       CASE(test_wrong_requests), CASE(test_wrong_buffers), CASE(test_gpu_memory),
       CASE(test_strings),        CASE(test_scalars),       CASE(test_optional),
-      CASE(test_operators),      CASE(test_instances),
+      CASE(test_operators),      CASE(test_instances),     CASE(test_unload),
   };
   if (argc < 2) return 2;
   library = argv[1];

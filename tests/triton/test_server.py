@@ -90,10 +90,22 @@ class ServerTest(unittest.TestCase):
             self.same(outputs, engine.run({"image": image}).asdict())
         statistics = self.server.statistics("completed")
         self.assertEqual(statistics["inference_count"], sum(len(i) for i in images))
-        self.assertLess(statistics["execution_count"], len(images))
         self.assertEqual(statistics["inference_stats"]["success"]["count"], len(images))
         self.fails(400, ["batch-size"], self.server.infer, "completed", {"image": np.zeros((5, 3, 16, 16), np.float32)})
         self.fails(400, ["image"], self.server.infer, "completed", {"image": np.zeros((1, 3, 8, 8), np.float32)})
+
+    def test_batches(self):
+        """Requests that wait for each other are one run, and each has the bits of its own."""
+        path = self.add("batches", f"{MODELS}/classifier/model.onnx",
+                        "max_batch_size: 4\ndynamic_batching { max_queue_delay_microseconds: 300000 preferred_batch_size: [4] }\n")
+        self.server.load("batches")
+        engine = assay.build(path)
+        images = [self.rng.standard_normal((1, 3, 16, 16)).astype(np.float32) for _ in range(16)]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            got = list(pool.map(lambda image: self.server.infer("batches", {"image": image}), images))
+        for image, outputs in zip(images, got):
+            self.same(outputs, engine.run({"image": image}).asdict())
+        self.assertLess(self.server.statistics("batches")["execution_count"], len(images))
 
     def test_settings(self):
         """Parameters reach the engine, a plan file brings its own, and both have the engine's bits."""
