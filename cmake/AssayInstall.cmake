@@ -16,6 +16,10 @@ set_target_properties(assay_lib_shared assay_cli PROPERTIES INSTALL_RPATH_USE_LI
 set_target_properties(assay_lib_shared PROPERTIES INSTALL_RPATH "$ORIGIN" EXPORT_NAME assay)
 set_target_properties(assay_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
+# Tables of addresses are filled when a program starts, and are read-only from then on.
+target_link_options(assay_lib_shared PRIVATE LINKER:-z,relro,-z,now)
+target_link_options(assay_cli PRIVATE LINKER:-z,relro,-z,now)
+
 install(TARGETS assay_cli RUNTIME)
 install(TARGETS assay_lib_shared EXPORT assay_targets LIBRARY)
 install(DIRECTORY include/assay DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
@@ -73,24 +77,33 @@ set(ASSAY_STATIC_LIBS
     ${XXHASH_LDFLAGS} ${JANSSON_LDFLAGS} ${OPENBLAS_LDFLAGS} ${PCRE2_LDFLAGS} ${WEBP_LDFLAGS}
     ${OPENJPEG_LDFLAGS} ${PROTOBUF_C_LDFLAGS} -ljpeg -lpng16 -ltiff -lz ${OpenMP_C_FLAGS} -lm)
 list(REMOVE_DUPLICATES ASSAY_STATIC_LIBS)
-list(JOIN ASSAY_STATIC_LIBS " " ASSAY_STATIC_FLAGS)
-# Bundled libraries: by file, and found where they are installed when the program starts.
-set(ASSAY_STATIC_BUNDLED "")
-foreach(library IN LISTS ASSAY_BUNDLED_LIBRARIES)
-  cmake_path(GET library FILENAME name)
-  string(PREPEND ASSAY_STATIC_FLAGS "-Wl,-rpath,\${libdir} -l:${name} ")
-  list(APPEND ASSAY_STATIC_BUNDLED "\${assay_libdir}/${name}")
-endforeach()
+
+# assay_package_files(FOLDER LIBDIR BUNDLED_DIR PREFIX): assay.pc and assay-config.cmake in FOLDER, for a tree with its libraries
+# in LIBDIR and bundled ones in BUNDLED_DIR, both below PREFIX.
+include(CMakePackageConfigHelpers)
+function(assay_package_files folder libdir bundled_dir prefix)
+  set(CMAKE_INSTALL_LIBDIR "${libdir}")
+  list(JOIN ASSAY_STATIC_LIBS " " ASSAY_STATIC_FLAGS)
+  file(RELATIVE_PATH bundled_relative "/${libdir}" "/${bundled_dir}")
+  string(REGEX REPLACE "(.+)" "/\\1" bundled_relative "${bundled_relative}")
+  # Bundled libraries: by file, and found where they are installed when the program starts.
+  set(ASSAY_STATIC_BUNDLED "")
+  foreach(library IN LISTS ASSAY_BUNDLED_LIBRARIES)
+    cmake_path(GET library FILENAME name)
+    string(PREPEND ASSAY_STATIC_FLAGS
+           "-Wl,-rpath,\${libdir}${bundled_relative} -L\${libdir}${bundled_relative} -l:${name} ")
+    list(APPEND ASSAY_STATIC_BUNDLED "\${assay_libdir}${bundled_relative}/${name}")
+  endforeach()
+  file(RELATIVE_PATH ASSAY_PC_PREFIX "/${libdir}/pkgconfig" "/")
+  configure_file(cmake/assay.pc.in "${folder}/assay.pc" @ONLY)
+  configure_package_config_file(cmake/assay-config.cmake.in "${folder}/assay-config.cmake"
+                                INSTALL_DESTINATION "${libdir}/cmake/assay" INSTALL_PREFIX "${prefix}"
+                                PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+endfunction()
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/assay")
-file(RELATIVE_PATH ASSAY_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
-configure_file(cmake/assay.pc.in assay.pc @ONLY)
+assay_package_files("${PROJECT_BINARY_DIR}" "${CMAKE_INSTALL_LIBDIR}" "${CMAKE_INSTALL_LIBDIR}" "${CMAKE_INSTALL_PREFIX}")
 install(FILES "${PROJECT_BINARY_DIR}/assay.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-
-include(CMakePackageConfigHelpers)
-configure_package_config_file(cmake/assay-config.cmake.in assay-config.cmake
-                              INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR
-                              CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(assay-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(EXPORT assay_targets NAMESPACE assay:: DESTINATION "${package_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/assay-config.cmake"
