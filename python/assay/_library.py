@@ -134,9 +134,9 @@ class Handle:
         if value:
             self._free(value)
 
-    def __del__(self) -> None:
-        # At the interpreter's end the process frees everything, and modules may be gone.
-        if not sys.is_finalizing():
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At the interpreter's end the process frees everything, and modules (sys, too) may be gone.
+        if not ending():
             self.close()
 
 

@@ -184,18 +184,20 @@ class Session:
     # ---- running --------------------------------------------------------------------------------
 
     def _names(self, output_names: Optional[Sequence[str]], call: str) -> list[str]:
-        """The outputs that are wanted; None and nothing mean all."""
+        """The outputs that are wanted, whether there are such or not; None and nothing mean all."""
         if isinstance(output_names, (str, bytes)):
             raise TypeError(_WRONG_CALL % call)
         names = list(output_names or self._outputs)
         if not all(isinstance(name, str) for name in names):
             raise TypeError(_WRONG_CALL % call)
+        return names
+
+    def _check_names(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self._outputs:
                 raise InvalidArgument.of("Invalid output name:%s" % name)
         if not names:
             raise InvalidArgument.of("At least one output should be requested.")
-        return names
 
     def _checked(self, input_feed: Mapping[str, Any], run_options: Any, call: str) -> None:
         """Fails where required inputs are missing, or arguments are of wrong types."""
@@ -214,10 +216,11 @@ class Session:
             values[name] = feeding.value_of(name, self._declared[name].type, value)
         return values
 
-    def _execute(self, values: Mapping[str, OrtValue], outputs: Optional[Mapping[str, Any]],
+    def _execute(self, names: Sequence[str], values: Mapping[str, OrtValue], outputs: Optional[Mapping[str, Any]],
                  options: Optional[RunOptions]) -> Any:
-        """Outputs of a run, by an engine that takes what is given."""
+        """Outputs of a run, of which these names are wanted, by an engine that takes what is given."""
         feeding.checked(self._declared, values)
+        self._check_names(names)
         shapes, differ = feeding.unusual(self._declared, values)
         pool = self._pool(Changes(frozenset(n for n in values if n in self._overridable), without_shape=shapes,
                                   without_names=differ))
@@ -232,14 +235,14 @@ class Session:
             print("Falling back to %s and retrying." % self._providers.fallback)
             self.set_providers(self._providers.fallback)
             self.disable_fallback()
-            return self._execute(values, outputs, options)
+            return self._execute(names, values, outputs, options)
 
     def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
             run_options: Optional[RunOptions] = None) -> list[Any]:
         """The outputs of these names (None: all), as arrays, lists or maps. Any number of threads may call it."""
         self._checked(input_feed, run_options, "run")
         names = self._names(output_names, "run")
-        out = self._execute(self._values(input_feed), None, run_options)
+        out = self._execute(names, self._values(input_feed), None, run_options)
         return [as_told(out[name]) for name in names]
 
     def run_async(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
@@ -255,7 +258,7 @@ class Session:
             results: list[Any] = []
             error = ""
             try:
-                out = self._execute(values, None, run_options)
+                out = self._execute(names, values, None, run_options)
                 results = [as_told(out[name]) for name in names]
             except Exception as e:  # whatever it is, the callback is told
                 error = e.detail if isinstance(e, OrtException) else str(e)
@@ -272,7 +275,7 @@ class Session:
         self._checked(input_dict_ort_values, run_options, "run_with_ort_values")
         names = self._names(output_names, "run_with_ort_values")
         values = {name: value._get_c_value() for name, value in input_dict_ort_values.items()}
-        out = self._execute(values, None, run_options)
+        out = self._execute(names, values, None, run_options)
         return [self._output(name, out[name]) for name in names]
 
     def run_with_ortvaluevector(self, run_options: Any, feed_names: Sequence[str], feeds: Sequence[OrtValue],
@@ -301,7 +304,7 @@ class Session:
                 if name not in iobinding.bound_inputs and not value.type.startswith("optional"):
                     raise Fail.of("Missing Input: %s" % name)
             arrays = iobinding.check_outputs()
-            out = self._execute(iobinding.bound_inputs, arrays, run_options)
+            out = self._execute(list(iobinding.bound_outputs), iobinding.bound_inputs, arrays, run_options)
         except OrtException as e:
             raise RuntimeError("Error in execution: " + e.detail) from None
         iobinding.results = [
