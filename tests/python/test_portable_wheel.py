@@ -15,7 +15,7 @@ import tempfile
 import unittest
 import zipfile
 
-from wheel_case import PROJECT, Environment, repacked, run
+from wheel_case import PROJECT, Environment, clean_environment, repacked, run
 
 TOOLS = PROJECT / "build/venv-portable/bin"
 PACKAGES = PROJECT / "build/venv/lib" / f"python3.{sys.version_info[1]}" / "site-packages"
@@ -80,7 +80,7 @@ class PortableWheel(unittest.TestCase):
                 if codes[0] == 0:
                     self.assertEqual(*map(arrays, outputs), f"{model} {words}")
                     compared += 1
-        self.assertGreater(compared, 40)
+        self.assertGreaterEqual(compared, 20)
 
     def test_conformance(self) -> None:
         for backend in ("native", "emu", "cpu"):
@@ -100,9 +100,11 @@ class PortableWheel(unittest.TestCase):
                 version = run(self.user.assay, "--version").stdout.splitlines()[0]
                 self.assertEqual(self.inside(root, "-m", "assay", "--version").splitlines()[0], version)
                 self.inside(root, "-c", IN_SYSTEM, "/opt/model.onnx", "/opt/x.npz", "/opt")
-                for name, words in (("native", ["--mode", "native"]), ("cpu", ["--target", "cpu"])):
-                    run(self.built, "run", model, "--inputs", root / "opt/x.npz", *words, "--save-outputs", self.folder / "here.npz")
-                    self.assertEqual(arrays(root / f"opt/{name}.npz"), arrays(self.folder / "here.npz"))
+                # Here the same, by the build's library.
+                run(self.user.python, "-c", IN_SYSTEM, model, root / "opt/x.npz", self.folder,
+                    env={**clean_environment(), "ASSAY_LIBRARY": str(BUILD / "libassay.so")})
+                for name in ("native", "cpu"):
+                    self.assertEqual(arrays(root / f"opt/{name}.npz"), arrays(self.folder / f"{name}.npz"))
                 shutil.copytree(CASES / "node", root / "opt/cases/node")
                 said = self.inside(root, "-m", "assay", "conformance", "/opt/cases", "--backend", "native", code=None)
                 here = run(self.built, "conformance", root / "opt/cases", "--backend", "native", code=None).stdout

@@ -129,6 +129,19 @@ class Wheel(unittest.TestCase):
             for folder in folders:
                 os.removedirs(folder)
 
+    def test_nvidia_compiler(self) -> None:
+        """A driver (of the tests: it needs no GPU) finds the compiler of NVIDIA's package."""
+        driver = self.folder / "driver"
+        driver.mkdir()
+        (driver / "libcuda.so.1").symlink_to(BUILD / "tests/libcuda/libcuda.so.1")
+        package = self.user.folder / "lib" / f"python3.{sys.version_info[1]}" / "site-packages/nvidia"
+        package.symlink_to(PACKAGES / "nvidia")
+        script = ("import assay\nassay.__version__\nmaps = open('/proc/self/maps').read()\n"
+                  "print(*sorted({line.split()[-1] for line in maps.splitlines() if 'libnvrtc.so' in line}), sep='\\n')")
+        loaded = run(self.user.python, "-c", script, env={**clean_environment(), "LD_LIBRARY_PATH": str(driver)}).stdout
+        package.unlink()
+        self.assertEqual(loaded.split(), [str(path.resolve()) for path in (PACKAGES / "nvidia/cu13/lib").glob("libnvrtc.so.13")])
+
     def test_examples(self) -> None:
         """The blocks of Python on each page, in order, in a folder with the page's models."""
         for page in (PROJECT / "python/README.md", PROJECT / "docs/python.md", PROJECT / "docs/install.md"):
