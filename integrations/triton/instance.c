@@ -18,6 +18,16 @@ static int device_of(const char* target) {
   return sscanf(target, "cuda:%d", &device) == 1 ? device : -1;
 }
 
+static void log_opened(const instance_t* instance, const char* target) {
+  const char* name = "";
+  char threads[32] = "all cores";
+  const int n = instance->model->settings.threads;
+  if (n > 0) snprintf(threads, sizeof threads, "%d threads", n);
+  error_log(TRITONBACKEND_ModelInstanceName(instance->server, &name), "naming an instance");
+  log_line(TRITONSERVER_LOG_INFO, "instance '%s' of %s: target %s, %s", name, instance->model->path,
+           target, threads);
+}
+
 static TRITONSERVER_Error* open_context(instance_t* instance) {
   TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
   int32_t device = 0;
@@ -31,8 +41,10 @@ static TRITONSERVER_Error* open_context(instance_t* instance) {
   assay_context_options_t options = ASSAY_CONTEXT_OPTIONS_INIT;
   options.threads = instance->model->settings.threads;
   instance->device = device_of(target);
-  return error_of_status(assay_context_create(engine, &options, &instance->context),
-                         "%s, target %s: ", instance->model->path, target);
+  error = error_of_status(assay_context_create(engine, &options, &instance->context),
+                          "%s, target %s: ", instance->model->path, target);
+  if (!error) log_opened(instance, target);
+  return error;
 }
 
 TRITONSERVER_Error* instance_create(TRITONBACKEND_ModelInstance* server, model_t* model,

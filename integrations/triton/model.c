@@ -189,6 +189,23 @@ static TRITONSERVER_Error* complete(const model_t* model, TRITONBACKEND_Model* s
   return read_config(server, config);
 }
 
+// Where nobody says how many threads a run has, instances that run side by side on the CPU share
+// the cores: each with all of them would wait for the others' threads.
+static int share_threads(const json_t* config) {
+  const json_t* groups = json_object_get(config, "instance_group");
+  const char* limit = getenv("OMP_NUM_THREADS");
+  int64_t instances = 0, cores = limit ? atoi(limit) : 0;
+  for (size_t i = 0; i < json_array_size(groups); i++) {
+    const json_t* group = json_array_get(groups, i);
+    const char* kind = json_string_value(json_object_get(group, "kind"));
+    const int64_t count = config_integer(json_object_get(group, "count"), 1);
+    if (!kind || strcmp(kind, "KIND_GPU") != 0) instances += count > 0 && count < 4096 ? count : 1;
+  }
+  if (instances < 2) return 0;
+  if (cores < 1) cores = sysconf(_SC_NPROCESSORS_ONLN);
+  return cores > instances ? (int)(cores / instances) : 1;
+}
+
 static TRITONSERVER_Error* read_settings(model_t* model, TRITONBACKEND_Model* server,
                                          const json_t* config, const char* folder) {
   TRITONBACKEND_Backend* backend = NULL;
@@ -222,6 +239,7 @@ static TRITONSERVER_Error* load(model_t* model, TRITONBACKEND_Model* server, jso
   if (!error) error = io_init(&model->io, engine);
   if (!error) error = complete(model, server, config);
   if (!error) error = config_check(*config, &model->io, &model->max_batch);
+  if (!error && model->settings.threads < 0) model->settings.threads = share_threads(*config);
   return error;
 }
 

@@ -200,7 +200,7 @@ static TRITONSERVER_Error* resolve(char** path, const char* folder) {
 
 TRITONSERVER_Error* settings_init(settings_t* s, const json_t* backend, const json_t* config,
                                   const char* folder) {
-  *s = (settings_t){.build = ASSAY_ENGINE_OPTIONS_INIT, .max_batch = 4};
+  *s = (settings_t){.build = ASSAY_ENGINE_OPTIONS_INIT, .threads = -1, .max_batch = 4};
   TRITONSERVER_Error* error = take_of_backend(s, backend);
   if (!error) error = take_of_model(s, config);
   if (!error) error = resolve(&s->timing_cache, folder);

@@ -13,7 +13,7 @@ typedef struct settings {
   char* layer_precision;
   char* timing_cache;  // a whole path
   char* tactic_sources;
-  int threads;             // of a context; 0: as many as the machine gives
+  int threads;             // of a context; 0: as many as the machine gives; -1: nobody says
   const char* build_only;  // a parameter of the model that says how to compile; NULL: none
   int64_t max_batch;       // where a configuration is completed; the server's default
 } settings_t;

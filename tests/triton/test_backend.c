@@ -424,6 +424,32 @@ static void test_instances(void** state) {
   fake_unload(model);
 }
 
+// One instance has all cores, several share them, unless somebody says how many.
+static void test_threads(void** state) {
+  static const struct {
+    const char *config, *words;
+  } rows[] = {
+      {"{}", "target cpu, all cores"},
+      {"{\"instance_group\":[{\"kind\":\"KIND_CPU\",\"count\":3}]}", "target cpu, 2 threads"},
+      {"{\"instance_group\":[{},{}]}", "target cpu, 3 threads"},
+      {"{\"instance_group\":[{\"count\":50}]}", "target cpu, 1 threads"},
+      {"{\"instance_group\":[{},{}],\"parameters\":{\"threads\":{\"string_value\":\"5\"}}}",
+       "5 threads"},
+      {"{\"instance_group\":[{},{}],\"parameters\":{\"threads\":{\"string_value\":\"0\"}}}",
+       "all cores"},
+  };
+  (void)state;
+  fake_close();
+  no_error(fake_open(library, NULL));
+  setenv("OMP_NUM_THREADS", "6", 1);  // as many cores as there are said to be
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    fake_model_t* model = load(classifier, rows[i].config);
+    has_error(fake_last_log(), rows[i].words);
+    fake_unload(model);
+  }
+  setenv("OMP_NUM_THREADS", "2", 1);
+}
+
 // What a model took is given back, each time.
 static void test_unload(void** state) {
   int64_t used[3];
@@ -468,6 +494,7 @@ int main(int argc, char** argv) {
       CASE(test_wrong_requests), CASE(test_wrong_buffers), CASE(test_gpu_memory),
       CASE(test_strings),        CASE(test_scalars),       CASE(test_optional),
       CASE(test_operators),      CASE(test_instances),     CASE(test_unload),
+      CASE(test_threads),
   };
   if (argc < 2) return 2;
   library = argv[1];

@@ -56,6 +56,7 @@ typedef struct fake_statistics {
   int succeeded, failed, runs, rows;
 } fake_statistics_t;
 fake_statistics_t fake_statistics(const fake_model_t* model);
+const char* fake_last_log(void);                      // the last line that was logged
 void fake_prefer_groups(char* out, size_t capacity);  // the backend's, as "GPU,CPU"
 
 // ---- requests

@@ -164,11 +164,18 @@ const char* fake_take_error(TRITONSERVER_Error* error) {
   return text;
 }
 
+static char last_log[1024];
+
+const char* fake_last_log(void) { return last_log; }
+
 TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_LogLevel level, const char* file, int line,
                                             const char* message) {
   FAULT;
   if (level > TRITONSERVER_LOG_VERBOSE || !file || line < 1 || !message)
     fake_break("a log line is not complete");
+  pthread_mutex_lock(&lock);
+  snprintf(last_log, sizeof last_log, "%s", message);
+  pthread_mutex_unlock(&lock);
   return NULL;
 }
 
