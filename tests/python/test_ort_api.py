@@ -210,6 +210,28 @@ class TestThreads(ApiCase):
                 session.run(None, {"x": x}, options)
         self.assertSays(error, "terminate flag")
 
+    def test_an_interrupted_run_leaves_the_session_usable(self):
+        session, x = ours.InferenceSession(unary("Neg").SerializeToString()), draw(2, 3)
+
+        def interrupted(this, *arguments):
+            raise KeyboardInterrupt
+
+        with mock.patch.object(pool.Context, "run", interrupted), self.assertRaises(KeyboardInterrupt):
+            session.run(None, {"x": x})
+        self.assertEqual(session._pool(ours.session.Changes())._free, [])
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], -x)
+
+    def test_terminate_between_begin_and_run(self):
+        session, options = ours.InferenceSession(unary().SerializeToString()), ours.RunOptions()
+        run = pool.Context.run
+
+        def late(this, *arguments):
+            options.terminate = True
+            return run(this, *arguments)
+
+        with mock.patch.object(pool.Context, "run", late), self.assertRaises(state.Fail):
+            session.run(None, {"x": draw(1, 3)}, options)
+
     def test_a_callback_that_raises_is_told(self):
         session, told, done = ours.InferenceSession(unary().SerializeToString()), [], threading.Event()
         hook = threading.excepthook

@@ -39,16 +39,22 @@ class Pool:
         if options is not None and not options.begin(context):
             self._give(context)
             raise Fail.of(TERMINATED)
+        ended = False
         try:
             result = context.run(feeds, outputs)
+            ended = True
             if self._after:
                 self._after(context)
         except AssayError as e:
+            ended = True
             raise failure(e, self._names) from None
         finally:
             if options is not None:
                 options.end(context)
-            self._give(context)
+            if ended:  # Ctrl-C leaves a context in its call for a while: another takes its place
+                self._give(context)
+        if options is not None and options.terminate:
+            raise Fail.of(TERMINATED)  # it was set when the run had not quite begun, or was about to end
         return result
 
     def _give(self, context: Context) -> None:
