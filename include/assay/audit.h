@@ -71,6 +71,7 @@ typedef enum assay_audit_verdict {
   ASSAY_AUDIT_NOT_KNOWN,     // nodes whose range is not known, and no others
 } assay_audit_verdict_t;
 
+// What the audit comes to, for all outputs together.
 ASSAY_API assay_audit_verdict_t assay_audit_verdict(const assay_audit_t* audit);
 // "safe", "overflow", "may-overflow", "not-known".
 ASSAY_API const char* assay_audit_verdict_name(assay_audit_verdict_t verdict);
@@ -94,6 +95,7 @@ ASSAY_API const char* assay_audit_open_sizes(const assay_audit_t* audit);
 
 // ---- the witness: an input in the box that breaks the model, confirmed by running it ------------
 
+// Whether one was found.
 ASSAY_API bool assay_audit_has_witness(const assay_audit_t* audit);
 // For each input of the box a tensor, borrowed; NULL: none.
 ASSAY_API assay_tensor_t* assay_audit_witness(const assay_audit_t* audit, size_t i);

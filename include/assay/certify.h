@@ -123,6 +123,7 @@ ASSAY_API assay_status_t assay_verification_run(const assay_certificate_t* certi
                                                 assay_verification_t** out);
 ASSAY_API void assay_verification_destroy(assay_verification_t* verification);  // NULL is allowed
 
+// Whether the other run has what the certificate says.
 ASSAY_API bool assay_verification_holds(const assay_verification_t* verification);
 // Layers that were judged, and values whose truth was compared.
 ASSAY_API size_t assay_verification_layer_count(const assay_verification_t* verification);

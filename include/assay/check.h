@@ -48,6 +48,7 @@ typedef enum assay_blame {
   ASSAY_BLAME_MODEL,   // ill-conditioned, or NaN and infinities in truth
   ASSAY_BLAME_INPUT,
 } assay_blame_t;
+// Such as "precision".
 ASSAY_API const char* assay_blame_name(assay_blame_t blame);
 
 // Which fix is looked for.

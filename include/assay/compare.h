@@ -105,6 +105,7 @@ ASSAY_API size_t assay_comparison_count(const assay_comparison_t* comparison);
 // ---- pair i -------------------------------------------------------------------------------------
 // Texts live as long as the comparison. Past the end: NULL, false, NaN, 0.
 
+// Its name, and whether it meets its limits and tolerances.
 ASSAY_API const char* assay_comparison_name(const assay_comparison_t* comparison, size_t i);
 ASSAY_API bool assay_comparison_pair_passed(const assay_comparison_t* comparison, size_t i);
 // Why it has not passed, such as "3 of 10 elements are outside the tolerance"; "": it has.

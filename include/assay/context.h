@@ -217,6 +217,7 @@ typedef struct assay_run_times {
 // way
 ASSAY_API assay_status_t assay_context_times(assay_context_t* context, assay_run_times_t* out);
 
+// Layers of the engine, which assay_context_layer() gives one by one.
 ASSAY_API size_t assay_context_layer_count(const assay_context_t* context);
 // Layer i in the last run. out->struct_size says how much of it there is room for. Text lives as
 // long as the engine.

@@ -155,6 +155,7 @@ typedef enum assay_batch_verdict {
   ASSAY_BATCH_ENGINE,  // the engine's results depend on the batch
   ASSAY_BATCH_MODEL,   // truth does
 } assay_batch_verdict_t;
+// "sound", "bits", "engine", "model".
 ASSAY_API const char* assay_batch_verdict_name(assay_batch_verdict_t verdict);
 
 typedef struct assay_batch_search_options {
@@ -186,6 +187,7 @@ ASSAY_API assay_status_t assay_debug_batch(assay_debug_t* debug,
                                            assay_batch_search_t** out);
 ASSAY_API void assay_batch_search_destroy(assay_batch_search_t* search);  // NULL is allowed
 
+// What was found.
 ASSAY_API assay_batch_verdict_t assay_batch_search_verdict(const assay_batch_search_t* search);
 // Runs in other batches than the reference's.
 ASSAY_API size_t assay_batch_search_runs(const assay_batch_search_t* search);
@@ -227,6 +229,7 @@ typedef enum assay_pass_effect {
   ASSAY_EFFECT_ENGINE,    // truth stays, but the engine's outputs do not do any more
   ASSAY_EFFECT_TRUTH,     // truth changes by more than rounding explains: a defect of the pass
 } assay_pass_effect_t;
+// "none", "rounding", "coarser", "engine", "truth".
 ASSAY_API const char* assay_pass_effect_name(assay_pass_effect_t effect);
 
 typedef struct assay_pass_search assay_pass_search_t;  // one owner, immutable
@@ -280,6 +283,7 @@ typedef enum assay_tactic_fault {
   ASSAY_TACTIC_INVALID,   // NaN where truth is finite
   ASSAY_TACTIC_BEYOND,    // more error than rounding can make, or another shape
 } assay_tactic_fault_t;
+// "sound", "outlying", "invalid", "beyond bound".
 ASSAY_API const char* assay_tactic_fault_name(assay_tactic_fault_t fault);
 
 typedef struct assay_tactic_search_options {
@@ -341,6 +345,7 @@ typedef enum assay_reduce_verdict {
   ASSAY_REDUCE_WHOLE,  // it fails, and no part of it was found that does
   ASSAY_REDUCE_SOUND,  // nothing fails
 } assay_reduce_verdict_t;
+// A word for reports.
 ASSAY_API const char* assay_reduce_verdict_name(assay_reduce_verdict_t verdict);
 
 typedef struct assay_reduction_options {
@@ -374,6 +379,7 @@ ASSAY_API assay_status_t assay_debug_reduce(assay_debug_t* debug,
                                             const assay_golden_t* golden, assay_reduction_t** out);
 ASSAY_API void assay_reduction_destroy(assay_reduction_t* reduction);  // NULL is allowed
 
+// What was found.
 ASSAY_API assay_reduce_verdict_t assay_reduction_verdict(const assay_reduction_t* reduction);
 // Nodes of the part, and of the model, but for Constants; parts that were run.
 ASSAY_API size_t assay_reduction_node_count(const assay_reduction_t* reduction);

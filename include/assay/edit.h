@@ -78,6 +78,7 @@ typedef enum assay_edit_verdict {
   ASSAY_EDIT_NOT_PROVEN,     // the models could not be run, or were not to be
 } assay_edit_verdict_t;
 
+// What the proof came to.
 ASSAY_API assay_edit_verdict_t assay_edited_verdict(const assay_edited_t* edited);
 // "unchanged", "rounded", "changed", "not proven".
 ASSAY_API const char* assay_edit_verdict_name(assay_edit_verdict_t verdict);

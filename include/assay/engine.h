@@ -164,6 +164,7 @@ ASSAY_API size_t assay_engine_profile_count(const assay_engine_t* engine);
 ASSAY_API assay_status_t assay_engine_profile_range(const assay_engine_t* engine, size_t profile,
                                                     size_t i, assay_engine_range_t* out);
 
+// What an input or an output of an engine is, as the model declares it.
 ASSAY_API const char* assay_io_name(const assay_io_t* io);
 ASSAY_API assay_kind_t assay_io_kind(const assay_io_t* io);
 // Of the elements; UNDEFINED if the value is not a tensor.

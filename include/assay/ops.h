@@ -22,7 +22,7 @@ extern "C" {
 
 #define ASSAY_OPS_VERSION 1  // of this interface; another one is another interface
 
-typedef struct assay_ops_api assay_ops_api_t;
+typedef struct assay_ops_api assay_ops_api_t;    // all that operators may call
 typedef struct assay_ops_list assay_ops_list_t;  // of operators being registered
 typedef struct assay_op_call assay_op_call_t;    // one call of an operator's function
 typedef struct assay_dim assay_op_size_t;        // a size that may be open: a number, N, 2*N + 1

@@ -14,6 +14,7 @@ extern "C" {
 // One owner. Threads: one call at a time.
 typedef struct assay_outputs assay_outputs_t;
 
+// An empty set. Errors: NO_MEMORY
 ASSAY_API assay_status_t assay_outputs_create(assay_outputs_t** out);
 ASSAY_API void assay_outputs_destroy(assay_outputs_t* outputs);  // NULL is allowed
 

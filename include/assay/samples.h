@@ -68,6 +68,7 @@ ASSAY_API assay_status_t assay_samples_random(assay_model_t* model, uint64_t see
                                               assay_samples_t** out);
 ASSAY_API void assay_samples_destroy(assay_samples_t* samples);  // NULL is allowed
 
+// How many samples there are.
 ASSAY_API size_t assay_samples_count(const assay_samples_t* samples);
 // Tensors a sample: one for each of the model's inputs, those with an initializer among them, or
 // for each of its outputs, in the model's order.

@@ -42,7 +42,7 @@ typedef struct assay_session_options {
         0, 0, ASSAY_FUSION_TARGET, 0, 0, ASSAY_FP32_TIGHT, 0, false, 0, 0                          \
   }
 
-typedef struct assay_session assay_session_t;
+typedef struct assay_session assay_session_t;  // one owner
 
 // options may be NULL; what they point at is read during the call only, but for `user`. The session
 // holds a reference to the model.

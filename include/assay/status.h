@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-typedef struct assay_status* assay_status_t;
+typedef struct assay_status* assay_status_t;  // NULL: success
 
 typedef enum assay_code {
   ASSAY_OK = 0,

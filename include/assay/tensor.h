@@ -40,6 +40,7 @@ ASSAY_API assay_status_t assay_tensor_make_container(assay_kind_t kind, assay_ty
 ASSAY_API assay_tensor_t* assay_tensor_retain(assay_tensor_t* t);  // NULL is allowed; returns t
 ASSAY_API void assay_tensor_release(assay_tensor_t* t);            // NULL is allowed
 
+// What a tensor is: a sequence has the type of its items' elements, no rank and no size.
 ASSAY_API assay_kind_t assay_tensor_kind(const assay_tensor_t* t);
 ASSAY_API assay_type_t assay_tensor_type(const assay_tensor_t* t);
 ASSAY_API int assay_tensor_rank(const assay_tensor_t* t);

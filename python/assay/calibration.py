@@ -135,6 +135,7 @@ class Calibration:
         return isinstance(other, Calibration) and self.to_bytes() == other.to_bytes()
 
     def add(self, name: str, array: Any) -> None:
+        """Counts the elements of one array of the value `name`."""
         self.values.setdefault(name, ValueRange(name)).add(array)
 
     def join(self, more: "Calibration") -> None:
@@ -167,6 +168,7 @@ class Calibration:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Calibration":
+        """What `to_bytes()` made; assay.Corrupt if it is something else."""
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as z:
                 names = json.loads(bytes(z["names"]).decode())

@@ -88,10 +88,12 @@ class Model:
 
     @property
     def path(self) -> str:
+        """The path that it was read from; "" if it was not."""
         return L.text(lib.assay_model_path(self._handle.value))
 
     @property
     def warnings(self) -> List[str]:
+        """What is wrong with the model though it can be run, a line each."""
         lines: List[str] = []
         while True:
             line = lib.assay_model_warning(self._handle.value, len(lines))

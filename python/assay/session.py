@@ -34,10 +34,12 @@ class Session:
 
     @property
     def input_names(self) -> List[str]:
+        """Names of the inputs, in the model's order."""
         return [i.name for i in self._model.inputs]
 
     @property
     def output_names(self) -> List[str]:
+        """Names of the outputs, in the model's order."""
         return [o.name for o in self._model.outputs]
 
     def run(self, inputs: Any) -> List[Any]:

@@ -15,3 +15,6 @@ assay_package_test(frameworks "" test_frameworks.py)
 assay_package_test(frameworks_torch torch test_frameworks_torch.py)
 assay_package_test(ray ray test_ray.py)
 assay_package_test(notebooks torch test_notebooks.py)
+# The reference: its pages, and the code in comments and docstrings.
+assay_package_test(reference reference ../docs/test_reference.py "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}"
+                   $<TARGET_FILE:assay_lib_shared> "${ASSAY_PYTHON}" "${ASSAY_TEST_MODELS}/classifier/model.onnx")
