@@ -1,5 +1,6 @@
-// What libassay of the portable wheel needs beside the objects of the build (scripts/link_portable.py): the streams, by names
-// of our own; functions that glibc 2.28 lacks; and JBIG, which is left out.
+// What libassay of the portable wheel needs beside the objects of the build
+// (scripts/link_portable.py): the streams, by names of our own; functions that glibc 2.28 lacks;
+// and JBIG, which is left out.
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -18,8 +19,8 @@ int assay_program_main(int argc, char** argv) { return assay_inside_main(argc, a
 
 // ---- the streams --------------------------------------------------------------------------------
 
-// Debian's static libraries are made for programs, which may have a copy of the C library's variables.
-// A shared library may not: there their variables are these.
+// Debian's static libraries are made for programs, which may have a copy of the C library's
+// variables. A shared library may not: there their variables are these.
 INSIDE FILE *assay_inside_stdin, *assay_inside_stdout, *assay_inside_stderr;
 
 __attribute__((constructor)) static void take_streams(void) {
@@ -30,7 +31,8 @@ __attribute__((constructor)) static void take_streams(void) {
 
 // ---- what came after glibc 2.28 -----------------------------------------------------------------
 
-// Whether a process has a single thread, for libstdc++ to count without atomics. It may always be false.
+// Whether a process has a single thread, for libstdc++ to count without atomics. It may always be
+// false.
 INSIDE char __libc_single_threaded = 0;
 
 // For std::random_device, which nothing here uses.
@@ -42,8 +44,8 @@ INSIDE uint32_t arc4random(void) {
 
 // ---- JBIG ---------------------------------------------------------------------------------------
 
-// libtiff's decoder of JBIG is under the GPL, and cannot be part of this library: images that are compressed with it are
-// refused. libtiff passes more arguments, which these do not read.
+// libtiff's decoder of JBIG is under the GPL, and cannot be part of this library: images that are
+// compressed with it are refused. libtiff passes more arguments, which these do not read.
 INSIDE void jbg_dec_init(void* state);
 INSIDE int jbg_newlen(void* data);
 INSIDE int jbg_dec_in(void* state);

@@ -162,6 +162,9 @@ typedef struct assay_tactic {
   // only if it gave the bits of the layer's own kernels where it was timed (choice_times.h), and it
   // never decides which bits those are.
   bool verify;
+  // Microseconds that the layer behind loses by such a kernel, beside what it takes itself: they
+  // count as its own where it competes.
+  double loses;
   // How its kernels round (ops/bound.h).
   assay_rounding_t rounding;
 } assay_tactic_t;

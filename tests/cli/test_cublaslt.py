@@ -135,7 +135,8 @@ def check_times(program, platform):
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 16])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 16])], [numpy_helper.from_array(np.eye(16, dtype=np.float32), "w")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "short.onnx")
-    for times, took, fastest in (("8000,40000,80000,60000", "60.00 us", SAME), ("8000,1000,60000,65000", "65.00 us", "product_")):
+    # A library's kernel counts 1 us more: the layer behind it cannot begin before its end.
+    for times, took, fastest in (("8000,40000,80000,60000", "61.00 us", SAME), ("8000,1000,60000,65000", "66.00 us", "product_"), ("8000,1000,60000,59500", "60.50 us", "product_")):
         said = assay(program, platform, "same", "build", "short.onnx", "--target", "cuda", "--precision", "fp16", "-o", "short.plan", times=times)
         expect(f"build with times {times}", said.returncode == 0, said)
         said = assay(program, platform, "same", "inspect", "plan", "short.plan", "--explain", "short")

@@ -51,6 +51,14 @@ static assay_way_t way_of(const assay_kernel_t* k) {
   return (assay_way_t){.tactic = k->tactic, .name = k->name, .numerics = k->numerics};
 }
 
+// With what the layer behind loses by it.
+static assay_status_t measure(const assay_choice_t* c, const assay_sized_layer_t* l,
+                              assay_kernel_t* k, double* out_microseconds) {
+  ASSAY_TRY(c->setting.time(c->setting.user, l, k, c->runs, out_microseconds));
+  *out_microseconds += k->tactic->loses;
+  return NULL;
+}
+
 static assay_status_t drop(assay_choice_t* c, const char* signature, assay_kernel_t** k,
                            assay_candidate_t* candidate) {
   const assay_way_t w = way_of(*k);
@@ -93,8 +101,7 @@ assay_status_t assay_choice_time(assay_choice_t* c, const assay_sized_layer_t* l
   for (int i = 0; left > 1 && i < n; i++) {
     if (!kernels[i]) continue;
     const assay_way_t w = way_of(kernels[i]);
-    ASSAY_TRY(
-        c->setting.time(c->setting.user, l, kernels[i], c->runs, &candidates[i].microseconds));
+    ASSAY_TRY(measure(c, l, kernels[i], &candidates[i].microseconds));
     ASSAY_TRY(add(c, &w, '=', signature, candidates[i].microseconds));
     if (candidates[i].microseconds < candidates[*out_fastest].microseconds) *out_fastest = i;
     c->measured = true;
@@ -114,7 +121,7 @@ assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l
   bool differs;
   if (!st && !assay_choice_knows(c, &way, text, out_microseconds, &differs) && c->measure &&
       !c->rehearses) {
-    st = c->setting.time(c->setting.user, l, k, c->runs, out_microseconds);
+    st = measure(c, l, k, out_microseconds);
     // Of a library it would say that its bits are the layer's.
     if (!st && assay_ways_trust(c, k->tactic))
       st = assay_timings_add(c->timings, k->name, text, *out_microseconds);

@@ -15,8 +15,7 @@ typedef struct floats {
   assay_type_t type;
 } floats_t;
 
-static assay_status_t fill(void* user, assay_queue_t* q, assay_device_ptr_t to) {
-  const floats_t* f = user;
+static assay_status_t upload(const floats_t* f, assay_queue_t* q, assay_device_ptr_t to) {
   const assay_device_driver_t* driver = f->own->device->driver;
   const size_t bytes = (size_t)f->n * sizeof(float);
   const assay_reformat_t m = {.rank = 1,
@@ -34,15 +33,18 @@ static assay_status_t fill(void* user, assay_queue_t* q, assay_device_ptr_t to) 
   return st;
 }
 
-// Takes the key and what the floats lie in, also where it fails.
-static assay_status_t bring(const assay_sized_layer_t* l, assay_str_t* take_key, float* take,
-                            int64_t n, assay_type_t type, assay_device_ptr_t* out) {
-  floats_t f = {cuda_own_of(l), take, n, type};
+static assay_status_t fill_floats(void* user, assay_queue_t* q, assay_device_ptr_t to) {
+  return upload(user, q, to);
+}
+
+// Takes the key.
+static assay_status_t bring(const assay_sized_layer_t* l, assay_str_t* take_key, int64_t n,
+                            assay_type_t type, assay_resident_fill_t* fill, void* user,
+                            assay_device_ptr_t* out) {
   const size_t bytes = (size_t)n * assay_kernel_float_bytes(type);
   assay_status_t st = assay_str_status(take_key);
-  if (!st) st = assay_resident_get(l->resident, assay_str_get(take_key), bytes, fill, &f, out);
+  if (!st) st = assay_resident_get(l->resident, assay_str_get(take_key), bytes, fill, user, out);
   assay_str_deinit(take_key);
-  assay_free(take);
   return st;
 }
 
@@ -57,13 +59,21 @@ assay_status_t cuda_typed_bias_get(const assay_sized_layer_t* l, const assay_ope
   if (st) return st;
   assay_str_printf_raw(&key, "%s as %lld of %s, of %s", bias->value->name, (long long)n,
                        assay_type_name(type), assay_type_name(bias->type));
-  return bring(l, &key, all, n, type, out);
+  floats_t f = {cuda_own_of(l), all, n, type};
+  st = bring(l, &key, n, type, fill_floats, &f, out);
+  assay_free(all);
+  return st;
 }
 
 assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t* bias, int64_t n,
                              assay_device_ptr_t* out) {
   return cuda_typed_bias_get(l, bias, n, ASSAY_TYPE_FLOAT, out);
 }
+
+// ---- weights of convolutions --------------------------------------------------------------------
+
+// Channels made that are put in order together: their elements fill a line of a cache.
+enum { TOGETHER = 16 };
 
 // Where the weight of a channel made (of all groups), a channel read (of its group) and a tap lies.
 static int64_t given_at(const cuda_taps_t* t, int64_t made, int64_t read, int64_t tap) {
@@ -72,29 +82,53 @@ static int64_t given_at(const cuda_taps_t* t, int64_t made, int64_t read, int64_
   return ((group * t->cg + read) * t->mg + made % t->mg) * t->taps + tap;
 }
 
-static void reorder(const cuda_taps_t* t, const float* from, float* to) {
-  for (int64_t made = 0; made < t->m; made++)
-    for (int64_t tap = 0; tap < t->taps; tap++)
-      for (int64_t read = 0; read < t->cg; read++) {
-        const int64_t term = tap * t->cg + read;
+static void reorder_block(const cuda_taps_t* t, int64_t first, int64_t end, const float* from,
+                          float* to) {
+  for (int64_t read = 0; read < t->cg; read++)
+    for (int64_t tap = 0; tap < t->taps; tap++) {
+      const int64_t term = tap * t->cg + read;
+      for (int64_t made = first; made < end; made++) {
         const int64_t at = t->terms_first ? term * t->m + made : made * t->taps * t->cg + term;
         to[at] = from[given_at(t, made, read, tap)];
       }
+    }
 }
 
+static void reorder(const cuda_taps_t* t, const float* from, float* to) {
+  for (int64_t made = 0; made < t->m; made += TOGETHER)
+    reorder_block(t, made, made + TOGETHER < t->m ? made + TOGETHER : t->m, from, to);
+}
+
+typedef struct ordered_taps {
+  const cuda_own_t* own;
+  const assay_operand_t* weights;
+  const cuda_taps_t* taps;
+  float* ordered;
+} ordered_taps_t;
+
+static assay_status_t fill_taps(void* user, assay_queue_t* q, assay_device_ptr_t to) {
+  ordered_taps_t* o = user;
+  const float* given = NULL;
+  float* made = NULL;
+  ASSAY_TRY(assay_operand_view(o->weights, &given, &made));
+  assay_status_t st = assay_new_array((size_t)o->weights->size, sizeof *o->ordered, &o->ordered);
+  if (!st) reorder(o->taps, given, o->ordered);
+  assay_free(made);
+  const floats_t f = {o->own, o->ordered, o->weights->size, o->weights->type};
+  return st ? st : upload(&f, q, to);
+}
+
+// A layer is read once for each tactic that may take it, so that the order is made only where the
+// device has it not.
 assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
                              const cuda_taps_t* t, assay_device_ptr_t* out) {
-  const float* given = NULL;
-  float *made = NULL, *ordered = NULL;
+  ordered_taps_t o = {cuda_own_of(l), weights, t, NULL};
   assay_str_t key = {0};
-  ASSAY_TRY(assay_operand_view(weights, &given, &made));
-  assay_status_t st = assay_new_array((size_t)weights->size, sizeof *ordered, &ordered);
-  if (!st) reorder(t, given, ordered);
-  assay_free(made);
-  if (st) return st;
   assay_str_printf_raw(&key, "%s as %s, %s of %lld x %lld x %lld%s", weights->value->name,
                        assay_type_name(weights->type), t->terms_first ? "terms" : "columns",
                        (long long)t->m, (long long)t->taps, (long long)t->cg,
                        t->transposed ? " transposed" : "");
-  return bring(l, &key, ordered, weights->size, weights->type, out);
+  assay_status_t st = bring(l, &key, weights->size, weights->type, fill_taps, &o, out);
+  assay_free(o.ordered);
+  return st;
 }
