@@ -186,7 +186,7 @@ class FakeQuantized(nn.Module):
         return torch.fake_quantize_per_tensor_affine(x, step, 0, -128, 127)
 
     def layer(self, conv, x):
-        scale = conv.weight.abs().amax((1, 2, 3)) / 127
+        scale = conv.weight.detach().abs().amax((1, 2, 3)) / 127
         weight = torch.fake_quantize_per_channel_affine(conv.weight, scale, torch.zeros(8, dtype=torch.int32), 0, -128, 127)
         return F.relu(F.conv2d(self.quantize(x, 0.03), weight, conv.bias, padding=1))
 

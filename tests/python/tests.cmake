@@ -18,3 +18,6 @@ assay_package_test(notebooks torch test_notebooks.py)
 # The reference: its pages, and the code in comments and docstrings.
 assay_package_test(reference reference ../docs/test_reference.py "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}"
                    $<TARGET_FILE:assay_lib_shared> "${ASSAY_PYTHON}" "${ASSAY_TEST_MODELS}/classifier/model.onnx")
+assay_package_test(frameworks_keras full-keras test_frameworks_keras.py)
+assay_package_test(frameworks_huggingface full-huggingface test_frameworks_huggingface.py)
+set_property(TEST python/frameworks_keras python/frameworks_huggingface APPEND PROPERTY LABELS long)

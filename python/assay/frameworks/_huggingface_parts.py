@@ -32,16 +32,19 @@ def parts_of(model: Any, task: str) -> dict[str, tuple[Any, Any]]:
 
 
 @contextlib.contextmanager
-def configuration_as_it_was(model: Any) -> Iterator[None]:
-    """optimum sets options in the configurations that a model and its layers share."""
+def untouched(model: Any) -> Iterator[None]:
+    """optimum sets options in the configurations that a model and its layers share, and leaves a forward() of theirs in layers."""
     configs = {id(layer.config): layer.config for layer in model.modules() if hasattr(getattr(layer, "config", None), "__dict__")}
     kept = [(config, dict(config.__dict__)) for config in configs.values()]
+    without = [layer for layer in model.modules() if "forward" not in layer.__dict__]
     try:
         yield
     finally:
         for config, values in kept:
             config.__dict__.clear()
             config.__dict__.update(values)
+        for layer in without:
+            layer.__dict__.pop("forward", None)
 
 
 def export_part(name: str, module: Any, config: Any, given: Mapping[str, Any] | None, opset: int | None, inner: bool) -> Export:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgument
 from ._common import check_export, first_reason, loaded, need
-from ._huggingface_parts import configuration_as_it_was, export_part, parts_of
+from ._huggingface_parts import export_part, parts_of, untouched
 from ._result import FrameworkCheck
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def check_huggingface(model: Any, inputs: Any = None, *, task: str | None = None
     parts, drawn = {}, []
     loaded_model, task = _model(model, task)
     values = _values(model, inputs, tokenizer, processor)
-    with configuration_as_it_was(loaded_model):
+    with untouched(loaded_model):
         for name, (module, config) in parts_of(loaded_model, task).items():
             given = _given(config, values)
             if given is None and values is not None:
@@ -95,7 +95,7 @@ def check_huggingface(model: Any, inputs: Any = None, *, task: str | None = None
 def from_huggingface(model: Any, *, task: str | None = None, opset: int | None = None) -> dict[str, Model]:
     """A Hugging Face model as assay.Models, by the names of its parts; arguments as of check_huggingface."""
     loaded_model, task = _model(model, task)
-    with configuration_as_it_was(loaded_model):
+    with untouched(loaded_model):
         return {name: loaded(export_part(name, module, config, None, opset, False).proto)
                 for name, (module, config) in parts_of(loaded_model, task).items()}
 
