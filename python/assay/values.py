@@ -39,6 +39,18 @@ def _dim(word: str) -> Dim:
     return int(word) if word.isdigit() else None if word in ("", "?") else word
 
 
+def _sizes(text: str) -> List[str]:
+    """The sizes of a text such as "N, broadcast(N, M), 3"."""
+    words, depth = [""], 0
+    for part in re.split(r"(, |[()])", text):
+        depth += (part == "(") - (part == ")")
+        if part == ", " and not depth:
+            words.append("")
+        else:
+            words[-1] += part
+    return words
+
+
 def describe(name: str, text: str, elem: int) -> ValueInfo:
     """A ValueInfo of the library's text of a type."""
     container = re.match(r"(\w+)\(", text)
@@ -47,7 +59,7 @@ def describe(name: str, text: str, elem: int) -> ValueInfo:
     dims = re.search(r"\[(.*)\]$", text)
     shape = None
     if dims and dims.group(1) != "...":
-        shape = tuple(_dim(word) for word in dims.group(1).split(", ")) if dims.group(1) else ()
+        shape = tuple(_dim(word) for word in _sizes(dims.group(1))) if dims.group(1) else ()
     return ValueInfo(name, text, elem, shape, "tensor")
 
 

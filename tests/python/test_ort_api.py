@@ -105,6 +105,13 @@ class TestWhatModelsDoNotDeclare(ApiCase):
             out = session.run(None, {"a": np.ones(n, np.float32), "b": np.ones(1, np.float32)})[0]
             np.testing.assert_array_equal(out, np.full(n, 2))
 
+    def test_sizes_that_are_expressions(self):
+        proto = model([h.make_node("Add", ["a", "b"], ["y"])], [value("a", F, ["N", 3]), value("b", F, [None, 3])],
+                      [value("y", F, [None, None])])
+        self.assertEqual(assay.build(proto).outputs[0].shape[1:], (3,))
+        for package in (theirs, ours):
+            self.assertEqual(package.InferenceSession(proto.SerializeToString()).get_outputs()[0].shape, [None, 3])
+
     def test_inputs_that_are_shapes(self):
         proto = model([h.make_node("Reshape", ["x", "s"], ["y"])], [value("x", F, [6]), value("s", T.INT64, [2])],
                       [value("y", F, [None, None])])
@@ -391,6 +398,13 @@ class TestValues(ApiCase):
         with self.assertRaises(RuntimeError) as error:
             session.run_with_iobinding(binding)
         self.assertSays(error, "'y'", "[2, 3]", "[3, 3]")
+
+    def test_numbers_of_threads(self):
+        for threads in (-1, 0, 1, 5000):
+            options = ours.SessionOptions()
+            options.intra_op_num_threads = threads
+            session = ours.InferenceSession(unary("Neg").SerializeToString(), options)
+            self.assertEqual(session.run(None, {"x": draw(2, 3)})[0].shape, (2, 3))
 
     def test_options_are_not_copied(self):
         options = ours.SessionOptions()

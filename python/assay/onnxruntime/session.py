@@ -75,7 +75,7 @@ class Session:
         key = (changes.inputs, changes.without_shape, changes.without_names)
         with self._lock:
             if key not in self._pools:
-                self._pools[key] = Pool(self._build(changes), self._sess_options.intra_op_num_threads,
+                self._pools[key] = Pool(self._build(changes), min(max(self._sess_options.intra_op_num_threads, 0), 1024),
                                         self._trace is not None, {n.name for n in self._source.file.nodes},
                                         self._trace.run if self._trace else None)
             return self._pools[key]
