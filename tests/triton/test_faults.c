@@ -1,5 +1,6 @@
 // Every call of the server and every allocation of the backend fails in turn, and configurations
 // and requests are garbled: test_faults LIBRARY. The library is the one whose allocations can fail.
+#include "seed_case.h"
 #include "server_case.h"
 
 static const char* library;
@@ -84,11 +85,11 @@ static void test_allocations(void** state) {
 // ---- garbled configurations and requests
 // --------------------------------------------------------
 
-static uint32_t drawn = 1;
+static uint64_t drawn;
 
 static uint32_t draw(uint32_t n) {
-  drawn = drawn * 1664525u + 1013904223u;
-  return (drawn >> 8) % n;
+  drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(drawn >> 33) % n;
 }
 
 // Words that take each other's place; a garbled text is mostly JSON still.
@@ -146,7 +147,8 @@ static void test_configurations(void** state) {
   int loaded = 0;
   (void)state;
   begin();
-  for (int k = 0; k < 300; k++) {
+  const int n = (int)test_draws(300);
+  for (int k = 0; k < n; k++) {
     fake_model_t* model = NULL;
     garble(texts[draw(sizeof texts / sizeof *texts)], config, sizeof config);
     if (fake_load(repository("classifier/model.onnx"), config, draw(8) > 0, &model)) continue;
@@ -157,8 +159,8 @@ static void test_configurations(void** state) {
     fake_reset();
   }
   end("configuration", 0);
-  print_message("%d of 300 garbled configurations are right\n", loaded);
-  assert_in_range(loaded, 10, 290);
+  print_message("%d of %d garbled configurations are right\n", loaded, n);
+  assert_true(loaded > 0 && loaded < n);
 }
 
 static TRITONBACKEND_Request* garbled_request(void) {
@@ -188,7 +190,8 @@ static void test_requests(void** state) {
   (void)state;
   begin();
   fake_model_t* model = load("classifier/model.onnx", "{\"max_batch_size\":6}");
-  for (int k = 0; k < 400; k++) {
+  const int draws = (int)test_draws(400);
+  for (int k = 0; k < draws; k++) {
     TRITONBACKEND_Request* requests[6];
     const uint32_t n = 1 + draw(6);
     for (uint32_t i = 0; i < n; i++) requests[i] = garbled_request();
@@ -199,7 +202,7 @@ static void test_requests(void** state) {
   fake_unload(model);
   end("request", 0);
   print_message("%d garbled requests succeed, %d fail\n", good, bad);
-  assert_true(good > 100 && bad > 100);
+  assert_true(good > 0 && bad > 0);
 }
 
 int main(int argc, char** argv) {
@@ -208,6 +211,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(test_configurations), cmocka_unit_test(test_requests)};
   if (argc < 2) return 2;
   library = argv[1];
+  drawn = test_seed();
   const int failures = cmocka_run_group_tests(tests, NULL, NULL);
   for (int k = 0; k < N_REQUESTS; k++) free(known[k].data);
   return failures;
