@@ -74,17 +74,34 @@ def check_share(tree):
         sys.exit(f"not installed: {', '.join(lacking)}")
 
 
+def check_headers_shown():
+    """Each public header that declares functions has an example that calls one of them."""
+    used = set()
+    for source in (PROJECT / "examples").glob("*/*.c"):
+        used |= set(re.findall(r"\bassay_\w+", source.read_text()))
+    lacking = []
+    for header in sorted((PROJECT / "include/assay").glob("*.h")):
+        functions = set(re.findall(r"^ASSAY_API[^;(]*?(assay_\w+)\(", header.read_text(), re.M))
+        if functions and not functions & used:
+            lacking.append(header.name)
+    if lacking:
+        sys.exit(f"no example calls a function of {', '.join(lacking)}")
+
+
 def build_examples(tree, work, cmake, cc, models):
     environment = {**os.environ, "PKG_CONFIG_PATH": str(tree / "lib/pkgconfig")}
+
+    def arguments_of(example):
+        """The words of arguments.txt, which may name the models for tests and a folder to write to."""
+        file = example / "arguments.txt"
+        return file.read_text().replace("@MODELS@", models).replace("@WORK@", str(work)).split() if file.exists() else []
 
     def pkg_config(*options):
         return run("pkg-config", *options, "assay", env=environment).split()
 
     for example in sorted(p for p in (PROJECT / "examples").iterdir() if (p / "CMakeLists.txt").exists()):
         name = example.name
-        arguments = []
-        if (example / "arguments.txt").exists():
-            arguments = (example / "arguments.txt").read_text().replace("@MODELS@", models).split()
+        arguments = arguments_of(example)
         strict = ["-std=c17", "-Wall", "-Wextra", "-pedantic", "-Werror"]
         sources = sorted(example.glob("*.c"))
         shared, static = work / f"{name}_shared", work / f"{name}_static"
@@ -138,6 +155,7 @@ def main(build, cmake, cc, models):
         check_symbols(tree / "lib")
         check_loading(tree, cc)
         check_share(tree)
+        check_headers_shown()
         build_examples(tree, work, cmake, cc, models)
         check_static_package(tree, work, cmake, cc)
         check_triton(tree, work, cmake, cc)
