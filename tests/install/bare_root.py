@@ -87,8 +87,8 @@ def use(root, models):
 
 
 def check(debs, work, models):
-    if os.geteuid() != 0:
-        print("bare root: skipped, only root can make one")
+    if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True).returncode:
+        print("bare root: skipped, only root can make one, where it may make namespaces")
         return
     root = bootstrap(str(work / "bare"))
     for name in ("debs", "nafnet", "models"):
