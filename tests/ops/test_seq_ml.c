@@ -287,6 +287,20 @@ static void test_trees(void** state) {
        {X},
        {"int64[4] 3 9 9 9", "float[4,2] 2 -2 -1 1 -3 3 -3 3"},
        NULL},
+      // One base value of a binary classifier.
+      {ML("TreeEnsembleClassifier"),
+       1,
+       TREES "class_treeids=0,0,0,1 class_nodeids=3,4,2,0 class_ids=0,0,0,0 "
+             "class_weights=-1,2,4,-1 classlabels_int64s=3,9 base_values=0.5",
+       {X},
+       {"int64[4] 3 9 9 9", "float[4,2] 1.5 -1.5 -1.5 1.5 -3.5 3.5 -3.5 3.5"},
+       NULL},
+      {ML("TreeEnsembleClassifier"),
+       1,
+       TREES CLASSES "classlabels_strings=a,b,c base_values=0.5",
+       {X},
+       {"string[0]", "float[0]"},
+       "1 base values"},
       // Tables that make no sense.
       {REGRESSOR, 1, TREES VOTES "n_targets=0", {X}, {NULL}, "n_targets is 0"},
       {REGRESSOR, 1, TREES VOTES "n_targets=1", {"float[4,1] iota"}, {NULL}, "asks for feature 1"},
