@@ -23,6 +23,13 @@ typedef struct assay_tune assay_tune_t;  // one owner
 // as the library; NULL after the last. The first is a generic one.
 ASSAY_API const char* assay_tune_device_name(size_t i);
 
+// Runs an assignment somewhere else (options.elsewhere): hands its bytes to others, who give them,
+// with some of the samples each, to assay_tune_run_part(), and adds what these hand over, in the
+// order of the samples. A failure ends the tuning with it.
+typedef struct assay_tune_parts assay_tune_parts_t;  // borrowed for the call
+typedef assay_status_t assay_tune_elsewhere_fn_t(void* user, const void* assignment, size_t size,
+                                                 assay_tune_parts_t* parts);
+
 typedef struct assay_tune_options {
   size_t struct_size;
   const assay_format_t* formats;  // below fp32, one to three; NULL: fp16
@@ -47,12 +54,15 @@ typedef struct assay_tune_options {
   uint64_t seed;                  // of random operators
   const char* inject;             // for tests, as in assay_check_options_t
   assay_progress_fn_t* progress;  // NULL: no reports of progress
-  void* user;
+  void* user;                     // of both functions
+  // Samples in parts: who runs assignments; truth of the samples, and what errors the layers make
+  // in a few of them, is found here. What is found is the same to the bit. NULL: they run here.
+  assay_tune_elsewhere_fn_t* elsewhere;
 } assay_tune_options_t;
 #define ASSAY_TUNE_OPTIONS_INIT                                                                  \
   {                                                                                              \
     sizeof(assay_tune_options_t), 0, 0, 0, 0, ASSAY_FUSION_TARGET, 0, 0, ASSAY_FP32_TIGHT, 0, 0, \
-        false, 0, false, 0, 0, 0, 0, 0, 0, 0, 0                                                  \
+        false, 0, false, 0, 0, 0, 0, 0, 0, 0, 0, 0                                               \
   }
 
 // The model is retained. What options point at is read during the call only, but for `user`.
@@ -74,6 +84,21 @@ ASSAY_API bool assay_tune_needs_golden(const assay_tune_t* tune);
 // Threads: kernels are timed with device "here", so nothing else should run beside it
 ASSAY_API assay_status_t assay_tune_run(assay_tune_t* tune, const assay_samples_t* inputs,
                                         assay_golden_t* golden);
+
+// Runs an assignment of another tuning, of the same model and options, on some of its samples.
+//   golden  of these samples, one of its own for each; NULL: none
+//   write   takes what is to be added there (report.h)
+// Errors:  CORRUPT no assignment, or damaged; INVALID_ARGUMENT of another tuning; UNSUPPORTED a
+//          requirement that is a command; as of the run
+// Threads: any; of one tuning, one call at a time
+ASSAY_API assay_status_t assay_tune_run_part(assay_tune_t* tune, const void* assignment,
+                                             size_t size, const assay_samples_t* inputs,
+                                             assay_golden_t* golden, assay_report_fn_t* write,
+                                             void* user);
+// Adds what samples gave that follow those before. Errors: CORRUPT; INVALID_ARGUMENT of another
+// assignment
+ASSAY_API assay_status_t assay_tune_add_part(assay_tune_parts_t* parts, const void* data,
+                                             size_t size);
 
 // ---- what was found -----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _library as L
 from ._calls import Progress, Reports, long_call
@@ -12,7 +12,7 @@ from ._library import STATUS, check as ok, lib
 from ._plans import Rules, Texts, plan_fields, require_fields
 from ._results import Path, Result, listed
 from ._samples import golden_of, samples_of
-from .model import as_model
+from .model import Model, as_model
 
 _TUNE = [c_void_p]
 L.declare({
@@ -41,7 +41,7 @@ class _Options(L.Options):
                 ("requirements", POINTER(c_char_p)), ("n_requirements", c_size_t), ("unquantized", c_bool),
                 ("device", c_char_p), ("fewest_layers", c_bool), ("front", c_size_t), ("max_runs", c_size_t),
                 ("seconds", c_double), ("timing_cache", c_char_p), ("seed", c_uint64), ("inject", c_char_p),
-                ("progress", c_void_p), ("user", c_void_p)]
+                ("progress", c_void_p), ("user", c_void_p), ("elsewhere", c_void_p)]
 
 
 class _Assignment(L.Options):
@@ -109,7 +109,8 @@ def devices() -> List[str]:
         names.append(L.text(name))
 
 
-def _result(handle: L.Handle, names: Any, keep: Any) -> TuneResult:
+def tune_result(handle: L.Handle, names: Any, keep: Any) -> TuneResult:
+    """What a tuning that has run found. keep: what has to live as long."""
     t = handle.value
     formats: List[str] = []
     while lib.assay_tune_format(t, len(formats)):
@@ -126,6 +127,27 @@ def _result(handle: L.Handle, names: Any, keep: Any) -> TuneResult:
     result._open(handle, lambda kind, write, user: lib.assay_tune_report(t, kind, byref(names), write, user), "assignments")
     result._keep = keep  # type: ignore[attr-defined]
     return result
+
+
+def create_tune(loaded: Model, reports: Optional[Reports], *, precision: Union[str, Sequence[str]] = "fp16",
+                target: str = "emu", require: Texts = None, layer_precision: Rules = None, fusion: Optional[bool] = None,
+                passes_off: Texts = None, fp32: str = "tight", unquantized: bool = False, device: Optional[str] = None,
+                fewest_layers: bool = False, front: int = 0, max_runs: int = 0, seconds: float = 0,
+                timing_cache: Optional[Path] = None, seed: int = 0, elsewhere: Any = None) -> Tuple[L.Handle, Any]:
+    """The library's tuning, not run, and what its reports call things. Options as of tune().
+
+    elsewhere: the address of a function that runs assignments somewhere else
+    """
+    formats = [L.format_of(f) for f in listed(precision if isinstance(precision, str) else list(precision))]
+    options = _Options(
+        formats=(c_int * max(1, len(formats)))(*formats), n_formats=len(formats), unquantized=unquantized,
+        device=L.encode(device), fewest_layers=fewest_layers, front=front, max_runs=max_runs, seconds=seconds,
+        timing_cache=os.fsencode(timing_cache) if timing_cache else None, seed=seed,
+        progress=reports.address if reports else None, elsewhere=elsewhere,
+        **plan_fields(target, layer_precision, fusion, passes_off, fp32), **require_fields(require))
+    out = c_void_p()
+    ok(lib.assay_tune_create(loaded._handle.value, byref(options), byref(out)))
+    return L.Handle(out.value, lib.assay_tune_destroy), _Names(model=os.fsencode(loaded.path) if loaded.path else None)
 
 
 def tune(model: Any, *, precision: Union[str, Sequence[str]] = "fp16", target: str = "emu", inputs: Any = None,
@@ -148,21 +170,15 @@ def tune(model: Any, *, precision: Union[str, Sequence[str]] = "fp16", target: s
     """
     loaded = as_model(model)
     reports = Reports(progress)
-    formats = [L.format_of(f) for f in listed(precision if isinstance(precision, str) else list(precision))]
-    options = _Options(
-        formats=(c_int * max(1, len(formats)))(*formats), n_formats=len(formats), unquantized=unquantized,
-        device=L.encode(device), fewest_layers=fewest_layers, front=front, max_runs=max_runs, seconds=seconds,
-        timing_cache=os.fsencode(timing_cache) if timing_cache else None, seed=seed, progress=reports.address,
-        **plan_fields(target, layer_precision, fusion, passes_off, fp32), **require_fields(require))
-    names = _Names(model=os.fsencode(loaded.path) if loaded.path else None)
 
     def work() -> TuneResult:
-        out = c_void_p()
-        ok(lib.assay_tune_create(loaded._handle.value, byref(options), byref(out)))
-        handle = L.Handle(out.value, lib.assay_tune_destroy)
+        handle, names = create_tune(
+            loaded, reports, precision=precision, target=target, require=require, layer_precision=layer_precision,
+            fusion=fusion, passes_off=passes_off, fp32=fp32, unquantized=unquantized, device=device,
+            fewest_layers=fewest_layers, front=front, max_runs=max_runs, seconds=seconds, timing_cache=timing_cache, seed=seed)
         samples = samples_of(loaded, inputs, seed, shapes)
         told = golden_of(loaded, golden, samples, seed)
         ok(lib.assay_tune_run(handle.value, samples.value, told.value if told else None))
-        return _result(handle, names, (samples, told, reports))
+        return tune_result(handle, names, (samples, told, reports))
 
     return long_call(work, reports)

@@ -235,7 +235,7 @@ static assay_status_t run_samples(assay_runs_t* r, const engine_t* e, assay_take
     if (!kept) forget_if_full(r, k);  // commands of the user's are asked about all samples at once
   }
   assay_free(got);
-  if (!st) st = want_judgeable(r, out->outputs, n);
+  if (!st && !r->setting->part) st = want_judgeable(r, out->outputs, n);
   if (st) return st;
   out->faithful = assay_outputs_hold(out->outputs, n, r->setting->require);
   return kept ? ask(r, kept, out) : NULL;
@@ -314,6 +314,17 @@ static assay_status_t try_build(assay_runs_t* r, const assay_precision_t* precis
   return st;
 }
 
+static assay_status_t try_elsewhere(assay_runs_t* r, const assay_precision_t* precision,
+                                    assay_run_result_t* out) {
+  const assay_runs_setting_t* s = r->setting;
+  const size_t n = r->model->graph->n_outputs;
+  ASSAY_TRY(s->elsewhere(s->user, precision, out->outputs));
+  ASSAY_TRY(want_judgeable(r, out->outputs, n));
+  out->faithful = assay_outputs_hold(out->outputs, n, s->require);
+  r->n++;
+  return NULL;
+}
+
 assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precision,
                               assay_run_result_t* out, assay_plan_t** out_plan,
                               assay_taken_t** out_taken) {
@@ -322,12 +333,14 @@ assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precisio
   assay_taken_t* taken = NULL;
   ASSAY_TRY(assay_output_checks_create(r->model->graph, r->setting->require, &result.outputs));
   assay_status_t st = NULL;
-  if (!r->setting->rebuild || out_plan)
+  const bool elsewhere = r->setting->elsewhere && !out_plan && !out_taken;
+  if (!elsewhere && (!r->setting->rebuild || out_plan))
     st = assay_plan_create(r->model, precision, r->setting->plan, r->setting->seed, &plan);
   if (!st && out_taken) st = assay_taken_create(plan, &taken);
   if (!st)
-    st =
-        r->setting->rebuild ? try_build(r, precision, &result) : try_state(r, plan, taken, &result);
+    st = elsewhere             ? try_elsewhere(r, precision, &result)
+         : r->setting->rebuild ? try_build(r, precision, &result)
+                               : try_state(r, plan, taken, &result);
   if (st) {
     assay_taken_destroy(taken);
     assay_plan_destroy(plan);

@@ -15,6 +15,7 @@ typedef struct assay_runs_setting {
   const assay_samples_t *inputs, *golden;  // golden NULL: none
   bool golden_quantized;  // golden is of a network that quantizes, as the model does
   bool unquantized;
+  bool part;  // of the samples: statistics are wanted, also where they alone could not be judged
   int64_t max_known_bytes;  // truth of samples past this is evaluated in each run; 0: all is kept
   uint64_t seed;
   // Build everything anew for each run, as a build does: read this file, run the passes, time the
@@ -23,6 +24,11 @@ typedef struct assay_runs_setting {
   const char* rebuild;
   const assay_input_shape_t* shapes;  // of its inputs
   size_t n_shapes;
+  // Runs all samples somewhere else, and adds what they gave to the statistics, which are empty.
+  // Not with `rebuild`, nor with commands of the user's. NULL: they run here.
+  assay_status_t (*elsewhere)(void* user, const assay_precision_t* precision,
+                              assay_output_check_t* outputs);
+  void* user;  // of it
 } assay_runs_setting_t;
 
 typedef struct assay_runs assay_runs_t;

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
+enum { MAGIC = 8, HEAD = 16 };
+
 void assay_pack_bytes(assay_packing_t* p, void* data, size_t n) {
   if (p->to) {
     assay_str_append_n(p->to, data, n);
@@ -57,6 +61,32 @@ void assay_pack_text(assay_packing_t* p, char* text, size_t room) {
   assay_pack_count(p, &n, room - 1);
   assay_pack_bytes(p, text, (size_t)n);
   if (!p->to) text[n] = '\0';
+}
+
+void assay_packing_begin(assay_packing_t* p, assay_str_t* to) {
+  *p = (assay_packing_t){.to = to};
+  assay_pack_bytes(p, (char[HEAD]){0}, HEAD);
+}
+
+assay_status_t assay_packing_end(assay_packing_t* p, const char magic[8]) {
+  ASSAY_TRY(assay_str_status(p->to));
+  const uint64_t sum = assay_hash(p->to->text + HEAD, p->to->len - HEAD, 0);
+  memcpy(p->to->text, magic, MAGIC);
+  memcpy(p->to->text + MAGIC, &sum, sizeof sum);
+  return NULL;
+}
+
+assay_status_t assay_packing_open(const void* data, size_t size, const char magic[8],
+                                  const char* what, assay_packing_t* out) {
+  const uint8_t* bytes = data;
+  uint64_t sum;
+  if (size < HEAD || memcmp(bytes, magic, MAGIC) != 0)
+    return ASSAY_ERROR(ASSAY_CORRUPT, "this is no part of %s, or one of another version", what);
+  memcpy(&sum, bytes + MAGIC, sizeof sum);
+  if (sum != assay_hash(bytes + HEAD, size - HEAD, 0))
+    return ASSAY_ERROR(ASSAY_CORRUPT, "a part of %s is damaged: its checksum is another one", what);
+  *out = (assay_packing_t){.from = bytes + HEAD, .n = size - HEAD};
+  return NULL;
 }
 
 assay_status_t assay_packing_status(const assay_packing_t* p) {

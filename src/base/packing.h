@@ -31,6 +31,14 @@ void assay_pack_bool(assay_packing_t* p, bool* x);
 void assay_pack_count(assay_packing_t* p, uint64_t* x, uint64_t max);
 // A text in an array of `room` bytes.
 void assay_pack_text(assay_packing_t* p, char* text, size_t room);
+
+// A text of packed state that is kept for later: 8 bytes that say what it is, a checksum, and then
+// what is appended. `what` names it in messages, such as "a part of a check".
+void assay_packing_begin(assay_packing_t* p, assay_str_t* to);
+assay_status_t assay_packing_end(assay_packing_t* p, const char magic[8]) ASSAY_MUST_USE;
+// Begins to read such a text. Errors: CORRUPT another magic, or another checksum.
+assay_status_t assay_packing_open(const void* data, size_t size, const char magic[8],
+                                  const char* what, assay_packing_t* out) ASSAY_MUST_USE;
 // Errors: CORRUPT; NO_MEMORY.
 assay_status_t assay_packing_status(const assay_packing_t* p) ASSAY_MUST_USE;
 

@@ -11,7 +11,7 @@
 #include "check/check_public.h"
 #include "exec/targets.h"
 
-static const char MAGIC[8] = "assayac1";
+static const char MAGIC[8] = "assayac1";  // without its NUL
 
 // ---- what a part is of --------------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ static assay_status_t add_machine(const assay_check_t* c, uint64_t* h) {
 
 // The layers as they are run, on which target and on which machine, and what is judged. Weights are
 // not read: parts are of one model file, which the caller knows.
-static assay_status_t identify(const assay_check_t* c, uint64_t* out) {
+assay_status_t assay_check_identify(const assay_check_t* c, uint64_t* out) {
   const assay_layers_t* l = assay_plan_layers(c->plan);
   const assay_graph_t* g = l->model->graph;
   uint64_t h = add_text(ASSAY_VERSION, 0);
@@ -133,7 +133,7 @@ static void pack_head(assay_packing_t* p, uint64_t* identity, uint64_t* n, bool*
 static assay_status_t save(const assay_check_t* c, assay_packing_t* p) {
   uint64_t identity, n = c->n_added;
   bool golden = c->parts_have_golden, quantized = c->golden_quantized;
-  ASSAY_TRY(identify(c, &identity));
+  ASSAY_TRY(assay_check_identify(c, &identity));
   pack_head(p, &identity, &n, &golden, &quantized);
   ASSAY_TRY(assay_account_save_part(c->account, p));
   return assay_outputs_save_part(c->outputs, c->n_outputs, p);
@@ -141,37 +141,19 @@ static assay_status_t save(const assay_check_t* c, assay_packing_t* p) {
 
 assay_status_t assay_check_save_part(const assay_check_t* c, assay_report_fn_t* write, void* user) {
   assay_str_t bytes = {0};
-  assay_packing_t p = {.to = &bytes};
+  assay_packing_t p;
   if (!c->n_added || c->job->ran)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "no samples have been added to the check, or it has run");
-  assay_pack_bytes(&p, (char[8]){0}, sizeof MAGIC);  // room for the magic and the checksum
-  assay_pack_bytes(&p, (char[8]){0}, 8);
+  assay_packing_begin(&p, &bytes);
   assay_status_t st = save(c, &p);
-  if (!st) st = assay_str_status(&bytes);
-  if (!st) {
-    const uint64_t sum = assay_hash(bytes.text + 16, bytes.len - 16, 0);
-    memcpy(bytes.text, MAGIC, sizeof MAGIC);
-    memcpy(bytes.text + 8, &sum, sizeof sum);
-    st = write(user, bytes.text, bytes.len);
-  }
+  if (!st) st = assay_packing_end(&p, MAGIC);
+  if (!st) st = write(user, bytes.text, bytes.len);
   assay_str_deinit(&bytes);
   return st;
 }
 
 // ---- adding what was saved ----------------------------------------------------------------------
-
-static assay_status_t open_part(const void* data, size_t size, assay_packing_t* out) {
-  const uint8_t* bytes = data;
-  uint64_t sum;
-  if (size < 16 || memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "this is no part of a check, or one of another version");
-  memcpy(&sum, bytes + 8, sizeof sum);
-  if (sum != assay_hash(bytes + 16, size - 16, 0))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "a part of a check is damaged: its checksum is another one");
-  *out = (assay_packing_t){.from = bytes + 16, .n = size - 16};
-  return NULL;
-}
 
 // Empty statistics that judge as the part did.
 static assay_status_t begin_from(assay_check_t* c, bool golden, bool quantized) {
@@ -195,7 +177,7 @@ static assay_status_t add_part(assay_check_t* c, assay_packing_t* p) {
   bool golden = false, quantized = false;
   pack_head(p, &identity, &n, &golden, &quantized);
   if (p->failed || !n || n > SIZE_MAX / 2) return assay_packing_status(p);
-  ASSAY_TRY(identify(c, &own));
+  ASSAY_TRY(assay_check_identify(c, &own));
   if (identity != own)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "the part is of another model, of other options, or was made by another "
@@ -211,7 +193,7 @@ static assay_status_t add_part(assay_check_t* c, assay_packing_t* p) {
 assay_status_t assay_check_add_part(assay_check_t* c, const void* data, size_t size) {
   assay_packing_t p;
   ASSAY_TRY(want_parts(c));
-  ASSAY_TRY(open_part(data, size, &p));
+  ASSAY_TRY(assay_packing_open(data, size, MAGIC, "a check", &p));
   assay_status_t st = add_part(c, &p);
   if (st) assay_check_clear(c);
   return st;

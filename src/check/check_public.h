@@ -35,6 +35,9 @@ const char* assay_check_target_name(const assay_check_t* c);
 // arrays, also where this fails.
 assay_status_t assay_check_input_shapes(const assay_model_t* m, assay_input_shape_t** out,
                                         int64_t** dims, size_t* out_n) ASSAY_MUST_USE;
+// A number of the plan, the target, the machine and what is judged: parts are of one
+// (check_part.c).
+assay_status_t assay_check_identify(const assay_check_t* c, uint64_t* out) ASSAY_MUST_USE;
 // Sets golden for a run of these samples.
 assay_status_t assay_check_set_golden(assay_check_t* c, const assay_samples_t* inputs,
                                       assay_golden_t* golden) ASSAY_MUST_USE;

@@ -265,6 +265,13 @@ static assay_status_t tune(assay_tune_job_t* j) {
   return record(j);
 }
 
+static assay_status_t run_elsewhere(void* user, const assay_precision_t* precision,
+                                    assay_output_check_t* outputs) {
+  const assay_tune_job_t* j = user;
+  return j->options->elsewhere(j->options->user, precision->given, j->out->golden_quantized,
+                               outputs);
+}
+
 static assay_status_t run(assay_tune_job_t* j, assay_model_t* model, assay_check_setting_t* check,
                           const assay_samples_t* golden) {
   const assay_check_setting_t o = *check;
@@ -278,7 +285,9 @@ static assay_status_t run(assay_tune_job_t* j, assay_model_t* model, assay_check
                                         .inputs = j->inputs,
                                         .golden = golden,
                                         .unquantized = o.unquantized,
-                                        .seed = o.seed};
+                                        .seed = o.seed,
+                                        .elsewhere = j->options->elsewhere ? run_elsewhere : NULL,
+                                        .user = j};
   if (o.require) ASSAY_TRY(assay_require_resolve(o.require, model->graph));
   assay_status_t st = assay_runs_create(model, &setting, &j->runs);
   if (!st) st = assay_tune_model_create(model, check, j->options, j->inputs, j->runs, &j->model);

@@ -29,6 +29,11 @@ typedef struct assay_tune_setting {
   const char* timing_cache;               // NULL: none
   size_t max_runs;                        // of assignments that were searched for; 0: 8
   size_t front;                           // points of the front; 0: none
+  // Runs all samples somewhere else with these formats, by node id (NONE: as declared), and adds
+  // what they gave to the statistics; golden_quantized as of the tuning. NULL: they run here.
+  assay_status_t (*elsewhere)(void* user, const assay_format_t* given, bool golden_quantized,
+                              assay_output_check_t* outputs);
+  void* user;  // of it
 } assay_tune_setting_t;
 
 // An assignment.

@@ -83,6 +83,12 @@ static assay_status_t set_all(assay_model_t* model, const assay_tune_options_t* 
   s->timing_cache = t->timing_cache;
   s->max_runs = o->max_runs;
   s->front = o->front;
+  if (o->elsewhere) {
+    s->elsewhere = assay_tune_run_elsewhere;
+    s->user = t;
+    t->elsewhere = o->elsewhere;
+    t->user = o->user;
+  }
   check.precision = s->formats[0];
   check.layer_precision = o->layer_precision;
   check.target = o->target;
@@ -138,7 +144,13 @@ assay_status_t assay_tune_run(assay_tune_t* t, const assay_samples_t* inputs,
   if (golden) ASSAY_TRY(assay_golden_want_outputs(golden, c->model));
   s.precision = (assay_precision_t){0};
   ASSAY_TRY(assay_precision_copy(&c->options.precision, &s.precision));
+  if (t->elsewhere && assay_require_has_commands(c->options.require))
+    return assay_precision_deinit(&s.precision),
+           ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "a requirement that is a command reads all outputs at once; run the tuning "
+                       "on one machine");
   t->ran = true;
+  t->n_samples = inputs->n;
   assay_status_t st = assay_tune(c->model, &s, &t->setting, inputs,
                                  golden ? assay_golden_samples(golden) : NULL, &t->found);
   assay_precision_deinit(&s.precision);  // empty, if it went over

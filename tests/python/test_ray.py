@@ -192,6 +192,29 @@ class Others(RayCase):
             self.assertGreaterEqual(within, percent)
             self.assertLess(image.percentile(percent), np.percentile(arrays, percent) * 17 / 16 + 1e-30)
 
+    def test_tuning(self):
+        """A network of digits whose layers do not all fit into fp16 with what is required."""
+        path = self.path("digits.onnx")
+        onnx.save(chain(layers=4, width=16, batch=1), path)
+        files = self.files(images(10, (1, 16)), "x", "x")
+        options = {"precision": "fp16", "require": "snr_db >= 69", "fewest_layers": True}
+        whole = assay.tune(path, inputs=files, **options)
+        found = assay.ray.tune(path, files, shard=3, folder=self.path("run"), **options)
+        self.assertGreater(len(whole.assignments), 2)
+        self.assertEqual(found.assignments, whole.assignments)
+        self.assertEqual(found.nodes, whole.nodes)
+        self.assertEqual(*[re.sub(r'"seconds": [^\n]*', "", r.json) for r in (found, whole)])
+        done = self.parts(self.path("run"))
+        self.assertEqual(len(done), 4 * len(whole.assignments))
+        again = assay.ray.tune(path, files, shard=3, folder=self.path("run"), **options)
+        self.assertEqual((again.assignments, self.parts(self.path("run"))), (found.assignments, done))
+        for words, wrong in {"takes no shapes": {"shapes": {}}, "one machine": {"device": "here", "target": "cpu"}}.items():
+            with self.assertRaisesRegex(assay.InvalidArgument, words):
+                assay.ray.tune(path, files, **wrong)
+        np.savez(files[1], x=np.zeros((2, 2), np.float32))  # an error of a worker's, or of reading, is raised here
+        with self.assertRaises(assay.AssayError):
+            assay.ray.tune(path, files, shard=3, **options)
+
     def test_conformance(self):
         root = pathlib.Path(self.path("cases"))
         for i in range(7):

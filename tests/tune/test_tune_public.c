@@ -229,9 +229,145 @@ static int remove_folder(void** state) {
   return rmdir(folder);
 }
 
+// ---- samples in parts ---------------------------------------------------------------------------
+
+enum { PART_SAMPLES = 5 };
+
+typedef struct elsewhere {
+  const fixture_t* f;
+  const char* requirement;
+  assay_tensor_t* x[PART_SAMPLES];
+  size_t at[4];        // where parts begin, and the end
+  int spoiled;         // 1: a part is left out; 2: a part is damaged; 3: of another assignment
+  size_t assignments;  // that were run
+  assay_str_t kept;    // the first part of the first one
+} elsewhere_t;
+
+static assay_status_t keep_bytes(void* user, const char* data, size_t size) {
+  assay_str_append_n(user, data, size);
+  return NULL;
+}
+
+static assay_tune_t* tune_of(const elsewhere_t* e, assay_tune_elsewhere_fn_t* run) {
+  assay_tune_options_t o = ASSAY_TUNE_OPTIONS_INIT;
+  assay_tune_t* t = NULL;
+  o.requirements = &e->requirement;
+  o.n_requirements = 1;
+  o.fewest_layers = true;
+  o.front = 3;
+  o.elsewhere = run;
+  o.user = (void*)e;
+  op_case_ok(assay_tune_create(e->f->model, &o, &t));
+  return t;
+}
+
+static assay_samples_t* some_of(elsewhere_t* e, size_t first, size_t end) {
+  assay_samples_t* s = NULL;
+  op_case_ok(assay_samples_create(e->f->model, end - first, 1, (const char*[]){"x"}, e->x + first,
+                                  NULL, &s));
+  return s;
+}
+
+static assay_status_t add_part(elsewhere_t* e, size_t i, const void* assignment, size_t size,
+                               assay_tune_parts_t* parts) {
+  assay_tune_t* worker = tune_of(e, NULL);
+  assay_samples_t* some = some_of(e, e->at[i], e->at[i + 1]);
+  assay_str_t part = {0};
+  op_case_ok(assay_tune_run_part(worker, assignment, size, some, NULL, keep_bytes, &part));
+  if (e->spoiled == 2) part.text[part.len / 2] ^= 1;
+  const bool other = e->spoiled == 3 && e->assignments > 1;
+  assay_status_t st = other ? assay_tune_add_part(parts, e->kept.text, e->kept.len)
+                            : assay_tune_add_part(parts, part.text, part.len);
+  if (!e->kept.len) assay_str_append_n(&e->kept, part.text, part.len);
+  assay_str_deinit(&part);
+  assay_samples_destroy(some);
+  assay_tune_destroy(worker);
+  return st;
+}
+
+static assay_status_t run_parts(void* user, const void* assignment, size_t size,
+                                assay_tune_parts_t* parts) {
+  elsewhere_t* e = user;
+  assay_status_t st = NULL;
+  e->assignments++;
+  for (size_t i = 0; !st && i + (e->spoiled == 1) < 3; i++)
+    st = add_part(e, i, assignment, size, parts);
+  return st;
+}
+
+// The report without the seconds that the run took.
+static char* report_of(const assay_tune_t* t) {
+  char* json = NULL;
+  op_case_ok(assay_tune_report(t, ASSAY_REPORT_JSON, NULL, assay_report_collect, &json));
+  char* took = strstr(json, "\"seconds\":");
+  assert_non_null(took);
+  const char* end = strchr(took, '\n');
+  memmove(took, end, strlen(end) + 1);
+  return json;
+}
+
+static void open_elsewhere(elsewhere_t* e, fixture_t* f) {
+  uint64_t seed = 5;
+  char name[64];
+  open_case(f);
+  *e = (elsewhere_t){.f = f, .requirement = "snr_db >= 71", .at = {0, 1, 3, PART_SAMPLES}};
+  for (size_t k = 0; k < PART_SAMPLES; k++)
+    e->x[k] = graph_case_tensor(chain.inputs[0], name, &seed);
+}
+
+static void close_elsewhere(elsewhere_t* e, fixture_t* f) {
+  for (size_t k = 0; k < PART_SAMPLES; k++) assay_tensor_release(e->x[k]);
+  assay_str_deinit(&e->kept);
+  close_case(f);
+}
+
+static void parts_make_the_whole(void** state) {
+  fixture_t f;
+  elsewhere_t e;
+  (void)state;
+  open_elsewhere(&e, &f);
+  assay_samples_t* all = some_of(&e, 0, PART_SAMPLES);
+  assay_tune_t *here = tune_of(&e, NULL), *there = tune_of(&e, run_parts);
+  op_case_ok(assay_tune_run(here, all, NULL));
+  op_case_ok(assay_tune_run(there, all, NULL));
+  char *want = report_of(here), *got = report_of(there);
+  assert_true(assay_tune_assignment_count(here) > 2);
+  assert_string_equal(got, want);
+  assay_text_free(want);
+  assay_text_free(got);
+  assay_tune_destroy(here);
+  assay_tune_destroy(there);
+  assay_samples_destroy(all);
+  close_elsewhere(&e, &f);
+}
+
+static void parts_that_do_not_fit_are_refused(void** state) {
+  static const char* const words[] = {"parts of 3 samples were added, of 5", "damaged",
+                                      "another assignment"};
+  fixture_t f;
+  elsewhere_t e;
+  (void)state;
+  open_elsewhere(&e, &f);
+  assay_samples_t* all = some_of(&e, 0, PART_SAMPLES);
+  for (e.spoiled = 1; e.spoiled <= 3; e.spoiled++) {
+    assay_tune_t* t = tune_of(&e, run_parts);
+    e.assignments = 0;
+    fails(assay_tune_run(t, all, NULL), e.spoiled == 2 ? ASSAY_CORRUPT : ASSAY_INVALID_ARGUMENT,
+          words[e.spoiled - 1]);
+    assay_tune_destroy(t);
+  }
+  assay_tune_t* t = tune_of(&e, NULL);
+  fails(assay_tune_run_part(t, "x", 1, all, NULL, keep_bytes, &e.kept), ASSAY_CORRUPT, "no part");
+  assay_tune_destroy(t);
+  assay_samples_destroy(all);
+  close_elsewhere(&e, &f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_assignment_is_found_and_written),
+      cmocka_unit_test(parts_make_the_whole),
+      cmocka_unit_test(parts_that_do_not_fit_are_refused),
       cmocka_unit_test(what_cannot_be_met_is_told),
       cmocka_unit_test(wrong_options_are_told_before_the_run),
       cmocka_unit_test(any_allocation_may_fail),

@@ -19,5 +19,6 @@ except ImportError:
 from .calibrate import calibrate
 from .check import check
 from .conformance import ConformanceResult, conformance
+from .tune import tune
 
-__all__ = ["ConformanceResult", "calibrate", "check", "conformance"]
+__all__ = ["ConformanceResult", "calibrate", "check", "conformance", "tune"]

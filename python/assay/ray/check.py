@@ -16,10 +16,10 @@ from .checkpoint import Checkpoint, digest
 from .cluster import Source, Task, model_here, parts_of, run, sources_of
 from .shards import Shard, shards_of
 
-_WRITE = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)
+WRITE = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)
 L.declare({
     "assay_check_add_samples": (STATUS, [c_void_p, c_void_p, c_void_p]),
-    "assay_check_save_part": (STATUS, [c_void_p, _WRITE, c_void_p]),
+    "assay_check_save_part": (STATUS, [c_void_p, WRITE, c_void_p]),
     "assay_check_add_part": (STATUS, [c_void_p, c_char_p, c_size_t]),
 })
 
@@ -31,7 +31,7 @@ def collect_bytes(call: Any) -> bytes:
     def write(user: Any, data: int, size: int) -> None:
         got.append(ctypes.string_at(data, size))
 
-    ok(call(_WRITE(write)))
+    ok(call(WRITE(write)))
     return b"".join(got)
 
 
