@@ -72,6 +72,20 @@ class TestCheck(ApiCase):
         with self.assertRaises(assay.NotFound):
             assay.check(m, inputs="missing.npz")
 
+    def test_golden_of_another_shape_than_what_reads_it_takes(self):
+        """An inner value of golden that the nodes after it cannot read is a fault where it is, not an error of those."""
+        nodes = [h.make_node("MatMul", ["x", "w"], ["a"], name="product"), h.make_node("Reshape", ["a", "s"], ["r"], name="heads"),
+                 h.make_node("Transpose", ["r"], ["t"], perm=[0, 2, 1, 3], name="turn"), h.make_node("Add", ["t", "b"], ["c"], name="bias"),
+                 h.make_node("Relu", ["c"], ["y"], name="relu")]
+        m = assay.load(model(nodes, [value("x", F, ["N", "S", 8])], [value("y", F, ["N", 4, "S", 2])],
+                             {"w": draw(8, 8), "s": np.array([0, 0, 4, 2]), "b": draw(2, 4, 3, 1)}))
+        x = draw(2, 3, 8)
+        y = m.run([x])["y"]
+        for name, node, shape in (("t", "turn", (2, 5, 4, 2)), ("c", "bias", (2, 5, 4, 2)), ("t", "turn", (2, 3, 8))):
+            r = assay.check(m, inputs={"x": x}, golden={"y": y, name: np.zeros(shape, np.float32)}, fix=None, search_seconds=2)
+            self.assertEqual((r.blame, r.faults[0].node), ("export", node), r.text)
+            self.assertIn("'%s' has another shape than golden" % name, r.text)
+
     def test_options(self):
         proto = chain(3, 8)
         self.assertFalse(assay.check(proto, precision="fp16", require="snr_db >= 200", fix=None).faithful)

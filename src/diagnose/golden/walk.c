@@ -191,6 +191,30 @@ static assay_status_t pass_over(assay_golden_walk_t* w, const assay_node_t* n, a
   return put_golden(w, n);
 }
 
+// Puts the model's own values back where golden of another shape stands in for what a node reads.
+static bool put_back(assay_golden_walk_t* w, const assay_node_t* n) {
+  bool any = false;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_value_t* v = n->inputs[i];
+    assay_tensor_t* own = v ? w->missed[v->id] : NULL;
+    const assay_tensor_t* now = own ? assay_evaluator_get(w->truth, v) : NULL;
+    if (!now || assay_tensor_same_shape(own, now)) continue;
+    assay_evaluator_set(w->truth, v, own);
+    assay_evaluator_set(w->noisy, v, own);
+    any = true;
+  }
+  return any;
+}
+
+// Runs a node. What golden of another shape stands in for is told as a fault already; a node that
+// cannot read that goes on from the model's own value.
+static assay_status_t step(assay_golden_walk_t* w, const assay_node_t* n) {
+  assay_status_t st = assay_evaluator_step(w->truth, n);
+  if (!st || assay_status_code(st) == ASSAY_NO_MEMORY || !put_back(w, n)) return st;
+  assay_status_free(st);
+  return assay_evaluator_step(w->truth, n);
+}
+
 assay_status_t assay_golden_walk_on(assay_golden_walk_t* w) {
   const assay_graph_t* g = w->model->graph;
   w->walking = true;
@@ -198,7 +222,7 @@ assay_status_t assay_golden_walk_on(assay_golden_walk_t* w) {
     // The noisy run only measures; where it fails nothing is explained by rounding.
     assay_status_t st = assay_evaluator_step(w->noisy, g->nodes[i]);
     if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
-    if (!st) st = assay_evaluator_step(w->truth, g->nodes[i]);
+    if (!st) st = step(w, g->nodes[i]);
     if (st) st = pass_over(w, g->nodes[i], st);
     if (st) return w->walking = false, st;
     if (w->options->progress)
@@ -230,7 +254,7 @@ assay_status_t assay_golden_walk_fill(assay_golden_walk_t* w, assay_tensor_t* co
   assay_status_t st = NULL;
   w->walking = true;
   for (size_t i = 0; !st && i < g->n_nodes; i++) {
-    st = assay_evaluator_step(w->truth, g->nodes[i]);
+    st = step(w, g->nodes[i]);
     if (!st || assay_status_code(st) == ASSAY_NO_MEMORY || !knows_outputs(w, g->nodes[i])) continue;
     assay_status_free(st);
     st = put_golden(w, g->nodes[i]);
