@@ -20,9 +20,22 @@
 
 enum { IMAGE = 3 * 16 * 16, CLASSES = 10, WIDTH = 16 };
 
+// The folder of the model goes when the program ends, with what was put there.
+static inline void remove_repository(void) {
+  static const char* const files[] = {"1/model.onnx", "times", "1", ""};
+  char path[256];
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    snprintf(path, sizeof path, "/tmp/assay_triton_%d/%s", (int)getpid(), files[i]);
+    remove(path);
+  }
+}
+
 // The folder of a model of the repository, with the file as version 1.
 static inline const char* repository(const char* model) {
   static char folder[128];
+  static bool made;
+  if (!made) atexit(remove_repository);
+  made = true;
   char path[512], to[256];
   snprintf(folder, sizeof folder, "/tmp/assay_triton_%d", (int)getpid());
   mkdir(folder, 0700);
