@@ -233,5 +233,45 @@ class TestFolder(ServingCase):
                 self.assertEqual(answer.get_output("y")["data"], expected)
 
 
+APP = """
+import sys, uvicorn
+from assay.serving import Repository, Settings
+from assay.serving.app import App
+repository = Repository()
+repository.load("net", sys.argv[1], "1")
+repository.load("net", sys.argv[2], "2")
+uvicorn.run(App(repository, Settings(max_request_bytes=1 << 20)), port=int(sys.argv[3]))
+"""
+
+
+class TestApp(ServingCase):
+    """The application for servers that bring no protocol, in uvicorn."""
+
+    def test_protocol(self):
+        ports = free_ports(1) * 3
+        server = Server([sys.executable, "-c", APP, self.path("net.onnx"), self.path("other.onnx"), str(ports[0])], ports,
+                        self.path("log")).wait("net")
+        self.addCleanup(server.end)
+        client, x = HttpClient(server), draw(3)
+        first, second = (self.run_by_program(self.path(n + ".onnx"), x) for n in ("net", "other"))
+        np.testing.assert_allclose(infer(client, "net", x, model_version="1"), first, atol=1e-5)
+        np.testing.assert_allclose(infer(client, "net", x), second, atol=1e-5)
+        triton = client.client
+        self.assertTrue(triton.is_server_live() and triton.is_server_ready())
+        self.assertEqual(triton.get_server_metadata()["name"], "assay")
+        self.assertEqual(triton.get_model_metadata("net")["versions"], ["2"])
+        for status, model, value in (("400", "net", x[:, :3]), ("404", "none", x), ("400", "net", draw(9))):
+            with self.assertRaises(InferenceServerException) as error:
+                infer(client, model, value)
+            self.assertIn(status, str(error.exception))
+        triton.unload_model("net")
+        self.assertFalse(triton.is_model_ready("net"))
+        triton.load_model("net")
+        self.assertEqual({(m["version"], m["state"]) for m in triton.get_model_repository_index()},
+                         {("1", "READY"), ("2", "READY")})
+        self.assertEqual(server.metric("assay_request_failures_total", reason="malformed"), 2)
+        self.assertEqual(server.end(), -15)  # uvicorn's own way: it ends, and then kills itself by the signal
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -21,3 +21,7 @@ assay_package_test(reference reference ../docs/test_reference.py "${PROJECT_BINA
 assay_package_test(frameworks_keras full-keras test_frameworks_keras.py)
 assay_package_test(frameworks_huggingface full-huggingface test_frameworks_huggingface.py)
 set_property(TEST python/frameworks_keras python/frameworks_huggingface APPEND PROPERTY LABELS long)
+assay_package_test(serving_page serving test_serving_page.py)
+assay_package_test(serving_kserve full-serving-kserve test_serving_page.py TestPage.test_kserve)
+assay_package_test(serving_ray full-serving-ray test_serving_page.py TestPage.test_ray)
+set_property(TEST python/serving_kserve python/serving_ray APPEND PROPERTY LABELS long)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import zlib
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Tuple, TypeVar
 
@@ -35,13 +34,18 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit: int, pa
     if declared.isdigit() and int(declared) > limit:
         await _discard(receive, int(declared), limit)
         raise TooLarge("the body has %s bytes; %d are allowed" % (declared, limit))
+    try:  # one patience for all: a body comes in dozens of messages
+        body = await asyncio.wait_for(_whole(receive, limit), patience_s)
+    except asyncio.TimeoutError:
+        raise TooSlow("the body was not there after %g s" % patience_s) from None
+    return _unpacked(body, headers.get("content-encoding", ""), limit)
+
+
+async def _whole(receive: Receive, limit: int) -> bytes:
     chunks: List[bytes] = []
-    size, more, end = 0, True, time.monotonic() + patience_s
+    size, more = 0, True
     while more:
-        try:
-            message = await asyncio.wait_for(receive(), max(0.0, end - time.monotonic()))
-        except asyncio.TimeoutError:
-            raise TooSlow("the body was not there after %g s" % patience_s) from None
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise Disconnected()
         chunk, more = message.get("body", b""), message.get("more_body", False)
@@ -51,7 +55,7 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit: int, pa
                 await _discard(receive, size, limit)
             raise TooLarge("the body has more than %d bytes" % limit)
         chunks.append(chunk)
-    return _unpacked(chunks[0] if len(chunks) == 1 else b"".join(chunks), headers.get("content-encoding", ""), limit)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 async def _discard(receive: Receive, size: int, limit: int) -> None:

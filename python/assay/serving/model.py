@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -50,6 +50,24 @@ def _engine(path: str, settings: Settings) -> Engine:
     return build(model, **options)
 
 
+def _in_own_thread(work: Callable[[], None]) -> None:
+    """Calls work in a thread that ends with it. OpenMP keeps helpers for each thread that has run layers, and while there
+    are more of them than cores, all of them sleep at each end of a layer instead of waiting for the next: a thread that
+    only loads must not leave any behind."""
+    raised: List[BaseException] = []
+
+    def call() -> None:
+        try:
+            work()
+        except BaseException as e:
+            raised.append(e)
+    thread = threading.Thread(target=call, name="assay-load", daemon=True)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+
+
 class ServedModel:
     """One version of a model, loaded and warmed; made by ServedModel(...), ended by close(). Threads: any.
 
@@ -63,11 +81,19 @@ class ServedModel:
         self.path = find(path)
         self.name = name or os.path.splitext(os.path.basename(self.path))[0]
         self.version = version
-        self.engine = _engine(self.path, self.settings)
-        self.signature = Signature(self.engine, self.settings.max_batch)
         self._metrics = Metrics(self.name, self.version)
         self._contexts: List[Context] = []
-        self._threads: List[threading.Thread] = []
+        _in_own_thread(self._load)
+        self._queue = Queue(self._limit, self.settings.max_delay_ms / 1e3, self.settings.max_queue)
+        self._threads = [threading.Thread(target=self._work, args=(c,), name="assay-%s-%d" % (self.name, n), daemon=True)
+                         for n, c in enumerate(self._contexts)]
+        self.ready = True
+        for thread in self._threads:
+            thread.start()
+
+    def _load(self) -> None:
+        self.engine = _engine(self.path, self.settings)
+        self.signature = Signature(self.engine, self.settings.max_batch)
         try:
             for _ in range(self.settings.instances):
                 self._contexts.append(self.engine.context(threads=self.settings.threads_each))
@@ -75,12 +101,6 @@ class ServedModel:
         except BaseException:
             self._end_contexts()
             raise
-        self._queue = Queue(self._limit, self.settings.max_delay_ms / 1e3, self.settings.max_queue)
-        self._threads = [threading.Thread(target=self._work, args=(c,), name="assay-%s-%d" % (self.name, n), daemon=True)
-                         for n, c in enumerate(self._contexts)]
-        self.ready = True
-        for thread in self._threads:
-            thread.start()
 
     # ---- what it is -----------------------------------------------------------------------------
 
