@@ -193,8 +193,8 @@ class Others(RayCase):
             self.assertLess(image.percentile(percent), np.percentile(arrays, percent) * 17 / 16 + 1e-30)
 
     def test_tuning(self):
-        """A network of digits whose layers do not all fit into fp16 with what is required."""
-        path = self.path("digits.onnx")
+        """A perceptron with seeded weights whose layers cannot all be in fp16 with what is required."""
+        path = self.path("layers.onnx")
         onnx.save(chain(layers=4, width=16, batch=1), path)
         files = self.files(images(10, (1, 16)), "x", "x")
         options = {"precision": "fp16", "require": "snr_db >= 69", "fewest_layers": True}
