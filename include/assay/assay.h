@@ -3,6 +3,7 @@
 #define ASSAY_ASSAY_H_
 
 #include <assay/audit.h>
+#include <assay/cancel.h>
 #include <assay/certify.h>
 #include <assay/check.h>
 #include <assay/compare.h>
@@ -24,5 +25,6 @@
 #include <assay/tensor.h>
 #include <assay/tune.h>
 #include <assay/types.h>
+#include <assay/version.h>
 
 #endif  // ASSAY_ASSAY_H_

@@ -181,8 +181,8 @@ ASSAY_API assay_status_t assay_context_wait(assay_context_t* context);
 // Waits that long at most; whether the run has ended, so that assay_context_wait() returns at once.
 // 0 polls. True also where none was started.
 ASSAY_API bool assay_context_wait_for(assay_context_t* context, int64_t milliseconds);
-// Asks the run that is under way to end: before its next layer it does, with CANCELLED. Without a
-// run nothing happens.
+// Asks the run that is under way to end: before its next layer, or within a long one
+// (assay/cancel.h), it does, with CANCELLED. Without a run nothing happens.
 // Threads: any, at any time while the context lives
 ASSAY_API void assay_context_cancel(assay_context_t* context);
 

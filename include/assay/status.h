@@ -34,6 +34,11 @@ ASSAY_API assay_code_t assay_status_code(assay_status_t status);
 // The message, one line without a final newline; "" for NULL. Valid until the status is consumed.
 ASSAY_API const char* assay_status_message(assay_status_t status);
 
+// The end of the message that says what went wrong, without what was put in front on the way up:
+// what was being done, outermost first, each with ": " behind it. "" for NULL; valid as the
+// message.
+ASSAY_API const char* assay_status_cause(assay_status_t status);
+
 // Frees a status; NULL is allowed.
 ASSAY_API void assay_status_free(assay_status_t status);
 

@@ -49,6 +49,11 @@ ASSAY_API int64_t assay_tensor_size(const assay_tensor_t* t);         // element
 
 // Bytes that the elements take as in raw_data; 0 for strings and containers.
 ASSAY_API size_t assay_tensor_bytes(const assay_tensor_t* t);
+// The elements where they lie, if they do as in raw_data: outputs of engines' kernels, and what
+// assay_tensor_make() and assay_tensor_convert() make. Valid while t lives, not to be changed while
+// others have it. NULL: strings, containers, and values of the evaluator, which
+// assay_tensor_convert() and assay_tensor_read() give in this form.
+ASSAY_API const void* assay_tensor_data(const assay_tensor_t* t);
 // Copies the elements as in raw_data, rounded to the type. bytes: assay_tensor_bytes() or more.
 ASSAY_API assay_status_t assay_tensor_read(assay_tensor_t* t, void* out_data, size_t bytes);
 // The elements of a tensor of floats as they were computed, in float64: truth's values are not

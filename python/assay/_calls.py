@@ -18,11 +18,20 @@ from typing import Any, Callable, List, Optional, TypeVar, Union
 from . import _library as L
 from .errors import AssayError
 
+L.declare({
+    "assay_cancel_create": (L.STATUS, [ctypes.POINTER(ctypes.c_void_p)]),
+    "assay_cancel_destroy": (None, [ctypes.c_void_p]),
+    "assay_cancel_request": (None, [ctypes.c_void_p]),
+    "assay_cancel_watch": (ctypes.c_void_p, [ctypes.c_void_p]),
+})
+
 T = TypeVar("T")
 Progress = Union[None, bool, Callable[[str, float], Any]]
 
-# How long a cancelled call is waited for. One that is in a long kernel ends behind the caller's back.
+# How long a cancelled call is waited for. One that is in a long kernel ends in its own thread, later.
 PATIENCE_S = 0.05
+# A signal that comes just before the main thread falls asleep does not wake it: it looks again after so long.
+GLANCE_S = 0.03
 
 
 class Job:
@@ -110,13 +119,19 @@ def start(work: Callable[[], Any]) -> Job:
     return job
 
 
+def wait_for(lock: threading.Lock) -> None:
+    """Takes a lock; signal handlers run, and may raise, meanwhile."""
+    while not lock.acquire(timeout=GLANCE_S):
+        pass
+
+
 def interruptible(work: Callable[[], T], cancel: Callable[[], None]) -> T:
     """work(), which a signal handler that raises ends: then cancel() is called, from this thread."""
     if not in_main_thread():
         return work()
     job = start(work)
     try:
-        job.done.acquire()
+        wait_for(job.done)
     except BaseException:
         cancel()
         job.done.acquire(timeout=PATIENCE_S)
@@ -181,14 +196,25 @@ class Reports:
 
 
 def long_call(work: Callable[[], T], reports: Optional[Reports] = None) -> T:
-    """work(), which Ctrl-C and what a progress function raises end."""
+    """work(), whose calls of the library Ctrl-C and what a progress function raises end."""
+    out = ctypes.c_void_p()
+    L.check(L.lib.assay_cancel_create(ctypes.byref(out)))
+    token = L.Handle(out.value, L.lib.assay_cancel_destroy)
+
+    def watched() -> T:
+        before = L.lib.assay_cancel_watch(token.value)
+        try:
+            return work()
+        finally:
+            L.lib.assay_cancel_watch(before)
+
     def cancel() -> None:
-        pass
+        L.lib.assay_cancel_request(token.value)
 
     if reports:
         reports.cancel = cancel
     try:
-        result = interruptible(work, cancel)
+        result = interruptible(watched, cancel)
     except AssayError:
         if reports and reports.raised:
             raise reports.raised from None

@@ -54,6 +54,8 @@ declare({
     "assay_status_create": (STATUS, [c_int, c_char_p]),
     "assay_status_code": (c_int, [STATUS]),
     "assay_status_message": (c_char_p, [STATUS]),
+    "assay_status_cause": (c_char_p, [STATUS]),
+    "assay_version": (c_char_p, []),
     "assay_status_free": (None, [STATUS]),
     "assay_text_free": (None, [c_void_p]),
     "assay_format_parse": (c_int, [c_char_p]),
@@ -71,9 +73,10 @@ def check(status: Optional[int]) -> None:
 def error_of(status: int) -> Exception:
     """A status as an exception; the status is freed."""
     code = lib.assay_status_code(status)
-    message = text(lib.assay_status_message(status))
+    message, cause = text(lib.assay_status_message(status)), text(lib.assay_status_cause(status))
     lib.assay_status_free(status)
-    return BY_CODE.get(code, InternalError)(message)
+    note = message[:len(message) - len(cause)]
+    return BY_CODE.get(code, InternalError)(message, [note[:-2]] if note else [])
 
 
 def text(data: Optional[bytes]) -> str:

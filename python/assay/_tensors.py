@@ -27,6 +27,7 @@ L.declare({
     "assay_tensor_bytes": (c_size_t, [c_void_p]),
     "assay_tensor_read": (STATUS, [c_void_p, c_void_p, c_size_t]),
     "assay_tensor_read_f64": (STATUS, [c_void_p, POINTER(c_double), c_size_t]),
+    "assay_tensor_data": (c_void_p, [c_void_p]),
     "assay_tensor_string": (c_void_p, [c_void_p, c_int64, POINTER(c_size_t)]),
     "assay_tensor_item_count": (c_int64, [c_void_p]),
     "assay_tensor_item": (c_void_p, [c_void_p, c_int64]),
@@ -157,6 +158,26 @@ def from_tensor(handle: Any, float64: bool = False) -> Any:
         check(lib.assay_tensor_read_f64(handle, out.ctypes.data_as(POINTER(c_double)), n))
         return out
     return _numbers(handle, code, shape)
+
+
+class _Memory:
+    """The elements of a tensor, as numpy's array interface has them; the tensor lives as long as this."""
+
+    def __init__(self, tensor: L.Handle, address: int, nbytes: int) -> None:
+        self.tensor = tensor
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "data": (address, False), "shape": (nbytes,)}
+
+
+def take_view(handle: Optional[int]) -> Any:
+    """take(), but an array is the tensor's own memory where it lies as numpy has it: the caller may write to it."""
+    if not handle:
+        return None
+    mine = owned(handle)
+    code, address = lib.assay_tensor_type(handle), lib.assay_tensor_data(handle)
+    if not address or code in BITS:
+        return from_tensor(handle)
+    raw = np.asarray(_Memory(mine, address, lib.assay_tensor_bytes(handle)))
+    return raw.view(dtype_of(code)).reshape(shape_of(handle))
 
 
 def take(handle: Optional[int], float64: bool = False) -> Any:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple
 import numpy as np
 
 from . import _library as L
-from ._calls import interruptible, in_main_thread
+from ._calls import in_main_thread, interruptible, wait_for
 from ._library import STATUS, check, lib
 from ._slots import Input, Output, numeric_array, writable_array, wrong_type
 from ._taps import Tap
-from ._tensors import shape_of, take, to_tensor
+from ._tensors import shape_of, take, take_view, to_tensor
 from .errors import AssayError, InvalidArgument
 from .values import Outputs, in_order, place_of
 
@@ -117,6 +117,7 @@ class Context:
         self._places = list(range(len(self._inputs)))
         self._lock = threading.Lock()
         self._quick = False
+        self._left = False  # a run that nobody waits for any more has the context
         self._pool: Optional[ThreadPoolExecutor] = None
 
     # ---- life -----------------------------------------------------------------------------------
@@ -146,8 +147,11 @@ class Context:
     def _begin(self) -> None:
         """Takes the context for a call of this thread; fails at once where another has it."""
         if not self._lock.acquire(False):
-            raise InvalidArgument("the context is in a call of another thread, or in a cancelled one that has not "
-                                  "ended; give each thread a context of its own: engine.context()")
+            if not self._left:
+                raise InvalidArgument("the context is in a call of another thread; give each thread a context of its "
+                                      "own: engine.context()")
+            wait_for(self._lock)  # a run that Ctrl-C has cancelled ends with its layer
+        self._left = False
         if not self._c:
             self._lock.release()
             raise InvalidArgument("the context is closed")
@@ -158,6 +162,11 @@ class Context:
             lib.assay_context_cancel(self._c)
 
     cancel = _give_up
+
+    def _leave(self) -> None:
+        """A signal ends the wait for a run, which may take the context a moment longer."""
+        self._left = True
+        self._give_up()
 
     # ---- inputs ---------------------------------------------------------------------------------
 
@@ -279,7 +288,7 @@ class Context:
                 handle = lib.assay_context_output(self._c, place)
                 if o.follows and handle:
                     o.shape = shape_of(handle)
-                arrays[place] = take(handle)
+                arrays[place] = take_view(handle)
             elif o.shape is None or array.shape != o.shape:
                 shape = self._shape(place)
                 if shape != array.shape:
@@ -311,7 +320,7 @@ class Context:
                 self._quick = time.perf_counter() - before < QUICK_S
                 return self._collect(arrays)
             held = False
-            return interruptible(lambda: self._run_and_leave(arrays), self._give_up)
+            return interruptible(lambda: self._run_and_leave(arrays), self._leave)
         finally:
             if held:
                 self._lock.release()

@@ -9,7 +9,7 @@ class AssayError(Exception):
 
     code   "invalid_argument", "unsupported", "not_found", "corrupt", "no_memory", "device", "internal" or
            "cancelled"
-    notes  what was being done, outermost first, such as "loading plan 'model.plan'"; str(error) has them, too
+    notes  what was being done, outermost first, such as "loading plan 'model.plan'"; str(error) has it, too
     """
 
     code = "internal"

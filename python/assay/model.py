@@ -7,7 +7,7 @@ from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_int64, c_size_t, c
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 from . import _library as L
-from ._calls import interruptible
+from ._calls import long_call
 from ._library import STATUS, check, lib
 from ._tensors import take, to_tensor
 from .errors import AssayError, InvalidArgument
@@ -140,11 +140,12 @@ class Model:
             check(lib.assay_session_run(session.value, len(tensors), given, n, outputs))
             return [take(outputs[i], mode == "truth") for i in range(n)]
 
-        def cancel() -> None:
-            # The interpreter may be in the session for a while yet: the next run gets another.
+        try:
+            return Outputs([o.name for o in self.outputs], long_call(work))
+        except KeyboardInterrupt:
+            # The call may be in the session for a moment yet: the next run gets another one.
             self._sessions.clear()
-
-        return Outputs([o.name for o in self.outputs], interruptible(work, cancel))
+            raise
 
     def __repr__(self) -> str:
         return "<assay.Model %s: %s -> %s>" % (self.path or "from bytes", _signature(self.inputs), _signature(self.outputs))

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/shown.h"
 
@@ -219,7 +220,8 @@ static assay_status_t wait_for(pid_t pid, int fd, double seconds, tail_t* tail, 
     if (done == pid) break;
     if (done < 0 && errno != EINTR)
       return ASSAY_ERROR(ASSAY_DEVICE, "cannot wait for a command: %s", strerror(errno));
-    if (!*out_late && assay_clock_seconds() >= end) {
+    const bool cancelled = assay_cancel_wanted(assay_cancel_watched());
+    if (!*out_late && (cancelled || assay_clock_seconds() >= end)) {
       *out_late = true;
       kill(-pid, SIGKILL);
     }
@@ -230,7 +232,7 @@ static assay_status_t wait_for(pid_t pid, int fd, double seconds, tail_t* tail, 
   }
   // What it started and left behind may still hold the pipe: only what is there is read.
   if (open) drain(fd, tail);
-  return NULL;
+  return *out_late ? assay_cancel_check() : NULL;
 }
 
 static assay_status_t judge(int state, bool late, double seconds, int max, const tail_t* tail) {

@@ -1,6 +1,7 @@
 // Making, annotating and passing on errors.
 #include "base/status.h"
 
+#include <assay/version.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,11 +14,13 @@ struct assay_status {
   const char* file;
   int line;
   char* message;  // after the struct, in the same allocation
+  size_t cause;   // bytes of the message's end that it was made with, before notes
 };
 
 // What remains when there is no memory left for a message of its own.
 static char no_memory_message[] = "out of memory: free some, or use a smaller model or batch";
-static struct assay_status no_memory = {ASSAY_NO_MEMORY, __FILE__, 0, no_memory_message};
+static struct assay_status no_memory = {ASSAY_NO_MEMORY, __FILE__, 0, no_memory_message,
+                                        sizeof no_memory_message - 1};
 
 static bool has_hidden(const char* text, size_t n) {
   bool hidden = false;
@@ -61,6 +64,7 @@ static struct assay_status* make(const char* file, int line, assay_code_t code, 
     } else if (head) {
       memcpy(s->message + n, prefix, head + 1);
     }
+    if (s) s->cause = strlen(s->message);
   }
   va_end(again);
   return s ? s : &no_memory;
@@ -99,6 +103,7 @@ assay_status_t assay_status_note(assay_status_t status, const char* format, ...)
   va_end(args);
   assay_free(tail);
   if (s == &no_memory) return status;
+  s->cause = status->cause;
   assay_status_free(status);
   return s;
 }
@@ -117,9 +122,15 @@ assay_status_t assay_status_create(assay_code_t code, const char* message) {
   return ASSAY_ERROR(code, "%s", message ? message : "");
 }
 
+const char* assay_version(void) { return ASSAY_VERSION; }
+
 assay_code_t assay_status_code(assay_status_t status) { return status ? status->code : ASSAY_OK; }
 
 const char* assay_status_message(assay_status_t status) { return status ? status->message : ""; }
+
+const char* assay_status_cause(assay_status_t status) {
+  return status ? status->message + strlen(status->message) - status->cause : "";
+}
 
 void assay_status_free(assay_status_t status) {
   if (status != &no_memory) assay_free(status);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "certify/certify.h"
@@ -84,6 +85,7 @@ assay_status_t assay_certificate_make(assay_model_t* model, const assay_certify_
     memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
   ASSAY_TRY(ASSAY_NEW(&c));
   assay_status_t st = run_and_make(model, &o, c);
+  if (!st) st = assay_cancel_check();
   if (st) return assay_certificate_destroy(c), st;
   c->subject = assay_model_retain(model);
   c->seconds = assay_clock_seconds() - start;
@@ -295,6 +297,7 @@ assay_status_t assay_verification_run(const assay_certificate_t* c, assay_model_
   v->certificate = c;
   v->model = assay_model_retain(model);
   assay_status_t st = verify(c, model, &o, v);
+  if (!st) st = assay_cancel_check();
   if (st) return assay_verification_destroy(v), st;
   v->seconds = assay_clock_seconds() - start;
   *out = v;

@@ -6,6 +6,7 @@
 
 #include "account/golden/golden.h"
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "check/against_golden.h"
 #include "data/sample_files.h"
 #include "diagnose/chain.h"
@@ -286,6 +287,8 @@ assay_status_t assay_check_run(assay_check_t* c, const assay_samples_t* inputs,
   if (!st) st = assay_check_run_samples(c, inputs, outputs);
   if (assay_status_code(st) == ASSAY_INVALID_ARGUMENT && !j->engine && !added)
     st = run_rows(c, inputs, outputs, st);
+  // What a search takes for a trial that failed is none.
+  if (!st) st = assay_cancel_check();
   // What was borrowed for the run.
   c->options.whole_batch = NULL;
   c->options.golden = NULL;

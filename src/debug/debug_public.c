@@ -6,6 +6,7 @@
 
 #include "account/golden/golden.h"
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "check/check_public.h"
 #include "passes/float_types.h"
@@ -162,6 +163,7 @@ assay_status_t assay_debug_precision(assay_debug_t* d,
     s->debug = assay_debug_retain(d);
     s->mode = o.mode;
     st = find_precision(s, &setting, &o, inputs, golden);
+    if (!st) st = assay_cancel_check();
     s->seconds = assay_clock_seconds() - start;
   }
   assay_precision_deinit(&setting.precision);  // empty, if it went over
@@ -238,6 +240,7 @@ assay_status_t assay_debug_batch(assay_debug_t* d, const assay_batch_search_opti
   ASSAY_TRY(ASSAY_NEW(&s));
   s->debug = assay_debug_retain(d);
   assay_status_t st = find_batch(s, &d->check->options, &o, inputs);
+  if (!st) st = assay_cancel_check();
   s->seconds = assay_clock_seconds() - start;
   if (st) return assay_batch_search_destroy(s), st;
   *out = s;
@@ -291,6 +294,7 @@ assay_status_t assay_debug_passes(assay_debug_t* d, const assay_samples_t* input
   if (!st) {
     s->debug = assay_debug_retain(d);
     st = assay_pass_debug(d->check->model, &setting, inputs, outputs_of(golden), &s->found);
+    if (!st) st = assay_cancel_check();
     s->seconds = assay_clock_seconds() - start;
   }
   assay_precision_deinit(&setting.precision);
@@ -348,6 +352,7 @@ assay_status_t assay_debug_tactics(assay_debug_t* d, const assay_tactic_search_o
   assay_status_t st = assay_debug_copy_text(o.layer, &s->layer);
   const assay_tactic_options_t how = {.layer = s->layer, .timed = !o.untimed};
   if (!st) st = assay_tactic_debug(d->check->model, &d->check->options, &how, inputs, &s->found);
+  if (!st) st = assay_cancel_check();
   s->seconds = assay_clock_seconds() - start;
   if (st) return assay_tactic_search_destroy(s), st;
   *out = s;

@@ -3,6 +3,7 @@
 
 #include "account/golden/golden.h"
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "check/check_public.h"
 #include "debug/debug_public.h"
 
@@ -41,6 +42,7 @@ assay_status_t assay_debug_reduce(assay_debug_t* d, const assay_reduction_option
   ASSAY_TRY(ASSAY_NEW(&r));
   r->debug = assay_debug_retain(d);
   assay_status_t st = reduce(r, &o, inputs, golden);
+  if (!st) st = assay_cancel_check();
   if (st) return assay_reduction_destroy(r), st;
   *out = r;
   return NULL;

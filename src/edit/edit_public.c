@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "edit/requests.h"
 #include "onnx/onnx.h"
 #include "onnx/sizes.h"
@@ -101,6 +102,8 @@ assay_status_t assay_edit_run(assay_model_t* model, const char* edit,
   assay_status_t st = ASSAY_NEW(&e);
   if (!st) assay_str_append(&e->model, assay_model_path(model));
   if (!st) st = run(model, edit, &o, arena, e);
+  // A proof that could not be made because of it is none.
+  if (!st) st = assay_cancel_check();
   if (!st) st = assay_str_status(&e->model);
   assay_arena_destroy(arena);
   if (st) return assay_edited_destroy(e), st;

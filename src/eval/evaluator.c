@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/contention.h"
 #include "base/random.h"
 #include "base/spill.h"
@@ -363,8 +364,9 @@ static assay_status_t evaluate(assay_evaluator_t* m, const assay_node_t* node, s
                                assay_tensor_t** in, size_t n_out, assay_tensor_t** out) {
   if (!node->op || !node->op->eval)
     return ASSAY_NODE_ERROR(node, ASSAY_UNSUPPORTED, "Assay cannot evaluate this operator");
-  assay_status_t st = NULL;
-  if (m->config.hooks.before) st = m->config.hooks.before(m->config.hooks.user, node, n_in, in);
+  assay_status_t st = assay_cancel_check();
+  if (!st && m->config.hooks.before)
+    st = m->config.hooks.before(m->config.hooks.user, node, n_in, in);
   bool packed_ok = node->op->flags & ASSAY_OP_PACKED;
   for (size_t i = 0; !st && i < n_in; i++) {
     if (!in[i] || assay_tensor_is_canonical(in[i])) continue;
@@ -394,6 +396,8 @@ static assay_status_t evaluate(assay_evaluator_t* m, const assay_node_t* node, s
                     .driver = m};
   if (m->config.hooks.configure) m->config.hooks.configure(m->config.hooks.user, node, &c);
   if (!st) st = c.node->op->eval(&c);
+  // Products that are cancelled leave their tiles as they are.
+  if (!st) st = assay_cancel_check();
   for (size_t i = 0; !st && i < n_out; i++) {
     if (!node->outputs[i]) continue;
     if (!out[i]) st = ASSAY_NODE_ERROR(node, ASSAY_INTERNAL, "output %zu was not made", i);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/contention.h"
 
 enum { MAX_SEGMENTS = 8 };  // kept for each layer at which one starts
@@ -356,6 +357,7 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   assay_runner_t* r = state;
   r->layer = i;
   assay_contention_watch();
+  ASSAY_TRY(assay_cancel_check());
   if (i == 0) ASSAY_TRY(put_defaults(r));
   if (i == 0 && r->emulate) assay_runner_settle(r, false);
   if (!r->now && !r->emulate) ASSAY_TRY(find_segment(r, (int)i));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "ops/infer.h"
 #include "passes/declared.h"
 #include "passes/pass.h"
@@ -92,7 +93,8 @@ static assay_status_t run_one(assay_rewrite_t* r, const assay_pass_t* p, void* u
                               bool verify, bool* changed) {
   assay_pass_context_t c = {
       .name = p->name, .model = r->model, .rewrite = r, .closed = closed, .user = user};
-  assay_status_t st = p->run(&c);
+  assay_status_t st = assay_cancel_check();
+  if (!st) st = p->run(&c);
   *changed |= c.changed;
   if (!st && c.changed) st = assay_infer_model(r->model);
   if (!st && verify) st = assay_model_verify(r->model);

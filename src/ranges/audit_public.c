@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "io/npz.h"
 #include "onnx/sizes.h"
 #include "ranges/audit.h"
@@ -121,6 +122,7 @@ assay_status_t assay_audit_run(assay_model_t* model, const assay_audit_options_t
     memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
   ASSAY_TRY(ASSAY_NEW(&a));
   assay_status_t st = run(model, &o, a);
+  if (!st) st = assay_cancel_check();
   if (st) return assay_audit_destroy(a), st;
   *out = a;
   return NULL;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "exec/backend.h"
 #include "ranges/affine.h"
 
@@ -613,7 +614,8 @@ assay_status_t assay_ranges_find(const assay_plan_t* plan, const assay_box_t* bo
   for (size_t i = 0; !st && i < g->n_inputs; i++)
     if (r.ranges[g->inputs[i]->id].lo) note_value(&r, g->inputs[i], &r.ranges[g->inputs[i]->id]);
   for (size_t i = 0; !st && !r.stop && i < g->n_nodes; i++) {
-    st = run_node(&r, g->nodes[i]);
+    st = assay_cancel_check();
+    if (!st) st = run_node(&r, g->nodes[i]);
     if (!st) release_behind(&r, g, i);
     if (options->progress) options->progress(options->user, (double)i / (double)g->n_nodes);
   }

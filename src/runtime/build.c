@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/random.h"
 #include "exec/targets.h"
 #include "formats/format.h"
@@ -284,6 +285,7 @@ static assay_status_t build(assay_model_t* model, assay_engine_options_t* o,
   if (worth) st = assay_status_note(try_out(o, e), "trying the engine out");
   if (st && worth && !asked && by_values(st)) assay_status_free(st), st = NULL, worth = false;
   if (!st && worth) st = assay_engine_settle(e, options, o->timing_cache, try_out, o);
+  if (!st) st = assay_cancel_check();
   assay_model_release(shaped);
   if (st) return assay_engine_release(e), st;
   *out = e;

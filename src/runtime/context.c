@@ -213,7 +213,7 @@ static assay_status_t begin(assay_context_t* c) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "the context's last run was not waited for: call assay_context_wait");
   c->phase = CONTEXT_RUNNING;
-  atomic_store(&c->cancelled, false);
+  assay_cancel_reset(&c->cancel);
   return NULL;
 }
 
@@ -234,7 +234,7 @@ assay_status_t assay_context_run(assay_context_t* c) {
 
 void assay_context_cancel(assay_context_t* c) {
   pthread_mutex_lock(&c->lock);
-  if (c->phase == CONTEXT_RUNNING) atomic_store(&c->cancelled, true);
+  if (c->phase == CONTEXT_RUNNING) assay_cancel_request(&c->cancel);
   pthread_mutex_unlock(&c->lock);
 }
 

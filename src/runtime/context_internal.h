@@ -4,8 +4,8 @@
 
 #include <assay/context.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
+#include "base/cancel.h"
 #include "exec/append.h"
 #include "runtime/executor.h"
 
@@ -60,7 +60,7 @@ struct assay_context {
   int64_t *start_ns, *duration_ns;  // by layer
   assay_run_times_t times;          // of the last run
   bool reserving;                   // the tap is not called
-  atomic_bool cancelled;            // the run that is under way
+  assay_cancel_t cancel;            // the run that is under way
   // Under the lock.
   pthread_mutex_t lock;
   pthread_cond_t changed;

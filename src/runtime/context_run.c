@@ -142,10 +142,10 @@ static assay_status_t deliver(context_output_t* o) {
   return NULL;
 }
 
-// What an output is borrows nothing that the caller may change: an input that is an output, too, is
-// copied.
-static assay_status_t own(const assay_context_t* c, assay_tensor_t** t) {
-  bool borrowed = false;
+// What an output is borrows nothing that the caller may change, and is nothing that he must not
+// change: an input or a constant that is an output, too, is copied.
+static assay_status_t own(const assay_context_t* c, const assay_value_t* v, assay_tensor_t** t) {
+  bool borrowed = *t && (*t)->kind == ASSAY_KIND_TENSOR && v->constant;
   for (size_t i = 0; *t && i < c->n_inputs; i++)
     borrowed |= c->inputs[i].tensor->kind == ASSAY_KIND_TENSOR && (*t)->kind == ASSAY_KIND_TENSOR &&
                 (*t)->store == ASSAY_STORE_PACKED && (*t)->data == c->inputs[i].tensor->data;
@@ -171,7 +171,7 @@ static assay_status_t collect(assay_context_t* c) {
       continue;
     }
     ASSAY_TRY(assay_executor_take(c->executor, o->value, &o->result));
-    ASSAY_TRY(own(c, &o->result));
+    ASSAY_TRY(own(c, o->value, &o->result));
     if (o->result && o->result->kind == ASSAY_KIND_TENSOR) {
       o->rank = o->result->rank;
       memcpy(o->dims, o->result->dims, sizeof o->dims);
@@ -204,7 +204,7 @@ static assay_status_t run_layers(assay_context_t* c) {
   const int64_t begin = c->options.profile ? assay_clock_ns() : 0;
   double before = 0;
   for (size_t i = 0; i < c->n_layers; i++) {
-    if (atomic_load(&c->cancelled))
+    if (assay_cancel_is_requested(&c->cancel))
       return ASSAY_ERROR(ASSAY_CANCELLED, "the run was cancelled before layer %zu of %zu", i,
                          c->n_layers);
     if (c->options.profile) c->start_ns[i] = assay_clock_ns() - begin;
@@ -222,7 +222,7 @@ static assay_status_t note_times(assay_context_t* c, int64_t begin) {
   return NULL;
 }
 
-assay_status_t assay_context_run_now(assay_context_t* c) {
+static assay_status_t run_now(assay_context_t* c) {
   const int64_t begin = c->options.times ? assay_clock_ns() : 0;
   assay_context_drop_results(c);
   c->times = (assay_run_times_t)ASSAY_RUN_TIMES_INIT;
@@ -241,5 +241,14 @@ assay_status_t assay_context_run_now(assay_context_t* c) {
   // Nothing of the caller's memory is held on to between runs.
   assay_executor_reset(c->executor);
   if (st) assay_context_drop_results(c);
+  return st;
+}
+
+assay_status_t assay_context_run_now(assay_context_t* c) {
+  // A layer that is long, such as a loop, looks within itself.
+  assay_cancel_t* before = assay_cancel_watch(&c->cancel);
+  c->cancel.outer = before;
+  assay_status_t st = run_now(c);
+  assay_cancel_watch(before);
   return st;
 }

@@ -4,6 +4,7 @@
 #include <assay/context.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 
 struct assay_executor {
   const assay_graph_t* graph;
@@ -99,7 +100,9 @@ assay_status_t assay_executor_set_inputs(assay_executor_t* e, assay_tensor_t* co
 }
 
 assay_status_t assay_executor_step(assay_executor_t* e, size_t i) {
-  if (!e->evaluator) return e->backend->step(e->state, i);
+  ASSAY_TRY(assay_cancel_check());
+  // Kernels that are cancelled leave what they make as it is.
+  if (!e->evaluator) return assay_status_join(e->backend->step(e->state, i), assay_cancel_check());
   if (i == 0) ASSAY_TRY(assay_evaluator_check_inputs(e->evaluator));
   return assay_evaluator_step(e->evaluator, e->graph->nodes[i]);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "exec/device/code.h"
 #include "formats/format.h"
 #include "ir/compare.h"
@@ -433,6 +434,7 @@ assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_mode
   if (!st) st = weights ? take_model(&r, shaped) : take_named(&r, n, names, tensors);
   if (!st) st = find_changed(&r);
   if (!st) st = make_plan(&r, &plan);
+  if (!st) st = assay_cancel_check();
   if (!st) st = make_engine(&r, plan, out);
   if (!st && out_refit)
     *out_refit = (assay_refit_t){r.n_weights, r.n_other, e->stripped ? e->stripped->n : 0};

@@ -64,6 +64,10 @@ int assay_tensor_rank(const assay_tensor_t* t) { return t->rank; }
 const int64_t* assay_tensor_dims(const assay_tensor_t* t) { return t->dims; }
 int64_t assay_tensor_size(const assay_tensor_t* t) { return t->size; }
 
+const void* assay_tensor_data(const assay_tensor_t* t) {
+  return t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_PACKED ? t->data : NULL;
+}
+
 size_t assay_tensor_bytes(const assay_tensor_t* t) {
   int64_t bytes = 0;
   if (t->kind != ASSAY_KIND_TENSOR || !assay_type_packed_bytes(t->type, t->size, &bytes)) return 0;

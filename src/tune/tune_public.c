@@ -6,6 +6,7 @@
 
 #include "account/golden/golden.h"
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "formats/format.h"
 
@@ -153,6 +154,7 @@ assay_status_t assay_tune_run(assay_tune_t* t, const assay_samples_t* inputs,
   t->n_samples = inputs->n;
   assay_status_t st = assay_tune(c->model, &s, &t->setting, inputs,
                                  golden ? assay_golden_samples(golden) : NULL, &t->found);
+  if (!st) st = assay_cancel_check();
   assay_precision_deinit(&s.precision);  // empty, if it went over
   t->seconds = assay_clock_seconds() - start;
   return st;

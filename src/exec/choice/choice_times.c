@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/cancel.h"
 #include "base/shown.h"
 #include "exec/choice/signature.h"
 
@@ -101,6 +102,7 @@ assay_status_t assay_choice_time(assay_choice_t* c, const assay_sized_layer_t* l
   for (int i = 0; left > 1 && i < n; i++) {
     if (!kernels[i]) continue;
     const assay_way_t w = way_of(kernels[i]);
+    ASSAY_TRY(assay_cancel_check());
     ASSAY_TRY(measure(c, l, kernels[i], &candidates[i].microseconds));
     ASSAY_TRY(add(c, &w, '=', signature, candidates[i].microseconds));
     if (candidates[i].microseconds < candidates[*out_fastest].microseconds) *out_fastest = i;

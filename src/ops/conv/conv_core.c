@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/target.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
@@ -167,6 +168,7 @@ static assay_status_t product_by_tile(const product_t* p) {
   const assay_conv_t* s = p->s;
   const int64_t tasks = s->n * s->group * p->tiles;
   const int64_t rows = min_i64(p->k, TILE_ROWS);
+  const assay_cancel_t* watched = assay_cancel_watched();
   assay_status_t first = NULL;
 #pragma omp parallel if (work_of(s) > 100000)
   {
@@ -174,6 +176,7 @@ static assay_status_t product_by_tile(const product_t* p) {
     if (p->panel && !panel) keep(&first, assay_status_no_memory());
 #pragma omp for schedule(static)
     for (int64_t task = 0; task < tasks; task++) {
+      if (assay_cancel_wanted(watched)) continue;
       const int64_t t0 = task % p->tiles * p->columns;
       const int64_t t1 = min_i64(t0 + p->columns, s->out_size);
       const int64_t g = task / p->tiles % s->group, n = task / p->tiles / s->group;
@@ -203,6 +206,7 @@ static assay_status_t product_shared(const product_t* p) {
     panel = assay_malloc((size_t)(rows * p->columns) * sizeof *panel);
     if (!panel) return assay_status_no_memory();
   }
+  const assay_cancel_t* watched = assay_cancel_watched();
   assay_status_t first = NULL;
 #pragma omp parallel if (work_of(s) > 100000)
   for (int64_t task = 0; task < s->n * s->group * p->tiles; task++) {
@@ -217,6 +221,7 @@ static assay_status_t product_shared(const product_t* p) {
       if (panel) {
 #pragma omp for schedule(static)
         for (int64_t k = k0; k < k1; k++) {
+          if (assay_cancel_wanted(watched)) continue;  // all threads go to the next barrier
           p->panel->fill(p->panel, n, g, k, k + 1, t0, t1, panel + (k - k0) * (t1 - t0));
         }
         b = panel;
@@ -224,6 +229,7 @@ static assay_status_t product_shared(const product_t* p) {
       }
 #pragma omp for schedule(static)
       for (int64_t i = 0; i < p->blocks; i++) {
+        if (assay_cancel_wanted(watched)) continue;
         const int64_t m0 = i * p->block, m1 = min_i64(m0 + p->block, s->mg);
         keep(&first, multiply(p, n, g, m0, m1, k0, k1, t0, t1, b, ldb));
       }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "ops/conv/winograd.h"
 #include "ops/matmul/gemm.h"
 
@@ -274,9 +275,11 @@ assay_status_t assay_conv_winograd_limits(const assay_rounding_t* r, const assay
   k.kernels[1] = kernels + size;
   assay_gemm_prepare();
   const int64_t blocks = (k.tiles + TILES - 1) / TILES;
+  const assay_cancel_t* watched = assay_cancel_watched();
   assay_status_t st = NULL;
 #pragma omp parallel for schedule(static) if (s->out_size * s->m * s->cg > 10000)
   for (int64_t i = 0; i < s->n * s->group * blocks; i++) {
+    if (assay_cancel_wanted(watched)) continue;
     const int64_t t0 = i % blocks * TILES, group = i / blocks % s->group;
     const int64_t left = k.tiles - t0;
     assay_status_t mine =

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/double_double.h"
 #include "base/target.h"
 #include "ops/matmul/gemm_fma.h"
@@ -466,6 +467,7 @@ static assay_status_t run(product_t* p) {
   const int64_t jobs =
       batch * ((p->m + p->tile_m - 1) / p->tile_m) * ((p->n + p->tile_n - 1) / p->tile_n);
   const double work = (double)batch * (double)p->m * (double)p->n * (double)p->k;
+  const assay_cancel_t* watched = assay_cancel_watched();
   bool failed = false;
 #pragma omp parallel if (work > 1e5 && jobs > 1)
   {
@@ -477,7 +479,7 @@ static assay_status_t run(product_t* p) {
     // Which thread takes a tile does not show in its bits, and tiles at the edge are smaller.
 #pragma omp for schedule(dynamic)
     for (int64_t i = 0; i < jobs; i++) {
-      if (scratch) run_tile(p, i, scratch, scratch + size_a);
+      if (scratch && !assay_cancel_wanted(watched)) run_tile(p, i, scratch, scratch + size_a);
     }
     assay_free(scratch);
   }
