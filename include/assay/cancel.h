@@ -1,17 +1,17 @@
-// Cancelling: long calls that end before they are done, because another thread, or a signal handler,
-// asks for it.
+// Cancelling: long calls that end before they are done, because another thread, or a signal
+// handler, asks for it.
 //
 //   assay_cancel_t* cancel;
 //   assay_cancel_create(&cancel);
-//   assay_cancel_watch(cancel);                      in the thread that makes the calls
-//   assay_status_t st = assay_check_run(...);        elsewhere: assay_cancel_request(cancel)
+//   assay_cancel_watch(cancel);                    in the thread that makes the calls
+//   assay_check_run(check, inputs, golden);        elsewhere: assay_cancel_request(cancel)
 //   assay_cancel_watch(NULL);
 //
-// All that evaluates, compiles or runs a model looks at what its thread watches: loading, engines,
-// contexts' runs, sessions, checks, tuning, audits, certificates, edits, experiments, golden of a
+// All that evaluates, compiles or runs a model looks at what its thread watches: engines, contexts'
+// runs, sessions, checks, tuning, audits, certificates, edits, experiments, golden of a
 // reference. It ends between two nodes or layers, and within long products and convolutions, as any
-// call that fails does: with CANCELLED, nothing leaks, and what out_ parameters point at stays as it
-// was. A check, a tuning or a session that was cancelled can only be destroyed or run as after
+// call that fails does: with CANCELLED, nothing leaks, and what out_ parameters point at stays as
+// it was. A check, a tuning or a session that was cancelled can only be destroyed or run as after
 // another failure. Kernels of other libraries run to their end.
 #ifndef ASSAY_CANCEL_H_
 #define ASSAY_CANCEL_H_

@@ -53,8 +53,8 @@ __all__ = ["AssayError", "AuditResult", "Calibration", "Cancelled", "Certificate
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from ._library import lib, text
-        value: Any = text(lib.assay_version())
+        from ._version import version
+        value: Any = version()
     elif name in _PLACES:
         import importlib
         value = getattr(importlib.import_module("." + _PLACES[name], __name__), name)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "base/clock.h"
 #include "base/shown.h"
 

@@ -6,7 +6,7 @@
 
 #include "account/golden/golden.h"
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "check/against_golden.h"
 #include "data/sample_files.h"
 #include "diagnose/chain.h"

@@ -3,7 +3,7 @@
 
 #include "account/golden/golden.h"
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "check/check_public.h"
 #include "debug/debug_public.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "edit/requests.h"
 #include "onnx/onnx.h"
 #include "onnx/sizes.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "base/contention.h"
 
 enum { MAX_SEGMENTS = 8 };  // kept for each layer at which one starts

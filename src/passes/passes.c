@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "ops/infer.h"
 #include "passes/declared.h"
 #include "passes/pass.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "io/npz.h"
 #include "onnx/sizes.h"
 #include "ranges/audit.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "base/random.h"
 #include "exec/targets.h"
 #include "formats/format.h"

@@ -5,7 +5,7 @@
 #include <assay/context.h>
 #include <pthread.h>
 
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "exec/append.h"
 #include "runtime/executor.h"
 

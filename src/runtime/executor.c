@@ -4,7 +4,7 @@
 #include <assay/context.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 
 struct assay_executor {
   const assay_graph_t* graph;
@@ -114,7 +114,7 @@ assay_status_t assay_executor_run_progress(assay_executor_t* e, assay_progress_f
     ASSAY_TRY(assay_executor_step(e, i));
     if (progress) progress(user, "running", (double)(i + 1) / (double)e->n_steps);
   }
-  return NULL;
+  return assay_cancel_check();
 }
 
 assay_status_t assay_executor_run(assay_executor_t* e) {

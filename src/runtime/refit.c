@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "exec/device/code.h"
 #include "formats/format.h"
 #include "ir/compare.h"

@@ -6,7 +6,7 @@
 
 #include "account/golden/golden.h"
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "base/clock.h"
 #include "formats/format.h"
 

@@ -1,5 +1,5 @@
-// Cancelling: every long function ends with CANCELLED wherever it is when it is asked to, frees what
-// it took, and works the next time.
+// Cancelling: every long function ends with CANCELLED wherever it is when it is asked to, frees
+// what it took, and works the next time.
 #include "api_case.h"
 
 static const char model_path[] = "models/small/cnn.onnx";
@@ -133,8 +133,8 @@ static void long_functions_end_wherever_they_are(void** state) {
   const struct {
     const char* name;
     assay_status_t (*function)(void);
-  } rows[] = {{"evaluate", evaluate}, {"check", check},   {"tune", tune},  {"audit", audit},
-              {"certify", certify},   {"edit", edit},     {"search", search}, {"build", build}};
+  } rows[] = {{"evaluate", evaluate}, {"check", check}, {"tune", tune},     {"audit", audit},
+              {"certify", certify},   {"edit", edit},   {"search", search}, {"build", build}};
   ok(assay_model_load(model_path, &model));
   ok(assay_samples_random(model, 1, 0, NULL, &samples));
   ok(assay_cancel_create(&cancel));
@@ -166,7 +166,7 @@ static void runs_of_contexts_end(void** state) {
   assay_cancel_watch(cancel);
   ok(assay_context_run(c));
   assay_cancel_request(cancel);
-  fails(ASSAY_CANCELLED, "cancelled", assay_context_run(c));
+  fails(assay_context_run(c), ASSAY_CANCELLED, "cancelled");
   assay_cancel_reset(cancel);
   ok(assay_context_run(c));
   assay_cancel_watch(NULL);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "base/shown.h"
 #include "exec/choice/signature.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "base/target.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"

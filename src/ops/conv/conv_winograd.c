@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "ops/conv/winograd.h"
 #include "ops/matmul/gemm.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 #include "base/double_double.h"
 #include "base/target.h"
 #include "ops/matmul/gemm_fma.h"

@@ -1,5 +1,5 @@
 // Requests to end, and what each thread watches.
-#include "base/cancel.h"
+#include "base/cancel/cancel.h"
 
 #include "base/alloc.h"
 

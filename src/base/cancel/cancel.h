@@ -1,6 +1,6 @@
 // Where long work looks whether it is to end (include/assay/cancel.h).
-#ifndef ASSAY_BASE_CANCEL_H_
-#define ASSAY_BASE_CANCEL_H_
+#ifndef ASSAY_BASE_CANCEL_CANCEL_H_
+#define ASSAY_BASE_CANCEL_CANCEL_H_
 
 #include <assay/cancel.h>
 #include <stdatomic.h>
@@ -17,7 +17,8 @@ struct assay_cancel {
 // throws away.
 assay_status_t assay_cancel_check(void) ASSAY_MUST_USE;
 
-// What this thread watches, for threads that work for it, and whether they may stop; NULL is allowed.
+// What this thread watches, for threads that work for it, and whether they may stop; NULL is
+// allowed.
 const assay_cancel_t* assay_cancel_watched(void);
 static inline bool assay_cancel_wanted(const assay_cancel_t* watched) {
   for (; watched; watched = watched->outer)
@@ -25,4 +26,4 @@ static inline bool assay_cancel_wanted(const assay_cancel_t* watched) {
   return false;
 }
 
-#endif  // ASSAY_BASE_CANCEL_H_
+#endif  // ASSAY_BASE_CANCEL_CANCEL_H_
