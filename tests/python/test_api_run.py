@@ -204,6 +204,45 @@ class TestBinding(ApiCase):
         self.assertIs(c.run(outputs={"y": other})[0], other)
         np.testing.assert_array_equal(other, y)
 
+    def test_memory_is_shared_by_addresses(self):
+        from assay._library import lib
+        c = assay.build(chain(2, 8)).context()
+        x, y = draw(4, 8), np.zeros((4, 8), np.float32)
+        c.run({"x": x}, outputs={"y": y})
+        tensor = lib.assay_context_output(c._c, 0)  # a view of what is bound
+        self.addCleanup(lib.assay_tensor_release, tensor)
+        self.assertEqual((c._inputs[0].address, lib.assay_tensor_data(tensor)), (x.ctypes.data, y.ctypes.data))
+        self.assertFalse(c.output_copied("y"))
+        for n in (4, 4, 4, 2, 2):  # arrays that the context makes, also for another shape
+            out = c.run({"x": draw(n, 8)})
+            made = lib.assay_context_output(c._c, 0)
+            self.assertEqual(lib.assay_tensor_data(made), out["y"].ctypes.data)
+            self.assertFalse(c.output_copied("y"))
+            lib.assay_tensor_release(made)
+
+    def test_dlpack(self):
+        class Other:
+            """An array of another package: DLPack and nothing else."""
+
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **options):
+                return self.array.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+        proto = chain(2, 8)
+        c = assay.build(proto).context()
+        x = draw(6, 8)
+        np.testing.assert_array_equal(c.run(Other(x))[0], c.run(x)[0])
+        np.testing.assert_array_equal(c.run(Other(x[::2]))[0], c.run(x[::2].copy())[0])
+        c.bind_input("x", Other(x))
+        x[:] = draw(6, 8, seed=3)  # the same memory
+        np.testing.assert_allclose(c.run()[0], expect_chain(proto, x), rtol=1e-5, atol=1e-5)
+        with self.assertRaises(assay.InvalidArgument):
+            c.run(Other(x.astype(np.float64)))
+
     def test_outputs_that_do_not_fit(self):
         c = assay.build(chain(2, 8)).context()
         x = draw(4, 8)
