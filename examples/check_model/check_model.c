@@ -1,9 +1,18 @@
 // Checks a model in fp16 against its float64 reference, and prints the report, the layers with the
-// largest errors of their own, and what has to stay in fp32.
+// largest errors of their own, and what has to stay in fp32. Ctrl-C ends it at once, with nothing
+// left behind.
 //
 //   check_model MODEL [INPUTS]     INPUTS: npz, JSON ...; random ones without
 #include <assay/assay.h>
+#include <signal.h>
 #include <stdio.h>
+
+static assay_cancel_t* interrupted;
+
+static void interrupt(int number) {
+  (void)number;
+  assay_cancel_request(interrupted);
+}
 
 static assay_status_t print(void* user, const char* data, size_t size) {
   (void)user;
@@ -53,12 +62,18 @@ int main(int argc, char** argv) {
   assay_samples_t* samples = NULL;
   assay_check_t* check = NULL;
   if (argc < 2 || argc > 3) return fprintf(stderr, "usage: check_model MODEL [INPUTS]\n"), 2;
-  assay_status_t st = assay_model_load(argv[1], &model);
+  assay_status_t st = assay_cancel_create(&interrupted);
+  assay_cancel_watch(interrupted);
+  signal(SIGINT, interrupt);
+  if (!st) st = assay_model_load(argv[1], &model);
   if (!st) st = check_model(model, argv[1], argc > 2 ? argv[2] : NULL, &samples, &check);
   if (st) fprintf(stderr, "check_model: %s\n", assay_status_message(st));
   assay_check_destroy(check);
   assay_samples_destroy(samples);
   assay_model_release(model);
+  signal(SIGINT, SIG_DFL);
+  assay_cancel_watch(NULL);
+  assay_cancel_destroy(interrupted);
   if (!st) return 0;
   assay_status_free(st);
   return 1;

@@ -23,6 +23,7 @@ static assay_status_t compare(const char* here, const char* there) {
 }
 
 int main(int argc, char** argv) {
+  printf("assay %s\n", assay_version());
   assay_status_t st = argc > 2 ? compare(argv[1], argv[2])
                                : assay_environment_report(ASSAY_REPORT_TEXT, print, NULL);
   if (!st) return 0;
