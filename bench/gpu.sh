@@ -190,7 +190,7 @@ users() {
   for case in "$MODELS"/*/; do
     for model in "$case"model*.onnx; do
       for format in fp32 tf32 fp16 bf16 int8; do
-        case $format-$model in int8-*int8*) ;; int8-*) continue ;; esac
+        case $format-${model##*/} in int8-*int8*) ;; int8-*) continue ;; esac
         printf '%s %s %s\n' "${case%/}" "$(basename "$model" .onnx)" $format
       done
     done
