@@ -107,7 +107,7 @@ class OutputAccount:
     rms: float
     cosine: float
     snr_db: float
-    golden_max_abs: Optional[float]  # truth against golden; None: there is no golden of it
+    golden_max_abs: Optional[float]  # truth against golden; None: no golden was given for it
     golden_snr_db: Optional[float]
 
 

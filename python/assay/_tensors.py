@@ -113,7 +113,7 @@ def to_tensor(value: Any, kind: str = "") -> L.Handle:
     if not kind and isinstance(value, (list, tuple)):
         return _container(L.SEQUENCE, [to_tensor(v) for v in value])
     if value is None:
-        raise InvalidArgument("None is no value of type %s" % kind)
+        raise InvalidArgument("a value of type %s cannot be None" % kind)
     return array_tensor(as_array(value))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -156,6 +157,15 @@ class Context:
             self._lock.release()
             raise InvalidArgument("the context is closed")
 
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """This thread has the context meanwhile."""
+        self._begin()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
     def _give_up(self) -> None:
         """A tap or a signal ends the run."""
         if self._c:
@@ -231,13 +241,10 @@ class Context:
 
         The array's memory is used as it is where it is contiguous; what is written to it between runs is read.
         """
-        self._begin()
-        try:
+        with self._call():
             place = place_of(name, self._infos, "input")
             self._bind(place, self._inputs[place], array)
             self._inputs[place].bound = True
-        finally:
-            self._lock.release()
 
     # ---- outputs --------------------------------------------------------------------------------
 
@@ -246,12 +253,9 @@ class Context:
 
         array: contiguous, writable, of the output's type and shape
         """
-        self._begin()
-        try:
+        with self._call():
             o = self._outputs[place_of(name, [o.info for o in self._outputs], "output")]
             o.array = None if array is None else writable_array(o, array)
-        finally:
-            self._lock.release()
 
     def _place_outputs(self, outputs: Optional[Mapping[str, Any]]) -> List[Any]:
         """Tells the library where outputs go; None: to memory of its own."""
@@ -360,65 +364,46 @@ class Context:
 
         capacity  elements along the dimension that grows; 0: the state does not grow
         """
-        self._begin()
-        try:
+        with self._call():
             check(lib.assay_context_bind_state(self._c, L.encode(input), L.encode(output), capacity))
             self._by_name[input].state = True
             self._new_shapes()
-        finally:
-            self._lock.release()
 
     def unbind_state(self, input: str) -> None:
         """Ends a state: its input has to be given again."""
-        self._begin()
-        try:
+        with self._call():
             check(lib.assay_context_unbind_state(self._c, L.encode(input)))
             self._by_name[input].state, self._by_name[input].address = False, 0
-        finally:
-            self._lock.release()
 
     def reset_states(self) -> None:
         """All states begin anew."""
-        self._begin()
-        try:
+        with self._call():
             check(lib.assay_context_reset_states(self._c))
-        finally:
-            self._lock.release()
 
     def state(self, input: str) -> Any:
         """What the next run reads of a state: a copy."""
-        self._begin()
-        try:
+        with self._call():
             out = c_void_p()
             check(lib.assay_context_state(self._c, L.encode(input), byref(out)))
             return take(out.value)
-        finally:
-            self._lock.release()
 
     def set_state(self, input: str, array: Any) -> None:
         """What the next run reads of a state; copied. A shorter one takes back what runs have appended."""
-        self._begin()
-        try:
+        with self._call():
             tensor = to_tensor(array)
             check(lib.assay_context_set_state(self._c, L.encode(input), tensor.value))
-        finally:
-            self._lock.release()
 
     # ---- what ran -------------------------------------------------------------------------------
 
     @property
     def memory(self) -> int:
         """Bytes that the context has taken so far for values between layers and for scratch."""
-        self._begin()
-        try:
+        with self._call():
             return int(lib.assay_context_memory(self._c))
-        finally:
-            self._lock.release()
 
     def layers(self) -> List[LayerRun]:
         """The layers of the last run; with times if the context was made with profile=True."""
-        self._begin()
-        try:
+        with self._call():
             each = []
             for i in range(lib.assay_context_layer_count(self._c)):
                 run = _LayerRun()
@@ -426,24 +411,16 @@ class Context:
                 each.append(LayerRun(L.text(run.name), L.text(run.op), L.text(run.tactic), L.format_name(run.format),
                                      run.start_ns, run.duration_ns))
             return each
-        finally:
-            self._lock.release()
 
     def times(self) -> RunTimes:
         """The parts of the last run's time; zeros unless the context was made with times=True."""
-        self._begin()
-        try:
+        with self._call():
             out = _Times()
             check(lib.assay_context_times(self._c, byref(out)))
             return RunTimes(out.enqueue, out.upload, out.compute, out.download)
-        finally:
-            self._lock.release()
 
     def output_copied(self, name: Union[str, int]) -> bool:
         """Whether the last run made an output elsewhere and copied it to its array."""
-        self._begin()
-        try:
+        with self._call():
             place = place_of(name, [o.info for o in self._outputs], "output")
             return bool(lib.assay_context_output_copied(self._c, place))
-        finally:
-            self._lock.release()

@@ -81,7 +81,8 @@ assay_status_t assay_packing_open(const void* data, size_t size, const char magi
   const uint8_t* bytes = data;
   uint64_t sum;
   if (size < HEAD || memcmp(bytes, magic, MAGIC) != 0)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "this is no part of %s, or one of another version", what);
+    return ASSAY_ERROR(ASSAY_CORRUPT, "this is not a part of %s, or it was made by another version",
+                       what);
   memcpy(&sum, bytes + MAGIC, sizeof sum);
   if (sum != assay_hash(bytes + HEAD, size - HEAD, 0))
     return ASSAY_ERROR(ASSAY_CORRUPT, "a part of %s is damaged: its checksum is another one", what);

@@ -283,7 +283,7 @@ static void what_does_not_fit_is_refused(void** state) {
   fails(assay_check_add_samples(pictured, inputs, NULL), ASSAY_UNSUPPORTED, "pictures");
   fails(assay_check_add_part(c, strange.text, strange.len), ASSAY_INVALID_ARGUMENT,
         "another model");
-  fails(assay_check_add_part(c, "", 0), ASSAY_CORRUPT, "no part");
+  fails(assay_check_add_part(c, "", 0), ASSAY_CORRUPT, "not a part");
   for (size_t i = 0; i < part.len; i++) {
     part.text[i] ^= 4;
     fails(assay_check_add_part(c, part.text, part.len), ASSAY_CORRUPT, "part");

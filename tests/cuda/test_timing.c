@@ -1,5 +1,5 @@
 // Times of kernels, on the CUDA platform without a GPU (fake/), whose clock the test sets: a launch
-// takes the host longer than a short kernel takes the GPU, and is no part of the kernel's time.
+// takes the host longer than a short kernel takes the GPU, and does not count as the kernel's time.
 #include "exec/device/bench.h"
 #include "platform_case.h"
 

@@ -41,7 +41,7 @@ _MODELS: tuple[tuple[str, type[OrtException], _Words], ...] = (
 
 
 def refused(e: AssayError, file: ModelFile, prefix: str) -> OrtException:
-    """Why there is no session of a model. prefix: what the message begins with."""
+    """Why a session of a model cannot be made. prefix: what the message begins with."""
     text = str(e)
     for pattern, kind, words in _MODELS:
         found = re.search(pattern, text)
