@@ -357,7 +357,8 @@ static void parts_that_do_not_fit_are_refused(void** state) {
     assay_tune_destroy(t);
   }
   assay_tune_t* t = tune_of(&e, NULL);
-  fails(assay_tune_run_part(t, "x", 1, all, NULL, keep_bytes, &e.kept), ASSAY_CORRUPT, "not a part");
+  fails(assay_tune_run_part(t, "x", 1, all, NULL, keep_bytes, &e.kept), ASSAY_CORRUPT,
+        "not a part");
   assay_tune_destroy(t);
   assay_samples_destroy(all);
   close_elsewhere(&e, &f);
