@@ -54,6 +54,8 @@ target_compile_options(assay_flags INTERFACE
   # gcc 12 takes (double)(float)x for x where two neighbours in memory are rounded so:
   # tests/base/test_compiler.c
   $<$<C_COMPILER_ID:GNU>:-fno-tree-slp-vectorize>
+  # What assert() says names a source file, and not the folder that somebody built in.
+  "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/="
   # clang tells of every simd loop that it leaves scalar, which depends on the preset.
   $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
 if(ASSAY_WERROR)

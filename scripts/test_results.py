@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """Sums up what a stage of scripts/test ran.
 
-    test_results.py ctest RESULTS PRESET TIMES     of a file that `ctest --output-junit` wrote
-    test_results.py build NINJA_LOG PRESET TIMES   of the steps of a build
+    test_results.py ctest RESULTS PRESET TIMES SAID   of a file that `ctest --output-junit` wrote
+    test_results.py build NINJA_LOG PRESET TIMES      of the steps of a build
 
 The first prints `passed N`, and a line `failed NAME` or `skipped NAME: WHAT: REASON` for each that did. A skip is a test that did not
 run at all (SKIP_RETURN_CODE), a case that a cmocka program skipped, or a part of one; a line `skipped: WHAT: REASON` of the test's
 output says why (tests/skip_case.h). A program all of whose cases were skipped did not pass. Both add lines 'SECONDS PRESET NAME' to
-the file TIMES.
+the file TIMES. The end of what each failed test printed is added to the file SAID.
 """
 import re
 import sys
 import xml.etree.ElementTree
 
 CASES = re.compile(r"^\[==========\].* (\d+) test\(s\) run\.", re.M)
+PLACE = re.compile(r"^\[ *ERROR *\]|: error: |ERROR: \w+Sanitizer|runtime error: ")
+LAST_LINES = 30
 SKIPPED = re.compile(r"^\[  SKIPPED \] ([A-Za-z_]\w*)\s*$|^skipped: (.+?)\s*$", re.M)
 
 
@@ -25,7 +27,14 @@ def skips_of(output):
     return list(reasons.values()) + [f"{case}: no reason is given" for case in sorted(cases - set(reasons))], len(cases)
 
 
-def of_ctest(path, note):
+def end_of(output):
+    """The last of what a failed test printed, where its reason is; of cmocka's also the lines that name a place."""
+    lines = output.rstrip().splitlines()
+    first, last = lines[:-LAST_LINES], lines[-LAST_LINES:]
+    return [line for line in first if PLACE.search(line)][:LAST_LINES] + last
+
+
+def of_ctest(path, preset, note, said):
     passed, lines = 0, []
     for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
         name, status = case.get("name"), case.get("status")
@@ -38,6 +47,7 @@ def of_ctest(path, note):
             continue
         if status in ("fail", "notrun"):
             lines.append(f"failed {name}")
+            said.write("\n".join([f"-- {preset}: {name}", *end_of(output)]) + "\n")
             continue
         if status != "run":  # disabled
             continue
@@ -58,9 +68,15 @@ def of_ninja(path, note):
         note(milliseconds / 1000, output)
 
 
-def main(kind, path, preset, times):
+def main(kind, path, preset, times, said=None):
     with open(times, "a") as out:
-        {"ctest": of_ctest, "build": of_ninja}[kind](path, lambda s, name: print(f"{s:.2f} {preset} {name}", file=out))
+        def note(seconds, name):
+            print(f"{seconds:.2f} {preset} {name}", file=out)
+
+        if kind == "build":
+            return of_ninja(path, note)
+        with open(said, "a") as texts:
+            of_ctest(path, preset, note, texts)
 
 
 if __name__ == "__main__":
