@@ -7,6 +7,7 @@
 #include <malloc.h>
 #endif
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,11 +176,15 @@ bool assay_bytes_parse(const char* text, uint64_t* out) {
 
 void assay_memory_keep(bool on) {
 #ifdef __GLIBC__
-  // Source: mallopt(3). The threshold of mmap is the largest that glibc takes by itself; setting
-  // either number ends its adjusting them, so that they stay at where adjusting would lead.
-  enum { MMAP_BYTES = 32 << 20, TRIM_BYTES = 64 << 20, KEEP_BYTES = 1 << 30 };
-  mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
-  mallopt(M_TRIM_THRESHOLD, on ? KEEP_BYTES : TRIM_BYTES);
+  static _Atomic int keepers;
+  if (on ? atomic_fetch_add(&keepers, 1) : atomic_fetch_sub(&keepers, 1) - 1) return;
+  // Source: mallopt(3). Blocks from a threshold on are mapped one by one, and what is free at the
+  // end of the heap goes back from another on. Setting either ends glibc's adjusting them, so that
+  // afterwards they stay at where adjusting would lead.
+  enum { MAP_BYTES = 32 << 20, TRIM_BYTES = 64 << 20 };
+  enum { KEEP_MAP_BYTES = 256 << 20, KEEP_TRIM_BYTES = 1 << 30 };
+  mallopt(M_MMAP_THRESHOLD, on ? KEEP_MAP_BYTES : MAP_BYTES);
+  mallopt(M_TRIM_THRESHOLD, on ? KEEP_TRIM_BYTES : TRIM_BYTES);
   if (!on) malloc_trim(TRIM_BYTES);
 #else
   (void)on;

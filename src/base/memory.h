@@ -12,8 +12,9 @@ uint64_t assay_memory_total(void);
 uint64_t assay_memory_available(void);
 
 // While on, memory that is freed stays with the process: for work that takes and frees the same
-// large blocks over and over, which the kernel would clear each time. Process-wide; where the
-// system's allocator knows no such thing, nothing.
+// large blocks over and over, which the kernel would clear each time. Process-wide: on until each
+// that called for it has called with false; where the system's allocator knows no such thing,
+// nothing.
 void assay_memory_keep(bool on);
 
 // Asks for large pages for the whole ones among these bytes, which are the caller's and about to be

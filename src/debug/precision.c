@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "base/functions.h"
-#include "base/memory.h"
 #include "diagnose/golden/golden_kind.h"
 #include "formats/format.h"
 
@@ -133,10 +132,7 @@ assay_status_t assay_precision_find(assay_model_t* model, assay_check_setting_t*
                                .n_outputs = model->graph->n_outputs,
                                .n_layers = model->graph->n_nodes};
   check->precision = (assay_precision_t){0};
-  // Truth and runs make the same tensors over and over.
-  assay_memory_keep(true);
   assay_status_t st = find(&f, options, inputs, golden);
-  assay_memory_keep(false);
   if (st) return assay_precision_found_deinit(&f), st;
   *out = f;
   return NULL;

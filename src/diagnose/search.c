@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/functions.h"
-#include "base/memory.h"
 #include "diagnose/causes/surroundings.h"
 #include "diagnose/outputs/alike.h"
 #include "diagnose/outputs/bias_sets.h"
@@ -1036,12 +1035,10 @@ static int64_t max_elems(const assay_search_t* s) {
 }
 
 assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
-  assay_memory_keep(true);
   assay_evaluator_limit(s->evaluator, max_elems(s));
   for (size_t i = 0; i < s->n_others; i++)
     assay_evaluator_limit(s->others[i].evaluator, max_elems(s));
   assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
   assay_evaluator_limit(s->evaluator, 0);
-  assay_memory_keep(false);
   return st;
 }

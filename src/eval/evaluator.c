@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/cancel/cancel.h"
 #include "base/contention.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/spill.h"
 #include "ops/math/pointwise.h"
@@ -118,6 +119,7 @@ assay_status_t assay_evaluator_create(const assay_model_t* model,
   assay_evaluator_t* m = NULL;
   int* last = NULL;
   ASSAY_TRY(ASSAY_NEW(&m));
+  assay_memory_keep(true);  // each run makes the same tensors
   m->model = model;
   m->config = *config;
   m->n_slots = (size_t)model->n_values;
@@ -155,6 +157,7 @@ void assay_evaluator_destroy(assay_evaluator_t* m) {
   assay_free(m->positions);
   assay_free(m->ids);
   assay_free(m);
+  assay_memory_keep(false);
 }
 
 static void put(assay_tensor_t** slot, assay_tensor_t* take_tensor) {
