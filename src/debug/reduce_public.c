@@ -19,6 +19,7 @@ static assay_status_t reduce(assay_reduction_t* r, const assay_reduction_options
   const assay_reduce_options_t how = {.check = &check->options,
                                       .exec = o->command ? &exec : NULL,
                                       .golden = golden ? assay_golden_arrays(golden) : NULL,
+                                      .golden_runs = golden ? assay_golden_runs(golden) : NULL,
                                       .judge = o->judge,
                                       .judge_seconds = o->judge_seconds,
                                       .seconds = o->seconds};

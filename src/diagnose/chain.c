@@ -160,33 +160,18 @@ static assay_status_t cut_sample(const assay_golden_tensor_t* g, size_t k, size_
   return add(to, g, part);
 }
 
-// Where the samples of an output have unlike sizes, as what NonMaxSuppression selects: their own
-// tensor of sample k, since where one begins among all rows is not known by count. NULL: cut rows.
-static assay_tensor_t* own_of_sample(const assay_golden_t* golden, const assay_graph_t* g,
-                                     const assay_value_t* v, size_t k, size_t samples) {
-  const assay_samples_t* s = assay_golden_samples(golden);
-  size_t i = 0;
-  while (i < g->n_outputs && g->outputs[i] != v) i++;
-  if (!s || s->n != samples || i == g->n_outputs) return NULL;
-  const assay_tensor_t* first = assay_samples_get(s, 0)[i];
-  bool unlike = false;
-  for (size_t j = 1; first && j < s->n; j++) {
-    const assay_tensor_t* t = assay_samples_get(s, j)[i];
-    unlike |= t && t->kind == ASSAY_KIND_TENSOR && first->kind == t->kind && first->rank &&
-              t->rank == first->rank && t->dims[0] != first->dims[0];
-  }
-  return unlike ? assay_samples_get(s, k)[i] : NULL;
-}
-
-// What golden knows of one value in sample k of several.
-static assay_status_t add_sample(const assay_model_t* m, const assay_golden_t* golden,
-                                 const assay_golden_tensor_t* g, size_t k, size_t samples,
-                                 assay_golden_t* to) {
-  assay_tensor_t* own = own_of_sample(golden, m->graph, g->value, k, samples);
-  assay_tensor_t* wide = NULL;
-  if (!own) return cut_sample(g, k, samples, to);
-  ASSAY_TRY(assay_tensor_widen(own, &wide));
-  return add(to, g, wide);
+// What golden knows of one value in sample k of several. Inner values may be known of the first
+// sample alone.
+static assay_status_t add_sample(const assay_golden_t* golden, const assay_golden_tensor_t* g,
+                                 size_t k, size_t samples, bool of_first, assay_golden_t* to) {
+  const bool output = g->value && g->value->is_output;
+  bool known = false;
+  assay_tensor_t* own = NULL;
+  if (g->value)
+    ASSAY_TRY(assay_golden_of_sample(assay_golden_runs(golden), g->name, k, samples, &known, &own));
+  if (known) return own ? add(to, g, own) : NULL;
+  if (of_first && !output) return k == 0 ? add(to, g, assay_tensor_retain(g->tensor)) : NULL;
+  return g->value ? cut_sample(g, k, samples, to) : NULL;
 }
 
 // The fewest rows that a golden value of an open batch has.
@@ -484,22 +469,15 @@ static bool inner_of_first(const assay_model_t* m, const assay_samples_t* inputs
 }
 
 // What golden knows of sample k of several.
-static assay_status_t golden_of_sample(const assay_model_t* m, const assay_golden_t* golden,
-                                       size_t k, size_t samples, bool of_first,
-                                       assay_golden_t* out) {
-  for (size_t i = 0; i < golden->n; i++) {
-    const assay_golden_tensor_t* g = &golden->at[i];
-    if (of_first && (!g->value || !g->value->is_output)) {
-      if (k == 0) ASSAY_TRY(add(out, g, assay_tensor_retain(g->tensor)));
-    } else if (g->value) {
-      ASSAY_TRY(add_sample(m, golden, g, k, samples, out));
-    }
-  }
+static assay_status_t golden_of_sample(const assay_golden_t* golden, size_t k, size_t samples,
+                                       bool of_first, assay_golden_t* out) {
+  for (size_t i = 0; i < golden->n; i++)
+    ASSAY_TRY(add_sample(golden, &golden->at[i], k, samples, of_first, out));
   return NULL;
 }
 
 // The samples besides k, those after it first, with what golden knows of their outputs.
-static assay_status_t list_others(const assay_model_t* m, const assay_samples_t* inputs, size_t k,
+static assay_status_t list_others(const assay_samples_t* inputs, size_t k,
                                   const assay_golden_t* golden, assay_other_sample_t* others,
                                   size_t* out_n) {
   *out_n = 0;
@@ -509,7 +487,7 @@ static assay_status_t list_others(const assay_model_t* m, const assay_samples_t*
     *to = (assay_other_sample_t){.in = assay_samples_get(inputs, other)};
     for (size_t i = 0; i < golden->n; i++)
       if (golden->at[i].value && golden->at[i].value->is_output)
-        ASSAY_TRY(add_sample(m, golden, &golden->at[i], other, inputs->n, &to->golden));
+        ASSAY_TRY(add_sample(golden, &golden->at[i], other, inputs->n, false, &to->golden));
   }
   return NULL;
 }
@@ -523,7 +501,7 @@ static assay_status_t one_sample(const assay_model_t* m, assay_tensor_t* const* 
     s.batch = batch_of(m->graph, inputs, &s.batch_name);
     return whole(&s, options, out);
   }
-  assay_status_t st = golden_of_sample(m, golden, k, samples, of_first, &part);
+  assay_status_t st = golden_of_sample(golden, k, samples, of_first, &part);
   s.golden = &part;
   if (!st && part.n) st = whole(&s, options, out);
   assay_golden_deinit(&part);
@@ -540,7 +518,7 @@ assay_status_t assay_chain_run(const assay_model_t* model, const assay_samples_t
     assay_other_sample_t others[ASSAY_OTHER_SAMPLES];
     assay_export_options_t o = *options;
     assay_export_deinit(out);
-    if (!o.no_search) st = list_others(model, inputs, k, golden, others, &o.n_others);
+    if (!o.no_search) st = list_others(inputs, k, golden, others, &o.n_others);
     o.others = others;
     if (!st)
       st = one_sample(model, assay_samples_get(inputs, k), k, inputs->n, of_first, golden, &o, out);

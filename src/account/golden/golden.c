@@ -71,14 +71,6 @@ static assay_nearest_t near_values(const assay_model_t* m, const char* name) {
   return near;
 }
 
-// Canonical or packed: what is made only when it is widened is made here, once.
-static assay_status_t as_read(assay_tensor_t* t, assay_tensor_t** out) {
-  if (t->kind != ASSAY_KIND_TENSOR || t->store == ASSAY_STORE_LATE)
-    return assay_tensor_widen(t, out);
-  *out = assay_tensor_retain(t);
-  return NULL;
-}
-
 assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* model,
                                   const assay_name_map_t* map, assay_golden_t* out) {
   if (map) ASSAY_TRY(assay_name_map_check(map, set, model));
@@ -101,7 +93,7 @@ assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* m
     strcpy(name, set->names[i]);
     g->name = name;
     out->n++;
-    ASSAY_TRY(as_read(set->tensors[i], &g->tensor));
+    ASSAY_TRY(assay_golden_as_read(set->tensors[i], &g->tensor));
   }
   return NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "data/samples.h"
+#include "io/saved.h"
 #include "io/set.h"
 #include "ir/ir.h"
 
@@ -45,8 +46,20 @@ assay_status_t assay_golden_rematch(const assay_golden_t* g, const assay_model_t
                                     assay_golden_t* out) ASSAY_MUST_USE;
 // Samples of the outputs: n 0 if there are none. NULL: it is not of a public one.
 const assay_samples_t* assay_golden_samples(const assay_golden_t* g);
-// All arrays of a public one, by their names.
+// All arrays of a public one, by their names: of all samples, one after the other; of the first,
+// where those of the samples differ in shape.
 const assay_set_t* assay_golden_arrays(const assay_golden_t* g);
+// The arrays of each sample, where their shapes differ, so that none can be cut from those of all;
+// NULL: they do not. Borrowed.
+const assay_saved_t* assay_golden_runs(const assay_golden_t* g);
+// Whether an array differs in shape between the runs, or some have it and others have not.
+bool assay_golden_runs_differ(const assay_saved_t* runs);
+// The array of this name in sample k of n, of assay_golden_runs(), canonical or packed. *out_known
+// false: samples are cut from what holds them all. *out NULL: golden knows nothing of it there;
+// else retained.
+assay_status_t assay_golden_of_sample(const assay_saved_t* runs, const char* name, size_t k,
+                                      size_t n, bool* out_known,
+                                      assay_tensor_t** out) ASSAY_MUST_USE;
 // Where only contents told which values the arrays are, outputs are taken from them.
 // Errors: INVALID_ARGUMENT no array is a value of the model (an output, if the user gave outputs).
 assay_status_t assay_golden_settle(assay_golden_t* g) ASSAY_MUST_USE;
@@ -69,6 +82,9 @@ typedef struct assay_name_map {
 } assay_name_map_t;
 assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* model,
                                   const assay_name_map_t* map, assay_golden_t* out) ASSAY_MUST_USE;
+// An array as golden keeps it: canonical or packed; what is made only when it is widened is made
+// here, once.
+assay_status_t assay_golden_as_read(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 // The value that an array of this name is of; NULL: none.
 const assay_value_t* assay_golden_value(const assay_model_t* model, const assay_name_map_t* map,
                                         const char* name);

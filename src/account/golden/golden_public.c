@@ -14,6 +14,7 @@
 typedef struct assay_golden_origin {
   assay_model_t* model;     // retained
   assay_set_t set;          // arrays by name, outputs and inner values
+  assay_saved_t runs;       // those of each sample, where shapes differ; n 0: they do not
   assay_samples_t outputs;  // n 0: none
   bool gave_outputs;        // by a file of outputs
   bool lost_axes[2];        // no array of inner values, of outputs has an axis of one
@@ -28,6 +29,7 @@ void assay_golden_origin_destroy(struct assay_golden_origin* o) {
   if (!o) return;
   assay_model_release(o->model);
   assay_set_deinit(&o->set);
+  assay_saved_deinit(&o->runs);
   assay_samples_deinit(&o->outputs);
   assay_name_map_deinit(&o->map);
   assay_free(o->from);
@@ -85,11 +87,13 @@ static assay_status_t match(assay_golden_t* g) {
   return NULL;
 }
 
-// All runs as one set; of runs whose shapes differ, the first one's arrays.
-static assay_status_t join(assay_saved_t* runs, assay_set_t* out) {
+// All runs as one set; of samples whose shapes differ (apart) and runs that do not join, the first
+// one's arrays.
+static assay_status_t join(assay_saved_t* runs, bool apart, assay_set_t* out) {
   assay_set_t set = {0};
   if (!runs->n) return ASSAY_ERROR(ASSAY_NOT_FOUND, "it holds no arrays");
-  assay_status_t st = assay_saved_join(runs, &set);
+  assay_status_t st =
+      apart ? assay_set_add_all(&set, &runs->runs[0]) : assay_saved_join(runs, &set);
   if (assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
     assay_status_free(st);
     st = assay_set_add_all(&set, &runs->runs[0]);
@@ -135,7 +139,7 @@ static assay_status_t put_axes_in(assay_golden_t* g, assay_saved_t* runs, bool o
                                   notes, &o->lost_axes[outputs]);
 }
 
-// Takes the runs over.
+// Takes the runs over. A sample's array is cut from that of all, unless their shapes differ.
 static assay_status_t fill(assay_golden_t* g, assay_saved_t* runs, size_t n_samples) {
   origin_t* o = g->origin;
   assay_str_t notes = g->notes;
@@ -147,12 +151,16 @@ static assay_status_t fill(assay_golden_t* g, assay_saved_t* runs, size_t n_samp
     st = assay_saved_add_run(&cuts, &run);
     if (!st) st = assay_set_add_all(run, &runs->runs[i]);
   }
-  if (!st) st = assay_status_note(join(runs, &o->set), "'%s'", o->from);
+  const bool apart = n_samples > 1 && cuts.n == n_samples && assay_golden_runs_differ(&cuts);
+  if (!st) st = assay_status_note(join(runs, apart, &o->set), "'%s'", o->from);
   if (!st) st = match(g);
   if (!st) assay_str_append(&g->notes, assay_str_get(&notes));
   if (!st) st = cut(g, &cuts, n_samples);
   assay_str_deinit(&notes);
-  assay_saved_deinit(&cuts);
+  if (apart)
+    o->runs = cuts;
+  else
+    assay_saved_deinit(&cuts);
   o->gave_outputs = true;
   return st ? st : assay_str_status(&g->notes);
 }
@@ -258,7 +266,7 @@ static assay_status_t add(assay_golden_t* g, const char* file, const assay_golde
   assay_set_t inner = {0}, *set = &g->origin->set;
   ASSAY_TRY(read(g, 1, &file, o, &runs));
   assay_status_t st = put_axes_in(g, &runs, false, &g->notes);
-  if (!st) st = assay_status_note(join(&runs, &inner), "'%s'", file);
+  if (!st) st = assay_status_note(join(&runs, false, &inner), "'%s'", file);
   for (size_t i = 0; !st && i < inner.n; i++)
     if (!assay_set_find(set, inner.names[i]))
       st = assay_set_add(set, inner.names[i], assay_tensor_retain(inner.tensors[i]));
@@ -299,6 +307,10 @@ bool assay_golden_dtype_used(const assay_golden_t* g, size_t i) {
 const assay_samples_t* assay_golden_samples(const assay_golden_t* g) {
   const assay_golden_t* whole = g->matched_from ? g->matched_from : g;
   return whole->origin ? &whole->origin->outputs : NULL;
+}
+const assay_saved_t* assay_golden_runs(const assay_golden_t* g) {
+  const assay_golden_t* whole = g->matched_from ? g->matched_from : g;
+  return whole->origin && whole->origin->runs.n ? &whole->origin->runs : NULL;
 }
 const assay_set_t* assay_golden_arrays(const assay_golden_t* g) { return &g->origin->set; }
 const assay_model_t* assay_golden_model(const assay_golden_t* g) { return g->origin->model; }

@@ -159,9 +159,12 @@ static int run(void* p) {
 static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
     CLI_DEBUG_FUSED,
-    {"--golden", 'g', OPT_STRING, offsetof(args_t, debug.known[0]), "FILE",
-     "the original framework's outputs: a fault of the export's is\nreduced, too", false},
-    {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, debug.known[1]), "FILE",
+    {"--golden", 'g', OPT_LIST, offsetof(args_t, debug.golden), "FILE",
+     "the original framework's outputs: a fault of the export's is\nreduced, too; given again: "
+     "more "
+     "samples, as for --inputs, or more\noutputs",
+     false},
+    {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, debug.inner), "FILE",
      "its inner tensors, by ONNX name: where parts can be cut", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, debug.require), "DEMAND",
      "'STATISTIC OP VALUE', such as 'cosine >= 0.9999', of the outputs\nof the model and of every "

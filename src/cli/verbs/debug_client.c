@@ -63,9 +63,7 @@ static assay_status_t read_files(const cli_debug_args_t* a, cli_debug_client_t* 
   if (a->golden.n)
     ASSAY_TRY(assay_golden_load_files(c->model, a->golden.n, a->golden.items,
                                       assay_samples_count(c->inputs), &o, &c->golden));
-  for (size_t i = 0; i < sizeof a->known / sizeof *a->known; i++)
-    if (a->known[i])
-      ASSAY_TRY(assay_golden_add_intermediates(c->model, a->known[i], &o, &c->golden));
+  if (a->inner) ASSAY_TRY(assay_golden_add_intermediates(c->model, a->inner, &o, &c->golden));
   for (size_t i = 0; c->golden && i < reading.n_dtypes; i++)
     c->client.met[i] |= assay_golden_dtype_used(c->golden, i);
   return NULL;

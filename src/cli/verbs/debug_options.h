@@ -12,7 +12,7 @@ typedef struct cli_debug_args {
   int64_t seed, memory_limit;
   bool fused, unfused;
   const char *exec, *inject;
-  const char *known[2];  // files of golden arrays, for `known` of the job; NULL: none
+  const char *inner;  // a file of golden's inner values; NULL: none
   double exec_seconds;
   cli_reading_args_t reading;
   cli_shape_args_t shape;

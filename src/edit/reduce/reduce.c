@@ -362,8 +362,7 @@ static assay_status_t run(reducing_t* r) {
   ASSAY_TRY(assay_new_array(r->samples->n, sizeof *r->failing, &r->failing));
   ASSAY_TRY(assay_new_array(r->samples->n, sizeof *out->sample_of, &out->sample_of));
   ASSAY_TRY(assay_reduce_values_init(&r->values, r->model, r->samples, r->o));
-  if (r->o->golden)
-    ASSAY_TRY(assay_reduce_split_golden(r->model, r->o->golden, r->samples->n, &r->golden));
+  if (r->o->golden) ASSAY_TRY(assay_reduce_split_golden(r->model, r->o, r->samples->n, &r->golden));
   ASSAY_TRY(judge_samples(r));
   out->verdict = ASSAY_REDUCE_SOUND;
   if (!out->n_failing) return NULL;

@@ -28,6 +28,7 @@ typedef struct assay_reduce_options {
   // Where truth misses them, the export is what is reduced: parts are given golden's values, and
   // have to give golden's.
   const assay_set_t* golden;
+  const assay_saved_t* golden_runs;  // in place of these: those of each sample; NULL: they are cut
   // The user's own judge in place of check's verdict: a command with {model} {inputs} {golden}
   // {outputs} put in (files); exit code 0: does not fail. NULL: none.
   const char* judge;

@@ -41,19 +41,33 @@ static assay_status_t add_parts(const assay_golden_tensor_t* g, size_t n, assay_
   return st;
 }
 
+// Every sample's own array of a value, by the name that it has in its run.
+static assay_status_t add_own(const assay_golden_tensor_t* g, const assay_saved_t* runs,
+                              assay_set_t* out) {
+  for (size_t k = 0; k < runs->n; k++) {
+    assay_tensor_t *t = assay_set_find(&runs->runs[k], g->name), *wide = NULL;
+    if (!t) continue;
+    ASSAY_TRY(assay_tensor_widen(t, &wide));
+    ASSAY_TRY(assay_set_add(&out[k], g->value->name, wide));
+  }
+  return NULL;
+}
+
 void assay_reduce_free_golden(assay_set_t* sets, size_t n) {
   for (size_t k = 0; sets && k < n; k++) assay_set_deinit(&sets[k]);
   assay_free(sets);
 }
 
-assay_status_t assay_reduce_split_golden(const assay_model_t* m, const assay_set_t* all, size_t n,
-                                         assay_set_t** out) {
+assay_status_t assay_reduce_split_golden(const assay_model_t* m, const assay_reduce_options_t* o,
+                                         size_t n, assay_set_t** out) {
+  const assay_set_t* all = o->golden;
+  const assay_saved_t* runs = o->golden_runs && o->golden_runs->n == n ? o->golden_runs : NULL;
   assay_set_t* sets = NULL;
   assay_golden_t g = {0};
   ASSAY_TRY(assay_new_array(n, sizeof *sets, &sets));
   assay_status_t st = assay_golden_match(all, m, NULL, &g);
   for (size_t i = 0; !st && n > 1 && i < g.n; i++)
-    if (g.at[i].value) st = add_parts(&g.at[i], n, sets);
+    if (g.at[i].value) st = runs ? add_own(&g.at[i], runs, sets) : add_parts(&g.at[i], n, sets);
   for (size_t i = 0; !st && n == 1 && i < all->n; i++)
     st = assay_set_add(&sets[0], all->names[i], assay_tensor_retain(all->tensors[i]));
   assay_golden_deinit(&g);

@@ -54,8 +54,8 @@ assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t
                                    assay_samples_t* out) ASSAY_MUST_USE;
 
 // Golden of each sample by itself, n sets. Errors: INVALID_ARGUMENT arrays that do not hold n.
-assay_status_t assay_reduce_split_golden(const assay_model_t* m, const assay_set_t* all, size_t n,
-                                         assay_set_t** out) ASSAY_MUST_USE;
+assay_status_t assay_reduce_split_golden(const assay_model_t* m, const assay_reduce_options_t* o,
+                                         size_t n, assay_set_t** out) ASSAY_MUST_USE;
 void assay_reduce_free_golden(assay_set_t* sets, size_t n);
 // Puts golden's outputs into the place of one sample's, where it has them.
 assay_status_t assay_reduce_take_golden(const assay_model_t* m, const assay_set_t* golden,
