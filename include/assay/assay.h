@@ -9,6 +9,7 @@
 #include <assay/compare.h>
 #include <assay/context.h>
 #include <assay/debug.h>
+#include <assay/device_memory.h>
 #include <assay/edit.h>
 #include <assay/engine.h>
 #include <assay/environment.h>

@@ -147,22 +147,30 @@ ASSAY_API assay_status_t assay_context_grow(assay_context_t* context, const char
 // prepares anything. 0: the target makes none.
 ASSAY_API size_t assay_context_kernels_made(const assay_context_t* context);
 
-// ---- inputs and outputs in the memory of the engine's device; between runs
-// --------------------------------
+// ---- inputs and outputs in the memory of the engine's device; between runs ----------------------
 
 // As assay_context_bind_input() and assay_context_bind_output(), with an address on the device
 // (CUDA: a CUdeviceptr). Inputs that kernels read are read where they lie, and outputs that kernels
 // make are made there; at an address that is not a multiple of 256 they are copied on the device. A
 // run needs the memory from its start to its end: what else is done to it on the device has to have
-// ended before. assay_context_output() gives nothing for such an output, but there is its shape.
-// Address 0 unbinds an output.
-// Errors: as there; UNSUPPORTED the engine's target has no memory of its own
+// ended before, or the context's stream has to wait for it. assay_context_output() gives nothing
+// for such an output, but there is its shape. Address 0 unbinds an output. Errors: as there;
+// UNSUPPORTED the engine's target has no memory of its own
 ASSAY_API assay_status_t assay_context_bind_input_on_device(assay_context_t* context, size_t i,
                                                             assay_type_t type, int rank,
                                                             const int64_t* dims, uint64_t address,
                                                             size_t bytes);
 ASSAY_API assay_status_t assay_context_bind_output_on_device(assay_context_t* context, size_t i,
                                                              uint64_t address, size_t bytes);
+// The stream of the device in which the context's runs are (CUDA: a CUstream, made with
+// CU_STREAM_NON_BLOCKING, as a number). What another package still does to bound memory in a stream
+// of its own comes before the next run if this one is made to wait for it (cuStreamWaitEvent;
+// DLPack: array.__dlpack__(stream=...)). A run has ended in it when assay_context_run(), or
+// assay_context_wait(), returns. It is the context's: neither to be destroyed nor to be captured.
+//   out_device   the device's number, 1 for "cuda:1"; may be NULL
+// Errors: UNSUPPORTED the engine's target has no device whose streams others know
+ASSAY_API assay_status_t assay_context_stream(const assay_context_t* context, uint64_t* out,
+                                              int* out_device);
 
 // ---- running ------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._tune import TuneResult, devices, tune
     from .calibration import Calibration, ValueRange, calibrate
     from .context import Context
+    from .device import DeviceArray, device_array, to_device
     from .engine import Engine, build, targets
     from .frameworks import (ExportError, check_huggingface, check_keras, check_torch, from_huggingface, from_keras,
                              from_onnxscript, from_torch)
@@ -39,16 +40,16 @@ _PLACES = {
     "check": "_check", "compare": "_compare", "devices": "_tune", "edit": "_edit", "edits": "_edit",
     "quantize": "_edit", "tune": "_tune",
     "Calibration": "calibration", "ValueRange": "calibration", "calibrate": "calibration",
-    "Context": "context", "Engine": "engine", "Model": "model", "Outputs": "values", "Range": "values",
+    "Context": "context", "DeviceArray": "device", "device_array": "device", "to_device": "device", "Engine": "engine", "Model": "model", "Outputs": "values", "Range": "values",
     "Session": "session", "ValueInfo": "values", "build": "engine", "load": "model", "targets": "engine",
 }
 
 __all__ = ["AssayError", "AuditResult", "Calibration", "Cancelled", "Certificate", "CheckResult", "CompareResult", "Context", "Corrupt",
-           "DeviceError", "EditResult", "Engine", "ExportError", "InternalError", "InvalidArgument", "Model", "NoMemory",
+           "DeviceArray", "DeviceError", "EditResult", "Engine", "ExportError", "InternalError", "InvalidArgument", "Model", "NoMemory",
            "NotFound", "Outputs", "Range", "Session", "TuneResult", "Unsupported", "ValueInfo", "ValueRange",
            "Verification", "audit", "build", "calibrate", "certify", "check",
-           "check_huggingface", "check_keras", "check_torch", "compare", "devices", "edit", "edits",
-           "from_huggingface", "from_keras", "from_onnxscript", "from_torch", "load", "quantize", "targets", "tune"]
+           "check_huggingface", "check_keras", "check_torch", "compare", "device_array", "devices", "edit", "edits",
+           "from_huggingface", "from_keras", "from_onnxscript", "from_torch", "load", "quantize", "targets", "to_device", "tune"]
 
 
 def __getattr__(name: str) -> Any:

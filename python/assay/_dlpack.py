@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p, py_object
-from typing import Any
+from ctypes import (POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p,
+                    py_object)
+from typing import Any, Dict, Optional, Sequence
 
 import numpy as np
 
@@ -27,8 +28,25 @@ class _Tensor(ctypes.Structure):
                 ("byte_offset", c_uint64)]
 
 
-_get = ctypes.pythonapi.PyCapsule_GetPointer
+class _Managed(ctypes.Structure):
+    """What a capsule has (DLManagedTensor)."""
+
+    _fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p)]
+
+
+class _Versioned(ctypes.Structure):
+    """What a capsule of DLPack 1.0 has (DLManagedTensorVersioned)."""
+
+    _fields_ = [("major", c_uint32), ("minor", c_uint32), ("context", c_void_p), ("deleter", c_void_p),
+                ("flags", c_uint64), ("tensor", _Tensor)]
+
+
+PLAIN, VERSIONED, READ_ONLY = b"dltensor", b"dltensor_versioned", 1
+_python = ctypes.pythonapi
+_get, _valid, _new = _python.PyCapsule_GetPointer, _python.PyCapsule_IsValid, _python.PyCapsule_New
 _get.restype, _get.argtypes = c_void_p, [py_object, c_char_p]
+_valid.restype, _valid.argtypes = c_int, [py_object, c_char_p]
+_new.restype, _new.argtypes = py_object, [c_void_p, c_char_p, c_void_p]
 
 
 class View:
@@ -37,12 +55,20 @@ class View:
     elem      ONNX's number of its type
     shape     its sizes; strides: in elements, None: contiguous
     device    CPU or CUDA; address: of the first element there
+    writable  False where the package says that nobody may write to it
     """
 
     def __init__(self, capsule: Any) -> None:
         # The capsule stays as it is: it frees the array when this object, which keeps it, dies.
         self._capsule = capsule
-        t = ctypes.cast(_get(capsule, b"dltensor"), POINTER(_Tensor)).contents
+        self.writable = True
+        if _valid(capsule, VERSIONED):
+            whole = ctypes.cast(_get(capsule, VERSIONED), POINTER(_Versioned)).contents
+            if whole.major != 1:
+                raise Unsupported("an array of DLPack %d.%d" % (whole.major, whole.minor))
+            t, self.writable = whole.tensor, not whole.flags & READ_ONLY
+        else:
+            t = ctypes.cast(_get(capsule, PLAIN), POINTER(_Tensor)).contents
         key = (t.dtype.code, t.dtype.bits)
         if t.dtype.lanes != 1 or key not in _ELEMS:
             raise Unsupported("a DLPack array of type code %d with %d bits and %d lanes"
@@ -99,3 +125,65 @@ def from_dlpack(value: Any) -> Any:
     if device_of(value) not in (CPU, CUDA_HOST, CUDA_MANAGED):
         raise InvalidArgument("the array lies on a device of DLPack's type %d, not in the host's memory" % device_of(value))
     return View(value.__dlpack__()).array()
+
+
+def on_stream(value: Any, stream: int) -> Any:
+    """The capsule of an array on a GPU, after whose package's work this stream will go on."""
+    try:
+        return value.__dlpack__(stream=stream, max_version=(1, 0))
+    except TypeError:  # of a package from before DLPack 1.0
+        return value.__dlpack__(stream=stream)
+
+
+# ---- arrays for other packages ------------------------------------------------------------------
+
+_CODES = {number: key for key, number in _ELEMS.items()}
+_given: Dict[Optional[int], Any] = {}  # by the addresses of their structures: arrays that other packages have
+
+
+_CALLED = ctypes.PYFUNCTYPE(None, c_void_p)
+
+
+def _end(managed: Optional[int]) -> None:
+    """Another package has no more use for an array."""
+    _given.pop(managed, None)
+
+
+_is_unused = ctypes.PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _python))
+_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _python))
+
+
+def _drop(capsule: Optional[int]) -> None:
+    """A capsule dies; what nobody has taken out of it (who does gives it another name) ends here."""
+    if _is_unused(capsule, PLAIN):
+        _end(_pointer(capsule, PLAIN))
+
+
+_END, _DROP = _CALLED(_end), _CALLED(_drop)
+
+
+def capsule_of(owner: Any, elem: int, shape: Sequence[int], address: int, device: int, device_id: int) -> Any:
+    """A capsule of a contiguous array, whose owner lives as long as anybody has it. elem: ONNX's number of its type."""
+    if elem not in _CODES:
+        raise BufferError("DLPack has no type for elements of ONNX's number %d" % elem)
+    code, bits = _CODES[elem]
+    sizes = (c_int64 * max(1, len(shape)))(*shape)
+    managed = _Managed(_Tensor(data=address, device_type=device, device_id=device_id, ndim=len(shape),
+                               dtype=_DataType(code, bits, 1), shape=sizes, strides=None, byte_offset=0),
+                       None, ctypes.cast(_END, c_void_p))
+    key = ctypes.addressof(managed)
+    _given[key] = (managed, sizes, owner)
+    try:
+        return _new(key, PLAIN, ctypes.cast(_DROP, c_void_p))
+    except BaseException:
+        _end(key)
+        raise
+
+
+def device_number(value: Any) -> Optional[int]:
+    """The number of the GPU that an array lies on; None: it lies elsewhere, or is no array."""
+    ask = getattr(value, "__dlpack_device__", None)
+    if ask is None:
+        return None
+    kind, number = ask()
+    return int(number) if int(kind) == CUDA else None

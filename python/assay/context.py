@@ -5,7 +5,7 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Union
 
 import numpy as np
@@ -13,10 +13,11 @@ import numpy as np
 from . import _library as L
 from ._calls import in_main_thread, interruptible, wait_for
 from ._library import STATUS, check, lib
-from ._slots import Input, Output, numeric_array, writable_array, wrong_type
+from ._dlpack import device_number
+from ._slots import Input, Output, Stream, numeric_array, writable_array, wrong_type
 from ._taps import Tap
 from ._tensors import shape_of, take, take_view, to_tensor
-from .errors import AssayError, InvalidArgument
+from .errors import AssayError, InvalidArgument, Unsupported
 from .values import Outputs, in_order, place_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ L.declare({
     "assay_context_bind_input": (STATUS, [c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p, c_size_t]),
     "assay_context_set_input": (STATUS, [c_void_p, c_size_t, c_void_p]),
     "assay_context_bind_output": (STATUS, [c_void_p, c_size_t, c_void_p, c_size_t]),
+    "assay_context_bind_input_on_device": (STATUS, [c_void_p, c_size_t, c_int, c_int, c_void_p, c_uint64, c_size_t]),
+    "assay_context_bind_output_on_device": (STATUS, [c_void_p, c_size_t, c_uint64, c_size_t]),
+    "assay_context_stream": (STATUS, [c_void_p, POINTER(c_uint64), POINTER(c_int)]),
     "assay_context_output": (c_void_p, [c_void_p, c_size_t]),
     "assay_context_output_shape": (STATUS, [c_void_p, c_size_t, POINTER(c_int), POINTER(c_int64)]),
     "assay_context_output_copied": (c_bool, [c_void_p, c_size_t]),
@@ -83,6 +87,13 @@ class RunTimes(NamedTuple):
     download: float
 
 
+def _values(arrays: Any) -> List[Any]:
+    """The arrays of a dict, a list, or of one array."""
+    if hasattr(arrays, "keys"):
+        return [arrays[name] for name in arrays.keys()]
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+
+
 class Context:
     """Runs an engine. Of one context one thread at a time makes calls; contexts of an engine run side by side.
 
@@ -120,6 +131,7 @@ class Context:
         self._quick = False
         self._left = False  # a run that nobody waits for any more has the context
         self._pool: Optional[ThreadPoolExecutor] = None
+        self._stream: Optional[Stream] = None  # where it is known
 
     # ---- life -----------------------------------------------------------------------------------
 
@@ -186,6 +198,9 @@ class Context:
             self._bind_tensor(place, i, value)
             return
         if type(value) is not np.ndarray:
+            if device_number(value) is not None:
+                self._bind_on_device(place, i, value)
+                return
             value = numeric_array(i, value)
         if value.dtype != i.dtype:
             raise wrong_type(i, value)
@@ -193,15 +208,48 @@ class Context:
             value = np.ascontiguousarray(value).reshape(value.shape)
         address = value.__array_interface__["data"][0]
         i.held = value
-        if address == i.address and value.shape == i.shape:
+        if address == i.address and value.shape == i.shape and not i.on_device:
             return
         shape = value.shape
-        i.address = 0
+        i.address, i.on_device = 0, False
         check(lib.assay_context_bind_input(self._c, place, i.elem, len(shape), (c_int64 * len(shape))(*shape), address,
                                            value.nbytes))
         if shape != i.shape:
             self._new_shapes()
         i.address, i.shape = address, shape
+
+    def _device_stream(self) -> Stream:
+        """Where the context runs on a GPU, if it does."""
+        if self._stream is None:
+            handle, number = c_uint64(), c_int()
+            try:
+                check(lib.assay_context_stream(self._c, byref(handle), byref(number)))
+                self._stream = Stream(handle.value, number.value)
+            except Unsupported:
+                self._stream = Stream(0, None)
+        return self._stream
+
+    def _bind_on_device(self, place: int, i: Input, value: Any) -> None:
+        """The next run reads an input from an array on the GPU, after what its package still does to it."""
+        view = self._device_stream().view("input", i.info, i.elem, value)
+        i.held = value
+        if i.on_device and view.address == i.address and view.shape == i.shape:
+            return
+        i.address = 0
+        address, nbytes = self._place_of(view, i.dtype)
+        check(lib.assay_context_bind_input_on_device(self._c, place, i.elem, len(view.shape),
+                                                     (c_int64 * len(view.shape))(*view.shape), address, nbytes))
+        if view.shape != i.shape:
+            self._new_shapes()
+        i.address, i.shape, i.on_device = address, view.shape, True
+
+    @staticmethod
+    def _place_of(view: Any, dtype: Any) -> Any:
+        """Address and bytes of an array on the GPU. One without elements has an address, too."""
+        nbytes = dtype.itemsize
+        for size in view.shape:
+            nbytes *= size
+        return view.address or 1, nbytes
 
     def _bind_tensor(self, place: int, i: Input, value: Any) -> None:
         try:
@@ -232,14 +280,19 @@ class Context:
             wanted = [(p, i) for p, i in wanted if not i.bound or i.info.name in inputs.keys()]
         elif isinstance(inputs, (list, tuple)) and len(inputs) != len(wanted):
             wanted = [(p, i) for p, i in wanted if not i.bound]
-        for (place, i), value in zip(wanted, in_order(inputs, [i.info for _, i in wanted])):
+        given = in_order(inputs, [i.info for _, i in wanted])
+        for place, i in zip(self._places, self._inputs):
+            if i.bound and i.on_device:
+                self._bind_on_device(place, i, i.held)  # its package may have written to it since the last run
+        for (place, i), value in zip(wanted, given):
             i.bound = False
             self._bind(place, i, value)
 
     def bind_input(self, name: Union[str, int], array: Any) -> None:
         """An input is read from this array in every run, until it is bound or given again.
 
-        The array's memory is used as it is where it is contiguous; what is written to it between runs is read.
+        The array's memory is used as it is where it is contiguous; what is written to it between runs is read. An
+        array on the context's GPU (DLPack) is read there.
         """
         with self._call():
             place = place_of(name, self._infos, "input")
@@ -251,7 +304,7 @@ class Context:
     def bind_output(self, name: Union[str, int], array: Optional[Any]) -> None:
         """An output is written to this array in every run, until it is bound again; None: to new ones.
 
-        array: contiguous, writable, of the output's type and shape
+        array: contiguous, writable, of the output's type and shape; numpy's, or one on the context's GPU (DLPack)
         """
         with self._call():
             o = self._outputs[place_of(name, [o.info for o in self._outputs], "output")]
@@ -271,14 +324,31 @@ class Context:
                 array = o.array
             if array is None and o.shape is not None:
                 array = o.room()
-            address = array.__array_interface__["data"][0] if array is not None else 0
-            nbytes = array.nbytes if array is not None else 0
-            if address != o.address or nbytes != o.bytes:
-                o.address = 0
-                check(lib.assay_context_bind_output(self._c, place, address or None, nbytes))
-                o.address, o.bytes = address, nbytes
+            if array is not None and not isinstance(array, np.ndarray):
+                self._place_on_device(place, o, array)
+            else:
+                self._place_on_host(place, o, array)
             arrays.append(array)
         return arrays
+
+    def _place_on_host(self, place: int, o: Output, array: Any) -> None:
+        address = array.__array_interface__["data"][0] if array is not None else 0
+        nbytes = array.nbytes if array is not None else 0
+        if address != o.address or nbytes != o.bytes or o.on_device:
+            o.address = 0
+            check(lib.assay_context_bind_output(self._c, place, address or None, nbytes))
+            o.address, o.bytes, o.on_device = address, nbytes, False
+
+    def _place_on_device(self, place: int, o: Output, array: Any) -> None:
+        """An output goes to an array on the GPU, after what its package still does to it."""
+        if o.dtype is None:
+            raise InvalidArgument("output '%s' (%s) cannot be written to an array" % (o.info.name, o.info.type))
+        view = self._device_stream().view("output", o.info, o.info.elem, array, writable=True)
+        address, nbytes = self._place_of(view, o.dtype)
+        if address != o.address or nbytes != o.bytes or not o.on_device:
+            o.address = 0
+            check(lib.assay_context_bind_output_on_device(self._c, place, address, nbytes))
+            o.address, o.bytes, o.on_device = address, nbytes, True
 
     def _shape(self, place: int) -> Any:
         rank, dims = c_int(), (c_int64 * 32)()
@@ -295,7 +365,7 @@ class Context:
                 arrays[place] = take_view(handle)
             elif o.shape is None or array.shape != o.shape:
                 shape = self._shape(place)
-                if shape != array.shape:
+                if shape != tuple(array.shape):
                     raise InvalidArgument("output '%s' (%s) has the shape %s; the array for it has %s"
                                           % (o.info.name, o.info.type, list(shape), list(array.shape)))
         return Outputs(self._names, arrays)
@@ -309,6 +379,9 @@ class Context:
                  the array interface; memory that is contiguous is read where it lies. A list is a sequence, None an
                  empty optional. Inputs that are bound, or states, may be left out.
         outputs  {name: array} for outputs to be written to; others are new arrays
+
+        Arrays on the context's GPU (of PyTorch, CuPy, JAX, or assay.device_array()) are read and written there: the run
+        comes after what their packages have begun to do to them, and has ended when this returns.
         """
         self._begin()
         held = True
@@ -353,6 +426,10 @@ class Context:
         that has not begun, Context.cancel() ends one that has."""
         if not self._c:
             raise InvalidArgument("the context is closed")
+        # What has begun on a GPU in this thread's stream: the run's own thread has another one.
+        for array in _values(inputs) + _values(outputs):
+            if device_number(array) is not None:
+                self._device_stream().follow(array)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "assay-context")
         return self._pool.submit(self.run, inputs, outputs)

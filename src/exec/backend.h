@@ -119,6 +119,9 @@ typedef struct assay_backend {
                                   const assay_device_view_t* view);
   assay_status_t (*bind_on_device)(void* state, const assay_value_t* value, assay_device_ptr_t at,
                                    size_t bytes);
+  // The queue of its device in which runs are, as other libraries know it (device.h); 0: they do
+  // not. NULL: it has no device.
+  uint64_t (*stream)(void* state);
   // After the last step: sees to it that such an output is where it is wanted, and tells its shape
   // (room for ASSAY_MAX_RANK dimensions). Errors: INVALID_ARGUMENT it does not fit there.
   assay_status_t (*deliver)(void* state, const assay_value_t* value, int* out_rank,

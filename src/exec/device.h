@@ -74,6 +74,8 @@ struct assay_device_driver {
   // Waits until all is done. Errors: what failed; out_mark (may be NULL) is set to the mark that
   // the queue was at, -1 where the device does not tell.
   assay_status_t (*queue_wait)(assay_queue_t* q, int64_t* out_mark);
+  // What other libraries of the process know the queue by: CUDA: its CUstream. NULL: they do not.
+  uint64_t (*queue_handle)(assay_queue_t* q);
   // What follows belongs to this mark, for messages. CUDA: cuStreamWriteValue32 into pinned memory
   // outside of captures, nothing within. NULL: the device never tells.
   assay_status_t (*mark)(assay_queue_t* q, int64_t mark);

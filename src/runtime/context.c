@@ -408,6 +408,16 @@ assay_status_t assay_context_bind_output_on_device(assay_context_t* c, size_t i,
   return NULL;
 }
 
+assay_status_t assay_context_stream(const assay_context_t* c, uint64_t* out, int* out_device) {
+  *out = 0;
+  ASSAY_TRY(check_device(c));
+  if (out_device) *out_device = assay_engine_backend(c->engine)->device;
+  *out = assay_executor_stream(c->executor);
+  if (*out) return NULL;
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED, "target '%s' has no streams that other libraries know",
+                     assay_engine_backend(c->engine)->name);
+}
+
 assay_status_t assay_context_bind_output(assay_context_t* c, size_t i, void* data, size_t bytes) {
   ASSAY_TRY(check_index(c, "output", i, c->n_outputs));
   ASSAY_TRY(assay_context_check_free(c, false, i));

@@ -172,6 +172,10 @@ assay_status_t assay_executor_bind_on_device(assay_executor_t* e, const assay_va
   return e->backend->bind_on_device(e->state, v, at, bytes);
 }
 
+uint64_t assay_executor_stream(const assay_executor_t* e) {
+  return e->backend && e->backend->stream ? e->backend->stream(e->state) : 0;
+}
+
 assay_status_t assay_executor_deliver(assay_executor_t* e, const assay_value_t* v, int* out_rank,
                                       int64_t* out_dims) {
   if (!e->backend || !e->backend->deliver) return no_device(e, v);

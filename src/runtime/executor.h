@@ -76,6 +76,8 @@ assay_status_t assay_executor_set_on_device(assay_executor_t* e, const assay_val
                                             const assay_device_view_t* view) ASSAY_MUST_USE;
 assay_status_t assay_executor_bind_on_device(assay_executor_t* e, const assay_value_t* v,
                                              assay_device_ptr_t at, size_t bytes) ASSAY_MUST_USE;
+// The queue that runs are in, as other libraries know it; 0: they do not, or it has no device.
+uint64_t assay_executor_stream(const assay_executor_t* e);
 assay_status_t assay_executor_deliver(assay_executor_t* e, const assay_value_t* v, int* out_rank,
                                       int64_t* out_dims) ASSAY_MUST_USE;
 // A value as in raw_data, where it is a tensor of numbers; else as it is. One reference goes to the

@@ -1,6 +1,8 @@
 // Contexts of the public API on a device with memory of its own: several threads share it, and
 // inputs and outputs lie in its memory.
+#include <assay/device_memory.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "exec/device/code.h"
@@ -169,6 +171,109 @@ static void inputs_and_outputs_lie_on_the_device(void** state) {
   assay_engine_release(e);
   release(m[0]);
   release(m[1]);
+}
+
+// Memory of the library's own, in place of another package's; and what cannot be had.
+static void memory_of_the_library(void** state) {
+  (void)state;
+  assay_engine_t* e = classifier();
+  assay_context_t* c = open_context(e, NULL);
+  assay_device_memory_t *in = NULL, *out = NULL, *none = NULL;
+  ok(assay_device_memory_create("mock", sizeof images, &in));
+  ok(assay_device_memory_create("mock", sizeof *want, &out));
+  ok(assay_device_memory_create("mock", 0, &none));
+  assert_int_equal(assay_device_memory_bytes(in), sizeof images);
+  assert_int_equal(assay_device_memory_address(in) % MOCK_ALIGNMENT, 0);
+  assert_int_equal(assay_device_memory_device(in), 0);
+  assert_true(assay_device_memory_address(none) != 0);
+  for (int64_t n = 1; n <= MAX; n++) {
+    float have[MAX * CLASSES];
+    // In two pieces.
+    const size_t bytes = (size_t)n * IMAGE * sizeof *images, half = bytes / 2;
+    ok(assay_device_memory_write(in, 0, images, half));
+    ok(assay_device_memory_write(in, half, (const char*)images + half, bytes - half));
+    bind(c, assay_device_memory_address(in), assay_device_memory_address(out), n);
+    ok(assay_context_run(c));
+    ok(assay_device_memory_read(out, 0, have, (size_t)n * CLASSES * sizeof *have));
+    expect(have, n);
+    ok(assay_device_memory_read(out, 4, have, 4));
+    assert_memory_equal(have, want[n] + 1, 4);
+  }
+  // Another one's.
+  float first = 0;
+  assay_device_memory_t* view = NULL;
+  ok(assay_device_memory_wrap("mock", assay_device_memory_address(out), 2 * sizeof first, &view));
+  assert_int_equal(assay_device_memory_address(view), assay_device_memory_address(out));
+  ok(assay_device_memory_read(view, 4, &first, sizeof first));
+  assert_memory_equal(&first, want[MAX] + 1, sizeof first);
+  fails(assay_device_memory_read(view, 8, &first, sizeof first), ASSAY_INVALID_ARGUMENT, "beyond");
+  assay_device_memory_destroy(view);
+  ok(assay_device_memory_read(out, 4, &first, sizeof first));
+  fails(assay_device_memory_wrap("mock", 0, 4, &view), ASSAY_INVALID_ARGUMENT, "no address");
+  fails(assay_device_memory_wrap("cpu", 256, 4, &view), ASSAY_UNSUPPORTED, "'cpu'");
+  ok(assay_device_memory_write(none, 0, NULL, 0));
+  fails(assay_device_memory_write(none, 0, images, 1), ASSAY_INVALID_ARGUMENT,
+        "beyond the 0 bytes");
+  fails(assay_device_memory_write(in, sizeof images - 4, images, 8), ASSAY_INVALID_ARGUMENT,
+        "beyond");
+  fails(assay_device_memory_read(in, SIZE_MAX, images, 2), ASSAY_INVALID_ARGUMENT, "beyond");
+  assay_device_memory_destroy(in);
+  assay_device_memory_destroy(out);
+  assay_device_memory_destroy(none);
+  assay_device_memory_destroy(NULL);
+  fails(assay_device_memory_create("cpu", 4, &in), ASSAY_UNSUPPORTED, "'cpu'");
+  fails(assay_device_memory_create("nothing", 4, &in), ASSAY_INVALID_ARGUMENT, "nothing");
+  mock_fail(MOCK_FAULT_ALLOC, 1);
+  fails(assay_device_memory_create("mock", 4, &in), ASSAY_NO_MEMORY, "no room");
+  mock_fail(MOCK_FAULT_QUEUE, 1);
+  fails(assay_device_memory_create("mock", 4, &in), ASSAY_DEVICE, "no queue");
+  assert_null(in);
+  assay_context_destroy(c);
+  assay_engine_release(e);
+}
+
+typedef struct write_job {
+  assay_device_ptr_t to;
+  const float* from;
+  size_t bytes;
+} write_job_t;
+
+static assay_status_t write_late(void* user) {
+  const write_job_t* j = user;
+  void* at = NULL;
+  usleep(20000);
+  assay_status_t st = mock_at(j->to, j->bytes, &at);
+  if (!st) memcpy(at, j->from, j->bytes);
+  return st;
+}
+
+// What another package puts into the stream before a run is done before the run reads its inputs.
+static void runs_come_after_what_is_in_their_stream(void** state) {
+  (void)state;
+  assay_engine_t* e = classifier();
+  assay_context_t* c = open_context(e, NULL);
+  const memory_t m = device_memory();
+  uint64_t stream = 0;
+  int device = -1;
+  ok(assay_context_stream(c, &stream, &device));
+  assert_int_equal(device, 0);
+  for (int64_t n = 1; n <= MAX; n++) {
+    const write_job_t job = {m.in, images, (size_t)n * IMAGE * sizeof *images};
+    bind(c, m.in, m.out, n);
+    ok(mock_enqueue((assay_queue_t*)(uintptr_t)stream,
+                    &(mock_work_t){write_late, NULL, (void*)&job}));
+    ok(assay_context_run(c));
+    check_output(c, m.out, n);
+  }
+  assay_context_destroy(c);
+  assay_engine_release(e);
+  release(m);
+  // A target without a device.
+  e = build_model("classifier", NULL);
+  c = open_context(e, NULL);
+  fails(assay_context_stream(c, &stream, NULL), ASSAY_UNSUPPORTED, "'cpu'");
+  assay_context_destroy(c);
+  assay_engine_release(e);
 }
 
 static void an_output_may_lie_over_an_input(void** state) {
@@ -397,6 +502,8 @@ int main(void) {
       TEST(inputs_and_outputs_lie_on_the_device),
       cmocka_unit_test_setup_teardown(inputs_and_outputs_lie_on_the_device, calm_with_cpu_kernels,
                                       calm),
+      TEST(memory_of_the_library),
+      TEST(runs_come_after_what_is_in_their_stream),
       TEST(an_output_may_lie_over_an_input),
       TEST(taps_read_the_device),
       TEST(runs_are_timed_by_events),

@@ -88,7 +88,9 @@ def check_headers_shown():
         sys.exit(f"no example calls a function of {', '.join(lacking)}")
 
 
-def build_examples(tree, work, cmake, cc, models):
+def build_examples(tree, work, cmake, cc, models, platform):
+    """platform: the CUDA platform without a GPU, on which examples for GPUs run."""
+    with_gpu = {**os.environ, "ASSAY_CUDA_PATH": str(platform)}
     environment = {**os.environ, "PKG_CONFIG_PATH": str(tree / "lib/pkgconfig")}
 
     def arguments_of(example):
@@ -112,7 +114,7 @@ def build_examples(tree, work, cmake, cc, models):
             sys.exit(f"{static} is not linked with the static library")
         run(cmake, "-G", "Ninja", "-S", example, "-B", work / name, f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
         run(cmake, "--build", work / name)
-        outputs = {run(program, *arguments) for program in (shared, static, work / name / name)}
+        outputs = {run(program, *arguments, env=with_gpu) for program in (shared, static, work / name / name)}
         if len(outputs) != 1:
             sys.exit(f"example {name}: builds of it disagree:\n" + "\n".join(outputs))
         print(f"example {name}: built with pkg-config, statically and with CMake; {len(outputs.pop().splitlines())} lines")
@@ -156,7 +158,7 @@ def main(build, cmake, cc, models):
         check_loading(tree, cc)
         check_share(tree)
         check_headers_shown()
-        build_examples(tree, work, cmake, cc, models)
+        build_examples(tree, work, cmake, cc, models, pathlib.Path(build) / "tests/libcuda")
         check_static_package(tree, work, cmake, cc)
         check_triton(tree, work, cmake, cc)
         print("installed:", ", ".join(sorted(str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file())))

@@ -291,32 +291,6 @@ class TestProviders(ApiCase):
         session.set_providers(["CUDAExecutionProvider"])
         self.assertEqual(session._providers.target, "emu")
 
-    def test_values_on_a_device(self):
-        session, x = ours.InferenceSession(self.data), self.x["x"]
-        there = ours.OrtValue.ortvalue_from_numpy(x, "cuda", 0)
-        room = ours.OrtValue.ortvalue_from_shape_and_type([2, 4], np.float32, "cuda", 0)
-        self.assertEqual((there.device_name(), room.device_name()), ("cuda", "cuda"))
-        self.assertNotEqual(there.data_ptr(), x.ctypes.data)
-        expected = session.run(None, self.x)[0]
-        binding = session.io_binding()
-        binding.bind_input("x", there.device_name(), 0, np.float32, there.shape(), there.data_ptr())
-        binding.bind_output("y", room.device_name(), 0, np.float32, room.shape(), room.data_ptr())
-        session.run_with_iobinding(binding)
-        np.testing.assert_array_equal(room.numpy(), expected)
-        binding.bind_output("y", "cuda")
-        session.run_with_iobinding(binding)
-        self.assertEqual(binding.get_outputs()[0].device_name(), "cuda")
-        np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], expected)
-        # An address of a device that is not ours would be read in the host's memory.
-        for address, shape in ((x.ctypes.data, [2, 4]), (there.data_ptr(), [3, 4])):
-            with self.assertRaises(RuntimeError):
-                binding.bind_input("x", "cuda", 0, np.float32, shape, address)
-        gone = there.data_ptr()
-        binding.clear_binding_inputs()
-        del there
-        with self.assertRaises(RuntimeError):
-            binding.bind_input("x", "cuda", 0, np.float32, [2, 4], gone)
-
     def test_options_name_providers(self):
         options = ours.SessionOptions()
         options.add_provider("CPUExecutionProvider", {})

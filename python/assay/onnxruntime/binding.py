@@ -1,16 +1,15 @@
 """IOBinding: inputs and outputs that lie where the caller wants them, for runs without copies."""
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy as np
 
-from .devices import OrtDevice
+from .devices import OrtDevice, runs_here
 from .elements import element_number, numpy_of, tensor_type
 from .feeds import check_shape, value_of
 from .memory import array_at
-from .values import OrtValue, place, value_on_device
+from .values import OrtValue, memory_on, place
 
 if TYPE_CHECKING:
     from .session import Session
@@ -50,7 +49,7 @@ class IOBinding:
 
     def bind_input(self, name: str, device_type: Any, device_id: int = 0, element_type: Any = None,
                    shape: Optional[Sequence[int]] = None, buffer_ptr: Optional[int] = None) -> None:
-        """An input lies at an address of the host."""
+        """An input lies at an address of the host or of a GPU."""
         if isinstance(device_type, (np.ndarray, OrtValue)):
             self.bind_cpu_input(name, device_type)
             return
@@ -64,8 +63,8 @@ class IOBinding:
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0, element_type: Any = None,
                     shape: Optional[Sequence[int]] = None, buffer_ptr: Optional[int] = None) -> None:
-        """An output is wanted: at an address of the host, or (without one) in new memory, a run each."""
-        self.devices[name] = "cpu" if OrtDevice.make(device_type, device_id).device_type() == OrtDevice.cpu() else "cuda"
+        """An output is wanted: at an address of the host or of a GPU, or (without one) in new memory there, a run each."""
+        self.devices[name] = _target(device_type, device_id)
         if buffer_ptr is None:
             self.bound_outputs[name] = None
             return
@@ -78,7 +77,7 @@ class IOBinding:
         self.bound_outputs[name] = OrtValue(ortvalue)
 
     def synchronize_inputs(self) -> None:
-        """Values lie in the memory of the host: there is nothing to wait for."""
+        """What is given has been written: the caller's streams are the caller's."""
 
     def synchronize_outputs(self) -> None:
         """A run that has returned has ended: there is nothing to wait for."""
@@ -121,9 +120,15 @@ class IOBinding:
         return arrays
 
 
+def _target(device_type: str, device_id: int) -> str:
+    """Where an output is wanted; the host where there is no such GPU."""
+    kind = OrtDevice.make(device_type, device_id).device_type()
+    target = "cuda:%d" % device_id if device_id else "cuda"
+    return target if kind != OrtDevice.cpu() and runs_here(target) else "cpu"
+
+
 def _at(device_type: str, device_id: int, element_type: Any, shape: Sequence[int], address: int) -> OrtValue:
     number = element_number(element_type)
-    dtype, device, owner = numpy_of(number), place(device_type, device_id), None
-    if device != "cpu":
-        owner = value_on_device(address, math.prod(shape) * dtype.itemsize)
-    return OrtValue.of(array_at(address, dtype, shape, owner), tensor_type(number)).on(device)
+    dtype, target = numpy_of(number), place(device_type, device_id)
+    array = array_at(address, dtype, shape) if target == "cpu" else memory_on(target, shape, dtype, int(address))
+    return OrtValue.of(array, tensor_type(number))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import code_of, dtype_of
+from .._types import BITS, code_of, dtype_of
 
 # As ONNX Runtime writes them: tensor(float), tensor(float8e4m3fn).
 ELEMENTS = {1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string", 9: "bool",
@@ -41,6 +41,11 @@ def number_of(dtype: Any) -> int:
 def numpy_of(number: int) -> Any:
     """The numpy type of an ONNX type's number."""
     return dtype_of(number)
+
+
+def lies_on_gpus(number: int) -> bool:
+    """Whether a tensor of a type can lie in a GPU's memory: whole bytes, and no strings."""
+    return number != STRING and number not in BITS
 
 
 def as_told(value: Any) -> Any:

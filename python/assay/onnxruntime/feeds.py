@@ -127,6 +127,16 @@ def checked(declared: Mapping[str, Value], feeds: Mapping[str, OrtValue]) -> Non
             raise InvalidArgument.of("input '%s' is a sparse tensor: sessions take dense ones" % name)
 
 
+def sizes(declared: Mapping[str, Value], feeds: Mapping[str, OrtValue]) -> dict[str, int]:
+    """What the inputs' sizes of a name are."""
+    found: dict[str, int] = {}
+    for name, value in feeds.items():
+        if name in declared and value.is_tensor():
+            named = zip(declared[name].shape or (), value.shape())
+            found.update({dim: size for dim, size in named if isinstance(dim, str)})
+    return found
+
+
 def unusual(declared: Mapping[str, Value], feeds: Mapping[str, OrtValue]) -> tuple[frozenset[str], bool]:
     """What ONNX Runtime takes though the model declares something else.
 

@@ -68,6 +68,11 @@ class Providers:
         first = next(iter(self.options))
         return _device(first, self.options[first])
 
+    def is_gpu(self, number: int) -> bool:
+        """Whether engines run on this GPU."""
+        kind, _, device = self.target.partition(":")
+        return kind == "cuda" and int(device or 0) == number
+
     def told(self) -> dict[str, dict[str, str]]:
         """As get_provider_options() tells them: a GPU's number, nothing of a CPU."""
         return {name: {"device_id": "0", **o} if name == CUDA_PROVIDER else {} for name, o in self.options.items()}

@@ -11,11 +11,12 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from .._edit import edit
+from ..device import DeviceArray
 from ..errors import AssayError
 from . import feeds as feeding
 from .binding import IOBinding
-from .devices import CPU_PROVIDER, OrtEpDevice, OrtMemoryInfo, cuda_is_here, get_ep_devices
-from .elements import as_told
+from .devices import CPU_PROVIDER, OrtEpDevice, OrtMemoryInfo, get_ep_devices
+from .elements import as_told, element_of, lies_on_gpus, numpy_of
 from .errors import EPFail, Fail, InvalidArgument, OrtException
 from .meta import ModelMetadata, NodeArg, assignment
 from .modelfile import Value
@@ -26,7 +27,7 @@ from .rewrite import Changes
 from .settings import seed
 from .source import Source, described
 from .trace import Trace
-from .values import OrtValue
+from .values import OrtValue, memory_on
 
 _WRONG_CALL = ("%s(): incompatible function arguments. The following argument types are supported: (output_names: "
                "Sequence[str], input_feed: Mapping[str, object], run_options: RunOptions)")
@@ -224,7 +225,7 @@ class Session:
         shapes, differ = feeding.unusual(self._declared, values)
         pool = self._pool(Changes(frozenset(n for n in values if n in self._overridable), without_shape=shapes,
                                   without_names=differ))
-        given = {name: value._value for name, value in values.items()}
+        given = {name: self._here(value._value) for name, value in values.items()}
         given.update({name: None for name in self._inputs if name not in given})
         try:
             return pool.run(given, outputs, options)
@@ -236,6 +237,12 @@ class Session:
             self.set_providers(self._providers.fallback)
             self.disable_fallback()
             return self._execute(names, values, outputs, options)
+
+    def _here(self, value: Any) -> Any:
+        """A value where the engine can read or write it: on its own GPU, or in the host's memory."""
+        if isinstance(value, DeviceArray) and not self._providers.is_gpu(value.device_id):
+            return value.numpy()
+        return value
 
     def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
             run_options: Optional[RunOptions] = None) -> list[Any]:
@@ -285,7 +292,7 @@ class Session:
 
     def _output(self, name: str, value: Any) -> OrtValue:
         declared = self._outputs[name].type
-        if isinstance(value, np.ndarray) and declared.startswith("optional("):
+        if isinstance(value, (np.ndarray, DeviceArray)) and declared.startswith("optional("):
             declared = declared[len("optional("):-1]
         return OrtValue.of(value, declared)
 
@@ -303,14 +310,32 @@ class Session:
             for name, value in self._inputs.items():
                 if name not in iobinding.bound_inputs and not value.type.startswith("optional"):
                     raise Fail.of("Missing Input: %s" % name)
-            arrays = iobinding.check_outputs()
-            out = self._execute(list(iobinding.bound_outputs), iobinding.bound_inputs, arrays, run_options)
+            arrays = {**self._rooms(iobinding), **iobinding.check_outputs()}
+            here = {name: array for name, array in arrays.items() if self._here(array) is array}
+            out = self._execute(list(iobinding.bound_outputs), iobinding.bound_inputs, here, run_options)
         except OrtException as e:
             raise RuntimeError("Error in execution: " + e.detail) from None
-        iobinding.results = [
-            bound if name in arrays and bound is not None else
-            self._output(name, out[name]).on(iobinding.devices.get(name, "cpu") if cuda_is_here() else "cpu")
-            for name, bound in iobinding.bound_outputs.items()]
+        iobinding.results = []
+        for name, bound in iobinding.bound_outputs.items():
+            if bound is not None and name in arrays:
+                if name not in here:
+                    bound.update_inplace(out[name])
+                iobinding.results.append(bound)
+            else:
+                iobinding.results.append(self._output(name, out[name]).on(iobinding.devices.get(name, "cpu")))
+
+    def _rooms(self, iobinding: IOBinding) -> dict[str, Any]:
+        """Memory on the engine's GPU for outputs that are wanted there, where sizes of inputs say how much."""
+        sizes = feeding.sizes(self._declared, iobinding.bound_inputs)
+        rooms: dict[str, Any] = {}
+        for name, bound in iobinding.bound_outputs.items():
+            target, declared = iobinding.devices.get(name, "cpu"), self._outputs.get(name)
+            if bound is not None or target == "cpu" or target != self._providers.target or declared is None:
+                continue
+            shape = [sizes.get(d, -1) if isinstance(d, str) else -1 if d is None else d for d in declared.shape or [-1]]
+            if declared.type.startswith("tensor(") and lies_on_gpus(element_of(declared.type)) and min(shape, default=0) >= 0:
+                rooms[name] = memory_on(target, shape, numpy_of(element_of(declared.type)))
+        return rooms
 
     def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any, device_type: str,
                                             device_id: int = 0, vendor_id: int = -1) -> OrtValue:

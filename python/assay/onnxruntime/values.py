@@ -1,65 +1,67 @@
-"""OrtValue: a value with its type, in memory of the host that numpy, DLPack and sessions share.
-
-Values "on" a GPU lie in the host's memory, too: sessions copy them. Their addresses are known, so that a binding to
-one reads the host's memory, and a binding to any other address of a device is refused.
-"""
+"""OrtValue: a value with its type, in memory of the host or of a GPU that numpy, DLPack and sessions share."""
 from __future__ import annotations
 
 import warnings
-import weakref
 from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from .devices import OrtDevice, cuda_is_here
-from .elements import STRING, as_told, element_number, element_of, number_of, numpy_of, tensor_type
+from .._dlpack import CUDA, View, device_number, on_stream
+from .._types import dtype_of
+from ..device import DeviceArray
+from ..errors import AssayError
+from .devices import OrtDevice, runs_here
+from .elements import STRING, as_told, element_number, element_of, lies_on_gpus, number_of, numpy_of, tensor_type
 from .memory import array_of_dlpack
 from .sparse import SparseTensor
 
 ONLY_NUMBERS = "Creation of OrtValues is currently only supported from non-string numpy arrays"
+LEGACY_STREAM = 1  # as DLPack has it: the default one
 NO_DEVICE = ("Can't allocate memory on the device using this package of OnnxRuntime. Please use the appropriate package of "
              "OnnxRuntime for your hardware to use this feature.")
 
 
-# Values on a GPU, by the addresses of their elements.
-_on_device: weakref.WeakValueDictionary[int, OrtValue] = weakref.WeakValueDictionary()
-
-
 def place(device_type: str, device_id: int, vendor_id: int = -1) -> str:
-    """"cpu", or "cuda" where there is a GPU; RuntimeError for what is not here."""
+    """"cpu", or the target of a GPU that is here, such as "cuda:1"; RuntimeError for what is not."""
     kind = OrtDevice.make(device_type, device_id, vendor_id).device_type()
     if kind == OrtDevice.cpu():
         return "cpu"
-    if kind != OrtDevice.cuda() or not cuda_is_here():
+    target = "cuda:%d" % device_id if device_id else "cuda"
+    if kind != OrtDevice.cuda() or not runs_here(target):
         raise RuntimeError(NO_DEVICE)
-    return "cuda"
+    return target
 
 
-def value_on_device(address: int, nbytes: int) -> OrtValue:
-    """The value on a GPU that has this address. RuntimeError for memory that is somebody else's."""
-    value = _on_device.get(int(address))
-    if value is None or value.tensor_size_in_bytes() < nbytes:
-        raise RuntimeError("address %#x is not that of an OrtValue of %d bytes: memory of a device is bound by "
-                           "OrtValue.ortvalue_from_numpy(array, 'cuda', 0)" % (address, nbytes))
-    return value
+def memory_on(target: str, shape: Sequence[int], dtype: Any, address: Optional[int] = None) -> DeviceArray:
+    """An array on a GPU: new, or at an address that is the caller's. RuntimeError where there cannot be one."""
+    try:
+        return DeviceArray(shape, dtype, target, address)
+    except AssayError as e:
+        raise RuntimeError(str(e)) from None
+
+
+def copied_to(target: str, array: Any) -> DeviceArray:
+    """A copy of an array of the host on a GPU."""
+    there = memory_on(target, array.shape, array.dtype)
+    there.write(array)
+    return there
 
 
 class OrtValue:
     """A tensor, a sequence, a map, an optional value or a sparse tensor.
 
-    Tensors of numpy arrays share their memory. A tensor of a type that numpy lacks is held in its bits.
+    Tensors of numpy arrays share their memory. A tensor of a type that numpy lacks is held in its bits. One on a GPU is a
+    DeviceArray.
     """
 
     _value: Any
     _type: str
-    _device = "cpu"
 
     def __init__(self, ortvalue: Any, numpy_obj: Any = None, session: Any = None) -> None:
         if not isinstance(ortvalue, OrtValue):
             raise ValueError("`Provided ortvalue` needs to be of type "
                              "`onnxruntime.capi.onnxruntime_pybind11_state.OrtValue`")
         self._value, self._type = ortvalue._value, ortvalue._type
-        self.on(ortvalue._device)
 
     @classmethod
     def of(cls, value: Any, type_text: str) -> OrtValue:
@@ -69,11 +71,10 @@ class OrtValue:
         return made
 
     def on(self, device: str) -> OrtValue:
-        """The value itself, which says that it lies there."""
-        self._device = device
-        if device != "cpu" and self.is_tensor() and self._value.nbytes:
-            _on_device[self.data_ptr()] = self
-        return self
+        """The tensor on a GPU, "cuda:1", or in the host's memory; the value itself where it is there already."""
+        if device == "cpu" or not isinstance(self._value, np.ndarray) or not lies_on_gpus(self.element_type()):
+            return self
+        return OrtValue.of(copied_to(device, self._value), self._type)
 
     @property
     def _ortvalue(self) -> OrtValue:
@@ -89,13 +90,14 @@ class OrtValue:
                             vendor_id: int = -1) -> OrtValue:
         """A tensor on an array; for the CPU only one that is not contiguous is copied."""
         if isinstance(device_type, OrtDevice):
+            device_id = device_type.device_id()
             device_type = "cpu" if device_type.device_type() == OrtDevice.cpu() else "gpu"
         device = place(device_type, device_id, vendor_id)
         if not isinstance(numpy_obj, np.ndarray) or numpy_obj.dtype.kind in "OUST":
             raise RuntimeError(ONLY_NUMBERS)
         number = number_of(numpy_obj.dtype)
-        take = np.asarray if device == "cpu" else np.array
-        return cls.of(take(numpy_obj, numpy_of(number), order="C"), tensor_type(number)).on(device)
+        array = np.asarray(numpy_obj, numpy_of(number), order="C")
+        return cls.of(array if device == "cpu" else copied_to(device, array), tensor_type(number))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: Any, /, onnx_element_type: int) -> OrtValue:
@@ -119,12 +121,18 @@ class OrtValue:
         number = element_number(element_type)
         if number == STRING:
             raise RuntimeError(ONLY_NUMBERS)
-        return cls.of(np.zeros([int(size) for size in shape], numpy_of(number)), tensor_type(number)).on(device)
+        sizes = [int(size) for size in shape]
+        array = np.zeros(sizes, numpy_of(number)) if device == "cpu" else memory_on(device, sizes, numpy_of(number))
+        return cls.of(array, tensor_type(number))
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> OrtValue:
         """A tensor on an array that has __dlpack__, or on a DLPack capsule."""
-        array = array_of_dlpack(data)
+        try:
+            on_gpu = _on_gpu(data)
+        except AssayError as e:
+            raise RuntimeError(str(e)) from None
+        array = array_of_dlpack(data) if on_gpu is None else on_gpu
         return cls.of(array, tensor_type(number_of(array.dtype)))
 
     @classmethod
@@ -136,7 +144,7 @@ class OrtValue:
 
     def is_tensor(self) -> bool:
         """Whether it is a dense tensor."""
-        return isinstance(self._value, np.ndarray)
+        return isinstance(self._value, (np.ndarray, DeviceArray))
 
     def is_sparse_tensor(self) -> bool:
         """Whether it is a SparseTensor."""
@@ -159,8 +167,8 @@ class OrtValue:
         return element_of(self._type)
 
     def device_name(self) -> str:
-        """"cpu", or "cuda" of a value that was made for a GPU."""
-        return self._device
+        """"cpu", or "cuda" of a tensor on a GPU."""
+        return "cuda" if isinstance(self._value, DeviceArray) else "cpu"
 
     def shape(self) -> list[int]:
         """The sizes of a tensor."""
@@ -170,7 +178,8 @@ class OrtValue:
 
     def data_ptr(self) -> int:
         """The address of a tensor's first element."""
-        return int(self._tensor("Only OrtValues that are Tensors are currently supported").ctypes.data)
+        tensor = self._tensor("Only OrtValues that are Tensors are currently supported")
+        return tensor.address if isinstance(tensor, DeviceArray) else int(tensor.ctypes.data)
 
     def tensor_size_in_bytes(self) -> int:
         """What the elements of a tensor take."""
@@ -184,8 +193,9 @@ class OrtValue:
     # ---- its elements ---------------------------------------------------------------------------
 
     def numpy(self) -> Any:
-        """A tensor's elements; their memory is shared."""
-        return as_told(self._tensor("Only OrtValues that are Tensors are convertible to Numpy objects").view())
+        """A tensor's elements; their memory is shared, but for a tensor on a GPU, which is copied."""
+        tensor = self._tensor("Only OrtValues that are Tensors are convertible to Numpy objects")
+        return as_told(tensor.numpy() if isinstance(tensor, DeviceArray) else tensor.view())
 
     def as_sparse_tensor(self) -> SparseTensor:
         """The SparseTensor that it is."""
@@ -200,12 +210,13 @@ class OrtValue:
         return array if dtype is None else np.asarray(array, dtype=dtype)
 
     def __dlpack__(self, *, stream: Any = None, **more: Any) -> Any:
-        return self._tensor("Only tensor type is supported by DLPack").__dlpack__()
+        tensor = self._tensor("Only tensor type is supported by DLPack")
+        return tensor.__dlpack__(**({"stream": stream} if isinstance(tensor, DeviceArray) else {}))
 
     to_dlpack = __dlpack__
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return (2, self._value.device_id) if isinstance(self._value, DeviceArray) else (1, 0)
 
     def update_inplace(self, data: Any) -> None:
         """Copies elements into the tensor's memory, from an array or a tensor of as many bytes."""
@@ -218,7 +229,28 @@ class OrtValue:
         if source.dtype != target.dtype and source.nbytes != target.nbytes:
             raise RuntimeError("the OrtValue is a %s, the array has elements of type %s" % (self._type, source.dtype))
         flat = np.ascontiguousarray(source).reshape(-1)
-        target.reshape(-1)[...] = flat if source.dtype == target.dtype else flat.view(target.dtype)
+        flat = flat if source.dtype == target.dtype else flat.view(target.dtype)
+        if isinstance(target, DeviceArray):
+            target.write(flat.reshape(target.shape))
+        else:
+            target.reshape(-1)[...] = flat
+
+
+def _on_gpu(data: Any) -> Optional[DeviceArray]:
+    """What DLPack has on a GPU, its memory shared; None: it lies elsewhere. data: an array or a capsule."""
+    if hasattr(data, "__dlpack__"):
+        number = device_number(data)
+        if number is None:
+            return None
+        view, owner = View(on_stream(data, LEGACY_STREAM)), data
+    else:
+        view = owner = View(data)
+        number = view.device_id
+        if view.device != CUDA:
+            return None
+    if not view.contiguous:
+        raise RuntimeError("ORT only supports contiguous tensor for now.")
+    return DeviceArray.at(view.address or 1, view.shape, dtype_of(view.elem), target=place("cuda", number), owner=owner)
 
 
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:

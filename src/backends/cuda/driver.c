@@ -177,6 +177,10 @@ static assay_status_t queue_wait(assay_queue_t* base, int64_t* out_mark) {
   return assay_status_join(st, failed);
 }
 
+static uint64_t queue_handle(assay_queue_t* q) {
+  return (uint64_t)(uintptr_t)((cuda_queue_t*)q)->stream;
+}
+
 static assay_status_t mark(assay_queue_t* base, int64_t at) {
   cuda_queue_t* q = (cuda_queue_t*)base;
   if (q->capturing || at < 0 || at > UINT32_MAX) return NULL;
@@ -376,6 +380,7 @@ const assay_device_driver_t assay_device_driver_cuda = {
     .queue_create = queue_create,
     .queue_destroy = queue_destroy,
     .queue_wait = queue_wait,
+    .queue_handle = queue_handle,
     .mark = mark,
     .alloc = alloc,
     .free = free_memory,

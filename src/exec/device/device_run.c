@@ -554,6 +554,11 @@ assay_status_t assay_device_bind(void* state, const assay_value_t* v, assay_devi
   return NULL;
 }
 
+uint64_t assay_device_stream(void* state) {
+  const device_run_t* d = state;
+  return d->driver->queue_handle ? d->driver->queue_handle(d->queue) : 0;
+}
+
 // An output that no kernel made: an input, a constant, or what was emulated.
 static assay_status_t deliver_held(device_run_t* d, const assay_value_t* v) {
   assay_tensor_t* t = NULL;

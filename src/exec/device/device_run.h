@@ -74,6 +74,7 @@ assay_status_t assay_device_times(void* state, assay_run_times_t* out);
 assay_status_t assay_device_set(void* state, const assay_value_t* v, const assay_device_view_t* at);
 assay_status_t assay_device_bind(void* state, const assay_value_t* v, assay_device_ptr_t at,
                                  size_t bytes);
+uint64_t assay_device_stream(void* state);
 assay_status_t assay_device_deliver(void* state, const assay_value_t* v, int* out_rank,
                                     int64_t* out_dims);
 
@@ -95,6 +96,7 @@ assay_device_counts_t assay_device_counts(const void* state);
   .explain = assay_runner_explain, .planned = assay_device_planned,                              \
   .rounding = assay_runner_rounding, .stepwise = assay_device_stepwise,                          \
   .timed = assay_device_timed, .times = assay_device_times, .set_on_device = assay_device_set,   \
-  .bind_on_device = assay_device_bind, .deliver = assay_device_deliver
+  .bind_on_device = assay_device_bind, .stream = assay_device_stream,                            \
+  .deliver = assay_device_deliver
 
 #endif  // ASSAY_EXEC_DEVICE_DEVICE_RUN_H_

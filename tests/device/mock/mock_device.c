@@ -442,6 +442,8 @@ static assay_status_t queue_wait(assay_queue_t* base, int64_t* out_mark) {
   return st;
 }
 
+static uint64_t queue_handle(assay_queue_t* q) { return (uint64_t)(uintptr_t)q; }
+
 static assay_status_t mark(assay_queue_t* q, int64_t mark) {
   return put(q, &(op_t){.kind = OP_MARK, .mark = mark});
 }
@@ -655,6 +657,7 @@ const assay_device_driver_t mock_driver = {.name = "mock",
                                            .queue_create = queue_create,
                                            .queue_destroy = queue_destroy,
                                            .queue_wait = queue_wait,
+                                           .queue_handle = queue_handle,
                                            .mark = mark,
                                            .alloc = alloc,
                                            .free = free_behind,
