@@ -31,7 +31,7 @@ import assay.ray  # noqa: E402
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}  # of each raylet
 DRIVER = """
 import json, sys, ray, assay.ray
-ray.init(address=sys.argv[1], log_to_driver=False, logging_level="warning")
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level="error")
 verb, models, data, options = json.loads(sys.argv[2])
 getattr(assay.ray, verb)(models, data, **options)
 """
@@ -111,7 +111,7 @@ def on_cluster(verb, models, data, options, folder, parts):
     options = {**options, "folder": str(folder)}
     try:
         seconds, kept = killed(cluster, (verb, models, data, options), folder, parts)
-        ray.init(address=cluster.address, log_to_driver=False, logging_level="warning")
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
         start = time.time()
         found = getattr(assay.ray, verb)(models, data, **options)
         return found, [("Ray, until its driver was killed", seconds, kept), ("Ray, the same call again", time.time() - start, "")]

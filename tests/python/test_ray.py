@@ -23,7 +23,7 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 import assay  # noqa: E402
 import assay.ray  # noqa: E402
-from api_case import ApiCase, F, chain, model, value  # noqa: E402
+from api_case import ApiCase, F, T, chain, model, value  # noqa: E402
 from onnx import helper as h  # noqa: E402
 
 STORE = 80 << 20  # bytes of each raylet's object store
@@ -79,15 +79,23 @@ def images(n=23, shape=(1, 3, 8, 8), seed=0):
     return [(draw.standard_normal(shape) * (1 + i % 5)).astype(np.float32) for i in range(n)]
 
 
-def net(seed=1):
-    """A small CNN: image float[1,3,8,8] -> scores float[1,5], which fp16 can hold."""
+def net(seed=1, activation="Relu", change=None, inner=(), **attributes):
+    """A small CNN: image float[1,3,8,8] -> scores float[1,5], which fp16 can hold, and the best of them.
+
+    change: what is done to its weights {"w", "m"}; inner: more values as outputs
+    """
     draw = np.random.default_rng(seed)
+    weights = {"w": draw.standard_normal((8, 3, 3, 3)).astype(np.float32), "m": draw.standard_normal((8, 5)).astype(np.float32)}
+    if change:
+        change(weights)
     return model(
-        [h.make_node("Conv", ["image", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]), h.make_node("Relu", ["c"], ["r"], name="relu"),
+        [h.make_node("Conv", ["image", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+         h.make_node(activation, ["c"], ["r"], name="relu", **attributes),
          h.make_node("GlobalAveragePool", ["r"], ["p"], name="pool"), h.make_node("Flatten", ["p"], ["f"], name="flatten"),
-         h.make_node("MatMul", ["f", "m"], ["z"], name="fc"), h.make_node("Softmax", ["z"], ["scores"], name="softmax")],
-        [value("image", F, [1, 3, 8, 8])], [value("scores", F, [1, 5])],
-        {"w": draw.standard_normal((8, 3, 3, 3)).astype(np.float32), "m": draw.standard_normal((8, 5)).astype(np.float32)})
+         h.make_node("MatMul", ["f", "m"], ["z"], name="fc"), h.make_node("Softmax", ["z"], ["scores"], name="softmax"),
+         h.make_node("ArgMax", ["z"], ["best"], name="best", axis=1)],
+        [value("image", F, [1, 3, 8, 8])],
+        [value("scores", F, [1, 5]), value("best", T.INT64, [1, 1]), *[value(n, F, [1, 8, 8, 8]) for n in inner]], weights)
 
 
 class RayCase(ApiCase):
@@ -97,10 +105,13 @@ class RayCase(ApiCase):
         return path
 
     def files(self, arrays, name="image", folder="images"):
+        return self.sample_files([{name: array} for array in arrays], folder)
+
+    def sample_files(self, samples, folder):
         os.makedirs(self.path(folder))
-        paths = [os.path.join(self.path(folder), "%03d.npz" % i) for i in range(len(arrays))]
-        for path, array in zip(paths, arrays):
-            np.savez(path, **{name: array})
+        paths = [os.path.join(self.path(folder), "%03d.npz" % i) for i in range(len(samples))]
+        for path, sample in zip(paths, samples):
+            np.savez(path, **sample)
         return paths
 
     def parts(self, folder):
@@ -165,7 +176,7 @@ class Check(RayCase):
                 "takes no pictures": lambda: assay.ray.check(path, files, pictures=True),
                 "golden has 2 files": lambda: assay.ray.check(path, files, golden=files[:2]),
                 "there is no": lambda: assay.ray.check(path, self.path("nothing")),
-                "no input or output": lambda: assay.ray.check(path, [{"picture": images(1)[0]}]),
+                "no input of": lambda: assay.ray.check(path, [{"picture": images(1)[0]}]),
                 "not int": lambda: assay.ray.check(path, 3),
                 "path or bytes": lambda: assay.ray.check(3, files),
                 "precision|format": lambda: assay.ray.check(path, files, precision="fp17")}.items():
@@ -174,6 +185,96 @@ class Check(RayCase):
         np.savez(files[1], image=np.zeros((2, 2), np.float32))  # an error of a worker's is raised here
         with self.assertRaises(assay.AssayError):
             assay.ray.check(path, files, shard=1)
+
+
+def scale_a_channel(weights):
+    weights["w"][3] *= 1.5
+
+
+def exchange_rows(weights):
+    weights["m"][[0, 1]] = weights["m"][[1, 0]]
+
+
+# What an exporter did wrong, the node that does it, and golden that shows it soon.
+FAULTS = [
+    ({"change": scale_a_channel}, "conv", ["best", "scores", "c", "r"], np.float64),
+    ({"change": exchange_rows}, "fc", ["scores"], np.float64),
+    ({"activation": "LeakyRelu", "alpha": 0.1}, "relu", ["scores"], np.float32),
+    ({"activation": "LeakyRelu", "alpha": 0.1}, "relu", ["scores", "c", "r"], np.float16),
+    ({"activation": "Sigmoid"}, "relu", ["scores"], np.float64),
+]
+
+
+def report(result):
+    """The JSON, but for how many repairs a search tried, which depends on the clock."""
+    return re.sub(r'"trials": \d+', "", result.json)
+
+
+class Golden(RayCase):
+    """Golden outputs in shards: the report of one machine, with blame, cause and repair."""
+
+    def setUp(self):
+        super().setUp()
+        self.data = [{"image": x} for x in images(7)]
+        right = assay.load(net(inner=["c", "r"]).SerializeToString())
+        self.right = [right.run(d, mode="truth").asdict() for d in self.data]
+
+    def golden(self, names, kind=np.float64):
+        return [{n: y[n].astype(kind) if y[n].dtype.kind == "f" else y[n] for n in names} for y in self.right]
+
+    def same(self, made, data, golden, shards, **options):
+        """One machine's result, which each division has to give as well."""
+        whole = assay.check(made, inputs=data, golden=golden, pictures=False, precision="fp16", **options)
+        for shard in shards:
+            found = assay.ray.check(made, data, golden=golden, precision="fp16", shard=shard, **options)
+            self.assertEqual(report(found), report(whole), shard)
+            self.assertEqual(repr((found.faults, found.fix)), repr((whole.faults, whole.fix)))
+        return whole
+
+    def test_faults(self):
+        inputs = self.sample_files(self.data, "inputs")
+        for i, (change, node, names, kind) in enumerate(FAULTS):
+            with self.subTest(change=change, names=names):
+                made, golden = net(**change).SerializeToString(), self.golden(names, kind)
+                whole = self.same(made, self.data, golden, [3])
+                self.assertEqual((whole.blame, whole.faults[0].node, whole.faults[0].restored), ("export", node, True))
+                files = self.sample_files(golden, "golden-%d" % i)
+                found = assay.ray.check(made, inputs, golden=files, precision="fp16", shard=2)
+                self.assertEqual(report(found), report(whole))
+
+    def test_fault_and_fix(self):
+        """fp16 cannot hold what truth can: the fix is verified on the samples of all shards, and so is golden."""
+        made = model([h.make_node("Mul", ["x", "k"], ["p"], name="up"), h.make_node("Mul", ["p", "l"], ["y"], name="down")],
+                     [value("x", F, ["N", 4])], [value("y", F, ["N", 4])], {"k": np.float32(2e4), "l": np.float32(1e-5)})
+        draw = np.random.default_rng(2)
+        data = [{"x": 3 * draw.standard_normal((n, 4)).astype(np.float32)} for n in (3, 1, 0, 2, 5)]
+        right = [{"y": d["x"] * 0.2} for d in data]
+        whole = self.same(made.SerializeToString(), data, right, (1, 2))
+        self.assertEqual((whole.blame, whole.fix.verified), ("precision", True))
+        whole = self.same(made.SerializeToString(), data, [{"y": g["y"] + 1} for g in right], (1, 2))
+        self.assertEqual(whole.blame, "export")
+
+    def test_types_that_differ(self):
+        made, kinds = net(**FAULTS[2][0]).SerializeToString(), (np.float64, np.float16, np.float32)
+        golden = [{"scores": y["scores"].astype(kinds[i % 3]), "best": y["best"].astype(np.int32)} for i, y in enumerate(self.right)]
+        self.assertEqual(self.same(made, self.data, golden, (1, 3)).faults[0].node, "relu")
+        del golden[5]["best"]
+        inputs, told = self.sample_files(self.data, "i"), self.sample_files(golden, "g")
+        self.same(made, inputs, told, (2,))  # a file may lack an output: there it is not compared
+        with self.assertRaisesRegex(assay.InvalidArgument, "golden: sample 5 has .'scores'., the first one .'best', 'scores'."):
+            assay.ray.check(made, self.data, golden=golden, shard=2)
+
+    def test_what_only_one_machine_takes(self):
+        made = net().SerializeToString()
+        for words, golden in {
+                "has 0 samples with the names and shapes": [{"scores": y["scores"][..., np.newaxis]} for y in self.right],
+                "in shards each sample needs golden of its own": [{"probabilities": y["scores"]} for y in self.right]}.items():
+            for shard in (1, 3):
+                with self.assertRaisesRegex(assay.Unsupported, words):
+                    assay.ray.check(made, self.data, golden=golden, shard=shard)
+        none = [{"image": np.zeros((0, 3, 8, 8), np.float32)}] * 2
+        with self.assertRaises(assay.InvalidArgument):
+            assay.ray.check(made, none, golden=[{"scores": np.zeros((0, 5))}] * 2, shard=1)
 
 
 class Others(RayCase):
@@ -304,6 +405,7 @@ class Page(unittest.TestCase):
             os.chdir(folder)
             try:
                 onnx.save(net(), "model.onnx")
+                onnx.save(net(activation="LeakyRelu", alpha=0.1), "wrong.onnx")
                 os.makedirs("images")
                 for i, x in enumerate(images(6)):
                     np.savez("images/%d.npz" % i, image=x)

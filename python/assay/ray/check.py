@@ -11,7 +11,7 @@ from .._check import CheckResult, check_result, create_check
 from .._library import STATUS, check as ok, lib
 from .._samples import golden_of, samples_of
 from .._version import version
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, Unsupported
 from .checkpoint import Checkpoint, digest
 from .cluster import Source, Task, model_here, parts_of, run, sources_of
 from .shards import Shard, shards_of
@@ -21,6 +21,7 @@ L.declare({
     "assay_check_add_samples": (STATUS, [c_void_p, c_void_p, c_void_p]),
     "assay_check_save_part": (STATUS, [c_void_p, WRITE, c_void_p]),
     "assay_check_add_part": (STATUS, [c_void_p, c_char_p, c_size_t]),
+    "assay_golden_count": (c_size_t, [c_void_p]),
 })
 
 
@@ -35,12 +36,26 @@ def collect_bytes(call: Any) -> bytes:
     return b"".join(got)
 
 
+def golden_here(model: Any, files: Optional[List[str]], samples: L.Handle) -> Optional[L.Handle]:
+    """On a worker: golden of these samples, one of its own for each.
+
+    What one machine finds with other golden (by its contents, or of another shape) it finds in all samples together.
+    """
+    told = golden_of(model, files, samples)
+    n, has = lib.assay_samples_count(samples.value), lib.assay_golden_count(told.value) if told else 0
+    if told and has != n:
+        names = ", ".join("'%s' %s" % (o.name, o.type) for o in model.outputs)
+        raise Unsupported("golden in '%s' has %d samples with the names and shapes of outputs, and the inputs %d: in shards each sample "
+                          "needs golden of its own (%s); run the check on one machine" % ((files or [""])[0], has, n, names))
+    return told
+
+
 def account(where: Any, key: str, inputs: List[str], golden: Optional[List[str]], options: Dict[str, Any]) -> bytes:
     """On a worker: the account of some samples, as assay_check_save_part() writes it."""
     model = model_here(where, key)
     handle, _ = create_check(model, None, pictures=False, **options)
     samples = samples_of(model, inputs)
-    told = golden_of(model, golden, samples)
+    told = golden_here(model, golden, samples)
     ok(lib.assay_check_add_samples(handle.value, samples.value, told.value if told else None))
     return collect_bytes(lambda write: lib.assay_check_save_part(handle.value, write, None))
 

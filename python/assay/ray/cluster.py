@@ -15,6 +15,7 @@ ray: Any = import_module("ray")  # it has types for some of its functions only
 
 # How often a shard runs again whose worker or machine died.
 RETRIES = 4
+SECONDS_TO_END = 10
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,18 @@ def run(tasks: Iterable[Task], checkpoint: Checkpoint, in_flight: Optional[int] 
         while refs:
             _take(refs, checkpoint)
     finally:
-        for ref in refs:
-            ray.cancel(ref, force=True)
+        _drop(list(refs))
+
+
+def _drop(refs: List[Any]) -> None:
+    """Ends what is in flight when a part has failed, and sees it end: it may be reading files that are about to go."""
+    for ref in refs:
+        ray.cancel(ref, force=True)
+    for ref in ray.wait(refs, num_returns=len(refs), timeout=SECONDS_TO_END)[0] if refs else []:
+        try:
+            ray.get(ref)
+        except ray.exceptions.RayError:  # an error that nobody asks for is printed
+            pass
 
 
 # ---- models -------------------------------------------------------------------------------------

@@ -65,58 +65,76 @@ def _file_shards(inputs: List[str], golden: Optional[List[str]], size: int) -> I
 # ---- arrays -------------------------------------------------------------------------------------
 
 
-def _sample_array(value: Any, info: ValueInfo) -> Any:
-    """A value of a row; a batch of 1 may be left out of it."""
+def _array(value: Any) -> Any:
     array = np.asarray(value)
-    if array.dtype == object:
-        array = np.stack([np.asarray(v) for v in value])
-    if info.shape is not None and array.ndim == len(info.shape) - 1:
-        array = array[np.newaxis]
-    return array
+    return np.stack([np.asarray(v) for v in value]) if array.dtype == object else array
 
 
-def _pack(runs: Sequence[Mapping[str, Any]]) -> List[bytes]:
-    """npz files: one of all runs stacked where they have the same shapes, else one of each."""
-    names = list(runs[0])
-    alike = all(set(r) == set(names) and all(r[n].shape == runs[0][n].shape and r[n].dtype == runs[0][n].dtype
-                                             for n in names) for r in runs)
-    groups = [runs] if alike else [[r] for r in runs]
-    packed = []
-    for group in groups:
-        file = io.BytesIO()
-        arrays: Dict[str, Any] = {n: np.stack([r[n] for r in group]) for n in group[0]}
-        np.savez(file, **arrays)
-        packed.append(file.getvalue())
-    return packed
+def _lacks_batch(array: Any, info: Optional[ValueInfo]) -> bool:
+    return info is not None and info.shape is not None and array.ndim == len(info.shape) - 1
 
 
-def _array_shard(samples: Sequence[Sample], model: Model, checkpoint: Checkpoint) -> Shard:
-    infos: Dict[str, ValueInfo] = {v.name: v for v in [*model.inputs, *model.outputs]}
+def _with_batch(sample: Sample, infos: Mapping[str, ValueInfo]) -> Sample:
+    """Its arrays. A batch of 1 that was left out of the inputs is put in, there and in golden outputs."""
+    inputs = {name: _array(value) for name, value in sample[0].items()}
+    golden = {name: _array(value) for name, value in (sample[1] or {}).items()}
+    if any(_lacks_batch(array, infos[name]) for name, array in inputs.items()):
+        for arrays in (inputs, golden):
+            for name, array in arrays.items():
+                arrays[name] = array[np.newaxis] if _lacks_batch(array, infos.get(name)) else array
+    return inputs, golden if sample[1] is not None else None
 
-    def files(runs: Sequence[Mapping[str, Any]]) -> List[str]:
-        for name in runs[0]:
-            if name not in infos:
-                raise InvalidArgument("a sample has '%s', which is no input or output of the model" % name)
-        arrays = [{n: _sample_array(v, infos[n]) for n, v in run.items()} for run in runs]
-        return [checkpoint.put_data(data) for data in _pack(arrays)]
 
-    inputs = files([s[0] for s in samples])
-    told = [s[1] for s in samples if s[1] is not None]
-    if told and len(told) != len(samples):
+def _npz(arrays: Mapping[str, Any]) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **dict(arrays))
+    return file.getvalue()
+
+
+def _stacked(runs: Sequence[Mapping[str, Any]], infos: Mapping[str, ValueInfo]) -> Sequence[Mapping[str, Any]]:
+    """One run with a dimension more, which reading cuts into samples again; as they are where it would not."""
+    for name, first in runs[0].items():
+        shape = infos[name].shape
+        if shape is None or any(r[name].ndim != len(shape) or r[name].shape != first.shape or r[name].dtype != first.dtype
+                                for r in runs):
+            return runs
+    return [{name: np.stack([r[name] for r in runs]) for name in runs[0]}]
+
+
+def _array_shard(samples: Sequence[Sample], infos: Mapping[str, ValueInfo], checkpoint: Checkpoint) -> Shard:
+    whole = [_with_batch(s, infos) for s in samples]
+    inputs = [checkpoint.put_data(_npz(arrays)) for arrays in _stacked([s[0] for s in whole], infos)]
+    # Golden stays as it is, inner values and outputs of other shapes among it: what one machine makes of it goes by its shapes.
+    golden = [checkpoint.put_data(_npz(s[1])) for s in whole if s[1] is not None]
+    return Shard(inputs, golden or None, digest([os.path.basename(f) for f in inputs + golden]))
+
+
+def _want_names(what: str, i: int, has: Optional[Mapping[str, Any]], first: Optional[Mapping[str, Any]]) -> None:
+    """Every sample has the arrays that the first one has."""
+    if (has is None) != (first is None):
         raise InvalidArgument("some samples have golden outputs and some have none")
-    golden = files(told) if told else None
-    return Shard(inputs, golden, digest([os.path.basename(f) for f in inputs + (golden or [])]))
+    if has is not None and first is not None and set(has) != set(first):
+        raise InvalidArgument("%s: sample %d has %s, the first one %s" % (what, i, sorted(has), sorted(first)))
 
 
 def _array_shards(samples: Iterable[Sample], model: Model, size: int, checkpoint: Checkpoint) -> Iterator[Shard]:
+    infos: Dict[str, ValueInfo] = {v.name: v for v in [*model.inputs, *model.outputs]}
+    names = [v.name for v in model.inputs]
     some: List[Sample] = []
-    for sample in samples:
+    first: Optional[Sample] = None
+    for i, sample in enumerate(samples):
+        first = first or sample
+        for name in sample[0]:
+            if name not in names:
+                raise InvalidArgument("a sample has '%s', which is no input of the model" % name)
+        _want_names("inputs", i, sample[0], first[0])
+        _want_names("golden", i, sample[1], first[1])
         some.append(sample)
         if len(some) == size:
-            yield _array_shard(some, model, checkpoint)
+            yield _array_shard(some, infos, checkpoint)
             some = []
     if some:
-        yield _array_shard(some, model, checkpoint)
+        yield _array_shard(some, infos, checkpoint)
 
 
 def _samples_of(data: Any, golden: Any) -> Iterator[Sample]:
@@ -125,9 +143,11 @@ def _samples_of(data: Any, golden: Any) -> Iterator[Sample]:
     if told is not None and len(told) != len(runs):
         raise InvalidArgument("golden has %d samples and the inputs %d" % (len(told), len(runs)))
     for i, run in enumerate(runs):
-        if not isinstance(run, Mapping):
-            raise InvalidArgument("a sample is {name: array}, not %s" % type(run).__name__)
-        yield run, None if told is None else told[i]
+        sample = run, None if told is None else told[i]
+        for arrays in sample:
+            if arrays is not None and not isinstance(arrays, Mapping):
+                raise InvalidArgument("a sample is {name: array}, not %s" % type(arrays).__name__)
+        yield sample
 
 
 # ---- data sets of Ray ---------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from .._samples import golden_of, samples_of
 from .._tune import TuneResult, create_tune, tune_result
 from .._version import version
 from ..errors import InvalidArgument
-from .check import WRITE, collect_bytes
+from .check import WRITE, collect_bytes, golden_here
 from .checkpoint import Checkpoint, digest
 from .cluster import Source, Task, model_here, parts_of, run, sources_of
 from .shards import Shard, shards_of
@@ -30,7 +30,7 @@ def trial(where: Any, key: str, assignment: bytes, inputs: List[str], golden: Op
     model = model_here(where, key)
     handle, _ = create_tune(model, None, **options)
     samples = samples_of(model, inputs)
-    told = golden_of(model, golden, samples)
+    told = golden_here(model, golden, samples)
     return collect_bytes(lambda write: lib.assay_tune_run_part(
         handle.value, assignment, len(assignment), samples.value, told.value if told else None, write, None))
 
