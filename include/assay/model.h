@@ -55,6 +55,14 @@ typedef struct assay_model_options {
 ASSAY_API assay_status_t assay_model_load_with(const char* path,
                                                const assay_model_options_t* options,
                                                assay_model_t** out);
+// A model that was loaded, with what its file leaves open as the options say: sizes that were given
+// when it was loaded are open again. One that was not read (assay_engine_model) has its own sizes.
+// The model is not changed. options may be NULL.
+// Errors:  those of assay_model_load_with()
+// Threads: any
+ASSAY_API assay_status_t assay_model_resize(assay_model_t* model,
+                                            const assay_model_options_t* options,
+                                            assay_model_t** out);
 // Writes the model as it was read, or as an edit made it (assay/edit.h): functions are functions,
 // and sizes that were given are open. Large initializers stay in files beside it if they came from
 // such. Readers of the path see the old file or the new one.

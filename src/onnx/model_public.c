@@ -7,7 +7,8 @@
 #include "onnx/onnx.h"
 #include "onnx/sizes.h"
 
-static assay_status_t open_settled(assay_model_t* raw, const assay_model_options_t* o,
+// raw: as it was read; else it is ready to be evaluated and stays so.
+static assay_status_t open_settled(assay_model_t* model, bool raw, const assay_model_options_t* o,
                                    assay_model_t** out) {
   const assay_open_sizes_t sizes = {.n_shapes = o->n_shapes,
                                     .shapes = o->shapes,
@@ -15,14 +16,17 @@ static assay_status_t open_settled(assay_model_t* raw, const assay_model_options
                                     .dims = o->dims,
                                     .batch = o->batch};
   assay_settled_t settled = {0};
-  ASSAY_TRY(assay_sizes_settle(raw, &sizes, &settled));
-  assay_status_t st = assay_onnx_open(raw, o->allow_unknown, settled.n, settled.shapes, out);
+  ASSAY_TRY(assay_sizes_settle(model, &sizes, &settled));
+  assay_status_t st = raw ? assay_onnx_open(model, o->allow_unknown, settled.n, settled.shapes, out)
+                          : assay_onnx_reshape(model, settled.n, settled.shapes, out);
   if (!st) (*out)->batch_used = o->batch && !settled.batch_is_nowhere;
   assay_settled_deinit(&settled);
   return st;
 }
 
-static assay_status_t check_sizes(const assay_model_options_t* o) {
+static assay_status_t read_options(const assay_model_options_t* options, assay_model_options_t* o) {
+  if (options)  // an older caller's struct may be shorter
+    memcpy(o, options, options->struct_size < sizeof *o ? options->struct_size : sizeof *o);
   if (o->batch < 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a batch of %lld: give 1 or more, or 0 for none",
                        (long long)o->batch);
@@ -37,13 +41,18 @@ assay_status_t assay_model_load_with(const char* path, const assay_model_options
                                      assay_model_t** out) {
   assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
   assay_model_t* raw = NULL;
-  if (options)  // an older caller's struct may be shorter
-    memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
-  ASSAY_TRY(check_sizes(&o));
+  ASSAY_TRY(read_options(options, &o));
   ASSAY_TRY(assay_onnx_read(path, &raw));  // names the file itself
-  assay_status_t st = open_settled(raw, &o, out);
+  assay_status_t st = open_settled(raw, true, &o, out);
   assay_model_release(raw);
   return assay_status_note(st, "'%s'", path);
+}
+
+assay_status_t assay_model_resize(assay_model_t* model, const assay_model_options_t* options,
+                                  assay_model_t** out) {
+  assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
+  ASSAY_TRY(read_options(options, &o));
+  return open_settled(model->source ? model->source : model, model->source != NULL, &o, out);
 }
 
 assay_status_t assay_model_load(const char* path, assay_model_t** out) {

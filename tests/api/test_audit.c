@@ -236,6 +236,25 @@ static void unknown_operators_are_not_run(void** state) {
 
 // ---- sizes --------------------------------------------------------------------------------------
 
+static void input_is(const assay_model_t* m, const char* wanted) {
+  char type[64];
+  ok(assay_model_input_type(m, 0, type, sizeof type));
+  assert_string_equal(type, wanted);
+}
+
+// A model in other sizes: 0 as it is read, or of one that was read 1 without and 2 with others.
+static assay_status_t sized_by(const assay_model_options_t* o, size_t way, assay_model_t** out) {
+  assay_model_options_t first = ASSAY_MODEL_OPTIONS_INIT;
+  assay_model_t* m = NULL;
+  if (way == 0) return assay_model_load_with(square, o, out);
+  first.batch = way == 2 ? 4 : 0;
+  ok(assay_model_load_with(square, &first, &m));
+  assay_status_t st = assay_model_resize(m, o, out);
+  input_is(m, way == 2 ? "float[4, 2]" : "float[N, 2]");
+  assay_model_release(m);
+  return st;
+}
+
 static void models_take_sizes(void** state) {
   (void)state;
   static const int64_t dims[] = {5, 2}, wrong[] = {5, 3}, three[] = {5, -1, 2};
@@ -262,26 +281,54 @@ static void models_take_sizes(void** state) {
       {&right, &seven, 0, ASSAY_INVALID_ARGUMENT, "N"},
       {NULL, NULL, -1, ASSAY_INVALID_ARGUMENT, "a batch of -1"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+  for (size_t i = 0; i < 3 * (sizeof rows / sizeof *rows); i++) {
+    const size_t row = i / 3;
     assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
+    o.shapes = rows[row].shape;
+    o.n_shapes = rows[row].shape != NULL;
+    o.dims = rows[row].dim;
+    o.n_dims = rows[row].dim != NULL;
+    o.batch = rows[row].batch;
     assay_model_t* m = NULL;
-    char type[64];
-    o.shapes = rows[i].shape;
-    o.n_shapes = rows[i].shape != NULL;
-    o.dims = rows[i].dim;
-    o.n_dims = rows[i].dim != NULL;
-    o.batch = rows[i].batch;
-    assay_status_t st = assay_model_load_with(square, &o, &m);
-    if (rows[i].code) {
-      fails(st, rows[i].code, rows[i].word);
+    assay_status_t st = sized_by(&o, i % 3, &m);
+    if (rows[row].code) {
+      fails(st, rows[row].code, rows[row].word);
       continue;
     }
     ok(st);
-    ok(assay_model_input_type(m, 0, type, sizeof type));
-    assert_string_equal(type, rows[i].word);
+    input_is(m, rows[row].word);
     assert_string_equal(assay_model_path(m), square);
+    assert_true(assay_model_batch_used(m) == (rows[row].batch == 9 && !rows[row].shape));
     assay_model_release(m);
   }
+}
+
+// An engine's model was not read: it has the sizes that the engine was built for.
+static void models_of_engines_keep_their_sizes(void** state) {
+  (void)state;
+  assay_engine_options_t built = ASSAY_ENGINE_OPTIONS_INIT;
+  assay_model_options_t o = ASSAY_MODEL_OPTIONS_INIT;
+  const assay_dim_size_t seven = {"N", 7};
+  assay_model_t *m = NULL, *of_engine, *resized = NULL;
+  assay_engine_t* e = NULL;
+  ok(assay_model_load(square, &m));
+  built.batch = 4;
+  ok(assay_engine_build(m, &built, &e));
+  of_engine = assay_engine_model(e);
+  o.batch = 9;
+  ok(assay_model_resize(of_engine, &o, &resized));
+  input_is(resized, "float[4, 2]");
+  assert_false(assay_model_batch_used(resized));
+  assay_model_release(resized);
+  ok(assay_model_resize(of_engine, NULL, &resized));
+  input_is(resized, "float[4, 2]");
+  assay_model_release(resized);
+  o.dims = &seven;
+  o.n_dims = 1;
+  fails(assay_model_resize(of_engine, &o, &resized), ASSAY_INVALID_ARGUMENT, "'N'");
+  assay_model_release(of_engine);
+  assay_engine_release(e);
+  assay_model_release(m);
 }
 
 // The sizes that are given are asked back: whether a batch was used, what is open.
@@ -399,6 +446,7 @@ int main(void) {
       cmocka_unit_test(what_makes_no_sense_is_refused),
       cmocka_unit_test(unknown_operators_are_not_run),
       cmocka_unit_test(models_take_sizes),
+      cmocka_unit_test(models_of_engines_keep_their_sizes),
       cmocka_unit_test(models_tell_their_open_sizes),
       cmocka_unit_test(audits_take_sizes),
       cmocka_unit_test(every_allocation_may_fail),
