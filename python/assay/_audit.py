@@ -5,7 +5,7 @@ import ctypes
 import os
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _library as L
 from ._calls import Progress, Reports, long_call
@@ -13,10 +13,11 @@ from ._library import STATUS, check as ok, lib
 from ._plans import Rules
 from ._results import Path, Result
 from ._samples import samples_of
+from ._sizes import Dims, DimSize, InputShape, Shapes, size_fields, warn_of_batch
 from ._tensors import from_tensor
 from .engine import rules
 from .errors import AssayError, NotFound
-from .model import as_model
+from .model import sized
 
 _AUDIT = [c_void_p]
 _FINDING = [c_void_p, c_int, c_size_t]
@@ -31,6 +32,7 @@ L.declare({
     "assay_audit_value_range": (STATUS, [c_void_p, c_char_p, POINTER(c_double), POINTER(c_double)]),
     "assay_audit_safe_scale": (c_double, _AUDIT),
     "assay_audit_open_sizes": (c_char_p, _AUDIT),
+    "assay_audit_batch_used": (c_bool, _AUDIT),
     "assay_audit_has_witness": (c_bool, _AUDIT),
     "assay_audit_witness": (c_void_p, [c_void_p, c_size_t]),
     "assay_audit_save_witness": (STATUS, [c_void_p, c_char_p]),
@@ -45,22 +47,12 @@ L.declare({
 TOPICS = ("hazards", "broadcasts", "baked", "constants", "operators")
 
 
-class InputShape(ctypes.Structure):
-    """assay_input_shape_t."""
-
-    _fields_ = [("name", c_char_p), ("rank", c_int), ("dims", POINTER(c_int64))]
-
-
-class _DimSize(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("size", c_int64)]
-
-
 class _Options(L.Options):
     _fields_ = [("struct_size", c_size_t), ("precision", c_int), ("accumulator", c_int), ("layer_precision", c_char_p),
                 ("boxes", POINTER(c_char_p)), ("n_boxes", c_size_t), ("samples", c_void_p),
                 ("shapes", POINTER(InputShape)), ("n_shapes", c_size_t), ("no_radius", c_bool), ("no_witness", c_bool),
                 ("seconds", c_double), ("seed", c_uint64), ("progress", c_void_p), ("user", c_void_p),
-                ("dims", POINTER(_DimSize)), ("n_dims", c_size_t), ("batch", c_int64)]
+                ("dims", POINTER(DimSize)), ("n_dims", c_size_t), ("batch", c_int64)]
 
 
 class _ReportOptions(L.Options):
@@ -125,15 +117,6 @@ class AuditResult(Result):
             return L.collect(lambda write, user: lib.assay_audit_report(self._handle.value, L.TEXT, byref(options), write, user))
 
 
-def input_shapes(shapes: Optional[Mapping[str, Sequence[Any]]]) -> Tuple[Any, int]:
-    """An array of assay_input_shape_t; None and -1 in a shape keep what the model declares."""
-    if not shapes:
-        return None, 0
-    each = [InputShape(L.encode(name), len(shape), (c_int64 * max(1, len(shape)))(*[-1 if d is None else int(d) for d in shape]))
-            for name, shape in shapes.items()]
-    return (InputShape * len(each))(*each), len(each)
-
-
 def _boxes(box: Any) -> List[str]:
     """Boxes in the library's words: of a number, a pair, or {input: number or pair}."""
     if box is None:
@@ -183,31 +166,28 @@ def _result(handle: L.Handle, keep: Any) -> AuditResult:
 
 def audit(model: Any, *, precision: Optional[str] = None, accumulator: Optional[str] = None, layer_precision: Rules = None,
           box: Union[None, float, Tuple[float, float], str, Mapping[str, Union[float, Tuple[float, float]]]] = None,
-          inputs: Any = None, shapes: Optional[Mapping[str, Sequence[Any]]] = None, dims: Optional[Mapping[str, int]] = None,
-          batch: int = 0, radius: bool = True, witness: bool = True, seconds: float = 30, seed: int = 0,
-          progress: Progress = None) -> AuditResult:
+          inputs: Any = None, shapes: Shapes = None, dims: Dims = None, batch: Optional[int] = None, radius: bool = True,
+          witness: bool = True, seconds: float = 30, seed: int = 0, progress: Progress = None) -> AuditResult:
     """Says what a model can do in a precision for any input in a range, and what about it is there by accident.
 
     box        between which numbers inputs lie: a number R for -R to R, a pair, or {input: either}; what nothing is
                said of has the range of `inputs`, or -1 to 1
     inputs     samples, as of check(): their range is the box
-    shapes, dims, batch  sizes that the model leaves open; others are 1
+    shapes, dims, batch  sizes that the model leaves open, as of Model.resize(); others are 1. Named sizes and the batch
+               are for the ranges only: what is baked shows beside open ones
     radius     look for the largest box that is safe
     witness    look for an input that breaks the model, for so many `seconds`
     seed       of that search
 
     Others as of check(). Ctrl-C ends it.
     """
-    loaded = as_model(model)
+    loaded = sized(model, shapes=shapes)
     reports = Reports(progress)
     words = _boxes(box)
-    each, n = input_shapes(shapes)
-    sizes = [_DimSize(L.encode(name), size) for name, size in (dims or {}).items()]
     options = _Options(
         precision=L.format_of(precision), accumulator=L.format_of(accumulator), layer_precision=rules(layer_precision),
-        boxes=L.strings(words) if words else None, n_boxes=len(words), shapes=each, n_shapes=n, no_radius=not radius,
-        no_witness=not witness, seconds=seconds, seed=seed, progress=reports.address,
-        dims=(_DimSize * len(sizes))(*sizes) if sizes else None, n_dims=len(sizes), batch=batch)
+        boxes=L.strings(words) if words else None, n_boxes=len(words), no_radius=not radius,
+        no_witness=not witness, seconds=seconds, seed=seed, progress=reports.address, **size_fields(batch, dims, shapes))
 
     def work() -> AuditResult:
         out = c_void_p()
@@ -216,4 +196,6 @@ def audit(model: Any, *, precision: Optional[str] = None, accumulator: Optional[
         ok(lib.assay_audit_run(loaded._handle.value, byref(options), byref(out)))
         return _result(L.Handle(out.value, lib.assay_audit_destroy), (samples, loaded))
 
-    return long_call(work, reports)
+    result = long_call(work, reports)
+    warn_of_batch(batch, bool(lib.assay_audit_batch_used(result._handle.value)))
+    return result

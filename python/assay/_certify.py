@@ -13,7 +13,8 @@ from ._plans import Rules, Texts, plan_fields
 from ._results import Path, Result, listed
 from ._samples import samples_of
 from .engine import FP32, Engine
-from .model import Model, as_model
+from ._sizes import Dims, Shapes
+from .model import Model, as_model, sized
 
 _CERTIFICATE = [c_void_p]
 L.declare({
@@ -118,7 +119,7 @@ class Certificate(Result):
                progress: Progress = None) -> Verification:
         """Runs a model again, and holds the run against the certificate.
 
-        model   a path, which is read in the shapes that were certified, or a Model in them
+        model   a path, which is read in the shapes that were certified, or a Model in them (Model.resize)
         engine  run this one in the place of a target; without a model its own is taken
         target  None: the certificate's
         inputs  as certified; None: drawn from the certificate's seed
@@ -177,17 +178,18 @@ def _certificate(handle: L.Handle, keep: Any) -> Certificate:
 
 def certify(model: Any, *, precision: Optional[str] = None, target: str = "emu", layer_precision: Rules = None,
             fusion: Optional[bool] = None, passes_off: Texts = None, fp32: str = "tight", unquantized: bool = False,
-            inputs: Any = None, thresholds: Texts = None, max_bytes: int = 0, seed: int = 0,
-            progress: Progress = None) -> Certificate:
+            inputs: Any = None, thresholds: Texts = None, max_bytes: int = 0, seed: int = 0, batch: Optional[int] = None,
+            dims: Dims = None, shapes: Shapes = None, progress: Progress = None) -> Certificate:
     """Runs a model beside its truth, and notes what that was: certificate.save(path), certificate.verify(model).
 
     inputs      as of check(); verifying needs the same. None: drawn from the seed
     thresholds  "OUTPUT:VALUE", one or several: elements of this output are decided by a threshold
     max_bytes   how large the certificate may be; 0: 1 % of the model, or 512 bytes
+    batch, dims, shapes  as of check(); the certificate has them, and verify() reads a path in them
 
     Others as of check(). Ctrl-C ends it.
     """
-    loaded = as_model(model)
+    loaded = sized(model, batch, dims, shapes)
     reports = Reports(progress)
     words = listed(thresholds)
     options = _CertifyOptions(precision=L.format_of(precision), unquantized=unquantized, seed=seed,

@@ -15,7 +15,8 @@ from ._library import check as ok, lib
 from ._plans import Rules, Texts, plan_fields, require_fields
 from ._results import Path, Result
 from ._samples import golden_of, samples_of
-from .model import Model, as_model
+from ._sizes import Dims, Shapes
+from .model import Model, sized
 
 FIXES = ("any", "fewest", "best")
 
@@ -107,9 +108,9 @@ def check(model: Any, *, precision: Optional[str] = None, target: str = "emu", i
           accumulator: Optional[str] = None, layer_precision: Rules = None, fusion: Optional[bool] = None,
           passes_off: Texts = None, fp32: str = "tight", require: Texts = None, unquantized: bool = False,
           fix: Optional[str] = "any", shares: bool = False, pictures: bool = True, search_seconds: float = 0,
-          seed: int = 0, shapes: Any = None, intermediates: Optional[Path] = None, name_map: Optional[Path] = None,
-          command: Optional[str] = None, engine_outputs: Optional[Path] = None, seconds: float = 0,
-          progress: Progress = None) -> CheckResult:
+          seed: int = 0, batch: Optional[int] = None, dims: Dims = None, shapes: Shapes = None,
+          intermediates: Optional[Path] = None, name_map: Optional[Path] = None, command: Optional[str] = None,
+          engine_outputs: Optional[Path] = None, seconds: float = 0, progress: Progress = None) -> CheckResult:
     """Compares a model in a precision with its float64 reference (truth); explains and fixes.
 
     model            a Model, or what load() takes
@@ -126,7 +127,8 @@ def check(model: Any, *, precision: Optional[str] = None, target: str = "emu", i
     shares           split outputs' errors over the layers, also where they are faithful
     pictures         keep what the HTML page shows of values
     search_seconds   for what an exporter did wrong; 0: 40
-    shapes           of inputs that are drawn: {name: shape}
+    batch, dims, shapes  sizes that the model leaves open, as of Model.resize(): of inputs that are drawn, which are 1
+                     without, and of a sample where inputs are given
     intermediates    a file of inner values of the original framework
     name_map         a JSON file {"name in the files": "name in the model"}
     command          check another engine, which this shell command runs ({model} {inputs} {outputs} {precision});
@@ -136,7 +138,7 @@ def check(model: Any, *, precision: Optional[str] = None, target: str = "emu", i
 
     Ctrl-C ends it.
     """
-    loaded = as_model(model)
+    loaded = sized(model, batch, dims, shapes)
     reports = Reports(progress)
 
     def work() -> CheckResult:
@@ -144,7 +146,7 @@ def check(model: Any, *, precision: Optional[str] = None, target: str = "emu", i
             loaded, reports, golden, precision=precision, target=target, accumulator=accumulator,
             layer_precision=layer_precision, fusion=fusion, passes_off=passes_off, fp32=fp32, require=require,
             unquantized=unquantized, fix=fix, shares=shares, pictures=pictures, search_seconds=search_seconds, seed=seed)
-        samples = samples_of(loaded, inputs, seed, shapes)
+        samples = samples_of(loaded, inputs, seed)
         told = golden_of(loaded, golden, samples, seed, intermediates, name_map)
         map_path = os.fsencode(name_map) if name_map else None
         if command:

@@ -5,16 +5,16 @@ import ctypes
 import os
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
 from . import _library as L
-from ._audit import InputShape, input_shapes
 from ._calls import Progress, Reports, long_call
 from ._library import STATUS, check as ok, lib
 from ._results import Path, Result
 from ._samples import samples_of
+from ._sizes import Dims, InputShape, Shapes, shape_fields
 from .errors import InvalidArgument
-from .model import Model, as_model
+from .model import Model, as_model, sized
 
 _EDITED = [c_void_p]
 L.declare({
@@ -140,14 +140,14 @@ def _requests(edit_name: str, options: Mapping[str, Any]) -> List[_Request]:
     return each
 
 
-def edit(model: Any, name: str, *, inputs: Any = None, shapes: Optional[Mapping[str, Sequence[Any]]] = None,
-         samples: int = 1, seed: int = 0, proof: bool = True, force: bool = False, progress: Progress = None,
+def edit(model: Any, name: str, *, inputs: Any = None, batch: Optional[int] = None, dims: Dims = None,
+         shapes: Shapes = None, samples: int = 1, seed: int = 0, proof: bool = True, force: bool = False, progress: Progress = None,
          **options: Any) -> EditResult:
     """Changes a model, and runs it before and after in float64 on the same inputs.
 
     name     of the edit: one of edits(), such as "decompose", "cast", "quantize", "extract", "sanitize"
-    inputs   for the proof, and for edits that calibrate, as of check(); None: `samples` of them are made from the seed,
-             in `shapes`
+    inputs   for the proof, and for edits that calibrate, as of check(); None: `samples` of them are made from the seed
+    batch, dims, shapes  of inputs that are made, as of Model.resize(); the new model's sizes stay open
     proof    run the models
     force    the model may be had and written whatever the proof says
     options  of the edit, with _ for -: True for one without a value, a list for one that may be given again
@@ -157,9 +157,9 @@ def edit(model: Any, name: str, *, inputs: Any = None, shapes: Optional[Mapping[
     loaded = as_model(model)
     reports = Reports(progress)
     requests = _requests(name, options)
-    each, n = input_shapes(shapes)
-    struct = _Options(requests=(_Request * max(1, len(requests)))(*requests), n_requests=len(requests), shapes=each,
-                      n_shapes=n, n_samples=samples, seed=seed, no_proof=not proof, force=force, progress=reports.address)
+    given_sizes = _shapes_of(sized(loaded, batch, dims, shapes), loaded)
+    struct = _Options(requests=(_Request * max(1, len(requests)))(*requests), n_requests=len(requests), n_samples=samples,
+                      seed=seed, no_proof=not proof, force=force, progress=reports.address, **shape_fields(given_sizes))
 
     def work() -> EditResult:
         out = c_void_p()
@@ -169,6 +169,13 @@ def edit(model: Any, name: str, *, inputs: Any = None, shapes: Optional[Mapping[
         return _result(L.Handle(out.value, lib.assay_edited_destroy))
 
     return long_call(work, reports)
+
+
+def _shapes_of(made: Model, loaded: Model) -> Shapes:
+    """The shapes of a model's inputs, in which it is another one than `loaded`; None for sizes that are open."""
+    if made is loaded:
+        return None
+    return {i.name: [d if isinstance(d, int) else None for d in i.shape] for i in made.inputs if i.shape}
 
 
 def quantize(model: Any, *, format: str = "int8", inputs: Any = None, calibrator: Optional[str] = None,

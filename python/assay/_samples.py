@@ -8,7 +8,6 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 from . import _library as L
 from ._library import STATUS, check, lib
 from ._tensors import to_tensor
-from .engine import engine_shapes
 from .errors import InvalidArgument
 from .model import Model
 
@@ -89,19 +88,18 @@ def _arguments(names: Sequence[str], tensors: Sequence[L.Handle]) -> Tuple[Any, 
     return L.strings(names), (c_void_p * max(1, len(tensors)))(*[t.value for t in tensors])
 
 
-def samples_of(model: Model, inputs: Any, seed: int = 0, shapes: Any = None) -> L.Handle:
+def samples_of(model: Model, inputs: Any, seed: int = 0) -> L.Handle:
     """Samples of a model's inputs.
 
     inputs  paths of files as `assay run --inputs` takes them; {name: array} or arrays in order for one sample (or
-            several, along a first dimension); a list of dicts for a sample each; None: drawn from the seed
-    shapes  of what is drawn: {name: shape}
+            several, along a first dimension); a list of dicts for a sample each; None: drawn from the seed, with 1 for
+            sizes that the model leaves open
     """
     out = c_void_p()
     m = model._handle.value
     paths = _paths(inputs)
     if inputs is None:
-        each, n = engine_shapes(shapes)
-        check(lib.assay_samples_random(m, seed, n, each, byref(out)))
+        check(lib.assay_samples_random(m, seed, 0, None, byref(out)))
     elif paths:
         check(lib.assay_samples_load(m, len(paths), L.strings(paths), None, byref(out)))
     else:

@@ -12,7 +12,8 @@ from ._library import STATUS, check as ok, lib
 from ._plans import Rules, Texts, plan_fields, require_fields
 from ._results import Path, Result, listed
 from ._samples import golden_of, samples_of
-from .model import Model, as_model
+from ._sizes import Dims, Shapes
+from .model import Model, sized
 
 _TUNE = [c_void_p]
 L.declare({
@@ -154,7 +155,8 @@ def tune(model: Any, *, precision: Union[str, Sequence[str]] = "fp16", target: s
          golden: Any = None, require: Texts = None, layer_precision: Rules = None, fusion: Optional[bool] = None,
          passes_off: Texts = None, fp32: str = "tight", unquantized: bool = False, device: Optional[str] = None,
          fewest_layers: bool = False, front: int = 0, max_runs: int = 0, seconds: float = 0,
-         timing_cache: Optional[Path] = None, seed: int = 0, shapes: Any = None, progress: Progress = None) -> TuneResult:
+         timing_cache: Optional[Path] = None, seed: int = 0, batch: Optional[int] = None, dims: Dims = None,
+         shapes: Shapes = None, progress: Progress = None) -> TuneResult:
     """Searches for the fastest assignment of formats to layers whose outputs meet what is required.
 
     precision      formats below fp32, one to three
@@ -168,7 +170,7 @@ def tune(model: Any, *, precision: Union[str, Sequence[str]] = "fp16", target: s
 
     Others as of check(). Ctrl-C ends it.
     """
-    loaded = as_model(model)
+    loaded = sized(model, batch, dims, shapes)
     reports = Reports(progress)
 
     def work() -> TuneResult:
@@ -176,7 +178,7 @@ def tune(model: Any, *, precision: Union[str, Sequence[str]] = "fp16", target: s
             loaded, reports, precision=precision, target=target, require=require, layer_precision=layer_precision,
             fusion=fusion, passes_off=passes_off, fp32=fp32, unquantized=unquantized, device=device,
             fewest_layers=fewest_layers, front=front, max_runs=max_runs, seconds=seconds, timing_cache=timing_cache, seed=seed)
-        samples = samples_of(loaded, inputs, seed, shapes)
+        samples = samples_of(loaded, inputs, seed)
         told = golden_of(loaded, golden, samples, seed)
         ok(lib.assay_tune_run(handle.value, samples.value, told.value if told else None))
         return tune_result(handle, names, (samples, told, reports))

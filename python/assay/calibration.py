@@ -19,7 +19,8 @@ from ._library import STATUS, check as ok, lib
 from ._samples import samples_of
 from ._tensors import take
 from .errors import Corrupt, InvalidArgument
-from .model import MODES, Model, SessionOptions, as_model
+from ._sizes import Dims, Shapes
+from .model import MODES, Model, SessionOptions, sized
 
 L.declare({
     "assay_samples_tensor": (c_void_p, [c_void_p, c_size_t, c_size_t]),
@@ -209,16 +210,18 @@ def _arguments(samples: Any, n: int, k: int) -> Tuple[Any, List[Any]]:
     return (c_void_p * max(1, n))(*tensors), tensors
 
 
-def calibrate(model: Any, *, inputs: Any, mode: str = "native", unquantized: bool = False, seed: int = 0) -> Calibration:
+def calibrate(model: Any, *, inputs: Any, mode: str = "native", unquantized: bool = False, seed: int = 0,
+              batch: Optional[int] = None, dims: Dims = None, shapes: Shapes = None) -> Calibration:
     """The ranges of every float value of a model over samples: inputs, and what nodes of the top graph make.
 
     inputs       paths of files, {name: array}, a list of such (a sample each)
     mode         "native": in the types that the model declares; "truth": in float64
     unquantized  with "truth": quantizers are the identity
+    batch, dims, shapes  sizes that the model leaves open, as of Model.resize(): of a sample
 
     Ctrl-C ends it between samples.
     """
-    loaded = as_model(model)
+    loaded = sized(model, batch, dims, shapes)
     if inputs is None:
         raise InvalidArgument("calibration needs inputs from your data: random ones have unrealistic ranges")
     samples = samples_of(loaded, inputs, seed)

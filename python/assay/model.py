@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_size_t, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 
 from . import _library as L
 from ._calls import long_call
 from ._library import STATUS, check, lib
+from ._sizes import Dims, ModelOptions, Shapes, size_fields, warn_of_batch
 from ._tensors import take, to_tensor
 from .errors import AssayError, InvalidArgument
 from .values import Outputs, ValueInfo, describe, in_order
@@ -20,6 +21,8 @@ L.declare({
     "assay_model_load": (STATUS, [c_char_p, POINTER(c_void_p)]),
     "assay_model_load_bytes": (STATUS, [c_char_p, c_size_t, c_char_p, POINTER(c_void_p)]),
     "assay_model_load_with": (STATUS, [c_char_p, c_void_p, POINTER(c_void_p)]),
+    "assay_model_resize": (STATUS, [c_void_p, c_void_p, POINTER(c_void_p)]),
+    "assay_model_batch_used": (c_bool, [c_void_p]),
     "assay_model_save": (STATUS, [c_void_p, c_char_p]),
     "assay_model_retain": (c_void_p, [c_void_p]),
     "assay_model_release": (None, [c_void_p]),
@@ -110,6 +113,15 @@ class Model:
         """Writes the model as it was read, or as an edit made it."""
         check(lib.assay_model_save(self._handle.value, os.fsencode(path)))
 
+    def resize(self, *, batch: Optional[int] = None, dims: Dims = None, shapes: Shapes = None) -> "Model":
+        """This model with sizes that its file leaves open; those that were given before are open again.
+
+        batch   leading dimension of every input that leaves it open
+        dims    {name: size} of all dimensions that the model calls so, such as {"seq": 128}
+        shapes  {input: sizes}; None or -1 in one keeps what the model declares. They go before the batch
+        """
+        return _resized(self, batch, dims, shapes)
+
     def _session(self, mode: str, seed: int) -> L.Handle:
         key = "%s %d" % (mode, seed)
         if key not in self._sessions:
@@ -192,3 +204,17 @@ def as_model(model: Any) -> Model:
     if not isinstance(loaded, Model):
         raise InvalidArgument("'%s' is a plan file; an ONNX model is needed" % os.fsdecode(model))
     return loaded
+
+
+def sized(model: Any, batch: Optional[int] = None, dims: Dims = None, shapes: Shapes = None) -> Model:
+    """as_model(), in the sizes that are given, if any are. Called by what the user calls: warnings are told there."""
+    loaded = as_model(model)
+    return loaded if batch is None and dims is None and shapes is None else _resized(loaded, batch, dims, shapes)
+
+
+def _resized(model: Model, batch: Optional[int], dims: Dims, shapes: Shapes) -> Model:
+    out = c_void_p()
+    check(lib.assay_model_resize(model._handle.value, byref(ModelOptions(**size_fields(batch, dims, shapes))), byref(out)))
+    made = Model(L.Handle(out.value, lib.assay_model_release))
+    warn_of_batch(batch, bool(lib.assay_model_batch_used(out.value)))
+    return made

@@ -2,6 +2,7 @@
 assay_package_test(run "" test_api_run.py)
 assay_package_test(wheel wheel test_wheel.py "${PROJECT_BINARY_DIR}")
 assay_package_test(results "" test_api_results.py)
+assay_package_test(sizes "" test_sizes.py)
 assay_package_test(ort_api "" test_ort_api.py)
 assay_package_test(ort_scripts "" test_ort_scripts.py)
 assay_package_test(serving_core "" test_serving_core.py)
