@@ -15,6 +15,7 @@ from .errors import (AssayError, Cancelled, Corrupt, DeviceError, InternalError,
                      Unsupported)
 
 if TYPE_CHECKING:
+    from . import debug
     from ._audit import AuditResult, audit
     from ._certify import Certificate, Verification, certify
     from ._check import CheckResult, check
@@ -48,7 +49,7 @@ __all__ = ["AssayError", "AuditResult", "Calibration", "Cancelled", "Certificate
            "DeviceArray", "DeviceError", "EditResult", "Engine", "ExportError", "InternalError", "InvalidArgument", "Model", "NoMemory",
            "NotFound", "Outputs", "Range", "Session", "TuneResult", "Unsupported", "ValueInfo", "ValueRange",
            "Verification", "audit", "build", "calibrate", "certify", "check",
-           "check_huggingface", "check_keras", "check_torch", "compare", "device_array", "devices", "edit", "edits",
+           "check_huggingface", "check_keras", "check_torch", "compare", "debug", "device_array", "devices", "edit", "edits",
            "from_huggingface", "from_keras", "from_onnxscript", "from_torch", "load", "quantize", "targets", "to_device", "tune"]
 
 
@@ -56,6 +57,9 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from ._version import version
         value: Any = version()
+    elif name == "debug":
+        import importlib
+        value = importlib.import_module(".debug", __name__)
     elif name in _PLACES:
         import importlib
         value = getattr(importlib.import_module("." + _PLACES[name], __name__), name)
@@ -66,4 +70,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> Any:
-    return sorted([*globals(), *__all__, "__version__"])
+    return sorted({*globals(), *__all__, "__version__"})

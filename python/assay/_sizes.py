@@ -84,6 +84,6 @@ def warn_of_batch(batch: Optional[int], used: bool) -> None:
     if batch is None or used:
         return
     frame, depth = sys._getframe(1), 2
-    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+    while frame.f_back and str(frame.f_globals.get("__package__")).split(".")[0] == __package__:
         frame, depth = frame.f_back, depth + 1
     warnings.warn("batch=%d sets nothing: no input leaves its leading dimension open" % batch, stacklevel=depth)

@@ -59,6 +59,9 @@ def calls():
         "tune": lambda: assay.tune(wide, inputs={"x": x}, require="snr_db >= 70"),
         "certify": lambda: assay.certify(wide, precision="fp16", inputs={"x": x}),
         "edit": lambda: assay.edit(wide, "cast", to="fp16", inputs={"x": x}),
+        "debug_precision": lambda: assay.debug.precision(wide, precision="fp16", inputs={"x": x}, mode="linear", require="snr_db >= 200"),
+        "debug_batch": lambda: assay.debug.batch(wide, inputs={"x": x[:64]}),
+        "debug_reduce": lambda: assay.debug.reduce(wide, precision="fp16", inputs={"x": x}, require="snr_db >= 200"),
         "audit": lambda: assay.audit(wide, precision="fp16", box=1e5, inputs={"x": x}),
     }
 
