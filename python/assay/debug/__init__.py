@@ -1,8 +1,8 @@
 """Experiments: what is to blame for a result, found by running a model in many ways.
 
+    import assay
     found = assay.debug.precision("model.onnx", precision="fp16", inputs={"image": image})
-    print(found.nodes)                 # the layers that need more
-    found.write_model("mixed.onnx")
+    print(found.enough, found.nodes, found.format)      # the layers that need more
 
 precision()    the layers that need more precision than was asked for
 reduce()       the smallest part of a model that still fails
