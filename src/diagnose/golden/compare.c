@@ -236,6 +236,12 @@ static assay_status_t go_on_from(assay_golden_walk_t* w, const assay_value_t* v,
   assay_tensor_t* by = NULL;
   ASSAY_TRY(stand_in(*out, golden, &by));
   if (!by) return NULL;
+  const bool unlike = !assay_tensor_same_shape(*out, by);
+  if (unlike && (w->bars_all || w->met[v->id].barred)) {
+    w->met[v->id].barred = true;
+    return assay_tensor_release(by), NULL;
+  }
+  w->met[v->id].unlike = unlike;
   assay_tensor_release(*out);
   *out = by;
   w->met[v->id].stands_in = true;
@@ -254,7 +260,8 @@ static assay_status_t compare(assay_golden_walk_t* w, const assay_node_t* n, con
   assay_golden_arithmetic_probe_t* probe = w->options->probe;
   if (probe)
     ASSAY_TRY(assay_golden_arithmetic_probe_add(probe, v, *out, golden, w->noisy_out[v->id]));
-  const bool is_fault = !probe && assay_golden_is_fault(&d, &w->explained[v->id], golden);
+  const bool is_fault =
+      !probe && !w->met[v->id].follows && assay_golden_is_fault(&d, &w->explained[v->id], golden);
   if (is_fault) {
     assay_export_t* e = w->out;
     ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));

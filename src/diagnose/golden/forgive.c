@@ -35,7 +35,7 @@ static assay_status_t forgive_steps(assay_golden_walk_t* w, assay_tensor_t* cons
 }
 
 assay_status_t assay_golden_walk_run(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
-  ASSAY_TRY(assay_golden_walk_on(w));
+  ASSAY_TRY(assay_golden_walk_on(w, inputs));
   if (w->options->probe) return NULL;
   if (w->out->n && assay_golden_any_printed(w)) {
     ASSAY_TRY(assay_golden_walk_fill(w, inputs));

@@ -1,6 +1,8 @@
 // Truth of a model and a run with everything rounded move through it side by side.
 #include "diagnose/golden/walk.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 
 static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in,
@@ -9,6 +11,7 @@ static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in
   (void)n_in;
   (void)in;
   if (!w->walking || n->graph != w->model->graph) return NULL;
+  assay_golden_find_followers(w, n);
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = n->outputs[i];
     if (v && out[i] && w->golden_of[v->id] && !w->met[v->id].compared)
@@ -191,45 +194,73 @@ static assay_status_t pass_over(assay_golden_walk_t* w, const assay_node_t* n, a
   return put_golden(w, n);
 }
 
-// Puts the model's own values back where golden of another shape stands in for what a node reads.
-static bool put_back(assay_golden_walk_t* w, const assay_node_t* n) {
-  bool any = false;
-  for (size_t i = 0; i < n->n_inputs; i++) {
-    const assay_value_t* v = n->inputs[i];
-    assay_tensor_t* own = v ? w->missed[v->id] : NULL;
-    const assay_tensor_t* now = own ? assay_evaluator_get(w->truth, v) : NULL;
-    if (!now || assay_tensor_same_shape(own, now)) continue;
-    assay_evaluator_set(w->truth, v, own);
-    assay_evaluator_set(w->noisy, v, own);
-    any = true;
-  }
-  return any;
-}
+// ---- walking -----------------------------------------------------------------------------------
 
-// Runs a node. What golden of another shape stands in for is told as a fault already; a node that
-// cannot read that goes on from the model's own value.
-static assay_status_t step(assay_golden_walk_t* w, const assay_node_t* n) {
-  assay_status_t st = assay_evaluator_step(w->truth, n);
-  if (!st || assay_status_code(st) == ASSAY_NO_MEMORY || !put_back(w, n)) return st;
-  assay_status_free(st);
-  return assay_evaluator_step(w->truth, n);
-}
-
-assay_status_t assay_golden_walk_on(assay_golden_walk_t* w) {
+// Runs all nodes, or up to one that cannot be run since golden of another shape stands in for what
+// it hangs on: *out_barred.
+static assay_status_t walk_once(assay_golden_walk_t* w, bool* out_barred) {
+  enum { RESTARTS = 3 };  // then whatever has another shape is barred
   const assay_graph_t* g = w->model->graph;
-  w->walking = true;
+  *out_barred = false;
   for (size_t i = 0; i < g->n_nodes; i++) {
     // The noisy run only measures; where it fails nothing is explained by rounding.
     assay_status_t st = assay_evaluator_step(w->noisy, g->nodes[i]);
     if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
-    if (!st) st = step(w, g->nodes[i]);
+    if (!st) st = assay_evaluator_step(w->truth, g->nodes[i]);
+    if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
+      assay_status_t bar_st = assay_golden_bar(w, i, w->restarts >= RESTARTS, out_barred);
+      if (bar_st) return assay_status_join(st, bar_st);
+      if (*out_barred) return assay_status_free(st), NULL;
+    }
     if (st) st = pass_over(w, g->nodes[i], st);
-    if (st) return w->walking = false, st;
+    if (st) return st;
     if (w->options->progress)
       w->options->progress(w->options->user, "golden", (double)(i + 1) / (double)g->n_nodes);
   }
-  w->walking = false;
   return NULL;
+}
+
+// As before the walk, but for what is barred.
+static assay_status_t begin_again(assay_golden_walk_t* w, assay_tensor_t* const* inputs,
+                                  const assay_golden_arithmetic_sums_t* sums) {
+  const assay_graph_t* g = w->model->graph;
+  assay_golden_arithmetic_probe_t* probe = w->options->probe;
+  w->restarts++;
+  w->out->n = w->out->values_compared = 0;
+  for (size_t i = 0; i < (size_t)w->model->n_values; i++) {
+    assay_tensor_release(w->noisy_out[i]);
+    assay_tensor_release(w->missed[i]);
+    w->noisy_out[i] = w->missed[i] = NULL;
+    w->explained[i] = (assay_difference_t){0};
+    w->met[i] = (assay_golden_met_t){.barred = w->met[i].barred};
+  }
+  if (probe && probe->n) memcpy(probe->at, sums, probe->n * sizeof *sums);
+  assay_evaluator_reset(w->truth);
+  assay_evaluator_reset(w->noisy);
+  ASSAY_TRY(assay_evaluator_set_inputs_widened(w->truth, inputs));
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (inputs[i])
+      assay_evaluator_set(w->noisy, g->inputs[i], assay_evaluator_get(w->truth, g->inputs[i]));
+  return find_printed(w);
+}
+
+assay_status_t assay_golden_walk_on(assay_golden_walk_t* w, assay_tensor_t* const* inputs) {
+  const assay_golden_arithmetic_probe_t* probe = w->options->probe;
+  assay_golden_arithmetic_sums_t* sums = NULL;  // of the samples before
+  bool barred = false;
+  if (probe && probe->n) {
+    ASSAY_TRY(assay_new_array(probe->n, sizeof *sums, &sums));
+    memcpy(sums, probe->at, probe->n * sizeof *sums);
+  }
+  w->walking = true;
+  assay_status_t st = walk_once(w, &barred);
+  while (!st && barred) {
+    st = begin_again(w, inputs, sums);
+    if (!st) st = walk_once(w, &barred);
+  }
+  w->walking = false;
+  assay_free(sums);
+  return st;
 }
 
 // Golden of a search, which looks at all of it again and again: canonical.
@@ -254,7 +285,7 @@ assay_status_t assay_golden_walk_fill(assay_golden_walk_t* w, assay_tensor_t* co
   assay_status_t st = NULL;
   w->walking = true;
   for (size_t i = 0; !st && i < g->n_nodes; i++) {
-    st = step(w, g->nodes[i]);
+    st = assay_evaluator_step(w->truth, g->nodes[i]);
     if (!st || assay_status_code(st) == ASSAY_NO_MEMORY || !knows_outputs(w, g->nodes[i])) continue;
     assay_status_free(st);
     st = put_golden(w, g->nodes[i]);

@@ -13,6 +13,9 @@ typedef struct assay_golden_met {
   bool compared;   // held against golden
   bool stands_in;  // golden took its place
   bool from_zero;  // nothing below 0 counts (compare.c)
+  bool unlike;     // golden that took its place has another shape
+  bool barred;   // golden of another shape may not take its place: what comes after cannot read it
+  bool follows;  // was made of a barred one: it may differ since that does
 } assay_golden_met_t;
 
 typedef struct assay_golden_walk {
@@ -35,7 +38,9 @@ typedef struct assay_golden_walk {
   bool* faulty;  // by node id; NULL: only outputs are known
   assay_search_watch_t watch;
   bool walking;
-  bool full;  // truth's slots hold every value, golden in its place
+  int restarts;   // of the walk, with golden of another shape barred
+  bool bars_all;  // wherever it has another shape
+  bool full;      // truth's slots hold every value, golden in its place
 } assay_golden_walk_t;
 
 // model, options and out are set by the caller. inputs: in the order of the graph's inputs.
@@ -51,7 +56,8 @@ assay_status_t assay_golden_walk_fill(assay_golden_walk_t* w,
                                       assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 
 // The walk alone, for assay_golden_walk_run.
-assay_status_t assay_golden_walk_on(assay_golden_walk_t* w) ASSAY_MUST_USE;
+assay_status_t assay_golden_walk_on(assay_golden_walk_t* w,
+                                    assay_tensor_t* const* inputs) ASSAY_MUST_USE;
 // Takes out the faults that more noisy runs explain: of few elements, and where golden's inner
 // values are not quite what was computed from them.
 assay_status_t assay_golden_draw_again(assay_golden_walk_t* w,
@@ -72,6 +78,12 @@ double assay_golden_allowed(double explained, const assay_tensor_t* golden, doub
 
 // ---- for the parts of the walk -----------------------------------------------------------------
 
+// Bars the golden of another shape that a node which cannot be run hangs on; all: and any other.
+// *out_any: whether there was some.
+assay_status_t assay_golden_bar(assay_golden_walk_t* w, size_t failed, bool all,
+                                bool* out_any) ASSAY_MUST_USE;
+// Whether what a node makes follows from what is barred; before its values are held against golden.
+void assay_golden_find_followers(assay_golden_walk_t* w, const assay_node_t* n);
 // The hooks of the noisy run.
 assay_status_t assay_golden_before_noisy(void* user, const assay_node_t* n, size_t n_in,
                                          assay_tensor_t** in) ASSAY_MUST_USE;
