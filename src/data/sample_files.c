@@ -50,11 +50,10 @@ static assay_status_t read_runs(const char* text, const assay_model_t* m,
   const assay_value_t* v = NULL;
   assay_tensor_reading_t* const reading = files->reading;
   assay_tensor_request_t request = {text, g->inputs, g->n_inputs, false, reading};
-  if (files->outputs) {
+  if (files->outputs)
     request = (assay_tensor_request_t){text, g->outputs, g->n_outputs, true, reading};
-    return assay_tensor_file_read(&request, out);
-  }
-  ASSAY_TRY(split_name(text, m, &v, &request.path));
+  else
+    ASSAY_TRY(split_name(text, m, &v, &request.path));
   assay_value_t* const value = (assay_value_t*)(uintptr_t)v;
   if (v) {
     request.values = &value;

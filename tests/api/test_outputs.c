@@ -142,6 +142,11 @@ static void metadata_is_handed_on(void** state) {
   const char* const both[] = {plain, path};
   ok(assay_samples_load(m, 2, both, NULL, &with));
   assert_string_equal(assay_samples_metadata(with), said);
+  assay_samples_options_t of_outputs = ASSAY_SAMPLES_OPTIONS_INIT;
+  of_outputs.outputs = true;
+  ok(assay_samples_load(m, 2, both, &of_outputs, &without));
+  assert_string_equal(assay_samples_metadata(without), said);
+  assay_samples_destroy(without);
   ok(assay_outputs_set_metadata(o, NULL));
   ok(assay_outputs_save(o, path, NULL));
   ok(assay_samples_load(m, 1, both + 1, NULL, &without));

@@ -53,6 +53,8 @@ def main(assay, ops):
             expected = BAD[k][1] if k in BAD else "2 of 2 differ" if k in wrong and k else None
             if case.get("status") != ("failed" if expected else "passed") or (expected or "") not in case.get("why", ""):
                 failures.append(f"{at}: case{k:02d} is {case}, expected {expected}")
+        if list(found["cases"]) != [f"case{k:02d}" for k in range(N)]:
+            failures.append(f"{at}: cases are listed as they ended: {list(found['cases'])}")
         if done.returncode != 1 or f"{N - len(BAD) - len(wrong)} passed, {len(BAD) + len(wrong)} failed\n" not in done.stdout:
             failures.append(f"{at}: exit code {done.returncode}, {done.stdout[-200:]}{done.stderr}")
     print("\n".join(failures) or "the same results however cases share processes")

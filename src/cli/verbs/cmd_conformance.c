@@ -241,6 +241,14 @@ static int want_target(const assay_backend_t* target) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : ASSAY_EXIT_FAILED;
 }
 
+// Cases end in any order: each has its place before.
+static json_t* list_cases(const assay_case_list_t* list) {
+  json_t* cases = json_object();
+  for (size_t i = 0; cases && i < list->n; i++)
+    cases = assay_json_put(cases, list->names[i], json_null());
+  return cases;
+}
+
 static int run(void* p) {
   args_t* a = p;
   const char* backend = a->backend && strcmp(a->backend, "native") != 0 ? a->backend : NULL;
@@ -266,7 +274,8 @@ static int run(void* p) {
                      a->match ? " matching " : "", a->match ? a->match : "", a->folder);
   if (st) return assay_case_list_deinit(&list), assay_cli_fail(st, ASSAY_EXIT_INPUT);
   bool to_stdout = assay_cli_json_to_stdout(a->json);
-  totals_t totals = {.cases = a->json ? json_object() : NULL, .text = to_stdout ? stderr : stdout};
+  totals_t totals = {.cases = a->json ? list_cases(&list) : NULL,
+                     .text = to_stdout ? stderr : stdout};
   bool ran = run_all(a, &list, backend, &totals);
   assay_cli_progress("", 1);
   assay_case_list_deinit(&list);
