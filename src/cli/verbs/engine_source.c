@@ -174,8 +174,6 @@ static assay_status_t refuse_options(const cli_engine_args_t* a) {
   const char* given = a->precision         ? "--precision"
                       : a->layer_precision ? "--layer-precision"
                       : a->fp32            ? "--fp32"
-                      : a->shape.batch     ? "--batch"
-                      : a->shape.dims.n    ? "--dim"
                       : a->tactic_sources  ? "--tactic-sources"
                       : a->batch_variant   ? "--no-batch-invariant"
                       : a->max_scratch     ? "--max-scratch"
@@ -276,12 +274,12 @@ static assay_status_t profile_samples(const assay_engine_t* engine, int profile,
   return st;
 }
 
-assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes_or_null,
-                                  uint64_t seed, assay_samples_t* out) {
+assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes,
+                                  int profile, uint64_t seed, assay_samples_t* out) {
   const assay_model_t* m = assay_plan_layers(assay_engine_plan(engine))->model;
-  if (!shapes_or_null || !shapes_or_null->n) return profile_samples(engine, 0, 0, seed, out);
-  ASSAY_TRY(assay_samples_generate_shaped(m, shapes_or_null->n, shapes_or_null->shapes, seed, out));
-  assay_status_t st = put_values(engine, 0, 0, out);
+  if (!shapes->n) return profile_samples(engine, profile, 0, seed, out);
+  ASSAY_TRY(assay_samples_generate_shaped(m, shapes->n, shapes->shapes, seed, out));
+  assay_status_t st = put_values(engine, profile, 0, out);
   if (st) assay_samples_deinit(out);
   return st;
 }

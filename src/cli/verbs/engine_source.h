@@ -90,8 +90,8 @@ assay_status_t cli_engine_build(const cli_engine_args_t* a, const cli_build_t* b
 // the first profile last.
 assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed,
                               assay_executor_t** out) ASSAY_MUST_USE;
-// Random inputs: of the best shapes of the first profile, or of those given.
-assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes_or_null,
-                                  uint64_t seed, assay_samples_t* out) ASSAY_MUST_USE;
+// Random inputs: of the best shapes of a profile, or of those given, with its best values.
+assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes,
+                                  int profile, uint64_t seed, assay_samples_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CLI_VERBS_ENGINE_SOURCE_H_

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cli/risks.h"
+#include "cli/verbs/bench/bench_sizes.h"
 
 void bench_source_deinit(bench_source_t* s) {
   for (size_t i = 0; i < s->n_inputs; i++) assay_tensor_release(s->inputs[i]);
@@ -14,23 +15,17 @@ void bench_source_deinit(bench_source_t* s) {
 }
 
 static assay_status_t read_inputs(const cli_engine_args_t* engine, const opt_list_t* inputs,
-                                  const cli_reading_args_t* how, bench_source_t* s) {
+                                  const cli_reading_args_t* how, const cli_shapes_t* shapes,
+                                  int profile, bench_source_t* s) {
   const uint64_t seed = (uint64_t)engine->seed;
   assay_tensor_reading_t reading = {0};
-  cli_shapes_t shapes = {0};
   assay_status_t st = cli_reading_begin(how, &reading);
-  // A model was loaded in its shapes; a plan may still leave some open.
-  if (!st && assay_engine_is_plan_file(engine->model)) {
-    st = cli_shapes_parse(&engine->shape, &shapes);
-    if (!st) st = cli_shapes_settle(s->model, &shapes);
-  }
   if (!st && inputs->n)
     st = cli_samples(inputs, s->model, &reading, seed, &s->samples);
   else if (!st)
-    st = cli_engine_samples(s->engine, &shapes, seed, &s->samples);
+    st = cli_engine_samples(s->engine, shapes, profile, seed, &s->samples);
   st = cli_reading_end(how, &reading, st);
   cli_reading_deinit(&reading);
-  cli_shapes_free(&shapes);
   return st;
 }
 
@@ -59,7 +54,22 @@ assay_status_t bench_source_open(const cli_engine_args_t* engine, const opt_list
   *exit_code = ASSAY_EXIT_INPUT;
   ASSAY_TRY(assay_engine_check_whole(out->engine));
   out->model = assay_plan_layers(assay_engine_plan(out->engine))->model;
-  ASSAY_TRY(read_inputs(engine, inputs, reading, out));
+  // A model was loaded in its shapes; a plan may still leave some open.
+  cli_shapes_t shapes = {0};
+  int profile = 0;
+  *exit_code = ASSAY_EXIT_USAGE;
+  const bool plan = assay_engine_is_plan_file(engine->model);
+  if (plan && inputs->n && (engine->shape.batch || engine->shape.dims.n))
+    return ASSAY_ERROR(
+        ASSAY_INVALID_ARGUMENT,
+        "inputs from files have their own sizes: leave out %s, which is for a plan's "
+        "made-up inputs",
+        engine->shape.batch ? "--batch" : "--dim");
+  if (plan) ASSAY_TRY(bench_sizes_of_plan(engine, out->engine, &shapes, &profile));
+  *exit_code = ASSAY_EXIT_INPUT;
+  assay_status_t st = read_inputs(engine, inputs, reading, &shapes, profile, out);
+  cli_shapes_free(&shapes);
+  if (st) return st;
   *exit_code = ASSAY_EXIT_FAILED;
   return pack_inputs(out);
 }
