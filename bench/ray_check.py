@@ -123,18 +123,20 @@ def on_cluster(verb, models, data, options, folder, parts):
 # ---- what was found -----------------------------------------------------------------------------
 
 
-def written(result, folder):
-    """The bytes of a tuning's files."""
+def written(result, folder, target):
+    """The bytes of a tuning's files. A plan's kernels are chosen by time, but for emu, which has one of each."""
     files = {"model": result.write_model, "options": result.write_options}
+    if target == "emu":
+        files["plan"] = result.write_plan
     for name, write_file in files.items():
         write_file(folder / name)
     return [(folder / name).read_bytes() for name in files]
 
 
-def contents(result, folder):
+def contents(result, folder, target):
     """All of a result that does not depend on the clock: its JSON but for how long the search took, and the files it writes."""
     text = re.sub(r'(?m)^ "seconds": [^\n]*\n', "", result.json)
-    return [text, *(written(result, folder) if getattr(result, "met", False) else [])]
+    return [text, *(written(result, folder, target) if getattr(result, "met", False) else [])]
 
 
 def arguments():
@@ -146,6 +148,7 @@ def arguments():
     p.add_argument("--golden", help="npz: arrays by the names of outputs, a sample a row")
     p.add_argument("--int8", metavar="CALIB", help="npz as --inputs: tune the model quantized with its ranges, too")
     p.add_argument("--precision", default="bf16", help="a format; of a tuning several, with commas")
+    p.add_argument("--target", default="emu")
     p.add_argument("--require", action="append")
     p.add_argument("--shard", type=int, default=2)
     return p.parse_args()
@@ -153,8 +156,8 @@ def arguments():
 
 def main():
     a = arguments()
-    verb, options = ("tune" if a.tune else "check"), {"precision": a.precision, "require": a.require}
-    options.update({"precision": a.precision.split(",")} if a.tune else {"fix": None})
+    verb, options = ("tune" if a.tune else "check"), {"precision": a.precision, "target": a.target, "require": a.require}
+    options.update({"precision": a.precision.split(","), "device": "generic"} if a.tune else {"fix": None})
     loaded = assay.load(a.model)
     with tempfile.TemporaryDirectory() as top:
         top = pathlib.Path(top)
@@ -172,7 +175,7 @@ def main():
         runs = sum(len(r.assignments) for r in whole) if a.tune else len(models)
         found, more = on_cluster(verb, models, data, {**options, "shard": a.shard}, top / "run",
                                  runs * -(-len(data) // a.shard))
-        alike = [contents(f, top) == contents(w, top) for f, w in zip(found, whole)]
+        alike = [contents(f, top, a.target) == contents(w, top, a.target) for f, w in zip(found, whole)]
     print("| %s, %d samples, %s | seconds | |\n| --- | --- | --- |" % (os.path.basename(a.model), len(data), a.precision))
     for row in table + more:
         print("| %s | %.1f | %s |" % row)

@@ -316,6 +316,17 @@ class Others(RayCase):
         with self.assertRaises(assay.AssayError):
             assay.ray.tune(path, files, shard=3, **options)
 
+    def test_tuning_of_rewritten_layers(self):
+        """Truth is of the model as it is, also where a pass folds one constant into another."""
+        draw, path = np.random.default_rng(1), self.path("folded.onnx")
+        onnx.save(model([h.make_node("Conv", ["x", "w"], ["c"], name="conv"), h.make_node("Mul", ["c", "k"], ["y"], name="scale")],
+                        [value("x", F, [1, 3, 8, 8])], [value("y", F, [1, 8, 6, 6])],
+                        {"w": draw.standard_normal((8, 3, 3, 3)).astype(np.float32),
+                         "k": draw.standard_normal((8, 1, 1)).astype(np.float32)}), path)
+        data, options = [{"x": x} for x in images(4)], {"precision": "bf16", "fusion": True}
+        whole, found = assay.tune(path, inputs=data, **options), assay.ray.tune(path, data, shard=3, **options)
+        self.assertEqual(*[re.sub(r'"seconds": [^\n]*', "", r.json) for r in (found, whole)])
+
     def test_conformance(self):
         root = pathlib.Path(self.path("cases"))
         for i in range(7):
