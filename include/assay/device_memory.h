@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+// Some bytes of a device's memory.
 typedef struct assay_device_memory assay_device_memory_t;
 
 // Memory of a target's device, at a multiple of 256; what is in it is not defined.
