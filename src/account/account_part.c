@@ -122,14 +122,15 @@ static void pack_value(assay_packing_t* p, const assay_layer_account_t* acc,
 // ---- one layer ----------------------------------------------------------------------------------
 
 static void pack_judgement(assay_packing_t* p, assay_judgement_t* j, assay_layer_sums_t* s) {
-  int64_t* const counts[] = {&j->elements,    &j->exact,      &j->explained, &j->uncertain,
-                             &j->flipped,     &j->between,    &j->beyond,    &j->overflowed,
-                             &j->underflowed, &j->born_nan,   &j->unbounded, &j->not_judged,
-                             &j->n_ratio,     &j->worst_index};
+  int64_t* const counts[] = {&j->elements,    &j->exact,    &j->explained, &j->uncertain,
+                             &j->flipped,     &j->between,  &j->beyond,    &j->overflowed,
+                             &j->underflowed, &j->born_nan, &j->unbounded, &j->not_judged,
+                             &j->n_ratio};
   double* const worst[] = {&j->worst, &j->worst_engine, &j->worst_truth, &j->worst_limit};
   assay_exact_sum_t* const sums[] = {&s->ratio2, &s->error2,      &s->limit2,
                                      &s->truth2, &s->error_truth, &s->whole2};
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) assay_pack_i64(p, counts[i]);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) assay_pack_tally(p, counts[i]);
+  assay_pack_place(p, &j->worst_index);
   for (size_t i = 0; i < sizeof worst / sizeof *worst; i++) assay_pack_f64(p, worst[i]);
   for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) assay_exact_pack(p, sums[i]);
   assay_account_settle_judgement(s, j);
@@ -168,7 +169,7 @@ static void pack_perturbations(assay_packing_t* p, assay_layer_account_t* acc) {
 
 static void pack_risk(assay_packing_t* p, assay_layer_account_t* acc) {
   assay_risk_t* r = &acc->at_risk;
-  assay_pack_i64(p, &r->count);
+  assay_pack_tally(p, &r->count);
   assay_pack_f64(p, &r->max);
   pack_value(p, acc, &r->value);
   if (!assay_packing_reads(p) || !r->value) return;
@@ -187,7 +188,7 @@ static void pack_layer(const assay_account_t* a, assay_packing_t* p, assay_layer
                              &acc->perturbation, &acc->perturbed_at,  &acc->cost.flops,
                              &acc->cost.bytes};
   uint64_t storage = acc->storage;
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) assay_pack_i64(p, counts[i]);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) assay_pack_tally(p, counts[i]);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) assay_pack_f64(p, numbers[i]);
   assay_pack_bool(p, &acc->bounded);
   assay_pack_bool(p, &acc->stores_float);

@@ -56,13 +56,14 @@ void assay_outputs_keep_slices(assay_output_check_t* outputs, size_t n) {
 // ---- packing ------------------------------------------------------------------------------------
 
 static void pack(assay_packing_t* p, assay_output_check_t* o) {
-  int64_t* const counts[] = {&o->differing,   &o->rows,           &o->top1,
-                             &o->top5,        &o->samples,        &o->elements,
-                             &o->bits_of,     &o->bits_differ,    &o->bits_ulps,
-                             &o->golden_used, &o->golden_samples, &o->unfinite_as_golden,
-                             &o->golden_rows, &o->steps.n,        &o->steps.largest};
+  int64_t* const counts[] = {
+      &o->differing,          &o->rows,        &o->top1,        &o->top5,        &o->samples,
+      &o->elements,           &o->bits_of,     &o->bits_differ, &o->golden_used, &o->golden_samples,
+      &o->unfinite_as_golden, &o->golden_rows, &o->steps.n};
   bool* const flags[] = {&o->is_float, &o->unfinite_in, &o->has_golden};
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) assay_pack_i64(p, counts[i]);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) assay_pack_tally(p, counts[i]);
+  assay_pack_i64(p, &o->bits_ulps);
+  assay_pack_i64(p, &o->steps.largest);
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) assay_pack_bool(p, flags[i]);
   assay_error_exact_pack(p, &o->sums.error, &o->error);
   assay_error_exact_pack(p, &o->sums.golden, &o->golden);

@@ -50,6 +50,17 @@ void assay_pack_count(assay_packing_t* p, uint64_t* x, uint64_t max) {
   *x = 0;
 }
 
+static void pack_between(assay_packing_t* p, int64_t* x, int64_t min) {
+  static const int64_t MAX = INT64_C(1) << 53;
+  assay_pack_i64(p, x);
+  if (*x >= min && *x <= MAX) return;
+  p->failed = true;
+  *x = min;
+}
+
+void assay_pack_tally(assay_packing_t* p, int64_t* x) { pack_between(p, x, 0); }
+void assay_pack_place(assay_packing_t* p, int64_t* x) { pack_between(p, x, -1); }
+
 void assay_pack_bool(assay_packing_t* p, bool* x) {
   uint64_t one = *x;
   assay_pack_count(p, &one, 1);

@@ -29,6 +29,10 @@ void assay_pack_f64(assay_packing_t* p, double* x);
 void assay_pack_bool(assay_packing_t* p, bool* x);
 // A number from 0 to max.
 void assay_pack_count(assay_packing_t* p, uint64_t* x, uint64_t max);
+// How many there are of something, 0 to 2^53: those of many parts can be summed.
+void assay_pack_tally(assay_packing_t* p, int64_t* x);
+// The number of one among so many; -1: of none.
+void assay_pack_place(assay_packing_t* p, int64_t* x);
 // A text in an array of `room` bytes.
 void assay_pack_text(assay_packing_t* p, char* text, size_t room);
 

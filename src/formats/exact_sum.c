@@ -188,10 +188,11 @@ void assay_error_exact_pairs(assay_error_exact_t* x, assay_error_sum_t* s, const
 }
 
 void assay_error_exact_pack(assay_packing_t* p, assay_error_exact_t* x, assay_error_sum_t* s) {
-  int64_t* const counts[] = {&s->n,       &s->finite,     &s->nan,       &s->inf,  &s->ref_nan,
-                             &s->ref_inf, &s->mismatched, &s->near_zero, &s->worst};
+  int64_t* const counts[] = {&s->n,       &s->finite,  &s->nan,        &s->inf,
+                             &s->ref_nan, &s->ref_inf, &s->mismatched, &s->near_zero};
   double* const largest[] = {&s->max_abs, &s->max_rel, &s->ref_max, &s->got_max};
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) assay_pack_i64(p, counts[i]);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) assay_pack_tally(p, counts[i]);
+  assay_pack_place(p, &s->worst);
   for (size_t i = 0; i < sizeof largest / sizeof *largest; i++) assay_pack_f64(p, largest[i]);
   assay_exact_pack(p, &x->err);
   assay_exact_pack(p, &x->err2);

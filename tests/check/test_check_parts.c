@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "fail_case.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
@@ -304,6 +305,51 @@ static void what_does_not_fit_is_refused(void** state) {
   close_row(&other);
 }
 
+// A part with a number put in a place, and a checksum that fits.
+static assay_status_t add_forged(const fixture_t* f, const assay_str_t* part, size_t at, int64_t x,
+                                 bool report) {
+  enum { HEAD = 16 };
+  assay_check_t* c = check_of(f, false);
+  assay_str_t forged = {0};
+  assay_str_append_n(&forged, part->text, part->len);
+  memcpy(forged.text + at, &x, sizeof x);
+  const uint64_t sum = assay_hash(forged.text + HEAD, forged.len - HEAD, 0);
+  memcpy(forged.text + HEAD / 2, &sum, sizeof sum);
+  assay_status_t st = assay_check_add_part(c, forged.text, forged.len);
+  if (!st && report) {
+    assay_samples_t* inputs = samples_of(f, 0, SAMPLES);
+    char* json = NULL;
+    st = assay_check_run(c, inputs, NULL);
+    if (!st) st = assay_check_report(c, ASSAY_REPORT_JSON, NULL, assay_report_collect, &json);
+    assay_text_free(json);
+    assay_samples_destroy(inputs);
+  }
+  assay_str_deinit(&forged);
+  assay_check_destroy(c);
+  return st;
+}
+
+// Counts that nothing has: they would overflow in sums over parts, or be told in reports.
+static void what_cannot_be_is_refused(void** state) {
+  (void)state;
+  static const int64_t odd[] = {INT64_MIN, INT64_MAX, -1, 0};
+  // After the head of the part, how many layers it has, and which the first is: its counts.
+  enum { FIRST = 16 + 4 * 8 + 8 + 2 * 8, COUNTS = 9 };
+  fixture_t f;
+  open_row(&f, &rows[0]);
+  assay_str_t part = part_of(&f, 0, SAMPLES);
+  for (size_t k = 0; k < COUNTS; k++)
+    for (int i = 0; i < 3; i++)
+      fails(add_forged(&f, &part, FIRST + 8 * k, odd[i], false), ASSAY_CORRUPT, "cannot be");
+  for (size_t at = 16; at + 8 <= part.len; at += 5) {
+    assay_status_t st = add_forged(&f, &part, at, odd[at / 5 % 4], true);
+    assert_int_not_equal(assay_status_code(st), ASSAY_INTERNAL);
+    assay_status_free(st);
+  }
+  assay_str_deinit(&part);
+  close_row(&f);
+}
+
 static fixture_t failing;
 static assay_str_t failing_part;
 
@@ -337,6 +383,7 @@ static void allocations_fail(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parts_make_the_whole), cmocka_unit_test(parts_are_gathered_in_steps),
-      cmocka_unit_test(what_does_not_fit_is_refused), cmocka_unit_test(allocations_fail)};
+      cmocka_unit_test(what_does_not_fit_is_refused), cmocka_unit_test(what_cannot_be_is_refused),
+      cmocka_unit_test(allocations_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,8 +195,8 @@ assay_status_t assay_slices_join(assay_slices_t* s, const assay_slices_t* more) 
 static void pack_slice(assay_packing_t* p, slice_t* a, slice_sums_t* sums) {
   double* const numbers[] = {&a->ref_min, &a->ref_max, &a->got_min,
                              &a->got_max, &a->first,   &a->last};
-  assay_pack_i64(p, &a->n);
-  assay_pack_i64(p, &a->steps);
+  assay_pack_tally(p, &a->n);
+  assay_pack_tally(p, &a->steps);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) assay_pack_f64(p, numbers[i]);
   assay_exact_pack(p, &sums->error2);
   assay_exact_pack(p, &sums->ref2);
@@ -223,7 +223,7 @@ assay_status_t assay_slices_pack(assay_packing_t* p, assay_slices_t* s) {
   uint64_t rank = (uint64_t)s->rank, n = s->n_along;
   assay_pack_count(p, &rank, INT_MAX);
   s->rank = (int)rank;
-  for (int k = 0; k < AXES; k++) assay_pack_i64(p, &s->n[k]);
+  for (int k = 0; k < AXES; k++) assay_pack_tally(p, &s->n[k]);
   assay_pack_count(p, &n, MAX_SHAPES);
   for (uint64_t i = 0; i < n && !p->failed; i++)
     ASSAY_TRY(pack_along(p, s, assay_packing_reads(p) ? &(along_t){0} : &s->along[i]));
