@@ -21,12 +21,12 @@ W = (R.normal(size=(6, 5)) * 0.5).astype(np.float32)
 V = (R.normal(size=(5, 4)) * 0.5).astype(np.float32)
 
 
-def model(slope=0.1):
-    """LeakyRelu's slope shows only where something is negative."""
+def model(slope=0.1, declared=True):
+    """LeakyRelu's slope shows only where something is negative. declared: shapes are."""
     nodes = [h.make_node("MatMul", ["x", "w"], ["a"], name="first"), h.make_node("LeakyRelu", ["a"], ["b"], name="leaky", alpha=slope),
              h.make_node("MatMul", ["b", "v"], ["c"], name="second"), h.make_node("Tanh", ["c"], ["y"], name="tanh")]
-    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, ["N", "S", 6])],
-                         [h.make_tensor_value_info("y", T.FLOAT, ["N", "S", 4])], [nh.from_array(W, "w"), nh.from_array(V, "v")])
+    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, ["N", "S", 6] if declared else None)],
+                         [h.make_tensor_value_info("y", T.FLOAT, ["N", "S", 4] if declared else None)], [nh.from_array(W, "w"), nh.from_array(V, "v")])
     return h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
 
 
@@ -51,6 +51,7 @@ def check(assay, *arguments):
 
 
 SAMPLES = {"batches": [(1, 2), (3, 2)], "the larger first": [(3, 2), (1, 2)], "one divides the other": [(2, 2), (4, 2)],
+           "vectors of unknown rank": [(), (), ()], "alike of unknown rank": [(2,), (2,)], "of unknown ranks": [(2, 3), (3,)],
            "three": [(1, 2), (2, 2), (3, 2)], "lengths": [(2, 3), (2, 5)], "both": [(1, 3), (4, 2)], "alike": [(2, 2), (2, 2)]}
 
 
@@ -63,10 +64,11 @@ def main(assay):
             failures += 1
             print(f"{what}:\n{text}")
 
-    healthy = model()
-    onnx.save(healthy, "healthy.onnx")
-    onnx.save(model(0.2), "faulty.onnx")
     for name, shapes in SAMPLES.items():
+        declared = "unknown" not in name
+        healthy = model(declared=declared)
+        onnx.save(healthy, "healthy.onnx")
+        onnx.save(model(0.2, declared), "faulty.onnx")
         inputs, golden = files(healthy, shapes)
         code, blamed, text = check(assay, "healthy.onnx", *inputs, *golden)
         expect(f"{name}, healthy", code == 0 and not blamed, text)

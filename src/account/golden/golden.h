@@ -49,8 +49,8 @@ const assay_samples_t* assay_golden_samples(const assay_golden_t* g);
 // All arrays of a public one, by their names: of all samples, one after the other; of the first,
 // where those of the samples differ in shape.
 const assay_set_t* assay_golden_arrays(const assay_golden_t* g);
-// The arrays of each sample, where their shapes differ, so that none can be cut from those of all;
-// NULL: they do not. Borrowed.
+// The arrays of each sample, where their shapes differ or the model does not tell their rank, so
+// that none can be cut from those of all; NULL: they can. Borrowed.
 const assay_saved_t* assay_golden_runs(const assay_golden_t* g);
 // Whether an array differs in shape between the runs, or some have it and others have not.
 bool assay_golden_runs_differ(const assay_saved_t* runs);

@@ -139,7 +139,20 @@ static assay_status_t put_axes_in(assay_golden_t* g, assay_saved_t* runs, bool o
                                   notes, &o->lost_axes[outputs]);
 }
 
-// Takes the runs over. A sample's array is cut from that of all, unless their shapes differ.
+// Whether an array is of a value whose rank the model leaves open: nobody knows then which axis of
+// all samples' arrays counts them.
+static bool any_rank_is_open(const origin_t* o, const assay_set_t* arrays) {
+  for (size_t i = 0; i < arrays->n; i++) {
+    const assay_value_t* v =
+        assay_golden_value(o->model, o->has_map ? &o->map : NULL, arrays->names[i]);
+    const assay_valtype_t* type = v && v->type ? v->type : v ? v->declared : NULL;
+    if (v && (!type || !type->has_shape)) return true;
+  }
+  return false;
+}
+
+// Takes the runs over. A sample's array is cut from that of all, unless their shapes differ or are
+// not known.
 static assay_status_t fill(assay_golden_t* g, assay_saved_t* runs, size_t n_samples) {
   origin_t* o = g->origin;
   assay_str_t notes = g->notes;
@@ -151,7 +164,9 @@ static assay_status_t fill(assay_golden_t* g, assay_saved_t* runs, size_t n_samp
     st = assay_saved_add_run(&cuts, &run);
     if (!st) st = assay_set_add_all(run, &runs->runs[i]);
   }
-  const bool apart = n_samples > 1 && cuts.n == n_samples && assay_golden_runs_differ(&cuts);
+  const bool apart =
+      n_samples > 1 && cuts.n == n_samples &&
+      (assay_golden_runs_differ(&cuts) || any_rank_is_open(o, &cuts.runs[0]));
   if (!st) st = assay_status_note(join(runs, apart, &o->set), "'%s'", o->from);
   if (!st) st = match(g);
   if (!st) assay_str_append(&g->notes, assay_str_get(&notes));
