@@ -164,9 +164,8 @@ static assay_status_t fill(assay_golden_t* g, assay_saved_t* runs, size_t n_samp
     st = assay_saved_add_run(&cuts, &run);
     if (!st) st = assay_set_add_all(run, &runs->runs[i]);
   }
-  const bool apart =
-      n_samples > 1 && cuts.n == n_samples &&
-      (assay_golden_runs_differ(&cuts) || any_rank_is_open(o, &cuts.runs[0]));
+  const bool apart = n_samples > 1 && cuts.n == n_samples &&
+                     (assay_golden_runs_differ(&cuts) || any_rank_is_open(o, &cuts.runs[0]));
   if (!st) st = assay_status_note(join(runs, apart, &o->set), "'%s'", o->from);
   if (!st) st = match(g);
   if (!st) assay_str_append(&g->notes, assay_str_get(&notes));
