@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes seeds for a fuzz target.
 
-    make_corpus.py FOLDER onnx|run|cpu|value|npz|json|plan|cache|certificate|safetensors|saved|accuracy|torch|text|trtexec [CASES [MODELS [K/N]]]
+    make_corpus.py FOLDER onnx|run|cpu|value|npz|json|plan|part|cache|certificate|safetensors|saved|accuracy|torch|text|trtexec [CASES [MODELS [K/N]]]
 
 CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
 initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
@@ -305,7 +305,7 @@ def trtexec():
 
 def main(folder, name, cases_folder=None, models_folder=None, part="0/1"):
     seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
-             "cpu": lambda: networks(cases_folder, models_folder), "plan": plans, "cache": caches, "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
+             "cpu": lambda: networks(cases_folder, models_folder), "plan": plans, "part": plans, "cache": caches, "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
              "saved": saved, "accuracy": accuracy, "torch": torch, "text": text, "trtexec": trtexec}[name]
     k, n = map(int, part.split("/"))
     os.makedirs(folder, exist_ok=True)
