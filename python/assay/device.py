@@ -85,7 +85,7 @@ class DeviceArray:
     # ---- its elements ---------------------------------------------------------------------------
 
     def numpy(self) -> Any:
-        """A copy in the host's memory."""
+        """A copy in the host's memory. What other packages do to the array has to have ended before."""
         out = np.empty(self.shape, self.dtype)
         check(lib.assay_device_memory_read(self._open(), 0, out.ctypes.data, self.nbytes))
         return out
@@ -97,7 +97,7 @@ class DeviceArray:
         return out if dtype is None else out.astype(dtype, copy=False)
 
     def write(self, array: Any) -> None:
-        """Copies an array of the host there, of its type and shape."""
+        """Copies an array of the host there, of its type and shape; what other packages do to it has to have ended before."""
         source = as_array(array)
         if source.dtype != self.dtype or source.shape != self.shape:
             raise InvalidArgument("an array of %s%s is to be written to one of %s%s"

@@ -126,7 +126,7 @@ def _array_shards(samples: Iterable[Sample], model: Model, size: int, checkpoint
         first = first or sample
         for name in sample[0]:
             if name not in names:
-                raise InvalidArgument("a sample has '%s', which is no input of the model" % name)
+                raise InvalidArgument("a sample has '%s', which is not an input of the model" % name)
         _want_names("inputs", i, sample[0], first[0])
         _want_names("golden", i, sample[1], first[1])
         some.append(sample)
