@@ -176,7 +176,7 @@ class Check(RayCase):
                 "takes no pictures": lambda: assay.ray.check(path, files, pictures=True),
                 "golden has 2 files": lambda: assay.ray.check(path, files, golden=files[:2]),
                 "there is no": lambda: assay.ray.check(path, self.path("nothing")),
-                "no input of": lambda: assay.ray.check(path, [{"picture": images(1)[0]}]),
+                "not an input of": lambda: assay.ray.check(path, [{"picture": images(1)[0]}]),
                 "not int": lambda: assay.ray.check(path, 3),
                 "path or bytes": lambda: assay.ray.check(3, files),
                 "precision|format": lambda: assay.ray.check(path, files, precision="fp17")}.items():
