@@ -3,8 +3,11 @@
 
     ASSAY_LIBRARY=... PYTHONPATH=python build/venv/bin/python bench/python_overhead.py ASSAY MODEL...
 
-Each model is timed by `assay bench` and by Context.run in turns, one thread each; the figure is the difference of the fastest medians.
-Then the first model is run by 8 threads with a context each, and by 8 processes, for the same time in turns.
+Each model is timed by `assay bench` and in this process in turns, one thread each. In this process calls of Context.run alternate with calls
+of the C function that it calls, in the same context: the figure is the difference of their medians. The fastest round's medians are shown,
+and the median of the rounds' differences. Processes differ in speed by more than what is to be measured: the program's time is shown beside.
+
+Then each model is run by 8 threads with a context each, and by 8 processes, for the same time in turns.
 """
 import argparse
 import json
@@ -36,13 +39,19 @@ def program_us(program, plan, seconds):
 
 
 def python_us(context, inputs, seconds):
-    run, clock, times = context.run, time.perf_counter, []
+    """The medians of Context.run and of the C function alone, which take turns, in microseconds."""
+    bare, handle = assay.context.lib.assay_context_run, context._c
+    calls = (lambda: context.run(inputs)), (lambda: bare(handle))
+    times, clock, round_ = ([], []), time.perf_counter, 0
     end = clock() + seconds
     while clock() < end:
-        begin = clock()
-        run(inputs)
-        times.append(clock() - begin)
-    return 1e6 * statistics.median(times)
+        for k in ((0, 1), (1, 0))[round_ % 2]:
+            begin = clock()
+            result = calls[k]()  # kept until the next call has ended, as users do
+            times[k].append(clock() - begin)
+        round_ += 1
+    del result
+    return [1e6 * statistics.median(t) for t in times]
 
 
 def count(plan, seconds, gate, out):
@@ -82,7 +91,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    print("| model | assay bench, us | Context.run, us | difference, us |\n| --- | --- | --- | --- |")
+    print("| model | assay bench, us | the C function, us | Context.run, us | difference, us |\n| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         plans = []
         for k, model in enumerate(args.models):
@@ -90,11 +99,15 @@ def main():
             assay.build(model).save(plans[-1])
             engine = assay.Engine.load(plans[-1])
             inputs = inputs_of(engine)
+            if len(inputs) == 1:
+                inputs = next(iter(inputs.values()))
             with engine.context(threads=1) as context:
-                each = [(program_us(args.program, plans[-1], args.seconds), python_us(context, inputs, args.seconds))
+                context.run(inputs)
+                each = [(program_us(args.program, plans[-1], args.seconds), *python_us(context, inputs, args.seconds))
                         for _ in range(args.rounds)]
-            program, python = (min(t[i] for t in each) for i in (0, 1))
-            print("| %s | %.1f | %.1f | %.1f |" % (os.path.basename(model), program, python, python - program), flush=True)
+            best = [min(t[i] for t in each) for i in range(3)]
+            print("| %s | %.1f | %.1f | %.1f | %.1f |" % (os.path.basename(model), best[0], best[2], best[1],
+                                                          statistics.median(t[1] - t[2] for t in each)), flush=True)
         for plan, model in zip(plans, args.models):
             rates = {kind: [] for kind in ("threads", "processes")}
             for _ in range(args.rounds):

@@ -50,6 +50,16 @@ def declare(prototypes: Dict[str, Tuple[Any, Sequence[Any]]]) -> None:
         function.restype, function.argtypes = result, list(arguments)
 
 
+def brief(name: str) -> Callable[..., Any]:
+    """A declared function that ends at once, called without letting other threads of Python run meanwhile.
+
+    To give up the interpreter's lock and to get it back costs more than such a function where threads compete for it.
+    """
+    function = getattr(lib, name)
+    called: Callable[..., Any] = ctypes.PYFUNCTYPE(function.restype, *function.argtypes)((name, lib))
+    return called
+
+
 declare({
     "assay_status_create": (STATUS, [c_int, c_char_p]),
     "assay_status_code": (c_int, [STATUS]),

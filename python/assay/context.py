@@ -16,7 +16,7 @@ from ._library import STATUS, check, lib
 from ._dlpack import device_number
 from ._slots import Input, Output, Stream, numeric_array, writable_array, wrong_type
 from ._taps import Tap
-from ._tensors import shape_of, take, take_view, to_tensor
+from ._tensors import address_of, shape_of, take, take_view, to_tensor
 from .errors import AssayError, InvalidArgument, Unsupported
 from .values import Outputs, in_order, place_of
 
@@ -47,6 +47,8 @@ L.declare({
     "assay_context_layer_count": (c_size_t, [c_void_p]),
     "assay_context_layer": (STATUS, [c_void_p, c_size_t, c_void_p]),
 })
+
+_bind_input, _bind_output = L.brief("assay_context_bind_input"), L.brief("assay_context_bind_output")
 
 ALLOCATIONS = ("runtime", "static", "profile")
 QUICK_S = 0.03  # runs that take less are made in the main thread: a signal waits for their end
@@ -206,14 +208,13 @@ class Context:
             raise wrong_type(i, value)
         if not value.flags.c_contiguous:
             value = np.ascontiguousarray(value).reshape(value.shape)
-        address = value.__array_interface__["data"][0]
+        address = address_of(value)
         i.held = value
         if address == i.address and value.shape == i.shape and not i.on_device:
             return
         shape = value.shape
         i.address, i.on_device = 0, False
-        check(lib.assay_context_bind_input(self._c, place, i.elem, len(shape), (c_int64 * len(shape))(*shape), address,
-                                           value.nbytes))
+        check(_bind_input(self._c, place, i.elem, len(shape), (c_int64 * len(shape))(*shape), address, value.nbytes))
         if shape != i.shape:
             self._new_shapes()
         i.address, i.shape = address, shape
@@ -267,6 +268,10 @@ class Context:
         self._quick = False
 
     def _bind_inputs(self, inputs: Any) -> None:
+        if type(inputs) is np.ndarray and len(self._inputs) == 1 and not self._inputs[0].state:
+            self._inputs[0].bound = False
+            self._bind(0, self._inputs[0], inputs)
+            return
         if type(inputs) is dict and len(inputs) == len(self._inputs):
             try:
                 for place in self._places:
@@ -332,11 +337,11 @@ class Context:
         return arrays
 
     def _place_on_host(self, place: int, o: Output, array: Any) -> None:
-        address = array.__array_interface__["data"][0] if array is not None else 0
+        address = address_of(array) if array is not None else 0
         nbytes = array.nbytes if array is not None else 0
         if address != o.address or nbytes != o.bytes or o.on_device:
             o.address = 0
-            check(lib.assay_context_bind_output(self._c, place, address or None, nbytes))
+            check(_bind_output(self._c, place, address or None, nbytes))
             o.address, o.bytes, o.on_device = address, nbytes, False
 
     def _place_on_device(self, place: int, o: Output, array: Any) -> None:
