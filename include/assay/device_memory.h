@@ -36,9 +36,14 @@ ASSAY_API uint64_t assay_device_memory_address(const assay_device_memory_t* memo
 ASSAY_API size_t assay_device_memory_bytes(const assay_device_memory_t* memory);
 ASSAY_API int assay_device_memory_device(const assay_device_memory_t* memory);
 
+// The stream of the device in which it is copied, as assay_context_stream() (context.h) tells one.
+// Errors: UNSUPPORTED the device has no streams that others know
+ASSAY_API assay_status_t assay_device_memory_stream(const assay_device_memory_t* memory,
+                                                    uint64_t* out);
+
 // Copies `bytes` bytes from the host to `offset` bytes behind the beginning, or from there to the
-// host; waits for the end. What other libraries do to the memory has to have ended before. Threads:
-// one at a time.
+// host; waits for the end. What other libraries do to the memory has to have ended before, or its
+// stream to have been made to wait for it. Threads: one at a time.
 // Errors: INVALID_ARGUMENT they lie beyond its end; DEVICE
 ASSAY_API assay_status_t assay_device_memory_write(assay_device_memory_t* memory, size_t offset,
                                                    const void* data, size_t bytes);

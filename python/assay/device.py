@@ -20,6 +20,7 @@ L.declare({
     "assay_device_memory_destroy": (None, [c_void_p]),
     "assay_device_memory_address": (c_uint64, [c_void_p]),
     "assay_device_memory_device": (c_int, [c_void_p]),
+    "assay_device_memory_stream": (STATUS, [c_void_p, POINTER(c_uint64)]),
     "assay_device_memory_write": (STATUS, [c_void_p, c_size_t, c_void_p, c_size_t]),
     "assay_device_memory_read": (STATUS, [c_void_p, c_size_t, c_void_p, c_size_t]),
 })
@@ -59,7 +60,7 @@ class DeviceArray:
         """An array in memory that another package has on a target's GPU, contiguous, at an address.
 
         owner: kept as long as the array; None: the caller sees to it that the memory stays. Where it is an array by DLPack,
-               runs come after what its package has begun to do to it
+               runs and copies come after what its package has begun to do to it
         """
         return cls(shape, dtype, target, int(address), owner)
 
@@ -84,9 +85,17 @@ class DeviceArray:
 
     # ---- its elements ---------------------------------------------------------------------------
 
+    def _follow(self) -> None:
+        """The next copy comes after what the owner's package has begun to do to the memory."""
+        if hasattr(self._owner, "__dlpack__"):
+            stream = c_uint64()
+            check(lib.assay_device_memory_stream(self._open(), byref(stream)))
+            on_stream(self._owner, stream.value)
+
     def numpy(self) -> Any:
-        """A copy in the host's memory. What other packages do to the array has to have ended before."""
+        """A copy in the host's memory. What packages do that are not its owner's has to have ended before."""
         out = np.empty(self.shape, self.dtype)
+        self._follow()
         check(lib.assay_device_memory_read(self._open(), 0, out.ctypes.data, self.nbytes))
         return out
 
@@ -97,12 +106,13 @@ class DeviceArray:
         return out if dtype is None else out.astype(dtype, copy=False)
 
     def write(self, array: Any) -> None:
-        """Copies an array of the host there, of its type and shape; what other packages do to it has to have ended before."""
+        """Copies an array of the host there, of its type and shape; for other packages as numpy()."""
         source = as_array(array)
         if source.dtype != self.dtype or source.shape != self.shape:
             raise InvalidArgument("an array of %s%s is to be written to one of %s%s"
                                   % (source.dtype, list(source.shape), self.dtype, list(self.shape)))
         source = np.ascontiguousarray(source)
+        self._follow()
         check(lib.assay_device_memory_write(self._open(), 0, source.ctypes.data, self.nbytes))
 
     # ---- for other packages ---------------------------------------------------------------------

@@ -72,6 +72,14 @@ size_t assay_device_memory_bytes(const assay_device_memory_t* m) { return m->byt
 
 int assay_device_memory_device(const assay_device_memory_t* m) { return m->target->device; }
 
+assay_status_t assay_device_memory_stream(const assay_device_memory_t* m, uint64_t* out) {
+  const assay_device_driver_t* driver = m->device->driver;
+  *out = driver->queue_handle ? driver->queue_handle(m->queue) : 0;
+  if (*out) return NULL;
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED, "target '%s' has no streams that other libraries know",
+                     m->target->name);
+}
+
 static assay_status_t check_range(const assay_device_memory_t* m, size_t offset, size_t bytes) {
   if (offset <= m->bytes && bytes <= m->bytes - offset) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,

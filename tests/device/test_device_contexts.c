@@ -186,6 +186,10 @@ static void memory_of_the_library(void** state) {
   assert_int_equal(assay_device_memory_address(in) % MOCK_ALIGNMENT, 0);
   assert_int_equal(assay_device_memory_device(in), 0);
   assert_true(assay_device_memory_address(none) != 0);
+  uint64_t streams[2] = {0};
+  ok(assay_device_memory_stream(in, &streams[0]));
+  ok(assay_device_memory_stream(out, &streams[1]));
+  assert_true(streams[0] && streams[1] && streams[0] != streams[1]);
   for (int64_t n = 1; n <= MAX; n++) {
     float have[MAX * CLASSES];
     // In two pieces.

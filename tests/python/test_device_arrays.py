@@ -171,6 +171,19 @@ class TestDeviceArray(DeviceCase):
                 np.testing.assert_array_equal(on.numpy(), other)
                 self.assertIn(str(x.dtype), repr(on))
 
+    def test_copies_come_after_what_the_owner_does(self):
+        theirs = Array(self.stream, np.zeros((4, 8), np.float32))
+        on = assay.DeviceArray.at(theirs.address.value, (4, 8), np.float32, owner=theirs)
+        for _ in range(3):
+            new = fresh(4, 8)
+            theirs.write(new, late=0.05)
+            np.testing.assert_array_equal(on.numpy(), new)
+            theirs.write(new, late=0.05)
+            new = fresh(4, 8)
+            on.write(new)
+            np.testing.assert_array_equal(theirs.read(), new)
+        self.assertTrue(all(s not in (None, -1, 0) for s in theirs.streams))
+
     def test_other_packages_share_it(self):
         on = assay.to_device(np.arange(6, dtype=np.int32).reshape(2, 3))
         view = assay._dlpack.View(on.__dlpack__(stream=1))

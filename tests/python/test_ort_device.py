@@ -59,6 +59,11 @@ class TestValues(DeviceCase):
             new = fresh(3, 8)
             theirs.write(new, late)
             self.near(session.run_with_ort_values(None, {"x": v})[0].numpy(), new)
+        on_cpu = ort.InferenceSession(self.data, providers=["CPUExecutionProvider"])
+        theirs.write(new := fresh(3, 8), late=0.03)
+        self.near(on_cpu.run_with_ort_values(None, {"x": v})[0].numpy(), new)  # copied when it was written
+        theirs.write(new := fresh(3, 8), late=0.03)
+        np.testing.assert_array_equal(v.numpy(), new)
         capsule = ort.OrtValue.from_dlpack(theirs.__dlpack__(stream=None))
         self.assertEqual(capsule.data_ptr(), theirs.address.value)
         with self.assertRaises(RuntimeError):
