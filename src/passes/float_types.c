@@ -443,6 +443,22 @@ assay_format_t assay_rewrite_declared_format(const assay_rewrite_t* r, const ass
   return stored ? first : ASSAY_FORMAT_FP32;
 }
 
+// What is asked of the nodes that a node stands for: of the last one of which anything is.
+static assay_format_t asked_of(const assay_rewrite_t* r, const assay_node_t* n) {
+  const assay_origins_t o = assay_rewrite_origins(r, n);
+  assay_format_t found = ASSAY_FORMAT_NONE;
+  for (size_t i = 0; r->asked && i < o.n; i++)
+    if (r->asked[o.nodes[i]->id] != ASSAY_FORMAT_NONE) found = r->asked[o.nodes[i]->id];
+  return found;
+}
+
+bool assay_pass_same_format(const assay_pass_context_t* c, const assay_node_t* a,
+                            const assay_node_t* b) {
+  const assay_rewrite_t* r = c->rewrite;
+  return asked_of(r, a) == asked_of(r, b) &&
+         assay_rewrite_declared_format(r, a) == assay_rewrite_declared_format(r, b);
+}
+
 bool assay_rewrite_rounds(const assay_rewrite_t* r, const assay_node_t* node) {
   if (!r->n_formats || !is_cast(node) || !node->outputs[0]) return false;
   if (assay_elem_of(node->outputs[0]) != ASSAY_TYPE_FLOAT) return false;

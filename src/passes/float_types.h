@@ -17,4 +17,8 @@ assay_format_t assay_rewrite_declared_format(const assay_rewrite_t* r, const ass
 // reads may be other numbers than what it makes.
 bool assay_rewrite_rounds(const assay_rewrite_t* r, const assay_node_t* node);
 
+// Whether two nodes that could become one are declared, or asked for, in the same format.
+bool assay_pass_same_format(const assay_pass_context_t* c, const assay_node_t* a,
+                            const assay_node_t* b);
+
 #endif  // ASSAY_PASSES_FLOAT_TYPES_H_

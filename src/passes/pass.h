@@ -64,6 +64,7 @@ typedef struct assay_rewrite {
   bool within_opset;
   const char* const* made_ops;
   size_t n_made_ops;
+  const assay_format_t* asked;  // of the options; while passes run
   // By node id of the original, as many as n_formats: the format that a node has in place of the
   // types that it declared (float_types.h); NONE: as precision says.
   const assay_format_t* formats;
@@ -73,13 +74,13 @@ typedef struct assay_rewrite {
 typedef struct assay_pass_options {
   const char* const* off;  // names of passes not to be run
   size_t n_off;
-  const char* only;         // NULL: all; else just this one
-  const char* const* also;  // names of passes to be run that run only when asked for
-  size_t n_also;
+  const char* only;   // NULL: all; else just this one
   bool verify;        // check the model's invariants after every pass (tests, debug builds)
   bool within_opset;  // make only nodes of the operator sets that the model imports
   const char* const* made_ops;  // make only nodes of these operators; none: of any
   size_t n_made_ops;
+  // By node id: the format that the caller's rules ask of a node; NONE: none. NULL: no rules.
+  const assay_format_t* asked;
 } assay_pass_options_t;
 
 typedef struct assay_pass_context {
@@ -98,8 +99,6 @@ typedef struct assay_pass {
   // What it changes may give itself, or its neighbours in the table with this mark, more to do: all
   // of them run again until none changes anything.
   bool until_fixpoint;
-  // Runs only when asked for by name: no backend gains by it yet.
-  bool opt_in;
   bool
       rounds_constants;  // makes constants that are rounded to float32: truth may move by that much
   // Runs again after all passes, on the model with the sizes that were given: changes nothing but

@@ -34,13 +34,11 @@ static assay_status_t check_name(const char* name) {
 }
 
 bool assay_pass_is_wanted(const assay_pass_options_t* o, const assay_pass_t* p) {
-  if (!o) return !p->opt_in;
+  if (!o) return true;
   if (o->only) return strcmp(o->only, p->name) == 0;
   for (size_t i = 0; i < o->n_off; i++)
     if (strcmp(o->off[i], p->name) == 0) return false;
-  for (size_t i = 0; i < o->n_also; i++)
-    if (strcmp(o->also[i], p->name) == 0) return true;
-  return !p->opt_in;
+  return true;
 }
 
 // Every node stands for itself at first, and is in no group.
@@ -111,6 +109,7 @@ static void take_limits(assay_rewrite_t* r, const assay_pass_options_t* options)
   r->within_opset = options->within_opset;
   r->made_ops = options->made_ops;
   r->n_made_ops = options->n_made_ops;
+  r->asked = options->asked;
 }
 
 assay_status_t assay_passes_run_own(assay_model_t* model, const assay_pass_t* pass, void* user,
@@ -211,7 +210,6 @@ assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t
                                 assay_rewrite_t** out) {
   assay_rewrite_t* r = NULL;
   for (size_t i = 0; options && i < options->n_off; i++) ASSAY_TRY(check_name(options->off[i]));
-  for (size_t i = 0; options && i < options->n_also; i++) ASSAY_TRY(check_name(options->also[i]));
   if (options && options->only) ASSAY_TRY(check_name(options->only));
 #ifdef NDEBUG
   bool verify = options && options->verify;
@@ -233,6 +231,7 @@ assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t
   if (!st) st = gather_groups(r);
   if (!st && verify) st = assay_model_verify(r->model);
   if (st) return assay_rewrite_destroy(r), st;
+  r->asked = NULL;
   *out = r;
   return NULL;
 }

@@ -294,12 +294,38 @@ static assay_status_t check_rules(const assay_plan_t* plan, const assay_precisio
   return NULL;
 }
 
+// What the rules ask of the model's own nodes; *out NULL: there are none. Freed with assay_free.
+static assay_status_t formats_asked(const assay_plan_t* plan, const rules_t* rules,
+                                    assay_format_t** out) {
+  const assay_precision_t* p = rules->precision;
+  const assay_model_t* m = plan->model;
+  if (!p->n_rules && !p->pinned && !p->given) return NULL;
+  ASSAY_TRY(assay_new_array((size_t)m->n_node_ids, sizeof **out, out));
+  for (size_t g = 0; g < m->n_graphs; g++) {
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* n = m->graphs[g]->nodes[i];
+      const int rule = rule_of(plan, rules, &n);
+      (*out)[n->id] = rule < 0 ? ASSAY_FORMAT_NONE : format_of(p, rule);
+    }
+  }
+  return NULL;
+}
+
 // The passes of a fused plan. Of an unfused one only what gives a typed model's nodes formats, so
 // that they can be in others: a value that is declared float16 stays that whatever computes it. The
 // recorded layers follow from the model's own values.
-static assay_status_t rewrite(const assay_plan_options_t* o, assay_plan_t* plan) {
+static assay_status_t rewrite(const assay_plan_options_t* o, const rules_t* rules,
+                              assay_plan_t* plan) {
   const assay_pass_options_t types = {.only = assay_pass_float_types.name};
-  if (o && o->fused) return assay_passes_run(plan->model, &o->passes, &plan->rewrite);
+  if (o && o->fused) {
+    assay_pass_options_t passes = o->passes;
+    assay_format_t* asked = NULL;
+    ASSAY_TRY(formats_asked(plan, rules, &asked));
+    passes.asked = asked;
+    assay_status_t st = assay_passes_run(plan->model, &passes, &plan->rewrite);
+    assay_free(asked);
+    return st;
+  }
   if ((o && o->recorded) || !assay_float_types_has_narrow(plan->model)) return NULL;
   return assay_passes_run(plan->model, &types, &plan->rewrite);
 }
@@ -317,7 +343,7 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   plan->layers.fp32 = options ? options->fp32 : ASSAY_FP32_TIGHT;
   assay_status_t st = assay_arena_create(&plan->arena);
   if (!st) st = assay_new_array(precision->n_rules, sizeof *rules.used, &rules.used);
-  if (!st) st = rewrite(options, plan);
+  if (!st) st = rewrite(options, &rules, plan);
   plan->layers.model = plan->rewrite ? plan->rewrite->model : model;
   const assay_recorded_t* recorded = options ? options->recorded : NULL;
   if (!st) st = recorded ? make_recorded_layers(plan, &rules, recorded) : make_layers(plan, &rules);

@@ -21,7 +21,6 @@ assay_status_t assay_plan_set_recipe(assay_plan_t* plan, const assay_plan_recipe
   *r = *from;
   ASSAY_TRY(assay_arena_strdup(plan->arena, from->rules, &r->rules));
   ASSAY_TRY(copy_names(plan->arena, from->passes.off, from->passes.n_off, &r->passes.off));
-  ASSAY_TRY(copy_names(plan->arena, from->passes.also, from->passes.n_also, &r->passes.also));
   if (from->passes.only)
     ASSAY_TRY(assay_arena_strdup(plan->arena, from->passes.only, &r->passes.only));
   plan->recipe = r;

@@ -224,7 +224,6 @@ static json_t* recipe_json(const assay_engine_t* e) {
   j = assay_json_put(j, "fp32", json_string(assay_fp32_name(r->fp32)));
   j = assay_json_put(j, "rules", assay_json_text(r->rules));
   j = assay_json_put(j, "off", texts_json(r->passes.off, r->passes.n_off));
-  j = assay_json_put(j, "also", texts_json(r->passes.also, r->passes.n_also));
   if (r->passes.only) j = assay_json_put(j, "only", assay_json_text(r->passes.only));
   return j;
 }
@@ -713,7 +712,7 @@ static assay_status_t read_recipe(const json_t* j, uint64_t seed, assay_plan_t* 
   if (!json_is_object(j)) return NULL;
   const char* format = json_string_value(json_object_get(j, "format"));
   const char* accumulator = json_string_value(json_object_get(j, "accumulator"));
-  const char **off = NULL, **also = NULL;
+  const char** off = NULL;
   assay_plan_recipe_t r = {
       .fused = json_is_true(json_object_get(j, "fused")),
       .format = format ? assay_format_parse(format) : ASSAY_FORMAT_NONE,
@@ -728,12 +727,9 @@ static assay_status_t read_recipe(const json_t* j, uint64_t seed, assay_plan_t* 
       known)
     return corrupt("the plan file is damaged: what it was made by makes no sense");
   assay_status_t st = read_texts(json_object_get(j, "off"), &off, &r.passes.n_off);
-  if (!st) st = read_texts(json_object_get(j, "also"), &also, &r.passes.n_also);
   r.passes.off = off;
-  r.passes.also = also;
   if (!st) st = assay_plan_set_recipe(plan, &r);
   assay_free(off);
-  assay_free(also);
   return st;
 }
 

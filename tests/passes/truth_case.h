@@ -41,16 +41,11 @@ static inline void same_truth(const char* where, const assay_model_t* was,
   }
 }
 
-// Runs one pass, or all of them (only NULL), and compares; asked: also those that run when asked
-// for.
-static inline void keeps_truth_asked(const char* name, assay_model_t* m, assay_evaluator_t* before,
-                                     assay_tensor_t* const* in, const assay_pass_t* only,
-                                     bool asked) {
+// Runs one pass, or all of them (only NULL), and compares.
+static inline void keeps_truth(const char* name, assay_model_t* m, assay_evaluator_t* before,
+                               assay_tensor_t* const* in, const assay_pass_t* only) {
   char where[256];
-  const char* also[64];
-  assay_pass_options_t options = {.only = only ? only->name : NULL, .also = also, .verify = true};
-  for (size_t i = 0; asked && i < assay_pass_count(); i++)
-    if (assay_pass_at(i)->opt_in) also[options.n_also++] = assay_pass_at(i)->name;
+  const assay_pass_options_t options = {.only = only ? only->name : NULL, .verify = true};
   snprintf(where, sizeof where, "%s: %s", name, only ? only->name : "all passes");
   assay_rewrite_t* r = NULL;
   op_case_ok(assay_status_note(assay_passes_run(m, &options, &r), "%s", where));
@@ -58,12 +53,6 @@ static inline void keeps_truth_asked(const char* name, assay_model_t* m, assay_e
   same_truth(where, m, before, r->model, after, only && !only->rounds_constants ? 1e-12 : 1e-6);
   assay_evaluator_destroy(after);
   assay_rewrite_destroy(r);
-}
-
-static inline void keeps_truth(const char* name, assay_model_t* m, assay_evaluator_t* before,
-                               assay_tensor_t* const* in, const assay_pass_t* only) {
-  keeps_truth_asked(name, m, before, in, only, false);
-  if (!only) keeps_truth_asked(name, m, before, in, only, true);
 }
 
 static inline size_t log_entries(const assay_rewrite_t* r, const char* pass) {

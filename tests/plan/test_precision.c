@@ -13,6 +13,19 @@ static const graph_case_t model_case = {
      "ReduceMean back\\slash g -> h", "Mul fold k k -> kk", "Sub star* h kk -> y"},
     "y"};
 
+// Products of one input, which become one where nothing else is asked of them.
+static const graph_case_t joint_case = {
+    "joint",
+    15,
+    {"x float[5,4]"},
+    {"a float[4,3]", "b float[4,3]", "c float[4,3]", "u float[3]", "v float[3]", "w float[3]",
+     "h int64[3] 5 3 1"},
+    {"MatMul mq x a -> q1", "Add aq q1 u -> q2", "Reshape rq q2 h -> q", "MatMul mk x b -> k1",
+     "Add ak k1 v -> k2", "Reshape rk k2 h -> k3", "Transpose tk k3 -> k | perm=0,2,1",
+     "MatMul s q k -> s1", "Softmax p s1 -> p1", "MatMul mv x c -> v1", "Add av v1 w -> v2",
+     "Reshape rv v2 h -> v3", "MatMul o p1 v3 -> y"},
+    "y"};
+
 typedef struct precision_case {
   const char* rules;
   const char*
@@ -28,9 +41,9 @@ static char letter(assay_format_t f) {
                                   : '3';
 }
 
-static void check_row(const precision_case_t* row, bool fused) {
+static void check_row(const graph_case_t* of, const precision_case_t* row, bool fused) {
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-  assay_model_t* m = graph_case_model(&model_case, in);
+  assay_model_t* m = graph_case_model(of, in);
   assay_precision_t p = {.format = ASSAY_FORMAT_FP32};
   assay_plan_t* plan = NULL;
   assay_plan_options_t options = {.fused = fused};
@@ -86,7 +99,8 @@ static const precision_case_t grammar[] = {
 
 static void grammar_rows(void** state) {
   (void)state;
-  for (size_t i = 0; i < sizeof grammar / sizeof *grammar; i++) check_row(&grammar[i], false);
+  for (size_t i = 0; i < sizeof grammar / sizeof *grammar; i++)
+    check_row(&model_case, &grammar[i], false);
 }
 
 // conv+bn+act is one layer, a,b with [x]? another; `fold` is computed at build.
@@ -103,7 +117,21 @@ static const precision_case_t fused[] = {
 
 static void fused_rows(void** state) {
   (void)state;
-  for (size_t i = 0; i < sizeof fused / sizeof *fused; i++) check_row(&fused[i], true);
+  for (size_t i = 0; i < sizeof fused / sizeof *fused; i++) check_row(&model_case, &fused[i], true);
+}
+
+static const precision_case_t joint[] = {
+    {"*:fp16", "hhhhhhhhhhhhh", NULL},
+    {"m[qkv]:fp16", "h33h33333h333", NULL},
+    {"mk:fp16", "333h333333333", NULL},  // and not the others', which one product would be
+    {"m[qv]:fp16,mk:bf16", "h33b33333h333", NULL},
+    {"ak:fp16", "3333h33333333", NULL},
+    {"rq:fp16", "33h3333333333", NULL},
+};
+
+static void joint_rows(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof joint / sizeof *joint; i++) check_row(&joint_case, &joint[i], true);
 }
 
 static void only_once(void** state) {
@@ -146,6 +174,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(grammar_rows),
       cmocka_unit_test(fused_rows),
+      cmocka_unit_test(joint_rows),
       cmocka_unit_test(only_once),
       cmocka_unit_test(printed_rules_are_read_again),
   };

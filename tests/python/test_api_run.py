@@ -94,6 +94,24 @@ class TestRun(ApiCase):
         for y, x in results:
             np.testing.assert_allclose(y, expect_chain(proto, x), rtol=1e-5, atol=1e-5)
 
+    def test_a_mask_whose_size_is_not_known_makes_the_scores_larger(self):
+        proto = model([h.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]), h.make_node("MatMul", ["q", "kt"], ["s"]),
+                       h.make_node("Add", ["s", "m"], ["sm"]), h.make_node("Softmax", ["sm"], ["p"]),
+                       h.make_node("MatMul", ["p", "v"], ["y"])],
+                      [value("q", T.FLOAT, ["a", "h", "q", "d"]), value("k", T.FLOAT, ["a", "h", "k", "d"]),
+                       value("v", T.FLOAT, ["c", "h", "keys", "e"]), value("m", T.FLOAT, ["b", "heads", "rows", "columns"])],
+                      [value("y", T.FLOAT, ["n", "h", "q", "e"])])
+        c = assay.build(proto).context()
+        for sizes in (((1, 2, 3, 8), (1, 2, 5, 8), (1, 2, 5, 6), (1, 1, 3, 5)),  # not here
+                      ((1, 2, 3, 8), (1, 2, 5, 8), (1, 2, 5, 6), (2, 2, 3, 5)),
+                      ((1, 2, 1, 8), (1, 2, 1, 8), (1, 2, 4, 6), (1, 1, 3, 4)),
+                      ((1, 2, 1, 8), (1, 2, 5, 8), (1, 2, 5, 6), (1, 1, 1, 5))):
+            q, k, v, m = (draw(*s, seed=i) for i, s in enumerate(sizes))
+            scores = q.astype(np.float64) @ k.swapaxes(2, 3) + m
+            weights = np.exp(scores - scores.max(-1, keepdims=True))
+            weights /= weights.sum(-1, keepdims=True)
+            np.testing.assert_allclose(c.run([q, k, v, m])[0], weights @ v, rtol=1e-5, atol=1e-5)
+
     def test_results_stay_when_the_next_run_comes(self):
         proto = chain(2, 8)
         c = assay.build(proto).context()

@@ -167,13 +167,21 @@ static bool add_mask(walk_t* w, assay_attention_mask_t mask) {
   return true;
 }
 
+// Whether a mask does not make the scores larger, as far as is known: decoders give the lengths of
+// caches and of their masks names of their own. A tactic knows the sizes and takes no mask that
+// does.
+static bool may_be_as_large(const assay_value_t* scores, const assay_value_t* masked) {
+  const int rank = assay_rank_of(scores);
+  if (rank < 0 || rank != assay_rank_of(masked)) return false;
+  for (int i = 0; i < rank; i++)
+    if (assay_dim_differ(scores->type->dims[i], masked->type->dims[i])) return false;
+  return true;
+}
+
 // One of two ways on; what was noted on the other one is forgotten.
 static bool read_masked(walk_t* w, const assay_value_t* scores, assay_attention_mask_t mask) {
   const walk_t before = *w;
-  const int rank = assay_rank_of(mask.scores);
-  // The mask does not make the scores larger.
-  if (rank >= 0 && rank == assay_rank_of(scores) && assay_same_static_shape(scores, mask.scores) &&
-      add_mask(w, mask) && read_scores(w, scores, false))
+  if (may_be_as_large(scores, mask.scores) && add_mask(w, mask) && read_scores(w, scores, false))
     return true;
   *w = before;
   return false;
