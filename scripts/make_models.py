@@ -25,7 +25,7 @@ blocks        a quantized network of layers of every kind, wide enough for kerne
 
     OUT/states/NAME.onnx
 
-gpt2          a decoder with a cache, as examples/decode has it; gpt2_whole: the same without one
+gpt2          a decoder with a cache, as examples/decode has it; gpt2_whole: the same without one; gpt2_operator: with ONNX's Attention
 series        layers of many kinds over a sequence that grows
 recurrent     a state that keeps its shape, and one that is a number
 
@@ -329,6 +329,8 @@ def states(folder):
     size = decoder.parse(["", "--layers", "7", "--hidden", "48", "--heads", "3", "--vocabulary", "50", "--positions", "64"])
     models = {"gpt2": decoder.make(size, True), "gpt2_whole": decoder.make(size, False), "series": series(),
               "recurrent": recurrent()}
+    size.operator = True
+    models["gpt2_operator"] = decoder.make(size, True)
     for name, model in models.items():
         onnx.save(model, os.path.join(folder, f"{name}.onnx"))
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes a GPT-2 with a cache of keys and values, with random weights, in the form in which Hugging Face optimum exports
 it: inputs input_ids, past_key_values.N.key and .value, attention_mask and position_ids; outputs logits, present.N.key
-and .value. Beside it, with --whole, the same model without a cache.
+and .value. Beside it, with --whole, the same model without a cache. With --operator attention is ONNX's operator Attention
+(operator set 23) in place of its nodes.
 
     make_model.py model.onnx [--layers 4] [--hidden 256] [--heads 4] [--vocabulary 1000] [--positions 1024] [--seed 0]
-                             [--whole whole.onnx]
+                             [--whole whole.onnx] [--operator]
 """
 import argparse
 
@@ -71,6 +72,24 @@ def heads_of(g, x, heads, width):
     return g.node("Transpose", g.node("Reshape", x, shape), perm=[0, 2, 1, 3])
 
 
+def causal_mask(g, queries, keys, size):
+    """Rows key length - query length to key length of a triangle of all positions."""
+    triangle = g.constant(np.tril(np.ones((1, 1, size.positions, size.positions), bool)), "bias")
+    rows = g.node("Slice", triangle, g.node("Sub", keys, queries), keys, g.ints(2), g.ints(1))
+    return g.node("Slice", rows, g.ints(0), keys, g.ints(3), g.ints(1))
+
+
+def operator(g, query, key, value, layer, mask, size):
+    """ONNX's Attention, which has the caches as inputs and outputs of its own."""
+    past = [f"past_key_values.{layer}.{part}" for part in ("key", "value")]
+    present = [f"present.{layer}.{part}" for part in ("key", "value")]
+    queries = g.size(query, 2)
+    causal = causal_mask(g, queries, g.node("Add", g.size(past[0], 2), queries), size)
+    mask = g.node("Where", causal, mask, g.constant(LOWEST, "lowest"))
+    y = g.fresh(f"transformer.h.{layer}.attn.attention")
+    return g.node("Attention", query, key, value, mask, *past, outputs=[y, *present])
+
+
 def attention(g, x, layer, mask, size, cached):
     hidden, heads = size.hidden, size.heads
     width = hidden // heads
@@ -79,16 +98,17 @@ def attention(g, x, layer, mask, size, cached):
     parts = [g.fresh(name + "." + part) for part in ("query", "key", "value")]
     g.node("Split", qkv, g.ints(hidden, hidden, hidden), outputs=parts, axis=2)
     query, key, value = (heads_of(g, part, heads, width) for part in parts)
+    if size.operator and cached:
+        y = operator(g, query, key, value, layer, mask, size)
+        y = g.node("Transpose", y, perm=[0, 2, 1, 3])
+        y = g.node("Reshape", y, g.node("Concat", g.size(y, 0), g.size(y, 1), g.ints(hidden), axis=0))
+        return conv1d(g, y, hidden, hidden, name + ".c_proj")
     if cached:
         key = g.node("Concat", f"past_key_values.{layer}.key", key, outputs=[f"present.{layer}.key"], axis=-2)
         value = g.node("Concat", f"past_key_values.{layer}.value", value, outputs=[f"present.{layer}.value"], axis=-2)
     scores = g.node("MatMul", query, g.node("Transpose", key, perm=[0, 1, 3, 2]))
     scores = g.node("Div", scores, g.constant(np.float32(width**0.5), "scale"))
-    # The causal mask: rows key length - query length to key length of a triangle of all positions.
-    queries, keys = g.size(query, 2), g.size(key, 2)
-    triangle = g.constant(np.tril(np.ones((1, 1, size.positions, size.positions), bool)), "bias")
-    rows = g.node("Slice", triangle, g.node("Sub", keys, queries), keys, g.ints(2), g.ints(1))
-    causal = g.node("Slice", rows, g.ints(0), keys, g.ints(3), g.ints(1))
+    causal = causal_mask(g, g.size(query, 2), g.size(key, 2), size)
     scores = g.node("Where", causal, scores, g.constant(LOWEST, "lowest"))
     scores = g.node("Softmax", g.node("Add", scores, mask), axis=-1)
     y = g.node("Transpose", g.node("MatMul", scores, value), perm=[0, 2, 1, 3])
@@ -136,7 +156,8 @@ def make(size, cached):
     inputs.append(value("attention_mask", ids, "batch_size", total))
     inputs.append(value("position_ids", ids, "batch_size", SEQUENCE))
     graph = helper.make_graph(g.nodes, "gpt2", inputs, outputs, g.weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    opset, ir = (23, 11) if size.operator else (17, 8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)
     onnx.checker.check_model(model)
     return model
 
@@ -147,6 +168,7 @@ def parse(arguments=None):
     for name, default in (("layers", 4), ("hidden", 256), ("heads", 4), ("vocabulary", 1000), ("positions", 1024),
                           ("seed", 0)):
         parser.add_argument("--" + name, type=int, default=default)
+    parser.add_argument("--operator", action="store_true", help="ONNX's operator Attention")
     parser.add_argument("--whole", metavar="FILE", help="write the model without a cache, too")
     return parser.parse_args(arguments)
 

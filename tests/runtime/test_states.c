@@ -146,23 +146,25 @@ static const char* const sources[] = {NULL, "assay"};
 static void decoding_has_the_bits_of_exact_sizes(void** state) {
   (void)state;
   static const struct {
-    const char *name, *target, *sources;
+    const char *name, *model, *target, *sources;
     assay_format_t precision;
     bool exact;
     int steps;
   } rows[] = {
-      {"all kernels", "cpu", NULL, ASSAY_FORMAT_FP32, false, STEPS},
-      {"our own", "cpu", "assay", ASSAY_FORMAT_FP32, true, STEPS},
-      {"our own, bf16", "cpu", "assay", ASSAY_FORMAT_BF16, true, 16},
-      {"our own, fp16", "cpu", "assay", ASSAY_FORMAT_FP16, true, 16},
-      {"emulated", "emu", NULL, ASSAY_FORMAT_BF16, true, 8},
+      {"all kernels", "gpt2", "cpu", NULL, ASSAY_FORMAT_FP32, false, STEPS},
+      {"our own", "gpt2", "cpu", "assay", ASSAY_FORMAT_FP32, true, STEPS},
+      {"our own, bf16", "gpt2", "cpu", "assay", ASSAY_FORMAT_BF16, true, 16},
+      {"our own, fp16", "gpt2", "cpu", "assay", ASSAY_FORMAT_FP16, true, 16},
+      {"emulated", "gpt2", "emu", NULL, ASSAY_FORMAT_BF16, true, 8},
+      {"the operator", "gpt2_operator", "cpu", "assay", ASSAY_FORMAT_FP32, true, STEPS},
+      {"the operator, bf16", "gpt2_operator", "cpu", "assay", ASSAY_FORMAT_BF16, true, 16},
   };
   for (size_t s = 0; s < sizeof rows / sizeof *rows; s++) {
     assay_engine_options_t options = ASSAY_ENGINE_OPTIONS_INIT;
     options.target = rows[s].target;
     options.tactic_sources = rows[s].sources;
     options.precision = rows[s].precision;
-    assay_engine_t* e = build("gpt2", &options);
+    assay_engine_t* e = build(rows[s].model, &options);
     decoder_t d;
     open_decoder(e, 0, STEPS, &d);
     while (d.at < rows[s].steps) {
@@ -184,9 +186,8 @@ static void decoding_has_the_bits_of_exact_sizes(void** state) {
 }
 
 // Another order of sums, that of a matrix of scores, is all that a whole sequence may differ by.
-static void decoding_gives_what_the_whole_sequence_gives(void** state) {
-  (void)state;
-  assay_engine_t *e = build("gpt2", NULL), *whole = build("gpt2_whole", NULL);
+static void gives_what_the_whole_sequence_gives(const char* model) {
+  assay_engine_t *e = build(model, NULL), *whole = build("gpt2_whole", NULL);
   assay_context_t* c = open_context(whole, NULL);
   decoder_t d;
   open_decoder(e, 0, STEPS, &d);
@@ -218,9 +219,14 @@ static void decoding_gives_what_the_whole_sequence_gives(void** state) {
   assay_engine_release(whole);
 }
 
-static void no_step_prepares_anything(void** state) {
+static void decoding_gives_what_the_whole_sequence_gives(void** state) {
   (void)state;
-  assay_engine_t* e = build("gpt2", NULL);
+  gives_what_the_whole_sequence_gives("gpt2");
+  gives_what_the_whole_sequence_gives("gpt2_operator");
+}
+
+static void prepares_nothing(const char* model) {
+  assay_engine_t* e = build(model, NULL);
   decoder_t d;
   open_decoder(e, 0, STEPS, &d);
   step(e, &d, 3, 1);
@@ -263,6 +269,12 @@ static void no_step_prepares_anything(void** state) {
   assay_context_destroy(d.context);
   assay_context_destroy(exact.context);
   assay_engine_release(e);
+}
+
+static void no_step_prepares_anything(void** state) {
+  (void)state;
+  prepares_nothing("gpt2");
+  prepares_nothing("gpt2_operator");
 }
 
 static assay_status_t see(void* user, const assay_layer_values_t* values) {

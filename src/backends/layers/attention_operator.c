@@ -1,7 +1,7 @@
 // Attention as one operator: where its operands lie.
 //
-// Source: ONNX Attention 23 and later, without caches; com.microsoft MultiHeadAttention of three
-// separate inputs.
+// Source: ONNX Attention 23 and later, without caches (passes/attention_caches.c); com.microsoft
+// MultiHeadAttention of three separate inputs.
 #include <math.h>
 #include <string.h>
 
@@ -17,11 +17,13 @@ static bool read_heads(const assay_operand_t* o, int index, int64_t heads, atten
   dims[1] = packed ? heads : o->dims[1];
   dims[2] = packed ? o->dims[1] : o->dims[2];
   dims[3] = packed ? o->dims[2] / heads : o->dims[3];
-  const int64_t head = packed ? dims[3] : dims[2] * dims[3];
+  int64_t lies[ASSAY_KERNEL_RANK];  // with room, maybe
+  assay_operand_memory_dims(o, lies);
+  const int64_t row = lies[o->rank - 1], matrix = lies[o->rank - 2] * row;
   *at = (attention_view_t){.index = index,
                            .type = o->type,
-                           .batch = {dims[1] * dims[2] * dims[3], head},
-                           .row = packed ? o->dims[2] : dims[3],
+                           .batch = {packed ? matrix : lies[1] * matrix, packed ? dims[3] : matrix},
+                           .row = row,
                            .column = 1};
   return true;
 }
@@ -147,5 +149,8 @@ bool attention_read_operator(const assay_sized_layer_t* l, attention_layer_t* k)
   if (onnx && n->n_inputs > 3 && n->inputs[3] && !read_mask(l, n->inputs[3], scores, k))
     return false;
   if (group > 1) share_keys(k, group);
+  // Q, K and V may lie with room; the mask and the result do not.
+  k->rooms = !l->out[0].capacity.size;
+  for (int i = 0; i < k->n_masks; i++) k->rooms &= !l->in[k->masks[i].index].capacity.size;
   return true;
 }

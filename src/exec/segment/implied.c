@@ -120,14 +120,20 @@ static assay_status_t compare(copied_t* c, bool* out) {
   return NULL;
 }
 
-assay_status_t assay_sizes_are_implied(const assay_sized_layer_t* l, const assay_sizes_t* sizes,
-                                       bool* out) {
+void assay_implied_deinit(assay_implied_t* memory) {
+  if (memory->model) assay_model_release(memory->model);
+  *memory = (assay_implied_t){0};
+}
+
+assay_status_t assay_sizes_are_implied(assay_implied_t* memory, const assay_sized_layer_t* l,
+                                       const assay_sizes_t* sizes, bool* out) {
+  enum { QUESTIONS = 64 };  // of a model, which only grows
   const assay_layer_t* layer = l->layer;
-  copied_t c = {.layer = l, .sizes = sizes};
   *out = true;
   if (!layer->nodes[layer->n_nodes - 1]->op->infer) return NULL;
-  ASSAY_TRY(assay_model_create(&c.model));
-  const assay_status_t st = compare(&c, out);
-  assay_model_release(c.model);
-  return st;
+  if (memory->n_asked == QUESTIONS) assay_implied_deinit(memory);
+  if (!memory->model) ASSAY_TRY(assay_model_create(&memory->model));
+  memory->n_asked++;
+  copied_t c = {.model = memory->model, .layer = l, .sizes = sizes};
+  return compare(&c, out);
 }

@@ -10,9 +10,16 @@
 #include "exec/kernel.h"
 #include "exec/segment/sizes.h"
 
+// Memory for many such questions; zeroed at first.
+typedef struct assay_implied {
+  assay_model_t* model;
+  int n_asked;
+} assay_implied_t;
+void assay_implied_deinit(assay_implied_t* memory);
+
 // *out false: the rule says otherwise, refuses, or needs elements that only the run brings; then
 // the layer is to be evaluated. An operator without a rule has the sizes that are declared.
-assay_status_t assay_sizes_are_implied(const assay_sized_layer_t* l, const assay_sizes_t* sizes,
-                                       bool* out) ASSAY_MUST_USE;
+assay_status_t assay_sizes_are_implied(assay_implied_t* memory, const assay_sized_layer_t* l,
+                                       const assay_sizes_t* sizes, bool* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_EXEC_SEGMENT_IMPLIED_H_

@@ -57,7 +57,9 @@ static assay_status_t reserve_scratch(builder_t* b, bool* out_ok) {
   builder_t at_capacity = {.in = &largest, .s = b->s};
   bool fits;  // where sizes cannot be all at their capacity, scratch grows with them
   largest.sizes = &b->at_capacity;
-  ASSAY_TRY(segment_give_sizes(&at_capacity, true, &fits));
+  assay_status_t st = segment_give_sizes(&at_capacity, true, &fits);
+  assay_implied_deinit(&at_capacity.implied);
+  if (st) return st;
   return segment_give_sizes(b, false, out_ok);
 }
 

@@ -4,6 +4,7 @@
 #define ASSAY_EXEC_SEGMENT_SEGMENT_INTERNAL_H_
 
 #include "eval/evaluator.h"
+#include "exec/segment/implied.h"
 #include "exec/segment/segment.h"
 
 // The kernels that could run a layer. Option 0 is the one that layers one after the other would
@@ -31,6 +32,7 @@ typedef struct builder {
   // in the problem, -1.
   int *lies, *in_problem;
   assay_layout_problem_t problem;
+  assay_implied_t implied;
 } builder_t;
 
 // All layers: sets the segment's end, its places, the steps that are known, and b->layers.

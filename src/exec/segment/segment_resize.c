@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "exec/segment/implied.h"
 #include "exec/segment/segment_internal.h"
 
 bool assay_segment_may_grow(const assay_segment_t* s, int first, const assay_setting_t* setting) {
@@ -136,7 +135,7 @@ static assay_status_t resize_kernel(builder_t* b, int i, bool* out_ok) {
   assay_step_t* step = &b->s->steps[i - b->s->first];
   assay_sized_layer_t d;
   ASSAY_TRY(segment_describe(b, i, &d, out_ok));
-  if (*out_ok) ASSAY_TRY(assay_sizes_are_implied(&d, b->in->sizes, out_ok));
+  if (*out_ok) ASSAY_TRY(assay_sizes_are_implied(&b->implied, &d, b->in->sizes, out_ok));
   if (!*out_ok || step->pipeline) return *out_ok = false, NULL;
   ASSAY_TRY(b->in->target->resize(b->in->user, &d, step->kernel, out_ok));
   if (!*out_ok) ASSAY_TRY(make_anew(b, &d, step, out_ok));
@@ -228,5 +227,7 @@ assay_status_t segment_give_sizes(builder_t* b, bool at_capacity, bool* out_ok) 
 assay_status_t assay_segment_resize(assay_segment_t* s, const assay_setting_t* setting,
                                     bool* out_ok) {
   builder_t b = {.in = setting, .s = s};
-  return segment_give_sizes(&b, false, out_ok);
+  assay_status_t st = segment_give_sizes(&b, false, out_ok);
+  assay_implied_deinit(&b.implied);
+  return st;
 }

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "exec/segment/assign.h"
-#include "exec/segment/implied.h"
 #include "exec/segment/segment_internal.h"
 
 // ---- places -------------------------------------------------------------------------------------
@@ -356,7 +355,7 @@ static assay_status_t survey_layer(builder_t* b, int i, bool* out_ends) {
   ASSAY_TRY(segment_know_layer(b, &b->in->layers->layers[i], false, &step->known));
   if (step->known) return NULL;
   ASSAY_TRY(segment_describe(b, i, &d, &described));
-  if (described) ASSAY_TRY(assay_sizes_are_implied(&d, b->in->sizes, &described));
+  if (described) ASSAY_TRY(assay_sizes_are_implied(&b->implied, &d, b->in->sizes, &described));
   d.gates = &step->gates;
   if (described) ASSAY_TRY(find_options(b, &d, x));
   if (!x->n) return segment_check_emulated(b, i), place_emulated(b, i, out_ends);
@@ -452,6 +451,7 @@ void segment_survey_end(builder_t* b) {
     assay_evaluator_destroy(b->s->truth);
     b->s->truth = NULL;
   }
+  assay_implied_deinit(&b->implied);
   assay_sizes_deinit(&b->at_capacity);
   assay_sizes_deinit(&b->beyond);
   for (int i = 0; b->layers && i < b->s->end - b->s->first; i++)

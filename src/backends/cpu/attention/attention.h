@@ -21,6 +21,7 @@ enum {
   ATTENTION_TILE = 64,   // the most queries of a tile
   ATTENTION_KEYS = 512,  // keys of a block
   ATTENTION_PARTS = 64,  // the most pieces of work at a time
+  ATTENTION_FEW = 2,     // queries for which keys and values are not packed
 };
 
 typedef struct attention attention_t;
@@ -40,6 +41,7 @@ typedef struct attention_tile {
   int64_t q_step;                 // from one to the next, in units
   int64_t begin;                  // the first key that is looked at
   float *s, *o;                   // [rows, ATTENTION_KEYS], [rows, padded v_size]
+  float* room;                    // with few queries: for a row of keys or values
   float m[ATTENTION_TILE], sum[ATTENTION_TILE];
 } attention_tile_t;
 
@@ -59,6 +61,7 @@ struct attention {
   const attention_kind_t* kind;
   attention_layer_t layer;
   bool odd_masks;  // a cap, or masks that do not just add numbers that lie side by side
+  bool few;        // queries: keys and values are read where they lie
   int64_t tile, tiles;
   // In units: a row of queries, keys and values of a head, what a part works with.
   int64_t q_units, k_packed, v_packed, part;
@@ -75,6 +78,20 @@ void attention_first_product(const attention_t* k, const attention_tile_t* t, in
 void attention_second_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                               int64_t n);
 void attention_pack_row(const attention_t* k, const void* const* rows, int64_t unit, uint32_t* to);
+
+// The same with few queries (attention_few.c).
+void attention_few_scores(const attention_t* k, const attention_tile_t* t, int64_t key, int64_t n);
+void attention_few_values(const attention_t* k, const attention_tile_t* t, int64_t key, int64_t n);
+// Where a head's matrix begins.
+static inline int64_t attention_head_start(const attention_t* k, const attention_view_t* v,
+                                           int64_t head) {
+  int64_t at = v->at;
+  for (int d = k->layer.n_batch - 1; d >= 0; d--) {
+    at += head % k->layer.batch[d] * v->batch[d];
+    head /= k->layer.batch[d];
+  }
+  return at;
+}
 
 // Scales a row of scores, caps it and puts the masks on.
 void attention_masks(const attention_t* k, const attention_tile_t* t, int64_t row, int64_t key,

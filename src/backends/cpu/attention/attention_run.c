@@ -103,15 +103,6 @@ static bool lies_in_units(const attention_t* k, const attention_view_t* v) {
   return v->type == k->kind->type && v->column == 1 && all % k->kind->per_unit == 0;
 }
 
-static int64_t head_start(const attention_t* k, const attention_view_t* v, int64_t head) {
-  int64_t at = v->at;
-  for (int d = k->layer.n_batch - 1; d >= 0; d--) {
-    at += head % k->layer.batch[d] * v->batch[d];
-    head /= k->layer.batch[d];
-  }
-  return at;
-}
-
 typedef uint32_t turn_t __attribute__((vector_size(64), aligned(4), may_alias));
 
 #define LANE(i, s, low) \
@@ -147,7 +138,7 @@ static void turn(const uint32_t* const* rows, uint32_t* to, int64_t step) {
 static void pack_keys(const attention_t* k, const void* const* in, int64_t head, uint32_t* rows,
                       uint32_t* to) {
   static const uint32_t zeros[BLOCK];
-  const int64_t start = head_start(k, &k->layer.k, head), units = k->q_units;
+  const int64_t start = attention_head_start(k, &k->layer.k, head), units = k->q_units;
   const bool direct = k->layer.k.type == k->kind->type && k->layer.k.column == 1 &&
                       k->layer.size % (BLOCK * k->kind->per_unit) == 0;
   for (int64_t key = 0; key < attention_padded(k->layer.kv_len, CPU_PANEL); key += BLOCK) {
@@ -173,7 +164,7 @@ static void pack_keys(const attention_t* k, const void* const* in, int64_t head,
 // rows: memory for two rows of values.
 static void pack_values(const attention_t* k, const void* const* in, int64_t head, uint32_t* rows,
                         uint32_t* to) {
-  const int64_t start = head_start(k, &k->layer.v, head), per = k->kind->per_unit;
+  const int64_t start = attention_head_start(k, &k->layer.v, head), per = k->kind->per_unit;
   const bool direct = k->layer.v.type == k->kind->type && k->layer.v.column == 1;
   for (int64_t key = 0; key < k->layer.kv_len; key += per) {
     const void* from[2] = {NULL};
@@ -232,6 +223,10 @@ static float exponentials(float* s, int64_t n, float m) {
 
 void attention_first_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                              int64_t n) {
+  if (k->few) {
+    attention_few_scores(k, t, key, n);
+    return;
+  }
   for (int64_t c = 0; c < n; c += CPU_PANEL)
     cpu_gemm_panel(t->rows, k->layer.size, (const float*)(const void*)t->q, t->q_step,
                    (const float*)(const void*)t->keys + (key + c) * k->q_units, t->s + c,
@@ -241,6 +236,10 @@ void attention_first_product(const attention_t* k, const attention_tile_t* t, in
 void attention_second_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                               int64_t n) {
   const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL);
+  if (k->few) {
+    attention_few_values(k, t, key, n);
+    return;
+  }
   for (int64_t c = 0; c < width; c += CPU_PANEL)
     cpu_gemm_panel(t->rows, n, t->s, ATTENTION_KEYS,
                    (const float*)(const void*)t->values + c * k->layer.kv_len + key * CPU_PANEL,
@@ -295,8 +294,9 @@ bool attention_sizes(attention_t* k) {
     return false;
   const int64_t per = k->kind->per_unit, width = attention_padded(k->layer.v_size, CPU_PANEL);
   k->q_units = attention_padded(k->layer.size, BLOCK * per) / per;
-  k->k_packed = attention_padded(k->layer.kv_len, CPU_PANEL) * k->q_units;
-  k->v_packed = (k->layer.kv_len + per - 1) / per * width;
+  k->few = k->layer.q_len <= ATTENTION_FEW && per == 1;
+  k->k_packed = k->few ? 0 : attention_padded(k->layer.kv_len, CPU_PANEL) * k->q_units;
+  k->v_packed = k->few ? 0 : (k->layer.kv_len + per - 1) / per * width;
   // Large enough that keys are read seldom, and small enough that scores stay near.
   k->tile = k->layer.q_len <= ATTENTION_TILE ? k->layer.q_len : 24;
   k->tiles = (k->layer.q_len + k->tile - 1) / k->tile;
@@ -316,7 +316,7 @@ bool attention_sizes(attention_t* k) {
 
 static void write_rows(const attention_t* k, const attention_tile_t* t, void* y) {
   const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL);
-  const int64_t start = head_start(k, &k->layer.y, t->head);
+  const int64_t start = attention_head_start(k, &k->layer.y, t->head);
   for (int64_t i = 0; i < t->rows; i++) {
     float* o = t->o + i * width;
     const int64_t at = start + (t->first + i) * k->layer.y.row;
@@ -350,9 +350,11 @@ static void run_head(const attention_t* k, const void* const* in, int64_t head, 
   const int64_t width = attention_padded(k->layer.v_size, CPU_PANEL);
   const int64_t row = k->q_units > width ? k->q_units : width;
   float* s = (float*)(void*)(rows + row * (k->tile > BLOCK ? k->tile : BLOCK));
-  const int64_t start = head_start(k, &k->layer.q, head);
-  pack_keys(k, in, head, rows, keys);
-  pack_values(k, in, head, rows, values);
+  const int64_t start = attention_head_start(k, &k->layer.q, head);
+  if (!k->few) {
+    pack_keys(k, in, head, rows, keys);
+    pack_values(k, in, head, rows, values);
+  }
   const bool direct = k->layer.size % k->kind->per_unit == 0 && lies_in_units(k, &k->layer.q);
   for (int64_t i = from; i < to; i++) {
     const int64_t first = i * k->tile, left = k->layer.q_len - first;
@@ -365,7 +367,8 @@ static void run_head(const attention_t* k, const void* const* in, int64_t head, 
                           .q = rows,
                           .q_step = k->q_units,
                           .s = s,
-                          .o = s + k->tile * ATTENTION_KEYS};
+                          .o = s + k->tile * ATTENTION_KEYS,
+                          .room = (float*)(void*)(rows + ATTENTION_FEW * row)};
     for (int64_t r = 0; r < t.rows; r++) t.m[r] = -INFINITY;
     if (direct) {
       t.q = (const void*)element(&k->layer.q, in, start + first * k->layer.q.row);

@@ -48,6 +48,7 @@ __attribute__((always_inline)) static inline void block(int rows, int vectors,
   }
   const int64_t panel_size = (b->panel_rows ? b->panel_rows : k * n) * CPU_PANEL;
   cpu_gemm_ahead_t ahead = cpu_gemm_ahead(b, row, rows);
+  const bool streams = rows <= CPU_GEMM_STREAM_ROWS && b->streams;
   for (int64_t p = 0; p < n; p++) {
     const float* at = a + (b->pieces ? b->pieces[p] : 0);
     for (int64_t l = 0, end; l < k; l = end) {
@@ -59,6 +60,13 @@ __attribute__((always_inline)) static inline void block(int rows, int vectors,
       for (int64_t q = l; q < end; q++, panel += CPU_PANEL) {
         const lanes_t* w = (const lanes_t*)(const void*)panel;
         const lanes_t* next = (const lanes_t*)(const void*)(panel + panel_size);
+        if (streams) {
+          const int later = CPU_GEMM_STREAM_AHEAD * CPU_PANEL / 16;
+          __builtin_prefetch(w + later);
+          if (vectors > 1) __builtin_prefetch(w + later + 1);
+          if (vectors > 2) __builtin_prefetch(next + later);
+          if (vectors > 3) __builtin_prefetch(next + later + 1);
+        }
         UNROLL for (int i = 0; i < rows; i++) {
           const lanes_t x = ALL(at[i * a_step + q]);
           sum[i][0] = x * w[0] + sum[i][0];

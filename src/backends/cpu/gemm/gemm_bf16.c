@@ -30,6 +30,7 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
       start ? _mm512_loadu_ps(start + i * b->start_step + j * LANES) : _mm512_setzero_ps();
   const int64_t panel_size = (b->panel_rows ? b->panel_rows : k * n) * CPU_PANEL;
   cpu_gemm_ahead_t ahead = cpu_gemm_ahead(b, row, rows);
+  const bool streams = rows <= CPU_GEMM_STREAM_ROWS && b->streams;
   for (int64_t p = 0; p < n; p++) {
     const uint32_t* at = a + (b->pieces ? b->pieces[p] : 0);
     for (int64_t l = 0, end; l < k; l = end) {
@@ -44,6 +45,13 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
         const __m512bh b1 = vectors > 1 ? (__m512bh)_mm512_loadu_si512(panel + LANES) : b0;
         const __m512bh b2 = vectors > 2 ? (__m512bh)_mm512_loadu_si512(next) : b0;
         const __m512bh b3 = vectors > 3 ? (__m512bh)_mm512_loadu_si512(next + LANES) : b0;
+        if (streams) {
+          _mm_prefetch(panel + CPU_GEMM_STREAM_AHEAD * CPU_PANEL, _MM_HINT_T0);
+          _mm_prefetch(panel + CPU_GEMM_STREAM_AHEAD * CPU_PANEL + LANES, _MM_HINT_T0);
+          if (vectors > 2) _mm_prefetch(next + CPU_GEMM_STREAM_AHEAD * CPU_PANEL, _MM_HINT_T0);
+          if (vectors > 3)
+            _mm_prefetch(next + CPU_GEMM_STREAM_AHEAD * CPU_PANEL + LANES, _MM_HINT_T0);
+        }
         UNROLL for (int i = 0; i < rows; i++) {
           const __m512bh x = (__m512bh)_mm512_set1_epi32((int)at[i * a_step + q]);
           sum[i][0] = _mm512_dpbf16_ps(sum[i][0], x, b0);

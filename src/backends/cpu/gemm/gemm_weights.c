@@ -94,7 +94,8 @@ static ahead_t ahead_of(const job_t* j, const piece_t* p) {
 // order, so that what the last vector of a row writes after it is written over.
 static void multiply(const job_t* j, const piece_t* p, float* to, int64_t step) {
   const product_t* k = j->k;
-  const ahead_t ahead = ahead_of(j, p);
+  const bool streams = k->far && k->m <= CPU_GEMM_STREAM_ROWS;
+  const ahead_t ahead = streams ? (ahead_t){NULL, 0} : ahead_of(j, p);
   for (int64_t c = (p->n - 1) / WIDE * WIDE; c >= 0; c -= WIDE) {
     const int64_t vectors = (p->n - c + LANES - 1) / LANES, column = p->column + c;
     const cpu_gemm_block_t block = {
@@ -112,7 +113,8 @@ static void multiply(const job_t* j, const piece_t* p, float* to, int64_t step) 
         .c = to + c,
         .c_step = step,
         .ahead = c ? NULL : ahead.at,
-        .ahead_bytes = ahead.units * CPU_PANEL * (int64_t)sizeof(uint32_t)};
+        .ahead_bytes = ahead.units * CPU_PANEL * (int64_t)sizeof(uint32_t),
+        .streams = streams};
     (k->bf16 ? cpu_gemm_block_bf16 : cpu_gemm_block)(&block);
   }
 }
