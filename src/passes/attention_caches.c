@@ -23,7 +23,8 @@ static assay_value_t* output(const assay_node_t* n, size_t i) {
 static bool sees_all_keys(const assay_node_t* n) {
   int64_t rows;
   const assay_value_t* q = n->inputs[Q];
-  const bool lone = assay_rank_of(q) == 4 && assay_dim_value(q->type->dims[ROWS], &rows) && rows == 1;
+  const bool lone =
+      assay_rank_of(q) == 4 && assay_dim_value(q->type->dims[ROWS], &rows) && rows == 1;
   return assay_attr_i64(n, "left_window_size", -1) < 0 &&
          assay_attr_i64(n, "right_window_size", -1) < 0 &&
          (lone || !assay_attr_i64(n, "is_causal", 0));
@@ -43,7 +44,8 @@ static bool can_come_apart(const assay_edit_t* e, const assay_node_t* n) {
 }
 
 static assay_status_t grow(assay_edit_t* e, assay_node_t* n, size_t i) {
-  assay_value_t *in[2] = {n->inputs[PAST + i], n->inputs[K + i]}, *present = n->outputs[PRESENT + i];
+  assay_value_t *in[2] = {n->inputs[PAST + i], n->inputs[K + i]},
+                *present = n->outputs[PRESENT + i];
   assay_node_t* concat = NULL;
   ASSAY_TRY(assay_edit_insert_bare(e, n, "Concat", 2, in, 1, &concat));
   ASSAY_TRY(assay_edit_attr_i(e, concat, "axis", ROWS));

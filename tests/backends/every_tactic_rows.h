@@ -127,6 +127,7 @@ static const graph_case_t large_rows[] = {
 #define TO_BYTES "QuantizeLinear q1 h sn zn -> yq", "DequantizeLinear d1 yq sn zn -> y"
 
 static const graph_case_t byte_rows[] = {
+    ROW("DynamicQuantizeLinear", LIST("x float[3,C]"), NONE, "DynamicQuantizeLinear n x -> y s z"),
     ROW("int8 normalization", LIST("x float[2,C,5,7]"),
         LIST("s float[] 0.0078125", "z uint8[] 120", "sv float[] 0.002", "zv uint8[] 0",
              "sn float[] 0.03", "zn int8[] -3", "two float[] 2", "eps float[] 1e-5"),

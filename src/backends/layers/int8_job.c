@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/target.h"
+
+#define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 
 bool int8_is(const assay_node_t* n, const char* op_type) {
   return !*n->domain && strcmp(n->op_type, op_type) == 0;
@@ -29,6 +32,36 @@ void int8_job_close(int8_job_t* j) {
   *j = (int8_job_t){0};
 }
 
+// n weights side by side less their zero points, or all less one; zeros NULL: that.
+CLONES
+static void center_run(const int64_t* from, int64_t n, const int32_t* zeros, int32_t zero,
+                       int16_t* to, int64_t* min, int64_t* max) {
+  int64_t least = *min, most = *max;
+#pragma omp simd reduction(min : least) reduction(max : most)
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t w = from[i] - (zeros ? zeros[i] : zero);
+    to[i] = (int16_t)w;
+    least = w < least ? w : least;
+    most = w > most ? w : most;
+  }
+  *min = least;
+  *max = most;
+}
+
+// Adds what sizes of weights can come to.
+CLONES
+static void add_sizes(const int16_t* w, int64_t n, int64_t* size) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) size[i] += w[i] < 0 ? -w[i] : w[i];
+}
+CLONES
+static int64_t sum_of_sizes(const int16_t* w, int64_t n) {
+  int64_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < n; i++) sum += w[i] < 0 ? -w[i] : w[i];
+  return sum;
+}
+
 // Weights less their zero points; they lie as [outer][channels][inner].
 static assay_status_t center(int8_job_t* j, const assay_tensor_t* t, const int32_t* zeros,
                              int64_t n_zeros) {
@@ -39,14 +72,11 @@ static assay_status_t center(int8_job_t* j, const assay_tensor_t* t, const int32
   const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
   int64_t min = 0, max = 0;
   j->n_weights = t->size;
-  for (int64_t run = 0; !st && run < t->size / inner; run++) {
-    const int64_t zero = zeros[n_zeros > 1 ? run % n : 0];
-    for (int64_t i = run * inner; i < (run + 1) * inner; i++) {
-      const int64_t w = assay_i64(wide)[i] - zero;
-      j->weights[i] = (int16_t)w;
-      min = w < min ? w : min;
-      max = w > max ? w : max;
-    }
+  const int64_t step = inner == 1 ? n : inner;  // weights side by side: of all channels, or of one
+  for (int64_t at = 0, c = 0; !st && at < t->size; at += step, c = c + 1 < n ? c + 1 : 0) {
+    const bool each = inner == 1 && n_zeros > 1;
+    center_run(assay_i64(wide) + at, step, each ? zeros : NULL, zeros[n_zeros > 1 ? c : 0],
+               j->weights + at, &min, &max);
   }
   j->fits_int8 = min >= -128 && max <= 127;
   assay_tensor_release(wide);
@@ -60,9 +90,11 @@ static assay_status_t sums_fit(const int8_job_t* j, bool* out_fit) {
   const int64_t n = j->dims[j->weight_axis];
   const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
   ASSAY_TRY(assay_new_array((size_t)n, sizeof *size, &size));
-  for (int64_t run = 0, c = 0; run < j->n_weights / inner; run++, c = c + 1 < n ? c + 1 : 0)
-    for (int64_t i = run * inner; i < (run + 1) * inner; i++)
-      size[c] += j->weights[i] < 0 ? -j->weights[i] : j->weights[i];
+  for (int64_t at = 0; inner == 1 && at < j->n_weights; at += n)
+    add_sizes(j->weights + at, n, size);
+  for (int64_t at = 0, c = 0; inner > 1 && at < j->n_weights;
+       at += inner, c = c + 1 < n ? c + 1 : 0)
+    size[c] += sum_of_sizes(j->weights + at, inner);
   *out_fit = true;
   for (int64_t c = 0; c < n; c++) {
     int64_t max = size[c] * 255 * 2;
@@ -188,7 +220,8 @@ static assay_status_t read_weights(int8_job_t* j, bool* out_is) {
   return sums_fit(j, out_is);
 }
 
-assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool* out_is) {
+assay_status_t int8_job_open(const assay_sized_layer_t* l, bool (*wants)(const int8_job_t* j),
+                             int8_job_t* out, bool* out_is) {
   int8_job_t j = {.l = l, .zero_input = -1, .anchor = l->layer->nodes[0]};
   *out_is = false;
   if (l->n_out != 1 || !l->out[0].value || !l->out[0].size || l->out[0].rank < 2) return NULL;
@@ -196,6 +229,7 @@ assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool
                        (int8_is(j.anchor, "ConvInteger") || int8_is(j.anchor, "MatMulInteger"));
   assay_status_t st = integer ? open_integer(&j, out_is) : open_described(&j, out_is);
   if (!st && *out_is && (!j.x->size || j.x->rank < 2)) *out_is = false;
+  if (!st && *out_is && wants) *out_is = wants(&j);
   if (!st && *out_is) st = read_weights(&j, out_is);
   if (st || !*out_is) return int8_job_close(&j), st;
   *out = j;

@@ -33,7 +33,8 @@ typedef struct int8_job {
 
 // Reads a layer with a contraction on 8-bit integers; false: it is none, or its sums may not fit
 // into int32. Closed with int8_job_close.
-assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool* out_is);
+assay_status_t int8_job_open(const assay_sized_layer_t* l, bool (*wants)(const int8_job_t* j),
+                             int8_job_t* out, bool* out_is) ASSAY_MUST_USE;
 void int8_job_close(int8_job_t* j);
 
 bool int8_is(const assay_node_t* n, const char* op_type);  // of ai.onnx

@@ -179,11 +179,13 @@ static assay_status_t pack(depthwise_t* k, const int8_job_t* j) {
   return st;
 }
 
+static bool wants(const int8_job_t* j) { return j->zero_input < 0 && int8_is_conv(j->anchor); }
+
 static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
   depthwise_t* k = (depthwise_t*)base;
   assay_conv_t s;
-  *out_ok = j->weights && j->fits_int8 && j->zero_input < 0 && int8_is_conv(j->anchor) &&
-            (j->x->rank == 3 || j->x->rank == 4) && j->rank == j->x->rank;
+  *out_ok =
+      j->weights && j->fits_int8 && (j->x->rank == 3 || j->x->rank == 4) && j->rank == j->x->rank;
   if (*out_ok) ASSAY_TRY(int8_conv_read(j, &s, out_ok));
   if (!*out_ok) return NULL;
   k->across = s.w.rank == 2 ? s.w.axis[0]
@@ -219,7 +221,8 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return int8_has_vnni() ? int8_make(l, sizeof(depthwise_t), build, close_depthwise, out) : NULL;
+  return int8_has_vnni() ? int8_make(l, sizeof(depthwise_t), wants, build, close_depthwise, out)
+                         : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_depthwise = {

@@ -175,10 +175,14 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
 
 // ---- making ------------------------------------------------------------------------------------
 
+static bool wants(const int8_job_t* j) {
+  return j->w && !j->w->constant && j->zero_input < 0 && int8_is_product(j->anchor);
+}
+
 static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
   pairs_t* k = (pairs_t*)base;
-  *out_ok = !j->weights && j->w && j->zero_input < 0 && int8_is_product(j->anchor) &&
-            int8_product_read(j, &k->p) && k->p.k <= INT32_MAX / (4 * 255 * 255) && j->q;
+  *out_ok =
+      !j->weights && int8_product_read(j, &k->p) && k->p.k <= INT32_MAX / (4 * 255 * 255) && j->q;
   if (!*out_ok) return NULL;
   const int8_product_t* p = &k->p;
   k->x_turn = j->x_type == ASSAY_TYPE_INT8 ? 128 : 0;
@@ -210,7 +214,7 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return int8_has_vnni() ? int8_make(l, sizeof(pairs_t), build, NULL, out) : NULL;
+  return int8_has_vnni() ? int8_make(l, sizeof(pairs_t), wants, build, NULL, out) : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_gemm_activations = {

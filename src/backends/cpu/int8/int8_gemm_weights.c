@@ -394,11 +394,13 @@ static void find_tile(products_t* k) {
   k->base.base.scratch = ALIGNMENT + (size_t)k->max_parts * k->part_scratch;
 }
 
+static bool wants(const int8_job_t* j) { return j->zero_input < 0; }
+
 static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
   products_t* k = (products_t*)base;
   const bool conv = int8_is_conv(j->anchor);
   int8_product_t p = {0};
-  *out_ok = j->weights && j->fits_int8 && j->zero_input < 0;
+  *out_ok = j->weights && j->fits_int8;
   if (!*out_ok) return NULL;
   k->flip = j->x_type == ASSAY_TYPE_INT8;
   k->padding = (uint8_t)(j->zero_x + (k->flip ? 128 : 0));
@@ -419,7 +421,8 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return int8_has_vnni() ? int8_make(l, sizeof(products_t), build, close_products, out) : NULL;
+  return int8_has_vnni() ? int8_make(l, sizeof(products_t), wants, build, close_products, out)
+                         : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_gemm_weights = {

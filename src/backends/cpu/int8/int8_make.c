@@ -3,11 +3,12 @@
 
 #include "base/alloc.h"
 
-assay_status_t int8_make(const assay_sized_layer_t* l, size_t bytes, int8_build_t* build,
+assay_status_t int8_make(const assay_sized_layer_t* l, size_t bytes,
+                         bool (*wants)(const int8_job_t* j), int8_build_t* build,
                          void (*close)(int8_kernel_t* k), assay_kernel_t** out) {
   int8_job_t j;
   bool ok = false;
-  ASSAY_TRY(int8_job_open(l, &j, &ok));
+  ASSAY_TRY(int8_job_open(l, wants, &j, &ok));
   if (!ok) return NULL;
   void* memory = NULL;
   assay_status_t st = assay_new_array(1, bytes, &memory);

@@ -308,7 +308,7 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return has_vnni() ? int8_make(l, sizeof(onednn_t), build, close_onednn, out) : NULL;
+  return has_vnni() ? int8_make(l, sizeof(onednn_t), NULL, build, close_onednn, out) : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_onednn = {

@@ -136,12 +136,14 @@ static void order_product(const int8_product_t* p, const int16_t* from, int16_t*
             from[b * p->n * p->k + (p->swapped ? n * p->k + i : i * p->n + n)];
 }
 
+// Differences are taken with a zero point that is known.
+static bool wants(const int8_job_t* j) { return j->zero_input < 0; }
+
 static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
   plain_t* k = (plain_t*)base;
   k->is_conv = int8_is_conv(j->anchor);
   *out_ok = k->is_conv || int8_is_product(j->anchor);
-  // Differences are taken with a zero point that is known.
-  if (!*out_ok || j->zero_input >= 0) return *out_ok = false, NULL;
+  if (!*out_ok) return NULL;
   if (k->is_conv)
     ASSAY_TRY(int8_conv_read(j, &k->s, out_ok));
   else
@@ -179,7 +181,7 @@ static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return int8_make(l, sizeof(plain_t), build, close_plain, out);
+  return int8_make(l, sizeof(plain_t), wants, build, close_plain, out);
 }
 
 const assay_tactic_t cpu_tactic_int8_plain = {

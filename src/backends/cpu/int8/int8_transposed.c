@@ -213,9 +213,12 @@ static assay_status_t make_matrix(up_t* k, const int8_job_t* j) {
   return st;
 }
 
+static bool wants(const int8_job_t* j) {
+  return int8_is(j->anchor, "ConvTranspose") && j->zero_input < 0;
+}
+
 static assay_status_t build(up_t* k, int8_job_t* j, bool by_matrix, bool* out_ok) {
-  *out_ok =
-      int8_is(j->anchor, "ConvTranspose") && j->weights && j->zero_input < 0 && j->x->rank >= 3;
+  *out_ok = j->weights && j->x->rank >= 3;
   if (*out_ok) ASSAY_TRY(int8_transposed_read(j, &k->t, out_ok));
   if (!*out_ok) return NULL;
   const assay_window_axis_t* a = last_axis(k);
@@ -252,7 +255,7 @@ static assay_status_t build_up(int8_kernel_t* base, int8_job_t* j, bool* out_ok)
 }
 
 static assay_status_t make_up(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return int8_make(l, sizeof(up_t), build_up, close_up, out);
+  return int8_make(l, sizeof(up_t), wants, build_up, close_up, out);
 }
 
 const assay_tactic_t cpu_tactic_int8_transposed = {.name = "int8_transposed",
@@ -267,7 +270,7 @@ static assay_status_t build_up_onednn(int8_kernel_t* base, int8_job_t* j, bool* 
 }
 
 static assay_status_t make_up_onednn(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return int8_make(l, sizeof(up_t), build_up_onednn, close_up, out);
+  return int8_make(l, sizeof(up_t), wants, build_up_onednn, close_up, out);
 }
 
 const assay_tactic_t cpu_tactic_int8_transposed_onednn = {.name = "int8_transposed_onednn",

@@ -54,7 +54,7 @@ static assay_status_t read(const assay_sized_layer_t* l, cuda_int8_t* p, bool* o
 
 assay_status_t cuda_int8_open(const assay_sized_layer_t* l, cuda_int8_t* p, bool* ok) {
   *p = (cuda_int8_t){0};
-  ASSAY_TRY(int8_job_open(l, &p->job, ok));
+  ASSAY_TRY(int8_job_open(l, NULL, &p->job, ok));
   if (!*ok) return NULL;
   assay_status_t st = read(l, p, ok);
   if (st || !*ok) int8_job_close(&p->job);
