@@ -97,11 +97,12 @@ static bool read(const assay_sized_layer_t* l, dynamic_t* k) {
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   *k = (dynamic_t){.base = {.in_place = -1, .run = run, .destroy = destroy}};
   if (l->layer->n_nodes != 1 || !int8_is(n, "DynamicQuantizeLinear") || l->n_in != 1 || !x ||
-      x->type != ASSAY_TYPE_FLOAT || l->layer->format != ASSAY_FORMAT_FP32 ||
-      l->n_out != OUTPUTS || l->out[Y].size != x->size)
+      x->type != ASSAY_TYPE_FLOAT || l->layer->format != ASSAY_FORMAT_FP32 || l->n_out != OUTPUTS ||
+      l->out[Y].size != x->size)
     return false;
   for (size_t i = 0; i < l->n_out; i++) {
-    if (!l->out[i].value || l->out[i].type != types[i] || (i != Y && l->out[i].size != 1)) return false;
+    if (!l->out[i].value || l->out[i].type != types[i] || (i != Y && l->out[i].size != 1))
+      return false;
     k->base.out[i] = (assay_storage_t){types[i], ASSAY_LAYOUT_PLAIN};
   }
   k->base.in[0] = (assay_storage_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN};
