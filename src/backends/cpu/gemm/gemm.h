@@ -80,7 +80,7 @@ enum { CPU_GEMM_K_BLOCK = 16 };  // rows of panels, after each of which lines ar
 // Panels stream for so many rows, and are fetched so many rows of a panel ahead: what memory takes
 // for a line, at what it gives one core (measured: 4 to 32 are alike, without it takes a quarter
 // longer).
-enum { CPU_GEMM_STREAM_ROWS = 2, CPU_GEMM_STREAM_AHEAD = 12 };
+enum { CPU_GEMM_STREAM_ROWS = 8, CPU_GEMM_STREAM_AHEAD = 12 };
 
 // What the rows [row, row + rows) of a block fetch.
 typedef struct cpu_gemm_ahead {
