@@ -112,6 +112,16 @@ class TestRun(ApiCase):
             weights /= weights.sum(-1, keepdims=True)
             np.testing.assert_allclose(c.run([q, k, v, m])[0], weights @ v, rtol=1e-5, atol=1e-5)
 
+    def test_a_large_matrix_that_is_read_the_other_way_round_is_turned_once(self):
+        words = draw(4100, 2100)  # more than what is folded of other nodes
+        proto = model([h.make_node("Gather", ["words", "ids"], ["x"]), h.make_node("Transpose", ["words"], ["turned"], perm=[1, 0]),
+                       h.make_node("MatMul", ["x", "turned"], ["y"])],
+                      [value("ids", T.INT64, ["N"])], [value("y", T.FLOAT, ["N", 4100])], {"words": words})
+        c = assay.build(proto).context(profile=True)
+        ids = np.array([7, 4099, 0])
+        np.testing.assert_allclose(c.run(ids)[0], words[ids].astype(np.float64) @ words.T, rtol=1e-4, atol=1e-3)
+        self.assertNotIn("Transpose", [layer.op for layer in c.layers()])
+
     def test_results_stay_when_the_next_run_comes(self):
         proto = chain(2, 8)
         c = assay.build(proto).context()

@@ -82,6 +82,14 @@ void attention_pack_row(const attention_t* k, const void* const* rows, int64_t u
 // The same with few queries (attention_few.c).
 void attention_few_scores(const attention_t* k, const attention_tile_t* t, int64_t key, int64_t n);
 void attention_few_values(const attention_t* k, const attention_tile_t* t, int64_t key, int64_t n);
+// Element `at` of an operand.
+static inline const char* attention_element(const attention_view_t* v, const void* const* in,
+                                            int64_t at) {
+  return (const char*)in[v->index] + at * (assay_type_bits(v->type) / 8);
+}
+// A row of n elements from `at` on, in the kind's type, where it does not lie so.
+void attention_copy_row(const attention_t* k, const attention_view_t* v, const void* const* in,
+                        int64_t at, int64_t n, void* to);
 // Where a head's matrix begins.
 static inline int64_t attention_head_start(const attention_t* k, const attention_view_t* v,
                                            int64_t head) {

@@ -2,7 +2,6 @@
 // lie. To pack them first, as for more queries (attention_run.c), takes longer than the products.
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/gemm/gemm.h"
-#include "backends/cpu/pointwise/convert.h"
 #include "base/target.h"
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
@@ -29,20 +28,10 @@ static void add_weighted(float* o, int64_t n, float weight, const float* v) {
 }
 
 // A row of n elements as floats: where it lies, or a copy in `room`.
-static const float* read_row(const attention_view_t* v, const void* const* in, int64_t at,
-                             int64_t n, float* room) {
-  const void* from = in[v->index];
-  if (v->type == ASSAY_TYPE_FLOAT && v->column == 1) return (const float*)from + at;
-  if (v->column == 1) {
-    cpu_widen(from, v->type, at, n, room);
-    return room;
-  }
-  for (int64_t i = 0; i < n; i++) {
-    if (v->type == ASSAY_TYPE_FLOAT)
-      room[i] = ((const float*)from)[at + i * v->column];
-    else
-      cpu_widen(from, v->type, at + i * v->column, 1, room + i);
-  }
+static const float* read_row(const attention_t* k, const attention_view_t* v, const void* const* in,
+                             int64_t at, int64_t n, float* room) {
+  if (v->type == ASSAY_TYPE_FLOAT && v->column == 1) return (const float*)in[v->index] + at;
+  attention_copy_row(k, v, in, at, n, room);
   return room;
 }
 
@@ -51,7 +40,7 @@ void attention_few_scores(const attention_t* k, const attention_tile_t* t, int64
   const float* q = (const float*)(const void*)t->q;
   const int64_t start = attention_head_start(k, v, t->head) + key * v->row;
   for (int64_t j = 0; j < n; j++) {
-    const float* row = read_row(v, t->in, start + j * v->row, k->layer.size, t->room);
+    const float* row = read_row(k, v, t->in, start + j * v->row, k->layer.size, t->room);
     for (int64_t i = 0; i < t->rows; i++)
       t->s[i * ATTENTION_KEYS + j] = dot(q + i * t->q_step, row, k->layer.size);
   }
@@ -64,7 +53,7 @@ void attention_few_values(const attention_t* k, const attention_tile_t* t, int64
   for (int64_t i = 0; i < t->rows && key == t->begin; i++)
     for (int64_t c = 0; c < width; c++) t->o[i * width + c] = 0;
   for (int64_t j = 0; j < n; j++) {
-    const float* row = read_row(v, t->in, start + j * v->row, k->layer.v_size, t->room);
+    const float* row = read_row(k, v, t->in, start + j * v->row, k->layer.v_size, t->room);
     for (int64_t i = 0; i < t->rows; i++)
       add_weighted(t->o + i * width, k->layer.v_size, t->s[i * ATTENTION_KEYS + j], row);
   }

@@ -71,31 +71,6 @@ attention_span_t attention_span(const attention_t* k, const attention_tile_t* t,
 
 // ---- packing -----------------------------------------------------------------------------------
 
-static const char* element(const attention_view_t* v, const void* const* in, int64_t at) {
-  return (const char*)in[v->index] + at * (assay_type_bits(v->type) / 8);
-}
-
-// A row of n elements from `at` on, in the kind's type, where it does not lie so.
-static void copy_row(const attention_t* k, const attention_view_t* v, const void* const* in,
-                     int64_t at, int64_t n, void* to) {
-  const void* from = in[v->index];
-  const bool same = v->type == k->kind->type;
-  if (v->column == 1) {
-    if (same)
-      memcpy(to, element(v, in, at), (size_t)(n * assay_type_bits(v->type) / 8));
-    else
-      cpu_widen(from, v->type, at, n, to);
-    return;
-  }
-  for (int64_t i = 0; i < n; i++)
-    if (v->type == ASSAY_TYPE_FLOAT)
-      ((float*)to)[i] = ((const float*)from)[at + i * v->column];
-    else if (same)
-      ((uint16_t*)to)[i] = ((const uint16_t*)from)[at + i * v->column];
-    else
-      cpu_widen(from, v->type, at + i * v->column, 1, (float*)to + i);
-}
-
 // Whether rows can be read where they lie: side by side, and each from a whole unit on.
 static bool lies_in_units(const attention_t* k, const attention_view_t* v) {
   int64_t all = v->at | v->row;
@@ -147,10 +122,10 @@ static void pack_keys(const attention_t* k, const void* const* in, int64_t head,
     const uint32_t* row[BLOCK];
     for (int64_t i = 0; i < n; i++) {
       const int64_t at = start + (key + i) * k->layer.k.row;
-      row[i] = (const void*)element(&k->layer.k, in, at);
+      row[i] = (const void*)attention_element(&k->layer.k, in, at);
       if (direct) continue;
       memset(rows + i * units, 0, (size_t)units * sizeof *rows);
-      copy_row(k, &k->layer.k, in, at, k->layer.size, rows + i * units);
+      attention_copy_row(k, &k->layer.k, in, at, k->layer.size, rows + i * units);
       row[i] = rows + i * units;
     }
     for (int64_t u = 0; u < units; u += BLOCK) {
@@ -171,8 +146,8 @@ static void pack_values(const attention_t* k, const void* const* in, int64_t hea
     for (int64_t i = 0; i < per && key + i < k->layer.kv_len; i++) {
       const int64_t at = start + (key + i) * k->layer.v.row;
       uint32_t* row = rows + i * attention_padded(k->layer.v_size, CPU_PANEL);
-      from[i] = direct ? (const void*)element(&k->layer.v, in, at) : row;
-      if (!direct) copy_row(k, &k->layer.v, in, at, k->layer.v_size, row);
+      from[i] = direct ? (const void*)attention_element(&k->layer.v, in, at) : row;
+      if (!direct) attention_copy_row(k, &k->layer.v, in, at, k->layer.v_size, row);
     }
     k->kind->pack_values(k, from, key / per, to);
   }
@@ -371,13 +346,14 @@ static void run_head(const attention_t* k, const void* const* in, int64_t head, 
                           .room = (float*)(void*)(rows + ATTENTION_FEW * row)};
     for (int64_t r = 0; r < t.rows; r++) t.m[r] = -INFINITY;
     if (direct) {
-      t.q = (const void*)element(&k->layer.q, in, start + first * k->layer.q.row);
+      t.q = (const void*)attention_element(&k->layer.q, in, start + first * k->layer.q.row);
       t.q_step = k->layer.q.row / k->kind->per_unit;
     }
     for (int64_t r = 0; !direct && r < t.rows; r++) {
       uint32_t* q = rows + r * k->q_units;
       memset(q, 0, (size_t)k->q_units * sizeof *q);
-      copy_row(k, &k->layer.q, in, start + (first + r) * k->layer.q.row, k->layer.size, q);
+      attention_copy_row(k, &k->layer.q, in, start + (first + r) * k->layer.q.row, k->layer.size,
+                         q);
     }
     const attention_span_t seen = seen_by_tile(k, &t);
     t.begin = seen.low / ATTENTION_KEYS * ATTENTION_KEYS;
