@@ -82,8 +82,9 @@ VFN vf v_swish32(vf x, float alpha) {
   const vf scaled = f_scale(q, f_select(down, n, f_set(0x1.8p19F)));
   return f_copysign(f_select(f_lt(f_set(30), t), x, scaled), x);
 }
+VFN bool in_swish32(float alpha) { return alpha >= 1.0F / 16 && alpha <= 16; }
 VFN vf v_swish(vf x, float alpha) {
-  return alpha >= 1.0F / 16 && alpha <= 16 ? v_swish32(x, alpha) : v_swish64(x, alpha, false);
+  return in_swish32(alpha) ? v_swish32(x, alpha) : v_swish64(x, alpha, false);
 }
 
 // The same within 2.5 ulp: the divisor times 2^-64, so that it stays finite for as long as the
@@ -99,7 +100,7 @@ VFN vf short_swish32(vf x, float alpha) {
   return f_select(f_lt(t, f_set(-30)), x, y / (e + f_set(0x1p-64F)) * f_set(0x1p-64F));
 }
 VFN vf v_short_swish(vf x, float alpha) {
-  return alpha >= 1.0F / 16 && alpha <= 16 ? short_swish32(x, alpha) : v_swish64(x, alpha, false);
+  return in_swish32(alpha) ? short_swish32(x, alpha) : v_swish64(x, alpha, false);
 }
 
 // Small ones by x + x^3 p(x^2), others by 1 - 2 / (e^(2|x|) + 1).
@@ -139,13 +140,25 @@ VFN vf gelu_by_pieces(vf x, const float (*t)[32]) {
   const vf top = b * value, y = top + f_fma(b, p, f_fma(b, value, f_set(0) - top));
   return f_copysign(f_select(f_lt(f_set(0), x), x - y, y), x);
 }
-// Far below 0 in float64.
-#define GELU(x, pieces, min, in_float64)  \
-  const vf y = gelu_by_pieces(x, pieces); \
-  const vm far = f_lt(x, f_set(min));     \
-  return OPEN_IN_FLOAT64(y, far, in_float64);
-VFN vf v_short_gelu(vf x){GELU(x, pieces32_gelu, -5, v_gelu64(x, false))} VFN vf
-    v_short_gelu_tanh(vf x){GELU(x, pieces32_gelu_tanh, -4, v_gelu_tanh64(x, false))}
+// Right but far below 0, where float64 is needed.
+VFN vf short_gelu32(vf x, vm* far) {
+  *far = f_lt(x, f_set(-5));
+  return gelu_by_pieces(x, pieces32_gelu);
+}
+VFN vf short_gelu_tanh32(vf x, vm* far) {
+  *far = f_lt(x, f_set(-4));
+  return gelu_by_pieces(x, pieces32_gelu_tanh);
+}
+VFN vf v_short_gelu(vf x) {
+  vm far;
+  const vf y = short_gelu32(x, &far);
+  return OPEN_IN_FLOAT64(y, far, v_gelu64(x, false));
+}
+VFN vf v_short_gelu_tanh(vf x) {
+  vm far;
+  const vf y = short_gelu_tanh32(x, &far);
+  return OPEN_IN_FLOAT64(y, far, v_gelu_tanh64(x, false));
+}
 
 VFN vf v_hard_sigmoid(vf x, float alpha, float beta) {
   return f_min(f_set(1), f_max(f_set(0), f_fma(f_set(alpha), x, f_set(beta))));

@@ -19,7 +19,8 @@
 #define LARGE_KERNEL(name, args_t, threads) \
   extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ args_t a)
 #define DEVICE __device__ __forceinline__
-#define TABLE __device__ const  // a constant array of the file
+#define TABLE __device__ const                      // a constant array of the file
+#define WIDE_TABLE __device__ const __align__(128)  // the same, at the beginning of a line
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")  // a loop that takes too many registers otherwise
 #define UNROLL_4 _Pragma("unroll 4")

@@ -160,13 +160,64 @@ DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, in
 
 // The same of TOGETHER sums that lie side by side, which are stored at once where all of them are
 // there and the place is a multiple of their bytes.
+#if EPILOGUE && PROGRAM_VECTOR > 1
+#define TOGETHER PROGRAM_VECTOR
+#else
 #define TOGETHER 4
+#endif
 #if EPILOGUE
 typedef WORD_OF(PROGRAM_OUT) product_word_t;
 #else
 typedef ELEMENT(OUT) product_word_t;
 #endif
 
+// Where the tile's matrix begins in the output, as a line and a place in it: what divides stands
+// before the loop over sums.
+typedef struct ending {
+  int64_t line, place;
+} ending_t;
+DEVICE ending_t find_ending(const product_args_t* a, const tile_t* t) {
+  const int64_t line = t->y / a->y_row;
+  const ending_t e = {line, t->y - line * a->y_row};
+  return e;
+}
+
+// n of TOGETHER sums are there.
+DEVICE void add_bias(const product_args_t* a, const tile_t* t, int64_t column, int n, float* sums) {
+  if (!a->bias) return;
+  const int64_t at = t->matrix * a->bias_step + column;
+  const float* bias = GLOBAL(const float, a->bias) + at;
+  if (n == TOGETHER && at % 4 == 0) {
+    UNROLL
+    for (int i = 0; i < TOGETHER; i += 4) {
+      uint32_t words[4];
+      READ_16(bias + i, words);
+      UNROLL
+      for (int j = 0; j < 4; j++) sums[i + j] += float_of(words[j]);
+    }
+  } else {
+    UNROLL
+    for (int i = 0; i < TOGETHER; i++)
+      if (i < n) sums[i] += bias[i];
+  }
+}
+
+#if EPILOGUE && PROGRAM_VECTOR > 1
+DEVICE void store_sums(const product_args_t* a, int64_t line, int64_t place, int n,
+                       const float* sums) {
+  product_word_t* y = GLOBAL(product_word_t, a->y) + line * a->y_row + place;
+  if (n == TOGETHER && place % TOGETHER == 0 && a->y % (TOGETHER * sizeof *y) == 0) {
+    value_t values[PROGRAM_VECTOR];
+    program_vector(sums, (index_t)line, (index_t)place, &a->program, values);
+    STORE_VECTOR(PROGRAM_OUT, y, values)
+    return;
+  }
+  ROLLED
+  for (int i = 0; i < n; i++)
+    y[i] = TO_WORD(PROGRAM_OUT)(
+        program(pick(sums, i), (index_t)line, (index_t)(place + i), &a->program));
+}
+#else
 DEVICE void store_together(product_word_t* to, const product_word_t* from) {
   enum { BYTES = TOGETHER * sizeof *from };
   union {
@@ -191,26 +242,19 @@ DEVICE void store_together(product_word_t* to, const product_word_t* from) {
   }
 }
 
-DEVICE void finish_together(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
-                            const float* sums) {
-  if (row >= a->m || column >= a->n) return;
-  const int64_t at = t->y + row * a->y_row + column;
-  const int n = a->n - column < TOGETHER ? (int)(a->n - column) : TOGETHER;
+DEVICE void store_sums(const product_args_t* a, int64_t line, int64_t place, int n,
+                       const float* sums) {
+  const int64_t at = line * a->y_row + place;
   product_word_t* y = GLOBAL(product_word_t, a->y);
   product_word_t all[TOGETHER];
-#if EPILOGUE
-  const index_t line = (index_t)(t->y / a->y_row + row);
-  const index_t place = (index_t)(t->y % a->y_row + column);
-#endif
   UNROLL
   for (int i = 0; i < TOGETHER; i++) {
     if (i >= n) continue;
-    float sum = sums[i];
-    if (a->bias) sum += GLOBAL(const float, a->bias)[t->matrix * a->bias_step + column + i];
 #if EPILOGUE
-    all[i] = TO_WORD(PROGRAM_OUT)(program(sum, line, place + (index_t)i, &a->program));
+    all[i] =
+        TO_WORD(PROGRAM_OUT)(program(sums[i], (index_t)line, (index_t)(place + i), &a->program));
 #else
-    STORE(OUT)(all, i, sum);
+    STORE(OUT)(all, i, sums[i]);
 #endif
   }
   if (n == TOGETHER && at % TOGETHER == 0 && a->y % (TOGETHER * sizeof *y) == 0) {
@@ -220,6 +264,15 @@ DEVICE void finish_together(const product_args_t* a, const tile_t* t, int64_t ro
     for (int i = 0; i < TOGETHER; i++)
       if (i < n) y[at + i] = all[i];
   }
+}
+#endif
+
+DEVICE void finish_together(const product_args_t* a, const tile_t* t, const ending_t* e,
+                            int64_t row, int64_t column, float* sums) {
+  if (row >= a->m || column >= a->n) return;
+  const int n = a->n - column < TOGETHER ? (int)(a->n - column) : TOGETHER;
+  add_bias(a, t, column, n, sums);
+  store_sums(a, e->line + row, e->place + column, n, sums);
 }
 #endif
 

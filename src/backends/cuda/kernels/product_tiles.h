@@ -190,12 +190,13 @@ DEVICE int sum_place(int row, int column) { return row * BN + (column ^ (row & 7
 #define FINISH UNROLL_4
 #endif
 DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums) {
+  const ending_t e = find_ending(a, t);
   FINISH
   for (int i = THREAD * TOGETHER; i < BM * BN; i += N_THREADS * TOGETHER) {
     float together[TOGETHER];
     UNROLL
     for (int j = 0; j < TOGETHER; j++) together[j] = sums[sum_place(i / BN, i % BN + j)];
-    finish_together(a, t, t->row + i / BN, t->column + i % BN, together);
+    finish_together(a, t, &e, t->row + i / BN, t->column + i % BN, together);
   }
 }
 

@@ -7,7 +7,7 @@
 
 #define VTARGET
 #define VFN DEVICE
-#define VTABLE TABLE
+#define VTABLE WIDE_TABLE
 #define VUNROLL UNROLL
 #define HUGE_F POSITIVE_INFINITY
 #define NAN_F (float_of(0x7fc00000u))
@@ -42,5 +42,47 @@ DEVICE void vmath_remainder(const float* x, const float* y, int n, float* z) {
 }
 
 #include "backends/vmath/uses.h"
+
+// The functions that have a form in float32, without float64: half_quick_NAME(x, z, p, open) gives
+// what half_NAME does, unless it says that this is open. A thread that has several elements takes
+// the few open ones afterwards: a branch behind each would keep them from overlapping.
+DEVICE float quick_short_gelu(float x, bool* open) { return short_gelu32(x, open); }
+DEVICE float quick_short_gelu_tanh(float x, bool* open) { return short_gelu_tanh32(x, open); }
+DEVICE float quick_swish(float x, float alpha, bool* open) {
+  *open = !in_swish32(alpha);
+  return *open ? x : v_swish32(x, alpha);
+}
+DEVICE float quick_short_swish(float x, float alpha, bool* open) {
+  *open = !in_swish32(alpha);
+  return *open ? x : short_swish32(x, alpha);
+}
+DEVICE bool float_is_open(float y) {
+  (void)y;
+  return false;
+}
+#define v_short_gelu(x) quick_short_gelu(x, open)
+#define v_short_gelu_tanh(x) quick_short_gelu_tanh(x, open)
+#define v_swish(x, alpha) quick_swish(x, alpha, open)
+#define v_short_swish(x, alpha) quick_short_swish(x, alpha, open)
+#define QUICK(use, name, in_float32)                                              \
+  DEVICE float use##_quick_##name(float x, float z, const float* p, bool* open) { \
+    (void)z, (void)p;                                                             \
+    *open = false;                                                                \
+    const float y = in_float32;                                                   \
+    *open |= use##_is_open(y);                                                    \
+    return y;                                                                     \
+  }
+#define VFAST(name, in_float32, in_float64) \
+  QUICK(float, name, in_float32)            \
+  QUICK(half, name, in_float32)             \
+  QUICK(bf16, name, in_float32)
+#define VFUNCTION(name, n_in, in_float64)
+#include "backends/vmath/functions.inc"
+#undef VFAST
+#undef VFUNCTION
+#undef v_short_gelu
+#undef v_short_gelu_tanh
+#undef v_swish
+#undef v_short_swish
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_VMATH_H_

@@ -103,6 +103,12 @@ DEVICE void put_piece(pieces_t* v, int bytes, int i, uint64_t word) {
     v->at[i / 4] = (i % 4 ? v->at[i / 4] : 0) | (uint32_t)word << (8 * (i % 4));
   }
 }
+// Element i of such an array, where i is not a constant: registers have no numbers.
+DEVICE value_t pick(const value_t* values, int i) {
+  value_t x = values[0];
+  UNROLL for (int j = 1; j < PROGRAM_VECTOR; j++) x = i == j ? values[j] : x;
+  return x;
+}
 // y: an array of PROGRAM_VECTOR values.
 #define LOAD_VECTOR(type, p, y)                                                        \
   {                                                                                    \

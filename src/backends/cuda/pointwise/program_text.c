@@ -41,9 +41,21 @@ static const char* word_name(assay_type_t t) {
   }
 }
 
+// The functions of vmath, and which of them have a form in float32 (kernels/vmath.h).
+static const struct {
+  const char* name;
+  bool quick;
+} vmath[] = {
+#define VFAST(name, in_float32, in_float64) {#name, true},
+#define VFUNCTION(name, n_in, in_float64) {#name, false},
+#include "backends/vmath/functions.inc"
+#undef VFAST
+#undef VFUNCTION
+};
+
 // do_ADD, or one of vmath's in the form in which its result is used.
-static void print_function(const pointwise_code_t* c, int f, bool last, assay_type_t out,
-                           assay_str_t* text) {
+static void print_function(const pointwise_code_t* c, int f, bool last, bool quick,
+                           assay_type_t out, assay_str_t* text) {
 #define POINTWISE(name, n, expression) #name,
   static const char* const floats[] = {
 #include "backends/layers/pointwise_functions.inc"
@@ -54,13 +66,6 @@ static void print_function(const pointwise_code_t* c, int f, bool last, assay_ty
 #include "backends/layers/pointwise_integers.inc"
   };
 #undef POINTWISE_INTEGER
-#define VFAST(name, in_float32, in_float64) #name,
-#define VFUNCTION(name, n_in, in_float64) #name,
-  static const char* const vmath[] = {
-#include "backends/vmath/functions.inc"
-  };
-#undef VFAST
-#undef VFUNCTION
   static const char* const uses[] = {
       [CPU_V_FLOAT32] = "float", [CPU_V_FLOAT16] = "half", [CPU_V_BFLOAT16] = "bf16"};
   if (c->integers && f == POINTWISE_INT_OF_FLOAT)
@@ -70,8 +75,14 @@ static void print_function(const pointwise_code_t* c, int f, bool last, assay_ty
   else if (f < POINTWISE_VMATH)
     assay_str_printf(text, "do_%s", floats[f]);
   else
-    assay_str_printf(text, "%s_%s", uses[last ? pointwise_use(out) : CPU_V_FLOAT32],
-                     vmath[f - POINTWISE_VMATH]);
+    assay_str_printf(text, "%s_%s%s", uses[last ? pointwise_use(out) : CPU_V_FLOAT32],
+                     quick ? "quick_" : "", vmath[f - POINTWISE_VMATH].name);
+}
+
+// Whether the last function has a form in float32, which leaves few results open.
+static bool is_quick(const pointwise_code_t* c) {
+  const int last = c->n_code ? c->code[c->n_code - 1].function : 0;
+  return !c->integers && last >= POINTWISE_VMATH && vmath[last - POINTWISE_VMATH].quick;
 }
 
 static bool is_scalar(const pointwise_stream_t* s) { return s->constant && s->n_constant == 1; }
@@ -102,13 +113,14 @@ static const char* value_type(const pointwise_code_t* c, const pointwise_stream_
   return !c->integers || assay_type_is_float(s->type) ? "float" : "int64_t";
 }
 
-// What is done to one element.
-static void print_code(const pointwise_code_t* c, assay_type_t out, assay_str_t* text) {
-  assay_str_append(text, "DEVICE value_t program_of(float x, ");
+// What is done to one element; quick: by the last function's form in float32.
+static void print_code(const pointwise_code_t* c, assay_type_t out, bool quick, assay_str_t* text) {
+  assay_str_printf(text, "DEVICE value_t program_%s(float x, ", quick ? "quick" : "of");
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s]))
       assay_str_printf(text, "%s s%d, ", value_type(c, &c->streams[s]), (int)s);
-  assay_str_append(text, "const program_args_t* p) {\n  (void)x, (void)p;\n");
+  assay_str_printf(text, "const program_args_t* p%s) {\n  (void)x, (void)p;\n",
+                   quick ? ", bool* open" : "");
   for (size_t i = 0; i < c->n_code; i++) {
     const pointwise_instruction_t* code = &c->code[i];
     const bool from_float = c->integers && code->function == POINTWISE_INT_OF_FLOAT;
@@ -116,7 +128,8 @@ static void print_code(const pointwise_code_t* c, assay_type_t out, assay_str_t*
       assay_str_printf(text, "  const float p%d[2] = {float_of(0x%08xu), float_of(0x%08xu)};\n",
                        (int)i, bits_of(code->param[0]), bits_of(code->param[1]));
     assay_str_printf(text, "  const value_t v%d = ", (int)i);
-    print_function(c, code->function, i + 1 == c->n_code, out, text);
+    const bool last = i + 1 == c->n_code;
+    print_function(c, code->function, last, quick && last, out, text);
     const bool simple = c->integers || code->function < POINTWISE_VMATH;
     const int n = from_float ? 1 : simple ? 3 : 2;
     for (int k = 0; k < n; k++) {
@@ -124,7 +137,7 @@ static void print_code(const pointwise_code_t* c, assay_type_t out, assay_str_t*
       print_operand(c, code->operand[k], text);
     }
     if (!from_float) assay_str_printf(text, ", p%d", (int)i);
-    assay_str_append(text, ");\n");
+    assay_str_append(text, quick && last ? ", open);\n" : ");\n");
   }
   assay_str_printf(text, "  return v%d;\n}\n", (int)c->n_code - 1);
 }
@@ -193,13 +206,19 @@ static void print_place(const pointwise_code_t* c, size_t s, const char* column,
   if (!any) assay_str_append(text, "0");
 }
 
-// vector: 0: of one element.
-static void print_call(const pointwise_code_t* c, const char* x, int vector, assay_str_t* text) {
-  assay_str_printf(text, "program_of(%s, ", x);
-  for (size_t s = 0; s < c->n_streams; s++)
-    if (in_memory(&c->streams[s]))
-      assay_str_printf(text, "s%d%s, ", (int)s, vector && varies(c, s, vector) ? "[i]" : "");
-  assay_str_append(text, "p);\n}\n");
+// How an element of a vector is named: "[i]", or picked by a number that only the run knows.
+typedef enum element_name { OF_ONE, OF_VECTOR, PICKED } element_name_t;
+
+static void print_arguments(const pointwise_code_t* c, element_name_t name, int vector,
+                            assay_str_t* text) {
+  for (size_t s = 0; s < c->n_streams; s++) {
+    if (!in_memory(&c->streams[s])) continue;
+    if (name == OF_ONE || !varies(c, s, vector))
+      assay_str_printf(text, "s%d, ", (int)s);
+    else
+      assay_str_printf(text, name == PICKED ? "pick(s%d, i), " : "s%d[i], ", (int)s);
+  }
+  assay_str_append(text, "p");
 }
 
 static void print_one(const pointwise_code_t* c, assay_str_t* text) {
@@ -215,8 +234,9 @@ static void print_one(const pointwise_code_t* c, assay_str_t* text) {
     print_place(c, s, "column", text);
     assay_str_append(text, "]);\n");
   }
-  assay_str_append(text, "  return ");
-  print_call(c, "x", 0, text);
+  assay_str_append(text, "  return program_of(x, ");
+  print_arguments(c, OF_ONE, 0, text);
+  assay_str_append(text, ");\n}\n");
 }
 
 // Whether a stream's vectors begin where vectors may: parts of inputs may begin anywhere.
@@ -237,6 +257,28 @@ static void print_each(const pointwise_code_t* c, size_t s, const char* type, as
   print_term(c, s, c->rank - 1, blocks_columns(c, s) ? "(column + (index_t)i)" : "(index_t)i",
              text);
   assay_str_append(text, "]);\n");
+}
+
+// All elements by float32 first, then those that this leaves open.
+static void print_elements(const pointwise_code_t* c, int vector, assay_str_t* text) {
+  const bool quick = is_quick(c);
+  if (quick) assay_str_append(text, "  uint32_t all_open = 0;\n");
+  assay_str_append(text, "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {\n");
+  assay_str_append(text, quick ? "    bool open;\n    y[i] = program_quick(x ? x[i] : 0, "
+                               : "    y[i] = program_of(x ? x[i] : 0, ");
+  print_arguments(c, OF_VECTOR, vector, text);
+  assay_str_append(
+      text, quick ? ", &open);\n    all_open |= (uint32_t)open << i;\n  }\n" : ");\n  }\n}\n");
+  if (!quick) return;
+  assay_str_append(text,
+                   "  if (!all_open) return;\n"
+                   "  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) {\n"
+                   "    if (!(all_open >> i & 1)) continue;\n"
+                   "    const value_t made = program_of(x ? pick(x, i) : 0, ");
+  print_arguments(c, PICKED, vector, text);
+  assay_str_append(text,
+                   ");\n    UNROLL for (int j = 0; j < PROGRAM_VECTOR; j++) "
+                   "y[j] = i == j ? made : y[j];\n  }\n}\n");
 }
 
 // Streams that run along the row as vectors, others element by element or once.
@@ -260,8 +302,7 @@ static void print_vector(const pointwise_code_t* c, int vector, assay_str_t* tex
     else
       print_each(c, s, type, text);
   }
-  assay_str_append(text, "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) y[i] = ");
-  print_call(c, "x ? x[i] : 0", vector, text);
+  print_elements(c, vector, text);
 }
 
 void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way,
@@ -273,7 +314,8 @@ void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way
                    "typedef %s index_t;\n",
                    word_name(way->out), way->vector, c->rank > 1,
                    way->short_index ? "uint32_t" : "int64_t");
-  print_code(c, way->out, text);
+  print_code(c, way->out, false, text);
   print_one(c, text);
+  if (way->vector > 1 && is_quick(c)) print_code(c, way->out, true, text);
   if (way->vector > 1) print_vector(c, way->vector, text);
 }

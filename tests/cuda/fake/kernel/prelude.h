@@ -29,6 +29,7 @@ extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t
 #define LARGE_KERNEL(name, args_t, max) KERNEL(name, args_t, max)
 #define DEVICE static inline __attribute__((unused))
 #define TABLE static const __attribute__((unused))
+#define WIDE_TABLE static const __attribute__((unused, aligned(128)))
 #define UNROLL
 #define ROLLED
 #define UNROLL_4
