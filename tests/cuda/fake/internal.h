@@ -236,6 +236,26 @@ typedef struct fiber {
   uint64_t products_digest;  // of all so far: the same in a group of four warps
 } fiber_t;
 
+// A barrier in shared memory (mbarrier), by its place there.
+enum { MAX_BARRIERS = 64, MAX_BULKS = 128, MAX_TRIES = 200000 };
+typedef struct barrier {
+  const char* at;
+  int count, pending, made_by;
+  int64_t bytes;  // that are expected and have not come
+  unsigned phase;
+  uint32_t epoch;  // of the block when it was made
+  bool fenced;
+} barrier_t;
+
+// A tile that the copy engine was asked for: done when somebody waits for its barrier.
+typedef struct late_bulk {
+  char* to;
+  const void* map;
+  int coordinates[6], n;
+  barrier_t* barrier;
+  int line;
+} late_bulk_t;
+
 typedef struct seen {  // where an address was found
   const char *low, *high;
   struct history* history;
@@ -257,7 +277,10 @@ typedef struct fake_run {
   size_t main_size;
   uint32_t random;
   uint32_t* unfenced;  // for each 16 bytes of `dynamic` who wrote, and when (wgmma.c); 0: nobody
-  bool any_waited, failed, torn;  // torn: lanes were left in the middle
+  barrier_t barriers[MAX_BARRIERS];
+  late_bulk_t bulks[MAX_BULKS];
+  int n_barriers, n_bulks, tries;  // tries: of barriers, since anything last happened to one
+  bool any_waited, failed, torn;   // torn: lanes were left in the middle
   int result;
   char message[512];
   // Of checks.
@@ -301,6 +324,15 @@ uint32_t lane_shared_address(fake_lane_t* lane, const void* p, int line);
 void forget_products(fiber_t* f);
 // A write into dynamic shared memory.
 void note_unfenced(run_t* r, int thread, const char* at, size_t bytes);
+
+// ---- bulk.c -------------------------------------------------------------------------------------
+
+void lane_make_barrier(fake_lane_t* lane, void* barrier, int arrivals, int line);
+void lane_barriers_made(fake_lane_t* lane);
+void lane_arrive(fake_lane_t* lane, void* barrier, int bytes, int line);
+int lane_try_barrier(fake_lane_t* lane, void* barrier, int parity, int line);
+void lane_bulk(fake_lane_t* lane, void* shared, const void* map, const int* coordinates, int n,
+               void* barrier, int line);
 
 // d + x w of n terms, as tensor cores compute it; elements of 16 bits as `op` says.
 float tensor_sum(fake_warp_op_t op, const uint16_t* x, const uint16_t* w, int n, float d);

@@ -299,6 +299,7 @@ void run_block(run_t* r, int64_t block) {
   r->random = seed_of((uint32_t)block, (uint32_t)l->threads);
   r->block_epoch++;
   r->any_waited = false;
+  r->n_barriers = r->n_bulks = r->tries = 0;
   if (!prepare_shared(r)) {
     fail_block(r, "there is no memory for its shared memory");
     return;
@@ -317,6 +318,8 @@ void run_block(run_t* r, int64_t block) {
   }
   r->torn = r->failed;
   if (!r->failed) check_groups(r);
+  if (!r->failed && r->n_bulks)
+    fail_block(r, "line %d: a tile that was asked for, and nobody waited for", r->bulks[0].line);
   if (!r->failed && l->dependent && !r->any_waited)
     fail_block(r, "a dependent launch without WAIT_FOR_INPUTS");
 }

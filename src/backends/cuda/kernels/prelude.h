@@ -281,4 +281,82 @@ DEVICE void COMMIT_COPIES(void) { asm volatile("cp.async.commit_group;" ::: "mem
 // All but the last `left` groups that were committed have arrived; left is a constant.
 #define WAIT_COPIES(left) asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
 
+// ---- barriers in shared memory, and tiles that the copy engine brings (sm_90) -------------------
+
+// A barrier (mbarrier) has phases, numbered from 0: one ends when all arrivals have come, and all
+// bytes that were expected. One thread makes barriers; they are there for others, and for the copy
+// engine, behind BARRIERS_MADE and SYNC. barrier_wait waits until a phase of that parity has ended:
+// the one under way, or the one before it. Both sides know which phase they are in.
+#if __CUDA_ARCH__ >= 900
+DEVICE void barrier_make(uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
+}
+DEVICE void BARRIERS_MADE(void) {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// Arrives, and so many bytes more are expected.
+DEVICE void barrier_expect(uint64_t* barrier, int bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+DEVICE void barrier_arrive(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+DEVICE void barrier_wait(uint64_t* barrier, int parity) {
+  const uint32_t at = shared_address(barrier);
+  uint32_t ended = 0;
+  while (!ended)
+    asm volatile(
+        "{.reg .pred ended; mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2; "
+        "selp.u32 %0, 1, 0, ended;}"
+        : "=r"(ended)
+        : "r"(at), "r"(parity)
+        : "memory");
+}
+// One thread asks for a tile of a tensor of two dimensions, from element x of row y on; what lies
+// out of it becomes zeros. Its bytes, all of the tile's, are those that the barrier expects.
+DEVICE void bulk_tile(void* shared, const tensor_map_t* map, int x, int y, uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4}], [%2];" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y)
+      : "memory");
+}
+// The same of the windows of a convolution with two axes, channels last: of places one behind the
+// other in order of the output, the first of which begins at (column, row) of a sample, the
+// channels of the element so many further.
+DEVICE void bulk_windows(void* shared, const tensor_map_t* map, int channel, int column, int row,
+                         int sample, int column_further, int row_further, uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(shared_address(shared)),
+      "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(column), "r"(row), "r"(sample),
+      "h"((uint16_t)column_further), "h"((uint16_t)row_further)
+      : "memory");
+}
+#else  // it compiles, and must not run
+DEVICE void barrier_make(uint64_t* barrier, int arrivals) { (void)barrier, (void)arrivals; }
+DEVICE void BARRIERS_MADE(void) {}
+DEVICE void barrier_expect(uint64_t* barrier, int bytes) { (void)barrier, (void)bytes; }
+DEVICE void barrier_arrive(uint64_t* barrier) { (void)barrier; }
+DEVICE void barrier_wait(uint64_t* barrier, int parity) {
+  (void)barrier, (void)parity;
+  __trap();
+}
+DEVICE void bulk_tile(void* shared, const tensor_map_t* map, int x, int y, uint64_t* barrier) {
+  (void)shared, (void)map, (void)x, (void)y, (void)barrier;
+}
+DEVICE void bulk_windows(void* shared, const tensor_map_t* map, int channel, int column, int row,
+                         int sample, int column_further, int row_further, uint64_t* barrier) {
+  (void)shared, (void)map, (void)channel, (void)column, (void)row, (void)sample;
+  (void)column_further, (void)row_further, (void)barrier;
+}
+#endif
+
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRELUDE_H_

@@ -1,5 +1,5 @@
 // Products by tiles whose operands lie in shared memory, so many terms at a time: how steps are
-// brought there, and what becomes of a tile's sums.
+// brought there by the threads that multiply.
 //
 // Options besides those of product.h: X_FAST 1: rows of the left side begin at multiples of 16
 // bytes, and eight terms lie side by side (of one tap, with CONV), four of f32; W_FAST 1: so do
@@ -10,7 +10,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_TILES_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_TILES_H_
 
-#include "product.h"
+#include "product_sums.h"
 
 typedef ELEMENT(IN) element_t;
 
@@ -175,29 +175,6 @@ DEVICE void load_right(const product_args_t* a, const tile_t* t, const element_t
     to[place(column, k / PIECE) + k % PIECE] = inside ? w[at] : (element_t)0;
   }
 #endif
-}
-
-// ---- sums ---------------------------------------------------------------------------------------
-
-// Rows of sums, whose groups of four change places by the row.
-DEVICE int sum_place(int row, int column) { return row * BN + (column ^ (row & 7) * 4); }
-
-// What comes after sums may be long: it is there once, and not for each sum of a thread, which the
-// kernel has put into shared memory (sum_place). Where nothing does, more of them are on their way.
-#if EPILOGUE
-#define FINISH ROLLED
-#else
-#define FINISH UNROLL_4
-#endif
-DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums) {
-  const ending_t e = find_ending(a, t);
-  FINISH
-  for (int i = THREAD * TOGETHER; i < BM * BN; i += N_THREADS * TOGETHER) {
-    float together[TOGETHER];
-    UNROLL
-    for (int j = 0; j < TOGETHER; j++) together[j] = sums[sum_place(i / BN, i % BN + j)];
-    finish_together(a, t, &e, t->row + i / BN, t->column + i % BN, together);
-  }
 }
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_TILES_H_

@@ -19,4 +19,9 @@ typedef unsigned long long uint64_t;
 // An address in the device's memory: kernels make a pointer of it by GLOBAL (prelude.h).
 typedef uint64_t address_t;
 
+// What the copy engine knows of a tensor (CUtensorMap): the driver fills it in (cuda/maps.h).
+typedef struct __attribute__((aligned(64))) tensor_map {
+  uint64_t words[16];
+} tensor_map_t;
+
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_TYPES_H_

@@ -14,6 +14,7 @@ typedef struct product_kernel {
   const cuda_own_t* own;
   cuda_kernel_t kernel, pack;
   cuda_grid_t grid;
+  cuda_product_launch_t way;  // {0}: the kernel takes the arguments as they are
 } product_kernel_t;
 
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
@@ -28,6 +29,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   }
   args.y = out[0];
   if (k->program) cuda_program_fill(k->program, in, &args.program);
+  if (k->way.enqueue) return k->way.enqueue(&k->p, k->way.tile, q, k->kernel, &k->grid, &args);
   return cuda_queue_launch(q, k->kernel, &k->grid, &args);
 }
 
@@ -73,6 +75,12 @@ static assay_status_t load(const cuda_source_t* source, product_kernel_t* k) {
 assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_product_t* p,
                                    const cuda_source_t* source, const cuda_grid_t* grid,
                                    assay_kernel_t** out) {
+  return cuda_product_kernel_by(l, p, source, grid, &(cuda_product_launch_t){0}, out);
+}
+
+assay_status_t cuda_product_kernel_by(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                      const cuda_source_t* source, const cuda_grid_t* grid,
+                                      const cuda_product_launch_t* way, assay_kernel_t** out) {
   product_kernel_t* k = NULL;
   bool ok = true;
   ASSAY_TRY(ASSAY_NEW(&k));
@@ -80,6 +88,7 @@ assay_status_t cuda_product_kernel(const assay_sized_layer_t* l, const cuda_prod
   k->p = *p;
   k->own = cuda_own_of(l);
   k->grid = *grid;
+  k->way = *way;
   k->base.scratch = (size_t)p->packing.size * assay_kernel_float_bytes(p->in);
   assay_status_t st = cuda_product_program(l, p, &k->program, &ok);
   if (!st && ok) set_forms(p, k, &ok);

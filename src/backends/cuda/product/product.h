@@ -60,6 +60,18 @@ void cuda_tile_variants(const assay_sized_layer_t* l, const cuda_product_t* p,
 const cuda_tile_t* cuda_tile_find(const cuda_product_t* p, const cuda_tile_t* tiles, int n,
                                   const assay_variant_t* v);
 
+// The same where a kernel takes more than product_args_t: `enqueue` fills in what it takes.
+typedef struct cuda_product_launch {
+  assay_status_t (*enqueue)(const cuda_product_t* p, const cuda_tile_t* tile, assay_queue_t* q,
+                            cuda_kernel_t kernel, const cuda_grid_t* grid,
+                            const product_args_t* args);
+  const cuda_tile_t* tile;  // not copied
+} cuda_product_launch_t;
+assay_status_t cuda_product_kernel_by(const assay_sized_layer_t* l, const cuda_product_t* p,
+                                      const cuda_source_t* source, const cuda_grid_t* grid,
+                                      const cuda_product_launch_t* way,
+                                      assay_kernel_t** out) ASSAY_MUST_USE;
+
 // How kernels bring operands (kernels/product_tiles.h), by `piece` elements of 16 bytes: X_FAST,
 // whether pieces along k of the left side lie at multiples of 16 bytes; W_FAST.
 bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece);

@@ -73,6 +73,14 @@ typedef struct fake_engine {
   void (*wgmma_wait)(fake_lane_t* lane, int left, int line);
   void (*fence_async)(fake_lane_t* lane);
   uint32_t (*shared_address)(fake_lane_t* lane, const void* p, int line);
+  // Barriers in dynamic shared memory, and tiles of tensors (tensor_map_t); `try_barrier`: whether
+  // a phase of that parity has ended. coordinates: of a tile two, of windows four and two offsets.
+  void (*make_barrier)(fake_lane_t* lane, void* barrier, int arrivals, int line);
+  void (*barriers_made)(fake_lane_t* lane);
+  void (*arrive)(fake_lane_t* lane, void* barrier, int bytes, int line);
+  int (*try_barrier)(fake_lane_t* lane, void* barrier, int parity, int line);
+  void (*bulk)(fake_lane_t* lane, void* shared, const void* map, const int* coordinates, int n,
+               void* barrier, int line);
   void (*wait_for_inputs)(fake_lane_t* lane);
   // Accesses of the kernel's own; `at`: where its code is.
   void (*access)(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);

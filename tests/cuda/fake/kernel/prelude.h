@@ -202,4 +202,23 @@ DEVICE void hold_sums(float* d, int n) {
 #define COMMIT_COPIES() fake_engine.commit_copies(FAKE_LANE)
 #define WAIT_COPIES(left) fake_engine.wait_copies(FAKE_LANE, left, __LINE__)
 
+// ---- barriers, and tiles that the copy engine brings
+// ---------------------------------------------
+
+#define barrier_make(b, arrivals) fake_engine.make_barrier(FAKE_LANE, b, arrivals, __LINE__)
+#define BARRIERS_MADE() fake_engine.barriers_made(FAKE_LANE)
+#define barrier_expect(b, bytes) fake_engine.arrive(FAKE_LANE, b, bytes, __LINE__)
+#define barrier_arrive(b) fake_engine.arrive(FAKE_LANE, b, 0, __LINE__)
+DEVICE void fake_barrier_wait(void* b, int parity, int line) {
+  while (!fake_engine.try_barrier(FAKE_LANE, b, parity, line)) fake_engine.relax(FAKE_LANE);
+}
+#define barrier_wait(b, parity) fake_barrier_wait(b, parity, __LINE__)
+#define bulk_tile(shared, map, x, y, b) \
+  fake_engine.bulk(FAKE_LANE, shared, map, (const int[]){(x), (y)}, 2, b, __LINE__)
+#define bulk_windows(shared, map, channel, column, row, sample, column_further, row_further, b)   \
+  fake_engine.bulk(                                                                               \
+      FAKE_LANE, shared, map,                                                                     \
+      (const int[]){(channel), (column), (row), (sample), (column_further), (row_further)}, 6, b, \
+      __LINE__)
+
 #endif  // TESTS_CUDA_FAKE_KERNEL_PRELUDE_H_

@@ -1,0 +1,111 @@
+// Products whose tiles the copy engine brings, on a GPU that is not there (fake/): all tiles give
+// the bits of mma.sync.
+#include <stdlib.h>
+
+#include "cuda/forced_case.h"
+
+#define LIST(...) \
+  { __VA_ARGS__ }
+#define ROW(name, inputs, constants, node) \
+  { name, 20, inputs, constants, {node}, "y" }
+
+static const char* const tiles[] = {"64x32",  "64x64",   "64x96",   "64x128", "128x64",
+                                    "128x96", "128x128", "128x192", "128x256"};
+enum { N_TILES = sizeof tiles / sizeof *tiles };
+
+// Both orders of the weights; leftovers of rows, columns and steps; more steps than shared memory
+// has; weights of the run; convolutions that are matrices, and windows with pads, strides,
+// dilations and several samples in a tile.
+static const graph_case_t rows[] = {
+    ROW("columns side by side", {"x float[70,136]"}, {"w float[136,200]"}, "MatMul p x w -> y"),
+    ROW("terms side by side", {"x float[130,72]"}, LIST("w float[264,72]", "b float[264]"),
+        "Gemm p x w b -> y | transB=1"),
+    ROW("many steps", {"x float[8,1400]"}, {"w float[1400,40]"}, "MatMul p x w -> y"),
+    ROW("one row", {"x float[1,64]"}, {"w float[64,8]"}, "MatMul p x w -> y"),
+    ROW("weights of the run", LIST("x float[20,72]", "z float[72,40]"), {0}, "MatMul p x z -> y"),
+    ROW("batches joined", {"x float[3,50,64]"}, {"w float[64,96]"}, "MatMul p x w -> y"),
+    ROW("1x1", {"x float[2,24,5,6]"}, LIST("w float[72,24,1,1]", "b float[72]"),
+        "Conv c x w b -> y"),
+    ROW("1x1 with a stride", {"x float[2,64,7,9]"}, {"w float[40,64,1,1]"},
+        "Conv c x w -> y | strides=2,2"),
+    ROW("3x3", {"x float[3,64,7,9]"}, LIST("w float[40,64,3,3]", "b float[40]"),
+        "Conv c x w b -> y | pads=1,1,1,1"),
+    ROW("3x3 with strides", {"x float[2,128,10,9]"}, {"w float[24,128,3,3]"},
+        "Conv c x w -> y | pads=1,0,1,2 strides=2,1"),
+    ROW("strides that leave some over", {"x float[2,64,10,12]"}, {"w float[24,64,3,3]"},
+        "Conv c x w -> y | pads=0,1,0,1 strides=3,4"),
+    ROW("5x3 with dilations", {"x float[1,64,13,11]"}, {"w float[32,64,5,3]"},
+        "Conv c x w -> y | pads=4,1,4,3 dilations=2,2"),
+    ROW("one axis", {"x float[2,64,30]"}, {"w float[48,64,3]"}, "Conv c x w -> y | pads=1,1"),
+    {"a program behind it",
+     20,
+     {"x float[2,9,24]"},
+     {"w float[24,40]", "b float[40]", "c float[9,40]"},
+     {"MatMul p x w -> h", "Add a h b -> g", "Gelu f g -> k", "Mul m k c -> y"},
+     "y"},
+};
+
+static void compare(const graph_case_t* c, assay_format_t format) {
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(c, in);
+  tactic_run_t want, got;
+  forced_case_run_in(format, m, "cuda", "product_mma/64x64", in, &want);
+  assert_string_equal(want.tactic, "product_mma/64x64");
+  for (int i = 0; i < N_TILES; i++) {
+    char kernel[64];
+    snprintf(kernel, sizeof kernel, "product_bulk/%s", tiles[i]);
+    forced_case_run_in(format, m, "cuda", kernel, in, &got);
+    assert_string_equal(got.tactic, kernel);
+    if (!tactic_case_identical(want.out[0], got.out[0]))
+      fail_msg("%s by %s has other bits", c->name, got.tactic);
+    tactic_case_release(&got);
+  }
+  tactic_case_release(&want);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
+static void tiles_give_the_bits_of_mma(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    print_message("%s\n", rows[i].name);
+    compare(&rows[i], i % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16);
+  }
+}
+
+// What the copy engine cannot bring, or not by whole steps.
+static void others_are_left_to_others(void** state) {
+  (void)state;
+  static const graph_case_t others[] = {
+      ROW("rows off 16 bytes", {"x float[70,20]"}, {"w float[20,64]"}, "MatMul p x w -> y"),
+      ROW("weights off 16 bytes", {"x float[70,64]"}, {"w float[64,20]"}, "MatMul p x w -> y"),
+      ROW("several matrices", LIST("x float[2,3,66,16]", "z float[3,16,40]"), {0},
+          "MatMul p x z -> y"),
+      ROW("turned left side", {"x float[72,40]"}, {"w float[72,48]"}, "Gemm p x w -> y | transA=1"),
+      ROW("few channels", {"x float[1,32,9,11]"}, {"w float[40,32,3,3]"}, "Conv c x w -> y"),
+      ROW("groups", {"x float[1,128,6,5]"}, {"w float[16,64,3,3]"}, "Conv c x w -> y | group=2"),
+      ROW("three axes", {"x float[1,64,3,4,5]"}, {"w float[8,64,2,2,2]"}, "Conv c x w -> y"),
+      ROW("long strides", {"x float[1,64,3,30]"}, {"w float[8,64,1,3]"},
+          "Conv c x w -> y | strides=1,9"),
+      ROW("transposed", {"x float[2,64,5,4]"}, {"w float[64,16,4,4]"},
+          "ConvTranspose c x w -> y | strides=2,2 pads=1,1,1,1"),
+  };
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&others[i], in);
+    tactic_run_t got;
+    forced_case_run_in(ASSAY_FORMAT_FP16, m, "cuda", "product_bulk", in, &got);
+    if (tactic_case_is_by(got.tactic, "product_bulk")) fail_msg("%s by it", others[i].name);
+    tactic_case_release(&got);
+    graph_case_release(in);
+    assay_model_release(m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_give_the_bits_of_mma),
+                                     cmocka_unit_test(others_are_left_to_others)};
+  const char* platform = getenv("ASSAY_TEST_LIBCUDA");
+  setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
