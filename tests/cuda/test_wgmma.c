@@ -27,6 +27,8 @@ static const graph_case_t rows[] = {
         "Conv c x w b -> y"),
     ROW("3x3", {"x float[1,24,9,11]"}, LIST("w float[40,24,3,3]", "b float[40]"),
         "Conv c x w b -> y | pads=1,0,1,2 strides=2,1"),
+    ROW("patches", {"x float[2,3,32,48]"}, LIST("w float[24,3,16,16]", "b float[24]"),
+        "Conv c x w b -> y | strides=16,16"),
     ROW("groups", {"x float[1,32,6,5]"}, {"w float[16,16,3,3]"}, "Conv c x w -> y | group=2"),
     ROW("transposed", {"x float[2,8,5,4]"}, {"w float[8,16,4,4]"},
         "ConvTranspose c x w -> y | strides=2,2 pads=1,1,1,1"),

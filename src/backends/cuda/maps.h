@@ -20,7 +20,7 @@ assay_status_t cuda_map_tiles(assay_queue_t* q, const cuda_tiles_t* t, assay_dev
                               tensor_map_t* out) ASSAY_MUST_USE;
 bool cuda_tiles_fit(const cuda_tiles_t* t);
 
-// Windows of a convolution with two axes: 64 channels of `places` windows one behind the other.
+// Windows of a convolution with two axes: 64 channels of `places` windows one after the other.
 typedef struct cuda_windows {
   assay_type_t type;
   int64_t channels, width, height, samples, place_step, sample_step;  // steps in elements

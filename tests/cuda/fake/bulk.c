@@ -196,7 +196,7 @@ static map_t read_map(fake_lane_t* lane, const void* from, int line) {
   map_t m;
   memcpy(&m, from, sizeof m);
   if (m.magic != MAGIC)
-    fail_lane(lane->run, LAUNCH_FAILED, "line %d: a tile by what is no tensor map", line);
+    fail_lane(lane->run, LAUNCH_FAILED, "line %d: a tile by what is not a tensor map", line);
   return m;
 }
 

@@ -8,22 +8,28 @@
 #include "elements.h"
 #include "vmath.h"
 
-// Weights below the normal numbers are nothing beside a row's largest one, which is 1.
-#define SMALLEST_WEIGHT (float_of(0x00800000u))
+// Weights below the normal numbers are nothing beside a row's largest one, which is 1: 0.
 #define NO_SCORE (-POSITIVE_INFINITY)
 
-DEVICE int64_t head_start(const attention_args_t* a, const attention_side_t* s, int64_t head) {
-  int64_t at = s->start;
+// Where a head begins in each side.
+typedef struct starts {
+  int64_t q, k, v, y;
+} starts_t;
+DEVICE starts_t find_starts(const attention_args_t* a, int64_t head) {
+  starts_t s = {a->q.start, a->k.start, a->v.start, a->y.start};
   for (int d = a->n_batch - 1; d >= 0; d--) {
-    at += head % a->batch[d] * s->batch[d];
-    head /= a->batch[d];
+    const int64_t i = take_digit(&head, a->batch[d]);
+    s.q += i * a->q.batch[d];
+    s.k += i * a->k.batch[d];
+    s.v += i * a->v.batch[d];
+    s.y += i * a->y.batch[d];
   }
-  return at;
+  return s;
 }
 
-// What of masks and windows is a query's: where each mask's row begins, and the keys that it sees.
+// What of masks and windows is a query's: each mask's row, and the keys that it sees.
 typedef struct query {
-  int64_t masks[MASKS + 1];
+  address_t masks[MASKS + 1];
   int32_t low, high;
 } query_t;
 
@@ -34,12 +40,9 @@ DEVICE query_t find_query(const attention_args_t* a, int64_t head, int32_t at) {
   q.masks[MASKS] = 0;
   for (int i = 0; i < MASKS; i++) {
     const attention_args_mask_t* m = &a->masks[i];
-    int64_t left = head * a->q_len + at;
-    q.masks[i] = 0;
-    for (int d = m->rank - 1; d >= 0; d--) {
-      q.masks[i] += left % m->dims[d] * m->strides[d];
-      left /= m->dims[d];
-    }
+    int64_t left = head * a->q_len + at, row = 0;
+    for (int d = m->rank - 1; d >= 0; d--) row += take_digit(&left, m->dims[d]) * m->strides[d];
+    q.masks[i] = m->at + (address_t)row * (m->kind ? sizeof(uint8_t) : sizeof(float));
   }
 #if WINDOWED
   const int32_t own = at % a->period;
@@ -49,29 +52,32 @@ DEVICE query_t find_query(const attention_args_t* a, int64_t head, int32_t at) {
   return q;
 }
 
-// A score behind its scale, cap and masks; -infinity where the query does not see the key.
-DEVICE float masked(const attention_args_t* a, const query_t* q, int32_t key, float s) {
-  if (key < q->low || key >= q->high) return NO_SCORE;
+// Whether a query sees keys [key, end).
+DEVICE bool sees_all(const query_t* q, int32_t key, int32_t end) {
+  return key >= q->low && end <= q->high;
+}
+
+// A score behind its scale, cap and masks; -infinity where the query does not see the key. all: it
+// sees the whole block, which the caller has asked.
+DEVICE float masked(const attention_args_t* a, const query_t* q, int32_t key, bool all, float s) {
+  if (!all && (key < q->low || key >= q->high)) return NO_SCORE;
   s *= a->scale;
 #if CAP
   s = v_tanh(s / a->cap) * a->cap;
 #endif
   for (int i = 0; i < MASKS; i++) {
     const attention_args_mask_t* m = &a->masks[i];
-    const int64_t at = q->masks[i] + key * m->key;
+    const int64_t at = (int64_t)key * m->key;
     if (m->kind == 0)
-      s += GLOBAL(const float, m->at)[at];
+      s += GLOBAL(const float, q->masks[i])[at];
     else
-      s = (GLOBAL(const uint8_t, m->at)[at] != 0) == (m->kind == 1) ? s : m->fill;
+      s = (GLOBAL(const uint8_t, q->masks[i])[at] != 0) == (m->kind == 1) ? s : m->fill;
   }
   return s;
 }
 
 // exp(s - m), where m is the largest score so far; 0 where there is none yet.
-DEVICE float weight(float s, float m) {
-  const float w = v_exp(s - (m == NO_SCORE ? 0.0F : m));
-  return w < SMALLEST_WEIGHT ? 0.0F : w;
-}
+DEVICE float weight(float s, float m) { return exp_of_negative(s - (m == NO_SCORE ? 0.0F : m)); }
 
 // The larger one; NaN is none, since it makes the row's sum NaN.
 DEVICE float larger(float a, float b) { return b > a ? b : a; }

@@ -32,12 +32,10 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
   float m = NO_SCORE, sum = 0;
   seen_keys(&a, first, end, &low, &high);
   WAIT_FOR_INPUTS();
-  const int64_t q_at = head_start(&a, &a.q, head);
-  const int64_t k_at = head_start(&a, &a.k, head);
-  const int64_t v_at = head_start(&a, &a.v, head);
+  const starts_t at = find_starts(&a, head);
   for (int i = THREAD; i < QUERIES * a.size; i += N_THREADS) {
     const int32_t r = first + i / a.size, c = i % a.size;
-    queries[i] = r < a.q_len ? LOAD(Q)(q, q_at + r * a.q.row + c * a.q.column) : 0.0F;
+    queries[i] = r < a.q_len ? LOAD(Q)(q, at.q + r * a.q.row + c * a.q.column) : 0.0F;
   }
   for (int i = THREAD; i < QUERIES * a.v_size; i += N_THREADS) sums[i] = 0;
   for (int32_t key = low / KEYS * KEYS; key < high; key += KEYS) {
@@ -45,7 +43,7 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
     for (int i = THREAD; i < KEYS * a.size; i += N_THREADS) {
       const int32_t r = i / a.size, c = i % a.size;
       rows[r * (wide + 1) + c] =
-          key + r < a.kv_len ? LOAD(K)(k, k_at + (key + r) * a.k.row + c * a.k.column) : 0.0F;
+          key + r < a.kv_len ? LOAD(K)(k, at.k + (key + r) * a.k.row + c * a.k.column) : 0.0F;
     }
     SYNC();
     float top = m;
@@ -53,7 +51,7 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
       float s = 0;
       for (int c = 0; c < a.size; c++)
         s = FMA(queries[row * a.size + c], rows[j * (wide + 1) + c], s);
-      s = masked(&a, &of_query, key + j, s);
+      s = masked(&a, &of_query, key + j, false, s);
       weights[row * KEYS + j] = s;
       top = larger(top, s);
     }
@@ -72,7 +70,7 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
     for (int i = THREAD; i < KEYS * a.v_size; i += N_THREADS) {
       const int32_t r = i / a.v_size, c = i % a.v_size;
       rows[r * (wide + 1) + c] =
-          key + r < a.kv_len ? LOAD(V)(v, v_at + (key + r) * a.v.row + c * a.v.column) : 0.0F;
+          key + r < a.kv_len ? LOAD(V)(v, at.v + (key + r) * a.v.row + c * a.v.column) : 0.0F;
     }
     SYNC();
     const int n = a.kv_len - key < KEYS ? a.kv_len - key : KEYS;
@@ -84,7 +82,7 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
   }
   LAUNCH_NEXT();
   if (first + row >= a.q_len) return;
-  const int64_t y_at = head_start(&a, &a.y, head) + query * a.y.row;
+  const int64_t y_at = at.y + query * a.y.row;
   const float by = a.zero_unseen && sum == 0 ? 0.0F : 1 / sum;
   for (int c = own; c < a.v_size; c += SHARE)
     STORE(Y)(y, y_at + c * a.y.column, sums[row * a.v_size + c] * by);

@@ -18,18 +18,27 @@
 
 typedef ELEMENT(T) element_t;
 
-DEVICE uint32_t pair(float low, float high) {
-  element_t two[2];
-  STORE(T)(two, 0, low);
-  STORE(T)(two, 1, high);
-  return two[0] | (uint32_t)two[1] << 16;
-}
+#define PAIR JOINED(two_, T)
 
 // Rows [first, first + n) of one side, of `size` elements, into rows of `width`, zeros around them.
 DEVICE void load_rows(const attention_side_t* s, const element_t* from, int64_t start,
-                      int32_t first, int32_t n, int32_t length, int32_t size, int width,
+                      int32_t first, int n, int32_t length, int32_t size, int width,
                       element_t* to) {
 #if FAST
+  const int pieces = width / 8, rows = N_THREADS / pieces;  // that all threads take at once
+  if (N_THREADS % pieces == 0 && n % rows == 0) {
+    const int32_t r = THREAD / pieces, c = THREAD % pieces * 8;
+    const element_t* at = from + start + (int64_t)(first + r) * s->row + c;
+    const int64_t step = rows * s->row;
+    to += r * (width + 8) + c;
+    UNROLL
+    for (int i = 0; i < n / rows; i++) {
+      const bool inside = first + r + i * rows < length && c < size;
+      copy_16(to + i * rows * (width + 8), inside ? at : from, inside ? 16 : 0);
+      at += step;
+    }
+    return;
+  }
   for (int i = THREAD; i < n * width / 8; i += N_THREADS) {
     const int32_t r = i / (width / 8), c = i % (width / 8) * 8;
     const bool inside = first + r < length && c < size;
@@ -54,9 +63,9 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
   const element_t* k = GLOBAL(const element_t, a.k.at);
   const element_t* v = GLOBAL(const element_t, a.v.at);
   element_t* y = GLOBAL(element_t, a.y.at);
-  const int32_t tiles = (a.q_len + QUERIES - 1) / QUERIES;
-  const int64_t head = BLOCK / tiles;
-  const int32_t first = (int32_t)(BLOCK % tiles) * QUERIES;
+  const uint32_t tiles = (uint32_t)(a.q_len + QUERIES - 1) / QUERIES;
+  const uint32_t head = (uint32_t)BLOCK / tiles;
+  const int32_t first = (int32_t)((uint32_t)BLOCK - head * tiles) * QUERIES;
   const int32_t end = first + QUERIES < a.q_len ? first + QUERIES : a.q_len;
   const int g = LANE / 4, two = LANE % 4 * 2, own = THREAD / WARP * 16;
   uint32_t of_q[SIZE / 16][4];
@@ -70,16 +79,16 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
     const int32_t query = first + own + g + h * 8;
     rows[h] = find_query(&a, head, query < a.q_len ? query : a.q_len - 1);
   }
+  const starts_t at = find_starts(&a, head);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
-  const int64_t k_at = head_start(&a, &a.k, head), v_at = head_start(&a, &a.v, head);
   // Queries lie where the second block of keys will.
-  load_rows(&a.q, q, head_start(&a, &a.q, head), first, QUERIES, a.q_len, a.size, SIZE,
+  load_rows(&a.q, q, at.q, first, QUERIES, a.q_len, a.size, SIZE,
             stages + STAGE);
   COMMIT_COPIES();
   int32_t key = low / KEYS * KEYS;
-  load_rows(&a.k, k, k_at, key, KEYS, a.kv_len, a.size, SIZE, stages);
-  load_rows(&a.v, v, v_at, key, KEYS, a.kv_len, a.v_size, V_SIZE, stages + KEYS * K_STEP);
+  load_rows(&a.k, k, at.k, key, KEYS, a.kv_len, a.size, SIZE, stages);
+  load_rows(&a.v, v, at.v, key, KEYS, a.kv_len, a.v_size, V_SIZE, stages + KEYS * K_STEP);
   COMMIT_COPIES();
   WAIT_COPIES(1);
   SYNC();
@@ -97,8 +106,8 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
     SYNC();
     if (key + KEYS < high) {
       element_t* to = stages + (1 - now) * STAGE;
-      load_rows(&a.k, k, k_at, key + KEYS, KEYS, a.kv_len, a.size, SIZE, to);
-      load_rows(&a.v, v, v_at, key + KEYS, KEYS, a.kv_len, a.v_size, V_SIZE, to + KEYS * K_STEP);
+      load_rows(&a.k, k, at.k, key + KEYS, KEYS, a.kv_len, a.size, SIZE, to);
+      load_rows(&a.v, v, at.v, key + KEYS, KEYS, a.kv_len, a.v_size, V_SIZE, to + KEYS * K_STEP);
     }
     COMMIT_COPIES();
     float s[KEYS / 8][4];
@@ -114,11 +123,13 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
       JOINED(MMA_, T)(s[j], of_q[i], of_k);
       JOINED(MMA_, T)(s[j + 1], of_q[i], of_k + 2);
     }
+    // The same for all lanes where the block lies within what all queries see.
+    const bool all = sees_all(&rows[0], key, key + KEYS) && sees_all(&rows[1], key, key + KEYS);
     float top[2] = {m[0], m[1]};
     UNROLL
     for (int j = 0; j < KEYS / 8; j++) UNROLL
     for (int r = 0; r < 4; r++) {
-      s[j][r] = masked(&a, &rows[r / 2], key + j * 8 + two + r % 2, s[j][r]);
+      s[j][r] = masked(&a, &rows[r / 2], key + j * 8 + two + r % 2, all, s[j][r]);
       top[r / 2] = larger(top[r / 2], s[j][r]);
     }
     float kept[2], part[2] = {0, 0};
@@ -146,9 +157,9 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
     for (int r = 0; r < 4; r++) sums[i][r] *= kept[r / 2];
     UNROLL
     for (int j = 0; j < KEYS / 16; j++) {
-      const uint32_t of_w[4] = {pair(s[2 * j][0], s[2 * j][1]), pair(s[2 * j][2], s[2 * j][3]),
-                                pair(s[2 * j + 1][0], s[2 * j + 1][1]),
-                                pair(s[2 * j + 1][2], s[2 * j + 1][3])};
+      const uint32_t of_w[4] = {PAIR(s[2 * j][0], s[2 * j][1]), PAIR(s[2 * j][2], s[2 * j][3]),
+                                PAIR(s[2 * j + 1][0], s[2 * j + 1][1]),
+                                PAIR(s[2 * j + 1][2], s[2 * j + 1][3])};
       UNROLL
       for (int i = 0; i < V_SIZE / 8; i += 2) {
         uint32_t of_v[4];
@@ -160,13 +171,23 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
     }
   }
   WAIT_COPIES(0);
-  const int64_t y_at = head_start(&a, &a.y, head);
+  const bool in_pairs = a.y.column == 1 && (at.y | a.y.row | a.v_size | (int64_t)(a.y.at / 2)) % 2 == 0;
   UNROLL
-  for (int i = 0; i < V_SIZE / 8; i++) UNROLL
-  for (int r = 0; r < 4; r++) {
-    const int32_t query = first + own + g + r / 2 * 8, column = i * 8 + two + r % 2;
-    const float all = sum[r / 2], by = a.zero_unseen && all == 0 ? 0.0F : 1 / all;
-    if (query < a.q_len && column < a.v_size)
-      STORE(T)(y, y_at + query * a.y.row + column * a.y.column, sums[i][r] * by);
+  for (int h = 0; h < 2; h++) {
+    const int32_t query = first + own + g + h * 8;
+    const float all = sum[h], by = a.zero_unseen && all == 0 ? 0.0F : 1 / all;
+    if (query >= a.q_len) continue;
+    element_t* row = y + at.y + query * a.y.row;
+    UNROLL
+    for (int i = 0; i < V_SIZE / 8; i++) {
+      const int32_t column = i * 8 + two;
+      const float low = sums[i][2 * h] * by, high = sums[i][2 * h + 1] * by;
+      if (in_pairs && column < a.v_size) {
+        *(uint32_t*)(void*)(row + column) = PAIR(low, high);
+        continue;
+      }
+      if (column < a.v_size) STORE(T)(row, column * a.y.column, low);
+      if (column + 1 < a.v_size) STORE(T)(row, (column + 1) * a.y.column, high);
+    }
   }
 }

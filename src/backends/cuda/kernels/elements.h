@@ -31,4 +31,17 @@ DEVICE float round_tf32(float x) {
   return finite ? float_of((b + 0xfffu + (b >> 13 & 1u)) & ~0x1fffu) : x;
 }
 
+// What is over of a number that is divided by the base, which it is then: the last one of its
+// digits. Both not negative; a division of 64 bits takes ten times as long as one of 32.
+DEVICE int64_t take_digit(int64_t* number, int64_t base) {
+  if (!((uint64_t)(*number | base) >> 32)) {
+    const uint32_t n = (uint32_t)*number, b = (uint32_t)base, rest = n / b;
+    *number = rest;
+    return n - rest * b;
+  }
+  const int64_t n = *number, rest = n / base;
+  *number = rest;
+  return n - rest * base;
+}
+
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_ELEMENTS_H_

@@ -140,6 +140,18 @@ DEVICE bf16_t f32_to_bf16(float x) {
   return y;
 }
 
+// Two at once, the first one in the lower half.
+DEVICE uint32_t two_f16(float low, float high) {
+  uint32_t y;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+}
+DEVICE uint32_t two_bf16(float low, float high) {
+  uint32_t y;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+  return y;
+}
+
 // ---- tensor cores: d += a b, fragments as PTX lays them out (mma.sync) --------------------------
 
 DEVICE void mma_f16(float* d, const uint32_t* x, const uint32_t* y) {  // m16n8k16

@@ -19,13 +19,15 @@ typedef struct tile {
 } tile_t;
 
 DEVICE tile_t find_tile(const product_args_t* a, int rows, int columns) {
-  const int64_t across = (a->n + columns - 1) / columns, down = (a->m + rows - 1) / rows;
-  int64_t matrix = BLOCK / (across * down);
-  const int64_t at = BLOCK % (across * down);
-  tile_t t = {at / across * rows, at % across * columns, 0, 0, 0, matrix};
+  // Blocks have numbers of 31 bits; to divide by more takes as long as a step.
+  const uint32_t across = (uint32_t)((a->n + columns - 1) / columns);
+  const uint32_t of_matrix = across * (uint32_t)((a->m + rows - 1) / rows);
+  const uint32_t first = (uint32_t)BLOCK / of_matrix, at = (uint32_t)BLOCK - first * of_matrix;
+  const uint32_t down = at / across;
+  int64_t matrix = first;
+  tile_t t = {(int64_t)down * rows, (int64_t)(at - down * across) * columns, 0, 0, 0, matrix};
   for (int d = a->n_dims - 1; d >= 0; d--) {
-    const int64_t i = matrix % a->dims[d];
-    matrix /= a->dims[d];
+    const int64_t i = take_digit(&matrix, a->dims[d]);
     t.x += i * a->x_step[d];
     t.w += i * a->w_step[d];
     t.y += i * a->y_step[d];
@@ -177,7 +179,7 @@ typedef struct ending {
   int64_t line, place;
 } ending_t;
 DEVICE ending_t find_ending(const product_args_t* a, const tile_t* t) {
-  const int64_t line = t->y / a->y_row;
+  const int64_t line = t->y ? t->y / a->y_row : 0;
   const ending_t e = {line, t->y - line * a->y_row};
   return e;
 }

@@ -35,20 +35,19 @@ WIDE(4, 16)
 #undef WIDE
 
 // n elements of 16 bits.
-#define NARROW(type, n, bytes)                                                           \
-  DEVICE void load_##n##_##type(const type##_t* p, int64_t i, float* x) {                \
-    uint32_t w[n / 2];                                                                   \
-    READ_##bytes((const void*)(p + i), w);                                               \
-    UNROLL for (int k = 0; k < n / 2; k++) {                                             \
-      x[2 * k] = type##_to_f32((type##_t)(w[k] & 0xffff));                               \
-      x[2 * k + 1] = type##_to_f32((type##_t)(w[k] >> 16));                              \
-    }                                                                                    \
-  }                                                                                      \
-  DEVICE void store_##n##_##type(type##_t* p, int64_t i, const float* x) {               \
-    uint32_t w[n / 2];                                                                   \
-    UNROLL for (int k = 0; k < n / 2; k++) w[k] =                                        \
-        (uint32_t)f32_to_##type(x[2 * k]) | (uint32_t)f32_to_##type(x[2 * k + 1]) << 16; \
-    WRITE_##bytes((void*)(p + i), w);                                                    \
+#define NARROW(type, n, bytes)                                                        \
+  DEVICE void load_##n##_##type(const type##_t* p, int64_t i, float* x) {             \
+    uint32_t w[n / 2];                                                                \
+    READ_##bytes((const void*)(p + i), w);                                            \
+    UNROLL for (int k = 0; k < n / 2; k++) {                                          \
+      x[2 * k] = type##_to_f32((type##_t)(w[k] & 0xffff));                            \
+      x[2 * k + 1] = type##_to_f32((type##_t)(w[k] >> 16));                           \
+    }                                                                                 \
+  }                                                                                   \
+  DEVICE void store_##n##_##type(type##_t* p, int64_t i, const float* x) {            \
+    uint32_t w[n / 2];                                                                \
+    UNROLL for (int k = 0; k < n / 2; k++) w[k] = two_##type(x[2 * k], x[2 * k + 1]); \
+    WRITE_##bytes((void*)(p + i), w);                                                 \
   }
 NARROW(f16, 2, 4)
 NARROW(f16, 4, 8)

@@ -41,13 +41,44 @@ DEVICE void vmath_remainder(const float* x, const float* y, int n, float* z) {
   if (d_abs((double)*x / (double)*y) > 0x1p28) *z = REMAINDER(*x, *y);
 }
 
+#include "backends/vmath/negative_exp.h"
 #include "backends/vmath/uses.h"
 
 // The functions that have a form in float32, without float64: half_quick_NAME(x, z, p, open) gives
-// what half_NAME does, unless it says that this is open. A thread that has several elements takes
-// the few open ones afterwards: a branch behind each would keep them from overlapping.
-DEVICE float quick_short_gelu(float x, bool* open) { return short_gelu32(x, open); }
-DEVICE float quick_short_gelu_tanh(float x, bool* open) { return short_gelu_tanh32(x, open); }
+// what rounds to fp16 as half_NAME does, unless it says that this is open. A thread that has
+// several elements takes the few open ones afterwards: a branch behind each would keep them from
+// overlapping.
+
+// Of numbers below the normal ones of fp16, which are 2^-24 apart, those beside the middle of two
+// are open; half_is_open takes all of them, which are many behind an activation: zeros are.
+DEVICE bool half_is_open_of(float x, float y) {
+  const float a = f_abs(y), off = f_abs(a - ((a + 0.5F) - 0.5F));
+  const bool settled = off < 0x1p-25F - 0x1p-33F && f_abs(x) < 0x1p16F;
+  return a < 0x1p-14F ? !settled : f_near(y, 0x1fff, 0x1000);
+}
+DEVICE bool bf16_is_open_of(float x, float y) {
+  (void)x;
+  return bf16_is_open(y);
+}
+DEVICE bool float_is_open_of(float x, float y) {
+  (void)x, (void)y;
+  return false;
+}
+// Far below 0 the forms in float32 have fewer bits, which are enough where fp16 has few, too.
+DEVICE bool far_is_open(float y) {
+  const float a = f_abs(y), off = f_abs(a - ((a + 0.5F) - 0.5F));
+  return !(a < 0x1p-14F && off < 0x1p-25F - 0x1p-29F);
+}
+DEVICE float quick_short_gelu(float x, bool half, bool* open) {
+  const float y = short_gelu32(x, open);
+  *open &= !half || far_is_open(y);
+  return y;
+}
+DEVICE float quick_short_gelu_tanh(float x, bool half, bool* open) {
+  const float y = short_gelu_tanh32(x, open);
+  *open &= !half || far_is_open(y);
+  return y;
+}
 DEVICE float quick_swish(float x, float alpha, bool* open) {
   *open = !in_swish32(alpha);
   return *open ? x : v_swish32(x, alpha);
@@ -56,26 +87,23 @@ DEVICE float quick_short_swish(float x, float alpha, bool* open) {
   *open = !in_swish32(alpha);
   return *open ? x : short_swish32(x, alpha);
 }
-DEVICE bool float_is_open(float y) {
-  (void)y;
-  return false;
-}
-#define v_short_gelu(x) quick_short_gelu(x, open)
-#define v_short_gelu_tanh(x) quick_short_gelu_tanh(x, open)
+#define v_short_gelu(x) quick_short_gelu(x, is_half, open)
+#define v_short_gelu_tanh(x) quick_short_gelu_tanh(x, is_half, open)
 #define v_swish(x, alpha) quick_swish(x, alpha, open)
 #define v_short_swish(x, alpha) quick_short_swish(x, alpha, open)
-#define QUICK(use, name, in_float32)                                              \
+#define QUICK(use, name, half, in_float32)                                        \
   DEVICE float use##_quick_##name(float x, float z, const float* p, bool* open) { \
-    (void)z, (void)p;                                                             \
+    const bool is_half = half;                                                    \
+    (void)z, (void)p, (void)is_half;                                              \
     *open = false;                                                                \
     const float y = in_float32;                                                   \
-    *open |= use##_is_open(y);                                                    \
+    *open |= use##_is_open_of(x, y);                                              \
     return y;                                                                     \
   }
 #define VFAST(name, in_float32, in_float64) \
-  QUICK(float, name, in_float32)            \
-  QUICK(half, name, in_float32)             \
-  QUICK(bf16, name, in_float32)
+  QUICK(float, name, false, in_float32)     \
+  QUICK(half, name, true, in_float32)       \
+  QUICK(bf16, name, false, in_float32)
 #define VFUNCTION(name, n_in, in_float64)
 #include "backends/vmath/functions.inc"
 #undef VFAST

@@ -2,7 +2,8 @@
 // arguments (kernels/program_args.h), which are part of the kernel's own.
 //
 // The text defines PROGRAM_OUT (the output's type), PROGRAM_VECTOR, PROGRAM_ROWS (whether there is
-// more than one row), index_t, value_t, and
+// more than one row), PROGRAM_IS_SHORT (a few operations, and no function of vmath), index_t,
+// value_t, and
 //
 //   value_t program(float x, index_t row, index_t column, const program_args_t* p)
 //       An element of the output, not rounded; x: the result that it works on, else 0.

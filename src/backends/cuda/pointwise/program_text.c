@@ -305,14 +305,20 @@ static void print_vector(const pointwise_code_t* c, int vector, assay_str_t* tex
   print_elements(c, vector, text);
 }
 
+enum { SHORT = 4 };  // functions of a program that loops may hold several times
+
 void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way,
                         assay_str_t* text) {
+  bool is_short = c->n_code <= SHORT;
+  for (size_t i = 0; i < c->n_code; i++)
+    is_short &= c->integers || c->code[i].function < POINTWISE_VMATH;
   if (c->integers) assay_str_append(text, "#define PROGRAM_INTEGERS\n");
   assay_str_printf(text,
                    "#define PROGRAM_OUT %s\n#define PROGRAM_VECTOR %d\n#define PROGRAM_ROWS %d\n"
+                   "#define PROGRAM_IS_SHORT %d\n"
                    "#include \"program_args.h\"\n#include \"functions.h\"\n"
                    "typedef %s index_t;\n",
-                   word_name(way->out), way->vector, c->rank > 1,
+                   word_name(way->out), way->vector, c->rank > 1, is_short,
                    way->short_index ? "uint32_t" : "int64_t");
   print_code(c, way->out, false, text);
   print_one(c, text);

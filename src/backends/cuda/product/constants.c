@@ -82,13 +82,15 @@ static int64_t given_at(const cuda_taps_t* t, int64_t made, int64_t read, int64_
   return ((group * t->cg + read) * t->mg + made % t->mg) * t->taps + tap;
 }
 
+static int64_t pitch_of(const cuda_taps_t* t) { return t->pitch ? t->pitch : t->taps * t->cg; }
+
 static void reorder_block(const cuda_taps_t* t, int64_t first, int64_t end, const float* from,
                           float* to) {
   for (int64_t read = 0; read < t->cg; read++)
     for (int64_t tap = 0; tap < t->taps; tap++) {
       const int64_t term = tap * t->cg + read;
       for (int64_t made = first; made < end; made++) {
-        const int64_t at = t->terms_first ? term * t->m + made : made * t->taps * t->cg + term;
+        const int64_t at = t->terms_first ? term * t->m + made : made * pitch_of(t) + term;
         to[at] = from[given_at(t, made, read, tap)];
       }
     }
@@ -111,10 +113,11 @@ static assay_status_t fill_taps(void* user, assay_queue_t* q, assay_device_ptr_t
   const float* given = NULL;
   float* made = NULL;
   ASSAY_TRY(assay_operand_view(o->weights, &given, &made));
-  assay_status_t st = assay_new_array((size_t)o->weights->size, sizeof *o->ordered, &o->ordered);
+  const int64_t size = o->taps->m * pitch_of(o->taps);
+  assay_status_t st = assay_new_array((size_t)size, sizeof *o->ordered, &o->ordered);
   if (!st) reorder(o->taps, given, o->ordered);
   assay_free(made);
-  const floats_t f = {o->own, o->ordered, o->weights->size, o->weights->type};
+  const floats_t f = {o->own, o->ordered, size, o->weights->type};
   return st ? st : upload(&f, q, to);
 }
 
@@ -128,7 +131,8 @@ assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t
                        assay_type_name(weights->type), t->terms_first ? "terms" : "columns",
                        (long long)t->m, (long long)t->taps, (long long)t->cg,
                        t->transposed ? " transposed" : "");
-  assay_status_t st = bring(l, &key, weights->size, weights->type, fill_taps, &o, out);
+  if (t->pitch) assay_str_printf_raw(&key, " by %lld", (long long)t->pitch);
+  assay_status_t st = bring(l, &key, t->m * pitch_of(t), weights->type, fill_taps, &o, out);
   assay_free(o.ordered);
   return st;
 }

@@ -19,7 +19,8 @@ typedef struct cuda_taps {
   int64_t m, mg, cg, taps;
   bool transposed;
   bool terms_first;  // as [taps, cg, m], and else as [m, taps, cg]
-} cuda_taps_t;
+  int64_t pitch;  // then: elements from a row of terms to the next, zeros behind them; 0: no more
+} cuda_taps_t;    // than there are
 assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
                              const cuda_taps_t* t, assay_device_ptr_t* out) ASSAY_MUST_USE;
 

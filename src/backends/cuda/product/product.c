@@ -27,6 +27,10 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
     ASSAY_TRY(cuda_packing_enqueue(k->own, k->pack, &k->p.packing, q, args.w, scratch));
     args.w = scratch;
   }
+  if (k->p.gather.args.rows) {
+    ASSAY_TRY(cuda_gather_enqueue(k->own, &k->p.gather, q, args.x, scratch));
+    args.x = scratch;
+  }
   args.y = out[0];
   if (k->program) cuda_program_fill(k->program, in, &args.program);
   if (k->way.enqueue) return k->way.enqueue(&k->p, k->way.tile, q, k->kernel, &k->grid, &args);
@@ -89,7 +93,9 @@ assay_status_t cuda_product_kernel_by(const assay_sized_layer_t* l, const cuda_p
   k->own = cuda_own_of(l);
   k->grid = *grid;
   k->way = *way;
-  k->base.scratch = (size_t)p->packing.size * assay_kernel_float_bytes(p->in);
+  // Weights that are packed are values of the run, and windows are gathered of constant ones.
+  const int64_t gathered = p->gather.args.rows * p->gather.args.pitch;
+  k->base.scratch = (size_t)(p->packing.size + gathered) * assay_kernel_float_bytes(p->in);
   assay_status_t st = cuda_product_program(l, p, &k->program, &ok);
   if (!st && ok) set_forms(p, k, &ok);
   if (!st && ok) st = load(source, k);
@@ -128,6 +134,8 @@ int cuda_w_way(const product_args_t* a, int64_t piece) {
 int64_t cuda_tile_blocks(const product_args_t* a, const cuda_tile_t* t) {
   return a->matrices * ((a->m + t->rows - 1) / t->rows) * ((a->n + t->columns - 1) / t->columns);
 }
+
+int cuda_tile_sums_bytes(const cuda_tile_t* t) { return t->rows * (t->columns + 8) * 4; }
 
 static void name_tile(const cuda_tile_t* t, char* to) {
   snprintf(to, ASSAY_VARIANT_BYTES, "%dx%d", t->rows, t->columns);

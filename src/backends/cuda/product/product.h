@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/copy_args.h"
 #include "backends/cuda/kernels/product_args.h"
 #include "backends/cuda/pointwise/program.h"
+#include "backends/cuda/product/gather.h"
 #include "backends/cuda/tactic.h"
 
 typedef enum cuda_left { CUDA_LEFT_MATRIX = 0, CUDA_LEFT_CONV, CUDA_LEFT_TRANSPOSED } cuda_left_t;
@@ -16,7 +17,8 @@ typedef struct cuda_product {
   cuda_left_t left;
   int x, w;  // inputs of the layer; w -1: the weights are constants, packed (args.w)
   assay_type_t in, out;
-  copy_box_t packing;  // of weights of the run (packing.h); size 0: they are taken as they lie
+  copy_box_t packing;    // of weights of the run (packing.h); size 0: they are taken as they lie
+  cuda_gather_t gather;  // of the left side (gather.h)
   bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm,
               // a convolution's bias that is no constant
   bool tf32;  // float32 is rounded to tf32 where it is multiplied
@@ -53,6 +55,8 @@ typedef double cuda_tile_predict_t(const cuda_own_t* own, const cuda_product_t* 
                                    const cuda_tile_t* t);
 
 int64_t cuda_tile_blocks(const product_args_t* a, const cuda_tile_t* t);
+// Shared memory of a tile's sums (kernels/product/product_sums.h).
+int cuda_tile_sums_bytes(const cuda_tile_t* t);
 // Tiles as variants, named "ROWSxCOLUMNS"; the way back, NULL: it is none of them.
 void cuda_tile_variants(const assay_sized_layer_t* l, const cuda_product_t* p,
                         const cuda_tile_t* tiles, int n, const char* numerics,
@@ -72,8 +76,8 @@ assay_status_t cuda_product_kernel_by(const assay_sized_layer_t* l, const cuda_p
                                       const cuda_product_launch_t* way,
                                       assay_kernel_t** out) ASSAY_MUST_USE;
 
-// How kernels bring operands (kernels/product_tiles.h), by `piece` elements of 16 bytes: X_FAST,
-// whether pieces along k of the left side lie at multiples of 16 bytes; W_FAST.
+// How kernels bring operands (kernels/product/product_tiles.h), by `piece` elements of 16 bytes:
+// X_FAST, whether pieces along k of the left side lie at multiples of 16 bytes; W_FAST.
 bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece);
 int cuda_w_way(const product_args_t* a, int64_t piece);
 

@@ -1,6 +1,7 @@
-// Products on tensor cores by wgmma whose tiles the copy engine brings (kernels/product_bulk.cu):
-// sm_90, one matrix, whose rows and weights begin at multiples of 16 bytes; convolutions with two
-// axes, whose channels are whole steps, and those that are a product of matrices.
+// Products on tensor cores by wgmma whose tiles the copy engine brings
+// (kernels/product/product_bulk.cu): sm_90, one matrix, whose rows and weights begin at multiples
+// of 16 bytes; convolutions with two axes, whose channels are whole steps, those that are a product
+// of matrices, and those of few channels, which become one (gather.h).
 #include <math.h>
 
 #include "backends/cuda/kernels/product_bulk_args.h"
@@ -94,10 +95,12 @@ static bool read_weights(const cuda_product_t* p, bulk_t* b) {
   return (b->turned || a->w_k == 1) && cuda_tiles_fit(&b->weights);
 }
 
-// Whether the copy engine brings the operands of a product.
-static bool read_bulk(const assay_sized_layer_t* l, const cuda_product_t* p, bulk_t* b) {
+// Whether the copy engine brings the operands of a product, which may become one of matrices for
+// that.
+static bool read_bulk(const assay_sized_layer_t* l, cuda_product_t* p, bulk_t* b) {
   const product_args_t* a = &p->args;
   *b = (bulk_t){0};
+  if (cuda_gather_fits(p)) cuda_gather_join(p);
   return cuda_own_of(l)->properties.capability == CAPABILITY && p->in != ASSAY_TYPE_FLOAT &&
          a->matrices == 1 && a->m <= INT32_MAX / 2 && a->n <= INT32_MAX / 2 &&
          a->k <= INT32_MAX / 2 && read_rows(p, b) && read_weights(p, b);
@@ -130,7 +133,7 @@ static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cud
   const int most = own->properties.shared_bytes - OTHER_BYTES;
   const bool alone = cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
   const int bytes = (s->rows + s->columns) * STEP_BYTES;
-  const int sums = s->rows * s->columns * 4;
+  const int sums = cuda_tile_sums_bytes(s);
   int stages = (alone || most < SHARED_BY_TWO ? most : SHARED_BY_TWO - OTHER_BYTES) / bytes;
   if (stages > MAX_STAGES) stages = MAX_STAGES;
   if (stages > steps_of(p)) stages = (int)steps_of(p);
@@ -150,7 +153,8 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
   const double step = fmax(fmax(clocks, copies) / 1700, 0.06);
   const double waves =
       ceil((double)cuda_tile_blocks(&p->args, s) / own->properties.multiprocessors);
-  return 1.3 + waves * (1 + (double)steps_of(p) * step);
+  return 1.3 + (p->gather.args.rows ? 2 + 1e-6 * (double)(p->args.m * p->args.k) : 0) +
+         waves * (1 + (double)steps_of(p) * step);
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
@@ -176,6 +180,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   if (!s) return NULL;
   const int stages = find_stages(cuda_own_of(l), &p, s), shared = shared_bytes(s, stages);
   if (shared > cuda_own_of(l)->properties.shared_bytes) return NULL;
+  if (p.gather.args.rows) ASSAY_TRY(cuda_gather_get(l, &p));
   assay_str_printf(&options,
                    "-DIN=%s -DOUT=%s -DCONV=%d -DBM=%d -DBN=%d -DSTAGES=%d -DTURNED=%d "
                    "-DW_CONSTANT=%d",

@@ -1,4 +1,4 @@
-// Products in float32 by fused multiply-adds (kernels/product_fma.cu).
+// Products in float32 by fused multiply-adds (kernels/product/product_fma.cu).
 #include <math.h>
 
 #include "backends/cuda/product/product.h"

@@ -1,4 +1,4 @@
-// Products on tensor cores by mma.sync (kernels/product_mma.cu).
+// Products on tensor cores by mma.sync (kernels/product/product_mma.cu).
 #include <math.h>
 
 #include "backends/cuda/product/product.h"
@@ -62,7 +62,8 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
                    wide, s->rows, s->columns, s->down, s->across,
                    cuda_x_is_fast(&p.args, p.left, piece), w, stages,
                    p.w < 0 || l->in[p.w].constant);
-  const int shared = stages * (s->rows + s->columns) * STEP_BYTES;
+  const int steps = stages * (s->rows + s->columns) * STEP_BYTES, sums = cuda_tile_sums_bytes(s);
+  const int shared = steps > sums ? steps : sums;
   const cuda_source_t source = {.file = "product_mma.cu",
                                 .kernel = "product_mma",
                                 .options = assay_str_get(&options),

@@ -1,4 +1,5 @@
-// Products on tensor cores by wgmma, of which sm_90 alone has it (kernels/product_wgmma.cu).
+// Products on tensor cores by wgmma, of which sm_90 alone has it
+// (kernels/product/product_wgmma.cu).
 #include <math.h>
 
 #include "backends/cuda/product/product.h"

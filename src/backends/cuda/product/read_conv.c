@@ -113,6 +113,18 @@ static assay_status_t read_weights(const assay_sized_layer_t* l, const assay_ope
   return NULL;
 }
 
+// Windows that lie side by side along a row of the image (patches): what a window has of a row is
+// one place of more channels, which lie as they did. So few channels become many.
+static void join_row(product_args_t* a) {
+  product_axis_t* x = &a->axes[PRODUCT_AXES - 1];
+  if (a->matrices > 1 || x->kernel < 2 || x->kernel != x->stride || x->dilation != 1 || x->pad ||
+      x->in != x->out * x->stride)
+    return;
+  a->channels *= x->kernel;
+  a->x_place *= x->kernel;
+  *x = (product_axis_t){x->out, x->out, 1, 1, 1, 0};
+}
+
 assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_product_t* p,
                               bool* ok) {
   const assay_node_t* n = l->layer->nodes[0];
@@ -136,5 +148,6 @@ assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_pr
                             .terms_first = direct};
   ASSAY_TRY(read_weights(l, w, &taps, p));
   p->ends = bias && !bias->constant;
+  if (!direct && p->left == CUDA_LEFT_CONV) join_row(&p->args);
   return bias && bias->constant ? cuda_bias_get(l, bias, s.m, &p->args.bias) : NULL;
 }

@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "backends/layers/attention.h"
+#include "backends/vmath/lanes_plain.h"
+#include "backends/vmath/negative_exp.h"
 #include "backends/vmath/vmath.h"
 #include "base/alloc.h"
 
@@ -104,11 +106,7 @@ static float masked(const job_t* j, int64_t row, int64_t key, float s) {
 }
 
 // exp(s - m), where m is the largest score so far; below the normal numbers it is nothing.
-static float weight(float s, float m) {
-  float w;
-  cpu_vmath()->exp_minus(&s, m == NO_SCORE ? 0 : m, 1, &w);
-  return w < 0x1p-126F ? 0 : w;
-}
+static float weight(float s, float m) { return exp_of_negative(s - (m == NO_SCORE ? 0 : m)); }
 
 // Each lane adds its own weights, and then lanes add up: four of two neighbours in turn, which add
 // to the next one first, or eight, which add to the farthest first.

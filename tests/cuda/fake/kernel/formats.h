@@ -31,6 +31,13 @@ DEVICE bf16_t f32_to_bf16(float x) {
   return (bf16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
 }
 
+DEVICE uint32_t two_f16(float low, float high) {
+  return f32_to_f16(low) | (uint32_t)f32_to_f16(high) << 16;
+}
+DEVICE uint32_t two_bf16(float low, float high) {
+  return f32_to_bf16(low) | (uint32_t)f32_to_bf16(high) << 16;
+}
+
 // 10 bits of fraction, to nearest, ties away from zero.
 DEVICE uint32_t f32_to_tf32(float x) {
   const uint32_t b = bits_of(x);

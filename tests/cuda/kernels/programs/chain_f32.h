@@ -2,6 +2,7 @@
 #define PROGRAM_OUT f32
 #define PROGRAM_VECTOR 4
 #define PROGRAM_ROWS 0
+#define PROGRAM_IS_SHORT 0
 #include "functions.h"
 #include "program_args.h"
 typedef uint32_t index_t;

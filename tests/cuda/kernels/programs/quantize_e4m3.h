@@ -3,6 +3,7 @@
 #define PROGRAM_OUT e4m3
 #define PROGRAM_VECTOR 8
 #define PROGRAM_ROWS 1
+#define PROGRAM_IS_SHORT 0
 #include "functions.h"
 #include "program_args.h"
 typedef uint32_t index_t;

@@ -26,7 +26,7 @@ typedef ELEMENT(IN) element_t;
 #define X_NEXT 32
 #define W_NEXT (TURNED ? 16 * LINE * 2 : 32)
 
-#if BM % 64 || STAGES < 2 || BM * BN * 4 > STAGES * STEP_BYTES
+#if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES * STEP_BYTES
 #error "no such tile"
 #endif
 
@@ -88,10 +88,10 @@ typedef struct windows {
 DEVICE windows_t find_windows(const product_args_t* a, const tile_t* t) {
   windows_t w;
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
-  const int64_t line = t->row / across->out;
-  w.column = (int)(t->row - line * across->out) * across->stride - across->pad;
-  w.sample = (int)(line / down->out);
-  w.row = (int)(line - (int64_t)w.sample * down->out) * down->stride - down->pad;
+  const uint32_t row = (uint32_t)t->row, line = row / (uint32_t)across->out;
+  w.column = (int)(row - line * (uint32_t)across->out) * across->stride - across->pad;
+  w.sample = (int)(line / (uint32_t)down->out);
+  w.row = ((int)line - w.sample * down->out) * down->stride - down->pad;
   w.channel = w.column_further = w.row_further = 0;
   return w;
 }
@@ -181,8 +181,8 @@ LARGE_KERNEL(product_bulk, product_bulk_args_t, N_THREADS) {
   if (warp < MULTIPLIERS / WARP) {
     const int row = THREAD / WARP * 16 + LANE / 4;
     UNROLL
-    for (int i = 0; i < BN / 2; i++)
-      tile[sum_place(row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2 + i % 2)] = sums[i];
+    for (int i = 0; i < BN / 2; i += 2)
+      put_sums(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, sums[i], sums[i + 1]);
   }
   SYNC();
   WAIT_FOR_INPUTS();

@@ -34,7 +34,7 @@ DEVICE int wide_place(int row, int piece) {
 
 #include "product_tiles.h"
 
-#if BM % 64 || STAGES < 3 || BM * BN * 4 > STAGES * (BM + BN) * BK * 2
+#if BM % 64 || STAGES < 3 || BM * (BN + 8) * 4 > STAGES * (BM + BN) * BK * 2
 #error "no such tile"
 #endif
 
@@ -128,8 +128,8 @@ LARGE_KERNEL(product_wgmma, product_args_t, N_THREADS) {
   const int row = THREAD / 32 * 16 + LANE / 4;
   SYNC();
   UNROLL
-  for (int i = 0; i < BN / 2; i++)
-    tile[sum_place(row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2 + i % 2)] = sums[i];
+  for (int i = 0; i < BN / 2; i += 2)
+    put_sums(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, sums[i], sums[i + 1]);
   SYNC();
   finish_tile(&a, &t, tile);
 }

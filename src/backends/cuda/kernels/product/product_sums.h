@@ -5,12 +5,17 @@
 
 #include "product.h"
 
-// Rows of sums, whose groups of four change places by the row.
-DEVICE int sum_place(int row, int column) { return row * BN + (column ^ (row & 7) * 4); }
+// Sums of a row, and as many that nobody has as keep the pairs of eight rows in different banks.
+#define SUM_STEP (BN + 8)
+// Two sums that lie side by side, from an even column on.
+DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
+  const uint32_t words[2] = {bits_of(low), bits_of(high)};
+  WRITE_8(tile + row * SUM_STEP + column, words);
+}
 
 // What comes after sums may be long: it is there once, and not for each sum of a thread, which the
-// kernel has put into shared memory (sum_place). Where nothing does, more of them are on their way.
-#if EPILOGUE
+// kernel has put into shared memory (put_sums). Where it is short, more of them are on their way.
+#if EPILOGUE && !PROGRAM_IS_SHORT
 #define FINISH ROLLED
 #else
 #define FINISH UNROLL_4
@@ -21,7 +26,12 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   for (int i = THREAD * TOGETHER; i < BM * BN; i += N_THREADS * TOGETHER) {
     float together[TOGETHER];
     UNROLL
-    for (int j = 0; j < TOGETHER; j++) together[j] = sums[sum_place(i / BN, i % BN + j)];
+    for (int j = 0; j < TOGETHER; j += 4) {
+      uint32_t words[4];
+      READ_16(sums + i / BN * SUM_STEP + i % BN + j, words);
+      UNROLL
+      for (int k = 0; k < 4; k++) together[j + k] = float_of(words[k]);
+    }
     finish_together(a, t, &e, t->row + i / BN, t->column + i % BN, together);
   }
 }

@@ -160,9 +160,9 @@ LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
   UNROLL
   for (int i = 0; i < TM; i++) UNROLL
   for (int j = 0; j < TN; j++) UNROLL
-  for (int r = 0; r < 4; r++)
-    tile[sum_place(down + i * 16 + LANE / 4 + r / 2 * 8, right + j * 8 + 2 * (LANE % 4) + r % 2)] =
-        sums[i][j][r];
+  for (int r = 0; r < 4; r += 2)
+    put_sums(tile, down + i * 16 + LANE / 4 + r * 4, right + j * 8 + 2 * (LANE % 4), sums[i][j][r],
+             sums[i][j][r + 1]);
   SYNC();
   finish_tile(&a, &t, tile);
 }

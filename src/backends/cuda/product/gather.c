@@ -1,0 +1,76 @@
+// Convolutions of few channels as products of matrices.
+#include "backends/cuda/product/gather.h"
+
+#include "backends/cuda/product/constants.h"
+#include "backends/cuda/product/product.h"
+
+enum { THREADS = 256, PIECE = 8, STEP = 64 };
+static const int64_t max_elements = (int64_t)1 << 27;  // 256 MB
+
+static int64_t pitch_of(const product_args_t* a) { return (a->k + PIECE - 1) / PIECE * PIECE; }
+
+static gather_axis_t axis_of(const product_axis_t* x) {
+  return (gather_axis_t){x->in, x->out, x->kernel, x->stride, x->pad};
+}
+
+// Whether windows have no place in common, so that the matrix is no larger than the image.
+static bool are_apart(const product_args_t* a) {
+  bool apart = true;
+  for (int d = 0; d < PRODUCT_AXES; d++) apart &= a->axes[d].kernel <= a->axes[d].stride;
+  return apart;
+}
+
+bool cuda_gather_fits(const cuda_product_t* p) {
+  const product_args_t* a = &p->args;
+  bool fits = p->left == CUDA_LEFT_CONV && p->w < 0 && p->in != ASSAY_TYPE_FLOAT &&
+              a->matrices == 1 && a->channels == a->x_place && a->k != a->channels &&
+              (a->channels % PIECE != 0 || (a->channels % STEP != 0 && are_apart(a))) &&
+              a->m <= max_elements / pitch_of(a);
+  for (int d = 0; fits && d < PRODUCT_AXES; d++) {
+    const product_axis_t* x = &a->axes[d];
+    fits = x->dilation == 1 &&
+           (d >= PRODUCT_AXES - 2 || (x->in == 1 && x->out == 1 && x->kernel == 1 && !x->pad));
+  }
+  return fits && (int64_t)a->axes[PRODUCT_AXES - 1].in * a->channels <= INT32_MAX / 4;
+}
+
+void cuda_gather_join(cuda_product_t* p) {
+  product_args_t* a = &p->args;
+  const int64_t pitch = pitch_of(a);
+  p->gather.args = (gather_windows_args_t){.rows = a->m,
+                                           .x_sample = a->x_sample,
+                                           .channels = a->channels,
+                                           .terms = (int32_t)a->k,
+                                           .pitch = (int32_t)pitch,
+                                           .down = axis_of(&a->axes[PRODUCT_AXES - 2]),
+                                           .across = axis_of(&a->axes[PRODUCT_AXES - 1])};
+  p->left = CUDA_LEFT_MATRIX;
+  a->k = a->x_row = a->w_column = pitch;
+  a->x_k = 1;
+}
+
+assay_status_t cuda_gather_get(const assay_sized_layer_t* l, cuda_product_t* p) {
+  const gather_windows_args_t* g = &p->gather.args;
+  const assay_operand_t* w = assay_sized_input(l, l->layer->nodes[0]->inputs[1]);
+  const cuda_taps_t taps = {.m = p->args.n,
+                            .mg = p->args.n,
+                            .cg = w->dims[1],
+                            .taps = g->terms / w->dims[1],
+                            .pitch = g->pitch};
+  const cuda_source_t source = {
+      .file = "gather_windows.cu", .kernel = "gather_windows", .options = ""};
+  ASSAY_TRY(cuda_taps_get(l, w, &taps, &p->args.w));
+  return cuda_function_get(cuda_own_of(l)->functions, &source, &p->gather.kernel);
+}
+
+assay_status_t cuda_gather_enqueue(const cuda_own_t* own, const cuda_gather_t* g, assay_queue_t* q,
+                                   assay_device_ptr_t from, assay_device_ptr_t to) {
+  gather_windows_args_t args = g->args;
+  const cuda_grid_t grid = {
+      .blocks = cuda_blocks_for(own, args.rows * (args.pitch / PIECE), THREADS),
+      .threads = THREADS,
+      .dependent = true};
+  args.x = from;
+  args.y = to;
+  return cuda_queue_launch(q, g->kernel, &grid, &args);
+}
