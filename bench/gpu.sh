@@ -6,7 +6,7 @@
 #   bench/gpu.sh PART FILE OUT [MODELS] there, in a checkout: one part, each within 10 minutes; results are OUT/gpu-PART.*
 #
 # Parts:
-#   driver        the tests of the driver on the real one
+#   driver        the tests of the driver and of products on the real one
 #   conformance   the ONNX operator tests through --target cuda (onnx's Python package writes them)
 #   sanitize      the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck side by side (EVERY=4: each 4th case;
 #                 RACE_EVERY=6: for races, each 6th of these)
@@ -32,13 +32,16 @@ usage() {
   exit 2
 }
 
+# Tests whose kernels run on a real GPU, too.
+KERNEL_TESTS=(cuda_test_wgmma cuda_test_bulk cuda_test_few)
+
 pack() {
-  local file=${1:-build/gpu.tar.xz} folder programs=(assay cuda_test_driver promises backends_random_graphs)
+  local file=${1:-build/gpu.tar.xz} folder programs=(assay cuda_test_driver "${KERNEL_TESTS[@]}" promises backends_random_graphs)
   folder=$(mktemp -d)
   mkdir -p "$folder/lib"
   cmake --build build/release --target promises
   cp build/release/src/cli/assay build/release/tests/cuda_test_driver build/release/bench/promises \
-    build/release/tests/backends_random_graphs "$folder"
+    build/release/tests/backends_random_graphs "${KERNEL_TESTS[@]/#/build/release/tests/}" "$folder"
   (cd "$folder" && strip "${programs[@]}")
   # What each machine has for itself stays here.
   (cd "$folder" && ldd "${programs[@]/#/./}") | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u |
@@ -81,6 +84,15 @@ cases() {
 
 driver() {
   LD_LIBRARY_PATH=$HOME_/lib ASSAY_TEST_GPU=1 "$HOME_/cuda_test_driver" 2>&1 | tail -20
+  local test
+  for test in "${KERNEL_TESTS[@]}"; do kernel_test "$test" | tail -4; done
+}
+
+# kernel_test NAME [TOOL ...]: a test of kernels on the real GPU, under a tool.
+kernel_test() {
+  local name=$1
+  shift
+  LD_LIBRARY_PATH=$HOME_/lib ASSAY_TEST_LIBCUDA=${ASSAY_CUDA_PATH:-/usr/local/cuda/lib64} "$@" "$HOME_/$name" 2>&1
 }
 
 conformance() {
@@ -106,7 +118,7 @@ few_of() {
 # The tool for races takes many times as long as the others: it gets each RACE_EVERY-th case of theirs.
 sanitize() {
   cases
-  local tool log errors few
+  local tool test log errors few
   few_of "${EVERY:-4}" "$HOME_/few"
   few_of $((${EVERY:-4} * ${RACE_EVERY:-6})) "$HOME_/few-racecheck"
   for tool in memcheck racecheck initcheck synccheck; do
@@ -115,8 +127,18 @@ sanitize() {
     timeout "${SECONDS_FOR_TOOLS:-560}" compute-sanitizer --tool $tool --target-processes all "$ASSAY" conformance "$few" \
       --backend cuda --verbose --timeout 300 -j $((($(nproc) + 3) / 4)) > "$OUT/gpu-sanitize-$tool.txt" 2>&1 ||
       printf '%s: exit code %s\n' $tool $? &
+    for test in "${KERNEL_TESTS[@]}"; do
+      kernel_test "$test" timeout "${SECONDS_FOR_TOOLS:-560}" compute-sanitizer --tool $tool > "$OUT/gpu-sanitize-$tool-$test.txt" ||
+        printf '%s of %s: exit code %s\n' $tool "$test" $? &
+    done
   done
   wait
+  for tool in memcheck racecheck initcheck synccheck; do
+    for test in "${KERNEL_TESTS[@]}"; do
+      printf '%s of %s: %s; %s\n' $tool "$test" "$(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$OUT/gpu-sanitize-$tool-$test.txt" | sed 's/^=* *//')" \
+        "$(grep -E 'PASSED|FAILED' "$OUT/gpu-sanitize-$tool-$test.txt" | head -1)"
+    done
+  done
   for tool in memcheck racecheck initcheck synccheck; do
     log=$OUT/gpu-sanitize-$tool.txt
     errors=$(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | sed 's/^=* *//' | sort | uniq -c | tr '\n' ';')

@@ -60,20 +60,25 @@ DEVICE bool sees_all(const query_t* q, int32_t key, int32_t end) {
 // A score behind its scale, cap and masks; -infinity where the query does not see the key. all: it
 // sees the whole block, which the caller has asked.
 DEVICE float masked(const attention_args_t* a, const query_t* q, int32_t key, bool all, float s) {
-  if (!all && (key < q->low || key >= q->high)) return NO_SCORE;
+  // What is not seen is read as well, where there is memory: behind a branch each, reads would wait
+  // for each other.
+  const bool seen = all || (key >= q->low && key < q->high);
+  const int32_t place = key < a->kv_len ? key : a->kv_len - 1;
   s *= a->scale;
 #if CAP
   s = v_tanh(s / a->cap) * a->cap;
 #endif
+  (void)place;
+  UNROLL
   for (int i = 0; i < MASKS; i++) {
     const attention_args_mask_t* m = &a->masks[i];
-    const int64_t at = (int64_t)key * m->key;
+    const int64_t at = (int64_t)place * m->key;
     if (m->kind == 0)
       s += GLOBAL(const float, q->masks[i])[at];
     else
       s = (GLOBAL(const uint8_t, q->masks[i])[at] != 0) == (m->kind == 1) ? s : m->fill;
   }
-  return s;
+  return seen ? s : NO_SCORE;
 }
 
 // exp(s - m), where m is the largest score so far; 0 where there is none yet.

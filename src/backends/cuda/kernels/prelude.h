@@ -18,6 +18,10 @@
 // The same, of which one block may take all registers of a multiprocessor.
 #define LARGE_KERNEL(name, args_t, threads) \
   extern "C" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ args_t a)
+// So many blocks find room in a multiprocessor as far as registers go.
+#define KERNEL_OF_BLOCKS(name, args_t, threads, blocks)         \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) \
+      name(const __grid_constant__ args_t a)
 #define DEVICE __device__ __forceinline__
 #define TABLE __device__ const                      // a constant array of the file
 #define WIDE_TABLE __device__ const __align__(128)  // the same, at the beginning of a line

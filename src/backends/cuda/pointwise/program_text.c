@@ -53,8 +53,14 @@ static const struct {
 #undef VFUNCTION
 };
 
+// Forms of the last function: whole, in float32 with what that leaves open, and what is open.
+typedef enum form { WHOLE, QUICK, EXACTLY } form_t;
+static const char* const form_names[] = {[WHOLE] = "", [QUICK] = "quick_", [EXACTLY] = "exactly_"};
+static const char* const program_names[] = {
+    [WHOLE] = "program_of", [QUICK] = "program_quick", [EXACTLY] = "program_exactly"};
+
 // do_ADD, or one of vmath's in the form in which its result is used.
-static void print_function(const pointwise_code_t* c, int f, bool last, bool quick,
+static void print_function(const pointwise_code_t* c, int f, bool last, form_t form,
                            assay_type_t out, assay_str_t* text) {
 #define POINTWISE(name, n, expression) #name,
   static const char* const floats[] = {
@@ -76,7 +82,7 @@ static void print_function(const pointwise_code_t* c, int f, bool last, bool qui
     assay_str_printf(text, "do_%s", floats[f]);
   else
     assay_str_printf(text, "%s_%s%s", uses[last ? pointwise_use(out) : CPU_V_FLOAT32],
-                     quick ? "quick_" : "", vmath[f - POINTWISE_VMATH].name);
+                     form_names[form], vmath[f - POINTWISE_VMATH].name);
 }
 
 // Whether the last function has a form in float32, which leaves few results open.
@@ -113,9 +119,11 @@ static const char* value_type(const pointwise_code_t* c, const pointwise_stream_
   return !c->integers || assay_type_is_float(s->type) ? "float" : "int64_t";
 }
 
-// What is done to one element; quick: by the last function's form in float32.
-static void print_code(const pointwise_code_t* c, assay_type_t out, bool quick, assay_str_t* text) {
-  assay_str_printf(text, "DEVICE value_t program_%s(float x, ", quick ? "quick" : "of");
+// What is done to one element.
+static void print_code(const pointwise_code_t* c, assay_type_t out, form_t form,
+                       assay_str_t* text) {
+  const bool quick = form == QUICK;
+  assay_str_printf(text, "DEVICE value_t %s(float x, ", program_names[form]);
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s]))
       assay_str_printf(text, "%s s%d, ", value_type(c, &c->streams[s]), (int)s);
@@ -129,7 +137,7 @@ static void print_code(const pointwise_code_t* c, assay_type_t out, bool quick, 
                        (int)i, bits_of(code->param[0]), bits_of(code->param[1]));
     assay_str_printf(text, "  const value_t v%d = ", (int)i);
     const bool last = i + 1 == c->n_code;
-    print_function(c, code->function, last, quick && last, out, text);
+    print_function(c, code->function, last, last ? form : WHOLE, out, text);
     const bool simple = c->integers || code->function < POINTWISE_VMATH;
     const int n = from_float ? 1 : simple ? 3 : 2;
     for (int k = 0; k < n; k++) {
@@ -274,7 +282,7 @@ static void print_elements(const pointwise_code_t* c, int vector, assay_str_t* t
                    "  if (!all_open) return;\n"
                    "  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) {\n"
                    "    if (!(all_open >> i & 1)) continue;\n"
-                   "    const value_t made = program_of(x ? pick(x, i) : 0, ");
+                   "    const value_t made = program_exactly(x ? pick(x, i) : 0, ");
   print_arguments(c, PICKED, vector, text);
   assay_str_append(text,
                    ");\n    UNROLL for (int j = 0; j < PROGRAM_VECTOR; j++) "
@@ -320,8 +328,9 @@ void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way
                    "typedef %s index_t;\n",
                    word_name(way->out), way->vector, c->rank > 1, is_short,
                    way->short_index ? "uint32_t" : "int64_t");
-  print_code(c, way->out, false, text);
+  print_code(c, way->out, WHOLE, text);
   print_one(c, text);
-  if (way->vector > 1 && is_quick(c)) print_code(c, way->out, true, text);
+  for (form_t form = QUICK; way->vector > 1 && is_quick(c) && form <= EXACTLY; form++)
+    print_code(c, way->out, form, text);
   if (way->vector > 1) print_vector(c, way->vector, text);
 }

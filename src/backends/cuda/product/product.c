@@ -123,6 +123,17 @@ bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece) {
   return a->x_k == 1 && a->x_row % piece == 0;
 }
 
+bool cuda_is_one_to_one(const product_args_t* a) {
+  bool yes = true;
+  int64_t places = 1;
+  for (int d = 0; d < PRODUCT_AXES; d++) {
+    const product_axis_t* x = &a->axes[d];
+    yes &= x->kernel == 1 && x->stride == 1 && !x->pad && x->in == x->out;
+    places *= x->in;
+  }
+  return yes && (a->m == places || a->x_sample == places * a->x_place);
+}
+
 int cuda_w_way(const product_args_t* a, int64_t piece) {
   if (!steps_fit(a->w_step, a->n_dims, piece)) return 0;
   if (a->w_k == 1 && a->w_column % piece == 0 && a->k % piece == 0) return 1;

@@ -78,8 +78,12 @@ assay_status_t cuda_product_kernel_by(const assay_sized_layer_t* l, const cuda_p
 
 // How kernels bring operands (kernels/product/product_tiles.h), by `piece` elements of 16 bytes:
 // X_FAST, whether pieces along k of the left side lie at multiples of 16 bytes; W_FAST.
+enum { CUDA_BY_ELEMENTS = 6 };  // so many times as long takes a step that is not
 bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece);
 int cuda_w_way(const product_args_t* a, int64_t piece);
+// Whether each window of a convolution is one place, and the next one the next place: rows of a
+// matrix, x_place apart.
+bool cuda_is_one_to_one(const product_args_t* a);
 
 // Options that all kernels of products have.
 void cuda_product_options(const cuda_product_t* p, assay_str_t* out);

@@ -35,18 +35,6 @@ static bool is_unit(const product_axis_t* x) {
   return x->in == 1 && x->out == 1 && x->kernel == 1 && !x->pad;
 }
 
-// A convolution each window of which is one place, and the next one the next place.
-static bool is_one_to_one(const product_args_t* a) {
-  bool yes = true;
-  int64_t places = 1;
-  for (int d = 0; d < PRODUCT_AXES; d++) {
-    const product_axis_t* x = &a->axes[d];
-    yes &= x->kernel == 1 && x->stride == 1 && !x->pad && x->in == x->out;
-    places *= x->in;
-  }
-  return yes && (a->m == places || a->x_sample == places * a->x_place);
-}
-
 static bool read_windows(const cuda_product_t* p, bulk_t* b) {
   const product_args_t* a = &p->args;
   const product_axis_t* axes[] = {across(a), down(a)};
@@ -74,7 +62,7 @@ static bool read_windows(const cuda_product_t* p, bulk_t* b) {
 
 static bool read_rows(const cuda_product_t* p, bulk_t* b) {
   const product_args_t* a = &p->args;
-  const bool one_to_one = p->left == CUDA_LEFT_CONV && is_one_to_one(a);
+  const bool one_to_one = p->left == CUDA_LEFT_CONV && cuda_is_one_to_one(a);
   if (p->left && !one_to_one) return p->left == CUDA_LEFT_CONV && read_windows(p, b);
   b->rows = (cuda_tiles_t){.type = p->in,
                            .columns = a->k,

@@ -27,8 +27,10 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
   const double share = 0.7 * s->rows * s->columns / (s->rows * s->columns + 64.0 * 64);
   const double rate = (p->in == ASSAY_TYPE_FLOAT ? 512 : 1024) * 1700 * share;
   const double terms = p->in == ASSAY_TYPE_FLOAT ? 32 : 64;
-  const double step = terms * s->rows * s->columns / rate;
-  return 2 + waves * (1.5 + ceil((double)p->args.k / terms) * (step < 0.12 ? 0.12 : step));
+  const bool fast = cuda_x_is_fast(&p->args, p->left, p->in == ASSAY_TYPE_FLOAT ? 4 : 8);
+  const double step =
+      (fast ? 1 : CUDA_BY_ELEMENTS) * fmax(terms * s->rows * s->columns / rate, 0.12);
+  return 2 + waves * (1.5 + ceil((double)p->args.k / terms) * step);
 }
 
 static bool is_for(const cuda_product_t* p) { return p->in != ASSAY_TYPE_FLOAT || p->tf32; }

@@ -35,11 +35,13 @@ static int shared_bytes(const cuda_tile_t* s, int stages) {
 
 // Of a step the products of a group take columns / 2 + 16 clocks for 16 terms, since the left side
 // comes from shared memory each time, and its copies 50 bytes a clock (measured on an H200 at 1700
-// MHz); blocks that share a multiprocessor take turns.
+// MHz); blocks that share a multiprocessor take turns. A left side that threads read element by
+// element takes several times as long.
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const double clocks = TERMS / 16 * (s->rows / 64) * (s->columns / 2.0 + 16);
   const double copies = (s->rows + s->columns) * STEP_BYTES / 50.0;
-  const double step = fmax(fmax(clocks, copies) / 1700, 0.08);
+  const double slower = cuda_x_is_fast(&p->args, p->left, PIECE) ? 1 : CUDA_BY_ELEMENTS;
+  const double step = slower * fmax(fmax(clocks, copies) / 1700, 0.08);
   const double waves =
       ceil((double)cuda_tile_blocks(&p->args, s) / own->properties.multiprocessors);
   return 1.5 + waves * (1 + (double)steps_of(p) * step);

@@ -27,6 +27,7 @@ extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t
   FAKE_VISIBLE const fake_kernel_t fake_kernel_##name = {fake_enter_##name, sizeof(args_t), max}; \
   static void name(args_t a)
 #define LARGE_KERNEL(name, args_t, max) KERNEL(name, args_t, max)
+#define KERNEL_OF_BLOCKS(name, args_t, max, blocks) KERNEL(name, args_t, max)
 #define DEVICE static inline __attribute__((unused))
 #define TABLE static const __attribute__((unused))
 #define WIDE_TABLE static const __attribute__((unused, aligned(128)))

@@ -28,6 +28,14 @@ DEVICE value_t program_quick(float x, float s1, const program_args_t* p, bool* o
   const value_t v1 = half_quick_SHORT_GELU(v0, 0, p1, open);
   return v1;
 }
+DEVICE value_t program_exactly(float x, float s1, const program_args_t* p) {
+  (void)x, (void)p;
+  const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
+  const value_t v0 = do_ADD(x, s1, 0, p0);
+  const float p1[2] = {float_of(0x00000000u), float_of(0x00000000u)};
+  const value_t v1 = half_exactly_SHORT_GELU(v0, 0, p1);
+  return v1;
+}
 DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
                            value_t* y) {
   (void)x, (void)row, (void)column;
@@ -43,7 +51,7 @@ DEVICE void program_vector(const float* x, index_t row, index_t column, const pr
   if (!all_open) return;
   ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) {
     if (!(all_open >> i & 1)) continue;
-    const value_t made = program_of(x ? pick(x, i) : 0, pick(s1, i), p);
+    const value_t made = program_exactly(x ? pick(x, i) : 0, pick(s1, i), p);
     UNROLL for (int j = 0; j < PROGRAM_VECTOR; j++) y[j] = i == j ? made : y[j];
   }
 }

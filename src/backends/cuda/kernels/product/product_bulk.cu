@@ -160,7 +160,9 @@ DEVICE void multiply(const stages_t* s, int group, int steps, float* sums) {
   hold_sums(sums, BN / 2);
 }
 
-LARGE_KERNEL(product_bulk, product_bulk_args_t, N_THREADS) {
+// While one block ends its sums, others multiply.
+#define TOGETHER_BLOCKS (BN > 128 ? 1 : BM > 64 ? 2 : 3)
+KERNEL_OF_BLOCKS(product_bulk, product_bulk_args_t, N_THREADS, TOGETHER_BLOCKS) {
   DYNAMIC(element_t, bytes);
   const stages_t s = find_stages(bytes);
   const tile_t t = find_tile(&a.product, BM, BN);
