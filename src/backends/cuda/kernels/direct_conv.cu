@@ -11,6 +11,7 @@ KERNEL(direct_conv, product_args_t, 256) {
   const ELEMENT(IN)* w = GLOBAL(const ELEMENT(IN), a.w);
   const int64_t made = a.matrices * a.n, size = a.m * made;
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   for (int64_t i = BLOCK * THREADS + THREAD; i < size; i += BLOCKS * THREADS) {
     const int64_t channel = i % made, group = channel / a.n, column = channel % a.n;
     const tile_t t = {0, 0, group * a.x_step[0], 0, group * a.y_step[0], group};

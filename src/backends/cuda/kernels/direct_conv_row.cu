@@ -134,6 +134,7 @@ KERNEL(direct_conv_row, product_args_t, 128) {
   if (inside && a.bias) UNROLL
   for (int j = 0; j < CH; j++) bias[j] = GLOBAL(const float, a.bias)[channel + j];
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   if (!inside) return;
   // Places before the input's first are counted from it, too, and not read.
   const ELEMENT(IN)* x = GLOBAL(const ELEMENT(IN), a.x) +
@@ -149,7 +150,6 @@ KERNEL(direct_conv_row, product_args_t, 128) {
     const int64_t place = (int64_t)((row + top + r * DH) * across->in + left);
     add_row(x + place * READ, left, there ? across->in : 0, &w, r * KW * OF_GROUP, sums);
   }
-  LAUNCH_NEXT();
   UNROLL
   for (int o = 0; o < OUTS; o++) {
     if (first + o >= across->out) continue;

@@ -27,10 +27,10 @@ static const kind_t kinds[] = {
 static const kind_t sum_of_magnitudes = {"", "magnitude", "sum", "itself"};
 static const kind_t root_of_squares = {"", "square", "sum", "root"};
 
-// Rows of more than four parts of terms are cut into these, so that more than one block has a row.
+// Rows of more than two parts of terms are cut into these, so that more than one block has a row.
 // Where neighbours in memory are of different rows, a part is shorter, as its terms are read one by
 // one.
-enum { PART = 1 << 14, PART_ACROSS = 1 << 10, MAX_PARTS = 256, LAUNCHES = 2 };
+enum { PART = 1 << 14, PART_ACROSS = 1 << 9, MAX_PARTS = 256, LAUNCHES = 2 };
 
 typedef struct launch {
   cuda_kernel_t function;
@@ -97,7 +97,7 @@ static void lay_out_parts(const rows_geometry_t* from, int parts, cuda_row_dim_t
 static int part_of(const cuda_rows_t* r) {
   const int terms = r->geometry.terms;
   int part = r->across ? PART_ACROSS : PART;
-  if (terms <= 4 * part) return terms;
+  if (terms <= 2 * part) return terms;
   while (terms / MAX_PARTS >= part) part *= 2;
   return part;
 }

@@ -9,6 +9,7 @@ KERNEL(gather, gather_args_t, 256) {
   const INDEX* indices = GLOBAL(const INDEX, a.indices);
   word_t* y = GLOBAL(word_t, a.out);
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   for (int64_t i = BLOCK * THREADS + THREAD; i < a.words; i += BLOCKS * THREADS) {
     const int64_t row = i / a.slice, outer = row / a.n;
     int64_t at = (int64_t)indices[row - outer * a.n];

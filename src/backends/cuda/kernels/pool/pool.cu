@@ -126,6 +126,7 @@ KERNEL(pool, pool_args_t, 256) {
     axis[d] = one;
   }
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   for (place_t i = (place_t)(BLOCK * THREADS + THREAD); i < size; i += (place_t)(BLOCKS * THREADS)) {
     const place_t c = a.channels_last ? i % channels : i / out_places % channels;
     const place_t sample = i / channels / out_places;

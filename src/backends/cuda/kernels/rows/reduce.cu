@@ -49,6 +49,7 @@ KERNEL(reduce_floats, reduce_args_t, ROW_THREADS) {
   const int n = vectors_of(&a, row);
   float s = NEUTRAL(JOIN);
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   // Several are asked for before the first is joined.
   for (int v = FIRST_VECTOR; v < n; v += AHEAD * NEXT_VECTOR) {
     float x[AHEAD][VEC];
@@ -57,7 +58,6 @@ KERNEL(reduce_floats, reduce_args_t, ROW_THREADS) {
     UNROLL for (int k = 0; k < AHEAD; k++) if (v + k * NEXT_VECTOR < n) UNROLL
     for (int i = 0; i < VEC; i++) s = JOIN(s, OF(x[k][i]));
   }
-  LAUNCH_NEXT();
   s = JOINED(JOIN, _of_row)(s, joined);
   if (FIRST_VECTOR || !n) return;
   if (a.parts > 1)
@@ -77,6 +77,7 @@ KERNEL(reduce_log_sum_exp, reduce_args_t, ROW_THREADS) {
   const int n = vectors_of(&a, row);
   float x[VEC], m = -POSITIVE_INFINITY, s = 0;
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   EACH_OF_ROW(v, n) {
     take(&a, first, v, x);
     UNROLL for (int i = 0; i < VEC; i++) m = larger(m, x[i]);

@@ -68,6 +68,7 @@ KERNEL(rows_softmax, rows_args_t, ROW_THREADS) {
   const int n = vectors_of(&a, &row);
   float x[KEPT][VEC] = {{0}}, m = -POSITIVE_INFINITY, s = 0;
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   TAKE_ROW(&a, &row, n, x);
   EACH_VECTOR(k, v, n) {
     TAKE_AGAIN(&a, &row, v, x[k]);
@@ -85,7 +86,6 @@ KERNEL(rows_softmax, rows_args_t, ROW_THREADS) {
     }
   }
   s = sum_of_row(s, joined[1]);
-  LAUNCH_NEXT();
 #ifdef LOGARITHM
   s = v_log(s, false);
 #endif
@@ -205,6 +205,7 @@ KERNEL(rows_normalize, rows_args_t, ROW_THREADS) {
   affine_t affine;
   (void)mean;
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   TAKE_ROW(&a, &row, n, x);
   take_parameters(&a, &row, n, &affine);
 #ifdef CENTERED
@@ -222,7 +223,6 @@ KERNEL(rows_normalize, rows_args_t, ROW_THREADS) {
     }
   }
   const float variance = sum_of_row(s, joined[1]) / terms;
-  LAUNCH_NEXT();
 #ifdef DEVIATION  // MeanVarianceNormalization's
   const float deviation = SQRT(variance) + a.epsilon;
 #else
@@ -263,6 +263,7 @@ KERNEL(rows_divide_by_norm, rows_args_t, ROW_THREADS) {
   const int n = vectors_of(&a, &row);
   float x[KEPT][VEC] = {{0}}, s = 0;
   WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
   TAKE_ROW(&a, &row, n, x);
   EACH_VECTOR(k, v, n) {
     TAKE_AGAIN(&a, &row, v, x[k]);
