@@ -36,6 +36,14 @@ static const graph_case_t rows[] = {
         "Gemm p x w b -> y"),
     ROW("1x1", {"x float[2,16,5,6]"}, LIST("w float[24,16,1,1]", "b float[24]"),
         "Conv c x w b -> h", "Relu r h -> y"),
+    ROW("a matrix is added to many rows", {"x float[2,130,24]"},
+        LIST("w float[24,16]", "b float[16]", "c float[130,16]"), "MatMul p x w -> h",
+        "Add a h b -> g", "Add d g c -> y"),
+    ROW("a function of many rows", {"x float[300,24]"}, LIST("w float[40,24]", "b float[40]"),
+        "Gemm p x w b -> h | transB=1", "Gelu f h -> y"),
+    ROW("a sum of many places", LIST("x float[2,16,15,10]", "z float[2,24,15,10]"),
+        LIST("w float[24,16,1,1]", "b float[24]"), "Conv c x w b -> h", "Add a h z -> g",
+        "Relu r g -> y"),
     ROW("1 of one axis", {"x float[2,16,5]"}, {"w float[24,16,1]"}, "Conv c x w -> y"),
 };
 
@@ -56,6 +64,8 @@ static const graph_case_t others[] = {
         "Gelu f h -> y"),
     ROW("steps of several dimensions", LIST("x float[2,1,6,16]", "z float[1,3,16,4]"), {0},
         "MatMul p x z -> y"),
+    ROW("a function of rows off 8", {"x float[300,24]"}, {"w float[24,20]"}, "MatMul p x w -> h",
+        "Gelu f h -> y"),
     ROW("3x3", {"x float[1,16,9,11]"}, {"w float[40,16,3,3]"}, "Conv c x w -> y"),
     ROW("strides", {"x float[1,16,9,11]"}, {"w float[40,16,1,1]"}, "Conv c x w -> y | strides=2,2"),
     ROW("pads", {"x float[1,16,9,11]"}, {"w float[40,16,1,1]"}, "Conv c x w -> y | pads=1,1,1,1"),
@@ -97,7 +107,9 @@ static void it_multiplies_as_our_kernels(void** state) {
     const run_case_t cases[] = {{&rows[i], ASSAY_FORMAT_FP16, "product_mma/64x64", SAME},
                                 {&rows[i], ASSAY_FORMAT_BF16, "product_mma/64x64", SAME},
                                 {&rows[i], ASSAY_FORMAT_FP32, "product_fma/64x64", SAME}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) compare(&cases[k]);
+    // What is finished by a launch of ours is of 16 bits.
+    const size_t n = strstr(rows[i].name, "many") ? 2 : 3;
+    for (size_t k = 0; k < n; k++) compare(&cases[k]);
   }
 }
 

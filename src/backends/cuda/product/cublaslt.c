@@ -1,6 +1,7 @@
 // Products of matrices, and 1x1 convolutions, by cuBLASLt. Nobody promises its order of sums, so
 // that it competes only where it gave the bits of our kernels (assay_tactic_t.verify). It ends with
-// a bias and Relu at most: what else follows a product stays with our kernels, in one launch.
+// a bias and Relu at most; what else follows a large product is a launch of ours, which reads its
+// sums as float32.
 #include "backends/cuda/cublaslt.h"
 
 #include <string.h>
@@ -15,7 +16,10 @@ typedef struct form {
   cublaslt_product_t product;
   const assay_operand_t* bias;  // a constant, packed; NULL: none
   int added;                    // the input that is added to each row; -1: none
+  bool finished;                // by a launch of ours
 } form_t;
+
+enum { THREADS = 256, MIN_ROWS = 256, PIECE = 8, ALIGNMENT = 256 };
 
 typedef struct library_kernel {
   assay_kernel_t base;
@@ -23,6 +27,12 @@ typedef struct library_kernel {
   int x, w, added;            // inputs of the layer; -1: none
   assay_device_ptr_t packed;  // weights, where w is -1
   assay_device_ptr_t bias;
+  // What follows, where the library does not do it; program NULL: it does.
+  const cuda_own_t* own;
+  cuda_program_t* program;
+  cuda_kernel_t finish;
+  product_args_t args;
+  size_t sums_at;  // in scratch memory
 } library_kernel_t;
 
 // ---- reading ------------------------------------------------------------------------------------
@@ -101,12 +111,24 @@ static bool read_end(const assay_sized_layer_t* l, form_t* f) {
   return true;
 }
 
+// What follows is done with sums in memory: where there are many rows a library's product gains
+// more than that costs.
+static bool is_finished(form_t* f) {
+  const product_args_t* a = &f->p.args;
+  f->bias = NULL;
+  f->added = -1;
+  f->product.bias = f->product.relu = false;
+  f->finished = true;
+  return a->matrices == 1 && a->m >= MIN_ROWS && a->n % PIECE == 0 && a->y_row == a->n &&
+         a->m * a->n <= INT32_MAX && f->p.in != ASSAY_TYPE_FLOAT;
+}
+
 static assay_status_t read(const assay_sized_layer_t* l, form_t* f, bool* ok) {
   memset(f, 0, sizeof *f);
   ASSAY_TRY(cuda_product_read(l, &f->p, ok));
   if (!*ok) return NULL;
   product_args_t a = f->p.args;
-  *ok = !f->p.packing.size && read_end(l, f);
+  *ok = !f->p.packing.size && (read_end(l, f) || is_finished(f));
   if (*ok && f->p.left) {
     *ok = f->p.left == CUDA_LEFT_CONV && is_point(&a);
     a.x_row = a.x_place;
@@ -116,7 +138,7 @@ static assay_status_t read(const assay_sized_layer_t* l, form_t* f, bool* ok) {
   *ok = *ok && read_matrices(&a, &f->product);
   f->product.tf32 = f->p.tf32;
   f->product.in = f->p.in;
-  f->product.out = f->p.out;
+  f->product.out = f->finished ? ASSAY_TYPE_FLOAT : f->p.out;
   return NULL;
 }
 
@@ -124,11 +146,14 @@ static assay_status_t read(const assay_sized_layer_t* l, form_t* f, bool* ok) {
 
 // Microseconds, fitted to what its likeliest algorithms took on an H200 of 132 multiprocessors: 17
 // shapes from 1 to 8192 rows, fp16.
-static double predict(const cuda_own_t* own, const cublaslt_product_t* p, size_t rank) {
+static double predict(const cuda_own_t* own, const form_t* f, size_t rank) {
+  const cublaslt_product_t* p = &f->product;
+  // Sums are written, read, and become elements.
+  const double finish = f->finished ? 2 + 4e-6 * (double)p->m * (double)p->n : 0;
   const double share = own->properties.multiprocessors / 132.0;
   const double rate = p->in != ASSAY_TYPE_FLOAT ? 375e6 : p->tf32 ? 190e6 : 25e6;
   const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->matrices;
-  return (2 + 0.001 * (double)p->k + work / (rate * share)) * (1 + 0.01 * (double)rank);
+  return finish + (2 + 0.001 * (double)p->k + work / (rate * share)) * (1 + 0.01 * (double)rank);
 }
 
 // Those without splits first, in the library's order.
@@ -146,10 +171,23 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
       if (ways[i].splits != splits) continue;
       assay_variant_t* v = &out[*out_n];
       *v = (assay_variant_t){.numerics = splits ? NULL : numerics,
-                             .predicted = predict(cuda_own_of(l), &f.product, (*out_n)++)};
+                             .predicted = predict(cuda_own_of(l), &f, (*out_n)++)};
       memcpy(v->name, ways[i].name, sizeof v->name);
     }
   return NULL;
+}
+
+static assay_status_t finish(const library_kernel_t* k, assay_queue_t* q,
+                             const assay_device_ptr_t* in, const assay_device_ptr_t* out,
+                             assay_device_ptr_t sums) {
+  product_args_t args = k->args;
+  const cuda_grid_t grid = {.blocks = cuda_blocks_for(k->own, args.m * args.n / PIECE, THREADS),
+                            .threads = THREADS,
+                            .dependent = true};
+  args.x = sums;
+  args.y = out[0];
+  cuda_program_fill(k->program, in, &args.program);
+  return cuda_queue_launch(q, k->finish, &grid, &args);
 }
 
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
@@ -157,14 +195,17 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   const library_kernel_t* k = (const library_kernel_t*)base;
   const cublaslt_operands_t at = {.x = in[k->x],
                                   .w = k->w < 0 ? k->packed : in[k->w],
-                                  .y = out[0],
+                                  .y = k->program ? scratch + k->sums_at : out[0],
                                   .bias = k->added < 0 ? k->bias : in[k->added],
                                   .scratch = scratch};
-  return cublaslt_enqueue(k->call, q, &at);
+  ASSAY_TRY(cublaslt_enqueue(k->call, q, &at));
+  return k->program ? finish(k, q, in, out, at.y) : NULL;
 }
 
-static void destroy(assay_kernel_t* k) {
-  cublaslt_call_destroy(((library_kernel_t*)k)->call);
+static void destroy(assay_kernel_t* base) {
+  library_kernel_t* k = (library_kernel_t*)base;
+  cublaslt_call_destroy(k->call);
+  cuda_program_destroy(k->program);
   assay_free(k);
 }
 
@@ -173,6 +214,31 @@ static const assay_rounding_t fma_rounding = {.compute = ASSAY_FORMAT_FP32,
                                               .fma = true,
                                               .by_definition = true,
                                               .function_ulps = 4};
+
+// The launch that follows; *ok false: no program does it.
+static assay_status_t make_finish(const assay_sized_layer_t* l, const form_t* f,
+                                  library_kernel_t* k, bool* ok) {
+  *ok = true;
+  if (!f->finished) return NULL;
+  ASSAY_TRY(cuda_product_program(l, &f->p, &k->program, ok));
+  *ok = *ok && k->program && cuda_program_forms(k->program, &k->base);
+  if (!*ok) return NULL;
+  k->own = cuda_own_of(l);
+  k->args = f->p.args;
+  k->sums_at = (k->base.scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  k->base.scratch = k->sums_at + (size_t)(k->args.m * k->args.n) * sizeof(float);
+  assay_str_t options = {0};
+  cuda_product_options(&f->p, &options);
+  assay_str_append(&options, " -DEPILOGUE=1");
+  const cuda_source_t source = {.file = "finish_sums.cu",
+                                .kernel = "finish_sums",
+                                .options = assay_str_get(&options),
+                                .program = cuda_program_text(k->program)};
+  assay_status_t st = assay_str_status(&options);
+  if (!st) st = cuda_function_get(k->own->functions, &source, &k->finish);
+  assay_str_deinit(&options);
+  return st;
+}
 
 static assay_status_t make(const assay_sized_layer_t* l, const form_t* f, const cublaslt_way_t* way,
                            assay_kernel_t** out) {
@@ -189,8 +255,10 @@ static assay_status_t make(const assay_sized_layer_t* l, const form_t* f, const 
   if (k->w >= 0) k->base.in[k->w] = (assay_storage_t){f->p.in, ASSAY_LAYOUT_PLAIN};
   if (k->added >= 0) k->base.in[k->added] = (assay_storage_t){f->p.out, ASSAY_LAYOUT_PLAIN};
   k->base.out[0] = (assay_storage_t){f->p.out, f->p.layout};
-  assay_status_t st = cublaslt_call_create(cuda_own_of(l)->cublaslt, &f->product, way, &k->call);
-  if (st) return destroy(&k->base), st;
+  bool ok = true;
+  assay_status_t st = make_finish(l, f, k, &ok);
+  if (!st && ok) st = cublaslt_call_create(cuda_own_of(l)->cublaslt, &f->product, way, &k->call);
+  if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;
 }

@@ -1,0 +1,25 @@
+// What follows a product whose sums lie in memory as float32, one row after the other: `x` of the
+// arguments, of which rows have a multiple of 8.
+#include "product.h"
+
+KERNEL(finish_sums, product_args_t, 256) {
+  const tile_t t = {0, 0, 0, 0, 0, 0};
+  const ending_t e = {0, 0};
+  const uint32_t columns = (uint32_t)a.n, all = (uint32_t)a.m * columns;
+  const float* sums = GLOBAL(const float, a.x);
+  WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
+  for (uint32_t i = ((uint32_t)BLOCK * (uint32_t)THREADS + (uint32_t)THREAD) * TOGETHER; i < all;
+       i += (uint32_t)BLOCKS * (uint32_t)THREADS * TOGETHER) {
+    float together[TOGETHER];
+    const uint32_t row = i / columns;
+    UNROLL
+    for (int j = 0; j < TOGETHER; j += 4) {
+      uint32_t words[4];
+      READ_16(sums + i + j, words);
+      UNROLL
+      for (int k = 0; k < 4; k++) together[j + k] = float_of(words[k]);
+    }
+    finish_together(&a, &t, &e, row, i - row * columns, together);
+  }
+}
