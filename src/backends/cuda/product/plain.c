@@ -9,18 +9,22 @@ static cuda_tile_t tile_of(bool fma, int64_t m) {
   return m > 32 ? (cuda_tile_t){64, 64, 2, 2} : (cuda_tile_t){16, 64, 1, 4};
 }
 
-enum { STEP_BYTES = 128, STAGES = 4 };  // of product_mma.cu
+enum { STEP_BYTES = 128, STAGES = 4 };  // of product_mma.cu and product_fma.cu
 
 static assay_status_t get_fma(const cuda_own_t* own, const cuda_tile_t* t,
                               cuda_plain_product_t* p) {
+  const int fast = p->args.k % 4 == 0;
   assay_str_t options = {0};
   assay_str_printf(&options,
-                   "-DIN=f32 -DOUT=f32 -DCONV=0 -DBM=%d -DBN=%d -DTM=%d -DTN=%d -DX_ALONG_K=1 "
-                   "-DW_ALONG_K=1 -DEPILOGUE=0",
-                   t->rows, t->columns, t->down, t->across);
-  const cuda_source_t source = {
-      .file = "product_fma.cu", .kernel = "product_fma", .options = assay_str_get(&options)};
+                   "-DOUT=f32 -DCONV=0 -DBM=%d -DBN=%d -DTM=%d -DTN=%d -DX_FAST=%d -DW_FAST=%d "
+                   "-DSTAGES=%d -DW_CONSTANT=0 -DEPILOGUE=0",
+                   t->rows, t->columns, t->down, t->across, fast, fast, STAGES);
   p->grid.threads = t->rows / t->down * (t->columns / t->across);
+  p->grid.shared_bytes = STAGES * (t->rows + t->columns) * STEP_BYTES;
+  const cuda_source_t source = {.file = "product_fma.cu",
+                                .kernel = "product_fma",
+                                .options = assay_str_get(&options),
+                                .shared_bytes = p->grid.shared_bytes};
   assay_status_t st = assay_str_status(&options);
   if (!st) st = cuda_function_get(own->functions, &source, &p->kernel);
   assay_str_deinit(&options);

@@ -1,102 +1,161 @@
 // Products by fused multiply-adds in float32: each sum is one chain over its terms in ascending
 // order, whatever the tile is.
 //
-// Options besides those of product.h: IN, the type of both sides; BM x BN, the tile; TM x TN, the
-// part of a thread; X_ALONG_K, W_ALONG_K 1: neighbours along k lie side by side in memory.
+// Options besides those of product_tiles.h: BM x BN, the tile; TM x TN, the part of a thread;
+// STAGES, steps that shared memory has, so that copies of the next ones are under way; W_CONSTANT 1:
+// no layer before this one writes the weights.
 #include "product.h"
 
-#define BK 16
+#define IN f32
 #define ACROSS (BN / TN)
-#define N_THREADS (BM / TM * ACROSS)
-#define X_LOADS (BM * BK / N_THREADS)
-#define W_LOADS (BN * BK / N_THREADS)
-#if BM * BK % N_THREADS || BN * BK % N_THREADS || N_THREADS % BK
-#error "threads do not share the sides out evenly"
+#define DOWN (BM / TM)
+#define N_THREADS (DOWN * ACROSS)
+#define BK 32  // terms of a step: rows of 128 bytes
+#define PIECE 4
+
+// Rows of 128 bytes; their pieces of 16 bytes change places by the row, so that eight rows lie in
+// different banks.
+DEVICE int place(int row, int piece) { return row * BK + (piece ^ (row & 7)) * PIECE; }
+// The same in rows of BN elements, which have eight pieces at least.
+#if W_FAST == 2 && BN < 32
+#error "rows of columns are too short to change the places of their pieces"
 #endif
+DEVICE int wide_place(int row, int piece) { return row * BN + (piece ^ (row & 7)) * PIECE; }
 
-// Where load i of a thread goes; with *_ALONG_K a thread's loads are of one term.
-#define X_TERM(i) (X_ALONG_K ? THREAD % BK : (THREAD + (i) * N_THREADS) / BM)
-#define X_ROW(i) (X_ALONG_K ? (THREAD + (i) * N_THREADS) / BK : (THREAD + (i) * N_THREADS) % BM)
-#define W_TERM(i) (W_ALONG_K ? THREAD % BK : (THREAD + (i) * N_THREADS) / BN)
-#define W_COLUMN(i) (W_ALONG_K ? (THREAD + (i) * N_THREADS) / BK : (THREAD + (i) * N_THREADS) % BN)
+#include "product_tiles.h"
 
-typedef ELEMENT(IN) element_t;
+// Rows and columns of a thread lie as far apart as there are threads: neighbours among these read
+// other banks. Where columns of a term lie side by side, a thread has them by fours.
+#define BY_FOURS (W_FAST == 2 && TN % 4 == 0)
+DEVICE int row_of(int i) { return THREAD / ACROSS + i * DOWN; }
+DEVICE int column_of(int j) {
+  return BY_FOURS ? (THREAD % ACROSS + j / 4 * ACROSS) * 4 + j % 4 : THREAD % ACROSS + j * ACROSS;
+}
 
-DEVICE void load_x(const product_args_t* a, const row_t* rows, const term_t* term, int64_t k0,
-                   const element_t* x, float* to) {
+DEVICE void read_four(const float* p, float* to) {
+  uint32_t words[4];
+  READ_16(p, words);
   UNROLL
-  for (int i = 0; i < X_LOADS; i++) {
-    const int64_t k = k0 + X_TERM(i);
-    int64_t at = -1;
-    if (k < a->k) at = X_ALONG_K ? element_of(a, &rows[X_ROW(i)], term) : find_term(a, &rows[X_ROW(i)], k);
-    to[i] = at < 0 ? 0.0F : LOAD(IN)(x, at);
+  for (int i = 0; i < 4; i++) to[i] = float_of(words[i]);
+}
+
+DEVICE float weight_at(const float* w, int k, int column) {
+  return W_FAST == 2 ? w[wide_place(k, column / PIECE) + column % PIECE]
+                     : w[place(column, k / PIECE) + k % PIECE];
+}
+
+// Four terms of all columns of a thread, by column.
+DEVICE void read_weights(const float* w, int k, float (*v)[4]) {
+#if BY_FOURS
+  UNROLL
+  for (int r = 0; r < 4; r++) UNROLL
+  for (int j = 0; j < TN; j += 4) {
+    float four[4];
+    read_four(w + wide_place(k + r, column_of(j) / PIECE), four);
+    UNROLL
+    for (int i = 0; i < 4; i++) v[j + i][r] = four[i];
+  }
+#elif W_FAST == 2
+  UNROLL
+  for (int r = 0; r < 4; r++) UNROLL
+  for (int j = 0; j < TN; j++) v[j][r] = weight_at(w, k + r, column_of(j));
+#else
+  UNROLL
+  for (int j = 0; j < TN; j++) read_four(w + place(column_of(j), k / PIECE), v[j]);
+#endif
+}
+
+// A whole step.
+DEVICE void multiply(const float* x, const float* w, float (*sums)[TN]) {
+  UNROLL
+  for (int k = 0; k < BK; k += 4) {
+    float u[TM][4], v[TN][4];
+    UNROLL
+    for (int i = 0; i < TM; i++) read_four(x + place(row_of(i), k / PIECE), u[i]);
+    read_weights(w, k, v);
+    UNROLL
+    for (int r = 0; r < 4; r++) UNROLL
+    for (int i = 0; i < TM; i++) UNROLL
+    for (int j = 0; j < TN; j++) sums[i][j] = FMA(u[i][r], v[j][r], sums[i][j]);
   }
 }
 
-DEVICE void load_w(const product_args_t* a, const tile_t* t, int64_t k0, const element_t* w,
-                   float* to) {
-  UNROLL
-  for (int i = 0; i < W_LOADS; i++) {
-    const int64_t k = k0 + W_TERM(i), column = t->column + W_COLUMN(i);
-    const bool inside = k < a->k && column < a->n;
-    to[i] = inside ? LOAD(IN)(w, t->w + k * a->w_k + column * a->w_column) : 0.0F;
+// The first `left` terms of the last one. Zeros behind them are not added: a sum may be -0.
+DEVICE void multiply_some(const float* x, const float* w, int left, float (*sums)[TN]) {
+  ROLLED
+  for (int k = 0; k < left; k++) {
+    UNROLL
+    for (int i = 0; i < TM; i++) {
+      const float u = x[place(row_of(i), k / PIECE) + k % PIECE];
+      UNROLL
+      for (int j = 0; j < TN; j++) sums[i][j] = FMA(u, weight_at(w, k, column_of(j)), sums[i][j]);
+    }
   }
 }
 
-// One term of the sums of a thread.
-DEVICE void multiply(const float* x, const float* w, int down, int right, float (*sums)[TN]) {
-  float u[TM], v[TN];
-  UNROLL
-  for (int i = 0; i < TM; i++) u[i] = x[down + i];
-  UNROLL
-  for (int j = 0; j < TN; j++) v[j] = w[right + j];
-  UNROLL
-  for (int i = 0; i < TM; i++) UNROLL
-  for (int j = 0; j < TN; j++) sums[i][j] = FMA(u[i], v[j], sums[i][j]);
-}
-
-LARGE_KERNEL(product_fma, product_args_t, N_THREADS) {
-  SHARED float x_tiles[2][BK][BM + 4];
-  SHARED float w_tiles[2][BK][BN + 4];
+KERNEL_OF_BLOCKS(product_fma, product_args_t, N_THREADS, TM * TN > 16 ? 1 : 2) {
+  DYNAMIC(float, stages);
   SHARED row_t rows[BM];
-  const element_t* x = GLOBAL(const element_t, a.x);
-  const element_t* w = GLOBAL(const element_t, a.w);
+  const float* x = GLOBAL(const float, a.x);
+  const float* w = GLOBAL(const float, a.w);
+  float* x_tiles = stages;
+  float* w_tiles = stages + STAGES * BM * BK;
   const tile_t t = find_tile(&a, BM, BN);
-  const int down = THREAD / ACROSS * TM, right = THREAD % ACROSS * TN;
-  float sums[TM][TN], of_x[X_LOADS], of_w[W_LOADS];
+  float sums[TM][TN];
   UNROLL
   for (int i = 0; i < TM; i++) UNROLL
   for (int j = 0; j < TN; j++) sums[i][j] = 0;
   for (int i = THREAD; i < BM; i += N_THREADS) rows[i] = find_row(&a, &t, t.row + i);
-  term_t term = term_at(&a, THREAD % BK);
+  left_t of_x;
+  right_t of_w;
+  aim_right(&a, &t, w, &of_w);
+#if W_CONSTANT
+  for (int s = 0; s < STAGES - 1; s++) {
+    load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);
+    next_right(&a, &of_w);
+  }
+#endif
   SYNC();
+  of_x.k = THREAD % X_WIDTH * X_TERMS;
+  of_x.term = term_at(&a, of_x.k);
+  aim_left(&a, rows, x, &of_x);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
-  load_x(&a, rows, &term, 0, x, of_x);
-  load_w(&a, &t, 0, w, of_w);
-  for (int64_t k0 = 0; k0 < a.k; k0 += BK) {
-    // Two tiles in turns: whoever is late still reads the other one.
-    float(*x_tile)[BM + 4] = x_tiles[k0 / BK % 2];
-    float(*w_tile)[BN + 4] = w_tiles[k0 / BK % 2];
-    UNROLL
-    for (int i = 0; i < X_LOADS; i++) x_tile[X_TERM(i)][X_ROW(i)] = of_x[i];
-    UNROLL
-    for (int i = 0; i < W_LOADS; i++) w_tile[W_TERM(i)][W_COLUMN(i)] = of_w[i];
-    SYNC();
-    if (k0 + BK < a.k) {
-      next_term(&a, &term, BK);
-      load_x(&a, rows, &term, k0 + BK, x, of_x);
-      load_w(&a, &t, k0 + BK, w, of_w);
-    }
-    const int left = a.k - k0 < BK ? (int)(a.k - k0) : BK;
-    if (left == BK) {
-      UNROLL
-      for (int k = 0; k < BK; k++) multiply(x_tile[k], w_tile[k], down, right, sums);
-    } else {
-      for (int k = 0; k < left; k++) multiply(x_tile[k], w_tile[k], down, right, sums);
-    }
+  // Steps are loaded STAGES - 1 before they are multiplied.
+  for (int s = 0; s < STAGES - 1; s++) {
+    load_left(&a, rows, x, &of_x, x_tiles + s * BM * BK);
+    next_left(&a, rows, x, &of_x);
+#if !W_CONSTANT
+    load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);
+    next_right(&a, &of_w);
+#endif
+    COMMIT_COPIES();
   }
+  int now = 0, to = STAGES - 1;
+  for (int64_t k0 = 0; k0 < a.k; k0 += BK) {
+    WAIT_COPIES(STAGES - 2);
+    SYNC();
+    if (of_w.k < a.k) {
+      load_left(&a, rows, x, &of_x, x_tiles + to * BM * BK);
+      load_right(&a, &t, w, &of_w, w_tiles + to * BN * BK);
+      next_left(&a, rows, x, &of_x);
+      next_right(&a, &of_w);
+    }
+    COMMIT_COPIES();
+    const float *x_tile = x_tiles + now * BM * BK, *w_tile = w_tiles + now * BN * BK;
+    if (a.k - k0 < BK)
+      multiply_some(x_tile, w_tile, (int)(a.k - k0), sums);
+    else
+      multiply(x_tile, w_tile, sums);
+    now = now == STAGES - 1 ? 0 : now + 1;
+    to = to == STAGES - 1 ? 0 : to + 1;
+  }
+  WAIT_COPIES(0);  // of steps past the last one
+  SYNC();
+  float* tile = stages;  // sums lie where the steps were
   UNROLL
   for (int i = 0; i < TM; i++) UNROLL
-  for (int j = 0; j < TN; j++) finish_sum(&a, &t, t.row + down + i, t.column + right + j, sums[i][j]);
+  for (int j = 0; j < TN; j++) tile[row_of(i) * SUM_STEP + column_of(j)] = sums[i][j];
+  SYNC();
+  finish_tile(&a, &t, tile);
 }
