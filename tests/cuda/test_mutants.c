@@ -3,7 +3,8 @@
 // so that they follow the kernels.
 #include <math.h>
 
-#include "backends/cuda/kernels/product_args.h"
+#include "backends/cuda/kernels/product_bulk_args.h"
+#include "backends/cuda/maps.h"
 #include "platform_case.h"
 
 enum { MAX_BYTES = 1 << 17, SEEDS = 3 };
@@ -28,7 +29,10 @@ static const char mma_options[] =
 static const char wgmma_options[] =
     "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DX_FAST=1 -DW_FAST=2 -DSTAGES=4 -DW_CONSTANT=0";
 
-enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA };
+static const char bulk_options[] =
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 -DTURNED=1 -DW_CONSTANT=0";
+
+enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK };
 static const sample_t samples[] = {
     [NORM] =
         {"norm.cu", "norm", "", 6, 300, 0, false, {.blocks = 6, .threads = 256, .dependent = true}},
@@ -67,6 +71,17 @@ static const sample_t samples[] = {
                456,
                true,
                {.blocks = 1, .threads = 256, .shared_bytes = 4 * (128 + 96) * 128 + 1024}},
+    [BULK] = {"product_bulk.cu",
+              "product_bulk",
+              bulk_options,
+              120,
+              96,
+              456,
+              true,
+              {.blocks = 1,
+               .threads = 288,
+               .shared_bytes = 4 * (128 + 96) * 128 + 2048,
+               .dependent = true}},
 };
 
 // ---- texts --------------------------------------------------------------------------------------
@@ -138,6 +153,15 @@ static void give_mma(product_args_t* a, const sample_args_t* s) {
                         .y_row = s->columns};
 }
 
+// The same, with what the copy engine knows of both sides.
+static assay_status_t give_bulk(assay_queue_t* q, product_bulk_args_t* a, const sample_args_t* s) {
+  const cuda_tiles_t x = {ASSAY_TYPE_FLOAT16, s->depth, s->rows, s->depth, 64, 128};
+  const cuda_tiles_t w = {ASSAY_TYPE_FLOAT16, s->columns, s->depth, s->columns, 32, 64};
+  give_mma(&a->product, s);
+  ASSAY_TRY(cuda_map_tiles(q, &x, s->x, &a->x));
+  return cuda_map_tiles(q, &w, s->y, &a->w);
+}
+
 // {from, to, size, rows, columns} of move_args_t: to the other layout.
 static void give_move(uint64_t* a, const sample_args_t* s) {
   a[0] = s->x;
@@ -155,6 +179,7 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
   union {
     sample_args_t sample;
     product_args_t mma;
+    product_bulk_args_t bulk;
     uint64_t move[5];
   } args;
   fill(words, sizeof words / 4, s->halves);
@@ -166,6 +191,8 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
                            .depth = s->depth};
   if (s == &samples[MMA] || s == &samples[WGMMA])
     give_mma(&args.mma, &a);
+  else if (s == &samples[BULK])
+    ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a));
   else if (s == &samples[MOVE])
     give_move(args.move, &a);
   else
@@ -315,6 +342,26 @@ static const fault_t faults[] = {
     {MMA, "a step too late", "int now = 0,", "int now = 1,", 0, ""},
     {MMA, "half a step further", "l->from[i] += BK;", "l->from[i] += BK / 2;", 0, ""},
     {MMA, "columns of a fragment", "2 * (LANE % 4)", "2 * (LANE / 8)", 0, ""},
+    {BULK, "barriers that the copy engine does not see", "BARRIERS_MADE();", "", 0,
+     "BARRIERS_MADE"},
+    {BULK, "barriers that others do not see", "SYNC();\n  LAUNCH_NEXT();", "LAUNCH_NEXT();", 0, ""},
+    {BULK, "tiles are not waited for", "barrier_wait(s->full + stage, round & 1);", "", 0, ""},
+    {BULK, "the phase before is waited for", "s->full + stage, round & 1",
+     "s->full + stage, (round + 1) & 1", 0, ""},
+    {BULK, "tiles are asked for where others are read",
+     "if (round) barrier_wait(s->empty + stage, (round - 1) & 1);", "", 0, ""},
+    {BULK, "a stage is given back while it is read", "barrier_arrive(s->empty + before)",
+     "barrier_arrive(s->empty + (before + 1) % STAGES)", 0, ""},
+    {BULK, "stages are never given back", "if (i && LANE == 0) barrier",
+     "if (i && LANE > 31) barrier", 0, "nobody ends"},
+    {BULK, "a warp too many is waited for", "MULTIPLIERS / WARP);\n  }",
+     "MULTIPLIERS / WARP + 1);\n  }", 0, "nobody ends"},
+    {BULK, "half of the bytes are expected", "((BM + BN) * BK * 2)", "((BM + BN) * BK)", 0, ""},
+    {BULK, "those that multiply do not wait", "WAIT_FOR_INPUTS();", "", 1, "WAIT_FOR_INPUTS"},
+    {BULK, "the same step of rows", "&a->x, i * BK,", "&a->x, 0,", 0, ""},
+    {BULK, "the same columns of weights", "(int)t->column + i,", "(int)t->column,", 0, ""},
+    {BULK, "sums of the last step are not waited for", "WGMMA_WAIT(0);", "WGMMA_WAIT(1);", 0, ""},
+    {BULK, "sums are put where a tile is read", "SYNC();  // no tile", "// no tile", 0, ""},
     {WGMMA, "a wait for copies too few", "WAIT_COPIES(STAGES - 3)", "WAIT_COPIES(STAGES - 2)", 0,
      ""},
     {WGMMA, "no fence behind copies", "FENCE_ASYNC();", "", 0, "FENCE_ASYNC"},
