@@ -217,7 +217,8 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
 // terms. Thread 32 w + l has row 16 w + l / 4 + i / 2 % 2 * 8, column i / 4 * 8 + l % 4 * 2 + i % 2
 // as d[i]. It is done behind WGMMA_WAIT: nobody touches d or writes to x and w before that.
 #define WGMMA(name, type, columns, turned) WGMMA_OF(name, type, columns, turned)
-#if __CUDA_ARCH__ == 900
+#define HAS_WGMMA (__CUDA_ARCH__ == 900)
+#if HAS_WGMMA
 #define WGMMA_OF(name, type, n, turned)                                                        \
   DEVICE void name(float* d, uint64_t x, uint64_t w) {                                         \
     asm volatile(                                                                              \

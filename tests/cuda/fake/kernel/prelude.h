@@ -179,6 +179,7 @@ DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
 
 // ---- wgmma -------------------------------------------------------------------------------------
 
+#define HAS_WGMMA 1
 #define WGMMA(name, type, columns, turned) WGMMA_OF(name, type, columns, turned)
 #define WGMMA_OF(name, type, n, turned)                                               \
   DEVICE void name(float* d, uint64_t x, uint64_t w) {                                \
