@@ -41,9 +41,22 @@ static bool is_batchnorm(const assay_node_t* n) {
 
 static bool is_member(const assay_node_t* n) { return assay_pass_is_fusible(n) || is_batchnorm(n); }
 
+static bool is_tensor_of(const assay_value_t* v, assay_type_t t) {
+  return v && v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem == t;
+}
+
+// Sums of integers (MatMulInteger, ConvInteger) as floats: they are rounded where they are read,
+// and what scales them reads them so. A layer may begin with it and is none by itself.
+static bool is_sums_as_floats(const assay_node_t* n) {
+  return !*n->domain && strcmp(n->op_type, "Cast") == 0 && n->n_inputs == 1 && n->n_outputs == 1 &&
+         is_tensor_of(n->inputs[0], ASSAY_TYPE_INT32) &&
+         is_tensor_of(n->outputs[0], ASSAY_TYPE_FLOAT);
+}
+
 static bool may_join(const assay_pass_context_t* c, const chain_t* l, const assay_node_t* n) {
   if (!n || n->graph != l->nodes[0]->graph || contains(l, n) || assay_pass_is_grouped(c, n) ||
-      !is_member(n) || !assay_same_static_shape(n->outputs[0], l->nodes[0]->outputs[0]))
+      !(is_member(n) || is_sums_as_floats(n)) ||
+      !assay_same_static_shape(n->outputs[0], l->nodes[0]->outputs[0]))
     return false;
   const assay_value_t* v = n->outputs[0];
   int inside = 0;

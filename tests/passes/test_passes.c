@@ -245,6 +245,23 @@ static const pass_case_t cases[] = {
       "y"},
      {{"pointwise_fusion", 0}},
      2},
+    {{"sums of integers are floats where they are scaled",
+      17,
+      {"x uint8[3,8]", "z uint8[]", "s float[]"},
+      {"w int8[8,4]", "b float[4]"},
+      {"MatMulInteger m x w z -> i", "Cast c i -> f | to=1", "Mul k f s -> g", "Add n g b -> y"},
+      "y"},
+     {{"pointwise_fusion", 1}},
+     2},
+    {{"but not where others read them, where they are of other types, or alone",
+      17,
+      {"x uint8[3,8]", "l int64[3,4]", "s float[]"},
+      {"w int8[8,4]", "o int8[8,5]"},
+      {"MatMulInteger m x w -> i", "Cast c i -> f | to=1", "Mul k f s -> y", "Cast d l -> e | to=1",
+       "Mul j e s -> v", "MatMulInteger n x o -> h", "Cast g h -> u | to=1"},
+      "y f v u"},
+     {{"pointwise_fusion", 0}},
+     7},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 

@@ -52,6 +52,7 @@ typedef struct products {
   size_t copy_bytes, part_scratch;
   int8_t *weights, *weights_memory;  // whole lines of the cache, in their room
   int32_t* start;
+  int32_t* column_sums;  // where the zero point of x is a value of the run
 } products_t;
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
@@ -236,6 +237,9 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
                           void* scratch) {
   const products_t* k = (const products_t*)base;
   char* capacity = cpu_scratch(scratch);
+  if (k->column_sums)
+    int8_kernel_restart(&k->base, int8_kernel_zero(&k->base, in) + (k->flip ? 128 : 0),
+                        k->column_sums, k->start);
   const int64_t work = k->samples * k->lines * k->places * k->n * (k->k / 64 + 2);
   int parts = cpu_threads(work > far_weights(k) ? work : far_weights(k));
   if (parts > k->max_parts) parts = k->max_parts;
@@ -252,6 +256,7 @@ static void close_products(int8_kernel_t* base) {
   products_t* k = (products_t*)base;
   assay_free(k->weights_memory);
   assay_free(k->start);
+  assay_free(k->column_sums);
 }
 
 // ---- making ------------------------------------------------------------------------------------
@@ -362,7 +367,10 @@ static assay_status_t pack(products_t* k, const int8_job_t* j, const int8_produc
     st = int8_kernel_start(&k->base, j->zero_x + (k->flip ? 128 : 0), sums, k->n + INT8_PANEL,
                            &k->start);
   assay_free(w);
-  assay_free(sums);
+  if (!st && j->zero_input >= 0)
+    k->column_sums = sums;
+  else
+    assay_free(sums);
   return st;
 }
 
@@ -394,7 +402,8 @@ static void find_tile(products_t* k) {
   k->base.base.scratch = ALIGNMENT + (size_t)k->max_parts * k->part_scratch;
 }
 
-static bool wants(const int8_job_t* j) { return j->zero_input < 0; }
+// A zero point of the run is taken off where sums begin; padding would have to be it.
+static bool wants(const int8_job_t* j) { return j->zero_input < 0 || int8_is_product(j->anchor); }
 
 static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
   products_t* k = (products_t*)base;

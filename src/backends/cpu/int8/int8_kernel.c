@@ -297,10 +297,21 @@ void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, cons
 assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
                                  int64_t capacity, int32_t** out) {
   ASSAY_TRY(assay_new_array((size_t)capacity, sizeof **out, out));
-  for (int64_t c = 0; c < k->m; c++)
-    (*out)[c] =
-        corrected(0, (int32_t)((uint32_t)zero_x * (uint32_t)sums[c]), k->bias ? k->bias[c] : 0);
+  int8_kernel_restart(k, zero_x, sums, *out);
   return NULL;
+}
+
+void int8_kernel_restart(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
+                         int32_t* out) {
+  for (int64_t c = 0; c < k->m; c++)
+    out[c] =
+        corrected(0, (int32_t)((uint32_t)zero_x * (uint32_t)sums[c]), k->bias ? k->bias[c] : 0);
+}
+
+int32_t int8_kernel_zero(const int8_kernel_t* k, const void* const* in) {
+  if (k->zero_input < 0) return k->zero_x;
+  return k->zero_type == ASSAY_TYPE_INT8 ? *(const int8_t*)in[k->zero_input]
+                                         : *(const uint8_t*)in[k->zero_input];
 }
 
 static void finish_integers(const int8_kernel_t* k, int32_t zero_x, int64_t from, int64_t to,
@@ -314,10 +325,7 @@ assay_status_t int8_kernel_run(assay_kernel_t* base, const void* const* in, void
   int8_kernel_t* k = (int8_kernel_t*)base;
   char* own_scratch = cpu_scratch(scratch);
   int32_t* sums = k->q ? (int32_t*)(void*)(own_scratch + aligned(k->sum_scratch)) : out[0];
-  int32_t zero_x = k->zero_x;
-  if (k->zero_input >= 0)
-    zero_x = k->zero_type == ASSAY_TYPE_INT8 ? *(const int8_t*)in[k->zero_input]
-                                             : *(const uint8_t*)in[k->zero_input];
+  const int32_t zero_x = int8_kernel_zero(k, in);
   if (k->sum) ASSAY_TRY(k->sum(k, in, own_scratch, sums));
   if (!k->q && !(k->tap_sums && zero_x)) return NULL;
   const int64_t chunks = (k->size + CHUNK - 1) / CHUNK;

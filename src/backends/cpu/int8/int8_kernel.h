@@ -64,5 +64,9 @@ void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, cons
 // point of x, sums[c] times. *out is freed with assay_free.
 assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
                                  int64_t capacity, int32_t** out);
+// The same into room that is there: for another zero point.
+void int8_kernel_restart(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums, int32_t* out);
+// The zero point of x, which may be a value of the run.
+int32_t int8_kernel_zero(const int8_kernel_t* k, const void* const* in);
 
 #endif  // ASSAY_BACKENDS_CPU_INT8_INT8_KERNEL_H_
