@@ -62,7 +62,7 @@ class Worker:
     """A thread that makes one call after the other."""
 
     def __init__(self) -> None:
-        self.jobs: "queue.SimpleQueue[Job]" = queue.SimpleQueue()
+        self.jobs: "queue.SimpleQueue[Optional[Job]]" = queue.SimpleQueue()  # None: no more
         self.job: Optional[Job] = None
         self.thread = threading.Thread(target=self._loop, name="assay", daemon=True)
         self.thread.start()
@@ -70,6 +70,8 @@ class Worker:
     def _loop(self) -> None:
         while True:
             job = self.jobs.get()
+            if job is None:
+                return
             self.job = job
             job.run()
             self.job = None
@@ -96,10 +98,27 @@ os.register_at_fork(after_in_child=_forget)
 @atexit.register
 def _finish() -> None:
     """A cancelled call that goes on in a worker must not outlive the library."""
-    for worker in _workers:
+    for worker in list(_workers):
         job = worker.job
         if job and job.done.acquire(timeout=60):
             job.done.release()
+
+
+def end_idle() -> None:
+    """Ends the threads of workers that have nothing to do.
+
+    Each thread that has called the library keeps a team of OpenMP's threads. While all teams together are more than
+    there are CPUs, libgomp's threads fall asleep where they wait for each other, which costs a run of many short layers
+    a third of its time and more: quick runs are made in one thread, and the one that made the first run is in the way.
+    """
+    while _idle:
+        try:
+            worker = _idle.pop()
+        except IndexError:  # another thread was faster
+            return
+        if worker in _workers:
+            _workers.remove(worker)
+        worker.jobs.put(None)
 
 
 def in_main_thread() -> bool:

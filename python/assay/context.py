@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, 
 import numpy as np
 
 from . import _library as L
-from ._calls import in_main_thread, interruptible, wait_for
+from ._calls import _idle, end_idle, in_main_thread, interruptible, wait_for
 from ._library import STATUS, check, lib
 from ._dlpack import device_number
 from ._slots import Input, Output, Stream, numeric_array, writable_array, wrong_type
@@ -51,7 +51,9 @@ L.declare({
 _bind_input, _bind_output = L.brief("assay_context_bind_input"), L.brief("assay_context_bind_output")
 
 ALLOCATIONS = ("runtime", "static", "profile")
-QUICK_S = 0.03  # runs that take less are made in the main thread: a signal waits for their end
+# Runs that take less are made in the main thread: a signal waits for their end. They stay there until one takes longer by
+# far, since a run that others disturb says little, and each thread has a team of OpenMP's.
+QUICK_S, SLOW_S = 0.05, 0.15
 
 
 class _ContextOptions(L.Options):
@@ -394,12 +396,14 @@ class Context:
             self._bind_inputs({} if inputs is None else inputs)
             arrays = self._place_outputs(outputs)
             if self._quick or not in_main_thread():
+                if _idle:
+                    end_idle()
                 before = time.perf_counter()
                 try:
                     check(lib.assay_context_run(self._c))
                 except AssayError as e:
                     raise self._failure(e)
-                self._quick = time.perf_counter() - before < QUICK_S
+                self._quick = time.perf_counter() - before < (SLOW_S if self._quick else QUICK_S)
                 return self._collect(arrays)
             held = False
             return interruptible(lambda: self._run_and_leave(arrays), self._leave)

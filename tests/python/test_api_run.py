@@ -213,6 +213,26 @@ class TestRun(ApiCase):
         np.testing.assert_array_equal(c.run({"b": x, "a": x})[0], x * 2)
 
 
+    def test_quick_runs_leave_no_other_thread_behind(self):
+        # Its OpenMP team would make those of the main thread fall asleep between layers.
+        c = assay.build(chain(3, 8)).context(threads=2)
+        x = draw(2, 8)
+        self.assertIs(threading.current_thread(), threading.main_thread())
+        first = c.run(x)[0]
+        for _ in range(50):
+            np.testing.assert_array_equal(c.run(x)[0], first)
+            left = [t for t in threading.enumerate() if t.name == "assay"]
+            if c._quick and not left:
+                break
+            for t in left:
+                t.join(0.1)
+        self.assertTrue(c._quick)
+        self.assertEqual(left, [])
+        # And a long call has a worker again.
+        self.assertIsNotNone(assay.check(chain(2, 4)))
+        np.testing.assert_array_equal(c.run(x)[0], first)
+
+
 class TestBinding(ApiCase):
     def test_bound_inputs_and_outputs(self):
         proto = chain(2, 8)
