@@ -1,17 +1,18 @@
 // Products whose tiles the copy engine brings, on a GPU that is not there (fake/): all tiles give
 // the bits of mma.sync.
-#include <stdlib.h>
+#include "cuda/product_case.h"
 
-#include "cuda/forced_case.h"
-
-#define LIST(...) \
-  { __VA_ARGS__ }
-#define ROW(name, inputs, constants, node) \
-  { name, 20, inputs, constants, {node}, "y" }
-
-static const char* const tiles[] = {"64x32",  "64x64",   "64x96",   "64x128", "128x64",
-                                    "128x96", "128x128", "128x192", "128x256"};
-enum { N_TILES = sizeof tiles / sizeof *tiles };
+static const char* const kernels[] = {"product_mma/64x64",
+                                      "product_bulk/64x32",
+                                      "product_bulk/64x64",
+                                      "product_bulk/64x96",
+                                      "product_bulk/64x128",
+                                      "product_bulk/128x64",
+                                      "product_bulk/128x96",
+                                      "product_bulk/128x128",
+                                      "product_bulk/128x192",
+                                      "product_bulk/128x256",
+                                      NULL};
 
 // Both orders of the weights; leftovers of rows, columns and steps; more steps than shared memory
 // has; weights of the run; convolutions that are matrices, and windows with pads, strides,
@@ -53,32 +54,10 @@ static const graph_case_t rows[] = {
      "y"},
 };
 
-static void compare(const graph_case_t* c, assay_format_t format) {
-  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-  assay_model_t* m = graph_case_model(c, in);
-  tactic_run_t want, got;
-  forced_case_run_in(format, m, "cuda", "product_mma/64x64", in, &want);
-  assert_string_equal(want.tactic, "product_mma/64x64");
-  for (int i = 0; i < N_TILES; i++) {
-    char kernel[64];
-    snprintf(kernel, sizeof kernel, "product_bulk/%s", tiles[i]);
-    forced_case_run_in(format, m, "cuda", kernel, in, &got);
-    assert_string_equal(got.tactic, kernel);
-    if (!tactic_case_identical(want.out[0], got.out[0]))
-      fail_msg("%s by %s has other bits", c->name, got.tactic);
-    tactic_case_release(&got);
-  }
-  tactic_case_release(&want);
-  graph_case_release(in);
-  assay_model_release(m);
-}
-
 static void tiles_give_the_bits_of_mma(void** state) {
   (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    print_message("%s\n", rows[i].name);
-    compare(&rows[i], i % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    product_case_same(&rows[i], i % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16, kernels);
 }
 
 // What the copy engine cannot bring, or not by whole steps.
@@ -103,22 +82,13 @@ static void others_are_left_to_others(void** state) {
       ROW("transposed", {"x float[2,64,5,4]"}, {"w float[64,16,4,4]"},
           "ConvTranspose c x w -> y | strides=2,2 pads=1,1,1,1"),
   };
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-    assay_model_t* m = graph_case_model(&others[i], in);
-    tactic_run_t got;
-    forced_case_run_in(ASSAY_FORMAT_FP16, m, "cuda", "product_bulk", in, &got);
-    if (tactic_case_is_by(got.tactic, "product_bulk")) fail_msg("%s by it", others[i].name);
-    tactic_case_release(&got);
-    graph_case_release(in);
-    assay_model_release(m);
-  }
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    product_case_left(&others[i], ASSAY_FORMAT_FP16, "product_bulk");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_give_the_bits_of_mma),
                                      cmocka_unit_test(others_are_left_to_others)};
-  const char* platform = getenv("ASSAY_TEST_LIBCUDA");
-  setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
+  product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

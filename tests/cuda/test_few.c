@@ -1,12 +1,7 @@
 // Products of few rows on a GPU that is not there (fake/): the bits of mma.sync.
-#include <stdlib.h>
+#include "cuda/product_case.h"
 
-#include "cuda/forced_case.h"
-
-#define LIST(...) \
-  { __VA_ARGS__ }
-#define ROW(name, inputs, constants, node) \
-  { name, 20, inputs, constants, {node}, "y" }
+static const char* const kernels[] = {"product_mma/64x64", "product_few/8x16", NULL};
 
 // Terms by 8, by 2 and one by one; fewer rows and columns than a tile has, and more columns; many
 // steps; weights of the run; places of a convolution, and groups.
@@ -33,27 +28,10 @@ static const graph_case_t rows[] = {
      "y"},
 };
 
-static void compare(const graph_case_t* c, assay_format_t format) {
-  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-  assay_model_t* m = graph_case_model(c, in);
-  tactic_run_t want, got;
-  forced_case_run_in(format, m, "cuda", "product_mma/64x64", in, &want);
-  assert_string_equal(want.tactic, "product_mma/64x64");
-  forced_case_run_in(format, m, "cuda", "product_few", in, &got);
-  assert_string_equal(got.tactic, "product_few/8x16");
-  if (!tactic_case_identical(want.out[0], got.out[0])) fail_msg("%s has other bits", c->name);
-  tactic_case_release(&got);
-  tactic_case_release(&want);
-  graph_case_release(in);
-  assay_model_release(m);
-}
-
 static void few_rows_have_the_bits_of_mma(void** state) {
   (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    print_message("%s\n", rows[i].name);
-    compare(&rows[i], i % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    product_case_same(&rows[i], i % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16, kernels);
 }
 
 static void others_are_left_to_others(void** state) {
@@ -65,22 +43,13 @@ static void others_are_left_to_others(void** state) {
       ROW("too many terms", {"x float[1,9000]"}, {"w float[16,9000]"},
           "Gemm p x w -> y | transB=1"),
   };
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-    assay_model_t* m = graph_case_model(&others[i], in);
-    tactic_run_t got;
-    forced_case_run_in(ASSAY_FORMAT_FP16, m, "cuda", "product_few", in, &got);
-    if (tactic_case_is_by(got.tactic, "product_few")) fail_msg("%s by it", others[i].name);
-    tactic_case_release(&got);
-    graph_case_release(in);
-    assay_model_release(m);
-  }
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    product_case_left(&others[i], ASSAY_FORMAT_FP16, "product_few");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(few_rows_have_the_bits_of_mma),
                                      cmocka_unit_test(others_are_left_to_others)};
-  const char* platform = getenv("ASSAY_TEST_LIBCUDA");
-  setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
+  product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

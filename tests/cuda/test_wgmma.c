@@ -1,90 +1,27 @@
 // Products by wgmma on a GPU that is not there (fake/): all tiles give the bits of mma.sync.
-#include <stdlib.h>
+#include "cuda/product_case.h"
 
-#include "cuda/forced_case.h"
-
-#define LIST(...) \
-  { __VA_ARGS__ }
-#define ROW(name, inputs, constants, node) \
-  { name, 20, inputs, constants, {node}, "y" }
-
-static const char* const tiles[] = {"64x64",  "64x32",   "64x96",   "64x128",
-                                    "128x64", "128x128", "128x192", "128x256"};
-enum { N_TILES = sizeof tiles / sizeof *tiles };
-
-// Both orders of the weights, and what is brought element by element; leftovers of rows, columns
-// and steps; steps beyond what shared memory has; several matrices; convolutions.
-static const graph_case_t rows[] = {
-    ROW("columns side by side", {"x float[70,136]"}, {"w float[136,200]"}, "MatMul p x w -> y"),
-    ROW("terms side by side", {"x float[130,72]"}, LIST("w float[264,72]", "b float[264]"),
-        "Gemm p x w b -> y | transB=1"),
-    ROW("element by element", {"x float[9,21]"}, {"w float[21,35]"}, "MatMul p x w -> y"),
-    ROW("turned left side", {"x float[72,40]"}, {"w float[72,48]"}, "Gemm p x w -> y | transA=1"),
-    ROW("many steps", {"x float[8,1400]"}, {"w float[1400,40]"}, "MatMul p x w -> y"),
-    ROW("one term", {"x float[3,1]"}, {"w float[1,5]"}, "MatMul p x w -> y"),
-    ROW("activations", LIST("x float[2,3,66,16]", "z float[3,16,40]"), {0}, "MatMul p x z -> y"),
-    ROW("1x1", {"x float[2,16,5,6]"}, LIST("w float[72,16,1,1]", "b float[72]"),
-        "Conv c x w b -> y"),
-    ROW("3x3", {"x float[1,24,9,11]"}, LIST("w float[40,24,3,3]", "b float[40]"),
-        "Conv c x w b -> y | pads=1,0,1,2 strides=2,1"),
-    ROW("patches", {"x float[2,3,32,48]"}, LIST("w float[24,3,16,16]", "b float[24]"),
-        "Conv c x w b -> y | strides=16,16"),
-    ROW("groups", {"x float[1,32,6,5]"}, {"w float[16,16,3,3]"}, "Conv c x w -> y | group=2"),
-    ROW("transposed", {"x float[2,8,5,4]"}, {"w float[8,16,4,4]"},
-        "ConvTranspose c x w -> y | strides=2,2 pads=1,1,1,1"),
-    {"a program behind it",
-     20,
-     {"x float[2,9,24]"},
-     {"w float[24,40]", "b float[40]", "c float[9,40]"},
-     {"MatMul p x w -> h", "Add a h b -> g", "Gelu f g -> k", "Mul m k c -> y"},
-     "y"},
-};
-
-static void compare(const graph_case_t* c, assay_format_t format) {
-  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-  assay_model_t* m = graph_case_model(c, in);
-  tactic_run_t want, got;
-  forced_case_run_in(format, m, "cuda", "product_mma/64x64", in, &want);
-  assert_string_equal(want.tactic, "product_mma/64x64");
-  for (int i = 0; i < N_TILES; i++) {
-    char kernel[64];
-    snprintf(kernel, sizeof kernel, "product_wgmma/%s", tiles[i]);
-    forced_case_run_in(format, m, "cuda", kernel, in, &got);
-    assert_string_equal(got.tactic, kernel);
-    if (!tactic_case_identical(want.out[0], got.out[0]))
-      fail_msg("%s by %s has other bits", c->name, got.tactic);
-    tactic_case_release(&got);
-  }
-  tactic_case_release(&want);
-  graph_case_release(in);
-  assay_model_release(m);
-}
+static const char* const kernels[] = {"product_mma/64x64",     "product_wgmma/64x64",
+                                      "product_wgmma/64x32",   "product_wgmma/64x96",
+                                      "product_wgmma/64x128",  "product_wgmma/128x64",
+                                      "product_wgmma/128x128", "product_wgmma/128x192",
+                                      "product_wgmma/128x256", NULL};
 
 static void tiles_give_the_bits_of_mma(void** state) {
   (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    print_message("%s\n", rows[i].name);
-    compare(&rows[i], i % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16);
-  }
+  for (size_t i = 0; i < PRODUCT_CASE_ALL; i++)
+    product_case_same(&product_case_all[i], i % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16, kernels);
 }
 
 // It is for 16 bits.
 static void float32_is_left_to_others(void** state) {
   (void)state;
-  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-  assay_model_t* m = graph_case_model(&rows[0], in);
-  tactic_run_t got;
-  forced_case_run(m, "cuda", "product_wgmma", in, &got);
-  assert_false(tactic_case_is_by(got.tactic, "product_wgmma"));
-  tactic_case_release(&got);
-  graph_case_release(in);
-  assay_model_release(m);
+  product_case_left(&product_case_all[0], ASSAY_FORMAT_FP32, "product_wgmma");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_give_the_bits_of_mma),
                                      cmocka_unit_test(float32_is_left_to_others)};
-  const char* platform = getenv("ASSAY_TEST_LIBCUDA");
-  setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
+  product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
