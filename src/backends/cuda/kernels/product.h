@@ -184,6 +184,14 @@ DEVICE ending_t find_ending(const product_args_t* a, const tile_t* t) {
   return e;
 }
 
+// Where p is a multiple of 16 bytes.
+DEVICE void read_four(const float* p, float* to) {
+  uint32_t words[4];
+  READ_16(p, words);
+  UNROLL
+  for (int i = 0; i < 4; i++) to[i] = float_of(words[i]);
+}
+
 // n of TOGETHER sums are there.
 DEVICE void add_bias(const product_args_t* a, const tile_t* t, int64_t column, int n, float* sums) {
   if (!a->bias) return;
@@ -192,10 +200,10 @@ DEVICE void add_bias(const product_args_t* a, const tile_t* t, int64_t column, i
   if (n == TOGETHER && at % 4 == 0) {
     UNROLL
     for (int i = 0; i < TOGETHER; i += 4) {
-      uint32_t words[4];
-      READ_16(bias + i, words);
+      float four[4];
+      read_four(bias + i, four);
       UNROLL
-      for (int j = 0; j < 4; j++) sums[i + j] += float_of(words[j]);
+      for (int j = 0; j < 4; j++) sums[i + j] += four[j];
     }
   } else {
     UNROLL

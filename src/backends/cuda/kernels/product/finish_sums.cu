@@ -14,12 +14,7 @@ KERNEL(finish_sums, product_args_t, 256) {
     float together[TOGETHER];
     const uint32_t row = i / columns;
     UNROLL
-    for (int j = 0; j < TOGETHER; j += 4) {
-      uint32_t words[4];
-      READ_16(sums + i + j, words);
-      UNROLL
-      for (int k = 0; k < 4; k++) together[j + k] = float_of(words[k]);
-    }
+    for (int j = 0; j < TOGETHER; j += 4) read_four(sums + i + j, together + j);
     finish_together(&a, &t, &e, row, i - row * columns, together);
   }
 }

@@ -32,13 +32,6 @@ DEVICE int column_of(int j) {
   return BY_FOURS ? (THREAD % ACROSS + j / 4 * ACROSS) * 4 + j % 4 : THREAD % ACROSS + j * ACROSS;
 }
 
-DEVICE void read_four(const float* p, float* to) {
-  uint32_t words[4];
-  READ_16(p, words);
-  UNROLL
-  for (int i = 0; i < 4; i++) to[i] = float_of(words[i]);
-}
-
 DEVICE float weight_at(const float* w, int k, int column) {
   return W_FAST == 2 ? w[wide_place(k, column / PIECE) + column % PIECE]
                      : w[place(column, k / PIECE) + k % PIECE];

@@ -26,12 +26,8 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   for (int i = THREAD * TOGETHER; i < BM * BN; i += N_THREADS * TOGETHER) {
     float together[TOGETHER];
     UNROLL
-    for (int j = 0; j < TOGETHER; j += 4) {
-      uint32_t words[4];
-      READ_16(sums + i / BN * SUM_STEP + i % BN + j, words);
-      UNROLL
-      for (int k = 0; k < 4; k++) together[j + k] = float_of(words[k]);
-    }
+    for (int j = 0; j < TOGETHER; j += 4)
+      read_four(sums + i / BN * SUM_STEP + i % BN + j, together + j);
     finish_together(a, t, &e, t->row + i / BN, t->column + i % BN, together);
   }
 }
