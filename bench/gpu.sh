@@ -33,7 +33,7 @@ usage() {
 }
 
 # Tests whose kernels run on a real GPU, too.
-KERNEL_TESTS=(cuda_test_wgmma cuda_test_bulk cuda_test_few)
+KERNEL_TESTS=(cuda_test_wgmma cuda_test_bulk cuda_test_few cuda_test_rough)
 
 pack() {
   local file=${1:-build/gpu.tar.xz} folder programs=(assay cuda_test_driver "${KERNEL_TESTS[@]}" promises backends_random_graphs)
@@ -92,7 +92,7 @@ driver() {
 kernel_test() {
   local name=$1
   shift
-  LD_LIBRARY_PATH=$HOME_/lib ASSAY_TEST_LIBCUDA=${ASSAY_CUDA_PATH:-/usr/local/cuda/lib64} "$@" "$HOME_/$name" 2>&1
+  LD_LIBRARY_PATH=$HOME_/lib ASSAY_TEST_GPU=1 ASSAY_TEST_KERNELS=$ROOT/tests/cuda/kernels ASSAY_TEST_LIBCUDA=${ASSAY_CUDA_PATH:-/usr/local/cuda/lib64} "$@" "$HOME_/$name" 2>&1
 }
 
 conformance() {

@@ -1,4 +1,5 @@
-// Kernels of a test's own, or of the backend changed, on the CUDA platform without a GPU (fake/).
+// Kernels of a test's own, or of the backend changed, on the CUDA platform without a GPU (fake/);
+// with ASSAY_TEST_GPU, for tests that say so, on a real one.
 #ifndef TESTS_CUDA_PLATFORM_CASE_H_
 #define TESTS_CUDA_PLATFORM_CASE_H_
 
@@ -22,7 +23,7 @@
 #include "status_case.h"
 
 static const assay_device_driver_t* const driver = &assay_device_driver_cuda;
-static fake_state_t* fake;
+static fake_state_t* fake;  // NULL: a real GPU
 static fake_end_fn_t* fake_end;
 
 // The folder of the platform, before any of its libraries is opened.
@@ -36,6 +37,7 @@ static void find_platform(void) {
   char path[4096];
   snprintf(path, sizeof path, "%s/libcuda.so.1", folder ? folder : ".");
   setenv("ASSAY_CUDA_PATH", folder ? folder : ".", 1);
+  if (getenv("ASSAY_TEST_GPU")) return;
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library) found.symbol = dlsym(library, "fake_state");
   if (!found.symbol) {
@@ -55,7 +57,7 @@ typedef struct platform {
 } platform_t;
 
 static inline void platform_init(platform_t* p) {
-  *fake = (fake_state_t){.version = 13000, .devices = 1, .capability = 90};
+  if (fake) *fake = (fake_state_t){.version = 13000, .devices = 1, .capability = 90};
   ok(driver->open(0, &p->device));
   ok(driver->queue_create(p->device, &p->queue));
 }
@@ -63,7 +65,7 @@ static inline void platform_init(platform_t* p) {
 static inline void platform_deinit(platform_t* p) {
   driver->queue_destroy(p->queue);
   driver->close(p->device);
-  fake_end();  // also what a lost device held
+  if (fake) fake_end();  // also what a lost device held
 }
 
 static inline assay_device_ptr_t upload(platform_t* p, const void* data, size_t bytes) {
@@ -79,15 +81,15 @@ static inline assay_device_ptr_t upload(platform_t* p, const void* data, size_t 
 static inline char* compile_text(const char* text, const char* options, char** log) {
   const cuda_compiler_t* c = NULL;
   const cuda_kernel_file_t* f;
-  const char *texts[128], *names[128], *words[32] = {"--gpu-architecture=sm_90a"};
-  char buffer[1024], *rest = NULL, *code = NULL;
+  const char *texts[128], *names[128], *words[64] = {"--gpu-architecture=sm_90a"};
+  char buffer[2048], *rest = NULL, *code = NULL;
   int n = 0, n_words = 1;
   nvrtc_program_t program = NULL;
   size_t bytes = 0;
   ok(cuda_compiler_get(13000, &c));
   for (size_t i = 0; (f = cuda_kernel_file_at(i)) != NULL; i++)
     if (!strstr(f->name, ".cu")) texts[n] = f->text, names[n++] = f->name;
-  snprintf(buffer, sizeof buffer, "%s", options);
+  snprintf(buffer, sizeof buffer, "%s " CUDA_COMPILER_OPTIONS, options);
   for (char* w = strtok_r(buffer, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
     words[n_words++] = w;
   assert_int_equal(c->nvrtcCreateProgram(&program, text, "test.cu", n, texts, names), 0);

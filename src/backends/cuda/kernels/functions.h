@@ -34,6 +34,7 @@ DEVICE int64_t to_narrow_of(double t) { return fits(t, 0x1p31) ? (int64_t)t : 0;
 #define to_s8_of to_narrow_of
 #define to_u8_of to_narrow_of
 #else
+#include "rough.h"
 #include "vmath.h"
 #define POINTWISE_SQRT(x) SQRT(x)
 #define POINTWISE_ABS(x) f_abs(x)

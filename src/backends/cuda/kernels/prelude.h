@@ -123,6 +123,24 @@ DEVICE float float_of(uint32_t bits) { return __uint_as_float(bits); }
 DEVICE uint64_t bits_of64(double x) { return (uint64_t)__double_as_longlong(x); }
 DEVICE double double_of(uint64_t bits) { return __longlong_as_double((long long)bits); }
 #define POSITIVE_INFINITY (float_of(0x7f800000u))
+DEVICE float LARGER_OR_NAN(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+// 2^x within a share of 2^-22 and 1 / x within 2^-23; subnormal numbers are zeros (PTX ISA, "ex2"
+// and "rcp"). These are no IEEE operations: what is made of them must not depend on their last
+// bits.
+DEVICE float EXP2_ROUGH(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+DEVICE float INVERSE_ROUGH(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 // binary16 and bfloat16 are kept as their bits; rounding is to nearest, ties to even.
 typedef uint16_t f16_t;

@@ -109,7 +109,8 @@ DEVICE value_t pick(const value_t* values, int i) {
   UNROLL for (int j = 1; j < PROGRAM_VECTOR; j++) x = i == j ? values[j] : x;
   return x;
 }
-// y: an array of PROGRAM_VECTOR values.
+// y: an array of PROGRAM_VECTOR values. PROGRAM_PAIRS: how two of them become a word of 32 bits at
+// once, where the output has 16.
 #define LOAD_VECTOR(type, p, y)                                                        \
   {                                                                                    \
     pieces_t pieces;                                                                   \
@@ -117,12 +118,20 @@ DEVICE value_t pick(const value_t* values, int i) {
     UNROLL for (int k = 0; k < PROGRAM_VECTOR; k++)(y)[k] =                            \
         FROM_WORD(type)((WORD_OF(type))piece(&pieces, (int)sizeof(WORD_OF(type)), k)); \
   }
-#define STORE_VECTOR(type, p, y)                                                  \
-  {                                                                               \
-    pieces_t pieces;                                                              \
-    UNROLL for (int k = 0; k < PROGRAM_VECTOR; k++)                               \
-        put_piece(&pieces, (int)sizeof(WORD_OF(type)), k, TO_WORD(type)((y)[k])); \
-    write_pieces(p, PROGRAM_VECTOR*(int)sizeof(WORD_OF(type)), &pieces);          \
+#ifdef PROGRAM_PAIRS
+#define PUT_VALUES(type, y, pieces)                                   \
+  UNROLL for (int k = 0; k < PROGRAM_VECTOR / 2; k++)(pieces).at[k] = \
+      PROGRAM_PAIRS((y)[2 * k], (y)[2 * k + 1]);
+#else
+#define PUT_VALUES(type, y, pieces)               \
+  UNROLL for (int k = 0; k < PROGRAM_VECTOR; k++) \
+      put_piece(&(pieces), (int)sizeof(WORD_OF(type)), k, TO_WORD(type)((y)[k]));
+#endif
+#define STORE_VECTOR(type, p, y)                                         \
+  {                                                                      \
+    pieces_t pieces;                                                     \
+    PUT_VALUES(type, y, pieces)                                          \
+    write_pieces(p, PROGRAM_VECTOR*(int)sizeof(WORD_OF(type)), &pieces); \
   }
 #endif
 

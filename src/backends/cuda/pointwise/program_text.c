@@ -53,11 +53,27 @@ static const struct {
 #undef VFUNCTION
 };
 
-// Forms of the last function: whole, in float32 with what that leaves open, and what is open.
-typedef enum form { WHOLE, QUICK, EXACTLY } form_t;
-static const char* const form_names[] = {[WHOLE] = "", [QUICK] = "quick_", [EXACTLY] = "exactly_"};
-static const char* const program_names[] = {
-    [WHOLE] = "program_of", [QUICK] = "program_quick", [EXACTLY] = "program_exactly"};
+// The functions of vmath that have a rough form (kernels/rough.h).
+static const char* const rough[] = {
+#define ROUGH(name, value) #name,
+#include "backends/cuda/kernels/rough.inc"
+#undef ROUGH
+};
+
+// Forms of the last function: whole; in float32 with what that leaves open, and what is open; and
+// what a result of 16 bits lies beside, of which the open ones are taken whole.
+typedef enum form { WHOLE, QUICK, EXACTLY, ROUGHLY } form_t;
+static const char* const form_names[] = {
+    [WHOLE] = "", [QUICK] = "quick_", [EXACTLY] = "exactly_", [ROUGHLY] = "rough_"};
+static const char* const program_names[] = {[WHOLE] = "program_of",
+                                            [QUICK] = "program_quick",
+                                            [EXACTLY] = "program_exactly",
+                                            [ROUGHLY] = "program_rough"};
+// What a form is given besides.
+static const char* const form_results[] = {
+    [WHOLE] = "", [QUICK] = ", bool* open", [EXACTLY] = "", [ROUGHLY] = ", float* slack"};
+static const char* const form_arguments[] = {
+    [WHOLE] = "", [QUICK] = ", open", [EXACTLY] = "", [ROUGHLY] = ", slack"};
 
 // do_ADD, or one of vmath's in the form in which its result is used.
 static void print_function(const pointwise_code_t* c, int f, bool last, form_t form,
@@ -91,6 +107,14 @@ static bool is_quick(const pointwise_code_t* c) {
   return !c->integers && last >= POINTWISE_VMATH && vmath[last - POINTWISE_VMATH].quick;
 }
 
+static bool is_rough(const pointwise_code_t* c, assay_type_t out) {
+  const int last = c->n_code ? c->code[c->n_code - 1].function : 0;
+  if (c->integers || last < POINTWISE_VMATH || pointwise_use(out) == CPU_V_FLOAT32) return false;
+  for (size_t i = 0; i < sizeof rough / sizeof *rough; i++)
+    if (strcmp(rough[i], vmath[last - POINTWISE_VMATH].name) == 0) return true;
+  return false;
+}
+
 static bool is_scalar(const pointwise_stream_t* s) { return s->constant && s->n_constant == 1; }
 static bool in_memory(const pointwise_stream_t* s) {
   return s->input != POINTWISE_RESULT && !is_scalar(s);
@@ -122,13 +146,11 @@ static const char* value_type(const pointwise_code_t* c, const pointwise_stream_
 // What is done to one element.
 static void print_code(const pointwise_code_t* c, assay_type_t out, form_t form,
                        assay_str_t* text) {
-  const bool quick = form == QUICK;
   assay_str_printf(text, "DEVICE value_t %s(float x, ", program_names[form]);
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s]))
       assay_str_printf(text, "%s s%d, ", value_type(c, &c->streams[s]), (int)s);
-  assay_str_printf(text, "const program_args_t* p%s) {\n  (void)x, (void)p;\n",
-                   quick ? ", bool* open" : "");
+  assay_str_printf(text, "const program_args_t* p%s) {\n  (void)x, (void)p;\n", form_results[form]);
   for (size_t i = 0; i < c->n_code; i++) {
     const pointwise_instruction_t* code = &c->code[i];
     const bool from_float = c->integers && code->function == POINTWISE_INT_OF_FLOAT;
@@ -145,7 +167,7 @@ static void print_code(const pointwise_code_t* c, assay_type_t out, form_t form,
       print_operand(c, code->operand[k], text);
     }
     if (!from_float) assay_str_printf(text, ", p%d", (int)i);
-    assay_str_append(text, quick && last ? ", open);\n" : ");\n");
+    assay_str_printf(text, "%s);\n", last ? form_arguments[form] : "");
   }
   assay_str_printf(text, "  return v%d;\n}\n", (int)c->n_code - 1);
 }
@@ -267,30 +289,71 @@ static void print_each(const pointwise_code_t* c, size_t s, const char* type, as
   assay_str_append(text, "]);\n");
 }
 
-// All elements by float32 first, then those that this leaves open.
-static void print_elements(const pointwise_code_t* c, int vector, assay_str_t* text) {
-  const bool quick = is_quick(c);
-  if (quick) assay_str_append(text, "  uint32_t all_open = 0;\n");
+// How a vector's elements are made: at first, and those that this leaves open.
+static form_t form_at_first(const pointwise_code_t* c, assay_type_t out) {
+  return is_rough(c, out) ? ROUGHLY : is_quick(c) ? QUICK : WHOLE;
+}
+static form_t form_of_open(form_t at_first) { return at_first == QUICK ? EXACTLY : WHOLE; }
+
+static void print_each_element(const pointwise_code_t* c, int vector, form_t form,
+                               assay_str_t* text) {
+  static const char* const begins[] = {
+      [WHOLE] = "    y[i] = ",
+      [QUICK] = "    bool open;\n    y[i] = ",
+      [ROUGHLY] = "    float slack;\n    const float middle = ",
+  };
+  static const char* const ends[] = {
+      [WHOLE] = ");\n  }\n",
+      [QUICK] = ", &open);\n    all_open |= (uint32_t)open << i;\n  }\n",
+      [ROUGHLY] = ", &slack);\n    y[i] = rough_ends(middle, slack, &least[i]);\n  }\n",
+  };
   assay_str_append(text, "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {\n");
-  assay_str_append(text, quick ? "    bool open;\n    y[i] = program_quick(x ? x[i] : 0, "
-                               : "    y[i] = program_of(x ? x[i] : 0, ");
+  assay_str_append(text, begins[form]);
+  assay_str_printf(text, "%s(x ? x[i] : 0, ", program_names[form]);
   print_arguments(c, OF_VECTOR, vector, text);
+  assay_str_append(text, ends[form]);
+}
+
+// Of all elements at once whether any is open, then of each.
+static void print_compared(assay_str_t* text) {
   assay_str_append(
-      text, quick ? ", &open);\n    all_open |= (uint32_t)open << i;\n  }\n" : ");\n  }\n}\n");
-  if (!quick) return;
-  assay_str_append(text,
+      text,
+      "  uint32_t any = 0;\n"
+      "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i += 2)\n"
+      "    any |= PROGRAM_PAIRS(y[i], y[i + 1]) ^ PROGRAM_PAIRS(least[i], least[i + 1]);\n"
+      "  if (!any) return;\n"
+      "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++)\n"
+      "    all_open |= (uint32_t)(TO_WORD(PROGRAM_OUT)(y[i]) != "
+      "TO_WORD(PROGRAM_OUT)(least[i])) << i;\n");
+}
+
+static void print_open(const pointwise_code_t* c, int vector, form_t form, assay_str_t* text) {
+  assay_str_printf(text,
                    "  if (!all_open) return;\n"
                    "  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) {\n"
                    "    if (!(all_open >> i & 1)) continue;\n"
-                   "    const value_t made = program_exactly(x ? pick(x, i) : 0, ");
+                   "    const value_t made = %s(x ? pick(x, i) : 0, ",
+                   program_names[form]);
   print_arguments(c, PICKED, vector, text);
   assay_str_append(text,
                    ");\n    UNROLL for (int j = 0; j < PROGRAM_VECTOR; j++) "
-                   "y[j] = i == j ? made : y[j];\n  }\n}\n");
+                   "y[j] = i == j ? made : y[j];\n  }\n");
+}
+
+static void print_elements(const pointwise_code_t* c, int vector, assay_type_t out,
+                           assay_str_t* text) {
+  const form_t form = form_at_first(c, out);
+  if (form != WHOLE) assay_str_append(text, "  uint32_t all_open = 0;\n");
+  if (form == ROUGHLY) assay_str_append(text, "  float least[PROGRAM_VECTOR];\n");
+  print_each_element(c, vector, form, text);
+  if (form == ROUGHLY) print_compared(text);
+  if (form != WHOLE) print_open(c, vector, form_of_open(form), text);
+  assay_str_append(text, "}\n");
 }
 
 // Streams that run along the row as vectors, others element by element or once.
-static void print_vector(const pointwise_code_t* c, int vector, assay_str_t* text) {
+static void print_vector(const pointwise_code_t* c, int vector, assay_type_t out,
+                         assay_str_t* text) {
   assay_str_append(text,
                    "DEVICE void program_vector(const float* x, index_t row, index_t column, const "
                    "program_args_t* p, value_t* y) {\n  (void)x, (void)row, (void)column;\n");
@@ -310,7 +373,7 @@ static void print_vector(const pointwise_code_t* c, int vector, assay_str_t* tex
     else
       print_each(c, s, type, text);
   }
-  print_elements(c, vector, text);
+  print_elements(c, vector, out, text);
 }
 
 enum { SHORT = 4 };  // functions of a program that loops may hold several times
@@ -320,6 +383,11 @@ void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way
   bool is_short = c->n_code <= SHORT;
   for (size_t i = 0; i < c->n_code; i++)
     is_short &= c->integers || c->code[i].function < POINTWISE_VMATH;
+  const char* pairs = c->integers                       ? ""
+                      : way->out == ASSAY_TYPE_FLOAT16  ? "#define PROGRAM_PAIRS two_f16\n"
+                      : way->out == ASSAY_TYPE_BFLOAT16 ? "#define PROGRAM_PAIRS two_bf16\n"
+                                                        : "";
+  assay_str_append(text, pairs);
   if (c->integers) assay_str_append(text, "#define PROGRAM_INTEGERS\n");
   assay_str_printf(text,
                    "#define PROGRAM_OUT %s\n#define PROGRAM_VECTOR %d\n#define PROGRAM_ROWS %d\n"
@@ -330,7 +398,9 @@ void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way
                    way->short_index ? "uint32_t" : "int64_t");
   print_code(c, way->out, WHOLE, text);
   print_one(c, text);
-  for (form_t form = QUICK; way->vector > 1 && is_quick(c) && form <= EXACTLY; form++)
-    print_code(c, way->out, form, text);
-  if (way->vector > 1) print_vector(c, way->vector, text);
+  if (way->vector < 2) return;
+  const form_t at_first = form_at_first(c, way->out);
+  if (at_first != WHOLE) print_code(c, way->out, at_first, text);
+  if (form_of_open(at_first) != WHOLE) print_code(c, way->out, form_of_open(at_first), text);
+  print_vector(c, way->vector, way->out, text);
 }

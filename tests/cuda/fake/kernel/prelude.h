@@ -161,6 +161,15 @@ DEVICE double ROUND_EVEN64(double x) { return rint(x); }
 DEVICE double TRUNC64(double x) { return trunc(x); }
 DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
 #define POSITIVE_INFINITY (float_of(0x7f800000u))
+DEVICE float LARGER_OR_NAN(float x, float y) { return x != x || x > y ? x : y; }
+// As wrong as they may be, one way or the other by bits of what they are asked for.
+DEVICE float fake_rough(double value, uint32_t asked, double share) {
+  const int way = (int)(asked * 2654435761u >> 30) - 1;  // -1, 0, 1, 2
+  const float y = (float)(value * (1 + (way == 2 ? 0 : way) * share));
+  return fabsf(y) < 0x1p-126F ? 0 * y : y;
+}
+DEVICE float EXP2_ROUGH(float x) { return fake_rough(exp2((double)x), bits_of(x), 0x1.8p-23); }
+DEVICE float INVERSE_ROUGH(float x) { return fake_rough(1 / (double)x, bits_of(x), 0x1p-24); }
 
 #include "formats.h"
 

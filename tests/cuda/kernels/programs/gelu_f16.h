@@ -1,9 +1,10 @@
-// A program as cuda/pointwise/program.h writes it: a bias and GELU, whose few open elements come
-// afterwards.
+// A program as cuda/pointwise/program.h writes it: a bias and GELU, roughly first; the few elements
+// that this leaves open come afterwards.
 #define PROGRAM_OUT f16
 #define PROGRAM_VECTOR 8
 #define PROGRAM_ROWS 1
 #define PROGRAM_IS_SHORT 0
+#define PROGRAM_PAIRS two_f16
 #include "functions.h"
 #include "program_args.h"
 typedef uint32_t index_t;
@@ -20,20 +21,12 @@ DEVICE value_t program(float x, index_t row, index_t column, const program_args_
   const float s1 = of_f16(GLOBAL(const word_f16, p->streams[1])[column]);
   return program_of(x, s1, p);
 }
-DEVICE value_t program_quick(float x, float s1, const program_args_t* p, bool* open) {
+DEVICE value_t program_rough(float x, float s1, const program_args_t* p, float* slack) {
   (void)x, (void)p;
   const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
   const value_t v0 = do_ADD(x, s1, 0, p0);
   const float p1[2] = {float_of(0x00000000u), float_of(0x00000000u)};
-  const value_t v1 = half_quick_SHORT_GELU(v0, 0, p1, open);
-  return v1;
-}
-DEVICE value_t program_exactly(float x, float s1, const program_args_t* p) {
-  (void)x, (void)p;
-  const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
-  const value_t v0 = do_ADD(x, s1, 0, p0);
-  const float p1[2] = {float_of(0x00000000u), float_of(0x00000000u)};
-  const value_t v1 = half_exactly_SHORT_GELU(v0, 0, p1);
+  const value_t v1 = half_rough_SHORT_GELU(v0, 0, p1, slack);
   return v1;
 }
 DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
@@ -43,15 +36,22 @@ DEVICE void program_vector(const float* x, index_t row, index_t column, const pr
   float s1[PROGRAM_VECTOR];
   LOAD_VECTOR(f16, at1, s1)
   uint32_t all_open = 0;
+  float least[PROGRAM_VECTOR];
   UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {
-    bool open;
-    y[i] = program_quick(x ? x[i] : 0, s1[i], p, &open);
-    all_open |= (uint32_t)open << i;
+    float slack;
+    const float middle = program_rough(x ? x[i] : 0, s1[i], p, &slack);
+    y[i] = rough_ends(middle, slack, &least[i]);
   }
+  uint32_t any = 0;
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i += 2) any |=
+      PROGRAM_PAIRS(y[i], y[i + 1]) ^ PROGRAM_PAIRS(least[i], least[i + 1]);
+  if (!any) return;
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) all_open |=
+      (uint32_t)(TO_WORD(PROGRAM_OUT)(y[i]) != TO_WORD(PROGRAM_OUT)(least[i])) << i;
   if (!all_open) return;
   ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) {
     if (!(all_open >> i & 1)) continue;
-    const value_t made = program_exactly(x ? pick(x, i) : 0, pick(s1, i), p);
+    const value_t made = program_of(x ? pick(x, i) : 0, pick(s1, i), p);
     UNROLL for (int j = 0; j < PROGRAM_VECTOR; j++) y[j] = i == j ? made : y[j];
   }
 }
