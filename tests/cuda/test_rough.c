@@ -15,10 +15,10 @@ typedef struct rough_row {
   float parameter;
 } rough_row_t;
 
-static const rough_row_t rows[] = {{"SIGMOID", 0},       {"SWISH", 1},     {"SWISH", 1.702F},
-                                   {"SWISH", 0.0625F},   {"SWISH", 16},    {"SHORT_SWISH", 1},
-                                   {"SHORT_SWISH", 20},  {"GELU", 0},      {"SHORT_GELU", 0},
-                                   {"GELU_TANH", 0},     {"SHORT_GELU_TANH", 0}};
+static const rough_row_t rows[] = {{"SIGMOID", 0},      {"SWISH", 1},          {"SWISH", 1.702F},
+                                   {"SWISH", 0.0625F},  {"SWISH", 16},         {"SHORT_SWISH", 1},
+                                   {"SHORT_SWISH", 20}, {"GELU", 0},           {"SHORT_GELU", 0},
+                                   {"GELU_TANH", 0},    {"SHORT_GELU_TANH", 0}};
 static const char* const uses[][2] = {{"half", "f32_to_f16"}, {"bf16", "f32_to_bf16"}};
 
 enum { THREADS = 256 };
@@ -28,9 +28,8 @@ typedef struct range {
   uint32_t first, bits, blocks;
 } range_t;
 // All; and where activations lie, of either sign, since few of all float32 do.
-static const range_t ranges[] = {{0, UINT32_MAX, 1 << 6},
-                                 {0x3a000000, 0x07000000, 1 << 7},
-                                 {0xba000000, 0x07000000, 1 << 7}};
+static const range_t ranges[] = {
+    {0, UINT32_MAX, 1 << 6}, {0x3a000000, 0x07000000, 1 << 7}, {0xba000000, 0x07000000, 1 << 7}};
 enum { RANGES = sizeof ranges / sizeof *ranges };
 static const range_t all = {0, UINT32_MAX, 1 << 24};
 

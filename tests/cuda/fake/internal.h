@@ -321,6 +321,7 @@ void lane_wgmma_commit(fake_lane_t* lane, int line);
 void lane_wgmma_wait(fake_lane_t* lane, int left, int line);
 void lane_fence_async(fake_lane_t* lane);
 uint32_t lane_shared_address(fake_lane_t* lane, const void* p, int line);
+void* lane_shared_place(fake_lane_t* lane, uint32_t at, int line);
 void forget_products(fiber_t* f);
 // A write into dynamic shared memory.
 void note_unfenced(run_t* r, int thread, const char* at, size_t bytes);

@@ -25,6 +25,13 @@ uint32_t lane_shared_address(fake_lane_t* lane, const void* p, int line) {
   return BASE + (uint32_t)(at - r->dynamic);
 }
 
+void* lane_shared_place(fake_lane_t* lane, uint32_t at, int line) {
+  const run_t* r = lane->run;
+  if (!r->dynamic || at < BASE || at - BASE > (uint32_t)r->launch->dynamic_bytes)
+    fail_lane(lane->run, ILLEGAL_ADDRESS, "line %d: shared memory at %u, out of DYNAMIC", line, at);
+  return r->dynamic + (at - BASE);
+}
+
 // ---- what other lanes have written --------------------------------------------------------------
 
 void note_unfenced(run_t* r, int thread, const char* at, size_t bytes) {

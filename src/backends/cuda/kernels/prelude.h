@@ -44,8 +44,12 @@
 
 #define SHARED __shared__
 // The shared memory that the launch asks for, as an array.
-#define DYNAMIC(type, name)                             \
-  extern __shared__ __align__(128) char shared_bytes[]; \
+#ifndef DYNAMIC_ALIGNED
+#define DYNAMIC_ALIGNED 128
+#endif
+#define DYNAMIC(type, name)                    \
+  extern __shared__ __align__(DYNAMIC_ALIGNED) \
+  char shared_bytes[];                         \
   type* name = (type*)shared_bytes
 #define SYNC() __syncthreads()
 #define SYNC_WARP() __syncwarp()
@@ -321,77 +325,87 @@ DEVICE void COMMIT_COPIES(void) { asm volatile("cp.async.commit_group;" ::: "mem
 // A barrier (mbarrier) has phases, numbered from 0: one ends when all arrivals have come, and all
 // bytes that were expected. One thread makes barriers; they are there for others, and for the copy
 // engine, behind BARRIERS_MADE and SYNC. barrier_wait waits until a phase of that parity has ended:
-// the one under way, or the one before it. Both sides know which phase they are in.
+// the one under way, or the one before it (of a new barrier that is an odd one). Both sides know
+// which phase they are in. Barriers and tiles are named by their shared_address, which loops add
+// to.
 #if __CUDA_ARCH__ >= 900
-DEVICE void barrier_make(uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
+// Whether this is the one lane of a warp, all of which is here, that asks the copy engine: the
+// compiler then knows that there is one, and does not look for others at each request.
+DEVICE bool asks_for_warp(void) {
+  uint32_t chosen;
+  asm volatile("{.reg .pred chosen; elect.sync _|chosen, 0xffffffff; selp.u32 %0, 1, 0, chosen;}"
+               : "=r"(chosen));
+  return chosen;
+}
+DEVICE void barrier_make(uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 DEVICE void BARRIERS_MADE(void) {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 // Arrives, and so many bytes more are expected.
-DEVICE void barrier_expect(uint64_t* barrier, int bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
-}
-DEVICE void barrier_arrive(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+DEVICE void barrier_expect(uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
-DEVICE void barrier_wait(uint64_t* barrier, int parity) {
-  const uint32_t at = shared_address(barrier);
+DEVICE void barrier_arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+DEVICE void barrier_wait(uint32_t barrier, int parity) {
   uint32_t ended = 0;
   while (!ended)
     asm volatile(
         "{.reg .pred ended; mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2; "
         "selp.u32 %0, 1, 0, ended;}"
         : "=r"(ended)
-        : "r"(at), "r"(parity)
+        : "r"(barrier), "r"(parity)
         : "memory");
 }
 // One thread asks for a tile of a tensor of two dimensions, from element x of row y on; what lies
 // out of it becomes zeros. Its bytes, all of the tile's, are those that the barrier expects.
-DEVICE void bulk_tile(void* shared, const tensor_map_t* map, int x, int y, uint64_t* barrier) {
+DEVICE void bulk_tile(uint32_t shared, const tensor_map_t* map, int x, int y, uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
-      "[%1, {%3, %4}], [%2];" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y)
+      "[%1, {%3, %4}], [%2];" ::"r"(shared),
+      "l"(map), "r"(barrier), "r"(x), "r"(y)
       : "memory");
 }
 // The same of the windows of a convolution with two axes, channels last: of places one behind the
 // other in order of the output, the first of which begins at (column, row) of a sample, the
 // channels of the element so many further.
-DEVICE void bulk_windows(void* shared, const tensor_map_t* map, int channel, int column, int row,
-                         int sample, int column_further, int row_further, uint64_t* barrier) {
+DEVICE void bulk_windows(uint32_t shared, const tensor_map_t* map, int channel, int column, int row,
+                         int sample, int column_further, int row_further, uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
-      "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(column), "r"(row), "r"(sample),
+      "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(shared),
+      "l"(map), "r"(barrier), "r"(channel), "r"(column), "r"(row), "r"(sample),
       "h"((uint16_t)column_further), "h"((uint16_t)row_further)
       : "memory");
 }
+// The engine reads what it is told of a tensor before it is asked for the first tile.
+DEVICE void bulk_prepare(const tensor_map_t* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
 #else  // it compiles, and must not run
-DEVICE void barrier_make(uint64_t* barrier, int arrivals) { (void)barrier, (void)arrivals; }
+DEVICE bool asks_for_warp(void) { return false; }
+DEVICE void barrier_make(uint32_t barrier, int arrivals) { (void)barrier, (void)arrivals; }
 DEVICE void BARRIERS_MADE(void) {}
-DEVICE void barrier_expect(uint64_t* barrier, int bytes) { (void)barrier, (void)bytes; }
-DEVICE void barrier_arrive(uint64_t* barrier) { (void)barrier; }
-DEVICE void barrier_wait(uint64_t* barrier, int parity) {
+DEVICE void barrier_expect(uint32_t barrier, int bytes) { (void)barrier, (void)bytes; }
+DEVICE void barrier_arrive(uint32_t barrier) { (void)barrier; }
+DEVICE void barrier_wait(uint32_t barrier, int parity) {
   (void)barrier, (void)parity;
   __trap();
 }
-DEVICE void bulk_tile(void* shared, const tensor_map_t* map, int x, int y, uint64_t* barrier) {
+DEVICE void bulk_tile(uint32_t shared, const tensor_map_t* map, int x, int y, uint32_t barrier) {
   (void)shared, (void)map, (void)x, (void)y, (void)barrier;
 }
-DEVICE void bulk_windows(void* shared, const tensor_map_t* map, int channel, int column, int row,
-                         int sample, int column_further, int row_further, uint64_t* barrier) {
+DEVICE void bulk_windows(uint32_t shared, const tensor_map_t* map, int channel, int column, int row,
+                         int sample, int column_further, int row_further, uint32_t barrier) {
   (void)shared, (void)map, (void)channel, (void)column, (void)row, (void)sample;
   (void)column_further, (void)row_further, (void)barrier;
 }
+DEVICE void bulk_prepare(const tensor_map_t* map) { (void)map; }
 #endif
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRELUDE_H_

@@ -35,6 +35,15 @@ DEVICE tile_t find_tile(const product_args_t* a, int rows, int columns) {
   return t;
 }
 
+// The same where there is one matrix.
+DEVICE tile_t find_only_tile(const product_args_t* a, int rows, int columns) {
+  const uint32_t across = ((uint32_t)a->n + (uint32_t)columns - 1) / (uint32_t)columns;
+  const uint32_t down = (uint32_t)BLOCK / across;
+  const tile_t t = {
+      (int64_t)down * rows, (int64_t)((uint32_t)BLOCK - down * across) * columns, 0, 0, 0, 0};
+  return t;
+}
+
 // ---- the left side ------------------------------------------------------------------------------
 
 // A row: where it begins, and with CONV where its window begins.

@@ -5,16 +5,16 @@
 // A slack of 1 says that nothing is known.
 //
 // A slack is what EXP2_ROUGH and INVERSE_ROUGH may be off by at most (prelude.h), what each sum and
-// product is rounded by, and u ln(2) times what the power u that 2 is raised to is off by, as shares
-// of the result; tests try all of float32 with both functions as wrong as they may be.
+// product is rounded by, and u ln(2) times what the power u that 2 is raised to is off by, as
+// shares of the result; tests try all of float32 with both functions as wrong as they may be.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ROUGH_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ROUGH_H_
 
 #include "prelude.h"
 
-#define ROUGH_SLACK 0x1.cp-22F       // of what comes behind the exponential
-#define ROUGH_SLACK_OF_U 0x1p-24F    // for each 1 of a power that is rounded twice
-#define ROUGH_GELU_SLACK 0x1.d8p-21F // g's slope makes more of what the reciprocal is off by
+#define ROUGH_SLACK 0x1.cp-22F        // of what comes behind the exponential
+#define ROUGH_SLACK_OF_U 0x1p-24F     // for each 1 of a power that is rounded twice
+#define ROUGH_GELU_SLACK 0x1.d8p-21F  // g's slope makes more of what the reciprocal is off by
 
 // x / (1 + 2^u), u up to 126: where u is below 0, 2^u and what it lacks are a small share of 1.
 DEVICE float rough_quotient(float x, float u, float of_u, float* slack) {
@@ -84,7 +84,7 @@ DEVICE float rough_ends(float middle, float slack, float* least) {
     (void)z, (void)p;                                                               \
     return value;                                                                   \
   }
-#define ROUGH(name, value)             \
+#define ROUGH(name, value)            \
   ROUGH_USE(half, name, false, value) \
   ROUGH_USE(bf16, name, true, value)
 #include "rough.inc"

@@ -180,7 +180,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
                                 .shared_bytes = shared};
   const cuda_product_launch_t way = {launch, s};
   const cuda_grid_t grid = {.blocks = cuda_tile_blocks(&p.args, s),
-                            .threads = GROUP * s->down + WARP,
+                            .threads = GROUP * s->down + 2 * WARP,
                             .dependent = true,
                             .shared_bytes = shared};
   assay_status_t st = assay_str_status(&options);

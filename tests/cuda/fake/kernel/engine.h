@@ -73,6 +73,7 @@ typedef struct fake_engine {
   void (*wgmma_wait)(fake_lane_t* lane, int left, int line);
   void (*fence_async)(fake_lane_t* lane);
   uint32_t (*shared_address)(fake_lane_t* lane, const void* p, int line);
+  void* (*shared_place)(fake_lane_t* lane, uint32_t at, int line);  // of such an address
   // Barriers in dynamic shared memory, and tiles of tensors (tensor_map_t); `try_barrier`: whether
   // a phase of that parity has ended. coordinates: of a tile two, of windows four and two offsets.
   void (*make_barrier)(fake_lane_t* lane, void* barrier, int arrivals, int line);

@@ -216,20 +216,25 @@ DEVICE void hold_sums(float* d, int n) {
 // ---- barriers, and tiles that the copy engine brings
 // ---------------------------------------------
 
-#define barrier_make(b, arrivals) fake_engine.make_barrier(FAKE_LANE, b, arrivals, __LINE__)
+#define FAKE_SHARED(at) fake_engine.shared_place(FAKE_LANE, at, __LINE__)
+#define asks_for_warp() (LANE == 0)
+#define barrier_make(b, arrivals) \
+  fake_engine.make_barrier(FAKE_LANE, FAKE_SHARED(b), arrivals, __LINE__)
 #define BARRIERS_MADE() fake_engine.barriers_made(FAKE_LANE)
-#define barrier_expect(b, bytes) fake_engine.arrive(FAKE_LANE, b, bytes, __LINE__)
-#define barrier_arrive(b) fake_engine.arrive(FAKE_LANE, b, 0, __LINE__)
+#define barrier_expect(b, bytes) fake_engine.arrive(FAKE_LANE, FAKE_SHARED(b), bytes, __LINE__)
+#define barrier_arrive(b) fake_engine.arrive(FAKE_LANE, FAKE_SHARED(b), 0, __LINE__)
 DEVICE void fake_barrier_wait(void* b, int parity, int line) {
   while (!fake_engine.try_barrier(FAKE_LANE, b, parity, line)) fake_engine.relax(FAKE_LANE);
 }
-#define barrier_wait(b, parity) fake_barrier_wait(b, parity, __LINE__)
-#define bulk_tile(shared, map, x, y, b) \
-  fake_engine.bulk(FAKE_LANE, shared, map, (const int[]){(x), (y)}, 2, b, __LINE__)
-#define bulk_windows(shared, map, channel, column, row, sample, column_further, row_further, b)   \
-  fake_engine.bulk(                                                                               \
-      FAKE_LANE, shared, map,                                                                     \
-      (const int[]){(channel), (column), (row), (sample), (column_further), (row_further)}, 6, b, \
-      __LINE__)
+#define barrier_wait(b, parity) fake_barrier_wait(FAKE_SHARED(b), parity, __LINE__)
+#define bulk_tile(shared, map, x, y, b)                                             \
+  fake_engine.bulk(FAKE_LANE, FAKE_SHARED(shared), map, (const int[]){(x), (y)}, 2, \
+                   FAKE_SHARED(b), __LINE__)
+#define bulk_windows(shared, map, channel, column, row, sample, column_further, row_further, b) \
+  fake_engine.bulk(                                                                             \
+      FAKE_LANE, FAKE_SHARED(shared), map,                                                      \
+      (const int[]){(channel), (column), (row), (sample), (column_further), (row_further)}, 6,  \
+      FAKE_SHARED(b), __LINE__)
+#define bulk_prepare(map) (void)(map)
 
 #endif  // TESTS_CUDA_FAKE_KERNEL_PRELUDE_H_

@@ -1,19 +1,22 @@
-// Products by wgmma (sm_90a) whose operands the copy engine brings: one thread of a warp of its own
-// asks for tiles, groups of four warps multiply, and nobody counts addresses. The order of sums, and
-// so the bits, are those of product_wgmma.cu.
+// Products by wgmma (sm_90a) whose operands the copy engine brings: one thread each of two warps of
+// their own asks for tiles of the left side and of the weights, groups of four warps multiply, and
+// nobody counts addresses. The order of sums, and so the bits, are those of product_wgmma.cu.
 //
 // Options besides those of product.h: IN f16 or bf16; BM x BN, the tile, 64 rows a group of four
 // warps; STAGES, steps that shared memory has; TURNED 1: columns of a term of the weights lie side
 // by side, 0: terms of a column; W_CONSTANT 1: no layer before this one writes the weights. CONV 0: the
 // left side is a matrix; 1: windows of a convolution with two axes, whose channels are whole steps.
+#define DYNAMIC_ALIGNED 1024  // where patterns of eight lines begin
+
 #include "product_bulk_args.h"
 #include "wgmma.h"
 
 #define MULTIPLIERS (BM * 2)  // threads
-#define N_THREADS (MULTIPLIERS + WARP)
-#define BK 64         // terms of a step: lines of 128 bytes
-#define ALIGNED 1024  // where patterns of eight lines begin
-#define STEP_BYTES ((BM + BN) * BK * 2)
+#define N_THREADS (MULTIPLIERS + 2 * WARP)
+#define BK 64  // terms of a step: lines of 128 bytes
+#define X_BYTES (BM * BK * 2)
+#define W_BYTES (BN * BK * 2)
+#define BARRIER 8  // bytes
 
 #include "product_sums.h"
 
@@ -26,58 +29,74 @@ typedef ELEMENT(IN) element_t;
 #define X_NEXT 32
 #define W_NEXT (TURNED ? 16 * LINE * 2 : 32)
 
-#if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES * STEP_BYTES
+#if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES * (X_BYTES + W_BYTES)
 #error "no such tile"
 #endif
 
 WGMMA(multiply_16, IN, BN, TURNED)
 
-DEVICE uint64_t describe_left(const element_t* x) {
-  return describe_matrix(shared_address(x), 16, 1024, WGMMA_LINE_128);
-}
-DEVICE uint64_t describe_right(const element_t* w) {
-#if TURNED
-  return describe_matrix(shared_address(w), BK * LINE * 2, 8 * LINE * 2, W_LINES);
-#else
-  return describe_matrix(shared_address(w), 16, 1024, WGMMA_LINE_128);
-#endif
-}
-
-// Shared memory of a block.
+// Shared memory of a block, by addresses: what stages have of each operand, and barriers of each:
+// its tiles are there; they are multiplied.
 typedef struct stages {
-  element_t *x, *w;
-  uint64_t *full, *empty;  // barriers of each: its tiles are there; they are multiplied
+  uint32_t x, w, full, empty;
 } stages_t;
 
-DEVICE stages_t find_stages(element_t* bytes) {
+DEVICE stages_t find_stages(uint32_t at) {
   stages_t s;
-  s.x = bytes + (ALIGNED - shared_address(bytes) % ALIGNED) % ALIGNED / 2;
-  s.w = s.x + STAGES * BM * BK;
-  s.full = (uint64_t*)(void*)(s.w + STAGES * BN * BK);
-  s.empty = s.full + STAGES;
+  s.x = at;
+  s.w = s.x + STAGES * X_BYTES;
+  s.full = s.w + STAGES * W_BYTES;
+  s.empty = s.full + STAGES * BARRIER;
   return s;
 }
 
 DEVICE void make_barriers(const stages_t* s) {
   for (int i = 0; i < STAGES; i++) {
-    barrier_make(s->full + i, 1);
-    barrier_make(s->empty + i, MULTIPLIERS / WARP);
+    barrier_make(s->full + (uint32_t)i * BARRIER, 2);
+    barrier_make(s->empty + (uint32_t)i * BARRIER, MULTIPLIERS / WARP);
   }
   BARRIERS_MADE();
 }
 
-// ---- the thread that asks -----------------------------------------------------------------------
+// The stage of a step, and how many times it was used before, modulo 2.
+typedef struct turn {
+  uint32_t stage;
+  int parity;
+} turn_t;
+
+DEVICE void next_turn(turn_t* t) {
+  const bool last = t->stage == STAGES - 1;
+  t->stage = last ? 0 : t->stage + 1;
+  t->parity ^= last;
+}
+
+// ---- the threads that ask -----------------------------------------------------------------------
+
+// Waits until a step's stage is free: the first time it is.
+DEVICE uint32_t begin_step(const stages_t* s, const turn_t* t, int bytes) {
+  const uint32_t full = s->full + t->stage * BARRIER;
+  barrier_wait(s->empty + t->stage * BARRIER, t->parity ^ 1);
+  barrier_expect(full, bytes);
+  return full;
+}
 
 DEVICE void ask_for_weights(const product_bulk_args_t* a, const stages_t* s, const tile_t* t,
-                            int step, int stage) {
-  element_t* to = s->w + stage * BN * BK;
+                            int steps) {
+  turn_t turn = {0, 0};
+  bulk_prepare(&a->w);
+  if (!W_CONSTANT) WAIT_FOR_INPUTS();
+  ROLLED
+  for (int i = 0; i < steps; i++) {
+    const uint32_t full = begin_step(s, &turn, W_BYTES), to = s->w + turn.stage * W_BYTES;
 #if TURNED
-  UNROLL
-  for (int i = 0; i < BN; i += LINE)
-    bulk_tile(to + i * BK, &a->w, (int)t->column + i, step * BK, s->full + stage);
+    UNROLL
+    for (int c = 0; c < BN; c += LINE)
+      bulk_tile(to + (uint32_t)c * BK * 2, &a->w, (int)t->column + c, i * BK, full);
 #else
-  bulk_tile(to, &a->w, step * BK, (int)t->column, s->full + stage);
+    bulk_tile(to, &a->w, i * BK, (int)t->column, full);
 #endif
+    next_turn(&turn);
+  }
 }
 
 // Where windows begin, and which step of which tap comes next.
@@ -107,54 +126,58 @@ DEVICE void next_windows(const product_args_t* a, windows_t* w) {
   w->row_further += down->dilation;
 }
 
-DEVICE void ask(const product_bulk_args_t* a, const stages_t* s, const tile_t* t, int steps) {
-  const int early = !W_CONSTANT ? 0 : steps < STAGES ? steps : STAGES;
+DEVICE void ask_for_left(const product_bulk_args_t* a, const stages_t* s, const tile_t* t,
+                         int steps) {
+  turn_t turn = {0, 0};
 #if CONV
   windows_t w = find_windows(&a->product, t);
 #endif
-  for (int i = 0; i < early; i++) {
-    barrier_expect(s->full + i, STEP_BYTES);
-    ask_for_weights(a, s, t, i, i);
-  }
+  bulk_prepare(&a->x);
   WAIT_FOR_INPUTS();
-  int stage = 0, round = 0;
+  ROLLED
   for (int i = 0; i < steps; i++) {
-    if (round) barrier_wait(s->empty + stage, (round - 1) & 1);
-    if (i >= early) {
-      barrier_expect(s->full + stage, STEP_BYTES);
-      ask_for_weights(a, s, t, i, stage);
-    }
+    const uint32_t full = begin_step(s, &turn, X_BYTES), to = s->x + turn.stage * X_BYTES;
 #if CONV
-    bulk_windows(s->x + stage * BM * BK, &a->x, w.channel, w.column, w.row, w.sample,
-                 w.column_further, w.row_further, s->full + stage);
+    bulk_windows(to, &a->x, w.channel, w.column, w.row, w.sample, w.column_further, w.row_further,
+                 full);
     next_windows(&a->product, &w);
 #else
-    bulk_tile(s->x + stage * BM * BK, &a->x, i * BK, (int)t->row, s->full + stage);
+    bulk_tile(to, &a->x, i * BK, (int)t->row, full);
 #endif
-    round += stage == STAGES - 1;
-    stage = stage == STAGES - 1 ? 0 : stage + 1;
+    next_turn(&turn);
   }
 }
 
 // ---- those that multiply ------------------------------------------------------------------------
 
+DEVICE uint64_t describe_left(uint32_t x) { return describe_matrix(x, 16, 1024, WGMMA_LINE_128); }
+DEVICE uint64_t describe_right(uint32_t w) {
+#if TURNED
+  return describe_matrix(w, BK * LINE * 2, 8 * LINE * 2, W_LINES);
+#else
+  return describe_matrix(w, 16, 1024, WGMMA_LINE_128);
+#endif
+}
+
 // While a step's products are under way, those of the step before it end, and its memory is free.
-DEVICE void multiply(const stages_t* s, int group, int steps, float* sums) {
-  const uint64_t all_x = describe_left(s->x + group * 64 * BK), all_w = describe_right(s->w);
-  int stage = 0, round = 0, before = 0;
+DEVICE void multiply(const stages_t* s, uint32_t group, int steps, float* sums) {
+  const uint64_t all_x = describe_left(s->x + group * 64 * BK * 2), all_w = describe_right(s->w);
+  turn_t turn = {0, 0};
+  uint32_t before = 0;
+  ROLLED
   for (int i = 0; i < steps; i++) {
-    const uint64_t x = further(all_x, stage * BM * BK * 2), w = further(all_w, stage * BN * BK * 2);
-    barrier_wait(s->full + stage, round & 1);
+    const uint64_t x = further(all_x, turn.stage * X_BYTES);
+    const uint64_t w = further(all_w, turn.stage * W_BYTES);
+    barrier_wait(s->full + turn.stage * BARRIER, turn.parity);
     WGMMA_FENCE();
     UNROLL
-    for (int k = 0; k < BK / 16; k++)
+    for (uint32_t k = 0; k < BK / 16; k++)
       multiply_16(sums, further(x, k * X_NEXT), further(w, k * W_NEXT));
     WGMMA_COMMIT();
     WGMMA_WAIT(1);
-    if (i && LANE == 0) barrier_arrive(s->empty + before);
-    before = stage;
-    round += stage == STAGES - 1;
-    stage = stage == STAGES - 1 ? 0 : stage + 1;
+    if (i && LANE == 0) barrier_arrive(before);
+    before = s->empty + turn.stage * BARRIER;
+    next_turn(&turn);
   }
   WGMMA_WAIT(0);
   hold_sums(sums, BN / 2);
@@ -165,10 +188,12 @@ DEVICE void multiply(const stages_t* s, int group, int steps, float* sums) {
 KERNEL_OF_BLOCKS(product_bulk, product_bulk_args_t, N_THREADS, TOGETHER_BLOCKS) {
 #if HAS_WGMMA
   DYNAMIC(element_t, bytes);
-  const stages_t s = find_stages(bytes);
-  const tile_t t = find_tile(&a.product, BM, BN);
-  const int steps = (int)((a.product.k + BK - 1) / BK);
-  const int warp = (int)shuffle_u32((uint32_t)THREAD / WARP, 0);  // the same for all, visibly
+  element_t* aligned =
+      bytes + (DYNAMIC_ALIGNED - shared_address(bytes) % DYNAMIC_ALIGNED) % DYNAMIC_ALIGNED / 2;
+  const stages_t s = find_stages(shared_address(aligned));
+  const tile_t t = find_only_tile(&a.product, BM, BN);
+  const int steps = ((int)a.product.k + BK - 1) / BK;
+  const uint32_t warp = shuffle_u32((uint32_t)THREAD / WARP, 0);  // the same for all, visibly
   if (THREAD == 0) make_barriers(&s);
   SYNC();
   LAUNCH_NEXT();
@@ -177,10 +202,12 @@ KERNEL_OF_BLOCKS(product_bulk, product_bulk_args_t, N_THREADS, TOGETHER_BLOCKS) 
   for (int i = 0; i < BN / 2; i++) sums[i] = 0;
   if (warp < MULTIPLIERS / WARP)
     multiply(&s, warp / 4, steps, sums);
-  else if (LANE == 0)
-    ask(&a, &s, &t, steps);
+  else if (warp == MULTIPLIERS / WARP && asks_for_warp())
+    ask_for_weights(&a, &s, &t, steps);
+  else if (warp > MULTIPLIERS / WARP && asks_for_warp())
+    ask_for_left(&a, &s, &t, steps);
   SYNC();  // no tile is read any more: sums lie where they were
-  float* tile = (float*)(void*)s.x;
+  float* tile = (float*)(void*)aligned;
   if (warp < MULTIPLIERS / WARP) {
     const int row = THREAD / WARP * 16 + LANE / 4;
     UNROLL

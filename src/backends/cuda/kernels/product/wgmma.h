@@ -24,8 +24,8 @@ DEVICE uint64_t describe_matrix(uint32_t at, uint32_t across, uint32_t down, uin
 }
 
 // The same of a matrix that lies so many bytes further, a multiple of 16; both below 256 KB.
-DEVICE uint64_t further(uint64_t matrix, int bytes) {
-  return (matrix & ~(uint64_t)0xffffffff) | ((uint32_t)matrix + (uint32_t)bytes / 16);
+DEVICE uint64_t further(uint64_t matrix, uint32_t bytes) {
+  return (matrix & ~(uint64_t)0xffffffff) | ((uint32_t)matrix + bytes / 16);
 }
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_WGMMA_H_
