@@ -201,23 +201,19 @@ DEVICE void read_four(const float* p, float* to) {
   for (int i = 0; i < 4; i++) to[i] = float_of(words[i]);
 }
 
-// n of TOGETHER sums are there.
-DEVICE void add_bias(const product_args_t* a, const tile_t* t, int64_t column, int n, float* sums) {
+// The bias of n of TOGETHER columns, where there is one.
+DEVICE void take_bias(const product_args_t* a, const tile_t* t, int64_t column, int n,
+                      float* bias) {
   if (!a->bias) return;
   const int64_t at = t->matrix * a->bias_step + column;
-  const float* bias = GLOBAL(const float, a->bias) + at;
+  const float* from = GLOBAL(const float, a->bias) + at;
   if (n == TOGETHER && at % 4 == 0) {
     UNROLL
-    for (int i = 0; i < TOGETHER; i += 4) {
-      float four[4];
-      read_four(bias + i, four);
-      UNROLL
-      for (int j = 0; j < 4; j++) sums[i + j] += four[j];
-    }
+    for (int i = 0; i < TOGETHER; i += 4) read_four(from + i, bias + i);
   } else {
     UNROLL
     for (int i = 0; i < TOGETHER; i++)
-      if (i < n) sums[i] += bias[i];
+      if (i < n) bias[i] = from[i];
   }
 }
 
@@ -286,12 +282,17 @@ DEVICE void store_sums(const product_args_t* a, int64_t line, int64_t place, int
 }
 #endif
 
-DEVICE void finish_together(const product_args_t* a, const tile_t* t, const ending_t* e,
-                            int64_t row, int64_t column, float* sums) {
+// How many of TOGETHER sums of a column are there.
+DEVICE int columns_left(const product_args_t* a, int64_t column) {
+  return a->n - column < TOGETHER ? (int)(a->n - column) : TOGETHER;
+}
+
+DEVICE void finish_together(const product_args_t* a, const ending_t* e, int64_t row, int64_t column,
+                            const float* bias, float* sums) {
   if (row >= a->m || column >= a->n) return;
-  const int n = a->n - column < TOGETHER ? (int)(a->n - column) : TOGETHER;
-  add_bias(a, t, column, n, sums);
-  store_sums(a, e->line + row, e->place + column, n, sums);
+  if (a->bias) UNROLL
+  for (int i = 0; i < TOGETHER; i++) sums[i] += bias[i];
+  store_sums(a, e->line + row, e->place + column, columns_left(a, column), sums);
 }
 #endif
 

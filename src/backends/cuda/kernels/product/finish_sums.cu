@@ -11,10 +11,11 @@ KERNEL(finish_sums, product_args_t, 256) {
   LAUNCH_NEXT();
   for (uint32_t i = ((uint32_t)BLOCK * (uint32_t)THREADS + (uint32_t)THREAD) * TOGETHER; i < all;
        i += (uint32_t)BLOCKS * (uint32_t)THREADS * TOGETHER) {
-    float together[TOGETHER];
-    const uint32_t row = i / columns;
+    float together[TOGETHER], bias[TOGETHER] = {0};
+    const uint32_t row = i / columns, column = i - row * columns;
+    take_bias(&a, &t, column, columns_left(&a, column), bias);
     UNROLL
     for (int j = 0; j < TOGETHER; j += 4) read_four(sums + i + j, together + j);
-    finish_together(&a, &t, &e, row, i - row * columns, together);
+    finish_together(&a, &e, row, column, bias, together);
   }
 }

@@ -22,13 +22,20 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 #endif
 DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums) {
   const ending_t e = find_ending(a, t);
+  // A thread has the same columns of several rows.
+  const int threads = BN / TOGETHER, rows = N_THREADS / threads;
+  const int first = THREAD / threads, across = THREAD % threads * TOGETHER;
+  const int64_t column = t->column + across;
+  float bias[TOGETHER] = {0};
+  if (first >= rows || column >= a->n) return;
+  take_bias(a, t, column, columns_left(a, column), bias);
   FINISH
-  for (int i = THREAD * TOGETHER; i < BM * BN; i += N_THREADS * TOGETHER) {
+  for (int row = first; row < BM; row += rows) {
     float together[TOGETHER];
     UNROLL
     for (int j = 0; j < TOGETHER; j += 4)
-      read_four(sums + i / BN * SUM_STEP + i % BN + j, together + j);
-    finish_together(a, t, &e, t->row + i / BN, t->column + i % BN, together);
+      read_four(sums + row * SUM_STEP + across + j, together + j);
+    finish_together(a, &e, t->row + row, column, bias, together);
   }
 }
 
