@@ -2,7 +2,7 @@
 // of a decoder, the last layer of a classifier. Terms of a column lie side by side.
 #include "backends/cuda/product/product.h"
 
-enum { ROWS = 8, COLUMNS = 16, TERMS = 16, SPARE = 8, OTHER_BYTES = 2 << 10, THREADS = 32 };
+enum { ROWS = 8, COLUMNS = 16, TERMS = 16, SPARE = 8, OTHER_BYTES = 2 << 10, THREADS = 128 };
 static const cuda_tile_t shapes[] = {{ROWS, COLUMNS, 1, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -12,7 +12,7 @@ static int64_t shared_bytes(const product_args_t* a) {
   return (ROWS + COLUMNS) * (steps_of(a) * TERMS + SPARE) * 2;
 }
 
-// A warp's copies of its weights, and a chain of products.
+// Copies of the weights, and a chain of products.
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* t) {
   const double blocks = (double)cuda_tile_blocks(&p->args, t);
   return 1.2 + (double)steps_of(&p->args) * 0.025 * (1 + blocks / own->properties.multiprocessors);

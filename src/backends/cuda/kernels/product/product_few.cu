@@ -1,5 +1,5 @@
 // Products of few rows (8 at most) by the tensor cores' mma.sync: a warp makes 16 columns, whose
-// weights lie in shared memory before the rows are there. A column's terms are multiplied as
+// weights four bring into shared memory before the rows are there. A column's terms are multiplied as
 // product_mma.cu does it, so that sums have the same bits; columns take the side of 16, rows that of
 // 8, which changes no product.
 //
@@ -10,7 +10,8 @@
 
 #define BM 8
 #define BN 16
-#define N_THREADS WARP
+#define N_WARPS 4
+#define N_THREADS (N_WARPS * WARP)
 
 #include "product_sums.h"
 
@@ -18,24 +19,25 @@ typedef ELEMENT(IN) element_t;
 #define MMA_f16 mma_f16
 #define MMA_bf16 mma_bf16
 
-// n of `all` rows of k terms into rows of `pitch`, zeros behind them.
+// Of `all` rows of k terms the first n into rows of `pitch`, zeros behind the terms; what is made of
+// the others is not stored.
 DEVICE void load_rows(const element_t* from, int64_t step, int64_t n, int all, int k, int pitch,
                       element_t* to) {
-  const uint32_t pieces = (uint32_t)(k + 15) / 16 * 16 / PIECE;  // whole steps
-  UNROLL_4
-  for (uint32_t i = (uint32_t)THREAD; i < (uint32_t)all * pieces; i += N_THREADS) {
-    const uint32_t row = i / pieces, at = (i - row * pieces) * PIECE;
-    const bool inside = (int64_t)row < n && at < (uint32_t)k;
-    const element_t* p = from + (inside ? row * step + at : 0);
-    element_t* place = to + row * (uint32_t)pitch + at;
+  const int pieces = (k + 15) / 16 * 16 / PIECE;  // whole steps
+  const int rows = n < all ? (int)n : all;
+  for (int row = THREAD / WARP; row < rows; row += N_WARPS)
+    for (int i = LANE; i < pieces; i += WARP) {
+      const bool inside = i * PIECE < k;
+      const element_t* p = from + (inside ? row * step + i * PIECE : 0);
+      element_t* place = to + row * pitch + i * PIECE;
 #if PIECE == 8
-    copy_16(place, p, inside ? 16 : 0);
+      copy_16(place, p, inside ? 16 : 0);
 #elif PIECE == 2
-    *(uint32_t*)(void*)place = inside ? *(const uint32_t*)(const void*)p : 0;
+      *(uint32_t*)(void*)place = inside ? *(const uint32_t*)(const void*)p : 0;
 #else
-    *place = inside ? *p : (element_t)0;
+      *place = inside ? *p : (element_t)0;
 #endif
-  }
+    }
 }
 
 // Two elements that lie side by side.
@@ -59,15 +61,16 @@ KERNEL(product_few, product_args_t, N_THREADS) {
   SYNC();
   const int g = LANE / 4, two = LANE % 4 * 2;
   float sums[4] = {0, 0, 0, 0};
+  const int own = THREAD < WARP ? k + two : 0;  // one warp multiplies
   UNROLL_4
-  for (int k0 = two; k0 < k + two; k0 += 16) {
+  for (int k0 = two; k0 < own; k0 += 16) {
     const element_t *column = columns + g * pitch + k0, *row = rows + g * pitch + k0;
     const uint32_t of_w[4] = {two_at(column), two_at(column + 8 * pitch), two_at(column + 8),
                               two_at(column + 8 * pitch + 8)};
     const uint32_t of_x[2] = {two_at(row), two_at(row + 8)};
     JOINED(MMA_, IN)(sums, of_w, of_x);
   }
-  UNROLL
+  if (THREAD < WARP) UNROLL
   for (int i = 0; i < 4; i++) tile[(two + i % 2) * SUM_STEP + g + i / 2 * 8] = sums[i];
   SYNC();
   finish_tile(&a, &t, tile);
