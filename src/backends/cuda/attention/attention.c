@@ -3,10 +3,13 @@
 
 #include <string.h>
 
+#include "backends/cuda/attention/places.h"
 #include "base/alloc.h"
 
 _Static_assert((int)ATTENTION_ARGS_RANK == (int)ASSAY_ATTENTION_RANK, "as many dimensions");
 _Static_assert((int)ATTENTION_ARGS_MASKS == (int)ASSAY_ATTENTION_MASKS, "as many masks");
+
+enum { MIN_QUERIES = 16 };  // of a block
 
 typedef struct attention_kernel {
   assay_kernel_t base;
@@ -34,34 +37,44 @@ static void destroy(assay_kernel_t* k) { assay_free(k); }
 assay_status_t cuda_attention_read(const assay_sized_layer_t* l, attention_layer_t* out, bool* ok) {
   ASSAY_TRY(attention_read(l, out, ok));
   *ok = *ok && out->q_len <= INT32_MAX / 2 && out->kv_len <= INT32_MAX / 2 &&
-        out->size <= INT32_MAX / 2 && out->v_size <= INT32_MAX / 2;
+        out->size <= INT32_MAX / 2 && out->v_size <= INT32_MAX / 2 &&
+        out->heads <= INT32_MAX / (out->q_len / MIN_QUERIES + 1);
+  for (int i = 0; *ok && i < out->n_masks; i++)
+    *ok = out->masks[i].key == 0 || out->masks[i].key == 1;
   return NULL;
 }
 
+// As kernels count kinds (kernels/attention.h).
+static unsigned kinds(const attention_layer_t* a) {
+  unsigned all = 0;
+  for (int i = 0; i < a->n_masks; i++) {
+    const assay_attention_mask_kind_t kind = a->masks[i].kind;
+    all |= (kind == ASSAY_ATTENTION_ADDED ? 0u : kind == ASSAY_ATTENTION_KEEPS ? 1u : 2u) << 4 * i;
+  }
+  return all;
+}
+
 void cuda_attention_options(const attention_layer_t* a, assay_str_t* out) {
-  assay_str_printf(out, "-DCAP=%d -DWINDOWED=%d -DMASKS=%d", a->cap > 0, a->windowed, a->n_masks);
+  attention_args_t ignored = {0};
+  const attention_places_t p = cuda_attention_places(a, &ignored);
+  assay_str_printf(out,
+                   "-DBATCH=%d -DINDEX=%s -DCAP=%d -DWINDOWED=%d -DGROUPED=%d -DMASKS=%d "
+                   "-DKINDS=0x%x -DALONG_KEYS=%u -DALONG_QUERIES=%u -DPAIRED=%u -DWALKED=%d",
+                   p.n_batch, p.wide ? "int64_t" : "int32_t", a->cap > 0, a->windowed, p.grouped,
+                   a->n_masks, kinds(a), p.along_keys, p.along_queries, p.paired, p.walked);
 }
 
 static attention_side_t side(const attention_view_t* v) {
-  attention_side_t s = {.start = v->at, .row = v->row, .column = v->column};
-  memcpy(s.batch, v->batch, sizeof s.batch);
-  return s;
+  return (attention_side_t){.start = v->at, .row = v->row, .column = v->column};
 }
 
-static attention_args_mask_t mask(const attention_mask_t* m) {
-  attention_args_mask_t a = {.key = m->key, .rank = m->rank, .fill = m->fill};
-  a.kind = m->kind == ASSAY_ATTENTION_ADDED ? 0 : m->kind == ASSAY_ATTENTION_KEEPS ? 1 : 2;
-  memcpy(a.dims, m->dims, sizeof a.dims);
-  memcpy(a.strides, m->strides, sizeof a.strides);
-  return a;
-}
-
-static attention_args_t arguments(const attention_layer_t* a) {
+// queries: of a block.
+static attention_args_t arguments(const attention_layer_t* a, int queries) {
   attention_args_t to = {.q = side(&a->q),
                          .k = side(&a->k),
                          .v = side(&a->v),
                          .y = side(&a->y),
-                         .n_batch = a->n_batch,
+                         .tiles = cuda_attention_divisor((a->q_len + queries - 1) / queries),
                          .q_len = (int32_t)a->q_len,
                          .kv_len = (int32_t)a->kv_len,
                          .size = (int32_t)a->size,
@@ -70,10 +83,9 @@ static attention_args_t arguments(const attention_layer_t* a) {
                          .cap = a->cap,
                          .left = (int32_t)a->left,
                          .right = (int32_t)a->right,
-                         .period = (int32_t)(a->period ? a->period : a->q_len),
                          .zero_unseen = a->zero_unseen};
-  memcpy(to.batch, a->batch, sizeof to.batch);
-  for (int i = 0; i < a->n_masks; i++) to.masks[i] = mask(&a->masks[i]);
+  (void)cuda_attention_places(a, &to);
+  for (int i = 0; i < a->n_masks; i++) to.masks[i].fill = a->masks[i].fill;
   // Reaches without end, that nothing overflows with.
   if (to.left > INT32_MAX / 2) to.left = INT32_MAX / 2;
   if (to.right > INT32_MAX / 2) to.right = INT32_MAX / 2;
@@ -89,7 +101,7 @@ assay_status_t cuda_attention_kernel(const assay_sized_layer_t* l, const attenti
       (assay_kernel_t){.in_place = -1, .rooms = a->rooms, .enqueue = enqueue, .destroy = destroy};
   memcpy(k->base.in, a->in, sizeof k->base.in);
   k->base.out[0] = a->out;
-  k->args = arguments(a);
+  k->args = arguments(a, queries);
   k->q = a->q.index;
   k->k = a->k.index;
   k->v = a->v.index;

@@ -25,6 +25,13 @@ static bool is_fast(const attention_layer_t* a, const attention_view_t* v, int64
   return v->column == 1 && all % PIECE == 0;
 }
 
+// Whether two columns of the result from an even one on lie at a multiple of 4 bytes.
+static bool is_paired(const attention_layer_t* a) {
+  int64_t all = a->y.at | a->y.row | a->v_size;
+  for (int i = 0; i < a->n_batch; i++) all |= a->y.batch[i];
+  return a->y.column == 1 && all % 2 == 0;
+}
+
 static int up_to_16(int64_t n) { return (int)((n + 15) / 16 * 16); }
 
 static assay_status_t read(const assay_sized_layer_t* l, assay_type_t type, attention_layer_t* a,
@@ -76,8 +83,10 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_type_t type,
   const bool fast =
       is_fast(&a, &a.q, a.size) && is_fast(&a, &a.k, a.size) && is_fast(&a, &a.v, a.v_size);
   cuda_attention_options(&a, &options);
-  assay_str_printf(&options, " -DT=%s -DSIZE=%d -DV_SIZE=%d -DFAST=%d -DWARPS=%d",
-                   cuda_type_name(type), size, v_size, fast, warps);
+  assay_str_printf(&options,
+                   " -DT=%s -DSIZE=%d -DV_SIZE=%d -DWHOLE=%d -DFAST=%d -DY_PAIRED=%d -DWARPS=%d",
+                   cuda_type_name(type), size, v_size, size == a.size && v_size == a.v_size, fast,
+                   is_paired(&a), warps);
   const cuda_source_t source = {.file = "attention_mma.cu",
                                 .kernel = "attention_mma",
                                 .options = assay_str_get(&options),

@@ -1,6 +1,12 @@
 // What the kernels of attention have in common: where heads begin, and what becomes of a score.
 //
-// Options: CAP 1: scores have one; WINDOWED 1: queries see some keys only; MASKS: how many.
+// Options: BATCH: dimensions of the batch; INDEX: int32_t or int64_t, which counts elements of any
+// operand; CAP 1: scores have one; WINDOWED 1: queries see some keys only; GROUPED 1: places of
+// queries begin anew after a period; MASKS: how many. Of masks, a digit in base 16 or a bit for
+// each: KINDS 0: floats that are added, 1: bytes, where 0 the score is `fill`, 2: where not 0;
+// ALONG_KEYS: keys lie side by side, else one element is for all; ALONG_QUERIES: queries have their
+// own rows, else one is for all of a head; PAIRED: two keys from an even one on lie at a multiple
+// of their size. WALKED 1: the batch does not divide masks into dimensions, which they count alone.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_
 
@@ -11,18 +17,40 @@
 // Weights below the normal numbers are nothing beside a row's largest one, which is 1: 0.
 #define NO_SCORE (-POSITIVE_INFINITY)
 
-// Where a head begins in each side.
+#define KIND(mask) (KINDS >> 4 * (mask)&15)
+#define IS_ALONG_KEYS(mask) (ALONG_KEYS >> (mask)&1)
+#define IS_ALONG_QUERIES(mask) (ALONG_QUERIES >> (mask)&1)
+#define IS_PAIRED(mask) (PAIRED >> (mask)&1)
+
+// A product and a shift: a division takes some 20 instructions that wait for each other.
+DEVICE uint32_t divide(uint32_t number, const attention_divisor_t* by) {
+  return (uint32_t)((uint64_t)number * by->factor >> by->shift);
+}
+
+// Where a head begins in each side, and in each mask.
 typedef struct starts {
-  int64_t q, k, v, y;
+  INDEX q, k, v, y, masks[MASKS + 1];
 } starts_t;
-DEVICE starts_t find_starts(const attention_args_t* a, int64_t head) {
-  starts_t s = {a->q.start, a->k.start, a->v.start, a->y.start};
-  for (int d = a->n_batch - 1; d >= 0; d--) {
-    const int64_t i = take_digit(&head, a->batch[d]);
-    s.q += i * a->q.batch[d];
-    s.k += i * a->k.batch[d];
-    s.v += i * a->v.batch[d];
-    s.y += i * a->y.batch[d];
+
+DEVICE starts_t find_starts(const attention_args_t* a, uint32_t head) {
+  starts_t s;
+  s.q = (INDEX)a->q.start;
+  s.k = (INDEX)a->k.start;
+  s.v = (INDEX)a->v.start;
+  s.y = (INDEX)a->y.start;
+  UNROLL
+  for (int i = 0; i <= MASKS; i++) s.masks[i] = 0;
+  UNROLL
+  for (int d = BATCH - 1; d >= 0; d--) {
+    const uint32_t rest = d ? divide(head, &a->batch[d]) : 0;
+    const INDEX i = (INDEX)(head - rest * a->batch[d].count);
+    head = rest;
+    s.q += i * (INDEX)a->q.batch[d];
+    s.k += i * (INDEX)a->k.batch[d];
+    s.v += i * (INDEX)a->v.batch[d];
+    s.y += i * (INDEX)a->y.batch[d];
+    UNROLL
+    for (int m = 0; m < MASKS && !WALKED; m++) s.masks[m] += i * (INDEX)a->masks[m].strides[d];
   }
   return s;
 }
@@ -33,19 +61,33 @@ typedef struct query {
   int32_t low, high;
 } query_t;
 
-DEVICE query_t find_query(const attention_args_t* a, int64_t head, int32_t at) {
+// at: its place in the head, which begins at `starts`.
+DEVICE query_t find_query(const attention_args_t* a, const starts_t* starts, uint32_t head,
+                          int32_t at) {
   query_t q;
+  const uint32_t group = GROUPED ? divide((uint32_t)at, &a->period) : 0;
+  const int32_t own = at - (int32_t)(group * a->period.count);
   q.low = 0;
   q.high = a->kv_len;
   q.masks[MASKS] = 0;
+  (void)starts, (void)head, (void)own;
+  UNROLL
   for (int i = 0; i < MASKS; i++) {
     const attention_args_mask_t* m = &a->masks[i];
-    int64_t left = head * a->q_len + at, row = 0;
-    for (int d = m->rank - 1; d >= 0; d--) row += take_digit(&left, m->dims[d]) * m->strides[d];
-    q.masks[i] = m->at + (address_t)row * (m->kind ? sizeof(uint8_t) : sizeof(float));
+    int64_t place;
+#if WALKED
+    int64_t left = (int64_t)head * a->q_len + at;
+    place = 0;
+    for (int d = m->rank - 1; d >= 0; d--) place += take_digit(&left, m->dims[d]) * m->strides[d];
+#else
+    INDEX row = starts->masks[i];
+    if (IS_ALONG_QUERIES(i)) row += own * (INDEX)m->row;
+    if (IS_ALONG_QUERIES(i) && GROUPED) row += (INDEX)group * (INDEX)m->group;
+    place = row;
+#endif
+    q.masks[i] = m->at + (address_t)place * (KIND(i) ? sizeof(uint8_t) : sizeof(float));
   }
 #if WINDOWED
-  const int32_t own = at % a->period;
   if (own - a->left > q.low) q.low = own - a->left;
   if (own + a->right + 1 < q.high) q.high = own + a->right + 1;
 #endif
@@ -57,45 +99,57 @@ DEVICE bool sees_all(const query_t* q, int32_t key, int32_t end) {
   return key >= q->low && end <= q->high;
 }
 
-// A score behind its scale, cap and masks; -infinity where the query does not see the key. all: it
-// sees the whole block, which the caller has asked.
-DEVICE float masked(const attention_args_t* a, const query_t* q, int32_t key, bool all, float s) {
-  // What is not seen is read as well, where there is memory: behind a branch each, reads would wait
-  // for each other.
-  const bool seen = all || (key >= q->low && key < q->high);
-  const int32_t place = key < a->kv_len ? key : a->kv_len - 1;
+DEVICE float scaled(const attention_args_t* a, float s) {
   s *= a->scale;
 #if CAP
   s = v_tanh(s / a->cap) * a->cap;
 #endif
+  return s;
+}
+
+// A score behind mask i: said: what lies there for its query and key, a byte or the bits of a
+// float.
+DEVICE float told(const attention_args_t* a, int i, uint32_t said, float s) {
+  (void)a;
+  if (KIND(i) == 0) return s + float_of(said);
+  return (said != 0) == (KIND(i) == 1) ? s : a->masks[i].fill;
+}
+
+// A score behind its scale, cap and masks; -infinity where the query does not see the key.
+DEVICE float masked(const attention_args_t* a, const query_t* q, int32_t key, float s) {
+  // What is not seen is read as well, where there is memory: behind a branch each, reads would wait
+  // for each other.
+  const int32_t place = key < a->kv_len ? key : a->kv_len - 1;
   (void)place;
+  s = scaled(a, s);
   UNROLL
   for (int i = 0; i < MASKS; i++) {
-    const attention_args_mask_t* m = &a->masks[i];
-    const int64_t at = (int64_t)place * m->key;
-    if (m->kind == 0)
-      s += GLOBAL(const float, q->masks[i])[at];
-    else
-      s = (GLOBAL(const uint8_t, q->masks[i])[at] != 0) == (m->kind == 1) ? s : m->fill;
+    const int32_t at = IS_ALONG_KEYS(i) ? place : 0;
+    const uint32_t said = KIND(i) ? GLOBAL(const uint8_t, q->masks[i])[at]
+                                  : bits_of(GLOBAL(const float, q->masks[i])[at]);
+    s = told(a, i, said, s);
   }
-  return seen ? s : NO_SCORE;
+  return sees_all(q, key, key + 1) ? s : NO_SCORE;
 }
 
 // exp(s - m), where m is the largest score so far; 0 where there is none yet.
 DEVICE float weight(float s, float m) { return exp_of_negative(s - (m == NO_SCORE ? 0.0F : m)); }
-
-// The larger one; NaN is none, since it makes the row's sum NaN.
-DEVICE float larger(float a, float b) { return b > a ? b : a; }
 
 // Blocks of keys that any query of [first, end) sees: from *low on, before *high.
 DEVICE void seen_keys(const attention_args_t* a, int32_t first, int32_t end, int32_t* low,
                       int32_t* high) {
   *low = 0;
   *high = a->kv_len;
-  if (!WINDOWED || first / a->period != (end - 1) / a->period) return;
-  const int32_t from = first % a->period - a->left, to = (end - 1) % a->period + a->right + 1;
+#if WINDOWED
+  const uint32_t group = divide((uint32_t)first, &a->period);
+  if (group != divide((uint32_t)end - 1, &a->period)) return;
+  const int32_t before = (int32_t)(group * a->period.count);
+  const int32_t from = first - before - a->left, to = end - 1 - before + a->right + 1;
   if (from > 0) *low = from < a->kv_len ? from : a->kv_len - 1;
   if (to < *high) *high = to < 1 ? 1 : to;
+#else
+  (void)first, (void)end;
+#endif
 }
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_

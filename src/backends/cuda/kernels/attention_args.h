@@ -6,26 +6,33 @@
 
 enum { ATTENTION_ARGS_RANK = 8, ATTENTION_ARGS_MASKS = 3 };
 
+// A number below 2^31 is divided by `count` as (number * factor) >> shift.
+typedef struct attention_divisor {
+  uint32_t count, factor, shift;
+} attention_divisor_t;
+
 // Queries, keys, values or the result: distances in elements.
 typedef struct attention_side {
   address_t at;
   int64_t start, batch[ATTENTION_ARGS_RANK], row, column;
 } attention_side_t;
 
-// kind 0: floats that are added; 1: bytes, where 0 the score is `fill`; 2: where not 0.
+// Distances along the batch, from a group of queries to the next and from a query to the next in
+// its group; or, where masks are walked, along dimensions that all rows of scores are counted
+// through.
 typedef struct attention_args_mask {
   address_t at;
-  int64_t key, dims[ATTENTION_ARGS_RANK], strides[ATTENTION_ARGS_RANK];
-  int32_t rank, kind;
+  int64_t strides[ATTENTION_ARGS_RANK], group, row, dims[ATTENTION_ARGS_RANK];
+  int32_t rank;
   float fill;
 } attention_args_mask_t;
 
 typedef struct attention_args {
   attention_side_t q, k, v, y;
-  int64_t batch[ATTENTION_ARGS_RANK];
-  int32_t n_batch, q_len, kv_len, size, v_size;
+  attention_divisor_t batch[ATTENTION_ARGS_RANK], tiles, period;
+  int32_t q_len, kv_len, size, v_size;
   float scale, cap;
-  int32_t left, right, period, zero_unseen;
+  int32_t left, right, zero_unseen;
   attention_args_mask_t masks[ATTENTION_ARGS_MASKS];
 } attention_args_t;
 

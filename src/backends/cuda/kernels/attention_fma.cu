@@ -21,18 +21,17 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
   const ELEMENT(K)* k = GLOBAL(const ELEMENT(K), a.k.at);
   const ELEMENT(V)* v = GLOBAL(const ELEMENT(V), a.v.at);
   ELEMENT(Y)* y = GLOBAL(ELEMENT(Y), a.y.at);
-  const int32_t tiles = (a.q_len + QUERIES - 1) / QUERIES;
-  const int64_t head = BLOCK / tiles;
-  const int32_t first = (int32_t)(BLOCK % tiles) * QUERIES;
+  const uint32_t head = divide((uint32_t)BLOCK, &a.tiles);
+  const int32_t first = (int32_t)((uint32_t)BLOCK - head * a.tiles.count) * QUERIES;
   const int32_t end = first + QUERIES < a.q_len ? first + QUERIES : a.q_len;
   const int row = THREAD / SHARE, own = THREAD % SHARE;
   const int32_t query = first + row < a.q_len ? first + row : a.q_len - 1;
-  const query_t of_query = find_query(&a, head, query);
+  const starts_t at = find_starts(&a, head);
+  const query_t of_query = find_query(&a, &at, head, query);
   int32_t low, high;
   float m = NO_SCORE, sum = 0;
   seen_keys(&a, first, end, &low, &high);
   WAIT_FOR_INPUTS();
-  const starts_t at = find_starts(&a, head);
   for (int i = THREAD; i < QUERIES * a.size; i += N_THREADS) {
     const int32_t r = first + i / a.size, c = i % a.size;
     queries[i] = r < a.q_len ? LOAD(Q)(q, at.q + r * a.q.row + c * a.q.column) : 0.0F;
@@ -46,16 +45,16 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
           key + r < a.kv_len ? LOAD(K)(k, at.k + (key + r) * a.k.row + c * a.k.column) : 0.0F;
     }
     SYNC();
-    float top = m;
+    float top = m;  // of numbers: NaN makes the row's sum NaN
     for (int j = own; j < KEYS; j += SHARE) {
       float s = 0;
       for (int c = 0; c < a.size; c++)
         s = FMA(queries[row * a.size + c], rows[j * (wide + 1) + c], s);
-      s = masked(&a, &of_query, key + j, false, s);
+      s = masked(&a, &of_query, key + j, s);
       weights[row * KEYS + j] = s;
-      top = larger(top, s);
+      top = LARGER(top, s);
     }
-    for (int lane = SHARE / 2; lane; lane /= 2) top = larger(top, shuffle_xor_f32(top, lane));
+    for (int lane = SHARE / 2; lane; lane /= 2) top = LARGER(top, shuffle_xor_f32(top, lane));
     float part = 0;
     for (int j = own; j < KEYS; j += SHARE) {
       const float w = weight(weights[row * KEYS + j], top);

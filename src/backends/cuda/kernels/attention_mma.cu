@@ -5,7 +5,9 @@
 // long as values are finite: of keys that none of them sees, whole blocks are left out.
 //
 // Options: T: the type of all; SIZE, V_SIZE: those of heads up to multiples of 16, at most 128;
-// FAST 1: rows of keys and values lie in pieces of 16 bytes; WARPS: 1 to 4.
+// WHOLE 1: they are such multiples; FAST 1: rows of keys and values lie in pieces of 16 bytes;
+// Y_PAIRED 1: two columns of the result from an even one on lie at a multiple of 4 bytes; WARPS: 1
+// to 4.
 #include "attention.h"
 
 #define KEYS 64
@@ -21,38 +23,80 @@ typedef ELEMENT(T) element_t;
 #define PAIR JOINED(two_, T)
 
 // Rows [first, first + n) of one side, of `size` elements, into rows of `width`, zeros around them.
-DEVICE void load_rows(const attention_side_t* s, const element_t* from, int64_t start,
-                      int32_t first, int n, int32_t length, int32_t size, int width,
-                      element_t* to) {
+DEVICE void load_rows(const attention_side_t* s, const element_t* from, INDEX start, int32_t first,
+                      int n, int32_t length, int32_t size, int width, element_t* to) {
+  const INDEX row = (INDEX)s->row, column = (INDEX)s->column;
+  (void)size, (void)column;
 #if FAST
+  // Of pieces that are not there nothing is read, wherever that would be.
   const int pieces = width / 8, rows = N_THREADS / pieces;  // that all threads take at once
   if (N_THREADS % pieces == 0 && n % rows == 0) {
     const int32_t r = THREAD / pieces, c = THREAD % pieces * 8;
-    const element_t* at = from + start + (int64_t)(first + r) * s->row + c;
-    const int64_t step = rows * s->row;
+    const element_t* at = from + (start + (first + r) * row + c);
+    // Where columns end, no row has any.
+    const int32_t left = WHOLE || c < size ? length - first - r : 0;
     to += r * (width + 8) + c;
     UNROLL
     for (int i = 0; i < n / rows; i++) {
-      const bool inside = first + r + i * rows < length && c < size;
-      copy_16(to + i * rows * (width + 8), inside ? at : from, inside ? 16 : 0);
-      at += step;
+      copy_16(to + i * rows * (width + 8), at, i * rows < left ? 16 : 0);
+      at += rows * row;
     }
     return;
   }
   for (int i = THREAD; i < n * width / 8; i += N_THREADS) {
     const int32_t r = i / (width / 8), c = i % (width / 8) * 8;
-    const bool inside = first + r < length && c < size;
-    copy_16(to + r * (width + 8) + c, from + (inside ? start + (first + r) * s->row + c : 0),
-            inside ? 16 : 0);
+    const bool inside = first + r < length && (WHOLE || c < size);
+    copy_16(to + r * (width + 8) + c, from + (start + (first + r) * row + c), inside ? 16 : 0);
   }
 #else
   for (int i = THREAD; i < n * width; i += N_THREADS) {
     const int32_t r = i / width, c = i % width;
-    const bool inside = first + r < length && c < size;
+    const bool inside = first + r < length && (WHOLE || c < size);
     to[r * (width + 8) + c] =
-        inside ? from[start + (first + r) * s->row + c * s->column] : (element_t)0;
+        inside ? from[start + (first + r) * row + c * column] : (element_t)0;
   }
 #endif
+}
+
+// What a mask says of a thread's scores: of two queries, pairs of keys.
+typedef struct said {
+  uint32_t at[2][KEYS / 8][2];
+} said_t;
+
+// Masks that are read long before they are needed, as far as there are registers for it.
+#define EARLY_MASKS ((SIZE) + (V_SIZE) > 128 ? 1 : 2)
+
+// Of mask i and keys from a thread's first one on, of which so many are left.
+DEVICE void read_mask(const query_t* rows, int i, int32_t key, int32_t left, said_t* out) {
+  UNROLL
+  for (int h = 0; h < 2; h++) {
+    const int32_t step = !IS_ALONG_KEYS(i) ? 0 : KIND(i) ? sizeof(uint8_t) : sizeof(float);
+    const uint8_t* bytes =
+        (const uint8_t*)HELD(GLOBAL(const uint8_t, rows[h].masks[i]) + (INDEX)key * step);
+    const uint32_t* words = (const uint32_t*)(const void*)bytes;
+    const uint32_t one = IS_ALONG_KEYS(i) ? 0 : KIND(i) ? bytes[0] : words[0];
+    UNROLL
+    for (int j = 0; j < KEYS / 8; j++) {
+      uint32_t* to = out->at[h][j];
+      if (h == 1 && !IS_ALONG_QUERIES(i)) {
+        to[0] = out->at[0][j][0], to[1] = out->at[0][j][1];
+      } else if (!IS_ALONG_KEYS(i)) {
+        to[0] = to[1] = one;
+      } else if (!IS_PAIRED(i)) {
+        UNROLL
+        for (int r = 0; r < 2; r++) {
+          const int at = j * 8 + r;
+          to[r] = at >= left ? 0 : KIND(i) ? bytes[at] : words[at];
+        }
+      } else if (KIND(i)) {
+        const uint32_t two = j * 8 < left ? *(const uint16_t*)(const void*)(bytes + j * 8) : 0;
+        to[0] = two & 255, to[1] = two >> 8;
+      } else {
+        to[0] = to[1] = 0;
+        if (j * 8 < left) READ_8(words + j * 8, to);
+      }
+    }
+  }
 }
 
 #define STAGE (KEYS * (K_STEP + V_STEP))  // elements: keys, and behind them values
@@ -63,22 +107,17 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
   const element_t* k = GLOBAL(const element_t, a.k.at);
   const element_t* v = GLOBAL(const element_t, a.v.at);
   element_t* y = GLOBAL(element_t, a.y.at);
-  const uint32_t tiles = (uint32_t)(a.q_len + QUERIES - 1) / QUERIES;
-  const uint32_t head = (uint32_t)BLOCK / tiles;
-  const int32_t first = (int32_t)((uint32_t)BLOCK - head * tiles) * QUERIES;
+  const uint32_t head = divide((uint32_t)BLOCK, &a.tiles);
+  const int32_t first = (int32_t)((uint32_t)BLOCK - head * a.tiles.count) * QUERIES;
   const int32_t end = first + QUERIES < a.q_len ? first + QUERIES : a.q_len;
   const int g = LANE / 4, two = LANE % 4 * 2, own = THREAD / WARP * 16;
   uint32_t of_q[SIZE / 16][4];
   float sums[V_SIZE / 8][4];
   float m[2] = {NO_SCORE, NO_SCORE}, sum[2] = {0, 0};
   query_t rows[2];
+  said_t said[MASKS + 1];
   int32_t low, high;
   seen_keys(&a, first, end, &low, &high);
-  UNROLL
-  for (int h = 0; h < 2; h++) {
-    const int32_t query = first + own + g + h * 8;
-    rows[h] = find_query(&a, head, query < a.q_len ? query : a.q_len - 1);
-  }
   const starts_t at = find_starts(&a, head);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
@@ -90,6 +129,14 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
   load_rows(&a.k, k, at.k, key, KEYS, a.kv_len, a.size, SIZE, stages);
   load_rows(&a.v, v, at.v, key, KEYS, a.kv_len, a.v_size, V_SIZE, stages + KEYS * K_STEP);
   COMMIT_COPIES();
+  UNROLL
+  for (int h = 0; h < 2; h++) {
+    const int32_t query = first + own + g + h * 8;
+    rows[h] = find_query(&a, &at, head, query < a.q_len ? query : a.q_len - 1);
+  }
+  UNROLL
+  for (int i = 0; i < MASKS && i < EARLY_MASKS; i++)
+    read_mask(rows, i, key + two, a.kv_len - key - two, &said[i]);
   WAIT_COPIES(1);
   SYNC();
   UNROLL
@@ -123,20 +170,38 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
       JOINED(MMA_, T)(s[j], of_q[i], of_k);
       JOINED(MMA_, T)(s[j + 1], of_q[i], of_k + 2);
     }
-    // The same for all lanes where the block lies within what all queries see.
-    const bool all = sees_all(&rows[0], key, key + KEYS) && sees_all(&rows[1], key, key + KEYS);
+    UNROLL
+    for (int j = 0; j < KEYS / 8; j++) UNROLL
+    for (int r = 0; r < 4; r++) s[j][r] = scaled(&a, s[j][r]);
+    UNROLL
+    for (int i = 0; i < MASKS; i++) {
+      if (i >= EARLY_MASKS) read_mask(rows, i, key + two, a.kv_len - key - two, &said[i]);
+      UNROLL
+      for (int j = 0; j < KEYS / 8; j++) UNROLL
+      for (int r = 0; r < 4; r++) s[j][r] = told(&a, i, said[i].at[r / 2][j][r % 2], s[j][r]);
+    }
+    if (key + KEYS < high) {
+      UNROLL
+      for (int i = 0; i < MASKS && i < EARLY_MASKS; i++)
+        read_mask(rows, i, key + KEYS + two, a.kv_len - key - KEYS - two, &said[i]);
+    }
+    if (!sees_all(&rows[0], key, key + KEYS) || !sees_all(&rows[1], key, key + KEYS)) {
+      UNROLL
+      for (int j = 0; j < KEYS / 8; j++) UNROLL
+      for (int r = 0; r < 4; r++) {
+        const int32_t at_key = key + two + j * 8 + r % 2;
+        if (!sees_all(&rows[r / 2], at_key, at_key + 1)) s[j][r] = NO_SCORE;
+      }
+    }
     float top[2] = {m[0], m[1]};
     UNROLL
     for (int j = 0; j < KEYS / 8; j++) UNROLL
-    for (int r = 0; r < 4; r++) {
-      s[j][r] = masked(&a, &rows[r / 2], key + j * 8 + two + r % 2, all, s[j][r]);
-      top[r / 2] = larger(top[r / 2], s[j][r]);
-    }
+    for (int r = 0; r < 4; r++) top[r / 2] = LARGER(top[r / 2], s[j][r]);
     float kept[2], part[2] = {0, 0};
     UNROLL
     for (int h = 0; h < 2; h++) {
-      top[h] = larger(top[h], shuffle_xor_f32(top[h], 1));
-      top[h] = larger(top[h], shuffle_xor_f32(top[h], 2));
+      top[h] = LARGER(top[h], shuffle_xor_f32(top[h], 1));
+      top[h] = LARGER(top[h], shuffle_xor_f32(top[h], 2));
       kept[h] = weight(m[h], top[h]);
       m[h] = top[h];
     }
@@ -171,23 +236,22 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
     }
   }
   WAIT_COPIES(0);
-  const bool in_pairs = a.y.column == 1 && (at.y | a.y.row | a.v_size | (int64_t)(a.y.at / 2)) % 2 == 0;
   UNROLL
   for (int h = 0; h < 2; h++) {
     const int32_t query = first + own + g + h * 8;
     const float all = sum[h], by = a.zero_unseen && all == 0 ? 0.0F : 1 / all;
     if (query >= a.q_len) continue;
-    element_t* row = y + at.y + query * a.y.row;
+    const INDEX row = at.y + query * (INDEX)a.y.row;
     UNROLL
     for (int i = 0; i < V_SIZE / 8; i++) {
       const int32_t column = i * 8 + two;
       const float low = sums[i][2 * h] * by, high = sums[i][2 * h + 1] * by;
-      if (in_pairs && column < a.v_size) {
-        *(uint32_t*)(void*)(row + column) = PAIR(low, high);
-        continue;
-      }
-      if (column < a.v_size) STORE(T)(row, column * a.y.column, low);
-      if (column + 1 < a.v_size) STORE(T)(row, (column + 1) * a.y.column, high);
+#if Y_PAIRED
+      if (WHOLE || column < a.v_size) *(uint32_t*)(void*)(y + (row + column)) = PAIR(low, high);
+#else
+      if (WHOLE || column < a.v_size) STORE(T)(y, row + column * (INDEX)a.y.column, low);
+      if (WHOLE || column + 1 < a.v_size) STORE(T)(y, row + (column + 1) * (INDEX)a.y.column, high);
+#endif
     }
   }
 }

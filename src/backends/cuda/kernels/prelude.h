@@ -30,6 +30,13 @@
 #define UNROLL_4 _Pragma("unroll 4")
 #define RESTRICT __restrict__
 #define GLOBAL(type, address) ((type*)(address))
+// The same address, of which the compiler knows no more: what lies a constant further is read by
+// that address and a constant, which it would add up for each read instead.
+DEVICE const void* HELD(const void* p) {
+  asm("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
 
 // ---- threads ------------------------------------------------------------------------------------
 
@@ -116,6 +123,8 @@ DEVICE double FMA64(double x, double y, double z) { return __fma_rn(x, y, z); }
 DEVICE float SQRT(float x) { return __fsqrt_rn(x); }
 DEVICE double SQRT64(double x) { return __dsqrt_rn(x); }
 DEVICE float ROUND_EVEN(float x) { return rintf(x); }  // to an integer, ties to even
+// The larger one, of zeros either; the other one of a NaN.
+DEVICE float LARGER(float x, float y) { return fmaxf(x, y); }
 DEVICE float FLOOR(float x) { return floorf(x); }
 DEVICE float CEIL(float x) { return ceilf(x); }
 DEVICE float TRUNC(float x) { return truncf(x); }

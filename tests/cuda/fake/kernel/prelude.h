@@ -36,6 +36,7 @@ extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t
 #define UNROLL_4
 #define RESTRICT restrict
 #define GLOBAL(type, address) ((type*)fake_engine.global(FAKE_LANE, (address), __LINE__))
+#define HELD(p) ((const void*)(p))
 
 // ---- threads ------------------------------------------------------------------------------------
 
@@ -154,6 +155,7 @@ DEVICE double FMA64(double x, double y, double z) { return fma(x, y, z); }
 DEVICE float SQRT(float x) { return sqrtf(x); }
 DEVICE double SQRT64(double x) { return sqrt(x); }
 DEVICE float ROUND_EVEN(float x) { return rintf(x); }
+DEVICE float LARGER(float x, float y) { return fmaxf(x, y); }
 DEVICE float FLOOR(float x) { return floorf(x); }
 DEVICE float CEIL(float x) { return ceilf(x); }
 DEVICE float TRUNC(float x) { return truncf(x); }
