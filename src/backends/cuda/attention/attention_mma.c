@@ -83,10 +83,11 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_type_t type,
   const bool fast =
       is_fast(&a, &a.q, a.size) && is_fast(&a, &a.k, a.size) && is_fast(&a, &a.v, a.v_size);
   cuda_attention_options(&a, &options);
-  assay_str_printf(&options,
-                   " -DT=%s -DSIZE=%d -DV_SIZE=%d -DWHOLE=%d -DFAST=%d -DY_PAIRED=%d -DWARPS=%d",
-                   cuda_type_name(type), size, v_size, size == a.size && v_size == a.v_size, fast,
-                   is_paired(&a), warps);
+  assay_str_printf(
+      &options,
+      " -DT=%s -DSIZE=%d -DV_SIZE=%d -DWHOLE=%d -DFAST=%d -DY_PAIRED=%d -DONE_BLOCK=%d -DWARPS=%d",
+      cuda_type_name(type), size, v_size, size == a.size && v_size == a.v_size, fast, is_paired(&a),
+      a.kv_len <= KEYS, warps);
   const cuda_source_t source = {.file = "attention_mma.cu",
                                 .kernel = "attention_mma",
                                 .options = assay_str_get(&options),

@@ -6,8 +6,8 @@
 //
 // Options: T: the type of all; SIZE, V_SIZE: those of heads up to multiples of 16, at most 128;
 // WHOLE 1: they are such multiples; FAST 1: rows of keys and values lie in pieces of 16 bytes;
-// Y_PAIRED 1: two columns of the result from an even one on lie at a multiple of 4 bytes; WARPS: 1
-// to 4.
+// Y_PAIRED 1: two columns of the result from an even one on lie at a multiple of 4 bytes; ONE_BLOCK
+// 1: there are no more keys than a block has; WARPS: 1 to 4.
 #include "attention.h"
 
 #define KEYS 64
@@ -100,6 +100,118 @@ DEVICE void read_mask(const query_t* rows, int i, int32_t key, int32_t left, sai
 }
 
 #define STAGE (KEYS * (K_STEP + V_STEP))  // elements: keys, and behind them values
+#define FEW_KEYS 16
+
+// What a thread has of its warp's queries, two rows of them. m: the largest score so far.
+typedef struct queries {
+  uint32_t of_q[SIZE / 16][4];
+  float sums[V_SIZE / 8][4], m[2], sum[2];
+  query_t rows[2];
+  said_t said[MASKS + 1];  // of the block of keys that comes next
+} queries_t;
+
+DEVICE void read_early_masks(const attention_args_t* a, queries_t* t, int32_t key) {
+  const int32_t own = key + LANE % 4 * 2;
+  (void)own;
+  UNROLL
+  for (int i = 0; i < MASKS && i < EARLY_MASKS; i++)
+    read_mask(t->rows, i, own, a->kv_len - own, &t->said[i]);
+}
+
+// The scores of `n` keys from `key` on, which lie at `keys`. next: another block of keys follows.
+DEVICE void find_scores(const attention_args_t* a, queries_t* t, int n, int32_t key, bool next,
+                        const element_t* keys, float (*s)[4]) {
+  const int32_t own = key + LANE % 4 * 2;
+  UNROLL
+  for (int j = 0; j < n / 8; j++) UNROLL
+  for (int r = 0; r < 4; r++) s[j][r] = 0;
+  UNROLL
+  for (int i = 0; i < SIZE / 16; i++) UNROLL
+  for (int j = 0; j < n / 8; j += 2) {
+    uint32_t of_k[4];
+    load_matrices(of_k,
+                  keys + (j * 8 + LANE % 8 + LANE / 16 * 8) * K_STEP + i * 16 + LANE / 8 % 2 * 8);
+    JOINED(MMA_, T)(s[j], t->of_q[i], of_k);
+    JOINED(MMA_, T)(s[j + 1], t->of_q[i], of_k + 2);
+  }
+  UNROLL
+  for (int j = 0; j < n / 8; j++) UNROLL
+  for (int r = 0; r < 4; r++) s[j][r] = scaled(a, s[j][r]);
+  UNROLL
+  for (int i = 0; i < MASKS; i++) {
+    said_t* said = &t->said[i];
+    if (i >= EARLY_MASKS) read_mask(t->rows, i, own, a->kv_len - own, said);
+    UNROLL
+    for (int j = 0; j < n / 8; j++) UNROLL
+    for (int r = 0; r < 4; r++) s[j][r] = told(a, i, said->at[r / 2][j][r % 2], s[j][r]);
+  }
+  if (next) read_early_masks(a, t, key + KEYS);
+  if (sees_all(&t->rows[0], key, key + n) && sees_all(&t->rows[1], key, key + n)) return;
+  UNROLL
+  for (int j = 0; j < n / 8; j++) UNROLL
+  for (int r = 0; r < 4; r++)
+    if (!sees_all(&t->rows[r / 2], own + j * 8 + r % 2, own + j * 8 + r % 2 + 1))
+      s[j][r] = NO_SCORE;
+}
+
+// Scores become weights; what was summed up before shrinks as the largest score grows.
+DEVICE void weigh(queries_t* t, int n, float (*s)[4]) {
+  float top[2] = {t->m[0], t->m[1]};
+  UNROLL
+  for (int j = 0; j < n / 8; j++) UNROLL
+  for (int r = 0; r < 4; r++) top[r / 2] = LARGER(top[r / 2], s[j][r]);
+  float kept[2] = {0, 0}, part[2] = {0, 0};
+  UNROLL
+  for (int h = 0; h < 2; h++) {
+    top[h] = LARGER(top[h], shuffle_xor_f32(top[h], 1));
+    top[h] = LARGER(top[h], shuffle_xor_f32(top[h], 2));
+    if (!ONE_BLOCK) kept[h] = weight(t->m[h], top[h]);
+    t->m[h] = top[h];
+  }
+  UNROLL
+  for (int j = 0; j < n / 8; j++) UNROLL
+  for (int r = 0; r < 4; r++) {
+    s[j][r] = weight(s[j][r], top[r / 2]);
+    part[r / 2] += s[j][r];
+  }
+  UNROLL
+  for (int h = 0; h < 2; h++) {
+    part[h] += shuffle_xor_f32(part[h], 1);
+    part[h] += shuffle_xor_f32(part[h], 2);
+    t->sum[h] = ONE_BLOCK ? part[h] : FMA(t->sum[h], kept[h], part[h]);
+  }
+  UNROLL
+  for (int i = 0; i < V_SIZE / 8 && !ONE_BLOCK; i++) UNROLL
+  for (int r = 0; r < 4; r++) t->sums[i][r] *= kept[r / 2];
+}
+
+// Takes `n` keys of a block, a constant: all, or FEW_KEYS where no more are left.
+DEVICE void take_keys(const attention_args_t* a, queries_t* t, int n, int32_t key, bool next,
+                      const element_t* keys) {
+  const element_t* values = keys + KEYS * K_STEP;
+  float s[KEYS / 8][4];
+  find_scores(a, t, n, key, next, keys, s);
+  weigh(t, n, s);
+  UNROLL
+  for (int j = 0; j < n / 16; j++) {
+    const uint32_t of_w[4] = {PAIR(s[2 * j][0], s[2 * j][1]), PAIR(s[2 * j][2], s[2 * j][3]),
+                              PAIR(s[2 * j + 1][0], s[2 * j + 1][1]),
+                              PAIR(s[2 * j + 1][2], s[2 * j + 1][3])};
+    UNROLL
+    for (int i = 0; i < V_SIZE / 8; i += 2) {
+      uint32_t of_v[4];
+      load_matrices_transposed(
+          of_v, values + (j * 16 + LANE % 8 + LANE / 8 % 2 * 8) * V_STEP + i * 8 + LANE / 16 * 8);
+      JOINED(MMA_, T)(t->sums[i], of_w, of_v);
+      JOINED(MMA_, T)(t->sums[i + 1], of_w, of_v + 2);
+    }
+  }
+  if (n == KEYS) return;
+  // Keys that are not there have weights and values of 0, which make +0 of -0.
+  UNROLL
+  for (int i = 0; i < V_SIZE / 8; i++) UNROLL
+  for (int r = 0; r < 4; r++) t->sums[i][r] += 0.0F;
+}
 
 LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
   DYNAMIC(element_t, stages);  // two
@@ -111,141 +223,66 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
   const int32_t first = (int32_t)((uint32_t)BLOCK - head * a.tiles.count) * QUERIES;
   const int32_t end = first + QUERIES < a.q_len ? first + QUERIES : a.q_len;
   const int g = LANE / 4, two = LANE % 4 * 2, own = THREAD / WARP * 16;
-  uint32_t of_q[SIZE / 16][4];
-  float sums[V_SIZE / 8][4];
-  float m[2] = {NO_SCORE, NO_SCORE}, sum[2] = {0, 0};
-  query_t rows[2];
-  said_t said[MASKS + 1];
+  queries_t t;
   int32_t low, high;
   seen_keys(&a, first, end, &low, &high);
   const starts_t at = find_starts(&a, head);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
   // Queries lie where the second block of keys will.
-  load_rows(&a.q, q, at.q, first, QUERIES, a.q_len, a.size, SIZE,
-            stages + STAGE);
+  load_rows(&a.q, q, at.q, first, QUERIES, a.q_len, a.size, SIZE, stages + STAGE);
   COMMIT_COPIES();
-  int32_t key = low / KEYS * KEYS;
+  int32_t key = ONE_BLOCK ? 0 : low / KEYS * KEYS;
   load_rows(&a.k, k, at.k, key, KEYS, a.kv_len, a.size, SIZE, stages);
   load_rows(&a.v, v, at.v, key, KEYS, a.kv_len, a.v_size, V_SIZE, stages + KEYS * K_STEP);
   COMMIT_COPIES();
   UNROLL
   for (int h = 0; h < 2; h++) {
     const int32_t query = first + own + g + h * 8;
-    rows[h] = find_query(&a, &at, head, query < a.q_len ? query : a.q_len - 1);
+    t.rows[h] = find_query(&a, &at, head, query < a.q_len ? query : a.q_len - 1);
+    t.m[h] = NO_SCORE;
+    t.sum[h] = 0;
   }
-  UNROLL
-  for (int i = 0; i < MASKS && i < EARLY_MASKS; i++)
-    read_mask(rows, i, key + two, a.kv_len - key - two, &said[i]);
+  read_early_masks(&a, &t, key);
   WAIT_COPIES(1);
   SYNC();
   UNROLL
   for (int i = 0; i < SIZE / 16; i++)
-    load_matrices(of_q[i],
+    load_matrices(t.of_q[i],
                   stages + STAGE + (own + LANE % 16) * K_STEP + i * 16 + LANE / 16 * 8);
   UNROLL
   for (int i = 0; i < V_SIZE / 8; i++) UNROLL
-  for (int r = 0; r < 4; r++) sums[i][r] = 0;
+  for (int r = 0; r < 4; r++) t.sums[i][r] = 0;
   for (int now = 0; key < high; key += KEYS, now = 1 - now) {
     const element_t* keys = stages + now * STAGE;
-    const element_t* values = keys + KEYS * K_STEP;
+    const bool next = !ONE_BLOCK && key + KEYS < high;
     WAIT_COPIES(0);
     SYNC();
-    if (key + KEYS < high) {
+    if (next) {
       element_t* to = stages + (1 - now) * STAGE;
       load_rows(&a.k, k, at.k, key + KEYS, KEYS, a.kv_len, a.size, SIZE, to);
       load_rows(&a.v, v, at.v, key + KEYS, KEYS, a.kv_len, a.v_size, V_SIZE, to + KEYS * K_STEP);
     }
     COMMIT_COPIES();
-    float s[KEYS / 8][4];
-    UNROLL
-    for (int j = 0; j < KEYS / 8; j++) UNROLL
-    for (int r = 0; r < 4; r++) s[j][r] = 0;
-    UNROLL
-    for (int i = 0; i < SIZE / 16; i++) UNROLL
-    for (int j = 0; j < KEYS / 8; j += 2) {
-      uint32_t of_k[4];
-      load_matrices(of_k,
-                    keys + (j * 8 + LANE % 8 + LANE / 16 * 8) * K_STEP + i * 16 + LANE / 8 % 2 * 8);
-      JOINED(MMA_, T)(s[j], of_q[i], of_k);
-      JOINED(MMA_, T)(s[j + 1], of_q[i], of_k + 2);
+    if (first + own < a.q_len) {  // a warp with queries
+      if (a.kv_len - key > FEW_KEYS)
+        take_keys(&a, &t, KEYS, key, next, keys);
+      else
+        take_keys(&a, &t, FEW_KEYS, key, false, keys);
     }
-    UNROLL
-    for (int j = 0; j < KEYS / 8; j++) UNROLL
-    for (int r = 0; r < 4; r++) s[j][r] = scaled(&a, s[j][r]);
-    UNROLL
-    for (int i = 0; i < MASKS; i++) {
-      if (i >= EARLY_MASKS) read_mask(rows, i, key + two, a.kv_len - key - two, &said[i]);
-      UNROLL
-      for (int j = 0; j < KEYS / 8; j++) UNROLL
-      for (int r = 0; r < 4; r++) s[j][r] = told(&a, i, said[i].at[r / 2][j][r % 2], s[j][r]);
-    }
-    if (key + KEYS < high) {
-      UNROLL
-      for (int i = 0; i < MASKS && i < EARLY_MASKS; i++)
-        read_mask(rows, i, key + KEYS + two, a.kv_len - key - KEYS - two, &said[i]);
-    }
-    if (!sees_all(&rows[0], key, key + KEYS) || !sees_all(&rows[1], key, key + KEYS)) {
-      UNROLL
-      for (int j = 0; j < KEYS / 8; j++) UNROLL
-      for (int r = 0; r < 4; r++) {
-        const int32_t at_key = key + two + j * 8 + r % 2;
-        if (!sees_all(&rows[r / 2], at_key, at_key + 1)) s[j][r] = NO_SCORE;
-      }
-    }
-    float top[2] = {m[0], m[1]};
-    UNROLL
-    for (int j = 0; j < KEYS / 8; j++) UNROLL
-    for (int r = 0; r < 4; r++) top[r / 2] = LARGER(top[r / 2], s[j][r]);
-    float kept[2], part[2] = {0, 0};
-    UNROLL
-    for (int h = 0; h < 2; h++) {
-      top[h] = LARGER(top[h], shuffle_xor_f32(top[h], 1));
-      top[h] = LARGER(top[h], shuffle_xor_f32(top[h], 2));
-      kept[h] = weight(m[h], top[h]);
-      m[h] = top[h];
-    }
-    UNROLL
-    for (int j = 0; j < KEYS / 8; j++) UNROLL
-    for (int r = 0; r < 4; r++) {
-      s[j][r] = weight(s[j][r], top[r / 2]);
-      part[r / 2] += s[j][r];
-    }
-    UNROLL
-    for (int h = 0; h < 2; h++) {
-      part[h] += shuffle_xor_f32(part[h], 1);
-      part[h] += shuffle_xor_f32(part[h], 2);
-      sum[h] = FMA(sum[h], kept[h], part[h]);
-    }
-    UNROLL
-    for (int i = 0; i < V_SIZE / 8; i++) UNROLL
-    for (int r = 0; r < 4; r++) sums[i][r] *= kept[r / 2];
-    UNROLL
-    for (int j = 0; j < KEYS / 16; j++) {
-      const uint32_t of_w[4] = {PAIR(s[2 * j][0], s[2 * j][1]), PAIR(s[2 * j][2], s[2 * j][3]),
-                                PAIR(s[2 * j + 1][0], s[2 * j + 1][1]),
-                                PAIR(s[2 * j + 1][2], s[2 * j + 1][3])};
-      UNROLL
-      for (int i = 0; i < V_SIZE / 8; i += 2) {
-        uint32_t of_v[4];
-        load_matrices_transposed(
-            of_v, values + (j * 16 + LANE % 8 + LANE / 8 % 2 * 8) * V_STEP + i * 8 + LANE / 16 * 8);
-        JOINED(MMA_, T)(sums[i], of_w, of_v);
-        JOINED(MMA_, T)(sums[i + 1], of_w, of_v + 2);
-      }
-    }
+    if (ONE_BLOCK) break;
   }
   WAIT_COPIES(0);
   UNROLL
   for (int h = 0; h < 2; h++) {
     const int32_t query = first + own + g + h * 8;
-    const float all = sum[h], by = a.zero_unseen && all == 0 ? 0.0F : 1 / all;
+    const float all = t.sum[h], by = a.zero_unseen && all == 0 ? 0.0F : 1 / all;
     if (query >= a.q_len) continue;
     const INDEX row = at.y + query * (INDEX)a.y.row;
     UNROLL
     for (int i = 0; i < V_SIZE / 8; i++) {
       const int32_t column = i * 8 + two;
-      const float low = sums[i][2 * h] * by, high = sums[i][2 * h + 1] * by;
+      const float low = t.sums[i][2 * h] * by, high = t.sums[i][2 * h + 1] * by;
 #if Y_PAIRED
       if (WHOLE || column < a.v_size) *(uint32_t*)(void*)(y + (row + column)) = PAIR(low, high);
 #else
