@@ -149,6 +149,26 @@ static const tactic_case_t reductions[] = {
     PLAIN("in shorter parts, across", "x float[5003,40]", "ReduceMean n x -> y | axes=0", "reduce",
           1e-5),
     PLAIN("in parts, across", "x float[2,66000,3]", "ReduceMean n x -> y | axes=1", "reduce", 1e-4),
+    REDUCE("x float[3,7,16]", "ReduceMean n x -> y | axes=1"),
+    REDUCE("x float[3,8,6]", "ReduceMax n x -> y | axes=1 keepdims=0"),
+    REDUCE("x float[2,33,1]", "ReduceMean n x -> y | axes=1"),
+    REDUCE("x float[5,64,20]", "ReduceL1 n x -> y | axes=1"),
+    REDUCE("x float[2,129,24]", "ReduceL2 n x -> y | axes=1"),
+    REDUCE("x float[1,256,72]", "ReduceMean n x -> y | axes=1"),
+    REDUCE("x float[1,259,68]", "ReduceMin n x -> y | axes=1"),
+    REDUCE("x float[300,9,40]", "ReduceMean n x -> y | axes=1"),
+    REDUCE("x float[3,40,5,6]", "ReduceSumSquare n x -> y | axes=1"),
+    REDUCE("x float[9,4,30,8]", "ReduceMean n x -> y | axes=0,2"),
+    REDUCE("x float[9,2,30,1,6]", "ReduceProd n x -> y | axes=0,2,3 keepdims=0"),
+    REDUCE("x float[2,3,2,2,3,2,3,4]", "ReduceL1 n x -> y | axes=0,2,4,6"),
+    PLAIN("in parts, several dimensions, across", "x float[60,2,30,12]",
+          "ReduceMean n x -> y | axes=0,2", "reduce", 1e-5),
+    PLAIN("in parts, many rows across", "x float[2,1027,600]", "ReduceMean n x -> y | axes=1",
+          "reduce", 1e-5),
+    ROW("logarithm, across", 17, {"x float[20,8] positive"}, {0}, "ReduceLogSum n x -> y | axes=0",
+        "reduce", 2e-6, 0),
+    SPECIAL("special maxima, across", "x float[36,8]", "ReduceMax n x -> y | axes=0", "reduce",
+            2e-6),
     SPECIAL("special maxima", "x float[36,5]", "ReduceMax n x -> y | axes=1", "reduce", 2e-6),
     SPECIAL("special minima", "x float[5,36]", "ReduceMin n x -> y | axes=0", "reduce", 2e-6),
     SPECIAL("special sums", "x float[36,5]", "ReduceSum n x -> y", "reduce", 2e-6),
@@ -159,6 +179,15 @@ static const tactic_case_t reductions[] = {
       {"x float[2,3,5,6]"},
       {"w float[4,3,1,1]"},
       {"Conv c x w -> h", "GlobalAveragePool n h -> y"},
+      "y"},
+     "reduce",
+     2e-6,
+     false},
+    {{"a mean of many channels, channels last",
+      17,
+      {"x float[3,3,7,6]"},
+      {"w float[40,3,1,1]"},
+      {"Conv c x w -> h", "ReduceMean n h -> y | axes=2,3"},
       "y"},
      "reduce",
      2e-6,
@@ -248,6 +277,8 @@ static const batch_case_t batches[] = {
     {"x float[%d,6,5,5]", {"s float[6]", "b float[6]"}, "InstanceNormalization n x s b -> y"},
     {"x float[%d,70000]", {NULL}, "ReduceMean n x -> y | axes=1"},
     {"x float[%d,300,5]", {NULL}, "ReduceMean n x -> y | axes=1"},
+    {"x float[%d,90,512]", {NULL}, "ReduceMean n x -> y | axes=1"},
+    {"x float[%d,1100,256]", {NULL}, "ReduceMean n x -> y | axes=1"},
     {"x float[%d,3,9,9]", {NULL}, "GlobalAveragePool n x -> y"},
 };
 
@@ -283,12 +314,54 @@ static void batches_change_nothing(void** state) {
   }
 }
 
+// ---- the order of sums across rows
+// ---------------------------------------------------------------
+
+// Every 32nd term is one thread's; what the threads have is joined in order.
+static float sum_of_column(const assay_tensor_t* x, int64_t column) {
+  enum { SHARES = 32 };
+  float sum = 0;
+  for (int share = 0; share < SHARES; share++) {
+    float own = 0;
+    for (int64_t i = share; i < x->dims[0]; i += SHARES)
+      own += (float)assay_f64(x)[i * x->dims[1] + column];
+    sum = share ? sum + own : own;
+  }
+  return sum;
+}
+
+static void sums_across_keep_their_order(void** state) {
+  static const char* const inputs[] = {"x float[300,3]", "x float[700,16]", "x float[1024,600]",
+                                       "x float[257,8200]"};
+  (void)state;
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+    const graph_case_t graph = {
+        "order", 13, {inputs[i]}, {"a int64[1] 0"}, {"ReduceSum n x a -> y"}, "y"};
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&graph, in);
+    tactic_run_t run;
+    tactic_case_run(m, "cuda", ASSAY_FORMAT_FP32, in, &run);
+    for (int64_t c = 0; c < in[0]->dims[1]; c++) {
+      const float want = sum_of_column(in[0], c);
+      if (assay_f64(run.out[0])[c] != (double)want)
+        fail_msg("%s: column %lld is %a, not %a", inputs[i], (long long)c, assay_f64(run.out[0])[c],
+                 (double)want);
+    }
+    tactic_case_release(&run);
+    graph_case_release(in);
+    assay_model_release(m);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(softmaxes_agree),       cmocka_unit_test(norms_agree),
-      cmocka_unit_test(reductions_agree),      cmocka_unit_test(whole_agree),
-      cmocka_unit_test(scans_agree),           cmocka_unit_test(sorts_agree),
-      cmocka_unit_test(batches_change_nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(softmaxes_agree),
+                                     cmocka_unit_test(norms_agree),
+                                     cmocka_unit_test(reductions_agree),
+                                     cmocka_unit_test(whole_agree),
+                                     cmocka_unit_test(scans_agree),
+                                     cmocka_unit_test(sorts_agree),
+                                     cmocka_unit_test(batches_change_nothing),
+                                     cmocka_unit_test(sums_across_keep_their_order)};
   const char* platform = getenv("ASSAY_TEST_LIBCUDA");
   setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
   tactic_case_backend = "cuda";

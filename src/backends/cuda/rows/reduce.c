@@ -30,7 +30,7 @@ static const kind_t root_of_squares = {"", "square", "sum", "root"};
 // Rows of more than two parts of terms are cut into these, so that more than one block has a row.
 // Where neighbours in memory are of different rows, a part is shorter, as its terms are read one by
 // one.
-enum { PART = 1 << 14, PART_ACROSS = 1 << 9, MAX_PARTS = 256, LAUNCHES = 2 };
+enum { PART = 1 << 14, PART_ACROSS = 1 << 9, MAX_PARTS = 256, LAUNCHES = 2, WARP = 32 };
 
 typedef struct launch {
   cuda_kernel_t function;
@@ -58,7 +58,46 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
 
 static void destroy(assay_kernel_t* base) { assay_free(base); }
 
+// ---- rows side by side --------------------------------------------------------------------------
+
+// How a block of reduce_across.cu has rows: BESIDE threads side by side, COLUMNS rows in each.
+typedef struct across {
+  int beside, columns;
+} across_t;
+
+// Blocks that read so many bytes a thread, and at least so many side by side. Rows are a multiple
+// of what a thread has, as are steps between terms: all hold whole innermost dimensions.
+static across_t across_of(const cuda_rows_t* r, int bytes, int vector, int line, int threads) {
+  const rows_geometry_t* g = &r->geometry;
+  const int64_t inner = g->n_row ? g->row[g->n_row - 1] : 1;
+  across_t a = {.beside = 1, .columns = vector / bytes};
+  while (inner % a.columns) a.columns /= 2;
+  while (a.beside < WARP && (a.beside * a.columns * bytes < line || a.beside * r->across < threads))
+    a.beside *= 2;
+  return a;
+}
+
+// Whole lines where that makes enough blocks, else more blocks, which read less: sectors.
+static across_t share_across(const cuda_own_t* own, const cuda_rows_t* r, int bytes, int parts) {
+  const across_t large = across_of(r, bytes, 16, 128, 128);
+  const int64_t blocks = r->geometry.rows / (large.columns * large.beside) * parts;
+  return blocks >= 2 * own->properties.multiprocessors ? large : across_of(r, bytes, 8, 32, 64);
+}
+
 // ---- making -------------------------------------------------------------------------------------
+
+static bool is_by_columns(const kind_t* kind, const cuda_rows_t* rows) {
+  return kind->of && rows->across;
+}
+
+// The options, and the grid in x.
+static void print_across(const cuda_own_t* own, assay_type_t from, const cuda_rows_t* rows,
+                         cuda_grid_t* grid, assay_str_t* options) {
+  const across_t a = share_across(own, rows, (int)assay_kernel_float_bytes(from), grid->blocks_y);
+  assay_str_printf(options, " -DBESIDE=%d -DCOLUMNS=%d", a.beside, a.columns);
+  grid->threads = a.beside * rows->across;
+  grid->blocks = (rows->geometry.rows - 1) / (a.beside * a.columns) + 1;
+}
 
 // of, end: what is done to terms and to results in this launch.
 static assay_status_t add_launch(const assay_sized_layer_t* l, const kind_t* kind, const char* of,
@@ -74,13 +113,17 @@ static assay_status_t add_launch(const assay_sized_layer_t* l, const kind_t* kin
     assay_str_printf(&options, "-DOF=%s -DJOIN=%s -DEND=%s %s", of, kind->join, end,
                      strcmp(end, "logarithm") == 0 ? "-DLOGARITHM " : "");
   cuda_rows_print(rows, &options);
-  const cuda_source_t source = {.file = "reduce.cu",
-                                .kernel = kind->of ? "reduce_floats" : "reduce_log_sum_exp",
+  a->grid = rows->grid;
+  const bool by_columns = is_by_columns(kind, rows);
+  if (by_columns) print_across(cuda_own_of(l), from, rows, &a->grid, &options);
+  const cuda_source_t source = {.file = by_columns ? "reduce_across.cu" : "reduce.cu",
+                                .kernel = by_columns ? "reduce_across"
+                                          : kind->of ? "reduce_floats"
+                                                     : "reduce_log_sum_exp",
                                 .options = assay_str_get(&options)};
   assay_status_t st = assay_str_status(&options);
   if (!st) st = cuda_function_get(cuda_own_of(l)->functions, &source, &a->function);
   assay_str_deinit(&options);
-  a->grid = rows->grid;
   a->args.g = rows->geometry;
   return st;
 }

@@ -4,28 +4,8 @@
 // smaller), and the result put through END (itself, mean, root, logarithm). LOG_SUM_EXP is a kernel
 // of its own. Long rows are cut into parts, whose number follows from the terms alone: a block
 // takes one, and another launch joins what they have.
+#include "reduce_terms.h"
 #include "rows.h"
-
-#if defined LOG_SUM_EXP || defined LOGARITHM
-#include "vmath.h"
-#endif
-
-DEVICE float itself(float x) { return x; }
-DEVICE float magnitude(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
-DEVICE float square(float x) { return x * x; }
-
-DEVICE float end_itself(float x, float count) { return (void)count, x; }
-DEVICE float end_mean(float x, float count) { return x / count; }
-DEVICE float end_root(float x, float count) { return (void)count, SQRT(x); }
-#ifdef LOGARITHM
-DEVICE float end_logarithm(float x, float count) { return (void)count, v_log(x, false); }
-#endif
-
-#define NEUTRAL(join) JOINED(neutral_, join)
-#define neutral_sum 0
-#define neutral_product 1
-#define neutral_larger (-POSITIVE_INFINITY)
-#define neutral_smaller POSITIVE_INFINITY
 
 // Vector v of this block's part of a row that begins at `first`.
 DEVICE void take(const reduce_args_t* a, int64_t first, int v, float* x) {

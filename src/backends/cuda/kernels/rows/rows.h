@@ -42,7 +42,7 @@
 
 DEVICE int64_t row_place(const rows_geometry_t* g, const int64_t* steps, int64_t r) {
   int64_t at = 0;
-  for (int i = g->n_row - 1; i > 0; i--) at += take_digit(&r, g->row[i]) * steps[i];
+  ROLLED for (int i = g->n_row - 1; i > 0; i--) at += take_digit(&r, g->row[i]) * steps[i];
   return g->n_row ? at + r * steps[0] : 0;
 }
 
