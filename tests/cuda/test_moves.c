@@ -1,4 +1,5 @@
 // Layers that move elements, on the CUDA platform without a GPU: the emulated engine's elements.
+#include "backends/cuda/data/tiles.h"
 #include "layer_case.h"
 
 #define ROW(name, opset, inputs, constants, tactic, ...) \
@@ -55,6 +56,37 @@ static const layer_case_t boxes[] = {
         "Transpose n x -> y | perm=0,5,2,1,4,3"),
     ROW("Transpose of int8", 17, LIST("x int8[33,18]"), NONE, "boxes", "Transpose n x -> y"),
     ROW("Transpose of int64", 17, LIST("x int64[33,18]"), NONE, "boxes", "Transpose n x -> y"),
+    // By tiles: what DepthToSpace is, where channels are last, is the first.
+    ROW("Transpose of blocks", 17, LIST("x float[8,12,64,2,2]"), NONE, "boxes",
+        "Transpose n x -> y | perm=0,3,1,4,2"),
+    ROW("Transpose of a shuffle", 17, LIST("x float[160,8,16]"), NONE, "boxes",
+        "Transpose n x -> y | perm=0,2,1"),
+    ROW("Transpose of a shuffle by three", 17, LIST("x float[230,24,3]"), NONE, "boxes",
+        "Transpose n x -> y | perm=0,2,1"),
+    ROW("Transpose of large matrices", 17, LIST("x float[2,128,96]"), NONE, "boxes",
+        "Transpose n x -> y | perm=0,2,1"),
+    ROW("Transpose of odd matrices", 17, LIST("x float[5,45,81]"), NONE, "boxes",
+        "Transpose n x -> y | perm=0,2,1"),
+    ROW("Transpose of matrices with prime sides", 17, LIST("x float[3,67,97]"), NONE, "boxes",
+        "Transpose n x -> y | perm=0,2,1"),
+    ROW("Transpose of one prime side", 17, LIST("x float[1,521,1,64]"), NONE, "boxes",
+        "Transpose n x -> y | perm=3,0,1,2"),
+    ROW("Transpose of six large ones", 17, LIST("x float[4,5,6,7,3,8]"), NONE, "boxes",
+        "Transpose n x -> y | perm=5,4,3,2,1,0"),
+    ROW("Transpose of eight", 17, LIST("x float[2,4,2,4,2,4,6,8]"), NONE, "boxes",
+        "Transpose n x -> y | perm=7,5,3,1,6,4,2,0"),
+    ROW("Transpose of many bytes", 17, LIST("x int8[16,24,48]"), NONE, "boxes",
+        "Transpose n x -> y | perm=0,2,1"),
+    ROW("Transpose of odd bytes", 17, LIST("x uint8[9,45,47]"), NONE, "boxes",
+        "Transpose n x -> y | perm=2,0,1"),
+    ROW("Transpose of many int64", 17, LIST("x int64[16,24,48]"), NONE, "boxes",
+        "Transpose n x -> y | perm=0,2,1"),
+    ROW("DepthToSpace of many, the columns first", 17, LIST("x float[1,32,16,40]"), NONE, "boxes",
+        "DepthToSpace n x -> y | blocksize=2 mode=CRD"),
+    ROW("DepthToSpace of many", 17, LIST("x float[2,27,16,28]"), NONE, "boxes",
+        "DepthToSpace n x -> y | blocksize=3"),
+    ROW("SpaceToDepth of many", 17, LIST("x float[1,8,32,72]"), NONE, "boxes",
+        "SpaceToDepth n x -> y | blocksize=2"),
     ROW("Concat", 17, LIST("x float[3,7]", "z float[3,5]"), NONE, "boxes",
         "Concat n x z -> y | axis=1"),
     ROW("Concat of words", 17, LIST("x float[3,8]", "z float[3,16]"), NONE, "boxes",
@@ -125,8 +157,56 @@ static void indices_out_of_range_are_errors(void** state) {
   }
 }
 
+static void divisions_are_exact(void** state) {
+  static const uint32_t borders[] = {
+      1,           2,          3,     4,     5,     7,        641,
+      32767,       32768,      65535, 65536, 65537, 1u << 30, (1u << 30) + 1,
+      0x7ffffffeu, 0x7fffffffu};
+  enum { BORDERS = sizeof borders / sizeof *borders };
+  (void)state;
+  for (size_t i = 0; i < BORDERS; i++)
+    for (size_t k = 0; k < BORDERS; k++)
+      for (int off = -2; off <= 2; off++) {
+        const uint32_t n = borders[i];
+        const int64_t x = (int64_t)(borders[k] / n) * n + off;
+        if (x < 0 || x > INT32_MAX) continue;
+        const divisor_t d = divisor_of(n);
+        assert_int_equal(DIVIDED((uint32_t)x, d), x / n);
+      }
+  for (uint32_t n = 2; n <= 65536; n += n < 300 ? 1 : 61)
+    for (uint32_t x = 0; x < 65536; x += x % n == 0 || x % n == n - 1 ? 1 : (n - 1) - x % n)
+      if (DIVIDED_SHORT(x, short_factor_of(n)) != x / n) fail_msg("%u / %u", x, n);
+}
+
+// Of boxes that begin in the midst of a vector, or go on there.
+static void vectors_are_where_all_begins_at_them(void** state) {
+  static const struct {
+    int64_t from_at, to_at, from_step, length, pitch;
+    int from_words, to_words;
+  } rows[] = {{0, 0, 64 * 64, 64, 64, 8, 8}, {4, 0, 64 * 64, 64, 64, 4, 8},
+              {0, 6, 64 * 64, 64, 64, 8, 2}, {0, 0, 64 * 64 + 2, 64, 64, 2, 8},
+              {0, 0, 64 * 68, 64, 68, 4, 8}, {1, 3, 64 * 64, 64, 64, 1, 1},
+              {0, 0, 64 * 64, 52, 64, 4, 8}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const cuda_own_t own = {.properties = {.multiprocessors = 4}};
+    box_t b = {.rank = 3,
+               .dims = {9, rows[i].length, 64},
+               .from_strides = {rows[i].from_step, 1, rows[i].pitch},
+               .to_strides = {64 * 64, 64, 1},
+               .from_at = rows[i].from_at,
+               .to_at = rows[i].to_at};
+    cuda_tiles_t t;
+    assert_true(cuda_tiles_make(&own, &b, 2, &t));
+    assert_int_equal(t.from_words, rows[i].from_words);
+    assert_int_equal(t.to_words, rows[i].to_words);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(boxes_are_the_emulated_engines),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(divisions_are_exact),
+                                     cmocka_unit_test(vectors_are_where_all_begins_at_them),
+                                     cmocka_unit_test(boxes_are_the_emulated_engines),
                                      cmocka_unit_test(indices_out_of_range_are_errors)};
   layer_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);

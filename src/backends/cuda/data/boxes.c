@@ -1,11 +1,11 @@
 // Layers that move elements and change none (backends/layers/boxes.h): boxes that lie side by side
-// are copied by one launch, transposed matrices by one each.
+// are copied by one launch, transposed matrices and what is copied by tiles by one each.
 #include "backends/layers/boxes.h"
 
 #include <string.h>
 
+#include "backends/cuda/data/tiles.h"
 #include "backends/cuda/kernels/copy_args.h"
-#include "backends/cuda/tactic.h"
 #include "base/alloc.h"
 
 enum { THREADS = 256, SIDE = 32, MIN_SIDE = 16, WORD_BYTES = 16 };
@@ -14,19 +14,24 @@ typedef struct boxes {
   assay_kernel_t base;
   const cuda_own_t* own;
   layer_boxes_t boxes;
-  int64_t word;  // bytes of what boxes are copied by; matrices by elements
+  int64_t word;         // bytes of what boxes are copied by; matrices by elements
+  cuda_tiles_t* tiles;  // of each box, of those that are copied by tiles; owned
   cuda_kernel_t copy, transpose;
 } boxes_t;
 
 static void destroy(assay_kernel_t* k) {
   assay_free(((boxes_t*)k)->boxes.boxes);
+  assay_free(((boxes_t*)k)->tiles);
   assay_free(k);
 }
 
+static bool is_by_tiles(const boxes_t* k, size_t box) { return k->tiles[box].rank > 0; }
+
 // A matrix that is large enough to be worth its way through shared memory.
-static bool is_matrix(const box_t* b) {
-  return b->from >= 0 && box_is_matrix(b) && b->dims[b->rank - 1] >= MIN_SIDE &&
-         b->dims[b->rank - 2] >= MIN_SIDE;
+static bool is_matrix(const boxes_t* k, size_t box) {
+  const box_t* b = &k->boxes.boxes[box];
+  return !is_by_tiles(k, box) && b->from >= 0 && box_is_matrix(b) &&
+         b->dims[b->rank - 1] >= MIN_SIDE && b->dims[b->rank - 2] >= MIN_SIDE;
 }
 
 static int64_t size_of(const box_t* b) { return assay_dims_product(b->dims, 0, b->rank); }
@@ -44,12 +49,13 @@ static bool fits_words(const box_t* b, int64_t elem, int64_t word) {
   return true;
 }
 
-static int64_t choose_word(const layer_boxes_t* m) {
+static int64_t choose_word(const boxes_t* k) {
+  const layer_boxes_t* m = &k->boxes;
   const int64_t elem = (int64_t)m->elem;
   for (int64_t word = WORD_BYTES; word > elem; word /= 2) {
     bool fits = true;
     for (size_t i = 0; fits && i < m->n; i++)
-      fits = is_matrix(&m->boxes[i]) || fits_words(&m->boxes[i], elem, word);
+      fits = is_by_tiles(k, i) || is_matrix(k, i) || fits_words(&m->boxes[i], elem, word);
     if (fits) return word;
   }
   return elem;
@@ -102,7 +108,12 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   for (size_t i = 0; i < k->boxes.n; i++) {
     const box_t* b = &k->boxes.boxes[i];
     if (b->from == there) continue;
-    if (is_matrix(b)) {
+    if (is_by_tiles(k, i)) {
+      ASSAY_TRY(cuda_tiles_launch(k->own, q, &k->tiles[i], (int64_t)k->boxes.elem, in[b->from],
+                                  out[b->to]));
+      continue;
+    }
+    if (is_matrix(k, i)) {
       ASSAY_TRY(copy_matrix(k, q, b, in, out));
       continue;
     }
@@ -134,15 +145,24 @@ static assay_status_t load(const boxes_t* k, const char* kernel, int64_t word, b
 
 // The kernels that the boxes need.
 static assay_status_t load_all(boxes_t* k) {
+  const int64_t elem = (int64_t)k->boxes.elem;
   bool is_short = true, matrices = false, others = false;
+  assay_free(k->tiles);
+  k->tiles = NULL;
+  if (k->boxes.n) ASSAY_TRY(assay_new_array(k->boxes.n, sizeof *k->tiles, &k->tiles));
   for (size_t i = 0; i < k->boxes.n; i++) {
-    is_short &= size_of(&k->boxes.boxes[i]) <= INT32_MAX;
-    matrices |= is_matrix(&k->boxes.boxes[i]);
-    others |= !is_matrix(&k->boxes.boxes[i]);
+    const box_t* b = &k->boxes.boxes[i];
+    if (cuda_tiles_make(k->own, b, elem, &k->tiles[i])) {
+      ASSAY_TRY(cuda_tiles_load(k->own, elem, &k->tiles[i]));
+      continue;
+    }
+    is_short &= size_of(b) <= INT32_MAX;
+    matrices |= is_matrix(k, i);
+    others |= !is_matrix(k, i);
   }
-  k->word = choose_word(&k->boxes);
+  k->word = choose_word(k);
   if (others) ASSAY_TRY(load(k, "copy_boxes", k->word, is_short, &k->copy));
-  if (matrices) ASSAY_TRY(load(k, "copy_matrix", (int64_t)k->boxes.elem, is_short, &k->transpose));
+  if (matrices) ASSAY_TRY(load(k, "copy_matrix", elem, is_short, &k->transpose));
   return NULL;
 }
 
@@ -160,7 +180,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   bool ok = false;
   assay_status_t st = read(l, &made, &ok);
   if (!st && ok) st = ASSAY_NEW(&k);
-  if (st || !ok) return assay_free(made.boxes.boxes), st;
+  if (st || !ok) return assay_free(made.boxes.boxes), assay_free(made.tiles), st;
   *k = made;
   *out = &k->base;
   return NULL;

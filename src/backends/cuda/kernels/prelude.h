@@ -74,6 +74,16 @@ DEVICE void LAUNCH_NEXT(void) {
 #endif
 }
 
+// A value that stays in a register: the compiler works it out here and once, not again in a loop.
+DEVICE int kept_s32(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+DEVICE int64_t kept_s64(int64_t x) {
+  asm volatile("" : "+l"(x));
+  return x;
+}
+
 // ---- operations of a warp; all of its lanes take part -------------------------------------------
 
 #define ALL_LANES 0xffffffffu

@@ -81,6 +81,9 @@ DEVICE double double_of(uint64_t bits) {
   return x;
 }
 
+DEVICE int kept_s32(int x) { return x; }
+DEVICE int64_t kept_s64(int64_t x) { return x; }
+
 // ---- operations of a warp -----------------------------------------------------------------------
 
 #define ALL_LANES 0xffffffffu
