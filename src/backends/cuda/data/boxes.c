@@ -17,6 +17,8 @@ typedef struct boxes {
   int64_t word;         // bytes of what boxes are copied by; matrices by elements
   cuda_tiles_t* tiles;  // of each box, of those that are copied by tiles; owned
   cuda_kernel_t copy, transpose;
+  int rank;       // of all boxes that these copy
+  bool is_short;  // 32 bits count the words of each
 } boxes_t;
 
 static void destroy(assay_kernel_t* k) {
@@ -64,15 +66,18 @@ static int64_t choose_word(const boxes_t* k) {
 static copy_box_t box_in_words(const boxes_t* k, const box_t* b, int64_t word,
                                const assay_device_ptr_t* in, const assay_device_ptr_t* out) {
   const int64_t elem = (int64_t)k->boxes.elem, factor = word / elem;
-  copy_box_t c = {.rank = b->rank, .size = size_of(b) / factor};
+  const int before = k->rank - b->rank;
+  copy_box_t c = {.size = size_of(b) / factor};
   c.to = out[b->to] + (address_t)(b->to_at * elem);
   if (b->from >= 0) c.from = in[b->from] + (address_t)(b->from_at * elem);
+  for (int i = 0; i < before; i++) c.dims[i] = 1;
   for (int d = 0; d < b->rank; d++) {
     const bool last = d == b->rank - 1;
-    c.dims[d] = last ? b->dims[d] / factor : b->dims[d];
-    c.from_strides[d] = last ? b->from_strides[d] : b->from_strides[d] / factor;
-    c.to_strides[d] = last ? b->to_strides[d] : b->to_strides[d] / factor;
+    c.dims[before + d] = last ? b->dims[d] / factor : b->dims[d];
+    c.from_strides[before + d] = last ? b->from_strides[d] : b->from_strides[d] / factor;
+    c.to_strides[before + d] = last ? b->to_strides[d] : b->to_strides[d] / factor;
   }
+  for (int i = 0; k->is_short && i < k->rank; i++) c.divisors[i] = divisor_of((uint32_t)c.dims[i]);
   return c;
 }
 
@@ -84,6 +89,10 @@ static assay_status_t copy_matrix(const boxes_t* k, assay_queue_t* q, const box_
   matrix_args_t a = {.box = box_in_words(k, b, (int64_t)k->boxes.elem, in, out)};
   a.row_tiles = (m + SIDE - 1) / SIDE;
   a.column_tiles = (n + SIDE - 1) / SIDE;
+  if (k->is_short) {
+    a.by_rows = divisor_of((uint32_t)a.row_tiles);
+    a.by_columns = divisor_of((uint32_t)a.column_tiles);
+  }
   a.tiles = a.row_tiles * a.column_tiles * assay_dims_product(b->dims, 0, b->rank - 2);
   const cuda_grid_t grid = {.blocks = cuda_blocks_for(k->own, a.tiles * THREADS, THREADS),
                             .threads = THREADS,
@@ -130,11 +139,9 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
 
 // ---- entry --------------------------------------------------------------------------------------
 
-static assay_status_t load(const boxes_t* k, const char* kernel, int64_t word, bool is_short,
-                           cuda_kernel_t* out) {
+static assay_status_t load(const boxes_t* k, const char* kernel, int64_t word, cuda_kernel_t* out) {
   assay_str_t options = {0};
-  assay_str_printf(&options, "-DBITS=%d -DINDEX=%s", (int)word * 8,
-                   is_short ? "uint32_t" : "int64_t");
+  assay_str_printf(&options, "-DBITS=%d -DRANK=%d -DLONG=%d", (int)word * 8, k->rank, !k->is_short);
   const cuda_source_t source = {
       .file = "copy.cu", .kernel = kernel, .options = assay_str_get(&options)};
   assay_status_t st = assay_str_status(&options);
@@ -146,7 +153,9 @@ static assay_status_t load(const boxes_t* k, const char* kernel, int64_t word, b
 // The kernels that the boxes need.
 static assay_status_t load_all(boxes_t* k) {
   const int64_t elem = (int64_t)k->boxes.elem;
-  bool is_short = true, matrices = false, others = false;
+  bool matrices = false, others = false;
+  k->is_short = true;
+  k->rank = 0;
   assay_free(k->tiles);
   k->tiles = NULL;
   if (k->boxes.n) ASSAY_TRY(assay_new_array(k->boxes.n, sizeof *k->tiles, &k->tiles));
@@ -156,13 +165,14 @@ static assay_status_t load_all(boxes_t* k) {
       ASSAY_TRY(cuda_tiles_load(k->own, elem, &k->tiles[i]));
       continue;
     }
-    is_short &= size_of(b) <= INT32_MAX;
+    k->is_short &= size_of(b) <= INT32_MAX;
+    if (k->rank < b->rank) k->rank = b->rank;
     matrices |= is_matrix(k, i);
     others |= !is_matrix(k, i);
   }
   k->word = choose_word(k);
-  if (others) ASSAY_TRY(load(k, "copy_boxes", k->word, is_short, &k->copy));
-  if (matrices) ASSAY_TRY(load(k, "copy_matrix", elem, is_short, &k->transpose));
+  if (others) ASSAY_TRY(load(k, "copy_boxes", k->word, &k->copy));
+  if (matrices) ASSAY_TRY(load(k, "copy_matrix", elem, &k->transpose));
   return NULL;
 }
 

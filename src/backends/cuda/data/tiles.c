@@ -144,8 +144,7 @@ static int64_t step_in_tile(const cut_t* c, int dim) {
 static void put_places(const cut_t* c, tiles_args_t* a) {
   int n = 0;
   for (int i = 0; i < c->from.n; i++)
-    if (c->sizes[c->from.dims[i]] > 1)
-      a->places[n++] = (int32_t)step_in_tile(c, c->from.dims[i]);
+    if (c->sizes[c->from.dims[i]] > 1) a->places[n++] = (int32_t)step_in_tile(c, c->from.dims[i]);
 }
 
 static void put_outer(const cut_t* c, tiles_args_t* a) {
@@ -165,7 +164,7 @@ static bool runs_together(const cut_t* c) {
 }
 
 // Two tiles for each multiprocessor, if they do not become too small.
-static int64_t most_words(const cuda_own_t* own, int64_t size) {
+static int64_t largest_tile(const cuda_own_t* own, int64_t size) {
   const int64_t share = size / (2 * (int64_t)own->properties.multiprocessors);
   return share < MIN_TILE_WORDS ? MIN_TILE_WORDS : share < TILE_WORDS ? share : TILE_WORDS;
 }
@@ -176,8 +175,8 @@ bool cuda_tiles_make(const cuda_own_t* own, const box_t* b, int64_t elem, cuda_t
   const int64_t size = assay_dims_product(b->dims, 0, b->rank);
   c.from = side_of(b, b->from_strides);
   c.to = side_of(b, b->to_strides);
-  if (size < MIN_WORDS || runs_together(&c) ||
-      !choose_sizes(&c, elem, most_words(own, size)) || size / words_of(&c) > INT32_MAX)
+  if (size < MIN_WORDS || runs_together(&c) || !choose_sizes(&c, elem, largest_tile(own, size)) ||
+      size / words_of(&c) > INT32_MAX)
     return false;
   *out = (cuda_tiles_t){.from_at = b->from_at * elem, .to_at = b->to_at * elem};
   out->from_words = vector_of(&c, &c.from, b->from_at, elem);
@@ -202,7 +201,8 @@ assay_status_t cuda_tiles_load(const cuda_own_t* own, int64_t elem, cuda_tiles_t
   const bool full = (int64_t)t->args.words == (int64_t)reads * t->from_words * THREADS &&
                     (int64_t)t->args.words == (int64_t)writes * t->to_words * THREADS;
   assay_str_t options = {0};
-  assay_str_printf(&options, "-DBITS=%d -DRANK=%d -DFROM=%d -DTO=%d -DREADS=%d -DWRITES=%d -DFULL=%d",
+  assay_str_printf(&options,
+                   "-DBITS=%d -DRANK=%d -DFROM=%d -DTO=%d -DREADS=%d -DWRITES=%d -DFULL=%d",
                    (int)elem * 8, t->rank, t->from_words, t->to_words, reads, writes, full);
   const cuda_source_t source = {.file = "copy_tiles.cu",
                                 .kernel = "copy_tiles",

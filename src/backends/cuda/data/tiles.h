@@ -9,8 +9,8 @@
 
 // How a box is cut, and the kernel that copies it.
 typedef struct cuda_tiles {
-  tiles_args_t args;  // without addresses
-  int64_t from_at, to_at;  // bytes
+  tiles_args_t args;               // without addresses
+  int64_t from_at, to_at;          // bytes
   int rank, from_words, to_words;  // as RANK, FROM and TO
   cuda_kernel_t function;
 } cuda_tiles_t;

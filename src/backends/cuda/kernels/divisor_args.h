@@ -1,5 +1,5 @@
 // Divisions by what the host knows before a launch: a multiplication and a shift, where a division
-// takes a GPU some twenty instructions, one behind the other.
+// takes a GPU some twenty instructions, one after the other.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_DIVISOR_ARGS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_DIVISOR_ARGS_H_
 

@@ -14,9 +14,9 @@ typedef struct tile_side {
 
 // Sizes and steps are those of words.
 typedef struct tiles_args {
-  address_t from, to;    // of the first word
-  tile_side_t in, out;   // in the tile, words are in the order of `out`
-  int32_t places[TILE_DIMS];  // steps in the tile of the dimensions of `in`
+  address_t from, to;          // of the first word
+  tile_side_t in, out;         // in the tile, words are in the order of `out`
+  int32_t places[TILE_DIMS];   // steps in the tile of the dimensions of `in`
   divisor_t outer[TILE_DIMS];  // tiles side by side along the box's dimensions, innermost first
   int64_t from_steps[TILE_DIMS], to_steps[TILE_DIMS];  // between these
   int32_t n_outer;
