@@ -1,6 +1,6 @@
-// Rough forms of functions (kernels/rough.h): what they settle is what the function's results round
-// to. On the platform without a GPU (fake/), whose exponential and reciprocal are as wrong as they
-// may be, of a sample of all float32; on a real one of all.
+// Rough and fine forms of functions (kernels/rough.h): what they settle is what the function's
+// results round to. On the platform without a GPU (fake/), whose exponential and reciprocal are as
+// wrong as they may be, of a sample of all float32; on a real one of all.
 #include "platform_case.h"
 #include "seed_case.h"
 
@@ -33,8 +33,12 @@ static const range_t ranges[] = {
 enum { RANGES = sizeof ranges / sizeof *ranges };
 static const range_t all = {0, UINT32_MAX, 1 << 24};
 
-// Of those with magnitudes from 0.01 to 4 about 1 in 500 is open.
-static const double MOST_OPEN = 0.01;
+// Of those with magnitudes from 0.01 to 4 about 1 in 500 is open, and finely 1 in 5000.
+typedef struct rough_form {
+  const char* name;
+  double most_open;
+} rough_form_t;
+static const rough_form_t forms[] = {{"_rough_", 0.01}, {"_fine_", 0.001}};
 
 static char* kernel_text(void) {
   const char* folder = getenv("ASSAY_TEST_KERNELS");
@@ -50,8 +54,8 @@ static char* kernel_text(void) {
   return text;
 }
 
-static void check_range(platform_t* p, cuda_kernel_t k, const rough_row_t* row, const range_t* r,
-                        uint32_t seed) {
+static void check_range(platform_t* p, cuda_kernel_t k, const rough_row_t* row,
+                        const rough_form_t* form, const range_t* r, uint32_t seed) {
   uint32_t counts[3] = {0};
   const uint64_t n = (uint64_t)r->blocks * THREADS;
   const uint32_t step = (uint32_t)(((uint64_t)r->bits + 1) / n);
@@ -60,25 +64,26 @@ static void check_range(platform_t* p, cuda_kernel_t k, const rough_row_t* row, 
   const cuda_grid_t grid = {.blocks = r->blocks, .threads = THREADS};
   ok(cuda_queue_launch(p->queue, k, &grid, &args));
   ok(driver->download(p->queue, args.counts, counts, sizeof counts));
-  print_message("%s %g: %llu from %08x on: %u wrong, %u of %u near 0 open\n", row->function,
-                (double)row->parameter, (unsigned long long)n, args.first, counts[0], counts[1],
-                counts[2]);
+  print_message("%s%s %g: %llu from %08x on: %u wrong, %u of %u near 0 open\n", form->name,
+                row->function, (double)row->parameter, (unsigned long long)n, args.first, counts[0],
+                counts[1], counts[2]);
   if (counts[0]) fail_msg("inputs are settled wrongly");
-  if (row->parameter <= 16 && counts[1] > MOST_OPEN * counts[2] + 1) fail_msg("too many are open");
+  if (row->parameter <= 16 && counts[1] > form->most_open * counts[2] + 1)
+    fail_msg("too many are open");
   driver->free(p->queue, args.counts);
   ok(driver->queue_wait(p->queue, NULL));
 }
 
-static void check_row(platform_t* p, const char* text, const rough_row_t* row, int use,
-                      uint32_t seed) {
+static void check_row(platform_t* p, const char* text, const rough_row_t* row,
+                      const rough_form_t* form, int use, uint32_t seed) {
   char options[256];
-  snprintf(options, sizeof options, "-DUSE=%s -DFUNCTION=%s -DTO_16=%s", uses[use][0],
-           row->function, uses[use][1]);
+  snprintf(options, sizeof options, "-DUSE=%s -DFORM=%s -DFINE=%d -DFUNCTION=%s -DTO_16=%s",
+           uses[use][0], form->name, form == &forms[1], row->function, uses[use][1]);
   cuda_module_t m = load_text(p, text, options);
   cuda_kernel_t k = get_kernel(p, m, "rough", 0);
   print_message("%s ", uses[use][0]);
-  if (!fake) check_range(p, k, row, &all, 0);
-  for (int i = 0; fake && i < RANGES; i++) check_range(p, k, row, &ranges[i], seed);
+  if (!fake) check_range(p, k, row, form, &all, 0);
+  for (int i = 0; fake && i < RANGES; i++) check_range(p, k, row, form, &ranges[i], seed);
   cuda_module_unload(p->device, m);
 }
 
@@ -89,7 +94,8 @@ static void what_is_settled_is_right(void** state) {
   const uint32_t seed = (uint32_t)(test_seed() * 0x9e3779b97f4a7c15u >> 32);
   platform_init(&p);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    for (int use = 0; use < 2; use++) check_row(&p, text, &rows[i], use, seed);
+    for (int use = 0; use < 2; use++)
+      for (int form = 0; form < 2; form++) check_row(&p, text, &rows[i], &forms[form], use, seed);
   platform_deinit(&p);
   free(text);
 }

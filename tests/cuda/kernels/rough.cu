@@ -1,8 +1,8 @@
-// Rough forms of a function (kernels/rough.h) beside what its results round to: counts inputs that
-// a rough form settles otherwise than as the function does; those near 0 that it leaves open; and
+// Rough and fine forms of a function (kernels/rough.h) beside what its results round to: counts inputs that
+// a form settles otherwise than as the function does; those near 0 that it leaves open; and
 // all near 0.
 //
-// Options: USE half or bf16; FUNCTION; TO_16: how floats become 16 bits.
+// Options: USE half or bf16; FORM _rough_ or _fine_, FINE 0 or 1; FUNCTION; TO_16: how floats become 16 bits.
 #include "elements.h"
 #include "rough.h"
 #include "vmath.h"
@@ -18,9 +18,9 @@ KERNEL(rough, rough_args_t, 256) {
   const uint64_t i = (uint64_t)BLOCK * THREADS + (uint32_t)THREAD;
   const float x = float_of(a.first + (uint32_t)i * a.step), p[2] = {a.parameter, 0};
   float slack, least;
-  const float middle = JOINED(USE, JOINED(_rough_, FUNCTION))(x, 0, p, &slack);
+  const float middle = JOINED(USE, JOINED(FORM, FUNCTION))(x, 0, p, &slack);
   const uint16_t most = TO_16(rough_ends(middle, slack, &least));
-  const bool open = most != TO_16(least);
+  const bool open = most != TO_16(least) || (FINE && slack >= 1);
   const bool near = x > -4 && x < 4 && (x > 0.01F || x < -0.01F);
   if (near) (void)atomic_add_u32(counts + 2, 1);
   if (near && open) (void)atomic_add_u32(counts + 1, 1);

@@ -165,6 +165,8 @@ DEVICE float INVERSE_ROUGH(float x) {
   return y;
 }
 
+DEVICE int lowest_bit(uint64_t x) { return __ffsll((long long)x) - 1; }  // x: not 0
+
 // binary16 and bfloat16 are kept as their bits; rounding is to nearest, ties to even.
 typedef uint16_t f16_t;
 typedef uint16_t bf16_t;

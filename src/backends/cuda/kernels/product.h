@@ -217,20 +217,32 @@ DEVICE void take_bias(const product_args_t* a, const tile_t* t, int64_t column, 
   }
 }
 
+// Stores what n of TOGETHER sums become. What it gives: bits of those that are open, which are to
+// be stored once more (PROGRAM_IS_ROUGH): they take long, and are few.
 #if EPILOGUE && PROGRAM_VECTOR > 1
-DEVICE void store_sums(const product_args_t* a, int64_t line, int64_t place, int n,
-                       const float* sums) {
+DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place, int n,
+                           const float* sums) {
   product_word_t* y = GLOBAL(product_word_t, a->y) + line * a->y_row + place;
   if (n == TOGETHER && place % TOGETHER == 0 && a->y % (TOGETHER * sizeof *y) == 0) {
     value_t values[PROGRAM_VECTOR];
+#if PROGRAM_IS_ROUGH
+    const uint32_t open = program_at_once(sums, (index_t)line, (index_t)place, &a->program, values);
+#else
+    const uint32_t open = 0;
     program_vector(sums, (index_t)line, (index_t)place, &a->program, values);
+#endif
     STORE_VECTOR(PROGRAM_OUT, y, values)
-    return;
+    return open;
   }
+#if PROGRAM_IS_ROUGH
+  return (1u << n) - 1;
+#else
   ROLLED
   for (int i = 0; i < n; i++)
     y[i] = TO_WORD(PROGRAM_OUT)(
         program(pick(sums, i), (index_t)line, (index_t)(place + i), &a->program));
+  return 0;
+#endif
 }
 #else
 DEVICE void store_together(product_word_t* to, const product_word_t* from) {
@@ -257,8 +269,8 @@ DEVICE void store_together(product_word_t* to, const product_word_t* from) {
   }
 }
 
-DEVICE void store_sums(const product_args_t* a, int64_t line, int64_t place, int n,
-                       const float* sums) {
+DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place, int n,
+                           const float* sums) {
   const int64_t at = line * a->y_row + place;
   product_word_t* y = GLOBAL(product_word_t, a->y);
   product_word_t all[TOGETHER];
@@ -279,6 +291,7 @@ DEVICE void store_sums(const product_args_t* a, int64_t line, int64_t place, int
     for (int i = 0; i < TOGETHER; i++)
       if (i < n) y[at + i] = all[i];
   }
+  return 0;
 }
 #endif
 
@@ -287,12 +300,26 @@ DEVICE int columns_left(const product_args_t* a, int64_t column) {
   return a->n - column < TOGETHER ? (int)(a->n - column) : TOGETHER;
 }
 
-DEVICE void finish_together(const product_args_t* a, const ending_t* e, int64_t row, int64_t column,
-                            const float* bias, float* sums) {
-  if (row >= a->m || column >= a->n) return;
+DEVICE uint32_t finish_together(const product_args_t* a, const ending_t* e, int64_t row,
+                                int64_t column, const float* bias, float* sums) {
+  if (row >= a->m || column >= a->n) return 0;
   if (a->bias) UNROLL
   for (int i = 0; i < TOGETHER; i++) sums[i] += bias[i];
-  store_sums(a, e->line + row, e->place + column, columns_left(a, column), sums);
+  return store_sums(a, e->line + row, e->place + column, columns_left(a, column), sums);
+}
+
+// One of those that it left open.
+DEVICE void finish_open(const product_args_t* a, const ending_t* e, int64_t row, int64_t column,
+                        float sum, float bias) {
+#if PROGRAM_IS_ROUGH
+  const int64_t line = e->line + row, place = e->place + column;
+  if (a->bias) sum += bias;
+  GLOBAL(product_word_t, a->y)
+  [line * a->y_row + place] =
+      TO_WORD(PROGRAM_OUT)(program_later(sum, (index_t)line, (index_t)place, &a->program));
+#else
+  (void)a, (void)e, (void)row, (void)column, (void)sum, (void)bias;
+#endif
 }
 #endif
 

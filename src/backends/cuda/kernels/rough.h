@@ -1,12 +1,15 @@
 // Functions whose results are rounded to 16 bits, by the hardware's exponential and reciprocal:
 // half_rough_NAME(x, z, p, slack) is what a result lies beside, by at most *slack times its own
 // magnitude. Where both ends of that round to the same 16 bits, the result does, too; else, once in
-// some 500 times, it is open, and half_NAME says it (A. Ziv, as in backends/vmath/float32.h).
-// A slack of 1 says that nothing is known.
+// some 500 times, it is open (A. Ziv, as in backends/vmath/float32.h). half_fine_NAME settles all
+// of those but one in a thousand: by float64 and without a table, since what is read and run so
+// rarely comes from far. Then half_NAME says it. A slack of 1 says that nothing is
+// known: of a fine form its result may then be anything.
 //
-// A slack is what EXP2_ROUGH and INVERSE_ROUGH may be off by at most (prelude.h), what each sum and
-// product is rounded by, and u ln(2) times what the power u that 2 is raised to is off by, as
-// shares of the result; tests try all of float32 with both functions as wrong as they may be.
+// A rough form's slack is what EXP2_ROUGH and INVERSE_ROUGH may be off by at most (prelude.h), what
+// each sum and product is rounded by, and u ln(2) times what the power u that 2 is raised to is off
+// by, as shares of the result; a fine form's is that of rounding to float32, and as much again.
+// Tests try all of float32 with both functions as wrong as they may be.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ROUGH_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ROUGH_H_
 
@@ -15,6 +18,8 @@
 #define ROUGH_SLACK 0x1.cp-22F        // of what comes behind the exponential
 #define ROUGH_SLACK_OF_U 0x1p-24F     // for each 1 of a power that is rounded twice
 #define ROUGH_GELU_SLACK 0x1.d8p-21F  // g's slope makes more of what the reciprocal is off by
+
+// ---- roughly ------------------------------------------------------------------------------------
 
 // x / (1 + 2^u), u up to 126: where u is below 0, 2^u and what it lacks are a small share of 1.
 DEVICE float rough_quotient(float x, float u, float of_u, float* slack) {
@@ -72,21 +77,92 @@ DEVICE float rough_gelu(float x, bool tails, float* slack) {
   return y * (y < 0 ? below : 1 - below);
 }
 
-// The ends of what a result lies between.
+// ---- finely -------------------------------------------------------------------------------------
+
+#define FINE_SLACK 0x1p-23F
+
+DEVICE double fine_inverse(double x) {
+  const double y = INVERSE_ROUGH((float)x);
+  return y * FMA64(-x, y, 2);
+}
+
+// 2^u within 2^-29, |u| up to 1000: by a polynomial around the nearest whole number.
+DEVICE double fine_exp2(double u) {
+  const double shift = 0x1.8p52, k = u + shift, r = u - (k - shift);
+  double y = FMA64(0x1.41d33574345ecp-13, r, 0x1.5f456a981dd9dp-10);
+  y = FMA64(y, r, 0x1.3b2dbbc1902aap-7);
+  y = FMA64(y, r, 0x1.c6aed4b9c9addp-5);
+  y = FMA64(y, r, 0x1.ebfbdadca6ff0p-3);
+  y = FMA64(y, r, 0x1.62e430c7e7634p-1);
+  y = FMA64(y, r, 0x1.0000000261564p+0);
+  return y * double_of((bits_of64(k) << 52) + 0x3ff0000000000000u);
+}
+
+// Where a fine form is none: of numbers that are not finite or far from 0, and the tiny ones.
+DEVICE float fine_slack(float x, float most, bool tails) {
+  const float a = float_of(bits_of(x) & 0x7fffffff);
+  return a < most && !(tails && a < 0x1p-100F) ? FINE_SLACK : 1;
+}
+
+DEVICE float fine_quotient(double x, double u) {
+  return (float)(x * fine_inverse(1 + fine_exp2(u)));
+}
+
+DEVICE float fine_sigmoid(float x, bool tails, float* slack) {
+  (void)tails;
+  *slack = fine_slack(x, 80, false);
+  return fine_quotient(1, (double)x * -0x1.71547652b82fep+0);
+}
+
+DEVICE float fine_swish(float x, float alpha, bool tails, float* slack) {
+  *slack = fine_slack(x, 80 / alpha, tails);
+  if (!(alpha >= 1.0F / 16 && alpha <= 16)) *slack = 1;
+  return fine_quotient((double)x, (double)x * ((double)alpha * -0x1.71547652b82fep+0));
+}
+
+DEVICE float fine_gelu_tanh(float x, bool tails, float* slack) {
+  const double y = (double)x;
+  *slack = fine_slack(x, 7, tails);
+  return fine_quotient(y, y * FMA64(y * y, -0x1.a5a7cf7572a98p-4, -0x1.26aec21bce75ap+1));
+}
+
+// g as above, within 2^-30.
+DEVICE float fine_gelu(float x, bool tails, float* slack) {
+  const double y = (double)x, b = (double)float_of(bits_of(x) & 0x7fffffff);
+  const double t = fine_inverse(FMA64(b, 0.25, 1));
+  double g = FMA64(0x1.41f5aaa66a5a7p-5, t, -0x1.cdf74a53782c9p-3);
+  g = FMA64(g, t, 0x1.dc1f24d5e400dp-2);
+  g = FMA64(g, t, -0x1.b65093b15fbecp-2);
+  g = FMA64(g, t, 0x1.89815b7574af1p-2);
+  g = FMA64(g, t, -0x1.0564b8f8357bdp-4);
+  g = FMA64(g, t, 0x1.180fae9b8a406p-3);
+  g = FMA64(g, t, 0x1.7703f136de0c7p-4);
+  g = FMA64(g, t, 0x1.9c200529451bfp-4);
+  g = FMA64(g, t, -0x1.546d005af29cep-15);
+  const double below = g * fine_exp2(y * y * -0x1.71547652b82fep-1);
+  *slack = fine_slack(x, 6, tails);
+  return (float)(y * (x < 0 ? below : 1 - below));
+}
+
+// ---- what a result lies between -----------------------------------------------------------------
+
+// The ends.
 DEVICE float rough_ends(float middle, float slack, float* least) {
   *least = FMA(-middle, slack, middle);
   return FMA(middle, slack, middle);
 }
 
-#define ROUGH_USE(use, name, has_tails, value)                                      \
-  DEVICE float use##_rough_##name(float x, float z, const float* p, float* slack) { \
-    const bool tails = has_tails;                                                   \
-    (void)z, (void)p;                                                               \
-    return value;                                                                   \
+#define ROUGH_USE(use, form, name, has_tails, value)                                   \
+  DEVICE float use##_##form##_##name(float x, float z, const float* p, float* slack) { \
+    const bool tails = has_tails;                                                      \
+    (void)z, (void)p;                                                                  \
+    return value;                                                                      \
   }
-#define ROUGH(name, value)            \
-  ROUGH_USE(half, name, false, value) \
-  ROUGH_USE(bf16, name, true, value)
+#define ROUGH(name, roughly, finely)           \
+  ROUGH_USE(half, rough, name, false, roughly) \
+  ROUGH_USE(bf16, rough, name, true, roughly)  \
+  ROUGH_USE(half, fine, name, false, finely)   \
+  ROUGH_USE(bf16, fine, name, true, finely)
 #include "rough.inc"
 #undef ROUGH
 

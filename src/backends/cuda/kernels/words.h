@@ -109,6 +109,9 @@ DEVICE value_t pick(const value_t* values, int i) {
   UNROLL for (int j = 1; j < PROGRAM_VECTOR; j++) x = i == j ? values[j] : x;
   return x;
 }
+DEVICE void put_at(value_t x, int i, value_t* values) {
+  UNROLL for (int j = 0; j < PROGRAM_VECTOR; j++) values[j] = i == j ? x : values[j];
+}
 // y: an array of PROGRAM_VECTOR values. PROGRAM_PAIRS: how two of them become a word of 32 bits at
 // once, where the output has 16.
 #define LOAD_VECTOR(type, p, y)                                                        \

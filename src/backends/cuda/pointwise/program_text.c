@@ -55,25 +55,21 @@ static const struct {
 
 // The functions of vmath that have a rough form (kernels/rough.h).
 static const char* const rough[] = {
-#define ROUGH(name, value) #name,
+#define ROUGH(name, roughly, finely) #name,
 #include "backends/cuda/kernels/rough.inc"
 #undef ROUGH
 };
 
 // Forms of the last function: whole; in float32 with what that leaves open, and what is open; and
-// what a result of 16 bits lies beside, of which the open ones are taken whole.
-typedef enum form { WHOLE, QUICK, EXACTLY, ROUGHLY } form_t;
-static const char* const form_names[] = {
-    [WHOLE] = "", [QUICK] = "quick_", [EXACTLY] = "exactly_", [ROUGHLY] = "rough_"};
-static const char* const program_names[] = {[WHOLE] = "program_of",
-                                            [QUICK] = "program_quick",
-                                            [EXACTLY] = "program_exactly",
-                                            [ROUGHLY] = "program_rough"};
-// What a form is given besides.
-static const char* const form_results[] = {
-    [WHOLE] = "", [QUICK] = ", bool* open", [EXACTLY] = "", [ROUGHLY] = ", float* slack"};
-static const char* const form_arguments[] = {
-    [WHOLE] = "", [QUICK] = ", open", [EXACTLY] = "", [ROUGHLY] = ", slack"};
+// what a result of 16 bits lies beside, of which open ones are found finely, or whole.
+typedef enum form { WHOLE, QUICK, EXACTLY, ROUGHLY, FINELY } form_t;
+static const struct {
+  const char *prefix, *program, *result, *argument;  // what a program of it is given besides
+} forms[] = {[WHOLE] = {"", "program_of", "", ""},
+             [QUICK] = {"quick_", "program_quick", ", bool* open", ", open"},
+             [EXACTLY] = {"exactly_", "program_exactly", "", ""},
+             [ROUGHLY] = {"rough_", "program_rough", ", float* slack", ", slack"},
+             [FINELY] = {"fine_", "program_fine", ", float* slack", ", slack"}};
 
 // do_ADD, or one of vmath's in the form in which its result is used.
 static void print_function(const pointwise_code_t* c, int f, bool last, form_t form,
@@ -98,7 +94,7 @@ static void print_function(const pointwise_code_t* c, int f, bool last, form_t f
     assay_str_printf(text, "do_%s", floats[f]);
   else
     assay_str_printf(text, "%s_%s%s", uses[last ? pointwise_use(out) : CPU_V_FLOAT32],
-                     form_names[form], vmath[f - POINTWISE_VMATH].name);
+                     forms[form].prefix, vmath[f - POINTWISE_VMATH].name);
 }
 
 // Whether the last function has a form in float32, which leaves few results open.
@@ -146,11 +142,11 @@ static const char* value_type(const pointwise_code_t* c, const pointwise_stream_
 // What is done to one element.
 static void print_code(const pointwise_code_t* c, assay_type_t out, form_t form,
                        assay_str_t* text) {
-  assay_str_printf(text, "DEVICE value_t %s(float x, ", program_names[form]);
+  assay_str_printf(text, "DEVICE value_t %s(float x, ", forms[form].program);
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s]))
       assay_str_printf(text, "%s s%d, ", value_type(c, &c->streams[s]), (int)s);
-  assay_str_printf(text, "const program_args_t* p%s) {\n  (void)x, (void)p;\n", form_results[form]);
+  assay_str_printf(text, "const program_args_t* p%s) {\n  (void)x, (void)p;\n", forms[form].result);
   for (size_t i = 0; i < c->n_code; i++) {
     const pointwise_instruction_t* code = &c->code[i];
     const bool from_float = c->integers && code->function == POINTWISE_INT_OF_FLOAT;
@@ -167,7 +163,7 @@ static void print_code(const pointwise_code_t* c, assay_type_t out, form_t form,
       print_operand(c, code->operand[k], text);
     }
     if (!from_float) assay_str_printf(text, ", p%d", (int)i);
-    assay_str_printf(text, "%s);\n", last ? form_arguments[form] : "");
+    assay_str_printf(text, "%s);\n", last ? forms[form].argument : "");
   }
   assay_str_printf(text, "  return v%d;\n}\n", (int)c->n_code - 1);
 }
@@ -251,10 +247,11 @@ static void print_arguments(const pointwise_code_t* c, element_name_t name, int 
   assay_str_append(text, "p");
 }
 
-static void print_one(const pointwise_code_t* c, assay_str_t* text) {
-  assay_str_append(text,
-                   "DEVICE value_t program(float x, index_t row, index_t column, const "
-                   "program_args_t* p) {\n  (void)row, (void)column;\n");
+// An element by its place: what `of` gives for its operands.
+static void print_one(const pointwise_code_t* c, const char* name, const char* of,
+                      assay_str_t* text) {
+  assay_str_printf(text, "DEVICE value_t %s(float x, index_t row, index_t column, const ", name);
+  assay_str_append(text, "program_args_t* p) {\n  (void)row, (void)column;\n");
   print_row(c, text);
   for (size_t s = 0; s < c->n_streams; s++) {
     if (!in_memory(&c->streams[s])) continue;
@@ -264,7 +261,7 @@ static void print_one(const pointwise_code_t* c, assay_str_t* text) {
     print_place(c, s, "column", text);
     assay_str_append(text, "]);\n");
   }
-  assay_str_append(text, "  return program_of(x, ");
+  assay_str_printf(text, "  return %s(x, ", of);
   print_arguments(c, OF_ONE, 0, text);
   assay_str_append(text, ");\n}\n");
 }
@@ -293,7 +290,6 @@ static void print_each(const pointwise_code_t* c, size_t s, const char* type, as
 static form_t form_at_first(const pointwise_code_t* c, assay_type_t out) {
   return is_rough(c, out) ? ROUGHLY : is_quick(c) ? QUICK : WHOLE;
 }
-static form_t form_of_open(form_t at_first) { return at_first == QUICK ? EXACTLY : WHOLE; }
 
 static void print_each_element(const pointwise_code_t* c, int vector, form_t form,
                                assay_str_t* text) {
@@ -309,7 +305,7 @@ static void print_each_element(const pointwise_code_t* c, int vector, form_t for
   };
   assay_str_append(text, "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {\n");
   assay_str_append(text, begins[form]);
-  assay_str_printf(text, "%s(x ? x[i] : 0, ", program_names[form]);
+  assay_str_printf(text, "%s(x ? x[i] : 0, ", forms[form].program);
   print_arguments(c, OF_VECTOR, vector, text);
   assay_str_append(text, ends[form]);
 }
@@ -321,23 +317,21 @@ static void print_compared(assay_str_t* text) {
       "  uint32_t any = 0;\n"
       "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i += 2)\n"
       "    any |= PROGRAM_PAIRS(y[i], y[i + 1]) ^ PROGRAM_PAIRS(least[i], least[i + 1]);\n"
-      "  if (!any) return;\n"
+      "  if (!any) return 0;\n"
       "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++)\n"
       "    all_open |= (uint32_t)(TO_WORD(PROGRAM_OUT)(y[i]) != "
-      "TO_WORD(PROGRAM_OUT)(least[i])) << i;\n");
+      "TO_WORD(PROGRAM_OUT)(least[i])) << i;\n"
+      "  return all_open;\n");
 }
 
-static void print_open(const pointwise_code_t* c, int vector, form_t form, assay_str_t* text) {
-  assay_str_printf(text,
+static void print_exactly(const pointwise_code_t* c, int vector, assay_str_t* text) {
+  assay_str_append(text,
                    "  if (!all_open) return;\n"
                    "  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) {\n"
                    "    if (!(all_open >> i & 1)) continue;\n"
-                   "    const value_t made = %s(x ? pick(x, i) : 0, ",
-                   program_names[form]);
+                   "    const value_t made = program_exactly(x ? pick(x, i) : 0, ");
   print_arguments(c, PICKED, vector, text);
-  assay_str_append(text,
-                   ");\n    UNROLL for (int j = 0; j < PROGRAM_VECTOR; j++) "
-                   "y[j] = i == j ? made : y[j];\n  }\n");
+  assay_str_append(text, ");\n    put_at(made, i, y);\n  }\n");
 }
 
 static void print_elements(const pointwise_code_t* c, int vector, assay_type_t out,
@@ -347,16 +341,19 @@ static void print_elements(const pointwise_code_t* c, int vector, assay_type_t o
   if (form == ROUGHLY) assay_str_append(text, "  float least[PROGRAM_VECTOR];\n");
   print_each_element(c, vector, form, text);
   if (form == ROUGHLY) print_compared(text);
-  if (form != WHOLE) print_open(c, vector, form_of_open(form), text);
+  if (form == QUICK) print_exactly(c, vector, text);
   assay_str_append(text, "}\n");
 }
+
+#define VECTOR_PARAMETERS \
+  "(const float* x, index_t row, index_t column, const program_args_t* p, value_t* y) {\n"
 
 // Streams that run along the row as vectors, others element by element or once.
 static void print_vector(const pointwise_code_t* c, int vector, assay_type_t out,
                          assay_str_t* text) {
-  assay_str_append(text,
-                   "DEVICE void program_vector(const float* x, index_t row, index_t column, const "
-                   "program_args_t* p, value_t* y) {\n  (void)x, (void)row, (void)column;\n");
+  assay_str_append(text, form_at_first(c, out) == ROUGHLY ? "DEVICE uint32_t program_at_once"
+                                                          : "DEVICE void program_vector");
+  assay_str_append(text, VECTOR_PARAMETERS "  (void)x, (void)row, (void)column;\n");
   print_row(c, text);
   for (size_t s = 0; s < c->n_streams; s++) {
     if (!in_memory(&c->streams[s])) continue;
@@ -374,6 +371,36 @@ static void print_vector(const pointwise_code_t* c, int vector, assay_type_t out
       print_each(c, s, type, text);
   }
   print_elements(c, vector, out, text);
+}
+
+// An element that program_at_once leaves open, finely; where that leaves it open, too, whole.
+static void print_settled(const pointwise_code_t* c, assay_str_t* text) {
+  assay_str_append(text, "DEVICE value_t program_settled(float x, ");
+  for (size_t s = 0; s < c->n_streams; s++)
+    if (in_memory(&c->streams[s])) assay_str_printf(text, "float s%d, ", (int)s);
+  assay_str_append(text,
+                   "const program_args_t* p) {\n"
+                   "  float slack, least;\n"
+                   "  const float middle = program_fine(x, ");
+  print_arguments(c, OF_ONE, 0, text);
+  assay_str_append(
+      text,
+      ", &slack);\n"
+      "  const float most = rough_ends(middle, slack, &least);\n"
+      "  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;\n"
+      "  return program_of(x, ");
+  print_arguments(c, OF_ONE, 0, text);
+  assay_str_append(text, ");\n}\n");
+}
+
+static void print_settling(assay_str_t* text) {
+  assay_str_append(text, "DEVICE void program_vector" VECTOR_PARAMETERS
+                         "  const uint32_t open = program_at_once(x, row, column, p, y);\n"
+                         "  if (!open) return;\n"
+                         "  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++)\n"
+                         "    if (open >> i & 1)\n"
+                         "      put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, "
+                         "p), i, y);\n}\n");
 }
 
 enum { SHORT = 4 };  // functions of a program that loops may hold several times
@@ -397,10 +424,17 @@ void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way
                    word_name(way->out), way->vector, c->rank > 1, is_short,
                    way->short_index ? "uint32_t" : "int64_t");
   print_code(c, way->out, WHOLE, text);
-  print_one(c, text);
+  print_one(c, "program", forms[WHOLE].program, text);
   if (way->vector < 2) return;
   const form_t at_first = form_at_first(c, way->out);
   if (at_first != WHOLE) print_code(c, way->out, at_first, text);
-  if (form_of_open(at_first) != WHOLE) print_code(c, way->out, form_of_open(at_first), text);
+  if (at_first == QUICK) print_code(c, way->out, EXACTLY, text);
+  if (at_first == ROUGHLY) {
+    assay_str_append(text, "#define PROGRAM_IS_ROUGH 1\n");
+    print_code(c, way->out, FINELY, text);
+    print_settled(c, text);
+    print_one(c, "program_later", "program_settled", text);
+  }
   print_vector(c, way->vector, way->out, text);
+  if (at_first == ROUGHLY) print_settling(text);
 }

@@ -29,8 +29,29 @@ DEVICE value_t program_rough(float x, float s1, const program_args_t* p, float* 
   const value_t v1 = half_rough_SHORT_GELU(v0, 0, p1, slack);
   return v1;
 }
-DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
-                           value_t* y) {
+#define PROGRAM_IS_ROUGH 1
+DEVICE value_t program_fine(float x, float s1, const program_args_t* p, float* slack) {
+  (void)x, (void)p;
+  const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
+  const value_t v0 = do_ADD(x, s1, 0, p0);
+  const float p1[2] = {float_of(0x00000000u), float_of(0x00000000u)};
+  const value_t v1 = half_fine_SHORT_GELU(v0, 0, p1, slack);
+  return v1;
+}
+DEVICE value_t program_settled(float x, float s1, const program_args_t* p) {
+  float slack, least;
+  const float middle = program_fine(x, s1, p, &slack);
+  const float most = rough_ends(middle, slack, &least);
+  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
+  return program_of(x, s1, p);
+}
+DEVICE value_t program_later(float x, index_t row, index_t column, const program_args_t* p) {
+  (void)row, (void)column;
+  const float s1 = of_f16(GLOBAL(const word_f16, p->streams[1])[column]);
+  return program_settled(x, s1, p);
+}
+DEVICE uint32_t program_at_once(const float* x, index_t row, index_t column,
+                                const program_args_t* p, value_t* y) {
   (void)x, (void)row, (void)column;
   const word_f16* at1 = GLOBAL(const word_f16, p->streams[1]) + (column);
   float s1[PROGRAM_VECTOR];
@@ -45,13 +66,15 @@ DEVICE void program_vector(const float* x, index_t row, index_t column, const pr
   uint32_t any = 0;
   UNROLL for (int i = 0; i < PROGRAM_VECTOR; i += 2) any |=
       PROGRAM_PAIRS(y[i], y[i + 1]) ^ PROGRAM_PAIRS(least[i], least[i + 1]);
-  if (!any) return;
+  if (!any) return 0;
   UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) all_open |=
       (uint32_t)(TO_WORD(PROGRAM_OUT)(y[i]) != TO_WORD(PROGRAM_OUT)(least[i])) << i;
-  if (!all_open) return;
-  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) {
-    if (!(all_open >> i & 1)) continue;
-    const value_t made = program_of(x ? pick(x, i) : 0, pick(s1, i), p);
-    UNROLL for (int j = 0; j < PROGRAM_VECTOR; j++) y[j] = i == j ? made : y[j];
-  }
+  return all_open;
+}
+DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
+                           value_t* y) {
+  const uint32_t open = program_at_once(x, row, column, p, y);
+  if (!open) return;
+  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) if (open >> i & 1)
+      put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, p), i, y);
 }

@@ -16,6 +16,14 @@ KERNEL(finish_sums, product_args_t, 256) {
     take_bias(&a, &t, column, columns_left(&a, column), bias);
     UNROLL
     for (int j = 0; j < TOGETHER; j += 4) read_four(sums + i + j, together + j);
-    finish_together(&a, &e, row, column, bias, together);
+    uint32_t open = finish_together(&a, &e, row, column, bias, together);
+#if PROGRAM_IS_ROUGH
+    for (; open; open &= open - 1) {
+      const int j = lowest_bit(open);
+      finish_open(&a, &e, row, column + (uint32_t)j, sums[i + (uint32_t)j], pick(bias, j));
+    }
+#else
+    (void)open;
+#endif
   }
 }

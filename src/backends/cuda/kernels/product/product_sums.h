@@ -20,6 +20,35 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 #else
 #define FINISH UNROLL_4
 #endif
+
+#if PROGRAM_IS_ROUGH
+#if BM * BN > 128 * N_THREADS / (BN / TOGETHER) * (BN / TOGETHER)
+#error "a thread has more sums than bits"
+#endif
+// Lanes take one each at a time, wherever it is.
+DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
+                            const float* sums, uint64_t* open) {
+  const int threads = BN / TOGETHER, rows = N_THREADS / threads;
+  const int first = THREAD / threads, across = THREAD % threads * TOGETHER;
+  ROLLED
+  for (int word = 0; word < 2; word++)
+    while (open[word]) {
+      const int i = word * 64 + lowest_bit(open[word]);
+      const int row = first + i / TOGETHER * rows, column = across + i % TOGETHER;
+      float bias = 0;
+      open[word] &= open[word] - 1;
+      if (a->bias)
+        bias = GLOBAL(const float, a->bias)[t->matrix * a->bias_step + t->column + column];
+      finish_open(a, e, t->row + row, t->column + column, sums[row * SUM_STEP + column], bias);
+    }
+}
+#else
+DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
+                            const float* sums, uint64_t* open) {
+  (void)a, (void)t, (void)e, (void)sums, (void)open;
+}
+#endif
+
 DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums) {
   const ending_t e = find_ending(a, t);
   // A thread has the same columns of several rows.
@@ -27,16 +56,19 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   const int first = THREAD / threads, across = THREAD % threads * TOGETHER;
   const int64_t column = t->column + across;
   float bias[TOGETHER] = {0};
+  uint64_t open[2] = {0, 0};  // TOGETHER bits a row
   if (first >= rows || column >= a->n) return;
   take_bias(a, t, column, columns_left(a, column), bias);
   FINISH
-  for (int row = first; row < BM; row += rows) {
+  for (int row = first, i = 0; row < BM; row += rows, i += TOGETHER) {
     float together[TOGETHER];
     UNROLL
     for (int j = 0; j < TOGETHER; j += 4)
       read_four(sums + row * SUM_STEP + across + j, together + j);
-    finish_together(a, &e, t->row + row, column, bias, together);
+    const uint64_t left = finish_together(a, &e, t->row + row, column, bias, together);
+    open[i >= 64] |= left << (i & 63);
   }
+  finish_all_open(a, t, &e, sums, open);
 }
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
