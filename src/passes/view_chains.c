@@ -1,6 +1,9 @@
 // Chains of nodes that only give their input another shape: the last one reads the first one's
 // input, as a Reshape to a shape that is written down, or goes if that has its shape already. A
 // Transpose that moves nothing but dimensions of size 1 is one of them.
+//
+// A shape that is computed from sizes is written down where all but one of them are numbers: what
+// asked for the sizes of values in between would keep these from being hidden in a layer.
 #include <string.h>
 
 #include "passes/edit.h"
@@ -38,6 +41,16 @@ static assay_status_t to_reshape(assay_edit_t* e, assay_node_t* n, assay_value_t
   return assay_edit_become(e, n, "Reshape", 2, in);
 }
 
+static assay_status_t write_shape(assay_edit_t* e, assay_node_t* n) {
+  int64_t target[ASSAY_MAX_RANK];
+  const assay_node_t* one[] = {n};
+  if (!assay_is(n, "Reshape") || n->n_inputs != 2 || !n->inputs[1] || n->inputs[1]->constant ||
+      n->inputs[1]->is_input || !assay_reshape_target(n->outputs[0], target))
+    return NULL;
+  ASSAY_TRY(assay_pass_record(e->c, ASSAY_PASS_CHANGED, one, 1, "all sizes but one are known"));
+  return to_reshape(e, n, n->inputs[X], target, assay_rank_of(n->outputs[0]));
+}
+
 static assay_status_t visit(assay_edit_t* e, assay_node_t* n) {
   int64_t target[ASSAY_MAX_RANK];
   const bool moves = moves_ones(n);
@@ -47,7 +60,7 @@ static assay_status_t visit(assay_edit_t* e, assay_node_t* n) {
   assay_node_t* first = n->inputs[X]->producer;
   const bool chain = is_view(first) && first->graph == n->graph &&
                      assay_uses_of(&e->uses, n->inputs[X]) == 1 && !n->inputs[X]->is_output;
-  if (!chain && !moves) return NULL;
+  if (!chain && !moves) return write_shape(e, n);
   assay_value_t *x = chain ? assay_edit_value(e, first->inputs[X]) : n->inputs[X],
                 *y = n->outputs[0];
   const assay_node_t* both[] = {n, first};
