@@ -271,6 +271,14 @@ static bool may_take(const builder_t* b, int slot, int i) {
          b->s->slots[slot].block.last <= i && b->s->slots[slot].stays <= i;
 }
 
+// Whether one operand alone lies in a slot: a kernel says over which input it may write, not which
+// other ones are views of it.
+static bool is_read_alone(const assay_step_t* step, int slot) {
+  int n = 0;
+  for (int i = 0; i < step->n_in; i++) n += step->in[i] == slot;
+  return n == 1;
+}
+
 // Whether what was made in a slot first has as many elements as a value, now and at the capacity.
 static bool is_as_large(const builder_t* b, int slot, const assay_place_t* p) {
   const assay_place_t* first = assay_segment_place(b->s, b->s->slots[slot].value);
@@ -317,6 +325,7 @@ static assay_status_t output_slot(builder_t* b, const assay_step_t* step, int i,
     return view_slot(b, p, kernel->out[k], step->in[kernel->in_place], i, out);
   if (is_caller_form(v, p, kernel->out[k])) return add_output(b, p, i, out);
   if (over && may_take(b, step->in[kernel->in_place], i) &&
+      is_read_alone(step, step->in[kernel->in_place]) &&
       is_as_large(b, step->in[kernel->in_place], p) &&
       b->s->slots[step->in[kernel->in_place]].block.bytes == bytes_of(p, kernel->out[k].type)) {
     *out = step->in[kernel->in_place];
