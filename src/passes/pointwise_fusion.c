@@ -3,17 +3,20 @@
 //
 // A layer grows from its last node upwards: a node whose readers are all in the layer may join it.
 // So may, in the end, a Slice or Split whose parts are read in the layer alone: gates of linear
-// units (GLU, SwiGLU, GeGLU) read their halves where they lie.
+// units (GLU, SwiGLU, GeGLU) read their halves where they lie. And so may nodes that move whole
+// rows of an operand: residual sums read windows (Swin) where they lie.
 #include <string.h>
 
 #include "base/alloc.h"
+#include "passes/edit.h"
 #include "passes/parts.h"
-#include "passes/pass.h"
+#include "passes/row_moves.h"
 
 enum { MAX_NODES = 16 };
 
 typedef struct chain {
   const assay_uses_t* uses;
+  const bool* of_sizes;            // by node id
   assay_node_t* nodes[MAX_NODES];  // the last one of the layer first
   size_t n;
 } chain_t;
@@ -114,29 +117,76 @@ static void take_cuts(const assay_pass_context_t* c, chain_t* l) {
     }
 }
 
+// ---- moved rows ---------------------------------------------------------------------------------
+
+static bool reads(const chain_t* l, const assay_value_t* v) {
+  for (size_t i = 0; i < l->n; i++)
+    for (size_t k = 0; k < l->nodes[i]->n_inputs; k++)
+      if (l->nodes[i]->inputs[k] == v) return true;
+  return false;
+}
+
+// Whether the last dimensions of a value make rows that stay side by side where so many elements
+// do.
+static bool has_rows(const assay_value_t* v, int64_t columns) {
+  int64_t n = 1;
+  bool any = false;
+  for (int d = assay_rank_of(v) - 1; d >= 0 && !any && n < columns; d--) {
+    const int64_t size = assay_dim_of(v, d);
+    if (size < 1) return false;
+    n *= size;
+    any = n >= ASSAY_ROW_COLUMNS && columns % n == 0;
+  }
+  return any;
+}
+
+// Operands of the output's shape that are other ones with their rows in other places. What is moved
+// enters a layer as it is, as what is cut does.
+static void take_moves(const assay_pass_context_t* c, chain_t* l) {
+  const assay_value_t* y = l->nodes[0]->outputs[0];
+  const size_t n = l->n;
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < l->nodes[i]->n_inputs; k++) {
+      const assay_value_t* v = l->nodes[i]->inputs[k];
+      assay_row_moves_t m;
+      if (!v || !v->producer || contains(l, v->producer) || !is_member(l->nodes[i]) ||
+          v->producer->graph != l->nodes[0]->graph || !assay_same_static_shape(v, y))
+        continue;
+      assay_row_moves_above(c, l->uses, l->of_sizes, v, &m);
+      if (!m.n || l->n + m.n > MAX_NODES || reads(l, m.source) || !has_rows(v, m.columns)) continue;
+      memcpy(l->nodes + l->n, m.nodes, m.n * sizeof *m.nodes);
+      l->n += m.n;
+    }
+}
+
 // ---- of the graph -------------------------------------------------------------------------------
 
 static assay_status_t run(assay_pass_context_t* c) {
   assay_graph_t* g = c->model->graph;
   assay_uses_t uses = {0};
   ASSAY_TRY(assay_uses_create(c->model, &uses));
-  assay_status_t st = NULL;
+  bool* of_sizes = NULL;
+  assay_status_t st = assay_row_moves_sizes(c, &of_sizes);
   for (size_t i = g->n_nodes; !st && i-- > 0;) {
     assay_node_t* last = g->nodes[i];
     if (assay_pass_is_grouped(c, last) || !is_member(last)) continue;
-    chain_t l = {.uses = &uses, .nodes = {last}, .n = 1};
+    chain_t l = {.uses = &uses, .of_sizes = of_sizes, .nodes = {last}, .n = 1};
     while (grow(c, &l)) continue;
     take_cuts(c, &l);
+    take_moves(c, &l);
     if (l.n < 2) continue;
     assay_uses_sort(&uses, l.nodes, l.n);
     st = assay_pass_group(c, l.nodes, l.n, "pointwise nodes of one shape");
   }
   assay_uses_deinit(&uses);
+  assay_free(of_sizes);
   return st;
 }
 
 const assay_pass_t assay_pass_pointwise_fusion = {
     .name = "pointwise_fusion",
-    .summary = "chains of pointwise nodes become one layer, with the Slices and Splits before them",
+    .summary =
+        "chains of pointwise nodes become one layer, with the Slices, Splits and moves of rows "
+        "before them",
     .run = run,
 };

@@ -56,10 +56,11 @@ static bool is_blocked(const pointwise_compiler_t* c, size_t s, int d) {
 }
 
 // Dimensions over which every stream runs on, or stands still, become one; those of 1 go. What
-// makes up a row of so many columns as are asked for is joined to nothing before it.
+// makes up a row of so many columns as are asked for, or as are moved, is joined to nothing before
+// it.
 static void merge_dims(pointwise_compiler_t* c) {
   pointwise_code_t* p = c->p;
-  const int64_t columns = c->options->columns;
+  const int64_t columns = c->moved_columns ? pointwise_moved_row(c) : c->options->columns;
   for (int d = 0; d < c->rank; d++) {
     if (c->dims[d] == 1) continue;
     bool joins = p->rank && !(columns && assay_dims_product(c->dims, d, c->rank) == columns);
@@ -97,6 +98,7 @@ static bool finish(pointwise_compiler_t* c) {
   pointwise_code_t* p = c->p;
   merge_dims(c);
   for (size_t s = 0; s < p->n_streams; s++) find_access(p, &p->walks[s]);
+  if (!pointwise_moved_finish(c)) return false;
   return !c->options->columns || p->columns == c->options->columns;
 }
 
@@ -116,10 +118,13 @@ static bool compile_nodes(pointwise_compiler_t* c) {
   const assay_layer_t* layer = c->l->layer;
   const size_t first = c->options->first, n = layer->n_nodes;
   size_t computing = 0;
-  for (size_t i = 0; i < n; i++) computing += i < first || !pointwise_is_cut(layer->nodes[i]);
+  for (size_t i = 0; i < n; i++)
+    computing +=
+        i < first || !(pointwise_is_cut(layer->nodes[i]) || layer_is_move(layer->nodes[i]));
   for (size_t i = first; i < n; i++) {
     const assay_node_t* node = layer->nodes[i];
     const bool only = computing == 1;
+    if (layer_is_move(node)) continue;
     if (pointwise_is_cut(node)) {
       if (!pointwise_cut_node(c, node)) return false;
       continue;
@@ -145,7 +150,10 @@ assay_status_t pointwise_compile(const assay_sized_layer_t* l, const pointwise_o
 }
 
 void pointwise_deinit(pointwise_code_t* c) {
-  for (size_t i = 0; i < c->n_streams; i++) assay_free(c->streams[i].constant);
+  for (size_t i = 0; i < c->n_streams; i++) {
+    assay_free(c->streams[i].constant);
+    assay_free(c->streams[i].rows);
+  }
   *c = (pointwise_code_t){0};
 }
 

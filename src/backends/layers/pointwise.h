@@ -6,7 +6,8 @@
 // written.
 //
 // Slices and Splits before the nodes are a part of it: streams begin at an offset then, and have
-// the strides of the tensor that was cut.
+// the strides of the tensor that was cut. So are nodes that move whole rows (moved_rows.h): streams
+// have a table of rows then.
 #ifndef ASSAY_BACKENDS_LAYERS_POINTWISE_H_
 #define ASSAY_BACKENDS_LAYERS_POINTWISE_H_
 
@@ -22,8 +23,10 @@ typedef struct pointwise_stream {
               // an output element; POINTWISE_NO_INPUT: `constant` alone
   assay_type_t type;
   assay_layout_t layout;
-  int64_t offset;   // in memory, in elements: where the stream's first element is in the input
-  bool cut;         // it is a part of the input, which a Slice or Split of the layer takes
+  int64_t offset;  // in memory, in elements: where the stream's first element is in the input
+  bool cut;  // it is a part of the input, which a Slice or Split of the layer takes, or its rows in
+             // other places
+  int32_t* rows;    // MOVED, owned: the input's row, of the code's columns, by row of the output
   float* constant;  // owned; NULL: given with each run
   int64_t n_constant;
 } pointwise_stream_t;
@@ -33,6 +36,7 @@ typedef enum pointwise_access {
   POINTWISE_WHOLE = 0,  // element by element, as the output
   POINTWISE_PERIODIC,   // every row the same
   POINTWISE_STRIDED,    // by strides of its own
+  POINTWISE_MOVED,      // rows as the stream's table says; strides are those of WHOLE
 } pointwise_access_t;
 
 typedef struct pointwise_walk {

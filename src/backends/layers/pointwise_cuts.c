@@ -28,7 +28,8 @@ bool pointwise_cut_node(pointwise_compiler_t* c, const assay_node_t* n) {
   layer_slice_t parts[ASSAY_KERNEL_OPERANDS], outer = {.first = {0}};
   const pointwise_cut_t* of = pointwise_cut_of(c, n->inputs[0]);
   const int input = of ? of->input : assay_sized_input_index(c->l, n->inputs[0]);
-  if (input < 0) return false;
+  // Of what is moved before, whoever reads the part takes it by rows.
+  if (input < 0) return layer_moved_source(c->l, n->inputs[0]);
   const assay_operand_t* x = &c->l->in[input];
   for (int d = 0; d < x->rank; d++) outer.step[d] = 1;
   if (of) outer = of->slice;

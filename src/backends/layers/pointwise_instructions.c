@@ -11,7 +11,8 @@ int pointwise_value(pointwise_compiler_t* c, const assay_value_t* v, bool intege
   const pointwise_cut_t* cut = pointwise_cut_of(c, v);
   if (cut) return pointwise_cut_stream(c, cut);
   const int input = assay_sized_input_index(c->l, v);
-  return input < 0 ? -1 : pointwise_add_stream(c, &c->l->in[input], input, integers);
+  if (input < 0) return integers ? -1 : pointwise_moved_stream(c, v);
+  return pointwise_add_stream(c, &c->l->in[input], input, integers);
 }
 
 // After sums the short functions do.

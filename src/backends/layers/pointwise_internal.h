@@ -2,6 +2,7 @@
 #ifndef ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_
 #define ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_
 
+#include "backends/layers/moved_rows.h"
 #include "backends/layers/pointwise.h"
 #include "backends/layers/slice.h"
 
@@ -24,6 +25,8 @@ typedef struct pointwise_compiler {
   int64_t strides[POINTWISE_STREAMS][ASSAY_KERNEL_RANK];
   int64_t blocks[POINTWISE_STREAMS];  // of the walk; and its dimension here
   int blocked[POINTWISE_STREAMS];
+  const assay_value_t* moved[POINTWISE_STREAMS];  // the hidden value that the stream is; or NULL
+  int64_t moved_columns;  // elements that stay side by side in all of those; 0: there are none
   // By instruction: the hidden value that it makes.
   const assay_value_t* made[POINTWISE_INSTRUCTIONS];
   pointwise_cut_t cuts[POINTWISE_CUTS];
@@ -38,7 +41,11 @@ typedef struct pointwise_compiler {
 int pointwise_memory_order(const pointwise_compiler_t* c, int i);
 int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int input,
                          bool integers);
+// Adds a stream to the code.
+int pointwise_new_stream(pointwise_compiler_t* c, pointwise_stream_t s);
 int pointwise_cut_stream(pointwise_compiler_t* c, const pointwise_cut_t* cut);
+// A value that nodes of the layer make of an input by moving its rows.
+int pointwise_moved_stream(pointwise_compiler_t* c, const assay_value_t* v);
 int pointwise_result_stream(pointwise_compiler_t* c);
 int pointwise_number_stream(pointwise_compiler_t* c, float x);
 // An input with one element for each index of an axis of the output, or for each block of indices;
@@ -49,6 +56,14 @@ bool pointwise_is_float8(assay_type_t t);
 bool pointwise_is_whole(assay_type_t t);  // of at most 16 bits
 // A stream of one number a channel; the values are taken over.
 int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values);
+
+// ---- moved rows (pointwise_moved.c)
+// --------------------------------------------------------------
+
+// The most elements of a row: what the output's last dimensions have that stays side by side.
+int64_t pointwise_moved_row(const pointwise_compiler_t* c);
+// Makes the tables, once rows are known; false: rows are no parts of what is moved.
+bool pointwise_moved_finish(pointwise_compiler_t* c);
 
 // ---- instructions (pointwise_instructions.c) ----------------------------------------------------
 

@@ -105,7 +105,7 @@ static bool is_taken(const pointwise_compiler_t* c, assay_type_t t, bool integer
   return integers && is_integer(c, t);
 }
 
-static int new_stream(pointwise_compiler_t* c, pointwise_stream_t s) {
+int pointwise_new_stream(pointwise_compiler_t* c, pointwise_stream_t s) {
   if (c->p->n_streams == POINTWISE_STREAMS) return assay_free(s.constant), -1;
   c->p->streams[c->p->n_streams] = s;
   return (int)c->p->n_streams++;
@@ -128,7 +128,7 @@ static int add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int inp
     s.type = ASSAY_TYPE_FLOAT;
     s.n_constant = o->size;
   }
-  return new_stream(c, s);
+  return pointwise_new_stream(c, s);
 }
 
 int pointwise_add_stream(pointwise_compiler_t* c, const assay_operand_t* o, int input,
@@ -152,7 +152,8 @@ int pointwise_result_stream(pointwise_compiler_t* c) {
       !stream_strides(c, &c->l->out[0], NULL, c->options->layout, c->strides[c->p->n_streams],
                       &offset))
     return -1;
-  return new_stream(c, (pointwise_stream_t){.input = POINTWISE_RESULT, .type = ASSAY_TYPE_FLOAT});
+  return pointwise_new_stream(
+      c, (pointwise_stream_t){.input = POINTWISE_RESULT, .type = ASSAY_TYPE_FLOAT});
 }
 
 int pointwise_number_stream(pointwise_compiler_t* c, float x) {
@@ -162,7 +163,7 @@ int pointwise_number_stream(pointwise_compiler_t* c, float x) {
   if (c->status) return -1;
   s.constant[0] = x;
   memset(c->strides[c->p->n_streams], 0, sizeof *c->strides);
-  return new_stream(c, s);
+  return pointwise_new_stream(c, s);
 }
 
 // A stream of one number a channel; the values are taken over.
@@ -175,7 +176,7 @@ int pointwise_channel_stream(pointwise_compiler_t* c, float* take_values) {
   if (c->p->n_streams == POINTWISE_STREAMS) return assay_free(take_values), -1;
   for (int i = 0; i < y->rank; i++)
     c->strides[c->p->n_streams][i] = pointwise_memory_order(c, i) == 1 && y->dims[1] != 1;
-  return new_stream(c, s);
+  return pointwise_new_stream(c, s);
 }
 
 // Blocks have the output's rank, with that axis divided; others have one dimension.
@@ -208,5 +209,5 @@ int pointwise_axis_stream(pointwise_compiler_t* c, const assay_value_t* v, int a
     c->strides[s][i] = c->dims[i] == 1 ? 0 : block ? own[d] : d == axis;
     if (d == axis && block > 1 && c->dims[i] != 1) c->blocks[s] = block, c->blocked[s] = i;
   }
-  return new_stream(c, stream);
+  return pointwise_new_stream(c, stream);
 }

@@ -166,7 +166,7 @@ assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
   compiler_t c = {.l = l, .code = &code};
   assay_status_t st = ASSAY_NEW(&c.p);
   if (st) return pointwise_deinit(&code), st;
-  take_code(&c);  // with the constants
+  take_code(&c);  // with the constants and tables
   if (finish(&c))
     *out = c.p;
   else
@@ -175,7 +175,10 @@ assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
 }
 
 void cpu_program_destroy(cpu_program_t* p) {
-  for (size_t i = 0; p && i < p->n_streams; i++) assay_free(p->streams[i].constant);
+  for (size_t i = 0; p && i < p->n_streams; i++) {
+    assay_free(p->streams[i].constant);
+    assay_free(p->streams[i].rows);
+  }
   assay_free(p);
 }
 

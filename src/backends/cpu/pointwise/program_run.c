@@ -59,8 +59,10 @@ static void row_of(const void* x, assay_type_t type, int64_t at, int64_t step, i
 }
 
 // Where row `row` begins in a stream.
-static int64_t row_start(const cpu_program_t* p, const program_walk_t* w, int64_t row) {
+static int64_t row_start(const cpu_program_t* p, size_t s, int64_t row) {
+  const program_walk_t* w = &p->walks[s];
   int64_t at = 0;
+  if (w->access == POINTWISE_MOVED) return p->streams[s].rows[row] * p->columns;
   for (int d = p->rank - 2; d >= 0; d--) {
     at += row % p->dims[d] * w->strides[d];
     row /= p->dims[d];
@@ -78,13 +80,21 @@ static void load_strided(const run_t* r, size_t s, int64_t row, int64_t rows, in
   int64_t left = 0, at = 0;
   for (int64_t i = 0; i < rows; i++) {
     if (left == 0) {
-      at = row_start(p, w, row + i) + column * step;
+      at = row_start(p, s, row + i) + column * step;
       left = p->dims[last] - (row + i) % p->dims[last];
     }
     row_of(data_of(r, s), p->streams[s].type, at, step, n, to + i * n);
     at += w->strides[last];
     left--;
   }
+}
+
+// The same of a stream whose rows are moved.
+static void load_moved(const run_t* r, size_t s, int64_t row, int64_t rows, int64_t column,
+                       int64_t n, float* to) {
+  for (int64_t i = 0; i < rows; i++)
+    cpu_widen(data_of(r, s), r->p->streams[s].type, row_start(r->p, s, row + i) + column, n,
+              to + i * n);
 }
 
 // All rows alike: made once, before the first tile.
@@ -116,7 +126,7 @@ static void load(run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n)
       const int64_t start = p->streams[s].input == POINTWISE_RESULT ? at - r->result_from
                             : w->access == POINTWISE_WHOLE          ? at
                             : w->access == POINTWISE_PERIODIC       ? column
-                                                                    : row_start(p, w, row) + column;
+                                                                    : row_start(p, s, row) + column;
       r->stream[s] = (const float*)data_of(r, s) + start;
       continue;
     }
@@ -126,6 +136,8 @@ static void load(run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n)
       cpu_widen(data_of(r, s), p->streams[s].type, at, rows * n, to);
     else if (w->access == POINTWISE_PERIODIC)
       row_of(data_of(r, s), p->streams[s].type, column * step, step, n, to);
+    else if (w->access == POINTWISE_MOVED)
+      load_moved(r, s, row, rows, column, n, to);
     else
       load_strided(r, s, row, rows, column, n, to);
   }
@@ -171,6 +183,23 @@ static void run_tiles(run_t* r, int64_t from, int64_t to) {
 
 // ---- chains ------------------------------------------------------------------------------------
 
+// The step from row `row` of a moved stream to the next of `rows`.
+static int64_t moved_step(const cpu_program_t* p, size_t s, int64_t row, int64_t rows) {
+  return rows > 1 ? row_start(p, s, row + 1) - row_start(p, s, row) : 0;
+}
+
+// So many rows from `row` on, at most, follow each other at one distance in every moved stream.
+static int64_t rows_alike(const cpu_program_t* p, int64_t row, int64_t most) {
+  for (size_t s = 0; s < p->n_streams; s++) {
+    if (p->walks[s].access != POINTWISE_MOVED) continue;
+    const int64_t step = moved_step(p, s, row, most);
+    int64_t n = most > 1 ? 2 : 1;
+    while (n < most && row_start(p, s, row + n) - row_start(p, s, row + n - 1) == step) n++;
+    most = n;
+  }
+  return most;
+}
+
 // Whole rows, or a piece of one.
 static void run_links(const run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n) {
   const cpu_program_t* p = r->p;
@@ -180,14 +209,15 @@ static void run_links(const run_t* r, int64_t row, int64_t rows, int64_t column,
   cpu_chain_stream_t streams[CPU_MAX_STREAMS];
   for (size_t s = 0; s < p->n_streams; s++) {
     const program_walk_t* w = &p->walks[s];
-    const bool whole = w->access == POINTWISE_WHOLE;
+    const bool whole = w->access == POINTWISE_WHOLE, moved = w->access == POINTWISE_MOVED;
     const int step = (int)w->strides[p->rank - 1];
-    int64_t start = whole ? at : row_start(p, w, row) + column * step;
+    int64_t start = whole ? at : row_start(p, s, row) + column * step;
     if (p->streams[s].input == POINTWISE_RESULT) start -= r->result_from;
     const size_t size = p->streams[s].type == ASSAY_TYPE_FLOAT ? 4 : 2;
     streams[s] = (cpu_chain_stream_t){.data = (const char*)data_of(r, s) + (ptrdiff_t)size * start,
                                       .type = p->streams[s].type,
                                       .row_step = whole       ? p->columns
+                                                  : moved     ? moved_step(p, s, row, rows)
                                                   : last >= 0 ? w->strides[last]
                                                               : 0,
                                       .step = whole ? 1 : step};
@@ -261,6 +291,7 @@ static int64_t run_joined(const run_t* r, int64_t row, int64_t rows) {
     const size_t size = type == ASSAY_TYPE_FLOAT ? 4 : 2;
     const bool result = p->streams[s].input == POINTWISE_RESULT;
     streams[s] = (cpu_chain_stream_t){.data = data_of(r, s), .type = type};
+    if (w->access == POINTWISE_MOVED) return 0;
     if (w->access == POINTWISE_WHOLE) {
       const int64_t start = result ? at - r->result_from : at;
       streams[s].data = (const char*)streams[s].data + (ptrdiff_t)size * start;
@@ -273,7 +304,7 @@ static int64_t run_joined(const run_t* r, int64_t row, int64_t rows) {
     } else {
       if (used == LAID_OUT) return 0;
       float* to = memory[used++];
-      cpu_widen(streams[s].data, type, row_start(p, w, row), n, to);
+      cpu_widen(streams[s].data, type, row_start(p, s, row), n, to);
       for (int64_t i = 1; i < each; i++) memcpy(to + i * n, to, (size_t)n * sizeof *to);
       streams[s] = (cpu_chain_stream_t){.data = to, .type = ASSAY_TYPE_FLOAT, .step = 1};
     }
@@ -305,7 +336,7 @@ static void run_chain(const run_t* r, int64_t from, int64_t to) {
       const int64_t left = (to - from) / n, joined = run_joined(r, row, left);
       from += joined * n;
       if (joined) continue;
-      rows = size - row % size < left ? size - row % size : left;
+      rows = rows_alike(p, row, size - row % size < left ? size - row % size : left);
     }
     run_links(r, row, rows, column, n);
     from += rows * n;

@@ -13,7 +13,8 @@ typedef struct program_args {
   int64_t strides[PROGRAM_STREAMS][PROGRAM_DIMS];
   int64_t dims[PROGRAM_DIMS];
   int64_t columns;
-  float scalars[PROGRAM_STREAMS];  // streams of one constant
+  float scalars[PROGRAM_STREAMS];   // streams of one constant
+  address_t rows[PROGRAM_STREAMS];  // tables of int32_t of streams whose rows are moved
 } program_args_t;
 
 typedef struct chain_args {

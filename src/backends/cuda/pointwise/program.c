@@ -3,10 +3,8 @@
 
 #include <string.h>
 
+#include "backends/cuda/bytes.h"
 #include "base/alloc.h"
-#include "base/hash.h"
-#include "base/shown.h"
-#include "exec/device/resident.h"
 
 struct cuda_program {
   pointwise_code_t code;
@@ -57,35 +55,8 @@ static bool is_short(const pointwise_code_t* c) {
   return true;
 }
 
-// ---- constants ----------------------------------------------------------------------------------
-
-typedef struct values {
-  const assay_device_driver_t* driver;
-  const float* at;
-  size_t bytes;
-} values_t;
-
-static assay_status_t fill(void* user, assay_queue_t* q, assay_device_ptr_t to) {
-  const values_t* v = user;
-  return v->driver->upload(q, v->at, to, v->bytes);
-}
-
-// What the program has made of constants lies on the device, by what it is.
-static assay_status_t bring(const assay_sized_layer_t* l, const pointwise_stream_t* s,
-                            address_t* out) {
-  const size_t bytes = (size_t)s->n_constant * sizeof(float);
-  values_t values = {cuda_own_of(l)->device->driver, s->constant, bytes};
-  assay_str_t key = {0};
-  assay_device_ptr_t at = 0;
-  assay_str_printf_raw(&key, "floats %016llx%016llx %zu",
-                       (unsigned long long)assay_hash(s->constant, bytes, 1),
-                       (unsigned long long)assay_hash(s->constant, bytes, 2), bytes);
-  assay_status_t st = assay_str_status(&key);
-  if (!st) st = assay_resident_get(l->resident, assay_str_get(&key), bytes, fill, &values, &at);
-  assay_str_deinit(&key);
-  *out = at;
-  return st;
-}
+// ---- what lies on the device
+// ----------------------------------------------------------------------
 
 static assay_status_t fill_args(const assay_sized_layer_t* l, cuda_program_t* p) {
   const pointwise_code_t* c = &p->code;
@@ -94,10 +65,15 @@ static assay_status_t fill_args(const assay_sized_layer_t* l, cuda_program_t* p)
   for (size_t s = 0; s < c->n_streams; s++) {
     const pointwise_stream_t* stream = &c->streams[s];
     memcpy(p->args.strides[s], c->walks[s].strides, sizeof p->args.strides[s]);
+    if (stream->rows) {
+      const size_t bytes = (size_t)c->rows * sizeof *stream->rows;
+      ASSAY_TRY(cuda_bytes_share(l, "rows", stream->rows, bytes, &p->args.rows[s]));
+    }
     if (!stream->constant) continue;
     if (stream->n_constant == 1) p->args.scalars[s] = stream->constant[0];
     if (stream->n_constant < 2) continue;
-    ASSAY_TRY(bring(l, stream, &p->args.streams[s]));
+    const size_t bytes = (size_t)stream->n_constant * sizeof *stream->constant;
+    ASSAY_TRY(cuda_bytes_share(l, "floats", stream->constant, bytes, &p->args.streams[s]));
     p->args.streams[s] += (address_t)stream->offset * sizeof(float);
   }
   return NULL;

@@ -220,6 +220,13 @@ static void print_place(const pointwise_code_t* c, size_t s, const char* column,
     assay_str_append(text, last ? "row * (index_t)p->columns + column" : "column");
     return;
   }
+  if (w->access == POINTWISE_MOVED) {
+    assay_str_printf(text,
+                     "(index_t)GLOBAL(const int32_t, p->rows[%d])[row] * (index_t)p->columns + "
+                     "column",
+                     (int)s);
+    return;
+  }
   bool any = false;
   for (int d = 0; d <= last; d++) {
     char number[16];

@@ -43,6 +43,8 @@ static int64_t place(const run_t* r, size_t s, int64_t i) {
   const pointwise_walk_t* w = &r->c->walks[s];
   int64_t at = 0;
   if (w->access == POINTWISE_WHOLE) return i;
+  if (w->access == POINTWISE_MOVED)
+    return r->c->streams[s].rows[i / r->c->columns] * r->c->columns + i % r->c->columns;
   for (int d = r->c->rank - 1; d >= 0; d--) {
     at += i % r->c->dims[d] * w->strides[d];
     i /= r->c->dims[d];
