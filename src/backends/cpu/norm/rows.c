@@ -8,6 +8,7 @@
 #include "backends/cpu/norm/norm_rows.h"
 #include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/threads.h"
+#include "backends/layers/moved_rows.h"
 #include "backends/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
@@ -29,6 +30,7 @@ typedef struct rows {
   float epsilon;
   int64_t groups, channels;
   float *scale, *bias;  // of groups * channels elements; NULL: none
+  int32_t* to;          // where each row goes, if the layer moves them; NULL: it stays
   void (*row)(const struct rows* k, int64_t r, const float* x, float* y);
 } rows_t;
 
@@ -259,23 +261,32 @@ static void run_columns(const rows_t* k, const void* x, void* y) {
 
 // ---- running --------------------------------------------------------------------------------
 
+// Rows from row r of x on are made rows `to` of y on.
+static bool run_norm(const rows_t* k, const void* x, int64_t r, int64_t n, void* y, int64_t to) {
+  const assay_type_t in = k->base.in[k->input].type, out = k->base.out[0].type;
+  const ptrdiff_t in_row = k->size * (ptrdiff_t)assay_kernel_float_bytes(in);
+  const ptrdiff_t out_row = k->size * (ptrdiff_t)assay_kernel_float_bytes(out);
+  const cpu_norm_rows_t norm = {k->size, k->centered, k->epsilon, k->scale, k->bias, in, out};
+  return cpu_norm_rows(&norm, (const char*)x + r * in_row, 0, n, (char*)y + to * out_row);
+}
+
 // Rows [from, to); 16-bit elements are widened into a row's memory and rounded once from there.
 static void run_rows(const rows_t* k, const void* x, int64_t from, int64_t to, float* row,
                      void* y) {
   const assay_type_t in = k->base.in[k->input].type, out = k->base.out[0].type;
-  const cpu_norm_rows_t norm = {k->size, k->centered, k->epsilon, k->scale, k->bias, in, out};
-  if (k->row == norm_row && k->groups == 1 && k->channels == k->size &&
-      cpu_norm_rows(&norm, x, from, to, y))
-    return;
+  const bool plain = k->row == norm_row && k->groups == 1 && k->channels == k->size;
+  if (plain && !k->to && run_norm(k, x, from, to - from, y, from)) return;
   for (int64_t r = from; r < to; r++) {
+    const int64_t place = k->to ? k->to[r] : r;
+    if (plain && k->to && run_norm(k, x, r, 1, y, place)) continue;
     const float* at = (const float*)x + r * k->size;
-    float* made = out == ASSAY_TYPE_FLOAT ? (float*)y + r * k->size : row;
+    float* made = out == ASSAY_TYPE_FLOAT ? (float*)y + place * k->size : row;
     if (in != ASSAY_TYPE_FLOAT) {
       cpu_widen(x, in, r * k->size, k->size, row);
       at = row;
     }
     k->row(k, r, at, made);
-    if (made == row) cpu_narrow(row, k->size, out, r * k->size, y);
+    if (made == row) cpu_narrow(row, k->size, out, place * k->size, y);
   }
 }
 
@@ -298,6 +309,7 @@ static void destroy(assay_kernel_t* base) {
   rows_t* k = (rows_t*)base;
   assay_free(k->scale);
   assay_free(k->bias);
+  assay_free(k->to);
   assay_free(k);
 }
 
@@ -395,11 +407,20 @@ static assay_status_t read_norm(const assay_sized_layer_t* l, const assay_node_t
   return NULL;
 }
 
+// The layer gives its rows other places.
+static assay_status_t read_moves(const assay_sized_layer_t* l, const assay_operand_t* x,
+                                 const norm_t* norm, rows_t* k, bool* ok) {
+  *ok = !norm->by_channel;
+  if (*ok) ASSAY_TRY(layer_moved_places(l, x, k->size, &k->to));
+  *ok &= k->to != NULL;
+  return NULL;
+}
+
 // ---- which layers ------------------------------------------------------------------------------
 
 static void finish(const assay_operand_t* x, rows_t* k) {
   k->rows = x->size / k->size;
-  k->base.in_place = k->inner > 1 ? -1 : k->input;
+  k->base.in_place = k->inner > 1 || k->to ? -1 : k->input;
   if (x->type != ASSAY_TYPE_FLOAT && k->inner == 1)
     k->base.scratch = (size_t)(k->rows < PARTS ? k->rows : PARTS) * (size_t)k->size * sizeof(float);
 }
@@ -410,7 +431,8 @@ static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base,
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = &l->in[k->input];
   const norm_t* norm = find_norm(n);
-  *out_ok = x->size && x->size == l->out[0].size;
+  // Rows that are moved go elsewhere in other sizes.
+  *out_ok = x->size && x->size == l->out[0].size && !k->to;
   if (*out_ok && norm) {
     const int axis = assay_known_axis(assay_attr_i64(n, "axis", -1), x->rank);
     *out_ok =
@@ -425,7 +447,8 @@ static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base,
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
-  if (l->layer->n_nodes != 1 || !x || l->n_out < 1 || !l->out[0].value || !x->size) return NULL;
+  const bool moves = l->layer->n_nodes > 1;
+  if (!x || l->n_out < 1 || !l->out[0].value || !x->size) return NULL;
   for (size_t i = 1; i < l->n_out; i++)
     if (l->out[i].value) return NULL;  // mean and deviation
   if (!assay_type_is_kernel_float(x->type) || x->type != l->out[0].type ||
@@ -439,7 +462,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base.in[k->input] = k->base.out[0] = (assay_storage_t){x->type, ASSAY_LAYOUT_PLAIN};
   const norm_t* norm = find_norm(n);
   assay_status_t st = norm ? read_norm(l, n, x, norm, k, &ok) : NULL;
-  if (!norm) ok = read_softmax(l, n, x, k);
+  if (!norm) ok = !moves && read_softmax(l, n, x, k);
+  if (!st && ok && moves) st = read_moves(l, x, norm, k, &ok);
   if (st || !ok) return destroy(&k->base), st;
   finish(x, k);
   *out = &k->base;

@@ -16,7 +16,8 @@ typedef struct rows_geometry {
   int64_t term[ROWS_RANK], term_from[ROWS_RANK];
 } rows_geometry_t;
 
-// Softmax and normalizations: the output lies as the input does. 0: that operand is left out.
+// Softmax and normalizations: the output lies as the input does, but for the places of rows that
+// are moved. 0: that operand is left out.
 typedef struct rows_args {
   rows_geometry_t g;
   address_t x, y;
@@ -28,6 +29,7 @@ typedef struct rows_args {
   int64_t groups;
   int32_t channels, run, shared, single_scale, single_bias;
   address_t mean, inverse;  // statistics as outputs
+  address_t places;         // MOVED: int32_t, the row of the output by row
   float epsilon;
 } rows_args_t;
 

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "backends/constants.h"
+#include "backends/cuda/bytes.h"
 #include "backends/cuda/rows/geometry.h"
+#include "backends/layers/moved_rows.h"
 #include "base/alloc.h"
 
 enum { NO_OPERAND = -1 };
@@ -292,6 +294,24 @@ static bool writes_all(const assay_sized_layer_t* l, rows_t* k) {
   return l->out[k->sum].type == k->base.out[0].type;
 }
 
+// The layer gives its rows other places.
+static assay_status_t read_moves(const assay_sized_layer_t* l, const assay_operand_t* x, rows_t* k,
+                                 bool* ok) {
+  int32_t* to = NULL;
+  const norm_t* norm = find_norm(l->layer->nodes[0]);
+  *ok = norm && norm->over == OVER_LAST;
+  if (!*ok) return NULL;
+  ASSAY_TRY(layer_moved_places(l, x, k->rows.geometry.terms, &to));
+  *ok = to;
+  if (!to) return NULL;
+  const size_t bytes = (size_t)k->rows.geometry.rows * sizeof *to;
+  assay_status_t st = cuda_bytes_share(l, "rows", to, bytes, &k->args.places);
+  assay_free(to);
+  assay_str_append(&k->options, "-DMOVED ");
+  k->base.in_place = -1;
+  return st;
+}
+
 static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_t* x, rows_t* k) {
   assay_str_printf(&k->options, "-DT=%s ", cuda_type_name(x->type));
   cuda_rows_print(&k->rows, &k->options);
@@ -306,9 +326,8 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
-  if (l->layer->n_nodes != 1 || !x || l->n_out < 1 || !l->out[0].value || !x->size ||
-      !assay_type_is_kernel_float(x->type) || x->type != l->out[0].type ||
-      x->size != l->out[0].size || x->rank > ASSAY_KERNEL_RANK)
+  if (!x || l->n_out < 1 || !l->out[0].value || !x->size || !assay_type_is_kernel_float(x->type) ||
+      x->type != l->out[0].type || x->size != l->out[0].size || x->rank > ASSAY_KERNEL_RANK)
     return NULL;
   rows_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
@@ -316,9 +335,10 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->skip = k->skip_bias = k->scale = k->bias = k->mean = k->inverse = k->sum = NO_OPERAND;
   k->base = (assay_kernel_t){.in_place = k->x, .enqueue = enqueue, .destroy = destroy};
   k->base.in[k->x] = k->base.out[0] = (assay_storage_t){x->type, ASSAY_LAYOUT_PLAIN};
-  if (!read_node(l, n, x, k) || !writes_all(l, k)) return destroy(&k->base), NULL;
-  assay_status_t st = compile(l, x, k);
-  if (st) return destroy(&k->base), st;
+  bool ok = read_node(l, n, x, k) && writes_all(l, k);
+  assay_status_t st = ok && l->layer->n_nodes > 1 ? read_moves(l, x, k, &ok) : NULL;
+  if (!st && ok) st = compile(l, x, k);
+  if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;
 }

@@ -7,14 +7,20 @@
 #include "vmath.h"
 #endif
 
-// A row, and where its first element is; in `skip`, too.
+// A row, and where its first element is; in the output and in `skip`, too.
 typedef struct row {
-  int64_t number, first, skip;
+  int64_t number, first, to, skip;
 } row_t;
 
 DEVICE row_t row_of(const rows_args_t* a) {
-  row_t row = {ROW_OF_BLOCKS, 0, 0};
+  row_t row = {ROW_OF_BLOCKS, 0, 0, 0};
   row.first = row_place(&a->g, a->g.row_from, row.number);
+  row.to = row.first;
+#ifdef MOVED
+  // Threads past the last row have none.
+  if (row.number < a->g.rows)
+    row.to = (int64_t)GLOBAL(const int32_t, a->places)[row.number] * a->g.terms;
+#endif
 #ifdef SKIP
   row.skip = row.number % a->skip_rows * a->g.terms;
 #endif
@@ -39,7 +45,7 @@ DEVICE void take(const rows_args_t* a, const row_t* row, int v, float* x) {
 }
 
 DEVICE void put(const rows_args_t* a, const row_t* row, int v, const float* y) {
-  STORE_N(VEC, T)(GLOBAL(ELEMENT(T), a->y), element(a, row, v), y);
+  STORE_N(VEC, T)(GLOBAL(ELEMENT(T), a->y), row->to + term_place(&a->g, (uint32_t)v * VEC), y);
 }
 
 // Vectors of the thread's row that are there; none past the last row, whose threads take part in
