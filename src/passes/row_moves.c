@@ -12,6 +12,15 @@ static bool is_float(const assay_value_t* v) {
   return elem == ASSAY_TYPE_FLOAT || elem == ASSAY_TYPE_FLOAT16 || elem == ASSAY_TYPE_BFLOAT16;
 }
 
+// Whether only the first dimension is open: where rows go is the same for all samples then,
+// whatever the batch is. Lengths that grow would need a table each.
+static bool is_moved_alike(const assay_value_t* v) {
+  const int rank = assay_rank_of(v);
+  bool known = rank >= 0 && rank <= MAX_RANK;
+  for (int d = 1; d < rank; d++) known &= assay_dim_of(v, d) >= 1;
+  return known;
+}
+
 int64_t assay_common_columns(int64_t a, int64_t b) {
   while (b) {
     const int64_t rest = a % b;
@@ -74,8 +83,8 @@ static int64_t of_slice(const assay_node_t* n) {
 
 static bool is_reshape(const assay_node_t* n, const bool* of_sizes) {
   const assay_value_t* shape = assay_is(n, "Reshape") && n->n_inputs == 2 ? n->inputs[1] : NULL;
-  return shape && (assay_pass_constant(shape) || (shape->producer && shape->graph == n->graph &&
-                                                  of_sizes[shape->producer->id]));
+  return shape && (assay_pass_constant(shape) ||
+                   (shape->producer && shape->graph == n->graph && of_sizes[shape->producer->id]));
 }
 
 assay_status_t assay_row_moves_sizes(const assay_pass_context_t* c, bool** out) {
@@ -92,18 +101,16 @@ bool assay_moves_rows(const assay_node_t* n, const bool* of_sizes, int64_t* out_
       {"Transpose", of_transpose}, {"Concat", of_concat}, {"Split", of_split}, {"Slice", of_slice}};
   *out_columns = 0;
   if (!n->n_inputs || !n->inputs[X] || !is_float(n->inputs[X])) return false;
-  const int rank = assay_rank_of(n->inputs[X]);
-  if (rank < 0 || rank > MAX_RANK) return false;
+  bool known = is_moved_alike(n->inputs[X]);
   for (size_t i = 0; i < n->n_outputs; i++)
-    if (n->outputs[i] && assay_rank_of(n->outputs[i]) > MAX_RANK) return false;
+    known &= !n->outputs[i] || is_moved_alike(n->outputs[i]);
+  if (!known) return false;
   for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
     if (assay_is(n, moves[i].op)) *out_columns = moves[i].columns(n);
   return *out_columns || is_reshape(n, of_sizes);
 }
 
-size_t assay_moved_inputs(const assay_node_t* n) {
-  return assay_is(n, "Concat") ? n->n_inputs : 1;
-}
+size_t assay_moved_inputs(const assay_node_t* n) { return assay_is(n, "Concat") ? n->n_inputs : 1; }
 
 // ---- above a value ------------------------------------------------------------------------------
 
@@ -129,7 +136,8 @@ static bool reads_all_of(const assay_row_moves_t* m, const assay_uses_t* uses,
 static bool add(const assay_pass_context_t* c, const bool* of_sizes, assay_row_moves_t* m,
                 assay_node_t* n) {
   int64_t columns;
-  if (m->n == ASSAY_ROW_MOVES || !assay_pass_may_group(c, n) || !assay_moves_rows(n, of_sizes, &columns))
+  if (m->n == ASSAY_ROW_MOVES || !assay_pass_may_group(c, n) ||
+      !assay_moves_rows(n, of_sizes, &columns))
     return false;
   columns = assay_common_columns(m->columns, columns);
   if (columns && columns < ASSAY_ROW_COLUMNS) return false;
@@ -151,8 +159,8 @@ static bool grow(const assay_pass_context_t* c, const assay_uses_t* uses, const 
   return false;
 }
 
-// The one value that they move; NULL: there are several. What a layer has made is stored in a format;
-// what a caller gives is not, and enters layers as it is where they move it.
+// The one value that they move; NULL: there are several. What a layer has made is stored in a
+// format; what a caller gives is not, and enters layers as it is where they move it.
 static const assay_value_t* source_of(const assay_row_moves_t* m) {
   const assay_value_t* x = NULL;
   for (size_t i = 0; i < m->n; i++)
@@ -170,7 +178,9 @@ void assay_row_moves_above(const assay_pass_context_t* c, const assay_uses_t* us
   assay_row_moves_t m = {.n = 0};
   *out = m;
   // What has other outputs, too, would take these along.
-  if (!v->producer || v->producer->n_outputs != 1 || !assay_uses_once(uses, v) || !add(c, of_sizes, &m, v->producer)) return;
+  if (!v->producer || v->producer->n_outputs != 1 || !assay_uses_once(uses, v) ||
+      !add(c, of_sizes, &m, v->producer))
+    return;
   do {
     m.source = source_of(&m);
     if (m.source && m.columns) *out = m;

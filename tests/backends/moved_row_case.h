@@ -8,7 +8,7 @@
 typedef struct moved_row_case {
   graph_case_t graph;
   const char* apart;  // outputs with which nothing is folded: y, and what is moved
-  size_t steps;  // layers of the plan that are more than views
+  size_t steps;       // layers of the plan that are more than views
 } moved_row_case_t;
 
 #define MOVED_LIST(...) \
@@ -70,10 +70,11 @@ static const moved_row_case_t moved_row_cases[] = {
               "Softmax h u -> h", "Transpose t f -> t | perm=1,0,2", "Add n t b -> n",
               "Reshape r h c -> r", "Transpose v r -> v | perm=1,0,2", "Sigmoid g n -> g",
               "Mul m g v -> m", "Add a m z -> y"),
-    MOVED_ROW("rows of several tiles", 2, "y t", MOVED_LIST("x float[2,3,2600]", "z float[3,2,2600]"), {0},
-              "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2", "Max m t z -> y"),
-    MOVED_ROW("many short rows", 2, "y t", MOVED_LIST("x float[20,30,16]", "z float[30,20,16]"), {0},
-              "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2", "Max m t z -> m",
+    MOVED_ROW("rows of several tiles", 2, "y t",
+              MOVED_LIST("x float[2,3,2600]", "z float[3,2,2600]"), {0}, "Softmax f x -> f",
+              "Transpose t f -> t | perm=1,0,2", "Max m t z -> y"),
+    MOVED_ROW("many short rows", 2, "y t", MOVED_LIST("x float[20,30,16]", "z float[30,20,16]"),
+              {0}, "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2", "Max m t z -> m",
               "Exp e m -> y"),
     MOVED_ROW("rows of several dimensions", 2, "y t",
               MOVED_LIST("x float[5,3,4,6,8]", "z float[3,5,4,6,8]", "v float[4,1,8]"), {0},
@@ -82,9 +83,9 @@ static const moved_row_case_t moved_row_cases[] = {
     MOVED_ROW("a view of what may be written over", 5, "y u", {"x float[4,4,16]"},
               MOVED_LIST("w float[16,16]", "c int64[2] 16 16", "d int64[3] 2 8 16",
                          "e int64[3] 4 4 16", "f int64[3] 4 16 4"),
-              "MatMul m x w -> m", "Reshape r m c -> r", "MatMul k r w -> k",
-              "Reshape v r d -> v", "Transpose t v -> t | perm=1,0,2", "Reshape u t e -> u",
-              "Add a m u -> a", "Softmax q a -> q", "Reshape h k f -> h", "MatMul p q h -> y"),
+              "MatMul m x w -> m", "Reshape r m c -> r", "MatMul k r w -> k", "Reshape v r d -> v",
+              "Transpose t v -> t | perm=1,0,2", "Reshape u t e -> u", "Add a m u -> a",
+              "Softmax q a -> q", "Reshape h k f -> h", "MatMul p q h -> y"),
     // ---- what stays as it is
     MOVED_ROW("columns are moved", 3, "y", MOVED_LIST("x float[3,32,16]", "z float[3,16,32]"), {0},
               "Softmax f x -> f", "Transpose t f -> t | perm=0,2,1", "Add a t z -> y"),
@@ -92,22 +93,24 @@ static const moved_row_case_t moved_row_cases[] = {
               "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2", "Less l t z -> y"),
     MOVED_ROW("rows are short", 3, "y", MOVED_LIST("x float[5,3,8]", "z float[3,5,8]"), {0},
               "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2", "Add a t z -> y"),
-    MOVED_ROW("the same is read as it lies", 3, "y", {"x float[4,4,16]"}, {0},
-              "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2", "Add a t f -> y"),
-    MOVED_ROW("what is moved is broadcast", 3, "y", MOVED_LIST("x float[5,3,16]", "z float[2,3,5,16]"),
-              {0}, "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2", "Add a t z -> y"),
-    MOVED_ROW("whole numbers", 2, "y", MOVED_LIST("x int32[5,3,16]", "z int32[3,5,16]"), {0}, "Transpose t x -> t | perm=1,0,2", "Add a t z -> y"),
+    MOVED_ROW("the same is read as it lies", 3, "y", {"x float[4,4,16]"}, {0}, "Softmax f x -> f",
+              "Transpose t f -> t | perm=1,0,2", "Add a t f -> y"),
+    MOVED_ROW("what is moved is broadcast", 3, "y",
+              MOVED_LIST("x float[5,3,16]", "z float[2,3,5,16]"), {0}, "Softmax f x -> f",
+              "Transpose t f -> t | perm=1,0,2", "Add a t z -> y"),
+    MOVED_ROW("whole numbers", 2, "y", MOVED_LIST("x int32[5,3,16]", "z int32[3,5,16]"), {0},
+              "Transpose t x -> t | perm=1,0,2", "Add a t z -> y"),
     MOVED_ROW("two tensors are joined", 3, "y",
               MOVED_LIST("x float[2,3,16]", "u float[2,4,16]", "z float[2,7,16]"), {0},
               "Softmax f x -> f", "Concat c f u -> c | axis=1", "Add a c z -> y"),
     MOVED_ROW("it is read twice", 5, "y", MOVED_LIST("x float[5,3,16]", "z float[3,5,16]"),
-              {"w float[16,16]"}, "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2", "Add a t z -> a",
-              "MatMul m t w -> m", "Softmax g a -> g", "Add e m g -> y"),
+              {"w float[16,16]"}, "Softmax f x -> f", "Transpose t f -> t | perm=1,0,2",
+              "Add a t z -> a", "MatMul m t w -> m", "Softmax g a -> g", "Add e m g -> y"),
     MOVED_ROW("what a caller gives", 2, "y", MOVED_LIST("x float[5,3,16]", "z float[3,5,16]"), {0},
               "Transpose t x -> t | perm=1,0,2", "Add a t z -> y"),
-    MOVED_ROW("other parts go elsewhere", 4, "y", MOVED_LIST("x float[6,3,16]", "z float[2,3,16]"), {0},
-              "Softmax f x -> f", "Split p f -> p q r | axis=0 num_outputs=3", "Add a q z -> a",
-              "Concat c p r a -> y | axis=0"),
+    MOVED_ROW("other parts go elsewhere", 4, "y", MOVED_LIST("x float[6,3,16]", "z float[2,3,16]"),
+              {0}, "Softmax f x -> f", "Split p f -> p q r | axis=0 num_outputs=3",
+              "Add a q z -> a", "Concat c p r a -> y | axis=0"),
     MOVED_ROW("a part of a normalized row", 3, "y", {"x float[3,6,32]"},
               MOVED_LIST(MOVED_NORM("32"), "w float[16,4]", "c int64[4] 3 6 2 16"),
               "LayerNormalization n x s b -> n", "Reshape r n c -> r",
@@ -160,8 +163,8 @@ static inline void moved_row_judge(const moved_row_case_t* c, assay_model_t* m, 
   assay_plan_t* plan = NULL;
   assay_account_t* a = NULL;
   op_case_ok(assay_plan_create(m, &precision, &(assay_plan_options_t){.fused = true}, 1, &plan));
-  op_case_ok(assay_account_create(plan, assay_backend_find(backend),
-                                  &(assay_account_options_t){0}, &a));
+  op_case_ok(
+      assay_account_create(plan, assay_backend_find(backend), &(assay_account_options_t){0}, &a));
   op_case_ok(assay_account_run(a, in));
   for (size_t i = 0; i < assay_account_layer_count(a); i++) {
     const assay_layer_account_t* l = assay_account_layer(a, i);
@@ -180,7 +183,8 @@ static inline void moved_row_check(const moved_row_case_t* c, const char* backen
     assay_tensor_t *want = NULL, *got = NULL;
     assay_model_t* m = graph_case_model(&c->graph, in);
     assay_model_t* reference = graph_case_model(&apart, same);
-    const moved_row_steps_t before = moved_row_run(reference, backend, moved_row_formats[f], same, &want);
+    const moved_row_steps_t before =
+        moved_row_run(reference, backend, moved_row_formats[f], same, &want);
     const moved_row_steps_t steps = moved_row_run(m, backend, moved_row_formats[f], in, &got);
     if (steps.n != c->steps) fail_msg("%s: %zu layers, not %zu", c->graph.name, steps.n, c->steps);
     if (steps.emulated > before.emulated) fail_msg("%s: no kernel takes a layer", c->graph.name);

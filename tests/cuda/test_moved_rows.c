@@ -1,6 +1,5 @@
 // Rows that layers of a GPU read and write where they lie, on a platform without one (fake/).
 #include "backends/moved_row_case.h"
-
 #include "layer_case.h"
 
 static void rows_are_found_and_written(void** state) {

@@ -190,9 +190,9 @@ static bool take_part(mover_t* m, const assay_value_t* v, const made_t* x, const
 
 static bool parts(mover_t* m, const assay_node_t* n, const made_t* x) {
   layer_slice_t slices[ASSAY_KERNEL_OPERANDS];
-  const bool known = is_op(n, "Slice") ? n->n_outputs == 1 && layer_slice_read(m->l, n, x->rank,
-                                                                               x->dims, slices)
-                                       : layer_split_read(m->l, n, x->rank, x->dims, slices);
+  const bool known = is_op(n, "Slice")
+                         ? n->n_outputs == 1 && layer_slice_read(m->l, n, x->rank, x->dims, slices)
+                         : layer_split_read(m->l, n, x->rank, x->dims, slices);
   for (size_t i = 0; known && i < n->n_outputs; i++)
     if (n->outputs[i] && !take_part(m, n->outputs[i], x, &slices[i])) return false;
   return known;
@@ -261,19 +261,32 @@ int64_t layer_moved_columns(const assay_sized_layer_t* l, const moved_source_t* 
                             const assay_value_t* moved, int* out_rank, int64_t* out_dims) {
   mover_t m = {.l = l};
   const made_t* y = follow(&m, from, moved);
-  if (!y || size_of(y) != size_of(&m.made[0])) return 0;
+  if (!y || !size_of(y) || size_of(y) != size_of(&m.made[0])) return 0;
   *out_rank = y->rank;
   memcpy(out_dims, y->dims, sizeof y->dims);
   return m.most;
 }
 
+// The rows of each sample, or of whatever comes again: so many are a permutation of their own.
+static int64_t period_of(const int32_t* rows, int64_t n) {
+  int64_t largest = -1;
+  for (int64_t p = 1; p < n; p++) {
+    if (rows[p - 1] > largest) largest = rows[p - 1];
+    if (largest != p - 1 || n % p) continue;
+    int64_t i = p;
+    while (i < n && rows[i] == rows[i - p] + p) i++;
+    if (i == n) return p;
+  }
+  return n;
+}
+
 assay_status_t layer_moved_rows(const assay_sized_layer_t* l, const moved_source_t* from,
-                                const assay_value_t* moved, int64_t columns, int32_t** out) {
+                                const assay_value_t* moved, int64_t columns, moved_table_t* out) {
   mover_t m = {.l = l, .columns = columns};
   made_t* y = follow(&m, from, moved);
-  *out = NULL;
+  *out = (moved_table_t){NULL, 0};
   if (y) {
-    *out = y->rows;
+    *out = (moved_table_t){y->rows, period_of(y->rows, size_of(y) / columns)};
     y->rows = NULL;
   }
   deinit(&m);
@@ -281,11 +294,12 @@ assay_status_t layer_moved_rows(const assay_sized_layer_t* l, const moved_source
 }
 
 // The other way round; false: some row comes twice, or never.
-static bool invert(const int32_t* from, int64_t n, int32_t* to) {
-  for (int64_t i = 0; i < n; i++) to[i] = -1;
-  for (int64_t i = 0; i < n; i++) {
-    if (to[from[i]] >= 0) return false;
-    to[from[i]] = (int32_t)i;
+static bool invert(const moved_table_t* from, int32_t* to) {
+  for (int64_t i = 0; i < from->period; i++) to[i] = -1;
+  for (int64_t i = 0; i < from->period; i++) {
+    const int32_t row = from->rows[i];
+    if (row >= from->period || to[row] >= 0) return false;
+    to[row] = (int32_t)i;
   }
   return true;
 }
@@ -300,23 +314,24 @@ static bool only_moves(const assay_sized_layer_t* l) {
 }
 
 assay_status_t layer_moved_places(const assay_sized_layer_t* l, const assay_operand_t* x,
-                                  int64_t columns, int32_t** out) {
+                                  int64_t columns, moved_table_t* out) {
   moved_source_t source = {.value = l->layer->nodes[0]->outputs[0], .rank = x->rank};
-  int32_t *from = NULL, *to = NULL;
+  moved_table_t from = {NULL, 0};
+  int32_t* to = NULL;
   int64_t dims[ASSAY_KERNEL_RANK];
   int rank;
-  *out = NULL;
+  *out = from;
   memcpy(source.dims, x->dims, sizeof source.dims);
   if (!only_moves(l)) return NULL;
   const int64_t most = layer_moved_columns(l, &source, l->out[0].value, &rank, dims);
   if (!most || most % columns || x->size != l->out[0].size) return NULL;
   ASSAY_TRY(layer_moved_rows(l, &source, l->out[0].value, columns, &from));
-  assay_status_t st = from ? assay_new_array((size_t)(x->size / columns), sizeof *to, &to) : NULL;
-  const bool all = !st && from && invert(from, x->size / columns, to);
-  assay_free(from);
-  if (all)
-    *out = to;
+  if (!from.rows) return NULL;
+  assay_status_t st = assay_new_array((size_t)from.period, sizeof *to, &to);
+  if (!st && invert(&from, to))
+    *out = (moved_table_t){to, from.period};
   else
     assay_free(to);
+  assay_free(from.rows);
   return st;
 }

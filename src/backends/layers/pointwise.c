@@ -152,7 +152,7 @@ assay_status_t pointwise_compile(const assay_sized_layer_t* l, const pointwise_o
 void pointwise_deinit(pointwise_code_t* c) {
   for (size_t i = 0; i < c->n_streams; i++) {
     assay_free(c->streams[i].constant);
-    assay_free(c->streams[i].rows);
+    assay_free(c->streams[i].table.rows);
   }
   *c = (pointwise_code_t){0};
 }

@@ -11,6 +11,7 @@
 #ifndef ASSAY_BACKENDS_LAYERS_POINTWISE_H_
 #define ASSAY_BACKENDS_LAYERS_POINTWISE_H_
 
+#include "backends/layers/moved_rows.h"
 #include "backends/layers/pointwise_functions.h"
 #include "exec/kernel.h"
 
@@ -26,7 +27,8 @@ typedef struct pointwise_stream {
   int64_t offset;  // in memory, in elements: where the stream's first element is in the input
   bool cut;  // it is a part of the input, which a Slice or Split of the layer takes, or its rows in
              // other places
-  int32_t* rows;    // MOVED, owned: the input's row, of the code's columns, by row of the output
+  moved_table_t
+      table;        // MOVED, owned: the input's row, of the code's columns, by row of the output
   float* constant;  // owned; NULL: given with each run
   int64_t n_constant;
 } pointwise_stream_t;

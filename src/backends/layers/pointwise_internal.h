@@ -2,7 +2,6 @@
 #ifndef ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_
 #define ASSAY_BACKENDS_LAYERS_POINTWISE_INTERNAL_H_
 
-#include "backends/layers/moved_rows.h"
 #include "backends/layers/pointwise.h"
 #include "backends/layers/slice.h"
 

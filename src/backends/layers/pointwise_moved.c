@@ -22,9 +22,7 @@ static int64_t moved_columns(const pointwise_compiler_t* c, const assay_operand_
   return same ? columns : 0;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  return b ? common_divisor(b, a % b) : a;
-}
+static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
 
 int pointwise_moved_stream(pointwise_compiler_t* c, const assay_value_t* v) {
   const int input = assay_sized_input_index(c->l, layer_moved_source(c->l, v));
@@ -44,7 +42,8 @@ int pointwise_moved_stream(pointwise_compiler_t* c, const assay_value_t* v) {
   for (int d = c->rank - 1; d >= 0; step *= c->dims[d--])
     c->strides[at][d] = c->dims[d] == 1 ? 0 : step;
   return pointwise_new_stream(
-      c, (pointwise_stream_t){.input = input, .type = o->type, .layout = ASSAY_LAYOUT_PLAIN, .cut = true});
+      c, (pointwise_stream_t){
+             .input = input, .type = o->type, .layout = ASSAY_LAYOUT_PLAIN, .cut = true});
 }
 
 int64_t pointwise_moved_row(const pointwise_compiler_t* c) {
@@ -64,8 +63,8 @@ bool pointwise_moved_finish(pointwise_compiler_t* c) {
     if (!c->moved[s]) continue;
     const moved_source_t from = source_of(&c->l->in[p->streams[s].input]);
     p->walks[s].access = POINTWISE_MOVED;
-    c->status = layer_moved_rows(c->l, &from, c->moved[s], p->columns, &p->streams[s].rows);
-    if (c->status || !p->streams[s].rows) return false;
+    c->status = layer_moved_rows(c->l, &from, c->moved[s], p->columns, &p->streams[s].table);
+    if (c->status || !p->streams[s].table.rows) return false;
   }
   return true;
 }

@@ -30,7 +30,7 @@ typedef struct rows {
   float epsilon;
   int64_t groups, channels;
   float *scale, *bias;  // of groups * channels elements; NULL: none
-  int32_t* to;          // where each row goes, if the layer moves them; NULL: it stays
+  moved_table_t to;     // where each row goes, if the layer moves them
   void (*row)(const struct rows* k, int64_t r, const float* x, float* y);
 } rows_t;
 
@@ -275,10 +275,10 @@ static void run_rows(const rows_t* k, const void* x, int64_t from, int64_t to, f
                      void* y) {
   const assay_type_t in = k->base.in[k->input].type, out = k->base.out[0].type;
   const bool plain = k->row == norm_row && k->groups == 1 && k->channels == k->size;
-  if (plain && !k->to && run_norm(k, x, from, to - from, y, from)) return;
+  if (plain && !k->to.rows && run_norm(k, x, from, to - from, y, from)) return;
   for (int64_t r = from; r < to; r++) {
-    const int64_t place = k->to ? k->to[r] : r;
-    if (plain && k->to && run_norm(k, x, r, 1, y, place)) continue;
+    const int64_t place = k->to.rows ? moved_row(&k->to, r) : r;
+    if (plain && k->to.rows && run_norm(k, x, r, 1, y, place)) continue;
     const float* at = (const float*)x + r * k->size;
     float* made = out == ASSAY_TYPE_FLOAT ? (float*)y + place * k->size : row;
     if (in != ASSAY_TYPE_FLOAT) {
@@ -309,7 +309,7 @@ static void destroy(assay_kernel_t* base) {
   rows_t* k = (rows_t*)base;
   assay_free(k->scale);
   assay_free(k->bias);
-  assay_free(k->to);
+  assay_free(k->to.rows);
   assay_free(k);
 }
 
@@ -412,7 +412,7 @@ static assay_status_t read_moves(const assay_sized_layer_t* l, const assay_opera
                                  const norm_t* norm, rows_t* k, bool* ok) {
   *ok = !norm->by_channel;
   if (*ok) ASSAY_TRY(layer_moved_places(l, x, k->size, &k->to));
-  *ok &= k->to != NULL;
+  *ok &= k->to.rows != NULL;
   return NULL;
 }
 
@@ -420,7 +420,7 @@ static assay_status_t read_moves(const assay_sized_layer_t* l, const assay_opera
 
 static void finish(const assay_operand_t* x, rows_t* k) {
   k->rows = x->size / k->size;
-  k->base.in_place = k->inner > 1 || k->to ? -1 : k->input;
+  k->base.in_place = k->inner > 1 || k->to.rows ? -1 : k->input;
   if (x->type != ASSAY_TYPE_FLOAT && k->inner == 1)
     k->base.scratch = (size_t)(k->rows < PARTS ? k->rows : PARTS) * (size_t)k->size * sizeof(float);
 }
@@ -432,7 +432,7 @@ static assay_status_t resize(const assay_sized_layer_t* l, assay_kernel_t* base,
   const assay_operand_t* x = &l->in[k->input];
   const norm_t* norm = find_norm(n);
   // Rows that are moved go elsewhere in other sizes.
-  *out_ok = x->size && x->size == l->out[0].size && !k->to;
+  *out_ok = x->size && x->size == l->out[0].size && !k->to.rows;
   if (*out_ok && norm) {
     const int axis = assay_known_axis(assay_attr_i64(n, "axis", -1), x->rank);
     *out_ok =

@@ -177,7 +177,7 @@ assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
 void cpu_program_destroy(cpu_program_t* p) {
   for (size_t i = 0; p && i < p->n_streams; i++) {
     assay_free(p->streams[i].constant);
-    assay_free(p->streams[i].rows);
+    assay_free(p->streams[i].table.rows);
   }
   assay_free(p);
 }

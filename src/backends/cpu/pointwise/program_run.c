@@ -62,7 +62,7 @@ static void row_of(const void* x, assay_type_t type, int64_t at, int64_t step, i
 static int64_t row_start(const cpu_program_t* p, size_t s, int64_t row) {
   const program_walk_t* w = &p->walks[s];
   int64_t at = 0;
-  if (w->access == POINTWISE_MOVED) return p->streams[s].rows[row] * p->columns;
+  if (w->access == POINTWISE_MOVED) return moved_row(&p->streams[s].table, row) * p->columns;
   for (int d = p->rank - 2; d >= 0; d--) {
     at += row % p->dims[d] * w->strides[d];
     row /= p->dims[d];

@@ -13,8 +13,10 @@ typedef struct program_args {
   int64_t strides[PROGRAM_STREAMS][PROGRAM_DIMS];
   int64_t dims[PROGRAM_DIMS];
   int64_t columns;
-  float scalars[PROGRAM_STREAMS];   // streams of one constant
-  address_t rows[PROGRAM_STREAMS];  // tables of int32_t of streams whose rows are moved
+  float scalars[PROGRAM_STREAMS];  // streams of one constant
+  // Of streams whose rows are moved: tables of so many int32_t, which come again.
+  address_t rows[PROGRAM_STREAMS];
+  int32_t periods[PROGRAM_STREAMS];
 } program_args_t;
 
 typedef struct chain_args {

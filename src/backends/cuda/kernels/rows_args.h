@@ -29,7 +29,9 @@ typedef struct rows_args {
   int64_t groups;
   int32_t channels, run, shared, single_scale, single_bias;
   address_t mean, inverse;  // statistics as outputs
-  address_t places;         // MOVED: int32_t, the row of the output by row
+  // MOVED: the row of the output by row, so many int32_t, which come again.
+  address_t places;
+  int32_t period;
   float epsilon;
 } rows_args_t;
 

@@ -65,9 +65,10 @@ static assay_status_t fill_args(const assay_sized_layer_t* l, cuda_program_t* p)
   for (size_t s = 0; s < c->n_streams; s++) {
     const pointwise_stream_t* stream = &c->streams[s];
     memcpy(p->args.strides[s], c->walks[s].strides, sizeof p->args.strides[s]);
-    if (stream->rows) {
-      const size_t bytes = (size_t)c->rows * sizeof *stream->rows;
-      ASSAY_TRY(cuda_bytes_share(l, "rows", stream->rows, bytes, &p->args.rows[s]));
+    if (stream->table.rows) {
+      const size_t bytes = (size_t)stream->table.period * sizeof *stream->table.rows;
+      ASSAY_TRY(cuda_bytes_share(l, "rows", stream->table.rows, bytes, &p->args.rows[s]));
+      p->args.periods[s] = (int32_t)stream->table.period;
     }
     if (!stream->constant) continue;
     if (stream->n_constant == 1) p->args.scalars[s] = stream->constant[0];

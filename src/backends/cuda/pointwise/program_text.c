@@ -174,9 +174,22 @@ static bool needs_row(const pointwise_code_t* c, size_t s) {
   return in_memory(&c->streams[s]) && c->walks[s].access == POINTWISE_STRIDED;
 }
 
+// The first row of a moved stream's period that has the row.
+static void print_periods(const pointwise_code_t* c, assay_str_t* text) {
+  for (size_t s = 0; s < c->n_streams; s++) {
+    if (c->walks[s].access != POINTWISE_MOVED) continue;
+    if (c->streams[s].table.period == c->rows)
+      assay_str_printf(text, "  const index_t m%d = 0;\n", (int)s);
+    else
+      assay_str_printf(text, "  const index_t m%d = row - row %% (index_t)p->periods[%d];\n",
+                       (int)s, (int)s);
+  }
+}
+
 // The row's number in each dimension, where a stream goes by it.
 static void print_row(const pointwise_code_t* c, assay_str_t* text) {
   bool needed = false;
+  print_periods(c, text);
   for (size_t s = 0; s < c->n_streams; s++) needed |= needs_row(c, s);
   if (!needed) return;
   assay_str_append(text, "  index_t rest = row;\n");
@@ -221,10 +234,8 @@ static void print_place(const pointwise_code_t* c, size_t s, const char* column,
     return;
   }
   if (w->access == POINTWISE_MOVED) {
-    assay_str_printf(text,
-                     "(index_t)GLOBAL(const int32_t, p->rows[%d])[row] * (index_t)p->columns + "
-                     "column",
-                     (int)s);
+    assay_str_printf(text, "(m%d + GLOBAL(const int32_t, p->rows[%d])[row - m%d]) * %s", (int)s,
+                     (int)s, (int)s, "(index_t)p->columns + column");
     return;
   }
   bool any = false;

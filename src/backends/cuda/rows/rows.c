@@ -297,16 +297,17 @@ static bool writes_all(const assay_sized_layer_t* l, rows_t* k) {
 // The layer gives its rows other places.
 static assay_status_t read_moves(const assay_sized_layer_t* l, const assay_operand_t* x, rows_t* k,
                                  bool* ok) {
-  int32_t* to = NULL;
+  moved_table_t to;
   const norm_t* norm = find_norm(l->layer->nodes[0]);
   *ok = norm && norm->over == OVER_LAST;
   if (!*ok) return NULL;
   ASSAY_TRY(layer_moved_places(l, x, k->rows.geometry.terms, &to));
-  *ok = to;
-  if (!to) return NULL;
-  const size_t bytes = (size_t)k->rows.geometry.rows * sizeof *to;
-  assay_status_t st = cuda_bytes_share(l, "rows", to, bytes, &k->args.places);
-  assay_free(to);
+  *ok = to.rows;
+  if (!to.rows) return NULL;
+  const size_t bytes = (size_t)to.period * sizeof *to.rows;
+  assay_status_t st = cuda_bytes_share(l, "rows", to.rows, bytes, &k->args.places);
+  k->args.period = (int32_t)to.period;
+  assay_free(to.rows);
   assay_str_append(&k->options, "-DMOVED ");
   k->base.in_place = -1;
   return st;

@@ -44,7 +44,8 @@ static int64_t place(const run_t* r, size_t s, int64_t i) {
   int64_t at = 0;
   if (w->access == POINTWISE_WHOLE) return i;
   if (w->access == POINTWISE_MOVED)
-    return r->c->streams[s].rows[i / r->c->columns] * r->c->columns + i % r->c->columns;
+    return moved_row(&r->c->streams[s].table, i / r->c->columns) * r->c->columns +
+           i % r->c->columns;
   for (int d = r->c->rank - 1; d >= 0; d--) {
     at += i % r->c->dims[d] * w->strides[d];
     i /= r->c->dims[d];

@@ -18,8 +18,10 @@ DEVICE row_t row_of(const rows_args_t* a) {
   row.to = row.first;
 #ifdef MOVED
   // Threads past the last row have none.
-  if (row.number < a->g.rows)
-    row.to = (int64_t)GLOBAL(const int32_t, a->places)[row.number] * a->g.terms;
+  if (row.number < a->g.rows) {
+    const uint32_t within = (uint32_t)row.number % (uint32_t)a->period;
+    row.to = (row.number - within + GLOBAL(const int32_t, a->places)[within]) * a->g.terms;
+  }
 #endif
 #ifdef SKIP
   row.skip = row.number % a->skip_rows * a->g.terms;
