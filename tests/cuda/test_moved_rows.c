@@ -4,7 +4,7 @@
 
 static void rows_are_found_and_written(void** state) {
   (void)state;
-  for (size_t i = 0; i < MOVED_ROW_CASES; i++) moved_row_check(&moved_row_cases[i], "cuda");
+  for (size_t i = 0; i < MOVED_ROW_CASES; i++) moved_row_check(&moved_row_cases[i], "cuda", 2);
 }
 
 int main(void) {

@@ -18,10 +18,10 @@ DEVICE value_t program(float x, index_t row, index_t column, const program_args_
   const index_t m1 = row - row % (index_t)p->periods[1];
   const float s0 =
       of_f16(GLOBAL(const word_f16, p->streams[0])[row * (index_t)p->columns + column]);
-  const float s1 =
-      of_f16(GLOBAL(const word_f16, p->streams[1])[(m1 + GLOBAL(const int32_t, p->rows[1])[row - m1]) *
-                                                       (index_t)p->columns +
-                                                   column]);
+  const float s1 = of_f16(GLOBAL(
+      const word_f16,
+      p->streams[1])[(m1 + GLOBAL(const int32_t, p->rows[1])[row - m1]) * (index_t)p->columns +
+                     column]);
   return program_of(x, s0, s1, p);
 }
 DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
