@@ -9,20 +9,15 @@
 
 #include "backends/cuda/attention/places.h"
 
-static uint32_t divide(uint32_t number, const attention_divisor_t* by) {
-  return (uint32_t)((uint64_t)number * by->factor >> by->shift);
-}
-
-// At multiples and beside them, from the smallest to the largest.
 static void numbers_are_divided(void** state) {
   (void)state;
   for (int64_t count = 1; count <= INT32_MAX; count += count < 3000 ? 1 : count / 97) {
-    const attention_divisor_t d = cuda_attention_divisor(count);
+    const divisor_t d = divisor_of((uint32_t)count);
     const int64_t most = INT32_MAX / count;
     for (int64_t m = 0; m <= most; m += m < 20 || m == most ? 1 : (most - m) / 7 + 1)
       for (int64_t n = m * count - 1; n <= m * count + 1; n++)
-        if (n >= 0 && n <= INT32_MAX && divide((uint32_t)n, &d) != n / count)
-          fail_msg("%lld / %lld is %u", (long long)n, (long long)count, divide((uint32_t)n, &d));
+        if (n >= 0 && n <= INT32_MAX && DIVIDED((uint32_t)n, d) != n / count)
+          fail_msg("%lld / %lld is %u", (long long)n, (long long)count, DIVIDED((uint32_t)n, d));
   }
 }
 
@@ -245,8 +240,8 @@ static int64_t one_by_one(int64_t number, int n, const int64_t* dims, const int6
 static int64_t counted(const attention_args_t* args, int n, uint32_t head, const int64_t* strides) {
   int64_t at = 0;
   for (int d = n - 1; d >= 0; d--) {
-    const uint32_t rest = d ? divide(head, &args->batch[d]) : 0;
-    at += (int64_t)(head - rest * args->batch[d].count) * strides[d];
+    const uint32_t rest = d ? DIVIDED(head, args->batch[d]) : 0;
+    at += (int64_t)(head - rest * args->batch[d].size) * strides[d];
     head = rest;
   }
   return at;
@@ -261,8 +256,8 @@ static void check_places(const row_t* r, const attention_layer_t* a, const atten
     for (int64_t i = 0; i < a->q_len * a->n_masks && !p->walked; i++) {
       const attention_mask_t* m = &a->masks[i / a->q_len];
       const attention_args_mask_t* to = &args->masks[i / a->q_len];
-      const int64_t query = i % a->q_len, group = divide((uint32_t)query, &args->period);
-      const int64_t own = query - group * args->period.count;
+      const int64_t query = i % a->q_len, group = DIVIDED((uint32_t)query, args->period);
+      const int64_t own = query - group * args->period.size;
       const int64_t got = counted(args, p->n_batch, (uint32_t)head, to->strides) +
                           group * to->group + own * to->row;
       if (got != one_by_one(head * a->q_len + query, m->rank, m->dims, m->strides))

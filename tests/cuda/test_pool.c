@@ -8,12 +8,14 @@
   { {x " " node, 17, {x}, {0}, {node}, "y"}, "pool", 2e-6, false }
 #define INDICES(x, node) \
   { {x " " node, 17, {x}, {0}, {node}, "y i"}, "pool", 0, false }
-#define LAST(node)                                                              \
-  {                                                                             \
-    {"channels last, " node,    17, {"x float[2,3,7,9]"}, {"w float[5,3,1,1]"}, \
-     {"Conv c x w -> h", node}, "y"},                                           \
-        "pool", 2e-6, false                                                     \
+#define LAST_OF(w, node)                                                                           \
+  {                                                                                                \
+    {"channels last, " w " " node, 17, {"x float[2,3,7,9]"}, {w}, {"Conv c x w -> h", node}, "y"}, \
+        "pool", 2e-6, false                                                                        \
   }
+#define LAST(node) LAST_OF("w float[5,3,1,1]", node)
+// Several channels a thread.
+#define WIDE(node) LAST_OF("w float[24,3,1,1]", node)
 static const tactic_case_t pools[] = {
     POOL("x float[2,3,9]", "AveragePool n x -> y | kernel_shape=3"),
     POOL("x float[2,3,7,9]", "AveragePool n x -> y | kernel_shape=2,3 strides=2,1"),
@@ -55,6 +57,9 @@ static const tactic_case_t pools[] = {
     LAST("AveragePool n h -> y | kernel_shape=3,3 pads=1,1,1,1"),
     LAST("MaxPool n h -> y | kernel_shape=2,2 strides=2,2"),
     LAST("LpPool n h -> y | kernel_shape=2,2"),
+    WIDE("AveragePool n h -> y | kernel_shape=3,3 pads=1,1,1,1"),
+    WIDE("MaxPool n h -> y | kernel_shape=3,3 strides=2,2 pads=1,1,1,1"),
+    WIDE("LpPool n h -> y | kernel_shape=2,2"),
 };
 
 #define RESIZE(x, scales, rest)                                                                 \

@@ -74,7 +74,7 @@ static attention_args_t arguments(const attention_layer_t* a, int queries) {
                          .k = side(&a->k),
                          .v = side(&a->v),
                          .y = side(&a->y),
-                         .tiles = cuda_attention_divisor((a->q_len + queries - 1) / queries),
+                         .tiles = divisor_of((uint32_t)((a->q_len + queries - 1) / queries)),
                          .q_len = (int32_t)a->q_len,
                          .kv_len = (int32_t)a->kv_len,
                          .size = (int32_t)a->size,

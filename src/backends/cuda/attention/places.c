@@ -119,13 +119,6 @@ static bool find(const attention_layer_t* a, int64_t period, int n_masks, digits
 
 // ---- arguments ----------------------------------------------------------------------------------
 
-attention_divisor_t cuda_attention_divisor(int64_t count) {
-  uint32_t bits = 0;
-  while ((int64_t)1 << bits < count) bits++;
-  const uint64_t one = (uint64_t)1 << (31 + bits), by = (uint64_t)count;
-  return (attention_divisor_t){(uint32_t)by, (uint32_t)((one + by - 1) / by), 31 + bits};
-}
-
 static void write(const digits_t* d, int64_t* strides) {
   for (int i = 0; i < d->n; i++) strides[i] = d->strides[d->n - 1 - i];
 }
@@ -183,8 +176,8 @@ attention_places_t cuda_attention_places(const attention_layer_t* a, attention_a
   write(&lists[2], args->v.batch);
   write(&lists[3], args->y.batch);
   for (int i = 0; i < p.n_batch; i++)
-    args->batch[i] = cuda_attention_divisor(lists[0].counts[p.n_batch - 1 - i]);
-  args->period = cuda_attention_divisor(period);
+    args->batch[i] = divisor_of((uint32_t)lists[0].counts[p.n_batch - 1 - i]);
+  args->period = divisor_of((uint32_t)period);
   for (int i = 0; i < a->n_masks; i++) {
     const attention_mask_t* m = &a->masks[i];
     attention_args_mask_t* to = &args->masks[i];

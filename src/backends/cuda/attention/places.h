@@ -15,7 +15,4 @@ typedef struct attention_places {
 // Writes all of the arguments that says where something lies, and no addresses.
 attention_places_t cuda_attention_places(const attention_layer_t* a, attention_args_t* args);
 
-// Of numbers below 2^31, for a count up to 2^31.
-attention_divisor_t cuda_attention_divisor(int64_t count);
-
 #endif  // ASSAY_BACKENDS_CUDA_ATTENTION_PLACES_H_

@@ -22,11 +22,6 @@
 #define IS_ALONG_QUERIES(mask) (ALONG_QUERIES >> (mask)&1)
 #define IS_PAIRED(mask) (PAIRED >> (mask)&1)
 
-// A product and a shift: a division takes some 20 instructions that wait for each other.
-DEVICE uint32_t divide(uint32_t number, const attention_divisor_t* by) {
-  return (uint32_t)((uint64_t)number * by->factor >> by->shift);
-}
-
 // Where a head begins in each side, and in each mask.
 typedef struct starts {
   INDEX q, k, v, y, masks[MASKS + 1];
@@ -42,8 +37,8 @@ DEVICE starts_t find_starts(const attention_args_t* a, uint32_t head) {
   for (int i = 0; i <= MASKS; i++) s.masks[i] = 0;
   UNROLL
   for (int d = BATCH - 1; d >= 0; d--) {
-    const uint32_t rest = d ? divide(head, &a->batch[d]) : 0;
-    const INDEX i = (INDEX)(head - rest * a->batch[d].count);
+    const uint32_t rest = d ? DIVIDED(head, a->batch[d]) : 0;
+    const INDEX i = (INDEX)(head - rest * a->batch[d].size);
     head = rest;
     s.q += i * (INDEX)a->q.batch[d];
     s.k += i * (INDEX)a->k.batch[d];
@@ -65,8 +60,8 @@ typedef struct query {
 DEVICE query_t find_query(const attention_args_t* a, const starts_t* starts, uint32_t head,
                           int32_t at) {
   query_t q;
-  const uint32_t group = GROUPED ? divide((uint32_t)at, &a->period) : 0;
-  const int32_t own = at - (int32_t)(group * a->period.count);
+  const uint32_t group = GROUPED ? DIVIDED((uint32_t)at, a->period) : 0;
+  const int32_t own = at - (int32_t)(group * a->period.size);
   q.low = 0;
   q.high = a->kv_len;
   q.masks[MASKS] = 0;
@@ -141,9 +136,9 @@ DEVICE void seen_keys(const attention_args_t* a, int32_t first, int32_t end, int
   *low = 0;
   *high = a->kv_len;
 #if WINDOWED
-  const uint32_t group = divide((uint32_t)first, &a->period);
-  if (group != divide((uint32_t)end - 1, &a->period)) return;
-  const int32_t before = (int32_t)(group * a->period.count);
+  const uint32_t group = DIVIDED((uint32_t)first, a->period);
+  if (group != DIVIDED((uint32_t)end - 1, a->period)) return;
+  const int32_t before = (int32_t)(group * a->period.size);
   const int32_t from = first - before - a->left, to = end - 1 - before + a->right + 1;
   if (from > 0) *low = from < a->kv_len ? from : a->kv_len - 1;
   if (to < *high) *high = to < 1 ? 1 : to;

@@ -2,14 +2,9 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ARGS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ARGS_H_
 
-#include "types.h"
+#include "divisor_args.h"
 
 enum { ATTENTION_ARGS_RANK = 8, ATTENTION_ARGS_MASKS = 3 };
-
-// A number below 2^31 is divided by `count` as (number * factor) >> shift.
-typedef struct attention_divisor {
-  uint32_t count, factor, shift;
-} attention_divisor_t;
 
 // Queries, keys, values or the result: distances in elements.
 typedef struct attention_side {
@@ -29,7 +24,7 @@ typedef struct attention_args_mask {
 
 typedef struct attention_args {
   attention_side_t q, k, v, y;
-  attention_divisor_t batch[ATTENTION_ARGS_RANK], tiles, period;
+  divisor_t batch[ATTENTION_ARGS_RANK], tiles, period;
   int32_t q_len, kv_len, size, v_size;
   float scale, cap;
   int32_t left, right, zero_unseen;

@@ -21,8 +21,8 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
   const ELEMENT(K)* k = GLOBAL(const ELEMENT(K), a.k.at);
   const ELEMENT(V)* v = GLOBAL(const ELEMENT(V), a.v.at);
   ELEMENT(Y)* y = GLOBAL(ELEMENT(Y), a.y.at);
-  const uint32_t head = divide((uint32_t)BLOCK, &a.tiles);
-  const int32_t first = (int32_t)((uint32_t)BLOCK - head * a.tiles.count) * QUERIES;
+  const uint32_t head = DIVIDED((uint32_t)BLOCK, a.tiles);
+  const int32_t first = (int32_t)((uint32_t)BLOCK - head * a.tiles.size) * QUERIES;
   const int32_t end = first + QUERIES < a.q_len ? first + QUERIES : a.q_len;
   const int row = THREAD / SHARE, own = THREAD % SHARE;
   const int32_t query = first + row < a.q_len ? first + row : a.q_len - 1;

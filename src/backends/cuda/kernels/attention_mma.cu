@@ -219,8 +219,8 @@ LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
   const element_t* k = GLOBAL(const element_t, a.k.at);
   const element_t* v = GLOBAL(const element_t, a.v.at);
   element_t* y = GLOBAL(element_t, a.y.at);
-  const uint32_t head = divide((uint32_t)BLOCK, &a.tiles);
-  const int32_t first = (int32_t)((uint32_t)BLOCK - head * a.tiles.count) * QUERIES;
+  const uint32_t head = DIVIDED((uint32_t)BLOCK, a.tiles);
+  const int32_t first = (int32_t)((uint32_t)BLOCK - head * a.tiles.size) * QUERIES;
   const int32_t end = first + QUERIES < a.q_len ? first + QUERIES : a.q_len;
   const int g = LANE / 4, two = LANE % 4 * 2, own = THREAD / WARP * 16;
   queries_t t;

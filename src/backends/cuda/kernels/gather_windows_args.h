@@ -2,7 +2,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_GATHER_WINDOWS_ARGS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_GATHER_WINDOWS_ARGS_H_
 
-#include "types.h"
+#include "divisor_args.h"
 
 // Along one axis of the image.
 typedef struct gather_axis {
@@ -11,10 +11,13 @@ typedef struct gather_axis {
 
 typedef struct gather_windows_args {
   address_t x, y;
-  int64_t rows;                    // windows
+  int64_t rows;                    // windows; fewer than 2^31 elements of them
   int64_t x_sample;                // step of a sample, in elements
   int32_t channels, terms, pitch;  // pitch: of rows of y, a multiple of 8
   gather_axis_t down, across;
+  // Pieces of eight elements of a row of y; windows of a line, and lines of a sample; terms of a
+  // row of a window.
+  divisor_t pieces, columns, lines, terms_of_row;
 } gather_windows_args_t;
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_GATHER_WINDOWS_ARGS_H_

@@ -27,7 +27,7 @@ typedef struct rows_args {
   // Element e of row r has parameter (r % groups * channels + (e / run or e % channels)) / shared,
   // or the only one.
   int64_t groups;
-  int32_t channels, run, shared, single_scale, single_bias;
+  int32_t channels, run, shared;
   address_t mean, inverse;  // statistics as outputs
   // MOVED: the row of the output by row, so many int32_t, which come again.
   address_t places;

@@ -93,12 +93,20 @@ static bool is_short(const pool_args_t* a, const assay_operand_t* x) {
   return yes;
 }
 
+// Channels that a thread takes at once: 16 bytes of the larger type, where all lie so and nobody
+// asks for places.
+static int vector_of(const pool_t* k, assay_type_t from, assay_type_t to) {
+  const int n = from == ASSAY_TYPE_FLOAT || to == ASSAY_TYPE_FLOAT ? 4 : 8;
+  return k->args.channels_last && k->args.channels % n == 0 && !k->base.out[1].type ? n : 1;
+}
+
 static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_t* x,
                               const char* kind, pool_t* k) {
   const char *name = cuda_type_name(x->type), *to = cuda_type_name(l->out[0].type);
+  const int vector = name ? vector_of(k, x->type, l->out[0].type) : 1;
   assay_str_t options = {0};
-  assay_str_printf(&options, "-DKIND=%s -DRANK=%d -DPLACE=%s -DT=%s -DTO=%s%s", kind, x->rank - 2,
-                   is_short(&k->args, x) ? "int32_t" : "int64_t",
+  assay_str_printf(&options, "-DKIND=%s -DRANK=%d -DVEC=%d -DPLACE=%s -DT=%s -DTO=%s%s", kind,
+                   x->rank - 2, vector, is_short(&k->args, x) ? "int32_t" : "int64_t",
                    name ? name : cuda_whole_name(x->type), name ? to : cuda_whole_name(x->type),
                    name ? "" : " -DWHOLE");
   const cuda_source_t source = {
@@ -106,7 +114,7 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
   assay_status_t st = assay_str_status(&options);
   if (!st) st = cuda_function_get(cuda_own_of(l)->functions, &source, &k->function);
   assay_str_deinit(&options);
-  k->grid = (cuda_grid_t){.blocks = cuda_blocks_for(cuda_own_of(l), k->args.size, THREADS),
+  k->grid = (cuda_grid_t){.blocks = cuda_blocks_for(cuda_own_of(l), k->args.size / vector, THREADS),
                           .threads = THREADS,
                           .dependent = true};
   return st;

@@ -44,6 +44,11 @@ void cuda_gather_join(cuda_product_t* p) {
                                            .pitch = (int32_t)pitch,
                                            .down = axis_of(&a->axes[PRODUCT_AXES - 2]),
                                            .across = axis_of(&a->axes[PRODUCT_AXES - 1])};
+  gather_windows_args_t* g = &p->gather.args;
+  g->pieces = divisor_of((uint32_t)(pitch / PIECE));
+  g->columns = divisor_of((uint32_t)g->across.out);
+  g->lines = divisor_of((uint32_t)g->down.out);
+  g->terms_of_row = divisor_of((uint32_t)(g->across.kernel * g->channels));
   p->left = CUDA_LEFT_MATRIX;
   a->k = a->x_row = a->w_column = pitch;
   a->x_k = 1;

@@ -239,9 +239,12 @@ static bool use_parameters(const assay_sized_layer_t* l, const assay_node_t* n, 
       (b && b->size != period && !(one && b->size == 1)))
     return false;
   k->args.shared = (int32_t)(all / period);
-  k->args.single_scale = s->size == 1;
-  k->args.single_bias = b && b->size == 1;
-  assay_str_printf(&k->options, "-DS=%s ", cuda_type_name(s->type));
+  assay_str_printf(&k->options, "-DS=%s -DSCALE=%d -DBIAS=%d -DFIXED=%d ", cuda_type_name(s->type),
+                   s->size == 1 ? 2 : 1,
+                   !b             ? 0
+                   : b->size == 1 ? 2
+                                  : 1,
+                   s->constant && (!b || b->constant));
   return true;
 }
 

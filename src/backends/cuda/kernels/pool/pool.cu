@@ -1,19 +1,21 @@
-// AveragePool, MaxPool and LpPool: an element of the output a thread, over the elements of its
-// window in row-major order, in float32; in both layouts. KIND: AVERAGE, MAXIMUM, MAGNITUDES,
+// AveragePool, MaxPool and LpPool: VEC channels of a place of the output a thread, over the elements
+// of its window in row-major order, in float32; in both layouts. VEC is 1 but where channels come
+// last, are a multiple of it, and nobody asks for
+// places. KIND: AVERAGE, MAXIMUM, MAGNITUDES,
 // SQUARES; RANK spatial axes, 1 to 3; PLACE: int32_t where that counts all elements and places, and
 // else int64_t. Floats of type T become TO; with WHOLE these are C's types of
 // at most 16 bits.
-#include "elements.h"
 #include "pool_args.h"
+#include "vectors.h"
 
 #ifdef WHOLE
 #define ITEM(type) type
-#define ITEM_AT(p, i) ((float)(p)[i])
-#define PUT_ITEM(p, i, x) ((p)[i] = (TO)(x))
+#define TAKE_ITEMS(p, i, x) ((x)[0] = (float)(p)[i])
+#define PUT_ITEMS(p, i, x) ((p)[i] = (TO)(x)[0])
 #else
 #define ITEM(type) ELEMENT(type)
-#define ITEM_AT(p, i) LOAD(T)(p, i)
-#define PUT_ITEM(p, i, x) STORE(TO)(p, i, x)
+#define TAKE_ITEMS(p, i, x) LOAD_N(VEC, T)(p, i, x)
+#define PUT_ITEMS(p, i, x) STORE_N(VEC, TO)(p, i, x)
 #endif
 
 enum { AVERAGE, MAXIMUM, MAGNITUDES, SQUARES };
@@ -82,32 +84,41 @@ DEVICE place_t column_major(const axis_t* axis, place_t place) {
   return at;
 }
 
-DEVICE result_t pool_window(const pool_args_t* a, const axis_t* axis, const span_t* s,
-                            place_t first, place_t step) {
+// Joins what lies at a place, VEC elements, from `at` on.
+DEVICE void take_place(const ITEM(T)* x, place_t at, place_t place, result_t* r) {
+  float v[VEC];
+  TAKE_ITEMS(x, at, v);
+  UNROLL for (int i = 0; i < VEC; i++) join(&r[i], v[i], place);
+}
+
+DEVICE void pool_window(const pool_args_t* a, const axis_t* axis, const span_t* s, place_t first,
+                        place_t step, result_t* r) {
   const ITEM(T)* x = GLOBAL(const ITEM(T), a->x);
-  result_t r = {KIND == MAXIMUM ? -POSITIVE_INFINITY : 0, -1};
+  UNROLL for (int i = 0; i < VEC; i++) {
+    r[i].value = KIND == MAXIMUM ? -POSITIVE_INFINITY : 0;
+    r[i].place = -1;
+  }
 #define EACH_TAP(i, k) for (place_t k = s[i].first; k < s[i].end; k++)
 #define POSITION(i, k) (s[i].start + (k)*axis[i].dilation)
   EACH_TAP(0, k0) {
 #if RANK == 1
     const place_t place = POSITION(0, k0);
-    join(&r, ITEM_AT(x, first + place * step), place);
+    take_place(x, first + place * step, place, r);
 #else
     EACH_TAP(1, k1) {
 #if RANK == 2
       const place_t place = POSITION(0, k0) * axis[1].in + POSITION(1, k1);
-      join(&r, ITEM_AT(x, first + place * step), place);
+      take_place(x, first + place * step, place, r);
 #else
       EACH_TAP(2, k2) {
         const place_t place =
             (POSITION(0, k0) * axis[1].in + POSITION(1, k1)) * axis[2].in + POSITION(2, k2);
-        join(&r, ITEM_AT(x, first + place * step), place);
+        take_place(x, first + place * step, place, r);
       }
 #endif
     }
 #endif
   }
-  return r;
 }
 
 KERNEL(pool, pool_args_t, 256) {
@@ -127,7 +138,9 @@ KERNEL(pool, pool_args_t, 256) {
   }
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
-  for (place_t i = (place_t)(BLOCK * THREADS + THREAD); i < size; i += (place_t)(BLOCKS * THREADS)) {
+  for (place_t v = (place_t)(BLOCK * THREADS + THREAD); v < size / VEC;
+       v += (place_t)(BLOCKS * THREADS)) {
+    const place_t i = v * VEC;
     const place_t c = a.channels_last ? i % channels : i / out_places % channels;
     const place_t sample = i / channels / out_places;
     place_t place = i / inner % out_places, count = 1;
@@ -140,10 +153,15 @@ KERNEL(pool, pool_args_t, 256) {
     }
     const place_t plane = sample * channels + c, before = sample * channels * in_places;
     const place_t first = a.channels_last ? before + c : plane * in_places;
-    const result_t r = pool_window(&a, axis, s, first, inner);
-    PUT_ITEM(GLOBAL(ITEM(TO), a.y), i, end_of(&r, count));
+    result_t r[VEC];
+    float y[VEC];
+    pool_window(&a, axis, s, first, inner, r);
+    UNROLL for (int k = 0; k < VEC; k++) y[k] = end_of(&r[k], count);
+    PUT_ITEMS(GLOBAL(ITEM(TO), a.y), i, y);
+#if VEC == 1
     if (!a.indices) continue;
-    const place_t at = a.column_major && r.place >= 0 ? column_major(axis, r.place) : r.place;
+    const place_t at = a.column_major && r[0].place >= 0 ? column_major(axis, r[0].place) : r[0].place;
     GLOBAL(int64_t, a.indices)[i] = at < 0 ? -1 : (int64_t)plane * in_places + at;
+#endif
   }
 }

@@ -10,31 +10,33 @@ KERNEL(gather_windows, gather_windows_args_t, 256) {
   const uint16_t* x = GLOBAL(const uint16_t, a.x);
   uint16_t* y = GLOBAL(uint16_t, a.y);
   const int32_t of_row = a.across.kernel * a.channels, width = a.across.in * a.channels;
-  const int64_t pieces = a.pitch / PIECE, all = a.rows * pieces;
+  const uint32_t all = (uint32_t)a.rows * a.pieces.size;
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
-  for (int64_t i = BLOCK * THREADS + THREAD; i < all; i += BLOCKS * THREADS) {
-    int64_t row = i;
-    const int32_t k = (int32_t)take_digit(&row, pieces) * PIECE;
-    int64_t line = row;
-    const int32_t column = (int32_t)take_digit(&line, a.across.out);
-    int64_t sample = line;
-    int32_t h = (int32_t)take_digit(&sample, a.down.out) * a.down.stride - a.down.pad;
+  for (uint32_t i = (uint32_t)BLOCK * (uint32_t)THREADS + (uint32_t)THREAD; i < all;
+       i += (uint32_t)BLOCKS * (uint32_t)THREADS) {
+    const uint32_t row = DIVIDED(i, a.pieces), line = DIVIDED(row, a.columns);
+    const uint32_t sample = DIVIDED(line, a.lines);
+    const int32_t k = (int32_t)(i - row * a.pieces.size) * PIECE;
+    const int32_t column = (int32_t)(row - line * a.columns.size);
+    const int32_t tap = (int32_t)DIVIDED((uint32_t)k, a.terms_of_row);
+    int32_t h = (int32_t)(line - sample * a.lines.size) * a.down.stride - a.down.pad + tap;
+    int32_t j = k - tap * of_row;
     const int32_t w = (column * a.across.stride - a.across.pad) * a.channels;
-    const uint16_t* image = x + sample * a.x_sample;
-    int32_t tap = k / of_row, j = k - tap * of_row;
+    // Where the window's row of the image begins, from which terms are counted.
+    const uint16_t* from = x + (int64_t)sample * a.x_sample + (int64_t)h * width + w;
     uint32_t words[PIECE / 2] = {0};
-    h += tap;
     UNROLL
     for (int e = 0; e < PIECE; e++) {
       const bool inside = k + e < a.terms && (uint32_t)h < (uint32_t)a.down.in &&
                           (uint32_t)(w + j) < (uint32_t)width;
-      const uint32_t element = inside ? image[(int64_t)h * width + w + j] : 0;
+      const uint32_t element = inside ? from[j] : 0;
       words[e / 2] |= element << e % 2 * 16;
-      j++;
-      h += j == of_row;
-      j = j == of_row ? 0 : j;
+      const bool last = ++j == of_row;
+      h += last;
+      from += last ? width : 0;
+      j = last ? 0 : j;
     }
-    WRITE_16(y + row * a.pitch + k, words);
+    WRITE_16(y + (int64_t)i * PIECE, words);
   }
 }

@@ -1,5 +1,7 @@
 // Softmax and normalizations of rows (rows.h). Elements are of type T, scale and bias of type S,
 // statistics that are outputs of type M; all is computed in float32, and rounded as it is stored.
+// SCALE, BIAS: 0: there is none, 1: of elements, 2: one; FIXED 1: no layer before this one writes
+// them.
 // One kernel is compiled at a time: SOFTMAX, NORMALIZE, or neither.
 #include "rows.h"
 
@@ -118,7 +120,9 @@ KERNEL(rows_softmax, rows_args_t, ROW_THREADS) {
 
 JOIN_FLOATS(sum)
 
-#ifdef AFFINE
+#ifndef AFFINE
+#define FIXED 0
+#else
 // The first parameter of a row.
 DEVICE int64_t first_parameter(const rows_args_t* a, const row_t* row) {
   return AFFINE ? row->number % a->groups * a->channels : 0;
@@ -165,8 +169,8 @@ DEVICE void take_parameters(const rows_args_t* a, const row_t* row, int n, affin
 #if EARLY
   const int64_t first = first_parameter(a, row);
   EACH_VECTOR(k, v, n) {
-    if (a->scale) parameters(a, a->scale, a->single_scale, first, v, p->scale[k]);
-    if (a->bias) parameters(a, a->bias, a->single_bias, first, v, p->bias[k]);
+    if (SCALE) parameters(a, a->scale, SCALE == 2, first, v, p->scale[k]);
+    if (BIAS) parameters(a, a->bias, BIAS == 2, first, v, p->bias[k]);
   }
 #else
   (void)a, (void)row, (void)n, (void)p;
@@ -178,19 +182,19 @@ DEVICE void scale_and_put(const rows_args_t* a, const row_t* row, const affine_t
                           float* y) {
   (void)p, (void)k;
 #if EARLY
-  if (a->scale) UNROLL
+  if (SCALE) UNROLL
   for (int i = 0; i < VEC; i++) y[i] = y[i] * p->scale[k][i];
-  if (a->bias) UNROLL
+  if (BIAS) UNROLL
   for (int i = 0; i < VEC; i++) y[i] = y[i] + p->bias[k][i];
 #elif defined AFFINE
   const int64_t first = first_parameter(a, row);
   float of[VEC];
-  if (a->scale) {
-    parameters(a, a->scale, a->single_scale, first, v, of);
+  if (SCALE) {
+    parameters(a, a->scale, SCALE == 2, first, v, of);
     UNROLL for (int i = 0; i < VEC; i++) y[i] = y[i] * of[i];
   }
-  if (a->bias) {
-    parameters(a, a->bias, a->single_bias, first, v, of);
+  if (BIAS) {
+    parameters(a, a->bias, BIAS == 2, first, v, of);
     UNROLL for (int i = 0; i < VEC; i++) y[i] = y[i] + of[i];
   }
 #endif
@@ -212,10 +216,11 @@ KERNEL(rows_normalize, rows_args_t, ROW_THREADS) {
   float x[KEPT][VEC] = {{0}}, mean = 0, s = 0;
   affine_t affine;
   (void)mean;
+  if (FIXED) take_parameters(&a, &row, n, &affine);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
   TAKE_ROW(&a, &row, n, x);
-  take_parameters(&a, &row, n, &affine);
+  if (!FIXED) take_parameters(&a, &row, n, &affine);
 #ifdef CENTERED
   EACH_VECTOR(k, v, n) {
     TAKE_AGAIN(&a, &row, v, x[k]);
