@@ -36,7 +36,7 @@ static const range_t all = {0, UINT32_MAX, 1 << 24};
 // Of those with magnitudes from 0.01 to 4 about 1 in 500 is open, and finely 1 in 5000.
 typedef struct rough_form {
   const char* name;
-  double most_open;
+  double max_open;
 } rough_form_t;
 static const rough_form_t forms[] = {{"_rough_", 0.01}, {"_fine_", 0.001}};
 
@@ -68,7 +68,7 @@ static void check_range(platform_t* p, cuda_kernel_t k, const rough_row_t* row,
                 row->function, (double)row->parameter, (unsigned long long)n, args.first, counts[0],
                 counts[1], counts[2]);
   if (counts[0]) fail_msg("inputs are settled wrongly");
-  if (row->parameter <= 16 && counts[1] > form->most_open * counts[2] + 1)
+  if (row->parameter <= 16 && counts[1] > form->max_open * counts[2] + 1)
     fail_msg("too many are open");
   driver->free(p->queue, args.counts);
   ok(driver->queue_wait(p->queue, NULL));

@@ -1,10 +1,8 @@
 // AveragePool, MaxPool and LpPool: VEC channels of a place of the output a thread, over the elements
 // of its window in row-major order, in float32; in both layouts. VEC is 1 but where channels come
-// last, are a multiple of it, and nobody asks for
-// places. KIND: AVERAGE, MAXIMUM, MAGNITUDES,
+// last, are a multiple of it, and nobody asks for places. KIND: AVERAGE, MAXIMUM, MAGNITUDES,
 // SQUARES; RANK spatial axes, 1 to 3; PLACE: int32_t where that counts all elements and places, and
-// else int64_t. Floats of type T become TO; with WHOLE these are C's types of
-// at most 16 bits.
+// else int64_t. Floats of type T become TO; with WHOLE these are C's types of at most 16 bits.
 #include "pool_args.h"
 #include "vectors.h"
 
