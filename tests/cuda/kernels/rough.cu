@@ -2,7 +2,7 @@
 // a form settles otherwise than as the function does; those near 0 that it leaves open; and
 // all near 0.
 //
-// Options: USE half or bf16; FORM _rough_ or _fine_, FINE 0 or 1; FUNCTION; TO_16: how floats become 16 bits.
+// Options: USE half or bf16; FINE 0 or 1, the form; FUNCTION; TO_16: how floats become 16 bits.
 #include "elements.h"
 #include "rough.h"
 #include "vmath.h"
@@ -18,8 +18,13 @@ KERNEL(rough, rough_args_t, 256) {
   const uint64_t i = (uint64_t)BLOCK * THREADS + (uint32_t)THREAD;
   const float x = float_of(a.first + (uint32_t)i * a.step), p[2] = {a.parameter, 0};
   float slack, least;
-  const float middle = JOINED(USE, JOINED(FORM, FUNCTION))(x, 0, p, &slack);
+#if FINE
+  const double middle = JOINED(USE, JOINED(_fine_, FUNCTION))(x, 0, p, &slack);
+  const uint16_t most = TO_16(fine_ends(middle, slack, &least));
+#else
+  const float middle = JOINED(USE, JOINED(_rough_, FUNCTION))(x, 0, p, &slack);
   const uint16_t most = TO_16(rough_ends(middle, slack, &least));
+#endif
   const bool open = most != TO_16(least) || (FINE && slack >= 1);
   const bool near = x > -4 && x < 4 && (x > 0.01F || x < -0.01F);
   if (near) (void)atomic_add_u32(counts + 2, 1);

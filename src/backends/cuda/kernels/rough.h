@@ -1,14 +1,14 @@
 // Functions whose results are rounded to 16 bits, by the hardware's exponential and reciprocal:
 // half_rough_NAME(x, z, p, slack) is what a result lies beside, by at most *slack times its own
 // magnitude. Where both ends of that round to the same 16 bits, the result does, too; else, once in
-// some 500 times, it is open (A. Ziv, as in backends/vmath/float32.h). half_fine_NAME settles all
-// of those but one in a thousand: by float64 and without a table, since what is read and run so
-// rarely comes from far. Then half_NAME says it. A slack of 1 says that nothing is
-// known: of a fine form its result may then be anything.
+// some 400 times, it is open (A. Ziv, as in backends/vmath/float32.h). half_fine_NAME settles all
+// of those but one in a hundred, in float64 and without a table, since what is read and run so
+// rarely comes from far. Then half_NAME says it. A slack of 1 says that nothing is known: of a fine
+// form its result may then be anything.
 //
 // A rough form's slack is what EXP2_ROUGH and INVERSE_ROUGH may be off by at most (prelude.h), what
 // each sum and product is rounded by, and u ln(2) times what the power u that 2 is raised to is off
-// by, as shares of the result; a fine form's is that of rounding to float32, and as much again.
+// by, as shares of the result; a fine form's is what its polynomials may be off by.
 // Tests try all of float32 with both functions as wrong as they may be.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ROUGH_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ROUGH_H_
@@ -79,7 +79,7 @@ DEVICE float rough_gelu(float x, bool tails, float* slack) {
 
 // ---- finely -------------------------------------------------------------------------------------
 
-#define FINE_SLACK 0x1p-23F
+#define FINE_SLACK 0x1p-28F
 
 DEVICE double fine_inverse(double x) {
   const double y = INVERSE_ROUGH((float)x);
@@ -104,30 +104,28 @@ DEVICE float fine_slack(float x, float most, bool tails) {
   return a < most && !(tails && a < 0x1p-100F) ? FINE_SLACK : 1;
 }
 
-DEVICE float fine_quotient(double x, double u) {
-  return (float)(x * fine_inverse(1 + fine_exp2(u)));
-}
+DEVICE double fine_quotient(double x, double u) { return x * fine_inverse(1 + fine_exp2(u)); }
 
-DEVICE float fine_sigmoid(float x, bool tails, float* slack) {
+DEVICE double fine_sigmoid(float x, bool tails, float* slack) {
   (void)tails;
   *slack = fine_slack(x, 80, false);
   return fine_quotient(1, (double)x * -0x1.71547652b82fep+0);
 }
 
-DEVICE float fine_swish(float x, float alpha, bool tails, float* slack) {
+DEVICE double fine_swish(float x, float alpha, bool tails, float* slack) {
   *slack = fine_slack(x, 80 / alpha, tails);
   if (!(alpha >= 1.0F / 16 && alpha <= 16)) *slack = 1;
   return fine_quotient((double)x, (double)x * ((double)alpha * -0x1.71547652b82fep+0));
 }
 
-DEVICE float fine_gelu_tanh(float x, bool tails, float* slack) {
+DEVICE double fine_gelu_tanh(float x, bool tails, float* slack) {
   const double y = (double)x;
   *slack = fine_slack(x, 7, tails);
   return fine_quotient(y, y * FMA64(y * y, -0x1.a5a7cf7572a98p-4, -0x1.26aec21bce75ap+1));
 }
 
 // g as above, within 2^-30.
-DEVICE float fine_gelu(float x, bool tails, float* slack) {
+DEVICE double fine_gelu(float x, bool tails, float* slack) {
   const double y = (double)x, b = (double)float_of(bits_of(x) & 0x7fffffff);
   const double t = fine_inverse(FMA64(b, 0.25, 1));
   double g = FMA64(0x1.41f5aaa66a5a7p-5, t, -0x1.cdf74a53782c9p-3);
@@ -141,7 +139,7 @@ DEVICE float fine_gelu(float x, bool tails, float* slack) {
   g = FMA64(g, t, -0x1.546d005af29cep-15);
   const double below = g * fine_exp2(y * y * -0x1.71547652b82fep-1);
   *slack = fine_slack(x, 6, tails);
-  return (float)(y * (x < 0 ? below : 1 - below));
+  return y * (x < 0 ? below : 1 - below);
 }
 
 // ---- what a result lies between -----------------------------------------------------------------
@@ -152,17 +150,29 @@ DEVICE float rough_ends(float middle, float slack, float* least) {
   return FMA(middle, slack, middle);
 }
 
-#define ROUGH_USE(use, form, name, has_tails, value)                                   \
-  DEVICE float use##_##form##_##name(float x, float z, const float* p, float* slack) { \
-    const bool tails = has_tails;                                                      \
-    (void)z, (void)p;                                                                  \
-    return value;                                                                      \
+// To the last bit of float32 that stands for all behind it: it rounds to 16 bits as x does (as
+// `odd` in backends/vmath/float64.h).
+DEVICE float fine_end(double x) {
+  const float y = (float)x;
+  const double a = x < 0 ? -x : x, b = y < 0 ? -(double)y : (double)y;
+  return float_of((bits_of(y) - (b > a)) | (b != a));
+}
+DEVICE float fine_ends(double middle, float slack, float* least) {
+  *least = fine_end(middle - middle * (double)slack);
+  return fine_end(middle + middle * (double)slack);
+}
+
+#define ROUGH_USE(type, use, form, name, has_tails, value)                            \
+  DEVICE type use##_##form##_##name(float x, float z, const float* p, float* slack) { \
+    const bool tails = has_tails;                                                     \
+    (void)z, (void)p;                                                                 \
+    return value;                                                                     \
   }
-#define ROUGH(name, roughly, finely)           \
-  ROUGH_USE(half, rough, name, false, roughly) \
-  ROUGH_USE(bf16, rough, name, true, roughly)  \
-  ROUGH_USE(half, fine, name, false, finely)   \
-  ROUGH_USE(bf16, fine, name, true, finely)
+#define ROUGH(name, roughly, finely)                  \
+  ROUGH_USE(float, half, rough, name, false, roughly) \
+  ROUGH_USE(float, bf16, rough, name, true, roughly)  \
+  ROUGH_USE(double, half, fine, name, false, finely)  \
+  ROUGH_USE(double, bf16, fine, name, true, finely)
 #include "rough.inc"
 #undef ROUGH
 

@@ -65,11 +65,12 @@ static const char* const rough[] = {
 typedef enum form { WHOLE, QUICK, EXACTLY, ROUGHLY, FINELY } form_t;
 static const struct {
   const char *prefix, *program, *result, *argument;  // what a program of it is given besides
-} forms[] = {[WHOLE] = {"", "program_of", "", ""},
-             [QUICK] = {"quick_", "program_quick", ", bool* open", ", open"},
-             [EXACTLY] = {"exactly_", "program_exactly", "", ""},
-             [ROUGHLY] = {"rough_", "program_rough", ", float* slack", ", slack"},
-             [FINELY] = {"fine_", "program_fine", ", float* slack", ", slack"}};
+  const char* type;
+} forms[] = {[WHOLE] = {"", "program_of", "", "", "value_t"},
+             [QUICK] = {"quick_", "program_quick", ", bool* open", ", open", "value_t"},
+             [EXACTLY] = {"exactly_", "program_exactly", "", "", "value_t"},
+             [ROUGHLY] = {"rough_", "program_rough", ", float* slack", ", slack", "value_t"},
+             [FINELY] = {"fine_", "program_fine", ", float* slack", ", slack", "double"}};
 
 // do_ADD, or one of vmath's in the form in which its result is used.
 static void print_function(const pointwise_code_t* c, int f, bool last, form_t form,
@@ -142,7 +143,7 @@ static const char* value_type(const pointwise_code_t* c, const pointwise_stream_
 // What is done to one element.
 static void print_code(const pointwise_code_t* c, assay_type_t out, form_t form,
                        assay_str_t* text) {
-  assay_str_printf(text, "DEVICE value_t %s(float x, ", forms[form].program);
+  assay_str_printf(text, "DEVICE %s %s(float x, ", forms[form].type, forms[form].program);
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s]))
       assay_str_printf(text, "%s s%d, ", value_type(c, &c->streams[s]), (int)s);
@@ -153,8 +154,8 @@ static void print_code(const pointwise_code_t* c, assay_type_t out, form_t form,
     if (!from_float)
       assay_str_printf(text, "  const float p%d[2] = {float_of(0x%08xu), float_of(0x%08xu)};\n",
                        (int)i, bits_of(code->param[0]), bits_of(code->param[1]));
-    assay_str_printf(text, "  const value_t v%d = ", (int)i);
     const bool last = i + 1 == c->n_code;
+    assay_str_printf(text, "  const %s v%d = ", last ? forms[form].type : "value_t", (int)i);
     print_function(c, code->function, last, last ? form : WHOLE, out, text);
     const bool simple = c->integers || code->function < POINTWISE_VMATH;
     const int n = from_float ? 1 : simple ? 3 : 2;
@@ -399,12 +400,12 @@ static void print_settled(const pointwise_code_t* c, assay_str_t* text) {
   assay_str_append(text,
                    "const program_args_t* p) {\n"
                    "  float slack, least;\n"
-                   "  const float middle = program_fine(x, ");
+                   "  const double middle = program_fine(x, ");
   print_arguments(c, OF_ONE, 0, text);
   assay_str_append(
       text,
       ", &slack);\n"
-      "  const float most = rough_ends(middle, slack, &least);\n"
+      "  const float most = fine_ends(middle, slack, &least);\n"
       "  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;\n"
       "  return program_of(x, ");
   print_arguments(c, OF_ONE, 0, text);

@@ -37,16 +37,6 @@ typedef struct library_kernel {
 
 // ---- reading ------------------------------------------------------------------------------------
 
-// A convolution whose terms are the channels of a place is the product of a matrix.
-static bool is_point(const product_args_t* a) {
-  bool is = a->matrices == 1 && a->channels == a->k;
-  for (int i = 0; i < PRODUCT_AXES; i++) {
-    const product_axis_t* x = &a->axes[i];
-    is &= x->kernel == 1 && x->stride == 1 && x->pad == 0 && x->in == x->out;
-  }
-  return is;
-}
-
 // The one step by which matrices follow each other; false: there is none.
 static bool find_step(const product_args_t* a, const int64_t* steps, int64_t* out) {
   int64_t behind = -1, n = 1;  // the step, and how many follow each other by it so far
@@ -130,7 +120,7 @@ static assay_status_t read(const assay_sized_layer_t* l, form_t* f, bool* ok) {
   product_args_t a = f->p.args;
   *ok = !f->p.packing.size && (read_end(l, f) || is_finished(f));
   if (*ok && f->p.left) {
-    *ok = f->p.left == CUDA_LEFT_CONV && is_point(&a);
+    *ok = f->p.left == CUDA_LEFT_CONV && a.matrices == 1 && cuda_is_one_to_one(&a);
     a.x_row = a.x_place;
     a.x_k = 1;
     a.n_dims = 0;

@@ -123,6 +123,10 @@ bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece) {
   return a->x_k == 1 && a->x_row % piece == 0;
 }
 
+bool cuda_weights_are_constant(const assay_sized_layer_t* l, const cuda_product_t* p) {
+  return p->w < 0 || l->in[p->w].constant;
+}
+
 bool cuda_is_one_to_one(const product_args_t* a) {
   bool yes = true;
   int64_t places = 1;

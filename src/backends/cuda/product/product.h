@@ -85,6 +85,16 @@ int cuda_w_way(const product_args_t* a, int64_t piece);
 // matrix, x_place apart.
 bool cuda_is_one_to_one(const product_args_t* a);
 
+// Whether no layer before this one writes the weights.
+bool cuda_weights_are_constant(const assay_sized_layer_t* l, const cuda_product_t* p);
+
+// How tensor cores sum (product_mma.c): the same in all kernels of ours that ask for them.
+#define CUDA_TENSOR_ROUNDING                                                           \
+  {                                                                                    \
+    .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .truncates = true, \
+    .fma = true, .by_definition = true, .function_ulps = 4                             \
+  }
+
 // Options that all kernels of products have.
 void cuda_product_options(const cuda_product_t* p, assay_str_t* out);
 

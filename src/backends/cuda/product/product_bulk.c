@@ -173,7 +173,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
                    "-DIN=%s -DOUT=%s -DCONV=%d -DBM=%d -DBN=%d -DSTAGES=%d -DTURNED=%d "
                    "-DW_CONSTANT=%d",
                    cuda_type_name(p.in), cuda_type_name(p.out), b.windows, s->rows, s->columns,
-                   stages, b.turned, p.w < 0 || l->in[p.w].constant);
+                   stages, b.turned, cuda_weights_are_constant(l, &p));
   const cuda_source_t source = {.file = "product_bulk.cu",
                                 .kernel = "product_bulk",
                                 .options = assay_str_get(&options),
@@ -195,10 +195,5 @@ const assay_tactic_t cuda_tactic_product_bulk = {
     .source = "assay",
     .variants = variants,
     .make_variant = make_variant,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .truncates = true,
-                 .fma = true,
-                 .by_definition = true,
-                 .function_ulps = 4},
+    .rounding = CUDA_TENSOR_ROUNDING,
 };

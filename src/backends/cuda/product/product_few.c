@@ -58,7 +58,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   const int shared = (int)shared_bytes(&p.args);
   cuda_product_options(&p, &options);
   assay_str_printf(&options, " -DPIECE=%d -DW_CONSTANT=%d", find_piece(&p.args),
-                   p.w < 0 || l->in[p.w].constant);
+                   cuda_weights_are_constant(l, &p));
   // What a kernel may ask for is one number for all layers that share it.
   const cuda_source_t source = {
       .file = "product_few.cu",
@@ -81,10 +81,5 @@ const assay_tactic_t cuda_tactic_product_few = {
     .source = "assay",
     .variants = variants,
     .make_variant = make_variant,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .truncates = true,
-                 .fma = true,
-                 .by_definition = true,
-                 .function_ulps = 4},
+    .rounding = CUDA_TENSOR_ROUNDING,
 };

@@ -58,7 +58,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
                    "-DSTAGES=%d -DW_CONSTANT=%d",
                    cuda_type_name(p.out), (int)p.left, s->rows, s->columns, s->down, s->across,
                    cuda_x_is_fast(&p.args, p.left, PIECE), cuda_w_way(&p.args, PIECE), stages,
-                   p.w < 0 || l->in[p.w].constant);
+                   cuda_weights_are_constant(l, &p));
   const cuda_source_t source = {.file = "product_fma.cu",
                                 .kernel = "product_fma",
                                 .options = assay_str_get(&options),

@@ -63,7 +63,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
                    " -DSTAGES=%d -DW_CONSTANT=%d",
                    wide, s->rows, s->columns, s->down, s->across,
                    cuda_x_is_fast(&p.args, p.left, piece), w, stages,
-                   p.w < 0 || l->in[p.w].constant);
+                   cuda_weights_are_constant(l, &p));
   const int steps = stages * (s->rows + s->columns) * STEP_BYTES, sums = cuda_tile_sums_bytes(s);
   const int shared = steps > sums ? steps : sums;
   const cuda_source_t source = {.file = "product_mma.cu",
@@ -87,10 +87,5 @@ const assay_tactic_t cuda_tactic_product_mma = {
     .source = "assay",
     .variants = variants,
     .make_variant = make_variant,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .truncates = true,
-                 .fma = true,
-                 .by_definition = true,
-                 .function_ulps = 4},
+    .rounding = CUDA_TENSOR_ROUNDING,
 };

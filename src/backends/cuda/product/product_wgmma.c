@@ -74,7 +74,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   cuda_product_options(&p, &options);
   assay_str_printf(&options, " -DBM=%d -DBN=%d -DX_FAST=%d -DW_FAST=%d -DSTAGES=%d -DW_CONSTANT=%d",
                    s->rows, s->columns, cuda_x_is_fast(&p.args, p.left, PIECE),
-                   cuda_w_way(&p.args, PIECE), stages, p.w < 0 || l->in[p.w].constant);
+                   cuda_w_way(&p.args, PIECE), stages, cuda_weights_are_constant(l, &p));
   const cuda_source_t source = {.file = "product_wgmma.cu",
                                 .kernel = "product_wgmma",
                                 .options = assay_str_get(&options),
@@ -95,10 +95,5 @@ const assay_tactic_t cuda_tactic_product_wgmma = {
     .source = "assay",
     .variants = variants,
     .make_variant = make_variant,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .truncates = true,
-                 .fma = true,
-                 .by_definition = true,
-                 .function_ulps = 4},
+    .rounding = CUDA_TENSOR_ROUNDING,
 };

@@ -30,18 +30,18 @@ DEVICE value_t program_rough(float x, float s1, const program_args_t* p, float* 
   return v1;
 }
 #define PROGRAM_IS_ROUGH 1
-DEVICE value_t program_fine(float x, float s1, const program_args_t* p, float* slack) {
+DEVICE double program_fine(float x, float s1, const program_args_t* p, float* slack) {
   (void)x, (void)p;
   const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
   const value_t v0 = do_ADD(x, s1, 0, p0);
   const float p1[2] = {float_of(0x00000000u), float_of(0x00000000u)};
-  const value_t v1 = half_fine_SHORT_GELU(v0, 0, p1, slack);
+  const double v1 = half_fine_SHORT_GELU(v0, 0, p1, slack);
   return v1;
 }
 DEVICE value_t program_settled(float x, float s1, const program_args_t* p) {
   float slack, least;
-  const float middle = program_fine(x, s1, p, &slack);
-  const float most = rough_ends(middle, slack, &least);
+  const double middle = program_fine(x, s1, p, &slack);
+  const float most = fine_ends(middle, slack, &least);
   if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
   return program_of(x, s1, p);
 }
