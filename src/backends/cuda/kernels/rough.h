@@ -39,12 +39,15 @@ DEVICE float rough_sigmoid(float x, bool tails, float* slack) {
   return y;
 }
 
-// alpha > 0. Below -80 / alpha, 0: infinity would be multiplied by it.
+DEVICE bool is_alpha(float alpha) { return alpha >= 1.0F / 16 && alpha <= 16; }
+
+// Below -80 / alpha, 0: infinity would be multiplied by it. Of other alphas nothing is known: of 1,
+// whose ends are 0 and 2, no 16 bits.
 DEVICE float rough_swish(float x, float alpha, bool tails, float* slack) {
+  if (!is_alpha(alpha)) return *slack = 1, 1;
   const float y = LARGER_OR_NAN(x, -80 / alpha);
   const float q = rough_quotient(y, y * (alpha * -0x1.715476p+0F), ROUGH_SLACK_OF_U, slack);
   leave_open(tails, x * alpha < -79 || (x < 0x1p-100F && x > -0x1p-100F), slack);
-  if (!(alpha >= 1.0F / 16 && alpha <= 16)) *slack = 1;
   return q;
 }
 
@@ -113,8 +116,7 @@ DEVICE double fine_sigmoid(float x, bool tails, float* slack) {
 }
 
 DEVICE double fine_swish(float x, float alpha, bool tails, float* slack) {
-  *slack = fine_slack(x, 80 / alpha, tails);
-  if (!(alpha >= 1.0F / 16 && alpha <= 16)) *slack = 1;
+  *slack = is_alpha(alpha) ? fine_slack(x, 80 / alpha, tails) : 1;
   return fine_quotient((double)x, (double)x * ((double)alpha * -0x1.71547652b82fep+0));
 }
 
