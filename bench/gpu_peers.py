@@ -5,7 +5,8 @@
 
 FOLDER holds bench_common.py, the zoo's models as PyTorch modules with seeded weights, and how they are timed (events around a
 graph's launch, the median of 50 to 300). One process a model compiles while the others do; a lock lets one at a time use the
-GPU for timing. A line of OUT: model, precision, batch, milliseconds of eager, of torch.compile, seconds of compiling.
+GPU for timing. A line of OUT: model, precision, batch, milliseconds of eager, of torch.compile, seconds of compiling, and the most
+MB that PyTorch's tensors took at once while it ran as compiled (weights, inputs and what lies between; not the context).
 torch.compile runs in its default mode; MODE=max-autotune-no-cudagraphs searches for minutes a model.
 """
 import fcntl
@@ -37,7 +38,7 @@ def one(model, rows, out):
         module = bc.build(model).to("cuda", kind)
         module = module.to(memory_format=torch.channels_last) if last else module
         inputs = bc.inputs(model, batch, dtype=kind, channels_last=last)
-        eager = compiled = seconds = float("nan")
+        eager = compiled = seconds = memory = float("nan")
         try:
             eager = timed(bc, lambda: module(*inputs))
             begin = time.time()
@@ -47,11 +48,14 @@ def one(model, rows, out):
                 fast(*inputs)
             torch.cuda.synchronize()
             seconds = time.time() - begin
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
             compiled = timed(bc, lambda: fast(*inputs))
+            memory = torch.cuda.max_memory_allocated() / 1e6
         except Exception as e:
             print(model, batch, precision, repr(e)[:300], flush=True)
         with open(out, "a") as f:
-            f.write(f"{model:20} {precision:5} b{batch:<3} eager {eager:7.3f}  torch.compile {compiled:7.3f}  compiled in {seconds:5.1f} s\n")
+            f.write(f"{model:20} {precision:5} b{batch:<3} eager {eager:7.3f}  torch.compile {compiled:7.3f}  compiled in {seconds:5.1f} s  {memory:6.0f} MB\n")
 
 
 def main():

@@ -2,17 +2,13 @@
 // the bits of mma.sync.
 #include "cuda/product_case.h"
 
-static const char* const kernels[] = {"product_mma/64x64",
-                                      "product_bulk/64x32",
-                                      "product_bulk/64x64",
-                                      "product_bulk/64x96",
-                                      "product_bulk/64x128",
-                                      "product_bulk/128x64",
-                                      "product_bulk/128x96",
-                                      "product_bulk/128x128",
-                                      "product_bulk/128x192",
-                                      "product_bulk/128x256",
-                                      NULL};
+static const char* const kernels[] = {"product_mma/64x64",     "product_bulk/64x32",
+                                      "product_bulk/64x64",    "product_bulk/64x96",
+                                      "product_bulk/64x128",   "product_bulk/128x64",
+                                      "product_bulk/128x96",   "product_bulk/128x128",
+                                      "product_bulk/128x192",  "product_bulk/128x256",
+                                      "product_turns/128x64",  "product_turns/128x96",
+                                      "product_turns/128x128", NULL};
 
 // Both orders of the weights; leftovers of rows, columns and steps; more steps than shared memory
 // has; weights of the run; convolutions that are matrices, and windows with pads, strides,
@@ -23,6 +19,13 @@ static const graph_case_t rows[] = {
         "Gemm p x w b -> y | transB=1"),
     ROW("many steps", {"x float[8,1400]"}, {"w float[1400,40]"}, "MatMul p x w -> y"),
     ROW("one row", {"x float[1,64]"}, {"w float[64,8]"}, "MatMul p x w -> y"),
+    ROW("several tiles a block, and groups in turn", {"x float[400,328]"}, {"w float[328,330]"},
+        "MatMul p x w -> y"),
+    ROW("weights off 16 bytes", {"x float[70,64]"}, {"w float[64,20]"}, "MatMul p x w -> y"),
+    ROW("odd rows of weights and results", {"x float[140,72]"}, {"w float[72,203]"},
+        "MatMul p x w -> y"),
+    ROW("odd rows of results", {"x float[9,72]"}, LIST("w float[35,72]", "b float[35]"),
+        "Gemm p x w b -> y | transB=1"),
     ROW("weights of the run", LIST("x float[20,72]", "z float[72,40]"), {0}, "MatMul p x z -> y"),
     ROW("batches joined", {"x float[3,50,64]"}, {"w float[64,96]"}, "MatMul p x w -> y"),
     ROW("1x1", {"x float[2,24,5,6]"}, LIST("w float[72,24,1,1]", "b float[72]"),
@@ -52,6 +55,12 @@ static const graph_case_t rows[] = {
      {"w float[24,40]", "b float[40]", "c float[9,40]"},
      {"MatMul p x w -> h", "Add a h b -> g", "Gelu f g -> k", "Mul m k c -> y"},
      "y"},
+    {"a rough form behind it",
+     20,
+     {"x float[300,72]"},
+     {"w float[72,264]", "b float[264]"},
+     {"MatMul p x w -> h", "Add a h b -> g", "Gelu f g -> y"},
+     "y"},
 };
 
 static void tiles_give_the_bits_of_mma(void** state) {
@@ -65,7 +74,8 @@ static void others_are_left_to_others(void** state) {
   (void)state;
   static const graph_case_t others[] = {
       ROW("rows off 16 bytes", {"x float[70,20]"}, {"w float[20,64]"}, "MatMul p x w -> y"),
-      ROW("weights off 16 bytes", {"x float[70,64]"}, {"w float[64,20]"}, "MatMul p x w -> y"),
+      ROW("weights of the run off 16 bytes", LIST("x float[70,64]", "z float[64,20]"), {0},
+          "MatMul p x z -> y"),
       ROW("several matrices", LIST("x float[2,3,66,16]", "z float[3,16,40]"), {0},
           "MatMul p x z -> y"),
       ROW("turned left side", {"x float[72,40]"}, {"w float[72,48]"}, "Gemm p x w -> y | transA=1"),

@@ -32,7 +32,11 @@ static const char wgmma_options[] =
 static const char bulk_options[] =
     "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 -DTURNED=1 -DW_CONSTANT=0";
 
-enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK };
+// Six tiles of one block.
+static const char turns_options[] =
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=32 -DSTAGES=3 -DTURNED=1 -DW_CONSTANT=0";
+
+enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS };
 static const sample_t samples[] = {
     [NORM] =
         {"norm.cu", "norm", "", 6, 300, 0, false, {.blocks = 6, .threads = 256, .dependent = true}},
@@ -82,6 +86,17 @@ static const sample_t samples[] = {
                .threads = 320,
                .shared_bytes = 4 * (128 + 96) * 128 + 2048,
                .dependent = true}},
+    [TURNS] = {"product_turns.cu",
+               "product_turns",
+               turns_options,
+               300,
+               64,
+               200,
+               true,
+               {.blocks = 1,
+                .threads = 320,
+                .shared_bytes = 3 * (128 + 32) * 128 + 3072 + 2 * 64 * 40 * 4,
+                .dependent = true}},
 };
 
 // ---- texts --------------------------------------------------------------------------------------
@@ -100,14 +115,17 @@ static char* read_sample(const char* name) {
   const cuda_kernel_file_t* own = cuda_kernel_file_find(name);
   if (!own) fail_msg("there is no kernel '%s'", name);
   // What they have in common in a header is part of the text, for faults in it.
-  static const char include[] = "#include \"product_tiles.h\"";
-  const char* at = strstr(own->text, include);
-  const cuda_kernel_file_t* tiles = cuda_kernel_file_find("product_tiles.h");
-  if (at && tiles)
-    snprintf(text, MAX_BYTES, "%.*s%s%s", (int)(at - own->text), own->text, tiles->text,
-             at + sizeof include - 1);
-  else
-    snprintf(text, MAX_BYTES, "%s", own->text);
+  static const char* const headers[] = {"product_tiles.h", "product_stages.h"};
+  snprintf(text, MAX_BYTES, "%s", own->text);
+  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+    char include[64];
+    const cuda_kernel_file_t* header = cuda_kernel_file_find(headers[i]);
+    snprintf(include, sizeof include, "#include \"%s\"", headers[i]);
+    const char* at = strstr(own->text, include);
+    if (at && header)
+      snprintf(text, MAX_BYTES, "%.*s%s%s", (int)(at - own->text), own->text, header->text,
+               at + strlen(include));
+  }
   return text;
 }
 
@@ -191,7 +209,7 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
                            .depth = s->depth};
   if (s == &samples[MMA] || s == &samples[WGMMA])
     give_mma(&args.mma, &a);
-  else if (s == &samples[BULK])
+  else if (s == &samples[BULK] || s == &samples[TURNS])
     ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a));
   else if (s == &samples[MOVE])
     give_move(args.move, &a);
@@ -345,18 +363,18 @@ static const fault_t faults[] = {
     {BULK, "barriers that the copy engine does not see", "BARRIERS_MADE();", "", 0,
      "BARRIERS_MADE"},
     {BULK, "barriers that others do not see", "SYNC();\n  LAUNCH_NEXT();", "LAUNCH_NEXT();", 0, ""},
-    {BULK, "tiles are not waited for", "barrier_wait(s->full + turn.stage * BARRIER, turn.parity);",
-     "", 0, ""},
-    {BULK, "the phase before is waited for", "turn.stage * BARRIER, turn.parity)",
-     "turn.stage * BARRIER, turn.parity ^ 1)", 0, ""},
+    {BULK, "tiles are not waited for",
+     "barrier_wait(s->full + turn->stage * BARRIER, turn->parity);", "", 0, ""},
+    {BULK, "the phase before is waited for", "turn->stage * BARRIER, turn->parity)",
+     "turn->stage * BARRIER, turn->parity ^ 1)", 0, ""},
     {BULK, "tiles are asked for where others are read",
      "barrier_wait(s->empty + t->stage * BARRIER, t->parity ^ 1);", "", 0, ""},
     {BULK, "a stage is given back while it is read", "barrier_arrive(before)",
-     "barrier_arrive(before ? s->empty + turn.stage * BARRIER : before)", 0, ""},
+     "barrier_arrive(before ? s->empty + turn->stage * BARRIER : before)", 0, ""},
     {BULK, "stages are never given back", "if (i && LANE == 0) barrier",
      "if (i && LANE > 31) barrier", 0, "nobody ends"},
-    {BULK, "a warp too many is waited for", "MULTIPLIERS / WARP);\n  }",
-     "MULTIPLIERS / WARP + 1);\n  }", 0, "nobody ends"},
+    {BULK, "a warp too many is waited for", "BARRIER, READERS);", "BARRIER, READERS + 1);", 0,
+     "nobody ends"},
     {BULK, "one of those that ask is not waited for", "* BARRIER, 2);", "* BARRIER, 1);", 0, ""},
     {BULK, "half of the left side's bytes are expected", "(BM * BK * 2)", "(BM * BK)", 0, ""},
     {BULK, "half of the weights' bytes are expected", "(BN * BK * 2)", "(BN * BK)", 0, ""},
@@ -367,6 +385,33 @@ static const fault_t faults[] = {
     {BULK, "stages go on past the last", "last ? 0 : t->stage + 1", "t->stage + 1", 0, ""},
     {BULK, "sums of the last step are not waited for", "WGMMA_WAIT(0);", "WGMMA_WAIT(1);", 0, ""},
     {BULK, "sums are put where a tile is read", "SYNC();  // no tile", "// no tile", 0, ""},
+    {TURNS, "a group begins before the other one has seen its steps",
+     "if (i) barrier_wait(begin_of(s, group), (int)((i - 1) / GROUPS % 2));", "", 0, ""},
+    {TURNS, "a group waits for the turn before", "(i - 1) / GROUPS % 2", "(i + 1) / GROUPS % 2", 0,
+     ""},
+    {TURNS, "the other group is never told", "barrier_arrive(begin_of(s, 1 - group))",
+     "barrier_arrive(begin_of(s, group))", 0, ""},
+    {TURNS, "memory of a tile's last step is never given back",
+     "if (LANE == 0) barrier_arrive(last);", "(void)last;", 0, "nobody ends"},
+    {TURNS, "memory of a tile's last step is given back too early", "begin_of(s, 1 - group));",
+     "begin_of(s, 1 - group)), barrier_arrive(last);", 0, ""},
+    {TURNS, "a group begins at the first stage", "turn_of(i * (uint32_t)steps)", "turn_of(0)", 0,
+     ""},
+    {TURNS, "sums are read before all have put theirs", "SYNC_GROUP();\n      finish", "finish", 0,
+     "a race"},
+    {TURNS, "sums are put while others read", "THREAD % GROUP);\n      SYNC_GROUP();",
+     "THREAD % GROUP);", 0, "a race"},
+    {TURNS, "a warp's barrier for a group's", "SYNC_GROUP();", "SYNC_WARP();", 0, "a race"},
+    {TURNS, "a block's barrier for a group's", "SYNC_GROUP();", "SYNC();", 0, ""},
+    {TURNS, "both groups have the same sums", "sums + group * (SUMS_BYTES / 4)", "sums", 0,
+     "a race"},
+    {TURNS, "the lower rows of a tile twice", "sums + (PARTS - 1) * BN / 2", "sums", 0, NULL},
+    {TURNS, "rows of sums for all of a tile", "t.row += 64", "t.row += 0", 0, ""},
+    {TURNS, "groups have the same tiles", "at = (uint32_t)BLOCK + group", "at = (uint32_t)BLOCK", 0,
+     ""},
+    {TURNS, "weights of the first tile for all",
+     "find_only_tile(&a->product, at, BM, BN);\n    ask_for_weights",
+     "find_only_tile(&a->product, 0, BM, BN);\n    ask_for_weights", 0, NULL},
     {WGMMA, "a wait for copies too few", "WAIT_COPIES(STAGES - 3)", "WAIT_COPIES(STAGES - 2)", 0,
      ""},
     {WGMMA, "no fence behind copies", "FENCE_ASYNC();", "", 0, "FENCE_ASYNC"},

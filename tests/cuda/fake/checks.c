@@ -1,8 +1,8 @@
 // Each access of a kernel to memory: within bounds, and not in a race with another lane's.
 //
 // For every byte it is kept who wrote and who read last, and when: two accesses of which one
-// writes race if different lanes made them with no barrier in between: of the block, or of the warp
-// where it is one; lanes of different blocks always do.
+// writes race if different lanes made them with no barrier in between: of the block, or of the
+// group of four warps or the warp where it is one; lanes of different blocks always do.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,30 @@
 
 #include "internal.h"
 
-enum { GRANULE = 1, LARGE = 1 << 16 };
+enum { LARGE = 1 << 16 };
 
-// A cell, from the lowest bit: 14 bits of the warp's epoch, 14 of the block's, 20 of the block's
-// number, 10 of the thread, 2 of how (below), 4 of which bytes.
+// A cell, from the lowest bit: the epochs of the warp, of the group and of the block, the block's
+// number, the thread's, how (below), and whether there was any access.
 typedef _Atomic uint64_t cell_t;
-enum { BY_ONE, BY_LANES, BY_WARPS, BY_BLOCKS, WAS_ASKED = BY_LANES, WAS_ATOMIC = BY_WARPS };
+enum { WARP_BITS = 13, GROUP_BITS = 11, BLOCK_BITS = 13, NUMBER_BITS = 13, THREAD_BITS = 10 };
+enum {
+  GROUP_AT = WARP_BITS,
+  BLOCK_AT = GROUP_AT + GROUP_BITS,
+  NUMBER_AT = BLOCK_AT + BLOCK_BITS,
+  THREAD_AT = NUMBER_AT + NUMBER_BITS,
+  HOW_AT = THREAD_AT + THREAD_BITS,
+  ANY_AT = 63
+};
+_Static_assert(HOW_AT + 3 == ANY_AT, "a cell has 64 bits");
+enum {
+  BY_ONE,
+  BY_LANES,
+  BY_WARPS,
+  BY_GROUPS,
+  BY_BLOCKS,
+  WAS_ASKED = BY_LANES,
+  WAS_ATOMIC = BY_WARPS
+};
 
 struct history {
   size_t n, mapped;
@@ -66,7 +84,7 @@ static bool is_settled(unsigned launch, unsigned now) {
 struct history* make_history(size_t bytes) {
   struct history* s = calloc(1, sizeof *s);
   if (!s) return NULL;
-  s->n = bytes / GRANULE + 1;
+  s->n = bytes + 1;
   s->mapped = 2 * s->n * sizeof(cell_t);
   void* at = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -161,6 +179,8 @@ typedef struct access {
   int line;
 } access_t;
 
+static uint64_t bits(uint64_t x, int at, int n) { return x >> at & (((uint64_t)1 << n) - 1); }
+
 static const char* verb(const access_t* a) {
   return a->kind == IS_READ     ? "reads"
          : a->kind == IS_WRITE  ? "writes"
@@ -172,7 +192,8 @@ static void fail_race(const access_t* a, const place_t* p, size_t offset, uint64
                       const char* did) {
   char where[128];
   print_line(a->run, a->at, a->line, where, sizeof where);
-  const unsigned thread = other >> 48 & 0x3ff, block = other >> 28 & 0xfffff;
+  const unsigned thread = (unsigned)bits(other, THREAD_AT, THREAD_BITS);
+  const unsigned block = (unsigned)bits(other, NUMBER_AT, NUMBER_BITS);
   char who[64];
   if (p->is_shared)
     snprintf(who, sizeof who, "thread %u", thread);
@@ -186,24 +207,35 @@ static void fail_race(const access_t* a, const place_t* p, size_t offset, uint64
 
 // ---- races --------------------------------------------------------------------------------------
 
-static uint64_t cell_now(const run_t* r, int thread, bool shared, unsigned mask) {
-  const uint64_t block = shared ? 0 : (uint64_t)r->block & 0xfffff;
-  return (r->warp_epochs[thread / FAKE_WARP] & 0x3fff) | (uint64_t)(r->block_epoch & 0x3fff) << 14 |
-         block << 28 | (uint64_t)thread << 48 | (uint64_t)mask << 60;
+static uint64_t cell_now(const run_t* r, int thread, bool shared) {
+  return bits(r->warp_epochs[thread / FAKE_WARP], 0, WARP_BITS) |
+         bits(r->group_epochs[thread / FAKE_GROUP], 0, GROUP_BITS) << GROUP_AT |
+         bits(r->block_epoch, 0, BLOCK_BITS) << BLOCK_AT |
+         (shared ? 0 : bits((uint64_t)r->block, 0, NUMBER_BITS) << NUMBER_AT) |
+         (uint64_t)thread << THREAD_AT | (uint64_t)1 << ANY_AT;
 }
 
-static unsigned how(uint64_t c) { return c >> 58 & 3; }
-static bool same_block(uint64_t a, uint64_t b) { return !((a ^ b) >> 28 & 0xfffff); }
-static bool same_thread(uint64_t a, uint64_t b) { return !((a ^ b) >> 28 & 0x3fffffff); }
-static bool same_warp(uint64_t a, uint64_t b) { return !((a ^ b) >> 53 & 0x1f); }
-static bool same_block_epoch(uint64_t a, uint64_t b) { return !((a ^ b) >> 14 & 0x3fff); }
-static bool same_warp_epoch(uint64_t a, uint64_t b) { return !((a ^ b) & 0x3fff); }
+static unsigned how(uint64_t c) { return (unsigned)bits(c, HOW_AT, 3); }
+static bool same(uint64_t a, uint64_t b, int at, int n) { return !bits(a ^ b, at, n); }
+static bool same_block(uint64_t a, uint64_t b) { return same(a, b, NUMBER_AT, NUMBER_BITS); }
+static bool same_thread(uint64_t a, uint64_t b) {
+  return same(a, b, NUMBER_AT, NUMBER_BITS + THREAD_BITS);
+}
+// 2^5 threads, and 2^7.
+static bool same_warp(uint64_t a, uint64_t b) { return same(a, b, THREAD_AT + 5, THREAD_BITS - 5); }
+static bool same_group(uint64_t a, uint64_t b) {
+  return same(a, b, THREAD_AT + 7, THREAD_BITS - 7);
+}
+static bool same_block_epoch(uint64_t a, uint64_t b) { return same(a, b, BLOCK_AT, BLOCK_BITS); }
+static bool same_group_epoch(uint64_t a, uint64_t b) { return same(a, b, GROUP_AT, GROUP_BITS); }
+static bool same_warp_epoch(uint64_t a, uint64_t b) { return same(a, b, 0, WARP_BITS); }
 
 // Whether nothing orders an earlier access and one of now.
 static bool is_open(uint64_t before, uint64_t now, unsigned by) {
-  if (!(before >> 60 & now >> 60)) return false;  // other bytes
   if (by == BY_BLOCKS || !same_block(before, now)) return true;
   if (!same_block_epoch(before, now)) return false;
+  if (by == BY_GROUPS || !same_group(before, now)) return true;
+  if (!same_group_epoch(before, now)) return false;
   if (by == BY_WARPS || !same_warp(before, now)) return true;
   if (!same_warp_epoch(before, now)) return false;
   return by == BY_LANES || !same_thread(before, now);
@@ -211,14 +243,19 @@ static bool is_open(uint64_t before, uint64_t now, unsigned by) {
 
 // Who reads, with who has read before.
 static uint64_t with_reader(uint64_t before, uint64_t now) {
-  const uint64_t bytes = before & (uint64_t)15 << 60;
   unsigned by = how(before);
-  if (!bytes) return now;
+  if (!before) return now;
   if (!same_block(before, now))
     by = BY_BLOCKS;
   else if (by == BY_BLOCKS)
     ;
   else if (!same_block_epoch(before, now))
+    return now;
+  else if (!same_group(before, now))
+    by = BY_GROUPS;
+  else if (by == BY_GROUPS)
+    ;
+  else if (!same_group_epoch(before, now))
     return now;
   else if (!same_warp(before, now))
     by = BY_WARPS;
@@ -228,29 +265,25 @@ static uint64_t with_reader(uint64_t before, uint64_t now) {
     return now;
   else if (!same_thread(before, now))
     by = BY_LANES;
-  return now | bytes | (uint64_t)by << 58;
+  return now | (uint64_t)by << HOW_AT;
 }
 
-static void check_cell(const access_t* a, const place_t* p, size_t i, unsigned mask) {
+static void check_cell(const access_t* a, const place_t* p, size_t i) {
   struct history* s = p->history;
-  const uint64_t now = cell_now(a->run, a->thread, p->is_shared, mask);
+  const uint64_t now = cell_now(a->run, a->thread, p->is_shared);
   const uint64_t w = atomic_load_explicit(&s->written[i], memory_order_relaxed);
   const uint64_t rd = atomic_load_explicit(&s->read[i], memory_order_relaxed);
-  const size_t offset = i * GRANULE;
   const bool both_atomic = a->kind == IS_ATOMIC && how(w) == WAS_ATOMIC;
-  if (w && !both_atomic && is_open(w, now, BY_ONE)) fail_race(a, p, offset, w, "wrote");
+  if (w && !both_atomic && is_open(w, now, BY_ONE)) fail_race(a, p, i, w, "wrote");
   if (a->kind == IS_READ) {
-    if (w >> 60 & mask && how(w) == WAS_ASKED)
-      fail_race(a, p, offset, w, "has not brought yet, or brought");
+    if (w && how(w) == WAS_ASKED) fail_race(a, p, i, w, "has not brought yet, or brought");
     atomic_store_explicit(&s->read[i], with_reader(rd, now), memory_order_relaxed);
     return;
   }
-  if (rd && is_open(rd, now, how(rd))) fail_race(a, p, offset, rd, "reads");
+  if (rd && is_open(rd, now, how(rd))) fail_race(a, p, i, rd, "reads");
   uint64_t next = now;
-  if (same_thread(w, now) && same_block_epoch(w, now) && same_warp_epoch(w, now))
-    next |= w & (uint64_t)15 << 60;
-  if (a->kind == IS_ASKED) next |= (uint64_t)WAS_ASKED << 58;
-  if (a->kind == IS_ATOMIC) next |= (uint64_t)WAS_ATOMIC << 58;
+  if (a->kind == IS_ASKED) next |= (uint64_t)WAS_ASKED << HOW_AT;
+  if (a->kind == IS_ATOMIC) next |= (uint64_t)WAS_ATOMIC << HOW_AT;
   atomic_store_explicit(&s->written[i], next, memory_order_relaxed);
 }
 
@@ -313,13 +346,8 @@ void check_access(run_t* r, int thread, const void* at, size_t bytes, access_kin
   if (!place.history) return;
   refresh(place.history, place.is_shared);
   check_order(&a, &place);
-  size_t offset = (size_t)(p - place.low);
-  for (const size_t end = offset + bytes; offset < end;) {
-    const size_t in = offset % GRANULE,
-                 n = end - offset < GRANULE - in ? end - offset : GRANULE - in;
-    check_cell(&a, &place, offset / GRANULE, ((1U << n) - 1) << in);
-    offset += n;
-  }
+  const size_t offset = (size_t)(p - place.low);
+  for (size_t i = 0; i < bytes; i++) check_cell(&a, &place, offset + i);
 }
 
 void lane_access(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at) {

@@ -189,7 +189,7 @@ int run_launch(const launch_t* l, char* message, size_t bytes);
 
 // ---- runs.c: blocks, of lanes as fibers ---------------------------------------------------------
 
-typedef enum lane_state { RUNS, AT_BLOCK, AT_WARP, RELAXES, DONE } lane_state_t;
+typedef enum lane_state { RUNS, AT_BLOCK, AT_GROUP, AT_WARP, RELAXES, DONE } lane_state_t;
 enum { MAX_ASYNC = 256, MAX_PRODUCTS = 64, SLOT_WORDS = 12, MAX_SUMS = 128, MAX_TILES = 4 };
 
 // A copy behind the thread's back (cp.async).
@@ -284,7 +284,8 @@ typedef struct fake_run {
   int result;
   char message[512];
   // Of checks.
-  uint32_t block_epoch, warp_epochs[FAKE_MAX_THREADS / FAKE_WARP];
+  uint32_t block_epoch, group_epochs[FAKE_MAX_THREADS / FAKE_GROUP];
+  uint32_t warp_epochs[FAKE_MAX_THREADS / FAKE_WARP];
   struct history *shared_history, *dynamic_history;
   seen_t seen[4];
   uint64_t seen_version;

@@ -17,6 +17,13 @@ static void* lane_global(fake_lane_t* lane, uint64_t address, int line) {
 
 static void lane_sync(fake_lane_t* lane, int line) { rest(lane->run, AT_BLOCK, 0, line); }
 
+static void lane_sync_group(fake_lane_t* lane, int line) {
+  if (lane->thread - lane->thread % FAKE_GROUP + FAKE_GROUP > lane->threads)
+    fail_lane(lane->run, LAUNCH_FAILED, "line %d: SYNC_GROUP in a group of less than %d threads",
+              line, FAKE_GROUP);
+  rest(lane->run, AT_GROUP, 0, line);
+}
+
 static void lane_sync_warp(fake_lane_t* lane, int line) {
   rest(lane->run, AT_WARP, FAKE_SYNC_WARP, line);
 }
@@ -121,6 +128,7 @@ static void lane_load_matrices(fake_lane_t* lane, fake_warp_op_t op, uint32_t* d
 
 const fake_engine_t fake_engine_of_lanes = {.global = lane_global,
                                             .sync = lane_sync,
+                                            .sync_group = lane_sync_group,
                                             .sync_warp = lane_sync_warp,
                                             .shuffle = lane_shuffle,
                                             .vote = lane_vote,

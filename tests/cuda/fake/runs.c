@@ -152,6 +152,8 @@ static void print_where(const fiber_t* f, char* out, size_t bytes) {
     snprintf(out, bytes, "has ended");
   else if (f->state == AT_BLOCK)
     snprintf(out, bytes, "is at SYNC of line %d", f->line);
+  else if (f->state == AT_GROUP)
+    snprintf(out, bytes, "is at SYNC_GROUP of line %d", f->line);
   else
     snprintf(out, bytes, "is at %s of line %d", op_name(f->op), f->line);
 }
@@ -252,6 +254,22 @@ static void prepare_lane(run_t* r, int thread) {
   forget_products(f);
 }
 
+// Groups of which all threads have come to one SYNC_GROUP go on; whether there was any.
+static bool release_groups(run_t* r) {
+  bool any = false;
+  for (int low = 0; low + FAKE_GROUP <= r->n_threads; low += FAKE_GROUP) {
+    const fiber_t* f = &r->fibers[low];
+    bool all = true;
+    for (int t = low; t < low + FAKE_GROUP; t++)
+      all &= r->fibers[t].state == AT_GROUP && r->fibers[t].line == f->line;
+    if (!all) continue;
+    r->group_epochs[low / FAKE_GROUP]++;
+    for (int t = low; t < low + FAKE_GROUP; t++) r->fibers[t].state = RUNS;
+    any = true;
+  }
+  return any;
+}
+
 static void check_barrier(run_t* r) {
   const fiber_t* f = &r->fibers[0];
   for (int t = 0; t < r->n_threads; t++) {
@@ -309,10 +327,11 @@ void run_block(run_t* r, int64_t block) {
   while (!r->failed) {
     run_warps(r);
     if (r->failed || count(r, 0, l->threads, DONE) == l->threads) break;
+    const bool went_on = release_groups(r);
     if (count(r, 0, l->threads, RELAXES)) {
       for (int t = 0; t < l->threads; t++)
         if (r->fibers[t].state == RELAXES) r->fibers[t].state = RUNS;
-    } else {
+    } else if (!went_on) {
       check_barrier(r);
     }
   }

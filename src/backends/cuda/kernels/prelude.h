@@ -59,6 +59,8 @@ DEVICE const void* HELD(const void* p) {
   char shared_bytes[];                         \
   type* name = (type*)shared_bytes
 #define SYNC() __syncthreads()
+// The same of a group of four warps, as they are numbered: of which the block has whole ones.
+#define SYNC_GROUP() asm volatile("bar.sync %0, 128;" ::"r"(1 + THREAD / 128) : "memory")
 #define SYNC_WARP() __syncwarp()
 
 // Programmatic dependent launches: what this grid reads of the one before it is there behind WAIT;
@@ -115,6 +117,22 @@ DEVICE void WRITE_16(void* p, const uint32_t* words) {
   *(uint4*)p = make_uint4(words[0], words[1], words[2], words[3]);
 }
 DEVICE void WRITE_8(void* p, const uint32_t* words) { *(uint2*)p = make_uint2(words[0], words[1]); }
+// The same into global memory, in one instruction: of a store like those above the compiler makes
+// several where it finds its words apart, each of which takes as long as all of them.
+DEVICE void STORE_16(void* p, const uint32_t* words) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)),
+               "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+DEVICE void STORE_8(void* p, const uint32_t* words) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(words[0]),
+               "r"(words[1])
+               : "memory");
+}
+DEVICE void STORE_4(void* p, const uint32_t* words) {
+  asm volatile("st.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(words[0])
+               : "memory");
+}
 
 // ---- atomics ------------------------------------------------------------------------------------
 

@@ -35,12 +35,11 @@ DEVICE tile_t find_tile(const product_args_t* a, int rows, int columns) {
   return t;
 }
 
-// The same where there is one matrix.
-DEVICE tile_t find_only_tile(const product_args_t* a, int rows, int columns) {
+// Tile `number` where there is one matrix.
+DEVICE tile_t find_only_tile(const product_args_t* a, uint32_t number, int rows, int columns) {
   const uint32_t across = ((uint32_t)a->n + (uint32_t)columns - 1) / (uint32_t)columns;
-  const uint32_t down = (uint32_t)BLOCK / across;
-  const tile_t t = {
-      (int64_t)down * rows, (int64_t)((uint32_t)BLOCK - down * across) * columns, 0, 0, 0, 0};
+  const uint32_t down = number / across;
+  const tile_t t = {(int64_t)down * rows, (int64_t)(number - down * across) * columns, 0, 0, 0, 0};
   return t;
 }
 
@@ -171,15 +170,17 @@ DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, in
 
 // The same of TOGETHER sums that lie side by side, which are stored at once where all of them are
 // there and the place is a multiple of their bytes.
-#if EPILOGUE && PROGRAM_VECTOR > 1
-#define TOGETHER PROGRAM_VECTOR
-#else
-#define TOGETHER 4
-#endif
 #if EPILOGUE
 typedef WORD_OF(PROGRAM_OUT) product_word_t;
 #else
 typedef ELEMENT(OUT) product_word_t;
+#endif
+#if EPILOGUE && PROGRAM_VECTOR > 1
+#define TOGETHER PROGRAM_VECTOR
+#elif EPILOGUE
+#define TOGETHER 4
+#else
+#define TOGETHER (16 / (int)sizeof(product_word_t))
 #endif
 
 // Where the tile's matrix begins in the output, as a line and a place in it: what divides stands
@@ -255,13 +256,13 @@ DEVICE void store_together(product_word_t* to, const product_word_t* from) {
   for (int i = 0; i < TOGETHER; i++) u.all[i] = from[i];
   switch ((int)BYTES) {
     case 4:
-      *(uint32_t*)(void*)to = u.words[0];
+      STORE_4(to, u.words);
       break;
     case 8:
-      WRITE_8(to, u.words);
+      STORE_8(to, u.words);
       break;
     case 16:
-      WRITE_16(to, u.words);
+      STORE_16(to, u.words);
       break;
     default:
       UNROLL

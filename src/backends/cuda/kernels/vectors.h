@@ -1,5 +1,6 @@
 // Elements that lie side by side, read and written at once: load_N_TYPE(p, i, x) reads elements
-// [i, i + N) as float32. They lie at a multiple of their bytes, of which there are at most 16.
+// [i, i + N) as float32. They lie in global memory, at a multiple of their bytes, of which there
+// are at most 16.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_VECTORS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_VECTORS_H_
 
@@ -9,7 +10,6 @@
 #define STORE_N(n, type) JOINED(JOINED(store_, n), JOINED(_, type))
 
 #define READ_4(p, words) ((words)[0] = *(const uint32_t*)(p))
-#define WRITE_4(p, words) (*(uint32_t*)(p) = (words)[0])
 
 #define ONE(type)                                                                                 \
   DEVICE void load_1_##type(const type##_t* p, int64_t i, float* x) { x[0] = load_##type(p, i); } \
@@ -28,7 +28,7 @@ ONE(bf16)
   DEVICE void store_##n##_f32(f32_t* p, int64_t i, const float* x) { \
     uint32_t w[n];                                                   \
     UNROLL for (int k = 0; k < n; k++) w[k] = bits_of(x[k]);         \
-    WRITE_##bytes((void*)(p + i), w);                                \
+    STORE_##bytes((void*)(p + i), w);                                \
   }
 WIDE(2, 8)
 WIDE(4, 16)
@@ -47,7 +47,7 @@ WIDE(4, 16)
   DEVICE void store_##n##_##type(type##_t* p, int64_t i, const float* x) {            \
     uint32_t w[n / 2];                                                                \
     UNROLL for (int k = 0; k < n / 2; k++) w[k] = two_##type(x[2 * k], x[2 * k + 1]); \
-    WRITE_##bytes((void*)(p + i), w);                                                 \
+    STORE_##bytes((void*)(p + i), w);                                                 \
   }
 NARROW(f16, 2, 4)
 NARROW(f16, 4, 8)

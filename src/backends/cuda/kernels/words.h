@@ -66,7 +66,8 @@ DEVICE word_e5m2z to_e5m2z(float x) { return code_e5m2z(x); }
 #endif
 
 #ifdef PROGRAM_VECTOR
-// PROGRAM_VECTOR elements that begin at a multiple of their bytes, at least 8, at most 16 a piece.
+// PROGRAM_VECTOR elements in global memory that begin at a multiple of their bytes, at least 8, at
+// most 16 a piece.
 typedef struct pieces {
   uint32_t at[PROGRAM_VECTOR * 2];
 } pieces_t;
@@ -80,10 +81,10 @@ DEVICE void read_pieces(const void* p, int bytes, pieces_t* v) {
 }
 DEVICE void write_pieces(void* p, int bytes, const pieces_t* v) {
   if (bytes < 16) {
-    WRITE_8(p, v->at);
+    STORE_8(p, v->at);
     return;
   }
-  UNROLL for (int i = 0; i < bytes / 16; i++) WRITE_16((uint8_t*)p + 16 * i, v->at + 4 * i);
+  UNROLL for (int i = 0; i < bytes / 16; i++) STORE_16((uint8_t*)p + 16 * i, v->at + 4 * i);
 }
 DEVICE uint64_t piece(const pieces_t* v, int bytes, int i) {
   if (bytes == 8) return v->at[2 * i] | (uint64_t)v->at[2 * i + 1] << 32;

@@ -136,3 +136,40 @@ assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t
   assay_free(o.ordered);
   return st;
 }
+
+// ---- matrices -----------------------------------------------------------------------------------
+
+typedef struct spread_rows {
+  const cuda_own_t* own;
+  const assay_operand_t* weights;
+  const cuda_rows_t* rows;
+  float* spread;
+} spread_rows_t;
+
+static assay_status_t fill_rows(void* user, assay_queue_t* q, assay_device_ptr_t to) {
+  spread_rows_t* o = user;
+  const cuda_rows_t* r = o->rows;
+  const float* given = NULL;
+  float* made = NULL;
+  ASSAY_TRY(assay_operand_view(o->weights, &given, &made));
+  const int64_t size = r->rows * r->pitch;
+  assay_status_t st = assay_new_array((size_t)size, sizeof *o->spread, &o->spread);
+  for (int64_t i = 0; !st && i < r->rows; i++)
+    memcpy(o->spread + i * r->pitch, given + i * r->columns,
+           (size_t)r->columns * sizeof *o->spread);
+  assay_free(made);
+  const floats_t f = {o->own, o->spread, size, o->weights->type};
+  return st ? st : upload(&f, q, to);
+}
+
+assay_status_t cuda_rows_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
+                             const cuda_rows_t* rows, assay_device_ptr_t* out) {
+  spread_rows_t o = {cuda_own_of(l), weights, rows, NULL};
+  assay_str_t key = {0};
+  assay_str_printf_raw(&key, "%s as %s, %lld rows by %lld", weights->value->name,
+                       assay_type_name(weights->type), (long long)rows->rows,
+                       (long long)rows->pitch);
+  assay_status_t st = bring(l, &key, rows->rows * rows->pitch, weights->type, fill_rows, &o, out);
+  assay_free(o.spread);
+  return st;
+}

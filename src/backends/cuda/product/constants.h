@@ -24,4 +24,11 @@ typedef struct cuda_taps {
 assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
                              const cuda_taps_t* t, assay_device_ptr_t* out) ASSAY_MUST_USE;
 
+// A matrix with zeros behind each of its rows, from one of which to the next are `pitch` elements.
+typedef struct cuda_rows {
+  int64_t rows, columns, pitch;
+} cuda_rows_t;
+assay_status_t cuda_rows_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
+                             const cuda_rows_t* rows, assay_device_ptr_t* out) ASSAY_MUST_USE;
+
 #endif  // ASSAY_BACKENDS_CUDA_PRODUCT_CONSTANTS_H_

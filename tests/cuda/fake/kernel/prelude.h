@@ -53,6 +53,7 @@ extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t
 #define SHARED static __attribute__((section("shared.memory")))
 #define DYNAMIC(type, name) type* name = (type*)FAKE_LANE->dynamic
 #define SYNC() fake_engine.sync(FAKE_LANE, __LINE__)
+#define SYNC_GROUP() fake_engine.sync_group(FAKE_LANE, __LINE__)
 #define SYNC_WARP() fake_engine.sync_warp(FAKE_LANE, __LINE__)
 
 DEVICE void WAIT_FOR_INPUTS(void) { fake_engine.wait_for_inputs(FAKE_LANE); }
@@ -115,6 +116,9 @@ DEVICE void fake_align(const void* p, uintptr_t bytes, int line) {
 #define READ_8(p, words) FAKE_WORDS(words, p, p, 8)
 #define WRITE_16(p, words) FAKE_WORDS(p, words, p, 16)
 #define WRITE_8(p, words) FAKE_WORDS(p, words, p, 8)
+#define STORE_16(p, words) FAKE_WORDS(p, words, p, 16)
+#define STORE_8(p, words) FAKE_WORDS(p, words, p, 8)
+#define STORE_4(p, words) FAKE_WORDS(p, words, p, 4)
 
 // ---- atomics: relaxed, as a GPU's ---------------------------------------------------------------
 

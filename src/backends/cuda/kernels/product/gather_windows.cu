@@ -37,6 +37,6 @@ KERNEL(gather_windows, gather_windows_args_t, 256) {
       from += last ? width : 0;
       j = last ? 0 : j;
     }
-    WRITE_16(y + (int64_t)i * PIECE, words);
+    STORE_16(y + (int64_t)i * PIECE, words);
   }
 }

@@ -73,5 +73,5 @@ KERNEL(product_few, product_args_t, N_THREADS) {
   if (THREAD < WARP) UNROLL
   for (int i = 0; i < 4; i++) tile[(two + i % 2) * SUM_STEP + g + i / 2 * 8] = sums[i];
   SYNC();
-  finish_tile(&a, &t, tile);
+  finish_tile(&a, &t, tile, THREAD);
 }

@@ -150,5 +150,5 @@ KERNEL_OF_BLOCKS(product_fma, product_args_t, N_THREADS, TM * TN > 16 ? 1 : 2) {
   for (int i = 0; i < TM; i++) UNROLL
   for (int j = 0; j < TN; j++) tile[row_of(i) * SUM_STEP + column_of(j)] = sums[i][j];
   SYNC();
-  finish_tile(&a, &t, tile);
+  finish_tile(&a, &t, tile, THREAD);
 }

@@ -164,5 +164,5 @@ LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
     put_sums(tile, down + i * 16 + LANE / 4 + r * 4, right + j * 8 + 2 * (LANE % 4), sums[i][j][r],
              sums[i][j][r + 1]);
   SYNC();
-  finish_tile(&a, &t, tile);
+  finish_tile(&a, &t, tile, THREAD);
 }

@@ -1,9 +1,15 @@
 // What becomes of a tile's sums, which lie in shared memory. Options: those of product.h; the
-// kernel says BM x BN, the tile, and N_THREADS, which finish it.
+// kernel says BM x BN, the tile, and N_THREADS; all of them finish all of it, unless it says that
+// FINISH_THREADS finish FINISH_ROWS.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 
 #include "product.h"
+
+#ifndef FINISH_THREADS
+#define FINISH_THREADS N_THREADS
+#define FINISH_ROWS BM
+#endif
 
 // Sums of a row, and as many that nobody has as keep the pairs of eight rows in different banks.
 #define SUM_STEP (BN + 8)
@@ -22,14 +28,14 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 #endif
 
 #if PROGRAM_IS_ROUGH
-#if BM * BN > 128 * N_THREADS / (BN / TOGETHER) * (BN / TOGETHER)
+#if FINISH_ROWS * BN > 128 * (FINISH_THREADS / (BN / TOGETHER)) * (BN / TOGETHER)
 #error "a thread has more sums than bits"
 #endif
 // Lanes take one each at a time, wherever it is.
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
-                            const float* sums, uint64_t* open) {
-  const int threads = BN / TOGETHER, rows = N_THREADS / threads;
-  const int first = THREAD / threads, across = THREAD % threads * TOGETHER;
+                            const float* sums, int thread, uint64_t* open) {
+  const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
+  const int first = thread / threads, across = thread % threads * TOGETHER;
   ROLLED
   for (int word = 0; word < 2; word++)
     while (open[word]) {
@@ -44,23 +50,41 @@ DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const endi
 }
 #else
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
-                            const float* sums, uint64_t* open) {
-  (void)a, (void)t, (void)e, (void)sums, (void)open;
+                            const float* sums, int thread, uint64_t* open) {
+  (void)a, (void)t, (void)e, (void)sums, (void)thread, (void)open;
 }
 #endif
 
-DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums) {
+#if !EPILOGUE
+// Rows of which no two begin at vectors of their own: lanes write what lies side by side.
+DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
+  ROLLED
+  for (int i = thread; i < FINISH_ROWS * BN; i += FINISH_THREADS) {
+    const int row = i / BN, column = i % BN;
+    finish_sum(a, t, t->row + row, t->column + column, sums[row * SUM_STEP + column]);
+  }
+}
+#endif
+
+// `thread` of those that finish it.
+DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
   const ending_t e = find_ending(a, t);
   // A thread has the same columns of several rows.
-  const int threads = BN / TOGETHER, rows = N_THREADS / threads;
-  const int first = THREAD / threads, across = THREAD % threads * TOGETHER;
+  const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
+  const int first = thread / threads, across = thread % threads * TOGETHER;
   const int64_t column = t->column + across;
   float bias[TOGETHER] = {0};
   uint64_t open[2] = {0, 0};  // TOGETHER bits a row
+#if !EPILOGUE
+  if (a->y_row % 2) {
+    finish_each(a, t, sums, thread);
+    return;
+  }
+#endif
   if (first >= rows || column >= a->n) return;
   take_bias(a, t, column, columns_left(a, column), bias);
   FINISH
-  for (int row = first, i = 0; row < BM; row += rows, i += TOGETHER) {
+  for (int row = first, i = 0; row < FINISH_ROWS; row += rows, i += TOGETHER) {
     float together[TOGETHER];
     UNROLL
     for (int j = 0; j < TOGETHER; j += 4)
@@ -68,7 +92,7 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
     const uint64_t left = finish_together(a, &e, t->row + row, column, bias, together);
     open[i >= 64] |= left << (i & 63);
   }
-  finish_all_open(a, t, &e, sums, open);
+  finish_all_open(a, t, &e, sums, thread, open);
 }
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_

@@ -131,5 +131,5 @@ LARGE_KERNEL(product_wgmma, product_args_t, N_THREADS) {
   for (int i = 0; i < BN / 2; i += 2)
     put_sums(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, sums[i], sums[i + 1]);
   SYNC();
-  finish_tile(&a, &t, tile);
+  finish_tile(&a, &t, tile, THREAD);
 }

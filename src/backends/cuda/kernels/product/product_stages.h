@@ -1,0 +1,193 @@
+// Products by wgmma (sm_90a) whose operands the copy engine brings: stages of shared memory, which
+// one thread each of two warps fills with tiles of the left side and of the weights, and groups of
+// four warps multiply. The order of sums, and so the bits, are those of product_wgmma.cu.
+//
+// Options besides those of product.h: IN f16 or bf16; BM x BN, the tile; STAGES, steps that shared
+// memory has; TURNED 1: columns of a term of the weights lie side by side, 0: terms of a column;
+// W_CONSTANT 1: no layer before this one writes the weights. CONV 0: the left side is a matrix; 1:
+// windows of a convolution with two axes, whose channels are whole steps. The kernel says READERS,
+// the warps that multiply a stage, and PARTS, how many times 64 rows of it a group of four has.
+#ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
+#define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
+
+#include "product_bulk_args.h"
+#include "product_sums.h"
+#include "wgmma.h"
+
+#define BK 64  // terms of a step: lines of 128 bytes
+#define X_BYTES (BM * BK * 2)
+#define W_BYTES (BN * BK * 2)
+#define BARRIER 8  // bytes
+
+typedef ELEMENT(IN) element_t;
+
+// Columns of a line of the weights, turned.
+#define LINE (TURNED && BN % 64 ? 32 : 64)
+#define W_LINES (LINE == 64 ? WGMMA_LINE_128 : WGMMA_LINE_64)
+// How far the next 16 terms lie behind, in bytes: in rows; turned, 16 lines.
+#define X_NEXT 32
+#define W_NEXT (TURNED ? 16 * LINE * 2 : 32)
+
+WGMMA(multiply_16, IN, BN, TURNED)
+
+// Shared memory of a block, by addresses: what stages have of each operand, and barriers of each:
+// its tiles are there; they are multiplied.
+typedef struct stages {
+  uint32_t x, w, full, empty;
+} stages_t;
+
+DEVICE stages_t find_stages(uint32_t at) {
+  stages_t s;
+  s.x = at;
+  s.w = s.x + STAGES * X_BYTES;
+  s.full = s.w + STAGES * W_BYTES;
+  s.empty = s.full + STAGES * BARRIER;
+  return s;
+}
+
+DEVICE void make_barriers(const stages_t* s) {
+  for (int i = 0; i < STAGES; i++) {
+    barrier_make(s->full + (uint32_t)i * BARRIER, 2);
+    barrier_make(s->empty + (uint32_t)i * BARRIER, READERS);
+  }
+  BARRIERS_MADE();
+}
+
+// The stage of a step, and how many times it was used before, modulo 2.
+typedef struct turn {
+  uint32_t stage;
+  int parity;
+} turn_t;
+
+DEVICE void next_turn(turn_t* t) {
+  const bool last = t->stage == STAGES - 1;
+  t->stage = last ? 0 : t->stage + 1;
+  t->parity ^= last;
+}
+
+// ---- the threads that ask -----------------------------------------------------------------------
+
+// Waits until a step's stage is free: the first time it is.
+DEVICE uint32_t begin_step(const stages_t* s, const turn_t* t, int bytes) {
+  const uint32_t full = s->full + t->stage * BARRIER;
+  barrier_wait(s->empty + t->stage * BARRIER, t->parity ^ 1);
+  barrier_expect(full, bytes);
+  return full;
+}
+
+DEVICE void ask_for_weights(const product_bulk_args_t* a, const stages_t* s, const tile_t* t,
+                            int steps, turn_t* turn) {
+  ROLLED
+  for (int i = 0; i < steps; i++) {
+    const uint32_t full = begin_step(s, turn, W_BYTES), to = s->w + turn->stage * W_BYTES;
+#if TURNED
+    UNROLL
+    for (int c = 0; c < BN; c += LINE)
+      bulk_tile(to + (uint32_t)c * BK * 2, &a->w, (int)t->column + c, i * BK, full);
+#else
+    bulk_tile(to, &a->w, i * BK, (int)t->column, full);
+#endif
+    next_turn(turn);
+  }
+}
+
+// Where windows begin, and which step of which tap comes next.
+typedef struct windows {
+  int column, row, sample, channel, column_further, row_further;
+} windows_t;
+
+DEVICE windows_t find_windows(const product_args_t* a, const tile_t* t) {
+  windows_t w;
+  const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
+  const uint32_t row = (uint32_t)t->row, line = row / (uint32_t)across->out;
+  w.column = (int)(row - line * (uint32_t)across->out) * across->stride - across->pad;
+  w.sample = (int)(line / (uint32_t)down->out);
+  w.row = ((int)line - w.sample * down->out) * down->stride - down->pad;
+  w.channel = w.column_further = w.row_further = 0;
+  return w;
+}
+
+DEVICE void next_windows(const product_args_t* a, windows_t* w) {
+  const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
+  w->channel += BK;
+  if (w->channel < a->channels) return;
+  w->channel = 0;
+  w->column_further += across->dilation;
+  if (w->column_further < across->kernel * across->dilation) return;
+  w->column_further = 0;
+  w->row_further += down->dilation;
+}
+
+DEVICE void ask_for_left(const product_bulk_args_t* a, const stages_t* s, const tile_t* t,
+                         int steps, turn_t* turn) {
+#if CONV
+  windows_t w = find_windows(&a->product, t);
+#endif
+  ROLLED
+  for (int i = 0; i < steps; i++) {
+    const uint32_t full = begin_step(s, turn, X_BYTES), to = s->x + turn->stage * X_BYTES;
+#if CONV
+    bulk_windows(to, &a->x, w.channel, w.column, w.row, w.sample, w.column_further, w.row_further,
+                 full);
+    next_windows(&a->product, &w);
+#else
+    bulk_tile(to, &a->x, i * BK, (int)t->row, full);
+#endif
+    next_turn(turn);
+  }
+}
+
+// ---- those that multiply ------------------------------------------------------------------------
+
+DEVICE uint64_t describe_left(uint32_t x) { return describe_matrix(x, 16, 1024, WGMMA_LINE_128); }
+DEVICE uint64_t describe_right(uint32_t w) {
+#if TURNED
+  return describe_matrix(w, BK * LINE * 2, 8 * LINE * 2, W_LINES);
+#else
+  return describe_matrix(w, 16, 1024, WGMMA_LINE_128);
+#endif
+}
+
+// While a step's products are under way, those of the step before it end, and its memory is free.
+// The group's rows begin at this one of the tile; sums of 64 rows lie behind those of the 64
+// before. What it gives: the barrier of the last step's memory. The sums are there behind
+// end_products.
+DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_t* turn,
+                               float* sums) {
+  const uint64_t all_x = describe_left(s->x + row * BK * 2), all_w = describe_right(s->w);
+  uint32_t before = 0;
+  UNROLL
+  for (int i = 0; i < PARTS * BN / 2; i++) sums[i] = 0;
+  ROLLED
+  for (int i = 0; i < steps; i++) {
+    const uint64_t x = further(all_x, turn->stage * X_BYTES);
+    const uint64_t w = further(all_w, turn->stage * W_BYTES);
+    barrier_wait(s->full + turn->stage * BARRIER, turn->parity);
+    WGMMA_FENCE();
+    UNROLL
+    for (uint32_t k = 0; k < BK / 16; k++) UNROLL
+    for (uint32_t part = 0; part < PARTS; part++)
+      multiply_16(sums + part * BN / 2, further(x, part * 64 * BK * 2 + k * X_NEXT),
+                  further(w, k * W_NEXT));
+    WGMMA_COMMIT();
+    WGMMA_WAIT(1);
+    if (i && LANE == 0) barrier_arrive(before);
+    before = s->empty + turn->stage * BARRIER;
+    next_turn(turn);
+  }
+  return before;
+}
+DEVICE void end_products(float* sums) {
+  WGMMA_WAIT(0);
+  hold_sums(sums, PARTS * BN / 2);
+}
+
+// The group's sums of 64 rows, into shared memory from this row of it on.
+DEVICE void put_part(float* tile, int row, const float* sums) {
+  row += THREAD / WARP % 4 * 16 + LANE / 4;
+  UNROLL
+  for (int i = 0; i < BN / 2; i += 2)
+    put_sums(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, sums[i], sums[i + 1]);
+}
+
+#endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_

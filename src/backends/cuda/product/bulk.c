@@ -1,0 +1,160 @@
+// What the copy engine brings for products, in common to the tactics that ask it.
+#include "backends/cuda/product/bulk.h"
+
+#include <math.h>
+
+#include "backends/cuda/product/constants.h"
+
+enum { CAPABILITY = 90, PIECE = 8 };
+
+// ---- operands -----------------------------------------------------------------------------------
+
+static const product_axis_t* across(const product_args_t* a) { return &a->axes[PRODUCT_AXES - 1]; }
+static const product_axis_t* down(const product_args_t* a) { return &a->axes[PRODUCT_AXES - 2]; }
+
+static bool is_unit(const product_axis_t* x) {
+  return x->in == 1 && x->out == 1 && x->kernel == 1 && !x->pad;
+}
+
+static bool read_windows(const cuda_product_t* p, cuda_bulk_t* b) {
+  const product_args_t* a = &p->args;
+  const product_axis_t* axes[] = {across(a), down(a)};
+  for (int d = 0; d < PRODUCT_AXES - 2; d++)
+    if (!is_unit(&a->axes[d])) return false;
+  b->places = (cuda_windows_t){.type = p->in,
+                               .channels = a->channels,
+                               .width = axes[0]->in,
+                               .height = axes[1]->in,
+                               .samples = a->m / ((int64_t)axes[0]->out * axes[1]->out),
+                               .place_step = a->x_place,
+                               .sample_step = a->x_sample};
+  for (int i = 0; i < 2; i++) {
+    const product_axis_t* x = axes[i];
+    // The last window begins there: strides may leave some of the image, and of its pads, over.
+    const int last = (x->out - 1) * x->stride - x->pad;
+    b->places.first[i] = -x->pad;
+    b->places.last[i] = last + 1 - x->in;
+    b->places.strides[i] = x->stride;
+    if ((x->kernel - 1) * x->dilation > INT8_MAX) return false;
+  }
+  b->windows = true;
+  return a->channels % CUDA_BULK_TERMS == 0 && cuda_windows_fit(&b->places);
+}
+
+static bool read_rows(const cuda_product_t* p, cuda_bulk_t* b) {
+  const product_args_t* a = &p->args;
+  const bool one_to_one = p->left == CUDA_LEFT_CONV && cuda_is_one_to_one(a);
+  if (p->left && !one_to_one) return p->left == CUDA_LEFT_CONV && read_windows(p, b);
+  b->rows = (cuda_tiles_t){.type = p->in,
+                           .columns = a->k,
+                           .rows = a->m,
+                           .row_step = one_to_one ? a->x_place : a->x_row,
+                           .width = CUDA_BULK_TERMS};
+  return (one_to_one || a->x_k == 1) && cuda_tiles_fit(&b->rows);
+}
+
+static bool read_weights(const cuda_product_t* p, cuda_bulk_t* b) {
+  const product_args_t* a = &p->args;
+  b->turned = a->w_column == 1 && a->w_k != 1;
+  b->weights = (cuda_tiles_t){.type = p->in,
+                              .columns = b->turned ? a->n : a->k,
+                              .rows = b->turned ? a->k : a->n,
+                              .row_step = b->turned ? a->w_k : a->w_column,
+                              .width = CUDA_BULK_TERMS};
+  return (b->turned || a->w_k == 1) && cuda_tiles_fit(&b->weights);
+}
+
+// Whether the rows of the weights, of which two may begin anywhere now, are to be apart by a
+// multiple of what the engine can step by.
+static bool pad_weights(const assay_sized_layer_t* l, cuda_product_t* p) {
+  product_args_t* a = &p->args;
+  const bool turned = a->w_column == 1 && a->w_k != 1;
+  int64_t* step = turned ? &a->w_k : &a->w_column;
+  const int64_t width = turned ? a->n : a->k;
+  if (p->w < 0 || !l->in[p->w].constant || *step != width || *step % PIECE == 0 ||
+      (!turned && a->w_k != 1))
+    return false;
+  *step = (width + PIECE - 1) / PIECE * PIECE;
+  return true;
+}
+
+assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                              bool* ok) {
+  const product_args_t* a = &p->args;
+  *b = (cuda_bulk_t){.padded = -1};
+  ASSAY_TRY(cuda_product_read(l, p, ok));
+  *ok = *ok && cuda_own_of(l)->properties.capability == CAPABILITY && p->in != ASSAY_TYPE_FLOAT &&
+        a->matrices == 1 && a->m <= INT32_MAX / 2 && a->n <= INT32_MAX / 2 && a->k <= INT32_MAX / 2;
+  if (!*ok) return NULL;
+  if (cuda_gather_fits(p)) cuda_gather_join(p);
+  if (pad_weights(l, p)) {
+    b->padded = p->w;
+    p->w = -1;
+  }
+  *ok = read_rows(p, b) && read_weights(p, b);
+  return NULL;
+}
+
+assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
+                             cuda_product_t* p) {
+  product_args_t* a = &p->args;
+  if (p->gather.args.rows) ASSAY_TRY(cuda_gather_get(l, p));
+  if (b->padded < 0) return NULL;
+  const cuda_rows_t rows = {b->weights.rows, b->weights.columns, b->weights.row_step};
+  return cuda_rows_get(l, &l->in[b->padded], &rows, &a->w);
+}
+
+static assay_status_t launch(const cuda_product_t* p, const cuda_tile_t* s, assay_queue_t* q,
+                             cuda_kernel_t kernel, const cuda_grid_t* grid,
+                             const product_args_t* args) {
+  product_bulk_args_t all = {.product = *args};
+  cuda_bulk_t b = {0};
+  if (!read_rows(p, &b) || !read_weights(p, &b))
+    return ASSAY_ERROR(ASSAY_INTERNAL, "a product is no longer one for the copy engine");
+  b.rows.height = s->rows;
+  b.places.places = s->rows;
+  b.weights.width =
+      b.turned && s->columns % CUDA_BULK_TERMS ? CUDA_BULK_TERMS / 2 : CUDA_BULK_TERMS;
+  b.weights.height = b.turned ? CUDA_BULK_TERMS : s->columns;
+  if (b.windows)
+    ASSAY_TRY(cuda_map_windows(q, &b.places, args->x, &all.x));
+  else
+    ASSAY_TRY(cuda_map_tiles(q, &b.rows, args->x, &all.x));
+  ASSAY_TRY(cuda_map_tiles(q, &b.weights, args->w, &all.w));
+  return cuda_queue_launch(q, kernel, grid, &all);
+}
+
+assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t* p,
+                              const cuda_bulk_t* b, const cuda_tile_t* s,
+                              const cuda_bulk_kernel_t* k, assay_kernel_t** out) {
+  assay_str_t options = {0};
+  assay_str_printf(&options,
+                   "-DIN=%s -DOUT=%s -DCONV=%d -DBM=%d -DBN=%d -DSTAGES=%d -DTURNED=%d "
+                   "-DW_CONSTANT=%d",
+                   cuda_type_name(p->in), cuda_type_name(p->out), b->windows, s->rows, s->columns,
+                   k->stages, b->turned, cuda_weights_are_constant(l, p));
+  const cuda_source_t source = {.file = k->file,
+                                .kernel = k->name,
+                                .options = assay_str_get(&options),
+                                .shared_bytes = k->shared_bytes};
+  const cuda_product_launch_t way = {launch, s};
+  const cuda_grid_t grid = {.blocks = k->blocks,
+                            .threads = k->threads,
+                            .dependent = true,
+                            .shared_bytes = k->shared_bytes};
+  assay_status_t st = assay_str_status(&options);
+  if (!st) st = cuda_product_kernel_by(l, p, &source, &grid, &way, out);
+  assay_str_deinit(&options);
+  return st;
+}
+
+int64_t cuda_bulk_steps(const cuda_product_t* p) {
+  return (p->args.k + CUDA_BULK_TERMS - 1) / CUDA_BULK_TERMS;
+}
+
+// As product_wgmma.c; nobody counts addresses.
+double cuda_bulk_step_us(const cuda_tile_t* s) {
+  const double clocks = CUDA_BULK_TERMS / 16 * (s->rows / 64) * (s->columns / 2.0 + 16);
+  const double copies = (s->rows + s->columns) * CUDA_BULK_STEP_BYTES / 64.0;
+  return fmax(fmax(clocks, copies) / 1700, 0.06);
+}

@@ -1,0 +1,52 @@
+// Products whose operands the copy engine brings: sm_90, 16 bits, one matrix, whose rows and
+// weights begin at multiples of 16 bytes; convolutions with two axes, whose channels are whole
+// steps, those that are a product of matrices, and those of few channels, which become one
+// (gather.h). Rows of constant weights that begin elsewhere are brought with zeros behind each.
+#ifndef ASSAY_BACKENDS_CUDA_PRODUCT_BULK_H_
+#define ASSAY_BACKENDS_CUDA_PRODUCT_BULK_H_
+
+#include "backends/cuda/kernels/product_bulk_args.h"
+#include "backends/cuda/maps.h"
+#include "backends/cuda/product/product.h"
+
+enum {
+  CUDA_BULK_TERMS = 64,                        // of a step
+  CUDA_BULK_STEP_BYTES = 2 * CUDA_BULK_TERMS,  // of a row or column
+  // Shared memory beside steps: the place that they begin at (a multiple of 1024), and barriers.
+  CUDA_BULK_OTHER_BYTES = 2 << 10,
+  CUDA_BULK_MAX_STAGES = 12
+};
+
+// How the copy engine gets the operands.
+typedef struct cuda_bulk {
+  bool windows, turned;
+  cuda_tiles_t rows, weights;  // width and height by the tile
+  cuda_windows_t places;       // instead of rows
+  int padded;                  // the input whose rows of weights get zeros behind them; -1: none
+} cuda_bulk_t;
+
+// *ok false: the copy engine does not bring the operands of the layer's product, which may become
+// one of matrices for that. Errors: as cuda_product_read
+assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                              bool* ok) ASSAY_MUST_USE;
+
+// Brings what is gathered or padded. Errors: NO_MEMORY, DEVICE
+assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
+                             cuda_product_t* p) ASSAY_MUST_USE;
+
+// A kernel of kernels/product/NAME.cu that has so many stages, of so many threads and so much
+// shared memory.
+typedef struct cuda_bulk_kernel {
+  const char *file, *name;
+  int64_t blocks;
+  int stages, threads, shared_bytes;
+} cuda_bulk_kernel_t;
+assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t* p,
+                              const cuda_bulk_t* b, const cuda_tile_t* s,
+                              const cuda_bulk_kernel_t* k, assay_kernel_t** out) ASSAY_MUST_USE;
+
+int64_t cuda_bulk_steps(const cuda_product_t* p);
+// Microseconds of a step of a tile, by one multiprocessor.
+double cuda_bulk_step_us(const cuda_tile_t* s);
+
+#endif  // ASSAY_BACKENDS_CUDA_PRODUCT_BULK_H_
