@@ -412,8 +412,8 @@ static const opt_t options[] = {
      "a second model or plan: both are measured in turns, and compared", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      CLI_INPUTS_HELP
-     "\n(default: random). After the measurement, where layers are in fp16 or\nfp8, one run more "
-     "tells values that fused layers hide past the range",
+     "\n(default: random). After the measurement with given ones, where layers\nare in fp16 or fp8, "
+     "one run more tells values that fused layers hide\npast the range",
      false},
     CLI_READING_OPTIONS(reading),
     {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S",

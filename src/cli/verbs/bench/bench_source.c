@@ -54,6 +54,7 @@ assay_status_t bench_source_open(const cli_engine_args_t* engine, const opt_list
   *exit_code = ASSAY_EXIT_INPUT;
   ASSAY_TRY(assay_engine_check_whole(out->engine));
   out->model = assay_plan_layers(assay_engine_plan(out->engine))->model;
+  out->given = inputs->n > 0;
   // A model was loaded in its shapes; a plan may still leave some open.
   cli_shapes_t shapes = {0};
   int profile = 0;
@@ -80,5 +81,5 @@ assay_status_t bench_source_set(const bench_source_t* s, assay_executor_t* e) {
 
 void bench_source_warn(const bench_source_t* s) {
   cli_warn_of_constants(s->engine, cli_warn_stderr);
-  cli_warn_of_hidden(s->engine, s->inputs, cli_warn_stderr);
+  if (s->given) cli_warn_of_hidden(s->engine, s->inputs, cli_warn_stderr);
 }

@@ -11,6 +11,7 @@ typedef struct bench_source {
   assay_samples_t samples;
   assay_tensor_t** inputs;  // of the first sample, packed, by input of the graph; NULL: not given
   size_t n_inputs;
+  bool given;  // inputs are the user's, not random
 } bench_source_t;
 
 // Opens the engine, with inputs from these files, else random ones: only time is measured.
@@ -23,8 +24,9 @@ void bench_source_deinit(bench_source_t* s);
 // Puts the inputs into an executor of the engine that is about to run.
 assay_status_t bench_source_set(const bench_source_t* s, assay_executor_t* e) ASSAY_MUST_USE;
 
-// Warns of values that the plan's formats cannot hold: runs it once on these inputs, with taps,
-// where formats of a small range are in it.
+// Warns of values that the plan's formats cannot hold: runs it once on given inputs, with taps,
+// where formats of a small range are in it. Random ones say nothing of that, and the run takes
+// minutes where a GPU took milliseconds.
 void bench_source_warn(const bench_source_t* s);
 
 #endif  // ASSAY_CLI_VERBS_BENCH_BENCH_SOURCE_H_
