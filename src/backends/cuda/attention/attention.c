@@ -41,7 +41,7 @@ assay_status_t cuda_attention_read(const assay_sized_layer_t* l, attention_layer
         out->heads <= INT32_MAX / (out->q_len / MIN_QUERIES + 1);
   for (int i = 0; *ok && i < out->n_masks; i++)
     *ok = out->masks[i].key == 0 || out->masks[i].key == 1;
-  return NULL;
+  return *ok ? cuda_attention_find_window(l, out) : NULL;
 }
 
 // As kernels count kinds (kernels/attention.h).

@@ -10,6 +10,11 @@
 assay_status_t cuda_attention_read(const assay_sized_layer_t* l, attention_layer_t* out,
                                    bool* ok) ASSAY_MUST_USE;
 
+// Where a constant mask shows each query the keys near it and adds -infinity to all others, it
+// becomes a window. Errors: NO_MEMORY, of the model's external data
+assay_status_t cuda_attention_find_window(const assay_sized_layer_t* l,
+                                          attention_layer_t* a) ASSAY_MUST_USE;
+
 // Options of what comes after the scores, which all kernels have.
 void cuda_attention_options(const attention_layer_t* a, assay_str_t* out);
 
