@@ -411,9 +411,9 @@ static const opt_t options[] = {
     {"B", 0, OPT_STRING, offsetof(args_t, second), NULL,
      "a second model or plan: both are measured in turns, and compared", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
-     CLI_INPUTS_HELP
-     "\n(default: random). After the measurement with given ones, where layers\nare in fp16 or fp8, "
-     "one run more tells values that fused layers hide\npast the range",
+     CLI_INPUTS_HELP "\n(default: random). After the measurement with given ones, where "
+                     "layers\nare in fp16 or fp8, "
+                     "one run more tells values that fused layers hide\npast the range",
      false},
     CLI_READING_OPTIONS(reading),
     {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S",

@@ -391,14 +391,17 @@ DEVICE void barrier_expect(uint32_t barrier, int bytes) {
 DEVICE void barrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
+// A warp that waits is left asleep for up to so many nanoseconds: asking again takes turns from
+// those that work.
+#define MAX_SLEEP 10000000
 DEVICE void barrier_wait(uint32_t barrier, int parity) {
   uint32_t ended = 0;
   while (!ended)
     asm volatile(
-        "{.reg .pred ended; mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2; "
+        "{.reg .pred ended; mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2, %3; "
         "selp.u32 %0, 1, 0, ended;}"
         : "=r"(ended)
-        : "r"(barrier), "r"(parity)
+        : "r"(barrier), "r"(parity), "r"(MAX_SLEEP)
         : "memory");
 }
 // One thread asks for a tile of a tensor of two dimensions, from element x of row y on; what lies

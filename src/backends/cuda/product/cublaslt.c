@@ -81,11 +81,10 @@ static int find_added(const assay_sized_layer_t* l, const assay_node_t* n,
 
 // What follows the product; false: more than a bias and Relu.
 static bool read_end(const assay_sized_layer_t* l, form_t* f) {
-  const assay_node_t* product = l->layer->nodes[0];
   f->added = -1;
   if (f->p.ends) return false;
-  if (f->p.args.bias) f->bias = assay_sized_input(l, product->inputs[2]);
-  for (size_t i = 1; i < l->layer->n_nodes; i++) {
+  f->bias = f->p.bias;
+  for (size_t i = (size_t)f->p.done; i < l->layer->n_nodes; i++) {
     const assay_node_t *n = l->layer->nodes[i], *before = l->layer->nodes[i - 1];
     const bool plain =
         f->p.left == CUDA_LEFT_MATRIX && !f->bias && f->added < 0 && !f->product.relu;

@@ -44,12 +44,12 @@ static void destroy(assay_kernel_t* k) {
 
 assay_status_t cuda_product_program(const assay_sized_layer_t* l, const cuda_product_t* p,
                                     cuda_program_t** out, bool* ok) {
-  const pointwise_options_t options = {.first = p->ends ? 0 : 1,
-                                       .result = l->layer->nodes[0]->outputs[0],
+  const pointwise_options_t options = {.first = p->ends ? 0 : (size_t)p->done,
+                                       .result = l->layer->nodes[p->done - 1]->outputs[0],
                                        .layout = p->layout,
                                        .columns = p->args.y_row};
   *out = NULL;
-  if (l->layer->n_nodes == 1 && !p->ends) return NULL;
+  if (l->layer->n_nodes == (size_t)p->done && !p->ends) return NULL;
   ASSAY_TRY(cuda_program_make(l, &options, out));
   *ok = *out != NULL;
   return NULL;

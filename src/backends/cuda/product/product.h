@@ -21,7 +21,10 @@ typedef struct cuda_product {
   cuda_gather_t gather;  // of the left side (gather.h)
   bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm,
               // a convolution's bias that is no constant
-  bool tf32;  // float32 is rounded to tf32 where it is multiplied
+  int done;   // nodes of the layer whose work the sums and the bias are: 2 where an Add of a row
+              // behind a MatMul is the bias
+  const assay_operand_t* bias;  // the constant behind args.bias; NULL: none
+  bool tf32;                    // float32 is rounded to tf32 where it is multiplied
   assay_layout_t layout;
 } cuda_product_t;
 

@@ -78,17 +78,40 @@ static bool read_sides(const assay_sized_layer_t* l, cuda_product_t* p, bool x_t
   return true;
 }
 
+static assay_status_t take_bias(const assay_sized_layer_t* l, const assay_operand_t* bias,
+                                cuda_product_t* p) {
+  p->bias = bias;
+  return cuda_bias_get(l, bias, p->args.n, &p->args.bias);
+}
+
+// A constant with an element a column, or one for all.
+static bool is_row(const assay_operand_t* c, int64_t n) {
+  return c && c->constant && (c->size == 1 || (c->size == n && c->dims[c->rank - 1] == n));
+}
+
+// An Add of such a constant behind a MatMul is its bias.
+static assay_status_t read_addend(const assay_sized_layer_t* l, cuda_product_t* p) {
+  const assay_node_t* n = l->layer->n_nodes > 1 ? l->layer->nodes[1] : NULL;
+  const assay_value_t* before = l->layer->nodes[0]->outputs[0];
+  if (!n || *n->domain || strcmp(n->op_type, "Add") != 0 || n->n_inputs != 2 ||
+      (n->inputs[0] == before) == (n->inputs[1] == before))
+    return NULL;
+  const assay_operand_t* c = assay_sized_input(l, n->inputs[n->inputs[0] == before]);
+  if (!is_row(c, p->args.n)) return NULL;
+  p->done = 2;
+  return take_bias(l, c, p);
+}
+
 // Gemm's factors and its third input: a constant element a column, or one for all, is added as a
 // bias; what is more is a part of the program.
 static assay_status_t read_end(const assay_sized_layer_t* l, const assay_node_t* n,
                                cuda_product_t* p) {
   const bool adds = n->n_inputs > 2 && n->inputs[2];
   const assay_operand_t* c = adds ? assay_sized_input(l, n->inputs[2]) : NULL;
-  const bool row = c && c->constant && (c->size == 1 || c->size == p->args.n) &&
-                   (c->size == 1 || c->dims[c->rank - 1] == c->size);
+  const bool row = is_row(c, p->args.n);
   p->ends =
       assay_attr_f64(n, "alpha", 1) != 1 || (adds && (assay_attr_f64(n, "beta", 1) != 1 || !row));
-  return row && !p->ends ? cuda_bias_get(l, c, p->args.n, &p->args.bias) : NULL;
+  return row && !p->ends ? take_bias(l, c, p) : NULL;
 }
 
 static assay_status_t read_product(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {
@@ -99,14 +122,15 @@ static assay_status_t read_product(const assay_sized_layer_t* l, cuda_product_t*
         (!gemm || (l->in[p->x].rank == 2 && l->in[p->w].rank == 2)) &&
         read_sides(l, p, gemm && assay_attr_i64(n, "transA", 0) != 0,
                    gemm && assay_attr_i64(n, "transB", 0) != 0);
-  return *ok && gemm ? read_end(l, n, p) : NULL;
+  if (!*ok) return NULL;
+  return gemm ? read_end(l, n, p) : read_addend(l, p);
 }
 
 static assay_status_t read(const assay_sized_layer_t* l, bool direct, cuda_product_t* p, bool* ok) {
   const assay_node_t* n = l->layer->nodes[0];
   const bool product = strcmp(n->op_type, "MatMul") == 0 || strcmp(n->op_type, "Gemm") == 0;
   const bool conv = strcmp(n->op_type, "Conv") == 0 || strcmp(n->op_type, "ConvTranspose") == 0;
-  *p = (cuda_product_t){.x = -1, .w = -1};
+  *p = (cuda_product_t){.x = -1, .w = -1, .done = 1};
   *ok = false;
   if (*n->domain || !(product || conv) || (direct && product) || l->layer->int8 || l->n_out != 1 ||
       !l->out[0].value || !l->out[0].size || n->n_inputs < 2)

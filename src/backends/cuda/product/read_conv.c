@@ -149,5 +149,7 @@ assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_pr
   ASSAY_TRY(read_weights(l, w, &taps, p));
   p->ends = bias && !bias->constant;
   if (!direct && p->left == CUDA_LEFT_CONV) join_row(&p->args);
-  return bias && bias->constant ? cuda_bias_get(l, bias, s.m, &p->args.bias) : NULL;
+  if (!bias || !bias->constant) return NULL;
+  p->bias = bias;
+  return cuda_bias_get(l, bias, s.m, &p->args.bias);
 }

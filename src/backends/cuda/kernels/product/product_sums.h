@@ -58,10 +58,27 @@ DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const endi
 #if !EPILOGUE
 // Rows of which no two begin at vectors of their own: lanes write what lies side by side.
 DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
+  enum { OF_LANE = (BN + WARP - 1) / WARP };
+  const int64_t left = a->n - t->column;
+  float bias[OF_LANE];
+  UNROLL
+  for (int i = 0; i < OF_LANE; i++) {
+    const int64_t column = i * WARP + LANE;
+    bias[i] = a->bias && column < left
+                  ? GLOBAL(const float, a->bias)[t->matrix * a->bias_step + t->column + column]
+                  : 0;
+  }
   ROLLED
-  for (int i = thread; i < FINISH_ROWS * BN; i += FINISH_THREADS) {
-    const int row = i / BN, column = i % BN;
-    finish_sum(a, t, t->row + row, t->column + column, sums[row * SUM_STEP + column]);
+  for (int row = thread / WARP; row < FINISH_ROWS && t->row + row < a->m;
+       row += FINISH_THREADS / WARP) {
+    ELEMENT(OUT)* y = GLOBAL(ELEMENT(OUT), a->y) + (t->y + (t->row + row) * a->y_row + t->column);
+    UNROLL
+    for (int i = 0; i < OF_LANE; i++) {
+      const int column = i * WARP + LANE;
+      if (column >= BN || column >= left) continue;
+      const float sum = sums[row * SUM_STEP + column];
+      STORE(OUT)(y, column, a->bias ? sum + bias[i] : sum);
+    }
   }
 }
 #endif
