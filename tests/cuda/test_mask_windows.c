@@ -51,7 +51,8 @@ static graph_case_t case_of(const row_t* r, char (*sides)[64], const char* mask,
   return c;
 }
 
-// The last value of the first head, which the first query of a window does not see, is not a number.
+// The last value of the first head, which the first query of a window does not see, is not a
+// number.
 static void spoil(assay_tensor_t* v, const row_t* r) {
   assay_f64(v)[(int64_t)(r->keys - 1) * 16] = (double)NAN;
 }

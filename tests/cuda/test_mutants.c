@@ -32,9 +32,9 @@ static const char wgmma_options[] =
 static const char bulk_options[] =
     "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 -DTURNED=1 -DW_CONSTANT=0";
 
-// Six tiles of one block.
+// Three tiles of one block.
 static const char turns_options[] =
-    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=32 -DSTAGES=3 -DTURNED=1 -DW_CONSTANT=0";
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=128 -DSTAGES=3 -DTURNED=1 -DW_CONSTANT=0";
 
 enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS };
 static const sample_t samples[] = {
@@ -90,12 +90,12 @@ static const sample_t samples[] = {
                "product_turns",
                turns_options,
                300,
-               64,
+               104,
                200,
                true,
                {.blocks = 1,
-                .threads = 320,
-                .shared_bytes = 3 * (128 + 32) * 128 + 3072 + 2 * 64 * 40 * 4,
+                .threads = 576,
+                .shared_bytes = 3 * (128 + 128) * 128 + 3072 + 2 * 128 * 72 * 4,
                 .dependent = true}},
 };
 
@@ -172,9 +172,10 @@ static void give_mma(product_args_t* a, const sample_args_t* s) {
 }
 
 // The same, with what the copy engine knows of both sides.
-static assay_status_t give_bulk(assay_queue_t* q, product_bulk_args_t* a, const sample_args_t* s) {
+static assay_status_t give_bulk(assay_queue_t* q, product_bulk_args_t* a, const sample_args_t* s,
+                                int line) {
   const cuda_tiles_t x = {ASSAY_TYPE_FLOAT16, s->depth, s->rows, s->depth, 64, 128};
-  const cuda_tiles_t w = {ASSAY_TYPE_FLOAT16, s->columns, s->depth, s->columns, 32, 64};
+  const cuda_tiles_t w = {ASSAY_TYPE_FLOAT16, s->columns, s->depth, s->columns, line, 64};
   give_mma(&a->product, s);
   ASSAY_TRY(cuda_map_tiles(q, &x, s->x, &a->x));
   return cuda_map_tiles(q, &w, s->y, &a->w);
@@ -210,7 +211,7 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
   if (s == &samples[MMA] || s == &samples[WGMMA])
     give_mma(&args.mma, &a);
   else if (s == &samples[BULK] || s == &samples[TURNS])
-    ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a));
+    ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a, s == &samples[BULK] ? 32 : 64));
   else if (s == &samples[MOVE])
     give_move(args.move, &a);
   else
@@ -397,21 +398,28 @@ static const fault_t faults[] = {
      "begin_of(s, 1 - group)), barrier_arrive(last);", 0, ""},
     {TURNS, "a group begins at the first stage", "turn_of(i * (uint32_t)steps)", "turn_of(0)", 0,
      ""},
-    {TURNS, "sums are read before all have put theirs", "SYNC_GROUP();\n      finish", "finish", 0,
-     "a race"},
-    {TURNS, "sums are put while others read", "THREAD % GROUP);\n      SYNC_GROUP();",
+    {TURNS, "sums are read before all have put theirs", "SYNC_GROUP(GROUP);\n      finish",
+     "finish", 0, "a race"},
+    {TURNS, "sums are put while others read", "THREAD % GROUP);\n      SYNC_GROUP(GROUP);",
      "THREAD % GROUP);", 0, "a race"},
-    {TURNS, "a warp's barrier for a group's", "SYNC_GROUP();", "SYNC_WARP();", 0, "a race"},
-    {TURNS, "a block's barrier for a group's", "SYNC_GROUP();", "SYNC();", 0, ""},
+    {TURNS, "a warp's barrier for a group's", "SYNC_GROUP(GROUP);", "SYNC_WARP();", 0, "a race"},
+    {TURNS, "a block's barrier for a group's", "SYNC_GROUP(GROUP);", "SYNC();", 0, ""},
     {TURNS, "both groups have the same sums", "sums + group * (SUMS_BYTES / 4)", "sums", 0,
      "a race"},
-    {TURNS, "the lower rows of a tile twice", "sums + (PARTS - 1) * BN / 2", "sums", 0, NULL},
-    {TURNS, "rows of sums for all of a tile", "t.row += 64", "t.row += 0", 0, ""},
+    {TURNS, "a barrier of half a group", "SYNC_GROUP(GROUP);", "SYNC_GROUP(128);", 0, ""},
+    {TURNS, "the first columns of a tile twice", "sums + (PARTS - 1) * FINISH_COLUMNS / 2", "sums",
+     0, NULL},
+    {TURNS, "columns of sums for all of a tile", "t.column += FINISH_COLUMNS", "t.column += 0", 0,
+     ""},
+    {TURNS, "the upper rows of a tile twice", "begin_products(s, (uint32_t)row,",
+     "begin_products(s, 0,", 0, NULL},
+    {TURNS, "half of a group's warps release a stage", "#define READERS (GROUP / WARP)",
+     "#define READERS (GROUP / WARP / 2)", 0, ""},
     {TURNS, "groups have the same tiles", "at = (uint32_t)BLOCK + group", "at = (uint32_t)BLOCK", 0,
      ""},
-    {TURNS, "weights of the first tile for all",
-     "find_only_tile(&a->product, at, BM, BN);\n    ask_for_weights",
-     "find_only_tile(&a->product, 0, BM, BN);\n    ask_for_weights", 0, NULL},
+    {TURNS, "rows of the first tile for all",
+     "find_only_tile(&a->product, at, BM, BN);\n    ask_for_left",
+     "find_only_tile(&a->product, 0, BM, BN);\n    ask_for_left", 0, NULL},
     {WGMMA, "a wait for copies too few", "WAIT_COPIES(STAGES - 3)", "WAIT_COPIES(STAGES - 2)", 0,
      ""},
     {WGMMA, "no fence behind copies", "FENCE_ASYNC();", "", 0, "FENCE_ASYNC"},

@@ -209,7 +209,7 @@ static void fail_race(const access_t* a, const place_t* p, size_t offset, uint64
 
 static uint64_t cell_now(const run_t* r, int thread, bool shared) {
   return bits(r->warp_epochs[thread / FAKE_WARP], 0, WARP_BITS) |
-         bits(r->group_epochs[thread / FAKE_GROUP], 0, GROUP_BITS) << GROUP_AT |
+         (r->group ? bits(r->group_epochs[thread / r->group], 0, GROUP_BITS) << GROUP_AT : 0) |
          bits(r->block_epoch, 0, BLOCK_BITS) << BLOCK_AT |
          (shared ? 0 : bits((uint64_t)r->block, 0, NUMBER_BITS) << NUMBER_AT) |
          (uint64_t)thread << THREAD_AT | (uint64_t)1 << ANY_AT;
@@ -221,20 +221,20 @@ static bool same_block(uint64_t a, uint64_t b) { return same(a, b, NUMBER_AT, NU
 static bool same_thread(uint64_t a, uint64_t b) {
   return same(a, b, NUMBER_AT, NUMBER_BITS + THREAD_BITS);
 }
-// 2^5 threads, and 2^7.
 static bool same_warp(uint64_t a, uint64_t b) { return same(a, b, THREAD_AT + 5, THREAD_BITS - 5); }
-static bool same_group(uint64_t a, uint64_t b) {
-  return same(a, b, THREAD_AT + 7, THREAD_BITS - 7);
+static bool same_group(const run_t* r, uint64_t a, uint64_t b) {
+  return r->group && bits(a, THREAD_AT, THREAD_BITS) / (unsigned)r->group ==
+                         bits(b, THREAD_AT, THREAD_BITS) / (unsigned)r->group;
 }
 static bool same_block_epoch(uint64_t a, uint64_t b) { return same(a, b, BLOCK_AT, BLOCK_BITS); }
 static bool same_group_epoch(uint64_t a, uint64_t b) { return same(a, b, GROUP_AT, GROUP_BITS); }
 static bool same_warp_epoch(uint64_t a, uint64_t b) { return same(a, b, 0, WARP_BITS); }
 
 // Whether nothing orders an earlier access and one of now.
-static bool is_open(uint64_t before, uint64_t now, unsigned by) {
+static bool is_open(const run_t* r, uint64_t before, uint64_t now, unsigned by) {
   if (by == BY_BLOCKS || !same_block(before, now)) return true;
   if (!same_block_epoch(before, now)) return false;
-  if (by == BY_GROUPS || !same_group(before, now)) return true;
+  if (by == BY_GROUPS || (r->group && !same_group(r, before, now))) return true;
   if (!same_group_epoch(before, now)) return false;
   if (by == BY_WARPS || !same_warp(before, now)) return true;
   if (!same_warp_epoch(before, now)) return false;
@@ -242,7 +242,7 @@ static bool is_open(uint64_t before, uint64_t now, unsigned by) {
 }
 
 // Who reads, with who has read before.
-static uint64_t with_reader(uint64_t before, uint64_t now) {
+static uint64_t with_reader(const run_t* r, uint64_t before, uint64_t now) {
   unsigned by = how(before);
   if (!before) return now;
   if (!same_block(before, now))
@@ -251,7 +251,7 @@ static uint64_t with_reader(uint64_t before, uint64_t now) {
     ;
   else if (!same_block_epoch(before, now))
     return now;
-  else if (!same_group(before, now))
+  else if (r->group && !same_group(r, before, now))
     by = BY_GROUPS;
   else if (by == BY_GROUPS)
     ;
@@ -274,13 +274,13 @@ static void check_cell(const access_t* a, const place_t* p, size_t i) {
   const uint64_t w = atomic_load_explicit(&s->written[i], memory_order_relaxed);
   const uint64_t rd = atomic_load_explicit(&s->read[i], memory_order_relaxed);
   const bool both_atomic = a->kind == IS_ATOMIC && how(w) == WAS_ATOMIC;
-  if (w && !both_atomic && is_open(w, now, BY_ONE)) fail_race(a, p, i, w, "wrote");
+  if (w && !both_atomic && is_open(a->run, w, now, BY_ONE)) fail_race(a, p, i, w, "wrote");
   if (a->kind == IS_READ) {
     if (w && how(w) == WAS_ASKED) fail_race(a, p, i, w, "has not brought yet, or brought");
-    atomic_store_explicit(&s->read[i], with_reader(rd, now), memory_order_relaxed);
+    atomic_store_explicit(&s->read[i], with_reader(a->run, rd, now), memory_order_relaxed);
     return;
   }
-  if (rd && is_open(rd, now, how(rd))) fail_race(a, p, i, rd, "reads");
+  if (rd && is_open(a->run, rd, now, how(rd))) fail_race(a, p, i, rd, "reads");
   uint64_t next = now;
   if (a->kind == IS_ASKED) next |= (uint64_t)WAS_ASKED << HOW_AT;
   if (a->kind == IS_ATOMIC) next |= (uint64_t)WAS_ATOMIC << HOW_AT;

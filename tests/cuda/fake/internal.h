@@ -284,6 +284,7 @@ typedef struct fake_run {
   int result;
   char message[512];
   // Of checks.
+  int group;  // threads of a group that has a barrier of its own; 0: none had one yet
   uint32_t block_epoch, group_epochs[FAKE_MAX_THREADS / FAKE_GROUP];
   uint32_t warp_epochs[FAKE_MAX_THREADS / FAKE_WARP];
   struct history *shared_history, *dynamic_history;

@@ -17,11 +17,14 @@ static void* lane_global(fake_lane_t* lane, uint64_t address, int line) {
 
 static void lane_sync(fake_lane_t* lane, int line) { rest(lane->run, AT_BLOCK, 0, line); }
 
-static void lane_sync_group(fake_lane_t* lane, int line) {
-  if (lane->thread - lane->thread % FAKE_GROUP + FAKE_GROUP > lane->threads)
-    fail_lane(lane->run, LAUNCH_FAILED, "line %d: SYNC_GROUP in a group of less than %d threads",
-              line, FAKE_GROUP);
-  rest(lane->run, AT_GROUP, 0, line);
+static void lane_sync_group(fake_lane_t* lane, int threads, int line) {
+  run_t* r = lane->run;
+  const int first = lane->thread - lane->thread % threads;
+  if (threads % FAKE_GROUP || (r->group && r->group != threads) || first + threads > lane->threads)
+    fail_lane(r, LAUNCH_FAILED, "line %d: SYNC_GROUP of %d threads from thread %d on of %d", line,
+              threads, first, lane->threads);
+  r->group = threads;
+  rest(r, AT_GROUP, 0, line);
 }
 
 static void lane_sync_warp(fake_lane_t* lane, int line) {

@@ -257,14 +257,14 @@ static void prepare_lane(run_t* r, int thread) {
 // Groups of which all threads have come to one SYNC_GROUP go on; whether there was any.
 static bool release_groups(run_t* r) {
   bool any = false;
-  for (int low = 0; low + FAKE_GROUP <= r->n_threads; low += FAKE_GROUP) {
+  for (int low = 0; r->group && low + r->group <= r->n_threads; low += r->group) {
     const fiber_t* f = &r->fibers[low];
     bool all = true;
-    for (int t = low; t < low + FAKE_GROUP; t++)
+    for (int t = low; t < low + r->group; t++)
       all &= r->fibers[t].state == AT_GROUP && r->fibers[t].line == f->line;
     if (!all) continue;
-    r->group_epochs[low / FAKE_GROUP]++;
-    for (int t = low; t < low + FAKE_GROUP; t++) r->fibers[t].state = RUNS;
+    r->group_epochs[low / r->group]++;
+    for (int t = low; t < low + r->group; t++) r->fibers[t].state = RUNS;
     any = true;
   }
   return any;
@@ -317,7 +317,7 @@ void run_block(run_t* r, int64_t block) {
   r->random = seed_of((uint32_t)block, (uint32_t)l->threads);
   r->block_epoch++;
   r->any_waited = false;
-  r->n_barriers = r->n_bulks = r->tries = 0;
+  r->n_barriers = r->n_bulks = r->tries = r->group = 0;
   if (!prepare_shared(r)) {
     fail_block(r, "there is no memory for its shared memory");
     return;

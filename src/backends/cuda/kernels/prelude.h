@@ -59,8 +59,10 @@ DEVICE const void* HELD(const void* p) {
   char shared_bytes[];                         \
   type* name = (type*)shared_bytes
 #define SYNC() __syncthreads()
-// The same of a group of four warps, as they are numbered: of which the block has whole ones.
-#define SYNC_GROUP() asm volatile("bar.sync %0, 128;" ::"r"(1 + THREAD / 128) : "memory")
+// The same of a group of so many threads, a constant, as they are numbered: all groups of a kernel
+// are as large, 128 or 256, and those that meet are whole.
+#define SYNC_GROUP(threads) \
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + THREAD / (threads)), "n"(threads) : "memory")
 #define SYNC_WARP() __syncwarp()
 
 // Programmatic dependent launches: what this grid reads of the one before it is there behind WAIT;

@@ -6,11 +6,11 @@
 
 static const cuda_tile_t shapes[] = {{128, 64, 2, 1}, {128, 96, 2, 1}, {128, 128, 2, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-enum { GROUPS = 2, GROUP = 128, WARP = 32, PART_ROWS = 64, MIN_STAGES = 2, PLACE_BYTES = 1024 };
+enum { GROUPS = 2, GROUP = 256, WARP = 32, PART = 64, MIN_STAGES = 2, PLACE_BYTES = 1024 };
 
-// Each group has sums of 64 rows in shared memory, behind stages and barriers.
+// Each group has sums of a part of the columns in shared memory, behind stages and barriers.
 static int sums_bytes(const cuda_tile_t* s) {
-  const cuda_tile_t part = {PART_ROWS, s->columns, 1, 1};
+  const cuda_tile_t part = {s->rows, s->columns % PART ? s->columns : PART, 1, 1};
   return PLACE_BYTES + GROUPS * cuda_tile_sums_bytes(&part);
 }
 

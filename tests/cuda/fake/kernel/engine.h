@@ -55,7 +55,7 @@ typedef enum fake_warp_op {
 typedef struct fake_engine {
   void* (*global)(fake_lane_t* lane, uint64_t address, int line);
   void (*sync)(fake_lane_t* lane, int line);
-  void (*sync_group)(fake_lane_t* lane, int line);
+  void (*sync_group)(fake_lane_t* lane, int threads, int line);
   void (*sync_warp)(fake_lane_t* lane, int line);
   // `other`: a lane, a mask or a distance. bytes: 4 or 8
   uint64_t (*shuffle)(fake_lane_t* lane, fake_warp_op_t op, uint64_t x, int other, int line);

@@ -53,7 +53,7 @@ extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t
 #define SHARED static __attribute__((section("shared.memory")))
 #define DYNAMIC(type, name) type* name = (type*)FAKE_LANE->dynamic
 #define SYNC() fake_engine.sync(FAKE_LANE, __LINE__)
-#define SYNC_GROUP() fake_engine.sync_group(FAKE_LANE, __LINE__)
+#define SYNC_GROUP(threads) fake_engine.sync_group(FAKE_LANE, threads, __LINE__)
 #define SYNC_WARP() fake_engine.sync_warp(FAKE_LANE, __LINE__)
 
 DEVICE void WAIT_FOR_INPUTS(void) { fake_engine.wait_for_inputs(FAKE_LANE); }

@@ -6,7 +6,7 @@
 // memory has; TURNED 1: columns of a term of the weights lie side by side, 0: terms of a column;
 // W_CONSTANT 1: no layer before this one writes the weights. CONV 0: the left side is a matrix; 1:
 // windows of a convolution with two axes, whose channels are whole steps. The kernel says READERS,
-// the warps that multiply a stage, and PARTS, how many times 64 rows of it a group of four has.
+// the warps that multiply a stage, 64 rows of it four of them.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 
@@ -149,15 +149,14 @@ DEVICE uint64_t describe_right(uint32_t w) {
 }
 
 // While a step's products are under way, those of the step before it end, and its memory is free.
-// The group's rows begin at this one of the tile; sums of 64 rows lie behind those of the 64
-// before. What it gives: the barrier of the last step's memory. The sums are there behind
-// end_products.
+// What it gives: the barrier of the last step's memory. The sums, of 64 rows from this one of the
+// tile on, are there behind end_products.
 DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_t* turn,
                                float* sums) {
   const uint64_t all_x = describe_left(s->x + row * BK * 2), all_w = describe_right(s->w);
   uint32_t before = 0;
   UNROLL
-  for (int i = 0; i < PARTS * BN / 2; i++) sums[i] = 0;
+  for (int i = 0; i < BN / 2; i++) sums[i] = 0;
   ROLLED
   for (int i = 0; i < steps; i++) {
     const uint64_t x = further(all_x, turn->stage * X_BYTES);
@@ -165,10 +164,8 @@ DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_
     barrier_wait(s->full + turn->stage * BARRIER, turn->parity);
     WGMMA_FENCE();
     UNROLL
-    for (uint32_t k = 0; k < BK / 16; k++) UNROLL
-    for (uint32_t part = 0; part < PARTS; part++)
-      multiply_16(sums + part * BN / 2, further(x, part * 64 * BK * 2 + k * X_NEXT),
-                  further(w, k * W_NEXT));
+    for (uint32_t k = 0; k < BK / 16; k++)
+      multiply_16(sums, further(x, k * X_NEXT), further(w, k * W_NEXT));
     WGMMA_COMMIT();
     WGMMA_WAIT(1);
     if (i && LANE == 0) barrier_arrive(before);
@@ -179,14 +176,14 @@ DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_
 }
 DEVICE void end_products(float* sums) {
   WGMMA_WAIT(0);
-  hold_sums(sums, PARTS * BN / 2);
+  hold_sums(sums, BN / 2);
 }
 
-// The group's sums of 64 rows, into shared memory from this row of it on.
-DEVICE void put_part(float* tile, int row, const float* sums) {
+// Sums of four warps, of 64 rows from this one on and of `columns`, into shared memory.
+DEVICE void put_part(float* tile, int row, int columns, const float* sums) {
   row += THREAD / WARP % 4 * 16 + LANE / 4;
   UNROLL
-  for (int i = 0; i < BN / 2; i += 2)
+  for (int i = 0; i < columns / 2; i += 2)
     put_sums(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, sums[i], sums[i + 1]);
 }
 

@@ -1,6 +1,6 @@
 // What becomes of a tile's sums, which lie in shared memory. Options: those of product.h; the
 // kernel says BM x BN, the tile, and N_THREADS; all of them finish all of it, unless it says that
-// FINISH_THREADS finish FINISH_ROWS.
+// FINISH_THREADS finish FINISH_COLUMNS.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 
@@ -8,11 +8,11 @@
 
 #ifndef FINISH_THREADS
 #define FINISH_THREADS N_THREADS
-#define FINISH_ROWS BM
+#define FINISH_COLUMNS BN
 #endif
 
 // Sums of a row, and as many that nobody has as keep the pairs of eight rows in different banks.
-#define SUM_STEP (BN + 8)
+#define SUM_STEP (FINISH_COLUMNS + 8)
 // Two sums that lie side by side, from an even column on.
 DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
   const uint32_t words[2] = {bits_of(low), bits_of(high)};
@@ -21,20 +21,22 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 
 // What comes after sums may be long: it is there once, and not for each sum of a thread, which the
 // kernel has put into shared memory (put_sums). Where it is short, more of them are on their way.
-#if EPILOGUE && !PROGRAM_IS_SHORT
+#ifdef FINISH
+#elif EPILOGUE && !PROGRAM_IS_SHORT
 #define FINISH ROLLED
 #else
 #define FINISH UNROLL_4
 #endif
 
 #if PROGRAM_IS_ROUGH
-#if FINISH_ROWS * BN > 128 * (FINISH_THREADS / (BN / TOGETHER)) * (BN / TOGETHER)
+#if BM * FINISH_COLUMNS > \
+    128 * (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER)) * (FINISH_COLUMNS / TOGETHER)
 #error "a thread has more sums than bits"
 #endif
 // Lanes take one each at a time, wherever it is.
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
                             const float* sums, int thread, uint64_t* open) {
-  const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
+  const int threads = FINISH_COLUMNS / TOGETHER, rows = FINISH_THREADS / threads;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   ROLLED
   for (int word = 0; word < 2; word++)
@@ -58,7 +60,7 @@ DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const endi
 #if !EPILOGUE
 // Rows of which no two begin at vectors of their own: lanes write what lies side by side.
 DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
-  enum { OF_LANE = (BN + WARP - 1) / WARP };
+  enum { OF_LANE = (FINISH_COLUMNS + WARP - 1) / WARP };
   const int64_t left = a->n - t->column;
   float bias[OF_LANE];
   UNROLL
@@ -69,13 +71,12 @@ DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* s
                   : 0;
   }
   ROLLED
-  for (int row = thread / WARP; row < FINISH_ROWS && t->row + row < a->m;
-       row += FINISH_THREADS / WARP) {
+  for (int row = thread / WARP; row < BM && t->row + row < a->m; row += FINISH_THREADS / WARP) {
     ELEMENT(OUT)* y = GLOBAL(ELEMENT(OUT), a->y) + (t->y + (t->row + row) * a->y_row + t->column);
     UNROLL
     for (int i = 0; i < OF_LANE; i++) {
       const int column = i * WARP + LANE;
-      if (column >= BN || column >= left) continue;
+      if (column >= FINISH_COLUMNS || column >= left) continue;
       const float sum = sums[row * SUM_STEP + column];
       STORE(OUT)(y, column, a->bias ? sum + bias[i] : sum);
     }
@@ -87,7 +88,7 @@ DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* s
 DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
   const ending_t e = find_ending(a, t);
   // A thread has the same columns of several rows.
-  const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
+  const int threads = FINISH_COLUMNS / TOGETHER, rows = FINISH_THREADS / threads;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   const int64_t column = t->column + across;
   float bias[TOGETHER] = {0};
@@ -101,7 +102,7 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   if (first >= rows || column >= a->n) return;
   take_bias(a, t, column, columns_left(a, column), bias);
   FINISH
-  for (int row = first, i = 0; row < FINISH_ROWS; row += rows, i += TOGETHER) {
+  for (int row = first, i = 0; row < BM; row += rows, i += TOGETHER) {
     float together[TOGETHER];
     UNROLL
     for (int j = 0; j < TOGETHER; j += 4)
