@@ -69,6 +69,33 @@ static void tiles_give_the_bits_of_mma(void** state) {
     product_case_same(&rows[i], i % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16, kernels);
 }
 
+// What a caller gets as float32 is stored so by the kernel, and rounded before.
+static void results_are_of_the_format(void** state) {
+  (void)state;
+  static const graph_case_t c = ROW("for a caller", {"x float[70,136]"},
+                                    LIST("w float[136,201]", "b float[201]"), "MatMul p x w -> y");
+  static const assay_format_t formats[] = {ASSAY_FORMAT_FP16, ASSAY_FORMAT_BF16};
+  static const char* const some[] = {"product_mma/64x64", "product_bulk/128x64",
+                                     "product_turns/128x128", NULL};
+  for (int i = 0; i < 2; i++)
+    for (const char* const* kernel = some; *kernel; kernel++) {
+      assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+      assay_model_t* m = graph_case_model(&c, in);
+      tactic_run_t got;
+      forced_case_run_in(formats[i], m, "cuda", *kernel, in, &got);
+      assert_string_equal(got.tactic, *kernel);
+      for (int64_t k = 0; k < got.out[0]->size; k++) {
+        const double y = assay_tensor_element(got.out[0], k);
+        double rounded;
+        assay_format_round_n(formats[i], &y, &rounded, 1, ASSAY_OVERFLOW_IEEE);
+        if (y != rounded) fail_msg("%s gives %.9g in %s", *kernel, y, i ? "bf16" : "fp16");
+      }
+      tactic_case_release(&got);
+      graph_case_release(in);
+      assay_model_release(m);
+    }
+}
+
 // What the copy engine cannot bring, or not by whole steps.
 static void others_are_left_to_others(void** state) {
   (void)state;
@@ -98,6 +125,7 @@ static void others_are_left_to_others(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_give_the_bits_of_mma),
+                                     cmocka_unit_test(results_are_of_the_format),
                                      cmocka_unit_test(others_are_left_to_others)};
   product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,8 @@
 // lie, and what becomes of a sum.
 //
 // Options: CONV 0: the left side is a matrix; 1: the input of a convolution, 2: of a transposed
-// one. OUT: the type of the output (not there: sums are not floats). EPILOGUE 1: what follows is in
-// "program.h".
+// one. OUT: the type of the output (not there: sums are not floats); THROUGH, where it is there:
+// the one that results are rounded to before. EPILOGUE 1: what follows is in "program.h".
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
 
@@ -152,6 +152,12 @@ DEVICE int64_t find_term(const product_args_t* a, const row_t* r, int64_t k) {
 
 // ---- the output ---------------------------------------------------------------------------------
 
+#ifdef THROUGH
+#define ROUNDED(x) ROUND(THROUGH)(x)
+#else
+#define ROUNDED(x) (x)
+#endif
+
 #ifdef OUT
 DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
                        float sum) {
@@ -164,7 +170,7 @@ DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, in
   WORD_OF(PROGRAM_OUT)* y = GLOBAL(WORD_OF(PROGRAM_OUT), a->y);
   y[at] = TO_WORD(PROGRAM_OUT)(program(sum, line, place, &a->program));
 #else
-  STORE(OUT)(GLOBAL(ELEMENT(OUT), a->y), at, sum);
+  STORE(OUT)(GLOBAL(ELEMENT(OUT), a->y), at, ROUNDED(sum));
 #endif
 }
 
@@ -282,7 +288,7 @@ DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place,
     all[i] =
         TO_WORD(PROGRAM_OUT)(program(sums[i], (index_t)line, (index_t)(place + i), &a->program));
 #else
-    STORE(OUT)(all, i, sums[i]);
+    STORE(OUT)(all, i, ROUNDED(sums[i]));
 #endif
   }
   if (n == TOGETHER && at % TOGETHER == 0 && a->y % (TOGETHER * sizeof *y) == 0) {

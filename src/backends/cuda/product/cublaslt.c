@@ -117,6 +117,7 @@ static assay_status_t read(const assay_sized_layer_t* l, form_t* f, bool* ok) {
   ASSAY_TRY(cuda_product_read(l, &f->p, ok));
   if (!*ok) return NULL;
   product_args_t a = f->p.args;
+  if (f->p.through) f->p.out = f->p.through;
   *ok = !f->p.packing.size && (read_end(l, f) || is_finished(f));
   if (*ok && f->p.left) {
     *ok = f->p.left == CUDA_LEFT_CONV && a.matrices == 1 && cuda_is_one_to_one(&a);

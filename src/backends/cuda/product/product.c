@@ -66,6 +66,7 @@ static void set_forms(const cuda_product_t* p, product_kernel_t* k, bool* ok) {
 static assay_status_t load(const cuda_source_t* source, product_kernel_t* k) {
   assay_str_t options = {0};
   assay_str_printf(&options, "%s -DEPILOGUE=%d", source->options, k->program != NULL);
+  if (k->p.through) assay_str_printf(&options, " -DTHROUGH=%s", cuda_type_name(k->p.through));
   cuda_source_t whole = *source;
   whole.options = assay_str_get(&options);
   whole.program = k->program ? cuda_program_text(k->program) : NULL;

@@ -17,6 +17,8 @@ typedef struct cuda_product {
   cuda_left_t left;
   int x, w;  // inputs of the layer; w -1: the weights are constants, packed (args.w)
   assay_type_t in, out;
+  assay_type_t through;  // what a result is rounded to before it is stored as `out`, for a caller;
+                         // UNDEFINED: nothing else
   copy_box_t packing;    // of weights of the run (packing.h); size 0: they are taken as they lie
   cuda_gather_t gather;  // of the left side (gather.h)
   bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm,

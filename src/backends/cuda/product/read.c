@@ -154,9 +154,23 @@ static assay_status_t check_program(const assay_sized_layer_t* l, const cuda_pro
   return NULL;
 }
 
+// A result that a caller gets as float32 is stored so at once, rounded as the layer's are: it would
+// be read and written again for that.
+static void store_for_caller(const assay_sized_layer_t* l, cuda_product_t* p) {
+  const assay_value_t* y = l->out[0].value;
+  if (p->ends || (size_t)p->done != l->layer->n_nodes || p->layout != ASSAY_LAYOUT_PLAIN ||
+      p->out == ASSAY_TYPE_FLOAT || !y->is_output || !y->type || y->type->elem != ASSAY_TYPE_FLOAT)
+    return;
+  p->through = p->out;
+  p->out = ASSAY_TYPE_FLOAT;
+}
+
 assay_status_t cuda_product_read(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {
   ASSAY_TRY(read(l, false, p, ok));
-  return *ok ? check_program(l, p, ok) : NULL;
+  if (!*ok) return NULL;
+  ASSAY_TRY(check_program(l, p, ok));
+  if (*ok) store_for_caller(l, p);
+  return NULL;
 }
 
 assay_status_t cuda_product_read_direct(const assay_sized_layer_t* l, cuda_product_t* p, bool* ok) {

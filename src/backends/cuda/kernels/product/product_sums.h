@@ -78,7 +78,7 @@ DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* s
       const int column = i * WARP + LANE;
       if (column >= FINISH_COLUMNS || column >= left) continue;
       const float sum = sums[row * SUM_STEP + column];
-      STORE(OUT)(y, column, a->bias ? sum + bias[i] : sum);
+      STORE(OUT)(y, column, ROUNDED(a->bias ? sum + bias[i] : sum));
     }
   }
 }
