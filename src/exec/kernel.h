@@ -15,7 +15,7 @@
 enum {
   ASSAY_KERNEL_RANK = 8,
   ASSAY_KERNEL_OPERANDS = 40,
-  ASSAY_MAX_CANDIDATES = 12,  // of a layer: of ours, and of a library's ways
+  ASSAY_MAX_CANDIDATES = 14,  // of a layer: of ours, and of a library's ways
   ASSAY_MAX_LIBRARY_WAYS = 4,
   ASSAY_MAX_VARIANTS = 64,   // of a tactic
   ASSAY_VARIANT_BYTES = 32,  // of its name

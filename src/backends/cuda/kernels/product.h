@@ -9,6 +9,10 @@
 
 #include "elements.h"
 #include "product_args.h"
+
+#ifndef DOWN_FIRST
+#define DOWN_FIRST 0
+#endif
 #if EPILOGUE
 #include "program.h"
 #endif
@@ -35,11 +39,19 @@ DEVICE tile_t find_tile(const product_args_t* a, int rows, int columns) {
   return t;
 }
 
-// Tile `number` where there is one matrix.
+// Tile `number` where there is one matrix. DOWN_FIRST 1: blocks that run at once have the same
+// columns, so that weights which no cache holds are read once.
 DEVICE tile_t find_only_tile(const product_args_t* a, uint32_t number, int rows, int columns) {
-  const uint32_t across = ((uint32_t)a->n + (uint32_t)columns - 1) / (uint32_t)columns;
-  const uint32_t down = number / across;
-  const tile_t t = {(int64_t)down * rows, (int64_t)(number - down * across) * columns, 0, 0, 0, 0};
+  const uint32_t of = DOWN_FIRST ? (uint32_t)a->m : (uint32_t)a->n;
+  const uint32_t each = DOWN_FIRST ? (uint32_t)rows : (uint32_t)columns;
+  const uint32_t line = (of + each - 1) / each, outer = number / line;
+  const uint32_t inner = number - outer * line;
+  const tile_t t = {(int64_t)(DOWN_FIRST ? inner : outer) * rows,
+                    (int64_t)(DOWN_FIRST ? outer : inner) * columns,
+                    0,
+                    0,
+                    0,
+                    0};
   return t;
 }
 

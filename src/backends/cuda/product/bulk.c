@@ -124,6 +124,13 @@ static assay_status_t launch(const cuda_product_t* p, const cuda_tile_t* s, assa
   return cuda_queue_launch(q, kernel, grid, &all);
 }
 
+// Whether tiles are counted down the rows first: where weights are larger than what a cache holds
+// beside other things, and the left side is smaller.
+static bool is_down_first(const cuda_product_t* p) {
+  enum { CACHED = 16 << 20, BYTES = 2 };
+  return p->args.n > p->args.m && p->args.n * p->args.k > CACHED / BYTES;
+}
+
 assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t* p,
                               const cuda_bulk_t* b, const cuda_tile_t* s,
                               const cuda_bulk_kernel_t* k, assay_kernel_t** out) {
@@ -133,6 +140,7 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
                    "-DW_CONSTANT=%d",
                    cuda_type_name(p->in), cuda_type_name(p->out), b->windows, s->rows, s->columns,
                    k->stages, b->turned, cuda_weights_are_constant(l, p));
+  if (is_down_first(p)) assay_str_append(&options, " -DDOWN_FIRST=1");
   const cuda_source_t source = {.file = k->file,
                                 .kernel = k->name,
                                 .options = assay_str_get(&options),

@@ -4,14 +4,13 @@
 
 #include "backends/cuda/product/bulk.h"
 
-static const cuda_tile_t shapes[] = {{128, 64, 2, 1}, {128, 96, 2, 1}, {128, 128, 2, 1}};
+static const cuda_tile_t shapes[] = {{128, 64, 2, 1}, {128, 96, 2, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-enum { GROUPS = 2, GROUP = 256, WARP = 32, PART = 64, MIN_STAGES = 2, PLACE_BYTES = 1024 };
+enum { GROUPS = 2, GROUP = 256, WARP = 32, MIN_STAGES = 2, PLACE_BYTES = 1024 };
 
-// Each group has sums of a part of the columns in shared memory, behind stages and barriers.
+// Each group has sums of a tile in shared memory, behind stages and barriers.
 static int sums_bytes(const cuda_tile_t* s) {
-  const cuda_tile_t part = {s->rows, s->columns % PART ? s->columns : PART, 1, 1};
-  return PLACE_BYTES + GROUPS * cuda_tile_sums_bytes(&part);
+  return PLACE_BYTES + GROUPS * cuda_tile_sums_bytes(s);
 }
 
 static int step_bytes(const cuda_tile_t* s) {

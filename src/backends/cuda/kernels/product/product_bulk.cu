@@ -42,7 +42,7 @@ KERNEL_OF_BLOCKS(product_bulk, product_bulk_args_t, N_THREADS, TOGETHER_BLOCKS) 
   }
   SYNC();  // no tile is read any more: sums lie where they were
   float* tile = (float*)(void*)aligned;
-  if (warp < READERS) put_part(tile, THREAD / (4 * WARP) * 64, BN, sums);
+  if (warp < READERS) put_part(tile, THREAD / (4 * WARP) * 64, sums);
   SYNC();
   WAIT_FOR_INPUTS();
   finish_tile(&a.product, &t, tile, THREAD);

@@ -3,10 +3,11 @@
 // four warps multiply. The order of sums, and so the bits, are those of product_wgmma.cu.
 //
 // Options besides those of product.h: IN f16 or bf16; BM x BN, the tile; STAGES, steps that shared
-// memory has; TURNED 1: columns of a term of the weights lie side by side, 0: terms of a column;
-// W_CONSTANT 1: no layer before this one writes the weights. CONV 0: the left side is a matrix; 1:
-// windows of a convolution with two axes, whose channels are whole steps. The kernel says READERS,
-// the warps that multiply a stage, 64 rows of it four of them.
+// memory has; DOWN_FIRST 1: tiles are counted down the rows first; TURNED 1: columns of a term of
+// the weights lie side by side, 0: terms of a column; W_CONSTANT 1: no layer before this one writes
+// the weights. CONV 0: the left side is a matrix; 1: windows of a convolution with two axes, whose
+// channels are whole steps. The kernel says READERS, the warps that multiply a stage, 64 rows of it
+// four of them.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 
@@ -179,11 +180,11 @@ DEVICE void end_products(float* sums) {
   hold_sums(sums, BN / 2);
 }
 
-// Sums of four warps, of 64 rows from this one on and of `columns`, into shared memory.
-DEVICE void put_part(float* tile, int row, int columns, const float* sums) {
+// Sums of four warps, of 64 rows from this one on, into shared memory.
+DEVICE void put_part(float* tile, int row, const float* sums) {
   row += THREAD / WARP % 4 * 16 + LANE / 4;
   UNROLL
-  for (int i = 0; i < columns / 2; i += 2)
+  for (int i = 0; i < BN / 2; i += 2)
     put_sums(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, sums[i], sums[i + 1]);
 }
 

@@ -1,6 +1,6 @@
 // What becomes of a tile's sums, which lie in shared memory. Options: those of product.h; the
-// kernel says BM x BN, the tile, and N_THREADS; all of them finish all of it, unless it says that
-// FINISH_THREADS finish FINISH_COLUMNS.
+// kernel says BM x BN, the tile, and N_THREADS; all of them finish it, unless it says how many
+// (FINISH_THREADS).
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 
@@ -8,11 +8,10 @@
 
 #ifndef FINISH_THREADS
 #define FINISH_THREADS N_THREADS
-#define FINISH_COLUMNS BN
 #endif
 
 // Sums of a row, and as many that nobody has as keep the pairs of eight rows in different banks.
-#define SUM_STEP (FINISH_COLUMNS + 8)
+#define SUM_STEP (BN + 8)
 // Two sums that lie side by side, from an even column on.
 DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
   const uint32_t words[2] = {bits_of(low), bits_of(high)};
@@ -21,22 +20,20 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 
 // What comes after sums may be long: it is there once, and not for each sum of a thread, which the
 // kernel has put into shared memory (put_sums). Where it is short, more of them are on their way.
-#ifdef FINISH
-#elif EPILOGUE && !PROGRAM_IS_SHORT
+#if EPILOGUE && !PROGRAM_IS_SHORT
 #define FINISH ROLLED
 #else
 #define FINISH UNROLL_4
 #endif
 
 #if PROGRAM_IS_ROUGH
-#if BM * FINISH_COLUMNS > \
-    128 * (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER)) * (FINISH_COLUMNS / TOGETHER)
+#if BM * BN > 128 * (FINISH_THREADS / (BN / TOGETHER)) * (BN / TOGETHER)
 #error "a thread has more sums than bits"
 #endif
 // Lanes take one each at a time, wherever it is.
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
                             const float* sums, int thread, uint64_t* open) {
-  const int threads = FINISH_COLUMNS / TOGETHER, rows = FINISH_THREADS / threads;
+  const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   ROLLED
   for (int word = 0; word < 2; word++)
@@ -60,7 +57,7 @@ DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const endi
 #if !EPILOGUE
 // Rows of which no two begin at vectors of their own: lanes write what lies side by side.
 DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
-  enum { OF_LANE = (FINISH_COLUMNS + WARP - 1) / WARP };
+  enum { OF_LANE = (BN + WARP - 1) / WARP };
   const int64_t left = a->n - t->column;
   float bias[OF_LANE];
   UNROLL
@@ -76,7 +73,7 @@ DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* s
     UNROLL
     for (int i = 0; i < OF_LANE; i++) {
       const int column = i * WARP + LANE;
-      if (column >= FINISH_COLUMNS || column >= left) continue;
+      if (column >= BN || column >= left) continue;
       const float sum = sums[row * SUM_STEP + column];
       STORE(OUT)(y, column, ROUNDED(a->bias ? sum + bias[i] : sum));
     }
@@ -88,7 +85,7 @@ DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* s
 DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
   const ending_t e = find_ending(a, t);
   // A thread has the same columns of several rows.
-  const int threads = FINISH_COLUMNS / TOGETHER, rows = FINISH_THREADS / threads;
+  const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   const int64_t column = t->column + across;
   float bias[TOGETHER] = {0};

@@ -1,7 +1,6 @@
 // Products by wgmma (sm_90a) whose operands the copy engine brings (product_stages.h), by blocks
 // that stay: two groups of eight warps take tiles in turn, and while one ends its sums the other
-// one multiplies. A group has a whole tile of 128 rows, whose sums go through shared memory by
-// parts of its columns.
+// one multiplies. A group has a whole tile of 128 rows.
 //
 // A group begins when the other one has seen all steps of the tile before: a barrier's phases have
 // numbers modulo 2, so that nobody may wait for one before the last but one has ended.
@@ -11,16 +10,13 @@
 #define GROUP 256  // threads
 #define N_THREADS (GROUPS * GROUP + 2 * WARP)
 #define READERS (GROUP / WARP)
-#define PARTS (BN > 64 && BN % 64 == 0 ? BN / 64 : 1)  // of columns
 #define FINISH_THREADS GROUP
-#define FINISH_COLUMNS (BN / PARTS)
-#define FINISH ROLLED  // sums of another part are in registers
 
 #include "product_stages.h"
 
 #define SUMS_BYTES (BM * SUM_STEP * 4)  // of a group
 
-#if BM != 128 || PARTS > 2 || STAGES < 2 || 8 * (2 * STAGES + GROUPS) > DYNAMIC_ALIGNED
+#if BM != 128 || STAGES < 2 || 8 * (2 * STAGES + GROUPS) > DYNAMIC_ALIGNED
 #error "no such tile"
 #endif
 
@@ -42,7 +38,7 @@ DEVICE void multiply_and_finish(const product_bulk_args_t* a, const stages_t* s,
   ROLLED
   for (uint32_t i = group, at = (uint32_t)BLOCK + group * (uint32_t)BLOCKS; at < tiles;
        i += GROUPS, at += GROUPS * (uint32_t)BLOCKS) {
-    tile_t t = find_only_tile(&a->product, at, BM, BN);
+    const tile_t t = find_only_tile(&a->product, at, BM, BN);
     turn_t turn = turn_of(i * (uint32_t)steps);
     if (i) barrier_wait(begin_of(s, group), (int)((i - 1) / GROUPS % 2));
     const uint32_t last = begin_products(s, (uint32_t)row, steps, &turn, sums);
@@ -50,16 +46,10 @@ DEVICE void multiply_and_finish(const product_bulk_args_t* a, const stages_t* s,
     end_products(sums);
     if (LANE == 0) barrier_arrive(last);
     WAIT_FOR_INPUTS();
-    ROLLED
-    for (int part = 0; part < PARTS; part++, t.column += FINISH_COLUMNS) {
-      if (part == 0)
-        put_part(tile, row, FINISH_COLUMNS, sums);
-      else
-        put_part(tile, row, FINISH_COLUMNS, sums + (PARTS - 1) * FINISH_COLUMNS / 2);
-      SYNC_GROUP(GROUP);
-      finish_tile(&a->product, &t, tile, THREAD % GROUP);
-      SYNC_GROUP(GROUP);
-    }
+    put_part(tile, row, sums);
+    SYNC_GROUP(GROUP);
+    finish_tile(&a->product, &t, tile, THREAD % GROUP);
+    SYNC_GROUP(GROUP);
   }
 }
 
