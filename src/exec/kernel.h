@@ -134,6 +134,13 @@ typedef struct assay_variant {
   double predicted;                // microseconds by the tactic's own reckoning; NAN: none
 } assay_variant_t;
 
+// Two layers one after the other, the second of which reads what the first one makes, with the
+// kernels that run them one by one.
+typedef struct assay_pair {
+  const assay_sized_layer_t* layers[2];
+  assay_kernel_t* kernels[2];
+} assay_pair_t;
+
 typedef struct assay_tactic {
   const char* name;    // "onednn_conv"
   const char* source;  // "onednn"; what --tactic-sources restricts
@@ -157,6 +164,12 @@ typedef struct assay_tactic {
   // kernel is given others, or destroyed, before it runs again. NULL: its kernels keep their sizes.
   // Errors: NO_MEMORY.
   assay_status_t (*resize)(const assay_sized_layer_t* l, assay_kernel_t* k, bool* out_ok);
+  // Of a tactic that is for two layers at once, on a device, and has none of those above: a kernel
+  // that gives both outputs the bits that the two kernels give them. It reads the inputs of the
+  // first layer, behind them those of the second, where what the first one makes stays UNDEFINED,
+  // and writes output 0 of either. It may write before all is read. *out stays NULL where the pair
+  // is none for it.
+  assay_status_t (*make_pair)(const assay_pair_t* p, assay_kernel_t** out);
   assay_layout_use_t layouts;
   // Its kernels are a library's, which promises no order of sums: where bits matter, one competes
   // only if it gave the bits of the layer's own kernels where it was timed (choice_times.h), and it

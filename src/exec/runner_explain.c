@@ -60,6 +60,8 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
     }
     explain_layouts(s, out);
     explain_forms(s, out);
+    if (s->pair)
+      assay_str_printf(out, "  runs in one launch with the next layer (%s)\n", s->pair->name);
     if (s->pipeline) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
     for (int t = 0; t < s->gates.n; t++) {
       const assay_accuracy_gate_t* gate = &s->gates.at[t];

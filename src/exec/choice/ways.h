@@ -39,6 +39,9 @@ void assay_ways_order(const assay_choice_t* c, const char* numerics, size_t from
 // where bits do not matter.
 bool assay_ways_compete(const assay_choice_t* c, const char* a, const char* b);
 
+// Whether the choice's sources allow a tactic.
+bool assay_ways_allow(const assay_choice_t* c, const assay_tactic_t* tactic);
+
 // Whether a tactic's kernels may be taken without a look at their bits.
 bool assay_ways_trust(const assay_choice_t* c, const assay_tactic_t* tactic);
 

@@ -126,6 +126,10 @@ static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_ker
   return assay_choose(((device_run_t*)user)->shared->choice, l, out, candidates, n_candidates);
 }
 
+static assay_status_t choose_pair(void* user, const assay_pair_t* p, assay_kernel_t** out) {
+  return assay_choose_pair(((device_run_t*)user)->shared->choice, p, out);
+}
+
 // Where an engine is built, which one context does: in a rehearsal whatever shares the engine is
 // given kernels that cannot be launched.
 static bool rehearse(void* user) {
@@ -202,6 +206,7 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_r
 static const assay_target_t target = {.apart = true,
                                       .takes = takes,
                                       .choose = choose,
+                                      .choose_pair = choose_pair,
                                       .rehearse = rehearse,
                                       .rehearsed = rehearsed,
                                       .cost = cost,
@@ -393,9 +398,27 @@ static assay_status_t enqueue_layer(device_run_t* d, int i) {
   return enqueue_moves(d, s->outputs, s->end);
 }
 
+// Layers i and i + 1 in one launch; nothing is moved for the second one.
+static assay_status_t enqueue_pair(device_run_t* d, int i) {
+  const assay_step_t* a = assay_runner_step_of(&d->runner, (size_t)i);
+  const assay_step_t* b = assay_runner_step_of(&d->runner, (size_t)i + 1);
+  assay_device_ptr_t in[ASSAY_KERNEL_OPERANDS];
+  const assay_device_ptr_t out[2] = {d->at[a->out[0]], d->at[b->out[0]]};
+  ASSAY_TRY(mark(d, RUNNING, i));
+  ASSAY_TRY(enqueue_moves(d, a->moves, a->outputs));
+  for (int k = 0; k < a->n_in; k++) in[k] = a->in[k] < 0 ? 0 : d->at[a->in[k]];
+  for (int k = 0; k < b->n_in; k++) in[a->n_in + k] = b->in[k] < 0 ? 0 : d->at[b->in[k]];
+  ASSAY_TRY(a->pair->enqueue(a->pair, d->queue, in, out, d->scratch));
+  ASSAY_TRY(enqueue_moves(d, a->outputs, a->end));
+  return enqueue_moves(d, b->outputs, b->end);
+}
+
 static assay_status_t enqueue(device_run_t* d, int from, int to) {
-  for (int i = from; i < to; i++)
-    ASSAY_TRY(assay_status_note(enqueue_layer(d, i), "layer '%s'", layer_name(d, i)));
+  for (int i = from, n; i < to; i += n) {
+    n = assay_runner_step_of(&d->runner, (size_t)i)->pair && i + 1 < to ? 2 : 1;
+    ASSAY_TRY(assay_status_note(n == 2 ? enqueue_pair(d, i) : enqueue_layer(d, i), "layer '%s'",
+                                layer_name(d, i)));
+  }
   return NULL;
 }
 
@@ -633,6 +656,7 @@ static assay_status_t open_run(device_run_t* d, const assay_layers_t* layers,
                                    .own = d->shared->own,
                                    .target = &target,
                                    .any_bits = d->shared->choice->any_bits,
+                                   .apart = tap != NULL,
                                    .alignment = d->shared->device->alignment,
                                    .user = d};
   ASSAY_TRY(assay_runner_init(&d->runner, layers, tap, &memory, &setting));

@@ -78,6 +78,8 @@ typedef struct assay_step {
   assay_accuracy_gates_t gates;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) after it
   int pipeline;                // 1 + its number; 0: it runs by itself
+  // Runs this layer and the next one where both are put into a queue at once; NULL: each its own.
+  assay_kernel_t* pair;
 } assay_step_t;
 
 // Where a value lies as it was made.
@@ -153,6 +155,9 @@ typedef struct assay_target {
   // Settles how a row pipeline of kernels will run; *out false: they run one by one, which is
   // faster. NULL: they always do.
   bool (*couple)(void* user, assay_kernel_t* const* kernels, assay_pipeline_t* pipeline);
+  // The kernel that runs two layers in one launch; *out NULL: each runs by its own. NULL: they
+  // always do.
+  assay_status_t (*choose_pair)(void* user, const assay_pair_t* p, assay_kernel_t** out);
   // The address of a constant of the model, moved so, for all segments; from: where it lies on the
   // host.
   assay_status_t (*constant)(void* user, const assay_value_t* v, const assay_reformat_t* m,
@@ -170,7 +175,7 @@ typedef struct assay_setting {
   void* own;
   const assay_target_t* target;
   bool any_bits;     // layouts may change them
-  bool apart;        // each layer runs by itself: there are no row pipelines
+  bool apart;        // each layer runs by itself: there are no row pipelines, nor pairs
   size_t alignment;  // of what lies in the arena
   const assay_growth_t* growth;
   size_t n_growth;

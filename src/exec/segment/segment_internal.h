@@ -45,6 +45,11 @@ assay_status_t segment_build(builder_t* b);
 // After the survey: the row pipelines (segment_pipelines.c).
 assay_status_t segment_find_pipelines(builder_t* b);
 
+// Once layers are laid out: those that run two at a time; and in a rehearsal, of what is surveyed,
+// all that may (segment_pairs.c).
+assay_status_t segment_find_pairs(builder_t* b);
+assay_status_t segment_rehearse_pairs(builder_t* b);
+
 // A place for a value, which has none yet.
 assay_status_t segment_add_place(builder_t* b, const assay_value_t* v, int rank,
                                  const int64_t* dims, assay_place_t** out);
