@@ -9,6 +9,8 @@
 struct cuda_program {
   pointwise_code_t code;
   int vector;
+  assay_type_t out;
+  bool short_index;
   assay_str_t text;
   program_args_t args;  // with the addresses of constants
 };
@@ -93,7 +95,9 @@ assay_status_t cuda_program_make(const assay_sized_layer_t* l, const pointwise_o
   assay_status_t st = pointwise_compile(l, &o, &p->code, &ok);
   if (st || !ok) return cuda_program_destroy(p), st;
   p->vector = choose_vector(&p->code, l->out[0].type);
-  const cuda_program_way_t way = {l->out[0].type, p->vector, is_short(&p->code)};
+  p->out = l->out[0].type;
+  p->short_index = is_short(&p->code);
+  const cuda_program_way_t way = {p->out, p->vector, p->short_index};
   cuda_program_print(&p->code, &way, &p->text);
   st = assay_str_status(&p->text);
   if (!st) st = fill_args(l, p);
@@ -112,6 +116,16 @@ void cuda_program_destroy(cuda_program_t* p) {
 const pointwise_code_t* cuda_program_code(const cuda_program_t* p) { return &p->code; }
 const char* cuda_program_text(const cuda_program_t* p) { return assay_str_get(&p->text); }
 int cuda_program_vector(const cuda_program_t* p) { return p->vector; }
+
+bool cuda_program_text_with(const cuda_program_t* p, const cuda_program_t* before,
+                            assay_str_t* out) {
+  if (p->code.integers || before->code.integers || p->out != before->out ||
+      p->short_index != before->short_index)
+    return false;
+  assay_str_append(out, cuda_program_text(p));
+  cuda_program_print_before(&before->code, before->out, out);
+  return true;
+}
 
 bool cuda_program_forms(const cuda_program_t* p, assay_kernel_t* k) {
   for (size_t i = 0; i < p->code.n_streams; i++) {

@@ -33,6 +33,15 @@ const pointwise_code_t* cuda_program_code(const cuda_program_t* p);
 const char* cuda_program_text(const cuda_program_t* p);
 int cuda_program_vector(const cuda_program_t* p);  // PROGRAM_VECTOR
 
+// Appends the text of a program that has both: p's, and an element of what comes before it, of the
+// same type, as
+//
+//   value_t program_before(float x, index_t row, index_t column, const program_args_t* p)
+//
+// False, and nothing is appended: they do not go together.
+bool cuda_program_text_with(const cuda_program_t* p, const cuda_program_t* before,
+                            assay_str_t* out);
+
 // Says in which form the kernel reads the program's streams; false: one of them is read in another
 // form already.
 bool cuda_program_forms(const cuda_program_t* p, assay_kernel_t* k);
@@ -50,5 +59,6 @@ typedef struct cuda_program_way {
 } cuda_program_way_t;
 void cuda_program_print(const pointwise_code_t* code, const cuda_program_way_t* way,
                         assay_str_t* out);
+void cuda_program_print_before(const pointwise_code_t* code, assay_type_t out, assay_str_t* text);
 
 #endif  // ASSAY_BACKENDS_CUDA_POINTWISE_PROGRAM_H_

@@ -392,22 +392,26 @@ static void print_vector(const pointwise_code_t* c, int vector, assay_type_t out
   print_elements(c, vector, out, text);
 }
 
-// An element that program_at_once leaves open, finely; where that leaves it open, too, whole.
-static void print_settled(const pointwise_code_t* c, assay_str_t* text) {
-  assay_str_append(text, "DEVICE value_t program_settled(float x, ");
+// An element by a form that says what it lies beside; where that leaves it open, by another
+// function.
+static void print_settled(const pointwise_code_t* c, const char* name, form_t form,
+                          const char* otherwise, assay_str_t* text) {
+  assay_str_printf(text, "DEVICE value_t %s(float x, ", name);
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s])) assay_str_printf(text, "float s%d, ", (int)s);
-  assay_str_append(text,
+  assay_str_printf(text,
                    "const program_args_t* p) {\n"
                    "  float slack, least;\n"
-                   "  const double middle = program_fine(x, ");
+                   "  const %s middle = %s(x, ",
+                   form == FINELY ? "double" : "float", forms[form].program);
   print_arguments(c, OF_ONE, 0, text);
-  assay_str_append(
+  assay_str_printf(
       text,
       ", &slack);\n"
-      "  const float most = fine_ends(middle, slack, &least);\n"
+      "  const float most = %s_ends(middle, slack, &least);\n"
       "  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;\n"
-      "  return program_of(x, ");
+      "  return %s(x, ",
+      form == FINELY ? "fine" : "rough", otherwise);
   print_arguments(c, OF_ONE, 0, text);
   assay_str_append(text, ");\n}\n");
 }
@@ -451,9 +455,29 @@ void cuda_program_print(const pointwise_code_t* c, const cuda_program_way_t* way
   if (at_first == ROUGHLY) {
     assay_str_append(text, "#define PROGRAM_IS_ROUGH 1\n");
     print_code(c, way->out, FINELY, text);
-    print_settled(c, text);
+    print_settled(c, "program_settled", FINELY, forms[WHOLE].program, text);
     print_one(c, "program_later", "program_settled", text);
   }
   print_vector(c, way->vector, way->out, text);
   if (at_first == ROUGHLY) print_settling(text);
+}
+
+// The names of another program's functions.
+static const char* const renamed[] = {"program",      "program_of",      "program_rough",
+                                      "program_fine", "program_settled", "program_at_first"};
+enum { RENAMED = sizeof renamed / sizeof *renamed };
+
+void cuda_program_print_before(const pointwise_code_t* c, assay_type_t out, assay_str_t* text) {
+  const bool roughly = is_rough(c, out);
+  for (int i = 0; i < RENAMED; i++)
+    assay_str_printf(text, "#define %s %s_before\n", renamed[i], renamed[i]);
+  print_code(c, out, WHOLE, text);
+  if (roughly) {
+    print_code(c, out, ROUGHLY, text);
+    print_code(c, out, FINELY, text);
+    print_settled(c, "program_settled", FINELY, forms[WHOLE].program, text);
+    print_settled(c, "program_at_first", ROUGHLY, "program_settled", text);
+  }
+  print_one(c, "program", roughly ? "program_at_first" : forms[WHOLE].program, text);
+  for (int i = 0; i < RENAMED; i++) assay_str_printf(text, "#undef %s\n", renamed[i]);
 }

@@ -139,6 +139,20 @@ bool cuda_is_one_to_one(const product_args_t* a) {
   return yes && (a->m == places || a->x_sample == places * a->x_place);
 }
 
+int cuda_product_piece(const product_args_t* a) {
+  int64_t all = a->k | a->x_row | a->w_column;
+  for (int d = 0; d < a->n_dims; d++) all |= a->x_step[d] | a->w_step[d];
+  return all % 8 == 0 ? 8 : all % 2 == 0 ? 2 : 1;
+}
+
+void cuda_product_join_places(cuda_product_t* p) {
+  product_args_t* a = &p->args;
+  if (p->left != CUDA_LEFT_CONV || !cuda_is_one_to_one(a)) return;
+  p->left = CUDA_LEFT_MATRIX;
+  a->x_row = a->x_place;
+  a->x_k = 1;
+}
+
 int cuda_w_way(const product_args_t* a, int64_t piece) {
   if (!steps_fit(a->w_step, a->n_dims, piece)) return 0;
   if (a->w_k == 1 && a->w_column % piece == 0 && a->k % piece == 0) return 1;

@@ -86,9 +86,14 @@ assay_status_t cuda_product_kernel_by(const assay_sized_layer_t* l, const cuda_p
 enum { CUDA_BY_ELEMENTS = 6 };  // so many times as long takes a step that is not
 bool cuda_x_is_fast(const product_args_t* a, cuda_left_t left, int64_t piece);
 int cuda_w_way(const product_args_t* a, int64_t piece);
+// Elements that lie at multiples of so many, of all rows, of both sides: 8, 2 or 1.
+int cuda_product_piece(const product_args_t* a);
 // Whether each window of a convolution is one place, and the next one the next place: rows of a
 // matrix, x_place apart.
 bool cuda_is_one_to_one(const product_args_t* a);
+
+// Takes such a convolution as a product of matrices.
+void cuda_product_join_places(cuda_product_t* p);
 
 // Whether no layer before this one writes the weights.
 bool cuda_weights_are_constant(const assay_sized_layer_t* l, const cuda_product_t* p);

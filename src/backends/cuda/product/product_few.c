@@ -19,12 +19,8 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
 }
 
 static bool read_few(const assay_sized_layer_t* l, cuda_product_t* p) {
-  product_args_t* a = &p->args;
-  if (p->left == CUDA_LEFT_CONV && cuda_is_one_to_one(a)) {
-    p->left = CUDA_LEFT_MATRIX;
-    a->x_row = a->x_place;
-    a->x_k = 1;
-  }
+  const product_args_t* a = &p->args;
+  cuda_product_join_places(p);
   return p->left == CUDA_LEFT_MATRIX && p->in != ASSAY_TYPE_FLOAT && a->m <= ROWS && a->w_k == 1 &&
          a->x_k == 1 && a->k <= INT32_MAX / 64 &&
          shared_bytes(a) <= cuda_own_of(l)->properties.shared_bytes - OTHER_BYTES;
@@ -40,13 +36,6 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
   return NULL;
 }
 
-// Elements that lie at multiples of so many: of all rows, of both sides.
-static int find_piece(const product_args_t* a) {
-  int64_t all = a->k | a->x_row | a->w_column;
-  for (int d = 0; d < a->n_dims; d++) all |= a->x_step[d] | a->w_step[d];
-  return all % 8 == 0 ? 8 : all % 2 == 0 ? 2 : 1;
-}
-
 static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
                                    assay_kernel_t** out) {
   cuda_product_t p;
@@ -57,7 +46,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   if (!s) return NULL;
   const int shared = (int)shared_bytes(&p.args);
   cuda_product_options(&p, &options);
-  assay_str_printf(&options, " -DPIECE=%d -DW_CONSTANT=%d", find_piece(&p.args),
+  assay_str_printf(&options, " -DPIECE=%d -DW_CONSTANT=%d", cuda_product_piece(&p.args),
                    cuda_weights_are_constant(l, &p));
   // What a kernel may ask for is one number for all layers that share it.
   const cuda_source_t source = {

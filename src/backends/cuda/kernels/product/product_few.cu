@@ -13,32 +13,8 @@
 #define N_WARPS 4
 #define N_THREADS (N_WARPS * WARP)
 
+#include "few_rows.h"
 #include "product_sums.h"
-
-typedef ELEMENT(IN) element_t;
-#define MMA_f16 mma_f16
-#define MMA_bf16 mma_bf16
-
-// Of `all` rows of k terms the first n into rows of `pitch`, zeros behind the terms; what is made of
-// the others is not stored.
-DEVICE void load_rows(const element_t* from, int64_t step, int64_t n, int all, int k, int pitch,
-                      element_t* to) {
-  const int pieces = (k + 15) / 16 * 16 / PIECE;  // whole steps
-  const int rows = n < all ? (int)n : all;
-  for (int row = THREAD / WARP; row < rows; row += N_WARPS)
-    for (int i = LANE; i < pieces; i += WARP) {
-      const bool inside = i * PIECE < k;
-      const element_t* p = from + (inside ? row * step + i * PIECE : 0);
-      element_t* place = to + row * pitch + i * PIECE;
-#if PIECE == 8
-      copy_16(place, p, inside ? 16 : 0);
-#elif PIECE == 2
-      *(uint32_t*)(void*)place = inside ? *(const uint32_t*)(const void*)p : 0;
-#else
-      *place = inside ? *p : (element_t)0;
-#endif
-    }
-}
 
 // Two elements that lie side by side.
 DEVICE uint32_t two_at(const element_t* p) { return *(const uint32_t*)(const void*)p; }
@@ -51,11 +27,11 @@ KERNEL(product_few, product_args_t, N_THREADS) {
   const element_t* x = GLOBAL(const element_t, a.x) + t.x + t.row * a.x_row;
   const element_t* w = GLOBAL(const element_t, a.w) + t.w + t.column * a.w_column;
   element_t *columns = bytes, *rows = bytes + BN * pitch;
-  if (W_CONSTANT) load_rows(w, a.w_column, a.n - t.column, BN, k, pitch, columns);
+  if (W_CONSTANT) load_rows(w, a.w_column, a.n - t.column, BN, k, pitch, PIECE, columns);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
-  if (!W_CONSTANT) load_rows(w, a.w_column, a.n - t.column, BN, k, pitch, columns);
-  load_rows(x, a.x_row, a.m - t.row, BM, k, pitch, rows);
+  if (!W_CONSTANT) load_rows(w, a.w_column, a.n - t.column, BN, k, pitch, PIECE, columns);
+  load_rows(x, a.x_row, a.m - t.row, BM, k, pitch, PIECE, rows);
   COMMIT_COPIES();
   WAIT_COPIES(0);
   SYNC();

@@ -1,6 +1,6 @@
 // What becomes of a tile's sums, which lie in shared memory. Options: those of product.h; the
 // kernel says BM x BN, the tile, and N_THREADS; all of them finish it, unless it says how many
-// (FINISH_THREADS).
+// (FINISH_THREADS). BIAS_BEHIND: the bias is one more row behind those, where it is sooner had.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 
@@ -26,6 +26,11 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 #define FINISH UNROLL_4
 #endif
 
+// Words of bits, TOGETHER a row, of what a thread finishes: one where that is enough, as registers
+// have no numbers.
+#define ROWS_AT_ONCE (FINISH_THREADS / (BN / TOGETHER))
+#define OPEN_WORDS (BM * TOGETHER <= 64 * ROWS_AT_ONCE ? 1 : 2)
+
 #if PROGRAM_IS_ROUGH
 #if BM * BN > 128 * (FINISH_THREADS / (BN / TOGETHER)) * (BN / TOGETHER)
 #error "a thread has more sums than bits"
@@ -36,7 +41,7 @@ DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const endi
   const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   ROLLED
-  for (int word = 0; word < 2; word++)
+  for (int word = 0; word < OPEN_WORDS; word++)
     while (open[word]) {
       const int i = word * 64 + lowest_bit(open[word]);
       const int row = first + i / TOGETHER * rows, column = across + i % TOGETHER;
@@ -89,7 +94,7 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   const int first = thread / threads, across = thread % threads * TOGETHER;
   const int64_t column = t->column + across;
   float bias[TOGETHER] = {0};
-  uint64_t open[2] = {0, 0};  // TOGETHER bits a row
+  uint64_t open[OPEN_WORDS] = {0};
 #if !EPILOGUE
   if (a->y_row % 2) {
     finish_each(a, t, sums, thread);
@@ -97,7 +102,13 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   }
 #endif
   if (first >= rows || column >= a->n) return;
+#ifdef BIAS_BEHIND
+  UNROLL
+  for (int j = 0; j < TOGETHER; j += 4)
+    read_four(sums + BM * SUM_STEP + across + j, bias + j);
+#else
   take_bias(a, t, column, columns_left(a, column), bias);
+#endif
   FINISH
   for (int row = first, i = 0; row < BM; row += rows, i += TOGETHER) {
     float together[TOGETHER];
@@ -105,7 +116,7 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
     for (int j = 0; j < TOGETHER; j += 4)
       read_four(sums + row * SUM_STEP + across + j, together + j);
     const uint64_t left = finish_together(a, &e, t->row + row, column, bias, together);
-    open[i >= 64] |= left << (i & 63);
+    open[OPEN_WORDS > 1 && i >= 64] |= left << (i & 63);
   }
   finish_all_open(a, t, &e, sums, thread, open);
 }

@@ -1,0 +1,12 @@
+// Arguments of two products, the second of which multiplies what the first one made.
+#ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_PAIR_ARGS_H_
+#define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_PAIR_ARGS_H_
+
+#include "product_args.h"
+
+// Of one matrix each, and of as many rows; second.x is not read.
+typedef struct product_pair_args {
+  product_args_t first, second;
+} product_pair_args_t;
+
+#endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_PAIR_ARGS_H_

@@ -1,0 +1,115 @@
+#define PROGRAM_PAIRS two_f16
+#define PROGRAM_OUT f16
+#define PROGRAM_VECTOR 8
+#define PROGRAM_ROWS 0
+#define PROGRAM_IS_SHORT 0
+#include "functions.h"
+#include "program_args.h"
+typedef uint32_t index_t;
+DEVICE value_t program_of(float x, const program_args_t* p) {
+  (void)x, (void)p;
+  const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
+  const value_t v0 = half_SIGMOID(x, 0, p0);
+  return v0;
+}
+DEVICE value_t program(float x, index_t row, index_t column, const program_args_t* p) {
+  (void)row, (void)column;
+  return program_of(x, p);
+}
+DEVICE value_t program_rough(float x, const program_args_t* p, float* slack) {
+  (void)x, (void)p;
+  const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
+  const value_t v0 = half_rough_SIGMOID(x, 0, p0, slack);
+  return v0;
+}
+#define PROGRAM_IS_ROUGH 1
+DEVICE double program_fine(float x, const program_args_t* p, float* slack) {
+  (void)x, (void)p;
+  const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
+  const double v0 = half_fine_SIGMOID(x, 0, p0, slack);
+  return v0;
+}
+DEVICE value_t program_settled(float x, const program_args_t* p) {
+  float slack, least;
+  const double middle = program_fine(x, p, &slack);
+  const float most = fine_ends(middle, slack, &least);
+  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
+  return program_of(x, p);
+}
+DEVICE value_t program_later(float x, index_t row, index_t column, const program_args_t* p) {
+  (void)row, (void)column;
+  return program_settled(x, p);
+}
+DEVICE uint32_t program_at_once(const float* x, index_t row, index_t column,
+                                const program_args_t* p, value_t* y) {
+  (void)x, (void)row, (void)column;
+  uint32_t all_open = 0;
+  float least[PROGRAM_VECTOR];
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {
+    float slack;
+    const float middle = program_rough(x ? x[i] : 0, p, &slack);
+    y[i] = rough_ends(middle, slack, &least[i]);
+  }
+  uint32_t any = 0;
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i += 2) any |=
+      PROGRAM_PAIRS(y[i], y[i + 1]) ^ PROGRAM_PAIRS(least[i], least[i + 1]);
+  if (!any) return 0;
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) all_open |=
+      (uint32_t)(TO_WORD(PROGRAM_OUT)(y[i]) != TO_WORD(PROGRAM_OUT)(least[i])) << i;
+  return all_open;
+}
+DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
+                           value_t* y) {
+  const uint32_t open = program_at_once(x, row, column, p, y);
+  if (!open) return;
+  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) if (open >> i & 1)
+      put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, p), i, y);
+}
+#define program program_before
+#define program_of program_of_before
+#define program_rough program_rough_before
+#define program_fine program_fine_before
+#define program_settled program_settled_before
+#define program_at_first program_at_first_before
+DEVICE value_t program_of(float x, const program_args_t* p) {
+  (void)x, (void)p;
+  const float p0[2] = {float_of(0x3f800000u), float_of(0x00000000u)};
+  const value_t v0 = half_SHORT_SWISH(x, 0, p0);
+  return v0;
+}
+DEVICE value_t program_rough(float x, const program_args_t* p, float* slack) {
+  (void)x, (void)p;
+  const float p0[2] = {float_of(0x3f800000u), float_of(0x00000000u)};
+  const value_t v0 = half_rough_SHORT_SWISH(x, 0, p0, slack);
+  return v0;
+}
+DEVICE double program_fine(float x, const program_args_t* p, float* slack) {
+  (void)x, (void)p;
+  const float p0[2] = {float_of(0x3f800000u), float_of(0x00000000u)};
+  const double v0 = half_fine_SHORT_SWISH(x, 0, p0, slack);
+  return v0;
+}
+DEVICE value_t program_settled(float x, const program_args_t* p) {
+  float slack, least;
+  const double middle = program_fine(x, p, &slack);
+  const float most = fine_ends(middle, slack, &least);
+  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
+  return program_of(x, p);
+}
+DEVICE value_t program_at_first(float x, const program_args_t* p) {
+  float slack, least;
+  const float middle = program_rough(x, p, &slack);
+  const float most = rough_ends(middle, slack, &least);
+  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
+  return program_settled(x, p);
+}
+DEVICE value_t program(float x, index_t row, index_t column, const program_args_t* p) {
+  (void)row, (void)column;
+  return program_at_first(x, p);
+}
+#undef program
+#undef program_of
+#undef program_rough
+#undef program_fine
+#undef program_settled
+#undef program_at_first
