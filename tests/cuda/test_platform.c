@@ -201,6 +201,60 @@ static void kernels_compile(void** state) {
   }
 }
 
+// Blocks of a cluster arrive at each other's barriers.
+static const char pairs[] =
+    "#include \"prelude.h\"\n"
+    "typedef struct args { address_t y; } args_t;\n"
+    "KERNEL(pairs, args_t, 64) {\n"
+    "  uint32_t* y = GLOBAL(uint32_t, a.y);\n"
+    "  DYNAMIC(uint32_t, bytes);\n"
+    "  const uint32_t barrier = shared_address(bytes);\n"
+    "  if (THREAD == 0) {\n"
+    "    barrier_make(barrier, 2);\n"
+    "    BARRIERS_MADE();\n"
+    "  }\n"
+    "  BEGIN\n"
+    "  if (THREAD < 2) barrier_arrive_in(barrier, (uint32_t)THREAD);\n"
+    "  END\n"
+    "  if (THREAD == 0) y[BLOCK] = 10 + CLUSTER_RANK;\n"
+    "}\n";
+
+static assay_status_t run_pairs(platform_t* p, const char* options, uint32_t* y) {
+  cuda_module_t m = load_text(p, pairs, options);
+  const uint64_t at = upload(p, NULL, 6 * sizeof *y);
+  const cuda_grid_t grid = {.blocks = 6, .threads = 64, .shared_bytes = 64, .cluster = 2};
+  assay_status_t st = cuda_queue_launch(p->queue, get_kernel(p, m, "pairs", 64), &grid, &at);
+  if (!st) st = driver->download(p->queue, at, y, 6 * sizeof *y);
+  cuda_module_unload(p->device, m);
+  return st;
+}
+
+static void clusters_run_together(void** state) {
+  (void)state;
+  static const struct {
+    const char *options, *says;
+  } rows[] = {{"-DBEGIN=SYNC_CLUSTER(); -DEND=barrier_wait(barrier,0);", NULL},
+              {"-DBEGIN=SYNC(); -DEND=barrier_wait(barrier,0);", "with no SYNC_CLUSTER"},
+              {"-DBEGIN=SYNC_CLUSTER(); -DEND=", "end"},
+              {"-DBEGIN=SYNC_CLUSTER(); -DEND=barrier_wait(barrier,1);", "end"},
+              {"-DBEGIN=if(CLUSTER_RANK)SYNC_CLUSTER();return; -DEND=", "a cluster's barrier"},
+              {"-DBEGIN=if(THREAD<32)SYNC_CLUSTER(); -DEND=", "not reached by all threads"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    platform_t p;
+    uint32_t y[6] = {0};
+    platform_init(&p);
+    fake->quiet = true;
+    assay_status_t st = run_pairs(&p, rows[i].options, y);
+    if (rows[i].says) {
+      assert_non_null(st);
+      if (!strstr(fake->message, rows[i].says)) fail_msg("%s: %s", rows[i].options, fake->message);
+    }
+    for (uint32_t k = 0; !st && k < 6; k++) assert_int_equal(y[k], 10 + k % 2);
+    assay_status_free(st);
+    platform_deinit(&p);
+  }
+}
+
 int main(void) {
   find_platform();
   const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_run),
@@ -209,6 +263,7 @@ int main(void) {
                                      cmocka_unit_test(launches_are_checked),
                                      cmocka_unit_test(what_the_compiler_says_is_told),
                                      cmocka_unit_test(conversions_round),
+                                     cmocka_unit_test(clusters_run_together),
                                      cmocka_unit_test(kernels_compile)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

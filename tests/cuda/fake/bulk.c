@@ -91,20 +91,62 @@ cuda_result_t cuTensorMapEncodeIm2col(void* map, int type, uint32_t rank, void* 
 
 // ---- barriers -----------------------------------------------------------------------------------
 
-static barrier_t* find_barrier(fake_lane_t* lane, const void* p, int line) {
-  run_t* r = lane->run;
+// That of a block, which may be another one of the lane's cluster.
+static barrier_t* find_barrier_of(fake_lane_t* lane, run_t* r, const char* at, int line) {
   for (int i = 0; i < r->n_barriers; i++) {
     barrier_t* b = &r->barriers[i];
-    if (b->at != p) continue;
-    if (b->made_by != lane->thread && b->epoch == r->block_epoch)
+    if (b->at != at) continue;
+    if (r == lane->run && b->made_by != lane->thread && b->epoch == r->block_epoch &&
+        b->cluster_epoch == r->cluster_epoch)
       fail_lane(r, LAUNCH_FAILED, "line %d: a barrier that another thread made, with no SYNC",
                 line);
+    if (r != lane->run && b->cluster_epoch == r->cluster_epoch)
+      fail_lane(lane->run, LAUNCH_FAILED,
+                "line %d: a barrier that another block made, with no SYNC_CLUSTER", line);
     if (!b->fenced)
-      fail_lane(r, LAUNCH_FAILED, "line %d: a barrier with no BARRIERS_MADE after it", line);
+      fail_lane(lane->run, LAUNCH_FAILED, "line %d: a barrier with no BARRIERS_MADE after it",
+                line);
     return b;
   }
-  fail_lane(r, LAUNCH_FAILED, "line %d: no barrier was made there", line);
+  fail_lane(lane->run, LAUNCH_FAILED, "line %d: no barrier was made there%s", line,
+            r == lane->run ? "" : " yet, in another block, with no SYNC_CLUSTER");
   return NULL;
+}
+
+static barrier_t* find_barrier(fake_lane_t* lane, const void* p, int line) {
+  return find_barrier_of(lane, lane->run, p, line);
+}
+
+// The block of a rank of the lane's cluster, whose shared memory the lane reaches.
+static run_t* find_block(fake_lane_t* lane, int rank, int line) {
+  const run_t* r = lane->run;
+  if (rank < 0 || rank >= r->n_cluster)
+    fail_lane(lane->run, LAUNCH_FAILED, "line %d: block %d of a cluster of %d", line, rank,
+              r->n_cluster);
+  if (r->cluster[rank]->ended)
+    fail_lane(lane->run, LAUNCH_FAILED,
+              "line %d: shared memory of block %d of the cluster, which has ended", line, rank);
+  return r->cluster[rank];
+}
+
+// What lies at the same place of a block.
+static char* same_place(const fake_lane_t* lane, const run_t* r, const void* p) {
+  return r->dynamic + ((const char*)p - lane->run->dynamic);
+}
+
+// Another block is to arrive there: now, or when its tile has come.
+static void note_shared(const fake_lane_t* lane, const run_t* r, barrier_t* b) {
+  if (r == lane->run) return;
+  b->shared = true;
+  b->shared_phase = b->phase;
+}
+
+bool is_arrived_at(const run_t* r) {
+  for (int i = 0; i < r->n_barriers; i++) {
+    const barrier_t* b = &r->barriers[i];
+    if (b->shared && b->shared_phase >= b->seen_phase) return true;
+  }
+  return false;
 }
 
 void lane_make_barrier(fake_lane_t* lane, void* p, int arrivals, int line) {
@@ -120,7 +162,8 @@ void lane_make_barrier(fake_lane_t* lane, void* p, int arrivals, int line) {
                                              .count = arrivals,
                                              .pending = arrivals,
                                              .made_by = lane->thread,
-                                             .epoch = r->block_epoch};
+                                             .epoch = r->block_epoch,
+                                             .cluster_epoch = r->cluster_epoch};
 }
 
 void lane_barriers_made(fake_lane_t* lane) {
@@ -130,20 +173,30 @@ void lane_barriers_made(fake_lane_t* lane) {
 }
 
 static void look_at(run_t* r, barrier_t* b) {
-  r->tries = 0;
+  for (int i = 0; i < r->n_cluster; i++) r->cluster[i]->tries = 0;
   if (b->pending || b->bytes) return;
   b->phase++;
   b->pending = b->count;
 }
 
-void lane_arrive(fake_lane_t* lane, void* p, int bytes, int line) {
-  barrier_t* b = find_barrier(lane, p, line);
+static void arrive(fake_lane_t* lane, run_t* r, barrier_t* b, int bytes, int line) {
   if (!b->pending)
     fail_lane(lane->run, LAUNCH_FAILED, "line %d: more than %d arrivals in a phase", line,
               b->count);
   b->bytes += bytes;
   b->pending--;
-  look_at(lane->run, b);
+  look_at(r, b);
+}
+
+void lane_arrive(fake_lane_t* lane, void* p, int bytes, int line) {
+  arrive(lane, lane->run, find_barrier(lane, p, line), bytes, line);
+}
+
+void lane_arrive_in(fake_lane_t* lane, void* p, int rank, int line) {
+  run_t* r = find_block(lane, rank, line);
+  barrier_t* b = find_barrier_of(lane, r, same_place(lane, r, p), line);
+  note_shared(lane, r, b);
+  arrive(lane, r, b, 0, line);
 }
 
 // ---- tiles --------------------------------------------------------------------------------------
@@ -202,13 +255,26 @@ static map_t read_map(fake_lane_t* lane, const void* from, int line) {
 
 static int lines_of(const map_t* m) { return m->box[1]; }
 
+// One block of those that get the tile.
+static void ask_for(fake_lane_t* lane, run_t* r, const late_bulk_t* asked, const void* barrier,
+                    size_t bytes) {
+  late_bulk_t c = *asked;
+  c.to = same_place(lane, r, asked->to);
+  c.barrier = find_barrier_of(lane, r, same_place(lane, r, barrier), c.line);
+  if (r->n_bulks == MAX_BULKS)
+    fail_lane(lane->run, LAUNCH_FAILED, "line %d: more than %d tiles that nobody waits for", c.line,
+              MAX_BULKS);
+  note_shared(lane, r, c.barrier);
+  poison(c.to, bytes);
+  r->bulks[r->n_bulks++] = c;
+}
+
 void lane_bulk(fake_lane_t* lane, void* shared, const void* map, const int* coordinates, int n,
-               void* barrier, int line) {
+               unsigned blocks, void* barrier, int line) {
   run_t* r = lane->run;
   const map_t m = read_map(lane, map, line);
   late_bulk_t c = {.to = shared, .map = map, .n = n, .line = line};
   const size_t bytes = (size_t)lines_of(&m) * m.line;
-  c.barrier = find_barrier(lane, barrier, line);
   memcpy(c.coordinates, coordinates, (size_t)n * sizeof *coordinates);
   if (m.windows != (n == 6) || (!m.windows && m.rank != 2))
     fail_lane(r, LAUNCH_FAILED, "line %d: a tile of a map of another kind", line);
@@ -217,9 +283,6 @@ void lane_bulk(fake_lane_t* lane, void* shared, const void* map, const int* coor
       lane_shared_address(lane, c.to, line) % PATTERN)
     fail_lane(r, LAUNCH_FAILED, "line %d: a tile out of DYNAMIC, or not at a multiple of %d", line,
               PATTERN);
-  if (r->n_bulks == MAX_BULKS)
-    fail_lane(r, LAUNCH_FAILED, "line %d: more than %d tiles that nobody waits for", line,
-              MAX_BULKS);
   for (int i = 0; i < lines_of(&m); i++) {
     int64_t at[MAX_RANK];
     int elements;
@@ -227,8 +290,9 @@ void lane_bulk(fake_lane_t* lane, void* shared, const void* map, const int* coor
     const char* p = source_of(lane, &m, at, &elements, line);
     if (p) check_access(r, lane->thread, p, (size_t)elements * ELEMENT, IS_READ, NULL, line);
   }
-  poison(c.to, bytes);
-  r->bulks[r->n_bulks++] = c;
+  if (!blocks) ask_for(lane, r, &c, barrier, bytes);
+  for (int rank = 0; blocks >> rank; rank++)
+    if (blocks >> rank & 1) ask_for(lane, find_block(lane, rank, line), &c, barrier, bytes);
 }
 
 static void bring(fake_lane_t* lane, const late_bulk_t* c) {
@@ -253,10 +317,16 @@ static void bring(fake_lane_t* lane, const late_bulk_t* c) {
   c->barrier->bytes -= (int64_t)bytes;
 }
 
+static bool has_ended(barrier_t* b, int parity) {
+  const bool yes = (b->phase & 1) != (unsigned)parity;
+  if (yes) b->seen_phase = b->phase;
+  return yes;
+}
+
 int lane_try_barrier(fake_lane_t* lane, void* p, int parity, int line) {
   run_t* r = lane->run;
   barrier_t* b = find_barrier(lane, p, line);
-  if ((b->phase & 1) != (unsigned)parity) return 1;
+  if (has_ended(b, parity)) return 1;
   // Tiles come in any order.
   for (int i = (int)run_draw(r, 2); i < r->n_bulks;) {
     if (r->bulks[i].barrier != b) {
@@ -270,5 +340,5 @@ int lane_try_barrier(fake_lane_t* lane, void* p, int parity, int line) {
   }
   if (++r->tries > MAX_TRIES)
     fail_lane(r, LAUNCH_FAILED, "line %d: nobody ends the phase that a thread waits for", line);
-  return (b->phase & 1) != (unsigned)parity;
+  return has_ended(b, parity);
 }

@@ -147,7 +147,7 @@ void host_waits(uint64_t until);
 
 // ---- modules.c ----------------------------------------------------------------------------------
 
-enum { MAX_SHARED = 227 << 10, SHARED_OF_ALL = 48 << 10, MAX_COPIES = 64 };
+enum { MAX_SHARED = 227 << 10, SHARED_OF_ALL = 48 << 10, MAX_COPIES = 64, MAX_CLUSTER = 16 };
 
 // One copy of compiled kernels: their shared memory is its own.
 typedef struct code {
@@ -189,7 +189,15 @@ int run_launch(const launch_t* l, char* message, size_t bytes);
 
 // ---- runs.c: blocks, of lanes as fibers ---------------------------------------------------------
 
-typedef enum lane_state { RUNS, AT_BLOCK, AT_GROUP, AT_WARP, RELAXES, DONE } lane_state_t;
+typedef enum lane_state {
+  RUNS,
+  AT_CLUSTER,
+  AT_BLOCK,
+  AT_GROUP,
+  AT_WARP,
+  RELAXES,
+  DONE
+} lane_state_t;
 enum { MAX_ASYNC = 256, MAX_PRODUCTS = 64, SLOT_WORDS = 12, MAX_SUMS = 128, MAX_TILES = 4 };
 
 // A copy behind the thread's back (cp.async).
@@ -243,8 +251,10 @@ typedef struct barrier {
   int count, pending, made_by;
   int64_t bytes;  // that are expected and have not come
   unsigned phase;
-  uint32_t epoch;  // of the block when it was made
+  uint32_t epoch, cluster_epoch;  // of the block when it was made
   bool fenced;
+  bool shared;  // another block of the cluster has arrived there, or asked for a tile
+  unsigned shared_phase, seen_phase;  // when it last did; phases below that were waited for
 } barrier_t;
 
 // A tile that the copy engine was asked for: done when somebody waits for its barrier.
@@ -270,6 +280,11 @@ typedef struct fake_run {
   fiber_t* fibers;
   int n_threads, current;
   int64_t block, block_x, block_y, block_z;
+  struct fake_run* const* cluster;  // the blocks that run together, this one among them
+  int n_cluster, rank;
+  uint32_t cluster_epoch;
+  bool ended, at_cluster, idle;  // idle: all that its lanes did was to look at barriers
+  int resumed;                   // lanes, in this round
   char* dynamic;
   void* main_sp;
   void* main_fake_stack;
@@ -296,7 +311,8 @@ typedef struct fake_run {
 
 run_t* take_run(void);  // NULL: no memory
 void give_run(run_t* r);
-void run_block(run_t* r, int64_t block);
+// A cluster, of which this is the first block; one has failed where it goes wrong.
+void run_cluster(run_t* const* blocks, int n, int64_t first);
 uint32_t run_draw(run_t* r, uint32_t n);
 // Called by a lane: notes what is wrong; the block goes no further.
 void fail_lane(run_t* r, int result, const char* format, ...) __attribute__((format(printf, 3, 4)));
@@ -333,9 +349,12 @@ void note_unfenced(run_t* r, int thread, const char* at, size_t bytes);
 void lane_make_barrier(fake_lane_t* lane, void* barrier, int arrivals, int line);
 void lane_barriers_made(fake_lane_t* lane);
 void lane_arrive(fake_lane_t* lane, void* barrier, int bytes, int line);
+void lane_arrive_in(fake_lane_t* lane, void* barrier, int rank, int line);
 int lane_try_barrier(fake_lane_t* lane, void* barrier, int parity, int line);
 void lane_bulk(fake_lane_t* lane, void* shared, const void* map, const int* coordinates, int n,
-               void* barrier, int line);
+               unsigned blocks, void* barrier, int line);
+// The block ends: whether another one of its cluster may yet arrive at a barrier of its.
+bool is_arrived_at(const run_t* r);
 
 // d + x w of n terms, as tensor cores compute it; elements of 16 bits as `op` says.
 float tensor_sum(fake_warp_op_t op, const uint16_t* x, const uint16_t* w, int n, float d);

@@ -17,6 +17,8 @@ static void* lane_global(fake_lane_t* lane, uint64_t address, int line) {
 
 static void lane_sync(fake_lane_t* lane, int line) { rest(lane->run, AT_BLOCK, 0, line); }
 
+static void lane_sync_cluster(fake_lane_t* lane, int line) { rest(lane->run, AT_CLUSTER, 0, line); }
+
 static void lane_sync_group(fake_lane_t* lane, int threads, int line) {
   run_t* r = lane->run;
   const int first = lane->thread - lane->thread % threads;
@@ -131,6 +133,7 @@ static void lane_load_matrices(fake_lane_t* lane, fake_warp_op_t op, uint32_t* d
 
 const fake_engine_t fake_engine_of_lanes = {.global = lane_global,
                                             .sync = lane_sync,
+                                            .sync_cluster = lane_sync_cluster,
                                             .sync_group = lane_sync_group,
                                             .sync_warp = lane_sync_warp,
                                             .shuffle = lane_shuffle,
@@ -150,6 +153,7 @@ const fake_engine_t fake_engine_of_lanes = {.global = lane_global,
                                             .make_barrier = lane_make_barrier,
                                             .barriers_made = lane_barriers_made,
                                             .arrive = lane_arrive,
+                                            .arrive_in = lane_arrive_in,
                                             .try_barrier = lane_try_barrier,
                                             .bulk = lane_bulk,
                                             .wait_for_inputs = lane_wait_for_inputs,

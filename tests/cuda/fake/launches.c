@@ -40,8 +40,8 @@ static bool read_attributes(const cuda_launch_config_t* c, launch_t* l) {
       l->dependent = a->value.on != 0;
     } else if (a->id == CUDA_LAUNCH_CLUSTER) {
       l->cluster = (int)a->value.cluster.x;
-      if (l->cluster < 1 || l->cluster > 16 || a->value.cluster.y != 1 || a->value.cluster.z != 1 ||
-          l->grid[0] % l->cluster != 0)
+      if (l->cluster < 1 || l->cluster > MAX_CLUSTER || a->value.cluster.y != 1 ||
+          a->value.cluster.z != 1 || l->grid[0] % l->cluster != 0)
         return false;
     } else {
       return false;
@@ -76,7 +76,7 @@ typedef struct job {
   const launch_t* launch;
   atomic_llong next;
   atomic_bool stopped;
-  int64_t step, start;  // blocks in the order start + i * step, modulo their number
+  int64_t n, step, start;  // n clusters in the order start + i * step, modulo n
   pthread_mutex_t lock;
   int result;
   char* message;
@@ -93,7 +93,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
 }
 
 static void draw_order(job_t* j) {
-  const int64_t n = j->launch->blocks;
+  const int64_t n = j->n;
   j->start = draw() % n;
   j->step = 1 + draw() % n;
   while (common_divisor(j->step, n) != 1) j->step = j->step % n + 1;
@@ -110,9 +110,8 @@ static void note_failure(job_t* j, const run_t* r) {
   pthread_mutex_unlock(&j->lock);
 }
 
-static void run_blocks(job_t* j) {
-  run_t* r = take_run();
-  if (!r) return;
+// Whether the block of a run, and its copy of the code, are there.
+static bool prepare(job_t* j, run_t* r) {
   r->launch = j->launch;
   r->code = module_code(j->launch->kernel->module, r->number);
   const fake_kernel_t* k = r->code ? code_kernel(r->code, j->launch->kernel->name) : NULL;
@@ -124,13 +123,33 @@ static void run_blocks(job_t* j) {
     snprintf(r->message, sizeof r->message, "its code cannot be loaded again");
     note_failure(j, r);
   }
-  while (!r->failed && !atomic_load(&j->stopped)) {
+  return k != NULL;
+}
+
+static void run_clusters(job_t* j, run_t* const* runs, int n) {
+  bool failed = false;
+  while (!failed && !atomic_load(&j->stopped)) {
     const int64_t i = atomic_fetch_add(&j->next, 1);
-    if (i >= j->launch->blocks) break;
-    run_block(r, (j->start + i * j->step) % j->launch->blocks);
-    if (r->failed) note_failure(j, r);
+    if (i >= j->n) break;
+    run_cluster(runs, n, (j->start + i * j->step) % j->n * n);
+    for (int k = 0; k < n; k++) {
+      failed |= runs[k]->failed;
+      if (runs[k]->failed) note_failure(j, runs[k]);
+    }
   }
-  give_run(r);
+}
+
+static void run_blocks(job_t* j) {
+  run_t* runs[MAX_CLUSTER];
+  int n = 0;
+  bool ready = true;
+  while (ready && n < j->launch->cluster) {
+    runs[n] = take_run();
+    ready = runs[n] && prepare(j, runs[n]);
+    n += runs[n] != NULL;
+  }
+  if (ready) run_clusters(j, runs, n);
+  while (n) give_run(runs[--n]);
 }
 
 static void* help(void* job) {
@@ -139,7 +158,7 @@ static void* help(void* job) {
 }
 
 int run_launch(const launch_t* l, char* message, size_t bytes) {
-  job_t j = {.launch = l, .message = message, .bytes = bytes};
+  job_t j = {.launch = l, .n = l->blocks / l->cluster, .message = message, .bytes = bytes};
   pthread_t helpers[8];
   int n = 0;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -149,14 +168,13 @@ int run_launch(const launch_t* l, char* message, size_t bytes) {
   start_checks();
   // A thread costs as much as some blocks.
   const int wanted = l->blocks * l->threads < 2048 ? 0 : (int)cores - 1;
-  while (n < wanted && n < 8 && n + 1 < l->blocks &&
-         pthread_create(&helpers[n], NULL, help, &j) == 0)
+  while (n < wanted && n < 8 && n + 1 < j.n && pthread_create(&helpers[n], NULL, help, &j) == 0)
     n++;
   run_blocks(&j);
   while (n) pthread_join(helpers[--n], NULL);
   pthread_mutex_destroy(&j.lock);
   pthread_mutex_unlock(&turn);
-  if (!j.result && atomic_load(&j.next) < l->blocks) {
+  if (!j.result && atomic_load(&j.next) < j.n) {
     snprintf(message, bytes, "there is no memory to run blocks in");
     return OUT_OF_RESOURCES;
   }

@@ -109,6 +109,7 @@ static void start_lane(void) {
 
 static void resume(run_t* r, int thread) {
   r->current = thread;
+  r->resumed++;
   LEAVE(&r->main_fake_stack, r->stacks + (size_t)thread * FAKE_STACK, FAKE_STACK);
   fake_switch(&r->main_sp, r->fibers[thread].sp);
   ARRIVE(r->main_fake_stack, NULL, NULL);
@@ -150,6 +151,8 @@ const char* op_name(fake_warp_op_t op) {
 static void print_where(const fiber_t* f, char* out, size_t bytes) {
   if (f->state == DONE)
     snprintf(out, bytes, "has ended");
+  else if (f->state == AT_CLUSTER)
+    snprintf(out, bytes, "is at SYNC_CLUSTER of line %d", f->line);
   else if (f->state == AT_BLOCK)
     snprintf(out, bytes, "is at SYNC of line %d", f->line);
   else if (f->state == AT_GROUP)
@@ -241,6 +244,7 @@ static void prepare_lane(run_t* r, int thread) {
                         .block = r->block_x,
                         .block_y = (int)r->block_y,
                         .block_z = (int)r->block_z,
+                        .rank = r->rank,
                         .blocks = l->grid[0],
                         .dynamic = r->dynamic,
                         .run = r};
@@ -270,6 +274,11 @@ static bool release_groups(run_t* r) {
   return any;
 }
 
+static void release_block(run_t* r) {
+  for (int t = 0; t < r->n_threads; t++) r->fibers[t].state = RUNS;
+}
+
+// All threads are at the same barrier: the block's, or the cluster's, where others may be awaited.
 static void check_barrier(run_t* r) {
   const fiber_t* f = &r->fibers[0];
   for (int t = 0; t < r->n_threads; t++) {
@@ -282,8 +291,10 @@ static void check_barrier(run_t* r) {
                where[1]);
     return;
   }
+  r->at_cluster = f->state == AT_CLUSTER;
+  if (r->at_cluster) return;
   r->block_epoch++;
-  for (int t = 0; t < r->n_threads; t++) r->fibers[t].state = RUNS;
+  release_block(r);
 }
 
 // Each product was asked for by all threads of a group of four warps.
@@ -307,7 +318,7 @@ static void run_warps(run_t* r) {
   }
 }
 
-void run_block(run_t* r, int64_t block) {
+static void begin_block(run_t* r, int64_t block) {
   const launch_t* l = r->launch;
   r->block = block;
   r->block_x = block % l->grid[0];
@@ -316,7 +327,8 @@ void run_block(run_t* r, int64_t block) {
   r->n_threads = l->threads;
   r->random = seed_of((uint32_t)block, (uint32_t)l->threads);
   r->block_epoch++;
-  r->any_waited = false;
+  r->cluster_epoch = 0;
+  r->any_waited = r->ended = r->at_cluster = false;
   r->n_barriers = r->n_bulks = r->tries = r->group = 0;
   if (!prepare_shared(r)) {
     fail_block(r, "there is no memory for its shared memory");
@@ -324,21 +336,91 @@ void run_block(run_t* r, int64_t block) {
   }
   for (int t = 0; t < l->threads; t++) prepare_lane(r, t);
   r->torn = false;
-  while (!r->failed) {
-    run_warps(r);
-    if (r->failed || count(r, 0, l->threads, DONE) == l->threads) break;
-    const bool went_on = release_groups(r);
-    if (count(r, 0, l->threads, RELAXES)) {
-      for (int t = 0; t < l->threads; t++)
-        if (r->fibers[t].state == RELAXES) r->fibers[t].state = RUNS;
-    } else if (!went_on) {
-      check_barrier(r);
-    }
-  }
-  r->torn = r->failed;
-  if (!r->failed) check_groups(r);
+}
+
+static void check_end(run_t* r) {
+  check_groups(r);
   if (!r->failed && r->n_bulks)
     fail_block(r, "line %d: a tile that was asked for, and nobody waited for", r->bulks[0].line);
-  if (!r->failed && l->dependent && !r->any_waited)
+  if (!r->failed && r->launch->dependent && !r->any_waited)
     fail_block(r, "a dependent launch without WAIT_FOR_INPUTS");
+  if (!r->failed && is_arrived_at(r))
+    fail_block(r, "it ends where others of the cluster may yet arrive at its barriers");
+}
+
+// Once all warps as far as they come.
+static void run_round(run_t* r) {
+  r->resumed = 0;
+  run_warps(r);
+  if (r->failed) return;
+  r->ended = count(r, 0, r->n_threads, DONE) == r->n_threads;
+  if (r->ended) {
+    check_end(r);
+    return;
+  }
+  const bool went_on = release_groups(r);
+  const int relaxing = count(r, 0, r->n_threads, RELAXES);
+  r->idle = !went_on && relaxing == r->resumed;
+  for (int t = 0; relaxing && t < r->n_threads; t++)
+    if (r->fibers[t].state == RELAXES) r->fibers[t].state = RUNS;
+  if (!relaxing && !went_on) check_barrier(r);
+}
+
+// A block until it waits for others, or for a while: so one may be far ahead of another.
+static void run_for_a_while(run_t* r) {
+  while (!r->failed && !r->ended && !r->at_cluster) {
+    run_round(r);
+    if (r->n_cluster > 1 && (r->idle || !run_draw(r, 16))) return;
+  }
+}
+
+static bool has_failed(run_t* const* blocks, int n) {
+  bool any = false;
+  for (int i = 0; i < n; i++) any |= blocks[i]->failed;
+  return any;
+}
+
+// Goes on where all blocks have come to the cluster's barrier.
+static void release_cluster(run_t* const* blocks, int n) {
+  int at = 0, ended = 0;
+  for (int i = 0; i < n; i++) at += blocks[i]->at_cluster, ended += blocks[i]->ended;
+  for (int i = 0; at && ended && i < n; i++)
+    if (blocks[i]->at_cluster) {
+      fail_block(blocks[i], "a cluster's barrier is not reached by all: line %d, and a block ended",
+                 blocks[i]->fibers[0].line);
+      return;
+    }
+  if (at < n) return;
+  for (int i = 0; i < n; i++) {
+    if (blocks[i]->fibers[0].line != blocks[0]->fibers[0].line) {
+      fail_block(blocks[i], "a cluster's barrier of line %d, and of line %d",
+                 blocks[i]->fibers[0].line, blocks[0]->fibers[0].line);
+      return;
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    blocks[i]->cluster_epoch++;
+    blocks[i]->at_cluster = false;
+    release_block(blocks[i]);
+  }
+}
+
+static bool have_ended(run_t* const* blocks, int n) {
+  bool all = true;
+  for (int i = 0; i < n; i++) all &= blocks[i]->ended;
+  return all;
+}
+
+void run_cluster(run_t* const* blocks, int n, int64_t first) {
+  for (int i = 0; i < n; i++) {
+    blocks[i]->cluster = blocks;
+    blocks[i]->n_cluster = n;
+    blocks[i]->rank = i;
+    begin_block(blocks[i], first + i);
+  }
+  while (!has_failed(blocks, n) && !have_ended(blocks, n)) {
+    run_for_a_while(blocks[n > 1 ? (int)run_draw(blocks[0], (uint32_t)n) : 0]);
+    release_cluster(blocks, n);
+  }
+  for (int i = 0; i < n; i++) blocks[i]->torn = has_failed(blocks, n);
 }

@@ -48,6 +48,17 @@ DEVICE const void* HELD(const void* p) {
 #define BLOCKS ((int64_t)gridDim.x)
 #define BLOCK_Y ((int)blockIdx.y)
 #define BLOCK_Z ((int)blockIdx.z)
+// The block's number in its cluster (sm_90).
+#if __CUDA_ARCH__ >= 900
+DEVICE uint32_t cluster_rank(void) {
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+#define CLUSTER_RANK cluster_rank()
+#else
+#define CLUSTER_RANK 0u
+#endif
 
 #define SHARED __shared__
 // The shared memory that the launch asks for, as an array.
@@ -59,6 +70,15 @@ DEVICE const void* HELD(const void* p) {
   char shared_bytes[];                         \
   type* name = (type*)shared_bytes
 #define SYNC() __syncthreads()
+// All threads of all blocks of a cluster have begun, and barriers that they made (BARRIERS_MADE)
+// are there for all of them. It orders no other memory.
+#if __CUDA_ARCH__ >= 900
+#define SYNC_CLUSTER()                                                                            \
+  asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;" :: \
+                   : "memory")
+#else
+#define SYNC_CLUSTER() __syncthreads()
+#endif
 // The same of a group of so many threads, a constant, as they are numbered: all groups of a kernel
 // are as large, 128 or 256, and those that meet are whole.
 #define SYNC_GROUP(threads) \
@@ -406,6 +426,18 @@ DEVICE void barrier_wait(uint32_t barrier, int parity) {
         : "r"(barrier), "r"(parity), "r"(MAX_SLEEP)
         : "memory");
 }
+// At the barrier at the same place of a block of the cluster, behind SYNC_CLUSTER; that block waits
+// for it before it ends. This tells no more than that products (wgmma) which this thread has waited
+// for are done: what it has stored itself is not there for the other block. To hand that over takes
+// .release.cluster here and .acquire.cluster at the wait, which wait for all of the thread's memory
+// and forget what is cached of it, at each step.
+DEVICE void barrier_arrive_in(uint32_t barrier, uint32_t rank) {
+  asm volatile(
+      "{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
+      "mbarrier.arrive.shared::cluster.b64 _, [there];}" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
+}
 // One thread asks for a tile of a tensor of two dimensions, from element x of row y on; what lies
 // out of it becomes zeros. Its bytes, all of the tile's, are those that the barrier expects.
 DEVICE void bulk_tile(uint32_t shared, const tensor_map_t* map, int x, int y, uint32_t barrier) {
@@ -415,9 +447,20 @@ DEVICE void bulk_tile(uint32_t shared, const tensor_map_t* map, int x, int y, ui
       "l"(map), "r"(barrier), "r"(x), "r"(y)
       : "memory");
 }
-// The same of the windows of a convolution with two axes, channels last: of places one behind the
-// other in order of the output, the first of which begins at (column, row) of a sample, the
-// channels of the element so many further.
+// The same for blocks of the cluster, a bit for each: its bytes come to the same place of each, and
+// are those that the barrier at the same place there expects. They may come before that block
+// expects them, in the same phase.
+DEVICE void bulk_tile_multicast(uint32_t shared, const tensor_map_t* map, int x, int y,
+                                uint32_t barrier, uint32_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes."
+      "multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared),
+      "l"(map), "r"(barrier), "r"(x), "r"(y), "h"((uint16_t)blocks)
+      : "memory");
+}
+// The same, for this block, of the windows of a convolution with two axes, channels last: of places
+// one after the other in order of the output, the first of which begins at (column, row) of a
+// sample, the channels of the element so many further.
 DEVICE void bulk_windows(uint32_t shared, const tensor_map_t* map, int channel, int column, int row,
                          int sample, int column_further, int row_further, uint32_t barrier) {
   asm volatile(
@@ -441,8 +484,13 @@ DEVICE void barrier_wait(uint32_t barrier, int parity) {
   (void)barrier, (void)parity;
   __trap();
 }
+DEVICE void barrier_arrive_in(uint32_t barrier, uint32_t rank) { (void)barrier, (void)rank; }
 DEVICE void bulk_tile(uint32_t shared, const tensor_map_t* map, int x, int y, uint32_t barrier) {
   (void)shared, (void)map, (void)x, (void)y, (void)barrier;
+}
+DEVICE void bulk_tile_multicast(uint32_t shared, const tensor_map_t* map, int x, int y,
+                                uint32_t barrier, uint32_t blocks) {
+  (void)shared, (void)map, (void)x, (void)y, (void)barrier, (void)blocks;
 }
 DEVICE void bulk_windows(uint32_t shared, const tensor_map_t* map, int channel, int column, int row,
                          int sample, int column_further, int row_further, uint32_t barrier) {

@@ -14,6 +14,7 @@ enum { FAKE_WARP = 32, FAKE_GROUP = 128, FAKE_MAX_THREADS = 1024 };
 typedef struct fake_lane {
   int thread, threads;
   int block_y, block_z;
+  int rank;  // in the cluster
   int64_t block, blocks;
   void* dynamic;         // shared memory that the launch asked for
   struct fake_run* run;  // the platform's
@@ -55,6 +56,7 @@ typedef enum fake_warp_op {
 typedef struct fake_engine {
   void* (*global)(fake_lane_t* lane, uint64_t address, int line);
   void (*sync)(fake_lane_t* lane, int line);
+  void (*sync_cluster)(fake_lane_t* lane, int line);
   void (*sync_group)(fake_lane_t* lane, int threads, int line);
   void (*sync_warp)(fake_lane_t* lane, int line);
   // `other`: a lane, a mask or a distance. bytes: 4 or 8
@@ -76,13 +78,15 @@ typedef struct fake_engine {
   uint32_t (*shared_address)(fake_lane_t* lane, const void* p, int line);
   void* (*shared_place)(fake_lane_t* lane, uint32_t at, int line);  // of such an address
   // Barriers in dynamic shared memory, and tiles of tensors (tensor_map_t); `try_barrier`: whether
-  // a phase of that parity has ended. coordinates: of a tile two, of windows four and two offsets.
+  // a phase of that parity has ended. coordinates: of a tile two, of windows four and two offsets;
+  // blocks: a bit for each of the cluster that gets the tile, 0: this one alone.
   void (*make_barrier)(fake_lane_t* lane, void* barrier, int arrivals, int line);
   void (*barriers_made)(fake_lane_t* lane);
   void (*arrive)(fake_lane_t* lane, void* barrier, int bytes, int line);
+  void (*arrive_in)(fake_lane_t* lane, void* barrier, int rank, int line);
   int (*try_barrier)(fake_lane_t* lane, void* barrier, int parity, int line);
   void (*bulk)(fake_lane_t* lane, void* shared, const void* map, const int* coordinates, int n,
-               void* barrier, int line);
+               unsigned blocks, void* barrier, int line);
   void (*wait_for_inputs)(fake_lane_t* lane);
   // Accesses of the kernel's own; `at`: where its code is.
   void (*access)(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);

@@ -48,11 +48,13 @@ extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t
 #define BLOCKS (FAKE_LANE->blocks)
 #define BLOCK_Y (FAKE_LANE->block_y)
 #define BLOCK_Z (FAKE_LANE->block_z)
+#define CLUSTER_RANK ((uint32_t)FAKE_LANE->rank)
 
 // One for each copy of the compiled kernel: blocks that run at the same time have their own.
 #define SHARED static __attribute__((section("shared.memory")))
 #define DYNAMIC(type, name) type* name = (type*)FAKE_LANE->dynamic
 #define SYNC() fake_engine.sync(FAKE_LANE, __LINE__)
+#define SYNC_CLUSTER() fake_engine.sync_cluster(FAKE_LANE, __LINE__)
 #define SYNC_GROUP(threads) fake_engine.sync_group(FAKE_LANE, threads, __LINE__)
 #define SYNC_WARP() fake_engine.sync_warp(FAKE_LANE, __LINE__)
 
@@ -233,17 +235,20 @@ DEVICE void hold_sums(float* d, int n) {
 #define BARRIERS_MADE() fake_engine.barriers_made(FAKE_LANE)
 #define barrier_expect(b, bytes) fake_engine.arrive(FAKE_LANE, FAKE_SHARED(b), bytes, __LINE__)
 #define barrier_arrive(b) fake_engine.arrive(FAKE_LANE, FAKE_SHARED(b), 0, __LINE__)
+#define barrier_arrive_in(b, rank) \
+  fake_engine.arrive_in(FAKE_LANE, FAKE_SHARED(b), (int)(rank), __LINE__)
 DEVICE void fake_barrier_wait(void* b, int parity, int line) {
   while (!fake_engine.try_barrier(FAKE_LANE, b, parity, line)) fake_engine.relax(FAKE_LANE);
 }
 #define barrier_wait(b, parity) fake_barrier_wait(FAKE_SHARED(b), parity, __LINE__)
-#define bulk_tile(shared, map, x, y, b)                                             \
-  fake_engine.bulk(FAKE_LANE, FAKE_SHARED(shared), map, (const int[]){(x), (y)}, 2, \
+#define bulk_tile(shared, map, x, y, b) bulk_tile_multicast(shared, map, x, y, b, 0)
+#define bulk_tile_multicast(shared, map, x, y, b, blocks)                                     \
+  fake_engine.bulk(FAKE_LANE, FAKE_SHARED(shared), map, (const int[]){(x), (y)}, 2, (blocks), \
                    FAKE_SHARED(b), __LINE__)
-#define bulk_windows(shared, map, channel, column, row, sample, column_further, row_further, b) \
-  fake_engine.bulk(                                                                             \
-      FAKE_LANE, FAKE_SHARED(shared), map,                                                      \
-      (const int[]){(channel), (column), (row), (sample), (column_further), (row_further)}, 6,  \
+#define bulk_windows(shared, map, channel, column, row, sample, column_further, row_further, b)   \
+  fake_engine.bulk(                                                                               \
+      FAKE_LANE, FAKE_SHARED(shared), map,                                                        \
+      (const int[]){(channel), (column), (row), (sample), (column_further), (row_further)}, 6, 0, \
       FAKE_SHARED(b), __LINE__)
 #define bulk_prepare(map) (void)(map)
 
