@@ -2,17 +2,19 @@
 // the bits of mma.sync.
 #include "cuda/product_case.h"
 
-static const char* const kernels[] = {"product_mma/64x64",    "product_bulk/64x32",
-                                      "product_bulk/64x64",   "product_bulk/64x96",
-                                      "product_bulk/64x128",  "product_bulk/128x64",
-                                      "product_bulk/128x96",  "product_bulk/128x128",
-                                      "product_bulk/128x192", "product_bulk/128x256",
-                                      "product_turns/128x64", "product_turns/128x96",
-                                      "product_turns/128x96", NULL};
+static const char* const kernels[] = {"product_mma/64x64",        "product_bulk/64x32",
+                                      "product_bulk/64x64",       "product_bulk/64x96",
+                                      "product_bulk/64x128",      "product_bulk/128x64",
+                                      "product_bulk/128x96",      "product_bulk/128x128",
+                                      "product_bulk/128x192",     "product_bulk/128x256",
+                                      "product_turns/128x64",     "product_turns/128x96",
+                                      "product_clusters/128x128", "product_clusters/128x192",
+                                      "product_clusters/128x256", NULL};
 
 // Both orders of the weights; leftovers of rows, columns and steps; more steps than shared memory
 // has; weights of the run; convolutions that are matrices, and windows with pads, strides,
-// dilations and several samples in a tile.
+// dilations and several samples in a tile. Rows of an odd number of tiles leave one block of a pair
+// with none.
 static const graph_case_t rows[] = {
     ROW("columns side by side", {"x float[70,136]"}, {"w float[136,200]"}, "MatMul p x w -> y"),
     ROW("terms side by side", {"x float[130,72]"}, LIST("w float[264,72]", "b float[264]"),

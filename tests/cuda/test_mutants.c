@@ -36,7 +36,11 @@ static const char bulk_options[] =
 static const char turns_options[] =
     "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=3 -DTURNED=1 -DW_CONSTANT=0";
 
-enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS };
+// Three tiles of rows: two pairs of blocks, of which one block has no tile.
+static const char clusters_options[] =
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=2 -DTURNED=1 -DW_CONSTANT=0";
+
+enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS, CLUSTERS };
 static const sample_t samples[] = {
     [NORM] =
         {"norm.cu", "norm", "", 6, 300, 0, false, {.blocks = 6, .threads = 256, .dependent = true}},
@@ -97,6 +101,18 @@ static const sample_t samples[] = {
                 .threads = 576,
                 .shared_bytes = 3 * (128 + 96) * 128 + 3072 + 2 * 128 * 104 * 4,
                 .dependent = true}},
+    [CLUSTERS] = {"product_clusters.cu",
+                  "product_clusters",
+                  clusters_options,
+                  260,
+                  96,
+                  248,
+                  true,
+                  {.blocks = 4,
+                   .threads = 320,
+                   .shared_bytes = 2 * (128 + 96) * 128 + 2048,
+                   .cluster = 2,
+                   .dependent = true}},
 };
 
 // ---- texts --------------------------------------------------------------------------------------
@@ -211,7 +227,7 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
                            .depth = s->depth};
   if (is_sample(s, MMA) || is_sample(s, WGMMA))
     give_mma(&args.mma, &a);
-  else if (is_sample(s, BULK) || is_sample(s, TURNS))
+  else if (is_sample(s, BULK) || is_sample(s, TURNS) || is_sample(s, CLUSTERS))
     ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a));
   else if (is_sample(s, MOVE))
     give_move(args.move, &a);
@@ -385,11 +401,11 @@ static const fault_t faults[] = {
      "turn->stage * BARRIER, turn->parity ^ 1)", 0, ""},
     {BULK, "tiles are asked for where others are read",
      "barrier_wait(s->empty + t->stage * BARRIER, t->parity ^ 1);", "", 0, ""},
-    {BULK, "a stage is given back while it is read", "barrier_arrive(before)",
-     "barrier_arrive(before ? s->empty + turn->stage * BARRIER : before)", 0, ""},
-    {BULK, "stages are never given back", "if (i && LANE == 0) barrier",
-     "if (i && LANE > 31) barrier", 0, "nobody ends"},
-    {BULK, "a warp too many is waited for", "BARRIER, READERS);", "BARRIER, READERS + 1);", 0,
+    {BULK, "a stage is given back while it is read", "release(before)",
+     "release(before ? s->empty + turn->stage * BARRIER : before)", 0, ""},
+    {BULK, "stages are never given back", "if (i) release", "if (i > 1000) release", 0,
+     "nobody ends"},
+    {BULK, "a warp too many is waited for", "READERS * SHARING);", "READERS * SHARING + 1);", 0,
      "nobody ends"},
     {BULK, "one of those that ask is not waited for", "* BARRIER, 2);", "* BARRIER, 1);", 0, ""},
     {BULK, "half of the left side's bytes are expected", "(BM * BK * 2)", "(BM * BK)", 0, ""},
@@ -407,8 +423,8 @@ static const fault_t faults[] = {
      ""},
     {TURNS, "the other group is never told", "barrier_arrive(begin_of(s, 1 - group))",
      "barrier_arrive(begin_of(s, group))", 0, ""},
-    {TURNS, "memory of a tile's last step is never given back",
-     "if (LANE == 0) barrier_arrive(last);", "(void)last;", 0, "nobody ends"},
+    {TURNS, "memory of a tile's last step is never given back", "release(last);", "(void)last;", 0,
+     "nobody ends"},
     {TURNS, "memory of a tile's last step is given back too early", "begin_of(s, 1 - group));",
      "begin_of(s, 1 - group)), barrier_arrive(last);", 0, ""},
     {TURNS, "a group begins at the first stage", "turn_of(i * (uint32_t)steps)", "turn_of(0)", 0,
@@ -434,6 +450,39 @@ static const fault_t faults[] = {
     {TURNS, "rows of the first tile for all",
      "find_only_tile(&a->product, at, BM, BN);\n    ask_for_left",
      "find_only_tile(&a->product, 0, BM, BN);\n    ask_for_left", 0, NULL},
+    {CLUSTERS, "blocks begin before both have their barriers", "SYNC_CLUSTER();", "SYNC();", 0,
+     "SYNC_CLUSTER"},
+    {CLUSTERS, "barriers that the engine does not see", "BARRIERS_MADE();", "", 0, "BARRIERS_MADE"},
+    {CLUSTERS, "a block ends while the other one reads", "wait_for_readers(&s, (uint32_t)steps);",
+     "{}", 0, ""},
+    {CLUSTERS, "a block ends behind the turn before", "% 2) ^ 1);\n}", "% 2));\n}", 0, ""},
+    {CLUSTERS, "memory of the last step is never given back", "release(last);", "(void)last;", 0,
+     "nobody ends"},
+    {CLUSTERS, "stages of the first block alone are given back", "LANE < SHARING", "LANE < 1", 0,
+     "nobody ends"},
+    {CLUSTERS, "stages of the second block alone are given back", "LANE < SHARING", "LANE == 1", 0,
+     "nobody ends"},
+    {CLUSTERS, "the other block's stages are not given back",
+     "barrier_arrive_in(empty, (uint32_t)LANE)", "barrier_arrive_in(empty, CLUSTER_RANK)", 0, ""},
+    {CLUSTERS, "the other block's readers are not waited for", "READERS * SHARING", "READERS", 0,
+     ""},
+    {CLUSTERS, "a block asks for no weights", "% SHARING == 0", "% SHARING == 0 && CLUSTER_RANK", 0,
+     "nobody ends"},
+    {CLUSTERS, "both blocks ask for all weights", "% SHARING == 0", "% SHARING < 2", 0, ""},
+    {CLUSTERS, "both blocks ask for the same half", "(part + step) + CLUSTER_RANK", "(part + step)",
+     0, ""},
+    {CLUSTERS, "a block keeps its half", "(1u << SHARING) - 1", "1u << CLUSTER_RANK", 0,
+     "nobody ends"},
+    {CLUSTERS, "a block gives its half away", "(1u << SHARING) - 1", "2u >> CLUSTER_RANK", 0,
+     "nobody ends"},
+    {CLUSTERS, "a third block", "(1u << SHARING) - 1", "(2u << SHARING) - 1", 0,
+     "of a cluster of 2"},
+    {CLUSTERS, "half of the weights' bytes are expected", "turn, W_BYTES)", "turn, W_BYTES / 2)", 0,
+     ""},
+    {CLUSTERS, "both blocks have the same rows", "t.row += CLUSTER_RANK * BM", "t.row += 0", 0,
+     "a race"},
+    {CLUSTERS, "pairs have the same rows", "SHARING * BM, BN", "BM, BN", 0, ""},
+    {CLUSTERS, "sums are put where a tile is read", "SYNC();  // no tile", "// no tile", 0, ""},
     {WGMMA, "a wait for copies too few", "WAIT_COPIES(STAGES - 3)", "WAIT_COPIES(STAGES - 2)", 0,
      ""},
     {WGMMA, "no fence behind copies", "FENCE_ASYNC();", "", 0, "FENCE_ASYNC"},

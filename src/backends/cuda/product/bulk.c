@@ -115,7 +115,9 @@ static assay_status_t launch(const cuda_product_t* p, const cuda_tile_t* s, assa
   b.places.places = s->rows;
   b.weights.width =
       b.turned && s->columns % CUDA_BULK_TERMS ? CUDA_BULK_TERMS / 2 : CUDA_BULK_TERMS;
-  b.weights.height = b.turned ? CUDA_BULK_TERMS : s->columns;
+  b.weights.height = b.turned            ? CUDA_BULK_TERMS
+                     : grid->cluster > 1 ? s->columns / grid->cluster
+                                         : s->columns;
   if (b.windows)
     ASSAY_TRY(cuda_map_windows(q, &b.places, args->x, &all.x));
   else
@@ -149,6 +151,7 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
   const cuda_grid_t grid = {.blocks = k->blocks,
                             .threads = k->threads,
                             .dependent = true,
+                            .cluster = k->cluster,
                             .shared_bytes = k->shared_bytes};
   assay_status_t st = assay_str_status(&options);
   if (!st) st = cuda_product_kernel_by(l, p, &source, &grid, &way, out);
@@ -161,8 +164,8 @@ int64_t cuda_bulk_steps(const cuda_product_t* p) {
 }
 
 // As product_wgmma.c; nobody counts addresses.
-double cuda_bulk_step_us(const cuda_tile_t* s) {
+double cuda_bulk_step_us(const cuda_tile_t* s, int sharing) {
   const double clocks = CUDA_BULK_TERMS / 16 * (s->rows / 64) * (s->columns / 2.0 + 16);
-  const double copies = (s->rows + s->columns) * CUDA_BULK_STEP_BYTES / 64.0;
+  const double copies = (s->rows + (double)s->columns / sharing) * CUDA_BULK_STEP_BYTES / 64.0;
   return fmax(fmax(clocks, copies) / 1700, 0.06);
 }

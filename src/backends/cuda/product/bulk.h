@@ -35,18 +35,19 @@ assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
                              cuda_product_t* p) ASSAY_MUST_USE;
 
 // A kernel of kernels/product/NAME.cu that has so many stages, of so many threads and so much
-// shared memory.
+// shared memory; cluster: the blocks that share the weights of a tile's columns, 0: none do.
 typedef struct cuda_bulk_kernel {
   const char *file, *name;
   int64_t blocks;
-  int stages, threads, shared_bytes;
+  int stages, threads, shared_bytes, cluster;
 } cuda_bulk_kernel_t;
 assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t* p,
                               const cuda_bulk_t* b, const cuda_tile_t* s,
                               const cuda_bulk_kernel_t* k, assay_kernel_t** out) ASSAY_MUST_USE;
 
 int64_t cuda_bulk_steps(const cuda_product_t* p);
-// Microseconds of a step of a tile, by one multiprocessor.
-double cuda_bulk_step_us(const cuda_tile_t* s);
+// Microseconds of a step of a tile, by one multiprocessor; sharing: the blocks of which each brings
+// its part of the weights, 1: it brings all.
+double cuda_bulk_step_us(const cuda_tile_t* s, int sharing);
 
 #endif  // ASSAY_BACKENDS_CUDA_PRODUCT_BULK_H_

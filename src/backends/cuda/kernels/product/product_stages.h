@@ -7,7 +7,12 @@
 // the weights lie side by side, 0: terms of a column; W_CONSTANT 1: no layer before this one writes
 // the weights. CONV 0: the left side is a matrix; 1: windows of a convolution with two axes, whose
 // channels are whole steps. The kernel says READERS, the warps that multiply a stage, 64 rows of it
-// four of them.
+// four of them, and SHARING, the blocks of a cluster that have the same columns, where there are
+// any.
+//
+// Blocks that share ask for a part of the weights each, which comes to all of them: a stage has two
+// sides. It is full in a block where all parts have come, whoever asked; and free where the readers
+// of all blocks have released it, since what one asks for is written into the memory of all.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 
@@ -19,6 +24,12 @@
 #define X_BYTES (BM * BK * 2)
 #define W_BYTES (BN * BK * 2)
 #define BARRIER 8  // bytes
+
+#ifndef SHARING
+#define SHARING 1
+#endif
+// Columns of the weights that are asked for at once.
+#define W_PART (TURNED ? LINE : BN / SHARING)
 
 typedef ELEMENT(IN) element_t;
 
@@ -49,7 +60,7 @@ DEVICE stages_t find_stages(uint32_t at) {
 DEVICE void make_barriers(const stages_t* s) {
   for (int i = 0; i < STAGES; i++) {
     barrier_make(s->full + (uint32_t)i * BARRIER, 2);
-    barrier_make(s->empty + (uint32_t)i * BARRIER, READERS);
+    barrier_make(s->empty + (uint32_t)i * BARRIER, READERS * SHARING);
   }
   BARRIERS_MADE();
 }
@@ -76,18 +87,37 @@ DEVICE uint32_t begin_step(const stages_t* s, const turn_t* t, int bytes) {
   return full;
 }
 
+// Terms from this one on of W_PART columns.
+DEVICE void ask_for_part(const product_bulk_args_t* a, uint32_t to, int column, int term,
+                         uint32_t full) {
+  const int x = TURNED ? column : term, y = TURNED ? term : column;
+#if SHARING > 1
+  bulk_tile_multicast(to, &a->w, x, y, full, (1u << SHARING) - 1);
+#else
+  bulk_tile(to, &a->w, x, y, full);
+#endif
+}
+
+// Blocks that share ask for parts in turn, and at each step another one begins: so that all ask for
+// equally many where their number is odd.
+DEVICE bool is_own_part(int part, int step) {
+#if SHARING > 1
+  return ((uint32_t)(part + step) + CLUSTER_RANK) % SHARING == 0;
+#else
+  (void)part, (void)step;
+  return true;
+#endif
+}
+
 DEVICE void ask_for_weights(const product_bulk_args_t* a, const stages_t* s, const tile_t* t,
                             int steps, turn_t* turn) {
   ROLLED
   for (int i = 0; i < steps; i++) {
     const uint32_t full = begin_step(s, turn, W_BYTES), to = s->w + turn->stage * W_BYTES;
-#if TURNED
     UNROLL
-    for (int c = 0; c < BN; c += LINE)
-      bulk_tile(to + (uint32_t)c * BK * 2, &a->w, (int)t->column + c, i * BK, full);
-#else
-    bulk_tile(to, &a->w, i * BK, (int)t->column, full);
-#endif
+    for (int c = 0; c < BN; c += W_PART)
+      if (is_own_part(c / W_PART, i))
+        ask_for_part(a, to + (uint32_t)c * BK * 2, (int)t->column + c, i * BK, full);
     next_turn(turn);
   }
 }
@@ -149,6 +179,15 @@ DEVICE uint64_t describe_right(uint32_t w) {
 #endif
 }
 
+// A stage is read no more by this warp.
+DEVICE void release(uint32_t empty) {
+#if SHARING > 1
+  if (LANE < SHARING) barrier_arrive_in(empty, (uint32_t)LANE);
+#else
+  if (LANE == 0) barrier_arrive(empty);
+#endif
+}
+
 // While a step's products are under way, those of the step before it end, and its memory is free.
 // What it gives: the barrier of the last step's memory. The sums, of 64 rows from this one of the
 // tile on, are there behind end_products.
@@ -169,7 +208,7 @@ DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_
       multiply_16(sums, further(x, k * X_NEXT), further(w, k * W_NEXT));
     WGMMA_COMMIT();
     WGMMA_WAIT(1);
-    if (i && LANE == 0) barrier_arrive(before);
+    if (i) release(before);
     before = s->empty + turn->stage * BARRIER;
     next_turn(turn);
   }

@@ -104,8 +104,7 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   if (first >= rows || column >= a->n) return;
 #ifdef BIAS_BEHIND
   UNROLL
-  for (int j = 0; j < TOGETHER; j += 4)
-    read_four(sums + BM * SUM_STEP + across + j, bias + j);
+  for (int j = 0; j < TOGETHER; j += 4) read_four(sums + BM * SUM_STEP + across + j, bias + j);
 #else
   take_bias(a, t, column, columns_left(a, column), bias);
 #endif

@@ -44,7 +44,7 @@ DEVICE void multiply_and_finish(const product_bulk_args_t* a, const stages_t* s,
     const uint32_t last = begin_products(s, (uint32_t)row, steps, &turn, sums);
     if (LANE == 0) barrier_arrive(begin_of(s, 1 - group));
     end_products(sums);
-    if (LANE == 0) barrier_arrive(last);
+    release(last);
     WAIT_FOR_INPUTS();
     put_part(tile, row, sums);
     SYNC_GROUP(GROUP);
