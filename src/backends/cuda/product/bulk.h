@@ -46,8 +46,8 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
                               const cuda_bulk_kernel_t* k, assay_kernel_t** out) ASSAY_MUST_USE;
 
 int64_t cuda_bulk_steps(const cuda_product_t* p);
-// Microseconds of a step of a tile, by one multiprocessor; sharing: the blocks of which each brings
-// its part of the weights, 1: it brings all.
-double cuda_bulk_step_us(const cuda_tile_t* s, int sharing);
+// Microseconds of a step of a tile, by one multiprocessor, where so many blocks run and `sharing`
+// of them bring the weights together.
+double cuda_bulk_step_us(const cuda_own_t* own, const cuda_tile_t* s, int64_t blocks, int sharing);
 
 #endif  // ASSAY_BACKENDS_CUDA_PRODUCT_BULK_H_

@@ -38,7 +38,8 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
   const double waves =
       ceil((double)(SHARING * count_clusters(p, s)) / own->properties.multiprocessors);
   return 1.8 + (p->gather.args.rows ? 2 + 1e-6 * (double)(p->args.m * p->args.k) : 0) +
-         waves * (1.2 + (double)cuda_bulk_steps(p) * cuda_bulk_step_us(s, SHARING));
+         waves * (1.2 + (double)cuda_bulk_steps(p) *
+                            cuda_bulk_step_us(own, s, SHARING * count_clusters(p, s), SHARING));
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {

@@ -28,7 +28,8 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
   const double turns =
       ceil((double)cuda_tile_blocks(&p->args, s) / own->properties.multiprocessors);
   return 2.5 + (p->gather.args.rows ? 2 + 1e-6 * (double)(p->args.m * p->args.k) : 0) +
-         turns * (double)cuda_bulk_steps(p) * cuda_bulk_step_us(s, 1);
+         turns * (double)cuda_bulk_steps(p) *
+             cuda_bulk_step_us(own, s, cuda_tile_blocks(&p->args, s), 1);
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
