@@ -4,9 +4,13 @@
 
 #include "product_args.h"
 
-// Of one matrix each, and of as many rows; second.x is not read.
+enum { PRODUCT_PAIR_PARTS = 4 };  // at most
+
+// Of one matrix each, and of as many rows; second.x is not read. Weights of the first one are
+// brought by parts of so many terms, whole steps, of which shared memory has place for some.
 typedef struct product_pair_args {
   product_args_t first, second;
+  int32_t part, parts;
 } product_pair_args_t;
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_PAIR_ARGS_H_

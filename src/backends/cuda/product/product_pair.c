@@ -7,14 +7,22 @@
 #include "backends/cuda/product/product.h"
 #include "base/alloc.h"
 
-enum { ROWS = 8, COLUMNS = 64, SIDE = 16, SPARE = 8, THREADS = 256, OTHER_BYTES = 4 << 10 };
+enum { ROWS = 8, COLUMNS = 64, SIDE = 16, SPARE = 8, THREADS = 512, OTHER_BYTES = 4 << 10 };
+// Of the first product: each block brings all of its weights.
+enum { MAX_COLUMNS = 256, MAX_WEIGHTS = 240 << 10, MIN_TERMS = 64, STREAMED_TERMS = 96 };
 // Of the driver, for arguments of a kernel.
 _Static_assert(sizeof(product_pair_args_t) <= 4096, "arguments of a kernel");
+
+// How the weights of the first product come: so many parts have a place, of so many terms.
+typedef struct parts {
+  int terms, n;
+} parts_t;
 
 typedef struct pair_kernel {
   assay_kernel_t base;
   cuda_product_t products[2];
   cuda_program_t* programs[2];
+  parts_t parts;
   int first_in;  // inputs of the first layer
   cuda_kernel_t kernel;
   cuda_grid_t grid;
@@ -25,11 +33,23 @@ static int64_t up_to(int64_t n, int64_t multiple) {
 }
 
 // As find_places of the kernel.
-static int64_t shared_bytes(const product_args_t* first) {
+static int64_t shared_bytes(const product_args_t* first, const parts_t* parts) {
   const int64_t columns = up_to(first->n, SIDE);
-  const int64_t elements =
-      (columns + ROWS) * (up_to(first->k, SIDE) + SPARE) + (COLUMNS + ROWS) * (columns + SPARE);
+  const int64_t elements = columns * parts->n * (parts->terms + SPARE) +
+                           ROWS * (up_to(first->k, SIDE) + SPARE) +
+                           (COLUMNS + ROWS) * (columns + SPARE);
   return 2 * elements + 4 * (ROWS * (columns + SPARE) + first->n);
+}
+
+// All of them in some parts, so that the first is multiplied while others arrive; or smaller ones,
+// two at least, that give way to others. False: not even those find room.
+static bool find_parts(const product_args_t* first, int64_t limit, parts_t* out) {
+  const int n = first->k > PRODUCT_PAIR_PARTS * MIN_TERMS ? PRODUCT_PAIR_PARTS : 1;
+  *out = (parts_t){(int)up_to((first->k + n - 1) / n, 2 * SIDE), n};
+  if (shared_bytes(first, out) <= limit) return true;
+  *out = (parts_t){STREAMED_TERMS, PRODUCT_PAIR_PARTS};
+  while (out->n > 1 && shared_bytes(first, out) > limit) out->n--;
+  return out->n > 1;
 }
 
 // ---- launches -----------------------------------------------------------------------------------
@@ -50,6 +70,8 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   (void)scratch;
   fill(k, 0, in, &args.first);
   fill(k, 1, in + k->first_in, &args.second);
+  args.part = k->parts.terms;
+  args.parts = k->parts.n;
   args.first.y = out[0];
   args.second.y = out[1];
   return cuda_queue_launch(q, k->kernel, &k->grid, &args);
@@ -88,13 +110,18 @@ static bool follow(const assay_pair_t* pair, const cuda_product_t* p) {
          second->x_row == first->y_row;
 }
 
-static assay_status_t read_pair(const assay_pair_t* pair, cuda_product_t* p, bool* ok) {
+static int64_t limit_of(const assay_pair_t* pair) {
+  return cuda_own_of(pair->layers[0])->properties.shared_bytes - OTHER_BYTES;
+}
+
+static assay_status_t read_pair(const assay_pair_t* pair, pair_kernel_t* k, bool* ok) {
+  cuda_product_t* p = k->products;
   *ok = true;
   for (int i = 0; *ok && i < 2; i++)
     ASSAY_TRY(read_one(pair->layers[i], pair->kernels[i], &p[i], ok));
-  *ok = *ok && follow(pair, p) &&
-        shared_bytes(&p[0].args) <=
-            cuda_own_of(pair->layers[0])->properties.shared_bytes - OTHER_BYTES;
+  *ok = *ok && follow(pair, p) && p[0].args.n <= MAX_COLUMNS &&
+        p[0].args.n * p[0].args.k <= MAX_WEIGHTS &&
+        find_parts(&p[0].args, limit_of(pair), &k->parts);
   return NULL;
 }
 
@@ -140,7 +167,7 @@ static assay_status_t load(const assay_sized_layer_t* l, pair_kernel_t* k, bool*
   k->grid = (cuda_grid_t){.blocks = (second->n + COLUMNS - 1) / COLUMNS,
                           .threads = THREADS,
                           .dependent = true,
-                          .shared_bytes = (int)shared_bytes(first)};
+                          .shared_bytes = (int)shared_bytes(first, &k->parts)};
   assay_status_t st = assay_status_join(assay_str_status(&options), assay_str_status(&program));
   if (!st && *ok) st = cuda_function_get(own->functions, &source, &k->kernel);
   assay_str_deinit(&options);
@@ -162,7 +189,7 @@ static assay_status_t make_pair(const assay_pair_t* pair, assay_kernel_t** out) 
   bool ok;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
-  assay_status_t st = read_pair(pair, k->products, &ok);
+  assay_status_t st = read_pair(pair, k, &ok);
   if (!st && ok) st = build(pair, k, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
