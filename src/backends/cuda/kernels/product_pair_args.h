@@ -7,7 +7,7 @@
 enum { PRODUCT_PAIR_PARTS = 4 };  // at most
 
 // Of one matrix each, and of as many rows; second.x is not read. Weights of the first one are
-// brought by parts of so many terms, whole steps, of which shared memory has place for some.
+// brought in so many parts, of so many terms, whole steps.
 typedef struct product_pair_args {
   product_args_t first, second;
   int32_t part, parts;

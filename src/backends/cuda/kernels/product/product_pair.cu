@@ -2,8 +2,7 @@
 // one made: the squeezed channels of a squeeze-excite block. Each block has some columns of the
 // second product and makes all of the first one for itself, as blocks cannot wait for each other; the
 // first block stores it, too. Weights and biases of both are on their way before the rows
-// are there: those of the first one by parts, some terms of all columns, as many as shared memory has
-// place for; where that is not all of them, one follows where one was multiplied.
+// are there: those of the first one by parts, some terms of all columns.
 //
 // Sums are made as product_few.cu makes them, and what lies between is rounded as the first layer's
 // output: both outputs have the bits of two launches.
@@ -88,14 +87,14 @@ DEVICE void load_now(const element_t* from, int64_t step, int rows, int k, int p
   }
 }
 
-// Part `number` of the first product's weights, one group of copies, also where there is none.
+// Part `number` of the first product's weights, one group of copies, also where no terms are left.
 DEVICE void load_part(const product_pair_args_t* a, const places_t* p, int number) {
   const product_args_t* first = &a->first;
   const int at = number * a->part, left = (int)first->k - at;
   if (left > 0)
     load_rows(GLOBAL(const element_t, first->w) + at, first->w_column, first->n, (int)first->n,
               left < a->part ? left : a->part, p->part_pitch, FIRST_PIECE,
-              p->parts + number % a->parts * p->part);
+              p->parts + number * p->part);
   COMMIT_COPIES();
 }
 
@@ -181,13 +180,11 @@ DEVICE void multiply_first(const product_pair_args_t* a, const places_t* p) {
   ROLLED
   for (int i = 0; i < parts; i++) {
     const int at = i * a->part, left = k - at < a->part ? k - at : a->part;
-    wait_for_part(a->parts - 1);
+    wait_for_part(a->parts - 1 - i);
     SYNC();
     if (own)
-      multiply(p->parts + i % a->parts * p->part + column * p->part_pitch, p->part_pitch,
-               p->rows + at, p->pitch, left, sums);
-    if (i + a->parts < parts) SYNC();
-    load_part(a, p, i + a->parts);
+      multiply(p->parts + i * p->part + column * p->part_pitch, p->part_pitch, p->rows + at,
+               p->pitch, left, sums);
   }
   if (own) put_lane(sums, p->sum_step, p->sums + column);
 }
