@@ -136,10 +136,10 @@ typedef struct assay_variant {
 
 // Two layers one after the other, the second of which reads what the first one makes, with the
 // kernels that run them one by one.
-typedef struct assay_pair {
+typedef struct assay_layer_pair {
   const assay_sized_layer_t* layers[2];
   assay_kernel_t* kernels[2];
-} assay_pair_t;
+} assay_layer_pair_t;
 
 typedef struct assay_tactic {
   const char* name;    // "onednn_conv"
@@ -169,7 +169,7 @@ typedef struct assay_tactic {
   // first layer, behind them those of the second, where what the first one makes stays UNDEFINED,
   // and writes output 0 of either. It may write before all is read. *out stays NULL where the pair
   // is none for it.
-  assay_status_t (*make_pair)(const assay_pair_t* p, assay_kernel_t** out);
+  assay_status_t (*make_pair)(const assay_layer_pair_t* p, assay_kernel_t** out);
   assay_layout_use_t layouts;
   // Its kernels are a library's, which promises no order of sums: where bits matter, one competes
   // only if it gave the bits of the layer's own kernels where it was timed (choice_times.h), and it

@@ -65,7 +65,7 @@ assay_status_t assay_choose(assay_choice_t* c, const assay_sized_layer_t* l, ass
 // The kernel that runs two layers in one launch (assay_tactic_t.make_pair), unless it is known to
 // take as long as the two kernels, which is measured where that is wanted; *out NULL: there is
 // none.
-assay_status_t assay_choose_pair(assay_choice_t* c, const assay_pair_t* p,
+assay_status_t assay_choose_pair(assay_choice_t* c, const assay_layer_pair_t* p,
                                  assay_kernel_t** out) ASSAY_MUST_USE;
 
 // Gives a kernel the sizes of the layer (assay_tactic_t.resize), if no tactic of other bits comes

@@ -6,7 +6,7 @@
 #include "exec/choice/signature.h"
 
 // Both layers as one that has the operands of a kernel for both.
-static void join(const assay_pair_t* p, assay_sized_layer_t* out) {
+static void join(const assay_layer_pair_t* p, assay_sized_layer_t* out) {
   const assay_sized_layer_t* second = p->layers[1];
   *out = *p->layers[0];
   memcpy(out->in + out->n_in, second->in, second->n_in * sizeof *second->in);
@@ -15,15 +15,15 @@ static void join(const assay_pair_t* p, assay_sized_layer_t* out) {
   out->n_out = 2;
 }
 
-static assay_status_t print_signature(const assay_pair_t* p, assay_str_t* out) {
+static assay_status_t print_signature(const assay_layer_pair_t* p, assay_str_t* out) {
   ASSAY_TRY(assay_layer_signature(p->layers[0], out));
   assay_str_append(out, " before ");
   return assay_layer_signature(p->layers[1], out);
 }
 
 // What a pair of layers takes by a kernel of that name; false: it is not known.
-static assay_status_t find_time(const assay_choice_t* c, const assay_pair_t* p, const char* name,
-                                double* out, bool* found) {
+static assay_status_t find_time(const assay_choice_t* c, const assay_layer_pair_t* p,
+                                const char* name, double* out, bool* found) {
   assay_str_t signature = {0};
   assay_status_t st = print_signature(p, &signature);
   *found = !st && assay_timings_find(c->timings, name, assay_str_get(&signature), out);
@@ -31,7 +31,7 @@ static assay_status_t find_time(const assay_choice_t* c, const assay_pair_t* p, 
   return st;
 }
 
-static assay_status_t measure(assay_choice_t* c, const assay_pair_t* p, assay_kernel_t* k,
+static assay_status_t measure(assay_choice_t* c, const assay_layer_pair_t* p, assay_kernel_t* k,
                               double* out) {
   assay_str_t signature = {0};
   assay_sized_layer_t both;
@@ -45,7 +45,8 @@ static assay_status_t measure(assay_choice_t* c, const assay_pair_t* p, assay_ke
 }
 
 // Whether it is faster than the two kernels, as far as these are known.
-static assay_status_t pays(assay_choice_t* c, const assay_pair_t* p, double together, bool* out) {
+static assay_status_t pays(assay_choice_t* c, const assay_layer_pair_t* p, double together,
+                           bool* out) {
   double apart = 0;
   for (int i = 0; i < 2; i++) {
     double us = (double)NAN;
@@ -57,7 +58,7 @@ static assay_status_t pays(assay_choice_t* c, const assay_pair_t* p, double toge
 }
 
 // A kernel that was asked for is the one that runs its layer.
-static assay_status_t is_forced(assay_choice_t* c, const assay_pair_t* p, bool* out) {
+static assay_status_t is_forced(assay_choice_t* c, const assay_layer_pair_t* p, bool* out) {
   *out = false;
   for (int i = 0; !*out && i < 2; i++) {
     assay_way_t forced;
@@ -68,8 +69,8 @@ static assay_status_t is_forced(assay_choice_t* c, const assay_pair_t* p, bool* 
 }
 
 // By one tactic. A kernel that is known not to pay is not made: plans would keep its code.
-static assay_status_t choose(assay_choice_t* c, const assay_pair_t* p, const assay_tactic_t* tactic,
-                             assay_kernel_t** out) {
+static assay_status_t choose(assay_choice_t* c, const assay_layer_pair_t* p,
+                             const assay_tactic_t* tactic, assay_kernel_t** out) {
   double us = (double)NAN;
   bool known, worth = true;
   ASSAY_TRY(find_time(c, p, tactic->name, &us, &known));
@@ -88,7 +89,8 @@ static assay_status_t choose(assay_choice_t* c, const assay_pair_t* p, const ass
   return st;
 }
 
-assay_status_t assay_choose_pair(assay_choice_t* c, const assay_pair_t* p, assay_kernel_t** out) {
+assay_status_t assay_choose_pair(assay_choice_t* c, const assay_layer_pair_t* p,
+                                 assay_kernel_t** out) {
   bool forced;
   *out = NULL;
   if (p->layers[0]->n_in + p->layers[1]->n_in > ASSAY_KERNEL_OPERANDS) return NULL;

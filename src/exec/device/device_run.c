@@ -126,7 +126,7 @@ static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_ker
   return assay_choose(((device_run_t*)user)->shared->choice, l, out, candidates, n_candidates);
 }
 
-static assay_status_t choose_pair(void* user, const assay_pair_t* p, assay_kernel_t** out) {
+static assay_status_t choose_pair(void* user, const assay_layer_pair_t* p, assay_kernel_t** out) {
   return assay_choose_pair(((device_run_t*)user)->shared->choice, p, out);
 }
 

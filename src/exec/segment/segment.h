@@ -157,7 +157,7 @@ typedef struct assay_target {
   bool (*couple)(void* user, assay_kernel_t* const* kernels, assay_pipeline_t* pipeline);
   // The kernel that runs two layers in one launch; *out NULL: each runs by its own. NULL: they
   // always do.
-  assay_status_t (*choose_pair)(void* user, const assay_pair_t* p, assay_kernel_t** out);
+  assay_status_t (*choose_pair)(void* user, const assay_layer_pair_t* p, assay_kernel_t** out);
   // The address of a constant of the model, moved so, for all segments; from: where it lies on the
   // host.
   assay_status_t (*constant)(void* user, const assay_value_t* v, const assay_reformat_t* m,

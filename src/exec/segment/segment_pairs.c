@@ -22,7 +22,7 @@ static bool reads(const assay_sized_layer_t* l, const assay_value_t* v) {
 static assay_status_t make(builder_t* b, int i, assay_kernel_t** out) {
   assay_sized_layer_t first, second;
   bool described;
-  const assay_pair_t pair = {{&first, &second}, {kernel_of(b, i), kernel_of(b, i + 1)}};
+  const assay_layer_pair_t pair = {{&first, &second}, {kernel_of(b, i), kernel_of(b, i + 1)}};
   *out = NULL;
   if (!pair.kernels[0] || !pair.kernels[1]) return NULL;
   ASSAY_TRY(segment_describe(b, i, &first, &described));

@@ -99,7 +99,7 @@ static assay_status_t read_one(const assay_sized_layer_t* l, const assay_kernel_
 }
 
 // Whether the second one multiplies the rows that the first one makes.
-static bool follow(const assay_pair_t* pair, const cuda_product_t* p) {
+static bool follow(const assay_layer_pair_t* pair, const cuda_product_t* p) {
   const product_args_t *first = &p[0].args, *second = &p[1].args;
   const assay_sized_layer_t* l = pair->layers[1];
   return l->in[p[1].x].value == pair->layers[0]->out[0].value && p[0].out == p[1].in &&
@@ -107,11 +107,11 @@ static bool follow(const assay_pair_t* pair, const cuda_product_t* p) {
          second->x_row == first->y_row;
 }
 
-static int64_t limit_of(const assay_pair_t* pair) {
+static int64_t limit_of(const assay_layer_pair_t* pair) {
   return cuda_own_of(pair->layers[0])->properties.shared_bytes - OTHER_BYTES;
 }
 
-static assay_status_t read_pair(const assay_pair_t* pair, pair_kernel_t* k, bool* ok) {
+static assay_status_t read_pair(const assay_layer_pair_t* pair, pair_kernel_t* k, bool* ok) {
   cuda_product_t* p = k->products;
   *ok = true;
   for (int i = 0; *ok && i < 2; i++)
@@ -133,7 +133,7 @@ static bool find_forms(const pair_kernel_t* k, int i, assay_kernel_t* out) {
 }
 
 // What the first one makes stays UNDEFINED among what the second one reads: only products read it.
-static bool set_forms(const assay_pair_t* pair, pair_kernel_t* k) {
+static bool set_forms(const assay_layer_pair_t* pair, pair_kernel_t* k) {
   assay_kernel_t one;
   const size_t n[2] = {pair->layers[0]->n_in, pair->layers[1]->n_in};
   k->first_in = (int)n[0];
@@ -172,7 +172,7 @@ static assay_status_t load(const assay_sized_layer_t* l, pair_kernel_t* k, bool*
   return st;
 }
 
-static assay_status_t build(const assay_pair_t* pair, pair_kernel_t* k, bool* ok) {
+static assay_status_t build(const assay_layer_pair_t* pair, pair_kernel_t* k, bool* ok) {
   for (int i = 0; *ok && i < 2; i++) {
     ASSAY_TRY(cuda_product_program(pair->layers[i], &k->products[i], &k->programs[i], ok));
     *ok = *ok && k->programs[i];
@@ -181,7 +181,7 @@ static assay_status_t build(const assay_pair_t* pair, pair_kernel_t* k, bool* ok
   return *ok ? load(pair->layers[0], k, ok) : NULL;
 }
 
-static assay_status_t make_pair(const assay_pair_t* pair, assay_kernel_t** out) {
+static assay_status_t make_pair(const assay_layer_pair_t* pair, assay_kernel_t** out) {
   pair_kernel_t* k = NULL;
   bool ok;
   ASSAY_TRY(ASSAY_NEW(&k));

@@ -1,3 +1,5 @@
+// A program as cuda/pointwise/program.h writes it: those of both products of a squeeze-excite
+// block.
 #define PROGRAM_PAIRS two_f16
 #define PROGRAM_OUT f16
 #define PROGRAM_VECTOR 8
