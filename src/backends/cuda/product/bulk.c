@@ -64,8 +64,8 @@ static bool read_weights(const cuda_product_t* p, cuda_bulk_t* b) {
   return (b->turned || a->w_k == 1) && cuda_tiles_fit(&b->weights);
 }
 
-// Whether the rows of the weights, of which two may begin anywhere now, are to be apart by a
-// multiple of what the engine can step by.
+// Constant weights whose rows are apart by what the engine cannot step by: makes it the next number
+// that it can. False: they are none.
 static bool pad_weights(const assay_sized_layer_t* l, cuda_product_t* p) {
   product_args_t* a = &p->args;
   const bool turned = a->w_column == 1 && a->w_k != 1;
@@ -159,8 +159,37 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
   return st;
 }
 
+assay_status_t cuda_bulk_variants(const assay_sized_layer_t* l, const cuda_tile_t* tiles, int n,
+                                  cuda_tile_predict_t* predict, assay_variant_t* out,
+                                  size_t* out_n) {
+  cuda_product_t p;
+  cuda_bulk_t b;
+  bool ok = false;
+  *out_n = 0;
+  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
+  if (ok) cuda_tile_variants(l, &p, tiles, n, "tensor", predict, out, out_n);
+  return NULL;
+}
+
+assay_status_t cuda_bulk_find(const assay_sized_layer_t* l, const assay_variant_t* v,
+                              const cuda_tile_t* tiles, int n, cuda_product_t* p, cuda_bulk_t* b,
+                              const cuda_tile_t** s) {
+  bool ok = false;
+  ASSAY_TRY(cuda_bulk_read(l, p, b, &ok));
+  *s = ok ? cuda_tile_find(p, tiles, n, v) : NULL;
+  return NULL;
+}
+
 int64_t cuda_bulk_steps(const cuda_product_t* p) {
   return (p->args.k + CUDA_BULK_TERMS - 1) / CUDA_BULK_TERMS;
+}
+
+int cuda_bulk_step_bytes(const cuda_tile_t* s) {
+  return (s->rows + s->columns) * CUDA_BULK_STEP_BYTES;
+}
+
+double cuda_bulk_gather_us(const cuda_product_t* p) {
+  return p->gather.args.rows ? 2 + 1e-6 * (double)(p->args.m * p->args.k) : 0;
 }
 
 // As product_wgmma.c; nobody counts addresses. What the second-level cache gives in a clock is 31

@@ -45,7 +45,18 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
                               const cuda_bulk_t* b, const cuda_tile_t* s,
                               const cuda_bulk_kernel_t* k, assay_kernel_t** out) ASSAY_MUST_USE;
 
+// `variants` of a tactic of such products, by its tiles; and the tile that a variant names, with
+// what the layer multiplies, *s NULL: it is none of them, or the layer none for it.
+assay_status_t cuda_bulk_variants(const assay_sized_layer_t* l, const cuda_tile_t* tiles, int n,
+                                  cuda_tile_predict_t* predict, assay_variant_t* out,
+                                  size_t* out_n) ASSAY_MUST_USE;
+assay_status_t cuda_bulk_find(const assay_sized_layer_t* l, const assay_variant_t* v,
+                              const cuda_tile_t* tiles, int n, cuda_product_t* p, cuda_bulk_t* b,
+                              const cuda_tile_t** s) ASSAY_MUST_USE;
+
 int64_t cuda_bulk_steps(const cuda_product_t* p);
+int cuda_bulk_step_bytes(const cuda_tile_t* s);  // of shared memory
+double cuda_bulk_gather_us(const cuda_product_t* p);
 // Microseconds of a step of a tile, by one multiprocessor, where so many blocks run and `sharing`
 // of them bring the weights together.
 double cuda_bulk_step_us(const cuda_own_t* own, const cuda_tile_t* s, int64_t blocks, int sharing);

@@ -16,7 +16,7 @@ enum { GROUP = 128, WARP = 32, MIN_STAGES = 3, SHARED_BY_TWO = 112 << 10 };
 static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const int most = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES;
   const bool alone = cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
-  const int bytes = (s->rows + s->columns) * CUDA_BULK_STEP_BYTES;
+  const int bytes = cuda_bulk_step_bytes(s);
   const int sums = cuda_tile_sums_bytes(s);
   int stages =
       (alone || most < SHARED_BY_TWO ? most : SHARED_BY_TWO - CUDA_BULK_OTHER_BYTES) / bytes;
@@ -28,34 +28,27 @@ static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cud
 }
 
 static int shared_bytes(const cuda_tile_t* s, int stages) {
-  return stages * (s->rows + s->columns) * CUDA_BULK_STEP_BYTES + CUDA_BULK_OTHER_BYTES;
+  return stages * cuda_bulk_step_bytes(s) + CUDA_BULK_OTHER_BYTES;
 }
 
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const double waves =
       ceil((double)cuda_tile_blocks(&p->args, s) / own->properties.multiprocessors);
-  return 1.3 + (p->gather.args.rows ? 2 + 1e-6 * (double)(p->args.m * p->args.k) : 0) +
+  return 1.3 + cuda_bulk_gather_us(p) +
          waves * (1 + (double)cuda_bulk_steps(p) *
                           cuda_bulk_step_us(own, s, cuda_tile_blocks(&p->args, s), 1));
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
-  cuda_product_t p;
-  cuda_bulk_t b;
-  bool ok = false;
-  *out_n = 0;
-  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
-  if (ok) cuda_tile_variants(l, &p, shapes, N_SHAPES, "tensor", predict, out, out_n);
-  return NULL;
+  return cuda_bulk_variants(l, shapes, N_SHAPES, predict, out, out_n);
 }
 
 static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
                                    assay_kernel_t** out) {
   cuda_product_t p;
   cuda_bulk_t b;
-  bool ok = false;
-  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
-  const cuda_tile_t* s = ok ? cuda_tile_find(&p, shapes, N_SHAPES, v) : NULL;
+  const cuda_tile_t* s;
+  ASSAY_TRY(cuda_bulk_find(l, v, shapes, N_SHAPES, &p, &b, &s));
   if (!s) return NULL;
   const int stages = find_stages(cuda_own_of(l), &p, s);
   const cuda_bulk_kernel_t k = {.file = "product_bulk.cu",

@@ -16,17 +16,14 @@ static int64_t count_clusters(const cuda_product_t* p, const cuda_tile_t* s) {
   return cuda_tile_blocks(&p->args, &both);
 }
 
-static int step_bytes(const cuda_tile_t* s) {
-  return (s->rows + s->columns) * CUDA_BULK_STEP_BYTES;
-}
-
 // No fewer than sums need room for, which lie there in the end.
 static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const bool alone = s->columns > COLUMNS_OF_TWO ||
                      SHARING * count_clusters(p, s) <= own->properties.multiprocessors;
   const int all = alone ? own->properties.shared_bytes : SHARED_BY_TWO;
-  const int needed = (cuda_tile_sums_bytes(s) + step_bytes(s) - 1) / step_bytes(s);
-  int stages = (all - CUDA_BULK_OTHER_BYTES) / step_bytes(s);
+  const int needed =
+      (cuda_tile_sums_bytes(s) + cuda_bulk_step_bytes(s) - 1) / cuda_bulk_step_bytes(s);
+  int stages = (all - CUDA_BULK_OTHER_BYTES) / cuda_bulk_step_bytes(s);
   if (stages > CUDA_BULK_MAX_STAGES) stages = CUDA_BULK_MAX_STAGES;
   if (stages > cuda_bulk_steps(p)) stages = (int)cuda_bulk_steps(p);
   return stages < needed ? needed : stages;
@@ -37,37 +34,31 @@ static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cud
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const double waves =
       ceil((double)(SHARING * count_clusters(p, s)) / own->properties.multiprocessors);
-  return 1.8 + (p->gather.args.rows ? 2 + 1e-6 * (double)(p->args.m * p->args.k) : 0) +
+  return 1.8 + cuda_bulk_gather_us(p) +
          waves * (1.2 + (double)cuda_bulk_steps(p) *
                             cuda_bulk_step_us(own, s, SHARING * count_clusters(p, s), SHARING));
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
-  cuda_product_t p;
-  cuda_bulk_t b;
-  bool ok = false;
-  *out_n = 0;
-  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
-  if (ok) cuda_tile_variants(l, &p, shapes, N_SHAPES, "tensor", predict, out, out_n);
-  return NULL;
+  return cuda_bulk_variants(l, shapes, N_SHAPES, predict, out, out_n);
 }
 
 static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
                                    assay_kernel_t** out) {
   cuda_product_t p;
   cuda_bulk_t b;
-  bool ok = false;
-  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
-  const cuda_tile_t* s = ok ? cuda_tile_find(&p, shapes, N_SHAPES, v) : NULL;
+  const cuda_tile_t* s;
+  ASSAY_TRY(cuda_bulk_find(l, v, shapes, N_SHAPES, &p, &b, &s));
   if (!s) return NULL;
   const int stages = find_stages(cuda_own_of(l), &p, s);
-  const cuda_bulk_kernel_t k = {.file = "product_clusters.cu",
-                                .name = "product_clusters",
-                                .blocks = SHARING * count_clusters(&p, s),
-                                .stages = stages,
-                                .threads = GROUP * s->down + 2 * WARP,
-                                .shared_bytes = stages * step_bytes(s) + CUDA_BULK_OTHER_BYTES,
-                                .cluster = SHARING};
+  const cuda_bulk_kernel_t k = {
+      .file = "product_clusters.cu",
+      .name = "product_clusters",
+      .blocks = SHARING * count_clusters(&p, s),
+      .stages = stages,
+      .threads = GROUP * s->down + 2 * WARP,
+      .shared_bytes = stages * cuda_bulk_step_bytes(s) + CUDA_BULK_OTHER_BYTES,
+      .cluster = SHARING};
   if (k.shared_bytes > cuda_own_of(l)->properties.shared_bytes) return NULL;
   ASSAY_TRY(cuda_bulk_get(l, &b, &p));
   return cuda_bulk_make(l, &p, &b, s, &k, out);

@@ -13,13 +13,9 @@ static int sums_bytes(const cuda_tile_t* s) {
   return PLACE_BYTES + GROUPS * cuda_tile_sums_bytes(s);
 }
 
-static int step_bytes(const cuda_tile_t* s) {
-  return (s->rows + s->columns) * CUDA_BULK_STEP_BYTES;
-}
-
 static int find_stages(const cuda_own_t* own, const cuda_tile_t* s) {
   const int left = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES - sums_bytes(s);
-  const int stages = left / step_bytes(s);
+  const int stages = left / cuda_bulk_step_bytes(s);
   return stages > CUDA_BULK_MAX_STAGES ? CUDA_BULK_MAX_STAGES : stages;
 }
 
@@ -27,19 +23,13 @@ static int find_stages(const cuda_own_t* own, const cuda_tile_t* s) {
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const double turns =
       ceil((double)cuda_tile_blocks(&p->args, s) / own->properties.multiprocessors);
-  return 2.5 + (p->gather.args.rows ? 2 + 1e-6 * (double)(p->args.m * p->args.k) : 0) +
+  return 2.5 + cuda_bulk_gather_us(p) +
          turns * (double)cuda_bulk_steps(p) *
              cuda_bulk_step_us(own, s, cuda_tile_blocks(&p->args, s), 1);
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
-  cuda_product_t p;
-  cuda_bulk_t b;
-  bool ok = false;
-  *out_n = 0;
-  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
-  if (ok) cuda_tile_variants(l, &p, shapes, N_SHAPES, "tensor", predict, out, out_n);
-  return NULL;
+  return cuda_bulk_variants(l, shapes, N_SHAPES, predict, out, out_n);
 }
 
 static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
@@ -47,9 +37,8 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   const cuda_own_t* own = cuda_own_of(l);
   cuda_product_t p;
   cuda_bulk_t b;
-  bool ok = false;
-  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
-  const cuda_tile_t* s = ok ? cuda_tile_find(&p, shapes, N_SHAPES, v) : NULL;
+  const cuda_tile_t* s;
+  ASSAY_TRY(cuda_bulk_find(l, v, shapes, N_SHAPES, &p, &b, &s));
   const int stages = s ? find_stages(own, s) : 0;
   if (stages < MIN_STAGES) return NULL;
   const int64_t tiles = cuda_tile_blocks(&p.args, s), blocks = own->properties.multiprocessors;
@@ -59,7 +48,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
       .blocks = tiles < blocks ? tiles : blocks,
       .stages = stages,
       .threads = GROUPS * GROUP + 2 * WARP,
-      .shared_bytes = stages * step_bytes(s) + CUDA_BULK_OTHER_BYTES + sums_bytes(s)};
+      .shared_bytes = stages * cuda_bulk_step_bytes(s) + CUDA_BULK_OTHER_BYTES + sums_bytes(s)};
   ASSAY_TRY(cuda_bulk_get(l, &b, &p));
   return cuda_bulk_make(l, &p, &b, s, &k, out);
 }
