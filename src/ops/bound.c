@@ -11,6 +11,7 @@
 #include "ops/bound_parts.h"
 #include "ops/math/pointwise.h"
 #include "ops/matmul/split_products.h"
+#include "ops/matmul/tf32_products.h"
 
 static const double SIGMAS = 6;  // 1 in 10^9 of a normal distribution lies outside
 
@@ -54,9 +55,21 @@ static assay_factor_t of_roundings(double h, double u, bool truncates) {
   return (assay_factor_t){g, fmin(g, SIGMAS * sqrt(h) * u)};
 }
 
-// Sums of products of parts: their longest way, and what the parts leave out of each term, which
-// has any sign.
+static bool has_parts(const assay_rounding_t* r) {
+  return assay_split_parts(r->algorithm) || r->algorithm == ASSAY_ALGORITHM_TF32_3;
+}
+
+// Sums of products of parts: their longest way, and what the parts leave out of each term and
+// tensor cores cut off, which have any sign.
+static assay_factor_t of_tf32_parts(const assay_rounding_t* r, double n) {
+  const double u = assay_bound_unit(r->accumulator);
+  const double out = assay_tf32_left_out() + assay_tf32_cut() * u;
+  const assay_factor_t f = of_roundings(assay_tf32_roundings(n), u, false);
+  return (assay_factor_t){(f.guaranteed + out) * (1 + 0x1p-6), (f.probable + out) * (1 + 0x1p-6)};
+}
+
 static assay_factor_t of_parts(const assay_rounding_t* r, double n) {
+  if (r->algorithm == ASSAY_ALGORITHM_TF32_3) return of_tf32_parts(r, n);
   const double out = assay_split_left_out(r->algorithm);
   const assay_factor_t f =
       of_roundings(assay_split_roundings(n), assay_bound_unit(r->accumulator), r->truncates);
@@ -64,7 +77,7 @@ static assay_factor_t of_parts(const assay_rounding_t* r, double n) {
 }
 
 assay_factor_t assay_bound_sum(const assay_rounding_t* r, double n) {
-  if (assay_split_parts(r->algorithm)) return of_parts(r, n);
+  if (has_parts(r)) return of_parts(r, n);
   return of_roundings(roundings(r, n), assay_bound_unit(r->accumulator), r->truncates);
 }
 
@@ -77,9 +90,7 @@ assay_factor_t assay_bound_sum_of(const assay_rounding_t* r, double n, double si
   const double u = assay_bound_unit(r->accumulator), y = fmin(fabs(value), size);
   const assay_factor_t f = assay_bound_sum(r, n);
   assay_factor_t e = {f.guaranteed * size, f.probable * size};
-  if (r->truncates || assay_split_parts(r->algorithm) || !(e.guaranteed < (double)INFINITY) ||
-      !(size > 0))
-    return e;
+  if (r->truncates || has_parts(r) || !(e.guaranteed < (double)INFINITY) || !(size > 0)) return e;
   const double maximum = (size + y) / 2, level = fmin(n * maximum, roundings(r, n) * size);
   const double grows = u * n, varies = u * u * level / maximum, terms = (size * size + y * y) / 2;
   if (grows < 0.5) e.guaranteed = fmin(e.guaranteed, u * (n * maximum + size) / (1 - grows));
@@ -113,7 +124,7 @@ double assay_bound_tiny(const assay_rounding_t* r, assay_format_t format) {
   if (format == ASSAY_FORMAT_NONE) return 0;
   const assay_format_info_t* f = assay_format_info(format);
   const double one = r->flushes ? f->min_normal : f->min_subnormal / 2;
-  return assay_split_parts(r->algorithm) ? ASSAY_SPLIT_PRODUCTS * one : one;
+  return has_parts(r) ? ASSAY_SPLIT_PRODUCTS * one : one;
 }
 
 // ---- limits ------------------------------------------------------------------------------------
@@ -701,7 +712,7 @@ static void exact_chunk(const void* user, int64_t first, int64_t n) {
   for (int64_t i = first; i < first + n; i++) {
     const double size = fabs(j->size[i]), y = fmin(fabs(j->value[i]), size);
     assay_factor_t e = assay_bound_sum_of(j->r, j->terms, size, y);
-    if (j->places && !assay_split_parts(j->r->algorithm)) {
+    if (j->places && !has_parts(j->r)) {
       const assay_factor_t few = assay_bound_few(j->r, j->places[i] * j->scale, (size + y) / 2);
       e.guaranteed = fmin(e.guaranteed, few.guaranteed);
       e.probable = fmin(e.probable, few.probable);

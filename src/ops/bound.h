@@ -38,6 +38,7 @@ typedef enum assay_algorithm {
   // largest products of the parts (split_products.h).
   ASSAY_ALGORITHM_SPLIT_3,
   ASSAY_ALGORITHM_SPLIT_6,
+  ASSAY_ALGORITHM_TF32_3,  // of two tf32 parts each, the three largest products (tf32_products.h)
 } assay_algorithm_t;
 
 // How an engine rounds inside a layer.

@@ -40,7 +40,11 @@ static const char turns_options[] =
 static const char clusters_options[] =
     "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=2 -DTURNED=1 -DW_CONSTANT=0";
 
-enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS, CLUSTERS };
+// Weights in two parts, one behind the other.
+static const char parts_options[] =
+    "-DIN=f32 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 -DW_CONSTANT=0 -DW_PARTS=2";
+
+enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS, CLUSTERS, PARTS };
 static const sample_t samples[] = {
     [NORM] =
         {"norm.cu", "norm", "", 6, 300, 0, false, {.blocks = 6, .threads = 256, .dependent = true}},
@@ -113,6 +117,17 @@ static const sample_t samples[] = {
                    .shared_bytes = 2 * (128 + 96) * 128 + 2048,
                    .cluster = 2,
                    .dependent = true}},
+    [PARTS] = {"product_parts.cu",
+               "product_parts",
+               parts_options,
+               120,
+               96,
+               216,
+               false,
+               {.blocks = 1,
+                .threads = 320,
+                .shared_bytes = 4 * (128 + 2 * 96) * 128 + 2048,
+                .dependent = true}},
 };
 
 // ---- texts --------------------------------------------------------------------------------------
@@ -196,6 +211,17 @@ static assay_status_t give_bulk(assay_queue_t* q, product_bulk_args_t* a, const 
   return cuda_map_tiles(q, &w, s->y, &a->w);
 }
 
+// Of float32, weights by columns, in two parts.
+static assay_status_t give_parts(assay_queue_t* q, product_bulk_args_t* a, const sample_args_t* s) {
+  const cuda_tiles_t x = {ASSAY_TYPE_FLOAT, s->depth, s->rows, s->depth, 32, 128};
+  const cuda_tiles_t w = {ASSAY_TYPE_FLOAT, s->depth, 2 * s->columns, s->depth, 32, 96};
+  give_mma(&a->product, s);
+  a->product.w_k = 1;
+  a->product.w_column = s->depth;
+  ASSAY_TRY(cuda_map_tiles(q, &x, s->x, &a->x));
+  return cuda_map_tiles(q, &w, s->y, &a->w);
+}
+
 // {from, to, size, rows, columns} of move_args_t: to the other layout.
 static void give_move(uint64_t* a, const sample_args_t* s) {
   a[0] = s->x;
@@ -211,7 +237,7 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
   static uint32_t words[MAX_BYTES / 4];
   const size_t n = (size_t)(s->rows * s->columns), each = s->halves ? 2 : 4;
   const size_t n_x = s->depth ? (size_t)(s->rows * s->depth) : n;
-  const size_t n_y = (size_t)(s->columns * s->depth);
+  const size_t n_y = (size_t)(s->columns * s->depth) * (is_sample(s, PARTS) ? 2 : 1);
   union {
     sample_args_t sample;
     product_args_t mma;
@@ -229,6 +255,8 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
     give_mma(&args.mma, &a);
   else if (is_sample(s, BULK) || is_sample(s, TURNS) || is_sample(s, CLUSTERS))
     ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a));
+  else if (is_sample(s, PARTS))
+    ASSAY_TRY(give_parts(p->queue, &args.bulk, &a));
   else if (is_sample(s, MOVE))
     give_move(args.move, &a);
   else
@@ -408,15 +436,36 @@ static const fault_t faults[] = {
     {BULK, "a warp too many is waited for", "READERS * SHARING);", "READERS * SHARING + 1);", 0,
      "nobody ends"},
     {BULK, "one of those that ask is not waited for", "* BARRIER, 2);", "* BARRIER, 1);", 0, ""},
-    {BULK, "half of the left side's bytes are expected", "(BM * BK * 2)", "(BM * BK)", 0, ""},
-    {BULK, "half of the weights' bytes are expected", "(BN * BK * 2)", "(BN * BK)", 0, ""},
+    {BULK, "half of the left side's bytes are expected", "(BM * LINE_BYTES)", "(BM * BK)", 0, ""},
+    {BULK, "half of the weights' bytes are expected", "(W_PARTS * BN * LINE_BYTES)", "(BN * BK)", 0,
+     ""},
     {BULK, "those that multiply do not wait", "SYNC();\n  WAIT_FOR_INPUTS();", "SYNC();", 0,
      "WAIT_FOR_INPUTS"},
     {BULK, "the same step of rows", "&a->x, i * BK,", "&a->x, 0,", 0, ""},
-    {BULK, "the same columns of weights", "(int)t->column + c,", "(int)t->column,", 0, ""},
+    {BULK, "the same columns of weights", " + c % BN, i * BK", ", i * BK", 0, ""},
     {BULK, "stages go on past the last", "last ? 0 : t->stage + 1", "t->stage + 1", 0, ""},
     {BULK, "sums of the last step are not waited for", "WGMMA_WAIT(0);", "WGMMA_WAIT(1);", 0, ""},
     {BULK, "sums are put where a tile is read", "SYNC();  // no tile", "// no tile", 0, ""},
+    {PARTS, "sums of a unit are not waited for", "WGMMA_WAIT(0);\n    add_up", "add_up", 0, ""},
+    {PARTS, "sums of a step's second unit are not waited for", "WGMMA_WAIT(0);\n    add_up",
+     "add_up", 1, ""},
+    {PARTS, "a step is taken before it is there",
+     "barrier_wait(s->full + turn.stage * BARRIER, turn.parity);", "", 0, ""},
+    {PARTS, "the first step is taken before it is there", "barrier_wait(s->full, 0);", "", 0, ""},
+    {PARTS, "a stage is given back while it is multiplied",
+     "WGMMA_COMMIT();\n    before = s->empty + turn.stage * BARRIER;",
+     "WGMMA_COMMIT();\n    before = s->empty + turn.stage * BARRIER;\n    release(before);", 0, ""},
+    {PARTS, "stages are never given back", "add_up(all, sums);\n    release(before);",
+     "add_up(all, sums);\n    (void)before;", 0, "nobody ends"},
+    {PARTS, "the first half of a step twice", "place, 1, &second", "place, 0, &second", 0, ""},
+    {PARTS, "registers are taken while they are multiplied", "place, 1, &second",
+     "place, 1, &first", 0, ""},
+    {PARTS, "the weights' larger parts twice", "BN * LINE_BYTES + s * SLICE_BYTES",
+     "s * SLICE_BYTES", 0, ""},
+    {PARTS, "pieces lie where they would without turns", "(row & 7) * 4", "0", 0, ""},
+    {PARTS, "a unit goes on with the sums before it", "further(w, s * SLICE_BYTES), s);",
+     "further(w, s * SLICE_BYTES), 1);", 0, ""},
+    {PARTS, "registers are not fenced", "WGMMA_FENCE();", "", 1, "WGMMA_FENCE"},
     {TURNS, "a group begins before the other one has seen its steps",
      "if (i) barrier_wait(begin_of(s, group), (int)((i - 1) / GROUPS % 2));", "", 0, ""},
     {TURNS, "a group waits for the turn before", "(i - 1) / GROUPS % 2", "(i + 1) / GROUPS % 2", 0,

@@ -41,6 +41,7 @@ enum {
   CUDA_LAUNCH_CLUSTER = 4,
   CUDA_LAUNCH_DEPENDENT = 6,  // programmatic stream serialization
   CUDA_MAP_FLOAT16 = 6,       // CUtensorMapDataType
+  CUDA_MAP_FLOAT32 = 7,
   CUDA_MAP_BFLOAT16 = 9,
   CUDA_MAP_SWIZZLE_64 = 2,  // CUtensorMapSwizzle
   CUDA_MAP_SWIZZLE_128 = 3,

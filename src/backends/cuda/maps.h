@@ -7,12 +7,12 @@
 #include "exec/device.h"
 #include "onnx/onnx.h"
 
-// Tiles of a matrix of 16-bit elements (fp16, bf16): `width` elements of each of `height` rows, a
-// line of 64 or 32 elements being 128 or 64 bytes that change places by the row (wgmma.h).
+// Tiles of a matrix of fp16, bf16 or float32: `width` elements of each of `height` rows, a line of
+// 128 or 64 bytes that change places by the row (wgmma.h).
 typedef struct cuda_tiles {
   assay_type_t type;
-  int64_t columns, rows, row_step;  // of the matrix, in elements; steps are multiples of 8
-  int width, height;                // 64 or 32; at most 256
+  int64_t columns, rows, row_step;  // of the matrix, in elements; steps are multiples of 16 bytes
+  int width, height;                // a line's elements; at most 256
 } cuda_tiles_t;
 // `at`: a multiple of 16 bytes. Errors: DEVICE, INVALID_ARGUMENT: numbers that the engine cannot
 // take
@@ -20,7 +20,8 @@ assay_status_t cuda_map_tiles(assay_queue_t* q, const cuda_tiles_t* t, assay_dev
                               tensor_map_t* out) ASSAY_MUST_USE;
 bool cuda_tiles_fit(const cuda_tiles_t* t);
 
-// Windows of a convolution with two axes: 64 channels of `places` windows one after the other.
+// Windows of a convolution with two axes: 128 bytes of channels of `places` windows one after the
+// other.
 typedef struct cuda_windows {
   assay_type_t type;
   int64_t channels, width, height, samples, place_step, sample_step;  // steps in elements

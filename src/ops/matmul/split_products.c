@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/functions.h"
+#include "ops/matmul/split_account.h"
 
 enum { UNIT = ASSAY_SPLIT_UNIT, LANES = 16 };
 
@@ -44,21 +45,14 @@ typedef struct kind {
 #define TWO_BY_PI 0.63661977236758134308
 static const kind_t kinds[2] = {{0, 1}, {0.79788456080286535588, 1 - TWO_BY_PI}};
 
-// A sum of some terms x w.
-typedef struct partial {
-  double sum, square;  // of the weights
-} partial_t;
+typedef assay_split_partial_t partial_t;
+typedef assay_split_column_t column_t;
 
 static inline double mean_square(kind_t k, partial_t p) {
   return k.variance * p.square + k.mean * k.mean * p.sum * p.sum;
 }
 
-// A column: what it adds to the account.
-typedef struct column {
-  double own[2], plain[2];  // variances, by kind
-  double size, square;      // sums of |w| and w^2
-  bool splits;              // its weights are in range
-} column_t;
+double assay_split_mean_square(int kind, partial_t p) { return mean_square(kinds[kind], p); }
 
 // On the way down a column.
 typedef struct walk {
@@ -159,8 +153,8 @@ static void add_range(const assay_split_weights_t* w, const column_t* columns,
   out->max = splits && isfinite(size) ? assay_exp2(floor(assay_log2(0x1p125 / size))) : 0;
 }
 
-static void add_up(const assay_split_weights_t* w, const column_t* columns,
-                   assay_sum_account_t* out) {
+void assay_split_add_up(const assay_split_weights_t* w, const column_t* columns,
+                        assay_sum_account_t* out) {
   double own[2] = {0}, plain[2] = {0};
   *out = (assay_sum_account_t){0};
   for (int64_t j = 0; j < w->columns; j++) {
@@ -189,7 +183,7 @@ assay_status_t assay_split_judge(assay_algorithm_t algorithm, const assay_split_
 #pragma omp parallel for schedule(static) if (w->columns * w->n > 10000)
   for (int64_t j = 0; j < w->columns; j += LANES)
     judge_columns(parts, w, j, w->columns - j < LANES ? w->columns - j : LANES, &columns[j]);
-  add_up(w, columns, out);
+  assay_split_add_up(w, columns, out);
   assay_free(columns);
   return NULL;
 }

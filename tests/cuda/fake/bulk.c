@@ -8,14 +8,14 @@
 #include "internal.h"
 #include "switch.h"
 
-enum { MAGIC = 0x70a9, MAX_RANK = 5, ELEMENT = 2, PATTERN = 1024, PIECE = 16 };
+enum { MAGIC = 0x70a9, MAX_RANK = 5, PATTERN = 1024, PIECE = 16 };
 
 typedef struct map {  // in a CUtensorMap's 128 bytes
   uint64_t at, steps[MAX_RANK - 1];
   uint32_t dims[MAX_RANK];
   uint16_t magic, box[MAX_RANK];
   int16_t lower[3], upper[3];
-  uint8_t rank, strides[MAX_RANK], line;
+  uint8_t rank, strides[MAX_RANK], line, element;  // element: bytes
   bool windows;
 } map_t;
 _Static_assert(sizeof(map_t) <= 128, "a tensor map has 128 bytes");
@@ -27,7 +27,9 @@ static bool set_tensor(map_t* m, int type, uint32_t rank, const void* at, const 
                        int fill) {
   *m = (map_t){.magic = MAGIC, .at = (uint64_t)(uintptr_t)at, .rank = (uint8_t)rank};
   // Formats and swizzles that the platform knows.
-  if (rank < 2 || rank > MAX_RANK || (type != CUDA_MAP_FLOAT16 && type != CUDA_MAP_BFLOAT16) ||
+  m->element = type == CUDA_MAP_FLOAT32 ? 4 : 2;
+  if (rank < 2 || rank > MAX_RANK ||
+      (type != CUDA_MAP_FLOAT16 && type != CUDA_MAP_BFLOAT16 && type != CUDA_MAP_FLOAT32) ||
       interleave || fill || (swizzle != CUDA_MAP_SWIZZLE_64 && swizzle != CUDA_MAP_SWIZZLE_128) ||
       m->at % 16)
     return false;
@@ -57,7 +59,8 @@ cuda_result_t cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* a
     if (!box[i] || box[i] > 256 || strides[i] != 1) return INVALID_VALUE;
     m.box[i] = (uint16_t)box[i];
   }
-  if (box[0] * ELEMENT != m.line) return INVALID_VALUE;  // lines that are not full: not known here
+  if (box[0] * m.element != m.line)
+    return INVALID_VALUE;  // lines that are not full: not known here
   memset(map, 0, 128);
   memcpy(map, &m, sizeof m);
   return 0;
@@ -80,7 +83,7 @@ cuda_result_t cuTensorMapEncodeIm2col(void* map, int type, uint32_t rank, void* 
     m.lower[i] = (int16_t)lower[i];
     m.upper[i] = (int16_t)upper[i];
   }
-  if (channels * ELEMENT != m.line) return INVALID_VALUE;
+  if (channels * m.element != m.line) return INVALID_VALUE;
   m.windows = true;
   m.box[0] = (uint16_t)channels;
   m.box[1] = (uint16_t)pixels;
@@ -233,12 +236,12 @@ static bool find_line(const map_t* m, const late_bulk_t* c, int i, int64_t* at) 
 // What there is of a line; elements: how many from the tensor.
 static const char* source_of(fake_lane_t* lane, const map_t* m, const int64_t* at, int* elements,
                              int line) {
-  uint64_t from = m->at + (uint64_t)at[0] * ELEMENT;
+  uint64_t from = m->at + (uint64_t)at[0] * m->element;
   const int64_t left = m->dims[0] - at[0];
   *elements = left < m->box[0] ? (int)left : m->box[0];
   if (at[0] < 0 || *elements <= 0) return *elements = 0, NULL;
   for (int d = 1; d < m->rank; d++) from += (uint64_t)at[d] * m->steps[d - 1];
-  const char* p = device_memory(from, (size_t)*elements * ELEMENT);
+  const char* p = device_memory(from, (size_t)*elements * m->element);
   if (!p)
     fail_lane(lane->run, ILLEGAL_ADDRESS, "line %d: a tile of 0x%llx, where no memory is", line,
               (unsigned long long)from);
@@ -288,7 +291,7 @@ void lane_bulk(fake_lane_t* lane, void* shared, const void* map, const int* coor
     int elements;
     if (!find_line(&m, &c, i, at)) continue;
     const char* p = source_of(lane, &m, at, &elements, line);
-    if (p) check_access(r, lane->thread, p, (size_t)elements * ELEMENT, IS_READ, NULL, line);
+    if (p) check_access(r, lane->thread, p, (size_t)elements * m.element, IS_READ, NULL, line);
   }
   if (!blocks) ask_for(lane, r, &c, barrier, bytes);
   for (int rank = 0; blocks >> rank; rank++)
@@ -304,7 +307,7 @@ static void bring(fake_lane_t* lane, const late_bulk_t* c) {
     int elements;
     if (find_line(&m, c, i, at)) {
       const char* p = source_of(lane, &m, at, &elements, c->line);
-      if (p) memcpy(text, p, (size_t)elements * ELEMENT);
+      if (p) memcpy(text, p, (size_t)elements * m.element);
     }
     for (int piece = 0; piece < m.line / PIECE; piece++) {
       size_t to = (size_t)i * m.line + (size_t)piece * PIECE;

@@ -212,7 +212,11 @@ typedef struct late_product {
   fake_warp_op_t op;
   struct late_sums* sums;
   uint64_t x, w;  // descriptors
-  bool turned;
+  // Instead of x, of tf32: this lane's two rows; its registers, and what was in them.
+  uint32_t left[2][8];
+  const uint32_t* registers;
+  uint32_t words[4];
+  bool turned, adds;
   int line;
 } late_product_t;
 
@@ -314,6 +318,9 @@ void give_run(run_t* r);
 // A cluster, of which this is the first block; one has failed where it goes wrong.
 void run_cluster(run_t* const* blocks, int n, int64_t first);
 uint32_t run_draw(run_t* r, uint32_t n);
+// What a lane gives to its warp at its next operation, and what others gave at the last one.
+uint64_t* next_slot(fake_lane_t* lane);
+const uint64_t* given(const fake_lane_t* lane, int other);
 // Called by a lane: notes what is wrong; the block goes no further.
 void fail_lane(run_t* r, int result, const char* format, ...) __attribute__((format(printf, 3, 4)));
 // The lane that runs hands over until all have come to the same.
@@ -334,6 +341,8 @@ void forget_copies(fiber_t* f);
 
 void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
                 int turned, int line);
+void lane_wgmma_tf32(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint64_t w, int adds,
+                     int line);
 void lane_wgmma_fence(fake_lane_t* lane, int line);
 void lane_wgmma_commit(fake_lane_t* lane, int line);
 void lane_wgmma_wait(fake_lane_t* lane, int left, int line);
@@ -358,6 +367,7 @@ bool is_arrived_at(const run_t* r);
 
 // d + x w of n terms, as tensor cores compute it; elements of 16 bits as `op` says.
 float tensor_sum(fake_warp_op_t op, const uint16_t* x, const uint16_t* w, int n, float d);
+float tensor_sum_tf32(const uint32_t* x, const uint32_t* w, int n, float d);
 
 // All of a warp's d += a b: slots of its 32 lanes hold d, a and b; d is replaced.
 void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op);

@@ -52,7 +52,7 @@ static void lane_wait_for_inputs(fake_lane_t* lane) {
 
 // Two slots in turn: nobody gives for the operation after the next before all have come to the
 // next, and so have read what was given for this one.
-static uint64_t* next_slot(fake_lane_t* lane) {
+uint64_t* next_slot(fake_lane_t* lane) {
   fiber_t* f = fiber_of(lane);
   return f->slots[f->turn++ & 1];
 }
@@ -62,7 +62,7 @@ static fiber_t* warp_of(const fake_lane_t* lane) {
 }
 
 // The slots of the operation that was last.
-static const uint64_t* given(const fake_lane_t* lane, int other) {
+const uint64_t* given(const fake_lane_t* lane, int other) {
   return warp_of(lane)[other].slots[(fiber_of(lane)->turn - 1) & 1];
 }
 
@@ -144,6 +144,7 @@ const fake_engine_t fake_engine_of_lanes = {.global = lane_global,
                                             .commit_copies = lane_commit_copies,
                                             .wait_copies = lane_wait_copies,
                                             .wgmma = lane_wgmma,
+                                            .wgmma_tf32 = lane_wgmma_tf32,
                                             .wgmma_fence = lane_wgmma_fence,
                                             .wgmma_commit = lane_wgmma_commit,
                                             .wgmma_wait = lane_wgmma_wait,

@@ -143,8 +143,8 @@ const char* op_name(fake_warp_op_t op) {
       "shuffle_down", "ballot",        "match_lanes",   "mma_f16",
       "mma_bf16",     "mma_tf32",      "mma_s8",        "mma_u8s8",
       "mma_s8u8",     "mma_u8",        "load_matrices", "load_matrices_transposed",
-      "wgmma of f16", "wgmma of bf16", "WGMMA_FENCE",   "WGMMA_COMMIT",
-      "WGMMA_WAIT"};
+      "wgmma of f16", "wgmma of bf16", "wgmma of tf32", "WGMMA_FENCE",
+      "WGMMA_COMMIT", "WGMMA_WAIT"};
   return names[op];
 }
 

@@ -154,6 +154,16 @@ float tensor_sum(fake_warp_op_t op, const uint16_t* x, const uint16_t* w, int n,
   return step(a, b, n, 2 * f.fraction_bits, d);
 }
 
+float tensor_sum_tf32(const uint32_t* x, const uint32_t* w, int n, float d) {
+  static const format_t tf32 = {8, 10};
+  number_t a[MAX_K], b[MAX_K];
+  for (int i = 0; i < n; i++) {
+    a[i] = decode(x[i] >> 13, tf32);
+    b[i] = decode(w[i] >> 13, tf32);
+  }
+  return step(a, b, n, 2 * tf32.fraction_bits, d);
+}
+
 void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op) {
   static const format_t fp16 = {5, 10}, bf16 = {8, 7}, tf32 = {8, 10};
   if (op == FAKE_MMA_F16)

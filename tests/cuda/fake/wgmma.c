@@ -5,7 +5,7 @@
 #include "internal.h"
 
 // Where a block's dynamic shared memory begins: no more than what DYNAMIC promises.
-enum { BASE = 1024 + 128, TERMS = 16 };
+enum { BASE = 1024 + 128, TERMS = 16, TERMS_OF_TF32 = 8, STEP = 32 };  // STEP: bytes of terms
 
 void forget_products(fiber_t* f) {
   f->n_products = f->n_product_groups = f->open_products = 0;
@@ -74,12 +74,13 @@ static matrix_t read_descriptor(fake_lane_t* lane, uint64_t d, int line) {
                     .line = swizzle == 1 ? 128 : 64};
 }
 
-// Where element (i, k) of rows or columns i lies; bits of the address change places.
-static uint32_t place_of(const matrix_t* m, bool turned, uint32_t i, uint32_t k) {
+// Where element (i, k) of rows or columns i lies, of 16 bits, or of more where they are not turned;
+// bits of the address change places.
+static uint32_t place_of(const matrix_t* m, bool turned, uint32_t i, uint32_t k, uint32_t size) {
   const uint32_t pieces = (uint32_t)m->line / 16, width = (uint32_t)m->line;
   const uint32_t at = turned ? m->at + i / 8 % pieces * 16 + i / 8 / pieces * m->across +
                                    k % 8 * width + k / 8 * m->down + i % 8 * 2
-                             : m->at + i % 8 * width + i / 8 * m->down + k * 2;
+                             : m->at + i % 8 * width + i / 8 * m->down + k * size;
   return at ^ (at >> 7 & (pieces - 1)) << 4;
 }
 
@@ -96,7 +97,7 @@ static void check_matrix(fake_lane_t* lane, const matrix_t* m, bool turned, int 
                          int line) {
   for (int i = first; i < first + n; i += turned ? 8 : 1)
     for (int k = 0; k < TERMS; k += turned ? 1 : 8) {
-      const char* at = pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k), line);
+      const char* at = pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k, 2), line);
       check_access(lane->run, lane->thread, at, 16, IS_READ, NULL, line);
       check_fenced(lane, (size_t)(at - lane->run->dynamic), line);
     }
@@ -109,8 +110,11 @@ static int row_of(const fake_lane_t* lane) {
 // One lane looks for its warp.
 static void check_operands(fake_lane_t* lane, const late_product_t* p) {
   if (lane->thread % FAKE_WARP) return;
-  const matrix_t x = read_descriptor(lane, p->x, p->line), w = read_descriptor(lane, p->w, p->line);
-  check_matrix(lane, &x, false, row_of(lane), 16, p->line);
+  const matrix_t w = read_descriptor(lane, p->w, p->line);
+  if (!p->registers) {
+    const matrix_t x = read_descriptor(lane, p->x, p->line);
+    check_matrix(lane, &x, false, row_of(lane), 16, p->line);
+  }
   check_matrix(lane, &w, p->turned, 0, 2 * p->sums->n, p->line);
 }
 
@@ -118,11 +122,38 @@ static void check_operands(fake_lane_t* lane, const late_product_t* p) {
 
 static void load(fake_lane_t* lane, const matrix_t* m, bool turned, int i, int line, uint16_t* to) {
   for (int k = 0; k < TERMS; k++)
-    memcpy(&to[k], pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k), line), 2);
+    memcpy(&to[k], pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k, 2), line), 2);
+}
+
+static void load_tf32(fake_lane_t* lane, const matrix_t* m, int i, int line, uint32_t* to) {
+  for (int k = 0; k < TERMS_OF_TF32; k++)
+    memcpy(&to[k], pointer_of(lane, place_of(m, false, (uint32_t)i, (uint32_t)k, 4), line), 4);
+}
+
+// Sums of rows in registers.
+static void compute_tf32(fake_lane_t* lane, const late_product_t* p) {
+  const matrix_t w = read_descriptor(lane, p->w, p->line);
+  const int l = lane->thread % FAKE_WARP;
+  uint32_t columns[2][TERMS_OF_TF32];
+  check_operands(lane, p);
+  if (memcmp(p->registers, p->words, sizeof p->words) != 0)
+    fail_lane(lane->run, LAUNCH_FAILED,
+              "line %d: the left side of wgmma was touched before it was waited for", p->line);
+  for (int j = 0; j < p->sums->n; j += 4) {
+    for (int i = 0; i < 2; i++) load_tf32(lane, &w, 2 * j + l % 4 * 2 + i, p->line, columns[i]);
+    for (int i = 0; i < 4; i++) {
+      float* d = &p->sums->sums[j + i];
+      *d = tensor_sum_tf32(p->left[i / 2], columns[i % 2], TERMS_OF_TF32, p->adds ? *d : 0);
+    }
+  }
 }
 
 // "Register Fragments for wgmma", PTX ISA.
 static void compute(fake_lane_t* lane, const late_product_t* p) {
+  if (p->registers) {
+    compute_tf32(lane, p);
+    return;
+  }
   const matrix_t x = read_descriptor(lane, p->x, p->line), w = read_descriptor(lane, p->w, p->line);
   const int l = lane->thread % FAKE_WARP;
   uint16_t rows[2][TERMS], columns[2][TERMS];
@@ -164,11 +195,10 @@ static uint64_t mixed(uint64_t digest, uint64_t with) {
   return (digest ^ with) * 0x100000001b3 + (digest >> 29);
 }
 
-void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
-                int turned, int line) {
+// The next product of a lane, whose group is there and whose registers are in order.
+static late_product_t* take_product(fake_lane_t* lane, int line) {
   run_t* r = lane->run;
   fiber_t* f = fiber_of(lane);
-  rest(r, AT_WARP, op, line);
   if (lane->thread - lane->thread % FAKE_GROUP + FAKE_GROUP > lane->threads)
     fail_lane(r, LAUNCH_FAILED, "line %d: wgmma in a group of less than %d threads", line,
               FAKE_GROUP);
@@ -176,12 +206,50 @@ void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t 
   if (f->n_products == MAX_PRODUCTS)
     fail_lane(r, LAUNCH_FAILED, "line %d: more than %d products that nobody waits for", line,
               MAX_PRODUCTS);
-  late_product_t* p = &f->products[f->n_products++];
-  *p = (late_product_t){op, take_sums(lane, d, n / 2, line), x, w, turned != 0, line};
+  return &f->products[f->n_products++];
+}
+
+static void ask_for(fake_lane_t* lane, late_product_t* p) {
+  fiber_t* f = fiber_of(lane);
   p->sums->products++;
   f->open_products++;
-  f->products_digest = mixed(mixed(mixed(f->products_digest, x), w), (uint64_t)line);
+  f->products_digest = mixed(mixed(mixed(f->products_digest, p->x), p->w), (uint64_t)p->line);
   check_operands(lane, p);
+}
+
+void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
+                int turned, int line) {
+  rest(lane->run, AT_WARP, op, line);
+  late_product_t* p = take_product(lane, line);
+  *p = (late_product_t){.op = op,
+                        .sums = take_sums(lane, d, n / 2, line),
+                        .x = x,
+                        .w = w,
+                        .turned = turned != 0,
+                        .line = line};
+  ask_for(lane, p);
+}
+
+// Rows of a lane are in the registers of the four lanes that have them.
+void lane_wgmma_tf32(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint64_t w, int adds,
+                     int line) {
+  const int first = lane->thread % FAKE_WARP / 4 * 4;
+  memcpy(next_slot(lane), x, sizeof(uint32_t[4]));
+  rest(lane->run, AT_WARP, FAKE_WGMMA_TF32, line);
+  late_product_t* p = take_product(lane, line);
+  *p = (late_product_t){.op = FAKE_WGMMA_TF32,
+                        .sums = take_sums(lane, d, n / 2, line),
+                        .w = w,
+                        .registers = x,
+                        .adds = adds != 0,
+                        .line = line};
+  memcpy(p->words, x, sizeof p->words);
+  for (int i = 0; i < 4; i++) {
+    uint32_t words[4];
+    memcpy(words, given(lane, first + i), sizeof words);
+    for (int j = 0; j < 4; j++) p->left[j % 2][j / 2 * 4 + i] = words[j];
+  }
+  ask_for(lane, p);
 }
 
 void lane_wgmma_fence(fake_lane_t* lane, int line) {

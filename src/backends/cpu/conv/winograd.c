@@ -6,8 +6,9 @@
 
 #include "backends/cpu/conv/conv_operands.h"
 #include "backends/cpu/conv/direct_kernel.h"
-#include "backends/cpu/judged.h"
 #include "backends/cpu/pointwise/chain.h"
+#include "backends/cpu/range.h"
+#include "backends/layers/judged.h"
 #include "base/alloc.h"
 #include "base/shown.h"
 #include "ops/conv/conv_winograd.h"
@@ -99,7 +100,7 @@ static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* 
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s judged for F(%d,3)", w->value->name,
                        assay_type_name(w->type), f->out);
-  return cpu_judged(w, &key, judge, &j, out);
+  return assay_judged(w, &key, judge, &j, out);
 }
 
 // The work of one sample, so that neither the batch nor the day decides, in units of vector
@@ -178,7 +179,7 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   k->points = f->in * f->in;
   k->transform_in = f->out == 2 ? cpu_winograd_in_2 : cpu_winograd_in_4;
   k->transform_out = f->out == 2 ? cpu_winograd_out_2 : cpu_winograd_out_4;
-  k->range = cpu_judged_range(account);
+  k->range = cpu_range_of(account);
   k->base.in[k->input] = (assay_storage_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_storage_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->model = r->o.weights->constant;
@@ -205,7 +206,7 @@ static assay_status_t make(const assay_sized_layer_t* l, const char* name,
   ASSAY_TRY(read_layer(l, &r, &ok));
   if (!ok) return NULL;
   ASSAY_TRY(account_of(f, &r.s, r.o.weights, &account));
-  assay_accuracy_gate_t gate = cpu_judged_gate(name, asks, &account);
+  assay_accuracy_gate_t gate = assay_judged_gate(name, asks, &account);
   gate.fits = account.max > account.min;
   gate.pays = pays(f, &r.s);
   assay_sized_note_accuracy_gate(l, &gate);

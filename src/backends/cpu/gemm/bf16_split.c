@@ -8,7 +8,8 @@
 #include "backends/cpu/conv/conv_operands.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/product.h"
-#include "backends/cpu/judged.h"
+#include "backends/cpu/range.h"
+#include "backends/layers/judged.h"
 #include "base/alloc.h"
 #include "base/shown.h"
 #include "ops/conv/conv.h"
@@ -239,7 +240,7 @@ static assay_status_t account_of(assay_algorithm_t algorithm, const cpu_bf16_spl
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s judged for %d parts%s", w->value->name, k->parts,
                        k->column_step == 1 ? "" : ", turned");
-  return cpu_judged(w, &key, judge, &j, out);
+  return assay_judged(w, &key, judge, &j, out);
 }
 
 // The work of one sample in nanoseconds of one core, so that neither the batch nor the day decides;
@@ -283,7 +284,7 @@ static bool pays(const cpu_bf16_split_t* k, const reading_t* r) {
 static assay_status_t build(cpu_bf16_split_t* k, const assay_sized_layer_t* l, const reading_t* r,
                             const assay_sum_account_t* account, bool* ok) {
   k->input = (int)(r->x - l->in);
-  k->range = cpu_judged_range(account);
+  k->range = cpu_range_of(account);
   k->base.in[k->input] = (assay_storage_t){ASSAY_TYPE_FLOAT, r->layout};
   k->base.out[0] = (assay_storage_t){ASSAY_TYPE_FLOAT, r->layout};
   k->model = r->w->constant;
@@ -307,7 +308,7 @@ static assay_status_t ask(const assay_sized_layer_t* l, const char* name,
   ASSAY_TRY(read_layer(l, k, &r, ok));
   if (!*ok) return NULL;
   ASSAY_TRY(account_of(algorithm, k, r.w, &account));
-  assay_accuracy_gate_t gate = cpu_judged_gate(name, asks, &account);
+  assay_accuracy_gate_t gate = assay_judged_gate(name, asks, &account);
   gate.fits = leaves_range(&account);
   gate.pays = pays(k, &r);
   assay_sized_note_accuracy_gate(l, &gate);

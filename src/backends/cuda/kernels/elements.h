@@ -23,12 +23,13 @@ DEVICE void store_bf16(bf16_t* p, int64_t i, float x) { p[i] = f32_to_bf16(x); }
 DEVICE float round_f32(float x) { return x; }
 DEVICE float round_f16(float x) { return f16_to_f32(f32_to_f16(x)); }
 DEVICE float round_bf16(float x) { return bf16_to_f32(f32_to_bf16(x)); }
+DEVICE bool is_finite(float x) { return (bits_of(x) & 0x7f800000u) != 0x7f800000u; }
 // To 10 bits of fraction, to nearest, ties to even, as the format tf32 is defined; tensor cores
 // read no more bits. (The instruction cvt.rna rounds ties away from zero.)
 DEVICE float round_tf32(float x) {
   const uint32_t b = bits_of(x);
-  const bool finite = (b & 0x7f800000u) != 0x7f800000u;
-  return finite ? float_of((b + 0xfffu + (b >> 13 & 1u)) & ~0x1fffu) : x;
+  const bool none = b << 1 > 0xff000000u;  // NaN; infinities stay by themselves
+  return float_of(none ? b : (b + 0xfffu + (b >> 13 & 1u)) & ~0x1fffu);
 }
 
 // What is over of a number that is divided by the base, which it is then: the last one of its

@@ -360,6 +360,38 @@ DEVICE void FENCE_ASYNC(void) { asm volatile("fence.proxy.async.shared::cta;" ::
 #define WGMMA_WAIT(left)
 DEVICE void FENCE_ASYNC(void) {}
 #endif
+// The left side in registers: WGMMA_TF32(name, columns) makes name(d, x, w, adds): d += x w, or
+// d = x w where adds is 0, of 64 rows, so many columns and 8 terms, float32 of which the upper 19
+// bits are read. Thread 32 w + l has row 16 w + l / 4 + i % 2 * 8, term l % 4 + i / 2 * 4 as x[i],
+// and touches none of them before WGMMA_WAIT either. Columns' terms lie side by side.
+#define WGMMA_TF32(name, columns) WGMMA_TF32_OF(name, columns)
+#if HAS_WGMMA
+#define WGMMA_TF32_OF(name, n)                                                                    \
+  DEVICE void name(float* d, const uint32_t* x, uint64_t w, int adds) {                           \
+    asm volatile("{.reg .pred adds; setp.ne.b32 adds, " WGMMA_ADDS_##n                            \
+                 ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" WGMMA_NAMES_##n \
+                 "}, " WGMMA_LEFT_##n ", adds, 1, 1;}"                                            \
+                 : WGMMA_SUMS_##n                                                                 \
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(w), "r"(adds)                  \
+                 : "memory");                                                                     \
+  }
+#define WGMMA_LEFT_32 "{%16,%17,%18,%19}, %20"
+#define WGMMA_LEFT_64 "{%32,%33,%34,%35}, %36"
+#define WGMMA_LEFT_96 "{%48,%49,%50,%51}, %52"
+#define WGMMA_LEFT_128 "{%64,%65,%66,%67}, %68"
+#define WGMMA_LEFT_256 "{%128,%129,%130,%131}, %132"
+#define WGMMA_ADDS_32 "%21"
+#define WGMMA_ADDS_64 "%37"
+#define WGMMA_ADDS_96 "%53"
+#define WGMMA_ADDS_128 "%69"
+#define WGMMA_ADDS_256 "%133"
+#else
+#define WGMMA_TF32_OF(name, n)                                          \
+  DEVICE void name(float* d, const uint32_t* x, uint64_t w, int adds) { \
+    (void)d, (void)x, (void)w, (void)adds;                              \
+    __trap();                                                           \
+  }
+#endif
 // Behind the last wait: the compiler leaves sums where they are until here.
 DEVICE void hold_sums(float* d, int n) {
   UNROLL

@@ -38,7 +38,7 @@ static bool read_windows(const cuda_product_t* p, cuda_bulk_t* b) {
     if ((x->kernel - 1) * x->dilation > INT8_MAX) return false;
   }
   b->windows = true;
-  return a->channels % CUDA_BULK_TERMS == 0 && cuda_windows_fit(&b->places);
+  return a->channels % cuda_bulk_terms(p) == 0 && cuda_windows_fit(&b->places);
 }
 
 static bool read_rows(const cuda_product_t* p, cuda_bulk_t* b) {
@@ -49,18 +49,20 @@ static bool read_rows(const cuda_product_t* p, cuda_bulk_t* b) {
                            .columns = a->k,
                            .rows = a->m,
                            .row_step = one_to_one ? a->x_place : a->x_row,
-                           .width = CUDA_BULK_TERMS};
+                           .width = cuda_bulk_terms(p)};
   return (one_to_one || a->x_k == 1) && cuda_tiles_fit(&b->rows);
 }
+
+static int parts_of(const cuda_product_t* p) { return p->parts > 1 ? p->parts : 1; }
 
 static bool read_weights(const cuda_product_t* p, cuda_bulk_t* b) {
   const product_args_t* a = &p->args;
   b->turned = a->w_column == 1 && a->w_k != 1;
   b->weights = (cuda_tiles_t){.type = p->in,
                               .columns = b->turned ? a->n : a->k,
-                              .rows = b->turned ? a->k : a->n,
+                              .rows = b->turned ? a->k : parts_of(p) * a->n,
                               .row_step = b->turned ? a->w_k : a->w_column,
-                              .width = CUDA_BULK_TERMS};
+                              .width = cuda_bulk_terms(p)};
   return (b->turned || a->w_k == 1) && cuda_tiles_fit(&b->weights);
 }
 
@@ -78,15 +80,43 @@ static bool pad_weights(const assay_sized_layer_t* l, cuda_product_t* p) {
   return true;
 }
 
-assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
-                              bool* ok) {
+// Constant weights of float32 as they will lie in parts.
+static bool split_weights(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
+                          cuda_bulk_t* b) {
+  enum { PIECE_OF_FLOATS = 4 };
+  product_args_t* a = &p->args;
+  const assay_operand_t* w = assay_sized_input(l, l->layer->nodes[0]->inputs[1]);
+  const bool conv = p->layout == ASSAY_LAYOUT_CHANNELS_LAST;
+  if (!w || !w->constant || p->left == CUDA_LEFT_TRANSPOSED) return false;
+  const int64_t terms = p->gather.args.rows ? p->gather.args.terms : a->k;
+  const int64_t pitch = (terms + PIECE_OF_FLOATS - 1) / PIECE_OF_FLOATS * PIECE_OF_FLOATS;
+  b->split = w;
+  b->parts = (cuda_parts_t){parts, a->n, 1, terms, pitch, a->w_column, 0, a->w_k};
+  if (conv) {
+    const int64_t channels = w->dims[1], taps = terms / channels;
+    b->parts = (cuda_parts_t){parts, a->n, taps, channels, pitch, terms, 1, taps};
+  }
+  p->parts = parts;
+  p->w = -1;
+  a->w_k = 1;
+  a->w_column = pitch;
+  return true;
+}
+
+assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
+                              cuda_bulk_t* b, bool* ok) {
   const product_args_t* a = &p->args;
   *b = (cuda_bulk_t){.padded = -1};
   ASSAY_TRY(cuda_product_read(l, p, ok));
-  *ok = *ok && cuda_own_of(l)->properties.capability == CAPABILITY && p->in != ASSAY_TYPE_FLOAT &&
-        a->matrices == 1 && a->m <= INT32_MAX / 2 && a->n <= INT32_MAX / 2 && a->k <= INT32_MAX / 2;
+  *ok = *ok && cuda_own_of(l)->properties.capability == CAPABILITY &&
+        (p->in == ASSAY_TYPE_FLOAT) == (parts > 0) && a->matrices == 1 && a->m <= INT32_MAX / 2 &&
+        a->n <= INT32_MAX / 4 && a->k <= INT32_MAX / 2;
   if (!*ok) return NULL;
   if (cuda_gather_fits(p)) cuda_gather_join(p);
+  if (parts) {
+    *ok = split_weights(l, parts, p, b) && read_rows(p, b) && read_weights(p, b);
+    return NULL;
+  }
   if (pad_weights(l, p)) {
     b->padded = p->w;
     p->w = -1;
@@ -98,6 +128,10 @@ assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, cuda_product_t* p, c
 assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
                              cuda_product_t* p) {
   product_args_t* a = &p->args;
+  if (b->split) {
+    if (p->gather.args.rows) ASSAY_TRY(cuda_gather_load(l, p));
+    return cuda_parts_get(l, b->split, &b->parts, &a->w);
+  }
   if (p->gather.args.rows) ASSAY_TRY(cuda_gather_get(l, p));
   if (b->padded < 0) return NULL;
   const cuda_rows_t rows = {b->weights.rows, b->weights.columns, b->weights.row_step};
@@ -113,11 +147,9 @@ static assay_status_t launch(const cuda_product_t* p, const cuda_tile_t* s, assa
     return ASSAY_ERROR(ASSAY_INTERNAL, "a product is no longer one for the copy engine");
   b.rows.height = s->rows;
   b.places.places = s->rows;
-  b.weights.width =
-      b.turned && s->columns % CUDA_BULK_TERMS ? CUDA_BULK_TERMS / 2 : CUDA_BULK_TERMS;
-  b.weights.height = b.turned            ? CUDA_BULK_TERMS
-                     : grid->cluster > 1 ? s->columns / grid->cluster
-                                         : s->columns;
+  const int line = cuda_bulk_terms(p);
+  b.weights.width = b.turned && s->columns % line ? line / 2 : line;
+  b.weights.height = b.turned ? line : grid->cluster > 1 ? s->columns / grid->cluster : s->columns;
   if (b.windows)
     ASSAY_TRY(cuda_map_windows(q, &b.places, args->x, &all.x));
   else
@@ -129,8 +161,9 @@ static assay_status_t launch(const cuda_product_t* p, const cuda_tile_t* s, assa
 // Whether tiles are counted down the rows first: where weights are larger than what a cache holds
 // beside other things, and the left side is smaller.
 static bool is_down_first(const cuda_product_t* p) {
-  enum { CACHED = 16 << 20, BYTES = 2 };
-  return p->args.n > p->args.m && p->args.n * p->args.k > CACHED / BYTES;
+  enum { CACHED = 16 << 20 };
+  const int64_t bytes = parts_of(p) * (int64_t)assay_kernel_float_bytes(p->in);
+  return p->args.n > p->args.m && p->args.n * p->args.k > CACHED / bytes;
 }
 
 assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t* p,
@@ -138,10 +171,11 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
                               const cuda_bulk_kernel_t* k, assay_kernel_t** out) {
   assay_str_t options = {0};
   assay_str_printf(&options,
-                   "-DIN=%s -DOUT=%s -DCONV=%d -DBM=%d -DBN=%d -DSTAGES=%d -DTURNED=%d "
-                   "-DW_CONSTANT=%d",
+                   "-DIN=%s -DOUT=%s -DCONV=%d -DBM=%d -DBN=%d -DSTAGES=%d -DW_CONSTANT=%d",
                    cuda_type_name(p->in), cuda_type_name(p->out), b->windows, s->rows, s->columns,
-                   k->stages, b->turned, cuda_weights_are_constant(l, p));
+                   k->stages, cuda_weights_are_constant(l, p));
+  if (!p->parts) assay_str_printf(&options, " -DTURNED=%d", b->turned);
+  if (p->parts) assay_str_printf(&options, " -DW_PARTS=%d", p->parts);
   if (is_down_first(p)) assay_str_append(&options, " -DDOWN_FIRST=1");
   const cuda_source_t source = {.file = k->file,
                                 .kernel = k->name,
@@ -166,7 +200,7 @@ assay_status_t cuda_bulk_variants(const assay_sized_layer_t* l, const cuda_tile_
   cuda_bulk_t b;
   bool ok = false;
   *out_n = 0;
-  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
+  ASSAY_TRY(cuda_bulk_read(l, 0, &p, &b, &ok));
   if (ok) cuda_tile_variants(l, &p, tiles, n, "tensor", predict, out, out_n);
   return NULL;
 }
@@ -175,13 +209,18 @@ assay_status_t cuda_bulk_find(const assay_sized_layer_t* l, const assay_variant_
                               const cuda_tile_t* tiles, int n, cuda_product_t* p, cuda_bulk_t* b,
                               const cuda_tile_t** s) {
   bool ok = false;
-  ASSAY_TRY(cuda_bulk_read(l, p, b, &ok));
+  ASSAY_TRY(cuda_bulk_read(l, 0, p, b, &ok));
   *s = ok ? cuda_tile_find(p, tiles, n, v) : NULL;
   return NULL;
 }
 
+int cuda_bulk_terms(const cuda_product_t* p) {
+  return CUDA_BULK_STEP_BYTES / (int)assay_kernel_float_bytes(p->in);
+}
+
 int64_t cuda_bulk_steps(const cuda_product_t* p) {
-  return (p->args.k + CUDA_BULK_TERMS - 1) / CUDA_BULK_TERMS;
+  const int terms = cuda_bulk_terms(p);
+  return (p->args.k + terms - 1) / terms;
 }
 
 int cuda_bulk_step_bytes(const cuda_tile_t* s) {
@@ -197,7 +236,7 @@ double cuda_bulk_gather_us(const cuda_product_t* p) {
 double cuda_bulk_step_us(const cuda_own_t* own, const cuda_tile_t* s, int64_t blocks, int sharing) {
   const double all = own->properties.multiprocessors;
   const double bytes = fmin(64, 31 * fmax(1, all / (double)blocks));
-  const double clocks = CUDA_BULK_TERMS / 16 * (s->rows / 64) * (s->columns / 2.0 + 16);
+  const double clocks = CUDA_BULK_STEP_BYTES / 32 * (s->rows / 64) * (s->columns / 2.0 + 16);
   const double copies = (s->rows + (double)s->columns / sharing) * CUDA_BULK_STEP_BYTES / bytes;
   return fmax(fmax(clocks, copies) / 1700, 0.06);
 }

@@ -1,17 +1,18 @@
-// Products whose operands the copy engine brings: sm_90, 16 bits, one matrix, whose rows and
-// weights begin at multiples of 16 bytes; convolutions with two axes, whose channels are whole
-// steps, those that are a product of matrices, and those of few channels, which become one
-// (gather.h). Rows of constant weights that begin elsewhere are brought with zeros behind each.
+// Products whose operands the copy engine brings: sm_90, one matrix, whose rows and weights begin
+// at multiples of 16 bytes; convolutions with two axes, whose channels are whole steps, those that
+// are a product of matrices, and those of few channels, which become one (gather.h). Of 16 bits
+// rows of constant weights that begin elsewhere are brought with zeros behind each; of float32
+// weights are constants, in parts of tf32.
 #ifndef ASSAY_BACKENDS_CUDA_PRODUCT_BULK_H_
 #define ASSAY_BACKENDS_CUDA_PRODUCT_BULK_H_
 
 #include "backends/cuda/kernels/product_bulk_args.h"
 #include "backends/cuda/maps.h"
+#include "backends/cuda/product/constants.h"
 #include "backends/cuda/product/product.h"
 
 enum {
-  CUDA_BULK_TERMS = 64,                        // of a step
-  CUDA_BULK_STEP_BYTES = 2 * CUDA_BULK_TERMS,  // of a row or column
+  CUDA_BULK_STEP_BYTES = 128,  // of a row or column
   // Shared memory beside steps: the place that they begin at (a multiple of 1024), and barriers.
   CUDA_BULK_OTHER_BYTES = 2 << 10,
   CUDA_BULK_MAX_STAGES = 12
@@ -20,15 +21,17 @@ enum {
 // How the copy engine gets the operands.
 typedef struct cuda_bulk {
   bool windows, turned;
-  cuda_tiles_t rows, weights;  // width and height by the tile
-  cuda_windows_t places;       // instead of rows
-  int padded;                  // the input whose rows of weights get zeros behind them; -1: none
+  cuda_tiles_t rows, weights;    // width and height by the tile
+  cuda_windows_t places;         // instead of rows
+  int padded;                    // the input whose rows of weights get zeros behind them; -1: none
+  const assay_operand_t* split;  // the constant whose parts the weights are; NULL: they are not
+  cuda_parts_t parts;
 } cuda_bulk_t;
 
-// *ok false: the copy engine does not bring the operands of the layer's product, which may become
-// one of matrices for that. Errors: as cuda_product_read
-assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
-                              bool* ok) ASSAY_MUST_USE;
+// parts: of float32; 0: of 16 bits. *ok false: the copy engine does not bring the operands of the
+// layer's product, which may become one of matrices for that. Errors: as cuda_product_read
+assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
+                              cuda_bulk_t* b, bool* ok) ASSAY_MUST_USE;
 
 // Brings what is gathered or padded. Errors: NO_MEMORY, DEVICE
 assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
@@ -54,6 +57,7 @@ assay_status_t cuda_bulk_find(const assay_sized_layer_t* l, const assay_variant_
                               const cuda_tile_t* tiles, int n, cuda_product_t* p, cuda_bulk_t* b,
                               const cuda_tile_t** s) ASSAY_MUST_USE;
 
+int cuda_bulk_terms(const cuda_product_t* p);  // of a step
 int64_t cuda_bulk_steps(const cuda_product_t* p);
 int cuda_bulk_step_bytes(const cuda_tile_t* s);  // of shared memory
 double cuda_bulk_gather_us(const cuda_product_t* p);

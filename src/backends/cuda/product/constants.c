@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/shown.h"
 #include "exec/device/resident.h"
+#include "ops/matmul/tf32_products.h"
 
 // Floats of the host that become elements of a type on the device.
 typedef struct floats {
@@ -171,5 +172,61 @@ assay_status_t cuda_rows_get(const assay_sized_layer_t* l, const assay_operand_t
                        (long long)rows->pitch);
   assay_status_t st = bring(l, &key, rows->rows * rows->pitch, weights->type, fill_rows, &o, out);
   assay_free(o.spread);
+  return st;
+}
+
+// ---- parts of tf32 ------------------------------------------------------------------------------
+
+typedef struct split_weights {
+  const cuda_own_t* own;
+  const assay_operand_t* weights;
+  const cuda_parts_t* parts;
+  float* split;
+} split_weights_t;
+
+// Columns that are split together: what lies side by side of them fills a line of a cache.
+static void split_block(const cuda_parts_t* p, int64_t first, int64_t end, const float* from,
+                        float* to) {
+  const int64_t further = p->columns * p->pitch;
+  for (int64_t tap = 0; tap < p->taps; tap++)
+    for (int64_t channel = 0; channel < p->channels; channel++) {
+      const float* x = from + tap * p->tap_step + channel * p->channel_step;
+      float* at = to + tap * p->channels + channel;
+      for (int64_t j = first; j < end; j++) {
+        const float all = x[j * p->column_step], part = assay_tf32_part(all);
+        at[j * p->pitch] = part;
+        if (p->parts > 1) at[j * p->pitch + further] = assay_tf32_rest(all, part);
+      }
+    }
+}
+
+static assay_status_t fill_parts(void* user, assay_queue_t* q, assay_device_ptr_t to) {
+  split_weights_t* o = user;
+  const cuda_parts_t* p = o->parts;
+  const int64_t size = p->parts * p->columns * p->pitch;
+  const float* given = NULL;
+  float* made = NULL;
+  ASSAY_TRY(assay_operand_view(o->weights, &given, &made));
+  assay_status_t st = assay_new_array((size_t)size, sizeof *o->split, &o->split);
+  if (!st) {
+#pragma omp parallel for schedule(static) if (size > 100000)
+    for (int64_t j = 0; j < p->columns; j += TOGETHER)
+      split_block(p, j, j + TOGETHER < p->columns ? j + TOGETHER : p->columns, given, o->split);
+  }
+  assay_free(made);
+  const floats_t f = {o->own, o->split, size, ASSAY_TYPE_FLOAT};
+  return st ? st : upload(&f, q, to);
+}
+
+assay_status_t cuda_parts_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
+                              const cuda_parts_t* parts, assay_device_ptr_t* out) {
+  split_weights_t o = {cuda_own_of(l), weights, parts, NULL};
+  assay_str_t key = {0};
+  assay_str_printf_raw(&key, "%s in %d of tf32, %lld by %lld x %lld, %lld", weights->value->name,
+                       parts->parts, (long long)parts->columns, (long long)parts->taps,
+                       (long long)parts->channels, (long long)parts->column_step);
+  assay_status_t st = bring(l, &key, parts->parts * parts->columns * parts->pitch, ASSAY_TYPE_FLOAT,
+                            fill_parts, &o, out);
+  assay_free(o.split);
   return st;
 }

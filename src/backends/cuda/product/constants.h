@@ -31,4 +31,15 @@ typedef struct cuda_rows {
 assay_status_t cuda_rows_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
                              const cuda_rows_t* rows, assay_device_ptr_t* out) ASSAY_MUST_USE;
 
+// Weights of float32, rounded to tf32: [columns, pitch], zeros behind each row's taps * channels
+// terms. With two parts what that leaves is rounded likewise, a matrix behind the first one.
+// Elements of the operand are so far apart.
+typedef struct cuda_parts {
+  int parts;
+  int64_t columns, taps, channels, pitch;
+  int64_t column_step, tap_step, channel_step;
+} cuda_parts_t;
+assay_status_t cuda_parts_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
+                              const cuda_parts_t* parts, assay_device_ptr_t* out) ASSAY_MUST_USE;
+
 #endif  // ASSAY_BACKENDS_CUDA_PRODUCT_CONSTANTS_H_

@@ -4,10 +4,16 @@
 #include "backends/cuda/product/constants.h"
 #include "backends/cuda/product/product.h"
 
-enum { THREADS = 256, PIECE = 8, STEP = 64 };
+enum { THREADS = 256, PIECE_BYTES = 16, STEP_BYTES = 128 };
 static const int64_t max_elements = (int64_t)1 << 27;  // 256 MB
 
-static int64_t pitch_of(const product_args_t* a) { return (a->k + PIECE - 1) / PIECE * PIECE; }
+static int piece_of(const cuda_product_t* p) {
+  return PIECE_BYTES / (int)assay_kernel_float_bytes(p->in);
+}
+static int64_t pitch_of(const cuda_product_t* p) {
+  const int piece = piece_of(p);
+  return (p->args.k + piece - 1) / piece * piece;
+}
 
 static gather_axis_t axis_of(const product_axis_t* x) {
   return (gather_axis_t){x->in, x->out, x->kernel, x->stride, x->pad};
@@ -22,10 +28,11 @@ static bool are_apart(const product_args_t* a) {
 
 bool cuda_gather_fits(const cuda_product_t* p) {
   const product_args_t* a = &p->args;
-  bool fits = p->left == CUDA_LEFT_CONV && p->w < 0 && p->in != ASSAY_TYPE_FLOAT &&
-              a->matrices == 1 && a->channels == a->x_place && a->k != a->channels &&
-              (a->channels % PIECE != 0 || (a->channels % STEP != 0 && are_apart(a))) &&
-              a->m <= max_elements / pitch_of(a);
+  const int piece = piece_of(p), step = STEP_BYTES / PIECE_BYTES * piece;
+  bool fits = p->left == CUDA_LEFT_CONV && p->w < 0 && a->matrices == 1 &&
+              a->channels == a->x_place && a->k != a->channels &&
+              (a->channels % piece != 0 || (a->channels % step != 0 && are_apart(a))) &&
+              a->m <= max_elements / pitch_of(p);
   for (int d = 0; fits && d < PRODUCT_AXES; d++) {
     const product_axis_t* x = &a->axes[d];
     fits = x->dilation == 1 &&
@@ -36,7 +43,7 @@ bool cuda_gather_fits(const cuda_product_t* p) {
 
 void cuda_gather_join(cuda_product_t* p) {
   product_args_t* a = &p->args;
-  const int64_t pitch = pitch_of(a);
+  const int64_t pitch = pitch_of(p);
   p->gather.args = (gather_windows_args_t){.rows = a->m,
                                            .x_sample = a->x_sample,
                                            .channels = a->channels,
@@ -45,7 +52,7 @@ void cuda_gather_join(cuda_product_t* p) {
                                            .down = axis_of(&a->axes[PRODUCT_AXES - 2]),
                                            .across = axis_of(&a->axes[PRODUCT_AXES - 1])};
   gather_windows_args_t* g = &p->gather.args;
-  g->pieces = divisor_of((uint32_t)(pitch / PIECE));
+  g->pieces = divisor_of((uint32_t)(pitch / piece_of(p)));
   g->columns = divisor_of((uint32_t)g->across.out);
   g->lines = divisor_of((uint32_t)g->down.out);
   g->terms_of_row = divisor_of((uint32_t)(g->across.kernel * g->channels));
@@ -62,19 +69,23 @@ assay_status_t cuda_gather_get(const assay_sized_layer_t* l, cuda_product_t* p) 
                             .cg = w->dims[1],
                             .taps = g->terms / w->dims[1],
                             .pitch = g->pitch};
-  const cuda_source_t source = {
-      .file = "gather_windows.cu", .kernel = "gather_windows", .options = ""};
   ASSAY_TRY(cuda_taps_get(l, w, &taps, &p->args.w));
+  return cuda_gather_load(l, p);
+}
+
+assay_status_t cuda_gather_load(const assay_sized_layer_t* l, cuda_product_t* p) {
+  const cuda_source_t source = {.file = "gather_windows.cu",
+                                .kernel = "gather_windows",
+                                .options = p->in == ASSAY_TYPE_FLOAT ? "-DBITS=32" : "-DBITS=16"};
   return cuda_function_get(cuda_own_of(l)->functions, &source, &p->gather.kernel);
 }
 
 assay_status_t cuda_gather_enqueue(const cuda_own_t* own, const cuda_gather_t* g, assay_queue_t* q,
                                    assay_device_ptr_t from, assay_device_ptr_t to) {
   gather_windows_args_t args = g->args;
-  const cuda_grid_t grid = {
-      .blocks = cuda_blocks_for(own, args.rows * (args.pitch / PIECE), THREADS),
-      .threads = THREADS,
-      .dependent = true};
+  const cuda_grid_t grid = {.blocks = cuda_blocks_for(own, args.rows * args.pieces.size, THREADS),
+                            .threads = THREADS,
+                            .dependent = true};
   args.x = from;
   args.y = to;
   return cuda_queue_launch(q, g->kernel, &grid, &args);

@@ -27,6 +27,7 @@ typedef struct cuda_product {
               // behind a MatMul is the bias
   const assay_operand_t* bias;  // the constant behind args.bias; NULL: none
   bool tf32;                    // float32 is rounded to tf32 where it is multiplied
+  int parts;  // of float32: the constant weights lie in so many parts of tf32 (constants.h)
   assay_layout_t layout;
 } cuda_product_t;
 

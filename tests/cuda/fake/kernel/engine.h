@@ -47,6 +47,7 @@ typedef enum fake_warp_op {
   FAKE_LOAD_MATRICES_TRANSPOSED,
   FAKE_WGMMA_F16,
   FAKE_WGMMA_BF16,
+  FAKE_WGMMA_TF32,
   FAKE_WGMMA_FENCE,
   FAKE_WGMMA_COMMIT,
   FAKE_WGMMA_WAIT
@@ -71,6 +72,9 @@ typedef struct fake_engine {
   // d += x w of a group of four warps; d is of n / 2 sums, x and w are descriptors.
   void (*wgmma)(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
                 int turned, int line);
+  // The left side of 8 terms in four words of each lane.
+  void (*wgmma_tf32)(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint64_t w, int adds,
+                     int line);
   void (*wgmma_fence)(fake_lane_t* lane, int line);
   void (*wgmma_commit)(fake_lane_t* lane, int line);
   void (*wgmma_wait)(fake_lane_t* lane, int left, int line);

@@ -208,6 +208,11 @@ DEVICE float INVERSE_ROUGH(float x) { return fake_rough(1 / (double)x, bits_of(x
   }
 #define FAKE_WGMMA_OF_f16 FAKE_WGMMA_F16
 #define FAKE_WGMMA_OF_bf16 FAKE_WGMMA_BF16
+#define WGMMA_TF32(name, columns) WGMMA_TF32_OF(name, columns)
+#define WGMMA_TF32_OF(name, n)                                          \
+  DEVICE void name(float* d, const uint32_t* x, uint64_t w, int adds) { \
+    fake_engine.wgmma_tf32(FAKE_LANE, d, n, x, w, adds, __LINE__);      \
+  }
 #define WGMMA_FENCE() fake_engine.wgmma_fence(FAKE_LANE, __LINE__)
 #define WGMMA_COMMIT() fake_engine.wgmma_commit(FAKE_LANE, __LINE__)
 #define WGMMA_WAIT(left) fake_engine.wgmma_wait(FAKE_LANE, left, __LINE__)

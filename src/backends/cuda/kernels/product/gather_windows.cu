@@ -1,14 +1,19 @@
-// Windows of a convolution of few channels as rows of a matrix, of elements of 16 bits: terms in the
-// order (down, across, channel), zeros behind them and where a window leaves the image. Of a row of
-// the image a window has neighbours only, so that a term costs a comparison and no division.
+// Windows of a convolution of few channels as rows of a matrix, of elements of BITS, 16 or 32: terms
+// in the order (down, across, channel), zeros behind them and where a window leaves the image. Of a
+// row of the image a window has neighbours only, so that a term costs a comparison and no division.
 #include "gather_windows_args.h"
 #include "elements.h"
 
-#define PIECE 8
+#define PIECE (128 / BITS)
+#if BITS == 16
+typedef uint16_t piece_t;
+#else
+typedef uint32_t piece_t;
+#endif
 
 KERNEL(gather_windows, gather_windows_args_t, 256) {
-  const uint16_t* x = GLOBAL(const uint16_t, a.x);
-  uint16_t* y = GLOBAL(uint16_t, a.y);
+  const piece_t* x = GLOBAL(const piece_t, a.x);
+  piece_t* y = GLOBAL(piece_t, a.y);
   const int32_t of_row = a.across.kernel * a.channels, width = a.across.in * a.channels;
   const uint32_t all = (uint32_t)a.rows * a.pieces.size;
   WAIT_FOR_INPUTS();
@@ -24,14 +29,14 @@ KERNEL(gather_windows, gather_windows_args_t, 256) {
     int32_t j = k - tap * of_row;
     const int32_t w = (column * a.across.stride - a.across.pad) * a.channels;
     // Where the window's row of the image begins, from which terms are counted.
-    const uint16_t* from = x + (int64_t)sample * a.x_sample + (int64_t)h * width + w;
-    uint32_t words[PIECE / 2] = {0};
+    const piece_t* from = x + (int64_t)sample * a.x_sample + (int64_t)h * width + w;
+    uint32_t words[4] = {0};
     UNROLL
     for (int e = 0; e < PIECE; e++) {
       const bool inside = k + e < a.terms && (uint32_t)h < (uint32_t)a.down.in &&
                           (uint32_t)(w + j) < (uint32_t)width;
       const uint32_t element = inside ? from[j] : 0;
-      words[e / 2] |= element << e % 2 * 16;
+      words[e * BITS / 32] |= element << e * BITS % 32;
       const bool last = ++j == of_row;
       h += last;
       from += last ? width : 0;

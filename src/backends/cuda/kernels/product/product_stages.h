@@ -8,7 +8,8 @@
 // the weights. CONV 0: the left side is a matrix; 1: windows of a convolution with two axes, whose
 // channels are whole steps. The kernel says READERS, the warps that multiply a stage, 64 rows of it
 // four of them, and SHARING, the blocks of a cluster that have the same columns, where there are
-// any.
+// any. Of float32, TERM_BYTES is 4; and W_PARTS, how many matrices, one after the other, have the
+// parts of the weights.
 //
 // Blocks that share ask for a part of the weights each, which comes to all of them: a stage has two
 // sides. It is full in a block where all parts have come, whoever asked; and free where the readers
@@ -20,9 +21,16 @@
 #include "product_sums.h"
 #include "wgmma.h"
 
-#define BK 64  // terms of a step: lines of 128 bytes
-#define X_BYTES (BM * BK * 2)
-#define W_BYTES (BN * BK * 2)
+#ifndef TERM_BYTES
+#define TERM_BYTES 2
+#endif
+#ifndef W_PARTS
+#define W_PARTS 1
+#endif
+#define LINE_BYTES 128
+#define BK (LINE_BYTES / TERM_BYTES)  // terms of a step: a line
+#define X_BYTES (BM * LINE_BYTES)
+#define W_BYTES (W_PARTS * BN * LINE_BYTES)
 #define BARRIER 8  // bytes
 
 #ifndef SHARING
@@ -40,7 +48,9 @@ typedef ELEMENT(IN) element_t;
 #define X_NEXT 32
 #define W_NEXT (TURNED ? 16 * LINE * 2 : 32)
 
+#if TERM_BYTES == 2
 WGMMA(multiply_16, IN, BN, TURNED)
+#endif
 
 // Shared memory of a block, by addresses: what stages have of each operand, and barriers of each:
 // its tiles are there; they are multiplied.
@@ -115,9 +125,10 @@ DEVICE void ask_for_weights(const product_bulk_args_t* a, const stages_t* s, con
   for (int i = 0; i < steps; i++) {
     const uint32_t full = begin_step(s, turn, W_BYTES), to = s->w + turn->stage * W_BYTES;
     UNROLL
-    for (int c = 0; c < BN; c += W_PART)
+    for (int c = 0; c < W_PARTS * BN; c += W_PART)
       if (is_own_part(c / W_PART, i))
-        ask_for_part(a, to + (uint32_t)c * BK * 2, (int)t->column + c, i * BK, full);
+        ask_for_part(a, to + (uint32_t)c * LINE_BYTES,
+                     (int)t->column + c / BN * (int)a->product.n + c % BN, i * BK, full);
     next_turn(turn);
   }
 }
@@ -188,6 +199,7 @@ DEVICE void release(uint32_t empty) {
 #endif
 }
 
+#if TERM_BYTES == 2
 // While a step's products are under way, those of the step before it end, and its memory is free.
 // What it gives: the barrier of the last step's memory. The sums, of 64 rows from this one of the
 // tile on, are there behind end_products.
@@ -214,6 +226,7 @@ DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_
   }
   return before;
 }
+#endif
 DEVICE void end_products(float* sums) {
   WGMMA_WAIT(0);
   hold_sums(sums, BN / 2);

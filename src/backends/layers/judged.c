@@ -1,5 +1,5 @@
 // Weights judged for tactics that an accuracy gate lets serve a layer.
-#include "backends/cpu/judged.h"
+#include "backends/layers/judged.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 typedef struct judging {
   const assay_operand_t* w;
-  cpu_judge_t* judge;
+  assay_judge_t* judge;
   const void* user;
 } judging_t;
 
@@ -21,8 +21,8 @@ static assay_status_t judge(void* user, void* to) {
   return st;
 }
 
-assay_status_t cpu_judged(const assay_operand_t* w, assay_str_t* take_key, cpu_judge_t* by,
-                          const void* user, assay_sum_account_t* out) {
+assay_status_t assay_judged(const assay_operand_t* w, assay_str_t* take_key, assay_judge_t* by,
+                            const void* user, assay_sum_account_t* out) {
   const judging_t j = {w, by, user};
   const void* kept = NULL;
   ASSAY_TRY(assay_weights_get_by(w->store, take_key, sizeof *out, judge, &j, &kept));
@@ -30,23 +30,12 @@ assay_status_t cpu_judged(const assay_operand_t* w, assay_str_t* take_key, cpu_j
   return NULL;
 }
 
-assay_accuracy_gate_t cpu_judged_gate(const char* tactic, assay_fp32_t asks,
-                                      const assay_sum_account_t* a) {
+assay_accuracy_gate_t assay_judged_gate(const char* tactic, assay_fp32_t asks,
+                                        const assay_sum_account_t* a) {
   return (assay_accuracy_gate_t){.tactic = tactic,
                                  .asks = asks,
                                  .own = a->own,
                                  .plain = a->plain,
                                  .six_sigma = a->six_sigma,
                                  .bound = a->bound};
-}
-
-static uint32_t bits_of(double x) {
-  const float f = (float)x;
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-
-cpu_range_t cpu_judged_range(const assay_sum_account_t* a) {
-  return (cpu_range_t){bits_of(a->min), bits_of(a->max)};
 }
