@@ -149,6 +149,34 @@ static assay_status_t shown_error(const chain_t* c, const assay_value_t* v,
   return NULL;
 }
 
+// A hidden value as products of tf32 take it, where the engine rounds such operands: what is known
+// exactly is rounded to the same number; what has limits is rounded somewhere within them. (A
+// softmax's limits have that in them.)
+static assay_status_t round_hidden(chain_t* c, const assay_node_t* node, size_t i, const slot_t* s,
+                                   assay_tensor_t** x, assay_limits_t* error) {
+  const assay_value_t* v = node->inputs[i];
+  const bool weights = v->producer && v->producer->op && !strcmp(v->producer->op_type, "Softmax");
+  if (!c->rounding || c->rounding->operands != ASSAY_FORMAT_TF32 || weights ||
+      !assay_layer_multiplies_tf32(c->layer, node, i, s->tensor))
+    return NULL;
+  if (!s->limits.guaranteed) {
+    assay_tensor_release(*x);
+    *x = NULL;
+    return assay_round_tensor(s->tensor, ASSAY_FORMAT_TF32, x);
+  }
+  const double u = assay_bound_operands(c->rounding), tiny = assay_bound_operand_tiny(c->rounding);
+  assay_limits_t more = {0};
+  assay_status_t st =
+      assay_tensor_create(ASSAY_TYPE_DOUBLE, s->tensor->rank, s->tensor->dims, &more.guaranteed);
+  for (int64_t k = 0; !st && k < s->tensor->size; k++)
+    assay_f64(more.guaranteed)[k] =
+        u * (fabs(assay_f64(s->tensor)[k]) + assay_f64(s->limits.guaranteed)[k]) + tiny;
+  if (!st) more.probable = assay_tensor_retain(more.guaranteed);
+  if (!st) st = assay_limits_add(error, &more);
+  assay_limits_deinit(&more);
+  return st;
+}
+
 // One input as the chain has it: from the layer's own values, or what entered, rounded. *out_error
 // is the caller's.
 static assay_status_t input(chain_t* c, const assay_node_t* node, size_t i, assay_tensor_t* entered,
@@ -159,7 +187,7 @@ static assay_status_t input(chain_t* c, const assay_node_t* node, size_t i, assa
     if (!s) return NULL;
     out_error->guaranteed = assay_tensor_retain(s->limits.guaranteed);
     out_error->probable = assay_tensor_retain(s->limits.probable);
-    return NULL;
+    return round_hidden(c, node, i, s, out, out_error);
   }
   if (c->uncertain) ASSAY_TRY(shown_error(c, node->inputs[i], entered, out_error));
   const assay_format_t format = c->convert

@@ -53,7 +53,8 @@ typedef struct assay_rounding {
                                // x/2 (1 + erf)), whose tails cancel
   double function_ulps;        // error of library functions in ulps of `compute`
   // Weights of attention and states of recurrent layers are rounded to this format where they are
-  // multiplied, and are kept as wide as `compute` otherwise; NONE: not rounded.
+  // multiplied, and are kept as wide as `compute` otherwise; NONE: not rounded. TF32: so are all
+  // values hidden in a layer of tf32, as those are that enter it (plan/layers.h).
   assay_format_t operands;
   double weight_error;  // relative, of weights' exponentials; 0: that of function_ulps
   assay_summation_t order;

@@ -32,6 +32,13 @@ assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_lay
   return layer->format;
 }
 
+bool assay_layer_multiplies_tf32(const assay_layer_t* layer, const assay_node_t* node, size_t i,
+                                 const assay_tensor_t* in) {
+  return layer && layer->format == ASSAY_FORMAT_TF32 && node->op && in &&
+         in->kind == ASSAY_KIND_TENSOR && in->type == ASSAY_TYPE_FLOAT &&
+         in->store == ASSAY_STORE_F64 && is_factor(node->op, i);
+}
+
 bool assay_layer_is_double(size_t n_in, assay_tensor_t* const* in) {
   for (size_t i = 0; i < n_in; i++)
     if (in[i] && (in[i]->type == ASSAY_TYPE_DOUBLE || in[i]->type == ASSAY_TYPE_COMPLEX128))

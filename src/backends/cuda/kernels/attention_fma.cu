@@ -3,8 +3,15 @@
 // Online normalizer calculation for softmax, 2018). What a query gives depends on nothing but
 // sizes.
 //
-// Options: Q, K, V, Y: types; KEYS, a multiple of 8.
+// Options: Q, K, V, Y: types; KEYS, a multiple of 8; TF32 1: queries, keys and values are rounded to
+// tf32.
 #include "attention.h"
+
+#if TF32
+#define FACTOR(x) round_tf32(x)
+#else
+#define FACTOR(x) (x)
+#endif
 
 #define QUERIES 16
 #define SHARE 8  // threads of a query
@@ -34,7 +41,7 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
   WAIT_FOR_INPUTS();
   for (int i = THREAD; i < QUERIES * a.size; i += N_THREADS) {
     const int32_t r = first + i / a.size, c = i % a.size;
-    queries[i] = r < a.q_len ? LOAD(Q)(q, at.q + r * a.q.row + c * a.q.column) : 0.0F;
+    queries[i] = r < a.q_len ? FACTOR(LOAD(Q)(q, at.q + r * a.q.row + c * a.q.column)) : 0.0F;
   }
   for (int i = THREAD; i < QUERIES * a.v_size; i += N_THREADS) sums[i] = 0;
   for (int32_t key = low / KEYS * KEYS; key < high; key += KEYS) {
@@ -42,7 +49,7 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
     for (int i = THREAD; i < KEYS * a.size; i += N_THREADS) {
       const int32_t r = i / a.size, c = i % a.size;
       rows[r * (wide + 1) + c] =
-          key + r < a.kv_len ? LOAD(K)(k, at.k + (key + r) * a.k.row + c * a.k.column) : 0.0F;
+          key + r < a.kv_len ? FACTOR(LOAD(K)(k, at.k + (key + r) * a.k.row + c * a.k.column)) : 0.0F;
     }
     SYNC();
     float top = m;  // of numbers: NaN makes the row's sum NaN
@@ -69,7 +76,7 @@ KERNEL(attention_fma, attention_args_t, N_THREADS) {
     for (int i = THREAD; i < KEYS * a.v_size; i += N_THREADS) {
       const int32_t r = i / a.v_size, c = i % a.v_size;
       rows[r * (wide + 1) + c] =
-          key + r < a.kv_len ? LOAD(V)(v, at.v + (key + r) * a.v.row + c * a.v.column) : 0.0F;
+          key + r < a.kv_len ? FACTOR(LOAD(V)(v, at.v + (key + r) * a.v.row + c * a.v.column)) : 0.0F;
     }
     SYNC();
     const int n = a.kv_len - key < KEYS ? a.kv_len - key : KEYS;

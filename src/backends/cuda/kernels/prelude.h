@@ -207,6 +207,19 @@ DEVICE float INVERSE_ROUGH(float x) {
 
 DEVICE int lowest_bit(uint64_t x) { return __ffsll((long long)x) - 1; }  // x: not 0
 
+// To tf32, to nearest, ties to even; subnormal numbers may become zeros. round_tf32 of elements.h
+// says the same in operations of any GPU.
+DEVICE float ROUND_TF32(float x) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t y;
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return __uint_as_float(y);
+#else
+  const uint32_t b = __float_as_uint(x);
+  return x - x == 0 ? __uint_as_float((b + 0xfffu + (b >> 13 & 1u)) & ~0x1fffu) : x;
+#endif
+}
+
 // binary16 and bfloat16 are kept as their bits; rounding is to nearest, ties to even.
 typedef uint16_t f16_t;
 typedef uint16_t bf16_t;

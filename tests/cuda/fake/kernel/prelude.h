@@ -173,6 +173,10 @@ DEVICE double TRUNC64(double x) { return trunc(x); }
 DEVICE float REMAINDER(float x, float y) { return fmodf(x, y); }
 #define POSITIVE_INFINITY (float_of(0x7f800000u))
 DEVICE int lowest_bit(uint64_t x) { return __builtin_ctzll(x); }
+DEVICE float ROUND_TF32(float x) {
+  const uint32_t b = bits_of(x);
+  return isfinite(x) ? float_of((b + 0xfffu + (b >> 13 & 1u)) & ~0x1fffu) : x;
+}
 DEVICE float LARGER_OR_NAN(float x, float y) { return x != x || x > y ? x : y; }
 // As wrong as they may be, one way or the other by bits of what they are asked for.
 DEVICE float fake_rough(double value, uint32_t asked, double share) {

@@ -1,0 +1,31 @@
+// Attention on tensor cores (kernels/attention_warps.h): what the tactics of it have in common.
+#ifndef ASSAY_BACKENDS_CUDA_ATTENTION_WARPS_H_
+#define ASSAY_BACKENDS_CUDA_ATTENTION_WARPS_H_
+
+#include "backends/cuda/attention/attention.h"
+
+// A kernel of it.
+typedef struct attention_warps {
+  const char *file, *kernel;
+  assay_type_t type;     // of all operands
+  const char* numerics;  // of its variants (exec/kernel.h)
+  double work;           // of a block of keys, beside that of 16 bits
+  const char* options;   // besides those that all have
+} attention_warps_t;
+
+// How many warps share keys. *out_n 0: the layer is none for this kernel.
+assay_status_t cuda_attention_warps_variants(const assay_sized_layer_t* l,
+                                             const attention_warps_t* w, assay_variant_t* out,
+                                             size_t* out_n) ASSAY_MUST_USE;
+assay_status_t cuda_attention_warps_make(const assay_sized_layer_t* l, const attention_warps_t* w,
+                                         const assay_variant_t* v,
+                                         assay_kernel_t** out) ASSAY_MUST_USE;
+
+// Weights are rounded to a format where they are multiplied; for sums see product_mma.c.
+#define CUDA_ATTENTION_TENSOR_ROUNDING(format)                                                    \
+  {                                                                                               \
+    .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .truncates = true,            \
+    .fma = true, .by_definition = true, .flushes = true, .function_ulps = 4, .operands = (format) \
+  }
+
+#endif  // ASSAY_BACKENDS_CUDA_ATTENTION_WARPS_H_
