@@ -1,5 +1,5 @@
-// Attention on a GPU that is not there (fake/): beside the emulated engine and within its bounds; the
-// same bits however many warps share keys.
+// Attention on a GPU that is not there (fake/): beside the emulated engine and within its bounds;
+// the same bits however many warps share keys.
 #include <stdlib.h>
 
 #include "cuda/forced_case.h"
@@ -122,7 +122,6 @@ static void warps_of_attention_give_the_same_bits(void** state) {
   }
 }
 
-
 // ---- tf32 ---------------------------------------------------------------------------------------
 
 // Heads that are wider than what tensor cores are asked for, other distances than pieces, operands
@@ -224,11 +223,10 @@ static void warps_of_tf32_give_the_same_bits(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(attentions_agree),
-      cmocka_unit_test(warps_of_attention_give_the_same_bits),
-      cmocka_unit_test(layers_of_tf32_are_on_the_device),
-      cmocka_unit_test(warps_of_tf32_give_the_same_bits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(attentions_agree),
+                                     cmocka_unit_test(warps_of_attention_give_the_same_bits),
+                                     cmocka_unit_test(layers_of_tf32_are_on_the_device),
+                                     cmocka_unit_test(warps_of_tf32_give_the_same_bits)};
   const char* platform = getenv("ASSAY_TEST_LIBCUDA");
   setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
   tactic_case_backend = "cuda";

@@ -42,7 +42,8 @@ static const char clusters_options[] =
 
 // Weights in two parts, one behind the other.
 static const char parts_options[] =
-    "-DIN=f32 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 -DW_CONSTANT=0 -DW_PARTS=2";
+    "-DIN=f32 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 "
+    "-DTURNED=0 -DW_CONSTANT=0 -DW_PARTS=2";
 
 enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS, CLUSTERS, PARTS };
 static const sample_t samples[] = {
@@ -132,6 +133,17 @@ static const sample_t samples[] = {
 
 // ---- texts --------------------------------------------------------------------------------------
 
+// With the n-th `from` (from 0) replaced by `to`.
+static char* replaced(const char* text, const char* from, const char* to, int n) {
+  const char* at = strstr(text, from);
+  while (at && n--) at = strstr(at + 1, from);
+  if (!at) fail_msg("'%s' is not in the kernel any more: choose another place for the fault", from);
+  char* out = assay_malloc(MAX_BYTES);
+  assert_non_null(out);
+  snprintf(out, MAX_BYTES, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+  return out;
+}
+
 static char* read_sample(const char* name) {
   char path[256];
   snprintf(path, sizeof path, "cuda/kernels/%s", name);
@@ -146,29 +158,19 @@ static char* read_sample(const char* name) {
   const cuda_kernel_file_t* own = cuda_kernel_file_find(name);
   if (!own) fail_msg("there is no kernel '%s'", name);
   // What they have in common in a header is part of the text, for faults in it.
-  static const char* const headers[] = {"product_tiles.h", "product_stages.h"};
+  static const char* const headers[] = {"product_block.h", "product_tiles.h", "product_stages.h",
+                                        "product_parts.h"};
   snprintf(text, MAX_BYTES, "%s", own->text);
   for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
     char include[64];
     const cuda_kernel_file_t* header = cuda_kernel_file_find(headers[i]);
     snprintf(include, sizeof include, "#include \"%s\"", headers[i]);
-    const char* at = strstr(own->text, include);
-    if (at && header)
-      snprintf(text, MAX_BYTES, "%.*s%s%s", (int)(at - own->text), own->text, header->text,
-               at + strlen(include));
+    if (!header || !strstr(text, include)) continue;
+    char* whole = replaced(text, include, header->text, 0);
+    assay_free(text);
+    text = whole;
   }
   return text;
-}
-
-// With the n-th `from` (from 0) replaced by `to`.
-static char* replaced(const char* text, const char* from, const char* to, int n) {
-  const char* at = strstr(text, from);
-  while (at && n--) at = strstr(at + 1, from);
-  if (!at) fail_msg("'%s' is not in the kernel any more: choose another place for the fault", from);
-  char* out = assay_malloc(MAX_BYTES);
-  assert_non_null(out);
-  snprintf(out, MAX_BYTES, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-  return out;
 }
 
 // ---- launches -----------------------------------------------------------------------------------
@@ -204,8 +206,8 @@ static void give_mma(product_args_t* a, const sample_args_t* s) {
 
 // The same, with what the copy engine knows of both sides.
 static assay_status_t give_bulk(assay_queue_t* q, product_bulk_args_t* a, const sample_args_t* s) {
-  const cuda_tiles_t x = {ASSAY_TYPE_FLOAT16, s->depth, s->rows, s->depth, 64, 128};
-  const cuda_tiles_t w = {ASSAY_TYPE_FLOAT16, s->columns, s->depth, s->columns, 32, 64};
+  const cuda_tiles_t x = {ASSAY_TYPE_FLOAT16, s->depth, s->rows, s->depth, 64, 128, false};
+  const cuda_tiles_t w = {ASSAY_TYPE_FLOAT16, s->columns, s->depth, s->columns, 32, 64, false};
   give_mma(&a->product, s);
   ASSAY_TRY(cuda_map_tiles(q, &x, s->x, &a->x));
   return cuda_map_tiles(q, &w, s->y, &a->w);
@@ -213,8 +215,8 @@ static assay_status_t give_bulk(assay_queue_t* q, product_bulk_args_t* a, const 
 
 // Of float32, weights by columns, in two parts.
 static assay_status_t give_parts(assay_queue_t* q, product_bulk_args_t* a, const sample_args_t* s) {
-  const cuda_tiles_t x = {ASSAY_TYPE_FLOAT, s->depth, s->rows, s->depth, 32, 128};
-  const cuda_tiles_t w = {ASSAY_TYPE_FLOAT, s->depth, 2 * s->columns, s->depth, 32, 96};
+  const cuda_tiles_t x = {ASSAY_TYPE_FLOAT, s->depth, s->rows, s->depth, 32, 128, false};
+  const cuda_tiles_t w = {ASSAY_TYPE_FLOAT, s->depth, 2 * s->columns, s->depth, 32, 96, false};
   give_mma(&a->product, s);
   a->product.w_k = 1;
   a->product.w_column = s->depth;
@@ -436,35 +438,31 @@ static const fault_t faults[] = {
     {BULK, "a warp too many is waited for", "READERS * SHARING);", "READERS * SHARING + 1);", 0,
      "nobody ends"},
     {BULK, "one of those that ask is not waited for", "* BARRIER, 2);", "* BARRIER, 1);", 0, ""},
-    {BULK, "half of the left side's bytes are expected", "(BM * LINE_BYTES)", "(BM * BK)", 0, ""},
-    {BULK, "half of the weights' bytes are expected", "(W_PARTS * BN * LINE_BYTES)", "(BN * BK)", 0,
-     ""},
-    {BULK, "those that multiply do not wait", "SYNC();\n  WAIT_FOR_INPUTS();", "SYNC();", 0,
+    {BULK, "half of the left side's bytes are expected", "(BM * STEP_BYTES)",
+     "(BM * STEP_BYTES / 2)", 0, ""},
+    {BULK, "half of the weights' bytes are expected", "(W_PARTS * BN * STEP_BYTES)",
+     "(BN * STEP_BYTES / 2)", 0, ""},
+    {BULK, "those that multiply do not wait", "WAIT_FOR_INPUTS();\n  finish", "finish", 0,
      "WAIT_FOR_INPUTS"},
-    {BULK, "the same step of rows", "&a->x, i * BK,", "&a->x, 0,", 0, ""},
-    {BULK, "the same columns of weights", " + c % BN, i * BK", ", i * BK", 0, ""},
+    {BULK, "the same step of rows", "to, x, i * BK,", "to, x, 0,", 0, ""},
+    {BULK, "the same columns of weights", "(int)t->column + c % BN", "(int)t->column", 0, ""},
     {BULK, "stages go on past the last", "last ? 0 : t->stage + 1", "t->stage + 1", 0, ""},
     {BULK, "sums of the last step are not waited for", "WGMMA_WAIT(0);", "WGMMA_WAIT(1);", 0, ""},
     {BULK, "sums are put where a tile is read", "SYNC();  // no tile", "// no tile", 0, ""},
-    {PARTS, "sums of a unit are not waited for", "WGMMA_WAIT(0);\n    add_up", "add_up", 0, ""},
-    {PARTS, "sums of a step's second unit are not waited for", "WGMMA_WAIT(0);\n    add_up",
-     "add_up", 1, ""},
+    {PARTS, "sums of a unit are not waited for", "WGMMA_WAIT(0);\n  hold_sums", "hold_sums", 0, ""},
     {PARTS, "a step is taken before it is there",
      "barrier_wait(s->full + turn.stage * BARRIER, turn.parity);", "", 0, ""},
     {PARTS, "the first step is taken before it is there", "barrier_wait(s->full, 0);", "", 0, ""},
-    {PARTS, "a stage is given back while it is multiplied",
-     "WGMMA_COMMIT();\n    before = s->empty + turn.stage * BARRIER;",
-     "WGMMA_COMMIT();\n    before = s->empty + turn.stage * BARRIER;\n    release(before);", 0, ""},
-    {PARTS, "stages are never given back", "add_up(all, sums);\n    release(before);",
-     "add_up(all, sums);\n    (void)before;", 0, "nobody ends"},
+    {PARTS, "a stage is given back while it is multiplied", "next_turn(&turn);",
+     "next_turn(&turn);\n    release(empty);", 0, ""},
+    {PARTS, "stages are never given back", "release(empty);", "(void)empty;", 0, "nobody ends"},
     {PARTS, "the first half of a step twice", "place, 1, &second", "place, 0, &second", 0, ""},
     {PARTS, "registers are taken while they are multiplied", "place, 1, &second",
      "place, 1, &first", 0, ""},
-    {PARTS, "the weights' larger parts twice", "BN * LINE_BYTES + s * SLICE_BYTES",
-     "s * SLICE_BYTES", 0, ""},
+    {PARTS, "the weights' larger parts twice", "BN * STEP_BYTES + s * SLICE", "s * SLICE", 0, ""},
     {PARTS, "pieces lie where they would without turns", "(row & 7) * 4", "0", 0, ""},
-    {PARTS, "a unit goes on with the sums before it", "further(w, s * SLICE_BYTES), s);",
-     "further(w, s * SLICE_BYTES), 1);", 0, ""},
+    {PARTS, "a unit goes on with the sums before it", "further(w, s * SLICE), s);",
+     "further(w, s * SLICE), 1);", 0, ""},
     {PARTS, "registers are not fenced", "WGMMA_FENCE();", "", 1, "WGMMA_FENCE"},
     {TURNS, "a group begins before the other one has seen its steps",
      "if (i) barrier_wait(begin_of(s, group), (int)((i - 1) / GROUPS % 2));", "", 0, ""},

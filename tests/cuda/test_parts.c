@@ -1,14 +1,18 @@
-// Products of float32 in parts of tf32, on a GPU that is not there (fake/): rounded to tf32 all
+// Products of float32 on tensor cores, on a GPU that is not there (fake/): rounded to tf32 all
 // tiles give the bits of mma.sync; split in two, each other's, nearer to truth than a chain of
 // multiply-adds, and what is not finite as multiply-adds do.
 #include <math.h>
 
 #include "cuda/product_case.h"
 
-static const char* const rounded[] = {"product_mma/64x64",    "product_tf32/64x32",
-                                      "product_tf32/64x64",   "product_tf32/64x96",
-                                      "product_tf32/64x128",  "product_tf32/128x64",
-                                      "product_tf32/128x96",  "product_tf32/128x128", NULL};
+static const char* const rounded[] = {"product_mma/64x64",        "product_bulk/64x32",
+                                      "product_bulk/64x64",       "product_bulk/64x96",
+                                      "product_bulk/64x128",      "product_bulk/128x64",
+                                      "product_bulk/128x96",      "product_bulk/128x128",
+                                      "product_bulk/128x192",     "product_bulk/128x256",
+                                      "product_turns/128x64",     "product_turns/128x96",
+                                      "product_clusters/128x128", "product_clusters/128x192",
+                                      "product_clusters/128x256", NULL};
 static const char* const split[] = {"product_3xtf32/64x32",   "product_3xtf32/64x64",
                                     "product_3xtf32/64x96",   "product_3xtf32/64x128",
                                     "product_3xtf32/128x64",  "product_3xtf32/128x96",
@@ -101,14 +105,16 @@ static void make_outliers(double* x, int64_t n) {
 }
 // Where parts overflow, and what is none.
 static void make_special(double* x, int64_t n) {
-  static const double values[] = {INFINITY, -INFINITY, NAN, 3.4028234663852886e38, -3.403e38, 1e-42};
+  static const double values[] = {INFINITY,  -INFINITY, NAN, 3.4028234663852886e38,
+                                  -3.403e38, 1e-42};
   for (int64_t i = 0, k = 0; i < n; i += 211, k++)
     x[i] = (double)(float)values[k % (int64_t)(sizeof values / sizeof *values)];
 }
 
 // The weights are the identity times a number of all bits, and a column of ones, so that truth is
 // known here: of x, and of sums of x.
-static double square_error(const graph_case_t* c, const char* kernel, void change(double*, int64_t)) {
+static double square_error(const graph_case_t* c, const char* kernel,
+                           void change(double*, int64_t)) {
   enum { K = 96 };
   tactic_run_t got;
   double *x = NULL, error = 0;
@@ -197,7 +203,7 @@ static void others_are_left_to_others(void** state) {
   };
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     product_case_left(&others[i], ASSAY_FORMAT_FP32, "product_3xtf32");
-    product_case_left(&others[i], ASSAY_FORMAT_TF32, "product_tf32");
+    product_case_left(&others[i], ASSAY_FORMAT_TF32, "product_bulk");
   }
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
     product_case_left(&plain[i], ASSAY_FORMAT_FP32, "product_3xtf32");

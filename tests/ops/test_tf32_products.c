@@ -24,8 +24,10 @@ static uint32_t bits_of(float x) {
 
 static void parts_add_up(void** state) {
   (void)state;
-  static const float given[] = {1,         1.5F,      3.14159274F, -2.71828175F, 0x1.ffffffp0F, 0x1.001p0F,
-                                0x1.003p0F, 0x1.fffffep127F, -0x1.fffffep127F, 0x1p-100F, 0, -0.0F};
+  static const float given[] = {
+      1,          1.5F,       3.14159274F,     -2.71828175F,     0x1.ffffffp0F,
+      0x1.001p0F, 0x1.003p0F, 0x1.fffffep127F, -0x1.fffffep127F, 0x1p-100F,
+      0,          -0.0F};
   for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
     const float x = given[i], b = assay_tf32_part(x), s = assay_tf32_rest(x, b);
     assert_int_equal(bits_of(b) & 0x1fff, 0);
@@ -125,8 +127,8 @@ static void model_is_near_sums(void** state) {
       double worst = 0;
       const double zero = measured(n, w, false, &worst), one = measured(n, w, true, &worst);
       const double own = fmax(zero, one), model = a.own / a.plain;
-      print_message("%d terms%s: %.2f and %.2f of plain's, by the model %.2f; %.2f of the bound\n", n,
-                    positive ? ", positive" : "", zero, one, model, worst);
+      print_message("%d terms%s: %.2f and %.2f of plain's, by the model %.2f; %.2f of the bound\n",
+                    n, positive ? ", positive" : "", zero, one, model, worst);
       assert_true(worst < 1 && worst > 0.002);
       if (own > 1.3 * model || own < 0.35 * model)
         fail_msg("%d terms: %.3g of plain's, by the model %.3g", n, own, model);

@@ -40,9 +40,11 @@ enum {
   CUDA_FUNCTION_DYNAMIC_SHARED = 8,
   CUDA_LAUNCH_CLUSTER = 4,
   CUDA_LAUNCH_DEPENDENT = 6,  // programmatic stream serialization
-  CUDA_MAP_FLOAT16 = 6,       // CUtensorMapDataType
+  CUDA_MAP_UINT8 = 0,         // CUtensorMapDataType
+  CUDA_MAP_FLOAT16 = 6,
   CUDA_MAP_FLOAT32 = 7,
   CUDA_MAP_BFLOAT16 = 9,
+  CUDA_MAP_TFLOAT32 = 11,   // rounded to nearest, ties to even
   CUDA_MAP_SWIZZLE_64 = 2,  // CUtensorMapSwizzle
   CUDA_MAP_SWIZZLE_128 = 3,
   CUDA_MAP_PROMOTION_256 = 3,  // CUtensorMapL2promotion

@@ -38,9 +38,9 @@ float assay_tf32_rest(float x, float part) { return isfinite(part) ? rounded(x -
 
 double assay_tf32_roundings(double n) { return ceil(n / UNIT) + 1; }
 
-// A step has nine numbers, each of which loses less than 2^-25 of the largest, and its sum less than
-// 2^-23 of itself: 6.5 u of what the unit's terms are together, u = 2^-24. Two steps are of b b;
-// four of terms that are 2^-10 of these at most.
+// A step has nine numbers, each of which loses less than 2^-25 of the largest, and its sum less
+// than 2^-23 of itself: 6.5 u of what the unit's terms are together, u = 2^-24. Two steps are of b
+// b; four of terms that are 2^-10 of these at most.
 double assay_tf32_cut(void) { return (2 + 4 * 0x1p-9) * 6.5 * (1 + 0x1p-8); }
 
 double assay_tf32_left_out(void) { return 3 * 0x1p-22 * (1 + 0x1p-8); }

@@ -6,9 +6,9 @@
 // largest, cut towards zero behind its 25th bit, and cut what comes out to float32. Steps of 16
 // terms make a unit, which begins from 0: the four of the smaller products, then two of b b. Sums
 // of units are added by float32's additions, one after the other.
-// Sources: S. Markidis et al., NVIDIA tensor core programmability, performance and precision, IPDPSW
-// 2018; H. Ootomo and R. Yokota, Recovering single precision accuracy from tensor cores while
-// surpassing the FP32 theoretical peak performance, IJHPCA 36 (2022).
+// Sources: S. Markidis et al., NVIDIA tensor core programmability, performance and precision,
+// IPDPSW 2018; H. Ootomo and R. Yokota, Recovering single precision accuracy from tensor cores
+// while surpassing the FP32 theoretical peak performance, IJHPCA 36 (2022).
 #ifndef ASSAY_OPS_MATMUL_TF32_PRODUCTS_H_
 #define ASSAY_OPS_MATMUL_TF32_PRODUCTS_H_
 
@@ -18,14 +18,15 @@
 float assay_tf32_part(float x);
 float assay_tf32_rest(float x, float part);
 
-// Of n terms: additions of units; and what steps cut off in a unit, in units of u, which has a sign.
+// Of n terms: additions of units; and what steps cut off in a unit, in units of u, which has a
+// sign.
 double assay_tf32_roundings(double n);
 double assay_tf32_cut(void);
 // What is left out of a term, relative to its magnitude.
 double assay_tf32_left_out(void);
 
-// What the model says of products with these weights, in their worst column. max 0: some weights are
-// not finite, 2^11 or more, or so small that parts lose bits of them.
+// What the model says of products with these weights, in their worst column. max 0: some weights
+// are not finite, 2^11 or more, or so small that parts lose bits of them.
 assay_status_t assay_tf32_judge(const assay_split_weights_t* w,
                                 assay_sum_account_t* out) ASSAY_MUST_USE;
 

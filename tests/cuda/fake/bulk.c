@@ -15,8 +15,8 @@ typedef struct map {  // in a CUtensorMap's 128 bytes
   uint32_t dims[MAX_RANK];
   uint16_t magic, box[MAX_RANK];
   int16_t lower[3], upper[3];
-  uint8_t rank, strides[MAX_RANK], line, element;  // element: bytes
-  bool windows;
+  uint8_t rank, strides[MAX_RANK], line, element;  // bytes
+  bool windows, to_tf32;
 } map_t;
 _Static_assert(sizeof(map_t) <= 128, "a tensor map has 128 bytes");
 
@@ -27,12 +27,14 @@ static bool set_tensor(map_t* m, int type, uint32_t rank, const void* at, const 
                        int fill) {
   *m = (map_t){.magic = MAGIC, .at = (uint64_t)(uintptr_t)at, .rank = (uint8_t)rank};
   // Formats and swizzles that the platform knows.
-  m->element = type == CUDA_MAP_FLOAT32 ? 4 : 2;
   if (rank < 2 || rank > MAX_RANK ||
-      (type != CUDA_MAP_FLOAT16 && type != CUDA_MAP_BFLOAT16 && type != CUDA_MAP_FLOAT32) ||
+      (type != CUDA_MAP_UINT8 && type != CUDA_MAP_FLOAT16 && type != CUDA_MAP_BFLOAT16 &&
+       type != CUDA_MAP_FLOAT32 && type != CUDA_MAP_TFLOAT32) ||
       interleave || fill || (swizzle != CUDA_MAP_SWIZZLE_64 && swizzle != CUDA_MAP_SWIZZLE_128) ||
       m->at % 16)
     return false;
+  m->to_tf32 = type == CUDA_MAP_TFLOAT32;
+  m->element = type == CUDA_MAP_UINT8 ? 1 : type == CUDA_MAP_FLOAT32 || m->to_tf32 ? 4 : 2;
   m->line = swizzle == CUDA_MAP_SWIZZLE_128 ? 128 : 64;
   for (uint32_t i = 0; i < rank; i++) {
     if (!dims[i] || dims[i] > (uint64_t)1 << 32 || !strides[i] || strides[i] > 8) return false;
@@ -298,6 +300,16 @@ void lane_bulk(fake_lane_t* lane, void* shared, const void* map, const int* coor
     if (blocks >> rank & 1) ask_for(lane, find_block(lane, rank, line), &c, barrier, bytes);
 }
 
+// To nearest, ties to even; NaN of one kind: as an H200 does.
+static void round_to_tf32(char* text, int n) {
+  for (int i = 0; i < n; i++) {
+    uint32_t b;
+    memcpy(&b, text + i * 4, sizeof b);
+    b = b << 1 > 0xff000000U ? 0x7fffe000U : (b + 0xfffU + (b >> 13 & 1)) & ~0x1fffU;
+    memcpy(text + i * 4, &b, sizeof b);
+  }
+}
+
 static void bring(fake_lane_t* lane, const late_bulk_t* c) {
   const map_t m = read_map(lane, c->map, c->line);
   const size_t bytes = (size_t)lines_of(&m) * m.line;
@@ -308,6 +320,7 @@ static void bring(fake_lane_t* lane, const late_bulk_t* c) {
     if (find_line(&m, c, i, at)) {
       const char* p = source_of(lane, &m, at, &elements, c->line);
       if (p) memcpy(text, p, (size_t)elements * m.element);
+      if (m.to_tf32) round_to_tf32(text, elements);
     }
     for (int piece = 0; piece < m.line / PIECE; piece++) {
       size_t to = (size_t)i * m.line + (size_t)piece * PIECE;

@@ -222,9 +222,9 @@ typedef struct late_product {
 
 // Sums of products under way, which the lane does not see.
 typedef struct late_sums {
-  float* at;  // the lane's; NULL: free
+  uint32_t* at;  // the lane's, of floats or integers; NULL: free
   int n, products;
-  float sums[MAX_SUMS];
+  uint32_t sums[MAX_SUMS];
 } late_sums_t;
 
 typedef struct fiber {
@@ -339,7 +339,7 @@ void forget_copies(fiber_t* f);
 
 // ---- wgmma.c ------------------------------------------------------------------------------------
 
-void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
+void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, void* d, int n, uint64_t x, uint64_t w,
                 int turned, int line);
 void lane_wgmma_tf32(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint64_t w, int adds,
                      int line);
@@ -368,6 +368,9 @@ bool is_arrived_at(const run_t* r);
 // d + x w of n terms, as tensor cores compute it; elements of 16 bits as `op` says.
 float tensor_sum(fake_warp_op_t op, const uint16_t* x, const uint16_t* w, int n, float d);
 float tensor_sum_tf32(const uint32_t* x, const uint32_t* w, int n, float d);
+// The same of bytes, modulo 2^32.
+uint32_t tensor_integer_sum(fake_warp_op_t op, const uint8_t* x, const uint8_t* w, int n,
+                            uint32_t d);
 
 // All of a warp's d += a b: slots of its 32 lanes hold d, a and b; d is replaced.
 void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op);

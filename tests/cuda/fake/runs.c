@@ -138,13 +138,32 @@ static void fail_block(run_t* r, const char* format, ...) {
 }
 
 const char* op_name(fake_warp_op_t op) {
-  static const char* const names[] = {
-      "SYNC_WARP",    "shuffle",       "shuffle_xor",   "shuffle_up",
-      "shuffle_down", "ballot",        "match_lanes",   "mma_f16",
-      "mma_bf16",     "mma_tf32",      "mma_s8",        "mma_u8s8",
-      "mma_s8u8",     "mma_u8",        "load_matrices", "load_matrices_transposed",
-      "wgmma of f16", "wgmma of bf16", "wgmma of tf32", "WGMMA_FENCE",
-      "WGMMA_COMMIT", "WGMMA_WAIT"};
+  static const char* const names[] = {"SYNC_WARP",
+                                      "shuffle",
+                                      "shuffle_xor",
+                                      "shuffle_up",
+                                      "shuffle_down",
+                                      "ballot",
+                                      "match_lanes",
+                                      "mma_f16",
+                                      "mma_bf16",
+                                      "mma_tf32",
+                                      "mma_s8",
+                                      "mma_u8s8",
+                                      "mma_s8u8",
+                                      "mma_u8",
+                                      "load_matrices",
+                                      "load_matrices_transposed",
+                                      "wgmma of f16",
+                                      "wgmma of bf16",
+                                      "wgmma of tf32",
+                                      "wgmma of s8",
+                                      "wgmma of u8 and s8",
+                                      "wgmma of s8 and u8",
+                                      "wgmma of u8",
+                                      "WGMMA_FENCE",
+                                      "WGMMA_COMMIT",
+                                      "WGMMA_WAIT"};
   return names[op];
 }
 

@@ -164,6 +164,15 @@ float tensor_sum_tf32(const uint32_t* x, const uint32_t* w, int n, float d) {
   return step(a, b, n, 2 * tf32.fraction_bits, d);
 }
 
+uint32_t tensor_integer_sum(fake_warp_op_t op, const uint8_t* x, const uint8_t* w, int n,
+                            uint32_t d) {
+  const bool x_unsigned = op == FAKE_WGMMA_U8S8 || op == FAKE_WGMMA_U8;
+  const bool w_unsigned = op == FAKE_WGMMA_S8U8 || op == FAKE_WGMMA_U8;
+  for (int i = 0; i < n; i++)
+    d += (uint32_t)(integer(x[i], x_unsigned) * integer(w[i], w_unsigned));
+  return d;
+}
+
 void warp_mma(fiber_t* warp, unsigned slot, fake_warp_op_t op) {
   static const format_t fp16 = {5, 10}, bf16 = {8, 7}, tf32 = {8, 10};
   if (op == FAKE_MMA_F16)

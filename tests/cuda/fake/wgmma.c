@@ -5,7 +5,8 @@
 #include "internal.h"
 
 // Where a block's dynamic shared memory begins: no more than what DYNAMIC promises.
-enum { BASE = 1024 + 128, TERMS = 16, TERMS_OF_TF32 = 8, STEP = 32 };  // STEP: bytes of terms
+// Terms of 16 bits, the bytes of them, and as many terms of tf32.
+enum { BASE = 1024 + 128, TERMS = 16, SLICE = 32, TERMS_OF_TF32 = 8 };
 
 void forget_products(fiber_t* f) {
   f->n_products = f->n_product_groups = f->open_products = 0;
@@ -74,13 +75,12 @@ static matrix_t read_descriptor(fake_lane_t* lane, uint64_t d, int line) {
                     .line = swizzle == 1 ? 128 : 64};
 }
 
-// Where element (i, k) of rows or columns i lies, of 16 bits, or of more where they are not turned;
-// bits of the address change places.
-static uint32_t place_of(const matrix_t* m, bool turned, uint32_t i, uint32_t k, uint32_t size) {
+// Where element (i, k) of rows or columns i lies; bits of the address change places.
+static uint32_t place_of(const matrix_t* m, bool turned, uint32_t i, uint32_t k) {
   const uint32_t pieces = (uint32_t)m->line / 16, width = (uint32_t)m->line;
   const uint32_t at = turned ? m->at + i / 8 % pieces * 16 + i / 8 / pieces * m->across +
                                    k % 8 * width + k / 8 * m->down + i % 8 * 2
-                             : m->at + i % 8 * width + i / 8 * m->down + k * size;
+                             : m->at + i % 8 * width + i / 8 * m->down + k * 2;
   return at ^ (at >> 7 & (pieces - 1)) << 4;
 }
 
@@ -97,7 +97,7 @@ static void check_matrix(fake_lane_t* lane, const matrix_t* m, bool turned, int 
                          int line) {
   for (int i = first; i < first + n; i += turned ? 8 : 1)
     for (int k = 0; k < TERMS; k += turned ? 1 : 8) {
-      const char* at = pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k, 2), line);
+      const char* at = pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k), line);
       check_access(lane->run, lane->thread, at, 16, IS_READ, NULL, line);
       check_fenced(lane, (size_t)(at - lane->run->dynamic), line);
     }
@@ -120,51 +120,62 @@ static void check_operands(fake_lane_t* lane, const late_product_t* p) {
 
 // ---- products -----------------------------------------------------------------------------------
 
+// SLICE bytes: 16 terms of 16 bits; or 32 of 8, or 8 of 32, which lie as pairs and halves do.
 static void load(fake_lane_t* lane, const matrix_t* m, bool turned, int i, int line, uint16_t* to) {
   for (int k = 0; k < TERMS; k++)
-    memcpy(&to[k], pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k, 2), line), 2);
+    memcpy(&to[k], pointer_of(lane, place_of(m, turned, (uint32_t)i, (uint32_t)k), line), 2);
 }
 
-static void load_tf32(fake_lane_t* lane, const matrix_t* m, int i, int line, uint32_t* to) {
-  for (int k = 0; k < TERMS_OF_TF32; k++)
-    memcpy(&to[k], pointer_of(lane, place_of(m, false, (uint32_t)i, (uint32_t)k, 4), line), 4);
+static uint32_t sum_of(fake_warp_op_t op, const uint16_t* x, const uint16_t* w, uint32_t before) {
+  float d;
+  uint8_t bytes[2][SLICE];
+  uint32_t words[2][TERMS_OF_TF32];
+  if (op == FAKE_WGMMA_TF32) {
+    memcpy(words[0], x, SLICE);
+    memcpy(words[1], w, SLICE);
+    memcpy(&d, &before, sizeof d);
+    d = tensor_sum_tf32(words[0], words[1], TERMS_OF_TF32, d);
+    memcpy(&before, &d, sizeof d);
+    return before;
+  }
+  if (op != FAKE_WGMMA_F16 && op != FAKE_WGMMA_BF16) {
+    memcpy(bytes[0], x, SLICE);
+    memcpy(bytes[1], w, SLICE);
+    return tensor_integer_sum(op, bytes[0], bytes[1], SLICE, before);
+  }
+  memcpy(&d, &before, sizeof d);
+  d = tensor_sum(op, x, w, TERMS, d);
+  memcpy(&before, &d, sizeof d);
+  return before;
 }
 
-// Sums of rows in registers.
-static void compute_tf32(fake_lane_t* lane, const late_product_t* p) {
-  const matrix_t w = read_descriptor(lane, p->w, p->line);
-  const int l = lane->thread % FAKE_WARP;
-  uint32_t columns[2][TERMS_OF_TF32];
-  check_operands(lane, p);
+// A lane's two rows.
+static void load_left(fake_lane_t* lane, const late_product_t* p, uint16_t (*rows)[TERMS]) {
+  if (!p->registers) {
+    const matrix_t x = read_descriptor(lane, p->x, p->line);
+    const int first = row_of(lane) + lane->thread % FAKE_WARP / 4;
+    for (int i = 0; i < 2; i++) load(lane, &x, false, first + 8 * i, p->line, rows[i]);
+    return;
+  }
   if (memcmp(p->registers, p->words, sizeof p->words) != 0)
     fail_lane(lane->run, LAUNCH_FAILED,
               "line %d: the left side of wgmma was touched before it was waited for", p->line);
-  for (int j = 0; j < p->sums->n; j += 4) {
-    for (int i = 0; i < 2; i++) load_tf32(lane, &w, 2 * j + l % 4 * 2 + i, p->line, columns[i]);
-    for (int i = 0; i < 4; i++) {
-      float* d = &p->sums->sums[j + i];
-      *d = tensor_sum_tf32(p->left[i / 2], columns[i % 2], TERMS_OF_TF32, p->adds ? *d : 0);
-    }
-  }
+  memcpy(rows, p->left, sizeof p->left);
 }
 
 // "Register Fragments for wgmma", PTX ISA.
 static void compute(fake_lane_t* lane, const late_product_t* p) {
-  if (p->registers) {
-    compute_tf32(lane, p);
-    return;
-  }
-  const matrix_t x = read_descriptor(lane, p->x, p->line), w = read_descriptor(lane, p->w, p->line);
+  const matrix_t w = read_descriptor(lane, p->w, p->line);
   const int l = lane->thread % FAKE_WARP;
   uint16_t rows[2][TERMS], columns[2][TERMS];
   check_operands(lane, p);
-  for (int i = 0; i < 2; i++) load(lane, &x, false, row_of(lane) + l / 4 + 8 * i, p->line, rows[i]);
+  load_left(lane, p, rows);
   for (int j = 0; j < p->sums->n; j += 4) {
     for (int i = 0; i < 2; i++)
       load(lane, &w, p->turned, 2 * j + l % 4 * 2 + i, p->line, columns[i]);
     for (int i = 0; i < 4; i++) {
-      float* d = &p->sums->sums[j + i];
-      *d = tensor_sum(p->op, rows[i / 2], columns[i % 2], TERMS, *d);
+      uint32_t* d = &p->sums->sums[j + i];
+      *d = sum_of(p->op, rows[i / 2], columns[i % 2], p->adds ? *d : 0);
     }
   }
 }
@@ -172,7 +183,7 @@ static void compute(fake_lane_t* lane, const late_product_t* p) {
 // Until its sums are there a lane has NaN, of bits that no operation gives (a signalling one).
 static const uint32_t untouched = 0xffbfffff;
 
-static late_sums_t* take_sums(fake_lane_t* lane, float* d, int n, int line) {
+static late_sums_t* take_sums(fake_lane_t* lane, uint32_t* d, int n, int line) {
   fiber_t* f = fiber_of(lane);
   late_sums_t* spare = NULL;
   for (int i = 0; i < MAX_TILES; i++) {
@@ -217,7 +228,7 @@ static void ask_for(fake_lane_t* lane, late_product_t* p) {
   check_operands(lane, p);
 }
 
-void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
+void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, void* d, int n, uint64_t x, uint64_t w,
                 int turned, int line) {
   rest(lane->run, AT_WARP, op, line);
   late_product_t* p = take_product(lane, line);
@@ -226,6 +237,7 @@ void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t 
                         .x = x,
                         .w = w,
                         .turned = turned != 0,
+                        .adds = true,
                         .line = line};
   ask_for(lane, p);
 }
@@ -238,7 +250,7 @@ void lane_wgmma_tf32(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint
   rest(lane->run, AT_WARP, FAKE_WGMMA_TF32, line);
   late_product_t* p = take_product(lane, line);
   *p = (late_product_t){.op = FAKE_WGMMA_TF32,
-                        .sums = take_sums(lane, d, n / 2, line),
+                        .sums = take_sums(lane, (uint32_t*)(void*)d, n / 2, line),
                         .w = w,
                         .registers = x,
                         .adds = adds != 0,

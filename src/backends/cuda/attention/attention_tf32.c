@@ -1,14 +1,13 @@
 // Attention of layers of tf32 on tensor cores (kernels/attention_tf32.cu).
 #include "backends/cuda/attention/warps.h"
 
-static const attention_warps_t of_tf32 = {"attention_tf32.cu", "attention_tf32", ASSAY_TYPE_FLOAT,
-                                          "tensor",            2,                " -DPARTS=1"};
+static const attention_warps_t of_tf32 = {
+    "attention_tf32.cu", "attention_tf32", ASSAY_TYPE_FLOAT, "tensor", 2, " -DPARTS=1"};
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
   *n = 0;
-  return l->layer->format == ASSAY_FORMAT_TF32
-             ? cuda_attention_warps_variants(l, &of_tf32, out, n)
-             : NULL;
+  return l->layer->format == ASSAY_FORMAT_TF32 ? cuda_attention_warps_variants(l, &of_tf32, out, n)
+                                               : NULL;
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, const assay_variant_t* v,

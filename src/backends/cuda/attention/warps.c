@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum { QUERIES = 16, THREADS = 32, MOST = 128 };
-// Keys of a block: fewer where wide elements of wide heads would leave a multiprocessor room for one
-// block only.
+// Keys of a block: fewer where wide elements of wide heads would leave a multiprocessor room for
+// one block only.
 enum { KEYS = 64, FEWER_KEYS = 32, FEWER_FROM = 64 };
 
 // Warps of a block: few where there are few queries, so that each multiprocessor has some.

@@ -1,8 +1,8 @@
-// Attention on tensor cores (mma.sync), of any type: a warp takes 16 queries of a head, and the warps
-// of a block share blocks of keys, of which the next one is copied meanwhile. Scores and weights stay
-// in registers (T. Dao, FlashAttention-2, 2023). What a query gives does not depend on how many warps
-// share a block, as long as values are finite: of keys that none of them sees, whole blocks are left
-// out.
+// Attention on tensor cores (mma.sync), of any type: a warp takes 16 queries of a head, and the
+// warps of a block share blocks of keys, of which the next one is copied meanwhile. Scores and
+// weights stay in registers (T. Dao, FlashAttention-2, 2023). What a query gives does not depend on
+// how many warps share a block, as long as values are finite: of keys that none of them sees, whole
+// blocks are left out.
 //
 // Options: T: the type of all; SIZE, V_SIZE: those of heads up to multiples of 16, at most 128;
 // WHOLE 1: they are such multiples; FAST 1: rows of keys and values lie in pieces of 16 bytes;
@@ -270,8 +270,7 @@ DEVICE void attend(const attention_args_t* a, element_t* stages) {
   for (int h = 0; h < 2; h++) {
     const int32_t query = first + own + LANE / 4 + h * 8;
     const float all = t.sum[h], by = a->zero_unseen && all == 0 ? 0.0F : 1 / all;
-    if (query < a->q_len)
-      put_row(a, &t, h, by, y, at.y + query * (INDEX)a->y.row);
+    if (query < a->q_len) put_row(a, &t, h, by, y, at.y + query * (INDEX)a->y.row);
   }
 }
 

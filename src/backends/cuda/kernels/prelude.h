@@ -173,8 +173,9 @@ DEVICE double FMA64(double x, double y, double z) { return __fma_rn(x, y, z); }
 DEVICE float SQRT(float x) { return __fsqrt_rn(x); }
 DEVICE double SQRT64(double x) { return __dsqrt_rn(x); }
 DEVICE float ROUND_EVEN(float x) { return rintf(x); }  // to an integer, ties to even
-// The larger one, of zeros either; the other one of a NaN.
+// The larger one (and the smaller one), of zeros either; the other one of a NaN.
 DEVICE float LARGER(float x, float y) { return fmaxf(x, y); }
+DEVICE float SMALLER(float x, float y) { return fminf(x, y); }
 DEVICE float FLOOR(float x) { return floorf(x); }
 DEVICE float CEIL(float x) { return ceilf(x); }
 DEVICE float TRUNC(float x) { return truncf(x); }
@@ -219,6 +220,21 @@ DEVICE float ROUND_TF32(float x) {
   return x - x == 0 ? __uint_as_float((b + 0xfffu + (b >> 13 & 1u)) & ~0x1fffu) : x;
 #endif
 }
+
+// Four integers as bytes, the first one the lowest; what the type does not hold is its end.
+#define PACK_8(name, type)                                  \
+  DEVICE uint32_t name(const int32_t* x) {                  \
+    uint32_t y;                                             \
+    asm("{.reg .b32 upper; cvt.pack.sat." type              \
+        ".s32.b32 upper, %4, %3, 0; "                       \
+        "cvt.pack.sat." type ".s32.b32 %0, %2, %1, upper;}" \
+        : "=r"(y)                                           \
+        : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]));      \
+    return y;                                               \
+  }
+PACK_8(pack_s8, "s8")
+PACK_8(pack_u8, "u8")
+#undef PACK_8
 
 // binary16 and bfloat16 are kept as their bits; rounding is to nearest, ties to even.
 typedef uint16_t f16_t;
@@ -312,7 +328,10 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
 // and w: where they lie in shared memory (wgmma.h); turned 1: columns of w lie side by side, 0: its
 // terms. Thread 32 w + l has row 16 w + l / 4 + i / 2 % 2 * 8, column i / 4 * 8 + l % 4 * 2 + i % 2
 // as d[i]. It is done behind WGMMA_WAIT: nobody touches d or writes to x and w before that.
+// WGMMA_8(name, x_type, w_type, columns): the same of 32 terms of 8 bits, s8 or u8, that lie side
+// by side; sums modulo 2^32.
 #define WGMMA(name, type, columns, turned) WGMMA_OF(name, type, columns, turned)
+#define WGMMA_8(name, x_type, w_type, columns) WGMMA_8_OF(name, x_type, w_type, columns)
 #define HAS_WGMMA (__CUDA_ARCH__ == 900)
 #if HAS_WGMMA
 #define WGMMA_OF(name, type, n, turned)                                                        \
@@ -321,9 +340,19 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
         "{.reg .pred all; setp.eq.u32 all, 0, 0; "                                             \
         "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." #type "." #type " {" WGMMA_NAMES_##n \
         "}, " WGMMA_XW_##n ", all, 1, 1, 0, " #turned ";}"                                     \
-        : WGMMA_SUMS_##n                                                                       \
+        : WGMMA_SUMS_##n("+f")                                                                 \
         : "l"(x), "l"(w)                                                                       \
         : "memory");                                                                           \
+  }
+#define WGMMA_8_OF(name, x_type, w_type, n)                                                        \
+  DEVICE void name(int32_t* d, uint64_t x, uint64_t w) {                                           \
+    asm volatile(                                                                                  \
+        "{.reg .pred all; setp.eq.u32 all, 0, 0; "                                                 \
+        "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32." #x_type "." #w_type " {" WGMMA_NAMES_##n \
+        "}, " WGMMA_XW_##n ", all;}"                                                               \
+        : WGMMA_SUMS_##n("+r")                                                                     \
+        : "l"(x), "l"(w)                                                                           \
+        : "memory");                                                                               \
   }
 #define WGMMA_NAMES_32 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
 #define WGMMA_NAMES_64 \
@@ -347,14 +376,14 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
 #define WGMMA_XW_128 "%64, %65"
 #define WGMMA_XW_192 "%96, %97"
 #define WGMMA_XW_256 "%128, %129"
-#define WGMMA_4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
-#define WGMMA_16(i) WGMMA_4(i), WGMMA_4((i) + 4), WGMMA_4((i) + 8), WGMMA_4((i) + 12)
-#define WGMMA_SUMS_32 WGMMA_16(0)
-#define WGMMA_SUMS_64 WGMMA_SUMS_32, WGMMA_16(16)
-#define WGMMA_SUMS_96 WGMMA_SUMS_64, WGMMA_16(32)
-#define WGMMA_SUMS_128 WGMMA_SUMS_96, WGMMA_16(48)
-#define WGMMA_SUMS_192 WGMMA_SUMS_128, WGMMA_16(64), WGMMA_16(80)
-#define WGMMA_SUMS_256 WGMMA_SUMS_192, WGMMA_16(96), WGMMA_16(112)
+#define WGMMA_4(c, i) c(d[i]), c(d[(i) + 1]), c(d[(i) + 2]), c(d[(i) + 3])
+#define WGMMA_16(c, i) WGMMA_4(c, i), WGMMA_4(c, (i) + 4), WGMMA_4(c, (i) + 8), WGMMA_4(c, (i) + 12)
+#define WGMMA_SUMS_32(c) WGMMA_16(c, 0)
+#define WGMMA_SUMS_64(c) WGMMA_SUMS_32(c), WGMMA_16(c, 16)
+#define WGMMA_SUMS_96(c) WGMMA_SUMS_64(c), WGMMA_16(c, 32)
+#define WGMMA_SUMS_128(c) WGMMA_SUMS_96(c), WGMMA_16(c, 48)
+#define WGMMA_SUMS_192(c) WGMMA_SUMS_128(c), WGMMA_16(c, 64), WGMMA_16(c, 80)
+#define WGMMA_SUMS_256(c) WGMMA_SUMS_192(c), WGMMA_16(c, 96), WGMMA_16(c, 112)
 // Registers of sums are in order: before the first product that was not committed.
 #define WGMMA_FENCE() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
 #define WGMMA_COMMIT() asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
@@ -368,23 +397,39 @@ DEVICE void FENCE_ASYNC(void) { asm volatile("fence.proxy.async.shared::cta;" ::
     (void)d, (void)x, (void)w;                         \
     __trap();                                          \
   }
+#define WGMMA_8_OF(name, x_type, w_type, n)              \
+  DEVICE void name(int32_t* d, uint64_t x, uint64_t w) { \
+    (void)d, (void)x, (void)w;                           \
+    __trap();                                            \
+  }
 #define WGMMA_FENCE()
 #define WGMMA_COMMIT()
 #define WGMMA_WAIT(left)
 DEVICE void FENCE_ASYNC(void) {}
 #endif
-// The left side in registers: WGMMA_TF32(name, columns) makes name(d, x, w, adds): d += x w, or
-// d = x w where adds is 0, of 64 rows, so many columns and 8 terms, float32 of which the upper 19
-// bits are read. Thread 32 w + l has row 16 w + l / 4 + i % 2 * 8, term l % 4 + i / 2 * 4 as x[i],
-// and touches none of them before WGMMA_WAIT either. Columns' terms lie side by side.
+// Of 8 terms of float32, of which the upper 19 bits are read; columns' terms lie side by side.
 #define WGMMA_TF32(name, columns) WGMMA_TF32_OF(name, columns)
+// The left side in registers: WGMMA_TF32_LEFT(name, columns) makes name(d, x, w, adds): d += x w,
+// or d = x w where adds is 0. Thread 32 w + l has row 16 w + l / 4 + i % 2 * 8, term l % 4 + i / 2
+// * 4 as x[i], and touches none of them before WGMMA_WAIT either.
+#define WGMMA_TF32_LEFT(name, columns) WGMMA_TF32_LEFT_OF(name, columns)
 #if HAS_WGMMA
-#define WGMMA_TF32_OF(name, n)                                                                    \
+#define WGMMA_TF32_OF(name, n)                                                      \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) {                              \
+    asm volatile(                                                                   \
+        "{.reg .pred all; setp.eq.u32 all, 0, 0; "                                  \
+        "wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" WGMMA_NAMES_##n \
+        "}, " WGMMA_XW_##n ", all, 1, 1;}"                                          \
+        : WGMMA_SUMS_##n("+f")                                                      \
+        : "l"(x), "l"(w)                                                            \
+        : "memory");                                                                \
+  }
+#define WGMMA_TF32_LEFT_OF(name, n)                                                               \
   DEVICE void name(float* d, const uint32_t* x, uint64_t w, int adds) {                           \
     asm volatile("{.reg .pred adds; setp.ne.b32 adds, " WGMMA_ADDS_##n                            \
                  ", 0; wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" WGMMA_NAMES_##n \
                  "}, " WGMMA_LEFT_##n ", adds, 1, 1;}"                                            \
-                 : WGMMA_SUMS_##n                                                                 \
+                 : WGMMA_SUMS_##n("+f")                                                           \
                  : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(w), "r"(adds)                  \
                  : "memory");                                                                     \
   }
@@ -399,7 +444,12 @@ DEVICE void FENCE_ASYNC(void) {}
 #define WGMMA_ADDS_128 "%69"
 #define WGMMA_ADDS_256 "%133"
 #else
-#define WGMMA_TF32_OF(name, n)                                          \
+#define WGMMA_TF32_OF(name, n)                         \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) { \
+    (void)d, (void)x, (void)w;                         \
+    __trap();                                          \
+  }
+#define WGMMA_TF32_LEFT_OF(name, n)                                     \
   DEVICE void name(float* d, const uint32_t* x, uint64_t w, int adds) { \
     (void)d, (void)x, (void)w, (void)adds;                              \
     __trap();                                                           \
@@ -409,6 +459,10 @@ DEVICE void FENCE_ASYNC(void) {}
 DEVICE void hold_sums(float* d, int n) {
   UNROLL
   for (int i = 0; i < n; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
+DEVICE void hold_integers(int32_t* d, int n) {
+  UNROLL
+  for (int i = 0; i < n; i++) asm volatile("" : "+r"(d[i])::"memory");
 }
 // In the shared memory of a block, from 0 on.
 DEVICE uint32_t shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }

@@ -16,7 +16,7 @@ static bool is_unit(const product_axis_t* x) {
   return x->in == 1 && x->out == 1 && x->kernel == 1 && !x->pad;
 }
 
-static bool read_windows(const cuda_product_t* p, cuda_bulk_t* b) {
+static bool read_windows(const cuda_product_t* p, int terms, cuda_bulk_t* b) {
   const product_args_t* a = &p->args;
   const product_axis_t* axes[] = {across(a), down(a)};
   for (int d = 0; d < PRODUCT_AXES - 2; d++)
@@ -27,7 +27,9 @@ static bool read_windows(const cuda_product_t* p, cuda_bulk_t* b) {
                                .height = axes[1]->in,
                                .samples = a->m / ((int64_t)axes[0]->out * axes[1]->out),
                                .place_step = a->x_place,
-                               .sample_step = a->x_sample};
+                               .sample_step = a->x_sample,
+                               .line = terms,
+                               .to_tf32 = p->tf32};
   for (int i = 0; i < 2; i++) {
     const product_axis_t* x = axes[i];
     // The last window begins there: strides may leave some of the image, and of its pads, over.
@@ -38,18 +40,19 @@ static bool read_windows(const cuda_product_t* p, cuda_bulk_t* b) {
     if ((x->kernel - 1) * x->dilation > INT8_MAX) return false;
   }
   b->windows = true;
-  return a->channels % cuda_bulk_terms(p) == 0 && cuda_windows_fit(&b->places);
+  return a->channels % terms == 0 && cuda_windows_fit(&b->places);
 }
 
-static bool read_rows(const cuda_product_t* p, cuda_bulk_t* b) {
+bool cuda_bulk_read_left(const cuda_product_t* p, int terms, cuda_bulk_t* b) {
   const product_args_t* a = &p->args;
   const bool one_to_one = p->left == CUDA_LEFT_CONV && cuda_is_one_to_one(a);
-  if (p->left && !one_to_one) return p->left == CUDA_LEFT_CONV && read_windows(p, b);
+  if (p->left && !one_to_one) return p->left == CUDA_LEFT_CONV && read_windows(p, terms, b);
   b->rows = (cuda_tiles_t){.type = p->in,
                            .columns = a->k,
                            .rows = a->m,
                            .row_step = one_to_one ? a->x_place : a->x_row,
-                           .width = cuda_bulk_terms(p)};
+                           .width = terms,
+                           .to_tf32 = p->tf32};
   return (one_to_one || a->x_k == 1) && cuda_tiles_fit(&b->rows);
 }
 
@@ -103,25 +106,39 @@ static bool split_weights(const assay_sized_layer_t* l, int parts, cuda_product_
   return true;
 }
 
-assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
-                              cuda_bulk_t* b, bool* ok) {
+static bool is_bulk(const assay_sized_layer_t* l, const cuda_product_t* p) {
   const product_args_t* a = &p->args;
-  *b = (cuda_bulk_t){.padded = -1};
-  ASSAY_TRY(cuda_product_read(l, p, ok));
-  *ok = *ok && cuda_own_of(l)->properties.capability == CAPABILITY &&
-        (p->in == ASSAY_TYPE_FLOAT) == (parts > 0) && a->matrices == 1 && a->m <= INT32_MAX / 2 &&
-        a->n <= INT32_MAX / 4 && a->k <= INT32_MAX / 2;
-  if (!*ok) return NULL;
+  return cuda_own_of(l)->properties.capability == CAPABILITY && a->matrices == 1 &&
+         a->m <= INT32_MAX / 2 && a->n <= INT32_MAX / 4 && a->k <= INT32_MAX / 2;
+}
+
+// parts: of float32; 0: of 16 bits.
+static bool read_operands(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
+                          cuda_bulk_t* b) {
+  if (!is_bulk(l, p)) return false;
   if (cuda_gather_fits(p)) cuda_gather_join(p);
-  if (parts) {
-    *ok = split_weights(l, parts, p, b) && read_rows(p, b) && read_weights(p, b);
-    return NULL;
-  }
-  if (pad_weights(l, p)) {
+  if (parts && !split_weights(l, parts, p, b)) return false;
+  if (!parts && pad_weights(l, p)) {
     b->padded = p->w;
     p->w = -1;
   }
-  *ok = read_rows(p, b) && read_weights(p, b);
+  return cuda_bulk_read_left(p, cuda_bulk_terms(p), b) && read_weights(p, b);
+}
+
+assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                              bool* ok) {
+  *b = (cuda_bulk_t){.padded = -1};
+  ASSAY_TRY(cuda_product_read(l, p, ok));
+  *ok = *ok && (p->in != ASSAY_TYPE_FLOAT || p->tf32) &&
+        read_operands(l, p->in == ASSAY_TYPE_FLOAT, p, b);
+  return NULL;
+}
+
+assay_status_t cuda_bulk_read_parts(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                                    bool* ok) {
+  *b = (cuda_bulk_t){.padded = -1};
+  ASSAY_TRY(cuda_product_read(l, p, ok));
+  *ok = *ok && p->in == ASSAY_TYPE_FLOAT && !p->tf32 && read_operands(l, 2, p, b);
   return NULL;
 }
 
@@ -138,31 +155,37 @@ assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
   return cuda_rows_get(l, &l->in[b->padded], &rows, &a->w);
 }
 
+assay_status_t cuda_bulk_map(assay_queue_t* q, const cuda_bulk_t* b, assay_device_ptr_t x,
+                             assay_device_ptr_t w, tensor_map_t* to_x, tensor_map_t* to_w) {
+  if (b->windows)
+    ASSAY_TRY(cuda_map_windows(q, &b->places, x, to_x));
+  else
+    ASSAY_TRY(cuda_map_tiles(q, &b->rows, x, to_x));
+  return cuda_map_tiles(q, &b->weights, w, to_w);
+}
+
 static assay_status_t launch(const cuda_product_t* p, const cuda_tile_t* s, assay_queue_t* q,
                              cuda_kernel_t kernel, const cuda_grid_t* grid,
                              const product_args_t* args) {
   product_bulk_args_t all = {.product = *args};
   cuda_bulk_t b = {0};
-  if (!read_rows(p, &b) || !read_weights(p, &b))
+  const int line = cuda_bulk_terms(p);
+  if (!cuda_bulk_read_left(p, line, &b) || !read_weights(p, &b))
     return ASSAY_ERROR(ASSAY_INTERNAL, "a product is no longer one for the copy engine");
   b.rows.height = s->rows;
   b.places.places = s->rows;
-  const int line = cuda_bulk_terms(p);
   b.weights.width = b.turned && s->columns % line ? line / 2 : line;
   b.weights.height = b.turned ? line : grid->cluster > 1 ? s->columns / grid->cluster : s->columns;
-  if (b.windows)
-    ASSAY_TRY(cuda_map_windows(q, &b.places, args->x, &all.x));
-  else
-    ASSAY_TRY(cuda_map_tiles(q, &b.rows, args->x, &all.x));
-  ASSAY_TRY(cuda_map_tiles(q, &b.weights, args->w, &all.w));
+  ASSAY_TRY(cuda_bulk_map(q, &b, args->x, args->w, &all.x, &all.w));
   return cuda_queue_launch(q, kernel, grid, &all);
 }
 
 // Whether tiles are counted down the rows first: where weights are larger than what a cache holds
 // beside other things, and the left side is smaller.
-static bool is_down_first(const cuda_product_t* p) {
+bool cuda_bulk_is_down_first(const cuda_product_t* p) {
   enum { CACHED = 16 << 20 };
-  const int64_t bytes = parts_of(p) * (int64_t)assay_kernel_float_bytes(p->in);
+  const bool is_byte = p->in == ASSAY_TYPE_INT8 || p->in == ASSAY_TYPE_UINT8;
+  const int64_t bytes = is_byte ? 1 : parts_of(p) * (int64_t)assay_kernel_float_bytes(p->in);
   return p->args.n > p->args.m && p->args.n * p->args.k > CACHED / bytes;
 }
 
@@ -171,12 +194,12 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
                               const cuda_bulk_kernel_t* k, assay_kernel_t** out) {
   assay_str_t options = {0};
   assay_str_printf(&options,
-                   "-DIN=%s -DOUT=%s -DCONV=%d -DBM=%d -DBN=%d -DSTAGES=%d -DW_CONSTANT=%d",
+                   "-DIN=%s -DOUT=%s -DCONV=%d -DBM=%d -DBN=%d -DSTAGES=%d -DTURNED=%d "
+                   "-DW_CONSTANT=%d",
                    cuda_type_name(p->in), cuda_type_name(p->out), b->windows, s->rows, s->columns,
-                   k->stages, cuda_weights_are_constant(l, p));
-  if (!p->parts) assay_str_printf(&options, " -DTURNED=%d", b->turned);
-  if (p->parts) assay_str_printf(&options, " -DW_PARTS=%d", p->parts);
-  if (is_down_first(p)) assay_str_append(&options, " -DDOWN_FIRST=1");
+                   k->stages, b->turned, cuda_weights_are_constant(l, p));
+  if (p->parts > 1) assay_str_printf(&options, " -DW_PARTS=%d", p->parts);
+  if (cuda_bulk_is_down_first(p)) assay_str_append(&options, " -DDOWN_FIRST=1");
   const cuda_source_t source = {.file = k->file,
                                 .kernel = k->name,
                                 .options = assay_str_get(&options),
@@ -200,7 +223,7 @@ assay_status_t cuda_bulk_variants(const assay_sized_layer_t* l, const cuda_tile_
   cuda_bulk_t b;
   bool ok = false;
   *out_n = 0;
-  ASSAY_TRY(cuda_bulk_read(l, 0, &p, &b, &ok));
+  ASSAY_TRY(cuda_bulk_read(l, &p, &b, &ok));
   if (ok) cuda_tile_variants(l, &p, tiles, n, "tensor", predict, out, out_n);
   return NULL;
 }
@@ -209,7 +232,7 @@ assay_status_t cuda_bulk_find(const assay_sized_layer_t* l, const assay_variant_
                               const cuda_tile_t* tiles, int n, cuda_product_t* p, cuda_bulk_t* b,
                               const cuda_tile_t** s) {
   bool ok = false;
-  ASSAY_TRY(cuda_bulk_read(l, 0, p, b, &ok));
+  ASSAY_TRY(cuda_bulk_read(l, p, b, &ok));
   *s = ok ? cuda_tile_find(p, tiles, n, v) : NULL;
   return NULL;
 }
@@ -233,10 +256,39 @@ double cuda_bulk_gather_us(const cuda_product_t* p) {
 
 // As product_wgmma.c; nobody counts addresses. What the second-level cache gives in a clock is 31
 // bytes for each multiprocessor where all ask for it, and 64 for one (measured on an H200).
-double cuda_bulk_step_us(const cuda_own_t* own, const cuda_tile_t* s, int64_t blocks, int sharing) {
+double cuda_bulk_step_us(const cuda_own_t* own, const cuda_tile_t* s, int line_bytes,
+                         int64_t blocks, int sharing) {
+  enum { SLICE = 32 };  // bytes of a line that are multiplied at once
   const double all = own->properties.multiprocessors;
   const double bytes = fmin(64, 31 * fmax(1, all / (double)blocks));
-  const double clocks = CUDA_BULK_STEP_BYTES / 32 * (s->rows / 64) * (s->columns / 2.0 + 16);
-  const double copies = (s->rows + (double)s->columns / sharing) * CUDA_BULK_STEP_BYTES / bytes;
+  const double clocks = line_bytes / SLICE * (s->rows / 64) * (s->columns / 2.0 + 16);
+  const double copies = (s->rows + (double)s->columns / sharing) * line_bytes / bytes;
   return fmax(fmax(clocks, copies) / 1700, 0.06);
+}
+
+// ---- a block a tile -----------------------------------------------------------------------------
+
+// Steps in shared memory: where all blocks run at once, all that a multiprocessor has may be one's;
+// else two should find room in one.
+int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s,
+                           int64_t steps, int step_bytes) {
+  enum { MIN_STAGES = 3, SHARED_BY_TWO = 112 << 10 };
+  const int most = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES;
+  const bool alone = cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
+  const int sums = (cuda_tile_sums_bytes(s) + step_bytes - 1) / step_bytes;
+  const int least = sums > MIN_STAGES ? sums : MIN_STAGES;
+  int stages =
+      (alone || most < SHARED_BY_TWO ? most : SHARED_BY_TWO - CUDA_BULK_OTHER_BYTES) / step_bytes;
+  if (stages > CUDA_BULK_MAX_STAGES) stages = CUDA_BULK_MAX_STAGES;
+  if (stages > steps) stages = (int)steps;
+  return stages < least ? least : stages;
+}
+
+int cuda_bulk_block_threads(const cuda_tile_t* s) {
+  enum { GROUP = 128, WARP = 32 };
+  return GROUP * s->down + 2 * WARP;
+}
+
+int cuda_bulk_block_bytes(int stages, int step_bytes) {
+  return stages * step_bytes + CUDA_BULK_OTHER_BYTES;
 }

@@ -28,10 +28,21 @@ typedef struct cuda_bulk {
   cuda_parts_t parts;
 } cuda_bulk_t;
 
-// parts: of float32; 0: of 16 bits. *ok false: the copy engine does not bring the operands of the
-// layer's product, which may become one of matrices for that. Errors: as cuda_product_read
-assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
-                              cuda_bulk_t* b, bool* ok) ASSAY_MUST_USE;
+// *ok false: the copy engine does not bring the operands of the layer's product, which may become
+// one of matrices for that. Errors: as cuda_product_read
+assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                              bool* ok) ASSAY_MUST_USE;
+// The same of layers of fp32, whose sides are multiplied in two parts.
+assay_status_t cuda_bulk_read_parts(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                                    bool* ok) ASSAY_MUST_USE;
+
+// How the copy engine gets the left side by steps of so many terms, a line: rows, places and
+// windows of *b. False: it does not.
+bool cuda_bulk_read_left(const cuda_product_t* p, int terms, cuda_bulk_t* b);
+// Tells the engine where both sides lie. Errors: as cuda_map_tiles
+assay_status_t cuda_bulk_map(assay_queue_t* q, const cuda_bulk_t* b, assay_device_ptr_t x,
+                             assay_device_ptr_t w, tensor_map_t* to_x,
+                             tensor_map_t* to_w) ASSAY_MUST_USE;
 
 // Brings what is gathered or padded. Errors: NO_MEMORY, DEVICE
 assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
@@ -61,8 +72,18 @@ int cuda_bulk_terms(const cuda_product_t* p);  // of a step
 int64_t cuda_bulk_steps(const cuda_product_t* p);
 int cuda_bulk_step_bytes(const cuda_tile_t* s);  // of shared memory
 double cuda_bulk_gather_us(const cuda_product_t* p);
-// Microseconds of a step of a tile, by one multiprocessor, where so many blocks run and `sharing`
-// of them bring the weights together.
-double cuda_bulk_step_us(const cuda_own_t* own, const cuda_tile_t* s, int64_t blocks, int sharing);
+// Microseconds of a step of a tile whose lines have so many bytes, by one multiprocessor, where so
+// many blocks run and `sharing` of them bring the weights together.
+double cuda_bulk_step_us(const cuda_own_t* own, const cuda_tile_t* s, int line_bytes,
+                         int64_t blocks, int sharing);
+// Whether tiles are counted down the rows first (DOWN_FIRST).
+bool cuda_bulk_is_down_first(const cuda_product_t* p);
+
+// Of a kernel that makes a tile by a block (kernels/product/product_block.h), of so many steps of
+// these bytes: the stages that it has, and its threads and shared memory.
+int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s,
+                           int64_t steps, int step_bytes);
+int cuda_bulk_block_threads(const cuda_tile_t* s);
+int cuda_bulk_block_bytes(int stages, int step_bytes);
 
 #endif  // ASSAY_BACKENDS_CUDA_PRODUCT_BULK_H_

@@ -9,34 +9,14 @@ static const cuda_tile_t shapes[] = {{64, 32, 1, 1},   {64, 64, 1, 1},   {64, 96
                                      {64, 128, 1, 1},  {128, 64, 2, 1},  {128, 96, 2, 1},
                                      {128, 128, 2, 1}, {128, 192, 2, 1}, {128, 256, 2, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-// Steps in shared memory: where all blocks run at once, all that a multiprocessor has may be one's;
-// else two should find room in one.
-enum { GROUP = 128, WARP = 32, MIN_STAGES = 3, SHARED_BY_TWO = 112 << 10 };
-
-static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
-  const int most = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES;
-  const bool alone = cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
-  const int bytes = cuda_bulk_step_bytes(s);
-  const int sums = cuda_tile_sums_bytes(s);
-  int stages =
-      (alone || most < SHARED_BY_TWO ? most : SHARED_BY_TWO - CUDA_BULK_OTHER_BYTES) / bytes;
-  if (stages > CUDA_BULK_MAX_STAGES) stages = CUDA_BULK_MAX_STAGES;
-  if (stages > cuda_bulk_steps(p)) stages = (int)cuda_bulk_steps(p);
-  const int least =
-      (sums + bytes - 1) / bytes > MIN_STAGES ? (sums + bytes - 1) / bytes : MIN_STAGES;
-  return stages < least ? least : stages;
-}
-
-static int shared_bytes(const cuda_tile_t* s, int stages) {
-  return stages * cuda_bulk_step_bytes(s) + CUDA_BULK_OTHER_BYTES;
-}
 
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const double waves =
       ceil((double)cuda_tile_blocks(&p->args, s) / own->properties.multiprocessors);
   return 1.3 + cuda_bulk_gather_us(p) +
-         waves * (1 + (double)cuda_bulk_steps(p) *
-                          cuda_bulk_step_us(own, s, cuda_tile_blocks(&p->args, s), 1));
+         waves *
+             (1 + (double)cuda_bulk_steps(p) * cuda_bulk_step_us(own, s, CUDA_BULK_STEP_BYTES,
+                                                                 cuda_tile_blocks(&p->args, s), 1));
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
@@ -50,13 +30,14 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   const cuda_tile_t* s;
   ASSAY_TRY(cuda_bulk_find(l, v, shapes, N_SHAPES, &p, &b, &s));
   if (!s) return NULL;
-  const int stages = find_stages(cuda_own_of(l), &p, s);
+  const int bytes = cuda_bulk_step_bytes(s);
+  const int stages = cuda_bulk_block_stages(cuda_own_of(l), &p, s, cuda_bulk_steps(&p), bytes);
   const cuda_bulk_kernel_t k = {.file = "product_bulk.cu",
                                 .name = "product_bulk",
                                 .blocks = cuda_tile_blocks(&p.args, s),
                                 .stages = stages,
-                                .threads = GROUP * s->down + 2 * WARP,
-                                .shared_bytes = shared_bytes(s, stages)};
+                                .threads = cuda_bulk_block_threads(s),
+                                .shared_bytes = cuda_bulk_block_bytes(stages, bytes)};
   if (k.shared_bytes > cuda_own_of(l)->properties.shared_bytes) return NULL;
   ASSAY_TRY(cuda_bulk_get(l, &b, &p));
   return cuda_bulk_make(l, &p, &b, s, &k, out);

@@ -36,7 +36,8 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
       ceil((double)(SHARING * count_clusters(p, s)) / own->properties.multiprocessors);
   return 1.8 + cuda_bulk_gather_us(p) +
          waves * (1.2 + (double)cuda_bulk_steps(p) *
-                            cuda_bulk_step_us(own, s, SHARING * count_clusters(p, s), SHARING));
+                            cuda_bulk_step_us(own, s, CUDA_BULK_STEP_BYTES,
+                                              SHARING * count_clusters(p, s), SHARING));
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {

@@ -1,6 +1,5 @@
-// Products of float32 on tensor cores by wgmma, of constant weights in parts of tf32
-// (kernels/product/product_parts.cu): `product_tf32` rounds both sides to tf32, for layers of that
-// format; `product_3xtf32` splits both in two, for fp32, where an accuracy gate lets it.
+// Products of fp32 on tensor cores by wgmma, of constant weights, both sides in two parts of tf32
+// (kernels/product/product_parts.cu), where an accuracy gate lets it.
 #include <math.h>
 
 #include "backends/cuda/product/bulk.h"
@@ -9,22 +8,23 @@
 #include "ops/matmul/tf32_products.h"
 
 // Groups of four warps have 64 rows each.
-static const cuda_tile_t shapes[] = {{64, 32, 1, 1},  {64, 64, 1, 1}, {64, 96, 1, 1}, {64, 128, 1, 1},
-                                     {128, 64, 2, 1}, {128, 96, 2, 1}, {128, 128, 2, 1}};
+static const cuda_tile_t shapes[] = {{64, 32, 1, 1},  {64, 64, 1, 1},  {64, 96, 1, 1},
+                                     {64, 128, 1, 1}, {128, 64, 2, 1}, {128, 96, 2, 1},
+                                     {128, 128, 2, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-enum { GROUP = 128, WARP = 32, MIN_STAGES = 2, SHARED_BY_TWO = 112 << 10 };
+enum { PARTS = 2, GROUP = 128, WARP = 32, MIN_STAGES = 2, SHARED_BY_TWO = 112 << 10 };
 
-static int step_bytes(const cuda_product_t* p, const cuda_tile_t* s) {
-  return (s->rows + p->parts * s->columns) * CUDA_BULK_STEP_BYTES;
+static int step_bytes(const cuda_tile_t* s) {
+  return (s->rows + PARTS * s->columns) * CUDA_BULK_STEP_BYTES;
 }
 
 // Steps in shared memory: where all blocks run at once, all that a multiprocessor has may be one's;
 // else two should find room in one.
 static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const int most = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES;
-  const bool alone = s->columns > 96 ||
-                     cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
-  const int bytes = step_bytes(p, s), sums = cuda_tile_sums_bytes(s);
+  const bool alone =
+      s->columns > 96 || cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
+  const int bytes = step_bytes(s), sums = cuda_tile_sums_bytes(s);
   int stages =
       (alone || most < SHARED_BY_TWO ? most : SHARED_BY_TWO - CUDA_BULK_OTHER_BYTES) / bytes;
   if (stages > CUDA_BULK_MAX_STAGES) stages = CUDA_BULK_MAX_STAGES;
@@ -34,22 +34,23 @@ static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cud
   return stages < least ? least : stages;
 }
 
-// As cuda_bulk_step_us. A step has four products of 8 terms, or twelve, at half the rate of 16 bits;
-// where a thread takes the left side, and adds sums up, others multiply.
+// As cuda_bulk_step_us. A step has twelve products of 8 terms; where a thread takes the left side,
+// and adds sums up, others multiply.
 static double step_us(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
+  enum { PRODUCTS = 12, TAKING = 200 };
   const double all = own->properties.multiprocessors;
   const double blocks = (double)cuda_tile_blocks(&p->args, s);
   const double bytes = fmin(64, 31 * fmax(1, all / blocks));
-  const int products = p->parts > 1 ? 12 : 4;
-  const double clocks = products * (s->rows / 64) * (s->columns / 2.0 + 16);
-  const double alone = s->rows > 64 ? 0 : 100 * p->parts;
-  return fmax(fmax(clocks + alone, step_bytes(p, s) / bytes) / 1700, 0.06);
+  const double clocks = PRODUCTS * (s->rows / 64) * (s->columns / 2.0 + 16);
+  const double alone = s->rows > 64 ? 0 : TAKING;
+  return fmax(clocks + alone, step_bytes(s) / bytes) / 1700;
 }
 
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const double waves =
       ceil((double)cuda_tile_blocks(&p->args, s) / own->properties.multiprocessors);
-  return 1.3 + waves * (1 + (double)cuda_bulk_steps(p) * step_us(own, p, s));
+  return 1.3 + cuda_bulk_gather_us(p) +
+         waves * (1 + (double)cuda_bulk_steps(p) * step_us(own, p, s));
 }
 
 // ---- the gate -----------------------------------------------------------------------------------
@@ -93,31 +94,29 @@ static assay_status_t ask(const assay_sized_layer_t* l, const cuda_product_t* p,
 
 // ---- the tactics --------------------------------------------------------------------------------
 
-static assay_status_t read(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
-                           cuda_bulk_t* b, bool* ok) {
-  *ok = parts == 1 || assay_accuracy_gate_offers(l->layers->fp32, ASSAY_FP32_TIGHT);
-  if (*ok) ASSAY_TRY(cuda_bulk_read(l, parts, p, b, ok));
-  *ok = *ok && p->tf32 == (parts == 1);
-  return *ok && parts > 1 ? ask(l, p, b, ok) : NULL;
+static assay_status_t read(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                           bool* ok) {
+  *ok = assay_accuracy_gate_offers(l->layers->fp32, ASSAY_FP32_TIGHT);
+  if (*ok) ASSAY_TRY(cuda_bulk_read_parts(l, p, b, ok));
+  return *ok ? ask(l, p, b, ok) : NULL;
 }
 
-static assay_status_t variants(const assay_sized_layer_t* l, int parts, const char* numerics,
-                               assay_variant_t* out, size_t* out_n) {
+static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
   cuda_product_t p;
   cuda_bulk_t b;
   bool ok = false;
   *out_n = 0;
-  ASSAY_TRY(read(l, parts, &p, &b, &ok));
-  if (ok) cuda_tile_variants(l, &p, shapes, N_SHAPES, numerics, predict, out, out_n);
+  ASSAY_TRY(read(l, &p, &b, &ok));
+  if (ok) cuda_tile_variants(l, &p, shapes, N_SHAPES, "3xtf32", predict, out, out_n);
   return NULL;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, int parts, const assay_variant_t* v,
-                           assay_kernel_t** out) {
+static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                   assay_kernel_t** out) {
   cuda_product_t p;
   cuda_bulk_t b;
   bool ok = false;
-  ASSAY_TRY(read(l, parts, &p, &b, &ok));
+  ASSAY_TRY(read(l, &p, &b, &ok));
   const cuda_tile_t* s = ok ? cuda_tile_find(&p, shapes, N_SHAPES, v) : NULL;
   if (!s) return NULL;
   const int stages = find_stages(cuda_own_of(l), &p, s);
@@ -126,45 +125,18 @@ static assay_status_t make(const assay_sized_layer_t* l, int parts, const assay_
                                 .blocks = cuda_tile_blocks(&p.args, s),
                                 .stages = stages,
                                 .threads = GROUP * s->down + 2 * WARP,
-                                .shared_bytes = stages * step_bytes(&p, s) + CUDA_BULK_OTHER_BYTES};
+                                .shared_bytes = stages * step_bytes(s) + CUDA_BULK_OTHER_BYTES};
   if (k.shared_bytes > cuda_own_of(l)->properties.shared_bytes) return NULL;
   ASSAY_TRY(cuda_bulk_get(l, &b, &p));
   return cuda_bulk_make(l, &p, &b, s, &k, out);
 }
 
-static assay_status_t variants_1(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
-  return variants(l, 1, "tensor", out, n);
-}
-
-static assay_status_t variants_2(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
-  return variants(l, 2, "3xtf32", out, n);
-}
-
-static assay_status_t make_1(const assay_sized_layer_t* l, const assay_variant_t* v,
-                             assay_kernel_t** out) {
-  return make(l, 1, v, out);
-}
-
-static assay_status_t make_2(const assay_sized_layer_t* l, const assay_variant_t* v,
-                             assay_kernel_t** out) {
-  return make(l, 2, v, out);
-}
-
-// The bits of product_mma.
-const assay_tactic_t cuda_tactic_product_tf32 = {
-    .name = "product_tf32",
-    .source = "assay",
-    .variants = variants_1,
-    .make_variant = make_1,
-    .rounding = CUDA_TENSOR_ROUNDING,
-};
-
 // Parts lose what lies below tf32's least number.
 const assay_tactic_t cuda_tactic_product_3xtf32 = {
     .name = "product_3xtf32",
     .source = "assay",
-    .variants = variants_2,
-    .make_variant = make_2,
+    .variants = variants,
+    .make_variant = make_variant,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .fma = true,

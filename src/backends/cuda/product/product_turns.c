@@ -25,7 +25,7 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
       ceil((double)cuda_tile_blocks(&p->args, s) / own->properties.multiprocessors);
   return 2.5 + cuda_bulk_gather_us(p) +
          turns * (double)cuda_bulk_steps(p) *
-             cuda_bulk_step_us(own, s, cuda_tile_blocks(&p->args, s), 1);
+             cuda_bulk_step_us(own, s, CUDA_BULK_STEP_BYTES, cuda_tile_blocks(&p->args, s), 1);
 }
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {

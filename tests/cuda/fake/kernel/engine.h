@@ -48,6 +48,10 @@ typedef enum fake_warp_op {
   FAKE_WGMMA_F16,
   FAKE_WGMMA_BF16,
   FAKE_WGMMA_TF32,
+  FAKE_WGMMA_S8,
+  FAKE_WGMMA_U8S8,
+  FAKE_WGMMA_S8U8,
+  FAKE_WGMMA_U8,
   FAKE_WGMMA_FENCE,
   FAKE_WGMMA_COMMIT,
   FAKE_WGMMA_WAIT
@@ -69,8 +73,9 @@ typedef struct fake_engine {
   void (*copy)(fake_lane_t* lane, void* shared, const void* global, int bytes, int valid, int line);
   void (*commit_copies)(fake_lane_t* lane);
   void (*wait_copies)(fake_lane_t* lane, int left, int line);
-  // d += x w of a group of four warps; d is of n / 2 sums, x and w are descriptors.
-  void (*wgmma)(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, uint64_t x, uint64_t w,
+  // d += x w of a group of four warps; d is of n / 2 sums, float or int32_t; x and w are
+  // descriptors.
+  void (*wgmma)(fake_lane_t* lane, fake_warp_op_t op, void* d, int n, uint64_t x, uint64_t w,
                 int turned, int line);
   // The left side of 8 terms in four words of each lane.
   void (*wgmma_tf32)(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint64_t w, int adds,

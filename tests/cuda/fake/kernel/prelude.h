@@ -165,6 +165,7 @@ DEVICE float SQRT(float x) { return sqrtf(x); }
 DEVICE double SQRT64(double x) { return sqrt(x); }
 DEVICE float ROUND_EVEN(float x) { return rintf(x); }
 DEVICE float LARGER(float x, float y) { return fmaxf(x, y); }
+DEVICE float SMALLER(float x, float y) { return fminf(x, y); }
 DEVICE float FLOOR(float x) { return floorf(x); }
 DEVICE float CEIL(float x) { return ceilf(x); }
 DEVICE float TRUNC(float x) { return truncf(x); }
@@ -177,6 +178,16 @@ DEVICE float ROUND_TF32(float x) {
   const uint32_t b = bits_of(x);
   return isfinite(x) ? float_of((b + 0xfffu + (b >> 13 & 1u)) & ~0x1fffu) : x;
 }
+DEVICE uint32_t fake_pack(const int32_t* x, int32_t low, int32_t high) {
+  uint32_t y = 0;
+  for (int i = 0; i < 4; i++) {
+    const int32_t limited = x[i] < low ? low : x[i] > high ? high : x[i];
+    y |= (uint32_t)(limited & 255) << (8 * i);
+  }
+  return y;
+}
+DEVICE uint32_t pack_s8(const int32_t* x) { return fake_pack(x, -128, 127); }
+DEVICE uint32_t pack_u8(const int32_t* x) { return fake_pack(x, 0, 255); }
 DEVICE float LARGER_OR_NAN(float x, float y) { return x != x || x > y ? x : y; }
 // As wrong as they may be, one way or the other by bits of what they are asked for.
 DEVICE float fake_rough(double value, uint32_t asked, double share) {
@@ -210,10 +221,24 @@ DEVICE float INVERSE_ROUGH(float x) { return fake_rough(1 / (double)x, bits_of(x
   DEVICE void name(float* d, uint64_t x, uint64_t w) {                                \
     fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_OF_##type, d, n, x, w, turned, __LINE__); \
   }
+#define WGMMA_8(name, x_type, w_type, columns) WGMMA_8_OF(name, x_type, w_type, columns)
+#define WGMMA_8_OF(name, x_type, w_type, n)                                                   \
+  DEVICE void name(int32_t* d, uint64_t x, uint64_t w) {                                      \
+    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_OF_##x_type##_##w_type, d, n, x, w, 0, __LINE__); \
+  }
+#define FAKE_WGMMA_OF_s8_s8 FAKE_WGMMA_S8
+#define FAKE_WGMMA_OF_s8_u8 FAKE_WGMMA_S8U8
+#define FAKE_WGMMA_OF_u8_s8 FAKE_WGMMA_U8S8
+#define FAKE_WGMMA_OF_u8_u8 FAKE_WGMMA_U8
 #define FAKE_WGMMA_OF_f16 FAKE_WGMMA_F16
 #define FAKE_WGMMA_OF_bf16 FAKE_WGMMA_BF16
 #define WGMMA_TF32(name, columns) WGMMA_TF32_OF(name, columns)
-#define WGMMA_TF32_OF(name, n)                                          \
+#define WGMMA_TF32_OF(name, n)                                              \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) {                      \
+    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_TF32, d, n, x, w, 0, __LINE__); \
+  }
+#define WGMMA_TF32_LEFT(name, columns) WGMMA_TF32_LEFT_OF(name, columns)
+#define WGMMA_TF32_LEFT_OF(name, n)                                     \
   DEVICE void name(float* d, const uint32_t* x, uint64_t w, int adds) { \
     fake_engine.wgmma_tf32(FAKE_LANE, d, n, x, w, adds, __LINE__);      \
   }
@@ -222,6 +247,10 @@ DEVICE float INVERSE_ROUGH(float x) { return fake_rough(1 / (double)x, bits_of(x
 #define WGMMA_WAIT(left) fake_engine.wgmma_wait(FAKE_LANE, left, __LINE__)
 #define FENCE_ASYNC() fake_engine.fence_async(FAKE_LANE)
 DEVICE void hold_sums(float* d, int n) {
+  (void)d;
+  (void)n;
+}
+DEVICE void hold_integers(int32_t* d, int n) {
   (void)d;
   (void)n;
 }

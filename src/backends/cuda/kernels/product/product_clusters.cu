@@ -9,6 +9,7 @@
 #define READERS (MULTIPLIERS / WARP)
 #define SHARING 2
 
+#include "product_bulk_args.h"
 #include "product_stages.h"
 
 #if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES * (X_BYTES + W_BYTES)
@@ -42,9 +43,8 @@ DEVICE void wait_for_readers(const stages_t* s, uint32_t steps) {
 #define TOGETHER_BLOCKS (BN > 128 ? 1 : 2)
 KERNEL_OF_BLOCKS(product_clusters, product_bulk_args_t, N_THREADS, TOGETHER_BLOCKS) {
 #if HAS_WGMMA
-  DYNAMIC(element_t, bytes);
-  element_t* aligned =
-      bytes + (DYNAMIC_ALIGNED - shared_address(bytes) % DYNAMIC_ALIGNED) % DYNAMIC_ALIGNED / 2;
+  DYNAMIC(char, bytes);
+  char* aligned = align_stages(bytes);
   const stages_t s = find_stages(shared_address(aligned));
   const tile_t t = find_shared_tile(&a.product);
   const int steps = ((int)a.product.k + BK - 1) / BK;
@@ -61,12 +61,12 @@ KERNEL_OF_BLOCKS(product_clusters, product_bulk_args_t, N_THREADS, TOGETHER_BLOC
   } else if (warp == READERS && asks_for_warp()) {
     bulk_prepare(&a.w);
     if (!W_CONSTANT) WAIT_FOR_INPUTS();
-    ask_for_weights(&a, &s, &t, steps, &turn);
+    ask_for_weights(&a.w, &a.product, &s, &t, steps, &turn);
   } else if (warp > READERS && asks_for_warp()) {
     const tile_t left = find_left(&a.product, t);
     bulk_prepare(&a.x);
     WAIT_FOR_INPUTS();
-    ask_for_left(&a, &s, &left, steps, &turn);
+    ask_for_left(&a.x, &a.product, &s, &left, steps, &turn);
   }
   SYNC();  // no tile of this block is read any more: sums lie where they were
   float* tile = (float*)(void*)aligned;

@@ -2,14 +2,15 @@
 // one thread each of two warps fills with tiles of the left side and of the weights, and groups of
 // four warps multiply. The order of sums, and so the bits, are those of product_wgmma.cu.
 //
-// Options besides those of product.h: IN f16 or bf16; BM x BN, the tile; STAGES, steps that shared
-// memory has; DOWN_FIRST 1: tiles are counted down the rows first; TURNED 1: columns of a term of
-// the weights lie side by side, 0: terms of a column; W_CONSTANT 1: no layer before this one writes
-// the weights. CONV 0: the left side is a matrix; 1: windows of a convolution with two axes, whose
-// channels are whole steps. The kernel says READERS, the warps that multiply a stage, 64 rows of it
-// four of them, and SHARING, the blocks of a cluster that have the same columns, where there are
-// any. Of float32, TERM_BYTES is 4; and W_PARTS, how many matrices, one after the other, have the
-// parts of the weights.
+// Options besides those of product.h: IN f16, bf16 or f32 (tf32), or of integers X_SIGN and W_SIGN,
+// s8 or u8; BM x BN, the tile; BK, terms of a step, which are a line of 128 or 64 bytes (128 bytes
+// unless it is said); STAGES, steps that shared memory has; DOWN_FIRST 1: tiles are counted down
+// the rows first; TURNED 1: columns of a term of the weights lie side by side, 0: terms of a
+// column; W_CONSTANT 1: no layer before this one writes the weights. CONV 0: the left side is a
+// matrix; 1: windows of a convolution with two axes, whose channels are whole steps. The kernel
+// says READERS, the warps that multiply a stage, 64 rows of it four of them, and SHARING, the
+// blocks of a cluster that have the same columns, where there are any; and W_PARTS, how many
+// matrices, one after the other, have parts of the weights: then it multiplies by itself.
 //
 // Blocks that share ask for a part of the weights each, which comes to all of them: a stage has two
 // sides. It is full in a block where all parts have come, whoever asked; and free where the readers
@@ -17,20 +18,32 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 
-#include "product_bulk_args.h"
 #include "product_sums.h"
 #include "wgmma.h"
 
-#ifndef TERM_BYTES
-#define TERM_BYTES 2
+#define BYTES_OF_f16 2
+#define BYTES_OF_bf16 2
+#define BYTES_OF_f32 4
+#ifdef IN
+#define TERM_BYTES JOINED(BYTES_OF_, IN)
+typedef float sum_t;
+#define SUM_BITS(x) bits_of(x)
+#define HOLD_SUMS hold_sums
+#else
+#define TERM_BYTES 1
+typedef int32_t sum_t;
+#define SUM_BITS(x) ((uint32_t)(x))
+#define HOLD_SUMS hold_integers
+#endif
+#ifndef BK
+#define BK (128 / TERM_BYTES)
 #endif
 #ifndef W_PARTS
 #define W_PARTS 1
 #endif
-#define LINE_BYTES 128
-#define BK (LINE_BYTES / TERM_BYTES)  // terms of a step: a line
-#define X_BYTES (BM * LINE_BYTES)
-#define W_BYTES (W_PARTS * BN * LINE_BYTES)
+#define STEP_BYTES (BK * TERM_BYTES)  // of a row or column
+#define X_BYTES (BM * STEP_BYTES)
+#define W_BYTES (W_PARTS * BN * STEP_BYTES)
 #define BARRIER 8  // bytes
 
 #ifndef SHARING
@@ -39,17 +52,21 @@
 // Columns of the weights that are asked for at once.
 #define W_PART (TURNED ? LINE : BN / SHARING)
 
-typedef ELEMENT(IN) element_t;
-
-// Columns of a line of the weights, turned.
+// Columns of a line of the weights, turned, which only 16 bits are.
 #define LINE (TURNED && BN % 64 ? 32 : 64)
-#define W_LINES (LINE == 64 ? WGMMA_LINE_128 : WGMMA_LINE_64)
-// How far the next 16 terms lie behind, in bytes: in rows; turned, 16 lines.
-#define X_NEXT 32
-#define W_NEXT (TURNED ? 16 * LINE * 2 : 32)
+#define LINES_OF(bytes) ((bytes) == 128 ? WGMMA_LINE_128 : WGMMA_LINE_64)
+// What one product takes: so many bytes of a row or column; how far the next ones lie behind, in
+// bytes: in rows; turned, 16 lines.
+#define SLICE 32
+#define X_NEXT SLICE
+#define W_NEXT (TURNED ? 16 * LINE * 2 : SLICE)
 
-#if TERM_BYTES == 2
-WGMMA(multiply_16, IN, BN, TURNED)
+#if TERM_BYTES == 4
+WGMMA_TF32(multiply_slice, BN)
+#elif TERM_BYTES == 2
+WGMMA(multiply_slice, IN, BN, TURNED)
+#else
+WGMMA_8(multiply_slice, X_SIGN, W_SIGN, BN)
 #endif
 
 // Shared memory of a block, by addresses: what stages have of each operand, and barriers of each:
@@ -57,6 +74,11 @@ WGMMA(multiply_16, IN, BN, TURNED)
 typedef struct stages {
   uint32_t x, w, full, empty;
 } stages_t;
+
+// Where they begin in the block's memory: at a multiple of DYNAMIC_ALIGNED.
+DEVICE char* align_stages(char* bytes) {
+  return bytes + (DYNAMIC_ALIGNED - shared_address(bytes) % DYNAMIC_ALIGNED) % DYNAMIC_ALIGNED;
+}
 
 DEVICE stages_t find_stages(uint32_t at) {
   stages_t s;
@@ -98,13 +120,12 @@ DEVICE uint32_t begin_step(const stages_t* s, const turn_t* t, int bytes) {
 }
 
 // Terms from this one on of W_PART columns.
-DEVICE void ask_for_part(const product_bulk_args_t* a, uint32_t to, int column, int term,
-                         uint32_t full) {
+DEVICE void ask_for_part(const tensor_map_t* w, uint32_t to, int column, int term, uint32_t full) {
   const int x = TURNED ? column : term, y = TURNED ? term : column;
 #if SHARING > 1
-  bulk_tile_multicast(to, &a->w, x, y, full, (1u << SHARING) - 1);
+  bulk_tile_multicast(to, w, x, y, full, (1u << SHARING) - 1);
 #else
-  bulk_tile(to, &a->w, x, y, full);
+  bulk_tile(to, w, x, y, full);
 #endif
 }
 
@@ -119,16 +140,17 @@ DEVICE bool is_own_part(int part, int step) {
 #endif
 }
 
-DEVICE void ask_for_weights(const product_bulk_args_t* a, const stages_t* s, const tile_t* t,
-                            int steps, turn_t* turn) {
+DEVICE void ask_for_weights(const tensor_map_t* w, const product_args_t* a, const stages_t* s,
+                            const tile_t* t, int steps, turn_t* turn) {
+  (void)a;
   ROLLED
   for (int i = 0; i < steps; i++) {
     const uint32_t full = begin_step(s, turn, W_BYTES), to = s->w + turn->stage * W_BYTES;
     UNROLL
     for (int c = 0; c < W_PARTS * BN; c += W_PART)
       if (is_own_part(c / W_PART, i))
-        ask_for_part(a, to + (uint32_t)c * LINE_BYTES,
-                     (int)t->column + c / BN * (int)a->product.n + c % BN, i * BK, full);
+        ask_for_part(w, to + (uint32_t)c * STEP_BYTES, (int)t->column + c % BN + c / BN * (int)a->n,
+                     i * BK, full);
     next_turn(turn);
   }
 }
@@ -160,20 +182,22 @@ DEVICE void next_windows(const product_args_t* a, windows_t* w) {
   w->row_further += down->dilation;
 }
 
-DEVICE void ask_for_left(const product_bulk_args_t* a, const stages_t* s, const tile_t* t,
-                         int steps, turn_t* turn) {
+DEVICE void ask_for_left(const tensor_map_t* x, const product_args_t* a, const stages_t* s,
+                         const tile_t* t, int steps, turn_t* turn) {
 #if CONV
-  windows_t w = find_windows(&a->product, t);
+  windows_t w = find_windows(a, t);
+#else
+  (void)a;
 #endif
   ROLLED
   for (int i = 0; i < steps; i++) {
     const uint32_t full = begin_step(s, turn, X_BYTES), to = s->x + turn->stage * X_BYTES;
 #if CONV
-    bulk_windows(to, &a->x, w.channel, w.column, w.row, w.sample, w.column_further, w.row_further,
+    bulk_windows(to, x, w.channel, w.column, w.row, w.sample, w.column_further, w.row_further,
                  full);
-    next_windows(&a->product, &w);
+    next_windows(a, &w);
 #else
-    bulk_tile(to, &a->x, i * BK, (int)t->row, full);
+    bulk_tile(to, x, i * BK, (int)t->row, full);
 #endif
     next_turn(turn);
   }
@@ -181,12 +205,14 @@ DEVICE void ask_for_left(const product_bulk_args_t* a, const stages_t* s, const 
 
 // ---- those that multiply ------------------------------------------------------------------------
 
-DEVICE uint64_t describe_left(uint32_t x) { return describe_matrix(x, 16, 1024, WGMMA_LINE_128); }
+DEVICE uint64_t describe_terms(uint32_t at) {
+  return describe_matrix(at, 16, 8 * STEP_BYTES, LINES_OF(STEP_BYTES));
+}
 DEVICE uint64_t describe_right(uint32_t w) {
 #if TURNED
-  return describe_matrix(w, BK * LINE * 2, 8 * LINE * 2, W_LINES);
+  return describe_matrix(w, BK * LINE * 2, 8 * LINE * 2, LINES_OF(LINE * 2));
 #else
-  return describe_matrix(w, 16, 1024, WGMMA_LINE_128);
+  return describe_terms(w);
 #endif
 }
 
@@ -199,13 +225,13 @@ DEVICE void release(uint32_t empty) {
 #endif
 }
 
-#if TERM_BYTES == 2
+#if W_PARTS == 1
 // While a step's products are under way, those of the step before it end, and its memory is free.
 // What it gives: the barrier of the last step's memory. The sums, of 64 rows from this one of the
 // tile on, are there behind end_products.
 DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_t* turn,
-                               float* sums) {
-  const uint64_t all_x = describe_left(s->x + row * BK * 2), all_w = describe_right(s->w);
+                               sum_t* sums) {
+  const uint64_t all_x = describe_terms(s->x + row * STEP_BYTES), all_w = describe_right(s->w);
   uint32_t before = 0;
   UNROLL
   for (int i = 0; i < BN / 2; i++) sums[i] = 0;
@@ -216,8 +242,8 @@ DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_
     barrier_wait(s->full + turn->stage * BARRIER, turn->parity);
     WGMMA_FENCE();
     UNROLL
-    for (uint32_t k = 0; k < BK / 16; k++)
-      multiply_16(sums, further(x, k * X_NEXT), further(w, k * W_NEXT));
+    for (uint32_t k = 0; k < STEP_BYTES / SLICE; k++)
+      multiply_slice(sums, further(x, k * X_NEXT), further(w, k * W_NEXT));
     WGMMA_COMMIT();
     WGMMA_WAIT(1);
     if (i) release(before);
@@ -227,17 +253,18 @@ DEVICE uint32_t begin_products(const stages_t* s, uint32_t row, int steps, turn_
   return before;
 }
 #endif
-DEVICE void end_products(float* sums) {
+DEVICE void end_products(sum_t* sums) {
   WGMMA_WAIT(0);
-  hold_sums(sums, BN / 2);
+  HOLD_SUMS(sums, BN / 2);
 }
 
 // Sums of four warps, of 64 rows from this one on, into shared memory.
-DEVICE void put_part(float* tile, int row, const float* sums) {
+DEVICE void put_part(void* tile, int row, const sum_t* sums) {
   row += THREAD / WARP % 4 * 16 + LANE / 4;
   UNROLL
   for (int i = 0; i < BN / 2; i += 2)
-    put_sums(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, sums[i], sums[i + 1]);
+    put_words(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, SUM_BITS(sums[i]),
+              SUM_BITS(sums[i + 1]));
 }
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_

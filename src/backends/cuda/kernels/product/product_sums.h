@@ -1,6 +1,7 @@
-// What becomes of a tile's sums, which lie in shared memory. Options: those of product.h; the
-// kernel says BM x BN, the tile, and N_THREADS; all of them finish it, unless it says how many
-// (FINISH_THREADS). BIAS_BEHIND: the bias is one more row behind those, where it is sooner had.
+// What becomes of a tile's sums, which lie in shared memory, where they are floats (OUT). Options:
+// those of product.h; the kernel says BM x BN, the tile, and N_THREADS; all of them finish it,
+// unless it says how many (FINISH_THREADS). BIAS_BEHIND: the bias is one more row behind those,
+// where it is sooner had.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 
@@ -12,11 +13,16 @@
 
 // Sums of a row, and as many that nobody has as keep the pairs of eight rows in different banks.
 #define SUM_STEP (BN + 8)
-// Two sums that lie side by side, from an even column on.
-DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
-  const uint32_t words[2] = {bits_of(low), bits_of(high)};
-  WRITE_8(tile + row * SUM_STEP + column, words);
+// Two sums that lie side by side, from an even column on, by their bits.
+DEVICE void put_words(void* tile, int row, int column, uint32_t low, uint32_t high) {
+  const uint32_t words[2] = {low, high};
+  WRITE_8((uint32_t*)tile + row * SUM_STEP + column, words);
 }
+DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
+  put_words(tile, row, column, bits_of(low), bits_of(high));
+}
+
+#ifdef OUT  // sums are floats
 
 // What comes after sums may be long: it is there once, and not for each sum of a thread, which the
 // kernel has put into shared memory (put_sums). Where it is short, more of them are on their way.
@@ -119,5 +125,6 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   }
   finish_all_open(a, t, &e, sums, thread, open);
 }
+#endif
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_

@@ -12,6 +12,7 @@
 #define READERS (GROUP / WARP)
 #define FINISH_THREADS GROUP
 
+#include "product_bulk_args.h"
 #include "product_stages.h"
 
 #define SUMS_BYTES (BM * SUM_STEP * 4)  // of a group
@@ -61,7 +62,7 @@ DEVICE void ask_for_all_weights(const product_bulk_args_t* a, const stages_t* s,
   ROLLED
   for (uint32_t at = (uint32_t)BLOCK; at < tiles; at += (uint32_t)BLOCKS) {
     const tile_t t = find_only_tile(&a->product, at, BM, BN);
-    ask_for_weights(a, s, &t, steps, &turn);
+    ask_for_weights(&a->w, &a->product, s, &t, steps, &turn);
   }
 }
 
@@ -73,18 +74,17 @@ DEVICE void ask_for_all_left(const product_bulk_args_t* a, const stages_t* s, ui
   ROLLED
   for (uint32_t at = (uint32_t)BLOCK; at < tiles; at += (uint32_t)BLOCKS) {
     const tile_t t = find_only_tile(&a->product, at, BM, BN);
-    ask_for_left(a, s, &t, steps, &turn);
+    ask_for_left(&a->x, &a->product, s, &t, steps, &turn);
   }
 }
 
 LARGE_KERNEL(product_turns, product_bulk_args_t, N_THREADS) {
 #if HAS_WGMMA
-  DYNAMIC(element_t, bytes);
-  element_t* aligned =
-      bytes + (DYNAMIC_ALIGNED - shared_address(bytes) % DYNAMIC_ALIGNED) % DYNAMIC_ALIGNED / 2;
+  DYNAMIC(char, bytes);
+  char* aligned = align_stages(bytes);
   const stages_t s = find_stages(shared_address(aligned));
   // Behind stages and barriers.
-  float* sums = (float*)(void*)(aligned + (STAGES * (X_BYTES + W_BYTES) + DYNAMIC_ALIGNED) / 2);
+  float* sums = (float*)(void*)(aligned + STAGES * (X_BYTES + W_BYTES) + DYNAMIC_ALIGNED);
   const int steps = ((int)a.product.k + BK - 1) / BK;
   const uint32_t tiles = (uint32_t)((a.product.m + BM - 1) / BM * ((a.product.n + BN - 1) / BN));
   const uint32_t warp = shuffle_u32((uint32_t)THREAD / WARP, 0);  // the same for all, visibly
